@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "clock.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <time.h>
+
+static int64_t read_ns(clockid_t id)
+{
+    struct timespec t;
+
+    clock_gettime(id, &t);
+    return t.tv_sec * CLOCK_S + t.tv_nsec;
+}
+
+int64_t clock_now_ns(void)
+{
+    return read_ns(CLOCK_MONOTONIC);
+}
+
+int64_t clock_wall_ns(void)
+{
+    return read_ns(CLOCK_REALTIME);
+}
+
+int64_t clock_after_ns(int64_t now_ns, int64_t ns)
+{
+    if (ns == CLOCK_NEVER || now_ns > CLOCK_NEVER - ns)
+        return CLOCK_NEVER;
+    return now_ns + ns;
+}
+
+int clock_poll_ms(int64_t deadline_ns)
+{
+    int64_t left;
+
+    if (deadline_ns == CLOCK_NEVER)
+        return -1;
+    left = deadline_ns - clock_now_ns();
+    if (left <= 0)
+        return 0;
+    left = (left + CLOCK_MS - 1) / CLOCK_MS;
+    return left > INT_MAX ? INT_MAX : (int)left;
+}
+
+void clock_sleep_until_ns(int64_t deadline_ns)
+{
+    struct timespec t = { .tv_sec = deadline_ns / CLOCK_S, .tv_nsec = deadline_ns % CLOCK_S };
+
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+        ;
+}
+
+void clock_wall_text(int64_t wall_ns, char *ret, size_t n)
+{
+    time_t s = wall_ns / CLOCK_S;
+    struct tm tm;
+    char day[32];
+
+    gmtime_r(&s, &tm);
+    strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(ret, n, "%s.%03dZ", day, (int)(wall_ns % CLOCK_S / CLOCK_MS));
+}

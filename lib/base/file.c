@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "file.h"
+
+#include "cleanup.h"
+#include "strbuf.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+
+int file_read_fd(int fd, const char *name, size_t max, char **ret, size_t *ret_n,
+                 struct eddis_error *err)
+{
+    struct strbuf b = { 0 };
+    char part[16384];
+    ssize_t n;
+
+    while ((n = read(fd, part, sizeof part)) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            n = -errno;
+            strbuf_fini(&b);
+            return eddis_fail_errno(err, (int)n, "cannot read '%s'", name);
+        }
+        if (b.len + (size_t)n > max) {
+            strbuf_fini(&b);
+            return eddis_fail(err, -EFBIG, "'%s' is longer than %zu bytes", name, max);
+        }
+        strbuf_add_bytes(&b, part, (size_t)n);
+    }
+    n = (ssize_t)b.len;
+    *ret = strbuf_steal(&b);
+    if (!*ret)
+        return eddis_fail(err, -ENOMEM, "no memory to read '%s'", name);
+    if (ret_n)
+        *ret_n = (size_t)n;
+    return 0;
+}
+
+int file_read(const char *path, size_t max, char **ret, size_t *ret_n, struct eddis_error *err)
+{
+    /* O_NONBLOCK: a FIFO in the file's place must not hold the program for ever. */
+    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot open '%s'", path);
+    if (fstat(fd, &st) < 0)
+        return eddis_fail_errno(err, -errno, "cannot look at '%s'", path);
+    if (S_ISDIR(st.st_mode))
+        return eddis_fail(err, -EISDIR, "'%s' is a folder, not a file", path);
+    if (!S_ISREG(st.st_mode))
+        return eddis_fail(err, -EINVAL, "'%s' is not a regular file", path);
+    if ((uint64_t)st.st_size > max)
+        return eddis_fail(err, -EFBIG, "'%s' is longer than %zu bytes", path, max);
+    return file_read_fd(fd, path, max, ret, ret_n, err);
+}
+
+int file_write_all(int fd, const void *data, size_t n, struct eddis_error *err)
+{
+    const char *p = data;
+
+    while (n) {
+        ssize_t done = write(fd, p, n);
+
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return eddis_fail_errno(err, -errno, "cannot write");
+        p += done;
+        n -= (size_t)done;
+    }
+    return 0;
+}
+
+int file_sync_dir(const char *path, struct eddis_error *err)
+{
+    cleanup_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0 || (fsync(fd) < 0 && errno != EINVAL))
+        return eddis_fail_errno(err, -errno, "cannot sync folder '%s'", path);
+    return 0;
+}
+
+int file_write_atomic(const char *path, const void *data, size_t n, mode_t mode,
+                      struct eddis_error *err)
+{
+    char part[PATH_MAX];
+    cleanup_fd int fd = -1;
+    int rc;
+
+    if (snprintf(part, sizeof part, "%s.%d.part", path, (int)getpid()) >= (int)sizeof part)
+        return eddis_fail(err, -ENAMETOOLONG, "path '%s' is too long", path);
+    (void)unlink(part);
+    fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot make '%s'", part);
+    rc = file_write_all(fd, data, n, err);
+    if (rc < 0) {
+        eddis_fail_prefix(err, rc, "'%s'", path);
+        goto fail;
+    }
+    if (fsync(fd) < 0 || rename(part, path) < 0) {
+        rc = eddis_fail_errno(err, -errno, "cannot write '%s'", path);
+        goto fail;
+    }
+    return 0;
+fail:
+    (void)unlink(part);
+    return rc;
+}
+
+int file_append(const char *path, const void *data, size_t n, mode_t mode, struct eddis_error *err)
+{
+    cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, mode);
+    int rc;
+
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot open '%s'", path);
+    rc = file_write_all(fd, data, n, err);
+    return rc < 0 ? eddis_fail_prefix(err, rc, "'%s'", path) : 0;
+}
+
+int file_mkdirs(const char *path, mode_t mode, struct eddis_error *err)
+{
+    char part[PATH_MAX];
+    size_t n = strlen(path);
+    struct stat st;
+
+    if (n == 0 || n >= sizeof part)
+        return eddis_fail(err, -EINVAL, "'%s' is no path for a folder", path);
+    memcpy(part, path, n + 1);
+    for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(part, mode) < 0 && errno != EEXIST)
+            return eddis_fail_errno(err, -errno, "cannot make folder '%s'", part);
+        *slash = '/';
+    }
+    if (mkdir(part, mode) < 0 && errno != EEXIST)
+        return eddis_fail_errno(err, -errno, "cannot make folder '%s'", part);
+    if (stat(part, &st) < 0 || !S_ISDIR(st.st_mode))
+        return eddis_fail(err, -ENOTDIR, "'%s' is there and is not a folder", part);
+    return 0;
+}
+
+static int remove_inside(int parent, const char *name)
+{
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int rc = 0;
+    DIR *dir;
+    struct dirent *e;
+
+    if (fd < 0)
+        return -errno;
+    dir = fdopendir(fd);
+    if (!dir) {
+        rc = -errno;
+        (void)close(fd);
+        return rc;
+    }
+    while ((e = readdir(dir))) {
+        int one = 0;
+
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        if (unlinkat(fd, e->d_name, 0) == 0 || errno == ENOENT)
+            continue;
+        if (errno == EISDIR || errno == EPERM || errno == ENOTEMPTY) {
+            one = remove_inside(fd, e->d_name);
+            if (one == 0 && unlinkat(fd, e->d_name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+                one = -errno;
+        } else {
+            one = -errno;
+        }
+        if (one < 0 && one != -ENOENT)
+            rc = one;
+    }
+    (void)closedir(dir);
+    return rc;
+}
+
+int file_remove_tree(const char *path, struct eddis_error *err)
+{
+    int rc = remove_inside(AT_FDCWD, path);
+
+    if (rc == 0 && rmdir(path) < 0)
+        rc = -errno;
+    if (rc < 0 && rc != -ENOENT)
+        return eddis_fail_errno(err, rc, "cannot remove folder '%s'", path);
+    return 0;
+}
+
+char *file_join(const char *dir, const char *fmt, ...)
+{
+    struct strbuf b = { 0 };
+    va_list ap;
+
+    strbuf_add(&b, dir);
+    strbuf_add(&b, "/");
+    va_start(ap, fmt);
+    strbuf_vaddf(&b, fmt, ap);
+    va_end(ap);
+    return strbuf_steal(&b);
+}

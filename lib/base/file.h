@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* file.h - whole files and folders: read with a limit, replace atomically, remove a tree */
+#ifndef EDDIS_BASE_FILE_H
+#define EDDIS_BASE_FILE_H
+
+#include "error.h"
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Read a regular file of at most max bytes.  Returns its text, followed by a 0 byte that *ret_n
+ * (may be NULL) does not count.  -EFBIG: longer than max; -EINVAL: not a regular file; -ENOENT.
+ */
+int file_read(const char *path, size_t max, char **ret, size_t *ret_n, struct eddis_error *err);
+
+/* Read fd to its end, at most max bytes.  Blocks.  Result as file_read. */
+int file_read_fd(int fd, const char *name, size_t max, char **ret, size_t *ret_n,
+                 struct eddis_error *err);
+
+/* Replace the file by these n bytes: written beside it, synced, renamed.  A reader sees the old
+ * file or the new one, never a part.
+ */
+int file_write_atomic(const char *path, const void *data, size_t n, mode_t mode,
+                      struct eddis_error *err);
+
+/* Append n bytes in one write; the file is made when missing. */
+int file_append(const char *path, const void *data, size_t n, mode_t mode, struct eddis_error *err);
+
+/* Write all n bytes to fd, going on after short writes and interrupts.  Blocks. */
+int file_write_all(int fd, const void *data, size_t n, struct eddis_error *err);
+
+/* Make the folder and those above it with this mode; those that are there stay as they are. */
+int file_mkdirs(const char *path, mode_t mode, struct eddis_error *err);
+
+/* Remove a folder and all in it, never following a link.  A missing folder is success. */
+int file_remove_tree(const char *path, struct eddis_error *err);
+
+/* fsync a folder, so that a rename inside it survives a power cut. */
+int file_sync_dir(const char *path, struct eddis_error *err);
+
+/* Returns "<dir>/<fmt...>", or NULL without memory. */
+char *file_join(const char *dir, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proctree.h"
+
+#include "cleanup.h"
+#include "clock.h"
+#include "text.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+/* The command in /proc/PID/stat may hold spaces and brackets: what follows the last ')' is safe. */
+static int read_stat(const char *pid, struct proctree_process *ret)
+{
+    char path[64], line[512];
+    cleanup_file FILE *f = NULL;
+    char *open_bracket, *close_bracket;
+    int parent;
+
+    snprintf(path, sizeof path, "/proc/%s/stat", pid);
+    f = fopen(path, "re");
+    if (!f || !fgets(line, sizeof line, f))
+        return -ESRCH;
+    open_bracket = strchr(line, '(');
+    close_bracket = strrchr(line, ')');
+    if (!open_bracket || !close_bracket || close_bracket < open_bracket ||
+        sscanf(close_bracket + 1, " %c %d", &ret->state, &parent) != 2)
+        return -EINVAL;
+    *close_bracket = '\0';
+    ret->pid = (pid_t)atoi(pid);
+    ret->parent = parent;
+    snprintf(ret->command, sizeof ret->command, "%.15s", open_bracket + 1);
+    text_strip_control(ret->command);
+    return 0;
+}
+
+static int read_all(struct proctree_process **ret, struct eddis_error *err)
+{
+    struct proctree_process *all = NULL;
+    int n = 0, cap = 0;
+    struct dirent *e;
+    DIR *dir = opendir("/proc");
+
+    if (!dir)
+        return eddis_fail_errno(err, -errno, "cannot read /proc");
+    while ((e = readdir(dir))) {
+        struct proctree_process one;
+
+        if (!isdigit((unsigned char)e->d_name[0]) || read_stat(e->d_name, &one) < 0)
+            continue;
+        if (n == cap) {
+            struct proctree_process *more;
+
+            cap = cap ? cap * 2 : 256;
+            more = realloc(all, (size_t)cap * sizeof *all);
+            if (!more) {
+                free(all);
+                (void)closedir(dir);
+                return eddis_fail(err, -ENOMEM, "no memory for the process list");
+            }
+            all = more;
+        }
+        all[n++] = one;
+    }
+    (void)closedir(dir);
+    *ret = all;
+    return n;
+}
+
+/* Move the descendants of root to the front, parents first; returns their number. */
+static int sift(struct proctree_process *all, int n, pid_t root)
+{
+    int found = 0;
+
+    for (int at = -1; at < found; at++) {
+        pid_t parent = at < 0 ? root : all[at].pid;
+
+        for (int i = found; i < n; i++)
+            if (all[i].parent == parent && all[i].pid != root) {
+                struct proctree_process one = all[i];
+
+                all[i] = all[found];
+                all[found++] = one;
+            }
+    }
+    return found;
+}
+
+int proctree_list(pid_t root, struct proctree_process **ret, struct eddis_error *err)
+{
+    struct proctree_process *all = NULL;
+    int n = read_all(&all, err);
+
+    if (n < 0)
+        return n;
+    n = sift(all, n, root);
+    if (n == 0) {
+        free(all);
+        all = NULL;
+    }
+    *ret = all;
+    return n;
+}
+
+int proctree_signal(pid_t root, int sig, pid_t except, struct eddis_error *err)
+{
+    cleanup_free struct proctree_process *all = NULL;
+    int n = proctree_list(root, &all, err);
+    int sent = 0;
+
+    for (int i = 0; i < n; i++) {
+        bool spared = except && all[i].pid == except;
+
+        for (int j = 0; !spared && except && j < i; j++)
+            spared = all[j].pid == all[i].parent && all[j].state == '\0';
+        if (spared) {
+            all[i].state = '\0'; /* its children are spared too */
+            continue;
+        }
+        if (all[i].state != 'Z' && kill(all[i].pid, sig) == 0)
+            sent++;
+    }
+    return n < 0 ? n : sent;
+}
+
+int proctree_kill_all(int64_t deadline_ns, struct eddis_error *err)
+{
+    for (;;) {
+        cleanup_free struct proctree_process *all = NULL;
+        int n;
+
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            ;
+        n = proctree_list(getpid(), &all, err);
+        if (n <= 0)
+            return n;
+        for (int i = 0; i < n; i++)
+            if (all[i].state != 'Z')
+                (void)kill(all[i].pid, SIGKILL);
+        if (clock_now_ns() >= deadline_ns)
+            return eddis_fail(err, -ETIMEDOUT, "process %d (%s) does not end after SIGKILL",
+                              (int)all[0].pid, all[0].command);
+        clock_sleep_until_ns(clock_now_ns() + 2 * CLOCK_MS);
+    }
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* proctree.h - all descendants of a process, from /proc
+ *
+ * A child subreaper keeps every orphan of its subtree as a child, so the descendants of an agent
+ * are exactly the processes of its job on the node, whatever sessions and groups they made.
+ */
+#ifndef EDDIS_BASE_PROCTREE_H
+#define EDDIS_BASE_PROCTREE_H
+
+#include "error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct proctree_process {
+    pid_t pid, parent;
+    char state;       /* as in /proc/PID/stat: R, S, D, T, Z, ... */
+    char command[16]; /* its comm, control characters replaced */
+};
+
+/* List the descendants of root, root itself excluded, parents before children.
+ * Returns their number and an array that the caller frees, NULL when there are none.
+ */
+int proctree_list(pid_t root, struct proctree_process **ret, struct eddis_error *err);
+
+/* Send sig to every descendant of root but `except` and its descendants (0: no exception).
+ * Returns how many living ones (not zombies) got it.
+ */
+int proctree_signal(pid_t root, int sig, pid_t except, struct eddis_error *err);
+
+/* SIGKILL every descendant of this process and reap those that become children, again and again
+ * until none is left or the deadline has passed.  For a subreaper.  Blocks.
+ * -ETIMEDOUT: err names one that is still there.
+ */
+int proctree_kill_all(int64_t deadline_ns, struct eddis_error *err);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program.h - where the other programs of eddis are, seen from the one that runs
+ *
+ * Programs find each other relative to their own file, so that an installed tree may be moved and
+ * the build folder works without installing.
+ */
+#ifndef EDDIS_BASE_PROGRAM_H
+#define EDDIS_BASE_PROGRAM_H
+
+#include "error.h"
+
+#include <stddef.h>
+
+/* Write the absolute path of "eddis-agent", "eddis-keeper", ... to ret [size].
+ * -ENOENT: it is not installed beside this program.
+ */
+int program_path(const char *name, char *ret, size_t size, struct eddis_error *err);
+
+/* Write the folder of this program's own file to ret [size]. */
+int program_folder(char *ret, size_t size, struct eddis_error *err);
+
+#endif

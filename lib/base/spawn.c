@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "spawn.h"
+
+#include "cleanup.h"
+#include "clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int spawn_find(const char *name, char *ret, size_t size, struct eddis_error *err)
+{
+    const char *path = getenv("PATH");
+    struct stat st;
+
+    if (!*name)
+        return eddis_fail(err, -ENOENT, "the program's name is empty");
+    if (strchr(name, '/')) {
+        if (access(name, X_OK) < 0)
+            return eddis_fail_errno(err, -errno, "cannot execute '%s'", name);
+        if (stat(name, &st) == 0 && S_ISDIR(st.st_mode))
+            return eddis_fail(err, -EACCES, "cannot execute '%s': it is a folder", name);
+        if (snprintf(ret, size, "%s", name) >= (int)size)
+            return eddis_fail(err, -ENAMETOOLONG, "path '%s' is too long", name);
+        return 0;
+    }
+    if (!path || !*path)
+        path = "/usr/local/bin:/usr/bin:/bin";
+    while (*path) {
+        size_t n = strcspn(path, ":");
+
+        if (n && snprintf(ret, size, "%.*s/%s", (int)n, path, name) < (int)size &&
+            access(ret, X_OK) == 0 && stat(ret, &st) == 0 && S_ISREG(st.st_mode))
+            return 0;
+        path += n + (path[n] == ':');
+    }
+    return eddis_fail(err, -ENOENT, "no program '%s' in PATH", name);
+}
+
+/* Move fd above 2, so that putting 0, 1 and 2 in place cannot overwrite one still needed. */
+static int above_stdio(int fd)
+{
+    return fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
+static int place_stdio(const struct spawn *s)
+{
+    int want[3] = { s->in, s->out, s->err };
+
+    for (int i = 0; i < 3; i++) {
+        want[i] = want[i] < 0 ? open("/dev/null", (i ? O_WRONLY : O_RDONLY) | O_CLOEXEC) : want[i];
+        if (want[i] < 0 || (want[i] = above_stdio(want[i])) < 0)
+            return -errno;
+    }
+    for (int i = 0; i < 3; i++)
+        if (dup2(want[i], i) < 0)
+            return -errno;
+    return 0;
+}
+
+static void default_signals(void)
+{
+    sigset_t none;
+
+    for (int sig = 1; sig < NSIG; sig++)
+        if (sig != SIGKILL && sig != SIGSTOP && sig != SIGHUP)
+            (void)signal(sig, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* In the child; returns the errno value that the parent is to hear. */
+static int child_exec(const struct spawn *s, const char *program, pid_t parent)
+{
+    int rc;
+
+    default_signals();
+    if (s->parent_death_signal) {
+        if (prctl(PR_SET_PDEATHSIG, s->parent_death_signal) < 0)
+            return errno;
+        if (getppid() != parent)
+            return ESRCH;
+    }
+    if (s->own_session ? setsid() < 0 : (s->own_group && setpgid(0, 0) < 0))
+        return errno;
+    rc = place_stdio(s);
+    if (rc < 0)
+        return -rc;
+    if (s->dir && chdir(s->dir) < 0)
+        return errno;
+    execve(program, (char *const *)s->argv, s->envp ? (char *const *)s->envp : environ);
+    return errno;
+}
+
+int spawn_start(const struct spawn *s, pid_t *ret, struct eddis_error *err)
+{
+    char program[PATH_MAX];
+    int report[2], failure = 0;
+    pid_t parent = getpid(), pid;
+    ssize_t n;
+    int rc = spawn_find(s->argv[0], program, sizeof program, err);
+
+    if (rc < 0)
+        return rc;
+    if (pipe2(report, O_CLOEXEC) < 0)
+        return eddis_fail_errno(err, -errno, "cannot make a pipe");
+    pid = fork();
+    if (pid < 0) {
+        rc = eddis_fail_errno(err, -errno, "cannot fork");
+        (void)close(report[0]);
+        (void)close(report[1]);
+        return rc;
+    }
+    if (pid == 0) {
+        int e;
+
+        report[1] = above_stdio(report[1]);
+        e = child_exec(s, program, parent);
+        (void)!write(report[1], &e, sizeof e);
+        _exit(127);
+    }
+    (void)close(report[1]);
+    if (s->own_group)
+        (void)setpgid(pid, pid); /* both sides, whichever runs first */
+    do
+        n = read(report[0], &failure, sizeof failure);
+    while (n < 0 && errno == EINTR);
+    (void)close(report[0]);
+    if (n == sizeof failure) {
+        (void)waitpid(pid, NULL, 0);
+        return eddis_fail_errno(err, -failure, "cannot start '%s'%s%s", program,
+                                s->dir ? " in " : "", s->dir ? s->dir : "");
+    }
+    *ret = pid;
+    return 0;
+}
+
+static bool reaped(pid_t pid, int *status)
+{
+    pid_t got;
+
+    do
+        got = waitpid(pid, status, WNOHANG);
+    while (got < 0 && errno == EINTR);
+    return got == pid || (got < 0 && errno == ECHILD);
+}
+
+int spawn_stop(pid_t pid, const struct spawn_rung *rungs, size_t n, int *ret_status,
+               struct eddis_error *err)
+{
+    pid_t child = pid < 0 ? -pid : pid;
+    int status = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        int64_t end = clock_after_ns(clock_now_ns(), rungs[i].wait_ns);
+
+        if (rungs[i].signal)
+            (void)kill(pid, rungs[i].signal);
+        do {
+            if (reaped(child, &status)) {
+                if (ret_status)
+                    *ret_status = status;
+                return 0;
+            }
+            clock_sleep_until_ns(clock_now_ns() + 2 * CLOCK_MS);
+        } while (clock_now_ns() < end);
+    }
+    return eddis_fail(err, -ETIMEDOUT, "process %d is still there after its last signal",
+                      (int)child);
+}
+
+int spawn_exit_code(int status)
+{
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}

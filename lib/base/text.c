@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "text.h"
+
+#include "clock.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORD_MAX_LEN = 64 };
+
+static int min3(int a, int b, int c)
+{
+    int m = a < b ? a : b;
+
+    return m < c ? m : c;
+}
+
+/* Optimal string alignment distance; words longer than WORD_MAX_LEN are never near. */
+static int distance(const char *a, const char *b)
+{
+    int d[3][WORD_MAX_LEN + 1];
+    int n = (int)strlen(a), m = (int)strlen(b);
+
+    if (n > WORD_MAX_LEN || m > WORD_MAX_LEN)
+        return WORD_MAX_LEN;
+    for (int j = 0; j <= m; j++)
+        d[0][j] = j;
+    for (int i = 1; i <= n; i++) {
+        int *now = d[i % 3], *above = d[(i + 2) % 3], *above2 = d[(i + 1) % 3];
+
+        now[0] = i;
+        for (int j = 1; j <= m; j++) {
+            int differ = tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[j - 1]);
+
+            now[j] = min3(above[j] + 1, now[j - 1] + 1, above[j - 1] + differ);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                above2[j - 2] + 1 < now[j])
+                now[j] = above2[j - 2] + 1;
+        }
+    }
+    return d[n % 3][m];
+}
+
+const char *text_nearest(const char *word, const char *const *names, size_t n)
+{
+    const char *best = NULL;
+    int best_d = WORD_MAX_LEN;
+
+    for (size_t i = 0; i < n; i++) {
+        int d = distance(word, names[i]);
+
+        /* "batchsize" for "batch": what was meant is often the first part of what was written. */
+        if (strlen(names[i]) >= 4 && strncmp(word, names[i], strlen(names[i])) == 0 && d > 2)
+            d = 2;
+        if (d < best_d) {
+            best_d = d;
+            best = names[i];
+        }
+    }
+    if (!best || best_d > 2 + (int)strlen(word) / 6 || best_d >= (int)strlen(word))
+        return NULL;
+    return best;
+}
+
+static int unit_ns(const char **s, int64_t *ret)
+{
+    static const struct {
+        const char *word;
+        int64_t ns;
+    } units[] = {
+        { "ms", CLOCK_MS },      { "s", CLOCK_S },         { "m", 60 * CLOCK_S },
+        { "h", 3600 * CLOCK_S }, { "d", 86400 * CLOCK_S },
+    };
+
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        size_t n = strlen(units[i].word);
+
+        if (strncmp(*s, units[i].word, n) == 0 && !isalpha((unsigned char)(*s)[n])) {
+            *s += n;
+            *ret = units[i].ns;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
+
+static int add_part(double value, int64_t unit, int64_t *total)
+{
+    double ns = value * (double)unit;
+
+    if (!(ns < 9e18 - (double)*total))
+        return -ERANGE;
+    *total += (int64_t)llround(ns);
+    return 0;
+}
+
+/* "[D-]HH:MM:SS" or "MM:SS", as Slurm writes it */
+static int parse_clock(const char *s, int64_t *ret)
+{
+    unsigned day = 0, a, b, c;
+    int used = 0;
+
+    if (sscanf(s, "%5u-%n", &day, &used) == 1 && used)
+        s += used;
+    else
+        day = 0;
+    used = 0;
+    if (sscanf(s, "%6u:%2u:%2u%n", &a, &b, &c, &used) != 3 || s[used]) {
+        used = 0;
+        if (sscanf(s, "%6u:%2u%n", &b, &c, &used) != 2 || s[used])
+            return -EINVAL;
+        a = 0;
+    }
+    *ret = ((int64_t)day * 86400 + (int64_t)a * 3600 + (int64_t)b * 60 + c) * CLOCK_S;
+    return 0;
+}
+
+int text_duration_ns(const char *s, int64_t *ret, struct eddis_error *err)
+{
+    const char *p = s;
+    int64_t total = 0, unit;
+
+    if (strcmp(s, "none") == 0) {
+        *ret = CLOCK_NEVER;
+        return 0;
+    }
+    if (strchr(s, ':')) {
+        if (parse_clock(s, &total) < 0)
+            goto bad;
+        *ret = total;
+        return 0;
+    }
+    do {
+        char *end;
+        double v;
+
+        if (!isdigit((unsigned char)*p))
+            goto bad;
+        v = strtod(p, &end);
+        p = end;
+        if (unit_ns(&p, &unit) < 0)
+            goto bad;
+        if (add_part(v, unit, &total) < 0)
+            return eddis_fail(err, -ERANGE, "'%s' is too long a time", s);
+    } while (*p);
+    *ret = total;
+    return 0;
+bad:
+    return eddis_fail(err, -EINVAL, "'%s' is no duration; write 250ms, 10s, 5m, 2h or 7d", s);
+}
+
+void text_strip_control(char *s)
+{
+    for (; *s; s++)
+        if (((unsigned char)*s < 0x20 && *s != '\t') || *s == 0x7f)
+            *s = '?';
+}
+
+bool text_is_name(const char *s, size_t max)
+{
+    size_t n = 0;
+
+    if (*s == '-' || *s == '.')
+        return false;
+    for (; s[n]; n++)
+        if (n >= max || !(isalnum((unsigned char)s[n]) || strchr("._-", s[n])))
+            return false;
+    return n > 0;
+}
+
+char *text_grouped(double n, char *ret, size_t size)
+{
+    char digits[40];
+    int len = snprintf(digits, sizeof digits, "%.0f", n);
+    size_t out = 0;
+
+    for (int i = 0; i < len && out + 2 < size; i++) {
+        if (i && (len - i) % 3 == 0 && digits[i - 1] != '-')
+            ret[out++] = ' ';
+        ret[out++] = digits[i];
+    }
+    ret[out] = '\0';
+    return ret;
+}

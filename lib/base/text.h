@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text.h - small questions about strings */
+#ifndef EDDIS_BASE_TEXT_H
+#define EDDIS_BASE_TEXT_H
+
+#include "error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Borrows the one of n names nearest to word by edit distance (insertions, deletions, changes
+ * and swaps of neighbours), or NULL when none is near enough to be what was meant.
+ */
+const char *text_nearest(const char *word, const char *const *names, size_t n);
+
+/* Parse a duration "250ms", "10s", "5m", "2h", "7d", "1m30s" or "12:00:00" into ns; "none" gives
+ * CLOCK_NEVER.  -EINVAL: not a duration; -ERANGE: does not fit.
+ */
+int text_duration_ns(const char *s, int64_t *ret, struct eddis_error *err);
+
+/* Replace control characters by '?' in place, so that foreign text cannot drive a terminal; tabs
+ * stay.  Bytes above 0x7f stay (UTF-8).
+ */
+void text_strip_control(char *s);
+
+/* Whether s is one to max letters, digits, '.', '_' or '-', and does not start with '-' or '.'. */
+bool text_is_name(const char *s, size_t max);
+
+/* Write n as "22 400": digits in groups of three; size at least 32.  Returns ret. */
+char *text_grouped(double n, char *ret, size_t size);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* board.h - the progress board: both ends of the shared memory described in layout.h
+ *
+ * The agent makes the file, hands its path to the workers in EDDIS_BOARD and unlinks it when all
+ * have mapped it.  A file of 0600 in a folder of 0700: other users cannot look.
+ */
+#ifndef EDDIS_BOARD_BOARD_H
+#define EDDIS_BOARD_BOARD_H
+
+#include "layout.h"
+
+#include "lib/base/error.h"
+
+#include <stdbool.h>
+
+struct board; /* a mapping */
+
+/* The agent's end. */
+
+/* Make the file (it must not exist) for n_local workers.  Everything of *setup but magic, version,
+ * sequence and plan_version is copied into the plan area; its plan[] is ignored, see
+ * board_publish.
+ */
+int board_create(const char *path, const struct board_area *setup, struct board **ret,
+                 struct eddis_error *err);
+
+/* Publish a plan; its version must be one more than the last, 1 at first.  -EBUSY: BOARD_PLANS - 1
+ * versions are not yet in force on some local worker.
+ */
+int board_publish(struct board *b, const struct board_plan *plan, struct eddis_error *err);
+
+/* Copy a worker's page.  Never blocks: -EAGAIN when its writer was at it a hundred times running,
+ * -ENODATA before the worker has mapped it, -EPROTO when it holds nonsense.
+ */
+int board_read(const struct board *b, int local_rank, struct board_page *ret,
+               struct eddis_error *err);
+
+/* Whether all n_local workers have mapped their pages (the file may be unlinked then). */
+bool board_all_mapped(const struct board *b);
+
+/* The worker's end. */
+
+/* Map the file; the page of this local rank is initialised and belongs to the caller.
+ * -EPROTO: the agent is of another version of eddis, or the file is none of its.
+ */
+int board_open(const char *path, int local_rank, struct board **ret, struct eddis_error *err);
+
+/* Borrows the page to write to, between board_begin and board_end; under a microsecond and no
+ * system call.  One thread at a time.
+ */
+struct board_page *board_begin(struct board *b);
+void board_end(struct board *b);
+
+/* Read back what this worker itself wrote last. */
+const struct board_page *board_own(const struct board *b);
+
+/* Borrows the plan area's constant part (all but sequence, plan_version and plan). */
+const struct board_area *board_setup(const struct board *b);
+
+/* Newest plan version: one load. */
+int64_t board_newest(const struct board *b);
+
+/* Copy plan `version`; -ESTALE when it is no longer kept, -ENOENT when it is not yet there. */
+int board_plan_get(const struct board *b, int64_t version, struct board_plan *ret,
+                   struct eddis_error *err);
+
+/* Unmap; accepts NULL.  The file itself is the agent's to unlink. */
+void board_close(struct board *b);
+
+#endif

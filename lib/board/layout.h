@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layout.h - what lies in the node's shared memory, byte for byte
+ *
+ * One file per node and generation, made by the agent (0600), mapped by the agent and by the
+ * node's workers:
+ *
+ *     +-----------+  0
+ *     | plan area |  written by the agent, read by every worker
+ *     +-----------+  BOARD_PLAN_BYTES
+ *     | page of   |  written by local rank 0, read by the agent
+ *     |  local 0  |
+ *     +-----------+  + BOARD_PAGE_BYTES
+ *     | page of   |
+ *     |  local 1  |  ...
+ *     +-----------+
+ *
+ * Both sides may be of unlike builds of eddis, so every field has a fixed size and `magic` and
+ * `version` come first.  A page has one writer: it makes `sequence` odd, writes, makes it even; a
+ * reader copies and tries again when the number was odd or has changed.  Neither side makes a
+ * system call or waits for the other.
+ *
+ * The plan area is written under the same kind of lock, `sequence`.  Plans are kept as a short
+ * history, since a worker may have read ahead under the one before: plan v is in slot
+ * v % BOARD_PLANS.
+ */
+#ifndef EDDIS_BOARD_LAYOUT_H
+#define EDDIS_BOARD_LAYOUT_H
+
+#include <stdint.h>
+
+enum {
+    BOARD_MAX_RANKS = 1024, /* of one job: the plan area holds every rank's batch size */
+    BOARD_MAX_LOCAL = 256,  /* of one node */
+    BOARD_PLANS = 4,        /* plan versions kept */
+    BOARD_RING = 64,        /* recent steps kept in a page */
+    BOARD_METRICS = 8,
+    BOARD_METRIC_NAME = 24,
+    BOARD_VERSION = 1,
+};
+
+#define BOARD_MAGIC UINT64_C(0x64616f6273696465) /* "edisboad", little endian */
+
+/* Time of one step on one worker, ns.  The parts add up to total. */
+struct board_times {
+    int64_t input_ns;   /* waiting for data */
+    int64_t compute_ns; /* forward, backward, update */
+    int64_t exposed_ns; /* communication not hidden behind compute */
+    int64_t wait_ns;    /* for other workers */
+    int64_t total_ns;
+};
+
+struct board_step {
+    int64_t step;   /* its number */
+    int64_t count;  /* samples of this worker */
+    int64_t plan;   /* version of the plan it was done under */
+    int64_t end_ns; /* clock_now_ns when it ended */
+    struct board_times t;
+};
+
+struct board_metric {
+    char name[BOARD_METRIC_NAME]; /* "" in an unused row */
+    double value;
+};
+
+struct board_page {
+    uint64_t magic;
+    uint32_t version, sequence;
+    int32_t rank, local_rank;
+    int32_t pid;
+    int32_t phase;       /* enum eddis_phase */
+    int64_t steps_done;  /* number of the last finished step + 1; 0: none yet */
+    int64_t steps_total; /* 0: unknown */
+    int64_t steps_in_epoch;
+    int64_t epochs;       /* 0: unknown */
+    int64_t samples_done; /* by this worker, over all its steps */
+    int64_t asked_step;   /* highest step its sampler was asked for */
+    int64_t plan_version; /* newest version seen */
+    int64_t plan_since;   /* first step under the newest version; -1 while not agreed */
+    int64_t bytes_sent;
+    int64_t overrun_ns; /* sum over steps of real work beyond an emulated device's time */
+    int64_t phase_ns;   /* clock_now_ns when the phase began */
+    double loss;        /* of the last step that reported one */
+    int32_t has_loss;
+    int32_t staleness;      /* 0 in synchronous modes */
+    struct board_times sum; /* over all finished steps */
+    struct board_metric metric[BOARD_METRICS];
+    struct board_step ring[BOARD_RING]; /* step s in slot s % BOARD_RING */
+};
+
+enum {
+    BOARD_FLAG_CHECKPOINT = 1, /* write a checkpoint at the step from which this plan holds */
+    BOARD_FLAG_STOP = 2,       /* that step is the last */
+};
+
+struct board_plan {
+    int64_t version; /* from 1 */
+    int64_t global_batch;
+    int64_t flags;                  /* BOARD_FLAG_... */
+    int64_t batch[BOARD_MAX_RANKS]; /* of every rank of the job; they add up to global_batch */
+};
+
+struct board_area {
+    uint64_t magic;
+    uint32_t version, sequence;
+    int32_t n_ranks, n_local;
+    int32_t generation;
+    int32_t first_rank; /* of this node; its ranks follow one another */
+    int32_t emulated;   /* 1: the node's workers imitate other devices */
+    int32_t checkpoint_keep;
+    int64_t checkpoint_every; /* steps; 0: only when told */
+    int64_t bucket_bytes;
+    uint64_t seed;
+    int64_t warmup_steps; /* of the learning rate; 0: none */
+    int64_t plan_version; /* newest */
+    char mode[16], algorithm[16];
+    char checkpoint_dir[1024];        /* "" : none */
+    char resume_from[1024];           /* a checkpoint's folder; "": a fresh start */
+    double fixed_s[BOARD_MAX_LOCAL];  /* emulated devices: a of a + c b, by local rank */
+    double sample_s[BOARD_MAX_LOCAL]; /* c, already divided by the device's rate */
+    struct board_plan plan[BOARD_PLANS];
+};
+
+#define BOARD_PAGE_BYTES 8192
+#define BOARD_PLAN_BYTES                                                                           \
+    (((uint64_t)sizeof(struct board_area) + UINT64_C(4095)) / UINT64_C(4096) * UINT64_C(4096))
+
+#ifndef __cplusplus
+_Static_assert(sizeof(struct board_page) <= BOARD_PAGE_BYTES, "a page must hold its struct");
+_Static_assert(sizeof(struct board_times) == 40 && sizeof(struct board_step) == 72,
+               "no padding in shared memory");
+#endif
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server.h - a small HTTP/JSON server on one address, over libmicrohttpd
+ *
+ * Every request is authenticated before anything of it is parsed: "Authorization: Bearer <token>"
+ * is compared in constant time with the tokens given at start, and the handler learns which role
+ * it was.  Limits come before allocation: header 8 KB, body HTTP_MAX_BODY, connections, and a
+ * deadline for each connection.
+ *
+ * The handler runs on the server's own threads, one call at a time (the server holds a lock
+ * around it).  It answers at once with http_reply, or keeps the exchange and answers later from
+ * any thread: that is a long poll.
+ */
+#ifndef EDDIS_HTTP_SERVER_H
+#define EDDIS_HTTP_SERVER_H
+
+#include "lib/base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { HTTP_MAX_BODY = 1 << 20, HTTP_MAX_TOKENS = 4, HTTP_TOKEN_CHARS = 64 };
+
+struct http_server;
+struct http_exchange; /* one request and its answer to come */
+
+struct http_request {
+    const char *method; /* "GET", "POST" */
+    const char *path;   /* "/v1/agents/0/orders", checked to be printable ASCII */
+    int role;           /* index of the token that matched */
+    const char *body;   /* body_n bytes, followed by a 0; valid until the handler returns */
+    size_t body_n;
+    const char *after; /* value of the query argument "after", NULL without */
+    const char *peer;  /* the client's address, for messages */
+};
+
+struct http_server_options {
+    const char *address;                /* "127.0.0.1"; the port is chosen by the kernel */
+    const char *token[HTTP_MAX_TOKENS]; /* by role; NULL: no such role */
+    void (*handle)(void *ctx, const struct http_request *q, struct http_exchange *x);
+    void *ctx;
+};
+
+/* Start listening; returns a server.  http_server_port tells the port. */
+int http_server_start(const struct http_server_options *o, struct http_server **ret,
+                      struct eddis_error *err);
+int http_server_port(const struct http_server *s);
+
+/* Requests refused so far for a wrong or missing token. */
+int64_t http_server_refused(const struct http_server *s);
+
+/* Answer with a status and a JSON text (copied; NULL: an empty body).  Frees x, once, whatever
+ * happened to the connection meanwhile.
+ */
+void http_reply(struct http_exchange *x, int status, const char *json);
+
+/* As http_reply with {"error": <sentence>}. */
+void http_reply_error(struct http_exchange *x, int status, const char *sentence);
+
+/* Stop listening and free everything.  Every kept exchange must have been answered.  Accepts
+ * NULL.
+ */
+void http_server_stop(struct http_server *s);
+
+#endif

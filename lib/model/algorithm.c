@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "algorithm.h"
+
+#include <string.h>
+
+static const struct algorithm table[] = {
+    { "allreduce", "sync", "weighted all-reduce of the gradients at every step", "", 1.0 },
+};
+
+size_t algorithms(const struct algorithm **ret)
+{
+    *ret = table;
+    return sizeof table / sizeof *table;
+}
+
+const struct algorithm *algorithm_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(table[i].name, name) == 0)
+            return &table[i];
+    return NULL;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job.h - what a user asked for: train.yaml and the flags over it, validated
+ *
+ * One table in job_keys.c names every key of train.yaml with its type, range, default and the
+ * member of struct job it fills; reading, defaults, --dry-run's origins, "did you mean" and the
+ * manual's test all use it.
+ */
+#ifndef EDDIS_MODEL_JOB_H
+#define EDDIS_MODEL_JOB_H
+
+#include "lib/base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { JOB_MAX_EMULATED = 64, JOB_MAX_KEYS = 96 };
+
+enum job_origin_kind {
+    JOB_DEFAULT,
+    JOB_FILE, /* line and column of train.yaml */
+    JOB_FLAG, /* flag holds its name, "--seed" */
+};
+
+struct job_origin {
+    enum job_origin_kind kind;
+    int line, column; /* from 1 */
+    const char *flag; /* borrowed, static */
+};
+
+/* One device that a CPU imitates: a step of b samples takes fixed_s + sample_s * b / rate. */
+struct job_emulated {
+    double rate;     /* speed relative to the others, > 0 */
+    double fixed_s;  /* a, seconds */
+    double sample_s; /* c, seconds per sample at rate 1 */
+};
+
+struct job {
+    char *file;   /* train.yaml as given, NULL when the job comes from flags alone */
+    char *folder; /* absolute; relative paths of the file are relative to it */
+    char *name;
+    char **command;           /* NULL-ended */
+    char *workdir;            /* absolute */
+    int64_t workers_per_node; /* 0: auto */
+    uint64_t seed;
+    struct {
+        int64_t global, min, max, grain; /* max 0: auto */
+    } batch;
+    struct {
+        char *mode, *algorithm; /* "auto" or a name of algorithm.h */
+    } sync;
+    struct {
+        int64_t warmup_steps; /* learning_rate.warmup */
+    } learning_rate;
+    struct {
+        double bucket_mb; /* 0: auto */
+    } communication;
+    struct {
+        char **args; /* NULL-ended, given to mpirun as they are */
+        char **mca;  /* NULL-ended: name, value, name, value, ... */
+    } mpi;
+    struct {
+        int64_t cache_ns;             /* 0: do not use the cache */
+        struct job_emulated *emulate; /* [n_emulate] */
+        size_t n_emulate;
+    } profile;
+    struct {
+        char *dir; /* absolute; NULL: in the job's folder */
+        int64_t every, keep;
+        char *resume; /* "auto", or a checkpoint's absolute path */
+    } checkpoint;
+    struct {
+        int64_t launch_ns, lease_ns, heartbeat_ns, grace_ns, checkpoint_ns, job_ns;
+    } timeouts;
+    char **env;    /* NULL-ended "NAME=VALUE", sorted by name */
+    char *binding; /* "auto" or "none" */
+    struct {
+        char *dir;      /* absolute; NULL: in the job's folder */
+        int64_t max_mb; /* of one rank's log file */
+    } logs;
+    struct job_origin origin[JOB_MAX_KEYS]; /* by number of the key in the table */
+};
+
+/* Read and check train.yaml.  Returns a job that job_free frees.  -EINVAL, -ENOENT, ...: err is
+ * "<file>:<line>:<column>: <what is wrong>; <what to do>".
+ */
+int job_read(const char *path, struct job **ret, struct eddis_error *err);
+
+/* As job_read from n bytes of text; `name` stands for the file in errors, `folder` (absolute) is
+ * what relative paths are relative to.
+ */
+int job_parse(const char *text, size_t n, const char *name, const char *folder, struct job **ret,
+              struct eddis_error *err);
+
+/* A job of defaults and this command, without a file: `eddis-run -n 4 -- python3 train.py`.
+ * folder is absolute.
+ */
+int job_from_command(const char *const *command, const char *folder, struct job **ret,
+                     struct eddis_error *err);
+
+/* Set one key over the file by its dotted name, "batch.global", from a flag's text; the checks and
+ * sentences are those of the file.  flag is static.
+ */
+int job_set(struct job *job, const char *key, const char *value, const char *flag,
+            struct eddis_error *err);
+
+void job_free(struct job *job);
+
+/* The job as text of a train.yaml, every key with its value and a comment that tells its origin;
+ * what the job folder keeps as job.yaml.  Values of variables whose names hold KEY, TOKEN, SECRET
+ * or PASSWORD are masked.  Returns NULL without memory.
+ */
+char *job_text(const struct job *job);
+
+struct job_key {
+    const char *name;    /* dotted: "batch.global" */
+    const char *type;    /* in words, for the manual: "whole number", "duration" */
+    const char *initial; /* default, in words */
+    const char *help;    /* one line */
+    const char *later;   /* NULL, or the feature it waits for: the key is refused by name */
+};
+
+/* Borrows the table's rows, in the order of the manual; returns their number. */
+size_t job_keys(const struct job_key **ret);
+
+/* Origin of a key's value, by dotted name; a default for an unknown name. */
+struct job_origin job_origin(const struct job *job, const char *key);
+
+/* Write an origin as people read it: "train.yaml:7", "--seed", "default". */
+void job_origin_text(const struct job *job, const char *key, char *ret, size_t size);
+
+/* A key's value as people read it, "256", "10s", "auto". */
+void job_value_text(const struct job *job, const char *key, char *ret, size_t size);
+
+#endif

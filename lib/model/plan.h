@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.h - who computes how much: the scheduler's result, and what a job's folder keeps of it */
+#ifndef EDDIS_MODEL_PLAN_H
+#define EDDIS_MODEL_PLAN_H
+
+#include "lib/base/error.h"
+#include "lib/model/profile.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PLAN_SCHEMA_VERSION = 1, PLAN_MAX_WORKERS = 65536 };
+
+struct plan_worker {
+    int rank, local_rank;
+    int node; /* index into plan.node */
+    enum device_kind kind;
+    char device_id[64];
+    char device[96];          /* for people: "emulated 0.50" */
+    char cpus[256];           /* its cores as a list; "" : not bound */
+    double fixed_s, sample_s; /* time model: a step of b samples takes fixed_s + sample_s * b */
+    int64_t batch;            /* samples a step */
+    int64_t equal_batch;      /* the same under an equal split */
+    double weight;            /* batch / global batch */
+    double step_s;            /* predicted */
+    double samples_per_s;     /* predicted: batch / step_s */
+};
+
+struct plan {
+    int64_t generation, version; /* from 1 */
+    char mode[16], algorithm[16];
+    char reason[256]; /* why this mode, one sentence */
+    int64_t global_batch;
+    int64_t bucket_bytes;
+    uint64_t seed;
+    bool emulated;                  /* some worker imitates a device */
+    bool relative;                  /* the time model knows only ratios: seconds have no meaning
+                                     * before the first steps were measured */
+    double predicted_samples_per_s; /* of this plan */
+    double ideal_samples_per_s;     /* sum over workers of batch / step at that batch */
+    double equal_samples_per_s;     /* predicted for an equal split */
+    char (*node)[256];              /* [n_nodes] host names */
+    int n_nodes;
+    struct plan_worker *worker; /* [n_workers] by rank */
+    int n_workers;
+};
+
+/* Returns an empty plan with room for these; NULL without memory. */
+struct plan *plan_new(int n_nodes, int n_workers);
+void plan_free(struct plan *p);
+
+/* Returns JSON text, sorted and indented, the same bytes for the same plan; NULL without memory. */
+char *plan_text(const struct plan *p);
+
+/* Parse and check (batches add up, ranks in order, nodes exist).  Returns a plan. */
+int plan_parse(const char *text, size_t n, const char *what, struct plan **ret,
+               struct eddis_error *err);
+int plan_read(const char *path, struct plan **ret, struct eddis_error *err);
+int plan_write(const char *path, const struct plan *p, struct eddis_error *err);
+
+#endif

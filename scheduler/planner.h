@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* planner.h - from a job and its nodes' profiles to a plan
+ *
+ * Pure: no clock, file or socket.  The same job and the same profiles give the same plan, byte for
+ * byte.
+ */
+#ifndef EDDIS_SCHEDULER_PLANNER_H
+#define EDDIS_SCHEDULER_PLANNER_H
+
+#include "lib/base/error.h"
+#include "lib/model/job.h"
+#include "lib/model/plan.h"
+#include "lib/model/profile.h"
+
+/* Workers on each node (one per GPU or emulated device; on CPU nodes one per NUMA node; or
+ * workers_per_node), their batch sizes and weights, the mode, and the predictions.  Returns a
+ * plan, generation 1, version 1.  -EINVAL: the job asks for what the nodes cannot give.
+ */
+int planner_plan(const struct job *job, const struct node_profile *nodes, int n_nodes,
+                 struct plan **ret, struct eddis_error *err);
+
+/* Predicted samples per second of these batches under the plan's time models: a synchronous step
+ * lasts as long as its slowest worker.
+ */
+double planner_throughput(const struct plan *p, const int64_t *batch);
+
+/* Sum over workers of batch / (fixed_s + sample_s * batch): the devices' own speeds. */
+double planner_ideal(const struct plan *p);
+
+/* Check a plan from --plan against the job and the nodes that are there: same number of nodes,
+ * devices present.  Fills its node names.
+ */
+int planner_adopt(struct plan *p, const struct job *job, const struct node_profile *nodes,
+                  int n_nodes, struct eddis_error *err);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* split.h - the integer batch sizes with the smallest largest finish time
+ *
+ * Give the next grain of samples to the worker that would finish earliest with it: optimal for
+ * any non-decreasing t_i (Ibaraki and Katoh 1988; Beaumont et al. 2001, Alg. 3.1).  For many
+ * samples the same result by bisection on the finish time.  Ties go to the lower rank and the
+ * arithmetic has a fixed order, so equal input gives equal output everywhere.
+ */
+#ifndef EDDIS_SCHEDULER_SPLIT_H
+#define EDDIS_SCHEDULER_SPLIT_H
+
+#include "lib/base/error.h"
+#include "scheduler/time_model.h"
+
+#include <stdint.h>
+
+struct split_worker {
+    struct time_model t;
+    int64_t min, max; /* samples; max INT64_MAX: no bound.  min <= max */
+};
+
+/* Write the batch of each of n workers to ret [n]: they add up to total exactly, min <= b <= max,
+ * and b - min is a multiple of grain but for one worker when total does not divide.
+ * -ERANGE: the bounds cannot hold total; err says which way.
+ */
+int split_optimal(const struct split_worker *w, int n, int64_t total, int64_t grain, int64_t *ret,
+                  struct eddis_error *err);
+
+/* The equal split: total / n each, one more for the first total % n. */
+void split_equal(int n, int64_t total, int64_t *ret);
+
+#endif
