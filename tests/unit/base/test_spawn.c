@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/base/spawn.h"
+
+#include "lib/base/clock.h"
+#include "lib/base/proctree.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static pid_t start(const char *script)
+{
+    const char *argv[] = { "sh", "-c", script, NULL };
+    struct spawn s = { .argv = argv, .in = -1, .out = -1, .err = 2, .own_group = true };
+    pid_t pid = -1;
+
+    ck_assert_int_eq(spawn_start(&s, &pid, NULL), 0);
+    return pid;
+}
+
+static int finish(pid_t pid)
+{
+    int status;
+
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    return spawn_exit_code(status);
+}
+
+START_TEST(exit_codes)
+{
+    ck_assert_int_eq(finish(start("exit 7")), 7);
+    ck_assert_int_eq(finish(start("kill -SEGV $$")), 139);
+}
+END_TEST
+
+START_TEST(cannot_start)
+{
+    const char *missing[] = { "no-such-program-at-all", NULL };
+    const char *folder[] = { "/tmp", NULL };
+    const char *true_[] = { "true", NULL };
+    struct spawn s = { .argv = missing, .in = -1, .out = -1, .err = -1 };
+    struct eddis_error err = { 0 };
+    pid_t pid = -1;
+
+    ck_assert_int_eq(spawn_start(&s, &pid, &err), -ENOENT);
+    ck_assert_str_eq(err.text, "no program 'no-such-program-at-all' in PATH");
+    s.argv = folder;
+    ck_assert_int_eq(spawn_start(&s, &pid, &err), -EACCES);
+    s.argv = true_;
+    s.dir = "/no/such/folder";
+    ck_assert_int_eq(spawn_start(&s, &pid, &err), -ENOENT);
+    ck_assert_int_eq(pid, -1);
+}
+END_TEST
+
+/* The child has its three descriptors and no other, although this process holds some. */
+START_TEST(descriptors)
+{
+    int fds[2];
+    char got[256] = "";
+    const char *argv[] = { "sh", "-c", "ls /proc/self/fd | tr '\\n' ' '", NULL };
+    struct spawn s = { .argv = argv, .in = -1, .err = -1 };
+    pid_t pid;
+
+    ck_assert_int_eq(pipe(fds), 0); /* not close-on-exec on purpose */
+    s.out = dup(fds[1]);
+    close(fds[1]);
+    ck_assert_int_eq(spawn_start(&s, &pid, NULL), 0);
+    close(s.out);
+    ck_assert_int_eq(finish(pid), 0);
+    ck_assert_int_gt(read(fds[0], got, sizeof got - 1), 0);
+    ck_assert_int_eq(strncmp(got, "0 1 2 ", 6), 0);
+    close(fds[0]);
+}
+END_TEST
+
+START_TEST(stop_ladder)
+{
+    static const struct spawn_rung rungs[] = {
+        { SIGTERM, 200 * CLOCK_MS },
+        { SIGKILL, 5 * CLOCK_S },
+    };
+    int status = 0;
+    pid_t deaf = start("trap '' TERM; while :; do sleep 0.05; done");
+    pid_t good = start("sleep 100");
+
+    clock_sleep_until_ns(clock_now_ns() + 100 * CLOCK_MS);
+    ck_assert_int_eq(spawn_stop(-deaf, rungs, 2, &status, NULL), 0);
+    ck_assert_int_eq(spawn_exit_code(status), 128 + SIGKILL);
+    ck_assert_int_eq(spawn_stop(-good, rungs, 2, &status, NULL), 0);
+    ck_assert_int_eq(spawn_exit_code(status), 128 + SIGTERM);
+    good = start("sleep 100");
+    ck_assert_int_eq(spawn_stop(good, NULL, 0, &status, NULL), -ETIMEDOUT);
+    ck_assert_int_eq(spawn_stop(-good, rungs + 1, 1, &status, NULL), 0);
+}
+END_TEST
+
+/* Double fork, own session: an orphan comes to the subreaper and is found there. */
+START_TEST(whole_tree)
+{
+    struct proctree_process *all = NULL;
+    int n;
+
+    ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    start("setsid sh -c 'sleep 100 & sleep 100 & exit' & sleep 100");
+    for (int i = 0; i < 500; i++) {
+        n = proctree_list(getpid(), &all, NULL);
+        free(all);
+        if (n >= 4)
+            break;
+        clock_sleep_until_ns(clock_now_ns() + 10 * CLOCK_MS);
+    }
+    ck_assert_int_ge(n, 4);
+    ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 10 * CLOCK_S, NULL), 0);
+    ck_assert_int_eq(proctree_list(getpid(), &all, NULL), 0);
+    ck_assert_ptr_null(all);
+}
+END_TEST
+
+START_TEST(signal_except)
+{
+    pid_t spared = start("sleep 100 & wait"), other = start("exec sleep 100");
+
+    clock_sleep_until_ns(clock_now_ns() + 200 * CLOCK_MS);
+    ck_assert_int_eq(proctree_signal(getpid(), SIGKILL, spared, NULL), 1);
+    ck_assert_int_eq(finish(other), 128 + SIGKILL);
+    ck_assert_int_eq(waitpid(spared, NULL, WNOHANG), 0);
+    ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 10 * CLOCK_S, NULL), 0);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, exit_codes);
+    tcase_add_test(tc, cannot_start);
+    tcase_add_test(tc, descriptors);
+    tcase_add_test(tc, stop_ladder);
+    tcase_add_test(tc, whole_tree);
+    tcase_add_test(tc, signal_except);
+}
+
+SUITE_MAIN("spawn", add_tests)
