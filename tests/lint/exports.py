@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""exports.py LIBRARY - the symbols that libeddis exports are exactly those of exports.txt, and
+every one of them is declared in eddis.h."""
+
+import re
+import subprocess
+import sys
+
+from source import ROOT, finish
+
+
+def main():
+    out = subprocess.run(["nm", "-D", "--defined-only", sys.argv[1]], check=True,
+                         capture_output=True, text=True).stdout
+    have = {line.split()[-1].split("@")[0] for line in out.splitlines() if line.split()[1] != "A"}
+    want = set((ROOT / "tests/lint/exports.txt").read_text().split())
+    header = (ROOT / "lib/eddis.h").read_text()
+    code = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
+    declared = set(re.findall(r"\b(eddis_\w+)\s*\(", code))
+    faults = [f"{s} is exported and not in exports.txt" for s in sorted(have - want)]
+    faults += [f"{s} is in exports.txt and not exported" for s in sorted(want - have)]
+    faults += [f"{s} is exported and not in eddis.h" for s in sorted(have - declared)]
+    faults += [f"{s} is declared in eddis.h and not exported" for s in sorted(declared - have)]
+    finish(faults, f"{len(have)} symbols")
+
+
+main()
