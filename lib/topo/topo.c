@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "topo.h"
+
+#include "lib/base/cleanup.h"
+
+#include <errno.h>
+#include <hwloc.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+struct topo {
+    hwloc_topology_t hwloc;
+    hwloc_obj_t numa[PROFILE_MAX_NUMA]; /* those with cores, by their number */
+    int n_numa;
+    bool this_machine;
+};
+
+static hwloc_const_bitmap_t cores_of(const struct topo *t, int index)
+{
+    return t->numa[index]->cpuset;
+}
+
+/* A node whose cores another has already (flat HBM beside DRAM) is memory only. */
+static bool cores_taken(const struct topo *t, hwloc_obj_t node)
+{
+    for (int i = 0; i < t->n_numa; i++)
+        if (hwloc_bitmap_intersects(cores_of(t, i), node->cpuset))
+            return true;
+    return false;
+}
+
+static void collect_numa(struct topo *t)
+{
+    hwloc_obj_t node = NULL;
+
+    while ((node = hwloc_get_next_obj_by_type(t->hwloc, HWLOC_OBJ_NUMANODE, node)))
+        if (t->n_numa < PROFILE_MAX_NUMA && !hwloc_bitmap_iszero(node->cpuset) &&
+            !cores_taken(t, node))
+            t->numa[t->n_numa++] = node;
+}
+
+/* hwloc leaves out what the cgroup forbids, not what taskset or Slurm's affinity does. */
+static void keep_to_affinity(struct topo *t)
+{
+    hwloc_bitmap_t mine = hwloc_bitmap_alloc();
+
+    if (mine && hwloc_get_cpubind(t->hwloc, mine, HWLOC_CPUBIND_THREAD) == 0 &&
+        hwloc_bitmap_intersects(mine, hwloc_topology_get_topology_cpuset(t->hwloc)))
+        (void)hwloc_topology_restrict(t->hwloc, mine, 0);
+    hwloc_bitmap_free(mine);
+}
+
+/* What to ask hwloc for; at most one of synthetic and xml. */
+struct source {
+    const char *synthetic, *xml;
+    bool devices;
+};
+
+static int choose_source(struct topo *t, const struct source *from, struct eddis_error *err)
+{
+    if (from->synthetic && hwloc_topology_set_synthetic(t->hwloc, from->synthetic) < 0)
+        return eddis_fail(err, -EINVAL, "hwloc cannot read the description '%s'", from->synthetic);
+    if (from->xml && hwloc_topology_set_xml(t->hwloc, from->xml) < 0)
+        return eddis_fail(err, -EINVAL, "hwloc cannot read the topology file '%s'", from->xml);
+    if (from->devices)
+        (void)hwloc_topology_set_io_types_filter(t->hwloc, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+    return 0;
+}
+
+static int open_from(const struct source *from, struct topo **ret, struct eddis_error *err)
+{
+    struct topo *t = calloc(1, sizeof *t);
+    int rc;
+
+    if (!t || hwloc_topology_init(&t->hwloc) < 0) {
+        free(t);
+        return eddis_fail(err, -ENOMEM, "no memory for the topology of this machine");
+    }
+    rc = choose_source(t, from, err);
+    if (rc == 0 && hwloc_topology_load(t->hwloc) < 0)
+        rc = eddis_fail_errno(err, errno ? -errno : -EIO, "hwloc cannot read the topology");
+    if (rc < 0) {
+        topo_close(t);
+        return rc;
+    }
+    t->this_machine = !from->synthetic && !from->xml;
+    if (t->this_machine)
+        keep_to_affinity(t);
+    collect_numa(t);
+    *ret = t;
+    return 0;
+}
+
+int topo_open(bool devices, struct topo **ret, struct eddis_error *err)
+{
+    return open_from(&(struct source){ .devices = devices }, ret, err);
+}
+
+int topo_open_synthetic(const char *description, struct topo **ret, struct eddis_error *err)
+{
+    return open_from(&(struct source){ .synthetic = description }, ret, err);
+}
+
+int topo_open_xml(const char *path, struct topo **ret, struct eddis_error *err)
+{
+    return open_from(&(struct source){ .xml = path, .devices = true }, ret, err);
+}
+
+void topo_close(struct topo *t)
+{
+    if (!t)
+        return;
+    hwloc_topology_destroy(t->hwloc);
+    free(t);
+}
+
+static int count(const struct topo *t, hwloc_obj_type_t type)
+{
+    int n = hwloc_get_nbobjs_by_type(t->hwloc, type);
+
+    return n > 0 ? n : 0;
+}
+
+int topo_cores(const struct topo *t, int index)
+{
+    int n = hwloc_get_nbobjs_inside_cpuset_by_type(t->hwloc, cores_of(t, index), HWLOC_OBJ_CORE);
+
+    if (n <= 0) /* some virtual machines show threads and no cores */
+        n = hwloc_bitmap_weight(cores_of(t, index));
+    return n > 0 ? n : 1;
+}
+
+int64_t topo_cache_bytes(const struct topo *t, int index)
+{
+    static const hwloc_obj_type_t levels[] = { HWLOC_OBJ_L4CACHE, HWLOC_OBJ_L3CACHE,
+                                               HWLOC_OBJ_L2CACHE };
+
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        int64_t bytes = 0;
+        hwloc_obj_t cache = NULL;
+
+        while ((cache = hwloc_get_next_obj_by_type(t->hwloc, levels[i], cache)))
+            if (hwloc_bitmap_intersects(cache->cpuset, cores_of(t, index)))
+                bytes += (int64_t)cache->attr->cache.size;
+        if (bytes > 0)
+            return bytes;
+    }
+    return 0;
+}
+
+/* Write the set as "0-3,8"; false, and "", when it does not fit. */
+static bool list_text(hwloc_const_bitmap_t set, char *ret, size_t size)
+{
+    int n = hwloc_bitmap_list_snprintf(ret, size, set);
+
+    if (n >= 0 && (size_t)n < size)
+        return true;
+    ret[0] = 0;
+    return false;
+}
+
+static void describe_numa(const struct topo *t, int index, struct node_profile *p)
+{
+    struct device *d = &p->device[p->n_devices++];
+    int cores = topo_cores(t, index);
+
+    *d = (struct device){
+        .kind = DEVICE_CPU,
+        .index = index,
+        .numa = (int)t->numa[index]->os_index,
+        .memory_bytes = (int64_t)t->numa[index]->attr->numanode.local_memory,
+        .fp32_flops = NAN,
+        .fp16_flops = NAN,
+        .memory_bytes_per_s = NAN,
+        .to_device_bytes_per_s = NAN,
+        .from_device_bytes_per_s = NAN,
+        .rate = NAN,
+        .fixed_s = NAN,
+        .sample_s = NAN,
+    };
+    (void)snprintf(d->id, sizeof d->id, "numa:%d", d->numa);
+    (void)snprintf(d->name, sizeof d->name, "%.80s, %d core%s",
+                   p->cpu_model[0] ? p->cpu_model : "CPU", cores, cores == 1 ? "" : "s");
+    if (!list_text(cores_of(t, index), d->cpus, sizeof d->cpus) && !p->note[0])
+        (void)snprintf(p->note, sizeof p->note,
+                       "the cores of NUMA node %d make too long a list, workers are not bound",
+                       d->numa);
+}
+
+void topo_describe(const struct topo *t, struct node_profile *p)
+{
+    hwloc_obj_t machine = hwloc_get_root_obj(t->hwloc);
+    hwloc_obj_t package = hwloc_get_obj_by_type(t->hwloc, HWLOC_OBJ_PACKAGE, 0);
+    const char *model = package ? hwloc_obj_get_info_by_name(package, "CPUModel") : NULL;
+
+    p->sockets = count(t, HWLOC_OBJ_PACKAGE);
+    p->threads = count(t, HWLOC_OBJ_PU);
+    p->cores = count(t, HWLOC_OBJ_CORE);
+    if (p->cores == 0)
+        p->cores = p->threads;
+    p->n_numa = t->n_numa;
+    p->memory_bytes = (int64_t)machine->total_memory;
+    if (model)
+        (void)snprintf(p->cpu_model, sizeof p->cpu_model, "%s", model);
+    for (int i = 0; i < t->n_numa && p->n_devices < PROFILE_MAX_DEVICES; i++)
+        describe_numa(t, i, p);
+}
+
+int topo_locate(const struct topo *t, const char *pci, struct device *ret, struct eddis_error *err)
+{
+    hwloc_obj_t device = hwloc_get_pcidev_by_busidstring(t->hwloc, pci);
+    hwloc_obj_t near = device ? hwloc_get_non_io_ancestor_obj(t->hwloc, device) : NULL;
+
+    if (!near)
+        return eddis_fail(err, -ENOENT, "hwloc sees no PCI device '%s'", pci);
+    (void)list_text(near->cpuset, ret->cpus, sizeof ret->cpus);
+    ret->numa = -1;
+    for (int i = 0; i < t->n_numa; i++)
+        if (hwloc_bitmap_isincluded(near->cpuset, cores_of(t, i)))
+            ret->numa = (int)t->numa[i]->os_index;
+    return 0;
+}
