@@ -41,7 +41,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PROTOCOL_VERSION = 1, PROTOCOL_LAST_LINES = 20, PROTOCOL_LINE = 400 };
+enum {
+    PROTOCOL_VERSION = 1,
+    PROTOCOL_LAST_LINES = 20,
+    PROTOCOL_LINE = 400,
+    PROTOCOL_MAX_AGENTS = 65536,
+};
 
 /* ---- the brief: driver to agent, on standard input ---- */
 

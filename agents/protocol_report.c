@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "protocol.h"
+
+#include "fields.h"
+
+#include "lib/base/cleanup.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N(table) (sizeof(table) / sizeof *(table))
+
+enum { MAX_EVENTS = 4096, MAX_PHASE = 63 };
+
+static const struct field hello_fields[] = {
+    FIELD(struct hello, protocol, INT, 0, INT32_MAX),
+    FIELD(struct hello, agent, INT, 0, PROTOCOL_MAX_AGENTS - 1),
+    FIELD(struct hello, pid, INT, 1, INT32_MAX),
+    FIELD(struct hello, host, TEXT, 0, 0),
+    FIELD(struct hello, eddis_version, TEXT, 0, 0),
+    FIELD(struct hello, mpi_version, TEXT, 0, 0),
+};
+
+static const char *const event_names[] = { "profile",     "prepared", "rank_started", "rank_exit",
+                                           "mpirun_exit", "stopped",  "failed",       "note" };
+
+static const struct field event_fields[] = {
+    { "type", FIELD_ENUM, offsetof(struct event, type), 0, 0, N(event_names), event_names },
+    FIELD(struct event, age_ns, INT64, 0, INT64_MAX),
+    FIELD(struct event, generation, INT64, 0, INT32_MAX),
+    FIELD(struct event, rank, INT, -1, BOARD_MAX_RANKS - 1),
+    FIELD(struct event, pid, INT, 0, INT32_MAX),
+    FIELD(struct event, code, INT, -1, 255),
+    FIELD(struct event, signal, INT, 0, 64),
+    FIELD(struct event, by_us, BOOL, 0, 0),
+    FIELD(struct event, oom, BOOL, 0, 0),
+    FIELD(struct event, text, SENTENCE, 0, 0),
+    FIELD(struct event, last_lines, SENTENCE, 0, 0),
+};
+
+#define TIMES(name)                                                                                  \
+    { #name "_input_ns", FIELD_INT64, offsetof(struct progress, name.input_ns), 0, 0, INT64_MAX },   \
+        { #name "_compute_ns",                                                                       \
+          FIELD_INT64,                                                                               \
+          offsetof(struct progress, name.compute_ns),                                                \
+          0,                                                                                         \
+          0,                                                                                         \
+          INT64_MAX },                                                                               \
+        { #name "_exposed_ns",                                                                       \
+          FIELD_INT64,                                                                               \
+          offsetof(struct progress, name.exposed_ns),                                                \
+          0,                                                                                         \
+          0,                                                                                         \
+          INT64_MAX },                                                                               \
+        { #name "_wait_ns", FIELD_INT64, offsetof(struct progress, name.wait_ns), 0, 0, INT64_MAX }, \
+    {                                                                                                \
+#name "_total_ns", FIELD_INT64, offsetof(struct progress, name.total_ns), 0, 0, INT64_MAX    \
+    }
+
+static const struct field progress_fields[] = {
+    FIELD(struct progress, rank, INT, 0, BOARD_MAX_RANKS - 1),
+    FIELD(struct progress, pid, INT, 0, INT32_MAX),
+    FIELD(struct progress, phase, INT, 0, MAX_PHASE),
+    FIELD(struct progress, steps_done, INT64, 0, INT64_MAX),
+    FIELD(struct progress, steps_total, INT64, 0, INT64_MAX),
+    FIELD(struct progress, steps_in_epoch, INT64, 0, INT64_MAX),
+    FIELD(struct progress, epochs, INT64, 0, INT64_MAX),
+    FIELD(struct progress, samples_done, INT64, 0, INT64_MAX),
+    FIELD(struct progress, plan_version, INT64, 0, INT64_MAX),
+    FIELD(struct progress, plan_since, INT64, -1, INT64_MAX),
+    FIELD(struct progress, bytes_sent, INT64, 0, INT64_MAX),
+    FIELD(struct progress, overrun_ns, INT64, 0, INT64_MAX),
+    FIELD(struct progress, page_age_ns, INT64, -1, INT64_MAX),
+    FIELD(struct progress, loss, MEASURE, 0, 0),
+    TIMES(sum),
+    FIELD(struct progress, recent_steps, INT64, 0, INT64_MAX),
+    FIELD(struct progress, recent_samples, INT64, 0, INT64_MAX),
+    TIMES(recent),
+};
+
+static const struct field metric_fields[] = {
+    FIELD(struct board_metric, name, NAME, 0, 0),
+    FIELD(struct board_metric, value, MEASURE, 0, 0),
+};
+
+static const struct field report_fields[] = {
+    FIELD(struct report, agent, INT, 0, PROTOCOL_MAX_AGENTS - 1),
+    FIELD(struct report, sequence, INT64, 1, INT64_MAX),
+};
+
+/* ---- hello ---- */
+
+char *hello_text(const struct hello *h)
+{
+    cleanup_json json_t *o = json_object();
+
+    if (!o || fields_write(hello_fields, N(hello_fields), h, o) < 0)
+        return NULL;
+    return json_text(o, false);
+}
+
+int hello_parse(const char *text, size_t n, struct hello *ret, struct eddis_error *err)
+{
+    cleanup_json json_t *o = NULL;
+    struct hello h = { 0 };
+    int rc = json_parse(text, n, "hello", &o, err);
+
+    if (rc < 0)
+        return rc;
+    rc = fields_read(hello_fields, N(hello_fields), o, &h, err);
+    if (rc >= 0)
+        rc = fields_end(o, N(hello_fields), err);
+    if (rc < 0)
+        return eddis_fail_prefix(err, rc, "hello");
+    *ret = h;
+    return 0;
+}
+
+/* ---- writing a report ---- */
+
+static int write_metrics(const struct progress *p, json_t *o)
+{
+    json_t *list = json_array();
+
+    if (json_object_set_new(o, "metric", list) < 0)
+        return -ENOMEM;
+    for (int i = 0; i < BOARD_METRICS; i++) {
+        json_t *one;
+
+        if (!p->metric[i].name[0])
+            continue;
+        one = json_object();
+        if (json_array_append_new(list, one) < 0 ||
+            fields_write(metric_fields, N(metric_fields), &p->metric[i], one) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int write_events(const struct report *r, json_t *o)
+{
+    json_t *list = json_array();
+
+    if (json_object_set_new(o, "event", list) < 0)
+        return -ENOMEM;
+    for (int i = 0; i < r->n_events; i++) {
+        json_t *one = json_object();
+
+        if (json_array_append_new(list, one) < 0 ||
+            fields_write(event_fields, N(event_fields), &r->event[i], one) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int write_workers(const struct report *r, json_t *o)
+{
+    json_t *list = json_array();
+
+    if (json_object_set_new(o, "worker", list) < 0)
+        return -ENOMEM;
+    for (int i = 0; i < r->n_workers; i++) {
+        json_t *one = json_object();
+
+        if (json_array_append_new(list, one) < 0 ||
+            fields_write(progress_fields, N(progress_fields), &r->worker[i], one) < 0 ||
+            write_metrics(&r->worker[i], one) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+char *report_text(const struct report *r)
+{
+    cleanup_json json_t *o = json_object();
+
+    if (!o || fields_write(report_fields, N(report_fields), r, o) < 0 || write_events(r, o) < 0 ||
+        write_workers(r, o) < 0)
+        return NULL;
+    return json_text(o, false);
+}
+
+/* ---- reading a report ---- */
+
+static int read_metrics(struct progress *p, const json_t *o, struct eddis_error *err)
+{
+    json_t *list;
+    int rc = json_want_array(o, "metric", BOARD_METRICS, &list, err);
+
+    for (size_t i = 0; rc >= 0 && i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i);
+
+        rc = fields_read(metric_fields, N(metric_fields), one, &p->metric[i], err);
+        if (rc >= 0)
+            rc = fields_end(one, N(metric_fields), err);
+        if (rc >= 0 && !p->metric[i].name[0])
+            rc = eddis_fail(err, -EINVAL, "a metric has no name");
+    }
+    return rc;
+}
+
+static int read_events(struct report *r, const json_t *o, struct eddis_error *err)
+{
+    json_t *list;
+    int rc = json_want_array(o, "event", MAX_EVENTS, &list, err);
+
+    if (rc < 0 || json_array_size(list) == 0)
+        return rc;
+    r->event = calloc(json_array_size(list), sizeof *r->event);
+    if (!r->event)
+        return eddis_fail(err, -ENOMEM, "no memory for events");
+    r->n_events = (int)json_array_size(list);
+    for (int i = 0; rc >= 0 && i < r->n_events; i++) {
+        const json_t *one = json_array_get(list, (size_t)i);
+
+        rc = fields_read(event_fields, N(event_fields), one, &r->event[i], err);
+        if (rc >= 0)
+            rc = fields_end(one, N(event_fields), err);
+    }
+    return rc;
+}
+
+static int read_workers(struct report *r, const json_t *o, struct eddis_error *err)
+{
+    json_t *list;
+    int rc = json_want_array(o, "worker", BOARD_MAX_LOCAL, &list, err);
+
+    if (rc < 0 || json_array_size(list) == 0)
+        return rc;
+    r->worker = calloc(json_array_size(list), sizeof *r->worker);
+    if (!r->worker)
+        return eddis_fail(err, -ENOMEM, "no memory for progress");
+    r->n_workers = (int)json_array_size(list);
+    for (int i = 0; rc >= 0 && i < r->n_workers; i++) {
+        const json_t *one = json_array_get(list, (size_t)i);
+
+        rc = fields_read(progress_fields, N(progress_fields), one, &r->worker[i], err);
+        if (rc >= 0)
+            rc = fields_end(one, N(progress_fields) + 1, err);
+        if (rc >= 0)
+            rc = read_metrics(&r->worker[i], one, err);
+    }
+    return rc;
+}
+
+int report_parse(const char *text, size_t n, struct report **ret, struct eddis_error *err)
+{
+    cleanup_json json_t *o = NULL;
+    struct report *r;
+    int rc = json_parse(text, n, "report", &o, err);
+
+    if (rc < 0)
+        return rc;
+    r = calloc(1, sizeof *r);
+    if (!r)
+        return eddis_fail(err, -ENOMEM, "no memory for a report");
+    rc = fields_read(report_fields, N(report_fields), o, r, err);
+    if (rc >= 0)
+        rc = read_events(r, o, err);
+    if (rc >= 0)
+        rc = read_workers(r, o, err);
+    if (rc >= 0)
+        rc = fields_end(o, N(report_fields) + 2, err);
+    if (rc < 0) {
+        report_free(r);
+        return eddis_fail_prefix(err, rc, "report");
+    }
+    *ret = r;
+    return 0;
+}
+
+void report_free(struct report *r)
+{
+    if (!r)
+        return;
+    for (int i = 0; i < r->n_events; i++) {
+        free(r->event[i].text);
+        free(r->event[i].last_lines);
+    }
+    free(r->event);
+    free(r->worker);
+    free(r);
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agents/protocol.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/random.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+/* A string that may be written to, as the structs want them. */
+#define S(literal) ((char[]){ literal })
+
+/* The text of what was parsed again from a text; NULL when it was refused.  One for each kind of
+ * message, so that every test below runs over all of them.
+ */
+typedef char *(*again_fn)(const char *text, size_t n, struct eddis_error *err);
+
+static char *brief_again(const char *text, size_t n, struct eddis_error *err)
+{
+    struct brief *b;
+    char *ret;
+
+    if (brief_parse(text, n, &b, err) < 0)
+        return NULL;
+    ret = brief_text(b);
+    brief_free(b);
+    return ret;
+}
+
+static char *hello_again(const char *text, size_t n, struct eddis_error *err)
+{
+    struct hello h;
+
+    return hello_parse(text, n, &h, err) < 0 ? NULL : hello_text(&h);
+}
+
+static char *order_again(const char *text, size_t n, struct eddis_error *err)
+{
+    struct order *o;
+    char *ret;
+
+    if (order_parse(text, n, &o, err) < 0)
+        return NULL;
+    ret = order_text(o);
+    order_free(o);
+    return ret;
+}
+
+static char *report_again(const char *text, size_t n, struct eddis_error *err)
+{
+    struct report *r;
+    char *ret;
+
+    if (report_parse(text, n, &r, err) < 0)
+        return NULL;
+    ret = report_text(r);
+    report_free(r);
+    return ret;
+}
+
+static char *sample_brief(void)
+{
+    char *command[] = { S("python3"), S("train.py"), S("\xff\xfe not UTF-8"), NULL };
+    char *env[] = { S("A=1"), S("B=two words"), S("EMPTY="), NULL };
+    char *none[] = { NULL };
+    char *mca[] = { S("btl_base_verbose"), S("30"), NULL };
+    struct brief b = {
+        .agent = 3,
+        .job_id = "digits-1",
+        .url = "http://127.0.0.1:41233",
+        .token = "0123abcd",
+        .command = command,
+        .workdir = S("/tmp/w\xc3\xa9"),
+        .env = env,
+        .log_dir = S("/l\xe9og"),
+        .mpi_args = none,
+        .mpi_mca = mca,
+        .bind = true,
+        .log_max_bytes = 1 << 20,
+        .emulate = { { 1, 0.002, 0.0001 }, { 0.25, 0.002, 0.0001 } },
+        .n_emulate = 2,
+        .lease_ns = 10 * CLOCK_S,
+        .heartbeat_ns = CLOCK_S,
+    };
+
+    return brief_text(&b);
+}
+
+static char *sample_hello(void)
+{
+    struct hello h = { 1, 0, 4711, "login1", "0.1.0", "Open MPI 4.1.4" };
+
+    return hello_text(&h);
+}
+
+static char *sample_order(enum order_type type)
+{
+    struct order_rank rank[] = {
+        { 1, 0, "emulated:0", "0-1,4", 94, 0.5, 0.002, 0.0001 },
+        { 2, 1, "GPU-8d1f", "", 94, 0.5, 0, 0 },
+    };
+    struct board_plan plan = { .version = 2, .global_batch = 188, .batch = { 0, 94, 94 } };
+    struct order o = {
+        .number = 7,
+        .type = type,
+        .generation = 2,
+        .n_ranks = 3,
+        .rank = rank,
+        .n_local = 2,
+        .mode = "sync",
+        .algorithm = "allreduce",
+        .seed = UINT64_MAX - 1,
+        .bucket_bytes = 4 << 20,
+        .checkpoint_every = 500,
+        .checkpoint_keep = 3,
+        .emulated = true,
+        .plan = &plan,
+        .n_plan = 3,
+        .ladder = STOP_KILL,
+        .grace_ns = 10 * CLOCK_S,
+    };
+
+    if (type == ORDER_NONE)
+        o.number = 0;
+    return order_text(&o);
+}
+
+static char *sample_prepare(void)
+{
+    return sample_order(ORDER_PREPARE);
+}
+
+static char *sample_stop(void)
+{
+    return sample_order(ORDER_STOP);
+}
+
+static char *sample_report(void)
+{
+    struct event event[] = {
+        { .type = EVENT_RANK_EXIT,
+          .age_ns = 5,
+          .generation = 1,
+          .rank = 2,
+          .pid = 99,
+          .code = -1,
+          .signal = 9,
+          .oom = true,
+          .text = S(""),
+          .last_lines = S("a\nb \xff \xc3\xa9\n") },
+        { .type = EVENT_NOTE, .rank = -1, .text = S("x \"y\""), .last_lines = S("") },
+    };
+    struct progress worker[] = {
+        { .rank = 0,
+          .pid = 5,
+          .phase = 2,
+          .steps_done = 11,
+          .plan_since = -1,
+          .loss = NAN,
+          .sum = { 1, 2, 3, 4, 10 },
+          .recent_steps = 3,
+          .recent = { 0, 1, 2, 3, 6 },
+          .metric = { { "test_accuracy", 0.98 } } },
+        { .rank = 1, .loss = 0.25, .page_age_ns = -1 },
+    };
+    struct report r = { 1, 9, event, 2, worker, 2 };
+
+    return report_text(&r);
+}
+
+static const struct {
+    char *(*sample)(void);
+    again_fn again;
+} kinds[] = {
+    { sample_brief, brief_again }, { sample_hello, hello_again },   { sample_prepare, order_again },
+    { sample_stop, order_again },  { sample_report, report_again },
+};
+
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+START_TEST(round_trip)
+{
+    cleanup_free char *text = kinds[_i].sample(), *again = NULL;
+    struct eddis_error err = { 0 };
+
+    ck_assert_ptr_nonnull(text);
+    again = kinds[_i].again(text, strlen(text), &err);
+    ck_assert_msg(again, "%s", err.text);
+    ck_assert_str_eq(again, text);
+}
+END_TEST
+
+START_TEST(truncated)
+{
+    cleanup_free char *text = kinds[_i].sample();
+
+    for (size_t n = 0; n < strlen(text); n++) {
+        struct eddis_error err = { 0 };
+
+        ck_assert_ptr_null(kinds[_i].again(text, n, &err));
+        ck_assert_int_eq(err.code, -EINVAL);
+        ck_assert_int_ne(err.text[0], '\0');
+    }
+}
+END_TEST
+
+/* What is accepted after any damage must be a message that is written and read back the same. */
+START_TEST(mutated)
+{
+    static const char spice[] = "{}[]\",:-.0123456789e\\\xff\x00nulltrue";
+    cleanup_free char *text = kinds[_i].sample();
+    size_t n = strlen(text);
+    uint64_t seed = (uint64_t)_i;
+    cleanup_free char *bad = malloc(n);
+
+    for (int round = 0; round < 3000; round++) {
+        cleanup_free char *once = NULL, *twice = NULL;
+
+        memcpy(bad, text, n);
+        for (uint64_t k = random_below(&seed, 3) + 1; k > 0; k--)
+            bad[random_below(&seed, n)] = spice[random_below(&seed, sizeof spice - 1)];
+        once = kinds[_i].again(bad, n, NULL);
+        if (once)
+            twice = kinds[_i].again(once, strlen(once), NULL);
+        ck_assert_pstr_eq(once, twice);
+    }
+}
+END_TEST
+
+/* Rows: what is changed in a good text, all of which must be refused with this word. */
+static const struct {
+    int kind;
+    const char *from, *to, *word;
+} refused_rows[] = {
+    { 0, "\"agent\":3", "\"agent\":-1", "agent" },
+    { 0, "\"agent\":3", "\"agent\":3,\"x\":1", "members" },
+    { 0, "\"agent\":3", "\"agent\":3,\"agent\":3", "duplicate" },
+    { 0, "\"python3\"", "\"\"", "command" },
+    { 0, "\"A=1\"", "\"=1\"", "env" },
+    { 0, "\"A=1\"", "\"A\\u00001\"", "NUL" },
+    { 0, "http://", "ftp://", "url" },
+    { 0, "0123abcd", "", "token" },
+    { 0, "\"btl_base_verbose\",", "", "mpi_mca" },
+    { 0, "\"/tmp/w", "\"tmp/w", "workdir" },
+    { 0, "\"rate\":1.0", "\"rate\":0.0", "rate" },
+    { 0, "\"bind\":true", "\"bind\":1", "bind" },
+    { 1, "\"pid\":4711", "\"pid\":0", "pid" },
+    { 1, "\"protocol\":1", "\"protocol\":1.5", "protocol" },
+    { 2, "[0,94,94]", "[0,94,95]", "batch" },
+    { 2, "[0,94,94]", "[1,93,94]", "batch" },
+    { 2, "[0,94,94]", "[94,94]", "plan" },
+    { 2, "[0,94,94]", "[0,-94,94]", "batch" },
+    { 2, "\"0-1,4\"", "\"0;rm\"", "cpus" },
+    { 2, "\"emulated:0\"", "\"a b\"", "device_id" },
+    { 2, "\"local_rank\":1", "\"local_rank\":0", "order" },
+    { 2, "\"n_ranks\":3", "\"n_ranks\":2000", "n_ranks" },
+    { 2, "\"number\":7", "\"number\":0", "number" },
+    { 2, "\"sync\"", "\"../sync\"", "mode" },
+    { 3, "\"kill\"", "\"rm -rf\"", "ladder" },
+    { 3, "\"stop\"", "\"start\"", "members" },
+    { 4, "\"code\":-1", "\"code\":256", "code" },
+    { 4, "\"sequence\":9", "\"sequence\":0", "sequence" },
+    { 4, "\"rank_exit\"", "\"rank_fell\"", "type" },
+    { 4, "\"loss\":0.25", "\"loss\":\"a\"", "loss" },
+};
+
+START_TEST(refused)
+{
+    cleanup_free char *text = kinds[refused_rows[_i].kind].sample();
+    const char *at = strstr(text, refused_rows[_i].from);
+    cleanup_free char *bad = malloc(strlen(text) + 100);
+    struct eddis_error err = { 0 };
+
+    ck_assert_msg(at, "no %s in %s", refused_rows[_i].from, text);
+    sprintf(bad, "%.*s%s%s", (int)(at - text), text, refused_rows[_i].to,
+            at + strlen(refused_rows[_i].from));
+    ck_assert_ptr_null(kinds[refused_rows[_i].kind].again(bad, strlen(bad), &err));
+    ck_assert_int_eq(err.code, -EINVAL);
+    ck_assert_msg(strstr(err.text, refused_rows[_i].word), "'%s'", err.text);
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    size_t n;
+} nonsense_rows[] = {
+    { "", 0 },       { "null", 4 },      { "[]", 2 },    { "{}", 2 },
+    { "\0\0\0", 3 }, { "\xff\xfe{", 3 }, { "1e999", 5 }, { "{\"type\":\"none\"}", 15 },
+    { "{} {}", 5 },
+};
+
+START_TEST(nonsense)
+{
+    for (int k = 0; k < KINDS; k++)
+        ck_assert_ptr_null(kinds[k].again(nonsense_rows[_i].text, nonsense_rows[_i].n, NULL));
+}
+END_TEST
+
+START_TEST(every_order)
+{
+    cleanup_free char *text = sample_order((enum order_type)_i);
+    struct order *o;
+    struct eddis_error err = { 0 };
+
+    ck_assert_msg(order_parse(text, strlen(text), &o, &err) == 0, "%s", err.text);
+    ck_assert_int_eq(o->type, _i);
+    ck_assert_int_eq(o->generation, 2);
+    ck_assert_int_eq(o->plan != NULL, _i == ORDER_PREPARE || _i == ORDER_REBALANCE);
+    if (_i == ORDER_PREPARE)
+        ck_assert_uint_eq(o->seed, UINT64_MAX - 1);
+    order_free(o);
+}
+END_TEST
+
+START_TEST(bytes_are_kept)
+{
+    cleanup_free char *text = sample_brief();
+    struct brief *b;
+
+    ck_assert_int_eq(brief_parse(text, strlen(text), &b, NULL), 0);
+    ck_assert_str_eq(b->command[2], "\xff\xfe not UTF-8");
+    ck_assert_str_eq(b->workdir, "/tmp/w\xc3\xa9");
+    ck_assert_str_eq(b->log_dir, "/l\xe9og");
+    ck_assert_ptr_null(b->checkpoint_dir);
+    ck_assert_ptr_null(b->mpi_args[0]);
+    ck_assert_str_eq(b->mpi_mca[1], "30");
+    brief_free(b);
+}
+END_TEST
+
+START_TEST(lines_become_utf8)
+{
+    cleanup_free char *text = sample_report();
+    struct report *r;
+
+    ck_assert_int_eq(report_parse(text, strlen(text), &r, NULL), 0);
+    ck_assert_str_eq(r->event[0].last_lines, "a\nb ? \xc3\xa9\n");
+    ck_assert(isnan(r->worker[0].loss));
+    ck_assert_str_eq(r->worker[0].metric[0].name, "test_accuracy");
+    report_free(r);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, round_trip, 0, KINDS);
+    tcase_add_loop_test(tc, truncated, 0, KINDS);
+    tcase_add_loop_test(tc, mutated, 0, KINDS);
+    tcase_add_loop_test(tc, refused, 0, sizeof refused_rows / sizeof *refused_rows);
+    tcase_add_loop_test(tc, nonsense, 0, sizeof nonsense_rows / sizeof *nonsense_rows);
+    tcase_add_loop_test(tc, every_order, ORDER_NONE, ORDER_BYE + 1);
+    tcase_add_test(tc, bytes_are_kept);
+    tcase_add_test(tc, lines_become_utf8);
+}
+
+SUITE_MAIN("protocol", add_tests)
