@@ -18,7 +18,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HTTP_MAX_BODY = 1 << 20, HTTP_MAX_TOKENS = 4, HTTP_TOKEN_CHARS = 64 };
+enum {
+    HTTP_MAX_BODY = 1 << 20,
+    HTTP_MAX_HEADER = 8 << 10,
+    HTTP_MAX_TOKENS = 4,
+    HTTP_TOKEN_CHARS = 64,
+};
 
 struct http_server;
 struct http_exchange; /* one request and its answer to come */
@@ -38,6 +43,9 @@ struct http_server_options {
     const char *token[HTTP_MAX_TOKENS]; /* by role; NULL: no such role */
     void (*handle)(void *ctx, const struct http_request *q, struct http_exchange *x);
     void *ctx;
+    int max_connections; /* 0: 4096 */
+    int64_t deadline_ns; /* for a request to come in whole and for its answer to be taken; a
+                          * connection may be idle three times as long.  0: 10 s */
 };
 
 /* Start listening; returns a server.  http_server_port tells the port. */
@@ -52,6 +60,9 @@ int64_t http_server_refused(const struct http_server *s);
  * happened to the connection meanwhile.
  */
 void http_reply(struct http_exchange *x, int status, const char *json);
+
+/* As http_reply with a text of another type, "text/plain; version=0.0.4". */
+void http_reply_text(struct http_exchange *x, int status, const char *type, const char *text);
 
 /* As http_reply with {"error": <sentence>}. */
 void http_reply_error(struct http_exchange *x, int status, const char *sentence);

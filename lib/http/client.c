@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/strbuf.h"
+
+#include <curl/curl.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { CLIENT_MAX_ANSWER = 16 << 20, CLIENT_MAX_FDS = 64, CLIENT_FD_WORDS = 64 };
+
+struct request {
+    struct request *next;
+    struct http_client *c;
+    CURL *easy;
+    char *url, *json;
+    struct strbuf answer;
+    bool too_long;
+    char why[CURL_ERROR_SIZE];
+    http_done_fn done;
+    void *ctx;
+};
+
+struct http_client {
+    CURLM *multi;
+    char *base;
+    struct curl_slist *headers; /* the token is in the first */
+    struct request *requests;
+};
+
+/* Descriptors below 64 * CLIENT_FD_WORDS that are open, as a set of bits. */
+static void open_fds(uint64_t *set)
+{
+    DIR *d = opendir("/proc/self/fd");
+    struct dirent *e;
+
+    memset(set, 0, CLIENT_FD_WORDS * sizeof *set);
+    while (d && (e = readdir(d))) {
+        long fd = strtol(e->d_name, NULL, 10);
+
+        if (fd != dirfd(d) && fd >= 0 && fd < 64 * CLIENT_FD_WORDS)
+            set[fd / 64] |= UINT64_C(1) << (fd % 64);
+    }
+    if (d)
+        closedir(d);
+}
+
+/* curl's own pair of wake-up sockets is not close-on-exec: whoever execs next would inherit it. */
+static CURLM *multi_open(void)
+{
+    uint64_t before[CLIENT_FD_WORDS], after[CLIENT_FD_WORDS];
+    CURLM *m;
+
+    open_fds(before);
+    m = curl_multi_init();
+    open_fds(after);
+    for (int fd = 0; fd < 64 * CLIENT_FD_WORDS; fd++)
+        if ((after[fd / 64] & ~before[fd / 64]) >> (fd % 64) & 1)
+            (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+    return m;
+}
+
+static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
+{
+    return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+}
+
+static size_t on_answer(char *p, size_t size, size_t n, void *ctx)
+{
+    struct request *r = ctx;
+
+    if (r->answer.len + size * n > CLIENT_MAX_ANSWER) {
+        r->too_long = true;
+        return 0;
+    }
+    strbuf_add_bytes(&r->answer, p, size * n);
+    return r->answer.failed ? 0 : size * n;
+}
+
+int http_client_open(const char *base, const char *token, struct http_client **ret,
+                     struct eddis_error *err)
+{
+    cleanup_free char *bearer = NULL;
+    struct http_client *c;
+
+    if (strncmp(base, "http://", 7) != 0)
+        return eddis_fail(err, -EINVAL, "'%s' is no address of a driver", base);
+    if (curl_global_init(CURL_GLOBAL_DEFAULT))
+        return eddis_fail(err, -EIO, "libcurl cannot be initialised");
+    c = calloc(1, sizeof *c);
+    if (!c) {
+        curl_global_cleanup();
+        return eddis_fail(err, -ENOMEM, "no memory for an HTTP client");
+    }
+    c->base = strdup(base);
+    c->multi = multi_open();
+    if (asprintf(&bearer, "Authorization: Bearer %s", token) >= 0) {
+        c->headers = curl_slist_append(NULL, bearer);
+        explicit_bzero(bearer, strlen(bearer));
+    } else {
+        bearer = NULL;
+    }
+    /* Without the last one curl asks the server's leave before it sends a long body. */
+    if (!c->base || !c->multi || !c->headers ||
+        !curl_slist_append(c->headers, "Content-Type: application/json") ||
+        !curl_slist_append(c->headers, "Expect:")) {
+        http_client_close(c);
+        return eddis_fail(err, -ENOMEM, "no memory for an HTTP client");
+    }
+    *ret = c;
+    return 0;
+}
+
+static void request_free(struct request *r)
+{
+    if (r->easy)
+        curl_easy_cleanup(r->easy);
+    strbuf_fini(&r->answer);
+    free(r->url);
+    free(r->json);
+    free(r);
+}
+
+static void request_unlink(struct http_client *c, struct request *r)
+{
+    struct request **at = &c->requests;
+
+    while (*at != r)
+        at = &(*at)->next;
+    *at = r->next;
+    curl_multi_remove_handle(c->multi, r->easy);
+}
+
+static bool request_set(struct request *r, int64_t timeout_ns)
+{
+    int64_t ms = timeout_ns / CLOCK_MS + 1;
+    CURL *e = r->easy;
+    bool bad = false;
+
+    bad |= curl_easy_setopt(e, CURLOPT_URL, r->url) != CURLE_OK;
+    bad |= curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http") != CURLE_OK;
+    bad |= curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L) != CURLE_OK;
+    bad |= curl_easy_setopt(e, CURLOPT_PROXY, "") != CURLE_OK; /* none, whatever http_proxy says */
+    bad |= curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L) != CURLE_OK;
+    bad |= curl_easy_setopt(e, CURLOPT_TCP_NODELAY, 1L) != CURLE_OK;
+    bad |= curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) != CURLE_OK;
+    bad |= curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)(ms > 1 << 30 ? 1 << 30 : ms)) != CURLE_OK;
+    bad |= curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, open_socket) != CURLE_OK;
+    bad |= curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_answer) != CURLE_OK;
+    bad |= curl_easy_setopt(e, CURLOPT_WRITEDATA, r) != CURLE_OK;
+    bad |= curl_easy_setopt(e, CURLOPT_ERRORBUFFER, r->why) != CURLE_OK;
+    bad |= curl_easy_setopt(e, CURLOPT_PRIVATE, r) != CURLE_OK;
+    bad |= curl_easy_setopt(e, CURLOPT_HTTPHEADER, r->c->headers) != CURLE_OK;
+    if (r->json) {
+        bad |= curl_easy_setopt(e, CURLOPT_POSTFIELDS, r->json) != CURLE_OK;
+        bad |= curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(r->json)) !=
+               CURLE_OK;
+    }
+    return !bad;
+}
+
+int http_client_start(struct http_client *c, const char *path, const char *json, int64_t timeout_ns,
+                      http_done_fn done, void *ctx, struct eddis_error *err)
+{
+    struct request *r = calloc(1, sizeof *r);
+
+    if (!r)
+        return eddis_fail(err, -ENOMEM, "no memory for a request");
+    r->c = c;
+    r->done = done;
+    r->ctx = ctx;
+    r->json = json ? strdup(json) : NULL;
+    if (asprintf(&r->url, "%s%s", c->base, path) < 0)
+        r->url = NULL;
+    r->easy = curl_easy_init();
+    if (!r->easy || !r->url || (json && !r->json) || !request_set(r, timeout_ns) ||
+        curl_multi_add_handle(c->multi, r->easy) != CURLM_OK) {
+        request_free(r);
+        return eddis_fail(err, -ENOMEM, "cannot start a request to %s%s", c->base, path);
+    }
+    r->next = c->requests;
+    c->requests = r;
+    return 0;
+}
+
+/* Tell the caller and forget the request. */
+static void request_end(struct request *r, CURLcode code)
+{
+    struct eddis_error err = { 0 };
+    long status = 0;
+
+    curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status);
+    request_unlink(r->c, r);
+    if (r->too_long)
+        eddis_fail(&err, -EMSGSIZE, "the answer to %s is longer than %d MiB", r->url,
+                   CLIENT_MAX_ANSWER >> 20);
+    else if (code == CURLE_OPERATION_TIMEDOUT)
+        eddis_fail(&err, -ETIMEDOUT, "no answer to %s in time", r->url);
+    else if (code == CURLE_COULDNT_CONNECT)
+        eddis_fail(&err, -ECONNREFUSED, "cannot connect to %s", r->c->base);
+    else if (code != CURLE_OK)
+        eddis_fail(&err, -EIO, "request to %s failed: %s", r->url,
+                   r->why[0] ? r->why : curl_easy_strerror(code));
+    r->done(r->ctx, err.code ? 0 : (int)status, strbuf_text(&r->answer), r->answer.len, &err);
+    request_free(r);
+}
+
+/* Let curl work and hand out finished answers; returns how many. */
+static int run(struct http_client *c)
+{
+    int running, left, n = 0;
+    CURLMsg *m;
+
+    curl_multi_perform(c->multi, &running);
+    while ((m = curl_multi_info_read(c->multi, &left)))
+        if (m->msg == CURLMSG_DONE) {
+            struct request *r;
+
+            curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&r);
+            request_end(r, m->data.result);
+            n++;
+        }
+    return n;
+}
+
+int http_client_wait(struct http_client *c, struct pollfd *fds, int n, int64_t deadline_ns,
+                     struct eddis_error *err)
+{
+    struct curl_waitfd extra[CLIENT_MAX_FDS];
+    int ready = 0;
+
+    if (n > CLIENT_MAX_FDS)
+        return eddis_fail(err, -EINVAL, "too many descriptors to wait for");
+    for (int i = 0; i < n; i++)
+        extra[i] =
+            (struct curl_waitfd){ .fd = fds[i].fd,
+                                  .events = (fds[i].events & POLLIN ? CURL_WAIT_POLLIN : 0) |
+                                            (fds[i].events & POLLOUT ? CURL_WAIT_POLLOUT : 0) };
+    for (;;) {
+        int answered = run(c), ms = clock_poll_ms(deadline_ns);
+
+        if (answered)
+            ms = 0;
+        if (ms && curl_multi_poll(c->multi, extra, (unsigned)n, ms < 0 ? 60000 : ms, NULL))
+            return eddis_fail(err, -EIO, "libcurl cannot wait for its connections");
+        /* curl's revents know nothing of POLLHUP and POLLERR. */
+        ready = poll(fds, (nfds_t)n, 0);
+        if (ready < 0 && errno != EINTR)
+            return eddis_fail_errno(err, -errno, "cannot poll");
+        if (ready > 0 || answered || clock_poll_ms(deadline_ns) == 0)
+            return ready > 0 ? ready : 0;
+    }
+}
+
+struct call {
+    bool over;
+    int status;
+    char *body;
+    size_t n;
+    struct eddis_error err;
+};
+
+static void call_done(void *ctx, int status, const char *body, size_t body_n,
+                      const struct eddis_error *err)
+{
+    struct call *call = ctx;
+
+    call->over = true;
+    call->status = status;
+    call->err = *err;
+    call->body = malloc(body_n + 1);
+    if (!call->body) {
+        eddis_fail(&call->err, -ENOMEM, "no memory for an answer");
+        return;
+    }
+    memcpy(call->body, body, body_n);
+    call->body[body_n] = '\0';
+    call->n = body_n;
+}
+
+/* The wait failed: nobody may write to the caller's stack later. */
+static void forget_call(struct http_client *c, struct call *call)
+{
+    for (struct request *r = c->requests; r; r = r->next)
+        if (r->ctx == call) {
+            request_unlink(c, r);
+            request_free(r);
+            return;
+        }
+}
+
+int http_client_call(struct http_client *c, const char *path, const char *json, int64_t timeout_ns,
+                     char **ret_body, size_t *ret_n, struct eddis_error *err)
+{
+    struct call call = { 0 };
+    int rc = http_client_start(c, path, json, timeout_ns, call_done, &call, err);
+
+    while (rc >= 0 && !call.over)
+        rc = http_client_wait(c, NULL, 0, CLOCK_NEVER, err);
+    if (rc < 0) {
+        forget_call(c, &call);
+        return rc;
+    }
+    if (call.err.code) {
+        free(call.body);
+        return eddis_fail(err, call.err.code, "%s", call.err.text);
+    }
+    *ret_body = call.body;
+    if (ret_n)
+        *ret_n = call.n;
+    return call.status;
+}
+
+void http_client_close(struct http_client *c)
+{
+    struct eddis_error closed = { 0 };
+
+    if (!c)
+        return;
+    eddis_fail(&closed, -ECANCELED, "the connection to %s was closed", c->base ? c->base : "it");
+    while (c->requests) {
+        struct request *r = c->requests;
+
+        request_unlink(c, r);
+        r->done(r->ctx, 0, "", 0, &closed);
+        request_free(r);
+    }
+    if (c->multi)
+        curl_multi_cleanup(c->multi);
+    if (c->headers)
+        explicit_bzero(c->headers->data, strlen(c->headers->data));
+    curl_slist_free_all(c->headers);
+    free(c->base);
+    free(c);
+    curl_global_cleanup();
+}

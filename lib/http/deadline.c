@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deadline.h"
+
+#include "lib/base/clock.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+
+struct deadline {
+    struct deadline *next, *prev;
+    int fd;
+    int64_t at_ns;
+};
+
+struct deadlines {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* on the monotonic clock */
+    struct deadline head;   /* of a ring */
+    int64_t nearest_ns;     /* what the thread sleeps until */
+    bool stop;
+};
+
+/* Shut down what is late; returns the nearest moment of the others. */
+static int64_t sweep(struct deadlines *d, int64_t now_ns)
+{
+    int64_t nearest = CLOCK_NEVER;
+
+    for (struct deadline *x = d->head.next; x != &d->head; x = x->next) {
+        if (x->at_ns <= now_ns) {
+            (void)shutdown(x->fd, SHUT_RDWR);
+            x->at_ns = CLOCK_NEVER; /* the server sees the end of the stream and closes it */
+        }
+        if (x->at_ns < nearest)
+            nearest = x->at_ns;
+    }
+    return nearest;
+}
+
+static void *deadlines_thread(void *arg)
+{
+    struct deadlines *d = arg;
+
+    pthread_mutex_lock(&d->lock);
+    while (!d->stop) {
+        d->nearest_ns = sweep(d, clock_now_ns());
+        if (d->nearest_ns == CLOCK_NEVER) {
+            pthread_cond_wait(&d->changed, &d->lock);
+        } else {
+            struct timespec until = { .tv_sec = d->nearest_ns / CLOCK_S,
+                                      .tv_nsec = d->nearest_ns % CLOCK_S };
+
+            pthread_cond_timedwait(&d->changed, &d->lock, &until);
+        }
+    }
+    pthread_mutex_unlock(&d->lock);
+    return NULL;
+}
+
+int deadlines_start(struct deadlines **ret, struct eddis_error *err)
+{
+    struct deadlines *d = calloc(1, sizeof *d);
+    pthread_condattr_t attr;
+    int e;
+
+    if (!d)
+        return eddis_fail(err, -ENOMEM, "no memory for the server's deadlines");
+    d->head.next = d->head.prev = &d->head;
+    d->nearest_ns = CLOCK_NEVER;
+    pthread_mutex_init(&d->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&d->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    e = pthread_create(&d->thread, NULL, deadlines_thread, d);
+    if (e) {
+        pthread_cond_destroy(&d->changed);
+        pthread_mutex_destroy(&d->lock);
+        free(d);
+        return eddis_fail_errno(err, -e, "cannot start the thread of the server's deadlines");
+    }
+    *ret = d;
+    return 0;
+}
+
+void deadlines_stop(struct deadlines *d)
+{
+    if (!d)
+        return;
+    pthread_mutex_lock(&d->lock);
+    d->stop = true;
+    pthread_cond_signal(&d->changed);
+    pthread_mutex_unlock(&d->lock);
+    pthread_join(d->thread, NULL);
+    while (d->head.next != &d->head)
+        deadline_remove(d, d->head.next);
+    pthread_cond_destroy(&d->changed);
+    pthread_mutex_destroy(&d->lock);
+    free(d);
+}
+
+/* With the lock held: let the thread look again when it would sleep too long. */
+static void wake(struct deadlines *d, int64_t at_ns)
+{
+    if (at_ns < d->nearest_ns) {
+        d->nearest_ns = at_ns;
+        pthread_cond_signal(&d->changed);
+    }
+}
+
+struct deadline *deadline_add(struct deadlines *d, int fd, int64_t at_ns)
+{
+    struct deadline *x = calloc(1, sizeof *x);
+
+    if (!x)
+        return NULL;
+    x->fd = fd;
+    x->at_ns = at_ns;
+    pthread_mutex_lock(&d->lock);
+    x->next = d->head.next;
+    x->prev = &d->head;
+    x->next->prev = x;
+    d->head.next = x;
+    wake(d, at_ns);
+    pthread_mutex_unlock(&d->lock);
+    return x;
+}
+
+void deadline_set(struct deadlines *d, struct deadline *x, int64_t at_ns)
+{
+    pthread_mutex_lock(&d->lock);
+    x->at_ns = at_ns;
+    wake(d, at_ns);
+    pthread_mutex_unlock(&d->lock);
+}
+
+void deadline_remove(struct deadlines *d, struct deadline *x)
+{
+    pthread_mutex_lock(&d->lock);
+    x->next->prev = x->prev;
+    x->prev->next = x->next;
+    pthread_mutex_unlock(&d->lock);
+    free(x);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* deadline.h - close sockets whose peer takes too long
+ *
+ * libmicrohttpd's own time-out counts silence only, so a peer that sends a byte now and then could
+ * hold a connection for ever.  Here every connection has a moment by which it must have got on;
+ * one thread shuts down the sockets that are late, and the server then closes them as if the peer
+ * had.
+ */
+#ifndef EDDIS_HTTP_DEADLINE_H
+#define EDDIS_HTTP_DEADLINE_H
+
+#include "lib/base/error.h"
+
+#include <stdint.h>
+
+struct deadlines;
+struct deadline; /* of one socket */
+
+int deadlines_start(struct deadlines **ret, struct eddis_error *err);
+
+/* Ends the thread and frees what is left; accepts NULL. */
+void deadlines_stop(struct deadlines *d);
+
+/* Watch a socket; it must stay open until deadline_remove.  Returns NULL without memory. */
+struct deadline *deadline_add(struct deadlines *d, int fd, int64_t at_ns);
+
+/* Move the moment; CLOCK_NEVER: no limit for now. */
+void deadline_set(struct deadlines *d, struct deadline *x, int64_t at_ns);
+
+void deadline_remove(struct deadlines *d, struct deadline *x);
+
+#endif

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/http/server.h"
+
+#include "lib/base/clock.h"
+#include "suite.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { MAX_KEPT = 512 };
+
+static const char agent_token[] =
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa1";
+static const char reader_token[] =
+    "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb2";
+
+struct fixture {
+    struct http_server *s;
+    pthread_mutex_t lock;
+    struct http_exchange *kept[MAX_KEPT];
+    int n_kept, n_asked;
+};
+
+/* /echo answers with what came; /keep waits until release(). */
+static void handle(void *ctx, const struct http_request *q, struct http_exchange *x)
+{
+    struct fixture *f = ctx;
+    char text[256];
+
+    pthread_mutex_lock(&f->lock);
+    f->n_asked++;
+    if (strcmp(q->path, "/keep") == 0) {
+        f->kept[f->n_kept++] = x;
+        x = NULL;
+    }
+    pthread_mutex_unlock(&f->lock);
+    if (!x)
+        return;
+    if (strcmp(q->path, "/echo") != 0) {
+        http_reply_error(x, 404, "no such \"path\"");
+        return;
+    }
+    (void)snprintf(text, sizeof text, "{\"role\":%d,\"n\":%zu,\"after\":\"%s\",\"peer\":\"%s\"}",
+                   q->role, q->body_n, q->after ? q->after : "", q->peer);
+    http_reply(x, 200, text);
+}
+
+static struct fixture *start(int64_t deadline_ns, int max_connections)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    const struct http_server_options o = {
+        .address = "127.0.0.1",
+        .token = { agent_token, reader_token },
+        .handle = handle,
+        .ctx = f,
+        .deadline_ns = deadline_ns,
+        .max_connections = max_connections,
+    };
+    struct eddis_error err = { 0 };
+
+    pthread_mutex_init(&f->lock, NULL);
+    ck_assert_msg(http_server_start(&o, &f->s, &err) == 0, "%s", err.text);
+    ck_assert_int_gt(http_server_port(f->s), 0);
+    return f;
+}
+
+static int kept(struct fixture *f)
+{
+    int n;
+
+    pthread_mutex_lock(&f->lock);
+    n = f->n_kept;
+    pthread_mutex_unlock(&f->lock);
+    return n;
+}
+
+static void wait_kept(struct fixture *f, int n)
+{
+    while (kept(f) < n)
+        clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
+}
+
+static void release(struct fixture *f)
+{
+    pthread_mutex_lock(&f->lock);
+    for (int i = 0; i < f->n_kept; i++)
+        http_reply(f->kept[i], 200, "{\"late\":true}");
+    f->n_kept = 0;
+    pthread_mutex_unlock(&f->lock);
+}
+
+static void stop(struct fixture *f)
+{
+    release(f);
+    http_server_stop(f->s);
+    pthread_mutex_destroy(&f->lock);
+    free(f);
+}
+
+static int dial(const struct fixture *f)
+{
+    struct sockaddr_in a = { .sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)http_server_port(f->s)),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&a, sizeof a), 0);
+    return fd;
+}
+
+static void say(int fd, const char *text)
+{
+    ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+/* All that comes until the server closes, or until the answer's last brace. */
+static int hear(int fd, char *ret, size_t size)
+{
+    size_t n = 0;
+    int status = 0;
+
+    for (;;) {
+        ssize_t got = recv(fd, ret + n, size - 1 - n, 0);
+
+        if (got <= 0)
+            break;
+        n += (size_t)got;
+        ret[n] = '\0';
+        if (ret[n - 1] == '}')
+            break;
+    }
+    ret[n] = '\0';
+    return sscanf(ret, "HTTP/1.1 %d", &status) == 1 ? status : 0;
+}
+
+/* One request on a connection of its own; returns the status, 0 when there was none. */
+static int ask(const struct fixture *f, const char *request, char *answer, size_t size)
+{
+    int fd = dial(f), status;
+
+    say(fd, request);
+    status = hear(fd, answer, size);
+    close(fd);
+    return status;
+}
+
+#define HOST "Host: x\r\n"
+#define AGENT                                                                                      \
+    "Authorization: Bearer aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa1\r\n"
+#define READER                                                                                     \
+    "Authorization: Bearer bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb2\r\n"
+
+static const struct {
+    const char *request;
+    int status;
+    const char *holds; /* in the answer; NULL: whatever */
+    int refused;
+} ask_rows[] = {
+    { "GET /echo HTTP/1.1\r\n" HOST AGENT "\r\n", 200, "\"role\":0", 0 },
+    { "GET /echo?after=17 HTTP/1.1\r\n" HOST READER "\r\n", 200,
+      "{\"role\":1,\"n\":0,\"after\":\"17\",\"peer\":\"127.0.0.1\"}", 0 },
+    { "POST /echo HTTP/1.1\r\n" HOST AGENT "Content-Length: 5\r\n\r\nhello", 200, "\"n\":5", 0 },
+    { "GET /other HTTP/1.1\r\n" HOST AGENT "\r\n", 404, "{\"error\":\"no such \\\"path\\\"\"}", 0 },
+    /* no token, an empty one, wrong ones, another scheme */
+    { "GET /echo HTTP/1.1\r\n" HOST "\r\n", 401, "{\"error\":\"not authorised\"}", 1 },
+    { "GET /echo HTTP/1.1\r\n" HOST "Authorization:\r\n\r\n", 401, "not authorised", 1 },
+    { "GET /echo HTTP/1.1\r\n" HOST "Authorization: Bearer \r\n\r\n", 401, "not authorised", 1 },
+    { "GET /echo HTTP/1.1\r\n" HOST "Authorization: Bearer a\r\n\r\n", 401, "not authorised", 1 },
+    { "GET /echo HTTP/1.1\r\n" HOST "Authorization: Bearer "
+      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa2\r\n\r\n",
+      401, "not authorised", 1 },
+    { "GET /echo HTTP/1.1\r\n" HOST "Authorization: Bearer "
+      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa11\r\n\r\n",
+      401, "not authorised", 1 },
+    { "GET /echo HTTP/1.1\r\n" HOST "Authorization: Basic "
+      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa1\r\n\r\n",
+      401, "not authorised", 1 },
+    /* who we do not know is not told that his body is too long */
+    { "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 99999999\r\n\r\n", 401, "not authorised", 1 },
+    { "POST /echo HTTP/1.1\r\n" HOST AGENT "Content-Length: 1048577\r\n\r\n", 413, "1 MiB", 0 },
+    { "POST /echo HTTP/1.1\r\n" HOST AGENT "Content-Length: 99999999999999999999\r\n\r\n", 413,
+      NULL, 0 },
+    { "POST /echo HTTP/1.1\r\n" HOST AGENT "Transfer-Encoding: chunked\r\n\r\n", 411,
+      "Content-Length", 0 },
+    { "GET /e%0acho HTTP/1.1\r\n" HOST AGENT "\r\n", 400, "not plain", 0 },
+    { "GET /\xc3\xa9 HTTP/1.1\r\n" HOST AGENT "\r\n", 400, "not plain", 0 },
+};
+
+START_TEST(ask_row)
+{
+    struct fixture *f = start(0, 0);
+    char answer[4096];
+
+    ck_assert_int_eq(ask(f, ask_rows[_i].request, answer, sizeof answer), ask_rows[_i].status);
+    if (ask_rows[_i].holds)
+        ck_assert_msg(strstr(answer, ask_rows[_i].holds), "%s", answer);
+    ck_assert_int_eq(http_server_refused(f->s), ask_rows[_i].refused);
+    ck_assert_int_eq(f->n_asked, ask_rows[_i].status == 200 || ask_rows[_i].status == 404);
+    stop(f);
+}
+END_TEST
+
+/* Whatever comes, the handler does not hear of it and the next client is served. */
+START_TEST(garbage)
+{
+    static const char *const row[] = { "\r\n\r\n\r\n",
+                                       "hello\r\n\r\n",
+                                       "GET\r\n\r\n",
+                                       "GET / HTTP/9.9\r\n\r\n",
+                                       "POST /echo HTTP/1.1\r\n" HOST AGENT
+                                       "Content-Length: -1\r\n\r\n",
+                                       "POST /echo HTTP/1.1\r\n" HOST AGENT
+                                       "Content-Length: 5x\r\n\r\nhello",
+                                       "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n" };
+    struct fixture *f = start(500 * CLOCK_MS, 0);
+    char answer[4096];
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        ck_assert_int_ne(ask(f, row[i], answer, sizeof answer), 200);
+    ck_assert_int_eq(f->n_asked, 0);
+    ck_assert_int_eq(ask(f, ask_rows[0].request, answer, sizeof answer), 200);
+    stop(f);
+}
+END_TEST
+
+START_TEST(header_too_long)
+{
+    struct fixture *f = start(0, 0);
+    char *request = malloc(100000), answer[4096];
+    int n = sprintf(request, "GET /echo HTTP/1.1\r\n" HOST AGENT "X-Long: "), fd = dial(f);
+
+    memset(request + n, 'x', 90000);
+    strcpy(request + n + 90000, "\r\n\r\n");
+    /* The server may close before it has read all. */
+    (void)!send(fd, request, strlen(request), MSG_NOSIGNAL);
+    ck_assert_int_ne(hear(fd, answer, sizeof answer), 200);
+    ck_assert_int_eq(f->n_asked, 0);
+    close(fd);
+    free(request);
+    stop(f);
+}
+END_TEST
+
+START_TEST(longest_body_in_pieces)
+{
+    struct fixture *f = start(0, 0);
+    char *body = malloc(HTTP_MAX_BODY + 1), answer[4096];
+    int fd = dial(f);
+
+    memset(body, 'x', HTTP_MAX_BODY);
+    body[HTTP_MAX_BODY] = '\0';
+    say(fd, "POST /echo HTTP/1.1\r\n" HOST AGENT "Content-Length: 1048576\r\n\r\n");
+    say(fd, body);
+    ck_assert_int_eq(hear(fd, answer, sizeof answer), 200);
+    ck_assert_ptr_nonnull(strstr(answer, "\"n\":1048576"));
+    close(fd);
+    free(body);
+    stop(f);
+}
+END_TEST
+
+/* A byte now and then keeps no connection, neither in the header nor, with a token, in the body. */
+START_TEST(slow_loris)
+{
+    static const char *const begin[] = { "GET /echo HTTP/1.1\r\nX: ",
+                                         "POST /echo HTTP/1.1\r\n" HOST AGENT
+                                         "Content-Length: 1000\r\n\r\n" };
+    struct fixture *f = start(300 * CLOCK_MS, 0);
+
+    for (size_t i = 0; i < 2; i++) {
+        int64_t since = clock_now_ns();
+        int fd = dial(f);
+        char byte;
+
+        say(fd, begin[i]);
+        while (recv(fd, &byte, 1, MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            if (send(fd, "x", 1, MSG_NOSIGNAL) < 0)
+                break;
+            clock_sleep_until_ns(clock_now_ns() + 20 * CLOCK_MS);
+        }
+        ck_assert_int_ge(clock_now_ns() - since, 250 * CLOCK_MS);
+        close(fd);
+    }
+    ck_assert_int_eq(f->n_asked, 0);
+    stop(f);
+}
+END_TEST
+
+/* A long poll is no idle connection: the deadline does not run while the answer is ours to give. */
+START_TEST(long_poll)
+{
+    struct fixture *f = start(100 * CLOCK_MS, 0);
+    int fd = dial(f);
+    char answer[4096];
+
+    for (int i = 0; i < 3; i++) { /* on one connection */
+        say(fd, "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
+        wait_kept(f, 1);
+        clock_sleep_until_ns(clock_now_ns() + 250 * CLOCK_MS);
+        ck_assert_int_lt(recv(fd, answer, 1, MSG_DONTWAIT), 0);
+        release(f);
+        ck_assert_int_eq(hear(fd, answer, sizeof answer), 200);
+        ck_assert_ptr_nonnull(strstr(answer, "late"));
+    }
+    close(fd);
+    stop(f);
+}
+END_TEST
+
+START_TEST(client_dies_in_long_poll)
+{
+    struct fixture *f = start(0, 0);
+    char answer[4096];
+
+    for (int i = 0; i < 20; i++) {
+        int fd = dial(f);
+        struct linger reset = { .l_onoff = i % 2 };
+
+        say(fd, "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
+        wait_kept(f, 1);
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+        close(fd);
+        release(f);
+    }
+    ck_assert_int_eq(ask(f, ask_rows[0].request, answer, sizeof answer), 200);
+    stop(f);
+}
+END_TEST
+
+START_TEST(many_long_polls)
+{
+    enum { N = 200 };
+    struct fixture *f = start(0, 0);
+    int fd[N];
+    char answer[4096];
+
+    for (int i = 0; i < N; i++) {
+        fd[i] = dial(f);
+        say(fd[i], "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
+    }
+    wait_kept(f, N);
+    ck_assert_int_eq(ask(f, ask_rows[0].request, answer, sizeof answer), 200);
+    release(f);
+    for (int i = 0; i < N; i++) {
+        ck_assert_int_eq(hear(fd[i], answer, sizeof answer), 200);
+        close(fd[i]);
+    }
+    stop(f);
+}
+END_TEST
+
+/* Half of the clients are silent, half in a long poll; stop has to end all the same. */
+START_TEST(stop_with_open_connections)
+{
+    struct fixture *f = start(0, 0);
+    int fd[40];
+
+    for (int i = 0; i < 40; i++) {
+        fd[i] = dial(f);
+        if (i % 2)
+            say(fd[i], "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
+    }
+    wait_kept(f, 20);
+    stop(f);
+    for (int i = 0; i < 40; i++)
+        close(fd[i]);
+}
+END_TEST
+
+START_TEST(connection_cap)
+{
+    struct fixture *f = start(300 * CLOCK_MS, 8);
+    int fd[32], closed = 0;
+    char answer[4096];
+
+    for (int i = 0; i < 32; i++)
+        fd[i] = dial(f);
+    /* Idle ones fill the house until their deadline; then there is room again. */
+    for (int i = 0; i < 32; i++) {
+        closed += recv(fd[i], answer, 1, 0) <= 0;
+        close(fd[i]);
+    }
+    ck_assert_int_eq(closed, 32);
+    ck_assert_int_eq(ask(f, ask_rows[0].request, answer, sizeof answer), 200);
+    stop(f);
+}
+END_TEST
+
+START_TEST(bad_options)
+{
+    static const char *const address[] = { "0.0.0.0", "localhost", "", "::1" };
+    struct http_server_options o = { .token = { agent_token }, .handle = handle };
+    struct http_server *s;
+
+    for (size_t i = 0; i < sizeof address / sizeof *address; i++) {
+        o.address = address[i];
+        ck_assert_int_eq(http_server_start(&o, &s, NULL), -EINVAL);
+    }
+    o.address = "127.0.0.1";
+    o.token[1] = "";
+    ck_assert_int_eq(http_server_start(&o, &s, NULL), -EINVAL);
+    http_server_stop(NULL);
+}
+END_TEST
+
+/* No descriptor of the server may live on in a program that is started later. */
+START_TEST(close_on_exec)
+{
+    struct fixture *f = start(0, 0);
+    int fd = dial(f);
+    char answer[4096];
+
+    say(fd, ask_rows[0].request);
+    ck_assert_int_eq(hear(fd, answer, sizeof answer), 200);
+    for (int i = 3; i < 200; i++) {
+        int flags = fcntl(i, F_GETFD);
+        char name[64], what[256] = "";
+
+        (void)snprintf(name, sizeof name, "/proc/self/fd/%d", i);
+        if (flags < 0 || readlink(name, what, sizeof what - 1) < 0 ||
+            (strncmp(what, "socket", 6) != 0 && strncmp(what, "anon", 4) != 0))
+            continue; /* not open, or a file of Check's */
+        ck_assert_msg(flags & FD_CLOEXEC, "descriptor %d: %s", i, what);
+    }
+    close(fd);
+    stop(f);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, ask_row, 0, sizeof ask_rows / sizeof *ask_rows);
+    tcase_add_test(tc, garbage);
+    tcase_add_test(tc, header_too_long);
+    tcase_add_test(tc, longest_body_in_pieces);
+    tcase_add_test(tc, slow_loris);
+    tcase_add_test(tc, long_poll);
+    tcase_add_test(tc, client_dies_in_long_poll);
+    tcase_add_test(tc, many_long_polls);
+    tcase_add_test(tc, stop_with_open_connections);
+    tcase_add_test(tc, connection_cap);
+    tcase_add_test(tc, bad_options);
+    tcase_add_test(tc, close_on_exec);
+}
+
+SUITE_MAIN("server", add_tests)
