@@ -25,7 +25,8 @@ int board_create(const char *path, const struct board_area *setup, struct board 
                  struct eddis_error *err);
 
 /* Publish a plan; its version must be one more than the last, 1 at first.  -EBUSY: BOARD_PLANS - 1
- * versions are not yet in force on some local worker.
+ * versions are not yet in force on some local worker.  In force is a page's plan_version once its
+ * plan_since is set, until then the version of its last step in the ring.
  */
 int board_publish(struct board *b, const struct board_plan *plan, struct eddis_error *err);
 
@@ -41,12 +42,15 @@ bool board_all_mapped(const struct board *b);
 /* The worker's end. */
 
 /* Map the file; the page of this local rank is initialised and belongs to the caller.
- * -EPROTO: the agent is of another version of eddis, or the file is none of its.
+ * -EPROTO: the agent is of another version of eddis, or the file is none of its; -EBUSY: the page
+ * belongs to another living process.
  */
 int board_open(const char *path, int local_rank, struct board **ret, struct eddis_error *err);
 
 /* Borrows the page to write to, between board_begin and board_end; under a microsecond and no
- * system call.  One thread at a time.
+ * system call.  One thread at a time.  It is this process's own copy and holds what was written
+ * before; board_end publishes all but the ring, and of the ring the slots of the steps up to
+ * steps_done - 1 that are new since the last board_end, and the newest one again.
  */
 struct board_page *board_begin(struct board *b);
 void board_end(struct board *b);
@@ -60,7 +64,9 @@ const struct board_area *board_setup(const struct board *b);
 /* Newest plan version: one load. */
 int64_t board_newest(const struct board *b);
 
-/* Copy plan `version`; -ESTALE when it is no longer kept, -ENOENT when it is not yet there. */
+/* Copy plan `version`; -ESTALE when it is no longer kept, -ENOENT when it is not yet there,
+ * -EAGAIN when the agent was writing a hundred times running.
+ */
 int board_plan_get(const struct board *b, int64_t version, struct board_plan *ret,
                    struct eddis_error *err);
 

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "board.h"
+
+#include "lib/base/cleanup.h"
+
+#include "seqlock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { READ_TRIES = 100 };
+
+/* What the sequence number guards of a page: all behind it. */
+#define PAGE_HEAD offsetof(struct board_page, rank)
+_Static_assert(PAGE_HEAD % 8 == 0 && sizeof(struct board_page) % 8 == 0 &&
+                   sizeof(struct board_plan) % 8 == 0,
+               "copied by words of 8 bytes");
+
+struct board {
+    unsigned char *map;
+    size_t size;
+    int local_rank;          /* of the worker; -1 in the agent */
+    int64_t published;       /* steps_done at the last board_end */
+    struct board_page page;  /* the worker's own copy, which board_end publishes */
+    struct board_area setup; /* constant part, copied once, so that nobody can change it later */
+};
+
+static size_t file_bytes(int n_local)
+{
+    return (size_t)BOARD_PLAN_BYTES + (size_t)n_local * BOARD_PAGE_BYTES;
+}
+
+static struct board_area *area_of(const struct board *b)
+{
+    return (struct board_area *)b->map;
+}
+
+static struct board_page *page_of(const struct board *b, int local_rank)
+{
+    return (struct board_page *)(b->map + file_bytes(local_rank));
+}
+
+static bool is_text(const char *s, size_t size)
+{
+    return memchr(s, 0, size) != NULL;
+}
+
+static bool area_is_sane(const struct board_area *a)
+{
+    return a->n_ranks >= 1 && a->n_ranks <= BOARD_MAX_RANKS && a->n_local >= 1 &&
+           a->n_local <= BOARD_MAX_LOCAL && a->first_rank >= 0 &&
+           a->first_rank <= a->n_ranks - a->n_local && is_text(a->mode, sizeof a->mode) &&
+           is_text(a->algorithm, sizeof a->algorithm) &&
+           is_text(a->checkpoint_dir, sizeof a->checkpoint_dir) &&
+           is_text(a->resume_from, sizeof a->resume_from);
+}
+
+/* Map the open file.  Returns a board with neither setup nor page filled in. */
+static int map_file(int fd, const char *path, size_t size, struct board **ret,
+                    struct eddis_error *err)
+{
+    struct board *b = calloc(1, sizeof *b);
+
+    if (!b)
+        return eddis_fail(err, -ENOMEM, "no memory for a progress board");
+    b->map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (b->map == MAP_FAILED) {
+        int rc = eddis_fail_errno(err, -errno, "cannot map progress board '%s'", path);
+
+        free(b);
+        return rc;
+    }
+    b->size = size;
+    b->local_rank = -1;
+    *ret = b;
+    return 0;
+}
+
+int board_create(const char *path, const struct board_area *setup, struct board **ret,
+                 struct eddis_error *err)
+{
+    cleanup_fd int fd = -1;
+    struct board *b;
+    size_t size;
+    int rc;
+
+    if (!area_is_sane(setup))
+        return eddis_fail(err, -EINVAL, "a progress board cannot have %d of %d ranks from %d on",
+                          setup->n_local, setup->n_ranks, setup->first_rank);
+    size = file_bytes(setup->n_local);
+    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot make progress board '%s'", path);
+    /* All blocks now: a full /dev/shm is an error here and would be a SIGBUS in a worker later. */
+    rc = -posix_fallocate(fd, 0, (off_t)size);
+    if (rc < 0) {
+        eddis_fail_errno(err, rc, "no room for progress board '%s' (%zu bytes)", path, size);
+        goto fail;
+    }
+    rc = map_file(fd, path, size, &b, err);
+    if (rc < 0)
+        goto fail;
+    b->setup = *setup;
+    b->setup.magic = BOARD_MAGIC;
+    b->setup.version = BOARD_VERSION;
+    b->setup.sequence = 0;
+    b->setup.plan_version = 0;
+    memset(b->setup.plan, 0, sizeof b->setup.plan);
+    *area_of(b) = b->setup;
+    *ret = b;
+    return 0;
+fail:
+    (void)unlink(path);
+    return rc;
+}
+
+/* Copy a page as some writer left it whole; -EAGAIN. */
+static int copy_page(const struct board *b, int local_rank, struct board_page *ret)
+{
+    struct board_page *page = page_of(b, local_rank);
+
+    for (int i = 0; i < READ_TRIES; i++) {
+        uint32_t seen;
+
+        if (seqlock_read_begin(&page->sequence, &seen)) {
+            seqlock_load(&ret->rank, &page->rank, sizeof *page - PAGE_HEAD);
+            ret->magic = seqlock_load_u64(&page->magic);
+            ret->version = __atomic_load_n(&page->version, __ATOMIC_RELAXED);
+            ret->sequence = seen;
+            if (seqlock_read_end(&page->sequence, seen))
+                return 0;
+        }
+        seqlock_pause();
+    }
+    return -EAGAIN;
+}
+
+static bool times_are_sane(const struct board_times *t)
+{
+    return t->input_ns >= 0 && t->compute_ns >= 0 && t->exposed_ns >= 0 && t->wait_ns >= 0 &&
+           t->total_ns >= 0;
+}
+
+static bool page_is_sane(const struct board *b, int local_rank, const struct board_page *p)
+{
+    if (p->version != BOARD_VERSION || p->local_rank != local_rank ||
+        p->rank != b->setup.first_rank + local_rank || p->phase < 0 || p->steps_done < 0 ||
+        p->samples_done < 0 || p->plan_since < -1 || !times_are_sane(&p->sum))
+        return false;
+    for (int i = 0; i < BOARD_METRICS; i++)
+        if (!is_text(p->metric[i].name, sizeof p->metric[i].name))
+            return false;
+    for (int i = 0; i < BOARD_RING; i++)
+        if (!times_are_sane(&p->ring[i].t) || p->ring[i].count < 0)
+            return false;
+    return true;
+}
+
+int board_read(const struct board *b, int local_rank, struct board_page *ret,
+               struct eddis_error *err)
+{
+    struct board_page page;
+    int rank;
+
+    if (local_rank < 0 || local_rank >= b->setup.n_local)
+        return eddis_fail(err, -EINVAL, "no local rank %d on this node", local_rank);
+    rank = b->setup.first_rank + local_rank;
+    if (seqlock_load_u64(&page_of(b, local_rank)->magic) == 0)
+        return eddis_fail(err, -ENODATA, "rank %d has not opened its progress page yet", rank);
+    if (copy_page(b, local_rank, &page) < 0)
+        return eddis_fail(err, -EAGAIN, "the progress page of rank %d is being written", rank);
+    if (page.magic != BOARD_MAGIC || !page_is_sane(b, local_rank, &page))
+        return eddis_fail(err, -EPROTO, "the progress page of rank %d is damaged", rank);
+    *ret = page;
+    return 0;
+}
+
+bool board_all_mapped(const struct board *b)
+{
+    for (int i = 0; i < b->setup.n_local; i++)
+        if (seqlock_load_u64(&page_of(b, i)->magic) != BOARD_MAGIC)
+            return false;
+    return true;
+}
+
+/* Newest plan version that this worker is known to work under; 0: none. */
+static int64_t version_in_force(const struct board *b, int local_rank)
+{
+    struct board_page page;
+
+    if (board_read(b, local_rank, &page, NULL) < 0)
+        return 0;
+    if (page.plan_since >= 0)
+        return page.plan_version;
+    /* It has seen plan_version, perhaps over several that it never took: its last step tells. */
+    return page.steps_done ? page.ring[(page.steps_done - 1) % BOARD_RING].plan : 0;
+}
+
+int board_publish(struct board *b, const struct board_plan *plan, struct eddis_error *err)
+{
+    struct board_area *a = area_of(b);
+    int64_t newest = b->setup.plan_version;
+
+    if (plan->version != newest + 1)
+        return eddis_fail(err, -EINVAL, "plan %lld cannot follow plan %lld",
+                          (long long)plan->version, (long long)newest);
+    for (int i = 0; i < b->setup.n_local; i++)
+        if (newest - version_in_force(b, i) >= BOARD_PLANS - 1)
+            return eddis_fail(err, -EBUSY, "rank %d has not taken up the last %d plans yet",
+                              b->setup.first_rank + i, BOARD_PLANS - 1);
+    seqlock_write_begin(&a->sequence);
+    seqlock_store(&a->plan[plan->version % BOARD_PLANS], plan, sizeof *plan);
+    seqlock_write_end(&a->sequence);
+    b->setup.plan_version = plan->version;
+    seqlock_store_u64((uint64_t *)&a->plan_version, (uint64_t)plan->version);
+    return 0;
+}
+
+/* Read and check the constant part before anything is mapped, so that no size is trusted. */
+static int read_setup(int fd, const char *path, struct board_area *ret, struct eddis_error *err)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return eddis_fail_errno(err, -errno, "cannot look at progress board '%s'", path);
+    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size < BOARD_PLAN_BYTES ||
+        pread(fd, ret, sizeof *ret, 0) != (ssize_t)sizeof *ret || ret->magic != BOARD_MAGIC)
+        return eddis_fail(err, -EPROTO, "'%s' is not a progress board", path);
+    if (ret->version != BOARD_VERSION)
+        return eddis_fail(err, -EPROTO,
+                          "progress board '%s' is of layout %u and this program of layout %d; "
+                          "the job's nodes need the same version of eddis",
+                          path, ret->version, BOARD_VERSION);
+    if (!area_is_sane(ret) || (uint64_t)st.st_size != file_bytes(ret->n_local))
+        return eddis_fail(err, -EPROTO, "progress board '%s' is damaged", path);
+    return 0;
+}
+
+/* Whether another living process writes to this page. */
+static bool page_is_taken(const struct board_page *page)
+{
+    pid_t pid = __atomic_load_n(&page->pid, __ATOMIC_RELAXED);
+
+    return seqlock_load_u64(&page->magic) == BOARD_MAGIC && pid > 0 && pid != getpid() &&
+           (kill(pid, 0) == 0 || errno == EPERM);
+}
+
+static void init_page(struct board *b, int local_rank)
+{
+    struct board_page *page = page_of(b, local_rank);
+
+    b->local_rank = local_rank;
+    b->page.version = BOARD_VERSION;
+    b->page.rank = b->setup.first_rank + local_rank;
+    b->page.local_rank = local_rank;
+    b->page.pid = getpid();
+    b->page.asked_step = -1;
+    b->page.plan_since = -1;
+    b->page.magic = BOARD_MAGIC;
+    /* A dead predecessor may have left the number odd. */
+    __atomic_and_fetch(&page->sequence, ~1U, __ATOMIC_RELAXED);
+    seqlock_write_begin(&page->sequence);
+    seqlock_store(&page->rank, &b->page.rank, sizeof *page - PAGE_HEAD);
+    __atomic_store_n(&page->version, BOARD_VERSION, __ATOMIC_RELEASE);
+    seqlock_write_end(&page->sequence);
+    seqlock_store_u64(&page->magic, BOARD_MAGIC);
+}
+
+int board_open(const char *path, int local_rank, struct board **ret, struct eddis_error *err)
+{
+    cleanup_fd int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    cleanup_free struct board_area *setup = malloc(sizeof *setup);
+    struct board *b;
+    int rc;
+
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot open progress board '%s'", path);
+    if (!setup)
+        return eddis_fail(err, -ENOMEM, "no memory for a progress board");
+    rc = read_setup(fd, path, setup, err);
+    if (rc < 0)
+        return rc;
+    if (local_rank < 0 || local_rank >= setup->n_local)
+        return eddis_fail(err, -EINVAL, "progress board '%s' has no page for local rank %d", path,
+                          local_rank);
+    rc = map_file(fd, path, file_bytes(setup->n_local), &b, err);
+    if (rc < 0)
+        return rc;
+    if (page_is_taken(page_of(b, local_rank))) {
+        rc = eddis_fail(err, -EBUSY, "the progress page of local rank %d belongs to process %d",
+                        local_rank, page_of(b, local_rank)->pid);
+        board_close(b);
+        return rc;
+    }
+    b->setup = *setup;
+    memset(b->setup.plan, 0, sizeof b->setup.plan);
+    init_page(b, local_rank);
+    *ret = b;
+    return 0;
+}
+
+struct board_page *board_begin(struct board *b)
+{
+    return &b->page;
+}
+
+void board_end(struct board *b)
+{
+    struct board_page *page = page_of(b, b->local_rank);
+    int64_t done = b->page.steps_done;
+    int64_t from = b->published;
+
+    if (from > done || from < done - BOARD_RING)
+        from = done - BOARD_RING;
+    /* The newest slot again even without a new step: its writer may have completed it. */
+    if (from == done)
+        from--;
+    if (from < 0)
+        from = 0;
+    seqlock_write_begin(&page->sequence);
+    seqlock_store(&page->rank, &b->page.rank, offsetof(struct board_page, ring) - PAGE_HEAD);
+    for (int64_t s = from; s < done; s++)
+        seqlock_store(&page->ring[s % BOARD_RING], &b->page.ring[s % BOARD_RING],
+                      sizeof page->ring[0]);
+    seqlock_write_end(&page->sequence);
+    b->published = done;
+}
+
+const struct board_page *board_own(const struct board *b)
+{
+    return &b->page;
+}
+
+const struct board_area *board_setup(const struct board *b)
+{
+    return &b->setup;
+}
+
+int64_t board_newest(const struct board *b)
+{
+    return (int64_t)seqlock_load_u64((const uint64_t *)&area_of(b)->plan_version);
+}
+
+int board_plan_get(const struct board *b, int64_t version, struct board_plan *ret,
+                   struct eddis_error *err)
+{
+    struct board_area *a = area_of(b);
+    struct board_plan plan;
+    uint32_t seen;
+
+    if (version < 1 || version > board_newest(b))
+        return eddis_fail(err, -ENOENT, "there is no plan %lld yet", (long long)version);
+    for (int i = 0; i < READ_TRIES; i++) {
+        if (seqlock_read_begin(&a->sequence, &seen)) {
+            seqlock_load(&plan, &a->plan[version % BOARD_PLANS], sizeof plan);
+            if (seqlock_read_end(&a->sequence, seen)) {
+                if (plan.version != version)
+                    return eddis_fail(err, -ESTALE, "plan %lld is no longer kept",
+                                      (long long)version);
+                *ret = plan;
+                return 0;
+            }
+        }
+        seqlock_pause();
+    }
+    return eddis_fail(err, -EAGAIN, "a plan is being written to the progress board");
+}
+
+void board_close(struct board *b)
+{
+    if (!b)
+        return;
+    (void)munmap(b->map, b->size);
+    free(b);
+}
