@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sampler.h - which samples a worker takes at a step
+ *
+ * N samples an epoch, B of all workers a step (B never changes within a job), steps t = 0, 1, ...
+ * through all epochs.  An epoch has ceil(N / B) steps; its step k owns the positions
+ * [k B, min((k + 1) B, N)) of the epoch's permutation (permutation.h).  Rank i takes the sub-range
+ * that begins at the sum of the batch sizes of the ranks before it.  So the samples of all ranks
+ * together at a step do not depend on the split, and every sample comes exactly once an epoch,
+ * whatever happens to the split meanwhile.
+ *
+ * The last step of an epoch may be short, n < B samples: then each rank takes b_i n / B rounded
+ * down, and the samples left over go one each to the largest remainders, ties to the lower rank.
+ *
+ * Batch sizes are a function of the step, as a list of plans, each in force from some step on:
+ *
+ *     from_step   0         120       121
+ *     version     1          2         4
+ *
+ * What was said about a step never changes, since sampler_add_plan refuses a plan in force at a
+ * step that was already asked for.
+ *
+ * Threads: none of its own and no lock; the caller keeps calls apart.  Nothing blocks, and no call
+ * takes time or memory that grows with N.
+ */
+#ifndef EDDIS_DATA_SAMPLER_H
+#define EDDIS_DATA_SAMPLER_H
+
+#include "lib/base/error.h"
+
+#include <stdint.h>
+
+struct sampler;
+
+struct sampler_options {
+    int64_t samples; /* N, 1 to PERMUTATION_MAX */
+    int64_t epochs;  /* 0: without end */
+    uint64_t seed;
+    int rank, n_ranks;
+};
+
+/* Returns a sampler without a plan, nothing asked yet.  -EINVAL: options. */
+int sampler_open(const struct sampler_options *o, struct sampler **ret, struct eddis_error *err);
+
+/* Accepts NULL. */
+void sampler_close(struct sampler *s);
+
+/* The batch sizes batch [n_ranks], each at least 0, hold from from_step on.  The first plan must
+ * hold from step 0 and fixes B; a later one must have the same sum and a higher version.  One in
+ * force at the same step as the plan before replaces it.
+ * -EINVAL: sum, sign or version; -ESTALE: from_step was already asked for, or lies before the
+ * newest plan's.  Nothing has changed then.
+ */
+int sampler_add_plan(struct sampler *s, int64_t version, int64_t from_step, const int64_t *batch,
+                     struct eddis_error *err);
+
+struct sampler_step {
+    int64_t step; /* through all epochs */
+    int64_t epoch, step_in_epoch, steps_in_epoch;
+    int64_t first, count; /* this rank's positions first .. first + count - 1 of the epoch */
+    int64_t batch;        /* of all ranks: B, or less at the end of an epoch */
+    int64_t version;      /* of the plan in force */
+};
+
+/* What this rank has to do at a step; raises sampler_asked.  Returns 1, or 0 behind the last
+ * epoch (nothing is written then).  -EINVAL: no plan yet, step < 0; -ESTALE: a forgotten step.
+ */
+int sampler_ask(struct sampler *s, int64_t step, struct sampler_step *ret, struct eddis_error *err);
+
+/* The same for any rank, without raising sampler_asked. */
+int sampler_look(const struct sampler *s, int64_t step, int rank, struct sampler_step *ret,
+                 struct eddis_error *err);
+
+/* Highest step asked so far; -1: none.  A new plan may hold from the highest of all ranks + 1. */
+int64_t sampler_asked(const struct sampler *s);
+
+/* Go on at this step, after a restart: the steps before it count as asked.  The plan that holds
+ * from step 0 holds there too, unless one is added.
+ */
+void sampler_resume(struct sampler *s, int64_t step);
+
+/* Steps before this one will not be asked for again: plans that ended before it are freed. */
+void sampler_forget(struct sampler *s, int64_t step);
+
+/* Write the numbers (0 .. N - 1) of the samples at positions first .. first + count - 1 of an
+ * epoch to ret [count].  -ERANGE: they are not all inside the epoch.
+ */
+int sampler_indices(const struct sampler *s, int64_t epoch, int64_t first, int64_t count,
+                    int64_t *ret, struct eddis_error *err);
+
+/* ceil(N / B); 0 without a plan. */
+int64_t sampler_steps_in_epoch(const struct sampler *s);
+
+/* Steps of all epochs; 0: without end, or no plan. */
+int64_t sampler_steps(const struct sampler *s);
+
+#endif
