@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "options.h"
+
+#include "lib/base/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPTIONS_MAX = 64, OPTIONS_NAME = 64, OPTIONS_COLUMN = 27 };
+
+/* The name as it is in the table: `_` written for `-` counts as it. */
+static const struct option_row *find_name(const struct option_table *t, const char *name, size_t n)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        const char *have = t->row[i].name;
+        size_t k = 0;
+
+        while (k < n && have[k] && (have[k] == name[k] || (have[k] == '-' && name[k] == '_')))
+            k++;
+        if (k == n && !have[k])
+            return &t->row[i];
+    }
+    return NULL;
+}
+
+static const struct option_row *find_letter(const struct option_table *t, char letter)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (t->row[i].letter && t->row[i].letter == letter)
+            return &t->row[i];
+    return NULL;
+}
+
+static int unknown(const struct option_table *t, const char *name, size_t n,
+                   struct eddis_error *err)
+{
+    const char *names[OPTIONS_MAX], *nearest;
+    char word[OPTIONS_NAME];
+
+    (void)snprintf(word, sizeof word, "%.*s", (int)n, name);
+    for (size_t i = 0; word[i]; i++)
+        if (word[i] == '_')
+            word[i] = '-';
+    text_strip_control(word);
+    for (size_t i = 0; i < t->n && i < OPTIONS_MAX; i++)
+        names[i] = t->row[i].name;
+    nearest = text_nearest(word, names, t->n < OPTIONS_MAX ? t->n : OPTIONS_MAX);
+    if (nearest)
+        return eddis_fail(err, -EINVAL, "unknown option \"--%s\"; did you mean \"--%s\"?", word,
+                          nearest);
+    return eddis_fail(err, -EINVAL, "unknown option \"--%s\"; see %s --help", word, t->program);
+}
+
+/* The argument of a row that wants one is the next word. */
+static int take_argument(struct options *o, const struct option_row *row, struct options_item *ret,
+                         struct eddis_error *err)
+{
+    if (o->at + 1 >= o->argc)
+        return eddis_fail(err, -EINVAL, "option \"--%s\" needs %s", row->name, row->argument);
+    *ret = (struct options_item){ row, o->argv[++o->at] };
+    return 1;
+}
+
+static int long_option(struct options *o, const char *word, struct options_item *ret,
+                       struct eddis_error *err)
+{
+    size_t n = strcspn(word, "=");
+    const struct option_row *row = find_name(o->table, word, n);
+
+    o->at++;
+    if (!row)
+        return unknown(o->table, word, n, err);
+    if (word[n] == '=' && !row->argument)
+        return eddis_fail(err, -EINVAL, "option \"--%s\" takes no value", row->name);
+    if (row->argument && word[n] != '=')
+        return take_argument(o, row, ret, err);
+    *ret = (struct options_item){ row, row->argument ? word + n + 1 : NULL };
+    return 1;
+}
+
+/* A letter of "-vq", "-n4" or "-n 4"; o->cluster says how many letters were read before. */
+static int short_option(struct options *o, const char *letters, struct options_item *ret,
+                        struct eddis_error *err)
+{
+    const char *at = letters + o->cluster;
+    const struct option_row *row = find_letter(o->table, *at);
+    bool last = !at[1];
+
+    if (!row) {
+        char shown[2] = { *at, '\0' };
+
+        text_strip_control(shown);
+        return eddis_fail(err, -EINVAL, "unknown option \"-%s\"; see %s --help", shown,
+                          o->table->program);
+    }
+    if (row->argument) {
+        o->cluster = 0;
+        o->at++;
+        if (last)
+            return take_argument(o, row, ret, err);
+        *ret = (struct options_item){ row, at + 1 };
+        return 1;
+    }
+    o->cluster = last ? 0 : o->cluster + 1;
+    o->at += last;
+    *ret = (struct options_item){ row, NULL };
+    return 1;
+}
+
+int options_next(struct options *o, struct options_item *ret, struct eddis_error *err)
+{
+    const char *word;
+
+    if (o->at + 1 >= o->argc)
+        return 0;
+    word = o->argv[o->at + 1];
+    if (!o->behind && strcmp(word, "--") == 0) {
+        o->behind = true;
+        o->at++;
+        return options_next(o, ret, err);
+    }
+    if (o->behind || word[0] != '-' || !word[1]) {
+        o->at++;
+        *ret = (struct options_item){ NULL, word };
+        return 1;
+    }
+    if (word[1] == '-')
+        return long_option(o, word + 2, ret, err);
+    if (!o->cluster && strlen(word) == 3 && find_name(o->table, word + 1, 2))
+        return long_option(o, word + 1, ret, err);
+    return short_option(o, word + 1, ret, err);
+}
+
+bool options_is(const struct options_item *i, const char *name)
+{
+    return i->row && strcmp(i->row->name, name) == 0;
+}
+
+void options_help(const struct option_table *t, FILE *out)
+{
+    for (size_t i = 0; t->use[i]; i++)
+        fprintf(out, "%s %s %s\n", i ? "      " : "usage:", t->program, t->use[i]);
+    fprintf(out, "\n%s\n\n", t->summary);
+    for (size_t i = 0; i < t->n; i++) {
+        const struct option_row *r = &t->row[i];
+        char left[OPTIONS_NAME];
+        int n;
+
+        if (r->letter)
+            n = snprintf(left, sizeof left, "  -%c, --%s", r->letter, r->name);
+        else
+            n = snprintf(left, sizeof left, "      --%s", r->name);
+        if (r->argument && n < (int)sizeof left)
+            n += snprintf(left + n, sizeof left - (size_t)n, " %s", r->argument);
+        if (n >= OPTIONS_COLUMN - 1)
+            fprintf(out, "%s\n%*s%s\n", left, OPTIONS_COLUMN, "", r->help);
+        else
+            fprintf(out, "%-*s%s\n", OPTIONS_COLUMN, left, r->help);
+    }
+    if (t->footer)
+        fprintf(out, "\n%s", t->footer);
+}
