@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Room for every worker's longest strings, so that the limit is on workers and not on bytes. */
+enum { PLAN_MAX_BYTES = PLAN_MAX_WORKERS * 1024 };
+
+struct plan *plan_new(int n_nodes, int n_workers)
+{
+    struct plan *p;
+
+    if (n_nodes < 0 || n_workers < 0)
+        return NULL;
+    p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->node = calloc((size_t)n_nodes + 1, sizeof *p->node);
+    p->worker = calloc((size_t)n_workers + 1, sizeof *p->worker);
+    p->n_nodes = n_nodes;
+    p->n_workers = n_workers;
+    if (p->node && p->worker)
+        return p;
+    plan_free(p);
+    return NULL;
+}
+
+void plan_free(struct plan *p)
+{
+    if (!p)
+        return;
+    free(p->node);
+    free(p->worker);
+    free(p);
+}
+
+int plan_read(const char *path, struct plan **ret, struct eddis_error *err)
+{
+    cleanup_free char *text = NULL;
+    size_t n;
+    int rc = file_read(path, PLAN_MAX_BYTES, &text, &n, err);
+
+    return rc < 0 ? rc : plan_parse(text, n, path, ret, err);
+}
+
+int plan_write(const char *path, const struct plan *p, struct eddis_error *err)
+{
+    cleanup_free char *text = plan_text(p);
+
+    if (!text)
+        return eddis_fail(err, -ENOMEM, "no memory to write '%s'", path);
+    return file_write_atomic(path, text, strlen(text), 0600, err);
+}
