@@ -26,6 +26,12 @@ struct split_worker {
 int split_optimal(const struct split_worker *w, int n, int64_t total, int64_t grain, int64_t *ret,
                   struct eddis_error *err);
 
+/* The same result by one way only; split_optimal takes the faster one. */
+int split_greedy(const struct split_worker *w, int n, int64_t total, int64_t grain, int64_t *ret,
+                 struct eddis_error *err);
+int split_bisection(const struct split_worker *w, int n, int64_t total, int64_t grain, int64_t *ret,
+                    struct eddis_error *err);
+
 /* The equal split: total / n each, one more for the first total % n. */
 void split_equal(int n, int64_t total, int64_t *ret);
 

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* adopt.c - a plan from a file, held against the job and the nodes that are there */
+#include "cpus.h"
+#include "planner.h"
+#include "time_model.h"
+
+#include "lib/model/algorithm.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+static int check_job(const struct plan *p, const struct job *job, struct eddis_error *err)
+{
+    const struct algorithm *a = algorithm_find(p->algorithm);
+
+    if (!a || strcmp(a->mode, p->mode) != 0)
+        return eddis_fail(err, -EINVAL,
+                          "the plan's algorithm is '%s' of mode '%s', which this version does not "
+                          "have",
+                          p->algorithm, p->mode);
+    if ((strcmp(job->sync.mode, "auto") != 0 && strcmp(job->sync.mode, p->mode) != 0) ||
+        (strcmp(job->sync.algorithm, "auto") != 0 && strcmp(job->sync.algorithm, p->algorithm)))
+        return eddis_fail(err, -EINVAL, "the plan is for %s, %s; the job asks for %s, %s", p->mode,
+                          p->algorithm, job->sync.mode, job->sync.algorithm);
+    if (p->global_batch != job->batch.global)
+        return eddis_fail(err, -EINVAL,
+                          "the plan is for a global batch of %lld, the job's is %lld; set "
+                          "batch.global to the plan's",
+                          (long long)p->global_batch, (long long)job->batch.global);
+    if (p->seed != job->seed)
+        return eddis_fail(err, -EINVAL,
+                          "the plan was made with seed %llu, the job's is %llu; set seed to the "
+                          "plan's",
+                          (unsigned long long)p->seed, (unsigned long long)job->seed);
+    return 0;
+}
+
+static const struct device *find_device(const struct node_profile *node,
+                                        const struct plan_worker *w)
+{
+    for (int i = 0; i < node->n_devices; i++)
+        if (node->device[i].kind == w->kind && strcmp(node->device[i].id, w->device_id) == 0)
+            return &node->device[i];
+    return NULL;
+}
+
+/* A worker that has a part of the CPU may have cores of several of its devices. */
+static bool cpus_are_there(const struct node_profile *node, const struct plan_worker *w)
+{
+    char all[PROFILE_MAX_DEVICES * sizeof node->device[0].cpus] = "";
+
+    for (int i = 0; i < node->n_devices; i++) {
+        if (node->device[i].kind != w->kind || !node->device[i].cpus[0])
+            continue;
+        if (all[0])
+            strcat(all, ",");
+        strcat(all, node->device[i].cpus);
+    }
+    return cpus_within(w->cpus, all);
+}
+
+static bool near(double a, double b)
+{
+    return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b));
+}
+
+static int check_worker(const struct plan_worker *w, const struct node_profile *node,
+                        struct eddis_error *err)
+{
+    const struct device *d = find_device(node, w);
+    struct time_model t;
+    bool relative;
+
+    if (!d)
+        return eddis_fail(err, -EINVAL,
+                          "rank %d of the plan needs the %s device '%s', which node '%s' lacks",
+                          w->rank, device_kind_name(w->kind), w->device_id, node->host);
+    if (!cpus_are_there(node, w))
+        return eddis_fail(err, -EINVAL,
+                          "rank %d of the plan needs processors %s, which node '%s' lacks", w->rank,
+                          w->cpus, node->host);
+    if (d->kind != DEVICE_EMULATED)
+        return 0;
+    if (time_model_of_device(d, &t, &relative, NULL) < 0 || !near(t.fixed_s, w->fixed_s) ||
+        !near(t.sample_s, w->sample_s))
+        return eddis_fail(
+            err, -EINVAL,
+            "rank %d of the plan imitates another speed than the job's profile.emulate "
+            "gives '%s'",
+            w->rank, w->device_id);
+    return 0;
+}
+
+int planner_adopt(struct plan *p, const struct job *job, const struct node_profile *nodes,
+                  int n_nodes, struct eddis_error *err)
+{
+    int rc = check_job(p, job, err);
+
+    if (rc < 0)
+        return rc;
+    if (p->n_nodes != n_nodes)
+        return eddis_fail(err, -EINVAL, "the plan is for %d node(s), the job has %d", p->n_nodes,
+                          n_nodes);
+    for (int i = 0; i < p->n_workers; i++)
+        if ((rc = check_worker(&p->worker[i], &nodes[p->worker[i].node], err)) < 0)
+            return rc;
+    for (int i = 0; i < n_nodes; i++)
+        memcpy(p->node[i], nodes[i].host, sizeof p->node[i]);
+    return 0;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cpus.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One hardware thread, the core it belongs to, and the device that was measured with it. */
+struct thread {
+    int cpu, core, device;
+};
+
+static int compare_ints(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+static int parse_number(const char **s)
+{
+    int v = 0;
+
+    if (**s < '0' || **s > '9')
+        return -1;
+    for (; **s >= '0' && **s <= '9'; (*s)++)
+        if ((v = v * 10 + (**s - '0')) >= CPUS_MAX)
+            return -1;
+    return v;
+}
+
+int cpus_parse(const char *list, int *ret, struct eddis_error *err)
+{
+    bool seen[CPUS_MAX] = { false };
+    int n = 0;
+
+    for (const char *s = list; *s; s++) {
+        int first = parse_number(&s), last = first;
+
+        if (*s == '-') {
+            s++;
+            last = parse_number(&s);
+        }
+        if (first < 0 || last < first || (*s && (*s != ',' || !s[1])))
+            return eddis_fail(err, -EINVAL, "'%.60s' is no list of processors", list);
+        for (int c = first; c <= last; c++)
+            seen[c] = true;
+        if (!*s)
+            break;
+    }
+    for (int c = 0; c < CPUS_MAX; c++)
+        if (seen[c])
+            ret[n++] = c;
+    return n;
+}
+
+int cpus_format(const int *cpu, int n, char *ret, size_t size, struct eddis_error *err)
+{
+    size_t len = 0;
+
+    ret[0] = '\0';
+    for (int i = 0, end; i < n && len < size; i = end) {
+        for (end = i + 1; end < n && cpu[end] == cpu[end - 1] + 1;)
+            end++;
+        len += (size_t)snprintf(ret + len, size - len, end > i + 1 ? "%s%d-%d" : "%s%d",
+                                i ? "," : "", cpu[i], cpu[end - 1]);
+    }
+    if (len >= size)
+        return eddis_fail(err, -E2BIG, "a list of %d processors is too long", n);
+    return 0;
+}
+
+bool cpus_within(const char *a, const char *b)
+{
+    int inner[CPUS_MAX], outer[CPUS_MAX];
+    int n = cpus_parse(a, inner, NULL), m = cpus_parse(b, outer, NULL);
+    int j = 0;
+
+    if (n < 0 || m < 0)
+        return false;
+    for (int i = 0; i < n; i++) {
+        while (j < m && outer[j] < inner[i])
+            j++;
+        if (j == m || outer[j] != inner[i])
+            return false;
+    }
+    return true;
+}
+
+static int compare_threads(const void *a, const void *b)
+{
+    const struct thread *x = a, *y = b;
+
+    if (x->device != y->device)
+        return x->device - y->device;
+    return x->core != y->core ? x->core - y->core : x->cpu - y->cpu;
+}
+
+static bool has_cpu(const int *cpu, int n, int wanted)
+{
+    return bsearch(&wanted, cpu, (size_t)n, sizeof *cpu, compare_ints) != NULL;
+}
+
+/* Whether the n processors are whole cores under Linux's numbering. */
+static bool whole_cores(const struct node_profile *node, const int *cpu, int n)
+{
+    if (node->cores < 1 || node->threads <= node->cores || node->threads % node->cores != 0)
+        return false;
+    for (int i = 0; i < n; i++)
+        for (int p = cpu[i] % node->cores; p < node->threads; p += node->cores)
+            if (cpu[i] >= node->threads || !has_cpu(cpu, n, p))
+                return false;
+    return true;
+}
+
+/* List the threads of all CPU devices, core after core; returns how many. */
+static int list_threads(const struct node_profile *node, struct thread *ret,
+                        struct eddis_error *err)
+{
+    int n = 0;
+
+    for (int d = 0; d < node->n_devices; d++) {
+        int cpu[CPUS_MAX], m;
+        bool whole;
+
+        if (node->device[d].kind != DEVICE_CPU)
+            continue;
+        if ((m = cpus_parse(node->device[d].cpus, cpu, err)) < 0)
+            return m;
+        whole = whole_cores(node, cpu, m);
+        for (int i = 0; i < m && n < CPUS_MAX; i++)
+            ret[n++] = (struct thread){ .cpu = cpu[i],
+                                        .core = whole ? cpu[i] % node->cores : cpu[i],
+                                        .device = d };
+    }
+    qsort(ret, (size_t)n, sizeof *ret, compare_threads);
+    return n;
+}
+
+static bool same_core(const struct thread *a, const struct thread *b)
+{
+    return a->device == b->device && a->core == b->core;
+}
+
+static int count_cores(const struct thread *t, int n)
+{
+    int cores = 0;
+
+    for (int i = 0; i < n; i++)
+        cores += i == 0 || !same_core(&t[i - 1], &t[i]);
+    return cores;
+}
+
+static int count_of_device(const struct thread *t, int n, int device)
+{
+    int count = 0;
+
+    for (int i = 0; i < n; i++)
+        count += t[i].device == device;
+    return count;
+}
+
+/* Gather cores [first, end) of the list into ret; each thread brings its part of its device. */
+static int gather(const struct node_profile *node, const struct thread *t, int n, int first,
+                  int end, struct device *ret)
+{
+    int cpu[CPUS_MAX], count = 0, core = -1;
+    double flops = 0, bytes_per_s = 0;
+
+    for (int i = 0; i < n; i++) {
+        const struct device *d = &node->device[t[i].device];
+
+        core += i == 0 || !same_core(&t[i - 1], &t[i]);
+        if (core < first || core >= end)
+            continue;
+        if (count == 0)
+            *ret = *d;
+        flops += d->fp32_flops / count_of_device(t, n, t[i].device);
+        bytes_per_s += d->memory_bytes_per_s / count_of_device(t, n, t[i].device);
+        cpu[count++] = t[i].cpu;
+    }
+    ret->fp32_flops = flops;
+    ret->memory_bytes_per_s = bytes_per_s;
+    qsort(cpu, (size_t)count, sizeof *cpu, compare_ints);
+    /* A list too long to write down means not bound. */
+    if (cpus_format(cpu, count, ret->cpus, sizeof ret->cpus, NULL) < 0)
+        ret->cpus[0] = '\0';
+    return count;
+}
+
+/* All CPU devices together, without a list of processors: for profiles that have none. */
+static void sum_devices(const struct node_profile *node, struct device *ret)
+{
+    double flops = 0, bytes_per_s = 0;
+
+    for (int d = node->n_devices - 1; d >= 0; d--) {
+        if (node->device[d].kind != DEVICE_CPU)
+            continue;
+        *ret = node->device[d];
+        flops += ret->fp32_flops;
+        bytes_per_s += ret->memory_bytes_per_s;
+    }
+    ret->fp32_flops = flops;
+    ret->memory_bytes_per_s = bytes_per_s;
+    ret->cpus[0] = '\0';
+}
+
+int cpus_share(const struct node_profile *node, int i, int n, struct device *ret,
+               struct eddis_error *err)
+{
+    struct thread t[CPUS_MAX];
+    int n_threads = list_threads(node, t, err);
+    int cores;
+
+    if (n_threads < 0)
+        return n_threads;
+    cores = count_cores(t, n_threads);
+    if (n_threads > 0 && n <= cores) {
+        int64_t first = (int64_t)i * cores / n, end = ((int64_t)i + 1) * cores / n;
+
+        gather(node, t, n_threads, (int)first, (int)end, ret);
+        return 0;
+    }
+    if (n_threads > 0)
+        gather(node, t, n_threads, 0, cores, ret);
+    else
+        sum_devices(node, ret);
+    ret->fp32_flops /= n;
+    ret->memory_bytes_per_s /= n;
+    return 0;
+}

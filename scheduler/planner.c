@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "planner.h"
+
+#include "cpus.h"
+#include "lib/base/cleanup.h"
+#include "lib/model/algorithm.h"
+#include "split.h"
+#include "time_model.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const int64_t AUTO_BUCKET_BYTES = 4 << 20; /* long enough to hide the latency of one */
+static const int64_t MAX_GLOBAL_BATCH = INT64_C(1) << 53; /* what a double counts exactly */
+
+/* ---- workers of a node ---- */
+
+static int count_devices(const struct node_profile *node, enum device_kind kind)
+{
+    int n = 0;
+
+    for (int d = 0; d < node->n_devices; d++)
+        n += node->device[d].kind == kind;
+    return n;
+}
+
+static const struct device *nth_device(const struct node_profile *node, enum device_kind kind,
+                                       int nth)
+{
+    for (int d = 0; d < node->n_devices; d++)
+        if (node->device[d].kind == kind && nth-- == 0)
+            return &node->device[d];
+    return NULL;
+}
+
+/* What this node's workers run on.  Imitations come first: they are there because the job asks
+ * for them, while a GPU may just happen to be there.
+ */
+static enum device_kind kind_of_workers(const struct node_profile *node)
+{
+    if (count_devices(node, DEVICE_EMULATED) > 0)
+        return DEVICE_EMULATED;
+    return count_devices(node, DEVICE_CUDA) > 0 ? DEVICE_CUDA : DEVICE_CPU;
+}
+
+static int count_workers(const struct job *job, const struct node_profile *node,
+                         struct eddis_error *err)
+{
+    enum device_kind kind = kind_of_workers(node);
+    int n = count_devices(node, kind);
+    int64_t wanted = job->workers_per_node;
+
+    if (n == 0)
+        return eddis_fail(err, -EINVAL, "node '%s' has no device to train on", node->host);
+    if (wanted == 0)
+        return n;
+    if (kind != DEVICE_CPU && wanted > n)
+        return eddis_fail(err, -EINVAL, "node '%s' has %d %s, too few for workers_per_node: %lld",
+                          node->host, n, kind == DEVICE_CUDA ? "GPUs" : "emulated devices",
+                          (long long)wanted);
+    if (wanted > PLAN_MAX_WORKERS)
+        return eddis_fail(err, -EINVAL, "workers_per_node is %lld, more than %d", (long long)wanted,
+                          PLAN_MAX_WORKERS);
+    return (int)wanted;
+}
+
+/* "emulated 0.50", "cpu 0-1", or the name of the GPU. */
+static void name_device(const struct device *d, char *ret, size_t size)
+{
+    bool two_digits = fabs(d->rate * 100 - round(d->rate * 100)) < 1e-6;
+
+    if (d->kind == DEVICE_EMULATED)
+        snprintf(ret, size, two_digits ? "emulated %.2f" : "emulated %.4g", d->rate);
+    else if (d->kind == DEVICE_CUDA)
+        snprintf(ret, size, "%s", d->name);
+    else
+        snprintf(ret, size, "cpu%s%.*s", d->cpus[0] ? " " : "", (int)size - 5, d->cpus);
+}
+
+static int fill_worker(struct plan *p, struct plan_worker *w, const struct device *d,
+                       struct eddis_error *err)
+{
+    struct time_model t;
+    bool relative;
+    int rc = time_model_of_device(d, &t, &relative, err);
+
+    if (rc < 0)
+        return rc;
+    w->kind = d->kind;
+    memcpy(w->device_id, d->id, sizeof w->device_id);
+    memcpy(w->cpus, d->cpus, sizeof w->cpus);
+    name_device(d, w->device, sizeof w->device);
+    w->fixed_s = t.fixed_s;
+    w->sample_s = t.sample_s;
+    p->emulated |= d->kind == DEVICE_EMULATED;
+    p->relative |= relative;
+    return 0;
+}
+
+static int fill_node(struct plan *p, int rank, int node, int n, const struct node_profile *profile,
+                     struct eddis_error *err)
+{
+    enum device_kind kind = kind_of_workers(profile);
+    bool divide = kind == DEVICE_CPU && n != count_devices(profile, kind);
+
+    memcpy(p->node[node], profile->host, sizeof p->node[node]);
+    for (int i = 0; i < n; i++) {
+        struct plan_worker *w = &p->worker[rank + i];
+        struct device share;
+        const struct device *d = &share;
+        int rc = 0;
+
+        w->rank = rank + i;
+        w->local_rank = i;
+        w->node = node;
+        if (divide)
+            rc = cpus_share(profile, i, n, &share, err);
+        else
+            d = nth_device(profile, kind, i);
+        if (rc == 0)
+            rc = fill_worker(p, w, d, err);
+        if (rc < 0)
+            return eddis_fail_prefix(err, rc, "node '%s'", profile->host);
+    }
+    return 0;
+}
+
+/* Returns a plan with its workers and nothing else. */
+static int make_workers(const struct job *job, const struct node_profile *nodes, int n_nodes,
+                        struct plan **ret, struct eddis_error *err)
+{
+    struct plan *p;
+    int total = 0, rc = 0;
+
+    if (n_nodes < 1)
+        return eddis_fail(err, -EINVAL, "there is no node to train on");
+    for (int i = 0; i < n_nodes; i++) {
+        int n = count_workers(job, &nodes[i], err);
+
+        if (n < 0)
+            return n;
+        total += n;
+        if (total > PLAN_MAX_WORKERS)
+            return eddis_fail(err, -EINVAL, "the nodes have more than %d workers",
+                              PLAN_MAX_WORKERS);
+    }
+    p = plan_new(n_nodes, total);
+    if (!p)
+        return eddis_fail(err, -ENOMEM, "no memory for a plan of %d workers", total);
+    for (int i = 0, rank = 0; i < n_nodes && rc == 0; i++) {
+        int n = count_workers(job, &nodes[i], err);
+
+        rc = fill_node(p, rank, i, n, &nodes[i], err);
+        rank += n;
+    }
+    if (rc < 0)
+        plan_free(p);
+    else
+        *ret = p;
+    return rc;
+}
+
+/* ---- batches ---- */
+
+/* The sentence for bounds that cannot hold the batch, in the words of train.yaml. */
+static int check_batch(const struct job *job, int n, int64_t max, struct eddis_error *err)
+{
+    int64_t global = job->batch.global, min = job->batch.min;
+
+    if (global < 1 || global > MAX_GLOBAL_BATCH)
+        return eddis_fail(err, -EINVAL, "batch.global is %lld, not a number of samples",
+                          (long long)global);
+    if (min < 0 || job->batch.grain < 1)
+        return eddis_fail(err, -EINVAL, "batch.min is %lld and batch.grain %lld", (long long)min,
+                          (long long)job->batch.grain);
+    if (min > max)
+        return eddis_fail(err, -EINVAL, "batch.min is %lld, more than batch.max %lld",
+                          (long long)min, (long long)max);
+    if (min > global / n)
+        return eddis_fail(err, -EINVAL,
+                          "batch.global is %lld, too small for %d workers with batch.min: %lld; "
+                          "raise it to %lld or more",
+                          (long long)global, n, (long long)min,
+                          (long long)(min > MAX_GLOBAL_BATCH / n ? MAX_GLOBAL_BATCH : min * n));
+    if (max < (global + n - 1) / n)
+        return eddis_fail(err, -EINVAL,
+                          "batch.global is %lld, too large for %d workers with batch.max: %lld; "
+                          "lower it to %lld or less",
+                          (long long)global, n, (long long)max, (long long)(max * n));
+    return 0;
+}
+
+static int split_batch(const struct job *job, struct plan *p, int64_t *optimal,
+                       struct eddis_error *err)
+{
+    int64_t max = job->batch.max > 0 ? job->batch.max : INT64_MAX;
+    cleanup_free struct split_worker *w = calloc((size_t)p->n_workers, sizeof *w);
+    int rc = check_batch(job, p->n_workers, max, err);
+
+    if (rc < 0)
+        return rc;
+    if (!w)
+        return eddis_fail(err, -ENOMEM, "no memory to split the batch");
+    for (int i = 0; i < p->n_workers; i++)
+        w[i] = (struct split_worker){
+            .t = { .fixed_s = p->worker[i].fixed_s, .sample_s = p->worker[i].sample_s },
+            .min = job->batch.min,
+            .max = max,
+        };
+    rc = split_optimal(w, p->n_workers, job->batch.global, job->batch.grain, optimal, err);
+    return rc < 0 ? eddis_fail_prefix(err, rc, "batch.global") : 0;
+}
+
+static void set_batches(struct plan *p, const int64_t *optimal, const int64_t *equal)
+{
+    for (int i = 0; i < p->n_workers; i++) {
+        struct plan_worker *w = &p->worker[i];
+        struct time_model t = { .fixed_s = w->fixed_s, .sample_s = w->sample_s };
+
+        w->batch = optimal[i];
+        w->equal_batch = equal[i];
+        w->weight = (double)w->batch / (double)p->global_batch;
+        w->step_s = time_model_s(&t, w->batch);
+        w->samples_per_s = w->batch > 0 ? (double)w->batch / w->step_s : 0;
+    }
+    p->predicted_samples_per_s = planner_throughput(p, optimal);
+    p->equal_samples_per_s = planner_throughput(p, equal);
+    p->ideal_samples_per_s = planner_ideal(p);
+}
+
+static int plan_batches(const struct job *job, struct plan *p, struct eddis_error *err)
+{
+    cleanup_free int64_t *optimal = calloc((size_t)p->n_workers, sizeof *optimal);
+    cleanup_free int64_t *equal = calloc((size_t)p->n_workers, sizeof *equal);
+    int rc;
+
+    if (!optimal || !equal)
+        return eddis_fail(err, -ENOMEM, "no memory to split the batch");
+    if ((rc = split_batch(job, p, optimal, err)) < 0)
+        return rc;
+    p->global_batch = job->batch.global;
+    split_equal(p->n_workers, p->global_batch, equal);
+    set_batches(p, optimal, equal);
+    return 0;
+}
+
+double planner_throughput(const struct plan *p, const int64_t *batch)
+{
+    double slowest_s = 0, samples = 0;
+
+    for (int i = 0; i < p->n_workers; i++) {
+        struct time_model t = { .fixed_s = p->worker[i].fixed_s,
+                                .sample_s = p->worker[i].sample_s };
+
+        slowest_s = fmax(slowest_s, time_model_s(&t, batch[i]));
+        samples += (double)batch[i];
+    }
+    return samples > 0 ? samples / slowest_s : 0;
+}
+
+double planner_ideal(const struct plan *p)
+{
+    double sum = 0;
+
+    for (int i = 0; i < p->n_workers; i++) {
+        const struct plan_worker *w = &p->worker[i];
+        struct time_model t = { .fixed_s = w->fixed_s, .sample_s = w->sample_s };
+
+        if (w->batch > 0)
+            sum += (double)w->batch / time_model_s(&t, w->batch);
+    }
+    return sum;
+}
+
+/* ---- mode ---- */
+
+/* The row that the job asks for; with both on auto, sync's. */
+static const struct algorithm *find_algorithm(const char *mode, const char *name)
+{
+    const struct algorithm *rows;
+    size_t n = algorithms(&rows);
+
+    for (size_t i = 0; i < n; i++)
+        if ((strcmp(name, "auto") == 0 || strcmp(name, rows[i].name) == 0) &&
+            strcmp(strcmp(mode, "auto") == 0 ? "sync" : mode, rows[i].mode) == 0)
+            return &rows[i];
+    return strcmp(mode, "auto") == 0 ? algorithm_find(name) : NULL;
+}
+
+static int choose_mode(const struct job *job, struct plan *p, struct eddis_error *err)
+{
+    const char *mode = job->sync.mode, *name = job->sync.algorithm;
+    const struct algorithm *a = find_algorithm(mode, name);
+
+    if (!a)
+        return eddis_fail(err, -EINVAL, "no algorithm '%s' of mode '%s' in this version", name,
+                          mode);
+    snprintf(p->mode, sizeof p->mode, "%s", a->mode);
+    snprintf(p->algorithm, sizeof p->algorithm, "%s", a->name);
+    if (strcmp(mode, "auto") != 0 || strcmp(name, "auto") != 0)
+        snprintf(p->reason, sizeof p->reason, "%s because the job asks for it", a->mode);
+    else
+        snprintf(p->reason, sizeof p->reason,
+                 "%s because it is exact and this version has no other mode", a->mode);
+    return 0;
+}
+
+static int choose_options(const struct job *job, struct plan *p, struct eddis_error *err)
+{
+    double bytes = job->communication.bucket_mb * (1 << 20);
+
+    if (!(bytes >= 0 && bytes <= (double)(INT64_C(1) << 40)))
+        return eddis_fail(err, -EINVAL, "communication.bucket_mb is %g",
+                          job->communication.bucket_mb);
+    p->bucket_bytes = bytes >= 1 ? (int64_t)bytes : AUTO_BUCKET_BYTES;
+    p->generation = p->version = 1;
+    p->seed = job->seed;
+    return choose_mode(job, p, err);
+}
+
+int planner_plan(const struct job *job, const struct node_profile *nodes, int n_nodes,
+                 struct plan **ret, struct eddis_error *err)
+{
+    struct plan *p = NULL;
+    int rc = make_workers(job, nodes, n_nodes, &p, err);
+
+    if (rc < 0)
+        return rc;
+    if ((rc = plan_batches(job, p, err)) < 0 || (rc = choose_options(job, p, err)) < 0) {
+        plan_free(p);
+        return rc;
+    }
+    *ret = p;
+    return 0;
+}

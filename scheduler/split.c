@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* split.c - one order of grains, taken in two ways
+ *
+ * The k-th grain of worker i ends at t_i(min_i + k grain).  As t_i never falls, the g grains that
+ * come first in the order (end, rank, k) hold each worker's first ones without a gap, and no
+ * choice of g grains ends earlier.  Greedy takes them one by one from a heap; bisection finds the
+ * end of the g-th among all doubles, exactly, and then takes what lies before it.
+ *
+ * What remains of total, less than a grain, goes last to the worker that ends earliest with it.
+ * This is optimal too: were a finish time T below that possible, no worker could hold one more
+ * grain within T (it could not even hold the rest), and the one with the rest would hold a grain
+ * less than now, so a grain would be left over.
+ */
+#include "split.h"
+
+#include "lib/base/cleanup.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+/* Up to here the heap is faster for any number of workers that is worth a thought. */
+enum { GREEDY_MAX_GRAINS = 1 << 16 };
+
+/* What both ways work on: grains of each worker, and how many are to be given. */
+struct grains {
+    const struct split_worker *w;
+    int n;
+    int64_t grain, count, rest;
+    int64_t *cap; /* [n] grains that worker may get, at most count; borrowed */
+};
+
+static double end_s(const struct grains *g, int i, int64_t k)
+{
+    return time_model_s(&g->w[i].t, g->w[i].min + k * g->grain);
+}
+
+/* ---- greedy ---- */
+
+struct entry {
+    double end_s;
+    int rank;
+};
+
+static bool before(const struct entry *a, const struct entry *b)
+{
+    return a->end_s != b->end_s ? a->end_s < b->end_s : a->rank < b->rank;
+}
+
+static void sift_down(struct entry *heap, int n, int i)
+{
+    for (;;) {
+        int least = i;
+        struct entry e;
+
+        for (int c = 2 * i + 1; c <= 2 * i + 2 && c < n; c++)
+            if (before(&heap[c], &heap[least]))
+                least = c;
+        if (least == i)
+            return;
+        e = heap[i];
+        heap[i] = heap[least];
+        heap[least] = e;
+        i = least;
+    }
+}
+
+static int take_greedy(const struct grains *g, int64_t *k, struct eddis_error *err)
+{
+    cleanup_free struct entry *heap = malloc((size_t)g->n * sizeof *heap);
+    int n = 0;
+
+    if (!heap)
+        return eddis_fail(err, -ENOMEM, "no memory to split the batch over %d workers", g->n);
+    for (int i = 0; i < g->n; i++) {
+        k[i] = 0;
+        if (g->cap[i] > 0)
+            heap[n++] = (struct entry){ .end_s = end_s(g, i, 1), .rank = i };
+    }
+    for (int i = n / 2; i-- > 0;)
+        sift_down(heap, n, i);
+    for (int64_t left = g->count; left > 0; left--) {
+        int i = heap[0].rank;
+
+        if (++k[i] < g->cap[i])
+            heap[0].end_s = end_s(g, i, k[i] + 1);
+        else
+            heap[0] = heap[--n];
+        sift_down(heap, n, 0);
+    }
+    return 0;
+}
+
+/* ---- bisection ---- */
+
+/* How many grains of worker i end at most at limit_s. */
+static int64_t grains_within(const struct grains *g, int i, double limit_s)
+{
+    int64_t low = 0, high = g->cap[i];
+
+    while (low < high) {
+        int64_t mid = low + (high - low + 1) / 2;
+
+        if (end_s(g, i, mid) <= limit_s)
+            low = mid;
+        else
+            high = mid - 1;
+    }
+    return low;
+}
+
+/* The same of all workers, or count when it is at least that. */
+static bool enough_within(const struct grains *g, double limit_s)
+{
+    int64_t left = g->count;
+
+    for (int i = 0; i < g->n && left > 0; i++)
+        left -= grains_within(g, i, limit_s);
+    return left <= 0;
+}
+
+/* Doubles that are not negative sort as their bits do, so halving between bit patterns reaches
+ * the exact one in 63 steps.
+ */
+static double double_of(uint64_t bits)
+{
+    double x;
+
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static uint64_t bits_of(double x)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static int take_by_bisection(const struct grains *g, int64_t *k, struct eddis_error *err)
+{
+    uint64_t low = 0, high = bits_of(INFINITY);
+    int64_t left = g->count;
+    double last_s;
+
+    while (low < high) {
+        uint64_t mid = low + (high - low) / 2;
+
+        if (enough_within(g, double_of(mid)))
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    last_s = double_of(low);
+    for (int i = 0; i < g->n; i++) {
+        k[i] = low > 0 ? grains_within(g, i, double_of(low - 1)) : 0;
+        left -= k[i];
+    }
+    for (int i = 0; i < g->n && left > 0; i++) {
+        int64_t more = grains_within(g, i, last_s) - k[i];
+
+        more = more < left ? more : left;
+        k[i] += more;
+        left -= more;
+    }
+    return 0;
+}
+
+/* ---- both ---- */
+
+/* Fill g and its cap [n], already there, from the bounds. */
+static int prepare(struct grains *g, int64_t total, struct eddis_error *err)
+{
+    int64_t left = total, most = 0;
+
+    for (int i = 0; i < g->n; i++) {
+        left -= g->w[i].min <= left ? g->w[i].min : left + 1;
+        if (left < 0)
+            return eddis_fail(err, -ERANGE,
+                              "the least batches of the workers add up to more than %lld samples",
+                              (long long)total);
+    }
+    g->count = left / g->grain;
+    g->rest = left % g->grain;
+    for (int i = 0; i < g->n; i++) {
+        g->cap[i] = (g->w[i].max - g->w[i].min) / g->grain;
+        if (g->cap[i] > g->count)
+            g->cap[i] = g->count;
+        most += g->cap[i] < g->count - most ? g->cap[i] : g->count - most;
+    }
+    if (most < g->count)
+        return eddis_fail(err, -ERANGE,
+                          "the largest batches of the workers, in steps of %lld, hold fewer than "
+                          "%lld samples",
+                          (long long)g->grain, (long long)total);
+    return 0;
+}
+
+/* Give the rest to the worker that ends earliest with it. */
+static int give_rest(const struct grains *g, int64_t *b, struct eddis_error *err)
+{
+    double best_s = INFINITY;
+    int best = -1;
+
+    if (g->rest == 0)
+        return 0;
+    for (int i = 0; i < g->n; i++) {
+        double s;
+
+        if (b[i] > g->w[i].max - g->rest)
+            continue;
+        s = time_model_s(&g->w[i].t, b[i] + g->rest);
+        if (best < 0 || s < best_s) {
+            best = i;
+            best_s = s;
+        }
+    }
+    if (best < 0)
+        return eddis_fail(
+            err, -ERANGE,
+            "the largest batches of the workers, in steps of %lld, leave %lld samples "
+            "over",
+            (long long)g->grain, (long long)g->rest);
+    b[best] += g->rest;
+    return 0;
+}
+
+typedef int (*take_fn)(const struct grains *g, int64_t *k, struct eddis_error *err);
+
+static int check(const struct grains *g, int64_t total, struct eddis_error *err)
+{
+    if (g->n < 1 || total < 0 || g->grain < 1)
+        return eddis_fail(err, -EINVAL, "no split of %lld samples over %d workers in steps of %lld",
+                          (long long)total, g->n, (long long)g->grain);
+    for (int i = 0; i < g->n; i++)
+        if (g->w[i].min < 0 || g->w[i].max < g->w[i].min)
+            return eddis_fail(err, -EINVAL, "worker %d cannot take %lld to %lld samples", i,
+                              (long long)g->w[i].min, (long long)g->w[i].max);
+    return 0;
+}
+
+/* take NULL: whichever is faster. */
+static int split(struct grains *g, int64_t total, take_fn take, int64_t *ret,
+                 struct eddis_error *err)
+{
+    cleanup_free int64_t *b = NULL, *cap = NULL;
+    int rc = check(g, total, err);
+
+    if (rc < 0)
+        return rc;
+    b = calloc((size_t)g->n, sizeof *b);
+    g->cap = cap = calloc((size_t)g->n, sizeof *cap);
+    if (!b || !cap)
+        return eddis_fail(err, -ENOMEM, "no memory to split the batch over %d workers", g->n);
+    if ((rc = prepare(g, total, err)) < 0)
+        return rc;
+    if (!take)
+        take = g->count <= GREEDY_MAX_GRAINS ? take_greedy : take_by_bisection;
+    if ((rc = take(g, b, err)) < 0)
+        return rc;
+    for (int i = 0; i < g->n; i++)
+        b[i] = g->w[i].min + b[i] * g->grain;
+    if ((rc = give_rest(g, b, err)) < 0)
+        return rc;
+    memcpy(ret, b, (size_t)g->n * sizeof *ret);
+    return 0;
+}
+
+int split_greedy(const struct split_worker *w, int n, int64_t total, int64_t grain, int64_t *ret,
+                 struct eddis_error *err)
+{
+    struct grains g = { .w = w, .n = n, .grain = grain };
+
+    return split(&g, total, take_greedy, ret, err);
+}
+
+int split_bisection(const struct split_worker *w, int n, int64_t total, int64_t grain, int64_t *ret,
+                    struct eddis_error *err)
+{
+    struct grains g = { .w = w, .n = n, .grain = grain };
+
+    return split(&g, total, take_by_bisection, ret, err);
+}
+
+int split_optimal(const struct split_worker *w, int n, int64_t total, int64_t grain, int64_t *ret,
+                  struct eddis_error *err)
+{
+    struct grains g = { .w = w, .n = n, .grain = grain };
+
+    return split(&g, total, NULL, ret, err);
+}
+
+void split_equal(int n, int64_t total, int64_t *ret)
+{
+    for (int i = 0; i < n; i++)
+        ret[i] = total / n + (i < total % n);
+}

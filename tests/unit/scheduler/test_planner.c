@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/planner.h"
+
+#include "lib/base/cleanup.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static char word_auto[] = "auto";
+
+static struct job job_of(int64_t global)
+{
+    struct job job = { .batch = { .global = global, .min = 1, .grain = 1 } };
+
+    job.sync.mode = job.sync.algorithm = word_auto;
+    return job;
+}
+
+static void add_device(struct node_profile *node, enum device_kind kind, double speed)
+{
+    struct device *d = &node->device[node->n_devices];
+
+    *d = (struct device){ .kind = kind, .rate = NAN, .fixed_s = NAN, .sample_s = NAN };
+    snprintf(d->id, sizeof d->id, "%s:%d", device_kind_name(kind), node->n_devices);
+    if (kind == DEVICE_EMULATED) {
+        d->rate = speed;
+        d->fixed_s = 0.002;
+        d->sample_s = 0.0001;
+    } else {
+        d->fp32_flops = speed * 1e12;
+        d->memory_bytes_per_s = speed * 1e11;
+    }
+    if (kind == DEVICE_CUDA)
+        snprintf(d->name, sizeof d->name, "NVIDIA Test");
+    node->n_devices++;
+}
+
+/* The example of the README: rates 1 : 1 : 0.5 : 0.25 beside the CPU that imitates them. */
+static struct node_profile *emulated_node(void)
+{
+    static const double rate[] = { 1, 1, 0.5, 0.25 };
+    struct node_profile *node = calloc(1, sizeof *node);
+
+    snprintf(node->host, sizeof node->host, "login1");
+    add_device(node, DEVICE_CPU, 1);
+    for (int i = 0; i < 4; i++)
+        add_device(node, DEVICE_EMULATED, rate[i]);
+    return node;
+}
+
+START_TEST(example)
+{
+    static const int64_t equal[] = { 64, 64, 64, 64 };
+    cleanup_free struct node_profile *node = emulated_node();
+    struct job job = job_of(256);
+    struct plan *p;
+    int64_t sum = 0;
+
+    ck_assert_int_eq(planner_plan(&job, node, 1, &p, NULL), 0);
+    ck_assert_int_eq(p->n_workers, 4);
+    ck_assert_str_eq(p->node[0], "login1");
+    ck_assert_str_eq(p->worker[2].device, "emulated 0.50");
+    ck_assert_str_eq(p->worker[2].device_id, "emulated:3");
+    ck_assert(p->emulated && !p->relative);
+    ck_assert_str_eq(p->mode, "sync");
+    ck_assert_str_eq(p->algorithm, "allreduce");
+    ck_assert_int_eq(p->bucket_bytes, 4 << 20);
+    for (int i = 0; i < 4; i++) {
+        const struct plan_worker *w = &p->worker[i];
+
+        sum += w->batch;
+        ck_assert_int_eq(w->rank, i);
+        ck_assert_int_eq(w->local_rank, i);
+        ck_assert_int_eq(w->equal_batch, 64);
+        ck_assert_double_eq(w->weight, (double)w->batch / 256);
+        ck_assert_double_eq(w->step_s, w->fixed_s + w->sample_s * (double)w->batch);
+        ck_assert_double_eq(w->samples_per_s, (double)w->batch / w->step_s);
+    }
+    ck_assert_int_eq(sum, 256);
+    ck_assert_double_eq(p->equal_samples_per_s, planner_throughput(p, equal));
+    ck_assert_double_eq_tol(p->equal_samples_per_s, 256 / (0.002 + 0.0004 * 64), 1e-6);
+    ck_assert_double_gt(p->predicted_samples_per_s, 2 * p->equal_samples_per_s);
+    ck_assert_double_ge(p->ideal_samples_per_s, p->predicted_samples_per_s);
+    ck_assert_double_gt(p->predicted_samples_per_s, 0.97 * p->ideal_samples_per_s);
+    plan_free(p);
+}
+END_TEST
+
+START_TEST(same_bytes)
+{
+    cleanup_free struct node_profile *node = emulated_node();
+    cleanup_free char *a = NULL, *b = NULL, *c = NULL;
+    struct job job = job_of(257);
+    struct plan *p, *q, *r;
+
+    ck_assert_int_eq(planner_plan(&job, node, 1, &p, NULL), 0);
+    ck_assert_int_eq(planner_plan(&job, node, 1, &q, NULL), 0);
+    a = plan_text(p);
+    b = plan_text(q);
+    ck_assert_str_eq(a, b);
+    ck_assert_int_eq(plan_parse(a, strlen(a), "plan", &r, NULL), 0);
+    c = plan_text(r);
+    ck_assert_str_eq(a, c);
+    plan_free(p);
+    plan_free(q);
+    plan_free(r);
+}
+END_TEST
+
+/* Devices of a node -> its workers. */
+static const struct {
+    int cpu, cuda, emulated;
+    int64_t workers_per_node;
+    int workers; /* or the error */
+    enum device_kind kind;
+} layouts[] = {
+    { 1, 0, 0, 0, 1, DEVICE_CPU },       { 2, 0, 0, 0, 2, DEVICE_CPU },
+    { 2, 4, 0, 0, 4, DEVICE_CUDA },      { 2, 0, 3, 0, 3, DEVICE_EMULATED },
+    { 2, 1, 3, 0, 3, DEVICE_EMULATED }, /* imitations were asked for */
+    { 2, 4, 0, 3, 3, DEVICE_CUDA },      { 2, 4, 0, 5, -EINVAL, DEVICE_CUDA },
+    { 2, 0, 3, 4, -EINVAL, DEVICE_CPU }, { 1, 0, 0, 5, 5, DEVICE_CPU },
+    { 2, 0, 0, 1, 1, DEVICE_CPU },       { 1, 0, 0, 1 << 20, -EINVAL, DEVICE_CPU },
+    { 0, 0, 0, 0, -EINVAL, DEVICE_CPU },
+};
+
+START_TEST(layout)
+{
+    cleanup_free struct node_profile *node = calloc(2, sizeof *node);
+    struct job job = job_of(1024);
+    struct eddis_error err = { 0 };
+    struct plan *p;
+    int rc;
+
+    for (int n = 0; n < 2; n++) {
+        snprintf(node[n].host, sizeof node[n].host, "n%d", n);
+        for (int i = 0; i < layouts[_i].cpu; i++)
+            add_device(&node[n], DEVICE_CPU, 1);
+        for (int i = 0; i < layouts[_i].cuda; i++)
+            add_device(&node[n], DEVICE_CUDA, 10);
+        for (int i = 0; i < layouts[_i].emulated; i++)
+            add_device(&node[n], DEVICE_EMULATED, 1);
+    }
+    job.workers_per_node = layouts[_i].workers_per_node;
+    rc = planner_plan(&job, node, 2, &p, &err);
+    ck_assert_int_eq(rc, layouts[_i].workers < 0 ? layouts[_i].workers : 0);
+    if (rc < 0) {
+        ck_assert_ptr_nonnull(
+            strstr(err.text, layouts[_i].workers_per_node > 1000 ? "workers" : "n0"));
+        return;
+    }
+    ck_assert_int_eq(p->n_workers, 2 * layouts[_i].workers);
+    ck_assert_int_eq(p->worker[0].kind, layouts[_i].kind);
+    ck_assert_int_eq(p->worker[layouts[_i].workers].node, 1);
+    ck_assert_int_eq(p->worker[layouts[_i].workers].local_rank, 0);
+    ck_assert_int_eq(p->relative, layouts[_i].kind != DEVICE_EMULATED);
+    plan_free(p);
+}
+END_TEST
+
+START_TEST(cpu_name)
+{
+    cleanup_free struct node_profile *node = calloc(1, sizeof *node);
+    struct job job = job_of(64);
+    struct plan *p;
+
+    add_device(node, DEVICE_CPU, 1);
+    snprintf(node->device[0].cpus, sizeof node->device[0].cpus, "0-3");
+    job.workers_per_node = 2;
+    ck_assert_int_eq(planner_plan(&job, node, 1, &p, NULL), 0);
+    ck_assert_str_eq(p->worker[1].device, "cpu 2-3");
+    ck_assert_str_eq(p->worker[1].cpus, "2-3");
+    ck_assert_int_eq(p->worker[1].batch, 32);
+    plan_free(p);
+}
+END_TEST
+
+static const struct {
+    int64_t global, min, max, grain;
+    const char *words;
+} batches[] = {
+    { 3, 1, 0, 1, "batch.global is 3, too small for 4 workers with batch.min: 1; raise it to 4" },
+    { 256, 1, 16, 1,
+      "batch.global is 256, too large for 4 workers with batch.max: 16; lower it to 64" },
+    { 256, 65, 0, 1, "raise it to 260" },
+    { 256, 8, 4, 1, "batch.min is 8, more than batch.max 4" },
+    { 0, 1, 0, 1, "batch.global is 0" },
+    { INT64_MAX, 1, 0, 1, "batch.global is" },
+    { 256, 1, 64, 40, "batch.global: the largest batches" },
+};
+
+START_TEST(batch_errors)
+{
+    cleanup_free struct node_profile *node = emulated_node();
+    struct job job = job_of(batches[_i].global);
+    struct eddis_error err = { 0 };
+    struct plan *p;
+
+    job.batch.min = batches[_i].min;
+    job.batch.max = batches[_i].max;
+    job.batch.grain = batches[_i].grain;
+    ck_assert_int_lt(planner_plan(&job, node, 1, &p, &err), 0);
+    ck_assert_msg(strstr(err.text, batches[_i].words) != NULL, "%s", err.text);
+}
+END_TEST
+
+START_TEST(zero_samples)
+{
+    cleanup_free struct node_profile *node = emulated_node();
+    struct job job = job_of(2);
+    struct plan *p;
+
+    job.batch.min = 0;
+    ck_assert_int_eq(planner_plan(&job, node, 1, &p, NULL), 0);
+    ck_assert_int_eq(p->worker[3].batch, 0);
+    ck_assert_double_eq(p->worker[3].weight, 0);
+    ck_assert_double_eq(p->worker[3].samples_per_s, 0);
+    plan_free(p);
+}
+END_TEST
+
+static const struct {
+    const char *mode, *algorithm;
+    int rc;
+} modes[] = {
+    { "auto", "auto", 0 },           { "sync", "auto", 0 },
+    { "auto", "allreduce", 0 },      { "sync", "allreduce", 0 },
+    { "async", "auto", -EINVAL },    { "async", "allreduce", -EINVAL },
+    { "auto", "nonesuch", -EINVAL },
+};
+
+START_TEST(mode)
+{
+    cleanup_free struct node_profile *node = emulated_node();
+    char m[16], a[16];
+    struct job job = job_of(64);
+    struct plan *p;
+    int rc;
+
+    snprintf(m, sizeof m, "%s", modes[_i].mode);
+    snprintf(a, sizeof a, "%s", modes[_i].algorithm);
+    job.sync.mode = m;
+    job.sync.algorithm = a;
+    rc = planner_plan(&job, node, 1, &p, NULL);
+    ck_assert_int_eq(rc, modes[_i].rc);
+    if (rc < 0)
+        return;
+    ck_assert_str_eq(p->algorithm, "allreduce");
+    ck_assert_str_ne(p->reason, "");
+    plan_free(p);
+}
+END_TEST
+
+START_TEST(adopt)
+{
+    cleanup_free struct node_profile *node = emulated_node();
+    struct job job = job_of(64);
+    struct eddis_error err = { 0 };
+    struct plan *p;
+
+    ck_assert_int_eq(planner_plan(&job, node, 1, &p, NULL), 0);
+    snprintf(node->host, sizeof node->host, "elsewhere");
+    ck_assert_int_eq(planner_adopt(p, &job, node, 1, NULL), 0);
+    ck_assert_str_eq(p->node[0], "elsewhere");
+
+    ck_assert_int_eq(planner_adopt(p, &job, node, 2, &err), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(err.text, "the plan is for 1 node(s), the job has 2"));
+    job.batch.global = 65;
+    ck_assert_int_eq(planner_adopt(p, &job, node, 1, &err), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(err.text, "global batch of 64"));
+    job.batch.global = 64;
+    job.seed = 1;
+    ck_assert_int_eq(planner_adopt(p, &job, node, 1, &err), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(err.text, "seed 0"));
+    job.seed = 0;
+    node->device[2].rate = 0.9;
+    ck_assert_int_eq(planner_adopt(p, &job, node, 1, &err), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(err.text, "another speed"));
+    node->n_devices = 2;
+    ck_assert_int_eq(planner_adopt(p, &job, node, 1, &err), -EINVAL);
+    plan_free(p);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, example);
+    tcase_add_test(tc, same_bytes);
+    tcase_add_loop_test(tc, layout, 0, sizeof layouts / sizeof *layouts);
+    tcase_add_test(tc, cpu_name);
+    tcase_add_loop_test(tc, batch_errors, 0, sizeof batches / sizeof *batches);
+    tcase_add_test(tc, zero_samples);
+    tcase_add_loop_test(tc, mode, 0, sizeof modes / sizeof *modes);
+    tcase_add_test(tc, adopt);
+}
+
+SUITE_MAIN("planner", add_tests)

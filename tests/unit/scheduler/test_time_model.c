@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/time_model.h"
+
+#include "suite.h"
+
+#include <errno.h>
+#include <math.h>
+
+START_TEST(seconds)
+{
+    struct time_model m = { .fixed_s = 0.5, .sample_s = 0.25 };
+
+    ck_assert_double_eq(time_model_s(&m, 0), 0);
+    ck_assert_double_eq(time_model_s(&m, 1), 0.75);
+    ck_assert_double_eq(time_model_s(&m, 10), 3);
+}
+END_TEST
+
+START_TEST(emulated_exactly)
+{
+    struct device d = {
+        .kind = DEVICE_EMULATED, .rate = 0.5, .fixed_s = 0.002, .sample_s = 0.0001
+    };
+    struct time_model m;
+    bool relative = true;
+
+    ck_assert_int_eq(time_model_of_device(&d, &m, &relative, NULL), 0);
+    ck_assert(!relative);
+    ck_assert_double_eq(m.fixed_s, 0.002);
+    ck_assert_double_eq(m.sample_s, 0.0002);
+}
+END_TEST
+
+/* Twice the rates, half the time; whatever kind of device it is. */
+START_TEST(real_is_relative)
+{
+    struct device slow = { .kind = DEVICE_CPU, .fp32_flops = 1e12, .memory_bytes_per_s = 2e10 };
+    struct device fast = { .kind = DEVICE_CUDA, .fp32_flops = 2e12, .memory_bytes_per_s = 4e10 };
+    struct time_model a, b;
+    bool relative = false;
+
+    ck_assert_int_eq(time_model_of_device(&slow, &a, &relative, NULL), 0);
+    ck_assert(relative);
+    ck_assert_int_eq(time_model_of_device(&fast, &b, &relative, NULL), 0);
+    ck_assert_double_eq_tol(a.sample_s / b.sample_s, 2, 1e-12);
+    slow.memory_bytes_per_s = NAN;
+    ck_assert_int_eq(time_model_of_device(&slow, &b, &relative, NULL), 0);
+    ck_assert_double_lt(b.sample_s, a.sample_s);
+}
+END_TEST
+
+static const struct device bad[] = {
+    { .kind = DEVICE_CPU, .fp32_flops = NAN, .memory_bytes_per_s = NAN },
+    { .kind = DEVICE_CPU, .fp32_flops = 0, .memory_bytes_per_s = -1 },
+    { .kind = DEVICE_CUDA, .fp32_flops = INFINITY },
+    { .kind = DEVICE_EMULATED, .rate = 0, .fixed_s = 1, .sample_s = 1 },
+    { .kind = DEVICE_EMULATED, .rate = -1, .fixed_s = 1, .sample_s = 1 },
+    { .kind = DEVICE_EMULATED, .rate = 1, .fixed_s = -1, .sample_s = 1 },
+    { .kind = DEVICE_EMULATED, .rate = 1, .fixed_s = 1, .sample_s = 0 },
+    { .kind = DEVICE_EMULATED, .rate = NAN, .fixed_s = 1, .sample_s = 1 },
+};
+
+START_TEST(refuses)
+{
+    struct eddis_error err = { 0 };
+    struct time_model m;
+    bool relative;
+
+    ck_assert_int_lt(time_model_of_device(&bad[_i], &m, &relative, &err), 0);
+    ck_assert_str_ne(err.text, "");
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, seconds);
+    tcase_add_test(tc, emulated_exactly);
+    tcase_add_test(tc, real_is_relative);
+    tcase_add_loop_test(tc, refuses, 0, sizeof bad / sizeof *bad);
+}
+
+SUITE_MAIN("time_model", add_tests)
