@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.c - seconds for a plan of many workers, and an equal split's step beside the plan's
+ *
+ * The workers are the design's mix, speeds 1, 0.6, 0.35 and 0.15 in equal numbers, eight devices
+ * a node, 32 samples a worker.  The bound on the time for 10 000 workers is one second.
+ */
+#include "lib/base/clock.h"
+#include "lib/base/json.h"
+#include "lib/base/text.h"
+#include "scheduler/planner.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEVICES = 8, ROUNDS = 5, SAMPLES = 32 };
+
+struct result {
+    double plan_s; /* median of the rounds */
+    double equal_to_plan;
+};
+
+static const int sizes[] = { 100, 1000, 10000 };
+enum { N_SIZES = sizeof sizes / sizeof *sizes };
+
+static struct node_profile *mixed_nodes(int n_workers, int *ret_n)
+{
+    static const double speed[] = { 1, 0.6, 0.35, 0.15 };
+    int n = (n_workers + DEVICES - 1) / DEVICES;
+    struct node_profile *nodes = calloc((size_t)n, sizeof *nodes);
+
+    for (int i = 0; nodes && i < n_workers; i++) {
+        struct node_profile *node = &nodes[i / DEVICES];
+        struct device *d = &node->device[node->n_devices++];
+
+        snprintf(node->host, sizeof node->host, "node%d", i / DEVICES);
+        *d = (struct device){
+            .kind = DEVICE_EMULATED, .rate = speed[i % 4], .fixed_s = 0.010, .sample_s = 0.004
+        };
+        snprintf(d->id, sizeof d->id, "emulated:%d", i % DEVICES);
+    }
+    *ret_n = n;
+    return nodes;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static int measure(int n_workers, struct result *ret, struct eddis_error *err)
+{
+    char word[] = "auto";
+    struct job job = { .batch = { .global = (int64_t)SAMPLES * n_workers, .min = 1, .grain = 1 },
+                       .sync = { .mode = word, .algorithm = word } };
+    double seconds[ROUNDS];
+    int n_nodes, rc = 0;
+    struct node_profile *nodes = mixed_nodes(n_workers, &n_nodes);
+
+    if (!nodes)
+        return eddis_fail(err, -ENOMEM, "no memory for %d nodes", n_nodes);
+    for (int r = 0; r < ROUNDS && rc == 0; r++) {
+        int64_t start_ns = clock_now_ns();
+        struct plan *p;
+
+        rc = planner_plan(&job, nodes, n_nodes, &p, err);
+        seconds[r] = (double)(clock_now_ns() - start_ns) / CLOCK_S;
+        if (rc == 0) {
+            ret->equal_to_plan = p->predicted_samples_per_s / p->equal_samples_per_s;
+            plan_free(p);
+        }
+    }
+    free(nodes);
+    if (rc < 0)
+        return rc;
+    qsort(seconds, ROUNDS, sizeof *seconds, compare_doubles);
+    ret->plan_s = seconds[ROUNDS / 2];
+    return 0;
+}
+
+static void print_table(const struct result *r)
+{
+    char n[32];
+
+    printf("workers   plan ms   equal split's step / plan's step\n");
+    for (int i = 0; i < N_SIZES; i++)
+        printf("%7s  %8.2f   %.2f\n", text_grouped(sizes[i], n, sizeof n), r[i].plan_s * 1e3,
+               r[i].equal_to_plan);
+    printf("bound for 10 000 workers: 1000 ms, %.0f times what it takes\n",
+           1 / r[N_SIZES - 1].plan_s);
+}
+
+static int print_json(const struct result *r)
+{
+    cleanup_json json_t *j =
+        json_pack("{s:s, s:f, s:f, s:f, s:f, s:f}", "bench", "plan", "plan_100_workers_s",
+                  r[0].plan_s, "plan_1000_workers_s", r[1].plan_s, "plan_10000_workers_s",
+                  r[2].plan_s, "ratio_bound_to_plan_10000_workers", 1 / r[2].plan_s,
+                  "ratio_equal_step_to_plan_step", r[2].equal_to_plan);
+    char *text = j ? json_text(j, false) : NULL;
+
+    if (!text)
+        return -1;
+    puts(text);
+    free(text);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    bool json = argc == 2 && strcmp(argv[1], "--json") == 0;
+    struct result r[N_SIZES] = { 0 };
+    struct eddis_error err = { 0 };
+
+    if (argc > 1 && !json) {
+        fprintf(stderr, "usage: bench/plan [--json]\n");
+        return 2;
+    }
+    for (int i = 0; i < N_SIZES; i++)
+        if (measure(sizes[i], &r[i], &err) < 0) {
+            fprintf(stderr, "plan: %s\n", err.text);
+            return 1;
+        }
+    if (json)
+        return print_json(r) < 0;
+    print_table(r);
+    return 0;
+}
