@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/model/plan.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct plan *small(void)
+{
+    static const int64_t batch[] = { 5, 2, 3 };
+    struct plan *p = plan_new(2, 3);
+
+    p->generation = p->version = 1;
+    snprintf(p->mode, sizeof p->mode, "sync");
+    snprintf(p->algorithm, sizeof p->algorithm, "allreduce");
+    snprintf(p->reason, sizeof p->reason, "sync because of \"it\"");
+    p->global_batch = 10;
+    p->bucket_bytes = 4 << 20;
+    p->seed = UINT64_MAX - 1;
+    p->emulated = true;
+    p->predicted_samples_per_s = 1.0 / 3;
+    snprintf(p->node[0], sizeof p->node[0], "n0");
+    snprintf(p->node[1], sizeof p->node[1], "n1");
+    for (int i = 0; i < 3; i++) {
+        struct plan_worker *w = &p->worker[i];
+
+        w->rank = i;
+        w->node = i / 2;
+        w->local_rank = i % 2;
+        w->kind = DEVICE_EMULATED;
+        snprintf(w->device_id, sizeof w->device_id, "emulated:%d", i % 2);
+        snprintf(w->device, sizeof w->device, "emulated 1.00");
+        w->fixed_s = 0.002;
+        w->sample_s = 0.0001 / 3;
+        w->batch = batch[i];
+        w->equal_batch = i == 0 ? 4 : 3;
+        w->weight = (double)batch[i] / 10;
+        w->step_s = w->fixed_s + w->sample_s * (double)batch[i];
+        w->samples_per_s = (double)batch[i] / w->step_s;
+    }
+    return p;
+}
+
+/* The text of small() with the first `from` replaced by `to`; it must be there. */
+static char *edited(const char *from, const char *to)
+{
+    struct plan *p = small();
+    cleanup_free char *text = plan_text(p);
+    const char *at = strstr(text, from);
+    char *ret = malloc(strlen(text) + strlen(to) + 1);
+
+    ck_assert_msg(at != NULL, "no '%s' in the text", from);
+    sprintf(ret, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    plan_free(p);
+    return ret;
+}
+
+START_TEST(there_and_back)
+{
+    struct plan *p = small(), *q;
+    cleanup_free char *a = plan_text(p), *b = NULL;
+
+    ck_assert_int_eq(plan_parse(a, strlen(a), "plan", &q, NULL), 0);
+    b = plan_text(q);
+    ck_assert_str_eq(a, b);
+    ck_assert_int_eq(q->n_workers, 3);
+    ck_assert_str_eq(q->node[1], "n1");
+    ck_assert_uint_eq(q->seed, UINT64_MAX - 1);
+    for (int i = 0; i < 3; i++)
+        ck_assert(q->worker[i].weight == p->worker[i].weight); /* the same bits */
+    plan_free(p);
+    plan_free(q);
+}
+END_TEST
+
+/* Keys are sorted, whatever the order they were set in. */
+START_TEST(sorted)
+{
+    struct plan *p = small();
+    cleanup_free char *text = plan_text(p);
+
+    ck_assert_ptr_nonnull(
+        strstr(text, "{\n  \"algorithm\": \"allreduce\",\n  \"bucket_bytes\": 4194304,"));
+    ck_assert_ptr_nonnull(strstr(text, "\"schema_version\": 1"));
+    plan_free(p);
+}
+END_TEST
+
+static const struct {
+    const char *from, *to, *words;
+} edits[] = {
+    { "\"schema_version\": 1", "\"schema_version\": 2", "schema_version is 2" },
+    { "\"schema_version\": 1,", "", "\"schema_version\" is missing" },
+    { "\"mode\"", "\"mood\"", "unknown member \"mood\"" },
+    { "\"batch\": 5", "\"batch\": 5, \"batch\": 5", "duplicate" },
+    { "\"batch\": 5", "\"batch\": 5, \"bach\": 5", "worker 0: unknown member \"bach\"" },
+    { "\"batch\": 5", "\"batch\": 4", "\"weight\"" },
+    { "\"batch\": 5", "\"batch\": -5", "\"batch\"" },
+    { "\"batch\": 5", "\"batch\": 11", "\"batch\"" },
+    { "\"batch\": 5", "\"batch\": 5.5", "\"batch\"" },
+    { "\"batch\": 5", "\"batch\": 1e99", "\"batch\"" },
+    { "\"global_batch\": 10", "\"global_batch\": 0", "\"global_batch\"" },
+    { "\"equal_batch\": 4", "\"equal_batch\": 5", "\"equal_batch\" do not add up to 10" },
+    { "\"rank\": 0", "\"rank\": 1", "worker 0: it has rank 1" },
+    { "\"rank\": 1", "\"rank\": 0", "worker 1: it has rank 0" },
+    { "\"local_rank\": 1", "\"local_rank\": 0", "worker 1: it has local rank 0; 1 comes next" },
+    { "\"node\": 1", "\"node\": 2", "\"node\"" },
+    { "\"node\": 1", "\"node\": -1", "\"node\"" },
+    { "\"n1\"", "\"n0\"", "node 'n0' is there twice" },
+    { "\"n1\"", "\"\"", "node 1 is no host name" },
+    { "\"n1\"", "7", "node 1 is no host name" },
+    { "\"emulated:1\"", "\"emulated:0\"", "workers 0 and 1 are both on device 'emulated:0'" },
+    { "\"kind\": \"emulated\"", "\"kind\": \"toaster\"", "kind of device" },
+    { "\"fixed_s\": 0.002", "\"fixed_s\": -1", "\"fixed_s\"" },
+    { "\"fixed_s\": 0.002", "\"fixed_s\": 1e400", "" },
+    { "\"sample_s\": 3", "\"sample_s\": 0.0, \"x\": 3", "worker 0" },
+    { "\"emulated\": true", "\"emulated\": 1", "\"emulated\"" },
+    { "\"reason\": \"sync", "\"reason\": \"sync\\u0000", "" },
+    { "\"bucket_bytes\": 4194304", "\"bucket_bytes\": 0", "\"bucket_bytes\"" },
+    { "\"workers\": [", "\"workers\": [7, ", "worker 0: it is no object" },
+    { "{", "[", "" },
+};
+
+START_TEST(refuses)
+{
+    cleanup_free char *text = edited(edits[_i].from, edits[_i].to);
+    struct eddis_error err = { 0 };
+    struct plan *p = NULL;
+
+    ck_assert_int_eq(plan_parse(text, strlen(text), "my plan", &p, &err), -EINVAL);
+    ck_assert_msg(strstr(err.text, edits[_i].words) != NULL, "%s", err.text);
+    ck_assert_msg(strstr(err.text, "my plan") != NULL, "%s", err.text);
+    ck_assert_ptr_null(p);
+}
+END_TEST
+
+/* Every beginning of a plan is refused, without reading past its end. */
+START_TEST(truncated)
+{
+    struct plan *p = small(), *q;
+    cleanup_free char *text = plan_text(p);
+    size_t n = strlen(text) - 2; /* the last bracket and the newline */
+
+    for (size_t i = 0; i <= n; i++) {
+        char *part = malloc(i + 1);
+
+        memcpy(part, text, i);
+        ck_assert_int_lt(plan_parse(part, i, "plan", &q, NULL), 0);
+        free(part);
+    }
+    plan_free(p);
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    size_t n;
+} junk[] = {
+    { "", 0 },
+    { "{}", 2 },
+    { "[]", 2 },
+    { "null", 4 },
+    { "\0\1\2\377", 4 },
+    { "{\"a\":", 5 },
+    { "[[[[[[[[[[[[", 12 },
+    { "{\"workers\":[]}", 14 },
+};
+
+START_TEST(garbage)
+{
+    struct eddis_error err = { 0 };
+    struct plan *p;
+
+    ck_assert_int_lt(plan_parse(junk[_i].text, junk[_i].n, "plan", &p, &err), 0);
+    ck_assert_str_ne(err.text, "");
+}
+END_TEST
+
+START_TEST(files)
+{
+    char folder[] = "/tmp/eddis-test-plan-XXXXXX";
+    cleanup_free char *path = NULL;
+    struct plan *p = small(), *q;
+    struct eddis_error err = { 0 };
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    path = file_join(folder, "plan.json");
+    ck_assert_int_eq(plan_read(path, &q, &err), -ENOENT);
+    ck_assert_ptr_nonnull(strstr(err.text, "plan.json"));
+    ck_assert_int_eq(plan_write(path, p, NULL), 0);
+    ck_assert_int_eq(plan_read(path, &q, NULL), 0);
+    ck_assert_int_eq(q->n_workers, 3);
+    plan_free(p);
+    plan_free(q);
+    ck_assert_int_eq(file_remove_tree(folder, NULL), 0);
+}
+END_TEST
+
+/* The limit on a file's bytes leaves 1024 for each worker: the longest strings fit. */
+START_TEST(largest)
+{
+    struct plan *p = plan_new(1, 2000), *q, *one = small();
+    cleanup_free char *text = NULL;
+
+    p->generation = p->version = p->global_batch = p->bucket_bytes = 1;
+    snprintf(p->node[0], sizeof p->node[0], "n");
+    for (int i = 0; i < p->n_workers; i++) {
+        struct plan_worker *w = &p->worker[i];
+
+        *w = one->worker[0];
+        w->rank = w->local_rank = i;
+        snprintf(w->device_id, sizeof w->device_id, "%063d", i);
+        memset(w->device, 'd', sizeof w->device - 1);
+        memset(w->cpus, '1', sizeof w->cpus - 1);
+        w->batch = w->equal_batch = i == 0;
+        w->weight = i == 0;
+    }
+    text = plan_text(p);
+    ck_assert_uint_lt(strlen(text), (size_t)2000 * 1024);
+    ck_assert_int_eq(plan_parse(text, strlen(text), "plan", &q, NULL), 0);
+    plan_free(p);
+    plan_free(q);
+    plan_free(one);
+}
+END_TEST
+
+START_TEST(empty_hands)
+{
+    plan_free(NULL);
+    ck_assert_ptr_null(plan_new(-1, 1));
+    ck_assert_ptr_null(plan_new(1, -1));
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, there_and_back);
+    tcase_add_test(tc, sorted);
+    tcase_add_loop_test(tc, refuses, 0, sizeof edits / sizeof *edits);
+    tcase_add_test(tc, truncated);
+    tcase_add_loop_test(tc, garbage, 0, sizeof junk / sizeof *junk);
+    tcase_add_test(tc, files);
+    tcase_add_test(tc, largest);
+    tcase_add_test(tc, empty_hands);
+}
+
+SUITE_MAIN("plan", add_tests)
