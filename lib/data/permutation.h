@@ -9,9 +9,10 @@
  *
  * Walking along the network's own cycle until it comes back into [0, n) is a bijection of [0, n)
  * (Black and Rogaway, Ciphers with arbitrary finite domains, CT-RSA 2002); since 2^w < 2 n it takes
- * less than two evaluations on average.  The halves alternate without being swapped, so that they
- * may differ by a bit.  The round function is splitmix64's finaliser over (half, round key).  The
- * same numbers on every machine: a checkpoint's (seed, epoch, step) names its samples for ever.
+ * less than two evaluations on average (w is at least 6, however).  The halves alternate without
+ * being swapped, so that they may differ by a bit.  The round function is splitmix64's finaliser
+ * over (half, round key).  The same numbers on every machine: a checkpoint's (seed, epoch, step)
+ * names its samples for ever.
  */
 #ifndef EDDIS_DATA_PERMUTATION_H
 #define EDDIS_DATA_PERMUTATION_H

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampler.h"
+
+#include "permutation.h"
+
+#include "lib/base/cleanup.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_RANKS = 1 << 20 };
+
+struct plan {
+    int64_t version, from_step;
+    int64_t *batch; /* [n_ranks] */
+};
+
+struct sampler {
+    struct sampler_options o;
+    int64_t batch; /* B; 0 before the first plan */
+    int64_t asked;
+    int64_t forgotten; /* steps below it cannot be asked for any more */
+    struct plan *plan; /* by from_step, which grows strictly */
+    size_t n_plans, plan_room;
+};
+
+int sampler_open(const struct sampler_options *o, struct sampler **ret, struct eddis_error *err)
+{
+    struct sampler *s;
+
+    if (o->samples < 1 || o->samples > PERMUTATION_MAX)
+        return eddis_fail(err, -EINVAL, "an epoch of %lld samples is out of range",
+                          (long long)o->samples);
+    if (o->epochs < 0)
+        return eddis_fail(err, -EINVAL, "%lld epochs are out of range", (long long)o->epochs);
+    if (o->n_ranks < 1 || o->n_ranks > MAX_RANKS || o->rank < 0 || o->rank >= o->n_ranks)
+        return eddis_fail(err, -EINVAL, "no rank %d among %d", o->rank, o->n_ranks);
+    s = calloc(1, sizeof *s);
+    if (!s)
+        return eddis_fail(err, -ENOMEM, "no memory for a sampler");
+    s->o = *o;
+    s->asked = -1;
+    *ret = s;
+    return 0;
+}
+
+void sampler_close(struct sampler *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->n_plans; i++)
+        free(s->plan[i].batch);
+    free(s->plan);
+    free(s);
+}
+
+static int sum_of(const struct sampler *s, const int64_t *batch, int64_t *ret,
+                  struct eddis_error *err)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < s->o.n_ranks; i++) {
+        if (batch[i] < 0 || batch[i] > PERMUTATION_MAX - sum)
+            return eddis_fail(err, -EINVAL, "rank %d cannot take %lld samples a step", i,
+                              (long long)batch[i]);
+        sum += batch[i];
+    }
+    if (sum == 0)
+        return eddis_fail(err, -EINVAL, "no rank takes any samples");
+    *ret = sum;
+    return 0;
+}
+
+static int check_plan(const struct sampler *s, int64_t version, int64_t from_step, int64_t sum,
+                      struct eddis_error *err)
+{
+    const struct plan *last = s->n_plans ? &s->plan[s->n_plans - 1] : NULL;
+
+    if (!last) {
+        if (from_step != 0)
+            return eddis_fail(err, -EINVAL, "the first plan must hold from step 0");
+        return 0;
+    }
+    if (sum != s->batch)
+        return eddis_fail(err, -EINVAL,
+                          "plan %lld has a global batch of %lld, the job has one of %lld",
+                          (long long)version, (long long)sum, (long long)s->batch);
+    if (version <= last->version)
+        return eddis_fail(err, -EINVAL, "plan %lld cannot follow plan %lld", (long long)version,
+                          (long long)last->version);
+    if (from_step <= s->asked || from_step < last->from_step)
+        return eddis_fail(err, -ESTALE, "plan %lld cannot hold from step %lld, which is settled",
+                          (long long)version, (long long)from_step);
+    return 0;
+}
+
+int sampler_add_plan(struct sampler *s, int64_t version, int64_t from_step, const int64_t *batch,
+                     struct eddis_error *err)
+{
+    size_t bytes = (size_t)s->o.n_ranks * sizeof *batch;
+    struct plan *last = s->n_plans ? &s->plan[s->n_plans - 1] : NULL;
+    cleanup_free int64_t *copy = NULL;
+    int64_t sum = 0;
+    int rc = sum_of(s, batch, &sum, err);
+
+    if (rc == 0)
+        rc = check_plan(s, version, from_step, sum, err);
+    if (rc < 0)
+        return rc;
+    copy = malloc(bytes);
+    if (!copy)
+        return eddis_fail(err, -ENOMEM, "no memory for a plan");
+    memcpy(copy, batch, bytes);
+    if (last && last->from_step == from_step) {
+        free(last->batch);
+        s->n_plans--;
+    } else if (s->n_plans == s->plan_room) {
+        size_t room = s->plan_room ? 2 * s->plan_room : 4;
+        struct plan *grown = realloc(s->plan, room * sizeof *grown);
+
+        if (!grown)
+            return eddis_fail(err, -ENOMEM, "no memory for a plan");
+        s->plan = grown;
+        s->plan_room = room;
+    }
+    s->plan[s->n_plans++] = (struct plan){ version, from_step, cleanup_keep(copy) };
+    s->batch = sum;
+    return 0;
+}
+
+/* Borrows the plan in force at a step. */
+static const struct plan *plan_at(const struct sampler *s, int64_t step)
+{
+    size_t low = 0, high = s->n_plans;
+
+    while (high - low > 1) {
+        size_t mid = low + (high - low) / 2;
+
+        if (s->plan[mid].from_step <= step)
+            low = mid;
+        else
+            high = mid;
+    }
+    return &s->plan[low];
+}
+
+struct share {
+    int64_t floor, rest; /* b n / B = floor + rest / B */
+};
+
+static struct share share_of(int64_t b, int64_t n, int64_t all)
+{
+    unsigned __int128 product = (unsigned __int128)b * (unsigned __int128)n;
+
+    return (struct share){ (int64_t)(product / (uint64_t)all), (int64_t)(product % (uint64_t)all) };
+}
+
+static int by_rest(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b; /* { rest, rank } */
+
+    if (x[0] != y[0])
+        return x[0] < y[0] ? 1 : -1;
+    return (x[1] > y[1]) - (x[1] < y[1]);
+}
+
+/* Largest remainder: with `left` samples after rounding down, the first `left` ranks in the order
+ * of their rests get one more.
+ */
+static int split_short(const struct sampler *s, const struct plan *p, int64_t n, int rank,
+                       struct sampler_step *ret, struct eddis_error *err)
+{
+    cleanup_free int64_t(*order)[2] = malloc((size_t)s->o.n_ranks * sizeof *order);
+    int64_t left = n, first = 0, count = 0, extra_before = 0;
+    bool extra_own = false;
+
+    if (!order)
+        return eddis_fail(err, -ENOMEM, "no memory to split a step");
+    for (int i = 0; i < s->o.n_ranks; i++) {
+        struct share share = share_of(p->batch[i], n, s->batch);
+
+        order[i][0] = share.rest;
+        order[i][1] = i;
+        left -= share.floor;
+        if (i < rank)
+            first += share.floor;
+        else if (i == rank)
+            count = share.floor;
+    }
+    qsort(order, (size_t)s->o.n_ranks, sizeof *order, by_rest);
+    for (int64_t i = 0; i < left; i++) {
+        extra_before += order[i][1] < rank;
+        extra_own |= order[i][1] == rank;
+    }
+    ret->first += first + extra_before;
+    ret->count = count + extra_own;
+    return 0;
+}
+
+int sampler_look(const struct sampler *s, int64_t step, int rank, struct sampler_step *ret,
+                 struct eddis_error *err)
+{
+    int64_t per_epoch = sampler_steps_in_epoch(s);
+    struct sampler_step r = { .step = step, .steps_in_epoch = per_epoch };
+    const struct plan *p;
+    int rc = 0;
+
+    if (!s->n_plans || step < 0 || rank < 0 || rank >= s->o.n_ranks)
+        return eddis_fail(err, -EINVAL, "no samples for step %lld of rank %d", (long long)step,
+                          rank);
+    if (step < s->forgotten)
+        return eddis_fail(err, -ESTALE, "step %lld is long over", (long long)step);
+    r.epoch = step / per_epoch;
+    r.step_in_epoch = step % per_epoch;
+    if (s->o.epochs && r.epoch >= s->o.epochs)
+        return 0;
+    p = plan_at(s, step);
+    r.version = p->version;
+    r.first = r.step_in_epoch * s->batch;
+    r.batch = s->o.samples - r.first < s->batch ? s->o.samples - r.first : s->batch;
+    if (r.batch < s->batch) {
+        rc = split_short(s, p, r.batch, rank, &r, err);
+    } else {
+        for (int i = 0; i < rank; i++)
+            r.first += p->batch[i];
+        r.count = p->batch[rank];
+    }
+    if (rc < 0)
+        return rc;
+    *ret = r;
+    return 1;
+}
+
+int sampler_ask(struct sampler *s, int64_t step, struct sampler_step *ret, struct eddis_error *err)
+{
+    int rc = sampler_look(s, step, s->o.rank, ret, err);
+
+    if (rc == 1 && step > s->asked)
+        s->asked = step;
+    return rc;
+}
+
+int64_t sampler_asked(const struct sampler *s)
+{
+    return s->asked;
+}
+
+void sampler_resume(struct sampler *s, int64_t step)
+{
+    if (step - 1 > s->asked)
+        s->asked = step - 1;
+}
+
+void sampler_forget(struct sampler *s, int64_t step)
+{
+    size_t gone = 0;
+
+    if (step <= s->forgotten)
+        return;
+    s->forgotten = step;
+    while (gone + 1 < s->n_plans && s->plan[gone + 1].from_step <= step)
+        free(s->plan[gone++].batch);
+    if (gone) {
+        s->n_plans -= gone;
+        memmove(s->plan, s->plan + gone, s->n_plans * sizeof *s->plan);
+    }
+}
+
+int sampler_indices(const struct sampler *s, int64_t epoch, int64_t first, int64_t count,
+                    int64_t *ret, struct eddis_error *err)
+{
+    struct permutation p;
+
+    if (epoch < 0 || first < 0 || count < 0 || first > s->o.samples || count > s->o.samples - first)
+        return eddis_fail(err, -ERANGE, "samples %lld to %lld are not inside an epoch of %lld",
+                          (long long)first, (long long)first + (long long)count - 1,
+                          (long long)s->o.samples);
+    permutation_init(&p, s->o.samples, s->o.seed, epoch);
+    for (int64_t i = 0; i < count; i++)
+        ret[i] = permutation_at(&p, first + i);
+    return 0;
+}
+
+int64_t sampler_steps_in_epoch(const struct sampler *s)
+{
+    return s->batch ? (s->o.samples - 1) / s->batch + 1 : 0;
+}
+
+int64_t sampler_steps(const struct sampler *s)
+{
+    int64_t per_epoch = sampler_steps_in_epoch(s), all;
+
+    return __builtin_mul_overflow(per_epoch, s->o.epochs, &all) ? INT64_MAX : all;
+}
