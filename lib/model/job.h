@@ -99,12 +99,18 @@ int job_from_command(const char *const *command, const char *folder, struct job 
                      struct eddis_error *err);
 
 /* Set one key over the file by its dotted name, "batch.global", from a flag's text; the checks and
- * sentences are those of the file.  flag is static.
+ * sentences are those of the file, with the flag in the place of file, line and column.  Lists and
+ * maps are written as in YAML, "[a, b]".  flag is static.
  */
 int job_set(struct job *job, const char *key, const char *value, const char *flag,
             struct eddis_error *err);
 
-void job_free(struct job *job);
+/* Check the values against each other (batch.min against batch.max, ...).  job_read and job_parse
+ * have done it for the file's values; call it again after the last job_set.
+ */
+int job_check(const struct job *job, struct eddis_error *err);
+
+void job_free(struct job *job); /* accepts NULL and a half-built job */
 
 /* The job as text of a train.yaml, every key with its value and a comment that tells its origin;
  * what the job folder keeps as job.yaml.  Values of variables whose names hold KEY, TOKEN, SECRET
@@ -118,6 +124,7 @@ struct job_key {
     const char *initial; /* default, in words */
     const char *help;    /* one line */
     const char *later;   /* NULL, or the feature it waits for: the key is refused by name */
+    const struct job_field *field; /* how it is read and where it goes; job_impl.h */
 };
 
 /* Borrows the table's rows, in the order of the manual; returns their number. */

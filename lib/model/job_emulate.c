@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_emulate.c - the type of profile.emulate: devices that CPUs imitate */
+#include "job_impl.h"
+
+#include "lib/base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What one device may say; milliseconds in the file are seconds in struct job_emulated. */
+static const struct member {
+    const char *name;
+    size_t offset;
+    double scale, low, high;
+} members[] = {
+    { "rate", offsetof(struct job_emulated, rate), 1, 1e-6, 1e6 },
+    { "a_ms", offsetof(struct job_emulated, fixed_s), 1000, 0, 3.6e6 },
+    { "c_ms", offsetof(struct job_emulated, sample_s), 1000, 1e-6, 3.6e6 },
+};
+
+enum { N_MEMBERS = sizeof members / sizeof *members };
+
+static double *member_at(struct job_emulated *d, size_t m)
+{
+    return (double *)((char *)d + members[m].offset);
+}
+
+static int unknown(const struct job_reader *r, const struct job_node *c, struct eddis_error *err)
+{
+    const char *names[N_MEMBERS], *nearest;
+
+    for (size_t m = 0; m < N_MEMBERS; m++)
+        names[m] = members[m].name;
+    nearest = text_nearest(c->key, names, N_MEMBERS);
+    if (nearest)
+        return job_wrong(r, c->key_line, c->key_column, err,
+                         "unknown key \"%.40s\" in \"profile.emulate\"; did you mean \"%s\"?",
+                         c->key, nearest);
+    return job_wrong(r, c->key_line, c->key_column, err,
+                     "unknown key \"%.40s\" in \"profile.emulate\"; known are rate, a_ms, c_ms",
+                     c->key);
+}
+
+static int read_member(const struct job_reader *r, const struct job_node *c, struct job_emulated *d,
+                       bool *given, struct eddis_error *err)
+{
+    char words[80];
+
+    for (size_t m = 0; m < N_MEMBERS; m++) {
+        double v = 0;
+
+        if (strcmp(c->key, members[m].name) != 0)
+            continue;
+        if (c->kind == JOB_SCALAR && !c->quoted && job_number_parse(c->text, &v) &&
+            v >= members[m].low && v <= members[m].high) {
+            *member_at(d, m) = v / members[m].scale;
+            given[m] = true;
+            return 0;
+        }
+        job_node_words(c, words, sizeof words);
+        return job_wrong(r, c->line, c->column, err, "\"%s\" is %s; write a number from %g to %g",
+                         c->key, words, members[m].low, members[m].high);
+    }
+    return unknown(r, c, err);
+}
+
+/* Read one device; what it leaves out is taken from the first, which must say everything. */
+static int read_device(const struct job_reader *r, const struct job_node *n,
+                       const struct job_emulated *first, struct job_emulated *d,
+                       struct eddis_error *err)
+{
+    bool given[N_MEMBERS] = { false };
+
+    if (n->kind != JOB_MAP)
+        return job_wrong(r, n->line, n->column, err,
+                         "an entry of \"profile.emulate\" is no map; write one like {rate: 0.5}");
+    for (const struct job_node *c = n->first; c; c = c->next) {
+        int rc = read_member(r, c, d, given, err);
+
+        if (rc < 0)
+            return rc;
+    }
+    for (size_t m = 0; m < N_MEMBERS; m++) {
+        if (given[m])
+            continue;
+        if (d == first || m == 0)
+            return job_wrong(r, n->line, n->column, err,
+                             "\"%s\" is missing%s; add it, as in {rate: 1.0, a_ms: 2, c_ms: 0.1}",
+                             members[m].name,
+                             m == 0 ? " in an entry of \"profile.emulate\""
+                                    : " in the first entry of \"profile.emulate\"");
+        *member_at(d, m) = *member_at((struct job_emulated *)(uintptr_t)first, m);
+    }
+    return 0;
+}
+
+static int emulate_read(const struct job_reader *r, const struct job_key *key,
+                        const struct job_node *n, struct eddis_error *err)
+{
+    struct job_emulated *list, *d;
+
+    if (n->kind != JOB_LIST)
+        return job_mistyped(r, key, n, err);
+    if (n->n > JOB_MAX_EMULATED)
+        return job_wrong(r, n->line, n->column, err,
+                         "\"profile.emulate\" has %zu entries; write at most %d", n->n,
+                         JOB_MAX_EMULATED);
+    list = d = calloc(n->n + 1, sizeof *list); /* one more, so that it is never empty */
+    if (!list)
+        return job_no_memory(err);
+    for (const struct job_node *c = n->first; c; c = c->next, d++) {
+        int rc = read_device(r, c, list, d, err);
+
+        if (rc < 0) {
+            free(list);
+            return rc;
+        }
+    }
+    free(r->job->profile.emulate);
+    r->job->profile.emulate = list;
+    r->job->profile.n_emulate = n->n;
+    return 0;
+}
+
+static void emulate_write(const struct job *job, const struct job_key *key, struct strbuf *b)
+{
+    strbuf_add(b, "[");
+    for (size_t i = 0; i < job->profile.n_emulate; i++) {
+        strbuf_add(b, i ? ", {" : "{");
+        for (size_t m = 0; m < N_MEMBERS; m++) {
+            strbuf_addf(b, "%s%s: ", m ? ", " : "", members[m].name);
+            job_number_add(b, *member_at(&job->profile.emulate[i], m), members[m].scale);
+        }
+        strbuf_add(b, "}");
+    }
+    strbuf_add(b, "]");
+}
+
+static void emulate_free(struct job *job, const struct job_key *key)
+{
+    free(job->profile.emulate);
+    job->profile.emulate = NULL;
+    job->profile.n_emulate = 0;
+}
+
+static void emulate_expect(const struct job_key *key, struct strbuf *b)
+{
+    strbuf_add(b, "a list like [{rate: 1.0, a_ms: 2, c_ms: 0.1}, {rate: 0.5}]");
+}
+
+const struct job_type job_type_emulate = {
+    .structured = true,
+    .read = emulate_read,
+    .write = emulate_write,
+    .free = emulate_free,
+    .expect = emulate_expect,
+};

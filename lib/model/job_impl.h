@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_impl.h - inside of the job file's reader: the tree, the fields, the types
+ *
+ *     bytes --job_yaml.c--> tree of job_node, each with line and column
+ *           --job_read.c--> for each key of the tree its row of job_keys.c
+ *           --job_scalar.c, job_list.c--> the row's type reads the node into struct job
+ *           --job_text.c--> the row's type writes it back
+ */
+#ifndef EDDIS_MODEL_JOB_IMPL_H
+#define EDDIS_MODEL_JOB_IMPL_H
+
+#include "job.h"
+#include "lib/base/strbuf.h"
+
+enum {
+    JOB_MAX_BYTES = 1 << 20,
+    JOB_MAX_NESTING = 16,
+    JOB_MAX_ITEMS = 4096, /* of one list or map, or words of one command */
+    JOB_MAX_NAME = 64,
+};
+
+enum job_node_kind { JOB_SCALAR, JOB_LIST, JOB_MAP };
+
+struct job_node {
+    enum job_node_kind kind;
+    int line, column; /* from 1, columns in characters */
+    bool quoted;      /* a scalar in quotes or as a block: text, whatever it looks like */
+    char *text;       /* of a scalar; UTF-8 without NUL bytes */
+    char *key;        /* in a map */
+    int key_line, key_column;
+    struct job_node *first, *next;
+    size_t n; /* items below */
+};
+
+/* Where values come from and go to. */
+struct job_reader {
+    struct job *job;
+    const char *file; /* for sentences */
+    const char *flag; /* NULL, or the flag that gave the text: it stands for file and line */
+};
+
+/* ---- job_yaml.c ---- */
+
+/* Parse one YAML document without anchors, aliases and tags.  Returns its root. */
+int job_yaml_parse(const struct job_reader *r, const char *text, size_t n, struct job_node **ret,
+                   struct eddis_error *err);
+void job_node_free(struct job_node *n);
+
+/* Whether it is YAML's null: nothing, "~" or "null". */
+bool job_node_is_null(const struct job_node *n);
+
+/* Write what a node is for a sentence: "'abc'", "a list"; size at least 80. */
+void job_node_words(const struct job_node *n, char *ret, size_t size);
+
+/* The first character of s [n] that is not UTF-8, or n. */
+size_t job_utf8_bad(const char *s, size_t n);
+
+/* -EINVAL with "<file>:<line>:<column>: " or "<flag>: " before the sentence. */
+int job_wrong(const struct job_reader *r, int line, int column, struct eddis_error *err,
+              const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+int job_no_memory(struct eddis_error *err);
+
+/* ---- job_keys.c ---- */
+
+/* A type of value: how it is read, written and freed.  The member is job + field->offset. */
+struct job_type {
+    /* Whether a flag's text is YAML (lists, maps) rather than the value itself. */
+    bool structured;
+
+    /* Replace the member by the node's value; on failure the member stays as it was. */
+    int (*read)(const struct job_reader *r, const struct job_key *key, const struct job_node *n,
+                struct eddis_error *err);
+
+    /* Append the member as YAML on one line. */
+    void (*write)(const struct job *job, const struct job_key *key, struct strbuf *b);
+
+    /* Optional: NULL when the member owns no memory. */
+    void (*free)(struct job *job, const struct job_key *key);
+
+    /* Append what may be written, for a sentence: "a whole number from 1 to 9 or auto". */
+    void (*expect)(const struct job_key *key, struct strbuf *b);
+};
+
+struct job_field {
+    const struct job_type *type;
+    size_t offset;        /* of the member in struct job */
+    const char *value;    /* default as in the file, NULL: set by job_read.c */
+    const char *word;     /* a word beside the type's own values ("auto"), or NULL */
+    bool keep_word;       /* a path's word is kept as text; otherwise it is NULL */
+    int64_t min, max;     /* whole numbers, durations in ns */
+    double low, high;     /* numbers */
+    const char *words[8]; /* choices, NULL-ended */
+    const char *soon[12]; /* choices of later versions, NULL-ended */
+};
+
+extern const struct job_type job_type_name, job_type_path, job_type_whole, job_type_number,
+    job_type_duration, job_type_word; /* job_scalar.c */
+extern const struct job_type job_type_command, job_type_list, job_type_env, job_type_mca,
+    job_type_emulate; /* job_list.c */
+
+/* Borrows the row of a dotted name, or NULL. */
+const struct job_key *job_key_find(const char *name);
+
+/* Names directly below a dotted prefix ("" for the job itself), each once; at most JOB_MAX_KEYS
+ * are copied to ret.  Returns their number; 0: there is no such group.
+ */
+size_t job_keys_below(const char *prefix, char (*ret)[32]);
+
+/* The member that a key fills. */
+void *job_member(struct job *job, const struct job_key *key);
+const void *job_member_const(const struct job *job, const struct job_key *key);
+
+/* -EINVAL: "'batch.min' is 'x'; write a whole number from ...". */
+int job_mistyped(const struct job_reader *r, const struct job_key *key, const struct job_node *n,
+                 struct eddis_error *err);
+
+/* ---- numbers in text ---- */
+
+/* A decimal number and nothing else; no NAN, no infinity, no hexadecimal. */
+bool job_number_parse(const char *s, double *ret);
+
+/* Append the shortest decimal that gives x again when it is read and divided by scale. */
+void job_number_add(struct strbuf *b, double x, double scale);
+
+/* ---- job_text.c ---- */
+
+/* Append a string as a YAML scalar that reads as the same text, on one line. */
+void job_scalar_add(struct strbuf *b, const char *s);
+
+#endif

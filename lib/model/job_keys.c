@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_keys.c - every key of train.yaml: the one table
+ *
+ * A row with `later` is known and refused by name: a wish that nothing here would fulfil must not
+ * be taken silently.
+ */
+#include "job_impl.h"
+
+#include "lib/base/clock.h"
+
+#include <string.h>
+
+enum { BILLION = 1000000000 };
+
+#define MINUTE (60 * CLOCK_S)
+#define DAY    (86400 * CLOCK_S)
+
+/* Fields by type; `initial` is the default as it would stand in the file. */
+#define FIELD(kind, member) .type = &job_type_##kind, .offset = offsetof(struct job, member)
+#define WHOLE(member, lo, hi, w, initial)                                                          \
+    &(const struct job_field)                                                                      \
+    {                                                                                              \
+        FIELD(whole, member), .value = initial, .word = w, .min = lo, .max = hi                    \
+    }
+#define NUMBER(member, lo, hi, w, initial)                                                         \
+    &(const struct job_field)                                                                      \
+    {                                                                                              \
+        FIELD(number, member), .value = initial, .word = w, .low = lo, .high = hi                  \
+    }
+#define DURATION(member, lo, hi, w, initial)                                                       \
+    &(const struct job_field)                                                                      \
+    {                                                                                              \
+        FIELD(duration, member), .value = initial, .word = w, .min = lo, .max = hi                 \
+    }
+#define PATH(member, w, keep, initial)                                                             \
+    &(const struct job_field)                                                                      \
+    {                                                                                              \
+        FIELD(path, member), .value = initial, .word = w, .keep_word = keep                        \
+    }
+#define OTHER(kind, member, initial)                                                               \
+    &(const struct job_field)                                                                      \
+    {                                                                                              \
+        FIELD(kind, member), .value = initial                                                      \
+    }
+
+#define SEVERAL_HOSTS "several hosts"
+#define REPLAN        "re-planning while a job runs"
+#define OTHER_MODES   "the asynchronous and hybrid modes"
+#define COMPRESSION   "gradient compression"
+#define RESTARTS      "restarting after a failure"
+#define SLURM         "running under Slurm"
+
+static const struct job_key table[] = {
+    { "name", "name", "the folder's name", "names the job, its folder and its id", NULL,
+      OTHER(name, name, NULL) },
+    { "command", "list or line of words", "none: must be given",
+      "the program that every worker runs", NULL, OTHER(command, command, NULL) },
+    { "workdir", "path", ".", "the folder in which the workers run", NULL,
+      PATH(workdir, NULL, false, ".") },
+    { "setup", "list of lines", "[]", "lines that a shell runs on each node before the command",
+      "set-up lines", NULL },
+    { "nodes", "list of nodes", "this machine", "the machines that take part", SEVERAL_HOSTS,
+      NULL },
+    { "hostfile", "path", "none", "a file with one machine a line", SEVERAL_HOSTS, NULL },
+    { "ssh.user", "text", "as ssh decides", "the user to log in as", SEVERAL_HOSTS, NULL },
+    { "ssh.port", "whole number", "as ssh decides", "the port of the ssh servers", SEVERAL_HOSTS,
+      NULL },
+    { "ssh.identity", "path", "as ssh decides", "the private key to log in with", SEVERAL_HOSTS,
+      NULL },
+    { "ssh.command", "line of words", "ssh", "the program in the place of ssh", SEVERAL_HOSTS,
+      NULL },
+    { "workers_per_node", "whole number or auto", "auto",
+      "workers on each node; auto: one for each device or NUMA node", NULL,
+      WHOLE(workers_per_node, 1, 1024, "auto", "auto") },
+    { "seed", "whole number", "0", "seeds the order of samples and the initial parameters", NULL,
+      WHOLE(seed, 0, INT64_MAX, NULL, "0") },
+    { "batch.global", "whole number", "256", "samples of one step, all workers together", NULL,
+      WHOLE(batch.global, 1, BILLION, NULL, "256") },
+    { "batch.min", "whole number", "1", "fewest samples of one worker at a step", NULL,
+      WHOLE(batch.min, 0, BILLION, NULL, "1") },
+    { "batch.max", "whole number or auto", "auto",
+      "most samples of one worker at a step; auto: as many as the plan gives", NULL,
+      WHOLE(batch.max, 1, BILLION, "auto", "auto") },
+    { "batch.grain", "whole number", "1", "every worker's batch is a multiple of it", NULL,
+      WHOLE(batch.grain, 1, 1000000, NULL, "1") },
+    { "batch.rebalance", "word", "auto", "whether batches change while the job runs", REPLAN,
+      NULL },
+    { "sync.mode", "word", "auto", "how the workers keep in step", NULL,
+      &(const struct job_field){ FIELD(word, sync.mode), .value = "auto",
+                                 .words = { "auto", "sync" },
+                                 .soon = { "async", "hybrid", "local" } } },
+    { "sync.algorithm", "word", "auto", "the algorithm of that mode", NULL,
+      &(const struct job_field){ FIELD(word, sync.algorithm), .value = "auto",
+                                 .words = { "auto", "allreduce" },
+                                 .soon = { "bsp", "easgd", "asp", "ssp", "gosgd", "adpsgd", "hsgd",
+                                           "local-ps", "local", "diloco" } } },
+    { "sync.staleness", "whole number", "3", "steps that a worker may be ahead of the slowest",
+      OTHER_MODES, NULL },
+    { "sync.period", "whole number or auto", "auto", "steps between two averages", OTHER_MODES,
+      NULL },
+    { "sync.groups", "whole number or auto", "auto", "groups of the hybrid mode", OTHER_MODES,
+      NULL },
+    { "sync.moving_rate", "number or auto", "auto", "pull of elastic averaging", OTHER_MODES,
+      NULL },
+    { "sync.momentum", "number", "0", "momentum of the outer step", OTHER_MODES, NULL },
+    { "sync.large_batch", "whole number or auto", "auto",
+      "samples between two steps of the servers", OTHER_MODES, NULL },
+    { "sync.shards", "whole number or auto", "auto", "parameter servers", OTHER_MODES, NULL },
+    { "sync.gossip", "number", "0.01", "chance of a push after a step", OTHER_MODES, NULL },
+    { "learning_rate.scale", "word", "none", "what a changed batch does to the learning rate",
+      REPLAN, NULL },
+    { "learning_rate.warmup", "whole number", "0",
+      "steps over which the learning rate rises from almost nothing", NULL,
+      WHOLE(learning_rate.warmup_steps, 0, BILLION, NULL, "0") },
+    { "communication.bucket_mb", "number or auto", "auto",
+      "megabytes (10^6 bytes) of gradients sent together", NULL,
+      NUMBER(communication.bucket_mb, 0.001, 1024, "auto", "auto") },
+    { "communication.compression.method", "word", "none", "how gradients are made smaller",
+      COMPRESSION, NULL },
+    { "communication.compression.density", "number", "0.001", "part of a gradient that is sent",
+      COMPRESSION, NULL },
+    { "communication.compression.warmup", "whole number", "4",
+      "epochs over which the density falls to its value", COMPRESSION, NULL },
+    { "communication.factors", "word", "auto", "whether layers send factors of their gradient",
+      "sufficient factors", NULL },
+    { "communication.memory", "word", "normal", "normal, or layer: reuse gradient memory",
+      "memory reuse between layers", NULL },
+    { "communication.interface", "text", "auto", "the network interface to use", SEVERAL_HOSTS,
+      NULL },
+    { "mpi.args", "list of words", "[]", "more arguments of mpirun", NULL,
+      OTHER(list, mpi.args, "[]") },
+    { "mpi.mca", "map", "{}", "MCA parameters of Open MPI by name", NULL,
+      OTHER(mca, mpi.mca, "{}") },
+    { "profile.cache", "duration", "7d", "how old a cached profile may be; 0s: measure anew", NULL,
+      DURATION(profile.cache_ns, 0, 3650 * DAY, NULL, "7d") },
+    { "profile.emulate", "list of devices", "[]",
+      "devices to imitate, one worker each, instead of the real ones", NULL,
+      OTHER(emulate, profile.emulate, "[]") },
+    { "checkpoint.dir", "path or auto", "auto",
+      "where checkpoints are kept; auto: in the job's folder", NULL,
+      PATH(checkpoint.dir, "auto", false, "auto") },
+    { "checkpoint.every", "whole number", "500", "steps between two checkpoints; 0: none by itself",
+      NULL, WHOLE(checkpoint.every, 0, BILLION, NULL, "500") },
+    { "checkpoint.keep", "whole number", "3", "how many checkpoints stay", NULL,
+      WHOLE(checkpoint.keep, 1, 10000, NULL, "3") },
+    { "checkpoint.resume", "path or auto", "auto",
+      "the checkpoint to go on from; auto: the job's own newest", NULL,
+      PATH(checkpoint.resume, "auto", true, "auto") },
+    { "restarts", "whole number", "3", "how often a failed job starts again by itself", RESTARTS,
+      NULL },
+    { "timeouts.launch", "duration", "60s", "until every worker has come up", NULL,
+      DURATION(timeouts.launch_ns, CLOCK_S, DAY, NULL, "60s") },
+    { "timeouts.lease", "duration", "10s",
+      "an agent that hears nothing from the driver for this long stops its workers", NULL,
+      DURATION(timeouts.lease_ns, CLOCK_S, 60 * MINUTE, NULL, "10s") },
+    { "timeouts.heartbeat", "duration", "1s", "between two reports of an agent", NULL,
+      DURATION(timeouts.heartbeat_ns, 50 * CLOCK_MS, MINUTE, NULL, "1s") },
+    { "timeouts.node_lost", "duration", "15s", "silence after which a node counts as lost",
+      SEVERAL_HOSTS, NULL },
+    { "timeouts.hang", "duration", "5m", "without a step until the job counts as hanging", RESTARTS,
+      NULL },
+    { "timeouts.grace", "duration", "10s", "for the workers to end by themselves when asked to",
+      NULL, DURATION(timeouts.grace_ns, 0, 60 * MINUTE, NULL, "10s") },
+    { "timeouts.checkpoint", "duration", "2m", "for writing one checkpoint", NULL,
+      DURATION(timeouts.checkpoint_ns, CLOCK_S, DAY, NULL, "2m") },
+    { "timeouts.job", "duration or none", "none", "for the whole job", NULL,
+      DURATION(timeouts.job_ns, CLOCK_S, 3650 * DAY, "none", "none") },
+    { "env", "map", "{}", "environment variables of the workers", NULL, OTHER(env, env, "{}") },
+    { "env_pass", "list of patterns", "[]", "variables of the caller that reach the workers",
+      SEVERAL_HOSTS, NULL },
+    { "binding", "word", "auto", "auto: each worker on its own cores; none", NULL,
+      &(const struct job_field){ FIELD(word, binding), .value = "auto",
+                                 .words = { "auto", "none" } } },
+    { "logs.dir", "path or auto", "auto",
+      "where the workers' output goes; auto: in the job's folder", NULL,
+      PATH(logs.dir, "auto", false, "auto") },
+    { "logs.prefix", "text or auto", "auto", "what stands before a line on the screen",
+      "the workers' output on the screen", NULL },
+    { "logs.max_mb", "whole number", "1024", "megabytes (10^6 bytes) of one worker's log file",
+      NULL, WHOLE(logs.max_mb, 1, 1000000, NULL, "1024") },
+    { "slurm.partition", "text", "as Slurm decides", "the partition", SLURM, NULL },
+    { "slurm.time", "duration", "as Slurm decides", "the time limit", SLURM, NULL },
+    { "slurm.gres", "text", "none", "generic resources of a node", SLURM, NULL },
+    { "slurm.launch", "word", "auto", "how agents start inside an allocation", SLURM, NULL },
+    { "slurm.extra", "list of words", "[]", "more options of sbatch", SLURM, NULL },
+};
+
+enum { N_KEYS = sizeof table / sizeof *table };
+
+_Static_assert((int)N_KEYS <= (int)JOB_MAX_KEYS, "struct job keeps an origin for each key");
+
+size_t job_keys(const struct job_key **ret)
+{
+    *ret = table;
+    return N_KEYS;
+}
+
+const struct job_key *job_key_find(const char *name)
+{
+    for (size_t i = 0; i < N_KEYS; i++)
+        if (strcmp(table[i].name, name) == 0)
+            return &table[i];
+    return NULL;
+}
+
+size_t job_keys_below(const char *prefix, char (*ret)[32])
+{
+    size_t skip = strlen(prefix) + (*prefix != '\0'), n = 0;
+
+    for (size_t i = 0; i < N_KEYS; i++) {
+        const char *rest = table[i].name + skip;
+        size_t len;
+
+        if (*prefix &&
+            (strncmp(table[i].name, prefix, skip - 1) != 0 || table[i].name[skip - 1] != '.'))
+            continue;
+        len = strcspn(rest, ".");
+        if (n && strncmp(ret[n - 1], rest, len) == 0 && ret[n - 1][len] == '\0')
+            continue; /* the rows of one group stand together */
+        memcpy(ret[n], rest, len);
+        ret[n++][len] = '\0';
+    }
+    return n;
+}
+
+void *job_member(struct job *job, const struct job_key *key)
+{
+    return (char *)job + key->field->offset;
+}
+
+const void *job_member_const(const struct job *job, const struct job_key *key)
+{
+    return (const char *)job + key->field->offset;
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_read.c - from a tree or a flag to struct job: each key finds its row, its type does the rest
+ */
+#include "job_impl.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+#include "lib/base/text.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PATH_SIZE = 128 }; /* of a dotted key; longer than any in the table */
+
+void job_free(struct job *job)
+{
+    const struct job_key *keys;
+    size_t n = job_keys(&keys);
+
+    if (!job)
+        return;
+    for (size_t i = 0; i < n; i++)
+        if (keys[i].field && keys[i].field->type->free)
+            keys[i].field->type->free(job, &keys[i]);
+    free(job->file);
+    free(job->folder);
+    free(job);
+}
+
+static struct job_origin *origin_of(struct job *job, const struct job_key *key)
+{
+    const struct job_key *keys;
+
+    (void)job_keys(&keys);
+    return &job->origin[key - keys];
+}
+
+struct job_origin job_origin(const struct job *job, const char *key)
+{
+    const struct job_key *k = job_key_find(key);
+    const struct job_key *keys;
+
+    (void)job_keys(&keys);
+    return k ? job->origin[k - keys] : (struct job_origin){ .kind = JOB_DEFAULT };
+}
+
+/* ---- defaults ---- */
+
+/* Read a value given as text: the value itself, or YAML for lists and maps. */
+static int read_text(const struct job_reader *r, const struct job_key *key, const char *text,
+                     struct eddis_error *err)
+{
+    struct job_node plain = {
+        .kind = JOB_SCALAR, .line = 1, .column = 1, .text = (char *)(uintptr_t)text
+    };
+    struct job_node *root;
+    int rc;
+
+    if (!key->field->type->structured)
+        return key->field->type->read(r, key, &plain, err);
+    rc = job_yaml_parse(r, text, strlen(text), &root, err);
+    if (rc < 0)
+        return rc;
+    if (job_node_is_null(root))
+        rc = job_mistyped(r, key, root, err);
+    else
+        rc = key->field->type->read(r, key, root, err);
+    job_node_free(root);
+    return rc;
+}
+
+/* Returns the folder's last part made a valid name. */
+static char *name_of_folder(const char *folder)
+{
+    const char *slash = strrchr(folder, '/');
+    const char *last = slash ? slash + 1 : folder;
+    char *name;
+
+    while (*last && !isalnum((unsigned char)*last))
+        last++;
+    name = strndup(*last ? last : "job", JOB_MAX_NAME);
+    for (char *c = name; c && *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("._-", *c))
+            *c = '-';
+    return name;
+}
+
+/* Returns a job of defaults without a command. */
+static int job_new(const char *file, const char *folder, struct job **ret, struct eddis_error *err)
+{
+    struct job *job = calloc(1, sizeof *job);
+    const struct job_reader r = { .job = job, .file = "default" };
+    const struct job_key *keys;
+    size_t n = job_keys(&keys);
+    int rc = 0;
+
+    if (!job)
+        return job_no_memory(err);
+    job->file = file ? strdup(file) : NULL;
+    job->folder = strdup(folder);
+    if ((file && !job->file) || !job->folder)
+        rc = job_no_memory(err);
+    else if (*folder != '/' || job_utf8_bad(folder, strlen(folder)) < strlen(folder))
+        rc = eddis_fail(err, -EINVAL, "the folder \"%s\" is not an absolute path in UTF-8", folder);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        if (keys[i].field && keys[i].field->value)
+            rc = read_text(&r, &keys[i], keys[i].field->value, err);
+    if (rc == 0) {
+        job->name = name_of_folder(folder);
+        if (!job->name)
+            rc = job_no_memory(err);
+    }
+    if (rc < 0) {
+        job_free(job);
+        return rc;
+    }
+    *ret = job;
+    return 0;
+}
+
+/* ---- the file's keys ---- */
+
+/* The nearest key anywhere in the table whose last part is like the word. */
+static const char *nearest_elsewhere(const char *word)
+{
+    const char *last[JOB_MAX_KEYS], *nearest;
+    const struct job_key *keys;
+    size_t n = job_keys(&keys);
+
+    for (size_t i = 0; i < n; i++) {
+        const char *dot = strrchr(keys[i].name, '.');
+
+        last[i] = dot ? dot + 1 : keys[i].name;
+    }
+    nearest = text_nearest(word, last, n);
+    for (size_t i = 0; i < n; i++)
+        if (nearest == last[i])
+            return keys[i].name;
+    return NULL;
+}
+
+static int unknown_key(const struct job_reader *r, const char *group, const struct job_node *n,
+                       struct eddis_error *err)
+{
+    char below[JOB_MAX_KEYS][32], where[PATH_SIZE + 2];
+    const char *names[JOB_MAX_KEYS], *nearest;
+    size_t count = job_keys_below(group, below);
+    struct strbuf b = { 0 };
+    int rc;
+
+    for (size_t i = 0; i < count; i++)
+        names[i] = below[i];
+    nearest = text_nearest(n->key, names, count);
+    if (!nearest)
+        nearest = nearest_elsewhere(n->key);
+    snprintf(where, sizeof where, *group ? "\"%s\"" : "%s", *group ? group : "the job");
+    if (nearest) {
+        strbuf_addf(&b, "did you mean \"%s\"?", nearest);
+    } else if (*group) {
+        strbuf_add(&b, "known are ");
+        for (size_t i = 0; i < count; i++)
+            strbuf_addf(&b, "%s%s", i ? ", " : "", names[i]);
+    } else {
+        strbuf_add(&b, "eddis-train.yaml(5) lists the keys");
+    }
+    rc = job_wrong(r, n->key_line, n->key_column, err, "unknown key \"%.40s\" in %s; %s", n->key,
+                   where, strbuf_text(&b));
+    strbuf_fini(&b);
+    return rc;
+}
+
+static int refuse_later(const struct job_reader *r, const struct job_key *key, int line, int column,
+                        struct eddis_error *err)
+{
+    return job_wrong(r, line, column, err,
+                     "the key \"%s\" waits for %s, which is not in this version yet; remove it",
+                     key->name, key->later);
+}
+
+static int read_value(const struct job_reader *r, const struct job_key *key,
+                      const struct job_node *n, struct eddis_error *err)
+{
+    int rc;
+
+    if (key->later)
+        return refuse_later(r, key, n->key_line, n->key_column, err);
+    if (job_node_is_null(n))
+        return job_mistyped(r, key, n, err);
+    rc = key->field->type->read(r, key, n, err);
+    if (rc < 0)
+        return rc;
+    *origin_of(r->job, key) =
+        (struct job_origin){ .kind = JOB_FILE, .line = n->key_line, .column = n->key_column };
+    return 0;
+}
+
+/* Read all keys of a map whose own dotted name is group, "" for the job. */
+static int read_group(const struct job_reader *r, const char *group, const struct job_node *map,
+                      struct eddis_error *err)
+{
+    for (const struct job_node *n = map->first; n; n = n->next) {
+        char path[PATH_SIZE], below[JOB_MAX_KEYS][32], words[80];
+        const struct job_key *key = NULL;
+        int rc;
+
+        snprintf(path, sizeof path, "%s%s%s", group, *group ? "." : "", n->key);
+        if (*n->key && strlen(n->key) < 32 && !strchr(n->key, '.'))
+            key = job_key_find(path);
+        else
+            return unknown_key(r, group, n, err);
+        if (key) {
+            rc = read_value(r, key, n, err);
+        } else if (job_keys_below(path, below) == 0) {
+            rc = unknown_key(r, group, n, err);
+        } else if (n->kind == JOB_MAP) {
+            rc = read_group(r, path, n, err);
+        } else {
+            job_node_words(n, words, sizeof words);
+            rc = job_wrong(r, n->line, n->column, err,
+                           "\"%s\" is %s; write a map of its keys, the first is \"%s\"", path,
+                           words, below[0]);
+        }
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int read_root(const struct job_reader *r, const struct job_node *root,
+                     struct eddis_error *err)
+{
+    char words[80];
+    int rc;
+
+    if (root->kind != JOB_MAP) {
+        job_node_words(root, words, sizeof words);
+        return job_wrong(r, root->line, root->column, err,
+                         "the job is %s; write keys with values, at least the key \"command\"",
+                         words);
+    }
+    rc = read_group(r, "", root, err);
+    if (rc == 0 && !r->job->command)
+        rc = job_wrong(r, root->line, root->column, err,
+                       "the key \"command\" is missing; add the program to run, as in command: "
+                       "[python3, train.py]");
+    return rc ? rc : job_check(r->job, err);
+}
+
+int job_parse(const char *text, size_t n, const char *name, const char *folder, struct job **ret,
+              struct eddis_error *err)
+{
+    struct job_reader r = { .file = name };
+    struct job_node *root;
+    int rc = job_new(name, folder, &r.job, err);
+
+    if (rc < 0)
+        return rc;
+    rc = job_yaml_parse(&r, text, n, &root, err);
+    if (rc == 0) {
+        rc = read_root(&r, root, err);
+        job_node_free(root);
+    }
+    if (rc < 0) {
+        job_free(r.job);
+        return rc;
+    }
+    *ret = r.job;
+    return 0;
+}
+
+int job_read(const char *path, struct job **ret, struct eddis_error *err)
+{
+    cleanup_free char *text = NULL, *parent = NULL, *folder = NULL;
+    const char *slash = strrchr(path, '/');
+    size_t n;
+    int rc = file_read(path, JOB_MAX_BYTES, &text, &n, err);
+
+    if (rc < 0)
+        return rc;
+    parent = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+    if (!parent)
+        return job_no_memory(err);
+    folder = realpath(parent, NULL);
+    if (!folder)
+        return eddis_fail_errno(err, -errno, "cannot find the folder of '%s'", path);
+    return job_parse(text, n, path, folder, ret, err);
+}
+
+int job_from_command(const char *const *command, const char *folder, struct job **ret,
+                     struct eddis_error *err)
+{
+    struct job *job;
+    size_t n = 0;
+    int rc;
+
+    while (command[n]) {
+        if (job_utf8_bad(command[n], strlen(command[n])) < strlen(command[n]))
+            return eddis_fail(err, -EINVAL, "word %zu of the command is not UTF-8; rename it",
+                              n + 1);
+        n++;
+    }
+    if (n == 0 || !*command[0])
+        return eddis_fail(err, -EINVAL, "the command names no program; write it after --");
+    rc = job_new(NULL, folder, &job, err);
+    if (rc < 0)
+        return rc;
+    job->command = calloc(n + 1, sizeof *job->command);
+    for (size_t i = 0; i < n && job->command; i++) {
+        job->command[i] = strdup(command[i]);
+        if (!job->command[i])
+            n = 0;
+    }
+    if (n == 0 || !job->command) {
+        job_free(job);
+        return job_no_memory(err);
+    }
+    *origin_of(job, job_key_find("command")) =
+        (struct job_origin){ .kind = JOB_FLAG, .flag = "command line" };
+    *ret = job;
+    return 0;
+}
+
+int job_set(struct job *job, const char *key, const char *value, const char *flag,
+            struct eddis_error *err)
+{
+    const struct job_reader r = { .job = job, .file = flag, .flag = flag };
+    const struct job_key *k = job_key_find(key);
+    int rc;
+
+    if (!k)
+        return eddis_fail(err, -EINVAL, "%s: there is no key \"%s\" in a job", flag, key);
+    if (k->later)
+        return refuse_later(&r, k, 0, 0, err);
+    if (job_utf8_bad(value, strlen(value)) < strlen(value))
+        return eddis_fail(err, -EINVAL, "%s: the value is not UTF-8; write it in UTF-8", flag);
+    rc = read_text(&r, k, value, err);
+    if (rc < 0)
+        return rc;
+    *origin_of(job, k) = (struct job_origin){ .kind = JOB_FLAG, .flag = flag };
+    return 0;
+}
+
+/* ---- values against each other ---- */
+
+/* Fail at the place of key a, or of b when a is a default. */
+static int clash(const struct job *job, const char *a, const char *b, struct eddis_error *err,
+                 const char *what)
+{
+    struct job_origin o = job_origin(job, a);
+    struct job_reader r = { .file = job->file ? job->file : "the job" };
+    char x[40], y[40];
+
+    if (o.kind == JOB_DEFAULT)
+        o = job_origin(job, b);
+    r.flag = o.kind == JOB_FLAG ? o.flag : NULL;
+    job_value_text(job, a, x, sizeof x);
+    job_value_text(job, b, y, sizeof y);
+    return job_wrong(&r, o.line, o.column, err, "\"%s\" is %s and \"%s\" is %s; %s", a, x, b, y,
+                     what);
+}
+
+int job_check(const struct job *job, struct eddis_error *err)
+{
+    int64_t heartbeat = job->timeouts.heartbeat_ns;
+
+    if (job->batch.min > job->batch.global)
+        return clash(job, "batch.min", "batch.global", err, "write a smaller least batch");
+    if (job->batch.max && job->batch.max < job->batch.min)
+        return clash(job, "batch.max", "batch.min", err, "the most must not be below the least");
+    if (job->batch.global % job->batch.grain)
+        return clash(job, "batch.grain", "batch.global", err,
+                     "the grain must divide the global batch");
+    if (heartbeat > job->timeouts.lease_ns / 3)
+        return clash(job, "timeouts.heartbeat", "timeouts.lease", err,
+                     "the lease must be at least three heartbeats");
+    return 0;
+}

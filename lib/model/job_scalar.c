@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_scalar.c - types of one value: names, paths, numbers, durations, words */
+#include "job_impl.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/text.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+int job_mistyped(const struct job_reader *r, const struct job_key *key, const struct job_node *n,
+                 struct eddis_error *err)
+{
+    struct strbuf b = { 0 };
+    char words[80];
+    int rc;
+
+    job_node_words(n, words, sizeof words);
+    key->field->type->expect(key, &b);
+    rc = job_wrong(r, n->line, n->column, err, "\"%s\" is %s; write %s", key->name, words,
+                   strbuf_text(&b));
+    strbuf_fini(&b);
+    return rc;
+}
+
+static bool is_word(const struct job_key *key, const struct job_node *n)
+{
+    return n->kind == JOB_SCALAR && key->field->word && strcmp(n->text, key->field->word) == 0;
+}
+
+static void expect_word(const struct job_key *key, struct strbuf *b)
+{
+    if (key->field->word)
+        strbuf_addf(b, " or %s", key->field->word);
+}
+
+static int replace_text(const struct job_reader *r, const struct job_key *key, char *text)
+{
+    char **member = job_member(r->job, key);
+
+    free(*member);
+    *member = text;
+    return 0;
+}
+
+static void text_free(struct job *job, const struct job_key *key)
+{
+    char **member = job_member(job, key);
+
+    free(*member);
+    *member = NULL;
+}
+
+static void text_write(const struct job *job, const struct job_key *key, struct strbuf *b)
+{
+    const char *const *member = job_member_const(job, key);
+
+    job_scalar_add(b, *member ? *member : key->field->word);
+}
+
+/* ---- name ---- */
+
+static int name_read(const struct job_reader *r, const struct job_key *key,
+                     const struct job_node *n, struct eddis_error *err)
+{
+    char *text;
+
+    if (n->kind != JOB_SCALAR || !text_is_name(n->text, JOB_MAX_NAME))
+        return job_mistyped(r, key, n, err);
+    text = strdup(n->text);
+    return text ? replace_text(r, key, text) : job_no_memory(err);
+}
+
+static void name_expect(const struct job_key *key, struct strbuf *b)
+{
+    strbuf_addf(b, "at most %d letters, digits, '.', '_' or '-', beginning with a letter or digit",
+                JOB_MAX_NAME);
+}
+
+const struct job_type job_type_name = {
+    .read = name_read,
+    .write = text_write,
+    .free = text_free,
+    .expect = name_expect,
+};
+
+/* ---- path ---- */
+
+/* Returns the absolute path, without "./" at its start and "/" at its end. */
+static char *absolute(const char *folder, const char *path)
+{
+    char *text;
+    size_t len;
+
+    while (strncmp(path, "./", 2) == 0)
+        path += strspn(path + 1, "/") + 1;
+    if (*path == '/')
+        text = strdup(path);
+    else if (*path == '\0' || strcmp(path, ".") == 0)
+        text = strdup(folder);
+    else
+        text = file_join(strcmp(folder, "/") == 0 ? "" : folder, "%s", path);
+    for (len = text ? strlen(text) : 0; len > 1 && text[len - 1] == '/'; len--)
+        text[len - 1] = '\0';
+    return text;
+}
+
+static int path_read(const struct job_reader *r, const struct job_key *key,
+                     const struct job_node *n, struct eddis_error *err)
+{
+    char *text;
+
+    if (is_word(key, n) && !key->field->keep_word)
+        return replace_text(r, key, NULL);
+    if (n->kind != JOB_SCALAR || !*n->text)
+        return job_mistyped(r, key, n, err);
+    if (n->text[0] == '~')
+        return job_wrong(r, n->line, n->column, err,
+                         "\"%s\" begins with \"~\", which no shell expands here; write the whole "
+                         "path",
+                         key->name);
+    text = is_word(key, n) ? strdup(n->text) : absolute(r->job->folder, n->text);
+    return text ? replace_text(r, key, text) : job_no_memory(err);
+}
+
+static void path_expect(const struct job_key *key, struct strbuf *b)
+{
+    strbuf_add(b, "a path");
+    expect_word(key, b);
+}
+
+const struct job_type job_type_path = {
+    .read = path_read,
+    .write = text_write,
+    .free = text_free,
+    .expect = path_expect,
+};
+
+/* ---- whole number; the word is 0 ---- */
+
+/* Decimal without leading zeros, which YAML 1.1 takes for octal. */
+static bool parse_whole(const char *s, int64_t *ret)
+{
+    const char *digits = s + (*s == '-');
+    char *end;
+
+    if (!isdigit((unsigned char)*digits) || (*digits == '0' && isdigit((unsigned char)digits[1])))
+        return false;
+    errno = 0;
+    *ret = strtoll(s, &end, 10);
+    return errno == 0 && *end == '\0';
+}
+
+static int whole_read(const struct job_reader *r, const struct job_key *key,
+                      const struct job_node *n, struct eddis_error *err)
+{
+    const struct job_field *f = key->field;
+    int64_t v = 0;
+
+    if (!is_word(key, n) && (n->kind != JOB_SCALAR || n->quoted || !parse_whole(n->text, &v) ||
+                             v < f->min || v > f->max))
+        return job_mistyped(r, key, n, err);
+    *(int64_t *)job_member(r->job, key) = v;
+    return 0;
+}
+
+static void whole_write(const struct job *job, const struct job_key *key, struct strbuf *b)
+{
+    int64_t v = *(const int64_t *)job_member_const(job, key);
+
+    if (v == 0 && key->field->word)
+        strbuf_add(b, key->field->word);
+    else
+        strbuf_addf(b, "%lld", (long long)v);
+}
+
+static void whole_expect(const struct job_key *key, struct strbuf *b)
+{
+    strbuf_addf(b, "a whole number from %lld to %lld", (long long)key->field->min,
+                (long long)key->field->max);
+    expect_word(key, b);
+}
+
+const struct job_type job_type_whole = {
+    .read = whole_read,
+    .write = whole_write,
+    .expect = whole_expect,
+};
+
+/* ---- number; the word is 0 ---- */
+
+bool job_number_parse(const char *s, double *ret)
+{
+    char *end;
+
+    if (!*s || s[strspn(s, "0123456789.eE+-")])
+        return false;
+    *ret = strtod(s, &end);
+    return *end == '\0' && isfinite(*ret);
+}
+
+void job_number_add(struct strbuf *b, double x, double scale)
+{
+    double near[] = { x * scale, nextafter(x * scale, HUGE_VAL), nextafter(x * scale, -HUGE_VAL) };
+    char text[40];
+
+    for (int digits = 1; digits <= 17; digits++)
+        for (size_t i = 0; i < sizeof near / sizeof *near; i++) {
+            snprintf(text, sizeof text, "%.*g", digits, near[i]);
+            if (strtod(text, NULL) / scale == x) {
+                strbuf_add(b, text);
+                return;
+            }
+        }
+    strbuf_add(b, text);
+}
+
+static int number_read(const struct job_reader *r, const struct job_key *key,
+                       const struct job_node *n, struct eddis_error *err)
+{
+    const struct job_field *f = key->field;
+    double v = 0;
+
+    if (!is_word(key, n) && (n->kind != JOB_SCALAR || n->quoted || !job_number_parse(n->text, &v) ||
+                             v < f->low || v > f->high))
+        return job_mistyped(r, key, n, err);
+    *(double *)job_member(r->job, key) = v;
+    return 0;
+}
+
+static void number_write(const struct job *job, const struct job_key *key, struct strbuf *b)
+{
+    double v = *(const double *)job_member_const(job, key);
+
+    if (v == 0 && key->field->word)
+        strbuf_add(b, key->field->word);
+    else
+        job_number_add(b, v, 1);
+}
+
+static void number_expect(const struct job_key *key, struct strbuf *b)
+{
+    strbuf_addf(b, "a number from %g to %g", key->field->low, key->field->high);
+    expect_word(key, b);
+}
+
+const struct job_type job_type_number = {
+    .read = number_read,
+    .write = number_write,
+    .expect = number_expect,
+};
+
+/* ---- duration ---- */
+
+static void add_duration(struct strbuf *b, int64_t ns)
+{
+    static const struct {
+        const char *unit;
+        int64_t ns;
+    } units[] = {
+        { "d", 86400 * CLOCK_S }, { "h", 3600 * CLOCK_S }, { "m", 60 * CLOCK_S },
+        { "s", CLOCK_S },         { "ms", CLOCK_MS },
+    };
+
+    if (ns == CLOCK_NEVER) {
+        strbuf_add(b, "none");
+        return;
+    }
+    for (size_t i = 0; ns && i < sizeof units / sizeof *units; i++)
+        if (ns % units[i].ns == 0) {
+            strbuf_addf(b, "%lld%s", (long long)(ns / units[i].ns), units[i].unit);
+            return;
+        }
+    if (ns >= CLOCK_S)
+        strbuf_addf(b, "%llds", (long long)(ns / CLOCK_S));
+    if (ns % CLOCK_S)
+        strbuf_addf(b, "%.6fms", (double)(ns % CLOCK_S) / CLOCK_MS);
+    else
+        strbuf_add(b, "0s");
+}
+
+static int duration_read(const struct job_reader *r, const struct job_key *key,
+                         const struct job_node *n, struct eddis_error *err)
+{
+    const struct job_field *f = key->field;
+    int64_t v;
+
+    if (n->kind != JOB_SCALAR || text_duration_ns(n->text, &v, NULL) < 0 ||
+        (v == CLOCK_NEVER ? !f->word : v < f->min || v > f->max))
+        return job_mistyped(r, key, n, err);
+    *(int64_t *)job_member(r->job, key) = v;
+    return 0;
+}
+
+static void duration_write(const struct job *job, const struct job_key *key, struct strbuf *b)
+{
+    add_duration(b, *(const int64_t *)job_member_const(job, key));
+}
+
+static void duration_expect(const struct job_key *key, struct strbuf *b)
+{
+    strbuf_add(b, "a duration from ");
+    add_duration(b, key->field->min);
+    strbuf_add(b, " to ");
+    add_duration(b, key->field->max);
+    strbuf_add(b, ", like 250ms, 10s, 5m, 2h or 7d");
+    expect_word(key, b);
+}
+
+const struct job_type job_type_duration = {
+    .read = duration_read,
+    .write = duration_write,
+    .expect = duration_expect,
+};
+
+/* ---- word ---- */
+
+static size_t count(const char *const *words)
+{
+    size_t n = 0;
+
+    while (words[n])
+        n++;
+    return n;
+}
+
+static bool among(const char *s, const char *const *words)
+{
+    for (; *words; words++)
+        if (strcmp(s, *words) == 0)
+            return true;
+    return false;
+}
+
+static void word_expect(const struct job_key *key, struct strbuf *b)
+{
+    const char *const *words = key->field->words;
+    size_t n = count(words);
+
+    for (size_t i = 0; i < n; i++)
+        strbuf_addf(b, "%s%s", i == 0 ? "" : i + 1 == n ? " or " : ", ", words[i]);
+}
+
+static int word_refuse(const struct job_reader *r, const struct job_key *key,
+                       const struct job_node *n, struct eddis_error *err)
+{
+    const struct job_field *f = key->field;
+    const char *all[sizeof f->words / sizeof *f->words + sizeof f->soon / sizeof *f->soon];
+    size_t n_words = count(f->words), n_soon = count(f->soon);
+    const char *nearest;
+    char words[80];
+
+    if (n->kind != JOB_SCALAR)
+        return job_mistyped(r, key, n, err);
+    memcpy(all, f->words, n_words * sizeof *all);
+    memcpy(all + n_words, f->soon, n_soon * sizeof *all);
+    nearest = text_nearest(n->text, all, n_words + n_soon);
+    if (!nearest)
+        return job_mistyped(r, key, n, err);
+    job_node_words(n, words, sizeof words);
+    return job_wrong(r, n->line, n->column, err, "\"%s\" is %s; did you mean \"%s\"?", key->name,
+                     words, nearest);
+}
+
+static int word_read(const struct job_reader *r, const struct job_key *key,
+                     const struct job_node *n, struct eddis_error *err)
+{
+    const struct job_field *f = key->field;
+    struct strbuf b = { 0 };
+    char *text;
+    int rc;
+
+    if (n->kind == JOB_SCALAR && among(n->text, f->words)) {
+        text = strdup(n->text);
+        return text ? replace_text(r, key, text) : job_no_memory(err);
+    }
+    if (n->kind != JOB_SCALAR || !among(n->text, f->soon))
+        return word_refuse(r, key, n, err);
+    word_expect(key, &b);
+    rc = job_wrong(r, n->line, n->column, err,
+                   "\"%s\" is \"%s\", which is not in this version yet; write %s", key->name,
+                   n->text, strbuf_text(&b));
+    strbuf_fini(&b);
+    return rc;
+}
+
+const struct job_type job_type_word = {
+    .read = word_read,
+    .write = text_write,
+    .free = text_free,
+    .expect = word_expect,
+};

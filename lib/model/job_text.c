@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_text.c - the job as text: a train.yaml again, and single values for people */
+#include "job_impl.h"
+
+#include "lib/base/text.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* Whether a scalar may stand without quotes and still be text for every reader of YAML. */
+static bool is_plain(const char *s)
+{
+    static const char *const taken[] = {
+        "null", "true", "false", "yes", "no", "on", "off", "y", "n"
+    };
+    size_t dashes = strspn(s, "-");
+
+    for (const char *c = s; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("/._-+=", *c))
+            return false;
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        if (strcasecmp(s, taken[i]) == 0)
+            return false;
+    if (dashes)
+        return dashes < 3 && isalpha((unsigned char)s[dashes]);
+    return isalpha((unsigned char)*s) || *s == '/' || *s == '_' || strncmp(s, "./", 2) == 0;
+}
+
+/* Append one character of UTF-8 that starts at s, as itself or as an escape; returns its length.
+ * Escaped is what libyaml would refuse or fold: controls, other line ends, byte order marks.
+ */
+static size_t add_character(struct strbuf *b, const char *s)
+{
+    const unsigned char *u = (const unsigned char *)s;
+
+    if (*u == '"' || *u == '\\') {
+        strbuf_addf(b, "\\%c", *u);
+        return 1;
+    }
+    if (*u < 0x20 || *u == 0x7f) {
+        strbuf_addf(b, "\\x%02X", *u);
+        return 1;
+    }
+    if (*u < 0x80) {
+        strbuf_add_bytes(b, s, 1);
+        return 1;
+    }
+    if (*u < 0xe0) {
+        strbuf_addf(b, "\\u%04X", (*u & 0x1fu) << 6 | (u[1] & 0x3fu));
+        return 2;
+    }
+    if (*u < 0xf0) {
+        unsigned c = (*u & 0xfu) << 12 | (u[1] & 0x3fu) << 6 | (u[2] & 0x3fu);
+
+        if (c == 0x2028 || c == 0x2029 || c == 0xfeff || c >= 0xfffe)
+            strbuf_addf(b, "\\u%04X", c);
+        else
+            strbuf_add_bytes(b, s, 3);
+        return 3;
+    }
+    strbuf_add_bytes(b, s, 4);
+    return 4;
+}
+
+void job_scalar_add(struct strbuf *b, const char *s)
+{
+    if (is_plain(s)) {
+        strbuf_add(b, s);
+        return;
+    }
+    strbuf_add(b, "\"");
+    while (*s)
+        s += add_character(b, s);
+    strbuf_add(b, "\"");
+}
+
+void job_origin_text(const struct job *job, const char *key, char *ret, size_t size)
+{
+    struct job_origin o = job_origin(job, key);
+
+    switch (o.kind) {
+    case JOB_FILE:
+        snprintf(ret, size, "%s:%d", job->file ? job->file : "job", o.line);
+        break;
+    case JOB_FLAG:
+        snprintf(ret, size, "%s", o.flag);
+        break;
+    case JOB_DEFAULT:
+        snprintf(ret, size, "default");
+        break;
+    }
+}
+
+void job_value_text(const struct job *job, const char *key, char *ret, size_t size)
+{
+    const struct job_key *k = job_key_find(key);
+    struct strbuf b = { 0 };
+
+    if (k && k->field)
+        k->field->type->write(job, k, &b);
+    snprintf(ret, size, "%s", strbuf_text(&b));
+    strbuf_fini(&b);
+}
+
+/* Append the origin as a comment; a file's name may hold anything. */
+static void add_origin(struct strbuf *b, const struct job *job, const char *key)
+{
+    char text[512];
+
+    job_origin_text(job, key, text, sizeof text);
+    text_strip_control(text);
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c >= 0x80 || *c == '\t')
+            *c = '?';
+    strbuf_addf(b, "  # %s\n", text);
+}
+
+/* Append "batch:" when the row begins another group than the one before; returns its last word. */
+static const char *add_group(struct strbuf *b, const char *name, const char *before)
+{
+    const char *dot = strchr(name, '.');
+    size_t n = dot ? (size_t)(dot - name) + 1 : 0;
+
+    if (!dot)
+        return name;
+    if (strncmp(name, before, n) != 0)
+        strbuf_addf(b, "%.*s:\n", (int)n - 1, name);
+    strbuf_add(b, "  ");
+    return dot + 1;
+}
+
+char *job_text(const struct job *job)
+{
+    struct strbuf b = { 0 };
+    const struct job_key *keys;
+    const char *before = "";
+    size_t n = job_keys(&keys);
+
+    strbuf_add(&b,
+               "# the job as eddis " EDDIS_VERSION " read it: each value and where it is from\n");
+    for (size_t i = 0; i < n; i++) {
+        const struct job_key *k = &keys[i];
+
+        if (!k->field)
+            continue;
+        strbuf_addf(&b, "%s: ", add_group(&b, k->name, before));
+        k->field->type->write(job, k, &b);
+        add_origin(&b, job, k->name);
+        before = k->name;
+    }
+    return strbuf_steal(&b);
+}

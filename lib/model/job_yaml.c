@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_yaml.c - bytes to a tree with marks, over libyaml
+ *
+ * Events rather than libyaml's own document: aliases are refused before anything is expanded,
+ * depth and numbers are limited while the tree grows.
+ */
+#include "job_impl.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+struct tree {
+    const struct job_reader *r;
+    const char *text; /* [n] */
+    size_t n;
+    yaml_parser_t parser;
+    int depth;
+};
+
+int job_wrong(const struct job_reader *r, int line, int column, struct eddis_error *err,
+              const char *fmt, ...)
+{
+    char text[sizeof err->text];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (r->flag)
+        return eddis_fail(err, -EINVAL, "%s: %s", r->flag, text);
+    return eddis_fail(err, -EINVAL, "%s:%d:%d: %s", r->file, line, column, text);
+}
+
+int job_no_memory(struct eddis_error *err)
+{
+    return eddis_fail(err, -ENOMEM, "no memory for the job");
+}
+
+void job_node_free(struct job_node *n)
+{
+    while (n) {
+        struct job_node *next = n->next;
+
+        job_node_free(n->first);
+        free(n->text);
+        free(n->key);
+        free(n);
+        n = next;
+    }
+}
+
+bool job_node_is_null(const struct job_node *n)
+{
+    static const char *const words[] = { "", "~", "null", "Null", "NULL" };
+
+    if (n->kind != JOB_SCALAR || n->quoted)
+        return false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(n->text, words[i]) == 0)
+            return true;
+    return false;
+}
+
+void job_node_words(const struct job_node *n, char *ret, size_t size)
+{
+    size_t len;
+    double number;
+
+    if (n->kind != JOB_SCALAR) {
+        snprintf(ret, size, "%s", n->kind == JOB_LIST ? "a list" : "a map");
+        return;
+    }
+    if (job_node_is_null(n)) {
+        snprintf(ret, size, "empty");
+        return;
+    }
+    len = strlen(n->text);
+    if (len > 40)
+        for (len = 40; len && ((unsigned char)n->text[len] & 0xc0) == 0x80;)
+            len--;
+    snprintf(ret, size, "\"%.*s%s\"%s", (int)len, n->text, n->text[len] ? "..." : "",
+             n->quoted && job_number_parse(n->text, &number) ? " in quotes" : "");
+}
+
+/* Length of the UTF-8 sequence that starts s [n], 0 when there is none (RFC 3629). */
+static size_t utf8_length(const unsigned char *s, size_t n)
+{
+    static const struct {
+        unsigned char first, last, low, high; /* range of the first and of the second byte */
+        size_t length;
+    } rows[] = {
+        { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
+        { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
+        { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
+    };
+
+    if (s[0] < 0x80)
+        return 1;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (s[0] < rows[i].first || s[0] > rows[i].last)
+            continue;
+        if (n < rows[i].length || s[1] < rows[i].low || s[1] > rows[i].high)
+            return 0;
+        for (size_t k = 2; k < rows[i].length; k++)
+            if ((s[k] & 0xc0) != 0x80)
+                return 0;
+        return rows[i].length;
+    }
+    return 0;
+}
+
+size_t job_utf8_bad(const char *s, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n) {
+        size_t length = utf8_length((const unsigned char *)s + i, n - i);
+
+        if (!length)
+            return i;
+        i += length;
+    }
+    return n;
+}
+
+/* Fail at a byte of the text, where libyaml gives no mark. */
+static int wrong_byte(const struct job_reader *r, const char *text, size_t at,
+                      struct eddis_error *err, const char *what)
+{
+    int line = 1, column = 1;
+
+    for (size_t i = 0; i < at; i++) {
+        if (text[i] == '\n') {
+            line++;
+            column = 1;
+        } else if (((unsigned char)text[i] & 0xc0) != 0x80) {
+            column++;
+        }
+    }
+    return job_wrong(r, line, column, err, "%s", what);
+}
+
+static int refuse(struct tree *t, const yaml_event_t *e, struct eddis_error *err, const char *what)
+{
+    return job_wrong(t->r, (int)e->start_mark.line + 1, (int)e->start_mark.column + 1, err, "%s",
+                     what);
+}
+
+static int parser_failed(struct tree *t, struct eddis_error *err)
+{
+    yaml_parser_t *p = &t->parser;
+    char where[120] = "";
+
+    if (p->error == YAML_MEMORY_ERROR)
+        return job_no_memory(err);
+    if (p->error == YAML_READER_ERROR) /* has an offset and no mark */
+        return wrong_byte(t->r, t->text, p->problem_offset < t->n ? p->problem_offset : t->n, err,
+                          "a character that YAML does not allow; this must be plain text");
+    if (p->context) /* "while parsing a flow sequence" */
+        snprintf(where, sizeof where, " %s from line %d", p->context,
+                 (int)p->context_mark.line + 1);
+    return job_wrong(t->r, (int)p->problem_mark.line + 1, (int)p->problem_mark.column + 1, err,
+                     "not YAML, %s%s; mend the line or put the value in quotes",
+                     p->problem ? p->problem : "for no stated reason", where);
+}
+
+/* What an event holds that a job may not: NULL when it is fine. */
+static const char *forbidden(const yaml_event_t *e)
+{
+    const unsigned char *anchor = NULL, *tag = NULL;
+
+    switch (e->type) {
+    case YAML_ALIAS_EVENT:
+        return "an alias; write the value out";
+    case YAML_SCALAR_EVENT:
+        anchor = e->data.scalar.anchor;
+        tag = e->data.scalar.tag;
+        break;
+    case YAML_SEQUENCE_START_EVENT:
+        anchor = e->data.sequence_start.anchor;
+        tag = e->data.sequence_start.tag;
+        break;
+    case YAML_MAPPING_START_EVENT:
+        anchor = e->data.mapping_start.anchor;
+        tag = e->data.mapping_start.tag;
+        break;
+    case YAML_DOCUMENT_START_EVENT:
+        if (e->data.document_start.tag_directives.start !=
+                e->data.document_start.tag_directives.end ||
+            e->data.document_start.version_directive)
+            return "a directive; remove the line that starts with %";
+        break;
+    default:
+        break;
+    }
+    if (anchor)
+        return "an anchor; remove the word that starts with &";
+    return tag ? "a tag; remove the word that starts with !" : NULL;
+}
+
+/* The caller deletes the event after success. */
+static int next_event(struct tree *t, yaml_event_t *e, struct eddis_error *err)
+{
+    const char *what;
+    int rc = 0;
+
+    if (!yaml_parser_parse(&t->parser, e))
+        return parser_failed(t, err);
+    what = forbidden(e);
+    if (what)
+        rc = refuse(t, e, err, what);
+    else if (e->type == YAML_SCALAR_EVENT && memchr(e->data.scalar.value, 0, e->data.scalar.length))
+        rc = refuse(t, e, err, "a NUL byte in a value; remove the \\0");
+    if (rc < 0)
+        yaml_event_delete(e);
+    return rc;
+}
+
+static struct job_node *node_new(const yaml_event_t *e)
+{
+    struct job_node *n = calloc(1, sizeof *n);
+
+    if (!n)
+        return NULL;
+    n->line = (int)e->start_mark.line + 1;
+    n->column = (int)e->start_mark.column + 1;
+    n->kind = e->type == YAML_SEQUENCE_START_EVENT  ? JOB_LIST
+              : e->type == YAML_MAPPING_START_EVENT ? JOB_MAP
+                                                    : JOB_SCALAR;
+    if (n->kind != JOB_SCALAR)
+        return n;
+    n->quoted = e->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+    n->text = strdup((const char *)e->data.scalar.value);
+    if (!n->text) {
+        free(n);
+        return NULL;
+    }
+    return n;
+}
+
+static int build(struct tree *t, const yaml_event_t *e, struct job_node **ret,
+                 struct eddis_error *err);
+
+/* Read a key that began with this event; on success ret has key and mark and nothing else. */
+static int read_key(struct tree *t, const yaml_event_t *e, const struct job_node *map,
+                    struct job_node *ret, struct eddis_error *err)
+{
+    if (e->type != YAML_SCALAR_EVENT)
+        return refuse(t, e, err, "a list or map as a key; write a word before the colon");
+    ret->key = strdup((const char *)e->data.scalar.value);
+    if (!ret->key)
+        return job_no_memory(err);
+    ret->key_line = (int)e->start_mark.line + 1;
+    ret->key_column = (int)e->start_mark.column + 1;
+    for (const struct job_node *c = map->first; c; c = c->next)
+        if (strcmp(c->key, ret->key) == 0)
+            return job_wrong(t->r, ret->key_line, ret->key_column, err,
+                             "the key \"%.40s\" a second time, first on line %d; remove one",
+                             ret->key, c->key_line);
+    return 0;
+}
+
+/* One child of n, whose first event is e: a list's item, or a map's key and value. */
+static int read_child(struct tree *t, yaml_event_t *e, struct job_node *n, struct job_node **ret,
+                      struct eddis_error *err)
+{
+    struct job_node head = { 0 };
+    yaml_event_t value;
+    int rc;
+
+    if (n->n == JOB_MAX_ITEMS)
+        return refuse(t, e, err, "more than 4096 entries here; shorten the list");
+    if (n->kind == JOB_LIST)
+        return build(t, e, ret, err);
+    rc = read_key(t, e, n, &head, err);
+    if (rc == 0)
+        rc = next_event(t, &value, err);
+    if (rc == 0) {
+        rc = build(t, &value, ret, err);
+        yaml_event_delete(&value);
+    }
+    if (rc < 0) {
+        free(head.key);
+        return rc;
+    }
+    (*ret)->key = head.key;
+    (*ret)->key_line = head.key_line;
+    (*ret)->key_column = head.key_column;
+    return 0;
+}
+
+static int read_children(struct tree *t, struct job_node *n, struct eddis_error *err)
+{
+    struct job_node **tail = &n->first;
+
+    for (;;) {
+        yaml_event_t e;
+        int rc = next_event(t, &e, err);
+        bool end;
+
+        if (rc < 0)
+            return rc;
+        end = e.type == YAML_SEQUENCE_END_EVENT || e.type == YAML_MAPPING_END_EVENT;
+        if (!end)
+            rc = read_child(t, &e, n, tail, err);
+        yaml_event_delete(&e);
+        if (end || rc < 0)
+            return rc;
+        tail = &(*tail)->next;
+        n->n++;
+    }
+}
+
+/* Returns the node that begins with this event, with all below it. */
+static int build(struct tree *t, const yaml_event_t *e, struct job_node **ret,
+                 struct eddis_error *err)
+{
+    struct job_node *n;
+    int rc = 0;
+
+    if (t->depth == JOB_MAX_NESTING)
+        return refuse(t, e, err, "nested more than 16 deep; a job needs four levels");
+    n = node_new(e);
+    if (!n)
+        return job_no_memory(err);
+    if (n->kind != JOB_SCALAR) {
+        t->depth++;
+        rc = read_children(t, n, err);
+        t->depth--;
+    }
+    if (rc < 0) {
+        job_node_free(n);
+        return rc;
+    }
+    *ret = n;
+    return 0;
+}
+
+/* Take an event that must not be a second document. */
+static int expect_end(struct tree *t, struct eddis_error *err)
+{
+    for (;;) {
+        yaml_event_t e;
+        int rc = next_event(t, &e, err);
+        yaml_event_type_t type;
+
+        if (rc < 0)
+            return rc;
+        type = e.type;
+        if (type == YAML_DOCUMENT_START_EVENT)
+            rc = refuse(t, &e, err, "a second document; a job is one, remove the line \"---\"");
+        yaml_event_delete(&e);
+        if (rc < 0 || type == YAML_STREAM_END_EVENT)
+            return rc;
+    }
+}
+
+static int parse(struct tree *t, struct job_node **ret, struct eddis_error *err)
+{
+    struct job_node *root = NULL;
+
+    for (;;) {
+        yaml_event_t e;
+        int rc = next_event(t, &e, err);
+        yaml_event_type_t type;
+
+        if (rc < 0)
+            return rc;
+        type = e.type;
+        if (type == YAML_STREAM_END_EVENT)
+            rc = job_wrong(t->r, 1, 1, err,
+                           "nothing is written here; it needs at least the key \"command\"");
+        else if (type != YAML_STREAM_START_EVENT && type != YAML_DOCUMENT_START_EVENT)
+            rc = build(t, &e, &root, err);
+        yaml_event_delete(&e);
+        if (rc == 0 && root)
+            rc = expect_end(t, err);
+        if (rc < 0) {
+            job_node_free(root);
+            return rc;
+        }
+        if (root)
+            break;
+    }
+    *ret = root;
+    return 0;
+}
+
+int job_yaml_parse(const struct job_reader *r, const char *text, size_t n, struct job_node **ret,
+                   struct eddis_error *err)
+{
+    struct tree t = { .r = r };
+    size_t bad;
+    int rc;
+
+    if (n > JOB_MAX_BYTES)
+        return job_wrong(r, 1, 1, err, "longer than 1 MiB; this is no job file");
+    if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) { /* a byte order mark says UTF-8 */
+        text += 3;
+        n -= 3;
+    }
+    bad = job_utf8_bad(text, n);
+    if (bad < n)
+        return wrong_byte(r, text, bad, err, "not UTF-8; save the file as UTF-8");
+    for (size_t i = 0; i < n; i++)
+        if (((unsigned char)text[i] < 0x20 && !strchr("\t\n\r", text[i])) || text[i] == 0x7f ||
+            text[i] == 0)
+            return wrong_byte(r, text, i, err, "a control character; this must be plain text");
+    if (!yaml_parser_initialize(&t.parser))
+        return job_no_memory(err);
+    yaml_parser_set_encoding(&t.parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&t.parser, (const unsigned char *)text, n);
+    t.text = text;
+    t.n = n;
+    rc = parse(&t, ret, err);
+    yaml_parser_delete(&t.parser);
+    return rc;
+}
