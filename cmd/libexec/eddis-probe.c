@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eddis-probe - measure this node and print its profile as JSON; the agent runs it */
+#include "cmd/options.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/error.h"
+#include "lib/base/file.h"
+#include "profiler/profiler.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <signal.h>
+#include <string.h>
+
+enum { EXIT_USAGE = 2 };
+
+static const struct option_row rows[] = {
+    { "emulate", 0, "RATE:A_S:C_S", "a device that a CPU imitates; may be repeated" },
+    { "cache-seconds", 0, "N", "take a profile up to N seconds old (604800; 0: measure anew)" },
+    { "read", 0, "PATH", "measure also how fast this file or folder is read" },
+    { "help", 'h', NULL, "print this" },
+    { "version", 0, NULL, "print the version" },
+};
+
+static const char *const use[] = { "[option ...]", NULL };
+
+static const struct option_table table = {
+    .program = "eddis-probe",
+    .summary = "measure this node's devices and print them as JSON",
+    .use = use,
+    .row = rows,
+    .n = sizeof rows / sizeof *rows,
+    .footer = "A step of b samples on an emulated device takes A_S + C_S * b / RATE seconds.\n"
+              "Profiles are kept in $XDG_CACHE_HOME/eddis, or ~/.cache/eddis.\n",
+};
+
+struct wish {
+    struct profiler_options profiler;
+    struct job_emulated emulate[JOB_MAX_EMULATED];
+};
+
+/* Parse "RATE:A_S:C_S". */
+static int parse_emulated(const char *s, struct job_emulated *ret, struct eddis_error *err)
+{
+    double *const slot[] = { &ret->rate, &ret->fixed_s, &ret->sample_s };
+    const char *at = s;
+
+    for (int i = 0; i < 3; i++) {
+        char *end;
+
+        *slot[i] = strtod(at, &end);
+        if (end == at || *end != (i < 2 ? ':' : 0))
+            return eddis_fail(err, -EINVAL,
+                              "--emulate '%.80s' is not RATE:A_S:C_S like 0.5:0.002:0.0001", s);
+        at = end + 1;
+    }
+    return 0;
+}
+
+static int parse_seconds(const char *s, int64_t *ret_ns, struct eddis_error *err)
+{
+    char *end;
+    long long n;
+
+    errno = 0;
+    n = strtoll(s, &end, 10);
+    if (errno || end == s || *end || n < 0 || n > INT64_MAX / CLOCK_S)
+        return eddis_fail(err, -EINVAL, "--cache-seconds '%.40s' is no number of seconds", s);
+    *ret_ns = n * CLOCK_S;
+    return 0;
+}
+
+static int take_option(const struct options_item *item, struct wish *w, struct eddis_error *err)
+{
+    if (!item->row)
+        return eddis_fail(err, -EINVAL, "'%.80s' is no option; see eddis-probe --help",
+                          item->value);
+    if (options_is(item, "cache-seconds"))
+        return parse_seconds(item->value, &w->profiler.cache_ns, err);
+    if (options_is(item, "read")) {
+        w->profiler.read_path = item->value;
+        return 0;
+    }
+    if (w->profiler.n_emulate == JOB_MAX_EMULATED)
+        return eddis_fail(err, -EINVAL, "more than %d emulated devices", JOB_MAX_EMULATED);
+    return parse_emulated(item->value, &w->emulate[w->profiler.n_emulate++], err);
+}
+
+/* Returns 1 when there is nothing more to do than what was printed. */
+static int parse(int argc, char **argv, struct wish *w, struct eddis_error *err)
+{
+    struct options options = { .table = &table, .argc = argc, .argv = argv };
+    struct options_item item;
+    int rc;
+
+    while ((rc = options_next(&options, &item, err)) == 1) {
+        if (options_is(&item, "help"))
+            return options_help(&table, stdout), 1;
+        if (options_is(&item, "version"))
+            return puts("eddis-probe " EDDIS_VERSION), 1;
+        rc = take_option(&item, w, err);
+        if (rc < 0)
+            break;
+    }
+    return rc;
+}
+
+/* Returns where profiles are kept, NULL when this user has no place. */
+static char *cache_dir(void)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const struct passwd *user;
+
+    if (cache && cache[0] == '/')
+        return file_join(cache, "eddis");
+    if (!home || home[0] != '/') {
+        user = getpwuid(geteuid());
+        home = user ? user->pw_dir : NULL;
+    }
+    return home && home[0] == '/' ? file_join(home, ".cache/eddis") : NULL;
+}
+
+static int print(const struct node_profile *p, struct eddis_error *err)
+{
+    cleanup_free char *text = profile_text(p);
+
+    if (!text)
+        return eddis_fail(err, -ENOMEM, "no memory for the profile's text");
+    if (printf("%s\n", text) < 0 || fflush(stdout) != 0)
+        return eddis_fail_errno(err, -errno, "cannot write the profile");
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static struct wish o;
+    static struct node_profile p;
+    cleanup_free char *dir = cache_dir();
+    struct eddis_error err = { 0 };
+    int rc;
+
+    o.profiler = (struct profiler_options){
+        .cache_dir = dir,
+        .cache_ns = INT64_C(7) * 86400 * CLOCK_S,
+        .visible = getenv("CUDA_VISIBLE_DEVICES"),
+        .emulate = o.emulate,
+    };
+    rc = parse(argc, argv, &o, &err);
+    if (rc == 1)
+        return 0;
+    if (rc < 0) {
+        fprintf(stderr, "eddis-probe: %s\n", err.text);
+        return EXIT_USAGE;
+    }
+    /* Children that measure are waited for: a parent that ignored their end must not change that.
+     */
+    (void)signal(SIGCHLD, SIG_DFL);
+    rc = profiler_run(&o.profiler, &p, &err);
+    if (rc == 0)
+        rc = print(&p, &err);
+    if (rc < 0)
+        fprintf(stderr, "eddis-probe: %s\n", err.text);
+    return rc == -EINVAL ? EXIT_USAGE : rc < 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gpu.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+bool gpu_built(void)
+{
+    return false;
+}
+
+static int none(struct eddis_error *err)
+{
+    if (access("/proc/driver/nvidia/version", F_OK) == 0)
+        return eddis_fail(err, -ENOTSUP,
+                          "eddis was built without CUDA; build it with -Dcuda=enabled");
+    return eddis_fail(err, -ENOENT, "no NVIDIA driver is installed");
+}
+
+int gpu_list(struct gpu_device *ret, int max, int *ret_n, struct eddis_error *err)
+{
+    return none(err);
+}
+
+int gpu_measure(int ordinal, struct gpu_figures *ret, struct eddis_error *err)
+{
+    return none(err);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cpu.h"
+
+#include "lib/base/clock.h"
+#include "lib/base/dlopen.h"
+#include "lib/topo/topo.h"
+
+#include <cblas.h>
+#include <errno.h>
+#include <stdlib.h>
+
+/* Loaded here, in the child and after it is bound: OpenBLAS looks at the machine and starts its
+ * threads when it is loaded, which a cached profile should not pay for.
+ */
+struct blas {
+    __typeof__(cblas_sgemm) *sgemm;
+    __typeof__(openblas_set_num_threads) *set_threads;
+};
+
+static int load_blas(struct blas *b, struct eddis_error *err)
+{
+    static const char *const names[] = { OPENBLAS_LIBDIR "/libopenblas.so.0", "libopenblas.so.0",
+                                         "libopenblas.so", NULL };
+    const struct dlopen_symbol symbols[] = {
+        { "cblas_sgemm", &b->sgemm, false },
+        { "openblas_set_num_threads", &b->set_threads, false },
+    };
+
+    return dlopen_library(names, symbols, 2, err);
+}
+
+static double seconds_of_product(const struct blas *b, int n, const float *a, float *c)
+{
+    int64_t start = clock_now_ns();
+
+    b->sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, n, n, 1.0F, a, n, a, n, 0.0F, c, n);
+    return (double)(clock_now_ns() - start + 1) / (double)CLOCK_S;
+}
+
+/* Best of the products that fit, larger ones while they are too short to measure well. */
+static double best_rate(const struct blas *b, int most, const float *a, float *c)
+{
+    int64_t deadline = clock_now_ns() + 300 * CLOCK_MS;
+    double best = 0;
+    int n = 512;
+
+    (void)seconds_of_product(b, 256, a, c); /* threads start */
+    do {
+        double s = seconds_of_product(b, n, a, c);
+        double rate = 2.0 * n * n * n / s;
+
+        best = rate > best ? rate : best;
+        if (s < 0.01 && 2 * n <= most)
+            n *= 2;
+    } while (clock_now_ns() < deadline);
+    return best;
+}
+
+int cpu_matrix(const void *task, void *result, struct eddis_error *err)
+{
+    enum { MOST = 4096 };
+    const struct cpu_task *t = task;
+    struct blas b;
+    float *a, *c;
+    int rc = t->cpus[0] ? topo_bind(t->cpus, err) : 0;
+
+    if (rc == 0)
+        rc = load_blas(&b, err);
+    if (rc < 0)
+        return rc;
+    b.set_threads(t->threads);
+    a = malloc(sizeof *a * MOST * MOST);
+    c = malloc(sizeof *c * MOST * MOST);
+    if (a && c) {
+        for (int i = 0; i < MOST * MOST; i++)
+            a[i] = 1.0F / (float)(i % 1021 + 1);
+        *(double *)result = best_rate(&b, MOST, a, c);
+    } else {
+        rc = eddis_fail(err, -ENOMEM, "no memory for a matrix product");
+    }
+    free(a);
+    free(c);
+    return rc;
+}

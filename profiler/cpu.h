@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cpu.h - how fast a NUMA node's cores multiply matrices */
+#ifndef EDDIS_PROFILER_CPU_H
+#define EDDIS_PROFILER_CPU_H
+
+#include "lib/base/error.h"
+
+#include <stdint.h>
+
+/* The cores to measure, also for memory.h. */
+struct cpu_task {
+    char cpus[256]; /* "" : not bound */
+    int threads;
+    int64_t sweep_bytes; /* memory.h: of all threads together */
+};
+
+/* An isolate_fn: struct cpu_task -> double, single-precision operations per second of a square
+ * product through OpenBLAS, the best of the rounds that fit in 0.3 s.
+ */
+int cpu_matrix(const void *task, void *result, struct eddis_error *err);
+
+#endif

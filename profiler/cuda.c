@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cuda.h"
+
+#include "isolate.h"
+#include "note.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cuda_run {
+    struct isolated child[PROFILE_MAX_DEVICES];
+    int n, first; /* first: index of the first GPU among the profile's devices */
+};
+
+static int list_task(const void *task, void *result, struct eddis_error *err)
+{
+    struct cuda_list *list = result;
+
+    return gpu_list(list->gpu, PROFILE_MAX_DEVICES, &list->n, err);
+}
+
+static int measure_task(const void *task, void *result, struct eddis_error *err)
+{
+    return gpu_measure(*(const int *)task, result, err);
+}
+
+void cuda_find(int64_t deadline_ns, struct cuda_list *ret, struct node_profile *p)
+{
+    struct eddis_error err = { 0 };
+    struct isolated child;
+    int rc;
+
+    isolate_start(&child, "search for GPUs", list_task, NULL, sizeof *ret);
+    rc = isolate_wait(&child, deadline_ns, ret, &err);
+    if (rc >= 0)
+        return;
+    ret->n = 0;
+    if (rc != -ENOENT && rc != -ENODEV)
+        note_add(p, "no GPU is used: %s", err.text);
+}
+
+static void append(const struct gpu_device *g, struct node_profile *p)
+{
+    struct device *d = &p->device[p->n_devices++];
+
+    *d = (struct device){
+        .kind = DEVICE_CUDA,
+        .index = g->ordinal,
+        .numa = -1,
+        .memory_bytes = g->memory_bytes,
+        .fp32_flops = NAN,
+        .fp16_flops = NAN,
+        .memory_bytes_per_s = NAN,
+        .to_device_bytes_per_s = NAN,
+        .from_device_bytes_per_s = NAN,
+        .driver_version = g->driver_version,
+        .rate = NAN,
+        .fixed_s = NAN,
+        .sample_s = NAN,
+    };
+    (void)snprintf(d->id, sizeof d->id, "%s", g->uuid);
+    (void)snprintf(d->name, sizeof d->name, "%s", g->name);
+    (void)snprintf(d->pci, sizeof d->pci, "%s", g->pci);
+}
+
+struct cuda_run *cuda_start(const struct cuda_list *list, struct node_profile *p)
+{
+    struct cuda_run *r = list->n > 0 ? calloc(1, sizeof *r) : NULL;
+
+    if (list->n > 0 && !r)
+        note_add(p, "no memory to measure the GPUs");
+    if (!r)
+        return NULL;
+    r->first = p->n_devices;
+    while (r->n < list->n && p->n_devices < PROFILE_MAX_DEVICES) {
+        const struct gpu_device *g = &list->gpu[r->n];
+
+        append(g, p);
+        isolate_start(&r->child[r->n++], "measurement of a GPU", measure_task, &g->ordinal,
+                      sizeof(struct gpu_figures));
+    }
+    return r;
+}
+
+void cuda_finish(struct cuda_run *r, int64_t deadline_ns, struct node_profile *p)
+{
+    for (int i = 0; r && i < r->n; i++) {
+        struct device *d = &p->device[r->first + i];
+        struct eddis_error err = { 0 };
+        struct gpu_figures f;
+
+        if (isolate_wait(&r->child[i], deadline_ns, &f, &err) < 0) {
+            note_add(p, "GPU %d: %s", d->index, err.text);
+            continue;
+        }
+        d->fp32_flops = f.fp32_flops;
+        d->fp16_flops = f.fp16_flops;
+        d->memory_bytes_per_s = f.memory_bytes_per_s;
+        d->to_device_bytes_per_s = f.to_device_bytes_per_s;
+        d->from_device_bytes_per_s = f.from_device_bytes_per_s;
+        if (f.note[0])
+            note_add(p, "GPU %d: %s", d->index, f.note);
+    }
+    free(r);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "emulated.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+
+static int check(const struct job_emulated *list, int n, struct eddis_error *err)
+{
+    if (n > PROFILE_MAX_DEVICES)
+        return eddis_fail(err, -EINVAL, "%d emulated devices are more than %d", n,
+                          PROFILE_MAX_DEVICES);
+    for (int i = 0; i < n; i++)
+        if (!(list[i].rate > 0 && isfinite(list[i].rate) && list[i].fixed_s >= 0 &&
+              isfinite(list[i].fixed_s) && list[i].sample_s > 0 && isfinite(list[i].sample_s)))
+            return eddis_fail(err, -EINVAL,
+                              "emulated device %d: its rate and its time per sample must be above "
+                              "0, its fixed time not below",
+                              i);
+    return 0;
+}
+
+/* Sum of the CPU devices' figures; NAN unless all were measured. */
+static double together(const struct node_profile *p, size_t offset)
+{
+    double sum = 0;
+    int n = 0;
+
+    for (int i = 0; i < p->n_devices; i++)
+        if (p->device[i].kind == DEVICE_CPU) {
+            sum += *(const double *)((const char *)&p->device[i] + offset);
+            n++;
+        }
+    return n ? sum : NAN;
+}
+
+int emulated_apply(const struct job_emulated *list, int n, struct node_profile *p,
+                   struct eddis_error *err)
+{
+    double flops = together(p, offsetof(struct device, fp32_flops));
+    double sweep = together(p, offsetof(struct device, memory_bytes_per_s));
+    int rc = check(list, n, err);
+
+    if (rc < 0 || n == 0)
+        return rc;
+    for (int i = 0; i < n; i++) {
+        struct device *d = &p->device[i];
+
+        *d = (struct device){
+            .kind = DEVICE_EMULATED,
+            .index = i,
+            .numa = -1,
+            .fp32_flops = flops,
+            .fp16_flops = NAN,
+            .memory_bytes_per_s = sweep,
+            .to_device_bytes_per_s = NAN,
+            .from_device_bytes_per_s = NAN,
+            .rate = list[i].rate,
+            .fixed_s = list[i].fixed_s,
+            .sample_s = list[i].sample_s,
+        };
+        (void)snprintf(d->id, sizeof d->id, "emulated:%d", i);
+        (void)snprintf(d->name, sizeof d->name, d->rate < 0.01 ? "emulated %.3g" : "emulated %.2f",
+                       d->rate);
+    }
+    p->n_devices = n;
+    return 0;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "machine.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/spawn.h"
+#include "lib/base/text.h"
+#include "lib/topo/topo.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+/* Read the first bytes of root/path; false when there are none.  A short read is enough: some of
+ * these files are long and only their start is wanted.
+ */
+static bool head_of(const char *root, const char *path, char *ret, size_t size)
+{
+    cleanup_free char *full = file_join(root, "%s", path);
+    cleanup_fd int fd = full ? open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    ssize_t n = fd < 0 ? -1 : read(fd, ret, size - 1);
+
+    ret[n > 0 ? n : 0] = 0;
+    return n > 0;
+}
+
+/* Copy the first line without its end; the rest of ret is untouched. */
+static void first_line(const char *text, char *ret, size_t size)
+{
+    (void)snprintf(ret, size, "%.*s", (int)strcspn(text, "\n"), text);
+    text_strip_control(ret);
+}
+
+/* The value after "key  : " in a text of such lines. */
+static bool value_of(const char *text, const char *key, char *ret, size_t size)
+{
+    const char *at = strstr(text, key);
+
+    at = at ? strchr(at, ':') : NULL;
+    if (!at)
+        return false;
+    first_line(at + 1 + strspn(at + 1, " \t"), ret, size);
+    return ret[0] != 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Names in root/path, sorted; returns their number and an array to free with its names. */
+static size_t names_in(const char *root, const char *path, char ***ret)
+{
+    cleanup_free char *full = file_join(root, "%s", path);
+    DIR *dir = full ? opendir(full) : NULL;
+    struct dirent *e;
+    char **names = NULL;
+    size_t n = 0;
+
+    while (dir && n < 256 && (e = readdir(dir))) {
+        char **more = realloc(names, (n + 1) * sizeof *names);
+
+        if (!more)
+            break;
+        names = more;
+        if (e->d_name[0] != '.' && (names[n] = strdup(e->d_name)))
+            n++;
+    }
+    if (dir)
+        (void)closedir(dir);
+    if (n)
+        qsort(names, n, sizeof *names, by_name);
+    *ret = names;
+    return n;
+}
+
+/* Hardware address of the first real network card, for machines without an id file. */
+static bool first_mac(const char *root, char *ret, size_t size)
+{
+    char **names, text[64], path[512];
+    size_t n = names_in(root, "sys/class/net", &names);
+    bool found = false;
+
+    for (size_t i = 0; i < n; i++) {
+        (void)snprintf(path, sizeof path, "sys/class/net/%s/address", names[i]);
+        /* Bit 2 of the first byte: given by software, perhaps anew at each boot. */
+        if (!found && head_of(root, path, text, sizeof text) &&
+            strspn(text, "0:\n") != strlen(text) && !(strtol(text, NULL, 16) & 2)) {
+            first_line(text, ret, size);
+            found = true;
+        }
+        free(names[i]);
+    }
+    free(names);
+    return found;
+}
+
+static void read_machine_id(const char *root, char *ret, size_t size)
+{
+    static const char *const paths[] = { "etc/machine-id", "var/lib/dbus/machine-id",
+                                         "sys/class/dmi/id/product_uuid" };
+    char text[128];
+
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        /* "uninitialized" is what an image's first boot finds */
+        if (head_of(root, paths[i], text, sizeof text) && strlen(text) >= 32) {
+            first_line(text, ret, size);
+            return;
+        }
+    if (!first_mac(root, ret, size))
+        ret[0] = 0;
+}
+
+/* NVIDIA's driver lists its GPUs where reading costs nothing; starting CUDA to ask takes long. */
+static void read_gpus(const char *root, struct machine *m)
+{
+    char **names, path[512], text[1024], uuid[96];
+    size_t n = names_in(root, "proc/driver/nvidia/gpus", &names), at = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        (void)snprintf(path, sizeof path, "proc/driver/nvidia/gpus/%s/information", names[i]);
+        if (!head_of(root, path, text, sizeof text) ||
+            !value_of(text, "GPU UUID", uuid, sizeof uuid))
+            uuid[0] = 0;
+        if (at < sizeof m->gpus)
+            at += (size_t)snprintf(m->gpus + at, sizeof m->gpus - at, "%s%s %s", i ? "," : "",
+                                   names[i], uuid);
+        free(names[i]);
+    }
+    free(names);
+    text_strip_control(m->gpus);
+    if (head_of(root, "proc/driver/nvidia/version", text, sizeof text))
+        (void)value_of(text, "NVRM version", m->driver, sizeof m->driver);
+}
+
+void machine_read(const char *root, const char *visible, struct machine *ret)
+{
+    struct utsname u;
+    char text[4096];
+
+    *ret = (struct machine){ 0 };
+    if (gethostname(ret->host, sizeof ret->host - 1) < 0 || !ret->host[0])
+        strcpy(ret->host, "localhost");
+    text_strip_control(ret->host);
+    if (uname(&u) == 0)
+        (void)snprintf(ret->kernel, sizeof ret->kernel, "%.16s %.60s %.16s", u.sysname, u.release,
+                       u.machine);
+    read_machine_id(root, ret->machine_id, sizeof ret->machine_id);
+    if (head_of(root, "proc/cpuinfo", text, sizeof text) &&
+        !value_of(text, "model name", ret->cpu_model, sizeof ret->cpu_model))
+        (void)value_of(text, "CPU part", ret->cpu_model, sizeof ret->cpu_model);
+    (void)topo_allowed(ret->cpus, sizeof ret->cpus, NULL);
+    read_gpus(root, ret);
+    (void)snprintf(ret->visible, sizeof ret->visible, "%s", visible ? visible : "");
+}
+
+/* Read what a program writes until its end or the deadline. */
+static void read_output(int fd, int64_t deadline_ns, char *ret, size_t size)
+{
+    struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+    size_t at = 0;
+    ssize_t n;
+
+    while (at + 1 < size && poll(&poll_fd, 1, clock_poll_ms(deadline_ns)) == 1 &&
+           (n = read(fd, ret + at, size - 1 - at)) > 0)
+        at += (size_t)n;
+    ret[at] = 0;
+}
+
+void machine_mpi_version(char *ret, size_t size)
+{
+    static const char *const argv[] = { "mpirun", "--version", NULL };
+    static const struct spawn_rung end[] = { { 0, 100 * CLOCK_MS }, { SIGKILL, CLOCK_S } };
+    char text[256] = "", *at;
+    int fd[2];
+    pid_t pid;
+
+    ret[0] = 0;
+    if (pipe2(fd, O_CLOEXEC) < 0)
+        return;
+    if (spawn_start(&(struct spawn){ .argv = argv, .in = -1, .out = fd[1], .err = -1 }, &pid,
+                    NULL) == 0) {
+        (void)close(fd[1]);
+        read_output(fd[0], clock_now_ns() + 2 * CLOCK_S, text, sizeof text);
+        (void)spawn_stop(pid, end, 2, NULL, NULL);
+    } else {
+        (void)close(fd[1]);
+    }
+    (void)close(fd[0]);
+    at = strstr(text, ") ");
+    if (strncmp(text, "mpirun (Open MPI) ", 18) == 0 && at) {
+        char version[48];
+
+        first_line(at + 2, version, sizeof version);
+        (void)snprintf(ret, size, "Open MPI %s", version);
+    }
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "memory.h"
+
+#include "cpu.h"
+
+#include "lib/base/clock.h"
+#include "lib/topo/topo.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+enum { MOST_THREADS = 1024 };
+
+struct sweep {
+    pthread_barrier_t barrier;
+    size_t n; /* floats of one thread */
+    atomic_bool failed, enough;
+};
+
+int64_t memory_sweep_bytes(int64_t cache_bytes, int64_t free_bytes)
+{
+    int64_t bytes = 4 * cache_bytes;
+
+    if (bytes < INT64_C(64) << 20)
+        bytes = INT64_C(64) << 20;
+    if (bytes > INT64_C(2) << 30)
+        bytes = INT64_C(2) << 30;
+    if (bytes > free_bytes / 8)
+        bytes = free_bytes / 8;
+    return bytes > 1 << 20 ? bytes : 1 << 20;
+}
+
+/* Each element is read once and written once. */
+static void pass(float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = x[i] * 0.999F + 0.001F;
+}
+
+/* Written by the thread that will use it, so that the pages are on its NUMA node. */
+static float *own_memory(struct sweep *s)
+{
+    float *x = malloc(sizeof *x * s->n);
+
+    if (!x) {
+        atomic_store(&s->failed, true);
+        return NULL;
+    }
+    for (size_t i = 0; i < s->n; i++)
+        x[i] = 1.0F;
+    return x;
+}
+
+static void *helper(void *arg)
+{
+    struct sweep *s = arg;
+    float *x = own_memory(s);
+
+    for (;;) {
+        (void)pthread_barrier_wait(&s->barrier);
+        if (atomic_load(&s->failed) || atomic_load(&s->enough))
+            break;
+        pass(x, s->n);
+        (void)pthread_barrier_wait(&s->barrier);
+    }
+    free(x);
+    return NULL;
+}
+
+/* The first thread keeps the time.  Returns bytes per second, 0 without memory. */
+static double keep_time(struct sweep *s, int threads)
+{
+    double bytes = 2.0 * (double)sizeof(float) * (double)s->n * threads, best = 0;
+    float *x = own_memory(s);
+    int64_t deadline = clock_now_ns() + 250 * CLOCK_MS;
+
+    for (;;) {
+        int64_t start;
+        double rate;
+
+        if (best > 0 && clock_now_ns() >= deadline)
+            atomic_store(&s->enough, true);
+        (void)pthread_barrier_wait(&s->barrier);
+        if (atomic_load(&s->failed) || atomic_load(&s->enough))
+            break;
+        start = clock_now_ns();
+        pass(x, s->n);
+        (void)pthread_barrier_wait(&s->barrier);
+        rate = bytes * (double)CLOCK_S / (double)(clock_now_ns() - start + 1);
+        best = rate > best ? rate : best;
+    }
+    free(x);
+    return best;
+}
+
+int memory_sweep(const void *task, void *result, struct eddis_error *err)
+{
+    const struct cpu_task *t = task;
+    int threads = t->threads < MOST_THREADS ? t->threads : MOST_THREADS;
+    struct sweep s = { .n = (size_t)t->sweep_bytes / sizeof(float) / (size_t)threads };
+    pthread_t id[MOST_THREADS];
+    int rc = t->cpus[0] ? topo_bind(t->cpus, err) : 0;
+
+    if (rc < 0)
+        return rc;
+    (void)pthread_barrier_init(&s.barrier, NULL, (unsigned)threads);
+    for (int i = 1; i < threads; i++) {
+        rc = pthread_create(&id[i], NULL, helper, &s);
+        if (rc) /* the others wait for it at the barrier: the end of this process ends them */
+            return eddis_fail_errno(err, -rc, "cannot start thread %d of the memory sweep", i);
+    }
+    *(double *)result = keep_time(&s, threads);
+    for (int i = 1; i < threads; i++)
+        (void)pthread_join(id[i], NULL);
+    (void)pthread_barrier_destroy(&s.barrier);
+    return atomic_load(&s.failed) ? eddis_fail(err, -ENOMEM, "no memory for the memory sweep") : 0;
+}

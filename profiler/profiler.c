@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profiler.h"
+
+#include "cache.h"
+#include "cpu.h"
+#include "cuda.h"
+#include "emulated.h"
+#include "isolate.h"
+#include "machine.h"
+#include "memory.h"
+#include "note.h"
+#include "quota.h"
+#include "storage.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/topo/topo.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+/* One profile under way. */
+struct probe {
+    const struct profiler_options *options;
+    struct machine machine;
+    struct topo *topo;
+    struct cuda_list gpus;
+    int64_t deadline_ns;
+    struct node_profile *p;
+};
+
+/* The sooner of a measurement's own deadline, from now, and that of the whole. */
+static int64_t within(const struct probe *b, int64_t ns)
+{
+    int64_t own = clock_now_ns() + ns;
+
+    return own < b->deadline_ns ? own : b->deadline_ns;
+}
+
+/* ---- cores and memory ---- */
+
+/* More threads than the quota allows would be stopped again and again. */
+static int threads_of(const struct probe *b, int index)
+{
+    int cores = topo_cores(b->topo, index), n = b->p->n_numa > 0 ? b->p->n_numa : 1;
+    double allowed = ceil(b->p->cpu_quota / n);
+
+    return !isnan(allowed) && allowed < cores ? (allowed < 1 ? 1 : (int)allowed) : cores;
+}
+
+static int64_t free_bytes(void)
+{
+    int64_t free_here = (int64_t)sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    int64_t quota = quota_memory_bytes("");
+
+    return quota < free_here ? quota : free_here;
+}
+
+/* Run a measurement on all NUMA nodes at once and put its figure where offset says. */
+static void on_cores(struct probe *b, const char *what, isolate_fn fn, size_t offset)
+{
+    struct isolated child[PROFILE_MAX_NUMA];
+    int64_t memory = free_bytes(), deadline;
+    int n = b->p->n_devices;
+
+    for (int i = 0; i < n; i++) {
+        struct cpu_task t = { .threads = threads_of(b, i) };
+
+        memcpy(t.cpus, b->p->device[i].cpus, sizeof t.cpus);
+        t.sweep_bytes = memory_sweep_bytes(topo_cache_bytes(b->topo, i), memory / n);
+        isolate_start(&child[i], what, fn, &t, sizeof(double));
+    }
+    deadline = within(b, 3 * CLOCK_S);
+    for (int i = 0; i < n; i++) {
+        struct eddis_error err = { 0 };
+        double figure = NAN;
+
+        if (isolate_wait(&child[i], deadline, &figure, &err) < 0)
+            note_add(b->p, "NUMA node %d: %s", b->p->device[i].numa, err.text);
+        else
+            *(double *)((char *)&b->p->device[i] + offset) = figure;
+    }
+}
+
+/* ---- the data path ---- */
+
+/* Small, for it runs beside other things and must leave the page cache as it was. */
+static const int64_t read_most_bytes = INT64_C(256) << 20, read_most_ns = CLOCK_S;
+
+static void storage_start(struct probe *b, struct isolated *child)
+{
+    struct storage_task t = { .most_bytes = read_most_bytes, .most_ns = read_most_ns };
+
+    (void)snprintf(t.path, sizeof t.path, "%s", b->options->read_path);
+    (void)snprintf(b->p->read_path, sizeof b->p->read_path, "%s", b->options->read_path);
+    isolate_start(child, "read of the data path", storage_read, &t, sizeof(struct storage_result));
+}
+
+static void storage_finish(struct probe *b, struct isolated *child)
+{
+    struct storage_result r;
+    struct eddis_error err = { 0 };
+
+    if (isolate_wait(child, within(b, 4 * CLOCK_S), &r, &err) < 0) {
+        note_add(b->p, "%s", err.text);
+        return;
+    }
+    b->p->read_bytes_per_s = r.bytes_per_s;
+    if (r.in_memory)
+        note_add(b->p, "the data path was read from memory, not from its disk");
+}
+
+/* ---- the whole ---- */
+
+/* The driver's id may not be where hwloc looks (no PCI access in a container). */
+static void place_gpus(struct probe *b)
+{
+    for (int i = 0; i < b->p->n_devices; i++)
+        if (b->p->device[i].kind == DEVICE_CUDA)
+            (void)topo_locate(b->topo, b->p->device[i].pci, &b->p->device[i], NULL);
+}
+
+static void measure(struct probe *b)
+{
+    struct isolated read;
+    struct cuda_run *gpus;
+    struct eddis_error err = { 0 };
+
+    cuda_find(within(b, 6 * CLOCK_S), &b->gpus, b->p);
+    if (topo_open(b->gpus.n > 0, &b->topo, &err) == 0) {
+        topo_describe(b->topo, b->p);
+        on_cores(b, "matrix product", cpu_matrix, offsetof(struct device, fp32_flops));
+        on_cores(b, "memory sweep", memory_sweep, offsetof(struct device, memory_bytes_per_s));
+    } else {
+        note_add(b->p, "%s", err.text);
+    }
+    gpus = cuda_start(&b->gpus, b->p);
+    if (b->options->read_path)
+        storage_start(b, &read);
+    if (b->topo)
+        place_gpus(b);
+    if (b->options->read_path)
+        storage_finish(b, &read);
+    cuda_finish(gpus, within(b, 10 * CLOCK_S), b->p);
+    topo_close(b->topo);
+}
+
+/* Whether nothing that is there failed; what failed may be mended soon. */
+static bool complete(const struct node_profile *p)
+{
+    for (int i = 0; i < p->n_devices; i++)
+        if (isnan(p->device[i].fp32_flops) || isnan(p->device[i].memory_bytes_per_s))
+            return false;
+    return p->n_devices > 0;
+}
+
+/* What is true now, whenever the rest was measured. */
+static void fill_now(const struct machine *m, struct node_profile *p)
+{
+    memcpy(p->host, m->host, sizeof p->host);
+    memcpy(p->machine_id, m->machine_id, sizeof p->machine_id);
+    memcpy(p->kernel, m->kernel, sizeof p->kernel);
+    p->cpu_quota = quota_cpus("");
+    p->load = quota_load("");
+    machine_mpi_version(p->mpi_version, sizeof p->mpi_version);
+}
+
+static void start_profile(const struct machine *m, struct node_profile *p)
+{
+    *p = (struct node_profile){
+        .measured_s = clock_wall_ns() / CLOCK_S,
+        .probe_version = PROFILE_PROBE_VERSION,
+        .eddis_version = EDDIS_VERSION,
+        .read_bytes_per_s = NAN,
+    };
+    memcpy(p->cpu_model, m->cpu_model, sizeof p->cpu_model);
+    fill_now(m, p);
+}
+
+/* The data path may be another than the cached one; without one its figure is left out. */
+static bool read_again(struct probe *b)
+{
+    const char *path = b->options->read_path;
+    struct isolated child;
+
+    if (path && strcmp(path, b->p->read_path) == 0 && !isnan(b->p->read_bytes_per_s))
+        return false;
+    b->p->read_path[0] = 0;
+    b->p->read_bytes_per_s = NAN;
+    if (!path)
+        return false;
+    storage_start(b, &child);
+    storage_finish(b, &child);
+    return !isnan(b->p->read_bytes_per_s);
+}
+
+/* Why an entry was not used; that there is none is no news. */
+static void from_cache_or_measured(struct probe *b)
+{
+    const struct profiler_options *o = b->options;
+    struct eddis_error err = { 0 };
+    bool fresh = false;
+    int rc = -ENOENT;
+
+    if (o->cache_dir && o->cache_ns > 0)
+        rc = cache_load(o->cache_dir, &b->machine, o->cache_ns, clock_wall_ns(), b->p, &err);
+    if (rc == 0) {
+        double quota = b->p->cpu_quota;
+
+        fill_now(&b->machine, b->p);
+        if (isnan(quota) != isnan(b->p->cpu_quota) || fabs(quota - b->p->cpu_quota) > 1e-6)
+            rc = eddis_fail(&err, -ESTALE, "the cached profile is of another CPU quota");
+    }
+    if (rc == 0) {
+        fresh = read_again(b);
+    } else {
+        start_profile(&b->machine, b->p);
+        measure(b);
+        fresh = true;
+        if (rc != -ENOENT)
+            note_add(b->p, "%s: measured anew", err.text);
+    }
+    if (fresh && o->cache_dir) {
+        struct eddis_error failed = { 0 };
+        struct node_profile *p = b->p;
+
+        if (cache_store(o->cache_dir, &b->machine, p, complete(p), &failed) < 0)
+            note_add(p, "the profile is not kept: %s", failed.text);
+    }
+}
+
+int profiler_run(const struct profiler_options *o, struct node_profile *ret,
+                 struct eddis_error *err)
+{
+    cleanup_free struct probe *b = calloc(1, sizeof *b);
+    cleanup_free struct node_profile *p = calloc(1, sizeof *p);
+    int rc;
+
+    if (!b || !p)
+        return eddis_fail(err, -ENOMEM, "no memory for a profile");
+    if (o->read_path && strlen(o->read_path) >= sizeof p->read_path)
+        return eddis_fail(err, -EINVAL, "the data path is longer than %zu bytes",
+                          sizeof p->read_path - 1);
+    b->options = o;
+    b->p = p;
+    b->deadline_ns = clock_now_ns() + PROFILER_MOST_NS;
+    machine_read("", o->visible, &b->machine);
+    from_cache_or_measured(b);
+    rc = emulated_apply(o->emulate, o->n_emulate, p, err);
+    if (rc < 0)
+        return rc;
+    *ret = *p;
+    return 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quota.h - what the kernel lets this process use: limits of its control groups, and the load
+ *
+ * The limit of a group holds for those below it, so the smallest on the way up counts.  Both
+ * versions of control groups may be mounted side by side; the group's place under a mount follows
+ * from /proc/self/cgroup and /proc/self/mountinfo, also inside containers.
+ */
+#ifndef EDDIS_PROFILER_QUOTA_H
+#define EDDIS_PROFILER_QUOTA_H
+
+#include <stdint.h>
+
+/* Cores this process may use, 1.5 for 150 ms in 100 ms; NAN: no limit.  root is put before every
+ * path: "" but in tests.
+ */
+double quota_cpus(const char *root);
+
+/* Bytes of memory it may use; INT64_MAX: no limit. */
+int64_t quota_memory_bytes(const char *root);
+
+/* Load of the last minute; NAN unknown. */
+double quota_load(const char *root);
+
+#endif
