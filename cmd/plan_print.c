@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan_print.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/strbuf.h"
+#include "lib/base/text.h"
+#include "number.h"
+#include "plan_table.h"
+#include "table.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char BOLD[] = "\033[1m";
+static const char YELLOW[] = "\033[33m";
+
+/* Print text in a colour, where the stream takes it. */
+static void paint(const struct plan_print *o, const char *colour, const char *text)
+{
+    if (o->colour)
+        fprintf(o->out, "%s%s\033[0m", colour, text);
+    else
+        fputs(text, o->out);
+}
+
+/* "nodes     " and the like: the first words of the lines are one column. */
+static void print_label(const struct plan_print *o, const char *label)
+{
+    paint(o, BOLD, label);
+    fprintf(o->out, "%*s", 10 - (int)strlen(label), "");
+}
+
+/* Print a text that came from elsewhere. */
+static void print_foreign(FILE *out, const char *text)
+{
+    for (; *text; text++)
+        fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
+}
+
+void plan_print_job(const struct plan_print *o, const char *name, const char *id,
+                    const char *folder)
+{
+    size_t n = o->home ? strlen(o->home) : 0;
+    bool below = folder && n > 0 && strncmp(folder, o->home, n) == 0 &&
+                 (folder[n] == '/' || folder[n] == '\0');
+
+    fprintf(o->out, "eddis %s   job ", EDDIS_VERSION);
+    print_foreign(o->out, id ? id : name);
+    if (folder) {
+        fputs(below ? "   logs in ~" : "   logs in ", o->out);
+        print_foreign(o->out, below ? folder + n : folder);
+    }
+    fputc('\n', o->out);
+}
+
+/* ---- nodes ---- */
+
+static int count_devices(const struct node_profile *node, enum device_kind kind)
+{
+    int n = 0;
+
+    for (int i = 0; i < node->n_devices; i++)
+        n += node->device[i].kind == kind;
+    return n;
+}
+
+/* "2 NVIDIA A, 1 NVIDIA B": GPUs of one name together, in order of the first. */
+static void describe_gpus(const struct node_profile *node, struct strbuf *b)
+{
+    for (int i = 0; i < node->n_devices; i++) {
+        const struct device *d = &node->device[i];
+        int same = 0, before = 0;
+
+        if (d->kind != DEVICE_CUDA)
+            continue;
+        for (int j = 0; j < node->n_devices; j++)
+            if (node->device[j].kind == d->kind && strcmp(node->device[j].name, d->name) == 0) {
+                same++;
+                before += j < i;
+            }
+        if (before == 0)
+            strbuf_addf(b, ", %d %s", same, d->name);
+    }
+}
+
+/* "2 cores, 23 GB, no GPU; 4 emulated devices"; the caller frees, NULL without memory. */
+static char *describe_node(const struct node_profile *node)
+{
+    struct strbuf b = { 0 };
+    char n[NUMBER_SIZE];
+
+    strbuf_add(&b, number_of(node->cores, "core", n));
+    if (node->memory_bytes > 0)
+        strbuf_addf(&b, ", %s", number_bytes((double)node->memory_bytes, n));
+    if (count_devices(node, DEVICE_CUDA) == 0)
+        strbuf_add(&b, ", no GPU");
+    describe_gpus(node, &b);
+    if (isfinite(node->cpu_quota))
+        strbuf_addf(&b, ", limited to %.3g cores", node->cpu_quota);
+    if (count_devices(node, DEVICE_EMULATED) > 0)
+        strbuf_addf(&b, "; %s",
+                    number_of(count_devices(node, DEVICE_EMULATED), "emulated device", n));
+    return strbuf_steal(&b);
+}
+
+/* Print nodes [first, end), which are alike. */
+static void print_alike(const struct plan_print *o, const struct node_profile *nodes, int first,
+                        int end, const char *what)
+{
+    print_foreign(o->out, nodes[first].host);
+    if (end - first > 1) {
+        fputs(end - first > 2 ? " ... " : ", ", o->out);
+        print_foreign(o->out, nodes[end - 1].host);
+    }
+    fputs(" (", o->out);
+    if (end - first > 1)
+        fputs("each ", o->out);
+    print_foreign(o->out, what ? what : "");
+    fputs(")\n", o->out);
+}
+
+void plan_print_nodes(const struct plan_print *o, const struct node_profile *nodes, int n)
+{
+    print_label(o, "nodes");
+    for (int first = 0, end; first < n; first = end) {
+        cleanup_free char *what = describe_node(&nodes[first]);
+
+        for (end = first + 1; end < n; end++) {
+            cleanup_free char *other = describe_node(&nodes[end]);
+
+            if (!what || !other || strcmp(what, other) != 0)
+                break;
+        }
+        if (first > 0)
+            fprintf(o->out, "%10s", "");
+        fprintf(o->out, "%-4d", end - first);
+        print_alike(o, nodes, first, end, what);
+    }
+    for (int i = 0; i < n; i++)
+        if (nodes[i].note[0]) {
+            fprintf(o->out, "%14s", "");
+            print_foreign(o->out, nodes[i].host);
+            fputs(": ", o->out);
+            print_foreign(o->out, nodes[i].note);
+            fputc('\n', o->out);
+        }
+}
+
+/* ---- profile ---- */
+
+static void add_count(struct strbuf *b, const struct node_profile *nodes, int n,
+                      enum device_kind kind, const char *thing)
+{
+    char number[NUMBER_SIZE];
+    int count = 0;
+
+    for (int i = 0; i < n; i++)
+        count += count_devices(&nodes[i], kind);
+    if (count > 0)
+        strbuf_addf(b, "%s%s", b->len ? ", " : "", number_of(count, thing, number));
+}
+
+void plan_print_profiles(const struct plan_print *o, const struct node_profile *nodes, int n)
+{
+    struct strbuf b = { 0 };
+    char age[NUMBER_SIZE];
+    int64_t oldest_s = INT64_MAX;
+    int cached = 0;
+
+    add_count(&b, nodes, n, DEVICE_EMULATED, "emulated device");
+    add_count(&b, nodes, n, DEVICE_CUDA, "GPU");
+    add_count(&b, nodes, n, DEVICE_CPU, "CPU");
+    for (int i = 0; i < n; i++) {
+        if (!nodes[i].cached)
+            continue;
+        cached++;
+        if (nodes[i].measured_s < oldest_s)
+            oldest_s = nodes[i].measured_s;
+    }
+    print_label(o, "profile");
+    fprintf(o->out, "%s, ", strbuf_text(&b));
+    strbuf_fini(&b);
+    if (cached == 0) {
+        fputs("measured now\n", o->out);
+        return;
+    }
+    if (cached < n)
+        fprintf(o->out, "%d of %d nodes ", cached, n);
+    number_age(o->now_s - oldest_s, age);
+    fprintf(o->out, "cached %s%s\n", age, strcmp(age, "now") == 0 ? "" : " ago");
+}
+
+static const struct table_column device_columns[] = {
+    { "node", false },        { "device", false },     { "name", false },
+    { "cores", false },       { "memory", true },      { "fp32 TFLOP/s", true },
+    { "fp16 TFLOP/s", true }, { "memory GB/s", true }, { "to GB/s", true },
+    { "from GB/s", true },
+};
+
+static void add_scaled(struct table *t, double x, double unit)
+{
+    char n[NUMBER_SIZE];
+
+    table_add(t, "%s", isfinite(x) && x > 0 ? number_rate(x / unit, n) : "-");
+}
+
+static void add_device(struct table *t, const char *host, const struct device *d)
+{
+    char n[NUMBER_SIZE];
+
+    table_add(t, "%s", host);
+    table_add(t, "%s", d->id);
+    if (d->kind == DEVICE_EMULATED)
+        table_add(t, "emulated %.4g: %.4g ms + %.4g ms a sample", d->rate, d->fixed_s * 1e3,
+                  d->sample_s * 1e3 / d->rate);
+    else
+        table_add(t, "%s", d->name);
+    table_add(t, "%s", d->cpus);
+    table_add(t, "%s", d->memory_bytes > 0 ? number_bytes((double)d->memory_bytes, n) : "-");
+    add_scaled(t, d->fp32_flops, 1e12);
+    add_scaled(t, d->fp16_flops, 1e12);
+    add_scaled(t, d->memory_bytes_per_s, 1e9);
+    add_scaled(t, d->to_device_bytes_per_s, 1e9);
+    add_scaled(t, d->from_device_bytes_per_s, 1e9);
+}
+
+void plan_print_devices(const struct plan_print *o, const struct node_profile *nodes, int n)
+{
+    struct table t = { .column = device_columns,
+                       .n_columns = sizeof device_columns / sizeof *device_columns };
+
+    for (int i = 0; i < n; i++)
+        for (int d = 0; d < nodes[i].n_devices; d++)
+            add_device(&t, nodes[i].host, &nodes[i].device[d]);
+    table_print(&t, 2, o->out);
+    table_fini(&t);
+}
+
+/* ---- plan ---- */
+
+/* The sentence behind "of the devices' sum". */
+static void print_equal(const struct plan_print *o, const struct plan *p)
+{
+    double gain = p->predicted_samples_per_s / p->equal_samples_per_s;
+    char n[NUMBER_SIZE];
+
+    if (fabs(gain - 1) < 0.005)
+        fputs("; an equal split would give the same\n", o->out);
+    else if (p->relative)
+        fprintf(o->out, "; %s an equal split\n",
+                number_times(p->predicted_samples_per_s, p->equal_samples_per_s, n));
+    else
+        fprintf(o->out, "; an equal split would give %s\n", number_rate(p->equal_samples_per_s, n));
+}
+
+/* How fast, beside what the devices could do; a single worker has nothing to be held against. */
+static void print_speed(const struct plan_print *o, const struct plan *p)
+{
+    char n[NUMBER_SIZE];
+
+    if (p->n_workers == 1 && p->relative)
+        return;
+    fputs("  predicted ", o->out);
+    if (!p->relative)
+        fprintf(o->out, "%s samples/s", number_rate(p->predicted_samples_per_s, n));
+    if (p->n_workers == 1) {
+        fputc('\n', o->out);
+        return;
+    }
+    fprintf(o->out, "%s%s of the devices' sum", p->relative ? "" : ", ",
+            number_percent(p->predicted_samples_per_s, p->ideal_samples_per_s, n));
+    print_equal(o, p);
+    if (p->relative)
+        fputs("  only the ratios of the devices are known until the first steps were measured\n",
+              o->out);
+}
+
+static void print_predictions(const struct plan_print *o, const struct plan *p)
+{
+    fputc('\n', o->out);
+    print_speed(o, p);
+    if (p->emulated) {
+        fputs("  ", o->out);
+        paint(o, YELLOW, "emulated");
+        fputs(": workers imitate devices of these speeds by waiting\n", o->out);
+    }
+    fputs("  ", o->out);
+    print_foreign(o->out, p->reason);
+    fputc('\n', o->out);
+}
+
+void plan_print_plan(const struct plan_print *o, const struct plan *p, const char *remark)
+{
+    char batch[NUMBER_SIZE];
+
+    print_label(o, "plan");
+    fprintf(o->out, "%s, %s, global batch %s", p->mode, p->algorithm,
+            text_grouped((double)p->global_batch, batch, sizeof batch));
+    if (remark) {
+        fputs(", ", o->out);
+        print_foreign(o->out, remark);
+    }
+    fputs("\n\n", o->out);
+    plan_table_print(p, o->out);
+    print_predictions(o, p);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_print.h - a job, its nodes and its plan as people read them before the job starts
+ *
+ *     eddis 0.1.0   job digits-20261121-140712-3f9a   logs in ~/.local/state/eddis/jobs/...
+ *     nodes     1   login1 (2 cores, 23 GB, no GPU; 4 emulated devices)
+ *     profile   4 emulated devices, 1 CPU, cached 2 h ago
+ *     plan      sync, allreduce, global batch 256
+ *
+ *       rank  node    device         rate/s  batch  weight  step ms
+ *          0  login1  emulated 1.00    8246     94   0.367     11.4
+ *
+ *       predicted 22 400 samples/s, 99 % of the devices' sum; an equal split would give 9 300
+ *       sync because it is exact ...
+ *
+ * Names that come from other machines lose their control characters.  Nothing is returned: the
+ * caller asks ferror of its stream once.
+ */
+#ifndef EDDIS_CMD_PLAN_PRINT_H
+#define EDDIS_CMD_PLAN_PRINT_H
+
+#include "lib/model/plan.h"
+#include "lib/model/profile.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Beyond so many workers, equal ones share a row of the table. */
+enum { PLAN_PRINT_MAX_ROWS = 32 };
+
+struct plan_print {
+    FILE *out;
+    bool colour;      /* the stream is a terminal that takes escape codes */
+    const char *home; /* folders below it are shown as ~/...; NULL: as they are */
+    int64_t now_s;    /* seconds since 1970, for the age of cached profiles */
+};
+
+/* The line of the job; id and folder NULL before there is one (--dry-run): `name` stands there. */
+void plan_print_job(const struct plan_print *o, const char *name, const char *id,
+                    const char *folder);
+
+/* The lines of the nodes, equal nodes together, and the line of their profiles. */
+void plan_print_nodes(const struct plan_print *o, const struct node_profile *nodes, int n);
+void plan_print_profiles(const struct plan_print *o, const struct node_profile *nodes, int n);
+
+/* The plan's line, its table, the predictions and the reason.  remark is added to the line,
+ * "replayed from plan.json"; NULL: none.
+ */
+void plan_print_plan(const struct plan_print *o, const struct plan *p, const char *remark);
+
+/* Every device of the nodes with what was measured: what --profile prints. */
+void plan_print_devices(const struct plan_print *o, const struct node_profile *nodes, int n);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "table.h"
+
+#include "lib/base/strbuf.h"
+#include "lib/base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const int GAP = 2; /* blanks between columns */
+
+void table_add(struct table *t, const char *fmt, ...)
+{
+    struct strbuf b = { 0 };
+    char *text;
+    va_list ap;
+
+    if (t->n == t->room && !t->failed) {
+        size_t room = t->room ? 2 * t->room : 64;
+        char **cell = realloc(t->cell, room * sizeof *cell);
+
+        if (cell) {
+            t->cell = cell;
+            t->room = room;
+        }
+    }
+    va_start(ap, fmt);
+    strbuf_vaddf(&b, fmt, ap);
+    va_end(ap);
+    text = strbuf_steal(&b);
+    if (!text || t->n == t->room) {
+        t->failed = true;
+        free(text);
+        return;
+    }
+    text_strip_control(text);
+    t->cell[t->n++] = text;
+}
+
+/* Characters, not bytes: those of UTF-8 that continue one do not count. */
+static int width_of(const char *s)
+{
+    int width = 0;
+
+    for (; *s; s++)
+        width += ((unsigned char)*s & 0xc0) != 0x80;
+    return width;
+}
+
+static void measure(const struct table *t, int *width)
+{
+    for (size_t c = 0; c < t->n_columns; c++)
+        width[c] = width_of(t->column[c].title);
+    for (size_t i = 0; i < t->n; i++)
+        if (width_of(t->cell[i]) > width[i % t->n_columns])
+            width[i % t->n_columns] = width_of(t->cell[i]);
+}
+
+/* Print a cell behind the blanks that are due; returns those due before the next. */
+static int print_cell(const char *text, int width, bool right, int due, FILE *out)
+{
+    int fill = width - width_of(text);
+
+    if (!*text)
+        return due + width + GAP;
+    fprintf(out, "%*s%s", due + (right ? fill : 0), "", text);
+    return GAP + (right ? 0 : fill);
+}
+
+void table_print(const struct table *t, int indent, FILE *out)
+{
+    int width[TABLE_MAX_COLUMNS];
+    size_t rows = t->n / t->n_columns;
+
+    measure(t, width);
+    for (size_t r = 0; r <= rows; r++) {
+        int due = indent;
+
+        for (size_t c = 0; c < t->n_columns; c++) {
+            const char *text = r == 0 ? t->column[c].title : t->cell[(r - 1) * t->n_columns + c];
+
+            due = print_cell(text, width[c], t->column[c].right, due, out);
+        }
+        fputc('\n', out);
+    }
+}
+
+void table_fini(struct table *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        free(t->cell[i]);
+    free(t->cell);
+    t->cell = NULL;
+    t->n = t->room = 0;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/plan_print.h"
+
+#include "lib/base/cleanup.h"
+#include "scheduler/planner.h"
+#include "suite.h"
+
+#include <math.h>
+#include <string.h>
+
+static char word_auto[] = "auto";
+
+/* A stream whose text is compared at the end. */
+struct output {
+    struct plan_print o;
+    char *text;
+    size_t n;
+};
+
+static void open_output(struct output *out)
+{
+    *out = (struct output){ .o = { .home = "/home/ann", .now_s = 1000000 } };
+    out->o.out = open_memstream(&out->text, &out->n);
+    ck_assert_ptr_nonnull(out->o.out);
+}
+
+static void check_output(struct output *out, const char *want)
+{
+    fclose(out->o.out);
+    ck_assert_str_eq(out->text, want);
+    free(out->text);
+}
+
+static struct node_profile *new_nodes(int n)
+{
+    struct node_profile *nodes = calloc((size_t)n, sizeof *nodes);
+
+    for (int i = 0; i < n; i++) {
+        snprintf(nodes[i].host, sizeof nodes[i].host, n == 1 ? "login1" : "node%d", i);
+        nodes[i].cores = 2;
+        nodes[i].memory_bytes = INT64_C(23400000000);
+        nodes[i].cpu_quota = NAN;
+    }
+    return nodes;
+}
+
+static void add_device(struct node_profile *node, enum device_kind kind, double speed)
+{
+    struct device *d = &node->device[node->n_devices];
+
+    *d = (struct device){ .kind = kind, .rate = NAN, .fixed_s = NAN, .sample_s = NAN };
+    snprintf(d->id, sizeof d->id, "%s:%d", device_kind_name(kind), node->n_devices++);
+    if (kind == DEVICE_EMULATED) {
+        d->rate = speed;
+        d->fixed_s = 0.002;
+        d->sample_s = 0.0001;
+        return;
+    }
+    d->fp32_flops = speed * 1e12;
+    d->fp16_flops = NAN;
+    d->memory_bytes_per_s = speed * 1e11;
+    d->to_device_bytes_per_s = d->from_device_bytes_per_s = NAN;
+    if (kind == DEVICE_CUDA)
+        snprintf(d->name, sizeof d->name, "NVIDIA H%.0f", speed);
+    else
+        snprintf(d->cpus, sizeof d->cpus, "0-1");
+}
+
+static struct node_profile *example_node(void)
+{
+    static const double rate[] = { 1, 1, 0.5, 0.25 };
+    struct node_profile *node = new_nodes(1);
+
+    add_device(node, DEVICE_CPU, 1);
+    for (int i = 0; i < 4; i++)
+        add_device(node, DEVICE_EMULATED, rate[i]);
+    node->cached = true;
+    node->measured_s = 1000000 - 7300;
+    return node;
+}
+
+static struct plan *plan_of(const struct node_profile *nodes, int n, int64_t global)
+{
+    struct job job = { .batch = { .global = global, .min = 1, .grain = 1 },
+                       .sync = { .mode = word_auto, .algorithm = word_auto } };
+    struct eddis_error err = { 0 };
+    struct plan *p = NULL;
+
+    ck_assert_msg(planner_plan(&job, nodes, n, &p, &err) == 0, "%s", err.text);
+    return p;
+}
+
+START_TEST(job_line)
+{
+    struct output out;
+
+    open_output(&out);
+    plan_print_job(&out.o, "digits", "digits-1", "/home/ann/.local/digits-1");
+    plan_print_job(&out.o, "digits", "digits-1", "/home/anna/digits-1");
+    plan_print_job(&out.o, "dig\033its", NULL, NULL);
+    check_output(&out, "eddis " EDDIS_VERSION "   job digits-1   logs in ~/.local/digits-1\n"
+                       "eddis " EDDIS_VERSION "   job digits-1   logs in /home/anna/digits-1\n"
+                       "eddis " EDDIS_VERSION "   job dig?its\n");
+}
+END_TEST
+
+START_TEST(example)
+{
+    cleanup_free struct node_profile *node = example_node();
+    struct plan *p = plan_of(node, 1, 256);
+    struct output out;
+
+    open_output(&out);
+    plan_print_nodes(&out.o, node, 1);
+    plan_print_profiles(&out.o, node, 1);
+    plan_print_plan(&out.o, p, NULL);
+    check_output(
+        &out,
+        "nodes     1   login1 (2 cores, 23 GB, no GPU; 4 emulated devices)\n"
+        "profile   4 emulated devices, 1 CPU, cached 2 h ago\n"
+        "plan      sync, allreduce, global batch 256\n"
+        "\n"
+        "  rank  node    device         rate/s  batch  weight  step ms\n"
+        "     0  login1  emulated 1.00    8246     94   0.367     11.4\n"
+        "     1  login1  emulated 1.00    8230     93   0.363     11.3\n"
+        "     2  login1  emulated 0.50    4107     46   0.180     11.2\n"
+        "     3  login1  emulated 0.25    2054     23   0.090     11.2\n"
+        "\n"
+        "  predicted 22 500 samples/s, 99 % of the devices' sum; an equal split would give 9 280\n"
+        "  emulated: workers imitate devices of these speeds by waiting\n"
+        "  sync because it is exact and this version has no other mode\n");
+    plan_free(p);
+}
+END_TEST
+
+/* Real devices: no seconds before the first steps. */
+START_TEST(relative)
+{
+    cleanup_free struct node_profile *node = new_nodes(1);
+    struct plan *p;
+    struct output out;
+
+    add_device(node, DEVICE_CPU, 1);
+    add_device(node, DEVICE_CUDA, 100);
+    add_device(node, DEVICE_CUDA, 50);
+    add_device(node, DEVICE_CUDA, 100);
+    snprintf(node->note, sizeof node->note, "the GPUs are busy");
+    p = plan_of(node, 1, 250);
+    open_output(&out);
+    plan_print_nodes(&out.o, node, 1);
+    plan_print_profiles(&out.o, node, 1);
+    plan_print_plan(&out.o, p, "replayed from p.json");
+    check_output(&out,
+                 "nodes     1   login1 (2 cores, 23 GB, 2 NVIDIA H100, 1 NVIDIA H50)\n"
+                 "              login1: the GPUs are busy\n"
+                 "profile   3 GPUs, 1 CPU, measured now\n"
+                 "plan      sync, allreduce, global batch 250, replayed from p.json\n"
+                 "\n"
+                 "  rank  node    device       rate  batch  weight\n"
+                 "     0  login1  NVIDIA H100  1.00    100   0.400\n"
+                 "     1  login1  NVIDIA H50   0.50     50   0.200\n"
+                 "     2  login1  NVIDIA H100  1.00    100   0.400\n"
+                 "\n"
+                 "  predicted 100 % of the devices' sum; 1.7x an equal split\n"
+                 "  only the ratios of the devices are known until the first steps were measured\n"
+                 "  sync because it is exact and this version has no other mode\n");
+    plan_free(p);
+}
+END_TEST
+
+START_TEST(alike)
+{
+    cleanup_free struct node_profile *node = new_nodes(1);
+    struct plan *p;
+    struct output out;
+
+    add_device(node, DEVICE_CPU, 1);
+    p = plan_of(node, 1, 64);
+    open_output(&out);
+    plan_print_plan(&out.o, p, NULL);
+    check_output(&out, "plan      sync, allreduce, global batch 64\n"
+                       "\n"
+                       "  rank  node    device   rate  batch  weight\n"
+                       "     0  login1  cpu 0-1  1.00     64   1.000\n"
+                       "\n"
+                       "  sync because it is exact and this version has no other mode\n");
+    plan_free(p);
+}
+END_TEST
+
+/* 40 workers are more than a screen: equal ones share a row. */
+START_TEST(folded)
+{
+    static const double rate[] = { 1, 0.6, 0.35, 0.15 };
+    cleanup_free struct node_profile *nodes = new_nodes(10);
+    struct plan *p;
+    struct output out;
+
+    for (int n = 0; n < 10; n++)
+        for (int i = 0; i < 4; i++)
+            add_device(&nodes[n], DEVICE_EMULATED, rate[i]);
+    nodes[3].cached = true;
+    p = plan_of(nodes, 10, 40 * 32);
+    open_output(&out);
+    plan_print_nodes(&out.o, nodes, 10);
+    plan_print_profiles(&out.o, nodes, 10);
+    plan_print_plan(&out.o, p, NULL);
+    check_output(&out,
+                 "nodes     10  node0 ... node9 (each 2 cores, 23 GB, no GPU; 4 emulated devices)\n"
+                 "profile   40 emulated devices, 1 of 10 nodes cached 11 d ago\n"
+                 "plan      sync, allreduce, global batch 1 280\n"
+                 "\n"
+                 "  workers  ranks                      nodes  device         rate/s  batch   "
+                 "weight  step ms\n"
+                 "       10  0,4,8,12,16,20,24,28,...      10  emulated 1.00    7531     61  "
+                 "0.04766      8.1\n"
+                 "       10  1,5,9,13,17,21,25,29,...      10  emulated 0.60    4531     37  "
+                 "0.02891      8.2\n"
+                 "       10  2,6,10,14,18,22,26,30,...     10  emulated 0.35    2625     21  "
+                 "0.01641      8.0\n"
+                 "       10  3,7,11,15,19,23,27,31,...     10  emulated 0.15    1125      9  "
+                 "0.00703      8.0\n"
+                 "\n"
+                 "  predicted 157 000 samples/s, 99 % of the devices' sum; an equal split would "
+                 "give 54 900\n"
+                 "  emulated: workers imitate devices of these speeds by waiting\n"
+                 "  sync because it is exact and this version has no other mode\n");
+    plan_free(p);
+}
+END_TEST
+
+/* When there are many groups too, the table ends. */
+START_TEST(many_groups)
+{
+    cleanup_free struct node_profile *node = new_nodes(1);
+    struct plan *p;
+    struct output out;
+    int lines = 0;
+
+    for (int i = 0; i < 60; i++)
+        add_device(node, DEVICE_EMULATED, 1 + i);
+    p = plan_of(node, 1, 60000);
+    open_output(&out);
+    plan_print_plan(&out.o, p, NULL);
+    fflush(out.o.out);
+    for (const char *s = out.text; *s; s++)
+        lines += *s == '\n';
+    ck_assert_int_lt(lines, 45);
+    ck_assert_msg(strstr(out.text, "... and 29 more workers\n") != NULL, "%s", out.text);
+    fclose(out.o.out);
+    free(out.text);
+    plan_free(p);
+}
+END_TEST
+
+START_TEST(colour)
+{
+    cleanup_free struct node_profile *node = example_node();
+    struct plan *p = plan_of(node, 1, 256);
+    struct output out;
+
+    open_output(&out);
+    out.o.colour = true;
+    plan_print_plan(&out.o, p, NULL);
+    fflush(out.o.out);
+    ck_assert_ptr_nonnull(strstr(out.text, "\033[33memulated\033[0m"));
+    fclose(out.o.out);
+    free(out.text);
+    plan_free(p);
+}
+END_TEST
+
+START_TEST(devices)
+{
+    cleanup_free struct node_profile *node = example_node();
+    struct output out;
+
+    node->n_devices = 2;
+    add_device(node, DEVICE_CUDA, 100);
+    node->device[2].memory_bytes = INT64_C(80000000000);
+    node->device[2].fp16_flops = 4e14;
+    open_output(&out);
+    plan_print_devices(&out.o, node, 1);
+    check_output(&out, "  node    device      name                                cores  memory  "
+                       "fp32 TFLOP/s  fp16 TFLOP/s  memory GB/s  to GB/s  from GB/s\n"
+                       "  login1  cpu:0                                           0-1         -    "
+                       "      1.00             -          100        -          -\n"
+                       "  login1  emulated:1  emulated 1: 2 ms + 0.1 ms a sample              -    "
+                       "         -             -            -        -          -\n"
+                       "  login1  cuda:2      NVIDIA H100                                 80 GB    "
+                       "       100           400       10 000        -          -\n");
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, job_line);
+    tcase_add_test(tc, example);
+    tcase_add_test(tc, relative);
+    tcase_add_test(tc, alike);
+    tcase_add_test(tc, folded);
+    tcase_add_test(tc, many_groups);
+    tcase_add_test(tc, colour);
+    tcase_add_test(tc, devices);
+}
+
+SUITE_MAIN("plan_print", add_tests)
