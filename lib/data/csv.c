@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* csv.c - a dataset over a CSV file: checked and counted in one pass, then held or read in blocks
+ */
+#include "csv_row.h"
+#include "csv_store.h"
+#include "dataset_impl.h"
+#include "input.h"
+#include "lib/base/cleanup.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+
+struct csv {
+    struct dataset base;
+    char *path;
+    int64_t n_fields;
+    bool label_first;
+    struct csv_store store; /* holds all rows or none */
+    struct csv_index index;
+    int64_t text_bytes;
+    int fd; /* the text, when the store is empty; else -1 */
+
+    pthread_mutex_t lock; /* of what follows, for reading in blocks */
+    char *block;
+    size_t block_cap;
+    float *row; /* [n_features] */
+};
+
+static const struct dataset_ops csv_ops;
+
+static struct csv *csv(struct dataset *d)
+{
+    assert(d->ops == &csv_ops);
+    return (struct csv *)d;
+}
+
+/* ---- opening ----------------------------------------------------------------------------- */
+
+static int first_line(struct csv *c, const char *line, struct eddis_error *err)
+{
+    c->n_fields = csv_row_fields(line);
+    if (c->n_fields < 2)
+        return eddis_fail(
+            err, -EINVAL,
+            "a row has one column; it needs features and a label, with commas between");
+    if (c->n_fields - 1 > DATASET_MAX_FEATURES)
+        return eddis_fail(err, -EINVAL, "a row has %lld columns; at most %d are possible",
+                          (long long)c->n_fields, DATASET_MAX_FEATURES);
+    c->base.info.n_features = c->n_fields - 1;
+    c->store.width = c->n_fields - 1;
+    c->row = malloc((size_t)c->store.width * sizeof *c->row);
+    return c->row ? 0 : eddis_fail(err, -ENOMEM, "out of memory");
+}
+
+/* Take one row into the figures, the index and, while it has room, the store. */
+static int take_row(struct csv *c, const struct input_line *line, bool *holding,
+                    struct eddis_error *err)
+{
+    struct dataset_info *info = &c->base.info;
+    int32_t label = 0;
+    int rc = csv_row_parse(line->text, c->n_fields, c->label_first, c->row, &label, err);
+
+    if (rc == 0)
+        rc = csv_index_add(&c->index, line->offset, err);
+    if (rc < 0)
+        return rc;
+    for (int64_t i = 0; i < info->n_features; i++) {
+        double v = (double)c->row[i];
+
+        if (info->n_samples == 0 && i == 0)
+            info->min = info->max = v;
+        info->min = v < info->min ? v : info->min;
+        info->max = v > info->max ? v : info->max;
+    }
+    info->n_classes = label + 1 > info->n_classes ? label + 1 : info->n_classes;
+    info->n_samples++;
+    if (!*holding)
+        return 0;
+    rc = csv_store_add(&c->store, c->row, label, err);
+    if (rc == 0) {
+        *holding = false;
+        csv_store_fini(&c->store);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+/* A byte order mark is no part of the first number. */
+static void skip_mark(struct input_line *line)
+{
+    if (line->number == 1 && strncmp(line->text, "\xEF\xBB\xBF", 3) == 0) {
+        line->text += 3;
+        line->n -= 3;
+        line->offset += 3;
+    }
+}
+
+static int take_line(struct csv *c, struct input_line *line, bool *holding, struct eddis_error *err)
+{
+    int rc = 0;
+
+    skip_mark(line);
+    c->text_bytes = line->offset + (int64_t)line->n;
+    if (memchr(line->text, 0, line->n))
+        return eddis_fail(
+            err, -EINVAL,
+            "binary data, so this is no CSV; IDX images need their labels (--labels)");
+    if (line->n == 0 || (c->n_fields == 0 && line->number == 1 && csv_row_is_header(line->text)))
+        return 0;
+    if (c->n_fields == 0)
+        rc = first_line(c, line->text, err);
+    return rc < 0 ? rc : take_row(c, line, holding, err);
+}
+
+/* Read the whole file once. */
+static int scan(struct csv *c, struct input *in, bool *holding, struct eddis_error *err)
+{
+    struct input_line line;
+    int rc;
+
+    *holding = true;
+    while ((rc = input_line(in, &line, err)) == 1) {
+        rc = take_line(c, &line, holding, err);
+        if (rc < 0)
+            return eddis_fail_prefix(err, rc, "%s:%lld", c->path, (long long)line.number);
+    }
+    if (rc == 0 && c->base.info.n_samples == 0)
+        return eddis_fail(err, -EINVAL, "'%s' holds no row of numbers", c->path);
+    return rc;
+}
+
+static int open_text(struct csv *c, bool gzip, const char *folder, struct eddis_error *err)
+{
+    if (gzip)
+        return input_unpack(c->path, folder, &c->fd, err);
+    c->fd = open(c->path, O_RDONLY | O_CLOEXEC);
+    return c->fd < 0 ? eddis_fail_errno(err, -errno, "cannot open '%s'", c->path) : 0;
+}
+
+int csv_open(const struct dataset_options *o, struct dataset **ret, struct eddis_error *err)
+{
+    struct csv *c = calloc(1, sizeof *c);
+    struct input *in = NULL;
+    int rc;
+
+    if (!c)
+        return eddis_fail(err, -ENOMEM, "out of memory");
+    c->base.ops = &csv_ops;
+    c->fd = -1;
+    c->label_first = o->label_first;
+    c->store.limit = o->memory_bytes;
+    (void)pthread_mutex_init(&c->lock, NULL);
+    c->path = strdup(o->path);
+    rc = c->path ? input_open(o->path, &in, err) : eddis_fail(err, -ENOMEM, "out of memory");
+    if (rc == 0)
+        rc = scan(c, in, &c->base.info.in_memory, err);
+    if (rc == 0 && !c->base.info.in_memory)
+        rc = open_text(c, input_is_gzip(in), o->temporary_folder, err);
+    input_close(in);
+    if (rc < 0) {
+        dataset_close(&c->base);
+        return rc;
+    }
+    *ret = &c->base;
+    return 0;
+}
+
+/* ---- reading in blocks ------------------------------------------------------------------- */
+
+/* A sample that is wanted and its place in the result. */
+struct wanted {
+    int64_t row, slot;
+};
+
+static int by_row(const void *a, const void *b)
+{
+    int64_t x = ((const struct wanted *)a)->row, y = ((const struct wanted *)b)->row;
+
+    return (x > y) - (x < y);
+}
+
+/* Read block b, the text of rows b * stride and following, and end it with a 0. */
+static int load_block(struct csv *c, int64_t b, struct eddis_error *err)
+{
+    int64_t first = c->index.offset[b];
+    int64_t end = b + 1 < c->index.n ? c->index.offset[b + 1] : c->text_bytes;
+    size_t n = (size_t)(end - first);
+    int rc;
+
+    if (n + 1 > c->block_cap) {
+        char *grown = realloc(c->block, n + 1);
+
+        if (!grown)
+            return eddis_fail(err, -ENOMEM, "out of memory");
+        c->block = grown;
+        c->block_cap = n + 1;
+    }
+    rc = input_pread(c->fd, c->path, c->block, n, first, err);
+    c->block[rc < 0 ? 0 : n] = 0;
+    return rc;
+}
+
+/* Cut the line at *s off with a 0 and move *s behind it; blank lines are skipped.
+ * Returns NULL at the end of the block.
+ */
+static char *next_line(char **s)
+{
+    while (**s) {
+        char *line = *s;
+        size_t n = strcspn(line, "\n");
+
+        *s = line + n + (line[n] ? 1 : 0);
+        line[n] = 0;
+        if (n && line[n - 1] == '\r')
+            line[--n] = 0;
+        if (n)
+            return line;
+    }
+    return NULL;
+}
+
+/* Parse the n wanted rows, sorted, that all lie in block b. */
+static int read_block(struct csv *c, int64_t b, const struct wanted *w, int64_t n, float *x,
+                      int32_t *label, struct eddis_error *err)
+{
+    int64_t width = c->base.info.n_features, row = b * c->index.stride;
+    char *line, *rest;
+    int rc = load_block(c, b, err);
+
+    if (rc < 0)
+        return rc;
+    rest = c->block;
+    line = next_line(&rest);
+    for (int64_t i = 0; i < n; i++) {
+        for (; row < w[i].row && line; row++)
+            line = next_line(&rest);
+        if (!line)
+            return eddis_fail(err, -EIO, "'%s' changed while it was in use", c->path);
+        rc = csv_row_parse(line, c->n_fields, c->label_first, x + w[i].slot * width,
+                           label + w[i].slot, err);
+        if (rc < 0 || label[w[i].slot] >= c->base.info.n_classes)
+            return eddis_fail(err, -EIO, "'%s' changed while it was in use", c->path);
+    }
+    return 0;
+}
+
+static int read_blocks(struct csv *c, const int64_t *index, int64_t n, float *x, int32_t *label,
+                       struct eddis_error *err)
+{
+    cleanup_free struct wanted *w = malloc((size_t)n * sizeof *w + 1);
+    int rc = 0;
+
+    if (!w)
+        return eddis_fail(err, -ENOMEM, "out of memory");
+    for (int64_t i = 0; i < n; i++)
+        w[i] = (struct wanted){ index[i], i };
+    qsort(w, (size_t)n, sizeof *w, by_row);
+    for (int64_t i = 0, next; i < n && rc == 0; i = next) {
+        int64_t b = w[i].row / c->index.stride;
+
+        for (next = i + 1; next < n && w[next].row / c->index.stride == b;)
+            next++;
+        rc = read_block(c, b, w + i, next - i, x, label, err);
+    }
+    return rc;
+}
+
+static int csv_read(struct dataset *d, const int64_t *index, int64_t n, float scale, float *x,
+                    int32_t *label, struct eddis_error *err)
+{
+    struct csv *c = csv(d);
+    int64_t width = d->info.n_features;
+    int rc;
+
+    if (d->info.in_memory) {
+        for (int64_t i = 0; i < n; i++) {
+            csv_store_get(&c->store, index[i], scale, x + i * width);
+            label[i] = c->store.labels[index[i]];
+        }
+        return 0;
+    }
+    (void)pthread_mutex_lock(&c->lock);
+    rc = read_blocks(c, index, n, x, label, err);
+    (void)pthread_mutex_unlock(&c->lock);
+    for (int64_t i = 0; rc == 0 && i < n * width; i++)
+        x[i] *= scale;
+    return rc;
+}
+
+static void csv_close(struct dataset *d)
+{
+    struct csv *c = csv(d);
+
+    if (c->fd >= 0)
+        (void)close(c->fd);
+    csv_store_fini(&c->store);
+    csv_index_fini(&c->index);
+    (void)pthread_mutex_destroy(&c->lock);
+    free(c->block);
+    free(c->row);
+    free(c->path);
+    free(c);
+}
+
+static const struct dataset_ops csv_ops = { .read = csv_read, .close = csv_close };

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dataset.h"
+
+#include "dataset_impl.h"
+
+#include <assert.h>
+#include <errno.h>
+
+int dataset_open(const struct dataset_options *o, struct dataset **ret, struct eddis_error *err)
+{
+    struct dataset_options full = *o;
+
+    if (full.memory_bytes <= 0)
+        full.memory_bytes = INT64_C(1) << 30;
+    if (!full.temporary_folder)
+        full.temporary_folder = "/var/tmp";
+    return full.labels ? idx_open(&full, ret, err) : csv_open(&full, ret, err);
+}
+
+const struct dataset_info *dataset_info(const struct dataset *d)
+{
+    return &d->info;
+}
+
+int dataset_read(struct dataset *d, const int64_t *index, int64_t n, float scale, float *x,
+                 int32_t *label, struct eddis_error *err)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (index[i] < 0 || index[i] >= d->info.n_samples)
+            return eddis_fail(err, -ERANGE, "there is no sample %lld among %lld",
+                              (long long)index[i], (long long)d->info.n_samples);
+    return d->ops->read(d, index, n, scale, x, label, err);
+}
+
+void dataset_close(struct dataset *d)
+{
+    if (d)
+        d->ops->close(d);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* idx.c - a dataset over two IDX files, MNIST's format
+ *
+ * A file is: 0, 0, type (8: unsigned bytes), number of dimensions; then each dimension as 4 bytes,
+ * most significant first; then the elements, the last dimension fastest.  Images have 2 to 4
+ * dimensions [samples, height, width, channels], labels one.
+ */
+#include "dataset_impl.h"
+#include "input.h"
+#include "lib/base/cleanup.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <string.h>
+
+enum { MAX_DIMS = 4, CHUNK = 1 << 20 };
+
+struct idx {
+    struct dataset base;
+    char *path;
+    uint8_t *labels; /* [n_samples] */
+    uint8_t *images; /* [n_samples, n_features], or NULL: read from fd */
+    int fd;
+    int64_t first; /* offset of the first image in fd */
+};
+
+static const struct dataset_ops idx_ops;
+
+static struct idx *idx(struct dataset *d)
+{
+    assert(d->ops == &idx_ops);
+    return (struct idx *)d;
+}
+
+struct header {
+    int n_dims;
+    int64_t dims[MAX_DIMS];
+    int64_t row; /* elements of one sample */
+};
+
+static int64_t header_bytes(const struct header *h)
+{
+    return 4 + 4 * h->n_dims;
+}
+
+static int check_magic(const uint8_t *m, const char *path, int min_dims, int max_dims,
+                       struct eddis_error *err)
+{
+    if (m[0] || m[1])
+        return eddis_fail(err, -EINVAL, "'%s' is no IDX file: it starts with %02x %02x, not 00 00",
+                          path, m[0], m[1]);
+    if (m[2] != 8)
+        return eddis_fail(
+            err, -EINVAL,
+            "'%s' holds IDX elements of type 0x%02x; only unsigned bytes (0x08) are read", path,
+            m[2]);
+    if (m[3] < min_dims || m[3] > max_dims)
+        return eddis_fail(err, -EINVAL, "'%s' has %d dimensions; %s have %d to %d", path, m[3],
+                          max_dims == 1 ? "labels" : "images", min_dims, max_dims);
+    return 0;
+}
+
+static int read_exactly(struct input *in, const char *path, void *ret, int64_t n, int64_t offset,
+                        struct eddis_error *err)
+{
+    int64_t got = input_read(in, ret, (size_t)n, err);
+
+    if (got < 0)
+        return (int)got;
+    if (got < n)
+        return eddis_fail(err, -EINVAL,
+                          "'%s' ends at offset %lld, in the middle of what its header "
+                          "promises",
+                          path, (long long)(offset + got));
+    return 0;
+}
+
+static int read_header(struct input *in, const char *path, int max_dims, struct header *ret,
+                       struct eddis_error *err)
+{
+    uint8_t b[4 + 4 * MAX_DIMS] = { 0 };
+    int rc = read_exactly(in, path, b, 4, 0, err);
+
+    if (rc == 0)
+        rc = check_magic(b, path, max_dims == 1 ? 1 : 2, max_dims, err);
+    if (rc == 0)
+        rc = read_exactly(in, path, b + 4, 4 * b[3], 4, err);
+    if (rc < 0)
+        return rc;
+    *ret = (struct header){ .n_dims = b[3], .row = 1 };
+    for (int i = 0; i < b[3]; i++) {
+        const uint8_t *p = b + 4 + 4 * i;
+        int64_t dim = (int64_t)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3];
+
+        ret->dims[i] = dim;
+        ret->row *= i ? dim : 1;
+        if (dim == 0 || ret->row > DATASET_MAX_FEATURES)
+            return eddis_fail(
+                err, -EINVAL,
+                "'%s' says at offset %d that dimension %d is %lld, which is not possible", path,
+                4 + 4 * i, i + 1, (long long)dim);
+    }
+    return 0;
+}
+
+/* A plain file's header can be checked against its size before anything is allocated. */
+static int check_size(struct input *in, const char *path, const struct header *h,
+                      struct eddis_error *err)
+{
+    int64_t want = header_bytes(h) + h->dims[0] * h->row;
+
+    if (input_is_gzip(in) || input_file_bytes(in) == want)
+        return 0;
+    return eddis_fail(err, -EINVAL, "'%s' has %lld bytes; its header promises %lld", path,
+                      (long long)input_file_bytes(in), (long long)want);
+}
+
+/* Nothing may follow, or the header lies about the size. */
+static int check_end(struct input *in, const char *path, int64_t offset, struct eddis_error *err)
+{
+    char more;
+    int64_t got = input_read(in, &more, 1, err);
+
+    if (got <= 0)
+        return (int)got;
+    return eddis_fail(err, -EINVAL, "'%s' goes on after offset %lld, where its header says it ends",
+                      path, (long long)offset);
+}
+
+/* Read n bytes, growing as they come: a gzipped file's header may promise anything. */
+static int read_growing(struct input *in, const char *path, int64_t n, uint8_t **ret,
+                        struct eddis_error *err)
+{
+    cleanup_free uint8_t *buffer = NULL;
+    int64_t cap = 0;
+
+    for (int64_t done = 0; done < n;) {
+        int64_t want = n - done < CHUNK ? n - done : CHUNK;
+        int rc;
+
+        if (done + want > cap) {
+            uint8_t *grown;
+
+            cap = 2 * cap > done + want ? 2 * cap : done + want;
+            cap = cap > n ? n : cap;
+            grown = realloc(buffer, (size_t)cap);
+            if (!grown)
+                return eddis_fail(err, -ENOMEM, "out of memory");
+            buffer = grown;
+        }
+        rc = read_exactly(in, path, buffer + done, want, done, err);
+        if (rc < 0)
+            return rc;
+        done += want;
+    }
+    *ret = cleanup_keep(buffer);
+    return 0;
+}
+
+static int read_labels(struct idx *x, const char *path, struct eddis_error *err)
+{
+    struct input *in = NULL;
+    struct header h;
+    int rc = input_open(path, &in, err);
+
+    if (rc == 0)
+        rc = read_header(in, path, 1, &h, err);
+    if (rc == 0)
+        rc = check_size(in, path, &h, err);
+    if (rc == 0 && h.dims[0] != x->base.info.n_samples)
+        rc = eddis_fail(err, -EINVAL, "'%s' has %lld labels for %lld images", path,
+                        (long long)h.dims[0], (long long)x->base.info.n_samples);
+    if (rc == 0)
+        rc = read_growing(in, path, h.dims[0], &x->labels, err);
+    if (rc == 0)
+        rc = check_end(in, path, header_bytes(&h) + h.dims[0], err);
+    input_close(in);
+    for (int64_t i = 0; rc == 0 && i < x->base.info.n_samples; i++)
+        if (x->labels[i] + 1 > x->base.info.n_classes)
+            x->base.info.n_classes = x->labels[i] + 1;
+    return rc;
+}
+
+/* What does not fit into memory stays in the file; a gzipped one is unpacked first. */
+static int open_images(struct idx *x, const struct header *h, bool gzip, const char *folder,
+                       struct eddis_error *err)
+{
+    int64_t want = header_bytes(h) + h->dims[0] * h->row;
+    int rc = 0;
+
+    if (gzip)
+        rc = input_unpack(x->path, folder, &x->fd, err);
+    else if ((x->fd = open(x->path, O_RDONLY | O_CLOEXEC)) < 0)
+        rc = eddis_fail_errno(err, -errno, "cannot open '%s'", x->path);
+    if (rc < 0)
+        return rc;
+    x->first = header_bytes(h);
+    if (lseek(x->fd, 0, SEEK_END) != want)
+        return eddis_fail(err, -EINVAL, "'%s' does not end at offset %lld, as its header says",
+                          x->path, (long long)want);
+    return 0;
+}
+
+static int read_images(struct idx *x, const struct dataset_options *o, struct eddis_error *err)
+{
+    struct dataset_info *info = &x->base.info;
+    struct input *in = NULL;
+    struct header h;
+    int rc = input_open(o->path, &in, err);
+
+    if (rc == 0)
+        rc = read_header(in, o->path, MAX_DIMS, &h, err);
+    if (rc == 0)
+        rc = check_size(in, o->path, &h, err);
+    if (rc < 0) {
+        input_close(in);
+        return rc;
+    }
+    *info = (struct dataset_info){ .n_samples = h.dims[0],
+                                   .n_features = h.row,
+                                   .max = 255,
+                                   .in_memory = h.dims[0] * h.row <= o->memory_bytes };
+    if (h.n_dims >= 3) {
+        info->height = h.dims[1];
+        info->width = h.dims[2];
+        info->channels = h.n_dims == 4 ? h.dims[3] : 1;
+    }
+    if (!info->in_memory)
+        rc = open_images(x, &h, input_is_gzip(in), o->temporary_folder, err);
+    else
+        rc = read_growing(in, o->path, h.dims[0] * h.row, &x->images, err);
+    if (rc == 0 && info->in_memory)
+        rc = check_end(in, o->path, header_bytes(&h) + h.dims[0] * h.row, err);
+    input_close(in);
+    return rc;
+}
+
+int idx_open(const struct dataset_options *o, struct dataset **ret, struct eddis_error *err)
+{
+    struct idx *x = calloc(1, sizeof *x);
+    int rc;
+
+    if (!x)
+        return eddis_fail(err, -ENOMEM, "out of memory");
+    x->base.ops = &idx_ops;
+    x->fd = -1;
+    x->path = strdup(o->path);
+    rc = x->path ? read_images(x, o, err) : eddis_fail(err, -ENOMEM, "out of memory");
+    if (rc == 0)
+        rc = read_labels(x, o->labels, err);
+    if (rc < 0) {
+        dataset_close(&x->base);
+        return rc;
+    }
+    *ret = &x->base;
+    return 0;
+}
+
+static int idx_read(struct dataset *d, const int64_t *index, int64_t n, float scale, float *x,
+                    int32_t *label, struct eddis_error *err)
+{
+    struct idx *s = idx(d);
+    int64_t width = d->info.n_features;
+    cleanup_free uint8_t *row = s->images ? NULL : malloc((size_t)width);
+
+    if (!s->images && !row)
+        return eddis_fail(err, -ENOMEM, "out of memory");
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = index[i] * width;
+
+        if (!s->images) {
+            int rc = input_pread(s->fd, s->path, row, (size_t)width, s->first + at, err);
+
+            if (rc < 0)
+                return rc;
+        }
+        bytes_to_float(x + i * width, row ? row : s->images + at, width, scale);
+        label[i] = s->labels[index[i]];
+    }
+    return 0;
+}
+
+static void idx_close(struct dataset *d)
+{
+    struct idx *x = idx(d);
+
+    if (x->fd >= 0)
+        (void)close(x->fd);
+    free(x->images);
+    free(x->labels);
+    free(x->path);
+    free(x);
+}
+
+static const struct dataset_ops idx_ops = { .read = idx_read, .close = idx_close };

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "input.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+enum { CHUNK = 256 << 10 };
+
+struct input {
+    char *path;
+    gzFile gz;
+    int64_t file_bytes;
+    char *buffer; /* unread text is [begin, end) */
+    size_t cap, begin, end;
+    int64_t offset; /* of buffer[begin] in the text */
+    int64_t line;
+    bool eof;
+};
+
+/* Returns a descriptor of a regular file; a folder or a pipe cannot be read twice. */
+static int open_regular(const char *path, int64_t *ret_bytes, struct eddis_error *err)
+{
+    struct stat st;
+    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot open '%s'", path);
+    if (fstat(fd, &st))
+        return eddis_fail_errno(err, -errno, "cannot look at '%s'", path);
+    if (!S_ISREG(st.st_mode))
+        return eddis_fail(err, -EINVAL, "'%s' is not a regular file", path);
+    if (st.st_size == 0)
+        return eddis_fail(err, -EINVAL, "'%s' is empty", path);
+    *ret_bytes = st.st_size;
+    return cleanup_keep_fd(fd);
+}
+
+int input_open(const char *path, struct input **ret, struct eddis_error *err)
+{
+    int64_t bytes = 0;
+    cleanup_fd int fd = open_regular(path, &bytes, err);
+    struct input *in;
+
+    if (fd < 0)
+        return fd;
+    in = calloc(1, sizeof *in);
+    if (!in)
+        return eddis_fail(err, -ENOMEM, "out of memory");
+    in->file_bytes = bytes;
+    in->path = strdup(path);
+    in->gz = gzdopen(fd, "rb");
+    if (!in->gz || !in->path) {
+        input_close(in);
+        return eddis_fail(err, -ENOMEM, "out of memory");
+    }
+    (void)cleanup_keep_fd(fd);
+    (void)gzbuffer(in->gz, CHUNK);
+    *ret = in;
+    return 0;
+}
+
+void input_close(struct input *in)
+{
+    if (!in)
+        return;
+    if (in->gz)
+        (void)gzclose_r(in->gz);
+    free(in->buffer);
+    free(in->path);
+    free(in);
+}
+
+bool input_is_gzip(struct input *in)
+{
+    return !gzdirect(in->gz);
+}
+
+int64_t input_file_bytes(const struct input *in)
+{
+    return in->file_bytes;
+}
+
+int64_t input_read(struct input *in, void *ret, size_t n, struct eddis_error *err)
+{
+    size_t done = 0;
+
+    while (done < n) {
+        size_t want = n - done < CHUNK ? n - done : CHUNK;
+        int got = gzread(in->gz, (char *)ret + done, (unsigned)want);
+        int code = Z_OK;
+        const char *why = gzerror(in->gz, &code);
+
+        if (code == Z_BUF_ERROR)
+            return eddis_fail(err, -EINVAL, "'%s' is truncated: its gzip data stop in the middle",
+                              in->path);
+        if (got < 0 && code == Z_ERRNO)
+            return eddis_fail_errno(err, -EIO, "cannot read '%s'", in->path);
+        if (got < 0)
+            return eddis_fail(err, -EINVAL, "'%s' holds damaged gzip data: %s", in->path, why);
+        if (got == 0)
+            break;
+        done += (size_t)got;
+    }
+    return (int64_t)done;
+}
+
+/* Read more behind the unread text, which moves to the front of a buffer that may grow. */
+static int fill(struct input *in, struct eddis_error *err)
+{
+    size_t have = in->end - in->begin;
+    int64_t got;
+
+    if (in->begin)
+        memmove(in->buffer, in->buffer + in->begin, have);
+    in->begin = 0;
+    in->end = have;
+    if (in->cap - have < CHUNK + 1) {
+        size_t cap = in->cap ? 2 * in->cap : 2 * CHUNK;
+        char *buffer = realloc(in->buffer, cap);
+
+        if (!buffer)
+            return eddis_fail(err, -ENOMEM, "out of memory");
+        in->buffer = buffer;
+        in->cap = cap;
+    }
+    got = input_read(in, in->buffer + have, CHUNK, err);
+    if (got < 0)
+        return (int)got;
+    in->end += (size_t)got;
+    in->eof = got < CHUNK;
+    return 0;
+}
+
+/* Find the end of the line at begin; reads on until it is there. */
+static int find_newline(struct input *in, char **ret, struct eddis_error *err)
+{
+    size_t seen = 0;
+
+    for (;;) {
+        char *newline = in->end > in->begin + seen ? memchr(in->buffer + in->begin + seen, '\n',
+                                                            in->end - in->begin - seen)
+                                                   : NULL;
+        int rc;
+
+        if (newline || in->eof) {
+            *ret = newline ? newline : in->buffer + in->end;
+            return 0;
+        }
+        seen = in->end - in->begin;
+        if (seen > INPUT_MAX_LINE)
+            return eddis_fail(err, -EINVAL, "%s:%lld: the line is longer than %d MB", in->path,
+                              (long long)in->line + 1, INPUT_MAX_LINE >> 20);
+        rc = fill(in, err);
+        if (rc < 0)
+            return rc;
+    }
+}
+
+int input_line(struct input *in, struct input_line *ret, struct eddis_error *err)
+{
+    char *start, *stop = NULL;
+    size_t taken;
+    int rc = find_newline(in, &stop, err);
+
+    if (rc < 0)
+        return rc;
+    if (in->begin == in->end)
+        return 0;
+    start = in->buffer + in->begin;
+    taken = (size_t)(stop - start) + (stop < in->buffer + in->end ? 1 : 0);
+    *stop = 0;
+    *ret = (struct input_line){
+        .text = start, .n = (size_t)(stop - start), .number = ++in->line, .offset = in->offset
+    };
+    if (ret->n && start[ret->n - 1] == '\r')
+        start[--ret->n] = 0;
+    in->begin += taken;
+    in->offset += (int64_t)taken;
+    return 1;
+}
+
+/* A file that has no name from its birth; where the file system cannot, it loses it at once. */
+static int open_unnamed(const char *dir, struct eddis_error *err)
+{
+    int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    cleanup_free char *name = NULL;
+
+    if (fd >= 0)
+        return fd;
+    name = file_join(dir, "eddis-data-XXXXXX");
+    if (!name)
+        return eddis_fail(err, -ENOMEM, "out of memory");
+    fd = mkostemp(name, O_CLOEXEC);
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot make a temporary file in '%s'", dir);
+    (void)unlink(name);
+    return fd;
+}
+
+int input_unpack(const char *path, const char *dir, int *ret, struct eddis_error *err)
+{
+    cleanup_fd int fd = open_unnamed(dir, err);
+    cleanup_free char *buffer = malloc(CHUNK);
+    struct input *in = NULL;
+    int64_t got = 0;
+    int rc;
+
+    if (fd < 0)
+        return fd;
+    if (!buffer)
+        return eddis_fail(err, -ENOMEM, "out of memory");
+    rc = input_open(path, &in, err);
+    while (rc == 0 && (got = input_read(in, buffer, CHUNK, err)) > 0)
+        rc = file_write_all(fd, buffer, (size_t)got, err);
+    input_close(in);
+    if (rc < 0)
+        return eddis_fail_prefix(err, rc, "cannot unpack '%s' into '%s'", path, dir);
+    if (got < 0)
+        return (int)got;
+    *ret = cleanup_keep_fd(fd);
+    return 0;
+}
+
+int input_pread(int fd, const char *path, void *ret, size_t n, int64_t offset,
+                struct eddis_error *err)
+{
+    size_t done = 0;
+
+    while (done < n) {
+        ssize_t got = pread(fd, (char *)ret + done, n - done, offset + (int64_t)done);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return eddis_fail_errno(err, -errno, "cannot read '%s'", path);
+        if (got == 0)
+            return eddis_fail(err, -EIO, "'%s' became shorter while it was in use", path);
+        done += (size_t)got;
+    }
+    return 0;
+}
