@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conv.h"
+
+#include "matmul.h"
+
+#include <string.h>
+
+static int64_t window(int64_t side)
+{
+    return side > 1 ? 2 : 1;
+}
+
+int64_t conv_out_height(const struct conv *c)
+{
+    return c->height / window(c->height);
+}
+
+int64_t conv_out_width(const struct conv *c)
+{
+    return c->width / window(c->width);
+}
+
+static int64_t pixels(const struct conv *c)
+{
+    return c->height * c->width;
+}
+
+/* Images of one group. */
+static int64_t group(const struct conv *c)
+{
+    int64_t n = CONV_COL_BYTES / ((int64_t)sizeof(real) * 9 * c->c_in * pixels(c));
+
+    return n > 0 ? n : 1;
+}
+
+static int64_t pad_size(const struct conv *c)
+{
+    return (c->height + 2) * (c->width + 2) * c->c_in;
+}
+
+int64_t conv_scratch(const struct conv *c)
+{
+    return pad_size(c) + group(c) * pixels(c) * (9 * c->c_in + c->c_out);
+}
+
+/* ---- between images and columns ---------------------------------------------------------- */
+
+/* Inlined into the callers below with c a constant where it is small: the copies of 3 c numbers
+ * are then a few instructions and not a call.
+ */
+static inline __attribute__((always_inline)) void pad_to_col(real *col, const real *pad, int64_t h,
+                                                             int64_t w, int64_t c)
+{
+    for (int64_t y = 0; y < h; y++)
+        for (int64_t x = 0; x < w; x++)
+            for (int64_t ky = 0; ky < 3; ky++, col += 3 * c)
+                memcpy(col, pad + ((y + ky) * (w + 2) + x) * c, (size_t)(3 * c) * sizeof *col);
+}
+
+static inline __attribute__((always_inline)) void col_to_pad(real *pad, const real *col, int64_t h,
+                                                             int64_t w, int64_t c)
+{
+    for (int64_t y = 0; y < h; y++) {
+        for (int64_t x = 0; x < w; x++) {
+            for (int64_t ky = 0; ky < 3; ky++, col += 3 * c) {
+                real *p = pad + ((y + ky) * (w + 2) + x) * c;
+
+                for (int64_t i = 0; i < 3 * c; i++)
+                    p[i] += col[i];
+            }
+        }
+    }
+}
+
+void conv_im2col(real *col, const real *x, int64_t n, int64_t h, int64_t w, int64_t c, real *pad)
+{
+    size_t row = (size_t)(w * c) * sizeof *x;
+
+    memset(pad, 0, (size_t)((h + 2) * (w + 2) * c) * sizeof *pad);
+    for (int64_t i = 0; i < n; i++, x += h * w * c, col += h * w * 9 * c) {
+        for (int64_t y = 0; y < h; y++)
+            memcpy(pad + ((y + 1) * (w + 2) + 1) * c, x + y * w * c, row);
+        switch (c) {
+        case 1:
+            pad_to_col(col, pad, h, w, 1);
+            break;
+        case 3:
+            pad_to_col(col, pad, h, w, 3);
+            break;
+        case 8:
+            pad_to_col(col, pad, h, w, 8);
+            break;
+        case 16:
+            pad_to_col(col, pad, h, w, 16);
+            break;
+        default:
+            pad_to_col(col, pad, h, w, c);
+        }
+    }
+}
+
+void conv_col2im(real *x, const real *col, int64_t n, int64_t h, int64_t w, int64_t c, real *pad)
+{
+    size_t row = (size_t)(w * c) * sizeof *x;
+
+    for (int64_t i = 0; i < n; i++, x += h * w * c, col += h * w * 9 * c) {
+        memset(pad, 0, (size_t)((h + 2) * (w + 2) * c) * sizeof *pad);
+        switch (c) {
+        case 8:
+            col_to_pad(pad, col, h, w, 8);
+            break;
+        case 16:
+            col_to_pad(pad, col, h, w, 16);
+            break;
+        default:
+            col_to_pad(pad, col, h, w, c);
+        }
+        for (int64_t y = 0; y < h; y++)
+            memcpy(x + y * w * c, pad + ((y + 1) * (w + 2) + 1) * c, row);
+    }
+}
+
+/* ---- pooling ----------------------------------------------------------------------------- */
+
+/* y [c] = relu(max over the window of z + b), which [c] = where; z is the window's first pixel,
+ * its others follow at these distances.
+ */
+static void pool_pixel(real *restrict y, uint8_t *restrict which, const real *restrict z,
+                       const real *restrict b, int64_t c, const int64_t *at, int n_at)
+{
+    for (int64_t o = 0; o < c; o++) {
+        real best = z[o];
+        uint8_t from = 0;
+
+        for (int k = 1; k < n_at; k++) {
+            real v = z[at[k] + o];
+
+            from = v > best ? (uint8_t)k : from;
+            best = v > best ? v : best;
+        }
+        best += b[o];
+        y[o] = best > 0 ? best : 0;
+        which[o] = from;
+    }
+}
+
+/* Distances of a window's pixels from its first; returns how many there are. */
+static int window_pixels(const struct conv *c, int64_t at[4])
+{
+    int n = 0;
+
+    for (int64_t y = 0; y < window(c->height); y++)
+        for (int64_t x = 0; x < window(c->width); x++)
+            at[n++] = (y * c->width + x) * c->c_out;
+    return n;
+}
+
+static void pool_forward(const struct conv *c, real *y, uint8_t *which, const real *z,
+                         const real *b, int64_t n)
+{
+    int64_t at[4], oh = conv_out_height(c), ow = conv_out_width(c);
+    int64_t wy = window(c->height), wx = window(c->width);
+    int n_at = window_pixels(c, at);
+
+    for (int64_t i = 0; i < n; i++, z += pixels(c) * c->c_out)
+        for (int64_t oy = 0; oy < oh; oy++)
+            for (int64_t ox = 0; ox < ow; ox++, y += c->c_out, which += c->c_out)
+                pool_pixel(y, which, z + (oy * wy * c->width + ox * wx) * c->c_out, b, c->c_out, at,
+                           n_at);
+}
+
+/* dz is all 0 but where a maximum above 0 came from. */
+static void pool_backward(const struct conv *c, real *dz, real *db, const real *dy, const real *y,
+                          const uint8_t *which, int64_t n)
+{
+    int64_t at[4], oh = conv_out_height(c), ow = conv_out_width(c);
+    int64_t wy = window(c->height), wx = window(c->width);
+
+    (void)window_pixels(c, at);
+    memset(dz, 0, (size_t)(n * pixels(c) * c->c_out) * sizeof *dz);
+    for (int64_t i = 0; i < n; i++, dz += pixels(c) * c->c_out) {
+        for (int64_t p = 0; p < oh * ow; p++, dy += c->c_out, y += c->c_out, which += c->c_out) {
+            real *first = dz + (p / ow * wy * c->width + p % ow * wx) * c->c_out;
+
+            for (int64_t o = 0; o < c->c_out; o++) {
+                real v = y[o] > 0 ? dy[o] : 0;
+
+                first[at[which[o]] + o] = v;
+                db[o] += v;
+            }
+        }
+    }
+}
+
+/* ---- the layer --------------------------------------------------------------------------- */
+
+void conv_forward(const struct conv *c, real *y, uint8_t *which, const real *x, const real *w,
+                  const real *b, int64_t n, real *scratch)
+{
+    int64_t out = conv_out_height(c) * conv_out_width(c) * c->c_out;
+    real *col = scratch + pad_size(c), *z = col + group(c) * pixels(c) * 9 * c->c_in;
+
+    for (int64_t i = 0, m; i < n; i += m) {
+        m = n - i < group(c) ? n - i : group(c);
+        conv_im2col(col, x + i * pixels(c) * c->c_in, m, c->height, c->width, c->c_in, scratch);
+        matmul(z, col, w, m * pixels(c), 9 * c->c_in, c->c_out, 0);
+        pool_forward(c, y + i * out, which + i * out, z, b, m);
+    }
+}
+
+void conv_backward(const struct conv *c, const struct conv_backward *a, int64_t n, real *scratch)
+{
+    int64_t in = pixels(c) * c->c_in;
+    int64_t out = conv_out_height(c) * conv_out_width(c) * c->c_out;
+    real *col = scratch + pad_size(c), *dz = col + group(c) * pixels(c) * 9 * c->c_in;
+
+    memset(a->db, 0, (size_t)c->c_out * sizeof *a->db);
+    if (n == 0)
+        memset(a->dw, 0, (size_t)(9 * c->c_in * c->c_out) * sizeof *a->dw);
+    for (int64_t i = 0, m; i < n; i += m) {
+        m = n - i < group(c) ? n - i : group(c);
+        pool_backward(c, dz, a->db, a->dy + i * out, a->y + i * out, a->which + i * out, m);
+        conv_im2col(col, a->x + i * in, m, c->height, c->width, c->c_in, scratch);
+        matmul_ta(a->dw, col, dz, m * pixels(c), 9 * c->c_in, c->c_out, i > 0);
+        if (!a->dx)
+            continue;
+        matmul_tb(col, dz, a->w, m * pixels(c), 9 * c->c_in, c->c_out, 0);
+        conv_col2im(a->dx + i * in, col, m, c->height, c->width, c->c_in, scratch);
+    }
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dense.h"
+
+#include "matmul.h"
+
+#include <string.h>
+
+static void add_bias(real *y, const real *b, int64_t n, int64_t out)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t o = 0; o < out; o++)
+            y[i * out + o] += b[o];
+}
+
+static void add_bias_relu(real *y, const real *b, int64_t n, int64_t out)
+{
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t o = 0; o < out; o++) {
+            real v = y[i * out + o] + b[o];
+
+            y[i * out + o] = v > 0 ? v : 0;
+        }
+    }
+}
+
+void dense_forward(const struct dense *d, real *y, const real *x, const real *w, const real *b,
+                   int64_t n)
+{
+    matmul(y, x, w, n, d->in, d->out, 0);
+    if (d->relu)
+        add_bias_relu(y, b, n, d->out);
+    else
+        add_bias(y, b, n, d->out);
+}
+
+/* One pass for the ReLU's gradient and the bias's: db [out] += dy where y > 0. */
+static void relu_bias_backward(real *db, real *dy, const real *y, int64_t n, int64_t out)
+{
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t o = 0; o < out; o++) {
+            real v = y[i * out + o] > 0 ? dy[i * out + o] : 0;
+
+            dy[i * out + o] = v;
+            db[o] += v;
+        }
+    }
+}
+
+static void bias_backward(real *db, const real *dy, int64_t n, int64_t out)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t o = 0; o < out; o++)
+            db[o] += dy[i * out + o];
+}
+
+void dense_backward(const struct dense *d, real *dx, real *dw, real *db, real *dy, const real *y,
+                    const real *x, const real *w, int64_t n)
+{
+    memset(db, 0, (size_t)d->out * sizeof *db);
+    if (d->relu)
+        relu_bias_backward(db, dy, y, n, d->out);
+    else
+        bias_backward(db, dy, n, d->out);
+    matmul_ta(dw, x, dy, n, d->in, d->out, 0);
+    if (dx)
+        matmul_tb(dx, dy, w, n, d->in, d->out, 0);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loss.h"
+
+static int64_t largest(const real *z, int64_t k)
+{
+    int64_t best = 0;
+
+    for (int64_t j = 1; j < k; j++)
+        best = z[j] > z[best] ? j : best;
+    return best;
+}
+
+struct loss loss_softmax(real *d, const real *logits, const int32_t *label, int64_t n, int64_t k)
+{
+    struct loss l = { 0 };
+
+    for (int64_t i = 0; i < n; i++) {
+        const real *z = logits + i * k;
+        int64_t best = largest(z, k);
+        real sum = 0, inverse;
+
+        /* Subtracting the largest keeps exp in range; the softmax is the same. */
+        for (int64_t j = 0; j < k; j++) {
+            real e = real_exp(z[j] - z[best]);
+
+            sum += e;
+            if (d)
+                d[i * k + j] = e;
+        }
+        l.sum += log((double)sum) - (double)(z[label[i]] - z[best]);
+        l.hits += best == label[i];
+        if (!d)
+            continue;
+        inverse = 1 / (sum * (real)n);
+        for (int64_t j = 0; j < k; j++)
+            d[i * k + j] *= inverse;
+        d[i * k + label[i]] -= 1 / (real)n;
+    }
+    return l;
+}

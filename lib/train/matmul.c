@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "matmul.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+/* OpenBLAS's thread count belongs to the process, so what we asked of it does too. */
+static atomic_int allowed = 1, current;
+
+/* Measured on two cores: below this many multiplications a second thread loses. */
+#define WORTH_THREADS 8e6
+
+void matmul_set_threads(int n)
+{
+    allowed = n > 0 ? n : 1;
+}
+
+int matmul_default_threads(void)
+{
+    return openblas_get_num_threads();
+}
+
+static void choose_threads(double work)
+{
+    int n = work < WORTH_THREADS ? 1 : allowed;
+
+    if (n == current)
+        return;
+    openblas_set_num_threads(n);
+    current = n;
+}
+
+/* BLAS leaves c alone where the sum is empty; then it is 0. */
+static int trivial(real *c, int64_t rows, int64_t terms, int64_t cols, int add)
+{
+    if (rows > 0 && terms > 0 && cols > 0) {
+        choose_threads((double)rows * (double)terms * (double)cols);
+        return 0;
+    }
+    if (!add && rows > 0 && cols > 0)
+        memset(c, 0, (size_t)(rows * cols) * sizeof *c);
+    return 1;
+}
+
+void matmul(real *c, const real *a, const real *b, int64_t n, int64_t k, int64_t m, int add)
+{
+    if (!trivial(c, n, k, m, add))
+        real_gemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)m, (int)k, 1, a, (int)k,
+                  b, (int)m, add ? 1 : 0, c, (int)m);
+}
+
+void matmul_ta(real *c, const real *a, const real *b, int64_t n, int64_t k, int64_t m, int add)
+{
+    if (!trivial(c, k, n, m, add))
+        real_gemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)k, (int)m, (int)n, 1, a, (int)k, b,
+                  (int)m, add ? 1 : 0, c, (int)m);
+}
+
+void matmul_tb(real *c, const real *a, const real *b, int64_t n, int64_t k, int64_t m, int add)
+{
+    if (!trivial(c, n, m, k, add))
+        real_gemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)k, (int)m, 1, a, (int)m, b,
+                  (int)m, add ? 1 : 0, c, (int)k);
+}

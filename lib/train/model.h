@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model.h - a network as a list of layers, run one layer at a time
+ *
+ *     softmax   one dense layer
+ *     mlp       dense layers of the given widths with ReLU, and one of the classes
+ *     cnn       two 3x3 convolutions with ReLU and pooling, a dense layer with ReLU, and one of
+ *               the classes; widths are { channels, channels, hidden }
+ *
+ * The forward pass goes through layers 0 .. n_layers - 1, the loss, and back; the caller steps
+ * through them itself, so that it can announce each layer's gradients at once.  All memory but the
+ * gradients is the model's and is made before the first step.
+ */
+#ifndef EDDIS_TRAIN_MODEL_H
+#define EDDIS_TRAIN_MODEL_H
+
+#include "conv.h"
+#include "dense.h"
+#include "lib/base/error.h"
+#include "loss.h"
+#include "real.h"
+
+#include <stddef.h>
+
+enum { MODEL_MAX_LAYERS = 32, MODEL_MAX_WIDTH = 1 << 20 };
+
+struct model_spec {
+    const char *name;                /* "softmax", "mlp", "cnn" */
+    int64_t height, width, channels; /* of a sample; their product is its number of features */
+    int32_t n_classes;
+    int n_widths; /* 0: { 128, 64 } of mlp, { 16, 32, 64 } of cnn */
+    int64_t widths[MODEL_MAX_LAYERS];
+};
+
+struct param {
+    const char *name; /* "weight", "bias" */
+    int n_dims;
+    int64_t dims[2], n; /* n is the dims' product */
+    int64_t offset;     /* of value in the model's values */
+    real *value;        /* [n] */
+    real *gradient;     /* [n], the caller's; sums over samples of the mean loss's gradient */
+};
+
+struct layer {
+    char name[24];
+    int is_conv;
+    struct conv conv; /* one of these two, by is_conv */
+    struct dense dense;
+    struct param weight, bias;
+    int64_t in, out; /* numbers of one sample */
+    real *y;         /* [capacity, out] */
+    real *dy;        /* [capacity, out] */
+    uint8_t *which;  /* [capacity, out], of a conv */
+};
+
+struct model {
+    int n_layers;
+    struct layer layer[MODEL_MAX_LAYERS];
+    int32_t n_classes;
+    int64_t n_features;
+    real *values; /* [n_values]: all parameters, layer by layer, weight before bias */
+    int64_t n_values;
+    int64_t capacity; /* samples that the arrays hold */
+    real *scratch;
+    const real *x; /* [n, n_features], of the forward pass under way */
+    int64_t n;
+};
+
+/* Build it, parameters zero.  Returns; the caller frees it with model_free.
+ * -EINVAL: the name, the widths, or a shape that is not the features'.
+ */
+int model_new(const struct model_spec *s, struct model **ret, struct eddis_error *err);
+
+/* Weights normal with variance 2 / (inputs of a neuron) (He et al., ICCV 2015), biases 0: the same
+ * for the same seed on every machine.
+ */
+void model_init(struct model *m, uint64_t seed);
+
+/* Make room for batches of n samples. */
+int model_reserve(struct model *m, int64_t n, struct eddis_error *err);
+
+/* Point every gradient into g [n_values], laid out as the values are. */
+void model_set_gradients(struct model *m, real *g);
+
+/* Begin a pass over x [n, n_features], borrowed until the pass is over; n at most the capacity. */
+void model_begin(struct model *m, const real *x, int64_t n);
+
+void model_forward(struct model *m, int layer);
+
+/* After the last layer's forward; backward: the way back follows. */
+struct loss model_loss(struct model *m, const int32_t *label, int backward);
+
+/* From the last layer to the first: writes the layer's two gradients. */
+void model_backward(struct model *m, int layer);
+
+/* Accepts NULL. */
+void model_free(struct model *m);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "optimizer.h"
+
+int optimizer_states(const struct optimizer *o)
+{
+    return o->kind == OPTIMIZER_ADAM ? 2 : o->momentum != 0;
+}
+
+static void sgd(real *restrict w, const real *restrict g, int64_t n, real rate, real decay)
+{
+    for (int64_t i = 0; i < n; i++)
+        w[i] -= rate * (g[i] + decay * w[i]);
+}
+
+static void sgd_momentum(real *restrict w, const real *restrict g, real *restrict v, int64_t n,
+                         const real c[3])
+{
+    real rate = c[0], momentum = c[1], decay = c[2];
+
+    for (int64_t i = 0; i < n; i++) {
+        v[i] = momentum * v[i] + (g[i] + decay * w[i]);
+        w[i] -= rate * v[i];
+    }
+}
+
+/* rate holds both corrections: rate m / (1 - b1^t) / (sqrt(s / (1 - b2^t)) + e)
+ *     = (rate r / (1 - b1^t)) m / (sqrt(s) + e r) with r = sqrt(1 - b2^t).
+ */
+static void adam(real *restrict w, const real *restrict g, real *restrict m, real *restrict s,
+                 int64_t n, const real c[3])
+{
+    real rate = c[0], tiny = c[1], decay = c[2];
+
+    for (int64_t i = 0; i < n; i++) {
+        real d = g[i] + decay * w[i];
+
+        m[i] = (real)0.9 * m[i] + (real)0.1 * d;
+        s[i] = (real)0.999 * s[i] + (real)0.001 * d * d;
+        w[i] -= rate * m[i] / (real_sqrt(s[i]) + tiny);
+    }
+}
+
+void optimizer_update(const struct optimizer *o, double factor, real *w, const real *g, real *state,
+                      int64_t n)
+{
+    double rate = o->rate * factor;
+    real decay = (real)o->weight_decay;
+
+    if (o->kind == OPTIMIZER_ADAM) {
+        double r = sqrt(1 - pow(0.999, (double)o->updates));
+        real c[3] = { (real)(rate * r / (1 - pow(0.9, (double)o->updates))), (real)(1e-8 * r),
+                      decay };
+
+        adam(w, g, state, state + n, n, c);
+    } else if (o->momentum != 0) {
+        sgd_momentum(w, g, state, n, (real[3]){ (real)rate, (real)o->momentum, decay });
+    } else {
+        sgd(w, g, n, (real)rate, decay);
+    }
+}
