@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eddis-train.c - the embedded trainer: options, data, one call, and what is printed */
+#include "lib/eddis.h"
+#include "lib/train/matmul.h"
+#include "train_options.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum { EXIT_FAULT = 1, EXIT_USAGE = 2 };
+
+static int complain(const struct eddis_error *err, int code)
+{
+    (void)fprintf(stderr, "eddis-train: %s\n", err->text);
+    return code;
+}
+
+static void print_epoch(void *arg, const struct trainer_epoch *r)
+{
+    const struct train_options *o = arg;
+
+    if (o->quiet)
+        return;
+    (void)printf("epoch %lld/%lld  loss %.4f", (long long)r->epoch, (long long)o->trainer.epochs,
+                 r->loss);
+    if (r->tested)
+        (void)printf("  test accuracy %.4f  test loss %.4f", r->accuracy, r->test_loss);
+    (void)printf("  %.0f samples/s\n", r->samples_per_s);
+    (void)fflush(stdout);
+}
+
+/* The data are checked before the job is joined: every worker reads the same file, so all find the
+ * same fault and leave with the same code.
+ */
+static int train(struct train_options *o)
+{
+    struct eddis_options e_options = { .size = sizeof e_options,
+                                       .samples = o->trainer.data.n_train,
+                                       .epochs = o->trainer.epochs,
+                                       .batch = o->batch,
+                                       .seed = o->seed };
+    struct eddis_error err = { 0 };
+    struct eddis *e = NULL;
+    int rc = eddis_open(&e_options, &e, &err);
+
+    if (rc < 0)
+        return complain(&err, EXIT_FAULT);
+    rc = trainer_run(&o->trainer, e, &err);
+    if (rc < 0)
+        eddis_abort(e, complain(&err, rc == -EINVAL ? EXIT_USAGE : EXIT_FAULT));
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct train_options o = { 0 };
+    struct eddis_error err = { 0 };
+    int code;
+
+    if (train_options_parse(argc, argv, &o, &err) < 0)
+        return complain(&err, EXIT_USAGE);
+    if (o.help)
+        train_options_help();
+    if (o.version)
+        (void)printf("eddis-train %s\n", EDDIS_VERSION);
+    if (o.help || o.version)
+        return 0;
+    matmul_set_threads(o.threads ? o.threads : matmul_default_threads());
+    if (train_data_open(&o, &err) < 0)
+        return complain(&err, EXIT_USAGE);
+    o.trainer.on_epoch = print_epoch;
+    o.trainer.arg = &o;
+    code = train(&o);
+    train_data_close(&o);
+    return code;
+}

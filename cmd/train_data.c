@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "train_options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int open_file(const struct train_options *o, const char *path, const char *labels,
+                     struct dataset **ret, struct eddis_error *err)
+{
+    struct dataset_options d = { .path = path,
+                                 .labels = labels,
+                                 .label_first = o->label_first,
+                                 .memory_bytes = o->memory_bytes,
+                                 .temporary_folder = getenv("TMPDIR") };
+
+    return dataset_open(&d, ret, err);
+}
+
+/* The test set as a file of its own must be of the same kind. */
+static int open_test(struct train_options *o, struct eddis_error *err)
+{
+    struct trainer_data *d = &o->trainer.data;
+    const struct dataset_info *train = dataset_info(d->train), *test;
+    int rc = open_file(o, o->test_data, o->test_labels, &d->test, err);
+
+    if (rc < 0)
+        return rc;
+    test = dataset_info(d->test);
+    if (test->n_features != train->n_features)
+        return eddis_fail(err, -EINVAL, "'%s' has %lld features a row and '%s' has %lld",
+                          o->test_data, (long long)test->n_features, o->data,
+                          (long long)train->n_features);
+    if (test->n_classes > train->n_classes)
+        return eddis_fail(err, -EINVAL, "'%s' has label %d; the largest in '%s' is %d",
+                          o->test_data, (int)test->n_classes - 1, o->data,
+                          (int)train->n_classes - 1);
+    d->n_train = train->n_samples;
+    d->first_test = 0;
+    d->n_test = test->n_samples;
+    return 0;
+}
+
+static int split_off_test(struct train_options *o, struct eddis_error *err)
+{
+    struct trainer_data *d = &o->trainer.data;
+    int64_t n = dataset_info(d->train)->n_samples;
+
+    if (o->test >= n)
+        return eddis_fail(err, -EINVAL, "--test takes %lld rows of the %lld in '%s'; none are left",
+                          (long long)o->test, (long long)n, o->data);
+    d->test = d->train;
+    d->n_train = d->first_test = n - o->test;
+    d->n_test = o->test;
+    return 0;
+}
+
+/* "28x28" or "32x32x3" */
+static int parse_shape(const char *text, struct model_spec *m, struct eddis_error *err)
+{
+    long long side[3] = { 0, 0, 1 };
+    const char *s = text;
+
+    for (int i = 0; i < 3; i++) {
+        char *end;
+
+        side[i] = strtoll(s, &end, 10);
+        if (end == s || side[i] < 1 || side[i] > INT32_MAX)
+            break;
+        if (!*end && i > 0) {
+            m->height = side[0];
+            m->width = side[1];
+            m->channels = i == 2 ? side[2] : 1;
+            return 0;
+        }
+        if (*end != 'x')
+            break;
+        s = end + 1;
+    }
+    return eddis_fail(err, -EINVAL, "--shape is '%s'; it must be as 28x28 or 32x32x3", text);
+}
+
+static int find_shape(struct train_options *o, struct eddis_error *err)
+{
+    const struct dataset_info *info = dataset_info(o->trainer.data.train);
+    struct model_spec *m = &o->trainer.model;
+    int64_t root = (int64_t)sqrt((double)info->n_features);
+    int rc = 0;
+
+    m->n_classes = info->n_classes;
+    if (o->shape)
+        rc = parse_shape(o->shape, m, err);
+    else if (info->height)
+        m->height = info->height, m->width = info->width, m->channels = info->channels;
+    else if (strcmp(m->name, "cnn") != 0)
+        m->height = info->n_features, m->width = m->channels = 1;
+    else if (root * root == info->n_features)
+        m->height = m->width = root, m->channels = 1;
+    else
+        return eddis_fail(err, -EINVAL,
+                          "'%s' has %lld features a row, which is no square; give --shape HxWxC",
+                          o->data, (long long)info->n_features);
+    if (rc == 0 && (m->height > info->n_features || m->width > info->n_features ||
+                    m->height * m->width > info->n_features ||
+                    m->height * m->width * m->channels != info->n_features))
+        return eddis_fail(err, -EINVAL,
+                          "shape %lldx%lldx%lld does not make the %lld features of '%s'",
+                          (long long)m->height, (long long)m->width, (long long)m->channels,
+                          (long long)info->n_features, o->data);
+    return rc;
+}
+
+static float find_scale(const struct train_options *o)
+{
+    const struct dataset_info *info = dataset_info(o->trainer.data.train);
+    double largest = fmax(fabs(info->min), fabs(info->max));
+
+    if (o->scale > 0)
+        return (float)o->scale;
+    return largest > 0 ? (float)(1 / largest) : 1;
+}
+
+int train_data_open(struct train_options *o, struct eddis_error *err)
+{
+    int rc = open_file(o, o->data, o->labels, &o->trainer.data.train, err);
+
+    if (rc == 0)
+        rc = o->test_data ? open_test(o, err) : split_off_test(o, err);
+    if (rc == 0)
+        rc = find_shape(o, err);
+    if (rc < 0) {
+        train_data_close(o);
+        return rc;
+    }
+    o->trainer.data.scale = find_scale(o);
+    return 0;
+}
+
+void train_data_close(struct train_options *o)
+{
+    struct trainer_data *d = &o->trainer.data;
+
+    if (d->test != d->train)
+        dataset_close(d->test);
+    dataset_close(d->train);
+    d->train = d->test = NULL;
+}

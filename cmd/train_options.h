@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train_options.h - eddis-train's command line, and the data that it names */
+#ifndef EDDIS_CMD_TRAIN_OPTIONS_H
+#define EDDIS_CMD_TRAIN_OPTIONS_H
+
+#include "lib/train/trainer.h"
+
+struct train_options {
+    const char *data, *labels, *test_data, *test_labels; /* files; NULL: not given */
+    int64_t test;                                        /* last rows that are the test set */
+    bool label_first;
+    double scale; /* 0: auto */
+    int64_t memory_bytes;
+    int threads;   /* 0: auto */
+    int64_t batch; /* 0: 64 a worker */
+    uint64_t seed;
+    const char *shape;         /* "28x28", or NULL: as the file says */
+    bool help, version, quiet; /* help, version: print it and do nothing else */
+    struct trainer trainer;    /* the rest */
+};
+
+/* Read argv; strings are borrowed from it.  -EINVAL: which option is wrong, and how. */
+int train_options_parse(int argc, char **argv, struct train_options *ret, struct eddis_error *err);
+
+void train_options_help(void);
+
+/* Open the files, and fill in o->trainer.data and the model's shape and classes.
+ * The caller closes trainer.data.train and, when it is another, .test.
+ */
+int train_data_open(struct train_options *o, struct eddis_error *err);
+void train_data_close(struct train_options *o);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pace.h"
+
+#include "lib/base/clock.h"
+
+#include <sys/prctl.h>
+
+void pace_begin(struct pace *p, int64_t total_ns)
+{
+    if (!p->n_layers)
+        return;
+    /* The kernel may otherwise wake a thread 50 us late to save power. */
+    (void)prctl(PR_SET_TIMERSLACK, 1UL);
+    p->start_ns = clock_now_ns() - p->credit_ns;
+    p->total_ns = total_ns;
+    p->credit_ns = 0;
+}
+
+static void until(const struct pace *p, double part)
+{
+    clock_sleep_until_ns(p->start_ns + (int64_t)(part * (double)p->total_ns));
+}
+
+void pace_forward(const struct pace *p, int layer)
+{
+    if (p->n_layers)
+        until(p, (layer + 1) / (3.0 * p->n_layers));
+}
+
+void pace_backward(const struct pace *p, int layer)
+{
+    if (p->n_layers)
+        until(p, 1 - 2.0 * layer / (3.0 * p->n_layers));
+}
+
+int64_t pace_overrun_ns(const struct pace *p)
+{
+    int64_t over = p->n_layers ? clock_now_ns() - p->start_ns - p->total_ns : 0;
+
+    return over > 0 ? over : 0;
+}
+
+void pace_credit(struct pace *p, int64_t work_ns)
+{
+    if (p->n_layers)
+        p->credit_ns += work_ns;
+}

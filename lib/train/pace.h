@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pace.h - imitate a device of another speed: stretch a step to a given time, layer by layer
+ *
+ * A third of the time is the forward pass's, two thirds the backward pass's, each divided evenly
+ * among the layers.  Every moment is counted from the step's start, so that late wake-ups do not
+ * add up, and a layer that took too long is made good by the next ones:
+ *
+ *     start                 1/3                                        1
+ *       | layer 0 | layer 1 |     layer 1       |      layer 0         |
+ */
+#ifndef EDDIS_TRAIN_PACE_H
+#define EDDIS_TRAIN_PACE_H
+
+#include <stdint.h>
+
+struct pace {
+    int n_layers;      /* 0: no imitation, every function returns at once */
+    int64_t credit_ns; /* work done outside of the layers that belongs to the next step */
+    int64_t start_ns, total_ns;
+};
+
+/* A step of total_ns begins now, or began before by the credit, which is used up. */
+void pace_begin(struct pace *p, int64_t total_ns);
+
+/* Sleep until the layer's forward (backward) pass is over on the imitated device. */
+void pace_forward(const struct pace *p, int layer);
+void pace_backward(const struct pace *p, int layer);
+
+/* By how much real work has exceeded the step's time until now; 0 when it fitted. */
+int64_t pace_overrun_ns(const struct pace *p);
+
+/* This work, an optimiser's update, is a part of the imitated step too. */
+void pace_credit(struct pace *p, int64_t work_ns);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "state.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* HEAD: room for the number of updates, before the states and without spoiling their alignment. */
+enum { HEAD = 16, KEEP_AS_THE_JOB_SAYS = 0, DESCRIPTION = 1024 };
+
+static int64_t n_numbers(const struct state *s)
+{
+    return HEAD + optimizer_states(s->optimizer) * s->model->n_values;
+}
+
+int state_init(struct state *s, struct model *m, struct optimizer *o, struct eddis_error *err)
+{
+    *s = (struct state){ .model = m, .optimizer = o };
+    s->numbers = calloc((size_t)n_numbers(s), sizeof *s->numbers);
+    return s->numbers ? 0 : eddis_fail(err, -ENOMEM, "out of memory");
+}
+
+void state_fini(struct state *s)
+{
+    free(s->numbers);
+    s->numbers = NULL;
+}
+
+static void update_param(struct state *s, const struct param *p, double factor)
+{
+    real *numbers = s->numbers + HEAD + optimizer_states(s->optimizer) * p->offset;
+
+    optimizer_update(s->optimizer, factor, p->value, p->gradient, numbers, p->n);
+}
+
+void state_update(struct state *s, double factor)
+{
+    s->optimizer->updates++;
+    for (int i = 0; i < s->model->n_layers; i++) {
+        update_param(s, &s->model->layer[i].weight, factor);
+        update_param(s, &s->model->layer[i].bias, factor);
+    }
+}
+
+/* "float32 adam; conv1 9x16 16; dense2 64x10 10": equal text, equal meaning of the numbers. */
+static void describe(const struct state *s, char text[DESCRIPTION])
+{
+    int at;
+
+    memset(text, 0, DESCRIPTION);
+    at = snprintf(text, DESCRIPTION, "float%zu %s %d", 8 * sizeof(real),
+                  s->optimizer->kind == OPTIMIZER_ADAM ? "adam" : "sgd",
+                  optimizer_states(s->optimizer));
+    for (int i = 0; i < s->model->n_layers && at < DESCRIPTION; i++) {
+        const struct layer *l = &s->model->layer[i];
+
+        at += snprintf(text + at, (size_t)(DESCRIPTION - at), "; %s %lldx%lld", l->name,
+                       (long long)l->weight.dims[0], (long long)l->weight.dims[1]);
+    }
+}
+
+static size_t values_bytes(const struct state *s)
+{
+    return (size_t)s->model->n_values * sizeof(real);
+}
+
+static size_t numbers_bytes(const struct state *s)
+{
+    return (size_t)n_numbers(s) * sizeof(real);
+}
+
+static int put(const struct state *s, struct eddis_checkpoint *c, struct eddis_error *err)
+{
+    char text[DESCRIPTION];
+    int rc;
+
+    describe(s, text);
+    memcpy(s->numbers, &s->optimizer->updates, sizeof s->optimizer->updates);
+    rc = eddis_checkpoint_put(c, "model", text, sizeof text, err);
+    if (rc >= 0)
+        rc = eddis_checkpoint_put(c, "parameters", s->model->values, values_bytes(s), err);
+    if (rc >= 0)
+        rc = eddis_checkpoint_put(c, "optimizer", s->numbers, numbers_bytes(s), err);
+    return rc;
+}
+
+int state_save(const struct state *s, struct eddis *e, const char *folder, int rank,
+               struct eddis_error *err)
+{
+    struct eddis_checkpoint *c = NULL;
+    int rc = eddis_checkpoint_begin(e, folder, &c, err);
+
+    if (rc < 0)
+        return rc;
+    if (rank == 0)
+        rc = put(s, c, err);
+    /* A worker that cannot write leaves; the job ends, and no checkpoint is made whole. */
+    return rc < 0 ? rc : eddis_checkpoint_commit(c, KEEP_AS_THE_JOB_SAYS, err);
+}
+
+static int get(struct state *s, struct eddis_checkpoint *c, struct eddis_error *err)
+{
+    char mine[DESCRIPTION], text[DESCRIPTION];
+    int rc = eddis_checkpoint_get(c, "model", text, sizeof text, err);
+
+    if (rc < 0)
+        return rc;
+    describe(s, mine);
+    text[DESCRIPTION - 1] = 0;
+    if (strcmp(text, mine) != 0)
+        return eddis_fail(err, -EINVAL, "the checkpoint is of '%.200s', but this is '%.200s'", text,
+                          mine);
+    rc = eddis_checkpoint_get(c, "parameters", s->model->values, values_bytes(s), err);
+    if (rc >= 0)
+        rc = eddis_checkpoint_get(c, "optimizer", s->numbers, numbers_bytes(s), err);
+    if (rc >= 0)
+        memcpy(&s->optimizer->updates, s->numbers, sizeof s->optimizer->updates);
+    return rc;
+}
+
+int state_restore(struct state *s, struct eddis *e, const char *path, struct eddis_error *err)
+{
+    struct eddis_checkpoint *c = NULL;
+    int rc = eddis_restore_begin(e, path, &c, err);
+
+    if (rc <= 0)
+        return rc;
+    rc = get(s, c, err);
+    if (rc < 0)
+        return rc;
+    rc = eddis_restore_end(c, err);
+    return rc < 0 ? rc : 1;
+}

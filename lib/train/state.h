@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* state.h - parameters and optimiser in a checkpoint of eddis.h
+ *
+ * Files of a checkpoint: "model" says in words what the numbers belong to, "parameters" are the
+ * model's values, "optimizer" its state behind the number of updates.  Equal on all workers, so
+ * rank 0 writes and everybody reads.
+ */
+#ifndef EDDIS_TRAIN_STATE_H
+#define EDDIS_TRAIN_STATE_H
+
+#include "lib/base/error.h"
+#include "lib/eddis.h"
+#include "model.h"
+#include "optimizer.h"
+
+struct state {
+    struct model *model;
+    struct optimizer *optimizer;
+    real *numbers; /* of the optimiser, for all parameters, behind a short head */
+};
+
+/* Make the optimiser's numbers, zero.  The caller frees them with state_fini. */
+int state_init(struct state *s, struct model *m, struct optimizer *o, struct eddis_error *err);
+
+/* Apply the combined gradients; factor multiplies the learning rate. */
+void state_update(struct state *s, double factor);
+
+/* Write a checkpoint.  Collective.  folder: NULL for the job's. */
+int state_save(const struct state *s, struct eddis *e, const char *folder, int rank,
+               struct eddis_error *err);
+
+/* Read the one at path, or with NULL the one that the job resumes from.  Collective.
+ * Returns 1, or 0 when there is none.  -EINVAL: it is of another model.
+ */
+int state_restore(struct state *s, struct eddis *e, const char *path, struct eddis_error *err);
+
+void state_fini(struct state *s);
+
+#endif

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trainer.h"
+
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/data/prefetch.h"
+#include "pace.h"
+#include "state.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EVAL_CHUNK = 256 };
+
+static const int64_t slice_ns = CLOCK_S, patience_ns = 600 * CLOCK_S;
+
+/* What one run holds. */
+struct run {
+    const struct trainer *t;
+    struct eddis *e;
+    struct eddis_world world;
+    struct optimizer optimizer;
+    struct model *model;
+    int layer_id[MODEL_MAX_LAYERS];
+    struct state state;
+    struct pace pace;
+
+    struct prefetch *prefetch;
+    int64_t ahead; /* the step that prefetch reads, or -1 */
+    int64_t *index;
+    int64_t index_cap;
+    real *converted; /* the batch in double, in the float64 build */
+    int64_t converted_cap;
+
+    float *test_x;
+    int32_t *test_label;
+
+    double loss_sum; /* of this worker's samples of the epoch so far */
+    int64_t loss_count;
+    int64_t epoch_samples, epoch_ns; /* of all workers; time in steps */
+};
+
+/* ---- setting up ---------------------------------------------------------------------------- */
+
+static int add_parameter(struct run *r, int layer, struct param *p, struct eddis_error *err)
+{
+    struct eddis_parameter q = { .size = sizeof q,
+                                 .name = p->name,
+                                 .dtype = REAL_DTYPE,
+                                 .n_dims = p->n_dims,
+                                 .dims = { p->dims[0], p->dims[1] },
+                                 .value = p->value };
+
+    return eddis_add_parameter(r->e, layer, &q, err);
+}
+
+/* Name all layers to the library; afterwards the gradients live in its memory. */
+static int register_model(struct run *r, struct eddis_error *err)
+{
+    struct model *m = r->model;
+    int id[MODEL_MAX_LAYERS][2], rc;
+
+    for (int i = 0; i < m->n_layers; i++) {
+        struct layer *l = &m->layer[i];
+
+        rc = eddis_add_layer(r->e, l->name,
+                             l->is_conv ? EDDIS_LAYER_CONVOLUTION : EDDIS_LAYER_DENSE, err);
+        if (rc < 0)
+            return rc;
+        r->layer_id[i] = rc;
+        id[i][0] = add_parameter(r, rc, &l->weight, err);
+        id[i][1] = id[i][0] < 0 ? id[i][0] : add_parameter(r, rc, &l->bias, err);
+        if (id[i][1] < 0)
+            return id[i][1];
+    }
+    rc = eddis_commit(r->e, err);
+    for (int i = 0; rc >= 0 && i < m->n_layers; i++) {
+        m->layer[i].weight.gradient = eddis_gradient(r->e, id[i][0]);
+        m->layer[i].bias.gradient = eddis_gradient(r->e, id[i][1]);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+static int make_test_chunk(struct run *r, struct eddis_error *err)
+{
+    r->test_x = malloc(EVAL_CHUNK * (size_t)r->model->n_features * sizeof *r->test_x);
+    r->test_label = malloc(EVAL_CHUNK * sizeof *r->test_label);
+    if (!r->test_x || !r->test_label)
+        return eddis_fail(err, -ENOMEM, "out of memory");
+    return model_reserve(r->model, EVAL_CHUNK, err);
+}
+
+static int set_up(struct run *r, struct eddis_error *err)
+{
+    const struct trainer *t = r->t;
+    int rc = eddis_world(r->e, &r->world);
+
+    if (rc < 0)
+        return eddis_fail(err, rc, "cannot learn the number of workers");
+    rc = model_new(&t->model, &r->model, err);
+    if (rc == 0)
+        rc = make_test_chunk(r, err);
+    if (rc == 0)
+        rc = register_model(r, err);
+    if (rc == 0)
+        rc = state_init(&r->state, r->model, &r->optimizer, err);
+    if (rc < 0)
+        return rc;
+    model_init(r->model, r->world.seed);
+    if (r->world.emulated)
+        r->pace.n_layers = r->model->n_layers;
+    rc = eddis_broadcast_parameters(r->e, 0, err);
+    if (rc >= 0)
+        rc = state_restore(&r->state, r->e, t->resume, err);
+    return rc < 0 ? rc : prefetch_new(t->data.train, t->data.scale, &r->prefetch, err);
+}
+
+static void tear_down(struct run *r)
+{
+    prefetch_free(r->prefetch);
+    state_fini(&r->state);
+    model_free(r->model);
+    free(r->index);
+    free(r->converted);
+    free(r->test_x);
+    free(r->test_label);
+}
+
+/* ---- input --------------------------------------------------------------------------------- */
+
+/* Have the step's samples read in the thread. */
+static int start_reading(struct run *r, const struct eddis_step *s, struct eddis_error *err)
+{
+    int rc;
+
+    if (s->count > r->index_cap) {
+        int64_t *grown = realloc(r->index, (size_t)s->count * sizeof *grown);
+
+        if (!grown)
+            return eddis_fail(err, -ENOMEM, "out of memory");
+        r->index = grown;
+        r->index_cap = s->count;
+    }
+    rc = eddis_sample_indices(r->e, s, r->index, err);
+    if (rc >= 0)
+        rc = prefetch_start(r->prefetch, r->index, s->count, err);
+    if (rc >= 0)
+        r->ahead = s->step;
+    return rc < 0 ? rc : 0;
+}
+
+/* Get the step's batch and set the thread on the next one. */
+static int get_batch(struct run *r, const struct eddis_step *s, struct prefetch_batch *ret,
+                     struct eddis_error *err)
+{
+    struct eddis_step next = { .size = sizeof next };
+    int rc = 0;
+
+    eddis_set_phase(r->e, EDDIS_PHASE_INPUT);
+    if (r->ahead >= 0 && r->ahead != s->step) { /* the library has gone elsewhere */
+        r->ahead = -1;
+        rc = prefetch_wait(r->prefetch, ret, err);
+    }
+    if (rc == 0 && r->ahead < 0)
+        rc = start_reading(r, s, err);
+    if (rc == 0)
+        rc = prefetch_wait(r->prefetch, ret, err);
+    if (rc < 0)
+        return rc;
+    r->ahead = -1;
+    if (ret->n != s->count)
+        return eddis_fail(err, -EPROTO, "step %lld was announced with %lld samples and has %lld",
+                          (long long)s->step, (long long)ret->n, (long long)s->count);
+    rc = s->flags & EDDIS_STEP_STOP ? 0 : eddis_plan_step(r->e, s->step + 1, &next, err);
+    if (rc > 0)
+        rc = start_reading(r, &next, err);
+    eddis_set_phase(r->e, EDDIS_PHASE_COMPUTE);
+    return rc < 0 ? rc : 0;
+}
+
+#ifdef EDDIS_TRAIN_FLOAT64
+static int to_real(struct run *r, const float *x, int64_t n, const real **ret,
+                   struct eddis_error *err)
+{
+    if (n > r->converted_cap) {
+        real *grown = realloc(r->converted, (size_t)n * sizeof *grown);
+
+        if (!grown)
+            return eddis_fail(err, -ENOMEM, "out of memory");
+        r->converted = grown;
+        r->converted_cap = n;
+    }
+    for (int64_t i = 0; i < n; i++)
+        r->converted[i] = (real)x[i];
+    *ret = r->converted;
+    return 0;
+}
+#else
+static int to_real(struct run *r, const float *x, int64_t n, const real **ret,
+                   struct eddis_error *err)
+{
+    (void)r, (void)n, (void)err;
+    *ret = x;
+    return 0;
+}
+#endif
+
+/* ---- a step -------------------------------------------------------------------------------- */
+
+/* Forward, loss and backward over the batch; announces every layer. */
+static int compute(struct run *r, const struct prefetch_batch *b, double *ret_loss,
+                   struct eddis_error *err)
+{
+    struct model *m = r->model;
+    const real *x = NULL;
+    int rc = model_reserve(m, b->n, err);
+
+    if (rc == 0)
+        rc = to_real(r, b->x, b->n * m->n_features, &x, err);
+    if (rc < 0)
+        return rc;
+    model_begin(m, x, b->n);
+    for (int i = 0; i < m->n_layers; i++) {
+        model_forward(m, i);
+        pace_forward(&r->pace, i);
+    }
+    *ret_loss = model_loss(m, b->label, 1).sum;
+    if (!isfinite(*ret_loss))
+        return eddis_fail(err, -EDOM, "the loss is no finite number any more; try a smaller --lr");
+    for (int i = m->n_layers - 1; i >= 0; i--) {
+        model_backward(m, i);
+        pace_backward(&r->pace, i);
+        rc = eddis_announce_layer(r->e, r->layer_id[i], err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* In slices, so that a signal is not kept waiting. */
+static int wait_gradients(struct run *r, struct eddis_error *err)
+{
+    int64_t deadline = clock_after_ns(clock_now_ns(), patience_ns);
+    int rc;
+
+    do
+        rc = eddis_wait(r->e, slice_ns, err);
+    while (rc == -ETIMEDOUT && clock_now_ns() < deadline);
+    return rc;
+}
+
+static int one_step(struct run *r, const struct eddis_step *s, struct eddis_error *err)
+{
+    struct eddis_report report = { .size = sizeof report, .has_loss = s->count > 0 };
+    double seconds = r->world.emulated_fixed_s + r->world.emulated_sample_s * (double)s->count;
+    struct prefetch_batch batch;
+    int64_t begun = clock_now_ns(), updating;
+    double loss = 0;
+    int rc = get_batch(r, s, &batch, err);
+
+    if (rc < 0)
+        return rc;
+    pace_begin(&r->pace, (int64_t)(seconds * 1e9));
+    if (s->count > 0)
+        rc = compute(r, &batch, &loss, err);
+    else
+        pace_backward(&r->pace, 0);
+    report.overrun_ns = pace_overrun_ns(&r->pace);
+    if (rc >= 0)
+        rc = wait_gradients(r, err);
+    if (rc < 0)
+        return rc;
+    updating = clock_now_ns();
+    state_update(&r->state, s->lr_factor);
+    pace_credit(&r->pace, clock_now_ns() - updating);
+    report.loss = s->count > 0 ? loss / (double)s->count : 0;
+    r->loss_sum += loss;
+    r->loss_count += s->count;
+    r->epoch_samples += s->batch;
+    rc = eddis_step_end(r->e, &report, err);
+    r->epoch_ns += clock_now_ns() - begun;
+    return rc;
+}
+
+/* ---- the test after an epoch --------------------------------------------------------------- */
+
+static int test_chunk(struct run *r, int64_t first, int64_t n, struct loss *sum,
+                      struct eddis_error *err)
+{
+    struct trainer_data const *d = &r->t->data;
+    int64_t index[EVAL_CHUNK];
+    const real *x = NULL;
+    struct loss l;
+    int rc;
+
+    for (int64_t i = 0; i < n; i++)
+        index[i] = d->first_test + first + i;
+    rc = dataset_read(d->test, index, n, d->scale, r->test_x, r->test_label, err);
+    if (rc == 0)
+        rc = to_real(r, r->test_x, n * r->model->n_features, &x, err);
+    if (rc < 0)
+        return rc;
+    model_begin(r->model, x, n);
+    for (int i = 0; i < r->model->n_layers; i++)
+        model_forward(r->model, i);
+    l = model_loss(r->model, r->test_label, 0);
+    sum->sum += l.sum;
+    sum->hits += l.hits;
+    return 0;
+}
+
+/* This worker's share of the test set. */
+static int test_share(struct run *r, struct loss *ret, struct eddis_error *err)
+{
+    int64_t n = r->t->data.n_test;
+    int64_t first = n * r->world.rank / r->world.n_ranks;
+    int64_t end = n * (r->world.rank + 1) / r->world.n_ranks;
+    int rc = 0;
+
+    eddis_set_phase(r->e, EDDIS_PHASE_EVALUATE);
+    for (int64_t i = first; i < end && rc == 0; i += EVAL_CHUNK)
+        rc = test_chunk(r, i, end - i < EVAL_CHUNK ? end - i : EVAL_CHUNK, ret, err);
+    return rc;
+}
+
+static int publish(struct run *r, const struct trainer_epoch *epoch, struct eddis_error *err)
+{
+    int rc = 0;
+
+    if (epoch->tested)
+        rc = eddis_set_metric(r->e, "test_accuracy", epoch->accuracy, err);
+    if (rc >= 0 && epoch->tested)
+        rc = eddis_set_metric(r->e, "test_loss", epoch->test_loss, err);
+    if (rc >= 0 && r->world.rank == 0 && r->t->on_epoch)
+        r->t->on_epoch(r->t->arg, epoch);
+    return rc < 0 ? rc : 0;
+}
+
+/* Add up what all workers saw in the epoch and, when it is time, in the test. */
+static int end_epoch(struct run *r, const struct eddis_step *s, struct eddis_error *err)
+{
+    const struct trainer *t = r->t;
+    bool last = s->epoch + 1 == t->epochs || s->flags & EDDIS_STEP_STOP;
+    bool due = t->eval_every > 0 && (s->epoch + 1) % t->eval_every == 0;
+    struct trainer_epoch epoch = { .epoch = s->epoch + 1,
+                                   .tested = t->data.n_test && (last || due) };
+    struct loss test = { 0 };
+    double sums[4] = { r->loss_sum, (double)r->loss_count };
+    int rc = epoch.tested ? test_share(r, &test, err) : 0;
+
+    if (rc < 0)
+        return rc;
+    sums[2] = test.sum;
+    sums[3] = (double)test.hits;
+    rc = eddis_allreduce(r->e, sums, 4, EDDIS_FLOAT64, EDDIS_SUM, patience_ns, err);
+    if (rc < 0)
+        return rc;
+    epoch.loss = sums[1] > 0 ? sums[0] / sums[1] : 0;
+    if (epoch.tested) {
+        epoch.test_loss = sums[2] / (double)t->data.n_test;
+        epoch.accuracy = sums[3] / (double)t->data.n_test;
+    }
+    if (r->epoch_ns > 0)
+        epoch.samples_per_s = 1e9 * (double)r->epoch_samples / (double)r->epoch_ns;
+    r->loss_sum = 0;
+    r->loss_count = r->epoch_samples = r->epoch_ns = 0;
+    return publish(r, &epoch, err);
+}
+
+/* ---- the run ------------------------------------------------------------------------------- */
+
+static int after_step(struct run *r, const struct eddis_step *s, struct eddis_error *err)
+{
+    bool end_of_epoch = s->flags & (EDDIS_STEP_END_OF_EPOCH | EDDIS_STEP_STOP);
+    int rc = 0;
+
+    if (end_of_epoch)
+        rc = end_epoch(r, s, err);
+    if (rc < 0)
+        return rc;
+    if (s->flags & EDDIS_STEP_CHECKPOINT)
+        rc = state_save(&r->state, r->e, NULL, r->world.rank, err);
+    if (rc >= 0 && end_of_epoch && r->t->checkpoint_folder)
+        rc = state_save(&r->state, r->e, r->t->checkpoint_folder, r->world.rank, err);
+    return rc;
+}
+
+static int all_steps(struct run *r, struct eddis_error *err)
+{
+    struct eddis_step s = { .size = sizeof s };
+    int rc;
+
+    while ((rc = eddis_step_begin(r->e, &s, err)) > 0) {
+        rc = one_step(r, &s, err);
+        if (rc >= 0)
+            rc = after_step(r, &s, err);
+        if (rc < 0 || s.flags & EDDIS_STEP_STOP)
+            break;
+    }
+    return rc < 0 ? rc : 0;
+}
+
+static int save_parameters(const struct run *r, struct eddis_error *err)
+{
+    if (!r->t->save || r->world.rank != 0)
+        return 0;
+    return file_write_atomic(r->t->save, r->model->values,
+                             (size_t)r->model->n_values * sizeof(real), 0644, err);
+}
+
+int trainer_run(const struct trainer *t, struct eddis *e, struct eddis_error *err)
+{
+    struct run r = {
+        .t = t, .e = e, .optimizer = t->optimizer, .ahead = -1, .world = { .size = sizeof r.world }
+    };
+    int rc = set_up(&r, err);
+
+    if (rc >= 0)
+        rc = all_steps(&r, err);
+    if (rc >= 0)
+        rc = save_parameters(&r, err);
+    /* The library borrows the parameters until it is closed. */
+    if (rc >= 0)
+        rc = eddis_close(e, err);
+    tear_down(&r);
+    return rc < 0 ? rc : 0;
+}
