@@ -104,6 +104,9 @@ static int parse_clock(const char *s, int64_t *ret)
     unsigned day = 0, a, b, c;
     int used = 0;
 
+    /* sscanf alone would take spaces and signs. */
+    if (s[strspn(s, "0123456789:-")] || *s == '-' || strstr(s, ":-") || strstr(s, "--"))
+        return -EINVAL;
     if (sscanf(s, "%5u-%n", &day, &used) == 1 && used)
         s += used;
     else
@@ -115,7 +118,9 @@ static int parse_clock(const char *s, int64_t *ret)
             return -EINVAL;
         a = 0;
     }
-    *ret = ((int64_t)day * 86400 + (int64_t)a * 3600 + (int64_t)b * 60 + c) * CLOCK_S;
+    if (__builtin_mul_overflow((int64_t)day * 86400 + (int64_t)a * 3600 + (int64_t)b * 60 + c,
+                               CLOCK_S, ret))
+        return -ERANGE;
     return 0;
 }
 
@@ -129,7 +134,11 @@ int text_duration_ns(const char *s, int64_t *ret, struct eddis_error *err)
         return 0;
     }
     if (strchr(s, ':')) {
-        if (parse_clock(s, &total) < 0)
+        int rc = parse_clock(s, &total);
+
+        if (rc == -ERANGE)
+            goto too_long;
+        if (rc < 0)
             goto bad;
         *ret = total;
         return 0;
@@ -141,14 +150,18 @@ int text_duration_ns(const char *s, int64_t *ret, struct eddis_error *err)
         if (!isdigit((unsigned char)*p))
             goto bad;
         v = strtod(p, &end);
+        if (end != p + strspn(p, "0123456789.")) /* hexadecimal, exponents */
+            goto bad;
         p = end;
         if (unit_ns(&p, &unit) < 0)
             goto bad;
         if (add_part(v, unit, &total) < 0)
-            return eddis_fail(err, -ERANGE, "'%s' is too long a time", s);
+            goto too_long;
     } while (*p);
     *ret = total;
     return 0;
+too_long:
+    return eddis_fail(err, -ERANGE, "'%s' is too long a time", s);
 bad:
     return eddis_fail(err, -EINVAL, "'%s' is no duration; write 250ms, 10s, 5m, 2h or 7d", s);
 }

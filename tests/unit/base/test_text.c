@@ -52,6 +52,15 @@ static const struct {
     { "-1s", -EINVAL, 0 },
     { "1:2:3:4", -EINVAL, 0 },
     { "99999999999d", -ERANGE, 0 },
+    { "99999-999999:59:59", -ERANGE, 0 },
+    { "1:-5", -EINVAL, 0 },
+    { "-1:05", -EINVAL, 0 },
+    { " 1: 05", -EINVAL, 0 },
+    { "1--2:3", -EINVAL, 0 },
+    { "1-:3", -EINVAL, 0 },
+    { "0x10s", -EINVAL, 0 },
+    { "1e3s", -EINVAL, 0 },
+    { "1.2.3s", -EINVAL, 0 },
 };
 
 START_TEST(duration)
