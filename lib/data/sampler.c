@@ -274,9 +274,8 @@ int sampler_indices(const struct sampler *s, int64_t epoch, int64_t first, int64
     struct permutation p;
 
     if (epoch < 0 || first < 0 || count < 0 || first > s->o.samples || count > s->o.samples - first)
-        return eddis_fail(err, -ERANGE, "samples %lld to %lld are not inside an epoch of %lld",
-                          (long long)first, (long long)first + (long long)count - 1,
-                          (long long)s->o.samples);
+        return eddis_fail(err, -ERANGE, "%lld samples from %lld on are not inside an epoch of %lld",
+                          (long long)count, (long long)first, (long long)s->o.samples);
     permutation_init(&p, s->o.samples, s->o.seed, epoch);
     for (int64_t i = 0; i < count; i++)
         ret[i] = permutation_at(&p, first + i);

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "checkpoint.h"
+
+#include "checkpoint_impl.h"
+#include "manifest.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/crc32.h"
+#include "lib/base/file.h"
+#include "lib/base/text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void checkpoint_free(struct checkpoint *c)
+{
+    if (!c)
+        return;
+    manifest_fini(&c->m);
+    free(c->dir);
+    free(c->folder);
+    free(c);
+}
+
+static char *path_of(const char *dir, int64_t step, bool part)
+{
+    char name[40];
+
+    checkpoint_name_text(&(struct checkpoint_name){ step, part }, name);
+    return file_join(dir, "%s", name);
+}
+
+static struct checkpoint *new_part(const char *dir, int64_t step)
+{
+    struct checkpoint *c = calloc(1, sizeof *c);
+
+    if (!c)
+        return NULL;
+    c->step = step;
+    c->dir = strdup(dir);
+    c->folder = path_of(dir, step, true);
+    if (c->dir && c->folder)
+        return c;
+    checkpoint_free(c);
+    return NULL;
+}
+
+/* Remove whatever has this name: a folder, or a file that somebody put there. */
+static int remove_any(const char *path, struct eddis_error *err)
+{
+    if (unlink(path) == 0 || errno == ENOENT)
+        return 0;
+    return file_remove_tree(path, err);
+}
+
+int checkpoint_begin(const char *dir, int64_t step, struct checkpoint **ret,
+                     struct eddis_error *err)
+{
+    struct checkpoint *c = new_part(dir, step);
+    int rc;
+
+    if (!c)
+        return eddis_fail(err, -ENOMEM, "no memory for a checkpoint");
+    rc = file_mkdirs(dir, 0777, err);
+    if (rc == 0)
+        rc = remove_any(c->folder, err);
+    if (rc == 0 && mkdir(c->folder, 0777) < 0)
+        rc = eddis_fail_errno(err, -errno, "cannot make folder '%s'", c->folder);
+    if (rc < 0) {
+        checkpoint_free(c);
+        return rc;
+    }
+    c->owner = true;
+    *ret = c;
+    return 0;
+}
+
+int checkpoint_join(const char *dir, int64_t step, struct checkpoint **ret, struct eddis_error *err)
+{
+    struct checkpoint *c = new_part(dir, step);
+    struct stat st;
+
+    if (!c)
+        return eddis_fail(err, -ENOMEM, "no memory for a checkpoint");
+    if (stat(c->folder, &st) < 0 || !S_ISDIR(st.st_mode)) {
+        int rc = eddis_fail(err, -ENOENT,
+                            "rank 0 made '%s', but it is not there; checkpoints need a folder that "
+                            "all nodes share",
+                            c->folder);
+
+        checkpoint_free(c);
+        return rc;
+    }
+    *ret = c;
+    return 0;
+}
+
+const char *checkpoint_folder(const struct checkpoint *c)
+{
+    return c->folder;
+}
+
+/* Make a new file of these bytes, on disk when this returns; nothing is left after a failure. */
+static int write_file(const char *folder, const char *name, const void *data, size_t n,
+                      struct eddis_error *err)
+{
+    cleanup_free char *path = file_join(folder, "%s", name);
+    int fd, rc;
+
+    if (!path)
+        return eddis_fail(err, -ENOMEM, "no memory for a checkpoint");
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot make '%s'", path);
+    rc = file_write_all(fd, data, n, err);
+    if (rc < 0)
+        eddis_fail_prefix(err, rc, "'%s'", path);
+    else if (fsync(fd) < 0)
+        rc = eddis_fail_errno(err, -errno, "cannot sync '%s'", path);
+    /* Network file systems tell of a full disk as late as this. */
+    if (close(fd) < 0 && rc == 0)
+        rc = eddis_fail_errno(err, -errno, "cannot close '%s'", path);
+    if (rc < 0)
+        (void)unlink(path);
+    return rc;
+}
+
+int checkpoint_put(struct checkpoint *c, int rank, const char *name, const void *data, size_t n,
+                   struct eddis_error *err)
+{
+    char file[MANIFEST_MAX_FILE + 1];
+    int rc;
+
+    if (!checkpoint_file_name(rank, name, file))
+        return eddis_fail(err, -EINVAL,
+                          "'%s' cannot name an entry of a checkpoint: only letters, digits, '.', "
+                          "'_' and '-', at most %d",
+                          name, CHECKPOINT_MAX_NAME);
+    rc = write_file(c->folder, file, data, n, err);
+    if (rc < 0)
+        return rc;
+    return manifest_add(&c->m, file, (int64_t)n, crc32_update(0, data, n), err);
+}
+
+char *checkpoint_list(const struct checkpoint *c)
+{
+    return manifest_list_text(&c->m);
+}
+
+int checkpoint_add_list(struct checkpoint *c, const char *text, size_t n, struct eddis_error *err)
+{
+    return manifest_parse_list(text, n, &c->m, err);
+}
+
+/* Every listed file must be there in its length; every other file in the folder is one that the
+ * program wrote itself: it is summed, synced and added.
+ */
+static int take_stock(struct checkpoint *c, struct eddis_error *err)
+{
+    size_t listed = c->m.n, met = 0;
+    struct manifest own = { 0 };
+    struct dirent *e;
+    DIR *dir = opendir(c->folder);
+    int rc = manifest_sort(&c->m, err);
+
+    if (!dir)
+        return eddis_fail_errno(err, -errno, "cannot read folder '%s'", c->folder);
+    while (rc == 0 && (e = readdir(dir))) {
+        const struct manifest_file *f = manifest_find(&c->m, e->d_name);
+        struct manifest_file found;
+        struct stat st;
+
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        if (f && fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(st.st_mode) && st.st_size == f->bytes) {
+            met++;
+            continue;
+        }
+        if (f || !manifest_is_name(e->d_name)) {
+            rc = eddis_fail(err, -EINVAL, "'%s' in the checkpoint %s", e->d_name,
+                            f ? "was changed after it was put" : "has a name that cannot be kept");
+            break;
+        }
+        rc = checkpoint_sum(c->folder, e->d_name, true, &found, err);
+        if (rc == 0)
+            rc = manifest_add(&own, found.name, found.bytes, found.crc, err);
+    }
+    (void)closedir(dir);
+    if (rc == 0 && met < listed)
+        rc = eddis_fail(err, -ENOENT, "%zu files put into checkpoint '%s' are not there",
+                        listed - met, c->folder);
+    for (size_t i = 0; i < own.n && rc == 0; i++)
+        rc = manifest_add(&c->m, own.file[i].name, own.file[i].bytes, own.file[i].crc, err);
+    manifest_fini(&own);
+    return rc < 0 ? rc : manifest_sort(&c->m, err);
+}
+
+/* Give the folder its final name; an earlier checkpoint of the step ends under the part's name. */
+static int rename_whole(const struct checkpoint *c, struct eddis_error *err)
+{
+    cleanup_free char *whole = path_of(c->dir, c->step, false);
+
+    if (!whole)
+        return eddis_fail(err, -ENOMEM, "no memory for a checkpoint");
+    if (renameat2(AT_FDCWD, c->folder, AT_FDCWD, whole, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno == EEXIST && renameat2(AT_FDCWD, c->folder, AT_FDCWD, whole, RENAME_EXCHANGE) == 0) {
+        (void)remove_any(c->folder, NULL); /* else the next prune does */
+        return 0;
+    }
+    /* A file system without these two (NFS): for a moment there is neither the old nor the new. */
+    if ((errno == EINVAL || errno == ENOSYS) && rename(c->folder, whole) == 0)
+        return 0;
+    if (errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR) {
+        int rc = remove_any(whole, err);
+
+        if (rc < 0)
+            return rc;
+        if (rename(c->folder, whole) == 0)
+            return 0;
+    }
+    return eddis_fail_errno(err, -errno, "cannot rename '%s'", c->folder);
+}
+
+int checkpoint_commit_take(struct checkpoint *c, const struct checkpoint_meta *meta, int keep,
+                           struct eddis_error *err)
+{
+    cleanup_free char *text = NULL;
+    int rc = take_stock(c, err);
+
+    c->m.meta = *meta;
+    c->m.meta.step = c->step;
+    if (rc == 0) {
+        text = manifest_text(&c->m);
+        rc = text ? write_file(c->folder, MANIFEST_NAME, text, strlen(text), err)
+                  : eddis_fail(err, -ENOMEM, "no memory for a manifest");
+    }
+    if (rc == 0)
+        rc = file_sync_dir(c->folder, err);
+    if (rc == 0)
+        rc = rename_whole(c, err);
+    if (rc < 0) {
+        checkpoint_abandon_take(c);
+        return rc;
+    }
+    c->owner = false;
+    rc = file_sync_dir(c->dir, err);
+    /* Old ones that cannot be removed now are tried again next time. */
+    if (rc == 0)
+        (void)checkpoint_prune(c->dir, c->step, keep, NULL);
+    checkpoint_free(c);
+    return rc;
+}
+
+void checkpoint_abandon_take(struct checkpoint *c)
+{
+    if (c && c->owner)
+        (void)remove_any(c->folder, NULL);
+    checkpoint_free(c);
+}
+
+int checkpoint_prune(const char *dir, int64_t step, int keep, struct eddis_error *err)
+{
+    cleanup_free struct checkpoint_name *names = NULL;
+    int n = checkpoint_names(dir, &names, err), whole = 0, rc = 0;
+
+    for (int i = 0; i < n; i++) {
+        cleanup_free char *path = path_of(dir, names[i].step, names[i].part);
+        struct manifest m = { 0 };
+        int one = 0;
+
+        if (!path)
+            return eddis_fail(err, -ENOMEM, "no memory to look at checkpoints");
+        if (names[i].part || (keep > 0 && names[i].step <= step && whole >= keep))
+            one = remove_any(path, err);
+        else if (names[i].step <= step && checkpoint_check(path, false, &m, NULL) == 0)
+            whole++;
+        manifest_fini(&m);
+        rc = one < 0 ? one : rc;
+    }
+    return n < 0 ? n : rc;
+}
+
+void checkpoint_close(struct checkpoint *c)
+{
+    checkpoint_free(c);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "manifest.h"
+
+#include "lib/base/crc32.h"
+#include "lib/base/strbuf.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+void manifest_fini(struct manifest *m)
+{
+    free(m->file);
+    memset(m, 0, sizeof *m);
+}
+
+bool manifest_is_name(const char *name)
+{
+    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+
+    return n > 0 && n <= MANIFEST_MAX_FILE && name[n] == '\0' && strcmp(name, ".") != 0 &&
+           strcmp(name, "..") != 0 && strcmp(name, MANIFEST_NAME) != 0;
+}
+
+int manifest_add(struct manifest *m, const char *name, int64_t bytes, uint32_t crc,
+                 struct eddis_error *err)
+{
+    if (m->n == CHECKPOINT_MAX_FILES)
+        return eddis_fail(err, -EINVAL, "a checkpoint cannot have more than %d files",
+                          CHECKPOINT_MAX_FILES);
+    if (m->n == m->room) {
+        size_t room = m->room ? 2 * m->room : 16;
+        struct manifest_file *grown = realloc(m->file, room * sizeof *grown);
+
+        if (!grown)
+            return eddis_fail(err, -ENOMEM, "no memory for a manifest");
+        m->file = grown;
+        m->room = room;
+    }
+    memset(&m->file[m->n], 0, sizeof *m->file);
+    strncpy(m->file[m->n].name, name, MANIFEST_MAX_FILE);
+    m->file[m->n].bytes = bytes;
+    m->file[m->n].crc = crc;
+    m->n++;
+    return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct manifest_file *)a)->name, ((const struct manifest_file *)b)->name);
+}
+
+int manifest_sort(struct manifest *m, struct eddis_error *err)
+{
+    if (m->n)
+        qsort(m->file, m->n, sizeof *m->file, by_name);
+    for (size_t i = 1; i < m->n; i++)
+        if (strcmp(m->file[i - 1].name, m->file[i].name) == 0)
+            return eddis_fail(err, -EEXIST, "file '%s' was put into the checkpoint twice",
+                              m->file[i].name);
+    return 0;
+}
+
+const struct manifest_file *manifest_find(const struct manifest *m, const char *name)
+{
+    struct manifest_file key = { 0 };
+
+    if (!m->n || strlen(name) > MANIFEST_MAX_FILE)
+        return NULL;
+    strcpy(key.name, name);
+    return bsearch(&key, m->file, m->n, sizeof key, by_name);
+}
+
+static void add_list(struct strbuf *b, const struct manifest *m)
+{
+    for (size_t i = 0; i < m->n; i++)
+        strbuf_addf(b, "%08" PRIx32 " %" PRId64 " %s\n", m->file[i].crc, m->file[i].bytes,
+                    m->file[i].name);
+}
+
+char *manifest_list_text(const struct manifest *m)
+{
+    struct strbuf b = { 0 };
+
+    add_list(&b, m);
+    return strbuf_steal(&b);
+}
+
+char *manifest_text(const struct manifest *m)
+{
+    struct strbuf b = { 0 };
+
+    strbuf_addf(&b,
+                "eddis checkpoint 1\nstep %" PRId64 "\nseed %" PRIu64 "\nsamples %" PRId64
+                "\nbatch %" PRId64 "\nranks %d\ngeneration %d\nfiles %zu\n",
+                m->meta.step, m->meta.seed, m->meta.samples, m->meta.batch, m->meta.n_ranks,
+                m->meta.generation, m->n);
+    add_list(&b, m);
+    if (!b.failed)
+        strbuf_addf(&b, "end %08" PRIx32 "\n", crc32_update(0, b.text, b.len));
+    return strbuf_steal(&b);
+}
+
+/* ---- parsing: each take_ function eats what it wants or marks the cursor as failed ---- */
+
+struct cursor {
+    const char *p, *end;
+    bool failed;
+};
+
+static void take_word(struct cursor *c, const char *word)
+{
+    size_t n = strlen(word);
+
+    if (c->failed || (size_t)(c->end - c->p) < n || memcmp(c->p, word, n) != 0) {
+        c->failed = true;
+        return;
+    }
+    c->p += n;
+}
+
+/* A decimal number without sign or leading zeros, at most max. */
+static uint64_t take_number(struct cursor *c, uint64_t max)
+{
+    const char *start = c->p;
+    uint64_t v = 0;
+
+    while (!c->failed && c->p < c->end && *c->p >= '0' && *c->p <= '9') {
+        uint64_t digit = (uint64_t)(*c->p++ - '0');
+
+        if (__builtin_mul_overflow(v, UINT64_C(10), &v) || __builtin_add_overflow(v, digit, &v) ||
+            v > max)
+            c->failed = true;
+    }
+    if (c->p == start || (*start == '0' && c->p - start > 1))
+        c->failed = true;
+    return v;
+}
+
+static uint32_t take_crc(struct cursor *c)
+{
+    static const char digits[] = "0123456789abcdef";
+    uint32_t v = 0;
+
+    if (c->failed || c->end - c->p < 8) {
+        c->failed = true;
+        return 0;
+    }
+    for (int i = 0; i < 8; i++) {
+        const char *d = memchr(digits, *c->p++, 16);
+
+        if (!d) {
+            c->failed = true;
+            return 0;
+        }
+        v = v << 4 | (uint32_t)(d - digits);
+    }
+    return v;
+}
+
+/* The rest of the line as a file's name to ret [MANIFEST_MAX_FILE + 1]. */
+static void take_name(struct cursor *c, char *ret)
+{
+    const char *line = c->failed ? NULL : memchr(c->p, '\n', (size_t)(c->end - c->p));
+    size_t n = line ? (size_t)(line - c->p) : 0;
+
+    if (!line || n > MANIFEST_MAX_FILE) {
+        c->failed = true;
+        return;
+    }
+    memcpy(ret, c->p, n);
+    ret[n] = '\0';
+    c->p = line + 1;
+    /* A zero byte would end the name early and hide what follows it. */
+    if (strlen(ret) != n || !manifest_is_name(ret))
+        c->failed = true;
+}
+
+static int take_file(struct cursor *c, struct manifest *m, struct eddis_error *err)
+{
+    char name[MANIFEST_MAX_FILE + 1];
+    uint32_t crc = take_crc(c);
+    int64_t bytes;
+
+    take_word(c, " ");
+    bytes = (int64_t)take_number(c, INT64_MAX);
+    take_word(c, " ");
+    take_name(c, name);
+    return c->failed ? 0 : manifest_add(m, name, bytes, crc, err);
+}
+
+static uint64_t take_member(struct cursor *c, const char *key, uint64_t max)
+{
+    uint64_t v;
+
+    take_word(c, key);
+    v = take_number(c, max);
+    take_word(c, "\n");
+    return v;
+}
+
+static bool is_sorted(const struct manifest *m)
+{
+    for (size_t i = 1; i < m->n; i++)
+        if (strcmp(m->file[i - 1].name, m->file[i].name) >= 0)
+            return false;
+    return true;
+}
+
+int manifest_parse(const char *text, size_t n, struct manifest *ret, struct eddis_error *err)
+{
+    struct cursor c = { text, text + n, false };
+    struct manifest m = { 0 };
+    const char *last;
+    uint64_t files;
+    int rc = 0;
+
+    take_word(&c, "eddis checkpoint 1\n");
+    m.meta.step = (int64_t)take_member(&c, "step ", INT64_MAX);
+    m.meta.seed = take_member(&c, "seed ", UINT64_MAX);
+    m.meta.samples = (int64_t)take_member(&c, "samples ", INT64_MAX);
+    m.meta.batch = (int64_t)take_member(&c, "batch ", INT64_MAX);
+    m.meta.n_ranks = (int)take_member(&c, "ranks ", INT32_MAX);
+    m.meta.generation = (int)take_member(&c, "generation ", INT32_MAX);
+    files = take_member(&c, "files ", CHECKPOINT_MAX_FILES);
+    for (uint64_t i = 0; i < files && !c.failed && rc == 0; i++)
+        rc = take_file(&c, &m, err);
+    last = c.p;
+    take_word(&c, "end ");
+    if (rc == 0 && (take_crc(&c) != crc32_update(0, text, (size_t)(last - text)) || c.failed ||
+                    c.end - c.p != 1 || *c.p != '\n' || !is_sorted(&m)))
+        rc = eddis_fail(err, -EBADMSG, "the manifest is damaged");
+    if (rc < 0) {
+        manifest_fini(&m);
+        return rc;
+    }
+    *ret = m;
+    return 0;
+}
+
+int manifest_parse_list(const char *text, size_t n, struct manifest *m, struct eddis_error *err)
+{
+    struct cursor c = { text, text + n, false };
+    size_t before = m->n;
+    int rc = 0;
+
+    while (c.p < c.end && !c.failed && rc == 0)
+        rc = take_file(&c, m, err);
+    if (c.failed)
+        rc = eddis_fail(err, -EINVAL, "a worker's list of its checkpoint files is damaged");
+    if (rc < 0)
+        m->n = before;
+    return rc;
+}
