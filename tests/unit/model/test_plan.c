@@ -21,7 +21,7 @@ static struct plan *small(void)
     snprintf(p->reason, sizeof p->reason, "sync because of \"it\"");
     p->global_batch = 10;
     p->bucket_bytes = 4 << 20;
-    p->seed = UINT64_MAX - 1;
+    p->seed = INT64_MAX;
     p->emulated = true;
     p->predicted_samples_per_s = 1.0 / 3;
     snprintf(p->node[0], sizeof p->node[0], "n0");
@@ -70,7 +70,7 @@ START_TEST(there_and_back)
     ck_assert_str_eq(a, b);
     ck_assert_int_eq(q->n_workers, 3);
     ck_assert_str_eq(q->node[1], "n1");
-    ck_assert_uint_eq(q->seed, UINT64_MAX - 1);
+    ck_assert_uint_eq(q->seed, INT64_MAX);
     for (int i = 0; i < 3; i++)
         ck_assert(q->worker[i].weight == p->worker[i].weight); /* the same bits */
     plan_free(p);
@@ -121,6 +121,7 @@ static const struct {
     { "\"sample_s\": 3", "\"sample_s\": 0.0, \"x\": 3", "worker 0" },
     { "\"emulated\": true", "\"emulated\": 1", "\"emulated\"" },
     { "\"reason\": \"sync", "\"reason\": \"sync\\u0000", "" },
+    { "\"seed\": 9", "\"seed\": -9", "\"seed\"" },
     { "\"bucket_bytes\": 4194304", "\"bucket_bytes\": 0", "\"bucket_bytes\"" },
     { "\"workers\": [", "\"workers\": [7, ", "worker 0: it is no object" },
     { "{", "[", "" },
