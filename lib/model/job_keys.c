@@ -58,7 +58,7 @@ static const struct job_key table[] = {
     { "workdir", "path", ".", "the folder in which the workers run", NULL,
       PATH(workdir, NULL, false, ".") },
     { "setup", "list of lines", "[]", "lines that a shell runs on each node before the command",
-      "set-up lines", NULL },
+      "a shell before the command", NULL },
     { "nodes", "list of nodes", "this machine", "the machines that take part", SEVERAL_HOSTS,
       NULL },
     { "hostfile", "path", "none", "a file with one machine a line", SEVERAL_HOSTS, NULL },

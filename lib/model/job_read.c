@@ -175,7 +175,7 @@ static int refuse_later(const struct job_reader *r, const struct job_key *key, i
                         struct eddis_error *err)
 {
     return job_wrong(r, line, column, err,
-                     "the key \"%s\" waits for %s, which is not in this version yet; remove it",
+                     "the key \"%s\" is not in this version yet, it waits for %s; remove it",
                      key->name, key->later);
 }
 

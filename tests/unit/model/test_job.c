@@ -148,13 +148,13 @@ static const struct {
     { C "<<: {seed: 1}", "2:1: unknown key \"<<\" in the job; eddis-train.yaml(5) lists the keys" },
     { C "\"\": 1", "2:1: unknown key \"\" in the job; eddis-train.yaml(5) lists the keys" },
     /* keys of later versions */
-    { C "restarts: 3", "2:1: the key \"restarts\" waits for restarting after a failure, which is "
-                       "not in this version yet; remove it" },
-    { C "restarts:", "2:1: the key \"restarts\" waits for restarting after a failure, which is "
-                     "not in this version yet; remove it" },
+    { C "restarts: 3", "2:1: the key \"restarts\" is not in this version yet, it waits for "
+                       "restarting after a failure; remove it" },
+    { C "restarts:", "2:1: the key \"restarts\" is not in this version yet, it waits for "
+                     "restarting after a failure; remove it" },
     { C "communication: {compression: {method: none}}",
-      "2:31: the key \"communication.compression.method\" waits for gradient compression, which "
-      "is not in this version yet; remove it" },
+      "2:31: the key \"communication.compression.method\" is not in this version yet, it waits for "
+      "gradient compression; remove it" },
     { C "sync: {mode: async}",
       "2:14: \"sync.mode\" is \"async\", which is not in this version yet; write auto or sync" },
     { C "sync: {algorithm: hsgd}", "2:19: \"sync.algorithm\" is \"hsgd\", which is not in this "

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* manual_keys.c - eddis-train.yaml(5) against the table of keys: manual_keys PAGE
+ *
+ * Each row stands in the page, in the table's order and words, and nothing else does; the page's
+ * first two examples are jobs, the third is what later versions take.
+ */
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+#include "lib/base/strbuf.h"
+#include "lib/model/job.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int complain(const char *what, const char *name)
+{
+    fprintf(stderr, "manual_keys: %s: %s\n", name, what);
+    return 1;
+}
+
+/* Returns what the page must say at this row: the item, type and default, and what it waits for. */
+static char *expected(const struct job_key *k)
+{
+    struct strbuf b = { 0 };
+
+    strbuf_addf(&b, ".It Ic %s\n(%s; default: %s)\n", k->name, k->type, k->initial);
+    if (k->later)
+        strbuf_addf(&b, "Not in this version: it waits for %s.\n", k->later);
+    strbuf_addf(&b, "%c%s.\n", toupper((unsigned char)k->help[0]), k->help + 1);
+    return strbuf_steal(&b);
+}
+
+static int check_keys(const char *page)
+{
+    const struct job_key *keys;
+    size_t n = job_keys(&keys), items = 0;
+    const char *at = page;
+
+    for (size_t i = 0; i < n; i++) {
+        cleanup_free char *want = expected(&keys[i]);
+        const char *found = want ? strstr(at, want) : NULL;
+
+        if (!found) {
+            fprintf(stderr, "%s", want ? want : "");
+            return complain("is not in the page, or not in the table's order and words",
+                            keys[i].name);
+        }
+        at = found;
+    }
+    for (at = page; (at = strstr(at, "\n.It Ic ")) != NULL; at++)
+        items++;
+    return items == n ? 0 : complain("the page has items that are no keys", "KEYS");
+}
+
+/* Returns the next literal block and moves *at behind it, or NULL. */
+static char *next_example(const char **at)
+{
+    static const char begin[] = "\n.Bd -literal -offset indent\n", end[] = "\n.Ed\n";
+    const char *first = strstr(*at, begin), *last;
+
+    if (!first)
+        return NULL;
+    first += strlen(begin);
+    last = strstr(first, end);
+    if (!last)
+        return NULL;
+    *at = last;
+    return strndup(first, (size_t)(last - first) + 1);
+}
+
+static int check_examples(const char *page)
+{
+    const char *at = strstr(page, "\n.Sh EXAMPLES\n");
+    int n = 0;
+
+    for (; at && n < 3; n++) {
+        cleanup_free char *text = next_example(&at);
+        struct eddis_error err = { 0 };
+        struct job *job = NULL;
+        bool later;
+
+        if (!text)
+            break;
+        (void)job_parse(text, strlen(text), "example", "/work", &job, &err);
+        later = !job && strstr(err.text, "not in this version yet");
+        if (n < 2 ? !job : !later)
+            return complain(job ? "the third example is no longer refused" : err.text, "EXAMPLES");
+        job_free(job);
+    }
+    return n == 3 ? 0 : complain("has fewer than three examples", "EXAMPLES");
+}
+
+int main(int argc, char **argv)
+{
+    cleanup_free char *page = NULL;
+    struct eddis_error err;
+
+    if (argc != 2 || file_read(argv[1], 1 << 20, &page, NULL, &err) < 0)
+        return complain(argc == 2 ? err.text : "usage: manual_keys PAGE", "manual_keys");
+    return check_keys(page) || check_examples(page) ? EXIT_FAILURE : EXIT_SUCCESS;
+}
