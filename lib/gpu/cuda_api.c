@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cuda_api.h"
+
+#include "lib/base/dlopen.h"
+
+#include <errno.h>
+
+static int load_symbols(struct cuda_api *a, struct eddis_error *err)
+{
+    static const char *const names[] = { "libcuda.so.1", "libcuda.so", NULL };
+    const struct dlopen_symbol symbols[] = {
+        { "cuInit", &a->init, false },
+        { "cuDriverGetVersion", &a->driver_version, false },
+        { "cuGetErrorString", &a->error_string, false },
+        { "cuDeviceGetCount", &a->device_count, false },
+        { "cuDeviceGet", &a->device, false },
+        { "cuDeviceGetName", &a->device_name, false },
+        { "cuDeviceGetUuid_v2", &a->device_uuid, true },
+        { "cuDeviceGetUuid", &a->device_uuid_old, false },
+        { "cuDeviceTotalMem_v2", &a->device_memory, false },
+        { "cuDeviceGetPCIBusId", &a->device_pci, false },
+        { "cuDevicePrimaryCtxRetain", &a->context_retain, false },
+        { "cuDevicePrimaryCtxRelease_v2", &a->context_release, false },
+        { "cuCtxSetCurrent", &a->context_use, false },
+        { "cuMemGetInfo_v2", &a->memory_info, false },
+        { "cuMemAlloc_v2", &a->alloc, false },
+        { "cuMemFree_v2", &a->release, false },
+        { "cuMemAllocHost_v2", &a->alloc_host, false },
+        { "cuMemFreeHost", &a->release_host, false },
+        { "cuMemcpyHtoDAsync_v2", &a->to_device, false },
+        { "cuMemcpyDtoHAsync_v2", &a->from_device, false },
+        { "cuMemcpyDtoDAsync_v2", &a->inside_device, false },
+        { "cuStreamCreate", &a->stream_create, false },
+        { "cuStreamDestroy_v2", &a->stream_destroy, false },
+        { "cuStreamSynchronize", &a->stream_wait, false },
+    };
+
+    return dlopen_library(names, symbols, sizeof symbols / sizeof *symbols, err);
+}
+
+int cuda_check(const struct cuda_api *api, CUresult e, const char *what, struct eddis_error *err)
+{
+    const char *words = NULL;
+
+    if (e == CUDA_SUCCESS)
+        return 0;
+    if (api->error_string(e, &words) != CUDA_SUCCESS || !words)
+        words = "unknown error";
+    return eddis_fail(err, e == CUDA_ERROR_OUT_OF_MEMORY ? -ENOMEM : -EIO, "%s: %s (CUDA error %d)",
+                      what, words, (int)e);
+}
+
+int cuda_load(struct cuda_api *ret, struct eddis_error *err)
+{
+    struct cuda_api a = { 0 };
+    int version = 0, rc = load_symbols(&a, err);
+    CUresult e;
+
+    if (rc == -ENOTSUP)
+        return eddis_fail(err, rc, "the NVIDIA driver is older than CUDA 11; update it");
+    if (rc < 0)
+        return rc;
+    e = a.init(0);
+    /* A stub library in the driver's place is a machine without a driver. */
+    if (e == CUDA_ERROR_STUB_LIBRARY)
+        return eddis_fail(err, -ENOENT, "libcuda.so.1 is only a stub of the NVIDIA driver");
+    if (e == CUDA_ERROR_NO_DEVICE)
+        return eddis_fail(err, -ENODEV, "the NVIDIA driver finds no GPU");
+    rc = cuda_check(&a, e, "the NVIDIA driver does not start", err);
+    if (rc == 0)
+        rc = cuda_check(&a, a.driver_version(&version), "the driver's version is unknown", err);
+    if (rc == 0 && version < 11000)
+        rc = eddis_fail(err, -ENOTSUP,
+                        "the NVIDIA driver knows CUDA %d.%d only, eddis needs 11; update it",
+                        version / 1000, version % 1000 / 10);
+    if (rc == 0)
+        *ret = a;
+    return rc;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cuda_blas.h"
+
+#include "lib/base/clock.h"
+#include "lib/base/dlopen.h"
+#include "lib/base/random.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+/* cuBLAS' own headers are not needed for so little, and differ between versions in ways that do
+ * not matter here; these values and types have been the same since 11.0.
+ */
+enum { BLAS_OP_N = 0, BLAS_R_16F = 2, BLAS_COMPUTE_32F = 68, BLAS_GEMM_DEFAULT = -1 };
+
+struct blas {
+    int (*create)(void **ret);
+    int (*destroy)(void *h);
+    int (*set_stream)(void *h, CUstream s);
+    int (*sgemm)(void *h, int ta, int tb, int m, int n, int k, const float *alpha, const float *a,
+                 int lda, const float *b, int ldb, const float *beta, float *c, int ldc);
+    int (*gemm)(void *h, int ta, int tb, int m, int n, int k, const void *alpha, const void *a,
+                int type_a, int lda, const void *b, int type_b, int ldb, const void *beta, void *c,
+                int type_c, int ldc, int compute, int algorithm);
+    void *handle;
+};
+
+static int load_one(const char *name, struct blas *b, struct eddis_error *err)
+{
+    const struct dlopen_symbol symbols[] = {
+        { "cublasCreate_v2", &b->create, false },
+        { "cublasDestroy_v2", &b->destroy, false },
+        { "cublasSetStream_v2", &b->set_stream, false },
+        { "cublasSgemm_v2", &b->sgemm, false },
+        { "cublasGemmEx", &b->gemm, false },
+    };
+    const char *const names[] = { name, NULL };
+    int rc = dlopen_library(names, symbols, sizeof symbols / sizeof *symbols, err);
+    int e = rc < 0 ? 0 : b->create(&b->handle);
+
+    if (rc == 0 && e)
+        rc = eddis_fail(err, -EIO, "'%s' does not start (cuBLAS status %d)", name, e);
+    return rc;
+}
+
+/* The newest cuBLAS that runs on this driver: a library of a later CUDA would be loaded and fail.
+ * The toolkit's own folder is often not where the loader looks.
+ */
+static int load_blas(int driver_version, struct blas *b, struct eddis_error *err)
+{
+    static const char *const folders[] = { "", "/usr/local/cuda/lib64/", CUDA_LIBDIR "/" };
+    int rc = eddis_fail(err, -ENOENT, "no cuBLAS for CUDA %d is installed", driver_version / 1000);
+    bool found = false;
+
+    for (int major = 13; major >= 11; major--)
+        for (size_t i = 0; major <= driver_version / 1000 && i < 3; i++) {
+            struct eddis_error e = { 0 };
+            char name[512];
+            int one;
+
+            (void)snprintf(name, sizeof name, "%slibcublas.so.%d", folders[i], major);
+            one = load_one(name, b, &e);
+            if (one == 0)
+                return 0;
+            if (one != -ENOENT && !found) { /* the first that is there says why */
+                rc = eddis_fail(err, one, "%s", e.text);
+                found = true;
+            }
+        }
+    return rc;
+}
+
+/* One product of n x n matrices in device memory. */
+struct product {
+    const struct cuda_place *place;
+    const struct blas *blas;
+    bool half;
+    CUdeviceptr a, c;
+};
+
+static int start_product(const struct product *p, int n)
+{
+    static const float one = 1.0F, zero = 0.0F;
+    const void *a = (const void *)(uintptr_t)p->a; /* device memory: passed on, never read here */
+    void *c = (void *)(uintptr_t)p->c;
+
+    if (p->half)
+        return p->blas->gemm(p->blas->handle, BLAS_OP_N, BLAS_OP_N, n, n, n, &one, a, BLAS_R_16F, n,
+                             a, BLAS_R_16F, n, &zero, c, BLAS_R_16F, n, BLAS_COMPUTE_32F,
+                             BLAS_GEMM_DEFAULT);
+    return p->blas->sgemm(p->blas->handle, BLAS_OP_N, BLAS_OP_N, n, n, n, &one, a, n, a, n, &zero,
+                          c, n);
+}
+
+/* Seconds of one product, averaged over three so that the start of a kernel does not count. */
+static int time_product(const struct product *p, int n, double *ret_s, struct eddis_error *err)
+{
+    int64_t start = clock_now_ns();
+    int rc;
+
+    for (int i = 0; i < 3; i++) {
+        int e = start_product(p, n);
+
+        if (e)
+            return eddis_fail(err, -EIO, "the matrix product fails (cuBLAS status %d)", e);
+    }
+    rc = cuda_check(p->place->api, p->place->api->stream_wait(p->place->stream),
+                    "the matrix product fails", err);
+    if (rc == 0)
+        *ret_s = (double)(clock_now_ns() - start + 1) / 3.0 / (double)CLOCK_S;
+    return rc;
+}
+
+/* Random values near 1: a GPU multiplies zeros faster, for they cost no power. */
+static int fill(const struct product *p, size_t bytes, struct eddis_error *err)
+{
+    const struct cuda_place *l = p->place;
+    uint64_t seed = 1;
+    int rc = 0;
+
+    for (size_t i = 0; i < l->host_bytes / 8; i++) {
+        uint64_t r = random_next(&seed);
+
+        ((uint64_t *)l->host)[i] = p->half ? (r & 0x83ff83ff83ff83ffU) | 0x3800380038003800U
+                                           : (r & 0x807fffff807fffffU) | 0x3f0000003f000000U;
+    }
+    for (size_t at = 0; rc == 0 && at < bytes; at += l->host_bytes) {
+        size_t n = bytes - at < l->host_bytes ? bytes - at : l->host_bytes;
+
+        rc = cuda_check(l->api, l->api->to_device(p->a + at, l->host, n, l->stream),
+                        "a copy to the GPU fails", err);
+    }
+    return rc < 0
+               ? rc
+               : cuda_check(l->api, l->api->stream_wait(l->stream), "a copy to the GPU fails", err);
+}
+
+/* Best of the products that fit in the time, larger ones while they are too short. */
+static int best_rate(const struct product *p, int most, double *ret, struct eddis_error *err)
+{
+    int64_t deadline = 0;
+    double s, best = 0;
+    int n = 1024, rc = time_product(p, n, &s, err); /* loads the kernels */
+
+    deadline = clock_now_ns() + 400 * CLOCK_MS;
+    while (rc == 0 && (best == 0 || clock_now_ns() < deadline)) {
+        double rate;
+
+        rc = time_product(p, n, &s, err);
+        if (rc < 0)
+            break;
+        rate = 2.0 * n * n * n / s;
+        best = rate > best ? rate : best;
+        if (s < 0.01 && 2 * n <= most)
+            n *= 2;
+    }
+    if (rc == 0)
+        *ret = best;
+    return rc;
+}
+
+static int measure(const struct cuda_place *place, const struct blas *b, bool half, double *ret,
+                   struct eddis_error *err)
+{
+    struct product p = { .place = place, .blas = b, .half = half };
+    size_t size = half ? 2 : 4, free_bytes = 0, total, bytes;
+    int most = 8192, rc;
+
+    rc = cuda_check(place->api, place->api->memory_info(&free_bytes, &total),
+                    "the GPU's memory is unknown", err);
+    while (most > 1024 && 4 * size * most * most > free_bytes)
+        most /= 2;
+    bytes = size * most * most;
+    if (rc == 0)
+        rc =
+            cuda_check(place->api, place->api->alloc(&p.a, bytes), "no GPU memory to measure", err);
+    if (rc == 0)
+        rc =
+            cuda_check(place->api, place->api->alloc(&p.c, bytes), "no GPU memory to measure", err);
+    if (rc == 0)
+        rc = fill(&p, bytes, err);
+    if (rc == 0)
+        rc = best_rate(&p, most, ret, err);
+    if (p.a)
+        (void)place->api->release(p.a);
+    if (p.c)
+        (void)place->api->release(p.c);
+    return rc;
+}
+
+int cuda_blas_rates(const struct cuda_place *p, double *ret_fp32, double *ret_fp16,
+                    struct eddis_error *err)
+{
+    struct blas b = { 0 };
+    int rc = load_blas(p->driver_version, &b, err);
+
+    if (rc < 0)
+        return rc;
+    if (b.set_stream(b.handle, p->stream))
+        rc = eddis_fail(err, -EIO, "cuBLAS does not take a stream");
+    if (rc == 0)
+        rc = measure(p, &b, false, ret_fp32, err);
+    if (rc == 0)
+        rc = measure(p, &b, true, ret_fp16, err);
+    (void)b.destroy(b.handle);
+    return rc;
+}

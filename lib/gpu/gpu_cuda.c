@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gpu.h"
+
+#include "cuda_api.h"
+#include "cuda_blas.h"
+
+#include "lib/base/clock.h"
+#include "lib/base/text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { COPY_BYTES = 64 << 20, SWEEP_BYTES = 256 << 20, COPY_ROUNDS = 8 };
+
+bool gpu_built(void)
+{
+    return true;
+}
+
+static void uuid_text(const CUuuid *u, char *ret, size_t size)
+{
+    const unsigned char *b = (const unsigned char *)u->bytes;
+
+    (void)snprintf(ret, size,
+                   "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
+                   b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
+                   b[14], b[15]);
+}
+
+static int describe(const struct cuda_api *api, int ordinal, struct gpu_device *ret,
+                    struct eddis_error *err)
+{
+    struct gpu_device g = { .ordinal = ordinal };
+    CUuuid uuid;
+    CUdevice d;
+    size_t bytes;
+    CUresult e = api->device(&d, ordinal);
+
+    if (!e)
+        e = api->device_name(g.name, sizeof g.name, d);
+    if (!e)
+        e = api->device_uuid ? api->device_uuid(&uuid, d) : api->device_uuid_old(&uuid, d);
+    if (!e)
+        e = api->device_memory(&bytes, d);
+    if (!e)
+        e = api->device_pci(g.pci, sizeof g.pci, d);
+    if (!e)
+        e = api->driver_version(&g.driver_version);
+    if (e)
+        return cuda_check(api, e, "the NVIDIA driver does not describe a GPU", err);
+    g.name[sizeof g.name - 1] = 0;
+    text_strip_control(g.name);
+    for (char *c = g.pci; *c; c++) /* sysfs and hwloc write it in lower case */
+        *c = (char)tolower((unsigned char)*c);
+    g.memory_bytes = (int64_t)bytes;
+    uuid_text(&uuid, g.uuid, sizeof g.uuid);
+    *ret = g;
+    return 0;
+}
+
+int gpu_list(struct gpu_device *ret, int max, int *ret_n, struct eddis_error *err)
+{
+    struct cuda_api api;
+    int n = 0, rc = cuda_load(&api, err);
+
+    if (rc == 0)
+        rc = cuda_check(&api, api.device_count(&n), "the GPUs cannot be counted", err);
+    if (rc == 0 && n <= 0)
+        rc = eddis_fail(err, -ENODEV, "the NVIDIA driver finds no GPU");
+    if (n > max)
+        n = max;
+    for (int i = 0; rc == 0 && i < n; i++)
+        rc = describe(&api, i, &ret[i], err);
+    if (rc == 0)
+        *ret_n = n;
+    return rc;
+}
+
+/* ---- copies ---- */
+
+enum direction { TO_DEVICE, FROM_DEVICE, INSIDE };
+
+static CUresult copy(const struct cuda_place *p, enum direction d, CUdeviceptr x)
+{
+    if (d == TO_DEVICE)
+        return p->api->to_device(x, p->host, COPY_BYTES, p->stream);
+    if (d == FROM_DEVICE)
+        return p->api->from_device(p->host, x, COPY_BYTES, p->stream);
+    return p->api->inside_device(x, x + SWEEP_BYTES / 2, SWEEP_BYTES / 2, p->stream);
+}
+
+/* Bytes moved per second, the best of the rounds; inside the device read and write both count. */
+static int copy_rate(const struct cuda_place *p, enum direction d, CUdeviceptr x, double *ret,
+                     struct eddis_error *err)
+{
+    double best = 0;
+
+    for (int i = 0; i < COPY_ROUNDS; i++) {
+        int64_t start = clock_now_ns();
+        CUresult e = copy(p, d, x);
+        double rate;
+
+        if (!e)
+            e = p->api->stream_wait(p->stream);
+        if (e)
+            return cuda_check(p->api, e, "a copy fails", err);
+        rate = (d == INSIDE ? SWEEP_BYTES : COPY_BYTES) * (double)CLOCK_S /
+               (double)(clock_now_ns() - start + 1);
+        best = rate > best ? rate : best;
+    }
+    *ret = best;
+    return 0;
+}
+
+static int copy_rates(const struct cuda_place *p, struct gpu_figures *f, struct eddis_error *err)
+{
+    CUdeviceptr x = 0;
+    int rc = cuda_check(p->api, p->api->alloc(&x, SWEEP_BYTES), "no GPU memory to measure", err);
+
+    if (rc < 0)
+        return rc;
+    rc = copy_rate(p, TO_DEVICE, x, &f->to_device_bytes_per_s, err);
+    if (rc == 0)
+        rc = copy_rate(p, FROM_DEVICE, x, &f->from_device_bytes_per_s, err);
+    if (rc == 0)
+        rc = copy_rate(p, INSIDE, x, &f->memory_bytes_per_s, err);
+    (void)p->api->release(x);
+    return rc;
+}
+
+/* ---- one device ---- */
+
+/* With the context current and the stream and pinned memory there. */
+static void measure_all(const struct cuda_place *p, struct gpu_figures *f)
+{
+    struct eddis_error e = { 0 };
+
+    if (copy_rates(p, f, &e) < 0 || cuda_blas_rates(p, &f->fp32_flops, &f->fp16_flops, &e) < 0)
+        (void)snprintf(f->note, sizeof f->note, "%.*s", (int)sizeof f->note - 1, e.text);
+}
+
+static int measure_in_context(const struct cuda_api *api, struct gpu_figures *f,
+                              struct eddis_error *err)
+{
+    struct cuda_place p = { .api = api, .host_bytes = COPY_BYTES };
+    int rc = cuda_check(api, api->driver_version(&p.driver_version),
+                        "the driver's version is unknown", err);
+
+    if (rc == 0)
+        rc = cuda_check(api, api->stream_create(&p.stream, 0), "no stream on the GPU", err);
+    if (rc < 0)
+        return rc;
+    rc = cuda_check(api, api->alloc_host(&p.host, COPY_BYTES), "no pinned memory", err);
+    if (rc == 0) {
+        measure_all(&p, f);
+        (void)api->release_host(p.host);
+    }
+    (void)api->stream_destroy(p.stream);
+    return rc;
+}
+
+int gpu_measure(int ordinal, struct gpu_figures *ret, struct eddis_error *err)
+{
+    struct gpu_figures f = { NAN, NAN, NAN, NAN, NAN, "" };
+    struct cuda_api api;
+    CUcontext context;
+    CUdevice d;
+    int rc = cuda_load(&api, err);
+
+    if (rc == 0)
+        rc = cuda_check(&api, api.device(&d, ordinal), "the GPU is gone", err);
+    if (rc == 0)
+        rc = cuda_check(&api, api.context_retain(&context, d), "the GPU cannot be used", err);
+    if (rc < 0)
+        return rc;
+    rc = cuda_check(&api, api.context_use(context), "the GPU cannot be used", err);
+    if (rc == 0)
+        rc = measure_in_context(&api, &f, err);
+    (void)api.context_release(d);
+    if (rc == 0)
+        *ret = f;
+    return rc;
+}
