@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/gpu/gpu.h"
+
+#include "suite.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Run without the fake libraries: this machine as it is, or a build without CUDA. */
+START_TEST(as_it_is)
+{
+    struct gpu_device gpu[8];
+    struct gpu_figures f;
+    struct eddis_error err = { 0 };
+    int n = 0, rc = gpu_list(gpu, 8, &n, &err);
+
+    if (rc < 0) {
+        ck_assert_str_ne(err.text, "");
+        ck_assert_msg(rc == -ENOENT || rc == -ENODEV || rc == -ENOTSUP || rc == -EIO, "%d: %s", rc,
+                      err.text);
+        if (access("/proc/driver/nvidia/version", F_OK) < 0)
+            ck_assert_msg(rc == -ENOENT, "%d: %s", rc, err.text);
+        ck_assert_int_eq(n, 0);
+        ck_assert_int_lt(gpu_measure(0, &f, &err), 0);
+        return;
+    }
+    ck_assert_msg(gpu_measure(gpu[0].ordinal, &f, &err) == 0, "%s", err.text);
+    printf("%s %s %s %.1f GB driver %d: fp32 %.3g fp16 %.3g memory %.3g to %.3g from %.3g %s\n",
+           gpu[0].name, gpu[0].uuid, gpu[0].pci, (double)gpu[0].memory_bytes / 1e9,
+           gpu[0].driver_version, f.fp32_flops, f.fp16_flops, f.memory_bytes_per_s,
+           f.to_device_bytes_per_s, f.from_device_bytes_per_s, f.note);
+    ck_assert(f.to_device_bytes_per_s > 1e8);
+}
+END_TEST
+
+START_TEST(list)
+{
+    struct gpu_device gpu[8];
+    struct eddis_error err = { 0 };
+    int n = 0;
+
+    ck_assert_msg(gpu_list(gpu, 8, &n, &err) == 0, "%s", err.text);
+    ck_assert_int_eq(n, 2);
+    ck_assert_int_eq(gpu[1].ordinal, 1);
+    ck_assert_str_eq(gpu[0].name, "Fake GPU 0?[2J");
+    ck_assert_str_eq(gpu[1].uuid, "GPU-01112131-4151-6171-8191-a1b1c1d1e1f1");
+    ck_assert_str_eq(gpu[0].pci, "0000:b7:00.0");
+    ck_assert_int_eq(gpu[0].memory_bytes, INT64_C(16) << 30);
+    ck_assert_int_eq(gpu[0].driver_version, 12040);
+    ck_assert_int_eq(gpu_list(gpu, 1, &n, &err), 0);
+    ck_assert_int_eq(n, 1);
+}
+END_TEST
+
+START_TEST(measure)
+{
+    struct eddis_error err = { 0 };
+    struct gpu_figures f;
+
+    ck_assert_msg(gpu_measure(1, &f, &err) == 0, "%s", err.text);
+    ck_assert_str_eq(f.note, "");
+    ck_assert(f.fp32_flops > 0 && f.fp32_flops < 2.0 * 1024 * 1024 * 1024 / 0.010);
+    ck_assert(f.fp16_flops > f.fp32_flops);
+    ck_assert(f.to_device_bytes_per_s > 0 && f.from_device_bytes_per_s > 0);
+    ck_assert(f.memory_bytes_per_s > 0);
+    ck_assert_int_eq(gpu_measure(7, &f, &err), -EIO);
+}
+END_TEST
+
+static const struct {
+    const char *mode;
+    int list, measure;
+    const char *words;
+} rows[] = {
+    { "nodevice", -ENODEV, -ENODEV, "no GPU" },
+    { "stub", -ENOENT, -ENOENT, "stub" },
+    { "old", -ENOTSUP, -ENOTSUP, "CUDA 10.2" },
+    { "broken", -EIO, -EIO, "unknown error (CUDA error 999)" },
+    { "nomemory", 0, 0, "out of memory" },
+    { "noblas", 0, 0, "cuBLAS status 1" },
+};
+
+START_TEST(failing)
+{
+    struct gpu_device gpu[8];
+    struct gpu_figures f = { 0 };
+    struct eddis_error err = { 0 };
+    int n;
+
+    setenv("FAKE_CUDA", rows[_i].mode, 1);
+    ck_assert_int_eq(gpu_list(gpu, 8, &n, &err), rows[_i].list);
+    ck_assert_int_eq(gpu_measure(0, &f, &err), rows[_i].measure);
+    ck_assert_msg(strstr(rows[_i].measure ? err.text : f.note, rows[_i].words) != NULL, "%s, %s",
+                  err.text, f.note);
+    if (rows[_i].measure == 0)
+        ck_assert(isnan(f.fp16_flops));
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    if (!getenv("FAKE_CUDA")) {
+        tcase_add_test(tc, as_it_is);
+        return;
+    }
+    tcase_add_test(tc, list);
+    tcase_add_test(tc, measure);
+    tcase_add_loop_test(tc, failing, 0, sizeof rows / sizeof *rows);
+}
+
+SUITE_MAIN("gpu", add_tests)
