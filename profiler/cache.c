@@ -172,8 +172,8 @@ static int age_check(const struct node_profile *p, int64_t age_ns, int64_t now_n
     if (age_s > age_ns / CLOCK_S)
         return eddis_fail(err, -ESTALE, "the cached profile is %lld h old",
                           (long long)(age_s / 3600));
-    if (!complete && age_s > CACHE_INCOMPLETE_NS / CLOCK_S)
-        return eddis_fail(err, -ESTALE, "the cached profile lacks figures");
+    if (!complete && age_s > CACHE_PROVISIONAL_NS / CLOCK_S)
+        return eddis_fail(err, -ESTALE, "the cached profile was provisional");
     return 0;
 }
 

@@ -16,18 +16,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A profile with figures missing is believed for so long only: what failed may have been mended. */
-#define CACHE_INCOMPLETE_NS (INT64_C(600) * 1000000000)
+/* A profile with figures missing, or taken on a busy machine, is believed for so long only. */
+#define CACHE_PROVISIONAL_NS (INT64_C(600) * 1000000000)
 
 /* Read the entry of machine m, at most age_ns old at wall time now_ns.  Sets ret->cached.
  * -ENOENT: there is none; -ESTALE: too old, or of another machine, driver, version, ...;
- * -EPERM: not ours alone to write; -EINVAL: corrupt.  err says which.
+ * -EPERM: not ours alone to write; -EINVAL, -EFBIG: corrupt.  err says which.
  */
 int cache_load(const char *dir, const struct machine *m, int64_t age_ns, int64_t now_ns,
                struct node_profile *ret, struct eddis_error *err);
 
 /* Replace the entry, atomically, mode 0600; the folder is made when missing, mode 0700.
- * complete: nothing that is there to be measured failed.
+ * complete: nothing that is there to be measured failed or was disturbed.
  */
 int cache_store(const char *dir, const struct machine *m, const struct node_profile *p,
                 bool complete, struct eddis_error *err);

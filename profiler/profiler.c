@@ -146,9 +146,17 @@ static void measure(struct probe *b)
     topo_close(b->topo);
 }
 
-/* Whether nothing that is there failed; what failed may be mended soon. */
+/* Others computed beside us, so that the figures are too low. */
+static bool busy(const struct node_profile *p)
+{
+    return p->load > 1 && p->load > p->threads / 2.0;
+}
+
+/* Whether nothing that is there failed or was disturbed; that may be mended soon. */
 static bool complete(const struct node_profile *p)
 {
+    if (busy(p))
+        return false;
     for (int i = 0; i < p->n_devices; i++)
         if (isnan(p->device[i].fp32_flops) || isnan(p->device[i].memory_bytes_per_s))
             return false;
@@ -162,7 +170,6 @@ static void fill_now(const struct machine *m, struct node_profile *p)
     memcpy(p->machine_id, m->machine_id, sizeof p->machine_id);
     memcpy(p->kernel, m->kernel, sizeof p->kernel);
     p->cpu_quota = quota_cpus("");
-    p->load = quota_load("");
     machine_mpi_version(p->mpi_version, sizeof p->mpi_version);
 }
 
@@ -172,6 +179,7 @@ static void start_profile(const struct machine *m, struct node_profile *p)
         .measured_s = clock_wall_ns() / CLOCK_S,
         .probe_version = PROFILE_PROBE_VERSION,
         .eddis_version = EDDIS_VERSION,
+        .load = quota_load(""),
         .read_bytes_per_s = NAN,
     };
     memcpy(p->cpu_model, m->cpu_model, sizeof p->cpu_model);
@@ -195,39 +203,51 @@ static bool read_again(struct probe *b)
     return !isnan(b->p->read_bytes_per_s);
 }
 
-/* Why an entry was not used; that there is none is no news. */
-static void from_cache_or_measured(struct probe *b)
+static int load(struct probe *b, struct eddis_error *err)
 {
     const struct profiler_options *o = b->options;
+    double quota;
+    int rc;
+
+    if (!o->cache_dir || o->cache_ns <= 0)
+        return eddis_fail(err, -ENOENT, "no cache is wanted");
+    rc = cache_load(o->cache_dir, &b->machine, o->cache_ns, clock_wall_ns(), b->p, err);
+    if (rc < 0)
+        return rc;
+    quota = b->p->cpu_quota;
+    fill_now(&b->machine, b->p);
+    if (isnan(quota) != isnan(b->p->cpu_quota) || fabs(quota - b->p->cpu_quota) > 1e-6)
+        return eddis_fail(err, -ESTALE, "the cached profile is of another CPU quota");
+    return 0;
+}
+
+static void store(struct probe *b)
+{
     struct eddis_error err = { 0 };
-    bool fresh = false;
-    int rc = -ENOENT;
 
-    if (o->cache_dir && o->cache_ns > 0)
-        rc = cache_load(o->cache_dir, &b->machine, o->cache_ns, clock_wall_ns(), b->p, &err);
+    if (b->options->cache_dir &&
+        cache_store(b->options->cache_dir, &b->machine, b->p, complete(b->p), &err) < 0)
+        note_add(b->p, "the profile is not kept: %s", err.text);
+}
+
+static void load_or_measure(struct probe *b)
+{
+    struct eddis_error err = { 0 };
+    int rc = load(b, &err);
+
     if (rc == 0) {
-        double quota = b->p->cpu_quota;
-
-        fill_now(&b->machine, b->p);
-        if (isnan(quota) != isnan(b->p->cpu_quota) || fabs(quota - b->p->cpu_quota) > 1e-6)
-            rc = eddis_fail(&err, -ESTALE, "the cached profile is of another CPU quota");
+        if (read_again(b))
+            store(b);
+        return;
     }
-    if (rc == 0) {
-        fresh = read_again(b);
-    } else {
-        start_profile(&b->machine, b->p);
-        measure(b);
-        fresh = true;
-        if (rc != -ENOENT)
-            note_add(b->p, "%s: measured anew", err.text);
-    }
-    if (fresh && o->cache_dir) {
-        struct eddis_error failed = { 0 };
-        struct node_profile *p = b->p;
-
-        if (cache_store(o->cache_dir, &b->machine, p, complete(p), &failed) < 0)
-            note_add(p, "the profile is not kept: %s", failed.text);
-    }
+    start_profile(&b->machine, b->p);
+    measure(b);
+    if (busy(b->p))
+        note_add(b->p, "measured while the machine was busy (load %.1f, %d threads)", b->p->load,
+                 b->p->threads);
+    store(b);
+    if (rc != -ENOENT) /* that there is none is no news */
+        note_add(b->p, "%s: measured anew", err.text);
 }
 
 int profiler_run(const struct profiler_options *o, struct node_profile *ret,
@@ -246,7 +266,7 @@ int profiler_run(const struct profiler_options *o, struct node_profile *ret,
     b->p = p;
     b->deadline_ns = clock_now_ns() + PROFILER_MOST_NS;
     machine_read("", o->visible, &b->machine);
-    from_cache_or_measured(b);
+    load_or_measure(b);
     rc = emulated_apply(o->emulate, o->n_emulate, p, err);
     if (rc < 0)
         return rc;

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profiler/machine.h"
+
+#include "fake_root.h"
+#include "suite.h"
+
+static const char id[] = "0123456789abcdef0123456789abcdef\n";
+
+/* Files of a root, the machine id expected. */
+static const struct {
+    const char *path[3], *text[3], *machine_id;
+} ids[] = {
+    { { "etc/machine-id" }, { id }, "0123456789abcdef0123456789abcdef" },
+    { { "etc/machine-id", "var/lib/dbus/machine-id" },
+      { "", id },
+      "0123456789abcdef0123456789abcdef" },
+    { { "etc/machine-id", "sys/class/dmi/id/product_uuid" },
+      { "uninitialized\n", "4c4c4544-0042-3510-8052-b4c04f4d3532\n" },
+      "4c4c4544-0042-3510-8052-b4c04f4d3532" },
+    { { "sys/class/net/lo/address", "sys/class/net/br0/address", "sys/class/net/eth0/address" },
+      { "00:00:00:00:00:00\n", "02:42:ac:11:00:02\n", "b4:05:5d:00:00:01\n" },
+      "b4:05:5d:00:00:01" },
+    { { 0 }, { 0 }, "" },
+};
+
+START_TEST(machine_ids)
+{
+    struct machine m;
+    struct fake_root r;
+
+    fake_root_init(&r);
+    for (int i = 0; i < 3 && ids[_i].path[i]; i++)
+        fake_root_add(&r, ids[_i].path[i], ids[_i].text[i]);
+    machine_read(r.path, NULL, &m);
+    ck_assert_str_eq(m.machine_id, ids[_i].machine_id);
+    ck_assert_str_eq(m.driver, "");
+    ck_assert_str_eq(m.gpus, "");
+    ck_assert_str_eq(m.visible, "");
+    ck_assert_str_ne(m.host, "");
+    ck_assert_str_ne(m.cpus, "");
+    fake_root_fini(&r);
+}
+END_TEST
+
+START_TEST(gpus)
+{
+    struct machine m;
+    struct fake_root r;
+
+    fake_root_init(&r);
+    fake_root_add(&r, "proc/driver/nvidia/version",
+                  "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27 2025\n"
+                  "GCC version:  gcc 12\n");
+    fake_root_add(&r, "proc/driver/nvidia/gpus/0000:b7:00.0/information",
+                  "Model: \t\t NVIDIA H100\nIRQ:   \t\t 11\nGPU UUID: \t GPU-bb\n");
+    fake_root_add(&r, "proc/driver/nvidia/gpus/0000:17:00.0/information",
+                  "Model: \t\t NVIDIA H100\nGPU UUID: \t GPU-aa\n");
+    fake_root_add(&r, "proc/driver/nvidia/gpus/0000:18:00.0/information", "nothing\n");
+    fake_root_add(&r, "proc/cpuinfo",
+                  "processor\t: 0\nvendor_id\t: X\nmodel name\t: Testium\033[2J 9000\nflags: a\n");
+    machine_read(r.path, "0,1", &m);
+    ck_assert_str_eq(m.gpus, "0000:17:00.0 GPU-aa,0000:18:00.0 ,0000:b7:00.0 GPU-bb");
+    ck_assert_str_eq(m.driver, "NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27 2025");
+    ck_assert_str_eq(m.cpu_model, "Testium?[2J 9000");
+    ck_assert_str_eq(m.visible, "0,1");
+    fake_root_fini(&r);
+}
+END_TEST
+
+START_TEST(this_machine)
+{
+    struct machine m, again;
+    char mpi[64];
+
+    machine_read("", NULL, &m);
+    machine_read("", NULL, &again);
+    ck_assert_mem_eq(&m, &again, sizeof m);
+    machine_mpi_version(mpi, sizeof mpi);
+    ck_assert_str_eq(strncmp(mpi, "Open MPI ", 9) == 0 ? "Open MPI" : mpi, "Open MPI");
+    setenv("PATH", "/nonexistent", 1);
+    machine_mpi_version(mpi, sizeof mpi);
+    ck_assert_str_eq(mpi, "");
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, machine_ids, 0, sizeof ids / sizeof *ids);
+    tcase_add_test(tc, gpus);
+    tcase_add_test(tc, this_machine);
+}
+
+SUITE_MAIN("machine", add_tests)

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profiler/profiler.h"
+
+#include "fake_root.h"
+#include "lib/base/clock.h"
+#include "lib/base/proctree.h"
+#include "profiler/cpu.h"
+#include "profiler/emulated.h"
+#include "profiler/memory.h"
+#include "profiler/note.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static void check_devices(const struct node_profile *p, bool fake_gpus)
+{
+    int cpus = 0, gpus = 0;
+
+    for (int i = 0; i < p->n_devices; i++) {
+        const struct device *d = &p->device[i];
+
+        cpus += d->kind == DEVICE_CPU;
+        gpus += d->kind == DEVICE_CUDA;
+        if (d->kind != DEVICE_CPU)
+            continue;
+        ck_assert_msg(d->fp32_flops > 1e7 && d->fp32_flops < 1e15, "%g", d->fp32_flops);
+        ck_assert_msg(d->memory_bytes_per_s > 1e7 && d->memory_bytes_per_s < 1e14, "%g",
+                      d->memory_bytes_per_s);
+        ck_assert(isnan(d->rate) && isnan(d->fp16_flops));
+    }
+    ck_assert_int_eq(cpus, p->n_numa);
+    ck_assert_int_ge(cpus, 1);
+    if (fake_gpus)
+        ck_assert_int_eq(gpus, 2);
+}
+
+/* Measured, kept, taken from the cache; then what makes it measure anew. */
+START_TEST(whole)
+{
+    bool fake_gpus = getenv("FAKE_CUDA") != NULL;
+    struct fake_root r;
+    struct node_profile p = { 0 }, q = { 0 };
+    struct eddis_error err = { 0 };
+    struct profiler_options o = { .cache_ns = 3600 * CLOCK_S };
+    struct proctree_process *left = NULL;
+    char *dir, *data;
+
+    fake_root_init(&r);
+    fake_root_add(&r, "data", "some numbers to train from");
+    dir = file_join(r.path, "cache");
+    data = file_join(r.path, "data");
+    o.cache_dir = dir;
+    o.read_path = data;
+    ck_assert_msg(profiler_run(&o, &p, &err) == 0, "%s", err.text);
+    check_devices(&p, fake_gpus);
+    ck_assert(!p.cached && p.read_bytes_per_s > 0 && p.measured_s > 0);
+    ck_assert_str_eq(p.read_path, data);
+
+    ck_assert_int_eq(profiler_run(&o, &q, &err), 0);
+    ck_assert(q.cached);
+    ck_assert_int_eq(q.measured_s, p.measured_s);
+    ck_assert_int_eq(q.n_devices, p.n_devices);
+    ck_assert(fabs(q.device[0].fp32_flops / p.device[0].fp32_flops - 1) < 1e-9);
+
+    o.read_path = NULL;
+    ck_assert_int_eq(profiler_run(&o, &q, &err), 0);
+    ck_assert(q.cached && isnan(q.read_bytes_per_s));
+    ck_assert_str_eq(q.read_path, "");
+
+    o.read_path = "/nonexistent";
+    ck_assert_int_eq(profiler_run(&o, &q, &err), 0);
+    ck_assert(q.cached && isnan(q.read_bytes_per_s));
+    ck_assert_ptr_nonnull(strstr(q.note, "/nonexistent"));
+
+    o.read_path = NULL;
+    o.visible = "7";
+    ck_assert_int_eq(profiler_run(&o, &q, &err), 0);
+    ck_assert(!q.cached);
+    ck_assert_ptr_nonnull(strstr(q.note, "another CUDA_VISIBLE_DEVICES: measured anew"));
+    ck_assert_int_eq(proctree_list(getpid(), &left, NULL), 0);
+    free(left);
+    free(dir);
+    free(data);
+    fake_root_fini(&r);
+}
+END_TEST
+
+/* A cache that cannot be written costs nothing but its use. */
+START_TEST(no_cache)
+{
+    struct node_profile p = { 0 };
+    struct job_emulated two[] = { { 1, 0.002, 0.0001 }, { 0.25, 0.002, 0.0001 } };
+    struct profiler_options o = { .cache_dir = "/proc/nothing", .emulate = two, .n_emulate = 2 };
+
+    ck_assert_int_eq(profiler_run(&o, &p, NULL), 0);
+    ck_assert_int_eq(p.n_devices, 2);
+    ck_assert_int_eq(p.device[1].kind, DEVICE_EMULATED);
+    ck_assert_str_eq(p.device[1].id, "emulated:1");
+    ck_assert_str_eq(p.device[1].name, "emulated 0.25");
+    ck_assert(p.device[1].rate == 0.25 && p.device[1].fixed_s == 0.002);
+    ck_assert(p.device[0].fp32_flops > 0);
+    ck_assert_ptr_nonnull(strstr(p.note, "not kept"));
+    two[1].rate = 0;
+    ck_assert_int_eq(profiler_run(&o, &p, NULL), -EINVAL);
+}
+END_TEST
+
+static const struct job_emulated bad[] = {
+    { 0, 0, 1 },  { -1, 0, 1 },  { NAN, 0, 1 }, { INFINITY, 0, 1 },
+    { 1, -1, 1 }, { 1, NAN, 1 }, { 1, 0, 0 },   { 1, 0, NAN },
+};
+
+START_TEST(emulated_refused)
+{
+    struct node_profile p = { .n_devices = 1, .device[0].id = "numa:0" };
+    struct eddis_error err = { 0 };
+
+    ck_assert_int_eq(emulated_apply(&bad[_i], 1, &p, &err), -EINVAL);
+    ck_assert_str_ne(err.text, "");
+    ck_assert_str_eq(p.device[0].id, "numa:0");
+    ck_assert_int_eq(emulated_apply(NULL, 0, &p, NULL), 0);
+    ck_assert_str_eq(p.device[0].id, "numa:0");
+    ck_assert_int_eq(emulated_apply(bad, PROFILE_MAX_DEVICES + 1, &p, NULL), -EINVAL);
+}
+END_TEST
+
+START_TEST(sizes)
+{
+    const int64_t mb = 1 << 20, gb = 1 << 30;
+
+    ck_assert_int_eq(memory_sweep_bytes(32 * mb, 64 * gb), 128 * mb);
+    ck_assert_int_eq(memory_sweep_bytes(0, 64 * gb), 64 * mb);
+    ck_assert_int_eq(memory_sweep_bytes(gb, 64 * gb), 2 * gb);
+    ck_assert_int_eq(memory_sweep_bytes(32 * mb, 256 * mb), 32 * mb);
+    ck_assert_int_eq(memory_sweep_bytes(32 * mb, 0), mb);
+}
+END_TEST
+
+/* Cores that are not there are an error, not a crash. */
+START_TEST(bad_task)
+{
+    struct cpu_task t = { .cpus = "9999", .threads = 1, .sweep_bytes = 1 << 20 };
+    struct eddis_error err = { 0 };
+    double x = 0;
+
+    ck_assert_int_eq(cpu_matrix(&t, &x, &err), -EINVAL);
+    ck_assert_int_eq(memory_sweep(&t, &x, &err), -EINVAL);
+    t = (struct cpu_task){ .threads = 3, .sweep_bytes = 1 << 20 };
+    ck_assert_int_eq(memory_sweep(&t, &x, &err), 0);
+    ck_assert(x > 0);
+}
+END_TEST
+
+START_TEST(notes)
+{
+    struct node_profile p = { 0 };
+
+    note_add(&p, "one");
+    note_add(&p, "two\033");
+    ck_assert_str_eq(p.note, "one; two?");
+    for (int i = 0; i < 100; i++)
+        note_add(&p, "a longer sentence about something that went wrong");
+    ck_assert_int_eq(strlen(p.note), sizeof p.note - 1);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, whole);
+    if (getenv("FAKE_CUDA"))
+        return;
+    tcase_add_test(tc, no_cache);
+    tcase_add_loop_test(tc, emulated_refused, 0, sizeof bad / sizeof *bad);
+    tcase_add_test(tc, sizes);
+    tcase_add_test(tc, bad_task);
+    tcase_add_test(tc, notes);
+}
+
+SUITE_MAIN("profiler", add_tests)
