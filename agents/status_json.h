@@ -127,4 +127,7 @@ struct strbuf;
  */
 void job_status_print(const struct job_status *s, struct strbuf *b);
 
+/* Write seconds as "0:07", "12:34" or "1:02:03"; size at least 32.  Returns ret. */
+char *job_status_duration(double s, char *ret, size_t size);
+
 #endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_driver.c - driver.json: how to reach a job's driver, and whether it is still there */
+#include "job_folder.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+#include "lib/base/json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_BYTES = 4096 };
+
+/* Start of a process in clock ticks since boot, field 22 of /proc/PID/stat; -1: no such process,
+ * or one that is dead and only not yet reaped.
+ */
+static int64_t start_of(pid_t pid)
+{
+    cleanup_free char *text = NULL;
+    char path[64], state;
+    long long start;
+    const char *p;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    if (file_read(path, MAX_BYTES, &text, NULL, NULL) < 0)
+        return -1;
+    p = strrchr(text, ')'); /* the command before it may hold anything, brackets too */
+    if (!p || sscanf(p + 1,
+                     " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                     "%lld",
+                     &state, &start) != 2)
+        return -1;
+    return state == 'Z' || state == 'X' ? -1 : start;
+}
+
+int job_driver_write(const struct job_folder *f, const struct job_driver *d,
+                     struct eddis_error *err)
+{
+    cleanup_free char *path = file_join(f->path, "driver.json");
+    cleanup_json json_t *o =
+        json_pack("{s:i, s:s, s:s, s:i, s:I}", "schema_version", 1, "url", d->url, "token",
+                  d->token, "pid", (int)getpid(), "pid_start", (json_int_t)start_of(getpid()));
+
+    if (!path || !o)
+        return eddis_fail(err, -ENOMEM, "no memory for driver.json");
+    return json_write_file(path, o, err); /* mode 0600 */
+}
+
+int job_driver_remove(const struct job_folder *f, struct eddis_error *err)
+{
+    cleanup_free char *path = file_join(f->path, "driver.json");
+
+    if (!path)
+        return eddis_fail(err, -ENOMEM, "no memory to remove driver.json");
+    if (unlink(path) < 0 && errno != ENOENT)
+        return eddis_fail_errno(err, -errno, "cannot remove '%s'", path);
+    return 0;
+}
+
+static int parse(const char *text, size_t n, const char *path, struct job_driver *ret,
+                 struct eddis_error *err)
+{
+    cleanup_json json_t *o = NULL;
+    struct job_driver d;
+    int64_t pid = 0;
+    int rc = json_parse(text, n, path, &o, err);
+
+    if (rc < 0)
+        return rc;
+    rc = json_copy_string(o, "url", d.url, sizeof d.url, err);
+    if (rc == 0)
+        rc = json_copy_string(o, "token", d.token, sizeof d.token, err);
+    if (rc == 0)
+        rc = json_want_int(o, "pid", 1, INT32_MAX, &pid, err);
+    if (rc == 0)
+        rc = json_want_int(o, "pid_start", 0, INT64_MAX, &d.pid_start, err);
+    if (rc < 0)
+        return eddis_fail_prefix(err, rc, "%s", path);
+    d.pid = (pid_t)pid;
+    *ret = d;
+    return 0;
+}
+
+int job_driver_read(const struct job_folder *f, struct job_driver *ret, struct eddis_error *err)
+{
+    cleanup_free char *path = file_join(f->path, "driver.json");
+    cleanup_free char *text = NULL;
+    cleanup_fd int fd = -1;
+    struct stat st;
+    size_t n;
+    int rc;
+
+    if (!path)
+        return eddis_fail(err, -ENOMEM, "no memory for driver.json");
+    fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot open '%s'", path);
+    /* The token is sent to the url in it: believe nobody else's file. */
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (st.st_mode & 077) ||
+        (st.st_uid != geteuid() && geteuid() != 0))
+        return eddis_fail(err, -EPERM, "'%s' is not a private file of this user", path);
+    rc = file_read_fd(fd, path, MAX_BYTES, &text, &n, err);
+    if (rc == 0)
+        rc = parse(text, n, path, ret, err);
+    if (rc < 0)
+        return rc;
+    return start_of(ret->pid) == ret->pid_start ? 1 : 0;
+}

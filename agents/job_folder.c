@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job_folder.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/json.h"
+#include "lib/base/random.h"
+#include "lib/base/text.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* "-20261121-140712-3f9a" behind the name */
+enum { STAMP = 21, MAX_NAME = JOB_FOLDER_MAX_ID - STAMP, MAX_DRIVER_JSON = 4096 };
+
+int job_folder_root(char *ret, size_t size, struct eddis_error *err)
+{
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    bool own = state && state[0] == '/'; /* the standard wants relative ones ignored */
+    int n;
+
+    if (!own && (!home || home[0] != '/'))
+        return eddis_fail(err, -ENOENT, "neither XDG_STATE_HOME nor HOME is set");
+    n = own ? snprintf(ret, size, "%s/eddis/jobs", state)
+            : snprintf(ret, size, "%s/.local/state/eddis/jobs", home);
+    if (n < 0 || (size_t)n >= size)
+        return eddis_fail(err, -ENAMETOOLONG, "the path of the jobs' folder is too long");
+    return 0;
+}
+
+static int make_id(const char *name, char *ret, struct eddis_error *err)
+{
+    char clean[MAX_NAME + 1], hex[5];
+    time_t now = (time_t)(clock_wall_ns() / CLOCK_S);
+    struct tm utc;
+    size_t n = 0;
+    int rc = random_hex(hex, 4, err);
+
+    if (rc < 0)
+        return rc;
+    for (; name[n] && n < MAX_NAME; n++)
+        clean[n] = isalnum((unsigned char)name[n]) || (strchr("._-", name[n]) && n) ? name[n] : '_';
+    clean[n] = '\0';
+    gmtime_r(&now, &utc);
+    snprintf(ret, JOB_FOLDER_MAX_ID + 1, "%s-%04d%02d%02d-%02d%02d%02d-%s", n ? clean : "job",
+             (utc.tm_year + 1900) % 10000, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min,
+             utc.tm_sec, hex);
+    return 0;
+}
+
+/* Make `path`, or take it when it is there, ours and empty.  Its absolute path goes to ret. */
+static int take_folder(const char *path, char *ret, struct eddis_error *err)
+{
+    char full[PATH_MAX];
+    struct dirent *e;
+    struct stat st;
+    int others = 0;
+    DIR *dir;
+
+    if (mkdir(path, 0700) < 0 && errno == ENOENT) {
+        cleanup_free char *parent = strdup(path);
+        char *slash = parent ? strrchr(parent, '/') : NULL;
+
+        if (slash && slash > parent) {
+            *slash = '\0';
+            if (file_mkdirs(parent, 0777, err) < 0)
+                return err ? err->code : -EIO;
+        }
+        (void)mkdir(path, 0700);
+    }
+    dir = opendir(path);
+    if (!dir)
+        return eddis_fail_errno(err, -errno, "cannot make the job's folder '%s'", path);
+    if (fstat(dirfd(dir), &st) < 0 || st.st_uid != geteuid()) {
+        (void)closedir(dir);
+        return eddis_fail(err, -EPERM, "the job's folder '%s' belongs to somebody else", path);
+    }
+    while ((e = readdir(dir)))
+        others += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+    /* Logs and the file that tells how to reach the driver are nobody else's business. */
+    if (!others)
+        (void)fchmod(dirfd(dir), 0700);
+    (void)closedir(dir);
+    if (others)
+        return eddis_fail(err, -EEXIST, "the job's folder '%s' is not empty", path);
+    if (!realpath(path, full) || strlen(full) >= JOB_FOLDER_MAX_PATH)
+        return eddis_fail(err, -ENAMETOOLONG, "the path '%s' is too long", path);
+    strcpy(ret, full);
+    return 0;
+}
+
+int job_folder_make(const char *name, const char *dir, struct job_folder *ret,
+                    struct eddis_error *err)
+{
+    char root[JOB_FOLDER_MAX_PATH - JOB_FOLDER_MAX_ID - 1];
+    struct job_folder f;
+    int rc;
+
+    if (dir) {
+        rc = make_id(name, f.id, err);
+        if (rc == 0)
+            rc = take_folder(dir, f.path, err);
+        if (rc == 0)
+            *ret = f;
+        return rc;
+    }
+    rc = job_folder_root(root, sizeof root, err);
+    if (rc == 0)
+        rc = file_mkdirs(root, 0700, err);
+    if (rc < 0)
+        return rc;
+    for (int tries = 0; tries < 16; tries++) {
+        rc = make_id(name, f.id, err);
+        if (rc < 0)
+            return rc;
+        snprintf(f.path, sizeof f.path, "%s/%s", root, f.id);
+        if (mkdir(f.path, 0700) == 0) {
+            *ret = f;
+            return 0;
+        }
+        if (errno != EEXIST)
+            break;
+    }
+    return eddis_fail_errno(err, -errno, "cannot make the job's folder '%s'", f.path);
+}
+
+bool job_folder_parse_id(const char *id, char *ret_name, size_t size, int64_t *ret_s)
+{
+    size_t n = strlen(id);
+    struct tm utc = { 0 };
+    const char *stamp;
+
+    if (n <= STAMP || n > JOB_FOLDER_MAX_ID || !text_is_name(id, JOB_FOLDER_MAX_ID))
+        return false;
+    stamp = id + n - STAMP;
+    for (int i = 0; i < STAMP; i++) {
+        bool dash = i == 0 || i == 9 || i == 16, hex = i > 16;
+
+        if (dash ? stamp[i] != '-'
+                 : !(hex ? isxdigit((unsigned char)stamp[i]) : isdigit((unsigned char)stamp[i])))
+            return false;
+    }
+    sscanf(stamp, "-%4d%2d%2d-%2d%2d%2d", &utc.tm_year, &utc.tm_mon, &utc.tm_mday, &utc.tm_hour,
+           &utc.tm_min, &utc.tm_sec);
+    utc.tm_year -= 1900;
+    utc.tm_mon--;
+    if (ret_name)
+        snprintf(ret_name, size, "%.*s", (int)(n - STAMP), id);
+    if (ret_s)
+        *ret_s = (int64_t)timegm(&utc);
+    return true;
+}
+
+/* By date and time, then by id. */
+static int by_age(const void *a, const void *b)
+{
+    const char *x = ((const struct job_folder *)a)->id, *y = ((const struct job_folder *)b)->id;
+    int order = strncmp(x + strlen(x) - STAMP, y + strlen(y) - STAMP, STAMP - 5);
+
+    return order ? order : strcmp(x, y);
+}
+
+int job_folder_list(struct job_folder **ret, struct eddis_error *err)
+{
+    char root[JOB_FOLDER_MAX_PATH - JOB_FOLDER_MAX_ID - 1];
+    struct job_folder *list = NULL;
+    int n = 0, room = 0, rc = job_folder_root(root, sizeof root, err);
+    struct dirent *e;
+    DIR *dir;
+
+    *ret = NULL;
+    if (rc < 0)
+        return rc;
+    dir = opendir(root);
+    if (!dir)
+        return errno == ENOENT ? 0 : eddis_fail_errno(err, -errno, "cannot read '%s'", root);
+    while ((e = readdir(dir))) {
+        if (!job_folder_parse_id(e->d_name, NULL, 0, NULL))
+            continue;
+        if (n == room) {
+            struct job_folder *grown = realloc(list, (size_t)(room += 64) * sizeof *list);
+
+            if (!grown) {
+                (void)closedir(dir);
+                free(list);
+                return eddis_fail(err, -ENOMEM, "no memory to list jobs");
+            }
+            list = grown;
+        }
+        memcpy(list[n].id, e->d_name, strlen(e->d_name) + 1); /* an id: short enough */
+        snprintf(list[n].path, sizeof list[n].path, "%s/%s", root, list[n].id);
+        n++;
+    }
+    (void)closedir(dir);
+    if (n)
+        qsort(list, (size_t)n, sizeof *list, by_age);
+    *ret = list;
+    return n;
+}
+
+/* A folder by its path: the id is the folder's name unless the job says otherwise in its files. */
+static int find_by_path(const char *path, struct job_folder *ret, struct eddis_error *err)
+{
+    char full[PATH_MAX];
+    struct stat st;
+
+    if (!realpath(path, full) || stat(full, &st) < 0 || !S_ISDIR(st.st_mode))
+        return eddis_fail(err, -ENOENT, "no job's folder '%s'", path);
+    if (strlen(full) >= sizeof ret->path)
+        return eddis_fail(err, -ENAMETOOLONG, "the path '%s' is too long", path);
+    strcpy(ret->path, full);
+    snprintf(ret->id, sizeof ret->id, "%.*s", JOB_FOLDER_MAX_ID, strrchr(full, '/') + 1);
+    return 0;
+}
+
+int job_folder_find(const char *prefix, struct job_folder *ret, struct eddis_error *err)
+{
+    cleanup_free struct job_folder *list = NULL;
+    const struct job_folder *found = NULL;
+    int n;
+
+    if (prefix && strchr(prefix, '/'))
+        return find_by_path(prefix, ret, err);
+    n = job_folder_list(&list, err);
+    if (n < 0)
+        return n;
+    for (int i = 0; i < n; i++) {
+        if (prefix && strcmp(list[i].id, prefix) == 0) {
+            found = &list[i];
+            break;
+        }
+        if (prefix && strncmp(list[i].id, prefix, strlen(prefix)) != 0)
+            continue;
+        if (prefix && found)
+            return eddis_fail(err, -EINVAL, "more than one job begins with '%s': %s, %s", prefix,
+                              found->id, list[i].id);
+        found = &list[i];
+    }
+    if (!found)
+        return prefix ? eddis_fail(err, -ENOENT, "no job begins with '%s'", prefix)
+                      : eddis_fail(err, -ENOENT, "there are no jobs yet");
+    *ret = *found;
+    return 0;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* status_print.c - the lines that a run ends with */
+#include "status_json.h"
+
+#include "lib/base/strbuf.h"
+#include "lib/base/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Below this share of its own expected speed a worker is named (NVRx's threshold). */
+#define STRAGGLER_BELOW 0.7
+
+char *job_status_duration(double s, char *ret, size_t size)
+{
+    int64_t all = isfinite(s) && s > 0 && s < 1e15 ? (int64_t)(s + 0.5) : 0;
+
+    if (all >= 3600)
+        snprintf(ret, size, "%" PRId64 ":%02d:%02d", all / 3600, (int)(all / 60 % 60),
+                 (int)(all % 60));
+    else
+        snprintf(ret, size, "%d:%02d", (int)(all / 60), (int)(all % 60));
+    return ret;
+}
+
+/* Append text from elsewhere without what could drive a terminal. */
+static void add_clean(struct strbuf *b, const char *text)
+{
+    char clean[sizeof(((struct job_status *)0)->message)];
+
+    snprintf(clean, sizeof clean, "%s", text);
+    text_strip_control(clean);
+    strbuf_add(b, clean);
+}
+
+static void print_failure(const struct job_status *s, struct strbuf *b)
+{
+    const struct first_failure *f = &s->failure;
+
+    if (s->message[0]) {
+        strbuf_add(b, "  ");
+        add_clean(b, s->message);
+        strbuf_add(b, "\n");
+    }
+    if (!f->set)
+        return;
+    strbuf_add(b, "  first failure: ");
+    if (f->rank >= 0)
+        strbuf_addf(b, "rank %d, ", f->rank);
+    if (f->node[0]) {
+        strbuf_add(b, "node ");
+        add_clean(b, f->node);
+        strbuf_add(b, ", ");
+    }
+    if (f->pid)
+        strbuf_addf(b, "pid %d, ", f->pid);
+    if (f->signal)
+        strbuf_addf(b, "signal %d", f->signal);
+    else if (f->code >= 0)
+        strbuf_addf(b, "exit code %d", f->code);
+    else
+        strbuf_add(b, "no exit code");
+    if (f->step >= 0)
+        strbuf_addf(b, ", at step %" PRId64, f->step);
+    strbuf_add(b, "\n");
+    if (f->what[0] && strcmp(f->what, s->message) != 0) {
+        strbuf_add(b, "  ");
+        add_clean(b, f->what);
+        strbuf_add(b, "\n");
+    }
+}
+
+/* "21 900 samples/s = 97 % of ideal, 2.4x an equal split (measured 9 200)" */
+static void print_speed(const struct job_status *s, struct strbuf *b)
+{
+    bool measured = isfinite(s->equal_measured_samples_per_s);
+    double equal = measured ? s->equal_measured_samples_per_s : s->equal_predicted_samples_per_s;
+    char number[40];
+
+    if (!isfinite(s->samples_per_s))
+        return;
+    strbuf_addf(b, "   %s samples/s", text_grouped(s->samples_per_s, number, sizeof number));
+    if (s->ideal_samples_per_s > 0)
+        strbuf_addf(b, " = %.0f %% of ideal", 100 * s->samples_per_s / s->ideal_samples_per_s);
+    if (equal > 0)
+        strbuf_addf(b, ", %.1fx an equal split (%s %s)", s->samples_per_s / equal,
+                    measured ? "measured" : "predicted",
+                    text_grouped(equal, number, sizeof number));
+}
+
+static void print_count(struct strbuf *b, int64_t n, const char *what)
+{
+    if (n == 0)
+        strbuf_addf(b, "no %ss", what);
+    else
+        strbuf_addf(b, "%" PRId64 " %s%s", n, what, n == 1 ? "" : "s");
+}
+
+static void print_events(const struct job_status *s, struct strbuf *b)
+{
+    int known = 0, slow = 0, slowest = -1;
+
+    for (int i = 0; i < s->n_workers; i++) {
+        double speed = s->worker[i].relative_speed;
+
+        known += isfinite(speed);
+        if (!(speed < STRAGGLER_BELOW))
+            continue;
+        if (slowest < 0 || speed < s->worker[slowest].relative_speed)
+            slowest = i;
+        slow++;
+    }
+    if (known) {
+        print_count(b, slow, "straggler");
+        if (slow)
+            strbuf_addf(b, " (rank %d at %.2f of its own expected speed)", s->worker[slowest].rank,
+                        s->worker[slowest].relative_speed);
+        strbuf_add(b, ", ");
+    }
+    print_count(b, s->generations > 1 ? s->generations - 1 : 0, "restart");
+    strbuf_add(b, ", ");
+    print_count(b, s->replans, "re-plan");
+    strbuf_add(b, "         eddis-status ");
+    add_clean(b, s->job);
+    strbuf_add(b, " --report\n");
+}
+
+void job_status_print(const struct job_status *s, struct strbuf *b)
+{
+    bool ok = s->exit_code == 0;
+    char time[32];
+
+    strbuf_addf(b, "%s %s", ok ? "done in" : "failed after",
+                job_status_duration(s->wall_s, time, sizeof time));
+    if (!ok) {
+        strbuf_add(b, "   ");
+        add_clean(b, s->reason);
+        if (s->exit_code >= 0)
+            strbuf_addf(b, ", exit code %d", s->exit_code);
+    }
+    if (isfinite(s->accuracy))
+        strbuf_addf(b, "   test accuracy %.3f", s->accuracy);
+    else if (isfinite(s->loss))
+        strbuf_addf(b, "   loss %.4g", s->loss);
+    print_speed(s, b);
+    strbuf_add(b, s->emulated ? "   (emulated devices)\n" : "\n");
+    if (!ok)
+        print_failure(s, b);
+    print_events(s, b);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "suite.h"
+
+#include "agents/job_folder.h"
+
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char state[64];
+static struct eddis_error err;
+
+static void set_up(void)
+{
+    strcpy(state, "/tmp/eddis-state-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(state));
+    setenv("XDG_STATE_HOME", state, 1);
+}
+
+static void tear_down(void)
+{
+    ck_assert_int_eq(file_remove_tree(state, NULL), 0);
+}
+
+static int mode_of(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) < 0 ? -1 : (int)(st.st_mode & 07777);
+}
+
+START_TEST(make_and_find)
+{
+    struct job_folder a, b, got;
+    char name[64];
+    int64_t s;
+
+    ck_assert_int_eq(job_folder_find(NULL, &got, &err), -ENOENT);
+    ck_assert_str_eq(err.text, "there are no jobs yet");
+    ck_assert_msg(job_folder_make("digits", NULL, &a, &err) == 0, "%s", err.text);
+    ck_assert_int_eq(mode_of(a.path), 0700);
+    ck_assert(strncmp(a.path, state, strlen(state)) == 0);
+    ck_assert_ptr_nonnull(strstr(a.path, a.id));
+    ck_assert(job_folder_parse_id(a.id, name, sizeof name, &s));
+    ck_assert_str_eq(name, "digits");
+    ck_assert_int_le(llabs(clock_wall_ns() / CLOCK_S - s), 100);
+    ck_assert_int_eq(job_folder_find(NULL, &got, NULL), 0);
+    ck_assert_str_eq(got.path, a.path);
+    ck_assert_int_eq(job_folder_make("other job/1\n", NULL, &b, NULL), 0);
+    ck_assert_int_eq(strncmp(b.id, "other_job_1_-", 13), 0);
+    ck_assert_int_eq(job_folder_find("digits", &got, NULL), 0);
+    ck_assert_str_eq(got.id, a.id);
+    ck_assert_int_eq(job_folder_find(b.id, &got, NULL), 0);
+    ck_assert_str_eq(got.id, b.id);
+    ck_assert_int_eq(job_folder_find(b.path, &got, NULL), 0);
+    ck_assert_str_eq(got.id, b.id);
+    ck_assert_int_eq(job_folder_find("nothing", &got, &err), -ENOENT);
+    ck_assert_int_eq(job_folder_find("/nonexistent/x", &got, &err), -ENOENT);
+    ck_assert_int_eq(job_folder_find("../../etc", &got, &err), -ENOENT);
+}
+END_TEST
+
+/* Folders made by hand: the newest is by date, not by name or by time of change. */
+START_TEST(order_and_prefixes)
+{
+    static const char *const ids[] = { "zeta-20250101-000000-aaaa", "alpha-20250101-000001-bbbb",
+                                       "alpha-20240101-000000-cccc" };
+    struct job_folder *list, got;
+    char path[256];
+
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/eddis/jobs/%s", state, ids[i]);
+        ck_assert_int_eq(file_mkdirs(path, 0700, NULL), 0);
+    }
+    snprintf(path, sizeof path, "%s/eddis/jobs/not-a-job", state);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    ck_assert_int_eq(job_folder_list(&list, NULL), 3);
+    ck_assert_str_eq(list[0].id, ids[2]);
+    ck_assert_str_eq(list[2].id, ids[1]);
+    free(list);
+    ck_assert_int_eq(job_folder_find(NULL, &got, NULL), 0);
+    ck_assert_str_eq(got.id, ids[1]);
+    ck_assert_int_eq(job_folder_find("alpha", &got, &err), -EINVAL);
+    ck_assert_str_eq(err.text, "more than one job begins with 'alpha': alpha-20240101-000000-cccc, "
+                               "alpha-20250101-000001-bbbb");
+    ck_assert_int_eq(job_folder_find("alpha-2025", &got, NULL), 0);
+    ck_assert_str_eq(got.id, ids[1]);
+}
+END_TEST
+
+START_TEST(own_folder)
+{
+    struct job_folder f, got;
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/deep/er/mine", state);
+    ck_assert_msg(job_folder_make("x", path, &f, &err) == 0, "%s", err.text);
+    ck_assert_str_eq(f.path, path);
+    ck_assert_int_eq(mode_of(path), 0700);
+    ck_assert_int_eq(job_folder_make("x", path, &f, NULL), 0); /* empty: taken */
+    snprintf(path, sizeof path, "%s/deep", state);
+    ck_assert_int_eq(job_folder_make("x", path, &f, &err), -EEXIST);
+    ck_assert_int_lt(job_folder_make("x", "/dev/null/x", &f, &err), 0);
+    ck_assert_int_eq(job_folder_find(path, &got, NULL), 0);
+    ck_assert_str_eq(got.id, "deep");
+}
+END_TEST
+
+START_TEST(many_at_once_are_different)
+{
+    struct job_folder *list;
+
+    for (int i = 0; i < 4; i++)
+        if (fork() == 0) {
+            struct job_folder f;
+
+            for (int k = 0; k < 25; k++)
+                if (job_folder_make("race", NULL, &f, NULL) < 0)
+                    _exit(1);
+            _exit(0);
+        }
+    for (int i = 0; i < 4; i++) {
+        int status;
+
+        ck_assert_int_gt(wait(&status), 0);
+        ck_assert_int_eq(status, 0);
+    }
+    ck_assert_int_eq(job_folder_list(&list, NULL), 100);
+    free(list);
+}
+END_TEST
+
+static const struct {
+    const char *id, *name;
+} id_rows[] = {
+    { "a-20261121-140712-3f9a", "a" },   { "a-b-20261121-140712-3f9a", "a-b" },
+    { "-20261121-140712-3f9a", NULL },   { "a-20261121-140712-3f9", NULL },
+    { "a-20261121-140712-3f9g", NULL },  { "a-2026112x-140712-3f9a", NULL },
+    { "a_20261121-140712-3f9a", NULL },  { "../20261121-140712-3f9a", NULL },
+    { ".a-20261121-140712-3f9a", NULL }, { "", NULL },
+};
+
+START_TEST(ids)
+{
+    char name[32];
+    int64_t s;
+    bool ok = job_folder_parse_id(id_rows[_i].id, name, sizeof name, &s);
+
+    ck_assert_int_eq(ok, id_rows[_i].name != NULL);
+    if (ok) {
+        ck_assert_str_eq(name, id_rows[_i].name);
+        ck_assert_int_eq(s, 1795270032);
+    }
+}
+END_TEST
+
+START_TEST(root)
+{
+    char path[64], small[8];
+
+    setenv("XDG_STATE_HOME", "relative", 1);
+    setenv("HOME", "/home/me", 1);
+    ck_assert_int_eq(job_folder_root(path, sizeof path, NULL), 0);
+    ck_assert_str_eq(path, "/home/me/.local/state/eddis/jobs");
+    ck_assert_int_eq(job_folder_root(small, sizeof small, NULL), -ENAMETOOLONG);
+    unsetenv("XDG_STATE_HOME");
+    unsetenv("HOME");
+    ck_assert_int_eq(job_folder_root(path, sizeof path, &err), -ENOENT);
+}
+END_TEST
+
+START_TEST(driver)
+{
+    struct job_driver d = { .url = "http://127.0.0.1:4123", .token = "secret" }, got;
+    struct job_folder f;
+    char path[JOB_FOLDER_MAX_PATH + 16];
+    int status;
+    pid_t pid;
+
+    ck_assert_int_eq(job_folder_make("x", NULL, &f, NULL), 0);
+    snprintf(path, sizeof path, "%s/driver.json", f.path);
+    ck_assert_int_eq(job_driver_read(&f, &got, NULL), -ENOENT);
+    ck_assert_int_eq(job_driver_remove(&f, NULL), 0);
+    ck_assert_int_eq(job_driver_write(&f, &d, NULL), 0);
+    ck_assert_int_eq(mode_of(path), 0600);
+    ck_assert_msg(job_driver_read(&f, &got, &err) == 1, "%s", err.text);
+    ck_assert_str_eq(got.url, d.url);
+    ck_assert_str_eq(got.token, d.token);
+    ck_assert_int_eq(got.pid, getpid());
+
+    /* Another process has the pid now. */
+    got.pid_start++;
+    {
+        char text[256];
+        int n = snprintf(text, sizeof text,
+                         "{\"url\": \"u\", \"token\": \"t\", \"pid\": %d, \"pid_start\": %lld}",
+                         (int)getpid(), (long long)got.pid_start);
+
+        ck_assert_int_eq(file_write_atomic(path, text, (size_t)n, 0600, NULL), 0);
+    }
+    ck_assert_int_eq(job_driver_read(&f, &got, NULL), 0);
+
+    /* It died; also while it is a zombie. */
+    pid = fork();
+    if (pid == 0)
+        _exit(job_driver_write(&f, &d, NULL) < 0);
+    ck_assert_int_eq(waitid(P_PID, (id_t)pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
+    ck_assert_int_eq(job_driver_read(&f, &got, NULL), 0);
+    ck_assert_int_eq(got.pid, pid);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(job_driver_read(&f, &got, NULL), 0);
+
+    /* Readable by others, a link, nonsense. */
+    ck_assert_int_eq(chmod(path, 0644), 0);
+    ck_assert_int_eq(job_driver_read(&f, &got, &err), -EPERM);
+    ck_assert_int_eq(file_write_atomic(path, "{}", 2, 0600, NULL), 0);
+    ck_assert_int_eq(job_driver_read(&f, &got, &err), -EINVAL);
+    ck_assert_int_eq(job_driver_remove(&f, NULL), 0);
+    ck_assert_int_eq(symlink("/dev/null", path), 0);
+    ck_assert_int_eq(job_driver_read(&f, &got, &err), -ELOOP);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_test(tc, make_and_find);
+    tcase_add_test(tc, order_and_prefixes);
+    tcase_add_test(tc, own_folder);
+    tcase_add_test(tc, many_at_once_are_different);
+    tcase_add_loop_test(tc, ids, 0, sizeof id_rows / sizeof *id_rows);
+    tcase_add_test(tc, root);
+    tcase_add_test(tc, driver);
+}
+
+SUITE_MAIN("job_folder", add_tests)

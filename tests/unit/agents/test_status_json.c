@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "suite.h"
+
+#include "agents/status_json.h"
+
+#include "lib/base/json.h"
+#include "lib/base/strbuf.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+static struct eddis_error err;
+
+static void example(struct job_status *s)
+{
+    job_status_init(s);
+    strcpy(s->job, "digits-20261121-140712-3f9a");
+    strcpy(s->name, "digits");
+    s->state = JOB_ENDED;
+    strcpy(s->reason, "ok");
+    s->exit_code = 0;
+    strcpy(s->mode, "sync");
+    strcpy(s->algorithm, "allreduce");
+    s->generation = s->plan_version = s->generations = 1;
+    s->n_nodes = 1;
+    s->steps_done = s->steps_total = 600;
+    s->epoch = s->epochs = 100;
+    s->samples = 143700;
+    s->global_batch = 256;
+    s->loss = 0.125;
+    s->accuracy = 0.98123456789012;
+    s->samples_per_s = 21900.25;
+    s->ideal_samples_per_s = 22600;
+    s->predicted_samples_per_s = 22400;
+    s->equal_predicted_samples_per_s = 9300;
+    s->equal_measured_samples_per_s = 9200;
+    s->start_s = 1795270032.5;
+    s->wall_s = 7.2;
+    s->emulated = true;
+    ck_assert_int_eq(job_status_resize(s, 2, NULL), 0);
+    strcpy(s->worker[1].node, "login1");
+    strcpy(s->worker[1].device, "emulated 0.50");
+    s->worker[1].batch = 46;
+    s->worker[1].step_ms = 11.25;
+    s->worker[0].relative_speed = 1.01;
+    s->worker[1].relative_speed = 0.97;
+}
+
+START_TEST(there_and_back)
+{
+    struct job_status s, got;
+    char *text, *again;
+
+    example(&s);
+    text = job_status_text(&s, false);
+    ck_assert_ptr_nonnull(text);
+    ck_assert_msg(job_status_parse(text, strlen(text), "summary.json", &got, &err) == 0, "%s",
+                  err.text);
+    again = job_status_text(&got, false);
+    ck_assert_str_eq(text, again);
+    ck_assert(got.accuracy == s.accuracy && got.samples_per_s == s.samples_per_s);
+    ck_assert(isnan(got.eta_s) && isnan(got.worker[0].step_ms));
+    ck_assert_str_eq(got.worker[1].device, "emulated 0.50");
+    ck_assert_str_eq(got.worker[0].state, "waiting");
+    ck_assert(!got.failure.set);
+    free(text);
+    free(again);
+    job_status_fini(&got);
+
+    s.failure = (struct first_failure){ true, 3, 77, "n1", "rank 3 was killed", -1, 9, 120 };
+    s.exit_code = 137;
+    s.state = JOB_RUNNING;
+    text = job_status_text(&s, true);
+    ck_assert_ptr_null(strchr(text, '\n'));
+    ck_assert_int_eq(job_status_parse(text, strlen(text), "line", &got, &err), 0);
+    ck_assert_int_eq(got.n_workers, 0);
+    ck_assert(got.failure.set && got.failure.signal == 9 && got.failure.step == 120);
+    ck_assert_int_eq(got.exit_code, 137);
+    free(text);
+    job_status_fini(&got);
+    job_status_fini(&s);
+}
+END_TEST
+
+/* What design section 10 lists, under those names. */
+START_TEST(keys_of_the_summary)
+{
+    static const char *const keys[] = {
+        "exit_code", "accuracy",    "loss",    "samples",        "samples_per_s",
+        "reason",    "wall_s",      "replans", "first_failure",  "ideal_samples_per_s",
+        "emulated",  "generations", "workers", "schema_version", "predicted_samples_per_s",
+    };
+    cleanup_json json_t *o = NULL;
+    struct job_status s;
+    char *text;
+
+    example(&s);
+    s.exit_code = -1;
+    text = job_status_text(&s, false);
+    ck_assert_int_eq(json_parse(text, strlen(text), "summary", &o, NULL), 0);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        ck_assert_msg(json_object_get(o, keys[i]) != NULL, "%s", keys[i]);
+    ck_assert(json_is_null(json_object_get(o, "first_failure")));
+    ck_assert(json_is_null(json_object_get(o, "exit_code")));
+    ck_assert(json_real_value(json_object_get(json_object_get(o, "equal_split_samples_per_s"),
+                                              "measured")) == 9200);
+    free(text);
+    text = job_status_workers_text(&s);
+    ck_assert_ptr_nonnull(strstr(text, "\"workers\""));
+    ck_assert_ptr_null(strstr(text, "accuracy"));
+    free(text);
+    job_status_fini(&s);
+}
+END_TEST
+
+/* Every document with one byte changed or cut off is refused or read; nothing else happens. */
+START_TEST(damaged_documents)
+{
+    struct job_status s, got;
+    char *text;
+    size_t n;
+
+    example(&s);
+    text = job_status_text(&s, false);
+    n = strlen(text);
+    for (size_t i = 0; i < n; i++) {
+        char old = text[i];
+
+        ck_assert_int_lt(job_status_parse(text, i, "f", &got, &err), 0);
+        for (const char *c = "\"{}[]0-nx\n"; *c; c++) {
+            text[i] = *c;
+            if (job_status_parse(text, n, "f", &got, &err) == 0)
+                job_status_fini(&got);
+        }
+        text[i] = old;
+    }
+    free(text);
+    job_status_fini(&s);
+}
+END_TEST
+
+static const struct {
+    const char *text, *sentence;
+} bad_rows[] = {
+    { "", "f:" },
+    { "[]", "schema_version" },
+    { "{\"schema_version\": 2}", "another version" },
+    { "{\"schema_version\": 1}", "\"job\" is missing" },
+    { "{\"schema_version\": 1, \"job\": 5}", "\"job\"" },
+};
+
+START_TEST(bad_documents)
+{
+    struct job_status got;
+
+    ck_assert_int_eq(
+        job_status_parse(bad_rows[_i].text, strlen(bad_rows[_i].text), "f", &got, &err), -EINVAL);
+    ck_assert_msg(strstr(err.text, bad_rows[_i].sentence) != NULL, "%s", err.text);
+}
+END_TEST
+
+static char *printed(const struct job_status *s)
+{
+    struct strbuf b = { 0 };
+
+    job_status_print(s, &b);
+    return strbuf_steal(&b);
+}
+
+START_TEST(summary)
+{
+    struct job_status s;
+    char *text;
+
+    example(&s);
+    text = printed(&s);
+    ck_assert_str_eq(text, "done in 0:07   test accuracy 0.981   21 900 samples/s = 97 % of ideal, "
+                           "2.4x an equal split (measured 9 200)   (emulated devices)\n"
+                           "no stragglers, no restarts, no re-plans         "
+                           "eddis-status digits-20261121-140712-3f9a --report\n");
+    free(text);
+    s.equal_measured_samples_per_s = NAN;
+    s.worker[1].relative_speed = 0.5;
+    s.generations = 3;
+    s.replans = 1;
+    s.emulated = false;
+    text = printed(&s);
+    ck_assert_ptr_nonnull(strstr(text, "2.4x an equal split (predicted 9 300)\n"));
+    ck_assert_ptr_nonnull(strstr(text, "1 straggler (rank 1 at 0.50 of its own expected speed), "
+                                       "2 restarts, 1 re-plan  "));
+    free(text);
+    s.exit_code = 137;
+    strcpy(s.reason, "rank_signal");
+    strcpy(s.message, "rank 3 was killed\033[2J");
+    s.failure = (struct first_failure){ true, 3, 77, "n1", "rank 3 was killed\033[2J", -1, 9, 120 };
+    text = printed(&s);
+    ck_assert_ptr_null(strchr(text, '\033'));
+    ck_assert_ptr_nonnull(strstr(text, "failed after 0:07   rank_signal, exit code 137"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "\n  first failure: rank 3, node n1, pid 77, signal 9, at step 120\n"));
+    free(text);
+    job_status_fini(&s);
+
+    job_status_init(&s); /* a job of which nothing is known */
+    text = printed(&s);
+    ck_assert_ptr_null(strstr(text, "nan"));
+    free(text);
+    job_status_fini(&s);
+}
+END_TEST
+
+START_TEST(durations)
+{
+    static const struct {
+        double s;
+        const char *text;
+    } rows[] = { { 0, "0:00" },     { 7.4, "0:07" },     { 59.6, "1:00" },
+                 { 3599, "59:59" }, { 3600, "1:00:00" }, { 90061, "25:01:01" },
+                 { NAN, "0:00" },   { -5, "0:00" },      { INFINITY, "0:00" } };
+    char text[32];
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        ck_assert_str_eq(job_status_duration(rows[i].s, text, sizeof text), rows[i].text);
+}
+END_TEST
+
+START_TEST(states)
+{
+    ck_assert_str_eq(job_state_name(JOB_STARTING), "starting");
+    ck_assert_str_eq(job_state_name(JOB_LOST), "lost");
+    ck_assert_str_eq(job_state_name((enum job_state)99), "unknown");
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, there_and_back);
+    tcase_add_test(tc, keys_of_the_summary);
+    tcase_add_test(tc, damaged_documents);
+    tcase_add_loop_test(tc, bad_documents, 0, sizeof bad_rows / sizeof *bad_rows);
+    tcase_add_test(tc, summary);
+    tcase_add_test(tc, durations);
+    tcase_add_test(tc, states);
+}
+
+SUITE_MAIN("status_json", add_tests)
