@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* allgather.c - every rank's block to all, sent around a ring
+ *
+ * The copying half of the ring all-reduce with blocks of equal size: at step s rank r passes on
+ * the block of rank r - s.  n - 1 steps, each link carries each block once.
+ */
+#include "collective_impl.h"
+#include "ring.h"
+
+#include <assert.h>
+#include <string.h>
+
+struct allgather {
+    struct collective base;
+    const void *in;
+    char *out;
+    size_t bytes;
+    int step;
+    int pending;
+};
+
+static const struct collective_ops allgather_ops;
+
+static struct allgather *allgather(struct collective *c)
+{
+    assert(c->ops == &allgather_ops);
+    return (struct allgather *)c;
+}
+
+static void allgather_go(struct allgather *a, struct outbox *out)
+{
+    int rank = a->base.place.rank, size = a->base.place.n_ranks;
+    int left = (rank + size - 1) % size;
+
+    collective_post(&a->base, COMM_RECEIVE, left,
+                    a->out + (size_t)ring_send(left, size, a->step) * a->bytes, a->bytes, 0, out);
+    collective_post(&a->base, COMM_SEND, (rank + 1) % size,
+                    a->out + (size_t)ring_send(rank, size, a->step) * a->bytes, a->bytes, 0, out);
+    a->pending = 2;
+}
+
+static int allgather_start(struct collective *c, struct outbox *out)
+{
+    struct allgather *a = allgather(c);
+
+    if (!a->bytes)
+        return 1;
+    memcpy(a->out + (size_t)c->place.rank * a->bytes, a->in, a->bytes);
+    if (c->place.n_ranks == 1)
+        return 1;
+    a->step = 0;
+    allgather_go(a, out);
+    return 0;
+}
+
+static int allgather_done(struct collective *c, const struct comm_op *op, struct outbox *out)
+{
+    struct allgather *a = allgather(c);
+
+    (void)op;
+    if (--a->pending)
+        return 0;
+    if (++a->step == c->place.n_ranks - 1)
+        return 1;
+    allgather_go(a, out);
+    return 0;
+}
+
+static int allgather_waits_for(const struct collective *c)
+{
+    const struct allgather *a = (const struct allgather *)c;
+
+    return (c->place.rank - 1 - a->step + c->place.n_ranks) % c->place.n_ranks;
+}
+
+static const struct collective_ops allgather_ops = {
+    .name = "allgather",
+    .start = allgather_start,
+    .done = allgather_done,
+    .waits_for = allgather_waits_for,
+};
+
+int allgather_new(const struct comm_place *p, const void *in, void *out, size_t bytes,
+                  struct collective **ret, struct eddis_error *err)
+{
+    int rc = collective_make(&allgather_ops, sizeof(struct allgather), p, ret, err);
+
+    if (rc < 0)
+        return rc;
+    allgather(*ret)->in = in;
+    allgather(*ret)->out = out;
+    allgather(*ret)->bytes = bytes;
+    return 0;
+}

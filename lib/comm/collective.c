@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collective_impl.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int collective_make(const struct collective_ops *ops, size_t bytes, const struct comm_place *p,
+                    struct collective **ret, struct eddis_error *err)
+{
+    size_t rounded = (bytes + 63) / 64 * 64; /* aligned for the scratch memory inside */
+    struct collective *c = rounded < bytes ? NULL : aligned_alloc(64, rounded);
+
+    if (!c)
+        return eddis_fail(err, -ENOMEM, "no memory for a %s of %zu bytes", ops->name, bytes);
+    memset(c, 0, rounded);
+    c->ops = ops;
+    c->place = *p;
+    c->over = true;
+    *ret = c;
+    return 0;
+}
+
+void collective_post(struct collective *c, enum comm_kind kind, int peer, void *data, size_t bytes,
+                     int part, struct outbox *out)
+{
+    outbox_add(out, &(struct comm_op){ .kind = kind,
+                                       .peer = peer,
+                                       .tag = c->tag,
+                                       .data = data,
+                                       .bytes = bytes,
+                                       .owner = c,
+                                       .part = part });
+}
+
+static int collective_result(struct collective *c, int over, const struct outbox *out,
+                             struct eddis_error *err)
+{
+    if (out->failed)
+        return eddis_fail(err, -ENOMEM, "no memory for the messages of a %s", c->ops->name);
+    c->over = over;
+    return over;
+}
+
+int collective_start(struct collective *c, int tag, struct outbox *out, struct eddis_error *err)
+{
+    assert(c->over);
+    c->tag = tag;
+    c->over = false;
+    return collective_result(c, c->ops->start(c, out), out, err);
+}
+
+int collective_done(struct collective *c, const struct comm_op *op, struct outbox *out,
+                    struct eddis_error *err)
+{
+    assert(!c->over && op->owner == c);
+    return collective_result(c, c->ops->done(c, op, out), out, err);
+}
+
+int collective_waits_for(const struct collective *c)
+{
+    return c->over ? -1 : c->ops->waits_for(c);
+}
+
+void collective_set_user(struct collective *c, void *user)
+{
+    c->user = user;
+}
+
+void *collective_user(const struct collective *c)
+{
+    return c->user;
+}
+
+void collective_free(struct collective *c)
+{
+    free(c);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collective.h - operations that all ranks take part in, as state machines
+ *
+ * Made once, started as often as wanted.  A start or the completion of an operation appends to
+ * the outbox what is to be sent and received next, and says whether the collective is over on
+ * this rank.  All ranks start the same collectives with the same tags; the order in which messages
+ * arrive never changes a bit of the result, and the result is the same bits on every rank.
+ */
+#ifndef EDDIS_COMM_COLLECTIVE_H
+#define EDDIS_COMM_COLLECTIVE_H
+
+#include "combine.h"
+#include "op.h"
+
+#include "lib/base/error.h"
+
+struct collective; /* one rank's end */
+
+struct comm_place {
+    int rank, n_ranks;
+};
+
+struct allreduce {
+    void *data; /* [n], combined in place, borrowed */
+    size_t n;
+    enum comm_type type;
+    enum comm_rule rule;
+    /* A few bytes right behind the elements that have a rule of their own; tail_bytes 0: none.
+     * tail_rule must not depend on the order of its arguments.
+     */
+    size_t tail_bytes;
+    void (*tail_rule)(void *acc, const void *in);
+};
+
+/* The kind is chosen by size and number of ranks, see allreduce_choose. */
+int allreduce_new(const struct comm_place *p, const struct allreduce *a, struct collective **ret,
+                  struct eddis_error *err);
+
+/* Name of the kind that allreduce_new takes: "direct", "tree" or "ring". */
+const char *allreduce_choose(int n_ranks, size_t bytes);
+
+/* As allreduce_new with the kind given, for tests and measurements.  -EINVAL: no such kind. */
+int allreduce_new_kind(const char *kind, const struct comm_place *p, const struct allreduce *a,
+                       struct collective **ret, struct eddis_error *err);
+
+/* Copy bytes from root to all, by a binomial tree. */
+int broadcast_new(const struct comm_place *p, void *data, size_t bytes, int root,
+                  struct collective **ret, struct eddis_error *err);
+
+/* in [bytes] of each rank to out [n_ranks * bytes] in order of ranks; in must not overlap out. */
+int allgather_new(const struct comm_place *p, const void *in, void *out, size_t bytes,
+                  struct collective **ret, struct eddis_error *err);
+
+/* Over when every rank has started it. */
+int barrier_new(const struct comm_place *p, struct collective **ret, struct eddis_error *err);
+
+/* Start, or start again.  Returns 1 when it is over already, else 0.  tag must differ from those
+ * of all other collectives under way.
+ */
+int collective_start(struct collective *c, int tag, struct outbox *out, struct eddis_error *err);
+
+/* One of its operations is complete.  Returns as collective_start. */
+int collective_done(struct collective *c, const struct comm_op *op, struct outbox *out,
+                    struct eddis_error *err);
+
+/* Rank without which it cannot go on, as far as this rank can tell; -1 when it is over. */
+int collective_waits_for(const struct collective *c);
+
+/* What the driver keeps with it. */
+void collective_set_user(struct collective *c, void *user);
+void *collective_user(const struct collective *c);
+
+/* Accepts NULL.  No operation of it may be under way. */
+void collective_free(struct collective *c);
+
+#endif

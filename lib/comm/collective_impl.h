@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collective_impl.h - for the authors of collectives */
+#ifndef EDDIS_COMM_COLLECTIVE_IMPL_H
+#define EDDIS_COMM_COLLECTIVE_IMPL_H
+
+#include "collective.h"
+
+struct collective_ops {
+    const char *name;
+    /* Both return 1 when it is over, 0 when not. */
+    int (*start)(struct collective *c, struct outbox *out);
+    int (*done)(struct collective *c, const struct comm_op *op, struct outbox *out);
+    int (*waits_for)(const struct collective *c);
+};
+
+/* First in every instance, which is one block of memory. */
+struct collective {
+    const struct collective_ops *ops;
+    struct comm_place place;
+    int tag;
+    bool over;
+    void *user;
+};
+
+/* Make an instance of bytes bytes, zeroed. */
+int collective_make(const struct collective_ops *ops, size_t bytes, const struct comm_place *p,
+                    struct collective **ret, struct eddis_error *err);
+
+/* Append one operation of c. */
+void collective_post(struct collective *c, enum comm_kind kind, int peer, void *data, size_t bytes,
+                     int part, struct outbox *out);
+
+/* What the kinds of all-reduce share. */
+struct reduction {
+    struct collective base;
+    struct allreduce what;
+    size_t bytes; /* of the elements and the tail */
+};
+
+/* A kind of all-reduce: how much memory an instance takes beside struct x. */
+struct allreduce_kind {
+    const struct collective_ops *ops;
+    size_t (*instance_bytes)(const struct comm_place *p, const struct allreduce *a);
+};
+
+/* acc = acc rule in over all elements and the tail. */
+void reduction_add(const struct reduction *r, void *acc, const void *in);
+
+extern const struct allreduce_kind allreduce_ring, allreduce_direct, allreduce_tree;
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* combine.h - element by element sum, minimum and maximum of two buffers */
+#ifndef EDDIS_COMM_COMBINE_H
+#define EDDIS_COMM_COMBINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The numbers are those of enum eddis_dtype and enum eddis_op; lib/ asserts it. */
+enum comm_type {
+    COMM_FLOAT32 = 1,
+    COMM_FLOAT64 = 2,
+    COMM_INT32 = 3,
+    COMM_INT64 = 4,
+    COMM_UINT8 = 5,
+};
+
+enum comm_rule { COMM_SUM = 1, COMM_MIN = 2, COMM_MAX = 3 };
+
+/* Bytes of one element; 0 when there is no such type. */
+size_t comm_type_bytes(enum comm_type type);
+
+bool comm_rule_valid(enum comm_rule rule);
+
+/* acc[i] = acc[i] rule in[i] for n elements; integers wrap around. */
+void combine(enum comm_type type, enum comm_rule rule, void *acc, const void *in, size_t n);
+
+#endif

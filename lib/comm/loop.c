@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loop.h"
+
+#include "lib/base/random.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An operation somewhere between post and poll. */
+struct loop_item {
+    struct loop_item *next;
+    struct comm_op op;
+    int rank;           /* who posted it */
+    int64_t arrival_ns; /* sends: when the other end may see it */
+    void *copy;         /* sends that completed at once: their data */
+};
+
+struct loop_list {
+    struct loop_item *first, **last;
+};
+
+struct loop {
+    pthread_mutex_t lock; /* guards all below */
+    int n_ranks;
+    uint64_t random; /* state of the stream; 0: no delays */
+    int64_t now_ns;
+    struct loop_list *sends;    /* [n_ranks] by destination, in order of arrival for one tag */
+    struct loop_list *receives; /* [n_ranks] by owner, posted and not yet met */
+    struct loop_list *done;     /* [n_ranks] to be returned by poll */
+    int aborted;
+};
+
+struct loop_end {
+    struct transport base;
+    struct loop *loop;
+};
+
+static void list_init(struct loop_list *l)
+{
+    l->first = NULL;
+    l->last = &l->first;
+}
+
+static void list_add(struct loop_list *l, struct loop_item *i)
+{
+    i->next = NULL;
+    *l->last = i;
+    l->last = &i->next;
+}
+
+/* Take the item that *at points to. */
+static struct loop_item *list_take(struct loop_list *l, struct loop_item **at)
+{
+    struct loop_item *i = *at;
+
+    *at = i->next;
+    if (l->last == &i->next)
+        l->last = at;
+    return i;
+}
+
+static void list_fini(struct loop_list *l)
+{
+    while (l->first) {
+        struct loop_item *i = list_take(l, &l->first);
+
+        free(i->copy);
+        free(i);
+    }
+}
+
+int loop_new(int n_ranks, uint64_t seed, struct loop **ret, struct eddis_error *err)
+{
+    struct loop *l = calloc(1, sizeof *l);
+
+    if (!l)
+        return eddis_fail(err, -ENOMEM, "no memory for a loop");
+    l->n_ranks = n_ranks;
+    l->random = seed;
+    l->sends = calloc(3 * (size_t)n_ranks, sizeof *l->sends);
+    if (!l->sends) {
+        free(l);
+        return eddis_fail(err, -ENOMEM, "no memory for a loop of %d ranks", n_ranks);
+    }
+    l->receives = l->sends + n_ranks;
+    l->done = l->receives + n_ranks;
+    for (int i = 0; i < 3 * n_ranks; i++)
+        list_init(&l->sends[i]);
+    pthread_mutex_init(&l->lock, NULL);
+    *ret = l;
+    return 0;
+}
+
+/* Arrival of a new send: random, but not before an earlier one of the same pair and tag. */
+static int64_t loop_arrival(struct loop *l, int from, const struct comm_op *op)
+{
+    int64_t at = l->now_ns;
+
+    if (l->random)
+        at += (int64_t)random_below(&l->random, 1000000);
+    for (struct loop_item *i = l->sends[op->peer].first; i; i = i->next)
+        if (i->rank == from && i->op.tag == op->tag && i->arrival_ns > at)
+            at = i->arrival_ns;
+    return at;
+}
+
+static int loop_post_send(struct loop *l, int rank, struct loop_item *item)
+{
+    const struct comm_op *op = &item->op;
+
+    item->arrival_ns = loop_arrival(l, rank, op);
+    if (l->random ? random_below(&l->random, 2) : op->bytes <= 4096) {
+        struct loop_item *done = calloc(1, sizeof *done);
+
+        item->copy = malloc(op->bytes ? op->bytes : 1);
+        if (!done || !item->copy) {
+            free(done);
+            return -ENOMEM;
+        }
+        memcpy(item->copy, op->data, op->bytes);
+        done->op = *op;
+        list_add(&l->done[rank], done);
+    }
+    list_add(&l->sends[op->peer], item);
+    return 0;
+}
+
+static int loop_post(struct transport *t, const struct comm_op *op, struct eddis_error *err)
+{
+    struct loop *l = ((struct loop_end *)t)->loop;
+    struct loop_item *item = calloc(1, sizeof *item);
+    int rc = 0;
+
+    if (!item)
+        return eddis_fail(err, -ENOMEM, "no memory for a message");
+    item->op = *op;
+    item->rank = t->rank;
+    pthread_mutex_lock(&l->lock);
+    if (op->kind == COMM_SEND)
+        rc = loop_post_send(l, t->rank, item);
+    else
+        list_add(&l->receives[t->rank], item);
+    pthread_mutex_unlock(&l->lock);
+    if (rc < 0) {
+        free(item->copy);
+        free(item);
+        return eddis_fail(err, rc, "no memory for a message of %zu bytes", op->bytes);
+    }
+    return 0;
+}
+
+/* Hand over one message.  Returns -EMSGSIZE when it is not as long as the receiver expects. */
+static int loop_deliver(struct loop *l, int rank, struct loop_item *send, struct loop_item *receive)
+{
+    if (send->op.bytes != receive->op.bytes)
+        return -EMSGSIZE;
+    memcpy(receive->op.data, send->copy ? send->copy : send->op.data, send->op.bytes);
+    list_add(&l->done[rank], receive);
+    if (send->copy) {
+        free(send->copy);
+        free(send);
+    } else {
+        list_add(&l->done[send->rank], send);
+    }
+    return 0;
+}
+
+/* Match what this rank has posted with what has arrived. */
+static int loop_match(struct loop *l, int rank)
+{
+    struct loop_item **at = &l->receives[rank].first;
+
+    while (*at) {
+        struct loop_item *receive = *at, **send = &l->sends[rank].first;
+
+        while (*send && ((*send)->rank != receive->op.peer || (*send)->op.tag != receive->op.tag))
+            send = &(*send)->next;
+        if (!*send || (*send)->arrival_ns > l->now_ns) {
+            at = &receive->next;
+            continue;
+        }
+        list_take(&l->receives[rank], at);
+        if (loop_deliver(l, rank, list_take(&l->sends[rank], send), receive) < 0)
+            return -EMSGSIZE;
+    }
+    return 0;
+}
+
+static int loop_poll(struct transport *t, struct comm_op *ret, int max, struct eddis_error *err)
+{
+    struct loop *l = ((struct loop_end *)t)->loop;
+    struct loop_list *done = &l->done[t->rank];
+    int n = 0, rc, aborted;
+
+    pthread_mutex_lock(&l->lock);
+    rc = loop_match(l, t->rank);
+    while (n < max && done->first) {
+        struct loop_item *i = list_take(done, &done->first);
+
+        ret[n++] = i->op;
+        free(i);
+    }
+    aborted = l->aborted;
+    pthread_mutex_unlock(&l->lock);
+    if (aborted)
+        return eddis_fail(err, -ECONNABORTED, "a worker ended the job with code %d", aborted);
+    if (rc < 0)
+        return eddis_fail(err, rc, "a message has another length than expected");
+    return n;
+}
+
+static void loop_abort(struct transport *t, int code)
+{
+    struct loop *l = ((struct loop_end *)t)->loop;
+
+    pthread_mutex_lock(&l->lock);
+    l->aborted = code;
+    pthread_mutex_unlock(&l->lock);
+}
+
+static int loop_close(struct transport *t, bool orderly, struct eddis_error *err)
+{
+    (void)orderly;
+    (void)err;
+    free(t);
+    return 0;
+}
+
+static const struct transport_ops loop_ops = {
+    .name = "loop",
+    .post = loop_post,
+    .poll = loop_poll,
+    .abort = loop_abort,
+    .close = loop_close,
+};
+
+int loop_open(struct loop *l, int rank, struct transport **ret, struct eddis_error *err)
+{
+    struct loop_end *e = calloc(1, sizeof *e);
+
+    if (!e)
+        return eddis_fail(err, -ENOMEM, "no memory for an endpoint");
+    e->base = (struct transport){ .ops = &loop_ops, .rank = rank, .n_ranks = l->n_ranks };
+    e->loop = l;
+    *ret = &e->base;
+    return 0;
+}
+
+/* Whether this send has a receiver waiting and no earlier one of its pair and tag before it. */
+static bool loop_wanted(const struct loop *l, int to, const struct loop_item *send)
+{
+    for (struct loop_item *r = l->receives[to].first; r; r = r->next)
+        if (r->op.peer == send->rank && r->op.tag == send->op.tag)
+            return true;
+    return false;
+}
+
+bool loop_advance(struct loop *l)
+{
+    int64_t next = INT64_MAX;
+
+    pthread_mutex_lock(&l->lock);
+    for (int to = 0; to < l->n_ranks; to++)
+        for (struct loop_item *s = l->sends[to].first; s; s = s->next)
+            if (s->arrival_ns < next && loop_wanted(l, to, s))
+                next = s->arrival_ns;
+    if (next != INT64_MAX && next > l->now_ns)
+        l->now_ns = next;
+    pthread_mutex_unlock(&l->lock);
+    return next != INT64_MAX;
+}
+
+int64_t loop_now_ns(const struct loop *l)
+{
+    return l->now_ns;
+}
+
+int loop_aborted(struct loop *l)
+{
+    int code;
+
+    pthread_mutex_lock(&l->lock);
+    code = l->aborted;
+    pthread_mutex_unlock(&l->lock);
+    return code;
+}
+
+void loop_free(struct loop *l)
+{
+    if (!l)
+        return;
+    for (int i = 0; i < 3 * l->n_ranks; i++)
+        list_fini(&l->sends[i]);
+    free(l->sends);
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mpi.c - messages over MPI's point-to-point calls; the only file that includes mpi.h */
+#include "transport.h"
+
+#include <errno.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MPI_CHUNK_BYTES = 1 << 30 }; /* counts are int */
+
+/* An operation and how many of its chunks are under way. */
+struct mpi_slot {
+    struct comm_op op;
+    int chunks;
+    int next_free;
+};
+
+struct mpi_end {
+    struct transport base;
+    MPI_Comm comm;
+    bool finalize;        /* MPI was started here */
+    MPI_Request *request; /* [n], one a chunk */
+    int *slot_of;         /* [n] */
+    int *index;           /* scratch of MPI_Testsome */
+    int n, cap;
+    struct mpi_slot *slot; /* [slots] */
+    int slots, first_free; /* -1: none */
+};
+
+static struct mpi_end *mpi_end(struct transport *t)
+{
+    return (struct mpi_end *)t;
+}
+
+static int mpi_fail(struct eddis_error *err, int code, const char *what, int mpi_code)
+{
+    char text[MPI_MAX_ERROR_STRING + 1] = "";
+    int n = 0;
+
+    MPI_Error_string(mpi_code, text, &n);
+    return eddis_fail(err, code, "%s failed: %s", what, text);
+}
+
+static int mpi_grow_requests(struct mpi_end *e)
+{
+    int cap = e->cap ? 2 * e->cap : 64;
+    MPI_Request *request = realloc(e->request, (size_t)cap * sizeof *request);
+    int *slot_of, *index;
+
+    if (!request)
+        return -ENOMEM;
+    e->request = request;
+    slot_of = realloc(e->slot_of, (size_t)cap * sizeof *slot_of);
+    if (!slot_of)
+        return -ENOMEM;
+    e->slot_of = slot_of;
+    index = realloc(e->index, (size_t)cap * sizeof *index);
+    if (!index)
+        return -ENOMEM;
+    e->index = index;
+    e->cap = cap;
+    return 0;
+}
+
+/* Returns a free slot or -ENOMEM. */
+static int mpi_slot_take(struct mpi_end *e)
+{
+    int s = e->first_free;
+
+    if (s < 0) {
+        int slots = e->slots ? 2 * e->slots : 64;
+        struct mpi_slot *slot = realloc(e->slot, (size_t)slots * sizeof *slot);
+
+        if (!slot)
+            return -ENOMEM;
+        e->slot = slot;
+        for (int i = e->slots; i < slots; i++)
+            slot[i].next_free = i + 1 < slots ? i + 1 : -1;
+        s = e->slots;
+        e->slots = slots;
+    }
+    e->first_free = e->slot[s].next_free;
+    return s;
+}
+
+static void mpi_slot_put(struct mpi_end *e, int s)
+{
+    e->slot[s].next_free = e->first_free;
+    e->first_free = s;
+}
+
+static int mpi_post(struct transport *t, const struct comm_op *op, struct eddis_error *err)
+{
+    struct mpi_end *e = mpi_end(t);
+    int s = mpi_slot_take(e);
+    size_t at = 0;
+
+    if (s < 0)
+        return eddis_fail(err, s, "no memory for a message");
+    e->slot[s].op = *op;
+    e->slot[s].chunks = 0;
+    do {
+        int bytes = op->bytes - at < MPI_CHUNK_BYTES ? (int)(op->bytes - at) : MPI_CHUNK_BYTES;
+        char *p = (char *)op->data + at;
+        int rc;
+
+        if (e->n == e->cap && mpi_grow_requests(e) < 0)
+            return eddis_fail(err, -ENOMEM, "no memory for a message");
+        rc = op->kind == COMM_SEND
+                 ? MPI_Isend(p, bytes, MPI_BYTE, op->peer, op->tag, e->comm, &e->request[e->n])
+                 : MPI_Irecv(p, bytes, MPI_BYTE, op->peer, op->tag, e->comm, &e->request[e->n]);
+        if (rc != MPI_SUCCESS)
+            return mpi_fail(err, -EIO, op->kind == COMM_SEND ? "MPI_Isend" : "MPI_Irecv", rc);
+        e->slot_of[e->n++] = s;
+        e->slot[s].chunks++;
+        at += (size_t)bytes;
+    } while (at < op->bytes);
+    return 0;
+}
+
+/* Drop the requests that MPI_Testsome has completed. */
+static void mpi_compact(struct mpi_end *e)
+{
+    int kept = 0;
+
+    for (int i = 0; i < e->n; i++) {
+        if (e->request[i] == MPI_REQUEST_NULL)
+            continue;
+        e->request[kept] = e->request[i];
+        e->slot_of[kept++] = e->slot_of[i];
+    }
+    e->n = kept;
+}
+
+static int mpi_poll(struct transport *t, struct comm_op *ret, int max, struct eddis_error *err)
+{
+    struct mpi_end *e = mpi_end(t);
+    int finished = 0, first, n = 0, rc;
+
+    if (!e->n) {
+        /* What others push through this process still moves, for instance what a connection
+         * could not take at once.
+         */
+        int flag;
+
+        rc = MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, e->comm, &flag, MPI_STATUS_IGNORE);
+        return rc == MPI_SUCCESS ? 0 : mpi_fail(err, -EIO, "MPI_Iprobe", rc);
+    }
+    /* A window at a time: each request completes at most one operation, so ret cannot overflow. */
+    for (first = 0; first < e->n && finished <= 0; first += max) {
+        int tested = e->n - first < max ? e->n - first : max;
+
+        rc = MPI_Testsome(tested, e->request + first, &finished, e->index, MPI_STATUSES_IGNORE);
+        if (rc != MPI_SUCCESS)
+            return mpi_fail(err, -EIO, "receiving from another worker", rc);
+    }
+    first -= max;
+    for (int i = 0; i < finished; i++) {
+        int s = e->slot_of[first + e->index[i]];
+
+        if (--e->slot[s].chunks)
+            continue;
+        ret[n++] = e->slot[s].op;
+        mpi_slot_put(e, s);
+    }
+    if (finished > 0)
+        mpi_compact(e);
+    return n;
+}
+
+static void mpi_abort(struct transport *t, int code)
+{
+    (void)t;
+    MPI_Abort(MPI_COMM_WORLD, code);
+}
+
+static int mpi_close(struct transport *t, bool orderly, struct eddis_error *err)
+{
+    struct mpi_end *e = mpi_end(t);
+    int rc = MPI_SUCCESS;
+
+    /* Ending MPI while messages are under way waits for ever when their peer is gone. */
+    if (orderly && e->n == 0) {
+        if (e->comm != MPI_COMM_NULL)
+            MPI_Comm_free(&e->comm);
+        if (e->finalize)
+            rc = MPI_Finalize();
+    }
+    free(e->request);
+    free(e->slot_of);
+    free(e->index);
+    free(e->slot);
+    free(e);
+    return rc == MPI_SUCCESS ? 0 : eddis_fail(err, -EIO, "MPI_Finalize failed with code %d", rc);
+}
+
+static const struct transport_ops mpi_ops = {
+    .name = "mpi",
+    .post = mpi_post,
+    .poll = mpi_poll,
+    .abort = mpi_abort,
+    .close = mpi_close,
+};
+
+/* Start MPI unless the program has. */
+static int mpi_start(struct mpi_end *e, struct eddis_error *err)
+{
+    int there = 0, over = 0, level = 0, rc;
+
+    MPI_Finalized(&over);
+    if (over)
+        return eddis_fail(err, -ENODEV,
+                          "MPI has ended in this process and cannot be started a second time");
+    MPI_Initialized(&there);
+    if (there) {
+        MPI_Query_thread(&level);
+    } else {
+        rc = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
+        if (rc != MPI_SUCCESS)
+            return mpi_fail(err, -ENODEV, "MPI_Init_thread", rc);
+        e->finalize = true;
+    }
+    if (level < MPI_THREAD_MULTIPLE)
+        return eddis_fail(err, -ENODEV,
+                          "the program started MPI without MPI_THREAD_MULTIPLE; let eddis_open "
+                          "start it, or ask for that level");
+    return 0;
+}
+
+int transport_mpi_open(struct transport **ret, struct eddis_error *err)
+{
+    struct mpi_end *e = calloc(1, sizeof *e);
+    int rc;
+
+    if (!e)
+        return eddis_fail(err, -ENOMEM, "no memory for MPI");
+    e->base.ops = &mpi_ops;
+    e->comm = MPI_COMM_NULL;
+    e->first_free = -1;
+    rc = mpi_start(e, err);
+    if (rc < 0)
+        goto fail;
+    rc = MPI_Comm_dup(MPI_COMM_WORLD, &e->comm);
+    if (rc != MPI_SUCCESS) {
+        rc = mpi_fail(err, -ENODEV, "MPI_Comm_dup", rc);
+        goto fail;
+    }
+    MPI_Comm_set_errhandler(e->comm, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(e->comm, &e->base.rank);
+    MPI_Comm_size(e->comm, &e->base.n_ranks);
+    *ret = &e->base;
+    return 0;
+fail:
+    mpi_close(&e->base, false, NULL);
+    return rc;
+}

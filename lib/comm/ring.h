@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ring.h - which block each rank sends in a ring all-reduce
+ *
+ * Pure arithmetic on (rank, size, step): no messages and no memory, so the test proves it by
+ * running every size up to 64.  A vector of n elements is cut into `size` blocks whose lengths
+ * differ by at most one.  Steps 0 .. size-2 add, steps size-1 .. 2*size-3 copy.
+ *
+ * Source: Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms for clusters of
+ * workstations, J. Parallel Distrib. Comput. 69(2), 2009.
+ */
+#ifndef EDDIS_COMM_RING_H
+#define EDDIS_COMM_RING_H
+
+#include <stddef.h>
+
+/* First element of block b, 0 <= b <= size; block b ends where b + 1 starts. */
+size_t ring_block(size_t n, int size, int b);
+
+/* Block that rank sends to rank + 1 at this step; it receives the block before it. */
+int ring_send(int rank, int size, int step);
+
+/* Number of steps of the whole all-reduce. */
+int ring_steps(int size);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transport.h"
+
+#include <errno.h>
+
+int transport_post(struct transport *t, struct outbox *out, struct eddis_error *err)
+{
+    for (size_t i = 0; i < out->n; i++) {
+        int rc = t->ops->post(t, &out->op[i], err);
+
+        if (rc < 0)
+            return rc;
+        t->under_way++;
+        if (out->op[i].kind == COMM_SEND)
+            t->sent_bytes += (int64_t)out->op[i].bytes;
+    }
+    outbox_clear(out);
+    return 0;
+}
+
+int transport_poll(struct transport *t, struct comm_op *ret, int max, struct eddis_error *err)
+{
+    int n = t->ops->poll(t, ret, max, err);
+
+    if (n > 0)
+        t->under_way -= n;
+    return n;
+}
+
+void transport_abort(struct transport *t, int code)
+{
+    t->ops->abort(t, code);
+}
+
+int transport_close(struct transport *t, bool orderly, struct eddis_error *err)
+{
+    return t ? t->ops->close(t, orderly, err) : 0;
+}
