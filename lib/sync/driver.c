@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "driver.h"
+
+#include "lib/base/clock.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+enum {
+    DRIVER_POLL = 64, /* completed operations taken at a time */
+    /* While messages are awaited: poll without a pause for a moment after something moved, then
+     * nap for a sixteenth of the time since, so that a waiting thread costs a few per cent of a
+     * core and answers within a few per cent of what it waited.
+     */
+    DRIVER_SPIN_NS = 30 * 1000,
+    DRIVER_NAP_MIN_NS = 20 * 1000,
+    DRIVER_NAP_MAX_NS = 200 * 1000,
+    /* With nothing under way: only what others push through this process needs a look. */
+    DRIVER_IDLE_NS = 2 * 1000 * 1000,
+};
+
+struct driver {
+    pthread_mutex_t lock;
+    pthread_cond_t mailed;   /* wakes the communication thread */
+    pthread_cond_t answered; /* wakes waiting callers */
+    pthread_t thread;
+    bool threaded;
+
+    /* Guarded by lock. */
+    struct mail *first, **last;
+    bool opened, stop, orderly;
+    struct eddis_error failure; /* code 0: none */
+    struct engine *engine;
+    int64_t *done_step; /* [n_buckets] */
+    int *peer;          /* [n_buckets] */
+    int n_buckets;
+    unsigned requests; /* sent so far */
+    int64_t sent_bytes;
+    int close_rc;
+    struct eddis_error close_err;
+
+    /* The communication thread's own; the transport's pointer does not change once opened. */
+    driver_open_fn open;
+    void *open_arg;
+    struct comm_place place;
+    struct transport *transport;
+    struct outbox out;
+    struct request *active;
+};
+
+/* ---- handling, in the communication thread or, with one rank, under the lock ---- */
+
+static int driver_start_request(struct driver *d, struct request *r, struct eddis_error *err)
+{
+    int rc = collective_start(r->collective, r->tag, &d->out, err);
+
+    if (rc < 0)
+        return rc;
+    collective_set_user(r->collective, r);
+    r->next_active = d->active;
+    d->active = r;
+    r->started = true;
+    return 0;
+}
+
+static int driver_handle(struct driver *d, struct engine *e, struct mail *m,
+                         struct eddis_error *err)
+{
+    int64_t now = clock_now_ns();
+
+    switch (m->kind) {
+    case MAIL_BEGIN:
+        engine_begin(e, &((struct mail_begin *)m)->step);
+        return 0;
+    case MAIL_WEIGHT:
+        engine_set_weight(e, ((struct mail_weight *)m)->weight);
+        return 0;
+    case MAIL_ANNOUNCE:
+        return engine_announce(e, &((struct mail_announce *)m)->what, now, &d->out, err);
+    case MAIL_FINISH:
+        return engine_finish(e, now, &d->out, err);
+    case MAIL_REQUEST:
+        break;
+    }
+    return driver_start_request(d, (struct request *)m, err);
+}
+
+static int driver_handle_all(struct driver *d, struct engine *e, struct mail *m,
+                             struct eddis_error *err)
+{
+    while (m) {
+        struct mail *next = m->next; /* m may be used again once it is handled */
+        int rc = driver_handle(d, e, m, err);
+
+        if (rc == 0 && d->transport)
+            rc = transport_post(d->transport, &d->out, err);
+        if (rc < 0)
+            return rc;
+        m = next;
+    }
+    return 0;
+}
+
+/* Take what the transport has completed.  Returns how much, or a failure. */
+static int driver_receive(struct driver *d, struct engine *e, struct eddis_error *err)
+{
+    struct comm_op op[DRIVER_POLL];
+    int n = transport_poll(d->transport, op, DRIVER_POLL, err);
+
+    for (int i = 0; i < n; i++) {
+        int rc = op[i].tag % 2 ? collective_done(op[i].owner, &op[i], &d->out, err)
+                               : engine_receive(e, &op[i], clock_now_ns(), &d->out, err);
+
+        if (rc >= 0)
+            rc = transport_post(d->transport, &d->out, err);
+        if (rc < 0)
+            return rc;
+    }
+    return n;
+}
+
+/* ---- publishing, under the lock ---- */
+
+static void driver_publish_requests(struct driver *d)
+{
+    struct request **at = &d->active;
+
+    while (*at) {
+        struct request *r = *at;
+
+        r->peer = collective_waits_for(r->collective);
+        if (r->peer < 0) {
+            *at = r->next_active;
+            r->done = true; /* from here on it is the caller's */
+        } else {
+            at = &r->next_active;
+        }
+    }
+}
+
+static void driver_publish(struct driver *d)
+{
+    driver_publish_requests(d);
+    for (int i = 0; i < d->n_buckets; i++) {
+        d->done_step[i] = engine_done_step(d->engine, i);
+        d->peer[i] = engine_waits_for(d->engine, i);
+    }
+    if (d->transport)
+        d->sent_bytes = d->transport->sent_bytes;
+    pthread_cond_broadcast(&d->answered);
+}
+
+static void driver_fail(struct driver *d, int rc, const struct eddis_error *err)
+{
+    pthread_mutex_lock(&d->lock);
+    d->failure = *err;
+    d->failure.code = rc;
+    pthread_cond_broadcast(&d->answered);
+    pthread_mutex_unlock(&d->lock);
+}
+
+/* ---- the thread ---- */
+
+static void timed_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t deadline_ns)
+{
+    struct timespec ts = { .tv_sec = deadline_ns / CLOCK_S, .tv_nsec = deadline_ns % CLOCK_S };
+
+    if (deadline_ns == CLOCK_NEVER)
+        pthread_cond_wait(cond, lock);
+    else
+        pthread_cond_timedwait(cond, lock, &ts);
+}
+
+/* Sleep until there is mail, or for a time that grows with how long nothing has moved. */
+static void driver_nap(struct driver *d, int64_t moved_ns)
+{
+    int64_t now = clock_now_ns(), quiet = now - moved_ns, nap = quiet / 16;
+
+    if (d->transport->under_way && quiet < DRIVER_SPIN_NS) {
+        pthread_mutex_unlock(&d->lock);
+        sched_yield();
+        pthread_mutex_lock(&d->lock);
+        return;
+    }
+    if (nap < DRIVER_NAP_MIN_NS)
+        nap = DRIVER_NAP_MIN_NS;
+    if (nap > DRIVER_NAP_MAX_NS)
+        nap = DRIVER_NAP_MAX_NS;
+    timed_wait(&d->mailed, &d->lock, now + (d->transport->under_way ? nap : DRIVER_IDLE_NS));
+}
+
+/* Take all mail and the engine; sleeps first when nothing moved.  Returns false when told to stop
+ * and nothing is left to do.
+ */
+static bool driver_take(struct driver *d, int64_t *moved_ns, bool moved, struct mail **ret,
+                        struct engine **ret_engine)
+{
+    bool go_on;
+
+    pthread_mutex_lock(&d->lock);
+    if (moved) {
+        *moved_ns = clock_now_ns();
+        driver_publish(d);
+    }
+    if (!d->first && !moved && !d->stop)
+        driver_nap(d, *moved_ns);
+    *ret = d->first;
+    *ret_engine = d->engine;
+    d->first = NULL;
+    d->last = &d->first;
+    go_on = *ret || !d->stop;
+    pthread_mutex_unlock(&d->lock);
+    return go_on;
+}
+
+static int driver_loop(struct driver *d, struct eddis_error *err)
+{
+    int64_t moved_ns = clock_now_ns();
+    struct engine *e;
+    struct mail *m;
+    bool moved = false;
+
+    while (driver_take(d, &moved_ns, moved, &m, &e)) {
+        int rc = driver_handle_all(d, e, m, err);
+        int n = rc < 0 ? rc : driver_receive(d, e, err);
+
+        if (n < 0)
+            return n;
+        moved = m || n;
+    }
+    return 0;
+}
+
+static void driver_opened(struct driver *d, int rc, const struct eddis_error *err)
+{
+    pthread_mutex_lock(&d->lock);
+    if (rc < 0) {
+        d->failure = *err;
+        d->failure.code = rc;
+    }
+    d->opened = true;
+    pthread_cond_broadcast(&d->answered);
+    pthread_mutex_unlock(&d->lock);
+}
+
+/* After a failure: wait for driver_close. */
+static bool driver_wait_stop(struct driver *d)
+{
+    bool orderly;
+
+    pthread_mutex_lock(&d->lock);
+    while (!d->stop)
+        pthread_cond_wait(&d->mailed, &d->lock);
+    orderly = d->orderly && !d->failure.code;
+    pthread_mutex_unlock(&d->lock);
+    return orderly;
+}
+
+static void *driver_main(void *arg)
+{
+    struct driver *d = arg;
+    struct eddis_error err = { 0 };
+    bool orderly;
+    int rc;
+
+    /* The kernel's default would stretch each nap by 50 us. */
+    prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
+    rc = d->open(d->open_arg, &d->transport, &err);
+    if (rc >= 0)
+        d->place = (struct comm_place){ d->transport->rank, d->transport->n_ranks };
+    driver_opened(d, rc, &err);
+    if (rc < 0)
+        return NULL;
+    rc = driver_loop(d, &err);
+    if (rc < 0)
+        driver_fail(d, rc, &err);
+    orderly = driver_wait_stop(d);
+    d->close_rc = transport_close(d->transport, orderly, &d->close_err);
+    return NULL;
+}
+
+/* ---- callers ---- */
+
+static void driver_free(struct driver *d)
+{
+    outbox_fini(&d->out);
+    free(d->done_step);
+    free(d->peer);
+    pthread_cond_destroy(&d->answered);
+    pthread_cond_destroy(&d->mailed);
+    pthread_mutex_destroy(&d->lock);
+    free(d);
+}
+
+/* Signals are for the program's threads. */
+static int driver_start_thread(struct driver *d, struct eddis_error *err)
+{
+    sigset_t all, old;
+    int rc;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    rc = pthread_create(&d->thread, NULL, driver_main, d);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (rc)
+        return eddis_fail_errno(err, -rc, "no communication thread");
+    pthread_mutex_lock(&d->lock);
+    while (!d->opened)
+        pthread_cond_wait(&d->answered, &d->lock);
+    rc = d->failure.code;
+    pthread_mutex_unlock(&d->lock);
+    if (rc < 0) {
+        if (err)
+            *err = d->failure;
+        pthread_join(d->thread, NULL);
+    }
+    return rc;
+}
+
+int driver_open(driver_open_fn open, void *arg, struct driver **ret, struct eddis_error *err)
+{
+    struct driver *d = calloc(1, sizeof *d);
+    pthread_condattr_t attr;
+    int rc;
+
+    if (!d)
+        return eddis_fail(err, -ENOMEM, "no memory for a communication thread");
+    pthread_mutex_init(&d->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&d->mailed, &attr);
+    pthread_cond_init(&d->answered, &attr);
+    pthread_condattr_destroy(&attr);
+    d->last = &d->first;
+    d->open = open;
+    d->open_arg = arg;
+    d->place.n_ranks = 1;
+    d->threaded = open != NULL;
+    rc = open ? driver_start_thread(d, err) : 0;
+    if (rc < 0) {
+        driver_free(d);
+        return rc;
+    }
+    *ret = d;
+    return 0;
+}
+
+struct comm_place driver_place(const struct driver *d)
+{
+    return d->place;
+}
+
+int driver_set_engine(struct driver *d, struct engine *e, struct eddis_error *err)
+{
+    int n = engine_n_buckets(e);
+    int64_t *done_step = malloc((size_t)n * sizeof *done_step);
+    int *peer = malloc((size_t)n * sizeof *peer);
+
+    if (!done_step || !peer) {
+        free(done_step);
+        free(peer);
+        return eddis_fail(err, -ENOMEM, "no memory for %d buckets", n);
+    }
+    for (int i = 0; i < n; i++) {
+        done_step[i] = -1;
+        peer[i] = -1;
+    }
+    pthread_mutex_lock(&d->lock);
+    d->done_step = done_step;
+    d->peer = peer;
+    d->n_buckets = n;
+    d->engine = e;
+    pthread_mutex_unlock(&d->lock);
+    return 0;
+}
+
+void driver_send(struct driver *d, struct mail *m)
+{
+    m->next = NULL;
+    pthread_mutex_lock(&d->lock);
+    if (m->kind == MAIL_REQUEST)
+        ((struct request *)m)->tag = (int)(d->requests++ % ENGINE_TAGS) * 2 + 1;
+    if (d->threaded) {
+        *d->last = m;
+        d->last = &m->next;
+        pthread_cond_signal(&d->mailed);
+    } else if (!d->failure.code) {
+        struct eddis_error err = { 0 };
+        int rc = driver_handle_all(d, d->engine, m, &err);
+
+        if (rc < 0) {
+            d->failure = err;
+            d->failure.code = rc;
+        }
+        driver_publish(d);
+    }
+    pthread_mutex_unlock(&d->lock);
+}
+
+/* The failure as err; with the lock held. */
+static int driver_failed(const struct driver *d, struct eddis_error *err)
+{
+    if (d->failure.code && err)
+        *err = d->failure;
+    return d->failure.code;
+}
+
+int driver_wait_bucket(struct driver *d, int b, int64_t step, int64_t deadline_ns, int *ret_peer,
+                       struct eddis_error *err)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&d->lock);
+    while (d->done_step[b] < step) {
+        rc = driver_failed(d, err);
+        if (rc < 0)
+            break;
+        if (clock_now_ns() >= deadline_ns) {
+            *ret_peer = d->peer[b];
+            rc = -ETIMEDOUT;
+            break;
+        }
+        timed_wait(&d->answered, &d->lock, deadline_ns);
+    }
+    pthread_mutex_unlock(&d->lock);
+    return rc;
+}
+
+int driver_wait_request(struct driver *d, struct request *r, int64_t deadline_ns, int *ret_peer,
+                        struct eddis_error *err)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&d->lock);
+    while (!r->done) {
+        rc = driver_failed(d, err);
+        if (rc < 0)
+            break;
+        if (clock_now_ns() >= deadline_ns) {
+            *ret_peer = r->peer;
+            rc = -ETIMEDOUT;
+            break;
+        }
+        timed_wait(&d->answered, &d->lock, deadline_ns);
+    }
+    pthread_mutex_unlock(&d->lock);
+    return rc;
+}
+
+int64_t driver_sent_bytes(struct driver *d)
+{
+    int64_t n;
+
+    pthread_mutex_lock(&d->lock);
+    n = d->sent_bytes;
+    pthread_mutex_unlock(&d->lock);
+    return n;
+}
+
+int driver_failure(struct driver *d, struct eddis_error *err)
+{
+    int rc;
+
+    pthread_mutex_lock(&d->lock);
+    rc = driver_failed(d, err);
+    pthread_mutex_unlock(&d->lock);
+    return rc;
+}
+
+void driver_abort(struct driver *d, int code)
+{
+    if (d->transport)
+        transport_abort(d->transport, code);
+}
+
+int driver_close(struct driver *d, bool orderly, struct eddis_error *err)
+{
+    int rc = 0;
+
+    if (!d)
+        return 0;
+    if (d->threaded) {
+        pthread_mutex_lock(&d->lock);
+        d->stop = true;
+        d->orderly = orderly;
+        pthread_cond_signal(&d->mailed);
+        pthread_mutex_unlock(&d->lock);
+        pthread_join(d->thread, NULL);
+        rc = d->close_rc;
+        if (rc < 0 && err)
+            *err = d->close_err;
+    }
+    driver_free(d);
+    return rc;
+}

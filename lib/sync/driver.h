@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* driver.h - the communication thread: an engine and general collectives over a transport
+ *
+ *     program's threads                       communication thread
+ *     driver_send(mail) ---- queue ---------> engine, collectives --> outbox --> transport
+ *     driver_wait_... <----- published ------ done buckets, requests <-- poll <-'
+ *
+ * Only the communication thread touches the engine and the transport.  With one rank there is no
+ * thread and no transport: mail is handled by whoever sends it.
+ *
+ * All functions may be called from any thread.
+ */
+#ifndef EDDIS_SYNC_DRIVER_H
+#define EDDIS_SYNC_DRIVER_H
+
+#include "engine.h"
+
+#include "lib/comm/transport.h"
+
+struct driver;
+
+typedef int (*driver_open_fn)(void *arg, struct transport **ret, struct eddis_error *err);
+
+/* Start the thread, which opens the transport by this function and closes it.  open NULL: one
+ * rank.  Blocks until it is open.
+ */
+int driver_open(driver_open_fn open, void *arg, struct driver **ret, struct eddis_error *err);
+
+struct comm_place driver_place(const struct driver *d);
+
+/* Hand over the engine, before the first mail that needs one.  Borrows it until driver_close. */
+int driver_set_engine(struct driver *d, struct engine *e, struct eddis_error *err);
+
+enum mail_kind { MAIL_BEGIN, MAIL_WEIGHT, MAIL_ANNOUNCE, MAIL_FINISH, MAIL_REQUEST };
+
+/* Part of what is sent; belongs to the driver until it has been handled, which is certain when the
+ * bucket or request it is about is done.
+ */
+struct mail {
+    struct mail *next;
+    enum mail_kind kind;
+};
+
+struct mail_begin {
+    struct mail mail;
+    struct engine_step step;
+};
+
+struct mail_weight {
+    struct mail mail;
+    double weight;
+};
+
+struct mail_announce {
+    struct mail mail;
+    struct engine_announcement what;
+};
+
+/* A general collective.  All ranks send their requests in the same order. */
+struct request {
+    struct mail mail;
+    struct collective *collective; /* made by the caller, freed by request_fini */
+    int tag;                       /* set by driver_send */
+    struct request *next_active;
+    bool started, done; /* guarded by the driver's lock */
+    int peer;           /* whom it waits for; -1: nobody */
+};
+
+/* Queue a mail.  Never blocks for long: the lock is held for a few instructions. */
+void driver_send(struct driver *d, struct mail *m);
+
+/* Wait until bucket b is combined for this step.  -ETIMEDOUT: *ret_peer is the rank it waits for,
+ * -1 when it is this worker's own gradients that are missing.  Another failure is for good.
+ */
+int driver_wait_bucket(struct driver *d, int b, int64_t step, int64_t deadline_ns, int *ret_peer,
+                       struct eddis_error *err);
+
+/* The same for a request. */
+int driver_wait_request(struct driver *d, struct request *r, int64_t deadline_ns, int *ret_peer,
+                        struct eddis_error *err);
+
+/* Bytes sent so far. */
+int64_t driver_sent_bytes(struct driver *d);
+
+/* The failure that ended the communication, or 0. */
+int driver_failure(struct driver *d, struct eddis_error *err);
+
+/* End all ranks at once.  May return. */
+void driver_abort(struct driver *d, int code);
+
+/* End the thread and free d.  orderly: see transport_close; nothing may be under way then.
+ * Accepts NULL.
+ */
+int driver_close(struct driver *d, bool orderly, struct eddis_error *err);
+
+#endif

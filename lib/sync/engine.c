@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine.h"
+#include "pack.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct slot {
+    size_t n, offset; /* elements; bytes from the arena's start */
+    enum comm_type type;
+    int bucket;
+    bool announced; /* in this step */
+    void *result;   /* where this step's goes; NULL: stays in the slot */
+};
+
+struct bucket {
+    int last, first; /* parameters last, last - 1, ..., first */
+    size_t offset;   /* bytes */
+    size_t n;        /* elements, with the gaps that align the slots */
+    enum comm_type type;
+    int missing; /* parameters not announced in this step */
+    int64_t done_step;
+};
+
+struct engine {
+    struct comm_place place;
+    struct engine_hooks hooks;
+    struct slot *slot;
+    int n_slots;
+    struct bucket *bucket;
+    int n_buckets;
+    char *arena;
+    struct sync *sync;
+    struct engine_step step;
+    int next;      /* bucket to leave next */
+    int in_flight; /* buckets that left and are not combined */
+    int finished;  /* buckets combined in this step */
+    unsigned sequence;
+};
+
+static size_t engine_align(size_t bytes)
+{
+    return (bytes + ENGINE_ALIGN - 1) / ENGINE_ALIGN * ENGINE_ALIGN;
+}
+
+static struct sync_tail *bucket_tail(const struct engine *e, const struct bucket *b)
+{
+    return (struct sync_tail *)(e->arena + b->offset + b->n * comm_type_bytes(b->type));
+}
+
+/* Give every parameter its place.  Returns the bytes of the arena. */
+static size_t engine_lay_out(struct engine *e, size_t bucket_bytes)
+{
+    size_t at = 0;
+    struct bucket *b = NULL;
+
+    for (int i = e->n_slots - 1; i >= 0; i--) {
+        struct slot *s = &e->slot[i];
+        size_t bytes = engine_align(s->n * comm_type_bytes(s->type));
+
+        if (!b || b->type != s->type || at - b->offset + bytes > bucket_bytes) {
+            if (b)
+                at += engine_align(sizeof(struct sync_tail));
+            b = &e->bucket[e->n_buckets++];
+            *b = (struct bucket){ .last = i, .offset = at, .type = s->type, .done_step = -1 };
+        }
+        s->bucket = e->n_buckets - 1;
+        s->offset = at;
+        at += bytes;
+        b->first = i;
+        b->n = (at - b->offset) / comm_type_bytes(s->type);
+    }
+    if (!b) {
+        e->bucket[e->n_buckets++] =
+            (struct bucket){ .last = -1, .type = COMM_FLOAT32, .done_step = -1 };
+    }
+    return at + engine_align(sizeof(struct sync_tail));
+}
+
+static int engine_open_sync(struct engine *e, const char *algorithm, struct eddis_error *err)
+{
+    struct sync_buffer *buffer = calloc((size_t)e->n_buckets, sizeof *buffer);
+    int rc;
+
+    if (!buffer)
+        return eddis_fail(err, -ENOMEM, "no memory for %d buckets", e->n_buckets);
+    for (int i = 0; i < e->n_buckets; i++)
+        buffer[i] = (struct sync_buffer){ .data = e->arena + e->bucket[i].offset,
+                                          .n = e->bucket[i].n,
+                                          .type = e->bucket[i].type };
+    rc = sync_open(algorithm,
+                   &(struct sync_setup){
+                       .place = e->place, .buffer = buffer, .n_buffers = e->n_buckets },
+                   &e->sync, err);
+    free(buffer);
+    return rc;
+}
+
+int engine_new(const struct engine_options *o, struct engine **ret, struct eddis_error *err)
+{
+    struct engine *e = calloc(1, sizeof *e);
+    size_t n = (size_t)o->n_parameters, bytes;
+    int rc = -ENOMEM;
+
+    if (!e)
+        return eddis_fail(err, -ENOMEM, "no memory for an engine");
+    e->place = o->place;
+    e->hooks = o->hooks;
+    e->n_slots = o->n_parameters;
+    e->slot = calloc(n + 1, sizeof *e->slot);
+    e->bucket = calloc(n + 1, sizeof *e->bucket);
+    if (!e->slot || !e->bucket) {
+        eddis_fail(err, rc, "no memory for %d parameters", o->n_parameters);
+        goto fail;
+    }
+    for (size_t i = 0; i < n; i++)
+        e->slot[i] = (struct slot){ .n = o->parameter[i].n, .type = o->parameter[i].type };
+    bytes = engine_lay_out(e, o->bucket_bytes);
+    e->arena = aligned_alloc(ENGINE_ALIGN, bytes);
+    if (!e->arena) {
+        eddis_fail(err, rc, "no memory for gradients of %zu bytes", bytes);
+        goto fail;
+    }
+    memset(e->arena, 0, bytes); /* the gaps too: they are added up with the rest */
+    rc = engine_open_sync(e, o->algorithm, err);
+    if (rc < 0)
+        goto fail;
+    e->next = e->finished = e->n_buckets;
+    *ret = e;
+    return 0;
+fail:
+    engine_free(e);
+    return rc;
+}
+
+void engine_free(struct engine *e)
+{
+    if (!e)
+        return;
+    sync_close(e->sync);
+    free(e->arena);
+    free(e->slot);
+    free(e->bucket);
+    free(e);
+}
+
+void *engine_slot(const struct engine *e, int parameter)
+{
+    return e->arena + e->slot[parameter].offset;
+}
+
+int engine_n_buckets(const struct engine *e)
+{
+    return e->n_buckets;
+}
+
+int engine_bucket_of(const struct engine *e, int parameter)
+{
+    return e->slot[parameter].bucket;
+}
+
+void engine_begin(struct engine *e, const struct engine_step *s)
+{
+    assert(e->finished == e->n_buckets);
+    e->step = *s;
+    e->next = e->in_flight = e->finished = 0;
+    for (int i = 0; i < e->n_slots; i++) {
+        e->slot[i].announced = false;
+        e->slot[i].result = NULL;
+    }
+    for (int i = 0; i < e->n_buckets; i++)
+        e->bucket[i].missing = e->bucket[i].last - e->bucket[i].first + 1;
+    if (e->n_slots == 0)
+        e->bucket[0].missing = 1; /* full when the step is finished */
+}
+
+void engine_set_weight(struct engine *e, double weight)
+{
+    e->step.weight = weight;
+}
+
+/* The only worker's gradient needs neither a weight nor the slot. */
+static bool engine_alone(const struct engine *e)
+{
+    return e->place.n_ranks == 1;
+}
+
+static void engine_pack(struct engine *e, const struct engine_announcement *a)
+{
+    struct slot *s = &e->slot[a->parameter];
+    double factor = engine_alone(e) ? 1.0 : e->step.weight / e->step.batch;
+    void *own = e->arena + s->offset;
+    void *to = engine_alone(e) && a->result ? a->result : own;
+
+    if (e->step.weight == 0)
+        memset(to, 0, s->n * comm_type_bytes(s->type));
+    else if (a->u)
+        pack_product(s->type, to, &(struct pack_factors){ a->u, a->v, a->k, a->m, a->n }, factor);
+    else
+        pack_scaled(s->type, to, a->source ? a->source : own, s->n, factor);
+    s->result = engine_alone(e) ? NULL : a->result;
+}
+
+/* A bucket is combined: scale when the weights do not add up to the batch, give results out. */
+static void bucket_unpack(struct engine *e, struct bucket *b)
+{
+    double sum = bucket_tail(e, b)->weight;
+    double factor = engine_alone(e) || sum == e->step.batch || sum <= 0 ? 1.0 : e->step.batch / sum;
+
+    for (int i = b->last; i >= b->first; i--) {
+        const struct slot *s = &e->slot[i];
+        void *own = e->arena + s->offset;
+
+        pack_scaled(s->type, s->result ? s->result : own, own, s->n, factor);
+    }
+    b->done_step = e->step.step;
+    if (++e->finished == e->n_buckets && e->hooks.agreed)
+        e->hooks.agreed(e->hooks.arg, e->step.step, bucket_tail(e, &e->bucket[e->n_buckets - 1]));
+}
+
+/* Send off the full buckets whose turn it is. */
+static int engine_launch(struct engine *e, int64_t now_ns, struct outbox *out,
+                         struct eddis_error *err)
+{
+    while (e->next < e->n_buckets && !e->bucket[e->next].missing &&
+           e->in_flight < ENGINE_IN_FLIGHT) {
+        struct bucket *b = &e->bucket[e->next];
+        struct sync_tail *tail = bucket_tail(e, b);
+        int tag = (int)(e->sequence++ % ENGINE_TAGS) * 2, rc;
+
+        *tail = (struct sync_tail){ .weight = e->step.weight };
+        if (e->next == e->n_buckets - 1 && e->hooks.report)
+            e->hooks.report(e->hooks.arg, tail);
+        rc = sync_begin(e->sync, e->next, tag, now_ns, out, err);
+        if (rc < 0)
+            return rc;
+        e->next++;
+        if (rc == 1)
+            bucket_unpack(e, b);
+        else
+            e->in_flight++;
+    }
+    return 0;
+}
+
+int engine_announce(struct engine *e, const struct engine_announcement *a, int64_t now_ns,
+                    struct outbox *out, struct eddis_error *err)
+{
+    struct slot *s = &e->slot[a->parameter];
+
+    assert(!s->announced && e->finished < e->n_buckets);
+    engine_pack(e, a);
+    s->announced = true;
+    e->bucket[s->bucket].missing--;
+    return engine_launch(e, now_ns, out, err);
+}
+
+int engine_finish(struct engine *e, int64_t now_ns, struct outbox *out, struct eddis_error *err)
+{
+    for (int i = 0; i < e->n_slots; i++) {
+        struct slot *s = &e->slot[i];
+
+        if (s->announced)
+            continue;
+        memset(e->arena + s->offset, 0, s->n * comm_type_bytes(s->type));
+        s->announced = true;
+        e->bucket[s->bucket].missing--;
+    }
+    if (e->n_slots == 0)
+        e->bucket[0].missing = 0;
+    return engine_launch(e, now_ns, out, err);
+}
+
+int engine_receive(struct engine *e, const struct comm_op *op, int64_t now_ns, struct outbox *out,
+                   struct eddis_error *err)
+{
+    int rc = sync_receive(e->sync, op, now_ns, out, err);
+
+    if (rc <= 0)
+        return rc;
+    e->in_flight--;
+    bucket_unpack(e, &e->bucket[rc - 1]);
+    return engine_launch(e, now_ns, out, err);
+}
+
+int64_t engine_done_step(const struct engine *e, int bucket)
+{
+    return e->bucket[bucket].done_step;
+}
+
+int engine_waits_for(const struct engine *e, int bucket)
+{
+    return bucket < e->next ? sync_waits_for(e->sync, bucket) : -1;
+}

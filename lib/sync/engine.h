@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* engine.h - one worker's synchronisation as a state machine
+ *
+ * Parameters are gathered into buckets in the reverse order of registration, the order in which
+ * back-propagation produces gradients; the plan is the same on every rank:
+ *
+ *     registered   conv1.w conv1.b conv2.w conv2.b dense.w dense.b
+ *     bucket 0     dense.b dense.w [tail]
+ *     bucket 1     conv2.b conv2.w conv1.b conv1.w [tail]
+ *
+ *     announced in any order -> packed, times weight / batch -> bucket full -> combined -> results
+ *
+ * Buckets leave strictly in order, some at a time.  The tail of each carries the sum of weights:
+ * when it is not the batch, results are scaled by batch / sum before they are given out.  The tail
+ * of the last one carries the agreement about the next plan too, filled in by a hook at the moment
+ * when all of this worker's gradients are packed.
+ *
+ * Never blocks, never reads a clock.  One thread at a time.  With one rank nothing is sent.
+ */
+#ifndef EDDIS_SYNC_ENGINE_H
+#define EDDIS_SYNC_ENGINE_H
+
+#include "sync.h"
+
+struct engine;
+
+enum {
+    ENGINE_IN_FLIGHT = 4, /* buckets being combined at a time */
+    ENGINE_ALIGN = 64,    /* of every slot, bytes */
+    ENGINE_TAGS = 16384,  /* MPI promises tags up to 32767; odd ones are the driver's */
+};
+
+struct engine_parameter {
+    size_t n;            /* elements */
+    enum comm_type type; /* COMM_FLOAT32 or COMM_FLOAT64 */
+};
+
+/* Called by engine_announce, _finish and _receive. */
+struct engine_hooks {
+    void *arg;
+    /* Fill in the last bucket's tail, all but weight. */
+    void (*report)(void *arg, struct sync_tail *tail);
+    /* The step is complete; tail is the same on every rank. */
+    void (*agreed)(void *arg, int64_t step, const struct sync_tail *tail);
+};
+
+struct engine_options {
+    struct comm_place place;
+    const char *algorithm;
+    size_t bucket_bytes;
+    const struct engine_parameter *parameter; /* [n_parameters], copied */
+    int n_parameters;                         /* may be 0: one empty bucket carries the tail */
+    struct engine_hooks hooks;                /* functions may be NULL */
+};
+
+int engine_new(const struct engine_options *o, struct engine **ret, struct eddis_error *err);
+
+/* Accepts NULL. */
+void engine_free(struct engine *e);
+
+/* Borrows the parameter's slot, 64-byte aligned, valid until engine_free. */
+void *engine_slot(const struct engine *e, int parameter);
+
+int engine_n_buckets(const struct engine *e);
+int engine_bucket_of(const struct engine *e, int parameter);
+
+struct engine_step {
+    int64_t step;
+    double weight; /* of this worker's gradients; 0: they are not even read */
+    double batch;  /* of all workers; more than 0 */
+};
+
+/* Begin a step; all buckets of the one before must be done. */
+void engine_begin(struct engine *e, const struct engine_step *s);
+
+/* Another weight, before the first announcement of the step. */
+void engine_set_weight(struct engine *e, double weight);
+
+struct engine_announcement {
+    int parameter;
+    const void *source;      /* NULL: the slot, or the factors when there are any */
+    void *result;            /* NULL: the slot */
+    const void *u, *v;       /* factors of a matrix [m, n], see pack.h; NULL: none */
+    size_t k, m, n;          /* of the factors */
+};
+
+/* Pack one gradient, once a step.  These three append what is to be sent. */
+int engine_announce(struct engine *e, const struct engine_announcement *a, int64_t now_ns,
+                    struct outbox *out, struct eddis_error *err);
+
+/* What has not been announced counts as zero. */
+int engine_finish(struct engine *e, int64_t now_ns, struct outbox *out, struct eddis_error *err);
+
+/* An operation is complete. */
+int engine_receive(struct engine *e, const struct comm_op *op, int64_t now_ns, struct outbox *out,
+                   struct eddis_error *err);
+
+/* Last step at which this bucket was combined; -1: none. */
+int64_t engine_done_step(const struct engine *e, int bucket);
+
+/* Rank that a bucket waits for; -1: this worker's own gradients, or none. */
+int engine_waits_for(const struct engine *e, int bucket);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loop_driver.h"
+
+#include "lib/base/random.h"
+#include "lib/comm/loop.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct loop_driver {
+    struct loop *loop;
+    struct engine *const *engine;
+    struct transport **end; /* [n_ranks] */
+    int n_ranks;
+    uint64_t random;
+    struct outbox out;
+};
+
+int loop_driver_new(struct engine *const *engine, int n_ranks, uint64_t seed,
+                    struct loop_driver **ret, struct eddis_error *err)
+{
+    struct loop_driver *d = calloc(1, sizeof *d);
+    int rc;
+
+    if (!d)
+        return eddis_fail(err, -ENOMEM, "no memory for a loop");
+    d->engine = engine;
+    d->n_ranks = n_ranks;
+    d->random = random_mix(seed, 1);
+    d->end = calloc((size_t)n_ranks, sizeof(struct transport *));
+    rc = d->end ? loop_new(n_ranks, seed, &d->loop, err)
+                : eddis_fail(err, -ENOMEM, "no memory for %d ranks", n_ranks);
+    for (int i = 0; rc == 0 && i < n_ranks; i++)
+        rc = loop_open(d->loop, i, &d->end[i], err);
+    if (rc < 0) {
+        loop_driver_free(d);
+        return rc;
+    }
+    *ret = d;
+    return 0;
+}
+
+int loop_driver_announce(struct loop_driver *d, int rank, const struct engine_announcement *a,
+                         struct eddis_error *err)
+{
+    int rc = engine_announce(d->engine[rank], a, loop_now_ns(d->loop), &d->out, err);
+
+    return rc < 0 ? rc : transport_post(d->end[rank], &d->out, err);
+}
+
+int loop_driver_finish(struct loop_driver *d, int rank, struct eddis_error *err)
+{
+    int rc = engine_finish(d->engine[rank], loop_now_ns(d->loop), &d->out, err);
+
+    return rc < 0 ? rc : transport_post(d->end[rank], &d->out, err);
+}
+
+/* Returns 1 when the rank had something to handle. */
+static int loop_driver_poll(struct loop_driver *d, int rank, struct eddis_error *err)
+{
+    struct comm_op op;
+    int n = transport_poll(d->end[rank], &op, 1, err), rc;
+
+    if (n <= 0)
+        return n;
+    rc = engine_receive(d->engine[rank], &op, loop_now_ns(d->loop), &d->out, err);
+    if (rc >= 0)
+        rc = transport_post(d->end[rank], &d->out, err);
+    return rc < 0 ? rc : 1;
+}
+
+int loop_driver_step(struct loop_driver *d, struct eddis_error *err)
+{
+    int first = (int)random_below(&d->random, (uint64_t)d->n_ranks);
+
+    for (int i = 0; i < d->n_ranks; i++) {
+        int rc = loop_driver_poll(d, (first + i) % d->n_ranks, err);
+
+        if (rc)
+            return rc;
+    }
+    return loop_advance(d->loop);
+}
+
+int loop_driver_run(struct loop_driver *d, int64_t step, struct eddis_error *err)
+{
+    int rc;
+
+    do
+        rc = loop_driver_step(d, err);
+    while (rc == 1);
+    for (int i = 0; rc == 0 && i < d->n_ranks; i++)
+        for (int b = 0; b < engine_n_buckets(d->engine[i]); b++)
+            if (engine_done_step(d->engine[i], b) != step)
+                return eddis_fail(err, -EDEADLK, "bucket %d of rank %d waits for rank %d", b, i,
+                                  engine_waits_for(d->engine[i], b));
+    return rc;
+}
+
+int64_t loop_driver_sent_bytes(const struct loop_driver *d, int rank)
+{
+    return d->end[rank]->sent_bytes;
+}
+
+void loop_driver_free(struct loop_driver *d)
+{
+    if (!d)
+        return;
+    for (int i = 0; d->end && i < d->n_ranks; i++)
+        transport_close(d->end[i], false, NULL);
+    free(d->end);
+    outbox_fini(&d->out);
+    loop_free(d->loop);
+    free(d);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* loop_driver.h - N engines driven by one thread over the in-process loop, for tests and
+ * simulations: every order of events comes from one seed, time is virtual
+ */
+#ifndef EDDIS_SYNC_LOOP_DRIVER_H
+#define EDDIS_SYNC_LOOP_DRIVER_H
+
+#include "engine.h"
+
+struct loop_driver;
+
+/* Borrows the engines [n_ranks] until loop_driver_free.  seed 0 is not random. */
+int loop_driver_new(struct engine *const *engine, int n_ranks, uint64_t seed,
+                    struct loop_driver **ret, struct eddis_error *err);
+
+/* Announce on one rank; what it sends is under way afterwards. */
+int loop_driver_announce(struct loop_driver *d, int rank, const struct engine_announcement *a,
+                         struct eddis_error *err);
+int loop_driver_finish(struct loop_driver *d, int rank, struct eddis_error *err);
+
+/* Let one rank, drawn at random, handle what has arrived, or when nobody has anything move time to
+ * the next delivery.  Returns 1, or 0 when nothing can happen any more.
+ */
+int loop_driver_step(struct loop_driver *d, struct eddis_error *err);
+
+/* Until nothing can happen any more.  -EDEADLK: a bucket of this step is not combined then. */
+int loop_driver_run(struct loop_driver *d, int64_t step, struct eddis_error *err);
+
+int64_t loop_driver_sent_bytes(const struct loop_driver *d, int rank);
+
+/* Accepts NULL. */
+void loop_driver_free(struct loop_driver *d);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sync_impl.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const struct sync_ops *const algorithms[] = { &sync_allreduce };
+
+enum { N_ALGORITHMS = sizeof algorithms / sizeof *algorithms };
+
+void sync_tail_combine(void *acc, const void *in)
+{
+    struct sync_tail *a = acc;
+    const struct sync_tail *b = in;
+
+    a->weight += b->weight;
+    a->version = b->version < a->version ? b->version : a->version;
+    a->asked = b->asked > a->asked ? b->asked : a->asked;
+    a->blocked = b->blocked < a->blocked ? b->blocked : a->blocked;
+    a->flags |= b->flags;
+}
+
+int sync_open(const char *name, const struct sync_setup *setup, struct sync **ret,
+              struct eddis_error *err)
+{
+    for (int i = 0; i < N_ALGORITHMS; i++)
+        if (strcmp(algorithms[i]->name, name) == 0)
+            return algorithms[i]->open(setup, ret, err);
+    return eddis_fail(err, -ENOTSUP, "this libeddis has no algorithm named '%s'", name);
+}
+
+int sync_begin(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbox *out,
+               struct eddis_error *err)
+{
+    return s->ops->begin(s, buffer, tag, now_ns, out, err);
+}
+
+int sync_receive(struct sync *s, const struct comm_op *op, int64_t now_ns, struct outbox *out,
+                 struct eddis_error *err)
+{
+    return s->ops->receive(s, op, now_ns, out, err);
+}
+
+int sync_waits_for(const struct sync *s, int buffer)
+{
+    return s->ops->waits_for(s, buffer);
+}
+
+void sync_close(struct sync *s)
+{
+    if (s)
+        s->ops->close(s);
+}
+
+const char *sync_name(int i)
+{
+    return i >= 0 && i < N_ALGORITHMS ? algorithms[i]->name : NULL;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sync_impl.h - for the authors of algorithms
+ *
+ * An algorithm never blocks and never asks the time: the driver over MPI and the in-process loop
+ * both run it.  Functions are documented in sync.h.
+ */
+#ifndef EDDIS_SYNC_SYNC_IMPL_H
+#define EDDIS_SYNC_SYNC_IMPL_H
+
+#include "sync.h"
+
+struct sync_ops {
+    const char *name; /* the row of this name in lib/model/algorithm.c says the rest */
+
+    int (*open)(const struct sync_setup *o, struct sync **ret, struct eddis_error *err);
+    int (*begin)(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbox *out,
+                 struct eddis_error *err);
+    int (*receive)(struct sync *s, const struct comm_op *op, int64_t now_ns, struct outbox *out,
+                   struct eddis_error *err);
+    int (*waits_for)(const struct sync *s, int buffer);
+    /* Accepts a half-built instance, which is how open cleans up. */
+    void (*close)(struct sync *s);
+};
+
+/* First in every instance. */
+struct sync {
+    const struct sync_ops *ops;
+};
+
+extern const struct sync_ops sync_allreduce;
+
+#endif
