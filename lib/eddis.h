@@ -54,6 +54,9 @@
 extern "C" {
 #endif
 
+/* The library is built with hidden symbols; these are its own. */
+#pragma GCC visibility push(default)
+
 #define EDDIS_VERSION_MAJOR 0
 #define EDDIS_VERSION_MINOR 1
 #define EDDIS_VERSION_PATCH 0
@@ -340,6 +343,8 @@ int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err);
 
 /* "0.1.0", of the library that is loaded. */
 const char *eddis_version(void);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

@@ -90,10 +90,10 @@ static int engine_open_sync(struct engine *e, const char *algorithm, struct eddi
         buffer[i] = (struct sync_buffer){ .data = e->arena + e->bucket[i].offset,
                                           .n = e->bucket[i].n,
                                           .type = e->bucket[i].type };
-    rc = sync_open(algorithm,
-                   &(struct sync_setup){
-                       .place = e->place, .buffer = buffer, .n_buffers = e->n_buckets },
-                   &e->sync, err);
+    rc = sync_open(
+        algorithm,
+        &(struct sync_setup){ .place = e->place, .buffer = buffer, .n_buffers = e->n_buckets },
+        &e->sync, err);
     free(buffer);
     return rc;
 }

@@ -78,10 +78,10 @@ void engine_set_weight(struct engine *e, double weight);
 
 struct engine_announcement {
     int parameter;
-    const void *source;      /* NULL: the slot, or the factors when there are any */
-    void *result;            /* NULL: the slot */
-    const void *u, *v;       /* factors of a matrix [m, n], see pack.h; NULL: none */
-    size_t k, m, n;          /* of the factors */
+    const void *source; /* NULL: the slot, or the factors when there are any */
+    void *result;       /* NULL: the slot */
+    const void *u, *v;  /* factors of a matrix [m, n], see pack.h; NULL: none */
+    size_t k, m, n;     /* of the factors */
 };
 
 /* Pack one gradient, once a step.  These three append what is to be sent. */

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* announce.c - gradients that are ready, and waiting for the combined ones */
+#include "handle.h"
+
+#include "lib/base/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Queue one announcement; with announce_lock held, so that none comes after the step's end. */
+static int announce_locked(struct eddis *e, const struct engine_announcement *a,
+                           struct eddis_error *err)
+{
+    struct parameter *p = &e->parameter[a->parameter];
+
+    if (!e->in_step || e->finished)
+        return eddis_fail(err, -EINVAL, "parameter '%s' was announced %s", p->name,
+                          e->in_step ? "after eddis_wait" : "outside of a step");
+    if (p->announced)
+        return eddis_fail(err, -EINVAL, "parameter '%s' was announced twice in a step", p->name);
+    p->announced = true;
+    e->weight_fixed = true;
+    p->mail = (struct mail_announce){ .mail.kind = MAIL_ANNOUNCE, .what = *a };
+    driver_send(e->driver, &p->mail.mail);
+    return 0;
+}
+
+static int announce_check(const struct eddis *e, int parameter, struct eddis_error *err)
+{
+    int rc = handle_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    if (!e->engine || parameter < 0 || parameter >= e->n_parameters)
+        return eddis_fail(err, -EINVAL,
+                          e->engine ? "there is no parameter %d"
+                                    : "parameter %d is announced before eddis_commit",
+                          parameter);
+    return 0;
+}
+
+int eddis_announce(struct eddis *e, int parameter, const void *source, void *result,
+                   struct eddis_error *err)
+{
+    int rc = announce_check(e, parameter, err);
+
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&e->announce_lock);
+    rc = announce_locked(
+        e,
+        &(struct engine_announcement){ .parameter = parameter, .source = source, .result = result },
+        err);
+    pthread_mutex_unlock(&e->announce_lock);
+    return rc;
+}
+
+int eddis_announce_layer(struct eddis *e, int layer, struct eddis_error *err)
+{
+    int rc = handle_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    if (!e->engine || layer < 0 || layer >= e->n_layers)
+        return eddis_fail(err, -EINVAL,
+                          e->engine ? "there is no layer %d"
+                                    : "layer %d is announced before eddis_commit",
+                          layer);
+    pthread_mutex_lock(&e->announce_lock);
+    for (int i = e->n_parameters - 1; rc == 0 && i >= 0; i--)
+        if (e->parameter[i].layer == layer)
+            rc = announce_locked(e, &(struct engine_announcement){ .parameter = i }, err);
+    pthread_mutex_unlock(&e->announce_lock);
+    return rc;
+}
+
+int eddis_announce_factors(struct eddis *e, int parameter, const void *u, const void *v, int64_t k,
+                           void *result, struct eddis_error *err)
+{
+    const struct parameter *p;
+    int rc = announce_check(e, parameter, err);
+
+    if (rc < 0)
+        return rc;
+    p = &e->parameter[parameter];
+    if (!p->factored || !u || !v || k < 0)
+        return eddis_fail(err, -EINVAL, "parameter '%s' %s", p->name,
+                          p->factored ? "has no factors: NULL, or k < 0"
+                                      : "was not registered as factored");
+    pthread_mutex_lock(&e->announce_lock);
+    rc = announce_locked(e,
+                         &(struct engine_announcement){ .parameter = parameter,
+                                                        .result = result,
+                                                        .u = u,
+                                                        .v = v,
+                                                        .k = (size_t)k,
+                                                        .m = (size_t)p->dims[0],
+                                                        .n = (size_t)p->dims[1] },
+                         err);
+    pthread_mutex_unlock(&e->announce_lock);
+    return rc;
+}
+
+/* ---- waiting ---- */
+
+/* A layer with a gradient that is missing from bucket b, or any layer of it. */
+static const char *wait_layer_name(struct eddis *e, int b)
+{
+    const char *name = NULL;
+
+    pthread_mutex_lock(&e->announce_lock);
+    for (int i = e->n_parameters - 1; i >= 0; i--) {
+        const struct parameter *p = &e->parameter[i];
+
+        if (engine_bucket_of(e->engine, i) != b)
+            continue;
+        name = e->layer[p->layer].name;
+        if (!p->announced)
+            break;
+    }
+    pthread_mutex_unlock(&e->announce_lock);
+    return name ? name : "-";
+}
+
+static int wait_bucket(struct eddis *e, int b, int64_t deadline_ns, struct eddis_error *err)
+{
+    int peer = -1;
+    int rc = driver_wait_bucket(e->driver, b, e->begin.step.step, deadline_ns, &peer, err);
+
+    if (rc != -ETIMEDOUT)
+        return rc;
+    if (peer < 0)
+        return eddis_fail(err, rc,
+                          "step %lld: bucket %d of %d has not left, layer '%s' or one in a bucket "
+                          "before it is not combined yet",
+                          (long long)e->current.step, b, engine_n_buckets(e->engine),
+                          wait_layer_name(e, b));
+    return eddis_fail(err, rc, "step %lld: bucket %d of %d with layer '%s' waits for rank %d",
+                      (long long)e->current.step, b, engine_n_buckets(e->engine),
+                      wait_layer_name(e, b), peer);
+}
+
+static int wait_check(const struct eddis *e, struct eddis_error *err)
+{
+    int rc = handle_check(e, err);
+
+    if (rc == 0 && !e->in_step)
+        rc = eddis_fail(err, -EINVAL, "there is nothing to wait for outside of a step");
+    return rc;
+}
+
+/* A plan that could not be taken fails the step on this worker, see plan_agree. */
+static int wait_plan(struct eddis *e, struct eddis_error *err)
+{
+    int rc;
+
+    pthread_mutex_lock(&e->plan_lock);
+    rc = e->plan_failure.code;
+    if (rc < 0 && err)
+        *err = e->plan_failure;
+    pthread_mutex_unlock(&e->plan_lock);
+    return rc;
+}
+
+int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
+{
+    int64_t deadline = clock_after_ns(clock_now_ns(), timeout_ns);
+    enum eddis_phase before;
+    int rc = wait_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    before = handle_phase(e, EDDIS_PHASE_WAIT);
+    pthread_mutex_lock(&e->announce_lock);
+    if (!e->finished) {
+        e->finished = true;
+        e->finish.kind = MAIL_FINISH;
+        driver_send(e->driver, &e->finish);
+    }
+    pthread_mutex_unlock(&e->announce_lock);
+    for (int b = 0; rc == 0 && b < engine_n_buckets(e->engine); b++)
+        rc = wait_bucket(e, b, deadline, err);
+    handle_phase(e, before);
+    if (rc == 0)
+        rc = wait_plan(e, err);
+    if (rc == 0)
+        e->waited = true;
+    return rc;
+}
+
+int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddis_error *err)
+{
+    int64_t deadline = clock_after_ns(clock_now_ns(), timeout_ns);
+    enum eddis_phase before;
+    int rc = wait_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    if (layer < 0 || layer >= e->n_layers)
+        return eddis_fail(err, -EINVAL, "there is no layer %d", layer);
+    pthread_mutex_lock(&e->announce_lock);
+    for (int i = 0; rc == 0 && i < e->n_parameters; i++)
+        if (e->parameter[i].layer == layer && !e->parameter[i].announced && !e->finished)
+            rc = eddis_fail(err, -EINVAL,
+                            "layer '%s' cannot be waited for, its parameter '%s' was not announced",
+                            e->layer[layer].name, e->parameter[i].name);
+    pthread_mutex_unlock(&e->announce_lock);
+    if (rc < 0)
+        return rc;
+    before = handle_phase(e, EDDIS_PHASE_WAIT);
+    for (int i = e->n_parameters - 1; rc == 0 && i >= 0; i--)
+        if (e->parameter[i].layer == layer)
+            rc = wait_bucket(e, engine_bucket_of(e->engine, i), deadline, err);
+    handle_phase(e, before);
+    return rc;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eddis.c - opening and closing a worker */
+#include "eddis.h"
+#include "environment.h"
+#include "guard.h"
+#include "handle.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+
+#include <string.h>
+
+enum { DEFAULT_BUCKET_BYTES = 4 << 20 };
+
+#define CLOSE_TIMEOUT_NS (INT64_C(60) * CLOCK_S)
+
+_Static_assert((int)EDDIS_FLOAT32 == COMM_FLOAT32 && (int)EDDIS_FLOAT64 == COMM_FLOAT64 &&
+                   (int)EDDIS_INT32 == COMM_INT32 && (int)EDDIS_INT64 == COMM_INT64 &&
+                   (int)EDDIS_UINT8 == COMM_UINT8 && (int)EDDIS_SUM == COMM_SUM &&
+                   (int)EDDIS_MIN == COMM_MIN && (int)EDDIS_MAX == COMM_MAX,
+               "lib/comm repeats the public numbers");
+
+void handle_copy_in(void *to, size_t to_size, const void *from)
+{
+    size_t from_size = *(const size_t *)from;
+
+    memset(to, 0, to_size);
+    memcpy(to, from, from_size < to_size ? from_size : to_size);
+}
+
+int handle_copy_out(void *to, const void *from, size_t from_size)
+{
+    size_t to_size = *(size_t *)to;
+
+    if (to_size <= sizeof to_size)
+        return -EINVAL;
+    memcpy((char *)to + sizeof to_size, (const char *)from + sizeof to_size,
+           (from_size < to_size ? from_size : to_size) - sizeof to_size);
+    return 0;
+}
+
+int handle_check(const struct eddis *e, struct eddis_error *err)
+{
+    if (!e)
+        return eddis_fail(err, -EINVAL, "the handle is NULL");
+    if (e->fork_count != guard_forks())
+        return eddis_fail(err, -EPERM,
+                          "eddis cannot be used in a child made by fork; let the parent do it, or "
+                          "start the child as a new program");
+    return 0;
+}
+
+static int options_check(const struct eddis_options *in, struct eddis_options *ret,
+                         struct eddis_error *err)
+{
+    if (!in || in->size <= sizeof in->size)
+        return eddis_fail(err, -EINVAL, "options are missing, or their size field is not set");
+    handle_copy_in(ret, sizeof *ret, in);
+    if (ret->samples < 1)
+        return eddis_fail(err, -EINVAL, "samples is %lld, at least 1 is needed",
+                          (long long)ret->samples);
+    if (ret->epochs < 0 || ret->batch < 0 || ret->bucket_bytes < 0)
+        return eddis_fail(err, -EINVAL, "epochs, batch and bucket_bytes must not be negative");
+    return 0;
+}
+
+/* What the job's plan area says about this worker, or the defaults. */
+static int handle_read_board(struct eddis *e, const struct handle_setup *s, struct eddis_error *err)
+{
+    const struct board_area *a;
+    int rc;
+
+    strcpy(e->mode, "sync");
+    strcpy(e->algorithm, "allreduce");
+    e->seed = e->options.seed;
+    if (s->board_path) {
+        rc = board_open(s->board_path, s->local_rank, &e->board, err);
+        if (rc < 0)
+            return rc;
+        a = board_setup(e->board);
+        memcpy(e->mode, a->mode, sizeof e->mode - 1);
+        memcpy(e->algorithm, a->algorithm, sizeof e->algorithm - 1);
+        e->seed = a->seed;
+        e->n_local = a->n_local;
+        if (!e->options.bucket_bytes)
+            e->options.bucket_bytes = a->bucket_bytes;
+    }
+    if (!e->options.bucket_bytes)
+        e->options.bucket_bytes = DEFAULT_BUCKET_BYTES;
+    return 0;
+}
+
+/* Whether MPI and the agent mean the same job. */
+static int handle_check_place(const struct eddis *e, struct eddis_error *err)
+{
+    const struct board_area *a;
+
+    if (!e->board)
+        return 0;
+    a = board_setup(e->board);
+    if (e->place.n_ranks != a->n_ranks || e->place.rank != a->first_rank + e->local_rank)
+        return eddis_fail(
+            err, -EPROTO, "MPI says rank %d of %d, the job's progress board rank %d of %d",
+            e->place.rank, e->place.n_ranks, a->first_rank + e->local_rank, a->n_ranks);
+    return 0;
+}
+
+/* Release everything but the driver's orderly leave. */
+static int handle_free(struct eddis *e, bool orderly, struct eddis_error *err)
+{
+    int rc = driver_close(e->driver, orderly, err);
+
+    request_free_all(e);
+    engine_free(e->engine);
+    sampler_close(e->sampler);
+    board_close(e->board);
+    for (int i = 0; i < e->n_layers; i++)
+        free(e->layer[i].name);
+    for (int i = 0; i < e->n_parameters; i++)
+        free(e->parameter[i].name);
+    free(e->layer);
+    free(e->parameter);
+    free(e->event);
+    pthread_cond_destroy(&e->plan_agreed);
+    pthread_mutex_destroy(&e->plan_lock);
+    pthread_mutex_destroy(&e->announce_lock);
+    free(e);
+    return rc;
+}
+
+static struct eddis *handle_new(const struct handle_setup *s)
+{
+    struct eddis *e = calloc(1, sizeof *e);
+    pthread_condattr_t attr;
+
+    if (!e)
+        return NULL;
+    pthread_mutex_init(&e->announce_lock, NULL);
+    pthread_mutex_init(&e->plan_lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&e->plan_agreed, &attr);
+    pthread_condattr_destroy(&attr);
+    page_clock_init(&e->clock, clock_now_ns());
+    e->local_rank = s->local_rank;
+    e->n_local = s->n_local;
+    e->fork_count = guard_forks();
+    return e;
+}
+
+int handle_open(const struct handle_setup *s, const struct eddis_options *options,
+                struct eddis **ret, struct eddis_error *err)
+{
+    struct eddis *e = handle_new(s);
+    int rc;
+
+    if (!e)
+        return eddis_fail(err, -ENOMEM, "no memory for a worker");
+    rc = options_check(options, &e->options, err);
+    if (rc == 0)
+        rc = handle_read_board(e, s, err);
+    if (rc == 0)
+        rc = driver_open(s->open_transport, s->open_arg, &e->driver, err);
+    if (rc < 0)
+        goto fail;
+    e->place = driver_place(e->driver);
+    rc = handle_check_place(e, err);
+    rc = handle_agree(e, rc, err);
+    if (rc == 0)
+        rc = handle_agree(e, plan_open(e, err), err);
+    if (rc == 0)
+        rc = guard_add(e, err);
+    if (rc < 0)
+        goto fail;
+    *ret = e;
+    return 0;
+fail:
+    handle_free(e, true, NULL);
+    return rc;
+}
+
+static int open_mpi(void *arg, struct transport **ret, struct eddis_error *err)
+{
+    (void)arg;
+    return transport_mpi_open(ret, err);
+}
+
+int eddis_open(const struct eddis_options *options, struct eddis **ret, struct eddis_error *err)
+{
+    struct environment env;
+    struct eddis_options checked;
+    int rc = environment_read(&env, err);
+
+    if (rc == 0)
+        rc = options_check(options, &checked, err);
+    if (rc < 0)
+        return rc;
+    if (!ret)
+        return eddis_fail(err, -EINVAL, "ret is NULL");
+    return handle_open(
+        &(struct handle_setup){ .open_transport = env.mpi && env.n_ranks != 1 ? open_mpi : NULL,
+                                .board_path = env.board_path,
+                                .local_rank = env.local_rank,
+                                .n_local = env.n_local },
+        &checked, ret, err);
+}
+
+int eddis_close(struct eddis *e, struct eddis_error *err)
+{
+    int rc, rc2;
+
+    if (!e)
+        return 0;
+    rc = handle_check(e, err);
+    if (rc < 0)
+        return rc;
+    eddis_set_phase(e, EDDIS_PHASE_DONE);
+    rc = eddis_barrier(e, CLOSE_TIMEOUT_NS, err);
+    if (rc < 0)
+        eddis_fail_prefix(err, rc, "leaving the job");
+    guard_remove(e);
+    rc2 = handle_free(e, rc == 0, rc == 0 ? err : NULL);
+    return rc < 0 ? rc : rc2;
+}
+
+void eddis_abort(struct eddis *e, int code)
+{
+    if (e && e->fork_count == guard_forks())
+        driver_abort(e->driver, code);
+    _exit(code);
+}
+
+int eddis_world(const struct eddis *e, struct eddis_world *ret)
+{
+    struct eddis_world w = { 0 };
+    int rc = handle_check(e, NULL);
+
+    if (rc < 0 || !ret)
+        return rc < 0 ? rc : -EINVAL;
+    w.rank = e->place.rank;
+    w.n_ranks = e->place.n_ranks;
+    w.local_rank = e->local_rank;
+    w.n_local_ranks = e->n_local;
+    w.generation = 1;
+    w.seed = e->seed;
+    w.mode = e->mode;
+    w.algorithm = e->algorithm;
+    if (e->board) {
+        const struct board_area *a = board_setup(e->board);
+
+        w.generation = a->generation;
+        w.emulated = a->emulated;
+        if (a->emulated) {
+            w.emulated_fixed_s = a->fixed_s[e->local_rank];
+            w.emulated_sample_s = a->sample_s[e->local_rank];
+        }
+    }
+    return handle_copy_out(ret, &w, sizeof w);
+}
+
+const char *eddis_version(void)
+{
+    return EDDIS_VERSION;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* handle.h - what is behind a struct eddis: one worker, for the files of this folder
+ *
+ * Two locks.  announce_lock: the state of the step that announcing from any thread looks at, held
+ * while mail is sent so that the order of mail is the order of calls.  plan_lock: sampler,
+ * agreement and board, also taken by the engine's hooks in the communication thread.  Order:
+ * announce_lock, the driver's own, plan_lock; no driver call with plan_lock held.
+ */
+#ifndef EDDIS_HANDLE_H
+#define EDDIS_HANDLE_H
+
+#include "eddis.h"
+
+#include "lib/board/board.h"
+#include "lib/data/sampler.h"
+#include "lib/sync/driver.h"
+#include "page.h"
+
+#include <pthread.h>
+
+/* Collectives without a timeout of their own: commit, initial broadcast, checkpoints. */
+#define HANDLE_TIMEOUT_NS (INT64_C(600) * CLOCK_S)
+
+struct layer {
+    char *name;
+    enum eddis_layer_kind kind;
+};
+
+struct parameter {
+    char *name;
+    int layer;
+    enum eddis_dtype dtype;
+    int n_dims;
+    int64_t dims[EDDIS_MAX_DIMS];
+    size_t n;
+    void *value;
+    bool factored;
+    bool announced; /* in this step; announce_lock */
+    struct mail_announce mail;
+};
+
+/* A step at which something is to be done, decided by a plan. */
+struct plan_event {
+    int64_t step;
+    unsigned flags; /* EDDIS_STEP_... */
+};
+
+struct eddis {
+    struct eddis_options options;
+    struct comm_place place;
+    int local_rank, n_local;
+    int fork_count; /* guard_forks() at open */
+    struct eddis *next_open;
+    struct board *board; /* NULL without eddis-run */
+    char mode[16], algorithm[16];
+    uint64_t seed;
+
+    struct layer *layer;
+    int n_layers;
+    struct parameter *parameter;
+    int n_parameters;
+
+    struct driver *driver;
+    struct engine *engine; /* NULL before eddis_commit */
+    struct mail_begin begin;
+    struct mail_weight weight;
+    struct mail finish;
+    struct eddis_request *requests; /* not yet waited for */
+
+    pthread_mutex_t announce_lock;
+    bool in_step;      /* between step_begin and step_end */
+    bool finished;     /* no more announcements in this step */
+    bool weight_fixed; /* set, or a gradient was announced */
+    bool waited;       /* all results of this step are there */
+    int64_t round;     /* steps begun, whatever their numbers */
+
+    pthread_mutex_t plan_lock;
+    pthread_cond_t plan_agreed;
+    struct sampler *sampler;
+    int64_t step;         /* the next one, or the present one */
+    int64_t global_batch; /* of every whole step */
+    int64_t plan_version; /* newest agreed */
+    bool frozen;          /* steps beyond horizon must not be asked for until agreed */
+    int64_t horizon;
+    struct plan_event *event; /* [n_events] in order of steps */
+    int n_events;
+    struct eddis_error plan_failure; /* code 0: none */
+    struct page_clock clock;
+    bool stop; /* the step before was the last */
+    struct sampler_step current;
+    unsigned flags; /* of the current step */
+};
+
+/* How to open: eddis_open reads it from the environment, tests give it. */
+struct handle_setup {
+    driver_open_fn open_transport; /* NULL: one rank */
+    void *open_arg;
+    const char *board_path; /* NULL: without eddis-run */
+    int local_rank, n_local;
+};
+
+int handle_open(const struct handle_setup *s, const struct eddis_options *options,
+                struct eddis **ret, struct eddis_error *err);
+
+/* 0, or -EINVAL for NULL, -EPERM in a forked child, or the failure that ended communication. */
+int handle_check(const struct eddis *e, struct eddis_error *err);
+
+/* Time belongs to this phase from now on; returns the one before. */
+enum eddis_phase handle_phase(struct eddis *e, enum eddis_phase phase);
+
+/* Make all ranks return the same: rc and err of the lowest rank that failed, or 0.  Collective. */
+int handle_agree(struct eddis *e, int rc, struct eddis_error *err);
+
+/* Copy the fields that both sides know between structs that begin with their size. */
+void handle_copy_in(void *to, size_t to_size, const void *from);
+int handle_copy_out(void *to, const void *from, size_t from_size);
+
+/* The engine's hooks; arg is the handle. */
+void plan_report(void *arg, struct sync_tail *tail);
+void plan_agree(void *arg, int64_t round, const struct sync_tail *tail);
+
+/* Make the sampler with its first plan.  Collective. */
+int plan_open(struct eddis *e, struct eddis_error *err);
+
+/* Flags that plans have put on this step; forgets those before it.  With plan_lock held. */
+unsigned plan_flags(struct eddis *e, int64_t step);
+
+/* Free the requests that nobody waited for. */
+void request_free_all(struct eddis *e);
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.c - from which step a new plan holds
+ *
+ * The tail of each step's last bucket carries the newest plan on a worker's board and the highest
+ * step its sampler may have been asked for; all workers see the smallest and the largest.  When
+ * the smallest version is new, it holds from the largest step + 1.  Between filling in the tail
+ * and the result, steps beyond what was reported must not be asked for: they wait.
+ */
+#include "handle.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Reported beyond the present step though nobody asked yet, so that a reader one or two steps
+ * ahead does not have to wait when a plan changes.
+ */
+enum { PLAN_AHEAD = 2 };
+
+static int64_t plan_newest(const struct eddis *e)
+{
+    return e->board ? board_newest(e->board) : e->plan_version;
+}
+
+static bool plan_readable(const struct eddis *e, int64_t version)
+{
+    cleanup_free struct board_plan *plan = malloc(sizeof *plan);
+
+    return plan && board_plan_get(e->board, version, plan, NULL) == 0;
+}
+
+void plan_report(void *arg, struct sync_tail *tail)
+{
+    struct eddis *e = arg;
+
+    pthread_mutex_lock(&e->plan_lock);
+    e->horizon = sampler_asked(e->sampler);
+    if (e->horizon < e->step + PLAN_AHEAD)
+        e->horizon = e->step + PLAN_AHEAD;
+    tail->version = plan_newest(e);
+    if (tail->version > e->plan_version && !plan_readable(e, tail->version))
+        tail->flags |= SYNC_NO_PLAN;
+    tail->asked = e->horizon;
+    tail->blocked = e->clock.blocked_ns;
+    e->frozen = tail->version > e->plan_version;
+    pthread_mutex_unlock(&e->plan_lock);
+}
+
+static int plan_add_event(struct eddis *e, int64_t step, unsigned flags)
+{
+    struct plan_event *bigger;
+
+    if (!flags)
+        return 0;
+    bigger = realloc(e->event, (size_t)(e->n_events + 1) * sizeof *bigger);
+    if (!bigger)
+        return -ENOMEM;
+    e->event = bigger;
+    e->event[e->n_events++] = (struct plan_event){ .step = step, .flags = flags };
+    return 0;
+}
+
+/* Plans between the old and the new one were skipped; what they asked for is not. */
+static int plan_adopt(struct eddis *e, int64_t version, int64_t from, struct eddis_error *err)
+{
+    cleanup_free struct board_plan *plan = malloc(sizeof *plan);
+    unsigned flags = 0;
+    int rc = plan ? 0 : eddis_fail(err, -ENOMEM, "no memory for a plan");
+
+    for (int64_t v = e->plan_version + 1; rc == 0 && v <= version; v++) {
+        rc = board_plan_get(e->board, v, plan, err);
+        if (rc == 0 && plan->flags & BOARD_FLAG_CHECKPOINT)
+            flags |= EDDIS_STEP_CHECKPOINT;
+        if (rc == 0 && plan->flags & BOARD_FLAG_STOP)
+            flags |= EDDIS_STEP_STOP;
+    }
+    if (rc == 0)
+        rc = sampler_add_plan(e->sampler, version, from, plan->batch, err);
+    if (rc == 0 && plan_add_event(e, from, flags) < 0)
+        rc = eddis_fail(err, -ENOMEM, "no memory for a plan");
+    if (rc < 0)
+        return eddis_fail_prefix(err, rc, "cannot take plan %lld", (long long)version);
+    e->plan_version = version;
+    if (e->board) {
+        struct board_page *p = board_begin(e->board);
+
+        p->plan_version = version;
+        p->plan_since = from;
+        board_end(e->board);
+    }
+    return 0;
+}
+
+void plan_agree(void *arg, int64_t round, const struct sync_tail *tail)
+{
+    struct eddis *e = arg;
+
+    (void)round;
+    pthread_mutex_lock(&e->plan_lock);
+    e->clock.exposed_ns = tail->blocked;
+    if (tail->flags & SYNC_NO_PLAN) {
+        eddis_fail(&e->plan_failure, -EIO, "a worker cannot read the job's new plan");
+    } else if (tail->version > e->plan_version) {
+        int rc = plan_adopt(e, tail->version, tail->asked + 1, &e->plan_failure);
+
+        if (rc < 0)
+            e->plan_failure.code = rc;
+    }
+    e->frozen = false;
+    pthread_cond_broadcast(&e->plan_agreed);
+    pthread_mutex_unlock(&e->plan_lock);
+}
+
+unsigned plan_flags(struct eddis *e, int64_t step)
+{
+    unsigned flags = 0;
+    int n = 0;
+
+    while (n < e->n_events && e->event[n].step <= step)
+        flags |= e->event[n++].flags;
+    memmove(e->event, e->event + n, (size_t)(e->n_events - n) * sizeof *e->event);
+    e->n_events -= n;
+    return flags;
+}
+
+/* Without eddis-run: the same for all, the first ones take what is left over. */
+static void plan_equal(const struct eddis *e, int64_t *batch)
+{
+    int64_t n = e->place.n_ranks, all = e->options.batch ? e->options.batch : 64 * n;
+
+    for (int64_t i = 0; i < n; i++)
+        batch[i] = all / n + (i < all % n);
+}
+
+/* The newest plan that every worker has. */
+static int plan_first(struct eddis *e, int64_t *batch, struct eddis_error *err)
+{
+    cleanup_free struct board_plan *plan = malloc(sizeof *plan);
+    int rc = plan ? board_plan_get(e->board, e->plan_version, plan, err) : -ENOMEM;
+
+    if (rc < 0)
+        return eddis_fail_prefix(err, rc, "cannot read the job's plan");
+    memcpy(batch, plan->batch, (size_t)e->place.n_ranks * sizeof *batch);
+    return 0;
+}
+
+static void plan_show(struct eddis *e)
+{
+    struct board_page *p;
+
+    if (!e->board)
+        return;
+    p = board_begin(e->board);
+    p->plan_version = e->plan_version;
+    p->plan_since = 0;
+    p->steps_total = sampler_steps(e->sampler);
+    p->steps_in_epoch = sampler_steps_in_epoch(e->sampler);
+    p->epochs = e->options.epochs;
+    p->phase_ns = clock_now_ns();
+    board_end(e->board);
+}
+
+/* All that may fail on one worker alone comes after the collective. */
+int plan_open(struct eddis *e, struct eddis_error *err)
+{
+    struct sampler_options o = { .samples = e->options.samples,
+                                 .epochs = e->options.epochs,
+                                 .seed = e->seed,
+                                 .rank = e->place.rank,
+                                 .n_ranks = e->place.n_ranks };
+    cleanup_free int64_t *batch = NULL;
+    int rc;
+
+    e->plan_version = e->board ? board_newest(e->board) : 1;
+    rc = eddis_allreduce(e, &e->plan_version, 1, EDDIS_INT64, EDDIS_MIN, HANDLE_TIMEOUT_NS, err);
+    if (rc < 0)
+        return rc;
+    rc = sampler_open(&o, &e->sampler, err);
+    if (rc < 0)
+        return rc;
+    batch = calloc((size_t)e->place.n_ranks, sizeof *batch);
+    if (!batch)
+        return eddis_fail(err, -ENOMEM, "no memory for %d ranks", e->place.n_ranks);
+    if (e->board)
+        rc = plan_first(e, batch, err);
+    else
+        plan_equal(e, batch);
+    for (int i = 0; i < e->place.n_ranks; i++)
+        e->global_batch += batch[i];
+    if (rc == 0)
+        rc = sampler_add_plan(e->sampler, e->plan_version, 0, batch, err);
+    if (rc == 0)
+        plan_show(e);
+    return rc;
+}

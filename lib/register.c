@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* register.c - layers, parameters, and the agreement that all workers have the same */
+#include "handle.h"
+
+#include "lib/base/clock.h"
+#include "lib/base/random.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int register_check(const struct eddis *e, struct eddis_error *err)
+{
+    int rc = handle_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    return e->engine ? eddis_fail(err, -EINVAL, "layers cannot be added after eddis_commit") : 0;
+}
+
+int eddis_add_layer(struct eddis *e, const char *name, enum eddis_layer_kind kind,
+                    struct eddis_error *err)
+{
+    struct layer *bigger;
+    char *copy;
+    int rc = register_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    if (!name || !*name)
+        return eddis_fail(err, -EINVAL, "a layer needs a name");
+    if (kind < EDDIS_LAYER_OTHER || kind > EDDIS_LAYER_EMBEDDING)
+        return eddis_fail(err, -EINVAL, "layer '%s' has the unknown kind %d", name, (int)kind);
+    bigger = realloc(e->layer, (size_t)(e->n_layers + 1) * sizeof *bigger);
+    if (bigger)
+        e->layer = bigger;
+    copy = strdup(name);
+    if (!bigger || !copy) {
+        free(copy);
+        return eddis_fail(err, -ENOMEM, "no memory for layer '%s'", name);
+    }
+    e->layer[e->n_layers] = (struct layer){ .name = copy, .kind = kind };
+    return e->n_layers++;
+}
+
+/* Number of elements, or a failure. */
+static int parameter_check(const struct eddis *e, int layer, const struct eddis_parameter *p,
+                           size_t *ret_n, struct eddis_error *err)
+{
+    size_t n = 1;
+
+    if (layer < 0 || layer >= e->n_layers)
+        return eddis_fail(err, -EINVAL, "there is no layer %d", layer);
+    if (!p->name || !*p->name || !p->value)
+        return eddis_fail(err, -EINVAL, "a parameter of layer '%s' has no name or no value",
+                          e->layer[layer].name);
+    if (p->dtype != EDDIS_FLOAT32 && p->dtype != EDDIS_FLOAT64)
+        return eddis_fail(err, -EINVAL, "parameter '%s' must be of EDDIS_FLOAT32 or _FLOAT64",
+                          p->name);
+    if (p->n_dims < 1 || p->n_dims > EDDIS_MAX_DIMS || (p->factored && p->n_dims != 2))
+        return eddis_fail(err, -EINVAL, "parameter '%s' cannot have %d dimensions", p->name,
+                          p->n_dims);
+    for (int i = 0; i < p->n_dims; i++)
+        if (p->dims[i] < 1 || __builtin_mul_overflow(n, (size_t)p->dims[i], &n) ||
+            n > SIZE_MAX / 64)
+            return eddis_fail(err, -EINVAL, "parameter '%s' has an impossible dimension %lld",
+                              p->name, (long long)p->dims[i]);
+    *ret_n = n;
+    return 0;
+}
+
+int eddis_add_parameter(struct eddis *e, int layer, const struct eddis_parameter *in,
+                        struct eddis_error *err)
+{
+    struct eddis_parameter p;
+    struct parameter *bigger, *q;
+    char *copy;
+    size_t n = 0;
+    int rc = register_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    if (!in || in->size <= sizeof in->size)
+        return eddis_fail(err, -EINVAL, "the parameter is NULL, or its size field is not set");
+    handle_copy_in(&p, sizeof p, in);
+    rc = parameter_check(e, layer, &p, &n, err);
+    if (rc < 0)
+        return rc;
+    bigger = realloc(e->parameter, (size_t)(e->n_parameters + 1) * sizeof *bigger);
+    if (bigger)
+        e->parameter = bigger;
+    copy = strdup(p.name);
+    if (!bigger || !copy) {
+        free(copy);
+        return eddis_fail(err, -ENOMEM, "no memory for parameter '%s'", p.name);
+    }
+    q = &e->parameter[e->n_parameters];
+    *q = (struct parameter){ .name = copy,
+                             .layer = layer,
+                             .dtype = p.dtype,
+                             .n_dims = p.n_dims,
+                             .n = n,
+                             .value = p.value,
+                             .factored = p.factored != 0 };
+    memcpy(q->dims, p.dims, sizeof q->dims);
+    return e->n_parameters++;
+}
+
+static uint64_t hash_text(uint64_t h, const char *s)
+{
+    for (; *s; s++)
+        h = random_mix(h, (unsigned char)*s);
+    return random_mix(h, 256);
+}
+
+/* What must be alike on all workers, as one number. */
+static uint64_t registration_hash(const struct eddis *e)
+{
+    uint64_t h = random_mix((uint64_t)e->options.samples, (uint64_t)e->options.epochs);
+
+    h = random_mix(h, (uint64_t)e->options.batch);
+    h = random_mix(h, e->seed);
+    h = random_mix(h, (uint64_t)e->options.bucket_bytes);
+    h = hash_text(h, e->algorithm);
+    for (int i = 0; i < e->n_layers; i++)
+        h = random_mix(hash_text(h, e->layer[i].name), (uint64_t)e->layer[i].kind);
+    for (int i = 0; i < e->n_parameters; i++) {
+        const struct parameter *p = &e->parameter[i];
+
+        h = random_mix(hash_text(h, p->name), (uint64_t)p->layer);
+        h = random_mix(h, (uint64_t)p->dtype);
+        h = random_mix(h, (uint64_t)p->factored);
+        for (int d = 0; d < p->n_dims; d++)
+            h = random_mix(h, (uint64_t)p->dims[d]);
+    }
+    return h;
+}
+
+/* The smallest and the largest hash are one number when all are alike. */
+static int commit_compare(struct eddis *e, struct eddis_error *err)
+{
+    int64_t h = (int64_t)registration_hash(e), both[2] = { h, ~h };
+    int rc = eddis_allreduce(e, both, 2, EDDIS_INT64, EDDIS_MIN, HANDLE_TIMEOUT_NS, err);
+
+    if (rc < 0)
+        return rc;
+    if (both[0] != ~both[1])
+        return eddis_fail(err, -EPROTO,
+                          "the workers have registered different layers, parameters or options");
+    return 0;
+}
+
+static int commit_engine(struct eddis *e, struct engine **ret, struct eddis_error *err)
+{
+    struct engine_parameter *p = calloc((size_t)e->n_parameters + 1, sizeof *p);
+    int rc;
+
+    if (!p)
+        return eddis_fail(err, -ENOMEM, "no memory for %d parameters", e->n_parameters);
+    for (int i = 0; i < e->n_parameters; i++)
+        p[i] = (struct engine_parameter){ .n = e->parameter[i].n,
+                                          .type = (enum comm_type)e->parameter[i].dtype };
+    rc = engine_new(&(struct engine_options){ .place = e->place,
+                                              .algorithm = e->algorithm,
+                                              .bucket_bytes = (size_t)e->options.bucket_bytes,
+                                              .parameter = p,
+                                              .n_parameters = e->n_parameters,
+                                              .hooks = { e, plan_report, plan_agree } },
+                    ret, err);
+    free(p);
+    return rc;
+}
+
+int eddis_commit(struct eddis *e, struct eddis_error *err)
+{
+    struct engine *engine = NULL;
+    int rc = register_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    rc = commit_compare(e, err);
+    if (rc < 0)
+        return rc;
+    rc = commit_engine(e, &engine, err);
+    if (rc == 0)
+        rc = driver_set_engine(e->driver, engine, err);
+    rc = handle_agree(e, rc, err);
+    if (rc < 0) {
+        engine_free(engine);
+        return rc;
+    }
+    e->engine = engine;
+    return 0;
+}
+
+void *eddis_gradient(struct eddis *e, int parameter)
+{
+    if (handle_check(e, NULL) < 0 || !e->engine || parameter < 0 || parameter >= e->n_parameters)
+        return NULL;
+    return engine_slot(e->engine, parameter);
+}
+
+int eddis_broadcast_parameters(struct eddis *e, int root, struct eddis_error *err)
+{
+    struct eddis_request **r;
+    int rc = handle_check(e, err), n = 0;
+
+    if (rc < 0)
+        return rc;
+    r = calloc((size_t)e->n_parameters + 1, sizeof *r);
+    if (!r)
+        return eddis_fail(err, -ENOMEM, "no memory for %d parameters", e->n_parameters);
+    for (; rc == 0 && n < e->n_parameters; n++) {
+        const struct parameter *p = &e->parameter[n];
+
+        rc = eddis_broadcast_start(e, p->value, p->n * comm_type_bytes((enum comm_type)p->dtype),
+                                   root, &r[n], err);
+    }
+    for (int i = 0; rc == 0 && i < n; i++) {
+        rc = eddis_request_wait(e, r[i], HANDLE_TIMEOUT_NS, err);
+        if (rc < 0)
+            eddis_fail_prefix(err, rc, "parameter '%s'", e->parameter[i].name);
+    }
+    free(r);
+    return rc;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* save.c - checkpoints: what the workers do together; the files are lib/sync/checkpoint.c's
+ *
+ * Whatever fails on one worker fails on all, in the same call.
+ */
+#include "handle.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/sync/checkpoint.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct eddis_checkpoint {
+    struct eddis *e;
+    struct checkpoint *files;
+    enum eddis_phase before; /* to go back to */
+};
+
+/* Wrap files, which is NULL after a failure rc; all workers get the same result. */
+static int save_make(struct eddis *e, struct checkpoint *files, int rc,
+                     struct eddis_checkpoint **ret, struct eddis_error *err)
+{
+    struct eddis_checkpoint *c = calloc(1, sizeof *c);
+
+    if (rc == 0 && !c)
+        rc = eddis_fail(err, -ENOMEM, "no memory for a checkpoint");
+    rc = handle_agree(e, rc, err);
+    if (rc < 0) {
+        free(c);
+        return rc;
+    }
+    *c = (struct eddis_checkpoint){ .e = e, .files = files };
+    c->before = handle_phase(e, EDDIS_PHASE_CHECKPOINT);
+    *ret = c;
+    return 0;
+}
+
+static void save_free(struct eddis_checkpoint *c)
+{
+    handle_phase(c->e, c->before);
+    free(c);
+}
+
+static int save_check(const struct eddis *e, struct eddis_error *err)
+{
+    int rc = handle_check(e, err);
+
+    if (rc == 0 && e->in_step)
+        rc = eddis_fail(err, -EINVAL,
+                        "a checkpoint is of the state between steps: call eddis_step_end before");
+    return rc;
+}
+
+int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_checkpoint **ret,
+                           struct eddis_error *err)
+{
+    struct checkpoint *files = NULL;
+    int rc = save_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    if (!folder && e->board && board_setup(e->board)->checkpoint_dir[0])
+        folder = board_setup(e->board)->checkpoint_dir;
+    if (!folder)
+        rc = eddis_fail(err, -ENOENT, "the job has no folder for checkpoints and none was given");
+    else if (e->place.rank == 0)
+        rc = checkpoint_begin(folder, e->step, &files, err);
+    rc = handle_agree(e, rc, err); /* the folder is there before the others look for it */
+    if (rc == 0 && e->place.rank != 0)
+        rc = checkpoint_join(folder, e->step, &files, err);
+    rc = save_make(e, files, rc, ret, err);
+    if (rc < 0)
+        checkpoint_abandon_take(files);
+    return rc;
+}
+
+const char *eddis_checkpoint_folder(const struct eddis_checkpoint *c)
+{
+    return c ? checkpoint_folder(c->files) : NULL;
+}
+
+int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const void *data, size_t n,
+                         struct eddis_error *err)
+{
+    int rc = c ? handle_check(c->e, err) : eddis_fail(err, -EINVAL, "the checkpoint is NULL");
+
+    if (rc < 0)
+        return rc;
+    if (!name || (!data && n))
+        return eddis_fail(err, -EINVAL, "the name or the data is NULL");
+    return checkpoint_put(c->files, c->e->place.rank, name, data, n, err);
+}
+
+/* Bring the workers' lists of files to rank 0.  All take part, whatever has failed before. */
+static int save_gather(struct eddis_checkpoint *c, struct eddis_error *err)
+{
+    struct eddis *e = c->e;
+    size_t ranks = (size_t)e->place.n_ranks;
+    cleanup_free char *own = e->place.rank ? checkpoint_list(c->files) : strdup("");
+    cleanup_free char *padded = NULL, *all = NULL;
+    cleanup_free int64_t *length = calloc(ranks, sizeof *length);
+    int64_t n = own ? (int64_t)strlen(own) : 0, longest = 0;
+    int rc = handle_agree(
+        e, own && length ? 0 : eddis_fail(err, -ENOMEM, "no memory for a list of files"), err);
+
+    if (rc == 0)
+        rc = eddis_allgather(e, &n, length, sizeof n, HANDLE_TIMEOUT_NS, err);
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < ranks; i++)
+        longest = length[i] > longest ? length[i] : longest;
+    padded = calloc(1, (size_t)longest + 1);
+    all = malloc(ranks * (size_t)longest + 1);
+    rc = handle_agree(
+        e, padded && all ? 0 : eddis_fail(err, -ENOMEM, "no memory for lists of files"), err);
+    if (rc < 0)
+        return rc;
+    memcpy(padded, own, (size_t)n);
+    rc = eddis_allgather(e, padded, all, (size_t)longest, HANDLE_TIMEOUT_NS, err);
+    for (size_t i = 1; rc == 0 && e->place.rank == 0 && i < ranks; i++)
+        rc = checkpoint_add_list(c->files, all + i * (size_t)longest, (size_t)length[i], err);
+    return rc;
+}
+
+int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_error *err)
+{
+    struct checkpoint_meta meta;
+    struct eddis *e;
+    int rc = c ? handle_check(c->e, err) : eddis_fail(err, -EINVAL, "the checkpoint is NULL");
+
+    if (rc < 0)
+        return rc;
+    e = c->e;
+    meta =
+        (struct checkpoint_meta){ .step = e->step,
+                                  .seed = e->seed,
+                                  .samples = e->options.samples,
+                                  .batch = e->global_batch,
+                                  .n_ranks = e->place.n_ranks,
+                                  .generation = e->board ? board_setup(e->board)->generation : 1 };
+    if (keep <= 0 && e->board)
+        keep = board_setup(e->board)->checkpoint_keep;
+    rc = handle_agree(e, save_gather(c, err), err);
+    if (rc == 0 && e->place.rank == 0)
+        rc = checkpoint_commit_take(c->files, &meta, keep, err);
+    else
+        checkpoint_abandon_take(c->files);
+    rc = handle_agree(e, rc, err);
+    save_free(c);
+    return rc;
+}
+
+/* ---- reading ---- */
+
+/* Whether the checkpoint's place in the order of samples means something in this job. */
+static int restore_check(const struct eddis *e, const struct checkpoint_meta *m,
+                         struct eddis_error *err)
+{
+    int64_t batch = e->global_batch;
+
+    if (m->samples == e->options.samples && m->batch == batch && m->seed == e->seed)
+        return 0;
+    return eddis_fail(err, -EINVAL,
+                      "the checkpoint was made with %lld samples an epoch, a global batch of %lld "
+                      "and seed %llu, this job has %lld, %lld and %llu",
+                      (long long)m->samples, (long long)m->batch, (unsigned long long)m->seed,
+                      (long long)e->options.samples, (long long)batch, (unsigned long long)e->seed);
+}
+
+int eddis_restore_begin(struct eddis *e, const char *path, struct eddis_checkpoint **ret,
+                        struct eddis_error *err)
+{
+    struct checkpoint *files = NULL;
+    int rc = save_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    if (!path && e->board)
+        path = board_setup(e->board)->resume_from;
+    if (!path || !*path)
+        return 0;
+    rc = checkpoint_open(path, &files, err);
+    if (rc == 0)
+        rc = restore_check(e, checkpoint_meta(files), err);
+    rc = save_make(e, files, rc, ret, err);
+    if (rc < 0) {
+        checkpoint_close(files);
+        return eddis_fail_prefix(err, rc, "cannot resume from '%s'", path);
+    }
+    return 1;
+}
+
+int eddis_checkpoint_get(struct eddis_checkpoint *c, const char *name, void *data, size_t n,
+                         struct eddis_error *err)
+{
+    int rc = c ? handle_check(c->e, err) : eddis_fail(err, -EINVAL, "the checkpoint is NULL");
+
+    if (rc < 0)
+        return rc;
+    if (!name || (!data && n))
+        return eddis_fail(err, -EINVAL, "the name or the place for the data is NULL");
+    return checkpoint_get(c->files, 0, name, data, n, err);
+}
+
+int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err)
+{
+    struct eddis *e;
+    int rc = c ? handle_check(c->e, err) : eddis_fail(err, -EINVAL, "the checkpoint is NULL");
+
+    if (rc < 0)
+        return rc;
+    e = c->e;
+    pthread_mutex_lock(&e->plan_lock);
+    e->step = checkpoint_meta(c->files)->step;
+    e->stop = false;
+    sampler_resume(e->sampler, e->step);
+    pthread_mutex_unlock(&e->plan_lock);
+    checkpoint_close(c->files);
+    save_free(c);
+    return eddis_barrier(e, HANDLE_TIMEOUT_NS, err);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step.c - the beginning and the end of a step, its samples, the board */
+#include "handle.h"
+
+#include "lib/base/clock.h"
+
+#include <errno.h>
+#include <math.h>
+
+/* A reader ahead waits for the agreement about a new plan at most so long. */
+#define PLAN_TIMEOUT_NS (INT64_C(600) * CLOCK_S)
+
+/* Linear warm-up of the learning rate, as the job asks for. */
+static double step_lr_factor(const struct eddis *e, int64_t step)
+{
+    int64_t warmup = e->board ? board_setup(e->board)->warmup_steps : 0;
+
+    return step + 1 < warmup ? (double)(step + 1) / (double)warmup : 1.0;
+}
+
+static struct eddis_step step_public(const struct eddis *e, const struct sampler_step *s)
+{
+    return (struct eddis_step){
+        .step = s->step,
+        .epoch = s->epoch,
+        .step_in_epoch = s->step_in_epoch,
+        .steps_in_epoch = s->steps_in_epoch,
+        .first = s->first,
+        .count = s->count,
+        .batch = s->batch,
+        .weight = (double)s->count / (double)s->batch,
+        .lr_factor = step_lr_factor(e, s->step),
+        .flags = s->step_in_epoch + 1 == s->steps_in_epoch ? EDDIS_STEP_END_OF_EPOCH : 0,
+    };
+}
+
+static unsigned step_flags(struct eddis *e, int64_t step)
+{
+    int64_t every = e->board ? board_setup(e->board)->checkpoint_every : 0;
+    unsigned flags = plan_flags(e, step);
+
+    if (every > 0 && (step + 1) % every == 0)
+        flags |= EDDIS_STEP_CHECKPOINT;
+    return flags;
+}
+
+/* Take the next step from the sampler.  Returns 1, 0 at the end, or a failure. */
+static int step_take(struct eddis *e, struct eddis_step *ret, struct eddis_error *err)
+{
+    int rc;
+
+    if (e->plan_failure.code) {
+        if (err)
+            *err = e->plan_failure;
+        return e->plan_failure.code;
+    }
+    if (e->stop)
+        return 0;
+    rc = sampler_ask(e->sampler, e->step, &e->current, err);
+    if (rc <= 0)
+        return rc;
+    sampler_forget(e->sampler, e->step);
+    *ret = step_public(e, &e->current);
+    e->flags = step_flags(e, e->step);
+    ret->flags |= e->flags;
+    page_clock_set(&e->clock, EDDIS_PHASE_COMPUTE, clock_now_ns());
+    if (e->board) {
+        board_begin(e->board)->asked_step = sampler_asked(e->sampler);
+        page_phase(e->board, &e->clock);
+    }
+    return 1;
+}
+
+int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error *err)
+{
+    struct eddis_step s;
+    int rc = handle_check(e, err);
+
+    if (rc == 0)
+        rc = driver_failure(e->driver, err);
+    if (rc < 0)
+        return rc;
+    if (!e->engine || !ret || e->in_step)
+        return eddis_fail(err, -EINVAL,
+                          !e->engine   ? "call eddis_commit before the first step"
+                          : e->in_step ? "the step before has not been ended by eddis_step_end"
+                                       : "the step is NULL");
+    pthread_mutex_lock(&e->plan_lock);
+    rc = step_take(e, &s, err);
+    pthread_mutex_unlock(&e->plan_lock);
+    if (rc <= 0)
+        return rc;
+    if (handle_copy_out(ret, &s, sizeof s) < 0)
+        return eddis_fail(err, -EINVAL, "the step's size field is not set");
+    pthread_mutex_lock(&e->announce_lock);
+    for (int i = 0; i < e->n_parameters; i++)
+        e->parameter[i].announced = false;
+    e->finished = e->waited = e->weight_fixed = false;
+    e->in_step = true;
+    e->begin.mail.kind = MAIL_BEGIN;
+    e->begin.step = (struct engine_step){ .step = e->round++,
+                                          .weight = (double)s.count,
+                                          .batch = (double)s.batch };
+    driver_send(e->driver, &e->begin.mail);
+    pthread_mutex_unlock(&e->announce_lock);
+    return 1;
+}
+
+int eddis_plan_step(struct eddis *e, int64_t step, struct eddis_step *ret, struct eddis_error *err)
+{
+    int64_t deadline = clock_after_ns(clock_now_ns(), PLAN_TIMEOUT_NS);
+    struct timespec ts = { .tv_sec = deadline / CLOCK_S, .tv_nsec = deadline % CLOCK_S };
+    struct sampler_step s;
+    struct eddis_step p;
+    int rc = handle_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    if (!ret)
+        return eddis_fail(err, -EINVAL, "the step is NULL");
+    pthread_mutex_lock(&e->plan_lock);
+    while (rc == 0 && e->frozen && step > e->horizon)
+        rc = pthread_cond_timedwait(&e->plan_agreed, &e->plan_lock, &ts);
+    if (rc)
+        rc = eddis_fail(err, -ETIMEDOUT,
+                        "step %lld is not planned yet: the workers have not agreed "
+                        "from which step a new plan holds",
+                        (long long)step);
+    else
+        rc = sampler_ask(e->sampler, step, &s, err);
+    if (rc > 0)
+        p = step_public(e, &s);
+    pthread_mutex_unlock(&e->plan_lock);
+    if (rc > 0 && handle_copy_out(ret, &p, sizeof p) < 0)
+        return eddis_fail(err, -EINVAL, "the step's size field is not set");
+    return rc;
+}
+
+int eddis_sample_indices(struct eddis *e, const struct eddis_step *step, int64_t *ret,
+                         struct eddis_error *err)
+{
+    int rc = handle_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    if (!step || (!ret && step->count))
+        return eddis_fail(err, -EINVAL, "the step or the place for the numbers is NULL");
+    /* Reads nothing that another thread may change. */
+    return sampler_indices(e->sampler, step->epoch, step->first, step->count, ret, err);
+}
+
+int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err)
+{
+    int rc = handle_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    if (!(weight >= 0) || !isfinite(weight))
+        return eddis_fail(err, -EINVAL, "a weight of %g is not possible", weight);
+    pthread_mutex_lock(&e->announce_lock);
+    if (!e->in_step || e->finished || e->weight_fixed) {
+        rc =
+            eddis_fail(err, -EINVAL,
+                       "a weight is set between eddis_step_begin and the first announcement, once");
+    } else {
+        e->weight_fixed = true; /* nothing may change the weight after this */
+        e->weight = (struct mail_weight){ .mail.kind = MAIL_WEIGHT, .weight = weight };
+        driver_send(e->driver, &e->weight.mail);
+    }
+    pthread_mutex_unlock(&e->announce_lock);
+    return rc;
+}
+
+int eddis_step_end(struct eddis *e, const struct eddis_report *in, struct eddis_error *err)
+{
+    struct eddis_report report = { 0 };
+    struct board_step s;
+    int64_t sent, now;
+    int rc = handle_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    if (!e->in_step || !e->waited)
+        return eddis_fail(err, -EINVAL,
+                          e->in_step ? "eddis_wait must have succeeded before "
+                                       "eddis_step_end"
+                                     : "no step has begun");
+    if (in)
+        handle_copy_in(&report, sizeof report, in);
+    sent = driver_sent_bytes(e->driver);
+    now = clock_now_ns();
+    pthread_mutex_lock(&e->plan_lock);
+    s = (struct board_step){ .step = e->current.step,
+                             .count = e->current.count,
+                             .plan = e->current.version,
+                             .end_ns = now,
+                             .t = page_clock_step(&e->clock, now) };
+    page_step(e->board, &s, &report, sent);
+    e->stop = e->flags & EDDIS_STEP_STOP;
+    e->step++;
+    pthread_mutex_unlock(&e->plan_lock);
+    pthread_mutex_lock(&e->announce_lock);
+    e->in_step = false;
+    pthread_mutex_unlock(&e->announce_lock);
+    return 0;
+}
+
+enum eddis_phase handle_phase(struct eddis *e, enum eddis_phase phase)
+{
+    enum eddis_phase before;
+
+    pthread_mutex_lock(&e->plan_lock);
+    before = page_clock_set(&e->clock, phase, clock_now_ns());
+    page_phase(e->board, &e->clock);
+    pthread_mutex_unlock(&e->plan_lock);
+    return before;
+}
+
+void eddis_set_phase(struct eddis *e, enum eddis_phase phase)
+{
+    if (handle_check(e, NULL) < 0 || phase < EDDIS_PHASE_START || phase > EDDIS_PHASE_DONE)
+        return;
+    handle_phase(e, phase);
+}
+
+int eddis_set_metric(struct eddis *e, const char *name, double value, struct eddis_error *err)
+{
+    int rc = handle_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    if (!name)
+        return eddis_fail(err, -EINVAL, "the metric has no name");
+    pthread_mutex_lock(&e->plan_lock);
+    rc = page_metric(e->board, name, value, err);
+    pthread_mutex_unlock(&e->plan_lock);
+    return rc;
+}
