@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent.h"
+
+#include "agent_impl.h"
+#include "launch.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/json.h"
+#include "lib/base/proctree.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+void agent_heard(void *agent)
+{
+    struct agent *a = agent;
+
+    a->silence_ns = 0;
+}
+
+void agent_end(struct agent *a, int code)
+{
+    if (!a->over)
+        a->exit_code = code;
+    a->over = true;
+}
+
+int agent_watch_fd(const struct agent *a, int fd)
+{
+    struct epoll_event e = { .events = EPOLLIN, .data.fd = fd };
+
+    return fd < 0 || epoll_ctl(a->events, EPOLL_CTL_ADD, fd, &e) == 0 ? 0 : -errno;
+}
+
+/* ---- beginning ---- */
+
+static int read_brief(struct agent *a, struct eddis_error *err)
+{
+    size_t n = 0;
+    char *text = NULL;
+    int rc = file_read_fd(a->options.brief_fd, "the brief", JSON_MAX_BYTES, &text, &n, err);
+
+    if (rc == 0)
+        rc = brief_parse(text, n, &a->brief, err);
+    if (text)
+        explicit_bzero(text, n);
+    free(text);
+    return rc;
+}
+
+static int open_events(struct agent *a, struct eddis_error *err)
+{
+    static const int wanted[] = { SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP };
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        sigaddset(&set, wanted[i]);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    a->events = epoll_create1(EPOLL_CLOEXEC);
+    a->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    a->keeper = getppid();
+    a->keeper_fd = pidfd_open(a->keeper, 0);
+    if (a->events < 0 || a->signals < 0 || a->keeper_fd < 0 || agent_watch_fd(a, a->signals) < 0 ||
+        agent_watch_fd(a, a->keeper_fd) < 0)
+        return eddis_fail_errno(err, -errno, "cannot watch signals and the keeper");
+    if (getppid() != a->keeper)
+        return eddis_fail(err, -ESRCH, "the keeper has died");
+    return 0;
+}
+
+static int count_cores(void)
+{
+    cpu_set_t *set = CPU_ALLOC(8192);
+    size_t size = CPU_ALLOC_SIZE(8192);
+    int n = 1;
+
+    if (set && sched_getaffinity(0, size, set) == 0)
+        n = CPU_COUNT_S(size, set);
+    CPU_FREE(set);
+    return n;
+}
+
+static int open_http(struct agent *a, struct eddis_error *err)
+{
+    int rc = http_client_open(a->brief->url, a->brief->token, &a->http, err);
+
+    explicit_bzero(a->brief->token, sizeof a->brief->token);
+    if (rc == 0)
+        rc = reporter_open(a->http, a->brief->agent, a->brief->lease_ns, agent_heard, a,
+                           &a->reporter, err);
+    return rc;
+}
+
+static int begin(struct agent *a, struct eddis_error *err)
+{
+    int rc;
+
+    /* Others of our user shall not read the token out of us, nor we leave it in a core file. */
+    if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+        return eddis_fail_errno(err, -errno, "cannot become a child subreaper");
+    if ((rc = tick_map(a->options.tick_fd, &a->page, err)) < 0 || (rc = open_events(a, err)) < 0 ||
+        (rc = read_brief(a, err)) < 0 ||
+        (rc = node_log_open(a->brief->log_dir, &a->log, err)) < 0 ||
+        (rc = launch_clean_environment(err)) < 0 ||
+        (rc = folders_make(a->page, a->options.runtime_dir, &a->folders, err)) < 0)
+        return rc;
+    a->progress = calloc(BOARD_MAX_LOCAL, sizeof *a->progress);
+    if (!a->progress)
+        return eddis_fail(err, -ENOMEM, "no memory for the workers' progress");
+    a->cores = count_cores();
+    node_log_say(a->log, "agent %d of job %s, pid %d under %d, %d cores, folders %s and %s",
+                 a->brief->agent, a->brief->job_id, (int)getpid(), (int)a->keeper, a->cores,
+                 a->folders.run, a->folders.shm);
+    return open_http(a, err);
+}
+
+/* ---- the loop ---- */
+
+static void read_signals(struct agent *a)
+{
+    struct signalfd_siginfo info;
+
+    while (read(a->signals, &info, sizeof info) == sizeof info) {
+        if (info.ssi_signo != SIGTERM)
+            continue;
+        node_log_say(a->log, "SIGTERM");
+        a->bye = true;
+        a->exit_code = 128 + SIGTERM;
+        stop_begin(&a->stop, STOP_FAILURE, 0, clock_now_ns());
+    }
+}
+
+static void lost(struct agent *a, const char *who)
+{
+    node_log_say(a->log, "the %s is lost: ending everything", who);
+    agent_end(a, AGENT_EXIT_LOST);
+}
+
+static void keeper_lost(struct agent *a)
+{
+    a->keeper_lost = true;
+    lost(a, "keeper");
+}
+
+/* Once a period: show that we live, and look whether keeper and driver do.  The driver's silence
+ * is counted as the keeper's is, see tick.h.
+ */
+static void beat(struct agent *a, int64_t now_ns)
+{
+    int64_t period = tick_period_ns(a->brief->lease_ns), since = now_ns - a->beat_ns + period;
+
+    if (now_ns < a->beat_ns)
+        return;
+    tick_beat(a->page, TICK_AGENT);
+    if (a->beat_ns)
+        a->silence_ns += since < 2 * period ? since : 2 * period;
+    a->beat_ns = now_ns + period;
+    if (a->silence_ns > a->brief->lease_ns)
+        lost(a, "driver");
+    if (getppid() != a->keeper || tick_silence_ns(a->page, TICK_KEEPER, &a->keeper_watch, now_ns,
+                                                  period) > a->brief->lease_ns)
+        keeper_lost(a);
+    if (a->probe.pid && now_ns >= a->probe.deadline_ns)
+        probe_kill(&a->probe);
+}
+
+static int64_t min_ns(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+
+static int64_t next_ns(const struct agent *a, int64_t now_ns)
+{
+    int64_t next = min_ns(a->beat_ns, stop_next_ns(&a->stop));
+
+    if (!a->asking)
+        next = min_ns(next, a->ask_ns);
+    if (a->registered)
+        next = min_ns(next, reporter_next_ns(a->reporter, now_ns));
+    if (a->generation && a->generation->started && reporter_idle(a->reporter))
+        next = min_ns(next, a->progress_due ? now_ns : a->progress_ns);
+    return next;
+}
+
+static int turn(struct agent *a, struct eddis_error *err)
+{
+    struct pollfd fd = { .fd = a->events, .events = POLLIN };
+    int64_t now = clock_now_ns();
+    int rc;
+
+    beat(a, now);
+    agent_ask(a, now);
+    agent_step_stop(a, now);
+    agent_report(a, now);
+    if (a->bye && !a->generation && !a->stop.active)
+        agent_end(a, a->exit_code);
+    if (a->over)
+        return 0;
+    rc = http_client_wait(a->http, &fd, 1, next_ns(a, now), err);
+    read_signals(a);
+    agent_read_messages(a);
+    agent_reap(a);
+    agent_look_at_wrappers(a);
+    if (getppid() != a->keeper)
+        keeper_lost(a);
+    return rc;
+}
+
+/* Nothing may be left, whatever the reason; the keeper comes last because it watches over this. */
+static int finish(struct agent *a, struct eddis_error *err)
+{
+    int rc = proctree_kill_all(clock_after_ns(clock_now_ns(), 5 * CLOCK_S), err);
+
+    http_client_close(a->http);
+    reporter_close(a->reporter);
+    generation_close(a->generation);
+    if (a->page && tick_remove_folders(a->page, err) < 0 && rc == 0)
+        rc = -EIO;
+    if (a->keeper_lost)
+        (void)pidfd_send_signal(a->keeper_fd, SIGKILL, NULL, 0);
+    if (a->log)
+        node_log_say(a->log, "end, code %d%s%s", a->exit_code, rc < 0 && err ? ": " : "",
+                     rc < 0 && err ? err->text : "");
+    node_log_close(a->log);
+    brief_free(a->brief);
+    free(a->progress);
+    for (int *fd = (int[]){ a->events, a->signals, a->keeper_fd, -2 }; *fd != -2; fd++)
+        if (*fd >= 0)
+            (void)close(*fd);
+    return rc;
+}
+
+int agent_run(const struct agent_options *o, struct eddis_error *err)
+{
+    struct agent *a = calloc(1, sizeof *a);
+    int rc, ended, code;
+
+    if (!a)
+        return eddis_fail(err, -ENOMEM, "no memory for the agent");
+    a->options = *o;
+    a->events = a->signals = a->keeper_fd = -1;
+    rc = begin(a, err);
+    while (rc >= 0 && !a->over)
+        rc = turn(a, err);
+    ended = finish(a, rc < 0 ? NULL : err);
+    code = a->exit_code;
+    free(a);
+    return rc < 0 ? rc : ended < 0 ? ended : code;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent_impl.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+void agent_tell(struct agent *a, struct event *e, int64_t at_ns)
+{
+    struct eddis_error err = { 0 };
+
+    if (reporter_add(a->reporter, e, at_ns, &err) < 0)
+        node_log_say(a->log, "lost an event: %s", err.text);
+}
+
+void agent_note(struct agent *a, int64_t generation, const char *fmt, ...)
+{
+    char text[512];
+    struct event e = { .type = EVENT_NOTE, .generation = generation, .rank = -1, .text = text };
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    node_log_say(a->log, "note: %s", text);
+    agent_tell(a, &e, clock_now_ns());
+}
+
+void agent_failed(struct agent *a, int64_t generation, const struct eddis_error *why)
+{
+    struct event e = { .type = EVENT_FAILED,
+                       .generation = generation,
+                       .rank = -1,
+                       .text = (char *)(uintptr_t)why->text };
+
+    node_log_say(a->log, "failed: %s", why->text);
+    agent_tell(a, &e, clock_now_ns());
+}
+
+/* ---- ranks ---- */
+
+static void rank_started(struct agent *a, const struct worker *w, const struct rank_message *m)
+{
+    struct event e = {
+        .type = EVENT_RANK_STARTED, .generation = m->generation, .rank = w->rank, .pid = m->pid
+    };
+
+    node_log_say(a->log, "rank %d started, pid %d under %d", w->rank, m->pid, m->wrapper);
+    (void)agent_watch_fd(a, w->pidfd);
+    agent_tell(a, &e, m->at_ns);
+    if (a->stop.active) /* too late to have heard the stop */
+        (void)kill(w->wrapper, SIGTERM);
+}
+
+static void rank_ended(struct agent *a, struct worker *w, const struct rank_message *m)
+{
+    struct event e = { .type = EVENT_RANK_EXIT,
+                       .generation = m->generation,
+                       .rank = w->rank,
+                       .pid = m->pid,
+                       .code = m->code,
+                       .signal = m->signal,
+                       .oom = m->oom,
+                       .last_lines = (char *)(uintptr_t)m->lines };
+
+    e.by_us = m->told || (a->stop.active && m->at_ns >= a->stop.began_ns);
+    w->ended = true;
+    a->generation->n_ended++;
+    a->progress_due = true; /* its last page, beside its end */
+    node_log_say(a->log, "rank %d ended, pid %d, code %d, signal %d%s%s", w->rank, m->pid, m->code,
+                 m->signal, e.by_us ? ", by us" : "", e.oom ? ", out of memory" : "");
+    agent_tell(a, &e, m->at_ns);
+    if (m->dropped_bytes)
+        agent_note(a, m->generation,
+                   "rank %d wrote more than its log may hold: %lld bytes between the beginning and "
+                   "the end were dropped",
+                   w->rank, (long long)m->dropped_bytes);
+}
+
+void agent_read_messages(struct agent *a)
+{
+    struct rank_message m;
+    struct worker *w;
+
+    while (a->generation && (w = generation_message(a->generation, &m))) {
+        if (m.kind == RANK_STARTED)
+            rank_started(a, w, &m);
+        else if (m.kind == RANK_ENDED)
+            rank_ended(a, w, &m);
+    }
+}
+
+/* A wrapper that is gone without having told the end of its program was killed itself, and the
+ * program with it, by its parent-death signal.
+ */
+void agent_look_at_wrappers(struct agent *a)
+{
+    struct generation *g = a->generation;
+
+    for (int i = 0; g && i < g->n; i++) {
+        struct worker *w = &g->worker[i];
+        struct pollfd fd = { .fd = w->pidfd, .events = POLLIN };
+        struct rank_message m = { .generation = g->number,
+                                  .at_ns = clock_now_ns(),
+                                  .pid = w->pid,
+                                  .code = -1,
+                                  .signal = SIGKILL,
+                                  .told = g->mpirun_ended };
+
+        if (w->pidfd < 0 || poll(&fd, 1, 0) <= 0)
+            continue;
+        agent_read_messages(a); /* it may have told after all */
+        if (!w->ended) {
+            strcpy(m.lines, "eddis-rank was killed\n");
+            rank_ended(a, w, &m);
+        }
+        (void)close(w->pidfd);
+        w->pidfd = -1;
+    }
+}
+
+/* ---- children ---- */
+
+static void mpirun_ended(struct agent *a, int status)
+{
+    struct generation *g = a->generation;
+    cleanup_free char *words = status ? generation_words(g) : NULL;
+    struct event e = { .type = EVENT_MPIRUN_EXIT,
+                       .generation = g->number,
+                       .rank = -1,
+                       .pid = (int)g->mpirun,
+                       .code = WIFSIGNALED(status) ? -1 : WEXITSTATUS(status),
+                       .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+                       .by_us = a->stop.active,
+                       .last_lines = words };
+
+    agent_read_messages(a); /* what the ranks told before comes first */
+    g->mpirun_ended = true;
+    g->mpirun = 0;
+    node_log_say(a->log, "mpirun ended, code %d, signal %d", e.code, e.signal);
+    agent_tell(a, &e, clock_now_ns());
+}
+
+static void probe_ended(struct agent *a, int status)
+{
+    cleanup_free char *text = NULL;
+    struct eddis_error err = { 0 };
+    struct event e = { .type = EVENT_PROFILE, .generation = a->probe_order, .rank = -1 };
+
+    if (probe_finish(&a->probe, status, &text, &err) < 0) {
+        agent_failed(a, a->probe_order, &err);
+        return;
+    }
+    node_log_say(a->log, "profiled");
+    e.text = text;
+    agent_tell(a, &e, clock_now_ns());
+}
+
+void agent_reap(struct agent *a)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (a->generation && pid == a->generation->mpirun)
+            mpirun_ended(a, status);
+        else if (pid == a->probe.pid)
+            probe_ended(a, status);
+        /* else an orphan of a rank, which we are the reaper of */
+    }
+}
+
+/* ---- reports ---- */
+
+static void look_for_frozen(struct agent *a, int64_t now_ns)
+{
+    char what[256];
+
+    while (generation_kill_frozen(a->generation, now_ns, a->brief->lease_ns, what, sizeof what))
+        agent_note(a, a->generation->number, "%s", what);
+}
+
+void agent_report(struct agent *a, int64_t now_ns)
+{
+    struct eddis_error err = { 0 };
+    int n = 0;
+
+    if (!a->registered)
+        return;
+    if ((now_ns >= a->progress_ns || a->progress_due) && reporter_idle(a->reporter)) {
+        a->progress_ns = clock_after_ns(now_ns, a->brief->heartbeat_ns);
+        a->progress_due = false;
+        if (a->generation && a->generation->started) {
+            n = generation_progress(a->generation, now_ns, a->progress);
+            look_for_frozen(a, now_ns);
+        }
+    }
+    if (reporter_send(a->reporter, a->progress, n, now_ns, &err) < 0)
+        node_log_say(a->log, "cannot report: %s", err.text);
+}

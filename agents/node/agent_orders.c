@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent_impl.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/proctree.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ASK_AGAIN_NS (100 * CLOCK_MS)
+
+static const char *const names[] = { "none",      "profile", "prepare", "start",
+                                     "rebalance", "signal",  "stop",    "bye" };
+
+/* ---- carrying them out ---- */
+
+static int profile(struct agent *a, const struct order *o, struct eddis_error *err)
+{
+    a->probe_order = o->generation;
+    return probe_start(&a->probe, a->brief, err);
+}
+
+static int prepare(struct agent *a, const struct order *o, struct eddis_error *err)
+{
+    struct generation_place where = { a->brief, &a->folders, a->options.bin, a->cores };
+    struct event e = { .type = EVENT_PREPARED, .generation = o->generation, .rank = -1 };
+    int rc;
+
+    if (a->generation || a->stop.active)
+        return eddis_fail(err, -EBUSY, "generation %lld is still there",
+                          a->generation ? (long long)a->generation->number : -1LL);
+    rc = generation_prepare(&where, o, &a->generation, err);
+    if (rc < 0)
+        return rc;
+    (void)agent_watch_fd(a, a->generation->socket);
+    agent_tell(a, &e, clock_now_ns());
+    return 0;
+}
+
+/* The generation that an order means, or NULL with the sentence set. */
+static struct generation *meant(const struct agent *a, const struct order *o,
+                                struct eddis_error *err)
+{
+    if (a->generation && a->generation->number == o->generation)
+        return a->generation;
+    eddis_fail(err, -ENOENT, "there is no generation %lld here", (long long)o->generation);
+    return NULL;
+}
+
+static int start(struct agent *a, const struct order *o, struct eddis_error *err)
+{
+    struct generation *g = meant(a, o, err);
+
+    return g ? generation_start(g, a->brief, err) : -ENOENT;
+}
+
+static int rebalance(struct agent *a, const struct order *o, struct eddis_error *err)
+{
+    struct generation *g = meant(a, o, err);
+
+    return g ? board_publish(g->board, o->plan, err) : -ENOENT;
+}
+
+static int pass_signal(struct agent *a, const struct order *o, struct eddis_error *err)
+{
+    struct generation *g = meant(a, o, err);
+
+    if (!g)
+        return -ENOENT;
+    generation_signal(g, SIGUSR2);
+    return 0;
+}
+
+/* Also without a generation: the answer is then "stopped" at once. */
+static int stop(struct agent *a, const struct order *o, struct eddis_error *err)
+{
+    (void)err;
+    a->stop_generation = o->generation;
+    stop_begin(&a->stop, o->ladder, o->grace_ns, clock_now_ns());
+    return 0;
+}
+
+static int bye(struct agent *a, const struct order *o, struct eddis_error *err)
+{
+    (void)o;
+    (void)err;
+    a->bye = true;
+    if (a->generation && !a->stop.active)
+        stop_begin(&a->stop, STOP_KILL, 0, clock_now_ns());
+    return 0;
+}
+
+static int (*const carry_out[])(struct agent *a, const struct order *o, struct eddis_error *err) = {
+    [ORDER_PROFILE] = profile,
+    [ORDER_PREPARE] = prepare,
+    [ORDER_START] = start,
+    [ORDER_REBALANCE] = rebalance,
+    [ORDER_SIGNAL] = pass_signal,
+    [ORDER_STOP] = stop,
+    [ORDER_BYE] = bye,
+};
+
+static void take_order(struct agent *a, const struct order *o)
+{
+    struct eddis_error err = { 0 };
+
+    if (o->type == ORDER_NONE)
+        return;
+    if (o->number != a->after + 1) {
+        node_log_say(a->log, "order %lld came where %lld was due", (long long)o->number,
+                     (long long)a->after + 1);
+        return;
+    }
+    a->after = o->number;
+    node_log_say(a->log, "order %lld: %s of generation %lld", (long long)o->number, names[o->type],
+                 (long long)o->generation);
+    if (carry_out[o->type](a, o, &err) < 0)
+        agent_failed(a, o->generation, &err);
+}
+
+/* ---- asking for them ---- */
+
+static void on_order(void *ctx, int status, const char *body, size_t body_n,
+                     const struct eddis_error *why)
+{
+    struct agent *a = ctx;
+    struct eddis_error err = { 0 };
+    struct order *o = NULL;
+
+    a->asking = false;
+    if (status == 200 && order_parse(body, body_n, &o, &err) == 0) {
+        agent_heard(a);
+        take_order(a, o);
+        order_free(o);
+        return;
+    }
+    a->ask_ns = clock_after_ns(clock_now_ns(), ASK_AGAIN_NS);
+    if (!a->over)
+        node_log_say(a->log, "no order: status %d, %s", status,
+                     status == 200 ? err.text : why->text);
+}
+
+static void on_registered(void *ctx, int status, const char *body, size_t body_n,
+                          const struct eddis_error *why)
+{
+    struct agent *a = ctx;
+
+    a->asking = false;
+    if (status == 200) {
+        a->registered = true;
+        agent_heard(a);
+        node_log_say(a->log, "registered");
+        return;
+    }
+    a->ask_ns = clock_after_ns(clock_now_ns(), ASK_AGAIN_NS);
+    if (a->over)
+        return;
+    node_log_say(a->log, "not registered: status %d, %s", status,
+                 status ? (body_n ? body : "refused") : why->text);
+    if (status >= 400 && status < 500) /* a driver that knows us and does not want us */
+        agent_end(a, AGENT_EXIT_LOST);
+}
+
+static int ask_registration(struct agent *a, struct eddis_error *err)
+{
+    struct hello h = { .protocol = PROTOCOL_VERSION,
+                       .agent = a->brief->agent,
+                       .pid = (int)getpid(),
+                       .eddis_version = EDDIS_VERSION };
+    cleanup_free char *text = NULL;
+
+    if (gethostname(h.host, sizeof h.host - 1) < 0)
+        strcpy(h.host, "?");
+    text = hello_text(&h);
+    if (!text)
+        return eddis_fail(err, -ENOMEM, "no memory to register");
+    return http_client_start(a->http, "/v1/agents", text, a->brief->lease_ns, on_registered, a,
+                             err);
+}
+
+void agent_ask(struct agent *a, int64_t now_ns)
+{
+    struct eddis_error err = { 0 };
+    char path[96];
+    int rc;
+
+    if (a->asking || now_ns < a->ask_ns)
+        return;
+    snprintf(path, sizeof path, "/v1/agents/%d/orders?after=%lld", a->brief->agent,
+             (long long)a->after);
+    a->asking = true; /* before: the answer may come from inside */
+    rc = a->registered
+             ? http_client_start(a->http, path, NULL, a->brief->lease_ns, on_order, a, &err)
+             : ask_registration(a, &err);
+    if (rc < 0) {
+        a->asking = false;
+        a->ask_ns = clock_after_ns(now_ns, ASK_AGAIN_NS);
+        node_log_say(a->log, "cannot ask the driver: %s", err.text);
+    }
+}
+
+/* ---- the end of a generation ---- */
+
+static void carry_row(struct agent *a, const struct stop_row *row)
+{
+    struct generation *g = a->generation;
+
+    switch (row->whom) {
+    case STOP_RANKS:
+        if (g)
+            generation_signal(g, row->signal);
+        break;
+    case STOP_MPIRUN:
+        if (g && g->mpirun)
+            (void)kill(g->mpirun, row->signal);
+        break;
+    case STOP_ALL:
+        (void)proctree_signal(getpid(), row->signal, 0, NULL);
+        break;
+    }
+}
+
+static void stopped(struct agent *a)
+{
+    struct event e = { .type = EVENT_STOPPED, .generation = a->stop_generation, .rank = -1 };
+
+    agent_look_at_wrappers(a); /* ends that nobody told */
+    node_log_say(a->log, "generation %lld has ended", (long long)a->stop_generation);
+    generation_close(a->generation);
+    a->generation = NULL;
+    a->stop = (struct stop){ 0 };
+    agent_tell(a, &e, clock_now_ns());
+}
+
+/* Whether the ladder waits for nobody: every program has ended, or what could start one has. */
+static bool is_empty(const struct generation *g)
+{
+    for (int i = 0; g && i < g->n; i++)
+        if (g->worker[i].pidfd >= 0 && !g->worker[i].ended)
+            return false;
+    return !g || !g->mpirun || g->n_ended == g->n;
+}
+
+/* Walk down the ladder; when nothing is left, say so. */
+void agent_step_stop(struct agent *a, int64_t now_ns)
+{
+    cleanup_free struct proctree_process *left = NULL;
+    const struct stop_row *row;
+
+    if (is_empty(a->generation))
+        stop_hasten(&a->stop, now_ns);
+    while ((row = stop_due(&a->stop, now_ns))) {
+        if (row->signal != SIGKILL || row->whom != STOP_ALL)
+            node_log_say(a->log, "stop: signal %d to %s", row->signal,
+                         row->whom == STOP_MPIRUN ? "mpirun" : "the ranks");
+        carry_row(a, row);
+    }
+    if (!a->stop.active)
+        return;
+    agent_reap(a);
+    if (proctree_list(getpid(), &left, NULL) == 0)
+        stopped(a);
+}

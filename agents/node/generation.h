@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* generation.h - one start of the job's workers on this node: files, mpirun, wrappers, board
+ *
+ * It knows who runs and what they said, and passes signals; what to do about it is decided by the
+ * driver and carried out in agent_orders.c.
+ */
+#ifndef EDDIS_AGENTS_NODE_GENERATION_H
+#define EDDIS_AGENTS_NODE_GENERATION_H
+
+#include "folders.h"
+#include "rank_file.h"
+
+#include "agents/protocol.h"
+#include "lib/board/board.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A process that has been seen stopped (SIGSTOP) is given a lease to go on. */
+struct frozen {
+    int64_t since_ns; /* 0: it is not stopped */
+};
+
+struct worker {
+    int rank, local_rank;
+    pid_t wrapper, pid;       /* 0 until it started */
+    int pidfd;                /* of the wrapper; -1: none, or dead */
+    bool ended;               /* its end is known and was reported */
+    bool seen;                /* `before` holds something */
+    struct board_page before; /* as last reported */
+    struct frozen wrapper_frozen, program_frozen;
+};
+
+struct generation {
+    int64_t number;
+    int n, n_ended;
+    struct worker *worker; /* [n], by local rank */
+    struct folders folders;
+    char run[FOLDERS_PATH + 24], shm[FOLDERS_PATH + 24]; /* of this generation */
+    char board_path[FOLDERS_PATH + 40], rank_file[FOLDERS_PATH + 40];
+    char socket_path[FOLDERS_PATH + 40], log_path[PATH_MAX];
+    int socket;  /* the wrappers' messages */
+    int port_fd; /* keeps MASTER_PORT ours until the start; -1 from then on */
+    struct board *board;
+    bool board_linked; /* the file is still there */
+    struct strlist *argv;
+    pid_t mpirun; /* 0 before the start and after the end */
+    bool started, mpirun_ended;
+    int64_t log_offset; /* where this generation's words in mpirun.log begin */
+    struct frozen mpirun_frozen;
+};
+
+/* Where it runs. */
+struct generation_place {
+    const struct brief *brief;
+    const struct folders *folders;
+    const char *bin; /* folder of the programs that users start */
+    int cores;
+};
+
+/* Make everything that a start needs.  -ENOTSUP: the order wants more than this node. */
+int generation_prepare(const struct generation_place *where, const struct order *order,
+                       struct generation **ret, struct eddis_error *err);
+
+/* Start mpirun. */
+int generation_start(struct generation *g, const struct brief *b, struct eddis_error *err);
+
+/* Next message of a wrapper, its rank checked.  Returns its worker, or NULL when there is none. */
+struct worker *generation_message(struct generation *g, struct rank_message *ret);
+
+/* Signal all wrappers that live, which pass it on. */
+void generation_signal(const struct generation *g, int sig);
+
+/* Read the boards: rows of progress since the call before to ret [g->n]; returns their number. */
+int generation_progress(struct generation *g, int64_t now_ns, struct progress *ret);
+
+/* Returns what mpirun said in this generation, the last of it; NULL when nothing. */
+char *generation_words(const struct generation *g);
+
+/* Find mpirun, a wrapper or a program that has been stopped by a signal for limit_ns and kill it.
+ * Returns what was done in ret [size], or false when there was nothing to do.
+ */
+bool generation_kill_frozen(struct generation *g, int64_t now_ns, int64_t limit_ns, char *ret,
+                            size_t size);
+
+/* Free everything and remove its files.  Accepts NULL. */
+void generation_close(struct generation *g);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "keeper.h"
+
+#include "tick.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/proctree.h"
+#include "lib/base/spawn.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+struct keeper {
+    struct tick_page *page;
+    int page_fd, signals;
+    pid_t agent;
+    int64_t lease_ns;
+    struct tick_watch watch;
+};
+
+/* Signals are read, not ignored: an ignored one would stay ignored in the user's program. */
+static int open_signals(struct eddis_error *err)
+{
+    sigset_t set;
+    int fd;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGQUIT);
+    sigaddset(&set, SIGHUP);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return fd < 0 ? eddis_fail_errno(err, -errno, "cannot make a signal descriptor") : fd;
+}
+
+static int start_agent(struct keeper *k, const char *path, struct eddis_error *err)
+{
+    char fd[16];
+    const char *argv[] = { path, "--tick-fd", fd, NULL };
+    struct spawn s = { .argv = argv, .in = 0, .out = 1, .err = 2 };
+    int rc;
+
+    snprintf(fd, sizeof fd, "%d", k->page_fd);
+    rc = spawn_start(&s, &k->agent, err);
+    (void)close(k->page_fd);
+    k->page_fd = -1;
+    return rc;
+}
+
+/* Only SIGTERM means something here, and it is the agent that ends things in good order. */
+static void read_signals(const struct keeper *k)
+{
+    struct signalfd_siginfo info;
+
+    while (read(k->signals, &info, sizeof info) == sizeof info)
+        if (info.ssi_signo == SIGTERM)
+            (void)kill(k->agent, SIGTERM);
+}
+
+/* Reap orphans; whether the agent itself has ended. */
+static bool agent_ended(const struct keeper *k, int *ret_status)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        if (pid == k->agent) {
+            *ret_status = status;
+            return true;
+        }
+    return false;
+}
+
+static int watch(struct keeper *k)
+{
+    int64_t period = tick_period_ns(k->lease_ns);
+    struct pollfd fd = { .fd = k->signals, .events = POLLIN };
+    int64_t look = clock_now_ns();
+    int status;
+
+    for (;;) {
+        int64_t now;
+
+        (void)poll(&fd, 1, clock_poll_ms(look));
+        read_signals(k);
+        if (agent_ended(k, &status))
+            return spawn_exit_code(status);
+        now = clock_now_ns();
+        if (now < look)
+            continue;
+        look = now + period;
+        tick_beat(k->page, TICK_KEEPER);
+        if (tick_silence_ns(k->page, TICK_AGENT, &k->watch, now, period) > k->lease_ns)
+            return KEEPER_EXIT_LOST;
+    }
+}
+
+int keeper_run(const char *agent_path, int64_t lease_ns, struct eddis_error *err)
+{
+    struct keeper k = { .page_fd = -1, .lease_ns = lease_ns };
+    int rc, code;
+
+    /* The agent's secrets pass through a descriptor of ours. */
+    (void)prctl(PR_SET_DUMPABLE, 0);
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+        return eddis_fail_errno(err, -errno, "cannot become a child subreaper");
+    k.signals = open_signals(err);
+    if (k.signals < 0)
+        return k.signals;
+    if ((rc = tick_create(&k.page, &k.page_fd, err)) < 0 ||
+        (rc = start_agent(&k, agent_path, err)) < 0) {
+        (void)close(k.signals);
+        return rc;
+    }
+    code = watch(&k);
+    rc = proctree_kill_all(clock_after_ns(clock_now_ns(), 5 * CLOCK_S), err);
+    if (tick_remove_folders(k.page, err) < 0 && rc == 0)
+        rc = -EIO;
+    (void)close(k.signals);
+    return rc < 0 ? rc : code;
+}

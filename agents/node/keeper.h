@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* keeper.h - the process above an agent that sees to it that nothing outlives the agent
+ *
+ * The keeper is a child subreaper: whatever a rank's children do (setsid, double fork), once
+ * agent and mpirun are dead they are the keeper's children.  When the agent dies or is silent for
+ * a lease, the keeper kills and reaps every descendant and removes the node's folders.
+ */
+#ifndef EDDIS_AGENTS_NODE_KEEPER_H
+#define EDDIS_AGENTS_NODE_KEEPER_H
+
+#include "lib/base/error.h"
+
+#include <stdint.h>
+
+enum { KEEPER_EXIT_LOST = 3 };
+
+/* Start the agent with this process's standard input, output and error and watch it to its end.
+ * Blocks.  Returns the exit code: the agent's own, 128 + signal when it was killed, or
+ * KEEPER_EXIT_LOST when it had to be.
+ */
+int keeper_run(const char *agent_path, int64_t lease_ns, struct eddis_error *err);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node_log.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct node_log {
+    int fd;
+};
+
+int node_log_open(const char *dir, struct node_log **ret, struct eddis_error *err)
+{
+    cleanup_free char *path = file_join(dir, "agent.log");
+    struct node_log *l = malloc(sizeof *l);
+
+    if (!path || !l) {
+        free(l);
+        return eddis_fail(err, -ENOMEM, "no memory for the agent's log");
+    }
+    l->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (l->fd < 0) {
+        int rc = eddis_fail_errno(err, -errno, "cannot write '%s'", path);
+
+        free(l);
+        return rc;
+    }
+    *ret = l;
+    return 0;
+}
+
+void node_log_say(struct node_log *l, const char *fmt, ...)
+{
+    char line[1024];
+    size_t n;
+    va_list ap;
+
+    if (!l)
+        return;
+    clock_wall_text(clock_wall_ns(), line, 32);
+    n = strlen(line);
+    line[n++] = ' ';
+    va_start(ap, fmt);
+    vsnprintf(line + n, sizeof line - n - 1, fmt, ap);
+    va_end(ap);
+    text_strip_control(line);
+    n = strlen(line);
+    line[n] = '\n';
+    (void)file_write_all(l->fd, line, n + 1, NULL);
+}
+
+void node_log_close(struct node_log *l)
+{
+    if (!l)
+        return;
+    (void)close(l->fd);
+    free(l);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node_log.h - agent.log in the job's log folder: what the agent was told, saw and did */
+#ifndef EDDIS_AGENTS_NODE_NODE_LOG_H
+#define EDDIS_AGENTS_NODE_NODE_LOG_H
+
+#include "lib/base/error.h"
+
+struct node_log;
+
+/* Open for appending, 0600. */
+int node_log_open(const char *dir, struct node_log **ret, struct eddis_error *err);
+
+/* Write one line with the time before it; l may be NULL. */
+void node_log_say(struct node_log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+void node_log_close(struct node_log *l); /* accepts NULL */
+
+#endif

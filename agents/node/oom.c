@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "oom.h"
+
+#include "lib/base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "oom_kill 3" is a line of its own in both versions' files. */
+static int64_t read_counter(const char *path)
+{
+    cleanup_file FILE *f = path[0] ? fopen(path, "re") : NULL;
+    char line[256];
+
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, "oom_kill ", 9) == 0)
+            return strtoll(line + 9, NULL, 10);
+    return -1;
+}
+
+/* Lines are "0::/path" in version 2, "5:memory:/path" in version 1. */
+static void find_counter(char *ret, size_t size)
+{
+    cleanup_file FILE *f = fopen("/proc/self/cgroup", "re");
+    char line[512];
+
+    ret[0] = '\0';
+    while (f && fgets(line, sizeof line, f)) {
+        char *path = strrchr(line, ':');
+
+        if (!path)
+            continue;
+        path++;
+        path[strcspn(path, "\n")] = '\0';
+        if (strncmp(line, "0::", 3) == 0)
+            snprintf(ret, size, "/sys/fs/cgroup%s/memory.events", path);
+        else if (strstr(line, ":memory:"))
+            snprintf(ret, size, "/sys/fs/cgroup/memory%s/memory.oom_control", path);
+        else
+            continue;
+        if (read_counter(ret) >= 0)
+            return;
+        ret[0] = '\0';
+    }
+}
+
+void oom_begin(struct oom_watch *w)
+{
+    find_counter(w->counter, sizeof w->counter);
+    w->before = read_counter(w->counter);
+    w->kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (w->kmsg >= 0)
+        (void)lseek(w->kmsg, 0, SEEK_END);
+}
+
+bool oom_killed(const struct oom_watch *w, pid_t pid)
+{
+    char want[64], record[8192];
+    ssize_t n;
+
+    if (w->before >= 0 && read_counter(w->counter) > w->before)
+        return true;
+    snprintf(want, sizeof want, "Killed process %d ", (int)pid);
+    while (w->kmsg >= 0 &&
+           ((n = read(w->kmsg, record, sizeof record - 1)) > 0 || (n < 0 && errno == EPIPE))) {
+        record[n > 0 ? n : 0] = '\0';
+        if (strstr(record, want))
+            return true;
+    }
+    return false;
+}
+
+void oom_end(struct oom_watch *w)
+{
+    if (w->kmsg >= 0)
+        (void)close(w->kmsg);
+    w->kmsg = -1;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "probe.h"
+
+#include "strlist.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/program.h"
+#include "lib/base/spawn.h"
+#include "lib/base/text.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+enum { MAX_PROFILE = 512 << 10, MAX_WORDS = 400 };
+
+static int arguments(const struct brief *b, struct strlist *ret, struct eddis_error *err)
+{
+    char path[PATH_MAX];
+    int rc = program_path("eddis-probe", path, sizeof path, err);
+
+    if (rc < 0)
+        return rc;
+    strlist_addf(ret, "%s", path);
+    for (int i = 0; i < b->n_emulate; i++) {
+        strlist_addf(ret, "--emulate");
+        strlist_addf(ret, "%.17g:%.17g:%.17g", b->emulate[i].rate, b->emulate[i].fixed_s,
+                     b->emulate[i].sample_s);
+    }
+    strlist_addf(ret, "--cache-seconds");
+    strlist_addf(ret, "%lld", (long long)(b->cache_ns / CLOCK_S));
+    if (b->data_path) {
+        strlist_addf(ret, "--read");
+        strlist_addf(ret, "%s", b->data_path);
+    }
+    return ret->failed ? eddis_fail(err, -ENOMEM, "no memory for the probe") : 0;
+}
+
+static void close_files(struct probe *p)
+{
+    (void)close(p->out);
+    (void)close(p->err);
+    p->pid = 0;
+}
+
+int probe_start(struct probe *p, const struct brief *b, struct eddis_error *err)
+{
+    struct strlist argv = { 0 };
+    struct spawn s = {
+        .in = -1, .dir = b->workdir, .own_group = true, .parent_death_signal = SIGKILL
+    };
+    int rc;
+
+    if (p->pid)
+        return eddis_fail(err, -EALREADY, "the node is being profiled already");
+    p->out = s.out = memfd_create("eddis-profile", MFD_CLOEXEC);
+    p->err = s.err = memfd_create("eddis-probe-errors", MFD_CLOEXEC);
+    if (p->out < 0 || p->err < 0)
+        rc = eddis_fail_errno(err, -errno, "cannot make a file in memory");
+    else
+        rc = arguments(b, &argv, err);
+    s.argv = (const char *const *)argv.item;
+    if (rc == 0)
+        rc = spawn_start(&s, &p->pid, err);
+    p->deadline_ns = clock_after_ns(clock_now_ns(), PROBE_DEADLINE_NS);
+    if (rc < 0)
+        close_files(p);
+    strlist_fini(&argv);
+    return rc;
+}
+
+static int fail(const struct probe *p, int status, struct eddis_error *err)
+{
+    cleanup_free char *words = NULL;
+
+    if (lseek(p->err, 0, SEEK_SET) < 0 ||
+        file_read_fd(p->err, "eddis-probe", MAX_PROFILE, &words, NULL, NULL) < 0 || !*words)
+        words = strdup("it said nothing");
+    if (words) {
+        words[strcspn(words, "\n")] = '\0';
+        text_strip_control(words);
+    }
+    if (WIFSIGNALED(status))
+        return eddis_fail(err, -EIO, "eddis-probe ended by signal %d%s: %.300s", WTERMSIG(status),
+                          clock_now_ns() >= p->deadline_ns ? " after 20 s" : "",
+                          words ? words : "");
+    return eddis_fail(err, -EIO, "eddis-probe failed with code %d: %.300s", WEXITSTATUS(status),
+                      words ? words : "");
+}
+
+int probe_finish(struct probe *p, int status, char **ret, struct eddis_error *err)
+{
+    int rc = 0;
+
+    if (status != 0)
+        rc = fail(p, status, err);
+    else if (lseek(p->out, 0, SEEK_SET) < 0)
+        rc = eddis_fail_errno(err, -errno, "cannot read the profile");
+    else
+        rc = file_read_fd(p->out, "profile", MAX_PROFILE, ret, NULL, err);
+    close_files(p);
+    return rc;
+}
+
+void probe_kill(const struct probe *p)
+{
+    if (p->pid > 0)
+        (void)kill(p->pid, SIGKILL);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rank_file.h"
+
+#include "agents/fields.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N(table) (sizeof(table) / sizeof *(table))
+
+static const struct field file_fields[] = {
+    FIELD(struct rank_file, generation, INT64, 1, INT32_MAX),
+    FIELD(struct rank_file, agent_pid, INT, 1, INT32_MAX),
+    FIELD(struct rank_file, command, LIST, 0, 0),
+    FIELD(struct rank_file, workdir, BYTES, 0, 0),
+    FIELD(struct rank_file, log_dir, BYTES, 0, 0),
+    FIELD(struct rank_file, socket, BYTES, 0, 0),
+    FIELD(struct rank_file, log_max_bytes, INT64, 1, INT64_MAX),
+    FIELD(struct rank_file, env, LIST, 0, 0),
+    FIELD(struct rank_file, user_env, LIST, 0, 0),
+};
+
+static const struct field spec_fields[] = {
+    FIELD(struct rank_spec, rank, INT, 0, BOARD_MAX_RANKS - 1),
+    FIELD(struct rank_spec, cpus, TEXT, 0, 0),
+    FIELD(struct rank_spec, env, LIST, 0, 0),
+};
+
+static char *file_text(const struct rank_file *f)
+{
+    cleanup_json json_t *o = json_object();
+    json_t *list = json_array();
+
+    if (!o || json_object_set_new(o, "ranks", list) < 0 ||
+        fields_write(file_fields, N(file_fields), f, o) < 0)
+        return NULL;
+    for (int i = 0; i < f->n; i++) {
+        json_t *one = json_object();
+
+        if (json_array_append_new(list, one) < 0 ||
+            fields_write(spec_fields, N(spec_fields), &f->rank[i], one) < 0)
+            return NULL;
+    }
+    return json_text(o, false);
+}
+
+int rank_file_write(const char *path, const struct rank_file *f, struct eddis_error *err)
+{
+    cleanup_free char *text = file_text(f);
+    cleanup_fd int fd = -1;
+
+    if (!text)
+        return eddis_fail(err, -ENOMEM, "no memory to write '%s'", path);
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot make '%s'", path);
+    return file_write_all(fd, text, strlen(text), err);
+}
+
+static int read_rows(struct rank_file *f, const json_t *o, int rank, struct eddis_error *err)
+{
+    json_t *list;
+    int rc = json_want_array(o, "ranks", BOARD_MAX_LOCAL, &list, err);
+
+    for (size_t i = 0; rc >= 0 && i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i);
+        int64_t number;
+
+        rc = json_want_int(one, "rank", 0, BOARD_MAX_RANKS - 1, &number, err);
+        if (rc < 0 || number != rank)
+            continue;
+        f->rank = calloc(1, sizeof *f->rank);
+        if (!f->rank)
+            return eddis_fail(err, -ENOMEM, "no memory for a rank");
+        f->n = 1;
+        return fields_read(spec_fields, N(spec_fields), one, f->rank, err);
+    }
+    return rc < 0 ? rc : eddis_fail(err, -ENOENT, "rank %d is none of this node's", rank);
+}
+
+int rank_file_read(const char *path, int rank, struct rank_file **ret, struct eddis_error *err)
+{
+    cleanup_json json_t *o = NULL;
+    struct rank_file *f;
+    int rc = json_read_file(path, &o, err);
+
+    if (rc < 0)
+        return rc;
+    f = calloc(1, sizeof *f);
+    if (!f)
+        return eddis_fail(err, -ENOMEM, "no memory for '%s'", path);
+    rc = fields_read(file_fields, N(file_fields), o, f, err);
+    if (rc >= 0)
+        rc = fields_end(o, N(file_fields) + 1, err);
+    if (rc >= 0)
+        rc = read_rows(f, o, rank, err);
+    if (rc >= 0 && !f->command[0])
+        rc = eddis_fail(err, -EINVAL, "there is no command");
+    if (rc < 0) {
+        rank_file_free(f);
+        return eddis_fail_prefix(err, rc, "%s", path);
+    }
+    *ret = f;
+    return 0;
+}
+
+static void free_list(char **list)
+{
+    for (char **s = list; s && *s; s++)
+        free(*s);
+    free(list);
+}
+
+void rank_file_free(struct rank_file *f)
+{
+    if (!f)
+        return;
+    for (int i = 0; i < f->n; i++)
+        free_list(f->rank[i].env);
+    free(f->rank);
+    free_list(f->command);
+    free_list(f->env);
+    free_list(f->user_env);
+    free(f->workdir);
+    free(f->log_dir);
+    free(f->socket);
+    free(f);
+}

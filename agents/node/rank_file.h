@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rank_file.h - what the agent tells its wrappers, and what they tell it
+ *
+ * mpirun starts N times the same program with the same arguments.  What differs between ranks,
+ * and what nobody shall see in a command line, is in a file of 0600 in the private folder, which
+ * every wrapper reads by its rank.  The wrappers answer by datagrams to the agent's socket there.
+ */
+#ifndef EDDIS_AGENTS_NODE_RANK_FILE_H
+#define EDDIS_AGENTS_NODE_RANK_FILE_H
+
+#include "agents/protocol.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rank_spec {
+    int rank;
+    char cpus[256]; /* "": not bound */
+    char **env;     /* NULL-ended NAME=VALUE, of this rank alone */
+};
+
+struct rank_file {
+    int64_t generation;
+    int agent_pid;
+    char **command; /* NULL-ended */
+    char *workdir, *log_dir;
+    char *socket; /* path */
+    int64_t log_max_bytes;
+    char **env;             /* NULL-ended NAME=VALUE, of all ranks; "NAME" alone: to be unset */
+    char **user_env;        /* NULL-ended NAME=VALUE: what wins over everything else */
+    struct rank_spec *rank; /* [n] */
+    int n;
+};
+
+/* Write the file, 0600; it must not exist. */
+int rank_file_write(const char *path, const struct rank_file *f, struct eddis_error *err);
+
+/* Read it; `rank` holds one row then, that of this rank.  -ENOENT: it has none. */
+int rank_file_read(const char *path, int rank, struct rank_file **ret, struct eddis_error *err);
+
+void rank_file_free(struct rank_file *f); /* accepts NULL; frees what rank_file_read made */
+
+enum rank_message_kind { RANK_STARTED = 1, RANK_ENDED = 2 };
+
+#define RANK_MESSAGE_MAGIC UINT32_C(0x6564726b)
+
+struct rank_message {
+    uint32_t magic, kind;
+    int64_t generation;
+    int64_t at_ns; /* clock_now_ns when it happened */
+    int32_t rank;
+    int32_t wrapper, pid;  /* of eddis-rank, of the user's program */
+    int32_t code, signal;  /* as struct event */
+    int32_t told, oom;     /* 1: mpirun or the agent had asked it to end; out of memory */
+    int64_t dropped_bytes; /* of the log, for lack of room */
+    char lines[PROTOCOL_LAST_LINES * (PROTOCOL_LINE + 1) + 1];
+};
+
+#endif

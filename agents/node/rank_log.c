@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rank_log.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+#include "lib/base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { KEPT = 16384 };
+
+struct rank_log {
+    char *head_path, *tail_path, *old_path;
+    int fd; /* the file that is being written */
+    bool in_tail;
+    int64_t written; /* bytes in that file */
+    int64_t old_bytes;
+    int64_t head_max, tail_max;
+    int64_t dropped;
+    char kept[KEPT]; /* the last output */
+    size_t n_kept;
+};
+
+static int open_append(const char *path, int64_t *ret_size, struct eddis_error *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        int rc = eddis_fail_errno(err, -errno, "cannot write the log '%s'", path);
+
+        if (fd >= 0)
+            (void)close(fd);
+        return rc;
+    }
+    *ret_size = st.st_size;
+    return fd;
+}
+
+int rank_log_open(const char *dir, int rank, int64_t generation, int64_t max_bytes,
+                  struct rank_log **ret, struct eddis_error *err)
+{
+    struct rank_log *l = calloc(1, sizeof *l);
+    char line[64];
+    int rc = 0;
+
+    if (!l)
+        return eddis_fail(err, -ENOMEM, "no memory for a log");
+    l->head_path = file_join(dir, "rank-%04d.log", rank);
+    l->tail_path = file_join(dir, "rank-%04d.tail.log", rank);
+    l->old_path = file_join(dir, "rank-%04d.tail-1.log", rank);
+    l->head_max = max_bytes / 2;
+    l->tail_max = max_bytes / 4 > 0 ? max_bytes / 4 : 1;
+    l->fd = -1;
+    if (!l->head_path || !l->tail_path || !l->old_path)
+        rc = eddis_fail(err, -ENOMEM, "no memory for a log");
+    if (rc == 0)
+        rc = l->fd = open_append(l->head_path, &l->written, err);
+    if (rc < 0) {
+        rank_log_close(l);
+        return rc;
+    }
+    if (generation > 1 && l->written) {
+        snprintf(line, sizeof line, "[eddis: generation %lld]\n", (long long)generation);
+        rank_log_write(l, line, strlen(line));
+    }
+    *ret = l;
+    return 0;
+}
+
+static void keep(struct rank_log *l, const char *data, size_t n)
+{
+    if (n >= KEPT) {
+        memcpy(l->kept, data + n - KEPT, KEPT);
+        l->n_kept = KEPT;
+        return;
+    }
+    if (l->n_kept + n > KEPT) {
+        size_t gone = l->n_kept + n - KEPT;
+
+        memmove(l->kept, l->kept + gone, l->n_kept - gone);
+        l->n_kept -= gone;
+    }
+    memcpy(l->kept + l->n_kept, data, n);
+    l->n_kept += n;
+}
+
+static void say(int fd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void say(int fd, const char *fmt, ...)
+{
+    char line[2048];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    (void)file_write_all(fd, line, strlen(line), NULL);
+}
+
+/* The file being written is full: go on in the next. */
+static void turn(struct rank_log *l)
+{
+    int64_t size = 0;
+
+    if (!l->in_tail) {
+        say(l->fd, "\n[eddis: this file is full; the last output is in %s and before it in %s]\n",
+            l->tail_path, l->old_path);
+    } else if (rename(l->tail_path, l->old_path) == 0) {
+        l->dropped += l->old_bytes;
+        l->old_bytes = l->written;
+    }
+    (void)close(l->fd);
+    l->fd = open_append(l->tail_path, &size, NULL);
+    l->in_tail = true;
+    l->written = size;
+}
+
+void rank_log_write(struct rank_log *l, const char *data, size_t n)
+{
+    keep(l, data, n);
+    while (n > 0) {
+        int64_t room = (l->in_tail ? l->tail_max : l->head_max) - l->written;
+        size_t some = room < (int64_t)n ? (size_t)(room > 0 ? room : 0) : n;
+        ssize_t put = some ? write(l->fd, data, some) : 0;
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (l->fd < 0 || put < 0) {
+            l->dropped += (int64_t)n;
+            return;
+        }
+        l->written += put;
+        data += put;
+        n -= (size_t)put;
+        if (n > 0 && (size_t)put == some)
+            turn(l);
+    }
+}
+
+/* Start of the line before `at`; a carriage return ends a line too, as progress bars use it. */
+static size_t line_start(const char *text, size_t at)
+{
+    while (at > 0 && text[at - 1] != '\n' && text[at - 1] != '\r')
+        at--;
+    return at;
+}
+
+void rank_log_last_lines(const struct rank_log *l, int max_lines, size_t line_bytes, char *ret,
+                         size_t size)
+{
+    size_t start[64], end[64], at = l->n_kept;
+    int n = 0;
+    size_t used = 0;
+
+    while (at > 0 && n < max_lines && n < 64) {
+        size_t from = line_start(l->kept, at);
+
+        if (from < at) {
+            start[n] = from;
+            end[n++] = at - from > line_bytes ? from + line_bytes : at;
+        }
+        at = from > 0 ? from - 1 : 0;
+    }
+    *ret = '\0';
+    while (n-- > 0 && used + (end[n] - start[n]) + 2 <= size) {
+        char *line = ret + used;
+        size_t len = end[n] - start[n];
+
+        for (size_t i = 0; i < len; i++)
+            line[i] = l->kept[start[n] + i] ? l->kept[start[n] + i] : '?';
+        line[len] = '\0';
+        text_strip_control(line);
+        line[len] = '\n';
+        line[len + 1] = '\0';
+        used += len + 1;
+    }
+}
+
+int64_t rank_log_dropped(const struct rank_log *l)
+{
+    return l->dropped;
+}
+
+void rank_log_close(struct rank_log *l)
+{
+    if (!l)
+        return;
+    if (l->dropped && l->fd >= 0) {
+        int64_t size;
+        cleanup_fd int head = open_append(l->head_path, &size, NULL);
+
+        if (head >= 0)
+            say(head, "[eddis: %lld bytes in between were dropped]\n", (long long)l->dropped);
+    }
+    if (l->fd >= 0)
+        (void)close(l->fd);
+    free(l->head_path);
+    free(l->tail_path);
+    free(l->old_path);
+    free(l);
+}

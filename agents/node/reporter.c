@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reporter.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One report's worth of text: well under the server's limit of a body, escapes included. */
+enum { REPORT_TEXT = 128 << 10, REPORT_EVENTS = 1024 };
+
+#define RETRY_NS (100 * CLOCK_MS)
+
+struct waiting {
+    struct event e;
+    int64_t at_ns;
+};
+
+struct reporter {
+    struct http_client *http;
+    char path[64];
+    int agent;
+    int64_t timeout_ns;
+    reporter_heard_fn heard;
+    void *ctx;
+    struct waiting *queue;
+    int n, cap;
+    int64_t sequence; /* of the report under way or next */
+    bool in_flight, failed;
+    int n_sent;              /* events of the queue that the report holds */
+    struct progress *worker; /* [n_workers] that it holds */
+    int n_workers;
+    int64_t retry_ns;
+};
+
+int reporter_open(struct http_client *http, int agent, int64_t timeout_ns, reporter_heard_fn heard,
+                  void *ctx, struct reporter **ret, struct eddis_error *err)
+{
+    struct reporter *r = calloc(1, sizeof *r);
+
+    if (!r)
+        return eddis_fail(err, -ENOMEM, "no memory for reports");
+    r->http = http;
+    r->agent = agent;
+    r->timeout_ns = timeout_ns;
+    r->heard = heard;
+    r->ctx = ctx;
+    r->sequence = 1;
+    snprintf(r->path, sizeof r->path, "/v1/agents/%d/reports", agent);
+    *ret = r;
+    return 0;
+}
+
+int reporter_add(struct reporter *r, const struct event *e, int64_t at_ns, struct eddis_error *err)
+{
+    struct event copy = *e;
+
+    if (r->n == r->cap) {
+        int cap = r->cap ? 2 * r->cap : 16;
+        struct waiting *more = realloc(r->queue, (size_t)cap * sizeof *more);
+
+        if (!more)
+            return eddis_fail(err, -ENOMEM, "no memory for an event");
+        r->queue = more;
+        r->cap = cap;
+    }
+    copy.text = strdup(e->text ? e->text : "");
+    copy.last_lines = strdup(e->last_lines ? e->last_lines : "");
+    if (!copy.text || !copy.last_lines) {
+        free(copy.text);
+        free(copy.last_lines);
+        return eddis_fail(err, -ENOMEM, "no memory for an event");
+    }
+    r->queue[r->n++] = (struct waiting){ copy, at_ns };
+    return 0;
+}
+
+static void drop_sent(struct reporter *r)
+{
+    for (int i = 0; i < r->n_sent; i++) {
+        free(r->queue[i].e.text);
+        free(r->queue[i].e.last_lines);
+    }
+    r->n -= r->n_sent;
+    if (r->n_sent)
+        memmove(r->queue, r->queue + r->n_sent, (size_t)r->n * sizeof *r->queue);
+    r->n_sent = 0;
+    free(r->worker);
+    r->worker = NULL;
+    r->n_workers = 0;
+    r->sequence++;
+}
+
+static void on_answer(void *ctx, int status, const char *body, size_t body_n,
+                      const struct eddis_error *err)
+{
+    struct reporter *r = ctx;
+
+    (void)body;
+    (void)body_n;
+    (void)err;
+    r->in_flight = false;
+    r->failed = status != 200;
+    if (r->failed) {
+        r->retry_ns = clock_after_ns(clock_now_ns(), RETRY_NS);
+        return;
+    }
+    drop_sent(r);
+    r->heard(r->ctx);
+}
+
+/* As many of the waiting events as make one report. */
+static int choose(const struct reporter *r)
+{
+    size_t text = 0;
+    int n = 0;
+
+    while (n < r->n && n < REPORT_EVENTS) {
+        text += strlen(r->queue[n].e.text) + strlen(r->queue[n].e.last_lines) + 256;
+        if (n > 0 && text > REPORT_TEXT)
+            break;
+        n++;
+    }
+    return n;
+}
+
+static int post(struct reporter *r, int64_t now_ns, struct eddis_error *err)
+{
+    cleanup_free struct event *event = calloc((size_t)r->n_sent + 1, sizeof *event);
+    cleanup_free char *text = NULL;
+    struct report report = { r->agent, r->sequence, event, r->n_sent, r->worker, r->n_workers };
+    int rc;
+
+    if (!event)
+        return eddis_fail(err, -ENOMEM, "no memory for a report");
+    for (int i = 0; i < r->n_sent; i++) {
+        event[i] = r->queue[i].e;
+        event[i].age_ns = now_ns > r->queue[i].at_ns ? now_ns - r->queue[i].at_ns : 0;
+    }
+    text = report_text(&report);
+    if (!text)
+        return eddis_fail(err, -ENOMEM, "no memory for a report");
+    r->in_flight = true;
+    rc = http_client_start(r->http, r->path, text, r->timeout_ns, on_answer, r, err);
+    if (rc < 0)
+        r->in_flight = false;
+    return rc;
+}
+
+int reporter_send(struct reporter *r, const struct progress *worker, int n, int64_t now_ns,
+                  struct eddis_error *err)
+{
+    if (r->in_flight || (r->failed && now_ns < r->retry_ns))
+        return 0;
+    if (!r->failed) {
+        if (r->n == 0 && n == 0)
+            return 0;
+        r->n_sent = choose(r);
+        r->worker = n ? malloc((size_t)n * sizeof *worker) : NULL;
+        r->n_workers = r->worker ? n : 0;
+        if (r->worker)
+            memcpy(r->worker, worker, (size_t)n * sizeof *worker);
+    }
+    return post(r, now_ns, err);
+}
+
+bool reporter_idle(const struct reporter *r)
+{
+    return !r->in_flight && !r->failed;
+}
+
+int64_t reporter_next_ns(const struct reporter *r, int64_t now_ns)
+{
+    if (r->in_flight)
+        return CLOCK_NEVER;
+    return r->failed ? r->retry_ns : r->n ? now_ns : CLOCK_NEVER;
+}
+
+bool reporter_empty(const struct reporter *r)
+{
+    return r->n == 0 && !r->in_flight && !r->failed;
+}
+
+void reporter_close(struct reporter *r)
+{
+    if (!r)
+        return;
+    for (int i = 0; i < r->n; i++) {
+        free(r->queue[i].e.text);
+        free(r->queue[i].e.last_lines);
+    }
+    free(r->queue);
+    free(r->worker);
+    free(r);
+}

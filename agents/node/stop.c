@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stop.h"
+
+#include "lib/base/clock.h"
+
+#include <signal.h>
+
+#define LAST_WAIT_NS (20 * CLOCK_MS)
+
+/* mpirun goes first where the ranks are to go soon: alive it would signal them itself, and kill
+ * after a second those that are still saving.
+ */
+static const struct stop_row ladder[] = {
+    { STOP_RANKS, SIGTERM, STOP_GRACE }, /* orderly begins here */
+    { STOP_MPIRUN, SIGKILL, 0 },         /* failure */
+    { STOP_RANKS, SIGTERM, CLOCK_S },
+    { STOP_ALL, SIGKILL, LAST_WAIT_NS }, /* kill */
+};
+
+enum { ROWS = sizeof ladder / sizeof *ladder };
+
+static const size_t begins[] = { [STOP_ORDERLY] = 0, [STOP_FAILURE] = 1, [STOP_KILL] = ROWS - 1 };
+
+void stop_begin(struct stop *s, enum stop_ladder which, int64_t grace_ns, int64_t now_ns)
+{
+    if (s->active && begins[which] < s->at)
+        return;
+    if (s->active && begins[which] == 0)
+        return;
+    if (!s->active)
+        s->began_ns = now_ns;
+    s->active = true;
+    s->at = begins[which];
+    s->grace_ns = grace_ns;
+    s->next_ns = now_ns;
+}
+
+const struct stop_row *stop_due(struct stop *s, int64_t now_ns)
+{
+    const struct stop_row *row;
+
+    if (!s->active || now_ns < s->next_ns)
+        return NULL;
+    row = &ladder[s->at];
+    s->next_ns = clock_after_ns(now_ns, row->wait_ns == STOP_GRACE ? s->grace_ns : row->wait_ns);
+    if (s->at + 1 < ROWS)
+        s->at++;
+    return row;
+}
+
+void stop_hasten(struct stop *s, int64_t now_ns)
+{
+    if (s->active && s->next_ns - now_ns > LAST_WAIT_NS)
+        s->next_ns = now_ns;
+}
+
+int64_t stop_next_ns(const struct stop *s)
+{
+    return s->active ? s->next_ns : CLOCK_NEVER;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "strlist.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void strlist_addf(struct strlist *l, const char *fmt, ...)
+{
+    char **more = realloc(l->item, (l->n + 2) * sizeof *more);
+    va_list ap;
+    int n;
+
+    if (!more) {
+        l->failed = true;
+        return;
+    }
+    l->item = more;
+    va_start(ap, fmt);
+    n = vasprintf(&l->item[l->n], fmt, ap);
+    va_end(ap);
+    if (n < 0) {
+        l->item[l->n] = NULL;
+        l->failed = true;
+        return;
+    }
+    l->item[++l->n] = NULL;
+}
+
+void strlist_add_all(struct strlist *l, char *const *items)
+{
+    for (; items && *items; items++)
+        strlist_addf(l, "%s", *items);
+}
+
+void strlist_fini(struct strlist *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        free(l->item[i]);
+    free(l->item);
+    *l = (struct strlist){ 0 };
+}
+
+const char *strlist_value(char *const *env, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (; env && *env; env++)
+        if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+            return *env + n + 1;
+    return NULL;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tick.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#define TICK_MAGIC UINT64_C(0x6b63697464646531)
+
+struct tick_page {
+    uint64_t magic;
+    _Atomic uint64_t beat[2];
+    _Atomic uint32_t n_folders;
+    char folder[TICK_FOLDERS][TICK_PATH];
+};
+
+static struct tick_page *map(int fd)
+{
+    void *p = mmap(NULL, sizeof(struct tick_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    return p == MAP_FAILED ? NULL : p;
+}
+
+int tick_create(struct tick_page **ret, int *ret_fd, struct eddis_error *err)
+{
+    cleanup_fd int fd = memfd_create("eddis-tick", 0);
+    struct tick_page *p;
+
+    if (fd < 0 || ftruncate(fd, sizeof *p) < 0)
+        return eddis_fail_errno(err, -errno, "cannot make the page shared with the agent");
+    p = map(fd);
+    if (!p)
+        return eddis_fail_errno(err, -errno, "cannot map the page shared with the agent");
+    p->magic = TICK_MAGIC;
+    *ret = p;
+    *ret_fd = cleanup_keep_fd(fd);
+    return 0;
+}
+
+int tick_map(int fd, struct tick_page **ret, struct eddis_error *err)
+{
+    struct tick_page *p;
+    struct stat st;
+
+    if (fstat(fd, &st) < 0 || st.st_size != (off_t)sizeof *p)
+        return eddis_fail(err, -EINVAL, "descriptor %d is no page of an eddis-keeper", fd);
+    p = map(fd);
+    if (!p)
+        return eddis_fail_errno(err, -errno, "cannot map the keeper's page");
+    if (p->magic != TICK_MAGIC) {
+        (void)munmap(p, sizeof *p);
+        return eddis_fail(err, -EPROTO, "the keeper is of another version of eddis");
+    }
+    (void)close(fd);
+    *ret = p;
+    return 0;
+}
+
+int64_t tick_period_ns(int64_t lease_ns)
+{
+    int64_t period = lease_ns / 8;
+
+    return period < CLOCK_S / 4 ? period : CLOCK_S / 4;
+}
+
+void tick_beat(struct tick_page *p, enum tick_side side)
+{
+    atomic_fetch_add(&p->beat[side], 1);
+}
+
+int64_t tick_silence_ns(const struct tick_page *p, enum tick_side side, struct tick_watch *w,
+                        int64_t now_ns, int64_t period_ns)
+{
+    uint64_t beat = atomic_load(&p->beat[side]);
+    int64_t since = now_ns - w->looked_ns;
+
+    if (beat != w->beat || w->looked_ns == 0)
+        w->silence_ns = 0;
+    else
+        w->silence_ns += since < 2 * period_ns ? since : 2 * period_ns;
+    w->beat = beat;
+    w->looked_ns = now_ns;
+    return w->silence_ns;
+}
+
+int tick_add_folder(struct tick_page *p, const char *path, struct eddis_error *err)
+{
+    uint32_t n = atomic_load(&p->n_folders);
+
+    if (n >= TICK_FOLDERS || strlen(path) >= TICK_PATH)
+        return eddis_fail(err, -ENOSPC, "no room to note the folder '%s'", path);
+    memcpy(p->folder[n], path, strlen(path) + 1);
+    atomic_store(&p->n_folders, n + 1);
+    return 0;
+}
+
+int tick_remove_folders(const struct tick_page *p, struct eddis_error *err)
+{
+    uint32_t n = atomic_load(&p->n_folders);
+    int rc = 0;
+
+    for (uint32_t i = 0; i < n && i < TICK_FOLDERS; i++) {
+        int one = file_remove_tree(p->folder[i], err);
+
+        if (one < 0)
+            rc = one;
+    }
+    return rc;
+}

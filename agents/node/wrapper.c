@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wrapper.h"
+
+#include "oom.h"
+#include "rank_file.h"
+#include "rank_log.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/proctree.h"
+#include "lib/base/spawn.h"
+#include "lib/topo/topo.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#define HOLD_NS   (5 * CLOCK_S) /* for the driver to order a stop after a failure */
+#define ORPHAN_NS (2 * CLOCK_S) /* for the program to end after mpirun has died */
+#define SEND_NS   (2 * CLOCK_S) /* for a busy agent to take a message */
+
+enum { CHUNK = 1 << 16, PIPE_BYTES = 1 << 20, DRAIN_BYTES = 64 << 20 };
+
+struct wrapper {
+    struct rank_file *file;
+    int rank;
+    struct rank_log *log;
+    struct oom_watch oom;
+    int agent;   /* socket */
+    int signals; /* signalfd */
+    int output;  /* read end of the program's pipe; -1 at its end */
+    pid_t parent, pid;
+    bool told;     /* mpirun or the agent wants us to end */
+    bool by_agent; /* the agent does, and it will end us itself */
+    char chunk[CHUNK];
+    int64_t kill_ns; /* when to kill what is left, CLOCK_NEVER before mpirun's death */
+};
+
+/* ---- telling the agent ---- */
+
+static int connect_agent(const char *path, struct eddis_error *err)
+{
+    struct sockaddr_un to = { .sun_family = AF_UNIX };
+    struct timeval patience = { .tv_sec = SEND_NS / CLOCK_S };
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot make a socket");
+    snprintf(to.sun_path, sizeof to.sun_path, "%s", path);
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    if (connect(fd, (struct sockaddr *)&to, sizeof to) < 0) {
+        int rc = eddis_fail_errno(err, -errno, "cannot reach the agent at '%s'", path);
+
+        (void)close(fd);
+        return rc;
+    }
+    return fd;
+}
+
+static void tell(const struct wrapper *w, struct rank_message *m)
+{
+    m->magic = RANK_MESSAGE_MAGIC;
+    m->generation = w->file->generation;
+    m->at_ns = clock_now_ns();
+    m->rank = w->rank;
+    m->wrapper = (int32_t)getpid();
+    m->pid = (int32_t)w->pid;
+    m->told = w->told;
+    (void)send(w->agent, m, sizeof *m, MSG_NOSIGNAL);
+}
+
+static void tell_end(struct wrapper *w, int status)
+{
+    struct rank_message m = { .kind = RANK_ENDED };
+
+    m.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    m.code = WIFSIGNALED(status) ? -1 : WEXITSTATUS(status);
+    m.oom = m.signal == SIGKILL && !w->told && oom_killed(&w->oom, w->pid);
+    m.dropped_bytes = rank_log_dropped(w->log);
+    if (status != 0)
+        rank_log_last_lines(w->log, PROTOCOL_LAST_LINES, PROTOCOL_LINE, m.lines, sizeof m.lines);
+    tell(w, &m);
+}
+
+/* ---- before the program ---- */
+
+static int apply_env(char *const *env, struct eddis_error *err)
+{
+    for (; *env; env++) {
+        char *value = strchr(*env, '=');
+        int rc;
+
+        if (value) {
+            *value = '\0';
+            rc = setenv(*env, value + 1, 1);
+            *value = '=';
+        } else {
+            rc = unsetenv(*env);
+        }
+        if (rc < 0)
+            return eddis_fail_errno(err, -errno, "cannot set a variable");
+    }
+    return 0;
+}
+
+static int prepare(struct wrapper *w, struct eddis_error *err)
+{
+    const struct rank_spec *spec = &w->file->rank[0];
+    int rc;
+
+    if ((rc = apply_env(w->file->env, err)) < 0 || (rc = apply_env(spec->env, err)) < 0 ||
+        (rc = apply_env(w->file->user_env, err)) < 0)
+        return rc;
+    if (chdir(w->file->workdir) < 0)
+        return eddis_fail_errno(err, -errno, "cannot enter the folder '%s'", w->file->workdir);
+    return spec->cpus[0] ? topo_bind(spec->cpus, err) : 0;
+}
+
+static int open_signals(struct eddis_error *err)
+{
+    static const int wanted[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2 };
+    sigset_t set;
+    int fd;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        sigaddset(&set, wanted[i]);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return fd < 0 ? eddis_fail_errno(err, -errno, "cannot make a signal descriptor") : fd;
+}
+
+/* Standard output and error go through one pipe, so that their order is kept. */
+static int start(struct wrapper *w, struct eddis_error *err)
+{
+    struct spawn s = { .argv = (const char *const *)w->file->command,
+                       .in = -1,
+                       .own_group = true,
+                       .parent_death_signal = SIGKILL };
+    int ends[2], rc;
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return eddis_fail_errno(err, -errno, "cannot make a pipe");
+    (void)fcntl(ends[0], F_SETPIPE_SZ, PIPE_BYTES);
+    (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    s.out = s.err = ends[1];
+    rc = spawn_start(&s, &w->pid, err);
+    (void)close(ends[1]);
+    w->output = ends[0];
+    return rc;
+}
+
+/* ---- while it runs ---- */
+
+/* Copy what is in the pipe, at most max bytes; -1 is its end. */
+static void copy_output(struct wrapper *w, int64_t max)
+{
+    while (w->output >= 0 && max > 0) {
+        ssize_t n = read(w->output, w->chunk, sizeof w->chunk);
+
+        if (n > 0) {
+            rank_log_write(w->log, w->chunk, (size_t)n);
+            max -= n;
+        } else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
+            (void)close(w->output);
+            w->output = -1;
+        } else if (errno == EAGAIN) {
+            return;
+        }
+    }
+}
+
+/* A request to end goes to the program's whole group, as a terminal would do it; the others mean
+ * the program itself, since a shell in between would die of them.
+ */
+static void pass_on(struct wrapper *w, int sig)
+{
+    bool end = sig == SIGTERM || sig == SIGINT;
+
+    if (w->pid > 0)
+        (void)kill(end ? -w->pid : w->pid, sig);
+}
+
+/* Returns how often we were asked to end. */
+static int read_signals(struct wrapper *w)
+{
+    struct signalfd_siginfo info;
+    int asked = 0;
+
+    while (read(w->signals, &info, sizeof info) == sizeof info) {
+        bool orphan = getppid() != w->parent;
+
+        if (info.ssi_signo == SIGCHLD)
+            continue;
+        if (info.ssi_signo == SIGTERM) {
+            asked++;
+            if (orphan && w->kill_ns == CLOCK_NEVER)
+                w->kill_ns = clock_after_ns(clock_now_ns(), ORPHAN_NS);
+            if (orphan || (pid_t)info.ssi_pid == w->parent)
+                w->told = true;
+            /* The agent signals from above mpirun; anybody else is a stranger. */
+            if ((pid_t)info.ssi_pid == (pid_t)w->file->agent_pid)
+                w->told = w->by_agent = true;
+        }
+        pass_on(w, (int)info.ssi_signo);
+    }
+    return asked;
+}
+
+static void wait_for_something(struct wrapper *w, int64_t deadline_ns)
+{
+    struct pollfd fd[2] = { { .fd = w->signals, .events = POLLIN },
+                            { .fd = w->output, .events = POLLIN } };
+
+    if (w->kill_ns < deadline_ns)
+        deadline_ns = w->kill_ns;
+    (void)poll(fd, 2, clock_poll_ms(deadline_ns));
+}
+
+/* Reap; whether the program itself has ended. */
+static bool ended(const struct wrapper *w, int *ret_status)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        if (pid == w->pid) {
+            *ret_status = status;
+            return true;
+        }
+    return false;
+}
+
+static void kill_if_orphaned(const struct wrapper *w)
+{
+    if (clock_now_ns() >= w->kill_ns)
+        (void)proctree_kill_all(clock_after_ns(clock_now_ns(), CLOCK_S), NULL);
+}
+
+static int run(struct wrapper *w)
+{
+    int status = 0;
+
+    while (!ended(w, &status)) {
+        wait_for_something(w, CLOCK_NEVER);
+        (void)read_signals(w);
+        copy_output(w, DRAIN_BYTES);
+        kill_if_orphaned(w);
+    }
+    copy_output(w, DRAIN_BYTES);
+    return status;
+}
+
+/* Stay until the stop comes; see wrapper.h. */
+static void hold(struct wrapper *w)
+{
+    int64_t end = w->by_agent ? CLOCK_NEVER : clock_after_ns(clock_now_ns(), HOLD_NS);
+    bool mpirun_asked = w->told && !w->by_agent;
+
+    while (!mpirun_asked && clock_now_ns() < end && getppid() == w->parent) {
+        wait_for_something(w, end);
+        if (read_signals(w) > 0)
+            return;
+        copy_output(w, DRAIN_BYTES);
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            ;
+    }
+}
+
+/* End as the program did, so that mpirun says the same as we do, but without a second core. */
+static int end_alike(int status)
+{
+    struct rlimit none = { 0, 0 };
+    sigset_t set;
+
+    if (!WIFSIGNALED(status))
+        return WEXITSTATUS(status);
+    (void)setrlimit(RLIMIT_CORE, &none);
+    (void)signal(WTERMSIG(status), SIG_DFL);
+    sigfillset(&set);
+    (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+    (void)raise(WTERMSIG(status));
+    return spawn_exit_code(status);
+}
+
+/* The program could not be started: shells say 127 when it is not there, else 126. */
+static int fail_start(struct wrapper *w, const struct eddis_error *why)
+{
+    int code = why->code == -ENOENT ? 127 : 126;
+
+    rank_log_write(w->log, "eddis: ", 7);
+    rank_log_write(w->log, why->text, strlen(why->text));
+    rank_log_write(w->log, "\n", 1);
+    tell_end(w, code << 8);
+    hold(w);
+    return code;
+}
+
+static int open_all(struct wrapper *w, const char *file, struct eddis_error *err)
+{
+    int rc;
+
+    if (w->rank < 0)
+        return eddis_fail(err, -EINVAL,
+                          "OMPI_COMM_WORLD_RANK is not set; mpirun starts this program");
+    if ((rc = rank_file_read(file, w->rank, &w->file, err)) < 0 ||
+        (rc = w->signals = open_signals(err)) < 0 ||
+        (rc = w->agent = connect_agent(w->file->socket, err)) < 0)
+        return rc;
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+        return eddis_fail_errno(err, -errno, "cannot tie this process to mpirun");
+    if (getppid() != w->parent)
+        return eddis_fail(err, -ESRCH, "mpirun has died");
+    return rank_log_open(w->file->log_dir, w->rank, w->file->generation, w->file->log_max_bytes,
+                         &w->log, err);
+}
+
+int wrapper_run(const char *file, int rank, struct eddis_error *err)
+{
+    struct wrapper w = { .rank = rank,
+                         .agent = -1,
+                         .signals = -1,
+                         .output = -1,
+                         .parent = getppid(),
+                         .kill_ns = CLOCK_NEVER,
+                         .oom.kmsg = -1 };
+    struct rank_message m = { .kind = RANK_STARTED };
+    struct eddis_error why = { 0 };
+    int status = 0, rc = open_all(&w, file, err);
+
+    if (rc < 0)
+        goto out;
+    oom_begin(&w.oom);
+    if (prepare(&w, &why) < 0 || start(&w, &why) < 0) {
+        rc = fail_start(&w, &why);
+        goto out;
+    }
+    tell(&w, &m);
+    status = run(&w);
+    tell_end(&w, status);
+    if (status != 0)
+        hold(&w);
+    rc = 0;
+out:
+    oom_end(&w.oom);
+    rank_log_close(w.log);
+    rank_file_free(w.file);
+    for (int *fd = (int[]){ w.agent, w.signals, w.output, -2 }; *fd != -2; fd++)
+        if (*fd >= 0)
+            (void)close(*fd);
+    return rc != 0 ? rc : end_alike(status);
+}

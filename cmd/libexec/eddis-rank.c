@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eddis-rank - runs the user's program as one rank; started by mpirun: FILE */
+#include "agents/node/wrapper.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv)
+{
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    struct eddis_error err = { 0 };
+    int code;
+
+    if (argc != 2 || argv[1][0] != '/') {
+        fputs("usage: eddis-rank FILE\nstarted by mpirun\n", stderr);
+        return 2;
+    }
+    code = wrapper_run(argv[1], rank ? atoi(rank) : -1, &err);
+    if (code < 0)
+        fprintf(stderr, "eddis-rank: rank %s: %s\n", rank ? rank : "?", err.text);
+    return code < 0 ? 1 : code;
+}

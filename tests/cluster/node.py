@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""node.py - a small driver and a started node, for the tests of keeper, agent and wrapper.
+
+The driver is real HTTP on a port of its own; what stands behind keeper and agent is what users
+run.  Every wait has a deadline and says what it waited for.
+"""
+
+import http.server
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import uuid
+
+LEASE = 2.0
+TOKEN = "0123456789abcdef"
+SECOND = 1000000000
+
+
+def alive(pid):
+    """Whether the process is there and no zombie."""
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def marked(mark):
+    """Living processes whose environment holds the mark: {pid: command line}."""
+    found = {}
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/environ", "rb") as f:
+                if mark.encode() in f.read() and alive(int(name)):
+                    with open(f"/proc/{name}/cmdline", "rb") as c:
+                        found[int(name)] = c.read().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+    return found
+
+
+def wait_for(what, condition, seconds=20.0):
+    """The first true value of condition()."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"after {seconds} s still waiting for {what}")
+        time.sleep(0.01)
+
+
+class Driver:
+    """Answers one agent.  `silent` makes it hear and say nothing, as a stopped driver does."""
+
+    def __init__(self):
+        self.lock = threading.Condition()
+        self.orders, self.events, self.progress, self.hello = [], [], {}, None
+        self.silent = self.refuse = self.dead = False
+        self.lost_answers = 0  # so many reports are taken but not answered
+        self.sequence = 0
+        driver = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *args):
+                pass
+
+            def do_GET(self):
+                driver.get(self)
+
+            def do_POST(self):
+                driver.post(self)
+
+        class Server(http.server.ThreadingHTTPServer):
+            def handle_error(self, request, client_address):
+                """An agent that was killed has cut its connection."""
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread.start()
+
+    def answer(self, h, status, body):
+        text = json.dumps(body).encode()
+        while self.silent:
+            time.sleep(0.05)
+        if self.dead:
+            h.close_connection = True
+            return
+        try:
+            h.send_response(status)
+            h.send_header("Content-Type", "application/json")
+            h.send_header("Content-Length", str(len(text)))
+            h.end_headers()
+            h.wfile.write(text)
+        except OSError:
+            pass
+
+    def get(self, h):
+        if h.headers.get("Authorization") != "Bearer " + TOKEN:
+            return self.answer(h, 401, {})
+        after = int(re.fullmatch(r"/v1/agents/0/orders\?after=(\d+)", h.path).group(1))
+        with self.lock:
+            self.lock.wait_for(lambda: len(self.orders) > after, LEASE / 3)
+            order = self.orders[after] if len(self.orders) > after else \
+                {"number": 0, "type": "none", "generation": 0}
+        return self.answer(h, 200, order)
+
+    def post(self, h):
+        body = json.loads(h.rfile.read(int(h.headers["Content-Length"])))
+        if h.headers.get("Authorization") != "Bearer " + TOKEN:
+            return self.answer(h, 401, {})
+        if h.path == "/v1/agents":
+            self.hello = body
+            return self.answer(h, 409 if self.refuse else 200, {})
+        assert h.path == "/v1/agents/0/reports", h.path
+        with self.lock:
+            if body["sequence"] > self.sequence:
+                assert body["sequence"] == self.sequence + 1, body["sequence"]
+                self.sequence = body["sequence"]
+                for e in body["event"]:
+                    e["at"] = time.monotonic() - e["age_ns"] / SECOND
+                self.events += body["event"]
+                self.progress.update({w["rank"]: w for w in body["worker"]})
+            if self.lost_answers > 0:
+                self.lost_answers -= 1
+                return self.answer(h, 500, {})
+        return self.answer(h, 200, {})
+
+    def order(self, kind, generation=1, **more):
+        with self.lock:
+            self.orders.append({"number": len(self.orders) + 1, "type": kind,
+                                "generation": generation, **more})
+            self.lock.notify_all()
+
+    def prepare(self, n, generation=1, batches=None, cpus="", version=1):
+        batches = batches or [8] * n
+        total = sum(batches)
+        self.order("prepare", generation, n_ranks=n, mode="sync", algorithm="allreduce", seed=7,
+                   bucket_bytes=4 << 20, warmup_steps=0, checkpoint_every=0, checkpoint_keep=3,
+                   emulated=False, resume=False,
+                   rank=[{"rank": i, "local_rank": i, "device_id": f"numa:{i}", "cpus": cpus,
+                          "batch": b, "weight": b / total, "fixed_s": 0.0, "sample_s": 0.0}
+                         for i, b in enumerate(batches)],
+                   plan={"version": version, "global_batch": total, "flags": 0, "batch": batches})
+
+    def stop(self, ladder, generation=1, grace=5.0):
+        self.order("stop", generation, ladder=ladder, grace_ns=int(grace * SECOND))
+
+    def find(self, kind, **want):
+        with self.lock:
+            return [e for e in self.events
+                    if e["type"] == kind and all(e[k] == v for k, v in want.items())]
+
+    def wait(self, kind, n=1, seconds=20.0, **want):
+        """The n-th event of this kind and these members."""
+        def failed_instead():
+            bad = [] if kind == "failed" else self.find("failed")
+            assert not bad, bad[0]["text"]
+            return len(self.find(kind, **want)) >= n
+
+        wait_for(f"event {n} '{kind}' {want}; there are {[e['type'] for e in self.events]}",
+                 failed_instead, seconds)
+        return self.find(kind, **want)[n - 1]
+
+    def die(self):
+        """As a killed driver: nobody listens, connections are closed."""
+        self.dead = True
+        self.server.shutdown()
+        self.server.server_close()
+
+    def close(self):
+        self.silent = False
+        if self.dead:
+            return
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class Node:
+    """A keeper with its agent, in a folder of its own."""
+
+    def __init__(self, build, command, driver=None, **more):
+        self.mark = "EDDIS_TEST_MARK=" + uuid.uuid4().hex
+        self.dir = tempfile.mkdtemp(prefix="node-test-")
+        self.driver = driver or Driver()
+        self.brief = {"agent": 0, "job_id": "test-1", "url": self.driver.url, "token": TOKEN,
+                      "command": command, "workdir": self.dir, "env": [], "log_dir": self.dir,
+                      "checkpoint_dir": None, "resume_from": None, "data_path": None,
+                      "mpi_args": [], "mpi_mca": [], "bind": True, "log_max_bytes": 1 << 30,
+                      "cache_ns": 0, "emulate": [], "lease_ns": int(LEASE * SECOND),
+                      "heartbeat_ns": SECOND // 10, **more}
+        name, value = self.mark.split("=")
+        self.keeper = subprocess.Popen(
+            [f"{build}/cmd/libexec/eddis-keeper", f"{build}/cmd/eddis-agent",
+             str(int(LEASE * SECOND))],
+            stdin=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+            env={**os.environ, name: value})
+        self.keeper.stdin.write(json.dumps(self.brief).encode())
+        self.keeper.stdin.close()
+
+    def registered(self):
+        wait_for("the agent to register", lambda: self.driver.hello)
+        self.agent = self.driver.hello["pid"]
+        return self.driver
+
+    def read(self, name):
+        try:
+            with open(os.path.join(self.dir, name), "rb") as f:
+                return f.read().decode(errors="replace")
+        except FileNotFoundError:
+            return ""
+
+    def folders(self):
+        return re.search(r"folders (\S+) and (\S+)", self.read("agent.log")).groups()
+
+    def launch(self, n, **more):
+        """Prepare, start, wait for all ranks.  Returns the pid of each."""
+        d = self.registered()
+        d.prepare(n, **more)
+        d.order("start", more.get("generation", 1))
+        g = more.get("generation", 1)
+        return [d.wait("rank_started", rank=i, generation=g)["pid"] for i in range(n)]
+
+    def mpirun(self):
+        return next(p for p, c in marked(self.mark).items() if c.startswith("mpirun "))
+
+    def wrapper(self, pid):
+        with open(f"/proc/{pid}/stat") as f:
+            return int(f.read().rsplit(")", 1)[1].split()[1])
+
+    def expect_nothing_left(self, seconds):
+        """Within so many seconds: no process, no folder."""
+        wait_for("no process to be left", lambda: not marked(self.mark) and
+                 not alive(self.keeper.pid) and not (hasattr(self, "agent") and alive(self.agent)),
+                 seconds)
+        left = [f for f in self.folders() if os.path.exists(f)]
+        assert not left, left
+
+    def leave(self):
+        """The ordinary end."""
+        self.driver.order("bye")
+        assert self.keeper.wait(20) == 0, self.keeper.returncode
+        self.expect_nothing_left(1)
+
+    def close(self, failed):
+        for pid in list(marked(self.mark)) + [self.keeper.pid]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.keeper.wait()
+        words = self.keeper.stderr.read().decode(errors="replace")
+        self.keeper.stderr.close()
+        self.driver.close()
+        if failed:
+            print(f"--- standard error\n{words}--- agent.log\n{self.read('agent.log')}"
+                  f"--- mpirun.log\n{self.read('mpirun.log')}")
+        subprocess.run(["rm", "-rf", self.dir], check=True)

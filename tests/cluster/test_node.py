@@ -1,0 +1,452 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_node.py BUILD [NAME ...] - keeper, agent, wrapper and mpirun against a small real driver.
+
+Each test starts a node, does something to it, and looks at what was told and what was left.
+"""
+
+import os
+import signal
+import sys
+import time
+import traceback
+
+from node import LEASE, Driver, Node, alive, marked, wait_for
+
+BUILD = os.path.abspath(sys.argv[1])
+SLEEP = ["sleep", "1000"]
+# A rank whose children have left its group and session, twice over.
+FAMILY = ["sh", "-c", "setsid sh -c 'setsid sleep 1000 & sleep 1000' & (sleep 1000 &) ; "
+          "trap '' HUP; sleep 1000"]
+
+
+def sh(script):
+    return ["sh", "-c", script]
+
+
+def test_environment(make):
+    script = ("echo $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $NODE_RANK $MASTER_ADDR "
+              "$EDDIS_BATCH_SIZE $EDDIS_GLOBAL_BATCH $EDDIS_GRAD_WEIGHT $EDDIS_JOB_ID "
+              "$EDDIS_GENERATION $EDDIS_SYNC_MODE \"$SPACES\" $OMPI_COMM_WORLD_RANK; "
+              "test -f $EDDIS_BOARD && echo board; test $MASTER_PORT -gt 1023 && echo port; "
+              "test -n \"$OMP_NUM_THREADS\" && echo threads; pwd; echo $WORLD; echo err >&2")
+    n = make(sh(script), env=["SPACES=a  b", "WORLD=mine"])
+    n.launch(2, batches=[6, 2])
+    d = n.driver
+    for i, weight in ((0, "0.75"), (1, "0.25")):
+        e = d.wait("rank_exit", rank=i)
+        assert (e["code"], e["signal"], e["by_us"]) == (0, 0, False), e
+        b = [6, 2][i]
+        assert n.read(f"rank-000{i}.log").splitlines() == [
+            f"{i} 2 {i} 2 0 127.0.0.1 {b} 8 {weight} test-1 1 sync a  b {i}", "board", "port",
+            "threads", n.dir, "mine", "err"], n.read(f"rank-000{i}.log")
+    assert d.wait("mpirun_exit")["code"] == 0
+    d.stop("kill")
+    d.wait("stopped")
+    n.leave()
+
+
+def test_user_wins(make):
+    n = make(sh("echo $RANK $OMP_NUM_THREADS $PATH"), env=["RANK=77", "OMP_NUM_THREADS=3"])
+    n.launch(1)
+    n.driver.wait("rank_exit")
+    words = n.read("rank-0000.log").split()
+    assert words[:2] == ["77", "3"] and words[2].endswith(f":{BUILD}/cmd"), words
+    n.leave()
+
+
+def test_failure_is_told_at_once_and_first(make):
+    n = make(sh("test $RANK = 1 || exec sleep 1000; echo bad >&2; sleep 0.3; exit 7"))
+    began = time.monotonic()
+    n.launch(3)
+    e = n.driver.wait("rank_exit")
+    assert (e["rank"], e["code"], e["by_us"], e["last_lines"]) == (1, 7, False, "bad\n"), e
+    assert time.monotonic() - began < 10
+    time.sleep(1.5)  # mpirun alone would have killed the others by now
+    assert len(n.driver.find("rank_exit")) == 1
+    began = time.monotonic()
+    n.driver.stop("failure")
+    n.driver.wait("stopped")
+    assert time.monotonic() - began < 3
+    assert all(e["by_us"] for e in n.driver.find("rank_exit") if e["rank"] != 1)
+    n.leave()
+
+
+def test_signal_is_told(make):
+    n = make(SLEEP)
+    pids = n.launch(2)
+    os.kill(pids[1], signal.SIGKILL)
+    e = n.driver.wait("rank_exit")
+    assert (e["rank"], e["code"], e["signal"], e["oom"]) == (1, -1, 9, False), e
+    n.driver.stop("failure")
+    n.driver.wait("stopped")
+    n.leave()
+
+
+def test_wrapper_killed(make):
+    n = make(SLEEP)
+    pids = n.launch(2)
+    os.kill(n.wrapper(pids[0]), signal.SIGKILL)
+    e = n.driver.wait("rank_exit")
+    assert (e["rank"], e["signal"], e["by_us"]) == (0, 9, False), e
+    n.driver.stop("failure")
+    n.driver.wait("stopped")
+    assert not marked(n.mark) or set(marked(n.mark)) <= {n.agent, n.keeper.pid}
+    n.leave()
+
+
+def test_mpirun_killed(make):
+    n = make(SLEEP)
+    n.launch(2)
+    os.kill(n.mpirun(), signal.SIGKILL)
+    e = n.driver.wait("mpirun_exit")
+    assert (e["signal"], e["by_us"]) == (9, False), e
+    n.driver.stop("failure")
+    n.driver.wait("stopped")
+    assert all(e["by_us"] for e in n.driver.find("rank_exit"))
+    n.leave()
+
+
+def test_mpirun_stopped(make):
+    n = make(SLEEP)
+    n.launch(2)
+    os.kill(n.mpirun(), signal.SIGSTOP)
+    e = n.driver.wait("mpirun_exit", seconds=LEASE + 3)
+    assert e["signal"] == 9, e
+    assert "mpirun" in n.driver.wait("note")["text"]
+    n.driver.stop("failure")
+    n.driver.wait("stopped")
+    n.leave()
+
+
+def test_rank_and_wrapper_stopped(make):
+    n = make(SLEEP)
+    pids = n.launch(3)
+    os.kill(pids[2], signal.SIGSTOP)
+    e = n.driver.wait("rank_exit", seconds=LEASE + 3)
+    assert (e["rank"], e["signal"]) == (2, 9), e
+    assert "rank 2" in n.driver.wait("note")["text"]
+    os.kill(n.wrapper(pids[0]), signal.SIGSTOP)
+    n.driver.wait("rank_exit", rank=0, seconds=LEASE + 3)
+    n.driver.stop("failure")
+    n.driver.wait("stopped")
+    n.leave()
+
+
+def test_orderly_stop_waits_for_the_last(make):
+    # Rank 0 needs longer than mpirun would give it.
+    n = make(sh("trap 'test $RANK = 0 && sleep 2; echo saved; exit 0' TERM; echo up; "
+                "while :; do sleep 0.1; done"))
+    n.launch(2)
+    wait_for("both to be up", lambda: all("up" in n.read(f"rank-000{i}.log") for i in (0, 1)))
+    began = time.monotonic()
+    n.driver.stop("orderly", grace=10)
+    n.driver.wait("stopped")
+    assert 1.5 < time.monotonic() - began < 6, time.monotonic() - began
+    for i in (0, 1):
+        assert n.read(f"rank-000{i}.log").endswith("saved\n"), n.read(f"rank-000{i}.log")
+        assert n.driver.wait("rank_exit", rank=i)["by_us"]
+    n.leave()
+
+
+def test_orderly_stop_then_killed(make):
+    n = make(sh("trap '' TERM; echo up; while :; do sleep 0.1; done"))
+    n.launch(2)
+    wait_for("both to be up", lambda: all("up" in n.read(f"rank-000{i}.log") for i in (0, 1)))
+    n.driver.stop("orderly", grace=60)
+    time.sleep(0.5)
+    assert not n.driver.find("stopped")
+    began = time.monotonic()
+    n.driver.stop("kill")
+    n.driver.wait("stopped", seconds=3)
+    assert time.monotonic() - began < 2
+    n.leave()
+
+
+def test_stubborn_ranks_end_within_three_seconds(make):
+    n = make(sh("trap '' TERM HUP INT; while :; do sleep 0.1; done"))
+    n.launch(3)
+    time.sleep(0.2)
+    began = time.monotonic()
+    n.driver.stop("failure")
+    n.driver.wait("stopped")
+    assert time.monotonic() - began < 3, time.monotonic() - began
+    n.leave()
+
+
+def test_stop_takes_grandchildren(make):
+    n = make(FAMILY)
+    n.launch(2)
+    wait_for("the families", lambda: sum("sleep" in c for c in marked(n.mark).values()) >= 8)
+    n.driver.stop("failure")
+    n.driver.wait("stopped")
+    assert set(marked(n.mark)) <= {n.agent, n.keeper.pid}, marked(n.mark)
+    n.leave()
+
+
+def test_generations(make):
+    n = make(sh("echo g$EDDIS_GENERATION; exec sleep 1000"))
+    for g in (1, 2, 3):
+        n.launch(2, generation=g)
+        assert len(os.listdir(n.folders()[1])) == 1
+        n.driver.stop("kill", generation=g)
+        n.driver.wait("stopped", generation=g)
+        assert os.listdir(n.folders()[1]) == [] and os.listdir(n.folders()[0]) == []
+    assert n.read("rank-0001.log") == "g1\n[eddis: generation 2]\ng2\n[eddis: generation 3]\ng3\n"
+    n.leave()
+
+
+def test_signal_reaches_ranks(make):
+    n = make(sh("trap 'echo usr2' USR2; echo up; while :; do sleep 0.05; done"))
+    n.launch(2)
+    wait_for("both to be up", lambda: all("up" in n.read(f"rank-000{i}.log") for i in (0, 1)))
+    n.driver.order("signal")
+    wait_for("the signal", lambda: all("usr2" in n.read(f"rank-000{i}.log") for i in (0, 1)))
+    n.leave()
+
+
+def refusal(make, command, word, **more):
+    n = make(command, **more)
+    d = n.registered()
+    d.prepare(1)
+    e = d.wait("failed")
+    assert word in e["text"], e["text"]
+    d.order("start")
+    assert "no generation" in d.wait("failed", n=2)["text"]
+    assert os.listdir(n.folders()[0]) == []
+    n.leave()
+
+
+def test_no_program(make):
+    refusal(make, ["no-such-program-here"], "no-such-program-here")
+
+
+def test_no_folder(make):
+    refusal(make, SLEEP, "/nowhere/at/all", workdir="/nowhere/at/all")
+
+
+def test_no_checkpoint_path(make):
+    refusal(make, SLEEP, "too long", checkpoint_dir="/" + "x" * 2000)
+
+
+def test_interpreter_missing(make):
+    # It is there and may be executed, but cannot be: only the wrapper can see that.
+    n = make(["./script"])
+    with open(n.dir + "/script", "w") as f:
+        f.write("#!/no/such/interpreter\n")
+    os.chmod(n.dir + "/script", 0o755)
+    d = n.registered()
+    d.prepare(1)
+    d.order("start")
+    e = d.wait("rank_exit")
+    assert e["code"] == 127 and "script" in e["last_lines"], e
+    d.stop("failure")
+    d.wait("stopped")
+    n.leave()
+
+
+def test_bad_mpirun_arguments(make):
+    n = make(SLEEP, mpi_args=["--no-such-option"])
+    d = n.registered()
+    d.prepare(1)
+    d.order("start")
+    e = d.wait("mpirun_exit")
+    assert e["code"] > 0 and "no-such-option" in e["last_lines"], e
+    d.stop("failure")
+    d.wait("stopped")
+    n.leave()
+
+
+def test_log_is_bounded_and_counted(make):
+    n = make(sh("yes 0123456789012345678901234567890123456789 | head -c 30000000; echo the end"),
+             log_max_bytes=4 << 20)
+    n.launch(1)
+    n.driver.wait("rank_exit")
+    assert "dropped" in n.driver.wait("note")["text"]
+    sizes = {f: os.path.getsize(f"{n.dir}/{f}") for f in os.listdir(n.dir) if f.startswith("rank")}
+    assert sum(sizes.values()) < (4 << 20) + 1000, sizes
+    assert n.read("rank-0000.log").startswith("0123456789")
+    assert "were dropped" in n.read("rank-0000.log")
+    assert n.read("rank-0000.tail.log").endswith("the end\n")
+    dropped = int(n.driver.wait("note")["text"].split(": ")[1].split()[0])
+    head = n.read("rank-0000.log").split("\n[eddis")[0]
+    kept = len(head) + sum(s for f, s in sizes.items() if "tail" in f)
+    assert kept + dropped == 30000000 + len("the end\n"), (kept, dropped)
+    n.leave()
+
+
+def test_last_lines(make):
+    n = make(sh("for i in $(seq 30); do echo line $i; done; printf 'a\\033[2Jb\\377\\000c'; exit 3"))
+    n.launch(1)
+    lines = n.driver.wait("rank_exit")["last_lines"].splitlines()
+    assert lines == [f"line {i}" for i in range(12, 31)] + ["a?[2Jb??c"], lines
+    n.driver.stop("kill")
+    n.driver.wait("stopped")
+    n.leave()
+
+
+def test_lost_answers(make):
+    n = make(sh("exit 5"))
+    n.registered()
+    n.driver.lost_answers = 5
+    n.launch(2)
+    for i in range(2):
+        n.driver.wait("rank_exit", rank=i)
+    time.sleep(0.5)
+    assert len(n.driver.find("rank_exit")) == 2  # the sequence tells repeats
+    n.leave()
+
+
+def test_refused(make):
+    d = Driver()
+    d.refuse = True
+    n = make(SLEEP, driver=d)
+    assert n.keeper.wait(20) == 3
+    n.expect_nothing_left(1)
+
+
+def test_wrong_token(make):
+    n = make(SLEEP, token="not-this-one")
+    assert n.keeper.wait(20) == 3
+    n.expect_nothing_left(1)
+
+
+def test_bad_brief(make):
+    n = make(SLEEP, lease_ns="soon")
+    assert n.keeper.wait(20) == 1
+    assert b"lease_ns" in n.keeper.stderr.read()
+
+
+def test_driver_stopped(make):
+    n = make(FAMILY)
+    n.launch(2)
+    n.driver.silent = True
+    n.expect_nothing_left(2 * LEASE + 3)
+    assert n.keeper.wait(5) == 3
+
+
+def test_driver_killed(make):
+    n = make(FAMILY)
+    n.launch(2)
+    n.driver.die()
+    n.expect_nothing_left(2 * LEASE + 3)
+    assert n.keeper.wait(5) == 3
+
+
+def kill_actor(make, who, sig, code):
+    n = make(FAMILY)
+    pids = n.launch(2)
+    wait_for("the families", lambda: sum("sleep" in c for c in marked(n.mark).values()) >= 8)
+    actors = {"agent": [n.agent], "keeper": [n.keeper.pid], "both": [n.keeper.pid, n.agent],
+              "mpirun": [n.mpirun()], "wrapper": [n.wrapper(pids[0])], "rank": [pids[0]]}
+    for pid in actors[who]:
+        os.kill(pid, sig)
+    if who in ("mpirun", "wrapper", "rank"):
+        n.driver.silent = True  # and nobody is there to order a stop
+    n.expect_nothing_left(2 * LEASE + 3)
+    assert n.keeper.wait(5) == code, n.keeper.returncode
+
+
+def test_agent_killed(make):
+    kill_actor(make, "agent", signal.SIGKILL, 137)
+
+
+def test_agent_stopped(make):
+    kill_actor(make, "agent", signal.SIGSTOP, 3)
+
+
+def test_keeper_killed(make):
+    kill_actor(make, "keeper", signal.SIGKILL, -9)
+
+
+def test_keeper_stopped(make):
+    kill_actor(make, "keeper", signal.SIGSTOP, -9)
+
+
+def test_mpirun_killed_without_driver(make):
+    kill_actor(make, "mpirun", signal.SIGKILL, 3)
+
+
+def test_mpirun_stopped_without_driver(make):
+    kill_actor(make, "mpirun", signal.SIGSTOP, 3)
+
+
+def test_wrapper_killed_without_driver(make):
+    kill_actor(make, "wrapper", signal.SIGKILL, 3)
+
+
+def test_wrapper_stopped_without_driver(make):
+    kill_actor(make, "wrapper", signal.SIGSTOP, 3)
+
+
+def test_rank_killed_without_driver(make):
+    kill_actor(make, "rank", signal.SIGKILL, 3)
+
+
+def test_rank_stopped_without_driver(make):
+    kill_actor(make, "rank", signal.SIGSTOP, 3)
+
+
+def test_agent_and_keeper_killed_together(make):
+    """Beyond the promise: the chain of parent-death signals still ends every rank's program."""
+    n = make(SLEEP)
+    pids = n.launch(2)
+    for pid in (n.keeper.pid, n.agent):
+        os.kill(pid, signal.SIGKILL)
+    wait_for("the ranks to end", lambda: not any(alive(p) for p in pids), 5)
+    wait_for("the wrappers to end", lambda: not marked(n.mark), 5)
+    for f in n.folders():
+        os.system(f"rm -rf {f}")
+
+
+def test_agent_terminated(make):
+    n = make(FAMILY)
+    n.launch(2)
+    os.kill(n.keeper.pid, signal.SIGTERM)
+    assert n.keeper.wait(10) == 143
+    n.expect_nothing_left(1)
+
+
+def test_secrets_are_nowhere(make):
+    n = make(SLEEP, env=["API_KEY=hush-hush"])
+    pids = n.launch(1)
+    for pid in marked(n.mark):
+        with open(f"/proc/{pid}/cmdline", "rb") as f:
+            words = f.read()
+            assert b"hush-hush" not in words and b"0123456789abcdef" not in words, words
+    with open(f"/proc/{pids[0]}/environ", "rb") as f:
+        words = f.read()
+        assert b"hush-hush" in words and b"0123456789abcdef" not in words
+    for name in os.listdir(n.dir):
+        assert "0123456789abcdef" not in n.read(name) and "hush-hush" not in n.read(name)
+    for folder in n.folders():
+        assert os.stat(folder).st_mode & 0o777 == 0o700
+    n.leave()
+
+
+def main():
+    wanted = sys.argv[2:]
+    failed = []
+    for name, test in list(globals().items()):
+        if not name.startswith("test_") or (wanted and name[5:] not in wanted):
+            continue
+        nodes, wrong, began = [], False, time.monotonic()
+
+        def make(command, **more):
+            nodes.append(Node(BUILD, command, **more))
+            return nodes[-1]
+
+        try:
+            test(make)
+        except Exception:
+            wrong = True
+            traceback.print_exc(file=sys.stdout)
+        for n in nodes:
+            n.close(wrong)
+        print(f"{'FAIL' if wrong else 'ok  '} {name} {time.monotonic() - began:.1f} s", flush=True)
+        if wrong:
+            failed.append(name)
+    if failed:
+        sys.exit(f"failed: {' '.join(failed)}")
+
+
+main()
