@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "driver_impl.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+static size_t count(const char *const *list)
+{
+    size_t n = 0;
+
+    while (list && list[n])
+        n++;
+    return n;
+}
+
+/* The job's variables, then those of the command line, which win by coming later.  Returns a list
+ * of borrowed strings.
+ */
+static char **join_env(const struct job *job, const char *const *more)
+{
+    size_t n = count((const char *const *)job->env), m = count(more);
+    char **list = calloc(n + m + 1, sizeof *list);
+
+    if (!list)
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        list[i] = job->env[i];
+    for (size_t i = 0; i < m; i++)
+        list[n + i] = (char *)(uintptr_t)more[i];
+    return list;
+}
+
+/* What the program is told to read, for the storage probe: the argument of --data when it is
+ * there.  Returns a path, or NULL.
+ */
+static char *data_path(const struct job *job)
+{
+    const char *value = NULL;
+    char *path;
+
+    for (char **a = job->command; *a; a++) {
+        if (strncmp(*a, "--data=", 7) == 0)
+            value = *a + 7;
+        else if (strcmp(*a, "--data") == 0 && a[1])
+            value = a[1];
+    }
+    if (!value)
+        return NULL;
+    path = value[0] == '/' ? strdup(value) : file_join(job->workdir, "%s", value);
+    if (path && access(path, R_OK) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
+int driver_brief(const struct driver *d, int agent, const char *token, char **ret,
+                 struct eddis_error *err)
+{
+    const struct job *job = d->o->job;
+    const struct job_folder *folder = d->o->folder;
+    cleanup_free char **env = join_env(job, d->o->env);
+    cleanup_free char *data = data_path(job);
+    static char *empty[] = { NULL };
+    struct brief b = {
+        .agent = agent,
+        .command = job->command,
+        .workdir = job->workdir,
+        .env = env,
+        .log_dir = d->log_dir,
+        .checkpoint_dir = d->checkpoint_dir,
+        .data_path = data,
+        .mpi_args = job->mpi.args ? job->mpi.args : empty,
+        .mpi_mca = job->mpi.mca ? job->mpi.mca : empty,
+        .bind = strcmp(job->binding, "none") != 0,
+        .log_max_bytes = job->logs.max_mb * 1000000,
+        .cache_ns = job->profile.cache_ns,
+        .n_emulate = (int)job->profile.n_emulate,
+        .lease_ns = job->timeouts.lease_ns,
+        .heartbeat_ns = job->timeouts.heartbeat_ns,
+    };
+
+    if (!env)
+        return eddis_fail(err, -ENOMEM, "no memory for an agent's brief");
+    if (strcmp(job->checkpoint.resume, "auto") != 0)
+        b.resume_from = job->checkpoint.resume;
+    memcpy(b.emulate, job->profile.emulate, job->profile.n_emulate * sizeof *b.emulate);
+    (void)snprintf(b.job_id, sizeof b.job_id, "%s", folder ? folder->id : job->name);
+    (void)snprintf(b.url, sizeof b.url, "http://127.0.0.1:%d", http_server_port(d->server));
+    (void)snprintf(b.token, sizeof b.token, "%s", token);
+    *ret = brief_text(&b);
+    explicit_bzero(b.token, sizeof b.token);
+    return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for an agent's brief");
+}

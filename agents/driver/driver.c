@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "driver_impl.h"
+
+#include "checkpoints.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/random.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+
+static const int64_t clean_ns = 10 * CLOCK_S;
+
+/* Into events.jsonl; a "say" is for people too. */
+void driver_say(struct driver *d, const char *type, int agent, int rank, const char *text)
+{
+    const char *node = agent >= 0 ? d->state.agent[agent].host : NULL;
+
+    record_event(&d->record, type, node, rank, text);
+    if (strcmp(type, "say") == 0)
+        d->o->view.say(d->o->view.ctx, text);
+}
+
+static enum job_state job_state_of(enum driver_phase p)
+{
+    static const enum job_state state[] = {
+        [PHASE_REGISTER] = JOB_STARTING, [PHASE_PROFILE] = JOB_PROFILING,
+        [PHASE_PLAN] = JOB_PLANNING,     [PHASE_PREPARE] = JOB_LAUNCHING,
+        [PHASE_START] = JOB_LAUNCHING,   [PHASE_RUN] = JOB_RUNNING,
+        [PHASE_STOP] = JOB_STOPPING,     [PHASE_BYE] = JOB_STOPPING,
+        [PHASE_OVER] = JOB_ENDED,
+    };
+
+    return state[p];
+}
+
+static void fill_end(const struct state *s, struct job_status *t)
+{
+    const struct state_failure *f = &s->failure;
+
+    (void)snprintf(t->reason, sizeof t->reason, "%s", s->reason);
+    (void)snprintf(t->message, sizeof t->message, "%s", s->message);
+    t->exit_code = s->exit_code;
+    t->failure = (struct first_failure){ .set = f->set,
+                                         .rank = f->rank,
+                                         .pid = f->pid,
+                                         .code = f->code,
+                                         .signal = f->signal,
+                                         .step = f->step };
+    (void)snprintf(t->failure.node, sizeof t->failure.node, "%s", f->node);
+    (void)snprintf(t->failure.what, sizeof t->failure.what, "%.255s", f->what);
+}
+
+void driver_fill_status(struct driver *d)
+{
+    struct job_status *t = &d->status;
+    int64_t now_ns = clock_now_ns();
+
+    t->state = job_state_of(d->state.phase);
+    t->wall_s = (double)(now_ns - d->begun_ns) / CLOCK_S;
+    t->generation = t->generations = d->state.n_ranks ? d->state.generation : 0;
+    figures_fill(&d->figures, now_ns, t);
+    if (d->state.reason)
+        fill_end(&d->state, t);
+}
+
+/* ---- opening ---- */
+
+static int open_signals(struct driver *d, struct eddis_error *err)
+{
+    struct sigaction hup;
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGUSR2);
+    sigaddset(&set, SIGCHLD);
+    if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler != SIG_IGN)
+        sigaddset(&set, SIGHUP); /* nohup eddis-run stays as it was asked to */
+    if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 ||
+        (d->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
+        return eddis_fail_errno(err, -errno, "cannot wait for signals");
+    return 0;
+}
+
+/* Every agent holds a connection or two. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit l;
+
+    if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+        l.rlim_cur = l.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &l);
+    }
+}
+
+static int open_server(struct driver *d, char *agent_token, char *reader_token,
+                       struct eddis_error *err)
+{
+    struct http_server_options o = { .address = "127.0.0.1",
+                                     .token = { agent_token, reader_token },
+                                     .handle = inbox_handle };
+    int rc = random_hex(agent_token, HTTP_TOKEN_CHARS, err);
+
+    if (rc == 0)
+        rc = random_hex(reader_token, HTTP_TOKEN_CHARS, err);
+    if (rc == 0)
+        rc = inbox_open(d->n_agents, &d->inbox, err);
+    o.ctx = d->inbox;
+    return rc < 0 ? rc : http_server_start(&o, &d->server, err);
+}
+
+static int write_driver_file(const struct driver *d, const char *token, struct eddis_error *err)
+{
+    struct job_driver file = { 0 };
+    int rc;
+
+    if (!d->o->folder)
+        return 0;
+    (void)snprintf(file.url, sizeof file.url, "http://127.0.0.1:%d", http_server_port(d->server));
+    (void)snprintf(file.token, sizeof file.token, "%s", token);
+    rc = job_driver_write(d->o->folder, &file, err);
+    explicit_bzero(file.token, sizeof file.token);
+    return rc;
+}
+
+static int start_agents(struct driver *d, const char *token, struct eddis_error *err)
+{
+    int rc = d->start->prepare(err);
+
+    if (rc < 0)
+        return rc;
+    d->start_clean = rc == 0;
+    for (int i = 0; i < d->n_agents; i++) {
+        char *brief = NULL;
+
+        rc = driver_brief(d, i, token, &brief, err);
+        if (rc == 0)
+            rc =
+                d->start->start("", d->o->job->timeouts.lease_ns, brief, &d->agent[i].process, err);
+        if (brief)
+            explicit_bzero(brief, strlen(brief));
+        free(brief);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* Agents keep a log even when all they do is measure. */
+static int open_log_dir(struct driver *d, struct eddis_error *err)
+{
+    const char *dir = d->o->job->logs.dir, *tmp = getenv("TMPDIR");
+
+    if (!d->o->folder) {
+        d->log_dir = file_join(tmp && *tmp ? tmp : "/tmp", "eddis-XXXXXX");
+        if (d->log_dir && !mkdtemp(d->log_dir))
+            return eddis_fail_errno(err, -errno, "cannot make a folder '%s'", d->log_dir);
+        d->log_dir_is_ours = d->log_dir != NULL;
+        return d->log_dir ? 0 : eddis_fail(err, -ENOMEM, "no memory for the driver");
+    }
+    d->log_dir = dir ? strdup(dir) : file_join(d->o->folder->path, "logs");
+    if (!d->log_dir)
+        return eddis_fail(err, -ENOMEM, "no memory for the driver");
+    return file_mkdirs(d->log_dir, 0700, err);
+}
+
+static int open_checkpoint_dir(struct driver *d, struct eddis_error *err)
+{
+    const char *dir = d->o->job->checkpoint.dir;
+
+    if (!dir && !d->o->folder)
+        return 0;
+    d->checkpoint_dir = dir ? strdup(dir) : file_join(d->o->folder->path, "checkpoints");
+    return d->checkpoint_dir ? 0 : eddis_fail(err, -ENOMEM, "no memory for the driver");
+}
+
+static void init_status(struct driver *d)
+{
+    struct job_status *t = &d->status;
+
+    (void)snprintf(t->job, sizeof t->job, "%s", d->o->folder ? d->o->folder->id : "");
+    (void)snprintf(t->name, sizeof t->name, "%s", d->o->job->name);
+    t->n_nodes = d->n_agents;
+    t->start_s = (double)clock_wall_ns() / CLOCK_S;
+    t->exit_code = -1;
+}
+
+static int open_all(struct driver *d, struct eddis_error *err)
+{
+    const struct job *job = d->o->job;
+    const struct state_options so = {
+        .n_agents = d->n_agents,
+        .launch_ns = job->timeouts.launch_ns,
+        .lease_ns = job->timeouts.lease_ns,
+        .grace_ns = job->timeouts.grace_ns,
+        .checkpoint_ns = job->timeouts.checkpoint_ns,
+        .job_ns = job->timeouts.job_ns,
+    };
+    char agent_token[HTTP_TOKEN_CHARS + 1] = "", reader_token[HTTP_TOKEN_CHARS + 1] = "";
+    int rc;
+
+    raise_descriptor_limit();
+    (void)prctl(PR_SET_DUMPABLE, 0); /* no core file with the tokens */
+    d->agent = calloc((size_t)d->n_agents, sizeof *d->agent);
+    if (!d->agent)
+        return eddis_fail(err, -ENOMEM, "no memory for %d agents", d->n_agents);
+    for (int i = 0; i < d->n_agents; i++)
+        d->agent[i].orders.first = 1;
+    rc = open_checkpoint_dir(d, err);
+    if (rc == 0)
+        rc = state_init(&d->state, &so, d->begun_ns, err);
+    if (rc == 0)
+        rc = open_log_dir(d, err);
+    if (rc == 0)
+        rc = open_signals(d, err);
+    if (rc == 0)
+        rc = open_server(d, agent_token, reader_token, err);
+    if (rc == 0)
+        rc = write_driver_file(d, reader_token, err);
+    if (rc == 0)
+        rc = start_agents(d, agent_token, err);
+    explicit_bzero(agent_token, sizeof agent_token);
+    explicit_bzero(reader_token, sizeof reader_token);
+    return rc;
+}
+
+/* ---- the loop ---- */
+
+static void take_signals(struct driver *d)
+{
+    struct signalfd_siginfo i;
+
+    while (read(d->signals, &i, sizeof i) == sizeof i) {
+        if (i.ssi_signo == SIGCHLD) {
+            driver_reap(d);
+            continue;
+        }
+        record_event(&d->record, "signal", NULL, -1, strsignal((int)i.ssi_signo));
+        state_signal(&d->state, (int)i.ssi_signo, clock_now_ns());
+        driver_act(d);
+    }
+}
+
+static int64_t next_ns(const struct driver *d)
+{
+    int64_t at = state_deadline(&d->state);
+
+    for (int i = 0; i < d->n_agents; i++)
+        if (d->agent[i].orders.poll && d->agent[i].orders.poll_deadline_ns < at)
+            at = d->agent[i].orders.poll_deadline_ns;
+    if (d->state.phase == PHASE_RUN && d->metrics_ns < at)
+        at = d->metrics_ns;
+    return at;
+}
+
+static void tick(struct driver *d)
+{
+    int64_t now_ns = clock_now_ns();
+
+    for (int i = 0; i < d->n_agents; i++)
+        orders_tick(&d->agent[i].orders, now_ns);
+    if (d->state.preempt_ns && !d->state.checkpointed && d->checkpoint_dir &&
+        checkpoints_newest(d->checkpoint_dir, NULL, 0) >= d->preempt_step)
+        state_checkpointed(&d->state);
+    state_tick(&d->state, now_ns);
+    driver_act(d);
+    if (d->state.phase == PHASE_RUN && now_ns >= d->metrics_ns) {
+        driver_fill_status(d);
+        record_metrics(&d->record, &d->status);
+        d->metrics_ns = now_ns + CLOCK_S;
+    }
+}
+
+static void loop(struct driver *d)
+{
+    struct pollfd fds[] = { { .fd = inbox_fd(d->inbox), .events = POLLIN },
+                            { .fd = d->signals, .events = POLLIN } };
+
+    while (d->state.phase != PHASE_OVER) {
+        struct inbox_item *i;
+
+        (void)poll(fds, 2, clock_poll_ms(next_ns(d)));
+        take_signals(d);
+        while ((i = inbox_take(d->inbox)))
+            driver_take_item(d, i);
+        tick(d);
+    }
+}
+
+/* ---- closing ---- */
+
+/* Nobody is served any more, and nothing of the job runs when this returns. */
+static void close_agents(struct driver *d)
+{
+    struct eddis_error err = { 0 };
+
+    if (d->inbox)
+        inbox_shut(d->inbox);
+    for (int i = 0; d->agent && i < d->n_agents; i++)
+        orders_fini(&d->agent[i].orders);
+    http_server_stop(d->server);
+    inbox_close(d->inbox);
+    if (d->start_clean && d->start->clean(clock_now_ns() + clean_ns, &err) < 0) {
+        driver_say(d, "say", -1, -1, err.text);
+        if (d->state.exit_code == 0)
+            d->state.exit_code = 1;
+    }
+}
+
+static void free_driver(struct driver *d)
+{
+    if (d->signals >= 0)
+        (void)close(d->signals);
+    figures_fini(&d->figures);
+    plan_free(d->plan);
+    plan_free(d->equal);
+    record_fini(&d->record);
+    state_fini(&d->state);
+    job_status_fini(&d->status);
+    if (d->log_dir_is_ours)
+        (void)file_remove_tree(d->log_dir, NULL);
+    free(d->log_dir);
+    free(d->checkpoint_dir);
+    free(d->agent);
+}
+
+/* The last word: how it went, for the folder and for the caller. */
+static void sum_up(struct driver *d)
+{
+    struct job_status *t = &d->status;
+
+    if (d->state.preempt_ns && d->checkpoint_dir &&
+        checkpoints_newest(d->checkpoint_dir, NULL, 0) >= d->preempt_step)
+        state_checkpointed(&d->state);
+    driver_fill_status(d);
+    t->eta_s = 0;
+    record_metrics(&d->record, t);
+    record_event(&d->record, "ended", NULL, -1, t->reason);
+    record_summary(&d->record, t);
+    if (d->o->folder)
+        (void)job_driver_remove(d->o->folder, NULL);
+    if (d->record.trouble.code)
+        d->o->view.say(d->o->view.ctx, d->record.trouble.text);
+}
+
+int driver_run(const struct driver_options *o, struct job_status *ret, struct eddis_error *err)
+{
+    struct driver d = { .o = o,
+                        .start = start_find("local"),
+                        .n_agents = 1,
+                        .signals = -1,
+                        .preempt_step = -1,
+                        .record.folder = o->folder,
+                        .begun_ns = clock_now_ns() };
+    int rc;
+
+    job_status_init(&d.status);
+    init_status(&d);
+    rc = open_all(&d, err);
+    if (rc < 0 && d.state.agent) {
+        state_fail(&d.state, "start", 3, err ? err->text : "the job could not start", d.begun_ns);
+        driver_act(&d);
+        rc = 0;
+    } else if (rc == 0) {
+        loop(&d);
+    }
+    close_agents(&d);
+    if (rc == 0) {
+        sum_up(&d);
+        rc = d.status.exit_code;
+        *ret = d.status;
+        job_status_init(&d.status); /* handed over */
+    }
+    free_driver(&d);
+    return rc;
+}

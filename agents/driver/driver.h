@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* driver.h - one job from its agents' start to their end
+ *
+ * The driver owns every decision.  It has one thread of its own, the caller's: the server's
+ * threads put what they hear into an inbox (inbox.h), state.h decides, and the loop carries out.
+ * People hear of it through a view; the driver prints nothing.
+ */
+#ifndef EDDIS_AGENTS_DRIVER_DRIVER_H
+#define EDDIS_AGENTS_DRIVER_DRIVER_H
+
+#include "agents/job_folder.h"
+#include "agents/status_json.h"
+#include "lib/base/error.h"
+#include "lib/model/job.h"
+#include "lib/model/plan.h"
+#include "lib/model/profile.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Called on the driver's thread.  Texts may come from other machines: strip before printing. */
+struct driver_view {
+    void *ctx;
+    void (*say)(void *ctx, const char *sentence);
+    void (*last_lines)(void *ctx, int rank, const char *lines); /* rank -1: mpirun's */
+    void (*planned)(void *ctx, const struct plan *p, const struct node_profile *nodes, int n);
+    void (*progress)(void *ctx, const struct job_status *s);
+};
+
+struct driver_options {
+    const struct job *job;
+    const struct job_folder *folder; /* NULL: nothing will be launched and nothing is kept */
+    const char *const *env;          /* NULL-ended "NAME=VALUE" over the job's own; NULL: none */
+    const char *plan_path;           /* replay this plan; NULL: make one */
+    int64_t measure_equal;           /* steps under an equal split first; 0: none */
+    bool plan_only;                  /* end behind the plan */
+    bool profile_only;               /* end before it: planned is called with p NULL */
+    struct driver_view view;
+};
+
+/* Run the job.  Blocks SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGCHLD and, unless it is ignored,
+ * SIGHUP in this process and takes them as orders.  Returns the job's exit code, and in *ret how it
+ * went (for job_status_fini).  Negative: it could not begin.
+ */
+int driver_run(const struct driver_options *o, struct job_status *ret, struct eddis_error *err);
+
+#endif

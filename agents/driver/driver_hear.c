@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "driver_impl.h"
+
+#include "prometheus.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- agents ---- */
+
+static void hear_hello(struct driver *d, const struct inbox_item *i, int64_t now_ns)
+{
+    struct driver_agent *a = &d->agent[i->agent];
+    const struct hello *h = &i->hello;
+    char text[512], host[256];
+
+    if (a->pid && a->pid != h->pid) {
+        http_reply_error(i->x, 409, "this agent has registered before");
+        return;
+    }
+    (void)snprintf(host, sizeof host, "%s", h->host);
+    text_strip_control(host);
+    if (h->protocol != PROTOCOL_VERSION || strcmp(h->eddis_version, EDDIS_VERSION) != 0) {
+        (void)snprintf(text, sizeof text,
+                       "node %.200s runs eddis %.15s and this is eddis %s; install one version on "
+                       "both",
+                       host, h->eddis_version, EDDIS_VERSION);
+        http_reply_error(i->x, 409, text);
+        state_fail(&d->state, "start", 3, text, now_ns);
+        return;
+    }
+    a->pid = h->pid;
+    http_reply(i->x, 200, "{}");
+    driver_say(d, "registered", i->agent, -1, "");
+    state_registered(&d->state, i->agent, host, now_ns);
+}
+
+static void hear_profile(struct driver *d, int agent, const struct event *e, int64_t now_ns)
+{
+    struct eddis_error err = { 0 };
+
+    if (profile_parse(e->text, strlen(e->text), "profile", &d->agent[agent].profile, &err) < 0)
+        state_fail(&d->state, "start", 3, err.text, now_ns);
+}
+
+static const char *event_word(enum event_type type)
+{
+    static const char *const word[] = {
+        [EVENT_PROFILE] = "profiled",
+        [EVENT_PREPARED] = "prepared",
+        [EVENT_RANK_STARTED] = "rank_started",
+        [EVENT_RANK_EXIT] = "rank_exit",
+        [EVENT_MPIRUN_EXIT] = "mpirun_exit",
+        [EVENT_STOPPED] = "stopped",
+        [EVENT_FAILED] = "failed",
+        [EVENT_NOTE] = "note",
+    };
+
+    return word[type];
+}
+
+/* One line of events.jsonl for what an agent has reported. */
+static void note_event(struct driver *d, int agent, const struct event *e)
+{
+    char text[600] = "";
+
+    if (e->type == EVENT_RANK_EXIT || e->type == EVENT_MPIRUN_EXIT) {
+        if (e->signal)
+            (void)snprintf(text, sizeof text, "pid %d, signal %d%s", e->pid, e->signal,
+                           e->oom ? ", out of memory" : "");
+        else
+            (void)snprintf(text, sizeof text, "pid %d, code %d", e->pid, e->code);
+        if (e->by_us)
+            (void)strncat(text, ", stopped by eddis", sizeof text - strlen(text) - 1);
+    } else if (e->type == EVENT_RANK_STARTED) {
+        (void)snprintf(text, sizeof text, "pid %d", e->pid);
+    } else if (e->type == EVENT_FAILED || e->type == EVENT_NOTE) {
+        (void)snprintf(text, sizeof text, "%s", e->text);
+        text_strip_control(text);
+    }
+    driver_say(d, event_word(e->type), agent, e->rank, text);
+}
+
+static void hear_event(struct driver *d, int agent, const struct event *e, int64_t now_ns)
+{
+    note_event(d, agent, e);
+    if (e->type == EVENT_PROFILE)
+        hear_profile(d, agent, e, now_ns);
+    if (e->type == EVENT_RANK_EXIT)
+        figures_end(&d->figures, e->rank, e->signal ? "killed" : "exited");
+    d->event = e;
+    state_event(&d->state, agent, e, now_ns);
+    driver_act(d);
+    d->event = NULL;
+}
+
+/* The equal split has been measured long enough: publish the real plan. */
+static void end_equal_split(struct driver *d)
+{
+    struct eddis_error err = { 0 };
+
+    if (!d->equal || d->newest_version > 1 || figures_steps(&d->figures) < d->o->measure_equal)
+        return;
+    if (driver_publish(d, d->plan, 0, &err) < 0)
+        driver_say(d, "note", -1, -1, err.text);
+}
+
+static void hear_report(struct driver *d, const struct inbox_item *i, int64_t now_ns)
+{
+    struct driver_agent *a = &d->agent[i->agent];
+    const struct report *r = i->report;
+
+    http_reply(i->x, 200, "{}");
+    state_heard(&d->state, i->agent, now_ns);
+    if (r->sequence <= a->sequence)
+        return; /* sent again because the answer got lost */
+    a->sequence = r->sequence;
+    for (int w = 0; w < r->n_workers; w++) {
+        figures_progress(&d->figures, &r->worker[w], now_ns);
+        state_progress(&d->state, r->worker[w].rank, r->worker[w].steps_done);
+    }
+    for (int e = 0; e < r->n_events; e++)
+        hear_event(d, i->agent, &r->event[e], now_ns);
+    if (r->n_workers) {
+        end_equal_split(d);
+        driver_fill_status(d);
+        d->o->view.progress(d->o->view.ctx, &d->status);
+    }
+}
+
+/* ---- readers ---- */
+
+static void answer_reader(struct driver *d, const struct inbox_item *i)
+{
+    cleanup_free char *text = NULL;
+
+    driver_fill_status(d);
+    switch (i->type) {
+    case INBOX_JOB:
+        text = job_status_text(&d->status, false);
+        break;
+    case INBOX_WORKERS:
+        text = job_status_workers_text(&d->status);
+        break;
+    case INBOX_EVENTS:
+        text = record_events_text(&d->record, i->after);
+        break;
+    case INBOX_PLAN:
+        if (!d->plan) {
+            http_reply_error(i->x, 404, "there is no plan yet");
+            return;
+        }
+        text = plan_text(d->plan);
+        break;
+    default:
+        text = prometheus_text(&d->status, http_server_refused(d->server));
+        if (text) {
+            http_reply_text(i->x, 200, PROMETHEUS_TYPE, text);
+            return;
+        }
+    }
+    if (text)
+        http_reply(i->x, 200, text);
+    else
+        http_reply_error(i->x, 503, "no memory");
+}
+
+void driver_take_item(struct driver *d, struct inbox_item *i)
+{
+    int64_t now_ns = clock_now_ns();
+
+    switch (i->type) {
+    case INBOX_HELLO:
+        hear_hello(d, i, now_ns);
+        break;
+    case INBOX_POLL:
+        state_heard(&d->state, i->agent, now_ns);
+        orders_poll(&d->agent[i->agent].orders, i->after, i->x,
+                    now_ns + d->o->job->timeouts.lease_ns / 3);
+        break;
+    case INBOX_REPORT:
+        hear_report(d, i, now_ns);
+        break;
+    default:
+        answer_reader(d, i);
+    }
+    inbox_item_free(i);
+    driver_act(d);
+}
+
+void driver_reap(struct driver *d)
+{
+    char how[128];
+
+    for (int i = 0; i < d->n_agents; i++) {
+        if (!start_ended(&d->agent[i].process, how, sizeof how))
+            continue;
+        driver_say(d, "agent_ended", i, -1, how);
+        state_ended(&d->state, i, how, clock_now_ns());
+        driver_act(d);
+    }
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* driver_impl.h - what the driver's files share
+ *
+ *     driver.c          opening, the loop, closing
+ *     driver_hear.c     what came in: requests, reports, ended agents
+ *     driver_act.c      carrying out the state machine's actions
+ *     brief_make.c      from the job to an agent's brief
+ */
+#ifndef EDDIS_AGENTS_DRIVER_DRIVER_IMPL_H
+#define EDDIS_AGENTS_DRIVER_DRIVER_IMPL_H
+
+#include "driver.h"
+
+#include "figures.h"
+#include "inbox.h"
+#include "orders.h"
+#include "record.h"
+#include "start.h"
+#include "state.h"
+
+struct driver_agent {
+    struct orders orders;
+    struct start_agent process;
+    struct node_profile profile;
+    int pid;          /* of the agent that registered; 0: none yet */
+    int64_t sequence; /* of its last report */
+};
+
+struct driver {
+    const struct driver_options *o;
+    struct state state;
+    struct inbox *inbox;
+    struct http_server *server;
+    const struct start_ops *start;
+    bool start_clean; /* start->clean may be called */
+    struct driver_agent *agent;
+    int n_agents;
+    int signals;               /* signalfd */
+    struct plan *plan, *equal; /* the real one; the equal split before it, or NULL */
+    int64_t newest_version;    /* published */
+    int64_t preempt_step;      /* a checkpoint of this step or a later one was asked for; -1: not */
+    char *checkpoint_dir;      /* NULL: none */
+    char *log_dir;
+    bool log_dir_is_ours; /* made for a plan only, to be removed */
+    struct figures figures;
+    struct record record;
+    struct job_status status;
+    int64_t begun_ns, metrics_ns; /* next line of metrics.jsonl */
+    const struct event *event;    /* being taken in: ACTION_LAST_LINES means its lines */
+};
+
+/* driver_hear.c */
+void driver_take_item(struct driver *d, struct inbox_item *i);
+void driver_reap(struct driver *d);
+
+/* driver_act.c */
+void driver_act(struct driver *d);
+int driver_publish(struct driver *d, const struct plan *p, int64_t flags, struct eddis_error *err);
+
+/* driver.c */
+void driver_say(struct driver *d, const char *type, int agent, int rank, const char *text);
+void driver_fill_status(struct driver *d);
+
+/* brief_make.c: returns the brief as JSON text, to be wiped and freed. */
+int driver_brief(const struct driver *d, int agent, const char *token, char **ret,
+                 struct eddis_error *err);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* inbox.h - from the server's threads to the driver's one thread
+ *
+ * The server's handler checks who asks for what, parses what came, and puts it here; the driver's
+ * loop takes it and answers.  So every decision and every answer is made on one thread, and no
+ * lock but this one is needed.
+ */
+#ifndef EDDIS_AGENTS_DRIVER_INBOX_H
+#define EDDIS_AGENTS_DRIVER_INBOX_H
+
+#include "agents/protocol.h"
+#include "lib/base/error.h"
+#include "lib/http/server.h"
+
+#include <stdint.h>
+
+enum driver_role { ROLE_AGENT, ROLE_READER };
+
+enum inbox_type {
+    INBOX_HELLO,
+    INBOX_POLL,
+    INBOX_REPORT,
+    /* of readers */
+    INBOX_JOB,
+    INBOX_PLAN,
+    INBOX_WORKERS,
+    INBOX_EVENTS,
+    INBOX_METRICS,
+};
+
+struct inbox_item {
+    struct inbox_item *next;
+    enum inbox_type type;
+    int agent;
+    int64_t after;
+    struct hello hello;
+    struct report *report;   /* owned */
+    struct http_exchange *x; /* to be answered by whoever takes the item */
+};
+
+struct inbox;
+
+int inbox_open(int n_agents, struct inbox **ret, struct eddis_error *err);
+
+/* Readable when something may have come. */
+int inbox_fd(const struct inbox *b);
+
+/* Take the oldest item; NULL when there is none.  inbox_item_free frees it, without answering. */
+struct inbox_item *inbox_take(struct inbox *b);
+void inbox_item_free(struct inbox_item *i);
+
+/* From now on everything is answered "503 the job is over" at once, also what is waiting. */
+void inbox_shut(struct inbox *b);
+
+/* The server must have been stopped.  Accepts NULL. */
+void inbox_close(struct inbox *b);
+
+/* The server's handler; ctx is the inbox. */
+void inbox_handle(void *ctx, const struct http_request *q, struct http_exchange *x);
+
+#endif

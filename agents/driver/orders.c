@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "orders.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void answer_none(struct http_exchange *x)
+{
+    const struct order none = { .type = ORDER_NONE };
+    cleanup_free char *text = order_text(&none);
+
+    if (text)
+        http_reply(x, 200, text);
+    else
+        http_reply_error(x, 503, "no memory");
+}
+
+/* Give a waiting agent the order it waits for, when it is there. */
+static void hand_out(struct orders *o)
+{
+    int64_t i = o->poll_after + 1 - o->first;
+
+    if (!o->poll || i >= o->n)
+        return;
+    http_reply(o->poll, 200, o->text[i]);
+    o->poll = NULL;
+}
+
+int orders_add(struct orders *o, struct order *order, struct eddis_error *err)
+{
+    if (o->n == ORDERS_KEPT)
+        return eddis_fail(err, -EOVERFLOW, "an agent has not taken its last %d orders",
+                          ORDERS_KEPT);
+    order->number = o->first + o->n;
+    o->text[o->n] = order_text(order);
+    if (!o->text[o->n])
+        return eddis_fail(err, -ENOMEM, "no memory for an order");
+    o->n++;
+    hand_out(o);
+    return 0;
+}
+
+static void forget_until(struct orders *o, int64_t number)
+{
+    int k = (int)(number - o->first + 1);
+
+    for (int i = 0; i < k; i++)
+        free(o->text[i]);
+    memmove(o->text, o->text + k, (size_t)(o->n - k) * sizeof *o->text);
+    o->n -= k;
+    o->first += k;
+}
+
+void orders_poll(struct orders *o, int64_t after, struct http_exchange *x, int64_t deadline_ns)
+{
+    if (after < o->first - 1 || after >= o->first + o->n) {
+        http_reply_error(x, 409, "there is no order of this number");
+        return;
+    }
+    forget_until(o, after);
+    if (o->poll) /* the agent has given that one up */
+        answer_none(o->poll);
+    o->poll = x;
+    o->poll_after = after;
+    o->poll_deadline_ns = deadline_ns;
+    hand_out(o);
+}
+
+void orders_tick(struct orders *o, int64_t now_ns)
+{
+    if (!o->poll || now_ns < o->poll_deadline_ns)
+        return;
+    answer_none(o->poll);
+    o->poll = NULL;
+}
+
+void orders_fini(struct orders *o)
+{
+    if (o->poll)
+        answer_none(o->poll);
+    for (int i = 0; i < o->n; i++)
+        free(o->text[i]);
+    *o = (struct orders){ .first = 1 };
+}

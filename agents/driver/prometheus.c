@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "prometheus.h"
+
+#include "lib/base/strbuf.h"
+
+#include <math.h>
+#include <stddef.h>
+
+/* Double quotes, backslashes and line ends have to be escaped in a label. */
+static void add_label(struct strbuf *b, const char *name, const char *value)
+{
+    strbuf_addf(b, "%s=\"", name);
+    for (; *value; value++) {
+        if (*value == '"' || *value == '\\')
+            strbuf_addf(b, "\\%c", *value);
+        else
+            strbuf_addf(b, "%c", *value == '\n' ? ' ' : *value);
+    }
+    strbuf_add(b, "\"");
+}
+
+static void add_head(struct strbuf *b, const char *name, const char *type, const char *help)
+{
+    strbuf_addf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void add_job(struct strbuf *b, const struct job_status *s, const char *name,
+                    const char *type, const char *help, double value)
+{
+    if (!isfinite(value))
+        return;
+    add_head(b, name, type, help);
+    strbuf_addf(b, "%s{", name);
+    add_label(b, "job", s->job);
+    strbuf_addf(b, "} %.15g\n", value);
+}
+
+static void add_workers(struct strbuf *b, const struct job_status *s, const char *name,
+                        const char *type, const char *help,
+                        double (*value)(const struct worker_status *w))
+{
+    add_head(b, name, type, help);
+    for (int i = 0; i < s->n_workers; i++) {
+        const struct worker_status *w = &s->worker[i];
+
+        if (!isfinite(value(w)))
+            continue;
+        strbuf_addf(b, "%s{", name);
+        add_label(b, "job", s->job);
+        strbuf_addf(b, ",rank=\"%d\",", w->rank);
+        add_label(b, "node", w->node);
+        strbuf_addf(b, "} %.15g\n", value(w));
+    }
+}
+
+static double steps(const struct worker_status *w)
+{
+    return (double)w->steps_done;
+}
+
+static double batch(const struct worker_status *w)
+{
+    return (double)w->batch;
+}
+
+static double step_s(const struct worker_status *w)
+{
+    return w->step_ms / 1e3;
+}
+
+static double compute_s(const struct worker_status *w)
+{
+    return w->compute_ms / 1e3;
+}
+
+static double input_s(const struct worker_status *w)
+{
+    return w->input_ms / 1e3;
+}
+
+static double exposed_s(const struct worker_status *w)
+{
+    return w->exposed_ms / 1e3;
+}
+
+static double wait_s(const struct worker_status *w)
+{
+    return w->wait_ms / 1e3;
+}
+
+static double speed(const struct worker_status *w)
+{
+    return w->relative_speed;
+}
+
+static double age_s(const struct worker_status *w)
+{
+    return w->last_step_age_s;
+}
+
+static const struct {
+    const char *name, *type, *help;
+    double (*value)(const struct worker_status *w);
+} worker_rows[] = {
+    { "eddis_rank_steps_total", "counter", "Steps done.", steps },
+    { "eddis_batch_size", "gauge", "Samples a step.", batch },
+    { "eddis_step_seconds", "gauge", "Recent mean time of a step.", step_s },
+    { "eddis_compute_seconds", "gauge", "Computing, of a recent step.", compute_s },
+    { "eddis_input_seconds", "gauge", "Waiting for data, of a recent step.", input_s },
+    { "eddis_exposed_seconds", "gauge", "Communication not hidden, of a recent step.", exposed_s },
+    { "eddis_wait_seconds", "gauge", "Waiting for other workers, of a recent step.", wait_s },
+    { "eddis_rank_relative_speed", "gauge", "Expected over measured time of computing and input.",
+      speed },
+    { "eddis_rank_last_step_seconds", "gauge", "Since its last step ended.", age_s },
+};
+
+char *prometheus_text(const struct job_status *s, int64_t refused)
+{
+    struct strbuf b = { 0 };
+
+    add_job(&b, s, "eddis_running", "gauge", "Whether the job is training.",
+            s->state == JOB_RUNNING);
+    add_job(&b, s, "eddis_generation", "gauge", "Number of the generation.", (double)s->generation);
+    add_job(&b, s, "eddis_replans_total", "counter", "Changes of plan.", (double)s->replans);
+    add_job(&b, s, "eddis_steps_total", "counter", "Steps that every worker has done.",
+            (double)s->steps_done);
+    add_job(&b, s, "eddis_samples_total", "counter", "Samples trained.", (double)s->samples);
+    add_job(&b, s, "eddis_samples_per_second", "gauge", "Recent throughput.",
+            s->recent_samples_per_s);
+    add_job(&b, s, "eddis_ideal_samples_per_second", "gauge", "Sum of the devices' own speeds.",
+            s->ideal_samples_per_s);
+    add_job(&b, s, "eddis_loss", "gauge", "Last training loss.", s->loss);
+    add_job(&b, s, "eddis_test_accuracy", "gauge", "Last accuracy on the test set.", s->accuracy);
+    add_job(&b, s, "eddis_refused_requests_total", "counter", "Requests with a wrong token.",
+            (double)refused);
+    for (size_t i = 0; i < sizeof worker_rows / sizeof *worker_rows; i++)
+        add_workers(&b, s, worker_rows[i].name, worker_rows[i].type, worker_rows[i].help,
+                    worker_rows[i].value);
+    return strbuf_steal(&b);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* prometheus.h - a job's figures in Prometheus' text format (GET /metrics)
+ *
+ * Labels are job, rank, node and nothing else: no command line and no variable of the user's.
+ */
+#ifndef EDDIS_AGENTS_DRIVER_PROMETHEUS_H
+#define EDDIS_AGENTS_DRIVER_PROMETHEUS_H
+
+#include "agents/status_json.h"
+
+#include <stdint.h>
+
+#define PROMETHEUS_TYPE "text/plain; version=0.0.4; charset=utf-8"
+
+/* Returns the text; NULL without memory.  What is not known is left out. */
+char *prometheus_text(const struct job_status *s, int64_t refused);
+
+#endif

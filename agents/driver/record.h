@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record.h - what the driver writes into the job's folder
+ *
+ * events.jsonl holds one line an event, numbered from 1; the last ones are kept in memory too for
+ * GET /v1/events?after=.  Nothing here may end a job: a full disk is said once.
+ */
+#ifndef EDDIS_AGENTS_DRIVER_RECORD_H
+#define EDDIS_AGENTS_DRIVER_RECORD_H
+
+#include "agents/job_folder.h"
+#include "agents/status_json.h"
+#include "lib/base/error.h"
+#include "lib/model/plan.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { RECORD_KEPT = 512 };
+
+struct record {
+    const struct job_folder *folder; /* borrowed; NULL: nothing is written */
+    char *line[RECORD_KEPT];         /* event n in slot n % RECORD_KEPT */
+    int64_t n_events;
+    struct eddis_error trouble; /* the first that could not be written */
+};
+
+/* One event: type is a word ("rank_exit"), node, rank and text may be NULL, -1, "". */
+void record_event(struct record *r, const char *type, const char *node, int rank, const char *text);
+
+/* Returns {"events": [...], "schema_version": 1} of those kept with a number above after. */
+char *record_events_text(const struct record *r, int64_t after);
+
+void record_file(struct record *r, const char *name, const char *text);
+void record_plan(struct record *r, const struct plan *p);
+void record_metrics(struct record *r, const struct job_status *s);
+void record_summary(struct record *r, const struct job_status *s);
+
+void record_fini(struct record *r);
+
+#endif
