@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eddis-run - trains a job from its description to its summary */
+#include "agents/driver/driver.h"
+#include "cmd/dry_run.h"
+#include "cmd/plan_print.h"
+#include "cmd/run_job.h"
+#include "cmd/run_view.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/strbuf.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXIT_USAGE = 2, EXIT_START = 3 };
+
+struct run {
+    struct run_request q;
+    struct run_view view;
+    struct job_folder folder;
+    bool launches; /* there is a folder */
+};
+
+static int fail(const struct eddis_error *err, int code)
+{
+    fprintf(stderr, "eddis-run: %s\n", err->text);
+    return code;
+}
+
+/* ---- the driver's view ---- */
+
+static void on_say(void *ctx, const char *sentence)
+{
+    run_view_say(&((struct run *)ctx)->view, sentence);
+}
+
+static void on_last_lines(void *ctx, int rank, const char *lines)
+{
+    run_view_last_lines(&((struct run *)ctx)->view, rank, lines);
+}
+
+static void on_progress(void *ctx, const struct job_status *s)
+{
+    run_view_progress(&((struct run *)ctx)->view, s);
+}
+
+static void print_profile(const struct run *r, const struct plan_print *o,
+                          const struct node_profile *nodes, int n)
+{
+    if (!r->q.json) {
+        plan_print_devices(o, nodes, n);
+        return;
+    }
+    printf("{\"nodes\": [\n");
+    for (int i = 0; i < n; i++) {
+        cleanup_free char *text = profile_text(&nodes[i]);
+
+        printf("%s%s", i ? ",\n" : "", text ? text : "null");
+    }
+    printf("],\n\"schema_version\": 1}\n");
+}
+
+static void print_dry_run_json(const struct run *r, const struct node_profile *nodes, int n,
+                               const struct plan *p)
+{
+    cleanup_free char *text = NULL;
+    struct eddis_error err = { 0 };
+
+    if (dry_run_json(r->q.job, nodes, n, p, &text, &err) < 0)
+        fail(&err, 0);
+    else
+        fputs(text, stdout);
+}
+
+static void on_planned(void *ctx, const struct plan *p, const struct node_profile *nodes, int n)
+{
+    struct run *r = ctx;
+    const struct plan_print o = {
+        .out = stdout,
+        .colour = r->view.colour,
+        .home = getenv("HOME"),
+        .now_s = clock_wall_ns() / CLOCK_S,
+    };
+
+    if (!p) {
+        print_profile(r, &o, nodes, n);
+    } else if (r->q.dry_run && r->q.json) {
+        print_dry_run_json(r, nodes, n, p);
+    } else if (!r->q.quiet && !r->q.json) {
+        plan_print_job(&o, r->q.job->name, r->launches ? r->folder.id : NULL,
+                       r->launches ? r->folder.path : NULL);
+        plan_print_nodes(&o, nodes, n);
+        plan_print_profiles(&o, nodes, n);
+        plan_print_plan(&o, p, r->q.plan_path ? "replayed" : NULL);
+        if (r->q.dry_run || r->q.verbose)
+            dry_run_print(r->q.job, stdout);
+        putchar('\n');
+    }
+    fflush(stdout);
+}
+
+/* ---- the job's folder ---- */
+
+static int make_folder(struct run *r, struct eddis_error *err)
+{
+    cleanup_free char *path = NULL, *text = NULL;
+    int rc = job_folder_make(r->q.job->name, r->q.job_dir, &r->folder, err);
+
+    if (rc < 0)
+        return rc;
+    r->launches = true;
+    path = file_join(r->folder.path, "job.yaml");
+    text = job_text(r->q.job);
+    if (!path || !text)
+        return eddis_fail(err, -ENOMEM, "no memory for the job's folder");
+    return file_write_atomic(path, text, strlen(text), 0600, err);
+}
+
+static void print_summary(struct run *r, const struct job_status *s)
+{
+    struct strbuf b = { 0 };
+    cleanup_free char *json = NULL;
+
+    run_view_clear(&r->view);
+    if (r->q.json) {
+        json = job_status_text(s, false);
+        if (json)
+            printf("%s\n", json);
+    } else if (!r->q.quiet) {
+        job_status_print(s, &b);
+        fputs(strbuf_text(&b), stdout);
+        strbuf_fini(&b);
+    }
+}
+
+static int run_job(struct run *r)
+{
+    const struct driver_options o = {
+        .job = r->q.job,
+        .folder = r->launches ? &r->folder : NULL,
+        .env = (const char *const *)r->q.env,
+        .plan_path = r->q.plan_path,
+        .measure_equal = r->q.measure_equal,
+        .plan_only = r->q.dry_run,
+        .profile_only = r->q.profile,
+        .view = { .ctx = r,
+                  .say = on_say,
+                  .last_lines = on_last_lines,
+                  .planned = on_planned,
+                  .progress = on_progress },
+    };
+    struct job_status status;
+    struct eddis_error err = { 0 };
+    int code = driver_run(&o, &status, &err);
+
+    if (code < 0)
+        return fail(&err, EXIT_START);
+    if (r->launches)
+        print_summary(r, &status);
+    job_status_fini(&status);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    struct run r = { 0 };
+    struct eddis_error err = { 0 };
+    int code;
+
+    (void)signal(SIGPIPE, SIG_IGN); /* eddis-run | head: the job goes on */
+    if (run_request_read(argc, argv, &r.q, &err) < 0)
+        return fail(&err, EXIT_USAGE);
+    if (r.q.help) {
+        options_help(&run_options, stdout);
+        return 0;
+    }
+    if (r.q.version) {
+        puts("eddis-run " EDDIS_VERSION);
+        return 0;
+    }
+    run_view_init(&r.view, stdout, r.q.quiet || r.q.json);
+    if (!r.q.dry_run && !r.q.profile && make_folder(&r, &err) < 0)
+        code = fail(&err, EXIT_USAGE);
+    else
+        code = run_job(&r);
+    run_request_fini(&r.q);
+    return code;
+}

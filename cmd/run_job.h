@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_job.h - from eddis-run's command line to a job */
+#ifndef EDDIS_CMD_RUN_JOB_H
+#define EDDIS_CMD_RUN_JOB_H
+
+#include "cmd/options.h"
+#include "lib/base/error.h"
+#include "lib/model/job.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+extern const struct option_table run_options;
+
+struct run_request {
+    struct job *job;
+    char **env; /* NULL-ended "NAME=VALUE" of -x; owned */
+    int n_env;
+    const char *plan_path, *job_dir; /* borrowed from argv */
+    int64_t measure_equal;
+    int verbose;
+    bool dry_run, profile, json, quiet;
+    bool help, version; /* nothing else was read */
+};
+
+/* Read the command line and the job it names.  -EINVAL, -ENOENT, ...: one sentence for people. */
+int run_request_read(int argc, char **argv, struct run_request *ret, struct eddis_error *err);
+
+void run_request_fini(struct run_request *r);
+
+#endif

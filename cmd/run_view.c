@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run_view.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/strbuf.h"
+#include "lib/base/text.h"
+
+#include <inttypes.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <math.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+enum { VIEW_BAR = 16, VIEW_LINE = 512, VIEW_NARROW = 72 };
+
+static const int64_t redraw_ns = CLOCK_S / 10;
+static const int64_t plain_ns = 10 * CLOCK_S;
+
+void run_view_init(struct run_view *v, FILE *out, bool quiet)
+{
+    const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
+    struct winsize w;
+
+    *v = (struct run_view){ .out = quiet ? NULL : out, .columns = 80 };
+    v->terminal = isatty(fileno(out)) && term && strcmp(term, "dumb") != 0;
+    v->colour = v->terminal && !(no_colour && *no_colour);
+    v->utf8 = setlocale(LC_CTYPE, "") && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    if (v->terminal && ioctl(fileno(out), TIOCGWINSZ, &w) == 0 && w.ws_col > 0)
+        v->columns = w.ws_col;
+}
+
+/* VIEW_BAR characters, `part` of them full. */
+static void add_bar(const struct run_view *v, struct strbuf *b, double part)
+{
+    int halves = (int)(part * VIEW_BAR * 2 + 0.5);
+
+    if (v->colour)
+        strbuf_add(b, "\033[32m");
+    for (int i = 0; i < VIEW_BAR; i++) {
+        if (halves >= 2 * i + 2)
+            strbuf_add(b, v->utf8 ? "━" : "#");
+        else if (halves == 2 * i + 1)
+            strbuf_add(b, v->utf8 ? "╸" : "#");
+        else
+            strbuf_add(b, v->utf8 ? (v->colour ? "\033[90m━\033[32m" : "─") : ".");
+    }
+    if (v->colour)
+        strbuf_add(b, "\033[0m");
+}
+
+static void add_where(const struct run_view *v, const struct job_status *s, struct strbuf *b)
+{
+    if (s->epochs > 0)
+        strbuf_addf(b, "epoch %" PRId64 "/%" PRId64, s->epoch, s->epochs);
+    else if (s->steps_total > 0)
+        strbuf_addf(b, "step %" PRId64 "/%" PRId64, s->steps_done, s->steps_total);
+    else
+        strbuf_addf(b, "step %" PRId64, s->steps_done);
+    if (s->steps_total > 0 && v->terminal && v->columns >= VIEW_NARROW) {
+        strbuf_add(b, " ");
+        add_bar(v, b, (double)s->steps_done / (double)s->steps_total);
+    }
+}
+
+void run_view_text(const struct run_view *v, const struct job_status *s, char *ret, size_t size)
+{
+    struct strbuf b = { 0 };
+    char number[32];
+
+    add_where(v, s, &b);
+    if (isfinite(s->loss))
+        strbuf_addf(&b, "  loss %.3f", s->loss);
+    if (isfinite(s->recent_samples_per_s))
+        strbuf_addf(&b, "  %s samples/s",
+                    text_grouped(s->recent_samples_per_s, number, sizeof number));
+    if (isfinite(s->recent_samples_per_s) && s->ideal_samples_per_s > 0)
+        strbuf_addf(&b, "  %.0f %%", 100 * s->recent_samples_per_s / s->ideal_samples_per_s);
+    if (isfinite(s->eta_s) && s->eta_s < 1e7)
+        strbuf_addf(&b, "  ETA %d:%02d", (int)s->eta_s / 60, (int)s->eta_s % 60);
+    (void)snprintf(ret, size, "%s", strbuf_text(&b));
+    strbuf_fini(&b);
+}
+
+void run_view_clear(struct run_view *v)
+{
+    if (!v->drawn)
+        return;
+    fputs("\r\033[K", v->out);
+    fflush(v->out);
+    v->drawn = false;
+}
+
+void run_view_progress(struct run_view *v, const struct job_status *s)
+{
+    int64_t now_ns = clock_now_ns();
+    char line[VIEW_LINE];
+
+    if (!v->out || s->state != JOB_RUNNING || s->steps_done == 0 || now_ns < v->next_ns)
+        return;
+    v->next_ns = now_ns + (v->terminal ? redraw_ns : plain_ns);
+    run_view_text(v, s, line, sizeof line);
+    if (v->terminal)
+        fprintf(v->out, "\r%s\033[K", line);
+    else
+        fprintf(v->out, "%s\n", line);
+    fflush(v->out);
+    v->drawn = v->terminal;
+}
+
+void run_view_say(struct run_view *v, const char *sentence)
+{
+    cleanup_free char *clean = strdup(sentence);
+
+    if (!clean)
+        return;
+    text_strip_control(clean);
+    run_view_clear(v);
+    fprintf(stderr, "eddis-run: %s\n", clean);
+}
+
+void run_view_last_lines(struct run_view *v, int rank, const char *lines)
+{
+    run_view_clear(v);
+    while (*lines) {
+        size_t n = strcspn(lines, "\n");
+        cleanup_free char *line = strndup(lines, n);
+
+        if (line) {
+            text_strip_control(line);
+            if (rank < 0)
+                fprintf(stderr, "  mpirun: %s\n", line);
+            else
+                fprintf(stderr, "  rank %d: %s\n", rank, line);
+        }
+        lines += n + (lines[n] == '\n');
+    }
+}
