@@ -19,6 +19,7 @@ static int announce_locked(struct eddis *e, const struct engine_announcement *a,
     if (p->announced)
         return eddis_fail(err, -EINVAL, "parameter '%s' was announced twice in a step", p->name);
     p->announced = true;
+    e->n_announced++;
     e->weight_fixed = true;
     p->mail = (struct mail_announce){ .mail.kind = MAIL_ANNOUNCE, .what = *a };
     driver_send(e->driver, &p->mail.mail);
@@ -174,8 +175,11 @@ int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
     pthread_mutex_lock(&e->announce_lock);
     if (!e->finished) {
         e->finished = true;
-        e->finish.kind = MAIL_FINISH;
-        driver_send(e->driver, &e->finish);
+        /* Without need nothing would wait for this mail to be handled before it is used again. */
+        if (e->n_announced < e->n_parameters || e->n_parameters == 0) {
+            e->finish.kind = MAIL_FINISH;
+            driver_send(e->driver, &e->finish);
+        }
     }
     pthread_mutex_unlock(&e->announce_lock);
     for (int b = 0; rc == 0 && b < engine_n_buckets(e->engine); b++)

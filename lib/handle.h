@@ -68,7 +68,8 @@ struct eddis {
     struct eddis_request *requests; /* not yet waited for */
 
     pthread_mutex_t announce_lock;
-    bool in_step;      /* between step_begin and step_end */
+    bool in_step; /* between step_begin and step_end */
+    int n_announced;
     bool finished;     /* no more announcements in this step */
     bool weight_fixed; /* set, or a gradient was announced */
     bool waited;       /* all results of this step are there */

@@ -96,6 +96,7 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
     for (int i = 0; i < e->n_parameters; i++)
         e->parameter[i].announced = false;
     e->finished = e->waited = e->weight_fixed = false;
+    e->n_announced = 0;
     e->in_step = true;
     e->begin.mail.kind = MAIL_BEGIN;
     e->begin.step = (struct engine_step){ .step = e->round++,
