@@ -57,12 +57,26 @@ struct source {
     bool devices;
 };
 
+/* Plugins that start drivers or, as libpciaccess does, leak; hwloc finds PCI devices in sysfs
+ * without them.
+ */
+static void leave_out_plugins(hwloc_topology_t t)
+{
+    static const char *const names[] = {
+        "pci", "opencl", "gl", "cuda", "nvml", "rsmi", "levelzero"
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        (void)hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, names[i]);
+}
+
 static int choose_source(struct topo *t, const struct source *from, struct eddis_error *err)
 {
     if (from->synthetic && hwloc_topology_set_synthetic(t->hwloc, from->synthetic) < 0)
         return eddis_fail(err, -EINVAL, "hwloc cannot read the description '%s'", from->synthetic);
     if (from->xml && hwloc_topology_set_xml(t->hwloc, from->xml) < 0)
         return eddis_fail(err, -EINVAL, "hwloc cannot read the topology file '%s'", from->xml);
+    leave_out_plugins(t->hwloc);
     if (from->devices)
         (void)hwloc_topology_set_io_types_filter(t->hwloc, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
     return 0;

@@ -3,7 +3,9 @@
 
 #include "suite.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
@@ -172,6 +174,34 @@ START_TEST(gpu_is_near_its_socket)
 }
 END_TEST
 
+/* Some network card or disk of this machine is found by its PCI id, when it has one. */
+static void locate_one(const struct topo *t)
+{
+    DIR *dir = opendir("/sys/bus/pci/devices");
+    int shown = 0, found = 0;
+    struct dirent *e;
+
+    while (dir && (e = readdir(dir))) {
+        char path[PATH_MAX], class[16] = "";
+        struct device d = { 0 };
+        FILE *f;
+
+        if (e->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/class", e->d_name);
+        f = fopen(path, "r");
+        if (f && fgets(class, sizeof class, f) && strncmp(class, "0x02", 4) == 0) {
+            shown++;
+            found += topo_locate(t, e->d_name, &d, NULL) == 0 && d.cpus[0] != 0;
+        }
+        if (f)
+            fclose(f);
+    }
+    if (dir)
+        closedir(dir);
+    ck_assert_int_eq(found, shown);
+}
+
 START_TEST(this_machine)
 {
     struct node_profile p = { 0 };
@@ -181,6 +211,7 @@ START_TEST(this_machine)
 
     ck_assert_msg(topo_open(true, &t, &err) == 0, "%s", err.text);
     topo_describe(t, &p);
+    locate_one(t);
     ck_assert_int_gt(p.threads, 0);
     ck_assert_int_gt(p.n_devices, 0);
     ck_assert_int_gt(p.memory_bytes, 1 << 20);
