@@ -122,79 +122,105 @@ void conv_col2im(real *x, const real *col, int64_t n, int64_t h, int64_t w, int6
 
 /* ---- pooling ----------------------------------------------------------------------------- */
 
+enum { NOWHERE = 4 }; /* the ReLU has cut it off */
+
 /* y [c] = relu(max over the window of z + b), which [c] = where; z is the window's first pixel,
  * its others follow at these distances.
  */
-static void pool_pixel(real *restrict y, uint8_t *restrict which, const real *restrict z,
-                       const real *restrict b, int64_t c, const int64_t *at, int n_at)
+static void pool_pixel(real *restrict y, real_index *restrict which, const real *restrict z,
+                       const real *restrict b, int64_t c, const int64_t at[4])
 {
+    const real *z1 = z + at[1], *z2 = z + at[2], *z3 = z + at[3];
+
     for (int64_t o = 0; o < c; o++) {
         real best = z[o];
-        uint8_t from = 0;
+        real_index from = 0;
 
-        for (int k = 1; k < n_at; k++) {
-            real v = z[at[k] + o];
-
-            from = v > best ? (uint8_t)k : from;
-            best = v > best ? v : best;
-        }
+        from = z1[o] > best ? 1 : from;
+        best = z1[o] > best ? z1[o] : best;
+        from = z2[o] > best ? 2 : from;
+        best = z2[o] > best ? z2[o] : best;
+        from = z3[o] > best ? 3 : from;
+        best = z3[o] > best ? z3[o] : best;
         best += b[o];
         y[o] = best > 0 ? best : 0;
-        which[o] = from;
+        which[o] = best > 0 ? from : NOWHERE;
     }
 }
 
-/* Distances of a window's pixels from its first; returns how many there are. */
-static int window_pixels(const struct conv *c, int64_t at[4])
+/* Distances of a window's four pixels from its first.  Where a side of 1 is not pooled the same
+ * pixel stands twice, which changes no maximum, and the first place wins.
+ */
+static void window_pixels(const struct conv *c, int64_t at[4])
 {
-    int n = 0;
+    int64_t right = window(c->width) > 1 ? c->c_out : 0;
+    int64_t below = window(c->height) > 1 ? c->width * c->c_out : 0;
 
-    for (int64_t y = 0; y < window(c->height); y++)
-        for (int64_t x = 0; x < window(c->width); x++)
-            at[n++] = (y * c->width + x) * c->c_out;
-    return n;
+    at[0] = 0;
+    at[1] = right;
+    at[2] = below;
+    at[3] = below + right;
 }
 
-static void pool_forward(const struct conv *c, real *y, uint8_t *which, const real *z,
+static void pool_forward(const struct conv *c, real *y, real_index *which, const real *z,
                          const real *b, int64_t n)
 {
     int64_t at[4], oh = conv_out_height(c), ow = conv_out_width(c);
     int64_t wy = window(c->height), wx = window(c->width);
-    int n_at = window_pixels(c, at);
 
+    window_pixels(c, at);
     for (int64_t i = 0; i < n; i++, z += pixels(c) * c->c_out)
         for (int64_t oy = 0; oy < oh; oy++)
             for (int64_t ox = 0; ox < ow; ox++, y += c->c_out, which += c->c_out)
-                pool_pixel(y, which, z + (oy * wy * c->width + ox * wx) * c->c_out, b, c->c_out, at,
-                           n_at);
+                pool_pixel(y, which, z + (oy * wy * c->width + ox * wx) * c->c_out, b, c->c_out,
+                           at);
 }
 
-/* dz is all 0 but where a maximum above 0 came from. */
-static void pool_backward(const struct conv *c, real *dz, real *db, const real *dy, const real *y,
-                          const uint8_t *which, int64_t n)
+/* dz of the window's pixels: 0 but where a maximum above 0 came from.  Written from the last to
+ * the first, so that of a pixel that stands twice the first place remains.
+ */
+static void unpool_pixel(real *restrict dz, real *restrict db, const real *restrict dy,
+                         const real_index *restrict which, int64_t c, const int64_t at[4])
 {
-    int64_t at[4], oh = conv_out_height(c), ow = conv_out_width(c);
-    int64_t wy = window(c->height), wx = window(c->width);
+    for (int64_t o = 0; o < c; o++) {
+        real v = dy[o];
 
-    (void)window_pixels(c, at);
-    memset(dz, 0, (size_t)(n * pixels(c) * c->c_out) * sizeof *dz);
-    for (int64_t i = 0; i < n; i++, dz += pixels(c) * c->c_out) {
-        for (int64_t p = 0; p < oh * ow; p++, dy += c->c_out, y += c->c_out, which += c->c_out) {
-            real *first = dz + (p / ow * wy * c->width + p % ow * wx) * c->c_out;
+        db[o] += which[o] != NOWHERE ? v : 0;
+    }
+    for (int k = 3; k >= 0; k--) {
+        real *z = dz + at[k];
 
-            for (int64_t o = 0; o < c->c_out; o++) {
-                real v = y[o] > 0 ? dy[o] : 0;
+        for (int64_t o = 0; o < c; o++) {
+            real v = dy[o];
 
-                first[at[which[o]] + o] = v;
-                db[o] += v;
-            }
+            z[o] = which[o] == k ? v : 0;
         }
     }
 }
 
+static void pool_backward(const struct conv *c, real *dz, real *db, const struct conv_backward *a,
+                          int64_t first, int64_t n)
+{
+    int64_t at[4], oh = conv_out_height(c), ow = conv_out_width(c),
+                   skip = first * oh * ow * c->c_out;
+    int64_t wy = window(c->height), wx = window(c->width);
+    const real *dy = a->dy + skip;
+    const real_index *which = a->which + skip;
+
+    window_pixels(c, at);
+    /* Pixels outside of all windows, of an odd side. */
+    if (oh * wy * ow * wx < pixels(c))
+        memset(dz, 0, (size_t)(n * pixels(c) * c->c_out) * sizeof *dz);
+    for (int64_t i = 0; i < n; i++, dz += pixels(c) * c->c_out)
+        for (int64_t oy = 0; oy < oh; oy++)
+            for (int64_t ox = 0; ox < ow; ox++, dy += c->c_out, which += c->c_out)
+                unpool_pixel(dz + (oy * wy * c->width + ox * wx) * c->c_out, db, dy, which,
+                             c->c_out, at);
+}
+
 /* ---- the layer --------------------------------------------------------------------------- */
 
-void conv_forward(const struct conv *c, real *y, uint8_t *which, const real *x, const real *w,
+void conv_forward(const struct conv *c, real *y, real_index *which, const real *x, const real *w,
                   const real *b, int64_t n, real *scratch)
 {
     int64_t out = conv_out_height(c) * conv_out_width(c) * c->c_out;
@@ -211,7 +237,6 @@ void conv_forward(const struct conv *c, real *y, uint8_t *which, const real *x, 
 void conv_backward(const struct conv *c, const struct conv_backward *a, int64_t n, real *scratch)
 {
     int64_t in = pixels(c) * c->c_in;
-    int64_t out = conv_out_height(c) * conv_out_width(c) * c->c_out;
     real *col = scratch + pad_size(c), *dz = col + group(c) * pixels(c) * 9 * c->c_in;
 
     memset(a->db, 0, (size_t)c->c_out * sizeof *a->db);
@@ -219,7 +244,7 @@ void conv_backward(const struct conv *c, const struct conv_backward *a, int64_t 
         memset(a->dw, 0, (size_t)(9 * c->c_in * c->c_out) * sizeof *a->dw);
     for (int64_t i = 0, m; i < n; i += m) {
         m = n - i < group(c) ? n - i : group(c);
-        pool_backward(c, dz, a->db, a->dy + i * out, a->y + i * out, a->which + i * out, m);
+        pool_backward(c, dz, a->db, a, i, m);
         conv_im2col(col, a->x + i * in, m, c->height, c->width, c->c_in, scratch);
         matmul_ta(a->dw, col, dz, m * pixels(c), 9 * c->c_in, c->c_out, i > 0);
         if (!a->dx)

@@ -7,7 +7,7 @@
  * within CONV_COL_BYTES, so that the memory does not grow with the batch and col stays in a cache.
  *
  * ReLU and bias commute with the maximum, so they are done on the pooled quarter only, and z itself
- * need not be kept: the pooled y and where its maximum was are enough for the way back.  A side
+ * need not be kept: where each maximum was is enough for the way back.  A side
  * of 1 is not pooled; of an odd side the last row or column is dropped.
  */
 #ifndef EDDIS_TRAIN_CONV_H
@@ -29,16 +29,16 @@ int64_t conv_out_width(const struct conv *c);
 int64_t conv_scratch(const struct conv *c);
 
 /* x [n, h, w, c_in], w [9 c_in, c_out], b [c_out] -> y [n, h/2, w/2, c_out] and, of the same
- * shape, which of its window's pixels (0 to 3) each maximum came from.
+ * shape, which of its window's pixels (0 to 3) each maximum came from, 4 where the ReLU has cut it.
  */
-void conv_forward(const struct conv *c, real *y, uint8_t *which, const real *x, const real *w,
+void conv_forward(const struct conv *c, real *y, real_index *which, const real *x, const real *w,
                   const real *b, int64_t n, real *scratch);
 
 /* dy [as y] -> dw [9 c_in, c_out], db [c_out] and, unless it is NULL, dx [as x]; sums over n. */
 struct conv_backward {
     real *dx, *dw, *db;
-    const real *dy, *y, *x, *w;
-    const uint8_t *which;
+    const real *dy, *x, *w;
+    const real_index *which;
 };
 void conv_backward(const struct conv *c, const struct conv_backward *a, int64_t n, real *scratch);
 

@@ -200,7 +200,7 @@ int model_reserve(struct model *m, int64_t n, struct eddis_error *err)
 
         l->y = new_array(n * l->out, sizeof(real));
         l->dy = new_array(n * l->out, sizeof(real));
-        l->which = new_array(l->is_conv ? n * l->out : 1, 1);
+        l->which = new_array(l->is_conv ? n * l->out : 1, sizeof(real_index));
         if (!l->y || !l->dy || !l->which)
             return eddis_fail(err, -ENOMEM, "out of memory for a batch of %lld samples",
                               (long long)n);
@@ -286,7 +286,6 @@ void model_backward(struct model *m, int layer)
                                                .dw = l->weight.gradient,
                                                .db = l->bias.gradient,
                                                .dy = l->dy,
-                                               .y = l->y,
                                                .x = x,
                                                .w = l->weight.value,
                                                .which = l->which },

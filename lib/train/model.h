@@ -46,10 +46,10 @@ struct layer {
     struct conv conv; /* one of these two, by is_conv */
     struct dense dense;
     struct param weight, bias;
-    int64_t in, out; /* numbers of one sample */
-    real *y;         /* [capacity, out] */
-    real *dy;        /* [capacity, out] */
-    uint8_t *which;  /* [capacity, out], of a conv */
+    int64_t in, out;   /* numbers of one sample */
+    real *y;           /* [capacity, out] */
+    real *dy;          /* [capacity, out] */
+    real_index *which; /* [capacity, out], of a conv */
 };
 
 struct model {

@@ -9,12 +9,14 @@
 
 #ifdef EDDIS_TRAIN_FLOAT64
 typedef double real;
+typedef int64_t real_index; /* as wide as a real, so that loops over both are vectorised */
 #define real_gemm  cblas_dgemm
 #define real_exp   exp
 #define real_sqrt  sqrt
 #define REAL_DTYPE EDDIS_FLOAT64
 #else
 typedef float real;
+typedef int32_t real_index; /* as wide as a real, so that loops over both are vectorised */
 #define real_gemm  cblas_sgemm
 #define real_exp   expf
 #define real_sqrt  sqrtf

@@ -175,7 +175,7 @@ struct conv_case {
     struct conv c;
     int64_t n, in, out;
     real *x, *w, *b, *y, *dy;
-    uint8_t *which;
+    real_index *which;
     struct gradients got, want;
 };
 
@@ -195,7 +195,7 @@ static struct conv_case conv_case(uint64_t seed, int64_t n)
     k.b = numbers(k.c.c_out, &seed);
     k.y = numbers(n * k.out, &seed);
     k.dy = numbers(n * k.out, &seed);
-    k.which = calloc(1, (size_t)(n * k.out) + 1);
+    k.which = calloc((size_t)(n * k.out) + 1, sizeof *k.which);
     k.got = (struct gradients){ numbers(n * k.in, &seed), numbers(n_w, &seed),
                                 numbers(k.c.c_out, &seed) };
     k.want = (struct gradients){ calloc((size_t)(n * k.in) + 1, sizeof(real)),
@@ -245,7 +245,6 @@ START_TEST(conv_layer)
                                .dw = k.got.dw,
                                .db = k.got.db,
                                .dy = k.dy,
-                               .y = k.y,
                                .x = k.x,
                                .w = k.w,
                                .which = k.which };
@@ -270,7 +269,7 @@ START_TEST(conv_groups)
     real *x = numbers(n * in, &seed), *w = numbers(72 * 4, &seed), *b = numbers(4, &seed);
     real *y = numbers(n * out, &seed), *one = numbers(out, &seed);
     real *scratch = malloc((size_t)conv_scratch(&c) * sizeof *scratch);
-    uint8_t *which = malloc((size_t)(n * out));
+    real_index *which = malloc((size_t)(n * out) * sizeof *which);
 
     conv_forward(&c, y, which, x, w, b, n, scratch);
     for (int64_t i = 0; i < n; i++) {
