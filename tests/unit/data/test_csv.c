@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CSV files good and bad, plain and gzipped, held in memory and read in blocks. */
+#include "files.h"
+#include "lib/base/random.h"
+#include "lib/data/csv_row.h"
+#include "lib/data/csv_store.h"
+#include "lib/data/dataset.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- numbers and rows ------------------------------------------------------------------------ */
+
+static const struct {
+    const char *text;
+    int rc;
+    double value;
+    char stop; /* what follows the number */
+} number_rows[] = {
+    { "0", 0, 0, 0 },
+    { "255,", 0, 255, ',' },
+    { "-1.5", 0, -1.5, 0 },
+    { "+2", 0, 2, 0 },
+    { " 7 ,", 0, 7, ',' },
+    { ".5", 0, 0.5, 0 },
+    { "5.", 0, 5, 0 },
+    { "1e3", 0, 1000, 0 },
+    { "1.25E-2", 0, 0.0125, 0 },
+    { "0.1", 0, 0.1, 0 },
+    { "123456789012345", 0, 123456789012345.0, 0 },
+    { "1234567890123456789", 0, 1234567890123456789.0, 0 },
+    { "0.12345678901234567890", 0, 0.12345678901234567890, 0 },
+    { "12x", 0, 12, 'x' },
+    { "1-2", 0, 1, '-' },
+    { "3.4e38", 0, 3.4e38, 0 },
+    { "1e39", -ERANGE, 0, 0 },
+    { "1e999", -ERANGE, 0, 0 },
+    { "99999999999999999999999999999999999999999", -ERANGE, 0, 0 },
+    { "", -EINVAL, 0, 0 },
+    { ",", -EINVAL, 0, 0 },
+    { "-", -EINVAL, 0, 0 },
+    { ".", -EINVAL, 0, 0 },
+    { "nan", -EINVAL, 0, 0 },
+    { "inf", -EINVAL, 0, 0 },
+    { "-inf", -EINVAL, 0, 0 },
+    { "0x10", 0, 0, 'x' },
+    { "\"1\"", -EINVAL, 0, 0 },
+};
+
+START_TEST(number)
+{
+    const char *s = number_rows[_i].text;
+    double v = 0;
+
+    ck_assert_int_eq(csv_number(&s, &v), number_rows[_i].rc);
+    ck_assert(v == number_rows[_i].value);
+    if (number_rows[_i].rc == 0)
+        ck_assert_int_eq(*s, number_rows[_i].stop);
+    else
+        ck_assert_ptr_eq(s, number_rows[_i].text);
+}
+END_TEST
+
+/* The fast way gives what strtod gives, for decimals of all lengths. */
+START_TEST(number_as_strtod)
+{
+    uint64_t seed = 9;
+
+    for (int i = 0; i < 20000; i++) {
+        char text[64];
+        const char *s = text;
+        double v = 0;
+
+        (void)snprintf(text, sizeof text, "%.*f", (int)random_below(&seed, 17),
+                       (random_unit(&seed) - 0.5) * pow(10, (double)random_below(&seed, 14)));
+        ck_assert_int_eq(csv_number(&s, &v), 0);
+        ck_assert_msg(v == strtod(text, NULL), "%s", text);
+        ck_assert_int_eq(*s, 0);
+    }
+}
+END_TEST
+
+/* ---- whole files ----------------------------------------------------------------------------- */
+
+static const struct {
+    const char *text;
+    int64_t n, width;
+    int32_t classes;
+    double min, max;
+} good_rows[] = {
+    { "1,2,0\n3,4,1\n", 2, 2, 2, 1, 4 },
+    { "1,2,0\n3,4,1", 2, 2, 2, 1, 4 },
+    { "1,2,0\r\n3,4,1\r\n", 2, 2, 2, 1, 4 },
+    { "\n1,2,0\n\n\n3,4,1\n\n", 2, 2, 2, 1, 4 },
+    { "a,b,label\n1,2,0\n", 1, 2, 1, 1, 2 },
+    { "\xEF\xBB\xBF"
+      "1,2,0\n",
+      1, 2, 1, 1, 2 },
+    { " 1 , -2.5 , 7 \n", 1, 2, 8, -2.5, 1 },
+    { "1,65535\n", 1, 1, 65536, 1, 1 },
+    { "1e-3,2.0\n", 1, 1, 3, 0.001f, 0.001f },
+};
+
+START_TEST(good_file)
+{
+    struct dataset *d = open_text(good_rows[_i].text, false, 0);
+    const struct dataset_info *info = dataset_info(d);
+
+    ck_assert_int_eq(info->n_samples, good_rows[_i].n);
+    ck_assert_int_eq(info->n_features, good_rows[_i].width);
+    ck_assert_int_eq(info->n_classes, good_rows[_i].classes);
+    ck_assert(info->min == good_rows[_i].min && info->max == good_rows[_i].max);
+    ck_assert(info->in_memory);
+    dataset_close(d);
+}
+END_TEST
+
+static const struct {
+    const char *text, *sentence;
+} bad_rows[] = {
+    { "", "is empty" },
+    { "\n\n", "holds no row" },
+    { "a,b,c\n", "holds no row" },
+    { "1,2,0\n3,1\n", ":2: the row has 2 columns, the first has 3" },
+    { "1,2,0\n3,1,2,0\n", ":2: the row has 4 columns, the first has 3" },
+    { "1,2,0\n3,x,0\n", ":2: column 2 is not a number: 'x'" },
+    { "1,2,0\n3,,0\n", ":2: column 2 is not a number: ''" },
+    { "1,2,0\n3,4,\n", ":2: column 3 is not a number: ''" },
+    { "1,2,0\n\n3,1 2,0\n", ":3: column 2 is not a number: '1 2'" },
+    { "1,2,0\n3,nan,0\n", ":2: column 2 is not a number: 'nan'" },
+    { "1,2,0\n3,1e99,0\n", ":2: column 2 is too large: '1e99'" },
+    { "1,2,-1\n", ":1: column 3 is not a label" },
+    { "1,2,1.5\n", ":1: column 3 is not a label" },
+    { "1,2,65536\n", ":1: column 3 is not a label" },
+    { "1\n2\n", ":1: a row has one column" },
+    { "a,b,c\nd,e,f\n", ":2: column 1 is not a number: 'd'" },
+    { "1;2;0\n", ":1: a row has one column" },
+};
+
+START_TEST(bad_file)
+{
+    struct eddis_error err = { 0 };
+
+    refuse_bytes(bad_rows[_i].text, strlen(bad_rows[_i].text), NULL, &err);
+    ck_assert_msg(strstr(err.text, bad_rows[_i].sentence) != NULL, "%s", err.text);
+}
+END_TEST
+
+START_TEST(binary_file)
+{
+    static const char idx[] = "\0\0\10\3\0\0\0\1\0\0\0\1\0\0\0\1\7";
+    struct eddis_error err = { 0 };
+
+    refuse_bytes(idx, sizeof idx - 1, NULL, &err);
+    ck_assert_ptr_nonnull(strstr(err.text, "binary"));
+}
+END_TEST
+
+START_TEST(no_file)
+{
+    struct dataset_options o = { .path = "/nonexistent/x.csv" };
+    struct dataset *d = NULL;
+    struct eddis_error err = { 0 };
+
+    ck_assert_int_eq(dataset_open(&o, &d, &err), -ENOENT);
+    o.path = "/tmp";
+    ck_assert_int_eq(dataset_open(&o, &d, &err), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(err.text, "not a regular file"));
+}
+END_TEST
+
+START_TEST(label_in_front)
+{
+    struct dataset_options o = { .label_first = true };
+    struct dataset *d = open_bytes("3,10,20\n1,30,40\n", 16, false, &o);
+    int64_t index[2] = { 1, 0 };
+    float x[4];
+    int32_t label[2];
+
+    ck_assert_int_eq(dataset_read(d, index, 2, 0.5f, x, label, NULL), 0);
+    ck_assert(x[0] == 15 && x[1] == 20 && x[2] == 5 && x[3] == 10);
+    ck_assert(label[0] == 1 && label[1] == 3);
+    ck_assert_int_eq(dataset_read(d, (int64_t[]){ 2 }, 1, 1, x, label, NULL), -ERANGE);
+    ck_assert_int_eq(dataset_read(d, (int64_t[]){ -1 }, 1, 1, x, label, NULL), -ERANGE);
+    dataset_close(d);
+}
+END_TEST
+
+/* ---- memory and blocks ----------------------------------------------------------------------- */
+
+/* Rows of bytes, or of any numbers, with blank lines strewn in. */
+static char *random_text(int64_t rows, int64_t width, bool bytes, uint64_t seed)
+{
+    size_t cap = (size_t)(rows * (width + 1) * 16) + 1;
+    char *text = malloc(cap);
+    size_t at = 0;
+
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t k = 0; k < width; k++)
+            at +=
+                (size_t)(bytes ? snprintf(text + at, cap - at, "%d,", (int)random_below(&seed, 256))
+                               : snprintf(text + at, cap - at, "%.4f,", random_unit(&seed)));
+        at += (size_t)snprintf(text + at, cap - at, "%d\n", (int)random_below(&seed, 10));
+        if (random_below(&seed, 5) == 0)
+            at += (size_t)snprintf(text + at, cap - at, i % 2 ? "\n" : "\r\n");
+    }
+    return text;
+}
+
+/* Both give the same samples, for random batches with repeats. */
+static void compare(struct dataset *a, struct dataset *b, uint64_t seed)
+{
+    const struct dataset_info *info = dataset_info(a);
+    int64_t index[32];
+    float *x = malloc(32 * (size_t)info->n_features * sizeof *x);
+    float *y = malloc(32 * (size_t)info->n_features * sizeof *y);
+    int32_t p[32], q[32];
+
+    ck_assert_int_eq(info->n_samples, dataset_info(b)->n_samples);
+    ck_assert(info->max == dataset_info(b)->max && info->min == dataset_info(b)->min);
+    for (int round = 0; round < 20; round++) {
+        int64_t n = (int64_t)random_below(&seed, 33);
+
+        for (int64_t i = 0; i < n; i++)
+            index[i] = (int64_t)random_below(&seed, (uint64_t)info->n_samples);
+        ck_assert_int_eq(dataset_read(a, index, n, 0.25f, x, p, NULL), 0);
+        ck_assert_int_eq(dataset_read(b, index, n, 0.25f, y, q, NULL), 0);
+        ck_assert_mem_eq(x, y, (size_t)(n * info->n_features) * sizeof *x);
+        ck_assert_mem_eq(p, q, (size_t)n * sizeof *p);
+    }
+    free(x);
+    free(y);
+}
+
+START_TEST(blocks_equal_memory)
+{
+    char *text = random_text(300, 1 + _i * 3, _i & 1, (uint64_t)_i);
+    struct dataset *memory = open_text(text, false, 0);
+
+    for (int gzip = 0; gzip < 2; gzip++) {
+        struct dataset *blocks = open_text(text, gzip, 100);
+
+        ck_assert(!dataset_info(blocks)->in_memory);
+        compare(memory, blocks, 77);
+        dataset_close(blocks);
+    }
+    free(text);
+    dataset_close(memory);
+}
+END_TEST
+
+/* Values turn from bytes to floats in the middle, with what came before unchanged. */
+START_TEST(late_fraction)
+{
+    struct dataset *d = open_text("7,200,1\n8,100,2\n0.5,-3,0\n", false, 0);
+    float x[6];
+    int32_t label[3];
+
+    ck_assert_int_eq(dataset_read(d, (int64_t[]){ 0, 1, 2 }, 3, 1, x, label, NULL), 0);
+    ck_assert(x[0] == 7 && x[1] == 200 && x[2] == 8 && x[3] == 100 && x[4] == 0.5f && x[5] == -3);
+    ck_assert(label[0] == 1 && label[1] == 2 && label[2] == 0);
+    dataset_close(d);
+}
+END_TEST
+
+START_TEST(index_is_bounded)
+{
+    struct csv_index x = { 0 };
+
+    for (int64_t row = 0; row < 5 * CSV_INDEX_MAX + 3; row++)
+        ck_assert_int_eq(csv_index_add(&x, 7 * row, NULL), 0);
+    ck_assert_int_le(x.n, CSV_INDEX_MAX);
+    ck_assert_int_eq(x.stride, 8);
+    for (int64_t i = 0; i < x.n; i++)
+        ck_assert_int_eq(x.offset[i], 7 * 8 * i);
+    ck_assert_int_gt((x.n + 1) * x.stride, x.rows - 1);
+    csv_index_fini(&x);
+}
+END_TEST
+
+START_TEST(line_longer_than_the_buffer)
+{
+    char *text = random_text(3, 400000, true, 4);
+    struct dataset *memory = open_text(text, true, 0), *blocks = open_text(text, false, 1);
+
+    ck_assert_int_eq(dataset_info(memory)->n_features, 400000);
+    compare(memory, blocks, 1);
+    dataset_close(memory);
+    dataset_close(blocks);
+    free(text);
+}
+END_TEST
+
+/* ---- gzip ------------------------------------------------------------------------------------ */
+
+START_TEST(damaged_gzip)
+{
+    char *text = random_text(200, 20, true, 6);
+    size_t n;
+    char *gz = gzipped(text, strlen(text), &n);
+    struct eddis_error err = { 0 };
+
+    for (size_t cut = 12; cut < n; cut += 1 + n / 40) {
+        refuse_bytes(gz, cut, NULL, &err);
+        ck_assert_msg(strstr(err.text, "truncated") || strstr(err.text, "damaged"), "%s", err.text);
+    }
+    gz[n / 2] = (char)(gz[n / 2] ^ 0x55);
+    refuse_bytes(gz, n, NULL, &err);
+    free(gz);
+    free(text);
+}
+END_TEST
+
+START_TEST(changed_file)
+{
+    char *path = write_file("1,2,0\n3,4,1\n5,6,1\n", 18);
+    struct dataset_options o = { .path = path, .memory_bytes = 1 };
+    struct dataset *d = NULL;
+    struct eddis_error err = { 0 };
+    float x[6];
+    int32_t label[3];
+
+    ck_assert_int_eq(dataset_open(&o, &d, NULL), 0);
+    ck_assert_int_eq(truncate(path, 9), 0);
+    ck_assert_int_eq(dataset_read(d, (int64_t[]){ 0, 2 }, 2, 1, x, label, &err), -EIO);
+    ck_assert_ptr_nonnull(strstr(err.text, "became shorter"));
+    dataset_close(d);
+    remove_file(path);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, number, 0, sizeof number_rows / sizeof *number_rows);
+    tcase_add_test(tc, number_as_strtod);
+    tcase_add_loop_test(tc, good_file, 0, sizeof good_rows / sizeof *good_rows);
+    tcase_add_loop_test(tc, bad_file, 0, sizeof bad_rows / sizeof *bad_rows);
+    tcase_add_test(tc, binary_file);
+    tcase_add_test(tc, no_file);
+    tcase_add_test(tc, label_in_front);
+    tcase_add_loop_test(tc, blocks_equal_memory, 0, 6);
+    tcase_add_test(tc, late_fraction);
+    tcase_add_test(tc, index_is_bounded);
+    tcase_add_test(tc, line_longer_than_the_buffer);
+    tcase_add_test(tc, damaged_gzip);
+    tcase_add_test(tc, changed_file);
+}
+
+SUITE_MAIN("csv", add_tests)
