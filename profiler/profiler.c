@@ -14,6 +14,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/gpu/gpu.h"
 #include "lib/topo/topo.h"
 
 #include <errno.h>
@@ -88,6 +89,8 @@ static void on_cores(struct probe *b, const char *what, isolate_fn fn, size_t of
 /* Small, for it runs beside other things and must leave the page cache as it was. */
 static const int64_t read_most_bytes = INT64_C(256) << 20, read_most_ns = CLOCK_S;
 
+static const char from_memory[] = "the data path was read from memory, not from its disk";
+
 static void storage_start(struct probe *b, struct isolated *child)
 {
     struct storage_task t = { .most_bytes = read_most_bytes, .most_ns = read_most_ns };
@@ -108,7 +111,7 @@ static void storage_finish(struct probe *b, struct isolated *child)
     }
     b->p->read_bytes_per_s = r.bytes_per_s;
     if (r.in_memory)
-        note_add(b->p, "the data path was read from memory, not from its disk");
+        note_add(b->p, "%s", from_memory);
 }
 
 /* ---- the whole ---- */
@@ -127,7 +130,8 @@ static void measure(struct probe *b)
     struct cuda_run *gpus;
     struct eddis_error err = { 0 };
 
-    cuda_find(within(b, 6 * CLOCK_S), &b->gpus, b->p);
+    /* Starting the driver takes seconds on a machine with many GPUs. */
+    cuda_find(within(b, 9 * CLOCK_S), &b->gpus, b->p);
     if (topo_open(b->gpus.n > 0, &b->topo, &err) == 0) {
         topo_describe(b->topo, b->p);
         on_cores(b, "matrix product", cpu_matrix, offsetof(struct device, fp32_flops));
@@ -142,7 +146,7 @@ static void measure(struct probe *b)
         place_gpus(b);
     if (b->options->read_path)
         storage_finish(b, &read);
-    cuda_finish(gpus, within(b, 10 * CLOCK_S), b->p);
+    cuda_finish(gpus, b->deadline_ns, b->p);
     topo_close(b->topo);
 }
 
@@ -153,13 +157,20 @@ static bool busy(const struct node_profile *p)
 }
 
 /* Whether nothing that is there failed or was disturbed; that may be mended soon. */
-static bool complete(const struct node_profile *p)
+static bool complete(const struct probe *b)
 {
+    const struct node_profile *p = b->p;
+    int gpus = 0;
+
     if (busy(p))
         return false;
-    for (int i = 0; i < p->n_devices; i++)
+    for (int i = 0; i < p->n_devices; i++) {
         if (isnan(p->device[i].fp32_flops) || isnan(p->device[i].memory_bytes_per_s))
             return false;
+        gpus += p->device[i].kind == DEVICE_CUDA;
+    }
+    if (gpu_built() && b->machine.gpus[0] && gpus == 0)
+        return false;
     return p->n_devices > 0;
 }
 
@@ -196,6 +207,7 @@ static bool read_again(struct probe *b)
         return false;
     b->p->read_path[0] = 0;
     b->p->read_bytes_per_s = NAN;
+    note_remove(b->p, from_memory);
     if (!path)
         return false;
     storage_start(b, &child);
@@ -226,7 +238,7 @@ static void store(struct probe *b)
     struct eddis_error err = { 0 };
 
     if (b->options->cache_dir &&
-        cache_store(b->options->cache_dir, &b->machine, b->p, complete(b->p), &err) < 0)
+        cache_store(b->options->cache_dir, &b->machine, b->p, complete(b), &err) < 0)
         note_add(b->p, "the profile is not kept: %s", err.text);
 }
 

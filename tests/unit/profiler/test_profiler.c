@@ -89,6 +89,40 @@ START_TEST(whole)
 }
 END_TEST
 
+/* A driver that crashes or hangs costs its GPUs' figures, and the whole stays within its time. */
+static void driver_fails(const char *mode, int gpus, const char *words)
+{
+    struct node_profile p = { 0 };
+    struct profiler_options o = { 0 };
+    int64_t start = clock_now_ns();
+    int measured = 0, listed = 0;
+
+    setenv("FAKE_CUDA", mode, 1);
+    ck_assert_int_eq(profiler_run(&o, &p, NULL), 0);
+    ck_assert_int_lt(clock_now_ns() - start, PROFILER_MOST_NS + 2 * CLOCK_S);
+    for (int i = 0; i < p.n_devices; i++) {
+        listed += p.device[i].kind == DEVICE_CUDA;
+        measured += p.device[i].kind == DEVICE_CUDA && p.device[i].fp16_flops > 0;
+    }
+    ck_assert_int_eq(listed, gpus ? 2 : 0);
+    ck_assert_int_eq(measured, gpus);
+    ck_assert(p.device[0].fp32_flops > 0);
+    ck_assert_msg(strstr(p.note, words) != NULL, "%s", p.note);
+}
+
+START_TEST(driver_crashes)
+{
+    driver_fails("crash", 0, "no GPU is used: the search for GPUs ended by signal 11");
+    driver_fails("crash-one", 1, "GPU 1: the measurement of a GPU ended by signal 4");
+}
+END_TEST
+
+START_TEST(driver_hangs)
+{
+    driver_fails("hang", 1, "GPU 1: the measurement of a GPU took too long");
+}
+END_TEST
+
 /* A cache that cannot be written costs nothing but its use. */
 START_TEST(no_cache)
 {
@@ -162,6 +196,14 @@ START_TEST(notes)
     note_add(&p, "one");
     note_add(&p, "two\033");
     ck_assert_str_eq(p.note, "one; two?");
+    note_add(&p, "three");
+    note_remove(&p, "two?");
+    ck_assert_str_eq(p.note, "one; three");
+    note_remove(&p, "four");
+    note_remove(&p, "three");
+    ck_assert_str_eq(p.note, "one");
+    note_remove(&p, "one");
+    ck_assert_str_eq(p.note, "");
     for (int i = 0; i < 100; i++)
         note_add(&p, "a longer sentence about something that went wrong");
     ck_assert_int_eq(strlen(p.note), sizeof p.note - 1);
@@ -170,9 +212,17 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_test(tc, whole);
-    if (getenv("FAKE_CUDA"))
+    const char *fake = getenv("FAKE_CUDA");
+
+    if (fake && strcmp(fake, "hang") == 0) {
+        tcase_add_test(tc, driver_hangs);
         return;
+    }
+    tcase_add_test(tc, whole);
+    if (fake) {
+        tcase_add_test(tc, driver_crashes);
+        return;
+    }
     tcase_add_test(tc, no_cache);
     tcase_add_loop_test(tc, emulated_refused, 0, sizeof bad / sizeof *bad);
     tcase_add_test(tc, sizes);
