@@ -12,9 +12,10 @@
 /* A command or a list of variables may be long; what is longer is cut. */
 enum { VALUE_SIZE = 1 << 16, ORIGIN_SIZE = 4096 };
 
+/* Values may be long, so they come last. */
 static const struct table_column columns[] = { { "key", false },
-                                               { "value", false },
-                                               { "from", false } };
+                                               { "from", false },
+                                               { "value", false } };
 
 void dry_run_print(const struct job *job, FILE *out)
 {
@@ -30,15 +31,15 @@ void dry_run_print(const struct job *job, FILE *out)
         job_value_text(job, key[i].name, value, VALUE_SIZE);
         job_origin_text(job, key[i].name, origin, sizeof origin);
         table_add(&t, "%s", key[i].name);
-        table_add(&t, "%s", value);
         table_add(&t, "%s", origin);
+        table_add(&t, "%s", value);
     }
     table_print(&t, 2, out);
     table_fini(&t);
 }
 
-/* A JSON string of any bytes: where they are no UTF-8 (a path, a value that was cut), all but
- * ASCII become '?'.
+/* A JSON string of any bytes: where they are no UTF-8 (the name of a file, a value that was cut),
+ * all but ASCII become '?'.
  */
 static json_t *text_json(char *s)
 {

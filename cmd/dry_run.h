@@ -20,7 +20,7 @@
 
 enum { DRY_RUN_SCHEMA_VERSION = 1 };
 
-/* Print a line for each key: name, value, origin. */
+/* Print a line for each key: name, origin, value. */
 void dry_run_print(const struct job *job, FILE *out);
 
 /* Returns the JSON document with a newline at its end; the caller frees it. */
