@@ -12,9 +12,10 @@
 #include "lib/model/plan.h"
 #include "lib/model/profile.h"
 
-/* Workers on each node (one per GPU or emulated device; on CPU nodes one per NUMA node; or
- * workers_per_node), their batch sizes and weights, the mode, and the predictions.  Returns a
- * plan, generation 1, version 1.  -EINVAL: the job asks for what the nodes cannot give.
+/* Workers on each node (one per emulated device, else one per GPU, else one per NUMA node; or
+ * workers_per_node of them, which divide the cores of a CPU node), their batch sizes and weights,
+ * the mode, and the predictions.  Returns a plan, generation 1, version 1.  -EINVAL: the job asks
+ * for what the nodes cannot give.
  */
 int planner_plan(const struct job *job, const struct node_profile *nodes, int n_nodes,
                  struct plan **ret, struct eddis_error *err);
@@ -27,8 +28,9 @@ double planner_throughput(const struct plan *p, const int64_t *batch);
 /* Sum over workers of batch / (fixed_s + sample_s * batch): the devices' own speeds. */
 double planner_ideal(const struct plan *p);
 
-/* Check a plan from --plan against the job and the nodes that are there: same number of nodes,
- * devices present.  Fills its node names.
+/* Check a plan from --plan against the job (global batch, seed, mode) and the nodes that are there:
+ * same number of nodes, devices and cores present, imitations of the same speeds.  Fills its node
+ * names; on failure the plan is as it was.
  */
 int planner_adopt(struct plan *p, const struct job *job, const struct node_profile *nodes,
                   int n_nodes, struct eddis_error *err);

@@ -220,11 +220,6 @@ static int read_workers(const json_t *list, struct plan *p, struct eddis_error *
     return 0;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static int compare_devices(const void *a, const void *b)
 {
     const struct plan_worker *x = *(const struct plan_worker *const *)a;
@@ -235,20 +230,13 @@ static int compare_devices(const void *a, const void *b)
     return strcmp(x->device_id, y->device_id);
 }
 
-/* No host twice, and none but a CPU shared by two workers. */
+/* Only a CPU is shared by two workers. */
 static int check_duplicates(const struct plan *p, struct eddis_error *err)
 {
-    cleanup_free const char **name = calloc((size_t)p->n_nodes, sizeof *name);
     cleanup_free const struct plan_worker **w = calloc((size_t)p->n_workers, sizeof *w);
 
-    if (!name || !w)
+    if (!w)
         return eddis_fail(err, -ENOMEM, "no memory");
-    for (int i = 0; i < p->n_nodes; i++)
-        name[i] = p->node[i];
-    qsort(name, (size_t)p->n_nodes, sizeof *name, compare_names);
-    for (int i = 1; i < p->n_nodes; i++)
-        if (strcmp(name[i - 1], name[i]) == 0)
-            return eddis_fail(err, -EINVAL, "node '%s' is there twice", name[i]);
     for (int i = 0; i < p->n_workers; i++)
         w[i] = &p->worker[i];
     qsort(w, (size_t)p->n_workers, sizeof *w, compare_devices);

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_memory.c - every allocation between a job and a plan that was read back fails once
+ *
+ * The linker sends our own calls here (--wrap), and jansson's come by its own hook; not while it
+ * writes, since jansson 2.14 then leaves out a string instead of failing.
+ */
+#include "scheduler/planner.h"
+
+#include "suite.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+static long countdown; /* allocations until one fails; 0: none does */
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t n);
+
+static bool fails(void)
+{
+    return countdown && --countdown == 0;
+}
+
+void *__wrap_malloc(size_t n)
+{
+    return fails() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t n)
+{
+    return fails() ? NULL : __real_realloc(p, n);
+}
+
+/* The plan, or NULL when the n-th allocation failed; 0: none does. */
+static struct plan *plan_once(long n)
+{
+    static char word[] = "auto";
+    static struct node_profile node;
+    struct job job = { .batch = { .global = 64, .min = 1, .grain = 1 },
+                       .sync = { .mode = word, .algorithm = word } };
+    struct eddis_error err = { 0 };
+    struct plan *p = NULL;
+    int rc;
+
+    node.n_devices = 3;
+    for (int i = 0; i < 3; i++) {
+        node.device[i] = (struct device){
+            .kind = DEVICE_EMULATED, .rate = 1 + i, .fixed_s = 0.001, .sample_s = 0.001
+        };
+        snprintf(node.device[i].id, sizeof node.device[i].id, "emulated:%d", i);
+    }
+    snprintf(node.host, sizeof node.host, "n");
+    countdown = n; /* Check allocates too: not while it asserts */
+    rc = planner_plan(&job, &node, 1, &p, &err);
+    countdown = 0;
+    ck_assert_msg(rc == (p ? 0 : -ENOMEM), "%d %s", rc, err.text);
+    return p;
+}
+
+START_TEST(planning)
+{
+    struct plan *p = NULL;
+    long n;
+
+    for (n = 1; !p; n++)
+        p = plan_once(n);
+    ck_assert_int_gt(n, 5);
+    plan_free(p);
+}
+END_TEST
+
+START_TEST(there_and_back)
+{
+    struct plan *p = plan_once(0), *q = NULL;
+    char *text = NULL;
+    int rc;
+
+    for (long n = 1; !text && n < 5000; n++) {
+        countdown = n;
+        text = plan_text(p);
+        countdown = 0;
+    }
+    json_set_alloc_funcs(__wrap_malloc, free);
+    for (long n = 1; !q && n < 5000; n++) {
+        countdown = n;
+        rc = plan_parse(text, strlen(text), "plan", &q, NULL);
+        countdown = 0;
+        ck_assert((rc == 0) == (q != NULL));
+    }
+    ck_assert_msg(q != NULL, "%s", text);
+    ck_assert_int_eq(q->n_workers, 3);
+    plan_free(p);
+    plan_free(q);
+    free(text);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, planning);
+    tcase_add_test(tc, there_and_back);
+}
+
+SUITE_MAIN("memory", add_tests)
