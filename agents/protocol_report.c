@@ -81,7 +81,7 @@ static const struct field progress_fields[] = {
 };
 
 static const struct field metric_fields[] = {
-    FIELD(struct board_metric, name, NAME, 0, 0),
+    FIELD(struct board_metric, name, TEXT, 0, 0),
     FIELD(struct board_metric, value, MEASURE, 0, 0),
 };
 

@@ -21,6 +21,9 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+/* Of enum eddis_phase, with room for more. */
+enum { EDDIS_PHASES = 63 };
+
 enum { SOCKET_BYTES = 4 << 20, WORDS_BYTES = 2048 };
 
 /* ---- making it ---- */
@@ -233,14 +236,34 @@ void generation_signal(const struct generation *g, int sig)
             (void)pidfd_send_signal(g->worker[i].pidfd, sig, NULL, 0);
 }
 
-static struct board_times minus(struct board_times a, const struct board_times *b)
+/* A page is written by the user's process: what it cannot be is made what it may be, or the driver
+ * would refuse the whole report.
+ */
+static void make_sane(struct board_page *page)
 {
-    a.input_ns -= b->input_ns;
-    a.compute_ns -= b->compute_ns;
-    a.exposed_ns -= b->exposed_ns;
-    a.wait_ns -= b->wait_ns;
-    a.total_ns -= b->total_ns;
-    return a;
+    int64_t *number[] = {
+        &page->steps_done,   &page->steps_total,    &page->steps_in_epoch, &page->epochs,
+        &page->samples_done, &page->plan_version,   &page->bytes_sent,     &page->overrun_ns,
+        &page->sum.input_ns, &page->sum.compute_ns, &page->sum.exposed_ns, &page->sum.wait_ns,
+        &page->sum.total_ns,
+    };
+
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
+        if (*number[i] < 0)
+            *number[i] = 0;
+    if (page->plan_since < -1)
+        page->plan_since = -1;
+    if (page->pid < 0)
+        page->pid = 0;
+    if (page->phase < 0 || page->phase > EDDIS_PHASES)
+        page->phase = 0;
+    for (int i = 0; i < BOARD_METRICS; i++)
+        page->metric[i].name[BOARD_METRIC_NAME - 1] = '\0';
+}
+
+static int64_t since(int64_t now, int64_t before)
+{
+    return now > before ? now - before : 0;
 }
 
 static void fill(struct progress *p, const struct board_page *page, const struct worker *w,
@@ -267,13 +290,19 @@ static void fill(struct progress *p, const struct board_page *page, const struct
     };
     memcpy(p->metric, page->metric, sizeof p->metric);
     if (page->steps_done > 0)
-        p->page_age_ns = now_ns > last->end_ns ? now_ns - last->end_ns : 0;
+        p->page_age_ns = since(now_ns, last->end_ns);
     /* A resumed worker's first page counts steps that it never did. */
     if (w->seen && page->samples_done >= w->before.samples_done &&
         page->steps_done >= w->before.steps_done) {
         p->recent_steps = page->steps_done - w->before.steps_done;
         p->recent_samples = page->samples_done - w->before.samples_done;
-        p->recent = minus(page->sum, &w->before.sum);
+        p->recent = (struct board_times){
+            .input_ns = since(page->sum.input_ns, w->before.sum.input_ns),
+            .compute_ns = since(page->sum.compute_ns, w->before.sum.compute_ns),
+            .exposed_ns = since(page->sum.exposed_ns, w->before.sum.exposed_ns),
+            .wait_ns = since(page->sum.wait_ns, w->before.sum.wait_ns),
+            .total_ns = since(page->sum.total_ns, w->before.sum.total_ns),
+        };
     }
 }
 
@@ -287,6 +316,7 @@ int generation_progress(struct generation *g, int64_t now_ns, struct progress *r
 
         if (board_read(g->board, w->local_rank, &page, NULL) < 0)
             continue;
+        make_sane(&page);
         fill(&ret[n++], &page, w, now_ns);
         w->before = page;
         w->seen = true;

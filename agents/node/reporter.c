@@ -104,6 +104,9 @@ static void on_answer(void *ctx, int status, const char *body, size_t body_n,
     r->in_flight = false;
     r->failed = status != 200;
     if (r->failed) {
+        /* Refused, not lost: events matter more than the progress beside them. */
+        if (status == 400)
+            r->n_workers = 0;
         r->retry_ns = clock_after_ns(clock_now_ns(), RETRY_NS);
         return;
     }

@@ -113,9 +113,18 @@ static int apply_env(char *const *env, struct eddis_error *err)
     return 0;
 }
 
+/* A line of our own in the program's log. */
+static void say(struct wrapper *w, const char *text)
+{
+    rank_log_write(w->log, "eddis: ", 7);
+    rank_log_write(w->log, text, strlen(text));
+    rank_log_write(w->log, "\n", 1);
+}
+
 static int prepare(struct wrapper *w, struct eddis_error *err)
 {
     const struct rank_spec *spec = &w->file->rank[0];
+    struct eddis_error unbound = { 0 };
     int rc;
 
     if ((rc = apply_env(w->file->env, err)) < 0 || (rc = apply_env(spec->env, err)) < 0 ||
@@ -123,7 +132,9 @@ static int prepare(struct wrapper *w, struct eddis_error *err)
         return rc;
     if (chdir(w->file->workdir) < 0)
         return eddis_fail_errno(err, -errno, "cannot enter the folder '%s'", w->file->workdir);
-    return spec->cpus[0] ? topo_bind(spec->cpus, err) : 0;
+    if (spec->cpus[0] && topo_bind(spec->cpus, &unbound) < 0)
+        say(w, unbound.text); /* slower perhaps, but no reason not to train */
+    return 0;
 }
 
 static int open_signals(struct eddis_error *err)
@@ -298,9 +309,7 @@ static int fail_start(struct wrapper *w, const struct eddis_error *why)
 {
     int code = why->code == -ENOENT ? 127 : 126;
 
-    rank_log_write(w->log, "eddis: ", 7);
-    rank_log_write(w->log, why->text, strlen(why->text));
-    rank_log_write(w->log, "\n", 1);
+    say(w, why->text);
     tell_end(w, code << 8);
     hold(w);
     return code;

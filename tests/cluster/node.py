@@ -206,7 +206,7 @@ class Node:
             [f"{build}/cmd/libexec/eddis-keeper", f"{build}/cmd/eddis-agent",
              str(int(LEASE * SECOND))],
             stdin=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-            env={**os.environ, name: value})
+            env={**os.environ, name: value, "XDG_CACHE_HOME": self.dir})
         self.keeper.stdin.write(json.dumps(self.brief).encode())
         self.keeper.stdin.close()
 

@@ -4,6 +4,7 @@
 Each test starts a node, does something to it, and looks at what was told and what was left.
 """
 
+import json
 import os
 import signal
 import sys
@@ -293,6 +294,137 @@ def test_lost_answers(make):
         n.driver.wait("rank_exit", rank=i)
     time.sleep(0.5)
     assert len(n.driver.find("rank_exit")) == 2  # the sequence tells repeats
+    n.leave()
+
+
+def worker(steps):
+    return [f"{BUILD}/tests/cluster/node-worker", str(steps)]
+
+
+def test_mpi_progress_and_rebalance(make):
+    n = make(worker(0))
+    n.launch(4, batches=[4, 3, 2, 1])
+    d = n.driver
+    run, shm = n.folders()
+    assert any("ompi" in f for f in os.listdir(run + "/g1")), os.listdir(run + "/g1")
+    wait_for("progress of all", lambda: len(d.progress) == 4 and
+             all(p["recent_steps"] > 0 for p in d.progress.values()))
+    p = d.progress[2]
+    assert p["samples_done"] == 5 * p["steps_done"] and 0 < p["loss"] <= 1, p
+    assert p["recent_samples"] == 5 * p["recent_steps"] and p["page_age_ns"] < 10**9, p
+    assert p["metric"] == [{"name": "test accuracy", "value": 0.5}], p
+    wait_for("the board to be unlinked", lambda: not os.path.exists(shm + "/g1/board"))
+    d.order("rebalance", plan={"version": 2, "global_batch": 10, "flags": 0,
+                               "batch": [1, 2, 3, 4]})
+    wait_for("the new plan", lambda: "plan 2 batch 4 of 10" in n.read("rank-0003.log"))
+    assert "plan 1 batch 1 of 10" in n.read("rank-0003.log")
+    d.order("rebalance", plan={"version": 9, "global_batch": 10, "flags": 0,
+                               "batch": [1, 2, 3, 4]})
+    d.wait("failed")
+    d.stop("failure")
+    wait_for("the stop", lambda: d.find("stopped"))
+    n.leave()
+
+
+def test_mpi_ends_by_itself(make):
+    n = make(worker(50))
+    n.launch(4)
+    for i in range(4):
+        assert n.driver.wait("rank_exit", rank=i)["code"] == 0
+    assert n.driver.wait("mpirun_exit")["code"] == 0
+    wait_for("the last progress", lambda: [p["steps_done"] for p in n.driver.progress.values()] ==
+             [50] * 4)
+    assert n.read("mpirun.log") == "", n.read("mpirun.log")
+    n.leave()
+
+
+def test_mpi_rank_killed(make):
+    n = make(worker(0))
+    pids = n.launch(4)
+    wait_for("all to be up", lambda: all("up" in n.read(f"rank-000{i}.log") for i in range(4)))
+    os.kill(pids[3], signal.SIGKILL)
+    e = n.driver.wait("rank_exit")
+    assert (e["rank"], e["signal"], e["by_us"]) == (3, 9, False), e
+    n.driver.stop("failure")
+    n.driver.wait("stopped")
+    n.leave()
+
+
+def test_mpi_abort(make):
+    n = make(sh(f"test $RANK = 2 && export EDDIS_BOARD=/none; exec {worker(0)[0]} 0"))
+    n.launch(4)
+    n.driver.wait("rank_exit", n=4)
+    first = min((e for e in n.driver.find("rank_exit") if not e["by_us"]), key=lambda e: e["at"])
+    assert (first["rank"], first["code"]) == (2, 9), first
+    assert "/none" in first["last_lines"], first
+    n.driver.stop("failure")
+    n.driver.wait("stopped")
+    n.leave()
+
+
+def test_mpi_files_after_kills(make):
+    n = make(worker(0))
+    n.launch(4)
+    wait_for("all to be up", lambda: all("up" in n.read(f"rank-000{i}.log") for i in range(4)))
+    assert any("vader" in f for f in os.listdir(n.folders()[1] + "/g1"))
+    os.kill(n.agent, signal.SIGKILL)
+    n.expect_nothing_left(LEASE + 1)
+
+
+def test_profile(make):
+    n = make(SLEEP, emulate=[{"rate": 1.0, "fixed_s": 0.002, "sample_s": 0.0001},
+                             {"rate": 0.25, "fixed_s": 0.002, "sample_s": 0.0001}])
+    n.registered()
+    n.driver.order("profile", 0)
+    profile = json.loads(n.driver.wait("profile", seconds=30)["text"])
+    rates = [d["rate"] for d in profile["devices"] if d["kind"] == "emulated"]
+    assert rates == [1.0, 0.25], profile
+    n.leave()
+
+
+def test_leave_during_profile(make):
+    n = make(SLEEP)
+    n.registered()
+    n.driver.order("profile", 0)
+    n.leave()
+
+
+def test_binding(make):
+    n = make(sh("grep Cpus_allowed_list /proc/self/status"))
+    n.launch(1, cpus="0")
+    n.driver.wait("rank_exit")
+    assert n.read("rank-0000.log").split() == ["Cpus_allowed_list:", "0"]
+    n.leave()
+
+
+def test_binding_to_nothing(make):
+    n = make(sh("echo ran"))
+    n.launch(1, cpus="8000-8001")
+    assert n.driver.wait("rank_exit")["code"] == 0
+    assert n.read("rank-0000.log").splitlines()[-1] == "ran", n.read("rank-0000.log")
+    assert n.read("rank-0000.log").startswith("eddis: ")
+    n.leave()
+
+
+def test_much_output(make):
+    """As fast as a disk takes it, without filling memory; the order of its lines is kept."""
+    n = make(sh("i=0; dd if=/dev/zero bs=1M count=300 2>/dev/null | tr '\\0' 'x'; "
+                "for i in 1 2 3; do echo out $i; echo err $i >&2; done"))
+    pids = n.launch(1)
+    wrapper, peak = n.wrapper(pids[0]), 0
+    while alive(wrapper) and not n.driver.find("rank_exit"):
+        try:
+            with open(f"/proc/{wrapper}/status") as f:
+                peak = max([peak] + [int(line.split()[1]) for line in f if "VmRSS" in line])
+        except (OSError, ValueError):
+            break
+        time.sleep(0.02)
+    n.driver.wait("rank_exit", seconds=60)
+    assert os.path.getsize(n.dir + "/rank-0000.log") > 300 << 20
+    with open(n.dir + "/rank-0000.log", "rb") as f:
+        f.seek(-36, os.SEEK_END)
+        assert f.read() == b"out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n"
+    assert peak < 50 << 10, f"{peak} KiB"
     n.leave()
 
 

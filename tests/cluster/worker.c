@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* worker.c - a rank for the tests of a node: MPI and the progress board, without libeddis
+ *
+ *     worker STEPS     0: until it is killed
+ *
+ * Says "up", then a line for each new plan, and "done".
+ */
+#include "lib/base/clock.h"
+#include "lib/board/board.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t see_plan(struct board *b, int rank, int64_t seen)
+{
+    struct board_plan plan;
+    int64_t newest = board_newest(b);
+
+    if (newest == seen || board_plan_get(b, newest, &plan, NULL) < 0)
+        return seen;
+    printf("plan %lld batch %lld of %lld\n", (long long)newest, (long long)plan.batch[rank],
+           (long long)plan.global_batch);
+    fflush(stdout);
+    return newest;
+}
+
+static void publish(struct board *b, int64_t step, int64_t began_ns)
+{
+    struct board_page *page = board_begin(b);
+    struct board_step *s = &page->ring[step % BOARD_RING];
+    int64_t now = clock_now_ns();
+
+    *s = (struct board_step){ .step = step, .count = 5, .plan = 1, .end_ns = now };
+    s->t.compute_ns = s->t.total_ns = now - began_ns;
+    page->steps_done = step + 1;
+    page->samples_done += 5;
+    page->sum.compute_ns += s->t.compute_ns;
+    page->sum.total_ns += s->t.total_ns;
+    page->loss = 1.0 / (double)(step + 1);
+    page->has_loss = 1;
+    strcpy(page->metric[0].name, "test accuracy");
+    page->metric[0].value = 0.5;
+    board_end(b);
+}
+
+int main(int argc, char **argv)
+{
+    int64_t steps = argc > 1 ? atoll(argv[1]) : 0, seen = 0;
+    const char *local = getenv("LOCAL_RANK");
+    struct eddis_error err = { 0 };
+    struct board *b;
+    int rank, size;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (board_open(getenv("EDDIS_BOARD"), atoi(local), &b, &err) < 0) {
+        fprintf(stderr, "%s\n", err.text);
+        MPI_Abort(MPI_COMM_WORLD, 9);
+    }
+    puts("up");
+    fflush(stdout);
+    for (int64_t step = 0; steps == 0 || step < steps; step++) {
+        int64_t began = clock_now_ns();
+        int one = 1, sum = 0;
+
+        seen = see_plan(b, rank, seen);
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        if (sum != size)
+            MPI_Abort(MPI_COMM_WORLD, 8);
+        clock_sleep_until_ns(began + CLOCK_MS);
+        publish(b, step, began);
+    }
+    board_close(b);
+    MPI_Finalize();
+    puts("done");
+    return 0;
+}

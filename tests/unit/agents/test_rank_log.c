@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agents/node/rank_log.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+#include "lib/base/random.h"
+#include "lib/base/strbuf.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static char dir[64];
+
+static void make_dir(void)
+{
+    strcpy(dir, "/tmp/eddis-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+}
+
+static void remove_dir(void)
+{
+    ck_assert_int_eq(file_remove_tree(dir, NULL), 0);
+}
+
+static char *content(const char *name)
+{
+    cleanup_free char *path = file_join(dir, "%s", name);
+    char *text = NULL;
+
+    return file_read(path, 1 << 24, &text, NULL, NULL) < 0 ? NULL : text;
+}
+
+static struct rank_log *open_log(int64_t generation, int64_t max)
+{
+    struct rank_log *l;
+
+    ck_assert_int_eq(rank_log_open(dir, 3, generation, max, &l, NULL), 0);
+    return l;
+}
+
+START_TEST(short_output)
+{
+    struct rank_log *l = open_log(1, 1 << 20);
+    cleanup_free char *head = NULL, *tail = NULL;
+    char lines[8192];
+
+    rank_log_write(l, "one\ntw", 6);
+    rank_log_write(l, "o\nthree", 7);
+    rank_log_last_lines(l, 2, 400, lines, sizeof lines);
+    ck_assert_str_eq(lines, "two\nthree\n");
+    rank_log_last_lines(l, 20, 2, lines, sizeof lines);
+    ck_assert_str_eq(lines, "on\ntw\nth\n");
+    rank_log_close(l);
+    l = open_log(2, 1 << 20);
+    rank_log_write(l, "more\n", 5);
+    rank_log_close(l);
+    head = content("rank-0003.log");
+    tail = content("rank-0003.tail.log");
+    ck_assert_str_eq(head, "one\ntwo\nthree[eddis: generation 2]\nmore\n");
+    ck_assert_ptr_null(tail);
+}
+END_TEST
+
+/* For any sizes of writes: the beginning and the end are there, and the counts add up. */
+START_TEST(long_output)
+{
+    enum { TOTAL = 300000, MAX = 40000 };
+    uint64_t seed = (uint64_t)_i;
+    cleanup_free char *all = malloc(TOTAL);
+    cleanup_free char *head = NULL, *tail = NULL, *old = NULL;
+    struct rank_log *l = open_log(1, MAX);
+    size_t kept, n = 0;
+    int64_t dropped;
+    char *mark;
+
+    for (size_t i = 0; i < TOTAL; i++)
+        all[i] = i % 50 == 49 ? '\n' : (char)('a' + random_below(&seed, 26));
+    while (n < TOTAL) {
+        size_t some = 1 + random_below(&seed, _i % 2 ? 100 : 100000);
+
+        some = some < TOTAL - n ? some : TOTAL - n;
+        rank_log_write(l, all + n, some);
+        n += some;
+    }
+    dropped = rank_log_dropped(l);
+    rank_log_close(l);
+    head = content("rank-0003.log");
+    tail = content("rank-0003.tail.log");
+    old = content("rank-0003.tail-1.log");
+    mark = strstr(head, "\n[eddis: this file is full");
+    ck_assert_ptr_nonnull(mark);
+    ck_assert_ptr_nonnull(strstr(mark, "bytes in between were dropped"));
+    ck_assert_int_eq(mark - head, MAX / 2);
+    ck_assert_int_eq(memcmp(head, all, MAX / 2), 0);
+    kept = strlen(tail) + strlen(old);
+    ck_assert_int_eq(memcmp(tail, all + TOTAL - strlen(tail), strlen(tail)), 0);
+    ck_assert_int_eq(memcmp(old, all + TOTAL - kept, strlen(old)), 0);
+    ck_assert_int_eq(MAX / 2 + (int64_t)kept + dropped, TOTAL);
+}
+END_TEST
+
+START_TEST(tiny_limit)
+{
+    struct rank_log *l = open_log(1, 1);
+    char lines[64];
+
+    rank_log_write(l, "hello\n", 6);
+    rank_log_last_lines(l, 20, 400, lines, sizeof lines);
+    ck_assert_str_eq(lines, "hello\n");
+    rank_log_close(l);
+}
+END_TEST
+
+static const struct {
+    const char *data;
+    size_t n;
+    const char *lines;
+} line_rows[] = {
+    { "", 0, "" },
+    { "\n\n\n", 3, "" },
+    { "a\n\nb\n", 5, "a\nb\n" },
+    { "10%\r20%\r30%", 11, "10%\n20%\n30%\n" },
+    { "\033[31mred\033[0m\n", 13, "?[31mred?[0m\n" },
+    { "a\0b\n", 4, "a?b\n" },
+    { "tab\there\n", 9, "tab\there\n" },
+};
+
+START_TEST(last_lines)
+{
+    struct rank_log *l = open_log(1, 1 << 20);
+    char lines[64];
+
+    rank_log_write(l, line_rows[_i].data, line_rows[_i].n);
+    rank_log_last_lines(l, 20, 400, lines, sizeof lines);
+    ck_assert_str_eq(lines, line_rows[_i].lines);
+    rank_log_close(l);
+}
+END_TEST
+
+START_TEST(many_lines)
+{
+    struct rank_log *l = open_log(1, 1 << 20);
+    cleanup_free char *long_line = malloc(100000);
+    char lines[20 * 401 + 1];
+
+    memset(long_line, 'x', 100000);
+    rank_log_write(l, long_line, 100000); /* more than is kept */
+    rank_log_last_lines(l, 20, 400, lines, sizeof lines);
+    ck_assert_uint_eq(strlen(lines), 401);
+    for (int i = 0; i < 100; i++) {
+        long_line[500] = '\n';
+        rank_log_write(l, long_line, 501);
+    }
+    rank_log_last_lines(l, 20, 400, lines, sizeof lines);
+    ck_assert_uint_eq(strlen(lines), 20 * 401);
+    rank_log_close(l);
+}
+END_TEST
+
+START_TEST(no_folder)
+{
+    struct rank_log *l;
+    struct eddis_error err = { 0 };
+
+    ck_assert_int_eq(rank_log_open("/no/such/folder", 0, 1, 100, &l, &err), -ENOENT);
+    ck_assert_ptr_nonnull(strstr(err.text, "/no/such/folder/rank-0000.log"));
+    rank_log_close(NULL);
+}
+END_TEST
+
+/* A link that somebody put there is not followed. */
+START_TEST(link_in_the_way)
+{
+    cleanup_free char *path = file_join(dir, "rank-0003.log");
+    struct rank_log *l;
+
+    ck_assert_int_eq(symlink("/tmp/eddis-test-target", path), 0);
+    ck_assert_int_eq(rank_log_open(dir, 3, 1, 100, &l, NULL), -ELOOP);
+    ck_assert_int_eq(access("/tmp/eddis-test-target", F_OK), -1);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_checked_fixture(tc, make_dir, remove_dir);
+    tcase_add_test(tc, short_output);
+    tcase_add_loop_test(tc, long_output, 0, 8);
+    tcase_add_test(tc, tiny_limit);
+    tcase_add_loop_test(tc, last_lines, 0, sizeof line_rows / sizeof *line_rows);
+    tcase_add_test(tc, many_lines);
+    tcase_add_test(tc, no_folder);
+    tcase_add_test(tc, link_in_the_way);
+}
+
+SUITE_MAIN("rank_log", add_tests)
