@@ -302,6 +302,7 @@ static void loop(struct driver *d)
 /* Nobody is served any more, and nothing of the job runs when this returns. */
 static void close_agents(struct driver *d)
 {
+    int64_t lease_ns = d->o->job->timeouts.lease_ns;
     struct eddis_error err = { 0 };
 
     if (d->inbox)
@@ -310,7 +311,8 @@ static void close_agents(struct driver *d)
         orders_fini(&d->agent[i].orders);
     http_server_stop(d->server);
     inbox_close(d->inbox);
-    if (d->start_clean && d->start->clean(clock_now_ns() + clean_ns, &err) < 0) {
+    if (d->start_clean &&
+        d->start->clean(lease_ns + clean_ns / 2, clock_now_ns() + lease_ns + clean_ns, &err) < 0) {
         driver_say(d, "say", -1, -1, err.text);
         if (d->state.exit_code == 0)
             d->state.exit_code = 1;

@@ -252,7 +252,7 @@ static void kill_left_over(struct driver *d)
 {
     struct eddis_error err = { 0 };
 
-    if (d->start_clean && d->start->clean(clock_now_ns() + clean_ns, &err) < 0)
+    if (d->start_clean && d->start->clean(0, clock_now_ns() + clean_ns, &err) < 0)
         driver_say(d, "say", -1, -1, err.text);
 }
 

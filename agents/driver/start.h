@@ -33,9 +33,10 @@ struct start_ops {
                  struct eddis_error *err);
 
     /* End what the agents have left behind; called last, when all are thought to be gone, and when
-     * they did not go by themselves.  Blocks until the deadline at most.
+     * they did not go by themselves.  Whatever is still there may take patience_ns to clean up
+     * after itself (an agent whose keeper was killed does).  Blocks until the deadline at most.
      */
-    int (*clean)(int64_t deadline_ns, struct eddis_error *err);
+    int (*clean)(int64_t patience_ns, int64_t deadline_ns, struct eddis_error *err);
 };
 
 /* Borrows the way of this name, or NULL. */

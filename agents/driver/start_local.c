@@ -18,6 +18,8 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const int64_t brief_wait_ns = 10 * CLOCK_S;
 
@@ -99,8 +101,18 @@ static int local_start(const char *node, int64_t lease_ns, const char *brief,
     return 0;
 }
 
-static int local_clean(int64_t deadline_ns, struct eddis_error *err)
+static int local_clean(int64_t patience_ns, int64_t deadline_ns, struct eddis_error *err)
 {
+    int64_t end_ns = clock_after_ns(clock_now_ns(), patience_ns);
+
+    while (clock_now_ns() < end_ns) {
+        pid_t got = waitpid(-1, NULL, WNOHANG);
+
+        if (got < 0 && errno == ECHILD)
+            return 0;
+        if (got == 0)
+            clock_sleep_until_ns(clock_now_ns() + 5 * CLOCK_MS);
+    }
     return proctree_kill_all(deadline_ns, err);
 }
 

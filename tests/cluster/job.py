@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""job.py - runs eddis-run as a user does, for the tests of whole jobs.
+
+Every job gets a mark in its environment, which all its processes inherit: what carries it after the
+end was left behind.  Folders of one test lie in one temporary folder, which must be empty of
+runtime files in the end.
+"""
+
+import glob
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+import uuid
+
+from node import marked, wait_for
+
+LEASE = 2.0
+
+
+class Folders:
+    """Where the programs may write; the cache is shared by all jobs, so that only one measures."""
+
+    def __init__(self):
+        self.root = tempfile.TemporaryDirectory(prefix="test-run-")
+        for name in ("state", "cache", "runtime", "tmp", "work"):
+            os.mkdir(os.path.join(self.root.name, name), 0o700)
+
+    def path(self, *names):
+        return os.path.join(self.root.name, *names)
+
+
+class Job:
+    """A running eddis-run; `with` sees to it that nothing of it stays."""
+
+    def __init__(self, build, folders, args, ranks=2, ignore_hup=False, lease=LEASE, **environ):
+        self.mark = "EDDIS_TEST_MARK=" + uuid.uuid4().hex
+        self.folders = folders
+        name, value = self.mark.split("=")
+        env = dict(os.environ, XDG_STATE_HOME=folders.path("state"),
+                   XDG_CACHE_HOME=folders.path("cache"), XDG_RUNTIME_DIR=folders.path("runtime"),
+                   TMPDIR=folders.path("tmp"), **environ)
+        env[name] = value
+        self.dir = folders.path("job-" + value[:8])
+        command = [os.path.join(build, "cmd/eddis-run"), "--job-dir", self.dir, "-n", str(ranks),
+                   "--set", f"timeouts.lease={lease}s", "--set", "timeouts.heartbeat=200ms"] + args
+        self.process = subprocess.Popen(
+            command, env=env, cwd=folders.path("work"), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+            preexec_fn=(lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) if ignore_hup else None)
+        self.began = time.monotonic()
+        self.out = self.err = self.code = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *ignored):
+        self.process.kill()
+        self.process.wait()
+        for pid in marked(self.mark):
+            os.kill(pid, signal.SIGKILL)
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def end(self, seconds=30):
+        """Wait for the end; returns the exit code."""
+        try:
+            self.out, self.err = self.process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"eddis-run is still there after {seconds} s: "
+                                 f"{marked(self.mark)} {self.events()}") from None
+        self.code = self.process.returncode
+        return self.code
+
+    def file(self, name):
+        with open(os.path.join(self.dir, name)) as f:
+            return f.read()
+
+    def events(self):
+        try:
+            return [json.loads(line) for line in self.file("events.jsonl").splitlines()]
+        except FileNotFoundError:
+            return []
+
+    def wait_event(self, kind, count=1):
+        wait_for(f"{count} events {kind}",
+                 lambda: sum(e["type"] == kind for e in self.events()) >= count)
+
+    def summary(self):
+        return json.loads(self.file("summary.json"))
+
+    def log(self, rank):
+        return self.file("logs/rank-%04d.log" % rank)
+
+    def wait_log(self, rank, text):
+        def there():
+            try:
+                return text in self.log(rank)
+            except FileNotFoundError:
+                return False
+        wait_for(f"'{text}' in the log of rank {rank}", there)
+
+    def pids(self, program):
+        """Processes of the job whose program has this name."""
+        return [pid for pid, line in marked(self.mark).items()
+                if os.path.basename(line.split(" ")[0]) == program]
+
+    def driver(self):
+        """(url, reader's token) from driver.json."""
+        wait_for("driver.json", lambda: os.path.exists(os.path.join(self.dir, "driver.json")))
+        d = json.loads(self.file("driver.json"))
+        return d["url"], d["token"]
+
+    def check_nothing_left(self, seconds=0.0):
+        try:
+            wait_for("the job's processes to go", lambda: not marked(self.mark), seconds + 0.5)
+        except AssertionError:
+            raise AssertionError(f"left behind: {marked(self.mark)}") from None
+        left = glob.glob(self.folders.path("runtime", "*")) + glob.glob(self.folders.path("tmp", "*"))
+        assert not left, f"files left behind: {left}"
+
+    def check(self, code, reason, *sentences, seconds=30, failed_rank=None):
+        """The whole contract of an ending."""
+        assert self.end(seconds) == code, (self.code, self.err, self.out)
+        self.check_nothing_left()
+        s = self.summary()
+        assert s["exit_code"] == code and s["reason"] == reason and s["state"] == "ended", s
+        for sentence in sentences:
+            assert sentence in self.err, (sentence, self.err)
+        if failed_rank is None:
+            assert s["first_failure"] is None or s["first_failure"]["rank"] == -1, s
+        else:
+            assert s["first_failure"]["rank"] == failed_rank, s
+        assert not os.path.exists(os.path.join(self.dir, "driver.json"))
+
+
+def request(url, token=None, body=None):
+    """(status, text) of one HTTP request."""
+    r = urllib.request.Request(url, data=body)
+    if token is not None:
+        r.add_header("Authorization", "Bearer " + token)
+    try:
+        with urllib.request.urlopen(r, timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as e:
+        with e:
+            return e.code, e.read().decode()

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_run.py BUILD [CASE ...] - whole jobs of eddis-run and every way in which they end.
+
+Each case checks the exit code, the reason in summary.json, the sentence that people read, and that
+neither a process nor a file is left.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from job import Folders, Job, LEASE, request
+from node import marked, wait_for
+
+BUILD = sys.argv[1]
+FOLDERS = Folders()
+SLEEP = ["--", "sh", "-c", "echo up; sleep 60"]
+
+
+def job(*args, **options):
+    return Job(BUILD, FOLDERS, list(args), **options)
+
+
+def script(text, *args, **options):
+    return job(*args, "--", "sh", "-c", text, **options)
+
+
+# ---- ends by themselves ----
+
+def true():
+    with job("--", "true") as j:
+        j.check(0, "ok")
+        assert "done in" in j.out and "sync, allreduce" in j.out, j.out
+        assert "\033" not in j.out, "escape codes into a pipe"
+        assert j.summary()["first_failure"] is None
+        for name in ("job.yaml", "profile.json", "plan-1-1.json", "metrics.jsonl"):
+            assert os.path.exists(os.path.join(j.dir, name)), name
+        assert os.stat(j.dir).st_mode & 0o77 == 0
+
+
+def false():
+    with job("--", "false", ranks=1) as j:
+        j.check(1, "rank_exit", "exited 1", failed_rank=0)
+
+
+def exit_7():
+    with script("[ $RANK = 2 ] && { echo bad luck; exit 7; }; sleep 60", ranks=4) as j:
+        j.check(7, "rank_exit", "; stopping 3 ranks", "rank 2: bad luck", failed_rank=2, seconds=15)
+        assert re.search(r"eddis-run: rank 2 \(node \S+, pid \d+\) exited 7, 0:00:\d\d after the "
+                         r"start; stopping 3 ranks", j.err), j.err
+        ends = {e["rank"]: e.get("text", "") for e in j.events() if e["type"] == "rank_exit"}
+        assert "code 7" in ends[2] and len(ends) == 4, ends
+
+
+def segv():
+    with script("[ $RANK = 1 ] && kill -SEGV $$; sleep 60") as j:
+        j.check(139, "rank_signal", "died of signal 11 (Segmentation fault)", failed_rank=1,
+                seconds=15)
+        assert j.summary()["first_failure"]["signal"] == 11
+
+
+def missing_program():
+    with job("--", "./no-such-program") as j:
+        j.check(3, "start", "no-such-program")
+
+
+def missing_folder():
+    with job("--set", "workdir=/no/such/folder", "--", "true") as j:
+        j.check(3, "start", "/no/such/folder")
+
+
+def grandchildren():
+    """A daemon that a rank leaves behind ends with the job."""
+    with script("setsid sleep 300 & exit 0") as j:
+        j.check(0, "ok")
+
+
+def stubborn():
+    """Ranks that ignore TERM are gone 3 s after the failure of another."""
+    with script("[ $RANK = 0 ] && { sleep 0.5; exit 5; }; trap '' TERM; while :; do sleep 1; done",
+                "--set", "timeouts.grace=60s") as j:
+        j.check(5, "rank_exit", "stopping 1 rank\n", failed_rank=0, seconds=12)
+
+
+def timeout():
+    with job("--timeout", "2s", *SLEEP) as j:
+        j.check(124, "timeout", "time of 2 s is over")
+
+
+# ---- signals ----
+
+def interrupt():
+    with script("trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.1; done") as j:
+        j.wait_log(0, "up")
+        j.wait_log(1, "up")
+        j.signal(signal.SIGINT)
+        j.check(130, "interrupted", "stopping 2 ranks", seconds=10)
+        assert "bye" in j.log(0) and "bye" in j.log(1)
+        assert j.summary()["first_failure"] is None
+
+
+def interrupt_twice():
+    with script("trap '' TERM; echo up; while :; do sleep 0.1; done", "--set",
+                "timeouts.grace=5m") as j:
+        j.wait_log(0, "up")
+        j.signal(signal.SIGINT)
+        time.sleep(1)
+        assert j.process.poll() is None
+        j.signal(signal.SIGINT)
+        j.check(130, "interrupted", "again", "killing", seconds=10)
+
+
+def interrupt_early():
+    """Before there is anything to stop."""
+    with job(*SLEEP) as j:
+        wait_for("the job's folder", lambda: os.path.exists(os.path.join(j.dir, "driver.json")))
+        j.signal(signal.SIGINT)
+        j.check(130, "interrupted", seconds=15)
+
+
+def terminate():
+    for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP):
+        with job(*SLEEP) as j:
+            j.wait_log(0, "up")
+            j.signal(number)
+            j.check(143, "preempted", "stopping", seconds=15)
+
+
+def user_2():
+    with script("trap 'echo told; exit 0' USR2; echo up; while :; do sleep 0.1; done") as j:
+        j.wait_event("rank_started", 2)
+        j.wait_log(0, "up")
+        j.wait_log(1, "up")
+        j.signal(signal.SIGUSR2)
+        j.check(0, "ok", seconds=15)
+        assert "told" in j.log(0) and "told" in j.log(1)
+
+
+def hangup_ignored():
+    with script("echo up; sleep 3", ignore_hup=True) as j:
+        j.wait_log(0, "up")
+        j.signal(signal.SIGHUP)
+        j.check(0, "ok")
+
+
+# ---- somebody is killed ----
+
+def rank_killed():
+    with script("echo $$ up; sleep 60") as j:
+        j.wait_log(1, "up")
+        os.kill(int(j.log(1).split()[-2]), signal.SIGKILL)
+        j.check(137, "rank_signal", "died of signal 9 (Killed)", failed_rank=1, seconds=10)
+
+
+def kill_program(name, number, code, reason, sentence, seconds):
+    with job(*SLEEP) as j:
+        j.wait_log(0, "up")
+        j.wait_log(1, "up")
+        os.kill(j.pids(name)[0], number)
+        j.check(code, reason, sentence, seconds=seconds)
+
+
+def agent_killed():
+    kill_program("eddis-agent", signal.SIGKILL, 1, "node_lost", "its agent", 15)
+
+
+def keeper_killed():
+    kill_program("eddis-keeper", signal.SIGKILL, 1, "node_lost", "its agent", 15)
+
+
+def agent_stopped():
+    kill_program("eddis-agent", signal.SIGSTOP, 1, "node_lost", "its agent", 20)
+
+
+def mpirun_killed():
+    kill_program("mpirun", signal.SIGKILL, 1, "internal", "mpirun died of signal 9", 10)
+
+
+def driver_killed():
+    with script("trap '' TERM; setsid sleep 300 & echo up; sleep 60") as j:
+        j.wait_log(0, "up")
+        j.process.kill()
+        j.end()
+        j.check_nothing_left(LEASE + 8)
+
+
+def driver_stopped():
+    """A stopped driver is a lost one; when it goes on it says so."""
+    with job(*SLEEP) as j:
+        j.wait_log(0, "up")
+        j.signal(signal.SIGSTOP)
+        wait_for("ranks to go", lambda: not j.pids("sleep"), LEASE + 8)
+        j.signal(signal.SIGCONT)
+        j.check(1, "node_lost", "its agent", seconds=15)
+
+
+# ---- usage ----
+
+def usage():
+    run = os.path.join(BUILD, "cmd/eddis-run")
+    for args, sentence in (
+            ([], "which job?"), (["--nope"], 'unknown option "--nope"'),
+            (["--dryrun"], 'did you mean "--dry-run"'),
+            (["no-such.yaml"], "no-such.yaml"), (["a.yaml", "b.yaml"], "one job at a time"),
+            (["a.yaml", "--", "true"], "not both"), (["-x", "NO_SUCH_VARIABLE", "--", "true"], "-x"),
+            (["--set", "batch.globl=4", "--", "true"], 'batch.globl'),
+            (["--set", "batch.global=0", "--", "true"], "batch.global"),
+            (["--set", "restarts=2", "--", "true"], "restarts"),
+            (["--measure-equal", "x", "--", "true"], "--measure-equal"),
+            (["--resume", "no-such-job", "--", "true"], "no-such-job"),
+            (["--seed", "-1", "--", "true"], "seed"), (["-n", "0.5", "--", "true"], "")):
+        p = subprocess.run([run] + args, capture_output=True, text=True, timeout=20,
+                           env=dict(os.environ, XDG_STATE_HOME=FOLDERS.path("state")))
+        assert p.returncode == 2 and not p.stdout, (args, p)
+        assert p.stderr.count("\n") == 1 and p.stderr.startswith("eddis-run: "), p.stderr
+        assert sentence in p.stderr, (sentence, p.stderr)
+    assert not os.path.exists(FOLDERS.path("state", "eddis")), "a folder of a job that never was"
+
+
+def impossible():
+    """What the nodes cannot give is usage too: known only after the profile."""
+    with job("--set", "batch.global=2", "--", "true", ranks=4) as j:
+        j.check(2, "usage", "batch")
+
+
+# ---- options ----
+
+def dry_run():
+    run = os.path.join(BUILD, "cmd/eddis-run")
+    env = dict(os.environ, XDG_STATE_HOME=FOLDERS.path("state"),
+               XDG_CACHE_HOME=FOLDERS.path("cache"), XDG_RUNTIME_DIR=FOLDERS.path("runtime"),
+               TMPDIR=FOLDERS.path("tmp"))
+    texts = [subprocess.run([run, "--dry-run", "--json", "-n", "3", "--", "true"], env=env, text=True,
+                            capture_output=True, check=True, timeout=60).stdout for _ in range(3)]
+    assert texts[1] == texts[2], "the same job and profile must give the same bytes"
+    plan = json.loads(texts[1])["plan"]
+    assert sum(w["batch"] for w in plan["workers"]) == plan["global_batch"]
+    p = subprocess.run([run, "--profile", "--json"] + ["--", "true"], env=env, text=True,
+                       capture_output=True, check=True, timeout=60)
+    assert json.loads(p.stdout)["nodes"][0]["cores"] > 0
+    assert not os.path.exists(FOLDERS.path("state", "eddis"))
+    assert not os.listdir(FOLDERS.path("tmp")) and not os.listdir(FOLDERS.path("runtime"))
+
+
+def replay():
+    with job("--set", "batch.global=100", "--", "true", ranks=3) as j:
+        j.check(0, "ok")
+        path = os.path.join(j.dir, "plan-1-1.json")
+        plan = json.loads(j.file("plan-1-1.json"))
+    with job("--set", "batch.global=100", "--plan", path, "--", "true", ranks=3) as j:
+        j.check(0, "ok")
+        assert json.loads(j.file("plan-1-1.json")) == plan
+        assert "replayed" in j.out
+
+
+def variables():
+    os.environ["HANDED_ON"] = "from here"
+    with script("echo $A/$HANDED_ON/$RANK/$WORLD_SIZE", "-x", "A=b c", "-x", "HANDED_ON") as j:
+        j.check(0, "ok")
+        assert j.log(1) == "b c/from here/1/2\n", j.log(1)
+
+
+def quiet_and_json():
+    with job("-q", "--", "true") as j:
+        j.check(0, "ok")
+        assert j.out == "" and j.err == "", (j.out, j.err)
+    with job("--json", "--", "true") as j:
+        j.check(0, "ok")
+        assert json.loads(j.out) == j.summary()
+
+
+def broken_pipe():
+    """eddis-run | head -1: the job goes on and ends with its own code."""
+    with script("sleep 1; exit 6", ranks=1) as j:
+        j.process.stdout.close()
+        j.process.stdout = open(os.devnull)
+        j.check(6, "rank_exit", failed_rank=0)
+
+
+# ---- the driver's door ----
+
+def door():
+    with job(*SLEEP) as j:
+        url, token = j.driver()
+        j.wait_log(1, "up")
+        assert request(url + "/v1/job")[0] == 401
+        assert request(url + "/v1/job", "x" * 64)[0] == 401
+        status, text = request(url + "/v1/job", token)
+        assert status == 200 and json.loads(text)["state"] == "running", text
+        assert len(json.loads(request(url + "/v1/workers", token)[1])["workers"]) == 2
+        assert json.loads(request(url + "/v1/plan", token)[1])["global_batch"] == 256
+        events = json.loads(request(url + "/v1/events?after=2", token)[1])["events"]
+        assert events[0]["n"] == 3, events
+        assert request(url + "/v1/events?after=x", token)[0] == 400
+        assert "eddis_refused_requests_total" in request(url + "/metrics", token)[1]
+        assert re.search(r"eddis_refused_requests_total\{.*\} 2\n",
+                         request(url + "/metrics", token)[1])
+        # A reader may only read.
+        assert request(url + "/v1/job", token, b"{}")[0] == 405
+        assert request(url + "/v1/agents", token, b"{}")[0] == 405
+        assert request(url + "/v1/agents/0/orders?after=0", token)[0] == 404
+        assert request(url + "/v1/nothing", token)[0] == 404
+        secrets(j, token)
+        j.signal(signal.SIGINT)
+        j.check(130, "interrupted")
+        assert token not in "".join(open(os.path.join(d, f), errors="replace").read()
+                                    for d, _, files in os.walk(j.dir) for f in files)
+
+
+def secrets(j, token):
+    """The reader's token lies in driver.json alone, 0600; no process shows a secret."""
+    assert os.stat(os.path.join(j.dir, "driver.json")).st_mode & 0o777 == 0o600
+    for pid in marked(j.mark):
+        with open(f"/proc/{pid}/cmdline", "rb") as c, open(f"/proc/{pid}/environ", "rb") as e:
+            shown = c.read() + e.read()
+        assert token.encode() not in shown
+        # 64 hexadecimal digits in a row would be a token.
+        assert not re.search(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])", shown), pid
+
+
+CASES = [true, false, exit_7, segv, missing_program, missing_folder, grandchildren, stubborn, timeout,
+         interrupt, interrupt_twice, interrupt_early, terminate, user_2, hangup_ignored, rank_killed,
+         agent_killed, keeper_killed, agent_stopped, mpirun_killed, driver_killed, driver_stopped,
+         usage, impossible, dry_run, replay, variables, quiet_and_json, broken_pipe, door]
+
+
+def main():
+    wanted = sys.argv[2:]
+    for case in CASES:
+        if wanted and case.__name__ not in wanted:
+            continue
+        began = time.monotonic()
+        case()
+        print(f"{case.__name__}: ok, {time.monotonic() - began:.1f} s", flush=True)
+
+
+main()

@@ -1,0 +1,731 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agents/driver/state.h"
+
+#include "lib/base/clock.h"
+#include "suite.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static const int64_t second = CLOCK_S;
+
+struct fixture {
+    struct state s;
+    int64_t now_ns;
+    char did[2048]; /* actions since the last check, "profile;plan;" */
+    char said[4096];
+};
+
+static const char *action_word(const struct action *a)
+{
+    static const char *const words[] = {
+        [ACTION_PROFILE] = "profile",  [ACTION_PLAN] = "plan",
+        [ACTION_PREPARE] = "prepare",  [ACTION_START] = "start",
+        [ACTION_SIGNAL] = "signal",    [ACTION_CHECKPOINT] = "checkpoint",
+        [ACTION_BYE] = "bye",          [ACTION_KILL] = "kill",
+        [ACTION_LAST_LINES] = "lines",
+    };
+    static const char *const ladder[] = { "stop orderly", "stop failure", "stop kill" };
+
+    return a->type == ACTION_STOP ? ladder[a->ladder] : words[a->type];
+}
+
+static void drain(struct fixture *f)
+{
+    struct action a;
+
+    while (state_action(&f->s, &a)) {
+        char *to = a.type == ACTION_SAY ? f->said : f->did;
+        size_t size = a.type == ACTION_SAY ? sizeof f->said : sizeof f->did, n = strlen(to);
+
+        (void)snprintf(to + n, size - n, "%s;", a.type == ACTION_SAY ? a.text : action_word(&a));
+    }
+}
+
+#define did(f, text)                                                                               \
+    do {                                                                                           \
+        drain(f);                                                                                  \
+        ck_assert_str_eq((f)->did, text);                                                          \
+        (f)->did[0] = '\0';                                                                        \
+    } while (0)
+
+#define said(f, text)                                                                              \
+    do {                                                                                           \
+        drain(f);                                                                                  \
+        ck_assert_msg(strstr((f)->said, text), "said: %s", (f)->said);                             \
+    } while (0)
+
+static void begin(struct fixture *f, int n_agents)
+{
+    const struct state_options o = {
+        .n_agents = n_agents,
+        .launch_ns = 60 * second,
+        .lease_ns = 10 * second,
+        .grace_ns = 10 * second,
+        .checkpoint_ns = 120 * second,
+        .job_ns = 3600 * second,
+    };
+
+    memset(f, 0, sizeof *f);
+    f->now_ns = 1000 * second;
+    ck_assert_int_eq(state_init(&f->s, &o, f->now_ns, NULL), 0);
+}
+
+static struct event event(enum event_type type)
+{
+    return (struct event){ .type = type,
+                           .generation = 1,
+                           .rank = -1,
+                           .text = (char *)(uintptr_t) "why",
+                           .last_lines = (char *)(uintptr_t) "" };
+}
+
+static void tell(struct fixture *f, int agent, enum event_type type)
+{
+    struct event e = event(type);
+
+    state_event(&f->s, agent, &e, f->now_ns);
+}
+
+static void started(struct fixture *f, int rank)
+{
+    struct event e = event(EVENT_RANK_STARTED);
+
+    e.rank = rank;
+    e.pid = 100 + rank;
+    state_event(&f->s, f->s.rank[rank].agent, &e, f->now_ns);
+}
+
+static void exited(struct fixture *f, int rank, int code, int sig, int64_t age_ns, bool by_us)
+{
+    struct event e = event(EVENT_RANK_EXIT);
+
+    e.rank = rank;
+    e.pid = 100 + rank;
+    e.code = sig ? -1 : code;
+    e.signal = sig;
+    e.age_ns = age_ns;
+    e.by_us = by_us;
+    state_event(&f->s, f->s.rank[rank].agent, &e, f->now_ns);
+}
+
+static void mpirun(struct fixture *f, int code, int sig)
+{
+    struct event e = event(EVENT_MPIRUN_EXIT);
+
+    e.code = sig ? -1 : code;
+    e.signal = sig;
+    state_event(&f->s, 0, &e, f->now_ns);
+}
+
+/* Two nodes with two ranks each, all up. */
+static void run_four(struct fixture *f)
+{
+    static const int node[] = { 0, 0, 1, 1 };
+
+    begin(f, 2);
+    state_registered(&f->s, 0, "a", f->now_ns);
+    did(f, "");
+    state_registered(&f->s, 1, "b", f->now_ns);
+    did(f, "profile;");
+    tell(f, 1, EVENT_PROFILE);
+    did(f, "");
+    tell(f, 0, EVENT_PROFILE);
+    did(f, "plan;");
+    ck_assert_int_eq(state_planned(&f->s, 4, node, f->now_ns, NULL), 0);
+    did(f, "prepare;");
+    tell(f, 0, EVENT_PREPARED);
+    tell(f, 1, EVENT_PREPARED);
+    did(f, "start;");
+    for (int r = 0; r < 4; r++)
+        started(f, r);
+    ck_assert_int_eq(f->s.phase, PHASE_RUN);
+    did(f, "");
+}
+
+/* Everybody confirms and goes. */
+static void wind_up(struct fixture *f)
+{
+    tell(f, 0, EVENT_STOPPED);
+    ck_assert_int_eq(f->s.phase, PHASE_STOP);
+    tell(f, 1, EVENT_STOPPED);
+    did(f, "bye;");
+    state_ended(&f->s, 0, "exited 0", f->now_ns);
+    ck_assert_int_eq(f->s.phase, PHASE_BYE);
+    state_ended(&f->s, 1, "exited 0", f->now_ns);
+    ck_assert_int_eq(f->s.phase, PHASE_OVER);
+}
+
+#define ended(f, why, code)                                                                        \
+    do {                                                                                           \
+        ck_assert_str_eq((f)->s.reason, why);                                                      \
+        ck_assert_int_eq((f)->s.exit_code, code);                                                  \
+    } while (0)
+
+START_TEST(good_run)
+{
+    struct fixture f;
+
+    run_four(&f);
+    for (int r = 0; r < 4; r++)
+        exited(&f, r, 0, 0, 0, false);
+    did(&f, "");
+    ck_assert_ptr_null(f.s.reason);
+    mpirun(&f, 0, 0);
+    did(&f, "stop failure;");
+    wind_up(&f);
+    ended(&f, "ok", 0);
+    ck_assert(!f.s.failure.set);
+    state_fini(&f.s);
+}
+END_TEST
+
+/* mpirun may be reported first: its ranks have a moment to follow. */
+START_TEST(mpirun_before_ranks)
+{
+    struct fixture f;
+
+    run_four(&f);
+    mpirun(&f, 0, 0);
+    did(&f, "");
+    for (int r = 0; r < 4; r++)
+        exited(&f, r, 0, 0, 0, false);
+    did(&f, "stop failure;");
+    ended(&f, "ok", 0);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(a_rank_is_never_heard_of)
+{
+    struct fixture f;
+
+    run_four(&f);
+    for (int r = 0; r < 3; r++)
+        exited(&f, r, 0, 0, 0, false);
+    mpirun(&f, 0, 0);
+    did(&f, "");
+    f.now_ns = state_deadline(&f.s);
+    state_tick(&f.s, f.now_ns);
+    did(&f, "stop failure;");
+    said(&f, "rank 3 was not heard of");
+    ended(&f, "internal", 1);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(mpirun_stays)
+{
+    struct fixture f;
+
+    run_four(&f);
+    for (int r = 0; r < 4; r++)
+        exited(&f, r, 0, 0, 0, false);
+    state_heard(&f.s, 0, f.now_ns + 9 * second);
+    state_heard(&f.s, 1, f.now_ns + 9 * second);
+    f.now_ns += 10 * second;
+    state_tick(&f.s, f.now_ns);
+    did(&f, "stop failure;");
+    ended(&f, "ok", 0);
+    state_fini(&f.s);
+}
+END_TEST
+
+static const struct {
+    int code, signal;
+    bool oom;
+    const char *reason;
+    int exit_code;
+    const char *sentence;
+} failure_rows[] = {
+    { 1, 0, false, "rank_exit", 1, "rank 2 (node b, pid 102) exited 1, 0:01:12 after the start" },
+    { 7, 0, false, "rank_exit", 7, "exited 7" },
+    { 255, 0, false, "rank_exit", 255, "exited 255" },
+    { 0, SIGSEGV, false, "rank_signal", 139, "died of signal 11 (Segmentation fault)" },
+    { 0, SIGKILL, false, "rank_signal", 137, "died of signal 9 (Killed)" },
+    { 0, SIGKILL, true, "oom", 137, "was killed: out of memory" },
+};
+
+START_TEST(rank_fails)
+{
+    struct fixture f;
+    struct event e = event(EVENT_RANK_EXIT);
+
+    run_four(&f);
+    f.now_ns += 72 * second;
+    state_heard(&f.s, 0, f.now_ns);
+    state_heard(&f.s, 1, f.now_ns);
+    e.rank = 2;
+    e.pid = 102;
+    e.code = failure_rows[_i].signal ? -1 : failure_rows[_i].code;
+    e.signal = failure_rows[_i].signal;
+    e.oom = failure_rows[_i].oom;
+    state_event(&f.s, 1, &e, f.now_ns);
+    did(&f, "lines;stop failure;");
+    said(&f, failure_rows[_i].sentence);
+    said(&f, "; stopping 3 ranks;");
+    /* What follows is our doing. */
+    for (int r = 0; r < 4; r++)
+        if (r != 2)
+            exited(&f, r, 0, SIGTERM, 0, true);
+    mpirun(&f, 0, SIGKILL);
+    wind_up(&f);
+    ended(&f, failure_rows[_i].reason, failure_rows[_i].exit_code);
+    ck_assert_int_eq(f.s.failure.rank, 2);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(step_is_named)
+{
+    struct fixture f;
+
+    run_four(&f);
+    state_progress(&f.s, 1, 12);
+    exited(&f, 1, 1, 0, 0, false);
+    said(&f, "rank 1 (node a, pid 101) exited 1 at step 12, 0:00:00 after the start");
+    ck_assert_int_eq(f.s.failure.step, 12);
+    state_fini(&f.s);
+}
+END_TEST
+
+/* First is who failed first, not who was heard of first. */
+START_TEST(first_by_age)
+{
+    struct fixture f;
+
+    run_four(&f);
+    f.now_ns += 5 * second;
+    exited(&f, 0, 3, 0, second / 10, false);
+    did(&f, "lines;stop failure;");
+    exited(&f, 3, 9, 0, second, false);
+    did(&f, "lines;");
+    said(&f, "before that: rank 3");
+    exited(&f, 1, 8, 0, 2 * second, true); /* by us: never counts */
+    exited(&f, 2, 8, 0, 0, false);         /* later */
+    ended(&f, "rank_exit", 9);
+    ck_assert_int_eq(f.s.failure.rank, 3);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(mpirun_killed)
+{
+    struct fixture f;
+
+    run_four(&f);
+    mpirun(&f, 0, SIGKILL);
+    did(&f, "stop failure;");
+    said(&f, "mpirun died of signal 9 (Killed); stopping 4 ranks");
+    exited(&f, 0, 0, SIGKILL, 0, false); /* the consequence, later */
+    ended(&f, "internal", 1);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(mpirun_cannot_start)
+{
+    struct fixture f;
+    static const int node[] = { 0, 0, 1, 1 };
+
+    begin(&f, 2);
+    state_registered(&f.s, 0, "a", f.now_ns);
+    state_registered(&f.s, 1, "b", f.now_ns);
+    tell(&f, 0, EVENT_PROFILE);
+    tell(&f, 1, EVENT_PROFILE);
+    state_planned(&f.s, 4, node, f.now_ns, NULL);
+    tell(&f, 0, EVENT_PREPARED);
+    tell(&f, 1, EVENT_PREPARED);
+    mpirun(&f, 213, 0);
+    f.now_ns = state_deadline(&f.s);
+    state_tick(&f.s, f.now_ns);
+    said(&f, "mpirun exited 213");
+    ended(&f, "start", 3);
+    state_fini(&f.s);
+}
+END_TEST
+
+/* All ranks say 0, mpirun does not: something went wrong, so it is not success. */
+START_TEST(mpirun_disagrees)
+{
+    struct fixture f;
+
+    run_four(&f);
+    for (int r = 0; r < 4; r++)
+        exited(&f, r, 0, 0, 0, false);
+    mpirun(&f, 1, 0);
+    ended(&f, "internal", 1);
+    state_fini(&f.s);
+}
+END_TEST
+
+static const struct {
+    int phase; /* how far it came */
+    const char *sentence;
+} late_rows[] = {
+    { PHASE_REGISTER, "the agent of this machine took longer than 60 s to register" },
+    { PHASE_PROFILE, "the agent of b took longer than 60 s to measure its devices" },
+    { PHASE_PREPARE, "the agent of b took longer than 60 s to prepare the start" },
+    { PHASE_START, "rank 3 (node b) was not up 60 s after mpirun was started" },
+};
+
+START_TEST(phase_is_late)
+{
+    static const int node[] = { 0, 0, 1, 1 };
+    struct fixture f;
+    int phase = late_rows[_i].phase;
+
+    begin(&f, 2);
+    if (phase > PHASE_REGISTER) {
+        state_registered(&f.s, 0, "a", f.now_ns);
+        state_registered(&f.s, 1, "b", f.now_ns);
+        tell(&f, 0, EVENT_PROFILE);
+    }
+    if (phase > PHASE_PROFILE) {
+        tell(&f, 1, EVENT_PROFILE);
+        state_planned(&f.s, 4, node, f.now_ns, NULL);
+        tell(&f, 0, EVENT_PREPARED);
+    }
+    if (phase > PHASE_PREPARE) {
+        tell(&f, 1, EVENT_PREPARED);
+        for (int r = 0; r < 3; r++)
+            started(&f, r);
+    }
+    ck_assert_int_eq(f.s.phase, phase);
+    f.now_ns += 60 * second;
+    state_heard(&f.s, 0, f.now_ns);
+    state_heard(&f.s, 1, f.now_ns);
+    state_tick(&f.s, f.now_ns - 1);
+    ck_assert_ptr_null(f.s.reason);
+    state_tick(&f.s, f.now_ns);
+    said(&f, late_rows[_i].sentence);
+    ended(&f, "start", 3);
+    state_fini(&f.s);
+}
+END_TEST
+
+/* An order that fails before the ranks are up is a failed start, with the node's name. */
+START_TEST(order_fails)
+{
+    static const int node[] = { 0 };
+    struct fixture f;
+
+    begin(&f, 1);
+    state_registered(&f.s, 0, "a", f.now_ns);
+    tell(&f, 0, EVENT_PROFILE);
+    state_planned(&f.s, 1, node, f.now_ns, NULL);
+    did(&f, "profile;plan;prepare;");
+    tell(&f, 0, EVENT_FAILED);
+    did(&f, "stop failure;");
+    said(&f, "node a: why");
+    ended(&f, "start", 3);
+    tell(&f, 0, EVENT_FAILED); /* the stop too: we go on to the end all the same */
+    did(&f, "bye;");
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(agent_is_lost)
+{
+    struct fixture f;
+
+    run_four(&f);
+    f.now_ns += 10 * second;
+    state_heard(&f.s, 0, f.now_ns);
+    state_tick(&f.s, f.now_ns); /* the lease alone is not enough */
+    did(&f, "");
+    f.now_ns = state_deadline(&f.s);
+    ck_assert_int_gt(f.now_ns, 1010 * second);
+    state_tick(&f.s, f.now_ns);
+    did(&f, "stop failure;");
+    said(&f, "node b: nothing heard of its agent for 15.5 s");
+    ended(&f, "node_lost", 1);
+    tell(&f, 0, EVENT_STOPPED); /* nobody waits for the lost one's word */
+    did(&f, "bye;");
+    state_ended(&f.s, 0, "exited 0", f.now_ns);
+    ck_assert_int_eq(f.s.phase, PHASE_BYE);
+    f.now_ns = state_deadline(&f.s);
+    state_tick(&f.s, f.now_ns); /* but its end is waited for, then enforced */
+    did(&f, "kill;");
+    ck_assert_int_eq(f.s.phase, PHASE_OVER);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(agent_ends)
+{
+    struct fixture f;
+
+    run_four(&f);
+    state_ended(&f.s, 1, "was killed by signal 9", f.now_ns);
+    did(&f, "stop failure;");
+    said(&f, "node b: its agent was killed by signal 9");
+    ended(&f, "node_lost", 1);
+    tell(&f, 0, EVENT_STOPPED);
+    did(&f, "bye;");
+    state_ended(&f.s, 0, "exited 0", f.now_ns);
+    ck_assert_int_eq(f.s.phase, PHASE_OVER);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(agent_ends_before_it_registers)
+{
+    struct fixture f;
+
+    begin(&f, 1);
+    state_ended(&f.s, 0, "exited 1", f.now_ns);
+    said(&f, "the agent of this machine exited 1 before it registered");
+    ended(&f, "start", 3);
+    ck_assert_int_eq(f.s.phase, PHASE_OVER);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(nobody_confirms_the_stop)
+{
+    struct fixture f;
+
+    run_four(&f);
+    exited(&f, 0, 1, 0, 0, false);
+    did(&f, "lines;stop failure;");
+    for (int i = 0; i < 100 && f.s.phase == PHASE_STOP; i++) {
+        f.now_ns += second;
+        state_heard(&f.s, 0, f.now_ns);
+        state_heard(&f.s, 1, f.now_ns);
+        state_tick(&f.s, f.now_ns);
+    }
+    said(&f, "node a did not confirm");
+    said(&f, "node b did not confirm");
+    ended(&f, "rank_exit", 1);
+    did(&f, "bye;");
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(ctrl_c)
+{
+    struct fixture f;
+
+    run_four(&f);
+    state_signal(&f.s, SIGINT, f.now_ns);
+    did(&f, "stop orderly;");
+    exited(&f, 0, 0, SIGTERM, 0, true);
+    exited(&f, 1, 1, 0, 0, false); /* dies while stopping: not the reason */
+    state_signal(&f.s, SIGINT, f.now_ns);
+    did(&f, "stop kill;");
+    state_signal(&f.s, SIGINT, f.now_ns);
+    did(&f, "");
+    wind_up(&f);
+    ended(&f, "interrupted", 130);
+    ck_assert(!f.s.failure.set);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(ctrl_c_before_the_launch)
+{
+    struct fixture f;
+
+    begin(&f, 1);
+    state_registered(&f.s, 0, "a", f.now_ns);
+    did(&f, "profile;");
+    state_signal(&f.s, SIGINT, f.now_ns);
+    did(&f, "bye;");
+    state_ended(&f.s, 0, "exited 0", f.now_ns);
+    ck_assert_int_eq(f.s.phase, PHASE_OVER);
+    ended(&f, "interrupted", 130);
+    state_fini(&f.s);
+}
+END_TEST
+
+static void all_steps(struct fixture *f, int64_t steps)
+{
+    for (int r = 0; r < 4; r++)
+        state_progress(&f->s, r, steps);
+}
+
+START_TEST(preempted_with_checkpoint)
+{
+    static const int signals[] = { SIGTERM, SIGUSR1, SIGHUP };
+    struct fixture f;
+
+    run_four(&f);
+    all_steps(&f, 10);
+    state_signal(&f.s, signals[_i], f.now_ns);
+    did(&f, "checkpoint;");
+    state_checkpointed(&f.s);
+    for (int r = 0; r < 4; r++)
+        exited(&f, r, 0, 0, 0, false);
+    mpirun(&f, 0, 0);
+    did(&f, "stop failure;");
+    wind_up(&f);
+    ended(&f, "preempted", 75);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(preempted_without_checkpoint)
+{
+    struct fixture f;
+
+    run_four(&f);
+    state_signal(&f.s, SIGTERM, f.now_ns); /* no step yet: nothing to save */
+    did(&f, "stop orderly;");
+    ended(&f, "preempted", 143);
+    state_fini(&f.s);
+
+    run_four(&f); /* it takes too long */
+    all_steps(&f, 10);
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    did(&f, "checkpoint;");
+    f.now_ns += 120 * second;
+    state_heard(&f.s, 0, f.now_ns);
+    state_heard(&f.s, 1, f.now_ns);
+    state_tick(&f.s, f.now_ns);
+    did(&f, "stop orderly;");
+    ended(&f, "preempted", 143);
+    state_fini(&f.s);
+
+    run_four(&f); /* the program ends without writing one */
+    all_steps(&f, 10);
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    for (int r = 0; r < 4; r++)
+        exited(&f, r, 0, 0, 0, false);
+    mpirun(&f, 0, 0);
+    ended(&f, "preempted", 143);
+    state_checkpointed(&f.s); /* found after all */
+    ended(&f, "preempted", 75);
+    state_fini(&f.s);
+
+    run_four(&f); /* a second TERM does not wait */
+    all_steps(&f, 10);
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    did(&f, "checkpoint;stop orderly;");
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(user_2)
+{
+    struct fixture f;
+
+    begin(&f, 1);
+    state_signal(&f.s, SIGUSR2, f.now_ns);
+    did(&f, "");
+    state_fini(&f.s);
+    run_four(&f);
+    state_signal(&f.s, SIGUSR2, f.now_ns);
+    did(&f, "signal;");
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(time_is_over)
+{
+    struct fixture f;
+
+    run_four(&f);
+    f.now_ns += 3600 * second;
+    state_heard(&f.s, 0, f.now_ns);
+    state_heard(&f.s, 1, f.now_ns);
+    ck_assert_int_le(state_deadline(&f.s), f.now_ns);
+    state_tick(&f.s, f.now_ns);
+    did(&f, "stop orderly;");
+    ended(&f, "timeout", 124);
+    state_fini(&f.s);
+}
+END_TEST
+
+/* Whatever is said in whatever order: it ends, within bounds, with a reason, and with 0 only when
+ * every rank said 0.
+ */
+START_TEST(any_order)
+{
+    static const int node[] = { 0, 0, 1, 1 };
+    uint64_t seed = 88172645463325252u + (uint64_t)_i;
+    struct fixture f;
+    bool all_zero;
+
+    begin(&f, 2);
+    for (int k = 0; k < 400 && f.s.phase != PHASE_OVER; k++) {
+        struct event e;
+        int what, agent;
+
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        what = (int)(seed % 40);
+        agent = (int)(seed / 64 % 2);
+        e = event((enum event_type)(seed / 128 % 8));
+        e.rank = (int)(seed / 1024 % 6) - 1;
+        e.code = seed / 8192 % 8 ? 0 : 3;
+        e.signal = seed / 65536 % 16 ? 0 : 9;
+        e.by_us = seed / 1048576 % 4 == 0;
+        f.now_ns += (int64_t)(seed % 3) * second;
+        if (what < 4)
+            state_registered(&f.s, agent, "n", f.now_ns);
+        else if (what < 30 && f.s.agent[agent].registered)
+            state_event(&f.s, agent, &e, f.now_ns);
+        else if (what == 30 && seed / 4096 % 8 == 0)
+            state_signal(&f.s, seed / 131072 % 2 ? SIGINT : SIGTERM, f.now_ns);
+        else if (what == 31 && seed / 4096 % 8 == 0)
+            state_ended(&f.s, agent, "ended", f.now_ns);
+        else
+            state_heard(&f.s, agent, f.now_ns);
+        if (f.s.phase == PHASE_PLAN)
+            ck_assert_int_eq(state_planned(&f.s, 4, node, f.now_ns, NULL), 0);
+        state_tick(&f.s, f.now_ns);
+        drain(&f);
+        f.did[0] = f.said[0] = '\0';
+    }
+    while (f.s.phase != PHASE_OVER) { /* silence ends everything */
+        int64_t at = state_deadline(&f.s);
+
+        ck_assert_int_lt(at, CLOCK_NEVER);
+        f.now_ns = at > f.now_ns ? at : f.now_ns;
+        state_tick(&f.s, f.now_ns);
+        drain(&f);
+        f.did[0] = f.said[0] = '\0';
+        ck_assert_int_lt(f.now_ns, 100000 * second);
+    }
+    ck_assert_ptr_nonnull(f.s.reason);
+    ck_assert_int_ge(f.s.exit_code, 0);
+    all_zero = f.s.n_ranks > 0;
+    for (int r = 0; r < f.s.n_ranks; r++)
+        all_zero = all_zero && f.s.rank[r].exited && f.s.rank[r].code == 0;
+    ck_assert(f.s.exit_code != 0 || all_zero);
+    state_fini(&f.s);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, good_run);
+    tcase_add_test(tc, mpirun_before_ranks);
+    tcase_add_test(tc, a_rank_is_never_heard_of);
+    tcase_add_test(tc, mpirun_stays);
+    tcase_add_loop_test(tc, rank_fails, 0, sizeof failure_rows / sizeof *failure_rows);
+    tcase_add_test(tc, step_is_named);
+    tcase_add_test(tc, first_by_age);
+    tcase_add_test(tc, mpirun_killed);
+    tcase_add_test(tc, mpirun_cannot_start);
+    tcase_add_test(tc, mpirun_disagrees);
+    tcase_add_loop_test(tc, phase_is_late, 0, sizeof late_rows / sizeof *late_rows);
+    tcase_add_test(tc, order_fails);
+    tcase_add_test(tc, agent_is_lost);
+    tcase_add_test(tc, agent_ends);
+    tcase_add_test(tc, agent_ends_before_it_registers);
+    tcase_add_test(tc, nobody_confirms_the_stop);
+    tcase_add_test(tc, ctrl_c);
+    tcase_add_test(tc, ctrl_c_before_the_launch);
+    tcase_add_loop_test(tc, preempted_with_checkpoint, 0, 3);
+    tcase_add_test(tc, preempted_without_checkpoint);
+    tcase_add_test(tc, user_2);
+    tcase_add_test(tc, time_is_over);
+    tcase_add_loop_test(tc, any_order, 0, 300);
+}
+
+SUITE_MAIN("driver_state", add_tests)
