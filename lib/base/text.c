@@ -168,9 +168,14 @@ bad:
 
 void text_strip_control(char *s)
 {
-    for (; *s; s++)
-        if (((unsigned char)*s < 0x20 && *s != '\t') || *s == 0x7f)
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s, next = (unsigned char)s[1];
+
+        if ((c < 0x20 && c != '\t') || c == 0x7f)
             *s = '?';
+        else if (c == 0xc2 && next >= 0x80 && next < 0xa0) /* U+009B is as good as ESC [ */
+            s[0] = s[1] = '?';
+    }
 }
 
 bool text_is_name(const char *s, size_t max)

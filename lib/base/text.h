@@ -20,7 +20,7 @@ const char *text_nearest(const char *word, const char *const *names, size_t n);
 int text_duration_ns(const char *s, int64_t *ret, struct eddis_error *err);
 
 /* Replace control characters by '?' in place, so that foreign text cannot drive a terminal; tabs
- * stay.  Bytes above 0x7f stay (UTF-8).
+ * stay.  Of the bytes above 0x7f only UTF-8's control characters are replaced.
  */
 void text_strip_control(char *s);
 

@@ -85,10 +85,12 @@ END_TEST
 
 START_TEST(control)
 {
-    char s[] = "a\033[2Jb\tc\n";
+    char s[] = "a\033[2Jb\tc\n", c1[] = "a\302\2332J\u00e9\u2501";
 
     text_strip_control(s);
     ck_assert_str_eq(s, "a?[2Jb\tc?");
+    text_strip_control(c1);
+    ck_assert_str_eq(c1, "a??2J\u00e9\u2501");
     ck_assert(text_is_name("job-1.x_y", 64));
     ck_assert(!text_is_name("-rf", 64));
     ck_assert(!text_is_name("a/b", 64));

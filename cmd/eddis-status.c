@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eddis-status - who is slow, why, and what was done about it */
+#include "agents/job_folder.h"
+#include "agents/status_json.h"
+#include "cmd/options.h"
+#include "cmd/status_fetch.h"
+#include "cmd/status_list.h"
+#include "cmd/status_live.h"
+#include "cmd/status_page.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/json.h"
+#include "lib/base/strbuf.h"
+#include "lib/base/text.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_FAULT = 1, EXIT_USAGE = 2 };
+
+static const int64_t shortest_ns = 100 * CLOCK_MS;
+
+static const struct option_row rows[] = {
+    { "once", '1', NULL, "print the status once, also on a terminal" },
+    { "watch", 'w', NULL, "go on until the job ends, also when not on a terminal" },
+    { "json", 'j', NULL, "numbers for programs; with --watch one line for each look" },
+    { "list", 'l', NULL, "list the jobs" },
+    { "report", 'r', NULL, "the summary of a job that has ended" },
+    { "interval", 'i', "TIME", "time between two looks (default 1s)" },
+    { "ascii", 0, NULL, "print ASCII characters only" },
+    { "version", 0, NULL, "print the version" },
+    { "help", 'h', NULL, "print this" },
+};
+
+static const char *const uses[] = { "[OPTION]... [JOB]", NULL };
+
+static const struct option_table table = {
+    .program = "eddis-status",
+    .summary = "show a running or ended job: the newest, or JOB by the beginning of its id or by "
+               "its folder",
+    .use = uses,
+    .row = rows,
+    .n = sizeof rows / sizeof *rows,
+};
+
+struct request {
+    const char *job; /* NULL: the newest */
+    bool once, watch, json, list, report, ascii, version, help;
+    bool color, terminal; /* of standard output */
+    int64_t interval_ns;
+};
+
+static int fail(const struct eddis_error *err, int code)
+{
+    fprintf(stderr, "eddis-status: %s\n", err->text);
+    return code;
+}
+
+static int take_option(struct request *q, const struct options_item *i, struct eddis_error *err)
+{
+    const struct {
+        const char *name;
+        bool *flag;
+    } flags[] = {
+        { "once", &q->once },       { "watch", &q->watch },   { "json", &q->json },
+        { "list", &q->list },       { "report", &q->report }, { "ascii", &q->ascii },
+        { "version", &q->version }, { "help", &q->help },
+    };
+
+    for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
+        if (options_is(i, flags[k].name)) {
+            *flags[k].flag = true;
+            return 0;
+        }
+    if (options_is(i, "interval")) {
+        int rc = text_duration_ns(i->value, &q->interval_ns, err);
+
+        if (rc < 0)
+            return eddis_fail_prefix(err, rc, "--interval");
+        if (q->interval_ns < shortest_ns || q->interval_ns > 86400 * CLOCK_S)
+            return eddis_fail(err, -EINVAL, "--interval '%s' is not between 100ms and 1d",
+                              i->value);
+        return 0;
+    }
+    if (q->job)
+        return eddis_fail(err, -EINVAL, "one job at a time: '%s' and '%s'", q->job, i->value);
+    q->job = i->value;
+    return 0;
+}
+
+static int parse(int argc, char **argv, struct request *q, struct eddis_error *err)
+{
+    struct options o = { .table = &table, .argc = argc, .argv = argv };
+    struct options_item item;
+    int rc;
+
+    while ((rc = options_next(&o, &item, err)) == 1) {
+        rc = take_option(q, &item, err);
+        if (rc < 0)
+            return rc;
+    }
+    if (rc == 0 && q->once && q->watch)
+        rc = eddis_fail(err, -EINVAL, "--once and --watch exclude each other");
+    if (rc == 0 && q->list && (q->watch || q->report || q->job))
+        rc = eddis_fail(err, -EINVAL, "--list goes with --json only");
+    if (rc == 0 && q->report && (q->watch || q->json))
+        rc = eddis_fail(err, -EINVAL, "--report goes with neither --watch nor --json");
+    return rc;
+}
+
+/* What the terminal can show; asked once, here. */
+static void look_around(struct request *q)
+{
+    const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+
+    q->terminal = isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0;
+    q->color = q->terminal && !(no_color && *no_color);
+    if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+        q->ascii = true;
+}
+
+/* ---- printing ---- */
+
+static int print_json(const struct job_status *s, bool one_line, struct eddis_error *err)
+{
+    cleanup_free char *text = job_status_text(s, false);
+    cleanup_json json_t *o = NULL;
+
+    if (text && one_line) {
+        int rc = json_parse(text, strlen(text), "status", &o, err);
+
+        if (rc < 0)
+            return rc;
+        free(text);
+        text = json_text(o, false);
+    }
+    if (!text)
+        return eddis_fail(err, -ENOMEM, "no memory for the status");
+    puts(text);
+    return 0;
+}
+
+static void print_summary(const struct job_status *s)
+{
+    struct strbuf b = { 0 };
+
+    job_status_print(s, &b);
+    fputs(strbuf_text(&b), stdout);
+    strbuf_fini(&b);
+}
+
+static int print_page(const struct request *q, const struct job_status *s, struct eddis_error *err)
+{
+    const struct status_print o = { .out = stdout, .color = q->color };
+    struct status_page page;
+    int rc = status_page_make(s, q->ascii, &page, err);
+
+    if (rc < 0)
+        return rc;
+    status_page_print(&page, s, &o);
+    status_page_fini(&page);
+    return 0;
+}
+
+static int print_once(const struct request *q, const struct job_folder *f,
+                      const struct job_status *s, struct eddis_error *err)
+{
+    int rc;
+
+    if (q->json)
+        return print_json(s, q->watch, err);
+    if (q->report) {
+        if (s->state != JOB_ENDED && s->state != JOB_LOST)
+            return eddis_fail(err, -EAGAIN, "job %s has not ended yet: it is %s", f->id,
+                              job_state_name(s->state));
+        if (s->state == JOB_ENDED) {
+            print_summary(s);
+            putchar('\n');
+        }
+    }
+    rc = print_page(q, s, err);
+    if (rc == 0 && s->state == JOB_ENDED && !q->report)
+        print_summary(s);
+    if (rc == 0 && q->report)
+        printf("folder  %s\n", f->path);
+    return rc;
+}
+
+/* Look until the job has ended.  Not on a terminal: a page, or a line of JSON, for each look. */
+static int watch_plainly(const struct request *q, const struct job_folder *f,
+                         struct eddis_error *err)
+{
+    for (;;) {
+        int64_t next_ns = clock_after_ns(clock_now_ns(), q->interval_ns);
+        struct job_status s;
+        int live = status_fetch(f, &s, err), rc = live;
+
+        if (live < 0)
+            return live;
+        rc = print_once(q, f, &s, err);
+        job_status_fini(&s);
+        if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout)))
+            rc = eddis_fail_errno(err, -errno, "cannot write");
+        if (rc < 0 || !live)
+            return rc;
+        if (!q->json)
+            putchar('\n');
+        clock_sleep_until_ns(next_ns);
+    }
+}
+
+static int look_once(const struct request *q, const struct job_folder *f, struct eddis_error *err)
+{
+    struct job_status s;
+    int rc = status_fetch(f, &s, err);
+
+    if (rc < 0)
+        return rc;
+    rc = print_once(q, f, &s, err);
+    job_status_fini(&s);
+    return rc;
+}
+
+static int show(const struct request *q, const struct job_folder *f, struct eddis_error *err)
+{
+    const struct status_live live = { q->interval_ns, q->color, q->ascii };
+    int rc;
+
+    if (q->watch && (!q->terminal || q->json))
+        return watch_plainly(q, f, err);
+    if (q->terminal && !q->once && !q->json && !q->report) {
+        rc = status_live_run(f, &live, err);
+        if (rc != 0)
+            return rc == 1 ? 0 : rc;
+    }
+    return look_once(q, f, err);
+}
+
+int main(int argc, char **argv)
+{
+    struct request q = { .interval_ns = CLOCK_S };
+    struct eddis_error err = { 0 };
+    struct job_folder f;
+    int rc;
+
+    if (parse(argc, argv, &q, &err) < 0)
+        return fail(&err, EXIT_USAGE);
+    if (q.help || q.version) {
+        if (q.help)
+            options_help(&table, stdout);
+        else
+            puts("eddis-status " EDDIS_VERSION);
+        return 0;
+    }
+    look_around(&q);
+    if (q.list)
+        rc = status_list(q.json, &err);
+    else if (job_folder_find(q.job, &f, &err) < 0)
+        return fail(&err, EXIT_USAGE);
+    else
+        rc = show(&q, &f, &err);
+    if (rc < 0)
+        return fail(&err, EXIT_FAULT);
+    if (fflush(stdout) != 0) {
+        eddis_fail_errno(&err, -errno, "cannot write");
+        return fail(&err, EXIT_FAULT);
+    }
+    return rc; /* 0, or 128 + the signal that ended the view */
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "status_fetch.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/http/client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_SUMMARY = 64 << 20, TAIL = 64 << 10 };
+
+static const int64_t ask_ns = 5 * CLOCK_S;   /* for the driver's answer */
+static const int64_t birth_ns = 2 * CLOCK_S; /* for a driver that is only starting to tell */
+
+/* Read the last TAIL bytes of a file that may be long. */
+static int read_tail(const char *path, char **ret, size_t *ret_n, struct eddis_error *err)
+{
+    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot open '%s'", path);
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return eddis_fail(err, -EINVAL, "'%s' is not a regular file", path);
+    if (st.st_size > TAIL && lseek(fd, st.st_size - TAIL, SEEK_SET) < 0)
+        return eddis_fail_errno(err, -errno, "cannot read '%s'", path);
+    /* It may grow meanwhile, by lines. */
+    return file_read_fd(fd, path, 2 * TAIL, ret, ret_n, err);
+}
+
+/* The newest line that is whole: a crash may have left a part of one behind it. */
+static int last_metrics(const struct job_folder *f, struct job_status *ret, struct eddis_error *err)
+{
+    cleanup_free char *path = file_join(f->path, "metrics.jsonl");
+    cleanup_free char *text = NULL;
+    size_t n;
+    int rc;
+
+    if (!path)
+        return eddis_fail(err, -ENOMEM, "no memory for metrics");
+    rc = read_tail(path, &text, &n, err);
+    if (rc < 0)
+        return rc;
+    for (char *end = memrchr(text, '\n', n); end;) {
+        char *line = memrchr(text, '\n', (size_t)(end - text));
+
+        line = line ? line + 1 : text;
+        if (job_status_parse(line, (size_t)(end - line), path, ret, err) == 0)
+            return 0;
+        end = line > text ? line - 1 : NULL;
+    }
+    return eddis_fail(err, -ENODATA, "'%s' has no whole line", path);
+}
+
+static int read_summary(const struct job_folder *f, struct job_status *ret, struct eddis_error *err)
+{
+    cleanup_free char *path = file_join(f->path, "summary.json");
+    cleanup_free char *text = NULL;
+    size_t n;
+    int rc;
+
+    if (!path)
+        return eddis_fail(err, -ENOMEM, "no memory for a summary");
+    rc = file_read(path, MAX_SUMMARY, &text, &n, err);
+    return rc < 0 ? rc : job_status_parse(text, n, path, ret, err);
+}
+
+/* A job that left nothing to read: its folder's name still tells something. */
+static void name_it(const struct job_folder *f, struct job_status *s)
+{
+    int64_t start;
+
+    snprintf(s->job, sizeof s->job, "%s", f->id);
+    if (job_folder_parse_id(f->id, s->name, sizeof s->name, &start))
+        s->start_s = (double)start;
+}
+
+static int from_files(const struct job_folder *f, enum job_state otherwise, struct job_status *ret,
+                      struct eddis_error *err)
+{
+    int rc = read_summary(f, ret, err);
+
+    if (rc != -ENOENT)
+        return rc;
+    rc = last_metrics(f, ret, err);
+    if (rc == -ENOENT || rc == -ENODATA) {
+        job_status_init(ret);
+        name_it(f, ret);
+        rc = 0;
+    }
+    if (rc < 0)
+        return rc;
+    if (otherwise == JOB_LOST) {
+        ret->state = JOB_LOST;
+        if (!ret->message[0])
+            strcpy(ret->message, "the driver is gone and has left no summary");
+    }
+    return 0;
+}
+
+int status_from_files(const struct job_folder *f, struct job_status *ret, struct eddis_error *err)
+{
+    return from_files(f, JOB_LOST, ret, err);
+}
+
+int status_glance(const struct job_folder *f, struct job_status *ret, struct eddis_error *err)
+{
+    struct job_driver d;
+
+    return from_files(f, job_driver_read(f, &d, NULL) == 1 ? JOB_STARTING : JOB_LOST, ret, err);
+}
+
+static int ask(const struct job_driver *d, struct job_status *ret, struct eddis_error *err)
+{
+    struct http_client *c = NULL;
+    cleanup_free char *body = NULL;
+    size_t n = 0;
+    int rc = http_client_open(d->url, d->token, &c, err);
+
+    if (rc == 0)
+        rc = http_client_call(c, "/v1/job", NULL, ask_ns, &body, &n, err);
+    if (rc == 200)
+        rc = job_status_parse(body, n, "answer of the driver", ret, err);
+    else if (rc >= 0)
+        rc = eddis_fail(err, -EPROTO, "the driver answered with HTTP status %d", rc);
+    http_client_close(c);
+    return rc;
+}
+
+int status_fetch(const struct job_folder *f, struct job_status *ret, struct eddis_error *err)
+{
+    int64_t deadline_ns = clock_now_ns() + birth_ns;
+    struct job_driver d;
+    struct stat st;
+    int rc;
+
+    for (;;) {
+        struct eddis_error asked;
+        bool young;
+
+        rc = job_driver_read(f, &d, err);
+        if (rc == 1) {
+            rc = ask(&d, ret, &asked);
+            if (rc == 0)
+                return 1;
+            /* It may just have ended. */
+            if (job_driver_read(f, &d, NULL) == 1) {
+                if (err)
+                    *err = asked;
+                return rc;
+            }
+        } else if (rc < 0 && rc != -ENOENT) {
+            return rc;
+        }
+        rc = status_from_files(f, ret, err);
+        young = stat(f->path, &st) == 0 &&
+                (int64_t)st.st_mtim.tv_sec * CLOCK_S > clock_wall_ns() - 10 * CLOCK_S;
+        /* Between making the folder and driver.json, or taking that away and the summary. */
+        if (rc < 0 || ret->state != JOB_LOST || !young || clock_now_ns() >= deadline_ns)
+            return rc;
+        job_status_fini(ret);
+        clock_sleep_until_ns(clock_now_ns() + 50 * CLOCK_MS);
+    }
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* status_fetch.h - the status of a job, from its driver while it lives, else from its folder */
+#ifndef EDDIS_CMD_STATUS_FETCH_H
+#define EDDIS_CMD_STATUS_FETCH_H
+
+#include "lib/base/error.h"
+
+#include "agents/job_folder.h"
+#include "agents/status_json.h"
+
+/* What a job's folder alone tells: summary.json, or the last whole line of metrics.jsonl.  A job
+ * without a summary is "lost".  Freed by job_status_fini.  -EINVAL: the files are damaged.
+ */
+int status_from_files(const struct job_folder *f, struct job_status *ret, struct eddis_error *err);
+
+/* Ask the driver, or read the files when it is gone.  Blocks for some seconds at most.  Returns 1
+ * when the driver answered, 0 when the files did.
+ */
+int status_fetch(const struct job_folder *f, struct job_status *ret, struct eddis_error *err);
+
+/* Short form for a list: as status_from_files, but a job whose driver lives is what its last
+ * metrics say, without asking it.
+ */
+int status_glance(const struct job_folder *f, struct job_status *ret, struct eddis_error *err);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "status_live.h"
+
+#include "status_page.h"
+#include "status_screen.h"
+
+#include "agents/status_json.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/http/client.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+static const int64_t answer_ns = 5 * CLOCK_S;
+
+struct live {
+    const struct status_live *o;
+    const struct job_folder *folder;
+    struct http_client *client;
+    struct job_status status;
+    struct eddis_error trouble; /* of the last request; code 0: none */
+    bool asking, fresh, over;
+    int signals; /* a signalfd */
+    int end;     /* 0: go on; else what to return */
+};
+
+static void on_answer(void *ctx, int status, const char *body, size_t n,
+                      const struct eddis_error *err)
+{
+    struct live *v = ctx;
+    struct job_status s;
+    struct job_driver d;
+
+    v->asking = false;
+    v->fresh = true;
+    if (status == 200 && job_status_parse(body, n, "answer of the driver", &s, &v->trouble) == 0) {
+        job_status_fini(&v->status);
+        v->status = s;
+        v->trouble.code = 0;
+        v->over = s.state == JOB_ENDED;
+        return;
+    }
+    if (status == 0 && err)
+        v->trouble = *err;
+    else if (status != 200)
+        eddis_fail(&v->trouble, -EPROTO, "the driver answered with HTTP status %d", status);
+    v->over = job_driver_read(v->folder, &d, NULL) != 1;
+}
+
+static void paint(struct live *v)
+{
+    struct status_print o = { .out = stdout, .color = v->o->color, .window = true };
+    struct status_page page;
+
+    v->fresh = false;
+    if (status_page_make(&v->status, v->o->ascii, &page, &v->trouble) < 0)
+        return;
+    screen_size(&o.rows, &o.columns);
+    o.rows -= 1; /* the last row is for the keys */
+    fputs("\033[H", stdout);
+    status_page_print(&page, &v->status, &o);
+    fputs("\033[J", stdout);
+    if (v->trouble.code)
+        printf("\033[%d;1H%.*s", o.rows + 1, o.columns - 1, v->trouble.text);
+    else
+        printf("\033[%d;1H%.*s", o.rows + 1, o.columns - 1, "q quits");
+    status_page_fini(&page);
+    /* Nobody looks any more: the terminal is gone. */
+    if (fflush(stdout) != 0)
+        v->end = 128 + SIGHUP;
+}
+
+static void on_keys(struct live *v)
+{
+    char key[64];
+    ssize_t n = read(STDIN_FILENO, key, sizeof key);
+
+    if (n > 0 && (memchr(key, 'q', (size_t)n) || memchr(key, 'Q', (size_t)n)))
+        v->end = 1;
+}
+
+static void on_signal(struct live *v)
+{
+    struct signalfd_siginfo s;
+
+    if (read(v->signals, &s, sizeof s) != (ssize_t)sizeof s)
+        return;
+    if (s.ssi_signo == SIGTSTP) {
+        screen_leave();
+        (void)raise(SIGSTOP);
+        screen_enter();
+    } else if (s.ssi_signo != SIGWINCH) {
+        v->end = 128 + (int)s.ssi_signo;
+    }
+    v->fresh = true;
+}
+
+static int watch(struct live *v, struct eddis_error *err)
+{
+    struct pollfd fds[2] = { { .fd = v->signals, .events = POLLIN },
+                             { .fd = isatty(STDIN_FILENO) ? STDIN_FILENO : -1, .events = POLLIN } };
+    int64_t next_ns = 0;
+
+    while (!v->end && !v->over) {
+        int rc;
+
+        if (!v->asking && clock_now_ns() >= next_ns) {
+            next_ns = clock_now_ns() + v->o->interval_ns;
+            v->asking = true;
+            rc = http_client_start(v->client, "/v1/job", NULL, answer_ns, on_answer, v, err);
+            if (rc < 0)
+                return rc;
+        }
+        rc = http_client_wait(v->client, fds, fds[1].fd < 0 ? 1 : 2, next_ns, err);
+        if (rc < 0)
+            return rc;
+        if (fds[0].revents)
+            on_signal(v);
+        if (fds[1].fd >= 0 && fds[1].revents)
+            on_keys(v);
+        if (v->fresh && !v->end && !v->over)
+            paint(v);
+    }
+    return v->end;
+}
+
+int status_live_run(const struct job_folder *f, const struct status_live *o,
+                    struct eddis_error *err)
+{
+    static const int caught[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH };
+    struct live v = { .o = o, .folder = f, .signals = -1 };
+    struct job_driver d;
+    sigset_t set, before;
+    int rc = job_driver_read(f, &d, err);
+
+    if (rc != 1)
+        return rc == -ENOENT ? 0 : rc;
+    rc = http_client_open(d.url, d.token, &v.client, err);
+    if (rc < 0)
+        return rc;
+    job_status_init(&v.status);
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof caught / sizeof *caught; i++)
+        sigaddset(&set, caught[i]);
+    (void)sigprocmask(SIG_BLOCK, &set, &before);
+    v.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (v.signals < 0) {
+        rc = eddis_fail_errno(err, -errno, "cannot wait for signals");
+    } else {
+        screen_enter();
+        rc = watch(&v, err);
+        screen_leave();
+        (void)close(v.signals);
+    }
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    http_client_close(v.client);
+    job_status_fini(&v.status);
+    return rc;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "suite.h"
+
+#include "cmd/status_fetch.h"
+
+#include "lib/base/file.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char state[64];
+static struct job_folder f;
+static struct eddis_error err;
+
+static void set_up(void)
+{
+    strcpy(state, "/tmp/eddis-fetch-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(state));
+    setenv("XDG_STATE_HOME", state, 1);
+    ck_assert_int_eq(job_folder_make("digits", NULL, &f, NULL), 0);
+}
+
+static void tear_down(void)
+{
+    ck_assert_int_eq(file_remove_tree(state, NULL), 0);
+}
+
+static void write_file(const char *name, const char *text, size_t n)
+{
+    char *path = file_join(f.path, "%s", name);
+
+    ck_assert_int_eq(file_append(path, text, n, 0600, NULL), 0);
+    free(path);
+}
+
+/* A status at this step, as text. */
+static char *text_at(int64_t step, enum job_state now, bool one_line)
+{
+    struct job_status s;
+    char *text;
+
+    job_status_init(&s);
+    strcpy(s.job, f.id);
+    strcpy(s.name, "digits");
+    s.state = now;
+    s.steps_done = step;
+    s.wall_s = (double)step;
+    text = job_status_text(&s, one_line);
+    job_status_fini(&s);
+    return text;
+}
+
+static void add_metrics(int64_t step)
+{
+    char *line = text_at(step, JOB_RUNNING, true);
+
+    write_file("metrics.jsonl", line, strlen(line));
+    write_file("metrics.jsonl", "\n", 1);
+    free(line);
+}
+
+static void found(enum job_state now, int64_t step)
+{
+    struct job_status s;
+
+    ck_assert_msg(status_from_files(&f, &s, &err) == 0, "%s", err.text);
+    ck_assert_int_eq(s.state, now);
+    ck_assert_int_eq(s.steps_done, step);
+    ck_assert_str_eq(s.job, f.id);
+    ck_assert_str_eq(s.name, "digits");
+    job_status_fini(&s);
+}
+
+START_TEST(files)
+{
+    struct job_status s;
+    char *summary;
+
+    found(JOB_LOST, 0); /* an empty folder */
+    write_file("metrics.jsonl", "{\"schema", 9);
+    found(JOB_LOST, 0); /* not one whole line */
+    write_file("metrics.jsonl", "\n", 1);
+    add_metrics(1);
+    add_metrics(2);
+    found(JOB_LOST, 2);
+    write_file("metrics.jsonl", "{\"half a line", 13);
+    found(JOB_LOST, 2);
+    write_file("metrics.jsonl", "\n\n\n", 3);
+    found(JOB_LOST, 2);
+    for (int64_t i = 3; i < 400; i++) /* more than is looked at */
+        add_metrics(i);
+    found(JOB_LOST, 399);
+    ck_assert_int_eq(status_glance(&f, &s, NULL), 0);
+    ck_assert_int_eq(s.state, JOB_LOST);
+    job_status_fini(&s);
+    summary = text_at(500, JOB_ENDED, false);
+    write_file("summary.json", summary, strlen(summary));
+    found(JOB_ENDED, 500);
+    ck_assert_int_eq(status_fetch(&f, &s, &err), 0);
+    ck_assert_int_eq(s.state, JOB_ENDED);
+    job_status_fini(&s);
+    free(summary);
+    write_file("summary.json", "x", 1);
+    ck_assert_int_eq(status_from_files(&f, &s, &err), -EINVAL);
+}
+END_TEST
+
+/* The driver's process lives but nobody listens at its address: an error within seconds. */
+START_TEST(driver_does_not_answer)
+{
+    struct job_driver d = { .url = "http://127.0.0.1:9", .token = "t" };
+    struct job_status s;
+
+    ck_assert_int_eq(job_driver_write(&f, &d, NULL), 0);
+    ck_assert_int_lt(status_fetch(&f, &s, &err), 0);
+    ck_assert_int_ne(strlen(err.text), 0);
+    ck_assert_int_eq(status_glance(&f, &s, NULL), 0);
+    ck_assert_int_eq(s.state, JOB_STARTING);
+    job_status_fini(&s);
+    add_metrics(7);
+    ck_assert_int_eq(status_glance(&f, &s, NULL), 0);
+    ck_assert_int_eq(s.state, JOB_RUNNING);
+    job_status_fini(&s);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_test(tc, files);
+    tcase_add_test(tc, driver_does_not_answer);
+}
+
+SUITE_MAIN("status_fetch", add_tests)
