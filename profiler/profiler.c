@@ -72,7 +72,7 @@ static void on_cores(struct probe *b, const char *what, isolate_fn fn, size_t of
         t.sweep_bytes = memory_sweep_bytes(topo_cache_bytes(b->topo, i), memory / n);
         isolate_start(&child[i], what, fn, &t, sizeof(double));
     }
-    deadline = within(b, 3 * CLOCK_S);
+    deadline = within(b, 5 * CLOCK_S);
     for (int i = 0; i < n; i++) {
         struct eddis_error err = { 0 };
         double figure = NAN;
@@ -131,7 +131,7 @@ static void measure(struct probe *b)
     struct eddis_error err = { 0 };
 
     /* Starting the driver takes seconds on a machine with many GPUs. */
-    cuda_find(within(b, 9 * CLOCK_S), &b->gpus, b->p);
+    cuda_find(within(b, 8 * CLOCK_S), &b->gpus, b->p);
     if (topo_open(b->gpus.n > 0, &b->topo, &err) == 0) {
         topo_describe(b->topo, b->p);
         on_cores(b, "matrix product", cpu_matrix, offsetof(struct device, fp32_flops));

@@ -2,7 +2,7 @@
 /* fake_cuda.c - a libcuda.so.1 of two GPUs that sleep, for machines without one
  *
  * FAKE_CUDA chooses how it behaves: "nodevice", "stub", "old", "broken", "nomemory", "crash",
- * "hang"; unset: well.
+ * "crash-one", "hang" (the second GPU); unset: well.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -22,11 +22,18 @@ static bool mode(const char *name)
     return m && strcmp(m, name) == 0;
 }
 
+/* Die as a driver does, whatever handler a sanitizer has put there. */
+static void crash(int sig)
+{
+    signal(sig, SIG_DFL);
+    raise(sig);
+}
+
 EXPORT int cuInit(unsigned flags);
 int cuInit(unsigned flags)
 {
     if (mode("crash"))
-        raise(SIGSEGV);
+        crash(SIGSEGV);
     if (mode("nodevice"))
         return NO_DEVICE;
     if (mode("stub"))
@@ -97,7 +104,7 @@ int cuDevicePrimaryCtxRetain(void **ret, int d)
     if (mode("hang") && d == 1)
         sleep(1000);
     if (mode("crash-one") && d == 1)
-        raise(SIGILL);
+        crash(SIGILL);
     *ret = ret;
     return OK;
 }
