@@ -22,6 +22,7 @@ static const struct option_row rows[] = {
     { "lr", 0, "X", "learning rate (default 0.1; adam 0.001)" },
     { "momentum", 0, "X", "of sgd (default 0.9)" },
     { "weight-decay", 0, "X", "added to the gradient times the weight (default 0)" },
+    { "weighting", 0, "samples|equal", "of the workers' gradients; equal is wrong but usual" },
     { "epochs", 0, "N", "passes over the training data (default 20)" },
     { "batch", 0, "N", "samples a step of all workers, without eddis-run (default 64 each)" },
     { "seed", 0, "N", "of weights and order, without eddis-run (default 0)" },
@@ -223,6 +224,7 @@ static int take_number(struct train_options *o, const struct options_item *i,
 static int take_rest(struct train_options *o, const struct options_item *i, struct eddis_error *err)
 {
     static const char *const ends[] = { "last", "first", NULL };
+    static const char *const weightings[] = { "samples", "equal", NULL };
     static const char *const optimizers[] = { "sgd", "adam", NULL };
     int word = 0, rc = 0;
 
@@ -232,6 +234,9 @@ static int take_rest(struct train_options *o, const struct options_item *i, stru
     } else if (options_is(i, "optimizer")) {
         rc = want_word("optimizer", i->value, optimizers, &word, err);
         o->trainer.optimizer.kind = word ? OPTIMIZER_ADAM : OPTIMIZER_SGD;
+    } else if (options_is(i, "weighting")) {
+        rc = want_word("weighting", i->value, weightings, &word, err);
+        o->trainer.weigh_equally = word == 1;
     } else if (options_is(i, "widths")) {
         rc = want_widths(i->value, &o->trainer.model, err);
     } else if (options_is(i, "memory")) {

@@ -39,7 +39,8 @@ struct trainer {
     int64_t epochs;                /* as eddis_open was told */
     const char *checkpoint_folder; /* write one there after each epoch; NULL: when the job asks */
     const char *resume;            /* a checkpoint to begin with; NULL: what the job resumes from */
-    const char *save;              /* the final parameters' file; NULL: none */
+    bool weigh_equally; /* every worker's mean counts alike: wrong for unequal shares, to compare */
+    const char *save;   /* the final parameters' file; NULL: none */
     void (*on_epoch)(void *arg, const struct trainer_epoch *r); /* on rank 0; may be NULL */
     void *arg;
 };

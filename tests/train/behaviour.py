@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""behaviour.py TRAIN_JOB EDDIS_TRAIN - what eddis-train does besides learning: bad input ends
+every worker with code 2, a resumed run equals one that was not interrupted, blocks equal memory,
+and an imitated device takes the time it should."""
+
+import gzip
+import pathlib
+import sys
+import tempfile
+
+from trainjob import DIGITS, check, digits, mpirun, run
+
+TRAIN_JOB, EDDIS_TRAIN = sys.argv[1:]
+FOLDER = pathlib.Path()
+
+
+def bad_input():
+    (FOLDER / "ragged.csv").write_text("1,2,0\n3,1\n")
+    _, error = run([EDDIS_TRAIN, "--data", FOLDER / "ragged.csv"], code=2)
+    check("ragged.csv:2: the row has 2 columns" in error and error.count("\n") == 1, error.strip())
+    run([*mpirun(3), EDDIS_TRAIN, "--data", FOLDER / "ragged.csv"], code=2)
+    check(True, "three workers end with code 2 as well")
+    for words, sentence in [
+            (["--data", DIGITS, "--test", 1797], "none are left"),
+            (["--data", DIGITS, "--model", "rnn"], "no model 'rnn'"),
+            (["--data", DIGITS, "--lr", "fast"], "--lr is 'fast'"),
+            (["--data", DIGITS, "--shape", "9x9"], "does not make the 64 features"),
+            (["--data", DIGITS, "--modle", "cnn"], "--model"),
+            (["--data", "/nowhere.csv"], "cannot open '/nowhere.csv'"),
+            ([], "no data")]:
+        _, error = run([EDDIS_TRAIN, *words], code=2)
+        check(sentence in error and error.count("\n") == 1, error.strip())
+
+
+def resume(model, *options):
+    train = [EDDIS_TRAIN, *digits("--model", model, "--epochs", 3, "--batch", 128, *options)]
+    kept = FOLDER / model
+    run([*train, "--checkpoint-dir", kept, "--save", FOLDER / "whole"])
+    first = sorted(kept.iterdir())[0]
+    run([*train, "--resume", first, "--save", FOLDER / "resumed"])
+    check((FOLDER / "whole").read_bytes() == (FOLDER / "resumed").read_bytes(),
+          f"{model} resumed from {first.name} equals the run without interruption")
+    _, error = run([EDDIS_TRAIN, *digits("--model", "softmax", "--batch", 128, "--resume", first)], code=2)
+    check("the checkpoint is of" in error, error.strip())
+
+
+def blocks():
+    packed = FOLDER / "digits.csv.gz"
+    packed.write_bytes(gzip.compress(DIGITS.read_bytes()))
+    for name, words in ("memory", []), ("blocks", ["--memory", 1000]), ("gzip", ["--memory", 1000]):
+        data = packed if name == "gzip" else DIGITS
+        run([EDDIS_TRAIN, "--data", data, "--test", 360, "--epochs", 2, *words,
+             "--save", FOLDER / name])
+    check((FOLDER / "memory").read_bytes() == (FOLDER / "blocks").read_bytes()
+          == (FOLDER / "gzip").read_bytes(), "blocks, gzipped too, give what memory gives")
+
+
+def pace():
+    fixed, sample, batches = 0.004, 0.0002, (60, 30, 20)
+    out, _ = run([TRAIN_JOB, "-e", f"{fixed}:{sample}", ",".join(map(str, batches)), EDDIS_TRAIN,
+                  *digits("--epochs", 3, "--eval-every", 0)])
+    rows = [line.split() for line in out.splitlines() if line.startswith("rank")]
+    for row, batch in zip(rows, batches):
+        steps, samples, total = int(row[3]), int(row[5]), float(row[7])
+        ideal = fixed * steps + sample * samples
+        check(steps == 42 and total >= 0.99 * ideal,
+              f"rank with {batch} samples a step: {total:.3f} s, its device's {ideal:.3f} s")
+
+
+def main():
+    global FOLDER
+    with tempfile.TemporaryDirectory() as folder:
+        FOLDER = pathlib.Path(folder)
+        bad_input()
+        resume("mlp")
+        resume("cnn", "--optimizer", "adam")
+        blocks()
+        pace()
+
+
+main()

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""exact.py TRAIN_JOB EDDIS_TRAIN float|double - an MLP by SGD with momentum, batches split 1:2:5
+over three workers, equals one process on the whole batch after 50 steps; a plain mean of the
+workers' gradients does not; two runs of one plan are equal bit by bit."""
+
+import pathlib
+import sys
+import tempfile
+
+from trainjob import check, digits, distance, parameters, run
+
+TRAIN_JOB, EDDIS_TRAIN, KIND = sys.argv[1:]
+LIMIT = 1e-12 if KIND == "double" else 1e-5
+# 1437 rows in batches of 144: ten steps an epoch, the last one short.
+OPTIONS = digits("--model", "mlp", "--widths", "48,24", "--epochs", 5, "--lr", 0.05, "--quiet")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        def train(name, words, *more):
+            path = pathlib.Path(folder) / name
+            out, _ = run([*words, EDDIS_TRAIN, *OPTIONS, *more, "--save", path])
+            return parameters(path, KIND == "double"), out
+
+        split = [TRAIN_JOB, "-s", 3, "18,36,90"]
+        alone, _ = train("alone", [], "--batch", 144, "--seed", 3)
+        three, out = train("three", split)
+        again, _ = train("again", split)
+        plain, _ = train("plain", split, "--weighting", "equal")
+    steps = [line.split()[3] for line in out.splitlines() if line.startswith("rank")]
+    check(steps == ["50"] * 3, f"steps of the three workers: {steps}")
+    far = distance(alone, three)
+    check(far <= LIMIT, f"split 1:2:5 against one process: {far:.2e}, at most {LIMIT:.0e}")
+    check(three.tobytes() == again.tobytes(), "two runs of one plan are bitwise equal")
+    far = distance(alone, plain)
+    check(far > 1000 * LIMIT and far > 1e-3, f"a plain mean is {far:.2e} away")
+
+
+main()
