@@ -16,7 +16,8 @@
 struct ring {
     struct reduction r;
     int step;
-    int pending; /* operations of this step under way */
+    int pending;  /* operations of this step under way */
+    bool missing; /* the receive is one of them */
     char scratch[] __attribute__((aligned(64)));
 };
 
@@ -74,6 +75,7 @@ static int ring_go(struct ring *g, struct outbox *out)
             collective_post(c, COMM_RECEIVE, left, ring_adding(g) ? g->scratch : block, bytes, 0,
                             out);
             g->pending++;
+            g->missing = true;
         }
         if (g->pending)
             return 0;
@@ -87,6 +89,7 @@ static int ring_start(struct collective *c, struct outbox *out)
 
     g->step = 0;
     g->pending = 0;
+    g->missing = false;
     return ring_go(g, out);
 }
 
@@ -94,6 +97,8 @@ static int ring_done(struct collective *c, const struct comm_op *op, struct outb
 {
     struct ring *g = ring(c);
 
+    if (op->kind == COMM_RECEIVE)
+        g->missing = false;
     if (op->kind == COMM_RECEIVE && ring_adding(g)) {
         int left = (c->place.rank + c->place.n_ranks - 1) % c->place.n_ranks;
         size_t n, bytes;
@@ -116,8 +121,10 @@ static int ring_done(struct collective *c, const struct comm_op *op, struct outb
 static int ring_waits_for(const struct collective *c)
 {
     const struct ring *g = (const struct ring *)c;
-    int size = c->place.n_ranks, back = g->step < size - 1 ? g->step + 1 : 1;
+    int size = c->place.n_ranks, back = ring_adding(g) ? g->step + 1 : 1;
 
+    if (!g->missing)
+        return (c->place.rank + 1) % size; /* it does not take what is sent */
     return (c->place.rank - back + size) % size;
 }
 

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every collective on the in-process loop, in random orders of delivery, against a serial one. */
+#include "lib/comm/collective.h"
+
+#include "lib/base/random.h"
+#include "lib/comm/loop.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { MAX_RANKS = 11 };
+
+/* N ranks, each with any number of collectives started on it. */
+struct world {
+    int n;
+    struct loop *loop;
+    struct transport *end[MAX_RANKS];
+    int running;
+};
+
+static void world_open(struct world *w, int n, uint64_t seed)
+{
+    *w = (struct world){ .n = n };
+    ck_assert_int_eq(loop_new(n, seed, &w->loop, NULL), 0);
+    for (int i = 0; i < n; i++)
+        ck_assert_int_eq(loop_open(w->loop, i, &w->end[i], NULL), 0);
+}
+
+static void world_close(struct world *w)
+{
+    for (int i = 0; i < w->n; i++)
+        transport_close(w->end[i], true, NULL);
+    loop_free(w->loop);
+}
+
+static void world_start(struct world *w, int rank, struct collective *c, int tag)
+{
+    struct outbox out = { 0 };
+    int rc = collective_start(c, tag, &out, NULL);
+
+    ck_assert_int_ge(rc, 0);
+    w->running += rc == 0;
+    ck_assert_int_eq(transport_post(w->end[rank], &out, NULL), 0);
+    outbox_fini(&out);
+}
+
+static bool world_poll(struct world *w, int rank)
+{
+    struct outbox out = { 0 };
+    struct comm_op op;
+    int n = transport_poll(w->end[rank], &op, 1, NULL), rc;
+
+    ck_assert_int_ge(n, 0);
+    if (!n)
+        return false;
+    rc = collective_done(op.owner, &op, &out, NULL);
+    ck_assert_int_ge(rc, 0);
+    w->running -= rc;
+    ck_assert_int_eq(transport_post(w->end[rank], &out, NULL), 0);
+    outbox_fini(&out);
+    return true;
+}
+
+/* Until nothing moves; returns how many collectives are not over. */
+static int world_run(struct world *w, uint64_t seed)
+{
+    bool moved;
+
+    do {
+        int first = (int)random_below(&seed, (uint64_t)w->n);
+
+        moved = false;
+        for (int i = 0; i < w->n && !moved; i++)
+            moved = world_poll(w, (first + i) % w->n);
+        if (!moved)
+            moved = loop_advance(w->loop);
+    } while (moved);
+    return w->running;
+}
+
+/* ---- all-reduce ---- */
+
+struct tail {
+    int64_t sum, max;
+};
+
+static void tail_rule(void *acc, const void *in)
+{
+    struct tail *a = acc;
+    const struct tail *b = in;
+
+    a->sum += b->sum;
+    a->max = b->max > a->max ? b->max : a->max;
+}
+
+static double value(enum comm_type type, const void *p, size_t i)
+{
+    switch (type) {
+    case COMM_FLOAT32:
+        return ((const float *)p)[i];
+    case COMM_FLOAT64:
+        return ((const double *)p)[i];
+    case COMM_INT32:
+        return ((const int32_t *)p)[i];
+    case COMM_INT64:
+        return (double)((const int64_t *)p)[i];
+    case COMM_UINT8:
+        return ((const uint8_t *)p)[i];
+    }
+    return 0;
+}
+
+/* Small whole numbers, so that every type sums them exactly. */
+static void set(enum comm_type type, void *p, size_t i, int v)
+{
+    switch (type) {
+    case COMM_FLOAT32:
+        ((float *)p)[i] = (float)v;
+        break;
+    case COMM_FLOAT64:
+        ((double *)p)[i] = v;
+        break;
+    case COMM_INT32:
+        ((int32_t *)p)[i] = v;
+        break;
+    case COMM_INT64:
+        ((int64_t *)p)[i] = v;
+        break;
+    case COMM_UINT8:
+        ((uint8_t *)p)[i] = (uint8_t)v;
+        break;
+    }
+}
+
+static double rule(enum comm_rule r, double a, double b)
+{
+    return r == COMM_SUM ? a + b : r == COMM_MIN ? (b < a ? b : a) : (b > a ? b : a);
+}
+
+struct reduction_case {
+    const char *kind;
+    int ranks;
+    size_t n;
+    enum comm_type type;
+    enum comm_rule rule;
+    bool tail;
+    uint64_t seed;
+};
+
+static void reduce_once(const struct reduction_case *k)
+{
+    size_t bytes = k->n * comm_type_bytes(k->type);
+    size_t tail_bytes = k->tail ? sizeof(struct tail) : 0;
+    void *data[MAX_RANKS];
+    struct collective *c[MAX_RANKS];
+    double *want = calloc(k->n + 1, sizeof *want);
+    uint64_t random = k->seed;
+    struct world w;
+
+    world_open(&w, k->ranks, k->seed);
+    for (int r = 0; r < k->ranks; r++) {
+        struct comm_place place = { r, k->ranks };
+        struct tail t = { r + 1, r * 10 };
+
+        data[r] = malloc(bytes + sizeof t + 1);
+        for (size_t i = 0; i < k->n; i++) {
+            int v = (int)random_below(&random, 20);
+
+            set(k->type, data[r], i, v);
+            want[i] = r ? rule(k->rule, want[i], v) : v;
+        }
+        memcpy((char *)data[r] + bytes, &t, tail_bytes);
+        ck_assert_int_eq(allreduce_new_kind(k->kind, &place,
+                                            &(struct allreduce){ data[r], k->n, k->type, k->rule,
+                                                                 tail_bytes, tail_rule },
+                                            &c[r], NULL),
+                         0);
+        world_start(&w, r, c[r], 7);
+    }
+    ck_assert_msg(world_run(&w, k->seed) == 0, "%s of %zu with %d ranks does not end", k->kind,
+                  k->n, k->ranks);
+    for (int r = 0; r < k->ranks; r++) {
+        struct tail t;
+
+        for (size_t i = 0; i < k->n; i++)
+            ck_assert_double_eq(value(k->type, data[r], i), want[i]);
+        memcpy(&t, (char *)data[r] + bytes, tail_bytes);
+        if (k->tail) {
+            ck_assert_int_eq(t.sum, k->ranks * (k->ranks + 1) / 2);
+            ck_assert_int_eq(t.max, (k->ranks - 1) * 10);
+        }
+        free(data[r]);
+        collective_free(c[r]);
+    }
+    free(want);
+    world_close(&w);
+}
+
+static const char *const kinds[] = { "ring", "direct", "tree" };
+
+START_TEST(allreduce_is_right)
+{
+    static const size_t lengths[] = { 0, 1, 2, 7, 64, 257 };
+    uint64_t seed = 1;
+
+    for (int ranks = 1; ranks <= MAX_RANKS; ranks++)
+        for (int type = COMM_FLOAT32; type <= COMM_UINT8; type++)
+            for (int r = COMM_SUM; r <= COMM_MAX; r++)
+                for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
+                    reduce_once(&(struct reduction_case){
+                        kinds[_i], ranks, lengths[l], (enum comm_type)type, (enum comm_rule)r,
+                        lengths[l] % 2 == 0 && type != COMM_UINT8, seed++ });
+}
+END_TEST
+
+/* Random floats: ranks agree to the bit, whatever the order of messages. */
+START_TEST(bits_do_not_depend_on_timing)
+{
+    enum { N = 1000, RANKS = 7 };
+    static float x[RANKS][N], first[N];
+
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct collective *c[RANKS];
+        uint64_t random = 99;
+        struct world w;
+
+        world_open(&w, RANKS, seed);
+        for (int r = 0; r < RANKS; r++) {
+            for (int i = 0; i < N; i++)
+                x[r][i] = (float)(random_unit(&random) - 0.5);
+            ck_assert_int_eq(
+                allreduce_new_kind(kinds[_i], &(struct comm_place){ r, RANKS },
+                                   &(struct allreduce){ x[r], N, COMM_FLOAT32, COMM_SUM, 0, NULL },
+                                   &c[r], NULL),
+                0);
+            world_start(&w, r, c[r], 1);
+        }
+        ck_assert_int_eq(world_run(&w, seed), 0);
+        if (seed == 1)
+            memcpy(first, x[0], sizeof first);
+        for (int r = 0; r < RANKS; r++) {
+            ck_assert_mem_eq(x[r], first, sizeof first);
+            collective_free(c[r]);
+        }
+        world_close(&w);
+    }
+}
+END_TEST
+
+/* Patarasuk and Yuan's bound: 2 M (P - 1) / P bytes a rank. */
+START_TEST(ring_sends_the_least)
+{
+    for (int ranks = 1; ranks <= MAX_RANKS; ranks++) {
+        size_t n = (size_t)ranks * 10;
+        struct collective *c[MAX_RANKS];
+        double *x[MAX_RANKS];
+        struct world w;
+
+        world_open(&w, ranks, 5);
+        for (int r = 0; r < ranks; r++) {
+            x[r] = calloc(n, sizeof *x[r]);
+            ck_assert_int_eq(
+                allreduce_new_kind("ring", &(struct comm_place){ r, ranks },
+                                   &(struct allreduce){ x[r], n, COMM_FLOAT64, COMM_SUM, 0, NULL },
+                                   &c[r], NULL),
+                0);
+            world_start(&w, r, c[r], 1);
+        }
+        ck_assert_int_eq(world_run(&w, 5), 0);
+        for (int r = 0; r < ranks; r++) {
+            ck_assert_int_eq(w.end[r]->sent_bytes,
+                             2 * (int64_t)(n * sizeof(double)) * (ranks - 1) / ranks);
+            collective_free(c[r]);
+            free(x[r]);
+        }
+        world_close(&w);
+    }
+}
+END_TEST
+
+/* One that has not started is named by all the others once they can go no further (when
+ * small messages leave at once, as they do here and in MPI).
+ */
+START_TEST(the_missing_rank_is_named)
+{
+    for (int ranks = 2; ranks <= MAX_RANKS; ranks++)
+        for (int absent = 0; absent < ranks; absent++) {
+            struct collective *c[MAX_RANKS];
+            double x[MAX_RANKS][MAX_RANKS] = { { 0 } };
+            struct world w;
+
+            world_open(&w, ranks, 0);
+            for (int r = 0; r < ranks; r++) {
+                struct allreduce a = { x[r], MAX_RANKS, COMM_FLOAT64, COMM_SUM, 0, NULL };
+
+                ck_assert_int_eq(allreduce_new_kind(kinds[_i], &(struct comm_place){ r, ranks }, &a,
+                                                    &c[r], NULL),
+                                 0);
+                if (r != absent)
+                    world_start(&w, r, c[r], 1);
+            }
+            ck_assert_int_eq(world_run(&w, 3), ranks - 1);
+            for (int r = 0; r < ranks; r++)
+                if (r != absent && strcmp(kinds[_i], "tree") != 0)
+                    ck_assert_int_eq(collective_waits_for(c[r]), absent);
+            world_start(&w, absent, c[absent], 1);
+            ck_assert_int_eq(world_run(&w, 3), 0);
+            for (int r = 0; r < ranks; r++)
+                collective_free(c[r]);
+            world_close(&w);
+        }
+}
+END_TEST
+
+/* ---- the others ---- */
+
+START_TEST(broadcast_from_every_root)
+{
+    for (int ranks = 1; ranks <= MAX_RANKS; ranks++)
+        for (int root = 0; root < ranks; root++) {
+            struct collective *c[MAX_RANKS];
+            char x[MAX_RANKS][20];
+            struct world w;
+
+            world_open(&w, ranks, (uint64_t)(ranks * 100 + root));
+            for (int r = 0; r < ranks; r++) {
+                memset(x[r], 'a' + r, sizeof x[r]);
+                ck_assert_int_eq(broadcast_new(&(struct comm_place){ r, ranks }, x[r], sizeof x[r],
+                                               root, &c[r], NULL),
+                                 0);
+                world_start(&w, r, c[r], 1);
+            }
+            ck_assert_int_eq(world_run(&w, 1), 0);
+            for (int r = 0; r < ranks; r++) {
+                ck_assert_int_eq(x[r][0], 'a' + root);
+                ck_assert_mem_eq(x[r], x[root], sizeof x[r]);
+                collective_free(c[r]);
+            }
+            world_close(&w);
+        }
+}
+END_TEST
+
+START_TEST(allgather_keeps_the_order)
+{
+    static const size_t lengths[] = { 0, 1, 33 };
+
+    for (int ranks = 1; ranks <= MAX_RANKS; ranks++)
+        for (size_t l = 0; l < 3; l++) {
+            struct collective *c[MAX_RANKS];
+            char in[MAX_RANKS][33], out[MAX_RANKS][MAX_RANKS * 33];
+            struct world w;
+
+            world_open(&w, ranks, (uint64_t)ranks);
+            for (int r = 0; r < ranks; r++) {
+                memset(in[r], 'a' + r, sizeof in[r]);
+                ck_assert_int_eq(allgather_new(&(struct comm_place){ r, ranks }, in[r], out[r],
+                                               lengths[l], &c[r], NULL),
+                                 0);
+                world_start(&w, r, c[r], 1);
+            }
+            ck_assert_int_eq(world_run(&w, 2), 0);
+            for (int r = 0; r < ranks; r++) {
+                for (size_t i = 0; i < (size_t)ranks * lengths[l]; i++)
+                    ck_assert_int_eq(out[r][i], 'a' + (int)(i / lengths[l]));
+                collective_free(c[r]);
+            }
+            world_close(&w);
+        }
+}
+END_TEST
+
+START_TEST(nobody_leaves_a_barrier_early)
+{
+    for (int ranks = 2; ranks <= MAX_RANKS; ranks++) {
+        struct collective *c[MAX_RANKS];
+        struct world w;
+
+        world_open(&w, ranks, (uint64_t)ranks);
+        for (int r = 0; r < ranks; r++)
+            ck_assert_int_eq(barrier_new(&(struct comm_place){ r, ranks }, &c[r], NULL), 0);
+        for (int r = 0; r < ranks; r++) {
+            ck_assert_int_eq(world_run(&w, 1), r);
+            world_start(&w, r, c[r], 1);
+        }
+        ck_assert_int_eq(world_run(&w, 1), 0);
+        for (int r = 0; r < ranks; r++)
+            collective_free(c[r]);
+        world_close(&w);
+    }
+}
+END_TEST
+
+START_TEST(nonsense_is_refused)
+{
+    struct comm_place p = { 0, 2 };
+    struct allreduce a = { NULL, 0, (enum comm_type)9, COMM_SUM, 0, NULL };
+    struct collective *c = NULL;
+    struct eddis_error err;
+
+    ck_assert_int_eq(allreduce_new(&p, &a, &c, &err), -EINVAL);
+    a.type = COMM_FLOAT32;
+    a.rule = (enum comm_rule)0;
+    ck_assert_int_eq(allreduce_new(&p, &a, &c, &err), -EINVAL);
+    a.rule = COMM_SUM;
+    ck_assert_int_eq(allreduce_new_kind("nosuch", &p, &a, &c, &err), -EINVAL);
+    ck_assert_int_eq(broadcast_new(&p, NULL, 0, 2, &c, &err), -EINVAL);
+    ck_assert_int_eq(broadcast_new(&p, NULL, 0, -1, &c, &err), -EINVAL);
+    a.n = SIZE_MAX / 8;
+    ck_assert_int_eq(allreduce_new_kind("tree", &p, &a, &c, &err), -ENOMEM);
+    ck_assert_ptr_null(c);
+}
+END_TEST
+
+/* A rank that expects another length gets an error, not half a message. */
+START_TEST(lengths_must_agree)
+{
+    struct collective *c[2];
+    char x[2][8] = { "", "" };
+    struct outbox out = { 0 };
+    struct comm_op op;
+    struct world w;
+
+    world_open(&w, 2, 0);
+    for (int r = 0; r < 2; r++) {
+        ck_assert_int_eq(
+            broadcast_new(&(struct comm_place){ r, 2 }, x[r], 4 + (size_t)r, 0, &c[r], NULL), 0);
+        world_start(&w, r, c[r], 1);
+    }
+    ck_assert_int_eq(transport_poll(w.end[1], &op, 1, NULL), -EMSGSIZE);
+    collective_free(c[0]);
+    collective_free(c[1]);
+    outbox_fini(&out);
+    world_close(&w);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, allreduce_is_right, 0, 3);
+    tcase_add_loop_test(tc, bits_do_not_depend_on_timing, 0, 3);
+    tcase_add_test(tc, ring_sends_the_least);
+    tcase_add_loop_test(tc, the_missing_rank_is_named, 0, 3);
+    tcase_add_test(tc, broadcast_from_every_root);
+    tcase_add_test(tc, allgather_keeps_the_order);
+    tcase_add_test(tc, nobody_leaves_a_barrier_early);
+    tcase_add_test(tc, nonsense_is_refused);
+    tcase_add_test(tc, lengths_must_agree);
+}
+
+SUITE_MAIN("collective", add_tests)
