@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scenario.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DIM = 30, LAYERS = 3, TIMEOUT_S = 60 };
+
+#define TIMEOUT_NS (INT64_C(1000000000) * TIMEOUT_S)
+
+static const int layer_length[LAYERS] = { 5, 24, 1 };
+
+struct worker {
+    struct eddis *e;
+    struct scenario *s;
+    struct eddis_world world;
+    int failures;
+    int parameter[LAYERS];
+    float value[DIM];
+    double velocity[DIM];
+    float own[DIM], result[DIM];
+    int64_t seen[SCENARIO_SAMPLES]; /* times a sample was taken in this epoch, by this worker */
+    double serial[DIM], serial_v[DIM];
+};
+
+#define CHECK(w, cond, ...)                                                                        \
+    do {                                                                                           \
+        if (!(cond)) {                                                                             \
+            fprintf(stderr, "rank %d: %s:%d: %s: ", (w)->world.rank, __FILE__, __LINE__, #cond);   \
+            fprintf(stderr, __VA_ARGS__);                                                          \
+            fprintf(stderr, "\n");                                                                 \
+            (w)->failures++;                                                                       \
+        }                                                                                          \
+    } while (0)
+
+#define OK(w, call)                                                                                \
+    do {                                                                                           \
+        struct eddis_error err = { 0 };                                                            \
+        int rc_ = (call);                                                                          \
+        CHECK(w, rc_ >= 0, "%d %s", rc_, err.text);                                                \
+    } while (0)
+
+struct eddis_options scenario_options(const struct scenario *s)
+{
+    return (struct eddis_options){ .size = sizeof(struct eddis_options),
+                                   .samples = SCENARIO_SAMPLES,
+                                   .epochs = SCENARIO_EPOCHS,
+                                   .batch = s->batch,
+                                   .seed = 5,
+                                   .bucket_bytes = 64 };
+}
+
+/* A sample's input and output are functions of its number. */
+static double input(int64_t sample, int j)
+{
+    return sin((double)(sample * DIM + j) * 1.7);
+}
+
+static double residual(const double *w, int64_t sample)
+{
+    double e = -cos((double)sample);
+
+    for (int j = 0; j < DIM; j++)
+        e += w[j] * input(sample, j);
+    return e;
+}
+
+static void add_gradient(const double *w, int64_t sample, double scale, double *g)
+{
+    double e = residual(w, sample) * scale;
+
+    for (int j = 0; j < DIM; j++)
+        g[j] += e * input(sample, j);
+}
+
+static void add_layers(struct worker *w)
+{
+    static const char *const names[LAYERS] = { "first", "second", "third" };
+
+    for (int i = 0, at = 0; i < LAYERS; at += layer_length[i++]) {
+        int layer;
+
+        OK(w, layer = eddis_add_layer(w->e, names[i], EDDIS_LAYER_DENSE, &err));
+        OK(w, w->parameter[i] = eddis_add_parameter(
+                  w->e, layer,
+                  &(struct eddis_parameter){ .size = sizeof(struct eddis_parameter),
+                                             .name = "weight",
+                                             .dtype = EDDIS_FLOAT32,
+                                             .n_dims = 1,
+                                             .dims = { layer_length[i] },
+                                             .value = w->value + at },
+                  &err));
+    }
+}
+
+/* Layer 0 lives in the library's slot, 1 is given by pointers, 2 is announced by a thread. */
+struct late {
+    struct worker *w;
+    int at;
+};
+
+static void *announce_late(void *arg)
+{
+    struct late *l = arg;
+    struct worker *w = l->w;
+
+    OK(w, eddis_announce(w->e, w->parameter[2], w->own + l->at, w->result + l->at, &err));
+    return NULL;
+}
+
+static void announce(struct worker *w, const double *g)
+{
+    struct late late = { w, layer_length[0] + layer_length[1] };
+    float *slot = eddis_gradient(w->e, w->parameter[0]);
+    pthread_t thread;
+
+    for (int j = 0; j < DIM; j++)
+        w->own[j] = (float)g[j];
+    CHECK(w, (uintptr_t)slot % 64 == 0, "slots are aligned");
+    memcpy(slot, w->own, (size_t)layer_length[0] * sizeof *slot);
+    CHECK(w, pthread_create(&thread, NULL, announce_late, &late) == 0, "no thread");
+    OK(w, eddis_announce(w->e, w->parameter[1], w->own + layer_length[0],
+                         w->result + layer_length[0], &err));
+    OK(w, eddis_announce_layer(w->e, 0, &err));
+    pthread_join(thread, NULL);
+    OK(w, eddis_wait_layer(w->e, 1, TIMEOUT_NS, &err));
+    OK(w, eddis_wait(w->e, TIMEOUT_NS, &err));
+    memcpy(w->result, slot, (size_t)layer_length[0] * sizeof *slot);
+}
+
+/* The same step by one process, on the positions of all workers. */
+static void serial_step(struct worker *w, const struct eddis_step *s)
+{
+    int64_t whole = w->s->batch, index[SCENARIO_SAMPLES];
+    struct eddis_step all = *s;
+    double g[DIM] = { 0 };
+
+    all.first = s->step_in_epoch * whole;
+    all.count = s->batch;
+    OK(w, eddis_sample_indices(w->e, &all, index, &err));
+    for (int64_t i = 0; i < all.count; i++)
+        add_gradient(w->serial, index[i], 1.0 / (double)all.count, g);
+    for (int j = 0; j < DIM; j++) {
+        w->serial_v[j] = 0.9 * w->serial_v[j] + g[j];
+        w->serial[j] -= 0.02 * w->serial_v[j];
+    }
+}
+
+static void one_step(struct worker *w, const struct eddis_step *s)
+{
+    int64_t index[SCENARIO_SAMPLES];
+    double g[DIM] = { 0 }, v[DIM];
+
+    OK(w, eddis_sample_indices(w->e, s, index, &err));
+    for (int j = 0; j < DIM; j++)
+        v[j] = w->value[j];
+    for (int64_t i = 0; i < s->count; i++) {
+        w->seen[index[i]]++;
+        add_gradient(v, index[i], 1.0 / (double)s->count, g);
+    }
+    for (int j = 0; j < DIM && !s->count; j++)
+        g[j] = NAN; /* a mean over nothing; must not be read */
+    announce(w, g);
+    for (int j = 0; j < DIM; j++) {
+        w->velocity[j] = 0.9 * w->velocity[j] + w->result[j];
+        w->value[j] -= (float)(0.02 * w->velocity[j]);
+    }
+    serial_step(w, s);
+}
+
+/* Every sample once, by one worker or another. */
+static void check_epoch(struct worker *w)
+{
+    OK(w,
+       eddis_allreduce(w->e, w->seen, SCENARIO_SAMPLES, EDDIS_INT64, EDDIS_SUM, TIMEOUT_NS, &err));
+    for (int i = 0; i < SCENARIO_SAMPLES; i++)
+        CHECK(w, w->seen[i] == 1, "sample %d was taken %d times", i, (int)w->seen[i]);
+    memset(w->seen, 0, sizeof w->seen);
+}
+
+static void check_weights(struct worker *w)
+{
+    float *all = calloc((size_t)w->world.n_ranks * DIM, sizeof *all);
+    double d = 0, n = 0;
+
+    OK(w, eddis_allgather(w->e, w->value, all, sizeof w->value, TIMEOUT_NS, &err));
+    for (int r = 0; r < w->world.n_ranks; r++)
+        CHECK(w, memcmp(all + (size_t)r * DIM, w->value, sizeof w->value) == 0,
+              "rank %d has other weights", r);
+    free(all);
+    for (int j = 0; j < DIM; j++) {
+        d += (w->value[j] - w->serial[j]) * (w->value[j] - w->serial[j]);
+        n += w->serial[j] * w->serial[j];
+    }
+    CHECK(w, sqrt(d / n) < 2e-6, "distance from one process is %g", sqrt(d / n));
+}
+
+static void train(struct worker *w)
+{
+    struct eddis_report report = { .size = sizeof report, .has_loss = 1, .loss = 1.5 };
+    struct eddis_step s = { .size = sizeof s }, ahead = { .size = sizeof ahead };
+    int64_t before = -1, ahead_first = -1;
+    int more = 0;
+
+    for (;;) {
+        OK(w, more = eddis_step_begin(w->e, &s, &err));
+        if (more != 1 || w->failures)
+            break;
+        CHECK(w, s.step == w->s->steps, "step %d", (int)s.step);
+        CHECK(w, ahead_first < 0 || ahead_first == s.first * 1000 + s.count,
+              "what was said about step %d has changed", (int)s.step);
+        if (before >= 0 && s.batch == w->s->batch && before != s.count)
+            w->s->splits++;
+        if (s.batch == w->s->batch)
+            before = s.count;
+        w->s->all_flags |= s.flags;
+        one_step(w, &s);
+        OK(w, eddis_step_end(w->e, &report, &err));
+        w->s->steps++;
+        OK(w, more = eddis_plan_step(w->e, s.step + 1, &ahead, &err));
+        ahead_first = more == 1 ? ahead.first * 1000 + ahead.count : -1;
+        if (w->s->after_step && w->world.rank == 0)
+            w->s->after_step(w->s->arg, s.step);
+        if (s.flags & EDDIS_STEP_END_OF_EPOCH)
+            check_epoch(w);
+    }
+}
+
+int scenario_run(struct eddis *e, struct scenario *s)
+{
+    struct worker *w = calloc(1, sizeof *w);
+    int failures;
+
+    w->e = e;
+    w->s = s;
+    w->world.size = sizeof w->world;
+    eddis_world(e, &w->world);
+    add_layers(w);
+    OK(w, eddis_commit(e, &err));
+    for (int j = 0; j < DIM; j++) {
+        w->value[j] = w->world.rank ? -1 : (float)j / DIM;
+        w->serial[j] = (float)j / DIM;
+    }
+    OK(w, eddis_broadcast_parameters(e, 0, &err));
+    if (!w->failures)
+        train(w);
+    check_weights(w);
+    OK(w, eddis_set_metric(e, "test_accuracy", 0.5, &err));
+    failures = w->failures;
+    free(w);
+    return failures;
+}
+
+/* ---- collectives ---- */
+
+static void check_reductions(struct worker *w)
+{
+    int n = w->world.n_ranks, rank = w->world.rank;
+    size_t length = 100000;
+    float *x = malloc(length * sizeof *x);
+    int64_t y[3] = { rank, -rank, 7 };
+    unsigned char z[2] = { (unsigned char)rank, 1 };
+    struct eddis_request *r = NULL;
+    int done = 0;
+
+    for (size_t i = 0; i < length; i++)
+        x[i] = (float)(rank + (int)(i % 10));
+    OK(w, eddis_allreduce_start(w->e, x, length, EDDIS_FLOAT32, EDDIS_SUM, &r, &err));
+    OK(w, eddis_allreduce(w->e, y, 3, EDDIS_INT64, EDDIS_MAX, TIMEOUT_NS, &err));
+    CHECK(w, y[0] == n - 1 && y[1] == 0 && y[2] == 7, "%d %d", (int)y[0], (int)y[1]);
+    OK(w, eddis_allreduce(w->e, z, 2, EDDIS_UINT8, EDDIS_SUM, TIMEOUT_NS, &err));
+    CHECK(w, z[1] == n, "%d", z[1]);
+    while (done == 0)
+        OK(w, done = eddis_request_test(w->e, r, &err));
+    for (size_t i = 0; i < length && done == 1; i++)
+        if (x[i] != (float)(n * (n - 1) / 2 + n * (int)(i % 10))) {
+            CHECK(w, 0, "element %zu is %g", i, x[i]);
+            break;
+        }
+    free(x);
+}
+
+static void check_copies(struct worker *w)
+{
+    int n = w->world.n_ranks, rank = w->world.rank, in = rank * rank;
+    int *out = calloc((size_t)n, sizeof *out);
+    struct eddis_request *r[2] = { NULL };
+    char text[40] = "";
+
+    for (int root = 0; root < n; root++) {
+        snprintf(text, sizeof text, "from %d", rank);
+        OK(w, eddis_broadcast(w->e, text, sizeof text, root, TIMEOUT_NS, &err));
+        CHECK(w, atoi(text + 5) == root, "'%s' from %d", text, root);
+    }
+    OK(w, eddis_allgather_start(w->e, &in, out, sizeof in, &r[0], &err));
+    OK(w, eddis_barrier_start(w->e, &r[1], &err));
+    OK(w, eddis_request_wait(w->e, r[1], TIMEOUT_NS, &err));
+    OK(w, eddis_request_wait(w->e, r[0], TIMEOUT_NS, &err));
+    for (int i = 0; i < n; i++)
+        CHECK(w, out[i] == i * i, "%d of rank %d", out[i], i);
+    free(out);
+}
+
+int scenario_collectives(struct eddis *e)
+{
+    struct worker *w = calloc(1, sizeof *w);
+    int failures;
+
+    w->e = e;
+    w->world.size = sizeof w->world;
+    eddis_world(e, &w->world);
+    for (int i = 0; i < 3; i++) {
+        check_reductions(w);
+        check_copies(w);
+    }
+    failures = w->failures;
+    free(w);
+    return failures;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scenario.h - a whole training through eddis.h, with every result checked
+ *
+ * Each worker runs it with its own handle: threads over the in-process loop, or processes over
+ * MPI.  Failures are printed and counted; the workers go on, so that none waits for ever.
+ */
+#ifndef EDDIS_TESTS_SCENARIO_H
+#define EDDIS_TESTS_SCENARIO_H
+
+#include "lib/eddis.h"
+
+#define SCENARIO_SAMPLES 300
+#define SCENARIO_EPOCHS  4
+
+struct scenario {
+    int64_t batch;
+    int plans; /* the split changes in between: weights are compared with 1e-6 anyway */
+    /* Called by rank 0 after each step, may be NULL. */
+    void (*after_step)(void *arg, int64_t step);
+    void *arg;
+    int64_t steps;      /* done, at the end */
+    int64_t splits;     /* times the own count changed between whole steps */
+    unsigned all_flags; /* of all steps */
+};
+
+/* Options to open with. */
+struct eddis_options scenario_options(const struct scenario *s);
+
+/* Returns the number of failures. */
+int scenario_run(struct eddis *e, struct scenario *s);
+
+/* Collectives of every kind and type, blocking and not, between and inside steps. */
+int scenario_collectives(struct eddis *e);
+
+#endif

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_loop_eddis - the whole library with a thread a rank over the in-process loop
+ *
+ * What runs under mpirun in test_mpi_eddis runs here without MPI, so that the thread sanitizer
+ * and valgrind see the library's own locks and memory; and plans change, as the agent would do it.
+ */
+#include "lib/base/clock.h"
+#include "lib/board/board.h"
+#include "lib/comm/loop.h"
+#include "lib/handle.h"
+#include "scenario.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MAX_RANKS = 8 };
+
+static int failures;
+
+#define CHECK(cond)                                                                                \
+    do {                                                                                           \
+        if (!(cond)) {                                                                             \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond);                             \
+            __atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED);                                    \
+        }                                                                                          \
+    } while (0)
+
+struct job {
+    int n;
+    struct loop *loop;
+    struct board *board; /* the agent's end; NULL: none */
+    char dir[64], path[96];
+    void (*body)(struct eddis *e, int rank, struct job *j);
+    struct scenario scenario[MAX_RANKS];
+    int64_t version;
+    atomic_int opened;
+};
+
+struct rank {
+    struct job *j;
+    int rank;
+    pthread_t thread;
+};
+
+static int open_end(void *arg, struct transport **ret, struct eddis_error *err)
+{
+    struct rank *r = arg;
+
+    return loop_open(r->j->loop, r->rank, ret, err);
+}
+
+static void *rank_main(void *arg)
+{
+    struct rank *r = arg;
+    struct job *j = r->j;
+    struct eddis_options o = scenario_options(&j->scenario[r->rank]);
+    struct eddis_error err = { 0 };
+    struct eddis *e = NULL;
+    int rc = handle_open(&(struct handle_setup){ .open_transport = j->n > 1 ? open_end : NULL,
+                                                 .open_arg = r,
+                                                 .board_path = j->board ? j->path : NULL,
+                                                 .local_rank = r->rank,
+                                                 .n_local = j->n },
+                         &o, &e, &err);
+
+    if (rc < 0)
+        fprintf(stderr, "rank %d: %s\n", r->rank, err.text);
+    CHECK(rc == 0);
+    if (rc == 0) {
+        j->body(e, r->rank, j);
+        rc = eddis_close(e, &err);
+        if (rc < 0)
+            fprintf(stderr, "rank %d: %s\n", r->rank, err.text);
+        CHECK(rc == 0);
+    }
+    return NULL;
+}
+
+static void publish(struct job *j, const int64_t *batch, int64_t flags)
+{
+    struct board_plan *p = calloc(1, sizeof *p);
+    struct eddis_error err = { 0 };
+
+    p->version = ++j->version;
+    p->flags = flags;
+    for (int i = 0; i < j->n; i++)
+        p->global_batch += p->batch[i] = batch[i];
+    if (board_publish(j->board, p, &err) < 0) {
+        CHECK(strstr(err.text, "") && j->version > 1); /* -EBUSY: next time */
+        j->version--;
+    }
+    free(p);
+}
+
+static void make_board(struct job *j)
+{
+    int64_t batch[MAX_RANKS] = { 10, 20, 0 };
+    struct board_area *a = calloc(1, sizeof *a);
+    struct eddis_error err = { 0 };
+
+    batch[j->n - 1] = 13;
+    strcpy(j->dir, "/tmp/eddis-loop.XXXXXX");
+    CHECK(mkdtemp(j->dir) != NULL);
+    snprintf(j->path, sizeof j->path, "%s/board", j->dir);
+    a->n_ranks = a->n_local = j->n;
+    a->generation = 1;
+    a->seed = 5;
+    a->bucket_bytes = 64;
+    a->checkpoint_every = 10;
+    a->warmup_steps = 4;
+    strcpy(a->mode, "sync");
+    strcpy(a->algorithm, "allreduce");
+    CHECK(board_create(j->path, a, &j->board, &err) == 0);
+    free(a);
+    publish(j, batch, 0);
+}
+
+static void run_job(struct job *j)
+{
+    struct rank rank[MAX_RANKS];
+    struct eddis_error err;
+
+    CHECK(loop_new(j->n, 0, &j->loop, &err) == 0);
+    for (int i = 0; i < j->n; i++) {
+        rank[i] = (struct rank){ .j = j, .rank = i };
+        CHECK(pthread_create(&rank[i].thread, NULL, rank_main, &rank[i]) == 0);
+    }
+    for (int i = 0; i < j->n; i++)
+        pthread_join(rank[i].thread, NULL);
+    loop_free(j->loop);
+    if (j->board) {
+        board_close(j->board);
+        unlink(j->path);
+        rmdir(j->dir);
+    }
+}
+
+/* ---- training ---- */
+
+static void train_body(struct eddis *e, int rank, struct job *j)
+{
+    struct scenario *s = &j->scenario[rank];
+
+    __atomic_add_fetch(&failures, scenario_collectives(e), __ATOMIC_RELAXED);
+    __atomic_add_fetch(&failures, scenario_run(e, s), __ATOMIC_RELAXED);
+    CHECK(s->steps == SCENARIO_EPOCHS * 7);
+}
+
+static void test_train(int n)
+{
+    struct job j = { .n = n, .body = train_body };
+
+    for (int i = 0; i < n; i++)
+        j.scenario[i].batch = 43;
+    run_job(&j);
+}
+
+/* A new split after every third step; it holds on all ranks from the same step on, or samples
+ * would be lost or taken twice and the weights differ.
+ */
+static void change_plan(void *arg, int64_t step)
+{
+    static const int64_t splits[3][MAX_RANKS] = { { 0, 42, 1, 0 },
+                                                  { 20, 3, 10, 10 },
+                                                  { 11, 11, 11, 10 } };
+    struct job *j = arg;
+
+    if (step % 3 == 0)
+        publish(j, splits[step / 3 % 3], step == 6 ? BOARD_FLAG_CHECKPOINT : 0);
+}
+
+static void test_plans(void)
+{
+    struct job j = { .n = 4, .body = train_body };
+
+    make_board(&j);
+    for (int i = 0; i < 4; i++)
+        j.scenario[i] = (struct scenario){ .batch = 43, .after_step = change_plan, .arg = &j };
+    run_job(&j);
+    for (int i = 0; i < 4; i++) {
+        CHECK(j.scenario[i].splits >= 2);
+        CHECK(j.scenario[i].all_flags & EDDIS_STEP_CHECKPOINT);
+    }
+}
+
+static void stop_body(struct eddis *e, int rank, struct job *j)
+{
+    struct scenario *s = &j->scenario[rank];
+
+    __atomic_add_fetch(&failures, scenario_run(e, s), __ATOMIC_RELAXED);
+    CHECK(s->steps < SCENARIO_EPOCHS * 7 && s->all_flags & EDDIS_STEP_STOP);
+}
+
+static void stop_plan(void *arg, int64_t step)
+{
+    static const int64_t split[MAX_RANKS] = { 20, 3, 20 };
+
+    if (step == 5)
+        publish(arg, split, BOARD_FLAG_STOP);
+}
+
+static void test_stop(void)
+{
+    struct job j = { .n = 3, .body = stop_body };
+
+    make_board(&j);
+    for (int i = 0; i < 3; i++)
+        j.scenario[i] = (struct scenario){ .batch = 43, .after_step = stop_plan, .arg = &j };
+    run_job(&j);
+    for (int i = 1; i < 3; i++)
+        CHECK(j.scenario[i].steps == j.scenario[0].steps);
+}
+
+/* ---- the board ---- */
+
+static void board_body(struct eddis *e, int rank, struct job *j)
+{
+    struct board_page p;
+    struct eddis_error err = { 0 };
+    struct eddis_step s = { .size = sizeof s };
+
+    __atomic_add_fetch(&failures, scenario_run(e, &j->scenario[rank]), __ATOMIC_RELAXED);
+    CHECK(eddis_step_begin(e, &s, &err) == 0); /* still over */
+    CHECK(eddis_barrier(e, CLOCK_S * 60, &err) == 0);
+    CHECK(board_read(j->board, rank, &p, &err) == 0);
+    CHECK(p.rank == rank && p.steps_done == 28 && p.steps_total == 28 && p.steps_in_epoch == 7);
+    CHECK(p.epochs == SCENARIO_EPOCHS && p.has_loss && p.loss == 1.5);
+    CHECK(strcmp(p.metric[0].name, "test_accuracy") == 0 && p.metric[0].value == 0.5);
+    CHECK(p.bytes_sent > 0 && p.asked_step >= 27 && p.plan_version == 1 && p.plan_since == 0);
+    CHECK(p.sum.total_ns == p.sum.input_ns + p.sum.compute_ns + p.sum.wait_ns + p.sum.exposed_ns);
+    CHECK(p.sum.total_ns > 0 && p.ring[27].step == 27 && p.ring[27].plan == 1);
+}
+
+static void test_board(void)
+{
+    struct job j = { .n = 4, .body = board_body };
+
+    make_board(&j);
+    for (int i = 0; i < 4; i++)
+        j.scenario[i].batch = 43;
+    run_job(&j);
+}
+
+/* ---- misuse ---- */
+
+static void misuse_body(struct eddis *e, int rank, struct job *j)
+{
+    float value[4] = { 0 }, gradient[4] = { 1, 2, 3, 4 };
+    struct eddis_parameter p = {
+        .size = sizeof p, .name = "w", .dtype = EDDIS_FLOAT32, .n_dims = 1, .dims = { 4 }
+    };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    int layer = eddis_add_layer(e, "only", EDDIS_LAYER_OTHER, &err);
+
+    (void)j;
+    CHECK(eddis_add_parameter(e, layer, &p, &err) == -EINVAL); /* no value */
+    p.value = value;
+    CHECK(eddis_add_parameter(e, 7, &p, &err) == -EINVAL);
+    p.dims[0] = 0;
+    CHECK(eddis_add_parameter(e, layer, &p, &err) == -EINVAL);
+    p.dims[0] = INT64_MAX;
+    CHECK(eddis_add_parameter(e, layer, &p, &err) == -EINVAL);
+    p.dims[0] = 4;
+    p.dtype = EDDIS_INT32;
+    CHECK(eddis_add_parameter(e, layer, &p, &err) == -EINVAL);
+    p.dtype = EDDIS_FLOAT32;
+    CHECK(eddis_add_parameter(e, layer, &p, &err) == 0);
+    CHECK(eddis_step_begin(e, &s, &err) == -EINVAL);
+    CHECK(eddis_announce(e, 0, NULL, NULL, &err) == -EINVAL);
+    CHECK(eddis_commit(e, &err) == 0);
+    CHECK(eddis_commit(e, &err) == -EINVAL);
+    CHECK(eddis_add_layer(e, "late", EDDIS_LAYER_OTHER, &err) == -EINVAL);
+    CHECK(eddis_announce(e, 0, NULL, NULL, &err) == -EINVAL);
+    CHECK(eddis_wait(e, 0, &err) == -EINVAL);
+    CHECK(eddis_step_begin(e, &s, &err) == 1);
+    CHECK(eddis_step_begin(e, &s, &err) == -EINVAL);
+    CHECK(eddis_step_end(e, NULL, &err) == -EINVAL);
+    CHECK(eddis_wait_layer(e, layer, 0, &err) == -EINVAL);
+    CHECK(eddis_set_weight(e, -1, &err) == -EINVAL);
+    CHECK(eddis_set_weight(e, rank == 0 ? 3 : 0, &err) == 0);
+    CHECK(eddis_announce_factors(e, 0, value, value, 1, NULL, &err) == -EINVAL);
+    CHECK(eddis_announce(e, 0, gradient, gradient, &err) == 0);
+    CHECK(eddis_set_weight(e, 1, &err) == -EINVAL);
+    CHECK(eddis_announce(e, 0, gradient, gradient, &err) == -EINVAL);
+    CHECK(eddis_wait(e, CLOCK_S * 60, &err) == 0);
+    CHECK(gradient[3] == 4);
+    CHECK(eddis_announce(e, 0, gradient, gradient, &err) == -EINVAL);
+    CHECK(eddis_step_end(e, NULL, &err) == 0);
+    CHECK(eddis_set_metric(e, "no blanks", 1, &err) == -EINVAL);
+    CHECK(eddis_checkpoint_begin(e, NULL, &(struct eddis_checkpoint *){ NULL }, &err) == -ENOENT);
+    CHECK(eddis_restore_begin(e, NULL, &(struct eddis_checkpoint *){ NULL }, &err) == 0);
+}
+
+static void test_misuse(int n)
+{
+    struct job j = { .n = n, .body = misuse_body };
+
+    run_job(&j);
+}
+
+/* ---- a late rank ---- */
+
+static void late_body(struct eddis *e, int rank, struct job *j)
+{
+    float value[4] = { 0 };
+    struct eddis_parameter p = { .size = sizeof p,
+                                 .name = "w",
+                                 .dtype = EDDIS_FLOAT32,
+                                 .n_dims = 1,
+                                 .dims = { 4 },
+                                 .value = value };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    int rc;
+
+    eddis_add_parameter(e, eddis_add_layer(e, "only", EDDIS_LAYER_OTHER, &err), &p, &err);
+    CHECK(eddis_commit(e, &err) == 0 && eddis_step_begin(e, &s, &err) == 1);
+    if (rank == 1)
+        while (atomic_load(&j->opened) < j->n - 1)
+            usleep(1000);
+    rc = eddis_wait(e, rank == 1 ? 60 * CLOCK_S : CLOCK_S / 20, &err);
+    if (rank != 1) {
+        CHECK(rc == -ETIMEDOUT && strstr(err.text, "waits for rank 1") &&
+              strstr(err.text, "'only'") && strstr(err.text, "step 0"));
+        CHECK(eddis_barrier(e, 0, &err) == -ETIMEDOUT && strstr(err.text, "barrier"));
+        atomic_fetch_add(&j->opened, 1);
+        rc = eddis_wait(e, 60 * CLOCK_S, &err);
+    }
+    CHECK(rc == 0 && eddis_step_end(e, NULL, &err) == 0);
+    CHECK(eddis_barrier(e, 60 * CLOCK_S, &err) == 0); /* goes on with the one that timed out */
+}
+
+static void test_late(void)
+{
+    struct job j = { .n = 4, .body = late_body };
+
+    run_job(&j);
+}
+
+static void test_fork(void)
+{
+    struct eddis_options o = { .size = sizeof o, .samples = 10, .epochs = 1 };
+    struct eddis_error err = { 0 };
+    struct eddis *e = NULL;
+    int status = 1;
+    pid_t child;
+
+    CHECK(handle_open(&(struct handle_setup){ .n_local = 1 }, &o, &e, &err) == 0);
+    child = fork();
+    if (child == 0)
+        _exit(eddis_commit(e, &err) == -EPERM && eddis_close(e, &err) == -EPERM ? 0 : 1);
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(eddis_close(e, &err) == 0);
+    o.samples = 0;
+    CHECK(handle_open(&(struct handle_setup){ .n_local = 1 }, &o, &e, &err) == -EINVAL);
+    CHECK(eddis_close(NULL, &err) == 0 && eddis_commit(NULL, &err) == -EINVAL);
+}
+
+int main(void)
+{
+    test_fork();
+    for (int n = 1; n <= 4; n++)
+        test_train(n);
+    test_train(7);
+    test_plans();
+    test_stop();
+    test_board();
+    test_misuse(1);
+    test_misuse(3);
+    test_late();
+    if (failures)
+        fprintf(stderr, "%d failures\n", failures);
+    return failures != 0;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_mpi_eddis - one rank of a test under mpirun, through the public API of libeddis.so
+ *
+ *     test_mpi_eddis train        train, compare with one process, collectives, a checkpoint
+ *     test_mpi_eddis timeout      rank 1 is late: the others' waits say so, then all goes on
+ *     test_mpi_eddis fork         calls in a forked child fail
+ *     test_mpi_eddis exit         rank 0 leaves without eddis_close: the job must end
+ *     test_mpi_eddis mismatch     unlike registrations are refused on all ranks
+ *     test_mpi_eddis latency N S  seconds a step of N floats after S ms of sleep
+ *
+ * Exit code 0: all is well.
+ */
+#include "scenario.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define S_NS INT64_C(1000000000)
+
+static int fail(const char *what, const struct eddis_error *err)
+{
+    fprintf(stderr, "%s: %d %s\n", what, err->code, err->text);
+    return 1;
+}
+
+static int open_job(const struct scenario *s, struct eddis **ret, struct eddis_world *w)
+{
+    struct eddis_options o = scenario_options(s ? s : &(struct scenario){ 0 });
+    struct eddis_error err = { 0 };
+
+    if (!s)
+        o.epochs = 0;
+    w->size = sizeof *w;
+    if (eddis_open(&o, ret, &err) < 0)
+        return fail("eddis_open", &err);
+    return eddis_world(*ret, w) < 0;
+}
+
+static int close_job(struct eddis *e)
+{
+    struct eddis_error err = { 0 };
+
+    return eddis_close(e, &err) < 0 ? fail("eddis_close", &err) : 0;
+}
+
+static int add_one(struct eddis *e, float *value, int n)
+{
+    struct eddis_error err = { 0 };
+    int layer = eddis_add_layer(e, "only", EDDIS_LAYER_OTHER, &err);
+
+    return eddis_add_parameter(e, layer,
+                               &(struct eddis_parameter){ .size = sizeof(struct eddis_parameter),
+                                                          .name = "weight",
+                                                          .dtype = EDDIS_FLOAT32,
+                                                          .n_dims = 1,
+                                                          .dims = { n },
+                                                          .value = value },
+                               &err);
+}
+
+static int checkpoint(struct eddis *e, const struct eddis_world *w, const char *folder)
+{
+    struct eddis_error err = { 0 };
+    struct eddis_checkpoint *c;
+    char path[4096], name[32];
+    int64_t state = 42, back = 0;
+
+    snprintf(name, sizeof name, "state-%d", w->rank);
+    if (eddis_checkpoint_begin(e, folder, &c, &err) < 0)
+        return fail("eddis_checkpoint_begin", &err);
+    if (eddis_checkpoint_put(c, name, &state, sizeof state, &err) < 0)
+        return fail("eddis_checkpoint_put", &err);
+    if (eddis_checkpoint_commit(c, 2, &err) < 0)
+        return fail("eddis_checkpoint_commit", &err);
+    snprintf(path, sizeof path, "%s/step-%08d", folder, 28);
+    if (eddis_restore_begin(e, path, &c, &err) != 1)
+        return fail("eddis_restore_begin", &err);
+    if (eddis_checkpoint_get(c, "state-0", &back, sizeof back, &err) < 0 || back != state)
+        return fail("eddis_checkpoint_get", &err);
+    if (eddis_restore_end(c, &err) < 0)
+        return fail("eddis_restore_end", &err);
+    if (eddis_restore_begin(e, "/nonexistent/step-00000001", &c, &err) != -ENOENT)
+        return fail("eddis_restore_begin of nothing", &err);
+    return 0;
+}
+
+static int run_train(const char *folder)
+{
+    struct scenario s = { .batch = 43 };
+    struct eddis_world w;
+    struct eddis *e;
+    int failures;
+
+    if (open_job(&s, &e, &w))
+        return 1;
+    failures = scenario_collectives(e) + scenario_run(e, &s);
+    if (s.steps != SCENARIO_EPOCHS * 7) {
+        fprintf(stderr, "%d steps\n", (int)s.steps);
+        failures++;
+    }
+    if (folder)
+        failures += checkpoint(e, &w, folder);
+    return close_job(e) || failures;
+}
+
+static int run_timeout(void)
+{
+    float value[4] = { 0 };
+    struct eddis_error err = { 0 };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_world w;
+    struct eddis *e;
+    int rc;
+
+    if (open_job(NULL, &e, &w) || add_one(e, value, 4) != 0 || eddis_commit(e, &err) < 0 ||
+        eddis_step_begin(e, &s, &err) != 1)
+        return fail("beginning", &err);
+    if (w.rank == 1)
+        usleep(700000);
+    rc = eddis_wait(e, w.rank == 1 ? 60 * S_NS : S_NS / 5, &err);
+    if (w.rank != 1 && (rc != -ETIMEDOUT || !strstr(err.text, "step 0") ||
+                        !strstr(err.text, "'only'") || !strstr(err.text, "rank 1")))
+        return fail("a timeout that names step, layer and rank", &err);
+    if (w.rank != 1)
+        rc = eddis_wait(e, 60 * S_NS, &err);
+    if (rc < 0 || eddis_step_end(e, NULL, &err) < 0)
+        return fail("eddis_wait", &err);
+    return close_job(e);
+}
+
+static int run_fork(void)
+{
+    struct eddis_error err = { 0 };
+    struct eddis_world w;
+    struct eddis *e;
+    int status = 0;
+    pid_t child;
+
+    if (open_job(NULL, &e, &w))
+        return 1;
+    child = fork();
+    if (child == 0)
+        _exit(eddis_barrier(e, S_NS, &err) == -EPERM && eddis_close(e, &err) == -EPERM ? 0 : 1);
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
+        return fail("calls in a child", &err);
+    return close_job(e);
+}
+
+static int run_mismatch(void)
+{
+    float value[8] = { 0 };
+    struct eddis_error err = { 0 };
+    struct eddis_world w;
+    struct eddis *e;
+    int rc;
+
+    if (open_job(NULL, &e, &w))
+        return 1;
+    add_one(e, value, w.rank == w.n_ranks - 1 ? 8 : 4);
+    rc = eddis_commit(e, &err);
+    if (rc != (w.n_ranks > 1 ? -EPROTO : 0))
+        return fail("eddis_commit of unlike layers", &err);
+    return close_job(e);
+}
+
+static int run_exit(void)
+{
+    struct eddis_error err = { 0 };
+    struct eddis_world w;
+    struct eddis *e;
+
+    if (open_job(NULL, &e, &w))
+        return 1;
+    if (w.rank == 0)
+        exit(0);
+    eddis_barrier(e, 600 * S_NS, &err); /* never comes back */
+    return 1;
+}
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int run_latency(int n, int sleep_ms)
+{
+    enum { STEPS = 300 };
+    float *value = calloc((size_t)n, sizeof *value);
+    struct eddis_error err = { 0 };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_world w;
+    struct eddis *e;
+    double start, waited = 0;
+
+    if (open_job(NULL, &e, &w) || add_one(e, value, n) != 0 || eddis_commit(e, &err) < 0)
+        return fail("beginning", &err);
+    start = now();
+    for (int i = 0; i < STEPS; i++) {
+        double t;
+
+        if (eddis_step_begin(e, &s, &err) != 1)
+            break;
+        if (sleep_ms)
+            usleep((useconds_t)sleep_ms * 1000);
+        t = now();
+        if (eddis_announce_layer(e, 0, &err) < 0 || eddis_wait(e, 60 * S_NS, &err) < 0 ||
+            eddis_step_end(e, NULL, &err) < 0)
+            return fail("a step", &err);
+        waited += now() - t;
+        start = i == 9 ? now() : start; /* without the first steps */
+        waited = i == 9 ? 0 : waited;
+    }
+    if (w.rank == 0)
+        printf("%d ranks, %d floats, %d ms: a step takes %.3f ms, of these waiting %.3f ms\n",
+               w.n_ranks, n, sleep_ms, (now() - start) / (double)(s.step - 9) * 1e3,
+               waited / (double)(s.step - 9) * 1e3);
+    free(value);
+    return close_job(e);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+
+    if (strcmp(what, "train") == 0)
+        return run_train(argc > 2 ? argv[2] : NULL);
+    if (strcmp(what, "timeout") == 0)
+        return run_timeout();
+    if (strcmp(what, "fork") == 0)
+        return run_fork();
+    if (strcmp(what, "mismatch") == 0)
+        return run_mismatch();
+    if (strcmp(what, "exit") == 0)
+        return run_exit();
+    if (strcmp(what, "latency") == 0 && argc > 3)
+        return run_latency(atoi(argv[2]), atoi(argv[3]));
+    fprintf(stderr, "usage: test_mpi_eddis train|timeout|fork|mismatch|exit|latency ...\n");
+    return 2;
+}
