@@ -8,6 +8,7 @@
 #include "scheduler/split.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,13 +49,16 @@ int driver_publish(struct driver *d, const struct plan *p, int64_t flags, struct
                              .generation = d->state.generation,
                              .plan = b,
                              .n_plan = p->n_workers };
+    char text[96];
 
     if (!b)
         return eddis_fail(err, -ENOMEM, "no memory for a plan");
     d->newest_version++;
     d->status.plan_version = d->newest_version;
     order_all(d, &o);
-    driver_say(d, flags ? "checkpoint_and_stop" : "plan_published", -1, -1, "");
+    (void)snprintf(text, sizeof text, "version %" PRId64 "%s", d->newest_version,
+                   flags ? ": write a checkpoint and stop" : "");
+    driver_say(d, "plan_published", -1, -1, text);
     return 0;
 }
 

@@ -47,11 +47,13 @@ void figures_progress(struct figures *f, const struct progress *p, int64_t now_n
     if (p->rank < 0 || p->rank >= f->n_workers)
         return;
     w = &f->worker[p->rank];
-    w->seen = true;
+    if (!w->seen) /* after a resume the first step is not number 0 */
+        w->first.steps = p->steps_done - p->recent_steps;
+    w->seen = w->first.set = true;
     w->seen_ns = now_ns;
     w->last = *p;
     if (f->real_version == 1) {
-        w->real_first.set = true; /* all zero: from the first step on */
+        w->real_first = w->first;
     } else if (before_real(f, p)) {
         if (p->steps_done > 0 && (!w->equal_first.set || w->equal_first.steps < FIGURES_WARM_UP)) {
             w->equal_first = mark_of(p);
@@ -114,7 +116,7 @@ static bool real_marks(const struct figures_worker *w, struct figures_mark *from
 static bool equal_marks(const struct figures_worker *w, struct figures_mark *from,
                         struct figures_mark *to)
 {
-    *from = w->equal_last.set ? w->equal_first : (struct figures_mark){ .set = true };
+    *from = w->equal_last.set ? w->equal_first : w->first;
     *to = w->equal_last.set ? w->equal_last : w->equal_first;
     return to->set && to->steps > from->steps;
 }
@@ -151,29 +153,43 @@ static double own_speed(const struct figures *f, int i)
     return f->plan->relative ? NAN : pw->samples_per_s;
 }
 
+static struct board_times difference(const struct board_times *a, const struct board_times *b)
+{
+    return (struct board_times){ a->input_ns - b->input_ns, a->compute_ns - b->compute_ns,
+                                 a->exposed_ns - b->exposed_ns, a->wait_ns - b->wait_ns,
+                                 a->total_ns - b->total_ns };
+}
+
 static double mean_ms(int64_t ns, int64_t steps)
 {
     return steps > 0 ? (double)ns / CLOCK_MS / (double)steps : NAN;
 }
 
-static void fill_times(const struct figures_worker *w, struct worker_status *s)
+/* The steps since the report before; when there were none, all under the plan in force. */
+static void fill_times(const struct figures_worker *w, const struct plan_worker *pw, bool relative,
+                       struct worker_status *s)
 {
     const struct progress *p = &w->last;
+    struct figures_mark from = w->real_first.set ? w->real_first : w->first, to = mark_of(p);
     bool recent = p->recent_steps > 0;
-    const struct board_times *t = recent ? &p->recent : &p->sum;
-    int64_t n = recent ? p->recent_steps : p->steps_done;
-    double other;
+    struct board_times t = recent ? p->recent : difference(&to.sum, &from.sum);
+    int64_t n = recent ? p->recent_steps : to.steps - from.steps;
+    int64_t samples = recent ? p->recent_samples : to.samples - from.samples;
+    double own_ms;
 
-    s->step_ms = mean_ms(t->total_ns, n);
-    s->compute_ms = mean_ms(t->compute_ns, n);
-    s->input_ms = mean_ms(t->input_ns, n);
-    s->exposed_ms = mean_ms(t->exposed_ns, n);
-    s->wait_ms = mean_ms(t->wait_ns, n);
-    s->overrun_ms = mean_ms(p->overrun_ns, p->steps_done);
-    s->samples_per_s =
-        recent && t->total_ns > 0 ? (double)p->recent_samples * CLOCK_S / (double)t->total_ns : NAN;
-    other = s->compute_ms + s->input_ms;
-    s->relative_speed = other > 0 ? s->expected_ms / other : NAN;
+    s->step_ms = mean_ms(t.total_ns, n);
+    s->compute_ms = mean_ms(t.compute_ns, n);
+    s->input_ms = mean_ms(t.input_ns, n);
+    s->exposed_ms = mean_ms(t.exposed_ns, n);
+    s->wait_ms = mean_ms(t.wait_ns, n);
+    s->overrun_ms = mean_ms(p->overrun_ns, p->steps_done - w->first.steps);
+    if (t.total_ns > 0)
+        s->samples_per_s = (double)samples * CLOCK_S / (double)t.total_ns;
+    own_ms = s->compute_ms + s->input_ms;
+    /* Not expected_ms: the last step of an epoch is shorter than the others. */
+    if (own_ms > 0 && !relative)
+        s->relative_speed =
+            1e3 * (pw->fixed_s + pw->sample_s * (double)samples / (double)n) / own_ms;
 }
 
 static const char *phase_name(int phase)
@@ -208,7 +224,7 @@ static void fill_worker(const struct figures *f, int i, int64_t now_ns, struct w
     if (w->last.page_age_ns >= 0)
         s->last_step_age_s = (double)(w->last.page_age_ns + now_ns - w->seen_ns) / CLOCK_S;
     if (w->last.steps_done > 0)
-        fill_times(w, s);
+        fill_times(w, pw, f->plan->relative, s);
 }
 
 /* Mean of the workers' last losses, by the samples that they stand for. */

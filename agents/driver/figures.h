@@ -36,8 +36,9 @@ struct figures_mark {
 
 struct figures_worker {
     bool seen;
-    int64_t seen_ns;      /* when the last report came, less its age */
-    struct progress last; /* of which only plain numbers are used */
+    int64_t seen_ns;           /* when the last report came, less its age */
+    struct progress last;      /* of which only plain numbers are used */
+    struct figures_mark first; /* before the first step: all zero but the number of steps */
     struct figures_mark equal_first, equal_last, real_first;
     char end[16]; /* "exited", "killed", "lost"; "" while it runs */
 };

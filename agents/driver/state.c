@@ -15,6 +15,7 @@
 enum { EXIT_FAULT = 1, EXIT_START = 3, EXIT_RESUMABLE = 75, EXIT_TIMEOUT = 124 };
 
 static const int64_t settle_ns = 2 * CLOCK_S;  /* events of one moment may travel apart */
+static const int64_t repeat_ns = 2 * CLOCK_S;  /* wrappers hand on a signal that came to us too */
 static const int64_t confirm_ns = 5 * CLOCK_S; /* beyond what a stop ladder takes itself */
 
 static struct action *push(struct state *s, enum action_type type)
@@ -533,10 +534,13 @@ static void preempt(struct state *s, int sig, int64_t now_ns)
         steps = steps && s->rank[r].steps > 0;
     if (s->phase == PHASE_RUN && steps && !s->preempt_ns) {
         say(s, "%s: asking for a checkpoint, then stopping", strsignal(sig));
+        s->asked_ns = now_ns;
         s->preempt_ns = clock_after_ns(now_ns, s->o.checkpoint_ns);
         push(s, ACTION_CHECKPOINT);
         return;
     }
+    if (s->preempt_ns && now_ns < s->asked_ns + repeat_ns)
+        return;
     (void)snprintf(s->message, sizeof s->message, "ended by signal %d (%s)", sig, strsignal(sig));
     say(s, "%s: stopping", strsignal(sig));
     end(s, "preempted", s->checkpointed ? EXIT_RESUMABLE : 128 + SIGTERM, STOP_ORDERLY, now_ns);

@@ -95,6 +95,7 @@ struct state {
     int mpirun_code, mpirun_signal;
     int64_t settle_ns;  /* mpirun has ended, its ranks have until then to be reported; 0: not */
     int64_t preempt_ns; /* a checkpoint was asked for; until then it may take; 0: not */
+    int64_t asked_ns;   /* when it was asked for */
     bool checkpointed;  /* and it is there */
     bool launched;      /* a node was asked to prepare: there may be something to stop */
     int interrupts;

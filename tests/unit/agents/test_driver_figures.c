@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agents/driver/figures.h"
+
+#include "lib/base/clock.h"
+#include "suite.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { N = 2 };
+
+/* Two emulated workers: 10 ms + 1 ms a sample, and 10 ms + 3 ms a sample; batches 30 and 10. */
+static struct plan *make_plan(bool emulated, bool relative)
+{
+    static const double sample_s[N] = { 1e-3, 3e-3 };
+    static const int64_t batch[N] = { 30, 10 };
+    struct plan *p = plan_new(1, N);
+
+    ck_assert_ptr_nonnull(p);
+    strcpy(p->node[0], "a");
+    p->global_batch = 40;
+    p->relative = relative;
+    p->emulated = emulated;
+    p->predicted_samples_per_s = 1000;
+    p->ideal_samples_per_s = 1000;
+    p->equal_samples_per_s = 500;
+    for (int i = 0; i < N; i++) {
+        struct plan_worker *w = &p->worker[i];
+
+        w->rank = w->local_rank = i;
+        w->kind = emulated ? DEVICE_EMULATED : DEVICE_CPU;
+        w->fixed_s = 10e-3;
+        w->sample_s = sample_s[i];
+        w->batch = batch[i];
+        w->equal_batch = 20;
+        w->step_s = 40e-3;
+        w->samples_per_s = (double)batch[i] / 40e-3;
+    }
+    return p;
+}
+
+/* What a board says after `steps` steps of so many samples and ms each, `more` of them new. */
+static struct progress progress(int rank, int64_t steps, int64_t more, int64_t samples,
+                                int64_t step_ms)
+{
+    struct board_times t = { .compute_ns = (step_ms - 4) * CLOCK_MS,
+                             .input_ns = CLOCK_MS,
+                             .exposed_ns = CLOCK_MS,
+                             .wait_ns = 2 * CLOCK_MS,
+                             .total_ns = step_ms * CLOCK_MS };
+    struct progress p = { .rank = rank,
+                          .pid = 100 + rank,
+                          .phase = 2,
+                          .steps_done = steps,
+                          .steps_total = 1000,
+                          .steps_in_epoch = 100,
+                          .epochs = 10,
+                          .samples_done = steps * samples,
+                          .plan_version = 1,
+                          .plan_since = 0,
+                          .page_age_ns = CLOCK_S,
+                          .loss = 1 + rank,
+                          .recent_steps = more,
+                          .recent_samples = more * samples };
+    int64_t *sum = (int64_t *)&p.sum, *recent = (int64_t *)&p.recent, *one = (int64_t *)&t;
+
+    for (size_t i = 0; i < sizeof t / sizeof *one; i++) {
+        sum[i] = steps * one[i];
+        recent[i] = more * one[i];
+    }
+    return p;
+}
+
+/* p as if the steps before it had been others. */
+static struct progress after(struct progress p, const struct progress *before, int64_t version,
+                             int64_t since)
+{
+    int64_t *sum = (int64_t *)&p.sum;
+    const int64_t *first = (const int64_t *)&before->sum;
+
+    p.steps_done += before->steps_done;
+    p.samples_done += before->samples_done;
+    p.plan_version = version;
+    p.plan_since = since;
+    for (size_t i = 0; i < sizeof p.sum / sizeof *sum; i++)
+        sum[i] += first[i];
+    return p;
+}
+
+struct fixture {
+    struct plan *plan;
+    struct figures f;
+    struct job_status s;
+};
+
+static void begin(struct fixture *x, bool emulated, bool relative, int64_t version)
+{
+    x->plan = make_plan(emulated, relative);
+    ck_assert_int_eq(figures_init(&x->f, x->plan, version, NULL), 0);
+    job_status_init(&x->s);
+    ck_assert_int_eq(job_status_resize(&x->s, N, NULL), 0);
+}
+
+static void finish(struct fixture *x)
+{
+    figures_fini(&x->f);
+    job_status_fini(&x->s);
+    plan_free(x->plan);
+}
+
+static void hear(struct fixture *x, struct progress p)
+{
+    figures_progress(&x->f, &p, 5 * CLOCK_S);
+    figures_fill(&x->f, 6 * CLOCK_S, &x->s);
+}
+
+#define near(a, b) ck_assert_double_eq_tol(a, b, 1e-9 * fabs((double)(b)) + 1e-12)
+
+START_TEST(nothing_known)
+{
+    struct fixture x;
+
+    begin(&x, true, false, 1);
+    figures_fill(&x.f, 0, &x.s);
+    ck_assert(isnan(x.s.samples_per_s) && isnan(x.s.loss) && isnan(x.s.accuracy));
+    ck_assert(isnan(x.s.equal_measured_samples_per_s) && isnan(x.s.eta_s));
+    near(x.s.ideal_samples_per_s, 30 / 40e-3 + 10 / 40e-3);
+    near(x.s.predicted_samples_per_s, 1000);
+    ck_assert_str_eq(x.s.worker[0].state, "waiting");
+    ck_assert_int_eq(figures_steps(&x.f), 0);
+    finish(&x);
+}
+END_TEST
+
+START_TEST(ordinary_run)
+{
+    struct fixture x;
+    struct progress p;
+
+    begin(&x, true, false, 1);
+    hear(&x, progress(0, 100, 100, 30, 50));
+    ck_assert_int_eq(figures_steps(&x.f), 0); /* the other has not been heard of */
+    ck_assert(isnan(x.s.samples_per_s));
+    hear(&x, progress(1, 99, 99, 10, 40));
+    ck_assert_int_eq(x.s.steps_done, 99);
+    ck_assert_int_eq(x.s.samples, 3000 + 990);
+    near(x.s.samples_per_s, 3990 / (100 * 50e-3)); /* the longest of the step times */
+    near(x.s.recent_samples_per_s, x.s.samples_per_s);
+    near(x.s.loss, (30 * 1 + 10 * 2) / 40.0);
+    ck_assert_int_eq(x.s.epoch, 1);
+    near(x.s.eta_s, (1000 - 99) * 40 / x.s.recent_samples_per_s);
+    near(x.s.worker[0].step_ms, 50);
+    near(x.s.worker[0].compute_ms, 46);
+    near(x.s.worker[0].relative_speed, 40.0 / 47);
+    near(x.s.worker[0].expected_ms, 40);
+    near(x.s.worker[0].last_step_age_s, 2);
+    ck_assert_str_eq(x.s.worker[0].state, "compute");
+    /* No step since: means over all. */
+    p = progress(0, 100, 0, 30, 50);
+    strcpy(p.metric[2].name, "test_accuracy");
+    p.metric[2].value = 0.5;
+    p.phase = 4;
+    hear(&x, p);
+    near(x.s.worker[0].step_ms, 50);
+    near(x.s.accuracy, 0.5);
+    ck_assert_str_eq(x.s.worker[0].state, "evaluate");
+    figures_end(&x.f, 0, "exited");
+    hear(&x, p);
+    ck_assert_str_eq(x.s.worker[0].state, "exited");
+    finish(&x);
+}
+END_TEST
+
+/* After a resume at step 500 the boards' sums hold the new steps only. */
+START_TEST(resumed_run)
+{
+    struct fixture x;
+    struct progress p = progress(0, 10, 10, 30, 50);
+
+    begin(&x, true, false, 1);
+    p.steps_done += 500;
+    hear(&x, p);
+    p.recent_steps = 0;
+    hear(&x, p);
+    near(x.s.worker[0].step_ms, 50);
+    finish(&x);
+}
+END_TEST
+
+START_TEST(equal_split_is_measured_apart)
+{
+    struct fixture x;
+    struct progress old[N];
+
+    begin(&x, true, false, 2);
+    for (int r = 0; r < N; r++) { /* slow first steps, then 100 ms a step */
+        struct progress warm = progress(r, 5, 5, 20, 900);
+        struct progress equal = after(progress(r, 40, 40, 20, 100), &warm, 1, 0);
+
+        hear(&x, warm);
+        ck_assert_int_eq(x.s.worker[r].batch, 20);
+        hear(&x, equal);
+        old[r] = equal;
+    }
+    ck_assert(isnan(x.s.samples_per_s));
+    near(x.s.equal_measured_samples_per_s, 40 * 40 / 4.0);
+    for (int r = 0; r < N; r++) {
+        /* Agreed on step 50; this report holds steps of both plans and so counts with neither. */
+        struct progress both = after(progress(r, 10, 10, 20 + r, 70), &old[r], 2, 50);
+
+        hear(&x, both);
+        hear(&x, after(progress(r, 100, 100, r ? 10 : 30, 42), &both, 2, 50));
+        ck_assert_int_eq(x.s.worker[r].batch, r ? 10 : 30);
+    }
+    near(x.s.samples_per_s, 100 * 40 / 4.2);
+    near(x.s.equal_measured_samples_per_s, 400);
+    finish(&x);
+}
+END_TEST
+
+/* One report came before the real plan: better its steps than none. */
+START_TEST(equal_split_of_one_report)
+{
+    struct fixture x;
+
+    begin(&x, true, false, 2);
+    for (int r = 0; r < N; r++)
+        hear(&x, progress(r, 10, 10, 20, 100));
+    near(x.s.equal_measured_samples_per_s, 400);
+    finish(&x);
+}
+END_TEST
+
+START_TEST(relative_model)
+{
+    struct fixture x;
+
+    begin(&x, false, true, 1);
+    figures_fill(&x.f, 0, &x.s);
+    ck_assert(isnan(x.s.predicted_samples_per_s) && isnan(x.s.equal_predicted_samples_per_s));
+    ck_assert(isnan(x.s.ideal_samples_per_s));
+    hear(&x, progress(0, 10, 10, 30, 50));
+    hear(&x, progress(1, 10, 10, 10, 50));
+    ck_assert(isnan(x.s.predicted_samples_per_s) && isnan(x.s.worker[0].expected_ms));
+    near(x.s.equal_predicted_samples_per_s, 400); /* half of the 800 that are measured */
+    near(x.s.ideal_samples_per_s, 40 / 47e-3);    /* compute and input: 46 + 1 ms */
+    finish(&x);
+}
+END_TEST
+
+START_TEST(nonsense)
+{
+    struct fixture x;
+
+    begin(&x, true, false, 1);
+    hear(&x, progress(-1, 10, 10, 30, 50));
+    hear(&x, progress(N, 10, 10, 30, 50));
+    figures_end(&x.f, N, "exited");
+    ck_assert_int_eq(x.s.samples, 0);
+    finish(&x);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, nothing_known);
+    tcase_add_test(tc, ordinary_run);
+    tcase_add_test(tc, resumed_run);
+    tcase_add_test(tc, equal_split_is_measured_apart);
+    tcase_add_test(tc, equal_split_of_one_report);
+    tcase_add_test(tc, relative_model);
+    tcase_add_test(tc, nonsense);
+}
+
+SUITE_MAIN("driver_figures", add_tests)
