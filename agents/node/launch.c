@@ -167,13 +167,16 @@ static void add_own(struct strlist *e, const struct launch *l, const struct orde
 {
     int threads =
         r->cpus[0] && l->brief->bind ? launch_count_cpus(r->cpus) : l->cores / l->order->n_local;
+    int64_t total = l->order->plan->global_batch;
     char text[16];
 
     strlist_addf(e, "RANK=%d", r->rank);
     strlist_addf(e, "ROLE_RANK=%d", r->rank);
     strlist_addf(e, "LOCAL_RANK=%d", r->local_rank);
     strlist_addf(e, "EDDIS_BATCH_SIZE=%lld", (long long)r->batch);
-    strlist_addf(e, "EDDIS_GRAD_WEIGHT=%.17g", r->weight);
+    /* Not r->weight, which lost its last digits on the way here. */
+    strlist_addf(e, "EDDIS_GRAD_WEIGHT=%.17g",
+                 total > 0 ? (double)r->batch / (double)total : r->weight);
     snprintf(text, sizeof text, "%d", threads > 0 ? threads : 1);
     add_unless_given(e, l, "OMP_NUM_THREADS", text);
     if (strncmp(r->device_id, "GPU-", 4) == 0 || strncmp(r->device_id, "MIG-", 4) == 0)

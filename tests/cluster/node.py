@@ -195,6 +195,8 @@ class Node:
         self.mark = "EDDIS_TEST_MARK=" + uuid.uuid4().hex
         self.dir = tempfile.mkdtemp(prefix="node-test-")
         self.driver = driver or Driver()
+        self.runtime = os.path.join(self.dir, "run")
+        os.mkdir(self.runtime, 0o700)
         self.brief = {"agent": 0, "job_id": "test-1", "url": self.driver.url, "token": TOKEN,
                       "command": command, "workdir": self.dir, "env": [], "log_dir": self.dir,
                       "checkpoint_dir": None, "resume_from": None, "data_path": None,
@@ -206,7 +208,8 @@ class Node:
             [f"{build}/cmd/libexec/eddis-keeper", f"{build}/cmd/eddis-agent",
              str(int(LEASE * SECOND))],
             stdin=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-            env={**os.environ, name: value, "XDG_CACHE_HOME": self.dir})
+            env={**os.environ, name: value, "XDG_CACHE_HOME": self.dir,
+                 "XDG_RUNTIME_DIR": self.runtime})
         self.keeper.stdin.write(json.dumps(self.brief).encode())
         self.keeper.stdin.close()
 
@@ -219,11 +222,12 @@ class Node:
         try:
             with open(os.path.join(self.dir, name), "rb") as f:
                 return f.read().decode(errors="replace")
-        except FileNotFoundError:
+        except (FileNotFoundError, IsADirectoryError):
             return ""
 
     def folders(self):
-        return re.search(r"folders (\S+) and (\S+)", self.read("agent.log")).groups()
+        found = re.search(r"folders (\S+) and (\S+)", self.read("agent.log"))
+        return found.groups() if found else ()
 
     def launch(self, n, **more):
         """Prepare, start, wait for all ranks.  Returns the pid of each."""
@@ -245,6 +249,7 @@ class Node:
         wait_for("no process to be left", lambda: not marked(self.mark) and
                  not alive(self.keeper.pid) and not (hasattr(self, "agent") and alive(self.agent)),
                  seconds)
+        wait_for("no folder to be left", lambda: not os.listdir(self.runtime), 1)
         left = [f for f in self.folders() if os.path.exists(f)]
         assert not left, left
 

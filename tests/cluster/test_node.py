@@ -6,6 +6,7 @@ Each test starts a node, does something to it, and looks at what was told and wh
 
 import json
 import os
+import random
 import signal
 import sys
 import time
@@ -516,6 +517,22 @@ def test_rank_killed_without_driver(make):
 
 def test_rank_stopped_without_driver(make):
     kill_actor(make, "rank", signal.SIGSTOP, 3)
+
+
+def test_kill_at_any_moment(make):
+    """While things are being started is when there is most to get wrong."""
+    random.seed(7)
+    for round_ in range(16):
+        n = make(FAMILY)
+        d = n.driver
+        d.prepare(3)
+        d.order("start")
+        wait_for("the agent or its end", lambda: d.hello or n.keeper.poll() is not None)
+        time.sleep(random.uniform(0, 0.35))
+        pid = d.hello["pid"] if round_ % 2 else n.keeper.pid
+        os.kill(pid, signal.SIGKILL)
+        n.agent = d.hello["pid"]
+        n.expect_nothing_left(LEASE + 3)
 
 
 def test_agent_and_keeper_killed_together(make):
