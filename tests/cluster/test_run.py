@@ -48,7 +48,7 @@ def false():
 
 
 def exit_7():
-    with script("[ $RANK = 2 ] && { echo bad luck; exit 7; }; sleep 60", ranks=4) as j:
+    with script("[ $RANK = 2 ] && { sleep 1; echo bad luck; exit 7; }; sleep 60", ranks=4) as j:
         j.check(7, "rank_exit", "; stopping 3 ranks", "rank 2: bad luck", failed_rank=2, seconds=15)
         assert re.search(r"eddis-run: rank 2 \(node \S+, pid \d+\) exited 7, 0:00:\d\d after the "
                          r"start; stopping 3 ranks", j.err), j.err
