@@ -39,7 +39,7 @@ int job_folder_root(char *ret, size_t size, struct eddis_error *err)
 
 static int make_id(const char *name, char *ret, struct eddis_error *err)
 {
-    char clean[MAX_NAME + 1], hex[5];
+    char clean[MAX_NAME + 1], stamp[16], hex[5];
     time_t now = (time_t)(clock_wall_ns() / CLOCK_S);
     struct tm utc;
     size_t n = 0;
@@ -51,9 +51,9 @@ static int make_id(const char *name, char *ret, struct eddis_error *err)
         clean[n] = isalnum((unsigned char)name[n]) || (strchr("._-", name[n]) && n) ? name[n] : '_';
     clean[n] = '\0';
     gmtime_r(&now, &utc);
-    snprintf(ret, JOB_FOLDER_MAX_ID + 1, "%s-%04d%02d%02d-%02d%02d%02d-%s", n ? clean : "job",
-             (utc.tm_year + 1900) % 10000, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min,
-             utc.tm_sec, hex);
+    if (strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &utc) != sizeof stamp - 1)
+        return eddis_fail(err, -ERANGE, "the clock is beyond the year 9999");
+    snprintf(ret, JOB_FOLDER_MAX_ID + 1, "%s-%s-%s", n ? clean : "job", stamp, hex);
     return 0;
 }
 
