@@ -120,8 +120,10 @@ unsigned plan_flags(struct eddis *e, int64_t step)
 
     while (n < e->n_events && e->event[n].step <= step)
         flags |= e->event[n++].flags;
-    memmove(e->event, e->event + n, (size_t)(e->n_events - n) * sizeof *e->event);
-    e->n_events -= n;
+    if (n) {
+        memmove(e->event, e->event + n, (size_t)(e->n_events - n) * sizeof *e->event);
+        e->n_events -= n;
+    }
     return flags;
 }
 

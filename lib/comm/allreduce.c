@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdint.h>
 #include <string.h>
 
 static const struct allreduce_kind *const kinds[] = { &allreduce_direct, &allreduce_tree,
@@ -45,6 +46,9 @@ int allreduce_new_kind(const char *kind, const struct comm_place *p, const struc
     if (!width || !comm_rule_valid(a->rule))
         return eddis_fail(err, -EINVAL, "type %d or operation %d is unknown", (int)a->type,
                           (int)a->rule);
+    /* So that no kind's memory for contributions overflows. */
+    if (a->n > SIZE_MAX / 4 / (size_t)p->n_ranks / width)
+        return eddis_fail(err, -ENOMEM, "no memory to combine %zu elements", a->n);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         struct collective *c;
 

@@ -13,6 +13,8 @@
 
 #include <assert.h>
 
+enum { RING_TAIL_ALIGN = 8 };
+
 struct ring {
     struct reduction r;
     int step;
@@ -33,7 +35,8 @@ static size_t ring_instance_bytes(const struct comm_place *p, const struct allre
 {
     size_t longest = a->n / (size_t)p->n_ranks + 1;
 
-    return sizeof(struct ring) + longest * comm_type_bytes(a->type) + a->tail_bytes;
+    return sizeof(struct ring) + longest * comm_type_bytes(a->type) + RING_TAIL_ALIGN +
+           a->tail_bytes;
 }
 
 /* Where a block lies; *ret_n receives its elements, *ret_bytes its bytes with the tail. */
@@ -48,6 +51,12 @@ static char *ring_place(struct ring *g, int block, size_t *ret_n, size_t *ret_by
     if (block == g->r.base.place.n_ranks - 1)
         *ret_bytes += a->tail_bytes;
     return (char *)a->data + first * comm_type_bytes(a->type);
+}
+
+/* Where a block of so many bytes of elements is received: the tail behind it is aligned. */
+static char *ring_scratch(struct ring *g, size_t bytes)
+{
+    return g->scratch + (RING_TAIL_ALIGN - bytes % RING_TAIL_ALIGN) % RING_TAIL_ALIGN;
 }
 
 static bool ring_adding(const struct ring *g)
@@ -72,8 +81,9 @@ static int ring_go(struct ring *g, struct outbox *out)
         }
         block = ring_place(g, ring_send(left, size, g->step), &n, &bytes);
         if (bytes) {
-            collective_post(c, COMM_RECEIVE, left, ring_adding(g) ? g->scratch : block, bytes, 0,
-                            out);
+            if (ring_adding(g))
+                block = ring_scratch(g, n * comm_type_bytes(g->r.what.type));
+            collective_post(c, COMM_RECEIVE, left, block, bytes, 0, out);
             g->pending++;
             g->missing = true;
         }
@@ -104,10 +114,11 @@ static int ring_done(struct collective *c, const struct comm_op *op, struct outb
         size_t n, bytes;
         char *block = ring_place(g, ring_send(left, c->place.n_ranks, g->step), &n, &bytes);
         size_t width = comm_type_bytes(g->r.what.type);
+        const char *in = ring_scratch(g, n * width);
 
-        combine(g->r.what.type, g->r.what.rule, block, g->scratch, n);
+        combine(g->r.what.type, g->r.what.rule, block, in, n);
         if (bytes > n * width)
-            g->r.what.tail_rule(block + n * width, g->scratch + n * width);
+            g->r.what.tail_rule(block + n * width, in + n * width);
     }
     if (--g->pending)
         return 0;

@@ -151,11 +151,17 @@ static int loop_post(struct transport *t, const struct comm_op *op, struct eddis
     return 0;
 }
 
-/* Hand over one message.  Returns -EMSGSIZE when it is not as long as the receiver expects. */
+/* Hand over one message, taken off the lists.  Returns -EMSGSIZE when it is not as long as the
+ * receiver expects; it is lost then.
+ */
 static int loop_deliver(struct loop *l, int rank, struct loop_item *send, struct loop_item *receive)
 {
-    if (send->op.bytes != receive->op.bytes)
+    if (send->op.bytes != receive->op.bytes) {
+        free(send->copy);
+        free(send);
+        free(receive);
         return -EMSGSIZE;
+    }
     memcpy(receive->op.data, send->copy ? send->copy : send->op.data, send->op.bytes);
     list_add(&l->done[rank], receive);
     if (send->copy) {
