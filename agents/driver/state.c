@@ -119,13 +119,22 @@ static void enter_stop(struct state *s, enum stop_ladder l, int64_t now_ns)
     leave_stop_when_confirmed(s, now_ns);
 }
 
-static int ranks_alive(const struct state *s)
+/* Ranks that have not ended, those included that are about to start. */
+static int ranks_left(const struct state *s)
 {
     int n = 0;
 
     for (int r = 0; r < s->n_ranks; r++)
-        n += s->rank[r].started && !s->rank[r].exited;
+        n += !s->rank[r].exited;
     return n;
+}
+
+static bool any_started(const struct state *s)
+{
+    for (int r = 0; r < s->n_ranks; r++)
+        if (s->rank[r].started)
+            return true;
+    return false;
 }
 
 /* The job ends for this reason; the first one counts. */
@@ -232,7 +241,7 @@ static void rank_failed(struct state *s, const struct event *e, int agent, int64
         return;
     }
     name_failure(s, e, agent, at_ns);
-    others = ranks_alive(s);
+    others = ranks_left(s);
     if (others)
         say(s, "%s; stopping %d rank%s", s->failure.what, others, others == 1 ? "" : "s");
     else
@@ -289,14 +298,14 @@ static void mpirun_settled(struct state *s, int64_t now_ns)
     }
     if (s->mpirun_signal)
         (void)snprintf(text, sizeof text, "mpirun died of signal %d (%s); stopping %d ranks",
-                       s->mpirun_signal, strsignal(s->mpirun_signal), ranks_alive(s));
+                       s->mpirun_signal, strsignal(s->mpirun_signal), ranks_left(s));
     else if (s->mpirun_code == 0)
         (void)snprintf(text, sizeof text, "mpirun has ended, but rank %d was not heard of",
                        first_not(s, true));
     else
         (void)snprintf(text, sizeof text, "mpirun exited %d%s", s->mpirun_code,
                        all_exited_zero(s) ? " although every rank exited 0" : "");
-    if (s->phase == PHASE_START && !ranks_alive(s) && !all_exited_zero(s) && !s->mpirun_signal)
+    if (s->phase == PHASE_START && !any_started(s) && !s->mpirun_signal)
         other_failed(s, "start", EXIT_START, 0, text, now_ns);
     else
         other_failed(s, "internal", EXIT_FAULT, 0, text, now_ns);
@@ -515,7 +524,7 @@ static void interrupt(struct state *s, int64_t now_ns)
         (void)snprintf(s->message, sizeof s->message, "interrupted");
         if (s->launched)
             say(s, "interrupted: stopping %d ranks; press Ctrl-C again to kill them at once",
-                ranks_alive(s));
+                ranks_left(s));
         end(s, "interrupted", 128 + SIGINT, STOP_ORDERLY, now_ns);
     } else if (s->phase == PHASE_STOP && s->ladder != STOP_KILL) {
         say(s, "killing what is left");

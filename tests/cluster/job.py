@@ -9,6 +9,7 @@ runtime files in the end.
 import glob
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -111,6 +112,11 @@ class Job:
         """Processes of the job whose program has this name."""
         return [pid for pid, line in marked(self.mark).items()
                 if os.path.basename(line.split(" ")[0]) == program]
+
+    def shared_memory(self):
+        """The job's folders in /dev/shm, as mpirun's arguments name them."""
+        lines = " ".join(marked(self.mark).values())
+        return set(re.findall(r"/dev/shm/eddis-[0-9a-f]+", lines))
 
     def driver(self):
         """(url, reader's token) from driver.json."""

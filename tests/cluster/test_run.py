@@ -160,8 +160,11 @@ def kill_program(name, number, code, reason, sentence, seconds):
     with job(*SLEEP) as j:
         j.wait_log(0, "up")
         j.wait_log(1, "up")
+        shared = j.shared_memory()
+        assert shared, "the job has no folder in /dev/shm?"
         os.kill(j.pids(name)[0], number)
         j.check(code, reason, sentence, seconds=seconds)
+        assert not any(map(os.path.exists, shared)), shared
 
 
 def agent_killed():
@@ -183,9 +186,11 @@ def mpirun_killed():
 def driver_killed():
     with script("trap '' TERM; setsid sleep 300 & echo up; sleep 60") as j:
         j.wait_log(0, "up")
+        shared = j.shared_memory()
         j.process.kill()
         j.end()
         j.check_nothing_left(LEASE + 8)
+        assert not any(map(os.path.exists, shared)), shared
 
 
 def driver_stopped():
