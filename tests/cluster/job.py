@@ -47,8 +47,9 @@ class Job:
                    TMPDIR=folders.path("tmp"), **environ)
         env[name] = value
         self.dir = folders.path("job-" + value[:8])
-        command = [os.path.join(build, "cmd/eddis-run"), "--job-dir", self.dir, "-n", str(ranks),
-                   "--set", f"timeouts.lease={lease}s", "--set", "timeouts.heartbeat=200ms"] + args
+        command = [os.path.join(build, "cmd/eddis-run"), "--job-dir", self.dir,
+                   "--set", f"timeouts.lease={lease}s", "--set", "timeouts.heartbeat=200ms"]
+        command += (["-n", str(ranks)] if ranks else []) + args
         self.process = subprocess.Popen(
             command, env=env, cwd=folders.path("work"), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_training.py BUILD SOURCE [CASE ...] - eddis-run with eddis-train: the whole product."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from job import Folders, Job
+from node import wait_for
+
+BUILD, SOURCE = sys.argv[1:3]
+FOLDERS = Folders()
+EMULATE = "[{rate: 1.0, a_ms: 2, c_ms: 0.1}, {rate: 1.0}, {rate: 0.5}, {rate: 0.25}]"
+
+
+def training(epochs, *args, checkpoint_every=0):
+    """The digits example, shortened."""
+    path = FOLDERS.path("work", "train.yaml")
+    data = os.path.join(SOURCE, "examples/digits/digits.csv")
+    with open(path, "w") as f:
+        f.write(f"name: digits\n"
+                f"command: [eddis-train, --data, {data}, --test, '360', --model, mlp, --widths, '64',"
+                f" --epochs, '{epochs}', --eval-every, '5']\n"
+                f"profile: {{emulate: {EMULATE}}}\n"
+                f"checkpoint: {{every: {checkpoint_every}}}\n")
+    return Job(BUILD, FOLDERS, [*args, path], ranks=None)
+
+
+def number(text, pattern):
+    """The first group of pattern in text, "20 453" as 20453."""
+    found = re.search(pattern, text)
+    assert found, (pattern, text)
+    return float(found.group(1).replace(" ", ""))
+
+
+def near(a, b, part):
+    assert abs(a - b) <= part * abs(b), (a, b)
+
+
+def figures():
+    """Every figure of the summary comes from one place, and the plan is worth its name."""
+    with training(30, "--measure-equal", "30") as j:
+        j.check(0, "ok", seconds=120)
+        s = j.summary()
+        assert {"exit_code", "accuracy", "loss", "samples", "samples_per_s", "ideal_samples_per_s",
+                "equal_split_samples_per_s", "reason", "predicted_samples_per_s", "wall_s",
+                "generations", "replans", "first_failure", "emulated"} <= set(s), s
+        assert s["accuracy"] > 0.9 and s["loss"] < 0.5 and s["emulated"] is True
+        assert s["generations"] == 1 and s["first_failure"] is None
+        assert s["samples"] == 30 * (1797 - 360) and s["steps_done"] == s["steps_total"] == 30 * 6
+        equal = s["equal_split_samples_per_s"]
+        # A busy machine may slow both, but not turn them round.
+        assert s["samples_per_s"] > 1.2 * equal["measured"], s
+        assert s["samples_per_s"] < 1.02 * s["ideal_samples_per_s"], s
+        assert equal["measured"] < 1.05 * equal["predicted"], s
+        # The printed summary, and eddis-status.
+        near(number(j.out, r"(\d+(?: \d{3})*) samples/s = "), s["samples_per_s"], 0.001)
+        near(number(j.out, r"samples/s = (\d+) % of ideal"),
+             100 * s["samples_per_s"] / s["ideal_samples_per_s"], 0.02)
+        near(number(j.out, r"ideal, ([\d.]+)x an equal split"),
+             s["samples_per_s"] / equal["measured"], 0.05)
+        near(number(j.out, r"\(measured ([\d ]+)\)"), equal["measured"], 0.001)
+        near(number(j.out, r"accuracy ([\d.]+)"), s["accuracy"], 0.001)
+        shown = json.loads(subprocess.run(
+            [os.path.join(BUILD, "cmd/eddis-status"), "--json", "--once", j.dir + "/"], text=True,
+            capture_output=True, check=True, timeout=20).stdout)
+        assert {k: shown[k] for k in s} == s, (shown, s)
+        plans = [json.loads(j.file(f"plan-1-{v}.json")) for v in (1, 2)]
+        assert [w["batch"] for w in plans[0]["workers"]] == [64] * 4
+        assert plans[1]["workers"][0]["batch"] > 80
+        assert any(e["type"] == "plan_published" for e in j.events())
+
+
+def preempted():
+    """SIGTERM: a checkpoint is written and 75 says that it is there; then the job goes on from it."""
+    with training(100) as j:
+        wait_for("some steps", lambda: os.path.exists(os.path.join(j.dir, "metrics.jsonl")) and
+                 json.loads(j.file("metrics.jsonl").splitlines()[-1])["steps_done"] > 12, 60)
+        j.signal(signal.SIGTERM)
+        j.signal(signal.SIGTERM)  # by way of a wrapper
+        j.check(75, "preempted", "asking for a checkpoint", seconds=60)
+        step = j.summary()["steps_done"]
+        assert os.listdir(os.path.join(j.dir, "checkpoints")) == ["step-%08d" % step]
+        first = j.dir
+    assert 0 < step < 600
+    epochs = step // 6 + 3
+    with training(epochs, "--resume", first + "/") as j:
+        j.check(0, "ok", seconds=60)
+        s = j.summary()
+        assert s["steps_done"] == epochs * 6, s
+        assert s["samples"] < epochs * 1437 - (step // 6 - 1) * 1437, s
+        assert s["accuracy"] > 0.8, s
+
+
+def main():
+    wanted = sys.argv[3:]
+    for case in (figures, preempted):
+        if wanted and case.__name__ not in wanted:
+            continue
+        began = time.monotonic()
+        case()
+        print(f"{case.__name__}: ok, {time.monotonic() - began:.1f} s", flush=True)
+
+
+main()
