@@ -5,10 +5,15 @@
 #include "lib/base/file.h"
 #include "lib/base/random.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Our own folder, or the sticky one that everybody may write to. */
@@ -23,7 +28,35 @@ static const char *usable(const char *dir)
     return "/tmp";
 }
 
-static int make_one(struct tick_page *page, const char *base, char *ret, struct eddis_error *err)
+/* Between making a folder and locking it there is a moment. */
+enum { SWEEP_AGE_S = 60 };
+
+static bool is_ours(const char *name)
+{
+    return strncmp(name, "eddis-", 6) == 0 && strlen(name) == 22 &&
+           strspn(name + 6, "0123456789abcdef") == 16;
+}
+
+static void sweep(const char *base)
+{
+    DIR *dir = opendir(base);
+    struct dirent *e;
+
+    while (dir && (e = readdir(dir))) {
+        cleanup_free char *path = is_ours(e->d_name) ? file_join(base, "%s", e->d_name) : NULL;
+        cleanup_fd int fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+        struct stat st;
+
+        if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+            time(NULL) - st.st_ctime > SWEEP_AGE_S && flock(fd, LOCK_EX | LOCK_NB) == 0)
+            (void)file_remove_tree(path, NULL);
+    }
+    if (dir)
+        (void)closedir(dir);
+}
+
+static int make_one(struct tick_page *page, const char *base, char *ret, int *ret_lock,
+                    struct eddis_error *err)
 {
     char random[17];
     int rc = random_hex(random, 16, err);
@@ -36,6 +69,9 @@ static int make_one(struct tick_page *page, const char *base, char *ret, struct 
         return rc;
     if (mkdir(ret, 0700) < 0)
         return eddis_fail_errno(err, -errno, "cannot make the folder '%s'", ret);
+    *ret_lock = open(ret, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (*ret_lock < 0 || flock(*ret_lock, LOCK_SH | LOCK_NB) < 0)
+        return eddis_fail_errno(err, -errno, "cannot lock the folder '%s'", ret);
     return 0;
 }
 
@@ -43,9 +79,13 @@ int folders_make(struct tick_page *page, const char *runtime_dir, struct folders
                  struct eddis_error *err)
 {
     const char *shm = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
-    int rc = make_one(page, usable(runtime_dir), ret->run, err);
+    const char *run = usable(runtime_dir);
+    int rc;
 
-    return rc < 0 ? rc : make_one(page, shm, ret->shm, err);
+    sweep(run);
+    sweep(shm);
+    rc = make_one(page, run, ret->run, &ret->lock[0], err);
+    return rc < 0 ? rc : make_one(page, shm, ret->shm, &ret->lock[1], err);
 }
 
 int folders_begin(const struct folders *f, int64_t generation, struct eddis_error *err)

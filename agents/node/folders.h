@@ -5,6 +5,10 @@
  * wrappers and their instructions; `shm` (in /dev/shm) the board and Open MPI's shared memory.
  * Both are 0700, made exclusively under names that cannot be guessed, and each generation has a
  * folder of its own in them, "g1".  Cleaning up is removing them.
+ *
+ * Keeper and agent may be killed in the same moment (by hand, for want of memory).  The agent
+ * holds a lock on its folders, so the next agent of the same user can tell which ones nobody
+ * cares for any more and removes them.
  */
 #ifndef EDDIS_AGENTS_NODE_FOLDERS_H
 #define EDDIS_AGENTS_NODE_FOLDERS_H
@@ -19,10 +23,12 @@ enum { FOLDERS_PATH = 64, FOLDERS_BASE = 40 };
 
 struct folders {
     char run[FOLDERS_PATH], shm[FOLDERS_PATH];
+    int lock[2]; /* descriptors of both, locked; closed with the process */
 };
 
-/* Make both.  runtime_dir: where `run` goes if it is usable and short (a socket's path has 107
- * bytes); else, and when NULL, /tmp.
+/* Make both, after removing what dead agents of this user left in the same places.  runtime_dir:
+ * where `run` goes if it is usable and short (a socket's path has 107 bytes); else, and when NULL,
+ * /tmp.
  */
 int folders_make(struct tick_page *page, const char *runtime_dir, struct folders *ret,
                  struct eddis_error *err);

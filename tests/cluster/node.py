@@ -272,4 +272,4 @@ class Node:
         if failed:
             print(f"--- standard error\n{words}--- agent.log\n{self.read('agent.log')}"
                   f"--- mpirun.log\n{self.read('mpirun.log')}")
-        subprocess.run(["rm", "-rf", self.dir], check=True)
+        subprocess.run(["rm", "-rf", self.dir, *self.folders()], check=True)
