@@ -127,9 +127,11 @@ static int driver_receive(struct driver *d, struct engine *e, struct eddis_error
 
 /* ---- publishing, under the lock ---- */
 
-static void driver_publish_requests(struct driver *d)
+/* Returns whether one is done. */
+static bool driver_publish_requests(struct driver *d)
 {
     struct request **at = &d->active;
+    bool done = false;
 
     while (*at) {
         struct request *r = *at;
@@ -138,22 +140,30 @@ static void driver_publish_requests(struct driver *d)
         if (r->peer < 0) {
             *at = r->next_active;
             r->done = true; /* from here on it is the caller's */
+            done = true;
         } else {
             at = &r->next_active;
         }
     }
+    return done;
 }
 
+/* Callers are woken only by what one may wait for, not by every message. */
 static void driver_publish(struct driver *d)
 {
-    driver_publish_requests(d);
+    bool done = driver_publish_requests(d);
+
     for (int i = 0; i < d->n_buckets; i++) {
-        d->done_step[i] = engine_done_step(d->engine, i);
+        int64_t step = engine_done_step(d->engine, i);
+
+        done |= step != d->done_step[i];
+        d->done_step[i] = step;
         d->peer[i] = engine_waits_for(d->engine, i);
     }
     if (d->transport)
         d->sent_bytes = d->transport->sent_bytes;
-    pthread_cond_broadcast(&d->answered);
+    if (done)
+        pthread_cond_broadcast(&d->answered);
 }
 
 static void driver_fail(struct driver *d, int rc, const struct eddis_error *err)

@@ -117,6 +117,7 @@ static void announce(struct worker *w, const double *g)
     struct late late = { w, layer_length[0] + layer_length[1] };
     float *slot = eddis_gradient(w->e, w->parameter[0]);
     pthread_t thread;
+    int32_t ones = 1;
 
     for (int j = 0; j < DIM; j++)
         w->own[j] = (float)g[j];
@@ -125,6 +126,8 @@ static void announce(struct worker *w, const double *g)
     CHECK(w, pthread_create(&thread, NULL, announce_late, &late) == 0, "no thread");
     OK(w, eddis_announce(w->e, w->parameter[1], w->own + layer_length[0],
                          w->result + layer_length[0], &err));
+    OK(w, eddis_allreduce(w->e, &ones, 1, EDDIS_INT32, EDDIS_SUM, TIMEOUT_NS, &err));
+    CHECK(w, ones == w->world.n_ranks, "%d", (int)ones); /* while buckets wait for layer 0 */
     OK(w, eddis_announce_layer(w->e, 0, &err));
     pthread_join(thread, NULL);
     OK(w, eddis_wait_layer(w->e, 1, TIMEOUT_NS, &err));

@@ -5,6 +5,7 @@
  *     test_mpi_eddis timeout      rank 1 is late: the others' waits say so, then all goes on
  *     test_mpi_eddis fork         calls in a forked child fail
  *     test_mpi_eddis exit         rank 0 leaves without eddis_close: the job must end
+ *     test_mpi_eddis abort        rank 1 ends the job with code 7
  *     test_mpi_eddis mismatch     unlike registrations are refused on all ranks
  *     test_mpi_eddis latency N S  seconds a step of N floats after S ms of sleep
  *
@@ -179,7 +180,8 @@ static int run_mismatch(void)
     return close_job(e);
 }
 
-static int run_exit(void)
+/* code 0: leave by exit. */
+static int run_exit(int code)
 {
     struct eddis_error err = { 0 };
     struct eddis_world w;
@@ -187,7 +189,9 @@ static int run_exit(void)
 
     if (open_job(NULL, &e, &w))
         return 1;
-    if (w.rank == 0)
+    if (code && w.rank == 1)
+        eddis_abort(e, code);
+    if (!code && w.rank == 0)
         exit(0);
     eddis_barrier(e, 600 * S_NS, &err); /* never comes back */
     return 1;
@@ -250,7 +254,9 @@ int main(int argc, char **argv)
     if (strcmp(what, "mismatch") == 0)
         return run_mismatch();
     if (strcmp(what, "exit") == 0)
-        return run_exit();
+        return run_exit(0);
+    if (strcmp(what, "abort") == 0)
+        return run_exit(7);
     if (strcmp(what, "latency") == 0 && argc > 3)
         return run_latency(atoi(argv[2]), atoi(argv[3]));
     fprintf(stderr, "usage: test_mpi_eddis train|timeout|fork|mismatch|exit|latency ...\n");
