@@ -9,7 +9,7 @@ ranks=$1 wanted=$2
 shift 2
 dir=$(mktemp -d "${TMPDIR:-/tmp}/eddis-mpi.XXXXXX") || exit 99
 trap 'rm -rf "$dir"' EXIT
-trap 'exit 1' INT TERM
+trap 'exit 1' HUP INT PIPE TERM
 chmod 700 "$dir"
 mkdir "$dir/data"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
