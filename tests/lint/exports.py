@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""exports.py LIBRARY - the symbols that libeddis exports are exactly those of exports.txt, and
-every one of them is declared in eddis.h."""
+"""exports.py LIBRARY - the symbols that libeddis exports are exactly those of exports.txt, every
+one of them is declared in eddis.h, and the library needs nothing but MPI and the C library."""
 
 import re
 import subprocess
 import sys
 
 from source import ROOT, finish
+
+
+# The C library's own, and what sanitizers and coverage add.
+MAY_NEED = re.compile(r"lib(c|m|pthread|mpi|asan|ubsan|tsan|gcov|gcc_s)\.so|ld-linux")
+
+
+def needed(library):
+    out = subprocess.run(["readelf", "-d", library], check=True, capture_output=True, text=True).stdout
+    return re.findall(r"\(NEEDED\).*\[(.*)\]", out)
 
 
 def main():
@@ -21,6 +30,8 @@ def main():
     faults += [f"{s} is in exports.txt and not exported" for s in sorted(want - have)]
     faults += [f"{s} is exported and not in eddis.h" for s in sorted(have - declared)]
     faults += [f"{s} is declared in eddis.h and not exported" for s in sorted(declared - have)]
+    faults += [f"{lib} is needed by the library" for lib in needed(sys.argv[1])
+               if not MAY_NEED.match(lib)]
     finish(faults, f"{len(have)} symbols")
 
 
