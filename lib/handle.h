@@ -81,7 +81,12 @@ struct eddis {
     int64_t step;         /* the next one, or the present one */
     int64_t global_batch; /* of every whole step */
     int64_t plan_version; /* newest agreed */
-    bool frozen;          /* steps beyond horizon must not be asked for until agreed */
+    /* Copies of the plans plan_version + 1 .. plan_read, made before they are reported, so that
+     * agreeing on one cannot fail any more.
+     */
+    struct board_plan *plan; /* [BOARD_PLANS], plan v in v % BOARD_PLANS; NULL without a board */
+    int64_t plan_read;
+    bool frozen; /* steps beyond horizon must not be asked for until agreed */
     int64_t horizon;
     struct plan_event *event; /* [n_events] in order of steps */
     int n_events;

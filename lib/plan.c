@@ -19,16 +19,21 @@
  */
 enum { PLAN_AHEAD = 2 };
 
-static int64_t plan_newest(const struct eddis *e)
-{
-    return e->board ? board_newest(e->board) : e->plan_version;
-}
+enum { PLAN_TRIES = 1000 }; /* a millisecond each, while the agent writes a plan */
 
-static bool plan_readable(const struct eddis *e, int64_t version)
+/* Copy what is new on the board.  A plan that the agent is just writing is left for the next step.
+ */
+static int plan_fetch(struct eddis *e)
 {
-    cleanup_free struct board_plan *plan = malloc(sizeof *plan);
+    int rc = 0;
 
-    return plan && board_plan_get(e->board, version, plan, NULL) == 0;
+    while (rc == 0 && e->plan_read < board_newest(e->board)) {
+        rc = board_plan_get(e->board, e->plan_read + 1, &e->plan[(e->plan_read + 1) % BOARD_PLANS],
+                            NULL);
+        if (rc == 0)
+            e->plan_read++;
+    }
+    return rc == -EAGAIN ? 0 : rc;
 }
 
 void plan_report(void *arg, struct sync_tail *tail)
@@ -39,9 +44,9 @@ void plan_report(void *arg, struct sync_tail *tail)
     e->horizon = sampler_asked(e->sampler);
     if (e->horizon < e->step + PLAN_AHEAD)
         e->horizon = e->step + PLAN_AHEAD;
-    tail->version = plan_newest(e);
-    if (tail->version > e->plan_version && !plan_readable(e, tail->version))
+    if (e->board && plan_fetch(e) < 0)
         tail->flags |= SYNC_NO_PLAN;
+    tail->version = e->plan_read;
     tail->asked = e->horizon;
     tail->blocked = e->clock.blocked_ns;
     e->frozen = tail->version > e->plan_version;
@@ -65,31 +70,28 @@ static int plan_add_event(struct eddis *e, int64_t step, unsigned flags)
 /* Plans between the old and the new one were skipped; what they asked for is not. */
 static int plan_adopt(struct eddis *e, int64_t version, int64_t from, struct eddis_error *err)
 {
-    cleanup_free struct board_plan *plan = malloc(sizeof *plan);
+    struct board_page *p;
     unsigned flags = 0;
-    int rc = plan ? 0 : eddis_fail(err, -ENOMEM, "no memory for a plan");
+    int rc;
 
-    for (int64_t v = e->plan_version + 1; rc == 0 && v <= version; v++) {
-        rc = board_plan_get(e->board, v, plan, err);
-        if (rc == 0 && plan->flags & BOARD_FLAG_CHECKPOINT)
+    for (int64_t v = e->plan_version + 1; v <= version; v++) {
+        int64_t asked = e->plan[v % BOARD_PLANS].flags;
+
+        if (asked & BOARD_FLAG_CHECKPOINT)
             flags |= EDDIS_STEP_CHECKPOINT;
-        if (rc == 0 && plan->flags & BOARD_FLAG_STOP)
+        if (asked & BOARD_FLAG_STOP)
             flags |= EDDIS_STEP_STOP;
     }
-    if (rc == 0)
-        rc = sampler_add_plan(e->sampler, version, from, plan->batch, err);
+    rc = sampler_add_plan(e->sampler, version, from, e->plan[version % BOARD_PLANS].batch, err);
     if (rc == 0 && plan_add_event(e, from, flags) < 0)
         rc = eddis_fail(err, -ENOMEM, "no memory for a plan");
     if (rc < 0)
         return eddis_fail_prefix(err, rc, "cannot take plan %lld", (long long)version);
     e->plan_version = version;
-    if (e->board) {
-        struct board_page *p = board_begin(e->board);
-
-        p->plan_version = version;
-        p->plan_since = from;
-        board_end(e->board);
-    }
+    p = board_begin(e->board);
+    p->plan_version = version;
+    p->plan_since = from;
+    board_end(e->board);
     return 0;
 }
 
@@ -139,9 +141,18 @@ static void plan_equal(const struct eddis *e, int64_t *batch)
 /* The newest plan that every worker has. */
 static int plan_first(struct eddis *e, int64_t *batch, struct eddis_error *err)
 {
-    cleanup_free struct board_plan *plan = malloc(sizeof *plan);
-    int rc = plan ? board_plan_get(e->board, e->plan_version, plan, err) : -ENOMEM;
+    struct board_plan *plan;
+    int rc = -EAGAIN;
 
+    e->plan = calloc(BOARD_PLANS, sizeof *e->plan);
+    if (!e->plan)
+        return eddis_fail(err, -ENOMEM, "no memory for plans");
+    plan = &e->plan[e->plan_version % BOARD_PLANS];
+    for (int i = 0; i < PLAN_TRIES && rc == -EAGAIN; i++) {
+        rc = board_plan_get(e->board, e->plan_version, plan, err);
+        if (rc == -EAGAIN)
+            clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
+    }
     if (rc < 0)
         return eddis_fail_prefix(err, rc, "cannot read the job's plan");
     memcpy(batch, plan->batch, (size_t)e->place.n_ranks * sizeof *batch);
@@ -182,6 +193,7 @@ int plan_open(struct eddis *e, struct eddis_error *err)
     rc = sampler_open(&o, &e->sampler, err);
     if (rc < 0)
         return rc;
+    e->plan_read = e->plan_version;
     batch = calloc((size_t)e->place.n_ranks, sizeof *batch);
     if (!batch)
         return eddis_fail(err, -ENOMEM, "no memory for %d ranks", e->place.n_ranks);
