@@ -9,6 +9,7 @@
 
 /* A reader ahead waits for the agreement about a new plan at most so long. */
 #define PLAN_TIMEOUT_NS (INT64_C(600) * CLOCK_S)
+#define PLAN_SLICE_NS   (CLOCK_S / 10)
 
 /* Linear warm-up of the learning rate, as the job asks for. */
 static double step_lr_factor(const struct eddis *e, int64_t step)
@@ -107,10 +108,33 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
     return 1;
 }
 
+/* Until the workers have agreed, a failure of the communication, or the deadline; with plan_lock
+ * held.  In slices, because a failure wakes nobody here.
+ */
+static int plan_wait_agreed(struct eddis *e, int64_t step, struct eddis_error *err)
+{
+    int64_t deadline = clock_after_ns(clock_now_ns(), PLAN_TIMEOUT_NS), now;
+    int rc = 0;
+
+    while (rc == 0 && e->frozen && step > e->horizon) {
+        int64_t slice = clock_after_ns(now = clock_now_ns(), PLAN_SLICE_NS);
+        struct timespec ts = { .tv_sec = slice / CLOCK_S, .tv_nsec = slice % CLOCK_S };
+
+        if (now >= deadline)
+            return eddis_fail(err, -ETIMEDOUT,
+                              "step %lld is not planned yet: the workers have not agreed from "
+                              "which step a new plan holds",
+                              (long long)step);
+        pthread_cond_timedwait(&e->plan_agreed, &e->plan_lock, &ts);
+        pthread_mutex_unlock(&e->plan_lock); /* see handle.h for the order of locks */
+        rc = driver_failure(e->driver, err);
+        pthread_mutex_lock(&e->plan_lock);
+    }
+    return rc;
+}
+
 int eddis_plan_step(struct eddis *e, int64_t step, struct eddis_step *ret, struct eddis_error *err)
 {
-    int64_t deadline = clock_after_ns(clock_now_ns(), PLAN_TIMEOUT_NS);
-    struct timespec ts = { .tv_sec = deadline / CLOCK_S, .tv_nsec = deadline % CLOCK_S };
     struct sampler_step s;
     struct eddis_step p;
     int rc = handle_check(e, err);
@@ -120,14 +144,8 @@ int eddis_plan_step(struct eddis *e, int64_t step, struct eddis_step *ret, struc
     if (!ret)
         return eddis_fail(err, -EINVAL, "the step is NULL");
     pthread_mutex_lock(&e->plan_lock);
-    while (rc == 0 && e->frozen && step > e->horizon)
-        rc = pthread_cond_timedwait(&e->plan_agreed, &e->plan_lock, &ts);
-    if (rc)
-        rc = eddis_fail(err, -ETIMEDOUT,
-                        "step %lld is not planned yet: the workers have not agreed "
-                        "from which step a new plan holds",
-                        (long long)step);
-    else
+    rc = plan_wait_agreed(e, step, err);
+    if (rc == 0)
         rc = sampler_ask(e->sampler, step, &s, err);
     if (rc > 0)
         p = step_public(e, &s);

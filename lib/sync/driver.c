@@ -171,6 +171,9 @@ static void driver_fail(struct driver *d, int rc, const struct eddis_error *err)
     pthread_mutex_lock(&d->lock);
     d->failure = *err;
     d->failure.code = rc;
+    /* Nobody will look at it any more, and callers free theirs. */
+    d->first = NULL;
+    d->last = &d->first;
     pthread_cond_broadcast(&d->answered);
     pthread_mutex_unlock(&d->lock);
 }
@@ -390,17 +393,31 @@ int driver_set_engine(struct driver *d, struct engine *e, struct eddis_error *er
     return 0;
 }
 
+void driver_drop_engine(struct driver *d)
+{
+    pthread_mutex_lock(&d->lock);
+    free(d->done_step);
+    free(d->peer);
+    d->done_step = NULL;
+    d->peer = NULL;
+    d->n_buckets = 0;
+    d->engine = NULL;
+    pthread_mutex_unlock(&d->lock);
+}
+
 void driver_send(struct driver *d, struct mail *m)
 {
     m->next = NULL;
     pthread_mutex_lock(&d->lock);
     if (m->kind == MAIL_REQUEST)
         ((struct request *)m)->tag = (int)(d->requests++ % ENGINE_TAGS) * 2 + 1;
-    if (d->threaded) {
+    if (d->failure.code) {
+        /* The waits say it. */
+    } else if (d->threaded) {
         *d->last = m;
         d->last = &m->next;
         pthread_cond_signal(&d->mailed);
-    } else if (!d->failure.code) {
+    } else {
         struct eddis_error err = { 0 };
         int rc = driver_handle_all(d, d->engine, m, &err);
 

@@ -31,6 +31,9 @@ struct comm_place driver_place(const struct driver *d);
 /* Hand over the engine, before the first mail that needs one.  Borrows it until driver_close. */
 int driver_set_engine(struct driver *d, struct engine *e, struct eddis_error *err);
 
+/* Forget the engine again, when no mail that needs one was sent. */
+void driver_drop_engine(struct driver *d);
+
 enum mail_kind { MAIL_BEGIN, MAIL_WEIGHT, MAIL_ANNOUNCE, MAIL_FINISH, MAIL_REQUEST };
 
 /* Part of what is sent; belongs to the driver until it has been handled, which is certain when the
