@@ -121,6 +121,7 @@ static int handle_free(struct eddis *e, bool orderly, struct eddis_error *err)
     free(e->layer);
     free(e->parameter);
     free(e->event);
+    free(e->plan);
     pthread_cond_destroy(&e->plan_agreed);
     pthread_mutex_destroy(&e->plan_lock);
     pthread_mutex_destroy(&e->announce_lock);
@@ -152,19 +153,23 @@ int handle_open(const struct handle_setup *s, const struct eddis_options *option
                 struct eddis **ret, struct eddis_error *err)
 {
     struct eddis *e = handle_new(s);
-    int rc;
+    int rc, rc2;
 
     if (!e)
         return eddis_fail(err, -ENOMEM, "no memory for a worker");
     rc = options_check(options, &e->options, err);
-    if (rc == 0)
-        rc = handle_read_board(e, s, err);
-    if (rc == 0)
-        rc = driver_open(s->open_transport, s->open_arg, &e->driver, err);
     if (rc < 0)
         goto fail;
+    rc = handle_read_board(e, s, err);
+    /* Without a board too: the others would wait for this rank for ever. */
+    rc2 = driver_open(s->open_transport, s->open_arg, &e->driver, rc < 0 ? NULL : err);
+    if (rc2 < 0) {
+        rc = rc < 0 ? rc : rc2;
+        goto fail;
+    }
     e->place = driver_place(e->driver);
-    rc = handle_check_place(e, err);
+    if (rc == 0)
+        rc = handle_check_place(e, err);
     rc = handle_agree(e, rc, err);
     if (rc == 0)
         rc = handle_agree(e, plan_open(e, err), err);
@@ -205,8 +210,19 @@ int eddis_open(const struct eddis_options *options, struct eddis **ret, struct e
         &checked, ret, err);
 }
 
+/* All ranks have begun them, so they will end. */
+static int close_requests(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
+{
+    int rc = 0;
+
+    while (rc == 0 && e->requests)
+        rc = eddis_request_wait(e, e->requests, deadline_ns - clock_now_ns(), err);
+    return rc;
+}
+
 int eddis_close(struct eddis *e, struct eddis_error *err)
 {
+    int64_t deadline = clock_after_ns(clock_now_ns(), CLOSE_TIMEOUT_NS);
     int rc, rc2;
 
     if (!e)
@@ -215,7 +231,9 @@ int eddis_close(struct eddis *e, struct eddis_error *err)
     if (rc < 0)
         return rc;
     eddis_set_phase(e, EDDIS_PHASE_DONE);
-    rc = eddis_barrier(e, CLOSE_TIMEOUT_NS, err);
+    rc = close_requests(e, deadline, err);
+    if (rc == 0)
+        rc = eddis_barrier(e, deadline - clock_now_ns(), err);
     if (rc < 0)
         eddis_fail_prefix(err, rc, "leaving the job");
     guard_remove(e);

@@ -186,6 +186,7 @@ int eddis_commit(struct eddis *e, struct eddis_error *err)
         rc = driver_set_engine(e->driver, engine, err);
     rc = handle_agree(e, rc, err);
     if (rc < 0) {
+        driver_drop_engine(e->driver);
         engine_free(engine);
         return rc;
     }
@@ -202,25 +203,27 @@ void *eddis_gradient(struct eddis *e, int parameter)
 
 int eddis_broadcast_parameters(struct eddis *e, int root, struct eddis_error *err)
 {
-    struct eddis_request **r;
-    int rc = handle_check(e, err), n = 0;
+    /* Some at a time: the root would otherwise push all of a model at ranks that are not there
+     * yet.
+     */
+    enum { WINDOW = 32 };
+    struct eddis_request *r[WINDOW];
+    int rc = handle_check(e, err);
 
-    if (rc < 0)
-        return rc;
-    r = calloc((size_t)e->n_parameters + 1, sizeof *r);
-    if (!r)
-        return eddis_fail(err, -ENOMEM, "no memory for %d parameters", e->n_parameters);
-    for (; rc == 0 && n < e->n_parameters; n++) {
-        const struct parameter *p = &e->parameter[n];
+    for (int begun = 0, done = 0; rc == 0 && done < e->n_parameters;) {
+        const struct parameter *p = &e->parameter[begun];
 
-        rc = eddis_broadcast_start(e, p->value, p->n * comm_type_bytes((enum comm_type)p->dtype),
-                                   root, &r[n], err);
-    }
-    for (int i = 0; rc == 0 && i < n; i++) {
-        rc = eddis_request_wait(e, r[i], HANDLE_TIMEOUT_NS, err);
+        if (begun < e->n_parameters && begun - done < WINDOW) {
+            rc =
+                eddis_broadcast_start(e, p->value, p->n * comm_type_bytes((enum comm_type)p->dtype),
+                                      root, &r[begun % WINDOW], err);
+            begun++;
+            continue;
+        }
+        rc = eddis_request_wait(e, r[done % WINDOW], HANDLE_TIMEOUT_NS, err);
         if (rc < 0)
-            eddis_fail_prefix(err, rc, "parameter '%s'", e->parameter[i].name);
+            eddis_fail_prefix(err, rc, "parameter '%s'", e->parameter[done].name);
+        done++;
     }
-    free(r);
     return rc;
 }
