@@ -39,6 +39,8 @@ struct job {
     struct scenario scenario[MAX_RANKS];
     int64_t version;
     atomic_int opened;
+    bool broken; /* the communication fails, so does eddis_close */
+    float *buffer[MAX_RANKS];
 };
 
 struct rank {
@@ -74,9 +76,9 @@ static void *rank_main(void *arg)
     if (rc == 0) {
         j->body(e, r->rank, j);
         rc = eddis_close(e, &err);
-        if (rc < 0)
+        if (rc < 0 && !j->broken)
             fprintf(stderr, "rank %d: %s\n", r->rank, err.text);
-        CHECK(rc == 0);
+        CHECK(j->broken ? rc == -ECONNABORTED : rc == 0);
     }
     return NULL;
 }
@@ -97,13 +99,11 @@ static void publish(struct job *j, const int64_t *batch, int64_t flags)
     free(p);
 }
 
-static void make_board(struct job *j)
+static void make_board_of(struct job *j, const int64_t *batch)
 {
-    int64_t batch[MAX_RANKS] = { 10, 20, 0 };
     struct board_area *a = calloc(1, sizeof *a);
     struct eddis_error err = { 0 };
 
-    batch[j->n - 1] = 13;
     strcpy(j->dir, "/tmp/eddis-loop.XXXXXX");
     CHECK(mkdtemp(j->dir) != NULL);
     snprintf(j->path, sizeof j->path, "%s/board", j->dir);
@@ -118,6 +118,14 @@ static void make_board(struct job *j)
     CHECK(board_create(j->path, a, &j->board, &err) == 0);
     free(a);
     publish(j, batch, 0);
+}
+
+static void make_board(struct job *j)
+{
+    int64_t batch[MAX_RANKS] = { 10, 20, 0 };
+
+    batch[j->n - 1] = 13;
+    make_board_of(j, batch);
 }
 
 static void run_job(struct job *j)
@@ -343,6 +351,293 @@ static void test_late(void)
     run_job(&j);
 }
 
+/* ---- endings ---- */
+
+static int add_one(struct eddis *e, const char *name, size_t n, enum eddis_dtype type, void *value)
+{
+    struct eddis_parameter p = { .size = sizeof p,
+                                 .name = name,
+                                 .dtype = type,
+                                 .n_dims = 1,
+                                 .dims = { (int64_t)n },
+                                 .value = value };
+    struct eddis_error err = { 0 };
+    int layer = eddis_add_layer(e, name, EDDIS_LAYER_OTHER, &err);
+
+    return eddis_add_parameter(e, layer, &p, &err);
+}
+
+static void *read_ahead(void *arg)
+{
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+
+    CHECK(eddis_plan_step(arg, 25, &s, &err) == -ECONNABORTED);
+    return NULL;
+}
+
+/* Ranks 1 and 2 have reported a new plan, so what is read ahead waits for the agreement; then rank
+ * 0 ends the job.  Every call fails, none hangs, and nothing freed is touched.
+ */
+static void abort_body(struct eddis *e, int rank, struct job *j)
+{
+    static const int64_t split[MAX_RANKS] = { 20, 3, 20 };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    int64_t begun;
+    float value = 0;
+    int x = 1;
+    pthread_t reader;
+
+    add_one(e, "only", 1, EDDIS_FLOAT32, &value);
+    CHECK(eddis_commit(e, &err) == 0);
+    if (rank == 0)
+        publish(j, split, 0);
+    CHECK(eddis_barrier(e, 60 * CLOCK_S, &err) == 0 && eddis_step_begin(e, &s, &err) == 1);
+    if (rank == 0) {
+        while (atomic_load(&j->opened) < 2)
+            usleep(1000);
+        driver_abort(e->driver, 3);
+    } else {
+        CHECK(eddis_wait(e, CLOCK_S / 20, &err) == -ETIMEDOUT);
+        CHECK(pthread_create(&reader, NULL, read_ahead, e) == 0);
+        usleep(20000);
+        atomic_fetch_add(&j->opened, 1);
+    }
+    begun = clock_now_ns();
+    CHECK(eddis_wait(e, 60 * CLOCK_S, &err) == -ECONNABORTED);
+    for (int i = 0; i < 3; i++) {
+        CHECK(eddis_allreduce(e, &x, 1, EDDIS_INT32, EDDIS_SUM, 60 * CLOCK_S, &err) ==
+              -ECONNABORTED);
+        CHECK(eddis_barrier(e, 60 * CLOCK_S, &err) == -ECONNABORTED);
+    }
+    if (rank != 0)
+        pthread_join(reader, NULL);
+    CHECK(clock_now_ns() - begun < 30 * CLOCK_S);
+}
+
+static void test_abort(void)
+{
+    struct job j = { .n = 3, .body = abort_body, .broken = true };
+
+    make_board(&j);
+    for (int i = 0; i < 3; i++)
+        j.scenario[i].batch = 43;
+    run_job(&j);
+}
+
+enum { UNDER_WAY = 50000 };
+
+/* Leaving does not drop what all have begun. */
+static void close_body(struct eddis *e, int rank, struct job *j)
+{
+    struct eddis_request *r[2];
+    struct eddis_error err = { 0 };
+    float value = 0;
+
+    add_one(e, "only", 1, EDDIS_FLOAT32, &value);
+    CHECK(eddis_commit(e, &err) == 0);
+    for (int i = 0; i < UNDER_WAY; i++)
+        j->buffer[rank][i] = (float)rank;
+    CHECK(eddis_broadcast_start(e, j->buffer[rank] + UNDER_WAY, sizeof(float), 1, &r[0], &err) ==
+          0);
+    if (rank == 2)
+        usleep(50000);
+    CHECK(eddis_allreduce_start(e, j->buffer[rank], UNDER_WAY, EDDIS_FLOAT32, EDDIS_SUM, &r[1],
+                                &err) == 0);
+}
+
+static void test_close(void)
+{
+    struct job j = { .n = 3, .body = close_body };
+
+    for (int i = 0; i < 3; i++) {
+        j.buffer[i] = calloc(UNDER_WAY + 1, sizeof(float));
+        j.buffer[i][UNDER_WAY] = (float)i;
+    }
+    run_job(&j);
+    for (int i = 0; i < 3; i++) {
+        CHECK(j.buffer[i][UNDER_WAY] == 1 && j.buffer[i][0] == 3);
+        CHECK(j.buffer[i][UNDER_WAY - 1] == 3);
+        free(j.buffer[i]);
+    }
+}
+
+static void *open_without_board(void *arg)
+{
+    struct rank *r = arg;
+    struct eddis_options o = scenario_options(&r->j->scenario[0]);
+    struct eddis_error err = { 0 };
+    struct eddis *e = NULL;
+    int rc = handle_open(
+        &(struct handle_setup){ .open_transport = open_end,
+                                .open_arg = r,
+                                .board_path = r->rank == 1 ? "/nonexistent/b" : r->j->path,
+                                .local_rank = r->rank,
+                                .n_local = r->j->n },
+        &o, &e, &err);
+
+    CHECK(rc == -ENOENT && strstr(err.text, "/nonexistent/b"));
+    if (rc == 0)
+        eddis_close(e, &err);
+    return NULL;
+}
+
+/* One rank cannot find its board: all are told, nobody waits for it. */
+static void test_no_board(void)
+{
+    struct job j = { .n = 3 };
+    struct rank rank[3];
+    struct eddis_error err;
+
+    make_board(&j);
+    CHECK(loop_new(j.n, 0, &j.loop, &err) == 0);
+    for (int i = 0; i < 3; i++) {
+        rank[i] = (struct rank){ .j = &j, .rank = i };
+        CHECK(pthread_create(&rank[i].thread, NULL, open_without_board, &rank[i]) == 0);
+    }
+    for (int i = 0; i < 3; i++)
+        pthread_join(rank[i].thread, NULL);
+    loop_free(j.loop);
+    board_close(j.board);
+    unlink(j.path);
+    rmdir(j.dir);
+}
+
+/* ---- many parameters ---- */
+
+enum { MANY = 1500, LARGE = 5000, MANY_STEPS = 3 };
+
+struct many {
+    int n[MANY];
+    enum eddis_dtype type[MANY];
+    int id[MANY];
+    double *value[MANY], *gradient[MANY], *result[MANY]; /* of either type */
+};
+
+static void many_put(const struct many *m, double *to, int p, int i, double x)
+{
+    if (m->type[p] == EDDIS_FLOAT32)
+        ((float *)(void *)to)[i] = (float)x;
+    else
+        to[i] = x;
+}
+
+static double many_get(const struct many *m, const double *from, int p, int i)
+{
+    return m->type[p] == EDDIS_FLOAT32 ? (double)((const float *)(const void *)from)[i] : from[i];
+}
+
+static struct many *many_new(struct eddis *e, int rank)
+{
+    struct many *m = calloc(1, sizeof *m);
+    char name[20];
+
+    for (int p = 0; p < MANY; p++) {
+        m->n[p] = p == MANY / 2 ? LARGE : 1 + p % 3;
+        m->type[p] = p % 100 < 50 ? EDDIS_FLOAT32 : EDDIS_FLOAT64;
+        m->value[p] = calloc((size_t)m->n[p], sizeof(double));
+        m->gradient[p] = calloc((size_t)m->n[p], sizeof(double));
+        m->result[p] = calloc((size_t)m->n[p], sizeof(double));
+        for (int i = 0; i < m->n[p]; i++)
+            many_put(m, m->value[p], p, i, rank == 1 ? p + i : -1);
+        snprintf(name, sizeof name, "p%d", p);
+        m->id[p] = add_one(e, name, (size_t)m->n[p], m->type[p], m->value[p]);
+    }
+    return m;
+}
+
+static void many_free(struct many *m)
+{
+    for (int p = 0; p < MANY; p++) {
+        free(m->value[p]);
+        free(m->gradient[p]);
+        free(m->result[p]);
+    }
+    free(m);
+}
+
+/* Rank 0 announces from the first, 1 from the last, 2 all but every fifth and in a third order;
+ * into the source, into the slot, and elsewhere.  Powers of two make the sums exact.
+ */
+static void many_announce(struct eddis *e, struct many *m, int rank, int step)
+{
+    struct eddis_error err = { 0 };
+
+    for (int k = 0; k < MANY; k++) {
+        int p = rank == 0 ? k : rank == 1 ? MANY - 1 - k : k * 7 % MANY;
+        double *g = m->gradient[p];
+
+        if (rank == 2 && p % 5 == 0)
+            continue;
+        if (p % 3 == 2)
+            g = eddis_gradient(e, m->id[p]);
+        for (int i = 0; i < m->n[p]; i++)
+            many_put(m, g, p, i, (rank + 1) * (p % 64 + i % 8 + step));
+        CHECK(eddis_announce(e, m->id[p], p % 3 == 2 ? NULL : g,
+                             p % 3 == 0   ? g
+                             : p % 3 == 1 ? m->result[p]
+                                          : NULL,
+                             &err) == 0);
+    }
+}
+
+static void many_check(struct eddis *e, const struct many *m, int rank, int step)
+{
+    int bad = 0;
+
+    for (int p = 0; p < MANY; p++) {
+        /* Counts 16, 32, 16 of 64; what rank 2 left out counts as zero. */
+        double weight = 0.25 + 0.5 * 2 + (p % 5 == 0 ? 0 : 0.25 * 3);
+        const double *x = p % 3 == 0   ? m->gradient[p]
+                          : p % 3 == 1 ? m->result[p]
+                                       : (const double *)eddis_gradient(e, m->id[p]);
+
+        /* Rank 2 left it out without a result of its own. */
+        if (rank == 2 && p % 5 == 0)
+            x = eddis_gradient(e, m->id[p]);
+        for (int i = 0; i < m->n[p]; i++)
+            bad += many_get(m, x, p, i) != weight * (p % 64 + i % 8 + step);
+    }
+    CHECK(bad == 0);
+}
+
+static void many_body(struct eddis *e, int rank, struct job *j)
+{
+    struct many *m = many_new(e, rank);
+    struct eddis_error err = { 0 };
+
+    (void)j;
+    CHECK(eddis_commit(e, &err) == 0 && eddis_broadcast_parameters(e, 1, &err) == 0);
+    for (int p = 0; p < MANY; p++)
+        CHECK(many_get(m, m->value[p], p, m->n[p] - 1) == p + m->n[p] - 1);
+    for (int step = 0; step < MANY_STEPS; step++) {
+        struct eddis_step s = { .size = sizeof s };
+        int x = 1;
+
+        CHECK(eddis_step_begin(e, &s, &err) == 1);
+        many_announce(e, m, rank, step);
+        CHECK(eddis_allreduce(e, &x, 1, EDDIS_INT32, EDDIS_SUM, 60 * CLOCK_S, &err) == 0 && x == 3);
+        for (int p = 0; rank == 1 && p < MANY; p += 10)
+            CHECK(eddis_wait_layer(e, p, 60 * CLOCK_S, &err) == 0);
+        CHECK(eddis_wait(e, 60 * CLOCK_S, &err) == 0);
+        many_check(e, m, rank, step);
+        CHECK(eddis_step_end(e, NULL, &err) == 0);
+    }
+    many_free(m);
+}
+
+static void test_many(void)
+{
+    static const int64_t split[MAX_RANKS] = { 16, 32, 16 };
+    struct job j = { .n = 3, .body = many_body };
+
+    for (int i = 0; i < 3; i++)
+        j.scenario[i].batch = 64;
+    make_board_of(&j, split);
+    run_job(&j);
+}
+
 static void test_fork(void)
 {
     struct eddis_options o = { .size = sizeof o, .samples = 10, .epochs = 1 };
@@ -374,6 +669,10 @@ int main(void)
     test_misuse(1);
     test_misuse(3);
     test_late();
+    test_no_board();
+    test_close();
+    test_abort();
+    test_many();
     if (failures)
         fprintf(stderr, "%d failures\n", failures);
     return failures != 0;
