@@ -8,22 +8,28 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 
-/* The command in /proc/PID/stat may hold spaces and brackets: what follows the last ')' is safe. */
+/* The command in /proc/PID/stat may hold spaces, brackets and newlines: what follows the last ')'
+ * is safe.
+ */
 static int read_stat(const char *pid, struct proctree_process *ret)
 {
     char path[64], line[512];
-    cleanup_file FILE *f = NULL;
+    cleanup_fd int fd = -1;
     char *open_bracket, *close_bracket;
     int parent;
+    ssize_t n;
 
     snprintf(path, sizeof path, "/proc/%s/stat", pid);
-    f = fopen(path, "re");
-    if (!f || !fgets(line, sizeof line, f))
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    n = fd < 0 ? -1 : read(fd, line, sizeof line - 1);
+    if (n <= 0)
         return -ESRCH;
+    line[n] = '\0';
     open_bracket = strchr(line, '(');
     close_bracket = strrchr(line, ')');
     if (!open_bracket || !close_bracket || close_bracket < open_bracket ||
@@ -103,6 +109,15 @@ int proctree_list(pid_t root, struct proctree_process **ret, struct eddis_error 
     }
     *ret = all;
     return n;
+}
+
+char proctree_state(pid_t pid)
+{
+    struct proctree_process p;
+    char name[16];
+
+    snprintf(name, sizeof name, "%d", (int)pid);
+    return pid > 0 && read_stat(name, &p) == 0 ? p.state : '\0';
 }
 
 int proctree_signal(pid_t root, int sig, pid_t except, struct eddis_error *err)

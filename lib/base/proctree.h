@@ -24,6 +24,9 @@ struct proctree_process {
  */
 int proctree_list(pid_t root, struct proctree_process **ret, struct eddis_error *err);
 
+/* State of one process as in struct proctree_process; 0 when it is not there. */
+char proctree_state(pid_t pid);
+
 /* Send sig to every descendant of root but `except` and its descendants (0: no exception).
  * Returns how many living ones (not zombies) got it.
  */

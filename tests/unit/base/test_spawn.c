@@ -63,7 +63,7 @@ START_TEST(descriptors)
 {
     int fds[2];
     char got[256] = "";
-    const char *argv[] = { "sh", "-c", "ls /proc/self/fd | tr '\\n' ' '", NULL };
+    const char *argv[] = { "sh", "-c", "ls -v /proc/self/fd | tr '\\n' ' '", NULL };
     struct spawn s = { .argv = argv, .in = -1, .err = -1 };
     pid_t pid;
 
@@ -122,6 +122,39 @@ START_TEST(whole_tree)
 }
 END_TEST
 
+/* A name is the process's own choice, and hides it from nobody. */
+START_TEST(strange_names)
+{
+    static const char *const names[] = { "a\nb", "x) Z 1 (", "\n", ") R 1\n", "" };
+    struct proctree_process *all = NULL;
+    int ready[2];
+    char byte;
+
+    ck_assert_int_eq(pipe(ready), 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        pid_t pid = fork();
+
+        if (pid == 0) {
+            prctl(PR_SET_NAME, names[i]);
+            (void)!write(ready[1], "", 1);
+            for (;;)
+                pause();
+        }
+        ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+        ck_assert_int_eq(proctree_list(getpid(), &all, NULL), 1);
+        ck_assert_int_eq(all[0].pid, pid);
+        free(all);
+        ck_assert_int_eq(kill(pid, SIGSTOP), 0);
+        ck_assert_int_eq(waitpid(pid, NULL, WUNTRACED), pid);
+        ck_assert_int_eq(proctree_state(pid), 'T');
+        ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 10 * CLOCK_S, NULL), 0);
+        ck_assert_int_eq(proctree_state(pid), 0);
+    }
+    close(ready[0]);
+    close(ready[1]);
+}
+END_TEST
+
 START_TEST(signal_except)
 {
     pid_t spared = start("sleep 100 & wait"), other = start("exec sleep 100");
@@ -141,6 +174,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, descriptors);
     tcase_add_test(tc, stop_ladder);
     tcase_add_test(tc, whole_tree);
+    tcase_add_test(tc, strange_names);
     tcase_add_test(tc, signal_except);
 }
 
