@@ -109,6 +109,9 @@ static int begin(struct agent *a, struct eddis_error *err)
     /* Others of our user shall not read the token out of us, nor we leave it in a core file. */
     if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return eddis_fail_errno(err, -errno, "cannot become a child subreaper");
+    /* Stopped, we could not see that the keeper has died, and nobody would be left who could. */
+    if (prctl(PR_SET_PDEATHSIG, SIGCONT) < 0)
+        return eddis_fail_errno(err, -errno, "cannot tie this process to the keeper");
     if ((rc = tick_map(a->options.tick_fd, &a->page, err)) < 0 || (rc = open_events(a, err)) < 0 ||
         (rc = read_brief(a, err)) < 0 ||
         (rc = node_log_open(a->brief->log_dir, &a->log, err)) < 0 ||

@@ -114,14 +114,16 @@ void agent_look_at_wrappers(struct agent *a)
                                   .signal = SIGKILL,
                                   .told = g->mpirun_ended };
 
-        if (w->pidfd < 0 || poll(&fd, 1, 0) <= 0)
+        /* Without a descriptor it was dead already when its first message came. */
+        if (w->pidfd < 0 ? !w->wrapper || w->ended : poll(&fd, 1, 0) <= 0)
             continue;
         agent_read_messages(a); /* it may have told after all */
         if (!w->ended) {
             strcpy(m.lines, "eddis-rank was killed\n");
             rank_ended(a, w, &m);
         }
-        (void)close(w->pidfd);
+        if (w->pidfd >= 0)
+            (void)close(w->pidfd);
         w->pidfd = -1;
     }
 }

@@ -6,6 +6,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/base/proctree.h"
 #include "lib/base/program.h"
 #include "lib/base/spawn.h"
 
@@ -112,6 +113,7 @@ static int make_launch(struct generation *g, const struct generation_place *wher
                         .order = o,
                         .run_dir = g->run,
                         .shm_dir = g->shm,
+                        .folders = where->folders,
                         .rank_program = rank_program,
                         .rank_file = g->rank_file,
                         .socket = g->socket_path,
@@ -180,7 +182,8 @@ int generation_prepare(const struct generation_place *where, const struct order 
 
 int generation_start(struct generation *g, const struct brief *b, struct eddis_error *err)
 {
-    cleanup_fd int log = open(g->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    cleanup_fd int log =
+        open(g->log_path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
     struct spawn s = { .argv = (const char *const *)g->argv->item,
                        .dir = b->workdir,
                        .in = -1,
@@ -350,28 +353,19 @@ char *generation_words(const struct generation *g)
 
 /* ---- stopped processes ---- */
 
-static bool is_stopped(pid_t pid)
-{
-    char path[64], line[256];
-    cleanup_file FILE *f = NULL;
-    const char *end;
-
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    f = pid > 0 ? fopen(path, "re") : NULL;
-    if (!f || !fgets(line, sizeof line, f))
-        return false;
-    end = strrchr(line, ')');
-    return end && end[1] == ' ' && end[2] == 'T';
-}
-
-/* Whether pid has been stopped for limit_ns. */
+/* Whether pid has been stopped for limit_ns.  Counted by our own looks as in tick.h: whoever was
+ * stopped together with us has as long as anybody to go on.
+ */
 static bool is_frozen(struct frozen *f, pid_t pid, int64_t now_ns, int64_t limit_ns)
 {
-    if (!is_stopped(pid))
-        f->since_ns = 0;
-    else if (f->since_ns == 0)
-        f->since_ns = now_ns;
-    return f->since_ns && now_ns - f->since_ns > limit_ns;
+    int64_t gone = f->looked_ns ? now_ns - f->looked_ns : 0;
+
+    f->looked_ns = now_ns;
+    if (proctree_state(pid) != 'T')
+        f->stopped_ns = 0;
+    else
+        f->stopped_ns += gone < limit_ns / 4 ? gone : limit_ns / 4;
+    return f->stopped_ns > limit_ns;
 }
 
 bool generation_kill_frozen(struct generation *g, int64_t now_ns, int64_t limit_ns, char *ret,
@@ -382,7 +376,7 @@ bool generation_kill_frozen(struct generation *g, int64_t now_ns, int64_t limit_
     if (g->mpirun && is_frozen(&g->mpirun_frozen, g->mpirun, now_ns, limit_ns)) {
         snprintf(ret, size, "mpirun (pid %d) %s", (int)g->mpirun, said);
         (void)kill(g->mpirun, SIGKILL);
-        g->mpirun_frozen.since_ns = 0;
+        g->mpirun_frozen.stopped_ns = 0;
         return true;
     }
     for (int i = 0; i < g->n; i++) {
@@ -395,7 +389,7 @@ bool generation_kill_frozen(struct generation *g, int64_t now_ns, int64_t limit_
         snprintf(ret, size, "rank %d (pid %d) %s", w->rank, (int)(program ? w->pid : w->wrapper),
                  said);
         (void)kill(program ? w->pid : w->wrapper, SIGKILL);
-        w->program_frozen.since_ns = w->wrapper_frozen.since_ns = 0;
+        w->program_frozen.stopped_ns = w->wrapper_frozen.stopped_ns = 0;
         return true;
     }
     return false;

@@ -20,7 +20,8 @@
 
 /* A process that has been seen stopped (SIGSTOP) is given a lease to go on. */
 struct frozen {
-    int64_t since_ns; /* 0: it is not stopped */
+    int64_t looked_ns;  /* 0: never yet */
+    int64_t stopped_ns; /* counted so far */
 };
 
 struct worker {

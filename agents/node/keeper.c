@@ -113,6 +113,8 @@ int keeper_run(const char *agent_path, int64_t lease_ns, struct eddis_error *err
     (void)prctl(PR_SET_DUMPABLE, 0);
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return eddis_fail_errno(err, -errno, "cannot become a child subreaper");
+    /* Not to be left stopped when who started us has died; else this changes nothing. */
+    (void)prctl(PR_SET_PDEATHSIG, SIGCONT);
     k.signals = open_signals(err);
     if (k.signals < 0)
         return k.signals;

@@ -41,6 +41,8 @@ int launch_argv(const struct launch *l, struct strlist *ret, struct eddis_error 
     add_mca(ret, l, "plm", "isolated");
     add_mca(ret, l, "ras", "^slurm,gridengine,tm,lsf,loadleveler,alps");
     add_mca(ret, l, "orte_tmpdir_base", l->run_dir);
+    /* The others try out names in /dev/shm that every job shares. */
+    add_mca(ret, l, "shmem", "mmap");
     add_mca(ret, l, "btl_vader_backing_directory", l->shm_dir);
     add_mca(ret, l, "osc_sm_backing_directory", l->shm_dir);
     add_mca(ret, l, "osc_rdma_backing_directory", l->shm_dir);
@@ -159,6 +161,7 @@ static void add_common(struct strlist *e, const struct launch *l)
         strlist_addf(e, "EDDIS_RESUME_FROM");
     add_unless_given(e, l, "GLOO_SOCKET_IFNAME", "lo");
     add_unless_given(e, l, "NCCL_SOCKET_IFNAME", "lo");
+    add_unless_given(e, l, "UCX_NET_DEVICES", "lo");
     if (l->bin[0])
         strlist_addf(e, "PATH=%s:%s", search_path(l), l->bin);
 }
@@ -220,6 +223,8 @@ int launch_write_rank_file(const struct launch *l, struct eddis_error *err)
                            .workdir = l->brief->workdir,
                            .log_dir = l->brief->log_dir,
                            .socket = (char *)(uintptr_t)l->socket,
+                           .run_dir = (char *)(uintptr_t)l->folders->run,
+                           .shm_dir = (char *)(uintptr_t)l->folders->shm,
                            .log_max_bytes = l->brief->log_max_bytes,
                            .rank = spec,
                            .n = (int)n };

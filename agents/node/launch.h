@@ -8,6 +8,7 @@
 #ifndef EDDIS_AGENTS_NODE_LAUNCH_H
 #define EDDIS_AGENTS_NODE_LAUNCH_H
 
+#include "folders.h"
 #include "rank_file.h"
 #include "strlist.h"
 
@@ -15,11 +16,12 @@
 
 struct launch {
     const struct brief *brief;
-    const struct order *order; /* prepare */
-    const char *run_dir;       /* of the generation, for Open MPI's session */
-    const char *shm_dir;       /* of the generation, for Open MPI's shared memory */
-    const char *rank_program;  /* path of eddis-rank */
-    const char *rank_file;     /* its argument */
+    const struct order *order;     /* prepare */
+    const char *run_dir;           /* of the generation, for Open MPI's session */
+    const char *shm_dir;           /* of the generation, for Open MPI's shared memory */
+    const struct folders *folders; /* of the job */
+    const char *rank_program;      /* path of eddis-rank */
+    const char *rank_file;         /* its argument */
     const char *socket, *board;
     const char *bin; /* folder of the programs that users start; "": unknown */
     int master_port;

@@ -25,7 +25,7 @@ int node_log_open(const char *dir, struct node_log **ret, struct eddis_error *er
         free(l);
         return eddis_fail(err, -ENOMEM, "no memory for the agent's log");
     }
-    l->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    l->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (l->fd < 0) {
         int rc = eddis_fail_errno(err, -errno, "cannot write '%s'", path);
 

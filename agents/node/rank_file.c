@@ -19,6 +19,8 @@ static const struct field file_fields[] = {
     FIELD(struct rank_file, workdir, BYTES, 0, 0),
     FIELD(struct rank_file, log_dir, BYTES, 0, 0),
     FIELD(struct rank_file, socket, BYTES, 0, 0),
+    FIELD(struct rank_file, run_dir, BYTES, 0, 0),
+    FIELD(struct rank_file, shm_dir, BYTES, 0, 0),
     FIELD(struct rank_file, log_max_bytes, INT64, 1, INT64_MAX),
     FIELD(struct rank_file, env, LIST, 0, 0),
     FIELD(struct rank_file, user_env, LIST, 0, 0),
@@ -128,5 +130,7 @@ void rank_file_free(struct rank_file *f)
     free(f->workdir);
     free(f->log_dir);
     free(f->socket);
+    free(f->run_dir);
+    free(f->shm_dir);
     free(f);
 }

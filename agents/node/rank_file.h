@@ -24,7 +24,8 @@ struct rank_file {
     int agent_pid;
     char **command; /* NULL-ended */
     char *workdir, *log_dir;
-    char *socket; /* path */
+    char *socket;            /* path */
+    char *run_dir, *shm_dir; /* of the job on this node */
     int64_t log_max_bytes;
     char **env;             /* NULL-ended NAME=VALUE, of all ranks; "NAME" alone: to be unset */
     char **user_env;        /* NULL-ended NAME=VALUE: what wins over everything else */

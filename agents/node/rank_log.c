@@ -29,7 +29,7 @@ struct rank_log {
 
 static int open_append(const char *path, int64_t *ret_size, struct eddis_error *err)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     struct stat st;
 
     if (fd < 0 || fstat(fd, &st) < 0) {

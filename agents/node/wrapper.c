@@ -7,6 +7,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/file.h"
 #include "lib/base/proctree.h"
 #include "lib/base/spawn.h"
 #include "lib/topo/topo.h"
@@ -18,6 +19,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -25,9 +27,12 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#define HOLD_NS   (5 * CLOCK_S) /* for the driver to order a stop after a failure */
-#define ORPHAN_NS (2 * CLOCK_S) /* for the program to end after mpirun has died */
-#define SEND_NS   (2 * CLOCK_S) /* for a busy agent to take a message */
+#define HOLD_NS   (5 * CLOCK_S)   /* for the driver to order a stop after a failure */
+#define ORPHAN_NS (2 * CLOCK_S)   /* for the program to end after mpirun has died */
+#define SEND_NS   (1 * CLOCK_S)   /* for a busy agent to take a message, before looking again */
+#define TELL_NS   (300 * CLOCK_S) /* for one that was stopped by a signal to go on */
+
+enum { DYING_MS = 100 }; /* for mpirun to end after its last signal to us */
 
 enum { CHUNK = 1 << 16, PIPE_BYTES = 1 << 20, DRAIN_BYTES = 64 << 20 };
 
@@ -40,6 +45,9 @@ struct wrapper {
     int signals; /* signalfd */
     int output;  /* read end of the program's pipe; -1 at its end */
     pid_t parent, pid;
+    int mpirun;    /* its pidfd; -1 once it is dead */
+    bool reaped;   /* pid has ended */
+    bool asked;    /* to end: SIGTERM was passed on */
     bool told;     /* mpirun or the agent wants us to end */
     bool by_agent; /* the agent does, and it will end us itself */
     char chunk[CHUNK];
@@ -67,8 +75,13 @@ static int connect_agent(const char *path, struct eddis_error *err)
     return fd;
 }
 
+/* The agent's queue is short.  Full, it means that the agent is stopped, which the keeper suffers
+ * for a lease only; to give up sooner would make a success look like a death.
+ */
 static void tell(const struct wrapper *w, struct rank_message *m)
 {
+    int64_t end = clock_after_ns(clock_now_ns(), TELL_NS);
+
     m->magic = RANK_MESSAGE_MAGIC;
     m->generation = w->file->generation;
     m->at_ns = clock_now_ns();
@@ -76,7 +89,9 @@ static void tell(const struct wrapper *w, struct rank_message *m)
     m->wrapper = (int32_t)getpid();
     m->pid = (int32_t)w->pid;
     m->told = w->told;
-    (void)send(w->agent, m, sizeof *m, MSG_NOSIGNAL);
+    while (send(w->agent, m, sizeof *m, MSG_NOSIGNAL) < 0 && (errno == EAGAIN || errno == EINTR) &&
+           clock_now_ns() < end && getppid() == w->parent)
+        ;
 }
 
 static void tell_end(struct wrapper *w, int status)
@@ -198,8 +213,10 @@ static void pass_on(struct wrapper *w, int sig)
 {
     bool end = sig == SIGTERM || sig == SIGINT;
 
-    if (w->pid > 0)
+    if (!w->reaped && w->pid > 0)
         (void)kill(end ? -w->pid : w->pid, sig);
+    else if (end) /* its number may be somebody else's by now; what it left is ours still */
+        (void)proctree_signal(getpid(), sig, 0, NULL);
 }
 
 /* Returns how often we were asked to end. */
@@ -209,15 +226,12 @@ static int read_signals(struct wrapper *w)
     int asked = 0;
 
     while (read(w->signals, &info, sizeof info) == sizeof info) {
-        bool orphan = getppid() != w->parent;
-
         if (info.ssi_signo == SIGCHLD)
             continue;
         if (info.ssi_signo == SIGTERM) {
             asked++;
-            if (orphan && w->kill_ns == CLOCK_NEVER)
-                w->kill_ns = clock_after_ns(clock_now_ns(), ORPHAN_NS);
-            if (orphan || (pid_t)info.ssi_pid == w->parent)
+            w->asked = true;
+            if ((pid_t)info.ssi_pid == w->parent)
                 w->told = true;
             /* The agent signals from above mpirun; anybody else is a stranger. */
             if ((pid_t)info.ssi_pid == (pid_t)w->file->agent_pid)
@@ -228,18 +242,37 @@ static int read_signals(struct wrapper *w)
     return asked;
 }
 
+/* The parent-death signal alone does not tell: it comes when the thread that started us ends, which
+ * is before the process has, and is lost in another SIGTERM.
+ */
+static void look_at_mpirun(struct wrapper *w, int wait_ms)
+{
+    struct pollfd fd = { .fd = w->mpirun, .events = POLLIN };
+
+    if (w->mpirun < 0 || poll(&fd, 1, wait_ms) <= 0)
+        return;
+    (void)close(w->mpirun);
+    w->mpirun = -1;
+    w->told = true;
+    w->kill_ns = clock_after_ns(clock_now_ns(), ORPHAN_NS);
+    if (!w->asked)
+        pass_on(w, SIGTERM);
+    w->asked = true;
+}
+
 static void wait_for_something(struct wrapper *w, int64_t deadline_ns)
 {
-    struct pollfd fd[2] = { { .fd = w->signals, .events = POLLIN },
-                            { .fd = w->output, .events = POLLIN } };
+    struct pollfd fd[3] = { { .fd = w->signals, .events = POLLIN },
+                            { .fd = w->output, .events = POLLIN },
+                            { .fd = w->mpirun, .events = POLLIN } };
 
     if (w->kill_ns < deadline_ns)
         deadline_ns = w->kill_ns;
-    (void)poll(fd, 2, clock_poll_ms(deadline_ns));
+    (void)poll(fd, 3, clock_poll_ms(deadline_ns));
 }
 
 /* Reap; whether the program itself has ended. */
-static bool ended(const struct wrapper *w, int *ret_status)
+static bool ended(struct wrapper *w, int *ret_status)
 {
     int status;
     pid_t pid;
@@ -247,6 +280,7 @@ static bool ended(const struct wrapper *w, int *ret_status)
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
         if (pid == w->pid) {
             *ret_status = status;
+            w->reaped = true;
             return true;
         }
     return false;
@@ -265,7 +299,8 @@ static int run(struct wrapper *w)
     while (!ended(w, &status)) {
         wait_for_something(w, CLOCK_NEVER);
         (void)read_signals(w);
-        copy_output(w, DRAIN_BYTES);
+        look_at_mpirun(w, 0);
+        copy_output(w, PIPE_BYTES); /* no more: a flood into a slow disk must not delay signals */
         kill_if_orphaned(w);
     }
     copy_output(w, DRAIN_BYTES);
@@ -278,14 +313,31 @@ static void hold(struct wrapper *w)
     int64_t end = w->by_agent ? CLOCK_NEVER : clock_after_ns(clock_now_ns(), HOLD_NS);
     bool mpirun_asked = w->told && !w->by_agent;
 
-    while (!mpirun_asked && clock_now_ns() < end && getppid() == w->parent) {
+    while (!mpirun_asked && clock_now_ns() < end && w->mpirun >= 0) {
         wait_for_something(w, end);
         if (read_signals(w) > 0)
             return;
-        copy_output(w, DRAIN_BYTES);
+        look_at_mpirun(w, 0);
+        copy_output(w, PIPE_BYTES);
         while (waitpid(-1, NULL, WNOHANG) > 0)
             ;
     }
+}
+
+/* mpirun is dead.  If keeper and agent are too, nobody else is left to end what the program has
+ * started and to remove the node's folders.
+ */
+static void end_orphaned(struct wrapper *w)
+{
+    look_at_mpirun(w, w->told && !w->by_agent ? DYING_MS : 0);
+    if (w->mpirun >= 0)
+        return;
+    (void)proctree_kill_all(clock_after_ns(clock_now_ns(), 5 * CLOCK_S), NULL);
+    if (send(w->agent, "", 0, MSG_NOSIGNAL | MSG_DONTWAIT) == 0 ||
+        (errno != ECONNREFUSED && errno != ENOTCONN))
+        return;
+    (void)file_remove_tree(w->file->run_dir, NULL);
+    (void)file_remove_tree(w->file->shm_dir, NULL);
 }
 
 /* End as the program did, so that mpirun says the same as we do, but without a second core. */
@@ -328,7 +380,8 @@ static int open_all(struct wrapper *w, const char *file, struct eddis_error *err
         return rc;
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return eddis_fail_errno(err, -errno, "cannot tie this process to mpirun");
-    if (getppid() != w->parent)
+    w->mpirun = pidfd_open(w->parent, 0);
+    if (w->mpirun < 0 || getppid() != w->parent)
         return eddis_fail(err, -ESRCH, "mpirun has died");
     return rank_log_open(w->file->log_dir, w->rank, w->file->generation, w->file->log_max_bytes,
                          &w->log, err);
@@ -340,6 +393,7 @@ int wrapper_run(const char *file, int rank, struct eddis_error *err)
                          .agent = -1,
                          .signals = -1,
                          .output = -1,
+                         .mpirun = -1,
                          .parent = getppid(),
                          .kill_ns = CLOCK_NEVER,
                          .oom.kmsg = -1 };
@@ -359,12 +413,13 @@ int wrapper_run(const char *file, int rank, struct eddis_error *err)
     tell_end(&w, status);
     if (status != 0)
         hold(&w);
+    end_orphaned(&w);
     rc = 0;
 out:
     oom_end(&w.oom);
     rank_log_close(w.log);
     rank_file_free(w.file);
-    for (int *fd = (int[]){ w.agent, w.signals, w.output, -2 }; *fd != -2; fd++)
+    for (int *fd = (int[]){ w.agent, w.signals, w.output, w.mpirun, -2 }; *fd != -2; fd++)
         if (*fd >= 0)
             (void)close(*fd);
     return rc != 0 ? rc : end_alike(status);

@@ -11,7 +11,8 @@
  *     before the driver knows who was first.  It waits for the stop that the driver orders, at
  *     most HOLD_NS, and then ends as the program did.
  *   - When mpirun dies it gets SIGTERM and passes that on, so that a program can still save; after
- *     ORPHAN_NS it kills what is left under it, should agent and keeper be dead as well.
+ *     ORPHAN_NS it kills what is left under it, and removes the job's folders, should agent and
+ *     keeper be dead as well.
  *   - The program leads a process group of its own: mpirun signals its child's group, and the
  *     program would hear every signal twice.
  */

@@ -246,7 +246,7 @@ class Node:
 
     def expect_nothing_left(self, seconds):
         """Within so many seconds: no process, no folder."""
-        wait_for("no process to be left", lambda: not marked(self.mark) and
+        wait_for(f"no process of {self.mark} to be left", lambda: not marked(self.mark) and
                  not alive(self.keeper.pid) and not (hasattr(self, "agent") and alive(self.agent)),
                  seconds)
         wait_for("no folder to be left", lambda: not os.listdir(self.runtime), 1)

@@ -536,15 +536,90 @@ def test_kill_at_any_moment(make):
 
 
 def test_agent_and_keeper_killed_together(make):
-    """Beyond the promise: the chain of parent-death signals still ends every rank's program."""
+    """The chain of parent-death signals ends the ranks; their wrappers clean up last."""
+    for command in (SLEEP, FAMILY):
+        n = make(command)
+        n.launch(2)
+        if command is FAMILY:
+            wait_for("the families", lambda: sum("sleep" in c for c in marked(n.mark).values()) >= 8)
+        os.kill(n.keeper.pid, signal.SIGSTOP)  # so that it cannot begin to clean up
+        os.kill(n.agent, signal.SIGKILL)
+        n.keeper.kill()
+        n.expect_nothing_left(5)
+
+
+def test_agent_stopped_keeper_killed(make):
+    n = make(FAMILY)
+    n.launch(2)
+    os.kill(n.agent, signal.SIGSTOP)
+    os.kill(n.keeper.pid, signal.SIGKILL)
+    n.expect_nothing_left(5)
+
+
+def test_agent_stopped_for_a_moment(make):
+    """What the ranks have to say waits for it, however many they are."""
+    n = make(sh("while ! test -e go; do sleep 0.05; done; exit $((RANK % 2 * RANK))"))
+    pids = n.launch(24)
+    os.kill(n.keeper.pid, signal.SIGSTOP)  # which would not wait so long
+    os.kill(n.agent, signal.SIGSTOP)
+    with open(n.dir + "/go", "w"):
+        pass
+    wait_for("all to end", lambda: not any(alive(p) for p in pids))
+    time.sleep(2.5)
+    os.kill(n.keeper.pid, signal.SIGCONT)
+    os.kill(n.agent, signal.SIGCONT)
+    n.driver.wait("rank_exit", n=24)
+    codes = {e["rank"]: e["code"] for e in n.driver.find("rank_exit")}
+    assert codes == {i: i % 2 * i for i in range(24)}, codes
+    n.driver.stop("failure")
+    n.driver.wait("stopped")
+    n.leave()
+
+
+def test_all_stopped_then_continued(make):
+    """A machine that slept, a job suspended by its scheduler: nobody is accused."""
     n = make(SLEEP)
-    pids = n.launch(2)
+    n.launch(2)
+    tree = [p for p in marked(n.mark) if p not in (n.agent, n.keeper.pid)]
+    for pid in tree:
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(LEASE / 4)  # the agent has seen it
+    for pid in (n.agent, n.keeper.pid):
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(LEASE + 1)
     for pid in (n.keeper.pid, n.agent):
-        os.kill(pid, signal.SIGKILL)
-    wait_for("the ranks to end", lambda: not any(alive(p) for p in pids), 5)
-    wait_for("the wrappers to end", lambda: not marked(n.mark), 5)
-    for f in n.folders():
-        os.system(f"rm -rf {f}")
+        os.kill(pid, signal.SIGCONT)
+    time.sleep(LEASE / 4)
+    for pid in tree:
+        os.kill(pid, signal.SIGCONT)
+    time.sleep(LEASE + 1)
+    assert not n.driver.find("rank_exit") and not n.driver.find("note"), n.driver.events
+    n.leave()
+
+
+def test_strange_name(make):
+    """A process that gave itself a name with a newline, out of its rank's group and session."""
+    n = make(["/usr/bin/python3", "-c", "import os, time, ctypes; os.fork() or (os.setsid(), "
+              "ctypes.CDLL(None).prctl(15, b'a\\n) Z 1', 0, 0, 0), open('named', 'w')); "
+              "time.sleep(1000)"])
+    n.launch(1)
+    wait_for("the name", lambda: os.path.exists(n.dir + "/named"))
+    n.driver.stop("failure")
+    n.driver.wait("stopped")
+    assert set(marked(n.mark)) <= {n.agent, n.keeper.pid}, marked(n.mark)
+    n.leave()
+
+
+def test_log_is_no_file(make):
+    n = make(SLEEP)
+    os.mkfifo(n.dir + "/rank-0000.log")
+    d = n.registered()
+    d.prepare(1)
+    d.order("start")
+    assert "rank-0000.log" in d.wait("mpirun_exit")["last_lines"]
+    d.stop("failure")
+    d.wait("stopped")
+    n.leave()
 
 
 def test_agent_terminated(make):

@@ -19,6 +19,7 @@ struct case_ {
     struct board_plan plan;
     struct order order;
     struct launch launch;
+    struct folders folders;
     char dir[64], file[80];
 };
 
@@ -60,6 +61,7 @@ static struct case_ *make(void)
                                  .master_port = 4242,
                                  .cores = 8,
                                  .agent_pid = 99 };
+    c->launch.folders = &c->folders;
     return c;
 }
 
