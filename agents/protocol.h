@@ -130,7 +130,8 @@ struct order {
     uint64_t seed;
     int64_t bucket_bytes, warmup_steps, checkpoint_every, checkpoint_keep;
     bool emulated;
-    bool resume; /* start from the brief's resume_from */
+    bool resume;            /* start from the brief's resume_from */
+    int64_t report_at_step; /* report as soon as every worker has done so many; 0: as ever */
     /* prepare and rebalance */
     struct board_plan *plan; /* version, flags, batches of all ranks; NULL otherwise */
     int n_plan;              /* ranks in plan->batch */
@@ -174,12 +175,16 @@ struct event {
 /* Progress of one worker: what its board page says, in plain numbers. */
 struct progress {
     int rank, pid, phase;
-    int64_t steps_done, steps_total, steps_in_epoch, epochs, samples_done;
+    int64_t steps_done, steps_total, steps_in_epoch, epochs;
+    int64_t steps_here, samples_done; /* by this process */
     int64_t plan_version, plan_since, bytes_sent, overrun_ns;
-    int64_t page_age_ns;    /* since its last step ended; -1: none yet */
-    double loss;            /* NAN: none */
-    struct board_times sum; /* over all steps */
-    int64_t recent_steps;   /* steps in `recent` */
+    int64_t page_age_ns;                  /* since its last step ended; -1: none yet */
+    double loss;                          /* NAN: none */
+    struct board_times sum;               /* over all steps */
+    int64_t step_plan;                    /* version that the last step was done under */
+    int64_t steps_before, samples_before; /* of all, those before the first one under it */
+    struct board_times sum_before;
+    int64_t recent_steps; /* steps in `recent` */
     int64_t recent_samples;
     struct board_times recent; /* sum over the steps since the report before */
     struct board_metric metric[BOARD_METRICS];

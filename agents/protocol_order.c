@@ -35,6 +35,7 @@ static const struct field prepare_fields[] = {
     FIELD(struct order, checkpoint_keep, INT64, 0, INT32_MAX),
     FIELD(struct order, emulated, BOOL, 0, 0),
     FIELD(struct order, resume, BOOL, 0, 0),
+    FIELD(struct order, report_at_step, INT64, 0, INT64_MAX),
 };
 
 static const struct field rank_fields[] = {

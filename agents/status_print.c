@@ -35,15 +35,20 @@ static void add_clean(struct strbuf *b, const char *text)
     strbuf_add(b, clean);
 }
 
+static void print_message(const struct job_status *s, struct strbuf *b)
+{
+    if (!s->message[0])
+        return;
+    strbuf_add(b, "  ");
+    add_clean(b, s->message);
+    strbuf_add(b, "\n");
+}
+
 static void print_failure(const struct job_status *s, struct strbuf *b)
 {
     const struct first_failure *f = &s->failure;
 
-    if (s->message[0]) {
-        strbuf_add(b, "  ");
-        add_clean(b, s->message);
-        strbuf_add(b, "\n");
-    }
+    print_message(s, b);
     if (!f->set)
         return;
     strbuf_add(b, "  first failure: ");
@@ -148,5 +153,7 @@ void job_status_print(const struct job_status *s, struct strbuf *b)
     strbuf_add(b, s->emulated ? "   (emulated devices)\n" : "\n");
     if (!ok)
         print_failure(s, b);
+    else
+        print_message(s, b);
     print_events(s, b);
 }

@@ -21,10 +21,10 @@ static const struct option_row rows[] = {
     { "plan", 0, "FILE", "replay the plan of an earlier job, plan-1-1.json" },
     { "measure-equal", 0, "STEPS", "train so many steps with an equal split first, to compare" },
     { "job-dir", 0, "FOLDER", "keep the job's files here; it must be missing or empty" },
-    { "dry-run", 0, NULL, "print the plan, each value's origin with -v, and stop" },
+    { "dry-run", 0, NULL, "print the plan and where each value of the job comes from, and stop" },
     { "profile", 0, NULL, "print what the devices were measured to be and stop" },
     { "json", 0, NULL, "print one JSON document instead of text" },
-    { "verbose", 'v', NULL, "say more" },
+    { "verbose", 'v', NULL, "with the plan, print each value and where it comes from" },
     { "quiet", 'q', NULL, "print nothing but errors" },
     { "help", 'h', NULL, "print this and exit" },
     { "version", 'V', NULL, "print the version and exit" },
@@ -259,6 +259,8 @@ int run_request_read(int argc, char **argv, struct run_request *ret, struct eddi
             rc = set_keys(&w, &r, err);
         if (rc == 0)
             rc = set_resume(w.resume, &r, err);
+        if (rc == 0 && (w.n_set || w.resume))
+            rc = job_check(r.job, err);
     }
     if (rc < 0)
         run_request_fini(&r);

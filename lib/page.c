@@ -70,9 +70,16 @@ void page_step(struct board *b, const struct board_step *s, const struct eddis_r
     if (!b)
         return;
     p = board_begin(b);
+    if (s->plan != p->step_plan) {
+        p->step_plan = s->plan;
+        p->sum_before = p->sum;
+        p->steps_before = p->steps_here;
+        p->samples_before = p->samples_done;
+    }
     p->phase = EDDIS_PHASE_INPUT;
     p->phase_ns = s->end_ns;
     p->steps_done = s->step + 1;
+    p->steps_here++;
     p->samples_done += s->count;
     p->bytes_sent = sent_bytes;
     p->overrun_ns += report->overrun_ns;

@@ -336,6 +336,20 @@ static void free_driver(struct driver *d)
     free(d->agent);
 }
 
+/* Figures of --measure-equal that compare a split with itself need a word. */
+static void say_only_equal(struct driver *d)
+{
+    static const char text[] = "the job ended before the plan took force: all its steps had the "
+                               "equal split of --measure-equal";
+    struct job_status *t = &d->status;
+
+    if (!d->equal || t->steps_done == 0 || figures_real_begun(&d->figures))
+        return;
+    if (!t->message[0])
+        (void)snprintf(t->message, sizeof t->message, "%s", text);
+    record_event(&d->record, "note", NULL, -1, text);
+}
+
 /* The last word: how it went, for the folder and for the caller. */
 static void sum_up(struct driver *d)
 {
@@ -345,6 +359,7 @@ static void sum_up(struct driver *d)
         checkpoints_newest(d->checkpoint_dir, NULL, 0) >= d->preempt_step)
         state_checkpointed(&d->state);
     driver_fill_status(d);
+    say_only_equal(d);
     t->eta_s = 0;
     record_metrics(&d->record, t);
     record_event(&d->record, "ended", NULL, -1, t->reason);

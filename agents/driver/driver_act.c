@@ -62,6 +62,17 @@ int driver_publish(struct driver *d, const struct plan *p, int64_t flags, struct
     return 0;
 }
 
+/* Steps that workers do under the plan before when a new one is published: see lib/plan.c. */
+enum { STEPS_TO_TAKE_UP = 3 };
+
+/* After so many steps the plan behind the equal split is published; 0: there is no such split. */
+int64_t driver_equal_until(const struct driver_options *o)
+{
+    int64_t n = o->measure_equal;
+
+    return n <= STEPS_TO_TAKE_UP ? n > 0 : n - STEPS_TO_TAKE_UP;
+}
+
 /* The plan's workers with an equal split of the same global batch, as version 1. */
 static struct plan *equal_of(const struct plan *p, struct eddis_error *err)
 {
@@ -206,6 +217,7 @@ static int prepare_agent(struct driver *d, int agent, struct eddis_error *err)
         .checkpoint_every = job->checkpoint.every,
         .checkpoint_keep = job->checkpoint.keep,
         .resume = strcmp(job->checkpoint.resume, "auto") != 0,
+        .report_at_step = driver_equal_until(d->o),
         .plan = b,
         .n_plan = p->n_workers,
     };
@@ -246,9 +258,12 @@ static void ask_for_checkpoint(struct driver *d)
 {
     struct eddis_error err = { 0 };
 
+    const struct plan *p = d->equal && d->newest_version == 1 ? d->equal : d->plan;
+
     d->preempt_step = figures_steps(&d->figures);
-    if (driver_publish(d, d->equal && d->newest_version == 1 ? d->equal : d->plan,
-                       BOARD_FLAG_CHECKPOINT | BOARD_FLAG_STOP, &err) < 0)
+    if (p == d->equal)
+        figures_only_equal(&d->figures);
+    if (driver_publish(d, p, BOARD_FLAG_CHECKPOINT | BOARD_FLAG_STOP, &err) < 0)
         state_fail(&d->state, "internal", 1, err.text, clock_now_ns());
 }
 

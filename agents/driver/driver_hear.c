@@ -7,6 +7,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/text.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -103,10 +104,24 @@ static void end_equal_split(struct driver *d)
 {
     struct eddis_error err = { 0 };
 
-    if (!d->equal || d->newest_version > 1 || figures_steps(&d->figures) < d->o->measure_equal)
+    if (!d->equal || d->newest_version > 1 ||
+        figures_steps_here(&d->figures) < driver_equal_until(d->o))
         return;
     if (driver_publish(d, d->plan, 0, &err) < 0)
         driver_say(d, "note", -1, -1, err.text);
+}
+
+/* Workers agree among themselves from which step a plan holds; the first to say so is noted. */
+static void note_agreement(struct driver *d, const struct progress *p)
+{
+    char text[96];
+
+    if (p->plan_since < 0 || p->plan_version <= d->agreed_version)
+        return;
+    d->agreed_version = p->plan_version;
+    (void)snprintf(text, sizeof text, "version %" PRId64 " from step %" PRId64, p->plan_version,
+                   p->plan_since);
+    driver_say(d, "plan_agreed", -1, -1, text);
 }
 
 static void hear_report(struct driver *d, const struct inbox_item *i, int64_t now_ns)
@@ -120,6 +135,7 @@ static void hear_report(struct driver *d, const struct inbox_item *i, int64_t no
         return; /* sent again because the answer got lost */
     a->sequence = r->sequence;
     for (int w = 0; w < r->n_workers; w++) {
+        note_agreement(d, &r->worker[w]);
         figures_progress(&d->figures, &r->worker[w], now_ns);
         state_progress(&d->state, r->worker[w].rank, r->worker[w].steps_done);
     }

@@ -38,6 +38,7 @@ struct driver {
     int signals;               /* signalfd */
     struct plan *plan, *equal; /* the real one; the equal split before it, or NULL */
     int64_t newest_version;    /* published */
+    int64_t agreed_version;    /* the workers have agreed from which step it holds */
     int64_t preempt_step;      /* a checkpoint of this step or a later one was asked for; -1: not */
     char *checkpoint_dir;      /* NULL: none */
     char *log_dir;
@@ -55,6 +56,7 @@ void driver_reap(struct driver *d);
 
 /* driver_act.c */
 void driver_act(struct driver *d);
+int64_t driver_equal_until(const struct driver_options *o);
 int driver_publish(struct driver *d, const struct plan *p, int64_t flags, struct eddis_error *err);
 
 /* driver.c */

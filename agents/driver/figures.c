@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* First steps map memory and warm caches; they say little about the equal split's speed. */
-enum { FIGURES_WARM_UP = 3 };
-
 int figures_init(struct figures *f, const struct plan *plan, int64_t real_version,
                  struct eddis_error *err)
 {
@@ -31,13 +28,18 @@ void figures_fini(struct figures *f)
 
 static struct figures_mark mark_of(const struct progress *p)
 {
-    return (struct figures_mark){ true, p->steps_done, p->samples_done, p->sum };
+    return (struct figures_mark){ p->steps_here, p->samples_done, p->sum };
 }
 
-/* Whether all finished steps were done before the real plan took force. */
-static bool before_real(const struct figures *f, const struct progress *p)
+/* Begin a window when the present one has become long enough; the one before covers the gap. */
+static void move_window(struct figures_worker *w)
 {
-    return p->plan_version < f->real_version || p->plan_since < 0 || p->steps_done <= p->plan_since;
+    const struct figures_mark now = mark_of(&w->last);
+
+    if (now.steps - w->window[1].steps < FIGURES_WINDOW)
+        return;
+    w->window[0] = w->window[1];
+    w->window[1] = now;
 }
 
 void figures_progress(struct figures *f, const struct progress *p, int64_t now_ns)
@@ -47,23 +49,32 @@ void figures_progress(struct figures *f, const struct progress *p, int64_t now_n
     if (p->rank < 0 || p->rank >= f->n_workers)
         return;
     w = &f->worker[p->rank];
-    if (!w->seen) /* after a resume the first step is not number 0 */
-        w->first.steps = p->steps_done - p->recent_steps;
-    w->seen = w->first.set = true;
+    w->seen = true;
     w->seen_ns = now_ns;
     w->last = *p;
-    if (f->real_version == 1) {
-        w->real_first = w->first;
-    } else if (before_real(f, p)) {
-        if (p->steps_done > 0 && (!w->equal_first.set || w->equal_first.steps < FIGURES_WARM_UP)) {
-            w->equal_first = mark_of(p);
-            w->equal_last = (struct figures_mark){ 0 };
-        } else if (p->steps_done > w->equal_first.steps) {
-            w->equal_last = mark_of(p);
-        }
-    } else if (!w->real_first.set) {
-        w->real_first = mark_of(p);
+    if (!w->real_begun && p->step_plan >= f->real_version) {
+        w->real_begun = true;
+        /* With a later plan already what was before is no longer of the equal split alone. */
+        if (f->real_version > 1 && p->step_plan == f->real_version)
+            w->real_first =
+                (struct figures_mark){ p->steps_before, p->samples_before, p->sum_before };
+        w->window[0] = w->window[1] = w->real_first;
     }
+    if (w->real_begun)
+        move_window(w);
+}
+
+bool figures_real_begun(const struct figures *f)
+{
+    for (int i = 0; i < f->n_workers; i++)
+        if (!f->worker[i].real_begun)
+            return false;
+    return f->n_workers > 0;
+}
+
+void figures_only_equal(struct figures *f)
+{
+    f->real_version = INT64_MAX;
 }
 
 void figures_end(struct figures *f, int rank, const char *how)
@@ -84,10 +95,21 @@ int64_t figures_steps(const struct figures *f)
     return f->n_workers ? n : 0;
 }
 
+int64_t figures_steps_here(const struct figures *f)
+{
+    int64_t n = INT64_MAX;
+
+    for (int i = 0; i < f->n_workers; i++)
+        if (f->worker[i].last.steps_here < n)
+            n = f->worker[i].last.steps_here;
+    return f->n_workers ? n : 0;
+}
+
+typedef void (*marks_fn)(const struct figures_worker *w, struct figures_mark *from,
+                         struct figures_mark *to);
+
 /* Samples of all workers over the longest of their step times, between two marks; NAN: none. */
-static double rate_between(const struct figures *f,
-                           bool (*marks)(const struct figures_worker *w, struct figures_mark *from,
-                                         struct figures_mark *to))
+static double rate_between(const struct figures *f, marks_fn marks)
 {
     int64_t samples = 0, longest_ns = 0;
 
@@ -95,8 +117,9 @@ static double rate_between(const struct figures *f,
         struct figures_mark from, to;
         int64_t ns;
 
-        if (!f->worker[i].seen || !marks(&f->worker[i], &from, &to))
+        if (!f->worker[i].seen)
             return NAN;
+        marks(&f->worker[i], &from, &to);
         ns = to.sum.total_ns - from.sum.total_ns;
         samples += to.samples - from.samples;
         longest_ns = ns > longest_ns ? ns : longest_ns;
@@ -104,21 +127,25 @@ static double rate_between(const struct figures *f,
     return longest_ns > 0 ? (double)samples * CLOCK_S / (double)longest_ns : NAN;
 }
 
-static bool real_marks(const struct figures_worker *w, struct figures_mark *from,
-                       struct figures_mark *to)
+static void all_marks(const struct figures_worker *w, struct figures_mark *from,
+                      struct figures_mark *to)
 {
-    *from = w->real_first;
+    *from = (struct figures_mark){ 0 };
     *to = mark_of(&w->last);
-    return from->set && to->steps > from->steps;
 }
 
-/* When only one report came in time, its steps count from the very first. */
-static bool equal_marks(const struct figures_worker *w, struct figures_mark *from,
+static void real_marks(const struct figures_worker *w, struct figures_mark *from,
+                       struct figures_mark *to)
+{
+    *to = mark_of(&w->last);
+    *from = w->real_begun ? w->real_first : *to;
+}
+
+static void equal_marks(const struct figures_worker *w, struct figures_mark *from,
                         struct figures_mark *to)
 {
-    *from = w->equal_last.set ? w->equal_first : w->first;
-    *to = w->equal_last.set ? w->equal_last : w->equal_first;
-    return to->set && to->steps > from->steps;
+    *from = (struct figures_mark){ 0 };
+    *to = w->real_begun ? w->real_first : mark_of(&w->last);
 }
 
 static double recent_rate(const struct figures *f)
@@ -134,18 +161,26 @@ static double recent_rate(const struct figures *f)
     return longest_ns > 0 ? (double)samples * CLOCK_S / (double)longest_ns : NAN;
 }
 
+static int64_t batch_in_force(const struct figures *f, int i)
+{
+    const struct plan_worker *pw = &f->plan->worker[i];
+    const struct figures_worker *w = &f->worker[i];
+
+    return f->real_version > 1 && w->seen && !w->real_begun ? pw->equal_batch : pw->batch;
+}
+
 /* b / (a + c b) of one worker, from the plan's model or as measured. */
 static double own_speed(const struct figures *f, int i)
 {
     const struct plan_worker *pw = &f->plan->worker[i];
     const struct figures_worker *w = &f->worker[i];
+    int64_t batch = batch_in_force(f, i), ns;
     struct figures_mark from, to;
-    int64_t ns;
 
     if (pw->kind == DEVICE_EMULATED)
-        return pw->batch > 0 ? (double)pw->batch / (pw->fixed_s + pw->sample_s * (double)pw->batch)
-                             : 0;
-    if (w->seen && real_marks(w, &from, &to)) {
+        return batch > 0 ? (double)batch / (pw->fixed_s + pw->sample_s * (double)batch) : 0;
+    if (w->real_begun) {
+        real_marks(w, &from, &to);
         ns = to.sum.compute_ns - from.sum.compute_ns + to.sum.input_ns - from.sum.input_ns;
         if (ns > 0)
             return (double)(to.samples - from.samples) * CLOCK_S / (double)ns;
@@ -165,31 +200,40 @@ static double mean_ms(int64_t ns, int64_t steps)
     return steps > 0 ? (double)ns / CLOCK_MS / (double)steps : NAN;
 }
 
-/* The steps since the report before; when there were none, all under the plan in force. */
-static void fill_times(const struct figures_worker *w, const struct plan_worker *pw, bool relative,
-                       struct worker_status *s)
+/* The steps since the report before; when there were none, and at the end, all under the plan in
+ * force.
+ */
+static void fill_times(const struct figures_worker *w, bool ended, struct worker_status *s)
 {
     const struct progress *p = &w->last;
-    struct figures_mark from = w->real_first.set ? w->real_first : w->first, to = mark_of(p);
-    bool recent = p->recent_steps > 0;
+    struct figures_mark from = w->real_first, to = mark_of(p);
+    bool recent = p->recent_steps > 0 && !ended;
     struct board_times t = recent ? p->recent : difference(&to.sum, &from.sum);
     int64_t n = recent ? p->recent_steps : to.steps - from.steps;
     int64_t samples = recent ? p->recent_samples : to.samples - from.samples;
-    double own_ms;
 
     s->step_ms = mean_ms(t.total_ns, n);
     s->compute_ms = mean_ms(t.compute_ns, n);
     s->input_ms = mean_ms(t.input_ns, n);
     s->exposed_ms = mean_ms(t.exposed_ns, n);
     s->wait_ms = mean_ms(t.wait_ns, n);
-    s->overrun_ms = mean_ms(p->overrun_ns, p->steps_done - w->first.steps);
+    s->overrun_ms = mean_ms(p->overrun_ns, p->steps_here);
     if (t.total_ns > 0)
         s->samples_per_s = (double)samples * CLOCK_S / (double)t.total_ns;
-    own_ms = s->compute_ms + s->input_ms;
-    /* Not expected_ms: the last step of an epoch is shorter than the others. */
-    if (own_ms > 0 && !relative)
-        s->relative_speed =
-            1e3 * (pw->fixed_s + pw->sample_s * (double)samples / (double)n) / own_ms;
+}
+
+/* From the samples that it had, not from its batch: the last step of an epoch is a shorter one. */
+static double relative_speed(const struct figures_worker *w, const struct plan_worker *pw,
+                             bool ended)
+{
+    struct figures_mark from = ended ? w->real_first : w->window[0], to = mark_of(&w->last);
+    struct board_times t = difference(&to.sum, &from.sum);
+    int64_t n = to.steps - from.steps;
+    double own_s = (double)(t.compute_ns + t.input_ns) / CLOCK_S;
+
+    if (!w->real_begun || n < FIGURES_WINDOW || own_s <= 0)
+        return NAN;
+    return (pw->fixed_s * (double)n + pw->sample_s * (double)(to.samples - from.samples)) / own_s;
 }
 
 static const char *phase_name(int phase)
@@ -200,16 +244,16 @@ static const char *phase_name(int phase)
     return phase >= 0 && phase < (int)(sizeof names / sizeof *names) ? names[phase] : "start";
 }
 
-static void fill_worker(const struct figures *f, int i, int64_t now_ns, struct worker_status *s)
+static void fill_worker(const struct figures *f, int i, bool ended, int64_t now_ns,
+                        struct worker_status *s)
 {
     const struct plan_worker *pw = &f->plan->worker[i];
     const struct figures_worker *w = &f->worker[i];
-    bool equal = w->seen && !w->real_first.set;
 
     s->rank = i;
     (void)snprintf(s->node, sizeof s->node, "%s", f->plan->node[pw->node]);
     (void)snprintf(s->device, sizeof s->device, "%s", pw->device);
-    s->batch = equal ? pw->equal_batch : pw->batch;
+    s->batch = batch_in_force(f, i);
     s->expected_ms = f->plan->relative
                          ? NAN
                          : 1e3 * (s->batch ? pw->fixed_s + pw->sample_s * (double)s->batch : 0);
@@ -224,7 +268,9 @@ static void fill_worker(const struct figures *f, int i, int64_t now_ns, struct w
     if (w->last.page_age_ns >= 0)
         s->last_step_age_s = (double)(w->last.page_age_ns + now_ns - w->seen_ns) / CLOCK_S;
     if (w->last.steps_done > 0)
-        fill_times(w, pw, f->plan->relative, s);
+        fill_times(w, ended, s);
+    if (!f->plan->relative)
+        s->relative_speed = relative_speed(w, pw, ended);
 }
 
 /* Mean of the workers' last losses, by the samples that they stand for. */
@@ -276,6 +322,8 @@ static void fill_rates(const struct figures *f, struct job_status *s)
     const struct plan *p = f->plan;
 
     s->samples_per_s = rate_between(f, real_marks);
+    if (isnan(s->samples_per_s))
+        s->samples_per_s = rate_between(f, all_marks);
     s->recent_samples_per_s = recent_rate(f);
     s->equal_measured_samples_per_s = f->real_version > 1 ? rate_between(f, equal_marks) : NAN;
     s->predicted_samples_per_s = p->relative ? NAN : p->predicted_samples_per_s;
@@ -296,7 +344,7 @@ void figures_fill(const struct figures *f, int64_t now_ns, struct job_status *s)
     if (!f->plan || s->n_workers != f->n_workers)
         return;
     for (int i = 0; i < f->n_workers; i++)
-        fill_worker(f, i, now_ns, &s->worker[i]);
+        fill_worker(f, i, s->state == JOB_ENDED, now_ns, &s->worker[i]);
     s->global_batch = f->plan->global_batch;
     s->loss = mean_loss(f);
     s->accuracy = metric(f, "test_accuracy");

@@ -7,15 +7,21 @@
  *                    A step lasts from the end of the one before to its own end: waiting for data,
  *                    computing, communicating, waiting for others.  Evaluations and checkpoints are
  *                    no part of a step, and the steps of --measure-equal's equal split, which
- *                    are counted apart in the same way, are left out.
+ *                    are counted apart in the same way, are left out; when there were no others
+ *                    they are what is known, and count.
  *   ideal            sum over workers of b / (a + c b) for the batch b that the plan in force gives
  *                    them.  For a device that is not emulated b / (its mean measured time of
  *                    computing and input) takes the place of the model.
  *   equal, predicted the planner's prediction for an equal split.  Where the time model knows
  * ratios only, the ratio of the two predictions times samples_per_s.
  *
- * Both sums come from the boards and so do not depend on when a report was sent; a report that
- * holds steps of both plans is counted with neither.
+ *   relative_speed   of a worker: the time that the model gives for the samples that it had, over
+ *                    its time of computing and input, in the last FIGURES_WINDOW steps or more of
+ *                    the plan in force; at the job's end in all of them.  Unknown before, since a
+ *                    few steps say little about a device.
+ *
+ * All sums come from the boards, which keep those of the steps under earlier plans apart, and so do
+ * not depend on when a report was sent.
  */
 #ifndef EDDIS_AGENTS_DRIVER_FIGURES_H
 #define EDDIS_AGENTS_DRIVER_FIGURES_H
@@ -28,19 +34,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Steps after which a time model must hold. */
+enum { FIGURES_WINDOW = 20 };
+
 struct figures_mark {
-    bool set;
     int64_t steps, samples;
     struct board_times sum;
 };
 
 struct figures_worker {
     bool seen;
-    int64_t seen_ns;           /* when the last report came, less its age */
-    struct progress last;      /* of which only plain numbers are used */
-    struct figures_mark first; /* before the first step: all zero but the number of steps */
-    struct figures_mark equal_first, equal_last, real_first;
-    char end[16]; /* "exited", "killed", "lost"; "" while it runs */
+    int64_t seen_ns;                /* when the last report came, less its age */
+    struct progress last;           /* of which only plain numbers are used */
+    bool real_begun;                /* it has done a step of the real plan ... */
+    struct figures_mark real_first; /* ... and this before it */
+    struct figures_mark window[2];  /* where the last and the present window begin */
+    char end[16];                   /* "exited", "killed", "lost"; "" while it runs */
 };
 
 struct figures {
@@ -61,8 +70,17 @@ void figures_progress(struct figures *f, const struct progress *p, int64_t now_n
 /* How a worker ended, for its state. */
 void figures_end(struct figures *f, int rank, const char *how);
 
-/* Fewest steps done by any worker; 0 while one has not been heard of. */
+/* Number of the last step that every worker has done + 1; 0 while one has not been heard of. */
 int64_t figures_steps(const struct figures *f);
+
+/* Fewest steps done by any worker since this job began. */
+int64_t figures_steps_here(const struct figures *f);
+
+/* Whether every worker has done a step of the real plan. */
+bool figures_real_begun(const struct figures *f);
+
+/* The plan that the job was to measure against never comes: the steps so far are all there is. */
+void figures_only_equal(struct figures *f);
 
 /* Fill what the boards know; the rest of *s is left alone.  s has room for the workers. */
 void figures_fill(const struct figures *f, int64_t now_ns, struct job_status *s);

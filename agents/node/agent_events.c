@@ -12,6 +12,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
+/* How often the boards are looked at for a step that the driver waits for. */
+#define LOOK_NS (5 * CLOCK_MS)
+
 void agent_tell(struct agent *a, struct event *e, int64_t at_ns)
 {
     struct eddis_error err = { 0 };
@@ -196,6 +199,11 @@ void agent_report(struct agent *a, int64_t now_ns)
 
     if (!a->registered)
         return;
+    if (a->generation && a->generation->started && now_ns >= a->look_ns &&
+        a->generation->report_at_step) {
+        a->look_ns = now_ns + LOOK_NS;
+        a->progress_due = a->progress_due || generation_reached_step(a->generation);
+    }
     if ((now_ns >= a->progress_ns || a->progress_due) && reporter_idle(a->reporter)) {
         a->progress_ns = clock_after_ns(now_ns, a->brief->heartbeat_ns);
         a->progress_due = false;

@@ -141,6 +141,7 @@ static struct generation *allocate(const struct generation_place *where, const s
     g->argv = calloc(1, sizeof *g->argv);
     g->number = o->generation;
     g->n = o->n_local;
+    g->report_at_step = o->report_at_step;
     g->socket = g->port_fd = -1;
     g->folders = *where->folders;
     for (int i = 0; g->worker && i < g->n; i++)
@@ -247,6 +248,7 @@ static void make_sane(struct board_page *page)
     int64_t *number[] = {
         &page->steps_done,   &page->steps_total,    &page->steps_in_epoch, &page->epochs,
         &page->samples_done, &page->plan_version,   &page->bytes_sent,     &page->overrun_ns,
+        &page->steps_here,   &page->step_plan,      &page->steps_before,   &page->samples_before,
         &page->sum.input_ns, &page->sum.compute_ns, &page->sum.exposed_ns, &page->sum.wait_ns,
         &page->sum.total_ns,
     };
@@ -282,6 +284,7 @@ static void fill(struct progress *p, const struct board_page *page, const struct
         .steps_total = page->steps_total,
         .steps_in_epoch = page->steps_in_epoch,
         .epochs = page->epochs,
+        .steps_here = page->steps_here,
         .samples_done = page->samples_done,
         .plan_version = page->plan_version,
         .plan_since = page->plan_since,
@@ -290,14 +293,17 @@ static void fill(struct progress *p, const struct board_page *page, const struct
         .page_age_ns = -1,
         .loss = page->has_loss ? page->loss : __builtin_nan(""),
         .sum = page->sum,
+        .step_plan = page->step_plan,
+        .steps_before = page->steps_before,
+        .samples_before = page->samples_before,
+        .sum_before = page->sum_before,
     };
     memcpy(p->metric, page->metric, sizeof p->metric);
     if (page->steps_done > 0)
         p->page_age_ns = since(now_ns, last->end_ns);
-    /* A resumed worker's first page counts steps that it never did. */
     if (w->seen && page->samples_done >= w->before.samples_done &&
-        page->steps_done >= w->before.steps_done) {
-        p->recent_steps = page->steps_done - w->before.steps_done;
+        page->steps_here >= w->before.steps_here) {
+        p->recent_steps = page->steps_here - w->before.steps_here;
         p->recent_samples = page->samples_done - w->before.samples_done;
         p->recent = (struct board_times){
             .input_ns = since(page->sum.input_ns, w->before.sum.input_ns),
@@ -330,6 +336,21 @@ int generation_progress(struct generation *g, int64_t now_ns, struct progress *r
         g->board_linked = false;
     }
     return n;
+}
+
+bool generation_reached_step(struct generation *g)
+{
+    if (g->report_at_step == 0)
+        return false;
+    for (int i = 0; i < g->n; i++) {
+        struct board_page page;
+
+        if (board_read(g->board, g->worker[i].local_rank, &page, NULL) < 0 ||
+            page.steps_here < g->report_at_step)
+            return false;
+    }
+    g->report_at_step = 0;
+    return true;
 }
 
 char *generation_words(const struct generation *g)

@@ -49,7 +49,8 @@ struct generation {
     struct strlist *argv;
     pid_t mpirun; /* 0 before the start and after the end */
     bool started, mpirun_ended;
-    int64_t log_offset; /* where this generation's words in mpirun.log begin */
+    int64_t report_at_step; /* of the order to prepare; 0: none, or all have done so many */
+    int64_t log_offset;     /* where this generation's words in mpirun.log begin */
     struct frozen mpirun_frozen;
 };
 
@@ -76,6 +77,9 @@ void generation_signal(const struct generation *g, int sig);
 
 /* Read the boards: rows of progress since the call before to ret [g->n]; returns their number. */
 int generation_progress(struct generation *g, int64_t now_ns, struct progress *ret);
+
+/* Whether all workers have done report_at_step steps: true once. */
+bool generation_reached_step(struct generation *g);
 
 /* Returns what mpirun said in this generation, the last of it; NULL when nothing. */
 char *generation_words(const struct generation *g);

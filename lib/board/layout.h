@@ -72,7 +72,8 @@ struct board_page {
     int64_t steps_total; /* 0: unknown */
     int64_t steps_in_epoch;
     int64_t epochs;       /* 0: unknown */
-    int64_t samples_done; /* by this worker, over all its steps */
+    int64_t steps_here;   /* done by this process; a resumed one's first step is not number 0 */
+    int64_t samples_done; /* by this worker, over all these steps */
     int64_t asked_step;   /* highest step its sampler was asked for */
     int64_t plan_version; /* newest version seen */
     int64_t plan_since;   /* first step under the newest version; -1 while not agreed */
@@ -83,6 +84,9 @@ struct board_page {
     int32_t has_loss;
     int32_t staleness;      /* 0 in synchronous modes */
     struct board_times sum; /* over all finished steps */
+    int64_t step_plan;      /* version that the last finished step was done under; 0: none yet */
+    struct board_times sum_before;        /* of the steps before the first one under it ... */
+    int64_t steps_before, samples_before; /* ... and how many of what they were */
     struct board_metric metric[BOARD_METRICS];
     struct board_step ring[BOARD_RING]; /* step s in slot s % BOARD_RING */
 };

@@ -148,7 +148,7 @@ class Driver:
         batches = batches or [8] * n
         total = sum(batches)
         self.order("prepare", generation, n_ranks=n, mode="sync", algorithm="allreduce", seed=7,
-                   bucket_bytes=4 << 20, warmup_steps=0, checkpoint_every=0, checkpoint_keep=3,
+                   bucket_bytes=4 << 20, warmup_steps=0, checkpoint_every=0, checkpoint_keep=3, report_at_step=0,
                    emulated=False, resume=False,
                    rank=[{"rank": i, "local_rank": i, "device_id": f"numa:{i}", "cpus": cpus,
                           "batch": b, "weight": b / total, "fixed_s": 0.0, "sample_s": 0.0}

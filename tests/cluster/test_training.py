@@ -73,6 +73,21 @@ def figures():
         assert [w["batch"] for w in plans[0]["workers"]] == [64] * 4
         assert plans[1]["workers"][0]["batch"] > 80
         assert any(e["type"] == "plan_published" for e in j.events())
+        agreed = [e["text"] for e in j.events() if e["type"] == "plan_agreed"]
+        assert agreed[0] == "version 1 from step 0" and len(agreed) == 2, agreed
+        # As told, or a few steps later when the machine is busy.
+        assert 30 <= number(agreed[1], r"version 2 from step (\d+)") <= 50, agreed
+
+
+def too_short():
+    """The job is over before the equal split is: its figures are those of that, and it says so."""
+    with training(3, "--measure-equal", "100") as j:
+        j.check(0, "ok", seconds=120)
+        s = j.summary()
+        assert s["samples_per_s"] == s["equal_split_samples_per_s"]["measured"] > 0, s
+        assert s["samples_per_s"] < 1.05 * s["ideal_samples_per_s"], s
+        assert "equal split" in s["message"] and s["message"] in j.out, (s, j.out)
+        near(number(j.out, r"(\d+(?: \d{3})*) samples/s = "), s["samples_per_s"], 0.001)
 
 
 def preempted():
@@ -98,7 +113,7 @@ def preempted():
 
 def main():
     wanted = sys.argv[3:]
-    for case in (figures, preempted):
+    for case in (figures, too_short, preempted):
         if wanted and case.__name__ not in wanted:
             continue
         began = time.monotonic()

@@ -35,6 +35,8 @@ static void publish(struct board *b, int64_t step, int64_t began_ns)
     *s = (struct board_step){ .step = step, .count = 5, .plan = 1, .end_ns = now };
     s->t.compute_ns = s->t.total_ns = now - began_ns;
     page->steps_done = step + 1;
+    page->steps_here++;
+    page->step_plan = 1;
     page->samples_done += 5;
     page->sum.compute_ns += s->t.compute_ns;
     page->sum.total_ns += s->t.total_ns;

@@ -182,9 +182,23 @@ static void change_plan(void *arg, int64_t step)
         publish(j, splits[step / 3 % 3], step == 6 ? BOARD_FLAG_CHECKPOINT : 0);
 }
 
+/* A page keeps what was done under the plans before apart. */
+static void plans_body(struct eddis *e, int rank, struct job *j)
+{
+    struct board_page p;
+
+    train_body(e, rank, j);
+    CHECK(board_read(j->board, rank, &p, NULL) == 0 && p.plan_version > 1 && p.steps_here == 28);
+    CHECK(p.steps_before > 0 && p.samples_before > 0 && p.samples_before <= p.samples_done);
+    CHECK(p.sum_before.total_ns > 0 && p.sum_before.total_ns <= p.sum.total_ns);
+    CHECK(p.step_plan > 1 && p.ring[27].plan == p.step_plan);
+    CHECK(p.ring[p.steps_before].plan == p.step_plan);
+    CHECK(p.ring[p.steps_before - 1].plan < p.step_plan);
+}
+
 static void test_plans(void)
 {
-    struct job j = { .n = 4, .body = train_body };
+    struct job j = { .n = 4, .body = plans_body };
 
     make_board(&j);
     for (int i = 0; i < 4; i++)
@@ -241,6 +255,7 @@ static void board_body(struct eddis *e, int rank, struct job *j)
     CHECK(strcmp(p.metric[0].name, "test_accuracy") == 0 && p.metric[0].value == 0.5);
     CHECK(p.bytes_sent > 0 && p.asked_step >= 27 && p.plan_version == 1 && p.plan_since == 0);
     CHECK(p.sum.total_ns == p.sum.input_ns + p.sum.compute_ns + p.sum.wait_ns + p.sum.exposed_ns);
+    CHECK(p.steps_here == 28 && p.steps_before == 0 && p.samples_before == 0);
     CHECK(p.sum.total_ns > 0 && p.ring[27].step == 27 && p.ring[27].plan == 1);
 }
 

@@ -56,8 +56,10 @@ static struct progress progress(int rank, int64_t steps, int64_t more, int64_t s
                           .steps_total = 1000,
                           .steps_in_epoch = 100,
                           .epochs = 10,
+                          .steps_here = steps,
                           .samples_done = steps * samples,
                           .plan_version = 1,
+                          .step_plan = steps ? 1 : 0,
                           .plan_since = 0,
                           .page_age_ns = CLOCK_S,
                           .loss = 1 + rank,
@@ -72,7 +74,7 @@ static struct progress progress(int rank, int64_t steps, int64_t more, int64_t s
     return p;
 }
 
-/* p as if the steps before it had been others. */
+/* p as if the steps before it had been others, under the plan before this version. */
 static struct progress after(struct progress p, const struct progress *before, int64_t version,
                              int64_t since)
 {
@@ -80,8 +82,9 @@ static struct progress after(struct progress p, const struct progress *before, i
     const int64_t *first = (const int64_t *)&before->sum;
 
     p.steps_done += before->steps_done;
+    p.steps_here += before->steps_here;
     p.samples_done += before->samples_done;
-    p.plan_version = version;
+    p.plan_version = p.step_plan = version;
     p.plan_since = since;
     for (size_t i = 0; i < sizeof p.sum / sizeof *sum; i++)
         sum[i] += first[i];
@@ -139,6 +142,8 @@ START_TEST(ordinary_run)
     struct progress p;
 
     begin(&x, true, false, 1);
+    hear(&x, progress(0, 0, 0, 30, 50)); /* ready for its first step */
+    ck_assert_int_eq(x.s.worker[0].batch, 30);
     hear(&x, progress(0, 100, 100, 30, 50));
     ck_assert_int_eq(figures_steps(&x.f), 0); /* the other has not been heard of */
     ck_assert(isnan(x.s.samples_per_s));
@@ -152,7 +157,7 @@ START_TEST(ordinary_run)
     near(x.s.eta_s, (1000 - 99) * 40 / x.s.recent_samples_per_s);
     near(x.s.worker[0].step_ms, 50);
     near(x.s.worker[0].compute_ms, 46);
-    near(x.s.worker[0].relative_speed, 40.0 / 47);
+    near(x.s.worker[0].relative_speed, 40.0 / 47); /* its own: wait and exposed do not count */
     near(x.s.worker[0].expected_ms, 40);
     near(x.s.worker[0].last_step_age_s, 2);
     ck_assert_str_eq(x.s.worker[0].state, "compute");
@@ -184,9 +189,21 @@ START_TEST(resumed_run)
     p.recent_steps = 0;
     hear(&x, p);
     near(x.s.worker[0].step_ms, 50);
+    hear(&x, p = progress(1, 10, 10, 10, 50));
+    ck_assert_int_eq(figures_steps_here(&x.f), 10);
+    near(x.s.samples_per_s, 400 / 0.5);
     finish(&x);
 }
 END_TEST
+
+/* What the page says of the steps before the plan in force. */
+static struct progress with_before(struct progress p, const struct progress *before)
+{
+    p.steps_before = before->steps_here;
+    p.samples_before = before->samples_done;
+    p.sum_before = before->sum;
+    return p;
+}
 
 START_TEST(equal_split_is_measured_apart)
 {
@@ -194,40 +211,94 @@ START_TEST(equal_split_is_measured_apart)
     struct progress old[N];
 
     begin(&x, true, false, 2);
-    for (int r = 0; r < N; r++) { /* slow first steps, then 100 ms a step */
-        struct progress warm = progress(r, 5, 5, 20, 900);
-        struct progress equal = after(progress(r, 40, 40, 20, 100), &warm, 1, 0);
-
-        hear(&x, warm);
-        ck_assert_int_eq(x.s.worker[r].batch, 20);
-        hear(&x, equal);
-        old[r] = equal;
-    }
-    ck_assert(isnan(x.s.samples_per_s));
-    near(x.s.equal_measured_samples_per_s, 40 * 40 / 4.0);
     for (int r = 0; r < N; r++) {
-        /* Agreed on step 50; this report holds steps of both plans and so counts with neither. */
-        struct progress both = after(progress(r, 10, 10, 20 + r, 70), &old[r], 2, 50);
+        old[r] = progress(r, 50, 50, 20, 100);
+        hear(&x, old[r]);
+        ck_assert_int_eq(x.s.worker[r].batch, 20);
+    }
+    near(x.s.equal_measured_samples_per_s, 400);
+    near(x.s.samples_per_s, 400); /* nothing better is known */
+    near(x.s.ideal_samples_per_s, 20 / 30e-3 + 20 / 70e-3);
+    ck_assert(!figures_real_begun(&x.f));
+    for (int r = 0; r < N; r++) { /* agreed on, not reached: still of the equal split */
+        struct progress p = progress(r, 60, 10, 20, 100);
 
-        hear(&x, both);
-        hear(&x, after(progress(r, 100, 100, r ? 10 : 30, 42), &both, 2, 50));
+        p.plan_version = 2;
+        p.plan_since = 60;
+        hear(&x, old[r] = p);
+        ck_assert_int_eq(x.s.worker[r].batch, 20);
+    }
+    near(x.s.equal_measured_samples_per_s, 400);
+    for (int r = 0; r < N; r++) { /* this report holds steps of both plans */
+        struct progress at60 = progress(r, 60, 0, 20, 100);
+        struct progress p = after(progress(r, 100, 100, r ? 10 : 30, 42), &at60, 2, 60);
+
+        hear(&x, with_before(p, &at60));
         ck_assert_int_eq(x.s.worker[r].batch, r ? 10 : 30);
     }
+    ck_assert(figures_real_begun(&x.f));
     near(x.s.samples_per_s, 100 * 40 / 4.2);
+    near(x.s.equal_measured_samples_per_s, 400);
+    near(x.s.ideal_samples_per_s, 30 / 40e-3 + 10 / 40e-3);
+    near(x.s.worker[0].relative_speed, 40.0 / 39);
+    finish(&x);
+    /* First heard of under a third plan: nothing can be told apart any more. */
+    begin(&x, true, false, 2);
+    for (int r = 0; r < N; r++) {
+        struct progress at60 = progress(r, 60, 0, 20, 100);
+
+        hear(&x, with_before(after(progress(r, 1, 1, 20, 100), &at60, 3, 60), &at60));
+    }
+    ck_assert(isnan(x.s.equal_measured_samples_per_s));
+    near(x.s.samples_per_s, 400);
+    finish(&x);
+}
+END_TEST
+
+/* A checkpoint and the end were asked for while the equal split was measured: plan 2 is no other.
+ */
+START_TEST(equal_split_to_the_end)
+{
+    struct fixture x;
+
+    begin(&x, true, false, 2);
+    figures_only_equal(&x.f);
+    for (int r = 0; r < N; r++) {
+        struct progress p = progress(r, 11, 11, 20, 100);
+
+        p.plan_version = p.step_plan = 2;
+        p.plan_since = 10;
+        hear(&x, p);
+    }
+    ck_assert(!figures_real_begun(&x.f));
+    near(x.s.samples_per_s, 400);
     near(x.s.equal_measured_samples_per_s, 400);
     finish(&x);
 }
 END_TEST
 
-/* One report came before the real plan: better its steps than none. */
-START_TEST(equal_split_of_one_report)
+/* A few slow steps say nothing about a device; once they are part of a window they count. */
+START_TEST(own_speed_needs_a_window)
 {
     struct fixture x;
+    struct progress slow = progress(0, 5, 5, 30, 400), fast;
 
-    begin(&x, true, false, 2);
-    for (int r = 0; r < N; r++)
-        hear(&x, progress(r, 10, 10, 20, 100));
-    near(x.s.equal_measured_samples_per_s, 400);
+    begin(&x, true, false, 1);
+    hear(&x, slow);
+    ck_assert(isnan(x.s.worker[0].relative_speed));
+    fast = after(progress(0, FIGURES_WINDOW, FIGURES_WINDOW, 30, 44), &slow, 1, 0);
+    hear(&x, fast);
+    ck_assert(x.s.worker[0].relative_speed < 0.6);
+    for (int i = 0; i < 3; i++)
+        hear(&x, fast = after(progress(0, FIGURES_WINDOW, FIGURES_WINDOW, 30, 44), &fast, 1, 0));
+    near(x.s.worker[0].relative_speed, 40.0 / 41);
+    /* The last report of a job is a short one. */
+    hear(&x, fast = after(progress(0, 1, 1, 30, 200), &fast, 1, 0));
+    ck_assert_double_gt(x.s.worker[0].relative_speed, 0.7);
+    x.s.state = JOB_ENDED; /* all of its steps */
+    hear(&x, fast);
+    near(x.s.worker[0].relative_speed, 86 * 40.0 / (5 * 397 + 197 + 80 * 41));
+    near(x.s.worker[0].step_ms, (5 * 400 + 200 + 80 * 44) / 86.0);
     finish(&x);
 }
 END_TEST
@@ -268,7 +339,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, ordinary_run);
     tcase_add_test(tc, resumed_run);
     tcase_add_test(tc, equal_split_is_measured_apart);
-    tcase_add_test(tc, equal_split_of_one_report);
+    tcase_add_test(tc, equal_split_to_the_end);
+    tcase_add_test(tc, own_speed_needs_a_window);
     tcase_add_test(tc, relative_model);
     tcase_add_test(tc, nonsense);
 }
