@@ -215,6 +215,7 @@ def usage():
             (["--set", "batch.globl=4", "--", "true"], 'batch.globl'),
             (["--set", "batch.global=0", "--", "true"], "batch.global"),
             (["--set", "restarts=2", "--", "true"], "restarts"),
+            (["--set", "batch.min=64", "--set", "batch.max=8", "--", "true"], "batch.max"),
             (["--measure-equal", "x", "--", "true"], "--measure-equal"),
             (["--resume", "no-such-job", "--", "true"], "no-such-job"),
             (["--seed", "-1", "--", "true"], "seed"), (["-n", "0.5", "--", "true"], "")):
