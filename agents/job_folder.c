@@ -63,10 +63,10 @@ static int take_folder(const char *path, char *ret, struct eddis_error *err)
     char full[PATH_MAX];
     struct dirent *e;
     struct stat st;
-    int others = 0;
+    int others = 0, rc = mkdir(path, 0700) < 0 ? -errno : 0;
     DIR *dir;
 
-    if (mkdir(path, 0700) < 0 && errno == ENOENT) {
+    if (rc == -ENOENT) {
         cleanup_free char *parent = strdup(path);
         char *slash = parent ? strrchr(parent, '/') : NULL;
 
@@ -75,11 +75,12 @@ static int take_folder(const char *path, char *ret, struct eddis_error *err)
             if (file_mkdirs(parent, 0777, err) < 0)
                 return err ? err->code : -EIO;
         }
-        (void)mkdir(path, 0700);
+        rc = mkdir(path, 0700) < 0 ? -errno : 0;
     }
-    dir = opendir(path);
+    dir = rc == 0 || rc == -EEXIST ? opendir(path) : NULL;
     if (!dir)
-        return eddis_fail_errno(err, -errno, "cannot make the job's folder '%s'", path);
+        return eddis_fail_errno(err, rc && rc != -EEXIST ? rc : -errno,
+                                "cannot make the job's folder '%s'", path);
     if (fstat(dirfd(dir), &st) < 0 || st.st_uid != geteuid()) {
         (void)closedir(dir);
         return eddis_fail(err, -EPERM, "the job's folder '%s' belongs to somebody else", path);

@@ -123,9 +123,10 @@ const char *job_state_name(enum job_state state); /* "running" */
 struct strbuf;
 
 /* Append the summary that a run ends with: "done in 0:07   test accuracy 0.981 ...", two or three
- * lines.  Foreign text in it is stripped of control characters.
+ * lines.  Foreign text in it is stripped of control characters.  name: what eddis-status finds the
+ * job by, NULL: its id.
  */
-void job_status_print(const struct job_status *s, struct strbuf *b);
+void job_status_print(const struct job_status *s, const char *name, struct strbuf *b);
 
 /* Write seconds as "0:07", "12:34" or "1:02:03"; size at least 32.  Returns ret. */
 char *job_status_duration(double s, char *ret, size_t size);

@@ -49,7 +49,7 @@ static void print_failure(const struct job_status *s, struct strbuf *b)
     const struct first_failure *f = &s->failure;
 
     print_message(s, b);
-    if (!f->set)
+    if (!f->set || (f->rank < 0 && strcmp(f->what, s->message) == 0))
         return;
     strbuf_add(b, "  first failure: ");
     if (f->rank >= 0)
@@ -66,7 +66,7 @@ static void print_failure(const struct job_status *s, struct strbuf *b)
     else if (f->code >= 0)
         strbuf_addf(b, "exit code %d", f->code);
     else
-        strbuf_add(b, "no exit code");
+        strbuf_add(b, "not of a rank");
     if (f->step >= 0)
         strbuf_addf(b, ", at step %" PRId64, f->step);
     strbuf_add(b, "\n");
@@ -103,7 +103,7 @@ static void print_count(struct strbuf *b, int64_t n, const char *what)
         strbuf_addf(b, "%" PRId64 " %s%s", n, what, n == 1 ? "" : "s");
 }
 
-static void print_events(const struct job_status *s, struct strbuf *b)
+static void print_events(const struct job_status *s, const char *name, struct strbuf *b)
 {
     int known = 0, slow = 0, slowest = -1;
 
@@ -128,11 +128,11 @@ static void print_events(const struct job_status *s, struct strbuf *b)
     strbuf_add(b, ", ");
     print_count(b, s->replans, "re-plan");
     strbuf_add(b, "         eddis-status ");
-    add_clean(b, s->job);
+    add_clean(b, name ? name : s->job);
     strbuf_add(b, " --report\n");
 }
 
-void job_status_print(const struct job_status *s, struct strbuf *b)
+void job_status_print(const struct job_status *s, const char *name, struct strbuf *b)
 {
     bool ok = s->exit_code == 0;
     char time[32];
@@ -155,5 +155,5 @@ void job_status_print(const struct job_status *s, struct strbuf *b)
         print_failure(s, b);
     else
         print_message(s, b);
-    print_events(s, b);
+    print_events(s, name, b);
 }

@@ -11,12 +11,14 @@
 #include "lib/base/strbuf.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { EXIT_USAGE = 2, EXIT_START = 3 };
+enum { EXIT_FAULT = 1, EXIT_USAGE = 2, EXIT_START = 3 };
 
 struct run {
     struct run_request q;
@@ -52,6 +54,9 @@ static void print_profile(const struct run *r, const struct plan_print *o,
                           const struct node_profile *nodes, int n)
 {
     if (!r->q.json) {
+        plan_print_nodes(o, nodes, n); /* with what could not be measured, and why */
+        plan_print_profiles(o, nodes, n);
+        putchar('\n');
         plan_print_devices(o, nodes, n);
         return;
     }
@@ -123,7 +128,7 @@ static int make_folder(struct run *r, struct eddis_error *err)
 static void print_summary(struct run *r, const struct job_status *s)
 {
     struct strbuf b = { 0 };
-    cleanup_free char *json = NULL;
+    cleanup_free char *json = NULL, *name = NULL;
 
     run_view_clear(&r->view);
     if (r->q.json) {
@@ -131,7 +136,10 @@ static void print_summary(struct run *r, const struct job_status *s)
         if (json)
             printf("%s\n", json);
     } else if (!r->q.quiet) {
-        job_status_print(s, &b);
+        /* By its id only jobs in the usual place are found. */
+        if (r->q.job_dir && asprintf(&name, "%s/", r->folder.path) < 0)
+            name = NULL;
+        job_status_print(s, name, &b);
         fputs(strbuf_text(&b), stdout);
         strbuf_fini(&b);
     }
@@ -165,6 +173,23 @@ static int run_job(struct run *r)
     return code;
 }
 
+/* What was asked for on standard output did not get there.  A reader who has gone away has seen
+ * what he wanted; and a job that has been trained is trained.
+ */
+static int close_output(const struct run *r, int code)
+{
+    struct eddis_error err = { 0 };
+    struct pollfd reader = { .fd = STDOUT_FILENO, .events = POLLOUT };
+    bool bad = ferror(stdout); /* before: of what, nobody remembers */
+    int rc = fflush(stdout) < 0 ? errno : bad ? EIO : 0;
+
+    if (rc == 0 || (poll(&reader, 1, 0) > 0 && reader.revents & (POLLERR | POLLHUP | POLLNVAL)))
+        return code;
+    eddis_fail_errno(&err, -rc, "cannot write to standard output");
+    fail(&err, 0);
+    return code == 0 && (!r->launches || r->q.json) ? EXIT_FAULT : code;
+}
+
 int main(int argc, char **argv)
 {
     struct run r = { 0 };
@@ -176,17 +201,18 @@ int main(int argc, char **argv)
         return fail(&err, EXIT_USAGE);
     if (r.q.help) {
         options_help(&run_options, stdout);
-        return 0;
+        return close_output(&r, 0);
     }
     if (r.q.version) {
         puts("eddis-run " EDDIS_VERSION);
-        return 0;
+        return close_output(&r, 0);
     }
     run_view_init(&r.view, stdout, r.q.quiet || r.q.json);
     if (!r.q.dry_run && !r.q.profile && make_folder(&r, &err) < 0)
         code = fail(&err, EXIT_USAGE);
     else
         code = run_job(&r);
+    code = close_output(&r, code);
     run_request_fini(&r.q);
     return code;
 }

@@ -145,11 +145,11 @@ static int print_json(const struct job_status *s, bool one_line, struct eddis_er
     return 0;
 }
 
-static void print_summary(const struct job_status *s)
+static void print_summary(const struct request *q, const struct job_status *s)
 {
     struct strbuf b = { 0 };
 
-    job_status_print(s, &b);
+    job_status_print(s, q->job && strchr(q->job, '/') ? q->job : NULL, &b);
     fputs(strbuf_text(&b), stdout);
     strbuf_fini(&b);
 }
@@ -179,13 +179,13 @@ static int print_once(const struct request *q, const struct job_folder *f,
             return eddis_fail(err, -EAGAIN, "job %s has not ended yet: it is %s", f->id,
                               job_state_name(s->state));
         if (s->state == JOB_ENDED) {
-            print_summary(s);
+            print_summary(q, s);
             putchar('\n');
         }
     }
     rc = print_page(q, s, err);
     if (rc == 0 && s->state == JOB_ENDED && !q->report)
-        print_summary(s);
+        print_summary(q, s);
     if (rc == 0 && q->report)
         printf("folder  %s\n", f->path);
     return rc;

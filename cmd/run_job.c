@@ -31,7 +31,8 @@ static const struct option_row rows[] = {
 };
 
 static const char *const use[] = { "[option ...] train.yaml",
-                                   "[option ...] -- command [argument ...]", NULL };
+                                   "[option ...] -- command [argument ...]",
+                                   "[option ...] --profile", NULL };
 
 const struct option_table run_options = {
     .program = "eddis-run",
@@ -192,6 +193,7 @@ static int read_words(int argc, char **argv, struct run_request *r, struct words
 
 static int open_job(const struct words *w, struct run_request *r, struct eddis_error *err)
 {
+    static const char *nothing[] = { "true", NULL }; /* devices can be measured without a job */
     char folder[PATH_MAX];
 
     if (w->file && w->command)
@@ -199,13 +201,13 @@ static int open_job(const struct words *w, struct run_request *r, struct eddis_e
                           w->file);
     if (w->file)
         return job_read(w->file, &r->job, err);
-    if (!w->command)
+    if (!w->command && !r->profile)
         return eddis_fail(err, -EINVAL,
                           "which job? name a train.yaml, or a command behind --; see eddis-run "
                           "--help");
     if (!getcwd(folder, sizeof folder))
         return eddis_fail_errno(err, -errno, "cannot tell the current folder");
-    return job_from_command(w->command, folder, &r->job, err);
+    return job_from_command(w->command ? w->command : nothing, folder, &r->job, err);
 }
 
 static int set_keys(const struct words *w, struct run_request *r, struct eddis_error *err)

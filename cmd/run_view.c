@@ -13,22 +13,29 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-enum { VIEW_BAR = 16, VIEW_LINE = 512, VIEW_NARROW = 72 };
+enum { VIEW_BAR = 16, VIEW_LINE = 512 };
 
 static const int64_t redraw_ns = CLOCK_S / 10;
 static const int64_t plain_ns = 10 * CLOCK_S;
 
+/* The window may change its size at any time. */
+static void measure(struct run_view *v)
+{
+    struct winsize w;
+
+    if (v->terminal && ioctl(fileno(v->stream), TIOCGWINSZ, &w) == 0 && w.ws_col > 0)
+        v->columns = w.ws_col;
+}
+
 void run_view_init(struct run_view *v, FILE *out, bool quiet)
 {
     const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
-    struct winsize w;
 
-    *v = (struct run_view){ .out = quiet ? NULL : out, .columns = 80 };
+    *v = (struct run_view){ .out = quiet ? NULL : out, .stream = out, .columns = 80 };
     v->terminal = isatty(fileno(out)) && term && strcmp(term, "dumb") != 0;
     v->colour = v->terminal && !(no_colour && *no_colour);
     v->utf8 = setlocale(LC_CTYPE, "") && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-    if (v->terminal && ioctl(fileno(out), TIOCGWINSZ, &w) == 0 && w.ws_col > 0)
-        v->columns = w.ws_col;
+    measure(v);
 }
 
 /* VIEW_BAR characters, `part` of them full. */
@@ -50,7 +57,7 @@ static void add_bar(const struct run_view *v, struct strbuf *b, double part)
         strbuf_add(b, "\033[0m");
 }
 
-static void add_where(const struct run_view *v, const struct job_status *s, struct strbuf *b)
+static void add_where(const struct job_status *s, struct strbuf *b)
 {
     if (s->epochs > 0)
         strbuf_addf(b, "epoch %" PRId64 "/%" PRId64, s->epoch, s->epochs);
@@ -58,29 +65,43 @@ static void add_where(const struct run_view *v, const struct job_status *s, stru
         strbuf_addf(b, "step %" PRId64 "/%" PRId64, s->steps_done, s->steps_total);
     else
         strbuf_addf(b, "step %" PRId64, s->steps_done);
-    if (s->steps_total > 0 && v->terminal && v->columns >= VIEW_NARROW) {
-        strbuf_add(b, " ");
-        add_bar(v, b, (double)s->steps_done / (double)s->steps_total);
-    }
 }
 
+static void add_figures(const struct job_status *s, struct strbuf *b)
+{
+    char text[32];
+
+    if (isfinite(s->loss))
+        strbuf_addf(b, "  loss %.3f", s->loss);
+    if (isfinite(s->recent_samples_per_s))
+        strbuf_addf(b, "  %s samples/s", text_grouped(s->recent_samples_per_s, text, sizeof text));
+    if (isfinite(s->recent_samples_per_s) && s->ideal_samples_per_s > 0)
+        strbuf_addf(b, "  %.0f %%", 100 * s->recent_samples_per_s / s->ideal_samples_per_s);
+    if (isfinite(s->eta_s) && s->eta_s < 1e7)
+        strbuf_addf(b, "  ETA %s", job_status_duration(s->eta_s, text, sizeof text));
+}
+
+/* A line that the terminal wraps cannot be drawn over: without the bar where that is too much, and
+ * cut where all is too much.  One column stays free, for some terminals wrap behind the last.
+ */
 void run_view_text(const struct run_view *v, const struct job_status *s, char *ret, size_t size)
 {
-    struct strbuf b = { 0 };
-    char number[32];
+    struct strbuf line = { 0 }, figures = { 0 };
+    size_t plain;
 
-    add_where(v, s, &b);
-    if (isfinite(s->loss))
-        strbuf_addf(&b, "  loss %.3f", s->loss);
-    if (isfinite(s->recent_samples_per_s))
-        strbuf_addf(&b, "  %s samples/s",
-                    text_grouped(s->recent_samples_per_s, number, sizeof number));
-    if (isfinite(s->recent_samples_per_s) && s->ideal_samples_per_s > 0)
-        strbuf_addf(&b, "  %.0f %%", 100 * s->recent_samples_per_s / s->ideal_samples_per_s);
-    if (isfinite(s->eta_s) && s->eta_s < 1e7)
-        strbuf_addf(&b, "  ETA %d:%02d", (int)s->eta_s / 60, (int)s->eta_s % 60);
-    (void)snprintf(ret, size, "%s", strbuf_text(&b));
-    strbuf_fini(&b);
+    add_where(s, &line);
+    add_figures(s, &figures);
+    plain = line.len + figures.len;
+    if (v->terminal && s->steps_total > 0 && plain + 1 + VIEW_BAR < (size_t)v->columns) {
+        strbuf_add(&line, " ");
+        add_bar(v, &line, (double)s->steps_done / (double)s->steps_total);
+    } else if (v->terminal && plain >= (size_t)v->columns && size > (size_t)v->columns) {
+        size = (size_t)v->columns;
+    }
+    strbuf_add(&line, strbuf_text(&figures));
+    (void)snprintf(ret, size, "%s", strbuf_text(&line));
+    strbuf_fini(&line);
+    strbuf_fini(&figures);
 }
 
 void run_view_clear(struct run_view *v)
@@ -100,6 +121,7 @@ void run_view_progress(struct run_view *v, const struct job_status *s)
     if (!v->out || s->state != JOB_RUNNING || s->steps_done == 0 || now_ns < v->next_ns)
         return;
     v->next_ns = now_ns + (v->terminal ? redraw_ns : plain_ns);
+    measure(v);
     run_view_text(v, s, line, sizeof line);
     if (v->terminal)
         fprintf(v->out, "\r%s\033[K", line);

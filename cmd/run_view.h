@@ -14,6 +14,7 @@
 
 struct run_view {
     FILE *out;     /* live line; NULL: none */
+    FILE *stream;  /* the same also then */
     bool terminal; /* redraw in place */
     bool colour;
     bool utf8;

@@ -245,11 +245,46 @@ def dry_run():
     assert texts[1] == texts[2], "the same job and profile must give the same bytes"
     plan = json.loads(texts[1])["plan"]
     assert sum(w["batch"] for w in plan["workers"]) == plan["global_batch"]
-    p = subprocess.run([run, "--profile", "--json"] + ["--", "true"], env=env, text=True,
+    p = subprocess.run([run, "--profile", "--json"], env=env, text=True,
                        capture_output=True, check=True, timeout=60)
     assert json.loads(p.stdout)["nodes"][0]["cores"] > 0
     assert not os.path.exists(FOLDERS.path("state", "eddis"))
     assert not os.listdir(FOLDERS.path("tmp")) and not os.listdir(FOLDERS.path("runtime"))
+
+
+def output():
+    """What was asked for and cannot be written is a failure; a reader who has gone away is none."""
+    run = os.path.join(BUILD, "cmd/eddis-run")
+    env = dict(os.environ, XDG_STATE_HOME=FOLDERS.path("state"),
+               XDG_CACHE_HOME=FOLDERS.path("cache"), XDG_RUNTIME_DIR=FOLDERS.path("runtime"),
+               TMPDIR=FOLDERS.path("tmp"))
+    one = ["--set", "profile.emulate=[{rate: 1.0, a_ms: 2, c_ms: 0.1}]", "--", "true"]
+    for args, code in ((["--help"], 1), (["--dry-run", "--json"] + one, 1),
+                       (["--json"] + one, 1), (one, 0)):
+        with open("/dev/full", "w") as full:
+            p = subprocess.run([run] + args, env=env, stdout=full, stderr=subprocess.PIPE, text=True,
+                               timeout=60)
+        assert p.returncode == code and "standard output" in p.stderr, (args, p)
+        read, write = os.pipe()
+        os.close(read)
+        p = subprocess.run([run] + args, env=env, stdout=write, stderr=subprocess.PIPE, text=True,
+                           timeout=60)
+        os.close(write)
+        assert p.returncode == 0 and not p.stderr, (args, p)
+    with open(FOLDERS.path("work", "file"), "w"):
+        pass
+    for folder, sentence in ((FOLDERS.path("work", "file"), "Not a directory"),
+                             ("/proc/job", "No such file"), ("/sys/kernel/job", "not permitted")):
+        p = subprocess.run([run, "--job-dir", folder, "--", "true"], env=env, text=True,
+                           capture_output=True, timeout=60)
+        assert p.returncode == 2 and "cannot make the job's folder" in p.stderr, p
+        assert sentence in p.stderr or folder.startswith("/sys"), p
+    with job(*one, ranks=None) as j:  # the hint at the end works
+        j.check(0, "ok")
+        hint = j.out.split("eddis-status ")[1].split()
+        p = subprocess.run([os.path.join(BUILD, "cmd/eddis-status")] + hint, env=env, text=True,
+                           capture_output=True, timeout=60)
+        assert p.returncode == 0 and "done in" in p.stdout, p
 
 
 def replay():
@@ -331,7 +366,7 @@ def secrets(j, token):
 CASES = [true, false, exit_7, segv, missing_program, missing_folder, grandchildren, stubborn, timeout,
          interrupt, interrupt_twice, interrupt_early, terminate, user_2, hangup_ignored, rank_killed,
          agent_killed, keeper_killed, agent_stopped, mpirun_killed, driver_killed, driver_stopped,
-         usage, impossible, dry_run, replay, variables, quiet_and_json, broken_pipe, door]
+         usage, impossible, dry_run, output, replay, variables, quiet_and_json, broken_pipe, door]
 
 
 def main():

@@ -164,7 +164,7 @@ static char *printed(const struct job_status *s)
 {
     struct strbuf b = { 0 };
 
-    job_status_print(s, &b);
+    job_status_print(s, NULL, &b);
     return strbuf_steal(&b);
 }
 
@@ -199,6 +199,10 @@ START_TEST(summary)
     ck_assert_ptr_nonnull(strstr(text, "failed after 0:07   rank_signal, exit code 137"));
     ck_assert_ptr_nonnull(
         strstr(text, "\n  first failure: rank 3, node n1, pid 77, signal 9, at step 120\n"));
+    free(text);
+    s.failure.rank = -1; /* nothing beyond the message is known */
+    text = printed(&s);
+    ck_assert_ptr_null(strstr(text, "first failure"));
     free(text);
     job_status_fini(&s);
 

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/run_view.h"
+
+#include "suite.h"
+
+#include <string.h>
+
+static struct job_status example(void)
+{
+    struct job_status s;
+
+    job_status_init(&s);
+    s.state = JOB_RUNNING;
+    s.epoch = 31;
+    s.epochs = 100;
+    s.steps_done = 180;
+    s.steps_total = 600;
+    s.loss = 0.142;
+    s.recent_samples_per_s = 21900;
+    s.ideal_samples_per_s = 22600;
+    s.eta_s = 3605;
+    return s;
+}
+
+#define FIGURES "  loss 0.142  21 900 samples/s  97 %  ETA 1:00:05"
+
+START_TEST(line)
+{
+    const struct {
+        struct run_view v;
+        const char *text;
+    } rows[] = {
+        { { .columns = 10 }, "epoch 31/100" FIGURES }, /* not a terminal: whole */
+        { { .terminal = true, .columns = 100 }, "epoch 31/100 #####..........." FIGURES },
+        { { .terminal = true, .columns = 79 }, "epoch 31/100 #####..........." FIGURES },
+        { { .terminal = true, .columns = 78 }, "epoch 31/100" FIGURES },
+        { { .terminal = true, .columns = 62 }, "epoch 31/100" FIGURES },
+        { { .terminal = true, .columns = 40 }, "epoch 31/100  loss 0.142  21 900 sample" },
+        { { .terminal = true, .columns = 1 }, "" },
+    };
+    struct job_status s = example();
+    char text[256];
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        run_view_text(&rows[i].v, &s, text, sizeof text);
+        ck_assert_str_eq(text, rows[i].text);
+    }
+    run_view_text(&rows[0].v, &s, text, 6); /* never beyond the room */
+    ck_assert_str_eq(text, "epoch");
+}
+END_TEST
+
+/* Of a program of which little is known. */
+START_TEST(little)
+{
+    struct run_view v = { .terminal = true, .columns = 80 };
+    struct job_status s;
+    char text[64];
+
+    job_status_init(&s);
+    s.steps_done = 7;
+    run_view_text(&v, &s, text, sizeof text);
+    ck_assert_str_eq(text, "step 7");
+}
+END_TEST
+
+START_TEST(beautiful)
+{
+    struct run_view v = { .terminal = true, .columns = 100, .utf8 = true, .colour = true };
+    struct job_status s = example();
+    char text[512];
+
+    run_view_text(&v, &s, text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "\033[32m━━━━"));
+    ck_assert_ptr_nonnull(strstr(text, "\033[0m" FIGURES));
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, line);
+    tcase_add_test(tc, little);
+    tcase_add_test(tc, beautiful);
+}
+
+SUITE_MAIN("run_view", add_tests)
