@@ -82,6 +82,18 @@ static void name_it(const struct job_folder *f, struct job_status *s)
         s->start_s = (double)start;
 }
 
+/* Any folder may be named; a job's has its description, or at least a job's name. */
+static int check_folder(const struct job_folder *f, struct eddis_error *err)
+{
+    cleanup_free char *path = file_join(f->path, "job.yaml");
+
+    if (!path)
+        return eddis_fail(err, -ENOMEM, "no memory for a path");
+    if (job_folder_parse_id(f->id, NULL, 0, NULL) || access(path, F_OK) == 0)
+        return 0;
+    return eddis_fail(err, -ENOENT, "'%s' is no job's folder: there is no job.yaml in it", f->path);
+}
+
 static int from_files(const struct job_folder *f, enum job_state otherwise, struct job_status *ret,
                       struct eddis_error *err)
 {
@@ -91,9 +103,11 @@ static int from_files(const struct job_folder *f, enum job_state otherwise, stru
         return rc;
     rc = last_metrics(f, ret, err);
     if (rc == -ENOENT || rc == -ENODATA) {
+        rc = check_folder(f, err);
+        if (rc < 0)
+            return rc;
         job_status_init(ret);
         name_it(f, ret);
-        rc = 0;
     }
     if (rc < 0)
         return rc;

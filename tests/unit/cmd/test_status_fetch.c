@@ -80,7 +80,16 @@ START_TEST(files)
     struct job_status s;
     char *summary;
 
-    found(JOB_LOST, 0); /* an empty folder */
+    found(JOB_LOST, 0); /* an empty folder of a job's name */
+    struct job_folder any = f;
+
+    strcpy(any.id, "photos"); /* and one that may be anything */
+    ck_assert_int_eq(status_fetch(&any, &s, &err), -ENOENT);
+    ck_assert_ptr_nonnull(strstr(err.text, "no job's folder"));
+    write_file("job.yaml", "name: x\n", 8);
+    ck_assert_int_eq(status_fetch(&any, &s, &err), 0);
+    ck_assert_int_eq(s.state, JOB_LOST);
+    job_status_fini(&s);
     write_file("metrics.jsonl", "{\"schema", 9);
     found(JOB_LOST, 0); /* not one whole line */
     write_file("metrics.jsonl", "\n", 1);
