@@ -242,7 +242,8 @@ int eddis_announce_factors(struct eddis *e, int parameter, const void *u, const 
                            void *result, struct eddis_error *err);
 
 /* Wait until the combined gradients of one layer (of all) are in place.  eddis_wait first counts
- * what was not announced as zero; eddis_wait_layer demands that the layer was announced.
+ * what was not announced as zero; eddis_wait_layer demands that the layer was announced, and ends
+ * once all that shares its bucket, and the buckets before it, has been announced by all workers.
  * -ETIMEDOUT: err names what is missing and from whom; the wait may be repeated.
  */
 int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddis_error *err);

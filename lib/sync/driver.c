@@ -18,11 +18,14 @@ enum {
      * nap for a sixteenth of the time since, so that a waiting thread costs a few per cent of a
      * core and answers within a few per cent of what it waited.
      */
-    DRIVER_SPIN_NS = 30 * 1000,
+    DRIVER_SPIN_NS = 100 * 1000,
     DRIVER_NAP_MIN_NS = 20 * 1000,
     DRIVER_NAP_MAX_NS = 200 * 1000,
-    /* With nothing under way: only what others push through this process needs a look. */
-    DRIVER_IDLE_NS = 2 * 1000 * 1000,
+    /* With nothing under way only what others push through this process needs a look, the more
+     * rarely the longer nothing has moved: a step of 100 ms costs five of them.
+     */
+    DRIVER_IDLE_MIN_NS = 1000 * 1000,
+    DRIVER_IDLE_MAX_NS = 50 * 1000 * 1000,
 };
 
 struct driver {
@@ -190,22 +193,26 @@ static void timed_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t dead
         pthread_cond_timedwait(cond, lock, &ts);
 }
 
+static int64_t between(int64_t x, int64_t low, int64_t high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
 /* Sleep until there is mail, or for a time that grows with how long nothing has moved. */
 static void driver_nap(struct driver *d, int64_t moved_ns)
 {
-    int64_t now = clock_now_ns(), quiet = now - moved_ns, nap = quiet / 16;
+    int64_t now = clock_now_ns(), quiet = now - moved_ns;
+    bool under_way = d->transport->under_way > 0;
 
-    if (d->transport->under_way && quiet < DRIVER_SPIN_NS) {
+    if (under_way && quiet < DRIVER_SPIN_NS) {
         pthread_mutex_unlock(&d->lock);
         sched_yield();
         pthread_mutex_lock(&d->lock);
         return;
     }
-    if (nap < DRIVER_NAP_MIN_NS)
-        nap = DRIVER_NAP_MIN_NS;
-    if (nap > DRIVER_NAP_MAX_NS)
-        nap = DRIVER_NAP_MAX_NS;
-    timed_wait(&d->mailed, &d->lock, now + (d->transport->under_way ? nap : DRIVER_IDLE_NS));
+    timed_wait(&d->mailed, &d->lock,
+               now + (under_way ? between(quiet / 16, DRIVER_NAP_MIN_NS, DRIVER_NAP_MAX_NS)
+                                : between(2 * quiet, DRIVER_IDLE_MIN_NS, DRIVER_IDLE_MAX_NS)));
 }
 
 /* Take all mail and the engine; sleeps first when nothing moved.  Returns false when told to stop
