@@ -46,6 +46,7 @@ enum {
     PROTOCOL_LAST_LINES = 20,
     PROTOCOL_LINE = 400,
     PROTOCOL_MAX_AGENTS = 65536,
+    PROTOCOL_FOLDER = 32,
 };
 
 /* ---- the brief: driver to agent, on standard input ---- */
@@ -53,9 +54,10 @@ enum {
 struct brief {
     int agent; /* number of the agent = of its node */
     char job_id[128];
-    char url[256];  /* of the driver, "http://127.0.0.1:41233" */
-    char token[65]; /* of the role "agent"; wiped from memory after use */
-    char **command; /* NULL-ended */
+    char url[256];                    /* of the driver, "http://127.0.0.1:41233" */
+    char token[65];                   /* of the role "agent"; wiped from memory after use */
+    char folder[PROTOCOL_FOLDER + 1]; /* hexadecimal digits, names of its folders on the node */
+    char **command;                   /* NULL-ended */
     char *workdir;
     char **env;           /* NULL-ended "NAME=VALUE": the user's additions */
     char *log_dir;        /* where rank-0003.log goes */

@@ -18,6 +18,7 @@ static const struct field brief_fields[] = {
     FIELD(struct brief, job_id, NAME, 0, 0),
     FIELD(struct brief, url, TEXT, 0, 0),
     FIELD(struct brief, token, NAME, 0, 0),
+    FIELD(struct brief, folder, NAME, 0, 0),
     FIELD(struct brief, command, LIST, 0, 0),
     FIELD(struct brief, workdir, BYTES, 0, 0),
     FIELD(struct brief, env, LIST, 0, 0),
@@ -108,6 +109,8 @@ static int check_brief(const struct brief *b, struct eddis_error *err)
 
     if (!b->job_id[0] || !b->token[0])
         return eddis_fail(err, -EINVAL, "\"job_id\" or \"token\" is empty");
+    if (strspn(b->folder, "0123456789abcdef") != PROTOCOL_FOLDER)
+        return eddis_fail(err, -EINVAL, "\"folder\" is not %d hexadecimal digits", PROTOCOL_FOLDER);
     if (strncmp(b->url, "http://", 7) != 0)
         return eddis_fail(err, -EINVAL, "\"url\" does not begin with http://");
     if (!b->command[0] || !b->command[0][0])

@@ -91,6 +91,7 @@ int driver_brief(const struct driver *d, int agent, const char *token, char **re
     (void)snprintf(b.job_id, sizeof b.job_id, "%s", folder ? folder->id : job->name);
     (void)snprintf(b.url, sizeof b.url, "http://127.0.0.1:%d", http_server_port(d->server));
     (void)snprintf(b.token, sizeof b.token, "%s", token);
+    (void)snprintf(b.folder, sizeof b.folder, "%s", d->agent[agent].folder);
     *ret = brief_text(&b);
     explicit_bzero(b.token, sizeof b.token);
     return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for an agent's brief");

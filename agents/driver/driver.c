@@ -143,7 +143,9 @@ static int start_agents(struct driver *d, const char *token, struct eddis_error 
     for (int i = 0; i < d->n_agents; i++) {
         char *brief = NULL;
 
-        rc = driver_brief(d, i, token, &brief, err);
+        rc = random_hex(d->agent[i].folder, PROTOCOL_FOLDER, err);
+        if (rc == 0)
+            rc = driver_brief(d, i, token, &brief, err);
         if (rc == 0)
             rc =
                 d->start->start("", d->o->job->timeouts.lease_ns, brief, &d->agent[i].process, err);
@@ -299,24 +301,33 @@ static void loop(struct driver *d)
 
 /* ---- closing ---- */
 
-/* Nobody is served any more, and nothing of the job runs when this returns. */
-static void close_agents(struct driver *d)
+static void clean_nodes(struct driver *d)
 {
     int64_t lease_ns = d->o->job->timeouts.lease_ns;
     struct eddis_error err = { 0 };
+    int rc = d->start->clean(lease_ns + clean_ns / 2, clock_now_ns() + lease_ns + clean_ns, &err);
 
+    for (int i = 0; rc >= 0 && i < d->n_agents; i++)
+        if (d->agent[i].folder[0])
+            rc = d->start->sweep(d->agent[i].folder, &err);
+    if (rc >= 0)
+        return;
+    driver_say(d, "say", -1, -1, err.text);
+    if (d->state.exit_code == 0)
+        d->state.exit_code = 1;
+}
+
+/* Nobody is served any more, and nothing of the job runs when this returns. */
+static void close_agents(struct driver *d)
+{
     if (d->inbox)
         inbox_shut(d->inbox);
     for (int i = 0; d->agent && i < d->n_agents; i++)
         orders_fini(&d->agent[i].orders);
     http_server_stop(d->server);
     inbox_close(d->inbox);
-    if (d->start_clean &&
-        d->start->clean(lease_ns + clean_ns / 2, clock_now_ns() + lease_ns + clean_ns, &err) < 0) {
-        driver_say(d, "say", -1, -1, err.text);
-        if (d->state.exit_code == 0)
-            d->state.exit_code = 1;
-    }
+    if (d->start_clean)
+        clean_nodes(d);
 }
 
 static void free_driver(struct driver *d)

@@ -22,8 +22,9 @@ struct driver_agent {
     struct orders orders;
     struct start_agent process;
     struct node_profile profile;
-    int pid;          /* of the agent that registered; 0: none yet */
-    int64_t sequence; /* of its last report */
+    char folder[PROTOCOL_FOLDER + 1]; /* of its brief; "": never started */
+    int pid;                          /* of the agent that registered; 0: none yet */
+    int64_t sequence;                 /* of its last report */
 };
 
 struct driver {

@@ -37,6 +37,11 @@ struct start_ops {
      * after itself (an agent whose keeper was killed does).  Blocks until the deadline at most.
      */
     int (*clean)(int64_t patience_ns, int64_t deadline_ns, struct eddis_error *err);
+
+    /* After clean: remove the folders of an agent whose brief had these digits.  An agent or its
+     * keeper have done so, unless both were killed.
+     */
+    int (*sweep)(const char *digits, struct eddis_error *err);
 };
 
 /* Borrows the way of this name, or NULL. */

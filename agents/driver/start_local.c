@@ -4,6 +4,7 @@
  */
 #include "start_impl.h"
 
+#include "agents/node/folders.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/proctree.h"
@@ -16,6 +17,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -116,10 +118,16 @@ static int local_clean(int64_t patience_ns, int64_t deadline_ns, struct eddis_er
     return proctree_kill_all(deadline_ns, err);
 }
 
+static int local_sweep(const char *digits, struct eddis_error *err)
+{
+    return folders_remove(digits, getenv("XDG_RUNTIME_DIR"), err);
+}
+
 const struct start_ops start_local = {
     .name = "local",
     .summary = "fork on this machine",
     .prepare = local_prepare,
     .start = local_start,
     .clean = local_clean,
+    .sweep = local_sweep,
 };

@@ -116,7 +116,8 @@ static int begin(struct agent *a, struct eddis_error *err)
         (rc = read_brief(a, err)) < 0 ||
         (rc = node_log_open(a->brief->log_dir, &a->log, err)) < 0 ||
         (rc = launch_clean_environment(err)) < 0 ||
-        (rc = folders_make(a->page, a->options.runtime_dir, &a->folders, err)) < 0)
+        (rc = folders_make(a->page, a->brief->folder, a->options.runtime_dir, &a->folders, err)) <
+            0)
         return rc;
     a->progress = calloc(BOARD_MAX_LOCAL, sizeof *a->progress);
     if (!a->progress)

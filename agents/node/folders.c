@@ -3,7 +3,6 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
-#include "lib/base/random.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -55,16 +54,19 @@ static void sweep(const char *base)
         (void)closedir(dir);
 }
 
-static int make_one(struct tick_page *page, const char *base, char *ret, int *ret_lock,
-                    struct eddis_error *err)
+/* Each takes half of the digits, for both may be in /tmp. */
+static void choose(const char *digits, const char *runtime_dir, struct folders *ret)
 {
-    char random[17];
-    int rc = random_hex(random, 16, err);
+    const char *shm = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
 
-    if (rc < 0)
-        return rc;
-    snprintf(ret, FOLDERS_PATH, "%s/eddis-%s", base, random);
-    rc = tick_add_folder(page, ret, err);
+    snprintf(ret->run, sizeof ret->run, "%s/eddis-%.16s", usable(runtime_dir), digits);
+    snprintf(ret->shm, sizeof ret->shm, "%s/eddis-%.16s", shm, digits + 16);
+}
+
+static int make_one(struct tick_page *page, const char *ret, int *ret_lock, struct eddis_error *err)
+{
+    int rc = tick_add_folder(page, ret, err);
+
     if (rc < 0)
         return rc;
     if (mkdir(ret, 0700) < 0)
@@ -75,17 +77,35 @@ static int make_one(struct tick_page *page, const char *base, char *ret, int *re
     return 0;
 }
 
-int folders_make(struct tick_page *page, const char *runtime_dir, struct folders *ret,
-                 struct eddis_error *err)
+static void sweep_beside(const char *path)
 {
-    const char *shm = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
-    const char *run = usable(runtime_dir);
+    char base[FOLDERS_PATH];
+
+    snprintf(base, sizeof base, "%.*s", (int)(strrchr(path, '/') - path), path);
+    sweep(base);
+}
+
+int folders_make(struct tick_page *page, const char *digits, const char *runtime_dir,
+                 struct folders *ret, struct eddis_error *err)
+{
     int rc;
 
-    sweep(run);
-    sweep(shm);
-    rc = make_one(page, run, ret->run, &ret->lock[0], err);
-    return rc < 0 ? rc : make_one(page, shm, ret->shm, &ret->lock[1], err);
+    choose(digits, runtime_dir, ret);
+    sweep_beside(ret->run);
+    sweep_beside(ret->shm);
+    rc = make_one(page, ret->run, &ret->lock[0], err);
+    return rc < 0 ? rc : make_one(page, ret->shm, &ret->lock[1], err);
+}
+
+int folders_remove(const char *digits, const char *runtime_dir, struct eddis_error *err)
+{
+    struct folders f;
+    int run, shm;
+
+    choose(digits, runtime_dir, &f);
+    run = file_remove_tree(f.run, err);
+    shm = file_remove_tree(f.shm, err);
+    return run < 0 ? run : shm;
 }
 
 int folders_begin(const struct folders *f, int64_t generation, struct eddis_error *err)

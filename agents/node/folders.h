@@ -26,12 +26,17 @@ struct folders {
     int lock[2]; /* descriptors of both, locked; closed with the process */
 };
 
-/* Make both, after removing what dead agents of this user left in the same places.  runtime_dir:
- * where `run` goes if it is usable and short (a socket's path has 107 bytes); else, and when NULL,
- * /tmp.
+/* Make both, after removing what dead agents of this user left in the same places.  digits: the
+ * brief's random ones, which are their names.  runtime_dir: where `run` goes if it is usable and
+ * short (a socket's path has 107 bytes); else, and when NULL, /tmp.
  */
-int folders_make(struct tick_page *page, const char *runtime_dir, struct folders *ret,
-                 struct eddis_error *err);
+int folders_make(struct tick_page *page, const char *digits, const char *runtime_dir,
+                 struct folders *ret, struct eddis_error *err);
+
+/* Remove what folders_make made of the same arguments, when the agent is dead and nothing of the
+ * job runs here.  Folders that are not there are success.
+ */
+int folders_remove(const char *digits, const char *runtime_dir, struct eddis_error *err);
 
 /* Make the folders of a generation, both new. */
 int folders_begin(const struct folders *f, int64_t generation, struct eddis_error *err);

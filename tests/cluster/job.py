@@ -101,6 +101,12 @@ class Job:
     def log(self, rank):
         return self.file("logs/rank-%04d.log" % rank)
 
+    def agent_log(self):
+        try:
+            return self.file("logs/agent.log")
+        except FileNotFoundError:
+            return ""
+
     def wait_log(self, rank, text):
         def there():
             try:
@@ -145,7 +151,9 @@ class Job:
             wait_for("the job's processes to go", lambda: not marked(self.mark), seconds + 0.5)
         except AssertionError:
             raise AssertionError(f"left behind: {marked(self.mark)}") from None
-        left = glob.glob(self.folders.path("runtime", "*")) + glob.glob(self.folders.path("tmp", "*"))
+        found = re.search(r"folders (\S+) and (\S+)", self.agent_log())
+        left = [f for f in found.groups() if os.path.exists(f)] if found else []
+        left += glob.glob(self.folders.path("runtime", "*")) + glob.glob(self.folders.path("tmp", "*"))
         assert not left, f"files left behind: {left}"
 
     def check(self, code, reason, *sentences, seconds=30, failed_rank=None):

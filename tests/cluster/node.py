@@ -197,7 +197,7 @@ class Node:
         self.driver = driver or Driver()
         self.runtime = os.path.join(self.dir, "run")
         os.mkdir(self.runtime, 0o700)
-        self.brief = {"agent": 0, "job_id": "test-1", "url": self.driver.url, "token": TOKEN,
+        self.brief = {"agent": 0, "job_id": "test-1", "folder": uuid.uuid4().hex, "url": self.driver.url, "token": TOKEN,
                       "command": command, "workdir": self.dir, "env": [], "log_dir": self.dir,
                       "checkpoint_dir": None, "resume_from": None, "data_path": None,
                       "mpi_args": [], "mpi_mca": [], "bind": True, "log_max_bytes": 1 << 30,

@@ -175,6 +175,25 @@ def keeper_killed():
     kill_program("eddis-keeper", signal.SIGKILL, 1, "node_lost", "its agent", 15)
 
 
+def keeper_and_agent_killed():
+    """At once, and while the job is only beginning."""
+    for early in (False, True):
+        with script("setsid sleep 300 & echo up; sleep 60") as j:
+            if early:
+                wait_for("the agent's folders", lambda: "folders" in j.agent_log())
+            else:
+                j.wait_log(0, "up")
+            keeper, agent = j.pids("eddis-keeper")[0], j.pids("eddis-agent")[0]
+            os.kill(keeper, signal.SIGSTOP)
+            os.kill(agent, signal.SIGKILL)
+            os.kill(keeper, signal.SIGKILL)
+            if early:  # whether the agent had registered decides the code
+                assert j.end(20) in (1, 3), (j.code, j.err)
+                j.check_nothing_left()
+            else:
+                j.check(1, "node_lost", "its agent", seconds=20)
+
+
 def agent_stopped():
     kill_program("eddis-agent", signal.SIGSTOP, 1, "node_lost", "its agent", 20)
 
@@ -365,8 +384,9 @@ def secrets(j, token):
 
 CASES = [true, false, exit_7, segv, missing_program, missing_folder, grandchildren, stubborn, timeout,
          interrupt, interrupt_twice, interrupt_early, terminate, user_2, hangup_ignored, rank_killed,
-         agent_killed, keeper_killed, agent_stopped, mpirun_killed, driver_killed, driver_stopped,
-         usage, impossible, dry_run, output, replay, variables, quiet_and_json, broken_pipe, door]
+         agent_killed, keeper_killed, keeper_and_agent_killed, agent_stopped, mpirun_killed,
+         driver_killed, driver_stopped, usage, impossible, dry_run, output, replay, variables,
+         quiet_and_json, broken_pipe, door]
 
 
 def main():

@@ -2,6 +2,7 @@
 #include "agents/node/folders.h"
 
 #include "lib/base/file.h"
+#include "lib/base/random.h"
 #include "suite.h"
 
 #include <errno.h>
@@ -10,12 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char dir[FOLDERS_BASE];
+static char dir[FOLDERS_BASE], digits[33];
 
 static void make_dir(void)
 {
     strcpy(dir, "/tmp/eddis-test-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(dir));
+    ck_assert_int_eq(random_hex(digits, 32, NULL), 0);
 }
 
 static void remove_dir(void)
@@ -49,7 +51,7 @@ START_TEST(made_and_removed)
     struct stat st;
     char g[FOLDERS_PATH + 8];
 
-    ck_assert_int_eq(folders_make(p, dir, &f, NULL), 0);
+    ck_assert_int_eq(folders_make(p, digits, dir, &f, NULL), 0);
     ck_assert_int_eq(strncmp(f.run, dir, strlen(dir)), 0);
     ck_assert_int_eq(stat(f.run, &st), 0);
     ck_assert_int_eq(st.st_mode & 0777, 0700);
@@ -60,6 +62,20 @@ START_TEST(made_and_removed)
     ck_assert_int_eq(folders_end(&f, 1, NULL), 0);
     ck_assert_int_eq(folders_end(&f, 1, NULL), 0);
     ck_assert_int_eq(access(g, F_OK), -1);
+    leave(p, &f);
+}
+END_TEST
+
+/* Keeper and agent are dead; somebody else knows the digits. */
+START_TEST(removed_by_name)
+{
+    struct tick_page *p = page();
+    struct folders f;
+
+    ck_assert_int_eq(folders_remove(digits, dir, NULL), 0);
+    ck_assert_int_eq(folders_make(p, digits, dir, &f, NULL), 0);
+    ck_assert_int_eq(folders_begin(&f, 3, NULL), 0);
+    ck_assert_int_eq(folders_remove(digits, dir, NULL), 0);
     leave(p, &f);
 }
 END_TEST
@@ -81,7 +97,7 @@ START_TEST(unusable_runtime_dir)
     struct folders f;
 
     ck_assert_int_eq(chmod(dir, unusable_rows[_i].mode), 0);
-    ck_assert_int_eq(folders_make(p, unusable_rows[_i].dir, &f, NULL), 0);
+    ck_assert_int_eq(folders_make(p, digits, unusable_rows[_i].dir, &f, NULL), 0);
     ck_assert_int_eq(strncmp(f.run, "/tmp/eddis-", 11), 0);
     ck_assert_int_eq(strlen(f.run), 27);
     leave(p, &f);
@@ -101,7 +117,7 @@ START_TEST(young_and_foreign_stay)
         snprintf(path[i], sizeof path[i], "%s/%s", dir, names[i]);
         ck_assert_int_eq(mkdir(path[i], 0700), 0);
     }
-    ck_assert_int_eq(folders_make(p, dir, &f, NULL), 0);
+    ck_assert_int_eq(folders_make(p, digits, dir, &f, NULL), 0);
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(access(path[i], F_OK), 0);
     leave(p, &f);
@@ -112,6 +128,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, make_dir, remove_dir);
     tcase_add_test(tc, made_and_removed);
+    tcase_add_test(tc, removed_by_name);
     tcase_add_loop_test(tc, unusable_runtime_dir, 0, sizeof unusable_rows / sizeof *unusable_rows);
     tcase_add_test(tc, young_and_foreign_stay);
 }

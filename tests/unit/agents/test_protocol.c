@@ -70,6 +70,7 @@ static char *sample_brief(void)
     struct brief b = {
         .agent = 3,
         .job_id = "digits-1",
+        .folder = "0123456789abcdef0123456789abcdef",
         .url = "http://127.0.0.1:41233",
         .token = "0123abcd",
         .command = command,
