@@ -30,6 +30,13 @@ export PKG_CONFIG_PATH=$libdir/pkgconfig
 cc -Wall -Werror "$work/linear/linear.c" -o "$work/linear/linear" \
     $(pkg-config --define-variable=prefix="$prefix" --cflags --libs eddis) -Wl,-rpath,"$libdir"
 "$work/linear/linear" | grep -q 'rank 0 of 1: y = 3.000 x -1.000'
+
+# The same by what was only built.
+PKG_CONFIG_PATH=$work/build/meson-uninstalled
+# shellcheck disable=SC2046
+cc -Wall -Werror "$work/linear/linear.c" -o "$work/linear/uninstalled" \
+    $(pkg-config --cflags --libs eddis) -Wl,-rpath,"$work/build/lib"
+"$work/linear/uninstalled" | grep -q 'rank 0 of 1: y = 3.000 x -1.000'
 "$prefix/bin/eddis-run" "$work/linear/train.yaml" >"$work/out" 2>&1 || { cat "$work/out"; exit 1; }
 grep -q 'rank 1 of 2: y = 3.000 x -1.000' "$XDG_STATE_HOME"/eddis/jobs/*/logs/rank-0001.log
 
