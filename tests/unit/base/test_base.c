@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <zlib.h>
 
 START_TEST(error_sentences)
 {
@@ -70,6 +71,23 @@ START_TEST(checksum)
 
     ck_assert_uint_eq(crc32_update(part, "56789", 5), 0xcbf43926); /* the standard's check value */
     ck_assert_uint_eq(crc32_update(0, "", 0), 0);
+}
+END_TEST
+
+/* Every length and alignment against zlib's. */
+START_TEST(checksum_as_zlib)
+{
+    unsigned char bytes[300];
+
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(i * i * 31 + 7 * i + (i >> 3));
+    for (size_t first = 0; first < 9; first++)
+        for (size_t n = 0; n <= sizeof bytes - first; n++) {
+            uint32_t start = (uint32_t)n * 0x9e3779b9U;
+
+            ck_assert_uint_eq(crc32_update(start, bytes + first, n),
+                              crc32(start, bytes + first, (uInt)n));
+        }
 }
 END_TEST
 
@@ -136,6 +154,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, error_long);
     tcase_add_test(tc, strbuf);
     tcase_add_test(tc, checksum);
+    tcase_add_test(tc, checksum_as_zlib);
     tcase_add_test(tc, stream);
     tcase_add_test(tc, time);
     tcase_add_test(tc, libraries);
