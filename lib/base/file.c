@@ -149,15 +149,33 @@ int file_mkdirs(const char *path, mode_t mode, struct eddis_error *err)
     return 0;
 }
 
+/* Open a folder whose entries are to be removed: one of our own that forbids it, as a worker may
+ * have made it, is opened up first.
+ */
+static int open_to_remove(int parent, const char *name)
+{
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    int fd = openat(parent, name, flags);
+    struct stat st;
+
+    if (fd < 0 && errno == EACCES && fchmodat(parent, name, 0700, AT_SYMLINK_NOFOLLOW) == 0)
+        fd = openat(parent, name, flags);
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 0700) != 0700)
+        (void)fchmod(fd, 0700);
+    return fd;
+}
+
 static int remove_inside(int parent, const char *name)
 {
-    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = open_to_remove(parent, name);
     int rc = 0;
     DIR *dir;
     struct dirent *e;
 
     if (fd < 0)
-        return -errno;
+        return fd;
     dir = fdopendir(fd);
     if (!dir) {
         rc = -errno;

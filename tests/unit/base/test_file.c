@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -90,6 +91,33 @@ START_TEST(remove_tree)
 }
 END_TEST
 
+/* A worker may have closed its folders to itself; root, whom no mode stops, tries as nobody. */
+START_TEST(remove_closed_tree)
+{
+    enum { NOBODY = 65534 };
+    cleanup_free char *tree = file_join(folder, "t");
+    cleanup_free char *shut = file_join(folder, "t/shut");
+    cleanup_free char *file = file_join(folder, "t/shut/file");
+    bool root = geteuid() == 0;
+    struct stat st;
+
+    if (root) {
+        ck_assert_int_eq(chown(folder, NOBODY, (gid_t)-1), 0);
+        ck_assert_int_eq(seteuid(NOBODY), 0);
+    }
+    for (mode_t mode = 0; mode <= 0700; mode += 0100) {
+        ck_assert_int_eq(file_mkdirs(shut, 0700, NULL), 0);
+        ck_assert_int_eq(file_append(file, "x", 1, 0600, NULL), 0);
+        ck_assert_int_eq(chmod(shut, mode), 0);
+        ck_assert_int_eq(chmod(tree, mode), 0);
+        ck_assert_int_eq(file_remove_tree(tree, NULL), 0);
+        ck_assert_int_eq(stat(tree, &st), -1);
+    }
+    if (root)
+        ck_assert_int_eq(seteuid(0), 0);
+}
+END_TEST
+
 START_TEST(mkdirs_over_file)
 {
     cleanup_free char *path = file_join(folder, "plain");
@@ -107,6 +135,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, not_regular);
     tcase_add_test(tc, full_disk);
     tcase_add_test(tc, remove_tree);
+    tcase_add_test(tc, remove_closed_tree);
     tcase_add_test(tc, mkdirs_over_file);
 }
 
