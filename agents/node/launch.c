@@ -166,10 +166,24 @@ static void add_common(struct strlist *e, const struct launch *l)
         strlist_addf(e, "PATH=%s:%s", search_path(l), l->bin);
 }
 
+/* How many threads a rank may run at once: its part of its cores, which others may have as well
+ * when there are more ranks than cores.
+ */
+static int threads_of(const struct launch *l, const struct order_rank *r)
+{
+    int threads, sharing = 0;
+
+    if (!r->cpus[0] || !l->brief->bind)
+        return l->cores / l->order->n_local;
+    threads = launch_count_cpus(r->cpus);
+    for (int i = 0; i < l->order->n_local; i++)
+        sharing += strcmp(l->order->rank[i].cpus, r->cpus) == 0;
+    return sharing > 1 ? threads / sharing : threads;
+}
+
 static void add_own(struct strlist *e, const struct launch *l, const struct order_rank *r)
 {
-    int threads =
-        r->cpus[0] && l->brief->bind ? launch_count_cpus(r->cpus) : l->cores / l->order->n_local;
+    int threads = threads_of(l, r);
     int64_t total = l->order->plan->global_batch;
     char text[16];
 

@@ -157,6 +157,32 @@ START_TEST(variables)
 END_TEST
 
 static const struct {
+    const char *cpus[2]; /* of the two ranks */
+    int cores;
+    const char *threads; /* of the first */
+} thread_rows[] = {
+    { { "0-3", "0-3" }, 4, "2" }, { { "0-2", "0-2" }, 3, "1" }, { { "0", "0" }, 1, "1" },
+    { { "0-3", "4-7" }, 8, "4" }, { { "", "" }, 5, "2" },       { { "", "" }, 1, "1" },
+};
+
+START_TEST(threads)
+{
+    struct case_ *c = make();
+    struct rank_file *f;
+
+    (void)unsetenv("OMP_NUM_THREADS");
+    for (int i = 0; i < 2; i++)
+        strcpy(c->rank[i].cpus, thread_rows[_i].cpus[i]);
+    c->launch.cores = thread_rows[_i].cores;
+    ck_assert_int_eq(launch_write_rank_file(&c->launch, NULL), 0);
+    ck_assert_int_eq(rank_file_read(c->file, 0, &f, NULL), 0);
+    ck_assert_str_eq(strlist_value(f->rank->env, "OMP_NUM_THREADS"), thread_rows[_i].threads);
+    rank_file_free(f);
+    drop(c);
+}
+END_TEST
+
+static const struct {
     const char *cpus;
     int n;
 } cpus_rows[] = {
@@ -239,6 +265,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, arguments);
     tcase_add_test(tc, variables);
+    tcase_add_loop_test(tc, threads, 0, sizeof thread_rows / sizeof *thread_rows);
     tcase_add_loop_test(tc, count_cpus, 0, sizeof cpus_rows / sizeof *cpus_rows);
     tcase_add_loop_test(tc, check, 0, sizeof check_rows / sizeof *check_rows);
     tcase_add_test(tc, environment);
