@@ -242,6 +242,26 @@ static void store(struct probe *b)
         note_add(b->p, "the profile is not kept: %s", err.text);
 }
 
+/* Not part of what is kept: how long ago it was is known only when it is read. */
+void profiler_note_busy(struct node_profile *p, int64_t now_s)
+{
+    int64_t age_s = now_s - p->measured_s;
+    char age[32];
+
+    if (!busy(p))
+        return;
+    if (age_s < 60)
+        (void)snprintf(age, sizeof age, "just now");
+    else if (age_s < 3600)
+        (void)snprintf(age, sizeof age, "%d min ago", (int)(age_s / 60));
+    else
+        (void)snprintf(age, sizeof age, "%lld h ago", (long long)(age_s / 3600));
+    note_add(p,
+             "measured %s while the machine was busy (load %.1f, %d threads); "
+             "--set profile.cache=0s measures again",
+             age, p->load, p->threads);
+}
+
 static void load_or_measure(struct probe *b)
 {
     struct eddis_error err = { 0 };
@@ -250,14 +270,13 @@ static void load_or_measure(struct probe *b)
     if (rc == 0) {
         if (read_again(b))
             store(b);
+        profiler_note_busy(b->p, clock_wall_ns() / CLOCK_S);
         return;
     }
     start_profile(&b->machine, b->p);
     measure(b);
-    if (busy(b->p))
-        note_add(b->p, "measured while the machine was busy (load %.1f, %d threads)", b->p->load,
-                 b->p->threads);
     store(b);
+    profiler_note_busy(b->p, clock_wall_ns() / CLOCK_S);
     if (rc != -ENOENT) /* that there is none is no news */
         note_add(b->p, "%s: measured anew", err.text);
 }

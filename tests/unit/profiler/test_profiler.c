@@ -143,6 +143,33 @@ START_TEST(no_cache)
 }
 END_TEST
 
+static const struct {
+    double load;
+    int64_t age_s;
+    const char *note;
+} busy_rows[] = {
+    { 2, 7300, "" },
+    { 17.6, -5,
+      "measured just now while the machine was busy (load 17.6, 8 threads); "
+      "--set profile.cache=0s measures again" },
+    { 17.6, 119,
+      "measured 1 min ago while the machine was busy (load 17.6, 8 threads); "
+      "--set profile.cache=0s measures again" },
+    { 17.6, 7300,
+      "measured 2 h ago while the machine was busy (load 17.6, 8 threads); "
+      "--set profile.cache=0s measures again" },
+};
+
+/* The load of then must not read like that of now. */
+START_TEST(busy_then)
+{
+    struct node_profile p = { .measured_s = 1000000, .threads = 8, .load = busy_rows[_i].load };
+
+    profiler_note_busy(&p, p.measured_s + busy_rows[_i].age_s);
+    ck_assert_str_eq(p.note, busy_rows[_i].note);
+}
+END_TEST
+
 static const struct job_emulated bad[] = {
     { 0, 0, 1 },  { -1, 0, 1 },  { NAN, 0, 1 }, { INFINITY, 0, 1 },
     { 1, -1, 1 }, { 1, NAN, 1 }, { 1, 0, 0 },   { 1, 0, NAN },
@@ -224,6 +251,7 @@ static void add_tests(TCase *tc)
         return;
     }
     tcase_add_test(tc, no_cache);
+    tcase_add_loop_test(tc, busy_then, 0, sizeof busy_rows / sizeof *busy_rows);
     tcase_add_loop_test(tc, emulated_refused, 0, sizeof bad / sizeof *bad);
     tcase_add_test(tc, sizes);
     tcase_add_test(tc, bad_task);
