@@ -33,7 +33,7 @@ static const struct option_row rows[] = {
     { "report", 'r', NULL, "the summary of a job that has ended" },
     { "interval", 'i', "TIME", "time between two looks (default 1s)" },
     { "ascii", 0, NULL, "print ASCII characters only" },
-    { "version", 0, NULL, "print the version" },
+    { "version", 'V', NULL, "print the version" },
     { "help", 'h', NULL, "print this" },
 };
 

@@ -33,7 +33,7 @@ static const struct option_row rows[] = {
     { "memory", 0, "SIZE", "hold data up to this size in memory, as 512M (default 1G)" },
     { "threads", 0, "N", "threads for large matrix products (default: the cores)" },
     { "quiet", 'q', NULL, "print no line for each epoch" },
-    { "version", 0, NULL, "print the version" },
+    { "version", 'V', NULL, "print the version" },
     { "help", 'h', NULL, "print this" },
 };
 
