@@ -38,7 +38,8 @@ static int train(struct train_options *o)
                                        .samples = o->trainer.data.n_train,
                                        .epochs = o->trainer.epochs,
                                        .batch = o->batch,
-                                       .seed = o->seed };
+                                       .seed = o->seed,
+                                       .own_pace = 1 };
     struct eddis_error err = { 0 };
     struct eddis *e = NULL;
     int rc = eddis_open(&e_options, &e, &err);

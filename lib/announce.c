@@ -22,7 +22,29 @@ static int announce_locked(struct eddis *e, const struct engine_announcement *a,
     e->n_announced++;
     e->weight_fixed = true;
     p->mail = (struct mail_announce){ .mail.kind = MAIL_ANNOUNCE, .what = *a };
-    driver_send(e->driver, &p->mail.mail);
+    p->held = e->imitation.until_ns != 0;
+    if (!p->held)
+        driver_send(e->driver, &p->mail.mail);
+    return 0;
+}
+
+/* An imitated device has no gradient before its time is over: what was announced is held until
+ * then, or communication would look hidden that on the real device is not.
+ */
+static int announce_held(struct eddis *e, int64_t deadline, struct eddis_error *err)
+{
+    int rc = imitate_wait(e, deadline, err);
+
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&e->announce_lock);
+    e->imitation.until_ns = 0;
+    for (int i = e->n_parameters - 1; i >= 0; i--)
+        if (e->parameter[i].held) {
+            e->parameter[i].held = false;
+            driver_send(e->driver, &e->parameter[i].mail.mail);
+        }
+    pthread_mutex_unlock(&e->announce_lock);
     return 0;
 }
 
@@ -169,6 +191,8 @@ int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
     enum eddis_phase before;
     int rc = wait_check(e, err);
 
+    if (rc == 0)
+        rc = announce_held(e, deadline, err); /* counts as compute */
     if (rc < 0)
         return rc;
     before = handle_phase(e, EDDIS_PHASE_WAIT);
@@ -187,8 +211,10 @@ int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
     handle_phase(e, before);
     if (rc == 0)
         rc = wait_plan(e, err);
-    if (rc == 0)
+    if (rc == 0) {
         e->waited = true;
+        e->imitation.waited_ns = clock_now_ns();
+    }
     return rc;
 }
 
@@ -209,6 +235,8 @@ int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddi
                             "layer '%s' cannot be waited for, its parameter '%s' was not announced",
                             e->layer[layer].name, e->parameter[i].name);
     pthread_mutex_unlock(&e->announce_lock);
+    if (rc == 0)
+        rc = announce_held(e, deadline, err);
     if (rc < 0)
         return rc;
     before = handle_phase(e, EDDIS_PHASE_WAIT);

@@ -36,6 +36,7 @@ struct parameter {
     void *value;
     bool factored;
     bool announced; /* in this step; announce_lock */
+    bool held;      /* announced, but an imitated device is not so far; announce_lock */
     struct mail_announce mail;
 };
 
@@ -43,6 +44,14 @@ struct parameter {
 struct plan_event {
     int64_t step;
     unsigned flags; /* EDDIS_STEP_... */
+};
+
+/* Steps that last as long as on the device that this worker imitates. */
+struct imitation {
+    int64_t until_ns;   /* when the current step's compute is over; 0: nothing to imitate */
+    int64_t overrun_ns; /* by so much the real work of this step was longer */
+    int64_t waited_ns;  /* when the last wait returned: the update behind it belongs to the */
+    int64_t update_ns;  /* next step's compute, and lasted so long */
 };
 
 struct eddis {
@@ -95,6 +104,7 @@ struct eddis {
     bool stop; /* the step before was the last */
     struct sampler_step current;
     unsigned flags; /* of the current step */
+    struct imitation imitation;
 };
 
 /* How to open: eddis_open reads it from the environment, tests give it. */
@@ -113,6 +123,13 @@ int handle_check(const struct eddis *e, struct eddis_error *err);
 
 /* Time belongs to this phase from now on; returns the one before. */
 enum eddis_phase handle_phase(struct eddis *e, enum eddis_phase phase);
+
+/* The three moments of a step that an imitation needs.  imitate_wait sleeps, until deadline_ns at
+ * most: -ETIMEDOUT then.
+ */
+void imitate_begin(struct eddis *e, int64_t now_ns);
+int imitate_wait(struct eddis *e, int64_t deadline_ns, struct eddis_error *err);
+void imitate_end(struct eddis *e, int64_t now_ns);
 
 /* Make all ranks return the same: rc and err of the lowest rank that failed, or 0.  Collective. */
 int handle_agree(struct eddis *e, int rc, struct eddis_error *err);

@@ -65,6 +65,7 @@ static int step_take(struct eddis *e, struct eddis_step *ret, struct eddis_error
     e->flags = step_flags(e, e->step);
     ret->flags |= e->flags;
     page_clock_set(&e->clock, EDDIS_PHASE_COMPUTE, clock_now_ns());
+    imitate_begin(e, clock_now_ns());
     if (e->board) {
         board_begin(e->board)->asked_step = sampler_asked(e->sampler);
         page_phase(e->board, &e->clock);
@@ -206,8 +207,10 @@ int eddis_step_end(struct eddis *e, const struct eddis_report *in, struct eddis_
                                      : "no step has begun");
     if (in)
         handle_copy_in(&report, sizeof report, in);
+    report.overrun_ns += e->imitation.overrun_ns;
     sent = driver_sent_bytes(e->driver);
     now = clock_now_ns();
+    imitate_end(e, now);
     pthread_mutex_lock(&e->plan_lock);
     s = (struct board_step){ .step = e->current.step,
                              .count = e->current.count,

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SAMPLES = 6000, EPOCHS = 20 };
+enum { SAMPLES = 6000, EPOCHS = 6 };
 
 static void check(int rc, const struct eddis_error *err)
 {

@@ -38,6 +38,7 @@ struct job {
     void (*body)(struct eddis *e, int rank, struct job *j);
     struct scenario scenario[MAX_RANKS];
     int64_t version;
+    int emulated;
     atomic_int opened;
     bool broken; /* the communication fails, so does eddis_close */
     float *buffer[MAX_RANKS];
@@ -113,6 +114,11 @@ static void make_board_of(struct job *j, const int64_t *batch)
     a->bucket_bytes = 64;
     a->checkpoint_every = 10;
     a->warmup_steps = 4;
+    a->emulated = j->emulated;
+    for (int i = 0; i < j->n; i++) {
+        a->fixed_s[i] = 0.002;
+        a->sample_s[i] = 0.0001 * (i + 1);
+    }
     strcpy(a->mode, "sync");
     strcpy(a->algorithm, "allreduce");
     CHECK(board_create(j->path, a, &j->board, &err) == 0);
@@ -265,6 +271,34 @@ static void test_board(void)
 
     make_board(&j);
     for (int i = 0; i < 4; i++)
+        j.scenario[i].batch = 43;
+    run_job(&j);
+}
+
+/* ---- imitated devices ---- */
+
+/* Every step takes its worker at least the imitated time, as compute; results are the same. */
+static void imitate_body(struct eddis *e, int rank, struct job *j)
+{
+    struct board_page p;
+    struct eddis_error err = { 0 };
+    int64_t fixed_ns = 2 * CLOCK_MS, sample_ns = CLOCK_MS / 10 * (rank + 1), least;
+
+    __atomic_add_fetch(&failures, scenario_run(e, &j->scenario[rank]), __ATOMIC_RELAXED);
+    CHECK(eddis_barrier(e, CLOCK_S * 60, &err) == 0);
+    CHECK(board_read(j->board, rank, &p, &err) == 0);
+    least = p.samples_done * sample_ns + (p.samples_done ? p.steps_done * fixed_ns : 0);
+    /* the update behind the wait counts too, and is spared in the next step */
+    CHECK(p.sum.total_ns >= least - CLOCK_MS);
+    CHECK(p.sum.compute_ns >= least * 3 / 4);
+}
+
+static void test_imitate(void)
+{
+    struct job j = { .n = 3, .body = imitate_body, .emulated = 1 };
+
+    make_board(&j);
+    for (int i = 0; i < 3; i++)
         j.scenario[i].batch = 43;
     run_job(&j);
 }
@@ -681,6 +715,7 @@ int main(void)
     test_plans();
     test_stop();
     test_board();
+    test_imitate();
     test_misuse(1);
     test_misuse(3);
     test_late();
