@@ -29,7 +29,9 @@ int job_folder_root(char *ret, size_t size, struct eddis_error *err)
     int n;
 
     if (!own && (!home || home[0] != '/'))
-        return eddis_fail(err, -ENOENT, "neither XDG_STATE_HOME nor HOME is set");
+        return eddis_fail(err, -ENOENT,
+                          "neither XDG_STATE_HOME nor HOME is set, so jobs have no folder; set one "
+                          "or name the job's folder");
     n = own ? snprintf(ret, size, "%s/eddis/jobs", state)
             : snprintf(ret, size, "%s/.local/state/eddis/jobs", home);
     if (n < 0 || (size_t)n >= size)
@@ -87,12 +89,17 @@ static int take_folder(const char *path, char *ret, struct eddis_error *err)
     }
     while ((e = readdir(dir)))
         others += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
-    /* Logs and the file that tells how to reach the driver are nobody else's business. */
-    if (!others)
-        (void)fchmod(dirfd(dir), 0700);
     (void)closedir(dir);
     if (others)
-        return eddis_fail(err, -EEXIST, "the job's folder '%s' is not empty", path);
+        return eddis_fail(err, -EEXIST,
+                          "the job's folder '%s' is not empty; name another one, or empty it",
+                          path);
+    if ((st.st_mode & 0300) != 0300)
+        return eddis_fail(err, -EACCES, "the job's folder '%s' cannot be written to; chmod u+wx it",
+                          path);
+    if ((st.st_mode & S_IWOTH) || ((st.st_mode & S_IWGRP) && st.st_gid != getegid()))
+        return eddis_fail(err, -EPERM,
+                          "other users can write to the job's folder '%s'; chmod go-w it", path);
     if (!realpath(path, full) || strlen(full) >= JOB_FOLDER_MAX_PATH)
         return eddis_fail(err, -ENAMETOOLONG, "the path '%s' is too long", path);
     strcpy(ret, full);
@@ -216,6 +223,12 @@ static int find_by_path(const char *path, struct job_folder *ret, struct eddis_e
 
     if (!realpath(path, full) || stat(full, &st) < 0 || !S_ISDIR(st.st_mode))
         return eddis_fail(err, -ENOENT, "no job's folder '%s'", path);
+    if (!job_folder_parse_id(strrchr(full, '/') + 1, NULL, 0, NULL)) {
+        cleanup_free char *job = file_join(full, "job.yaml");
+
+        if (!job || access(job, F_OK) < 0)
+            return eddis_fail(err, -ENOENT, "'%s' is no job's folder: it has no job.yaml", path);
+    }
     if (strlen(full) >= sizeof ret->path)
         return eddis_fail(err, -ENAMETOOLONG, "the path '%s' is too long", path);
     strcpy(ret->path, full);
@@ -226,8 +239,8 @@ static int find_by_path(const char *path, struct job_folder *ret, struct eddis_e
 int job_folder_find(const char *prefix, struct job_folder *ret, struct eddis_error *err)
 {
     cleanup_free struct job_folder *list = NULL;
-    const struct job_folder *found = NULL;
-    int n;
+    const struct job_folder *found = NULL, *first = NULL;
+    int n, count = 0;
 
     if (prefix && strchr(prefix, '/'))
         return find_by_path(prefix, ret, err);
@@ -237,17 +250,26 @@ int job_folder_find(const char *prefix, struct job_folder *ret, struct eddis_err
     for (int i = 0; i < n; i++) {
         if (prefix && strcmp(list[i].id, prefix) == 0) {
             found = &list[i];
+            count = 1;
             break;
         }
         if (prefix && strncmp(list[i].id, prefix, strlen(prefix)) != 0)
             continue;
-        if (prefix && found)
-            return eddis_fail(err, -EINVAL, "more than one job begins with '%s': %s, %s", prefix,
-                              found->id, list[i].id);
+        first = first ? first : &list[i];
         found = &list[i];
+        count++;
     }
+    if (prefix && count == 2)
+        return eddis_fail(err, -EINVAL, "two jobs begin with '%s': %s and %s; write more of the id",
+                          prefix, first->id, found->id);
+    if (prefix && count > 2)
+        return eddis_fail(err, -EINVAL,
+                          "%d jobs begin with '%s'; write more of the id, the newest is %s", count,
+                          prefix, found->id);
     if (!found)
-        return prefix ? eddis_fail(err, -ENOENT, "no job begins with '%s'", prefix)
+        return prefix ? eddis_fail(err, -ENOENT,
+                                   "no job begins with '%s'; eddis-status --list shows the jobs",
+                                   prefix)
                       : eddis_fail(err, -ENOENT, "there are no jobs yet");
     *ret = *found;
     return 0;

@@ -4,12 +4,16 @@
 #include "agents/driver/checkpoints.h"
 #include "agents/job_folder.h"
 #include "lib/base/cleanup.h"
+#include "lib/base/spawn.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const struct option_row rows[] = {
     { "np", 'n', "N", "workers on each node (workers_per_node)" },
@@ -18,7 +22,7 @@ static const struct option_row rows[] = {
     { "seed", 0, "N", "seed of the order of samples and of the first weights" },
     { "timeout", 0, "TIME", "end the job after so long, 30s, 5m, 12:00:00" },
     { "resume", 0, "CHECKPOINT", "go on from a checkpoint's folder, or from a job's newest" },
-    { "plan", 0, "FILE", "replay the plan of an earlier job, plan-1-1.json" },
+    { "plan", 0, "PLAN", "replay a plan: a plan-*.json, or a job whose newest is meant" },
     { "measure-equal", 0, "STEPS", "train so many steps with an equal split first, to compare" },
     { "job-dir", 0, "FOLDER", "keep the job's files here; it must be missing or empty" },
     { "dry-run", 0, NULL, "print the plan and where each value of the job comes from, and stop" },
@@ -54,7 +58,7 @@ struct words {
         const char *key, *value, *flag;
     } set[64];
     int n_set;
-    const char *resume;
+    const char *resume, *plan;
 };
 
 static int remember(struct words *w, const char *key, const char *value, const char *flag,
@@ -109,8 +113,19 @@ static int whole_number(const char *flag, const char *text, int64_t *ret, struct
 static int take_set(struct words *w, const char *text, struct eddis_error *err)
 {
     if (!strchr(text, '=') || text[0] == '=')
-        return eddis_fail(err, -EINVAL, "--set \"%s\" is not KEY=VALUE", text);
+        return eddis_fail(err, -EINVAL,
+                          "--set \"%s\" is not KEY=VALUE; write it as --set batch.global=512",
+                          text);
     return remember(w, text, strchr(text, '=') + 1, "--set", err);
+}
+
+/* A forgotten number makes the job's file the option's value: say what was taken. */
+static int take_np(struct words *w, const char *text, struct eddis_error *err)
+{
+    if (strcmp(text, "auto") != 0 && (!*text || text[strspn(text, "0123456789")]))
+        return eddis_fail(err, -EINVAL, "-n needs the number of workers of each node and got '%s'",
+                          text);
+    return remember(w, "workers_per_node", text, "--np", err);
 }
 
 /* Options that are plain switches. */
@@ -139,7 +154,6 @@ static int take_option(struct run_request *r, struct words *w, const struct opti
     static const struct {
         const char *name, *key, *flag;
     } keys[] = {
-        { "np", "workers_per_node", "--np" },
         { "seed", "seed", "--seed" },
         { "timeout", "timeouts.job", "--timeout" },
     };
@@ -147,6 +161,8 @@ static int take_option(struct run_request *r, struct words *w, const struct opti
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
         if (options_is(i, keys[k].name))
             return remember(w, keys[k].key, i->value, keys[k].flag, err);
+    if (options_is(i, "np"))
+        return take_np(w, i->value, err);
     if (options_is(i, "set"))
         return take_set(w, i->value, err);
     if (options_is(i, "env"))
@@ -156,7 +172,7 @@ static int take_option(struct run_request *r, struct words *w, const struct opti
     if (options_is(i, "resume"))
         w->resume = i->value;
     else if (options_is(i, "plan"))
-        r->plan_path = i->value;
+        w->plan = i->value;
     else if (options_is(i, "job-dir"))
         r->job_dir = i->value;
     else
@@ -193,21 +209,31 @@ static int read_words(int argc, char **argv, struct run_request *r, struct words
 
 static int open_job(const struct words *w, struct run_request *r, struct eddis_error *err)
 {
-    static const char *nothing[] = { "true", NULL }; /* devices can be measured without a job */
+    static const char *const nothing[] = { "true", NULL };
+    const char *const *command = (const char *const *)w->command;
     char folder[PATH_MAX];
 
     if (w->file && w->command)
         return eddis_fail(err, -EINVAL, "give either \"%s\" or a command behind --, not both",
                           w->file);
-    if (w->file)
-        return job_read(w->file, &r->job, err);
-    if (!w->command && !r->profile)
+    if (w->file) {
+        int rc = job_read(w->file, &r->job, err);
+
+        if (rc == -ENOENT && spawn_find(w->file, folder, sizeof folder, NULL) == 0)
+            return eddis_fail(err, -ENOENT,
+                              "no file '%s'; to run the program of this name: eddis-run -- %s",
+                              w->file, w->file);
+        return rc;
+    }
+    if (!w->command && r->profile)
+        command = nothing; /* devices are measured without a job, too */
+    else if (!w->command)
         return eddis_fail(err, -EINVAL,
                           "which job? name a train.yaml, or a command behind --; see eddis-run "
                           "--help");
     if (!getcwd(folder, sizeof folder))
         return eddis_fail_errno(err, -errno, "cannot tell the current folder");
-    return job_from_command(w->command ? w->command : nothing, folder, &r->job, err);
+    return job_from_command(command, folder, &r->job, err);
 }
 
 static int set_keys(const struct words *w, struct run_request *r, struct eddis_error *err)
@@ -223,30 +249,102 @@ static int set_keys(const struct words *w, struct run_request *r, struct eddis_e
     return 0;
 }
 
+static bool has_file(const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+
+    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
+           access(path, F_OK) == 0;
+}
+
+/* A job by its folder or the beginning of its id, as the word of an option. */
+static int find_job(const char *option, const char *word, struct job_folder *ret,
+                    struct eddis_error *err)
+{
+    int rc = job_folder_find(word, ret, err);
+
+    if (rc == -ENOENT)
+        return eddis_fail(err, rc,
+                          "%s %s: there is neither such a file or folder nor a job whose id begins "
+                          "so; eddis-status --list shows the jobs",
+                          option, word);
+    return rc < 0 ? eddis_fail_prefix(err, rc, "%s %s", option, word) : rc;
+}
+
 /* The word of --resume is a checkpoint, or a job whose newest checkpoint is meant. */
 static int set_resume(const char *word, struct run_request *r, struct eddis_error *err)
 {
     char path[PATH_MAX], whole[PATH_MAX], dir[PATH_MAX];
     struct job_folder folder;
+    int rc;
+
+    if (!word)
+        return 0;
+    if (has_file(word, "MANIFEST")) {
+        (void)snprintf(path, sizeof path, "%s", word);
+    } else {
+        rc = find_job("--resume", word, &folder, err);
+        if (rc < 0)
+            return rc;
+        (void)snprintf(dir, sizeof dir, "%s/checkpoints", folder.path);
+        if (checkpoints_newest(dir, path, sizeof path) < 0)
+            return eddis_fail(err, -ENOENT, "--resume %s: the job has no checkpoint in '%s'", word,
+                              dir);
+    }
+    if (!realpath(path, whole))
+        return eddis_fail_errno(err, -errno, "no checkpoint '%s'", path);
+    return job_set(r->job, "checkpoint.resume", whole, "--resume", err);
+}
+
+/* Write the path of the newest plan of a job's folder to ret [size]; false: it has none. */
+static bool newest_plan(const char *folder, char *ret, size_t size)
+{
+    int64_t best_generation = -1, best_version = -1;
+    DIR *dir = opendir(folder);
+    struct dirent *e;
+
+    while (dir && (e = readdir(dir))) {
+        int64_t generation, version;
+        int end = 0;
+
+        if (sscanf(e->d_name, "plan-%" SCNd64 "-%" SCNd64 ".json%n", &generation, &version, &end) !=
+                2 ||
+            !end || e->d_name[end])
+            continue;
+        if (generation < best_generation ||
+            (generation == best_generation && version <= best_version))
+            continue;
+        best_generation = generation;
+        best_version = version;
+        (void)snprintf(ret, size, "%s/%s", folder, e->d_name);
+    }
+    if (dir)
+        closedir(dir);
+    return best_generation >= 0;
+}
+
+/* The word of --plan is a file, or a job whose newest plan is meant. */
+static int set_plan(const char *word, struct run_request *r, struct eddis_error *err)
+{
+    struct job_folder folder;
+    char path[PATH_MAX];
     struct stat st;
     int rc;
 
     if (!word)
         return 0;
-    if (snprintf(path, sizeof path, "%s/manifest.json", word) < (int)sizeof path &&
-        stat(path, &st) == 0) {
+    if (stat(word, &st) == 0 && !S_ISDIR(st.st_mode)) {
         (void)snprintf(path, sizeof path, "%s", word);
     } else {
-        rc = job_folder_find(word, &folder, err);
+        rc = find_job("--plan", word, &folder, err);
         if (rc < 0)
-            return eddis_fail_prefix(err, rc, "--resume %s is no checkpoint, and as a job", word);
-        (void)snprintf(dir, sizeof dir, "%s/checkpoints", folder.path);
-        if (checkpoints_newest(dir, path, sizeof path) < 0)
-            return eddis_fail(err, -ENOENT, "job '%s' has no checkpoint in '%s'", folder.id, dir);
+            return rc;
+        if (!newest_plan(folder.path, path, sizeof path))
+            return eddis_fail(err, -ENOENT, "--plan %s: the job has no plan in '%s'", word,
+                              folder.path);
     }
-    if (!realpath(path, whole))
-        return eddis_fail_errno(err, -errno, "no checkpoint '%s'", path);
-    return job_set(r->job, "checkpoint.resume", whole, "--resume", err);
+    r->plan_path = strdup(path);
+    return r->plan_path ? 0 : eddis_fail(err, -ENOMEM, "no memory for an option");
 }
 
 int run_request_read(int argc, char **argv, struct run_request *ret, struct eddis_error *err)
@@ -261,6 +359,8 @@ int run_request_read(int argc, char **argv, struct run_request *ret, struct eddi
             rc = set_keys(&w, &r, err);
         if (rc == 0)
             rc = set_resume(w.resume, &r, err);
+        if (rc == 0)
+            rc = set_plan(w.plan, &r, err);
         if (rc == 0 && (w.n_set || w.resume))
             rc = job_check(r.job, err);
     }
@@ -277,5 +377,6 @@ void run_request_fini(struct run_request *r)
     for (int i = 0; i < r->n_env; i++)
         free(r->env[i]);
     free(r->env);
+    free(r->plan_path);
     *r = (struct run_request){ 0 };
 }

@@ -16,7 +16,8 @@ struct run_request {
     struct job *job;
     char **env; /* NULL-ended "NAME=VALUE" of -x; owned */
     int n_env;
-    const char *plan_path, *job_dir; /* borrowed from argv */
+    char *plan_path;     /* owned; NULL: make one */
+    const char *job_dir; /* borrowed from argv */
     int64_t measure_equal;
     int verbose;
     bool dry_run, profile, json, quiet;

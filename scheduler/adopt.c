@@ -7,6 +7,7 @@
 #include "lib/model/algorithm.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -102,6 +103,11 @@ int planner_adopt(struct plan *p, const struct job *job, const struct node_profi
     if (p->n_nodes != n_nodes)
         return eddis_fail(err, -EINVAL, "the plan is for %d node(s), the job has %d", p->n_nodes,
                           n_nodes);
+    if (job->workers_per_node && p->n_workers != n_nodes * job->workers_per_node)
+        return eddis_fail(err, -EINVAL,
+                          "the plan is for %d worker(s), workers_per_node asks for %" PRId64
+                          "; leave -n away, or make a new plan",
+                          p->n_workers, (int64_t)n_nodes * job->workers_per_node);
     for (int i = 0; i < p->n_workers; i++)
         if ((rc = check_worker(&p->worker[i], &nodes[p->worker[i].node], err)) < 0)
             return rc;

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static void note_trouble(struct record *r, const struct eddis_error *err)
@@ -106,9 +107,11 @@ void record_metrics(struct record *r, const struct job_status *s)
 
 void record_summary(struct record *r, const struct job_status *s)
 {
-    cleanup_free char *text = job_status_text(s, false);
+    cleanup_free char *text = job_status_text(s, false), *lines = NULL;
 
-    record_file(r, "summary.json", text);
+    if (text && asprintf(&lines, "%s\n", text) < 0)
+        lines = NULL;
+    record_file(r, "summary.json", lines);
 }
 
 void record_fini(struct record *r)

@@ -276,10 +276,13 @@ static int check_with_slash(const char *dir, const char *name, struct eddis_erro
 {
     cleanup_free char *path = NULL;
 
+    while (name[0] == '.' && name[1] == '/' && name[2]) /* for the sentence */
+        name += 2;
     if (asprintf(&path, "%s%s%s", name[0] == '/' ? "" : dir, name[0] == '/' ? "" : "/", name) < 0)
         return eddis_fail(err, -ENOMEM, "no memory for a path");
     if (access(path, F_OK) < 0)
-        return eddis_fail_errno(err, -errno, "no program '%s'", path);
+        return eddis_fail(err, -errno, "no program '%s'; build it first, or correct the command",
+                          path);
     if (!is_program(path))
         return eddis_fail(err, -EACCES, "'%s' is no program that may be executed", path);
     return 0;
@@ -308,5 +311,7 @@ int launch_check(const struct launch *l, struct eddis_error *err)
     snprintf(at, sizeof at, "%s/%s", l->bin, name);
     if (l->bin[0] && is_program(at))
         return 0;
-    return eddis_fail(err, -ENOENT, "no program '%s' in PATH", name);
+    return eddis_fail(err, -ENOENT,
+                      "no program '%s' in PATH; install it, or write its path as in ./%s", name,
+                      name);
 }

@@ -322,6 +322,25 @@ int job_from_command(const char *const *command, const char *folder, struct job 
     return 0;
 }
 
+/* The words for an unknown key of a flag, as those of a file. */
+static int no_such_key(const struct job_reader *r, const char *key, struct eddis_error *err)
+{
+    char group[PATH_SIZE], below[JOB_MAX_KEYS][32];
+    const char *dot = strrchr(key, '.');
+    struct job_node n = { .key = (char *)(uintptr_t)key };
+
+    if (job_keys_below(key, below))
+        return job_wrong(r, 0, 0, err,
+                         "\"%.40s\" is a group of keys; set one of them, as in %.40s.%s", key, key,
+                         below[0]);
+    snprintf(group, sizeof group, "%.*s", dot ? (int)(dot - key) : 0, key);
+    if (*group && job_keys_below(group, below))
+        n.key = (char *)(uintptr_t)(dot + 1);
+    else
+        *group = '\0';
+    return unknown_key(r, group, &n, err);
+}
+
 int job_set(struct job *job, const char *key, const char *value, const char *flag,
             struct eddis_error *err)
 {
@@ -330,7 +349,7 @@ int job_set(struct job *job, const char *key, const char *value, const char *fla
     int rc;
 
     if (!k)
-        return eddis_fail(err, -EINVAL, "%s: there is no key \"%s\" in a job", flag, key);
+        return no_such_key(&r, key, err);
     if (k->later)
         return refuse_later(&r, k, 0, 0, err);
     if (job_utf8_bad(value, strlen(value)) < strlen(value))

@@ -319,10 +319,12 @@ int plan_parse(const char *text, size_t n, const char *what, struct plan **ret,
                struct eddis_error *err)
 {
     cleanup_json json_t *j = NULL;
+    const json_t *whole;
     int rc = json_parse(text, n, what, &j, err);
 
     if (rc < 0)
         return rc;
-    rc = read_plan(j, ret, err);
+    whole = json_object_get(j, "plan"); /* what eddis-run --dry-run --json prints */
+    rc = read_plan(json_is_object(whole) ? whole : j, ret, err);
     return rc < 0 ? eddis_fail_prefix(err, rc, "%s: not a plan", what) : 0;
 }

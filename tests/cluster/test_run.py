@@ -231,12 +231,17 @@ def usage():
             (["--dryrun"], 'did you mean "--dry-run"'),
             (["no-such.yaml"], "no-such.yaml"), (["a.yaml", "b.yaml"], "one job at a time"),
             (["a.yaml", "--", "true"], "not both"), (["-x", "NO_SUCH_VARIABLE", "--", "true"], "-x"),
-            (["--set", "batch.globl=4", "--", "true"], 'batch.globl'),
             (["--set", "batch.global=0", "--", "true"], "batch.global"),
+            (["--set", "batch.globl=4", "--", "true"], 'did you mean "global"'),
+            (["--set", "foo=1", "--", "true"], 'unknown key "foo"'),
+            (["--set", "batch=3", "--", "true"], "group of keys"),
+            (["--set", "x", "--", "true"], "as --set batch.global=512"),
+            (["-n", "cnn.yaml"], "-n needs the number"), (["true"], "eddis-run -- true"),
+            (["--plan", "no-such", "--", "true"], "--plan no-such"),
             (["--set", "restarts=2", "--", "true"], "restarts"),
             (["--set", "batch.min=64", "--set", "batch.max=8", "--", "true"], "batch.max"),
             (["--measure-equal", "x", "--", "true"], "--measure-equal"),
-            (["--resume", "no-such-job", "--", "true"], "no-such-job"),
+            (["--resume", "zzz", "--", "true"], "--resume zzz: there is neither"),
             (["--seed", "-1", "--", "true"], "seed"), (["-n", "0.5", "--", "true"], "")):
         p = subprocess.run([run] + args, capture_output=True, text=True, timeout=20,
                            env=dict(os.environ, XDG_STATE_HOME=FOLDERS.path("state")))
@@ -315,6 +320,13 @@ def replay():
         j.check(0, "ok")
         assert json.loads(j.file("plan-1-1.json")) == plan
         assert "replayed" in j.out
+        with job("--set", "batch.global=100", "--plan", j.dir, "--", "true", ranks=3) as k:
+            k.check(0, "ok")
+            assert json.loads(k.file("plan-1-1.json")) == plan
+        with job("--set", "batch.global=100", "--plan", path, "--", "true", ranks=2) as k:
+            k.check(2, "usage", "plan")
+            assert k.err.count("\n") == 1, k.err
+        assert j.file("summary.json").endswith("}\n")
 
 
 def variables():

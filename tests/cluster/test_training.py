@@ -103,6 +103,10 @@ def preempted():
         first = j.dir
     assert 0 < step < 600
     epochs = step // 6 + 3
+    checkpoint = os.path.join(first, "checkpoints", "step-%08d" % step)
+    with training(step // 6 + 1, "--resume", checkpoint) as j:
+        j.check(0, "ok", seconds=60)
+        assert j.summary()["samples"] <= 1437, j.summary()
     with training(epochs, "--resume", first + "/") as j:
         j.check(0, "ok", seconds=60)
         s = j.summary()

@@ -88,8 +88,8 @@ START_TEST(order_and_prefixes)
     ck_assert_int_eq(job_folder_find(NULL, &got, NULL), 0);
     ck_assert_str_eq(got.id, ids[1]);
     ck_assert_int_eq(job_folder_find("alpha", &got, &err), -EINVAL);
-    ck_assert_str_eq(err.text, "more than one job begins with 'alpha': alpha-20240101-000000-cccc, "
-                               "alpha-20250101-000001-bbbb");
+    ck_assert_str_eq(err.text, "two jobs begin with 'alpha': alpha-20240101-000000-cccc and "
+                               "alpha-20250101-000001-bbbb; write more of the id");
     ck_assert_int_eq(job_folder_find("alpha-2025", &got, NULL), 0);
     ck_assert_str_eq(got.id, ids[1]);
 }
@@ -108,8 +108,33 @@ START_TEST(own_folder)
     snprintf(path, sizeof path, "%s/deep", state);
     ck_assert_int_eq(job_folder_make("x", path, &f, &err), -EEXIST);
     ck_assert_int_lt(job_folder_make("x", "/dev/null/x", &f, &err), 0);
+    ck_assert_int_eq(job_folder_find(path, &got, &err), -ENOENT);
+    ck_assert_ptr_nonnull(strstr(err.text, "is no job's folder"));
+    snprintf(path, sizeof path, "%s/deep/job.yaml", state);
+    ck_assert_int_eq(file_write_atomic(path, "", 0, 0600, NULL), 0);
+    *strrchr(path, '/') = '\0';
     ck_assert_int_eq(job_folder_find(path, &got, NULL), 0);
     ck_assert_str_eq(got.id, "deep");
+}
+END_TEST
+
+/* A folder that was there keeps its mode, and is refused where it cannot or must not be used. */
+START_TEST(own_folder_mode)
+{
+    static const struct {
+        mode_t mode;
+        int rc;
+    } rows[] = { { 0755, 0 }, { 0700, 0 }, { 0500, -EACCES }, { 0777, -EPERM } };
+    struct job_folder f;
+    char path[256];
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snprintf(path, sizeof path, "%s/mode%zu", state, i);
+        ck_assert_int_eq(file_mkdirs(path, 0700, NULL), 0);
+        ck_assert_int_eq(chmod(path, rows[i].mode), 0);
+        ck_assert_int_eq(job_folder_make("x", path, &f, NULL), rows[i].rc);
+        ck_assert_int_eq(mode_of(path), rows[i].mode);
+    }
 }
 END_TEST
 
@@ -235,6 +260,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, make_and_find);
     tcase_add_test(tc, order_and_prefixes);
     tcase_add_test(tc, own_folder);
+    tcase_add_test(tc, own_folder_mode);
     tcase_add_test(tc, many_at_once_are_different);
     tcase_add_loop_test(tc, ids, 0, sizeof id_rows / sizeof *id_rows);
     tcase_add_test(tc, root);
