@@ -110,6 +110,11 @@ int job_set(struct job *job, const char *key, const char *value, const char *fla
  */
 int job_check(const struct job *job, struct eddis_error *err);
 
+/* Check the name of a variable that a user wants his workers to have: letters, digits and _, and
+ * none that eddis itself sets.  -EINVAL: the sentence says which.
+ */
+int job_check_variable(const char *name, struct eddis_error *err);
+
 void job_free(struct job *job); /* accepts NULL and a half-built job */
 
 /* The job as text of a train.yaml, every key with its value and a comment that tells its origin;

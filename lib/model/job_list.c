@@ -233,6 +233,35 @@ static bool is_variable(const char *s)
     return n > 0 && n <= MAX_VARIABLE && !s[n] && !isdigit((unsigned char)*s);
 }
 
+/* Those that every worker gets from us, and whose other values would split the job; an end of "_"
+ * stands for all that begin so.  What a user may want to choose, as MASTER_PORT, is not among them.
+ */
+static bool is_ours(const char *s)
+{
+    static const char *const names[] = {
+        "RANK",      "WORLD_SIZE",      "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK",
+        "ROLE_RANK", "ROLE_WORLD_SIZE", "EDDIS_",     "OMPI_COMM_WORLD_", "PMIX_",
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t n = strlen(names[i]);
+
+        if (strncmp(s, names[i], n) == 0 && (!s[n] || names[i][n - 1] == '_'))
+            return true;
+    }
+    return false;
+}
+
+int job_check_variable(const char *name, struct eddis_error *err)
+{
+    if (!is_variable(name))
+        return eddis_fail(err, -EINVAL, "\"%.40s\" is no name; write letters, digits and _", name);
+    if (is_ours(name))
+        return eddis_fail(err, -EINVAL, "\"%.40s\" is set by eddis itself; choose another name",
+                          name);
+    return 0;
+}
+
 /* Check one entry of a map; its value is text, "" in quotes when it is meant to be empty. */
 static int check_entry(const struct job_reader *r, const struct job_key *key,
                        const struct job_node *n, struct eddis_error *err)
@@ -284,7 +313,11 @@ static int env_read(const struct job_reader *r, const struct job_key *key, const
     if (n->kind != JOB_MAP)
         return job_mistyped(r, key, n, err);
     for (const struct job_node *c = n->first; c && rc == 0; c = c->next) {
+        struct eddis_error why = { 0 };
+
         rc = check_entry(r, key, c, err);
+        if (rc == 0 && job_check_variable(c->key, &why) < 0)
+            rc = job_wrong(r, c->key_line, c->key_column, err, "%s", why.text);
         if (rc == 0)
             rc = words_add_take(&w, assignment(c), err);
     }

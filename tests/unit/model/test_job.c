@@ -57,6 +57,26 @@ START_TEST(defaults)
 }
 END_TEST
 
+static const struct {
+    const char *name;
+    int rc;
+} variable_rows[] = {
+    { "A", 0 },         { "_a1", 0 },           { "", -EINVAL },        { "1A", -EINVAL },
+    { "A-B", -EINVAL }, { "A B", -EINVAL },     { "RANK", -EINVAL },    { "RANKS", 0 },
+    { "MY_RANK", 0 },   { "PMIX_", -EINVAL },   { "PMIX_ID", -EINVAL }, { "PMI", 0 },
+    { "EDDIS", 0 },     { "EDDIS_X", -EINVAL }, { "MASTER_PORT", 0 },   { "OMPI_MCA_btl", 0 },
+};
+
+START_TEST(variables)
+{
+    struct eddis_error err = { 0 };
+    int rc = job_check_variable(variable_rows[_i].name, &err);
+
+    ck_assert_msg(rc == variable_rows[_i].rc, "%s: %d", variable_rows[_i].name, rc);
+    ck_assert_int_eq(err.text[0] != 0, rc < 0);
+}
+END_TEST
+
 static const char everything[] =
     "# a comment\n"
     "name: resnet-mixed\n"
@@ -204,6 +224,11 @@ static const struct {
     { C "env: {A: [x]}", "2:10: \"A\" in \"env\" is a list; write one value, in quotes" },
     { C "env:\n  A:\n", "3:3: \"A\" in \"env\" has no value; write \"\" for an empty one" },
     { C "env: {A-B: x}", "2:7: \"A-B\" in \"env\" is no name; write letters, digits and _" },
+    { C "env: {RANK: 3}", "2:7: \"RANK\" is set by eddis itself; choose another name" },
+    { C "env:\n  A: b\n  EDDIS_BOARD: x\n",
+      "4:3: \"EDDIS_BOARD\" is set by eddis itself; choose another name" },
+    { C "env: {OMPI_COMM_WORLD_RANK: 3}",
+      "2:7: \"OMPI_COMM_WORLD_RANK\" is set by eddis itself; choose another name" },
     { C "env: {1A: x}", "2:7: \"1A\" in \"env\" is no name; write letters, digits and _" },
     { C "mpi: {args: x}", "2:13: \"mpi.args\" is \"x\"; write a list of words, like [a, b]" },
     { C "mpi: {args: [x, [y]]}", "2:17: an entry of \"mpi.args\" is a list; write a word, in "
@@ -612,6 +637,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, defaults);
+    tcase_add_loop_test(tc, variables, 0, sizeof variable_rows / sizeof *variable_rows);
     tcase_add_test(tc, full);
     tcase_add_loop_test(tc, bad, 0, sizeof bad_rows / sizeof *bad_rows);
     tcase_add_test(tc, hostile);
