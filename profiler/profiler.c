@@ -124,6 +124,20 @@ static void place_gpus(struct probe *b)
             (void)topo_locate(b->topo, b->p->device[i].pci, &b->p->device[i], NULL);
 }
 
+/* hwloc adds up the NUMA nodes' figures in sysfs.  In some virtual machines, whose memory may grow,
+ * and containers they are not those of /proc/meminfo, by which the kernel gives memory out.
+ */
+static void correct_memory(struct node_profile *p)
+{
+    int64_t bytes = quota_machine_bytes("");
+
+    if (bytes <= 0)
+        return;
+    p->memory_bytes = bytes;
+    if (p->n_numa == 1 && p->n_devices == 1 && p->device[0].kind == DEVICE_CPU)
+        p->device[0].memory_bytes = bytes;
+}
+
 static void measure(struct probe *b)
 {
     struct isolated read;
@@ -134,6 +148,7 @@ static void measure(struct probe *b)
     cuda_find(within(b, 8 * CLOCK_S), &b->gpus, b->p);
     if (topo_open(b->gpus.n > 0, &b->topo, &err) == 0) {
         topo_describe(b->topo, b->p);
+        correct_memory(b->p);
         on_cores(b, "matrix product", cpu_matrix, offsetof(struct device, fp32_flops));
         on_cores(b, "memory sweep", memory_sweep, offsetof(struct device, memory_bytes_per_s));
     } else {

@@ -198,6 +198,16 @@ int64_t quota_memory_bytes(const char *root)
     return least > 0 && least < 9e18 ? (int64_t)least : INT64_MAX;
 }
 
+int64_t quota_machine_bytes(const char *root)
+{
+    static const char word[] = "MemTotal:";
+    cleanup_free char *text = text_of(root, "/proc/meminfo");
+    char *at = text ? strstr(text, word) : NULL;
+    long long kb = at ? strtoll(at + strlen(word), NULL, 10) : 0;
+
+    return kb > 0 && kb < INT64_MAX / 1024 ? (int64_t)kb * 1024 : 0;
+}
+
 double quota_load(const char *root)
 {
     double load[2];

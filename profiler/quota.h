@@ -18,6 +18,9 @@ double quota_cpus(const char *root);
 /* Bytes of memory it may use; INT64_MAX: no limit. */
 int64_t quota_memory_bytes(const char *root);
 
+/* Bytes of memory of the machine; 0 unknown. */
+int64_t quota_machine_bytes(const char *root);
+
 /* Load of the last minute; NAN unknown. */
 double quota_load(const char *root);
 

@@ -146,10 +146,26 @@ START_TEST(load)
 }
 END_TEST
 
+START_TEST(machine_memory)
+{
+    struct fake_root r;
+
+    fake_root_init(&r);
+    ck_assert_int_eq(quota_machine_bytes(r.path), 0);
+    fake_root_add(&r, "proc/meminfo", "MemTotal:       24682416 kB\nMemFree: 1 kB\n");
+    ck_assert_int_eq(quota_machine_bytes(r.path), INT64_C(24682416) * 1024);
+    fake_root_add(&r, "proc/meminfo", "MemTotal: -5 kB\n");
+    ck_assert_int_eq(quota_machine_bytes(r.path), 0);
+    fake_root_fini(&r);
+    ck_assert_int_gt(quota_machine_bytes(""), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, limits, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, load);
+    tcase_add_test(tc, machine_memory);
 }
 
 SUITE_MAIN("quota", add_tests)
