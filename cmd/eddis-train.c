@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eddis-train.c - the embedded trainer: options, data, one call, and what is printed */
+#include "lib/base/error.h"
 #include "lib/eddis.h"
 #include "lib/train/matmul.h"
 #include "train_options.h"
@@ -13,6 +14,18 @@ static int complain(const struct eddis_error *err, int code)
 {
     (void)fprintf(stderr, "eddis-train: %s\n", err->text);
     return code;
+}
+
+/* Lines that nobody will see are a fault, but not worse than another. */
+static int close_output(int code)
+{
+    struct eddis_error err = { 0 };
+    bool bad = ferror(stdout); /* before: of what, nobody remembers */
+
+    if (fflush(stdout) == 0 && !bad)
+        return code;
+    eddis_fail_errno(&err, bad ? -EIO : -errno, "cannot write to standard output");
+    return complain(&err, code ? code : EXIT_FAULT);
 }
 
 static void print_epoch(void *arg, const struct trainer_epoch *r)
@@ -65,7 +78,9 @@ int main(int argc, char **argv)
     if (o.version)
         (void)printf("eddis-train %s\n", EDDIS_VERSION);
     if (o.help || o.version)
-        return 0;
+        return close_output(0);
+    if (train_options_check_output(&o, &err) < 0)
+        return complain(&err, EXIT_USAGE);
     matmul_set_threads(o.threads ? o.threads : matmul_default_threads());
     if (train_data_open(&o, &err) < 0)
         return complain(&err, EXIT_USAGE);
@@ -73,5 +88,5 @@ int main(int argc, char **argv)
     o.trainer.arg = &o;
     code = train(&o);
     train_data_close(&o);
-    return code;
+    return close_output(code);
 }

@@ -2,6 +2,8 @@
 #include "train_options.h"
 
 #include "cmd/options.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -305,4 +307,23 @@ int train_options_parse(int argc, char **argv, struct train_options *ret, struct
         o.trainer.optimizer.rate = o.trainer.optimizer.kind == OPTIMIZER_ADAM ? 0.001 : 0.1;
     *ret = o;
     return 0;
+}
+
+int train_options_check_output(const struct train_options *o, struct eddis_error *err)
+{
+    const char *save = o->trainer.save, *dir = o->trainer.checkpoint_folder;
+    int rc = 0;
+
+    if (save)
+        rc = file_try(save, err);
+    if (rc < 0)
+        return eddis_fail_prefix(err, rc, "--save");
+    if (dir)
+        rc = file_mkdirs(dir, 0777, err);
+    if (dir && rc == 0) {
+        cleanup_free char *path = file_join(dir, "try");
+
+        rc = path ? file_try(path, err) : eddis_fail(err, -ENOMEM, "out of memory");
+    }
+    return rc < 0 ? eddis_fail_prefix(err, rc, "--checkpoint-dir %s", dir) : 0;
 }

@@ -100,7 +100,7 @@ int file_write_atomic(const char *path, const void *data, size_t n, mode_t mode,
     (void)unlink(part);
     fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (fd < 0)
-        return eddis_fail_errno(err, -errno, "cannot make '%s'", part);
+        return eddis_fail_errno(err, -errno, "cannot make '%s'", path);
     rc = file_write_all(fd, data, n, err);
     if (rc < 0) {
         eddis_fail_prefix(err, rc, "'%s'", path);
@@ -114,6 +114,24 @@ int file_write_atomic(const char *path, const void *data, size_t n, mode_t mode,
 fail:
     (void)unlink(part);
     return rc;
+}
+
+int file_try(const char *path, struct eddis_error *err)
+{
+    char part[PATH_MAX];
+    struct stat st;
+    int fd;
+
+    if (snprintf(part, sizeof part, "%s.%d.part", path, (int)getpid()) >= (int)sizeof part)
+        return eddis_fail(err, -ENAMETOOLONG, "path '%s' is too long", path);
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) /* a rename would replace /dev/null */
+        return eddis_fail(err, -EINVAL, "'%s' is there and is not a regular file", path);
+    fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot write '%s'", path);
+    (void)close(fd);
+    (void)unlink(part);
+    return 0;
 }
 
 int file_append(const char *path, const void *data, size_t n, mode_t mode, struct eddis_error *err)

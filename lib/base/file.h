@@ -23,6 +23,9 @@ int file_read_fd(int fd, const char *name, size_t max, char **ret, size_t *ret_n
 int file_write_atomic(const char *path, const void *data, size_t n, mode_t mode,
                       struct eddis_error *err);
 
+/* Whether file_write_atomic could write here: a file is made beside it and removed. */
+int file_try(const char *path, struct eddis_error *err);
+
 /* Append n bytes in one write; the file is made when missing. */
 int file_append(const char *path, const void *data, size_t n, mode_t mode, struct eddis_error *err);
 

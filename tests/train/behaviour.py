@@ -6,6 +6,7 @@ and an imitated device takes the time it should."""
 
 import gzip
 import pathlib
+import subprocess
 import sys
 import tempfile
 
@@ -27,10 +28,21 @@ def bad_input():
             (["--data", DIGITS, "--lr", "fast"], "--lr is 'fast'"),
             (["--data", DIGITS, "--shape", "9x9"], "does not make the 64 features"),
             (["--data", DIGITS, "--modle", "cnn"], "--model"),
+            (["--data", DIGITS, "--save", "/nowhere/x"], "--save: cannot write '/nowhere/x': "),
+            (["--data", DIGITS, "--save", FOLDER], "is not a regular file"),
+            (["--data", DIGITS, "--checkpoint-dir", "/dev/null"], "--checkpoint-dir /dev/null: "),
             (["--data", "/nowhere.csv"], "cannot open '/nowhere.csv'"),
             ([], "no data")]:
         _, error = run([EDDIS_TRAIN, *words], code=2)
         check(sentence in error and error.count("\n") == 1, error.strip())
+
+
+def full_disk():
+    for words in (["--help"], ["-V"], digits("--model", "softmax", "--epochs", 1)):
+        with open("/dev/full", "w") as full:
+            p = subprocess.run([str(w) for w in [EDDIS_TRAIN, *words]], stdout=full, stderr=subprocess.PIPE,
+                               text=True, timeout=120)
+        check(p.returncode == 1 and "cannot write to standard output" in p.stderr, p.stderr.strip())
 
 
 def resume(model, *options):
@@ -73,6 +85,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         FOLDER = pathlib.Path(folder)
         bad_input()
+        full_disk()
         resume("mlp")
         resume("cnn", "--optimizer", "adam")
         blocks()

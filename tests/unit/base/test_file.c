@@ -47,6 +47,23 @@ START_TEST(write_and_read)
 }
 END_TEST
 
+START_TEST(try_to_write)
+{
+    cleanup_free char *path = file_join(folder, "a");
+    struct eddis_error err = { 0 };
+    struct stat st;
+
+    ck_assert_int_eq(file_try(path, NULL), 0);
+    ck_assert_int_eq(stat(path, &st), -1);
+    ck_assert_int_eq(file_append(path, "x", 1, 0600, NULL), 0);
+    ck_assert_int_eq(file_try(path, NULL), 0);
+    ck_assert_int_eq(file_try(folder, NULL), -EINVAL);
+    ck_assert_int_eq(file_try("/dev/null", NULL), -EINVAL);
+    ck_assert_int_eq(file_try("/nowhere/x", &err), -ENOENT);
+    ck_assert_str_eq(err.text, "cannot write '/nowhere/x': No such file or directory");
+}
+END_TEST
+
 START_TEST(not_regular)
 {
     cleanup_free char *fifo = file_join(folder, "fifo");
@@ -132,6 +149,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, make_folder, remove_folder);
     tcase_add_test(tc, write_and_read);
+    tcase_add_test(tc, try_to_write);
     tcase_add_test(tc, not_regular);
     tcase_add_test(tc, full_disk);
     tcase_add_test(tc, remove_tree);
