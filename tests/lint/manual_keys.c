@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* manual_keys.c - eddis-train.yaml(5) against the table of keys: manual_keys PAGE
  *
- * Each row stands in the page, in the table's order and words, and nothing else does; the page's
- * first two examples are jobs, the third is what later versions take.
+ * Each row stands in the page, in the table's order and words, and nothing else does; those of
+ * later versions have a section of their own, a line each.  The page's first two examples are jobs,
+ * the third is what later versions take.
  */
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
@@ -20,28 +21,36 @@ static int complain(const char *what, const char *name)
     return 1;
 }
 
-/* Returns what the page must say at this row: the item, type and default, and what it waits for. */
+/* Returns what the page must say at this row: the item, and type and default or what it waits for.
+ */
 static char *expected(const struct job_key *k)
 {
     struct strbuf b = { 0 };
 
-    strbuf_addf(&b, ".It Ic %s\n(%s; default: %s)\n", k->name, k->type, k->initial);
+    strbuf_addf(&b, ".It Ic %s\n", k->name);
+    if (!k->later)
+        strbuf_addf(&b, "(%s; default: %s)\n", k->type, k->initial);
+    strbuf_addf(&b, "%c%s", toupper((unsigned char)k->help[0]), k->help + 1);
     if (k->later)
-        strbuf_addf(&b, "Not in this version: it waits for %s.\n", k->later);
-    strbuf_addf(&b, "%c%s.\n", toupper((unsigned char)k->help[0]), k->help + 1);
+        strbuf_addf(&b, "; waits for %s", k->later);
+    strbuf_add(&b, ".\n");
     return strbuf_steal(&b);
 }
 
-static int check_keys(const char *page)
+/* The rows of this version, or of later ones, from `at` on. */
+static int check_rows(const char *at, bool later)
 {
     const struct job_key *keys;
-    size_t n = job_keys(&keys), items = 0;
-    const char *at = page;
+    size_t n = job_keys(&keys);
 
     for (size_t i = 0; i < n; i++) {
-        cleanup_free char *want = expected(&keys[i]);
-        const char *found = want ? strstr(at, want) : NULL;
+        cleanup_free char *want = NULL;
+        const char *found;
 
+        if (!keys[i].later == later)
+            continue;
+        want = expected(&keys[i]);
+        found = want ? strstr(at, want) : NULL;
         if (!found) {
             fprintf(stderr, "%s", want ? want : "");
             return complain("is not in the page, or not in the table's order and words",
@@ -49,7 +58,20 @@ static int check_keys(const char *page)
         }
         at = found;
     }
-    for (at = page; (at = strstr(at, "\n.It Ic ")) != NULL; at++)
+    return 0;
+}
+
+static int check_keys(const char *page)
+{
+    const struct job_key *keys;
+    const char *later = strstr(page, "\n.Sh KEYS OF LATER VERSIONS\n"), *at = page;
+    size_t n = job_keys(&keys), items = 0;
+
+    if (!later)
+        return complain("has no section of the keys of later versions", "KEYS");
+    if (check_rows(page, false) || check_rows(later, true))
+        return 1;
+    for (; (at = strstr(at, "\n.It Ic ")) != NULL; at++)
         items++;
     return items == n ? 0 : complain("the page has items that are no keys", "KEYS");
 }
