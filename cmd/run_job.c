@@ -3,6 +3,7 @@
 
 #include "agents/driver/checkpoints.h"
 #include "agents/job_folder.h"
+#include "cmd/preflight.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/spawn.h"
 
@@ -82,8 +83,8 @@ static int add_env(struct run_request *r, const char *text, struct eddis_error *
 
     if (!name)
         return eddis_fail(err, -ENOMEM, "no memory for a variable");
-    if (n == 0 || name[strcspn(name, " \t\n")])
-        return eddis_fail(err, -EINVAL, "-x \"%s\": this is no variable's name", text);
+    if (job_check_variable(name, err) < 0)
+        return eddis_fail_prefix(err, -EINVAL, "-x");
     if (!value)
         return eddis_fail(err, -EINVAL, "-x %s: the variable is not set here; give -x %s=VALUE",
                           name, name);
@@ -363,6 +364,8 @@ int run_request_read(int argc, char **argv, struct run_request *ret, struct eddi
             rc = set_plan(w.plan, &r, err);
         if (rc == 0 && (w.n_set || w.resume))
             rc = job_check(r.job, err);
+        if (rc == 0)
+            rc = preflight_check(r.job, err);
     }
     if (rc < 0)
         run_request_fini(&r);

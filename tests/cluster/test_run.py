@@ -68,9 +68,25 @@ def missing_program():
         j.check(3, "start", "no-such-program")
 
 
-def missing_folder():
-    with job("--set", "workdir=/no/such/folder", "--", "true") as j:
-        j.check(3, "start", "/no/such/folder")
+def preflight():
+    """What the job names on this machine is looked for before anything starts."""
+    run = os.path.join(BUILD, "cmd/eddis-run")
+    path = FOLDERS.path("work", "preflight.yaml")
+    for text, sentence in (
+            ("workdir: /nope", ":2:1: workdir '/nope' is no folder"),
+            ("checkpoint: {resume: /nope}", ":2:14: checkpoint.resume '/nope' is no folder"),
+            ("logs: {dir: /dev/null/logs}", ":2:8: logs.dir '/dev/null/logs' is no folder to write in"),
+            ("checkpoint: {dir: /dev/null}", ":2:14: checkpoint.dir '/dev/null'")):
+        with open(path, "w") as f:
+            f.write(f"command: [\"true\"]\n{text}\n")
+        for more in ([], ["--dry-run"]):
+            p = subprocess.run([run, path] + more, capture_output=True, text=True, timeout=20,
+                               env=dict(os.environ, XDG_STATE_HOME=FOLDERS.path("no-state")))
+            assert p.returncode == 2 and not p.stdout and p.stderr.count("\n") == 1, p
+            assert sentence in p.stderr, (sentence, p.stderr)
+    assert not os.path.exists(FOLDERS.path("no-state")), "a folder of a job that never was"
+    p = subprocess.run([run, "--set", "workdir=/nope", "--", "true"], capture_output=True, text=True, timeout=20)
+    assert p.returncode == 2 and p.stderr.startswith("eddis-run: --set: workdir '/nope' is no folder"), p
 
 
 def grandchildren():
@@ -231,6 +247,7 @@ def usage():
             (["--dryrun"], 'did you mean "--dry-run"'),
             (["no-such.yaml"], "no-such.yaml"), (["a.yaml", "b.yaml"], "one job at a time"),
             (["a.yaml", "--", "true"], "not both"), (["-x", "NO_SUCH_VARIABLE", "--", "true"], "-x"),
+            (["-x", "1A=2", "--", "true"], "1A"), (["-x", "RANK=3", "--", "true"], "set by eddis itself"),
             (["--set", "batch.global=0", "--", "true"], "batch.global"),
             (["--set", "batch.globl=4", "--", "true"], 'did you mean "global"'),
             (["--set", "foo=1", "--", "true"], 'unknown key "foo"'),
@@ -394,7 +411,7 @@ def secrets(j, token):
         assert not re.search(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])", shown), pid
 
 
-CASES = [true, false, exit_7, segv, missing_program, missing_folder, grandchildren, stubborn, timeout,
+CASES = [true, false, exit_7, segv, missing_program, preflight, grandchildren, stubborn, timeout,
          interrupt, interrupt_twice, interrupt_early, terminate, user_2, hangup_ignored, rank_killed,
          agent_killed, keeper_killed, keeper_and_agent_killed, agent_stopped, mpirun_killed,
          driver_killed, driver_stopped, usage, impossible, dry_run, output, replay, variables,

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "preflight.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The value of this key is wrong for the reason that the sentence tells. */
+static int wrong(const struct job *job, const char *key, struct eddis_error *err,
+                 const char *sentence)
+{
+    struct job_origin o = job_origin(job, key);
+
+    if (o.kind == JOB_FLAG)
+        return eddis_fail(err, -EINVAL, "%s: %s", o.flag, sentence);
+    if (o.kind == JOB_FILE)
+        return eddis_fail(err, -EINVAL, "%s:%d:%d: %s", job->file, o.line, o.column, sentence);
+    return eddis_fail(err, -EINVAL, "%s", sentence);
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Whether the folder is there and open to us, or can be made below the nearest one that is. */
+static bool can_make(const char *path)
+{
+    char part[PATH_MAX];
+    struct stat st;
+
+    if (snprintf(part, sizeof part, "%s", path) >= (int)sizeof part)
+        return false;
+    while (stat(part, &st) < 0) {
+        char *slash = strrchr(part, '/');
+
+        if (!slash || errno != ENOENT)
+            return false;
+        if (slash == part)
+            slash++;
+        if (!*slash)
+            return false;
+        *slash = '\0';
+    }
+    return S_ISDIR(st.st_mode) && access(part, W_OK | X_OK) == 0;
+}
+
+static int check_made(const struct job *job, const char *key, const char *path,
+                      struct eddis_error *err)
+{
+    char text[PATH_MAX + 128];
+
+    if (!path || can_make(path))
+        return 0;
+    (void)snprintf(text, sizeof text,
+                   "%s '%.150s' is no folder to write in, and cannot be made; name another", key,
+                   path);
+    return wrong(job, key, err, text);
+}
+
+static int check_resume(const struct job *job, struct eddis_error *err)
+{
+    const char *path = job->checkpoint.resume;
+    char text[PATH_MAX + 128];
+
+    if (strcmp(path, "auto") == 0)
+        return 0;
+    if (is_folder(path))
+        return 0;
+    (void)snprintf(text, sizeof text, "checkpoint.resume '%.150s' is no folder; name one", path);
+    return wrong(job, "checkpoint.resume", err, text);
+}
+
+int preflight_check(const struct job *job, struct eddis_error *err)
+{
+    char text[PATH_MAX + 128];
+    int rc;
+
+    if (!is_folder(job->workdir)) {
+        (void)snprintf(text, sizeof text, "workdir '%.150s' is no folder; make it or name another",
+                       job->workdir);
+        return wrong(job, "workdir", err, text);
+    }
+    rc = check_resume(job, err);
+    if (rc == 0)
+        rc = check_made(job, "logs.dir", job->logs.dir, err);
+    if (rc == 0)
+        rc = check_made(job, "checkpoint.dir", job->checkpoint.dir, err);
+    return rc;
+}

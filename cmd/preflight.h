@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* preflight.h - what a job names on this machine is looked for before anything starts */
+#ifndef EDDIS_CMD_PREFLIGHT_H
+#define EDDIS_CMD_PREFLIGHT_H
+
+#include "lib/model/job.h"
+
+/* Look for the working folder and the checkpoint to go on from, and whether the folders of logs and
+ * checkpoints are there or can be made.  Nothing is made.  -EINVAL: the sentence tells where the
+ * value was given, "train.yaml:3:1: ...".
+ */
+int preflight_check(const struct job *job, struct eddis_error *err);
+
+#endif
