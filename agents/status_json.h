@@ -128,6 +128,9 @@ struct strbuf;
  */
 void job_status_print(const struct job_status *s, const char *name, struct strbuf *b);
 
+/* Write seconds as "85 ms", "7.2 s", and from 10 s on as job_status_duration does.  Returns ret. */
+char *job_status_elapsed(double s, char *ret, size_t size);
+
 /* Write seconds as "0:07", "12:34" or "1:02:03"; size at least 32.  Returns ret. */
 char *job_status_duration(double s, char *ret, size_t size);
 

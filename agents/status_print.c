@@ -25,6 +25,17 @@ char *job_status_duration(double s, char *ret, size_t size)
     return ret;
 }
 
+char *job_status_elapsed(double s, char *ret, size_t size)
+{
+    if (!(s < 9.95))
+        return job_status_duration(s, ret, size);
+    if (s < 0.1)
+        snprintf(ret, size, "%.0f ms", s > 0 ? s * 1e3 : 0);
+    else
+        snprintf(ret, size, "%.1f s", s);
+    return ret;
+}
+
 /* Append text from elsewhere without what could drive a terminal. */
 static void add_clean(struct strbuf *b, const char *text)
 {
@@ -44,12 +55,43 @@ static void print_message(const struct job_status *s, struct strbuf *b)
     strbuf_add(b, "\n");
 }
 
+/* Somebody wanted the end: no failure. */
+static bool was_stopped(const struct job_status *s)
+{
+    return strcmp(s->reason, "interrupted") == 0 || strcmp(s->reason, "preempted") == 0 ||
+           strcmp(s->reason, "timeout") == 0;
+}
+
+static const char *reason_words(const char *reason)
+{
+    static const struct {
+        const char *reason, *words;
+    } row[] = {
+        { "rank_exit", "a rank failed" },
+        { "rank_signal", "a rank was killed" },
+        { "oom", "a rank ran out of memory" },
+        { "node_lost", "a node was lost" },
+        { "hang", "the job made no steps" },
+        { "timeout", "its time was over" },
+        { "interrupted", "by hand" },
+        { "preempted", "by a signal" },
+        { "usage", "the job asks for what cannot be" },
+        { "start", "the job could not start" },
+        { "internal", "a fault of eddis or of MPI" },
+    };
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (strcmp(row[i].reason, reason) == 0)
+            return row[i].words;
+    return reason;
+}
+
 static void print_failure(const struct job_status *s, struct strbuf *b)
 {
     const struct first_failure *f = &s->failure;
 
     print_message(s, b);
-    if (!f->set || (f->rank < 0 && strcmp(f->what, s->message) == 0))
+    if (!f->set || strcmp(f->what, s->message) == 0) /* the sentence says it all */
         return;
     strbuf_add(b, "  first failure: ");
     if (f->rank >= 0)
@@ -77,6 +119,13 @@ static void print_failure(const struct job_status *s, struct strbuf *b)
     }
 }
 
+/* There is nothing to compare with when the plan is the equal split. */
+static bool plan_is_equal(const struct job_status *s)
+{
+    return fabs(s->predicted_samples_per_s - s->equal_predicted_samples_per_s) <=
+           1e-9 * s->predicted_samples_per_s;
+}
+
 /* "21 900 samples/s = 97 % of ideal, 2.4x an equal split (measured 9 200)" */
 static void print_speed(const struct job_status *s, struct strbuf *b)
 {
@@ -89,7 +138,7 @@ static void print_speed(const struct job_status *s, struct strbuf *b)
     strbuf_addf(b, "   %s samples/s", text_grouped(s->samples_per_s, number, sizeof number));
     if (s->ideal_samples_per_s > 0)
         strbuf_addf(b, " = %.0f %% of ideal", 100 * s->samples_per_s / s->ideal_samples_per_s);
-    if (equal > 0)
+    if (equal > 0 && (measured || !plan_is_equal(s)))
         strbuf_addf(b, ", %.1fx an equal split (%s %s)", s->samples_per_s / equal,
                     measured ? "measured" : "predicted",
                     text_grouped(equal, number, sizeof number));
@@ -127,7 +176,7 @@ static void print_events(const struct job_status *s, const char *name, struct st
     print_count(b, s->generations > 1 ? s->generations - 1 : 0, "restart");
     strbuf_add(b, ", ");
     print_count(b, s->replans, "re-plan");
-    strbuf_add(b, "         eddis-status ");
+    strbuf_add(b, "\nmore: eddis-status ");
     add_clean(b, name ? name : s->job);
     strbuf_add(b, " --report\n");
 }
@@ -137,11 +186,14 @@ void job_status_print(const struct job_status *s, const char *name, struct strbu
     bool ok = s->exit_code == 0;
     char time[32];
 
-    strbuf_addf(b, "%s %s", ok ? "done in" : "failed after",
-                job_status_duration(s->wall_s, time, sizeof time));
+    strbuf_addf(b, "%s %s",
+                ok               ? "done in"
+                : was_stopped(s) ? "stopped after"
+                                 : "failed after",
+                job_status_elapsed(s->wall_s, time, sizeof time));
     if (!ok) {
         strbuf_add(b, "   ");
-        add_clean(b, s->reason);
+        add_clean(b, reason_words(s->reason));
         if (s->exit_code >= 0)
             strbuf_addf(b, ", exit code %d", s->exit_code);
     }

@@ -24,7 +24,8 @@ struct run {
     struct run_request q;
     struct run_view view;
     struct job_folder folder;
-    bool launches; /* there is a folder */
+    bool launches;      /* there is a folder */
+    struct strbuf said; /* so that the summary does not say it again */
 };
 
 static int fail(const struct eddis_error *err, int code)
@@ -37,7 +38,10 @@ static int fail(const struct eddis_error *err, int code)
 
 static void on_say(void *ctx, const char *sentence)
 {
-    run_view_say(&((struct run *)ctx)->view, sentence);
+    struct run *r = ctx;
+
+    run_view_say(&r->view, sentence);
+    strbuf_addf(&r->said, "%s\n", sentence);
 }
 
 static void on_last_lines(void *ctx, int rank, const char *lines)
@@ -125,8 +129,23 @@ static int make_folder(struct run *r, struct eddis_error *err)
     return file_write_atomic(path, text, strlen(text), 0600, err);
 }
 
-static void print_summary(struct run *r, const struct job_status *s)
+/* Where to look on: what the ranks have printed. */
+static void add_output(const struct run *r, int rank, struct strbuf *b)
 {
+    const char *dir = r->q.job->logs.dir;
+    cleanup_free char *own = dir ? NULL : file_join(r->folder.path, "logs");
+    cleanup_free char *path = NULL;
+
+    if (!dir && !own)
+        return;
+    path = file_join(dir ? dir : own, "rank-%04d.log", rank >= 0 ? rank : 0);
+    if (path && access(path, F_OK) == 0)
+        strbuf_addf(b, "output in %s%s\n", path, rank >= 0 ? "" : " and so on");
+}
+
+static void print_summary(struct run *r, struct job_status *s)
+{
+    int rank = s->failure.set ? s->failure.rank : -1;
     struct strbuf b = { 0 };
     cleanup_free char *json = NULL, *name = NULL;
 
@@ -139,7 +158,12 @@ static void print_summary(struct run *r, const struct job_status *s)
         /* By its id only jobs in the usual place are found. */
         if (r->q.job_dir && asprintf(&name, "%s/", r->folder.path) < 0)
             name = NULL;
+        if (s->message[0] && strstr(strbuf_text(&r->said), s->message)) {
+            s->failure.set = s->failure.set && strcmp(s->failure.what, s->message) != 0;
+            s->message[0] = '\0';
+        }
         job_status_print(s, name, &b);
+        add_output(r, rank, &b);
         fputs(strbuf_text(&b), stdout);
         strbuf_fini(&b);
     }
@@ -214,5 +238,6 @@ int main(int argc, char **argv)
         code = run_job(&r);
     code = close_output(&r, code);
     run_request_fini(&r.q);
+    strbuf_fini(&r.said);
     return code;
 }

@@ -9,6 +9,9 @@
 #include "lib/base/random.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -16,6 +19,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 
+static const int64_t look_ns = CLOCK_S / 5; /* an awake driver looks round that often */
 static const int64_t clean_ns = 10 * CLOCK_S;
 
 /* Into events.jsonl; a "say" is for people too. */
@@ -80,6 +84,7 @@ static int open_signals(struct driver *d, struct eddis_error *err)
 
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGQUIT);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGUSR1);
     sigaddset(&set, SIGUSR2);
@@ -291,7 +296,12 @@ static void loop(struct driver *d)
     while (d->state.phase != PHASE_OVER) {
         struct inbox_item *i;
 
-        (void)poll(fds, 2, clock_poll_ms(next_ns(d)));
+        int64_t now_ns = clock_now_ns(), at_ns = next_ns(d), most_ns = now_ns + look_ns;
+
+        (void)poll(fds, 2, clock_poll_ms(at_ns < most_ns ? at_ns : most_ns));
+        now_ns = clock_now_ns() - now_ns;
+        if (now_ns > look_ns + d->o->job->timeouts.lease_ns / 3) /* Ctrl-Z, or kill -STOP */
+            state_paused(&d->state, now_ns, clock_now_ns());
         take_signals(d);
         while ((i = inbox_take(d->inbox)))
             driver_take_item(d, i);
@@ -361,6 +371,47 @@ static void say_only_equal(struct driver *d)
     record_event(&d->record, "note", NULL, -1, text);
 }
 
+/* A job that was stopped can go on: from where, and how. */
+static void say_how_to_go_on(struct driver *d)
+{
+    struct job_status *t = &d->status;
+    struct job_folder found;
+    char path[PATH_MAX];
+    size_t n = strlen(t->message);
+    int64_t newest;
+
+    if (strcmp(t->reason, "interrupted") != 0 && strcmp(t->reason, "preempted") != 0)
+        return;
+    if (t->steps_done > 0)
+        (void)snprintf(t->message + n, sizeof t->message - n, " at step %" PRId64, t->steps_done);
+    newest = d->checkpoint_dir ? checkpoints_newest(d->checkpoint_dir, path, sizeof path) : -1;
+    if (newest < 0 || !d->o->folder)
+        return;
+    /* The id is shorter, but finds only what lies in the usual places. */
+    if (!d->o->job->checkpoint.dir && job_folder_find(d->o->folder->id, &found, NULL) == 0 &&
+        strcmp(found.path, d->o->folder->path) == 0)
+        (void)snprintf(path, sizeof path, "%s", found.id);
+    n = strlen(t->message);
+    (void)snprintf(t->message + n, sizeof t->message - n,
+                   "; newest checkpoint: step %" PRId64 "; go on with --resume %s", newest, path);
+}
+
+/* Devices are imitated by libeddis, in the programs that use it: claim nothing for others. */
+static void say_not_imitated(struct driver *d)
+{
+    static const char text[] = "the program does not use libeddis, so no device was imitated";
+    struct job_status *t = &d->status;
+
+    if (!t->emulated || t->exit_code != 0 || figures_any_seen(&d->figures))
+        return;
+    t->emulated = false;
+    t->ideal_samples_per_s = t->predicted_samples_per_s = NAN;
+    t->equal_predicted_samples_per_s = NAN;
+    if (!t->message[0])
+        (void)snprintf(t->message, sizeof t->message, "%s", text);
+    record_event(&d->record, "note", NULL, -1, text);
+}
+
 /* The last word: how it went, for the folder and for the caller. */
 static void sum_up(struct driver *d)
 {
@@ -371,6 +422,8 @@ static void sum_up(struct driver *d)
         state_checkpointed(&d->state);
     driver_fill_status(d);
     say_only_equal(d);
+    say_how_to_go_on(d);
+    say_not_imitated(d);
     t->eta_s = 0;
     record_metrics(&d->record, t);
     record_event(&d->record, "ended", NULL, -1, t->reason);
@@ -396,6 +449,7 @@ int driver_run(const struct driver_options *o, struct job_status *ret, struct ed
     init_status(&d);
     rc = open_all(&d, err);
     if (rc < 0 && d.state.agent) {
+        take_signals(&d); /* a Ctrl-C may have hit what was to be started, too */
         state_fail(&d.state, "start", 3, err ? err->text : "the job could not start", d.begun_ns);
         driver_act(&d);
         rc = 0;

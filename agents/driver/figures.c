@@ -72,6 +72,14 @@ bool figures_real_begun(const struct figures *f)
     return f->n_workers > 0;
 }
 
+bool figures_any_seen(const struct figures *f)
+{
+    for (int i = 0; i < f->n_workers; i++)
+        if (f->worker[i].seen)
+            return true;
+    return false;
+}
+
 void figures_only_equal(struct figures *f)
 {
     f->real_version = INT64_MAX;
@@ -327,9 +335,7 @@ static void fill_rates(const struct figures *f, struct job_status *s)
     s->recent_samples_per_s = recent_rate(f);
     s->equal_measured_samples_per_s = f->real_version > 1 ? rate_between(f, equal_marks) : NAN;
     s->predicted_samples_per_s = p->relative ? NAN : p->predicted_samples_per_s;
-    s->equal_predicted_samples_per_s = p->equal_samples_per_s;
-    if (p->relative)
-        s->equal_predicted_samples_per_s *= s->samples_per_s / p->predicted_samples_per_s;
+    s->equal_predicted_samples_per_s = p->relative ? NAN : p->equal_samples_per_s;
     s->ideal_samples_per_s = 0;
     for (int i = 0; i < f->n_workers; i++)
         s->ideal_samples_per_s += own_speed(f, i);

@@ -77,6 +77,7 @@ int64_t figures_steps(const struct figures *f);
 int64_t figures_steps_here(const struct figures *f);
 
 /* Whether every worker has done a step of the real plan. */
+bool figures_any_seen(const struct figures *f); /* a worker has opened its page */
 bool figures_real_begun(const struct figures *f);
 
 /* The plan that the job was to measure against never comes: the steps so far are all there is. */

@@ -31,11 +31,11 @@ bool start_ended(struct start_agent *a, char *ret_how, size_t size)
     if (got == 0)
         return false;
     if (got < 0)
-        (void)snprintf(ret_how, size, "has ended");
+        (void)snprintf(ret_how, size, "keeper has ended");
     else if (WIFSIGNALED(status))
-        (void)snprintf(ret_how, size, "was killed by signal %d", WTERMSIG(status));
+        (void)snprintf(ret_how, size, "keeper was killed by signal %d", WTERMSIG(status));
     else
-        (void)snprintf(ret_how, size, "exited %d", WEXITSTATUS(status));
+        (void)snprintf(ret_how, size, "agent exited %d", WEXITSTATUS(status));
     a->pid = 0;
     return true;
 }

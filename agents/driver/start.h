@@ -47,7 +47,8 @@ struct start_ops {
 /* Borrows the way of this name, or NULL. */
 const struct start_ops *start_find(const char *name);
 
-/* When the agent's process has ended: reap it, write how for people ("exited 3"), return true. */
+/* When the agent's process has ended: reap it, write how for people ("agent exited 3"), return
+ * true. */
 bool start_ended(struct start_agent *a, char *ret_how, size_t size);
 
 #endif

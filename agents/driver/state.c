@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "state.h"
 
+#include "agents/status_json.h"
+
 #include "lib/base/clock.h"
 
 #include <assert.h>
@@ -166,14 +168,6 @@ void state_finish(struct state *s, int64_t now_ns)
 
 /* ---- failures of ranks, agents and mpirun ---- */
 
-/* "0:01:12" */
-static void elapsed_text(int64_t ns, char *ret, size_t size)
-{
-    int64_t s = ns > 0 ? ns / CLOCK_S : 0;
-
-    (void)snprintf(ret, size, "%" PRId64 ":%02d:%02d", s / 3600, (int)(s / 60 % 60), (int)(s % 60));
-}
-
 static void death_text(const struct event *e, char *ret, size_t size)
 {
     if (e->oom)
@@ -208,7 +202,7 @@ static void name_failure(struct state *s, const struct event *e, int agent, int6
                                  .step = s->rank[e->rank].steps };
     (void)snprintf(f->node, sizeof f->node, "%s", host(s, agent));
     death_text(e, death, sizeof death);
-    elapsed_text(at_ns - s->started_ns, elapsed, sizeof elapsed);
+    job_status_elapsed((double)(at_ns - s->started_ns) / CLOCK_S, elapsed, sizeof elapsed);
     if (f->step > 0)
         (void)snprintf(step, sizeof step, " at step %" PRId64, f->step);
     (void)snprintf(f->what, sizeof f->what,
@@ -501,11 +495,16 @@ void state_ended(struct state *s, int agent, const char *how, int64_t now_ns)
     }
     if (!a->lost && !s->ending) {
         if (a->registered)
-            (void)snprintf(text, sizeof text, "node %.200s: its agent %.128s; stopping the job",
+            (void)snprintf(text, sizeof text, "node %.200s: its %.128s; stopping the job",
                            host(s, agent), how);
         else
-            (void)snprintf(text, sizeof text, "the agent of %.200s %.128s before it registered",
+            (void)snprintf(text, sizeof text, "%.200s: its %.128s before it registered",
                            host(s, agent), how);
+        if (a->registered && s->pause_ns && now_ns < s->paused_ns + s->o.lease_ns)
+            (void)snprintf(text, sizeof text,
+                           "eddis-run itself was stopped for %.1f s, too long for timeouts.lease "
+                           "(%g s), so its agent ended the job",
+                           (double)s->pause_ns / CLOCK_S, (double)s->o.lease_ns / CLOCK_S);
         other_failed(s, a->registered ? "node_lost" : "start",
                      a->registered ? EXIT_FAULT : EXIT_START, agent, text, now_ns);
     }
@@ -515,17 +514,38 @@ void state_ended(struct state *s, int agent, const char *how, int64_t now_ns)
         enter_over_when_all_ended(s);
 }
 
+void state_paused(struct state *s, int64_t pause_ns, int64_t now_ns)
+{
+    s->pause_ns = pause_ns;
+    s->paused_ns = now_ns;
+}
+
 /* ---- signals ---- */
 
 static void interrupt(struct state *s, int64_t now_ns)
 {
     s->interrupts++;
     if (!s->ending) {
-        (void)snprintf(s->message, sizeof s->message, "interrupted");
-        if (s->launched)
-            say(s, "interrupted: stopping %d ranks; press Ctrl-C again to kill them at once",
-                ranks_left(s));
+        int n = s->launched ? ranks_left(s) : 0;
+
+        (void)snprintf(s->message, sizeof s->message, "stopped by Ctrl-C");
+        if (n)
+            say(s, "interrupted: stopping %d rank%s; press Ctrl-C again to kill at once", n,
+                n == 1 ? "" : "s");
         end(s, "interrupted", 128 + SIGINT, STOP_ORDERLY, now_ns);
+    } else if (s->phase == PHASE_STOP && s->ladder != STOP_KILL) {
+        say(s, "killing what is left");
+        enter_stop(s, STOP_KILL, now_ns);
+    }
+}
+
+/* SIGQUIT: nothing is asked, all is killed. */
+static void quit(struct state *s, int64_t now_ns)
+{
+    if (!s->ending) {
+        (void)snprintf(s->message, sizeof s->message, "stopped by SIGQUIT");
+        say(s, "SIGQUIT: killing what runs");
+        end(s, "interrupted", 128 + SIGQUIT, STOP_KILL, now_ns);
     } else if (s->phase == PHASE_STOP && s->ladder != STOP_KILL) {
         say(s, "killing what is left");
         enter_stop(s, STOP_KILL, now_ns);
@@ -543,6 +563,7 @@ static void preempt(struct state *s, int sig, int64_t now_ns)
         steps = steps && s->rank[r].steps > 0;
     if (s->phase == PHASE_RUN && steps && !s->preempt_ns) {
         say(s, "%s: asking for a checkpoint, then stopping", strsignal(sig));
+        (void)snprintf(s->message, sizeof s->message, "stopped by SIG%s", sigabbrev_np(sig));
         s->asked_ns = now_ns;
         s->preempt_ns = clock_after_ns(now_ns, s->o.checkpoint_ns);
         push(s, ACTION_CHECKPOINT);
@@ -550,7 +571,7 @@ static void preempt(struct state *s, int sig, int64_t now_ns)
     }
     if (s->preempt_ns && now_ns < s->asked_ns + repeat_ns)
         return;
-    (void)snprintf(s->message, sizeof s->message, "ended by signal %d (%s)", sig, strsignal(sig));
+    (void)snprintf(s->message, sizeof s->message, "stopped by SIG%s", sigabbrev_np(sig));
     say(s, "%s: stopping", strsignal(sig));
     end(s, "preempted", s->checkpointed ? EXIT_RESUMABLE : 128 + SIGTERM, STOP_ORDERLY, now_ns);
 }
@@ -560,6 +581,9 @@ void state_signal(struct state *s, int sig, int64_t now_ns)
     switch (sig) {
     case SIGINT:
         interrupt(s, now_ns);
+        break;
+    case SIGQUIT:
+        quit(s, now_ns);
         break;
     case SIGTERM:
     case SIGUSR1:

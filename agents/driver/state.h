@@ -99,7 +99,8 @@ struct state {
     bool checkpointed;  /* and it is there */
     bool launched;      /* a node was asked to prepare: there may be something to stop */
     int interrupts;
-    enum stop_ladder ladder; /* ordered last, in PHASE_STOP */
+    int64_t pause_ns, paused_ns; /* the driver itself was stopped: how long, and until when */
+    enum stop_ladder ladder;     /* ordered last, in PHASE_STOP */
     /* the end */
     bool ending;
     const char *reason; /* "ok", "rank_exit", ...; NULL until the end is decided */
@@ -123,8 +124,11 @@ void state_heard(struct state *s, int agent, int64_t now_ns);
 void state_event(struct state *s, int agent, const struct event *e, int64_t now_ns);
 void state_progress(struct state *s, int rank, int64_t steps_done);
 
-/* An agent's process has ended; how is for people: "killed by signal 9". */
+/* An agent's process has ended; how is for people, "agent exited 3". */
 void state_ended(struct state *s, int agent, const char *how, int64_t now_ns);
+
+/* The driver itself was stopped for so long, longer than the lease that agents hold. */
+void state_paused(struct state *s, int64_t pause_ns, int64_t now_ns);
 
 /* Answers to ACTION_PLAN: rank r runs on agent node[r]; nothing is to be launched. */
 int state_planned(struct state *s, int n_ranks, const int *node, int64_t now_ns,

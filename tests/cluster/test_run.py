@@ -37,6 +37,7 @@ def true():
         assert "done in" in j.out and "sync, allreduce" in j.out, j.out
         assert "\033" not in j.out, "escape codes into a pipe"
         assert j.summary()["first_failure"] is None
+        assert f"output in {j.dir}/logs/rank-0000.log" in j.out, j.out
         for name in ("job.yaml", "profile.json", "plan-1-1.json", "metrics.jsonl"):
             assert os.path.exists(os.path.join(j.dir, name)), name
         assert os.stat(j.dir).st_mode & 0o77 == 0
@@ -50,7 +51,9 @@ def false():
 def exit_7():
     with script("[ $RANK = 2 ] && { sleep 1; echo bad luck; exit 7; }; sleep 60", ranks=4) as j:
         j.check(7, "rank_exit", "; stopping 3 ranks", "rank 2: bad luck", failed_rank=2, seconds=15)
-        assert re.search(r"eddis-run: rank 2 \(node \S+, pid \d+\) exited 7, 0:00:\d\d after the "
+        assert (j.out + j.err).count("exited 7") == 1, j.out + j.err
+        assert "logs/rank-0002.log" in j.out and "rank_exit" not in j.out, j.out
+        assert re.search(r"eddis-run: rank 2 \(node \S+, pid \d+\) exited 7, [\d.]+ s after the "
                          r"start; stopping 3 ranks", j.err), j.err
         ends = {e["rank"]: e.get("text", "") for e in j.events() if e["type"] == "rank_exit"}
         assert "code 7" in ends[2] and len(ends) == 4, ends
@@ -116,6 +119,7 @@ def interrupt():
         j.signal(signal.SIGINT)
         j.check(130, "interrupted", "stopping 2 ranks", seconds=10)
         assert "bye" in j.log(0) and "bye" in j.log(1)
+        assert "failed" not in j.out and "stopped by Ctrl-C" in j.out, j.out
         assert j.summary()["first_failure"] is None
 
 
@@ -136,6 +140,13 @@ def interrupt_early():
         wait_for("the job's folder", lambda: os.path.exists(os.path.join(j.dir, "driver.json")))
         j.signal(signal.SIGINT)
         j.check(130, "interrupted", seconds=15)
+
+
+def quit_at_once():
+    with script("trap '' TERM QUIT; echo up; while :; do sleep 0.1; done") as j:
+        j.wait_log(0, "up")
+        j.signal(signal.SIGQUIT)
+        j.check(131, "interrupted", "killing", seconds=10)
 
 
 def terminate():
@@ -188,7 +199,7 @@ def agent_killed():
 
 
 def keeper_killed():
-    kill_program("eddis-keeper", signal.SIGKILL, 1, "node_lost", "its agent", 15)
+    kill_program("eddis-keeper", signal.SIGKILL, 1, "node_lost", "its keeper was killed", 15)
 
 
 def keeper_and_agent_killed():
@@ -235,7 +246,7 @@ def driver_stopped():
         j.signal(signal.SIGSTOP)
         wait_for("ranks to go", lambda: not j.pids("sleep"), LEASE + 8)
         j.signal(signal.SIGCONT)
-        j.check(1, "node_lost", "its agent", seconds=15)
+        j.check(1, "node_lost", "eddis-run itself was stopped for", seconds=15)
 
 
 # ---- usage ----
@@ -322,7 +333,7 @@ def output():
         assert sentence in p.stderr or folder.startswith("/sys"), p
     with job(*one, ranks=None) as j:  # the hint at the end works
         j.check(0, "ok")
-        hint = j.out.split("eddis-status ")[1].split()
+        hint = j.out.split("eddis-status ")[1].splitlines()[0].split()
         p = subprocess.run([os.path.join(BUILD, "cmd/eddis-status")] + hint, env=env, text=True,
                            capture_output=True, timeout=60)
         assert p.returncode == 0 and "done in" in p.stdout, p
@@ -412,8 +423,8 @@ def secrets(j, token):
 
 
 CASES = [true, false, exit_7, segv, missing_program, preflight, grandchildren, stubborn, timeout,
-         interrupt, interrupt_twice, interrupt_early, terminate, user_2, hangup_ignored, rank_killed,
-         agent_killed, keeper_killed, keeper_and_agent_killed, agent_stopped, mpirun_killed,
+         interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, hangup_ignored,
+         rank_killed, agent_killed, keeper_killed, keeper_and_agent_killed, agent_stopped, mpirun_killed,
          driver_killed, driver_stopped, usage, impossible, dry_run, output, replay, variables,
          quiet_and_json, broken_pipe, door]
 

@@ -239,7 +239,7 @@ static const struct {
     int exit_code;
     const char *sentence;
 } failure_rows[] = {
-    { 1, 0, false, "rank_exit", 1, "rank 2 (node b, pid 102) exited 1, 0:01:12 after the start" },
+    { 1, 0, false, "rank_exit", 1, "rank 2 (node b, pid 102) exited 1, 1:12 after the start" },
     { 7, 0, false, "rank_exit", 7, "exited 7" },
     { 255, 0, false, "rank_exit", 255, "exited 255" },
     { 0, SIGSEGV, false, "rank_signal", 139, "died of signal 11 (Segmentation fault)" },
@@ -284,7 +284,7 @@ START_TEST(step_is_named)
     run_four(&f);
     state_progress(&f.s, 1, 12);
     exited(&f, 1, 1, 0, 0, false);
-    said(&f, "rank 1 (node a, pid 101) exited 1 at step 12, 0:00:00 after the start");
+    said(&f, "rank 1 (node a, pid 101) exited 1 at step 12, 0 ms after the start");
     ck_assert_int_eq(f.s.failure.step, 12);
     state_fini(&f.s);
 }
@@ -458,9 +458,9 @@ START_TEST(agent_ends)
     struct fixture f;
 
     run_four(&f);
-    state_ended(&f.s, 1, "was killed by signal 9", f.now_ns);
+    state_ended(&f.s, 1, "keeper was killed by signal 9", f.now_ns);
     did(&f, "stop failure;");
-    said(&f, "node b: its agent was killed by signal 9");
+    said(&f, "node b: its keeper was killed by signal 9");
     ended(&f, "node_lost", 1);
     tell(&f, 0, EVENT_STOPPED);
     did(&f, "bye;");
@@ -475,8 +475,8 @@ START_TEST(agent_ends_before_it_registers)
     struct fixture f;
 
     begin(&f, 1);
-    state_ended(&f.s, 0, "exited 1", f.now_ns);
-    said(&f, "the agent of this machine exited 1 before it registered");
+    state_ended(&f.s, 0, "agent exited 1", f.now_ns);
+    said(&f, "this machine: its agent exited 1 before it registered");
     ended(&f, "start", 3);
     ck_assert_int_eq(f.s.phase, PHASE_OVER);
     state_fini(&f.s);

@@ -175,10 +175,11 @@ START_TEST(summary)
 
     example(&s);
     text = printed(&s);
-    ck_assert_str_eq(text, "done in 0:07   test accuracy 0.981   21 900 samples/s = 97 % of ideal, "
-                           "2.4x an equal split (measured 9 200)   (emulated devices)\n"
-                           "no stragglers, no restarts, no re-plans         "
-                           "eddis-status digits-20261121-140712-3f9a --report\n");
+    ck_assert_str_eq(text,
+                     "done in 7.2 s   test accuracy 0.981   21 900 samples/s = 97 % of ideal, "
+                     "2.4x an equal split (measured 9 200)   (emulated devices)\n"
+                     "no stragglers, no restarts, no re-plans\n"
+                     "more: eddis-status digits-20261121-140712-3f9a --report\n");
     free(text);
     s.equal_measured_samples_per_s = NAN;
     s.worker[1].relative_speed = 0.5;
@@ -188,7 +189,7 @@ START_TEST(summary)
     text = printed(&s);
     ck_assert_ptr_nonnull(strstr(text, "2.4x an equal split (predicted 9 300)\n"));
     ck_assert_ptr_nonnull(strstr(text, "1 straggler (rank 1 at 0.50 of its own expected speed), "
-                                       "2 restarts, 1 re-plan  "));
+                                       "2 restarts, 1 re-plan\n"));
     free(text);
     s.exit_code = 137;
     strcpy(s.reason, "rank_signal");
@@ -196,10 +197,21 @@ START_TEST(summary)
     s.failure = (struct first_failure){ true, 3, 77, "n1", "rank 3 was killed\033[2J", -1, 9, 120 };
     text = printed(&s);
     ck_assert_ptr_null(strchr(text, '\033'));
-    ck_assert_ptr_nonnull(strstr(text, "failed after 0:07   rank_signal, exit code 137"));
+    ck_assert_ptr_nonnull(strstr(text, "failed after 7.2 s   a rank was killed, exit code 137"));
+    ck_assert_ptr_nonnull(strstr(text, "\n  rank 3 was killed"));
+    ck_assert_ptr_null(strstr(text, "first failure")); /* the same sentence */
+    free(text);
+    strcpy(s.message, "another");
+    text = printed(&s);
     ck_assert_ptr_nonnull(
         strstr(text, "\n  first failure: rank 3, node n1, pid 77, signal 9, at step 120\n"));
     free(text);
+    strcpy(s.reason, "interrupted");
+    text = printed(&s);
+    ck_assert_ptr_null(strstr(text, "failed"));
+    ck_assert_ptr_nonnull(strstr(text, "stopped after 7.2 s"));
+    free(text);
+    strcpy(s.message, s.failure.what);
     s.failure.rank = -1; /* nothing beyond the message is known */
     text = printed(&s);
     ck_assert_ptr_null(strstr(text, "first failure"));

@@ -214,10 +214,10 @@ def watching_the_end(driver, folder):
     assert t.finish() == 0
     check_screen_restored(t)
     after = t.seen[t.seen.rindex(LEAVE):].decode()
-    assert "done in 0:03" in after and "test accuracy 0.980" in after
+    assert "done in 2.5 s" in after and "test accuracy 0.980" in after
     last = [json.loads(line) for line in lines.stdout][-1]
     assert lines.wait(20) == 0 and first["state"] == "running" and last["state"] == "ended"
-    assert "done in 0:03" in plain("--report") and str(folder) in plain("--report")
+    assert "done in 2.5 s" in plain("--report") and str(folder) in plain("--report")
     assert json.loads(plain("--json"))["accuracy"] == 0.98
     (folder / "summary.json").unlink()
     os.utime(folder, (1, 1))
