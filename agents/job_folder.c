@@ -31,7 +31,7 @@ int job_folder_root(char *ret, size_t size, struct eddis_error *err)
     if (!own && (!home || home[0] != '/'))
         return eddis_fail(err, -ENOENT,
                           "neither XDG_STATE_HOME nor HOME is set, so jobs have no folder; set one "
-                          "or name the job's folder");
+                          "of them, or give eddis-run --job-dir");
     n = own ? snprintf(ret, size, "%s/eddis/jobs", state)
             : snprintf(ret, size, "%s/.local/state/eddis/jobs", home);
     if (n < 0 || (size_t)n >= size)

@@ -17,6 +17,8 @@
 enum { BAR = 24 };
 
 #define SLOW_BELOW 0.7 /* of the worker's own expected speed, NVRx's threshold */
+/* Seconds without a step from which a job is said to stall. */
+#define STALLED_S 2.0
 
 static const struct table_column worker_columns[] = {
     { "rank", true },   { "node", false },     { "device", false }, { "step", true },
@@ -191,8 +193,55 @@ static void add_slow(FILE *out, const struct worker_status *w)
         fprintf(out, "it computes for %.1f ms a step\n", w->compute_ms);
 }
 
+static bool has_ended(const struct worker_status *w)
+{
+    return strcmp(w->state, "done") == 0 || strcmp(w->state, "exited") == 0 ||
+           status_mark(w) == STATUS_GONE;
+}
+
+/* Seconds without a step of any worker that has not ended; 0: steps are made. */
+static double stalled_s(const struct job_status *s)
+{
+    double least = INFINITY;
+
+    for (int i = 0; i < s->n_workers; i++) {
+        const struct worker_status *w = &s->worker[i];
+
+        if (has_ended(w))
+            continue;
+        /* Steps that take long are no stall. */
+        if (!(w->last_step_age_s > fmax(STALLED_S, 10e-3 * w->step_ms)))
+            return 0;
+        least = fmin(least, w->last_step_age_s);
+    }
+    return s->state == JOB_RUNNING && isfinite(least) ? least : 0;
+}
+
+/* Nobody makes steps: those who wait for others are not to blame. */
+static void add_stalled(FILE *out, const struct job_status *s, double age_s)
+{
+    int blamed = 0;
+
+    for (int i = 0; i < s->n_workers; i++) {
+        const struct worker_status *w = &s->worker[i];
+        char node[sizeof w->node];
+
+        if (has_ended(w) || strcmp(w->state, "wait") == 0)
+            continue;
+        memcpy(node, w->node, sizeof node);
+        text_strip_control(node);
+        fprintf(out, "stalled rank %d on %s has made no step for %.0f s, its state is %s\n",
+                w->rank, node, w->last_step_age_s, w->state);
+        blamed++;
+    }
+    if (!blamed)
+        fprintf(out, "stalled no rank has made a step for %.0f s: all wait for one another\n",
+                age_s);
+}
+
 static void print_workers(const struct job_status *s, FILE *out)
 {
+    double age_s = stalled_s(s);
     struct table t = { .column = worker_columns,
                        .n_columns = sizeof worker_columns / sizeof *worker_columns };
 
@@ -202,6 +251,10 @@ static void print_workers(const struct job_status *s, FILE *out)
     table_print(&t, 2, out);
     table_fini(&t);
     fputc('\n', out);
+    if (age_s > 0) {
+        add_stalled(out, s, age_s);
+        return;
+    }
     for (int i = 0; i < s->n_workers; i++)
         if (status_mark(&s->worker[i]) == STATUS_SLOW)
             add_slow(out, &s->worker[i]);

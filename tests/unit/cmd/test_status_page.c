@@ -198,6 +198,37 @@ START_TEST(marks)
 }
 END_TEST
 
+/* One worker is stopped: the others, who wait for it, are not to blame. */
+START_TEST(stalled)
+{
+    char *text;
+
+    for (int i = 0; i < 2; i++) {
+        s.worker[i].last_step_age_s = 4;
+        s.worker[i].relative_speed = 0.3;
+    }
+    strcpy(s.worker[1].state, "wait");
+    text = made(true);
+    ck_assert_ptr_nonnull(strstr(text, "\nstalled rank 0 on login1 has made no step for 4 s"));
+    ck_assert_ptr_null(strstr(text, "rank 1 on"));
+    ck_assert_ptr_null(strstr(text, "slow "));
+    free(text);
+    strcpy(s.worker[0].state, "wait");
+    text = made(true);
+    ck_assert_ptr_nonnull(strstr(text, "\nstalled no rank has made a step for 4 s"));
+    free(text);
+    s.worker[0].last_step_age_s = 0.1; /* it goes on */
+    text = made(true);
+    ck_assert_ptr_null(strstr(text, "stalled"));
+    free(text);
+    s.worker[0].last_step_age_s = 4;
+    s.worker[0].step_ms = 1000; /* slow, but sure */
+    text = made(true);
+    ck_assert_ptr_null(strstr(text, "stalled"));
+    free(text);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -206,6 +237,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, foreign_text);
     tcase_add_test(tc, printing);
     tcase_add_test(tc, marks);
+    tcase_add_test(tc, stalled);
 }
 
 SUITE_MAIN("status_page", add_tests)
