@@ -12,7 +12,7 @@
 
 static int parse(const char *text, size_t n, struct job **ret, struct eddis_error *err)
 {
-    return job_parse(text, n, "train.yaml", "/work/digits", ret, err);
+    return job_parse(text, n, "train.yaml", "/home/ada/digits", ret, err);
 }
 
 static struct job *good(const char *text)
@@ -29,9 +29,9 @@ START_TEST(defaults)
     struct job *job = good("command: [sleep, 1]");
 
     ck_assert_str_eq(job->file, "train.yaml");
-    ck_assert_str_eq(job->folder, "/work/digits");
+    ck_assert_str_eq(job->folder, "/home/ada/digits");
     ck_assert_str_eq(job->name, "digits");
-    ck_assert_str_eq(job->workdir, "/work/digits");
+    ck_assert_str_eq(job->workdir, "/home/ada/digits");
     ck_assert_str_eq(job->command[0], "sleep");
     ck_assert_str_eq(job->command[1], "1");
     ck_assert_ptr_null(job->command[2]);
@@ -113,7 +113,7 @@ START_TEST(full)
     ck_assert_str_eq(job->command[5], "c d");
     ck_assert_str_eq(job->command[6], "");
     ck_assert_ptr_null(job->command[7]);
-    ck_assert_str_eq(job->workdir, "/work/digits/sub");
+    ck_assert_str_eq(job->workdir, "/home/ada/digits/sub");
     ck_assert_uint_eq(job->seed, INT64_MAX);
     ck_assert_int_eq(job->batch.grain, 2);
     ck_assert(job->communication.bucket_mb == 0.1);
@@ -125,7 +125,7 @@ START_TEST(full)
     ck_assert(job->profile.emulate[1].sample_s == 0.1 / 1000);
     ck_assert(job->profile.emulate[2].sample_s == 0.3 / 1000);
     ck_assert_str_eq(job->checkpoint.dir, "/ckpt");
-    ck_assert_str_eq(job->checkpoint.resume, "/work/digits/old/step-00000500");
+    ck_assert_str_eq(job->checkpoint.resume, "/home/ada/digits/old/step-00000500");
     ck_assert_int_eq(job->timeouts.lease_ns, 12000000500);
     ck_assert_int_eq(job->timeouts.job_ns, 43200 * CLOCK_S);
     ck_assert_str_eq(job->env[0], "A=");

@@ -70,7 +70,7 @@ START_TEST(parsing)
         int rc;
 
         countdown = n;
-        rc = job_parse(text, sizeof text - 1, "train.yaml", "/work/digits", &job, &err);
+        rc = job_parse(text, sizeof text - 1, "train.yaml", "/home/ada/digits", &job, &err);
         ck_assert_msg(rc == (job ? 0 : -ENOMEM), "allocation %ld: %d %s", n, rc, err.text);
     }
     countdown = 0;
