@@ -38,7 +38,7 @@ int imitate_wait(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
                           (long long)e->current.step, (double)(i->until_ns - deadline_ns) / 1e9);
     }
     i->overrun_ns = now > i->until_ns ? now - i->until_ns : 0;
-    clock_sleep_until_ns(i->until_ns);
+    clock_wait_until_ns(i->until_ns);
     return 0;
 }
 

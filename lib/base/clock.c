@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -50,6 +51,14 @@ void clock_sleep_until_ns(int64_t deadline_ns)
 
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
         ;
+}
+
+void clock_wait_until_ns(int64_t deadline_ns)
+{
+    if (clock_now_ns() < deadline_ns - CLOCK_SPIN_NS)
+        clock_sleep_until_ns(deadline_ns - CLOCK_SPIN_NS);
+    while (clock_now_ns() < deadline_ns)
+        sched_yield();
 }
 
 void clock_wall_text(int64_t wall_ns, char *ret, size_t n)

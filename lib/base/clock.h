@@ -28,6 +28,13 @@ int clock_poll_ms(int64_t deadline_ns);
 /* Sleep until the monotonic moment; returns at once when it is past.  Blocks. */
 void clock_sleep_until_ns(int64_t deadline_ns);
 
+/* As clock_sleep_until_ns, but within microseconds where a core is free: the last CLOCK_SPIN_NS are
+ * not slept, since a core that halted, a virtual one above all, wakes that much late.  Yields
+ * meanwhile.
+ */
+#define CLOCK_SPIN_NS (CLOCK_MS / 5)
+void clock_wait_until_ns(int64_t deadline_ns);
+
 /* Write wall time as "2026-11-21T14:07:12.345Z", in UTC; n at least 25. */
 void clock_wall_text(int64_t wall_ns, char *ret, size_t n);
 

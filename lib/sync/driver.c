@@ -38,6 +38,11 @@ struct driver {
     /* Guarded by lock. */
     struct mail *first, **last;
     bool opened, stop, orderly;
+    /* Transport and engine have one user at a time: the thread between two locks (`busy`), or a
+     * caller as long as it waits (`calling`), and then the thread stands back.  The caller drives
+     * because waking the thread and being woken by it would double the delay of a small message.
+     */
+    bool busy, calling;
     struct eddis_error failure; /* code 0: none */
     struct engine *engine;
     int64_t *done_step; /* [n_buckets] */
@@ -169,16 +174,15 @@ static void driver_publish(struct driver *d)
         pthread_cond_broadcast(&d->answered);
 }
 
+/* Under the lock. */
 static void driver_fail(struct driver *d, int rc, const struct eddis_error *err)
 {
-    pthread_mutex_lock(&d->lock);
     d->failure = *err;
     d->failure.code = rc;
     /* Nobody will look at it any more, and callers free theirs. */
     d->first = NULL;
     d->last = &d->first;
     pthread_cond_broadcast(&d->answered);
-    pthread_mutex_unlock(&d->lock);
 }
 
 /* ---- the thread ---- */
@@ -198,10 +202,11 @@ static int64_t between(int64_t x, int64_t low, int64_t high)
     return x < low ? low : x > high ? high : x;
 }
 
-/* Sleep until there is mail, or for a time that grows with how long nothing has moved. */
-static void driver_nap(struct driver *d, int64_t moved_ns)
+/* Sleep until woken, or for a time that grows with how long nothing has moved. */
+static void driver_nap(struct driver *d, pthread_cond_t *woken, int64_t moved_ns,
+                       int64_t deadline_ns)
 {
-    int64_t now = clock_now_ns(), quiet = now - moved_ns;
+    int64_t now = clock_now_ns(), quiet = now - moved_ns, until;
     bool under_way = d->transport->under_way > 0;
 
     if (under_way && quiet < DRIVER_SPIN_NS) {
@@ -210,13 +215,33 @@ static void driver_nap(struct driver *d, int64_t moved_ns)
         pthread_mutex_lock(&d->lock);
         return;
     }
-    timed_wait(&d->mailed, &d->lock,
-               now + (under_way ? between(quiet / 16, DRIVER_NAP_MIN_NS, DRIVER_NAP_MAX_NS)
-                                : between(2 * quiet, DRIVER_IDLE_MIN_NS, DRIVER_IDLE_MAX_NS)));
+    until = now + (under_way ? between(quiet / 16, DRIVER_NAP_MIN_NS, DRIVER_NAP_MAX_NS)
+                             : between(2 * quiet, DRIVER_IDLE_MIN_NS, DRIVER_IDLE_MAX_NS));
+    timed_wait(woken, &d->lock, until < deadline_ns ? until : deadline_ns);
 }
 
-/* Take all mail and the engine; sleeps first when nothing moved.  Returns false when told to stop
- * and nothing is left to do.
+static struct mail *driver_take_mail(struct driver *d)
+{
+    struct mail *m = d->first;
+
+    d->first = NULL;
+    d->last = &d->first;
+    return m;
+}
+
+/* Handle mail and take what has come, without the lock.  Returns whether anything moved, or a
+ * failure.
+ */
+static int driver_turn(struct driver *d, struct engine *e, struct mail *m, struct eddis_error *err)
+{
+    int rc = driver_handle_all(d, e, m, err);
+    int n = rc < 0 ? rc : driver_receive(d, e, err);
+
+    return n < 0 ? n : m || n;
+}
+
+/* The thread's turn: take all mail and the engine; sleeps first when nothing moved, and as long as
+ * a caller drives.  Returns false when told to stop and nothing is left to do, or after a failure.
  */
 static bool driver_take(struct driver *d, int64_t *moved_ns, bool moved, struct mail **ret,
                         struct engine **ret_engine)
@@ -224,17 +249,19 @@ static bool driver_take(struct driver *d, int64_t *moved_ns, bool moved, struct 
     bool go_on;
 
     pthread_mutex_lock(&d->lock);
+    d->busy = false;
     if (moved) {
         *moved_ns = clock_now_ns();
         driver_publish(d);
     }
-    if (!d->first && !moved && !d->stop)
-        driver_nap(d, *moved_ns);
-    *ret = d->first;
+    if (!d->first && !moved && !d->stop && !d->calling)
+        driver_nap(d, &d->mailed, *moved_ns, CLOCK_NEVER);
+    while (d->calling)
+        pthread_cond_wait(&d->mailed, &d->lock);
+    *ret = driver_take_mail(d);
     *ret_engine = d->engine;
-    d->first = NULL;
-    d->last = &d->first;
-    go_on = *ret || !d->stop;
+    go_on = (*ret || !d->stop) && !d->failure.code;
+    d->busy = go_on;
     pthread_mutex_unlock(&d->lock);
     return go_on;
 }
@@ -244,15 +271,12 @@ static int driver_loop(struct driver *d, struct eddis_error *err)
     int64_t moved_ns = clock_now_ns();
     struct engine *e;
     struct mail *m;
-    bool moved = false;
+    int moved = 0;
 
-    while (driver_take(d, &moved_ns, moved, &m, &e)) {
-        int rc = driver_handle_all(d, e, m, err);
-        int n = rc < 0 ? rc : driver_receive(d, e, err);
-
-        if (n < 0)
-            return n;
-        moved = m || n;
+    while (driver_take(d, &moved_ns, moved > 0, &m, &e)) {
+        moved = driver_turn(d, e, m, err);
+        if (moved < 0)
+            return moved;
     }
     return 0;
 }
@@ -298,8 +322,12 @@ static void *driver_main(void *arg)
     if (rc < 0)
         return NULL;
     rc = driver_loop(d, &err);
-    if (rc < 0)
+    if (rc < 0) {
+        pthread_mutex_lock(&d->lock);
+        d->busy = false;
         driver_fail(d, rc, &err);
+        pthread_mutex_unlock(&d->lock);
+    }
     orderly = driver_wait_stop(d);
     d->close_rc = transport_close(d->transport, orderly, &d->close_err);
     return NULL;
@@ -423,7 +451,10 @@ void driver_send(struct driver *d, struct mail *m)
     } else if (d->threaded) {
         *d->last = m;
         d->last = &m->next;
-        pthread_cond_signal(&d->mailed);
+        if (d->calling)
+            pthread_cond_broadcast(&d->answered);
+        else
+            pthread_cond_signal(&d->mailed);
     } else {
         struct eddis_error err = { 0 };
         int rc = driver_handle_all(d, d->engine, m, &err);
@@ -445,12 +476,55 @@ static int driver_failed(const struct driver *d, struct eddis_error *err)
     return d->failure.code;
 }
 
+/* A caller begins to wait: from here it drives.  With the lock held, here and below. */
+static void caller_enter(struct driver *d)
+{
+    if (!d->threaded)
+        return;
+    d->calling = true;
+    while (d->busy) { /* at most one turn of the thread */
+        pthread_mutex_unlock(&d->lock);
+        sched_yield();
+        pthread_mutex_lock(&d->lock);
+    }
+}
+
+static void caller_leave(struct driver *d)
+{
+    d->calling = false;
+    if (d->threaded)
+        pthread_cond_signal(&d->mailed);
+}
+
+/* One turn of a waiting caller, or a nap when nothing moved. */
+static void caller_turn(struct driver *d, int64_t *moved_ns, int64_t deadline_ns)
+{
+    struct eddis_error err = { 0 };
+    struct engine *e = d->engine;
+    struct mail *m = driver_take_mail(d);
+    int rc;
+
+    pthread_mutex_unlock(&d->lock);
+    rc = driver_turn(d, e, m, &err);
+    pthread_mutex_lock(&d->lock);
+    if (rc < 0) {
+        driver_fail(d, rc, &err);
+    } else if (rc > 0) {
+        *moved_ns = clock_now_ns();
+        driver_publish(d);
+    } else if (!d->first) {
+        driver_nap(d, &d->answered, *moved_ns, deadline_ns);
+    }
+}
+
 int driver_wait_bucket(struct driver *d, int b, int64_t step, int64_t deadline_ns, int *ret_peer,
                        struct eddis_error *err)
 {
+    int64_t moved_ns = clock_now_ns();
     int rc = 0;
 
     pthread_mutex_lock(&d->lock);
+    caller_enter(d);
     while (d->done_step[b] < step) {
         rc = driver_failed(d, err);
         if (rc < 0)
@@ -460,8 +534,9 @@ int driver_wait_bucket(struct driver *d, int b, int64_t step, int64_t deadline_n
             rc = -ETIMEDOUT;
             break;
         }
-        timed_wait(&d->answered, &d->lock, deadline_ns);
+        caller_turn(d, &moved_ns, deadline_ns);
     }
+    caller_leave(d);
     pthread_mutex_unlock(&d->lock);
     return rc;
 }
@@ -469,9 +544,11 @@ int driver_wait_bucket(struct driver *d, int b, int64_t step, int64_t deadline_n
 int driver_wait_request(struct driver *d, struct request *r, int64_t deadline_ns, int *ret_peer,
                         struct eddis_error *err)
 {
+    int64_t moved_ns = clock_now_ns();
     int rc = 0;
 
     pthread_mutex_lock(&d->lock);
+    caller_enter(d);
     while (!r->done) {
         rc = driver_failed(d, err);
         if (rc < 0)
@@ -481,8 +558,9 @@ int driver_wait_request(struct driver *d, struct request *r, int64_t deadline_ns
             rc = -ETIMEDOUT;
             break;
         }
-        timed_wait(&d->answered, &d->lock, deadline_ns);
+        caller_turn(d, &moved_ns, deadline_ns);
     }
+    caller_leave(d);
     pthread_mutex_unlock(&d->lock);
     return rc;
 }

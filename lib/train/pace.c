@@ -29,8 +29,10 @@ void pace_forward(const struct pace *p, int layer)
 
 void pace_backward(const struct pace *p, int layer)
 {
-    if (p->n_layers)
+    if (p->n_layers && layer > 0)
         until(p, 1 - 2.0 * layer / (3.0 * p->n_layers));
+    else if (p->n_layers) /* what the others wait for */
+        clock_wait_until_ns(p->start_ns + p->total_ns);
 }
 
 int64_t pace_overrun_ns(const struct pace *p)

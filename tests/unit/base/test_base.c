@@ -126,6 +126,9 @@ START_TEST(time)
     ck_assert_int_eq(clock_poll_ms(now - 1), 0);
     clock_sleep_until_ns(now + 2 * CLOCK_MS);
     ck_assert(clock_now_ns() >= now + 2 * CLOCK_MS);
+    clock_wait_until_ns(now + 4 * CLOCK_MS);
+    ck_assert(clock_now_ns() >= now + 4 * CLOCK_MS);
+    clock_wait_until_ns(now);
     clock_wall_text(INT64_C(1795270032345) * CLOCK_MS, text, sizeof text);
     ck_assert_str_eq(text, "2026-11-21T14:07:12.345Z");
 }
