@@ -50,6 +50,10 @@ int launch_argv(const struct launch *l, struct strlist *ret, struct eddis_error 
     add_mca(ret, l, "btl_tcp_if_include", "lo");
     add_mca(ret, l, "pml", "ob1");
     add_mca(ret, l, "btl", "self,vader");
+    /* Gradients of a small model then go without asking the receiver first, who may be asleep:
+     * with four ranks on two cores that is a tenth of a millisecond a step.
+     */
+    add_mca(ret, l, "btl_vader_eager_limit", "65536");
     /* A worker computes in one thread and communicates in another; a spinning wait for want of a
      * core costs milliseconds a message.
      */

@@ -5,13 +5,13 @@
 
 #include <sys/prctl.h>
 
-void pace_begin(struct pace *p, int64_t total_ns)
+void pace_begin(struct pace *p, int64_t now_ns, int64_t total_ns)
 {
     if (!p->n_layers)
         return;
     /* The kernel may otherwise wake a thread 50 us late to save power. */
     (void)prctl(PR_SET_TIMERSLACK, 1UL);
-    p->start_ns = clock_now_ns() - p->credit_ns;
+    p->start_ns = now_ns - p->credit_ns;
     p->total_ns = total_ns;
     p->credit_ns = 0;
 }

@@ -19,8 +19,8 @@ struct pace {
     int64_t start_ns, total_ns;
 };
 
-/* A step of total_ns begins now, or began before by the credit, which is used up. */
-void pace_begin(struct pace *p, int64_t total_ns);
+/* A step of total_ns began at now_ns, or before by the credit, which is used up. */
+void pace_begin(struct pace *p, int64_t now_ns, int64_t total_ns);
 
 /* Sleep until the layer's forward (backward) pass is over on the imitated device. */
 void pace_forward(const struct pace *p, int layer);

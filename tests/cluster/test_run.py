@@ -387,6 +387,7 @@ def door():
     with job(*SLEEP) as j:
         url, token = j.driver()
         j.wait_log(1, "up")
+        j.wait_event("rank_started", 2)
         assert request(url + "/v1/job")[0] == 401
         assert request(url + "/v1/job", "x" * 64)[0] == 401
         status, text = request(url + "/v1/job", token)

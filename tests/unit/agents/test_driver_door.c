@@ -158,9 +158,12 @@ START_TEST(shut)
 {
     struct fixture f;
     struct answer a, b;
+    struct inbox_item *i;
 
     begin(&f);
-    http_reply(ask(&f, ROLE_READER, "/v1/job", NULL, &a)->x, 200, "{}");
+    i = ask(&f, ROLE_READER, "/v1/job", NULL, &a);
+    http_reply(i->x, 200, "{}");
+    inbox_item_free(i);
     wait_answer(&f, ROLE_READER, &a);
     inbox_shut(f.b);
     ck_assert_ptr_null(ask(&f, ROLE_READER, "/v1/job", NULL, &b));
