@@ -79,14 +79,17 @@ static void name_device(const struct device *d, char *ret, size_t size)
         snprintf(ret, size, "cpu%s%.*s", d->cpus[0] ? " " : "", (int)size - 5, d->cpus);
 }
 
-static int fill_worker(struct plan *p, struct plan_worker *w, const struct device *d,
+/* only: all workers are shares of this one device, so its rate decides nothing, and a machine too
+ * busy to be measured need not refuse the job.
+ */
+static int fill_worker(struct plan *p, struct plan_worker *w, const struct device *d, bool only,
                        struct eddis_error *err)
 {
-    struct time_model t;
-    bool relative;
+    struct time_model t = { .sample_s = 1 };
+    bool relative = true;
     int rc = time_model_of_device(d, &t, &relative, err);
 
-    if (rc < 0)
+    if (rc < 0 && !(rc == -ENODATA && only))
         return rc;
     w->kind = d->kind;
     memcpy(w->device_id, d->id, sizeof w->device_id);
@@ -104,6 +107,7 @@ static int fill_node(struct plan *p, int rank, int node, int n, const struct nod
 {
     enum device_kind kind = kind_of_workers(profile);
     bool divide = kind == DEVICE_CPU && n != count_devices(profile, kind);
+    bool only = p->n_nodes == 1 && count_devices(profile, kind) == 1;
 
     memcpy(p->node[node], profile->host, sizeof p->node[node]);
     for (int i = 0; i < n; i++) {
@@ -120,7 +124,7 @@ static int fill_node(struct plan *p, int rank, int node, int n, const struct nod
         else
             d = nth_device(profile, kind, i);
         if (rc == 0)
-            rc = fill_worker(p, w, d, err);
+            rc = fill_worker(p, w, d, only, err);
         if (rc < 0)
             return eddis_fail_prefix(err, rc, "node '%s'", profile->host);
     }

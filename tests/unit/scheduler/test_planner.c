@@ -206,6 +206,26 @@ START_TEST(batch_errors)
 }
 END_TEST
 
+/* A machine too busy to be measured: alone its device needs no rate, beside another it does. */
+START_TEST(unmeasured)
+{
+    cleanup_free struct node_profile *node = calloc(1, sizeof *node);
+    struct job job = job_of(10);
+    struct plan *p;
+
+    add_device(node, DEVICE_CPU, NAN);
+    job.workers_per_node = 2;
+    ck_assert_int_eq(planner_plan(&job, node, 1, &p, NULL), 0);
+    ck_assert(p->relative && p->n_workers == 2);
+    ck_assert_int_eq(p->worker[0].batch, 5);
+    ck_assert_int_eq(p->worker[1].batch, 5);
+    plan_free(p);
+    add_device(node, DEVICE_CPU, 1);
+    job.workers_per_node = 0;
+    ck_assert_int_eq(planner_plan(&job, node, 1, &p, NULL), -ENODATA);
+}
+END_TEST
+
 START_TEST(zero_samples)
 {
     cleanup_free struct node_profile *node = emulated_node();
@@ -291,6 +311,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, layout, 0, sizeof layouts / sizeof *layouts);
     tcase_add_test(tc, cpu_name);
     tcase_add_loop_test(tc, batch_errors, 0, sizeof batches / sizeof *batches);
+    tcase_add_test(tc, unmeasured);
     tcase_add_test(tc, zero_samples);
     tcase_add_loop_test(tc, mode, 0, sizeof modes / sizeof *modes);
     tcase_add_test(tc, adopt);
