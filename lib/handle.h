@@ -3,7 +3,7 @@
  *
  * Two locks.  announce_lock: the state of the step that announcing from any thread looks at, held
  * while mail is sent so that the order of mail is the order of calls.  plan_lock: sampler,
- * agreement and board, also taken by the engine's hooks in the communication thread.  Order:
+ * agreement and board, also taken by the engine's hooks, in whichever thread drives it.  Order:
  * announce_lock, the driver's own, plan_lock; no driver call with plan_lock held.
  */
 #ifndef EDDIS_HANDLE_H

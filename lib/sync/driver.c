@@ -476,27 +476,29 @@ static int driver_failed(const struct driver *d, struct eddis_error *err)
     return d->failure.code;
 }
 
-/* A caller begins to wait: from here it drives.  With the lock held, here and below. */
-static void caller_enter(struct driver *d)
+/* A caller begins to wait: from here it drives.  Returns false when another one does already.  With
+ * the lock held, here and below.
+ */
+static bool caller_enter(struct driver *d)
 {
-    if (!d->threaded)
-        return;
+    if (!d->threaded || d->calling)
+        return false;
     d->calling = true;
     while (d->busy) { /* at most one turn of the thread */
         pthread_mutex_unlock(&d->lock);
         sched_yield();
         pthread_mutex_lock(&d->lock);
     }
+    return true;
 }
 
 static void caller_leave(struct driver *d)
 {
     d->calling = false;
-    if (d->threaded)
-        pthread_cond_signal(&d->mailed);
+    pthread_cond_signal(&d->mailed);
 }
 
-/* One turn of a waiting caller, or a nap when nothing moved. */
+/* One turn of the caller that drives, or a nap when nothing moved. */
 static void caller_turn(struct driver *d, int64_t *moved_ns, int64_t deadline_ns)
 {
     struct eddis_error err = { 0 };
@@ -517,26 +519,62 @@ static void caller_turn(struct driver *d, int64_t *moved_ns, int64_t deadline_ns
     }
 }
 
+/* Wait until the bucket's or the request's result is published. */
+static int caller_wait(struct driver *d, bool (*done)(const struct driver *d, const void *what),
+                       const void *what, int64_t deadline_ns, struct eddis_error *err)
+{
+    int64_t moved_ns = clock_now_ns();
+    bool driving = false;
+    int rc = 0;
+
+    while (rc == 0 && !done(d, what)) {
+        int64_t now = clock_now_ns();
+
+        rc = driver_failed(d, err);
+        if (rc == 0 && now >= deadline_ns)
+            rc = -ETIMEDOUT;
+        if (rc < 0)
+            break;
+        if (!driving)
+            driving = caller_enter(d);
+        if (driving)
+            caller_turn(d, &moved_ns, deadline_ns);
+        else /* the other caller publishes, or leaves and it is our turn */
+            timed_wait(&d->answered, &d->lock, now + DRIVER_NAP_MAX_NS);
+    }
+    if (driving)
+        caller_leave(d);
+    return rc;
+}
+
+struct bucket_step {
+    int bucket;
+    int64_t step;
+};
+
+static bool bucket_done(const struct driver *d, const void *what)
+{
+    const struct bucket_step *b = what;
+
+    return d->done_step[b->bucket] >= b->step;
+}
+
+static bool request_done(const struct driver *d, const void *what)
+{
+    (void)d;
+    return ((const struct request *)what)->done;
+}
+
 int driver_wait_bucket(struct driver *d, int b, int64_t step, int64_t deadline_ns, int *ret_peer,
                        struct eddis_error *err)
 {
-    int64_t moved_ns = clock_now_ns();
-    int rc = 0;
+    const struct bucket_step what = { b, step };
+    int rc;
 
     pthread_mutex_lock(&d->lock);
-    caller_enter(d);
-    while (d->done_step[b] < step) {
-        rc = driver_failed(d, err);
-        if (rc < 0)
-            break;
-        if (clock_now_ns() >= deadline_ns) {
-            *ret_peer = d->peer[b];
-            rc = -ETIMEDOUT;
-            break;
-        }
-        caller_turn(d, &moved_ns, deadline_ns);
-    }
-    caller_leave(d);
+    rc = caller_wait(d, bucket_done, &what, deadline_ns, err);
+    if (rc == -ETIMEDOUT)
+        *ret_peer = d->peer[b];
     pthread_mutex_unlock(&d->lock);
     return rc;
 }
@@ -544,23 +582,12 @@ int driver_wait_bucket(struct driver *d, int b, int64_t step, int64_t deadline_n
 int driver_wait_request(struct driver *d, struct request *r, int64_t deadline_ns, int *ret_peer,
                         struct eddis_error *err)
 {
-    int64_t moved_ns = clock_now_ns();
-    int rc = 0;
+    int rc;
 
     pthread_mutex_lock(&d->lock);
-    caller_enter(d);
-    while (!r->done) {
-        rc = driver_failed(d, err);
-        if (rc < 0)
-            break;
-        if (clock_now_ns() >= deadline_ns) {
-            *ret_peer = r->peer;
-            rc = -ETIMEDOUT;
-            break;
-        }
-        caller_turn(d, &moved_ns, deadline_ns);
-    }
-    caller_leave(d);
+    rc = caller_wait(d, request_done, r, deadline_ns, err);
+    if (rc == -ETIMEDOUT)
+        *ret_peer = r->peer;
     pthread_mutex_unlock(&d->lock);
     return rc;
 }

@@ -5,8 +5,10 @@
  *     driver_send(mail) ---- queue ---------> engine, collectives --> outbox --> transport
  *     driver_wait_... <----- published ------ done buckets, requests <-- poll <-'
  *
- * Only the communication thread touches the engine and the transport.  With one rank there is no
- * thread and no transport: mail is handled by whoever sends it.
+ * Engine and transport have one user at a time: the communication thread, which works beside the
+ * program, or a caller for as long as it waits, which spares two switches of threads.  So the
+ * engine's hooks may run in a caller: it must not wait with a lock held that they take.  With one
+ * rank there is no thread and no transport: mail is handled by whoever sends it.
  *
  * All functions may be called from any thread.
  */
