@@ -218,7 +218,7 @@ def keeper_and_agent_killed():
                 assert j.end(20) in (1, 3), (j.code, j.err)
                 j.check_nothing_left()
             else:
-                j.check(1, "node_lost", "its agent", seconds=20)
+                j.check(1, "node_lost", "was killed by signal 9", seconds=20)
 
 
 def agent_stopped():
