@@ -44,11 +44,11 @@ static int read_options(int argc, char **argv, struct agent_options *ret)
 
         if (options_is(&item, "help")) {
             options_help(&table, stdout);
-            return EXIT_SUCCESS;
+            return options_flush(&err) < 0 ? fail(&err, 1) : EXIT_SUCCESS;
         }
         if (options_is(&item, "version")) {
             puts("eddis-agent " EDDIS_VERSION);
-            return EXIT_SUCCESS;
+            return options_flush(&err) < 0 ? fail(&err, 1) : EXIT_SUCCESS;
         }
         if (!options_is(&item, "tick-fd")) {
             eddis_fail(&err, -1, "'%s' is too much; see --help", item.value);

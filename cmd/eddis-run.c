@@ -11,7 +11,6 @@
 #include "lib/base/strbuf.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -197,19 +196,13 @@ static int run_job(struct run *r)
     return code;
 }
 
-/* What was asked for on standard output did not get there.  A reader who has gone away has seen
- * what he wanted; and a job that has been trained is trained.
- */
+/* What was asked for did not get there; but a job that has been trained is trained. */
 static int close_output(const struct run *r, int code)
 {
     struct eddis_error err = { 0 };
-    struct pollfd reader = { .fd = STDOUT_FILENO, .events = POLLOUT };
-    bool bad = ferror(stdout); /* before: of what, nobody remembers */
-    int rc = fflush(stdout) < 0 ? errno : bad ? EIO : 0;
 
-    if (rc == 0 || (poll(&reader, 1, 0) > 0 && reader.revents & (POLLERR | POLLHUP | POLLNVAL)))
+    if (options_flush(&err) == 0)
         return code;
-    eddis_fail_errno(&err, -rc, "cannot write to standard output");
     fail(&err, 0);
     return code == 0 && (!r->launches || r->q.json) ? EXIT_FAULT : code;
 }

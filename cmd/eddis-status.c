@@ -255,7 +255,7 @@ int main(int argc, char **argv)
             options_help(&table, stdout);
         else
             puts("eddis-status " EDDIS_VERSION);
-        return 0;
+        return options_flush(&err) < 0 ? fail(&err, EXIT_FAULT) : 0;
     }
     look_around(&q);
     if (q.list)

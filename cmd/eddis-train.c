@@ -3,6 +3,7 @@
 #include "lib/base/error.h"
 #include "lib/eddis.h"
 #include "lib/train/matmul.h"
+#include "options.h"
 #include "train_options.h"
 
 #include <errno.h>
@@ -20,11 +21,9 @@ static int complain(const struct eddis_error *err, int code)
 static int close_output(int code)
 {
     struct eddis_error err = { 0 };
-    bool bad = ferror(stdout); /* before: of what, nobody remembers */
 
-    if (fflush(stdout) == 0 && !bad)
+    if (options_flush(&err) == 0)
         return code;
-    eddis_fail_errno(&err, bad ? -EIO : -errno, "cannot write to standard output");
     return complain(&err, code ? code : EXIT_FAULT);
 }
 

@@ -4,8 +4,10 @@
 #include "lib/base/text.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { OPTIONS_MAX = 64, OPTIONS_NAME = 64, OPTIONS_COLUMN = 27 };
 
@@ -160,4 +162,15 @@ void options_help(const struct option_table *t, FILE *out)
     }
     if (t->footer)
         fprintf(out, "\n%s", t->footer);
+}
+
+int options_flush(struct eddis_error *err)
+{
+    struct pollfd reader = { .fd = STDOUT_FILENO, .events = POLLOUT };
+    bool bad = ferror(stdout); /* before: of what, nobody remembers */
+    int rc = fflush(stdout) < 0 ? errno : bad ? EIO : 0;
+
+    if (rc == 0 || (poll(&reader, 1, 0) > 0 && reader.revents & (POLLERR | POLLHUP | POLLNVAL)))
+        return 0;
+    return eddis_fail_errno(err, -rc, "cannot write to standard output");
 }

@@ -62,4 +62,9 @@ bool options_is(const struct options_item *i, const char *name);
 /* Print --help. */
 void options_help(const struct option_table *t, FILE *out);
 
+/* At a program's end: whether all that was printed on standard output got there.  0, also when its
+ * reader has gone away, who has seen what he wanted; else a failure for the program to say.
+ */
+int options_flush(struct eddis_error *err);
+
 #endif

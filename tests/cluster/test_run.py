@@ -218,7 +218,7 @@ def keeper_and_agent_killed():
                 assert j.end(20) in (1, 3), (j.code, j.err)
                 j.check_nothing_left()
             else:
-                j.check(1, "node_lost", "was killed by signal 9", seconds=20)
+                j.check(1, "node_lost", "its keeper was killed by signal 9", seconds=20)
 
 
 def agent_stopped():
@@ -311,6 +311,11 @@ def output():
                XDG_CACHE_HOME=FOLDERS.path("cache"), XDG_RUNTIME_DIR=FOLDERS.path("runtime"),
                TMPDIR=FOLDERS.path("tmp"))
     one = ["--set", "profile.emulate=[{rate: 1.0, a_ms: 2, c_ms: 0.1}]", "--", "true"]
+    for program in ("eddis-status", "eddis-train", "eddis-agent"):
+        with open("/dev/full", "w") as full:
+            p = subprocess.run([os.path.join(BUILD, "cmd", program), "--help"], env=env, stdout=full,
+                               stderr=subprocess.PIPE, text=True, timeout=60)
+        assert p.returncode == 1 and "standard output" in p.stderr, (program, p)
     for args, code in ((["--help"], 1), (["--dry-run", "--json"] + one, 1),
                        (["--json"] + one, 1), (one, 0)):
         with open("/dev/full", "w") as full:
