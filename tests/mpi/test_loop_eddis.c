@@ -94,7 +94,7 @@ static void publish(struct job *j, const int64_t *batch, int64_t flags)
     for (int i = 0; i < j->n; i++)
         p->global_batch += p->batch[i] = batch[i];
     if (board_publish(j->board, p, &err) < 0) {
-        CHECK(strstr(err.text, "") && j->version > 1); /* -EBUSY: next time */
+        CHECK(err.code == -EBUSY && j->version > 1); /* next time */
         j->version--;
     }
     free(p);
