@@ -293,15 +293,17 @@ static void loop(struct driver *d)
     struct pollfd fds[] = { { .fd = inbox_fd(d->inbox), .events = POLLIN },
                             { .fd = d->signals, .events = POLLIN } };
 
+    int64_t woke_ns = clock_now_ns();
+
     while (d->state.phase != PHASE_OVER) {
+        int64_t at_ns = next_ns(d), most_ns = clock_now_ns() + look_ns, before_ns = woke_ns;
         struct inbox_item *i;
 
-        int64_t now_ns = clock_now_ns(), at_ns = next_ns(d), most_ns = now_ns + look_ns;
-
         (void)poll(fds, 2, clock_poll_ms(at_ns < most_ns ? at_ns : most_ns));
-        now_ns = clock_now_ns() - now_ns;
-        if (now_ns > look_ns + d->o->job->timeouts.lease_ns / 3) /* Ctrl-Z, or kill -STOP */
-            state_paused(&d->state, now_ns, clock_now_ns());
+        woke_ns = clock_now_ns();
+        /* Ctrl-Z, or kill -STOP, which need not have come while we slept in poll. */
+        if (woke_ns - before_ns > look_ns + d->o->job->timeouts.lease_ns / 3)
+            state_paused(&d->state, woke_ns - before_ns, woke_ns);
         take_signals(d);
         while ((i = inbox_take(d->inbox)))
             driver_take_item(d, i);
