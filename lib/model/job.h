@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { JOB_MAX_EMULATED = 64, JOB_MAX_KEYS = 96 };
+enum { JOB_MAX_EMULATED = 64, JOB_MAX_KEYS = 96, JOB_MAX_HOSTS = 16384 };
 
 enum job_origin_kind {
     JOB_DEFAULT,
@@ -35,12 +35,40 @@ struct job_emulated {
     double sample_s; /* c, seconds per sample at rate 1 */
 };
 
+/* How a host is logged in to; a member that is NULL or 0 is left to ssh and its configuration. */
+struct job_ssh {
+    char *user;
+    int64_t port;
+    char *identity; /* absolute path of a private key */
+    char **command; /* NULL-ended: the program in the place of ssh, with its first arguments */
+};
+
+/* One machine that takes part.  Ranges are expanded and repeated lines of a hostfile added up, so
+ * that every host stands here once; what a host does not say is taken from the job.
+ */
+struct job_host {
+    char *host;                   /* checked by job_check_host */
+    int64_t workers;              /* 0: auto */
+    int64_t *device;              /* [n_device] CUDA ordinals or rows of emulate to use; NULL: all */
+    size_t n_device;              /* 0 with device NULL */
+    char *address;                /* that others reach it at; NULL: auto */
+    struct job_emulated *emulate; /* [n_emulate]; NULL: the job's */
+    size_t n_emulate;
+    char *eddis; /* prefix of eddis there, or a build folder of it; NULL: as on this machine */
+    struct job_ssh ssh;
+};
+
 struct job {
     char *file;   /* train.yaml as given, NULL when the job comes from flags alone */
     char *folder; /* absolute; relative paths of the file are relative to it */
     char *name;
     char **command;           /* NULL-ended */
     char *workdir;            /* absolute */
+    char **setup;             /* NULL-ended lines for the user's shell, before the command */
+    struct job_host *host;    /* [n_hosts]; NULL: this machine alone */
+    size_t n_hosts;
+    char *hostfile; /* as given, absolute; its hosts are in `host` */
+    struct job_ssh ssh;
     int64_t workers_per_node; /* 0: auto */
     uint64_t seed;
     struct {
@@ -54,6 +82,7 @@ struct job {
     } learning_rate;
     struct {
         double bucket_mb; /* 0: auto */
+        char *interface;  /* "auto", a name, an address or a network "10.1.0.0/24" */
     } communication;
     struct {
         char **args; /* NULL-ended, given to mpirun as they are */
@@ -69,13 +98,17 @@ struct job {
         int64_t every, keep;
         char *resume; /* "auto", or a checkpoint's absolute path */
     } checkpoint;
+    int64_t restarts; /* how often a failed job starts again by itself */
     struct {
-        int64_t launch_ns, lease_ns, heartbeat_ns, grace_ns, checkpoint_ns, job_ns;
+        int64_t launch_ns, lease_ns, heartbeat_ns, node_lost_ns, hang_ns, grace_ns, checkpoint_ns,
+            job_ns;
     } timeouts;
-    char **env;    /* NULL-ended "NAME=VALUE", sorted by name */
+    char **env;      /* NULL-ended "NAME=VALUE", sorted by name */
+    char **env_pass; /* NULL-ended patterns, "WANDB_*": the caller's variables that go with them */
     char *binding; /* "auto" or "none" */
     struct {
         char *dir;      /* absolute; NULL: in the job's folder */
+        char *prefix;   /* before a line on the screen; "auto": "node:rank: " */
         int64_t max_mb; /* of one rank's log file */
     } logs;
     struct job_origin origin[JOB_MAX_KEYS]; /* by number of the key in the table */
