@@ -284,3 +284,43 @@ int fields_end(const json_t *o, size_t n, struct eddis_error *err)
         return eddis_fail(err, -EINVAL, "%zu members where %zu are known", json_object_size(o), n);
     return 0;
 }
+
+int fields_write_rows(json_t *o, const char *key, const struct field_rows *r, const void *row,
+                      size_t n)
+{
+    json_t *list = json_array();
+
+    if (json_object_set_new(o, key, list) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        json_t *one = json_object();
+
+        if (json_array_append_new(list, one) < 0 ||
+            fields_write(r->field, r->n, (const char *)row + i * r->size, one) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+int fields_read_rows(const json_t *o, const char *key, const struct field_rows *r, void **ret,
+                     int *ret_n, struct eddis_error *err)
+{
+    json_t *list;
+    int rc = json_want_array(o, key, r->most, &list, err);
+    size_t n;
+
+    if (rc < 0 || (n = json_array_size(list)) == 0)
+        return rc;
+    *ret = calloc(n, r->size);
+    if (!*ret)
+        return eddis_fail(err, -ENOMEM, "no memory for \"%s\"", key);
+    *ret_n = (int)n;
+    for (size_t i = 0; rc >= 0 && i < n; i++) {
+        const json_t *one = json_array_get(list, i);
+
+        rc = fields_read(r->field, r->n, one, (char *)*ret + i * r->size, err);
+        if (rc >= 0)
+            rc = fields_end(one, r->n, err);
+    }
+    return rc < 0 ? rc : 0;
+}

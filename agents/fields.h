@@ -43,6 +43,19 @@ struct field {
             NULL                                                                                   \
     }
 
+/* A list of structs. */
+struct field_rows {
+    const struct field *field;
+    size_t n;    /* fields */
+    size_t size; /* of one struct */
+    size_t most; /* rows */
+};
+
+#define FIELD_ROWS(fields, type, most_)                                                            \
+    {                                                                                              \
+        (fields), sizeof(fields) / sizeof *(fields), sizeof(type), (most_)                         \
+    }
+
 /* Add the members of s to object o.  Returns 0 or -ENOMEM. */
 int fields_write(const struct field *f, size_t n, const void *s, json_t *o);
 
@@ -50,6 +63,16 @@ int fields_write(const struct field *f, size_t n, const void *s, json_t *o);
  * the caller's free function.
  */
 int fields_read(const struct field *f, size_t n, const json_t *o, void *s, struct eddis_error *err);
+
+/* Write an array of n structs of `size` bytes as the list `key` of objects. */
+int fields_write_rows(json_t *o, const char *key, const struct field_rows *r, const void *row,
+                      size_t n);
+
+/* Read such a list of at most `most` rows into a new array that the caller frees, strings
+ * included, also after a failure.  *ret is NULL for an empty list.
+ */
+int fields_read_rows(const json_t *o, const char *key, const struct field_rows *r, void **ret,
+                     int *ret_n, struct eddis_error *err);
 
 /* -EINVAL when o holds more than the n members that were read. */
 int fields_end(const json_t *o, size_t n, struct eddis_error *err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* protocol.h - what the driver and its agents say to each other
  *
- * One driver a job, one agent a node.  The agent dials out; the driver alone listens.
+ * One driver a job, one agent a node.  The agent dials out; the driver alone listens, with TLS and
+ * a key made for the job, which the agents know from their briefs.
  *
  *   start      The driver starts keeper -> agent and writes one JSON document, the *brief*, to the
  *              agent's standard input, then closes it.  All that an agent may ever run, read or
@@ -18,11 +19,18 @@
  *
  *   profile    -> profile (text of a node_profile), or failed
  *   prepare    -> prepared: node folder made, board made and the plan published, or failed
- *   start      -> rank_started for each rank as it comes up, mpirun_exit at the end
+ *   check      -> checked: what all nodes must share is seen here, or failed
+ *   start      -> rank_started for each rank as it comes up, mpirun_exit at the end; of the first
+ *                 node, relay for every node on which mpirun wants a daemon of its own
+ *   relay      -> nothing, or failed: run that daemon
  *   rebalance  -> nothing; the boards report from which step the new plan holds
  *   signal     -> nothing; SIGUSR2 to every rank
  *   stop       -> stopped: nothing of the generation is left on the node
- *   bye        -> nothing; the agent removes the node's folder and exits 0
+ *   logs       -> pieces of that rank's log file, then logs
+ *   bye        -> left, the last thing heard: the node's folder is removed, the agent exits 0
+ *
+ * Generation 0 is the network probe: prepared and started as any other, but what its ranks run is
+ * eddis-net-probe, whose answer comes as the event network.
  *
  * Lease: an agent that gets no answer from the driver for brief.lease_ns kills its ranks, cleans
  * up and exits 3.  The keeper does the same when the agent dies or has not ticked for a lease.
@@ -42,11 +50,15 @@
 #include <stdint.h>
 
 enum {
-    PROTOCOL_VERSION = 1,
+    PROTOCOL_VERSION = 2,
     PROTOCOL_LAST_LINES = 20,
     PROTOCOL_LINE = 400,
     PROTOCOL_MAX_AGENTS = 65536,
     PROTOCOL_FOLDER = 32,
+    PROTOCOL_PIN = 64,
+    PROTOCOL_TOKEN = 96,
+    PROTOCOL_MAX_ADDRESSES = 64,
+    PROTOCOL_MAX_OUTPUT = 256 << 10, /* bytes of output and log pieces in one report, about */
 };
 
 /* ---- the brief: driver to agent, on standard input ---- */
@@ -54,19 +66,24 @@ enum {
 struct brief {
     int agent; /* number of the agent = of its node */
     char job_id[128];
-    char url[256];                    /* of the driver, "http://127.0.0.1:41233" */
-    char token[65];                   /* of the role "agent"; wiped from memory after use */
+    char host[256];                   /* name by which people know the node */
+    char **url;                       /* of the driver, NULL-ended, "https://10.1.0.7:41233" */
+    char pin[PROTOCOL_PIN];           /* of the driver's key, "sha256//..." */
+    char token[PROTOCOL_TOKEN];       /* of this agent alone; wiped from memory after use */
     char folder[PROTOCOL_FOLDER + 1]; /* hexadecimal digits, names of its folders on the node */
     char **command;                   /* NULL-ended */
+    char **setup; /* NULL-ended lines for the user's shell, before the command */
     char *workdir;
-    char **env;           /* NULL-ended "NAME=VALUE": the user's additions */
-    char *log_dir;        /* where rank-0003.log goes */
-    char *checkpoint_dir; /* NULL: none */
-    char *resume_from;    /* a checkpoint's folder, NULL: none */
-    char *data_path;      /* read by the storage probe, NULL: none */
-    char **mpi_args;      /* NULL-ended */
-    char **mpi_mca;       /* NULL-ended: name, value, ... */
+    char **env;                           /* NULL-ended "NAME=VALUE": the user's additions */
+    char *log_dir;                        /* where rank-0003.log goes */
+    char log_marker[PROTOCOL_FOLDER + 1]; /* the driver's log_dir holds a file ".<digits>" */
+    char *checkpoint_dir;                 /* NULL: none */
+    char *resume_from;                    /* a checkpoint's folder, NULL: none */
+    char *data_path;                      /* read by the storage probe, NULL: none */
+    char **mpi_args;                      /* NULL-ended */
+    char **mpi_mca;                       /* NULL-ended: name, value, ... */
     bool bind;
+    int64_t restarts;      /* at most, of this job */
     int64_t log_max_bytes; /* of one rank */
     int64_t cache_ns;      /* how old a cached profile may be; 0: measure anew */
     struct job_emulated emulate[JOB_MAX_EMULATED];
@@ -81,15 +98,39 @@ void brief_free(struct brief *b); /* wipes the token; accepts NULL */
 
 /* ---- register ---- */
 
+/* An address of a node's interface. */
+struct node_address {
+    char interface[16]; /* its name on that node, which means nothing on others */
+    char address[46];   /* "10.1.0.7", "fd00::7" */
+    int prefix;         /* bits of it that are the network's */
+    int64_t speed_mbit; /* as the kernel tells it; 0 unknown */
+    bool is_virtual;    /* a bridge, tunnel or container's end */
+};
+
 struct hello {
     int protocol, agent, pid;
+    int url; /* of the brief's list, by which it came */
     char host[256];
     char eddis_version[16];
     char mpi_version[64];
+    bool shared_logs; /* log_dir is the driver's own: nothing need be fetched */
+    struct node_address address[PROTOCOL_MAX_ADDRESSES];
+    int n_addresses;
 };
 
 char *hello_text(const struct hello *h);
 int hello_parse(const char *text, size_t n, struct hello *ret, struct eddis_error *err);
+
+/* ---- mpirun's daemons ---- */
+
+/* What mpirun tells a daemon of its own on another node, and nothing else of its command line. */
+struct relay {
+    char host[256];  /* as mpirun calls the node: order_node.host */
+    char space[256]; /* name of its job: digits for Open MPI 4, a name for 5 */
+    int daemon, daemons;
+    char *uri;   /* where mpirun's own daemon is reached */
+    char *nodes; /* its list of nodes, in its own short form; "" when it sends none */
+};
 
 /* ---- orders: driver to agent ---- */
 
@@ -97,10 +138,13 @@ enum order_type {
     ORDER_NONE, /* nothing new: the lease is renewed */
     ORDER_PROFILE,
     ORDER_PREPARE,
+    ORDER_CHECK,
     ORDER_START,
+    ORDER_RELAY,
     ORDER_REBALANCE,
     ORDER_SIGNAL,
     ORDER_STOP,
+    ORDER_LOGS,
     ORDER_BYE,
 };
 
@@ -120,26 +164,46 @@ struct order_rank {
     double fixed_s, sample_s; /* of an emulated device, else 0 */
 };
 
+/* A node that takes part in a generation. */
+struct order_node {
+    int agent;
+    char host[256];   /* as mpirun shall call it */
+    char address[46]; /* on the network of the generation; "" when there is one node */
+    int n_ranks;
+};
+
 struct order {
     int64_t number; /* from 1, one sequence per agent; 0 with ORDER_NONE */
     enum order_type type;
     int64_t generation;
     /* prepare */
-    int n_ranks;             /* of the job */
-    struct order_rank *rank; /* [n_local] of this node */
+    bool probe;              /* the ranks measure the network instead of training */
+    struct order_node *node; /* [n_nodes] by their first rank; mpirun runs on the first */
+    int n_nodes;
+    char network[64];                /* "10.1.0.0/24"; "" when there is one node */
+    char share[PROTOCOL_FOLDER + 1]; /* name that all nodes leave in the checkpoint folder and
+                                      * look for when told to check; "": nothing is to be shared */
+    int n_ranks;                     /* of the job */
+    struct order_rank *rank;         /* [n_local] of this node */
     int n_local;
     char mode[16], algorithm[16];
     uint64_t seed;
     int64_t bucket_bytes, warmup_steps, checkpoint_every, checkpoint_keep;
     bool emulated;
-    bool resume;            /* start from the brief's resume_from */
+    bool resume;            /* start from the brief's resume_from; in a later generation than the
+                             * first from the newest whole checkpoint in checkpoint_dir */
     int64_t report_at_step; /* report as soon as every worker has done so many; 0: as ever */
     /* prepare and rebalance */
     struct board_plan *plan; /* version, flags, batches of all ranks; NULL otherwise */
     int n_plan;              /* ranks in plan->batch */
+    /* relay */
+    struct relay relay;
     /* stop */
     enum stop_ladder ladder;
     int64_t grace_ns;
+    /* logs */
+    int log_rank;
+    int64_t log_offset; /* from there on; negative: so many bytes before the end */
 };
 
 char *order_text(const struct order *o);
@@ -151,12 +215,17 @@ void order_free(struct order *o); /* accepts NULL */
 enum event_type {
     EVENT_PROFILE,
     EVENT_PREPARED,
+    EVENT_CHECKED,
     EVENT_RANK_STARTED,
     EVENT_RANK_EXIT,
     EVENT_MPIRUN_EXIT,
-    EVENT_STOPPED,
-    EVENT_FAILED, /* an order could not be carried out; text says why */
-    EVENT_NOTE,   /* something people should read once */
+    EVENT_RELAY,   /* mpirun wants a daemon on relay.host */
+    EVENT_NETWORK, /* text of what the network probe measured, of its rank 0 */
+    EVENT_STOPPED, /* step: of the newest checkpoint that is seen here; -1 none */
+    EVENT_LOGS,    /* all of the rank's log that was asked for has been sent */
+    EVENT_FAILED,  /* an order could not be carried out; text says why */
+    EVENT_NOTE,    /* something people should read once */
+    EVENT_LEFT,    /* nothing of the job is left on the node, nor is the agent in a moment */
 };
 
 struct event {
@@ -165,10 +234,12 @@ struct event {
     int64_t generation;
     int rank; /* -1: none */
     int pid;
-    int code;         /* exit code, or -1 when it ended by a signal */
-    int signal;       /* 0: none */
-    bool by_us;       /* it ended after we had begun to stop it */
-    bool oom;         /* killed by the kernel for lack of memory */
+    int code;     /* exit code, or -1 when it ended by a signal */
+    int signal;   /* 0: none */
+    bool by_us;   /* it ended after we had begun to stop it */
+    bool oom;     /* killed by the kernel for lack of memory */
+    int64_t step; /* -1: none */
+    struct relay relay;
     char *text;       /* profile, sentence; "" when unused */
     char *last_lines; /* of a rank that failed: its last output, at most
                        * PROTOCOL_LAST_LINES lines; "" otherwise */
@@ -181,6 +252,7 @@ struct progress {
     int64_t steps_here, samples_done; /* by this process */
     int64_t plan_version, plan_since, bytes_sent, overrun_ns;
     int64_t page_age_ns;                  /* since its last step ended; -1: none yet */
+    int64_t phase_age_ns;                 /* since the phase began; -1: unknown */
     double loss;                          /* NAN: none */
     struct board_times sum;               /* over all steps */
     int64_t step_plan;                    /* version that the last step was done under */
@@ -192,6 +264,20 @@ struct progress {
     struct board_metric metric[BOARD_METRICS];
 };
 
+/* Whole lines that a rank has printed, a copy for the screen of what is in its log file. */
+struct output {
+    int rank;
+    int64_t dropped; /* lines before these that are in the file only */
+    char *text;
+};
+
+/* A part of a rank's log file on its way to the job's folder. */
+struct log_piece {
+    int rank;
+    int64_t offset;
+    char *text;
+};
+
 struct report {
     int agent;
     int64_t sequence;    /* from 1 */
@@ -199,6 +285,10 @@ struct report {
     int n_events;
     struct progress *worker; /* [n_workers] */
     int n_workers;
+    struct output *output; /* [n_outputs] */
+    int n_outputs;
+    struct log_piece *piece; /* [n_pieces] */
+    int n_pieces;
 };
 
 char *report_text(const struct report *r);

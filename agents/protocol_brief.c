@@ -16,19 +16,24 @@
 static const struct field brief_fields[] = {
     FIELD(struct brief, agent, INT, 0, PROTOCOL_MAX_AGENTS - 1),
     FIELD(struct brief, job_id, NAME, 0, 0),
-    FIELD(struct brief, url, TEXT, 0, 0),
+    FIELD(struct brief, host, TEXT, 0, 0),
+    FIELD(struct brief, url, LIST, 0, 0),
+    FIELD(struct brief, pin, TEXT, 0, 0),
     FIELD(struct brief, token, NAME, 0, 0),
     FIELD(struct brief, folder, NAME, 0, 0),
     FIELD(struct brief, command, LIST, 0, 0),
+    FIELD(struct brief, setup, LIST, 0, 0),
     FIELD(struct brief, workdir, BYTES, 0, 0),
     FIELD(struct brief, env, LIST, 0, 0),
     FIELD(struct brief, log_dir, BYTES, 0, 0),
+    FIELD(struct brief, log_marker, NAME, 0, 0),
     FIELD(struct brief, checkpoint_dir, OPTIONAL, 0, 0),
     FIELD(struct brief, resume_from, OPTIONAL, 0, 0),
     FIELD(struct brief, data_path, OPTIONAL, 0, 0),
     FIELD(struct brief, mpi_args, LIST, 0, 0),
     FIELD(struct brief, mpi_mca, LIST, 0, 0),
     FIELD(struct brief, bind, BOOL, 0, 0),
+    FIELD(struct brief, restarts, INT64, 0, INT32_MAX),
     FIELD(struct brief, log_max_bytes, INT64, 1, INT64_MAX),
     FIELD(struct brief, cache_ns, INT64, 0, INT64_MAX),
     FIELD(struct brief, lease_ns, INT64, 100 * CLOCK_MS, 86400 * CLOCK_S),
@@ -41,21 +46,8 @@ static const struct field emulated_fields[] = {
     FIELD(struct job_emulated, sample_s, DOUBLE, 0, 1000000),
 };
 
-static int write_emulate(const struct brief *b, json_t *o)
-{
-    json_t *list = json_array();
-
-    if (json_object_set_new(o, "emulate", list) < 0)
-        return -ENOMEM;
-    for (int i = 0; i < b->n_emulate; i++) {
-        json_t *one = json_object();
-
-        if (json_array_append_new(list, one) < 0 ||
-            fields_write(emulated_fields, N(emulated_fields), &b->emulate[i], one) < 0)
-            return -ENOMEM;
-    }
-    return 0;
-}
+static const struct field_rows emulated_rows =
+    FIELD_ROWS(emulated_fields, struct job_emulated, JOB_MAX_EMULATED);
 
 /* jansson keeps its own copy of the token. */
 static void wipe_token(const json_t *o)
@@ -71,7 +63,8 @@ char *brief_text(const struct brief *b)
     cleanup_json json_t *o = json_object();
     char *text = NULL;
 
-    if (o && fields_write(brief_fields, N(brief_fields), b, o) == 0 && write_emulate(b, o) == 0)
+    if (o && fields_write(brief_fields, N(brief_fields), b, o) == 0 &&
+        fields_write_rows(o, "emulate", &emulated_rows, b->emulate, (size_t)b->n_emulate) == 0)
         text = json_text(o, false);
     wipe_token(o);
     return text;
@@ -79,18 +72,13 @@ char *brief_text(const struct brief *b)
 
 static int read_emulate(struct brief *b, const json_t *o, struct eddis_error *err)
 {
-    json_t *list;
-    int rc = json_want_array(o, "emulate", JOB_MAX_EMULATED, &list, err);
+    cleanup_free struct job_emulated *e = NULL;
+    int rc = fields_read_rows(o, "emulate", &emulated_rows, (void **)&e, &b->n_emulate, err);
 
-    for (size_t i = 0; rc >= 0 && i < json_array_size(list); i++) {
-        const json_t *one = json_array_get(list, i);
-
-        rc = fields_read(emulated_fields, N(emulated_fields), one, &b->emulate[i], err);
-        if (rc >= 0)
-            rc = fields_end(one, N(emulated_fields), err);
-        if (rc >= 0 && b->emulate[i].rate <= 0)
-            rc = eddis_fail(err, -EINVAL, "an emulated device has the rate 0");
-        b->n_emulate = (int)i + 1;
+    for (int i = 0; rc >= 0 && i < b->n_emulate; i++) {
+        b->emulate[i] = e[i];
+        if (e[i].rate <= 0)
+            return eddis_fail(err, -EINVAL, "an emulated device has the rate 0");
     }
     return rc;
 }
@@ -111,8 +99,11 @@ static int check_brief(const struct brief *b, struct eddis_error *err)
         return eddis_fail(err, -EINVAL, "\"job_id\" or \"token\" is empty");
     if (strspn(b->folder, "0123456789abcdef") != PROTOCOL_FOLDER)
         return eddis_fail(err, -EINVAL, "\"folder\" is not %d hexadecimal digits", PROTOCOL_FOLDER);
-    if (strncmp(b->url, "http://", 7) != 0)
-        return eddis_fail(err, -EINVAL, "\"url\" does not begin with http://");
+    if (!b->url[0])
+        return eddis_fail(err, -EINVAL, "\"url\" is empty");
+    for (char **u = b->url; *u; u++)
+        if (strncmp(*u, "http://", 7) != 0 && strncmp(*u, "https://", 8) != 0)
+            return eddis_fail(err, -EINVAL, "\"url\" holds one that does not begin with https://");
     if (!b->command[0] || !b->command[0][0])
         return eddis_fail(err, -EINVAL, "\"command\" is empty");
     for (char **e = b->env; *e; e++)
@@ -170,7 +161,9 @@ void brief_free(struct brief *b)
     if (!b)
         return;
     explicit_bzero(b->token, sizeof b->token);
+    free_list(b->url);
     free_list(b->command);
+    free_list(b->setup);
     free_list(b->env);
     free_list(b->mpi_args);
     free_list(b->mpi_mca);

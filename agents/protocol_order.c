@@ -2,6 +2,7 @@
 #include "protocol.h"
 
 #include "fields.h"
+#include "protocol_relay.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -14,8 +15,9 @@
 
 enum { MAX_SECONDS = 1000000 };
 
-static const char *const type_names[] = { "none",      "profile", "prepare", "start",
-                                          "rebalance", "signal",  "stop",    "bye" };
+static const char *const type_names[] = { "none",  "profile", "prepare",   "check",
+                                          "start", "relay",   "rebalance", "signal",
+                                          "stop",  "logs",    "bye" };
 static const char *const ladder_names[] = { "orderly", "failure", "kill" };
 
 static const struct field every_fields[] = {
@@ -25,6 +27,9 @@ static const struct field every_fields[] = {
 };
 
 static const struct field prepare_fields[] = {
+    FIELD(struct order, probe, BOOL, 0, 0),
+    FIELD(struct order, network, TEXT, 0, 0),
+    FIELD(struct order, share, NAME, 0, 0),
     FIELD(struct order, n_ranks, INT, 1, BOARD_MAX_RANKS),
     FIELD(struct order, mode, NAME, 0, 0),
     FIELD(struct order, algorithm, NAME, 0, 0),
@@ -36,6 +41,13 @@ static const struct field prepare_fields[] = {
     FIELD(struct order, emulated, BOOL, 0, 0),
     FIELD(struct order, resume, BOOL, 0, 0),
     FIELD(struct order, report_at_step, INT64, 0, INT64_MAX),
+};
+
+static const struct field node_fields[] = {
+    FIELD(struct order_node, agent, INT, 0, PROTOCOL_MAX_AGENTS - 1),
+    FIELD(struct order_node, host, NAME, 0, 0),
+    FIELD(struct order_node, address, TEXT, 0, 0),
+    FIELD(struct order_node, n_ranks, INT, 1, BOARD_MAX_LOCAL),
 };
 
 static const struct field rank_fields[] = {
@@ -60,6 +72,16 @@ static const struct field stop_fields[] = {
     FIELD(struct order, grace_ns, INT64, 0, 86400 * CLOCK_S),
 };
 
+static const struct field logs_fields[] = {
+    FIELD(struct order, log_rank, INT, 0, BOARD_MAX_RANKS - 1),
+    FIELD(struct order, log_offset, INT64, -INT64_MAX, INT64_MAX),
+};
+
+static const struct field_rows node_rows =
+    FIELD_ROWS(node_fields, struct order_node, PROTOCOL_MAX_AGENTS);
+static const struct field_rows rank_rows =
+    FIELD_ROWS(rank_fields, struct order_rank, BOARD_MAX_LOCAL);
+
 static bool has_plan(enum order_type type)
 {
     return type == ORDER_PREPARE || type == ORDER_REBALANCE;
@@ -81,20 +103,32 @@ static int write_plan(const struct order *order, json_t *o)
     return rc;
 }
 
-static int write_ranks(const struct order *order, json_t *o)
+static int write_prepare(const struct order *order, json_t *o)
 {
-    json_t *list = json_array();
+    int rc = fields_write(prepare_fields, N(prepare_fields), order, o);
 
-    if (json_object_set_new(o, "rank", list) < 0)
-        return -ENOMEM;
-    for (int i = 0; i < order->n_local; i++) {
-        json_t *one = json_object();
+    if (rc == 0)
+        rc = fields_write_rows(o, "node", &node_rows, order->node, (size_t)order->n_nodes);
+    if (rc == 0)
+        rc = fields_write_rows(o, "rank", &rank_rows, order->rank, (size_t)order->n_local);
+    return rc;
+}
 
-        if (json_array_append_new(list, one) < 0 ||
-            fields_write(rank_fields, N(rank_fields), &order->rank[i], one) < 0)
-            return -ENOMEM;
+/* Members that only one type of order has. */
+static int write_own(const struct order *order, json_t *o)
+{
+    switch (order->type) {
+    case ORDER_PREPARE:
+        return write_prepare(order, o);
+    case ORDER_RELAY:
+        return relay_write(&order->relay, o);
+    case ORDER_STOP:
+        return fields_write(stop_fields, N(stop_fields), order, o);
+    case ORDER_LOGS:
+        return fields_write(logs_fields, N(logs_fields), order, o);
+    default:
+        return 0;
     }
-    return 0;
 }
 
 char *order_text(const struct order *order)
@@ -103,13 +137,9 @@ char *order_text(const struct order *order)
 
     if (!o || fields_write(every_fields, N(every_fields), order, o) < 0)
         return NULL;
-    if (order->type == ORDER_PREPARE &&
-        (fields_write(prepare_fields, N(prepare_fields), order, o) < 0 ||
-         write_ranks(order, o) < 0))
+    if (write_own(order, o) < 0)
         return NULL;
     if (has_plan(order->type) && (!order->plan || write_plan(order, o) < 0))
-        return NULL;
-    if (order->type == ORDER_STOP && fields_write(stop_fields, N(stop_fields), order, o) < 0)
         return NULL;
     return json_text(o, false);
 }
@@ -160,29 +190,58 @@ static int check_rank(const struct order *order, int i, struct eddis_error *err)
     return 0;
 }
 
-static int read_ranks(struct order *order, const json_t *o, struct eddis_error *err)
+/* Nodes hold the ranks in order, each at least one. */
+static int check_nodes(const struct order *order, struct eddis_error *err)
 {
-    json_t *list;
-    int rc = json_want_array(o, "rank", BOARD_MAX_LOCAL, &list, err);
+    int n = 0;
 
-    if (rc < 0)
-        return rc;
-    if (json_array_size(list) == 0)
-        return eddis_fail(err, -EINVAL, "\"rank\" is empty");
-    order->rank = calloc(json_array_size(list), sizeof *order->rank);
-    if (!order->rank)
-        return eddis_fail(err, -ENOMEM, "no memory for the ranks");
-    order->n_local = (int)json_array_size(list);
-    for (int i = 0; rc >= 0 && i < order->n_local; i++) {
-        const json_t *one = json_array_get(list, (size_t)i);
+    for (int i = 0; i < order->n_nodes; i++) {
+        const char *address = order->node[i].address;
 
-        rc = fields_read(rank_fields, N(rank_fields), one, &order->rank[i], err);
-        if (rc >= 0)
-            rc = fields_end(one, N(rank_fields), err);
-        if (rc >= 0)
-            rc = check_rank(order, i, err);
+        if (!order->node[i].host[0])
+            return eddis_fail(err, -EINVAL, "row %d of \"node\" has no host", i);
+        if (address[strspn(address, "0123456789abcdefABCDEF.:")])
+            return eddis_fail(err, -EINVAL, "\"address\" of node %d is none", i);
+        n += order->node[i].n_ranks;
     }
-    return rc;
+    if (n != order->n_ranks)
+        return eddis_fail(err, -EINVAL, "nodes with %d ranks where there are %d", n,
+                          order->n_ranks);
+    if (order->network[strspn(order->network, "0123456789abcdefABCDEF.:/")])
+        return eddis_fail(err, -EINVAL, "\"network\" is none");
+    return 0;
+}
+
+static int read_prepare(struct order *order, const json_t *o, struct eddis_error *err)
+{
+    int rc = fields_read(prepare_fields, N(prepare_fields), o, order, err);
+
+    if (rc >= 0)
+        rc = fields_read_rows(o, "node", &node_rows, (void **)&order->node, &order->n_nodes, err);
+    if (rc >= 0)
+        rc = fields_read_rows(o, "rank", &rank_rows, (void **)&order->rank, &order->n_local, err);
+    if (rc >= 0 && order->n_local == 0)
+        return eddis_fail(err, -EINVAL, "\"rank\" is empty");
+    for (int i = 0; rc >= 0 && i < order->n_local; i++)
+        rc = check_rank(order, i, err);
+    return rc < 0 ? rc : (int)N(prepare_fields) + 2;
+}
+
+/* As write_own; returns how many members were read. */
+static int read_own(struct order *order, const json_t *o, struct eddis_error *err)
+{
+    switch (order->type) {
+    case ORDER_PREPARE:
+        return read_prepare(order, o, err);
+    case ORDER_RELAY:
+        return relay_read(&order->relay, o, err);
+    case ORDER_STOP:
+        return fields_read(stop_fields, N(stop_fields), o, order, err);
+    case ORDER_LOGS:
+        return fields_read(logs_fields, N(logs_fields), o, order, err);
+    default:
+        return 0;
+    }
 }
 
 static int check_prepare(const struct order *order, struct eddis_error *err)
@@ -194,7 +253,7 @@ static int check_prepare(const struct order *order, struct eddis_error *err)
         if (order->plan->batch[order->rank[i].rank] != order->rank[i].batch)
             return eddis_fail(err, -EINVAL, "rank %d has another batch in the plan",
                               order->rank[i].rank);
-    return 0;
+    return check_nodes(order, err);
 }
 
 /* Fill from o; returns how many members were read. */
@@ -203,11 +262,9 @@ static int read_order(struct order *order, const json_t *o, struct eddis_error *
     int rc = fields_read(every_fields, N(every_fields), o, order, err);
     size_t n = N(every_fields);
 
-    if (rc >= 0 && order->type == ORDER_PREPARE) {
-        rc = fields_read(prepare_fields, N(prepare_fields), o, order, err);
-        n += N(prepare_fields) + 1;
-        if (rc >= 0)
-            rc = read_ranks(order, o, err);
+    if (rc >= 0) {
+        rc = read_own(order, o, err);
+        n += rc > 0 ? (size_t)rc : 0;
     }
     if (rc >= 0 && has_plan(order->type)) {
         rc = read_plan(order, o, err);
@@ -215,10 +272,6 @@ static int read_order(struct order *order, const json_t *o, struct eddis_error *
     }
     if (rc >= 0 && order->type == ORDER_PREPARE)
         rc = check_prepare(order, err);
-    if (rc >= 0 && order->type == ORDER_STOP) {
-        rc = fields_read(stop_fields, N(stop_fields), o, order, err);
-        n += N(stop_fields);
-    }
     if (rc >= 0 && (order->type == ORDER_NONE) != (order->number == 0))
         rc = eddis_fail(err, -EINVAL, "\"number\" does not fit \"type\"");
     return rc < 0 ? rc : fields_end(o, n, err);
@@ -248,6 +301,8 @@ void order_free(struct order *order)
 {
     if (!order)
         return;
+    relay_free(&order->relay);
+    free(order->node);
     free(order->rank);
     free(order->plan);
     free(order);

@@ -2,6 +2,7 @@
 #include "protocol.h"
 
 #include "fields.h"
+#include "protocol_relay.h"
 
 #include "lib/base/cleanup.h"
 
@@ -12,19 +13,31 @@
 
 #define N(table) (sizeof(table) / sizeof *(table))
 
-enum { MAX_EVENTS = 4096, MAX_PHASE = 63 };
+enum { MAX_EVENTS = 4096, MAX_OUTPUTS = 4096, MAX_PHASE = 63 };
 
 static const struct field hello_fields[] = {
     FIELD(struct hello, protocol, INT, 0, INT32_MAX),
     FIELD(struct hello, agent, INT, 0, PROTOCOL_MAX_AGENTS - 1),
     FIELD(struct hello, pid, INT, 1, INT32_MAX),
+    FIELD(struct hello, url, INT, 0, PROTOCOL_MAX_ADDRESSES - 1),
     FIELD(struct hello, host, TEXT, 0, 0),
     FIELD(struct hello, eddis_version, TEXT, 0, 0),
     FIELD(struct hello, mpi_version, TEXT, 0, 0),
+    FIELD(struct hello, shared_logs, BOOL, 0, 0),
 };
 
-static const char *const event_names[] = { "profile",     "prepared", "rank_started", "rank_exit",
-                                           "mpirun_exit", "stopped",  "failed",       "note" };
+static const struct field address_fields[] = {
+    FIELD(struct node_address, interface, TEXT, 0, 0),
+    FIELD(struct node_address, address, TEXT, 0, 0),
+    FIELD(struct node_address, prefix, INT, 0, 128),
+    FIELD(struct node_address, speed_mbit, INT64, 0, INT32_MAX),
+    FIELD(struct node_address, is_virtual, BOOL, 0, 0),
+};
+
+static const char *const event_names[] = { "profile",   "prepared",    "checked", "rank_started",
+                                           "rank_exit", "mpirun_exit", "relay",   "network",
+                                           "stopped",   "logs",        "failed",  "note",
+                                           "left" };
 
 static const struct field event_fields[] = {
     { "type", FIELD_ENUM, offsetof(struct event, type), 0, 0, N(event_names), event_names },
@@ -36,6 +49,7 @@ static const struct field event_fields[] = {
     FIELD(struct event, signal, INT, 0, 64),
     FIELD(struct event, by_us, BOOL, 0, 0),
     FIELD(struct event, oom, BOOL, 0, 0),
+    FIELD(struct event, step, INT64, -1, INT64_MAX),
     FIELD(struct event, text, SENTENCE, 0, 0),
     FIELD(struct event, last_lines, SENTENCE, 0, 0),
 };
@@ -74,6 +88,7 @@ static const struct field progress_fields[] = {
     FIELD(struct progress, bytes_sent, INT64, 0, INT64_MAX),
     FIELD(struct progress, overrun_ns, INT64, 0, INT64_MAX),
     FIELD(struct progress, page_age_ns, INT64, -1, INT64_MAX),
+    FIELD(struct progress, phase_age_ns, INT64, -1, INT64_MAX),
     FIELD(struct progress, loss, MEASURE, 0, 0),
     TIMES(sum),
     FIELD(struct progress, step_plan, INT64, 0, INT64_MAX),
@@ -95,15 +110,43 @@ static const struct field report_fields[] = {
     FIELD(struct report, sequence, INT64, 1, INT64_MAX),
 };
 
+static const struct field output_fields[] = {
+    FIELD(struct output, rank, INT, 0, BOARD_MAX_RANKS - 1),
+    FIELD(struct output, dropped, INT64, 0, INT64_MAX),
+    FIELD(struct output, text, SENTENCE, 0, 0),
+};
+
+static const struct field piece_fields[] = {
+    FIELD(struct log_piece, rank, INT, 0, BOARD_MAX_RANKS - 1),
+    FIELD(struct log_piece, offset, INT64, 0, INT64_MAX),
+    FIELD(struct log_piece, text, BYTES, 0, 0),
+};
+
+static const struct field_rows address_rows =
+    FIELD_ROWS(address_fields, struct node_address, PROTOCOL_MAX_ADDRESSES);
+static const struct field_rows output_rows = FIELD_ROWS(output_fields, struct output, MAX_OUTPUTS);
+static const struct field_rows piece_rows = FIELD_ROWS(piece_fields, struct log_piece, MAX_OUTPUTS);
+
 /* ---- hello ---- */
 
 char *hello_text(const struct hello *h)
 {
     cleanup_json json_t *o = json_object();
 
-    if (!o || fields_write(hello_fields, N(hello_fields), h, o) < 0)
+    if (!o || fields_write(hello_fields, N(hello_fields), h, o) < 0 ||
+        fields_write_rows(o, "address", &address_rows, h->address, (size_t)h->n_addresses) < 0)
         return NULL;
     return json_text(o, false);
+}
+
+static int read_addresses(struct hello *h, const json_t *o, struct eddis_error *err)
+{
+    cleanup_free struct node_address *a = NULL;
+    int rc = fields_read_rows(o, "address", &address_rows, (void **)&a, &h->n_addresses, err);
+
+    if (rc >= 0 && h->n_addresses)
+        memcpy(h->address, a, (size_t)h->n_addresses * sizeof *a);
+    return rc;
 }
 
 int hello_parse(const char *text, size_t n, struct hello *ret, struct eddis_error *err)
@@ -116,7 +159,9 @@ int hello_parse(const char *text, size_t n, struct hello *ret, struct eddis_erro
         return rc;
     rc = fields_read(hello_fields, N(hello_fields), o, &h, err);
     if (rc >= 0)
-        rc = fields_end(o, N(hello_fields), err);
+        rc = read_addresses(&h, o, err);
+    if (rc >= 0)
+        rc = fields_end(o, N(hello_fields) + 1, err);
     if (rc < 0)
         return eddis_fail_prefix(err, rc, "hello");
     *ret = h;
@@ -154,7 +199,8 @@ static int write_events(const struct report *r, json_t *o)
         json_t *one = json_object();
 
         if (json_array_append_new(list, one) < 0 ||
-            fields_write(event_fields, N(event_fields), &r->event[i], one) < 0)
+            fields_write(event_fields, N(event_fields), &r->event[i], one) < 0 ||
+            (r->event[i].type == EVENT_RELAY && relay_write(&r->event[i].relay, one) < 0))
             return -ENOMEM;
     }
     return 0;
@@ -182,7 +228,9 @@ char *report_text(const struct report *r)
     cleanup_json json_t *o = json_object();
 
     if (!o || fields_write(report_fields, N(report_fields), r, o) < 0 || write_events(r, o) < 0 ||
-        write_workers(r, o) < 0)
+        write_workers(r, o) < 0 ||
+        fields_write_rows(o, "output", &output_rows, r->output, (size_t)r->n_outputs) < 0 ||
+        fields_write_rows(o, "piece", &piece_rows, r->piece, (size_t)r->n_pieces) < 0)
         return NULL;
     return json_text(o, false);
 }
@@ -206,6 +254,15 @@ static int read_metrics(struct progress *p, const json_t *o, struct eddis_error 
     return rc;
 }
 
+static int read_event(struct event *e, const json_t *o, struct eddis_error *err)
+{
+    int rc = fields_read(event_fields, N(event_fields), o, e, err), own = 0;
+
+    if (rc >= 0 && e->type == EVENT_RELAY)
+        rc = own = relay_read(&e->relay, o, err);
+    return rc < 0 ? rc : fields_end(o, N(event_fields) + (size_t)own, err);
+}
+
 static int read_events(struct report *r, const json_t *o, struct eddis_error *err)
 {
     json_t *list;
@@ -220,9 +277,7 @@ static int read_events(struct report *r, const json_t *o, struct eddis_error *er
     for (int i = 0; rc >= 0 && i < r->n_events; i++) {
         const json_t *one = json_array_get(list, (size_t)i);
 
-        rc = fields_read(event_fields, N(event_fields), one, &r->event[i], err);
-        if (rc >= 0)
-            rc = fields_end(one, N(event_fields), err);
+        rc = read_event(&r->event[i], one, err);
     }
     return rc;
 }
@@ -267,7 +322,11 @@ int report_parse(const char *text, size_t n, struct report **ret, struct eddis_e
     if (rc >= 0)
         rc = read_workers(r, o, err);
     if (rc >= 0)
-        rc = fields_end(o, N(report_fields) + 2, err);
+        rc = fields_read_rows(o, "output", &output_rows, (void **)&r->output, &r->n_outputs, err);
+    if (rc >= 0)
+        rc = fields_read_rows(o, "piece", &piece_rows, (void **)&r->piece, &r->n_pieces, err);
+    if (rc >= 0)
+        rc = fields_end(o, N(report_fields) + 4, err);
     if (rc < 0) {
         report_free(r);
         return eddis_fail_prefix(err, rc, "report");
@@ -283,8 +342,15 @@ void report_free(struct report *r)
     for (int i = 0; i < r->n_events; i++) {
         free(r->event[i].text);
         free(r->event[i].last_lines);
+        relay_free(&r->event[i].relay);
     }
+    for (int i = 0; i < r->n_outputs; i++)
+        free(r->output[i].text);
+    for (int i = 0; i < r->n_pieces; i++)
+        free(r->piece[i].text);
     free(r->event);
     free(r->worker);
+    free(r->output);
+    free(r->piece);
     free(r);
 }

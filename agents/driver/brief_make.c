@@ -65,9 +65,12 @@ int driver_brief(const struct driver *d, int agent, const char *token, char **re
     cleanup_free char **env = join_env(job, d->o->env);
     cleanup_free char *data = data_path(job);
     static char *empty[] = { NULL };
+    char address[64], *url[] = { address, NULL };
     struct brief b = {
         .agent = agent,
+        .url = url,
         .command = job->command,
+        .setup = job->setup ? job->setup : empty,
         .workdir = job->workdir,
         .env = env,
         .log_dir = d->log_dir,
@@ -76,6 +79,7 @@ int driver_brief(const struct driver *d, int agent, const char *token, char **re
         .mpi_args = job->mpi.args ? job->mpi.args : empty,
         .mpi_mca = job->mpi.mca ? job->mpi.mca : empty,
         .bind = strcmp(job->binding, "none") != 0,
+        .restarts = job->restarts,
         .log_max_bytes = job->logs.max_mb * 1000000,
         .cache_ns = job->profile.cache_ns,
         .n_emulate = (int)job->profile.n_emulate,
@@ -89,7 +93,7 @@ int driver_brief(const struct driver *d, int agent, const char *token, char **re
         b.resume_from = job->checkpoint.resume;
     memcpy(b.emulate, job->profile.emulate, job->profile.n_emulate * sizeof *b.emulate);
     (void)snprintf(b.job_id, sizeof b.job_id, "%s", folder ? folder->id : job->name);
-    (void)snprintf(b.url, sizeof b.url, "http://127.0.0.1:%d", http_server_port(d->server));
+    (void)snprintf(address, sizeof address, "http://127.0.0.1:%d", http_server_port(d->server));
     (void)snprintf(b.token, sizeof b.token, "%s", token);
     (void)snprintf(b.folder, sizeof b.folder, "%s", d->agent[agent].folder);
     *ret = brief_text(&b);

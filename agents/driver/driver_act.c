@@ -206,9 +206,12 @@ static int prepare_agent(struct driver *d, int agent, struct eddis_error *err)
     const struct job *job = d->o->job;
     cleanup_free struct order_rank *rank = calloc((size_t)p->n_workers, sizeof *rank);
     cleanup_free struct board_plan *b = board_plan_of(p, 1, 0);
+    struct order_node node = { .n_ranks = p->n_workers };
     struct order o = {
         .type = ORDER_PREPARE,
         .generation = d->state.generation,
+        .node = &node,
+        .n_nodes = 1,
         .n_ranks = p->n_workers,
         .rank = rank,
         .seed = p->seed,
@@ -224,6 +227,7 @@ static int prepare_agent(struct driver *d, int agent, struct eddis_error *err)
 
     if (!rank || !b)
         return eddis_fail(err, -ENOMEM, "no memory for an order");
+    (void)snprintf(node.host, sizeof node.host, "localhost");
     (void)snprintf(o.mode, sizeof o.mode, "%s", p->mode);
     (void)snprintf(o.algorithm, sizeof o.algorithm, "%s", p->algorithm);
     for (int r = 0; r < p->n_workers; r++) {

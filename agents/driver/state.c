@@ -472,6 +472,12 @@ void state_event(struct state *s, int agent, const struct event *e, int64_t now_
     case EVENT_NOTE:
         say(s, "node %s: %.380s", host(s, agent), e->text);
         break;
+    case EVENT_CHECKED:
+    case EVENT_RELAY:
+    case EVENT_NETWORK:
+    case EVENT_LOGS:
+    case EVENT_LEFT:
+        break;
     }
 }
 

@@ -93,7 +93,7 @@ static int count_cores(void)
 
 static int open_http(struct agent *a, struct eddis_error *err)
 {
-    int rc = http_client_open(a->brief->url, a->brief->token, &a->http, err);
+    int rc = http_client_open(a->brief->url[0], a->brief->token, &a->http, err);
 
     explicit_bzero(a->brief->token, sizeof a->brief->token);
     if (rc == 0)

@@ -13,8 +13,9 @@
 
 #define ASK_AGAIN_NS (100 * CLOCK_MS)
 
-static const char *const names[] = { "none",      "profile", "prepare", "start",
-                                     "rebalance", "signal",  "stop",    "bye" };
+static const char *const names[] = { "none",      "profile", "prepare", "check",
+                                     "start",     "relay",   "rebalance", "signal",
+                                     "stop",      "logs",    "bye" };
 
 /* ---- carrying them out ---- */
 
@@ -118,7 +119,9 @@ static void take_order(struct agent *a, const struct order *o)
     a->after = o->number;
     node_log_say(a->log, "order %lld: %s of generation %lld", (long long)o->number, names[o->type],
                  (long long)o->generation);
-    if (carry_out[o->type](a, o, &err) < 0)
+    if (!carry_out[o->type])
+        eddis_fail(&err, -ENOSYS, "this agent knows no order \"%s\"", names[o->type]);
+    if (!carry_out[o->type] || carry_out[o->type](a, o, &err) < 0)
         agent_failed(a, o->generation, &err);
 }
 

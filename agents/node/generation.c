@@ -299,6 +299,7 @@ static void fill(struct progress *p, const struct board_page *page, const struct
         .sum_before = page->sum_before,
     };
     memcpy(p->metric, page->metric, sizeof p->metric);
+    p->phase_age_ns = page->phase_ns > 0 ? since(now_ns, page->phase_ns) : -1;
     if (page->steps_done > 0)
         p->page_age_ns = since(now_ns, last->end_ns);
     if (w->seen && page->samples_done >= w->before.samples_done &&

@@ -53,6 +53,19 @@ int reporter_open(struct http_client *http, int agent, int64_t timeout_ns, repor
     return 0;
 }
 
+static char *copy_text(const char *text)
+{
+    return strdup(text ? text : "");
+}
+
+static void free_event(struct event *e)
+{
+    free(e->text);
+    free(e->last_lines);
+    free(e->relay.uri);
+    free(e->relay.nodes);
+}
+
 int reporter_add(struct reporter *r, const struct event *e, int64_t at_ns, struct eddis_error *err)
 {
     struct event copy = *e;
@@ -66,11 +79,12 @@ int reporter_add(struct reporter *r, const struct event *e, int64_t at_ns, struc
         r->queue = more;
         r->cap = cap;
     }
-    copy.text = strdup(e->text ? e->text : "");
-    copy.last_lines = strdup(e->last_lines ? e->last_lines : "");
-    if (!copy.text || !copy.last_lines) {
-        free(copy.text);
-        free(copy.last_lines);
+    copy.text = copy_text(e->text);
+    copy.last_lines = copy_text(e->last_lines);
+    copy.relay.uri = copy_text(e->relay.uri);
+    copy.relay.nodes = copy_text(e->relay.nodes);
+    if (!copy.text || !copy.last_lines || !copy.relay.uri || !copy.relay.nodes) {
+        free_event(&copy);
         return eddis_fail(err, -ENOMEM, "no memory for an event");
     }
     r->queue[r->n++] = (struct waiting){ copy, at_ns };
@@ -79,10 +93,8 @@ int reporter_add(struct reporter *r, const struct event *e, int64_t at_ns, struc
 
 static void drop_sent(struct reporter *r)
 {
-    for (int i = 0; i < r->n_sent; i++) {
-        free(r->queue[i].e.text);
-        free(r->queue[i].e.last_lines);
-    }
+    for (int i = 0; i < r->n_sent; i++)
+        free_event(&r->queue[i].e);
     r->n -= r->n_sent;
     if (r->n_sent)
         memmove(r->queue, r->queue + r->n_sent, (size_t)r->n * sizeof *r->queue);
@@ -133,7 +145,12 @@ static int post(struct reporter *r, int64_t now_ns, struct eddis_error *err)
 {
     cleanup_free struct event *event = calloc((size_t)r->n_sent + 1, sizeof *event);
     cleanup_free char *text = NULL;
-    struct report report = { r->agent, r->sequence, event, r->n_sent, r->worker, r->n_workers };
+    struct report report = { .agent = r->agent,
+                             .sequence = r->sequence,
+                             .event = event,
+                             .n_events = r->n_sent,
+                             .worker = r->worker,
+                             .n_workers = r->n_workers };
     int rc;
 
     if (!event)
@@ -190,10 +207,8 @@ void reporter_close(struct reporter *r)
 {
     if (!r)
         return;
-    for (int i = 0; i < r->n; i++) {
-        free(r->queue[i].e.text);
-        free(r->queue[i].e.last_lines);
-    }
+    for (int i = 0; i < r->n; i++)
+        free_event(&r->queue[i].e);
     free(r->queue);
     free(r->worker);
     free(r);

@@ -150,6 +150,8 @@ class Driver:
         self.order("prepare", generation, n_ranks=n, mode="sync", algorithm="allreduce", seed=7,
                    bucket_bytes=4 << 20, warmup_steps=0, checkpoint_every=0, checkpoint_keep=3, report_at_step=0,
                    emulated=False, resume=False,
+                   probe=False, network="", share="",
+                   node=[{"agent": 0, "host": "localhost", "address": "", "n_ranks": n}],
                    rank=[{"rank": i, "local_rank": i, "device_id": f"numa:{i}", "cpus": cpus,
                           "batch": b, "weight": b / total, "fixed_s": 0.0, "sample_s": 0.0}
                          for i, b in enumerate(batches)],
@@ -197,7 +199,8 @@ class Node:
         self.driver = driver or Driver()
         self.runtime = os.path.join(self.dir, "run")
         os.mkdir(self.runtime, 0o700)
-        self.brief = {"agent": 0, "job_id": "test-1", "folder": uuid.uuid4().hex, "url": self.driver.url, "token": TOKEN,
+        self.brief = {"agent": 0, "job_id": "test-1", "folder": uuid.uuid4().hex, "url": [self.driver.url], "pin": "", "token": TOKEN,
+                      "host": "here", "setup": [], "log_marker": "", "restarts": 0,
                       "command": command, "workdir": self.dir, "env": [], "log_dir": self.dir,
                       "checkpoint_dir": None, "resume_from": None, "data_path": None,
                       "mpi_args": [], "mpi_mca": [], "bind": True, "log_max_bytes": 1 << 30,

@@ -66,12 +66,19 @@ static char *sample_brief(void)
     char *command[] = { S("python3"), S("train.py"), S("\xff\xfe not UTF-8"), NULL };
     char *env[] = { S("A=1"), S("B=two words"), S("EMPTY="), NULL };
     char *none[] = { NULL };
+    char *url[] = { S("https://127.0.0.1:41233"), S("https://[fd00::7]:41233"), NULL };
+    char *setup[] = { S("source /opt/venv/bin/activate"), NULL };
     char *mca[] = { S("btl_base_verbose"), S("30"), NULL };
     struct brief b = {
         .agent = 3,
         .job_id = "digits-1",
         .folder = "0123456789abcdef0123456789abcdef",
-        .url = "http://127.0.0.1:41233",
+        .host = "login1",
+        .url = url,
+        .pin = "sha256//AAAA",
+        .setup = setup,
+        .log_marker = "fedcba9876543210fedcba9876543210",
+        .restarts = 3,
         .token = "0123abcd",
         .command = command,
         .workdir = S("/tmp/w\xc3\xa9"),
@@ -92,7 +99,15 @@ static char *sample_brief(void)
 
 static char *sample_hello(void)
 {
-    struct hello h = { 1, 0, 4711, "login1", "0.1.0", "Open MPI 4.1.4" };
+    struct hello h = { .protocol = PROTOCOL_VERSION,
+                       .pid = 4711,
+                       .host = "login1",
+                       .eddis_version = "0.1.0",
+                       .mpi_version = "Open MPI 4.1.4",
+                       .shared_logs = true,
+                       .address = { { "eth0", "10.1.0.7", 24, 1000, false },
+                                    { "docker0", "172.17.0.1", 16, 0, true } },
+                       .n_addresses = 2 };
 
     return hello_text(&h);
 }
@@ -104,10 +119,17 @@ static char *sample_order(enum order_type type)
         { 2, 1, "GPU-8d1f", "", 94, 0.5, 0, 0 },
     };
     struct board_plan plan = { .version = 2, .global_batch = 188, .batch = { 0, 94, 94 } };
+    struct order_node node[] = {
+        { 0, "login1", "10.1.0.7", 1 },
+        { 3, "c07", "10.1.0.8", 2 },
+    };
     struct order o = {
         .number = 7,
         .type = type,
         .generation = 2,
+        .node = node,
+        .n_nodes = 2,
+        .network = "10.1.0.0/24",
         .n_ranks = 3,
         .rank = rank,
         .n_local = 2,
@@ -120,6 +142,10 @@ static char *sample_order(enum order_type type)
         .emulated = true,
         .plan = &plan,
         .n_plan = 3,
+        .relay = { "c07", "1234567", 1, 2, S("1234567.0;tcp://10.1.0.7:41231"),
+                   S("c[2:7-8]@0(2)") },
+        .log_rank = 2,
+        .log_offset = -65536,
         .ladder = STOP_KILL,
         .grace_ns = 10 * CLOCK_S,
     };
@@ -139,6 +165,11 @@ static char *sample_stop(void)
     return sample_order(ORDER_STOP);
 }
 
+static char *sample_relay(void)
+{
+    return sample_order(ORDER_RELAY);
+}
+
 static char *sample_report(void)
 {
     struct event event[] = {
@@ -153,6 +184,10 @@ static char *sample_report(void)
           .text = S(""),
           .last_lines = S("a\nb \xff \xc3\xa9\n") },
         { .type = EVENT_NOTE, .rank = -1, .text = S("x \"y\""), .last_lines = S("") },
+        { .type = EVENT_RELAY,
+          .rank = -1,
+          .relay = { "c07", "prterun-login1-99@1", 1, 3, S("prte@0.0;tcp4://10.1.0.7:4:24"),
+                     S("") } },
     };
     struct progress worker[] = {
         { .rank = 0,
@@ -167,7 +202,9 @@ static char *sample_report(void)
           .metric = { { "test_accuracy", 0.98 } } },
         { .rank = 1, .loss = 0.25, .page_age_ns = -1 },
     };
-    struct report r = { 1, 9, event, 2, worker, 2 };
+    struct output output[] = { { 1, 17, S("\033[31mred\033[0m\n\xff\n") } };
+    struct log_piece piece[] = { { 0, 65536, S("x\n\xfe\n") }, { 1, 0, S("") } };
+    struct report r = { 1, 9, event, 3, worker, 2, output, 1, piece, 2 };
 
     return report_text(&r);
 }
@@ -177,7 +214,7 @@ static const struct {
     again_fn again;
 } kinds[] = {
     { sample_brief, brief_again }, { sample_hello, hello_again },   { sample_prepare, order_again },
-    { sample_stop, order_again },  { sample_report, report_again },
+    { sample_stop, order_again },  { sample_report, report_again }, { sample_relay, order_again },
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -242,14 +279,25 @@ static const struct {
     { 0, "\"python3\"", "\"\"", "command" },
     { 0, "\"A=1\"", "\"=1\"", "env" },
     { 0, "\"A=1\"", "\"A\\u00001\"", "NUL" },
-    { 0, "http://", "ftp://", "url" },
+    { 0, "https://", "ftp://", "url" },
     { 0, "0123abcd", "", "token" },
     { 0, "\"btl_base_verbose\",", "", "mpi_mca" },
     { 0, "\"/tmp/w", "\"tmp/w", "workdir" },
     { 0, "\"rate\":1.0", "\"rate\":0.0", "rate" },
     { 0, "\"bind\":true", "\"bind\":1", "bind" },
     { 1, "\"pid\":4711", "\"pid\":0", "pid" },
-    { 1, "\"protocol\":1", "\"protocol\":1.5", "protocol" },
+    { 1, "\"protocol\":2", "\"protocol\":2.5", "protocol" },
+    { 1, "\"prefix\":16", "\"prefix\":129", "prefix" },
+    { 2, "\"n_ranks\":2}", "\"n_ranks\":1}", "nodes" },
+    { 2, "\"10.1.0.0/24\"", "\"10.1.0.0/24 -x\"", "network" },
+    { 2, "\"10.1.0.8\"", "\"`ls`\"", "address" },
+    { 2, "\"c07\"", "\"-x c07\"", "host" },
+    { 5, "\"c07\"", "\"-oProxyCommand=ls\"", "host" },
+    { 5, "tcp://", "tcp://$(ls)", "uri" },
+    { 5, "(2)", "(2) --mca", "nodes" },
+    { 5, "\"daemon\":1", "\"daemon\":2", "daemon" },
+    { 4, "\"offset\":65536", "\"offset\":-1", "offset" },
+    { 4, "\"prterun-login1-99@1\"", "\"\"", "space" },
     { 2, "[0,94,94]", "[0,94,95]", "batch" },
     { 2, "[0,94,94]", "[1,93,94]", "batch" },
     { 2, "[0,94,94]", "[94,94]", "plan" },

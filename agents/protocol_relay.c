@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "protocol_relay.h"
+
+#include "lib/base/cleanup.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N(table) (sizeof(table) / sizeof *(table))
+
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define DIGITS  "0123456789"
+
+static const struct field relay_fields[] = {
+    FIELD(struct relay, host, NAME, 0, 0),
+    FIELD(struct relay, space, TEXT, 0, 0),
+    FIELD(struct relay, daemon, INT, 1, PROTOCOL_MAX_AGENTS - 1),
+    FIELD(struct relay, daemons, INT, 2, PROTOCOL_MAX_AGENTS),
+    FIELD(struct relay, uri, SENTENCE, 0, 0),
+    FIELD(struct relay, nodes, SENTENCE, 0, 0),
+};
+
+int relay_write(const struct relay *r, json_t *o)
+{
+    json_t *one = json_object();
+
+    return json_object_set_new(o, "relay", one) < 0
+               ? -ENOMEM
+               : fields_write(relay_fields, N(relay_fields), r, one);
+}
+
+static int check_text(const char *name, const char *text, const char *may, struct eddis_error *err)
+{
+    if (text[0] == '-' || text[strspn(text, may)])
+        return eddis_fail(err, -EINVAL, "\"%s\" of a relay holds what it may not", name);
+    return 0;
+}
+
+int relay_check(const struct relay *r, struct eddis_error *err)
+{
+    int rc;
+
+    if (!r->host[0] || !r->space[0] || !r->uri[0])
+        return eddis_fail(err, -EINVAL, "a relay lacks host, space or uri");
+    if (r->daemon >= r->daemons)
+        return eddis_fail(err, -EINVAL, "daemon %d of %d", r->daemon, r->daemons);
+    if ((rc = check_text("host", r->host, LETTERS DIGITS ".-_", err)) < 0 ||
+        (rc = check_text("space", r->space, LETTERS DIGITS ".-_@", err)) < 0 ||
+        (rc = check_text("uri", r->uri, LETTERS DIGITS ".-_@;:/,[]", err)) < 0)
+        return rc;
+    return check_text("nodes", r->nodes, LETTERS DIGITS ".-_@:;,[]()*", err);
+}
+
+int relay_read(struct relay *r, const json_t *o, struct eddis_error *err)
+{
+    json_t *one;
+    int rc = json_want_object(o, "relay", &one, err);
+
+    if (rc >= 0)
+        rc = fields_read(relay_fields, N(relay_fields), one, r, err);
+    if (rc >= 0)
+        rc = fields_end(one, N(relay_fields), err);
+    if (rc >= 0)
+        rc = relay_check(r, err);
+    return rc < 0 ? rc : 1;
+}
+
+void relay_free(struct relay *r)
+{
+    free(r->uri);
+    free(r->nodes);
+    r->uri = r->nodes = NULL;
+}
