@@ -51,18 +51,12 @@ static void hear_profile(struct driver *d, int agent, const struct event *e, int
 static const char *event_word(enum event_type type)
 {
     static const char *const word[] = {
-        [EVENT_PROFILE] = "profiled",
-        [EVENT_PREPARED] = "prepared",
-        [EVENT_CHECKED] = "checked",
-        [EVENT_RANK_STARTED] = "rank_started",
-        [EVENT_RANK_EXIT] = "rank_exit",
-        [EVENT_MPIRUN_EXIT] = "mpirun_exit",
-        [EVENT_RELAY] = "relay",
-        [EVENT_NETWORK] = "network",
-        [EVENT_STOPPED] = "stopped",
-        [EVENT_LOGS] = "logs",
-        [EVENT_FAILED] = "failed",
-        [EVENT_NOTE] = "note",
+        [EVENT_PROFILE] = "profiled",    [EVENT_PREPARED] = "prepared",
+        [EVENT_CHECKED] = "checked",     [EVENT_RANK_STARTED] = "rank_started",
+        [EVENT_RANK_EXIT] = "rank_exit", [EVENT_MPIRUN_EXIT] = "mpirun_exit",
+        [EVENT_RELAY] = "relay",         [EVENT_NETWORK] = "network",
+        [EVENT_STOPPED] = "stopped",     [EVENT_LOGS] = "logs",
+        [EVENT_FAILED] = "failed",       [EVENT_NOTE] = "note",
         [EVENT_LEFT] = "left",
     };
 

@@ -13,9 +13,8 @@
 
 #define ASK_AGAIN_NS (100 * CLOCK_MS)
 
-static const char *const names[] = { "none",      "profile", "prepare", "check",
-                                     "start",     "relay",   "rebalance", "signal",
-                                     "stop",      "logs",    "bye" };
+static const char *const names[] = { "none",      "profile", "prepare", "check", "start", "relay",
+                                     "rebalance", "signal",  "stop",    "logs",  "bye" };
 
 /* ---- carrying them out ---- */
 

@@ -47,11 +47,11 @@ struct job_ssh {
  * that every host stands here once; what a host does not say is taken from the job.
  */
 struct job_host {
-    char *host;                   /* checked by job_check_host */
-    int64_t workers;              /* 0: auto */
-    int64_t *device;              /* [n_device] CUDA ordinals or rows of emulate to use; NULL: all */
-    size_t n_device;              /* 0 with device NULL */
-    char *address;                /* that others reach it at; NULL: auto */
+    char *host;      /* checked by job_check_host */
+    int64_t workers; /* 0: auto */
+    int64_t *device; /* [n_device] CUDA ordinals or rows of emulate to use; NULL: all */
+    size_t n_device; /* 0 with device NULL */
+    char *address;   /* that others reach it at; NULL: auto */
     struct job_emulated *emulate; /* [n_emulate]; NULL: the job's */
     size_t n_emulate;
     char *eddis; /* prefix of eddis there, or a build folder of it; NULL: as on this machine */
@@ -62,10 +62,10 @@ struct job {
     char *file;   /* train.yaml as given, NULL when the job comes from flags alone */
     char *folder; /* absolute; relative paths of the file are relative to it */
     char *name;
-    char **command;           /* NULL-ended */
-    char *workdir;            /* absolute */
-    char **setup;             /* NULL-ended lines for the user's shell, before the command */
-    struct job_host *host;    /* [n_hosts]; NULL: this machine alone */
+    char **command;        /* NULL-ended */
+    char *workdir;         /* absolute */
+    char **setup;          /* NULL-ended lines for the user's shell, before the command */
+    struct job_host *host; /* [n_hosts]; NULL: this machine alone */
     size_t n_hosts;
     char *hostfile; /* as given, absolute; its hosts are in `host` */
     struct job_ssh ssh;
@@ -105,7 +105,7 @@ struct job {
     } timeouts;
     char **env;      /* NULL-ended "NAME=VALUE", sorted by name */
     char **env_pass; /* NULL-ended patterns, "WANDB_*": the caller's variables that go with them */
-    char *binding; /* "auto" or "none" */
+    char *binding;   /* "auto" or "none" */
     struct {
         char *dir;      /* absolute; NULL: in the job's folder */
         char *prefix;   /* before a line on the screen; "auto": "node:rank: " */

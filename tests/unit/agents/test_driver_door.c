@@ -96,8 +96,9 @@ static const struct {
 } rows[] = {
     { ROLE_AGENT, "/v1/agents/1/orders?after=0", NULL, 0, INBOX_POLL },
     { ROLE_AGENT, "/v1/agents/1/orders?after=12", NULL, 0, INBOX_POLL },
-    { ROLE_AGENT, "/v1/agents/1/reports", "{\"agent\":1,\"sequence\":1,\"event\":[],\"worker\":[]}",
-      0, INBOX_REPORT },
+    { ROLE_AGENT, "/v1/agents/1/reports",
+      "{\"agent\":1,\"sequence\":1,\"event\":[],\"worker\":[],\"output\":[],\"piece\":[]}", 0,
+      INBOX_REPORT },
     { ROLE_READER, "/v1/job", NULL, 0, INBOX_JOB },
     { ROLE_READER, "/v1/events?after=3", NULL, 0, INBOX_EVENTS },
     { ROLE_READER, "/metrics", NULL, 0, INBOX_METRICS },
@@ -121,8 +122,9 @@ static const struct {
     { ROLE_READER, "/v1/events?after=x", NULL, 400, 0 },
     { ROLE_READER, "/", NULL, 404, 0 },
     /* an agent speaks for itself, in JSON of the protocol */
-    { ROLE_AGENT, "/v1/agents/0/reports", "{\"agent\":1,\"sequence\":1,\"event\":[],\"worker\":[]}",
-      403, 0 },
+    { ROLE_AGENT, "/v1/agents/0/reports",
+      "{\"agent\":1,\"sequence\":1,\"event\":[],\"worker\":[],\"output\":[],\"piece\":[]}", 403,
+      0 },
     { ROLE_AGENT, "/v1/agents/1/reports", "{}", 400, 0 },
     { ROLE_AGENT, "/v1/agents/1/reports", "[[[[", 400, 0 },
     { ROLE_AGENT, "/v1/agents/1/reports", "", 400, 0 },
