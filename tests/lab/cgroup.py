@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cgroup.py - a host's control groups: to stop all of it at once, and to make it slow.
+
+Version 1 has a folder under each of the freezer and the cpu hierarchy, version 2 one folder.  They
+are made below the group that this process is in, so that a lab inside a container works as well.
+What the machine does not offer is None, and the caller says so.
+"""
+
+import os
+import signal
+import time
+
+from kernel import await_true
+
+PERIOD_US = 20000  # short, so that a slow host is slow evenly
+LEAST_US = 1000    # the kernel's smallest quota
+
+
+def mounts():
+    """{controller: folder of the group this process is in}; "" is the unified hierarchy."""
+    mine = {}
+    with open("/proc/self/cgroup") as f:
+        for line in f:
+            _, controllers, path = line.rstrip("\n").split(":", 2)
+            for name in controllers.split(","):
+                mine[name] = path
+    found = {}
+    with open("/proc/self/mountinfo") as f:
+        for line in f:
+            before, after = line.split(" - ")
+            root, point = before.split()[3:5]
+            kind, _, options = after.split()[:3]
+            names = [""] if kind == "cgroup2" else options.split(",") if kind == "cgroup" else []
+            for name in names:
+                if name in mine:
+                    path = mine[name]
+                    inside = path[len(root):] if root != "/" and path.startswith(root) else path
+                    found[name] = os.path.join(point, inside.lstrip("/"))
+    return found
+
+
+def write(path, value):
+    with open(path, "w") as f:
+        f.write(str(value))
+
+
+def read(path):
+    with open(path) as f:
+        return f.read().strip()
+
+
+class Groups:
+    """The groups of a lab: one folder in each hierarchy, and in it one for each host."""
+
+    def __init__(self, name):
+        found = mounts()
+        self.version = {}
+        self.base = {}
+        for controller, own in (("freezer", "freezer.state"), ("cpu", "cpu.cfs_quota_us")):
+            folder = found.get(controller)
+            if folder and os.access(folder, os.W_OK):
+                self.base[controller] = os.path.join(folder, name)
+                self.version[controller] = 1
+        unified = found.get("")
+        if unified and os.access(os.path.join(unified, "cgroup.subtree_control"), os.W_OK):
+            for controller in ("freezer", "cpu"):
+                if controller not in self.base:
+                    self.base[controller] = os.path.join(unified, name)
+                    self.version[controller] = 2
+
+    def make(self, hosts):
+        """Drop what this machine does not let us make."""
+        for controller, folder in list(self.base.items()):
+            try:
+                os.makedirs(folder, exist_ok=True)
+                if controller == "cpu" and self.version[controller] == 2:
+                    write(os.path.join(os.path.dirname(folder), "cgroup.subtree_control"), "+cpu")
+                    write(os.path.join(folder, "cgroup.subtree_control"), "+cpu")
+                for host in hosts:
+                    os.makedirs(os.path.join(folder, host), exist_ok=True)
+            except OSError:
+                del self.base[controller]
+
+    def has(self, controller):
+        folder = self.base.get(controller)
+        return folder is not None and os.path.isdir(folder)
+
+    def path(self, controller, host, name):
+        return os.path.join(self.base[controller], host, name)
+
+    def join(self, host):
+        """This process, and all that it starts, belongs to the host."""
+        for folder in {self.base[c] for c in self.base if self.has(c)}:
+            write(os.path.join(folder, host, "cgroup.procs"), "0")
+
+    def cpu(self, host, percent):
+        """Percent of one core; 0: all there is."""
+        quota = max(LEAST_US, PERIOD_US * percent // 100) if percent else None
+        if self.version["cpu"] == 2:
+            write(self.path("cpu", host, "cpu.max"), f"{quota or 'max'} {PERIOD_US}")
+            return
+        write(self.path("cpu", host, "cpu.cfs_quota_us"), -1)
+        if quota:
+            write(self.path("cpu", host, "cpu.cfs_period_us"), PERIOD_US)
+            write(self.path("cpu", host, "cpu.cfs_quota_us"), quota)
+
+    def frozen(self, host):
+        if not self.has("freezer"):
+            return False
+        if self.version["freezer"] == 2:
+            return read(self.path("freezer", host, "cgroup.freeze")) == "1"
+        return read(self.path("freezer", host, "freezer.state")) != "THAWED"
+
+    def freeze(self, host, on):
+        """Returns when every process of the host stands, or goes on."""
+        if self.version["freezer"] == 2:
+            write(self.path("freezer", host, "cgroup.freeze"), int(on))
+            events = self.path("freezer", host, "cgroup.events")
+            await_true(f"'{host}' to stop or go on", lambda: f"frozen {int(on)}" in read(events))
+            return
+        state = self.path("freezer", host, "freezer.state")
+        want = "FROZEN" if on else "THAWED"
+
+        def there():
+            write(state, want)  # again: a process that came meanwhile may hold it in FREEZING
+            return read(state) == want
+        await_true(f"'{host}' to be {want.lower()}", there)
+
+    def remove(self):
+        """All of it, also groups that programs in the hosts have made below; processes are gone."""
+        for folder in set(self.base.values()):
+            end = time.monotonic() + 5
+            for below, _, _ in list(os.walk(folder, topdown=False)):
+                while os.path.isdir(below):
+                    try:
+                        os.rmdir(below)
+                    except OSError:
+                        if time.monotonic() > end:
+                            raise
+                        time.sleep(0.01)
+
+
+def kill(pids):
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass

@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hosts.py - a lab: hosts that are namespaces of this machine, under one name.
+
+A host is a *holder*, a process that does nothing but keep namespaces open: network, hostname, IPC
+and mounts.  Programs enter them.  Hosts share the kernel's process numbers (an Open MPI that enters
+one host from another needs that), so a crash kills all that runs in the host's network namespace.
+
+What lies where, as a program on a host sees it:
+
+    /tmp /var/tmp /run /dev/shm ~     the host's own; gone with the lab
+    ~/shared                          one folder for all hosts
+    the project, and what --keep names  the machine's own, also when they lie below one of the former
+    all else                          the machine's own
+
+Outside, a lab is one folder /run/eddis-lab-NAME: lab.json, ssh/, hosts, shared/, and nothing else;
+no mount and no network of the machine is touched.
+"""
+
+import fcntl
+import json
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import cgroup
+import kernel
+import network
+import ssh
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+HOME = pwd.getpwuid(0).pw_dir
+PRIVATE = ["/tmp", "/var/tmp", "/run", HOME]
+DROPPED = ("XDG_", "SSH_", "TMPDIR", "HOSTNAME", "OLDPWD", "EDDIS_")  # not the host's
+NEEDED = {"ip": "iproute2", "tc": "iproute2", "ssh": "openssh-client", "ssh-keygen": "openssh-client",
+          "/usr/sbin/sshd": "openssh-server"}
+LOGIN = "login"
+
+
+class LabError(Exception):
+    """One sentence for people; `cannot`: this machine or user is not able to, whatever is asked."""
+
+    def __init__(self, sentence, cannot=False):
+        super().__init__(sentence)
+        self.cannot = cannot
+
+
+def within(path, folder):
+    return os.path.commonpath([path, folder]) == folder
+
+
+def check_machine():
+    if os.geteuid():
+        raise LabError("hosts are namespaces, which only root may make: run it as root or with sudo", True)
+    for program, package in NEEDED.items():
+        if shutil.which(program) is None:
+            raise LabError(f"'{os.path.basename(program)}' is missing: install {package}", True)
+
+
+class Lab:
+    def __init__(self, name="lab"):
+        if not name.replace("-", "").isalnum():
+            raise LabError(f"the lab's name '{name}' has other characters than letters, digits and '-'")
+        self.name = name
+        self.folder = "/run/eddis-lab-" + name
+        self.shared = self.folder + "/shared"
+        self.groups = cgroup.Groups("eddis-lab-" + name)
+
+    # ---- what is known of it ----
+
+    def state(self):
+        try:
+            with open(self.folder + "/lab.json") as f:
+                return json.load(f)
+        except FileNotFoundError:
+            more = "" if self.name == "lab" else " --name " + self.name
+            raise LabError(f"there is no lab '{self.name}': make one with tests/lab/up{more} 4") from None
+
+    def save(self, state):
+        with open(self.folder + "/lab.json.new", "w") as f:
+            json.dump(state, f, indent=1)
+        os.rename(self.folder + "/lab.json.new", self.folder + "/lab.json")
+
+    def note(self, host, **what):
+        with open(self.folder + "/lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            state = self.state()
+            state["hosts"][host].update(what)
+            self.save(state)
+
+    def hosts(self):
+        return list(self.state()["hosts"])
+
+    def nodes(self):
+        return [h for h in self.hosts() if h != LOGIN]
+
+    def find(self, host):
+        """(its row, holder's pid, the switch's pid); a host may be given by its address too."""
+        state = self.state()
+        for name, row in state["hosts"].items():
+            if host in (name, row["address"]):
+                for pid, born in (row["holder"], state["switch"]):
+                    if kernel.start_time(pid) != born:
+                        raise LabError(f"the lab '{self.name}' is broken: run tests/lab/down --name {self.name}")
+                return name, row["holder"][0], state["switch"][0]
+        raise LabError(f"no host '{host}' in this lab; there are {', '.join(state['hosts'])}")
+
+    def path(self, host, path):
+        """Where this process finds a host's file."""
+        if path.startswith("~/"):
+            path = HOME + path[1:]
+        return f"/proc/{self.find(host)[1]}/root{path}"
+
+    def processes(self, host):
+        """[pid]: all that lives on it but the holder."""
+        _, holder, _ = self.find(host)
+        net = kernel.network_of(holder)
+        return [p for p in kernel.processes_in([net])[net] if p != holder]
+
+    # ---- up and down ----
+
+    def up(self, nodes, rate="0", cpu=(0,), keep=(), until=None):
+        """until: the pid of a process after whose end the lab goes by itself."""
+        check_machine()
+        if not 1 <= nodes <= network.MOST:
+            raise LabError(f"a lab has 1 to {network.MOST} nodes, not {nodes}")
+        try:
+            os.mkdir(self.folder, 0o700)
+        except FileExistsError:
+            raise LabError(f"there is a lab '{self.name}' already: tests/lab/down --name {self.name}") from None
+        try:
+            self.build(nodes, rate, cpu, [ROOT] + [os.path.realpath(k) for k in keep], until)
+        except BaseException:
+            self.down()
+            raise
+
+    def build(self, nodes, rate, cpu, keep, until):
+        names = [LOGIN] + [f"node{i + 1}" for i in range(nodes)]
+        os.mkdir(self.shared, 0o700)
+        with open(self.folder + "/hosts", "w") as f:
+            f.write("127.0.0.1 localhost\n")
+            f.writelines(f"{network.address(i)} {n}\n" for i, n in enumerate(names))
+        with open(self.folder + "/resolv.conf", "w") as f:
+            f.write("options attempts:1 timeout:1\n")
+        ssh.make(self.folder + "/ssh", names)
+        self.groups.make(names)
+        switch = self.hold("the switch", lambda: kernel.unshare(kernel.NEWNET), until)
+        state = {"switch": [switch, kernel.start_time(switch)], "hosts": {}}
+        for i, n in enumerate(names):
+            holder = self.hold(n, lambda n=n: self.become(n, keep))
+            state["hosts"][n] = {"address": network.address(i), "cpu": 0, "rate": "0", "loss": 0,
+                                 "cut": False, "holder": [holder, kernel.start_time(holder)]}
+            self.save(state)
+        network.build(switch, names, [row["holder"][0] for row in state["hosts"].values()])
+        for i, n in enumerate(names):
+            self.sshd(n)
+            if rate not in ("0", "none"):
+                self.rate(n, rate)
+            if i and cpu[(i - 1) % len(cpu)]:
+                self.cpu(n, cpu[(i - 1) % len(cpu)])
+        for n in names:
+            self.await_sshd(n)
+
+    def hold(self, what, become, until=None):
+        """A process that `become` has put into namespaces of its own; returns its pid."""
+        read, write = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.setsid()
+                become()
+                os.write(write, b"+")
+                self.rest(until)
+            except BaseException as e:  # noqa: the parent says it
+                os.write(write, str(e).encode())
+            os._exit(1)
+        os.close(write)
+        with os.fdopen(read, "rb") as told:
+            said = told.read(400).decode() if until else told.read(1).decode()
+            if said != "+":
+                said += told.read(400).decode()
+                raise LabError(f"cannot make {what}: {said or 'it died'}", "not permitted" in said)
+        return pid
+
+    def rest(self, until):
+        """A holder's life.  The switch's ends the lab when it is told whose lab it is."""
+        os.chdir("/")
+        null = os.open("/dev/null", os.O_RDWR)
+        for fd in (0, 1, 2):
+            os.dup2(null, fd)
+        os.closerange(3, 256)
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        if until is None:
+            os.execvp("sleep", [f"eddis-lab-{self.name}", "infinity"])
+        born = kernel.start_time(until)
+        while born is not None and kernel.start_time(until) == born:
+            time.sleep(0.5)
+        self.down()
+
+    def become(self, name, keep):
+        """Called in what will be the holder: make this process a host."""
+        keep = [k for k in keep + [self.folder] if os.path.isdir(k)]
+        kernel.unshare(kernel.HOST)
+        kept = [(k, os.open(k, os.O_PATH | os.O_DIRECTORY)) for k in keep]
+        kernel.sethostname(name)
+        for path in PRIVATE:
+            if os.path.isdir(path) and not os.path.islink(path) and not any(within(path, k) for k in keep):
+                kernel.mount("tmpfs", path, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV,
+                             "mode=0700" if path == HOME else "mode=1777" if "tmp" in path else "mode=0755")
+        kernel.mount("tmpfs", "/dev/shm", "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=1777")
+        for path, fd in kept:
+            os.makedirs(path, exist_ok=True)
+            kernel.mount(f"/proc/self/fd/{fd}", path, None, kernel.MS_BIND | kernel.MS_REC)
+        os.makedirs("/run/sshd", exist_ok=True)
+        os.makedirs(HOME + "/shared", exist_ok=True)
+        kernel.mount(self.shared, HOME + "/shared", None, kernel.MS_BIND)
+        for file in ("hosts", "resolv.conf"):
+            kernel.mount(f"{self.folder}/{file}", "/etc/" + file, None, kernel.MS_BIND)
+        ssh.install(self.folder + "/ssh", HOME)
+        self.own_sysfs()
+
+    def own_sysfs(self):
+        """A host's /sys shows its own network cards, and the machine's control groups still."""
+        groups = "/sys/fs/cgroup"
+        held = os.open(groups, os.O_PATH | os.O_DIRECTORY)
+        kernel.mount("sysfs", "/sys", "sysfs")
+        kernel.mount(f"/proc/self/fd/{held}", groups, None, kernel.MS_BIND | kernel.MS_REC)
+
+    def down(self):
+        """Whatever state the lab is in; nothing of it is left."""
+        if not os.path.isdir(self.folder):
+            raise LabError(f"there is no lab '{self.name}'")
+        holders = self.holders()
+        for host in self.groups_there():
+            if self.groups.frozen(host):
+                self.groups.freeze(host, False)
+        networks = {n for n in map(kernel.network_of, holders) if n is not None}
+        networks.discard(kernel.network_of("self"))
+
+        def gone():
+            left = [p for found in kernel.processes_in(networks).values() for p in found]
+            cgroup.kill([p for p in left if p != os.getpid()])
+            return not [p for p in left if p != os.getpid()]
+        kernel.await_true("the hosts' processes to go", gone)
+        self.groups.remove()
+        shutil.rmtree(self.folder)
+
+    def holders(self):
+        """Pids of the holders and the switch that are still the ones they were."""
+        try:
+            state = self.state()
+        except LabError:
+            return []
+        rows = [row["holder"] for row in state["hosts"].values()] + [state["switch"]]
+        return [pid for pid, born in rows if kernel.start_time(pid) == born]
+
+    def groups_there(self):
+        folder = self.groups.base.get("freezer")
+        return next(os.walk(folder))[1] if folder and os.path.isdir(folder) else []
+
+    # ---- programs on a host ----
+
+    def enter(self, host):
+        """This process becomes one of the host's; its environment loses what is not the host's."""
+        name, holder, _ = self.find(host)
+        self.groups.join(name)
+        kernel.enter(holder)
+        for key in list(os.environ):
+            if key.startswith(DROPPED):
+                del os.environ[key]
+        os.environ.update(HOME=HOME, HOSTNAME=name)
+
+    def popen(self, host, command, env=None, **more):
+        """subprocess.Popen on a host; env: additions."""
+        name, holder, _ = self.find(host)
+
+        def prepare():
+            self.groups.join(name)
+            kernel.enter(holder)
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(DROPPED)}
+        clean.update({"HOME": HOME, "HOSTNAME": name, **(env or {})})
+        return subprocess.Popen(command, env=clean, preexec_fn=prepare, **more)
+
+    def sshd(self, host):
+        self.popen(host, ssh.command(self.folder + "/ssh", host), cwd="/", stdin=subprocess.DEVNULL).wait()
+
+    def await_sshd(self, host):
+        kernel.await_true(f"sshd of {host}", lambda: os.path.exists(f"{self.folder}/ssh/{host}.pid"))
+
+    # ---- what may happen to a host ----
+
+    def freeze(self, host):
+        """Every process of it stops; its network still answers, as that of a hung machine."""
+        name = self.find(host)[0]
+        self.needs("freezer", "freeze")
+        self.groups.freeze(name, True)
+
+    def thaw(self, host):
+        name = self.find(host)[0]
+        self.needs("freezer", "thaw")
+        self.groups.freeze(name, False)
+
+    def needs(self, controller, verb):
+        if not self.groups.has(controller):
+            raise LabError(f"{verb}: this machine lets us use no control group '{controller}'", True)
+
+    def crash(self, host):
+        """kill -9 of all that runs on it; what lay in memory is lost: /dev/shm, /run, /tmp."""
+        name, holder, _ = self.find(host)
+        if self.groups.has("freezer"):
+            self.groups.freeze(name, True)  # so that nothing forks away meanwhile
+            cgroup.kill(self.processes(name))
+            self.groups.freeze(name, False)
+
+        def gone():
+            left = self.processes(name)
+            cgroup.kill(left)
+            return not left
+        kernel.await_true(f"the processes of '{name}' to go", gone)
+        for path in ("/dev/shm", "/run", "/tmp", "/var/tmp"):
+            self.empty(f"/proc/{holder}/root{path}")
+        os.makedirs(f"/proc/{holder}/root/run/sshd", exist_ok=True)
+        if os.path.exists(f"{self.folder}/ssh/{name}.pid"):
+            os.unlink(f"{self.folder}/ssh/{name}.pid")
+
+    def empty(self, folder):
+        """All below but what is mounted from elsewhere, as the project may be."""
+        device = os.stat(folder).st_dev
+        for below, folders, files in os.walk(folder, topdown=False):
+            for name in files + folders:
+                path = os.path.join(below, name)
+                if os.lstat(path).st_dev != device or os.lstat(below).st_dev != device:
+                    continue
+                try:
+                    os.rmdir(path) if name in folders and not os.path.islink(path) else os.unlink(path)
+                except OSError:
+                    pass  # a folder that holds a mount
+
+    def revive(self, host):
+        """A host that has crashed lets people log in again."""
+        name = self.find(host)[0]
+        if not os.path.exists(f"{self.folder}/ssh/{name}.pid"):
+            self.sshd(name)
+            self.await_sshd(name)
+
+    def cut(self, host, plugged=False):
+        name, _, switch = self.find(host)
+        network.cable(switch, name, plugged)
+        self.note(name, cut=not plugged)
+
+    def join(self, host):
+        self.cut(host, plugged=True)
+
+    def loss(self, host, percent):
+        name, _, switch = self.find(host)
+        network.loss(switch, name, percent)
+        self.note(name, loss=percent)
+
+    def rate(self, host, value):
+        name, holder, switch = self.find(host)
+        network.rate(switch, holder, name, value)
+        self.note(name, rate=value)
+
+    def cpu(self, host, percent):
+        name = self.find(host)[0]
+        self.needs("cpu", "cpu")
+        self.groups.cpu(name, percent)
+        self.note(name, cpu=percent)
+
+
+def all_labs():
+    return sorted(n[len("eddis-lab-"):] for n in os.listdir("/run")
+                  if n.startswith("eddis-lab-") and os.path.exists(f"/run/{n}/lab.json"))
+
+
+def main_error(program, error):
+    print(f"{program}: {error}", file=sys.stderr)
+    return 77 if getattr(error, "cannot", False) else 2

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kernel.py - the few system calls that make a host: unshare, setns, mount; and a look at /proc.
+
+Python 3.11's os module has none of them; nsenter and unshare would be one more process each.
+"""
+
+import ctypes
+import os
+import time
+
+NEWNS, NEWUTS, NEWIPC, NEWNET = 0x00020000, 0x04000000, 0x08000000, 0x40000000
+HOST = NEWNS | NEWUTS | NEWIPC | NEWNET
+MS_BIND, MS_REC, MS_PRIVATE, MS_NOSUID, MS_NODEV = 1 << 12, 1 << 14, 1 << 18, 2, 4
+MNT_DETACH = 2
+NAMESPACES = ("net", "uts", "ipc", "mnt")  # mnt last: after it the paths are the host's
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def call(name, *args):
+    if getattr(LIBC, name)(*args) < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}: {os.strerror(number)}")
+
+
+def text(s):
+    return s.encode() if s is not None else None
+
+
+def unshare(flags):
+    call("unshare", flags)
+    if flags & NEWNS:  # nothing that is mounted here shows outside
+        mount(None, "/", None, MS_REC | MS_PRIVATE)
+
+
+def mount(source, target, kind, flags=0, data=None):
+    call("mount", text(source), text(target), text(kind), ctypes.c_ulong(flags), text(data))
+
+
+def umount(target):
+    call("umount2", text(target), MNT_DETACH)
+
+
+def sethostname(name):
+    call("sethostname", text(name), len(name))
+
+
+def enter(pid, namespaces=NAMESPACES):
+    """Join the namespaces of a process; the working directory is kept by its path."""
+    here = os.getcwd()
+    opened = [os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC) for name in namespaces]
+    for fd in opened:
+        call("setns", fd, 0)
+        os.close(fd)
+    try:
+        os.chdir(here)
+    except OSError:
+        os.chdir("/")
+
+
+def start_time(pid):
+    """In clock ticks since boot, which with the number names a process for good; None: gone."""
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            fields = f.read().rsplit(") ", 1)[1].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return int(fields[19]) if fields[0] not in "ZX" else None
+
+
+def network_of(pid):
+    """Number of a process's network namespace, which no two hosts share; None: it has ended."""
+    try:
+        return os.stat(f"/proc/{pid}/ns/net").st_ino
+    except OSError:
+        return None
+
+
+def processes_in(networks):
+    """{network: [pid ...]} of all living processes in these network namespaces."""
+    found = {n: [] for n in networks}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            network = network_of(name)
+            if network in found and start_time(int(name)) is not None:
+                found[network].append(int(name))
+    return found
+
+
+def await_true(what, condition, seconds=10.0):
+    """The first true value of condition(); it is asked every 5 ms."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise TimeoutError(f"after {seconds:g} s still waiting for {what}")
+        time.sleep(0.005)

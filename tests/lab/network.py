@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""network.py - the lab's switch: a bridge in a network namespace of its own, one port a host.
+
+A host has eth0; the other end of its cable is the port of the same name as the host.  Rates are a
+token bucket at both ends, so that they hold in both directions; lost frames are dropped by nftables
+on the switch, in both directions as well.  The machine's own network is not touched.
+"""
+
+import shutil
+import subprocess
+
+import kernel
+
+SUBNET = "10.77.0"
+LOGIN, FIRST = 1, 11  # last parts of the addresses: the login host's, node1's
+MOST = 200
+
+
+class NetworkError(Exception):
+    pass
+
+
+def address(number):
+    """Of host number 0, the login host, or of node `number`."""
+    return f"{SUBNET}.{LOGIN if number == 0 else FIRST - 1 + number}"
+
+
+def run(pid, command, lines=None):
+    """A program of iproute2 or nftables in the namespace of a process."""
+    done = subprocess.run(command, input=None if lines is None else "\n".join(lines) + "\n", text=True,
+                          capture_output=True, preexec_fn=lambda: kernel.enter(pid, ("net",)))
+    if done.returncode:
+        raise NetworkError(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
+
+
+def build(switch, hosts, holders):
+    """The bridge and the cables; hosts and the pids of their holders, the login host first."""
+    lines = ["link add br0 type bridge", "link set br0 up"]
+    for host, pid in zip(hosts, holders):
+        lines += [f"link add {host} type veth peer name eth0 netns {pid}",
+                  f"link set {host} master br0 up"]
+    run(switch, ["ip", "-b", "-"], lines)
+    for number, pid in enumerate(holders):
+        run(pid, ["ip", "-b", "-"], ["link set lo up", f"addr add {address(number)}/24 dev eth0",
+                                     "link set eth0 up"])
+
+
+def rate(switch, holder, host, value):
+    """Bits a second as tc writes them, "1gbit"; "0" or "none": as fast as it goes."""
+    for pid, device in ((holder, "eth0"), (switch, host)):
+        if value in ("0", "none"):
+            run(pid, ["tc", "qdisc", "replace", "dev", device, "root", "noqueue"])
+        else:
+            run(pid, ["tc", "qdisc", "replace", "dev", device, "root", "tbf", "rate", value,
+                      "burst", "256kb", "latency", "50ms"])
+
+
+def cable(switch, host, plugged):
+    run(switch, ["ip", "link", "set", host, "up" if plugged else "down"])
+
+
+def loss(switch, host, percent):
+    """Drop so many percent of the frames from and to the host; 0: none."""
+    if shutil.which("nft") is None:
+        raise NetworkError("lost frames need nft: install nftables")
+    lines = ["add table bridge lab",
+             f"add chain bridge lab {host} {{ type filter hook forward priority 0; }}",
+             f"flush chain bridge lab {host}"]
+    if percent:
+        which = "" if percent >= 100 else f"numgen random mod 1000 < {int(percent * 10)}"
+        lines += [f"add rule bridge lab {host} {way} {host} {which} drop" for way in ("iifname", "oifname")]
+    run(switch, ["nft", "-f", "-"], lines)

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_lab.py - the lab does to its hosts what it says, and leaves nothing.
+
+Usage: test_lab.py [CASE...]
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+from hosts import Lab, LabError, check_machine
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+NAME = f"test-{os.getpid()}"
+SKIP = 77
+
+
+def verb(name, *args, code=0, seconds=30):
+    p = subprocess.run([os.path.join(HERE, name), "--name", NAME, *args], capture_output=True, text=True,
+                       timeout=seconds)
+    assert p.returncode == code, (name, args, p)
+    return p.stdout if code == 0 else p.stderr
+
+
+def sh(host, command, code=0):
+    return verb("sh", host, command, code=code).strip()
+
+
+def traces():
+    """What a lab makes outside of its hosts."""
+    with open("/proc/self/mountinfo") as f:
+        found = [line for line in f if "eddis-lab" in line]
+    for folder in ["/run"] + [os.path.join("/sys/fs/cgroup", d) for d in os.listdir("/sys/fs/cgroup")]:
+        for below, folders, _ in os.walk(folder):
+            found += [os.path.join(below, d) for d in folders if d == "eddis-lab-" + NAME]
+            if below.count("/") > 5:
+                folders.clear()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline") as f:
+                if "eddis-lab-" + NAME in f.read():
+                    found.append("process " + pid)
+        except OSError:
+            pass
+    return found
+
+
+class Up:
+    def __init__(self, *args):
+        self.args = args
+
+    def __enter__(self):
+        began = time.monotonic()
+        verb("up", *self.args)
+        self.seconds = time.monotonic() - began
+
+    def __exit__(self, *ignored):
+        if os.path.exists("/run/eddis-lab-" + NAME):
+            verb("down")
+        assert not traces(), traces()
+
+
+def apart():
+    """Hosts have a name, an address, disks and shared memory of their own, and one shared folder."""
+    with Up("3"):
+        assert sh("node2", "hostname") == "node2"
+        assert sh("login", "ssh node3 hostname; ssh node1 hostname") == "node3\nnode1"
+        assert sh("node1", "ssh node2 'ssh login hostname'") == "login"
+        assert sh("node2", "ls /sys/class/net | tr '\\n' ' '") == "eth0 lo"
+        for folder in ("/tmp", "/var/tmp", "/run", "/dev/shm", "~"):
+            sh("node1", f"echo here >{folder}/mine")
+            sh("node2", f"test ! -e {folder}/mine")
+            where = "/root" if folder == "~" else folder
+            assert not os.path.exists(where + "/mine"), folder
+        sh("node1", "echo all >~/shared/ours")
+        assert sh("node3", "cat ~/shared/ours") == "all"
+        with open(Lab(NAME).path("node1", "/tmp/mine")) as f:
+            assert f.read() == "here\n"
+        with open(Lab(NAME).shared + "/ours") as f:
+            assert f.read() == "all\n"
+        assert os.path.exists(Lab(NAME).path("node1", HERE)), "hosts see the project"
+        sh("login", "ssh node2 'kill -9 $$'", code=255)
+        sh("node1", "exit 3", code=3)
+
+
+def mpirun():
+    with Up("3"):
+        out = sh("login", "mpirun --allow-run-as-root --mca oob_tcp_if_include eth0 --host node1,node2,node3 "
+                          "-n 3 hostname")
+        assert sorted(out.split()) == ["node1", "node2", "node3"], out
+
+
+def troubles():
+    with Up("2"):
+        ping = "ping -q -c 1 -W 1 node2 >/dev/null"
+        sh("login", ping)
+        verb("cut", "node2")
+        assert "cut" in verb("list")
+        sh("login", ping, code=1)
+        verb("join", "node2")
+        sh("login", ping)
+        verb("loss", "node2", "100")
+        sh("login", ping, code=1)
+        verb("loss", "node2", "0")
+        sh("login", ping)
+        sh("node2", "exec >/dev/null 2>&1; sleep 60 & setsid sleep 60 & echo x >/dev/shm/x; echo x >~/x")
+        assert verb("ps", "node2").count("sleep 60") == 2
+        verb("crash", "node2")
+        assert verb("ps", "node2") == ""
+        assert sh("node2", "ls /dev/shm ~") == "/dev/shm:\n\n/root:\nshared\nx"
+        assert "refused" in sh("login", "ssh node2 true", code=255)
+        verb("revive", "node2")
+        sh("login", "ssh node2 true")
+
+
+def frozen():
+    """What stands stays standing until it is thawed, and a frozen lab goes down."""
+    with Up("2"):
+        if not Lab(NAME).groups.has("freezer"):
+            print("skipped: no freezer here")
+            sys.exit(SKIP)
+        p = subprocess.Popen([HERE + "/sh", "--name", NAME, "node1",
+                              "while :; do echo >>/tmp/ticks; sleep 0.02; done"])
+        clock = Lab(NAME).path("node1", "/tmp/ticks")
+
+        def goes():
+            before = os.path.getsize(clock)
+            time.sleep(0.5)
+            return os.path.getsize(clock) != before
+        while not os.path.exists(clock):
+            time.sleep(0.01)
+        assert goes()
+        verb("freeze", "node1")
+        assert "frozen" in verb("list")
+        assert not goes()
+        verb("thaw", "node1")
+        assert goes()
+        verb("freeze", "node1,node2")
+        verb("down")
+        assert p.wait(10) != 0
+
+
+def speed():
+    """A cable's rate and a host's share of a core hold, within what a busy machine allows."""
+    with Up("2", "--rate", "80mbit", "--cpu", "10,0"):
+        code = ("import socket,time; s=socket.create_connection(('node2',9)); t=time.time();\n"
+                "for _ in range(40): s.sendall(bytes(50000))\n"
+                "s.shutdown(1); s.recv(1); print(time.time()-t)")
+        server = ("import socket; l=socket.create_server(('',9)); c,_=l.accept()\n"
+                  "while c.recv(65536): pass")
+        p = subprocess.Popen([HERE + "/exec", "--name", NAME, "node2", "/usr/bin/python3", "-c", server])
+        time.sleep(0.5)
+        took = float(verb("exec", "login", "/usr/bin/python3", "-c", code))
+        assert took > 0.12, took  # 2 MB less the bucket's 256 kB at 10 MB/s
+        p.wait(10)
+        spin = ("import time; t=time.monotonic(); c=time.process_time()+0.1\n"
+                "while time.process_time() < c: pass\nprint(time.monotonic()-t)")
+        took = float(verb("exec", "node1", "/usr/bin/python3", "-c", spin))
+        assert not Lab(NAME).groups.has("cpu") or took > 0.5, took
+
+
+def many():
+    with Up("16", "--rate", "1gbit", "--cpu", "50") as _:
+        assert len(verb("list").splitlines()) == 17
+        sh("login", "ssh node16 ping -q -c 1 node1")
+
+
+def mistakes():
+    other = Lab(NAME + "x")
+    assert "there is no lab" in verb("down", code=2)
+    assert "which host" in verb("freeze", code=2)
+    assert "1 to 200" in verb("up", "0", code=2)
+    assert "percentage" in verb("up", "2", "--cpu", "fast", code=2)
+    with Up("1"):
+        assert "already" in verb("up", "2", code=2)
+        assert "no host 'node7'" in verb("exec", "node7", "true", code=2)
+        assert "no percentage" in verb("loss", "node1", "101", code=2)
+        other.up(1)  # side by side
+        try:
+            assert sh("node1", "ls ~") == "shared"
+        finally:
+            other.down()
+        assert sh("login", "ssh node1 hostname") == "node1"
+        p = subprocess.run([HERE + "/up", "--name", NAME + "y", "1"], capture_output=True, text=True,
+                           preexec_fn=lambda: os.setuid(65534))
+        assert p.returncode == 77 and p.stderr.count("\n") == 1 and "root" in p.stderr, p
+
+
+def bereaved():
+    """A lab whose test was killed goes by itself."""
+    p = subprocess.Popen(["sleep", "60"])
+    verb("up", "1", "--while", str(p.pid))
+    p.kill()
+    p.wait()
+    end = time.monotonic() + 20
+    while traces() and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not traces(), traces()
+
+
+def hidden():
+    """A folder below /tmp is seen when it is kept."""
+    with tempfile.TemporaryDirectory(prefix="lab-test-") as kept:
+        with open(kept + "/x", "w") as f:
+            f.write("kept")
+        with Up("1", "--keep", kept):
+            assert sh("node1", f"cat {kept}/x") == "kept"
+            verb("crash", "node1")
+            assert sh("node1", f"cat {kept}/x") == "kept"
+
+
+CASES = [apart, mpirun, troubles, frozen, speed, many, mistakes, bereaved, hidden]
+
+
+def main():
+    try:
+        check_machine()
+    except LabError as e:
+        print(f"skipped: {e}")
+        sys.exit(SKIP)
+    for case in CASES:
+        if not sys.argv[1:] or case.__name__ in sys.argv[1:]:
+            began = time.monotonic()
+            case()
+            print(f"{case.__name__}: {time.monotonic() - began:.1f} s", flush=True)
+
+
+main()
