@@ -154,6 +154,7 @@ struct progress {
     int64_t plan_version, plan_since, bytes_sent, overrun_ns;
     int64_t page_age_ns;                  /* since its last step ended; -1: none yet */
     int64_t phase_age_ns;                 /* since the phase began; -1: unknown */
+    int waits_for;                        /* rank that it has waited for a second or more; -1 */
     double loss;                          /* NAN: none */
     struct board_times sum;               /* over all steps */
     int64_t step_plan;                    /* version that the last step was done under */

@@ -89,6 +89,7 @@ static const struct field progress_fields[] = {
     FIELD(struct progress, overrun_ns, INT64, 0, INT64_MAX),
     FIELD(struct progress, page_age_ns, INT64, -1, INT64_MAX),
     FIELD(struct progress, phase_age_ns, INT64, -1, INT64_MAX),
+    FIELD(struct progress, waits_for, INT, -1, BOARD_MAX_RANKS - 1),
     FIELD(struct progress, loss, MEASURE, 0, 0),
     TIMES(sum),
     FIELD(struct progress, step_plan, INT64, 0, INT64_MAX),

@@ -145,10 +145,17 @@ static const char *wait_layer_name(struct eddis *e, int b)
     return name ? name : "-";
 }
 
+static int wait_combined(struct eddis *e, void *what, int64_t deadline_ns, int *ret_peer,
+                         struct eddis_error *err)
+{
+    return driver_wait_bucket(e->driver, *(const int *)what, e->begin.step.step, deadline_ns,
+                              ret_peer, err);
+}
+
 static int wait_bucket(struct eddis *e, int b, int64_t deadline_ns, struct eddis_error *err)
 {
     int peer = -1;
-    int rc = driver_wait_bucket(e->driver, b, e->begin.step.step, deadline_ns, &peer, err);
+    int rc = handle_wait(e, wait_combined, &b, deadline_ns, &peer, err);
 
     if (rc != -ETIMEDOUT)
         return rc;
@@ -195,7 +202,7 @@ int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
         rc = announce_held(e, deadline, err); /* counts as compute */
     if (rc < 0)
         return rc;
-    before = handle_phase(e, EDDIS_PHASE_WAIT);
+    before = handle_wait_enter(e);
     pthread_mutex_lock(&e->announce_lock);
     if (!e->finished) {
         e->finished = true;
@@ -208,7 +215,7 @@ int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
     pthread_mutex_unlock(&e->announce_lock);
     for (int b = 0; rc == 0 && b < engine_n_buckets(e->engine); b++)
         rc = wait_bucket(e, b, deadline, err);
-    handle_phase(e, before);
+    handle_wait_leave(e, before, rc);
     if (rc == 0)
         rc = wait_plan(e, err);
     if (rc == 0) {
@@ -239,10 +246,10 @@ int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddi
         rc = announce_held(e, deadline, err);
     if (rc < 0)
         return rc;
-    before = handle_phase(e, EDDIS_PHASE_WAIT);
+    before = handle_wait_enter(e);
     for (int i = e->n_parameters - 1; rc == 0 && i >= 0; i--)
         if (e->parameter[i].layer == layer)
             rc = wait_bucket(e, engine_bucket_of(e->engine, i), deadline, err);
-    handle_phase(e, before);
+    handle_wait_leave(e, before, rc);
     return rc;
 }

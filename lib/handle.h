@@ -14,6 +14,7 @@
 #include "lib/board/board.h"
 #include "lib/data/sampler.h"
 #include "lib/sync/driver.h"
+#include "lib/sync/fence.h"
 #include "page.h"
 
 #include <pthread.h>
@@ -103,8 +104,13 @@ struct eddis {
     struct page_clock clock;
     bool stop; /* the step before was the last */
     struct sampler_step current;
-    unsigned flags; /* of the current step */
+    unsigned flags;  /* of the current step */
+    bool waiting;    /* the board shows a wait, perhaps one that timed out and will go on */
+    bool peer_shown; /* and for whom */
     struct imitation imitation;
+
+    char *fenced; /* rank 0: the folder that it writes checkpoints to; NULL: none so far */
+    struct fence fence;
 };
 
 /* How to open: eddis_open reads it from the environment, tests give it. */
@@ -123,6 +129,20 @@ int handle_check(const struct eddis *e, struct eddis_error *err);
 
 /* Time belongs to this phase from now on; returns the one before. */
 enum eddis_phase handle_phase(struct eddis *e, enum eddis_phase phase);
+
+/* Around a wait that counts as such.  One that ends with -ETIMEDOUT counts too, but to the board it
+ * goes on until something else happens, so that waiting in slices looks like one wait.
+ */
+enum eddis_phase handle_wait_enter(struct eddis *e);
+void handle_wait_leave(struct eddis *e, enum eddis_phase before, int rc);
+
+/* Call wait, driver_wait_bucket or driver_wait_request, until it ends with anything but -ETIMEDOUT,
+ * at most to the deadline.  When it takes long the board tells for whom.
+ */
+typedef int (*handle_wait_fn)(struct eddis *e, void *what, int64_t deadline_ns, int *ret_peer,
+                              struct eddis_error *err);
+int handle_wait(struct eddis *e, handle_wait_fn wait, void *what, int64_t deadline_ns,
+                int *ret_peer, struct eddis_error *err);
 
 /* The three moments of a step that an imitation needs.  imitate_wait sleeps, until deadline_ns at
  * most: -ETIMEDOUT then.
@@ -147,6 +167,11 @@ int plan_open(struct eddis *e, struct eddis_error *err);
 
 /* Flags that plans have put on this step; forgets those before it.  With plan_lock held. */
 unsigned plan_flags(struct eddis *e, int64_t step);
+
+/* Rank 0 of a restarted job: from now on no older generation can complete a checkpoint in the job's
+ * folder.  -ESTALE: we are the older one.
+ */
+int save_open(struct eddis *e, struct eddis_error *err);
 
 /* Free the requests that nobody waited for. */
 void request_free_all(struct eddis *e);

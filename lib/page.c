@@ -53,6 +53,14 @@ void page_phase(struct board *b, const struct page_clock *c)
     board_end(b);
 }
 
+void page_waits_for(struct board *b, int rank)
+{
+    if (!b || board_own(b)->waits_for == rank)
+        return;
+    board_begin(b)->waits_for = rank;
+    board_end(b);
+}
+
 static void times_add(struct board_times *sum, const struct board_times *t)
 {
     sum->input_ns += t->input_ns;

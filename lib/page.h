@@ -33,6 +33,7 @@ struct board_times page_clock_step(struct page_clock *c, int64_t now_ns);
 void page_phase(struct board *b, const struct page_clock *c);
 void page_step(struct board *b, const struct board_step *s, const struct eddis_report *report,
                int64_t sent_bytes);
+void page_waits_for(struct board *b, int rank);
 int page_metric(struct board *b, const char *name, double value, struct eddis_error *err);
 
 #endif

@@ -54,6 +54,12 @@ void request_free_all(struct eddis *e)
         request_free(e, e->requests);
 }
 
+static int wait_request(struct eddis *e, void *what, int64_t deadline_ns, int *ret_peer,
+                        struct eddis_error *err)
+{
+    return driver_wait_request(e->driver, what, deadline_ns, ret_peer, err);
+}
+
 int eddis_request_wait(struct eddis *e, struct eddis_request *q, int64_t timeout_ns,
                        struct eddis_error *err)
 {
@@ -68,12 +74,12 @@ int eddis_request_wait(struct eddis *e, struct eddis_request *q, int64_t timeout
     /* Only training is split into computing and waiting. */
     in_step = e->clock.phase == EDDIS_PHASE_COMPUTE || e->clock.phase == EDDIS_PHASE_INPUT;
     if (in_step) {
-        enum eddis_phase before = handle_phase(e, EDDIS_PHASE_WAIT);
+        enum eddis_phase before = handle_wait_enter(e);
 
-        rc = driver_wait_request(e->driver, &q->r, deadline, &peer, err);
-        handle_phase(e, before);
+        rc = handle_wait(e, wait_request, &q->r, deadline, &peer, err);
+        handle_wait_leave(e, before, rc);
     } else {
-        rc = driver_wait_request(e->driver, &q->r, deadline, &peer, err);
+        rc = handle_wait(e, wait_request, &q->r, deadline, &peer, err);
     }
     if (rc == -ETIMEDOUT)
         return eddis_fail(err, rc, "%s still waits for rank %d", q->what, peer);

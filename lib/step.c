@@ -218,6 +218,7 @@ int eddis_step_end(struct eddis *e, const struct eddis_report *in, struct eddis_
                              .end_ns = now,
                              .t = page_clock_step(&e->clock, now) };
     page_step(e->board, &s, &report, sent);
+    e->waiting = false;
     e->stop = e->flags & EDDIS_STEP_STOP;
     e->step++;
     pthread_mutex_unlock(&e->plan_lock);
@@ -234,8 +235,58 @@ enum eddis_phase handle_phase(struct eddis *e, enum eddis_phase phase)
     pthread_mutex_lock(&e->plan_lock);
     before = page_clock_set(&e->clock, phase, clock_now_ns());
     page_phase(e->board, &e->clock);
+    e->waiting = false;
     pthread_mutex_unlock(&e->plan_lock);
     return before;
+}
+
+enum eddis_phase handle_wait_enter(struct eddis *e)
+{
+    enum eddis_phase before;
+
+    pthread_mutex_lock(&e->plan_lock);
+    before = page_clock_set(&e->clock, EDDIS_PHASE_WAIT, clock_now_ns());
+    if (!e->waiting)
+        page_phase(e->board, &e->clock);
+    e->waiting = true;
+    pthread_mutex_unlock(&e->plan_lock);
+    return before;
+}
+
+void handle_wait_leave(struct eddis *e, enum eddis_phase before, int rc)
+{
+    if (rc != -ETIMEDOUT) {
+        handle_phase(e, before);
+        return;
+    }
+    pthread_mutex_lock(&e->plan_lock);
+    page_clock_set(&e->clock, before, clock_now_ns());
+    pthread_mutex_unlock(&e->plan_lock);
+}
+
+static void show_peer(struct eddis *e, int peer)
+{
+    pthread_mutex_lock(&e->plan_lock);
+    page_waits_for(e->board, peer);
+    e->peer_shown = peer >= 0;
+    pthread_mutex_unlock(&e->plan_lock);
+}
+
+int handle_wait(struct eddis *e, handle_wait_fn wait, void *what, int64_t deadline_ns,
+                int *ret_peer, struct eddis_error *err)
+{
+    int64_t slice;
+    int rc;
+
+    do {
+        slice = clock_after_ns(clock_now_ns(), CLOCK_S);
+        rc = wait(e, what, slice < deadline_ns ? slice : deadline_ns, ret_peer, err);
+        if (rc == -ETIMEDOUT)
+            show_peer(e, *ret_peer);
+    } while (rc == -ETIMEDOUT && slice < deadline_ns);
+    if (rc != -ETIMEDOUT && e->peer_shown)
+        show_peer(e, -1);
+    return rc;
 }
 
 void eddis_set_phase(struct eddis *e, enum eddis_phase phase)

@@ -61,6 +61,7 @@ static int make_board(struct generation *g, const struct brief *b, const struct 
         area->fixed_s[i] = o->rank[i].fixed_s;
         area->sample_s[i] = o->rank[i].sample_s;
     }
+    snprintf(area->job, sizeof area->job, "%s", b->job_id);
     if ((rc = copy_path(b->checkpoint_dir, area->checkpoint_dir, sizeof area->checkpoint_dir,
                         err)) < 0 ||
         (rc = copy_path(o->resume ? b->resume_from : NULL, area->resume_from,
@@ -299,6 +300,7 @@ static void fill(struct progress *p, const struct board_page *page, const struct
         .sum_before = page->sum_before,
     };
     memcpy(p->metric, page->metric, sizeof p->metric);
+    p->waits_for = (int)page->waits_for;
     p->phase_age_ns = page->phase_ns > 0 ? since(now_ns, page->phase_ns) : -1;
     if (page->steps_done > 0)
         p->page_age_ns = since(now_ns, last->end_ns);

@@ -57,7 +57,7 @@ static bool area_is_sane(const struct board_area *a)
     return a->n_ranks >= 1 && a->n_ranks <= BOARD_MAX_RANKS && a->n_local >= 1 &&
            a->n_local <= BOARD_MAX_LOCAL && a->first_rank >= 0 &&
            a->first_rank <= a->n_ranks - a->n_local && is_text(a->mode, sizeof a->mode) &&
-           is_text(a->algorithm, sizeof a->algorithm) &&
+           is_text(a->algorithm, sizeof a->algorithm) && is_text(a->job, sizeof a->job) &&
            is_text(a->checkpoint_dir, sizeof a->checkpoint_dir) &&
            is_text(a->resume_from, sizeof a->resume_from);
 }
@@ -153,7 +153,8 @@ static bool page_is_sane(const struct board *b, int local_rank, const struct boa
     if (p->version != BOARD_VERSION || p->local_rank != local_rank ||
         p->rank != b->setup.first_rank + local_rank || p->phase < 0 || p->steps_done < 0 ||
         p->steps_here < 0 || p->step_plan < 0 || p->steps_before < 0 || p->samples_done < 0 ||
-        p->samples_before < 0 || p->plan_since < -1 || !times_are_sane(&p->sum) ||
+        p->samples_before < 0 || p->plan_since < -1 || p->waits_for < -1 ||
+        p->waits_for >= b->setup.n_ranks || !times_are_sane(&p->sum) ||
         !times_are_sane(&p->sum_before))
         return false;
     for (int i = 0; i < BOARD_METRICS; i++)
@@ -265,6 +266,7 @@ static void init_page(struct board *b, int local_rank)
     b->page.pid = getpid();
     b->page.asked_step = -1;
     b->page.plan_since = -1;
+    b->page.waits_for = -1;
     b->page.magic = BOARD_MAGIC;
     /* A dead predecessor may have left the number odd. */
     __atomic_and_fetch(&page->sequence, ~1U, __ATOMIC_RELAXED);

@@ -22,6 +22,15 @@
  * The plan area is written under the same kind of lock, `sequence`.  Plans are kept as a short
  * history, since a worker may have read ahead under the one before: plan v is in slot
  * v % BOARD_PLANS.
+ *
+ * Where a generation begins, as rank 0 finds it and tells the others:
+ *
+ *     generation >= 2   the newest whole checkpoint in checkpoint_dir; a damaged one is passed over
+ *     otherwise, or     resume_from: that checkpoint, or the newest whole one in it when it is a
+ *     when it has none  folder of checkpoints; it must be there, unless it is checkpoint_dir itself
+ *     "" there          a fresh start
+ *
+ * So the agent writes the same two paths in every generation.
  */
 #ifndef EDDIS_BOARD_LAYOUT_H
 #define EDDIS_BOARD_LAYOUT_H
@@ -35,7 +44,8 @@ enum {
     BOARD_RING = 64,        /* recent steps kept in a page */
     BOARD_METRICS = 8,
     BOARD_METRIC_NAME = 24,
-    BOARD_VERSION = 1,
+    BOARD_JOB = 128, /* of a job's id with its 0 */
+    BOARD_VERSION = 2,
 };
 
 #define BOARD_MAGIC UINT64_C(0x64616f6273696465) /* "edisboad", little endian */
@@ -79,10 +89,12 @@ struct board_page {
     int64_t plan_since;   /* first step under the newest version; -1 while not agreed */
     int64_t bytes_sent;
     int64_t overrun_ns; /* sum over steps of real work beyond an emulated device's time */
-    int64_t phase_ns;   /* clock_now_ns when the phase began */
+    int64_t phase_ns;   /* clock_now_ns when the phase began; waiting in slices is one phase */
     double loss;        /* of the last step that reported one */
     int32_t has_loss;
-    int32_t staleness;      /* 0 in synchronous modes */
+    int32_t staleness; /* 0 in synchronous modes */
+    int64_t waits_for; /* the rank without which this one, waiting for a second or more, cannot go
+                        * on, as far as it can tell; otherwise -1 */
     struct board_times sum; /* over all finished steps */
     int64_t step_plan;      /* version that the last finished step was done under; 0: none yet */
     struct board_times sum_before;        /* of the steps before the first one under it ... */
@@ -117,8 +129,9 @@ struct board_area {
     int64_t warmup_steps; /* of the learning rate; 0: none */
     int64_t plan_version; /* newest */
     char mode[16], algorithm[16];
-    char checkpoint_dir[1024];        /* "" : none */
-    char resume_from[1024];           /* a checkpoint's folder; "": a fresh start */
+    char job[BOARD_JOB];              /* the job's id; "": it has none */
+    char checkpoint_dir[1024];        /* of this job alone; "": none */
+    char resume_from[1024];           /* see above; "": a fresh start */
     double fixed_s[BOARD_MAX_LOCAL];  /* emulated devices: a of a + c b, by local rank */
     double sample_s[BOARD_MAX_LOCAL]; /* c, already divided by the device's rate */
     struct board_plan plan[BOARD_PLANS];

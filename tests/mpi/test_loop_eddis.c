@@ -373,6 +373,8 @@ static void late_body(struct eddis *e, int rank, struct job *j)
                                  .value = value };
     struct eddis_step s = { .size = sizeof s };
     struct eddis_error err = { 0 };
+    struct board_page page;
+    int64_t since = 0;
     int rc;
 
     eddis_add_parameter(e, eddis_add_layer(e, "only", EDDIS_LAYER_OTHER, &err), &p, &err);
@@ -380,7 +382,16 @@ static void late_body(struct eddis *e, int rank, struct job *j)
     if (rank == 1)
         while (atomic_load(&j->opened) < j->n - 1)
             usleep(1000);
-    rc = eddis_wait(e, rank == 1 ? 60 * CLOCK_S : CLOCK_S / 20, &err);
+    /* Several slices are one wait to the board, which tells for whom. */
+    for (int i = 0; i < 3; i++) {
+        rc = eddis_wait(e, rank == 1 ? 60 * CLOCK_S : CLOCK_S / 20, &err);
+        if (rank == 1)
+            break;
+        CHECK(board_read(j->board, rank, &page, NULL) == 0);
+        CHECK(page.phase == EDDIS_PHASE_WAIT && page.waits_for == 1);
+        CHECK(since == 0 || since == page.phase_ns);
+        since = page.phase_ns;
+    }
     if (rank != 1) {
         CHECK(rc == -ETIMEDOUT && strstr(err.text, "waits for rank 1") &&
               strstr(err.text, "'only'") && strstr(err.text, "step 0"));
@@ -388,14 +399,21 @@ static void late_body(struct eddis *e, int rank, struct job *j)
         atomic_fetch_add(&j->opened, 1);
         rc = eddis_wait(e, 60 * CLOCK_S, &err);
     }
-    CHECK(rc == 0 && eddis_step_end(e, NULL, &err) == 0);
+    CHECK(rc == 0);
+    CHECK(board_read(j->board, rank, &page, NULL) == 0);
+    CHECK(page.phase == EDDIS_PHASE_COMPUTE && page.waits_for == -1);
+    CHECK(eddis_step_end(e, NULL, &err) == 0);
     CHECK(eddis_barrier(e, 60 * CLOCK_S, &err) == 0); /* goes on with the one that timed out */
+    CHECK(board_read(j->board, rank, &page, NULL) == 0 && page.waits_for == -1);
 }
 
 static void test_late(void)
 {
     struct job j = { .n = 4, .body = late_body };
 
+    make_board(&j);
+    for (int i = 0; i < 4; i++)
+        j.scenario[i].batch = 43;
     run_job(&j);
 }
 

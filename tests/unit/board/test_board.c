@@ -251,7 +251,8 @@ START_TEST(open_refuses_damage)
         int rc;
     } rows[] = {
         { offsetof(struct board_area, magic), 7, -EPROTO },
-        { offsetof(struct board_area, version), 2, -EPROTO },
+        { offsetof(struct board_area, version), BOARD_VERSION + 1, -EPROTO },
+        { offsetof(struct board_area, version), BOARD_VERSION - 1, -EPROTO },
         { offsetof(struct board_area, version), 0, -EPROTO },
         { offsetof(struct board_area, n_local), 0, -EPROTO },
         { offsetof(struct board_area, n_local), 2, -EPROTO },
