@@ -41,6 +41,12 @@ static void print_epoch(void *arg, const struct trainer_epoch *r)
     (void)fflush(stdout);
 }
 
+static void print_note(void *arg, const char *text)
+{
+    (void)arg;
+    (void)fprintf(stderr, "eddis-train: %s\n", text);
+}
+
 /* The data are checked before the job is joined: every worker reads the same file, so all find the
  * same fault and leave with the same code.
  */
@@ -84,6 +90,7 @@ int main(int argc, char **argv)
     if (train_data_open(&o, &err) < 0)
         return complain(&err, EXIT_USAGE);
     o.trainer.on_epoch = print_epoch;
+    o.trainer.on_note = print_note;
     o.trainer.arg = &o;
     code = train(&o);
     train_data_close(&o);

@@ -122,6 +122,7 @@ static int handle_free(struct eddis *e, bool orderly, struct eddis_error *err)
     free(e->parameter);
     free(e->event);
     free(e->plan);
+    free(e->fenced);
     pthread_cond_destroy(&e->plan_agreed);
     pthread_mutex_destroy(&e->plan_lock);
     pthread_mutex_destroy(&e->announce_lock);
@@ -173,6 +174,8 @@ int handle_open(const struct handle_setup *s, const struct eddis_options *option
     rc = handle_agree(e, rc, err);
     if (rc == 0)
         rc = handle_agree(e, plan_open(e, err), err);
+    if (rc == 0)
+        rc = handle_agree(e, save_open(e, err), err);
     if (rc == 0)
         rc = guard_add(e, err);
     if (rc < 0)

@@ -303,13 +303,19 @@ int eddis_request_test(struct eddis *e, struct eddis_request *r, struct eddis_er
 /* ---- checkpoints -------------------------------------------------------------------------- */
 
 /* A checkpoint is a folder "step-00000500" with the files that the workers put into it and a
- * manifest of their sizes and checksums.  It is written as "step-00000500.part" and renamed when
- * complete, so a folder without ".part" is whole.  The library adds the step, the seed and the
- * number of samples.
+ * manifest of their sizes and checksums.  It is written as "step-00000500.g1.part", by generation
+ * 1, and renamed when complete, so a folder without ".part" is whole.  The library adds the step,
+ * the seed and the number of samples.
+ *
+ * A job that lost a worker is started again as the next generation, perhaps with fewer workers and
+ * another split.  Its workers resume from the job's newest whole checkpoint; what a process of an
+ * older generation still writes never becomes one (-ESTALE there).
  */
 
 /* Begin one for the state after the steps ended so far.  Collective.  folder: where checkpoints
- * are kept; NULL: the job's.  -ENOENT: the job has none and none was given.
+ * are kept, for this job alone; NULL: the job's.  -ENOENT: the job has none and none was given;
+ * -ESTALE: a later generation, or another job, writes there now.  After any failure training may go
+ * on: nothing has changed.
  */
 int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_checkpoint **ret,
                            struct eddis_error *err);
@@ -325,12 +331,19 @@ int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const voi
 
 /* Make it whole: all files synced, manifest written, folder renamed, the oldest beyond `keep`
  * removed (0: the job's number).  Collective.  Frees c, also on failure; nothing half-written
- * remains under a whole checkpoint's name then.
+ * remains then and training may go on.  A put that failed on any worker fails this on all, with its
+ * sentence.  -ESTALE: a later generation, or another job, writes there now.
  */
 int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_error *err);
 
-/* Open a checkpoint for reading: path is one, or NULL for the one that the job resumes from.
- * Its checksums are verified.  Collective.  Returns 1, or 0 when path is NULL and there is none.
+/* Open the checkpoint to begin with.  Collective: rank 0 chooses and all open the same.
+ *   - In generation 2 and later the newest whole one that the job has written.
+ *   - In generation 1, or when the job has none: path, which is one or a folder of them, the newest
+ *     whole one of which is taken; NULL: what the job was told to resume from.
+ * Its checksums are verified.  Returns 1, or 0: a fresh start.  In both cases err->text (may be "")
+ * tells which newer one was passed over because it is damaged; err->code is 0.
+ * -ENOENT, -EBADMSG: what path names is not there or not whole; -EINVAL: it was made with another
+ * number of samples, global batch or seed.
  */
 int eddis_restore_begin(struct eddis *e, const char *path, struct eddis_checkpoint **ret,
                         struct eddis_error *err);

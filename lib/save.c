@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* save.c - checkpoints: what the workers do together; the files are lib/sync/checkpoint.c's
  *
- * Whatever fails on one worker fails on all, in the same call.
+ * Whatever fails on one worker fails on all, in the same call; what a put failed of, in commit.
  */
 #include "handle.h"
 
@@ -10,12 +10,16 @@
 #include "lib/sync/checkpoint.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct eddis_checkpoint {
     struct eddis *e;
     struct checkpoint *files;
-    enum eddis_phase before; /* to go back to */
+    enum eddis_phase before;    /* to go back to */
+    struct eddis_error failure; /* of the first put that failed; code 0: none did */
 };
 
 /* Wrap files, which is NULL after a failure rc; all workers get the same result. */
@@ -53,6 +57,59 @@ static int save_check(const struct eddis *e, struct eddis_error *err)
     return rc;
 }
 
+/* ---- who may write ---- */
+
+static int generation_of(const struct eddis *e)
+{
+    return e->board ? board_setup(e->board)->generation : 1;
+}
+
+/* Become the writer of this folder. */
+static int save_take_folder(struct eddis *e, const char *folder, struct eddis_error *err)
+{
+    char *copy = strdup(folder);
+    int rc = copy ? fence_open(folder, e->board ? board_setup(e->board)->job : "", generation_of(e),
+                               &e->fence, err)
+                  : eddis_fail(err, -ENOMEM, "no memory for a path");
+
+    if (rc < 0) {
+        free(copy);
+        return rc;
+    }
+    free(e->fenced);
+    e->fenced = copy;
+    return 0;
+}
+
+int save_open(struct eddis *e, struct eddis_error *err)
+{
+    const struct board_area *a = e->board ? board_setup(e->board) : NULL;
+    int rc;
+
+    if (!a || a->generation < 2 || !a->checkpoint_dir[0] || e->place.rank != 0)
+        return 0;
+    rc = save_take_folder(e, a->checkpoint_dir, err);
+    /* A disk that is full or not there now may be so no longer when a checkpoint is written. */
+    return rc == -ESTALE ? rc : 0;
+}
+
+/* Rank 0: make the part in a folder that we are the writer of. */
+static int save_begin(struct eddis *e, const char *folder, struct checkpoint **ret,
+                      struct eddis_error *err)
+{
+    int rc = -ENOENT;
+
+    if (e->fenced && strcmp(e->fenced, folder) == 0)
+        rc = checkpoint_begin(folder, e->step, &e->fence, ret, err);
+    if (rc != -ENOENT)
+        return rc;
+    /* The first here, or the folder was removed meanwhile. */
+    rc = save_take_folder(e, folder, err);
+    return rc < 0 ? rc : checkpoint_begin(folder, e->step, &e->fence, ret, err);
+}
+
+/* ---- writing ---- */
+
 int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_checkpoint **ret,
                            struct eddis_error *err)
 {
@@ -61,15 +118,15 @@ int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_che
 
     if (rc < 0)
         return rc;
-    if (!folder && e->board && board_setup(e->board)->checkpoint_dir[0])
+    if (!folder && e->board && *board_setup(e->board)->checkpoint_dir)
         folder = board_setup(e->board)->checkpoint_dir;
     if (!folder)
         rc = eddis_fail(err, -ENOENT, "the job has no folder for checkpoints and none was given");
     else if (e->place.rank == 0)
-        rc = checkpoint_begin(folder, e->step, &files, err);
+        rc = save_begin(e, folder, &files, err);
     rc = handle_agree(e, rc, err); /* the folder is there before the others look for it */
     if (rc == 0 && e->place.rank != 0)
-        rc = checkpoint_join(folder, e->step, &files, err);
+        rc = checkpoint_join(folder, e->step, generation_of(e), &files, err);
     rc = save_make(e, files, rc, ret, err);
     if (rc < 0)
         checkpoint_abandon_take(files);
@@ -84,13 +141,18 @@ const char *eddis_checkpoint_folder(const struct eddis_checkpoint *c)
 int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const void *data, size_t n,
                          struct eddis_error *err)
 {
+    struct eddis_error why = { 0 };
     int rc = c ? handle_check(c->e, err) : eddis_fail(err, -EINVAL, "the checkpoint is NULL");
 
     if (rc < 0)
         return rc;
     if (!name || (!data && n))
-        return eddis_fail(err, -EINVAL, "the name or the data is NULL");
-    return checkpoint_put(c->files, c->e->place.rank, name, data, n, err);
+        rc = eddis_fail(&why, -EINVAL, "the name or the data is NULL");
+    else
+        rc = checkpoint_put(c->files, c->e->place.rank, name, data, n, &why);
+    if (rc < 0 && !c->failure.code)
+        c->failure = why;
+    return rc < 0 ? eddis_fail(err, rc, "%s", why.text) : 0;
 }
 
 /* Bring the workers' lists of files to rank 0.  All take part, whatever has failed before. */
@@ -133,16 +195,19 @@ int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_e
     if (rc < 0)
         return rc;
     e = c->e;
-    meta =
-        (struct checkpoint_meta){ .step = e->step,
-                                  .seed = e->seed,
-                                  .samples = e->options.samples,
-                                  .batch = e->global_batch,
-                                  .n_ranks = e->place.n_ranks,
-                                  .generation = e->board ? board_setup(e->board)->generation : 1 };
+    meta = (struct checkpoint_meta){ .step = e->step,
+                                     .seed = e->seed,
+                                     .samples = e->options.samples,
+                                     .batch = e->global_batch,
+                                     .n_ranks = e->place.n_ranks,
+                                     .generation = generation_of(e) };
     if (keep <= 0 && e->board)
         keep = board_setup(e->board)->checkpoint_keep;
-    rc = handle_agree(e, save_gather(c, err), err);
+    if (c->failure.code && err)
+        *err = c->failure;
+    rc = handle_agree(e, c->failure.code, err);
+    if (rc == 0)
+        rc = handle_agree(e, save_gather(c, err), err);
     if (rc == 0 && e->place.rank == 0)
         rc = checkpoint_commit_take(c->files, &meta, keep, err);
     else
@@ -169,27 +234,113 @@ static int restore_check(const struct eddis *e, const struct checkpoint_meta *m,
                       (long long)e->options.samples, (long long)batch, (unsigned long long)e->seed);
 }
 
+/* Rank 0: open what `path` means, a checkpoint or a folder of them.  Returns 1, or 0 when it is a
+ * folder of this very job without any.  passed: what was damaged and passed over.
+ */
+static int restore_open(const struct eddis *e, const char *path, struct checkpoint **ret,
+                        struct eddis_error *passed, struct eddis_error *err)
+{
+    const struct board_area *a = e->board ? board_setup(e->board) : NULL;
+    int rc;
+
+    if (!checkpoint_is_collection(path)) {
+        rc = checkpoint_open(path, true, ret, err);
+        return rc < 0 ? rc : 1;
+    }
+    rc = checkpoint_open_newest(path, ret, passed, err);
+    if (rc != 0 || (a && strcmp(path, a->checkpoint_dir) == 0))
+        return rc;
+    return eddis_fail(err, -ENOENT, "there is no whole checkpoint in folder '%s'%s%s", path,
+                      passed->code ? "; " : "", passed->code ? passed->text : "");
+}
+
+/* Rank 0: open what the workers are to begin with, as layout.h says, with a path that the program
+ * gave in the place of the job's.  Returns 1, or 0: a fresh start.
+ */
+static int restore_choose(const struct eddis *e, const char *path, struct checkpoint **ret,
+                          struct eddis_error *passed, struct eddis_error *err)
+{
+    const struct board_area *a = e->board ? board_setup(e->board) : NULL;
+
+    if (a && a->generation > 1 && a->checkpoint_dir[0]) {
+        int rc = checkpoint_open_newest(a->checkpoint_dir, ret, passed, err);
+
+        if (rc != 0)
+            return rc;
+    }
+    if (!path && a)
+        path = a->resume_from;
+    return path && *path ? restore_open(e, path, ret, passed, err) : 0;
+}
+
+/* What rank 0 tells the others. */
+struct choice {
+    int found;
+    char path[PATH_MAX];
+    char passed[sizeof((struct eddis_error *)0)->text];
+};
+
+/* Rank 0 chooses, so that all begin with the same.  Returns as restore_choose, on all ranks. */
+static int restore_agree(struct eddis *e, const char *path, struct checkpoint **ret,
+                         struct choice *ret_choice, struct eddis_error *err)
+{
+    struct eddis_error passed = { 0 };
+    int rc = 0, found = 0;
+
+    if (e->place.rank == 0) {
+        rc = restore_choose(e, path, ret, &passed, err);
+        found = rc > 0;
+        if (found && snprintf(ret_choice->path, sizeof ret_choice->path, "%s",
+                              checkpoint_folder(*ret)) >= (int)sizeof ret_choice->path)
+            rc = eddis_fail(err, -ENAMETOOLONG, "path '%s' is too long", checkpoint_folder(*ret));
+        if (passed.code)
+            strcpy(ret_choice->passed, passed.text);
+    }
+    rc = handle_agree(e, rc < 0 ? rc : 0, err);
+    if (rc < 0)
+        return rc;
+    ret_choice->found = found;
+    rc = eddis_broadcast(e, ret_choice, sizeof *ret_choice, 0, HANDLE_TIMEOUT_NS, err);
+    if (rc < 0)
+        ret_choice->found = 0;
+    if (!ret_choice->found)
+        return rc;
+    /* Rank 0 has looked at every sum; what this one reads it looks at itself. */
+    if (e->place.rank != 0)
+        rc = checkpoint_open(ret_choice->path, false, ret, err);
+    return rc < 0 ? rc : 1;
+}
+
 int eddis_restore_begin(struct eddis *e, const char *path, struct eddis_checkpoint **ret,
                         struct eddis_error *err)
 {
+    cleanup_free struct choice *choice = calloc(1, sizeof *choice);
     struct checkpoint *files = NULL;
     int rc = save_check(e, err);
 
     if (rc < 0)
         return rc;
-    if (!path && e->board)
-        path = board_setup(e->board)->resume_from;
-    if (!path || !*path)
-        return 0;
-    rc = checkpoint_open(path, &files, err);
-    if (rc == 0)
-        rc = restore_check(e, checkpoint_meta(files), err);
-    rc = save_make(e, files, rc, ret, err);
+    rc = handle_agree(e, choice ? 0 : eddis_fail(err, -ENOMEM, "no memory to look for checkpoints"),
+                      err);
+    if (rc < 0)
+        return rc;
+    rc = restore_agree(e, path, &files, choice, err);
+    /* Where rank 0 found none, all return here; where one cannot open it, save_make tells all. */
+    if (rc > 0 || choice->found) {
+        if (rc > 0)
+            rc = restore_check(e, checkpoint_meta(files), err);
+        rc = save_make(e, files, rc, ret, err);
+    }
     if (rc < 0) {
         checkpoint_close(files);
-        return eddis_fail_prefix(err, rc, "cannot resume from '%s'", path);
+        return choice->path[0] ? eddis_fail_prefix(err, rc, "cannot resume from '%s'", choice->path)
+                               : eddis_fail_prefix(err, rc, "cannot resume");
     }
-    return 1;
+    if (err) {
+        *err = (struct eddis_error){ 0 };
+        strcpy(err->text, choice->passed);
+    }
+    return choice->found;
 }
 
 int eddis_checkpoint_get(struct eddis_checkpoint *c, const char *name, void *data, size_t n,

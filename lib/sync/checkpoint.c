@@ -28,15 +28,15 @@ static void checkpoint_free(struct checkpoint *c)
     free(c);
 }
 
-static char *path_of(const char *dir, int64_t step, bool part)
+static char *path_of(const char *dir, int64_t step, int generation)
 {
-    char name[40];
+    char name[48];
 
-    checkpoint_name_text(&(struct checkpoint_name){ step, part }, name);
+    checkpoint_name_text(&(struct checkpoint_name){ step, generation }, name);
     return file_join(dir, "%s", name);
 }
 
-static struct checkpoint *new_part(const char *dir, int64_t step)
+static struct checkpoint *new_part(const char *dir, int64_t step, int generation)
 {
     struct checkpoint *c = calloc(1, sizeof *c);
 
@@ -44,7 +44,7 @@ static struct checkpoint *new_part(const char *dir, int64_t step)
         return NULL;
     c->step = step;
     c->dir = strdup(dir);
-    c->folder = path_of(dir, step, true);
+    c->folder = path_of(dir, step, generation);
     if (c->dir && c->folder)
         return c;
     checkpoint_free(c);
@@ -59,15 +59,15 @@ static int remove_any(const char *path, struct eddis_error *err)
     return file_remove_tree(path, err);
 }
 
-int checkpoint_begin(const char *dir, int64_t step, struct checkpoint **ret,
+int checkpoint_begin(const char *dir, int64_t step, const struct fence *f, struct checkpoint **ret,
                      struct eddis_error *err)
 {
-    struct checkpoint *c = new_part(dir, step);
+    struct checkpoint *c = new_part(dir, step, f->generation);
     int rc;
 
     if (!c)
         return eddis_fail(err, -ENOMEM, "no memory for a checkpoint");
-    rc = file_mkdirs(dir, 0777, err);
+    rc = fence_check(dir, f, err);
     if (rc == 0)
         rc = remove_any(c->folder, err);
     if (rc == 0 && mkdir(c->folder, 0777) < 0)
@@ -77,13 +77,15 @@ int checkpoint_begin(const char *dir, int64_t step, struct checkpoint **ret,
         return rc;
     }
     c->owner = true;
+    c->fence = *f;
     *ret = c;
     return 0;
 }
 
-int checkpoint_join(const char *dir, int64_t step, struct checkpoint **ret, struct eddis_error *err)
+int checkpoint_join(const char *dir, int64_t step, int generation, struct checkpoint **ret,
+                    struct eddis_error *err)
 {
-    struct checkpoint *c = new_part(dir, step);
+    struct checkpoint *c = new_part(dir, step, generation);
     struct stat st;
 
     if (!c)
@@ -205,7 +207,7 @@ static int take_stock(struct checkpoint *c, struct eddis_error *err)
 /* Give the folder its final name; an earlier checkpoint of the step ends under the part's name. */
 static int rename_whole(const struct checkpoint *c, struct eddis_error *err)
 {
-    cleanup_free char *whole = path_of(c->dir, c->step, false);
+    cleanup_free char *whole = path_of(c->dir, c->step, 0);
 
     if (!whole)
         return eddis_fail(err, -ENOMEM, "no memory for a checkpoint");
@@ -229,24 +231,41 @@ static int rename_whole(const struct checkpoint *c, struct eddis_error *err)
     return eddis_fail_errno(err, -errno, "cannot rename '%s'", c->folder);
 }
 
+/* Why it failed, in the words that help: the folder belongs to another, or is gone. */
+static int explain(const struct checkpoint *c, int rc, struct eddis_error *err)
+{
+    struct eddis_error why = { 0 };
+    int rc2 = rc == -ESTALE ? 0 : fence_check(c->dir, &c->fence, &why);
+
+    if (rc2 == -ESTALE || rc2 == -ENOENT)
+        return eddis_fail(err, rc2, "%s", why.text);
+    return rc;
+}
+
+static int make_whole(struct checkpoint *c, struct eddis_error *err)
+{
+    cleanup_free char *text = manifest_text(&c->m);
+    int rc = text ? write_file(c->folder, MANIFEST_NAME, text, strlen(text), err)
+                  : eddis_fail(err, -ENOMEM, "no memory for a manifest");
+
+    if (rc == 0)
+        rc = file_sync_dir(c->folder, err);
+    if (rc == 0)
+        rc = fence_check(c->dir, &c->fence, err);
+    return rc < 0 ? rc : rename_whole(c, err);
+}
+
 int checkpoint_commit_take(struct checkpoint *c, const struct checkpoint_meta *meta, int keep,
                            struct eddis_error *err)
 {
-    cleanup_free char *text = NULL;
     int rc = take_stock(c, err);
 
     c->m.meta = *meta;
     c->m.meta.step = c->step;
-    if (rc == 0) {
-        text = manifest_text(&c->m);
-        rc = text ? write_file(c->folder, MANIFEST_NAME, text, strlen(text), err)
-                  : eddis_fail(err, -ENOMEM, "no memory for a manifest");
-    }
     if (rc == 0)
-        rc = file_sync_dir(c->folder, err);
-    if (rc == 0)
-        rc = rename_whole(c, err);
+        rc = make_whole(c, err);
     if (rc < 0) {
+        rc = explain(c, rc, err);
         checkpoint_abandon_take(c);
         return rc;
     }
@@ -254,7 +273,7 @@ int checkpoint_commit_take(struct checkpoint *c, const struct checkpoint_meta *m
     rc = file_sync_dir(c->dir, err);
     /* Old ones that cannot be removed now are tried again next time. */
     if (rc == 0)
-        (void)checkpoint_prune(c->dir, c->step, keep, NULL);
+        (void)checkpoint_prune(c->dir, c->step, c->fence.generation, keep, NULL);
     checkpoint_free(c);
     return rc;
 }
@@ -266,19 +285,22 @@ void checkpoint_abandon_take(struct checkpoint *c)
     checkpoint_free(c);
 }
 
-int checkpoint_prune(const char *dir, int64_t step, int keep, struct eddis_error *err)
+int checkpoint_prune(const char *dir, int64_t step, int generation, int keep,
+                     struct eddis_error *err)
 {
     cleanup_free struct checkpoint_name *names = NULL;
     int n = checkpoint_names(dir, &names, err), whole = 0, rc = 0;
 
     for (int i = 0; i < n; i++) {
-        cleanup_free char *path = path_of(dir, names[i].step, names[i].part);
+        cleanup_free char *path = path_of(dir, names[i].step, names[i].generation);
         struct manifest m = { 0 };
         int one = 0;
 
         if (!path)
             return eddis_fail(err, -ENOMEM, "no memory to look at checkpoints");
-        if (names[i].part || (keep > 0 && names[i].step <= step && whole >= keep))
+        if (names[i].generation > generation)
+            continue;
+        if (names[i].generation || (keep > 0 && names[i].step <= step && whole >= keep))
             one = remove_any(path, err);
         else if (names[i].step <= step && checkpoint_check(path, false, &m, NULL) == 0)
             whole++;

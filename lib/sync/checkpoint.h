@@ -5,7 +5,8 @@
  *         rank-0000.weights          what a rank put
  *         whatever-else              what the program wrote into the folder itself
  *         MANIFEST                   step, seed, ...; size and CRC-32 of every file; its own CRC-32
- *     <dir>/step-00000600.part/      one being written, or left by a crash
+ *     <dir>/step-00000600.g2.part/   one that generation 2 is writing, or left by a crash
+ *     <dir>/.generation              who may write here: fence.h
  *
  * Nothing here talks to other ranks.  The order among them is the caller's:
  *
@@ -19,6 +20,8 @@
  */
 #ifndef EDDIS_SYNC_CHECKPOINT_H
 #define EDDIS_SYNC_CHECKPOINT_H
+
+#include "fence.h"
 
 #include "lib/base/error.h"
 
@@ -45,14 +48,16 @@ struct checkpoint_meta {
 
 /* ---- writing ---- */
 
-/* Make "<dir>/step-<step>.part", and dir itself; what is left there of an earlier attempt is
- * removed.  Rank 0 alone.
+/* Make "<dir>/step-<step>.g<generation>.part"; what is left there of an earlier attempt is removed.
+ * Rank 0 alone.  -ESTALE and -ENOENT: as fence_check.
  */
-int checkpoint_begin(const char *dir, int64_t step, struct checkpoint **ret,
+int checkpoint_begin(const char *dir, int64_t step, const struct fence *f, struct checkpoint **ret,
                      struct eddis_error *err);
 
-/* Take part in the one that rank 0 began.  -ENOENT: this node does not see its folder. */
-int checkpoint_join(const char *dir, int64_t step, struct checkpoint **ret,
+/* Take part in the one that rank 0 of this generation began.  -ENOENT: this node does not see its
+ * folder.
+ */
+int checkpoint_join(const char *dir, int64_t step, int generation, struct checkpoint **ret,
                     struct eddis_error *err);
 
 /* Borrows the folder, valid until the checkpoint is freed. */
@@ -72,7 +77,8 @@ int checkpoint_add_list(struct checkpoint *c, const char *text, size_t n, struct
 
 /* Make it whole: files that are in the folder but in no list are read, summed and synced; then the
  * manifest, the rename, and checkpoint_prune(dir, step, keep).  An earlier checkpoint of the same
- * step is replaced.  Rank 0 alone; takes c.  After a failure no part of it is left.
+ * step is replaced.  Rank 0 alone; takes c.  After a failure no part of it is left.  -ESTALE: a
+ * later generation writes here, fence.h.
  */
 int checkpoint_commit_take(struct checkpoint *c, const struct checkpoint_meta *meta, int keep,
                            struct eddis_error *err);
@@ -80,23 +86,31 @@ int checkpoint_commit_take(struct checkpoint *c, const struct checkpoint_meta *m
 /* Give it up: rank 0 removes the folder, others only free.  Accepts NULL. */
 void checkpoint_abandon_take(struct checkpoint *c);
 
-/* Remove what is not worth keeping in dir: parts, and of the checkpoints up to this step all but
- * the `keep` newest whole ones (keep <= 0: none is removed).  Later steps, of a run that went
- * further, stay.  Sizes are compared here, checksums are not.
+/* Remove what is not worth keeping in dir: parts of this generation and those before, and of the
+ * checkpoints up to this step all but the `keep` newest whole ones (keep <= 0: none is removed).
+ * Later steps, of a run that went further, stay.  Sizes are compared here, checksums are not.
  */
-int checkpoint_prune(const char *dir, int64_t step, int keep, struct eddis_error *err);
+int checkpoint_prune(const char *dir, int64_t step, int generation, int keep,
+                     struct eddis_error *err);
 
 /* ---- reading ---- */
 
-/* Find the newest whole checkpoint in dir, checksums and all, and write its path to ret [size].
- * Returns 1, or 0 when there is none (also when dir is missing).
+/* Open the newest whole checkpoint in dir, every file's sum compared.  Returns 1, or 0 when there
+ * is none (also when dir is missing).  passed (may be NULL) receives the sentence about the newest
+ * one that is not whole; its code is 0 when there is none.
  */
-int checkpoint_find(const char *dir, char *ret, size_t size, struct eddis_error *err);
+int checkpoint_open_newest(const char *dir, struct checkpoint **ret, struct eddis_error *passed,
+                           struct eddis_error *err);
 
-/* Open one for reading.  Every file is read and its sum compared.  -ENOENT; -EBADMSG: it is not
- * whole, err says what is wrong with it.  Freed by checkpoint_close.
+/* Open one for reading.  Every file's size is compared, with sums every file is read and its sum
+ * compared too; checkpoint_get looks at the sum of what it reads in any case.  -ENOENT; -EBADMSG:
+ * it is not whole, err says what is wrong with it.  Freed by checkpoint_close.
  */
-int checkpoint_open(const char *path, struct checkpoint **ret, struct eddis_error *err);
+int checkpoint_open(const char *path, bool sums, struct checkpoint **ret, struct eddis_error *err);
+
+/* Whether path is a folder that holds checkpoints, not one itself. */
+bool checkpoint_is_collection(const char *path);
+
 void checkpoint_close(struct checkpoint *c); /* accepts NULL */
 
 /* Borrows. */

@@ -4,26 +4,28 @@
 #define EDDIS_SYNC_CHECKPOINT_IMPL_H
 
 #include "checkpoint.h"
+#include "fence.h"
 #include "manifest.h"
 
 struct checkpoint {
     char *dir;    /* NULL: open for reading */
     char *folder; /* the checkpoint's own */
     int64_t step;
-    bool owner; /* rank 0 while writing: removes the folder unless it is committed */
+    bool owner;         /* rank 0 while writing: removes the folder unless it is committed */
+    struct fence fence; /* the owner's */
     struct manifest m;
 };
 
 /* A folder's entries that are called as checkpoints are, newest first. */
 struct checkpoint_name {
     int64_t step;
-    bool part;
+    int generation; /* that writes it; 0: whole */
 };
 
 /* Returns their number and an array that the caller frees; 0 when dir is missing. */
 int checkpoint_names(const char *dir, struct checkpoint_name **ret, struct eddis_error *err);
 
-/* Write "step-00000500" or "step-00000500.part" to ret [40]. */
+/* Write "step-00000500" or "step-00000500.g1.part" to ret [48]. */
 void checkpoint_name_text(const struct checkpoint_name *n, char *ret);
 
 /* Parse such a name; false: it is another. */

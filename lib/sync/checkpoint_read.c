@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,22 +22,31 @@
 
 void checkpoint_name_text(const struct checkpoint_name *n, char *ret)
 {
-    snprintf(ret, 40, "step-%08" PRId64 "%s", n->step, n->part ? ".part" : "");
+    if (n->generation)
+        snprintf(ret, 48, "step-%08" PRId64 ".g%d.part", n->step, n->generation);
+    else
+        snprintf(ret, 48, "step-%08" PRId64, n->step);
 }
 
 bool checkpoint_name_parse(const char *text, struct checkpoint_name *ret)
 {
-    struct checkpoint_name n = { 0, false };
-    char again[40];
+    struct checkpoint_name n = { 0, 0 };
+    char again[48];
     char *end;
 
     if (strncmp(text, "step-", 5) != 0)
         return false;
     errno = 0;
     n.step = strtoll(text + 5, &end, 10);
-    n.part = strcmp(end, ".part") == 0;
     if (errno || n.step < 0)
         return false;
+    if (strncmp(end, ".g", 2) == 0) {
+        long generation = strtol(end + 2, NULL, 10);
+
+        if (errno || generation < 1 || generation > INT_MAX)
+            return false;
+        n.generation = (int)generation;
+    }
     /* There is one way to write it. */
     checkpoint_name_text(&n, again);
     if (strcmp(again, text) != 0)
@@ -59,7 +69,7 @@ static int newest_first(const void *a, const void *b)
 
     if (x->step != y->step)
         return x->step < y->step ? 1 : -1;
-    return x->part - y->part;
+    return (x->generation > y->generation) - (x->generation < y->generation);
 }
 
 int checkpoint_names(const char *dir, struct checkpoint_name **ret, struct eddis_error *err)
@@ -131,23 +141,36 @@ int checkpoint_sum(const char *folder, const char *name, bool sync, struct manif
     return 0;
 }
 
+/* Write the last component of a path, without slashes behind it, to ret [MANIFEST_MAX_FILE + 1];
+ * false: it is too long.
+ */
+static bool last_name(const char *path, char *ret)
+{
+    size_t n = strlen(path);
+    const char *base;
+
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    base = memrchr(path, '/', n);
+    base = base ? base + 1 : path;
+    n -= (size_t)(base - path);
+    if (n > MANIFEST_MAX_FILE)
+        return false;
+    memcpy(ret, base, n);
+    ret[n] = '\0';
+    return true;
+}
+
 /* The folder's name, if it is one that tells a step, must tell the manifest's. */
 static int check_name(const char *folder, const struct manifest *m, struct eddis_error *err)
 {
     struct checkpoint_name name;
     char text[MANIFEST_MAX_FILE + 1];
-    size_t n = strlen(folder);
-    const char *base;
+    size_t n;
 
-    while (n > 1 && folder[n - 1] == '/')
-        n--;
-    base = memrchr(folder, '/', n);
-    base = base ? base + 1 : folder;
-    n -= (size_t)(base - folder);
-    if (n > MANIFEST_MAX_FILE)
+    if (!last_name(folder, text))
         return eddis_fail(err, -ENAMETOOLONG, "'%s' is no path", folder);
-    memcpy(text, base, n);
-    text[n] = '\0';
+    n = strlen(text);
     if (n >= 5 && strcmp(text + n - 5, ".part") == 0)
         return eddis_fail(err, -EBADMSG, "checkpoint '%s' was never completed", folder);
     if (checkpoint_name_parse(text, &name) && name.step != m->meta.step)
@@ -217,37 +240,43 @@ int checkpoint_check(const char *folder, bool sums, struct manifest *ret, struct
     return 0;
 }
 
-int checkpoint_find(const char *dir, char *ret, size_t size, struct eddis_error *err)
+/* Not a fault of the checkpoint: another one would be the wrong answer. */
+static bool is_own_fault(int rc)
+{
+    return rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE;
+}
+
+int checkpoint_open_newest(const char *dir, struct checkpoint **ret, struct eddis_error *passed,
+                           struct eddis_error *err)
 {
     cleanup_free struct checkpoint_name *names = NULL;
-    int n = checkpoint_names(dir, &names, err);
+    int n = checkpoint_names(dir, &names, err), n_passed = 0;
 
+    if (passed)
+        *passed = (struct eddis_error){ 0 };
     for (int i = 0; i < n; i++) {
-        struct manifest m = { 0 };
-        char name[40];
+        struct eddis_error why;
+        char name[48];
         cleanup_free char *path = NULL;
         int rc;
 
-        if (names[i].part)
+        if (names[i].generation)
             continue;
         checkpoint_name_text(&names[i], name);
         path = file_join(dir, "%s", name);
-        rc = path ? checkpoint_check(path, true, &m, err)
-                  : eddis_fail(err, -ENOMEM, "no memory to look for checkpoints");
-        manifest_fini(&m);
-        /* Not a fault of the checkpoint: an older one would be the wrong answer. */
-        if (rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE)
-            return rc;
-        if (rc < 0)
-            continue;
-        if (snprintf(ret, size, "%s", path) >= (int)size)
-            return eddis_fail(err, -ENAMETOOLONG, "path '%s' is too long", path);
-        return 1;
+        rc = path ? checkpoint_open(path, true, ret, &why)
+                  : eddis_fail(&why, -ENOMEM, "no memory to look for checkpoints");
+        if (rc == 0)
+            return 1;
+        if (is_own_fault(rc))
+            return eddis_fail(err, rc, "%s", why.text);
+        if (passed && n_passed++ == 0)
+            *passed = why;
     }
     return n < 0 ? n : 0;
 }
 
-int checkpoint_open(const char *path, struct checkpoint **ret, struct eddis_error *err)
+int checkpoint_open(const char *path, bool sums, struct checkpoint **ret, struct eddis_error *err)
 {
     struct checkpoint *c = calloc(1, sizeof *c);
     int rc;
@@ -256,7 +285,7 @@ int checkpoint_open(const char *path, struct checkpoint **ret, struct eddis_erro
         checkpoint_close(c);
         return eddis_fail(err, -ENOMEM, "no memory for a checkpoint");
     }
-    rc = checkpoint_check(path, true, &c->m, err);
+    rc = checkpoint_check(path, sums, &c->m, err);
     if (rc < 0) {
         checkpoint_close(c);
         return rc;
@@ -264,6 +293,17 @@ int checkpoint_open(const char *path, struct checkpoint **ret, struct eddis_erro
     c->step = c->m.meta.step;
     *ret = c;
     return 0;
+}
+
+bool checkpoint_is_collection(const char *path)
+{
+    cleanup_free char *manifest = file_join(path, "%s", MANIFEST_NAME);
+    char base[MANIFEST_MAX_FILE + 1];
+    struct checkpoint_name name;
+    struct stat st;
+
+    return manifest && last_name(path, base) && !checkpoint_name_parse(base, &name) &&
+           stat(path, &st) == 0 && S_ISDIR(st.st_mode) && lstat(manifest, &st) < 0;
 }
 
 const struct checkpoint_meta *checkpoint_meta(const struct checkpoint *c)

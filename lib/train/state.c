@@ -94,9 +94,8 @@ int state_save(const struct state *s, struct eddis *e, const char *folder, int r
     if (rc < 0)
         return rc;
     if (rank == 0)
-        rc = put(s, c, err);
-    /* A worker that cannot write leaves; the job ends, and no checkpoint is made whole. */
-    return rc < 0 ? rc : eddis_checkpoint_commit(c, KEEP_AS_THE_JOB_SAYS, err);
+        (void)put(s, c, NULL); /* the commit tells all workers */
+    return eddis_checkpoint_commit(c, KEEP_AS_THE_JOB_SAYS, err);
 }
 
 static int get(struct state *s, struct eddis_checkpoint *c, struct eddis_error *err)
@@ -119,11 +118,14 @@ static int get(struct state *s, struct eddis_checkpoint *c, struct eddis_error *
     return rc;
 }
 
-int state_restore(struct state *s, struct eddis *e, const char *path, struct eddis_error *err)
+int state_restore(struct state *s, struct eddis *e, const char *path, struct eddis_error *passed,
+                  struct eddis_error *err)
 {
     struct eddis_checkpoint *c = NULL;
     int rc = eddis_restore_begin(e, path, &c, err);
 
+    if (rc >= 0)
+        *passed = *err;
     if (rc <= 0)
         return rc;
     rc = get(s, c, err);

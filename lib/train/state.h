@@ -25,14 +25,17 @@ int state_init(struct state *s, struct model *m, struct optimizer *o, struct edd
 /* Apply the combined gradients; factor multiplies the learning rate. */
 void state_update(struct state *s, double factor);
 
-/* Write a checkpoint.  Collective.  folder: NULL for the job's. */
+/* Write a checkpoint.  Collective.  folder: NULL for the job's.  After a failure training may go
+ * on, unless it is -ESTALE or the communication's.
+ */
 int state_save(const struct state *s, struct eddis *e, const char *folder, int rank,
                struct eddis_error *err);
 
-/* Read the one at path, or with NULL the one that the job resumes from.  Collective.
- * Returns 1, or 0 when there is none.  -EINVAL: it is of another model.
+/* Read the one that eddis_restore_begin chooses.  Collective.  Returns 1, or 0 when there is none;
+ * passed receives what it says of damaged ones.  -EINVAL: it is of another model.
  */
-int state_restore(struct state *s, struct eddis *e, const char *path, struct eddis_error *err);
+int state_restore(struct state *s, struct eddis *e, const char *path, struct eddis_error *passed,
+                  struct eddis_error *err);
 
 void state_fini(struct state *s);
 

@@ -9,6 +9,8 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +42,24 @@ struct run {
     double loss_sum; /* of this worker's samples of the epoch so far */
     int64_t loss_count;
     int64_t epoch_samples, epoch_ns; /* of all workers; time in steps */
+
+    bool unsaved; /* the last checkpoint could not be written */
 };
+
+/* On rank 0, to people. */
+static void note(const struct run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void note(const struct run *r, const char *fmt, ...)
+{
+    char text[1024];
+    va_list ap;
+
+    if (r->world.rank != 0 || !r->t->on_note)
+        return;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    r->t->on_note(r->t->arg, text);
+}
 
 /* ---- setting up ---------------------------------------------------------------------------- */
 
@@ -92,6 +111,20 @@ static int make_test_chunk(struct run *r, struct eddis_error *err)
     return model_reserve(r->model, EVAL_CHUNK, err);
 }
 
+static int restore(struct run *r, struct eddis_error *err)
+{
+    struct eddis_error passed = { 0 }, own = { 0 };
+    int rc = state_restore(&r->state, r->e, r->t->resume, &passed, &own);
+
+    if (rc < 0)
+        return eddis_fail(err, rc, "%s", own.text);
+    if (passed.text[0])
+        note(r, "%s: %s", passed.text,
+             rc > 0 ? "resuming from an older checkpoint"
+                    : "there is no older one, starting afresh");
+    return 0;
+}
+
 static int set_up(struct run *r, struct eddis_error *err)
 {
     const struct trainer *t = r->t;
@@ -113,7 +146,7 @@ static int set_up(struct run *r, struct eddis_error *err)
         r->pace.n_layers = r->model->n_layers;
     rc = eddis_broadcast_parameters(r->e, 0, err);
     if (rc >= 0)
-        rc = state_restore(&r->state, r->e, t->resume, err);
+        rc = restore(r, err);
     return rc < 0 ? rc : prefetch_new(t->data.train, t->data.scale, &r->prefetch, err);
 }
 
@@ -375,9 +408,35 @@ static int end_epoch(struct run *r, const struct eddis_step *s, struct eddis_err
 
 /* ---- the run ------------------------------------------------------------------------------- */
 
+/* Whether training cannot go on, or the failure is what the caller must know. */
+static bool is_fatal(int rc, bool last)
+{
+    return last || rc == -ESTALE || rc == -ETIMEDOUT || rc == -ECONNABORTED;
+}
+
+/* Write a checkpoint after step s; last: nothing comes after it that could replace it. */
+static int save(struct run *r, const struct eddis_step *s, const char *folder, bool last,
+                struct eddis_error *err)
+{
+    struct eddis_error own = { 0 };
+    long long step = (long long)s->step + 1;
+    int rc = state_save(&r->state, r->e, folder, r->world.rank, &own);
+
+    if (rc < 0 && is_fatal(rc, last))
+        return eddis_fail(err, rc, "the checkpoint of step %lld was not written: %s", step,
+                          own.text);
+    if (rc < 0 && !r->unsaved)
+        note(r, "no checkpoint of step %lld, training goes on: %s", step, own.text);
+    else if (rc >= 0 && r->unsaved)
+        note(r, "checkpoints are written again, from step %lld on", step);
+    r->unsaved = rc < 0;
+    return 0;
+}
+
 static int after_step(struct run *r, const struct eddis_step *s, struct eddis_error *err)
 {
-    bool end_of_epoch = s->flags & (EDDIS_STEP_END_OF_EPOCH | EDDIS_STEP_STOP);
+    bool stop = s->flags & EDDIS_STEP_STOP;
+    bool end_of_epoch = stop || s->flags & EDDIS_STEP_END_OF_EPOCH;
     int rc = 0;
 
     if (end_of_epoch)
@@ -385,9 +444,9 @@ static int after_step(struct run *r, const struct eddis_step *s, struct eddis_er
     if (rc < 0)
         return rc;
     if (s->flags & EDDIS_STEP_CHECKPOINT)
-        rc = state_save(&r->state, r->e, NULL, r->world.rank, err);
+        rc = save(r, s, NULL, stop, err);
     if (rc >= 0 && end_of_epoch && r->t->checkpoint_folder)
-        rc = state_save(&r->state, r->e, r->t->checkpoint_folder, r->world.rank, err);
+        rc = save(r, s, r->t->checkpoint_folder, stop || s->epoch + 1 == r->t->epochs, err);
     return rc;
 }
 

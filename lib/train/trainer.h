@@ -4,6 +4,9 @@
  * A step: ask which samples, wait for them (a thread reads the next step's meanwhile), go forward,
  * go backward and announce each layer's gradients as they appear, wait for the combined ones,
  * update.  After each epoch the workers share the test set evenly and add up what they found.
+ *
+ * A checkpoint that cannot be written is said once and training goes on; the last one, or the one
+ * before the job was told to stop, is a failure.
  */
 #ifndef EDDIS_TRAIN_TRAINER_H
 #define EDDIS_TRAIN_TRAINER_H
@@ -42,6 +45,8 @@ struct trainer {
     bool weigh_equally; /* every worker's mean counts alike: wrong for unequal shares, to compare */
     const char *save;   /* the final parameters' file; NULL: none */
     void (*on_epoch)(void *arg, const struct trainer_epoch *r); /* on rank 0; may be NULL */
+    /* On rank 0: what people should read, a sentence; may be NULL. */
+    void (*on_note)(void *arg, const char *text);
     void *arg;
 };
 

@@ -19,6 +19,7 @@
 static char dir[64];
 static char weights[5000];
 static struct eddis_error err;
+static struct fence fence;
 static const struct checkpoint_meta meta = { 0, 42, 1437, 256, 2, 1 };
 
 static void set_up(void)
@@ -27,6 +28,7 @@ static void set_up(void)
     ck_assert_ptr_nonnull(mkdtemp(dir));
     for (size_t i = 0; i < sizeof weights; i++)
         weights[i] = (char)(i * 7);
+    ck_assert_int_eq(fence_open(dir, "test", 1, &fence, &err), 0);
 }
 
 static void tear_down(void)
@@ -70,12 +72,12 @@ static int save(int64_t step, int keep)
     struct checkpoint *zero, *one;
     char *list;
 
-    ck_assert_msg(checkpoint_begin(dir, step, &zero, &err) == 0, "%s", err.text);
-    ck_assert_msg(checkpoint_join(dir, step, &one, &err) == 0, "%s", err.text);
+    ck_assert_msg(checkpoint_begin(dir, step, &fence, &zero, &err) == 0, "%s", err.text);
+    ck_assert_msg(checkpoint_join(dir, step, 1, &one, &err) == 0, "%s", err.text);
     ck_assert_int_eq(checkpoint_put(zero, 0, "weights", weights, sizeof weights, NULL), 0);
     ck_assert_int_eq(checkpoint_put(one, 1, "weights", weights, 10, NULL), 0);
     ck_assert_int_eq(checkpoint_put(one, 1, "empty", NULL, 0, NULL), 0);
-    write_text(in_dir("step-%08lld.part/optimizer.pt", (long long)step), "own");
+    write_text(in_dir("step-%08lld.g1.part/optimizer.pt", (long long)step), "own");
     list = checkpoint_list(one);
     ck_assert_int_eq(checkpoint_add_list(zero, list, strlen(list), NULL), 0);
     free(list);
@@ -85,15 +87,15 @@ static int save(int64_t step, int keep)
 
 static void found_step(int64_t step)
 {
-    char path[512], want[512];
+    struct checkpoint *c = NULL;
+    char want[512];
 
-    if (step < 0) {
-        ck_assert_int_eq(checkpoint_find(dir, path, sizeof path, &err), 0);
+    ck_assert_int_eq(checkpoint_open_newest(dir, &c, NULL, &err), step >= 0);
+    if (step < 0)
         return;
-    }
-    ck_assert_msg(checkpoint_find(dir, path, sizeof path, &err) == 1, "none found");
     snprintf(want, sizeof want, "%s/step-%08lld", dir, (long long)step);
-    ck_assert_str_eq(path, want);
+    ck_assert_str_eq(checkpoint_folder(c), want);
+    checkpoint_close(c);
 }
 
 START_TEST(there_and_back)
@@ -103,9 +105,9 @@ START_TEST(there_and_back)
 
     found_step(-1);
     ck_assert_msg(save(500, 3) == 0, "%s", err.text);
-    ck_assert(!is_there(in_dir("step-00000500.part")));
+    ck_assert(!is_there(in_dir("step-00000500.g1.part")));
     found_step(500);
-    ck_assert_msg(checkpoint_open(in_dir("step-00000500"), &c, &err) == 0, "%s", err.text);
+    ck_assert_msg(checkpoint_open(in_dir("step-00000500"), true, &c, &err) == 0, "%s", err.text);
     ck_assert_int_eq(checkpoint_meta(c)->step, 500);
     ck_assert_int_eq(checkpoint_meta(c)->samples, 1437);
     ck_assert_int_eq(checkpoint_size(c, 0, "weights"), sizeof weights);
@@ -121,7 +123,7 @@ START_TEST(there_and_back)
     ck_assert_int_eq(checkpoint_get(c, 1, "weights", got, 10, &err), -EBADMSG);
     checkpoint_close(c);
     checkpoint_close(NULL);
-    ck_assert_int_eq(checkpoint_open(in_dir("step-00000600"), &c, &err), -ENOENT);
+    ck_assert_int_eq(checkpoint_open(in_dir("step-00000600"), true, &c, &err), -ENOENT);
 }
 END_TEST
 
@@ -133,7 +135,7 @@ START_TEST(names)
 
     memset(longest, 'x', sizeof longest);
     longest[CHECKPOINT_MAX_NAME + 1] = '\0';
-    ck_assert_int_eq(checkpoint_begin(dir, 1, &c, NULL), 0);
+    ck_assert_int_eq(checkpoint_begin(dir, 1, &fence, &c, NULL), 0);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         ck_assert_int_eq(checkpoint_put(c, 0, bad[i], "x", 1, NULL), -EINVAL);
     ck_assert_int_eq(checkpoint_put(c, 0, longest, "x", 1, NULL), -EINVAL);
@@ -146,7 +148,7 @@ START_TEST(names)
     ck_assert_int_eq(checkpoint_commit_take(c, &meta, 3, &err), 0);
     ck_assert(is_there(in_dir("step-00000001/rank-0000.a")));
     ck_assert(is_there(in_dir("step-00000001/rank-12345.a")));
-    ck_assert_int_eq(checkpoint_join(dir, 7, &c, &err), -ENOENT);
+    ck_assert_int_eq(checkpoint_join(dir, 7, 1, &c, &err), -ENOENT);
 }
 END_TEST
 
@@ -157,16 +159,16 @@ START_TEST(kept_and_pruned)
     ck_assert(!is_there(in_dir("step-00000200")));
     ck_assert(is_there(in_dir("step-00000300")));
     /* A part left by a crash goes; other files stay. */
-    ck_assert_int_eq(mkdir(in_dir("step-00000550.part"), 0700), 0);
-    write_text(in_dir("step-00000550.part/rank-0000.weights"), "half");
-    write_text(in_dir("step-00000560.part"), "a file");
+    ck_assert_int_eq(mkdir(in_dir("step-00000550.g1.part"), 0700), 0);
+    write_text(in_dir("step-00000550.g1.part/rank-0000.weights"), "half");
+    write_text(in_dir("step-00000560.g1.part"), "a file");
     write_text(in_dir("notes.txt"), "mine");
     ck_assert_int_eq(mkdir(in_dir("step-1"), 0700), 0);
     /* A damaged one does not count among those kept. */
     ck_assert_int_eq(truncate(in_dir("step-00000400/MANIFEST"), 100), 0);
     ck_assert_int_eq(save(600, 3), 0);
-    ck_assert(!is_there(in_dir("step-00000550.part")));
-    ck_assert(!is_there(in_dir("step-00000560.part")));
+    ck_assert(!is_there(in_dir("step-00000550.g1.part")));
+    ck_assert(!is_there(in_dir("step-00000560.g1.part")));
     ck_assert(is_there(in_dir("notes.txt")));
     ck_assert(is_there(in_dir("step-1")));
     ck_assert(is_there(in_dir("step-00000300")));
@@ -188,13 +190,13 @@ START_TEST(same_step_again)
     struct checkpoint *c;
 
     ck_assert_int_eq(save(100, 3), 0);
-    ck_assert_int_eq(checkpoint_begin(dir, 100, &c, NULL), 0);
+    ck_assert_int_eq(checkpoint_begin(dir, 100, &fence, &c, NULL), 0);
     ck_assert_int_eq(checkpoint_put(c, 0, "new", "x", 1, NULL), 0);
     found_step(100); /* the old one, as long as the new one is not complete */
     ck_assert_int_eq(checkpoint_commit_take(c, &meta, 3, &err), 0);
     ck_assert(is_there(in_dir("step-00000100/rank-0000.new")));
     ck_assert(!is_there(in_dir("step-00000100/optimizer.pt")));
-    ck_assert(!is_there(in_dir("step-00000100.part")));
+    ck_assert(!is_there(in_dir("step-00000100.g1.part")));
     found_step(100);
 }
 END_TEST
@@ -203,16 +205,16 @@ START_TEST(abandoned)
 {
     struct checkpoint *c, *other;
 
-    ck_assert_int_eq(checkpoint_begin(dir, 100, &c, NULL), 0);
+    ck_assert_int_eq(checkpoint_begin(dir, 100, &fence, &c, NULL), 0);
     ck_assert_int_eq(checkpoint_put(c, 0, "a", "x", 1, NULL), 0);
-    ck_assert_int_eq(checkpoint_join(dir, 100, &other, NULL), 0);
+    ck_assert_int_eq(checkpoint_join(dir, 100, 1, &other, NULL), 0);
     checkpoint_abandon_take(other);
-    ck_assert(is_there(in_dir("step-00000100.part")));
+    ck_assert(is_there(in_dir("step-00000100.g1.part")));
     /* A second attempt begins from nothing. */
     checkpoint_abandon_take(c);
-    ck_assert(!is_there(in_dir("step-00000100.part")));
-    ck_assert_int_eq(mkdir(in_dir("step-00000100.part"), 0700), 0);
-    write_text(in_dir("step-00000100.part/rank-0000.weights"), "stale");
+    ck_assert(!is_there(in_dir("step-00000100.g1.part")));
+    ck_assert_int_eq(mkdir(in_dir("step-00000100.g1.part"), 0700), 0);
+    write_text(in_dir("step-00000100.g1.part/rank-0000.weights"), "stale");
     ck_assert_int_eq(save(100, 3), 0);
     found_step(100);
     checkpoint_abandon_take(NULL);
@@ -222,35 +224,35 @@ END_TEST
 /* What happens to a folder between begin and commit, and that nothing whole comes of it. */
 static void remove_entry(void)
 {
-    ck_assert_int_eq(unlink(in_dir("step-00000100.part/rank-0000.a")), 0);
+    ck_assert_int_eq(unlink(in_dir("step-00000100.g1.part/rank-0000.a")), 0);
 }
 static void change_length(void)
 {
-    ck_assert_int_eq(truncate(in_dir("step-00000100.part/rank-0000.a"), 0), 0);
+    ck_assert_int_eq(truncate(in_dir("step-00000100.g1.part/rank-0000.a"), 0), 0);
 }
 static void add_folder(void)
 {
-    ck_assert_int_eq(mkdir(in_dir("step-00000100.part/sub"), 0700), 0);
+    ck_assert_int_eq(mkdir(in_dir("step-00000100.g1.part/sub"), 0700), 0);
 }
 static void add_link(void)
 {
-    ck_assert_int_eq(symlink("/etc/passwd", in_dir("step-00000100.part/link")), 0);
+    ck_assert_int_eq(symlink("/etc/passwd", in_dir("step-00000100.g1.part/link")), 0);
 }
 static void add_fifo(void)
 {
-    ck_assert_int_eq(mkfifo(in_dir("step-00000100.part/fifo"), 0600), 0);
+    ck_assert_int_eq(mkfifo(in_dir("step-00000100.g1.part/fifo"), 0600), 0);
 }
 static void add_manifest(void)
 {
-    write_text(in_dir("step-00000100.part/MANIFEST"), "");
+    write_text(in_dir("step-00000100.g1.part/MANIFEST"), "");
 }
 static void add_bad_name(void)
 {
-    write_text(in_dir("step-00000100.part/a b"), "");
+    write_text(in_dir("step-00000100.g1.part/a b"), "");
 }
 static void remove_folder(void)
 {
-    ck_assert_int_eq(file_remove_tree(in_dir("step-00000100.part"), NULL), 0);
+    ck_assert_int_eq(file_remove_tree(in_dir("step-00000100.g1.part"), NULL), 0);
 }
 
 START_TEST(spoiled_before_commit)
@@ -260,13 +262,13 @@ START_TEST(spoiled_before_commit)
                   add_fifo,     add_manifest,  add_bad_name, remove_folder };
     struct checkpoint *c;
 
-    ck_assert_int_eq(checkpoint_begin(dir, 100, &c, NULL), 0);
+    ck_assert_int_eq(checkpoint_begin(dir, 100, &fence, &c, NULL), 0);
     ck_assert_int_eq(checkpoint_put(c, 0, "a", "x", 1, NULL), 0);
     spoil[_i]();
     ck_assert_int_lt(checkpoint_commit_take(c, &meta, 3, &err), 0);
     ck_assert_int_ne(strlen(err.text), 0);
     ck_assert(!is_there(in_dir("step-00000100")));
-    ck_assert(!is_there(in_dir("step-00000100.part")));
+    ck_assert(!is_there(in_dir("step-00000100.g1.part")));
     found_step(-1);
 }
 END_TEST
@@ -276,7 +278,7 @@ START_TEST(put_twice_by_two_ranks)
     struct checkpoint *c;
     const char *list = "00000000 1 rank-0000.a\n";
 
-    ck_assert_int_eq(checkpoint_begin(dir, 100, &c, NULL), 0);
+    ck_assert_int_eq(checkpoint_begin(dir, 100, &fence, &c, NULL), 0);
     ck_assert_int_eq(checkpoint_put(c, 0, "a", "x", 1, NULL), 0);
     ck_assert_int_eq(checkpoint_add_list(c, list, strlen(list) - 1, NULL), -EINVAL);
     ck_assert_int_eq(checkpoint_add_list(c, list, strlen(list), NULL), 0);
@@ -314,7 +316,7 @@ START_TEST(damaged_is_not_whole)
         ck_assert_int_eq(stat(path, &st), 0);
         for (off_t at = 0; at < st.st_size; at += 1 + st.st_size / 300) {
             flip(path, at, (int)(at % 8));
-            ck_assert_int_eq(checkpoint_open(in_dir("step-00000200"), &c, &err), -EBADMSG);
+            ck_assert_int_eq(checkpoint_open(in_dir("step-00000200"), true, &c, &err), -EBADMSG);
             flip(path, at, (int)(at % 8));
         }
         ck_assert_int_eq(file_read(path, 1 << 20, &text, &n, NULL), 0);
@@ -342,20 +344,20 @@ START_TEST(renamed_is_not_whole)
     ck_assert_int_eq(save(100, 3), 0);
     ck_assert_int_eq(rename(in_dir("step-00000100"), in_dir("step-00000900")), 0);
     found_step(-1);
-    ck_assert_int_eq(checkpoint_open(in_dir("step-00000900/"), &c, &err), -EBADMSG);
-    ck_assert_int_eq(rename(in_dir("step-00000900"), in_dir("step-00000100.part")), 0);
-    ck_assert_int_eq(checkpoint_open(in_dir("step-00000100.part"), &c, &err), -EBADMSG);
-    ck_assert_int_eq(checkpoint_open(in_dir("step-00000100.part//"), &c, &err), -EBADMSG);
+    ck_assert_int_eq(checkpoint_open(in_dir("step-00000900/"), true, &c, &err), -EBADMSG);
+    ck_assert_int_eq(rename(in_dir("step-00000900"), in_dir("step-00000100.g1.part")), 0);
+    ck_assert_int_eq(checkpoint_open(in_dir("step-00000100.g1.part"), true, &c, &err), -EBADMSG);
+    ck_assert_int_eq(checkpoint_open(in_dir("step-00000100.g1.part//"), true, &c, &err), -EBADMSG);
     found_step(-1);
     /* A name that tells no step can be asked for. */
-    ck_assert_int_eq(rename(in_dir("step-00000100.part"), in_dir("best")), 0);
-    ck_assert_int_eq(checkpoint_open(in_dir("best/"), &c, &err), 0);
+    ck_assert_int_eq(rename(in_dir("step-00000100.g1.part"), in_dir("best")), 0);
+    ck_assert_int_eq(checkpoint_open(in_dir("best/"), true, &c, &err), 0);
     ck_assert_int_eq(checkpoint_meta(c)->step, 100);
     checkpoint_close(c);
     ck_assert_int_eq(mkdir(in_dir("step-00000300"), 0700), 0);
     write_text(in_dir("step-00000400"), "a file");
     found_step(-1);
-    ck_assert_int_eq(checkpoint_find("/nonexistent", weights, sizeof weights, NULL), 0);
+    ck_assert_int_eq(checkpoint_open_newest("/nonexistent", &c, NULL, NULL), 0);
 }
 END_TEST
 
@@ -372,13 +374,13 @@ START_TEST(disk_full)
 
         ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &old), 0);
         small = (struct rlimit){ limit, old.rlim_max };
-        ck_assert_int_eq(checkpoint_begin(dir, 100, &c, NULL), 0);
+        ck_assert_int_eq(checkpoint_begin(dir, 100, &fence, &c, NULL), 0);
         ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
         rc = checkpoint_put(c, 0, "small", weights, 20, &err);
         ck_assert_int_eq(rc, limit < 20 ? -EFBIG : 0);
         rc = checkpoint_put(c, 0, "weights", weights, sizeof weights, &err);
         ck_assert_int_eq(rc, limit < sizeof weights ? -EFBIG : 0);
-        ck_assert(rc == 0 || !is_there(in_dir("step-00000100.part/rank-0000.weights")));
+        ck_assert(rc == 0 || !is_there(in_dir("step-00000100.g1.part/rank-0000.weights")));
         rc = checkpoint_commit_take(c, &meta, 3, &err);
         ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &old), 0);
         if (rc == 0) {
@@ -390,7 +392,7 @@ START_TEST(disk_full)
             ck_assert_int_eq(rc, -EFBIG);
             ck_assert(!is_there(in_dir("step-00000100")));
         }
-        ck_assert(!is_there(in_dir("step-00000100.part")));
+        ck_assert(!is_there(in_dir("step-00000100.g1.part")));
     }
     ck_assert_int_gt(whole, 0);
     ck_assert_int_gt(refused, 0);
@@ -401,8 +403,9 @@ END_TEST
 START_TEST(killed_while_saving)
 {
     for (int round = 0; round < 8; round++) {
+        struct checkpoint *c;
         int status, seen[2];
-        char c;
+        char one;
         pid_t pid;
 
         ck_assert_int_eq(pipe(seen), 0);
@@ -413,14 +416,15 @@ START_TEST(killed_while_saving)
                     _exit(1);
         }
         for (int i = 0; i <= round; i++)
-            ck_assert_int_eq(read(seen[0], &c, 1), 1);
+            ck_assert_int_eq(read(seen[0], &one, 1), 1);
         usleep((useconds_t)(round * 731 % 2000));
         kill(pid, SIGKILL);
         ck_assert_int_eq(waitpid(pid, &status, 0), pid);
         close(seen[0]);
         close(seen[1]);
-        ck_assert_int_eq(checkpoint_find(dir, weights, sizeof weights, NULL), 1);
-        ck_assert_int_ge(strtoll(strstr(weights, "step-") + 5, NULL, 10), 100 * round + 1 + round);
+        ck_assert_int_eq(checkpoint_open_newest(dir, &c, NULL, NULL), 1);
+        ck_assert_int_ge(checkpoint_meta(c)->step, 100 * round + 1 + round);
+        checkpoint_close(c);
     }
 }
 END_TEST
