@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fault_worker.c - a rank that keeps exact accounts, and stands still or dies where it is told
+ *
+ *     fault-worker FOLDER EPOCHS
+ *
+ * Every sample has a value; what the ranks have taken is summed up in the parameter and saved with
+ * it, so that in the end the sum tells whether each sample was taken exactly once an epoch, however
+ * often the job began again.  Rank 0 says what was saved and where it went on.
+ *
+ * FOLDER is seen by all ranks and by the test.  Its file "told" holds one line
+ *
+ *     MOMENT RANK GENERATION ACTION      MOMENT: launch, step, checkpoint, shutdown, or "none"
+ *
+ * At the first such moment (the step is the fifth of the generation) this rank writes its pid to
+ * "here" and acts: "hold" waits for a file "go", a number exits with it, "segv" is SIGSEGV.
+ * Without the file nothing happens.
+ */
+#include <eddis.h>
+
+#include <math.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SAMPLES = 960, FIFTH = 4 };
+
+struct worker {
+    const char *folder;
+    char moment[16], action[16];
+    int rank, generation; /* told */
+    bool done;
+    double sum[2]; /* of the values of all samples so far, and of their squares */
+    struct eddis *e;
+    struct eddis_world world;
+    int parameter;
+};
+
+static void check(int rc, const struct eddis_error *err)
+{
+    if (rc >= 0)
+        return;
+    fprintf(stderr, "fault-worker: %s\n", err->text);
+    _exit(90);
+}
+
+static void nap(void)
+{
+    (void)nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+}
+
+/* Number in the environment, which is all there is before eddis_open. */
+static int number(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value ? atoi(value) : -1;
+}
+
+static void read_told(struct worker *w)
+{
+    char path[512];
+    FILE *f;
+
+    (void)snprintf(path, sizeof path, "%s/told", w->folder);
+    f = fopen(path, "re");
+    if (!f)
+        return;
+    if (fscanf(f, "%15s %d %d %15s", w->moment, &w->rank, &w->generation, w->action) != 4)
+        w->moment[0] = 0;
+    (void)fclose(f);
+}
+
+static void write_here(const struct worker *w)
+{
+    char path[512], whole[512];
+    FILE *f;
+
+    (void)snprintf(path, sizeof path, "%s/here.new", w->folder);
+    (void)snprintf(whole, sizeof whole, "%s/here", w->folder);
+    f = fopen(path, "we");
+    if (!f)
+        _exit(91);
+    (void)fprintf(f, "%d\n", (int)getpid());
+    if (fclose(f) || rename(path, whole))
+        _exit(91);
+}
+
+/* The moment has come: do what was told for it, once. */
+static void moment(struct worker *w, const char *name)
+{
+    char path[512];
+
+    if (w->done || strcmp(w->moment, name) || w->rank != number("RANK") ||
+        w->generation != number("EDDIS_GENERATION"))
+        return;
+    w->done = true;
+    write_here(w);
+    if (!strcmp(w->action, "segv"))
+        (void)raise(SIGSEGV);
+    if (strcmp(w->action, "hold"))
+        _exit(atoi(w->action));
+    (void)snprintf(path, sizeof path, "%s/go", w->folder);
+    while (access(path, F_OK))
+        nap();
+}
+
+static void join(struct worker *w, int64_t epochs)
+{
+    struct eddis_error err = { 0 };
+    struct eddis_options o = { .size = sizeof o, .samples = SAMPLES, .epochs = epochs };
+    struct eddis_parameter p = { .size = sizeof p,
+                                 .name = "sum",
+                                 .dtype = EDDIS_FLOAT64,
+                                 .n_dims = 1,
+                                 .dims = { 2 },
+                                 .value = w->sum };
+    int layer;
+
+    w->world.size = sizeof w->world;
+    check(eddis_open(&o, &w->e, &err), &err);
+    check(eddis_world(w->e, &w->world), &err);
+    check(layer = eddis_add_layer(w->e, "accounts", EDDIS_LAYER_OTHER, &err), &err);
+    check(w->parameter = eddis_add_parameter(w->e, layer, &p, &err), &err);
+    check(eddis_commit(w->e, &err), &err);
+}
+
+static void resume(struct worker *w)
+{
+    struct eddis_error err = { 0 };
+    struct eddis_checkpoint *c;
+    int there = eddis_restore_begin(w->e, NULL, &c, &err);
+
+    check(there, &err);
+    if (there) {
+        check(eddis_checkpoint_get(c, "sum", w->sum, sizeof w->sum, &err), &err);
+        check(eddis_restore_end(c, &err), &err);
+    }
+    check(eddis_broadcast_parameters(w->e, 0, &err), &err);
+}
+
+static void save(struct worker *w, int64_t step)
+{
+    struct eddis_error err = { 0 };
+    struct eddis_checkpoint *c;
+
+    check(eddis_checkpoint_begin(w->e, NULL, &c, &err), &err);
+    check(eddis_checkpoint_put(c, "sum", w->sum, sizeof w->sum, &err), &err);
+    moment(w, "checkpoint");
+    check(eddis_checkpoint_commit(c, 0, &err), &err);
+    if (w->world.rank == 0)
+        printf("saved %lld\n", (long long)step + 1);
+}
+
+/* One step; returns whether there are more. */
+static bool step(struct worker *w, int64_t *here)
+{
+    struct eddis_error err = { 0 };
+    struct eddis_step s = { .size = sizeof s };
+    static int64_t index[SAMPLES];
+    double *g = eddis_gradient(w->e, w->parameter);
+    int more = eddis_step_begin(w->e, &s, &err);
+
+    check(more, &err);
+    if (!more)
+        return false;
+    if (*here == 0 && w->world.rank == 0)
+        printf("generation %d begins at %lld\n", w->world.generation, (long long)s.step);
+    check(eddis_sample_indices(w->e, &s, index, &err), &err);
+    g[0] = g[1] = 0;
+    for (int64_t i = 0; i < s.count; i++) {
+        g[0] += (double)(index[i] + 1) / (double)s.count;
+        g[1] += (double)(index[i] + 1) * (double)(index[i] + 1) / (double)s.count;
+    }
+    check(eddis_announce(w->e, w->parameter, NULL, NULL, &err), &err);
+    if (++*here > FIFTH)
+        moment(w, "step");
+    check(eddis_wait(w->e, EDDIS_FOREVER, &err), &err);
+    for (int i = 0; i < 2; i++)
+        w->sum[i] = round(w->sum[i] + g[i] * (double)s.batch);
+    check(eddis_step_end(w->e, NULL, &err), &err);
+    if (s.flags & EDDIS_STEP_CHECKPOINT)
+        save(w, s.step);
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    struct worker w = { .folder = argc > 1 ? argv[1] : ".", .moment = "" };
+    const double n = SAMPLES, epochs = argc > 2 ? atof(argv[2]) : 1;
+    const double want[2] = { epochs * n * (n + 1) / 2, epochs * n * (n + 1) * (2 * n + 1) / 6 };
+    struct eddis_error err = { 0 };
+    int64_t here = 0;
+
+    (void)setvbuf(stdout, NULL, _IOLBF, 0);
+    read_told(&w);
+    moment(&w, "launch");
+    join(&w, (int64_t)epochs);
+    resume(&w);
+    while (step(&w, &here))
+        ;
+    check(eddis_close(w.e, &err), &err);
+    moment(&w, "shutdown");
+    if (w.sum[0] == want[0] && w.sum[1] == want[1]) {
+        puts("accounts are right");
+        return 0;
+    }
+    printf("accounts are wrong: %.0f and %.0f, not %.0f and %.0f\n", w.sum[0], w.sum[1], want[0],
+           want[1]);
+    return 92;
+}
