@@ -11,11 +11,12 @@
 
 static const struct option_row rows[] = {
     { "tick-fd", 0, "N", "descriptor of the page shared with eddis-keeper" },
+    { "digits", 0, "DIGITS", "mark by which eddis-run --cleanup finds this process" },
     { "help", 'h', NULL, "print this and exit" },
     { "version", 'V', NULL, "print the version and exit" },
 };
 
-static const char *const use[] = { "--tick-fd N < BRIEF", NULL };
+static const char *const use[] = { "--tick-fd N [--digits DIGITS] < BRIEF", NULL };
 
 static const struct option_table table = {
     .program = "eddis-agent",
@@ -50,6 +51,8 @@ static int read_options(int argc, char **argv, struct agent_options *ret)
             puts("eddis-agent " EDDIS_VERSION);
             return options_flush(&err) < 0 ? fail(&err, 1) : EXIT_SUCCESS;
         }
+        if (options_is(&item, "digits"))
+            continue; /* to be seen in the list of processes */
         if (!options_is(&item, "tick-fd")) {
             eddis_fail(&err, -1, "'%s' is too much; see --help", item.value);
             return fail(&err, 2);

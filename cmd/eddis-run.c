@@ -48,6 +48,11 @@ static void on_last_lines(void *ctx, int rank, const char *lines)
     run_view_last_lines(&((struct run *)ctx)->view, rank, lines);
 }
 
+static void on_waiting(void *ctx, const char *text)
+{
+    run_view_waiting(&((struct run *)ctx)->view, text);
+}
+
 static void on_progress(void *ctx, const struct job_status *s)
 {
     run_view_progress(&((struct run *)ctx)->view, s);
@@ -94,6 +99,7 @@ static void on_planned(void *ctx, const struct plan *p, const struct node_profil
         .now_s = clock_wall_ns() / CLOCK_S,
     };
 
+    run_view_clear(&r->view);
     if (!p) {
         print_profile(r, &o, nodes, n);
     } else if (r->q.dry_run && r->q.json) {
@@ -182,6 +188,7 @@ static int run_job(struct run *r)
                   .say = on_say,
                   .last_lines = on_last_lines,
                   .planned = on_planned,
+                  .waiting = on_waiting,
                   .progress = on_progress },
     };
     struct job_status status;

@@ -131,6 +131,24 @@ void run_view_progress(struct run_view *v, const struct job_status *s)
     v->drawn = v->terminal;
 }
 
+void run_view_waiting(struct run_view *v, const char *text)
+{
+    cleanup_free char *clean = strdup(text);
+    int most;
+
+    if (!v->out || !clean)
+        return;
+    measure(v);
+    text_strip_control(clean);
+    most = v->terminal && v->columns > 1 ? v->columns - 1 : (int)strlen(clean);
+    if (v->terminal)
+        fprintf(v->out, "\r%.*s\033[K", most, clean);
+    else
+        fprintf(v->out, "%s\n", clean);
+    fflush(v->out);
+    v->drawn = v->terminal;
+}
+
 void run_view_say(struct run_view *v, const char *sentence)
 {
     cleanup_free char *clean = strdup(sentence);

@@ -29,6 +29,9 @@ void run_view_init(struct run_view *v, FILE *out, bool quiet);
 /* Draw the line, at most ten times a second. */
 void run_view_progress(struct run_view *v, const struct job_status *s);
 
+/* Draw what the start waits for in the same place. */
+void run_view_waiting(struct run_view *v, const char *text);
+
 /* Take the live line away, before something else is printed. */
 void run_view_clear(struct run_view *v);
 

@@ -88,7 +88,6 @@ static int open_signals(struct driver *d, struct eddis_error *err)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGUSR1);
     sigaddset(&set, SIGUSR2);
-    sigaddset(&set, SIGCHLD);
     if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler != SIG_IGN)
         sigaddset(&set, SIGHUP); /* nohup eddis-run stays as it was asked to */
     if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 ||
@@ -138,29 +137,40 @@ static int write_driver_file(const struct driver *d, const char *token, struct e
     return rc;
 }
 
+int driver_start_agent(struct driver *d, int agent, const char *token, int64_t deadline_ns,
+                       struct eddis_error *err)
+{
+    struct driver_agent *a = &d->agent[agent];
+    char lease[32], *brief = NULL;
+    const char *const args[] = { lease, a->folder, NULL };
+    int rc = random_hex(a->folder, PROTOCOL_FOLDER, err);
+
+    a->pid = 0;
+    a->sequence = 0;
+    (void)snprintf(lease, sizeof lease, "%" PRId64, d->o->job->timeouts.lease_ns);
+    if (rc == 0)
+        rc = driver_brief(d, agent, token, &brief, err);
+    if (rc == 0)
+        rc = starter_add(d->starter, agent, args, brief, deadline_ns, err);
+    if (brief)
+        explicit_bzero(brief, strlen(brief));
+    free(brief);
+    return rc;
+}
+
 static int start_agents(struct driver *d, const char *token, struct eddis_error *err)
 {
-    int rc = d->start->prepare(err);
+    const struct job *job = d->o->job;
+    const struct start_options o = { .host = job->n_hosts ? job->host : NULL,
+                                     .n = d->n_agents,
+                                     .ssh = &job->ssh,
+                                     .launch_ns = job->timeouts.launch_ns };
+    int rc = starter_open(&o, &d->starter, err);
 
-    if (rc < 0)
-        return rc;
-    d->start_clean = rc == 0;
-    for (int i = 0; i < d->n_agents; i++) {
-        char *brief = NULL;
-
-        rc = random_hex(d->agent[i].folder, PROTOCOL_FOLDER, err);
-        if (rc == 0)
-            rc = driver_brief(d, i, token, &brief, err);
-        if (rc == 0)
-            rc =
-                d->start->start("", d->o->job->timeouts.lease_ns, brief, &d->agent[i].process, err);
-        if (brief)
-            explicit_bzero(brief, strlen(brief));
-        free(brief);
-        if (rc < 0)
-            return rc;
-    }
-    return 0;
+    for (int i = 0; rc == 0 && i < d->n_agents; i++)
+        rc = driver_start_agent(d, i, token, clock_after_ns(d->begun_ns, job->timeouts.launch_ns),
+                                err);
+    return rc;
 }
 
 /* Agents keep a log even when all they do is measure. */
@@ -223,9 +233,13 @@ static int open_all(struct driver *d, struct eddis_error *err)
         return eddis_fail(err, -ENOMEM, "no memory for %d agents", d->n_agents);
     for (int i = 0; i < d->n_agents; i++)
         d->agent[i].orders.first = 1;
+    d->waiting_ns = d->begun_ns + 2 * CLOCK_S;
     rc = open_checkpoint_dir(d, err);
     if (rc == 0)
         rc = state_init(&d->state, &so, d->begun_ns, err);
+    for (size_t i = 0; rc == 0 && i < job->n_hosts; i++)
+        (void)snprintf(d->state.agent[i].host, sizeof d->state.agent[i].host, "%s",
+                       job->host[i].host);
     if (rc == 0)
         rc = open_log_dir(d, err);
     if (rc == 0)
@@ -248,10 +262,6 @@ static void take_signals(struct driver *d)
     struct signalfd_siginfo i;
 
     while (read(d->signals, &i, sizeof i) == sizeof i) {
-        if (i.ssi_signo == SIGCHLD) {
-            driver_reap(d);
-            continue;
-        }
         record_event(&d->record, "signal", NULL, -1, strsignal((int)i.ssi_signo));
         state_signal(&d->state, (int)i.ssi_signo, clock_now_ns());
         driver_act(d);
@@ -267,6 +277,8 @@ static int64_t next_ns(const struct driver *d)
             at = d->agent[i].orders.poll_deadline_ns;
     if (d->state.phase == PHASE_RUN && d->metrics_ns < at)
         at = d->metrics_ns;
+    if (starter_next_ns(d->starter) < at)
+        at = starter_next_ns(d->starter);
     return at;
 }
 
@@ -288,10 +300,36 @@ static void tick(struct driver *d)
     }
 }
 
+static void take_starts(struct driver *d)
+{
+    struct start_event e;
+
+    starter_turn(d->starter, clock_now_ns());
+    while (starter_event(d->starter, &e))
+        driver_hear_start(d, &e);
+}
+
+/* A start that takes its time names those it waits for, as often as that changes. */
+static void say_waiting(struct driver *d)
+{
+    char text[sizeof d->waiting];
+    int64_t now_ns = clock_now_ns();
+
+    if (d->state.phase != PHASE_REGISTER || now_ns < d->waiting_ns)
+        return;
+    d->waiting_ns = now_ns + CLOCK_S;
+    if (starter_waiting(d->starter, text, sizeof text) == 0 || strcmp(text, d->waiting) == 0)
+        return;
+    (void)snprintf(d->waiting, sizeof d->waiting, "%s", text);
+    driver_say(d, "waiting", -1, -1, text);
+    d->o->view.waiting(d->o->view.ctx, text);
+}
+
 static void loop(struct driver *d)
 {
     struct pollfd fds[] = { { .fd = inbox_fd(d->inbox), .events = POLLIN },
-                            { .fd = d->signals, .events = POLLIN } };
+                            { .fd = d->signals, .events = POLLIN },
+                            { .fd = starter_fd(d->starter), .events = POLLIN } };
 
     int64_t woke_ns = clock_now_ns();
 
@@ -299,7 +337,7 @@ static void loop(struct driver *d)
         int64_t at_ns = next_ns(d), most_ns = clock_now_ns() + look_ns, before_ns = woke_ns;
         struct inbox_item *i;
 
-        (void)poll(fds, 2, clock_poll_ms(at_ns < most_ns ? at_ns : most_ns));
+        (void)poll(fds, 3, clock_poll_ms(at_ns < most_ns ? at_ns : most_ns));
         woke_ns = clock_now_ns();
         /* Ctrl-Z, or kill -STOP, which need not have come while we slept in poll. */
         if (woke_ns - before_ns > look_ns + d->o->job->timeouts.lease_ns / 3)
@@ -307,6 +345,8 @@ static void loop(struct driver *d)
         take_signals(d);
         while ((i = inbox_take(d->inbox)))
             driver_take_item(d, i);
+        take_starts(d); /* behind the inbox: what has registered did so before it ended */
+        say_waiting(d);
         tick(d);
     }
 }
@@ -317,11 +357,12 @@ static void clean_nodes(struct driver *d)
 {
     int64_t lease_ns = d->o->job->timeouts.lease_ns;
     struct eddis_error err = { 0 };
-    int rc = d->start->clean(lease_ns + clean_ns / 2, clock_now_ns() + lease_ns + clean_ns, &err);
+    int rc = starter_clean(d->starter, lease_ns + clean_ns / 2,
+                           clock_now_ns() + lease_ns + clean_ns, &err);
 
     for (int i = 0; rc >= 0 && i < d->n_agents; i++)
         if (d->agent[i].folder[0])
-            rc = d->start->sweep(d->agent[i].folder, &err);
+            rc = starter_sweep(d->starter, i, d->agent[i].folder, &err);
     if (rc >= 0)
         return;
     driver_say(d, "say", -1, -1, err.text);
@@ -338,7 +379,7 @@ static void close_agents(struct driver *d)
         orders_fini(&d->agent[i].orders);
     http_server_stop(d->server);
     inbox_close(d->inbox);
-    if (d->start_clean)
+    if (d->starter)
         clean_nodes(d);
 }
 
@@ -346,6 +387,7 @@ static void free_driver(struct driver *d)
 {
     if (d->signals >= 0)
         (void)close(d->signals);
+    starter_close(d->starter);
     figures_fini(&d->figures);
     plan_free(d->plan);
     plan_free(d->equal);
@@ -439,8 +481,7 @@ static void sum_up(struct driver *d)
 int driver_run(const struct driver_options *o, struct job_status *ret, struct eddis_error *err)
 {
     struct driver d = { .o = o,
-                        .start = start_find("local"),
-                        .n_agents = 1,
+                        .n_agents = o->job->n_hosts ? (int)o->job->n_hosts : 1,
                         .signals = -1,
                         .preempt_step = -1,
                         .record.folder = o->folder,

@@ -24,6 +24,7 @@ struct driver_view {
     void (*say)(void *ctx, const char *sentence);
     void (*last_lines)(void *ctx, int rank, const char *lines); /* rank -1: mpirun's */
     void (*planned)(void *ctx, const struct plan *p, const struct node_profile *nodes, int n);
+    void (*waiting)(void *ctx, const char *text); /* before the profile: for whom, and why */
     void (*progress)(void *ctx, const struct job_status *s);
 };
 

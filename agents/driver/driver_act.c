@@ -275,7 +275,7 @@ static void kill_left_over(struct driver *d)
 {
     struct eddis_error err = { 0 };
 
-    if (d->start_clean && d->start->clean(0, clock_now_ns() + clean_ns, &err) < 0)
+    if (starter_clean(d->starter, 0, clock_now_ns() + clean_ns, &err) < 0)
         driver_say(d, "say", -1, -1, err.text);
 }
 
@@ -315,6 +315,7 @@ static void act(struct driver *d, const struct action *a)
                                       .grace_ns = d->o->job->timeouts.grace_ns });
         break;
     case ACTION_BYE:
+        starter_abandon(d->starter);
         order_all(d, &(struct order){ .type = ORDER_BYE });
         break;
     case ACTION_KILL:

@@ -35,6 +35,7 @@ static void hear_hello(struct driver *d, const struct inbox_item *i, int64_t now
         return;
     }
     a->pid = h->pid;
+    starter_registered(d->starter, i->agent);
     http_reply(i->x, 200, "{}");
     driver_say(d, "registered", i->agent, -1, "");
     state_registered(&d->state, i->agent, host, now_ns);
@@ -207,15 +208,37 @@ void driver_take_item(struct driver *d, struct inbox_item *i)
     driver_act(d);
 }
 
-void driver_reap(struct driver *d)
+/* A start that failed ends a job that waits for all of them; later it is of no consequence. */
+static void start_failed(struct driver *d, const struct start_event *e, int64_t now_ns)
 {
-    char how[128];
+    char text[sizeof d->waiting];
+    const char *sentence = e->text;
 
-    for (int i = 0; i < d->n_agents; i++) {
-        if (!start_ended(&d->agent[i].process, how, sizeof how))
-            continue;
-        driver_say(d, "agent_ended", i, -1, how);
-        state_ended(&d->state, i, how, clock_now_ns());
-        driver_act(d);
+    if (e->type == START_LATE && starter_waiting(d->starter, text, sizeof text) > 1)
+        sentence = text;
+    if (d->state.phase == PHASE_REGISTER)
+        state_fail(&d->state, "start", 3, sentence, now_ns);
+    else
+        driver_say(d, "start_failed", e->host, -1, e->text);
+    state_ended(&d->state, e->host, e->text, now_ns);
+}
+
+void driver_hear_start(struct driver *d, const struct start_event *e)
+{
+    int64_t now_ns = clock_now_ns();
+
+    switch (e->type) {
+    case START_FAILED:
+    case START_LATE:
+        start_failed(d, e, now_ns);
+        break;
+    case START_ENDED:
+        driver_say(d, "agent_ended", e->host, -1, e->text);
+        state_ended(&d->state, e->host, e->text, now_ns);
+        break;
+    case START_CUT: /* it is heard of over HTTP, or it is lost */
+        driver_say(d, "session_ended", e->host, -1, e->text);
+        break;
     }
+    driver_act(d);
 }

@@ -20,7 +20,6 @@
 
 struct driver_agent {
     struct orders orders;
-    struct start_agent process;
     struct node_profile profile;
     char folder[PROTOCOL_FOLDER + 1]; /* of its brief; "": never started */
     int pid;                          /* of the agent that registered; 0: none yet */
@@ -32,8 +31,9 @@ struct driver {
     struct state state;
     struct inbox *inbox;
     struct http_server *server;
-    const struct start_ops *start;
-    bool start_clean; /* start->clean may be called */
+    struct starter *starter;
+    char waiting[512]; /* whom the start waits for, as it was said last */
+    int64_t waiting_ns;
     struct driver_agent *agent;
     int n_agents;
     int signals;               /* signalfd */
@@ -53,7 +53,7 @@ struct driver {
 
 /* driver_hear.c */
 void driver_take_item(struct driver *d, struct inbox_item *i);
-void driver_reap(struct driver *d);
+void driver_hear_start(struct driver *d, const struct start_event *e);
 
 /* driver_act.c */
 void driver_act(struct driver *d);
@@ -63,6 +63,10 @@ int driver_publish(struct driver *d, const struct plan *p, int64_t flags, struct
 /* driver.c */
 void driver_say(struct driver *d, const char *type, int agent, int rank, const char *text);
 void driver_fill_status(struct driver *d);
+
+/* Start the agent of a host, the first time or again; it has to register by deadline_ns. */
+int driver_start_agent(struct driver *d, int agent, const char *token, int64_t deadline_ns,
+                       struct eddis_error *err);
 
 /* brief_make.c: returns the brief as JSON text, to be wiped and freed. */
 int driver_brief(const struct driver *d, int agent, const char *token, char **ret,

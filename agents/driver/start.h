@@ -1,54 +1,102 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* start.h - how agents are started
+/* start.h - how eddis gets onto nodes: a queue of starts, and what is heard of each
  *
- * One row for each way; "local" is a fork on this machine.  Whatever the way, the driver sees an
- * agent as a process of its own: something that has ended or has not.
+ *     queued -> login -> up -> registered -> over
+ *
+ * One row for each way: "local" is a fork on this machine, "ssh" a login.  Either way eddis-keeper
+ * is run there and a process here stands for it: itself, or the ssh client.  Nothing blocks: the
+ * caller's loop polls starter_fd, gives the time to starter_turn and takes events.
+ *
+ * The keeper's first words are its version.  What is secret goes to its standard input, and not
+ * before those words have been read: whatever else answers on that host gets nothing.  Its further
+ * words, and the agent's, are what starter_waiting tells people.  An agent that has registered is
+ * heard over HTTP; of its session only the end counts from then on.
  */
 #ifndef EDDIS_AGENTS_DRIVER_START_H
 #define EDDIS_AGENTS_DRIVER_START_H
 
 #include "lib/base/error.h"
+#include "lib/model/job.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-struct start_agent {
-    pid_t pid; /* of the process here that stands for it; 0: not started, or ended */
+enum { START_LOGINS = 32 }; /* under way at a time */
+
+enum start_event_type {
+    START_FAILED, /* it could not be started: text is a sentence that names the host */
+    START_LATE,   /* the same, because its deadline has passed */
+    START_ENDED,  /* it has ended: "agent exited 3", code as shells give it */
+    START_CUT,    /* its session has ended, it may live on: "ssh session has ended: ..." */
 };
 
-struct start_ops {
-    const char *name, *summary;
-
-    /* Once, before the first agent.  Returns 1 when clean must not be called, because not all that
-     * it would end is ours.
-     */
-    int (*prepare)(struct eddis_error *err);
-
-    /* Start agent number `agent` and give it its brief on standard input.  node is the host's name;
-     * the local way ignores it.
-     */
-    int (*start)(const char *node, int64_t lease_ns, const char *brief, struct start_agent *ret,
-                 struct eddis_error *err);
-
-    /* End what the agents have left behind; called last, when all are thought to be gone, and when
-     * they did not go by themselves.  Whatever is still there may take patience_ns to clean up
-     * after itself (an agent whose keeper was killed does).  Blocks until the deadline at most.
-     */
-    int (*clean)(int64_t patience_ns, int64_t deadline_ns, struct eddis_error *err);
-
-    /* After clean: remove the folders of an agent whose brief had these digits.  An agent or its
-     * keeper have done so, unless both were killed.
-     */
-    int (*sweep)(const char *digits, struct eddis_error *err);
+struct start_event {
+    enum start_event_type type;
+    int host;
+    int code;
+    char text[512];
 };
 
-/* Borrows the way of this name, or NULL. */
-const struct start_ops *start_find(const char *name);
+struct start_options {
+    const struct job_host *host; /* [n]; borrowed; NULL: this machine, n is 1 */
+    int n;
+    const struct job_ssh *ssh; /* borrowed: for what a host does not say; NULL: nothing */
+    int64_t launch_ns;
+};
 
-/* When the agent's process has ended: reap it, write how for people ("agent exited 3"), return
- * true. */
-bool start_ended(struct start_agent *a, char *ret_how, size_t size);
+struct starter;
+
+/* Makes this process the reaper of its orphans.  The caller ignores SIGPIPE. */
+int starter_open(const struct start_options *o, struct starter **ret, struct eddis_error *err);
+
+/* Run eddis-keeper with these arguments (NULL-ended) on a host, with input (NULL: none) on its
+ * standard input; all is copied and the copy of input wiped after use.  Whatever was started on
+ * that host before must be over.  When it has not registered by deadline_ns it is killed.
+ */
+int starter_add(struct starter *s, int host, const char *const *args, const char *input,
+                int64_t deadline_ns, struct eddis_error *err);
+
+/* Readable when starter_turn has something to do; and when it has without that. */
+int starter_fd(const struct starter *s);
+int64_t starter_next_ns(const struct starter *s);
+void starter_turn(struct starter *s, int64_t now_ns);
+
+/* Take an event; false when there is none. */
+bool starter_event(struct starter *s, struct start_event *ret);
+
+/* The agent on this host has registered. */
+void starter_registered(struct starter *s, int host);
+
+/* Give up those that have not been told what they are to do; they are START_ENDED. */
+void starter_abandon(struct starter *s);
+
+/* Write who is there and who is not, and why: "agents 6/8 up; waiting for c07 (ssh: logging in),
+ * c08 (started, cannot reach driver at 10.1.0.7:41233)".  Returns how many are waited for.
+ */
+int starter_waiting(const struct starter *s, char *ret, size_t size);
+
+/* Borrows the last sentence that the host's keeper or agent said, "" when there is none. */
+const char *starter_words(const struct starter *s, int host);
+
+/* Whether this host is reached without ssh; its name as people know it. */
+bool starter_is_local(const struct starter *s, int host);
+const char *starter_host(const struct starter *s, int host);
+
+/* End the ssh clients and what the local agents have left behind; for when all are thought to be
+ * gone, and when they did not go by themselves.  Whatever is still here may take patience_ns to
+ * clean up after itself (an agent whose keeper was killed does).  Does nothing to processes when
+ * some were here before us, for not all would be ours.  Blocks until the deadline at most.
+ */
+int starter_clean(struct starter *s, int64_t patience_ns, int64_t deadline_ns,
+                  struct eddis_error *err);
+
+/* After that: remove the folders of a local agent whose brief had these digits.  An agent or its
+ * keeper have done so, unless both were killed.
+ */
+int starter_sweep(const struct starter *s, int host, const char *digits, struct eddis_error *err);
+
+/* Kills nothing.  Accepts NULL. */
+void starter_close(struct starter *s);
 
 #endif

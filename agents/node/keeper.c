@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -42,10 +43,11 @@ static int open_signals(struct eddis_error *err)
     return fd < 0 ? eddis_fail_errno(err, -errno, "cannot make a signal descriptor") : fd;
 }
 
-static int start_agent(struct keeper *k, const char *path, struct eddis_error *err)
+static int start_agent(struct keeper *k, const char *path, const char *digits,
+                       struct eddis_error *err)
 {
     char fd[16];
-    const char *argv[] = { path, "--tick-fd", fd, NULL };
+    const char *argv[] = { path, "--tick-fd", fd, "--digits", digits, NULL };
     struct spawn s = { .argv = argv, .in = 0, .out = 1, .err = 2 };
     int rc;
 
@@ -104,11 +106,14 @@ static int watch(struct keeper *k)
     }
 }
 
-int keeper_run(const char *agent_path, int64_t lease_ns, struct eddis_error *err)
+int keeper_run(const char *agent_path, int64_t lease_ns, const char *digits,
+               struct eddis_error *err)
 {
     struct keeper k = { .page_fd = -1, .lease_ns = lease_ns };
     int rc, code;
 
+    (void)signal(SIGPIPE, SIG_IGN); /* programs started from here get the default again */
+    fputs("eddis-keeper " EDDIS_VERSION "\n", stderr);
     /* The agent's secrets pass through a descriptor of ours. */
     (void)prctl(PR_SET_DUMPABLE, 0);
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
@@ -119,7 +124,7 @@ int keeper_run(const char *agent_path, int64_t lease_ns, struct eddis_error *err
     if (k.signals < 0)
         return k.signals;
     if ((rc = tick_create(&k.page, &k.page_fd, err)) < 0 ||
-        (rc = start_agent(&k, agent_path, err)) < 0) {
+        (rc = start_agent(&k, agent_path, digits, err)) < 0) {
         (void)close(k.signals);
         return rc;
     }

@@ -14,10 +14,13 @@
 
 enum { KEEPER_EXIT_LOST = 3 };
 
-/* Start the agent with this process's standard input, output and error and watch it to its end.
+/* Say this version on standard error, start the agent with this process's standard input, output
+ * and error and watch it to its end.  digits: the brief's, by which both are found on the node.
+ * That nobody reads what is said ends nothing: a session may be lost.
  * Blocks.  Returns the exit code: the agent's own, 128 + signal when it was killed, or
  * KEEPER_EXIT_LOST when it had to be.
  */
-int keeper_run(const char *agent_path, int64_t lease_ns, struct eddis_error *err);
+int keeper_run(const char *agent_path, int64_t lease_ns, const char *digits,
+               struct eddis_error *err);
 
 #endif

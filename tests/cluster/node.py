@@ -208,8 +208,7 @@ class Node:
                       "heartbeat_ns": SECOND // 10, **more}
         name, value = self.mark.split("=")
         self.keeper = subprocess.Popen(
-            [f"{build}/cmd/libexec/eddis-keeper", f"{build}/cmd/eddis-agent",
-             str(int(LEASE * SECOND))],
+            [f"{build}/cmd/libexec/eddis-keeper", str(int(LEASE * SECOND)), self.brief["folder"]],
             stdin=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
             env={**os.environ, name: value, "XDG_CACHE_HOME": self.dir,
                  "XDG_RUNTIME_DIR": self.runtime})

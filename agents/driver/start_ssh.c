@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Agents on other machines: ssh -> the user's shell there -> keeper -> agent.
+ *
+ * The user's known_hosts and configuration hold as for his own logins; only what could hang or
+ * leave something behind is ruled out.  The ssh client dies with the driver; the keeper does not
+ * die with its session: it has the lease.
+ */
+#include "start_impl.h"
+
+#include "ssh_words.h"
+
+#include "lib/base/clock.h"
+#include "lib/base/program.h"
+#include "lib/base/strbuf.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum { EXIT_NOT_FOUND = 127, EXIT_NOT_EXECUTABLE = 126, EXIT_SSH = 255 };
+
+struct job_ssh start_ssh_settings(const struct starter *s, int host)
+{
+    static const struct job_ssh nothing;
+    const struct job_ssh *own = &s->o.host[host].ssh, *all = s->o.ssh ? s->o.ssh : &nothing;
+
+    return (struct job_ssh){
+        .user = own->user ? own->user : all->user,
+        .port = own->port ? own->port : all->port,
+        .identity = own->identity ? own->identity : all->identity,
+        .command = own->command ? own->command : all->command,
+    };
+}
+
+bool start_ssh_needed(const struct job_host *h)
+{
+    return h->ssh.user || h->ssh.port || h->ssh.identity || h->ssh.command;
+}
+
+/* One word of a shell's, whichever it is: sh, csh and fish read single quotes alike. */
+static void add_quoted(struct strbuf *b, const char *word)
+{
+    strbuf_add(b, " '");
+    for (; *word; word++)
+        if (*word == '\'')
+            strbuf_add(b, "'\\''");
+        else
+            strbuf_add_bytes(b, word, 1);
+    strbuf_add(b, "'");
+}
+
+/* Where the keeper is below a prefix, installed or in a build folder, the node itself must look. */
+static const char find_keeper[] =
+    "p=$1; shift; for d in libexec/eddis cmd/libexec; do "
+    "test -x \"$p/$d/eddis-keeper\" && exec \"$p/$d/eddis-keeper\" \"$@\"; done; exit 127";
+
+static int remote_command(const struct job_host *h, char *const *args, struct strbuf *ret,
+                          struct eddis_error *err)
+{
+    char keeper[PATH_MAX], real[PATH_MAX];
+    int rc = h->eddis ? 0 : program_path("eddis-keeper", keeper, sizeof keeper, err);
+
+    if (rc < 0)
+        return rc;
+    strbuf_add(ret, "exec");
+    if (h->eddis) {
+        strbuf_add(ret, " /bin/sh -c");
+        add_quoted(ret, find_keeper);
+        add_quoted(ret, "eddis");
+        add_quoted(ret, h->eddis);
+    } else {
+        add_quoted(ret, realpath(keeper, real) ? real : keeper);
+    }
+    for (; *args; args++)
+        add_quoted(ret, *args);
+    return ret->failed ? eddis_fail(err, -ENOMEM, "no memory for ssh's command") : 0;
+}
+
+/* ssh expands %h and %r in commands of its configuration, so what may stand there is narrow; and a
+ * name that begins with '-' would be an option of many a program in the place of ssh.
+ */
+static int check_word(const char *what, const char *word, const char *more, struct eddis_error *err)
+{
+    bool good = *word && *word != '-' && strlen(word) < 256;
+
+    for (const char *c = word; *c; c++)
+        good = good && (isalnum((unsigned char)*c) || strchr(more, *c));
+    return good ? 0 : eddis_fail(err, -EINVAL, "'%.100s' is no %s for ssh", word, what);
+}
+
+static int ssh_argv(const struct starter *s, int host, char *const *args, struct strlist *ret,
+                    struct eddis_error *err)
+{
+    const struct job_host *h = &s->o.host[host];
+    struct job_ssh o = start_ssh_settings(s, host);
+    /* Half of it: those behind the first 32 shall have their turn when all of these are dead. */
+    int64_t wait_s = s->o.launch_ns / 2 / CLOCK_S;
+    struct strbuf command = { 0 };
+    int rc = check_word("host", h->host, "._-:%", err);
+
+    if (rc == 0 && o.user)
+        rc = check_word("user", o.user, "._-@+\\", err);
+    if (rc == 0)
+        rc = remote_command(h, args, &command, err);
+    if (rc == 0) {
+        strlist_add_all(ret, o.command);
+        if (!o.command)
+            strlist_addf(ret, "ssh");
+        strlist_addf(ret, "-T");
+        strlist_addf(ret, "-oBatchMode=yes");
+        strlist_addf(ret, "-oConnectTimeout=%" PRId64,
+                     wait_s < 1     ? 1
+                     : wait_s > 600 ? (int64_t)600
+                                    : wait_s);
+        strlist_addf(ret, "-oControlMaster=no"); /* it would stay, and hold the pipe */
+        strlist_addf(ret, "-oForwardX11=no");
+        if (o.port)
+            strlist_addf(ret, "-p%" PRId64, o.port);
+        if (o.user)
+            strlist_addf(ret, "-l%s", o.user);
+        if (o.identity)
+            strlist_addf(ret, "-i%s", o.identity);
+        strlist_addf(ret, "--");
+        strlist_addf(ret, "%s", h->host);
+        strlist_addf(ret, "%s", strbuf_text(&command));
+    }
+    strbuf_fini(&command);
+    return rc;
+}
+
+static bool says_not_found(const char *said)
+{
+    return strcasestr(said, "not found") || strstr(said, "No such file or directory");
+}
+
+static void say_missing(const struct starter *s, int host, char *ret, size_t size)
+{
+    const char *name = starter_host(s, host), *prefix = s->o.host[host].eddis;
+    char keeper[PATH_MAX] = "", real[PATH_MAX];
+
+    if (!prefix && program_path("eddis-keeper", keeper, sizeof keeper, NULL) == 0 &&
+        realpath(keeper, real))
+        prefix = real;
+    (void)snprintf(ret, size,
+                   "no eddis at '%.200s' on %.100s; install eddis %s there, or say with `eddis:` "
+                   "where it is",
+                   prefix ? prefix : keeper, name, EDDIS_VERSION);
+}
+
+static enum start_verdict ssh_judge(const struct starter *s, int host, int code, char *ret,
+                                    size_t size)
+{
+    const struct start_node *p = &s->node[host];
+    const struct ssh_word *w = code == EXIT_SSH ? ssh_words_find(p->said) : NULL;
+    char last[START_LINE], tried[32] = "";
+    int n;
+    const char *line = start_last_line(p->said, &n);
+
+    (void)snprintf(last, sizeof last, "%.*s", n, line);
+    if (w) {
+        if (w->again)
+            (void)snprintf(tried, sizeof tried, ", tried %d times", START_TRIES);
+        (void)snprintf(ret, size, "%.100s: ssh: %s (%.200s)%s; %s", starter_host(s, host),
+                       w->reason, last, tried, w->advice);
+        return w->again ? START_AGAIN : START_GIVE_UP;
+    }
+    if (code == EXIT_NOT_FOUND || code == EXIT_NOT_EXECUTABLE ||
+        (code == 1 && says_not_found(p->said)))
+        say_missing(s, host, ret, size);
+    else if (code == EXIT_SSH)
+        (void)snprintf(ret, size, "%.100s: ssh: %.300s", starter_host(s, host),
+                       *last ? last : "the login failed without a word");
+    else if (code > 128)
+        (void)snprintf(ret, size, "%.100s: ssh was killed by signal %d during the login",
+                       starter_host(s, host), code - 128);
+    else
+        (void)snprintf(ret, size,
+                       "%.100s: the login ended with code %d before eddis was up: %.250s",
+                       starter_host(s, host), code, *last ? last : "it said nothing");
+    return START_GIVE_UP;
+}
+
+/* ssh gives the keeper's own code, or 255 when anything else happened; or it was killed here. */
+static bool ssh_is_cut(int status)
+{
+    return WIFSIGNALED(status) || WEXITSTATUS(status) == EXIT_SSH;
+}
+
+const struct start_ops start_ssh = {
+    .name = "ssh",
+    .summary = "log in by ssh",
+    .begins = "ssh: logging in",
+    .logs_in = true,
+    .parent_death_signal = SIGKILL,
+    .argv = ssh_argv,
+    .judge = ssh_judge,
+    .is_cut = ssh_is_cut,
+};

@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starts through a shell in the place of ssh: what it says and does is each test's script. */
+#include "agents/driver/here.h"
+#include "agents/driver/ssh_words.h"
+#include "agents/driver/start.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "tests/unit/suite.h"
+
+#include <dirent.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST = 64 };
+
+/* The model's strings can be written to. */
+#define TEXT(s) ((char *)(uintptr_t)(s))
+
+static char root[] = "/tmp/test-start-XXXXXX";
+
+/* n hosts "c0", "c1", ... that the same script logs in to; its $dir is a folder of this test. */
+struct hosts {
+    struct job_host host[MOST];
+    char name[MOST][16];
+    char *command[6], *script;
+    struct starter *s;
+    struct start_event event[MOST]; /* the last of each host */
+    int n, n_events[MOST];
+};
+
+static void setup(void)
+{
+    (void)signal(SIGPIPE, SIG_IGN);
+    strcpy(root, "/tmp/test-start-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(root));
+}
+
+static void teardown(void)
+{
+    ck_assert_int_eq(file_remove_tree(root, NULL), 0);
+}
+
+static void open_hosts(struct hosts *h, int n, const char *script)
+{
+    struct start_options o = { .host = h->host, .n = n, .launch_ns = 60 * CLOCK_S };
+
+    *h = (struct hosts){ .n = n };
+    ck_assert_int_gt(asprintf(&h->script, "dir='%s'; %s", root, script), 0);
+    h->command[0] = TEXT("/bin/sh");
+    h->command[1] = TEXT("-c");
+    h->command[2] = h->script;
+    h->command[3] = TEXT("fake-ssh");
+    for (int i = 0; i < n; i++) {
+        snprintf(h->name[i], sizeof h->name[i], "c%d", i);
+        h->host[i] = (struct job_host){ .host = h->name[i],
+                                        .eddis = root,
+                                        .ssh = { .command = h->command } };
+    }
+    ck_assert_int_eq(starter_open(&o, &h->s, NULL), 0);
+}
+
+static void add(struct hosts *h, int i, const char *input, int64_t wait_ns)
+{
+    static const char *const args[] = { "1000000000", "0123456789abcdef0123456789abcdef", NULL };
+    struct eddis_error err = { 0 };
+
+    ck_assert_msg(starter_add(h->s, i, args, input, clock_now_ns() + wait_ns, &err) == 0, "%s",
+                  err.text);
+}
+
+/* One round of a driver's loop. */
+static void turn(struct hosts *h)
+{
+    struct pollfd fd = { .fd = starter_fd(h->s), .events = POLLIN };
+    int64_t next = starter_next_ns(h->s), most = clock_now_ns() + 20 * CLOCK_MS;
+    struct start_event e;
+
+    (void)poll(&fd, 1, clock_poll_ms(next < most ? next : most));
+    starter_turn(h->s, clock_now_ns());
+    while (starter_event(h->s, &e)) {
+        h->event[e.host] = e;
+        h->n_events[e.host]++;
+    }
+}
+
+static const struct start_event *wait_event(struct hosts *h, int i)
+{
+    int64_t end = clock_now_ns() + 60 * CLOCK_S;
+
+    while (h->n_events[i] == 0) {
+        ck_assert_msg(clock_now_ns() < end, "no event of host %d", i);
+        turn(h);
+    }
+    return &h->event[i];
+}
+
+static void wait_waiting(struct hosts *h, const char *part)
+{
+    int64_t end = clock_now_ns() + 60 * CLOCK_S;
+    char text[1024] = "";
+
+    while (!strstr(text, part)) {
+        ck_assert_msg(clock_now_ns() < end, "'%s' is not in '%s'", part, text);
+        turn(h);
+        (void)starter_waiting(h->s, text, sizeof text);
+    }
+}
+
+static void close_hosts(struct hosts *h)
+{
+    ck_assert_int_eq(starter_clean(h->s, 0, clock_now_ns() + 10 * CLOCK_S, NULL), 0);
+    starter_close(h->s);
+    free(h->script);
+}
+
+static char *read_file(const char *name)
+{
+    cleanup_free char *path = file_join(root, "%s", name);
+    char *text = NULL;
+
+    if (file_read(path, 1 << 20, &text, NULL, NULL) < 0)
+        text = strdup("");
+    return text;
+}
+
+/* ---- failures ---- */
+
+static const struct {
+    const char *script, *says, *not_says;
+} failures[] = {
+    { "echo 'ml@c0: Permission denied (publickey).' >&2; exit 255",
+      "c0: ssh: permission denied (ml@c0: Permission denied (publickey).); log in there", NULL },
+    { "echo 'ssh: Could not resolve hostname c0: Name or service not known' >&2; exit 255",
+      "c0: ssh: no such host", "tried" },
+    { "echo 'ssh: connect to host c0 port 22: Connection refused' >&2; exit 255",
+      "connection refused", NULL },
+    { "echo 'ssh: connect to host c0 port 22: No route to host' >&2; exit 255", "no route to it",
+      NULL },
+    { "echo 'ssh: connect to host c0 port 22: Connection timed out' >&2; exit 255", "no answer",
+      NULL },
+    { "echo 'Host key verification failed.' >&2; exit 255", "its host key is not known", NULL },
+    /* the final failure counts, not the limit's words behind it */
+    { "echo 'Host key verification failed.\nConnection closed by 10.1.0.7' >&2; exit 255",
+      "its host key is not known", NULL },
+    { "printf 'welcome\\n\\033[31mno luck\\r\\n' >&2; exit 255", "c0: ssh: ?[31mno luck", NULL },
+    { "exit 255", "c0: ssh: the login failed without a word", NULL },
+    { "exit 127", "no eddis at", NULL },
+    { "exit 126", "say with `eddis:` where it is", NULL },
+    { "echo 'exec: Command not found.' >&2; exit 1", "no eddis at", NULL },
+    { "echo hm >&2; exit 9", "the login ended with code 9 before eddis was up: hm", NULL },
+    { "exit 0", "the login ended with code 0 before eddis was up: it said nothing", NULL },
+    { "kill -TERM $$", "ssh was killed by signal 15 during the login", NULL },
+    { "echo 'eddis-keeper 0.0.9' >&2; sleep 60", "node c0 runs eddis 0.0.9 and this is eddis",
+      NULL },
+    { "echo 'eddis-keeper ' >&2; sleep 60", "install one version on both", NULL },
+};
+
+START_TEST(failure)
+{
+    struct hosts h;
+    const struct start_event *e;
+
+    open_hosts(&h, 1, failures[_i].script);
+    add(&h, 0, "secret", 60 * CLOCK_S);
+    e = wait_event(&h, 0);
+    ck_assert_int_eq(e->type, START_FAILED);
+    ck_assert_msg(strstr(e->text, failures[_i].says), "%s", e->text);
+    if (failures[_i].not_says)
+        ck_assert_ptr_null(strstr(e->text, failures[_i].not_says));
+    close_hosts(&h);
+}
+END_TEST
+
+/* Whatever answers without being eddis of this version gets no secret. */
+START_TEST(no_secret_for_strangers)
+{
+    static const char *const scripts[] = {
+        "echo 'eddis-keeper 9.9.9' >&2; cat > $dir/got",
+        "echo eddis-keeper " EDDIS_VERSION "; cat > $dir/got", /* a shell's noise */
+        "echo ' eddis-keeper " EDDIS_VERSION "' >&2; cat > $dir/got",
+        "cat > $dir/got",
+    };
+    struct hosts h;
+
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        cleanup_free char *got = NULL;
+
+        open_hosts(&h, 1, scripts[i]);
+        add(&h, 0, "secret", CLOCK_S / 2);
+        ck_assert_int_ne(wait_event(&h, 0)->type, START_ENDED);
+        close_hosts(&h);
+        got = read_file("got");
+        ck_assert_str_eq(got, "");
+    }
+}
+END_TEST
+
+START_TEST(missing_program)
+{
+    struct hosts h;
+
+    open_hosts(&h, 1, "true");
+    h.command[0] = TEXT("/no/such/ssh");
+    add(&h, 0, NULL, 60 * CLOCK_S);
+    ck_assert_int_eq(wait_event(&h, 0)->type, START_FAILED);
+    ck_assert_ptr_nonnull(strstr(h.event[0].text, "c0: cannot execute '/no/such/ssh'"));
+    close_hosts(&h);
+}
+END_TEST
+
+START_TEST(hostile)
+{
+    static const char *const names[] = {
+        "-oProxyCommand=touch pwned", "a b", "a;b", "$(id)", "`id`", "a\nb", "", "a'b", "a/b"
+    };
+    static const char *const users[] = { "-x", "a b", "$(id)", "a;b", "" };
+    cleanup_free char *run = file_join(root, "run");
+    struct hosts h;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        open_hosts(&h, 1, "touch $dir/run");
+        h.host[0].host = TEXT(names[i]);
+        add(&h, 0, NULL, 60 * CLOCK_S);
+        ck_assert_int_eq(wait_event(&h, 0)->type, START_FAILED);
+        close_hosts(&h);
+    }
+    for (size_t i = 0; i < sizeof users / sizeof *users; i++) {
+        open_hosts(&h, 1, "touch $dir/run");
+        h.host[0].ssh.user = TEXT(users[i]);
+        add(&h, 0, NULL, 60 * CLOCK_S);
+        ck_assert_int_eq(wait_event(&h, 0)->type, START_FAILED);
+        close_hosts(&h);
+    }
+    ck_assert_int_ne(access(run, F_OK), 0);
+}
+END_TEST
+
+/* ---- limits of connections ---- */
+
+START_TEST(again)
+{
+    struct hosts h;
+    cleanup_free char *tries = NULL, *got = NULL;
+
+    open_hosts(
+        &h, 1,
+        "echo x >> $dir/tries; if [ $(wc -l < $dir/tries) -lt 3 ]; then "
+        "echo 'kex_exchange_identification: Connection closed by remote host' >&2; exit 255; "
+        "fi; echo eddis-keeper " EDDIS_VERSION " >&2; cat > $dir/got");
+    add(&h, 0, "secret", 60 * CLOCK_S);
+    ck_assert_int_eq(wait_event(&h, 0)->type, START_ENDED);
+    ck_assert_int_eq(h.event[0].code, 0);
+    tries = read_file("tries");
+    got = read_file("got");
+    ck_assert_str_eq(tries, "x\nx\nx\n");
+    ck_assert_str_eq(got, "secret");
+    close_hosts(&h);
+}
+END_TEST
+
+START_TEST(most_at_a_time)
+{
+    struct hosts h;
+    cleanup_free char *seen = NULL;
+    int most = 0, n = 0;
+
+    open_hosts(
+        &h, MOST,
+        "mkdir $dir/at-$$; ls -d $dir/at-* | wc -l >> $dir/seen; sleep 0.2; rmdir $dir/at-$$; "
+        "echo 'Permission denied' >&2; exit 255");
+    for (int i = 0; i < MOST; i++)
+        add(&h, i, NULL, 60 * CLOCK_S);
+    for (int i = 0; i < MOST; i++)
+        ck_assert_int_eq(wait_event(&h, i)->type, START_FAILED);
+    seen = read_file("seen");
+    for (char *line = strtok(seen, "\n"); line; line = strtok(NULL, "\n"), n++)
+        if (atoi(line) > most)
+            most = atoi(line);
+    ck_assert_int_eq(n, MOST);
+    ck_assert_int_le(most, START_LOGINS);
+    ck_assert_int_gt(most, 1);
+    close_hosts(&h);
+}
+END_TEST
+
+/* ---- starts that work ---- */
+
+#define ANSWER "echo eddis-keeper " EDDIS_VERSION " >&2; "
+
+START_TEST(large_input)
+{
+    struct hosts h;
+    size_t n = 3 << 20;
+    cleanup_free char *input = malloc(n + 1), *got = NULL;
+    cleanup_free char *path = file_join(root, "got");
+
+    memset(input, 'x', n);
+    input[n] = '\0';
+    open_hosts(&h, 1, ANSWER "sleep 0.3; cat > $dir/got");
+    add(&h, 0, input, 60 * CLOCK_S);
+    ck_assert_int_eq(wait_event(&h, 0)->type, START_ENDED);
+    ck_assert_int_eq(file_read(path, 4 << 20, &got, NULL, NULL), 0);
+    ck_assert_str_eq(got, input);
+    close_hosts(&h);
+}
+END_TEST
+
+START_TEST(waiting_says_why)
+{
+    struct hosts h;
+    char text[1024];
+
+    open_hosts(&h, 3,
+               ANSWER "cat > /dev/null; echo 'eddis-agent 0.1.0 started' >&2; echo 'eddis-agent: "
+                      "cannot reach driver at 10.1.0.7:41233: connection refused' >&2; sleep 60");
+    for (int i = 0; i < 3; i++)
+        add(&h, i, "secret", 60 * CLOCK_S);
+    wait_waiting(&h, "c0 (started, cannot reach driver at 10.1.0.7:41233");
+    wait_waiting(&h, "c1 (started, cannot reach driver");
+    wait_waiting(&h, "c2 (started, cannot reach driver");
+    starter_registered(h.s, 0);
+    ck_assert_int_eq(starter_waiting(h.s, text, sizeof text), 2);
+    ck_assert_int_eq(strncmp(text, "agents 1/3 up; waiting for c1 (", 31), 0);
+    close_hosts(&h);
+}
+END_TEST
+
+START_TEST(late)
+{
+    struct hosts h;
+
+    open_hosts(&h, 2, "sleep 60");
+    add(&h, 0, NULL, CLOCK_S / 5);
+    add(&h, 1, NULL, 60 * CLOCK_S);
+    ck_assert_int_eq(wait_event(&h, 0)->type, START_LATE);
+    ck_assert_ptr_nonnull(strstr(h.event[0].text, "the agent of c0 was not up within 60 s"));
+    ck_assert_ptr_nonnull(strstr(h.event[0].text, "ssh: logging in"));
+    ck_assert_int_eq(h.n_events[1], 0);
+    close_hosts(&h);
+}
+END_TEST
+
+/* Kill what stands for ssh, each of which has left its pid. */
+static int kill_sessions(void)
+{
+    DIR *dir = opendir(root);
+    struct dirent *e;
+    int n = 0;
+
+    while ((e = readdir(dir)))
+        if (strncmp(e->d_name, "up-", 3) == 0 && kill(atoi(e->d_name + 3), SIGTERM) == 0)
+            n++;
+    (void)closedir(dir);
+    return n;
+}
+
+START_TEST(cut_before_and_after)
+{
+    struct hosts h;
+
+    open_hosts(&h, 2,
+               "echo 'Connection to c0 closed.' >&2; " ANSWER
+               "cat > /dev/null; echo 'eddis-agent: briefed' >&2; touch $dir/up-$$; exec sleep 60");
+    add(&h, 0, "secret", 60 * CLOCK_S);
+    add(&h, 1, "secret", 60 * CLOCK_S);
+    wait_waiting(&h, "c0 (started, briefed), c1 (started, briefed)");
+    starter_registered(h.s, 1);
+    for (int n = 0; n < 2; n += kill_sessions())
+        clock_sleep_until_ns(clock_now_ns() + 10 * CLOCK_MS);
+    ck_assert_int_eq(wait_event(&h, 0)->type, START_CUT);
+    ck_assert_int_eq(wait_event(&h, 1)->type, START_CUT);
+    ck_assert_str_eq(h.event[1].text, "its ssh session has ended: Connection to c0 closed.");
+    wait_waiting(&h, "c0 (started, but its ssh session has ended)");
+    starter_registered(h.s, 0); /* it has come nevertheless */
+    close_hosts(&h);
+}
+END_TEST
+
+START_TEST(abandoned)
+{
+    struct hosts h;
+
+    open_hosts(&h, 3, "sleep 60");
+    for (int i = 0; i < 3; i++)
+        add(&h, i, "secret", 60 * CLOCK_S);
+    turn(&h);
+    starter_abandon(h.s);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(wait_event(&h, i)->type, START_ENDED);
+    close_hosts(&h);
+}
+END_TEST
+
+/* After its end a host can be started again, and what it said before is forgotten. */
+START_TEST(once_more)
+{
+    struct hosts h;
+    struct eddis_error err = { 0 };
+    const char *const args[] = { "x", NULL };
+
+    open_hosts(&h, 1, ANSWER "cat > /dev/null; echo 'eddis-agent: no luck' >&2; exit 5");
+    for (int i = 0; i < 3; i++) {
+        h.n_events[0] = 0;
+        add(&h, 0, "secret", 60 * CLOCK_S);
+        ck_assert_int_eq(starter_add(h.s, 0, args, NULL, 0, &err), -16);
+        ck_assert_int_eq(wait_event(&h, 0)->type, START_ENDED);
+        ck_assert_str_eq(h.event[0].text, "agent exited 5: no luck");
+        ck_assert_int_eq(h.event[0].code, 5);
+    }
+    close_hosts(&h);
+}
+END_TEST
+
+/* The command that ssh hands to the user's shell survives every prefix. */
+START_TEST(quoting)
+{
+    static const char *const prefixes[] = { "plain", "with space", "it's", "a\"b$HOME`id`\\n;#&|" };
+    static const char *const layouts[] = { "libexec/eddis", "cmd/libexec" };
+
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes * 2; i++) {
+        const char *prefix = prefixes[i / 2], *layout = layouts[i % 2];
+        cleanup_free char *base = file_join(root, "%s%zu", prefix, i);
+        cleanup_free char *folder = file_join(base, "%s", layout);
+        cleanup_free char *keeper = file_join(folder, "eddis-keeper");
+        static const char text[] =
+            "#!/bin/sh\n" ANSWER "echo \"eddis-keeper: $# $1 $2\" >&2; exit 1\n";
+        struct hosts h;
+
+        ck_assert_int_eq(file_mkdirs(folder, 0700, NULL), 0);
+        ck_assert_int_eq(file_write_atomic(keeper, text, strlen(text), 0700, NULL), 0);
+        /* the last argument is what a server would give to the shell */
+        open_hosts(&h, 1, "for a; do :; done; exec /bin/sh -c \"$a\"");
+        h.host[0].eddis = base;
+        add(&h, 0, NULL, 60 * CLOCK_S);
+        ck_assert_int_eq(wait_event(&h, 0)->type, START_ENDED);
+        ck_assert_str_eq(h.event[0].text,
+                         "agent exited 1: 2 1000000000 0123456789abcdef0123456789abcdef");
+        close_hosts(&h);
+    }
+}
+END_TEST
+
+START_TEST(arguments)
+{
+    static const char *const words[] = {
+        "-T\n",   "-oBatchMode=yes\n", "-oConnectTimeout=30\n", "-p2222\n", "-lml\n",
+        "-i/k\n", "--\nc0\n"
+    };
+    struct job_ssh all = { .user = TEXT("nobody"), .port = 22, .identity = TEXT("/k") };
+    struct start_options o = { .n = 1, .ssh = &all, .launch_ns = 60 * CLOCK_S };
+    struct hosts h;
+    cleanup_free char *got = NULL;
+
+    open_hosts(&h, 1, "printf '%s\\n' \"$@\" > $dir/got; exit 1");
+    starter_close(h.s);
+    h.host[0].ssh.user = TEXT("ml");
+    h.host[0].ssh.port = 2222;
+    o.host = h.host;
+    ck_assert_int_eq(starter_open(&o, &h.s, NULL), 0);
+    add(&h, 0, NULL, 60 * CLOCK_S);
+    ck_assert_int_eq(wait_event(&h, 0)->type, START_FAILED);
+    got = read_file("got");
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        ck_assert_msg(strstr(got, words[i]), "%s is not in %s", words[i], got);
+    close_hosts(&h);
+}
+END_TEST
+
+/* ---- this machine ---- */
+
+START_TEST(here)
+{
+    static const char *const yes[] = { "localhost", "LOCALHOST",   "127.0.0.1",   "127.9.9.9",
+                                       "::1",       "c07.cluster", "C07.Cluster", "c07" };
+    static const char *const no[] = { "",
+                                      "c0",
+                                      "c07.other",
+                                      "c070",
+                                      "127.evil.com",
+                                      "127.0.0",
+                                      "192.0.2.1",
+                                      "2001:db8::1",
+                                      "localhost.evil.com",
+                                      "c07.cluster.org",
+                                      "0.0.0.0" };
+
+    for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
+        ck_assert_msg(here_is_named(yes[i], "c07.cluster"), "%s", yes[i]);
+    for (size_t i = 0; i < sizeof no / sizeof *no; i++)
+        ck_assert_msg(!here_is_named(no[i], "c07.cluster"), "%s", no[i]);
+    ck_assert(!here_is_named("c07.cluster", "c07"));
+    ck_assert(!here_is_named("a", ""));
+}
+END_TEST
+
+START_TEST(own_addresses)
+{
+    struct ifaddrs *all = NULL;
+    char own[256] = "", name[NI_MAXHOST];
+
+    ck_assert_int_eq(gethostname(own, sizeof own - 1), 0);
+    ck_assert(here_is(own));
+    ck_assert_int_eq(getifaddrs(&all), 0);
+    for (struct ifaddrs *i = all; i; i = i->ifa_next) {
+        int family = i->ifa_addr ? i->ifa_addr->sa_family : AF_UNSPEC;
+        socklen_t size = family == AF_INET ? 16 : 28;
+
+        if (family != AF_INET && family != AF_INET6)
+            continue;
+        ck_assert_int_eq(getnameinfo(i->ifa_addr, size, name, sizeof name, NULL, 0, NI_NUMERICHOST),
+                         0);
+        if (!strchr(name, '%')) /* of one link: the interface is not part of the address */
+            ck_assert_msg(here_is(name), "%s", name);
+    }
+    freeifaddrs(all);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_loop_test(tc, failure, 0, (int)(sizeof failures / sizeof *failures));
+    tcase_add_test(tc, no_secret_for_strangers);
+    tcase_add_test(tc, missing_program);
+    tcase_add_test(tc, hostile);
+    tcase_add_test(tc, again);
+    tcase_add_test(tc, most_at_a_time);
+    tcase_add_test(tc, large_input);
+    tcase_add_test(tc, waiting_says_why);
+    tcase_add_test(tc, late);
+    tcase_add_test(tc, cut_before_and_after);
+    tcase_add_test(tc, abandoned);
+    tcase_add_test(tc, once_more);
+    tcase_add_test(tc, quoting);
+    tcase_add_test(tc, arguments);
+    tcase_add_test(tc, here);
+    tcase_add_test(tc, own_addresses);
+}
+
+SUITE_MAIN("start", add_tests)
