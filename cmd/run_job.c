@@ -272,7 +272,7 @@ static int find_job(const char *option, const char *word, struct job_folder *ret
     return rc < 0 ? eddis_fail_prefix(err, rc, "%s %s", option, word) : rc;
 }
 
-/* The word of --resume is a checkpoint, or a job whose newest checkpoint is meant. */
+/* The word of --resume is a checkpoint, or a folder of them or a job whose newest is meant. */
 static int set_resume(const char *word, struct run_request *r, struct eddis_error *err)
 {
     char path[PATH_MAX], whole[PATH_MAX], dir[PATH_MAX];
@@ -283,7 +283,7 @@ static int set_resume(const char *word, struct run_request *r, struct eddis_erro
         return 0;
     if (has_file(word, "MANIFEST")) {
         (void)snprintf(path, sizeof path, "%s", word);
-    } else {
+    } else if (checkpoints_newest(word, path, sizeof path) < 0) {
         rc = find_job("--resume", word, &folder, err);
         if (rc < 0)
             return rc;

@@ -191,14 +191,26 @@ static int open_log_dir(struct driver *d, struct eddis_error *err)
     return file_mkdirs(d->log_dir, 0700, err);
 }
 
+/* A folder of this job's own inside the one that the user names, so that jobs which share that
+ * never take, replace or prune each other's checkpoints; the job's folder then has a link to it.
+ */
 static int open_checkpoint_dir(struct driver *d, struct eddis_error *err)
 {
     const char *dir = d->o->job->checkpoint.dir;
+    const struct job_folder *folder = d->o->folder;
+    cleanup_free char *own = folder ? file_join(folder->path, "checkpoints") : NULL;
 
-    if (!dir && !d->o->folder)
+    if (!dir && !folder)
         return 0;
-    d->checkpoint_dir = dir ? strdup(dir) : file_join(d->o->folder->path, "checkpoints");
-    return d->checkpoint_dir ? 0 : eddis_fail(err, -ENOMEM, "no memory for the driver");
+    if (dir)
+        d->checkpoint_dir = folder ? file_join(dir, "%s", folder->id) : strdup(dir);
+    else
+        d->checkpoint_dir = own ? strdup(own) : NULL;
+    if (!d->checkpoint_dir || (folder && !own))
+        return eddis_fail(err, -ENOMEM, "no memory for the driver");
+    if (dir && own)
+        (void)symlink(d->checkpoint_dir, own); /* a convenience: --resume JOB */
+    return 0;
 }
 
 static void init_status(struct driver *d)
@@ -432,7 +444,7 @@ static void say_how_to_go_on(struct driver *d)
     if (newest < 0 || !d->o->folder)
         return;
     /* The id is shorter, but finds only what lies in the usual places. */
-    if (!d->o->job->checkpoint.dir && job_folder_find(d->o->folder->id, &found, NULL) == 0 &&
+    if (job_folder_find(d->o->folder->id, &found, NULL) == 0 &&
         strcmp(found.path, d->o->folder->path) == 0)
         (void)snprintf(path, sizeof path, "%s", found.id);
     n = strlen(t->message);

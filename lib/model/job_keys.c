@@ -137,7 +137,7 @@ static const struct job_key table[] = {
       "devices to imitate, one worker each, instead of the real ones", NULL,
       OTHER(emulate, profile.emulate, "[]") },
     { "checkpoint.dir", "path or auto", "auto",
-      "where checkpoints are kept; auto: in the job's folder", NULL,
+      "where the jobs' folders of checkpoints are; auto: in the job's folder", NULL,
       PATH(checkpoint.dir, "auto", false, "auto") },
     { "checkpoint.every", "whole number", "500", "steps between two checkpoints; 0: none by itself",
       NULL, WHOLE(checkpoint.every, 0, BILLION, NULL, "500") },

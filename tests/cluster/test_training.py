@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_training.py BUILD SOURCE [CASE ...] - eddis-run with eddis-train: the whole product."""
 
+import contextlib
 import json
 import os
 import re
@@ -17,7 +18,7 @@ FOLDERS = Folders()
 EMULATE = "[{rate: 1.0, a_ms: 2, c_ms: 0.1}, {rate: 1.0}, {rate: 0.5}, {rate: 0.25}]"
 
 
-def training(epochs, *args, checkpoint_every=0):
+def training(epochs, *args, checkpoint_every=0, checkpoint_dir="auto"):
     """The digits example, shortened."""
     path = FOLDERS.path("work", "train.yaml")
     data = os.path.join(SOURCE, "examples/digits/digits.csv")
@@ -26,7 +27,7 @@ def training(epochs, *args, checkpoint_every=0):
                 f"command: [eddis-train, --data, {data}, --test, '360', --model, mlp, --widths, '64',"
                 f" --epochs, '{epochs}', --eval-every, '5']\n"
                 f"profile: {{emulate: {EMULATE}}}\n"
-                f"checkpoint: {{every: {checkpoint_every}}}\n")
+                f"checkpoint: {{every: {checkpoint_every}, dir: {checkpoint_dir}}}\n")
     return Job(BUILD, FOLDERS, [*args, path], ranks=None)
 
 
@@ -115,9 +116,75 @@ def preempted():
         assert s["accuracy"] > 0.8, s
 
 
+def steps(folder):
+    return sorted(n for n in os.listdir(folder) if n.startswith("step-"))
+
+
+def shared_folder():
+    """Two jobs, one checkpoint.dir: each has its own checkpoints, of the same steps, and the second
+    begins afresh unless told to go on from the first."""
+    shared = FOLDERS.path("work", "shared")
+    jobs = []
+    for _ in range(2):
+        with training(3, checkpoint_every=6, checkpoint_dir=shared) as j:
+            j.check(0, "ok", seconds=60)
+            assert j.summary()["samples"] == 3 * 1437, j.summary()
+            assert steps(os.path.join(j.dir, "checkpoints")) == ["step-%08d" % n for n in (6, 12, 18)]
+            jobs.append(j.dir)
+    ids = [os.path.basename(os.readlink(os.path.join(d, "checkpoints"))) for d in jobs]
+    assert sorted(os.listdir(shared)) == sorted(ids) and ids[0] != ids[1], (ids, os.listdir(shared))
+    for word in (jobs[0] + "/", os.path.join(shared, ids[0])):
+        with training(4, "--resume", word, checkpoint_dir=shared) as j:
+            j.check(0, "ok", seconds=60)
+            assert j.summary()["samples"] == 1437, j.summary()
+    # The newest is damaged: libeddis takes the one before of a folder that it is told.
+    with open(os.path.join(shared, ids[0], "step-00000018", "rank-0000.parameters"), "r+b") as f:
+        f.write(b"damage")
+    with training(4, "--set", "checkpoint.resume=" + os.path.join(shared, ids[0])) as j:
+        j.check(0, "ok", seconds=60)
+        assert j.summary()["samples"] == 2 * 1437, j.summary()
+        assert "step-00000018' is damaged" in j.log(0) and "older checkpoint" in j.log(0), j.log(0)
+
+
+@contextlib.contextmanager
+def small_disk():
+    """A folder with room for no checkpoint; None where this user cannot mount."""
+    path = FOLDERS.path("work", "disk")
+    os.makedirs(path, exist_ok=True)
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32k", "tmpfs", path], capture_output=True)
+    try:
+        yield None if done.returncode else path
+    finally:
+        if not done.returncode:
+            subprocess.run(["umount", "-l", path], check=True)
+
+
+def unwritable():
+    """A checkpoint for which there is no room is told once, and training goes on; one that was asked
+    for is a failure.  A folder that cannot be made is found before the start."""
+    with training(2, checkpoint_every=6, checkpoint_dir="/dev/null/x") as j:
+        assert j.end(60) == 2 and "checkpoint.dir" in j.err, j.err
+    with small_disk() as disk:
+        if not disk:
+            print("unwritable: skipped in part, this user cannot mount", flush=True)
+            return
+        with training(4, checkpoint_every=6, checkpoint_dir=disk) as j:
+            j.check(0, "ok", seconds=60)
+            told = [line for line in j.log(0).splitlines() if "training goes on" in line]
+            assert len(told) == 1 and "step 6" in told[0] and "No space left" in told[0], j.log(0)
+            assert os.listdir(os.path.join(j.dir, "checkpoints")) == [".generation"]
+        with training(300, checkpoint_dir=disk) as j:
+            wait_for("some steps", lambda: os.path.exists(os.path.join(j.dir, "metrics.jsonl")) and
+                     json.loads(j.file("metrics.jsonl").splitlines()[-1])["steps_done"] > 12, 60)
+            j.signal(signal.SIGTERM)
+            assert j.end(60) == 143, (j.code, j.err)
+            assert "was not written" in j.log(0) and "No space left" in j.log(0), j.log(0)
+            assert not steps(os.path.join(j.dir, "checkpoints"))
+
+
 def main():
     wanted = sys.argv[3:]
-    for case in (figures, too_short, preempted):
+    for case in (figures, too_short, preempted, shared_folder, unwritable):
         if wanted and case.__name__ not in wanted:
             continue
         began = time.monotonic()
