@@ -39,7 +39,7 @@ struct job_emulated {
 struct job_ssh {
     char *user;
     int64_t port;
-    char *identity; /* absolute path of a private key */
+    char *identity; /* path of a private key: absolute, or "~/..." which ssh itself expands */
     char **command; /* NULL-ended: the program in the place of ssh, with its first arguments */
 };
 
@@ -67,8 +67,8 @@ struct job {
     char **setup;          /* NULL-ended lines for the user's shell, before the command */
     struct job_host *host; /* [n_hosts]; NULL: this machine alone */
     size_t n_hosts;
-    char *hostfile; /* as given, absolute; its hosts are in `host` */
-    struct job_ssh ssh;
+    char *hostfile;           /* as given, absolute; its hosts are in `host` */
+    struct job_ssh ssh;       /* the default of all hosts */
     int64_t workers_per_node; /* 0: auto */
     uint64_t seed;
     struct {
@@ -101,14 +101,14 @@ struct job {
     int64_t restarts; /* how often a failed job starts again by itself */
     struct {
         int64_t launch_ns, lease_ns, heartbeat_ns, node_lost_ns, hang_ns, grace_ns, checkpoint_ns,
-            job_ns;
+            job_ns; /* hang and job: CLOCK_NEVER for "none" */
     } timeouts;
     char **env;      /* NULL-ended "NAME=VALUE", sorted by name */
     char **env_pass; /* NULL-ended patterns, "WANDB_*": the caller's variables that go with them */
     char *binding;   /* "auto" or "none" */
     struct {
         char *dir;      /* absolute; NULL: in the job's folder */
-        char *prefix;   /* before a line on the screen; "auto": "node:rank: " */
+        char *prefix;   /* before a line on the screen, where {node} and {rank} stand for them */
         int64_t max_mb; /* of one rank's log file */
     } logs;
     struct job_origin origin[JOB_MAX_KEYS]; /* by number of the key in the table */
@@ -138,6 +138,12 @@ int job_from_command(const char *const *command, const char *folder, struct job 
 int job_set(struct job *job, const char *key, const char *value, const char *flag,
             struct eddis_error *err);
 
+/* As job_set, but value is the text of one scalar whatever it looks like, never a list: "nodes" is
+ * then what -H takes, "a:2,c[01-04]".
+ */
+int job_set_text(struct job *job, const char *key, const char *value, const char *flag,
+                 struct eddis_error *err);
+
 /* Check the values against each other (batch.min against batch.max, ...).  job_read and job_parse
  * have done it for the file's values; call it again after the last job_set.
  */
@@ -148,11 +154,33 @@ int job_check(const struct job *job, struct eddis_error *err);
  */
 int job_check_variable(const char *name, struct eddis_error *err);
 
+/* Whether values of a variable of this name [n] are never to be shown: it holds KEY, TOKEN, SECRET,
+ * PASSWORD, PASSWD or CREDENTIAL.
+ */
+bool job_is_secret(const char *name, size_t n);
+
+/* Check the name or address of a host: a host name of letters, digits, '.', '-' and '_', an IPv4 or
+ * an IPv6 address.  What passes is no option of any program and no path.  -EINVAL.
+ */
+int job_check_host(const char *host, struct eddis_error *err);
+
+/* Check an address of a host, in numbers. */
+int job_check_address(const char *address, struct eddis_error *err);
+
+/* Check the name of a user to log in as. */
+int job_check_user(const char *user, struct eddis_error *err);
+
+/* How this host is logged in to: what it says itself, else what the job says.  Borrows from both.
+ */
+struct job_ssh job_host_ssh(const struct job *job, const struct job_host *host);
+
+void job_hosts_free(struct job_host *host, size_t n); /* accepts NULL */
+
 void job_free(struct job *job); /* accepts NULL and a half-built job */
 
 /* The job as text of a train.yaml, every key with its value and a comment that tells its origin;
- * what the job folder keeps as job.yaml.  Values of variables whose names hold KEY, TOKEN, SECRET
- * or PASSWORD are masked.  Returns NULL without memory.
+ * what the job folder keeps as job.yaml.  Values of variables with secret names (job_is_secret) are
+ * masked; the hosts of a hostfile are written out as nodes.  Returns NULL without memory.
  */
 char *job_text(const struct job *job);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_emulate.c - the type of profile.emulate: devices that CPUs imitate */
+/* job_emulate.c - the type of profile.emulate and of a node's: devices that CPUs imitate */
 #include "job_impl.h"
 
 #include "lib/base/text.h"
@@ -25,7 +25,8 @@ static double *member_at(struct job_emulated *d, size_t m)
     return (double *)((char *)d + members[m].offset);
 }
 
-static int unknown(const struct job_reader *r, const struct job_node *c, struct eddis_error *err)
+static int unknown(const struct job_reader *r, const char *name, const struct job_node *c,
+                   struct eddis_error *err)
 {
     const char *names[N_MEMBERS], *nearest;
 
@@ -34,15 +35,14 @@ static int unknown(const struct job_reader *r, const struct job_node *c, struct 
     nearest = text_nearest(c->key, names, N_MEMBERS);
     if (nearest)
         return job_wrong(r, c->key_line, c->key_column, err,
-                         "unknown key \"%.40s\" in \"profile.emulate\"; did you mean \"%s\"?",
-                         c->key, nearest);
+                         "unknown key \"%.40s\" in \"%s\"; did you mean \"%s\"?", c->key, name,
+                         nearest);
     return job_wrong(r, c->key_line, c->key_column, err,
-                     "unknown key \"%.40s\" in \"profile.emulate\"; known are rate, a_ms, c_ms",
-                     c->key);
+                     "unknown key \"%.40s\" in \"%s\"; known are rate, a_ms, c_ms", c->key, name);
 }
 
-static int read_member(const struct job_reader *r, const struct job_node *c, struct job_emulated *d,
-                       bool *given, struct eddis_error *err)
+static int read_member(const struct job_reader *r, const char *name, const struct job_node *c,
+                       struct job_emulated *d, bool *given, struct eddis_error *err)
 {
     char words[80];
 
@@ -61,11 +61,11 @@ static int read_member(const struct job_reader *r, const struct job_node *c, str
         return job_wrong(r, c->line, c->column, err, "\"%s\" is %s; write a number from %g to %g",
                          c->key, words, members[m].low, members[m].high);
     }
-    return unknown(r, c, err);
+    return unknown(r, name, c, err);
 }
 
 /* Read one device; what it leaves out is taken from the first, which must say everything. */
-static int read_device(const struct job_reader *r, const struct job_node *n,
+static int read_device(const struct job_reader *r, const char *name, const struct job_node *n,
                        const struct job_emulated *first, struct job_emulated *d,
                        struct eddis_error *err)
 {
@@ -73,9 +73,9 @@ static int read_device(const struct job_reader *r, const struct job_node *n,
 
     if (n->kind != JOB_MAP)
         return job_wrong(r, n->line, n->column, err,
-                         "an entry of \"profile.emulate\" is no map; write one like {rate: 0.5}");
+                         "an entry of \"%s\" is no map; write one like {rate: 0.5}", name);
     for (const struct job_node *c = n->first; c; c = c->next) {
-        int rc = read_member(r, c, d, given, err);
+        int rc = read_member(r, name, c, d, given, err);
 
         if (rc < 0)
             return rc;
@@ -85,13 +85,22 @@ static int read_device(const struct job_reader *r, const struct job_node *n,
             continue;
         if (d == first || m == 0)
             return job_wrong(r, n->line, n->column, err,
-                             "\"%s\" is missing%s; add it, as in {rate: 1.0, a_ms: 2, c_ms: 0.1}",
-                             members[m].name,
-                             m == 0 ? " in an entry of \"profile.emulate\""
-                                    : " in the first entry of \"profile.emulate\"");
+                             "\"%s\" is missing in %s entry of \"%s\"; add it, as in {rate: 1.0, "
+                             "a_ms: 2, c_ms: 0.1}",
+                             members[m].name, m == 0 ? "an" : "the first", name);
         *member_at(d, m) = *member_at((struct job_emulated *)(uintptr_t)first, m);
     }
     return 0;
+}
+
+/* Takes list. */
+static void emulate_set(void *base, const struct job_key *key, struct job_emulated *list, size_t n)
+{
+    struct job_emulated **member = job_member(base, key);
+
+    free(*member);
+    *member = list;
+    *(size_t *)((char *)base + key->field->count) = n;
 }
 
 static int emulate_read(const struct job_reader *r, const struct job_key *key,
@@ -102,45 +111,47 @@ static int emulate_read(const struct job_reader *r, const struct job_key *key,
     if (n->kind != JOB_LIST)
         return job_mistyped(r, key, n, err);
     if (n->n > JOB_MAX_EMULATED)
-        return job_wrong(r, n->line, n->column, err,
-                         "\"profile.emulate\" has %zu entries; write at most %d", n->n,
-                         JOB_MAX_EMULATED);
+        return job_wrong(r, n->line, n->column, err, "\"%s\" has %zu entries; write at most %d",
+                         key->name, n->n, JOB_MAX_EMULATED);
+    if (n->n == 0 && r->base != r->job) { /* a node without its own has those of the job */
+        emulate_set(r->base, key, NULL, 0);
+        return 0;
+    }
     list = d = calloc(n->n + 1, sizeof *list); /* one more, so that it is never empty */
     if (!list)
         return job_no_memory(err);
     for (const struct job_node *c = n->first; c; c = c->next, d++) {
-        int rc = read_device(r, c, list, d, err);
+        int rc = read_device(r, key->name, c, list, d, err);
 
         if (rc < 0) {
             free(list);
             return rc;
         }
     }
-    free(r->job->profile.emulate);
-    r->job->profile.emulate = list;
-    r->job->profile.n_emulate = n->n;
+    emulate_set(r->base, key, list, n->n);
     return 0;
 }
 
-static void emulate_write(const struct job *job, const struct job_key *key, struct strbuf *b)
+static void emulate_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
+    struct job_emulated *const *list = job_member_const(base, key);
+    size_t n = *(const size_t *)((const char *)base + key->field->count);
+
     strbuf_add(b, "[");
-    for (size_t i = 0; i < job->profile.n_emulate; i++) {
+    for (size_t i = 0; i < n; i++) {
         strbuf_add(b, i ? ", {" : "{");
         for (size_t m = 0; m < N_MEMBERS; m++) {
             strbuf_addf(b, "%s%s: ", m ? ", " : "", members[m].name);
-            job_number_add(b, *member_at(&job->profile.emulate[i], m), members[m].scale);
+            job_number_add(b, *member_at(&(*list)[i], m), members[m].scale);
         }
         strbuf_add(b, "}");
     }
     strbuf_add(b, "]");
 }
 
-static void emulate_free(struct job *job, const struct job_key *key)
+static void emulate_free(void *base, const struct job_key *key)
 {
-    free(job->profile.emulate);
-    job->profile.emulate = NULL;
-    job->profile.n_emulate = 0;
+    emulate_set(base, key, NULL, 0);
 }
 
 static void emulate_expect(const struct job_key *key, struct strbuf *b)

@@ -16,7 +16,8 @@ enum { BILLION = 1000000000 };
 #define DAY    (86400 * CLOCK_S)
 
 /* Fields by type; `initial` is the default as it would stand in the file. */
-#define FIELD(kind, member) .type = &job_type_##kind, .offset = offsetof(struct job, member)
+#define AT(what, kind, member) .type = &job_type_##kind, .offset = offsetof(struct what, member)
+#define FIELD(kind, member)    AT(job, kind, member)
 #define WHOLE(member, lo, hi, w, initial)                                                          \
     &(const struct job_field)                                                                      \
     {                                                                                              \
@@ -37,18 +38,21 @@ enum { BILLION = 1000000000 };
     {                                                                                              \
         FIELD(path, member), .value = initial, .word = w, .keep_word = keep                        \
     }
+#define TEXT(member, w, keep, fits, initial)                                                       \
+    &(const struct job_field)                                                                      \
+    {                                                                                              \
+        FIELD(text, member), .value = initial, .word = w, .keep_word = keep, .check = fits         \
+    }
 #define OTHER(kind, member, initial)                                                               \
     &(const struct job_field)                                                                      \
     {                                                                                              \
         FIELD(kind, member), .value = initial                                                      \
     }
 
-#define SEVERAL_HOSTS "several hosts"
-#define REPLAN        "re-planning while a job runs"
-#define OTHER_MODES   "the asynchronous and hybrid modes"
-#define COMPRESSION   "gradient compression"
-#define RESTARTS      "restarting after a failure"
-#define SLURM         "running under Slurm"
+#define REPLAN      "re-planning while a job runs"
+#define OTHER_MODES "the asynchronous and hybrid modes"
+#define COMPRESSION "gradient compression"
+#define SLURM       "running under Slurm"
 
 static const struct job_key table[] = {
     { "name", "name", "the folder's name", "names the job, its folder and its id", NULL,
@@ -58,17 +62,24 @@ static const struct job_key table[] = {
     { "workdir", "path", ".", "the folder in which the workers run", NULL,
       PATH(workdir, NULL, false, ".") },
     { "setup", "list of lines", "[]", "lines that a shell runs on each node before the command",
-      "a shell before the command", NULL },
-    { "nodes", "list of nodes", "this machine", "the machines that take part", SEVERAL_HOSTS,
-      NULL },
-    { "hostfile", "path", "none", "a file with one machine a line", SEVERAL_HOSTS, NULL },
-    { "ssh.user", "text", "as ssh decides", "the user to log in as", SEVERAL_HOSTS, NULL },
-    { "ssh.port", "whole number", "as ssh decides", "the port of the ssh servers", SEVERAL_HOSTS,
-      NULL },
-    { "ssh.identity", "path", "as ssh decides", "the private key to log in with", SEVERAL_HOSTS,
-      NULL },
-    { "ssh.command", "line of words", "ssh", "the program in the place of ssh", SEVERAL_HOSTS,
-      NULL },
+      NULL, OTHER(lines, setup, "[]") },
+    { "nodes", "list of nodes", "[]", "the machines that take part; none: this machine", NULL,
+      &(const struct job_field){ FIELD(nodes, host), .value = "[]", .instead = "hostfile" } },
+    { "hostfile", "path or none", "none", "a file with one machine a line, in the place of nodes",
+      NULL,
+      &(const struct job_field){ FIELD(hostfile, hostfile), .value = "none", .word = "none",
+                                 .instead = "nodes" } },
+    { "ssh.user", "text or auto", "auto", "the user to log in as; auto: as ssh decides", NULL,
+      TEXT(ssh.user, "auto", false, job_check_user, "auto") },
+    { "ssh.port", "whole number or auto", "auto",
+      "the port of the ssh servers; auto: as ssh decides", NULL,
+      WHOLE(ssh.port, 1, 65535, "auto", "auto") },
+    { "ssh.identity", "path or auto", "auto",
+      "the private key to log in with; auto: as ssh decides", NULL,
+      &(const struct job_field){ FIELD(path, ssh.identity), .value = "auto", .word = "auto",
+                                 .tilde = true } },
+    { "ssh.command", "list or line of words", "[ssh]", "the program in the place of ssh", NULL,
+      OTHER(command, ssh.command, "[ssh]") },
     { "workers_per_node", "whole number or auto", "auto",
       "workers on each node; auto: one for each device or NUMA node", NULL,
       WHOLE(workers_per_node, 1, 1024, "auto", "auto") },
@@ -125,8 +136,9 @@ static const struct job_key table[] = {
       "sufficient factors", NULL },
     { "communication.memory", "word", "normal", "normal, or layer: reuse gradient memory",
       "memory reuse between layers", NULL },
-    { "communication.interface", "text", "auto", "the network interface to use", SEVERAL_HOSTS,
-      NULL },
+    { "communication.interface", "text or auto", "auto",
+      "the network to use: an interface's name, an address or a network like 10.1.0.0/24", NULL,
+      TEXT(communication.interface, "auto", true, job_check_interface, "auto") },
     { "mpi.args", "list of words", "[]", "more arguments of mpirun", NULL,
       OTHER(list, mpi.args, "[]") },
     { "mpi.mca", "map", "{}", "MCA parameters of Open MPI by name", NULL,
@@ -135,7 +147,8 @@ static const struct job_key table[] = {
       DURATION(profile.cache_ns, 0, 3650 * DAY, NULL, "7d") },
     { "profile.emulate", "list of devices", "[]",
       "devices to imitate, one worker each, instead of the real ones", NULL,
-      OTHER(emulate, profile.emulate, "[]") },
+      &(const struct job_field){ FIELD(emulate, profile.emulate), .value = "[]",
+                                 .count = offsetof(struct job, profile.n_emulate) } },
     { "checkpoint.dir", "path or auto", "auto",
       "where the jobs' folders of checkpoints are; auto: in the job's folder", NULL,
       PATH(checkpoint.dir, "auto", false, "auto") },
@@ -146,8 +159,8 @@ static const struct job_key table[] = {
     { "checkpoint.resume", "path or auto", "auto",
       "the checkpoint to go on from; auto: the job's own newest", NULL,
       PATH(checkpoint.resume, "auto", true, "auto") },
-    { "restarts", "whole number", "3", "how often a failed job starts again by itself", RESTARTS,
-      NULL },
+    { "restarts", "whole number", "3", "how often a failed job starts again by itself", NULL,
+      WHOLE(restarts, 0, 1000, NULL, "3") },
     { "timeouts.launch", "duration", "60s", "until every worker has come up", NULL,
       DURATION(timeouts.launch_ns, CLOCK_S, DAY, NULL, "60s") },
     { "timeouts.lease", "duration", "10s",
@@ -155,10 +168,10 @@ static const struct job_key table[] = {
       DURATION(timeouts.lease_ns, CLOCK_S, 60 * MINUTE, NULL, "10s") },
     { "timeouts.heartbeat", "duration", "1s", "between two reports of an agent", NULL,
       DURATION(timeouts.heartbeat_ns, 50 * CLOCK_MS, MINUTE, NULL, "1s") },
-    { "timeouts.node_lost", "duration", "15s", "silence after which a node counts as lost",
-      SEVERAL_HOSTS, NULL },
-    { "timeouts.hang", "duration", "5m", "without a step until the job counts as hanging", RESTARTS,
-      NULL },
+    { "timeouts.node_lost", "duration", "15s", "silence after which a node counts as lost", NULL,
+      DURATION(timeouts.node_lost_ns, 1500 * CLOCK_MS, 120 * MINUTE, NULL, "15s") },
+    { "timeouts.hang", "duration or none", "5m", "without a step until the job counts as hanging",
+      NULL, DURATION(timeouts.hang_ns, CLOCK_S, 3650 * DAY, "none", "5m") },
     { "timeouts.grace", "duration", "10s", "for the workers to end by themselves when asked to",
       NULL, DURATION(timeouts.grace_ns, 0, 60 * MINUTE, NULL, "10s") },
     { "timeouts.checkpoint", "duration", "2m", "for writing one checkpoint", NULL,
@@ -166,16 +179,18 @@ static const struct job_key table[] = {
     { "timeouts.job", "duration or none", "none", "for the whole job", NULL,
       DURATION(timeouts.job_ns, CLOCK_S, 3650 * DAY, "none", "none") },
     { "env", "map", "{}", "environment variables of the workers", NULL, OTHER(env, env, "{}") },
-    { "env_pass", "list of patterns", "[]", "variables of the caller that reach the workers",
-      SEVERAL_HOSTS, NULL },
+    { "env_pass", "list of patterns", "[]", "variables of the caller that reach the workers", NULL,
+      &(const struct job_field){ FIELD(list, env_pass), .value = "[]",
+                                 .check = job_check_pattern } },
     { "binding", "word", "auto", "auto: each worker on its own cores; none", NULL,
       &(const struct job_field){ FIELD(word, binding), .value = "auto",
                                  .words = { "auto", "none" } } },
     { "logs.dir", "path or auto", "auto",
       "where the workers' output goes; auto: in the job's folder", NULL,
       PATH(logs.dir, "auto", false, "auto") },
-    { "logs.prefix", "text or auto", "auto", "what stands before a line on the screen",
-      "the workers' output on the screen", NULL },
+    { "logs.prefix", "text or auto", "auto",
+      "what stands before a line on the screen; auto: {node}:{rank}", NULL,
+      TEXT(logs.prefix, "auto", true, job_check_prefix, "auto") },
     { "logs.max_mb", "whole number", "1024", "megabytes (10^6 bytes) of one worker's log file",
       NULL, WHOLE(logs.max_mb, 1, 1000000, NULL, "1024") },
     { "slurm.partition", "text", "as Slurm decides", "the partition", SLURM, NULL },
@@ -189,30 +204,74 @@ enum { N_KEYS = sizeof table / sizeof *table };
 
 _Static_assert((int)N_KEYS <= (int)JOB_MAX_KEYS, "struct job keeps an origin for each key");
 
+const struct job_table job_table = { table, N_KEYS };
+
+/* ---- one of `nodes` ---- */
+
+#define HOST(kind, member)                                                                         \
+    &(const struct job_field)                                                                      \
+    {                                                                                              \
+        AT(job_host, kind, member)                                                                 \
+    }
+
+static const struct job_key host_table[] = {
+    { "nodes.host", "text", "", "name, address or a range of names", NULL, HOST(host, host) },
+    { "nodes.workers", "whole number or auto", "auto", "workers on it", NULL,
+      &(const struct job_field){ AT(job_host, whole, workers), .word = "auto", .min = 1,
+                                 .max = 1024 } },
+    { "nodes.devices", "list of whole numbers or auto", "auto", "devices to use", NULL,
+      &(const struct job_field){ AT(job_host, devices, device), .word = "auto",
+                                 .count = offsetof(struct job_host, n_device) } },
+    { "nodes.address", "address or auto", "auto", "at which the others reach it", NULL,
+      &(const struct job_field){ AT(job_host, text, address), .word = "auto",
+                                 .check = job_check_address } },
+    { "nodes.emulate", "list of devices", "[]", "devices to imitate on it", NULL,
+      &(const struct job_field){ AT(job_host, emulate, emulate),
+                                 .count = offsetof(struct job_host, n_emulate) } },
+    { "nodes.eddis", "path or auto", "auto", "where eddis is on it", NULL,
+      &(const struct job_field){ AT(job_host, text, eddis), .word = "auto",
+                                 .check = job_check_eddis } },
+    { "nodes.ssh.user", "text or auto", "auto", "the user to log in as", NULL,
+      &(const struct job_field){ AT(job_host, text, ssh.user), .word = "auto",
+                                 .check = job_check_user } },
+    { "nodes.ssh.port", "whole number or auto", "auto", "the port of its ssh server", NULL,
+      &(const struct job_field){ AT(job_host, whole, ssh.port), .word = "auto", .min = 1,
+                                 .max = 65535 } },
+    { "nodes.ssh.identity", "path or auto", "auto", "the private key to log in with", NULL,
+      &(const struct job_field){ AT(job_host, path, ssh.identity), .word = "auto",
+                                 .tilde = true } },
+    { "nodes.ssh.command", "list or line of words", "[]", "the program in the place of ssh", NULL,
+      HOST(command, ssh.command) },
+};
+
+const struct job_table job_host_table = { host_table, sizeof host_table / sizeof *host_table };
+
+/* ---- tables ---- */
+
 size_t job_keys(const struct job_key **ret)
 {
     *ret = table;
     return N_KEYS;
 }
 
-const struct job_key *job_key_find(const char *name)
+const struct job_key *job_key_find(const struct job_table *t, const char *name)
 {
-    for (size_t i = 0; i < N_KEYS; i++)
-        if (strcmp(table[i].name, name) == 0)
-            return &table[i];
+    for (size_t i = 0; i < t->n; i++)
+        if (strcmp(t->row[i].name, name) == 0)
+            return &t->row[i];
     return NULL;
 }
 
-size_t job_keys_below(const char *prefix, char (*ret)[32])
+size_t job_keys_below(const struct job_table *t, const char *prefix, char (*ret)[32])
 {
     size_t skip = strlen(prefix) + (*prefix != '\0'), n = 0;
 
-    for (size_t i = 0; i < N_KEYS; i++) {
-        const char *rest = table[i].name + skip;
+    for (size_t i = 0; i < t->n; i++) {
+        const char *rest = t->row[i].name + skip;
         size_t len;
 
         if (*prefix &&
-            (strncmp(table[i].name, prefix, skip - 1) != 0 || table[i].name[skip - 1] != '.'))
+            (strncmp(t->row[i].name, prefix, skip - 1) != 0 || t->row[i].name[skip - 1] != '.'))
             continue;
         len = strcspn(rest, ".");
         if (n && strncmp(ret[n - 1], rest, len) == 0 && ret[n - 1][len] == '\0')
@@ -223,12 +282,19 @@ size_t job_keys_below(const char *prefix, char (*ret)[32])
     return n;
 }
 
-void *job_member(struct job *job, const struct job_key *key)
+void *job_member(void *base, const struct job_key *key)
 {
-    return (char *)job + key->field->offset;
+    return (char *)base + key->field->offset;
 }
 
-const void *job_member_const(const struct job *job, const struct job_key *key)
+const void *job_member_const(const void *base, const struct job_key *key)
 {
-    return (const char *)job + key->field->offset;
+    return (const char *)base + key->field->offset;
+}
+
+void job_members_free(const struct job_table *t, void *base)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (t->row[i].field && t->row[i].field->type->free)
+            t->row[i].field->type->free(base, &t->row[i]);
 }

@@ -16,14 +16,9 @@ enum { PATH_SIZE = 128 }; /* of a dotted key; longer than any in the table */
 
 void job_free(struct job *job)
 {
-    const struct job_key *keys;
-    size_t n = job_keys(&keys);
-
     if (!job)
         return;
-    for (size_t i = 0; i < n; i++)
-        if (keys[i].field && keys[i].field->type->free)
-            keys[i].field->type->free(job, &keys[i]);
+    job_members_free(&job_table, job);
     free(job->file);
     free(job->folder);
     free(job);
@@ -31,19 +26,14 @@ void job_free(struct job *job)
 
 static struct job_origin *origin_of(struct job *job, const struct job_key *key)
 {
-    const struct job_key *keys;
-
-    (void)job_keys(&keys);
-    return &job->origin[key - keys];
+    return &job->origin[key - job_table.row];
 }
 
 struct job_origin job_origin(const struct job *job, const char *key)
 {
-    const struct job_key *k = job_key_find(key);
-    const struct job_key *keys;
+    const struct job_key *k = job_key_find(&job_table, key);
 
-    (void)job_keys(&keys);
-    return k ? job->origin[k - keys] : (struct job_origin){ .kind = JOB_DEFAULT };
+    return k ? job->origin[k - job_table.row] : (struct job_origin){ .kind = JOB_DEFAULT };
 }
 
 /* ---- defaults ---- */
@@ -91,9 +81,7 @@ static char *name_of_folder(const char *folder)
 static int job_new(const char *file, const char *folder, struct job **ret, struct eddis_error *err)
 {
     struct job *job = calloc(1, sizeof *job);
-    const struct job_reader r = { .job = job, .file = "default" };
-    const struct job_key *keys;
-    size_t n = job_keys(&keys);
+    const struct job_reader r = { .job = job, .base = job, .file = "default" };
     int rc = 0;
 
     if (!job)
@@ -104,9 +92,12 @@ static int job_new(const char *file, const char *folder, struct job **ret, struc
         rc = job_no_memory(err);
     else if (*folder != '/' || job_utf8_bad(folder, strlen(folder)) < strlen(folder))
         rc = eddis_fail(err, -EINVAL, "the folder \"%s\" is not an absolute path in UTF-8", folder);
-    for (size_t i = 0; i < n && rc == 0; i++)
-        if (keys[i].field && keys[i].field->value)
-            rc = read_text(&r, &keys[i], keys[i].field->value, err);
+    for (size_t i = 0; i < job_table.n && rc == 0; i++) {
+        const struct job_key *key = &job_table.row[i];
+
+        if (key->field && key->field->value)
+            rc = read_text(&r, key, key->field->value, err);
+    }
     if (rc == 0) {
         job->name = name_of_folder(folder);
         if (!job->name)
@@ -123,30 +114,28 @@ static int job_new(const char *file, const char *folder, struct job **ret, struc
 /* ---- the file's keys ---- */
 
 /* The nearest key anywhere in the table whose last part is like the word. */
-static const char *nearest_elsewhere(const char *word)
+static const char *nearest_elsewhere(const struct job_table *t, const char *word)
 {
     const char *last[JOB_MAX_KEYS], *nearest;
-    const struct job_key *keys;
-    size_t n = job_keys(&keys);
 
-    for (size_t i = 0; i < n; i++) {
-        const char *dot = strrchr(keys[i].name, '.');
+    for (size_t i = 0; i < t->n; i++) {
+        const char *dot = strrchr(t->row[i].name, '.');
 
-        last[i] = dot ? dot + 1 : keys[i].name;
+        last[i] = dot ? dot + 1 : t->row[i].name;
     }
-    nearest = text_nearest(word, last, n);
-    for (size_t i = 0; i < n; i++)
+    nearest = text_nearest(word, last, t->n);
+    for (size_t i = 0; i < t->n; i++)
         if (nearest == last[i])
-            return keys[i].name;
+            return t->row[i].name;
     return NULL;
 }
 
-static int unknown_key(const struct job_reader *r, const char *group, const struct job_node *n,
-                       struct eddis_error *err)
+static int unknown_key(const struct job_reader *r, const struct job_table *t, const char *group,
+                       const struct job_node *n, struct eddis_error *err)
 {
     char below[JOB_MAX_KEYS][32], where[PATH_SIZE + 2];
     const char *names[JOB_MAX_KEYS], *nearest;
-    size_t count = job_keys_below(group, below);
+    size_t count = job_keys_below(t, group, below);
     struct strbuf b = { 0 };
     int rc;
 
@@ -154,7 +143,7 @@ static int unknown_key(const struct job_reader *r, const char *group, const stru
         names[i] = below[i];
     nearest = text_nearest(n->key, names, count);
     if (!nearest)
-        nearest = nearest_elsewhere(n->key);
+        nearest = nearest_elsewhere(t, n->key);
     snprintf(where, sizeof where, *group ? "\"%s\"" : "%s", *group ? group : "the job");
     if (nearest) {
         strbuf_addf(&b, "did you mean \"%s\"?", nearest);
@@ -189,16 +178,14 @@ static int read_value(const struct job_reader *r, const struct job_key *key,
     if (job_node_is_null(n))
         return job_mistyped(r, key, n, err);
     rc = key->field->type->read(r, key, n, err);
-    if (rc < 0)
-        return rc;
-    *origin_of(r->job, key) =
-        (struct job_origin){ .kind = JOB_FILE, .line = n->key_line, .column = n->key_column };
-    return 0;
+    if (rc == 0 && r->base == r->job)
+        *origin_of(r->job, key) =
+            (struct job_origin){ .kind = JOB_FILE, .line = n->key_line, .column = n->key_column };
+    return rc;
 }
 
-/* Read all keys of a map whose own dotted name is group, "" for the job. */
-static int read_group(const struct job_reader *r, const char *group, const struct job_node *map,
-                      struct eddis_error *err)
+int job_group_read(const struct job_reader *r, const struct job_table *t, const char *group,
+                   const struct job_node *map, struct eddis_error *err)
 {
     for (const struct job_node *n = map->first; n; n = n->next) {
         char path[PATH_SIZE], below[JOB_MAX_KEYS][32], words[80];
@@ -207,15 +194,15 @@ static int read_group(const struct job_reader *r, const char *group, const struc
 
         snprintf(path, sizeof path, "%s%s%s", group, *group ? "." : "", n->key);
         if (*n->key && strlen(n->key) < 32 && !strchr(n->key, '.'))
-            key = job_key_find(path);
+            key = job_key_find(t, path);
         else
-            return unknown_key(r, group, n, err);
+            return unknown_key(r, t, group, n, err);
         if (key) {
             rc = read_value(r, key, n, err);
-        } else if (job_keys_below(path, below) == 0) {
-            rc = unknown_key(r, group, n, err);
+        } else if (job_keys_below(t, path, below) == 0) {
+            rc = unknown_key(r, t, group, n, err);
         } else if (n->kind == JOB_MAP) {
-            rc = read_group(r, path, n, err);
+            rc = job_group_read(r, t, path, n, err);
         } else {
             job_node_words(n, words, sizeof words);
             rc = job_wrong(r, n->line, n->column, err,
@@ -240,12 +227,15 @@ static int read_root(const struct job_reader *r, const struct job_node *root,
                          "the job is %s; write keys with values, at least the key \"command\"",
                          words);
     }
-    rc = read_group(r, "", root, err);
+    rc = job_group_read(r, &job_table, "", root, err);
     if (rc == 0 && !r->job->command)
         rc = job_wrong(r, root->line, root->column, err,
                        "the key \"command\" is missing; add the program to run, as in command: "
                        "[python3, train.py]");
-    return rc ? rc : job_check(r->job, err);
+    if (rc < 0)
+        return rc;
+    job_follow(r->job);
+    return job_check(r->job, err);
 }
 
 int job_parse(const char *text, size_t n, const char *name, const char *folder, struct job **ret,
@@ -257,6 +247,7 @@ int job_parse(const char *text, size_t n, const char *name, const char *folder, 
 
     if (rc < 0)
         return rc;
+    r.base = r.job;
     rc = job_yaml_parse(&r, text, n, &root, err);
     if (rc == 0) {
         rc = read_root(&r, root, err);
@@ -316,7 +307,7 @@ int job_from_command(const char *const *command, const char *folder, struct job 
         job_free(job);
         return job_no_memory(err);
     }
-    *origin_of(job, job_key_find("command")) =
+    *origin_of(job, job_key_find(&job_table, "command")) =
         (struct job_origin){ .kind = JOB_FLAG, .flag = "command line" };
     *ret = job;
     return 0;
@@ -329,70 +320,59 @@ static int no_such_key(const struct job_reader *r, const char *key, struct eddis
     const char *dot = strrchr(key, '.');
     struct job_node n = { .key = (char *)(uintptr_t)key };
 
-    if (job_keys_below(key, below))
+    if (job_keys_below(&job_table, key, below))
         return job_wrong(r, 0, 0, err,
                          "\"%.40s\" is a group of keys; set one of them, as in %.40s.%s", key, key,
                          below[0]);
     snprintf(group, sizeof group, "%.*s", dot ? (int)(dot - key) : 0, key);
-    if (*group && job_keys_below(group, below))
+    if (*group && job_keys_below(&job_table, group, below))
         n.key = (char *)(uintptr_t)(dot + 1);
     else
         *group = '\0';
-    return unknown_key(r, group, &n, err);
+    return unknown_key(r, &job_table, group, &n, err);
 }
 
-int job_set(struct job *job, const char *key, const char *value, const char *flag,
-            struct eddis_error *err)
+/* ---- flags ---- */
+
+static int set(struct job *job, const char *key, const struct job_node *value, const char *flag,
+               struct eddis_error *err)
 {
-    const struct job_reader r = { .job = job, .file = flag, .flag = flag };
-    const struct job_key *k = job_key_find(key);
+    const struct job_reader r = { .job = job, .base = job, .file = flag, .flag = flag };
+    const struct job_key *k = job_key_find(&job_table, key), *other;
     int rc;
 
     if (!k)
         return no_such_key(&r, key, err);
     if (k->later)
         return refuse_later(&r, k, 0, 0, err);
-    if (job_utf8_bad(value, strlen(value)) < strlen(value))
+    if (job_utf8_bad(value->text, strlen(value->text)) < strlen(value->text))
         return eddis_fail(err, -EINVAL, "%s: the value is not UTF-8; write it in UTF-8", flag);
-    rc = read_text(&r, k, value, err);
+    rc = value->quoted ? k->field->type->read(&r, k, value, err)
+                       : read_text(&r, k, value->text, err);
     if (rc < 0)
         return rc;
     *origin_of(job, k) = (struct job_origin){ .kind = JOB_FLAG, .flag = flag };
+    other = k->field->instead ? job_key_find(&job_table, k->field->instead) : NULL;
+    if (other)
+        *origin_of(job, other) = (struct job_origin){ .kind = JOB_DEFAULT };
+    job_follow(job);
     return 0;
 }
 
-/* ---- values against each other ---- */
-
-/* Fail at the place of key a, or of b when a is a default. */
-static int clash(const struct job *job, const char *a, const char *b, struct eddis_error *err,
-                 const char *what)
+int job_set(struct job *job, const char *key, const char *value, const char *flag,
+            struct eddis_error *err)
 {
-    struct job_origin o = job_origin(job, a);
-    struct job_reader r = { .file = job->file ? job->file : "the job" };
-    char x[40], y[40];
+    const struct job_node n = { .kind = JOB_SCALAR, .text = (char *)(uintptr_t)value };
 
-    if (o.kind == JOB_DEFAULT)
-        o = job_origin(job, b);
-    r.flag = o.kind == JOB_FLAG ? o.flag : NULL;
-    job_value_text(job, a, x, sizeof x);
-    job_value_text(job, b, y, sizeof y);
-    return job_wrong(&r, o.line, o.column, err, "\"%s\" is %s and \"%s\" is %s; %s", a, x, b, y,
-                     what);
+    return set(job, key, &n, flag, err);
 }
 
-int job_check(const struct job *job, struct eddis_error *err)
+int job_set_text(struct job *job, const char *key, const char *value, const char *flag,
+                 struct eddis_error *err)
 {
-    int64_t heartbeat = job->timeouts.heartbeat_ns;
+    const struct job_node n = { .kind = JOB_SCALAR,
+                                .quoted = true,
+                                .text = (char *)(uintptr_t)value };
 
-    if (job->batch.min > job->batch.global)
-        return clash(job, "batch.min", "batch.global", err, "write a smaller least batch");
-    if (job->batch.max && job->batch.max < job->batch.min)
-        return clash(job, "batch.max", "batch.min", err, "the most must not be below the least");
-    if (job->batch.global % job->batch.grain)
-        return clash(job, "batch.grain", "batch.global", err,
-                     "the grain must divide the global batch");
-    if (heartbeat > job->timeouts.lease_ns / 3)
-        return clash(job, "timeouts.heartbeat", "timeouts.lease", err,
-                     "the lease must be at least three heartbeats");
-    return 0;
+    return set(job, key, &n, flag, err);
 }

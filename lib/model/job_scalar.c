@@ -40,24 +40,24 @@ static void expect_word(const struct job_key *key, struct strbuf *b)
 
 static int replace_text(const struct job_reader *r, const struct job_key *key, char *text)
 {
-    char **member = job_member(r->job, key);
+    char **member = job_member(r->base, key);
 
     free(*member);
     *member = text;
     return 0;
 }
 
-static void text_free(struct job *job, const struct job_key *key)
+static void text_free(void *base, const struct job_key *key)
 {
-    char **member = job_member(job, key);
+    char **member = job_member(base, key);
 
     free(*member);
     *member = NULL;
 }
 
-static void text_write(const struct job *job, const struct job_key *key, struct strbuf *b)
+static void text_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
-    const char *const *member = job_member_const(job, key);
+    const char *const *member = job_member_const(base, key);
 
     job_scalar_add(b, *member ? *member : key->field->word);
 }
@@ -109,22 +109,35 @@ static char *absolute(const char *folder, const char *path)
     return text;
 }
 
-static int path_read(const struct job_reader *r, const struct job_key *key,
-                     const struct job_node *n, struct eddis_error *err)
+int job_path_read(const struct job_reader *r, const struct job_key *key, const struct job_node *n,
+                  char **ret, struct eddis_error *err)
 {
     char *text;
 
-    if (is_word(key, n) && !key->field->keep_word)
-        return replace_text(r, key, NULL);
     if (n->kind != JOB_SCALAR || !*n->text)
         return job_mistyped(r, key, n, err);
-    if (n->text[0] == '~')
+    if (n->text[0] == '~' && !key->field->tilde)
         return job_wrong(r, n->line, n->column, err,
                          "\"%s\" begins with \"~\", which no shell expands here; write the whole "
                          "path",
                          key->name);
-    text = is_word(key, n) ? strdup(n->text) : absolute(r->job->folder, n->text);
-    return text ? replace_text(r, key, text) : job_no_memory(err);
+    text =
+        is_word(key, n) || n->text[0] == '~' ? strdup(n->text) : absolute(r->job->folder, n->text);
+    if (!text)
+        return job_no_memory(err);
+    *ret = text;
+    return 0;
+}
+
+static int path_read(const struct job_reader *r, const struct job_key *key,
+                     const struct job_node *n, struct eddis_error *err)
+{
+    char *text = NULL;
+    int rc = 0;
+
+    if (!is_word(key, n) || key->field->keep_word)
+        rc = job_path_read(r, key, n, &text, err);
+    return rc < 0 ? rc : replace_text(r, key, text);
 }
 
 static void path_expect(const struct job_key *key, struct strbuf *b)
@@ -140,10 +153,41 @@ const struct job_type job_type_path = {
     .expect = path_expect,
 };
 
+/* ---- text that its row checks ---- */
+
+static int text_read(const struct job_reader *r, const struct job_key *key,
+                     const struct job_node *n, struct eddis_error *err)
+{
+    const struct job_field *f = key->field;
+    struct eddis_error why = { 0 };
+    char *text;
+
+    if (is_word(key, n) && !f->keep_word)
+        return replace_text(r, key, NULL);
+    if (n->kind != JOB_SCALAR || job_node_is_null(n))
+        return job_mistyped(r, key, n, err);
+    if (!is_word(key, n) && f->check(n->text, &why) < 0)
+        return job_wrong(r, n->line, n->column, err, "\"%s\": %s", key->name, why.text);
+    text = strdup(n->text);
+    return text ? replace_text(r, key, text) : job_no_memory(err);
+}
+
+static void text_expect(const struct job_key *key, struct strbuf *b)
+{
+    strbuf_add(b, "a text");
+    expect_word(key, b);
+}
+
+const struct job_type job_type_text = {
+    .read = text_read,
+    .write = text_write,
+    .free = text_free,
+    .expect = text_expect,
+};
+
 /* ---- whole number; the word is 0 ---- */
 
-/* Decimal without leading zeros, which YAML 1.1 takes for octal. */
-static bool parse_whole(const char *s, int64_t *ret)
+bool job_whole_parse(const char *s, int64_t *ret)
 {
     const char *digits = s + (*s == '-');
     char *end;
@@ -161,16 +205,16 @@ static int whole_read(const struct job_reader *r, const struct job_key *key,
     const struct job_field *f = key->field;
     int64_t v = 0;
 
-    if (!is_word(key, n) && (n->kind != JOB_SCALAR || n->quoted || !parse_whole(n->text, &v) ||
+    if (!is_word(key, n) && (n->kind != JOB_SCALAR || n->quoted || !job_whole_parse(n->text, &v) ||
                              v < f->min || v > f->max))
         return job_mistyped(r, key, n, err);
-    *(int64_t *)job_member(r->job, key) = v;
+    *(int64_t *)job_member(r->base, key) = v;
     return 0;
 }
 
-static void whole_write(const struct job *job, const struct job_key *key, struct strbuf *b)
+static void whole_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
-    int64_t v = *(const int64_t *)job_member_const(job, key);
+    int64_t v = *(const int64_t *)job_member_const(base, key);
 
     if (v == 0 && key->field->word)
         strbuf_add(b, key->field->word);
@@ -228,13 +272,13 @@ static int number_read(const struct job_reader *r, const struct job_key *key,
     if (!is_word(key, n) && (n->kind != JOB_SCALAR || n->quoted || !job_number_parse(n->text, &v) ||
                              v < f->low || v > f->high))
         return job_mistyped(r, key, n, err);
-    *(double *)job_member(r->job, key) = v;
+    *(double *)job_member(r->base, key) = v;
     return 0;
 }
 
-static void number_write(const struct job *job, const struct job_key *key, struct strbuf *b)
+static void number_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
-    double v = *(const double *)job_member_const(job, key);
+    double v = *(const double *)job_member_const(base, key);
 
     if (v == 0 && key->field->word)
         strbuf_add(b, key->field->word);
@@ -292,13 +336,13 @@ static int duration_read(const struct job_reader *r, const struct job_key *key,
     if (n->kind != JOB_SCALAR || text_duration_ns(n->text, &v, NULL) < 0 ||
         (v == CLOCK_NEVER ? !f->word : v < f->min || v > f->max))
         return job_mistyped(r, key, n, err);
-    *(int64_t *)job_member(r->job, key) = v;
+    *(int64_t *)job_member(r->base, key) = v;
     return 0;
 }
 
-static void duration_write(const struct job *job, const struct job_key *key, struct strbuf *b)
+static void duration_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
-    add_duration(b, *(const int64_t *)job_member_const(job, key));
+    add_duration(b, *(const int64_t *)job_member_const(base, key));
 }
 
 static void duration_expect(const struct job_key *key, struct strbuf *b)

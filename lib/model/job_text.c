@@ -81,6 +81,10 @@ void job_origin_text(const struct job *job, const char *key, char *ret, size_t s
 {
     struct job_origin o = job_origin(job, key);
 
+    if (job->hostfile && strcmp(key, "nodes") == 0) { /* who has read the lines names the file */
+        snprintf(ret, size, "%s", job->hostfile);
+        return;
+    }
     switch (o.kind) {
     case JOB_FILE:
         snprintf(ret, size, "%s:%d", job->file ? job->file : "job", o.line);
@@ -96,7 +100,7 @@ void job_origin_text(const struct job *job, const char *key, char *ret, size_t s
 
 void job_value_text(const struct job *job, const char *key, char *ret, size_t size)
 {
-    const struct job_key *k = job_key_find(key);
+    const struct job_key *k = job_key_find(&job_table, key);
     struct strbuf b = { 0 };
 
     if (k && k->field)
@@ -147,7 +151,10 @@ char *job_text(const struct job *job)
         if (!k->field)
             continue;
         strbuf_addf(&b, "%s: ", add_group(&b, k->name, before));
-        k->field->type->write(job, k, &b);
+        if (job->hostfile && strcmp(k->name, "hostfile") == 0)
+            strbuf_add(&b, k->field->word); /* its hosts stand under nodes */
+        else
+            k->field->type->write(job, k, &b);
         add_origin(&b, job, k->name);
         before = k->name;
     }

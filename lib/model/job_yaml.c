@@ -272,8 +272,10 @@ static int read_child(struct tree *t, yaml_event_t *e, struct job_node *n, struc
     yaml_event_t value;
     int rc;
 
-    if (n->n == JOB_MAX_ITEMS)
-        return refuse(t, e, err, "more than 4096 entries here; shorten the list");
+    if (n->n == (n->kind == JOB_LIST ? JOB_MAX_ITEMS : JOB_MAX_ENTRIES))
+        return refuse(t, e, err,
+                      n->kind == JOB_LIST ? "more than 16384 entries here; shorten the list"
+                                          : "more than 4096 keys here; shorten the map");
     if (n->kind == JOB_LIST)
         return build(t, e, ret, err);
     rc = read_key(t, e, n, &head, err);

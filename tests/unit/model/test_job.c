@@ -168,10 +168,11 @@ static const struct {
     { C "<<: {seed: 1}", "2:1: unknown key \"<<\" in the job; eddis-train.yaml(5) lists the keys" },
     { C "\"\": 1", "2:1: unknown key \"\" in the job; eddis-train.yaml(5) lists the keys" },
     /* keys of later versions */
-    { C "restarts: 3", "2:1: the key \"restarts\" is not in this version yet, it waits for "
-                       "restarting after a failure; remove it" },
-    { C "restarts:", "2:1: the key \"restarts\" is not in this version yet, it waits for "
-                     "restarting after a failure; remove it" },
+    { C "batch: {rebalance: 3}",
+      "2:9: the key \"batch.rebalance\" is not in this version yet, it waits for re-planning while "
+      "a job runs; remove it" },
+    { C "slurm: {gres: }", "2:9: the key \"slurm.gres\" is not in this version yet, it waits for "
+                           "running under Slurm; remove it" },
     { C "communication: {compression: {method: none}}",
       "2:31: the key \"communication.compression.method\" is not in this version yet, it waits for "
       "gradient compression; remove it" },
@@ -270,8 +271,15 @@ static const struct {
                                      "must not be below the least" },
     { C "batch: {grain: 7}", "2:9: \"batch.grain\" is 7 and \"batch.global\" is 256; the grain "
                              "must divide the global batch" },
-    { C "timeouts: {lease: 2s}", "2:12: \"timeouts.heartbeat\" is 1s and \"timeouts.lease\" is "
-                                 "2s; the lease must be at least three heartbeats" },
+    { C "timeouts: {lease: 2s, heartbeat: 1s}",
+      "2:23: \"timeouts.heartbeat\" is 1s and \"timeouts.lease\" is 2s; the lease must be at least "
+      "three heartbeats" },
+    { C "timeouts: {heartbeat: 5s}", "2:12: \"timeouts.heartbeat\" is 5s and \"timeouts.lease\" is "
+                                     "10s; the lease must be at least "
+                                     "three heartbeats" },
+    { C "timeouts: {node_lost: 12s}",
+      "2:12: \"timeouts.node_lost\" is 12s and \"timeouts.lease\" is 10s; a node is lost only when "
+      "its lease is surely over: a quarter of the lease later, and at least 500ms" },
     /* YAML itself */
     { C "seed: 1\nseed: 2\n", "3:1: the key \"seed\" a second time, first on line 2; remove one" },
     { C "batch: {min: 1, min: 1}",
@@ -548,7 +556,7 @@ START_TEST(flags)
     ck_assert(strncmp(err.text, "--mpi-args: not YAML", 20) == 0);
     ck_assert_int_eq(job_set(job, "mpi.args", "[a, b]", "--mpi-args", &err), 0);
     ck_assert_str_eq(job->mpi.args[1], "b");
-    ck_assert_int_eq(job_set(job, "restarts", "1", "--restarts", &err), -EINVAL);
+    ck_assert_int_eq(job_set(job, "slurm.gres", "1", "--set", &err), -EINVAL);
     ck_assert_int_eq(job_set(job, "nonsense", "1", "--nonsense", &err), -EINVAL);
     ck_assert_int_eq(job_set(job, "batch.min", "500", "--batch-min", &err), 0);
     ck_assert_int_eq(job_check(job, &err), -EINVAL);

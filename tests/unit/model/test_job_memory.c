@@ -53,12 +53,18 @@ char *__wrap_strndup(const char *s, size_t n)
     return fails() ? NULL : __real_strndup(s, n);
 }
 
-static const char text[] = "command: python3 train.py\n"
-                           "workdir: sub\n"
-                           "mpi: {args: [a, b], mca: {btl: self}}\n"
-                           "profile: {emulate: [{rate: 1, a_ms: 1, c_ms: 1}, {rate: 2}]}\n"
-                           "checkpoint: {dir: x, resume: y}\n"
-                           "env: {B: b, A: a}\n";
+static const char text[] =
+    "command: python3 train.py\n"
+    "workdir: sub\n"
+    "mpi: {args: [a, b], mca: {btl: self}}\n"
+    "profile: {emulate: [{rate: 1, a_ms: 1, c_ms: 1}, {rate: 2}]}\n"
+    "checkpoint: {dir: x, resume: y}\n"
+    "setup: [s]\n"
+    "nodes: [a, {host: \"b[1-3]\", devices: [1], address: 10.0.0.1, eddis: /e,\n"
+    "        emulate: [{rate: 1, a_ms: 1, c_ms: 1}, {rate: 2}],\n"
+    "        ssh: {user: u, identity: i, command: s}}]\n"
+    "env_pass: [A]\n"
+    "env: {B: b, A: a}\n";
 
 START_TEST(parsing)
 {
@@ -100,8 +106,8 @@ START_TEST(setting)
     static const struct {
         const char *key, *value;
     } rows[] = {
-        { "workdir", "/y" }, { "sync.mode", "sync" }, { "mpi.args", "[c]" },
-        { "name", "b" },     { "command", "a b" },    { "env", "{A: b}" },
+        { "workdir", "/y" },  { "sync.mode", "sync" }, { "mpi.args", "[c]" }, { "name", "b" },
+        { "command", "a b" }, { "env", "{A: b}" },     { "nodes", "a:2,a" },
     };
     struct job *job = NULL;
 

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host_list.h"
+
+#include "host_range.h"
+#include "job_impl.h"
+#include "lib/base/cleanup.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { MAX_WORKERS = 1024 };
+
+void host_list_fini(struct host_list *l)
+{
+    job_hosts_free(l->at, l->n);
+    free(l->line);
+    free(l->column);
+    *l = (struct host_list){ 0 };
+}
+
+static int grow(struct host_list *l, struct eddis_error *err)
+{
+    size_t cap = l->cap ? 2 * l->cap : 16;
+    struct job_host *at = realloc(l->at, cap * sizeof *at);
+    int *line = at ? realloc(l->line, cap * sizeof *line) : NULL;
+    int *column = line ? realloc(l->column, cap * sizeof *column) : NULL;
+
+    l->at = at ? at : l->at;
+    l->line = line ? line : l->line;
+    l->column = column ? column : l->column;
+    if (!column)
+        return job_no_memory(err);
+    l->cap = cap;
+    return 0;
+}
+
+/* A word on its way into the list. */
+struct word {
+    struct host_list *l;
+    const char *user; /* NULL: none */
+    int64_t workers;
+    int line, column;
+};
+
+static int add_name(void *ctx, const char *name, struct eddis_error *err)
+{
+    const struct word *w = ctx;
+    struct host_list *l = w->l;
+    struct job_host h = { .workers = w->workers };
+    int rc = job_check_host(name, err);
+
+    if (rc < 0)
+        return rc;
+    if (l->n == JOB_MAX_HOSTS)
+        return eddis_fail(err, -EINVAL, "more than %d hosts; write fewer", JOB_MAX_HOSTS);
+    rc = l->n == l->cap ? grow(l, err) : 0;
+    if (rc < 0)
+        return rc;
+    h.host = strdup(name);
+    h.ssh.user = w->user ? strdup(w->user) : NULL;
+    if (!h.host || (w->user && !h.ssh.user)) {
+        job_members_free(&job_host_table, &h);
+        return job_no_memory(err);
+    }
+    l->line[l->n] = w->line;
+    l->column[l->n] = w->column;
+    l->at[l->n++] = h;
+    return 0;
+}
+
+bool host_list_count(const char *s, size_t n, int64_t *ret)
+{
+    char text[8];
+
+    if (n == 0 || n >= sizeof text)
+        return false;
+    memcpy(text, s, n);
+    text[n] = '\0';
+    return job_whole_parse(text, ret) && *ret >= 1 && *ret <= MAX_WORKERS;
+}
+
+/* The colon before a count: the only one outside of brackets; more make it an IPv6 address. */
+static const char *find_count(const char *s)
+{
+    const char *colon = NULL;
+    int depth = 0;
+
+    for (; *s; s++) {
+        depth += (*s == '[') - (*s == ']');
+        if (*s != ':' || depth > 0)
+            continue;
+        if (colon)
+            return NULL;
+        colon = s;
+    }
+    return colon;
+}
+
+int host_list_add(struct host_list *l, const char *text, bool count, int line, int column,
+                  struct eddis_error *err)
+{
+    const char *at = strrchr(text, '@'), *host = at ? at + 1 : text, *colon = find_count(host);
+    cleanup_free char *user = at ? strndup(text, (size_t)(at - text)) : NULL;
+    struct word w = { .l = l, .user = user, .line = line, .column = column };
+    size_t n = colon ? (size_t)(colon - host) : strlen(host);
+    int rc = at && !user ? job_no_memory(err) : 0;
+
+    if (rc == 0 && user)
+        rc = job_check_user(user, err);
+    if (rc < 0)
+        return rc;
+    if (colon && !count)
+        return eddis_fail(
+            err, -EINVAL,
+            "\"%.60s\" has a number behind a colon; write {host: %.*s, workers: %.8s}", text,
+            (int)(n < 60 ? n : 60), host, colon + 1);
+    if (colon && !host_list_count(colon + 1, strlen(colon + 1), &w.workers))
+        return eddis_fail(err, -EINVAL,
+                          "\"%.60s\" has no number of workers from 1 to %d behind the colon", text,
+                          MAX_WORKERS);
+    if (n > 2 && *host == '[' && host[n - 1] == ']' && memchr(host, ':', n)) {
+        host++; /* an IPv6 address in brackets */
+        n -= 2;
+        if (memchr(host, '[', n) || memchr(host, ']', n))
+            return job_check_host(host, err);
+    }
+    return host_range_expand(host, n, add_name, &w, err);
+}
+
+int host_list_add_line(struct host_list *l, const char *words, struct eddis_error *err)
+{
+    const char *s = words;
+
+    for (;;) {
+        cleanup_free char *word = NULL;
+        const char *end;
+        int depth = 0, rc;
+
+        s += strspn(s, " \t");
+        for (end = s; *end && (depth > 0 || *end != ','); end++)
+            depth += (*end == '[') - (*end == ']');
+        word = strndup(s, (size_t)(end - s));
+        if (!word)
+            return job_no_memory(err);
+        word[strcspn(word, " \t")] = '\0';
+        if (!*word)
+            return eddis_fail(err, -EINVAL, "a host is missing; write a list like a:2,c[01-04]");
+        rc = host_list_add(l, word, true, 1, (int)(s - words) + 1, err);
+        if (rc < 0 || !*end)
+            return rc;
+        s = end + 1;
+    }
+}
+
+/* ---- hosts that stand twice ---- */
+
+struct place {
+    const char *host;
+    size_t index;
+};
+
+static int by_host(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    int order = strcasecmp(x->host, y->host);
+
+    return order ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+/* Returns the hosts sorted by name, and by index where these are the same; NULL without memory. */
+static struct place *sorted(const struct host_list *l)
+{
+    struct place *p = calloc(l->n + 1, sizeof *p);
+
+    for (size_t i = 0; p && i < l->n; i++)
+        p[i] = (struct place){ l->at[i].host, i };
+    if (p)
+        qsort(p, l->n, sizeof *p, by_host);
+    return p;
+}
+
+int host_list_twice(const struct host_list *l, ssize_t *ret_first, ssize_t *ret_second,
+                    struct eddis_error *err)
+{
+    cleanup_free struct place *p = sorted(l);
+
+    if (!p)
+        return job_no_memory(err);
+    *ret_first = *ret_second = -1;
+    for (size_t i = 1; i < l->n; i++)
+        if (strcasecmp(p[i].host, p[i - 1].host) == 0 &&
+            (*ret_second < 0 || p[i].index < (size_t)*ret_second)) {
+            *ret_second = (ssize_t)p[i].index;
+            *ret_first = (ssize_t)p[i - 1].index;
+        }
+    return 0;
+}
+
+/* Add `from`, which is the same host, to `to`, and empty it. */
+static int merge(struct job_host *to, struct job_host *from, struct eddis_error *err)
+{
+    if (from->ssh.user && to->ssh.user && strcmp(from->ssh.user, to->ssh.user) != 0)
+        return eddis_fail(err, -EINVAL,
+                          "host \"%s\" stands twice with two users, \"%s\" and \"%s\"", to->host,
+                          to->ssh.user, from->ssh.user);
+    if (!to->ssh.user)
+        to->ssh.user = cleanup_keep(from->ssh.user);
+    to->workers = (to->workers ? to->workers : 1) + (from->workers ? from->workers : 1);
+    if (to->workers > MAX_WORKERS)
+        return eddis_fail(err, -EINVAL, "host \"%s\" has more than %d workers", to->host,
+                          MAX_WORKERS);
+    job_members_free(&job_host_table, from);
+    return 0;
+}
+
+int host_list_add_up(struct host_list *l, struct eddis_error *err)
+{
+    cleanup_free struct place *p = sorted(l);
+    size_t first = 0, kept = 0;
+    int rc = p ? 0 : job_no_memory(err);
+
+    for (size_t i = 1; i < l->n && rc == 0; i++) {
+        if (strcasecmp(p[i].host, p[first].host) == 0)
+            rc = merge(&l->at[p[first].index], &l->at[p[i].index], err);
+        else
+            first = i;
+    }
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < l->n; i++) {
+        if (!l->at[i].host)
+            continue;
+        l->line[kept] = l->line[i];
+        l->column[kept] = l->column[i];
+        l->at[kept++] = l->at[i];
+    }
+    l->n = kept;
+    return 0;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host_range.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_BRACKETS = 8, MAX_DIGITS = 9, NAME_SIZE = 512 };
+
+/* The pattern cut at its brackets: literal 0, choice 0, literal 1, ..., the last literal. */
+struct parts {
+    const char *literal[MAX_BRACKETS + 1], *choice[MAX_BRACKETS];
+    size_t literal_n[MAX_BRACKETS + 1], choice_n[MAX_BRACKETS];
+    size_t brackets;
+};
+
+struct expansion {
+    struct parts p;
+    host_range_fn *fn;
+    void *ctx;
+    size_t names;
+    char name[NAME_SIZE];
+};
+
+/* Numbers lo to hi, printed with at least `width` digits. */
+struct span {
+    long lo, hi;
+    int width;
+};
+
+static int shape(struct eddis_error *err, const char *what)
+{
+    return eddis_fail(err, -EINVAL, "%s; write a range like v100-[1-4,7]", what);
+}
+
+static int cut(const char *s, size_t n, struct parts *p, struct eddis_error *err)
+{
+    const char *end = s + n;
+    size_t length = 0;
+
+    for (p->brackets = 0;; p->brackets++) {
+        const char *open = memchr(s, '[', (size_t)(end - s)), *close;
+
+        p->literal[p->brackets] = s;
+        p->literal_n[p->brackets] = (size_t)((open ? open : end) - s);
+        length += p->literal_n[p->brackets];
+        if (memchr(s, ']', p->literal_n[p->brackets]))
+            return shape(err, "a \"]\" without \"[\"");
+        if (length >= NAME_SIZE - MAX_BRACKETS * (MAX_DIGITS + 1))
+            return eddis_fail(err, -EINVAL, "a name of more than 253 characters; shorten it");
+        if (!open)
+            return 0;
+        close = memchr(open, ']', (size_t)(end - open));
+        if (!close)
+            return shape(err, "a \"[\" without \"]\"");
+        if (p->brackets == MAX_BRACKETS)
+            return shape(err, "more than 8 brackets in one name");
+        p->choice[p->brackets] = open + 1;
+        p->choice_n[p->brackets] = (size_t)(close - open - 1);
+        s = close + 1;
+    }
+}
+
+static bool read_number(const char **s, const char *end, long *ret, int *digits)
+{
+    char text[MAX_DIGITS + 1];
+    int n = 0;
+
+    while (*s < end && isdigit((unsigned char)**s) && n < MAX_DIGITS)
+        text[n++] = *(*s)++;
+    text[n] = '\0';
+    *digits = n;
+    *ret = strtol(text, NULL, 10);
+    return n > 0 && (*s == end || !isdigit((unsigned char)**s));
+}
+
+/* Take the next span of a choice from *s; it ends at a comma or at the end. */
+static int read_span(const char **s, const char *end, struct span *ret, struct eddis_error *err)
+{
+    const char *first = *s;
+    int digits, last;
+
+    if (!read_number(s, end, &ret->lo, &digits))
+        return shape(err, "no number, or one of more than 9 digits, between brackets");
+    ret->hi = ret->lo;
+    last = digits;
+    if (*s < end && **s == '-') {
+        const char *hi = ++*s;
+
+        if (!read_number(s, end, &ret->hi, &last))
+            return shape(err, "a range without its last number");
+        if (ret->hi < ret->lo)
+            return eddis_fail(err, -EINVAL,
+                              "the range [%.*s] runs backwards; write the lower first",
+                              (int)(*s - first), first);
+        if (*hi == '0' && last != digits)
+            return eddis_fail(
+                err, -EINVAL,
+                "the ends of [%.*s] have unlike zeros; write both with as many digits",
+                (int)(*s - first), first);
+    }
+    ret->width = *first == '0' ? digits : 0;
+    if (*s < end && **s != ',')
+        return shape(err, "something else than numbers, '-' and ',' between brackets");
+    return 0;
+}
+
+static int expand(struct expansion *x, size_t bracket, size_t at, struct eddis_error *err);
+
+static int expand_span(struct expansion *x, const struct span *span, size_t bracket, size_t at,
+                       struct eddis_error *err)
+{
+    int rc = 0;
+
+    for (long v = span->lo; v <= span->hi && rc >= 0; v++) {
+        int n = snprintf(x->name + at, sizeof x->name - at, "%0*ld", span->width, v);
+
+        rc = expand(x, bracket + 1, at + (size_t)n, err);
+    }
+    return rc;
+}
+
+/* Go on behind `at` bytes of the name, with this literal and the bracket after it. */
+static int expand(struct expansion *x, size_t bracket, size_t at, struct eddis_error *err)
+{
+    const char *s, *end;
+    int rc = 0;
+
+    memcpy(x->name + at, x->p.literal[bracket], x->p.literal_n[bracket]);
+    at += x->p.literal_n[bracket];
+    if (bracket == x->p.brackets) {
+        x->name[at] = '\0';
+        if (x->names++ == HOST_RANGE_MAX)
+            return eddis_fail(err, -E2BIG, "more than %d hosts; write fewer", HOST_RANGE_MAX);
+        return x->fn(x->ctx, x->name, err);
+    }
+    s = x->p.choice[bracket];
+    end = s + x->p.choice_n[bracket];
+    do {
+        struct span span;
+
+        rc = read_span(&s, end, &span, err);
+        if (rc == 0)
+            rc = expand_span(x, &span, bracket, at, err);
+    } while (rc >= 0 && s < end && (s++, true));
+    return rc;
+}
+
+int host_range_expand(const char *pattern, size_t n, host_range_fn *fn, void *ctx,
+                      struct eddis_error *err)
+{
+    struct expansion x = { .fn = fn, .ctx = ctx };
+    int rc = cut(pattern, n, &x.p, err);
+
+    return rc < 0 ? rc : expand(&x, 0, 0, err);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hostfile.h - one machine a line, as the launchers around have it
+ *
+ *     node1 slots=4 max_slots=8     # Open MPI, DeepSpeed
+ *     node2:4                       # MPICH
+ *     node3 4                       # others
+ *     ml@c[01-04]                   # a user; a range; repeated lines add up
+ */
+#ifndef EDDIS_MODEL_HOSTFILE_H
+#define EDDIS_MODEL_HOSTFILE_H
+
+#include "host_list.h"
+
+/* Append the hosts of n bytes of text to l, each once.  -EINVAL: "<name>:<line>: <what>"; a file
+ * without hosts is one.
+ */
+int hostfile_parse(const char *text, size_t n, const char *name, struct host_list *l,
+                   struct eddis_error *err);
+
+#endif

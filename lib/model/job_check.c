@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_check.c - values against each other */
+#include "job_impl.h"
+
+#include "lib/base/clock.h"
+
+#include <stdio.h>
+
+/* An agent's ranks have ended a lease after it heard the driver last; the driver, who heard it last
+ * a little earlier or later, must not take them for dead before.
+ */
+static int64_t lost_least_ns(int64_t lease_ns)
+{
+    return lease_ns + (lease_ns / 4 > CLOCK_S / 2 ? lease_ns / 4 : CLOCK_S / 2);
+}
+
+static bool is_default(const struct job *job, const char *key)
+{
+    return job_origin(job, key).kind == JOB_DEFAULT;
+}
+
+void job_follow(struct job *job)
+{
+    int64_t lease = job->timeouts.lease_ns;
+
+    if (is_default(job, "timeouts.node_lost"))
+        job->timeouts.node_lost_ns = lease + lease / 2;
+    if (is_default(job, "timeouts.heartbeat"))
+        job->timeouts.heartbeat_ns = lease / 4 < CLOCK_S ? lease / 4 : CLOCK_S;
+}
+
+/* Fail at the place of key a, or of b when a is a default. */
+static int clash(const struct job *job, const char *a, const char *b, struct eddis_error *err,
+                 const char *what)
+{
+    struct job_origin o = job_origin(job, a);
+    struct job_reader r = { .file = job->file ? job->file : "the job" };
+    char x[40], y[40];
+
+    if (o.kind == JOB_DEFAULT)
+        o = job_origin(job, b);
+    r.flag = o.kind == JOB_FLAG ? o.flag : NULL;
+    job_value_text(job, a, x, sizeof x);
+    job_value_text(job, b, y, sizeof y);
+    return job_wrong(&r, o.line, o.column, err, "\"%s\" is %s and \"%s\" is %s; %s", a, x, b, y,
+                     what);
+}
+
+/* Fail at the place of what names the hosts. */
+static int wrong_hosts(const struct job *job, struct eddis_error *err, const char *what)
+{
+    struct job_origin o = job_origin(job, job->hostfile ? "hostfile" : "nodes");
+    struct job_reader r = { .file = job->file ? job->file : "the job",
+                            .flag = o.kind == JOB_FLAG ? o.flag : NULL };
+
+    return job_wrong(&r, o.line, o.column, err, "%s", what);
+}
+
+static int check_timeouts(const struct job *job, struct eddis_error *err)
+{
+    int64_t lease = job->timeouts.lease_ns;
+
+    if (job->timeouts.heartbeat_ns > lease / 3)
+        return clash(job, "timeouts.heartbeat", "timeouts.lease", err,
+                     "the lease must be at least three heartbeats");
+    if (job->timeouts.node_lost_ns < lost_least_ns(lease))
+        return clash(job, "timeouts.node_lost", "timeouts.lease", err,
+                     "a node is lost only when its lease is surely over: a quarter of the lease "
+                     "later, and at least 500ms");
+    return 0;
+}
+
+static int check_host(const struct job *job, const struct job_host *h, struct eddis_error *err)
+{
+    size_t rows = h->n_emulate ? h->n_emulate : job->profile.n_emulate;
+    size_t devices = h->device ? h->n_device : rows;
+    char what[400];
+
+    for (size_t i = 0; i < h->n_device && rows; i++)
+        if ((size_t)h->device[i] >= rows) {
+            (void)snprintf(what, sizeof what,
+                           "node \"%.253s\" is to use device %lld, but only %zu are imitated on "
+                           "it, from 0 on",
+                           h->host, (long long)h->device[i], rows);
+            return wrong_hosts(job, err, what);
+        }
+    if (rows && h->workers > (int64_t)devices) {
+        (void)snprintf(what, sizeof what,
+                       "node \"%.253s\" is to have %lld workers, but has %zu imitated devices, "
+                       "one worker each",
+                       h->host, (long long)h->workers, devices);
+        return wrong_hosts(job, err, what);
+    }
+    return 0;
+}
+
+static int check_hosts(const struct job *job, struct eddis_error *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < job->n_hosts && rc == 0; i++)
+        rc = check_host(job, &job->host[i], err);
+    if (rc == 0 && job->n_hosts > 1 && job->checkpoint.every && !job->checkpoint.dir)
+        rc = wrong_hosts(job, err,
+                         "checkpoints of several hosts need a folder that all of them share; name "
+                         "it as \"checkpoint.dir\", or write 0 for \"checkpoint.every\"");
+    return rc;
+}
+
+int job_check(const struct job *job, struct eddis_error *err)
+{
+    int rc;
+
+    if (job->batch.min > job->batch.global)
+        return clash(job, "batch.min", "batch.global", err, "write a smaller least batch");
+    if (job->batch.max && job->batch.max < job->batch.min)
+        return clash(job, "batch.max", "batch.min", err, "the most must not be below the least");
+    if (job->batch.global % job->batch.grain)
+        return clash(job, "batch.grain", "batch.global", err,
+                     "the grain must divide the global batch");
+    rc = check_timeouts(job, err);
+    return rc ? rc : check_hosts(job, err);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_map.c - types of maps of names to text: env, mpi.mca */
+#include "job_impl.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { MAX_VARIABLE = 256 };
+
+static bool is_variable(const char *s)
+{
+    size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+
+    return n > 0 && n <= MAX_VARIABLE && !s[n] && !isdigit((unsigned char)*s);
+}
+
+/* Those that every worker gets from us, and whose other values would split the job; an end of "_"
+ * stands for all that begin so.  What a user may want to choose, as MASTER_PORT, is not among them.
+ */
+static bool is_ours(const char *s)
+{
+    static const char *const names[] = {
+        "RANK",      "WORLD_SIZE",      "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK",
+        "ROLE_RANK", "ROLE_WORLD_SIZE", "EDDIS_",     "OMPI_COMM_WORLD_", "PMIX_",
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t n = strlen(names[i]);
+
+        if (strncmp(s, names[i], n) == 0 && (!s[n] || names[i][n - 1] == '_'))
+            return true;
+    }
+    return false;
+}
+
+int job_check_variable(const char *name, struct eddis_error *err)
+{
+    if (!is_variable(name))
+        return eddis_fail(err, -EINVAL, "\"%.40s\" is no name; write letters, digits and _", name);
+    if (is_ours(name))
+        return eddis_fail(err, -EINVAL, "\"%.40s\" is set by eddis itself; choose another name",
+                          name);
+    return 0;
+}
+
+/* Check one entry of a map; its value is text, "" in quotes when it is meant to be empty. */
+static int check_entry(const struct job_reader *r, const struct job_key *key,
+                       const struct job_node *n, struct eddis_error *err)
+{
+    if (!is_variable(n->key))
+        return job_wrong(r, n->key_line, n->key_column, err,
+                         "\"%.40s\" in \"%s\" is no name; write letters, digits and _", n->key,
+                         key->name);
+    if (n->kind != JOB_SCALAR)
+        return job_wrong(r, n->line, n->column, err,
+                         "\"%.40s\" in \"%s\" is a %s; write one value, in quotes", n->key,
+                         key->name, n->kind == JOB_LIST ? "list" : "map");
+    if (job_node_is_null(n))
+        return job_wrong(r, n->key_line, n->key_column, err,
+                         "\"%.40s\" in \"%s\" has no value; write \"\" for an empty one", n->key,
+                         key->name);
+    return 0;
+}
+
+static void map_expect(const struct job_key *key, struct strbuf *b)
+{
+    strbuf_add(b, "a map like {NAME: value}");
+}
+
+static char *assignment(const struct job_node *n)
+{
+    struct strbuf b = { 0 };
+
+    strbuf_addf(&b, "%s=", n->key);
+    strbuf_add(&b, n->text);
+    return strbuf_steal(&b);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const char *x = *(char *const *)a, *y = *(char *const *)b;
+    size_t nx = strcspn(x, "="), ny = strcspn(y, "=");
+    int order = memcmp(x, y, nx < ny ? nx : ny);
+
+    return order ? order : (nx > ny) - (nx < ny);
+}
+
+static int env_read(const struct job_reader *r, const struct job_key *key, const struct job_node *n,
+                    struct eddis_error *err)
+{
+    struct job_words w = { 0 };
+    int rc = 0;
+
+    if (n->kind != JOB_MAP)
+        return job_mistyped(r, key, n, err);
+    for (const struct job_node *c = n->first; c && rc == 0; c = c->next) {
+        struct eddis_error why = { 0 };
+
+        rc = check_entry(r, key, c, err);
+        if (rc == 0 && job_check_variable(c->key, &why) < 0)
+            rc = job_wrong(r, c->key_line, c->key_column, err, "%s", why.text);
+        if (rc == 0)
+            rc = job_words_add_take(&w, assignment(c), err);
+    }
+    if (rc == 0 && w.n)
+        qsort(w.at, w.n, sizeof *w.at, by_name);
+    return job_words_keep(r, key, &w, rc, err);
+}
+
+bool job_is_secret(const char *name, size_t n)
+{
+    static const char *const parts[] = { "KEY",      "TOKEN",  "SECRET",
+                                         "PASSWORD", "PASSWD", "CREDENTIAL" };
+
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        for (size_t at = 0; at + strlen(parts[i]) <= n; at++)
+            if (strncasecmp(name + at, parts[i], strlen(parts[i])) == 0)
+                return true;
+    return false;
+}
+
+static void env_write(const void *base, const struct job_key *key, struct strbuf *b)
+{
+    char *const *const *member = job_member_const(base, key);
+
+    strbuf_add(b, "{");
+    for (char *const *w = *member; w && *w; w++) {
+        size_t n = strcspn(*w, "=");
+
+        strbuf_addf(b, "%s%.*s: ", w == *member ? "" : ", ", (int)n, *w);
+        job_scalar_add(b, job_is_secret(*w, n) ? "***" : *w + n + 1);
+    }
+    strbuf_add(b, "}");
+}
+
+const struct job_type job_type_env = {
+    .structured = true,
+    .read = env_read,
+    .write = env_write,
+    .free = job_words_member_free,
+    .expect = map_expect,
+};
+
+static int mca_read(const struct job_reader *r, const struct job_key *key, const struct job_node *n,
+                    struct eddis_error *err)
+{
+    struct job_words w = { 0 };
+    int rc = 0;
+
+    if (n->kind != JOB_MAP)
+        return job_mistyped(r, key, n, err);
+    for (const struct job_node *c = n->first; c && rc == 0; c = c->next) {
+        rc = check_entry(r, key, c, err);
+        if (rc == 0)
+            rc = job_words_add_take(&w, strdup(c->key), err);
+        if (rc == 0)
+            rc = job_words_add_take(&w, strdup(c->text), err);
+    }
+    return job_words_keep(r, key, &w, rc, err);
+}
+
+static void mca_write(const void *base, const struct job_key *key, struct strbuf *b)
+{
+    char *const *const *member = job_member_const(base, key);
+
+    strbuf_add(b, "{");
+    for (char *const *w = *member; w && w[0] && w[1]; w += 2) {
+        strbuf_addf(b, "%s%s: ", w == *member ? "" : ", ", w[0]);
+        job_scalar_add(b, w[1]);
+    }
+    strbuf_add(b, "}");
+}
+
+const struct job_type job_type_mca = {
+    .structured = true,
+    .read = mca_read,
+    .write = mca_write,
+    .free = job_words_member_free,
+    .expect = map_expect,
+};

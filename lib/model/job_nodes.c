@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_nodes.c - the types of nodes and hostfile: the hosts of a job
+ *
+ * An entry is a name, or a map of job_host_table's rows; a range in it stands for as many hosts
+ * with the same settings.  Both keys fill job.host, so each empties the other.
+ */
+#include "host_list.h"
+#include "hostfile.h"
+#include "job_impl.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- one host ---- */
+
+/* The name was expanded before; here it only must be there. */
+static int host_read(const struct job_reader *r, const struct job_key *key,
+                     const struct job_node *n, struct eddis_error *err)
+{
+    return n->kind == JOB_SCALAR ? 0 : job_mistyped(r, key, n, err);
+}
+
+static void host_write(const void *base, const struct job_key *key, struct strbuf *b)
+{
+    const char *const *member = job_member_const(base, key);
+
+    job_scalar_add(b, *member ? *member : "");
+}
+
+static void host_free(void *base, const struct job_key *key)
+{
+    char **member = job_member(base, key);
+
+    free(*member);
+    *member = NULL;
+}
+
+static void host_expect(const struct job_key *key, struct strbuf *b)
+{
+    strbuf_add(b, "a name, an address or a range like v100-[1-4,7]");
+}
+
+const struct job_type job_type_host = {
+    .read = host_read,
+    .write = host_write,
+    .free = host_free,
+    .expect = host_expect,
+};
+
+/* ---- devices ---- */
+
+enum { MAX_DEVICES = 1024 };
+
+/* Takes list. */
+static void devices_set(void *base, const struct job_key *key, int64_t *list, size_t n)
+{
+    int64_t **member = job_member(base, key);
+
+    free(*member);
+    *member = list;
+    *(size_t *)((char *)base + key->field->count) = n;
+}
+
+static int devices_read(const struct job_reader *r, const struct job_key *key,
+                        const struct job_node *n, struct eddis_error *err)
+{
+    cleanup_free int64_t *list = NULL;
+    size_t k = 0;
+
+    if (n->kind == JOB_SCALAR && strcmp(n->text, "auto") == 0) {
+        devices_set(r->base, key, NULL, 0);
+        return 0;
+    }
+    if (n->kind != JOB_LIST || n->n == 0 || n->n > MAX_DEVICES)
+        return job_mistyped(r, key, n, err);
+    list = calloc(n->n, sizeof *list);
+    if (!list)
+        return job_no_memory(err);
+    for (const struct job_node *c = n->first; c; c = c->next, k++) {
+        if (c->kind != JOB_SCALAR || c->quoted || !job_whole_parse(c->text, &list[k]) ||
+            list[k] < 0 || list[k] >= MAX_DEVICES)
+            return job_mistyped(r, key, c, err);
+        for (size_t i = 0; i < k; i++)
+            if (list[i] == list[k])
+                return job_wrong(r, c->line, c->column, err, "\"%s\" names device %s twice",
+                                 key->name, c->text);
+    }
+    devices_set(r->base, key, cleanup_keep(list), k);
+    return 0;
+}
+
+static void devices_write(const void *base, const struct job_key *key, struct strbuf *b)
+{
+    int64_t *const *list = job_member_const(base, key);
+    size_t n = *(const size_t *)((const char *)base + key->field->count);
+
+    if (!*list) {
+        strbuf_add(b, "auto");
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        strbuf_addf(b, "%s%lld", i ? ", " : "[", (long long)(*list)[i]);
+    strbuf_add(b, "]");
+}
+
+static void devices_free(void *base, const struct job_key *key)
+{
+    devices_set(base, key, NULL, 0);
+}
+
+static void devices_expect(const struct job_key *key, struct strbuf *b)
+{
+    strbuf_add(b, "a list of whole numbers from 0, like [0, 1], or auto");
+}
+
+const struct job_type job_type_devices = {
+    .structured = true,
+    .read = devices_read,
+    .write = devices_write,
+    .free = devices_free,
+    .expect = devices_expect,
+};
+
+/* ---- nodes ---- */
+
+/* Takes the hosts of l, and the hostfile's path or NULL, into the job. */
+static void take_hosts(struct job *job, struct host_list *l, char *hostfile)
+{
+    job_hosts_free(job->host, job->n_hosts);
+    free(job->hostfile);
+    job->host = cleanup_keep(l->at);
+    job->n_hosts = l->n;
+    job->hostfile = hostfile;
+    l->n = 0;
+}
+
+/* A flag's hosts take the place of the file's; in the file one key names them. */
+static int exclude(const struct job_reader *r, const struct job_node *n, struct eddis_error *err)
+{
+    return job_wrong(r, n->key_line, n->key_column, err,
+                     "\"nodes\" and \"hostfile\" exclude each other; remove one");
+}
+
+static const struct job_node *child(const struct job_node *map, const char *key)
+{
+    for (const struct job_node *n = map->first; n; n = n->next)
+        if (strcmp(n->key, key) == 0)
+            return n;
+    return NULL;
+}
+
+static int twice(const struct job_reader *r, const struct host_list *l, ssize_t first,
+                 ssize_t second, struct eddis_error *err)
+{
+    return job_wrong(r, l->line[second], l->column[second], err,
+                     "node \"%s\" a second time, first on line %d; remove one, or write its "
+                     "workers",
+                     l->at[second].host, l->line[first]);
+}
+
+/* Add the hosts of one entry of the list. */
+static int add_entry(const struct job_reader *r, const struct job_node *n, struct host_list *l,
+                     struct eddis_error *err)
+{
+    const struct job_node *host = n->kind == JOB_MAP ? child(n, "host") : n;
+    struct eddis_error why = { 0 };
+    size_t first = l->n;
+    char words[80];
+    int rc = 0;
+
+    if (!host)
+        return job_wrong(r, n->line, n->column, err,
+                         "\"host\" is missing in an entry of \"nodes\"; add it, as in {host: "
+                         "v100-1, workers: 2}");
+    if (host->kind != JOB_SCALAR || job_node_is_null(host)) {
+        job_node_words(host, words, sizeof words);
+        return job_wrong(r, host->line, host->column, err,
+                         "a host of \"nodes\" is %s; write its name, or a map like {host: v100-1, "
+                         "workers: 2}",
+                         words);
+    }
+    rc = host_list_add(l, host->text, false, host->line, host->column, &why);
+    if (rc == -ENOMEM)
+        return job_no_memory(err);
+    if (rc < 0)
+        return job_wrong(r, host->line, host->column, err, "\"nodes\": %s", why.text);
+    for (size_t i = first; i < l->n && n->kind == JOB_MAP && rc == 0; i++) {
+        struct job_reader one = *r;
+
+        one.base = &l->at[i];
+        rc = job_group_read(&one, &job_host_table, "nodes", n, err);
+    }
+    return rc;
+}
+
+/* Add what -H takes: "a:2,c[01-04]". */
+static int add_line(const struct job_reader *r, const struct job_node *n, struct host_list *l,
+                    struct eddis_error *err)
+{
+    struct eddis_error why = { 0 };
+    int rc = host_list_add_line(l, n->text, &why);
+
+    if (rc == 0)
+        rc = host_list_add_up(l, &why);
+    if (rc == -ENOMEM)
+        return job_no_memory(err);
+    return rc < 0 ? job_wrong(r, n->line, n->column, err, "%s", why.text) : 0;
+}
+
+static int add_list(const struct job_reader *r, const struct job_node *list, struct host_list *l,
+                    struct eddis_error *err)
+{
+    ssize_t first, second;
+    int rc = 0;
+
+    for (const struct job_node *n = list->first; n && rc == 0; n = n->next)
+        rc = add_entry(r, n, l, err);
+    if (rc == 0)
+        rc = host_list_twice(l, &first, &second, err);
+    return rc == 0 && second >= 0 ? twice(r, l, first, second, err) : rc;
+}
+
+static int nodes_read(const struct job_reader *r, const struct job_key *key,
+                      const struct job_node *n, struct eddis_error *err)
+{
+    struct host_list l = { 0 };
+    int rc;
+
+    if (r->job->hostfile && !r->flag)
+        return n->kind == JOB_LIST && n->n == 0 ? 0 : exclude(r, n, err);
+    if (n->kind == JOB_LIST)
+        rc = add_list(r, n, &l, err);
+    else if (n->kind == JOB_SCALAR && !job_node_is_null(n))
+        rc = add_line(r, n, &l, err);
+    else
+        rc = job_mistyped(r, key, n, err);
+    if (rc == 0)
+        take_hosts(r->job, &l, NULL);
+    host_list_fini(&l);
+    return rc;
+}
+
+/* Append ", name: value" of each row that differs from what a host without it would say. */
+static bool add_settings(struct strbuf *b, const struct job_host *h)
+{
+    static const struct job_host nothing;
+    static const char ssh[] = "nodes.ssh.";
+    bool any = false, inside = false;
+
+    for (size_t i = 1; i < job_host_table.n; i++) { /* row 0 is the host itself */
+        const struct job_key *k = &job_host_table.row[i];
+        struct strbuf value = { 0 }, usual = { 0 };
+        bool nested = strncmp(k->name, ssh, sizeof ssh - 1) == 0;
+
+        k->field->type->write(h, k, &value);
+        k->field->type->write(&nothing, k, &usual);
+        if (strcmp(strbuf_text(&value), strbuf_text(&usual)) != 0) {
+            strbuf_add(b, nested && !inside ? ", ssh: {" : ", ");
+            strbuf_addf(b, "%s: ", strrchr(k->name, '.') + 1);
+            strbuf_add(b, strbuf_text(&value));
+            inside = nested;
+            any = true;
+        }
+        b->failed = b->failed || value.failed || usual.failed;
+        strbuf_fini(&value);
+        strbuf_fini(&usual);
+    }
+    if (inside)
+        strbuf_add(b, "}");
+    return any;
+}
+
+static void nodes_write(const void *base, const struct job_key *key, struct strbuf *b)
+{
+    const struct job *job = base;
+
+    strbuf_add(b, "[");
+    for (size_t i = 0; i < job->n_hosts; i++) {
+        struct strbuf settings = { 0 };
+        bool map = add_settings(&settings, &job->host[i]);
+
+        strbuf_add(b, i ? ", " : "");
+        strbuf_add(b, map ? "{host: " : "");
+        job_scalar_add(b, job->host[i].host);
+        strbuf_add(b, strbuf_text(&settings));
+        strbuf_add(b, map ? "}" : "");
+        b->failed = b->failed || settings.failed;
+        strbuf_fini(&settings);
+    }
+    strbuf_add(b, "]");
+}
+
+static void nodes_free(void *base, const struct job_key *key)
+{
+    struct job *job = base;
+
+    job_hosts_free(job->host, job->n_hosts);
+    job->host = NULL;
+    job->n_hosts = 0;
+}
+
+static void nodes_expect(const struct job_key *key, struct strbuf *b)
+{
+    strbuf_add(b, "a list like [a100-1, {host: \"v100-[1-4]\", workers: 2}]");
+}
+
+const struct job_type job_type_nodes = {
+    .structured = true,
+    .read = nodes_read,
+    .write = nodes_write,
+    .free = nodes_free,
+    .expect = nodes_expect,
+};
+
+/* ---- hostfile ---- */
+
+static int hostfile_read(const struct job_reader *r, const struct job_key *key,
+                         const struct job_node *n, struct eddis_error *err)
+{
+    cleanup_free char *text = NULL, *path = NULL;
+    struct eddis_error why = { 0 };
+    struct host_list l = { 0 };
+    size_t size;
+    int rc;
+
+    if (n->kind == JOB_SCALAR && strcmp(n->text, key->field->word) == 0) {
+        if (r->job->hostfile)
+            take_hosts(r->job, &l, NULL);
+        return 0;
+    }
+    if (r->job->n_hosts && !r->flag)
+        return exclude(r, n, err);
+    rc = job_path_read(r, key, n, &path, err);
+    if (rc < 0)
+        return rc;
+    rc = file_read(path, JOB_MAX_BYTES, &text, &size, &why);
+    if (rc < 0)
+        return job_wrong(r, n->line, n->column, err, "\"%s\": %s", key->name, why.text);
+    rc = hostfile_parse(text, size, n->text, &l, err);
+    if (rc == 0)
+        take_hosts(r->job, &l, cleanup_keep(path));
+    host_list_fini(&l);
+    return rc;
+}
+
+static void hostfile_write(const void *base, const struct job_key *key, struct strbuf *b)
+{
+    const struct job *job = base;
+
+    job_scalar_add(b, job->hostfile ? job->hostfile : key->field->word);
+}
+
+static void hostfile_free(void *base, const struct job_key *key)
+{
+    struct job *job = base;
+
+    free(job->hostfile);
+    job->hostfile = NULL;
+}
+
+static void hostfile_expect(const struct job_key *key, struct strbuf *b)
+{
+    strbuf_add(b, "a path or none");
+}
+
+const struct job_type job_type_hostfile = {
+    .read = hostfile_read,
+    .write = hostfile_write,
+    .free = hostfile_free,
+    .expect = hostfile_expect,
+};
