@@ -266,7 +266,7 @@ def usage():
             (["--set", "x", "--", "true"], "as --set batch.global=512"),
             (["-n", "cnn.yaml"], "-n needs the number"), (["true"], "eddis-run -- true"),
             (["--plan", "no-such", "--", "true"], "--plan no-such"),
-            (["--set", "restarts=2", "--", "true"], "restarts"),
+            (["--set", "restarts=2000", "--", "true"], "restarts"),
             (["--set", "batch.min=64", "--set", "batch.max=8", "--", "true"], "batch.max"),
             (["--measure-equal", "x", "--", "true"], "--measure-equal"),
             (["--resume", "zzz", "--", "true"], "--resume zzz: there is neither"),
