@@ -57,6 +57,16 @@ static char *data_path(const struct job *job)
     return NULL;
 }
 
+/* A node's own list comes before that of all. */
+static void fill_emulate(const struct job *job, int agent, struct brief *b)
+{
+    const struct job_host *own = job->n_hosts ? &job->host[agent] : NULL;
+    const struct job_emulated *list = own && own->emulate ? own->emulate : job->profile.emulate;
+
+    b->n_emulate = (int)(own && own->emulate ? own->n_emulate : job->profile.n_emulate);
+    memcpy(b->emulate, list, (size_t)b->n_emulate * sizeof *list);
+}
+
 int driver_brief(const struct driver *d, int agent, const char *token, char **ret,
                  struct eddis_error *err)
 {
@@ -82,7 +92,6 @@ int driver_brief(const struct driver *d, int agent, const char *token, char **re
         .restarts = job->restarts,
         .log_max_bytes = job->logs.max_mb * 1000000,
         .cache_ns = job->profile.cache_ns,
-        .n_emulate = (int)job->profile.n_emulate,
         .lease_ns = job->timeouts.lease_ns,
         .heartbeat_ns = job->timeouts.heartbeat_ns,
     };
@@ -91,7 +100,9 @@ int driver_brief(const struct driver *d, int agent, const char *token, char **re
         return eddis_fail(err, -ENOMEM, "no memory for an agent's brief");
     if (strcmp(job->checkpoint.resume, "auto") != 0)
         b.resume_from = job->checkpoint.resume;
-    memcpy(b.emulate, job->profile.emulate, job->profile.n_emulate * sizeof *b.emulate);
+    if (job->n_hosts)
+        (void)snprintf(b.host, sizeof b.host, "%s", job->host[agent].host);
+    fill_emulate(job, agent, &b);
     (void)snprintf(b.job_id, sizeof b.job_id, "%s", folder ? folder->id : job->name);
     (void)snprintf(address, sizeof address, "http://127.0.0.1:%d", http_server_port(d->server));
     (void)snprintf(b.token, sizeof b.token, "%s", token);

@@ -145,6 +145,7 @@ int driver_start_agent(struct driver *d, int agent, const char *token, int64_t d
     const char *const args[] = { lease, a->folder, NULL };
     int rc = random_hex(a->folder, PROTOCOL_FOLDER, err);
 
+    starter_drop(d->starter, agent);
     a->pid = 0;
     a->sequence = 0;
     (void)snprintf(lease, sizeof lease, "%" PRId64, d->o->job->timeouts.lease_ns);

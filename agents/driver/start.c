@@ -534,6 +534,18 @@ void starter_abandon(struct starter *s)
     }
 }
 
+void starter_drop(struct starter *s, int host)
+{
+    struct start_node *p = &s->node[host];
+
+    if (!p->ops->logs_in || p->stage == START_IDLE || p->stage == START_OVER)
+        return;
+    kill_node(p);
+    tell(s, host, START_ENDED, -1, "dropped");
+    p->has_event = false;
+    s->n_events--;
+}
+
 void starter_registered(struct starter *s, int host)
 {
     if (is_waited_for(&s->node[host]))

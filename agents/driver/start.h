@@ -68,6 +68,11 @@ bool starter_event(struct starter *s, struct start_event *ret);
 /* The agent on this host has registered. */
 void starter_registered(struct starter *s, int host);
 
+/* End the ssh session of an agent that has left or is lost; nothing more is heard of it, and its
+ * host may be started again.  An agent of this machine stays: its process tells its end.
+ */
+void starter_drop(struct starter *s, int host);
+
 /* Give up those that have not been told what they are to do; they are START_ENDED. */
 void starter_abandon(struct starter *s);
 

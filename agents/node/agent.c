@@ -106,6 +106,7 @@ static int begin(struct agent *a, struct eddis_error *err)
 {
     int rc;
 
+    (void)signal(SIGPIPE, SIG_IGN); /* the session may be lost; programs get the default again */
     /* Others of our user shall not read the token out of us, nor we leave it in a core file. */
     if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return eddis_fail_errno(err, -errno, "cannot become a child subreaper");
@@ -113,7 +114,7 @@ static int begin(struct agent *a, struct eddis_error *err)
     if (prctl(PR_SET_PDEATHSIG, SIGCONT) < 0)
         return eddis_fail_errno(err, -errno, "cannot tie this process to the keeper");
     if ((rc = tick_map(a->options.tick_fd, &a->page, err)) < 0 || (rc = open_events(a, err)) < 0 ||
-        (rc = read_brief(a, err)) < 0 ||
+        (early_begin(), rc = read_brief(a, err)) < 0 ||
         (rc = node_log_open(a->brief->log_dir, &a->log, err)) < 0 ||
         (rc = launch_clean_environment(err)) < 0 ||
         (rc = folders_make(a->page, a->brief->folder, a->options.runtime_dir, &a->folders, err)) <
@@ -228,11 +229,13 @@ static int finish(struct agent *a, struct eddis_error *err)
 {
     int rc = proctree_kill_all(clock_after_ns(clock_now_ns(), 5 * CLOCK_S), err);
 
-    http_client_close(a->http);
-    reporter_close(a->reporter);
     generation_close(a->generation);
     if (a->page && tick_remove_folders(a->page, err) < 0 && rc == 0)
         rc = -EIO;
+    if (rc == 0)
+        agent_leave(a);
+    http_client_close(a->http);
+    reporter_close(a->reporter);
     if (a->keeper_lost)
         (void)pidfd_send_signal(a->keeper_fd, SIGKILL, NULL, 0);
     if (a->log)

@@ -184,6 +184,42 @@ void agent_reap(struct agent *a)
 
 /* ---- reports ---- */
 
+static const char *why_it_leaves(const struct agent *a)
+{
+    return a->keeper_lost                          ? "its keeper was lost"
+           : a->exit_code == 128 + SIGTERM         ? "it got a SIGTERM"
+           : a->exit_code == 0 || a->exit_code < 0 ? ""
+                                                   : "it could not go on";
+}
+
+/* A driver that is silent is not waited for long: it will hear our session's end, or our silence.
+ */
+void agent_leave(struct agent *a)
+{
+    int64_t most_ns = a->brief ? a->brief->lease_ns / 2 : 0, now_ns = clock_now_ns();
+    int64_t end_ns = now_ns + (most_ns < 2 * CLOCK_S ? most_ns : 2 * CLOCK_S);
+    struct event e = { .type = EVENT_LEFT, .rank = -1, .step = -1 };
+
+    if (!a->registered || a->silence_ns > a->brief->lease_ns)
+        return;
+    e.code = a->exit_code;
+    e.text = (char *)(uintptr_t)why_it_leaves(a);
+    agent_tell(a, &e, now_ns);
+    while (!reporter_empty(a->reporter) && now_ns < end_ns) {
+        int64_t next_ns = reporter_next_ns(a->reporter, now_ns);
+
+        tick_beat(a->page, TICK_AGENT);
+        if (reporter_send(a->reporter, NULL, 0, now_ns, NULL) < 0)
+            return;
+        next_ns = next_ns < end_ns ? next_ns : end_ns;
+        if (next_ns > now_ns + tick_period_ns(a->brief->lease_ns))
+            next_ns = now_ns + tick_period_ns(a->brief->lease_ns);
+        if (http_client_wait(a->http, NULL, 0, next_ns, NULL) < 0)
+            return;
+        now_ns = clock_now_ns();
+    }
+}
+
 static void look_for_frozen(struct agent *a, int64_t now_ns)
 {
     char what[256];

@@ -9,6 +9,7 @@
 #define EDDIS_AGENTS_NODE_AGENT_IMPL_H
 
 #include "agent.h"
+#include "early.h"
 #include "folders.h"
 #include "generation.h"
 #include "node_log.h"
@@ -28,6 +29,7 @@ struct agent {
     struct brief *brief;
     struct folders folders;
     struct node_log *log;
+    struct early early;
     int cores; /* that this process may use */
 
     struct tick_page *page;
@@ -78,5 +80,6 @@ void agent_read_messages(struct agent *a);
 void agent_reap(struct agent *a);
 void agent_look_at_wrappers(struct agent *a);
 void agent_report(struct agent *a, int64_t now_ns);
+void agent_leave(struct agent *a); /* tell that nothing is left */
 
 #endif

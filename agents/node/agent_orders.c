@@ -156,6 +156,7 @@ static void on_registered(void *ctx, int status, const char *body, size_t body_n
         a->registered = true;
         agent_heard(a);
         node_log_say(a->log, "registered");
+        early_end(&a->early, node_log_fd(a->log));
         return;
     }
     a->ask_ns = clock_after_ns(clock_now_ns(), ASK_AGAIN_NS);
@@ -163,6 +164,11 @@ static void on_registered(void *ctx, int status, const char *body, size_t body_n
         return;
     node_log_say(a->log, "not registered: status %d, %s", status,
                  status ? (body_n ? body : "refused") : why->text);
+    if (status == 0)
+        early_say(&a->early, clock_now_ns(), "%s", why->text);
+    else
+        early_say(&a->early, clock_now_ns(), "the driver refuses it: %s",
+                  body_n ? body : "without a word");
     if (status >= 400 && status < 500) /* a driver that knows us and does not want us */
         agent_end(a, AGENT_EXIT_LOST);
 }
@@ -175,7 +181,9 @@ static int ask_registration(struct agent *a, struct eddis_error *err)
                        .eddis_version = EDDIS_VERSION };
     cleanup_free char *text = NULL;
 
-    if (gethostname(h.host, sizeof h.host - 1) < 0)
+    if (a->brief->host[0])
+        strcpy(h.host, a->brief->host);
+    else if (gethostname(h.host, sizeof h.host - 1) < 0)
         strcpy(h.host, "?");
     text = hello_text(&h);
     if (!text)

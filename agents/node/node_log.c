@@ -56,6 +56,11 @@ void node_log_say(struct node_log *l, const char *fmt, ...)
     (void)file_write_all(l->fd, line, n + 1, NULL);
 }
 
+int node_log_fd(const struct node_log *l)
+{
+    return l ? l->fd : -1;
+}
+
 void node_log_close(struct node_log *l)
 {
     if (!l)

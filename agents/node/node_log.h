@@ -13,6 +13,9 @@ int node_log_open(const char *dir, struct node_log **ret, struct eddis_error *er
 /* Write one line with the time before it; l may be NULL. */
 void node_log_say(struct node_log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Its descriptor, -1 for NULL. */
+int node_log_fd(const struct node_log *l);
+
 void node_log_close(struct node_log *l); /* accepts NULL */
 
 #endif
