@@ -73,6 +73,7 @@ struct job_status {
     char reason[16];   /* "" until the end; ok, rank_exit, rank_signal, oom, node_lost, hang,
                         * timeout, interrupted, preempted, usage, start, internal */
     char message[512]; /* one sentence, "" when there is nothing to say */
+    char waiting[512]; /* what the start waits for, "agents 6/8 up; waiting for ..."; "" nothing */
     int exit_code;     /* -1 until the end */
     char mode[16], algorithm[16];
     int64_t generation, plan_version; /* 0: none yet */

@@ -269,6 +269,15 @@ static int count_lines(const char *text)
     return n;
 }
 
+static void add_note(struct strbuf *b, const char *text)
+{
+    if (!*text)
+        return;
+    strbuf_add(b, "note    ");
+    add_clean(b, text);
+    strbuf_add(b, "\n");
+}
+
 int status_page_make(const struct job_status *s, bool ascii, struct status_page *ret,
                      struct eddis_error *err)
 {
@@ -281,11 +290,8 @@ int status_page_make(const struct job_status *s, bool ascii, struct status_page 
     add_progress(&head, s, ascii);
     add_speed(&head, s);
     add_result(&head, s);
-    if (s->message[0]) {
-        strbuf_add(&head, "note    ");
-        add_clean(&head, s->message);
-        strbuf_add(&head, "\n");
-    }
+    add_note(&head, s->waiting);
+    add_note(&head, s->message);
     out = head.failed ? NULL : open_memstream(&text, &n);
     if (!out) {
         strbuf_fini(&head);

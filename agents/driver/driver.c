@@ -69,6 +69,8 @@ void driver_fill_status(struct driver *d)
 
     t->state = job_state_of(d->state.phase);
     t->wall_s = (double)(now_ns - d->begun_ns) / CLOCK_S;
+    (void)snprintf(t->waiting, sizeof t->waiting, "%s",
+                   d->state.phase == PHASE_REGISTER ? d->waiting : "");
     t->generation = t->generations = d->state.n_ranks ? d->state.generation : 0;
     figures_fill(&d->figures, now_ns, t);
     if (d->state.reason)

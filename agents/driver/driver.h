@@ -36,6 +36,8 @@ struct driver_options {
     int64_t measure_equal;           /* steps under an equal split first; 0: none */
     bool plan_only;                  /* end behind the plan */
     bool profile_only;               /* end before it: planned is called with p NULL */
+    bool check_only; /* end where training would begin: a generation that was prepared and checked
+                      * is stopped instead of started, and the job ends with reason "ok" */
     struct driver_view view;
 };
 

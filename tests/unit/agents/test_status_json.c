@@ -71,12 +71,34 @@ START_TEST(there_and_back)
     s.failure = (struct first_failure){ true, 3, 77, "n1", "rank 3 was killed", -1, 9, 120 };
     s.exit_code = 137;
     s.state = JOB_RUNNING;
+    strcpy(s.waiting, "agents 1/2 up; waiting for \xff");
     text = job_status_text(&s, true);
     ck_assert_ptr_null(strchr(text, '\n'));
     ck_assert_int_eq(job_status_parse(text, strlen(text), "line", &got, &err), 0);
     ck_assert_int_eq(got.n_workers, 0);
     ck_assert(got.failure.set && got.failure.signal == 9 && got.failure.step == 120);
     ck_assert_int_eq(got.exit_code, 137);
+    ck_assert_str_eq(got.waiting, "agents 1/2 up; waiting for ?");
+    free(text);
+    job_status_fini(&got);
+    job_status_fini(&s);
+}
+END_TEST
+
+/* A summary that an earlier version wrote. */
+START_TEST(without_waiting)
+{
+    struct job_status s, got;
+    char *text, *at;
+
+    example(&s);
+    text = job_status_text(&s, false);
+    at = strstr(text, "\"waiting\": \"\"");
+    ck_assert_ptr_nonnull(at);
+    memcpy(at, "\"a\"      ", 9);
+    ck_assert_msg(job_status_parse(text, strlen(text), "summary.json", &got, &err) == 0, "%s",
+                  err.text);
+    ck_assert_str_eq(got.waiting, "");
     free(text);
     job_status_fini(&got);
     job_status_fini(&s);
@@ -252,6 +274,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, there_and_back);
+    tcase_add_test(tc, without_waiting);
     tcase_add_test(tc, keys_of_the_summary);
     tcase_add_test(tc, damaged_documents);
     tcase_add_loop_test(tc, bad_documents, 0, sizeof bad_rows / sizeof *bad_rows);

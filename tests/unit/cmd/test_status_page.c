@@ -107,6 +107,12 @@ START_TEST(little_is_known)
     text = made(true);
     ck_assert_str_eq(text, "job     x   starting\nwhere   step 0\n");
     free(text);
+    strcpy(s.waiting, "agents 6/8 up; waiting for c07 (ssh: permission denied)");
+    text = made(true);
+    ck_assert_str_eq(text, "job     x   starting\nwhere   step 0\n"
+                           "note    agents 6/8 up; waiting for c07 (ssh: permission denied)\n");
+    free(text);
+    s.waiting[0] = '\0';
     s.state = JOB_ENDED;
     s.exit_code = 137;
     strcpy(s.reason, "rank_signal");
@@ -126,6 +132,7 @@ START_TEST(foreign_text)
 
     strcpy(s.job, evil);
     strcpy(s.message, evil);
+    strcpy(s.waiting, evil);
     strcpy(s.mode, evil);
     strcpy(s.reason, "\033c");
     strcpy(s.worker[0].node, evil);
