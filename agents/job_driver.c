@@ -43,9 +43,9 @@ int job_driver_write(const struct job_folder *f, const struct job_driver *d,
                      struct eddis_error *err)
 {
     cleanup_free char *path = file_join(f->path, "driver.json");
-    cleanup_json json_t *o =
-        json_pack("{s:i, s:s, s:s, s:i, s:I}", "schema_version", 1, "url", d->url, "token",
-                  d->token, "pid", (int)getpid(), "pid_start", (json_int_t)start_of(getpid()));
+    cleanup_json json_t *o = json_pack("{s:i, s:s, s:s, s:s, s:i, s:I}", "schema_version", 1, "url",
+                                       d->url, "token", d->token, "owner", d->owner, "pid",
+                                       (int)getpid(), "pid_start", (json_int_t)start_of(getpid()));
 
     if (!path || !o)
         return eddis_fail(err, -ENOMEM, "no memory for driver.json");
@@ -76,6 +76,8 @@ static int parse(const char *text, size_t n, const char *path, struct job_driver
     rc = json_copy_string(o, "url", d.url, sizeof d.url, err);
     if (rc == 0)
         rc = json_copy_string(o, "token", d.token, sizeof d.token, err);
+    if (rc == 0)
+        rc = json_copy_string(o, "owner", d.owner, sizeof d.owner, err);
     if (rc == 0)
         rc = json_want_int(o, "pid", 1, INT32_MAX, &pid, err);
     if (rc == 0)

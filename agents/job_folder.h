@@ -57,12 +57,13 @@ bool job_folder_parse_id(const char *id, char *ret_name, size_t size, int64_t *r
 /* How to reach a running driver. */
 struct job_driver {
     char url[256];  /* "http://127.0.0.1:41233" */
-    char token[65]; /* of the role "reader" */
+    char token[65]; /* of who may read */
+    char owner[65]; /* of who may stop the job, too */
     pid_t pid;
     int64_t pid_start; /* as in /proc/PID/stat, so that a reused pid is noticed */
 };
 
-/* Write driver.json (0600) for this process.  Only url and token of *d are taken. */
+/* Write driver.json (0600) for this process.  Only url and tokens of *d are taken. */
 int job_driver_write(const struct job_folder *f, const struct job_driver *d,
                      struct eddis_error *err);
 

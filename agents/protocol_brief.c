@@ -102,8 +102,10 @@ static int check_brief(const struct brief *b, struct eddis_error *err)
     if (!b->url[0])
         return eddis_fail(err, -EINVAL, "\"url\" is empty");
     for (char **u = b->url; *u; u++)
-        if (strncmp(*u, "http://", 7) != 0 && strncmp(*u, "https://", 8) != 0)
+        if (strncmp(*u, "https://", 8) != 0)
             return eddis_fail(err, -EINVAL, "\"url\" holds one that does not begin with https://");
+    if (strncmp(b->pin, "sha256//", 8) != 0)
+        return eddis_fail(err, -EINVAL, "\"pin\" is no hash of a key");
     if (!b->command[0] || !b->command[0][0])
         return eddis_fail(err, -EINVAL, "\"command\" is empty");
     for (char **e = b->env; *e; e++)

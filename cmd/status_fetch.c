@@ -133,10 +133,12 @@ int status_glance(const struct job_folder *f, struct job_status *ret, struct edd
 
 static int ask(const struct job_driver *d, struct job_status *ret, struct eddis_error *err)
 {
+    const char *const base[] = { d->url };
+    const struct http_client_options o = { .base = base, .n_bases = 1, .token = d->token };
     struct http_client *c = NULL;
     cleanup_free char *body = NULL;
     size_t n = 0;
-    int rc = http_client_open(d->url, d->token, &c, err);
+    int rc = http_client_open(&o, &c, err);
 
     if (rc == 0)
         rc = http_client_call(c, "/v1/job", NULL, ask_ns, &body, &n, err);

@@ -135,12 +135,15 @@ int status_live_run(const struct job_folder *f, const struct status_live *o,
     static const int caught[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH };
     struct live v = { .o = o, .folder = f, .signals = -1 };
     struct job_driver d;
+    const char *url = d.url;
     sigset_t set, before;
     int rc = job_driver_read(f, &d, err);
 
     if (rc != 1)
         return rc == -ENOENT ? 0 : rc;
-    rc = http_client_open(d.url, d.token, &v.client, err);
+    rc = http_client_open(
+        &(struct http_client_options){ .base = &url, .n_bases = 1, .token = d.token }, &v.client,
+        err);
     if (rc < 0)
         return rc;
     job_status_init(&v.status);

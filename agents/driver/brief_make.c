@@ -67,15 +67,14 @@ static void fill_emulate(const struct job *job, int agent, struct brief *b)
     memcpy(b->emulate, list, (size_t)b->n_emulate * sizeof *list);
 }
 
-int driver_brief(const struct driver *d, int agent, const char *token, char **ret,
-                 struct eddis_error *err)
+int driver_brief(const struct driver *d, int agent, char **ret, struct eddis_error *err)
 {
     const struct job *job = d->o->job;
     const struct job_folder *folder = d->o->folder;
     cleanup_free char **env = join_env(job, d->o->env);
     cleanup_free char *data = data_path(job);
     static char *empty[] = { NULL };
-    char address[64], *url[] = { address, NULL };
+    char *url[HTTP_MAX_BASES + 1] = { NULL };
     struct brief b = {
         .agent = agent,
         .url = url,
@@ -104,8 +103,10 @@ int driver_brief(const struct driver *d, int agent, const char *token, char **re
         (void)snprintf(b.host, sizeof b.host, "%s", job->host[agent].host);
     fill_emulate(job, agent, &b);
     (void)snprintf(b.job_id, sizeof b.job_id, "%s", folder ? folder->id : job->name);
-    (void)snprintf(address, sizeof address, "http://127.0.0.1:%d", http_server_port(d->server));
-    (void)snprintf(b.token, sizeof b.token, "%s", token);
+    for (int i = 0; i < d->doors.n_agent_doors; i++)
+        url[i] = (char *)(uintptr_t)d->doors.url[i];
+    (void)snprintf(b.pin, sizeof b.pin, "%s", d->doors.pin);
+    http_tokens_text(d->doors.agent_tokens, agent, b.token);
     (void)snprintf(b.folder, sizeof b.folder, "%s", d->agent[agent].folder);
     *ret = brief_text(&b);
     explicit_bzero(b.token, sizeof b.token);

@@ -109,38 +109,36 @@ static void raise_descriptor_limit(void)
     }
 }
 
-static int open_server(struct driver *d, char *agent_token, char *reader_token,
-                       struct eddis_error *err)
+static int open_doors(struct driver *d, struct eddis_error *err)
 {
-    struct http_server_options o = { .address = "127.0.0.1",
-                                     .token = { agent_token, reader_token },
-                                     .handle = inbox_handle };
-    int rc = random_hex(agent_token, HTTP_TOKEN_CHARS, err);
+    static const char local[][DOORS_ADDRESS] = { "127.0.0.1" };
+    struct doors_options o = { .n_agents = d->n_agents,
+                               .address = local,
+                               .n_addresses = 1,
+                               .lease_ns = d->o->job->timeouts.lease_ns };
+    int rc = inbox_open(&d->inbox, err);
 
-    if (rc == 0)
-        rc = random_hex(reader_token, HTTP_TOKEN_CHARS, err);
-    if (rc == 0)
-        rc = inbox_open(d->n_agents, &d->inbox, err);
-    o.ctx = d->inbox;
-    return rc < 0 ? rc : http_server_start(&o, &d->server, err);
+    o.inbox = d->inbox;
+    return rc < 0 ? rc : doors_open(&d->doors, &o, err);
 }
 
-static int write_driver_file(const struct driver *d, const char *token, struct eddis_error *err)
+static int write_driver_file(const struct driver *d, struct eddis_error *err)
 {
     struct job_driver file = { 0 };
     int rc;
 
     if (!d->o->folder)
         return 0;
-    (void)snprintf(file.url, sizeof file.url, "http://127.0.0.1:%d", http_server_port(d->server));
-    (void)snprintf(file.token, sizeof file.token, "%s", token);
+    (void)snprintf(file.url, sizeof file.url, "%s", d->doors.people_url);
+    http_tokens_text(d->doors.person_tokens, PERSON_READER, file.token);
+    http_tokens_text(d->doors.person_tokens, PERSON_OWNER, file.owner);
     rc = job_driver_write(d->o->folder, &file, err);
     explicit_bzero(file.token, sizeof file.token);
+    explicit_bzero(file.owner, sizeof file.owner);
     return rc;
 }
 
-int driver_start_agent(struct driver *d, int agent, const char *token, int64_t deadline_ns,
-                       struct eddis_error *err)
+int driver_start_agent(struct driver *d, int agent, int64_t deadline_ns, struct eddis_error *err)
 {
     struct driver_agent *a = &d->agent[agent];
     char lease[32], *brief = NULL;
@@ -151,8 +149,10 @@ int driver_start_agent(struct driver *d, int agent, const char *token, int64_t d
     a->pid = 0;
     a->sequence = 0;
     (void)snprintf(lease, sizeof lease, "%" PRId64, d->o->job->timeouts.lease_ns);
+    if (rc == 0) /* one that was given up may have stayed alive: it speaks for nobody now */
+        rc = http_tokens_renew(d->doors.agent_tokens, agent, err);
     if (rc == 0)
-        rc = driver_brief(d, agent, token, &brief, err);
+        rc = driver_brief(d, agent, &brief, err);
     if (rc == 0)
         rc = starter_add(d->starter, agent, args, brief, deadline_ns, err);
     if (brief)
@@ -161,7 +161,7 @@ int driver_start_agent(struct driver *d, int agent, const char *token, int64_t d
     return rc;
 }
 
-static int start_agents(struct driver *d, const char *token, struct eddis_error *err)
+static int start_agents(struct driver *d, struct eddis_error *err)
 {
     const struct job *job = d->o->job;
     const struct start_options o = { .host = job->n_hosts ? job->host : NULL,
@@ -171,8 +171,7 @@ static int start_agents(struct driver *d, const char *token, struct eddis_error 
     int rc = starter_open(&o, &d->starter, err);
 
     for (int i = 0; rc == 0 && i < d->n_agents; i++)
-        rc = driver_start_agent(d, i, token, clock_after_ns(d->begun_ns, job->timeouts.launch_ns),
-                                err);
+        rc = driver_start_agent(d, i, clock_after_ns(d->begun_ns, job->timeouts.launch_ns), err);
     return rc;
 }
 
@@ -238,7 +237,6 @@ static int open_all(struct driver *d, struct eddis_error *err)
         .checkpoint_ns = job->timeouts.checkpoint_ns,
         .job_ns = job->timeouts.job_ns,
     };
-    char agent_token[HTTP_TOKEN_CHARS + 1] = "", reader_token[HTTP_TOKEN_CHARS + 1] = "";
     int rc;
 
     raise_descriptor_limit();
@@ -260,13 +258,11 @@ static int open_all(struct driver *d, struct eddis_error *err)
     if (rc == 0)
         rc = open_signals(d, err);
     if (rc == 0)
-        rc = open_server(d, agent_token, reader_token, err);
+        rc = open_doors(d, err);
     if (rc == 0)
-        rc = write_driver_file(d, reader_token, err);
+        rc = write_driver_file(d, err);
     if (rc == 0)
-        rc = start_agents(d, agent_token, err);
-    explicit_bzero(agent_token, sizeof agent_token);
-    explicit_bzero(reader_token, sizeof reader_token);
+        rc = start_agents(d, err);
     return rc;
 }
 
@@ -297,10 +293,22 @@ static int64_t next_ns(const struct driver *d)
     return at;
 }
 
+/* Somebody knocks who has no business here: said once for each of them. */
+static void say_refused(struct driver *d)
+{
+    char peer[HTTP_PEER_CHARS], text[128];
+
+    while (doors_refusal(&d->doors, peer, sizeof peer)) {
+        (void)snprintf(text, sizeof text, "refused a request from %s: it has no valid token", peer);
+        driver_say(d, "say", -1, -1, text);
+    }
+}
+
 static void tick(struct driver *d)
 {
     int64_t now_ns = clock_now_ns();
 
+    say_refused(d);
     for (int i = 0; i < d->n_agents; i++)
         orders_tick(&d->agent[i].orders, now_ns);
     if (d->state.preempt_ns && !d->state.checkpointed && d->checkpoint_dir &&
@@ -392,7 +400,7 @@ static void close_agents(struct driver *d)
         inbox_shut(d->inbox);
     for (int i = 0; d->agent && i < d->n_agents; i++)
         orders_fini(&d->agent[i].orders);
-    http_server_stop(d->server);
+    doors_close(&d->doors);
     inbox_close(d->inbox);
     if (d->starter)
         clean_nodes(d);

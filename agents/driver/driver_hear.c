@@ -8,6 +8,7 @@
 #include "lib/base/text.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -188,7 +189,7 @@ static void answer_reader(struct driver *d, const struct inbox_item *i)
         text = plan_text(d->plan);
         break;
     default:
-        text = prometheus_text(&d->status, http_server_refused(d->server));
+        text = prometheus_text(&d->status, doors_refused(&d->doors));
         if (text) {
             http_reply_text(i->x, 200, PROMETHEUS_TYPE, text);
             return;
@@ -198,6 +199,14 @@ static void answer_reader(struct driver *d, const struct inbox_item *i)
         http_reply(i->x, 200, text);
     else
         http_reply_error(i->x, 503, "no memory");
+}
+
+/* As Ctrl-C: the first one ends the job in order, the next one at once. */
+static void hear_stop(struct driver *d, const struct inbox_item *i, int64_t now_ns)
+{
+    http_reply(i->x, 202, "{}");
+    record_event(&d->record, "signal", NULL, -1, "asked to stop");
+    state_signal(&d->state, SIGINT, now_ns);
 }
 
 void driver_take_item(struct driver *d, struct inbox_item *i)
@@ -215,6 +224,9 @@ void driver_take_item(struct driver *d, struct inbox_item *i)
         break;
     case INBOX_REPORT:
         hear_report(d, i, now_ns);
+        break;
+    case INBOX_STOP:
+        hear_stop(d, i, now_ns);
         break;
     default:
         answer_reader(d, i);

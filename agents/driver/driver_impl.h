@@ -11,6 +11,7 @@
 
 #include "driver.h"
 
+#include "doors.h"
 #include "figures.h"
 #include "inbox.h"
 #include "orders.h"
@@ -30,7 +31,7 @@ struct driver {
     const struct driver_options *o;
     struct state state;
     struct inbox *inbox;
-    struct http_server *server;
+    struct doors doors;
     struct starter *starter;
     char waiting[512]; /* whom the start waits for, as it was said last */
     int64_t waiting_ns;
@@ -65,11 +66,9 @@ void driver_say(struct driver *d, const char *type, int agent, int rank, const c
 void driver_fill_status(struct driver *d);
 
 /* Start the agent of a host, the first time or again; it has to register by deadline_ns. */
-int driver_start_agent(struct driver *d, int agent, const char *token, int64_t deadline_ns,
-                       struct eddis_error *err);
+int driver_start_agent(struct driver *d, int agent, int64_t deadline_ns, struct eddis_error *err);
 
 /* brief_make.c: returns the brief as JSON text, to be wiped and freed. */
-int driver_brief(const struct driver *d, int agent, const char *token, char **ret,
-                 struct eddis_error *err);
+int driver_brief(const struct driver *d, int agent, char **ret, struct eddis_error *err);
 
 #endif

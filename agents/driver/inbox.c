@@ -14,10 +14,9 @@ struct inbox {
     struct inbox_item *first, **last;
     bool shut;
     int fd;
-    int n_agents;
 };
 
-int inbox_open(int n_agents, struct inbox **ret, struct eddis_error *err)
+int inbox_open(struct inbox **ret, struct eddis_error *err)
 {
     struct inbox *b = calloc(1, sizeof *b);
 
@@ -32,7 +31,6 @@ int inbox_open(int n_agents, struct inbox **ret, struct eddis_error *err)
     }
     pthread_mutex_init(&b->lock, NULL);
     b->last = &b->first;
-    b->n_agents = n_agents;
     *ret = b;
     return 0;
 }
@@ -128,8 +126,8 @@ static int64_t number(const char *s)
     return *end ? -1 : n;
 }
 
-/* "/v1/agents/12/orders" -> 12 and "orders"; -1: not of this form, or no such agent. */
-static int agent_path(const struct inbox *b, const char *path, const char **ret_rest)
+/* "/v1/agents/12/orders" -> 12 and "orders"; -1: not of this form. */
+static int agent_path(const char *path, const char **ret_rest)
 {
     static const char before[] = "/v1/agents/";
     char digits[8] = "";
@@ -144,30 +142,42 @@ static int agent_path(const struct inbox *b, const char *path, const char **ret_
         return -1;
     memcpy(digits, path, n);
     agent = number(digits);
-    if (agent < 0 || agent >= b->n_agents)
+    if (agent < 0)
         return -1;
     *ret_rest = path + n + 1;
     return (int)agent;
 }
 
-/* What a request of an agent asks for: 0, or a status with the sentence in err. */
-static int agent_request(const struct inbox *b, const struct http_request *q, struct inbox_item *i,
+static int not_itself(struct eddis_error *err)
+{
+    eddis_fail(err, -EPERM, "an agent speaks for itself only");
+    return 403;
+}
+
+static int hello_request(const struct http_request *q, struct inbox_item *i,
+                         struct eddis_error *err)
+{
+    i->type = INBOX_HELLO;
+    if (hello_parse(q->body, q->body_n, &i->hello, err) < 0)
+        return 400;
+    i->agent = i->hello.agent;
+    return i->agent == q->who ? 0 : not_itself(err);
+}
+
+/* What a request of an agent asks for: 0, or a status with the sentence in err.  Whose business it
+ * is comes before what it says.
+ */
+static int agent_request(const struct http_request *q, struct inbox_item *i,
                          struct eddis_error *err)
 {
     bool post = strcmp(q->method, "POST") == 0, get = strcmp(q->method, "GET") == 0;
     const char *rest = "";
 
-    if (strcmp(q->path, "/v1/agents") == 0 && post) {
-        i->type = INBOX_HELLO;
-        if (hello_parse(q->body, q->body_n, &i->hello, err) < 0)
-            return 400;
-        i->agent = i->hello.agent;
-        if (i->agent >= 0 && i->agent < b->n_agents)
-            return 0;
-        eddis_fail(err, -EINVAL, "there is no agent %d", i->agent);
-        return 404;
-    }
-    i->agent = agent_path(b, q->path, &rest);
+    if (strcmp(q->path, "/v1/agents") == 0 && post)
+        return hello_request(q, i, err);
+    i->agent = agent_path(q->path, &rest);
+    if (i->agent >= 0 && i->agent != q->who)
+        return not_itself(err);
     if (i->agent >= 0 && strcmp(rest, "orders") == 0 && get) {
         i->type = INBOX_POLL;
         i->after = number(q->after);
@@ -180,16 +190,28 @@ static int agent_request(const struct inbox *b, const struct http_request *q, st
         i->type = INBOX_REPORT;
         if (report_parse(q->body, q->body_n, &i->report, err) < 0)
             return 400;
-        if (i->report->agent == i->agent)
-            return 0;
-        eddis_fail(err, -EINVAL, "an agent speaks for itself only");
-        return 403;
+        return i->report->agent == q->who ? 0 : not_itself(err);
     }
     eddis_fail(err, -ENOENT, "there is nothing here for an agent");
     return 404;
 }
 
-static int reader_request(const struct http_request *q, struct inbox_item *i,
+static int person_post(const struct http_request *q, struct inbox_item *i, struct eddis_error *err)
+{
+    bool stop = strcmp(q->path, "/v1/job/stop") == 0;
+
+    if (q->who != PERSON_OWNER) {
+        eddis_fail(err, -EPERM, "a reader may only read");
+        return stop ? 403 : 405;
+    }
+    i->type = INBOX_STOP;
+    if (stop)
+        return 0;
+    eddis_fail(err, -ENOENT, "there is nothing to be posted here but /v1/job/stop");
+    return 405;
+}
+
+static int person_request(const struct http_request *q, struct inbox_item *i,
                           struct eddis_error *err)
 {
     static const struct {
@@ -201,10 +223,8 @@ static int reader_request(const struct http_request *q, struct inbox_item *i,
         { "/metrics", INBOX_METRICS },
     };
 
-    if (strcmp(q->method, "GET") != 0) {
-        eddis_fail(err, -EPERM, "a reader may only read");
-        return 405;
-    }
+    if (strcmp(q->method, "GET") != 0)
+        return person_post(q, i, err);
     for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
         if (strcmp(q->path, row[k].path) != 0)
             continue;
@@ -215,13 +235,14 @@ static int reader_request(const struct http_request *q, struct inbox_item *i,
         eddis_fail(err, -EINVAL, "\"after\" must be the number of an event");
         return 400;
     }
-    eddis_fail(err, -ENOENT, "there is nothing here for a reader");
+    eddis_fail(err, -ENOENT, "there is nothing here to be read");
     return 404;
 }
 
-void inbox_handle(void *ctx, const struct http_request *q, struct http_exchange *x)
+static void take(struct inbox *b, const struct http_request *q, struct http_exchange *x,
+                 int (*read)(const struct http_request *q, struct inbox_item *i,
+                             struct eddis_error *err))
 {
-    struct inbox *b = ctx;
     struct inbox_item *i = calloc(1, sizeof *i);
     struct eddis_error err = { 0 };
     int status;
@@ -231,11 +252,22 @@ void inbox_handle(void *ctx, const struct http_request *q, struct http_exchange 
         return;
     }
     i->x = x;
-    status = q->role == ROLE_AGENT ? agent_request(b, q, i, &err) : reader_request(q, i, &err);
+    i->door = q->door;
+    status = read(q, i, &err);
     if (status) {
         http_reply_error(x, status, err.text);
         inbox_item_free(i);
         return;
     }
     put(b, i);
+}
+
+void inbox_handle_agent(void *ctx, const struct http_request *q, struct http_exchange *x)
+{
+    take(ctx, q, x, agent_request);
+}
+
+void inbox_handle_person(void *ctx, const struct http_request *q, struct http_exchange *x)
+{
+    take(ctx, q, x, person_request);
 }

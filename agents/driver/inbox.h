@@ -14,12 +14,18 @@
 
 #include <stdint.h>
 
-enum driver_role { ROLE_AGENT, ROLE_READER };
+/* Numbers of the tokens at the readers' door; at the agents' one they are the agents' numbers. */
+enum inbox_person {
+    PERSON_READER, /* may read */
+    PERSON_OWNER,  /* may stop the job, too */
+    N_PERSONS,
+};
 
 enum inbox_type {
     INBOX_HELLO,
     INBOX_POLL,
     INBOX_REPORT,
+    INBOX_STOP, /* of the owner */
     /* of readers */
     INBOX_JOB,
     INBOX_PLAN,
@@ -32,6 +38,7 @@ struct inbox_item {
     struct inbox_item *next;
     enum inbox_type type;
     int agent;
+    int door; /* number of the address that it came to */
     int64_t after;
     struct hello hello;
     struct report *report;   /* owned */
@@ -40,7 +47,7 @@ struct inbox_item {
 
 struct inbox;
 
-int inbox_open(int n_agents, struct inbox **ret, struct eddis_error *err);
+int inbox_open(struct inbox **ret, struct eddis_error *err);
 
 /* Readable when something may have come. */
 int inbox_fd(const struct inbox *b);
@@ -55,7 +62,8 @@ void inbox_shut(struct inbox *b);
 /* The server must have been stopped.  Accepts NULL. */
 void inbox_close(struct inbox *b);
 
-/* The server's handler; ctx is the inbox. */
-void inbox_handle(void *ctx, const struct http_request *q, struct http_exchange *x);
+/* The servers' handlers, of agents and of people; ctx is the inbox. */
+void inbox_handle_agent(void *ctx, const struct http_request *q, struct http_exchange *x);
+void inbox_handle_person(void *ctx, const struct http_request *q, struct http_exchange *x);
 
 #endif

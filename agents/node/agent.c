@@ -93,8 +93,15 @@ static int count_cores(void)
 
 static int open_http(struct agent *a, struct eddis_error *err)
 {
-    int rc = http_client_open(a->brief->url[0], a->brief->token, &a->http, err);
+    struct http_client_options o = { .base = (const char *const *)a->brief->url,
+                                     .token = a->brief->token,
+                                     .pin = a->brief->pin,
+                                     .silence_ns = a->brief->lease_ns };
+    int rc;
 
+    while (a->brief->url[o.n_bases])
+        o.n_bases++;
+    rc = http_client_open(&o, &a->http, err);
     explicit_bzero(a->brief->token, sizeof a->brief->token);
     if (rc == 0)
         rc = reporter_open(a->http, a->brief->agent, a->brief->lease_ns, agent_heard, a,

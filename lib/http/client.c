@@ -4,6 +4,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/strbuf.h"
+#include "socket.h"
 
 #include <curl/curl.h>
 #include <dirent.h>
@@ -13,13 +14,26 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { CLIENT_MAX_ANSWER = 16 << 20, CLIENT_MAX_FDS = 64, CLIENT_FD_WORDS = 64 };
+enum {
+    CLIENT_MAX_ANSWER = 16 << 20,
+    CLIENT_MAX_FDS = 64,
+    CLIENT_FD_WORDS = 64,
+    CLIENT_CONNECTIONS = 2, /* a long poll and whatever else there is to say */
+    CLIENT_BASE = 128,
+};
+
+/* An address that swallows what is sent to it may not hold up the others behind it. */
+static const int64_t connect_ns = 3 * CLOCK_S;
 
 struct request {
     struct request *next;
     struct http_client *c;
     CURL *easy;
-    char *url, *json;
+    char *path, *json;
+    int base;  /* that it is under way to */
+    int tries; /* addresses tried before */
+    int64_t deadline_ns;
+    struct strbuf unreached; /* why those did not work */
     struct strbuf answer;
     bool too_long;
     char why[CURL_ERROR_SIZE];
@@ -29,7 +43,10 @@ struct request {
 
 struct http_client {
     CURLM *multi;
-    char *base;
+    char base[HTTP_MAX_BASES][CLIENT_BASE];
+    int n_bases, now; /* the one to be tried first */
+    char *pin;
+    int64_t silence_ns;
     struct curl_slist *headers; /* the token is in the first */
     struct request *requests;
 };
@@ -68,7 +85,12 @@ static CURLM *multi_open(void)
 
 static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
 {
-    return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+    const struct http_client *c = ctx;
+    int fd = socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+
+    if (fd >= 0)
+        http_socket_tune(fd, c->silence_ns);
+    return fd;
 }
 
 static size_t on_answer(char *p, size_t size, size_t n, void *ctx)
@@ -83,22 +105,28 @@ static size_t on_answer(char *p, size_t size, size_t n, void *ctx)
     return r->answer.failed ? 0 : size * n;
 }
 
-int http_client_open(const char *base, const char *token, struct http_client **ret,
-                     struct eddis_error *err)
+/* "https://10.1.0.7:41233": the scheme that goes with the pin, a host and a port. */
+static int take_base(struct http_client *c, const char *base, struct eddis_error *err)
+{
+    const char *scheme = c->pin ? "https://" : "http://", *host = base + strlen(scheme), *port;
+    char address[CLIENT_BASE];
+
+    if (strncmp(base, scheme, strlen(scheme)) != 0 || strlen(base) >= CLIENT_BASE ||
+        !(port = strrchr(host, ':')) || port == host || !port[1] ||
+        strspn(port + 1, "0123456789") != strlen(port + 1) || strpbrk(host, "/@?# \t\r\n"))
+        return eddis_fail(err, -EINVAL, "'%s' is no address of a driver", base);
+    (void)snprintf(address, sizeof address, "%.*s", (int)(port - host), host);
+    if (!c->pin && !http_address_is_loopback(address))
+        return eddis_fail(err, -EPERM,
+                          "will not speak plain HTTP to %s, which is no loopback address", address);
+    (void)snprintf(c->base[c->n_bases++], CLIENT_BASE, "%s", base);
+    return 0;
+}
+
+static bool client_set(struct http_client *c, const char *token)
 {
     cleanup_free char *bearer = NULL;
-    struct http_client *c;
 
-    if (strncmp(base, "http://", 7) != 0)
-        return eddis_fail(err, -EINVAL, "'%s' is no address of a driver", base);
-    if (curl_global_init(CURL_GLOBAL_DEFAULT))
-        return eddis_fail(err, -EIO, "libcurl cannot be initialised");
-    c = calloc(1, sizeof *c);
-    if (!c) {
-        curl_global_cleanup();
-        return eddis_fail(err, -ENOMEM, "no memory for an HTTP client");
-    }
-    c->base = strdup(base);
     c->multi = multi_open();
     if (asprintf(&bearer, "Authorization: Bearer %s", token) >= 0) {
         c->headers = curl_slist_append(NULL, bearer);
@@ -107,14 +135,46 @@ int http_client_open(const char *base, const char *token, struct http_client **r
         bearer = NULL;
     }
     /* Without the last one curl asks the server's leave before it sends a long body. */
-    if (!c->base || !c->multi || !c->headers ||
-        !curl_slist_append(c->headers, "Content-Type: application/json") ||
-        !curl_slist_append(c->headers, "Expect:")) {
-        http_client_close(c);
+    return c->multi && c->headers &&
+           curl_slist_append(c->headers, "Content-Type: application/json") &&
+           curl_slist_append(c->headers, "Expect:") &&
+           !curl_multi_setopt(c->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)CLIENT_CONNECTIONS) &&
+           !curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, (long)CLIENT_CONNECTIONS);
+}
+
+int http_client_open(const struct http_client_options *o, struct http_client **ret,
+                     struct eddis_error *err)
+{
+    struct http_client *c;
+    int rc = 0;
+
+    if (o->n_bases < 1 || o->n_bases > HTTP_MAX_BASES)
+        return eddis_fail(err, -EINVAL, "a driver has 1 to %d addresses", HTTP_MAX_BASES);
+    if (curl_global_init(CURL_GLOBAL_DEFAULT))
+        return eddis_fail(err, -EIO, "libcurl cannot be initialised");
+    c = calloc(1, sizeof *c);
+    if (!c) {
+        curl_global_cleanup();
         return eddis_fail(err, -ENOMEM, "no memory for an HTTP client");
+    }
+    c->silence_ns = o->silence_ns;
+    c->pin = o->pin ? strdup(o->pin) : NULL;
+    if ((o->pin && !c->pin) || !client_set(c, o->token))
+        rc = eddis_fail(err, -ENOMEM, "no memory for an HTTP client");
+    for (int i = 0; rc == 0 && i < o->n_bases; i++)
+        rc = take_base(c, o->base[i], err);
+    if (rc < 0) {
+        http_client_close(c);
+        return rc;
     }
     *ret = c;
     return 0;
+}
+
+/* "10.1.0.7:41233" */
+static const char *place(const struct http_client *c, int base)
+{
+    return strstr(c->base[base], "://") + 3;
 }
 
 static void request_free(struct request *r)
@@ -122,7 +182,8 @@ static void request_free(struct request *r)
     if (r->easy)
         curl_easy_cleanup(r->easy);
     strbuf_fini(&r->answer);
-    free(r->url);
+    strbuf_fini(&r->unreached);
+    free(r->path);
     free(r->json);
     free(r);
 }
@@ -137,21 +198,34 @@ static void request_unlink(struct http_client *c, struct request *r)
     curl_multi_remove_handle(c->multi, r->easy);
 }
 
-static bool request_set(struct request *r, int64_t timeout_ns)
+/* TLS 1.3 with the key of the pin.  No authority, and so no list of them to be read. */
+static bool request_set_tls(struct request *r)
 {
-    int64_t ms = timeout_ns / CLOCK_MS + 1;
     CURL *e = r->easy;
     bool bad = false;
 
-    bad |= curl_easy_setopt(e, CURLOPT_URL, r->url) != CURLE_OK;
-    bad |= curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http") != CURLE_OK;
+    bad |= curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_3) != CURLE_OK;
+    bad |= curl_easy_setopt(e, CURLOPT_PINNEDPUBLICKEY, r->c->pin) != CURLE_OK;
+    bad |= curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 0L) != CURLE_OK;
+    bad |= curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 0L) != CURLE_OK;
+    bad |= curl_easy_setopt(e, CURLOPT_SSL_ENABLE_ALPN, 0L) != CURLE_OK;
+    bad |= curl_easy_setopt(e, CURLOPT_CAINFO, NULL) != CURLE_OK;
+    bad |= curl_easy_setopt(e, CURLOPT_CAPATH, NULL) != CURLE_OK;
+    return !bad;
+}
+
+static bool request_set(struct request *r)
+{
+    CURL *e = r->easy;
+    bool bad = false;
+
+    bad |= curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, r->c->pin ? "https" : "http") != CURLE_OK;
     bad |= curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L) != CURLE_OK;
     bad |= curl_easy_setopt(e, CURLOPT_PROXY, "") != CURLE_OK; /* none, whatever http_proxy says */
     bad |= curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L) != CURLE_OK;
-    bad |= curl_easy_setopt(e, CURLOPT_TCP_NODELAY, 1L) != CURLE_OK;
     bad |= curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) != CURLE_OK;
-    bad |= curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)(ms > 1 << 30 ? 1 << 30 : ms)) != CURLE_OK;
     bad |= curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, open_socket) != CURLE_OK;
+    bad |= curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, r->c) != CURLE_OK;
     bad |= curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_answer) != CURLE_OK;
     bad |= curl_easy_setopt(e, CURLOPT_WRITEDATA, r) != CURLE_OK;
     bad |= curl_easy_setopt(e, CURLOPT_ERRORBUFFER, r->why) != CURLE_OK;
@@ -162,7 +236,35 @@ static bool request_set(struct request *r, int64_t timeout_ns)
         bad |= curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(r->json)) !=
                CURLE_OK;
     }
-    return !bad;
+    return !bad && (!r->c->pin || request_set_tls(r));
+}
+
+static long milliseconds(int64_t ns)
+{
+    int64_t ms = ns / CLOCK_MS + 1;
+
+    return ms < 1 ? 1 : ms > 1 << 30 ? 1 << 30 : (long)ms;
+}
+
+/* Send it on its way to r->base. */
+static bool request_go(struct request *r)
+{
+    int64_t left_ns = r->deadline_ns - clock_now_ns(), to_connect_ns = left_ns;
+    int others = r->c->n_bases - r->tries - 1;
+    cleanup_free char *url = NULL;
+
+    if (others > 0)
+        to_connect_ns = left_ns / (others + 1) < connect_ns ? left_ns / (others + 1) : connect_ns;
+    if (asprintf(&url, "%s%s", r->c->base[r->base], r->path) < 0) {
+        url = NULL;
+        return false;
+    }
+    r->why[0] = '\0';
+    return curl_easy_setopt(r->easy, CURLOPT_URL, url) == CURLE_OK &&
+           curl_easy_setopt(r->easy, CURLOPT_TIMEOUT_MS, milliseconds(left_ns)) == CURLE_OK &&
+           curl_easy_setopt(r->easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(to_connect_ns)) ==
+               CURLE_OK &&
+           curl_multi_add_handle(r->c->multi, r->easy) == CURLM_OK;
 }
 
 int http_client_start(struct http_client *c, const char *path, const char *json, int64_t timeout_ns,
@@ -175,38 +277,84 @@ int http_client_start(struct http_client *c, const char *path, const char *json,
     r->c = c;
     r->done = done;
     r->ctx = ctx;
+    r->base = c->now;
+    r->deadline_ns = clock_after_ns(clock_now_ns(), timeout_ns);
     r->json = json ? strdup(json) : NULL;
-    if (asprintf(&r->url, "%s%s", c->base, path) < 0)
-        r->url = NULL;
+    r->path = strdup(path);
     r->easy = curl_easy_init();
-    if (!r->easy || !r->url || (json && !r->json) || !request_set(r, timeout_ns) ||
-        curl_multi_add_handle(c->multi, r->easy) != CURLM_OK) {
+    if (!r->easy || !r->path || (json && !r->json) || !request_set(r) || !request_go(r)) {
         request_free(r);
-        return eddis_fail(err, -ENOMEM, "cannot start a request to %s%s", c->base, path);
+        return eddis_fail(err, -ENOMEM, "cannot start a request to %s%s", c->base[c->now], path);
     }
     r->next = c->requests;
     c->requests = r;
     return 0;
 }
 
-/* Tell the caller and forget the request. */
+/* Why this address did not take the request: it was not sent.  False: it may have been sent. */
+static bool was_not_reached(const struct request *r, CURLcode code, struct eddis_error *err)
+{
+    const char *at = place(r->c, r->base);
+    curl_off_t sent_us = 0;
+    long cause = 0;
+
+    curl_easy_getinfo(r->easy, CURLINFO_PRETRANSFER_TIME_T, &sent_us);
+    curl_easy_getinfo(r->easy, CURLINFO_OS_ERRNO, &cause);
+    if (code == CURLE_SSL_PINNEDPUBKEYNOTMATCH)
+        eddis_fail(err, -EACCES, "the driver at %s shows another key than the job's", at);
+    else if (code == CURLE_SSL_CONNECT_ERROR)
+        eddis_fail(err, -EPROTO, "no TLS 1.3 with the driver at %s: %s", at, r->why);
+    else if (code == CURLE_COULDNT_CONNECT && cause)
+        eddis_fail_errno(err, -(int)cause, "cannot reach the driver at %s", at);
+    else if (code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST)
+        eddis_fail(err, -EHOSTUNREACH, "cannot reach the driver at %s", at);
+    else if (code == CURLE_OPERATION_TIMEDOUT && sent_us == 0)
+        eddis_fail(err, -ETIMEDOUT, "cannot reach the driver at %s in time", at);
+    else
+        return false;
+    return true;
+}
+
+/* The address did not take it: go on to the next one.  False when there is none, or no time. */
+static bool request_turn(struct request *r, const struct eddis_error *why)
+{
+    struct http_client *c = r->c;
+
+    if (r->unreached.len)
+        strbuf_add(&r->unreached, "; ");
+    strbuf_add(&r->unreached, why->text);
+    if (c->now == r->base)
+        c->now = (r->base + 1) % c->n_bases;
+    if (++r->tries >= c->n_bases || clock_now_ns() >= r->deadline_ns)
+        return false;
+    r->base = (r->base + 1) % c->n_bases;
+    curl_multi_remove_handle(c->multi, r->easy);
+    return request_go(r);
+}
+
+/* Tell the caller and forget the request, unless it has another address to try. */
 static void request_end(struct request *r, CURLcode code)
 {
     struct eddis_error err = { 0 };
     long status = 0;
 
     curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status);
-    request_unlink(r->c, r);
-    if (r->too_long)
-        eddis_fail(&err, -EMSGSIZE, "the answer to %s is longer than %d MiB", r->url,
+    if (r->too_long) {
+        eddis_fail(&err, -EMSGSIZE, "the answer to %s is longer than %d MiB", r->path,
                    CLIENT_MAX_ANSWER >> 20);
-    else if (code == CURLE_OPERATION_TIMEDOUT)
-        eddis_fail(&err, -ETIMEDOUT, "no answer to %s in time", r->url);
-    else if (code == CURLE_COULDNT_CONNECT)
-        eddis_fail(&err, -ECONNREFUSED, "cannot connect to %s", r->c->base);
-    else if (code != CURLE_OK)
-        eddis_fail(&err, -EIO, "request to %s failed: %s", r->url,
+    } else if (code != CURLE_OK && was_not_reached(r, code, &err)) {
+        if (request_turn(r, &err))
+            return;
+        eddis_fail(&err, err.code, "%s", strbuf_text(&r->unreached));
+    } else if (code == CURLE_OPERATION_TIMEDOUT) {
+        eddis_fail(&err, -ETIMEDOUT, "no answer to %s%s in time", r->c->base[r->base], r->path);
+    } else if (code != CURLE_OK) {
+        eddis_fail(&err, -EIO, "request to %s%s failed: %s", r->c->base[r->base], r->path,
                    r->why[0] ? r->why : curl_easy_strerror(code));
+    } else {
+        r->c->now = r->base;
+    }
+    request_unlink(r->c, r);
     r->done(r->ctx, err.code ? 0 : (int)status, strbuf_text(&r->answer), r->answer.len, &err);
     request_free(r);
 }
@@ -323,7 +471,8 @@ void http_client_close(struct http_client *c)
 
     if (!c)
         return;
-    eddis_fail(&closed, -ECANCELED, "the connection to %s was closed", c->base ? c->base : "it");
+    eddis_fail(&closed, -ECANCELED, "the connection to %s was closed",
+               c->n_bases ? c->base[c->now] : "the driver");
     while (c->requests) {
         struct request *r = c->requests;
 
@@ -336,7 +485,7 @@ void http_client_close(struct http_client *c)
     if (c->headers)
         explicit_bzero(c->headers->data, strlen(c->headers->data));
     curl_slist_free_all(c->headers);
-    free(c->base);
+    free(c->pin);
     free(c);
     curl_global_cleanup();
 }

@@ -3,6 +3,15 @@
  *
  * Requests run side by side in the background of http_client_wait, which is the program's
  * poll(2): it waits for them and for the caller's own descriptors together.
+ *
+ * A server may have several addresses, of which not all can be reached from everywhere.  A request
+ * tries them in turn, beginning with the one that answered last, until one takes a connection; it
+ * is sent once at most.  There are two connections at most, so that a long poll and one other
+ * request go on at a time.
+ *
+ * With a pin the client speaks TLS 1.3 with a server that holds the key of that pin and with nobody
+ * else; names and dates of the certificate are not looked at.  Without a pin it speaks plain HTTP,
+ * and to loopback addresses only.
  */
 #ifndef EDDIS_HTTP_CLIENT_H
 #define EDDIS_HTTP_CLIENT_H
@@ -15,8 +24,18 @@
 
 struct http_client;
 
-/* base is "http://127.0.0.1:41233"; token is sent as bearer and kept in memory only. */
-int http_client_open(const char *base, const char *token, struct http_client **ret,
+enum { HTTP_MAX_BASES = 16 };
+
+struct http_client_options {
+    const char *const *base; /* [n_bases] "https://10.1.0.7:41233", "http://127.0.0.1:41233" */
+    int n_bases;
+    const char *token;  /* sent as bearer, kept in memory only */
+    const char *pin;    /* of the server's key, see key.h; NULL: plain HTTP */
+    int64_t silence_ns; /* a server that acknowledges nothing for so long is gone; 0: as the system
+                         * thinks */
+};
+
+int http_client_open(const struct http_client_options *o, struct http_client **ret,
                      struct eddis_error *err);
 
 /* Called from inside http_client_wait when the answer is there.  status is the HTTP status, or 0

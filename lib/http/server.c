@@ -5,6 +5,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
+#include "socket.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,14 +23,17 @@ enum { SERVER_THREADS = 2, SERVER_CONNECTIONS = 4096, SERVER_PATH = 512 };
 
 enum { SERVER_TOO_LARGE = 413 }; /* libmicrohttpd has renamed its constant */
 
+static const char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3";
+
 struct http_server {
     struct MHD_Daemon *daemon;
     struct deadlines *deadlines;
     struct http_server_options o;
-    char token[HTTP_MAX_TOKENS][HTTP_TOKEN_CHARS + 1];
     int64_t deadline_ns;
     int port;
-    atomic_llong refused;
+    pthread_mutex_t counting; /* of `refusals` */
+    struct http_refusals refusals;
+    atomic_llong refused;     /* their total, for those who ask often */
     pthread_mutex_t handling; /* one call of the handler at a time */
 };
 
@@ -39,7 +43,7 @@ struct http_exchange {
     struct MHD_Connection *connection;
     pthread_mutex_t lock; /* of what follows */
     int owners;
-    int role;
+    int who;
     char *body;
     size_t body_n, body_cap;
     bool handled, answered, suspended;
@@ -73,6 +77,7 @@ static void connection_changed(void *ctx, struct MHD_Connection *c, void **socke
         const union MHD_ConnectionInfo *i =
             MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
 
+        http_socket_tune(i->connect_fd, s->o.silence_ns);
         *socket_context = deadline_add(s->deadlines, i->connect_fd,
                                        clock_after_ns(clock_now_ns(), s->deadline_ns));
     } else if (*socket_context) {
@@ -159,28 +164,35 @@ static enum MHD_Result refuse(struct MHD_Connection *c, int status, const char *
     return rc;
 }
 
-/* Time does not depend on how much of a token is right. */
-static bool token_equal(const char *token, const char *given)
-{
-    unsigned char differ = 0;
-
-    for (int i = 0; i < HTTP_TOKEN_CHARS; i++)
-        differ |= (unsigned char)(token[i] ^ given[i]);
-    return differ == 0;
-}
-
-/* The role whose token the request carries, or -1. */
+/* Whose token the request carries; -1: nobody's. */
 static int authenticate(const struct http_server *s, struct MHD_Connection *c)
 {
     const char *h = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
-    int role = -1;
 
-    if (!h || strncmp(h, "Bearer ", 7) != 0 || strlen(h + 7) != HTTP_TOKEN_CHARS)
+    if (!h || strncmp(h, "Bearer ", 7) != 0)
         return -1;
-    for (int i = 0; i < HTTP_MAX_TOKENS; i++)
-        if (s->token[i][0] && token_equal(s->token[i], h + 7))
-            role = i;
-    return role;
+    return http_tokens_who(s->o.tokens, h + 7);
+}
+
+static void peer_text(struct MHD_Connection *c, char *ret, size_t size)
+{
+    const union MHD_ConnectionInfo *i =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr_in *a = i ? (const struct sockaddr_in *)i->client_addr : NULL;
+
+    if (!a || a->sin_family != AF_INET || !inet_ntop(AF_INET, &a->sin_addr, ret, (unsigned)size))
+        (void)snprintf(ret, size, "unknown");
+}
+
+static void count_refusal(struct http_server *s, struct MHD_Connection *c)
+{
+    char peer[HTTP_PEER_CHARS];
+
+    peer_text(c, peer, sizeof peer);
+    pthread_mutex_lock(&s->counting);
+    http_refusals_add(&s->refusals, peer, 1);
+    atomic_store(&s->refused, s->refusals.total);
+    pthread_mutex_unlock(&s->counting);
 }
 
 static bool path_is_plain(const char *path)
@@ -195,17 +207,17 @@ static bool path_is_plain(const char *path)
 
 /* The headers are there: who is it, and is what he announces acceptable?  0, or a status. */
 static int check_headers(struct http_server *s, struct MHD_Connection *c, const char *path,
-                         int *ret_role)
+                         int *ret_who)
 {
     const char *length =
         MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
-    int role = authenticate(s, c);
+    int who = authenticate(s, c);
 
-    if (role < 0) {
-        atomic_fetch_add(&s->refused, 1);
+    if (who < 0) {
+        count_refusal(s, c);
         return MHD_HTTP_UNAUTHORIZED;
     }
-    *ret_role = role;
+    *ret_who = who;
     if (MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_TRANSFER_ENCODING))
         return MHD_HTTP_LENGTH_REQUIRED;
     if (length && (strlen(length) > 9 || strtoul(length, NULL, 10) > HTTP_MAX_BODY))
@@ -249,25 +261,16 @@ static bool take_body(struct http_exchange *x, const char *data, size_t n)
     return true;
 }
 
-static void peer_text(struct MHD_Connection *c, char *ret, size_t size)
-{
-    const union MHD_ConnectionInfo *i =
-        MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    const struct sockaddr_in *a = i ? (const struct sockaddr_in *)i->client_addr : NULL;
-
-    if (!a || a->sin_family != AF_INET || !inet_ntop(AF_INET, &a->sin_addr, ret, (unsigned)size))
-        (void)snprintf(ret, size, "unknown");
-}
-
 /* Ask the handler; afterwards the answer is there or the connection sleeps. */
 static void hand_over(struct http_exchange *x, const char *method, const char *path)
 {
     struct http_server *s = x->s;
-    char peer[INET_ADDRSTRLEN];
+    char peer[HTTP_PEER_CHARS];
     const struct http_request q = {
         .method = method,
         .path = path,
-        .role = x->role,
+        .who = x->who,
+        .door = s->o.door,
         .body = x->body ? x->body : "",
         .body_n = x->body_n,
         .after = MHD_lookup_connection_value(x->connection, MHD_GET_ARGUMENT_KIND, "after"),
@@ -312,7 +315,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
     struct http_exchange *x = *state;
 
     if (!x) {
-        int role = 0, status = check_headers(s, c, url, &role);
+        int who = 0, status = check_headers(s, c, url, &who);
 
         if (status)
             return refuse_headers(c, status);
@@ -320,7 +323,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
         *state = x = exchange_new(s, c);
         if (!x)
             return MHD_NO;
-        x->role = role;
+        x->who = who;
         return MHD_YES;
     }
     if (*data_n) {
@@ -357,7 +360,7 @@ static void free_server(struct http_server *s)
 {
     deadlines_stop(s->deadlines);
     pthread_mutex_destroy(&s->handling);
-    explicit_bzero(s->token, sizeof s->token);
+    pthread_mutex_destroy(&s->counting);
     free(s);
 }
 
@@ -369,32 +372,40 @@ static int take_options(struct http_server *s, const struct http_server_options 
         return eddis_fail(err, -EINVAL, "'%s' is no IPv4 address to listen on", o->address);
     if (ret->sin_addr.s_addr == htonl(INADDR_ANY))
         return eddis_fail(err, -EINVAL, "will not listen on every address; name one");
-    for (int i = 0; i < HTTP_MAX_TOKENS; i++) {
-        if (!o->token[i])
-            continue;
-        if (strlen(o->token[i]) != HTTP_TOKEN_CHARS)
-            return eddis_fail(err, -EINVAL, "a token has %d characters", HTTP_TOKEN_CHARS);
-        memcpy(s->token[i], o->token[i], HTTP_TOKEN_CHARS);
-    }
+    if (!o->key && !http_address_is_loopback(o->address))
+        return eddis_fail(err, -EPERM,
+                          "will not speak plain HTTP on %s, which is no loopback address",
+                          o->address);
+    if (o->key && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
+        return eddis_fail(err, -ENOTSUP, "this libmicrohttpd was built without TLS");
     s->o = *o;
-    memset(s->o.token, 0, sizeof s->o.token);
+    s->o.key = NULL; /* ours until the start is done only */
     s->deadline_ns = o->deadline_ns ? o->deadline_ns : 10 * CLOCK_S;
     return 0;
 }
 
 static int listen_on(struct http_server *s, const struct sockaddr_in *address,
-                     struct eddis_error *err)
+                     const struct http_key *key, struct eddis_error *err)
 {
+    const struct MHD_OptionItem none[] = { { MHD_OPTION_END, 0, NULL } };
+    const struct MHD_OptionItem tls[] = {
+        { MHD_OPTION_HTTPS_MEM_KEY, 0, key ? (void *)(uintptr_t)http_key_private(key) : NULL },
+        { MHD_OPTION_HTTPS_MEM_CERT, 0, key ? (void *)(uintptr_t)http_key_certificate(key) : NULL },
+        { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)tls_priorities },
+        { MHD_OPTION_END, 0, NULL },
+    };
     const union MHD_DaemonInfo *i;
     int max = s->o.max_connections ? s->o.max_connections : SERVER_CONNECTIONS;
 
     s->daemon = MHD_start_daemon(
-        MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
-        on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_log, s, MHD_OPTION_SOCK_ADDR, address,
-        MHD_OPTION_THREAD_POOL_SIZE, (unsigned)SERVER_THREADS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)HTTP_MAX_HEADER, MHD_OPTION_CONNECTION_LIMIT, (unsigned)max,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
-        connection_changed, s, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+        MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
+            (key ? MHD_USE_TLS : 0),
+        0, NULL, NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_log, s, MHD_OPTION_SOCK_ADDR,
+        address, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)SERVER_THREADS,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_MAX_HEADER, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)max, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
+        connection_changed, s, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY, key ? tls : none,
+        MHD_OPTION_END);
     if (!s->daemon)
         return eddis_fail_errno(err, -(errno ? errno : EIO), "cannot listen on %s", s->o.address);
     i = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
@@ -412,11 +423,12 @@ int http_server_start(const struct http_server_options *o, struct http_server **
     if (!s)
         return eddis_fail(err, -ENOMEM, "no memory for a server");
     pthread_mutex_init(&s->handling, NULL);
+    pthread_mutex_init(&s->counting, NULL);
     rc = take_options(s, o, &address, err);
     if (rc == 0)
         rc = deadlines_start(&s->deadlines, err);
     if (rc == 0)
-        rc = listen_on(s, &address, err);
+        rc = listen_on(s, &address, o->key, err);
     if (rc < 0) {
         free_server(s);
         return rc;
@@ -433,6 +445,13 @@ int http_server_port(const struct http_server *s)
 int64_t http_server_refused(const struct http_server *s)
 {
     return atomic_load(&((struct http_server *)(uintptr_t)s)->refused);
+}
+
+void http_server_refusals(struct http_server *s, struct http_refusals *ret)
+{
+    pthread_mutex_lock(&s->counting);
+    *ret = s->refusals;
+    pthread_mutex_unlock(&s->counting);
 }
 
 void http_server_stop(struct http_server *s)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* server.h - a small HTTP/JSON server on one address, over libmicrohttpd
  *
- * Every request is authenticated before anything of it is parsed: "Authorization: Bearer <token>"
- * is compared in constant time with the tokens given at start, and the handler learns which role
- * it was.  Limits come before allocation: header 8 KB, body HTTP_MAX_BODY, connections, and a
- * deadline for each connection.
+ * With a key it speaks TLS 1.3 and nothing older.  Without one it speaks plain HTTP, and then it
+ * listens on a loopback address or not at all, so that nobody can leave TLS out by mistake.
+ *
+ * Every request is authenticated before anything of it is looked at: "Authorization: Bearer
+ * <token>" must be one of the tokens given at start, and the handler learns whose.  Who has none
+ * gets a short 401 and is counted by his address.  Limits come before allocation: header 8 KB, body
+ * HTTP_MAX_BODY, connections, and a deadline for each connection, its TLS handshake included.
  *
  * The handler runs on the server's own threads, one call at a time (the server holds a lock
  * around it).  It answers at once with http_reply, or keeps the exchange and answers later from
@@ -13,7 +16,10 @@
 #ifndef EDDIS_HTTP_SERVER_H
 #define EDDIS_HTTP_SERVER_H
 
+#include "key.h"
 #include "lib/base/error.h"
+#include "refusals.h"
+#include "tokens.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,8 +27,6 @@
 enum {
     HTTP_MAX_BODY = 1 << 20,
     HTTP_MAX_HEADER = 8 << 10,
-    HTTP_MAX_TOKENS = 4,
-    HTTP_TOKEN_CHARS = 64,
 };
 
 struct http_server;
@@ -31,7 +35,8 @@ struct http_exchange; /* one request and its answer to come */
 struct http_request {
     const char *method; /* "GET", "POST" */
     const char *path;   /* "/v1/agents/0/orders", checked to be printable ASCII */
-    int role;           /* index of the token that matched */
+    int who;            /* number of the token that it came with */
+    int door;           /* of the server that it came to, as its options say */
     const char *body;   /* body_n bytes, followed by a 0; valid until the handler returns */
     size_t body_n;
     const char *after; /* value of the query argument "after", NULL without */
@@ -39,13 +44,17 @@ struct http_request {
 };
 
 struct http_server_options {
-    const char *address;                /* "127.0.0.1"; the port is chosen by the kernel */
-    const char *token[HTTP_MAX_TOKENS]; /* by role; NULL: no such role */
+    const char *address;        /* "127.0.0.1"; the port is chosen by the kernel */
+    const struct http_key *key; /* needed until the start is done; NULL: plain HTTP */
+    struct http_tokens *tokens; /* borrowed until the stop */
+    int door;                   /* any number, for the handler to tell its servers apart */
     void (*handle)(void *ctx, const struct http_request *q, struct http_exchange *x);
     void *ctx;
     int max_connections; /* 0: 4096 */
     int64_t deadline_ns; /* for a request to come in whole and for its answer to be taken; a
                           * connection may be idle three times as long.  0: 10 s */
+    int64_t silence_ns;  /* a peer that acknowledges nothing for so long is gone; 0: as the system
+                          * thinks */
 };
 
 /* Start listening; returns a server.  http_server_port tells the port. */
@@ -53,8 +62,9 @@ int http_server_start(const struct http_server_options *o, struct http_server **
                       struct eddis_error *err);
 int http_server_port(const struct http_server *s);
 
-/* Requests refused so far for a wrong or missing token. */
+/* Requests refused so far for a wrong or missing token: how many, and from whom.  Any thread. */
 int64_t http_server_refused(const struct http_server *s);
+void http_server_refusals(struct http_server *s, struct http_refusals *ret);
 
 /* Answer with a status and a JSON text (copied; NULL: an empty body).  Frees x, once, whatever
  * happened to the connection meanwhile.

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """node.py - a small driver and a started node, for the tests of keeper, agent and wrapper.
 
-The driver is real HTTP on a port of its own; what stands behind keeper and agent is what users
+The driver is real HTTP over TLS on a port of its own; what stands behind keeper and agent is what users
 run.  Every wait has a deadline and says what it waited for.
 """
 
+import base64
+import functools
+import hashlib
 import http.server
 import json
 import os
 import re
 import signal
+import ssl
 import subprocess
 import tempfile
 import threading
@@ -58,6 +62,22 @@ def wait_for(what, condition, seconds=20.0):
         time.sleep(0.01)
 
 
+@functools.lru_cache(maxsize=None)
+def key():
+    """(TLS context, pin) of a key made for this run of the tests."""
+    with tempfile.TemporaryDirectory(prefix="node-test-key-") as d:
+        pem = os.path.join(d, "pem")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                        "-subj", "/CN=test", "-days", "2", "-keyout", pem, "-out", pem + ".crt"],
+                       check=True, capture_output=True)
+        public = subprocess.run(["openssl", "pkey", "-in", pem, "-pubout", "-outform", "der"],
+                                check=True, capture_output=True).stdout
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.load_cert_chain(pem + ".crt", pem)
+    return context, "sha256//" + base64.b64encode(hashlib.sha256(public).digest()).decode()
+
+
 class Driver:
     """Answers one agent.  `silent` makes it hear and say nothing, as a stopped driver does."""
 
@@ -87,7 +107,11 @@ class Driver:
 
         self.server = Server(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
-        self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
+        context, self.pin = key()
+        # The handshake is left to the connection's own thread.
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True,
+                                                 do_handshake_on_connect=False)
+        self.url = "https://127.0.0.1:%d" % self.server.server_address[1]
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
         self.thread.start()
 
@@ -199,7 +223,7 @@ class Node:
         self.driver = driver or Driver()
         self.runtime = os.path.join(self.dir, "run")
         os.mkdir(self.runtime, 0o700)
-        self.brief = {"agent": 0, "job_id": "test-1", "folder": uuid.uuid4().hex, "url": [self.driver.url], "pin": "", "token": TOKEN,
+        self.brief = {"agent": 0, "job_id": "test-1", "folder": uuid.uuid4().hex, "url": [self.driver.url], "pin": self.driver.pin, "token": TOKEN,
                       "host": "here", "setup": [], "log_marker": "", "restarts": 0,
                       "command": command, "workdir": self.dir, "env": [], "log_dir": self.dir,
                       "checkpoint_dir": None, "resume_from": None, "data_path": None,

@@ -5,10 +5,13 @@ Each case checks the exit code, the reason in summary.json, the sentence that pe
 neither a process nor a file is left.
 """
 
+import http.client
 import json
 import os
 import re
 import signal
+import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -410,20 +413,76 @@ def door():
         assert request(url + "/v1/agents", token, b"{}")[0] == 405
         assert request(url + "/v1/agents/0/orders?after=0", token)[0] == 404
         assert request(url + "/v1/nothing", token)[0] == 404
-        secrets(j, token)
-        j.signal(signal.SIGINT)
-        j.check(130, "interrupted")
-        assert token not in "".join(open(os.path.join(d, f), errors="replace").read()
-                                    for d, _, files in os.walk(j.dir) for f in files)
+        assert request(url + "/v1/job/stop", token, b"")[0] == 403
+        owner = json.loads(j.file("driver.json"))["owner"]
+        secrets(j, token, owner)
+        agents_door(j, url, token, owner)
+        # The owner may stop, and nothing else.
+        assert request(url + "/v1/job", owner)[0] == 200
+        assert request(url + "/v1/job", owner, b"{}")[0] == 405
+        assert request(url + "/v1/job/stop", owner, b"")[0] == 202
+        j.check(130, "interrupted", "refused a request from 127.0.0.1")
+        assert j.err.count("refused a request") == 1, j.err
+        kept = "".join(open(os.path.join(d, f), errors="replace").read()
+                       for d, _, files in os.walk(j.dir) for f in files)
+        assert token not in kept and owner not in kept
 
 
-def secrets(j, token):
-    """The reader's token lies in driver.json alone, 0600; no process shows a secret."""
+def listeners(pid):
+    """(address, port) that this process listens on."""
+    inodes = set()
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            inodes.update(re.findall(r"socket:\[(\d+)\]", os.readlink(f"/proc/{pid}/fd/{fd}")))
+        except OSError:
+            pass
+    found = []
+    for table in "tcp", "tcp6":
+        with open(f"/proc/{pid}/net/{table}") as f:
+            for row in (line.split() for line in f.readlines()[1:]):
+                if row[3] == "0A" and row[9] in inodes:
+                    address, port = row[1].split(":")
+                    found.append((address, int(port, 16)))
+    return found
+
+
+def agents_door(j, url, *tokens):
+    """Only the driver listens, on loopback here; its other door is TLS 1.3 and the agents' own."""
+    if os.geteuid() != 0:
+        return  # whose memory holds secrets, its descriptors are root's to see
+    found = listeners(j.process.pid)
+    assert len(found) == 2 and all(address == "0100007F" for address, _ in found), found
+    for program in "eddis-agent", "eddis-keeper", "eddis-rank":
+        for pid in j.pids(program):
+            assert not listeners(pid), (program, listeners(pid))
+    port, = {port for _, port in found} - {int(url.rsplit(":", 1)[1])}
+    try:
+        assert request(f"http://127.0.0.1:{port}/v1/agents/0/orders?after=0", tokens[0])[0] == 0
+    except (OSError, http.client.HTTPException):
+        pass  # not a word in plain HTTP
+    strange = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    strange.check_hostname, strange.verify_mode = False, ssl.CERT_NONE
+    for version, good in ("TLSv1_2", False), ("TLSv1_3", True):
+        strange.minimum_version = strange.maximum_version = ssl.TLSVersion[version]
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as s:
+            try:
+                with strange.wrap_socket(s) as t:
+                    assert good
+                    # People's tokens open nothing here.
+                    t.sendall(b"GET /v1/agents/0/orders?after=0 HTTP/1.1\r\nHost: x\r\n"
+                              b"Authorization: Bearer " + tokens[-1].encode() + b"\r\n\r\n")
+                    assert b" 401 " in t.recv(4096)
+            except ssl.SSLError:
+                assert not good
+
+
+def secrets(j, *tokens):
+    """The tokens for people lie in driver.json alone, 0600; no process shows a secret."""
     assert os.stat(os.path.join(j.dir, "driver.json")).st_mode & 0o777 == 0o600
     for pid in marked(j.mark):
         with open(f"/proc/{pid}/cmdline", "rb") as c, open(f"/proc/{pid}/environ", "rb") as e:
             shown = c.read() + e.read()
-        assert token.encode() not in shown
+        assert not any(token.encode() in shown for token in tokens)
         # 64 hexadecimal digits in a row would be a token.
         assert not re.search(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])", shown), pid
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The driver's door: what a request is let in as, how orders are handed out, what readers get. */
+#include "agents/driver/doors.h"
 #include "agents/driver/inbox.h"
 #include "agents/driver/orders.h"
 #include "agents/driver/prometheus.h"
@@ -15,38 +16,47 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char token[2][65] = {
-    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-    "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
-};
+/* Whose token a request carries. */
+enum who { AGENT_1, READER, OWNER, N_WHO };
 
 struct fixture {
     struct inbox *b;
-    struct http_server *s;
-    struct http_client *c[2]; /* by role */
+    struct doors d;
+    struct http_client *c[N_WHO];
 };
+
+static void connect_to(struct fixture *f, enum who who, const char *url, const char *pin,
+                       struct http_tokens *tokens, int number)
+{
+    char token[HTTP_TOKEN_CHARS + 1];
+    const struct http_client_options o = { .base = &url, .n_bases = 1, .token = token, .pin = pin };
+
+    http_tokens_text(tokens, number, token);
+    http_client_close(f->c[who]);
+    ck_assert_int_eq(http_client_open(&o, &f->c[who], NULL), 0);
+}
 
 static void begin(struct fixture *f)
 {
-    struct http_server_options o = { .address = "127.0.0.1",
-                                     .token = { token[ROLE_AGENT], token[ROLE_READER] },
-                                     .handle = inbox_handle };
-    char base[64];
+    static const char address[][DOORS_ADDRESS] = { "127.0.0.1" };
+    struct doors_options o = { .n_agents = 2, .address = address, .n_addresses = 1 };
+    struct eddis_error err = { 0 };
 
-    ck_assert_int_eq(inbox_open(2, &f->b, NULL), 0);
-    o.ctx = f->b;
-    ck_assert_int_eq(http_server_start(&o, &f->s, NULL), 0);
-    (void)snprintf(base, sizeof base, "http://127.0.0.1:%d", http_server_port(f->s));
-    for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(http_client_open(base, token[i], &f->c[i], NULL), 0);
+    *f = (struct fixture){ 0 };
+    ck_assert_int_eq(inbox_open(&f->b, NULL), 0);
+    o.inbox = f->b;
+    ck_assert_msg(doors_open(&f->d, &o, &err) == 0, "%s", err.text);
+    connect_to(f, AGENT_1, f->d.url[0], f->d.pin, f->d.agent_tokens, 1);
+    connect_to(f, READER, f->d.people_url, NULL, f->d.person_tokens, PERSON_READER);
+    connect_to(f, OWNER, f->d.people_url, NULL, f->d.person_tokens, PERSON_OWNER);
 }
 
 static void finish(struct fixture *f)
 {
     inbox_shut(f->b);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < N_WHO; i++)
         http_client_close(f->c[i]);
-    http_server_stop(f->s);
+    doors_close(&f->d);
     inbox_close(f->b);
 }
 
@@ -67,68 +77,90 @@ static void on_done(void *ctx, int status, const char *body, size_t n,
 }
 
 /* Start a request and wait until it is answered or has come into the inbox. */
-static struct inbox_item *ask(struct fixture *f, int role, const char *path, const char *body,
+static struct inbox_item *ask(struct fixture *f, enum who who, const char *path, const char *body,
                               struct answer *a)
 {
     struct pollfd p = { .fd = inbox_fd(f->b), .events = POLLIN };
     struct inbox_item *i = NULL;
 
     *a = (struct answer){ 0 };
-    ck_assert_int_eq(http_client_start(f->c[role], path, body, 30 * CLOCK_S, on_done, a, NULL), 0);
+    ck_assert_int_eq(http_client_start(f->c[who], path, body, 30 * CLOCK_S, on_done, a, NULL), 0);
     while (!a->over && !i) {
-        (void)http_client_wait(f->c[role], &p, 1, CLOCK_NEVER, NULL);
+        (void)http_client_wait(f->c[who], &p, 1, CLOCK_NEVER, NULL);
         i = inbox_take(f->b);
     }
     return i;
 }
 
-static void wait_answer(struct fixture *f, int role, struct answer *a)
+static void wait_answer(struct fixture *f, enum who who, struct answer *a)
 {
     while (!a->over)
-        (void)http_client_wait(f->c[role], NULL, 0, CLOCK_NEVER, NULL);
+        (void)http_client_wait(f->c[who], NULL, 0, CLOCK_NEVER, NULL);
 }
 
 static const struct {
-    int role;
+    enum who who;
     const char *path, *body; /* NULL: GET */
     int status;              /* 0: it gets in, as `type` */
     enum inbox_type type;
 } rows[] = {
-    { ROLE_AGENT, "/v1/agents/1/orders?after=0", NULL, 0, INBOX_POLL },
-    { ROLE_AGENT, "/v1/agents/1/orders?after=12", NULL, 0, INBOX_POLL },
-    { ROLE_AGENT, "/v1/agents/1/reports",
+    { AGENT_1, "/v1/agents/1/orders?after=0", NULL, 0, INBOX_POLL },
+    { AGENT_1, "/v1/agents/1/orders?after=12", NULL, 0, INBOX_POLL },
+    { AGENT_1, "/v1/agents/1/reports",
       "{\"agent\":1,\"sequence\":1,\"event\":[],\"worker\":[],\"output\":[],\"piece\":[]}", 0,
       INBOX_REPORT },
-    { ROLE_READER, "/v1/job", NULL, 0, INBOX_JOB },
-    { ROLE_READER, "/v1/events?after=3", NULL, 0, INBOX_EVENTS },
-    { ROLE_READER, "/metrics", NULL, 0, INBOX_METRICS },
+    { READER, "/v1/job", NULL, 0, INBOX_JOB },
+    { READER, "/v1/events?after=3", NULL, 0, INBOX_EVENTS },
+    { READER, "/metrics", NULL, 0, INBOX_METRICS },
+    { OWNER, "/v1/job", NULL, 0, INBOX_JOB },
+    { OWNER, "/v1/job/stop", "", 0, INBOX_STOP },
     /* not each other's rooms */
-    { ROLE_AGENT, "/v1/job", NULL, 404, 0 },
-    { ROLE_READER, "/v1/agents/1/orders?after=0", NULL, 404, 0 },
-    { ROLE_READER, "/v1/agents/1/reports", "{}", 405, 0 },
-    { ROLE_READER, "/v1/job", "{}", 405, 0 },
-    /* no such agent, number or method */
-    { ROLE_AGENT, "/v1/agents/2/orders?after=0", NULL, 404, 0 },
-    { ROLE_AGENT, "/v1/agents/-1/orders?after=0", NULL, 404, 0 },
-    { ROLE_AGENT, "/v1/agents/1x/orders?after=0", NULL, 404, 0 },
-    { ROLE_AGENT, "/v1/agents/99999999999999999999/orders?after=0", NULL, 404, 0 },
-    { ROLE_AGENT, "/v1/agents//orders?after=0", NULL, 404, 0 },
-    { ROLE_AGENT, "/v1/agents/1", NULL, 404, 0 },
-    { ROLE_AGENT, "/v1/agents/1/orders", NULL, 400, 0 },
-    { ROLE_AGENT, "/v1/agents/1/orders?after=", NULL, 400, 0 },
-    { ROLE_AGENT, "/v1/agents/1/orders?after=-1", NULL, 400, 0 },
-    { ROLE_AGENT, "/v1/agents/1/orders?after=9999999999999999999", NULL, 400, 0 },
-    { ROLE_AGENT, "/v1/agents/1/orders?after=0", "{}", 404, 0 },
-    { ROLE_READER, "/v1/events?after=x", NULL, 400, 0 },
-    { ROLE_READER, "/", NULL, 404, 0 },
-    /* an agent speaks for itself, in JSON of the protocol */
-    { ROLE_AGENT, "/v1/agents/0/reports",
-      "{\"agent\":1,\"sequence\":1,\"event\":[],\"worker\":[],\"output\":[],\"piece\":[]}", 403,
+    { AGENT_1, "/v1/job", NULL, 404, 0 },
+    { AGENT_1, "/v1/job/stop", "", 404, 0 },
+    { READER, "/v1/agents/1/orders?after=0", NULL, 404, 0 },
+    { READER, "/v1/agents/1/reports", "{}", 405, 0 },
+    { READER, "/v1/job", "{}", 405, 0 },
+    { READER, "/v1/job/stop", "", 403, 0 },
+    { READER, "/v1/job/stop", NULL, 404, 0 },
+    { OWNER, "/v1/job", "{}", 405, 0 },
+    { OWNER, "/v1/agents", "{}", 405, 0 },
+    { OWNER, "/v1/job/stop/", "", 405, 0 },
+    /* another agent's business, there or not */
+    { AGENT_1, "/v1/agents/0/orders?after=0", NULL, 403, 0 },
+    { AGENT_1, "/v1/agents/2/orders?after=0", NULL, 403, 0 },
+    { AGENT_1, "/v1/agents/0/reports",
+      "{\"agent\":0,\"sequence\":1,\"event\":[],\"worker\":[],\"output\":[],\"piece\":[]}", 403,
       0 },
-    { ROLE_AGENT, "/v1/agents/1/reports", "{}", 400, 0 },
-    { ROLE_AGENT, "/v1/agents/1/reports", "[[[[", 400, 0 },
-    { ROLE_AGENT, "/v1/agents/1/reports", "", 400, 0 },
-    { ROLE_AGENT, "/v1/agents", "{\"agent\":0}", 400, 0 },
+    { AGENT_1, "/v1/agents/0/reports", "[[[[", 403, 0 }, /* and not looked at */
+    { AGENT_1, "/v1/agents/1/reports",
+      "{\"agent\":0,\"sequence\":1,\"event\":[],\"worker\":[],\"output\":[],\"piece\":[]}", 403,
+      0 },
+    { AGENT_1, "/v1/agents",
+      "{\"protocol\":2,\"agent\":0,\"pid\":1,\"url\":0,\"host\":\"a\",\"eddis_version\":\"0\","
+      "\"mpi_version\":\"\",\"shared_logs\":false,\"address\":[]}",
+      403, 0 },
+    { AGENT_1, "/v1/agents",
+      "{\"protocol\":2,\"agent\":1,\"pid\":1,\"url\":0,\"host\":\"a\",\"eddis_version\":\"0\","
+      "\"mpi_version\":\"\",\"shared_logs\":false,\"address\":[]}",
+      0, INBOX_HELLO },
+    /* no such number or method */
+    { AGENT_1, "/v1/agents/-1/orders?after=0", NULL, 404, 0 },
+    { AGENT_1, "/v1/agents/1x/orders?after=0", NULL, 404, 0 },
+    { AGENT_1, "/v1/agents/99999999999999999999/orders?after=0", NULL, 404, 0 },
+    { AGENT_1, "/v1/agents//orders?after=0", NULL, 404, 0 },
+    { AGENT_1, "/v1/agents/1", NULL, 404, 0 },
+    { AGENT_1, "/v1/agents/1/orders", NULL, 400, 0 },
+    { AGENT_1, "/v1/agents/1/orders?after=", NULL, 400, 0 },
+    { AGENT_1, "/v1/agents/1/orders?after=-1", NULL, 400, 0 },
+    { AGENT_1, "/v1/agents/1/orders?after=9999999999999999999", NULL, 400, 0 },
+    { AGENT_1, "/v1/agents/1/orders?after=0", "{}", 404, 0 },
+    { READER, "/v1/events?after=x", NULL, 400, 0 },
+    { READER, "/", NULL, 404, 0 },
+    /* JSON of the protocol */
+    { AGENT_1, "/v1/agents/1/reports", "{}", 400, 0 },
+    { AGENT_1, "/v1/agents/1/reports", "[[[[", 400, 0 },
+    { AGENT_1, "/v1/agents/1/reports", "", 400, 0 },
+    { AGENT_1, "/v1/agents", "{\"agent\":0}", 400, 0 },
 };
 
 START_TEST(door_row)
@@ -138,7 +170,7 @@ START_TEST(door_row)
     struct inbox_item *i;
 
     begin(&f);
-    i = ask(&f, rows[_i].role, rows[_i].path, rows[_i].body, &a);
+    i = ask(&f, rows[_i].who, rows[_i].path, rows[_i].body, &a);
     if (rows[_i].status) {
         ck_assert_ptr_null(i);
         ck_assert_int_eq(a.status, rows[_i].status);
@@ -148,7 +180,7 @@ START_TEST(door_row)
         ck_assert_int_eq(i->type, rows[_i].type);
         http_reply(i->x, 200, "{}");
         inbox_item_free(i);
-        wait_answer(&f, rows[_i].role, &a);
+        wait_answer(&f, rows[_i].who, &a);
         ck_assert_int_eq(a.status, 200);
     }
     finish(&f);
@@ -163,12 +195,12 @@ START_TEST(shut)
     struct inbox_item *i;
 
     begin(&f);
-    i = ask(&f, ROLE_READER, "/v1/job", NULL, &a);
+    i = ask(&f, READER, "/v1/job", NULL, &a);
     http_reply(i->x, 200, "{}");
     inbox_item_free(i);
-    wait_answer(&f, ROLE_READER, &a);
+    wait_answer(&f, READER, &a);
     inbox_shut(f.b);
-    ck_assert_ptr_null(ask(&f, ROLE_READER, "/v1/job", NULL, &b));
+    ck_assert_ptr_null(ask(&f, READER, "/v1/job", NULL, &b));
     ck_assert_int_eq(b.status, 503);
     finish(&f);
 }
@@ -180,8 +212,8 @@ static void poll_orders(struct fixture *f, struct orders *o, int64_t after, int6
     char path[64];
     struct inbox_item *i;
 
-    (void)snprintf(path, sizeof path, "/v1/agents/0/orders?after=%d", (int)after);
-    i = ask(f, ROLE_AGENT, path, NULL, a);
+    (void)snprintf(path, sizeof path, "/v1/agents/1/orders?after=%d", (int)after);
+    i = ask(f, AGENT_1, path, NULL, a);
     ck_assert_ptr_nonnull(i);
     orders_poll(o, i->after, i->x, deadline_ns);
     inbox_item_free(i);
@@ -199,35 +231,35 @@ START_TEST(orders)
     orders_tick(&o, 99);
     ck_assert_ptr_nonnull(o.poll);
     orders_tick(&o, 100);
-    wait_answer(&f, ROLE_AGENT, &a);
+    wait_answer(&f, AGENT_1, &a);
     ck_assert_ptr_nonnull(strstr(a.body, "none"));
 
     poll_orders(&f, &o, 0, CLOCK_NEVER, &a); /* comes while it waits */
     ck_assert_int_eq(orders_add(&o, &profile, NULL), 0);
     ck_assert_int_eq(orders_add(&o, &bye, NULL), 0);
-    wait_answer(&f, ROLE_AGENT, &a);
+    wait_answer(&f, AGENT_1, &a);
     ck_assert_ptr_nonnull(strstr(a.body, "\"number\":1,"));
 
     poll_orders(&f, &o, 0, CLOCK_NEVER, &a); /* the answer was lost: the same again */
-    wait_answer(&f, ROLE_AGENT, &a);
+    wait_answer(&f, AGENT_1, &a);
     ck_assert_ptr_nonnull(strstr(a.body, "\"number\":1,"));
     poll_orders(&f, &o, 1, CLOCK_NEVER, &a);
-    wait_answer(&f, ROLE_AGENT, &a);
+    wait_answer(&f, AGENT_1, &a);
     ck_assert_ptr_nonnull(strstr(a.body, "\"number\":2,"));
 
     poll_orders(&f, &o, 0, CLOCK_NEVER, &a); /* forgotten: 1 was confirmed */
-    wait_answer(&f, ROLE_AGENT, &a);
+    wait_answer(&f, AGENT_1, &a);
     ck_assert_int_eq(a.status, 409);
     poll_orders(&f, &o, 3, CLOCK_NEVER, &a); /* never given */
-    wait_answer(&f, ROLE_AGENT, &a);
+    wait_answer(&f, AGENT_1, &a);
     ck_assert_int_eq(a.status, 409);
 
     poll_orders(&f, &o, 2, CLOCK_NEVER, &a); /* a second poll ends the first */
     poll_orders(&f, &o, 2, CLOCK_NEVER, &b);
-    wait_answer(&f, ROLE_AGENT, &a);
+    wait_answer(&f, AGENT_1, &a);
     ck_assert_ptr_nonnull(strstr(a.body, "none"));
     orders_fini(&o);
-    wait_answer(&f, ROLE_AGENT, &b);
+    wait_answer(&f, AGENT_1, &b);
     ck_assert_ptr_nonnull(strstr(b.body, "none"));
     finish(&f);
 }
@@ -292,8 +324,46 @@ START_TEST(prometheus)
 }
 END_TEST
 
+/* Ask as who, but with the token of another door. */
+static void ask_wrongly(struct fixture *f, enum who who, const char *path)
+{
+    char *body = NULL;
+
+    ck_assert_int_eq(http_client_call(f->c[who], path, NULL, 30 * CLOCK_S, &body, NULL, NULL), 401);
+    ck_assert_str_eq(body, "{\"error\":\"not authorised\"}");
+    free(body);
+}
+
+/* Who knocks without a token is told of once, and counted. */
+START_TEST(refusals)
+{
+    struct fixture f;
+    char peer[HTTP_PEER_CHARS] = "", text[256];
+
+    begin(&f);
+    ck_assert(!doors_refusal(&f.d, peer, sizeof peer));
+    doors_refusals_text(&f.d, text, sizeof text);
+    ck_assert_str_eq(text, "");
+    connect_to(&f, OWNER, f.d.people_url, NULL, f.d.agent_tokens, 1);
+    ask_wrongly(&f, OWNER, "/v1/job");
+    ck_assert(doors_refusal(&f.d, peer, sizeof peer));
+    ck_assert_str_eq(peer, "127.0.0.1");
+    ck_assert(!doors_refusal(&f.d, peer, sizeof peer));
+    doors_refusals_text(&f.d, text, sizeof text);
+    ck_assert_str_eq(text, "1 refused request from 127.0.0.1");
+    connect_to(&f, AGENT_1, f.d.url[0], f.d.pin, f.d.person_tokens, PERSON_OWNER);
+    ask_wrongly(&f, AGENT_1, "/v1/agents/1/orders?after=0");
+    ck_assert(!doors_refusal(&f.d, peer, sizeof peer));
+    doors_refusals_text(&f.d, text, sizeof text);
+    ck_assert_str_eq(text, "2 refused requests from 127.0.0.1");
+    ck_assert_int_eq(doors_refused(&f.d), 2);
+    finish(&f);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, refusals);
     tcase_add_loop_test(tc, door_row, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, shut);
     tcase_add_test(tc, orders);

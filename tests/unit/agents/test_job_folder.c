@@ -203,7 +203,8 @@ END_TEST
 
 START_TEST(driver)
 {
-    struct job_driver d = { .url = "http://127.0.0.1:4123", .token = "secret" }, got;
+    struct job_driver d = { .url = "http://127.0.0.1:4123", .token = "secret", .owner = "other" },
+                      got;
     struct job_folder f;
     char path[JOB_FOLDER_MAX_PATH + 16];
     int status;
@@ -218,6 +219,7 @@ START_TEST(driver)
     ck_assert_msg(job_driver_read(&f, &got, &err) == 1, "%s", err.text);
     ck_assert_str_eq(got.url, d.url);
     ck_assert_str_eq(got.token, d.token);
+    ck_assert_str_eq(got.owner, d.owner);
     ck_assert_int_eq(got.pid, getpid());
 
     /* Another process has the pid now. */
@@ -225,7 +227,8 @@ START_TEST(driver)
     {
         char text[256];
         int n = snprintf(text, sizeof text,
-                         "{\"url\": \"u\", \"token\": \"t\", \"pid\": %d, \"pid_start\": %lld}",
+                         "{\"url\": \"u\", \"token\": \"t\", \"owner\": \"o\", \"pid\": %d, "
+                         "\"pid_start\": %lld}",
                          (int)getpid(), (long long)got.pid_start);
 
         ck_assert_int_eq(file_write_atomic(path, text, (size_t)n, 0600, NULL), 0);

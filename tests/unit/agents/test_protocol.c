@@ -280,6 +280,8 @@ static const struct {
     { 0, "\"A=1\"", "\"=1\"", "env" },
     { 0, "\"A=1\"", "\"A\\u00001\"", "NUL" },
     { 0, "https://", "ftp://", "url" },
+    { 0, "https://", "http://", "url" },
+    { 0, "sha256//", "", "pin" },
     { 0, "0123abcd", "", "token" },
     { 0, "\"btl_base_verbose\",", "", "mpi_mca" },
     { 0, "\"/tmp/w", "\"tmp/w", "workdir" },

@@ -69,7 +69,8 @@ class Driver:
         stat = pathlib.Path("/proc/self/stat").read_text()
         path = folder / "driver.json"
         path.write_text(json.dumps({"url": f"http://127.0.0.1:{self.server.server_port}", "token": TOKEN,
-                                    "pid": os.getpid(), "pid_start": int(stat.rsplit(")", 1)[1].split()[19])}))
+                                    "owner": TOKEN, "pid": os.getpid(),
+                                    "pid_start": int(stat.rsplit(")", 1)[1].split()[19])}))
         path.chmod(0o600)
 
 

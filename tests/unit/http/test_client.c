@@ -5,19 +5,24 @@
 #include "lib/http/server.h"
 #include "suite.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-static const char token[] = "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc";
-
 struct fixture {
+    struct http_tokens *tokens;
+    struct http_key *key; /* NULL: plain HTTP */
+    char token[HTTP_TOKEN_CHARS + 1], base[64];
     struct http_server *s;
     struct http_client *c;
     struct http_exchange *kept; /* written by the server's thread, read after a later answer */
     char *big;
+    int asked; /* written by the server's threads, read after an answer */
 };
 
 static void handle(void *ctx, const struct http_request *q, struct http_exchange *x)
@@ -25,6 +30,7 @@ static void handle(void *ctx, const struct http_request *q, struct http_exchange
     struct fixture *f = ctx;
     char text[128];
 
+    f->asked++;
     if (strcmp(q->path, "/keep") == 0) {
         f->kept = x;
     } else if (strcmp(q->path, "/release") == 0) {
@@ -44,26 +50,55 @@ static void handle(void *ctx, const struct http_request *q, struct http_exchange
     }
 }
 
-static void start(struct fixture *f)
+static int client(const struct fixture *f, const char *token, struct http_client **ret)
+{
+    const char *const base[] = { f->base };
+    const struct http_client_options o = {
+        .base = base, .n_bases = 1, .token = token, .pin = f->key ? http_key_pin(f->key) : NULL
+    };
+
+    return http_client_open(&o, ret, NULL);
+}
+
+/* As http_server_start, on an address of its own choice. */
+static void serve(struct fixture *f, const char *address, const struct http_key *key,
+                  struct http_server **ret, char base[64])
 {
     const struct http_server_options o = {
-        .address = "127.0.0.1", .token = { token }, .handle = handle, .ctx = f
+        .address = address, .key = key, .tokens = f->tokens, .handle = handle, .ctx = f
     };
     struct eddis_error err = { 0 };
-    char base[64];
 
+    ck_assert_msg(http_server_start(&o, ret, &err) == 0, "%s", err.text);
+    (void)snprintf(base, 64, "http%s://%s:%d", key ? "s" : "", address, http_server_port(*ret));
+}
+
+static void start_with(struct fixture *f, bool tls)
+{
     memset(f, 0, sizeof *f);
     /* A proxy in the environment is not ours. */
     setenv("http_proxy", "http://127.0.0.1:1", 1);
-    ck_assert_msg(http_server_start(&o, &f->s, &err) == 0, "%s", err.text);
-    (void)snprintf(base, sizeof base, "http://127.0.0.1:%d", http_server_port(f->s));
-    ck_assert_msg(http_client_open(base, token, &f->c, &err) == 0, "%s", err.text);
+    setenv("https_proxy", "http://127.0.0.1:1", 1);
+    ck_assert_int_eq(http_tokens_new(1, &f->tokens, NULL), 0);
+    http_tokens_text(f->tokens, 0, f->token);
+    if (tls)
+        ck_assert_int_eq(http_key_new(&f->key, NULL), 0);
+    serve(f, "127.0.0.1", f->key, &f->s, f->base);
+    ck_assert_int_eq(client(f, f->token, &f->c), 0);
+}
+
+/* Each test is run in plain HTTP and in TLS. */
+static void start(struct fixture *f, int i)
+{
+    start_with(f, i == 1);
 }
 
 static void stop(struct fixture *f)
 {
     http_client_close(f->c);
     http_server_stop(f->s);
+    http_tokens_free(f->tokens);
+    http_key_free(f->key);
     free(f->big);
 }
 
@@ -73,7 +108,7 @@ START_TEST(call)
     char *body = NULL, *json = malloc(500001);
     size_t n = 0;
 
-    start(&f);
+    start(&f, _i);
     ck_assert_int_eq(http_client_call(f.c, "/x", NULL, CLOCK_S * 10, &body, &n, NULL), 200);
     ck_assert_str_eq(body, "{\"method\":\"GET\",\"n\":0}");
     ck_assert_uint_eq(n, strlen(body));
@@ -120,7 +155,7 @@ START_TEST(side_by_side)
     struct seen seen = { 0 };
     char *body = NULL;
 
-    start(&f);
+    start(&f, _i);
     ck_assert_int_eq(http_client_start(f.c, "/keep", NULL, CLOCK_S * 60, on_done, &seen, NULL), 0);
     ck_assert_int_eq(http_client_wait(f.c, NULL, 0, clock_now_ns() + 50 * CLOCK_MS, NULL), 0);
     ck_assert_int_eq(seen.done, 0);
@@ -147,11 +182,11 @@ START_TEST(time_out_and_close)
     struct eddis_error err = { 0 };
     char *body = NULL;
 
-    start(&f);
+    start(&f, _i);
     ck_assert_int_eq(http_client_call(f.c, "/keep", NULL, 50 * CLOCK_MS, &body, NULL, &err),
                      -ETIMEDOUT);
     ck_assert_ptr_nonnull(strstr(err.text, "/keep"));
-    ck_assert_ptr_null(strstr(err.text, token));
+    ck_assert_ptr_null(strstr(err.text, f.token));
     ck_assert_int_eq(http_client_call(f.c, "/release", "{}", CLOCK_S * 10, &body, NULL, NULL), 200);
     free(body);
     ck_assert_int_eq(http_client_start(f.c, "/keep", NULL, CLOCK_S * 60, on_done, &seen, NULL), 0);
@@ -176,7 +211,7 @@ START_TEST(own_descriptors)
     int pipes[2];
     struct pollfd p[2];
 
-    start(&f);
+    start(&f, _i);
     ck_assert_int_eq(pipe2(pipes, O_CLOEXEC), 0);
     p[0] = (struct pollfd){ .fd = pipes[0], .events = POLLIN };
     p[1] = (struct pollfd){ .fd = -1, .events = POLLIN };
@@ -198,22 +233,21 @@ START_TEST(refused_and_nobody_there)
     struct fixture f;
     struct http_client *c;
     struct eddis_error err = { 0 };
-    char base[64], *body = NULL;
+    char *body = NULL, sentence[128];
 
-    start(&f);
-    (void)snprintf(base, sizeof base, "http://127.0.0.1:%d", http_server_port(f.s));
-    ck_assert_int_eq(http_client_open(base, "wrong", &c, NULL), 0);
+    start(&f, _i);
+    ck_assert_int_eq(client(&f, "wrong", &c), 0);
     ck_assert_int_eq(http_client_call(c, "/x", "{}", CLOCK_S * 10, &body, NULL, NULL), 401);
     free(body);
     http_server_stop(f.s);
     f.s = NULL;
     ck_assert_int_eq(http_client_call(c, "/x", "{}", CLOCK_S * 10, &body, NULL, &err),
                      -ECONNREFUSED);
+    (void)snprintf(sentence, sizeof sentence, "cannot reach the driver at %s: Connection refused",
+                   strstr(f.base, "127."));
+    ck_assert_str_eq(err.text, sentence);
     http_client_close(c);
     stop(&f);
-    ck_assert_int_eq(http_client_open("https://127.0.0.1:1", token, &c, NULL), -EINVAL);
-    ck_assert_int_eq(http_client_open("file:///etc/passwd", token, &c, NULL), -EINVAL);
-    http_client_close(NULL);
 }
 END_TEST
 
@@ -224,7 +258,7 @@ START_TEST(answer_too_long)
     struct eddis_error err = { 0 };
     char *body = NULL;
 
-    start(&f);
+    start(&f, _i);
     f.big = malloc((17 << 20) + 1);
     memset(f.big, ' ', 17 << 20);
     f.big[17 << 20] = '\0';
@@ -239,7 +273,7 @@ START_TEST(close_on_exec)
     struct fixture f;
     char *body = NULL;
 
-    start(&f);
+    start(&f, _i);
     ck_assert_int_eq(http_client_call(f.c, "/x", NULL, CLOCK_S * 10, &body, NULL, NULL), 200);
     free(body);
     for (int i = 3; i < 200; i++) {
@@ -256,15 +290,244 @@ START_TEST(close_on_exec)
 }
 END_TEST
 
+static const struct {
+    const char *base;
+    bool pin;
+    int rc;
+} base_rows[] = {
+    { "http://127.0.0.1:1", false, 0 },
+    { "http://127.8.9.10:65535", false, 0 },
+    { "https://10.1.0.7:41233", true, 0 },
+    /* no TLS, and others could listen */
+    { "http://10.1.0.7:41233", false, -EPERM },
+    { "http://localhost:41233", false, -EPERM },
+    { "http://128.0.0.1:1", false, -EPERM },
+    { "http://127.0.0.1.evil.org:1", false, -EPERM },
+    /* the scheme and the pin do not go together */
+    { "https://127.0.0.1:1", false, -EINVAL },
+    { "http://127.0.0.1:1", true, -EINVAL },
+    { "file:///etc/passwd", false, -EINVAL },
+    { "https://10.1.0.7", true, -EINVAL },
+    { "https://10.1.0.7:", true, -EINVAL },
+    { "https://10.1.0.7:x", true, -EINVAL },
+    { "https://:1", true, -EINVAL },
+    { "https://user@10.1.0.7:1", true, -EINVAL },
+    { "https://10.1.0.7:1/x", true, -EINVAL },
+    { "", true, -EINVAL },
+};
+
+START_TEST(base_row)
+{
+    const char *const base[] = { base_rows[_i].base };
+    const struct http_client_options o = {
+        .base = base, .n_bases = 1, .token = "x", .pin = base_rows[_i].pin ? "sha256//x" : NULL
+    };
+    struct http_client *c = NULL;
+
+    ck_assert_int_eq(http_client_open(&o, &c, NULL), base_rows[_i].rc);
+    http_client_close(c);
+}
+END_TEST
+
+/* ---- TLS: who is let in, and who is believed ---- */
+
+START_TEST(another_key)
+{
+    struct fixture f;
+    struct eddis_error err = { 0 };
+    struct http_key *mine = NULL, *others = NULL;
+    char *body = NULL, sentence[128];
+
+    start_with(&f, true);
+    http_client_close(f.c);
+    ck_assert_int_eq(http_key_new(&others, NULL), 0);
+    ck_assert_str_ne(http_key_pin(others), http_key_pin(f.key));
+    mine = f.key;
+    f.key = others;
+    ck_assert_int_eq(client(&f, f.token, &f.c), 0);
+    ck_assert_int_eq(http_client_call(f.c, "/x", "{}", CLOCK_S * 10, &body, NULL, &err), -EACCES);
+    (void)snprintf(sentence, sizeof sentence, "the driver at %s shows another key than the job's",
+                   strstr(f.base, "127."));
+    ck_assert_str_eq(err.text, sentence);
+    ck_assert_int_eq(f.asked, 0); /* and so the token did not leave us */
+    http_key_free(mine);
+    stop(&f);
+}
+END_TEST
+
+/* A server that speaks no TLS gets no token. */
+START_TEST(no_tls)
+{
+    struct fixture f;
+    struct eddis_error err = { 0 };
+    char *body = NULL;
+
+    start_with(&f, false);
+    http_client_close(f.c);
+    ck_assert_int_eq(http_key_new(&f.key, NULL), 0);
+    memmove(f.base + 5, f.base + 4, strlen(f.base + 4) + 1);
+    f.base[4] = 's';
+    ck_assert_int_eq(client(&f, f.token, &f.c), 0);
+    ck_assert_int_eq(http_client_call(f.c, "/x", "{}", CLOCK_S * 10, &body, NULL, &err), -EPROTO);
+    ck_assert_ptr_nonnull(strstr(err.text, "no TLS 1.3 with the driver at 127.0.0.1:"));
+    ck_assert_int_eq(f.asked, 0);
+    ck_assert_int_eq(http_server_refused(f.s), 0);
+    stop(&f);
+}
+END_TEST
+
+/* ---- several addresses ---- */
+
+/* A port that refuses: bound, but nobody listens. */
+static int refusing_port(char base[64])
+{
+    struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t n = sizeof a;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&a, &n), 0);
+    (void)snprintf(base, 64, "https://127.0.0.1:%d", ntohs(a.sin_port));
+    return fd;
+}
+
+/* A port that takes connections and never says a word. */
+static int silent_port(char base[64])
+{
+    int fd = refusing_port(base);
+
+    ck_assert_int_eq(listen(fd, 16), 0);
+    return fd;
+}
+
+START_TEST(addresses_in_turn)
+{
+    struct fixture f;
+    struct http_server *second;
+    struct http_client *c;
+    struct http_key *other = NULL;
+    struct eddis_error err = { 0 };
+    char base[4][64], *body = NULL;
+    const char *const list[] = { base[0], base[1], base[2], base[3] };
+    struct http_client_options o = { .base = list, .n_bases = 4 };
+    int refusing = refusing_port(base[0]), silent = silent_port(base[1]);
+
+    start_with(&f, true);
+    ck_assert_int_eq(http_key_new(&other, NULL), 0);
+    serve(&f, "127.0.0.1", other, &second, base[2]);
+    (void)snprintf(base[3], sizeof base[3], "%s", f.base);
+    o.token = f.token;
+    o.pin = http_key_pin(f.key);
+    ck_assert_int_eq(http_client_open(&o, &c, NULL), 0);
+    ck_assert_int_eq(http_client_call(c, "/x", "{}", CLOCK_S * 20, &body, NULL, &err), 200);
+    free(body);
+    ck_assert_int_eq(f.asked, 1);
+    /* It stays with the one that answered. */
+    for (int i = 0; i < 5; i++) {
+        ck_assert_int_eq(http_client_call(c, "/x", "{}", 500 * CLOCK_MS, &body, NULL, &err), 200);
+        free(body);
+    }
+    http_server_stop(f.s);
+    f.s = NULL;
+    ck_assert_int_lt(http_client_call(c, "/x", "{}", CLOCK_S * 2, &body, NULL, &err), 0);
+    ck_assert_int_eq(f.asked, 6);
+    for (int i = 0; i < 4; i++)
+        ck_assert_msg(strstr(err.text, strstr(base[i], "127.")), "%s", err.text);
+    ck_assert_msg(strstr(err.text, "shows another key than the job's"), "%s", err.text);
+    ck_assert_msg(strstr(err.text, "Connection refused"), "%s", err.text);
+    ck_assert_msg(strstr(err.text, " in time"), "%s", err.text);
+    http_client_close(c);
+    http_server_stop(second);
+    http_key_free(other);
+    close(refusing);
+    close(silent);
+    stop(&f);
+}
+END_TEST
+
+/* What may have been heard is not said again elsewhere. */
+START_TEST(sent_once)
+{
+    struct fixture f;
+    struct http_client *c;
+    struct http_server *second;
+    char base[2][64], *body = NULL;
+    const char *const list[] = { base[0], base[1] };
+    struct http_client_options o = { .base = list, .n_bases = 2 };
+
+    start_with(&f, true);
+    serve(&f, "127.0.0.1", f.key, &second, base[1]);
+    (void)snprintf(base[0], sizeof base[0], "%s", f.base);
+    o.token = f.token;
+    o.pin = http_key_pin(f.key);
+    ck_assert_int_eq(http_client_open(&o, &c, NULL), 0);
+    ck_assert_int_eq(http_client_call(c, "/keep", "{}", 300 * CLOCK_MS, &body, NULL, NULL),
+                     -ETIMEDOUT);
+    ck_assert_int_eq(f.asked, 1);
+    ck_assert_int_eq(http_client_call(c, "/release", "{}", CLOCK_S * 10, &body, NULL, NULL), 200);
+    free(body);
+    http_client_close(c);
+    http_server_stop(second);
+    stop(&f);
+}
+END_TEST
+
+/* However many requests there are, a driver with 10 000 agents is not to have more than two
+ * connections from each.
+ */
+START_TEST(two_connections)
+{
+    enum { N = 12 };
+    struct fixture f;
+    struct seen seen[N] = { 0 };
+    int done = 0, most = 0;
+
+    start(&f, _i);
+    ck_assert_int_eq(http_client_start(f.c, "/keep", NULL, CLOCK_S * 60, on_done, &seen[0], NULL),
+                     0);
+    for (int i = 1; i < N; i++)
+        ck_assert_int_eq(http_client_start(f.c, "/x", "{}", CLOCK_S * 60, on_done, &seen[i], NULL),
+                         0);
+    while (done < N - 1) {
+        int n = 0;
+
+        ck_assert_int_eq(http_client_wait(f.c, NULL, 0, clock_now_ns() + CLOCK_MS, NULL), 0);
+        done = 0;
+        for (int i = 1; i < N; i++)
+            done += seen[i].done;
+        for (int fd = 3; fd < 200; fd++) { /* to the server's port: ours, not the server's */
+            struct sockaddr_in a;
+            socklen_t size = sizeof a;
+
+            n += getpeername(fd, (struct sockaddr *)&a, &size) == 0 && a.sin_family == AF_INET &&
+                 ntohs(a.sin_port) == http_server_port(f.s);
+        }
+        most = n > most ? n : most;
+    }
+    ck_assert_int_le(most, 2);
+    ck_assert_int_eq(seen[0].done, 0);
+    http_client_close(f.c);
+    f.c = NULL;
+    http_reply(f.kept, 200, "{}");
+    stop(&f);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
-    tcase_add_test(tc, call);
-    tcase_add_test(tc, side_by_side);
-    tcase_add_test(tc, time_out_and_close);
-    tcase_add_test(tc, own_descriptors);
-    tcase_add_test(tc, refused_and_nobody_there);
-    tcase_add_test(tc, answer_too_long);
-    tcase_add_test(tc, close_on_exec);
+    tcase_add_loop_test(tc, call, 0, 2);
+    tcase_add_loop_test(tc, side_by_side, 0, 2);
+    tcase_add_loop_test(tc, time_out_and_close, 0, 2);
+    tcase_add_loop_test(tc, own_descriptors, 0, 2);
+    tcase_add_loop_test(tc, refused_and_nobody_there, 0, 2);
+    tcase_add_loop_test(tc, answer_too_long, 0, 2);
+    tcase_add_loop_test(tc, close_on_exec, 0, 2);
+    tcase_add_loop_test(tc, base_row, 0, sizeof base_rows / sizeof *base_rows);
+    tcase_add_test(tc, another_key);
+    tcase_add_test(tc, no_tls);
+    tcase_add_test(tc, addresses_in_turn);
+    tcase_add_test(tc, sent_once);
+    tcase_add_loop_test(tc, two_connections, 0, 2);
 }
 
 SUITE_MAIN("client", add_tests)

@@ -16,13 +16,9 @@
 
 enum { MAX_KEPT = 512 };
 
-static const char agent_token[] =
-    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa1";
-static const char reader_token[] =
-    "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb2";
-
 struct fixture {
     struct http_server *s;
+    struct http_tokens *tokens; /* of numbers 0 and 1 */
     pthread_mutex_t lock;
     struct http_exchange *kept[MAX_KEPT];
     int n_kept, n_asked;
@@ -47,17 +43,16 @@ static void handle(void *ctx, const struct http_request *q, struct http_exchange
         http_reply_error(x, 404, "no such \"path\"");
         return;
     }
-    (void)snprintf(text, sizeof text, "{\"role\":%d,\"n\":%zu,\"after\":\"%s\",\"peer\":\"%s\"}",
-                   q->role, q->body_n, q->after ? q->after : "", q->peer);
+    (void)snprintf(text, sizeof text, "{\"who\":%d,\"n\":%zu,\"after\":\"%s\",\"peer\":\"%s\"}",
+                   q->who, q->body_n, q->after ? q->after : "", q->peer);
     http_reply(x, 200, text);
 }
 
 static struct fixture *start(int64_t deadline_ns, int max_connections)
 {
     struct fixture *f = calloc(1, sizeof *f);
-    const struct http_server_options o = {
+    struct http_server_options o = {
         .address = "127.0.0.1",
-        .token = { agent_token, reader_token },
         .handle = handle,
         .ctx = f,
         .deadline_ns = deadline_ns,
@@ -66,6 +61,8 @@ static struct fixture *start(int64_t deadline_ns, int max_connections)
     struct eddis_error err = { 0 };
 
     pthread_mutex_init(&f->lock, NULL);
+    ck_assert_int_eq(http_tokens_new(2, &f->tokens, NULL), 0);
+    o.tokens = f->tokens;
     ck_assert_msg(http_server_start(&o, &f->s, &err) == 0, "%s", err.text);
     ck_assert_int_gt(http_server_port(f->s), 0);
     return f;
@@ -100,6 +97,7 @@ static void stop(struct fixture *f)
 {
     release(f);
     http_server_stop(f->s);
+    http_tokens_free(f->tokens);
     pthread_mutex_destroy(&f->lock);
     free(f);
 }
@@ -116,9 +114,32 @@ static int dial(const struct fixture *f)
     return fd;
 }
 
-static void say(int fd, const char *text)
+/* Returns text with <0> and <1> replaced by those numbers' tokens and <x> by a wrong one. */
+static char *expand(const struct fixture *f, const char *text)
 {
-    ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+    char *out = calloc(1, strlen(text) + 4 * HTTP_TOKEN_CHARS), *at = out;
+
+    while (*text) {
+        if (text[0] == '<' && text[2] == '>') {
+            http_tokens_text(f->tokens, text[1] == '1', at);
+            if (text[1] == 'x')
+                at[HTTP_TOKEN_CHARS - 1] ^= 1;
+            at += HTTP_TOKEN_CHARS;
+            text += 3;
+        } else {
+            *at++ = *text++;
+        }
+    }
+    return out;
+}
+
+static void say(const struct fixture *f, int fd, const char *text)
+{
+    char *expanded = expand(f, text);
+    size_t n = strlen(expanded);
+
+    ck_assert_int_eq(send(fd, expanded, n, MSG_NOSIGNAL), (ssize_t)n);
+    free(expanded);
 }
 
 /* All that comes until the server closes, or until the answer's last brace. */
@@ -146,17 +167,15 @@ static int ask(const struct fixture *f, const char *request, char *answer, size_
 {
     int fd = dial(f), status;
 
-    say(fd, request);
+    say(f, fd, request);
     status = hear(fd, answer, size);
     close(fd);
     return status;
 }
 
-#define HOST "Host: x\r\n"
-#define AGENT                                                                                      \
-    "Authorization: Bearer aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa1\r\n"
-#define READER                                                                                     \
-    "Authorization: Bearer bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb2\r\n"
+#define HOST   "Host: x\r\n"
+#define AGENT  "Authorization: Bearer <0>\r\n"
+#define READER "Authorization: Bearer <1>\r\n"
 
 static const struct {
     const char *request;
@@ -164,9 +183,9 @@ static const struct {
     const char *holds; /* in the answer; NULL: whatever */
     int refused;
 } ask_rows[] = {
-    { "GET /echo HTTP/1.1\r\n" HOST AGENT "\r\n", 200, "\"role\":0", 0 },
+    { "GET /echo HTTP/1.1\r\n" HOST AGENT "\r\n", 200, "\"who\":0", 0 },
     { "GET /echo?after=17 HTTP/1.1\r\n" HOST READER "\r\n", 200,
-      "{\"role\":1,\"n\":0,\"after\":\"17\",\"peer\":\"127.0.0.1\"}", 0 },
+      "{\"who\":1,\"n\":0,\"after\":\"17\",\"peer\":\"127.0.0.1\"}", 0 },
     { "POST /echo HTTP/1.1\r\n" HOST AGENT "Content-Length: 5\r\n\r\nhello", 200, "\"n\":5", 0 },
     { "GET /other HTTP/1.1\r\n" HOST AGENT "\r\n", 404, "{\"error\":\"no such \\\"path\\\"\"}", 0 },
     /* no token, an empty one, wrong ones, another scheme */
@@ -174,15 +193,10 @@ static const struct {
     { "GET /echo HTTP/1.1\r\n" HOST "Authorization:\r\n\r\n", 401, "not authorised", 1 },
     { "GET /echo HTTP/1.1\r\n" HOST "Authorization: Bearer \r\n\r\n", 401, "not authorised", 1 },
     { "GET /echo HTTP/1.1\r\n" HOST "Authorization: Bearer a\r\n\r\n", 401, "not authorised", 1 },
-    { "GET /echo HTTP/1.1\r\n" HOST "Authorization: Bearer "
-      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa2\r\n\r\n",
-      401, "not authorised", 1 },
-    { "GET /echo HTTP/1.1\r\n" HOST "Authorization: Bearer "
-      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa11\r\n\r\n",
-      401, "not authorised", 1 },
-    { "GET /echo HTTP/1.1\r\n" HOST "Authorization: Basic "
-      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa1\r\n\r\n",
-      401, "not authorised", 1 },
+    { "GET /echo HTTP/1.1\r\n" HOST "Authorization: Bearer <x>\r\n\r\n", 401, "not authorised", 1 },
+    { "GET /echo HTTP/1.1\r\n" HOST "Authorization: Bearer <0>1\r\n\r\n", 401, "not authorised",
+      1 },
+    { "GET /echo HTTP/1.1\r\n" HOST "Authorization: Basic <0>\r\n\r\n", 401, "not authorised", 1 },
     /* who we do not know is not told that his body is too long */
     { "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 99999999\r\n\r\n", 401, "not authorised", 1 },
     { "POST /echo HTTP/1.1\r\n" HOST AGENT "Content-Length: 1048577\r\n\r\n", 413, "1 MiB", 0 },
@@ -204,6 +218,53 @@ START_TEST(ask_row)
         ck_assert_msg(strstr(answer, ask_rows[_i].holds), "%s", answer);
     ck_assert_int_eq(http_server_refused(f->s), ask_rows[_i].refused);
     ck_assert_int_eq(f->n_asked, ask_rows[_i].status == 200 || ask_rows[_i].status == 404);
+    stop(f);
+}
+END_TEST
+
+static int ask_from(const struct fixture *f, uint32_t address, const char *request)
+{
+    struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(address) };
+    struct sockaddr_in to = { .sin_family = AF_INET,
+                              .sin_port = htons((uint16_t)http_server_port(f->s)),
+                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), status;
+    char answer[4096];
+
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    say(f, fd, request);
+    status = hear(fd, answer, sizeof answer);
+    close(fd);
+    return status;
+}
+
+/* Who was refused is known by his address; those beyond the table are counted together. */
+START_TEST(refusals_by_peer)
+{
+    static const char wrong[] = "GET /echo HTTP/1.1\r\n" HOST AGENT "\r\n";
+    struct fixture *f = start(0, 0);
+    struct http_refusals r;
+    char bad[sizeof wrong];
+
+    strcpy(bad, wrong);
+    strstr(bad, "<0>")[1] = 'x';
+    for (uint32_t i = 0; i < 40; i++)
+        for (uint32_t k = 0; k <= i % 3; k++)
+            ck_assert_int_eq(ask_from(f, INADDR_LOOPBACK + 1 + i, bad), 401);
+    ck_assert_int_eq(ask_from(f, INADDR_LOOPBACK + 1, wrong), 200);
+    http_server_refusals(f->s, &r);
+    ck_assert_int_eq(r.total, 79);
+    ck_assert_int_eq(http_server_refused(f->s), 79);
+    ck_assert_int_eq(r.n_peers, HTTP_REFUSAL_PEERS);
+    ck_assert_str_eq(r.peer[0].peer, "127.0.0.2");
+    ck_assert_int_eq(r.peer[0].n, 1);
+    ck_assert_str_eq(r.peer[2].peer, "127.0.0.4");
+    ck_assert_int_eq(r.peer[2].n, 3);
+    ck_assert_str_eq(r.peer[HTTP_REFUSAL_PEERS - 1].peer, "others");
+    for (int i = 0; i < HTTP_REFUSAL_PEERS; i++)
+        r.total -= r.peer[i].n;
+    ck_assert_int_eq(r.total, 0);
     stop(f);
 }
 END_TEST
@@ -235,7 +296,7 @@ START_TEST(header_too_long)
 {
     struct fixture *f = start(0, 0);
     char *request = malloc(100000), answer[4096];
-    int n = sprintf(request, "GET /echo HTTP/1.1\r\n" HOST AGENT "X-Long: "), fd = dial(f);
+    int n = sprintf(request, "GET /echo HTTP/1.1\r\n" HOST "X-Long: "), fd = dial(f);
 
     memset(request + n, 'x', 90000);
     strcpy(request + n + 90000, "\r\n\r\n");
@@ -257,8 +318,8 @@ START_TEST(longest_body_in_pieces)
 
     memset(body, 'x', HTTP_MAX_BODY);
     body[HTTP_MAX_BODY] = '\0';
-    say(fd, "POST /echo HTTP/1.1\r\n" HOST AGENT "Content-Length: 1048576\r\n\r\n");
-    say(fd, body);
+    say(f, fd, "POST /echo HTTP/1.1\r\n" HOST AGENT "Content-Length: 1048576\r\n\r\n");
+    say(f, fd, body);
     ck_assert_int_eq(hear(fd, answer, sizeof answer), 200);
     ck_assert_ptr_nonnull(strstr(answer, "\"n\":1048576"));
     close(fd);
@@ -280,7 +341,7 @@ START_TEST(slow_loris)
         int fd = dial(f);
         char byte;
 
-        say(fd, begin[i]);
+        say(f, fd, begin[i]);
         while (recv(fd, &byte, 1, MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             if (send(fd, "x", 1, MSG_NOSIGNAL) < 0)
                 break;
@@ -302,7 +363,7 @@ START_TEST(long_poll)
     char answer[4096];
 
     for (int i = 0; i < 3; i++) { /* on one connection */
-        say(fd, "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
+        say(f, fd, "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
         wait_kept(f, 1);
         clock_sleep_until_ns(clock_now_ns() + 250 * CLOCK_MS);
         ck_assert_int_lt(recv(fd, answer, 1, MSG_DONTWAIT), 0);
@@ -324,7 +385,7 @@ START_TEST(client_dies_in_long_poll)
         int fd = dial(f);
         struct linger reset = { .l_onoff = i % 2 };
 
-        say(fd, "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
+        say(f, fd, "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
         wait_kept(f, 1);
         setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
         close(fd);
@@ -344,7 +405,7 @@ START_TEST(many_long_polls)
 
     for (int i = 0; i < N; i++) {
         fd[i] = dial(f);
-        say(fd[i], "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
+        say(f, fd[i], "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
     }
     wait_kept(f, N);
     ck_assert_int_eq(ask(f, ask_rows[0].request, answer, sizeof answer), 200);
@@ -366,7 +427,7 @@ START_TEST(stop_with_open_connections)
     for (int i = 0; i < 40; i++) {
         fd[i] = dial(f);
         if (i % 2)
-            say(fd[i], "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
+            say(f, fd[i], "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
     }
     wait_kept(f, 20);
     stop(f);
@@ -394,19 +455,25 @@ START_TEST(connection_cap)
 }
 END_TEST
 
+/* Not every address, no address that is none, and without a key none that others can reach. */
 START_TEST(bad_options)
 {
     static const char *const address[] = { "0.0.0.0", "localhost", "", "::1" };
-    struct http_server_options o = { .token = { agent_token }, .handle = handle };
+    static const char *const open_to_others[] = { "10.1.2.3", "192.0.2.1", "126.255.255.255",
+                                                  "128.0.0.1" };
+    struct http_server_options o = { .handle = handle };
     struct http_server *s;
+    struct eddis_error err;
 
     for (size_t i = 0; i < sizeof address / sizeof *address; i++) {
         o.address = address[i];
         ck_assert_int_eq(http_server_start(&o, &s, NULL), -EINVAL);
     }
-    o.address = "127.0.0.1";
-    o.token[1] = "";
-    ck_assert_int_eq(http_server_start(&o, &s, NULL), -EINVAL);
+    for (size_t i = 0; i < sizeof open_to_others / sizeof *open_to_others; i++) {
+        o.address = open_to_others[i];
+        ck_assert_int_eq(http_server_start(&o, &s, &err), -EPERM);
+        ck_assert_ptr_nonnull(strstr(err.text, "will not speak plain HTTP"));
+    }
     http_server_stop(NULL);
 }
 END_TEST
@@ -418,7 +485,7 @@ START_TEST(close_on_exec)
     int fd = dial(f);
     char answer[4096];
 
-    say(fd, ask_rows[0].request);
+    say(f, fd, ask_rows[0].request);
     ck_assert_int_eq(hear(fd, answer, sizeof answer), 200);
     for (int i = 3; i < 200; i++) {
         int flags = fcntl(i, F_GETFD);
@@ -438,6 +505,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, ask_row, 0, sizeof ask_rows / sizeof *ask_rows);
+    tcase_add_test(tc, refusals_by_peer);
     tcase_add_test(tc, garbage);
     tcase_add_test(tc, header_too_long);
     tcase_add_test(tc, longest_body_in_pieces);

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tokens.h"
+
+#include "lib/base/random.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NUMBER_CHARS = 8, SECRET_CHARS = HTTP_TOKEN_CHARS - NUMBER_CHARS };
+
+struct http_tokens {
+    pthread_mutex_t lock; /* of what follows, against a renewal */
+    int n;
+    char (*secret)[SECRET_CHARS + 1]; /* [n] */
+};
+
+int http_tokens_new(int n, struct http_tokens **ret, struct eddis_error *err)
+{
+    struct http_tokens *t = calloc(1, sizeof *t);
+    int rc = 0;
+
+    if (!t)
+        return eddis_fail(err, -ENOMEM, "no memory for tokens");
+    pthread_mutex_init(&t->lock, NULL);
+    t->n = n;
+    t->secret = calloc((size_t)n, sizeof *t->secret);
+    if (!t->secret)
+        rc = eddis_fail(err, -ENOMEM, "no memory for %d tokens", n);
+    for (int i = 0; rc == 0 && i < n; i++)
+        rc = random_hex(t->secret[i], SECRET_CHARS, err);
+    if (rc < 0) {
+        http_tokens_free(t);
+        return rc;
+    }
+    *ret = t;
+    return 0;
+}
+
+void http_tokens_text(struct http_tokens *t, int who, char ret[HTTP_TOKEN_CHARS + 1])
+{
+    pthread_mutex_lock(&t->lock);
+    (void)snprintf(ret, HTTP_TOKEN_CHARS + 1, "%08x%s", (unsigned)who, t->secret[who]);
+    pthread_mutex_unlock(&t->lock);
+}
+
+int http_tokens_renew(struct http_tokens *t, int who, struct eddis_error *err)
+{
+    char secret[SECRET_CHARS + 1];
+    int rc = random_hex(secret, SECRET_CHARS, err);
+
+    if (rc == 0) {
+        pthread_mutex_lock(&t->lock);
+        memcpy(t->secret[who], secret, sizeof secret);
+        pthread_mutex_unlock(&t->lock);
+    }
+    explicit_bzero(secret, sizeof secret);
+    return rc;
+}
+
+/* The number in front; -1: none of ours, or not written as we write it. */
+static int number(const struct http_tokens *t, const char *given)
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned n = 0;
+
+    for (int i = 0; i < NUMBER_CHARS; i++) {
+        const char *digit = strchr(digits, given[i]);
+
+        if (!digit)
+            return -1;
+        n = n << 4 | (unsigned)(digit - digits);
+    }
+    return n < (unsigned)t->n ? (int)n : -1;
+}
+
+int http_tokens_who(struct http_tokens *t, const char *given)
+{
+    unsigned char differ = 0;
+    int who;
+
+    if (strlen(given) != HTTP_TOKEN_CHARS || (who = number(t, given)) < 0)
+        return -1;
+    pthread_mutex_lock(&t->lock);
+    /* Time does not depend on how much of it is right. */
+    for (int i = 0; i < SECRET_CHARS; i++)
+        differ |= (unsigned char)(t->secret[who][i] ^ given[NUMBER_CHARS + i]);
+    pthread_mutex_unlock(&t->lock);
+    return differ ? -1 : who;
+}
+
+void http_tokens_free(struct http_tokens *t)
+{
+    if (!t)
+        return;
+    if (t->secret)
+        explicit_bzero(t->secret, (size_t)t->n * sizeof *t->secret);
+    free(t->secret);
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+}
