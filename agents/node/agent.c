@@ -21,6 +21,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+/* How often what other nodes have written is looked for. */
+#define CHECK_AGAIN_NS (20 * CLOCK_MS)
+
 void agent_heard(void *agent)
 {
     struct agent *a = agent;
@@ -91,6 +94,17 @@ static int count_cores(void)
     return n;
 }
 
+/* Without Open MPI the driver is told so when this agent registers. */
+static void look_for_mpi(struct agent *a)
+{
+    struct eddis_error err = { 0 };
+    int major = openmpi_version(a->mpi_version, sizeof a->mpi_version, &err);
+
+    if (major < 0)
+        node_log_say(a->log, "%s", err.text);
+    a->mpi = openmpi_row(major);
+}
+
 static int open_http(struct agent *a, struct eddis_error *err)
 {
     struct http_client_options o = { .base = (const char *const *)a->brief->url,
@@ -131,6 +145,7 @@ static int begin(struct agent *a, struct eddis_error *err)
     if (!a->progress)
         return eddis_fail(err, -ENOMEM, "no memory for the workers' progress");
     a->cores = count_cores();
+    look_for_mpi(a);
     node_log_say(a->log, "agent %d of job %s, pid %d under %d, %d cores, folders %s and %s",
                  a->brief->agent, a->brief->job_id, (int)getpid(), (int)a->keeper, a->cores,
                  a->folders.run, a->folders.shm);
@@ -198,6 +213,8 @@ static int64_t next_ns(const struct agent *a, int64_t now_ns)
 
     if (!a->asking)
         next = min_ns(next, a->ask_ns);
+    if (a->check_order >= 0)
+        next = min_ns(next, clock_after_ns(now_ns, CHECK_AGAIN_NS));
     if (a->registered)
         next = min_ns(next, reporter_next_ns(a->reporter, now_ns));
     if (a->generation && a->generation->started && a->generation->report_at_step)
@@ -215,6 +232,7 @@ static int turn(struct agent *a, struct eddis_error *err)
 
     beat(a, now);
     agent_ask(a, now);
+    agent_step_check(a, now);
     agent_step_stop(a, now);
     agent_report(a, now);
     if (a->bye && !a->generation && !a->stop.active)
@@ -224,6 +242,7 @@ static int turn(struct agent *a, struct eddis_error *err)
     rc = http_client_wait(a->http, &fd, 1, next_ns(a, now), err);
     read_signals(a);
     agent_read_messages(a);
+    agent_read_relays(a);
     agent_reap(a);
     agent_look_at_wrappers(a);
     if (getppid() != a->keeper)
@@ -265,6 +284,7 @@ int agent_run(const struct agent_options *o, struct eddis_error *err)
     if (!a)
         return eddis_fail(err, -ENOMEM, "no memory for the agent");
     a->options = *o;
+    a->check_order = -1;
     a->events = a->signals = a->keeper_fd = -1;
     rc = begin(a, err);
     while (rc >= 0 && !a->over)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent_impl.h"
 
+#include "agents/protocol_relay.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 
@@ -100,6 +101,28 @@ void agent_read_messages(struct agent *a)
     }
 }
 
+/* Each is a daemon that mpirun wants on another node. */
+void agent_read_relays(struct agent *a)
+{
+    struct eddis_error err = { 0 };
+    int rc;
+
+    while (a->generation) {
+        struct event e = { .type = EVENT_RELAY, .generation = a->generation->number, .rank = -1 };
+
+        rc = generation_relay(a->generation, &e.relay, &err);
+        if (rc == 0)
+            return;
+        if (rc < 0) {
+            agent_failed(a, e.generation, &err);
+            continue;
+        }
+        node_log_say(a->log, "mpirun wants a daemon on %s", e.relay.host);
+        agent_tell(a, &e, clock_now_ns());
+        relay_free(&e.relay);
+    }
+}
+
 /* A wrapper that is gone without having told the end of its program was killed itself, and the
  * program with it, by its parent-death signal.
  */
@@ -133,10 +156,12 @@ void agent_look_at_wrappers(struct agent *a)
 
 /* ---- children ---- */
 
+/* Of another node than the first it was a daemon, whose ordinary end is nobody's business. */
 static void mpirun_ended(struct agent *a, int status)
 {
     struct generation *g = a->generation;
     cleanup_free char *words = status ? generation_words(g) : NULL;
+    const char *sentence = openmpi_explain(words);
     struct event e = { .type = EVENT_MPIRUN_EXIT,
                        .generation = g->number,
                        .rank = -1,
@@ -144,13 +169,17 @@ static void mpirun_ended(struct agent *a, int status)
                        .code = WIFSIGNALED(status) ? -1 : WEXITSTATUS(status),
                        .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
                        .by_us = a->stop.active,
+                       .text = (char *)(uintptr_t)sentence,
                        .last_lines = words };
 
     agent_read_messages(a); /* what the ranks told before comes first */
+    agent_read_relays(a);
     g->mpirun_ended = true;
     g->mpirun = 0;
-    node_log_say(a->log, "mpirun ended, code %d, signal %d", e.code, e.signal);
-    agent_tell(a, &e, clock_now_ns());
+    node_log_say(a->log, "%s ended, code %d, signal %d", g->place ? g->mpi->daemon : "mpirun",
+                 e.code, e.signal);
+    if (g->place == 0 || (status != 0 && !e.by_us))
+        agent_tell(a, &e, clock_now_ns());
 }
 
 static void probe_ended(struct agent *a, int status)

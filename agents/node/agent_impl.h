@@ -13,6 +13,7 @@
 #include "folders.h"
 #include "generation.h"
 #include "node_log.h"
+#include "openmpi.h"
 #include "probe.h"
 #include "reporter.h"
 #include "stop.h"
@@ -31,6 +32,8 @@ struct agent {
     struct node_log *log;
     struct early early;
     int cores; /* that this process may use */
+    const struct openmpi *mpi;
+    char mpi_version[OPENMPI_VERSION]; /* "": none was found */
 
     struct tick_page *page;
     struct tick_watch keeper_watch;
@@ -51,6 +54,8 @@ struct agent {
     struct probe probe;
     int64_t probe_order;           /* generation of the order that asked for it */
     struct generation *generation; /* NULL: none */
+    int64_t check_order;           /* generation of the order to check; -1: none */
+    int64_t check_until_ns;        /* what is not seen by then is not there */
     struct stop stop;
     int64_t stop_generation; /* of the order to stop */
 
@@ -70,6 +75,7 @@ int agent_watch_fd(const struct agent *a, int fd); /* wake the loop when fd is r
 /* agent_orders.c */
 void agent_ask(struct agent *a, int64_t now_ns);
 void agent_step_stop(struct agent *a, int64_t now_ns);
+void agent_step_check(struct agent *a, int64_t now_ns);
 
 /* agent_events.c */
 void agent_note(struct agent *a, int64_t generation, const char *fmt, ...)
@@ -77,6 +83,7 @@ void agent_note(struct agent *a, int64_t generation, const char *fmt, ...)
 void agent_failed(struct agent *a, int64_t generation, const struct eddis_error *why);
 void agent_tell(struct agent *a, struct event *e, int64_t at_ns);
 void agent_read_messages(struct agent *a);
+void agent_read_relays(struct agent *a);
 void agent_reap(struct agent *a);
 void agent_look_at_wrappers(struct agent *a);
 void agent_report(struct agent *a, int64_t now_ns);

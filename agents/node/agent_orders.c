@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define ASK_AGAIN_NS (100 * CLOCK_MS)
+#define CHECK_NS     (5 * CLOCK_S)
 
 static const char *const names[] = { "none",      "profile", "prepare", "check", "start", "relay",
                                      "rebalance", "signal",  "stop",    "logs",  "bye" };
@@ -26,7 +27,7 @@ static int profile(struct agent *a, const struct order *o, struct eddis_error *e
 
 static int prepare(struct agent *a, const struct order *o, struct eddis_error *err)
 {
-    struct generation_place where = { a->brief, &a->folders, a->options.bin, a->cores };
+    struct generation_place where = { a->brief, &a->folders, a->mpi, a->options.bin, a->cores };
     struct event e = { .type = EVENT_PREPARED, .generation = o->generation, .rank = -1 };
     int rc;
 
@@ -37,6 +38,7 @@ static int prepare(struct agent *a, const struct order *o, struct eddis_error *e
     if (rc < 0)
         return rc;
     (void)agent_watch_fd(a, a->generation->socket);
+    (void)agent_watch_fd(a, a->generation->relay);
     agent_tell(a, &e, clock_now_ns());
     return 0;
 }
@@ -51,11 +53,30 @@ static struct generation *meant(const struct agent *a, const struct order *o,
     return NULL;
 }
 
+/* What all must share was looked for after all have left their files, so a network's file system
+ * only needs time to show them.
+ */
+static int check(struct agent *a, const struct order *o, struct eddis_error *err)
+{
+    if (!meant(a, o, err))
+        return -ENOENT;
+    a->check_order = o->generation;
+    a->check_until_ns = clock_after_ns(clock_now_ns(), CHECK_NS);
+    return 0;
+}
+
 static int start(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     struct generation *g = meant(a, o, err);
 
     return g ? generation_start(g, a->brief, err) : -ENOENT;
+}
+
+static int relay(struct agent *a, const struct order *o, struct eddis_error *err)
+{
+    struct generation *g = meant(a, o, err);
+
+    return g ? generation_start_daemon(g, a->brief, &o->relay, err) : -ENOENT;
 }
 
 static int rebalance(struct agent *a, const struct order *o, struct eddis_error *err)
@@ -95,13 +116,9 @@ static int bye(struct agent *a, const struct order *o, struct eddis_error *err)
 }
 
 static int (*const carry_out[])(struct agent *a, const struct order *o, struct eddis_error *err) = {
-    [ORDER_PROFILE] = profile,
-    [ORDER_PREPARE] = prepare,
-    [ORDER_START] = start,
-    [ORDER_REBALANCE] = rebalance,
-    [ORDER_SIGNAL] = pass_signal,
-    [ORDER_STOP] = stop,
-    [ORDER_BYE] = bye,
+    [ORDER_PROFILE] = profile,    [ORDER_PREPARE] = prepare, [ORDER_CHECK] = check,
+    [ORDER_START] = start,        [ORDER_RELAY] = relay,     [ORDER_REBALANCE] = rebalance,
+    [ORDER_SIGNAL] = pass_signal, [ORDER_STOP] = stop,       [ORDER_BYE] = bye,
 };
 
 static void take_order(struct agent *a, const struct order *o)
@@ -181,6 +198,7 @@ static int ask_registration(struct agent *a, struct eddis_error *err)
                        .eddis_version = EDDIS_VERSION };
     cleanup_free char *text = NULL;
 
+    memcpy(h.mpi_version, a->mpi_version, sizeof h.mpi_version);
     if (a->brief->host[0])
         strcpy(h.host, a->brief->host);
     else if (gethostname(h.host, sizeof h.host - 1) < 0)
@@ -211,6 +229,34 @@ void agent_ask(struct agent *a, int64_t now_ns)
         a->ask_ns = clock_after_ns(now_ns, ASK_AGAIN_NS);
         node_log_say(a->log, "cannot ask the driver: %s", err.text);
     }
+}
+
+/* ---- what all nodes must share ---- */
+
+void agent_step_check(struct agent *a, int64_t now_ns)
+{
+    struct event e = { .type = EVENT_CHECKED, .generation = a->check_order, .rank = -1 };
+    const struct generation *g = a->generation;
+    struct eddis_error err = { 0 };
+    int unseen;
+
+    if (a->check_order < 0)
+        return;
+    unseen = g ? generation_unseen(g) : -1;
+    if (unseen >= 0 && now_ns < a->check_until_ns && !a->stop.active)
+        return;
+    a->check_order = -1;
+    if (!g || a->stop.active)
+        return;
+    if (unseen < 0) {
+        agent_tell(a, &e, now_ns);
+        return;
+    }
+    eddis_fail(&err, -ENOENT,
+               "checkpoint.dir '%s' is not the same folder on %s: what %s wrote there is not seen; "
+               "name one that all nodes share",
+               g->share_dir, g->node[g->place].host, g->node[unseen].host);
+    agent_failed(a, e.generation, &err);
 }
 
 /* ---- the end of a generation ---- */

@@ -2,191 +2,39 @@
 #include "generation.h"
 
 #include "launch.h"
+#include "relay.h"
+#include "share.h"
 
+#include "agents/protocol_relay.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
-#include "lib/base/file.h"
 #include "lib/base/proctree.h"
-#include "lib/base/program.h"
 #include "lib/base/spawn.h"
+#include "lib/base/strbuf.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 /* Of enum eddis_phase, with room for more. */
 enum { EDDIS_PHASES = 63 };
 
-enum { SOCKET_BYTES = 4 << 20, WORDS_BYTES = 2048 };
+enum { WORDS_BYTES = 2048 };
 
-/* ---- making it ---- */
+/* ---- starting it ---- */
 
-static int copy_path(const char *path, char *ret, size_t size, struct eddis_error *err)
-{
-    if (path && strlen(path) >= size)
-        return eddis_fail(err, -ENAMETOOLONG, "the path '%.100s...' is too long", path);
-    snprintf(ret, size, "%s", path ? path : "");
-    return 0;
-}
-
-static int make_board(struct generation *g, const struct brief *b, const struct order *o,
-                      struct eddis_error *err)
-{
-    cleanup_free struct board_area *area = calloc(1, sizeof *area);
-    int rc;
-
-    if (!area)
-        return eddis_fail(err, -ENOMEM, "no memory for the board");
-    area->n_ranks = o->n_ranks;
-    area->n_local = o->n_local;
-    area->generation = (int32_t)o->generation;
-    area->first_rank = o->rank[0].rank;
-    area->emulated = o->emulated;
-    area->checkpoint_keep = (int32_t)o->checkpoint_keep;
-    area->checkpoint_every = o->checkpoint_every;
-    area->bucket_bytes = o->bucket_bytes;
-    area->seed = o->seed;
-    area->warmup_steps = o->warmup_steps;
-    memcpy(area->mode, o->mode, sizeof area->mode);
-    memcpy(area->algorithm, o->algorithm, sizeof area->algorithm);
-    for (int i = 0; i < o->n_local; i++) {
-        area->fixed_s[i] = o->rank[i].fixed_s;
-        area->sample_s[i] = o->rank[i].sample_s;
-    }
-    snprintf(area->job, sizeof area->job, "%s", b->job_id);
-    if ((rc = copy_path(b->checkpoint_dir, area->checkpoint_dir, sizeof area->checkpoint_dir,
-                        err)) < 0 ||
-        (rc = copy_path(o->resume ? b->resume_from : NULL, area->resume_from,
-                        sizeof area->resume_from, err)) < 0)
-        return rc;
-    rc = board_create(g->board_path, area, &g->board, err);
-    if (rc < 0)
-        return rc;
-    g->board_linked = true;
-    return board_publish(g->board, o->plan, err);
-}
-
-static int make_socket(struct generation *g, struct eddis_error *err)
-{
-    struct sockaddr_un at = { .sun_family = AF_UNIX };
-    int bytes = SOCKET_BYTES;
-
-    if (strlen(g->socket_path) >= sizeof at.sun_path)
-        return eddis_fail(err, -ENAMETOOLONG, "the path '%s' is too long for a socket",
-                          g->socket_path);
-    memcpy(at.sun_path, g->socket_path, strlen(g->socket_path) + 1);
-    g->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (g->socket < 0 || bind(g->socket, (struct sockaddr *)&at, sizeof at) < 0)
-        return eddis_fail_errno(err, -errno, "cannot make the socket '%s'", g->socket_path);
-    (void)setsockopt(g->socket, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
-    return 0;
-}
-
-/* A port of rank 0's own, for programs that meet by MASTER_PORT.  It stays bound until mpirun
- * starts, so that nobody else is given it meanwhile.
- */
-static int choose_port(struct generation *g, int *ret, struct eddis_error *err)
-{
-    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t n = sizeof at;
-
-    g->port_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (g->port_fd < 0 || bind(g->port_fd, (struct sockaddr *)&at, n) < 0 ||
-        getsockname(g->port_fd, (struct sockaddr *)&at, &n) < 0)
-        return eddis_fail_errno(err, -errno, "cannot find a free port on 127.0.0.1");
-    *ret = ntohs(at.sin_port);
-    return 0;
-}
-
-static int make_launch(struct generation *g, const struct generation_place *where,
-                       const struct order *o, struct eddis_error *err)
-{
-    char rank_program[PATH_MAX];
-    struct launch l = { .brief = where->brief,
-                        .order = o,
-                        .run_dir = g->run,
-                        .shm_dir = g->shm,
-                        .folders = where->folders,
-                        .rank_program = rank_program,
-                        .rank_file = g->rank_file,
-                        .socket = g->socket_path,
-                        .board = g->board_path,
-                        .bin = where->bin,
-                        .cores = where->cores,
-                        .agent_pid = (int)getpid() };
-    int rc;
-
-    if ((rc = launch_check(&l, err)) < 0 ||
-        (rc = program_path("eddis-rank", rank_program, sizeof rank_program, err)) < 0 ||
-        (rc = choose_port(g, &l.master_port, err)) < 0 ||
-        (rc = launch_write_rank_file(&l, err)) < 0)
-        return rc;
-    return launch_argv(&l, g->argv, err);
-}
-
-static struct generation *allocate(const struct generation_place *where, const struct order *o)
-{
-    struct generation *g = calloc(1, sizeof *g);
-
-    if (!g)
-        return NULL;
-    g->worker = calloc((size_t)o->n_local, sizeof *g->worker);
-    g->argv = calloc(1, sizeof *g->argv);
-    g->number = o->generation;
-    g->n = o->n_local;
-    g->report_at_step = o->report_at_step;
-    g->socket = g->port_fd = -1;
-    g->folders = *where->folders;
-    for (int i = 0; g->worker && i < g->n; i++)
-        g->worker[i] = (struct worker){ .rank = o->rank[i].rank, .local_rank = i, .pidfd = -1 };
-    snprintf(g->run, sizeof g->run, "%s/g%lld", where->folders->run, (long long)g->number);
-    snprintf(g->shm, sizeof g->shm, "%s/g%lld", where->folders->shm, (long long)g->number);
-    snprintf(g->board_path, sizeof g->board_path, "%s/board", g->shm);
-    snprintf(g->rank_file, sizeof g->rank_file, "%s/ranks.json", g->run);
-    snprintf(g->socket_path, sizeof g->socket_path, "%s/agent", g->run);
-    snprintf(g->log_path, sizeof g->log_path, "%s/mpirun.log", where->brief->log_dir);
-    if (g->worker && g->argv)
-        return g;
-    generation_close(g);
-    return NULL;
-}
-
-int generation_prepare(const struct generation_place *where, const struct order *o,
-                       struct generation **ret, struct eddis_error *err)
-{
-    struct generation *g;
-    int rc;
-
-    if (o->n_local != o->n_ranks)
-        return eddis_fail(err, -ENOTSUP,
-                          "%d of %d ranks are on other nodes, which this version cannot start",
-                          o->n_ranks - o->n_local, o->n_ranks);
-    g = allocate(where, o);
-    if (!g)
-        return eddis_fail(err, -ENOMEM, "no memory for a generation");
-    if ((rc = folders_begin(&g->folders, g->number, err)) < 0 ||
-        (rc = make_board(g, where->brief, o, err)) < 0 || (rc = make_socket(g, err)) < 0 ||
-        (rc = make_launch(g, where, o, err)) < 0) {
-        generation_close(g);
-        return rc;
-    }
-    *ret = g;
-    return 0;
-}
-
-int generation_start(struct generation *g, const struct brief *b, struct eddis_error *err)
+/* Start argv, which is mpirun or a daemon of its, to be watched by its pid. */
+static int start(struct generation *g, const struct brief *b, struct eddis_error *err)
 {
     cleanup_fd int log =
         open(g->log_path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
     struct spawn s = { .argv = (const char *const *)g->argv->item,
+                       .envp = (const char *const *)g->env->item,
                        .dir = b->workdir,
                        .in = -1,
                        .out = log,
@@ -202,13 +50,59 @@ int generation_start(struct generation *g, const struct brief *b, struct eddis_e
     if (log < 0 || fstat(log, &st) < 0)
         return eddis_fail_errno(err, -errno, "cannot write '%s'", g->log_path);
     g->log_offset = st.st_size;
-    (void)close(g->port_fd);
-    g->port_fd = -1;
     rc = spawn_start(&s, &g->mpirun, err);
     if (rc == -ENOENT)
         return eddis_fail_prefix(err, rc, "Open MPI is needed (Debian: openmpi-bin)");
     g->started = rc == 0;
     return rc;
+}
+
+int generation_unseen(const struct generation *g)
+{
+    for (int i = 0; g->share_dir && i < g->n_nodes; i++)
+        if (!share_is_seen(g->share_dir, g->share, g->node[i].agent))
+            return i;
+    return -1;
+}
+
+int generation_start(struct generation *g, const struct brief *b, struct eddis_error *err)
+{
+    if (g->place != 0)
+        return eddis_fail(err, -EINVAL, "mpirun runs on node %s, not here", g->node[0].host);
+    if (g->port_fd >= 0)
+        (void)close(g->port_fd);
+    g->port_fd = -1;
+    return start(g, b, err);
+}
+
+int generation_start_daemon(struct generation *g, const struct brief *b, const struct relay *r,
+                            struct eddis_error *err)
+{
+    if (g->place == 0)
+        return eddis_fail(err, -EINVAL, "mpirun itself runs here");
+    if (g->started)
+        return eddis_fail(err, -EALREADY, "mpirun's daemon was started already");
+    launch_add_relay(g->mpi, r, g->argv);
+    if (g->argv->failed)
+        return eddis_fail(err, -ENOMEM, "no memory for a daemon's arguments");
+    return start(g, b, err);
+}
+
+int generation_relay(struct generation *g, struct relay *ret, struct eddis_error *err)
+{
+    int place, rc = g->relay < 0 ? 0 : relay_receive(g->relay, ret, err);
+
+    if (rc <= 0)
+        return rc;
+    place = launch_node_place(ret->host);
+    if (place < 1 || place >= g->n_nodes || !g->mpirun) {
+        eddis_fail(err, -EINVAL, "mpirun wants a daemon on '%s', which is no node of it",
+                   ret->host);
+        relay_free(ret);
+        return -EINVAL;
+    }
+    strcpy(ret->host, g->node[place].host);
+    return 1;
 }
 
 /* ---- while it runs ---- */
@@ -356,23 +250,46 @@ bool generation_reached_step(struct generation *g)
     return true;
 }
 
+/* Returns the text with mpirun's names of nodes made people's. */
+static char *with_names(const struct generation *g, const char *text)
+{
+    struct strbuf b = { 0 };
+
+    while (*text) {
+        size_t n = strspn(text, LAUNCH_NAME_LETTERS);
+        char word[LAUNCH_NAME] = "";
+        int place;
+
+        if (n > 0 && n < sizeof word)
+            memcpy(word, text, n);
+        place = launch_node_place(word);
+        if (place > 0 && place < g->n_nodes)
+            strbuf_add(&b, g->node[place].host);
+        else
+            strbuf_add_bytes(&b, text, n);
+        text += n;
+        n = strcspn(text, LAUNCH_NAME_LETTERS);
+        strbuf_add_bytes(&b, text, n);
+        text += n;
+    }
+    return strbuf_steal(&b);
+}
+
 char *generation_words(const struct generation *g)
 {
     cleanup_fd int fd = open(g->log_path, O_RDONLY | O_CLOEXEC);
-    struct stat st;
+    char words[WORDS_BYTES + 1];
     int64_t from = g->log_offset;
-    char *words;
+    struct stat st;
     ssize_t n;
 
     if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= from)
         return NULL;
     if (st.st_size - from > WORDS_BYTES)
         from = st.st_size - WORDS_BYTES;
-    words = calloc(1, WORDS_BYTES + 1);
-    n = words ? pread(fd, words, WORDS_BYTES, from) : 0;
-    if (words && n >= 0)
-        words[n] = '\0';
-    return words;
+    n = pread(fd, words, WORDS_BYTES, from);
+    words[n > 0 ? n : 0] = '\0';
+    return with_names(g, words);
 }
 
 /* ---- stopped processes ---- */
@@ -419,6 +336,13 @@ bool generation_kill_frozen(struct generation *g, int64_t now_ns, int64_t limit_
     return false;
 }
 
+static void free_list(struct strlist *l)
+{
+    if (l)
+        strlist_fini(l);
+    free(l);
+}
+
 void generation_close(struct generation *g)
 {
     if (!g)
@@ -428,13 +352,18 @@ void generation_close(struct generation *g)
             (void)close(g->worker[i].pidfd);
     if (g->socket >= 0)
         (void)close(g->socket);
+    if (g->relay >= 0)
+        (void)close(g->relay);
     if (g->port_fd >= 0)
         (void)close(g->port_fd);
+    if (g->share_dir)
+        share_remove(g->share_dir, g->share, g->node[g->place].agent);
     board_close(g->board);
     (void)folders_end(&g->folders, g->number, NULL);
-    if (g->argv)
-        strlist_fini(g->argv);
-    free(g->argv);
+    free_list(g->argv);
+    free_list(g->env);
+    free(g->share_dir);
+    free(g->node);
     free(g->worker);
     free(g);
 }

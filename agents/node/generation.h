@@ -8,6 +8,7 @@
 #define EDDIS_AGENTS_NODE_GENERATION_H
 
 #include "folders.h"
+#include "openmpi.h"
 #include "rank_file.h"
 
 #include "agents/protocol.h"
@@ -34,20 +35,35 @@ struct worker {
     struct frozen wrapper_frozen, program_frozen;
 };
 
+/* Its nodes, by their places in the order. */
+struct generation_node {
+    int agent;
+    char host[256]; /* as people call it */
+};
+
 struct generation {
     int64_t number;
+    bool probe; /* the ranks measure the network */
+    const struct openmpi *mpi;
+    struct generation_node *node; /* [n_nodes] */
+    int n_nodes, place;           /* of this node; mpirun runs on the first */
+    char *share_dir;              /* where a file of ours is to be seen by all; NULL: nowhere */
+    char share[PROTOCOL_FOLDER + 1];
     int n, n_ended;
     struct worker *worker; /* [n], by local rank */
     struct folders folders;
     char run[FOLDERS_PATH + 24], shm[FOLDERS_PATH + 24]; /* of this generation */
     char board_path[FOLDERS_PATH + 40], rank_file[FOLDERS_PATH + 40];
     char socket_path[FOLDERS_PATH + 40], log_path[PATH_MAX];
+    char relay_path[FOLDERS_PATH + 40], relay_program[FOLDERS_PATH + 40];
+    char hosts_path[FOLDERS_PATH + 40];
     int socket;  /* the wrappers' messages */
+    int relay;   /* those of mpirun's relay; -1: none */
     int port_fd; /* keeps MASTER_PORT ours until the start; -1 from then on */
     struct board *board;
-    bool board_linked; /* the file is still there */
-    struct strlist *argv;
-    pid_t mpirun; /* 0 before the start and after the end */
+    bool board_linked;          /* the file is still there */
+    struct strlist *argv, *env; /* env->item NULL: this process's own */
+    pid_t mpirun; /* or its daemon, on other nodes; 0 before the start and after the end */
     bool started, mpirun_ended;
     int64_t report_at_step; /* of the order to prepare; 0: none, or all have done so many */
     int64_t log_offset;     /* where this generation's words in mpirun.log begin */
@@ -58,16 +74,29 @@ struct generation {
 struct generation_place {
     const struct brief *brief;
     const struct folders *folders;
+    const struct openmpi *mpi;
     const char *bin; /* folder of the programs that users start */
     int cores;
 };
 
-/* Make everything that a start needs.  -ENOTSUP: the order wants more than this node. */
+/* Make everything that a start needs. */
 int generation_prepare(const struct generation_place *where, const struct order *order,
                        struct generation **ret, struct eddis_error *err);
 
-/* Start mpirun. */
+/* Whether this node has what all must share: the place of a node that is not seen, or -1. */
+int generation_unseen(const struct generation *g);
+
+/* Start mpirun; for the first node only. */
 int generation_start(struct generation *g, const struct brief *b, struct eddis_error *err);
+
+/* Start mpirun's daemon; for the others. */
+int generation_start_daemon(struct generation *g, const struct brief *b, const struct relay *r,
+                            struct eddis_error *err);
+
+/* Next wish of mpirun's for a daemon, its host made the name that people use; freed by the caller
+ * with relay_free.  Returns and fails as relay_receive.
+ */
+int generation_relay(struct generation *g, struct relay *ret, struct eddis_error *err);
 
 /* Next message of a wrapper, its rank checked.  Returns its worker, or NULL when there is none. */
 struct worker *generation_message(struct generation *g, struct rank_message *ret);
@@ -81,7 +110,9 @@ int generation_progress(struct generation *g, int64_t now_ns, struct progress *r
 /* Whether all workers have done report_at_step steps: true once. */
 bool generation_reached_step(struct generation *g);
 
-/* Returns what mpirun said in this generation, the last of it; NULL when nothing. */
+/* Returns what mpirun said in this generation, the last of it, with the names of nodes that people
+ * use; NULL when nothing.
+ */
 char *generation_words(const struct generation *g);
 
 /* Find mpirun, a wrapper or a program that has been stopped by a signal for limit_ns and kill it.

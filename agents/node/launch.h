@@ -1,42 +1,80 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launch.h - what a generation is started with: mpirun's arguments and each rank's environment
+/* launch.h - what a generation is started with: the arguments of mpirun and of its daemons
  *
- * Nothing here starts anything.  The argument vector comes from a fixed template and the brief;
- * an order adds numbers only.  Secrets and the user's variables go through the rank file, never
- * through arguments.
+ * Nothing here starts anything.  The argument vectors come from fixed templates and the brief; an
+ * order adds numbers and addresses only.  Secrets and the user's variables go through the rank
+ * file (launch_ranks.c), never through arguments.
+ *
+ * mpirun never hears what the nodes are called.  It takes a name that is its own machine's for
+ * that machine, and two alike for one, and looks up the rest; so the first is "localhost" to it
+ * and the others "eddis--1", "eddis--2", by their places in the order.
  */
 #ifndef EDDIS_AGENTS_NODE_LAUNCH_H
 #define EDDIS_AGENTS_NODE_LAUNCH_H
 
 #include "folders.h"
+#include "openmpi.h"
 #include "rank_file.h"
 #include "strlist.h"
 
 #include "agents/protocol.h"
 
+#include <net/if.h>
+
+enum { LAUNCH_NAME = 32 };
+
+/* What these names are made of. */
+#define LAUNCH_NAME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
+
 struct launch {
     const struct brief *brief;
-    const struct order *order;     /* prepare */
+    const struct order *order; /* prepare */
+    const struct openmpi *mpi;
+    int node;                      /* place of this node in order->node */
     const char *run_dir;           /* of the generation, for Open MPI's session */
     const char *shm_dir;           /* of the generation, for Open MPI's shared memory */
     const struct folders *folders; /* of the job */
     const char *rank_program;      /* path of eddis-rank */
-    const char *rank_file;         /* its argument */
+    const char *rank_file;
+    const char *relay_program; /* several nodes: link to eddis-relay, no space in its path */
+    const char *relay_socket, *hosts_file;
     const char *socket, *board;
-    const char *bin; /* folder of the programs that users start; "": unknown */
-    int master_port;
-    int cores; /* that this node's ranks may use together */
+    const char *bin;             /* folder of the programs that users start; "": unknown */
+    char interface[IF_NAMESIZE]; /* that has this node's address; "" when there is one node */
+    int master_port;             /* of the first node; 0 on the others */
+    int cores;                   /* that this node's ranks may use together */
     int agent_pid;
 };
+
+/* Write what mpirun calls a node by to ret [LAUNCH_NAME]; its place from that name, or -1. */
+void launch_node_name(int node, char *ret);
+int launch_node_place(const char *name);
 
 /* mpirun's argument vector; argv[0] is "mpirun". */
 int launch_argv(const struct launch *l, struct strlist *ret, struct eddis_error *err);
 
+/* That of its daemon on this node, but for what a relay brings. */
+int launch_daemon_argv(const struct launch *l, struct strlist *ret, struct eddis_error *err);
+
+/* The environment of either when there are several nodes.  Ranks inherit it, and so find on each
+ * node the eddis-rank and the rank file that are there: mpirun knows paths of its own node only.
+ */
+int launch_environ(const struct launch *l, struct strlist *ret, struct eddis_error *err);
+
+/* Append what the relay has brought. */
+void launch_add_relay(const struct openmpi *mpi, const struct relay *r, struct strlist *ret);
+
+/* Several nodes: write the file that names them for mpirun. */
+int launch_write_hosts(const struct launch *l, struct eddis_error *err);
+
 /* Write the rank file. */
 int launch_write_rank_file(const struct launch *l, struct eddis_error *err);
 
-/* Check that the program can be found as the ranks will look for it, and that its folder is there.
- * -ENOENT, -EACCES, -ENOTDIR: err says what is missing.
+/* Borrows the folder in which this generation is to look for a checkpoint, or NULL. */
+const char *launch_resume_from(const struct brief *b, const struct order *o);
+
+/* Check that the program can be found as the ranks will look for it, that its folder is there, and
+ * the data.  -ENOENT, -EACCES, -ENOTDIR: err says what is missing.
  */
 int launch_check(const struct launch *l, struct eddis_error *err);
 
@@ -47,5 +85,11 @@ int launch_count_cpus(const char *cpus);
  * and leave to run as root where we are root.
  */
 int launch_clean_environment(struct eddis_error *err);
+
+/* The value that a variable will have for the ranks unless we set it, or NULL. */
+const char *launch_given(const struct launch *l, const char *name);
+
+/* Where the ranks will look for programs, our own folder apart. */
+const char *launch_search_path(const struct launch *l);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eddis-rank - runs the user's program as one rank; started by mpirun: FILE */
+/* eddis-rank - runs the user's program as one rank; started by mpirun: [FILE] */
 #include "agents/node/wrapper.h"
 
 #include <stdio.h>
@@ -8,14 +8,15 @@
 int main(int argc, char **argv)
 {
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    const char *file = argc > 1 ? argv[1] : getenv("EDDIS_RANK_FILE"); /* of this very node */
     struct eddis_error err = { 0 };
     int code;
 
-    if (argc != 2 || argv[1][0] != '/') {
+    if (argc > 2 || !file || file[0] != '/') {
         fputs("usage: eddis-rank FILE\nstarted by mpirun\n", stderr);
         return 2;
     }
-    code = wrapper_run(argv[1], rank ? atoi(rank) : -1, &err);
+    code = wrapper_run(file, rank ? atoi(rank) : -1, &err);
     if (code < 0)
         fprintf(stderr, "eddis-rank: rank %s: %s\n", rank ? rank : "?", err.text);
     return code < 0 ? 1 : code;

@@ -81,7 +81,8 @@ def key():
 class Driver:
     """Answers one agent.  `silent` makes it hear and say nothing, as a stopped driver does."""
 
-    def __init__(self):
+    def __init__(self, agent=0):
+        self.agent = agent
         self.lock = threading.Condition()
         self.orders, self.events, self.progress, self.hello = [], [], {}, None
         self.silent = self.refuse = self.dead = False
@@ -134,7 +135,7 @@ class Driver:
     def get(self, h):
         if h.headers.get("Authorization") != "Bearer " + TOKEN:
             return self.answer(h, 401, {})
-        after = int(re.fullmatch(r"/v1/agents/0/orders\?after=(\d+)", h.path).group(1))
+        after = int(re.fullmatch(rf"/v1/agents/{self.agent}/orders\?after=(\d+)", h.path).group(1))
         with self.lock:
             self.lock.wait_for(lambda: len(self.orders) > after, LEASE / 3)
             order = self.orders[after] if len(self.orders) > after else \
@@ -148,7 +149,7 @@ class Driver:
         if h.path == "/v1/agents":
             self.hello = body
             return self.answer(h, 409 if self.refuse else 200, {})
-        assert h.path == "/v1/agents/0/reports", h.path
+        assert h.path == f"/v1/agents/{self.agent}/reports", h.path
         with self.lock:
             if body["sequence"] > self.sequence:
                 assert body["sequence"] == self.sequence + 1, body["sequence"]

@@ -2,6 +2,8 @@
 #include "agents/node/launch.h"
 
 #include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
 #include "suite.h"
 
 #include <errno.h>
@@ -16,6 +18,7 @@ static char *no_words[] = { NULL };
 struct case_ {
     struct brief brief;
     struct order_rank rank[2];
+    struct order_node node[3];
     struct board_plan plan;
     struct order order;
     struct launch launch;
@@ -34,16 +37,22 @@ static struct case_ *make(void)
     snprintf(c->file, sizeof c->file, "%s/ranks.json", c->dir);
     strcpy(c->brief.job_id, "job-1");
     c->brief.command = command;
-    c->brief.env = c->brief.mpi_args = c->brief.mpi_mca = no_words;
+    c->brief.env = c->brief.mpi_args = c->brief.mpi_mca = c->brief.setup = no_words;
+    c->brief.lease_ns = 10 * CLOCK_S;
     c->brief.workdir = c->brief.log_dir = c->dir;
     c->brief.log_max_bytes = 1000;
     c->brief.bind = true;
     c->rank[0] = (struct order_rank){ 0, 0, "numa:0", "0-3,8", 6, 0.75, 0, 0 };
     c->rank[1] = (struct order_rank){ 1, 1, "GPU-12ab", "", 2, 0.25, 0, 0 };
+    c->node[0] = (struct order_node){ 0, "login", "10.1.0.7", 2 };
+    c->node[1] = (struct order_node){ 5, "c05", "10.1.0.8", 1 };
+    c->node[2] = (struct order_node){ 9, "c09", "10.1.0.9", 3 };
     c->plan = (struct board_plan){ .version = 1, .global_batch = 8, .batch = { 6, 2 } };
     c->order = (struct order){ .number = 1,
                                .type = ORDER_PREPARE,
                                .generation = 3,
+                               .node = c->node,
+                               .n_nodes = 1,
                                .n_ranks = 2,
                                .rank = c->rank,
                                .n_local = 2,
@@ -51,6 +60,7 @@ static struct case_ *make(void)
                                .plan = &c->plan };
     c->launch = (struct launch){ .brief = &c->brief,
                                  .order = &c->order,
+                                 .mpi = openmpi_row(4),
                                  .run_dir = "/run/x",
                                  .shm_dir = "/shm/x",
                                  .rank_program = "/lib/eddis-rank",
@@ -156,6 +166,162 @@ START_TEST(variables)
 }
 END_TEST
 
+/* The same case as the first of three nodes with 2, 1 and 3 ranks. */
+static struct case_ *make_several(void)
+{
+    struct case_ *c = make();
+
+    c->order.n_nodes = 3;
+    c->order.n_ranks = 6;
+    strcpy(c->order.network, "10.1.0.0/24");
+    strcpy(c->launch.interface, "eth1");
+    c->launch.relay_program = "/run/x/relay";
+    c->launch.relay_socket = "/run/x/relay.socket";
+    c->launch.hosts_file = "/run/x/hosts";
+    return c;
+}
+
+static bool holds(const struct strlist *a, const char *word)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (strcmp(a->item[i], word) == 0)
+            return true;
+    return false;
+}
+
+START_TEST(arguments_of_several)
+{
+    struct case_ *c = make_several();
+    struct strlist a = { 0 };
+    int times;
+
+    ck_assert_int_eq(launch_argv(&c->launch, &a, NULL), 0);
+    ck_assert(holds(&a, "/run/x/hosts") && holds(&a, "MASTER_PORT=4242") && holds(&a, "6"));
+    ck_assert(holds(&a, "--do-not-resolve"));
+    ck_assert_str_eq(a.item[a.n - 1], "eddis-rank"); /* found by PATH, on each node its own */
+    ck_assert_str_eq(mca(&a, "plm", &times), "rsh");
+    ck_assert_str_eq(mca(&a, "plm_rsh_agent", &times), "/run/x/relay /run/x/relay.socket");
+    ck_assert_str_eq(mca(&a, "plm_rsh_no_tree_spawn", &times), "1");
+    ck_assert_str_eq(mca(&a, "oob_tcp_if_include", &times), "10.1.0.0/24");
+    ck_assert_str_eq(mca(&a, "btl_tcp_if_include", &times), "10.1.0.0/24");
+    ck_assert_str_eq(mca(&a, "btl", &times), "self,vader,tcp");
+    ck_assert_str_eq(mca(&a, "oob_tcp_keepalive_time", &times), "5");
+    /* Folders of this node would be wrong on the others. */
+    ck_assert_ptr_null(mca(&a, "btl_vader_backing_directory", &times));
+    for (size_t i = 0; i < a.n; i++)
+        ck_assert_msg(!strstr(a.item[i], "c05") && !strstr(a.item[i], "login"), "%s", a.item[i]);
+    strlist_fini(&a);
+    c->launch.mpi = openmpi_row(5);
+    ck_assert_int_eq(launch_argv(&c->launch, &a, NULL), 0);
+    ck_assert(holds(&a, "plm_ssh_agent") && holds(&a, "--prtemca") && holds(&a, "self,sm,tcp"));
+    ck_assert(!holds(&a, "--do-not-resolve"));
+    strlist_fini(&a);
+    drop(c);
+}
+END_TEST
+
+START_TEST(hosts)
+{
+    struct case_ *c = make_several();
+    cleanup_free char *text = NULL;
+
+    c->launch.hosts_file = c->file;
+    ck_assert_int_eq(launch_write_hosts(&c->launch, NULL), 0);
+    ck_assert_int_eq(file_read(c->file, 1000, &text, NULL, NULL), 0);
+    ck_assert_str_eq(text, "localhost slots=2\neddis--1 slots=1\neddis--2 slots=3\n");
+    drop(c);
+}
+END_TEST
+
+static const struct {
+    const char *name;
+    int place;
+} name_rows[] = {
+    { "eddis--1", 1 },   { "eddis--65535", 65535 }, { "eddis--65536", -1 },
+    { "eddis--0", -1 },  { "eddis--01", -1 },       { "eddis--1x", -1 },
+    { "eddis--", -1 },   { "localhost", -1 },       { "eddis---1", -1 },
+    { "", -1 },          { "eddis-1", -1 },         { "eddis--+1", -1 },
+    { "eddis-- 1", -1 },
+};
+
+START_TEST(names)
+{
+    char name[LAUNCH_NAME];
+
+    for (size_t i = 0; i < sizeof name_rows / sizeof *name_rows; i++)
+        ck_assert_int_eq(launch_node_place(name_rows[i].name), name_rows[i].place);
+    for (int i = 1; i < PROTOCOL_MAX_AGENTS; i++) {
+        launch_node_name(i, name);
+        ck_assert_int_eq(launch_node_place(name), i);
+    }
+}
+END_TEST
+
+START_TEST(arguments_of_a_daemon)
+{
+    struct case_ *c = make_several();
+    struct relay r = { "c05",
+                       "892207104",
+                       1,
+                       3,
+                       S("892207104.0;tcp://10.1.0.7:59227"),
+                       S("login,eddis--[1:1-2]@0(3)") };
+    struct strlist a = { 0 }, e = { 0 };
+    int times;
+
+    c->launch.node = 1;
+    ck_assert_int_eq(launch_daemon_argv(&c->launch, &a, NULL), 0);
+    launch_add_relay(c->launch.mpi, &r, &a);
+    ck_assert_str_eq(a.item[0], "orted");
+    ck_assert_str_eq(mca(&a, "ess", &times), "env");
+    ck_assert_str_eq(mca(&a, "ess_base_jobid", &times), r.space);
+    ck_assert_str_eq(mca(&a, "ess_base_vpid", &times), "1");
+    ck_assert_str_eq(mca(&a, "ess_base_num_procs", &times), "3");
+    ck_assert_str_eq(mca(&a, "orte_hnp_uri", &times), r.uri);
+    ck_assert_str_eq(mca(&a, "orte_node_regex", &times), r.nodes);
+    ck_assert_str_eq(mca(&a, "orte_tmpdir_base", &times), "/run/x");
+    strlist_fini(&a);
+    ck_assert_int_eq(launch_environ(&c->launch, &e, NULL), 0);
+    ck_assert_str_eq(strlist_value(e.item, "PMIX_HOSTNAME"), "eddis--1");
+    ck_assert_str_eq(strlist_value(e.item, "EDDIS_RANK_FILE"), c->file);
+    ck_assert_int_eq(strncmp(strlist_value(e.item, "PATH"), "/lib:", 5), 0);
+    strlist_fini(&e);
+    drop(c);
+}
+END_TEST
+
+START_TEST(variables_of_several)
+{
+    struct case_ *c = make_several();
+    struct rank_file *f;
+
+    (void)unsetenv("GLOO_SOCKET_IFNAME");
+    c->launch.node = 1;
+    c->launch.master_port = 0;
+    c->order.resume = true;
+    c->brief.checkpoint_dir = S("/ckpt");
+    c->brief.resume_from = S("/old");
+    ck_assert_int_eq(launch_write_rank_file(&c->launch, NULL), 0);
+    ck_assert_int_eq(rank_file_read(c->file, 1, &f, NULL), 0);
+    ck_assert_str_eq(strlist_value(f->env, "MASTER_ADDR"), "10.1.0.7");
+    ck_assert_ptr_null(strlist_value(f->env, "MASTER_PORT")); /* mpirun brings it */
+    ck_assert_str_eq(strlist_value(f->env, "WORLD_SIZE"), "6");
+    ck_assert_str_eq(strlist_value(f->env, "LOCAL_WORLD_SIZE"), "2");
+    ck_assert_str_eq(strlist_value(f->env, "NODE_RANK"), "1");
+    ck_assert_str_eq(strlist_value(f->env, "GLOO_SOCKET_IFNAME"), "eth1");
+    ck_assert_str_eq(strlist_value(f->env, "NCCL_SOCKET_IFNAME"), "=eth1");
+    ck_assert_str_eq(strlist_value(f->env, "OMPI_MCA_btl_vader_backing_directory"), "/shm/x");
+    ck_assert_str_eq(strlist_value(f->env, "EDDIS_RESUME_FROM"), "/ckpt");
+    rank_file_free(f);
+    ck_assert_str_eq(launch_resume_from(&c->brief, &c->order), "/ckpt");
+    c->order.generation = 1;
+    ck_assert_str_eq(launch_resume_from(&c->brief, &c->order), "/old");
+    c->order.resume = false;
+    ck_assert_ptr_null(launch_resume_from(&c->brief, &c->order));
+    drop(c);
+}
+END_TEST
+
 static const struct {
     const char *cpus[2]; /* of the two ranks */
     int cores;
@@ -226,7 +392,26 @@ START_TEST(check)
     c->brief.workdir = script;
     ck_assert_int_eq(launch_check(&c->launch, NULL), -ENOTDIR);
     c->brief.workdir = c->dir;
+    c->brief.setup = (char *[]){ S("module load x"), NULL }; /* which may bring the program */
+    ck_assert_int_eq(launch_check(&c->launch, NULL),
+                     strchr(check_rows[_i].program, '/') ? check_rows[_i].rc : 0);
     (void)unlink(script);
+    drop(c);
+}
+END_TEST
+
+START_TEST(check_data)
+{
+    struct case_ *c = make_several();
+    struct eddis_error err = { 0 };
+
+    strcpy(c->brief.host, "c05");
+    c->brief.data_path = S("/no/such/data");
+    ck_assert_int_eq(launch_check(&c->launch, &err), -ENOENT);
+    ck_assert_str_eq(err.text,
+                     "node c05: cannot read the data '/no/such/data': No such file or directory");
+    c->brief.data_path = c->dir;
+    ck_assert_int_eq(launch_check(&c->launch, &err), 0);
     drop(c);
 }
 END_TEST
@@ -268,6 +453,12 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, threads, 0, sizeof thread_rows / sizeof *thread_rows);
     tcase_add_loop_test(tc, count_cpus, 0, sizeof cpus_rows / sizeof *cpus_rows);
     tcase_add_loop_test(tc, check, 0, sizeof check_rows / sizeof *check_rows);
+    tcase_add_test(tc, check_data);
+    tcase_add_test(tc, arguments_of_several);
+    tcase_add_test(tc, hosts);
+    tcase_add_test(tc, names);
+    tcase_add_test(tc, arguments_of_a_daemon);
+    tcase_add_test(tc, variables_of_several);
     tcase_add_test(tc, environment);
     tcase_add_test(tc, truncated_rank_file);
 }

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a generation is made: its folders, board, sockets, rank file and argument vector. */
+#include "generation.h"
+
+#include "launch.h"
+#include "relay.h"
+#include "share.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/program.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+enum { SOCKET_BYTES = 4 << 20 };
+
+static int copy_path(const char *path, char *ret, size_t size, struct eddis_error *err)
+{
+    if (path && strlen(path) >= size)
+        return eddis_fail(err, -ENAMETOOLONG, "the path '%.100s...' is too long", path);
+    snprintf(ret, size, "%s", path ? path : "");
+    return 0;
+}
+
+static int make_board(struct generation *g, const struct brief *b, const struct order *o,
+                      struct eddis_error *err)
+{
+    cleanup_free struct board_area *area = calloc(1, sizeof *area);
+    int rc;
+
+    if (!area)
+        return eddis_fail(err, -ENOMEM, "no memory for the board");
+    area->n_ranks = o->n_ranks;
+    area->n_local = o->n_local;
+    area->generation = (int32_t)o->generation;
+    area->first_rank = o->rank[0].rank;
+    area->emulated = o->emulated;
+    area->checkpoint_keep = (int32_t)o->checkpoint_keep;
+    area->checkpoint_every = o->checkpoint_every;
+    area->bucket_bytes = o->bucket_bytes;
+    area->seed = o->seed;
+    area->warmup_steps = o->warmup_steps;
+    memcpy(area->mode, o->mode, sizeof area->mode);
+    memcpy(area->algorithm, o->algorithm, sizeof area->algorithm);
+    for (int i = 0; i < o->n_local; i++) {
+        area->fixed_s[i] = o->rank[i].fixed_s;
+        area->sample_s[i] = o->rank[i].sample_s;
+    }
+    snprintf(area->job, sizeof area->job, "%s", b->job_id);
+    if ((rc = copy_path(b->checkpoint_dir, area->checkpoint_dir, sizeof area->checkpoint_dir,
+                        err)) < 0 ||
+        (rc = copy_path(launch_resume_from(b, o), area->resume_from, sizeof area->resume_from,
+                        err)) < 0)
+        return rc;
+    rc = board_create(g->board_path, area, &g->board, err);
+    if (rc < 0)
+        return rc;
+    g->board_linked = true;
+    return board_publish(g->board, o->plan, err);
+}
+
+static int make_socket(struct generation *g, struct eddis_error *err)
+{
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
+    int bytes = SOCKET_BYTES;
+
+    if (strlen(g->socket_path) >= sizeof at.sun_path)
+        return eddis_fail(err, -ENAMETOOLONG, "the path '%s' is too long for a socket",
+                          g->socket_path);
+    memcpy(at.sun_path, g->socket_path, strlen(g->socket_path) + 1);
+    g->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (g->socket < 0 || bind(g->socket, (struct sockaddr *)&at, sizeof at) < 0)
+        return eddis_fail_errno(err, -errno, "cannot make the socket '%s'", g->socket_path);
+    (void)setsockopt(g->socket, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+    return 0;
+}
+
+/* ---- addresses ---- */
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+static int parse_address(const char *text, union address *ret, struct eddis_error *err)
+{
+    *ret = (union address){ .v4.sin_family = AF_INET };
+    if (inet_pton(AF_INET, text, &ret->v4.sin_addr) == 1)
+        return 0;
+    *ret = (union address){ .v6.sin6_family = AF_INET6 };
+    if (inet_pton(AF_INET6, text, &ret->v6.sin6_addr) == 1)
+        return 0;
+    return eddis_fail(err, -EINVAL, "'%s' is no address", text);
+}
+
+static bool is_same(const struct sockaddr *x, const union address *y)
+{
+    if (!x || x->sa_family != y->any.sa_family)
+        return false;
+    if (x->sa_family == AF_INET)
+        return memcmp(&((const struct sockaddr_in *)(const void *)x)->sin_addr, &y->v4.sin_addr,
+                      sizeof y->v4.sin_addr) == 0;
+    return memcmp(&((const struct sockaddr_in6 *)(const void *)x)->sin6_addr, &y->v6.sin6_addr,
+                  sizeof y->v6.sin6_addr) == 0;
+}
+
+/* The interface of this node's that has the address. */
+static int find_interface(const char *address, char *ret, struct eddis_error *err)
+{
+    struct ifaddrs *all, *one;
+    union address wanted;
+    int rc = parse_address(address, &wanted, err);
+
+    if (rc < 0)
+        return rc;
+    if (getifaddrs(&all) < 0)
+        return eddis_fail_errno(err, -errno, "cannot list this node's addresses");
+    for (one = all; one && !is_same(one->ifa_addr, &wanted); one = one->ifa_next)
+        ;
+    if (one)
+        snprintf(ret, IF_NAMESIZE, "%s", one->ifa_name);
+    freeifaddrs(all);
+    return one ? 0
+               : eddis_fail(err, -EADDRNOTAVAIL, "the address %s is gone from this node", address);
+}
+
+/* A port of rank 0's own, for programs that meet by MASTER_PORT.  It stays bound until mpirun
+ * starts, so that nobody else is given it meanwhile.
+ */
+static int choose_port(struct generation *g, const char *address, int *ret, struct eddis_error *err)
+{
+    union address at;
+    socklen_t n = sizeof at;
+    int rc = parse_address(address, &at, err);
+
+    if (rc < 0)
+        return rc;
+    g->port_fd = socket(at.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (g->port_fd < 0 ||
+        bind(g->port_fd, &at.any, at.any.sa_family == AF_INET ? sizeof at.v4 : sizeof at.v6) < 0 ||
+        getsockname(g->port_fd, &at.any, &n) < 0)
+        return eddis_fail_errno(err, -errno, "cannot find a free port on %s", address);
+    *ret = ntohs(at.any.sa_family == AF_INET ? at.v4.sin_port : at.v6.sin6_port);
+    return 0;
+}
+
+/* ---- what starts the ranks ---- */
+
+/* What only several nodes need.  A link, since mpirun cuts its agent's name at spaces. */
+static int make_several(struct generation *g, struct launch *l, struct eddis_error *err)
+{
+    char program[PATH_MAX];
+    int rc = find_interface(l->order->node[g->place].address, l->interface, err);
+
+    if (rc < 0)
+        return rc;
+    if ((rc = program_path("eddis-relay", program, sizeof program, err)) < 0)
+        return rc;
+    if (symlink(program, g->relay_program) < 0)
+        return eddis_fail_errno(err, -errno, "cannot make '%s'", g->relay_program);
+    if ((rc = launch_environ(l, g->env, err)) < 0)
+        return rc;
+    if (g->place > 0)
+        return launch_daemon_argv(l, g->argv, err);
+    g->relay = relay_listen(g->relay_path, err);
+    if (g->relay < 0)
+        return g->relay;
+    if ((rc = choose_port(g, l->order->node[0].address, &l->master_port, err)) < 0 ||
+        (rc = launch_write_hosts(l, err)) < 0)
+        return rc;
+    return launch_argv(l, g->argv, err);
+}
+
+static int make_one(struct generation *g, struct launch *l, struct eddis_error *err)
+{
+    int rc = choose_port(g, "127.0.0.1", &l->master_port, err);
+
+    return rc < 0 ? rc : launch_argv(l, g->argv, err);
+}
+
+static int make_launch(struct generation *g, const struct generation_place *where,
+                       const struct order *o, struct eddis_error *err)
+{
+    char rank_program[PATH_MAX];
+    struct launch l = { .brief = where->brief,
+                        .order = o,
+                        .mpi = where->mpi,
+                        .node = g->place,
+                        .run_dir = g->run,
+                        .shm_dir = g->shm,
+                        .folders = where->folders,
+                        .rank_program = rank_program,
+                        .rank_file = g->rank_file,
+                        .relay_program = g->relay_program,
+                        .relay_socket = g->relay_path,
+                        .hosts_file = g->hosts_path,
+                        .socket = g->socket_path,
+                        .board = g->board_path,
+                        .bin = where->bin,
+                        .cores = where->cores,
+                        .agent_pid = (int)getpid() };
+    int rc;
+
+    if ((rc = launch_check(&l, err)) < 0 ||
+        (rc = program_path("eddis-rank", rank_program, sizeof rank_program, err)) < 0)
+        return rc;
+    rc = g->n_nodes > 1 ? make_several(g, &l, err) : make_one(g, &l, err);
+    return rc < 0 ? rc : launch_write_rank_file(&l, err);
+}
+
+/* ---- the whole ---- */
+
+static void name_files(struct generation *g, const struct brief *b)
+{
+    snprintf(g->run, sizeof g->run, "%s/g%lld", g->folders.run, (long long)g->number);
+    snprintf(g->shm, sizeof g->shm, "%s/g%lld", g->folders.shm, (long long)g->number);
+    snprintf(g->board_path, sizeof g->board_path, "%s/board", g->shm);
+    snprintf(g->rank_file, sizeof g->rank_file, "%s/ranks.json", g->run);
+    snprintf(g->socket_path, sizeof g->socket_path, "%s/agent", g->run);
+    snprintf(g->relay_path, sizeof g->relay_path, "%s/relay.socket", g->run);
+    snprintf(g->relay_program, sizeof g->relay_program, "%s/relay", g->run);
+    snprintf(g->hosts_path, sizeof g->hosts_path, "%s/hosts", g->run);
+    /* Nodes may share that folder. */
+    if (g->place == 0)
+        snprintf(g->log_path, sizeof g->log_path, "%s/mpirun.log", b->log_dir);
+    else
+        snprintf(g->log_path, sizeof g->log_path, "%s/mpirun-%d.log", b->log_dir, b->agent);
+}
+
+static struct generation *allocate(const struct generation_place *where, const struct order *o)
+{
+    struct generation *g = calloc(1, sizeof *g);
+
+    if (!g)
+        return NULL;
+    g->worker = calloc((size_t)o->n_local, sizeof *g->worker);
+    g->node = calloc((size_t)o->n_nodes, sizeof *g->node);
+    g->argv = calloc(1, sizeof *g->argv);
+    g->env = calloc(1, sizeof *g->env);
+    g->mpi = where->mpi;
+    g->number = o->generation;
+    g->probe = o->probe;
+    g->n = o->n_local;
+    g->n_nodes = o->n_nodes;
+    g->report_at_step = o->report_at_step;
+    g->socket = g->relay = g->port_fd = -1;
+    g->folders = *where->folders;
+    if (g->worker && g->node && g->argv && g->env)
+        return g;
+    generation_close(g);
+    return NULL;
+}
+
+/* Find this node among those of the order, which must agree about its ranks. */
+static int find_place(struct generation *g, const struct brief *b, const struct order *o,
+                      struct eddis_error *err)
+{
+    int first = 0;
+
+    g->place = -1;
+    for (int i = 0; i < o->n_nodes; i++) {
+        g->node[i].agent = o->node[i].agent;
+        memcpy(g->node[i].host, o->node[i].host, sizeof g->node[i].host);
+        if (o->node[i].agent == b->agent)
+            g->place = i;
+        if (g->place < 0)
+            first += o->node[i].n_ranks;
+    }
+    if (g->place < 0 || o->node[g->place].n_ranks != o->n_local || o->rank[0].rank != first) {
+        g->place = 0;
+        return eddis_fail(err, -EINVAL, "the order's nodes and its ranks of this one disagree");
+    }
+    for (int i = 0; i < g->n; i++)
+        g->worker[i] = (struct worker){ .rank = o->rank[i].rank, .local_rank = i, .pidfd = -1 };
+    return 0;
+}
+
+/* Leave a file for the others to see; see share.h. */
+static int make_share(struct generation *g, const struct brief *b, const struct order *o,
+                      struct eddis_error *err)
+{
+    int rc;
+
+    if (!o->share[0] || !b->checkpoint_dir)
+        return 0;
+    rc = share_leave(b->checkpoint_dir, o->share, b->agent, err);
+    if (rc < 0)
+        return eddis_fail_prefix(err, rc, "node %s", b->host);
+    strcpy(g->share, o->share);
+    g->share_dir = strdup(b->checkpoint_dir);
+    return g->share_dir ? 0 : eddis_fail(err, -ENOMEM, "no memory for a path");
+}
+
+static int make(struct generation *g, const struct generation_place *where, const struct order *o,
+                struct eddis_error *err)
+{
+    int rc = find_place(g, where->brief, o, err);
+
+    if (rc < 0)
+        return rc;
+    name_files(g, where->brief);
+    if ((rc = folders_begin(&g->folders, g->number, err)) < 0 ||
+        (rc = make_board(g, where->brief, o, err)) < 0 || (rc = make_socket(g, err)) < 0 ||
+        (rc = make_launch(g, where, o, err)) < 0)
+        return rc;
+    return make_share(g, where->brief, o, err);
+}
+
+int generation_prepare(const struct generation_place *where, const struct order *o,
+                       struct generation **ret, struct eddis_error *err)
+{
+    struct generation *g;
+    int rc;
+
+    if (o->n_nodes < 1)
+        return eddis_fail(err, -EINVAL, "the order names no node");
+    g = allocate(where, o);
+    if (!g)
+        return eddis_fail(err, -ENOMEM, "no memory for a generation");
+    rc = make(g, where, o, err);
+    if (rc < 0) {
+        generation_close(g);
+        return rc;
+    }
+    *ret = g;
+    return 0;
+}

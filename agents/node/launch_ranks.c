@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rank file: what each rank of this node is told, see rank_file.h. */
+#include "launch.h"
+
+#include "lib/base/cleanup.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int launch_count_cpus(const char *cpus)
+{
+    int n = 0;
+
+    while (*cpus) {
+        char *end;
+        long first = strtol(cpus, &end, 10), last = first;
+
+        if (end == cpus)
+            return 0;
+        if (*end == '-') {
+            cpus = end + 1;
+            last = strtol(cpus, &end, 10);
+            if (end == cpus)
+                return 0;
+        }
+        if (last < first || last - first > 65535 || (*end && *end != ','))
+            return 0;
+        n += (int)(last - first + 1);
+        cpus = *end ? end + 1 : end;
+    }
+    return n;
+}
+
+const char *launch_given(const struct launch *l, const char *name)
+{
+    const char *value = strlist_value(l->brief->env, name);
+
+    return value ? value : getenv(name);
+}
+
+const char *launch_search_path(const struct launch *l)
+{
+    const char *path = launch_given(l, "PATH");
+
+    return path && *path ? path : "/usr/local/bin:/usr/bin:/bin";
+}
+
+static void add_unless_given(struct strlist *e, const struct launch *l, const char *name,
+                             const char *value)
+{
+    if (!launch_given(l, name))
+        strlist_addf(e, "%s=%s", name, value);
+}
+
+/* Of this node's interface alone, unless the user has chosen another. */
+static void add_interface(struct strlist *e, const struct launch *l)
+{
+    const char *name = l->interface[0] ? l->interface : "lo";
+
+    add_unless_given(e, l, "GLOO_SOCKET_IFNAME", name);
+    add_unless_given(e, l, "UCX_NET_DEVICES", name);
+    /* NCCL takes eth1 for every name that begins so. */
+    if (!launch_given(l, "NCCL_SOCKET_IFNAME"))
+        strlist_addf(e, "NCCL_SOCKET_IFNAME=%s%s", l->interface[0] ? "=" : "", name);
+}
+
+/* A parameter of Open MPI that is another one on each node. */
+static void add_mca(struct strlist *e, const struct launch *l, const char *name, const char *value)
+{
+    for (char **m = l->brief->mpi_mca; *m; m += 2)
+        if (strcmp(*m, name) == 0)
+            return;
+    strlist_addf(e, "OMPI_MCA_%s=%s", name, value);
+}
+
+/* What mpirun knows of its own node only. */
+static void add_node(struct strlist *e, const struct launch *l)
+{
+    char name[64];
+
+    if (l->order->n_nodes < 2)
+        return;
+    strlist_addf(e, "EDDIS_RANK_FILE");
+    snprintf(name, sizeof name, "btl_%s_backing_directory", l->mpi->shared);
+    add_mca(e, l, name, l->shm_dir);
+    add_mca(e, l, "osc_sm_backing_directory", l->shm_dir);
+    add_mca(e, l, "osc_rdma_backing_directory", l->shm_dir);
+    add_mca(e, l, "orte_tmpdir_base", l->run_dir);
+    /* See launch_argv. */
+    if (2 * l->order->n_local > l->cores)
+        add_mca(e, l, "mpi_yield_when_idle", "1");
+}
+
+/* The first node gives its port through mpirun to the ranks of all. */
+static void add_master(struct strlist *e, const struct launch *l)
+{
+    if (l->order->n_nodes > 1)
+        strlist_addf(e, "MASTER_ADDR=%s", l->order->node[0].address);
+    else
+        strlist_addf(e, "MASTER_ADDR=127.0.0.1");
+    if (l->order->n_nodes < 2 || l->node == 0)
+        strlist_addf(e, "MASTER_PORT=%d", l->master_port);
+}
+
+/* A later generation goes on from the newest whole checkpoint, which rank 0 looks for. */
+const char *launch_resume_from(const struct brief *b, const struct order *o)
+{
+    if (!o->resume)
+        return NULL;
+    return o->generation > 1 ? b->checkpoint_dir : b->resume_from;
+}
+
+/* What scripts written for torchrun and for us read; see the manual of eddis-run. */
+static void add_common(struct strlist *e, const struct launch *l)
+{
+    const struct order *o = l->order;
+    const char *resume_from = launch_resume_from(l->brief, o);
+
+    strlist_addf(e, "WORLD_SIZE=%d", o->n_ranks);
+    strlist_addf(e, "LOCAL_WORLD_SIZE=%d", o->n_local);
+    strlist_addf(e, "NODE_RANK=%d", l->node);
+    strlist_addf(e, "GROUP_RANK=%d", l->node);
+    strlist_addf(e, "ROLE_WORLD_SIZE=%d", o->n_ranks);
+    add_master(e, l);
+    strlist_addf(e, "TORCHELASTIC_RUN_ID=%s", l->brief->job_id);
+    strlist_addf(e, "TORCHELASTIC_RESTART_COUNT=%lld",
+                 (long long)(o->generation > 1 ? o->generation - 1 : 0));
+    strlist_addf(e, "TORCHELASTIC_MAX_RESTARTS=%lld", (long long)l->brief->restarts);
+    strlist_addf(e, "EDDIS_JOB_ID=%s", l->brief->job_id);
+    strlist_addf(e, "EDDIS_GENERATION=%lld", (long long)o->generation);
+    strlist_addf(e, "EDDIS_GLOBAL_BATCH=%lld", (long long)o->plan->global_batch);
+    strlist_addf(e, "EDDIS_SYNC_MODE=%s", o->mode);
+    strlist_addf(e, "EDDIS_STALENESS=0"); /* of the modes that can be run today */
+    strlist_addf(e, "EDDIS_BOARD=%s", l->board);
+    if (resume_from)
+        strlist_addf(e, "EDDIS_RESUME_FROM=%s", resume_from);
+    else
+        strlist_addf(e, "EDDIS_RESUME_FROM");
+    add_interface(e, l);
+    add_node(e, l);
+    if (l->bin[0])
+        strlist_addf(e, "PATH=%s:%s", launch_search_path(l), l->bin);
+    else if (l->order->n_nodes > 1)
+        strlist_addf(e, "PATH=%s", launch_search_path(l));
+}
+
+/* How many threads a rank may run at once: its part of its cores, which others may have as well
+ * when there are more ranks than cores.
+ */
+static int threads_of(const struct launch *l, const struct order_rank *r)
+{
+    int threads, sharing = 0;
+
+    if (!r->cpus[0] || !l->brief->bind)
+        return l->cores / l->order->n_local;
+    threads = launch_count_cpus(r->cpus);
+    for (int i = 0; i < l->order->n_local; i++)
+        sharing += strcmp(l->order->rank[i].cpus, r->cpus) == 0;
+    return sharing > 1 ? threads / sharing : threads;
+}
+
+static void add_own(struct strlist *e, const struct launch *l, const struct order_rank *r)
+{
+    int threads = threads_of(l, r);
+    int64_t total = l->order->plan->global_batch;
+    char text[16];
+
+    strlist_addf(e, "RANK=%d", r->rank);
+    strlist_addf(e, "ROLE_RANK=%d", r->rank);
+    strlist_addf(e, "LOCAL_RANK=%d", r->local_rank);
+    strlist_addf(e, "EDDIS_BATCH_SIZE=%lld", (long long)r->batch);
+    /* Not r->weight, which lost its last digits on the way here. */
+    strlist_addf(e, "EDDIS_GRAD_WEIGHT=%.17g",
+                 total > 0 ? (double)r->batch / (double)total : r->weight);
+    snprintf(text, sizeof text, "%d", threads > 0 ? threads : 1);
+    add_unless_given(e, l, "OMP_NUM_THREADS", text);
+    if (strncmp(r->device_id, "GPU-", 4) == 0 || strncmp(r->device_id, "MIG-", 4) == 0)
+        strlist_addf(e, "CUDA_VISIBLE_DEVICES=%s", r->device_id);
+}
+
+/* The user's variables but PATH, to which ours is appended already. */
+static void add_users(struct strlist *e, const struct launch *l)
+{
+    for (char **v = l->brief->env; *v; v++)
+        if (strncmp(*v, "PATH=", 5) != 0 || !l->bin[0])
+            strlist_addf(e, "%s", *v);
+}
+
+static int fill_specs(const struct launch *l, struct rank_file *f, struct strlist *own,
+                      struct eddis_error *err)
+{
+    bool failed = false;
+
+    for (int i = 0; i < f->n; i++) {
+        const struct order_rank *r = &l->order->rank[i];
+
+        add_own(&own[i], l, r);
+        failed = failed || own[i].failed;
+        f->rank[i].rank = r->rank;
+        f->rank[i].env = own[i].item;
+        memcpy(f->rank[i].cpus, l->brief->bind ? r->cpus : "", l->brief->bind ? sizeof r->cpus : 1);
+    }
+    return failed ? eddis_fail(err, -ENOMEM, "no memory for the ranks' variables") : 0;
+}
+
+int launch_write_rank_file(const struct launch *l, struct eddis_error *err)
+{
+    struct strlist common = { 0 }, users = { 0 };
+    size_t n = (size_t)l->order->n_local;
+    cleanup_free struct rank_spec *spec = calloc(n, sizeof *spec);
+    cleanup_free struct strlist *own = calloc(n, sizeof *own);
+    struct rank_file f = { .generation = l->order->generation,
+                           .agent_pid = l->agent_pid,
+                           .command = l->brief->command,
+                           .workdir = l->brief->workdir,
+                           .log_dir = l->brief->log_dir,
+                           .socket = (char *)(uintptr_t)l->socket,
+                           .run_dir = (char *)(uintptr_t)l->folders->run,
+                           .shm_dir = (char *)(uintptr_t)l->folders->shm,
+                           .log_max_bytes = l->brief->log_max_bytes,
+                           .rank = spec,
+                           .n = (int)n };
+    int rc;
+
+    if (!spec || !own)
+        return eddis_fail(err, -ENOMEM, "no memory for the ranks");
+    add_common(&common, l);
+    add_users(&users, l);
+    strlist_addf(&users, "EDDIS_JOB_ID=%s", l->brief->job_id); /* never empty, never the user's */
+    f.env = common.item;
+    f.user_env = users.item;
+    rc = fill_specs(l, &f, own, err);
+    if (common.failed || users.failed)
+        rc = eddis_fail(err, -ENOMEM, "no memory for the ranks' variables");
+    if (rc == 0)
+        rc = rank_file_write(l->rank_file, &f, err);
+    strlist_fini(&common);
+    strlist_fini(&users);
+    for (size_t i = 0; i < n; i++)
+        strlist_fini(&own[i]);
+    return rc;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "openmpi.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+
+#define VERSION_NS (10 * CLOCK_S)
+
+static const char *const orted_always[] = { "--mca", "pmix", "^s1,s2,cray,isolated", NULL };
+static const char *const prted_always[] = { "--prtemca", "pmix_session_server", "1", NULL };
+
+static const struct openmpi table[] = {
+    { .major = 4,
+      .flag = "--mca",
+      .plm = "rsh",
+      .no_plm = "isolated",
+      .agent = "plm_rsh_agent",
+      .no_tree = "plm_rsh_no_tree_spawn",
+      .daemon = "orted",
+      .space = "ess_base_jobid",
+      .number = "ess_base_vpid",
+      .count = "ess_base_num_procs",
+      .uri = "orte_hnp_uri",
+      .nodes = "orte_node_regex",
+      .always = orted_always,
+      .tmpdir = "orte_tmpdir_base",
+      .network = "oob_tcp_if_include",
+      .alive = "oob_tcp_keepalive_time",
+      .interval = "oob_tcp_keepalive_intvl",
+      .strikes = "oob_tcp_keepalive_probes",
+      .no_lookup = { "--do-not-resolve" },
+      .oversubscribe = { "--oversubscribe" },
+      .order = { "--oversubscribe", "--map-by", "slot", "--rank-by", "slot" },
+      .shared = "vader" },
+    { .major = 5,
+      .flag = "--prtemca",
+      .plm = "ssh",
+      .no_plm = "ssh",
+      .agent = "plm_ssh_agent",
+      .no_tree = "plm_ssh_no_tree_spawn",
+      .daemon = "prted",
+      .space = "ess_base_nspace",
+      .number = "ess_base_vpid",
+      .count = "ess_base_num_procs",
+      .uri = "prte_hnp_uri",
+      .always = prted_always,
+      .tmpdir = "prte_tmpdir_base",
+      .network = "oob_tcp_if_include",
+      .alive = "oob_tcp_keepalive_time",
+      .interval = "oob_tcp_keepalive_intvl",
+      .strikes = "oob_tcp_keepalive_probes",
+      .no_lookup = { "--prtemca", "prte_do_not_resolve", "1" },
+      .oversubscribe = { "--map-by", ":OVERSUBSCRIBE" },
+      .order = { "--map-by", "slot:OVERSUBSCRIBE", "--rank-by", "slot" },
+      .shared = "sm" },
+};
+
+enum { ROWS = sizeof table / sizeof *table };
+
+const struct openmpi *openmpi_row(int major)
+{
+    const struct openmpi *row = table;
+
+    for (int i = 1; i < ROWS; i++)
+        if (table[i].major <= major)
+            row = &table[i];
+    return row;
+}
+
+/* ---- its version ---- */
+
+int openmpi_parse_version(const char *text, char *ret, size_t size, struct eddis_error *err)
+{
+    static const char before[] = "(Open MPI) ";
+    const char *found = strstr(text, before);
+    size_t n;
+
+    if (found)
+        found += sizeof before - 1;
+    n = found ? strcspn(found, " \t\r\n") : 0;
+    if (n == 0 || n >= size || found[0] < '0' || found[0] > '9')
+        return eddis_fail(
+            err, -EINVAL,
+            "the mpirun in PATH is not Open MPI's; eddis needs Open MPI 4.1 or newer");
+    memcpy(ret, found, n);
+    ret[n] = '\0';
+    return atoi(ret);
+}
+
+/* Read to the end of fd, at most size - 1 bytes, until the deadline. */
+static int read_until(int fd, char *ret, size_t size, int64_t deadline_ns)
+{
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+    size_t n = 0;
+
+    while (n + 1 < size && poll(&p, 1, clock_poll_ms(deadline_ns)) > 0) {
+        ssize_t got = read(fd, ret + n, size - 1 - n);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        ret[n + (size_t)(got > 0 ? got : 0)] = '\0';
+        if (got <= 0)
+            return got < 0 ? -errno : 0;
+        n += (size_t)got;
+    }
+    ret[n] = '\0';
+    return n + 1 < size ? -ETIMEDOUT : 0;
+}
+
+int openmpi_version(char *ret, size_t size, struct eddis_error *err)
+{
+    static const struct spawn_rung end[] = { { 0, CLOCK_S }, { SIGKILL, 5 * CLOCK_S } };
+    const char *const argv[] = { "mpirun", "--version", NULL };
+    cleanup_fd int from = -1, to = -1;
+    struct spawn s = { .argv = argv, .in = -1, .err = -1, .parent_death_signal = SIGKILL };
+    char text[512] = "";
+    int ends[2], rc;
+    pid_t pid;
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return eddis_fail_errno(err, -errno, "cannot make a pipe");
+    from = ends[0];
+    s.out = to = ends[1];
+    rc = spawn_start(&s, &pid, err);
+    if (rc < 0)
+        return eddis_fail_prefix(err, rc, "Open MPI is needed (Debian: openmpi-bin)");
+    (void)close(cleanup_keep_fd(to));
+    rc = read_until(from, text, sizeof text, clock_after_ns(clock_now_ns(), VERSION_NS));
+    (void)spawn_stop(pid, end, sizeof end / sizeof *end, NULL, NULL);
+    if (rc < 0)
+        return eddis_fail_errno(err, rc, "'mpirun --version' does not answer");
+    return openmpi_parse_version(text, ret, size, err);
+}
+
+/* ---- its words ---- */
+
+/* From the most telling to the least: one failure makes mpirun say several of these. */
+static const struct {
+    const char *words, *sentence;
+} known[] = {
+    { "There are not enough slots", "mpirun finds too few places for the ranks; look at mpi.args "
+                                    "and mpi.mca for what limits them" },
+    { "was not found on its list", "mpirun does not know a node that it was told to use" },
+    { "version mismatch", "the nodes have unlike versions of Open MPI; install one on all" },
+    { "different version", "the nodes have unlike versions of Open MPI; install one on all" },
+    { "unable to complete a TCP connection", "a daemon of mpirun cannot connect to the first node; "
+                                             "look at firewalls between the nodes" },
+    { "was unable to open a TCP", "a daemon of mpirun cannot connect to the first node; look at "
+                                  "firewalls between the nodes" },
+    { "unable to connect", "a daemon of mpirun cannot connect to the first node; look at firewalls "
+                           "between the nodes" },
+    { "no path to daemon", "mpirun has no way to one of its daemons" },
+    { "lost communication with a remote daemon", "mpirun has lost the connection to a node" },
+    { "lost communication with", "mpirun has lost the connection to a node" },
+    { "unable to reliably start", "mpirun could not start its daemon on a node" },
+    { "A daemon failed to report back", "mpirun could not start its daemon on a node" },
+    { "None of the TCP networks specified",
+      "the network that was chosen is not on the first node" },
+    { "No OOB messaging", "mpirun finds no network interface that it may use" },
+    { "No network interfaces were found", "mpirun finds no network interface that it may use" },
+};
+
+const char *openmpi_explain(const char *words)
+{
+    for (size_t i = 0; words && i < sizeof known / sizeof *known; i++)
+        if (strstr(words, known[i].words))
+            return known[i].sentence;
+    return NULL;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "relay.h"
+
+#include "agents/protocol_relay.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "openmpi.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+enum { SEND_S = 10, RELAY_BYTES = 192 << 10 };
+
+/* ---- what mpirun says ---- */
+
+/* Copy a value without the quotes that mpirun puts around it for a shell. */
+static char *unquoted(const char *value)
+{
+    size_t n = strlen(value);
+
+    if (n >= 2 && value[0] == '"' && value[n - 1] == '"')
+        return strndup(value + 1, n - 2);
+    return strdup(value);
+}
+
+static bool is_flag(const char *word)
+{
+    word += word[0] == '-' && word[1] == '-';
+    return strcmp(word, "-mca") == 0 || strcmp(word, "-prtemca") == 0;
+}
+
+/* The value of a parameter, NULL when it is not there. */
+static char *value_of(int argc, char *const *argv, const char *name)
+{
+    for (int i = 1; name && i + 2 < argc; i++)
+        if (is_flag(argv[i]) && strcmp(argv[i + 1], name) == 0)
+            return unquoted(argv[i + 2]);
+    return NULL;
+}
+
+static int number_of(int argc, char *const *argv, const char *name, int *ret,
+                     struct eddis_error *err)
+{
+    cleanup_free char *text = value_of(argc, argv, name);
+    char *end;
+    long n;
+
+    if (!text)
+        return eddis_fail(err, -EINVAL, "mpirun gave no '%s'", name);
+    n = strtol(text, &end, 10);
+    if (end == text || *end || n < 0 || n > PROTOCOL_MAX_AGENTS)
+        return eddis_fail(err, -EINVAL, "'%s' of mpirun is no number: '%s'", name, text);
+    *ret = (int)n;
+    return 0;
+}
+
+static int fill(int argc, char *const *argv, const struct openmpi *mpi, struct relay *r,
+                struct eddis_error *err)
+{
+    cleanup_free char *space = value_of(argc, argv, mpi->space);
+    int rc;
+
+    if (!space || strlen(space) >= sizeof r->space || strlen(argv[0]) >= sizeof r->host)
+        return eddis_fail(err, -EINVAL, "a name is missing in what mpirun gave, or too long");
+    strcpy(r->space, space);
+    strcpy(r->host, argv[0]);
+    r->uri = value_of(argc, argv, mpi->uri);
+    r->nodes = value_of(argc, argv, mpi->nodes);
+    if (!r->nodes)
+        r->nodes = strdup("");
+    if (!r->uri || !r->nodes)
+        return eddis_fail(err, -EINVAL, "mpirun gave no '%s'", mpi->uri);
+    if ((rc = number_of(argc, argv, mpi->number, &r->daemon, err)) < 0 ||
+        (rc = number_of(argc, argv, mpi->count, &r->daemons, err)) < 0)
+        return rc;
+    return relay_check(r, err);
+}
+
+int relay_parse(int argc, char *const *argv, struct relay *ret, struct eddis_error *err)
+{
+    struct relay r = { .daemon = 0 };
+    int rc = eddis_fail(err, -EINVAL, "mpirun calls this program, with a host and what to run");
+
+    for (int major = 4; argc > 1 && rc < 0 && major <= 5; major++) {
+        cleanup_free char *mine = value_of(argc, argv, openmpi_row(major)->space);
+
+        if (!mine)
+            continue;
+        rc = fill(argc, argv, openmpi_row(major), &r, err);
+        break;
+    }
+    if (rc < 0)
+        relay_free(&r);
+    else
+        *ret = r;
+    return rc;
+}
+
+/* ---- from the relay to its agent ---- */
+
+static int address_of(const char *path, struct sockaddr_un *ret, struct eddis_error *err)
+{
+    *ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    if (strlen(path) >= sizeof ret->sun_path)
+        return eddis_fail(err, -ENAMETOOLONG, "the path '%s' is too long for a socket", path);
+    strcpy(ret->sun_path, path);
+    return 0;
+}
+
+int relay_send(const char *socket_path, const struct relay *r, struct eddis_error *err)
+{
+    struct timeval patience = { .tv_sec = SEND_S };
+    cleanup_fd int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    cleanup_json json_t *o = json_object();
+    cleanup_free char *text = NULL;
+    struct sockaddr_un to;
+    int rc = address_of(socket_path, &to, err);
+
+    if (rc < 0)
+        return rc;
+    if (o && relay_write(r, o) == 0)
+        text = json_text(o, false);
+    if (fd < 0 || !text)
+        return eddis_fail(err, -ENOMEM, "no memory to tell the agent");
+    if (strlen(text) > RELAY_BYTES)
+        return eddis_fail(err, -E2BIG, "mpirun's list of nodes is too long");
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    if (sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&to, sizeof to) < 0)
+        return eddis_fail_errno(err, -errno, "cannot reach the agent at '%s'", socket_path);
+    return 0;
+}
+
+int relay_listen(const char *path, struct eddis_error *err)
+{
+    cleanup_fd int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct sockaddr_un at;
+    int one = 1, rc = address_of(path, &at, err);
+
+    if (rc < 0)
+        return rc;
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof one) < 0 ||
+        bind(fd, (struct sockaddr *)&at, sizeof at) < 0)
+        return eddis_fail_errno(err, -errno, "cannot make the socket '%s'", path);
+    return cleanup_keep_fd(fd);
+}
+
+/* Whether the kernel says that it comes from a process of our own user. */
+static bool is_ours(struct msghdr *m)
+{
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+        struct ucred who;
+
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS)
+            continue;
+        memcpy(&who, CMSG_DATA(c), sizeof who);
+        return who.uid == geteuid();
+    }
+    return false;
+}
+
+int relay_receive(int fd, struct relay *ret, struct eddis_error *err)
+{
+    cleanup_free char *text = malloc(RELAY_BYTES);
+    union {
+        char bytes[CMSG_SPACE(sizeof(struct ucred))];
+        struct cmsghdr align;
+    } control;
+    struct iovec part = { text, RELAY_BYTES };
+    struct msghdr m = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control
+    };
+    cleanup_json json_t *o = NULL;
+    struct relay r = { .daemon = 0 };
+    ssize_t n = text ? recvmsg(fd, &m, MSG_DONTWAIT) : -1;
+    int rc;
+
+    if (n < 0)
+        return 0;
+    if (!is_ours(&m))
+        return eddis_fail(err, -EPERM, "a stranger has sent a relay");
+    if ((rc = json_parse(text, (size_t)n, "relay", &o, err)) < 0)
+        return rc;
+    if ((rc = relay_read(&r, o, err)) < 0) {
+        relay_free(&r);
+        return rc;
+    }
+    *ret = r;
+    return 1;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* share.h - whether all nodes see the same checkpoint folder
+ *
+ * Each node leaves a file of a name that only this generation has, and its own number; then each
+ * looks for those of all the others.  A network's file system may show a new file seconds late, so
+ * looking is repeated by the caller.
+ */
+#ifndef EDDIS_AGENTS_NODE_SHARE_H
+#define EDDIS_AGENTS_NODE_SHARE_H
+
+#include "lib/base/error.h"
+
+#include <stdbool.h>
+
+/* Make the folder and leave this node's file in it, on the disk. */
+int share_leave(const char *dir, const char *name, int agent, struct eddis_error *err);
+
+/* Whether the file of another is there. */
+bool share_is_seen(const char *dir, const char *name, int agent);
+
+/* Remove this node's file. */
+void share_remove(const char *dir, const char *name, int agent);
+
+#endif

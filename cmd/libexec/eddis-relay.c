@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eddis-relay - what mpirun calls instead of ssh: SOCKET HOST orted ARGUMENTS... */
+#include "agents/node/relay.h"
+#include "agents/protocol_relay.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int main(int argc, char **argv)
+{
+    struct eddis_error err = { 0 };
+    struct relay r;
+    int rc;
+
+    if (argc < 4 || argv[1][0] != '/') {
+        fputs("usage: eddis-relay SOCKET HOST DAEMON ARGUMENTS...\nstarted by mpirun\n", stderr);
+        return 2;
+    }
+    rc = relay_parse(argc - 2, argv + 2, &r, &err);
+    if (rc == 0) {
+        rc = relay_send(argv[1], &r, &err);
+        relay_free(&r);
+    }
+    if (rc < 0)
+        fprintf(stderr, "eddis-relay: %s: %s\n", argv[2], err.text);
+    return rc < 0 ? 1 : 0;
+}

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nodes.py - several nodes of one job: an agent each, on this machine's loopback.
+
+A small driver stands before each agent; what the real one does between them, passing relays on, is
+done here by a thread.  Agents on one machine cannot tell that they are: each has folders of its
+own, mpirun calls their nodes by numbers, and host names are alike, as in carelessly made clusters.
+"""
+
+import os
+import threading
+import time
+
+from node import LEASE, Driver, Node, marked, wait_for  # noqa: F401
+
+NETWORK = "127.0.0.0/8"
+
+
+class Nodes:
+    """workers: how many ranks each node has.  more: of the briefs."""
+
+    def __init__(self, build, command, workers, **more):
+        self.workers = workers
+        self.node = [Node(build, command, driver=Driver(i), agent=i, host=f"c{i:02}", **more)
+                     for i in range(len(workers))]
+        self.relays = True  # whether they are passed on
+        self.over = False
+        self.thread = threading.Thread(target=self.pass_relays, daemon=True)
+        self.thread.start()
+
+    def pass_relays(self):
+        seen = [0] * len(self.node)
+        while not self.over:
+            for i, n in enumerate(self.node):
+                wishes = n.driver.find("relay")
+                while self.relays and seen[i] < len(wishes):
+                    e = wishes[seen[i]]
+                    seen[i] += 1
+                    to = int(e["relay"]["host"][1:])
+                    self.node[to].driver.order("relay", e["generation"], relay=e["relay"])
+            time.sleep(0.002)
+
+    def registered(self):
+        for n in self.node:
+            n.registered()
+
+    def prepare(self, generation=1, share="", network=NETWORK, address="127.0.0.1", **more):
+        total = sum(self.workers)
+        first = 0
+        rows = [{"agent": i, "host": f"c{i:02}", "address": address, "n_ranks": w}
+                for i, w in enumerate(self.workers)]
+        for n, w in zip(self.node, self.workers):
+            n.driver.order(
+                "prepare", generation, n_ranks=total, mode="sync", algorithm="allreduce", seed=7,
+                bucket_bytes=4 << 20, warmup_steps=0, checkpoint_every=0, checkpoint_keep=3,
+                report_at_step=0, emulated=False, resume=more.get("resume", False),
+                probe=more.get("probe", False), network=network, share=share, node=rows,
+                rank=[{"rank": first + i, "local_rank": i, "device_id": f"numa:{i}", "cpus": "",
+                       "batch": 2, "weight": 1 / total, "fixed_s": 0.0, "sample_s": 0.0}
+                      for i in range(w)],
+                plan={"version": 1, "global_batch": 2 * total, "flags": 0, "batch": [2] * total})
+            first += w
+        for n in self.node:
+            n.driver.wait("prepared", generation=generation)
+
+    def check(self, generation=1):
+        for n in self.node:
+            n.driver.order("check", generation)
+
+    def launch(self, generation=1, **more):
+        """Prepare, start, wait for all ranks.  Returns their pids."""
+        self.registered()
+        self.prepare(generation, **more)
+        self.node[0].driver.order("start", generation)
+        pids, first = [], 0
+        for n, w in zip(self.node, self.workers):
+            pids += [n.driver.wait("rank_started", rank=first + i, generation=generation)["pid"]
+                     for i in range(w)]
+            first += w
+        return pids
+
+    def where(self, rank):
+        """The node that has this rank."""
+        for n, w in zip(self.node, self.workers):
+            if rank < w:
+                return n
+            rank -= w
+        raise IndexError(rank)
+
+    def log(self, rank):
+        return self.where(rank).read(f"rank-{rank:04}.log")
+
+    def exits(self):
+        return {e["rank"]: e for n in self.node for e in n.driver.find("rank_exit")}
+
+    def daemon(self, i):
+        """The pid of mpirun or of its daemon on node i."""
+        word = "mpirun " if i == 0 else "orted "
+        return wait_for(f"{word}of node {i}", lambda: next(
+            (p for p, c in marked(self.node[i].mark).items() if c.startswith(word)), None))
+
+    def stop(self, ladder, generation=1, seconds=20.0):
+        for n in self.node:
+            n.driver.stop(ladder, generation)
+        for n in self.node:
+            n.driver.wait("stopped", generation=generation, seconds=seconds)
+
+    def leave(self):
+        for n in self.node:
+            n.driver.order("bye")
+        for n in self.node:
+            assert n.keeper.wait(20) == 0, n.keeper.returncode
+        for n in self.node:
+            n.expect_nothing_left(1)
+
+    def close(self, failed):
+        self.over = True
+        for n in self.node:
+            if failed:
+                print(f"--- node {n.brief['agent']}: " + "".join(
+                    f"{name}:\n{n.read(name)}" for name in sorted(os.listdir(n.dir))
+                    if name.startswith("rank-") or name.startswith("mpirun-")))
+            n.close(failed)

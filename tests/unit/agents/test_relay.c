@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agents/node/openmpi.h"
+#include "agents/node/relay.h"
+
+#include "agents/protocol_relay.h"
+#include "lib/base/cleanup.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+/* What Open MPI 4.1.4 and 5.0.11 gave to a program that they took for ssh, shortened. */
+static const char *const four[] = { "eddis--1",
+                                    " orted",
+                                    "--daemonize",
+                                    "-mca",
+                                    "ess",
+                                    "\"env\"",
+                                    "-mca",
+                                    "ess_base_jobid",
+                                    "\"892207104\"",
+                                    "-mca",
+                                    "ess_base_vpid",
+                                    "1",
+                                    "-mca",
+                                    "ess_base_num_procs",
+                                    "\"4\"",
+                                    "-mca",
+                                    "orte_node_regex",
+                                    "\"node[1:0],eddis--[1:1-3]@0(4)\"",
+                                    "-mca",
+                                    "orte_hnp_uri",
+                                    "\"892207104.0;tcp://10.78.0.10,192.168.1.2:59227\"",
+                                    "--mca",
+                                    "plm_rsh_agent",
+                                    "\"/run/relay /run/s\"",
+                                    "-mca",
+                                    "pmix",
+                                    "\"^s1,s2,cray,isolated\"",
+                                    NULL };
+
+static const char *const five[] = { "eddis--2",
+                                    "PRTE_PREFIX=/x;export PRTE_PREFIX;/x/bin/prted",
+                                    "--daemonize",
+                                    "--allow-run-as-root",
+                                    "--prtemca",
+                                    "ess",
+                                    "\"env\"",
+                                    "--prtemca",
+                                    "ess_base_nspace",
+                                    "\"prterun-same-23632@0\"",
+                                    "--prtemca",
+                                    "ess_base_vpid",
+                                    "2",
+                                    "--prtemca",
+                                    "ess_base_num_procs",
+                                    "\"3\"",
+                                    "--prtemca",
+                                    "prte_hnp_uri",
+                                    "\"prterun-same-23632@0.0;tcp://10.78.0.10:44491:24\"",
+                                    "--prtemca",
+                                    "plm",
+                                    "\"ssh\"",
+                                    NULL };
+
+static int count(const char *const *words)
+{
+    int n = 0;
+
+    while (words[n])
+        n++;
+    return n;
+}
+
+static int parse(const char *const *words, int n, struct relay *r)
+{
+    return relay_parse(n, (char *const *)(uintptr_t)words, r, NULL);
+}
+
+START_TEST(parsed)
+{
+    struct relay r;
+
+    ck_assert_int_eq(parse(four, count(four), &r), 0);
+    ck_assert_str_eq(r.host, "eddis--1");
+    ck_assert_str_eq(r.space, "892207104");
+    ck_assert_str_eq(r.uri, "892207104.0;tcp://10.78.0.10,192.168.1.2:59227");
+    ck_assert_str_eq(r.nodes, "node[1:0],eddis--[1:1-3]@0(4)");
+    ck_assert(r.daemon == 1 && r.daemons == 4);
+    relay_free(&r);
+    ck_assert_int_eq(parse(five, count(five), &r), 0);
+    ck_assert_str_eq(r.host, "eddis--2");
+    ck_assert_str_eq(r.space, "prterun-same-23632@0");
+    ck_assert_str_eq(r.nodes, "");
+    ck_assert(r.daemon == 2 && r.daemons == 3);
+    relay_free(&r);
+}
+END_TEST
+
+/* Every beginning of them, and every one with a word missing or made evil, is refused or is what
+ * may be passed on.
+ */
+START_TEST(damaged)
+{
+    static const char *const evil[] = { "",    "\"",   "\"\"", "-1",  "99999999999999999999",
+                                        "a;b", "$(x)", "1 2",  "\"1", "../..",
+                                        "%s%n" };
+    const char *words[64];
+
+    for (int n = 0; n < count(four); n++) {
+        struct relay r;
+
+        if (parse(four, n, &r) == 0)
+            relay_free(&r);
+        else
+            ck_assert_int_lt(n, 21);
+        for (size_t e = 0; e < sizeof evil / sizeof *evil; e++) {
+            memcpy(words, four, sizeof four);
+            words[n] = evil[e];
+            if (parse(words, count(words), &r) < 0)
+                continue;
+            ck_assert_int_eq(relay_check(&r, NULL), 0);
+            relay_free(&r);
+        }
+    }
+}
+END_TEST
+
+START_TEST(sent)
+{
+    char dir[] = "/tmp/eddis-test-XXXXXX";
+    cleanup_free char *path = NULL;
+    cleanup_fd int fd = -1, other = -1;
+    struct relay r, got;
+    struct eddis_error err = { 0 };
+    struct sockaddr_un to = { .sun_family = AF_UNIX };
+
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    ck_assert_int_gt(asprintf(&path, "%s/socket", dir), 0);
+    ck_assert_int_eq(parse(four, count(four), &r), 0);
+    ck_assert_int_eq(relay_send(path, &r, &err), -ENOENT);
+    ck_assert_ptr_nonnull(strstr(err.text, path));
+    fd = relay_listen(path, NULL);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(relay_receive(fd, &got, NULL), 0);
+    ck_assert_int_eq(relay_send(path, &r, NULL), 0);
+    ck_assert_int_eq(relay_send(path, &r, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(relay_receive(fd, &got, NULL), 1);
+        ck_assert_str_eq(got.uri, r.uri);
+        ck_assert_str_eq(got.host, r.host);
+        relay_free(&got);
+    }
+    ck_assert_int_eq(relay_receive(fd, &got, NULL), 0);
+    relay_free(&r);
+    /* Something else than a relay. */
+    other = socket(AF_UNIX, SOCK_DGRAM, 0);
+    snprintf(to.sun_path, sizeof to.sun_path, "%s", path);
+    ck_assert_int_eq(sendto(other, "{}", 2, 0, (struct sockaddr *)&to, sizeof to), 2);
+    ck_assert_int_eq(sendto(other, "", 0, 0, (struct sockaddr *)&to, sizeof to), 0);
+    ck_assert_int_eq(relay_receive(fd, &got, NULL), -EINVAL);
+    ck_assert_int_eq(relay_receive(fd, &got, NULL), -EINVAL);
+    ck_assert_int_eq(relay_receive(fd, &got, NULL), 0);
+    (void)unlink(path);
+    (void)rmdir(dir);
+}
+END_TEST
+
+static const struct {
+    const char *text, *version;
+    int rc;
+} version_rows[] = {
+    { "mpirun (Open MPI) 4.1.4\n\nReport bugs to http://www.open-mpi.org/\n", "4.1.4", 4 },
+    { "mpirun (Open MPI) 5.0.11\n", "5.0.11", 5 },
+    { "mpirun (Open MPI) 4.1.5rc2", "4.1.5rc2", 4 },
+    { "HYDRA build details:\n    Version: 4.1", NULL, -EINVAL },
+    { "mpirun (Open MPI) ", NULL, -EINVAL },
+    { "mpirun (Open MPI) latest", NULL, -EINVAL },
+    { "", NULL, -EINVAL },
+};
+
+START_TEST(version)
+{
+    char text[OPENMPI_VERSION] = "", found[8];
+
+    ck_assert_int_eq(openmpi_parse_version(version_rows[_i].text, text, sizeof text, NULL),
+                     version_rows[_i].rc);
+    if (version_rows[_i].version)
+        ck_assert_str_eq(text, version_rows[_i].version);
+    (void)openmpi_parse_version("mpirun (Open MPI) 44444444444444", found, sizeof found, NULL);
+    ck_assert_int_ge(openmpi_version(text, sizeof text, NULL), 4); /* the tests need it anyway */
+}
+END_TEST
+
+START_TEST(rows)
+{
+    ck_assert_str_eq(openmpi_row(-ENOENT)->daemon, "orted");
+    ck_assert_str_eq(openmpi_row(4)->daemon, "orted");
+    ck_assert_str_eq(openmpi_row(5)->daemon, "prted");
+    ck_assert_str_eq(openmpi_row(99)->daemon, "prted");
+}
+END_TEST
+
+START_TEST(explained)
+{
+    ck_assert_ptr_null(openmpi_explain(NULL));
+    ck_assert_ptr_null(openmpi_explain("mpirun noticed that process rank 1 exited on signal 11"));
+    ck_assert_ptr_nonnull(
+        strstr(openmpi_explain("--\nORTE was unable to reliably start one or more "
+                               "daemons.\nThis usually is caused by:\n"),
+               "could not start its daemon"));
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, parsed);
+    tcase_add_test(tc, damaged);
+    tcase_add_test(tc, sent);
+    tcase_add_loop_test(tc, version, 0, sizeof version_rows / sizeof *version_rows);
+    tcase_add_test(tc, rows);
+    tcase_add_test(tc, explained);
+}
+
+SUITE_MAIN("relay", add_tests)
