@@ -36,7 +36,7 @@ static int fence_read(const char *dir, struct fence *ret, struct eddis_error *er
                   : eddis_fail(err, -ENOMEM, "no memory for a path");
 
     if (rc == 0 &&
-        (sscanf(text, "eddis generation 1\njob %127[^\n]\ngeneration %d\nowner %16[0-9a-f]\n",
+        (sscanf(text, "eddis generation 1\njob %127[^\n]\ngeneration %9d\nowner %16[0-9a-f]\n",
                 f.job, &f.generation, f.owner) != 3 ||
          f.generation < 1))
         f = (struct fence){ .generation = 0 };
@@ -74,6 +74,13 @@ static int take_away(const char *dir, const char *name, const struct fence *f, i
     return 0;
 }
 
+/* Of a process that was killed while it took something away, or wrote .generation. */
+static bool is_left_over(const char *name)
+{
+    return strncmp(name, FENCE_DEAD, strlen(FENCE_DEAD)) == 0 ||
+           strncmp(name, ".generation.", strlen(".generation.")) == 0;
+}
+
 static int take_away_all(const char *dir, const struct fence *f, struct eddis_error *err)
 {
     DIR *d = opendir(dir);
@@ -87,8 +94,7 @@ static int take_away_all(const char *dir, const struct fence *f, struct eddis_er
         bool part = checkpoint_name_parse(e->d_name, &name) && name.generation;
         int one = 0;
 
-        if (part ? name.generation != f->generation
-                 : strncmp(e->d_name, FENCE_DEAD, strlen(FENCE_DEAD)) == 0)
+        if (part ? name.generation != f->generation : is_left_over(e->d_name))
             one = take_away(dir, e->d_name, f, n++);
         if (one < 0)
             rc = eddis_fail_errno(err, one, "cannot remove '%s' from '%s'", e->d_name, dir);
@@ -108,9 +114,9 @@ static int fence_stale(const char *dir, const struct fence *f, const struct fenc
                           "process belongs to generation %d, nothing of it is kept",
                           other->generation, dir, f->generation);
     return eddis_fail(err, -ESTALE,
-                      "another run%s%s writes checkpoints to '%s' since; nothing of this one is "
-                      "kept there, give each its own folder",
-                      strcmp(other->job, "-") == 0 ? "" : ", ",
+                      "%s%s writes checkpoints to '%s' since; nothing of this run is kept there, "
+                      "give each its own folder",
+                      strcmp(other->job, "-") == 0 ? "another run" : "job ",
                       strcmp(other->job, "-") == 0 ? "" : other->job, dir);
 }
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """exact.py TRAIN_JOB EDDIS_TRAIN float|double - an MLP by SGD with momentum, batches split 1:2:5
 over three workers, equals one process on the whole batch after 50 steps; a plain mean of the
-workers' gradients does not; two runs of one plan are equal bit by bit."""
+workers' gradients does not; two runs of one plan are equal bit by bit.  Killed twice, and gone on with
+fewer workers and with more, it ends where it would have ended."""
 
 import pathlib
 import sys
@@ -28,11 +29,28 @@ def main():
         three, out = train("three", split)
         again, _ = train("again", split)
         plain, _ = train("plain", split, "--weighting", "equal")
+        kept = pathlib.Path(folder) / "kept"
+
+        def part(generation, split, *options, code=0):
+            """A generation of a job that is killed and goes on."""
+            words = [TRAIN_JOB, "-s", 3, "-g", generation, "-c", f"7:{kept}", *options, split, EDDIS_TRAIN]
+            return run([*words, *OPTIONS, "--save", pathlib.Path(folder) / "restarted"], code)
+
+        part(1, "18,36,90", "-e", "0.02:0", "-k", "1:10", code=137)
+        part(2, "100,44", "-e", "0.02:0", "-k", "0:30", code=137)
+        newest = sorted(kept.glob("step-*[0-9]"))[-1]
+        with open(newest / "rank-0000.parameters", "r+b") as f:
+            f.write(b"damage")
+        _, said = part(3, "40,30,50,24")
+        restarted = parameters(pathlib.Path(folder) / "restarted", KIND == "double")
     steps = [line.split()[3] for line in out.splitlines() if line.startswith("rank")]
     check(steps == ["50"] * 3, f"steps of the three workers: {steps}")
     far = distance(alone, three)
     check(far <= LIMIT, f"split 1:2:5 against one process: {far:.2e}, at most {LIMIT:.0e}")
     check(three.tobytes() == again.tobytes(), "two runs of one plan are bitwise equal")
+    far = distance(alone, restarted)
+    check(far <= LIMIT / 10, f"killed twice, three other splits: {far:.2e}, at most {LIMIT / 10:.0e}")
+    check(f"{newest.name}' is damaged" in said, "the damaged checkpoint was passed over: " + said.strip())
     far = distance(alone, plain)
     check(far > 1000 * LIMIT and far > 1e-3, f"a plain mean is {far:.2e} away")
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train_job.c - run a worker program under mpirun with a given plan, as eddis-run does
  *
- *     train_job [-s SEED] [-e A:C] B0,B1,... COMMAND...
+ *     train_job [-s SEED] [-e A:C] [-g GENERATION] [-c EVERY:DIR] [-k RANK:STEP] B0,B1,...
+ * COMMAND...
  *
  * Makes a progress board for as many ranks as there are batch sizes, publishes the plan and runs
- * the command.  -e: the workers imitate devices of A seconds + C seconds a sample.  Afterwards one
- * line a rank tells what its page said:
+ * the command.  -e: the workers imitate devices of A seconds + C seconds a sample.  -c: write a
+ * checkpoint to DIR after every EVERY steps.  -k: kill -9 this rank when it has done so many steps.
+ * Afterwards one line a rank tells what its page said:
  *
  *     rank 0 steps 50 samples 900 total_s 0.8 overrun_s 0.001
  */
@@ -14,6 +16,7 @@
 #include "lib/base/spawn.h"
 #include "lib/board/board.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,22 +54,45 @@ static struct board *make_board(const char *path, const struct board_area *setup
     return b;
 }
 
-static int run(int n, char **command, int n_words)
+/* Whom to kill, and when. */
+struct death {
+    int rank; /* -1: nobody */
+    int64_t step;
+};
+
+/* Wait for mpirun's end; returns its exit code. */
+static int watch(pid_t mpirun, const struct board *b, struct death death)
+{
+    int status = 0;
+    pid_t pid;
+
+    while ((pid = waitpid(mpirun, &status, death.rank < 0 ? 0 : WNOHANG)) == 0) {
+        struct board_page page;
+
+        if (board_read(b, death.rank, &page, NULL) == 0 && page.steps_done >= death.step) {
+            must(kill(page.pid, SIGKILL) == 0, "kill", NULL);
+            death.rank = -1;
+        }
+        clock_sleep_until_ns(clock_now_ns() + CLOCK_MS / 10);
+    }
+    must(pid == mpirun, "mpirun", NULL);
+    return spawn_exit_code(status);
+}
+
+static pid_t run(int n, char **command, int n_words)
 {
     const char *argv[64] = { "mpirun", "--oversubscribe", "--bind-to", "none", "-n" };
     char count[16];
     struct spawn s = { .argv = argv, .in = -1, .out = 1, .err = 2, .parent_death_signal = 15 };
     struct eddis_error err = { 0 };
     pid_t pid = -1;
-    int status = 0;
 
     (void)snprintf(count, sizeof count, "%d", n);
     argv[5] = count;
     for (int i = 0; i < n_words && i < 57; i++)
         argv[6 + i] = command[i];
     must(spawn_start(&s, &pid, &err) == 0, "mpirun", &err);
-    must(waitpid(pid, &status, 0) == pid, "mpirun", NULL);
-    return spawn_exit_code(status);
+    return pid;
 }
 
 static void print_pages(const struct board *b, int n)
@@ -83,32 +109,61 @@ static void print_pages(const struct board *b, int n)
     }
 }
 
+/* What the command line says. */
+struct words {
+    double fixed_s, sample_s;
+    struct death death;
+};
+
+static void take_option(int option, struct board_area *setup, struct words *w)
+{
+    const char *colon = optarg ? strchr(optarg, ':') : NULL;
+    bool known = strchr("sg", option) || (strchr("eck", option) && colon);
+
+    must(known,
+         "usage: train_job [-s SEED] [-e A:C] [-g GENERATION] [-c EVERY:DIR] [-k RANK:STEP] "
+         "B0,B1,... COMMAND",
+         NULL);
+    if (option == 's')
+        setup->seed = strtoull(optarg, NULL, 10);
+    else if (option == 'g')
+        setup->generation = atoi(optarg);
+    else if (option == 'e')
+        setup->emulated = sscanf(optarg, "%lf:%lf", &w->fixed_s, &w->sample_s) == 2;
+    else if (option == 'k')
+        w->death = (struct death){ atoi(optarg), atoll(colon + 1) };
+    if (option != 'c')
+        return;
+    setup->checkpoint_every = atoll(optarg);
+    (void)snprintf(setup->checkpoint_dir, sizeof setup->checkpoint_dir, "%s", colon + 1);
+}
+
 int main(int argc, char **argv)
 {
-    static struct board_area setup = { .generation = 1, .mode = "sync", .algorithm = "allreduce" };
+    static struct board_area setup = { .generation = 1,
+                                       .mode = "sync",
+                                       .algorithm = "allreduce",
+                                       .job = "test",
+                                       .checkpoint_keep = 3 };
     static struct board_plan plan = { .version = 1 };
     char folder[] = "/dev/shm/eddis-test-XXXXXX", path[64];
-    double fixed_s = 0, sample_s = 0;
+    struct words w = { .death.rank = -1 };
     struct board *b;
     int code, option;
 
-    while ((option = getopt(argc, argv, "+s:e:")) != -1) {
-        if (option == 's')
-            setup.seed = strtoull(optarg, NULL, 10);
-        else if (option == 'e')
-            setup.emulated = sscanf(optarg, "%lf:%lf", &fixed_s, &sample_s) == 2;
-    }
-    must(argc - optind >= 2, "usage: train_job [-s SEED] [-e A:C] B0,B1,... COMMAND", NULL);
+    while ((option = getopt(argc, argv, "+s:e:g:c:k:")) != -1)
+        take_option(option, &setup, &w);
+    must(argc - optind >= 2, "no batch sizes or no command", NULL);
     setup.n_ranks = setup.n_local = parse_batches(argv[optind], &plan);
     for (int i = 0; i < setup.n_local; i++) {
-        setup.fixed_s[i] = fixed_s;
-        setup.sample_s[i] = sample_s;
+        setup.fixed_s[i] = w.fixed_s;
+        setup.sample_s[i] = w.sample_s;
     }
     must(mkdtemp(folder) != NULL, "folder", NULL);
     (void)snprintf(path, sizeof path, "%s/board", folder);
     b = make_board(path, &setup, &plan);
     (void)setenv("EDDIS_BOARD", path, 1);
-    code = run(setup.n_ranks, argv + optind + 1, argc - optind - 1);
+    code = watch(run(setup.n_ranks, argv + optind + 1, argc - optind - 1), b, w.death);
     print_pages(b, setup.n_local);
     board_close(b);
     (void)file_remove_tree(folder, NULL);
