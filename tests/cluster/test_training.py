@@ -91,11 +91,18 @@ def too_short():
         near(number(j.out, r"(\d+(?: \d{3})*) samples/s = "), s["samples_per_s"], 0.001)
 
 
+def steps_done(j):
+    """As the last whole line of metrics.jsonl says."""
+    if not os.path.exists(os.path.join(j.dir, "metrics.jsonl")):
+        return 0
+    lines = j.file("metrics.jsonl").split("\n")[:-1]
+    return json.loads(lines[-1])["steps_done"] if lines else 0
+
+
 def preempted():
     """SIGTERM: a checkpoint is written and 75 says that it is there; then the job goes on from it."""
     with training(100) as j:
-        wait_for("some steps", lambda: os.path.exists(os.path.join(j.dir, "metrics.jsonl")) and
-                 json.loads(j.file("metrics.jsonl").splitlines()[-1])["steps_done"] > 12, 60)
+        wait_for("some steps", lambda: steps_done(j) > 12, 60)
         j.signal(signal.SIGTERM)
         j.signal(signal.SIGTERM)  # by way of a wrapper
         j.check(75, "preempted", "asking for a checkpoint", seconds=60)
@@ -174,8 +181,7 @@ def unwritable():
             assert len(told) == 1 and "step 6" in told[0] and "No space left" in told[0], j.log(0)
             assert os.listdir(os.path.join(j.dir, "checkpoints")) == [".generation"]
         with training(300, checkpoint_dir=disk) as j:
-            wait_for("some steps", lambda: os.path.exists(os.path.join(j.dir, "metrics.jsonl")) and
-                     json.loads(j.file("metrics.jsonl").splitlines()[-1])["steps_done"] > 12, 60)
+            wait_for("some steps", lambda: steps_done(j) > 12, 60)
             j.signal(signal.SIGTERM)
             assert j.end(60) == 143, (j.code, j.err)
             assert "was not written" in j.log(0) and "No space left" in j.log(0), j.log(0)
