@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "networks.h"
+
+#include "lib/base/strbuf.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_CANDIDATES = 64, MAX_DROPPED = 64, SHORTEST_PREFIX = 8, LOCAL_SPEED = 0 };
+
+/* An IPv4 address in host order and where it is. */
+struct place {
+    uint32_t address;
+    int node, at; /* index into its addresses */
+    bool several; /* other nodes have it, too */
+    int other;    /* one of them */
+};
+
+struct search {
+    const struct network_node *node;
+    int n_nodes;
+    const char *wish;
+    struct place *place; /* [n_places] by node; those that may be used */
+    int n_places;
+    int *first; /* [n_nodes + 1]: where a node's places begin */
+    struct networks *ret;
+    bool failed; /* no memory */
+};
+
+static bool parse(const char *text, uint32_t *ret)
+{
+    struct in_addr a;
+
+    if (!text || inet_pton(AF_INET, text, &a) != 1)
+        return false;
+    *ret = ntohl(a.s_addr);
+    return true;
+}
+
+static uint32_t mask_of(int prefix)
+{
+    return prefix <= 0 ? 0 : prefix >= 32 ? UINT32_MAX : ~(UINT32_MAX >> prefix);
+}
+
+static void format(uint32_t address, char *ret, size_t size)
+{
+    (void)snprintf(ret, size, "%u.%u.%u.%u", address >> 24, address >> 16 & 255, address >> 8 & 255,
+                   address & 255);
+}
+
+static void format_subnet(uint32_t address, int prefix, char *ret, size_t size)
+{
+    char text[16];
+
+    format(address & mask_of(prefix), text, sizeof text);
+    (void)snprintf(ret, size, "%s/%d", text, prefix);
+}
+
+/* ---- the wish ---- */
+
+/* One word of it: a name, an address or a network. */
+static bool word_fits(const char *word, const char *interface, uint32_t address, int prefix)
+{
+    const char *slash = strchr(word, '/');
+    char text[64];
+    uint32_t wished;
+    int bits = prefix; /* of an address its whole subnet is meant */
+
+    if (strcmp(word, interface) == 0)
+        return true;
+    (void)snprintf(text, sizeof text, "%.*s", (int)(slash ? slash - word : (long)strlen(word)),
+                   word);
+    if (slash)
+        bits = atoi(slash + 1);
+    return parse(text, &wished) && (wished & mask_of(bits)) == (address & mask_of(bits));
+}
+
+bool networks_wished(const char *wish, const char *interface, const char *address, int prefix)
+{
+    uint32_t a;
+
+    if (strcmp(wish, "auto") == 0)
+        return true;
+    if (!parse(address, &a))
+        return false;
+    while (*wish) {
+        size_t n = strcspn(wish, ",");
+        char word[64];
+
+        (void)snprintf(word, sizeof word, "%.*s", (int)n, wish);
+        if (word[0] && word_fits(word, interface, a, prefix))
+            return true;
+        wish += n + (wish[n] == ',');
+    }
+    return false;
+}
+
+/* ---- what is left out ---- */
+
+__attribute__((format(printf, 4, 5))) static void drop(struct search *s, uint32_t address,
+                                                       int prefix, const char *fmt, ...)
+{
+    struct networks *r = s->ret;
+    char subnet[24], why[120];
+    va_list ap;
+
+    if (r->n_dropped == MAX_DROPPED)
+        return;
+    if (!r->dropped)
+        r->dropped = calloc(MAX_DROPPED, sizeof *r->dropped);
+    if (!r->dropped) {
+        s->failed = true;
+        return;
+    }
+    va_start(ap, fmt);
+    (void)vsnprintf(why, sizeof why, fmt, ap);
+    va_end(ap);
+    format_subnet(address, prefix, subnet, sizeof subnet);
+    (void)snprintf(r->dropped[r->n_dropped], sizeof *r->dropped, "%s: %s", subnet, why);
+    for (int i = 0; i < r->n_dropped; i++)
+        if (strcmp(r->dropped[i], r->dropped[r->n_dropped]) == 0)
+            return; /* said before */
+    r->n_dropped++;
+}
+
+static bool usable(uint32_t address)
+{
+    return address >> 24 != 127 && address >> 16 != 0xa9fe && address >> 24 != 0 &&
+           address >> 28 < 14;
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+
+    if (x->address != y->address)
+        return x->address < y->address ? -1 : 1;
+    return x->node != y->node ? (x->node < y->node ? -1 : 1) : x->at - y->at;
+}
+
+static int by_node(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+
+    return x->node != y->node ? (x->node < y->node ? -1 : 1) : x->at - y->at;
+}
+
+/* Mark what several nodes have; the places are in the order of addresses. */
+static void mark_several(struct place *p, int n)
+{
+    for (int i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && p[end].address == p[i].address; end++)
+            ;
+        if (p[end - 1].node == p[i].node)
+            continue;
+        for (int k = i; k < end; k++) {
+            p[k].several = true;
+            p[k].other = p[k].node == p[i].node ? p[end - 1].node : p[i].node;
+        }
+    }
+}
+
+/* All IPv4 addresses that could be used, by node; those of several nodes are marked. */
+static int collect(struct search *s)
+{
+    int n = 0, all = 0;
+
+    for (int i = 0; i < s->n_nodes; i++)
+        all += s->node[i].n_addresses;
+    s->place = calloc((size_t)all + 1, sizeof *s->place);
+    s->first = calloc((size_t)s->n_nodes + 1, sizeof *s->first);
+    if (!s->place || !s->first)
+        return -ENOMEM;
+    for (int i = 0; i < s->n_nodes; i++)
+        for (int k = 0; k < s->node[i].n_addresses; k++) {
+            const struct network_address *a = &s->node[i].address[k];
+            struct place p = { .node = i, .at = k };
+
+            if (a->prefix >= 1 && a->prefix <= 32 && parse(a->address, &p.address) &&
+                usable(p.address))
+                s->place[n++] = p;
+        }
+    s->n_places = n;
+    qsort(s->place, (size_t)n, sizeof *s->place, by_address);
+    mark_several(s->place, n);
+    qsort(s->place, (size_t)n, sizeof *s->place, by_node);
+    for (int i = 0, k = 0; i <= s->n_nodes; i++) {
+        while (k < n && s->place[k].node < i)
+            k++;
+        s->first[i] = k;
+    }
+    return 0;
+}
+
+static const struct network_address *address_at(const struct search *s, const struct place *p)
+{
+    return &s->node[p->node].address[p->at];
+}
+
+/* ---- candidates ---- */
+
+static bool better_place(const struct search *s, const struct place *p, const struct place *than)
+{
+    const struct network_address *a = address_at(s, p), *b = address_at(s, than);
+
+    if (a->is_virtual != b->is_virtual)
+        return b->is_virtual;
+    return a->speed_mbit > b->speed_mbit;
+}
+
+/* The best address that a node has in this subnet; NULL: none. */
+static const struct place *place_in(const struct search *s, int node, uint32_t net, int prefix)
+{
+    const struct place *best = NULL;
+
+    for (int i = s->first[node]; i < s->first[node + 1]; i++) {
+        const struct place *p = &s->place[i];
+
+        if (!p->several && (p->address & mask_of(prefix)) == net &&
+            (!best || better_place(s, p, best)))
+            best = p;
+    }
+    return best;
+}
+
+static void network_free(struct network *w)
+{
+    free(w->address);
+    free(w->interface);
+    *w = (struct network){ 0 };
+}
+
+static int network_new(int n_nodes, struct network *ret)
+{
+    ret->address = calloc((size_t)n_nodes, sizeof *ret->address);
+    ret->interface = calloc((size_t)n_nodes, sizeof *ret->interface);
+    return ret->address && ret->interface ? 0 : -ENOMEM;
+}
+
+static void take_place(const struct search *s, const struct place *p, struct network *w)
+{
+    const struct network_address *a = address_at(s, p);
+    const char *came = s->node[p->node].came_from;
+    uint32_t from;
+
+    format(p->address, w->address[p->node], sizeof *w->address);
+    (void)snprintf(w->interface[p->node], sizeof *w->interface, "%s", a->interface);
+    w->is_virtual |= a->is_virtual;
+    if (p->node == 0 || a->speed_mbit < w->speed_mbit)
+        w->speed_mbit = a->speed_mbit;
+    w->n_came += parse(came, &from) && from == p->address;
+}
+
+static bool wished(const struct search *s, uint32_t net, int prefix)
+{
+    for (int i = 0; i < s->n_places; i++) {
+        const struct network_address *a = address_at(s, &s->place[i]);
+
+        if ((s->place[i].address & mask_of(prefix)) == net &&
+            networks_wished(s->wish, a->interface, a->address, prefix))
+            return true;
+    }
+    return false;
+}
+
+/* Every node's address in the subnet.  Returns 1, or 0 when one has none. */
+static int fill(struct search *s, uint32_t net, int prefix, struct network *w)
+{
+    int rc = network_new(s->n_nodes, w);
+
+    format_subnet(net, prefix, w->subnet, sizeof w->subnet);
+    for (int i = 0; rc == 0 && i < s->n_nodes; i++) {
+        const struct place *p = place_in(s, i, net, prefix);
+
+        if (p)
+            take_place(s, p, w);
+        else {
+            drop(s, net, prefix, "%.60s has no address of its own in it", s->node[i].name);
+            return 0;
+        }
+    }
+    return rc < 0 ? rc : 1;
+}
+
+/* The subnet of one of the first node's addresses: a candidate when all are in it. */
+static int consider(struct search *s, const struct place *p)
+{
+    struct networks *r = s->ret;
+    int prefix = address_at(s, p)->prefix, rc;
+    uint32_t net = p->address & mask_of(prefix);
+    struct network w = { 0 };
+
+    if (p->several) {
+        drop(s, p->address, prefix, "%s is on %.40s and on %.40s: a bridge or container network",
+             address_at(s, p)->address, s->node[p->node].name, s->node[p->other].name);
+        return 0;
+    }
+    if (!wished(s, net, prefix)) {
+        drop(s, net, prefix, "is not what communication.interface asks for");
+        return 0;
+    }
+    rc = fill(s, net, prefix, &w);
+    for (int i = 0; i < r->n && rc == 1; i++)
+        if (strcmp(r->network[i].subnet, w.subnet) == 0)
+            rc = 0;
+    if (rc == 1 && r->n < MAX_CANDIDATES)
+        r->network[r->n++] = w;
+    else
+        network_free(&w);
+    return rc < 0 ? rc : 0;
+}
+
+static int prefix_of(const struct network *w)
+{
+    return atoi(strchr(w->subnet, '/') + 1);
+}
+
+static int by_merit(const void *a, const void *b)
+{
+    const struct network *x = a, *y = b;
+
+    if (x->n_came != y->n_came)
+        return x->n_came > y->n_came ? -1 : 1;
+    if (x->is_virtual != y->is_virtual)
+        return x->is_virtual ? 1 : -1;
+    if (x->speed_mbit != y->speed_mbit)
+        return x->speed_mbit > y->speed_mbit ? -1 : 1;
+    if (prefix_of(x) != prefix_of(y))
+        return prefix_of(y) - prefix_of(x);
+    return strcmp(x->subnet, y->subnet);
+}
+
+/* Where a node came from, when that is an address of its own. */
+static const struct place *came_by(const struct search *s, int node)
+{
+    uint32_t from;
+
+    if (!parse(s->node[node].came_from, &from))
+        return NULL;
+    for (int i = s->first[node]; i < s->first[node + 1]; i++)
+        if (s->place[i].address == from && !s->place[i].several)
+            return &s->place[i];
+    return NULL;
+}
+
+/* The smallest network that holds every address by which a node came. */
+static int consider_routed(struct search *s)
+{
+    struct networks *r = s->ret;
+    uint32_t first = 0, differ = 0;
+    int prefix = 32, rc;
+    struct network w = { .routed = true };
+
+    for (int i = 0; i < s->n_nodes; i++) {
+        const struct place *p = came_by(s, i);
+
+        if (!p || !networks_wished(s->wish, address_at(s, p)->interface, address_at(s, p)->address,
+                                   address_at(s, p)->prefix))
+            return 0;
+        first = i ? first : p->address;
+        differ |= first ^ p->address;
+    }
+    while (prefix > 0 && differ & mask_of(prefix))
+        prefix--;
+    if (prefix < SHORTEST_PREFIX)
+        return 0;
+    rc = network_new(s->n_nodes, &w);
+    for (int i = 0; rc == 0 && i < s->n_nodes; i++)
+        take_place(s, came_by(s, i), &w);
+    format_subnet(first & mask_of(prefix), prefix, w.subnet, sizeof w.subnet);
+    if (rc == 0)
+        r->network[r->n++] = w;
+    else
+        network_free(&w);
+    return rc;
+}
+
+/* ---- one machine ---- */
+
+static bool all_came_by_loopback(const struct search *s)
+{
+    uint32_t from;
+
+    for (int i = 0; i < s->n_nodes; i++)
+        if (!parse(s->node[i].came_from, &from) || from >> 24 != 127)
+            return false;
+    return true;
+}
+
+/* Whether all nodes have the same addresses: one machine under several names. */
+static bool same_machine(const struct search *s)
+{
+    for (int i = 0; i < s->n_places; i++)
+        if (!s->place[i].several)
+            return s->n_nodes == 1;
+    for (int i = 1; i < s->n_nodes; i++) {
+        int n = s->first[1];
+
+        if (s->first[i + 1] - s->first[i] != n)
+            return false;
+        for (int k = 0; k < n; k++)
+            if (s->place[s->first[i] + k].address != s->place[k].address)
+                return false;
+    }
+    return s->n_nodes == 1 || s->n_places > 0 || all_came_by_loopback(s);
+}
+
+static int loopback(struct search *s)
+{
+    struct network w = { .subnet = "127.0.0.0/8", .speed_mbit = LOCAL_SPEED };
+
+    if (network_new(s->n_nodes, &w) < 0) {
+        network_free(&w);
+        return -ENOMEM;
+    }
+    for (int i = 0; i < s->n_nodes; i++) {
+        (void)strcpy(w.address[i], "127.0.0.1");
+        (void)strcpy(w.interface[i], "lo");
+    }
+    s->ret->network[s->ret->n++] = w;
+    return 0;
+}
+
+/* ---- all of it ---- */
+
+/* What a node has, for the sentence that says that nothing fits. */
+static void describe(const struct search *s, int node, struct strbuf *b)
+{
+    int n = 0;
+
+    strbuf_addf(b, "%.60s has", s->node[node].name);
+    for (int i = s->first[node]; i < s->first[node + 1] && n < 4; i++, n++)
+        strbuf_addf(b, "%s %s/%d", n ? "," : "", address_at(s, &s->place[i])->address,
+                    address_at(s, &s->place[i])->prefix);
+    if (n == 0)
+        strbuf_add(b, " no address but loopback");
+}
+
+/* The first node that is in none of the first one's subnets. */
+static int stranger(const struct search *s)
+{
+    for (int i = 1; i < s->n_nodes; i++) {
+        bool together = false;
+
+        for (int k = s->first[0]; k < s->first[1] && !together; k++) {
+            int prefix = address_at(s, &s->place[k])->prefix;
+
+            together = !s->place[k].several &&
+                       place_in(s, i, s->place[k].address & mask_of(prefix), prefix);
+        }
+        if (!together)
+            return i;
+    }
+    return s->n_nodes - 1;
+}
+
+static int none(const struct search *s, struct eddis_error *err)
+{
+    struct strbuf b = { 0 };
+    int rc;
+
+    describe(s, 0, &b);
+    strbuf_add(&b, "; ");
+    describe(s, stranger(s), &b);
+    if (strcmp(s->wish, "auto") != 0)
+        rc = eddis_fail(err, -ENETUNREACH,
+                        "communication.interface \"%.60s\" names no network that joins all %d "
+                        "nodes: %s",
+                        s->wish, s->n_nodes, strbuf_text(&b));
+    else
+        rc = eddis_fail(err, -ENETUNREACH, "no network joins all %d nodes: %s", s->n_nodes,
+                        strbuf_text(&b));
+    strbuf_fini(&b);
+    return rc;
+}
+
+static int find(struct search *s, struct eddis_error *err)
+{
+    int rc = collect(s);
+
+    if (rc == 0 && same_machine(s))
+        return loopback(s);
+    for (int i = 0; rc == 0 && i < s->first[1]; i++)
+        rc = consider(s, &s->place[i]);
+    if (rc == 0 && s->ret->n == 0)
+        rc = consider_routed(s);
+    if (rc < 0 || s->failed)
+        return eddis_fail(err, -ENOMEM, "no memory for the networks of %d nodes", s->n_nodes);
+    if (s->ret->n == 0)
+        return none(s, err);
+    qsort(s->ret->network, (size_t)s->ret->n, sizeof *s->ret->network, by_merit);
+    return 0;
+}
+
+int networks_find(const struct network_node *node, int n_nodes, const char *wish,
+                  struct networks *ret, struct eddis_error *err)
+{
+    struct networks found = { .network = calloc(MAX_CANDIDATES, sizeof *found.network) };
+    struct search s = { .node = node, .n_nodes = n_nodes, .wish = wish, .ret = &found };
+    int rc = found.network ? find(&s, err)
+                           : eddis_fail(err, -ENOMEM, "no memory for the nodes' networks");
+
+    free(s.place);
+    free(s.first);
+    if (rc < 0)
+        networks_fini(&found);
+    else
+        *ret = found;
+    return rc;
+}
+
+void networks_fini(struct networks *s)
+{
+    for (int i = 0; i < s->n; i++)
+        network_free(&s->network[i]);
+    free(s->network);
+    free(s->dropped);
+    *s = (struct networks){ 0 };
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/networks.h"
+
+#include "lib/base/random.h"
+#include "suite.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_NODES = 6, MAX_ADDRESSES = 8 };
+
+/* A cluster in a line: nodes are separated by ';', addresses by ' ', each "interface=a.b.c.d/p" and
+ * perhaps ":speed" and "v" for virtual; "<" before one: the agent came by it.
+ */
+struct cluster {
+    char text[1024];
+    struct network_node node[MAX_NODES];
+    struct network_address address[MAX_NODES][MAX_ADDRESSES];
+    char names[MAX_NODES][16];
+    int n;
+};
+
+static void read_address(struct network_node *node, struct network_address *a, char *word)
+{
+    bool came = *word == '<';
+    char *equals = strchr(word, '='), *slash = strchr(word, '/'), *end = NULL;
+
+    word += came;
+    *equals = *slash = '\0';
+    a->interface = word;
+    a->address = equals + 1;
+    a->prefix = (int)strtol(slash + 1, &end, 10);
+    if (*end == ':')
+        a->speed_mbit = strtol(end + 1, &end, 10);
+    a->is_virtual = *end == 'v';
+    if (came)
+        node->came_from = a->address;
+}
+
+static void read_cluster(const char *line, struct cluster *c)
+{
+    char *outer = NULL, *inner = NULL;
+
+    memset(c, 0, sizeof *c);
+    (void)snprintf(c->text, sizeof c->text, "%s", line);
+    for (char *node = strtok_r(c->text, ";", &outer); node; node = strtok_r(NULL, ";", &outer)) {
+        struct network_node *w = &c->node[c->n];
+
+        (void)snprintf(c->names[c->n], sizeof c->names[0], "c%02d", c->n + 1);
+        w->name = c->names[c->n];
+        w->address = c->address[c->n];
+        for (char *a = strtok_r(node, " ", &inner); a; a = strtok_r(NULL, " ", &inner))
+            read_address(w, &c->address[c->n][w->n_addresses++], a);
+        c->n++;
+    }
+}
+
+static const struct {
+    const char *line, *wish, *found; /* subnets, best first; "" none */
+    const char *dropped;             /* is part of what was left out; NULL: nothing was */
+} rows[] = {
+    { "eth0=10.1.0.1/24", "auto", "127.0.0.0/8 ", NULL },
+    { "", "auto", "127.0.0.0/8 ", NULL },
+    { "eth0=10.1.0.1/24;eth0=10.1.0.2/24", "auto", "10.1.0.0/24 ", NULL },
+    /* matched by subnet, whatever the names are */
+    { "eth0=10.1.0.1/24 eth1=10.2.0.1/24;eth1=10.1.0.2/24 eth0=10.2.0.2/24", "auto",
+      "10.1.0.0/24 10.2.0.0/24 ", NULL },
+    /* bridges of containers are on several nodes; loopback and link-local are nobody's */
+    { "docker0=172.17.0.1/16v eth0=10.1.0.1/24;eth0=10.1.0.2/24 docker0=172.17.0.1/16v", "auto",
+      "10.1.0.0/24 ", "172.17.0.0/16: 172.17.0.1 is on c01 and on c02" },
+    { "lo=127.0.0.1/8 eth0=169.254.1.1/16 eth1=10.1.0.1/24;eth0=169.254.1.2/16 eth1=10.1.0.2/24",
+      "auto", "10.1.0.0/24 ", NULL },
+    { "eth0=fd00::1/64 eth1=10.1.0.1/24;eth0=fd00::2/64 eth1=10.1.0.2/24", "auto", "10.1.0.0/24 ",
+      NULL },
+    /* one node is not in it */
+    { "ib0=10.9.0.1/24 eth0=10.1.0.1/24;eth0=10.1.0.2/24;ib0=10.9.0.3/24 eth0=10.1.0.3/24", "auto",
+      "10.1.0.0/24 ", "10.9.0.0/24: c02 has no address of its own in it" },
+    /* the one by which the agents came, else the faster, else the smaller; real before virtual */
+    { "ib0=10.9.0.1/24:100000 <eth0=10.1.0.1/24:1000;ib0=10.9.0.2/24:100000 "
+      "<eth0=10.1.0.2/24:1000",
+      "auto", "10.1.0.0/24 10.9.0.0/24 ", NULL },
+    { "eth0=10.1.0.1/24:1000 ib0=10.9.0.1/24:100000;eth0=10.1.0.2/24:1000 ib0=10.9.0.2/24:100000",
+      "auto", "10.9.0.0/24 10.1.0.0/24 ", NULL },
+    { "a=10.1.0.1/24:9000 b=10.9.0.1/24:1000;a=10.1.0.2/24:10 b=10.9.0.2/24:1000", "auto",
+      "10.9.0.0/24 10.1.0.0/24 ", NULL },
+    { "a=10.1.0.1/16 b=10.9.0.1/24;a=10.1.0.2/16 b=10.9.0.2/24", "auto", "10.9.0.0/24 10.1.0.0/16 ",
+      NULL },
+    { "a=10.1.0.1/24:9000v b=10.9.0.1/24;a=10.1.0.2/24:9000 b=10.9.0.2/24", "auto",
+      "10.9.0.0/24 10.1.0.0/24 ", NULL },
+    /* the user's wish: a name, an address, a network, several */
+    { "a=10.1.0.1/24 b=10.9.0.1/24;a=10.1.0.2/24 b=10.9.0.2/24", "b", "10.9.0.0/24 ",
+      "10.1.0.0/24: is not what" },
+    { "a=10.1.0.1/24 b=10.9.0.1/24;a=10.1.0.2/24 x=10.9.0.2/24", "x", "10.9.0.0/24 ",
+      "10.1.0.0/24: is not what" },
+    { "a=10.1.0.1/24 b=10.9.0.1/24;a=10.1.0.2/24 b=10.9.0.2/24", "10.9.0.0/16", "10.9.0.0/24 ",
+      "10.1.0.0/24: is not what" },
+    { "a=10.1.0.1/24 b=10.9.0.1/24;a=10.1.0.2/24 b=10.9.0.2/24", "10.9.0.2", "10.9.0.0/24 ",
+      "10.1.0.0/24: is not what" },
+    { "a=10.1.0.1/24 b=10.9.0.1/24;a=10.1.0.2/24 b=10.9.0.2/24", "b,10.1.0.0/24",
+      "10.1.0.0/24 10.9.0.0/24 ", NULL },
+    { "a=10.1.0.1/24 b=10.9.0.1/24;a=10.1.0.2/24 b=10.9.0.2/24", "ib0", "", NULL },
+    { "a=10.1.0.1/24 b=10.9.0.1/24;a=10.1.0.2/24", "b", "", NULL },
+    /* racks with a router between them */
+    { "<a=10.1.0.1/24;<a=10.1.1.2/24;<a=10.1.7.3/24", "auto", "10.1.0.0/21 ", "10.1.0.0/24" },
+    { "<a=10.1.0.1/24;<a=172.16.0.1/24", "auto", "", NULL },
+    { "a=10.1.0.1/24;<a=10.1.1.2/24", "auto", "", NULL },
+    /* one machine under two names, with and without an address */
+    { "a=10.1.0.1/24 b=10.9.0.1/24;a=10.1.0.1/24 b=10.9.0.1/24", "auto", "127.0.0.0/8 ", NULL },
+    { "<lo=127.0.0.1/8;<lo=127.0.0.1/8", "auto", "127.0.0.0/8 ", NULL },
+    /* nothing, and nonsense */
+    { "lo=127.0.0.1/8;a=10.1.0.1/24", "auto", "", NULL },
+    { "a=10.1.0.1/24;a=10.2.0.1/24", "auto", "", NULL },
+    { "a=hello/24 b=10.1.0.1/0 c=0.0.0.0/8 d=224.0.0.1/4;a=hello/24 b=10.1.0.2/99", "auto", "",
+      NULL },
+};
+
+START_TEST(row)
+{
+    struct cluster c;
+    struct networks s = { 0 };
+    struct eddis_error err = { 0 };
+    char found[512] = "";
+    bool seen = false;
+    int rc;
+
+    read_cluster(rows[_i].line, &c);
+    rc = networks_find(c.node, c.n ? c.n : 1, rows[_i].wish, &s, &err);
+    ck_assert_int_eq(rc, rows[_i].found[0] ? 0 : -ENETUNREACH);
+    for (int i = 0; i < s.n; i++) {
+        strcat(found, s.network[i].subnet);
+        strcat(found, " ");
+    }
+    ck_assert_str_eq(found, rows[_i].found);
+    for (int i = 0; i < s.n_dropped; i++)
+        seen |= rows[_i].dropped && strstr(s.dropped[i], rows[_i].dropped);
+    ck_assert_msg(seen == (rows[_i].dropped != NULL), "%s", s.n_dropped ? s.dropped[0] : "");
+    networks_fini(&s);
+}
+END_TEST
+
+START_TEST(sentences)
+{
+    struct cluster c;
+    struct networks s;
+    struct eddis_error err = { 0 };
+
+    read_cluster("a=10.1.0.1/24 b=10.9.0.1/24;a=10.1.0.2/24;x=10.8.0.3/24", &c);
+    ck_assert_int_eq(networks_find(c.node, c.n, "auto", &s, &err), -ENETUNREACH);
+    ck_assert_str_eq(err.text, "no network joins all 3 nodes: c01 has 10.1.0.1/24, 10.9.0.1/24; "
+                               "c03 has 10.8.0.3/24");
+    ck_assert_int_eq(networks_find(c.node, 2, "ib0", &s, &err), -ENETUNREACH);
+    ck_assert_str_eq(err.text,
+                     "communication.interface \"ib0\" names no network that joins all 2 nodes: "
+                     "c01 has 10.1.0.1/24, 10.9.0.1/24; c02 has 10.1.0.2/24");
+    read_cluster("a=10.1.0.1/24;lo=127.0.0.1/8", &c);
+    ck_assert_int_eq(networks_find(c.node, 2, "auto", &s, &err), -ENETUNREACH);
+    ck_assert_str_eq(err.text, "no network joins all 2 nodes: c01 has 10.1.0.1/24; c02 has no "
+                               "address but loopback");
+}
+END_TEST
+
+/* ---- random clusters, held against the words of the header ---- */
+
+struct random_cluster {
+    struct network_node node[MAX_NODES];
+    struct network_address address[MAX_NODES][MAX_ADDRESSES];
+    char text[MAX_NODES][MAX_ADDRESSES][16], from[MAX_NODES][16];
+    int n;
+};
+
+static void random_cluster(uint64_t *seed, struct random_cluster *c)
+{
+    static const char *const name[] = { "eth0", "eth1", "ib0", "docker0" };
+
+    memset(c, 0, sizeof *c);
+    c->n = 2 + (int)random_below(seed, MAX_NODES - 1);
+    for (int i = 0; i < c->n; i++) {
+        int n = (int)random_below(seed, MAX_ADDRESSES);
+
+        c->node[i] =
+            (struct network_node){ .name = "c", .address = c->address[i], .n_addresses = n };
+        for (int k = 0; k < n; k++) {
+            static const char *const net[] = { "10.1.0", "10.1.1", "10.2.0", "127.0.0",
+                                               "169.254.3" };
+
+            /* few hosts in few nets, so that everything happens */
+            (void)snprintf(c->text[i][k], 16, "%s.%d", net[random_below(seed, 5)],
+                           1 + (int)random_below(seed, 9));
+            c->address[i][k] = (struct network_address){
+                .interface = name[random_below(seed, 4)],
+                .address = c->text[i][k],
+                .prefix = random_below(seed, 4) ? 24 : 16,
+                .speed_mbit = (int64_t)random_below(seed, 3) * 1000,
+                .is_virtual = random_below(seed, 4) == 0,
+            };
+        }
+        if (n && random_below(seed, 2)) {
+            strcpy(c->from[i], c->text[i][random_below(seed, (uint64_t)n)]);
+            c->node[i].came_from = c->from[i];
+        }
+    }
+}
+
+static uint32_t number(const char *address)
+{
+    struct in_addr a = { 0 };
+
+    ck_assert_int_eq(inet_pton(AF_INET, address, &a), 1);
+    return ntohl(a.s_addr);
+}
+
+static uint32_t masked(uint32_t a, int prefix)
+{
+    return a & ~(prefix == 32 ? 0 : UINT32_MAX >> prefix);
+}
+
+static bool has(const struct network_node *w, uint32_t address)
+{
+    for (int i = 0; i < w->n_addresses; i++)
+        if (number(w->address[i].address) == address)
+            return true;
+    return false;
+}
+
+/* Of this node alone, and good for anything. */
+static bool own(const struct random_cluster *c, int node, uint32_t address)
+{
+    for (int i = 0; i < c->n; i++)
+        if (i != node && has(&c->node[i], address))
+            return false;
+    return address >> 24 != 127 && address >> 16 != 0xa9fe && has(&c->node[node], address);
+}
+
+static bool in_subnet(const char *subnet, uint32_t address)
+{
+    char text[24];
+    int prefix = atoi(strchr(subnet, '/') + 1);
+
+    (void)snprintf(text, sizeof text, "%.*s", (int)(strchr(subnet, '/') - subnet), subnet);
+    return number(text) == masked(address, prefix);
+}
+
+static void check_candidate(const struct random_cluster *c, const struct network *w)
+{
+    int came = 0;
+
+    for (int i = 0; i < c->n; i++) {
+        uint32_t a = number(w->address[i]);
+
+        ck_assert(own(c, i, a));
+        ck_assert(in_subnet(w->subnet, a));
+        came += c->from[i][0] && number(c->from[i]) == a;
+    }
+    ck_assert_int_eq(w->n_came, came);
+}
+
+/* Subnets of the first node's addresses in which all have an address of their own. */
+static int brute_force(const struct random_cluster *c, char ret[MAX_ADDRESSES][24])
+{
+    int n = 0;
+
+    for (int k = 0; k < c->node[0].n_addresses; k++) {
+        uint32_t a = number(c->text[0][k]), net = masked(a, c->address[0][k].prefix);
+        bool good = own(c, 0, a);
+        struct in_addr in = { htonl(net) };
+        char subnet[24], text[16];
+
+        (void)snprintf(subnet, sizeof subnet, "%s/%d", inet_ntop(AF_INET, &in, text, sizeof text),
+                       c->address[0][k].prefix);
+        for (int i = 1; i < c->n && good; i++) {
+            good = false;
+            for (int m = 0; m < c->node[i].n_addresses; m++)
+                good |=
+                    own(c, i, number(c->text[i][m])) && in_subnet(subnet, number(c->text[i][m]));
+        }
+        for (int i = 0; i < n; i++)
+            good &= strcmp(ret[i], subnet) != 0;
+        if (good)
+            strcpy(ret[n++], subnet);
+    }
+    return n;
+}
+
+START_TEST(random_clusters)
+{
+    uint64_t seed = 4;
+    int joined = 0, routed = 0;
+
+    for (int round = 0; round < 5000; round++) {
+        struct random_cluster c;
+        struct networks s = { 0 };
+        char want[MAX_ADDRESSES][24];
+        int n;
+
+        random_cluster(&seed, &c);
+        n = brute_force(&c, want);
+        if (networks_find(c.node, c.n, "auto", &s, NULL) < 0) {
+            ck_assert_int_eq(n, 0);
+            continue;
+        }
+        if (s.network[0].routed || strcmp(s.network[0].subnet, "127.0.0.0/8") == 0) {
+            ck_assert_int_eq(s.n, 1);
+            ck_assert_int_eq(n, 0);
+            routed += s.network[0].routed;
+            networks_fini(&s);
+            continue;
+        }
+        ck_assert_int_eq(s.n, n);
+        joined += n > 1;
+        for (int i = 0; i < s.n; i++) {
+            bool wanted = false;
+
+            check_candidate(&c, &s.network[i]);
+            for (int k = 0; k < n; k++)
+                wanted |= strcmp(want[k], s.network[i].subnet) == 0;
+            ck_assert(wanted);
+            if (i)
+                ck_assert_int_ge(s.network[i - 1].n_came, s.network[i].n_came);
+        }
+        networks_fini(&s);
+    }
+    ck_assert_int_gt(joined, 50); /* the clusters were not all alike */
+    ck_assert_int_gt(routed, 10);
+}
+END_TEST
+
+/* As many nodes as there may be, with a container bridge each. */
+START_TEST(many_nodes)
+{
+    enum { N = 10000 };
+    struct network_node *node = calloc(N, sizeof *node);
+    struct network_address(*a)[3] = calloc(N, sizeof *a);
+    char(*text)[3][16] = calloc(N, sizeof *text);
+    struct networks s;
+
+    for (int i = 0; i < N; i++) {
+        (void)snprintf(text[i][0], 16, "10.1.%d.%d", i / 250, 1 + i % 250);
+        (void)snprintf(text[i][1], 16, "172.17.0.1");
+        (void)snprintf(text[i][2], 16, "192.168.%d.1", i % 256);
+        for (int k = 0; k < 3; k++)
+            a[i][k] = (struct network_address){ "x", text[i][k], k ? 24 : 16, 0, false };
+        node[i] = (struct network_node){ "c", a[i], 3, text[i][0] };
+    }
+    ck_assert_int_eq(networks_find(node, N, "auto", &s, NULL), 0);
+    ck_assert_int_eq(s.n, 1);
+    ck_assert_str_eq(s.network[0].subnet, "10.1.0.0/16");
+    ck_assert_int_eq(s.network[0].n_came, N);
+    ck_assert_int_eq(s.n_dropped, 2);
+    networks_fini(&s);
+    free(node);
+    free(a);
+    free(text);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, row, 0, sizeof rows / sizeof *rows);
+    tcase_add_test(tc, sentences);
+    tcase_add_test(tc, random_clusters);
+    tcase_add_test(tc, many_nodes);
+}
+
+SUITE_MAIN("networks", add_tests)
