@@ -3,6 +3,7 @@
 
 #include "checkpoints.h"
 
+#include "agents/job_nodes.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -153,6 +154,11 @@ int driver_start_agent(struct driver *d, int agent, int64_t deadline_ns, struct 
         rc = http_tokens_renew(d->doors.agent_tokens, agent, err);
     if (rc == 0)
         rc = driver_brief(d, agent, &brief, err);
+    if (rc == 0 && d->o->folder) {
+        cleanup_free char *line = starter_record(d->starter, agent, d->o->folder->id, a->folder);
+
+        record_line(&d->record, JOB_NODES_FILE, line);
+    }
     if (rc == 0)
         rc = starter_add(d->starter, agent, args, brief, deadline_ns, err);
     if (brief)

@@ -72,6 +72,16 @@ char *record_events_text(const struct record *r, int64_t after)
     return strbuf_steal(&b);
 }
 
+void record_line(struct record *r, const char *name, const char *line)
+{
+    struct eddis_error err = { 0 };
+
+    if (r->folder && line)
+        append(r, name, line);
+    else if (r->folder && eddis_fail(&err, -ENOMEM, "no memory to write '%s'", name) < 0)
+        note_trouble(r, &err);
+}
+
 void record_file(struct record *r, const char *name, const char *text)
 {
     cleanup_free char *path = r->folder ? file_join(r->folder->path, "%s", name) : NULL;

@@ -30,6 +30,9 @@ void record_event(struct record *r, const char *type, const char *node, int rank
 /* Returns {"events": [...], "schema_version": 1} of those kept with a number above after. */
 char *record_events_text(const struct record *r, int64_t after);
 
+/* One line more at the end of a file. */
+void record_line(struct record *r, const char *name, const char *line);
+
 void record_file(struct record *r, const char *name, const char *text);
 void record_plan(struct record *r, const struct plan *p);
 void record_metrics(struct record *r, const struct job_status *s);

@@ -3,6 +3,7 @@
 
 #include "here.h"
 
+#include "agents/job_nodes.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/proctree.h"
@@ -638,6 +639,23 @@ int starter_waiting(const struct starter *s, char *ret, size_t size)
     (void)snprintf(ret, size, "%s", strbuf_text(&b));
     strbuf_fini(&b);
     return waiting;
+}
+
+/* Of this machine the name is written, for it is another one where the record may be read. */
+char *starter_record(const struct starter *s, int host, const char *job_id, const char *digits)
+{
+    static const struct job_ssh nothing;
+    char own[256] = "";
+    struct job_host here = { .host = own };
+    struct job_ssh ssh;
+
+    if (!starter_is_local(s, host)) {
+        ssh = start_ssh_settings(s, host);
+        return job_nodes_line(job_id, &s->o.host[host], &ssh, digits);
+    }
+    if (gethostname(own, sizeof own - 1) < 0 || !own[0])
+        (void)snprintf(own, sizeof own, "localhost");
+    return job_nodes_line(job_id, &here, &nothing, digits);
 }
 
 /* ---- the end ---- */

@@ -88,6 +88,11 @@ const char *starter_words(const struct starter *s, int host);
 bool starter_is_local(const struct starter *s, int host);
 const char *starter_host(const struct starter *s, int host);
 
+/* Returns the line of nodes.jsonl (agents/job_nodes.h) for a start with these digits; NULL without
+ * memory.
+ */
+char *starter_record(const struct starter *s, int host, const char *job_id, const char *digits);
+
 /* End the ssh clients and what the local agents have left behind; for when all are thought to be
  * gone, and when they did not go by themselves.  Whatever is still here may take patience_ns to
  * clean up after itself (an agent whose keeper was killed does).  Does nothing to processes when

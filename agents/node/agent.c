@@ -2,6 +2,7 @@
 #include "agent.h"
 
 #include "agent_impl.h"
+#include "cgroup.h"
 #include "launch.h"
 
 #include "lib/base/cleanup.h"
@@ -262,6 +263,8 @@ static int finish(struct agent *a, struct eddis_error *err)
         agent_leave(a);
     http_client_close(a->http);
     reporter_close(a->reporter);
+    if (a->keeper_lost)
+        cgroup_leave(clock_after_ns(clock_now_ns(), CLOCK_S));
     if (a->keeper_lost)
         (void)pidfd_send_signal(a->keeper_fd, SIGKILL, NULL, 0);
     if (a->log)

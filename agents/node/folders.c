@@ -55,7 +55,7 @@ static void sweep(const char *base)
 }
 
 /* Each takes half of the digits, for both may be in /tmp. */
-static void choose(const char *digits, const char *runtime_dir, struct folders *ret)
+void folders_place(const char *digits, const char *runtime_dir, struct folders *ret)
 {
     const char *shm = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
 
@@ -90,7 +90,7 @@ int folders_make(struct tick_page *page, const char *digits, const char *runtime
 {
     int rc;
 
-    choose(digits, runtime_dir, ret);
+    folders_place(digits, runtime_dir, ret);
     sweep_beside(ret->run);
     sweep_beside(ret->shm);
     rc = make_one(page, ret->run, &ret->lock[0], err);
@@ -102,7 +102,7 @@ int folders_remove(const char *digits, const char *runtime_dir, struct eddis_err
     struct folders f;
     int run, shm;
 
-    choose(digits, runtime_dir, &f);
+    folders_place(digits, runtime_dir, &f);
     run = file_remove_tree(f.run, err);
     shm = file_remove_tree(f.shm, err);
     return run < 0 ? run : shm;

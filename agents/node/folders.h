@@ -33,6 +33,9 @@ struct folders {
 int folders_make(struct tick_page *page, const char *digits, const char *runtime_dir,
                  struct folders *ret, struct eddis_error *err);
 
+/* Write where folders_make would put them; `lock` is not touched. */
+void folders_place(const char *digits, const char *runtime_dir, struct folders *ret);
+
 /* Remove what folders_make made of the same arguments, when the agent is dead and nothing of the
  * job runs here.  Folders that are not there are success.
  */

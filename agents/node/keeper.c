@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "keeper.h"
 
+#include "cgroup.h"
 #include "tick.h"
 
 #include "lib/base/cleanup.h"
@@ -12,7 +13,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -24,6 +24,7 @@ struct keeper {
     pid_t agent;
     int64_t lease_ns;
     struct tick_watch watch;
+    struct cgroup group;
 };
 
 /* Signals are read, not ignored: an ignored one would stay ignored in the user's program. */
@@ -53,6 +54,10 @@ static int start_agent(struct keeper *k, const char *path, const char *digits,
 
     snprintf(fd, sizeof fd, "%d", k->page_fd);
     rc = spawn_start(&s, &k->agent, err);
+    /* Not required: what is below the agent is found without it. */
+    if (rc == 0 && cgroup_make(digits, &k->group, NULL) == 0 &&
+        cgroup_add(&k->group, k->agent, NULL) < 0)
+        cgroup_remove(&k->group);
     (void)close(k->page_fd);
     k->page_fd = -1;
     return rc;
@@ -106,6 +111,15 @@ static int watch(struct keeper *k)
     }
 }
 
+static int end_all(struct keeper *k, int64_t deadline_ns, struct eddis_error *err)
+{
+    int rc = k->group.path[0] ? cgroup_kill(&k->group, deadline_ns, err) : 0;
+    int tree = proctree_kill_all(deadline_ns, err);
+
+    cgroup_remove(&k->group); /* behind the reaping: the dead count until then */
+    return tree < 0 ? tree : rc < 0 ? rc : 0;
+}
+
 int keeper_run(const char *agent_path, int64_t lease_ns, const char *digits,
                struct eddis_error *err)
 {
@@ -113,7 +127,6 @@ int keeper_run(const char *agent_path, int64_t lease_ns, const char *digits,
     int rc, code;
 
     (void)signal(SIGPIPE, SIG_IGN); /* programs started from here get the default again */
-    fputs("eddis-keeper " EDDIS_VERSION "\n", stderr);
     /* The agent's secrets pass through a descriptor of ours. */
     (void)prctl(PR_SET_DUMPABLE, 0);
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
@@ -129,7 +142,7 @@ int keeper_run(const char *agent_path, int64_t lease_ns, const char *digits,
         return rc;
     }
     code = watch(&k);
-    rc = proctree_kill_all(clock_after_ns(clock_now_ns(), 5 * CLOCK_S), err);
+    rc = end_all(&k, clock_after_ns(clock_now_ns(), 5 * CLOCK_S), err);
     if (tick_remove_folders(k.page, err) < 0 && rc == 0)
         rc = -EIO;
     (void)close(k.signals);

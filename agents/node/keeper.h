@@ -14,7 +14,7 @@
 
 enum { KEEPER_EXIT_LOST = 3 };
 
-/* Say this version on standard error, start the agent with this process's standard input, output
+/* Start the agent with this process's standard input, output
  * and error and watch it to its end.  digits: the brief's, by which both are found on the node.
  * That nobody reads what is said ends nothing: a session may be lost.
  * Blocks.  Returns the exit code: the agent's own, 128 + signal when it was killed, or

@@ -21,6 +21,23 @@ static int64_t read_counter(const char *path)
     return -1;
 }
 
+/* Of version 2 not every group has the file: the nearest one above that has counts. */
+static void find_above(const char *path, char *ret, size_t size)
+{
+    char group[480];
+    char *slash = group;
+
+    snprintf(group, sizeof group, "%.470s", path);
+    while (slash) {
+        snprintf(ret, size, "/sys/fs/cgroup%s/memory.events", group);
+        if (read_counter(ret) >= 0)
+            return;
+        slash = strrchr(group, '/');
+        if (slash)
+            *slash = '\0';
+    }
+}
+
 /* Lines are "0::/path" in version 2, "5:memory:/path" in version 1. */
 static void find_counter(char *ret, size_t size)
 {
@@ -36,7 +53,7 @@ static void find_counter(char *ret, size_t size)
         path++;
         path[strcspn(path, "\n")] = '\0';
         if (strncmp(line, "0::", 3) == 0)
-            snprintf(ret, size, "/sys/fs/cgroup%s/memory.events", path);
+            find_above(path, ret, size);
         else if (strstr(line, ":memory:"))
             snprintf(ret, size, "/sys/fs/cgroup/memory%s/memory.oom_control", path);
         else

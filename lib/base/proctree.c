@@ -9,8 +9,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 
 /* The command in /proc/PID/stat may hold spaces, brackets and newlines: what follows the last ')'
@@ -33,7 +35,10 @@ static int read_stat(const char *pid, struct proctree_process *ret)
     open_bracket = strchr(line, '(');
     close_bracket = strrchr(line, ')');
     if (!open_bracket || !close_bracket || close_bracket < open_bracket ||
-        sscanf(close_bracket + 1, " %c %d", &ret->state, &parent) != 2)
+        sscanf(
+            close_bracket + 1,
+            " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNd64,
+            &ret->state, &parent, &ret->start) != 3)
         return -EINVAL;
     *close_bracket = '\0';
     ret->pid = (pid_t)atoi(pid);
@@ -43,7 +48,7 @@ static int read_stat(const char *pid, struct proctree_process *ret)
     return 0;
 }
 
-static int read_all(struct proctree_process **ret, struct eddis_error *err)
+int proctree_all(struct proctree_process **ret, struct eddis_error *err)
 {
     struct proctree_process *all = NULL;
     int n = 0, cap = 0;
@@ -98,7 +103,7 @@ static int sift(struct proctree_process *all, int n, pid_t root)
 int proctree_list(pid_t root, struct proctree_process **ret, struct eddis_error *err)
 {
     struct proctree_process *all = NULL;
-    int n = read_all(&all, err);
+    int n = proctree_all(&all, err);
 
     if (n < 0)
         return n;
@@ -120,6 +125,22 @@ char proctree_state(pid_t pid)
     return pid > 0 && read_stat(name, &p) == 0 ? p.state : '\0';
 }
 
+int proctree_send(const struct proctree_process *p, int sig)
+{
+    cleanup_fd int fd = pidfd_open(p->pid, 0);
+    struct proctree_process now;
+    char name[16];
+
+    if (fd < 0 && errno != ENOSYS)
+        return -errno;
+    snprintf(name, sizeof name, "%d", (int)p->pid);
+    if (read_stat(name, &now) < 0 || now.start != p->start)
+        return -ESRCH;
+    if (fd < 0)
+        return kill(p->pid, sig) < 0 ? -errno : 0;
+    return pidfd_send_signal(fd, sig, NULL, 0) < 0 ? -errno : 0;
+}
+
 int proctree_signal(pid_t root, int sig, pid_t except, struct eddis_error *err)
 {
     cleanup_free struct proctree_process *all = NULL;
@@ -135,7 +156,7 @@ int proctree_signal(pid_t root, int sig, pid_t except, struct eddis_error *err)
             all[i].state = '\0'; /* its children are spared too */
             continue;
         }
-        if (all[i].state != 'Z' && kill(all[i].pid, sig) == 0)
+        if (all[i].state != 'Z' && proctree_send(&all[i], sig) == 0)
             sent++;
     }
     return n < 0 ? n : sent;
@@ -154,7 +175,7 @@ int proctree_kill_all(int64_t deadline_ns, struct eddis_error *err)
             return n;
         for (int i = 0; i < n; i++)
             if (all[i].state != 'Z')
-                (void)kill(all[i].pid, SIGKILL);
+                (void)proctree_send(&all[i], SIGKILL);
         if (clock_now_ns() >= deadline_ns)
             return eddis_fail(err, -ETIMEDOUT, "process %d (%s) does not end after SIGKILL",
                               (int)all[0].pid, all[0].command);

@@ -15,9 +15,18 @@
 
 struct proctree_process {
     pid_t pid, parent;
+    int64_t start;    /* clock ticks since boot: with the pid, who it is */
     char state;       /* as in /proc/PID/stat: R, S, D, T, Z, ... */
     char command[16]; /* its comm, control characters replaced */
 };
+
+/* List all processes, in no order.  Returns their number and an array that the caller frees. */
+int proctree_all(struct proctree_process **ret, struct eddis_error *err);
+
+/* Send sig to this very process: not to another that has got its pid meanwhile.  Returns 0, or
+ * -ESRCH when it is gone, -EPERM, ...
+ */
+int proctree_send(const struct proctree_process *p, int sig);
 
 /* List the descendants of root, root itself excluded, parents before children.
  * Returns their number and an array that the caller frees, NULL when there are none.

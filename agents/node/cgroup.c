@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cgroup.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/proctree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+enum { MAX_BYTES = 1 << 20, DIGITS = 32, DEPTH = 12, SWEEP_AGE_S = 2 };
+
+static const char prefix[] = "eddis-";
+
+/* ---- small files of the kernel's ---- */
+
+static int put(const struct cgroup *c, const char *name, const char *text)
+{
+    char path[CGROUP_PATH + 32];
+    cleanup_fd int fd = -1;
+
+    snprintf(path, sizeof path, "%s/%s", c->path, name);
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, text, strlen(text)) < 0)
+        return -errno;
+    return 0;
+}
+
+static bool has(const struct cgroup *c, const char *name)
+{
+    char path[CGROUP_PATH + 32];
+
+    snprintf(path, sizeof path, "%s/%s", c->path, name);
+    return access(path, W_OK) == 0;
+}
+
+/* ---- where groups are ---- */
+
+/* A mount of the hierarchy that this line of /proc/self/mountinfo describes, and its root. */
+static bool parse_mount(const char *line, bool v2, char *ret_root, char *ret_point, size_t size)
+{
+    char root[CGROUP_PATH], point[CGROUP_PATH], type[32], options[256];
+    const char *dash = strstr(line, " - ");
+
+    if (!dash || sscanf(line, "%*d %*d %*s %511s %511s", root, point) != 2 ||
+        sscanf(dash, " - %31s %*s %255s", type, options) != 2)
+        return false;
+    if (v2 ? strcmp(type, "cgroup2") != 0
+           : strcmp(type, "cgroup") != 0 || !strstr(options, "freezer"))
+        return false;
+    snprintf(ret_root, size, "%s", root);
+    snprintf(ret_point, size, "%s", point);
+    return true;
+}
+
+static bool find_mount(bool v2, char *ret_root, char *ret_point, size_t size)
+{
+    cleanup_free char *text = NULL;
+    char *save = NULL;
+    cleanup_fd int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0 || file_read_fd(fd, "mountinfo", MAX_BYTES, &text, NULL, NULL) < 0)
+        return false;
+    for (char *l = strtok_r(text, "\n", &save); l; l = strtok_r(NULL, "\n", &save))
+        if (parse_mount(l, v2, ret_root, ret_point, size))
+            return true;
+    return false;
+}
+
+/* This process's group in the hierarchy: "0::/a" or "6:freezer:/a". */
+static bool own_name(bool v2, char *ret, size_t size)
+{
+    cleanup_free char *text = NULL;
+    char *save = NULL;
+    cleanup_fd int fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0 || file_read_fd(fd, "cgroup", MAX_BYTES, &text, NULL, NULL) < 0)
+        return false;
+    for (char *l = strtok_r(text, "\n", &save); l; l = strtok_r(NULL, "\n", &save)) {
+        char *controllers = strchr(l, ':'),
+             *path = controllers ? strchr(controllers + 1, ':') : NULL;
+
+        if (!path)
+            continue;
+        *path++ = '\0';
+        if (v2 ? strcmp(l, "0:") == 0 : strcmp(controllers + 1, "freezer") == 0) {
+            snprintf(ret, size, "%s", path);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The folder of this process's own group. */
+static bool own_group(bool v2, struct cgroup *ret)
+{
+    char root[CGROUP_PATH], point[CGROUP_PATH], name[CGROUP_PATH];
+    size_t n;
+
+    if (!find_mount(v2, root, point, sizeof root) || !own_name(v2, name, sizeof name))
+        return false;
+    n = strcmp(root, "/") == 0 ? 0 : strlen(root);
+    if (strncmp(name, root, n) != 0 || strlen(point) + strlen(name) >= sizeof ret->path - 64)
+        return false;
+    *ret = (struct cgroup){ 0 };
+    snprintf(ret->path, sizeof ret->path, "%.250s%.250s", point,
+             strcmp(name + n, "/") == 0 ? "" : name + n);
+    return true;
+}
+
+static bool is_ours(const char *name)
+{
+    return strncmp(name, prefix, sizeof prefix - 1) == 0 &&
+           strlen(name) == sizeof prefix - 1 + DIGITS &&
+           strspn(name + sizeof prefix - 1, "0123456789abcdef") == DIGITS;
+}
+
+/* ---- making and removing ---- */
+
+/* A group with anything in it stays, for the kernel refuses; a young one may be about to get its
+ * agent.
+ */
+static void sweep(const struct cgroup *parent)
+{
+    DIR *dir = opendir(parent->path);
+    struct dirent *e;
+    struct stat st;
+
+    while (dir && (e = readdir(dir)))
+        if (is_ours(e->d_name) && fstatat(dirfd(dir), e->d_name, &st, 0) == 0 &&
+            time(NULL) - st.st_ctime > SWEEP_AGE_S)
+            (void)unlinkat(dirfd(dir), e->d_name, AT_REMOVEDIR);
+    if (dir)
+        (void)closedir(dir);
+}
+
+int cgroup_make(const char *digits, struct cgroup *ret, struct eddis_error *err)
+{
+    int rc = -ENOENT;
+
+    for (int v2 = 1; v2 >= 0; v2--) {
+        struct cgroup parent, c = { 0 };
+
+        if (!own_group(v2, &parent))
+            continue;
+        sweep(&parent);
+        snprintf(c.path, sizeof c.path, "%.400s/%s%.32s", parent.path, prefix, digits);
+        if (mkdir(c.path, 0755) < 0) {
+            rc = -errno;
+            continue;
+        }
+        /* Without them it could only be listed, which the walk does as well. */
+        if (has(&c, v2 ? "cgroup.kill" : "freezer.state") && has(&c, "cgroup.procs")) {
+            *ret = c;
+            return 0;
+        }
+        (void)rmdir(c.path);
+        rc = -EACCES;
+    }
+    return eddis_fail_errno(err, rc, "no control group can be made here");
+}
+
+int cgroup_add(const struct cgroup *c, pid_t pid, struct eddis_error *err)
+{
+    char text[16];
+    int rc;
+
+    snprintf(text, sizeof text, "%d", (int)pid);
+    rc = put(c, "cgroup.procs", text);
+    return rc < 0 ? eddis_fail_errno(err, rc, "cannot move process %s into a control group", text)
+                  : 0;
+}
+
+void cgroup_remove(struct cgroup *c)
+{
+    int64_t end_ns = clock_now_ns() + CLOCK_S / 5;
+
+    /* A process that has been reaped already is counted for a moment longer. */
+    while (c->path[0] && rmdir(c->path) < 0 && errno == EBUSY && clock_now_ns() < end_ns)
+        clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
+    c->path[0] = '\0';
+}
+
+/* ---- killing ---- */
+
+/* Send a signal to all living ones; returns their number. */
+static int signal_all(const struct cgroup *c, int sig, struct eddis_error *err)
+{
+    char path[CGROUP_PATH + 32];
+    cleanup_free char *text = NULL;
+    cleanup_fd int fd = -1;
+    char *save = NULL;
+    int n = 0, rc;
+
+    snprintf(path, sizeof path, "%s/cgroup.procs", c->path);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : eddis_fail_errno(err, -errno, "cannot read '%s'", path);
+    rc = file_read_fd(fd, path, MAX_BYTES, &text, NULL, err);
+    for (char *l = rc < 0 ? NULL : strtok_r(text, "\n", &save); l;
+         l = strtok_r(NULL, "\n", &save)) {
+        pid_t pid = (pid_t)atoi(l);
+        char state = proctree_state(pid);
+
+        if (pid <= 0 || pid == getpid() || state == '\0' || state == 'Z' || state == 'X')
+            continue;
+        if (sig)
+            (void)kill(pid, sig);
+        n++;
+    }
+    return rc < 0 ? rc : n;
+}
+
+/* Version 1 cannot kill a group at once, but freeze what forks faster than it is signalled. */
+static void kill_once(const struct cgroup *c, int round)
+{
+    if (put(c, "cgroup.kill", "1") == 0 || !has(c, "freezer.state"))
+        return;
+    if (round % 8 == 7)
+        (void)put(c, "freezer.state", "FROZEN");
+    (void)signal_all(c, SIGKILL, NULL);
+    (void)put(c, "freezer.state", "THAWED");
+}
+
+int cgroup_kill(const struct cgroup *c, int64_t deadline_ns, struct eddis_error *err)
+{
+    int first = signal_all(c, 0, err), n = first;
+
+    for (int round = 0; n > 0; round++) {
+        kill_once(c, round);
+        n = signal_all(c, SIGKILL, err);
+        if (n > 0 && clock_now_ns() >= deadline_ns)
+            return eddis_fail(err, -ETIMEDOUT, "%d processes of '%s' do not end after SIGKILL", n,
+                              c->path);
+        if (n > 0)
+            clock_sleep_until_ns(clock_now_ns() + 2 * CLOCK_MS);
+    }
+    return n < 0 ? n : first;
+}
+
+/* ---- finding ---- */
+
+static int search(const char *base, const char *name, int depth, struct cgroup *ret, int max)
+{
+    DIR *dir = opendir(base);
+    struct dirent *e;
+    int n = 0;
+
+    while (dir && (e = readdir(dir)) && n < max) {
+        cleanup_free char *path = NULL;
+
+        if (e->d_type != DT_DIR || e->d_name[0] == '.')
+            continue;
+        path = file_join(base, "%s", e->d_name);
+        if (!path || strlen(path) >= sizeof ret->path)
+            continue;
+        if (strcmp(e->d_name, name) == 0)
+            strcpy(ret[n++].path, path);
+        else if (depth > 0)
+            n += search(path, name, depth - 1, ret + n, max - n);
+    }
+    if (dir)
+        (void)closedir(dir);
+    return n;
+}
+
+int cgroup_find(const char *digits, struct cgroup *ret, int max)
+{
+    char root[CGROUP_PATH], point[CGROUP_PATH], name[64];
+    int n = 0;
+
+    snprintf(name, sizeof name, "%s%.32s", prefix, digits);
+    for (int v2 = 1; v2 >= 0 && n < max; v2--)
+        if (find_mount(v2, root, point, sizeof root))
+            n += search(point, name, DEPTH, ret + n, max - n);
+    return n;
+}
+
+void cgroup_leave(int64_t deadline_ns)
+{
+    for (int v2 = 1; v2 >= 0; v2--) {
+        struct cgroup own, parent;
+        char *slash;
+
+        if (!own_group(v2, &own) || !(slash = strrchr(own.path, '/')) || !is_ours(slash + 1))
+            continue;
+        parent = own;
+        *strrchr(parent.path, '/') = '\0';
+        if (cgroup_add(&parent, getpid(), NULL) < 0)
+            continue;
+        (void)cgroup_kill(&own, deadline_ns, NULL);
+        cgroup_remove(&own);
+    }
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where no group may be made there is nothing to test, and each test says so. */
+#include "agents/node/cgroup.h"
+#include "lib/base/clock.h"
+#include "lib/base/random.h"
+#include "lib/base/spawn.h"
+#include "tests/unit/suite.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char digits[33];
+
+static bool make(struct cgroup *c)
+{
+    struct eddis_error err = { 0 };
+
+    ck_assert_int_eq(random_hex(digits, 32, NULL), 0);
+    if (cgroup_make(digits, c, &err) == 0)
+        return true;
+    printf("skipped: %s\n", err.text);
+    return false;
+}
+
+static pid_t spawn_script(const char *script)
+{
+    const char *const argv[] = { "/bin/sh", "-c", script, NULL };
+    pid_t pid;
+
+    ck_assert_int_eq(
+        spawn_start(&(struct spawn){ .argv = argv, .in = -1, .out = -1, .err = -1 }, &pid, NULL),
+        0);
+    return pid;
+}
+
+static void reap_all(void)
+{
+    int64_t end = clock_now_ns() + 20 * CLOCK_S;
+
+    while (waitpid(-1, NULL, WNOHANG) >= 0 && clock_now_ns() < end)
+        clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
+}
+
+START_TEST(kills_all)
+{
+    struct cgroup c, found[4];
+    int n;
+
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (!make(&c))
+        return;
+    /* waits to be moved, then makes children in sessions of their own that ignore what they can */
+    ck_assert_int_eq(cgroup_add(&c,
+                                spawn_script("trap '' TERM; sleep 0.2; for i in 1 2 3 4 5 6; do "
+                                             "setsid sh -c 'sleep 60' & done; "
+                                             "kill -STOP $!; sleep 60"),
+                                NULL),
+                     0);
+    clock_sleep_until_ns(clock_now_ns() + CLOCK_S);
+    ck_assert_int_eq(cgroup_find(digits, found, 4), 1);
+    ck_assert_str_eq(found[0].path, c.path);
+    n = cgroup_kill(&c, clock_now_ns() + 20 * CLOCK_S, NULL);
+    ck_assert_int_ge(n, 7);
+    reap_all();
+    ck_assert_int_eq(cgroup_kill(&c, clock_now_ns() + 20 * CLOCK_S, NULL), 0);
+    cgroup_remove(&c);
+    ck_assert_int_eq(cgroup_find(digits, found, 4), 0);
+}
+END_TEST
+
+START_TEST(leaves)
+{
+    struct cgroup c, found[4];
+    int status;
+    pid_t pid, other;
+
+    if (!make(&c))
+        return;
+    other = spawn_script("sleep 60");
+    ck_assert_int_eq(cgroup_add(&c, other, NULL), 0);
+    pid = fork();
+    if (pid == 0) {
+        if (cgroup_add(&c, getpid(), NULL) < 0)
+            _exit(1);
+        cgroup_leave(clock_now_ns() + 10 * CLOCK_S);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(waitpid(other, &status, 0), other);
+    ck_assert(WIFSIGNALED(status));
+    cgroup_remove(&c); /* as it may not have been, while the dead one was not reaped */
+    ck_assert_int_eq(cgroup_find(digits, found, 4), 0);
+}
+END_TEST
+
+/* An empty one whose keeper is dead goes some time later, when the next one is made; this process
+ * is left alone. */
+START_TEST(sweeps)
+{
+    struct cgroup old, c, found[4];
+    char before[33];
+
+    if (!make(&old))
+        return;
+    strcpy(before, digits);
+    ck_assert(make(&c));
+    ck_assert_int_eq(cgroup_find(before, found, 4), 1);
+    cgroup_remove(&c);
+    clock_sleep_until_ns(clock_now_ns() + 4 * CLOCK_S);
+    ck_assert(make(&c));
+    ck_assert_int_eq(cgroup_find(before, found, 4), 0);
+    ck_assert_int_eq(cgroup_find(digits, found, 4), 1);
+    cgroup_remove(&c);
+    cgroup_remove(&c);
+    cgroup_leave(clock_now_ns() + CLOCK_S); /* is in none of ours */
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, kills_all);
+    tcase_add_test(tc, leaves);
+    tcase_add_test(tc, sweeps);
+}
+
+SUITE_MAIN("cgroup", add_tests)
