@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+enum { EVERY = 500 }; /* the default of checkpoint.every */
+
 /* An agent's ranks have ended a lease after it heard the driver last; the driver, who heard it last
  * a little earlier or later, must not take them for dead before.
  */
@@ -27,6 +29,8 @@ void job_follow(struct job *job)
         job->timeouts.node_lost_ns = lease + lease / 2;
     if (is_default(job, "timeouts.heartbeat"))
         job->timeouts.heartbeat_ns = lease / 4 < CLOCK_S ? lease / 4 : CLOCK_S;
+    if (is_default(job, "checkpoint.every"))
+        job->checkpoint.every = job->n_hosts > 1 && !job->checkpoint.dir ? 0 : EVERY;
 }
 
 /* Fail at the place of key a, or of b when a is a default. */
@@ -103,7 +107,7 @@ static int check_hosts(const struct job *job, struct eddis_error *err)
     if (rc == 0 && job->n_hosts > 1 && job->checkpoint.every && !job->checkpoint.dir)
         rc = wrong_hosts(job, err,
                          "checkpoints of several hosts need a folder that all of them share; name "
-                         "it as \"checkpoint.dir\", or write 0 for \"checkpoint.every\"");
+                         "it as \"checkpoint.dir\"");
     return rc;
 }
 

@@ -542,22 +542,32 @@ START_TEST(bad)
 }
 END_TEST
 
+/* On several hosts there is no folder for checkpoints unless it is named: whoever asks for them is
+ * told so, and who does not has none.
+ */
 START_TEST(checkpoints)
 {
-    static const char text[] = "command: [a]\nnodes: [a, b]\n";
+    static const char text[] = "command: [a]\nnodes: [a, b]\ncheckpoint: {every: 7}\n";
     struct eddis_error err = { 0 };
     struct job *job = NULL;
 
     ck_assert_int_eq(job_parse(text, strlen(text), "train.yaml", "/w", &job, &err), -EINVAL);
     ck_assert_str_eq(err.text, "train.yaml:2:1: checkpoints of several hosts need a folder that "
-                               "all of them share; name it as \"checkpoint.dir\", or write 0 for "
-                               "\"checkpoint.every\"");
+                               "all of them share; name it as \"checkpoint.dir\"");
     job = good("command: [a]\nnodes: [a]\n");
+    ck_assert_int_eq(job->checkpoint.every, 500);
     ck_assert_int_eq(job_set_text(job, "nodes", "a,b", "-H", &err), 0);
+    ck_assert_int_eq(job_check(job, &err), 0);
+    ck_assert_int_eq(job->checkpoint.every, 0);
+    ck_assert_int_eq(job_set(job, "checkpoint.every", "9", "--set", &err), 0);
     ck_assert_int_eq(job_check(job, &err), -EINVAL);
     ck_assert_msg(strncmp(err.text, "-H: checkpoints of several", 26) == 0, "%s", err.text);
     ck_assert_int_eq(job_set(job, "checkpoint.dir", "/x", "--set", &err), 0);
     ck_assert_int_eq(job_check(job, &err), 0);
+    ck_assert_int_eq(job->checkpoint.every, 9);
+    job_free(job);
+    job = good("command: [a]\nnodes: [a, b]\ncheckpoint: {dir: /x}\n");
+    ck_assert_int_eq(job->checkpoint.every, 500);
     job_free(job);
 }
 END_TEST
