@@ -179,7 +179,7 @@ static int run_job(struct run *r)
     const struct driver_options o = {
         .job = r->q.job,
         .folder = r->launches ? &r->folder : NULL,
-        .env = (const char *const *)r->q.env,
+        .env = (const char *const *)r->q.env.at,
         .plan_path = r->q.plan_path,
         .measure_equal = r->q.measure_equal,
         .plan_only = r->q.dry_run,

@@ -1,31 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run_job.h"
 
-#include "agents/driver/checkpoints.h"
-#include "agents/job_folder.h"
 #include "cmd/preflight.h"
+#include "cmd/run_find.h"
 #include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
 #include "lib/base/spawn.h"
+#include "lib/base/text.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct option_row rows[] = {
     { "np", 'n', "N", "workers on each node (workers_per_node)" },
+    { "host", 'H', "HOSTS", "train on these machines, a:2,b,c[01-04]: host and workers on it" },
+    { "hostfile", 0, "FILE", "train on the machines of a file, one a line" },
     { "env", 'x', "NAME[=VALUE]", "set a variable of the workers, or hand ours on" },
     { "set", 0, "KEY=VALUE", "set any key of train.yaml, --set batch.global=512" },
     { "seed", 0, "N", "seed of the order of samples and of the first weights" },
+    { "restarts", 0, "N", "start a failed job again at most so often" },
+    { "max-restarts", 0, "N", "the same as --restarts" },
+    { "ssh-port", 0, "PORT", "port of the machines' ssh servers" },
+    { "ssh-command", 0, "COMMAND", "program in the place of ssh, as rsync's -e" },
+    { "network-interface", 0, "NETWORK", "use this network: eth1, 10.1.0.0/24" },
     { "timeout", 0, "TIME", "end the job after so long, 30s, 5m, 12:00:00" },
     { "resume", 0, "CHECKPOINT", "go on from a checkpoint's folder, or from a job's newest" },
     { "plan", 0, "PLAN", "replay a plan: a plan-*.json, or a job whose newest is meant" },
     { "measure-equal", 0, "STEPS", "train so many steps with an equal split first, to compare" },
     { "job-dir", 0, "FOLDER", "keep the job's files here; it must be missing or empty" },
+    { "log-dir", 0, "FOLDER", "keep the output of the workers here, on their nodes" },
     { "dry-run", 0, NULL, "print the plan and where each value of the job comes from, and stop" },
     { "profile", 0, NULL, "print what the devices were measured to be and stop" },
     { "json", 0, NULL, "print one JSON document instead of text" },
@@ -51,52 +58,53 @@ const struct option_table run_options = {
               "128 + its signal.  More in eddis-run(1).\n",
 };
 
+enum value_kind {
+    AS_KEY,  /* as the key is written in the file */
+    AS_TEXT, /* one text, whatever it looks like */
+    AS_PATH, /* relative to the current folder */
+};
+
+/* A key that an option sets. */
+struct setting {
+    const char *option, *key, *flag;
+    enum value_kind kind;
+};
+
+static const struct setting settings[] = {
+    { "host", "nodes", "-H", AS_TEXT },
+    { "hostfile", "hostfile", "--hostfile", AS_PATH },
+    { "seed", "seed", "--seed", AS_KEY },
+    { "restarts", "restarts", "--restarts", AS_KEY },
+    { "max-restarts", "restarts", "--max-restarts", AS_KEY },
+    { "ssh-port", "ssh.port", "--ssh-port", AS_KEY },
+    { "ssh-command", "ssh.command", "--ssh-command", AS_TEXT },
+    { "network-interface", "communication.interface", "--network-interface", AS_TEXT },
+    { "timeout", "timeouts.job", "--timeout", AS_KEY },
+    { "log-dir", "logs.dir", "--log-dir", AS_PATH },
+};
+
 /* Words of the command line before they are put into a job. */
 struct words {
     const char *file;
     const char **command; /* into argv */
     struct {
         const char *key, *value, *flag;
+        enum value_kind kind;
     } set[64];
     int n_set;
-    const char *resume, *plan;
+    const char *resume, *plan, *prune;
+    bool hosts, hostfile; /* were given */
 };
 
-static int remember(struct words *w, const char *key, const char *value, const char *flag,
+static int remember(struct words *w, const struct setting *s, const char *value,
                     struct eddis_error *err)
 {
     if (w->n_set == (int)(sizeof w->set / sizeof *w->set))
         return eddis_fail(err, -E2BIG, "too many options");
-    w->set[w->n_set].key = key;
+    w->set[w->n_set].key = s->key;
     w->set[w->n_set].value = value;
-    w->set[w->n_set++].flag = flag;
-    return 0;
-}
-
-/* "NAME=VALUE", or "NAME" for the value that it has here. */
-static int add_env(struct run_request *r, const char *text, struct eddis_error *err)
-{
-    size_t n = strcspn(text, "=");
-    cleanup_free char *name = strndup(text, n);
-    const char *value = text[n] ? text + n + 1 : name ? getenv(name) : NULL;
-    char **more;
-
-    if (!name)
-        return eddis_fail(err, -ENOMEM, "no memory for a variable");
-    if (job_check_variable(name, err) < 0)
-        return eddis_fail_prefix(err, -EINVAL, "-x");
-    if (!value)
-        return eddis_fail(err, -EINVAL, "-x %s: the variable is not set here; give -x %s=VALUE",
-                          name, name);
-    more = realloc(r->env, (size_t)(r->n_env + 2) * sizeof *more);
-    if (!more)
-        return eddis_fail(err, -ENOMEM, "no memory for a variable");
-    r->env = more;
-    if (asprintf(&more[r->n_env], "%s=%s", name, value) < 0) {
-        more[r->n_env] = NULL;
-        return eddis_fail(err, -ENOMEM, "no memory for a variable");
-    }
-    more[++r->n_env] = NULL;
+    w->set[w->n_set].flag = s->flag;
+    w->set[w->n_set++].kind = s->kind;
     return 0;
 }
 
@@ -117,7 +125,8 @@ static int take_set(struct words *w, const char *text, struct eddis_error *err)
         return eddis_fail(err, -EINVAL,
                           "--set \"%s\" is not KEY=VALUE; write it as --set batch.global=512",
                           text);
-    return remember(w, text, strchr(text, '=') + 1, "--set", err);
+    return remember(w, &(struct setting){ NULL, text, "--set", AS_KEY }, strchr(text, '=') + 1,
+                    err);
 }
 
 /* A forgotten number makes the job's file the option's value: say what was taken. */
@@ -126,7 +135,7 @@ static int take_np(struct words *w, const char *text, struct eddis_error *err)
     if (strcmp(text, "auto") != 0 && (!*text || text[strspn(text, "0123456789")]))
         return eddis_fail(err, -EINVAL, "-n needs the number of workers of each node and got '%s'",
                           text);
-    return remember(w, "workers_per_node", text, "--np", err);
+    return remember(w, &(struct setting){ NULL, "workers_per_node", "--np", AS_KEY }, text, err);
 }
 
 /* Options that are plain switches. */
@@ -138,6 +147,7 @@ static bool take_switch(struct run_request *r, const struct options_item *i)
     } row[] = {
         { "dry-run", &r->dry_run }, { "profile", &r->profile }, { "json", &r->json },
         { "quiet", &r->quiet },     { "help", &r->help },       { "version", &r->version },
+        { "detach", &r->detach },   { "check", &r->check },
     };
 
     for (size_t k = 0; k < sizeof row / sizeof *row; k++)
@@ -152,22 +162,18 @@ static bool take_switch(struct run_request *r, const struct options_item *i)
 static int take_option(struct run_request *r, struct words *w, const struct options_item *i,
                        struct eddis_error *err)
 {
-    static const struct {
-        const char *name, *key, *flag;
-    } keys[] = {
-        { "seed", "seed", "--seed" },
-        { "timeout", "timeouts.job", "--timeout" },
-    };
-
-    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
-        if (options_is(i, keys[k].name))
-            return remember(w, keys[k].key, i->value, keys[k].flag, err);
+    for (size_t k = 0; k < sizeof settings / sizeof *settings; k++)
+        if (options_is(i, settings[k].option)) {
+            w->hosts = w->hosts || settings[k].key == settings[0].key;
+            w->hostfile = w->hostfile || options_is(i, "hostfile");
+            return remember(w, &settings[k], i->value, err);
+        }
     if (options_is(i, "np"))
         return take_np(w, i->value, err);
     if (options_is(i, "set"))
         return take_set(w, i->value, err);
     if (options_is(i, "env"))
-        return add_env(r, i->value, err);
+        return run_env_set(&r->env, i->value, err);
     if (options_is(i, "measure-equal"))
         return whole_number("--measure-equal", i->value, &r->measure_equal, err);
     if (options_is(i, "resume"))
@@ -176,6 +182,10 @@ static int take_option(struct run_request *r, struct words *w, const struct opti
         w->plan = i->value;
     else if (options_is(i, "job-dir"))
         r->job_dir = i->value;
+    else if (options_is(i, "stop"))
+        r->stop = i->value;
+    else if (options_is(i, "prune"))
+        w->prune = i->value;
     else
         (void)take_switch(r, i);
     return 0;
@@ -237,115 +247,74 @@ static int open_job(const struct words *w, struct run_request *r, struct eddis_e
     return job_from_command(command, folder, &r->job, err);
 }
 
+static int set_key(struct job *job, const struct words *w, int i, struct eddis_error *err)
+{
+    cleanup_free char *key = strndup(w->set[i].key, strcspn(w->set[i].key, "=")), *path = NULL;
+    const char *value = w->set[i].value;
+    char folder[PATH_MAX];
+
+    if (w->set[i].kind == AS_PATH && value[0] != '/' && value[0]) {
+        if (!getcwd(folder, sizeof folder))
+            return eddis_fail_errno(err, -errno, "cannot tell the current folder");
+        path = file_join(folder, "%s", value);
+        value = path;
+    }
+    if (!key || !value)
+        return eddis_fail(err, -ENOMEM, "no memory for an option");
+    if (w->set[i].kind == AS_TEXT)
+        return job_set_text(job, key, value, w->set[i].flag, err);
+    return job_set(job, key, value, w->set[i].flag, err);
+}
+
 static int set_keys(const struct words *w, struct run_request *r, struct eddis_error *err)
 {
-    for (int i = 0; i < w->n_set; i++) {
-        cleanup_free char *key = strndup(w->set[i].key, strcspn(w->set[i].key, "="));
-        int rc = key ? job_set(r->job, key, w->set[i].value, w->set[i].flag, err)
-                     : eddis_fail(err, -ENOMEM, "no memory for an option");
+    cleanup_free char *checkpoint = NULL;
+    int rc = 0;
 
-        if (rc < 0)
-            return rc;
-    }
+    if (w->hosts && w->hostfile)
+        return eddis_fail(err, -EINVAL, "-H and --hostfile exclude each other; give one");
+    for (int i = 0; i < w->n_set && rc == 0; i++)
+        rc = set_key(r->job, w, i, err);
+    if (rc == 0 && w->resume)
+        rc = run_find_checkpoint(w->resume, &checkpoint, err);
+    if (checkpoint)
+        rc = job_set(r->job, "checkpoint.resume", checkpoint, "--resume", err);
+    if (rc == 0 && w->plan)
+        rc = run_find_plan(w->plan, &r->plan_path, err);
+    if (rc == 0 && (w->n_set || w->resume))
+        rc = job_check(r->job, err);
+    return rc;
+}
+
+/* --stop and --prune are about other jobs than one to be run. */
+static int check_mode(const struct words *w, struct run_request *r, struct eddis_error *err)
+{
+    const char *mode = r->stop ? "--stop" : "--prune";
+
+    if (r->stop && w->prune)
+        return eddis_fail(err, -EINVAL, "--stop and --prune: one of them at a time");
+    if (w->file || w->command || r->dry_run || r->profile || r->check || r->detach)
+        return eddis_fail(err, -EINVAL, "%s runs no job; give it alone", mode);
+    if (r->stop)
+        return 0;
+    if (text_duration_ns(w->prune, &r->prune_ns, NULL) < 0 || r->prune_ns == CLOCK_NEVER)
+        return eddis_fail(err, -EINVAL, "--prune \"%s\" is no duration; write one like 30d or 12h",
+                          w->prune);
+    r->prune = true;
     return 0;
 }
 
-static bool has_file(const char *folder, const char *name)
+static int check_together(const struct run_request *r, struct eddis_error *err)
 {
-    char path[PATH_MAX];
-
-    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
-           access(path, F_OK) == 0;
-}
-
-/* A job by its folder or the beginning of its id, as the word of an option. */
-static int find_job(const char *option, const char *word, struct job_folder *ret,
-                    struct eddis_error *err)
-{
-    int rc = job_folder_find(word, ret, err);
-
-    if (rc == -ENOENT)
-        return eddis_fail(err, rc,
-                          "%s %s: there is neither such a file or folder nor a job whose id begins "
-                          "so; eddis-status --list shows the jobs",
-                          option, word);
-    return rc < 0 ? eddis_fail_prefix(err, rc, "%s %s", option, word) : rc;
-}
-
-/* The word of --resume is a checkpoint, or a folder of them or a job whose newest is meant. */
-static int set_resume(const char *word, struct run_request *r, struct eddis_error *err)
-{
-    char path[PATH_MAX], whole[PATH_MAX], dir[PATH_MAX];
-    struct job_folder folder;
-    int rc;
-
-    if (!word)
-        return 0;
-    if (has_file(word, "MANIFEST")) {
-        (void)snprintf(path, sizeof path, "%s", word);
-    } else if (checkpoints_newest(word, path, sizeof path) < 0) {
-        rc = find_job("--resume", word, &folder, err);
-        if (rc < 0)
-            return rc;
-        (void)snprintf(dir, sizeof dir, "%s/checkpoints", folder.path);
-        if (checkpoints_newest(dir, path, sizeof path) < 0)
-            return eddis_fail(err, -ENOENT, "--resume %s: the job has no checkpoint in '%s'", word,
-                              dir);
-    }
-    if (!realpath(path, whole))
-        return eddis_fail_errno(err, -errno, "no checkpoint '%s'", path);
-    return job_set(r->job, "checkpoint.resume", whole, "--resume", err);
-}
-
-/* Write the path of the newest plan of a job's folder to ret [size]; false: it has none. */
-static bool newest_plan(const char *folder, char *ret, size_t size)
-{
-    int64_t best_generation = -1, best_version = -1;
-    DIR *dir = opendir(folder);
-    struct dirent *e;
-
-    while (dir && (e = readdir(dir))) {
-        int64_t generation, version;
-        int end = 0;
-
-        if (sscanf(e->d_name, "plan-%" SCNd64 "-%" SCNd64 ".json%n", &generation, &version, &end) !=
-                2 ||
-            !end || e->d_name[end])
-            continue;
-        if (generation < best_generation ||
-            (generation == best_generation && version <= best_version))
-            continue;
-        best_generation = generation;
-        best_version = version;
-        (void)snprintf(ret, size, "%s/%s", folder, e->d_name);
-    }
-    if (dir)
-        closedir(dir);
-    return best_generation >= 0;
-}
-
-/* The word of --plan is a file, or a job whose newest plan is meant. */
-static int set_plan(const char *word, struct run_request *r, struct eddis_error *err)
-{
-    struct job_folder folder;
-    char path[PATH_MAX];
-    struct stat st;
-    int rc;
-
-    if (!word)
-        return 0;
-    if (stat(word, &st) == 0 && !S_ISDIR(st.st_mode)) {
-        (void)snprintf(path, sizeof path, "%s", word);
-    } else {
-        rc = find_job("--plan", word, &folder, err);
-        if (rc < 0)
-            return rc;
-        if (!newest_plan(folder.path, path, sizeof path))
-            return eddis_fail(err, -ENOENT, "--plan %s: the job has no plan in '%s'", word,
-                              folder.path);
-    }
-    r->plan_path = strdup(path);
-    return r->plan_path ? 0 : eddis_fail(err, -ENOMEM, "no memory for an option");
+    if (r->detach && (r->dry_run || r->profile || r->check))
+        return eddis_fail(err, -EINVAL, "--detach: nothing is left to run behind %s",
+                          r->dry_run   ? "--dry-run"
+                          : r->profile ? "--profile"
+                                       : "--check");
+    if (r->check && (r->dry_run || r->profile))
+        return eddis_fail(err, -EINVAL, "--check and %s: one of them at a time",
+                          r->dry_run ? "--dry-run" : "--profile");
+    return 0;
 }
 
 int run_request_read(int argc, char **argv, struct run_request *ret, struct eddis_error *err)
@@ -355,17 +324,19 @@ int run_request_read(int argc, char **argv, struct run_request *ret, struct eddi
     int rc = read_words(argc, argv, &r, &w, err);
 
     if (rc == 0 && !r.help && !r.version) {
-        rc = open_job(&w, &r, err);
-        if (rc == 0)
-            rc = set_keys(&w, &r, err);
-        if (rc == 0)
-            rc = set_resume(w.resume, &r, err);
-        if (rc == 0)
-            rc = set_plan(w.plan, &r, err);
-        if (rc == 0 && (w.n_set || w.resume))
-            rc = job_check(r.job, err);
-        if (rc == 0)
-            rc = preflight_check(r.job, err);
+        if (r.stop || w.prune) {
+            rc = check_mode(&w, &r, err);
+        } else {
+            rc = check_together(&r, err);
+            if (rc == 0)
+                rc = open_job(&w, &r, err);
+            if (rc == 0)
+                rc = set_keys(&w, &r, err);
+            if (rc == 0)
+                rc = run_env_pass(&r.env, r.job, environ, err);
+            if (rc == 0)
+                rc = preflight_check(r.job, err);
+        }
     }
     if (rc < 0)
         run_request_fini(&r);
@@ -377,9 +348,7 @@ int run_request_read(int argc, char **argv, struct run_request *ret, struct eddi
 void run_request_fini(struct run_request *r)
 {
     job_free(r->job);
-    for (int i = 0; i < r->n_env; i++)
-        free(r->env[i]);
-    free(r->env);
+    run_env_fini(&r->env);
     free(r->plan_path);
     *r = (struct run_request){ 0 };
 }

@@ -4,6 +4,7 @@
 #define EDDIS_CMD_RUN_JOB_H
 
 #include "cmd/options.h"
+#include "cmd/run_env.h"
 #include "lib/base/error.h"
 #include "lib/model/job.h"
 
@@ -14,13 +15,15 @@ extern const struct option_table run_options;
 
 struct run_request {
     struct job *job;
-    char **env; /* NULL-ended "NAME=VALUE" of -x; owned */
-    int n_env;
+    struct run_env env;
     char *plan_path;     /* owned; NULL: make one */
     const char *job_dir; /* borrowed from argv */
+    const char *stop;    /* the job to be ended, borrowed from argv; there is no job to run */
+    bool prune;          /* likewise: remove folders of jobs older than prune_ns */
+    int64_t prune_ns;
     int64_t measure_equal;
     int verbose;
-    bool dry_run, profile, json, quiet;
+    bool dry_run, profile, json, quiet, detach, check;
     bool help, version; /* nothing else was read */
 };
 

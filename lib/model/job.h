@@ -159,6 +159,11 @@ int job_check_variable(const char *name, struct eddis_error *err);
  */
 bool job_is_secret(const char *name, size_t n);
 
+/* Returns text with the values of assignments to secret names masked, as in "export API_KEY=***";
+ * NULL without memory.  Names are in capitals: --tokenizer=bert is no secret.
+ */
+char *job_masked(const char *text);
+
 /* Check the name or address of a host: a host name of letters, digits, '.', '-' and '_', an IPv4 or
  * an IPv6 address.  What passes is no option of any program and no path.  -EINVAL.
  */

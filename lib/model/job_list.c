@@ -2,6 +2,8 @@
 /* job_list.c - types of several words: lists, lines of a shell, the command */
 #include "job_impl.h"
 
+#include "lib/base/cleanup.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -64,8 +66,11 @@ static void words_write(const void *base, const struct job_key *key, struct strb
 
     strbuf_add(b, "[");
     for (char *const *w = *member; w && *w; w++) {
+        cleanup_free char *shown = job_masked(*w);
+
         strbuf_add(b, w == *member ? "" : ", ");
-        job_scalar_add(b, *w);
+        job_scalar_add(b, shown ? shown : "");
+        b->failed = b->failed || !shown;
     }
     strbuf_add(b, "]");
 }

@@ -122,6 +122,43 @@ bool job_is_secret(const char *name, size_t n)
     return false;
 }
 
+/* The end of a value in a line for a shell: a blank outside of quotes. */
+static const char *end_of_value(const char *s)
+{
+    char quote = '\0';
+
+    for (; *s && (quote || !isspace((unsigned char)*s)); s++) {
+        if (quote && *s == quote)
+            quote = '\0';
+        else if (!quote && (*s == '\'' || *s == '"'))
+            quote = *s;
+    }
+    return s;
+}
+
+char *job_masked(const char *text)
+{
+    static const char name_letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    struct strbuf b = { 0 };
+    const char *s = text;
+
+    strbuf_add(&b, "");
+    while (*s) {
+        size_t n = strspn(s, name_letters);
+        size_t other = n ? 0 : strcspn(s, name_letters);
+        bool begins = s == text || !isalnum((unsigned char)s[-1]);
+
+        strbuf_add_bytes(&b, s, n + other);
+        if (n && s[n] == '=' && begins && job_is_secret(s, n)) {
+            strbuf_add(&b, "=***");
+            s = end_of_value(s + n + 1);
+        } else {
+            s += n + other;
+        }
+    }
+    return strbuf_steal(&b);
+}
+
 static void env_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
     char *const *const *member = job_member_const(base, key);

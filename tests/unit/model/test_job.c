@@ -77,6 +77,46 @@ START_TEST(variables)
 }
 END_TEST
 
+static const struct {
+    const char *text, *masked;
+} masked_rows[] = {
+    { "", "" },
+    { "export WANDB_API_KEY=abc", "export WANDB_API_KEY=***" },
+    { "A=1 HF_TOKEN='a b' B=2", "A=1 HF_TOKEN=*** B=2" },
+    { "HF_TOKEN=\"a 'b", "HF_TOKEN=***" },
+    { "PASSWD=x;CREDENTIALS=y", "PASSWD=***" },
+    { "--tokenizer=bert", "--tokenizer=bert" },
+    { "--max_tokens=5", "--max_tokens=5" },
+    { "--api-KEY=5", "--api-KEY=***" },
+    { "aKEY=5", "aKEY=5" },
+    { "KEY", "KEY" },
+    { "KEY=", "KEY=***" },
+    { "\xc3\xa9 SECRET=\xc3\xa9 x", "\xc3\xa9 SECRET=*** x" },
+};
+
+START_TEST(masked)
+{
+    char *text = job_masked(masked_rows[_i].text);
+
+    ck_assert_str_eq(text, masked_rows[_i].masked);
+    free(text);
+}
+END_TEST
+
+/* A secret in a command or a line of the shell is not shown, and still reaches the job. */
+START_TEST(masked_lists)
+{
+    struct job *job = good("command: [env, A_KEY=geheim, train]\nsetup: [export B_TOKEN=geheim]\n"
+                           "mpi: {args: [-x, C_SECRET=geheim]}\nenv: {MY_PASSWD: geheim}");
+    char *text = job_text(job);
+
+    ck_assert_ptr_null(strstr(text, "geheim"));
+    ck_assert_str_eq(job->command[1], "A_KEY=geheim");
+    free(text);
+    job_free(job);
+}
+END_TEST
+
 static const char everything[] =
     "# a comment\n"
     "name: resnet-mixed\n"
@@ -646,6 +686,8 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, defaults);
     tcase_add_loop_test(tc, variables, 0, sizeof variable_rows / sizeof *variable_rows);
+    tcase_add_loop_test(tc, masked, 0, sizeof masked_rows / sizeof *masked_rows);
+    tcase_add_test(tc, masked_lists);
     tcase_add_test(tc, full);
     tcase_add_loop_test(tc, bad, 0, sizeof bad_rows / sizeof *bad_rows);
     tcase_add_test(tc, hostile);

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run_find.h"
+
+#include "agents/driver/checkpoints.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool has_file(const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+
+    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
+           access(path, F_OK) == 0;
+}
+
+int run_find_job(const char *option, const char *word, struct job_folder *ret,
+                 struct eddis_error *err)
+{
+    int rc = job_folder_find(word, ret, err);
+
+    if (rc == -ENOENT)
+        return eddis_fail(err, rc,
+                          "%s %s: there is neither such a file or folder nor a job whose id begins "
+                          "so; eddis-status --list shows the jobs",
+                          option, word);
+    return rc < 0 ? eddis_fail_prefix(err, rc, "%s %s", option, word) : rc;
+}
+
+int run_find_checkpoint(const char *word, char **ret, struct eddis_error *err)
+{
+    char path[PATH_MAX], dir[PATH_MAX];
+    struct job_folder folder;
+    int rc;
+
+    if (has_file(word, "MANIFEST")) {
+        (void)snprintf(path, sizeof path, "%s", word);
+    } else if (checkpoints_newest(word, path, sizeof path) < 0) {
+        rc = run_find_job("--resume", word, &folder, err);
+        if (rc < 0)
+            return rc;
+        (void)snprintf(dir, sizeof dir, "%s/checkpoints", folder.path);
+        if (checkpoints_newest(dir, path, sizeof path) < 0)
+            return eddis_fail(err, -ENOENT, "--resume %s: the job has no checkpoint in '%s'", word,
+                              dir);
+    }
+    *ret = realpath(path, NULL);
+    return *ret ? 0 : eddis_fail_errno(err, -errno, "no checkpoint '%s'", path);
+}
+
+/* Write the path of the newest plan of a job's folder to ret [size]; false: it has none. */
+static bool newest_plan(const char *folder, char *ret, size_t size)
+{
+    int64_t best_generation = -1, best_version = -1;
+    DIR *dir = opendir(folder);
+    struct dirent *e;
+
+    while (dir && (e = readdir(dir))) {
+        int64_t generation, version;
+        int end = 0;
+
+        if (sscanf(e->d_name, "plan-%" SCNd64 "-%" SCNd64 ".json%n", &generation, &version, &end) !=
+                2 ||
+            !end || e->d_name[end])
+            continue;
+        if (generation < best_generation ||
+            (generation == best_generation && version <= best_version))
+            continue;
+        best_generation = generation;
+        best_version = version;
+        (void)snprintf(ret, size, "%s/%s", folder, e->d_name);
+    }
+    if (dir)
+        closedir(dir);
+    return best_generation >= 0;
+}
+
+int run_find_plan(const char *word, char **ret, struct eddis_error *err)
+{
+    struct job_folder folder;
+    char path[PATH_MAX];
+    struct stat st;
+    int rc;
+
+    if (stat(word, &st) == 0 && !S_ISDIR(st.st_mode)) {
+        (void)snprintf(path, sizeof path, "%s", word);
+    } else {
+        rc = run_find_job("--plan", word, &folder, err);
+        if (rc < 0)
+            return rc;
+        if (!newest_plan(folder.path, path, sizeof path))
+            return eddis_fail(err, -ENOENT, "--plan %s: the job has no plan in '%s'", word,
+                              folder.path);
+    }
+    *ret = strdup(path);
+    return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for an option");
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_find.h - what an option means that names a job, a checkpoint or a plan */
+#ifndef EDDIS_CMD_RUN_FIND_H
+#define EDDIS_CMD_RUN_FIND_H
+
+#include "agents/job_folder.h"
+#include "lib/base/error.h"
+
+/* A job by its folder or the beginning of its id, as the word of an option. */
+int run_find_job(const char *option, const char *word, struct job_folder *ret,
+                 struct eddis_error *err);
+
+/* The word of --resume: a checkpoint, or a folder of them or a job whose newest is meant.  Returns
+ * its path.
+ */
+int run_find_checkpoint(const char *word, char **ret, struct eddis_error *err);
+
+/* The word of --plan: a file, or a job whose newest plan is meant.  Returns its path. */
+int run_find_plan(const char *word, char **ret, struct eddis_error *err);
+
+#endif
