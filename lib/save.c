@@ -186,6 +186,16 @@ static int save_gather(struct eddis_checkpoint *c, struct eddis_error *err)
     return rc;
 }
 
+/* Rank 0 makes it whole; the files are freed. */
+static int save_finish(struct eddis_checkpoint *c, const struct checkpoint_meta *meta, int keep,
+                       struct eddis_error *err)
+{
+    if (c->e->place.rank == 0)
+        return checkpoint_commit_take(c->files, meta, keep, err);
+    checkpoint_abandon_take(c->files);
+    return 0;
+}
+
 int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_error *err)
 {
     struct checkpoint_meta meta;
@@ -208,11 +218,10 @@ int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_e
     rc = handle_agree(e, c->failure.code, err);
     if (rc == 0)
         rc = handle_agree(e, save_gather(c, err), err);
-    if (rc == 0 && e->place.rank == 0)
-        rc = checkpoint_commit_take(c->files, &meta, keep, err);
+    if (rc == 0)
+        rc = handle_agree(e, save_finish(c, &meta, keep, err), err);
     else
         checkpoint_abandon_take(c->files);
-    rc = handle_agree(e, rc, err);
     save_free(c);
     return rc;
 }

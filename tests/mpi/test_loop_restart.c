@@ -50,6 +50,8 @@ struct state {
 
 enum death { NO_DEATH, IN_STEP, IN_CHECKPOINT, BEFORE_COMMIT };
 
+struct rank;
+
 struct world {
     char dir[64], checkpoints[96], board[96];
     int generation, n;
@@ -66,6 +68,7 @@ struct world {
     int last[STEPS]; /* generation that did the step last; 0: none */
     bool finished;
     struct state state; /* of rank 0 at the end */
+    void (*body)(struct rank *r);
 };
 
 struct rank {
@@ -211,7 +214,7 @@ static void *rank_main(void *arg)
         fprintf(stderr, "rank %d: %s\n", r->rank, err.text);
     CHECK(rc == 0);
     if (rc == 0) {
-        train(r);
+        w->body(r);
         (void)eddis_close(r->e, &err); /* fails on those who were left */
     }
     return NULL;
@@ -266,6 +269,7 @@ static void run_generation(struct world *w)
 static void open_world(struct world *w)
 {
     memset(w, 0, sizeof *w);
+    w->body = train;
     strcpy(w->dir, "/tmp/eddis-restart.XXXXXX");
     CHECK(mkdtemp(w->dir) != NULL);
     snprintf(w->checkpoints, sizeof w->checkpoints, "%s/checkpoints", w->dir);
@@ -379,6 +383,128 @@ static struct state uninterrupted(void)
     return s;
 }
 
+/* ---- checkpoints that fail ---- */
+
+static int put_and_commit(struct rank *r, struct eddis_checkpoint *c, const char *name,
+                          struct eddis_error *err)
+{
+    (void)eddis_checkpoint_put(c, name, "x", 1, err);
+    *err = (struct eddis_error){ 0 };
+    return eddis_checkpoint_commit(c, 0, err);
+}
+
+static bool is_there(const struct world *w, const char *name)
+{
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/%s", w->checkpoints, name);
+    return access(path, F_OK) == 0;
+}
+
+/* Whatever fails on one rank fails on all with one sentence, leaves nothing, and the next succeeds.
+ */
+static void fail_body(struct rank *r)
+{
+    struct world *w = r->world;
+    struct eddis_checkpoint *c = NULL;
+    struct eddis_error err = { 0 };
+    struct fence other;
+    int last = w->n - 1;
+
+    /* A put of the last rank. */
+    CHECK(eddis_checkpoint_begin(r->e, NULL, &c, &err) == 0);
+    CHECK(put_and_commit(r, c, r->rank == last ? "no blanks" : "a", &err) == -EINVAL);
+    CHECK(strstr(err.text, "'no blanks' cannot name"));
+    CHECK(r->rank == last || strncmp(err.text, "rank 2: 'no", 11) == 0);
+    CHECK(!is_there(w, "step-00000000"));
+    CHECK(r->rank || !is_there(w, "step-00000000.g1.part"));
+    CHECK(eddis_barrier(r->e, PATIENCE, &err) == 0);
+    /* The folder goes while one is written, and comes again with the next. */
+    CHECK(eddis_checkpoint_begin(r->e, NULL, &c, &err) == 0);
+    CHECK(eddis_barrier(r->e, PATIENCE, &err) == 0);
+    CHECK(r->rank || file_remove_tree(w->checkpoints, NULL) == 0);
+    CHECK(eddis_barrier(r->e, PATIENCE, &err) == 0);
+    CHECK(put_and_commit(r, c, "a", &err) == -ENOENT && err.text[0]);
+    CHECK(eddis_checkpoint_begin(r->e, NULL, &c, &err) == 0);
+    CHECK(put_and_commit(r, c, "a", &err) == 0 && is_there(w, "step-00000000"));
+    /* A folder in which nothing can be made. */
+    CHECK(eddis_checkpoint_begin(r->e, "/proc/self", &c, &err) < 0);
+    CHECK(strstr(err.text, "/proc/self"));
+    /* What there is to begin with. */
+    CHECK(eddis_restore_begin(r->e, w->dir, &c, &err) == -ENOENT);
+    CHECK(strstr(err.text, "no whole checkpoint in folder"));
+    CHECK(eddis_restore_begin(r->e, "/nonexistent", &c, &err) == -ENOENT);
+    CHECK(eddis_restore_begin(r->e, w->checkpoints, &c, &err) == 1 && !err.text[0]);
+    CHECK(strstr(eddis_checkpoint_folder(c), "/step-00000000"));
+    CHECK(eddis_restore_end(c, &err) == 0);
+    CHECK(eddis_barrier(r->e, PATIENCE, &err) == 0);
+    /* A later generation begins while this one writes. */
+    CHECK(eddis_checkpoint_begin(r->e, NULL, &c, &err) == 0);
+    CHECK(r->rank || fence_open(w->checkpoints, "restarted", 2, &other, NULL) == 0);
+    CHECK(eddis_barrier(r->e, PATIENCE, &err) == 0);
+    CHECK(put_and_commit(r, c, "b", &err) < 0);
+    CHECK(eddis_checkpoint_begin(r->e, NULL, &c, &err) == -ESTALE);
+    CHECK(strstr(err.text, "generation 2 of the job has taken over"));
+}
+
+static void test_failing(int n)
+{
+    struct world *w = malloc(sizeof *w);
+
+    open_world(w);
+    w->body = fail_body;
+    w->generation = 1;
+    w->n = n;
+    w->batch[0] = BATCH;
+    run_generation(w);
+    CHECK(file_remove_tree(w->dir, NULL) == 0);
+    free(w);
+}
+
+static void *open_stale(void *arg)
+{
+    struct rank *r = arg;
+    struct eddis_options o = { .size = sizeof o, .samples = SAMPLES, .epochs = EPOCHS };
+    struct eddis_error err = { 0 };
+    struct handle_setup setup = { .open_transport = open_end,
+                                  .open_arg = r,
+                                  .board_path = r->world->board,
+                                  .local_rank = r->rank,
+                                  .n_local = r->world->n };
+
+    CHECK(handle_open(&setup, &o, &r->e, &err) == -ESTALE);
+    CHECK(strstr(err.text, "generation 5 of the job has taken over"));
+    return NULL;
+}
+
+/* A generation that was frozen before it opened finds that the next one has: no rank begins. */
+static void test_stale(void)
+{
+    struct world *w = malloc(sizeof *w);
+    struct rank rank[3] = { 0 };
+    struct eddis_error err;
+    struct fence next;
+
+    open_world(w);
+    w->generation = 4;
+    w->n = 3;
+    w->batch[0] = BATCH;
+    CHECK(fence_open(w->checkpoints, "restarted", 5, &next, &err) == 0);
+    make_board(w);
+    CHECK(loop_new(w->n, 0, &w->loop, &err) == 0);
+    for (int i = 0; i < w->n; i++) {
+        rank[i].world = w;
+        rank[i].rank = i;
+        CHECK(pthread_create(&rank[i].thread, NULL, open_stale, &rank[i]) == 0);
+    }
+    for (int i = 0; i < w->n; i++)
+        pthread_join(rank[i].thread, NULL);
+    loop_free(w->loop);
+    board_close(w->agent);
+    CHECK(file_remove_tree(w->dir, NULL) == 0);
+    free(w);
+}
+
 int main(void)
 {
     struct state want = uninterrupted();
@@ -387,6 +513,9 @@ int main(void)
     for (uint64_t seed = 1; seed <= HISTORIES && !failures; seed++)
         generations += one_history(seed, &want);
     CHECK(generations > 2 * HISTORIES);
+    test_failing(1);
+    test_failing(3);
+    test_stale();
     if (failures)
         fprintf(stderr, "%d failures\n", failures);
     return failures != 0;
