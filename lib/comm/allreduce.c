@@ -17,14 +17,19 @@ enum {
     DIRECT_RANKS = 8,
     DIRECT_BYTES = 64 << 10,
     TREE_BYTES = 16 << 10,
+    /* The same for 4, 8 and 16 hosts with links of 1 Gbit/s and 200 Mbit/s: a link carries n - 1
+     * copies of a direct exchange, and each step of a ring has its delay.
+     */
+    HOSTS_DIRECT_BYTES = 8 << 10,
+    HOSTS_TREE_BYTES = 64 << 10,
 };
 
 /* A function of what all ranks know alike, so that all take the same. */
-const char *allreduce_choose(int n_ranks, size_t bytes)
+const char *allreduce_choose(const struct comm_place *p, size_t bytes)
 {
-    if (n_ranks <= DIRECT_RANKS && bytes <= DIRECT_BYTES)
+    if (p->n_ranks <= DIRECT_RANKS && bytes <= (p->hosts ? HOSTS_DIRECT_BYTES : DIRECT_BYTES))
         return "direct";
-    return bytes <= TREE_BYTES ? "tree" : "ring";
+    return bytes <= (p->hosts ? HOSTS_TREE_BYTES : TREE_BYTES) ? "tree" : "ring";
 }
 
 void reduction_add(const struct reduction *r, void *acc, const void *in)
@@ -70,5 +75,5 @@ int allreduce_new(const struct comm_place *p, const struct allreduce *a, struct 
 {
     size_t bytes = a->n * comm_type_bytes(a->type) + a->tail_bytes;
 
-    return allreduce_new_kind(allreduce_choose(p->n_ranks, bytes), p, a, ret, err);
+    return allreduce_new_kind(allreduce_choose(p, bytes), p, a, ret, err);
 }

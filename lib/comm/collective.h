@@ -18,6 +18,7 @@ struct collective; /* one rank's end */
 
 struct comm_place {
     int rank, n_ranks;
+    bool hosts; /* the ranks are on several hosts; the same on all of them */
 };
 
 struct allreduce {
@@ -32,12 +33,12 @@ struct allreduce {
     void (*tail_rule)(void *acc, const void *in);
 };
 
-/* The kind is chosen by size and number of ranks, see allreduce_choose. */
+/* The kind is chosen by allreduce_choose. */
 int allreduce_new(const struct comm_place *p, const struct allreduce *a, struct collective **ret,
                   struct eddis_error *err);
 
 /* Name of the kind that allreduce_new takes: "direct", "tree" or "ring". */
-const char *allreduce_choose(int n_ranks, size_t bytes);
+const char *allreduce_choose(const struct comm_place *p, size_t bytes);
 
 /* As allreduce_new with the kind given, for tests and measurements.  -EINVAL: no such kind. */
 int allreduce_new_kind(const char *kind, const struct comm_place *p, const struct allreduce *a,

@@ -228,6 +228,21 @@ static int mpi_start(struct mpi_end *e, struct eddis_error *err)
     return 0;
 }
 
+/* Whether the ranks are on several hosts: then, and only then, fewer share this one's memory than
+ * there are.
+ */
+static bool mpi_has_hosts(const struct mpi_end *e)
+{
+    MPI_Comm near = MPI_COMM_NULL;
+    int n = 0;
+
+    if (MPI_Comm_split_type(e->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near) != MPI_SUCCESS)
+        return true;
+    MPI_Comm_size(near, &n);
+    MPI_Comm_free(&near);
+    return n < e->base.n_ranks;
+}
+
 int transport_mpi_open(struct transport **ret, struct eddis_error *err)
 {
     struct mpi_end *e = calloc(1, sizeof *e);
@@ -249,6 +264,7 @@ int transport_mpi_open(struct transport **ret, struct eddis_error *err)
     MPI_Comm_set_errhandler(e->comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(e->comm, &e->base.rank);
     MPI_Comm_size(e->comm, &e->base.n_ranks);
+    e->base.hosts = mpi_has_hosts(e);
     *ret = &e->base;
     return 0;
 fail:

@@ -26,6 +26,7 @@ struct transport_ops {
 struct transport {
     const struct transport_ops *ops;
     int rank, n_ranks;
+    bool hosts;         /* the ranks are on several hosts */
     int64_t sent_bytes; /* of all sends posted so far */
     int under_way;      /* operations posted and not yet returned by transport_poll */
 };

@@ -317,7 +317,8 @@ static void *driver_main(void *arg)
     prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
     rc = d->open(d->open_arg, &d->transport, &err);
     if (rc >= 0)
-        d->place = (struct comm_place){ d->transport->rank, d->transport->n_ranks };
+        d->place =
+            (struct comm_place){ d->transport->rank, d->transport->n_ranks, d->transport->hosts };
     driver_opened(d, rc, &err);
     if (rc < 0)
         return NULL;
