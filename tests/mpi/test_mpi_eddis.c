@@ -197,6 +197,46 @@ static int run_exit(int code)
     return 1;
 }
 
+static void tell(const char *folder, const char *what, int rank, const char *text)
+{
+    char path[512], part[520];
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/%s-%d", folder, what, rank);
+    snprintf(part, sizeof part, "%s.new", path);
+    f = fopen(part, "w");
+    if (!f || fputs(text, f) < 0 || fclose(f) != 0 || rename(part, path) != 0)
+        fprintf(stderr, "cannot write '%s'\n", path);
+}
+
+/* Step after step until one does not end within three seconds; what eddis_wait says goes to a file.
+ */
+static int run_cut(const char *folder, int n)
+{
+    float *value = calloc((size_t)n, sizeof *value);
+    struct eddis_error err = { 0 };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_world w;
+    struct eddis *e;
+    int rc = 0;
+
+    if (open_job(NULL, &e, &w) || add_one(e, value, n) != 0 || eddis_commit(e, &err) < 0)
+        return fail("beginning", &err);
+    while (rc == 0) {
+        rc = eddis_step_begin(e, &s, &err);
+        if (rc == 1)
+            rc = eddis_wait(e, 3 * S_NS, &err);
+        if (rc == 0)
+            rc = eddis_step_end(e, NULL, &err);
+        if (s.step == 20)
+            tell(folder, "ready", w.rank, "");
+        usleep(2000);
+    }
+    tell(folder, "said", w.rank, err.text);
+    pause(); /* whoever cut the cable ends us */
+    return 1;
+}
+
 static double now(void)
 {
     struct timespec t;
@@ -257,8 +297,10 @@ int main(int argc, char **argv)
         return run_exit(0);
     if (strcmp(what, "abort") == 0)
         return run_exit(7);
+    if (strcmp(what, "cut") == 0 && argc > 3)
+        return run_cut(argv[2], atoi(argv[3]));
     if (strcmp(what, "latency") == 0 && argc > 3)
         return run_latency(atoi(argv[2]), atoi(argv[3]));
-    fprintf(stderr, "usage: test_mpi_eddis train|timeout|fork|mismatch|exit|latency ...\n");
+    fprintf(stderr, "usage: test_mpi_eddis train|timeout|fork|mismatch|exit|cut|latency ...\n");
     return 2;
 }

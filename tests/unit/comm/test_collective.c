@@ -393,6 +393,33 @@ START_TEST(nobody_leaves_a_barrier_early)
 }
 END_TEST
 
+START_TEST(kind_by_size_and_place)
+{
+    static const struct {
+        int ranks;
+        bool hosts;
+        size_t bytes;
+        const char *kind;
+    } rows[] = {
+        { 4, false, 64 << 10, "direct" },
+        { 4, false, (64 << 10) + 1, "ring" },
+        { 9, false, 16 << 10, "tree" },
+        { 9, false, (16 << 10) + 1, "ring" },
+        { 4, true, 8 << 10, "direct" },
+        { 4, true, (8 << 10) + 1, "tree" },
+        { 16, true, 8, "tree" },
+        { 16, true, 64 << 10, "tree" },
+        { 16, true, (64 << 10) + 1, "ring" },
+        { 4, true, (64 << 10) + 1, "ring" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        ck_assert_str_eq(allreduce_choose(&(struct comm_place){ 0, rows[i].ranks, rows[i].hosts },
+                                          rows[i].bytes),
+                         rows[i].kind);
+}
+END_TEST
+
 START_TEST(nonsense_is_refused)
 {
     struct comm_place p = { 0, 2 };
@@ -446,6 +473,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, broadcast_from_every_root);
     tcase_add_test(tc, allgather_keeps_the_order);
     tcase_add_test(tc, nobody_leaves_a_barrier_early);
+    tcase_add_test(tc, kind_by_size_and_place);
     tcase_add_test(tc, nonsense_is_refused);
     tcase_add_test(tc, lengths_must_agree);
 }
