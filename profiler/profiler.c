@@ -84,6 +84,19 @@ static void on_cores(struct probe *b, const char *what, isolate_fn fn, size_t of
     }
 }
 
+/* A product is over in milliseconds, before the quota stops it: what lasts is a share of its rate. */
+static void share_out_quota(struct probe *b)
+{
+    int n = b->p->n_numa > 0 ? b->p->n_numa : 1;
+
+    for (int i = 0; i < b->p->n_devices; i++) {
+        double share = b->p->cpu_quota / n / threads_of(b, i);
+
+        if (share < 1)
+            b->p->device[i].fp32_flops *= share;
+    }
+}
+
 /* ---- the data path ---- */
 
 /* Small, for it runs beside other things and must leave the page cache as it was. */
@@ -150,6 +163,7 @@ static void measure(struct probe *b)
         topo_describe(b->topo, b->p);
         correct_memory(b->p);
         on_cores(b, "matrix product", cpu_matrix, offsetof(struct device, fp32_flops));
+        share_out_quota(b);
         on_cores(b, "memory sweep", memory_sweep, offsetof(struct device, memory_bytes_per_s));
     } else {
         note_add(b->p, "%s", err.text);
