@@ -18,6 +18,7 @@ import uuid
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lab"))
 
 import hosts  # noqa: E402
+import network  # noqa: E402,F401 (for those who import this)
 import kernel  # noqa: E402
 from hosts import HOME, LOGIN, Lab  # noqa: E402
 from job import LEASE, Job  # noqa: E402
@@ -171,7 +172,7 @@ class ClusterJob(Job):
     """A running eddis-run on the login host.  What is shared with Job: its folder's files, events,
     the end; `check` looks for what was left on every host."""
 
-    def __init__(self, cluster, args, lease=LEASE, node_lost=2 * LEASE, host=LOGIN, env=None):
+    def __init__(self, cluster, args, lease=LEASE, node_lost=None, host=LOGIN, env=None):
         self.cluster, self.host = cluster, host
         cluster.jobs += 1
         there = f"{HOME}/job-{cluster.jobs}"
@@ -179,7 +180,7 @@ class ClusterJob(Job):
         self.mark = "EDDIS_TEST_MARK=" + uuid.uuid4().hex
         command = [os.path.join(cluster.build, "cmd/eddis-run"), "--job-dir", there,
                    "--set", f"timeouts.lease={lease}s",
-                   *(["--set", f"timeouts.node_lost={node_lost}s"] if node_lost else []),
+                   "--set", f"timeouts.node_lost={node_lost or 2 * lease}s",
                    "--set", "timeouts.heartbeat=200ms"] + args
         self.process = cluster.lab.popen(host, command, env=env, cwd=HOME, stdin=subprocess.DEVNULL,
                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

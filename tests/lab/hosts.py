@@ -68,6 +68,7 @@ class Lab:
         self.folder = "/run/eddis-lab-" + name
         self.shared = self.folder + "/shared"
         self.groups = cgroup.Groups("eddis-lab-" + name)
+        self.started = []  # holders that the state may not know yet
 
     # ---- what is known of it ----
 
@@ -179,10 +180,12 @@ class Lab:
             os._exit(1)
         os.close(write)
         with os.fdopen(read, "rb") as told:
-            said = told.read(400).decode() if until else told.read(1).decode()
+            said = told.read(1).decode()
             if said != "+":
                 said += told.read(400).decode()
+                os.waitpid(pid, 0)
                 raise LabError(f"cannot make {what}: {said or 'it died'}", "not permitted" in said)
+        self.started.append(pid)
         return pid
 
     def rest(self, until):
@@ -254,9 +257,9 @@ class Lab:
         try:
             state = self.state()
         except LabError:
-            return []
+            return self.started
         rows = [row["holder"] for row in state["hosts"].values()] + [state["switch"]]
-        return [pid for pid, born in rows if kernel.start_time(pid) == born]
+        return self.started + [pid for pid, born in rows if kernel.start_time(pid) == born]
 
     def groups_there(self):
         folder = self.groups.base.get("freezer")

@@ -173,6 +173,8 @@ def mistakes():
     assert "which host" in verb("freeze", code=2)
     assert "1 to 200" in verb("up", "0", code=2)
     assert "percentage" in verb("up", "2", "--cpu", "fast", code=2)
+    verb("up", "2", "--rate", "quick", code=2)
+    assert not traces(), traces()
     with Up("1"):
         assert "already" in verb("up", "2", code=2)
         assert "no host 'node7'" in verb("exec", "node7", "true", code=2)

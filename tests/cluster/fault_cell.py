@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""fault_cell.py - one cell of faults.table: a job, the moment, the blow, and what is left."""
+
+import dataclasses
+import os
+import re
+import shutil
+import signal
+
+from lab import LOGIN, Cluster, command_line
+from node import alive, wait_for
+
+NODES = 3
+PHASES = ("login", "launch", "step", "checkpoint", "shutdown")
+SIGNALS = {"segv": signal.SIGSEGV, "kill": signal.SIGKILL, "stop": signal.SIGSTOP}
+HOSTS = {"host": "node2", "first": "node1", "home": LOGIN}
+PROGRAMS = {"agent": "eddis-agent", "keeper": "eddis-keeper", "orted": "orted", "mpirun": "mpirun"}
+EXIT_CODE = 7
+LEASE, LOSSY_LEASE = 2.0, 10.0
+LAUNCH_S = 90    # for all that comes before the moment, on a busy machine
+END_S = 90
+HANG_S = 4
+EPOCHS, BATCH, EVERY = 3, 48, 5  # 60 steps of 25 ms
+EMULATE = "[{rate: 1.0, a_ms: 20, c_ms: 0.3}]"
+
+
+@dataclasses.dataclass
+class Row:
+    actor: str
+    fault: str
+    phases: dict  # phase: whether the suite runs it
+    restarts: int
+    code: int
+    reason: str       # "-": there is no summary; "." any
+    generations: str  # "-": as above
+    says: str         # "-": nothing
+
+    def cells(self, everything):
+        return [(self, p) for p, suite in self.phases.items() if suite or everything]
+
+    def name(self, phase):
+        return f"{self.actor}-{self.fault}-{phase}" + ("" if self.restarts else "-0")
+
+
+def read_table(path):
+    rows = []
+    with open(path) as f:
+        for line in f:
+            if line.startswith("#") or not line.strip():
+                continue
+            actor, fault, phases, restarts, code, reason, generations, says = line.split(None, 7)
+            phases = {p.rstrip("*"): p.endswith("*") for p in phases.split(",")}
+            assert set(phases) <= set(PHASES), line
+            rows.append(Row(actor, fault, phases, int(restarts), int(code), reason, generations,
+                            says.strip()))
+    return rows
+
+
+def check_story(text, every=EVERY):
+    """What rank 0 told: no step before the last whole checkpoint was done again, and each sample was
+    taken once.  A checkpoint may have become whole just before rank 0 could say so."""
+    saved = 0
+    for word, value in re.findall(r"(saved|begins at) (\d+)", text):
+        if word == "saved":
+            saved = int(value)
+        else:
+            assert saved <= int(value) <= saved + every, f"begins at {value}, {saved} were saved: {text}"
+    assert "accounts are right" in text, text
+
+
+class Cell:
+    def __init__(self, cluster, row, phase):
+        self.c, self.row, self.phase = cluster, row, phase
+        self.job = None
+
+    # ---- the moment ----
+
+    def told(self):
+        """What the worker does at the moment."""
+        if self.phase == "login":
+            return "none 0 0 hold"
+        own = {("rank", "exit"): EXIT_CODE, ("rank", "segv"): "segv"}.get((self.row.actor, self.row.fault))
+        return f"{self.phase} 1 1 {own or 'hold'}"
+
+    def prepare(self):
+        for name in os.listdir(self.c.shared):
+            path = os.path.join(self.c.shared, name)
+            shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+        os.mkdir(self.shared("checkpoints"))
+        with open(self.shared("told"), "w") as f:
+            f.write(self.told() + "\n")
+
+    def shared(self, name):
+        return os.path.join(self.c.shared, name)
+
+    def start(self):
+        r = self.row
+        hangs = r.fault == "stop" and r.actor in ("rank", "mpirun", "orted")
+        lease = LOSSY_LEASE if r.fault == "loss" else LEASE
+        worker = os.path.join(self.c.build, "tests/cluster/fault-worker")
+        keys = {"profile.emulate": EMULATE, "batch.global": BATCH, "checkpoint.every": EVERY,
+                "checkpoint.dir": self.shared("checkpoints"), "restarts": r.restarts,
+                "timeouts.launch": "60s", "timeouts.hang": f"{HANG_S}s" if hangs else "5m"}
+        args = ["-H", ",".join(self.c.nodes[:NODES])]
+        for key, value in keys.items():
+            args += ["--set", f"{key}={value}"]
+        self.job = self.c.job(args + ["--", worker, self.c.shared, str(EPOCHS)], lease=lease,
+                              node_lost=2 * lease)
+        return self.job
+
+    def running(self):
+        if self.job.process.poll() is not None:
+            out, err = self.job.process.communicate()
+            raise AssertionError(f"it ended before the fault, with {self.job.process.returncode}: {out}{err}")
+        return True
+
+    def await_moment(self):
+        if self.phase == "login":
+            wait_for("an ssh session to node2", lambda: self.running() and self.sessions(), LAUNCH_S)
+        elif self.row.fault != "exit" and not (self.row.actor == "rank" and self.row.fault == "segv"):
+            wait_for(f"rank 1 to come to '{self.phase}'",
+                     lambda: self.running() and os.path.exists(self.shared("here")), LAUNCH_S)
+
+    # ---- the blow ----
+
+    def sessions(self):
+        return [p for p in self.c.pids(LOGIN, "ssh") if "node2" in command_line(p)]
+
+    def victims(self):
+        actor = self.row.actor
+        if actor == "rank":
+            with open(self.shared("here")) as f:
+                return [int(f.read())]
+        if actor == "driver":
+            return [self.job.process.pid]
+        if actor == "ssh":
+            return self.sessions()
+        return self.c.pids("node1" if actor == "mpirun" else "node2", PROGRAMS[actor])[:1]
+
+    def strike(self):
+        actor, fault = self.row.actor, self.row.fault
+        if fault == "exit" or (actor, fault) == ("rank", "segv"):
+            return
+        if actor in HOSTS:
+            args = [5] if fault == "loss" else []
+            getattr(self.c.lab, fault)(HOSTS[actor], *args)
+            return
+        victims = self.victims()
+        if not victims and actor == "ssh":
+            return  # the session has done its work and is gone: nothing to kill
+        assert victims, f"there is no {actor}"
+        for pid in victims:
+            os.kill(pid, SIGNALS[fault])
+
+    def release(self):
+        """Let rank 1 go on, where the fault is one that the job is to live with."""
+        quiet = self.row.actor == "ssh" or self.row.fault == "loss"
+        if quiet or self.row.fault == "stop" and self.row.actor in ("mpirun", "orted"):
+            with open(self.shared("go"), "w"):
+                pass
+
+    def undo(self):
+        """After the end: what was frozen or cut comes back."""
+        actor, fault = self.row.actor, self.row.fault
+        if actor in HOSTS:
+            host = HOSTS[actor]
+            {"freeze": lambda: self.c.lab.thaw(host), "cut": lambda: self.c.lab.join(host),
+             "loss": lambda: self.c.lab.loss(host, 0), "crash": lambda: self.c.lab.revive(host)}[fault]()
+
+    # ---- the end ----
+
+    def end(self):
+        """Wait for the end as the fault lets it come; the driver's own troubles end first."""
+        r = self.row
+        nodes = [h for h in self.c.hosts if h != LOGIN]
+        if r.actor == "driver" and r.fault == "stop":
+            self.c.check_nothing_left(LEASE + 8, only=nodes)
+            os.kill(self.job.process.pid, signal.SIGCONT)
+        if r.actor == "home" and r.fault in ("freeze", "cut"):
+            self.c.check_nothing_left(LEASE + 8, only=nodes)
+            if r.fault == "freeze":
+                self.undo()
+        code = self.job.end(END_S)
+        if not (r.actor == "home" and r.fault == "freeze"):
+            self.undo()
+        return code
+
+    def check(self):
+        r, j = self.row, self.job
+        assert j.code == r.code, f"exit code {j.code}, not {r.code}"
+        lingers = r.actor in ("driver", "home") or r.fault in ("freeze", "cut")
+        self.c.check_nothing_left(LEASE + 8 if lingers else 2.0)
+        if r.reason != "-":
+            s = j.summary()
+            assert r.reason in (".", s["reason"]), f"reason '{s['reason']}', not '{r.reason}'"
+            assert s["exit_code"] == r.code, s
+            assert r.generations in (".", str(s["generations"])), \
+                f"{s['generations']} generations, not {r.generations}"
+        assert r.says == "-" or re.search(r.says, j.err), f"nothing like '{r.says}' in what it said"
+        if r.code == 0:
+            with open(self.shared("story")) as f:
+                check_story(f.read())
+
+    def run(self):
+        self.prepare()
+        with self.start():
+            try:
+                self.await_moment()
+                self.strike()
+                self.release()
+                self.end()
+                self.check()
+            finally:
+                if self.job.process.poll() is None and alive(self.job.process.pid):
+                    os.kill(self.job.process.pid, signal.SIGCONT)
+
+    def story(self):
+        """What is known of a cell that went wrong."""
+        j = self.job
+        if j is None:
+            return ""
+        events = "\n".join(f"    {e}" for e in j.events()[-25:])
+        return f"  standard output:\n{j.out}\n  standard error:\n{j.err}\n  events:\n{events}"
+
+
+def cluster(build):
+    return Cluster(NODES, build=build)
