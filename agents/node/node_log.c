@@ -19,16 +19,17 @@ struct node_log {
 int node_log_open(const char *dir, struct node_log **ret, struct eddis_error *err)
 {
     cleanup_free char *path = file_join(dir, "agent.log");
-    struct node_log *l = malloc(sizeof *l);
+    struct node_log *l;
+    int rc = path ? file_mkdirs(dir, 0700, err) : 0; /* the driver's folder is not on this node */
 
-    if (!path || !l) {
-        free(l);
+    if (rc < 0)
+        return rc;
+    l = path ? malloc(sizeof *l) : NULL;
+    if (!l)
         return eddis_fail(err, -ENOMEM, "no memory for the agent's log");
-    }
     l->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (l->fd < 0) {
-        int rc = eddis_fail_errno(err, -errno, "cannot write '%s'", path);
-
+        rc = eddis_fail_errno(err, -errno, "cannot write '%s'", path);
         free(l);
         return rc;
     }

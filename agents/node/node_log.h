@@ -7,7 +7,7 @@
 
 struct node_log;
 
-/* Open for appending, 0600. */
+/* Open for appending, 0600; the folder is made if it is not there. */
 int node_log_open(const char *dir, struct node_log **ret, struct eddis_error *err);
 
 /* Write one line with the time before it; l may be NULL. */
