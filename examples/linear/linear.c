@@ -36,6 +36,38 @@ static double gradient(const float *w, const int64_t *index, int64_t n, float *r
     return loss;
 }
 
+/* Go on where an earlier generation of the job, or the one given by --resume, has stopped. */
+static void resume(struct eddis *e, float *w)
+{
+    struct eddis_error err = { 0 };
+    struct eddis_checkpoint *c;
+    int there = eddis_restore_begin(e, NULL, &c, &err);
+
+    check(there, &err);
+    if (err.text[0])
+        fprintf(stderr, "linear: passed over: %s\n", err.text);
+    if (!there)
+        return;
+    check(eddis_checkpoint_get(c, "w", w, 2 * sizeof *w, &err), &err);
+    check(eddis_restore_end(c, &err), &err);
+}
+
+/* A checkpoint that cannot be written is no reason to stop. */
+static void save(struct eddis *e, const float *w, int rank)
+{
+    struct eddis_error err = { 0 };
+    struct eddis_checkpoint *c;
+    int rc = eddis_checkpoint_begin(e, NULL, &c, &err);
+
+    if (rc == 0) {
+        if (rank == 0)
+            eddis_checkpoint_put(c, "w", w, 2 * sizeof *w, NULL);
+        rc = eddis_checkpoint_commit(c, 0, &err);
+    }
+    if (rc < 0 && rank == 0)
+        fprintf(stderr, "linear: %s\n", err.text);
+}
+
 int main(void)
 {
     struct eddis_error err = { 0 };
@@ -60,6 +92,7 @@ int main(void)
     check(parameter = eddis_add_parameter(e, layer, &p, &err), &err);
     check(eddis_commit(e, &err), &err);
     check(eddis_broadcast_parameters(e, 0, &err), &err);
+    resume(e, w);
     g = eddis_gradient(e, parameter);
 
     for (;;) {
@@ -76,6 +109,8 @@ int main(void)
         for (int i = 0; i < 2; i++)
             w[i] -= 0.5f * (float)step.lr_factor * g[i];
         check(eddis_step_end(e, &report, &err), &err);
+        if (step.flags & EDDIS_STEP_CHECKPOINT) /* every so many steps, and before a stop */
+            save(e, w, world.rank);
     }
     printf("rank %d of %d: y = %.3f x %+.3f\n", world.rank, world.n_ranks, w[0], w[1]);
     check(eddis_close(e, &err), &err);
