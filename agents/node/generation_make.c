@@ -55,8 +55,8 @@ static int make_board(struct generation *g, const struct brief *b, const struct 
     snprintf(area->job, sizeof area->job, "%s", b->job_id);
     if ((rc = copy_path(b->checkpoint_dir, area->checkpoint_dir, sizeof area->checkpoint_dir,
                         err)) < 0 ||
-        (rc = copy_path(launch_resume_from(b, o), area->resume_from, sizeof area->resume_from,
-                        err)) < 0)
+        (rc = copy_path(o->resume || o->generation > 1 ? b->resume_from : NULL, area->resume_from,
+                        sizeof area->resume_from, err)) < 0)
         return rc;
     rc = board_create(g->board_path, area, &g->board, err);
     if (rc < 0)
