@@ -84,7 +84,8 @@ static void on_cores(struct probe *b, const char *what, isolate_fn fn, size_t of
     }
 }
 
-/* A product is over in milliseconds, before the quota stops it: what lasts is a share of its rate. */
+/* A product is over in milliseconds, before the quota stops it: what lasts is a share of its rate.
+ */
 static void share_out_quota(struct probe *b)
 {
     int n = b->p->n_numa > 0 ? b->p->n_numa : 1;
