@@ -28,6 +28,7 @@ static const struct field job_fields[] = {
     FIELD(struct job_status, plan_version, INT64, 0, INT64_MAX),
     FIELD(struct job_status, generations, INT64, 0, INT32_MAX),
     FIELD(struct job_status, replans, INT64, 0, INT64_MAX),
+    FIELD(struct job_status, restarts, INT64, 0, INT32_MAX),
     FIELD(struct job_status, n_nodes, INT, 0, INT32_MAX),
     FIELD(struct job_status, steps_done, INT64, 0, INT64_MAX),
     FIELD(struct job_status, steps_total, INT64, 0, INT64_MAX),
@@ -45,6 +46,7 @@ static const struct field job_fields[] = {
     FIELD(struct job_status, start_s, MEASURE, 0, 0),
     FIELD(struct job_status, wall_s, MEASURE, 0, 0),
     FIELD(struct job_status, eta_s, MEASURE, 0, 0),
+    FIELD(struct job_status, recovery_s, MEASURE, 0, 0),
     FIELD(struct job_status, emulated, BOOL, 0, 0),
 };
 

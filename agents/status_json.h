@@ -41,8 +41,9 @@ struct worker_status {
     int rank, pid; /* pid 0: not started */
     char node[256];
     char device[96];
-    char state[16];       /* "waiting", "start", "input", "compute", "wait", "evaluate",
-                           * "checkpoint", "done", "exited", "killed", "lost" */
+    char state[24];       /* "waiting", "start", "input", "compute", "wait", "evaluate",
+                           * "checkpoint", "done", "exited", "killed", "lost",
+                           * "stopped by eddis" */
     int64_t steps_done;   /* number of its last step + 1 */
     int64_t batch;        /* of the plan in force */
     double samples_per_s; /* recent: its own share */
@@ -78,6 +79,7 @@ struct job_status {
     char mode[16], algorithm[16];
     int64_t generation, plan_version; /* 0: none yet */
     int64_t generations, replans;     /* so far: 1 and 0 in an ordinary run */
+    int64_t restarts;                 /* after failures */
     int n_nodes;
     int64_t steps_done, steps_total; /* total 0: unknown */
     int64_t epoch, epochs;           /* epoch under way, from 1; 0: unknown */
@@ -93,6 +95,7 @@ struct job_status {
     double equal_measured_samples_per_s; /* NAN in an ordinary run */
     double start_s;                      /* wall clock, seconds since 1970 */
     double wall_s, eta_s;
+    double recovery_s; /* from the last failure to the next step; NAN: none yet */
     bool emulated;
     struct first_failure failure;
     struct worker_status *worker; /* [n_workers] by rank; owned */

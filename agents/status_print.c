@@ -155,6 +155,7 @@ static void print_count(struct strbuf *b, int64_t n, const char *what)
 static void print_events(const struct job_status *s, const char *name, struct strbuf *b)
 {
     int known = 0, slow = 0, slowest = -1;
+    char time[32];
 
     for (int i = 0; i < s->n_workers; i++) {
         double speed = s->worker[i].relative_speed;
@@ -173,7 +174,10 @@ static void print_events(const struct job_status *s, const char *name, struct st
                         s->worker[slowest].relative_speed);
         strbuf_add(b, ", ");
     }
-    print_count(b, s->generations > 1 ? s->generations - 1 : 0, "restart");
+    print_count(b, s->restarts, "restart");
+    if (s->restarts && isfinite(s->recovery_s))
+        strbuf_addf(b, " (%s from the last failure to the next step)",
+                    job_status_elapsed(s->recovery_s, time, sizeof time));
     strbuf_add(b, ", ");
     print_count(b, s->replans, "re-plan");
     strbuf_add(b, "\nmore: eddis-status ");

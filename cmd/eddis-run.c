@@ -104,6 +104,9 @@ static void on_planned(void *ctx, const struct plan *p, const struct node_profil
         print_profile(r, &o, nodes, n);
     } else if (r->q.dry_run && r->q.json) {
         print_dry_run_json(r, nodes, n, p);
+    } else if (p->generation > 1 && !r->q.quiet && !r->q.json) {
+        plan_print_plan(&o, p, NULL);
+        putchar('\n');
     } else if (!r->q.quiet && !r->q.json) {
         plan_print_job(&o, r->q.job->name, r->launches ? r->folder.id : NULL,
                        r->launches ? r->folder.path : NULL);

@@ -139,8 +139,7 @@ static void add_speed(struct strbuf *b, const struct job_status *s)
         strbuf_addf(b,
                     "plan    generation %" PRId64 ", version %" PRId64 ", global batch %" PRId64
                     ", %" PRId64 " re-plans, %" PRId64 " restarts\n",
-                    s->generation, s->plan_version, s->global_batch, s->replans,
-                    s->generations > 1 ? s->generations - 1 : 0);
+                    s->generation, s->plan_version, s->global_batch, s->replans, s->restarts);
 }
 
 /* ---- the workers ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "driver_impl.h"
 
-#include "checkpoints.h"
+#include "agents/checkpoints.h"
 
 #include "agents/job_nodes.h"
 #include "lib/base/cleanup.h"
@@ -33,26 +33,27 @@ void driver_say(struct driver *d, const char *type, int agent, int rank, const c
         d->o->view.say(d->o->view.ctx, text);
 }
 
-static enum job_state job_state_of(enum driver_phase p)
+/* The network probe is a part of the profile. */
+static enum job_state job_state_of(const struct state *s)
 {
     static const enum job_state state[] = {
         [PHASE_REGISTER] = JOB_STARTING, [PHASE_PROFILE] = JOB_PROFILING,
-        [PHASE_PLAN] = JOB_PLANNING,     [PHASE_PREPARE] = JOB_LAUNCHING,
+        [PHASE_NETWORK] = JOB_PROFILING, [PHASE_PLAN] = JOB_PLANNING,
+        [PHASE_PREPARE] = JOB_LAUNCHING, [PHASE_CHECK] = JOB_LAUNCHING,
         [PHASE_START] = JOB_LAUNCHING,   [PHASE_RUN] = JOB_RUNNING,
-        [PHASE_STOP] = JOB_STOPPING,     [PHASE_BYE] = JOB_STOPPING,
-        [PHASE_OVER] = JOB_ENDED,
+        [PHASE_STOP] = JOB_STOPPING,     [PHASE_REGROUP] = JOB_LAUNCHING,
+        [PHASE_BYE] = JOB_STOPPING,      [PHASE_OVER] = JOB_ENDED,
     };
 
-    return state[p];
+    return s->generation == 0 && s->phase < PHASE_BYE ? JOB_PROFILING : state[s->phase];
 }
 
-static void fill_end(const struct state *s, struct job_status *t)
+/* What failed first, in the generation that ended the job or the last one that it recovered from.
+ */
+static void fill_failure(const struct state *s, struct job_status *t)
 {
-    const struct state_failure *f = &s->failure;
+    const struct state_failure *f = s->failure.set ? &s->failure : &s->before;
 
-    (void)snprintf(t->reason, sizeof t->reason, "%s", s->reason);
-    (void)snprintf(t->message, sizeof t->message, "%s", s->message);
-    t->exit_code = s->exit_code;
     t->failure = (struct first_failure){ .set = f->set,
                                          .rank = f->rank,
                                          .pid = f->pid,
@@ -63,17 +64,27 @@ static void fill_end(const struct state *s, struct job_status *t)
     (void)snprintf(t->failure.what, sizeof t->failure.what, "%.255s", f->what);
 }
 
+static void fill_end(const struct state *s, struct job_status *t)
+{
+    (void)snprintf(t->reason, sizeof t->reason, "%s", s->reason);
+    (void)snprintf(t->message, sizeof t->message, "%s", s->message);
+    t->exit_code = s->exit_code;
+}
+
 void driver_fill_status(struct driver *d)
 {
     struct job_status *t = &d->status;
     int64_t now_ns = clock_now_ns();
 
-    t->state = job_state_of(d->state.phase);
+    t->state = job_state_of(&d->state);
     t->wall_s = (double)(now_ns - d->begun_ns) / CLOCK_S;
     (void)snprintf(t->waiting, sizeof t->waiting, "%s",
                    d->state.phase == PHASE_REGISTER ? d->waiting : "");
     t->generation = t->generations = d->state.n_ranks ? d->state.generation : 0;
+    t->restarts = d->state.restarts;
     figures_fill(&d->figures, now_ns, t);
+    if (d->state.failure.set || d->state.before.set)
+        fill_failure(&d->state, t);
     if (d->state.reason)
         fill_end(&d->state, t);
 }
@@ -147,6 +158,7 @@ int driver_start_agent(struct driver *d, int agent, int64_t deadline_ns, struct 
     int rc = random_hex(a->folder, PROTOCOL_FOLDER, err);
 
     starter_drop(d->starter, agent);
+    orders_fini(&a->orders);
     a->pid = 0;
     a->sequence = 0;
     (void)snprintf(lease, sizeof lease, "%" PRId64, d->o->job->timeouts.lease_ns);
@@ -238,7 +250,12 @@ static int open_all(struct driver *d, struct eddis_error *err)
     const struct state_options so = {
         .n_agents = d->n_agents,
         .launch_ns = job->timeouts.launch_ns,
+        .check_only = d->o->check_only,
+        .share = job->checkpoint.dir != NULL,
+        .restarts = job->restarts,
         .lease_ns = job->timeouts.lease_ns,
+        .node_lost_ns = job->timeouts.node_lost_ns,
+        .hang_ns = job->timeouts.hang_ns,
         .grace_ns = job->timeouts.grace_ns,
         .checkpoint_ns = job->timeouts.checkpoint_ns,
         .job_ns = job->timeouts.job_ns,
@@ -248,7 +265,8 @@ static int open_all(struct driver *d, struct eddis_error *err)
     raise_descriptor_limit();
     (void)prctl(PR_SET_DUMPABLE, 0); /* no core file with the tokens */
     d->agent = calloc((size_t)d->n_agents, sizeof *d->agent);
-    if (!d->agent)
+    d->plan_agent = calloc((size_t)d->n_agents, sizeof *d->plan_agent);
+    if (!d->agent || !d->plan_agent)
         return eddis_fail(err, -ENOMEM, "no memory for %d agents", d->n_agents);
     for (int i = 0; i < d->n_agents; i++)
         d->agent[i].orders.first = 1;
@@ -317,9 +335,8 @@ static void tick(struct driver *d)
     say_refused(d);
     for (int i = 0; i < d->n_agents; i++)
         orders_tick(&d->agent[i].orders, now_ns);
-    if (d->state.preempt_ns && !d->state.checkpointed && d->checkpoint_dir &&
-        checkpoints_newest(d->checkpoint_dir, NULL, 0) >= d->preempt_step)
-        state_checkpointed(&d->state);
+    if (d->state.preempt_ns && !d->state.checkpointed && d->checkpoint_dir)
+        state_checkpoint_seen(&d->state, checkpoints_newest(d->checkpoint_dir, NULL, 0));
     state_tick(&d->state, now_ns);
     driver_act(d);
     if (d->state.phase == PHASE_RUN && now_ns >= d->metrics_ns) {
@@ -427,6 +444,7 @@ static void free_driver(struct driver *d)
         (void)file_remove_tree(d->log_dir, NULL);
     free(d->log_dir);
     free(d->checkpoint_dir);
+    free(d->plan_agent);
     free(d->agent);
 }
 
@@ -490,9 +508,8 @@ static void sum_up(struct driver *d)
 {
     struct job_status *t = &d->status;
 
-    if (d->state.preempt_ns && d->checkpoint_dir &&
-        checkpoints_newest(d->checkpoint_dir, NULL, 0) >= d->preempt_step)
-        state_checkpointed(&d->state);
+    if (d->checkpoint_dir)
+        state_checkpoint_seen(&d->state, checkpoints_newest(d->checkpoint_dir, NULL, 0));
     driver_fill_status(d);
     say_only_equal(d);
     say_how_to_go_on(d);
@@ -512,7 +529,6 @@ int driver_run(const struct driver_options *o, struct job_status *ret, struct ed
     struct driver d = { .o = o,
                         .n_agents = o->job->n_hosts ? (int)o->job->n_hosts : 1,
                         .signals = -1,
-                        .preempt_step = -1,
                         .record.folder = o->folder,
                         .begun_ns = clock_now_ns() };
     int rc;

@@ -20,8 +20,8 @@ static void hear_hello(struct driver *d, const struct inbox_item *i, int64_t now
     const struct hello *h = &i->hello;
     char text[512], host[256];
 
-    if (a->pid && a->pid != h->pid) {
-        http_reply_error(i->x, 409, "this agent has registered before");
+    if ((a->pid && a->pid != h->pid) || d->state.agent[i->agent].ended) {
+        http_reply_error(i->x, 409, "this agent has registered before, or was given up");
         return;
     }
     (void)snprintf(host, sizeof host, "%s", h->host);
@@ -108,7 +108,12 @@ static void hear_event(struct driver *d, int agent, const struct event *e, int64
     if (e->type == EVENT_PROFILE)
         hear_profile(d, agent, e, now_ns);
     if (e->type == EVENT_RANK_EXIT)
-        figures_end(&d->figures, e->rank, e->signal ? "killed" : "exited");
+        figures_end(&d->figures, e->rank,
+                    e->by_us    ? "stopped by eddis"
+                    : e->signal ? "killed"
+                                : "exited");
+    if (e->type == EVENT_RELAY)
+        driver_relay(d, agent, e);
     d->event = e;
     state_event(&d->state, agent, e, now_ns);
     driver_act(d);
@@ -121,7 +126,7 @@ static void end_equal_split(struct driver *d)
     struct eddis_error err = { 0 };
 
     if (!d->equal || d->newest_version > 1 ||
-        figures_steps_here(&d->figures) < driver_equal_until(d->o))
+        figures_steps_here(&d->figures) < driver_equal_until(d))
         return;
     if (driver_publish(d, d->plan, 0, &err) < 0)
         driver_say(d, "note", -1, -1, err.text);
@@ -140,20 +145,35 @@ static void note_agreement(struct driver *d, const struct progress *p)
     driver_say(d, "plan_agreed", -1, -1, text);
 }
 
+/* Its page is of the generation that has ranks there: an agent has no other. */
+static void hear_progress(struct driver *d, int agent, const struct progress *p, int64_t now_ns)
+{
+    const struct state *s = &d->state;
+
+    if (s->generation == 0 || s->phase < PHASE_START || s->phase > PHASE_STOP ||
+        p->rank >= s->n_ranks || p->rank < 0 || s->rank[p->rank].agent != agent)
+        return;
+    note_agreement(d, p);
+    figures_progress(&d->figures, p, now_ns);
+    state_progress(&d->state, p, now_ns);
+}
+
 static void hear_report(struct driver *d, const struct inbox_item *i, int64_t now_ns)
 {
     struct driver_agent *a = &d->agent[i->agent];
     const struct report *r = i->report;
 
+    if (!state_is_known(&d->state, i->agent)) {
+        http_reply_error(i->x, 409, "this agent was given up");
+        return;
+    }
     http_reply(i->x, 200, "{}");
     state_heard(&d->state, i->agent, now_ns);
     if (r->sequence <= a->sequence)
         return; /* sent again because the answer got lost */
     a->sequence = r->sequence;
     for (int w = 0; w < r->n_workers; w++) {
-        note_agreement(d, &r->worker[w]);
-        figures_progress(&d->figures, &r->worker[w], now_ns);
-        state_progress(&d->state, r->worker[w].rank, r->worker[w].steps_done);
+        hear_progress(d, i->agent, &r->worker[w], now_ns);
     }
     for (int e = 0; e < r->n_events; e++)
         hear_event(d, i->agent, &r->event[e], now_ns);
@@ -209,6 +229,17 @@ static void hear_stop(struct driver *d, const struct inbox_item *i, int64_t now_
     state_signal(&d->state, SIGINT, now_ns);
 }
 
+static void hear_poll(struct driver *d, const struct inbox_item *i, int64_t now_ns)
+{
+    if (!state_is_known(&d->state, i->agent)) {
+        http_reply_error(i->x, 409, "this agent was given up");
+        return;
+    }
+    state_heard(&d->state, i->agent, now_ns);
+    orders_poll(&d->agent[i->agent].orders, i->after, i->x,
+                now_ns + d->o->job->timeouts.lease_ns / 3);
+}
+
 void driver_take_item(struct driver *d, struct inbox_item *i)
 {
     int64_t now_ns = clock_now_ns();
@@ -218,9 +249,7 @@ void driver_take_item(struct driver *d, struct inbox_item *i)
         hear_hello(d, i, now_ns);
         break;
     case INBOX_POLL:
-        state_heard(&d->state, i->agent, now_ns);
-        orders_poll(&d->agent[i->agent].orders, i->after, i->x,
-                    now_ns + d->o->job->timeouts.lease_ns / 3);
+        hear_poll(d, i, now_ns);
         break;
     case INBOX_REPORT:
         hear_report(d, i, now_ns);
@@ -243,11 +272,8 @@ static void start_failed(struct driver *d, const struct start_event *e, int64_t 
 
     if (e->type == START_LATE && starter_waiting(d->starter, text, sizeof text) > 1)
         sentence = text;
-    if (d->state.phase == PHASE_REGISTER)
-        state_fail(&d->state, "start", 3, sentence, now_ns);
-    else
-        driver_say(d, "start_failed", e->host, -1, e->text);
-    state_ended(&d->state, e->host, e->text, now_ns);
+    driver_say(d, "start_failed", e->host, -1, e->text);
+    state_not_started(&d->state, e->host, sentence, now_ns);
 }
 
 void driver_hear_start(struct driver *d, const struct start_event *e)

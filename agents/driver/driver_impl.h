@@ -4,6 +4,9 @@
  *     driver.c          opening, the loop, closing
  *     driver_hear.c     what came in: requests, reports, ended agents
  *     driver_act.c      carrying out the state machine's actions
+ *     driver_plan.c     plans for the nodes that are there
+ *     driver_launch.c   orders to prepare a generation
+ *     driver_network.c  which network the nodes use
  *     brief_make.c      from the job to an agent's brief
  */
 #ifndef EDDIS_AGENTS_DRIVER_DRIVER_IMPL_H
@@ -25,6 +28,7 @@ struct driver_agent {
     char folder[PROTOCOL_FOLDER + 1]; /* of its brief; "": never started */
     int pid;                          /* of the agent that registered; 0: none yet */
     int64_t sequence;                 /* of its last report */
+    char address[46];                 /* on the network that was chosen; "" */
 };
 
 struct driver {
@@ -41,7 +45,8 @@ struct driver {
     struct plan *plan, *equal; /* the real one; the equal split before it, or NULL */
     int64_t newest_version;    /* published */
     int64_t agreed_version;    /* the workers have agreed from which step it holds */
-    int64_t preempt_step;      /* a checkpoint of this step or a later one was asked for; -1: not */
+    int *plan_agent;           /* [n_agents] of the plan's nodes */
+    char network[64];          /* that was chosen, "10.1.0.0/24"; "" with one node */
     char *checkpoint_dir;      /* NULL: none */
     char *log_dir;
     bool log_dir_is_ours; /* made for a plan only, to be removed */
@@ -58,8 +63,21 @@ void driver_hear_start(struct driver *d, const struct start_event *e);
 
 /* driver_act.c */
 void driver_act(struct driver *d);
-int64_t driver_equal_until(const struct driver_options *o);
+void driver_order_parts(struct driver *d, const struct order *order); /* of the generation */
+
+/* driver_plan.c */
+void driver_plan(struct driver *d);
+int64_t driver_equal_until(const struct driver *d);
 int driver_publish(struct driver *d, const struct plan *p, int64_t flags, struct eddis_error *err);
+struct board_plan *driver_board_plan(const struct plan *p, int64_t version, int64_t flags);
+
+/* driver_launch.c */
+void driver_prepare(struct driver *d);
+void driver_relay(struct driver *d, int agent, const struct event *e);
+
+/* driver_network.c */
+void driver_network(struct driver *d);
+void driver_forget_network(struct driver *d);
 
 /* driver.c */
 void driver_say(struct driver *d, const char *type, int agent, int rank, const char *text);

@@ -12,7 +12,15 @@
 int figures_init(struct figures *f, const struct plan *plan, int64_t real_version,
                  struct eddis_error *err)
 {
-    *f = (struct figures){ .plan = plan, .real_version = real_version };
+    *f = (struct figures){ 0 };
+    return figures_next(f, plan, real_version, err);
+}
+
+int figures_next(struct figures *f, const struct plan *plan, int64_t real_version,
+                 struct eddis_error *err)
+{
+    free(f->worker);
+    *f = (struct figures){ .plan = plan, .real_version = real_version, .past = f->past };
     f->worker = calloc((size_t)plan->n_workers, sizeof *f->worker);
     if (!f->worker)
         return eddis_fail(err, -ENOMEM, "no memory for %d workers", plan->n_workers);
@@ -77,7 +85,7 @@ bool figures_any_seen(const struct figures *f)
     for (int i = 0; i < f->n_workers; i++)
         if (f->worker[i].seen)
             return true;
-    return false;
+    return f->past.any_seen;
 }
 
 void figures_only_equal(struct figures *f)
@@ -100,7 +108,8 @@ int64_t figures_steps(const struct figures *f)
 
         n = steps < n ? steps : n;
     }
-    return f->n_workers ? n : 0;
+    n = f->n_workers ? n : 0;
+    return n > f->past.steps ? n : f->past.steps; /* it has not read its checkpoint yet */
 }
 
 int64_t figures_steps_here(const struct figures *f)
@@ -116,23 +125,37 @@ int64_t figures_steps_here(const struct figures *f)
 typedef void (*marks_fn)(const struct figures_worker *w, struct figures_mark *from,
                          struct figures_mark *to);
 
-/* Samples of all workers over the longest of their step times, between two marks; NAN: none. */
-static double rate_between(const struct figures *f, marks_fn marks)
+/* Samples of all workers and the longest of their step times, between two marks.  Returns false
+ * when one of them is not known.
+ */
+static bool sum_between(const struct figures *f, marks_fn marks, int64_t *samples,
+                        int64_t *longest_ns)
 {
-    int64_t samples = 0, longest_ns = 0;
-
+    *samples = *longest_ns = 0;
     for (int i = 0; i < f->n_workers; i++) {
         struct figures_mark from, to;
         int64_t ns;
 
         if (!f->worker[i].seen)
-            return NAN;
+            return false;
         marks(&f->worker[i], &from, &to);
         ns = to.sum.total_ns - from.sum.total_ns;
-        samples += to.samples - from.samples;
-        longest_ns = ns > longest_ns ? ns : longest_ns;
+        *samples += to.samples - from.samples;
+        *longest_ns = ns > *longest_ns ? ns : *longest_ns;
     }
-    return longest_ns > 0 ? (double)samples * CLOCK_S / (double)longest_ns : NAN;
+    return *longest_ns > 0;
+}
+
+static double rate(int64_t samples, int64_t ns)
+{
+    return ns > 0 ? (double)samples * CLOCK_S / (double)ns : NAN;
+}
+
+static double rate_between(const struct figures *f, marks_fn marks)
+{
+    int64_t samples, ns;
+
+    return sum_between(f, marks, &samples, &ns) ? rate(samples, ns) : NAN;
 }
 
 static void all_marks(const struct figures_worker *w, struct figures_mark *from,
@@ -156,6 +179,16 @@ static void equal_marks(const struct figures_worker *w, struct figures_mark *fro
     *to = w->real_begun ? w->real_first : mark_of(&w->last);
 }
 
+/* Of the real plan when it has begun, in all generations. */
+static double job_rate(const struct figures *f)
+{
+    int64_t samples, ns;
+
+    if (!sum_between(f, real_marks, &samples, &ns) && !sum_between(f, all_marks, &samples, &ns))
+        samples = ns = 0;
+    return rate(f->past.all_samples + samples, f->past.all_ns + ns);
+}
+
 static double recent_rate(const struct figures *f)
 {
     int64_t samples = 0, longest_ns = 0;
@@ -167,6 +200,30 @@ static double recent_rate(const struct figures *f)
         longest_ns = p->recent.total_ns > longest_ns ? p->recent.total_ns : longest_ns;
     }
     return longest_ns > 0 ? (double)samples * CLOCK_S / (double)longest_ns : NAN;
+}
+
+void figures_end_generation(struct figures *f, int64_t resume_step)
+{
+    struct figures_past *past = &f->past;
+    int64_t samples, ns, redone;
+
+    if (!f->plan)
+        return;
+    redone = figures_steps(f) - (resume_step > 0 ? resume_step : 0);
+    for (int i = 0; i < f->n_workers; i++)
+        past->samples += f->worker[i].last.samples_done;
+    past->samples -= redone > 0 ? redone * f->plan->global_batch : 0;
+    if (past->samples < 0 || resume_step <= 0)
+        past->samples = 0;
+    if (sum_between(f, real_marks, &samples, &ns) || sum_between(f, all_marks, &samples, &ns)) {
+        past->all_samples += samples;
+        past->all_ns += ns;
+    }
+    if (f->real_version > 1 && rate_between(f, equal_marks) > 0)
+        past->equal_samples_per_s = rate_between(f, equal_marks);
+    past->any_seen = figures_any_seen(f);
+    past->steps = resume_step > 0 ? resume_step : 0;
+    f->plan = NULL;
 }
 
 static int64_t batch_in_force(const struct figures *f, int i)
@@ -320,7 +377,7 @@ static void fill_steps(const struct figures *f, struct job_status *s)
         s->epoch = s->steps_done / p->steps_in_epoch + 1;
     if (s->epochs > 0 && s->epoch > s->epochs)
         s->epoch = s->epochs;
-    s->samples = 0;
+    s->samples = f->past.samples;
     for (int i = 0; i < f->n_workers; i++)
         s->samples += f->worker[i].last.samples_done;
 }
@@ -329,11 +386,12 @@ static void fill_rates(const struct figures *f, struct job_status *s)
 {
     const struct plan *p = f->plan;
 
-    s->samples_per_s = rate_between(f, real_marks);
-    if (isnan(s->samples_per_s))
-        s->samples_per_s = rate_between(f, all_marks);
+    s->samples_per_s = job_rate(f);
     s->recent_samples_per_s = recent_rate(f);
-    s->equal_measured_samples_per_s = f->real_version > 1 ? rate_between(f, equal_marks) : NAN;
+    s->equal_measured_samples_per_s = f->real_version > 1 ? rate_between(f, equal_marks)
+                                      : f->past.equal_samples_per_s > 0
+                                          ? f->past.equal_samples_per_s
+                                          : NAN;
     s->predicted_samples_per_s = p->relative ? NAN : p->predicted_samples_per_s;
     s->equal_predicted_samples_per_s = p->relative ? NAN : p->equal_samples_per_s;
     s->ideal_samples_per_s = 0;

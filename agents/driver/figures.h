@@ -20,6 +20,13 @@
  *                    the plan in force; at the job's end in all of them.  Unknown before, since a
  *                    few steps say little about a device.
  *
+ * A job that was started again has one rate: samples and step times of all its generations are
+ * added up, those of steps that were done twice included, since they took their time as well; what
+ * a failure cost is seen in wall_s.  The *number* of samples counts each step once: what was
+ * trained behind the checkpoint that the next generation resumed from is taken off again, as whole
+ * batches. Ideal, predictions, relative speeds and the workers' own figures are those of the last
+ * generation.
+ *
  * All sums come from the boards, which keep those of the steps under earlier plans apart, and so do
  * not depend on when a report was sent.
  */
@@ -49,20 +56,37 @@ struct figures_worker {
     bool real_begun;                /* it has done a step of the real plan ... */
     struct figures_mark real_first; /* ... and this before it */
     struct figures_mark window[2];  /* where the last and the present window begin */
-    char end[16];                   /* "exited", "killed", "lost"; "" while it runs */
+    char end[24];                   /* "exited", "killed", ...; "" while it runs */
+};
+
+/* What earlier generations did. */
+struct figures_past {
+    int64_t steps;               /* that the present one resumed from */
+    int64_t samples;             /* trained up to there */
+    int64_t all_samples, all_ns; /* of the rate, redone steps included */
+    double equal_samples_per_s;  /* of the equal split of --measure-equal; 0: none */
+    bool any_seen;
 };
 
 struct figures {
-    const struct plan *plan; /* the real one, borrowed; NULL before */
+    const struct plan *plan; /* the real one, borrowed; NULL before and between generations */
     int64_t real_version;    /* from which plan version on it is in force: 1, or 2 */
     struct figures_worker *worker;
     int n_workers;
+    struct figures_past past;
 };
 
 /* plan is borrowed until figures_fini. */
 int figures_init(struct figures *f, const struct plan *plan, int64_t real_version,
                  struct eddis_error *err);
 void figures_fini(struct figures *f);
+
+/* A generation has ended, the next one resumes from this step (-1: from the beginning): its plan is
+ * no longer used.  Then the next one begins with its own, as figures_init.
+ */
+void figures_end_generation(struct figures *f, int64_t resume_step);
+int figures_next(struct figures *f, const struct plan *plan, int64_t real_version,
+                 struct eddis_error *err);
 
 /* Take one worker's progress from a report that came now. */
 void figures_progress(struct figures *f, const struct progress *p, int64_t now_ns);

@@ -422,13 +422,15 @@ static void ended_early(struct starter *s, int host, int code, int64_t now_ns)
         tell(s, host, START_FAILED, code, "%s", text);
 }
 
-static void say_end(struct starter *s, int host, int code)
+/* A keeper whose agent was killed says so as a shell would: by its own exit code. */
+static void say_end(struct starter *s, int host, int code, bool killed)
 {
     struct start_node *p = &s->node[host];
     bool spoke = p->words[0] && strcmp(p->words, "started") != 0 && code != 0;
 
     if (code > 128 && p->ops == &start_local)
-        tell(s, host, START_ENDED, code, "keeper was killed by signal %d", code - 128);
+        tell(s, host, START_ENDED, code, "%s was killed by signal %d", killed ? "keeper" : "agent",
+             code - 128);
     else
         tell(s, host, START_ENDED, code, "agent exited %d%s%.300s", code, spoke ? ": " : "",
              spoke ? p->words : "");
@@ -484,7 +486,7 @@ static void process_ended(struct starter *s, int host, int64_t now_ns)
     else if (p->told && p->ops->is_cut && p->ops->is_cut(status))
         say_cut(s, host, code);
     else
-        say_end(s, host, code);
+        say_end(s, host, code, got > 0 && WIFSIGNALED(status));
 }
 
 static bool is_waited_for(const struct start_node *p)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent_impl.h"
 
+#include "agents/checkpoints.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/proctree.h"
@@ -282,7 +283,11 @@ static void carry_row(struct agent *a, const struct stop_row *row)
 
 static void stopped(struct agent *a)
 {
-    struct event e = { .type = EVENT_STOPPED, .generation = a->stop_generation, .rank = -1 };
+    const char *dir = a->brief->checkpoint_dir;
+    struct event e = { .type = EVENT_STOPPED,
+                       .generation = a->stop_generation,
+                       .rank = -1,
+                       .step = dir ? checkpoints_newest(dir, NULL, 0) : -1 };
 
     agent_look_at_wrappers(a); /* ends that nobody told */
     node_log_say(a->log, "generation %lld has ended", (long long)a->stop_generation);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* worker.c - a rank for the tests of a node: MPI and the progress board, without libeddis
  *
- *     worker STEPS     0: until it is killed
+ *     worker STEPS [RANK STEP HOW]     STEPS 0: until it is killed
+ *
+ * With HOW this rank comes to grief behind that many steps: "exit 7", "signal 11", or "block".
  *
  * Says "up", then a line for each new plan, and "done".
  */
@@ -9,9 +11,11 @@
 #include "lib/board/board.h"
 
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int64_t see_plan(struct board *b, int rank, int64_t seen)
 {
@@ -24,6 +28,16 @@ static int64_t see_plan(struct board *b, int rank, int64_t seen)
            (long long)plan.global_batch);
     fflush(stdout);
     return newest;
+}
+
+/* 2: computing, 3: waiting, as enum eddis_phase. */
+static void set_phase(struct board *b, int phase)
+{
+    struct board_page *page = board_begin(b);
+
+    page->phase = phase;
+    page->phase_ns = clock_now_ns();
+    board_end(b);
 }
 
 static void publish(struct board *b, int64_t step, int64_t began_ns)
@@ -45,6 +59,19 @@ static void publish(struct board *b, int64_t step, int64_t began_ns)
     strcpy(page->metric[0].name, "test accuracy");
     page->metric[0].value = 0.5;
     board_end(b);
+}
+
+static void come_to_grief(const char *how)
+{
+    const char *number = strchr(how, ' ');
+
+    fflush(stdout);
+    if (strncmp(how, "exit", 4) == 0)
+        _exit(atoi(number));
+    if (strncmp(how, "signal", 6) == 0)
+        raise(atoi(number));
+    for (;;)
+        pause();
 }
 
 int main(int argc, char **argv)
@@ -69,11 +96,15 @@ int main(int argc, char **argv)
         int one = 1, sum = 0;
 
         seen = see_plan(b, rank, seen);
+        set_phase(b, 3);
         MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
         if (sum != size)
             MPI_Abort(MPI_COMM_WORLD, 8);
+        set_phase(b, 2);
         clock_sleep_until_ns(began + CLOCK_MS);
         publish(b, step, began);
+        if (argc > 4 && rank == atoi(argv[2]) && step + 1 == atoll(argv[3]))
+            come_to_grief(argv[4]);
     }
     board_close(b);
     MPI_Finalize();

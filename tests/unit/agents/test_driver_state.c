@@ -24,7 +24,9 @@ static const char *action_word(const struct action *a)
         [ACTION_PREPARE] = "prepare",  [ACTION_START] = "start",
         [ACTION_SIGNAL] = "signal",    [ACTION_CHECKPOINT] = "checkpoint",
         [ACTION_BYE] = "bye",          [ACTION_KILL] = "kill",
-        [ACTION_LAST_LINES] = "lines",
+        [ACTION_LAST_LINES] = "lines", [ACTION_NETWORK] = "network",
+        [ACTION_FORGET] = "forget",    [ACTION_CHECK] = "check",
+        [ACTION_REVIVE] = "revive",    [ACTION_RECOVERED] = "recovered",
     };
     static const char *const ladder[] = { "stop orderly", "stop failure", "stop kill" };
 
@@ -110,6 +112,19 @@ static void exited(struct fixture *f, int rank, int code, int sig, int64_t age_n
     state_event(&f->s, f->s.rank[rank].agent, &e, f->now_ns);
 }
 
+static void progress(struct fixture *f, int rank, int64_t steps, int64_t here)
+{
+    const struct progress p = { .rank = rank,
+                                .pid = 100 + rank,
+                                .phase = 2,
+                                .steps_done = steps,
+                                .steps_here = here,
+                                .page_age_ns = 0,
+                                .phase_age_ns = 0 };
+
+    state_progress(&f->s, &p, f->now_ns);
+}
+
 static void mpirun(struct fixture *f, int code, int sig)
 {
     struct event e = event(EVENT_MPIRUN_EXIT);
@@ -132,6 +147,8 @@ static void run_four(struct fixture *f)
     tell(f, 1, EVENT_PROFILE);
     did(f, "");
     tell(f, 0, EVENT_PROFILE);
+    did(f, "network;");
+    state_network_known(&f->s, false, f->now_ns);
     did(f, "plan;");
     ck_assert_int_eq(state_planned(&f->s, 4, node, f->now_ns, NULL), 0);
     did(f, "prepare;");
@@ -282,7 +299,7 @@ START_TEST(step_is_named)
     struct fixture f;
 
     run_four(&f);
-    state_progress(&f.s, 1, 12);
+    progress(&f, 1, 12, 12);
     exited(&f, 1, 1, 0, 0, false);
     said(&f, "rank 1 (node a, pid 101) exited 1 at step 12, 0 ms after the start");
     ck_assert_int_eq(f.s.failure.step, 12);
@@ -334,6 +351,7 @@ START_TEST(mpirun_cannot_start)
     state_registered(&f.s, 1, "b", f.now_ns);
     tell(&f, 0, EVENT_PROFILE);
     tell(&f, 1, EVENT_PROFILE);
+    state_network_known(&f.s, false, f.now_ns);
     state_planned(&f.s, 4, node, f.now_ns, NULL);
     tell(&f, 0, EVENT_PREPARED);
     tell(&f, 1, EVENT_PREPARED);
@@ -384,6 +402,7 @@ START_TEST(phase_is_late)
     }
     if (phase > PHASE_PROFILE) {
         tell(&f, 1, EVENT_PROFILE);
+        state_network_known(&f.s, false, f.now_ns);
         state_planned(&f.s, 4, node, f.now_ns, NULL);
         tell(&f, 0, EVENT_PREPARED);
     }
@@ -439,7 +458,7 @@ START_TEST(agent_is_lost)
     ck_assert_int_gt(f.now_ns, 1010 * second);
     state_tick(&f.s, f.now_ns);
     did(&f, "stop failure;");
-    said(&f, "node b: nothing heard of its agent for 15.5 s");
+    said(&f, "node b: nothing heard of its agent for 15.0 s");
     ended(&f, "node_lost", 1);
     tell(&f, 0, EVENT_STOPPED); /* nobody waits for the lost one's word */
     did(&f, "bye;");
@@ -543,7 +562,7 @@ END_TEST
 static void all_steps(struct fixture *f, int64_t steps)
 {
     for (int r = 0; r < 4; r++)
-        state_progress(&f->s, r, steps);
+        progress(f, r, steps, steps);
 }
 
 START_TEST(preempted_with_checkpoint)
@@ -555,7 +574,7 @@ START_TEST(preempted_with_checkpoint)
     all_steps(&f, 10);
     state_signal(&f.s, signals[_i], f.now_ns);
     did(&f, "checkpoint;");
-    state_checkpointed(&f.s);
+    state_checkpoint_seen(&f.s, 10);
     for (int r = 0; r < 4; r++)
         exited(&f, r, 0, 0, 0, false);
     mpirun(&f, 0, 0);
@@ -595,7 +614,7 @@ START_TEST(preempted_without_checkpoint)
         exited(&f, r, 0, 0, 0, false);
     mpirun(&f, 0, 0);
     ended(&f, "preempted", 143);
-    state_checkpointed(&f.s); /* found after all */
+    state_checkpoint_seen(&f.s, 10); /* found after all */
     ended(&f, "preempted", 75);
     state_fini(&f.s);
 
@@ -677,6 +696,8 @@ START_TEST(any_order)
             state_ended(&f.s, agent, "ended", f.now_ns);
         else
             state_heard(&f.s, agent, f.now_ns);
+        if (f.s.phase == PHASE_NETWORK)
+            state_network_known(&f.s, false, f.now_ns);
         if (f.s.phase == PHASE_PLAN)
             ck_assert_int_eq(state_planned(&f.s, 4, node, f.now_ns, NULL), 0);
         state_tick(&f.s, f.now_ns);

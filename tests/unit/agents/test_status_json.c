@@ -206,6 +206,7 @@ START_TEST(summary)
     s.equal_measured_samples_per_s = NAN;
     s.worker[1].relative_speed = 0.5;
     s.generations = 3;
+    s.restarts = 2;
     s.replans = 1;
     s.emulated = false;
     text = printed(&s);

@@ -30,8 +30,9 @@ def status(state="running", **more):
          "algorithm": "allreduce", "emulated": True, "exit_code": None, "first_failure": None,
          "equal_split_samples_per_s": {"predicted": 50.5, "measured": None}, "workers": [worker]}
     s |= {k: 1 for k in ("generation", "plan_version", "generations", "n_nodes", "epoch")}
-    s |= {k: 0 for k in ("replans", "epochs")} | {"steps_done": 5, "steps_total": 10, "samples": 40, "global_batch": 8}
-    s |= {k: None for k in ("loss", "accuracy", "test_loss", "recent_samples_per_s", "eta_s")}
+    s |= {k: 0 for k in ("replans", "restarts", "epochs")}
+    s |= {"steps_done": 5, "steps_total": 10, "samples": 40, "global_batch": 8}
+    s |= {k: None for k in ("loss", "accuracy", "test_loss", "recent_samples_per_s", "eta_s", "recovery_s")}
     s |= {"samples_per_s": 100.25, "ideal_samples_per_s": 110.5, "predicted_samples_per_s": 109, "start_s": 1.5,
           "wall_s": 2.5}
     return s | more

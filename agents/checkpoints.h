@@ -4,8 +4,8 @@
  * libeddis writes "step-00000500.part" and renames it when it is whole, so a folder "step-<n>"
  * with a manifest is one.
  */
-#ifndef EDDIS_AGENTS_DRIVER_CHECKPOINTS_H
-#define EDDIS_AGENTS_DRIVER_CHECKPOINTS_H
+#ifndef EDDIS_AGENTS_CHECKPOINTS_H
+#define EDDIS_AGENTS_CHECKPOINTS_H
 
 #include <stddef.h>
 #include <stdint.h>

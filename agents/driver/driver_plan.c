@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The driver's plans: making one for the nodes that are there, and publishing the next version. */
+#include "driver_impl.h"
+
+#include "agents/checkpoints.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/strbuf.h"
+#include "scheduler/planner.h"
+#include "scheduler/split.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct board_plan *driver_board_plan(const struct plan *p, int64_t version, int64_t flags)
+{
+    struct board_plan *b = calloc(1, sizeof *b);
+
+    if (!b)
+        return NULL;
+    b->version = version;
+    b->global_batch = p->global_batch;
+    b->flags = flags;
+    for (int r = 0; r < p->n_workers; r++)
+        b->batch[r] = p->worker[r].batch;
+    return b;
+}
+
+int driver_publish(struct driver *d, const struct plan *p, int64_t flags, struct eddis_error *err)
+{
+    cleanup_free struct board_plan *b = driver_board_plan(p, d->newest_version + 1, flags);
+    const struct order o = { .type = ORDER_REBALANCE,
+                             .generation = d->state.generation,
+                             .plan = b,
+                             .n_plan = p->n_workers };
+    char text[96];
+
+    if (!b)
+        return eddis_fail(err, -ENOMEM, "no memory for a plan");
+    d->newest_version++;
+    d->status.plan_version = d->newest_version;
+    driver_order_parts(d, &o);
+    (void)snprintf(text, sizeof text, "version %" PRId64 "%s", d->newest_version,
+                   flags ? ": write a checkpoint and stop" : "");
+    driver_say(d, "plan_published", -1, -1, text);
+    return 0;
+}
+
+/* Steps that workers do under the plan before when a new one is published: see lib/plan.c. */
+enum { STEPS_TO_TAKE_UP = 3 };
+
+/* After so many steps the plan behind the equal split is published; 0: there is no such split. */
+int64_t driver_equal_until(const struct driver *d)
+{
+    int64_t n = d->state.generation > 1 ? 0 : d->o->measure_equal;
+
+    return n <= STEPS_TO_TAKE_UP ? n > 0 : n - STEPS_TO_TAKE_UP;
+}
+
+/* The plan's workers with an equal split of the same global batch, as version 1. */
+static struct plan *equal_of(const struct plan *p, struct eddis_error *err)
+{
+    cleanup_free char *text = plan_text(p);
+    struct plan *e = NULL;
+
+    if (!text)
+        eddis_fail(err, -ENOMEM, "no memory for a plan");
+    else if (plan_parse(text, strlen(text), "plan", &e, err) == 0) {
+        for (int r = 0; r < e->n_workers; r++) {
+            struct plan_worker *w = &e->worker[r];
+
+            w->batch = w->equal_batch;
+            w->weight = (double)w->batch / (double)e->global_batch;
+            w->step_s = w->batch ? w->fixed_s + w->sample_s * (double)w->batch : 0;
+            w->samples_per_s = w->batch ? (double)w->batch / w->step_s : 0;
+        }
+        e->predicted_samples_per_s = e->equal_samples_per_s;
+        e->ideal_samples_per_s = planner_ideal(e);
+    }
+    return e;
+}
+
+/* A plan that is replayed was made for the nodes of the beginning: it holds as long as all are
+ * there.
+ */
+static int make_plan(struct driver *d, const struct node_profile *nodes, int n, struct plan **ret,
+                     struct eddis_error *err)
+{
+    bool replay = d->o->plan_path && (d->state.generation == 1 || n == d->n_agents);
+    int rc;
+
+    if (!replay)
+        return planner_plan(d->o->job, nodes, n, ret, err);
+    rc = plan_read(d->o->plan_path, ret, err);
+    if (rc < 0)
+        return rc;
+    rc = planner_adopt(*ret, d->o->job, nodes, n, err);
+    return rc < 0 ? eddis_fail_prefix(err, rc, "%s", d->o->plan_path) : rc;
+}
+
+static int make_equal(struct driver *d, struct eddis_error *err)
+{
+    d->plan->version = 1;
+    if (driver_equal_until(d) == 0)
+        return 0;
+    d->equal = equal_of(d->plan, err);
+    if (!d->equal)
+        return -ENOMEM;
+    d->plan->version = 2;
+    record_plan(&d->record, d->equal);
+    return 0;
+}
+
+/* The plan is there: ready everything that counts under it. */
+static int take_plan(struct driver *d, struct eddis_error *err)
+{
+    struct plan *p = d->plan;
+    cleanup_free int *node = calloc((size_t)p->n_workers, sizeof *node);
+    int rc;
+
+    if (!node)
+        return eddis_fail(err, -ENOMEM, "no memory for a plan");
+    rc = make_equal(d, err);
+    if (rc < 0)
+        return rc;
+    record_plan(&d->record, p);
+    d->newest_version = d->status.plan_version = 1;
+    d->agreed_version = 0;
+    rc = figures_next(&d->figures, p, p->version, err);
+    if (rc == 0)
+        rc = job_status_resize(&d->status, p->n_workers, err);
+    for (int r = 0; r < p->n_workers; r++)
+        node[r] = d->plan_agent[p->worker[r].node];
+    (void)snprintf(d->status.mode, sizeof d->status.mode, "%s", p->mode);
+    (void)snprintf(d->status.algorithm, sizeof d->status.algorithm, "%s", p->algorithm);
+    return rc < 0 ? rc : state_planned(&d->state, p->n_workers, node, clock_now_ns(), err);
+}
+
+static void record_profiles(struct driver *d, const struct node_profile *nodes, int n)
+{
+    struct strbuf b = { 0 };
+
+    strbuf_add(&b, "{\"nodes\": [\n");
+    for (int i = 0; i < n; i++) {
+        cleanup_free char *one = profile_text(&nodes[i]);
+
+        strbuf_addf(&b, "%s%s", i ? ",\n" : "", one ? one : "null");
+    }
+    strbuf_add(&b, "],\n\"schema_version\": 1}\n");
+    record_file(&d->record, "profile.json", strbuf_text(&b));
+    strbuf_fini(&b);
+}
+
+static void forget_plans(struct driver *d)
+{
+    figures_end_generation(&d->figures, d->state.resume_step);
+    plan_free(d->plan);
+    plan_free(d->equal);
+    d->plan = d->equal = NULL;
+}
+
+/* The checkpoint that the generation resumes from may be seen by this machine alone: the nodes
+ * that knew it are gone.
+ */
+static void look_for_checkpoint(struct driver *d)
+{
+    int64_t seen = d->checkpoint_dir ? checkpoints_newest(d->checkpoint_dir, NULL, 0) : -1;
+
+    if (d->state.generation > 1 && seen > d->state.resume_step)
+        d->state.resume_step = seen;
+}
+
+/* The usable nodes, in the order of the job; fills d->plan_agent.  Returns their number. */
+static int usable_nodes(struct driver *d, struct node_profile *nodes)
+{
+    int n = 0;
+
+    for (int i = 0; i < d->n_agents; i++) {
+        if (!state_is_usable(&d->state, i))
+            continue;
+        d->plan_agent[n] = i;
+        nodes[n++] = d->agent[i].profile;
+    }
+    return n;
+}
+
+static void say_restart(struct driver *d, int n_nodes)
+{
+    char text[256];
+
+    state_restart_text(&d->state, n_nodes, text, sizeof text);
+    driver_say(d, "say", -1, -1, text);
+}
+
+void driver_plan(struct driver *d)
+{
+    cleanup_free struct node_profile *nodes = calloc((size_t)d->n_agents, sizeof *nodes);
+    const struct driver_view *v = &d->o->view;
+    struct eddis_error err = { 0 };
+    int n, rc = 0;
+
+    if (!nodes) {
+        state_fail(&d->state, "internal", 1, "no memory for the nodes' profiles", clock_now_ns());
+        return;
+    }
+    n = usable_nodes(d, nodes);
+    d->status.n_nodes = n;
+    record_profiles(d, nodes, n);
+    look_for_checkpoint(d);
+    forget_plans(d);
+    if (d->state.generation > 1)
+        say_restart(d, n);
+    if (!d->o->profile_only)
+        rc = make_plan(d, nodes, n, &d->plan, &err);
+    if (rc == 0 && d->plan)
+        d->plan->generation = d->state.generation;
+    if (rc == 0 && d->plan && d->plan->n_workers > BOARD_MAX_RANKS)
+        rc = eddis_fail(&err, -ERANGE, "the plan has %d workers; at most %d are possible",
+                        d->plan->n_workers, BOARD_MAX_RANKS);
+    if (rc == 0)
+        v->planned(v->ctx, d->plan, nodes, n);
+    if (rc == 0 && (d->o->profile_only || d->o->plan_only)) {
+        state_finish(&d->state, clock_now_ns());
+        return;
+    }
+    if (rc == 0)
+        rc = take_plan(d, &err);
+    if (rc < 0)
+        state_unplannable(&d->state, err.text, clock_now_ns());
+}

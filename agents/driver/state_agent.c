@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nodes: which are there, which are lost, and which are started again.
+ *
+ *     starting -> registered -> profiled (usable) -> part of a generation -> ended
+ *         ^                          |
+ *         +------- ended, or lost ---+
+ */
+#include "state_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const int64_t first_wait_ns = CLOCK_S; /* before a start that failed is tried again ... */
+static const int64_t most_wait_ns = 30 * CLOCK_S; /* ... doubled each time up to this */
+
+const char *state_host(const struct state *s, int agent)
+{
+    return s->agent[agent].host[0] ? s->agent[agent].host : "this machine";
+}
+
+bool state_is_known(const struct state *s, int agent)
+{
+    return s->agent[agent].registered && !s->agent[agent].lost;
+}
+
+bool state_is_usable(const struct state *s, int agent)
+{
+    const struct state_agent *a = &s->agent[agent];
+
+    return a->registered && a->profiled && !a->lost && !a->ended;
+}
+
+int state_count_usable(const struct state *s)
+{
+    int n = 0;
+
+    for (int i = 0; i < s->o.n_agents; i++)
+        n += state_is_usable(s, i);
+    return n;
+}
+
+bool state_all_parts(const struct state *s, size_t member)
+{
+    for (int i = 0; i < s->o.n_agents; i++)
+        if (s->agent[i].part && !*((const bool *)((const char *)&s->agent[i] + member)))
+            return false;
+    return true;
+}
+
+void state_heard(struct state *s, int agent, int64_t now_ns)
+{
+    if (state_is_known(s, agent))
+        s->agent[agent].heard_ns = now_ns;
+}
+
+/* ---- lost ---- */
+
+/* A node is gone that was there at at_ns: a failure when the job needs it, else worth a word. */
+static void gone(struct state *s, int agent, int64_t at_ns, const char *text, int64_t now_ns)
+{
+    bool launching = s->restarts == 0 && s->phase < PHASE_PREPARE;
+
+    if (!launching && !(s->launched && s->agent[agent].part)) {
+        if (!s->ending)
+            state_say(s, "%s", text);
+        return;
+    }
+    state_trouble(s,
+                  &(struct state_trouble){ CAUSE_NODE, "node_lost",
+                                           launching ? EXIT_START : EXIT_FAULT, agent, at_ns,
+                                           text },
+                  now_ns);
+}
+
+int64_t state_silence_ns(const struct state *s)
+{
+    /* Its last answer may have been sent a third of the lease after it was last heard. */
+    int64_t sure_ns = clock_after_ns(s->o.lease_ns, s->o.lease_ns / 2);
+
+    return s->o.node_lost_ns > sure_ns ? s->o.node_lost_ns : sure_ns;
+}
+
+/* One a call, since the queue is short; the others' time has come, too, so that the next call is
+ * not far.
+ */
+void state_find_lost(struct state *s, int64_t now_ns)
+{
+    for (int i = 0; i < s->o.n_agents && s->phase < PHASE_BYE; i++) {
+        struct state_agent *a = &s->agent[i];
+        char text[512];
+
+        if (!a->registered || a->lost || a->ended || a->starting ||
+            now_ns < clock_after_ns(a->heard_ns, state_silence_ns(s)))
+            continue;
+        a->lost = true;
+        (void)snprintf(text, sizeof text,
+                       "node %.200s: nothing heard of its agent for %.1f s (timeouts.%s)",
+                       state_host(s, i), (double)(now_ns - a->heard_ns) / CLOCK_S,
+                       state_silence_ns(s) == s->o.node_lost_ns ? "node_lost" : "lease");
+        gone(s, i, a->heard_ns, text, now_ns);
+        state_stopped(s, now_ns);
+        return;
+    }
+}
+
+/* ---- ended ---- */
+
+/* A start again that did not come to anything: later once more. */
+static void start_failed(struct state *s, int agent, int64_t now_ns)
+{
+    struct state_agent *a = &s->agent[agent];
+    int64_t wait_ns = first_wait_ns;
+
+    for (int i = 0; i < a->failed_starts && wait_ns < most_wait_ns; i++)
+        wait_ns *= 2;
+    a->failed_starts++;
+    a->starting = false;
+    a->ended = true;
+    a->revive_ns = now_ns + (wait_ns < most_wait_ns ? wait_ns : most_wait_ns);
+    state_regroup(s, now_ns);
+}
+
+static void ended_text(const struct state *s, int agent, const char *how, int64_t now_ns,
+                       char ret[512])
+{
+    if (s->pause_ns && now_ns < s->paused_ns + s->o.lease_ns)
+        (void)snprintf(ret, 512,
+                       "eddis-run itself was stopped for %.1f s, too long for timeouts.lease "
+                       "(%g s), so its agent ended the job",
+                       (double)s->pause_ns / CLOCK_S, (double)s->o.lease_ns / CLOCK_S);
+    else
+        (void)snprintf(ret, 512, "node %.200s: its %.128s", state_host(s, agent), how);
+}
+
+void state_ended(struct state *s, int agent, const char *how, int64_t now_ns)
+{
+    struct state_agent *a = &s->agent[agent];
+    bool was_lost = a->lost;
+    char text[512];
+
+    if (a->ended)
+        return;
+    if (a->starting && s->phase < PHASE_BYE) {
+        start_failed(s, agent, now_ns);
+        return;
+    }
+    a->ended = true;
+    if (s->phase >= PHASE_BYE) {
+        state_over(s);
+        return;
+    }
+    if (!a->registered) {
+        (void)snprintf(text, sizeof text, "%.200s: its %.128s before it registered",
+                       state_host(s, agent), how);
+        state_not_started(s, agent, text, now_ns);
+        return;
+    }
+    ended_text(s, agent, how, now_ns, text);
+    if (!was_lost)
+        gone(s, agent, now_ns, text, now_ns);
+    state_stopped(s, now_ns);
+    state_regroup(s, now_ns);
+}
+
+void state_not_started(struct state *s, int agent, const char *sentence, int64_t now_ns)
+{
+    struct state_agent *a = &s->agent[agent];
+
+    if (a->starting && s->phase < PHASE_BYE) {
+        start_failed(s, agent, now_ns);
+        return;
+    }
+    a->ended = true;
+    state_trouble(
+        s, &(struct state_trouble){ CAUSE_LAUNCH, "start", EXIT_START, agent, now_ns, sentence },
+        now_ns);
+    state_stopped(s, now_ns);
+    state_over(s);
+}
+
+/* ---- started again ---- */
+
+/* A node that is only silent may have an agent yet: on this machine its keeper sees to its end. */
+bool state_may_revive(const struct state *s, int agent)
+{
+    const struct state_agent *a = &s->agent[agent];
+
+    return !s->ending && s->generation > 0 && s->phase > PHASE_PLAN && s->phase < PHASE_BYE &&
+           !a->starting && (a->ended || (a->lost && a->remote));
+}
+
+void state_revive_due(struct state *s, int64_t now_ns)
+{
+    for (int i = 0; i < s->o.n_agents; i++) {
+        struct state_agent *a = &s->agent[i];
+
+        if (!state_may_revive(s, i) || now_ns < a->revive_ns)
+            continue;
+        a->starting = true;
+        a->registered = a->profiled = a->part = a->ended = false;
+        state_push(s, ACTION_REVIVE)->agent = i;
+        return; /* the others at the next tick, whose time has come */
+    }
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Progress of ranks, and ranks that make none.
+ *
+ * A rank stands still when neither its steps nor its phase change.  How long is told by its own
+ * node's clock with each report, so that a node that says nothing is lost, and never hangs.  Ranks
+ * that wait for others stand still because of them: what is looked for is one that does not wait,
+ * or, when there is none, all of them waiting for each other.
+ */
+#include "state_impl.h"
+
+#include "agents/status_json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- progress ---- */
+
+/* From the last failure to the end of the first step after it. */
+static void recovered(struct state *s, const struct progress *p, int64_t now_ns)
+{
+    int64_t before_ns = p->page_age_ns, mean_ns = p->sum.total_ns / p->steps_here;
+    struct action *a;
+
+    if (s->restarts == 0 || state_any_step(s) || p->page_age_ns < 0)
+        return;
+    before_ns += mean_ns * (p->steps_here - 1);
+    s->recovery_ns = now_ns - before_ns - s->before.at_ns;
+    if (s->recovery_ns < 0)
+        s->recovery_ns = 0;
+    a = state_push(s, ACTION_RECOVERED);
+    (void)snprintf(a->text, sizeof a->text,
+                   "%.3f s from the failure to the first step of generation %" PRId64,
+                   (double)s->recovery_ns / CLOCK_S, s->generation);
+}
+
+static int64_t min_known(int64_t a, int64_t b)
+{
+    return a < 0 ? b : b < 0 || a < b ? a : b;
+}
+
+void state_progress(struct state *s, const struct progress *p, int64_t now_ns)
+{
+    struct state_rank *r;
+
+    if (p->rank < 0 || p->rank >= s->n_ranks || s->generation == 0)
+        return;
+    r = &s->rank[p->rank];
+    if (p->steps_done != r->steps || p->phase != r->phase)
+        r->moved_ns = now_ns;
+    r->still_ns = min_known(min_known(p->phase_age_ns, p->page_age_ns), now_ns - r->moved_ns);
+    r->steps = p->steps_done;
+    r->phase = p->phase;
+    if (p->steps_here > 0 && !r->stepped) {
+        recovered(s, p, now_ns);
+        r->stepped = true;
+    }
+}
+
+/* ---- none ---- */
+
+static bool is_at_work(const struct state_rank *r)
+{
+    return r->phase >= 0 && r->phase != RANK_DONE && !r->exited;
+}
+
+static bool stands(const struct state *s, const struct state_rank *r)
+{
+    return is_at_work(r) && r->still_ns >= s->o.hang_ns;
+}
+
+/* Of those that stand still the one that is furthest behind, the first of equals. */
+static int furthest_behind(const struct state *s, bool waiting)
+{
+    int behind = -1;
+
+    for (int r = 0; r < s->n_ranks; r++)
+        if (stands(s, &s->rank[r]) && (s->rank[r].phase == RANK_WAIT) == waiting &&
+            (behind < 0 || s->rank[r].steps < s->rank[behind].steps))
+            behind = r;
+    return behind;
+}
+
+/* The rank that hangs: one that others wait for, or any when all wait for each other.  -1: none. */
+static int find(const struct state *s, bool *all_wait)
+{
+    int r = furthest_behind(s, false);
+
+    *all_wait = r < 0;
+    if (r >= 0)
+        return r;
+    for (int k = 0; k < s->n_ranks; k++)
+        if (is_at_work(&s->rank[k]) && !stands(s, &s->rank[k]))
+            return -1; /* it gets on, or has begun to wait but now */
+    return furthest_behind(s, true);
+}
+
+/* Append "0-4, 6, 7": the ranks at work and waiting but this one. */
+static int waiting_text(const struct state *s, int but, char *ret, size_t size)
+{
+    int n = 0;
+    size_t len = 0;
+
+    ret[0] = '\0';
+    for (int r = 0, last; r < s->n_ranks; r = last + 1) {
+        int k;
+
+        for (last = r; last < s->n_ranks && last != but && is_at_work(&s->rank[last]) &&
+                       s->rank[last].phase == RANK_WAIT;
+             last++)
+            n++;
+        if (last == r)
+            continue;
+        last--;
+        k = snprintf(ret + len, size - len,
+                     last > r + 1 ? "%s%d-%d"
+                     : last > r   ? "%s%d, %d"
+                                  : "%s%d",
+                     len ? ", " : "", r, last);
+        if (k < 0 || (size_t)k >= size - len)
+            return n; /* cut: the number of them is right all the same */
+        len += (size_t)k;
+    }
+    return n;
+}
+
+static const char *doing(int phase)
+{
+    static const char *const words[] = {
+        [RANK_START] = "starting",      [RANK_INPUT] = "waiting for data",
+        [RANK_COMPUTE] = "computing",   [RANK_WAIT] = "waiting for others",
+        [RANK_EVALUATE] = "evaluating", [RANK_CHECKPOINT] = "writing a checkpoint",
+    };
+
+    return phase >= 0 && phase < (int)(sizeof words / sizeof *words) ? words[phase] : "at work";
+}
+
+static void hang_text(const struct state *s, int rank, bool all_wait, char *ret, size_t size)
+{
+    const struct state_rank *r = &s->rank[rank];
+    char still[32], who[128], wait[200] = "";
+    int n = waiting_text(s, rank, who, sizeof who);
+
+    job_status_duration((double)r->still_ns / CLOCK_S, still, sizeof still);
+    if (n && all_wait)
+        (void)snprintf(wait, sizeof wait, "; all ranks wait for each other");
+    else if (n)
+        (void)snprintf(wait, sizeof wait, "; rank%s %s wait%s for it", n == 1 ? "" : "s", who,
+                       n == 1 ? "s" : "");
+    (void)snprintf(
+        ret, size,
+        "rank %d (node %.120s, pid %d) has made no step for %s: last step %" PRId64 ", %s%s", rank,
+        state_host(s, r->agent), r->pid, still, r->steps - 1, doing(r->phase), wait);
+}
+
+void state_find_hang(struct state *s, int64_t now_ns)
+{
+    struct state_failure f = { .set = true,
+                               .cause = CAUSE_HANG,
+                               .reason = "hang",
+                               .exit_code = EXIT_TIMEOUT,
+                               .code = -1,
+                               .stepped = true };
+    bool all_wait;
+    int r;
+
+    if (s->phase != PHASE_RUN || s->o.hang_ns <= 0 || s->preempt_ns || !state_any_step(s) ||
+        (r = find(s, &all_wait)) < 0)
+        return;
+    f.at_ns = now_ns;
+    f.rank = r;
+    f.pid = s->rank[r].pid;
+    f.step = s->rank[r].steps;
+    (void)snprintf(f.node, sizeof f.node, "%s", state_host(s, s->rank[r].agent));
+    hang_text(s, r, all_wait, f.what, sizeof f.what);
+    state_failed(s, &f, now_ns);
+}

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_recovery.py BUILD SOURCE [CASE ...] - jobs that fail and go on, on one host.
+
+The digits example as in test_training.py, with many small checkpoints; each case does something
+to it, and checks where it went on from, how it ended and that nothing is left.
+"""
+
+import json
+import os
+import re
+import signal
+import sys
+import time
+
+from job import Folders, Job
+from node import wait_for
+
+BUILD, SOURCE = sys.argv[1:3]
+FOLDERS = Folders()
+DATA = os.path.join(SOURCE, "examples/digits/digits.csv")
+EMULATE = "[{rate: 1.0, a_ms: 2, c_ms: 0.1}, {rate: 1.0}, {rate: 0.5}]"
+TRAIN = ["eddis-train", "--data", DATA, "--test", "360", "--model", "mlp", "--widths", "32", "--eval-every", "0"]
+
+
+def training(*args, epochs=60, every=20, before="", restarts=3):
+    """before: a shell's line that runs before the program, in each rank."""
+    path = FOLDERS.path("work", "train.yaml")
+    words = TRAIN + ["--epochs", str(epochs)]
+    command = ["sh", "-c", before + "\nexec \"$@\"", "sh"] + words if before else words
+    with open(path, "w") as f:
+        f.write(f"name: digits\ncommand: {json.dumps(command)}\nprofile: {{emulate: {EMULATE}}}\n"
+                f"checkpoint: {{every: {every}}}\nrestarts: {restarts}\n")
+    return Job(BUILD, FOLDERS, [*args, path], ranks=None)
+
+
+def rank_pid(j, rank, generation=1):
+    """The program of a rank in this generation."""
+    starts = []
+
+    def there():
+        starts[:] = [e for e in j.events() if e["type"] == "rank_started" and e["rank"] == rank]
+        return len(starts) >= generation
+    wait_for(f"rank {rank} to start for the {generation}. time", there)
+    return int(re.search(r"pid (\d+)", starts[generation - 1]["text"]).group(1))
+
+
+def wait_checkpoint(j, step=1):
+    folder = os.path.join(j.dir, "checkpoints")
+
+    def there():
+        try:
+            names = os.listdir(folder)
+        except FileNotFoundError:
+            return False
+        return any(re.fullmatch(r"step-\d+", n) and int(n[5:]) >= step for n in names)
+    wait_for(f"a checkpoint of step {step}", there)
+
+
+def wait_steps(j):
+    def there():
+        try:
+            return any(json.loads(line)["steps_done"] > 0 for line in j.file("metrics.jsonl").splitlines())
+        except FileNotFoundError:
+            return False
+    wait_for("some steps", there)
+
+
+def check_went_on(j, restarts=1, **options):
+    """It ended well after so many restarts, and trained what it was to."""
+    j.check(0, "ok", *options.pop("sentences", ()), seconds=90, **options)
+    s = j.summary()
+    assert s["restarts"] == restarts and s["generations"] == restarts + 1, s
+    assert s["steps_done"] == s["steps_total"] and s["steps_total"] > 0, s
+    assert s["recovery_s"] is not None and 0 < s["recovery_s"] < 30, s
+    assert s["first_failure"] is not None, s
+    assert j.err.count("restarting from") == restarts, j.err
+    for g in range(1, restarts + 2):
+        assert os.path.exists(os.path.join(j.dir, f"plan-{g}-1.json")), g
+    assert sum(e["type"] == "recovered" for e in j.events()) == restarts
+    return s
+
+
+def rank_killed():
+    with training() as j:
+        pid = rank_pid(j, 1)
+        wait_checkpoint(j)
+        os.kill(pid, signal.SIGKILL)
+        s = check_went_on(j, failed_rank=1, sentences=(
+            "died of signal 9 (Killed)", "; stopping 2 ranks",
+            "on 1 node (generation 2 of at most 4)"))
+        step = int(re.search(r"restarting from step (\d+) on", j.err).group(1))
+        assert step >= 20 and step % 20 == 0, j.err
+        # What was trained behind the checkpoint was done twice and counts once.
+        assert abs(s["samples"] - 60 * (1797 - 360)) <= 256, s
+        ends = [e for e in j.events() if e["type"] == "rank_exit" and "signal 9" in e.get("text", "")]
+        assert any("stopped by eddis" not in e["text"] for e in ends), ends
+        print(f"  {s['recovery_s']:.2f} s from the kill to the next step")
+
+
+def agent_killed():
+    with training() as j:
+        wait_checkpoint(j)
+        os.kill(j.pids("eddis-agent")[0], signal.SIGKILL)
+        check_went_on(j, sentences=("its agent", "restarting from step"))
+
+
+def keeper_killed():
+    with training() as j:
+        wait_checkpoint(j)
+        os.kill(j.pids("eddis-keeper")[0], signal.SIGKILL)
+        check_went_on(j, sentences=("its keeper was killed by signal 9", "restarting from step"))
+
+
+def mpirun_killed():
+    with training() as j:
+        wait_checkpoint(j)
+        os.kill(j.pids("mpirun")[0], signal.SIGKILL)
+        check_went_on(j, sentences=("mpirun died of signal 9", "restarting from step"))
+
+
+def exit_1():
+    """A failure after steps: exit 1 at once when a mark appears, once only."""
+    mark = FOLDERS.path("work", "fail-once")
+    before = (f"if [ $RANK = 2 ] && [ ! -e {mark} ]; then \"$@\" & pid=$!; "
+              f"while [ ! -e {mark} ]; do sleep 0.05; done; kill -9 $pid; wait $pid; exit 9; fi")
+    with training(before=before) as j:
+        wait_checkpoint(j)
+        with open(mark, "w"):
+            pass
+        check_went_on(j, failed_rank=2, sentences=("exited 9", "restarting from step"))
+    os.unlink(mark)
+
+
+def no_checkpoint():
+    """Then it is done again from the beginning, and said so."""
+    with training(every=0) as j:
+        pid = rank_pid(j, 0)
+        wait_steps(j)
+        os.kill(pid, signal.SIGSEGV)
+        s = check_went_on(j, failed_rank=0, sentences=("died of signal 11", "restarting from the beginning"))
+        assert abs(s["samples"] - 60 * (1797 - 360)) <= 1, s
+
+
+def no_restart():
+    with training(restarts=0) as j:
+        pid = rank_pid(j, 1)
+        wait_checkpoint(j)
+        os.kill(pid, signal.SIGKILL)
+        j.check(137, "rank_signal", "died of signal 9", failed_rank=1)
+        assert "not started again" not in j.err and j.summary()["restarts"] == 0, j.err
+
+
+def used_up():
+    with training(restarts=1, epochs=200) as j:
+        for generation in (1, 2):
+            pid = rank_pid(j, 1, generation)
+            wait_checkpoint(j, 20 * generation)
+            time.sleep(0.7 * generation)  # not the same step twice
+            os.kill(pid, signal.SIGKILL)
+        j.check(137, "rank_signal", "not started again: all restarts are used up", failed_rank=1)
+        s = j.summary()
+        assert s["restarts"] == 1 and s["generations"] == 2, s
+
+
+def worker(*how, restarts=3):
+    """Three ranks that only count steps, one of which comes to grief."""
+    return Job(BUILD, FOLDERS, ["--set", f"restarts={restarts}", "--set", "timeouts.hang=2s", "--",
+                                os.path.join(BUILD, "tests/cluster/node-worker"), *map(str, how)], ranks=3)
+
+
+def same_step():
+    """A program that dies at one step will do so for ever."""
+    for how, code, reason in (("exit 7", 7, "rank_exit"), ("signal 11", 139, "rank_signal")):
+        with worker(0, 1, 300, how) as j:
+            j.check(code, reason, "at step 300", "restarting from the beginning",
+                    "not started again: the same rank has failed at the same step before", failed_rank=1)
+            s = j.summary()
+            assert s["restarts"] == 1 and s["first_failure"]["step"] == 300, s
+
+
+def never():
+    """What a program says of itself is believed: exit 2 is usage, 127 a program that is not there."""
+    for code in (2, 126, 127):
+        with worker(0, 1, 300, f"exit {code}") as j:
+            j.check(code, "rank_exit", f"exited {code}", failed_rank=1)
+            assert j.summary()["restarts"] == 0, j.err
+
+
+def blocked():
+    """Twice at the same step, so that the second time is the end."""
+    with worker(0, 2, 200, "block") as j:
+        j.check(124, "hang", "rank 2 (node", "has made no step for 0:0", ": last step 199, ",
+                "not started again: the same rank", failed_rank=2)
+        assert j.summary()["restarts"] == 1
+
+
+def interrupted():
+    """Ctrl-C while the job starts again ends it, with nothing left."""
+    with training(epochs=400) as j:
+        pid = rank_pid(j, 1)
+        wait_checkpoint(j)
+        os.kill(pid, signal.SIGKILL)
+        j.wait_event("stopped")
+        j.signal(signal.SIGINT)
+        j.check(130, "interrupted", "died of signal 9", failed_rank=1)
+
+
+def preempted():
+    """SIGTERM after a restart: a newer checkpoint, and the code that says so."""
+    with training(epochs=400) as j:
+        pid = rank_pid(j, 1)
+        wait_checkpoint(j)
+        os.kill(pid, signal.SIGKILL)
+        j.wait_event("recovered")
+        j.signal(signal.SIGTERM)
+        j.check(75, "preempted", "restarting from step", failed_rank=1)
+
+
+def hang():
+    """A rank that blocks is named, with who waits for it, and the job goes on without it."""
+    with training("--set", "timeouts.hang=2s", "--set", "timeouts.lease=30s", epochs=60) as j:
+        pid = rank_pid(j, 1)
+        wait_checkpoint(j)
+        os.kill(pid, signal.SIGSTOP)
+        check_went_on(j, failed_rank=1, sentences=("has made no step for 0:0", "; ranks 0, 2 wait for it"))
+
+
+def hang_without_restarts():
+    with training("--set", "timeouts.hang=2s", "--set", "timeouts.lease=30s", restarts=0, epochs=400) as j:
+        pid = rank_pid(j, 1)
+        wait_checkpoint(j)
+        os.kill(pid, signal.SIGSTOP)
+        j.check(124, "hang", "has made no step for", failed_rank=1)
+
+
+CASES = [rank_killed, agent_killed, keeper_killed, mpirun_killed, exit_1, no_checkpoint, no_restart,
+         used_up, same_step, never, blocked, interrupted, preempted, hang, hang_without_restarts]
+
+
+def main():
+    wanted = sys.argv[3:]
+    for case in CASES:
+        if wanted and case.__name__ not in wanted:
+            continue
+        began = time.monotonic()
+        case()
+        print(f"{case.__name__}: ok, {time.monotonic() - began:.1f} s", flush=True)
+
+
+main()
