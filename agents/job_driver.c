@@ -39,14 +39,24 @@ static int64_t start_of(pid_t pid)
     return state == 'Z' || state == 'X' ? -1 : start;
 }
 
+static void this_host(char *ret, size_t size)
+{
+    if (gethostname(ret, size) < 0)
+        *ret = '\0';
+    ret[size - 1] = '\0';
+}
+
 int job_driver_write(const struct job_folder *f, const struct job_driver *d,
                      struct eddis_error *err)
 {
     cleanup_free char *path = file_join(f->path, "driver.json");
-    cleanup_json json_t *o = json_pack("{s:i, s:s, s:s, s:s, s:i, s:I}", "schema_version", 1, "url",
-                                       d->url, "token", d->token, "owner", d->owner, "pid",
-                                       (int)getpid(), "pid_start", (json_int_t)start_of(getpid()));
+    cleanup_json json_t *o = NULL;
+    char host[sizeof d->host];
 
+    this_host(host, sizeof host);
+    o = json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:I}", "schema_version", 1, "url", d->url,
+                  "token", d->token, "owner", d->owner, "host", host, "pid", (int)getpid(),
+                  "pid_start", (json_int_t)start_of(getpid()));
     if (!path || !o)
         return eddis_fail(err, -ENOMEM, "no memory for driver.json");
     return json_write_file(path, o, err); /* mode 0600 */
@@ -78,6 +88,9 @@ static int parse(const char *text, size_t n, const char *path, struct job_driver
         rc = json_copy_string(o, "token", d.token, sizeof d.token, err);
     if (rc == 0)
         rc = json_copy_string(o, "owner", d.owner, sizeof d.owner, err);
+    this_host(d.host, sizeof d.host);
+    if (rc == 0 && json_has(o, "host"))
+        rc = json_copy_string(o, "host", d.host, sizeof d.host, err);
     if (rc == 0)
         rc = json_want_int(o, "pid", 1, INT32_MAX, &pid, err);
     if (rc == 0)
@@ -94,6 +107,7 @@ int job_driver_read(const struct job_folder *f, struct job_driver *ret, struct e
     cleanup_free char *path = file_join(f->path, "driver.json");
     cleanup_free char *text = NULL;
     cleanup_fd int fd = -1;
+    char host[sizeof ret->host];
     struct stat st;
     size_t n;
     int rc;
@@ -112,5 +126,10 @@ int job_driver_read(const struct job_folder *f, struct job_driver *ret, struct e
         rc = parse(text, n, path, ret, err);
     if (rc < 0)
         return rc;
+    this_host(host, sizeof host);
+    if (strcmp(host, ret->host) != 0)
+        return eddis_fail(err, -EREMOTE,
+                          "job %s has its driver on '%s' and this is '%s'; go there to ask it",
+                          f->id, ret->host, host);
     return start_of(ret->pid) == ret->pid_start ? 1 : 0;
 }

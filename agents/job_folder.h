@@ -59,6 +59,7 @@ struct job_driver {
     char url[256];  /* "http://127.0.0.1:41233" */
     char token[65]; /* of who may read */
     char owner[65]; /* of who may stop the job, too */
+    char host[256]; /* of the machine, which a folder that several share does not tell */
     pid_t pid;
     int64_t pid_start; /* as in /proc/PID/stat, so that a reused pid is noticed */
 };
@@ -71,7 +72,8 @@ int job_driver_write(const struct job_folder *f, const struct job_driver *d,
 int job_driver_remove(const struct job_folder *f, struct eddis_error *err);
 
 /* Read it.  Returns 1 when its process is still that process, 0 when it is gone.
- * -ENOENT: the job has ended in good order, or never begun; -EPERM: the file is not ours alone.
+ * -ENOENT: the job has ended in good order, or never begun; -EPERM: the file is not ours alone;
+ * -EREMOTE: it was on another machine, where alone can be told whether it lives; *ret is written.
  */
 int job_driver_read(const struct job_folder *f, struct job_driver *ret, struct eddis_error *err);
 

@@ -2,8 +2,12 @@
 /* eddis-run - trains a job from its description to its summary */
 #include "agents/driver/driver.h"
 #include "cmd/dry_run.h"
+#include "cmd/number.h"
 #include "cmd/plan_print.h"
+#include "cmd/run_detach.h"
 #include "cmd/run_job.h"
+#include "cmd/run_prune.h"
+#include "cmd/run_stop.h"
 #include "cmd/run_view.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -11,6 +15,7 @@
 #include "lib/base/strbuf.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +29,7 @@ struct run {
     struct run_view view;
     struct job_folder folder;
     bool launches;      /* there is a folder */
+    int up;             /* whom to tell that the workers are up; -1: nobody */
     struct strbuf said; /* so that the summary does not say it again */
 };
 
@@ -53,8 +59,24 @@ static void on_waiting(void *ctx, const char *text)
     run_view_waiting(&((struct run *)ctx)->view, text);
 }
 
+/* From here on nobody looks at the terminal: the job's output is a file of its folder. */
+static void go_to_background(struct run *r)
+{
+    cleanup_free char *path = file_join(r->folder.path, "driver.log");
+    struct eddis_error err = { 0 };
+
+    run_view_clear(&r->view);
+    if (!path || run_detach_up(&r->up, path, &err) < 0)
+        fail(&err, 0);
+    run_view_init(&r->view, stdout, r->q.quiet || r->q.json);
+}
+
 static void on_progress(void *ctx, const struct job_status *s)
 {
+    struct run *r = ctx;
+
+    if (r->up >= 0 && s->state == JOB_RUNNING)
+        go_to_background(r);
     run_view_progress(&((struct run *)ctx)->view, s);
 }
 
@@ -217,28 +239,117 @@ static int close_output(const struct run *r, int code)
     return code == 0 && (!r->launches || r->q.json) ? EXIT_FAULT : code;
 }
 
+/* ---- what runs no job ---- */
+
+static int stop_job(const struct run *r)
+{
+    struct job_status status;
+    struct eddis_error err = { 0 };
+    struct strbuf b = { 0 };
+    int rc = run_stop(r->q.stop, &status, &err);
+
+    if (rc < 0)
+        return fail(&err, rc == -ETIMEDOUT ? EXIT_FAULT : EXIT_USAGE);
+    if (r->q.json) {
+        cleanup_free char *text = job_status_text(&status, false);
+
+        puts(text ? text : "null");
+    } else if (!r->q.quiet) {
+        printf("job %s %s\n", status.job, rc ? "was stopped" : "had ended before");
+        job_status_print(&status, strchr(r->q.stop, '/') ? r->q.stop : NULL, &b);
+        fputs(strbuf_text(&b), stdout);
+        strbuf_fini(&b);
+    }
+    job_status_fini(&status);
+    return 0;
+}
+
+static void tell_pruned(void *ctx, const struct job_folder *f, double age_s, int64_t bytes)
+{
+    const struct run *r = ctx;
+    char age[NUMBER_SIZE], size[NUMBER_SIZE];
+
+    if (r->q.quiet)
+        return;
+    if (r->q.json) {
+        printf("{\"job\": \"%s\", \"age_s\": %.0f, \"bytes\": %" PRId64 "}\n", f->id, age_s, bytes);
+        return;
+    }
+    number_age((int64_t)age_s, age);
+    printf("%s %s   %s old, %s\n", r->q.dry_run ? "would remove" : "removing", f->id, age,
+           number_bytes((double)bytes, size));
+}
+
+static int prune_jobs(struct run *r)
+{
+    const struct run_prune p = { .older_ns = r->q.prune_ns,
+                                 .now_ns = clock_wall_ns(),
+                                 .only_tell = r->q.dry_run,
+                                 .tell = tell_pruned,
+                                 .ctx = r };
+    struct eddis_error err = { 0 };
+    int rc = run_prune(&p, &err);
+
+    if (rc < 0)
+        return fail(&err, EXIT_FAULT);
+    if (!r->q.quiet && !r->q.json)
+        printf("%d job%s %s\n", rc, rc == 1 ? "" : "s", r->q.dry_run ? "found" : "removed");
+    return 0;
+}
+
+/* ---- jobs ---- */
+
+static void tell_detached(const struct run *r)
+{
+    const char *name = r->q.job_dir ? r->folder.path : r->folder.id, *end = r->q.job_dir ? "/" : "";
+
+    if (r->q.json)
+        printf("{\"job\": \"%s\"}\n", r->folder.id);
+    else if (r->q.quiet)
+        puts(r->folder.id);
+    else
+        printf("job %s goes on in the background; see it by eddis-status %s%s, end it by eddis-run "
+               "--stop %s%s\n",
+               r->folder.id, name, end, name, end);
+}
+
+static int train(struct run *r)
+{
+    struct eddis_error err = { 0 };
+    int code = 0, rc;
+
+    run_view_init(&r->view, stdout, r->q.quiet || r->q.json);
+    if (!r->q.dry_run && !r->q.profile && make_folder(r, &err) < 0)
+        return fail(&err, EXIT_USAGE);
+    rc = r->q.detach ? run_detach(&r->up, &code, &err) : 1;
+    if (rc == 1)
+        code = run_job(r);
+    else if (rc < 0)
+        code = fail(&err, EXIT_FAULT);
+    else if (code == 0)
+        tell_detached(r);
+    return code;
+}
+
 int main(int argc, char **argv)
 {
-    struct run r = { 0 };
+    struct run r = { .up = -1 };
     struct eddis_error err = { 0 };
-    int code;
+    int code = 0;
 
     (void)signal(SIGPIPE, SIG_IGN); /* eddis-run | head: the job goes on */
     if (run_request_read(argc, argv, &r.q, &err) < 0)
         return fail(&err, EXIT_USAGE);
-    if (r.q.help) {
+    if (r.q.help)
         options_help(&run_options, stdout);
-        return close_output(&r, 0);
-    }
-    if (r.q.version) {
+    else if (r.q.version)
         puts("eddis-run " EDDIS_VERSION);
-        return close_output(&r, 0);
-    }
-    run_view_init(&r.view, stdout, r.q.quiet || r.q.json);
-    if (!r.q.dry_run && !r.q.profile && make_folder(&r, &err) < 0)
-        code = fail(&err, EXIT_USAGE);
+    else if (r.q.stop)
+        code = stop_job(&r);
+    else if (r.q.prune)
+        code = prune_jobs(&r);
     else
-        code = run_job(&r);
+        code = train(&r);
     code = close_output(&r, code);
     run_request_fini(&r.q);
     strbuf_fini(&r.said);

@@ -33,6 +33,9 @@ static const struct option_row rows[] = {
     { "measure-equal", 0, "STEPS", "train so many steps with an equal split first, to compare" },
     { "job-dir", 0, "FOLDER", "keep the job's files here; it must be missing or empty" },
     { "log-dir", 0, "FOLDER", "keep the output of the workers here, on their nodes" },
+    { "detach", 0, NULL, "go on in the background once the workers are up; prints the job's id" },
+    { "stop", 0, "JOB", "end a job that runs, in good order, and wait for its end" },
+    { "prune", 0, "TIME", "remove folders of jobs that ended so long ago, 30d" },
     { "dry-run", 0, NULL, "print the plan and where each value of the job comes from, and stop" },
     { "profile", 0, NULL, "print what the devices were measured to be and stop" },
     { "json", 0, NULL, "print one JSON document instead of text" },
@@ -44,7 +47,7 @@ static const struct option_row rows[] = {
 
 static const char *const use[] = { "[option ...] train.yaml",
                                    "[option ...] -- command [argument ...]",
-                                   "[option ...] --profile", NULL };
+                                   "[option ...] --profile", "--stop JOB | --prune TIME", NULL };
 
 const struct option_table run_options = {
     .program = "eddis-run",
@@ -293,7 +296,7 @@ static int check_mode(const struct words *w, struct run_request *r, struct eddis
 
     if (r->stop && w->prune)
         return eddis_fail(err, -EINVAL, "--stop and --prune: one of them at a time");
-    if (w->file || w->command || r->dry_run || r->profile || r->check || r->detach)
+    if (w->file || w->command || (r->stop && r->dry_run) || r->profile || r->check || r->detach)
         return eddis_fail(err, -EINVAL, "%s runs no job; give it alone", mode);
     if (r->stop)
         return 0;

@@ -127,8 +127,9 @@ int status_from_files(const struct job_folder *f, struct job_status *ret, struct
 int status_glance(const struct job_folder *f, struct job_status *ret, struct eddis_error *err)
 {
     struct job_driver d;
+    int rc = job_driver_read(f, &d, NULL);
 
-    return from_files(f, job_driver_read(f, &d, NULL) == 1 ? JOB_STARTING : JOB_LOST, ret, err);
+    return from_files(f, rc == 1 || rc == -EREMOTE ? JOB_STARTING : JOB_LOST, ret, err);
 }
 
 static int ask(const struct job_driver *d, struct job_status *ret, struct eddis_error *err)
@@ -172,6 +173,8 @@ int status_fetch(const struct job_folder *f, struct job_status *ret, struct eddi
                     *err = asked;
                 return rc;
             }
+        } else if (rc == -EREMOTE) {
+            return from_files(f, JOB_STARTING, ret, err); /* what it has written so far */
         } else if (rc < 0 && rc != -ENOENT) {
             return rc;
         }

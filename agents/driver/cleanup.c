@@ -79,7 +79,10 @@ int cleanup_job(const struct job_folder *f, cleanup_say_fn say, void *ctx, struc
     cleanup_free struct job_host *host = NULL;
     int rc;
 
-    if (job_driver_read(f, &d, NULL) == 1)
+    rc = job_driver_read(f, &d, err);
+    if (rc == -EREMOTE)
+        return rc;
+    if (rc == 1)
         return eddis_fail(err, -EBUSY, "job %s is running (pid %d); end it with --stop", f->id,
                           (int)d.pid);
     rc = job_nodes_read(f, &j, err);

@@ -342,6 +342,7 @@ static void tick(struct driver *d)
     if (d->state.phase == PHASE_RUN && now_ns >= d->metrics_ns) {
         driver_fill_status(d);
         record_metrics(&d->record, &d->status);
+        d->o->view.progress(d->o->view.ctx, &d->status); /* also of programs without libeddis */
         d->metrics_ns = now_ns + CLOCK_S;
     }
 }

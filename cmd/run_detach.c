@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run_detach.h"
+
+#include "lib/base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What a terminal or a batch system sends to the process that people see. */
+static const int handed_on[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
+
+static void fill(sigset_t *set)
+{
+    struct sigaction hup;
+
+    sigemptyset(set);
+    for (size_t i = 0; i < sizeof handed_on / sizeof *handed_on; i++)
+        sigaddset(set, handed_on[i]);
+    if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler == SIG_IGN)
+        sigdelset(set, SIGHUP);
+}
+
+/* The job has ended before it could be left alone. */
+static int code_of(pid_t child)
+{
+    int status;
+
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return 1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Returns what the parent exits with.  The child's own timeouts bound the wait. */
+static int wait_for_up(pid_t child, int up, int signals)
+{
+    struct pollfd fds[] = { { .fd = up, .events = POLLIN }, { .fd = signals, .events = POLLIN } };
+    struct signalfd_siginfo i;
+    ssize_t n;
+    char word;
+
+    for (;;) {
+        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+            return 1;
+        while (read(signals, &i, sizeof i) == sizeof i)
+            (void)kill(child, (int)i.ssi_signo);
+        if (!fds[0].revents)
+            continue;
+        n = read(up, &word, 1);
+        if (n < 0 && errno == EINTR)
+            continue;
+        return n == 1 ? 0 : code_of(child);
+    }
+}
+
+static int parent(pid_t child, int up, const sigset_t *set, int *ret_code, struct eddis_error *err)
+{
+    cleanup_fd int signals = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
+
+    if (signals < 0) {
+        int rc = eddis_fail_errno(err, -errno, "cannot wait for signals");
+
+        (void)kill(child, SIGTERM);
+        (void)code_of(child);
+        return rc;
+    }
+    *ret_code = wait_for_up(child, up, signals);
+    return 0;
+}
+
+int run_detach(int *ret_up, int *ret_code, struct eddis_error *err)
+{
+    cleanup_fd int ours = -1, its = -1;
+    int pipe_fd[2], null_fd;
+    sigset_t set, before;
+    pid_t child;
+    int rc;
+
+    if (pipe2(pipe_fd, O_CLOEXEC) < 0)
+        return eddis_fail_errno(err, -errno, "cannot detach");
+    ours = pipe_fd[0];
+    its = pipe_fd[1];
+    fill(&set);
+    (void)sigprocmask(SIG_BLOCK, &set, &before);
+    fflush(NULL);
+    child = fork();
+    if (child > 0) {
+        (void)close(cleanup_keep_fd(its)); /* its end is the child's end */
+        rc = parent(child, ours, &set, ret_code, err);
+        (void)sigprocmask(SIG_SETMASK, &before, NULL);
+        return rc;
+    }
+    rc = child < 0 ? -errno : 0;
+    if (rc == 0)
+        (void)setsid();
+    (void)sigprocmask(SIG_SETMASK, &before, NULL); /* in the new session: nothing gets in between */
+    if (rc < 0)
+        return eddis_fail_errno(err, rc, "cannot detach");
+    null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null_fd >= 0) {
+        (void)dup2(null_fd, STDIN_FILENO);
+        (void)close(null_fd);
+    }
+    *ret_up = cleanup_keep_fd(its);
+    return 1;
+}
+
+int run_detach_up(int *up, const char *path, struct eddis_error *err)
+{
+    cleanup_fd int told = *up;
+    cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int rc = fd < 0 ? -errno : 0;
+
+    *up = -1;
+    fflush(stdout);
+    fflush(stderr);
+    if (rc == 0 && (dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0))
+        rc = -errno;
+    if (write(told, "u", 1) != 1 && rc == 0) /* the parent has gone: nobody to be told */
+        rc = 0;
+    return rc < 0 ? eddis_fail_errno(err, rc, "cannot write to '%s'", path) : 0;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run_prune.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fts.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A driver that is only starting has no driver.json yet; one on another machine writes metrics
+ * every second.
+ */
+static const int64_t birth_ns = 60 * CLOCK_S;
+static const int64_t silent_ns = 86400 * CLOCK_S;
+
+struct folder_use {
+    int64_t newest_ns; /* last change of anything in it, wall clock */
+    int64_t bytes;
+};
+
+static void look(const char *path, struct folder_use *ret)
+{
+    char *roots[] = { (char *)(uintptr_t)path, NULL };
+    FTS *fts = fts_open(roots, FTS_PHYSICAL | FTS_XDEV, NULL);
+    FTSENT *e;
+
+    *ret = (struct folder_use){ 0 };
+    while (fts && (e = fts_read(fts))) {
+        const struct stat *st = e->fts_statp;
+        int64_t ns;
+
+        if (e->fts_info == FTS_DP || e->fts_info == FTS_NS || e->fts_info == FTS_ERR)
+            continue;
+        ns = (int64_t)st->st_mtim.tv_sec * CLOCK_S + st->st_mtim.tv_nsec;
+        ret->newest_ns = ns > ret->newest_ns ? ns : ret->newest_ns;
+        ret->bytes += (int64_t)st->st_blocks * 512;
+    }
+    if (fts)
+        (void)fts_close(fts);
+}
+
+static bool has_summary(const struct job_folder *f)
+{
+    cleanup_free char *path = file_join(f->path, "summary.json");
+    struct stat st;
+
+    return path && stat(path, &st) == 0;
+}
+
+/* Whether the job is surely over, when nothing in its folder has changed for age_ns. */
+static bool is_over(const struct job_folder *f, int64_t age_ns)
+{
+    struct job_driver d;
+    int rc = job_driver_read(f, &d, NULL);
+
+    if (rc == 1)
+        return false;
+    if (has_summary(f))
+        return true;
+    return age_ns >= (rc == -EREMOTE ? silent_ns : birth_ns);
+}
+
+int run_prune(const struct run_prune *p, struct eddis_error *err)
+{
+    cleanup_free struct job_folder *list = NULL;
+    int n = job_folder_list(&list, err), removed = 0, rc = 0;
+
+    for (int i = 0; i < n; i++) {
+        struct folder_use use;
+        struct eddis_error why;
+        int64_t age_ns;
+        int one = 0;
+
+        look(list[i].path, &use);
+        age_ns = p->now_ns - use.newest_ns;
+        if (!use.newest_ns || age_ns < p->older_ns || !is_over(&list[i], age_ns))
+            continue;
+        p->tell(p->ctx, &list[i], (double)age_ns / CLOCK_S, use.bytes);
+        if (!p->only_tell)
+            one = file_remove_tree(list[i].path, &why);
+        removed += one == 0;
+        if (one < 0 && rc == 0) {
+            rc = one;
+            if (err)
+                *err = why;
+        }
+    }
+    return n < 0 ? n : rc < 0 ? rc : removed;
+}

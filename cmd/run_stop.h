@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_stop.h - eddis-run --stop: end a job that runs, as Ctrl-C would, and wait for its end */
+#ifndef EDDIS_CMD_RUN_STOP_H
+#define EDDIS_CMD_RUN_STOP_H
+
+#include "agents/status_json.h"
+#include "lib/base/error.h"
+
+/* word is the beginning of a job's id, or its folder.  Blocks until the job has ended, at most for
+ * what its own times allow.  Writes how it ended to *ret, for job_status_fini.  Returns 1, or 0
+ * when it had ended before.  -EREMOTE: its driver is on another machine, which the sentence names;
+ * -ETIMEDOUT.
+ */
+int run_stop(const char *word, struct job_status *ret, struct eddis_error *err);
+
+#endif

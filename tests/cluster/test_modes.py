@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_modes.py BUILD [CASE ...] - what eddis-run does beside running a job in front of its user:
+jobs in the background, ended from elsewhere, and folders of old ones removed."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from job import Folders, Job
+from node import marked, wait_for
+
+BUILD = sys.argv[1]
+FOLDERS = Folders()
+FOREVER = ["--", "sh", "-c", "echo up; sleep 600"]
+
+
+def environ(**more):
+    return dict(os.environ, XDG_STATE_HOME=FOLDERS.path("state"), XDG_CACHE_HOME=FOLDERS.path("cache"),
+                XDG_RUNTIME_DIR=FOLDERS.path("runtime"), TMPDIR=FOLDERS.path("tmp"), **more)
+
+
+def tool(program, *args, **options):
+    return subprocess.run([os.path.join(BUILD, "cmd", program), *args], capture_output=True, text=True,
+                          timeout=60, env=environ(), **options)
+
+
+def job(*args, **options):
+    return Job(BUILD, FOLDERS, list(args), **options)
+
+
+def run(*args):
+    return tool("eddis-run", *args)
+
+
+# ---- --stop ----
+
+def stop():
+    with job(*FOREVER) as j:
+        j.wait_log(1, "up")
+        began = time.monotonic()
+        p = run("--stop", j.dir + "/")
+        assert p.returncode == 0 and not p.stderr, p
+        assert "was stopped" in p.stdout and "by hand, exit code 130" in p.stdout, p.stdout
+        assert time.monotonic() - began < 20
+        j.check(130, "interrupted")
+        again = run("--stop", j.dir + "/")
+        assert again.returncode == 0 and "had ended before" in again.stdout, again
+        text = json.loads(run("--stop", j.dir + "/", "--json").stdout)
+        assert text["reason"] == "interrupted" and text["exit_code"] == 130, text
+
+
+def stop_refused():
+    for args, sentence in (
+            (["--stop", "no-such-job"], "--stop no-such-job: there is neither"),
+            (["--stop", "x", "--prune", "1d"], "one of them at a time"),
+            (["--stop", "x", "train.yaml"], "--stop runs no job"),
+            (["--stop", "x", "--", "true"], "--stop runs no job"),
+            (["--prune", "soon"], '--prune "soon" is no duration'),
+            (["--prune", "none"], '--prune "none" is no duration'),
+            (["--prune", "1d", "--detach"], "--prune runs no job"),
+            (["--detach", "--dry-run", "--", "true"], "--detach: nothing is left to run"),
+            (["--detach", "--profile"], "--detach: nothing is left to run")):
+        p = run(*args)
+        assert p.returncode == 2 and not p.stdout and p.stderr.count("\n") == 1, (args, p)
+        assert sentence in p.stderr, (sentence, p.stderr)
+
+
+def stop_elsewhere():
+    """The driver is on another machine: nothing is asked, and the sentence says where to go."""
+    with job(*FOREVER) as j:
+        j.wait_log(1, "up")
+        path = os.path.join(j.dir, "driver.json")
+        driver = json.loads(j.file("driver.json"))
+        true_text = j.file("driver.json")
+        driver["host"] = "login2"
+        with open(path, "w") as f:
+            json.dump(driver, f)
+        p = run("--stop", j.dir + "/")
+        assert p.returncode == 2 and p.stderr.count("\n") == 1 and "its driver on 'login2'" in p.stderr, p
+        # eddis-status tells what the folder says, and does not take the job for lost.
+        s = tool("eddis-status", j.dir + "/", "--json")
+        assert s.returncode == 0 and json.loads(s.stdout)["state"] != "lost", s
+        with open(path, "w") as f:
+            f.write(true_text)
+        assert run("-q", "--stop", j.dir + "/").stdout == ""
+        j.check(130, "interrupted")
+
+
+# ---- --detach ----
+
+def detach():
+    with job("--detach", *FOREVER) as j:
+        assert j.end() == 0, (j.out, j.err)
+        said = re.search(r"job (\S+) goes on in the background; see it by eddis-status (\S+),", j.out)
+        assert said and said.group(2) == j.dir + "/", j.out
+        assert "sync, allreduce" in j.out, "the plan stands before it"
+        s = json.loads(tool("eddis-status", j.dir + "/", "--json").stdout)
+        assert s["state"] == "running" and s["job"] == said.group(1), s
+        assert len(marked(j.mark)) > 2
+        # It has neither our terminal's session nor our pipes.
+        pid = json.loads(j.file("driver.json"))["pid"]
+        assert os.getsid(pid) == pid
+        log = os.path.join(j.dir, "driver.log")
+        assert os.readlink(f"/proc/{pid}/fd/1") == os.readlink(f"/proc/{pid}/fd/2") == log
+        assert os.readlink(f"/proc/{pid}/fd/0") == "/dev/null"
+        assert os.stat(log).st_mode & 0o777 == 0o600
+        p = run("--stop", j.dir + "/")
+        assert p.returncode == 0, p
+        wait_for("the job's processes to go", lambda: not marked(j.mark), 10)
+        assert "stopped after" in j.file("driver.log")
+        assert j.summary()["reason"] == "interrupted"
+
+
+def detach_ended():
+    """A job that ends before it could be left alone: its own code, said on the terminal."""
+    with job("--detach", "--", "/no/such/program") as j:
+        code = j.end()
+        assert code not in (0, None) and "/no/such/program" in j.err, (code, j.out, j.err)
+        j.check_nothing_left()
+    with job("--detach", "--set", "profile.emulate=[{rate: 0}]", "--", "true") as j:
+        assert j.end() == 2 and j.err.count("\n") == 1, j.err
+
+
+def detach_signal():
+    """Ctrl-C while the parent waits reaches the job."""
+    with job("--detach", "--set", "profile.cache=0s", *FOREVER) as j:
+        j.wait_event("registered")
+        j.signal(signal.SIGINT)
+        if j.end() != 0:
+            assert j.code == 130, (j.code, j.out, j.err)
+        else: # it was up already
+            assert run("--stop", j.dir + "/").returncode == 0
+        wait_for("the job's processes to go", lambda: not marked(j.mark), 10)
+
+
+def detach_quiet():
+    with job("--detach", "-q", *FOREVER) as j:
+        assert j.end() == 0 and re.fullmatch(r"\S+\n", j.out), j.out
+        assert run("--stop", j.dir + "/").returncode == 0
+        wait_for("the job's processes to go", lambda: not marked(j.mark), 10)
+
+
+# ---- --prune ----
+
+def job_folder(name, age_s, *files):
+    path = FOLDERS.path("state", "eddis", "jobs", name)
+    os.makedirs(os.path.join(path, "logs"), mode=0o700)
+    for f in files:
+        with open(os.path.join(path, f), "w") as out:
+            out.write("{}")
+    then = time.time() - age_s
+    for root, folders, names in os.walk(path, topdown=False):
+        for n in names:
+            os.utime(os.path.join(root, n), (then, then))
+        os.utime(root, (then, then))
+    return path
+
+
+def prune():
+    day = 86400
+    elsewhere = FOLDERS.path("work", "elsewhere")
+    os.mkdir(elsewhere)
+    with open(os.path.join(elsewhere, "MANIFEST"), "w") as f:
+        f.write("x")
+    old = job_folder("old-20250101-000000-aaaa", 40 * day, "summary.json", "logs/rank-0000.log")
+    os.symlink(elsewhere, os.path.join(old, "checkpoints"))
+    os.utime(old, (time.time() - 40 * day,) * 2)
+    os.utime(os.path.join(old, "checkpoints"), (time.time() - 40 * day,) * 2, follow_symlinks=False)
+    lost = job_folder("lost-20250101-000000-bbbb", 40 * day, "metrics.jsonl")
+    young = job_folder("young-20250101-000000-cccc", 10 * day, "summary.json")
+    written = job_folder("written-20250101-000000-dddd", 40 * day, "summary.json")
+    with open(os.path.join(written, "logs", "rank-0001.log"), "w") as f:
+        f.write("now")
+    other = FOLDERS.path("state", "eddis", "jobs", "no-job")
+    os.mkdir(other)
+    os.utime(other, (0, 0))
+
+    p = run("--prune", "30d", "--dry-run")
+    assert p.returncode == 0 and p.stdout.endswith("2 jobs found\n") and os.path.exists(old), p
+    p = run("--prune", "30d")
+    assert p.returncode == 0 and p.stdout.endswith("2 jobs removed\n"), p
+    assert "removing old-20250101-000000-aaaa   5 weeks old" in p.stdout or \
+        "removing old-20250101-000000-aaaa   40 d old" in p.stdout, p.stdout
+    assert not os.path.exists(old) and not os.path.exists(lost)
+    assert os.path.exists(young) and os.path.exists(written) and os.path.exists(other)
+    assert os.path.exists(os.path.join(elsewhere, "MANIFEST")), "a link was followed"
+    rows = [json.loads(line) for line in run("--prune", "5d", "--json").stdout.splitlines()]
+    assert [r["job"] for r in rows] == ["young-20250101-000000-cccc"], rows
+
+
+def prune_running():
+    """A job that runs, or whose driver is on another machine, stays, however old."""
+    p = subprocess.Popen([os.path.join(BUILD, "cmd/eddis-run"), "-n", "1", "--set", "timeouts.lease=2s",
+                          *FOREVER], env=environ(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         cwd=FOLDERS.path("work"), text=True)
+    try:
+        jobs = FOLDERS.path("state", "eddis", "jobs")
+
+        def mine():
+            return [n for n in os.listdir(jobs) if n.startswith("work-")] if os.path.isdir(jobs) else []
+        wait_for("the job's folder", mine)
+        folder = os.path.join(jobs, mine()[0])
+        wait_for("driver.json", lambda: os.path.exists(os.path.join(folder, "driver.json")))
+        assert run("--prune", "0s").returncode == 0
+        assert os.path.isdir(folder), "a running job lost its folder"
+        path = job_folder("far-20250101-000000-eeee", 3600, "metrics.jsonl")
+        driver = dict(json.load(open(os.path.join(folder, "driver.json"))), host="login2")
+        with open(os.open(os.path.join(path, "driver.json"), os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
+            json.dump(driver, f)
+        then = time.time() - 3600
+        os.utime(os.path.join(path, "driver.json"), (then, then))
+        os.utime(path, (then, then))
+        assert run("--prune", "30m").returncode == 0 and os.path.isdir(path)
+        assert run("--stop", "work-").returncode == 0
+        p.communicate(timeout=20)
+        assert p.returncode == 130
+        assert run("--prune", "0s").returncode == 0 and not os.path.isdir(folder)
+    finally:
+        p.kill()
+        p.communicate()
+
+
+CASES = [stop, stop_refused, stop_elsewhere, detach, detach_ended, detach_signal, detach_quiet, prune, prune_running]
+
+
+def main():
+    chosen = [c for c in CASES if not sys.argv[2:] or c.__name__ in sys.argv[2:]]
+    for case in chosen:
+        began = time.monotonic()
+        case()
+        print(f"{case.__name__}: ok, {time.monotonic() - began:.1f} s", flush=True)
+
+
+main()
