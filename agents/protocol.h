@@ -21,7 +21,8 @@
  *   prepare    -> prepared: node folder made, board made and the plan published, or failed
  *   check      -> checked: what all nodes must share is seen here, or failed
  *   start      -> rank_started for each rank as it comes up, mpirun_exit at the end; of the first
- *                 node, relay for every node on which mpirun wants a daemon of its own
+ *                 node, relay for every node on which mpirun wants a daemon of its own; of another,
+ *                 mpirun_exit only when its daemon ended badly and not by us
  *   relay      -> nothing, or failed: run that daemon
  *   rebalance  -> nothing; the boards report from which step the new plan holds
  *   signal     -> nothing; SIGUSR2 to every rank
@@ -121,7 +122,8 @@ enum event_type {
     EVENT_RANK_EXIT,
     EVENT_MPIRUN_EXIT,
     EVENT_RELAY,   /* mpirun wants a daemon on relay.host */
-    EVENT_NETWORK, /* text of what the network probe measured, of its rank 0 */
+    EVENT_NETWORK, /* text of what the network probe measured, of its rank 0; of any other rank
+                    * that one did not answer it, see lib/model/network.h */
     EVENT_STOPPED, /* step: of the newest checkpoint that is seen here; -1 none */
     EVENT_LOGS,    /* all of the rank's log that was asked for has been sent */
     EVENT_FAILED,  /* an order could not be carried out; text says why */

@@ -267,6 +267,8 @@ static int finish(struct agent *a, struct eddis_error *err)
         cgroup_leave(clock_after_ns(clock_now_ns(), CLOCK_S));
     if (a->keeper_lost)
         (void)pidfd_send_signal(a->keeper_fd, SIGKILL, NULL, 0);
+    else if (a->keeper_fd >= 0) /* stopped, it would not see that we have ended */
+        (void)pidfd_send_signal(a->keeper_fd, SIGCONT, NULL, 0);
     if (a->log)
         node_log_say(a->log, "end, code %d%s%s", a->exit_code, rc < 0 && err ? ": " : "",
                      rc < 0 && err ? err->text : "");

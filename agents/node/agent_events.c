@@ -63,6 +63,18 @@ static void rank_started(struct agent *a, const struct worker *w, const struct r
         (void)kill(w->wrapper, SIGTERM);
 }
 
+/* What a rank of the network's probe has found: all of it, or who did not answer. */
+static void network_measured(struct agent *a, const struct worker *w)
+{
+    cleanup_free char *text = generation_network(a->generation, w->rank);
+    struct event e = {
+        .type = EVENT_NETWORK, .generation = a->generation->number, .rank = w->rank, .text = text
+    };
+
+    if (text)
+        agent_tell(a, &e, clock_now_ns());
+}
+
 static void rank_ended(struct agent *a, struct worker *w, const struct rank_message *m)
 {
     struct event e = { .type = EVENT_RANK_EXIT,
@@ -80,6 +92,8 @@ static void rank_ended(struct agent *a, struct worker *w, const struct rank_mess
     a->progress_due = true; /* its last page, beside its end */
     node_log_say(a->log, "rank %d ended, pid %d, code %d, signal %d%s%s", w->rank, m->pid, m->code,
                  m->signal, e.by_us ? ", by us" : "", e.oom ? ", out of memory" : "");
+    if (a->generation->probe)
+        network_measured(a, w); /* first, since it says more than the end */
     agent_tell(a, &e, m->at_ns);
     if (m->dropped_bytes)
         agent_note(a, m->generation,

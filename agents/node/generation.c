@@ -8,6 +8,8 @@
 #include "agents/protocol_relay.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/json.h"
 #include "lib/base/proctree.h"
 #include "lib/base/spawn.h"
 #include "lib/base/strbuf.h"
@@ -290,6 +292,21 @@ char *generation_words(const struct generation *g)
     n = pread(fd, words, WORDS_BYTES, from);
     words[n > 0 ? n : 0] = '\0';
     return with_names(g, words);
+}
+
+char *generation_network(const struct generation *g, int rank)
+{
+    cleanup_free char *path = file_join(g->run, "rank-%04d.log", rank), *text = NULL;
+    char *line;
+
+    if (!path || file_read(path, JSON_MAX_BYTES, &text, NULL, NULL) < 0)
+        return NULL;
+    line = text[0] == '{' ? text : strstr(text, "\n{");
+    if (!line)
+        return NULL;
+    line += line[0] == '\n';
+    line[strcspn(line, "\n")] = '\0';
+    return strdup(line);
 }
 
 /* ---- stopped processes ---- */

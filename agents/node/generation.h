@@ -115,6 +115,9 @@ bool generation_reached_step(struct generation *g);
  */
 char *generation_words(const struct generation *g);
 
+/* Returns what the network's probe has printed as this rank, one line; NULL when nothing. */
+char *generation_network(const struct generation *g, int rank);
+
 /* Find mpirun, a wrapper or a program that has been stopped by a signal for limit_ns and kill it.
  * Returns what was done in ret [size], or false when there was nothing to do.
  */

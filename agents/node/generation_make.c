@@ -298,19 +298,47 @@ static int make_share(struct generation *g, const struct brief *b, const struct 
     return g->share_dir ? 0 : eddis_fail(err, -ENOMEM, "no memory for a path");
 }
 
+/* A brief that borrows from the job's. */
+struct probe_brief {
+    struct brief brief;
+    char program[PATH_MAX];
+    char *command[2];
+};
+
+/* The network's probe runs as the user's program would, but leaves nothing in the user's folders.
+ */
+static int brief_probe(const struct generation *g, const struct brief *b, struct probe_brief *ret,
+                       struct eddis_error *err)
+{
+    ret->brief = *b;
+    ret->command[0] = ret->program;
+    ret->command[1] = NULL;
+    ret->brief.command = ret->command;
+    ret->brief.setup = ret->command + 1;
+    ret->brief.log_dir = (char *)(uintptr_t)g->run;
+    ret->brief.checkpoint_dir = ret->brief.resume_from = ret->brief.data_path = NULL;
+    return program_path("eddis-net-probe", ret->program, sizeof ret->program, err);
+}
+
 static int make(struct generation *g, const struct generation_place *where, const struct order *o,
                 struct eddis_error *err)
 {
+    struct generation_place place = *where;
+    struct probe_brief probe;
     int rc = find_place(g, where->brief, o, err);
 
     if (rc < 0)
         return rc;
     name_files(g, where->brief);
-    if ((rc = folders_begin(&g->folders, g->number, err)) < 0 ||
-        (rc = make_board(g, where->brief, o, err)) < 0 || (rc = make_socket(g, err)) < 0 ||
-        (rc = make_launch(g, where, o, err)) < 0)
+    if (o->probe) {
+        rc = brief_probe(g, where->brief, &probe, err);
+        place.brief = &probe.brief;
+    }
+    if (rc < 0 || (rc = folders_begin(&g->folders, g->number, err)) < 0 ||
+        (rc = make_board(g, place.brief, o, err)) < 0 || (rc = make_socket(g, err)) < 0 ||
+        (rc = make_launch(g, &place, o, err)) < 0)
         return rc;
-    return make_share(g, where->brief, o, err);
+    return make_share(g, place.brief, o, err);
 }
 
 int generation_prepare(const struct generation_place *where, const struct order *o,

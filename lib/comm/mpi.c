@@ -182,7 +182,7 @@ static int mpi_close(struct transport *t, bool orderly, struct eddis_error *err)
 
     /* Ending MPI while messages are under way waits for ever when their peer is gone. */
     if (orderly && e->n == 0) {
-        if (e->comm != MPI_COMM_NULL)
+        if (e->comm != MPI_COMM_NULL && e->comm != MPI_COMM_WORLD)
             MPI_Comm_free(&e->comm);
         if (e->finalize)
             rc = MPI_Finalize();
@@ -243,7 +243,7 @@ static bool mpi_has_hosts(const struct mpi_end *e)
     return n < e->base.n_ranks;
 }
 
-int transport_mpi_open(struct transport **ret, struct eddis_error *err)
+static int mpi_open(bool own, struct transport **ret, struct eddis_error *err)
 {
     struct mpi_end *e = calloc(1, sizeof *e);
     int rc;
@@ -256,7 +256,8 @@ int transport_mpi_open(struct transport **ret, struct eddis_error *err)
     rc = mpi_start(e, err);
     if (rc < 0)
         goto fail;
-    rc = MPI_Comm_dup(MPI_COMM_WORLD, &e->comm);
+    e->comm = MPI_COMM_WORLD;
+    rc = own ? MPI_Comm_dup(MPI_COMM_WORLD, &e->comm) : MPI_SUCCESS;
     if (rc != MPI_SUCCESS) {
         rc = mpi_fail(err, -ENODEV, "MPI_Comm_dup", rc);
         goto fail;
@@ -264,10 +265,20 @@ int transport_mpi_open(struct transport **ret, struct eddis_error *err)
     MPI_Comm_set_errhandler(e->comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(e->comm, &e->base.rank);
     MPI_Comm_size(e->comm, &e->base.n_ranks);
-    e->base.hosts = mpi_has_hosts(e);
+    e->base.hosts = !own || mpi_has_hosts(e); /* which asks the others */
     *ret = &e->base;
     return 0;
 fail:
     mpi_close(&e->base, false, NULL);
     return rc;
+}
+
+int transport_mpi_open(struct transport **ret, struct eddis_error *err)
+{
+    return mpi_open(true, ret, err);
+}
+
+int transport_mpi_open_world(struct transport **ret, struct eddis_error *err)
+{
+    return mpi_open(false, ret, err);
 }

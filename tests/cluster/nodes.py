@@ -44,11 +44,12 @@ class Nodes:
             n.registered()
 
     def prepare(self, generation=1, share="", network=NETWORK, address="127.0.0.1", **more):
-        total = sum(self.workers)
+        workers = [1] * len(self.node) if more.get("probe") else self.workers
+        total = sum(workers)
         first = 0
         rows = [{"agent": i, "host": f"c{i:02}", "address": address, "n_ranks": w}
-                for i, w in enumerate(self.workers)]
-        for n, w in zip(self.node, self.workers):
+                for i, w in enumerate(workers)]
+        for n, w in zip(self.node, workers):
             n.driver.order(
                 "prepare", generation, n_ranks=total, mode="sync", algorithm="allreduce", seed=7,
                 bucket_bytes=4 << 20, warmup_steps=0, checkpoint_every=0, checkpoint_keep=3,
@@ -59,8 +60,9 @@ class Nodes:
                       for i in range(w)],
                 plan={"version": 1, "global_batch": 2 * total, "flags": 0, "batch": [2] * total})
             first += w
-        for n in self.node:
-            n.driver.wait("prepared", generation=generation)
+        if not more.get("refused"):
+            for n in self.node:
+                n.driver.wait("prepared", generation=generation)
 
     def check(self, generation=1):
         for n in self.node:
@@ -101,8 +103,8 @@ class Nodes:
     def stop(self, ladder, generation=1, seconds=20.0):
         for n in self.node:
             n.driver.stop(ladder, generation)
-        for n in self.node:
-            n.driver.wait("stopped", generation=generation, seconds=seconds)
+        wait_for("all nodes to have stopped", lambda: all(
+            n.driver.find("stopped", generation=generation) for n in self.node), seconds)
 
     def leave(self):
         for n in self.node:
@@ -113,10 +115,12 @@ class Nodes:
             n.expect_nothing_left(1)
 
     def close(self, failed):
+        if self.over:
+            return
         self.over = True
         for n in self.node:
             if failed:
-                print(f"--- node {n.brief['agent']}: " + "".join(
+                print(f"--- node {n.brief['agent']}: {n.driver.events}" + "".join(
                     f"{name}:\n{n.read(name)}" for name in sorted(os.listdir(n.dir))
                     if name.startswith("rank-") or name.startswith("mpirun-")))
             n.close(failed)

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_nodes.py BUILD [NAME ...] - several nodes: mpirun through agents, against small drivers."""
 
+import json
 import os
+import random
 import signal
 import sys
+import tempfile
 import time
 import traceback
 
-from node import LEASE, alive, marked, wait_for
+from node import LEASE, wait_for
 from nodes import Nodes
 
 BUILD = os.path.abspath(sys.argv[1])
@@ -62,6 +65,179 @@ def test_training(make):
     assert c.node[0].read("mpirun.log") == "", c.node[0].read("mpirun.log")
     c.stop("kill")
     c.leave()
+
+
+def test_network(make):
+    """Generation 0: one rank a node, whatever the job has; nothing of it is in the job's folder."""
+    c = make(SLEEP, [1, 2, 3, 1])
+    c.registered()
+    c.prepare(0, probe=True)
+    c.node[0].driver.order("start", 0)
+    e = c.node[0].driver.wait("network", generation=0)
+    net = json.loads(e["text"])
+    assert net["nodes"] == 4 and net["failed"] == "" and len(net["links"]) == 12, net
+    assert all(l["bytes_per_s"] > 0 and l["latency_s"] > 0 for l in net["links"]), net
+    assert c.node[0].driver.wait("mpirun_exit")["code"] == 0
+    assert not any(n.driver.find("network") for n in c.node[1:])
+    c.stop("kill", 0)
+    assert not any(f.startswith("rank-") for n in c.node for f in os.listdir(n.dir))
+    c.launch()  # and the job itself follows
+    c.stop("failure")
+    c.leave()
+
+
+def test_unshared_checkpoints(make):
+    """Each node has a folder of its own behind the same name: refused, and nothing is left."""
+    with tempfile.TemporaryDirectory(prefix="nodes-test-") as top:
+        shared = os.path.join(top, "a", "b")
+        c = make(SLEEP, [1, 1], checkpoint_dir=shared)
+        c.registered()
+        c.prepare(share="f00d")
+        assert sorted(os.listdir(shared)) == [".f00d-0", ".f00d-1"], os.listdir(shared)
+        c.check()
+        for n in c.node:
+            n.driver.wait("checked")
+        c.stop("kill")
+        assert os.listdir(shared) == []
+        c.prepare(2, share="f00e")
+        os.unlink(os.path.join(shared, ".f00e-1"))
+        c.check(2)
+        assert c.node[0].driver.wait("failed")["text"] == (
+            f"checkpoint.dir '{shared}' is not the same folder on c00: what c01 wrote there is not "
+            "seen; name one that all nodes share")
+        c.stop("kill", 2)
+        assert os.listdir(shared) == []
+        c.leave()
+
+
+def test_checkpoints_cannot_be_written(make):
+    c = make(SLEEP, [1, 1], checkpoint_dir="/proc/self/x")
+    c.registered()
+    c.prepare(share="f00d", refused=True)
+    for i, n in enumerate(c.node):
+        text = n.driver.wait("failed")["text"]
+        assert text.startswith(f"node c0{i}: checkpoint.dir") and "/proc/self/x" in text, text
+    c.leave()
+
+
+def test_missing_on_a_node(make):
+    c = make(["no-such-program"], [1, 1])
+    c.registered()
+    c.prepare(refused=True)
+    assert c.node[1].driver.wait("failed")["text"].startswith("node c01: no program 'no-such-pro")
+    c.leave()
+    c = make(SLEEP, [1, 1], data_path="/no/data")
+    c.registered()
+    c.prepare(refused=True)
+    text = c.node[1].driver.wait("failed")["text"]
+    assert text.startswith("node c01: cannot read the data '/no/data'"), text
+    c.leave()
+
+
+def test_address_is_gone(make):
+    c = make(SLEEP, [1, 1])
+    c.registered()
+    c.prepare(address="192.0.2.77", network="192.0.2.0/24", refused=True)
+    assert "192.0.2.77" in c.node[1].driver.wait("failed")["text"]
+    c.leave()
+
+
+def test_generations(make):
+    c = make(sh("echo g$EDDIS_GENERATION; exec sleep 1000"), [1, 2])
+    for g in (1, 2, 3):
+        c.launch(g)
+        c.stop("failure", g)
+    assert c.log(2) == "g1\n[eddis: generation 2]\ng2\n[eddis: generation 3]\ng3\n", c.log(2)
+    c.leave()
+
+
+def test_daemon_killed(make):
+    """mpirun's daemon dies: told at once, with its node; the others end in good time."""
+    c = make(worker(0), [1, 2, 1])
+    c.launch()
+    os.kill(c.daemon(1), signal.SIGKILL)
+    e = c.node[1].driver.wait("mpirun_exit", seconds=1)
+    assert (e["signal"], e["by_us"]) == (9, False), e
+    began = time.monotonic()
+    c.stop("failure")
+    assert time.monotonic() - began < 3.5
+    c.leave()
+
+
+def test_first_failure(make):
+    c = make(sh("test $RANK = 2 || exec sleep 1000; echo bad; sleep 0.3; exit 7"), [1, 2, 1])
+    c.launch()
+    e = c.node[1].driver.wait("rank_exit")
+    assert (e["rank"], e["code"], e["by_us"], e["last_lines"]) == (2, 7, False, "bad\n"), e
+    time.sleep(1.5)  # mpirun alone would have killed the others by now
+    assert list(c.exits()) == [2]
+    c.stop("failure")
+    assert all(e["by_us"] for r, e in c.exits().items() if r != 2)
+    c.leave()
+
+
+def kill_actor(make, who, sig, node):
+    """Without any driver: whatever dies on one node, nothing is left on any."""
+    c = make(sh("setsid sleep 1000 & exec " + " ".join(worker(0))), [1, 2, 1])
+    pids = c.launch()
+    wait_for("all to train", lambda: all("up" in c.log(r) for r in range(4)))
+    n = c.node[node]
+    rank = [0, 1, 3][node]
+    actors = {"agent": n.agent, "keeper": n.keeper.pid, "daemon": c.daemon(node),
+              "wrapper": n.wrapper(pids[rank]), "rank": pids[rank]}
+    os.kill(actors[who], sig)
+    for other in c.node:
+        other.driver.silent = True
+    for other in c.node:
+        other.expect_nothing_left(2 * LEASE + 4)
+    for other in c.node:
+        other.keeper.wait(5)
+
+
+def test_any_actor_killed(make):
+    for who in ("agent", "keeper", "daemon", "wrapper", "rank"):
+        for node in (0, 1):
+            print(f"   {who} of node {node} killed", flush=True)
+            kill_actor(make, who, signal.SIGKILL, node)
+
+
+def test_any_actor_stopped(make):
+    for who in ("agent", "keeper", "daemon", "wrapper", "rank"):
+        for node in (0, 1):
+            print(f"   {who} of node {node} stopped", flush=True)
+            kill_actor(make, who, signal.SIGSTOP, node)
+
+
+def test_relay_not_passed_on(make):
+    """A driver that does not pass relays on: mpirun waits, and the stop ends it."""
+    c = make(SLEEP, [1, 1, 1])
+    c.relays = False
+    c.registered()
+    c.prepare()
+    c.node[0].driver.order("start")
+    c.node[0].driver.wait("relay", n=2)
+    assert {e["relay"]["host"] for e in c.node[0].driver.find("relay")} == {"c01", "c02"}
+    c.stop("failure")
+    c.leave()
+
+
+def test_kill_at_any_moment(make):
+    """While things are being started is when there is most to get wrong."""
+    random.seed(11)
+    for round_ in range(12):
+        c = make(worker(0), [1, 2, 1])
+        c.registered()
+        c.prepare()
+        c.node[0].driver.order("start")
+        time.sleep(random.uniform(0, 0.9))
+        n = c.node[round_ % 3]
+        os.kill(n.agent if round_ % 2 else n.keeper.pid, signal.SIGKILL)
+        n.expect_nothing_left(LEASE + 3)
+        for other in c.node:
+            other.driver.silent = True
+        for other in c.node:
+            other.expect_nothing_left(2 * LEASE + 4)
+        c.close(False)
 
 
 def main():

@@ -6,6 +6,7 @@
 #include "target.h"
 
 #include "agents/protocol.h"
+#include "lib/model/network.h"
 #include "lib/model/plan.h"
 #include "lib/model/profile.h"
 
@@ -52,6 +53,18 @@ static char *plan_again(const char *text, size_t n, struct eddis_error *err)
     return ret;
 }
 
+static char *network_again(const char *text, size_t n, struct eddis_error *err)
+{
+    struct network *net;
+    char *ret;
+
+    if (network_parse(text, n, "network", &net, err) < 0)
+        return NULL;
+    ret = network_text(net);
+    network_free(net);
+    return ret;
+}
+
 static char *profile_again(const char *text, size_t n, struct eddis_error *err)
 {
     struct node_profile *p = malloc(sizeof *p); /* large */
@@ -67,8 +80,9 @@ static const struct {
     const char *name;
     again_fn again;
 } parsers[] = {
-    { "brief", brief_again },   { "hello", hello_again }, { "order", order_again },
-    { "report", report_again }, { "plan", plan_again },   { "profile", profile_again },
+    { "brief", brief_again },     { "hello", hello_again }, { "order", order_again },
+    { "report", report_again },   { "plan", plan_again },   { "profile", profile_again },
+    { "network", network_again },
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

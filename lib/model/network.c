@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "network.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/json.h"
+#include "lib/base/text.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MOST_SECONDS 1e6
+#define MOST_BYTES   1e15
+
+/* ---- writing ---- */
+
+static json_t *link_value(const struct network_link *l)
+{
+    return json_pack("{si si sf sf}", "from", l->from, "to", l->to, "latency_s", l->latency_s,
+                     "bytes_per_s", l->bytes_per_s);
+}
+
+static int write_links(const struct network *n, json_t *o)
+{
+    json_t *list = json_array();
+
+    if (json_object_set_new(o, "links", list) < 0)
+        return -ENOMEM;
+    for (int i = 0; i < n->n_links; i++)
+        if (json_array_append_new(list, link_value(&n->link[i])) < 0)
+            return -ENOMEM;
+    return 0;
+}
+
+static int write_hosts(const struct network *n, json_t *o)
+{
+    json_t *list = json_array();
+
+    if (json_object_set_new(o, "hosts", list) < 0)
+        return -ENOMEM;
+    for (int i = 0; n->host && i < n->n_nodes; i++)
+        if (json_array_append_new(list, json_string(n->host[i])) < 0)
+            return -ENOMEM;
+    return 0;
+}
+
+char *network_text(const struct network *n)
+{
+    cleanup_json json_t *o =
+        json_pack("{ss si si si ss}", "network", n->network, "nodes", n->n_nodes, "failed_from",
+                  n->failed_from, "failed_to", n->failed_to, "failed", n->failed);
+
+    if (!o || write_links(n, o) < 0 || write_hosts(n, o) < 0)
+        return NULL;
+    if (isfinite(n->allreduce_s) &&
+        json_object_set_new(o, "allreduce_s", json_real(n->allreduce_s)) < 0)
+        return NULL;
+    return json_text(o, false);
+}
+
+/* ---- reading ---- */
+
+static int want_int(const json_t *o, const char *key, int64_t min, int64_t max, int *ret,
+                    struct eddis_error *err)
+{
+    int64_t n;
+    int rc = json_want_int(o, key, min, max, &n, err);
+
+    if (rc == 0)
+        *ret = (int)n;
+    return rc;
+}
+
+static int read_link(const json_t *o, const struct network *n, struct network_link *ret,
+                     struct eddis_error *err)
+{
+    int rc;
+
+    if ((rc = want_int(o, "from", 0, n->n_nodes - 1, &ret->from, err)) < 0 ||
+        (rc = want_int(o, "to", 0, n->n_nodes - 1, &ret->to, err)) < 0 ||
+        (rc = json_want_number(o, "latency_s", 0, MOST_SECONDS, &ret->latency_s, err)) < 0 ||
+        (rc = json_want_number(o, "bytes_per_s", 0, MOST_BYTES, &ret->bytes_per_s, err)) < 0)
+        return rc;
+    return ret->from != ret->to ? 0 : eddis_fail(err, -EINVAL, "a link from a node to itself");
+}
+
+static int read_links(const json_t *o, struct network *n, struct eddis_error *err)
+{
+    json_t *list;
+    int rc = json_want_array(o, "links", NETWORK_MAX_LINKS, &list, err);
+
+    if (rc < 0)
+        return rc;
+    n->link = calloc(json_array_size(list) + 1, sizeof *n->link);
+    if (!n->link)
+        return eddis_fail(err, -ENOMEM, "no memory for the links");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        rc = read_link(json_array_get(list, i), n, &n->link[i], err);
+        if (rc < 0)
+            return eddis_fail_prefix(err, rc, "link %zu", i);
+        n->n_links++;
+    }
+    return 0;
+}
+
+static int read_hosts(const json_t *o, struct network *n, struct eddis_error *err)
+{
+    json_t *list;
+    int rc = json_want_array(o, "hosts", NETWORK_MAX_NODES, &list, err);
+
+    if (rc < 0 || json_array_size(list) == 0)
+        return rc;
+    if ((int)json_array_size(list) != n->n_nodes)
+        return eddis_fail(err, -EINVAL, "%zu hosts for %d nodes", json_array_size(list),
+                          n->n_nodes);
+    n->host = calloc((size_t)n->n_nodes + 1, sizeof *n->host);
+    for (int i = 0; n->host && i < n->n_nodes; i++) {
+        const json_t *one = json_array_get(list, (size_t)i);
+
+        if (!json_is_string(one) || strlen(json_string_value(one)) != json_string_length(one))
+            return eddis_fail(err, -EINVAL, "host %d is no name", i);
+        n->host[i] = strdup(json_string_value(one));
+        if (!n->host[i])
+            return eddis_fail(err, -ENOMEM, "no memory for a host");
+        text_strip_control(n->host[i]);
+    }
+    return n->host ? 0 : eddis_fail(err, -ENOMEM, "no memory for the hosts");
+}
+
+static int read_all(const json_t *o, struct network *n, struct eddis_error *err)
+{
+    int rc;
+
+    if ((rc = json_copy_string(o, "network", n->network, sizeof n->network, err)) < 0 ||
+        (rc = want_int(o, "nodes", 1, NETWORK_MAX_NODES, &n->n_nodes, err)) < 0 ||
+        (rc = want_int(o, "failed_from", -1, n->n_nodes - 1, &n->failed_from, err)) < 0 ||
+        (rc = want_int(o, "failed_to", -1, n->n_nodes - 1, &n->failed_to, err)) < 0 ||
+        (rc = json_copy_string(o, "failed", n->failed, sizeof n->failed, err)) < 0 ||
+        (rc = read_hosts(o, n, err)) < 0)
+        return rc;
+    text_strip_control(n->network);
+    text_strip_control(n->failed);
+    n->allreduce_s = NAN;
+    if (json_has(o, "allreduce_s") &&
+        (rc = json_want_number(o, "allreduce_s", 0, MOST_SECONDS, &n->allreduce_s, err)) < 0)
+        return rc;
+    return read_links(o, n, err);
+}
+
+int network_parse(const char *text, size_t size, const char *what, struct network **ret,
+                  struct eddis_error *err)
+{
+    cleanup_json json_t *o = NULL;
+    struct network *n;
+    int rc = json_parse(text, size, what, &o, err);
+
+    if (rc < 0)
+        return rc;
+    n = calloc(1, sizeof *n);
+    if (!n)
+        return eddis_fail(err, -ENOMEM, "no memory for a network");
+    rc = read_all(o, n, err);
+    if (rc < 0) {
+        network_free(n);
+        return eddis_fail_prefix(err, rc, "%s", what);
+    }
+    *ret = n;
+    return 0;
+}
+
+const struct network_link *network_slowest(const struct network *n)
+{
+    const struct network_link *slowest = NULL;
+
+    for (int i = 0; i < n->n_links; i++)
+        if (!slowest || n->link[i].bytes_per_s < slowest->bytes_per_s)
+            slowest = &n->link[i];
+    return slowest;
+}
+
+void network_free(struct network *n)
+{
+    if (!n)
+        return;
+    for (int i = 0; n->host && i < n->n_nodes; i++)
+        free(n->host[i]);
+    free(n->host);
+    free(n->link);
+    free(n);
+}

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "network.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/comm/collective.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+enum {
+    SMALL = 8,         /* bytes of a message that measures latency */
+    PINGS = 20,        /* at most */
+    ALLREDUCES = 5,    /* the median counts */
+    CHUNK = 128 << 10, /* bytes of one message of a stream */
+    MAX_CHUNKS = 64,   /* of a stream */
+    TAG_CONNECT = 1,   /* and a tag for each step */
+    TAG_PING,
+    TAG_STREAM,
+    TAG_ALLREDUCE,
+    TAG_GATHER,
+};
+
+#define PINGS_NS (20 * CLOCK_MS) /* all of them together */
+
+const struct network_options network_defaults = { .deadline_ns = 4 * CLOCK_S,
+                                                  .stream_ns = 50 * CLOCK_MS };
+
+/* ---- who meets whom ---- */
+
+/* Everybody meets everybody: one sits still, the others go round (the circle method). */
+static int circle_partner(int n, int round, int rank)
+{
+    int seats = n + n % 2, turn = seats - 1, partner;
+
+    if (rank == seats - 1)
+        partner = round * (seats / 2) % turn;
+    else
+        partner = (round - rank % turn + turn) % turn;
+    if (rank != seats - 1 && partner == rank)
+        partner = seats - 1;
+    return partner < n ? partner : -1;
+}
+
+/* The neighbours in the ring: edges that begin at an even rank, then those at an odd one, and of an
+ * odd ring the edge that closes it.
+ */
+static int ring_partner(int n, int round, int rank)
+{
+    int partner = (rank + round) % 2 ? rank - 1 : rank + 1;
+
+    if (round == 2)
+        return rank == 0 ? n - 1 : rank == n - 1 ? 0 : -1;
+    if (n % 2)
+        return partner < n ? partner : -1;
+    return (partner + n) % n;
+}
+
+static int ring_rounds(int n)
+{
+    return n % 2 ? 3 : 2;
+}
+
+int network_rounds(int n)
+{
+    int rounds = ring_rounds(n);
+
+    if (n < 2)
+        return 0;
+    if (n <= NETWORK_ALL_PAIRS)
+        return n + n % 2 - 1;
+    for (int distance = 2; distance < n; distance *= 2)
+        rounds++;
+    return rounds;
+}
+
+int network_partner(int n, int round, int rank)
+{
+    int partner;
+
+    if (n <= NETWORK_ALL_PAIRS)
+        return circle_partner(n, round, rank);
+    if (round < ring_rounds(n))
+        return ring_partner(n, round, rank);
+    partner = rank ^ (2 << (round - ring_rounds(n)));
+    return partner < n ? partner : -1;
+}
+
+/* ---- messages with a deadline ---- */
+
+struct meeting {
+    struct transport *t;
+    const struct network_options *o;
+    struct network *net;
+    char *buffer; /* [MAX_CHUNKS * CHUNK] */
+    struct outbox out;
+};
+
+static int post(struct meeting *m, enum comm_kind kind, int peer, int tag, void *data, size_t bytes)
+{
+    struct comm_op op = { .kind = kind, .peer = peer, .tag = tag, .data = data, .bytes = bytes };
+
+    outbox_add(&m->out, &op);
+    return m->out.failed ? -ENOMEM : 0;
+}
+
+/* Begin what was posted. */
+static int flush(struct meeting *m, struct eddis_error *err)
+{
+    return m->out.failed ? eddis_fail(err, -ENOMEM, "no memory for a message")
+                         : transport_post(m->t, &m->out, err);
+}
+
+/* Somebody has not answered: remember who, for people. */
+static int no_answer(struct meeting *m, int peer, const char *step, struct eddis_error *err)
+{
+    m->net->failed_from = m->t->rank;
+    m->net->failed_to = peer;
+    snprintf(m->net->failed, sizeof m->net->failed, "%s", step);
+    return eddis_fail(err, -ETIMEDOUT, "node %d does not hear from node %d (%s)", m->t->rank, peer,
+                      step);
+}
+
+/* Wait until everything that was posted is complete. */
+static int wait_for(struct meeting *m, int peer, const char *step, struct eddis_error *err)
+{
+    int64_t end = clock_after_ns(clock_now_ns(), m->o->deadline_ns);
+    int rc = flush(m, err);
+
+    while (rc >= 0 && m->t->under_way > 0) {
+        struct comm_op done[16];
+
+        rc = transport_poll(m->t, done, 16, err);
+        if (rc == 0 && clock_now_ns() > end)
+            return no_answer(m, peer, step, err);
+        if (rc == 0)
+            (void)sched_yield(); /* the one we wait for may need our core */
+    }
+    return rc < 0 ? rc : 0;
+}
+
+static int send_to(struct meeting *m, int peer, int tag, void *data, size_t bytes, const char *step,
+                   struct eddis_error *err)
+{
+    (void)post(m, COMM_SEND, peer, tag, data, bytes);
+    return wait_for(m, peer, step, err);
+}
+
+static int receive_from(struct meeting *m, int peer, int tag, void *data, size_t bytes,
+                        const char *step, struct eddis_error *err)
+{
+    (void)post(m, COMM_RECEIVE, peer, tag, data, bytes);
+    return wait_for(m, peer, step, err);
+}
+
+/* ---- connect ---- */
+
+/* All at once, so that who waits in vain does not keep others waiting for it. */
+static int connect_all(struct meeting *m, struct eddis_error *err)
+{
+    int n = m->t->n_ranks, me = m->t->rank, left = 0;
+    int64_t end = clock_after_ns(clock_now_ns(), m->o->deadline_ns), word = 0;
+    cleanup_free bool *waiting = calloc((size_t)n, sizeof *waiting);
+    cleanup_free int64_t *heard = calloc((size_t)n, sizeof *heard);
+    int rc;
+
+    if (!waiting || !heard)
+        return eddis_fail(err, -ENOMEM, "no memory for the network's probe");
+    for (int round = 0; round < network_rounds(n); round++) {
+        int peer = network_partner(n, round, me);
+
+        if (peer < 0 || waiting[peer])
+            continue;
+        waiting[peer] = true;
+        left++;
+        (void)post(m, COMM_RECEIVE, peer, TAG_CONNECT, &heard[peer], SMALL);
+        (void)post(m, COMM_SEND, peer, TAG_CONNECT, &word, SMALL);
+    }
+    rc = flush(m, err);
+    while (rc >= 0 && (left > 0 || m->t->under_way > 0)) {
+        struct comm_op done;
+
+        rc = transport_poll(m->t, &done, 1, err);
+        if (rc > 0 && done.kind == COMM_RECEIVE) {
+            waiting[done.peer] = false;
+            left--;
+        }
+        if (rc == 0 && clock_now_ns() > end)
+            break;
+        if (rc == 0)
+            (void)sched_yield();
+    }
+    for (int peer = 0; rc >= 0 && peer < n; peer++)
+        if (waiting[peer]) {
+            heard = NULL; /* the messages are still under way into it */
+            return no_answer(m, peer, "connecting", err);
+        }
+    return rc < 0 ? rc : 0;
+}
+
+/* ---- measure ---- */
+
+static int compare(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+
+    return (a > b) - (a < b);
+}
+
+static double median(double *x, int n)
+{
+    qsort(x, (size_t)n, sizeof *x, compare);
+    return x[n / 2];
+}
+
+static double seconds_since(int64_t began_ns)
+{
+    return (double)(clock_now_ns() - began_ns) / (double)CLOCK_S;
+}
+
+/* The side that begins sends 1 with the last one. */
+static int ping(struct meeting *m, int peer, double *ret_s, struct eddis_error *err)
+{
+    int64_t began = clock_now_ns(), word = 0;
+    double taken[PINGS];
+    int n = 0, rc = 0;
+
+    while (rc == 0 && word == 0) {
+        int64_t sent = clock_now_ns(), back;
+
+        word = n == PINGS - 1 || (n > 2 && sent - began > PINGS_NS);
+        rc = send_to(m, peer, TAG_PING, &word, SMALL, "latency", err);
+        if (rc == 0)
+            rc = receive_from(m, peer, TAG_PING, &back, SMALL, "latency", err);
+        taken[n++] = seconds_since(sent) / 2;
+    }
+    if (rc == 0)
+        *ret_s = median(taken, n);
+    return rc;
+}
+
+static int answer_pings(struct meeting *m, int peer, struct eddis_error *err)
+{
+    int64_t word = 0;
+    int rc = 0;
+
+    while (rc == 0 && word == 0) {
+        rc = receive_from(m, peer, TAG_PING, &word, SMALL, "latency", err);
+        if (rc == 0)
+            rc = send_to(m, peer, TAG_PING, &word, SMALL, "latency", err);
+    }
+    return rc;
+}
+
+/* Send that many chunks; seconds until the other side has them all. */
+static int stream(struct meeting *m, int peer, int64_t chunks, double *ret_s,
+                  struct eddis_error *err)
+{
+    int64_t began = clock_now_ns(), back;
+
+    for (int64_t i = 0; i < chunks; i++)
+        (void)post(m, COMM_SEND, peer, TAG_STREAM, m->buffer + i * CHUNK, CHUNK);
+    (void)post(m, COMM_RECEIVE, peer, TAG_STREAM, &back, SMALL);
+    if (wait_for(m, peer, "bandwidth", err) < 0)
+        return -ETIMEDOUT;
+    *ret_s = seconds_since(began);
+    return 0;
+}
+
+static int take_stream(struct meeting *m, int peer, int64_t chunks, struct eddis_error *err)
+{
+    int rc;
+
+    for (int64_t i = 0; i < chunks; i++)
+        (void)post(m, COMM_RECEIVE, peer, TAG_STREAM, m->buffer + i * CHUNK, CHUNK);
+    rc = wait_for(m, peer, "bandwidth", err);
+    return rc < 0 ? rc : send_to(m, peer, TAG_STREAM, &chunks, SMALL, "bandwidth", err);
+}
+
+/* A first chunk tells how many more make a measurement of about the length that is wanted. */
+static int send_stream(struct meeting *m, int peer, double latency_s, double *ret_bytes_per_s,
+                       struct eddis_error *err)
+{
+    double wanted = (double)m->o->stream_ns / (double)CLOCK_S, taken, chunks;
+    int64_t n;
+    int rc = stream(m, peer, 1, &taken, err);
+
+    if (rc < 0)
+        return rc;
+    chunks = wanted / (taken > 1e-6 ? taken : 1e-6);
+    n = chunks < 1 ? 1 : chunks > MAX_CHUNKS ? MAX_CHUNKS : (int64_t)chunks;
+    if ((rc = send_to(m, peer, TAG_STREAM, &n, SMALL, "bandwidth", err)) < 0 ||
+        (rc = stream(m, peer, n, &taken, err)) < 0)
+        return rc;
+    taken -= taken > 2 * latency_s ? latency_s : 0; /* of the answer */
+    *ret_bytes_per_s = (double)(n * CHUNK) / (taken > 1e-9 ? taken : 1e-9);
+    return 0;
+}
+
+static int receive_stream(struct meeting *m, int peer, struct eddis_error *err)
+{
+    int64_t n = 0;
+    int rc;
+
+    if ((rc = take_stream(m, peer, 1, err)) < 0 ||
+        (rc = receive_from(m, peer, TAG_STREAM, &n, SMALL, "bandwidth", err)) < 0)
+        return rc;
+    if (n < 1 || n > MAX_CHUNKS)
+        return eddis_fail(err, -EPROTO, "node %d announced %lld chunks", peer, (long long)n);
+    return take_stream(m, peer, n, err);
+}
+
+/* The lower rank begins; *row becomes what this side has measured. */
+static int measure_pair(struct meeting *m, int peer, struct network_link *row,
+                        struct eddis_error *err)
+{
+    int rc;
+
+    *row = (struct network_link){ .from = m->t->rank, .to = peer };
+    if (m->t->rank < peer) {
+        if ((rc = ping(m, peer, &row->latency_s, err)) < 0 ||
+            (rc = send_stream(m, peer, row->latency_s, &row->bytes_per_s, err)) < 0)
+            return rc;
+        return receive_stream(m, peer, err);
+    }
+    if ((rc = answer_pings(m, peer, err)) < 0 || (rc = receive_stream(m, peer, err)) < 0)
+        return rc;
+    return send_stream(m, peer, 0, &row->bytes_per_s, err);
+}
+
+/* ---- all together ---- */
+
+static int add_up(struct meeting *m, struct eddis_error *err)
+{
+    struct comm_place place = { m->t->rank, m->t->n_ranks };
+    double number = m->t->rank + 1, n = m->t->n_ranks;
+    struct allreduce what = { .data = &number, .n = 1, .type = COMM_FLOAT64, .rule = COMM_SUM };
+    int64_t end = clock_after_ns(clock_now_ns(), m->o->deadline_ns);
+    struct collective *c;
+    int rc = allreduce_new(&place, &what, &c, err), over;
+
+    if (rc < 0)
+        return rc;
+    over = collective_start(c, TAG_ALLREDUCE, &m->out, err);
+    rc = over < 0 ? over : flush(m, err);
+    while (rc >= 0 && (over == 0 || m->t->under_way > 0)) {
+        struct comm_op done;
+
+        rc = transport_poll(m->t, &done, 1, err);
+        if (rc == 0 && clock_now_ns() > end)
+            return no_answer(m, collective_waits_for(c), "adding up", err);
+        if (rc == 0)
+            (void)sched_yield();
+        if (rc <= 0 || !done.owner)
+            continue;
+        over = collective_done(c, &done, &m->out, err);
+        rc = over < 0 ? over : flush(m, err);
+    }
+    collective_free(c);
+    if (rc < 0)
+        return rc;
+    if (number != n * (n + 1) / 2)
+        return eddis_fail(err, -EPROTO, "the sum over all nodes is wrong");
+    return 0;
+}
+
+static int add_up_often(struct meeting *m, struct eddis_error *err)
+{
+    double taken[ALLREDUCES];
+
+    for (int i = 0; i < ALLREDUCES; i++) {
+        int64_t began = clock_now_ns();
+        int rc = add_up(m, err);
+
+        if (rc < 0)
+            return rc;
+        taken[i] = seconds_since(began);
+    }
+    m->net->allreduce_s = median(taken, ALLREDUCES);
+    return 0;
+}
+
+/* The side that did not measure the latency takes the other's; a pair may have met twice. */
+static void keep(struct network *net, const struct network_link *row, int n)
+{
+    for (int i = 0; i < n; i++) {
+        struct network_link l = row[i];
+        bool known = false;
+
+        if (l.from == l.to)
+            continue;
+        for (int j = 0; j < n; j++)
+            if (l.latency_s == 0 && row[j].from == l.to && row[j].to == l.from)
+                l.latency_s = row[j].latency_s;
+        for (int j = 0; j < net->n_links; j++)
+            known = known || (net->link[j].from == l.from && net->link[j].to == l.to);
+        if (!known)
+            net->link[net->n_links++] = l;
+    }
+}
+
+/* row [rounds] of each to rank 0, in order. */
+static int gather(struct meeting *m, struct network_link *row, struct eddis_error *err)
+{
+    size_t rounds = (size_t)network_rounds(m->t->n_ranks), n = rounds * (size_t)m->t->n_ranks;
+    cleanup_free struct network_link *all = NULL;
+    int rc;
+
+    if (m->t->rank > 0)
+        return send_to(m, 0, TAG_GATHER, row, rounds * sizeof *row, "gathering", err);
+    all = calloc(n + 1, sizeof *all);
+    m->net->link = calloc(n + 1, sizeof *m->net->link);
+    if (!all || !m->net->link)
+        return eddis_fail(err, -ENOMEM, "no memory for the links");
+    memcpy(all, row, rounds * sizeof *row);
+    for (int i = 1; i < m->t->n_ranks; i++) {
+        rc = receive_from(m, i, TAG_GATHER, all + (size_t)i * rounds, rounds * sizeof *row,
+                          "gathering", err);
+        if (rc < 0)
+            return rc;
+    }
+    keep(m->net, all, (int)n);
+    return 0;
+}
+
+static int measure_all(struct meeting *m, struct eddis_error *err)
+{
+    int n = m->t->n_ranks, rounds = network_rounds(n);
+    cleanup_free struct network_link *row = calloc((size_t)rounds + 1, sizeof *row);
+    int rc = row ? connect_all(m, err) : eddis_fail(err, -ENOMEM, "no memory for the links");
+
+    for (int round = 0; rc == 0 && round < rounds; round++) {
+        int peer = network_partner(n, round, m->t->rank);
+
+        if (peer >= 0)
+            rc = measure_pair(m, peer, &row[round], err);
+    }
+    if (rc == 0)
+        rc = add_up_often(m, err);
+    return rc < 0 ? rc : gather(m, row, err);
+}
+
+int network_measure(struct transport *t, const struct network_options *o, struct network **ret,
+                    struct eddis_error *err)
+{
+    struct meeting m = { .t = t, .o = o };
+    int rc;
+
+    m.net = calloc(1, sizeof *m.net);
+    m.buffer = calloc(MAX_CHUNKS, CHUNK);
+    if (!m.net || !m.buffer) {
+        network_free(m.net);
+        free(m.buffer);
+        return eddis_fail(err, -ENOMEM, "no memory for the network's probe");
+    }
+    m.net->n_nodes = t->n_ranks;
+    m.net->failed_from = m.net->failed_to = -1;
+    m.net->allreduce_s = NAN;
+    rc = measure_all(&m, err);
+    outbox_fini(&m.out);
+    /* Messages that are under way still have the buffer. */
+    if (rc != -ETIMEDOUT)
+        free(m.buffer);
+    if (rc == 0 || rc == -ETIMEDOUT)
+        *ret = m.net;
+    else
+        network_free(m.net);
+    return rc;
+}

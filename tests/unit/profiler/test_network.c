@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who meets whom, for every size; then ranks in threads, over the in-process loop. */
+#include "profiler/network.h"
+
+#include "lib/base/clock.h"
+#include "lib/comm/loop.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+enum { SIZES = 130, MAX_RANKS = 9 };
+
+/* Each round is a matching; together they are every pair, or the ring and the powers of two. */
+START_TEST(rounds)
+{
+    for (int n = 1; n <= SIZES; n++) {
+        static bool met[SIZES][SIZES];
+
+        memset(met, 0, sizeof met);
+        for (int round = 0; round < network_rounds(n); round++)
+            for (int i = 0; i < n; i++) {
+                int j = network_partner(n, round, i);
+
+                ck_assert(j >= -1 && j < n && j != i);
+                if (j < 0)
+                    continue;
+                ck_assert_int_eq(network_partner(n, round, j), i);
+                met[i][j] = true;
+            }
+        for (int i = 0; i < n && n > 1; i++) {
+            ck_assert_msg(met[i][(i + 1) % n], "%d of %d", i, n);
+            for (int j = 0; j < n && n <= NETWORK_ALL_PAIRS; j++)
+                ck_assert(met[i][j] == (i != j));
+            for (int bit = 1; bit < n; bit *= 2)
+                ck_assert((i ^ bit) >= n || met[i][i ^ bit]);
+        }
+        ck_assert_int_le(network_rounds(n), 10);
+    }
+}
+END_TEST
+
+struct end {
+    pthread_t thread;
+    struct transport *t;
+    struct network *net;
+    struct network_options options;
+    struct eddis_error err;
+    int rc;
+};
+
+static void *measure(void *arg)
+{
+    struct end *e = arg;
+
+    e->rc = network_measure(e->t, &e->options, &e->net, &e->err);
+    return NULL;
+}
+
+/* Run ranks 0 .. n-1 of a loop, but for the one that is missing (-1: none). */
+static void run(struct loop **loop, struct end *end, int n, int missing)
+{
+    memset(end, 0, (size_t)n * sizeof *end);
+    ck_assert_int_eq(loop_new(n, 0, loop, NULL), 0);
+    for (int i = 0; i < n; i++) {
+        ck_assert_int_eq(loop_open(*loop, i, &end[i].t, NULL), 0);
+        end[i].options = network_defaults;
+        end[i].options.stream_ns = CLOCK_MS;
+        end[i].options.deadline_ns = missing < 0 ? 60 * CLOCK_S : CLOCK_S;
+    }
+    for (int i = 0; i < n; i++)
+        if (i != missing)
+            ck_assert_int_eq(pthread_create(&end[i].thread, NULL, measure, &end[i]), 0);
+    for (int i = 0; i < n; i++)
+        if (i != missing)
+            pthread_join(end[i].thread, NULL);
+}
+
+START_TEST(measured)
+{
+    struct end end[MAX_RANKS];
+    struct loop *loop;
+    int n = _i;
+
+    run(&loop, end, n, -1);
+    for (int i = 0; i < n; i++) {
+        ck_assert_msg(end[i].rc == 0, "%s", end[i].err.text);
+        ck_assert(end[i].net->failed_from == -1 && end[i].net->n_nodes == n);
+        ck_assert(i == 0 || end[i].net->n_links == 0);
+    }
+    if (n > 1 && n <= NETWORK_ALL_PAIRS)
+        ck_assert_int_eq(end[0].net->n_links, n * (n - 1));
+    for (int i = 0; i < end[0].net->n_links; i++) {
+        const struct network_link *l = &end[0].net->link[i];
+
+        ck_assert(l->latency_s > 0 && l->bytes_per_s > 0 && l->from != l->to);
+        for (int j = 0; j < i; j++)
+            ck_assert(l[-1 - j].from != l->from || l[-1 - j].to != l->to);
+    }
+    ck_assert(end[0].net->allreduce_s >= 0);
+    for (int i = 0; i < n; i++) {
+        network_free(end[i].net);
+        transport_close(end[i].t, false, NULL);
+    }
+    loop_free(loop);
+}
+END_TEST
+
+/* All who meet the one that is missing name it, and nobody names another. */
+START_TEST(missing)
+{
+    struct end end[4];
+    struct loop *loop;
+
+    run(&loop, end, 4, 2);
+    for (int i = 0; i < 4; i++) {
+        if (i == 2)
+            continue;
+        ck_assert_int_eq(end[i].rc, -ETIMEDOUT);
+        ck_assert_int_eq(end[i].net->failed_from, i);
+        ck_assert_int_eq(end[i].net->failed_to, 2);
+        ck_assert_str_eq(end[i].net->failed, "connecting");
+        network_free(end[i].net);
+    }
+    /* As it is in a process that ends: what is under way is left alone. */
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, rounds);
+    tcase_add_loop_test(tc, measured, 1, MAX_RANKS + 1);
+    tcase_add_test(tc, missing);
+    tcase_set_timeout(tc, 120);
+}
+
+SUITE_MAIN("network", add_tests)
