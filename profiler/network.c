@@ -24,7 +24,8 @@ enum {
 
 #define PINGS_NS (20 * CLOCK_MS) /* all of them together */
 
-const struct network_options network_defaults = { .deadline_ns = 4 * CLOCK_S,
+const struct network_options network_defaults = { .connect_ns = 3 * CLOCK_S,
+                                                  .deadline_ns = 5 * CLOCK_S,
                                                   .stream_ns = 50 * CLOCK_MS };
 
 /* ---- who meets whom ---- */
@@ -160,7 +161,7 @@ static int receive_from(struct meeting *m, int peer, int tag, void *data, size_t
 static int connect_all(struct meeting *m, struct eddis_error *err)
 {
     int n = m->t->n_ranks, me = m->t->rank, left = 0;
-    int64_t end = clock_after_ns(clock_now_ns(), m->o->deadline_ns), word = 0;
+    int64_t end = clock_after_ns(clock_now_ns(), m->o->connect_ns), word = 0;
     cleanup_free bool *waiting = calloc((size_t)n, sizeof *waiting);
     cleanup_free int64_t *heard = calloc((size_t)n, sizeof *heard);
     int rc;

@@ -27,7 +27,9 @@ int network_rounds(int n);
 int network_partner(int n, int round, int rank);
 
 struct network_options {
-    int64_t deadline_ns; /* of each step, for one answer */
+    int64_t connect_ns;  /* until when all partners have answered once */
+    int64_t deadline_ns; /* of each later step, for one answer: longer by more than a moment, or who
+                          * waits for one that could not connect would be told of first */
     int64_t stream_ns;   /* of one measurement of bandwidth, about */
 };
 

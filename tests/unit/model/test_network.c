@@ -16,9 +16,7 @@ static int parse(const char *text, struct network **ret, struct eddis_error *err
 
 START_TEST(there_and_back)
 {
-    struct network_link link[] = { { 0, 1, 1e-4, 1.25e8 },
-                                   { 1, 0, 0.25, 1e7 },
-                                   { 2, 1, 0, 2e7 } };
+    struct network_link link[] = { { 0, 1, 1e-4, 1.25e8 }, { 1, 0, 0.25, 1e7 }, { 2, 1, 0, 2e7 } };
     char *host[] = { S("c00"), S("c01"), S("c\\\"02") };
     struct network n = { .network = "10.1.0.0/24",
                          .n_nodes = 3,

@@ -67,7 +67,8 @@ static void run(struct loop **loop, struct end *end, int n, int missing)
         ck_assert_int_eq(loop_open(*loop, i, &end[i].t, NULL), 0);
         end[i].options = network_defaults;
         end[i].options.stream_ns = CLOCK_MS;
-        end[i].options.deadline_ns = missing < 0 ? 60 * CLOCK_S : CLOCK_S;
+        end[i].options.deadline_ns = 60 * CLOCK_S;
+        end[i].options.connect_ns = missing < 0 ? 60 * CLOCK_S : CLOCK_S;
     }
     for (int i = 0; i < n; i++)
         if (i != missing)
