@@ -212,6 +212,7 @@ int launch_write_rank_file(const struct launch *l, struct eddis_error *err)
     cleanup_free struct strlist *own = calloc(n, sizeof *own);
     struct rank_file f = { .generation = l->order->generation,
                            .agent_pid = l->agent_pid,
+                           .setup = l->brief->setup,
                            .command = l->brief->command,
                            .workdir = l->brief->workdir,
                            .log_dir = l->brief->log_dir,

@@ -15,6 +15,7 @@
 static const struct field file_fields[] = {
     FIELD(struct rank_file, generation, INT64, 0, INT32_MAX),
     FIELD(struct rank_file, agent_pid, INT, 1, INT32_MAX),
+    FIELD(struct rank_file, setup, LIST, 0, 0),
     FIELD(struct rank_file, command, LIST, 0, 0),
     FIELD(struct rank_file, workdir, BYTES, 0, 0),
     FIELD(struct rank_file, log_dir, BYTES, 0, 0),
@@ -124,6 +125,7 @@ void rank_file_free(struct rank_file *f)
     for (int i = 0; i < f->n; i++)
         free_list(f->rank[i].env);
     free(f->rank);
+    free_list(f->setup);
     free_list(f->command);
     free_list(f->env);
     free_list(f->user_env);

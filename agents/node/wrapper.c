@@ -4,6 +4,7 @@
 #include "oom.h"
 #include "rank_file.h"
 #include "rank_log.h"
+#include "setup.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -169,20 +170,30 @@ static int open_signals(struct eddis_error *err)
 /* Standard output and error go through one pipe, so that their order is kept. */
 static int start(struct wrapper *w, struct eddis_error *err)
 {
-    struct spawn s = { .argv = (const char *const *)w->file->command,
-                       .in = -1,
-                       .own_group = true,
-                       .parent_death_signal = SIGKILL };
+    char *const *setup = w->file->setup;
+    struct spawn s = { .in = -1, .own_group = true, .parent_death_signal = SIGKILL };
+    struct strlist argv = { 0 };
     int ends[2], rc;
 
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return eddis_fail_errno(err, -errno, "cannot make a pipe");
+    if (setup[0]) {
+        if ((rc = setup_argv(setup, w->file->command, getenv("SHELL"), &argv, err)) < 0)
+            goto out;
+    } else {
+        strlist_add_all(&argv, w->file->command);
+    }
+    s.argv = (const char *const *)argv.item;
+    if (argv.failed || pipe2(ends, O_CLOEXEC) < 0) {
+        rc = eddis_fail_errno(err, argv.failed ? -ENOMEM : -errno, "cannot make a pipe");
+        goto out;
+    }
     (void)fcntl(ends[0], F_SETPIPE_SZ, PIPE_BYTES);
     (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
     s.out = s.err = ends[1];
     rc = spawn_start(&s, &w->pid, err);
     (void)close(ends[1]);
     w->output = ends[0];
+out:
+    strlist_fini(&argv);
     return rc;
 }
 

@@ -298,6 +298,38 @@ def test_lost_answers(make):
     n.leave()
 
 
+def test_setup(make):
+    """The lines hold for the program, which may come into PATH by them."""
+    lines = ["source ./activate", "export A='x  y'; cd /", "if false; then exit 9; fi"]
+    n = make(["setup-tool", "1 2", "'"], setup=lines)
+    os.mkdir(n.dir + "/tools")
+    for name, text in (("activate", f"PATH={n.dir}/tools:$PATH\n"),
+                       ("tools/setup-tool", "#!/bin/sh\necho \"$A|$1|$2\"; pwd; env | grep eddis_ || true\n")):
+        with open(f"{n.dir}/{name}", "w") as f:
+            f.write(text)
+    os.chmod(n.dir + "/tools/setup-tool", 0o755)
+    n.launch(1)
+    assert n.driver.wait("rank_exit")["code"] == 0, n.read("rank-0000.log")
+    assert n.read("rank-0000.log") == "x  y|1 2|'\n/\n", n.read("rank-0000.log")
+    n.leave()
+
+
+def test_setup_fails(make):
+    for lines, code, said in (
+            (["true", "sh -c 'echo why; exit 5'"], 5,
+             "why\neddis: setup failed with code 5: sh -c 'echo why; exit 5'\n"),
+            (["exit 0"], 1, "eddis: setup failed with code 1: exit 0\n"),
+            (["true"], 127, "eddis: no program 'no-such-tool' in PATH after setup; install it, or "
+             "correct the command\n")):
+        n = make(["no-such-tool"], setup=lines)
+        n.launch(1)
+        e = n.driver.wait("rank_exit")
+        assert (e["code"], e["last_lines"]) == (code, said), e
+        n.driver.stop("failure")
+        n.driver.wait("stopped")
+        n.leave()
+
+
 def worker(steps):
     return [f"{BUILD}/tests/cluster/node-worker", str(steps)]
 

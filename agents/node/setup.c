@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "setup.h"
+
+#include "lib/base/spawn.h"
+#include "lib/base/strbuf.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* A line that ends the shell without an error would end the rank as if it had trained. */
+static const char begins[] =
+    "set -e\n"
+    "trap 'eddis_code=$?; if [ $eddis_code = 0 ]; then eddis_code=1; fi; "
+    "echo \"eddis: setup failed with code $eddis_code: $eddis_line\"; exit $eddis_code' EXIT\n";
+
+static const char ends[] =
+    "trap - EXIT\n"
+    "set +e\n"
+    "unset eddis_line eddis_code\n"
+    "if ! command -v \"$1\" >/dev/null 2>&1; then\n"
+    "    echo \"eddis: no program '$1' in PATH after setup; install it, or correct the command\"\n"
+    "    exit 127\n"
+    "fi\n"
+    "exec \"$@\"\n";
+
+/* Its name's last part is that of a shell in which such lines mean what they say. */
+static bool is_usable(const char *shell)
+{
+    static const char *const known[] = { "bash", "sh", "dash", "ksh", "zsh" };
+    const char *name = shell ? strrchr(shell, '/') : NULL;
+    char at[PATH_MAX];
+
+    for (size_t i = 0; name && i < sizeof known / sizeof *known; i++)
+        if (strcmp(name + 1, known[i]) == 0)
+            return spawn_find(shell, at, sizeof at, NULL) == 0;
+    return false;
+}
+
+static void add_quoted(struct strbuf *b, const char *text)
+{
+    strbuf_add(b, "'");
+    for (; *text; text++)
+        if (*text == '\'')
+            strbuf_add(b, "'\\''");
+        else
+            strbuf_add_bytes(b, text, 1);
+    strbuf_add(b, "'");
+}
+
+int setup_argv(char *const *lines, char *const *command, const char *shell, struct strlist *ret,
+               struct eddis_error *err)
+{
+    struct strbuf script = { 0 };
+    char at[PATH_MAX];
+
+    if (!is_usable(shell))
+        shell = spawn_find("bash", at, sizeof at, NULL) == 0 ? at : "/bin/sh";
+    strbuf_add(&script, begins);
+    for (; *lines; lines++) {
+        strbuf_add(&script, "eddis_line=");
+        add_quoted(&script, *lines);
+        strbuf_addf(&script, "\n%s\n", *lines);
+    }
+    strbuf_add(&script, ends);
+    strlist_addf(ret, "%s", shell);
+    strlist_addf(ret, "-c");
+    strlist_addf(ret, "%s", strbuf_text(&script));
+    strlist_addf(ret, "%s", shell);
+    strlist_add_all(ret, command);
+    ret->failed = ret->failed || script.failed;
+    strbuf_fini(&script);
+    return ret->failed ? eddis_fail(err, -ENOMEM, "no memory for the lines of setup") : 0;
+}
