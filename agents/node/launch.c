@@ -162,7 +162,8 @@ static void add_one(struct strlist *a, const struct launch *l)
     add_shared(a, l, "backing_directory", l->shm_dir);
     add_mca(a, l, "osc_sm_backing_directory", l->shm_dir);
     add_mca(a, l, "osc_rdma_backing_directory", l->shm_dir);
-    add_runtime(a, l, l->mpi->network, "lo");
+    if (l->mpi->loopback)
+        add_runtime(a, l, l->mpi->network, l->mpi->loopback);
     add_mca(a, l, "btl_tcp_if_include", "lo");
 }
 
@@ -274,21 +275,17 @@ int launch_environ(const struct launch *l, struct strlist *ret, struct eddis_err
 int launch_clean_environment(struct eddis_error *err)
 {
     static const char *const drop[] = {
-        "PMIX_",
-        "OMPI_COMM_WORLD_",
-        "OMPI_UNIVERSE_",
-        "OMPI_MCA_orte_",
-        "OMPI_MCA_ess",
-        "OMPI_MCA_pmix",
-        "OMPI_APP_CTX",
-        "OMPI_NUM_APP_CTX",
-        "OMPI_FIRST_",
-        "OMPI_COMMAND",
-        "OMPI_ARGV",
-        "OMPI_FILE_",
-        "EDDIS_RESUME_FROM",
-        "EDDIS_BOARD",
+        "PMIX_",           "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_",    "OMPI_MCA_orte_",
+        "OMPI_MCA_ess",    "OMPI_MCA_pmix",    "OMPI_APP_CTX",      "OMPI_NUM_APP_CTX",
+        "OMPI_FIRST_",     "OMPI_COMMAND",     "OMPI_ARGV",         "OMPI_FILE_",
+        "PRTE_MCA_ess",    "PRTE_MCA_prte_",   "EDDIS_RESUME_FROM", "EDDIS_BOARD",
         "EDDIS_RANK_FILE",
+    };
+    static const char *const root[] = {
+        "OMPI_ALLOW_RUN_AS_ROOT",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
+        "PRTE_ALLOW_RUN_AS_ROOT",
+        "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM",
     };
     struct strlist names = { 0 };
 
@@ -299,8 +296,8 @@ int launch_clean_environment(struct eddis_error *err)
     for (size_t i = 0; i < names.n; i++)
         (void)unsetenv(names.item[i]);
     strlist_fini(&names);
-    if (geteuid() == 0 && (setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1) < 0 ||
-                           setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1) < 0))
-        return eddis_fail_errno(err, -errno, "cannot set a variable");
+    for (size_t i = 0; geteuid() == 0 && i < sizeof root / sizeof *root; i++)
+        if (setenv(root[i], "1", 1) < 0)
+            return eddis_fail_errno(err, -errno, "cannot set a variable");
     return 0;
 }

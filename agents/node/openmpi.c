@@ -32,6 +32,7 @@ static const struct openmpi table[] = {
       .always = orted_always,
       .tmpdir = "orte_tmpdir_base",
       .network = "oob_tcp_if_include",
+      .loopback = "lo",
       .alive = "oob_tcp_keepalive_time",
       .interval = "oob_tcp_keepalive_intvl",
       .strikes = "oob_tcp_keepalive_probes",
@@ -147,6 +148,9 @@ static const struct {
 } known[] = {
     { "There are not enough slots", "mpirun finds too few places for the ranks; look at mpi.args "
                                     "and mpi.mca for what limits them" },
+    { "num local peers",
+      "two nodes have the same host name, which Open MPI 5 cannot bear; give each "
+      "its own" },
     { "was not found on its list", "mpirun does not know a node that it was told to use" },
     { "version mismatch", "the nodes have unlike versions of Open MPI; install one on all" },
     { "different version", "the nodes have unlike versions of Open MPI; install one on all" },

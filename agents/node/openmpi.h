@@ -27,6 +27,7 @@ struct openmpi {
     const char *const *always; /* more words for each daemon, NULL-ended */
     /* Both. */
     const char *tmpdir, *network;
+    const char *loopback; /* value of `network` for one node; NULL: it would take no such one */
     const char *alive, *interval, *strikes; /* parameters of the keep-alive, in seconds */
     const char *no_lookup[4];               /* words: names of nodes are not looked up */
     const char *oversubscribe[3];           /* words: more ranks than cores will do */

@@ -81,7 +81,7 @@ def key():
 class Driver:
     """Answers one agent.  `silent` makes it hear and say nothing, as a stopped driver does."""
 
-    def __init__(self, agent=0):
+    def __init__(self, agent=0, address="127.0.0.1"):
         self.agent = agent
         self.lock = threading.Condition()
         self.orders, self.events, self.progress, self.hello = [], [], {}, None
@@ -106,13 +106,13 @@ class Driver:
             def handle_error(self, request, client_address):
                 """An agent that was killed has cut its connection."""
 
-        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server = Server((address, 0), Handler)
         self.server.daemon_threads = True
         context, self.pin = key()
         # The handshake is left to the connection's own thread.
         self.server.socket = context.wrap_socket(self.server.socket, server_side=True,
                                                  do_handshake_on_connect=False)
-        self.url = "https://127.0.0.1:%d" % self.server.server_address[1]
+        self.url = "https://%s:%d" % self.server.server_address
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
         self.thread.start()
 
@@ -218,7 +218,8 @@ class Driver:
 class Node:
     """A keeper with its agent, in a folder of its own."""
 
-    def __init__(self, build, command, driver=None, **more):
+    def __init__(self, build, command, driver=None, enter=(), **more):
+        """enter: words before a command that run it on another host of a lab."""
         self.mark = "EDDIS_TEST_MARK=" + uuid.uuid4().hex
         self.dir = tempfile.mkdtemp(prefix="node-test-")
         self.driver = driver or Driver()
@@ -233,7 +234,7 @@ class Node:
                       "heartbeat_ns": SECOND // 10, **more}
         name, value = self.mark.split("=")
         self.keeper = subprocess.Popen(
-            [f"{build}/cmd/libexec/eddis-keeper", str(int(LEASE * SECOND)), self.brief["folder"]],
+            [*enter, f"{build}/cmd/libexec/eddis-keeper", str(int(LEASE * SECOND)), self.brief["folder"]],
             stdin=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
             env={**os.environ, name: value, "XDG_CACHE_HOME": self.dir,
                  "XDG_RUNTIME_DIR": self.runtime})

@@ -18,9 +18,12 @@ NETWORK = "127.0.0.0/8"
 class Nodes:
     """workers: how many ranks each node has.  more: of the briefs."""
 
-    def __init__(self, build, command, workers, **more):
+    def __init__(self, build, command, workers, hosts=None, **more):
+        """hosts: of a lab, (words that enter it, its address) each; the drivers are on the first."""
         self.workers = workers
-        self.node = [Node(build, command, driver=Driver(i), agent=i, host=f"c{i:02}", **more)
+        self.hosts = hosts or [((), "127.0.0.1")] * len(workers)
+        self.node = [Node(build, command, driver=Driver(i, self.hosts[0][1]), agent=i,
+                          host=f"c{i:02}", enter=self.hosts[i][0], **more)
                      for i in range(len(workers))]
         self.relays = True  # whether they are passed on
         self.over = False
@@ -43,11 +46,11 @@ class Nodes:
         for n in self.node:
             n.registered()
 
-    def prepare(self, generation=1, share="", network=NETWORK, address="127.0.0.1", **more):
+    def prepare(self, generation=1, share="", network=NETWORK, address=None, **more):
         workers = [1] * len(self.node) if more.get("probe") else self.workers
         total = sum(workers)
         first = 0
-        rows = [{"agent": i, "host": f"c{i:02}", "address": address, "n_ranks": w}
+        rows = [{"agent": i, "host": f"c{i:02}", "address": address or self.hosts[i][1], "n_ranks": w}
                 for i, w in enumerate(workers)]
         for n, w in zip(self.node, workers):
             n.driver.order(
@@ -96,7 +99,7 @@ class Nodes:
 
     def daemon(self, i):
         """The pid of mpirun or of its daemon on node i."""
-        word = "mpirun " if i == 0 else "orted "
+        word = "mpirun " if i == 0 else "orted "  # of Open MPI 4
         return wait_for(f"{word}of node {i}", lambda: next(
             (p for p, c in marked(self.node[i].mark).items() if c.startswith(word)), None))
 
