@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "driver_impl.h"
 
+#include "listen.h"
+
 #include "agents/checkpoints.h"
 
 #include "agents/job_nodes.h"
@@ -123,13 +125,14 @@ static void raise_descriptor_limit(void)
 
 static int open_doors(struct driver *d, struct eddis_error *err)
 {
-    static const char local[][DOORS_ADDRESS] = { "127.0.0.1" };
+    char address[HTTP_MAX_BASES][DOORS_ADDRESS];
     struct doors_options o = { .n_agents = d->n_agents,
-                               .address = local,
-                               .n_addresses = 1,
+                               .address = (const char(*)[DOORS_ADDRESS])address,
                                .lease_ns = d->o->job->timeouts.lease_ns };
     int rc = inbox_open(&d->inbox, err);
 
+    if (rc == 0)
+        rc = o.n_addresses = listen_addresses(d->o->job, address, err);
     o.inbox = d->inbox;
     return rc < 0 ? rc : doors_open(&d->doors, &o, err);
 }

@@ -5,6 +5,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/proctree.h"
+#include "lib/topo/interfaces.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -191,6 +192,27 @@ static void on_registered(void *ctx, int status, const char *body, size_t body_n
         agent_end(a, AGENT_EXIT_LOST);
 }
 
+/* Where other nodes may find this one: the driver chooses a network by that. */
+static void add_addresses(struct hello *h)
+{
+    enum { MANY = 4 * PROTOCOL_MAX_ADDRESSES };
+    cleanup_free struct interface *list = calloc(MANY, sizeof *list);
+    int n = list ? interfaces_list(list, MANY, NULL) : 0;
+
+    for (int i = 0; i < n && h->n_addresses < PROTOCOL_MAX_ADDRESSES; i++) {
+        struct node_address *a = &h->address[h->n_addresses];
+
+        if (list[i].loopback)
+            continue;
+        (void)snprintf(a->interface, sizeof a->interface, "%s", list[i].name);
+        (void)snprintf(a->address, sizeof a->address, "%s", list[i].address);
+        a->prefix = list[i].prefix;
+        a->speed_mbit = list[i].speed_mbit;
+        a->is_virtual = list[i].is_virtual;
+        h->n_addresses++;
+    }
+}
+
 static int ask_registration(struct agent *a, struct eddis_error *err)
 {
     struct hello h = { .protocol = PROTOCOL_VERSION,
@@ -204,6 +226,7 @@ static int ask_registration(struct agent *a, struct eddis_error *err)
         strcpy(h.host, a->brief->host);
     else if (gethostname(h.host, sizeof h.host - 1) < 0)
         strcpy(h.host, "?");
+    add_addresses(&h);
     text = hello_text(&h);
     if (!text)
         return eddis_fail(err, -ENOMEM, "no memory to register");

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* versions.h - whether two machines can work in one job */
+#ifndef EDDIS_AGENTS_DRIVER_VERSIONS_H
+#define EDDIS_AGENTS_DRIVER_VERSIONS_H
+
+#include "lib/base/error.h"
+
+struct versions {
+    const char *node;  /* as people know it */
+    int protocol;      /* of driver and agent; 0 unknown */
+    const char *eddis; /* "0.1.0"; "" unknown */
+    const char *mpi;   /* "Open MPI 4.1.4"; "" unknown */
+};
+
+/* -EPROTO: they cannot; the sentence names both and what each has.  What is unknown is no reason.
+ * Control characters are taken out of the names.
+ */
+int versions_agree(const struct versions *a, const struct versions *b, struct eddis_error *err);
+
+#endif
