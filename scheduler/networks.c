@@ -227,21 +227,21 @@ static const struct place *place_in(const struct search *s, int node, uint32_t n
     return best;
 }
 
-static void network_free(struct network *w)
+static void candidate_free(struct network_candidate *w)
 {
     free(w->address);
     free(w->interface);
-    *w = (struct network){ 0 };
+    *w = (struct network_candidate){ 0 };
 }
 
-static int network_new(int n_nodes, struct network *ret)
+static int candidate_new(int n_nodes, struct network_candidate *ret)
 {
     ret->address = calloc((size_t)n_nodes, sizeof *ret->address);
     ret->interface = calloc((size_t)n_nodes, sizeof *ret->interface);
     return ret->address && ret->interface ? 0 : -ENOMEM;
 }
 
-static void take_place(const struct search *s, const struct place *p, struct network *w)
+static void take_place(const struct search *s, const struct place *p, struct network_candidate *w)
 {
     const struct network_address *a = address_at(s, p);
     const char *came = s->node[p->node].came_from;
@@ -268,9 +268,9 @@ static bool wished(const struct search *s, uint32_t net, int prefix)
 }
 
 /* Every node's address in the subnet.  Returns 1, or 0 when one has none. */
-static int fill(struct search *s, uint32_t net, int prefix, struct network *w)
+static int fill(struct search *s, uint32_t net, int prefix, struct network_candidate *w)
 {
-    int rc = network_new(s->n_nodes, w);
+    int rc = candidate_new(s->n_nodes, w);
 
     format_subnet(net, prefix, w->subnet, sizeof w->subnet);
     for (int i = 0; rc == 0 && i < s->n_nodes; i++) {
@@ -292,7 +292,7 @@ static int consider(struct search *s, const struct place *p)
     struct networks *r = s->ret;
     int prefix = address_at(s, p)->prefix, rc;
     uint32_t net = p->address & mask_of(prefix);
-    struct network w = { 0 };
+    struct network_candidate w = { 0 };
 
     if (p->several) {
         drop(s, p->address, prefix, "%s is on %.40s and on %.40s: a bridge or container network",
@@ -310,18 +310,18 @@ static int consider(struct search *s, const struct place *p)
     if (rc == 1 && r->n < MAX_CANDIDATES)
         r->network[r->n++] = w;
     else
-        network_free(&w);
+        candidate_free(&w);
     return rc < 0 ? rc : 0;
 }
 
-static int prefix_of(const struct network *w)
+static int prefix_of(const struct network_candidate *w)
 {
     return atoi(strchr(w->subnet, '/') + 1);
 }
 
 static int by_merit(const void *a, const void *b)
 {
-    const struct network *x = a, *y = b;
+    const struct network_candidate *x = a, *y = b;
 
     if (x->n_came != y->n_came)
         return x->n_came > y->n_came ? -1 : 1;
@@ -353,7 +353,7 @@ static int consider_routed(struct search *s)
     struct networks *r = s->ret;
     uint32_t first = 0, differ = 0;
     int prefix = 32, rc;
-    struct network w = { .routed = true };
+    struct network_candidate w = { .routed = true };
 
     for (int i = 0; i < s->n_nodes; i++) {
         const struct place *p = came_by(s, i);
@@ -368,14 +368,14 @@ static int consider_routed(struct search *s)
         prefix--;
     if (prefix < SHORTEST_PREFIX)
         return 0;
-    rc = network_new(s->n_nodes, &w);
+    rc = candidate_new(s->n_nodes, &w);
     for (int i = 0; rc == 0 && i < s->n_nodes; i++)
         take_place(s, came_by(s, i), &w);
     format_subnet(first & mask_of(prefix), prefix, w.subnet, sizeof w.subnet);
     if (rc == 0)
         r->network[r->n++] = w;
     else
-        network_free(&w);
+        candidate_free(&w);
     return rc;
 }
 
@@ -411,10 +411,10 @@ static bool same_machine(const struct search *s)
 
 static int loopback(struct search *s)
 {
-    struct network w = { .subnet = "127.0.0.0/8", .speed_mbit = LOCAL_SPEED };
+    struct network_candidate w = { .subnet = "127.0.0.0/8", .speed_mbit = LOCAL_SPEED };
 
-    if (network_new(s->n_nodes, &w) < 0) {
-        network_free(&w);
+    if (candidate_new(s->n_nodes, &w) < 0) {
+        candidate_free(&w);
         return -ENOMEM;
     }
     for (int i = 0; i < s->n_nodes; i++) {
@@ -516,7 +516,7 @@ int networks_find(const struct network_node *node, int n_nodes, const char *wish
 void networks_fini(struct networks *s)
 {
     for (int i = 0; i < s->n; i++)
-        network_free(&s->network[i]);
+        candidate_free(&s->network[i]);
     free(s->network);
     free(s->dropped);
     *s = (struct networks){ 0 };

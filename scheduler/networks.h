@@ -37,7 +37,7 @@ struct network_node {
     const char *came_from; /* its address as the driver saw it; NULL or "": unknown */
 };
 
-struct network {
+struct network_candidate {
     char subnet[24];         /* "10.1.0.0/24" */
     char (*address)[16];     /* [n_nodes] of each node in it */
     char (*interface)[16];   /* [n_nodes] */
@@ -47,7 +47,7 @@ struct network {
 };
 
 struct networks {
-    struct network *network; /* [n], best first */
+    struct network_candidate *network; /* [n], best first */
     int n;
     char (*dropped)[160]; /* [n_dropped] "172.17.0.0/16: 172.17.0.1 is on c01 and c02, ..." */
     int n_dropped;

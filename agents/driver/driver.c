@@ -449,6 +449,9 @@ static void free_driver(struct driver *d)
     free(d->log_dir);
     free(d->checkpoint_dir);
     free(d->plan_agent);
+    networks_fini(&d->networks);
+    for (int i = 0; d->agent && i < d->n_agents; i++)
+        free(d->agent[i].known);
     free(d->agent);
 }
 

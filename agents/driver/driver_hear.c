@@ -2,23 +2,67 @@
 #include "driver_impl.h"
 
 #include "prometheus.h"
+#include "versions.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/text.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- agents ---- */
+
+/* Whether the new one has what this program and the nodes before it have. */
+static int check_versions(const struct driver *d, const struct inbox_item *i, const char *host,
+                          struct eddis_error *err)
+{
+    const struct hello *h = &i->hello;
+    const struct versions its = { host, h->protocol, h->eddis_version, h->mpi_version };
+    char name[64] = "this machine";
+    struct versions other = { name, PROTOCOL_VERSION, EDDIS_VERSION, "" };
+    int rc;
+
+    if (gethostname(name, sizeof name - 1) < 0)
+        (void)strcpy(name, "this machine");
+    rc = versions_agree(&its, &other, err);
+    for (int k = 0; k < d->n_agents && rc == 0; k++)
+        if (k != i->agent && d->agent[k].mpi_version[0]) {
+            other = (struct versions){ d->state.agent[k].host, 0, "", d->agent[k].mpi_version };
+            return versions_agree(&its, &other, err); /* the others are as that one */
+        }
+    return rc;
+}
+
+/* What is kept of a node, for the choice of a network. */
+static int keep_addresses(struct driver_agent *a, const struct inbox_item *i,
+                          struct eddis_error *err)
+{
+    const struct hello *h = &i->hello;
+    struct node_address *known = calloc((size_t)h->n_addresses + 1, sizeof *known);
+
+    if (!known)
+        return eddis_fail(err, -ENOMEM, "no memory for a node's addresses");
+    memcpy(known, h->address, (size_t)h->n_addresses * sizeof *known);
+    free(a->known);
+    a->known = known;
+    a->n_known = h->n_addresses;
+    (void)snprintf(a->came_from, sizeof a->came_from, "%s", i->peer);
+    (void)snprintf(a->mpi_version, sizeof a->mpi_version, "%s", h->mpi_version);
+    return 0;
+}
 
 static void hear_hello(struct driver *d, const struct inbox_item *i, int64_t now_ns)
 {
     struct driver_agent *a = &d->agent[i->agent];
     const struct hello *h = &i->hello;
-    char text[512], host[256];
+    struct eddis_error err = { 0 };
+    char host[256];
 
     if ((a->pid && a->pid != h->pid) || d->state.agent[i->agent].ended) {
         http_reply_error(i->x, 409, "this agent has registered before, or was given up");
@@ -26,13 +70,9 @@ static void hear_hello(struct driver *d, const struct inbox_item *i, int64_t now
     }
     (void)snprintf(host, sizeof host, "%s", h->host);
     text_strip_control(host);
-    if (h->protocol != PROTOCOL_VERSION || strcmp(h->eddis_version, EDDIS_VERSION) != 0) {
-        (void)snprintf(text, sizeof text,
-                       "node %.200s runs eddis %.15s and this is eddis %s; install one version on "
-                       "both",
-                       host, h->eddis_version, EDDIS_VERSION);
-        http_reply_error(i->x, 409, text);
-        state_fail(&d->state, "start", 3, text, now_ns);
+    if (check_versions(d, i, host, &err) < 0 || keep_addresses(a, i, &err) < 0) {
+        http_reply_error(i->x, 409, err.text);
+        state_fail(&d->state, "start", 3, err.text, now_ns);
         return;
     }
     a->pid = h->pid;

@@ -22,13 +22,19 @@
 #include "start.h"
 #include "state.h"
 
+#include "scheduler/networks.h"
+
 struct driver_agent {
     struct orders orders;
     struct node_profile profile;
     char folder[PROTOCOL_FOLDER + 1]; /* of its brief; "": never started */
     int pid;                          /* of the agent that registered; 0: none yet */
     int64_t sequence;                 /* of its last report */
-    char address[46];                 /* on the network that was chosen; "" */
+    char mpi_version[64];
+    struct node_address *known; /* [n_known] addresses of its node */
+    int n_known;
+    char came_from[HTTP_PEER_CHARS]; /* the one by which it came */
+    char address[46];                /* on the network that was chosen; "" */
 };
 
 struct driver {
@@ -47,7 +53,10 @@ struct driver {
     int64_t agreed_version;    /* the workers have agreed from which step it holds */
     int *plan_agent;           /* [n_agents] of the plan's nodes */
     char network[64];          /* that was chosen, "10.1.0.0/24"; "" with one node */
-    char *checkpoint_dir;      /* NULL: none */
+    struct networks networks;  /* that may be chosen, best first; the first next_network have been
+                                * tried */
+    int next_network;
+    char *checkpoint_dir; /* NULL: none */
     char *log_dir;
     bool log_dir_is_ours; /* made for a plan only, to be removed */
     struct figures figures;

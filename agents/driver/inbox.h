@@ -39,6 +39,7 @@ struct inbox_item {
     enum inbox_type type;
     int agent;
     int door; /* number of the address that it came to */
+    char peer[HTTP_PEER_CHARS];
     int64_t after;
     struct hello hello;
     struct report *report;   /* owned */

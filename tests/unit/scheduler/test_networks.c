@@ -242,7 +242,7 @@ static bool in_subnet(const char *subnet, uint32_t address)
     return number(text) == masked(address, prefix);
 }
 
-static void check_candidate(const struct random_cluster *c, const struct network *w)
+static void check_candidate(const struct random_cluster *c, const struct network_candidate *w)
 {
     int came = 0;
 
