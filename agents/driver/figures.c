@@ -50,6 +50,17 @@ static void move_window(struct figures_worker *w)
     w->window[1] = now;
 }
 
+/* The generation began with an older checkpoint than was thought, since the newest was damaged, or
+ * with none at all.
+ */
+static void went_back(struct figures *f, int64_t step)
+{
+    f->past.samples -= (f->past.steps - step) * f->plan->global_batch;
+    if (f->past.samples < 0 || step == 0)
+        f->past.samples = 0;
+    f->past.steps = step;
+}
+
 void figures_progress(struct figures *f, const struct progress *p, int64_t now_ns)
 {
     struct figures_worker *w;
@@ -60,6 +71,8 @@ void figures_progress(struct figures *f, const struct progress *p, int64_t now_n
     w->seen = true;
     w->seen_ns = now_ns;
     w->last = *p;
+    if (f->plan && p->steps_here > 0 && p->steps_done - p->steps_here < f->past.steps)
+        went_back(f, p->steps_done - p->steps_here);
     if (!w->real_begun && p->step_plan >= f->real_version) {
         w->real_begun = true;
         /* With a later plan already what was before is no longer of the equal split alone. */

@@ -233,8 +233,34 @@ def hang_without_restarts():
         j.check(124, "hang", "has made no step for", failed_rank=1)
 
 
+def damaged():
+    """The newest checkpoint is damaged: the one before is taken, and said so."""
+    before = ("if [ $EDDIS_GENERATION = 2 ] && [ $RANK = 0 ]; then cd ${EDDIS_RESUME_FROM:?}; "
+              "echo x >> $(ls -d step-*[0-9] | tail -n 1)/rank-0000.parameters; cd - > /dev/null; fi")
+    with training(before=before) as j:
+        pid = rank_pid(j, 1)
+        wait_checkpoint(j, 40)
+        os.kill(pid, signal.SIGKILL)
+        s = check_went_on(j, failed_rank=1)
+        assert abs(s["samples"] - 60 * (1797 - 360)) <= 512, s  # whole batches are taken off, twice
+        said = re.search(r"checkpoint '.*/step-(\d+)' is damaged: .*: resuming from an older checkpoint", j.log(0))
+        assert said and int(said.group(1)) >= 40, j.log(0)
+
+
+def resumed():
+    """A job that began with another's checkpoint and has none of its own begins with that again."""
+    with training(epochs=10) as first:
+        first.check(0, "ok", seconds=60)
+    with training("--resume", first.dir + "/", epochs=60, every=0) as j:
+        pid = rank_pid(j, 1)
+        wait_steps(j)
+        os.kill(pid, signal.SIGKILL)
+        s = check_went_on(j, failed_rank=1)
+        assert abs(s["samples"] - 50 * (1797 - 360)) <= 256, s
+
+
 CASES = [rank_killed, agent_killed, keeper_killed, mpirun_killed, exit_1, no_checkpoint, no_restart,
-         used_up, same_step, never, blocked, interrupted, preempted, hang, hang_without_restarts]
+         used_up, same_step, never, blocked, interrupted, preempted, hang, hang_without_restarts, damaged, resumed]
 
 
 def main():

@@ -196,6 +196,36 @@ START_TEST(resumed_run)
 }
 END_TEST
 
+/* The next generation resumes, as the driver thinks from step 80; where it really began its first
+ * steps tell.  However it was, every step counts once.
+ */
+START_TEST(restarted_run)
+{
+    static const struct {
+        int64_t from, samples, steps;
+    } rows[] = { { 80, 3200 + 400, 90 }, { 60, 2400 + 400, 70 }, { 0, 400, 10 } };
+    struct eddis_error err = { 0 };
+    struct fixture x;
+    struct progress p;
+
+    begin(&x, true, false, 1);
+    hear(&x, progress(0, 100, 100, 30, 50));
+    hear(&x, progress(1, 100, 100, 10, 40));
+    ck_assert_int_eq(x.s.samples, 4000);
+    figures_end_generation(&x.f, 80);
+    ck_assert_int_eq(figures_next(&x.f, x.plan, 1, &err), 0);
+    ck_assert_int_eq(figures_steps(&x.f), 80);
+    for (int r = 0; r < N; r++) {
+        p = progress(r, 10, 10, r ? 10 : 30, 50);
+        p.steps_done += rows[_i].from;
+        hear(&x, p);
+    }
+    ck_assert_int_eq(x.s.samples, rows[_i].samples);
+    ck_assert_int_eq(x.s.steps_done, rows[_i].steps);
+    finish(&x);
+}
+END_TEST
+
 /* What the page says of the steps before the plan in force. */
 static struct progress with_before(struct progress p, const struct progress *before)
 {
@@ -338,6 +368,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, nothing_known);
     tcase_add_test(tc, ordinary_run);
     tcase_add_test(tc, resumed_run);
+    tcase_add_loop_test(tc, restarted_run, 0, 3);
     tcase_add_test(tc, equal_split_is_measured_apart);
     tcase_add_test(tc, equal_split_to_the_end);
     tcase_add_test(tc, own_speed_needs_a_window);
