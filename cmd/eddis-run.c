@@ -4,6 +4,7 @@
 #include "cmd/dry_run.h"
 #include "cmd/number.h"
 #include "cmd/plan_print.h"
+#include "cmd/run_cleanup.h"
 #include "cmd/run_detach.h"
 #include "cmd/run_job.h"
 #include "cmd/run_prune.h"
@@ -297,6 +298,15 @@ static int prune_jobs(struct run *r)
     return 0;
 }
 
+/* 2 when it could not begin, 1 when a host may have something left. */
+static int clean_up(const struct run *r)
+{
+    struct eddis_error err = { 0 };
+    int left = run_cleanup(r->q.cleanup, r->q.quiet, &err);
+
+    return left < 0 ? fail(&err, EXIT_USAGE) : left ? EXIT_FAULT : EXIT_SUCCESS;
+}
+
 /* ---- jobs ---- */
 
 static void tell_detached(const struct run *r)
@@ -346,6 +356,8 @@ int main(int argc, char **argv)
         puts("eddis-run " EDDIS_VERSION);
     else if (r.q.stop)
         code = stop_job(&r);
+    else if (r.q.cleanup)
+        code = clean_up(&r);
     else if (r.q.prune)
         code = prune_jobs(&r);
     else

@@ -35,6 +35,7 @@ static const struct option_row rows[] = {
     { "log-dir", 0, "FOLDER", "keep the output of the workers here, on their nodes" },
     { "detach", 0, NULL, "go on in the background once the workers are up; prints the job's id" },
     { "stop", 0, "JOB", "end a job that runs, in good order, and wait for its end" },
+    { "cleanup", 0, "JOB", "end what a dead job may have left on its machines, and stop" },
     { "prune", 0, "TIME", "remove folders of jobs that ended so long ago, 30d" },
     { "dry-run", 0, NULL, "print the plan and where each value of the job comes from, and stop" },
     { "profile", 0, NULL, "print what the devices were measured to be and stop" },
@@ -187,6 +188,8 @@ static int take_option(struct run_request *r, struct words *w, const struct opti
         r->job_dir = i->value;
     else if (options_is(i, "stop"))
         r->stop = i->value;
+    else if (options_is(i, "cleanup"))
+        r->cleanup = i->value;
     else if (options_is(i, "prune"))
         w->prune = i->value;
     else
@@ -289,16 +292,16 @@ static int set_keys(const struct words *w, struct run_request *r, struct eddis_e
     return rc;
 }
 
-/* --stop and --prune are about other jobs than one to be run. */
+/* --stop, --cleanup and --prune are about other jobs than one to be run. */
 static int check_mode(const struct words *w, struct run_request *r, struct eddis_error *err)
 {
-    const char *mode = r->stop ? "--stop" : "--prune";
+    const char *mode = r->stop ? "--stop" : r->cleanup ? "--cleanup" : "--prune";
 
-    if (r->stop && w->prune)
-        return eddis_fail(err, -EINVAL, "--stop and --prune: one of them at a time");
-    if (w->file || w->command || (r->stop && r->dry_run) || r->profile || r->check || r->detach)
+    if (!!r->stop + !!r->cleanup + !!w->prune > 1)
+        return eddis_fail(err, -EINVAL, "--stop, --cleanup and --prune: one of them at a time");
+    if (w->file || w->command || (!w->prune && r->dry_run) || r->profile || r->check || r->detach)
         return eddis_fail(err, -EINVAL, "%s runs no job; give it alone", mode);
-    if (r->stop)
+    if (!w->prune)
         return 0;
     if (text_duration_ns(w->prune, &r->prune_ns, NULL) < 0 || r->prune_ns == CLOCK_NEVER)
         return eddis_fail(err, -EINVAL, "--prune \"%s\" is no duration; write one like 30d or 12h",
@@ -327,7 +330,7 @@ int run_request_read(int argc, char **argv, struct run_request *ret, struct eddi
     int rc = read_words(argc, argv, &r, &w, err);
 
     if (rc == 0 && !r.help && !r.version) {
-        if (r.stop || w.prune) {
+        if (r.stop || r.cleanup || w.prune) {
             rc = check_mode(&w, &r, err);
         } else {
             rc = check_together(&r, err);

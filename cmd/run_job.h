@@ -19,6 +19,7 @@ struct run_request {
     char *plan_path;     /* owned; NULL: make one */
     const char *job_dir; /* borrowed from argv */
     const char *stop;    /* the job to be ended, borrowed from argv; there is no job to run */
+    const char *cleanup; /* likewise: what is left of it */
     bool prune;          /* likewise: remove folders of jobs older than prune_ns; or, with dry_run,
                           * tell which */
     int64_t prune_ns;

@@ -127,24 +127,11 @@ static void note_event(struct driver *d, int agent, const struct event *e)
     driver_say(d, event_word(e->type), agent, e->rank, text);
 }
 
-/* Of one that was started by ssh this is the end; a local one's process tells it better. */
-static void hear_left(struct driver *d, int agent, const struct event *e, int64_t now_ns)
-{
-    char how[128];
-
-    if (starter_is_local(d->starter, agent))
-        return;
-    (void)snprintf(how, sizeof how, "agent has left%s%.90s", *e->text ? ": " : "", e->text);
-    text_strip_control(how);
-    starter_drop(d->starter, agent);
-    state_ended(&d->state, agent, how, now_ns);
-}
-
 static void hear_event(struct driver *d, int agent, const struct event *e, int64_t now_ns)
 {
     note_event(d, agent, e);
     if (e->type == EVENT_LEFT)
-        hear_left(d, agent, e, now_ns);
+        starter_left(d->starter, agent, e->text, now_ns);
     if (e->type == EVENT_PROFILE)
         hear_profile(d, agent, e, now_ns);
     if (e->type == EVENT_RANK_EXIT)

@@ -25,6 +25,7 @@
 
 /* First wait after a limit of connections; doubled each time, with jitter. */
 static const int64_t again_ns = CLOCK_S / 4, again_most_ns = 5 * CLOCK_S;
+static const int64_t leave_ns = CLOCK_S; /* from an agent's farewell to its session's end */
 
 enum { NAMED = 8 }; /* hosts that a sentence names */
 
@@ -458,6 +459,24 @@ static void say_cut(struct starter *s, int host, int code)
     (void)snprintf(p->words, sizeof p->words, "started, but its ssh session has ended");
 }
 
+static void say_left(struct starter *s, int host, int code)
+{
+    const char *why = s->node[host].words;
+
+    tell(s, host, START_ENDED, code, "agent has left%s%.300s", *why ? ": " : "", why);
+}
+
+/* ssh was killed, and what it had started to connect through was not.  Before the reaping, for the
+ * number of the group is nobody else's as long.
+ */
+static void end_helpers(const struct start_node *p)
+{
+    siginfo_t i = { 0 };
+
+    if (waitid(P_PID, (id_t)p->pid, &i, WEXITED | WNOHANG | WNOWAIT) == 0 && i.si_pid == p->pid)
+        kill_node(p);
+}
+
 static void process_ended(struct starter *s, int host, int64_t now_ns)
 {
     struct start_node *p = &s->node[host];
@@ -466,6 +485,8 @@ static void process_ended(struct starter *s, int host, int64_t now_ns)
 
     if (!p->pid)
         return;
+    if (p->ops->logs_in)
+        end_helpers(p);
     do
         got = waitpid(p->pid, &status, WNOHANG);
     while (got < 0 && errno == EINTR);
@@ -483,6 +504,8 @@ static void process_ended(struct starter *s, int host, int64_t now_ns)
         ended_early(s, host, code, now_ns);
     else if (p->stage == START_OVER || p->stage == START_QUEUED)
         return; /* it was killed, and that is told; a new start may wait already */
+    else if (p->stage == START_LEAVING && *p->words)
+        say_left(s, host, code);
     else if (p->told && p->ops->is_cut && p->ops->is_cut(status))
         say_cut(s, host, code);
     else
@@ -549,6 +572,22 @@ void starter_drop(struct starter *s, int host)
     s->n_events--;
 }
 
+void starter_left(struct starter *s, int host, const char *why, int64_t now_ns)
+{
+    struct start_node *p = &s->node[host];
+
+    if (!p->ops->logs_in)
+        return;
+    (void)snprintf(p->words, sizeof p->words, "%s", why);
+    if (!p->pid) {
+        say_left(s, host, 0);
+        return;
+    }
+    set_stage(s, p, START_LEAVING);
+    p->deadline_ns = now_ns + leave_ns;
+    s->next_ns = 0;
+}
+
 void starter_registered(struct starter *s, int host)
 {
     if (is_waited_for(&s->node[host]))
@@ -594,19 +633,22 @@ static void look_round(struct starter *s, int64_t now_ns)
     s->next_ns = CLOCK_NEVER;
     for (int i = 0; i < s->o.n; i++) {
         struct start_node *p = &s->node[i];
+        bool leaving = p->stage == START_LEAVING;
 
-        if (!is_waited_for(p))
+        if (!is_waited_for(p) && !leaving)
             continue;
-        if (now_ns >= p->deadline_ns) {
+        if (now_ns >= p->deadline_ns && leaving) {
+            kill_node(p);
+            say_left(s, i, 0);
+        } else if (now_ns >= p->deadline_ns) {
             late(s, i);
-            continue;
         }
         if (p->stage == START_QUEUED && !p->pid && now_ns >= p->at_ns &&
             (!p->ops->logs_in || s->n_logins < START_LOGINS))
             start_node(s, i);
         if (p->stage == START_QUEUED && p->at_ns > now_ns && p->at_ns < s->next_ns)
             s->next_ns = p->at_ns;
-        if (is_waited_for(p) && p->deadline_ns < s->next_ns)
+        if ((is_waited_for(p) || leaving) && p->deadline_ns < s->next_ns)
             s->next_ns = p->deadline_ns;
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* start.h - how eddis gets onto nodes: a queue of starts, and what is heard of each
  *
- *     queued -> login -> up -> registered -> over
+ *     queued -> login -> up -> registered -> leaving -> over
  *
  * One row for each way: "local" is a fork on this machine, "ssh" a login.  Either way eddis-keeper
  * is run there and a process here stands for it: itself, or the ssh client.  Nothing blocks: the
@@ -68,7 +68,13 @@ bool starter_event(struct starter *s, struct start_event *ret);
 /* The agent on this host has registered. */
 void starter_registered(struct starter *s, int host);
 
-/* End the ssh session of an agent that has left or is lost; nothing more is heard of it, and its
+/* The agent on this host has said that it leaves, and why ("": because it was told to): its session
+ * is expected to end in a moment, and START_ENDED comes also when it does not, or had ended before.
+ * An agent of this machine just ends.
+ */
+void starter_left(struct starter *s, int host, const char *why, int64_t now_ns);
+
+/* End the ssh session of an agent that is lost; nothing more is heard of it, and its
  * host may be started again.  An agent of this machine stays: its process tells its end.
  */
 void starter_drop(struct starter *s, int host);

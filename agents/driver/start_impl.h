@@ -17,6 +17,7 @@ enum start_stage {
     START_LOGIN,      /* the process runs, nothing of eddis was heard */
     START_UP,         /* the keeper of this version answers and is given its input */
     START_REGISTERED, /* the agent dialled back */
+    START_LEAVING,    /* it has said farewell */
     START_OVER,
 };
 
@@ -31,7 +32,7 @@ struct start_node {
     int pidfd, to, from;
     int tries;           /* that met a limit of connections */
     int64_t at_ns;       /* queued: not before */
-    int64_t deadline_ns; /* for registering */
+    int64_t deadline_ns; /* for registering, or for the session's end */
     char line[START_LINE];
     size_t line_n;
     char said[START_SAID];  /* the last lines that are not of eddis */

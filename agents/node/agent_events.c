@@ -248,7 +248,7 @@ void agent_leave(struct agent *a)
     e.code = a->exit_code;
     e.text = (char *)(uintptr_t)why_it_leaves(a);
     agent_tell(a, &e, now_ns);
-    while (!reporter_empty(a->reporter) && now_ns < end_ns) {
+    for (int failed = 0; !reporter_empty(a->reporter) && now_ns < end_ns && failed < 3;) {
         int64_t next_ns = reporter_next_ns(a->reporter, now_ns);
 
         tick_beat(a->page, TICK_AGENT);
@@ -260,6 +260,7 @@ void agent_leave(struct agent *a)
         if (http_client_wait(a->http, NULL, 0, next_ns, NULL) < 0)
             return;
         now_ns = clock_now_ns();
+        failed += reporter_failed(a->reporter);
     }
 }
 

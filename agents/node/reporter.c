@@ -198,6 +198,11 @@ int64_t reporter_next_ns(const struct reporter *r, int64_t now_ns)
     return r->failed ? r->retry_ns : r->n ? now_ns : CLOCK_NEVER;
 }
 
+bool reporter_failed(const struct reporter *r)
+{
+    return r->failed && !r->in_flight;
+}
+
 bool reporter_empty(const struct reporter *r)
 {
     return r->n == 0 && !r->in_flight && !r->failed;

@@ -37,6 +37,9 @@ bool reporter_idle(const struct reporter *r);
 /* When reporter_send should be called again; CLOCK_NEVER when nothing waits. */
 int64_t reporter_next_ns(const struct reporter *r, int64_t now_ns);
 
+/* Whether the last report was not answered, or refused. */
+bool reporter_failed(const struct reporter *r);
+
 /* Whether everything has arrived. */
 bool reporter_empty(const struct reporter *r);
 

@@ -50,7 +50,7 @@ static int clean_up(const char *job, char **digits)
             return usage();
     if (leftover_end(job, digits, clock_now_ns() + most_ns, &l, &err) < 0)
         return fail(&err);
-    if (l.processes + l.folders + l.groups == 0) {
+    if (l.processes + l.folders == 0) {
         fputs("eddis-keeper: nothing was left\n", stderr);
         return 0;
     }

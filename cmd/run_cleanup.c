@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run_cleanup.h"
+
+#include "agents/driver/cleanup.h"
+#include "cmd/run_find.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void on_host(void *ctx, const char *host, bool good, const char *text)
+{
+    const bool *quiet = ctx;
+    /* A sentence about a login begins with the host already. */
+    bool named = strncmp(text, host, strlen(host)) == 0 && text[strlen(host)] == ':';
+
+    if (good && !*quiet)
+        printf("%s: %s\n", host, text);
+    else if (!good)
+        fprintf(stderr, "eddis-run: %s%s%s\n", named ? "" : host, named ? "" : ": ", text);
+}
+
+int run_cleanup(const char *job, bool quiet, struct eddis_error *err)
+{
+    struct job_folder folder;
+    int rc = run_find_job("--cleanup", job, &folder, err);
+
+    return rc < 0 ? rc : cleanup_job(&folder, on_host, &quiet, err);
+}

@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_ssh.py BUILD [CASE ...] - agents by ssh: how they get onto hosts, and every way to fail.
+
+A real sshd on loopback, under names that are not this machine's.  Each case checks exit code,
+sentence, and that neither a process nor a file is left.
+"""
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from job import Folders, Job, LEASE
+from node import marked, wait_for
+import sshd
+
+BUILD = sys.argv[1]
+FOLDERS = Folders()
+SLEEP = "echo up; sleep 60"
+
+
+def job_file(nodes, command, more=""):
+    path = FOLDERS.path("work", "job.yaml")
+    with open(path, "w") as f:
+        f.write(f"command: [sh, -c, '{command}']\nnodes: [{', '.join(nodes)}]\n"
+                f"ssh: {{command: [ssh, -F, {SERVER.config}]}}\n"
+                f"checkpoint: {{every: 0}}\nprofile: {{emulate: [{{rate: 1, a_ms: 2, c_ms: 0.1}}]}}\n"
+                + more)
+    return path
+
+
+def job(nodes, command="true", *args, launch="20s", more=""):
+    return Job(BUILD, FOLDERS, ["--set", f"timeouts.launch={launch}", *args,
+                                job_file(nodes, command, more)], ranks=0)
+
+
+def fails(nodes, *sentences, code=3, launch="20s", seconds=40):
+    with job(nodes, launch=launch) as j:
+        assert j.end(seconds) == code, (j.code, j.err, j.out)
+        for s in sentences:
+            assert s in j.err, (s, j.err)
+        assert len([line for line in j.err.splitlines() if "eddis-run:" in line]) == 1, j.err
+        j.check_nothing_left()
+        if code == 3:
+            assert j.summary()["reason"] == "start", j.summary()
+        return j
+
+
+# ---- it works ----
+
+def profile():
+    """Three agents register, measure and leave."""
+    with job(["fake1", "fake2", "fake3"], "true", "--profile") as j:
+        assert j.end(60) == 0, j.err
+        assert re.search(r"^nodes +3 ", j.out, re.M), j.out
+        j.check_nothing_left(LEASE)
+
+
+def mixed():
+    """What is this machine is forked; the others need a login."""
+    with job(["localhost", "slow1"], launch="60s") as j:
+        j.wait_event("registered")
+        assert [e["node"] for e in j.events() if e["type"] == "registered"] == ["localhost"]
+        assert len(j.pids("ssh")) == 1 and len(j.pids("eddis-keeper")) == 1
+        j.signal(signal.SIGINT)
+        assert j.end() == 130, j.err
+        j.check_nothing_left()
+
+
+def runs():
+    """A job on a machine that is reached by ssh; what its shell prints disturbs nobody."""
+    with job(["fake1"], "echo I am $RANK") as j:
+        j.check(0, "ok", seconds=60)
+        assert "I am 0" in j.log(0)
+        with open(os.path.join(j.dir, "nodes.jsonl")) as f:
+            lines = f.read().splitlines()
+        assert len(lines) == 1 and '"host":"fake1"' in lines[0], lines
+        assert "token" not in lines[0]
+
+
+# ---- it does not ----
+
+def wrong_host():
+    fails(["nohost1"], "nohost1: ssh: no such host", "check the name in nodes")
+
+
+def refused_key():
+    fails(["fake1", "badkey1"], "badkey1: ssh: permission denied", "ssh.identity")
+
+
+def refused_connection():
+    fails(["closed1"], "closed1: ssh: connection refused", "ssh.port")
+
+
+def unknown_key():
+    fails(["stranger1"], "stranger1: ssh: its host key is not known", "log in there once by hand")
+
+
+def mute_server():
+    """It takes the connection and says nothing."""
+    fails(["mute1"], "mute1: ssh: no answer", launch="4s")
+
+
+def missing_eddis():
+    fails(['{host: fake1, eddis: "/no such/eddis"}'], "no eddis at '/no such/eddis' on fake1",
+          "install eddis")
+
+
+def false_keeper(name, script):
+    """A node entry whose eddis is this script."""
+    prefix = FOLDERS.path("work", name)
+    keeper = os.path.join(prefix, "libexec/eddis/eddis-keeper")
+    os.makedirs(os.path.dirname(keeper), exist_ok=True)
+    with open(keeper, "w") as f:
+        f.write(f"#!/bin/sh\n{script}\n")
+    os.chmod(keeper, 0o755)
+    return prefix
+
+
+def other_version():
+    """One sentence before the brief, and its secrets, have been sent."""
+    got = FOLDERS.path("work", "got")
+    prefix = false_keeper("it's old", f"echo eddis-keeper 0.0.1 >&2\ncat > {got}")
+    j = fails([f'{{host: fake1, eddis: "{prefix}"}}'], "node fake1 runs eddis 0.0.1 and this is eddis")
+    wait_for("the stranger to end", lambda: not marked(j.mark))
+    assert os.path.getsize(got) == 0
+
+
+def hanging_login():
+    """Who waits for whom is said while it waits, and in the end."""
+    prefix = false_keeper("hangs", "exec cat > /dev/null")
+    hangs = [f'{{host: fake{i}, eddis: "{prefix}"}}' for i in (2, 3)]
+    with job(["fake1"] + hangs, launch="5s") as j:
+        assert j.end() == 3, (j.code, j.err)
+        waiting = r"agents 1/3 up; waiting for fake2 \(ssh: logging in\), fake3 \(ssh: logging in\)"
+        assert re.search(waiting, j.out) and re.search(waiting, j.err), (j.out, j.err)
+        wait_for("the logins to end", lambda: not any(c.startswith("cat") for c in marked(j.mark).values()))
+        j.check_nothing_left()
+
+
+def burst():
+    """More logins than the server takes at a time: they are tried again."""
+    names = [f"busy{i}" for i in range(1, 9)]
+    with job(names, "true", "--profile", launch="60s") as j:
+        assert j.end(120) == 0, j.err
+        assert re.search(r"^nodes +8 ", j.out, re.M), j.out
+        j.check_nothing_left(LEASE)
+
+
+def hostile_names():
+    """A name is never an option or a command of anybody."""
+    for name in ("-oProxyCommand=touch pwned", "$(touch pwned)", "a b", "`touch pwned`", "a;touch pwned"):
+        with job([f'"{name}"']) as j:
+            assert j.end() == 2, (name, j.code, j.err)
+            assert not os.path.exists(FOLDERS.path("work", "pwned")), name
+            j.check_nothing_left()
+
+
+def no_terminal():
+    """ssh asks nobody: nothing of the job has the terminal that eddis-run has."""
+    path = job_file(["slow1"], "true")
+    child, terminal = pty.fork()
+    if child == 0:
+        os.environ.update(XDG_STATE_HOME=FOLDERS.path("state"), XDG_CACHE_HOME=FOLDERS.path("cache"))
+        os.chdir(FOLDERS.path("work"))
+        os.execv(f"{BUILD}/cmd/eddis-run", ["eddis-run", "--job-dir", FOLDERS.path("pty"), path])
+
+    def tty_of(pid):
+        with open(f"/proc/{pid}/stat") as f:
+            return int(f.read().rsplit(")", 1)[1].split()[4])
+
+    def children():
+        return [int(p) for p in subprocess.run(["ps", "-o", "pid=", "--ppid", str(child)],
+                                               capture_output=True, text=True).stdout.split()]
+    wait_for("ssh to run", children)
+    assert tty_of(child) != 0 and all(tty_of(p) == 0 for p in children())
+    os.kill(child, signal.SIGINT)
+    end = time.monotonic() + 20
+    while os.waitpid(child, os.WNOHANG)[0] == 0:
+        assert time.monotonic() < end
+        try:
+            os.read(terminal, 4096)
+        except OSError:
+            time.sleep(0.01)
+    os.close(terminal)
+
+
+# ---- something dies ----
+
+def kill_ssh(j):
+    for pid in j.pids("ssh"):
+        os.kill(pid, signal.SIGKILL)
+
+
+def ssh_killed_early():
+    with job(["slow1"]) as j:
+        wait_for("ssh to run", lambda: j.pids("ssh"))
+        kill_ssh(j)
+        j.check(3, "start", "slow1: ssh was killed by signal 9 during the login")
+
+
+def ssh_killed_late():
+    """The session is not needed any more: the job goes on to its end."""
+    go = FOLDERS.path("work", "go")
+    with job(["fake1"], f"echo up; while [ ! -e {go} ]; do sleep 0.1; done") as j:
+        j.wait_log(0, "up")
+        kill_ssh(j)
+        j.wait_event("session_ended")
+        time.sleep(LEASE * 1.5)
+        with open(go, "w"):
+            pass
+        j.check(0, "ok")
+    os.unlink(go)
+
+
+def driver_killed():
+    with job(["fake1"], SLEEP) as j:
+        j.wait_log(0, "up")
+        j.signal(signal.SIGKILL)
+        j.process.wait()
+        wait_for("the ssh client to end", lambda: not any("ssh " in c and "-F" in c for c in
+                                                          marked(j.mark).values()), 5)
+        j.check_nothing_left(LEASE + 3)
+
+
+def kill_node(j, *programs, sig=signal.SIGKILL):
+    """Processes of the job on the 'remote' machine, which are not below eddis-run."""
+    for pid, line in marked(j.mark).items():
+        if any(p in line.split(" ")[0] for p in programs):
+            try:
+                os.kill(pid, sig)
+            except ProcessLookupError:
+                pass
+
+
+def agent_killed():
+    with job(["fake1"], SLEEP, more="restarts: 0\n") as j:
+        j.wait_log(0, "up")
+        kill_node(j, "eddis-agent")
+        j.check(1, "node_lost", "fake1", seconds=LEASE * 3 + 10)
+
+
+def keeper_killed():
+    with job(["fake1"], SLEEP, more="restarts: 0\n") as j:
+        j.wait_log(0, "up")
+        kill_node(j, "eddis-keeper")
+        j.check(1, "node_lost", "fake1", "its keeper was lost", seconds=LEASE * 3 + 10)
+
+
+# ---- what is left ----
+
+def run_cleanup(j, *args):
+    env = dict(os.environ, XDG_STATE_HOME=FOLDERS.path("state"),
+               XDG_RUNTIME_DIR=FOLDERS.path("runtime"))
+    return subprocess.run([f"{BUILD}/cmd/eddis-run", "--cleanup", j.dir, *args], env=env,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=90)
+
+
+def cleanup():
+    """All that would end a rank's daemon is killed at once."""
+    with job(["fake1"], "setsid sleep 300 & " + SLEEP) as j:
+        j.wait_log(0, "up")
+        r = run_cleanup(j)
+        assert r.returncode == 2 and "is running" in r.stderr and "--stop" in r.stderr, r
+        j.signal(signal.SIGSTOP)  # it has no part in this
+        guards = ("eddis-keeper", "eddis-agent", "eddis-rank", "mpirun")
+        kill_node(j, *guards, sig=signal.SIGSTOP)
+        kill_node(j, *guards)
+        j.signal(signal.SIGKILL)
+        j.process.wait()
+        time.sleep(LEASE + 1)
+        assert "sleep 300" in str(marked(j.mark)), marked(j.mark)
+        r = run_cleanup(j)
+        assert r.returncode == 0 and not r.stderr, r
+        assert re.fullmatch(r"fake1: killed \d+ process(es)? \(.*sleep.*\), removed [12] folders?\n",
+                            r.stdout), r.stdout
+        j.check_nothing_left()
+        r = run_cleanup(j)
+        assert (r.returncode, r.stdout) == (0, "fake1: nothing was left\n"), r
+        r = run_cleanup(j, "--quiet")
+        assert (r.returncode, r.stdout, r.stderr) == (0, "", ""), r
+
+
+def cleanup_here():
+    """The same without ssh, and of a job that ended well."""
+    with Job(BUILD, FOLDERS, ["--", "true"]) as j:
+        j.check(0, "ok")
+        r = run_cleanup(j)
+        assert r.returncode == 0 and r.stdout.endswith(": nothing was left\n"), r
+
+
+def cleanup_unreachable():
+    with job(["fake1"]) as j:
+        j.check(0, "ok", seconds=60)
+        with open(os.path.join(j.dir, "nodes.jsonl"), "a") as f:
+            f.write(j.file("nodes.jsonl").splitlines()[0].replace("fake1", "closed1") + "\n")
+        r = run_cleanup(j)
+        assert r.returncode == 1 and r.stdout == "fake1: nothing was left\n", r
+        assert r.stderr.startswith("eddis-run: closed1: ssh: connection refused"), r.stderr
+
+
+CASES = [profile, mixed, runs, wrong_host, refused_key, refused_connection, unknown_key, mute_server,
+         missing_eddis, other_version, hanging_login, burst, hostile_names, no_terminal,
+         ssh_killed_early, ssh_killed_late, driver_killed, agent_killed, keeper_killed, cleanup,
+         cleanup_here, cleanup_unreachable]
+
+if not sshd.have():
+    print("skipped: needs ssh, sshd and root")
+    sys.exit(77)
+
+
+def main():
+    global SERVER
+    wanted = sys.argv[2:]
+    with tempfile.TemporaryDirectory(prefix="test-ssh-") as folder:
+        SERVER = sshd.Server(folder)
+        try:
+            for case in CASES:
+                if wanted and case.__name__ not in wanted:
+                    continue
+                began = time.monotonic()
+                case()
+                print(f"{case.__name__}: ok, {time.monotonic() - began:.1f} s", flush=True)
+        finally:
+            SERVER.close()
+
+
+main()
