@@ -270,7 +270,7 @@ void state_event(struct state *s, int agent, const struct event *e, int64_t now_
         state_rank_exit(s, agent, e, now_ns);
         break;
     case EVENT_MPIRUN_EXIT:
-        state_mpirun_exit(s, e, now_ns);
+        state_mpirun_exit(s, agent, e, now_ns);
         break;
     case EVENT_NETWORK:
         s->network_works = s->generation == 0;

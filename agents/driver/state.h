@@ -141,12 +141,13 @@ struct state {
     int n_ranks, first;      /* first: the part that runs mpirun */
     bool mpirun_over;
     int mpirun_code, mpirun_signal;
-    int64_t settle_ns;  /* mpirun has ended, its ranks have until then to be reported; 0: not */
-    int64_t preempt_ns; /* a checkpoint was asked for; until then it may take; 0: not */
-    int64_t asked_ns;   /* when it was asked for */
-    int64_t asked_step; /* a checkpoint of this step or a later one will do; -1: not asked */
-    bool checkpointed;  /* and it is there */
-    bool launched;      /* a node was asked to prepare: there may be something to stop */
+    char mpirun_text[160]; /* what it says of itself, in one sentence; "" nothing */
+    int64_t settle_ns;     /* mpirun has ended, its ranks have until then to be reported; 0: not */
+    int64_t preempt_ns;    /* a checkpoint was asked for; until then it may take; 0: not */
+    int64_t asked_ns;      /* when it was asked for */
+    int64_t asked_step;    /* a checkpoint of this step or a later one will do; -1: not asked */
+    bool checkpointed;     /* and it is there */
+    bool launched;         /* a node was asked to prepare: there may be something to stop */
     int interrupts;
     int64_t pause_ns, paused_ns; /* the driver itself was stopped: how long, and until when */
     enum stop_ladder ladder;     /* ordered last, in PHASE_STOP */

@@ -75,17 +75,41 @@ static void mpirun_settled(struct state *s, int64_t now_ns)
         (void)snprintf(text, sizeof text, "mpirun has ended, but rank %d was not heard of",
                        state_first_not(s, true));
     else
-        (void)snprintf(text, sizeof text, "mpirun exited %d%s", s->mpirun_code,
-                       all_exited_zero(s) ? " although every rank exited 0" : "");
+        (void)snprintf(text, sizeof text, "mpirun exited %d%s%s%s", s->mpirun_code,
+                       all_exited_zero(s) ? " although every rank exited 0" : "",
+                       s->mpirun_text[0] ? ": " : "", s->mpirun_text);
     t.text = text;
     state_trouble(s, &t, now_ns);
 }
 
-void state_mpirun_exit(struct state *s, const struct event *e, int64_t now_ns)
+/* mpirun itself does not end when a daemon of its could not begin, and else seconds later. */
+static void daemon_exit(struct state *s, int agent, const struct event *e, int64_t now_ns)
 {
+    bool cannot_start = s->phase == PHASE_START && !any_started(s);
+    char text[512];
+    struct state_trouble t = { cannot_start ? CAUSE_LAUNCH : CAUSE_MPIRUN,
+                               cannot_start ? "start" : "internal",
+                               cannot_start ? EXIT_START : EXIT_FAULT,
+                               agent,
+                               now_ns - e->age_ns,
+                               text };
+
+    (void)snprintf(text, sizeof text, "node %.120s: %.300s; stopping %d ranks",
+                   state_host(s, agent), e->text ? e->text : "", state_ranks_left(s));
+    state_trouble(s, &t, now_ns);
+}
+
+void state_mpirun_exit(struct state *s, int agent, const struct event *e, int64_t now_ns)
+{
+    if (agent != s->first) {
+        if (s->phase < PHASE_STOP && !e->by_us)
+            daemon_exit(s, agent, e, now_ns);
+        return;
+    }
     s->mpirun_over = true;
     s->mpirun_code = e->code;
     s->mpirun_signal = e->signal;
+    (void)snprintf(s->mpirun_text, sizeof s->mpirun_text, "%s", e->text ? e->text : "");
     if (s->phase >= PHASE_STOP || e->by_us)
         return;
     if (e->last_lines && *e->last_lines && !all_exited_zero(s) && s->generation > 0)

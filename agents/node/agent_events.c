@@ -170,12 +170,29 @@ void agent_look_at_wrappers(struct agent *a)
 
 /* ---- children ---- */
 
+/* One sentence about it, "" when there is nothing to add to how it ended. */
+static void describe_end(const struct generation *g, int status, const char *words, char *ret,
+                         size_t size)
+{
+    const char *known = openmpi_explain(words);
+
+    ret[0] = '\0';
+    if (g->place > 0 && WIFSIGNALED(status))
+        snprintf(ret, size, "mpirun's daemon, %s, died of signal %d (%s)", g->mpi->daemon,
+                 WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else if (g->place > 0)
+        snprintf(ret, size, "mpirun's daemon, %s, exited %d%s%s", g->mpi->daemon,
+                 WEXITSTATUS(status), known ? ": " : "", known ? known : "");
+    else if (known)
+        snprintf(ret, size, "%s", known);
+}
+
 /* Of another node than the first it was a daemon, whose ordinary end is nobody's business. */
 static void mpirun_ended(struct agent *a, int status)
 {
     struct generation *g = a->generation;
     cleanup_free char *words = status ? generation_words(g) : NULL;
-    const char *sentence = openmpi_explain(words);
+    char sentence[400];
     struct event e = { .type = EVENT_MPIRUN_EXIT,
                        .generation = g->number,
                        .rank = -1,
@@ -183,9 +200,10 @@ static void mpirun_ended(struct agent *a, int status)
                        .code = WIFSIGNALED(status) ? -1 : WEXITSTATUS(status),
                        .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
                        .by_us = a->stop.active,
-                       .text = (char *)(uintptr_t)sentence,
+                       .text = sentence,
                        .last_lines = words };
 
+    describe_end(g, status, words, sentence, sizeof sentence);
     agent_read_messages(a); /* what the ranks told before comes first */
     agent_read_relays(a);
     g->mpirun_ended = true;

@@ -292,7 +292,7 @@ static int make_share(struct generation *g, const struct brief *b, const struct 
         return 0;
     rc = share_leave(b->checkpoint_dir, o->share, b->agent, err);
     if (rc < 0)
-        return eddis_fail_prefix(err, rc, "node %s", b->host);
+        return rc;
     strcpy(g->share, o->share);
     g->share_dir = strdup(b->checkpoint_dir);
     return g->share_dir ? 0 : eddis_fail(err, -ENOMEM, "no memory for a path");

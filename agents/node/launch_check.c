@@ -81,9 +81,5 @@ int launch_check(const struct launch *l, struct eddis_error *err)
     /* The setup lines may change PATH: the shell that runs them looks for itself. */
     if (rc == 0 && (!l->brief->setup[0] || strchr(l->brief->command[0], '/')))
         rc = check_program(l, err);
-    if (rc == 0)
-        rc = check_data(l, err);
-    if (rc < 0 && l->order->n_nodes > 1)
-        return eddis_fail_prefix(err, rc, "node %s", l->brief->host);
-    return rc;
+    return rc < 0 ? rc : check_data(l, err);
 }

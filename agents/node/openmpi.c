@@ -154,11 +154,11 @@ static const struct {
     { "was not found on its list", "mpirun does not know a node that it was told to use" },
     { "version mismatch", "the nodes have unlike versions of Open MPI; install one on all" },
     { "different version", "the nodes have unlike versions of Open MPI; install one on all" },
-    { "unable to complete a TCP connection", "a daemon of mpirun cannot connect to the first node; "
+    { "unable to complete a TCP connection", "it cannot connect to the node where mpirun runs; "
                                              "look at firewalls between the nodes" },
-    { "was unable to open a TCP", "a daemon of mpirun cannot connect to the first node; look at "
+    { "was unable to open a TCP", "it cannot connect to the node where mpirun runs; look at "
                                   "firewalls between the nodes" },
-    { "unable to connect", "a daemon of mpirun cannot connect to the first node; look at firewalls "
+    { "unable to connect", "it cannot connect to the node where mpirun runs; look at firewalls "
                            "between the nodes" },
     { "no path to daemon", "mpirun has no way to one of its daemons" },
     { "lost communication with a remote daemon", "mpirun has lost the connection to a node" },

@@ -22,13 +22,21 @@ class Nodes:
         """hosts: of a lab, (words that enter it, its address) each; the drivers are on the first."""
         self.workers = workers
         self.hosts = hosts or [((), "127.0.0.1")] * len(workers)
-        self.node = [Node(build, command, driver=Driver(i, self.hosts[0][1]), agent=i,
-                          host=f"c{i:02}", enter=self.hosts[i][0], **more)
-                     for i in range(len(workers))]
+        self.build, self.command, self.more = build, command, more
+        self.wrong = lambda relay: relay  # what a test makes of one on its way
+        self.node = [self.start(i) for i in range(len(workers))]
         self.relays = True  # whether they are passed on
         self.over = False
         self.thread = threading.Thread(target=self.pass_relays, daemon=True)
         self.thread.start()
+
+    def start(self, i):
+        return Node(self.build, self.command, driver=Driver(i, self.hosts[0][1]), agent=i,
+                    host=f"c{i:02}", enter=self.hosts[i][0], **self.more)
+
+    def replace(self, i):
+        """Another agent where one was closed."""
+        self.node[i] = self.start(i)
 
     def pass_relays(self):
         seen = [0] * len(self.node)
@@ -39,7 +47,7 @@ class Nodes:
                     e = wishes[seen[i]]
                     seen[i] += 1
                     to = int(e["relay"]["host"][1:])
-                    self.node[to].driver.order("relay", e["generation"], relay=e["relay"])
+                    self.node[to].driver.order("relay", e["generation"], relay=self.wrong(e["relay"]))
             time.sleep(0.002)
 
     def registered(self):

@@ -114,9 +114,9 @@ def test_checkpoints_cannot_be_written(make):
     c = make(SLEEP, [1, 1], checkpoint_dir="/proc/self/x")
     c.registered()
     c.prepare(share="f00d", refused=True)
-    for i, n in enumerate(c.node):
+    for n in c.node:
         text = n.driver.wait("failed")["text"]
-        assert text.startswith(f"node c0{i}: checkpoint.dir") and "/proc/self/x" in text, text
+        assert text.startswith("checkpoint.dir") and "/proc/self/x" in text, text
     c.leave()
 
 
@@ -124,13 +124,13 @@ def test_missing_on_a_node(make):
     c = make(["no-such-program"], [1, 1])
     c.registered()
     c.prepare(refused=True)
-    assert c.node[1].driver.wait("failed")["text"].startswith("node c01: no program 'no-such-pro")
+    assert c.node[1].driver.wait("failed")["text"].startswith("no program 'no-such-pro")
     c.leave()
     c = make(SLEEP, [1, 1], data_path="/no/data")
     c.registered()
     c.prepare(refused=True)
     text = c.node[1].driver.wait("failed")["text"]
-    assert text.startswith("node c01: cannot read the data '/no/data'"), text
+    assert text.startswith("cannot read the data '/no/data'"), text
     c.leave()
 
 
@@ -158,9 +158,46 @@ def test_daemon_killed(make):
     os.kill(c.daemon(1), signal.SIGKILL)
     e = c.node[1].driver.wait("mpirun_exit", seconds=1)
     assert (e["signal"], e["by_us"]) == (9, False), e
+    assert e["text"] == "mpirun's daemon, orted, died of signal 9 (Killed)", e["text"]
     began = time.monotonic()
     c.stop("failure")
     assert time.monotonic() - began < 3.5
+    c.leave()
+
+
+def test_daemon_missing(make):
+    """Open MPI is on the first node only."""
+    c = make(SLEEP, [1, 1])
+    c.registered()
+    with tempfile.TemporaryDirectory(prefix="nodes-test-") as top:
+        os.symlink("/bin/sleep", os.path.join(top, "sleep"))
+        c.node[1].close(False)
+        path, os.environ["PATH"] = os.environ["PATH"], top
+        try:
+            c.replace(1)
+        finally:
+            os.environ["PATH"] = path
+        c.registered()
+        assert c.node[1].driver.hello["mpi_version"] == ""
+        assert c.node[0].driver.hello["mpi_version"][0] in "45", c.node[0].driver.hello
+        c.prepare()
+        c.node[0].driver.order("start")
+        text = c.node[1].driver.wait("failed")["text"]
+        assert text.startswith("Open MPI is needed") and "orted" in text, text
+        c.stop("failure")
+        c.leave()
+
+
+def test_daemon_cannot_connect(make):
+    """What a firewall does: mpirun ends with many lines, of which one sentence is made."""
+    c = make(SLEEP, [1, 1])
+    c.wrong = lambda relay: {**relay, "uri": relay["uri"].rsplit(":", 1)[0] + ":9"}
+    c.registered()
+    c.prepare()
+    c.node[0].driver.order("start")
+    e = c.node[1].driver.wait("mpirun_exit", seconds=60)
+    assert e["code"] > 0 and "orted" in e["text"], e
+    c.stop("failure")
     c.leave()
 
 
