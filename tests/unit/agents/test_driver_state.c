@@ -341,9 +341,28 @@ START_TEST(mpirun_killed)
 }
 END_TEST
 
+/* Of another node it is a daemon that ended, which mpirun may wait for without end. */
+START_TEST(daemon_killed)
+{
+    struct fixture f;
+    struct event e = event(EVENT_MPIRUN_EXIT);
+
+    run_four(&f);
+    e.code = -1;
+    e.signal = SIGKILL;
+    e.text = (char[]){ "mpirun's daemon, orted, died of signal 9 (Killed)" };
+    state_event(&f.s, 1, &e, f.now_ns);
+    did(&f, "stop failure;");
+    said(&f, "node b: mpirun's daemon, orted, died of signal 9 (Killed); stopping 4 ranks");
+    ended(&f, "internal", 1);
+    state_fini(&f.s);
+}
+END_TEST
+
 START_TEST(mpirun_cannot_start)
 {
     struct fixture f;
+    struct event e = event(EVENT_MPIRUN_EXIT);
     static const int node[] = { 0, 0, 1, 1 };
 
     begin(&f, 2);
@@ -355,10 +374,12 @@ START_TEST(mpirun_cannot_start)
     state_planned(&f.s, 4, node, f.now_ns, NULL);
     tell(&f, 0, EVENT_PREPARED);
     tell(&f, 1, EVENT_PREPARED);
-    mpirun(&f, 213, 0);
+    e.code = 213;
+    e.text = (char[]){ "it finds no network" };
+    state_event(&f.s, 0, &e, f.now_ns);
     f.now_ns = state_deadline(&f.s);
     state_tick(&f.s, f.now_ns);
-    said(&f, "mpirun exited 213");
+    said(&f, "mpirun exited 213: it finds no network");
     ended(&f, "start", 3);
     state_fini(&f.s);
 }
@@ -734,6 +755,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, step_is_named);
     tcase_add_test(tc, first_by_age);
     tcase_add_test(tc, mpirun_killed);
+    tcase_add_test(tc, daemon_killed);
     tcase_add_test(tc, mpirun_cannot_start);
     tcase_add_test(tc, mpirun_disagrees);
     tcase_add_loop_test(tc, phase_is_late, 0, sizeof late_rows / sizeof *late_rows);
