@@ -156,10 +156,12 @@ static int write_driver_file(const struct driver *d, struct eddis_error *err)
 int driver_start_agent(struct driver *d, int agent, int64_t deadline_ns, struct eddis_error *err)
 {
     struct driver_agent *a = &d->agent[agent];
-    char lease[32], *brief = NULL;
-    const char *const args[] = { lease, a->folder, NULL };
-    int rc = random_hex(a->folder, PROTOCOL_FOLDER, err);
+    char lease[32], before[sizeof a->folder], *brief = NULL;
+    const char *const args[] = { lease, a->folder, a->folder[0] ? before : NULL, NULL };
+    int rc;
 
+    memcpy(before, a->folder, sizeof before); /* what it may have left goes first */
+    rc = random_hex(a->folder, PROTOCOL_FOLDER, err);
     starter_drop(d->starter, agent);
     orders_fini(&a->orders);
     a->pid = 0;

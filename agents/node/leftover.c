@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 enum { MAX_TEXT = 4 << 20, MAX_GROUPS = 8, HALF = 16 };
@@ -73,7 +74,7 @@ static bool is_marked(const struct job_marks *m, pid_t pid)
     for (char *const *d = m->digits; line && *d; d++)
         if (has_digits(line, n, *d))
             return true;
-    environment = read_proc(pid, "environ", &n);
+    environment = m->id[0] ? read_proc(pid, "environ", &n) : NULL;
     return environment && has_entry(environment, n, m->id);
 }
 
@@ -169,6 +170,16 @@ static int end_groups(const char *digits, int64_t deadline_ns, struct leftover *
     return 0;
 }
 
+/* Its agent holds a lock on it; where /proc hides processes that is all there is to see of it. */
+static int check_free(const char *folder, struct eddis_error *err)
+{
+    cleanup_fd int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return eddis_fail(err, -EBUSY, "'%s' is held by a process that cannot be seen", folder);
+    return 0;
+}
+
 /* Whoever cleans up may have another XDG_RUNTIME_DIR than the agent had, or none. */
 static int remove_folders(const char *digits, struct leftover *l, struct eddis_error *err)
 {
@@ -182,7 +193,9 @@ static int remove_folders(const char *digits, struct leftover *l, struct eddis_e
 
         folders_place(digits, bases[i], &f);
         l->folders += (access(f.run, F_OK) == 0) + (access(f.shm, F_OK) == 0);
-        if (folders_remove(digits, bases[i], err) < 0)
+        if (check_free(f.run, err) < 0 || check_free(f.shm, err) < 0)
+            rc = -EBUSY;
+        else if (folders_remove(digits, bases[i], err) < 0)
             rc = -EIO;
     }
     return rc;
@@ -195,7 +208,8 @@ int leftover_end(const char *job_id, char *const *digits, int64_t deadline_ns, s
     struct leftover l = { 0 };
     int rc;
 
-    snprintf(m.id, sizeof m.id, "EDDIS_JOB_ID=%.140s", job_id);
+    if (job_id)
+        snprintf(m.id, sizeof m.id, "EDDIS_JOB_ID=%.140s", job_id);
     rc = kill_processes(&m, deadline_ns, &l, err);
     for (char *const *d = digits; rc == 0 && *d; d++) {
         rc = end_groups(*d, deadline_ns, &l, err);

@@ -19,7 +19,9 @@ struct leftover {
     char names[256];                /* of the processes, the first few: "eddis-agent, python3" */
 };
 
-/* digits: NULL-ended, 32 each.  Blocks.  -ETIMEDOUT: err names a process that does not end. */
+/* job_id NULL: only what the digits mark.  digits: NULL-ended, 32 each.  Blocks.  -ETIMEDOUT: err
+ * names a process that does not end; -EBUSY: a folder that somebody holds who cannot be seen.
+ */
 int leftover_end(const char *job_id, char *const *digits, int64_t deadline_ns, struct leftover *ret,
                  struct eddis_error *err);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eddis-keeper - starts the agent and leaves nothing behind when it ends
  *
- *     eddis-keeper LEASE_NS DIGITS < BRIEF
+ *     eddis-keeper LEASE_NS DIGITS [BEFORE ...] < BRIEF
  *     eddis-keeper --cleanup JOB DIGITS ...      ends what is left of a job here, and says what
  *
+ * BEFORE are digits of agents that were given up here: what they may have left is ended first.
  * Its first words are its version, so that who starts it from afar knows whom he talks to.
  */
 #include "agents/node/keeper.h"
@@ -19,6 +20,8 @@
 
 enum { DIGITS = 32 };
 
+static const int64_t most_ns = 10 * CLOCK_S; /* for ending what is left */
+
 static bool are_digits(const char *word)
 {
     return strlen(word) == DIGITS && strspn(word, "0123456789abcdef") == DIGITS;
@@ -26,7 +29,7 @@ static bool are_digits(const char *word)
 
 static int usage(void)
 {
-    fputs("usage: eddis-keeper LEASE_NS DIGITS < BRIEF\n"
+    fputs("usage: eddis-keeper LEASE_NS DIGITS [BEFORE ...] < BRIEF\n"
           "       eddis-keeper --cleanup JOB DIGITS ...\n"
           "started by eddis-run; the lease is at least 0.1 s\n",
           stderr);
@@ -39,15 +42,19 @@ static int fail(const struct eddis_error *err)
     return 1;
 }
 
+static bool all_are_digits(char **words)
+{
+    for (; *words; words++)
+        if (!are_digits(*words))
+            return false;
+    return true;
+}
+
 static int clean_up(const char *job, char **digits)
 {
-    static const int64_t most_ns = 10 * CLOCK_S;
     struct eddis_error err = { 0 };
     struct leftover l;
 
-    for (char **d = digits; *d; d++)
-        if (!are_digits(*d))
-            return usage();
     if (leftover_end(job, digits, clock_now_ns() + most_ns, &l, &err) < 0)
         return fail(&err);
     if (l.processes + l.folders == 0) {
@@ -63,17 +70,21 @@ static int clean_up(const char *job, char **digits)
 int main(int argc, char **argv)
 {
     struct eddis_error err = { 0 };
-    int64_t lease_ns = argc == 3 ? strtoll(argv[1], NULL, 10) : 0;
     bool cleanup = argc >= 4 && strcmp(argv[1], "--cleanup") == 0;
+    int64_t lease_ns = argc >= 3 && !cleanup ? strtoll(argv[1], NULL, 10) : 0;
+    struct leftover l;
     char agent[PATH_MAX];
     int code;
 
-    if (!cleanup && (argc != 3 || lease_ns < 100 * CLOCK_MS || !are_digits(argv[2])))
+    if (cleanup ? !all_are_digits(argv + 3)
+                : lease_ns < 100 * CLOCK_MS || !all_are_digits(argv + 2))
         return usage();
     fputs("eddis-keeper " EDDIS_VERSION "\n", stderr);
     if (cleanup)
         return clean_up(argv[2], argv + 3);
     code = program_path("eddis-agent", agent, sizeof agent, &err);
+    if (code == 0 && argv[3])
+        code = leftover_end(NULL, argv + 3, clock_now_ns() + most_ns, &l, &err);
     if (code == 0)
         code = keeper_run(agent, lease_ns, argv[2], &err);
     return code < 0 ? fail(&err) : code;

@@ -218,13 +218,14 @@ class Driver:
 class Node:
     """A keeper with its agent, in a folder of its own."""
 
-    def __init__(self, build, command, driver=None, enter=(), **more):
-        """enter: words before a command that run it on another host of a lab."""
+    def __init__(self, build, command, driver=None, enter=(), after=None, **more):
+        """enter: words before a command that run it on another host of a lab; after: a node
+        that was here before and is given up."""
         self.mark = "EDDIS_TEST_MARK=" + uuid.uuid4().hex
         self.dir = tempfile.mkdtemp(prefix="node-test-")
         self.driver = driver or Driver()
-        self.runtime = os.path.join(self.dir, "run")
-        os.mkdir(self.runtime, 0o700)
+        self.runtime = after.runtime if after else os.path.join(self.dir, "run")
+        os.makedirs(self.runtime, 0o700, exist_ok=True)
         self.brief = {"agent": 0, "job_id": "test-1", "folder": uuid.uuid4().hex, "url": [self.driver.url], "pin": self.driver.pin, "token": TOKEN,
                       "host": "here", "setup": [], "log_marker": "", "restarts": 0,
                       "command": command, "workdir": self.dir, "env": [], "log_dir": self.dir,
@@ -234,7 +235,8 @@ class Node:
                       "heartbeat_ns": SECOND // 10, **more}
         name, value = self.mark.split("=")
         self.keeper = subprocess.Popen(
-            [*enter, f"{build}/cmd/libexec/eddis-keeper", str(int(LEASE * SECOND)), self.brief["folder"]],
+            [*enter, f"{build}/cmd/libexec/eddis-keeper", str(int(LEASE * SECOND)), self.brief["folder"],
+             *([after.brief["folder"]] if after else [])],
             stdin=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
             env={**os.environ, name: value, "XDG_CACHE_HOME": self.dir,
                  "XDG_RUNTIME_DIR": self.runtime})

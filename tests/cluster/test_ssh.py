@@ -251,6 +251,15 @@ def keeper_killed():
         j.check(1, "node_lost", "fake1", "its keeper was lost", seconds=LEASE * 3 + 10)
 
 
+GUARDS = ("eddis-keeper", "eddis-agent", "eddis-rank", "mpirun")
+
+
+def kill_guards(j):
+    """All that would end a rank's daemon, at once."""
+    kill_node(j, *GUARDS, sig=signal.SIGSTOP)
+    kill_node(j, *GUARDS)
+
+
 # ---- what is left ----
 
 def run_cleanup(j, *args):
@@ -261,15 +270,13 @@ def run_cleanup(j, *args):
 
 
 def cleanup():
-    """All that would end a rank's daemon is killed at once."""
+    """Driver and all that would end a rank's daemon are killed."""
     with job(["fake1"], "setsid sleep 300 & " + SLEEP) as j:
         j.wait_log(0, "up")
         r = run_cleanup(j)
         assert r.returncode == 2 and "is running" in r.stderr and "--stop" in r.stderr, r
         j.signal(signal.SIGSTOP)  # it has no part in this
-        guards = ("eddis-keeper", "eddis-agent", "eddis-rank", "mpirun")
-        kill_node(j, *guards, sig=signal.SIGSTOP)
-        kill_node(j, *guards)
+        kill_guards(j)
         j.signal(signal.SIGKILL)
         j.process.wait()
         time.sleep(LEASE + 1)

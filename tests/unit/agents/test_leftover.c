@@ -9,9 +9,12 @@
 #include "lib/base/spawn.h"
 #include "tests/unit/suite.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -156,12 +159,51 @@ START_TEST(removes_folders)
 }
 END_TEST
 
+/* Where processes are hidden, the lock tells that an agent lives. */
+START_TEST(held_folder)
+{
+    char *list[] = { digits, NULL };
+    struct folders f;
+    struct leftover l;
+    struct eddis_error err = { 0 };
+    int fd;
+
+    folders_place(digits, NULL, &f);
+    ck_assert_int_eq(mkdir(f.run, 0700), 0);
+    fd = open(f.run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ck_assert_int_eq(flock(fd, LOCK_SH), 0);
+    ck_assert_int_eq(leftover_end(job, list, clock_now_ns() + CLOCK_S, &l, &err), -EBUSY);
+    ck_assert_msg(strstr(err.text, "held by a process"), "%s", err.text);
+    (void)close(fd);
+    ck_assert_int_eq(end_it().folders, 1);
+}
+END_TEST
+
+/* Without the job's id, only what the digits mark: ranks of other nodes may run beside. */
+START_TEST(digits_alone)
+{
+    char variable[128], *list[] = { digits, NULL };
+    struct leftover l = { 0 };
+    pid_t mine, bystander;
+
+    snprintf(variable, sizeof variable, "EDDIS_JOB_ID=%s", job);
+    mine = begin("sleep 60; :", digits, variable);
+    bystander = begin("sleep 60; :", "x", variable);
+    ck_assert_int_eq(leftover_end(NULL, list, clock_now_ns() + 20 * CLOCK_S, &l, NULL), 0);
+    ck_assert(!lives(mine));
+    end_child(bystander);
+    ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 20 * CLOCK_S, NULL), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_test(tc, finds_what_is_the_jobs);
     tcase_add_test(tc, spares_itself);
     tcase_add_test(tc, removes_folders);
+    tcase_add_test(tc, held_folder);
+    tcase_add_test(tc, digits_alone);
 }
 
 SUITE_MAIN("leftover", add_tests)

@@ -384,6 +384,54 @@ START_TEST(cut_before_and_after)
 }
 END_TEST
 
+#define AGENT ANSWER "cat > /dev/null; echo 'eddis-agent: briefed' >&2; "
+
+/* A farewell, then: the session ends by itself; does not; has ended before. */
+START_TEST(leaves)
+{
+    static const char *const scripts[] = { AGENT "sleep 0.3; exit 0", AGENT "sleep 60",
+                                           AGENT "sleep 0.1; exit 255" };
+    static const char *const whys[] = { "", "its keeper was lost" };
+
+    for (size_t i = 0; i < 6; i++) {
+        struct hosts h;
+        const char *why = whys[i % 2];
+
+        open_hosts(&h, 1, scripts[i / 2]);
+        add(&h, 0, "secret", 60 * CLOCK_S);
+        wait_waiting(&h, "c0 (started, briefed)");
+        starter_registered(h.s, 0);
+        if (i / 2 == 2)
+            ck_assert_int_eq(wait_event(&h, 0)->type, START_CUT);
+        h.n_events[0] = 0;
+        starter_left(h.s, 0, why, clock_now_ns());
+        ck_assert_int_eq(wait_event(&h, 0)->type, START_ENDED);
+        if (*why)
+            ck_assert_str_eq(h.event[0].text, "agent has left: its keeper was lost");
+        add(&h, 0, NULL, 60 * CLOCK_S); /* may be started again */
+        close_hosts(&h);
+    }
+}
+END_TEST
+
+/* A lost one is dropped without a word, and its old session cannot disturb the new one. */
+START_TEST(dropped)
+{
+    struct hosts h;
+
+    open_hosts(&h, 1, AGENT "sleep 60");
+    for (int i = 0; i < 3; i++) {
+        add(&h, 0, "secret", 60 * CLOCK_S);
+        wait_waiting(&h, "c0 (started, briefed)");
+        starter_registered(h.s, 0);
+        starter_drop(h.s, 0);
+    }
+    ck_assert_int_eq(h.n_events[0], 0);
+    starter_drop(h.s, 0);
+    close_hosts(&h);
+}
+END_TEST
+
 START_TEST(abandoned)
 {
     struct hosts h;
@@ -537,6 +585,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, waiting_says_why);
     tcase_add_test(tc, late);
     tcase_add_test(tc, cut_before_and_after);
+    tcase_add_test(tc, leaves);
+    tcase_add_test(tc, dropped);
     tcase_add_test(tc, abandoned);
     tcase_add_test(tc, once_more);
     tcase_add_test(tc, quoting);
