@@ -289,10 +289,23 @@ static void print_predictions(const struct plan_print *o, const struct plan *p)
     fputc('\n', o->out);
 }
 
+static void print_network(const struct plan_print *o, const struct plan *p)
+{
+    if (!p->network[0])
+        return;
+    print_label(o, "network");
+    print_foreign(o->out, p->network);
+    if (p->network_reason[0])
+        fputs(", ", o->out);
+    print_foreign(o->out, p->network_reason);
+    fputc('\n', o->out);
+}
+
 void plan_print_plan(const struct plan_print *o, const struct plan *p, const char *remark)
 {
     char batch[NUMBER_SIZE];
 
+    print_network(o, p);
     print_label(o, "plan");
     fprintf(o->out, "%s, %s, global batch %s", p->mode, p->algorithm,
             text_grouped((double)p->global_batch, batch, sizeof batch));

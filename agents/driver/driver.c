@@ -452,6 +452,8 @@ static void free_driver(struct driver *d)
     free(d->checkpoint_dir);
     free(d->plan_agent);
     networks_fini(&d->networks);
+    free(d->network_key);
+    free(d->measured);
     for (int i = 0; d->agent && i < d->n_agents; i++)
         free(d->agent[i].known);
     free(d->agent);

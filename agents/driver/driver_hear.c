@@ -64,7 +64,7 @@ static void hear_hello(struct driver *d, const struct inbox_item *i, int64_t now
     struct eddis_error err = { 0 };
     char host[256];
 
-    if ((a->pid && a->pid != h->pid) || d->state.agent[i->agent].ended) {
+    if ((a->pid && a->pid != i->hello.pid) || d->state.agent[i->agent].ended) {
         http_reply_error(i->x, 409, "this agent has registered before, or was given up");
         return;
     }
@@ -72,7 +72,7 @@ static void hear_hello(struct driver *d, const struct inbox_item *i, int64_t now
     text_strip_control(host);
     if (check_versions(d, i, host, &err) < 0 || keep_addresses(a, i, &err) < 0) {
         http_reply_error(i->x, 409, err.text);
-        state_fail(&d->state, "start", 3, err.text, now_ns);
+        state_not_started(&d->state, i->agent, err.text, now_ns);
         return;
     }
     a->pid = h->pid;
@@ -139,6 +139,10 @@ static void hear_event(struct driver *d, int agent, const struct event *e, int64
                     e->by_us    ? "stopped by eddis"
                     : e->signal ? "killed"
                                 : "exited");
+    if (e->type == EVENT_NETWORK && !driver_probed(d, e)) {
+        driver_act(d);
+        return;
+    }
     if (e->type == EVENT_RELAY)
         driver_relay(d, agent, e);
     d->event = e;

@@ -7,6 +7,7 @@
  *     driver_plan.c     plans for the nodes that are there
  *     driver_launch.c   orders to prepare a generation
  *     driver_network.c  which network the nodes use
+ *     driver_probe.c    what was measured of it
  *     brief_make.c      from the job to an agent's brief
  */
 #ifndef EDDIS_AGENTS_DRIVER_DRIVER_IMPL_H
@@ -56,7 +57,11 @@ struct driver {
     struct networks networks;  /* that may be chosen, best first; the first next_network have been
                                 * tried */
     int next_network;
-    char *checkpoint_dir; /* NULL: none */
+    char network_reason[200]; /* what is known of it, for people */
+    char *network_key;        /* of the one chosen, for the cache */
+    char *measured;           /* of it, JSON; NULL: nothing */
+    char network_why[512];    /* "10.1.0.0/24: c01 got no answer of c02; ...", of those tried */
+    char *checkpoint_dir;     /* NULL: none */
     char *log_dir;
     bool log_dir_is_ours; /* made for a plan only, to be removed */
     struct figures figures;
@@ -87,6 +92,11 @@ void driver_relay(struct driver *d, int agent, const struct event *e);
 /* driver_network.c */
 void driver_network(struct driver *d);
 void driver_forget_network(struct driver *d);
+void driver_keep_network(struct driver *d); /* it has carried a job's probe: for the next job */
+
+/* driver_probe.c: whether the event says that the network works; else it has been told. */
+bool driver_probed(struct driver *d, const struct event *e);
+void driver_describe_network(struct driver *d); /* fills network_reason */
 
 /* driver.c */
 void driver_say(struct driver *d, const char *type, int agent, int rank, const char *text);

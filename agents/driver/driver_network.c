@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Candidates come from scheduler/networks.h, which knows the addresses of all nodes; the first is
- * taken, the next one when the state machine finds that it does not work.
+/* Candidates come from scheduler/networks.h, which knows the addresses of all nodes.  One that an
+ * earlier job has measured is taken as it is; else they are probed, best first, until one works.
  */
 #include "driver_impl.h"
 
+#include "network_cache.h"
+
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/strbuf.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -99,11 +102,26 @@ static int find(struct driver *d, const struct view *v, struct eddis_error *err)
     return rc;
 }
 
+/* ---- the choice ---- */
+
+/* "10.1.0.0/24 c01=10.1.0.1 c02=10.1.0.2"; NULL without memory. */
+static char *key_of(const struct view *v, const struct network_candidate *w)
+{
+    struct strbuf b = { 0 };
+
+    strbuf_add(&b, w->subnet);
+    for (int i = 0; i < v->n; i++)
+        strbuf_addf(&b, " %s=%s", v->node[i].name, w->address[i]);
+    return strbuf_steal(&b);
+}
+
 /* From now on the nodes use this one. */
 static void choose(struct driver *d, const struct view *v, const struct network_candidate *w)
 {
     char text[128];
 
+    free(d->network_key);
+    d->network_key = key_of(v, w);
     (void)snprintf(d->network, sizeof d->network, "%s", w->subnet);
     for (int i = 0; i < v->n; i++)
         (void)snprintf(d->agent[v->agent[i]].address, sizeof d->agent->address, "%s",
@@ -113,26 +131,78 @@ static void choose(struct driver *d, const struct view *v, const struct network_
     driver_say(d, "network", -1, -1, text);
 }
 
+/* The candidate that an earlier job of the same nodes has measured, or NULL. */
+static const struct network_candidate *find_cached(struct driver *d, const struct view *v)
+{
+    int64_t age_ns = d->o->job->profile.cache_ns;
+
+    for (int k = 0; age_ns > 0 && k < d->networks.n; k++) {
+        cleanup_free char *key = key_of(v, &d->networks.network[k]);
+
+        if (key && network_cache_load(key, age_ns, &d->measured, NULL) == 0)
+            return &d->networks.network[k];
+    }
+    return NULL;
+}
+
+/* The probe of the last one has failed. */
+static void note_failed(struct driver *d)
+{
+    size_t n = strlen(d->network_why);
+
+    (void)snprintf(d->network_why + n, sizeof d->network_why - n, "%s%s: %s", n ? "; " : "",
+                   d->network, d->state.probe_trouble);
+    driver_say(d, "network_failed", -1, -1, d->state.probe_trouble);
+}
+
+static int try_next(struct driver *d, const struct view *v, struct eddis_error *err)
+{
+    if (d->next_network > 0)
+        note_failed(d);
+    if (d->next_network == d->networks.n)
+        return eddis_fail(err, -ENETUNREACH, "no network joins the nodes: %s", d->network_why);
+    choose(d, v, &d->networks.network[d->next_network++]);
+    return state_network_try(&d->state, clock_now_ns(), err);
+}
+
 void driver_network(struct driver *d)
 {
+    bool first = d->networks.n == 0;
+    const struct network_candidate *known = NULL;
     struct view v = { 0 };
     struct eddis_error err = { 0 };
     int rc = view_init(d, &v, &err);
 
-    if (rc == 0 && (d->networks.n == 0 || d->next_network >= d->networks.n))
+    if (rc == 0 && first)
         rc = find(d, &v, &err);
-    if (rc == 0) {
-        choose(d, &v, &d->networks.network[d->next_network++]);
-        state_network_known(&d->state, false, clock_now_ns());
-    } else {
-        state_fail(&d->state, "start", 3, err.text, clock_now_ns());
+    if (rc == 0 && first)
+        known = find_cached(d, &v);
+    if (known) {
+        choose(d, &v, known);
+        state_network_known(&d->state, true, clock_now_ns());
+    } else if (rc == 0) {
+        rc = try_next(d, &v, &err);
     }
+    if (rc < 0)
+        state_fail(&d->state, "start", 3, err.text, clock_now_ns());
     view_fini(&v);
+}
+
+/* ---- what is remembered ---- */
+
+void driver_keep_network(struct driver *d)
+{
+    struct eddis_error err = { 0 };
+
+    if (d->network_key && d->measured && !d->state.network_cached &&
+        network_cache_store(d->network_key, d->measured, &err) < 0)
+        driver_say(d, "note", -1, -1, err.text);
 }
 
 void driver_forget_network(struct driver *d)
 {
-    networks_fini(&d->networks);
-    d->next_network = 0;
-    d->network[0] = '\0';
+    if (d->network_key)
+        network_cache_drop(d->network_key);
+    free(d->measured);
+    d->measured = NULL;
 }

@@ -149,7 +149,8 @@ static void record_profiles(struct driver *d, const struct node_profile *nodes, 
 
         strbuf_addf(&b, "%s%s", i ? ",\n" : "", one ? one : "null");
     }
-    strbuf_add(&b, "],\n\"schema_version\": 1}\n");
+    strbuf_addf(&b, "],\n\"network\": %s,\n\"schema_version\": 1}\n",
+                d->measured ? d->measured : "null");
     record_file(&d->record, "profile.json", strbuf_text(&b));
     strbuf_fini(&b);
 }
@@ -187,6 +188,16 @@ static int usable_nodes(struct driver *d, struct node_profile *nodes)
     return n;
 }
 
+/* What the plan says beside the workers. */
+static void name_plan(struct driver *d, struct plan *p)
+{
+    p->generation = d->state.generation;
+    if (p->n_nodes < 2)
+        return;
+    (void)snprintf(p->network, sizeof p->network, "%s", d->network);
+    (void)snprintf(p->network_reason, sizeof p->network_reason, "%s", d->network_reason);
+}
+
 static void say_restart(struct driver *d, int n_nodes)
 {
     char text[256];
@@ -208,6 +219,8 @@ void driver_plan(struct driver *d)
     }
     n = usable_nodes(d, nodes);
     d->status.n_nodes = n;
+    driver_keep_network(d);
+    driver_describe_network(d);
     record_profiles(d, nodes, n);
     look_for_checkpoint(d);
     forget_plans(d);
@@ -216,7 +229,7 @@ void driver_plan(struct driver *d)
     if (!d->o->profile_only)
         rc = make_plan(d, nodes, n, &d->plan, &err);
     if (rc == 0 && d->plan)
-        d->plan->generation = d->state.generation;
+        name_plan(d, d->plan);
     if (rc == 0 && d->plan && d->plan->n_workers > BOARD_MAX_RANKS)
         rc = eddis_fail(&err, -ERANGE, "the plan has %d workers; at most %d are possible",
                         d->plan->n_workers, BOARD_MAX_RANKS);

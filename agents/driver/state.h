@@ -203,9 +203,10 @@ void state_not_started(struct state *s, int agent, const char *sentence, int64_t
 void state_paused(struct state *s, int64_t pause_ns, int64_t now_ns);
 
 /* Answers to ACTION_NETWORK: probe this one, with one rank on each usable node; or it is known,
- * from the cache or because the nodes need none.
+ * from the cache or because the nodes need none.  state_network_failed: the probe under way has.
  */
 int state_network_try(struct state *s, int64_t now_ns, struct eddis_error *err);
+void state_network_failed(struct state *s, const char *why, int64_t now_ns);
 void state_network_known(struct state *s, bool cached, int64_t now_ns);
 
 /* Answers to ACTION_PLAN: rank r runs on agent node[r]; nothing is to be launched; the nodes that

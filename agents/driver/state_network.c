@@ -56,6 +56,12 @@ void state_probe_failed(struct state *s, const char *why, int64_t now_ns)
     state_stop(s, STOP_FAILURE, NEXT_NETWORK, now_ns);
 }
 
+void state_network_failed(struct state *s, const char *why, int64_t now_ns)
+{
+    if (s->generation == 0)
+        state_probe_failed(s, why, now_ns);
+}
+
 void state_probe_ended(struct state *s, int64_t now_ns)
 {
     if (!s->network_works)

@@ -40,6 +40,8 @@ struct plan {
     double predicted_samples_per_s; /* of this plan */
     double ideal_samples_per_s;     /* sum over workers of batch / step at that batch */
     double equal_samples_per_s;     /* predicted for an equal split */
+    char network[64];               /* that joins the nodes, "10.1.0.0/24"; "" on one node */
+    char network_reason[200];       /* why this one, for people */
     char (*node)[256];              /* [n_nodes] host names */
     int n_nodes;
     struct plan_worker *worker; /* [n_workers] by rank */

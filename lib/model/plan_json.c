@@ -29,6 +29,8 @@ static const char *const plan_members[] = {
     "global_batch",
     "ideal_samples_per_s",
     "mode",
+    "network",
+    "network_reason",
     "nodes",
     "predicted_samples_per_s",
     "reason",
@@ -71,13 +73,13 @@ static json_t *plan_json(const struct plan *p)
         return NULL;
     }
     return json_pack(
-        "{s:i, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:b, s:b, s:f, s:f, s:f, s:o, s:o}",
+        "{s:i, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:b, s:b, s:f, s:f, s:f, s:s, s:s, s:o, s:o}",
         "schema_version", PLAN_SCHEMA_VERSION, "generation", (json_int_t)p->generation, "version",
         (json_int_t)p->version, "mode", p->mode, "algorithm", p->algorithm, "reason", p->reason,
         "global_batch", (json_int_t)p->global_batch, "bucket_bytes", (json_int_t)p->bucket_bytes,
         "seed", (json_int_t)p->seed, "emulated", p->emulated, "relative", p->relative,
         "predicted_samples_per_s", p->predicted_samples_per_s, "ideal_samples_per_s",
-        p->ideal_samples_per_s, "equal_samples_per_s", p->equal_samples_per_s, "nodes", nodes,
+        p->ideal_samples_per_s, "equal_samples_per_s", p->equal_samples_per_s, "network", p->network, "network_reason", p->network_reason, "nodes", nodes,
         "workers", workers);
 }
 
@@ -278,6 +280,11 @@ static int read_head(const json_t *o, struct plan *p, struct eddis_error *err)
                                &p->predicted_samples_per_s, err)) < 0 ||
         (rc = json_want_number(o, "ideal_samples_per_s", 0, MAX_PER_S, &p->ideal_samples_per_s,
                                err)) < 0)
+        return rc;
+    if (json_has(o, "network") &&
+        ((rc = json_copy_string(o, "network", p->network, sizeof p->network, err)) < 0 ||
+         (rc = json_copy_string(o, "network_reason", p->network_reason, sizeof p->network_reason,
+                                err)) < 0))
         return rc;
     p->seed = (uint64_t)seed;
     return json_want_number(o, "equal_samples_per_s", 0, MAX_PER_S, &p->equal_samples_per_s, err);

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the network probe has measured, or which pair of nodes did not answer. */
+#include "driver_impl.h"
+
+#include "lib/base/clock.h"
+#include "lib/model/network.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Node of a rank of the probe, which is the place in the order that started it. */
+static const char *node_of(const struct driver *d, int rank)
+{
+    const struct state *s = &d->state;
+
+    return rank >= 0 && rank < s->n_ranks ? s->agent[s->rank[rank].agent].host : "a node";
+}
+
+static void failed(struct driver *d, const struct network *n)
+{
+    char text[600];
+
+    if (n->failed_from >= 0 && n->failed_to >= 0)
+        (void)snprintf(text, sizeof text, "%.200s got no answer of %.200s (%s)",
+                       node_of(d, n->failed_from), node_of(d, n->failed_to), n->failed);
+    else
+        (void)snprintf(text, sizeof text, "%s", n->failed);
+    state_network_failed(&d->state, text, clock_now_ns());
+}
+
+/* "slowest from c01 to c03: 112 MB/s, 0.11 ms" */
+static void describe(struct driver *d, const struct network *n)
+{
+    const struct network_link *l = network_slowest(n);
+
+    if (l && n->host)
+        (void)snprintf(d->network_reason, sizeof d->network_reason,
+                       "slowest from %.60s to %.60s: %.0f MB/s, %.2f ms", n->host[l->from],
+                       n->host[l->to], l->bytes_per_s / 1e6, 1e3 * l->latency_s);
+}
+
+/* Give the nodes, which are numbers in what was measured, their names. */
+static int name_nodes(const struct driver *d, struct network *n)
+{
+    if (n->host || n->n_nodes != d->state.n_ranks)
+        return 0;
+    n->host = calloc((size_t)n->n_nodes, sizeof *n->host);
+    for (int i = 0; n->host && i < n->n_nodes; i++)
+        if (!(n->host[i] = strdup(node_of(d, i))))
+            return -1;
+    return n->host ? 0 : -1;
+}
+
+static void measured(struct driver *d, struct network *n)
+{
+    (void)snprintf(n->network, sizeof n->network, "%s", d->network);
+    if (name_nodes(d, n) < 0)
+        return;
+    free(d->measured);
+    d->measured = network_text(n);
+}
+
+bool driver_probed(struct driver *d, const struct event *e)
+{
+    struct eddis_error err = { 0 };
+    struct network *n = NULL;
+    bool good = false;
+
+    if (e->generation != 0 || d->state.generation != 0)
+        return false;
+    if (network_parse(e->text, strlen(e->text), "the network probe", &n, &err) < 0)
+        state_network_failed(&d->state, err.text, clock_now_ns());
+    else if (n->failed[0])
+        failed(d, n);
+    else {
+        measured(d, n);
+        good = d->measured != NULL;
+    }
+    network_free(n);
+    return good;
+}
+
+void driver_describe_network(struct driver *d)
+{
+    struct network *n = NULL;
+
+    d->network_reason[0] = '\0';
+    if (!d->measured ||
+        network_parse(d->measured, strlen(d->measured), "the network", &n, NULL) < 0)
+        return;
+    describe(d, n);
+    network_free(n);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "network_cache.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_BYTES = 8 << 20 };
+
+/* As eddis-probe's: returns NULL when this user has no place. */
+static char *cache_dir(void)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const struct passwd *user;
+
+    if (cache && cache[0] == '/')
+        return file_join(cache, "eddis");
+    if (!home || home[0] != '/') {
+        user = getpwuid(geteuid());
+        home = user ? user->pw_dir : NULL;
+    }
+    return home && home[0] == '/' ? file_join(home, ".cache/eddis") : NULL;
+}
+
+/* Names that collide cost a measurement, since the whole key is in the file: FNV-1a will do. */
+static char *path_of(const char *dir, const char *key)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+
+    for (; *key; key++)
+        hash = (hash ^ (unsigned char)*key) * UINT64_C(1099511628211);
+    return dir ? file_join(dir, "network-%016" PRIx64 ".json", hash) : NULL;
+}
+
+static int check_owner(const char *path, struct eddis_error *err)
+{
+    struct stat st;
+
+    if (lstat(path, &st) < 0)
+        return eddis_fail_errno(err, -errno, "cannot look at '%s'", path);
+    if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 022))
+        return eddis_fail(err, -EPERM, "'%s' is not ours alone to write", path);
+    return 0;
+}
+
+/* The entry's network when it is of this key and not too old. */
+static int take_entry(json_t *o, const char *key, int64_t age_ns, char **ret,
+                      struct eddis_error *err)
+{
+    int64_t measured_s, now_s = clock_wall_ns() / CLOCK_S;
+    const char *found;
+    json_t *network;
+    int rc = json_want_string(o, "key", &found, err);
+
+    if (rc == 0)
+        rc = json_want_int(o, "measured_s", 0, INT64_MAX / CLOCK_S, &measured_s, err);
+    if (rc == 0)
+        rc = json_want_object(o, "network", &network, err);
+    if (rc < 0)
+        return rc;
+    if (strcmp(found, key) != 0 || measured_s > now_s || now_s - measured_s > age_ns / CLOCK_S)
+        return eddis_fail(err, -ESTALE, "it is too old, or of other nodes");
+    *ret = json_text(network, false);
+    return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for a network");
+}
+
+int network_cache_load(const char *key, int64_t age_ns, char **ret, struct eddis_error *err)
+{
+    cleanup_free char *dir = cache_dir(), *path = path_of(dir, key), *text = NULL;
+    cleanup_json json_t *o = NULL;
+    size_t n = 0;
+    int rc;
+
+    if (!path)
+        return eddis_fail(err, -ENOENT, "there is no place for a cache");
+    if ((rc = check_owner(path, err)) < 0 || (rc = file_read(path, MAX_BYTES, &text, &n, err)) < 0)
+        return rc;
+    rc = json_parse(text, n, path, &o, err);
+    return rc < 0 ? rc : take_entry(o, key, age_ns, ret, err);
+}
+
+int network_cache_store(const char *key, const char *text, struct eddis_error *err)
+{
+    cleanup_free char *dir = cache_dir(), *path = path_of(dir, key), *all = NULL;
+    cleanup_json json_t *network = NULL, *o = NULL;
+    int rc;
+
+    if (!path)
+        return eddis_fail(err, -ENOENT, "there is no place for a cache");
+    if ((rc = json_parse(text, strlen(text), "the network", &network, err)) < 0)
+        return rc;
+    o = json_pack("{s:s, s:I, s:O}", "key", key, "measured_s",
+                  (json_int_t)(clock_wall_ns() / CLOCK_S), "network", network);
+    all = o ? json_text(o, true) : NULL;
+    if (!all)
+        return eddis_fail(err, -ENOMEM, "no memory for a network");
+    rc = file_mkdirs(dir, 0700, err);
+    return rc < 0 ? rc : file_write_atomic(path, all, strlen(all), 0600, err);
+}
+
+void network_cache_drop(const char *key)
+{
+    cleanup_free char *dir = cache_dir(), *path = path_of(dir, key);
+
+    if (path)
+        (void)unlink(path);
+}
