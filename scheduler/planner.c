@@ -45,24 +45,60 @@ static enum device_kind kind_of_workers(const struct node_profile *node)
     return count_devices(node, DEVICE_CUDA) > 0 ? DEVICE_CUDA : DEVICE_CPU;
 }
 
+static const struct device *indexed_device(const struct node_profile *node, enum device_kind kind,
+                                           int64_t index)
+{
+    for (int d = 0; d < node->n_devices; d++)
+        if (node->device[d].kind == kind && node->device[d].index == index)
+            return &node->device[d];
+    return NULL;
+}
+
+static bool is_wished(const struct job_host *host, const struct device *d)
+{
+    for (size_t i = 0; i < host->n_device; i++)
+        if (host->device[i] == d->index)
+            return true;
+    return false;
+}
+
+int planner_host(const struct job_host *host, struct node_profile *node, struct eddis_error *err)
+{
+    enum device_kind kind = kind_of_workers(node);
+    int n = 0;
+
+    for (size_t i = 0; i < host->n_device; i++)
+        if (!indexed_device(node, kind, host->device[i]))
+            return eddis_fail(err, -EINVAL, "node '%s' has no %s device %lld", host->host,
+                              device_kind_name(kind), (long long)host->device[i]);
+    snprintf(node->host, sizeof node->host, "%s", host->host);
+    node->workers = host->workers;
+    for (int d = 0; host->device && d < node->n_devices; d++)
+        if (node->device[d].kind == kind && is_wished(host, &node->device[d]))
+            node->device[n++] = node->device[d];
+    if (host->device)
+        node->n_devices = n;
+    return 0;
+}
+
 static int count_workers(const struct job *job, const struct node_profile *node,
                          struct eddis_error *err)
 {
     enum device_kind kind = kind_of_workers(node);
     int n = count_devices(node, kind);
-    int64_t wanted = job->workers_per_node;
+    int64_t wanted = node->workers ? node->workers : job->workers_per_node;
 
     if (n == 0)
         return eddis_fail(err, -EINVAL, "node '%s' has no device to train on", node->host);
     if (wanted == 0)
         return n;
     if (kind != DEVICE_CPU && wanted > n)
-        return eddis_fail(err, -EINVAL, "node '%s' has %d %s, too few for workers_per_node: %lld",
-                          node->host, n, kind == DEVICE_CUDA ? "GPUs" : "emulated devices",
-                          (long long)wanted);
+        return eddis_fail(err, -EINVAL, "node '%s' has %d %s, too few for %s: %lld", node->host, n,
+                          kind == DEVICE_CUDA ? "GPUs" : "emulated devices",
+                          node->workers ? "its workers" : "workers_per_node", (long long)wanted);
     if (wanted > PLAN_MAX_WORKERS)
-        return eddis_fail(err, -EINVAL, "workers_per_node is %lld, more than %d", (long long)wanted,
-                          PLAN_MAX_WORKERS);
+        return eddis_fail(err, -EINVAL, "node '%s' is to have %lld workers, more than %d",
+                          node->host, (long long)wanted, PLAN_MAX_WORKERS);
     return (int)wanted;
 }
 

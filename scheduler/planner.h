@@ -12,10 +12,15 @@
 #include "lib/model/plan.h"
 #include "lib/model/profile.h"
 
+/* What the job says of this one of its hosts, put into the node's profile: its name, how many
+ * workers, and which of its devices; the others are dropped.  -EINVAL: it has not got one of them.
+ */
+int planner_host(const struct job_host *host, struct node_profile *node, struct eddis_error *err);
+
 /* Workers on each node (one per emulated device, else one per GPU, else one per NUMA node; or
- * workers_per_node of them, which divide the cores of a CPU node), their batch sizes and weights,
- * the mode, and the predictions.  Returns a plan, generation 1, version 1.  -EINVAL: the job asks
- * for what the nodes cannot give.
+ * workers_per_node, or the node's own number of them, which divide the cores of a CPU node), their
+ * batch sizes and weights, the mode, and the predictions.  Returns a plan, generation 1, version 1.
+ * -EINVAL: the job asks for what the nodes cannot give.
  */
 int planner_plan(const struct job *job, const struct node_profile *nodes, int n_nodes,
                  struct plan **ret, struct eddis_error *err);

@@ -174,18 +174,24 @@ static void look_for_checkpoint(struct driver *d)
         d->state.resume_step = seen;
 }
 
-/* The usable nodes, in the order of the job; fills d->plan_agent.  Returns their number. */
-static int usable_nodes(struct driver *d, struct node_profile *nodes)
+/* The usable nodes, in the order of the job and as it wants them; fills d->plan_agent.  Returns
+ * their number.
+ */
+static int usable_nodes(struct driver *d, struct node_profile *nodes, struct eddis_error *err)
 {
-    int n = 0;
+    const struct job *job = d->o->job;
+    int n = 0, rc = 0;
 
-    for (int i = 0; i < d->n_agents; i++) {
+    for (int i = 0; i < d->n_agents && rc == 0; i++) {
         if (!state_is_usable(&d->state, i))
             continue;
         d->plan_agent[n] = i;
-        nodes[n++] = d->agent[i].profile;
+        nodes[n] = d->agent[i].profile;
+        if (job->n_hosts)
+            rc = planner_host(&job->host[i], &nodes[n], err);
+        n++;
     }
-    return n;
+    return rc < 0 ? rc : n;
 }
 
 /* What the plan says beside the workers. */
@@ -206,41 +212,48 @@ static void say_restart(struct driver *d, int n_nodes)
     driver_say(d, "say", -1, -1, text);
 }
 
+/* Plan for these nodes, and go on with it or end behind it. */
+static int plan_nodes(struct driver *d, const struct node_profile *nodes, int n,
+                      struct eddis_error *err)
+{
+    const struct driver_view *v = &d->o->view;
+    int rc = d->o->profile_only ? 0 : make_plan(d, nodes, n, &d->plan, err);
+
+    if (rc == 0 && d->plan)
+        name_plan(d, d->plan);
+    if (rc == 0 && d->plan && d->plan->n_workers > BOARD_MAX_RANKS)
+        rc = eddis_fail(err, -ERANGE, "the plan has %d workers; at most %d are possible",
+                        d->plan->n_workers, BOARD_MAX_RANKS);
+    if (rc < 0)
+        return rc;
+    v->planned(v->ctx, d->plan, nodes, n);
+    if (!d->o->profile_only && !d->o->plan_only)
+        return take_plan(d, err);
+    state_finish(&d->state, clock_now_ns());
+    return 0;
+}
+
 void driver_plan(struct driver *d)
 {
     cleanup_free struct node_profile *nodes = calloc((size_t)d->n_agents, sizeof *nodes);
-    const struct driver_view *v = &d->o->view;
     struct eddis_error err = { 0 };
-    int n, rc = 0;
+    int n;
 
     if (!nodes) {
         state_fail(&d->state, "internal", 1, "no memory for the nodes' profiles", clock_now_ns());
         return;
     }
-    n = usable_nodes(d, nodes);
-    d->status.n_nodes = n;
-    driver_keep_network(d);
-    driver_describe_network(d);
-    record_profiles(d, nodes, n);
-    look_for_checkpoint(d);
-    forget_plans(d);
-    if (d->state.generation > 1)
-        say_restart(d, n);
-    if (!d->o->profile_only)
-        rc = make_plan(d, nodes, n, &d->plan, &err);
-    if (rc == 0 && d->plan)
-        name_plan(d, d->plan);
-    if (rc == 0 && d->plan && d->plan->n_workers > BOARD_MAX_RANKS)
-        rc = eddis_fail(&err, -ERANGE, "the plan has %d workers; at most %d are possible",
-                        d->plan->n_workers, BOARD_MAX_RANKS);
-    if (rc == 0)
-        v->planned(v->ctx, d->plan, nodes, n);
-    if (rc == 0 && (d->o->profile_only || d->o->plan_only)) {
-        state_finish(&d->state, clock_now_ns());
-        return;
+    n = usable_nodes(d, nodes, &err);
+    if (n >= 0) {
+        d->status.n_nodes = n;
+        driver_keep_network(d);
+        driver_describe_network(d);
+        record_profiles(d, nodes, n);
+        look_for_checkpoint(d);
+        forget_plans(d);
     }
-    if (rc == 0)
-        rc = take_plan(d, &err);
-    if (rc < 0)
+    if (n >= 0 && d->state.generation > 1)
+        say_restart(d, n);
+    if (n < 0 || plan_nodes(d, nodes, n, &err) < 0)
         state_unplannable(&d->state, err.text, clock_now_ns());
 }

@@ -72,15 +72,16 @@ static json_t *plan_json(const struct plan *p)
         json_decref(workers);
         return NULL;
     }
-    return json_pack(
-        "{s:i, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:b, s:b, s:f, s:f, s:f, s:s, s:s, s:o, s:o}",
-        "schema_version", PLAN_SCHEMA_VERSION, "generation", (json_int_t)p->generation, "version",
-        (json_int_t)p->version, "mode", p->mode, "algorithm", p->algorithm, "reason", p->reason,
-        "global_batch", (json_int_t)p->global_batch, "bucket_bytes", (json_int_t)p->bucket_bytes,
-        "seed", (json_int_t)p->seed, "emulated", p->emulated, "relative", p->relative,
-        "predicted_samples_per_s", p->predicted_samples_per_s, "ideal_samples_per_s",
-        p->ideal_samples_per_s, "equal_samples_per_s", p->equal_samples_per_s, "network", p->network, "network_reason", p->network_reason, "nodes", nodes,
-        "workers", workers);
+    return json_pack("{s:i, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:b, s:b, s:f, s:f, s:f, s:s, "
+                     "s:s, s:o, s:o}",
+                     "schema_version", PLAN_SCHEMA_VERSION, "generation", (json_int_t)p->generation,
+                     "version", (json_int_t)p->version, "mode", p->mode, "algorithm", p->algorithm,
+                     "reason", p->reason, "global_batch", (json_int_t)p->global_batch,
+                     "bucket_bytes", (json_int_t)p->bucket_bytes, "seed", (json_int_t)p->seed,
+                     "emulated", p->emulated, "relative", p->relative, "predicted_samples_per_s",
+                     p->predicted_samples_per_s, "ideal_samples_per_s", p->ideal_samples_per_s,
+                     "equal_samples_per_s", p->equal_samples_per_s, "network", p->network,
+                     "network_reason", p->network_reason, "nodes", nodes, "workers", workers);
 }
 
 char *plan_text(const struct plan *p)

@@ -54,6 +54,8 @@ struct node_profile {
     char read_path[1024];
     struct device device[PROFILE_MAX_DEVICES];
     int n_devices;
+    int64_t
+        workers;    /* no measurement, and not in the text: how many the job wants there; 0: auto */
     char note[256]; /* one sentence when something could not be measured; "" otherwise */
 };
 
