@@ -194,6 +194,8 @@ static int start_agents(struct driver *d, struct eddis_error *err)
     int rc = starter_open(&o, &d->starter, err);
 
     for (int i = 0; rc == 0 && i < d->n_agents; i++)
+        d->state.agent[i].remote = !starter_is_local(d->starter, i);
+    for (int i = 0; rc == 0 && i < d->n_agents; i++)
         rc = driver_start_agent(d, i, clock_after_ns(d->begun_ns, job->timeouts.launch_ns), err);
     return rc;
 }

@@ -61,13 +61,13 @@ static int add_addresses(const struct driver *d, int agent, struct network_addre
 
 static int view_init(const struct driver *d, struct view *v, struct eddis_error *err)
 {
-    size_t all = 1;
+    size_t all = 1, most = d->n_agents > 0 ? (size_t)d->n_agents : 1;
     struct network_address *at;
 
     for (int i = 0; i < d->n_agents; i++)
         all += (size_t)d->agent[i].n_known;
-    v->node = calloc((size_t)d->n_agents, sizeof *v->node);
-    v->agent = calloc((size_t)d->n_agents, sizeof *v->agent);
+    v->node = calloc(most, sizeof *v->node);
+    v->agent = calloc(most, sizeof *v->agent);
     v->address = at = calloc(all, sizeof *v->address);
     if (!v->node || !v->agent || !v->address)
         return eddis_fail(err, -ENOMEM, "no memory for the nodes' networks");

@@ -5,6 +5,7 @@
 #include "lib/base/clock.h"
 #include "lib/model/network.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

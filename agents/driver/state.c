@@ -54,9 +54,6 @@ int state_init(struct state *s, const struct state_options *o, int64_t now_ns,
     s->agent = calloc((size_t)o->n_agents, sizeof *s->agent);
     if (!s->agent)
         return eddis_fail(err, -ENOMEM, "no memory for %d agents", o->n_agents);
-    for (int i = 0; i < o->n_agents; i++)
-        s->agent[i].remote = o->remote && o->remote[i];
-    s->o.remote = NULL;
     s->deadline_ns = clock_after_ns(now_ns, o->launch_ns);
     return 0;
 }

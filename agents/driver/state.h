@@ -79,17 +79,16 @@ struct action {
 
 struct state_options {
     int n_agents;
-    const bool *remote; /* [n_agents]: its process is not on this machine; NULL: none is */
-    bool check_only;    /* the job ends well where the ranks would start */
-    bool share;         /* the parts must share the checkpoint folder: have them check it */
-    int64_t restarts;   /* at most */
+    bool check_only;  /* the job ends well where the ranks would start */
+    bool share;       /* the parts must share the checkpoint folder: have them check it */
+    int64_t restarts; /* at most */
     int64_t launch_ns, lease_ns, node_lost_ns, hang_ns, grace_ns, checkpoint_ns, job_ns;
     /* CLOCK_NEVER: no limit; node_lost_ns and hang_ns: 0 is that too, but a node is never given
      * less than it takes to be sure that its lease has run out */
 };
 
 struct state_agent {
-    bool remote;
+    bool remote;               /* its process is not on this machine; the caller's to set */
     bool registered, profiled; /* this start of it */
     bool starting;             /* again */
     bool lost;                 /* not heard of for too long: nothing is expected of it */
