@@ -95,7 +95,7 @@ class Cell:
 
     def start(self):
         r = self.row
-        hangs = r.fault == "stop" and r.actor in ("rank", "mpirun", "orted")
+        hangs = r.fault == "hang" or r.fault == "stop" and r.actor in ("mpirun", "orted")
         lease = LOSSY_LEASE if r.fault == "loss" else LEASE
         worker = os.path.join(self.c.build, "tests/cluster/fault-worker")
         keys = {"profile.emulate": EMULATE, "batch.global": BATCH, "checkpoint.every": EVERY,
@@ -139,15 +139,13 @@ class Cell:
 
     def strike(self):
         actor, fault = self.row.actor, self.row.fault
-        if fault == "exit" or (actor, fault) == ("rank", "segv"):
+        if fault in ("exit", "hang") or (actor, fault) == ("rank", "segv"):
             return
         if actor in HOSTS:
             args = [5] if fault == "loss" else []
             getattr(self.c.lab, fault)(HOSTS[actor], *args)
             return
         victims = self.victims()
-        if not victims and actor == "ssh":
-            return  # the session has done its work and is gone: nothing to kill
         assert victims, f"there is no {actor}"
         for pid in victims:
             os.kill(pid, SIGNALS[fault])
@@ -178,10 +176,9 @@ class Cell:
             os.kill(self.job.process.pid, signal.SIGCONT)
         if r.actor == "home" and r.fault in ("freeze", "cut"):
             self.c.check_nothing_left(LEASE + 8, only=nodes)
-            if r.fault == "freeze":
-                self.undo()
+            self.undo()
         code = self.job.end(END_S)
-        if not (r.actor == "home" and r.fault == "freeze"):
+        if r.actor != "home" or r.fault not in ("freeze", "cut"):
             self.undo()
         return code
 

@@ -152,10 +152,12 @@ class Cluster:
         return found
 
     def left(self, only=None):
-        """{host: what was left behind}."""
+        """{host: what was left behind}.  On some hosts only: sessions of one that was cut off are its
+        sshd's, and stay until the network is back."""
         found = {}
         for host in only or self.hosts:
-            here = list(self.processes(host).items()) + self.sockets(host) + self.files(host) + \
+            here = [(p, line) for p, line in self.processes(host).items()
+                    if not (only and line.startswith("sshd: "))] + self.sockets(host) + self.files(host) + \
                 self.groups(host)
             if here:
                 found[host] = here
@@ -188,11 +190,12 @@ class ClusterJob(Job):
         self.out = self.err = self.code = None
 
     def __exit__(self, *ignored):
+        for host in self.cluster.hosts:  # what is frozen does not even die
+            if self.cluster.lab.groups.frozen(host):
+                self.cluster.lab.thaw(host)
         self.process.kill()
         self.process.wait()
         for host in self.cluster.hosts:
-            if self.cluster.lab.groups.frozen(host):
-                self.cluster.lab.thaw(host)
             for pid in self.cluster.processes(host):
                 try:
                     os.kill(pid, signal.SIGKILL)
