@@ -10,12 +10,12 @@
 #include <string.h>
 
 enum {
-    SMALL = 8,         /* bytes of a message that measures latency */
-    PINGS = 20,        /* at most */
-    ALLREDUCES = 5,    /* the median counts */
-    CHUNK = 128 << 10, /* bytes of one message of a stream */
-    MAX_CHUNKS = 64,   /* of a stream */
-    TAG_CONNECT = 1,   /* and a tag for each step */
+    SMALL = 8,                             /* bytes of a message that measures latency */
+    PINGS = 20,                            /* at most */
+    ALLREDUCES = 5,                        /* the median counts */
+    CHUNK = 128 << 10,                     /* bytes of one message of a stream */
+    MAX_CHUNKS = NETWORK_ROOM / CHUNK - 1, /* of a stream; the rest is for small messages */
+    TAG_CONNECT = 1,                       /* and a tag for each step */
     TAG_PING,
     TAG_STREAM,
     TAG_ALLREDUCE,
@@ -94,7 +94,8 @@ struct meeting {
     struct transport *t;
     const struct network_options *o;
     struct network *net;
-    char *buffer; /* [MAX_CHUNKS * CHUNK] */
+    int64_t *word; /* [CHUNK / SMALL]: what is sent, what is received, one for each partner */
+    char *buffer;  /* [MAX_CHUNKS * CHUNK] */
     struct outbox out;
 };
 
@@ -155,18 +156,35 @@ static int receive_from(struct meeting *m, int peer, int tag, void *data, size_t
     return wait_for(m, peer, step, err);
 }
 
+/* Small messages hold one number. */
+static int send_word(struct meeting *m, int peer, int tag, int64_t word, const char *step,
+                     struct eddis_error *err)
+{
+    m->word[0] = word;
+    return send_to(m, peer, tag, &m->word[0], SMALL, step, err);
+}
+
+static int receive_word(struct meeting *m, int peer, int tag, int64_t *ret, const char *step,
+                        struct eddis_error *err)
+{
+    int rc = receive_from(m, peer, tag, &m->word[1], SMALL, step, err);
+
+    if (rc == 0)
+        *ret = m->word[1];
+    return rc;
+}
+
 /* ---- connect ---- */
 
 /* All at once, so that who waits in vain does not keep others waiting for it. */
 static int connect_all(struct meeting *m, struct eddis_error *err)
 {
     int n = m->t->n_ranks, me = m->t->rank, left = 0;
-    int64_t end = clock_after_ns(clock_now_ns(), m->o->connect_ns), word = 0;
+    int64_t end = clock_after_ns(clock_now_ns(), m->o->connect_ns), *heard = &m->word[2];
     cleanup_free bool *waiting = calloc((size_t)n, sizeof *waiting);
-    cleanup_free int64_t *heard = calloc((size_t)n, sizeof *heard);
     int rc;
 
-    if (!waiting || !heard)
+    if (!waiting)
         return eddis_fail(err, -ENOMEM, "no memory for the network's probe");
     for (int round = 0; round < network_rounds(n); round++) {
         int peer = network_partner(n, round, me);
@@ -175,8 +193,8 @@ static int connect_all(struct meeting *m, struct eddis_error *err)
             continue;
         waiting[peer] = true;
         left++;
-        (void)post(m, COMM_RECEIVE, peer, TAG_CONNECT, &heard[peer], SMALL);
-        (void)post(m, COMM_SEND, peer, TAG_CONNECT, &word, SMALL);
+        (void)post(m, COMM_RECEIVE, peer, TAG_CONNECT, heard++, SMALL);
+        (void)post(m, COMM_SEND, peer, TAG_CONNECT, &m->word[0], SMALL);
     }
     rc = flush(m, err);
     while (rc >= 0 && (left > 0 || m->t->under_way > 0)) {
@@ -193,10 +211,8 @@ static int connect_all(struct meeting *m, struct eddis_error *err)
             (void)sched_yield();
     }
     for (int peer = 0; rc >= 0 && peer < n; peer++)
-        if (waiting[peer]) {
-            heard = NULL; /* the messages are still under way into it */
+        if (waiting[peer])
             return no_answer(m, peer, "connecting", err);
-        }
     return rc < 0 ? rc : 0;
 }
 
@@ -231,9 +247,9 @@ static int ping(struct meeting *m, int peer, double *ret_s, struct eddis_error *
         int64_t sent = clock_now_ns(), back;
 
         word = n == PINGS - 1 || (n > 2 && sent - began > PINGS_NS);
-        rc = send_to(m, peer, TAG_PING, &word, SMALL, "latency", err);
+        rc = send_word(m, peer, TAG_PING, word, "latency", err);
         if (rc == 0)
-            rc = receive_from(m, peer, TAG_PING, &back, SMALL, "latency", err);
+            rc = receive_word(m, peer, TAG_PING, &back, "latency", err);
         taken[n++] = seconds_since(sent) / 2;
     }
     if (rc == 0)
@@ -247,9 +263,9 @@ static int answer_pings(struct meeting *m, int peer, struct eddis_error *err)
     int rc = 0;
 
     while (rc == 0 && word == 0) {
-        rc = receive_from(m, peer, TAG_PING, &word, SMALL, "latency", err);
+        rc = receive_word(m, peer, TAG_PING, &word, "latency", err);
         if (rc == 0)
-            rc = send_to(m, peer, TAG_PING, &word, SMALL, "latency", err);
+            rc = send_word(m, peer, TAG_PING, word, "latency", err);
     }
     return rc;
 }
@@ -258,11 +274,11 @@ static int answer_pings(struct meeting *m, int peer, struct eddis_error *err)
 static int stream(struct meeting *m, int peer, int64_t chunks, double *ret_s,
                   struct eddis_error *err)
 {
-    int64_t began = clock_now_ns(), back;
+    int64_t began = clock_now_ns();
 
     for (int64_t i = 0; i < chunks; i++)
         (void)post(m, COMM_SEND, peer, TAG_STREAM, m->buffer + i * CHUNK, CHUNK);
-    (void)post(m, COMM_RECEIVE, peer, TAG_STREAM, &back, SMALL);
+    (void)post(m, COMM_RECEIVE, peer, TAG_STREAM, &m->word[1], SMALL);
     if (wait_for(m, peer, "bandwidth", err) < 0)
         return -ETIMEDOUT;
     *ret_s = seconds_since(began);
@@ -276,7 +292,7 @@ static int take_stream(struct meeting *m, int peer, int64_t chunks, struct eddis
     for (int64_t i = 0; i < chunks; i++)
         (void)post(m, COMM_RECEIVE, peer, TAG_STREAM, m->buffer + i * CHUNK, CHUNK);
     rc = wait_for(m, peer, "bandwidth", err);
-    return rc < 0 ? rc : send_to(m, peer, TAG_STREAM, &chunks, SMALL, "bandwidth", err);
+    return rc < 0 ? rc : send_word(m, peer, TAG_STREAM, chunks, "bandwidth", err);
 }
 
 /* A first chunk tells how many more make a measurement of about the length that is wanted. */
@@ -291,7 +307,7 @@ static int send_stream(struct meeting *m, int peer, double latency_s, double *re
         return rc;
     chunks = wanted / (taken > 1e-6 ? taken : 1e-6);
     n = chunks < 1 ? 1 : chunks > MAX_CHUNKS ? MAX_CHUNKS : (int64_t)chunks;
-    if ((rc = send_to(m, peer, TAG_STREAM, &n, SMALL, "bandwidth", err)) < 0 ||
+    if ((rc = send_word(m, peer, TAG_STREAM, n, "bandwidth", err)) < 0 ||
         (rc = stream(m, peer, n, &taken, err)) < 0)
         return rc;
     taken -= taken > 2 * latency_s ? latency_s : 0; /* of the answer */
@@ -305,7 +321,7 @@ static int receive_stream(struct meeting *m, int peer, struct eddis_error *err)
     int rc;
 
     if ((rc = take_stream(m, peer, 1, err)) < 0 ||
-        (rc = receive_from(m, peer, TAG_STREAM, &n, SMALL, "bandwidth", err)) < 0)
+        (rc = receive_word(m, peer, TAG_STREAM, &n, "bandwidth", err)) < 0)
         return rc;
     if (n < 1 || n > MAX_CHUNKS)
         return eddis_fail(err, -EPROTO, "node %d announced %lld chunks", peer, (long long)n);
@@ -442,27 +458,21 @@ static int measure_all(struct meeting *m, struct eddis_error *err)
     return rc < 0 ? rc : gather(m, row, err);
 }
 
-int network_measure(struct transport *t, const struct network_options *o, struct network **ret,
-                    struct eddis_error *err)
+int network_measure(struct transport *t, const struct network_options *o, void *room,
+                    struct network **ret, struct eddis_error *err)
 {
-    struct meeting m = { .t = t, .o = o };
+    struct meeting m = { .t = t, .o = o, .word = room, .buffer = (char *)room + CHUNK };
     int rc;
 
     m.net = calloc(1, sizeof *m.net);
-    m.buffer = calloc(MAX_CHUNKS, CHUNK);
-    if (!m.net || !m.buffer) {
-        network_free(m.net);
-        free(m.buffer);
+    if (!m.net)
         return eddis_fail(err, -ENOMEM, "no memory for the network's probe");
-    }
+    memset(room, 0, NETWORK_ROOM); /* pages that are not there yet would count as a slow network */
     m.net->n_nodes = t->n_ranks;
     m.net->failed_from = m.net->failed_to = -1;
     m.net->allreduce_s = NAN;
     rc = measure_all(&m, err);
     outbox_fini(&m.out);
-    /* Messages that are under way still have the buffer. */
-    if (rc != -ETIMEDOUT)
-        free(m.buffer);
     if (rc == 0 || rc == -ETIMEDOUT)
         *ret = m.net;
     else

@@ -20,7 +20,7 @@
 
 #include <stdint.h>
 
-enum { NETWORK_ALL_PAIRS = 8 };
+enum { NETWORK_ALL_PAIRS = 8, NETWORK_ROOM = 8 << 20 };
 
 /* Number of rounds among n ranks, and a rank's partner in a round; -1: it has none. */
 int network_rounds(int n);
@@ -35,11 +35,12 @@ struct network_options {
 
 extern const struct network_options network_defaults;
 
-/* Measure.  Collective; blocks, within the deadlines.  *ret is made on every rank, the links are
- * all there on rank 0 only.  -ETIMEDOUT: somebody did not answer, *ret is made as well and names
- * the pair, and the transport can only be closed without order.
+/* Measure.  Collective; blocks, within the deadlines.  room [NETWORK_ROOM], borrowed until the
+ * transport is closed, is where messages lie.  *ret is made on every rank, the links are all there
+ * on rank 0 only.  -ETIMEDOUT: somebody did not answer, *ret is made as well and names the pair,
+ * and the transport can only be closed without order.
  */
-int network_measure(struct transport *t, const struct network_options *o, struct network **ret,
-                    struct eddis_error *err);
+int network_measure(struct transport *t, const struct network_options *o, void *room,
+                    struct network **ret, struct eddis_error *err);
 
 #endif

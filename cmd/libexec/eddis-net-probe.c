@@ -25,17 +25,21 @@ int main(void)
     struct eddis_error err = { 0 };
     struct transport *t = NULL;
     struct network *n = NULL;
+    void *room = malloc(NETWORK_ROOM);
     int rc = transport_mpi_open_world(&t, &err);
 
     if (rc == 0)
-        rc = network_measure(t, &network_defaults, &n, &err);
+        rc = room ? network_measure(t, &network_defaults, room, &n, &err)
+                  : eddis_fail(&err, -ENOMEM, "no memory for messages");
     if (n && (rc < 0 || t->rank == 0))
         print(n);
     network_free(n);
     if (rc == 0)
         rc = transport_close(t, true, &err);
-    if (rc == 0)
+    if (rc == 0) {
+        free(room);
         return EXIT_SUCCESS;
+    }
     fprintf(stderr, "eddis-net-probe: %s\n", err.text);
     fflush(stderr);
     _exit(EXIT_FAILURE); /* not by way of MPI */
