@@ -56,7 +56,7 @@ struct generation {
     char board_path[FOLDERS_PATH + 40], rank_file[FOLDERS_PATH + 40];
     char socket_path[FOLDERS_PATH + 40], log_path[PATH_MAX];
     char relay_path[FOLDERS_PATH + 40], relay_program[FOLDERS_PATH + 40];
-    char hosts_path[FOLDERS_PATH + 40];
+    char hosts_path[FOLDERS_PATH + 40], rules_path[FOLDERS_PATH + 40];
     int socket;  /* the wrappers' messages */
     int relay;   /* those of mpirun's relay; -1: none */
     int port_fd; /* keeps MASTER_PORT ours until the start; -1 from then on */

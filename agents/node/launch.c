@@ -38,26 +38,42 @@ int launch_node_place(const char *name)
     return *end || n >= PROTOCOL_MAX_AGENTS ? -1 : (int)n;
 }
 
+static int write_file(const char *path, const char *text, struct eddis_error *err)
+{
+    cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot make '%s'", path);
+    return file_write_all(fd, text, strlen(text), err);
+}
+
 int launch_write_hosts(const struct launch *l, struct eddis_error *err)
 {
     struct strbuf text = { 0 };
     char name[LAUNCH_NAME];
-    cleanup_fd int fd = -1;
     int rc;
 
     for (int i = 0; i < l->order->n_nodes; i++) {
         launch_node_name(i, name);
         strbuf_addf(&text, "%s slots=%d\n", name, l->order->node[i].n_ranks);
     }
-    fd = open(l->hosts_file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        rc = eddis_fail_errno(err, -errno, "cannot make '%s'", l->hosts_file);
-    else if (text.failed)
-        rc = eddis_fail(err, -ENOMEM, "no memory for the list of nodes");
-    else
-        rc = file_write_all(fd, strbuf_text(&text), text.len, err);
+    rc = text.failed ? eddis_fail(err, -ENOMEM, "no memory for the list of nodes")
+                     : write_file(l->hosts_file, strbuf_text(&text), err);
     strbuf_fini(&text);
     return rc;
+}
+
+int launch_write_rules(const struct launch *l, struct eddis_error *err)
+{
+    static const char rules[] = "1           # one collective\n"
+                                "2           # all-reduce\n"
+                                "1           # for one range of sizes of the communicator\n"
+                                "2           # two ranks or more\n"
+                                "2           # with two ranges of bytes\n"
+                                "0 0 0 0     # small ones as Open MPI thinks best\n"
+                                "1048576 4 0 0 # from 1 MiB: ring\n";
+
+    return write_file(l->rules_file, rules, err);
 }
 
 /* ---- parameters ---- */

@@ -38,6 +38,7 @@ struct launch {
     const char *rank_file;
     const char *relay_program; /* several nodes: link to eddis-relay, no space in its path */
     const char *relay_socket, *hosts_file;
+    const char *rules_file; /* several nodes: how MPI_Allreduce goes */
     const char *socket, *board;
     const char *bin;             /* folder of the programs that users start; "": unknown */
     char interface[IF_NAMESIZE]; /* that has this node's address; "" when there is one node */
@@ -66,6 +67,11 @@ void launch_add_relay(const struct openmpi *mpi, const struct relay *r, struct s
 
 /* Several nodes: write the file that names them for mpirun. */
 int launch_write_hosts(const struct launch *l, struct eddis_error *err);
+
+/* Several nodes: write the file by which Open MPI chooses how to do an MPI_Allreduce of the user's
+ * own: large ones as a ring, which it would not, at half the speed of a slow network.
+ */
+int launch_write_rules(const struct launch *l, struct eddis_error *err);
 
 /* Write the rank file. */
 int launch_write_rank_file(const struct launch *l, struct eddis_error *err);

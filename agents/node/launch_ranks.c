@@ -87,6 +87,8 @@ static void add_node(struct strlist *e, const struct launch *l)
     add_mca(e, l, "osc_sm_backing_directory", l->shm_dir);
     add_mca(e, l, "osc_rdma_backing_directory", l->shm_dir);
     add_mca(e, l, "orte_tmpdir_base", l->run_dir);
+    add_mca(e, l, "coll_tuned_use_dynamic_rules", "1");
+    add_mca(e, l, "coll_tuned_dynamic_rules_filename", l->rules_file);
     /* See launch_argv. */
     if (2 * l->order->n_local > l->cores)
         add_mca(e, l, "mpi_yield_when_idle", "1");

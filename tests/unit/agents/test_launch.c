@@ -178,6 +178,7 @@ static struct case_ *make_several(void)
     c->launch.relay_program = "/run/x/relay";
     c->launch.relay_socket = "/run/x/relay.socket";
     c->launch.hosts_file = "/run/x/hosts";
+    c->launch.rules_file = "/run/x/allreduce.rules";
     return c;
 }
 
@@ -311,6 +312,8 @@ START_TEST(variables_of_several)
     ck_assert_str_eq(strlist_value(f->env, "GLOO_SOCKET_IFNAME"), "eth1");
     ck_assert_str_eq(strlist_value(f->env, "NCCL_SOCKET_IFNAME"), "=eth1");
     ck_assert_str_eq(strlist_value(f->env, "OMPI_MCA_btl_vader_backing_directory"), "/shm/x");
+    ck_assert_str_eq(strlist_value(f->env, "OMPI_MCA_coll_tuned_dynamic_rules_filename"),
+                     "/run/x/allreduce.rules");
     ck_assert_str_eq(strlist_value(f->env, "EDDIS_RESUME_FROM"), "/ckpt");
     rank_file_free(f);
     ck_assert_str_eq(launch_resume_from(&c->brief, &c->order), "/ckpt");
