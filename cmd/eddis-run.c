@@ -3,6 +3,7 @@
 #include "agents/driver/driver.h"
 #include "cmd/dry_run.h"
 #include "cmd/number.h"
+#include "cmd/output_view.h"
 #include "cmd/plan_print.h"
 #include "cmd/run_cleanup.h"
 #include "cmd/run_detach.h"
@@ -28,6 +29,9 @@ enum { EXIT_FAULT = 1, EXIT_USAGE = 2, EXIT_START = 3 };
 struct run {
     struct run_request q;
     struct run_view view;
+    struct output_view *output; /* NULL: what the workers print is not shown */
+    bool showed;                /* something of it */
+    char *log_dir;
     struct job_folder folder;
     bool launches;      /* there is a folder */
     int up;             /* whom to tell that the workers are up; -1: nobody */
@@ -46,13 +50,36 @@ static void on_say(void *ctx, const char *sentence)
 {
     struct run *r = ctx;
 
+    if (r->output)
+        output_view_flush(r->output); /* what came before stands before */
     run_view_say(&r->view, sentence);
     strbuf_addf(&r->said, "%s\n", sentence);
 }
 
 static void on_last_lines(void *ctx, int rank, const char *lines)
 {
-    run_view_last_lines(&((struct run *)ctx)->view, rank, lines);
+    struct run *r = ctx;
+
+    /* On one screen they need not stand twice. */
+    if (r->output && r->view.errors == r->view.out && output_view_has(r->output, rank, lines))
+        return;
+    run_view_last_lines(&r->view, rank, lines);
+}
+
+static void on_output(void *ctx, const char *node, int rank, const char *text, int64_t dropped)
+{
+    struct run *r = ctx;
+
+    if (r->output)
+        output_view_add(r->output, node, rank, text, dropped, clock_now_ns());
+}
+
+static void on_turn(void *ctx)
+{
+    struct run *r = ctx;
+
+    if (r->output)
+        output_view_tick(r->output, clock_now_ns());
 }
 
 static void on_waiting(void *ctx, const char *text)
@@ -67,9 +94,10 @@ static void go_to_background(struct run *r)
     struct eddis_error err = { 0 };
 
     run_view_clear(&r->view);
+    (void)run_view_flush(&r->view, CLOCK_S, NULL);
     if (!path || run_detach_up(&r->up, path, &err) < 0)
-        fail(&err, 0);
-    run_view_init(&r->view, stdout, r->q.quiet || r->q.json);
+        run_view_say(&r->view, err.text);
+    run_view_look(&r->view);
 }
 
 static void on_progress(void *ctx, const struct job_status *s)
@@ -112,6 +140,58 @@ static void print_dry_run_json(const struct run *r, const struct node_profile *n
         fputs(text, stdout);
 }
 
+/* From here on the workers of this plan may print. */
+static void show_output(struct run *r, const struct plan *p, const struct node_profile *nodes)
+{
+    const char *prefix = r->q.job->logs.prefix;
+    struct output_view_options o = {
+        .view = &r->view,
+        .ranks = &r->q.ranks,
+        .prefix = strcmp(prefix, "auto") != 0 ? prefix : NULL,
+        .log_dir = r->log_dir,
+        .n_ranks = p->n_workers,
+    };
+
+    for (int i = 0; i < p->n_workers; i++) {
+        int width = snprintf(NULL, 0, "%s:%d", nodes[p->worker[i].node].host, i);
+
+        o.width = width > o.width ? width : o.width;
+    }
+    if (r->output)
+        r->showed = output_view_end(r->output) || r->showed;
+    output_view_free(r->output);
+    r->output = output_view_new(&o);
+}
+
+/* The plan, before anything is launched: whoever reads it slowly must not keep the job waiting. */
+static void print_plan(struct run *r, const struct plan_print *how, const struct plan *p,
+                       const struct node_profile *nodes, int n)
+{
+    struct plan_print o = *how;
+    cleanup_free char *text = NULL;
+    size_t size = 0;
+
+    o.out = open_memstream(&text, &size);
+    if (!o.out)
+        return;
+    if (p->generation <= 1) {
+        plan_print_job(&o, r->q.job->name, r->launches ? r->folder.id : NULL,
+                       r->launches ? r->folder.path : NULL);
+        plan_print_nodes(&o, nodes, n);
+        plan_print_profiles(&o, nodes, n);
+    }
+    plan_print_plan(&o, p, p->generation <= 1 && r->q.plan_path ? "replayed" : NULL);
+    if (r->q.dry_run || r->q.verbose)
+        dry_run_print(r->q.job, o.out);
+    putc('\n', o.out);
+    if (fclose(o.out) != 0 || !text)
+        return;
+    if (r->launches)
+        run_view_print(&r->view, text);
+    else
+        fputs(text, stdout);
+}
+
 static void on_planned(void *ctx, const struct plan *p, const struct node_profile *nodes, int n)
 {
     struct run *r = ctx;
@@ -123,22 +203,16 @@ static void on_planned(void *ctx, const struct plan *p, const struct node_profil
     };
 
     run_view_clear(&r->view);
+    if (!r->launches) /* what follows may be long, and goes past the view */
+        (void)run_view_flush(&r->view, CLOCK_NEVER, NULL);
     if (!p) {
         print_profile(r, &o, nodes, n);
     } else if (r->q.dry_run && r->q.json) {
         print_dry_run_json(r, nodes, n, p);
-    } else if (p->generation > 1 && !r->q.quiet && !r->q.json) {
-        plan_print_plan(&o, p, NULL);
-        putchar('\n');
     } else if (!r->q.quiet && !r->q.json) {
-        plan_print_job(&o, r->q.job->name, r->launches ? r->folder.id : NULL,
-                       r->launches ? r->folder.path : NULL);
-        plan_print_nodes(&o, nodes, n);
-        plan_print_profiles(&o, nodes, n);
-        plan_print_plan(&o, p, r->q.plan_path ? "replayed" : NULL);
-        if (r->q.dry_run || r->q.verbose)
-            dry_run_print(r->q.job, stdout);
-        putchar('\n');
+        print_plan(r, &o, p, nodes, n);
+        if (r->launches)
+            show_output(r, p, nodes);
     }
     fflush(stdout);
 }
@@ -153,9 +227,11 @@ static int make_folder(struct run *r, struct eddis_error *err)
     if (rc < 0)
         return rc;
     r->launches = true;
+    r->log_dir =
+        r->q.job->logs.dir ? strdup(r->q.job->logs.dir) : file_join(r->folder.path, "logs");
     path = file_join(r->folder.path, "job.yaml");
     text = job_text(r->q.job);
-    if (!path || !text)
+    if (!r->log_dir || !path || !text)
         return eddis_fail(err, -ENOMEM, "no memory for the job's folder");
     return file_write_atomic(path, text, strlen(text), 0600, err);
 }
@@ -163,13 +239,8 @@ static int make_folder(struct run *r, struct eddis_error *err)
 /* Where to look on: what the ranks have printed. */
 static void add_output(const struct run *r, int rank, struct strbuf *b)
 {
-    const char *dir = r->q.job->logs.dir;
-    cleanup_free char *own = dir ? NULL : file_join(r->folder.path, "logs");
-    cleanup_free char *path = NULL;
+    cleanup_free char *path = file_join(r->log_dir, "rank-%04d.log", rank >= 0 ? rank : 0);
 
-    if (!dir && !own)
-        return;
-    path = file_join(dir ? dir : own, "rank-%04d.log", rank >= 0 ? rank : 0);
     if (path && access(path, F_OK) == 0)
         strbuf_addf(b, "output in %s%s\n", path, rank >= 0 ? "" : " and so on");
 }
@@ -180,7 +251,6 @@ static void print_summary(struct run *r, struct job_status *s)
     struct strbuf b = { 0 };
     cleanup_free char *json = NULL, *name = NULL;
 
-    run_view_clear(&r->view);
     if (r->q.json) {
         json = job_status_text(s, false);
         if (json)
@@ -195,9 +265,18 @@ static void print_summary(struct run *r, struct job_status *s)
         }
         job_status_print(s, name, &b);
         add_output(r, rank, &b);
-        fputs(strbuf_text(&b), stdout);
+        printf("%s%s", r->showed ? "\n" : "", strbuf_text(&b));
         strbuf_fini(&b);
     }
+}
+
+/* From here on the program's own thread prints, and may wait. */
+static void end_output(struct run *r)
+{
+    if (r->output)
+        r->showed = output_view_end(r->output) || r->showed;
+    run_view_clear(&r->view);
+    (void)run_view_flush(&r->view, CLOCK_NEVER, NULL);
 }
 
 static int run_job(struct run *r)
@@ -215,12 +294,15 @@ static int run_job(struct run *r)
                   .last_lines = on_last_lines,
                   .planned = on_planned,
                   .waiting = on_waiting,
-                  .progress = on_progress },
+                  .progress = on_progress,
+                  .output = on_output,
+                  .turn = on_turn },
     };
     struct job_status status;
     struct eddis_error err = { 0 };
     int code = driver_run(&o, &status, &err);
 
+    end_output(r);
     if (code < 0)
         return fail(&err, EXIT_START);
     if (r->launches)
@@ -230,11 +312,12 @@ static int run_job(struct run *r)
 }
 
 /* What was asked for did not get there; but a job that has been trained is trained. */
-static int close_output(const struct run *r, int code)
+static int close_output(struct run *r, int code)
 {
     struct eddis_error err = { 0 };
 
-    if (options_flush(&err) == 0)
+    if ((!r->view.out || run_view_flush(&r->view, CLOCK_NEVER, &err) == 0) &&
+        options_flush(&err) == 0)
         return code;
     fail(&err, 0);
     return code == 0 && (!r->launches || r->q.json) ? EXIT_FAULT : code;
@@ -328,10 +411,11 @@ static int train(struct run *r)
     struct eddis_error err = { 0 };
     int code = 0, rc;
 
-    run_view_init(&r->view, stdout, r->q.quiet || r->q.json);
     if (!r->q.dry_run && !r->q.profile && make_folder(r, &err) < 0)
         return fail(&err, EXIT_USAGE);
     rc = r->q.detach ? run_detach(&r->up, &code, &err) : 1;
+    if (rc == 1) /* before, there must be no thread */
+        rc = run_view_open(&r->view, r->q.quiet || r->q.json, &err) < 0 ? -1 : 1;
     if (rc == 1)
         code = run_job(r);
     else if (rc < 0)
@@ -363,7 +447,10 @@ int main(int argc, char **argv)
     else
         code = train(&r);
     code = close_output(&r, code);
+    output_view_free(r.output);
+    run_view_close(&r.view);
     run_request_fini(&r.q);
+    free(r.log_dir);
     strbuf_fini(&r.said);
     return code;
 }

@@ -31,6 +31,7 @@ static const struct option_row rows[] = {
     { "resume", 0, "CHECKPOINT", "go on from a checkpoint's folder, or from a job's newest" },
     { "plan", 0, "PLAN", "replay a plan: a plan-*.json, or a job whose newest is meant" },
     { "measure-equal", 0, "STEPS", "train so many steps with an equal split first, to compare" },
+    { "ranks", 0, "LIST", "show the output of these workers only, 0,5-7" },
     { "job-dir", 0, "FOLDER", "keep the job's files here; it must be missing or empty" },
     { "log-dir", 0, "FOLDER", "keep the output of the workers here, on their nodes" },
     { "detach", 0, NULL, "go on in the background once the workers are up; prints the job's id" },
@@ -178,6 +179,11 @@ static int take_option(struct run_request *r, struct words *w, const struct opti
         return take_set(w, i->value, err);
     if (options_is(i, "env"))
         return run_env_set(&r->env, i->value, err);
+    if (options_is(i, "ranks")) {
+        int rc = rank_list_parse(i->value, &r->ranks, err);
+
+        return rc < 0 ? eddis_fail_prefix(err, rc, "--ranks") : 0;
+    }
     if (options_is(i, "measure-equal"))
         return whole_number("--measure-equal", i->value, &r->measure_equal, err);
     if (options_is(i, "resume"))

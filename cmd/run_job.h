@@ -4,6 +4,7 @@
 #define EDDIS_CMD_RUN_JOB_H
 
 #include "cmd/options.h"
+#include "cmd/rank_list.h"
 #include "cmd/run_env.h"
 #include "lib/base/error.h"
 #include "lib/model/job.h"
@@ -24,6 +25,7 @@ struct run_request {
                           * tell which */
     int64_t prune_ns;
     int64_t measure_equal;
+    struct rank_list ranks; /* whose output is shown */
     int verbose;
     bool dry_run, profile, json, quiet, detach, check;
     bool help, version; /* nothing else was read */

@@ -6,36 +6,98 @@
 #include "lib/base/strbuf.h"
 #include "lib/base/text.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-enum { VIEW_BAR = 16, VIEW_LINE = 512 };
+enum { VIEW_BAR = 16 };
 
 static const int64_t redraw_ns = CLOCK_S / 10;
 static const int64_t plain_ns = 10 * CLOCK_S;
+static const int64_t patience_ns = CLOCK_S / 5; /* between two looks for a signal */
 
 /* The window may change its size at any time. */
 static void measure(struct run_view *v)
 {
     struct winsize w;
 
-    if (v->terminal && ioctl(fileno(v->stream), TIOCGWINSZ, &w) == 0 && w.ws_col > 0)
+    if (v->terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0)
         v->columns = w.ws_col;
 }
 
-void run_view_init(struct run_view *v, FILE *out, bool quiet)
+/* What goes to one place shall stay in order. */
+static bool is_one_place(void)
+{
+    struct stat out, errors;
+
+    return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &errors) == 0 &&
+           out.st_dev == errors.st_dev && out.st_ino == errors.st_ino;
+}
+
+void run_view_look(struct run_view *v)
 {
     const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
 
-    *v = (struct run_view){ .out = quiet ? NULL : out, .stream = out, .columns = 80 };
-    v->terminal = isatty(fileno(out)) && term && strcmp(term, "dumb") != 0;
+    v->columns = 80;
+    v->terminal = isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0;
     v->colour = v->terminal && !(no_colour && *no_colour);
     v->utf8 = setlocale(LC_CTYPE, "") && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     measure(v);
+}
+
+int run_view_open(struct run_view *v, bool quiet, struct eddis_error *err)
+{
+    int rc;
+
+    *v = (struct run_view){ .quiet = quiet };
+    run_view_look(v);
+    rc = screen_open(STDOUT_FILENO, &v->out, err);
+    if (rc == 0 && is_one_place())
+        v->errors = v->out;
+    else if (rc == 0)
+        rc = screen_open(STDERR_FILENO, &v->errors, err);
+    if (rc < 0)
+        run_view_close(v);
+    return rc;
+}
+
+static bool is_asked_to_end(void)
+{
+    sigset_t pending;
+
+    return sigpending(&pending) == 0 &&
+           (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1);
+}
+
+int run_view_flush(struct run_view *v, int64_t most_ns, struct eddis_error *err)
+{
+    struct screen *both[] = { v->errors, v->out };
+    int64_t end_ns = clock_after_ns(clock_now_ns(), most_ns);
+    int rc = 0;
+
+    for (int i = v->errors == v->out; i < 2; i++) {
+        do
+            rc = screen_flush(both[i], clock_now_ns() + patience_ns, err);
+        while (rc == -ETIMEDOUT && !is_asked_to_end() && clock_now_ns() < end_ns);
+    }
+    return rc;
+}
+
+void run_view_close(struct run_view *v)
+{
+    if (v->errors != v->out)
+        screen_close(v->errors);
+    screen_close(v->out);
+    v->out = v->errors = NULL;
 }
 
 /* VIEW_BAR characters, `part` of them full. */
@@ -106,74 +168,110 @@ void run_view_text(const struct run_view *v, const struct job_status *s, char *r
 
 void run_view_clear(struct run_view *v)
 {
-    if (!v->drawn)
-        return;
-    fputs("\r\033[K", v->out);
-    fflush(v->out);
+    static const char away[] = "\r\033[K";
+
+    if (v->drawn)
+        (void)screen_say(v->out, away, sizeof away - 1);
     v->drawn = false;
+}
+
+void run_view_redraw(struct run_view *v)
+{
+    char text[RUN_VIEW_LINE + 8];
+    int n = snprintf(text, sizeof text, "\r%s\033[K", v->line);
+
+    if (v->terminal && v->line[0])
+        v->drawn = screen_write(v->out, text, (size_t)n) || v->drawn;
+}
+
+/* v->line is new: draw it, or print it as it is. */
+static void draw(struct run_view *v)
+{
+    char text[RUN_VIEW_LINE + 8];
+    int n = snprintf(text, sizeof text, "%s\n", v->line);
+
+    if (v->terminal)
+        run_view_redraw(v);
+    else
+        (void)screen_write(v->out, text, (size_t)n);
 }
 
 void run_view_progress(struct run_view *v, const struct job_status *s)
 {
     int64_t now_ns = clock_now_ns();
-    char line[VIEW_LINE];
 
-    if (!v->out || s->state != JOB_RUNNING || s->steps_done == 0 || now_ns < v->next_ns)
+    if (v->quiet || s->state != JOB_RUNNING || s->steps_done == 0 || now_ns < v->next_ns)
         return;
     v->next_ns = now_ns + (v->terminal ? redraw_ns : plain_ns);
     measure(v);
-    run_view_text(v, s, line, sizeof line);
-    if (v->terminal)
-        fprintf(v->out, "\r%s\033[K", line);
-    else
-        fprintf(v->out, "%s\n", line);
-    fflush(v->out);
-    v->drawn = v->terminal;
+    run_view_text(v, s, v->line, sizeof v->line);
+    draw(v);
 }
 
 void run_view_waiting(struct run_view *v, const char *text)
 {
-    cleanup_free char *clean = strdup(text);
-    int most;
+    size_t most;
 
-    if (!v->out || !clean)
+    if (v->quiet)
         return;
     measure(v);
-    text_strip_control(clean);
-    most = v->terminal && v->columns > 1 ? v->columns - 1 : (int)strlen(clean);
-    if (v->terminal)
-        fprintf(v->out, "\r%.*s\033[K", most, clean);
-    else
-        fprintf(v->out, "%s\n", clean);
-    fflush(v->out);
-    v->drawn = v->terminal;
+    most = v->terminal && v->columns > 1 ? (size_t)v->columns : sizeof v->line;
+    (void)snprintf(v->line, most < sizeof v->line ? most : sizeof v->line, "%s", text);
+    text_strip_control(v->line);
+    draw(v);
+}
+
+void run_view_print(struct run_view *v, const char *text)
+{
+    int64_t end_ns = clock_now_ns() + patience_ns;
+    size_t left = strlen(text);
+
+    run_view_clear(v);
+    v->line[0] = '\0';
+    while (left > 0) {
+        size_t n = left < SCREEN_BYTES ? left : SCREEN_BYTES;
+
+        if (screen_say(v->out, text, n)) {
+            text += n;
+            left -= n;
+        } else if (screen_flush(v->out, end_ns, NULL) < 0) {
+            return; /* nobody reads it */
+        }
+    }
 }
 
 void run_view_say(struct run_view *v, const char *sentence)
 {
-    cleanup_free char *clean = strdup(sentence);
+    cleanup_free char *clean = strdup(sentence), *line = NULL;
 
     if (!clean)
         return;
     text_strip_control(clean);
     run_view_clear(v);
-    fprintf(stderr, "eddis-run: %s\n", clean);
+    if (asprintf(&line, "eddis-run: %s\n", clean) < 0)
+        line = NULL;
+    if (line)
+        (void)screen_say(v->errors, line, strlen(line));
 }
 
 void run_view_last_lines(struct run_view *v, int rank, const char *lines)
 {
-    run_view_clear(v);
+    struct strbuf b = { 0 };
+
     while (*lines) {
         size_t n = strcspn(lines, "\n");
         cleanup_free char *line = strndup(lines, n);
 
         if (line) {
-            text_strip_control(line);
+            text_make_plain(line);
             if (rank < 0)
-                fprintf(stderr, "  mpirun: %s\n", line);
+                strbuf_addf(&b, "  mpirun: %s\n", line);
             else
-                fprintf(stderr, "  rank %d: %s\n", rank, line);
+                strbuf_addf(&b, "  rank %d: %s\n", rank, line);
         }
         lines += n + (lines[n] == '\n');
     }
+    run_view_clear(v);
+    (void)screen_say(v->errors, strbuf_text(&b), b.len);
+    strbuf_fini(&b);
 }

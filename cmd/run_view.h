@@ -1,30 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_view.h - what people see of a running job: sentences, one live line, the summary
  *
- * On a terminal the live line is redrawn in place; elsewhere a plain line comes now and then.
+ * On a terminal the live line is redrawn in place, below all else; elsewhere a plain line comes now
+ * and then.  Nothing here waits for who reads it, see screen.h.
  */
 #ifndef EDDIS_CMD_RUN_VIEW_H
 #define EDDIS_CMD_RUN_VIEW_H
+
+#include "cmd/screen.h"
 
 #include "agents/status_json.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
+
+enum { RUN_VIEW_LINE = 512 };
 
 struct run_view {
-    FILE *out;     /* live line; NULL: none */
-    FILE *stream;  /* the same also then */
-    bool terminal; /* redraw in place */
+    struct screen *out;    /* standard output */
+    struct screen *errors; /* standard error: the same where both go to one place */
+    bool quiet;            /* no live line */
+    bool terminal;         /* redraw in place */
     bool colour;
     bool utf8;
     int columns;
-    bool drawn;      /* a live line is on the screen */
-    int64_t next_ns; /* when the next line may come */
+    bool drawn;               /* a live line is on the screen */
+    char line[RUN_VIEW_LINE]; /* the newest one; "": none yet */
+    int64_t next_ns;          /* when the next line may come */
 };
 
-/* Find out what the stream can show.  quiet: no live line at all. */
-void run_view_init(struct run_view *v, FILE *out, bool quiet);
+/* Find out what standard output can show.  quiet: no live line at all. */
+int run_view_open(struct run_view *v, bool quiet, struct eddis_error *err);
+
+/* Find out again what standard output can show: it has been changed. */
+void run_view_look(struct run_view *v);
+
+/* Wait until all is on the screen, at most most_ns, or until SIGINT or SIGTERM is pending.  Fails
+ * as screen_flush.
+ */
+int run_view_flush(struct run_view *v, int64_t most_ns, struct eddis_error *err);
+
+void run_view_close(struct run_view *v);
 
 /* Draw the line, at most ten times a second. */
 void run_view_progress(struct run_view *v, const struct job_status *s);
@@ -32,8 +48,14 @@ void run_view_progress(struct run_view *v, const struct job_status *s);
 /* Draw what the start waits for in the same place. */
 void run_view_waiting(struct run_view *v, const char *text);
 
-/* Take the live line away, before something else is printed. */
+/* Take the live line away, before something else is printed, and bring it back. */
 void run_view_clear(struct run_view *v);
+void run_view_redraw(struct run_view *v);
+
+/* A longer text, for which it waits a moment when there is no room; the live line is gone
+ * afterwards until there is a new one.
+ */
+void run_view_print(struct run_view *v, const char *text);
 
 /* One sentence to standard error: "eddis-run: <sentence>". */
 void run_view_say(struct run_view *v, const char *sentence);

@@ -402,6 +402,7 @@ static void loop(struct driver *d)
         take_starts(d); /* behind the inbox: what has registered did so before it ended */
         say_waiting(d);
         tick(d);
+        d->o->view.turn(d->o->view.ctx);
     }
 }
 

@@ -26,6 +26,9 @@ struct driver_view {
     void (*planned)(void *ctx, const struct plan *p, const struct node_profile *nodes, int n);
     void (*waiting)(void *ctx, const char *text); /* before the profile: for whom, and why */
     void (*progress)(void *ctx, const struct job_status *s);
+    /* Whole lines that a rank has printed, before which `dropped` lines are in its log only. */
+    void (*output)(void *ctx, const char *node, int rank, const char *text, int64_t dropped);
+    void (*turn)(void *ctx); /* at least five times a second */
 };
 
 struct driver_options {

@@ -189,6 +189,15 @@ static void hear_progress(struct driver *d, int agent, const struct progress *p,
     state_progress(&d->state, p, now_ns);
 }
 
+/* An agent speaks for the ranks of its node only. */
+static void hear_output(struct driver *d, int agent, const struct output *o)
+{
+    const struct driver_view *v = &d->o->view;
+
+    if (o->rank < d->state.n_ranks && d->state.rank[o->rank].agent == agent)
+        v->output(v->ctx, d->state.agent[agent].host, o->rank, o->text, o->dropped);
+}
+
 static void hear_report(struct driver *d, const struct inbox_item *i, int64_t now_ns)
 {
     struct driver_agent *a = &d->agent[i->agent];
@@ -206,6 +215,8 @@ static void hear_report(struct driver *d, const struct inbox_item *i, int64_t no
     for (int w = 0; w < r->n_workers; w++) {
         hear_progress(d, i->agent, &r->worker[w], now_ns);
     }
+    for (int o = 0; o < r->n_outputs; o++)
+        hear_output(d, i->agent, &r->output[o]);
     for (int e = 0; e < r->n_events; e++)
         hear_event(d, i->agent, &r->event[e], now_ns);
     if (r->n_workers) {

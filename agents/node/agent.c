@@ -143,8 +143,9 @@ static int begin(struct agent *a, struct eddis_error *err)
             0)
         return rc;
     a->progress = calloc(BOARD_MAX_LOCAL, sizeof *a->progress);
-    if (!a->progress)
-        return eddis_fail(err, -ENOMEM, "no memory for the workers' progress");
+    a->outputs = outputs_new();
+    if (!a->progress || !a->outputs)
+        return eddis_fail(err, -ENOMEM, "no memory for the workers' progress and output");
     a->cores = count_cores();
     look_for_mpi(a);
     node_log_say(a->log, "agent %d of job %s, pid %d under %d, %d cores, folders %s and %s",
@@ -275,6 +276,7 @@ static int finish(struct agent *a, struct eddis_error *err)
     node_log_close(a->log);
     brief_free(a->brief);
     free(a->progress);
+    outputs_free(a->outputs);
     for (int *fd = (int[]){ a->events, a->signals, a->keeper_fd, -2 }; *fd != -2; fd++)
         if (*fd >= 0)
             (void)close(*fd);

@@ -102,6 +102,13 @@ static void rank_ended(struct agent *a, struct worker *w, const struct rank_mess
                    w->rank, (long long)m->dropped_bytes);
 }
 
+static void rank_output(struct agent *a, const struct worker *w, struct rank_message *m)
+{
+    const struct output o = { .rank = w->rank, .dropped = m->dropped_lines, .text = m->lines };
+
+    outputs_add(a->outputs, &o);
+}
+
 void agent_read_messages(struct agent *a)
 {
     struct rank_message m;
@@ -112,6 +119,8 @@ void agent_read_messages(struct agent *a)
             rank_started(a, w, &m);
         else if (m.kind == RANK_ENDED)
             rank_ended(a, w, &m);
+        else if (m.kind == RANK_OUTPUT)
+            rank_output(a, w, &m);
     }
 }
 
@@ -310,6 +319,7 @@ void agent_report(struct agent *a, int64_t now_ns)
             look_for_frozen(a, now_ns);
         }
     }
+    reporter_take_output(a->reporter, a->outputs, a->stop.active || a->bye);
     if (reporter_send(a->reporter, a->progress, n, now_ns, &err) < 0)
         node_log_say(a->log, "cannot report: %s", err.text);
 }

@@ -14,6 +14,7 @@
 #include "generation.h"
 #include "node_log.h"
 #include "openmpi.h"
+#include "outputs.h"
 #include "probe.h"
 #include "reporter.h"
 #include "stop.h"
@@ -46,6 +47,7 @@ struct agent {
 
     struct http_client *http;
     struct reporter *reporter;
+    struct outputs *outputs; /* what ranks have printed, for the next report */
     bool registered, asking; /* a request for orders (or to be registered) is under way */
     int64_t ask_ns;          /* when to ask again after a failure */
     int64_t after;           /* number of the last order */

@@ -312,6 +312,7 @@ static void stopped(struct agent *a)
                        .rank = -1,
                        .step = dir ? checkpoints_newest(dir, NULL, 0) : -1 };
 
+    agent_read_messages(a);    /* the last output */
     agent_look_at_wrappers(a); /* ends that nobody told */
     node_log_say(a->log, "generation %lld has ended", (long long)a->stop_generation);
     generation_close(a->generation);

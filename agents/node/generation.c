@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
@@ -111,14 +112,19 @@ int generation_relay(struct generation *g, struct relay *ret, struct eddis_error
 
 struct worker *generation_message(struct generation *g, struct rank_message *ret)
 {
-    while (recv(g->socket, ret, sizeof *ret, 0) == (ssize_t)sizeof *ret) {
+    ssize_t n;
+
+    while ((n = recv(g->socket, ret, sizeof *ret, 0)) >= 0) {
         struct worker *w = NULL;
 
-        ret->lines[sizeof ret->lines - 1] = '\0';
+        if (n <= (ssize_t)offsetof(struct rank_message, lines))
+            continue; /* a wrapper that looks whether we are there */
+        ((char *)ret)[n - 1] = '\0';
         for (int i = 0; i < g->n; i++)
             if (g->worker[i].rank == ret->rank)
                 w = &g->worker[i];
-        if (ret->magic != RANK_MESSAGE_MAGIC || ret->generation != g->number || !w || w->ended)
+        if (ret->magic != RANK_MESSAGE_MAGIC || ret->generation != g->number || !w ||
+            (w->ended && ret->kind != RANK_OUTPUT))
             continue;
         if (!w->wrapper) {
             w->wrapper = ret->wrapper;

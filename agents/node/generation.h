@@ -98,7 +98,9 @@ int generation_start_daemon(struct generation *g, const struct brief *b, const s
  */
 int generation_relay(struct generation *g, struct relay *ret, struct eddis_error *err);
 
-/* Next message of a wrapper, its rank checked.  Returns its worker, or NULL when there is none. */
+/* Next message of a wrapper, its rank checked.  Returns its worker, or NULL when there is none.
+ * Only output is taken from one whose program has ended.
+ */
 struct worker *generation_message(struct generation *g, struct rank_message *ret);
 
 /* Signal all wrappers that live, which pass it on. */

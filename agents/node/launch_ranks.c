@@ -206,6 +206,17 @@ static int fill_specs(const struct launch *l, struct rank_file *f, struct strlis
     return failed ? eddis_fail(err, -ENOMEM, "no memory for the ranks' variables") : 0;
 }
 
+/* How fast a rank's output may go to the screen: that of all ranks together is no load for the
+ * driver and no link's, and more than anybody reads.
+ */
+static int64_t show_rate(int n_ranks)
+{
+    enum { OF_JOB = 2 << 20, MOST = 64 << 10, LEAST = 2 << 10 };
+    int rate = OF_JOB / n_ranks;
+
+    return rate > MOST ? MOST : rate < LEAST ? LEAST : rate;
+}
+
 int launch_write_rank_file(const struct launch *l, struct eddis_error *err)
 {
     struct strlist common = { 0 }, users = { 0 };
@@ -222,6 +233,7 @@ int launch_write_rank_file(const struct launch *l, struct eddis_error *err)
                            .run_dir = (char *)(uintptr_t)l->folders->run,
                            .shm_dir = (char *)(uintptr_t)l->folders->shm,
                            .log_max_bytes = l->brief->log_max_bytes,
+                           .show_bytes_per_s = show_rate(l->order->n_ranks),
                            .rank = spec,
                            .n = (int)n };
     int rc;

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ static const struct field file_fields[] = {
     FIELD(struct rank_file, run_dir, BYTES, 0, 0),
     FIELD(struct rank_file, shm_dir, BYTES, 0, 0),
     FIELD(struct rank_file, log_max_bytes, INT64, 1, INT64_MAX),
+    FIELD(struct rank_file, show_bytes_per_s, INT64, 1, INT32_MAX),
     FIELD(struct rank_file, env, LIST, 0, 0),
     FIELD(struct rank_file, user_env, LIST, 0, 0),
 };
@@ -135,4 +137,9 @@ void rank_file_free(struct rank_file *f)
     free(f->run_dir);
     free(f->shm_dir);
     free(f);
+}
+
+size_t rank_message_size(const struct rank_message *m)
+{
+    return offsetof(struct rank_message, lines) + strlen(m->lines) + 1;
 }

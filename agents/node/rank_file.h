@@ -28,9 +28,10 @@ struct rank_file {
     char *socket;            /* path */
     char *run_dir, *shm_dir; /* of the job on this node */
     int64_t log_max_bytes;
-    char **env;             /* NULL-ended NAME=VALUE, of all ranks; "NAME" alone: to be unset */
-    char **user_env;        /* NULL-ended NAME=VALUE: what wins over everything else */
-    struct rank_spec *rank; /* [n] */
+    int64_t show_bytes_per_s; /* of a rank's output that is copied to the agent, at most */
+    char **env;               /* NULL-ended NAME=VALUE, of all ranks; "NAME" alone: to be unset */
+    char **user_env;          /* NULL-ended NAME=VALUE: what wins over everything else */
+    struct rank_spec *rank;   /* [n] */
     int n;
 };
 
@@ -42,7 +43,7 @@ int rank_file_read(const char *path, int rank, struct rank_file **ret, struct ed
 
 void rank_file_free(struct rank_file *f); /* accepts NULL; frees what rank_file_read made */
 
-enum rank_message_kind { RANK_STARTED = 1, RANK_ENDED = 2 };
+enum rank_message_kind { RANK_STARTED = 1, RANK_ENDED = 2, RANK_OUTPUT = 3 };
 
 #define RANK_MESSAGE_MAGIC UINT32_C(0x6564726b)
 
@@ -55,7 +56,12 @@ struct rank_message {
     int32_t code, signal;  /* as struct event */
     int32_t told, oom;     /* 1: mpirun or the agent had asked it to end; out of memory */
     int64_t dropped_bytes; /* of the log, for lack of room */
+    int64_t dropped_lines; /* output: lines missing before these */
+    /* The last ones of a rank that failed, or its output; of no more is sent than there is. */
     char lines[PROTOCOL_LAST_LINES * (PROTOCOL_LINE + 1) + 1];
 };
+
+/* Bytes of a message as it is sent. */
+size_t rank_message_size(const struct rank_message *m);
 
 #endif

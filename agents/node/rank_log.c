@@ -176,7 +176,8 @@ void rank_log_last_lines(const struct rank_log *l, int max_lines, size_t line_by
         for (size_t i = 0; i < len; i++)
             line[i] = l->kept[start[n] + i] ? l->kept[start[n] + i] : '?';
         line[len] = '\0';
-        text_strip_control(line);
+        text_make_plain(line);
+        len = strlen(line);
         line[len] = '\n';
         line[len + 1] = '\0';
         used += len + 1;

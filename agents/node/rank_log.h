@@ -26,7 +26,7 @@ int rank_log_open(const char *dir, int rank, int64_t generation, int64_t max_byt
 void rank_log_write(struct rank_log *l, const char *data, size_t n);
 
 /* The last lines (at most max_lines, each cut to line_bytes) to ret [size], ended by newlines;
- * control characters replaced.
+ * made plain.
  */
 void rank_log_last_lines(const struct rank_log *l, int max_lines, size_t line_bytes, char *ret,
                          size_t size);

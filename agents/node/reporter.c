@@ -9,9 +9,10 @@
 #include <string.h>
 
 /* One report's worth of text: well under the server's limit of a body, escapes included. */
-enum { REPORT_TEXT = 128 << 10, REPORT_EVENTS = 1024 };
+enum { REPORT_TEXT = 128 << 10, REPORT_EVENTS = 1024, REPORT_OUTPUT = 64 << 10 };
 
-#define RETRY_NS (100 * CLOCK_MS)
+#define RETRY_NS  (100 * CLOCK_MS)
+#define OUTPUT_NS (100 * CLOCK_MS)
 
 struct waiting {
     struct event e;
@@ -32,6 +33,11 @@ struct reporter {
     int n_sent;              /* events of the queue that the report holds */
     struct progress *worker; /* [n_workers] that it holds */
     int n_workers;
+    struct outputs *source;
+    struct output *output; /* [n_outputs] that it holds */
+    int n_outputs;
+    bool hurry;
+    int64_t output_ns; /* when output alone is reason enough for a report */
     int64_t retry_ns;
 };
 
@@ -91,6 +97,13 @@ int reporter_add(struct reporter *r, const struct event *e, int64_t at_ns, struc
     return 0;
 }
 
+static void drop_output(struct reporter *r)
+{
+    outputs_free_rows(r->output, r->n_outputs);
+    r->output = NULL;
+    r->n_outputs = 0;
+}
+
 static void drop_sent(struct reporter *r)
 {
     for (int i = 0; i < r->n_sent; i++)
@@ -102,6 +115,7 @@ static void drop_sent(struct reporter *r)
     free(r->worker);
     r->worker = NULL;
     r->n_workers = 0;
+    drop_output(r);
     r->sequence++;
 }
 
@@ -116,9 +130,11 @@ static void on_answer(void *ctx, int status, const char *body, size_t body_n,
     r->in_flight = false;
     r->failed = status != 200;
     if (r->failed) {
-        /* Refused, not lost: events matter more than the progress beside them. */
-        if (status == 400)
+        /* Refused, not lost: events matter more than what goes with them. */
+        if (status == 400) {
             r->n_workers = 0;
+            drop_output(r);
+        }
         r->retry_ns = clock_after_ns(clock_now_ns(), RETRY_NS);
         return;
     }
@@ -150,7 +166,9 @@ static int post(struct reporter *r, int64_t now_ns, struct eddis_error *err)
                              .event = event,
                              .n_events = r->n_sent,
                              .worker = r->worker,
-                             .n_workers = r->n_workers };
+                             .n_workers = r->n_workers,
+                             .output = r->output,
+                             .n_outputs = r->n_outputs };
     int rc;
 
     if (!event)
@@ -169,19 +187,39 @@ static int post(struct reporter *r, int64_t now_ns, struct eddis_error *err)
     return rc;
 }
 
+void reporter_take_output(struct reporter *r, struct outputs *o, bool hurry)
+{
+    r->source = o;
+    r->hurry = hurry;
+}
+
+static bool has_output(const struct reporter *r)
+{
+    return r->source && !outputs_empty(r->source);
+}
+
+static void take_output(struct reporter *r, int64_t now_ns)
+{
+    if (!has_output(r))
+        return;
+    r->n_outputs = outputs_take(r->source, REPORT_OUTPUT, &r->output);
+    r->output_ns = r->hurry ? now_ns : now_ns + OUTPUT_NS;
+}
+
 int reporter_send(struct reporter *r, const struct progress *worker, int n, int64_t now_ns,
                   struct eddis_error *err)
 {
     if (r->in_flight || (r->failed && now_ns < r->retry_ns))
         return 0;
     if (!r->failed) {
-        if (r->n == 0 && n == 0)
+        if (r->n == 0 && n == 0 && !(has_output(r) && now_ns >= r->output_ns))
             return 0;
         r->n_sent = choose(r);
         r->worker = n ? malloc((size_t)n * sizeof *worker) : NULL;
         r->n_workers = r->worker ? n : 0;
         if (r->worker)
             memcpy(r->worker, worker, (size_t)n * sizeof *worker);
+        take_output(r, now_ns);
     }
     return post(r, now_ns, err);
 }
@@ -195,7 +233,9 @@ int64_t reporter_next_ns(const struct reporter *r, int64_t now_ns)
 {
     if (r->in_flight)
         return CLOCK_NEVER;
-    return r->failed ? r->retry_ns : r->n ? now_ns : CLOCK_NEVER;
+    if (r->failed)
+        return r->retry_ns;
+    return r->n ? now_ns : has_output(r) ? r->output_ns : CLOCK_NEVER;
 }
 
 bool reporter_failed(const struct reporter *r)
@@ -205,7 +245,7 @@ bool reporter_failed(const struct reporter *r)
 
 bool reporter_empty(const struct reporter *r)
 {
-    return r->n == 0 && !r->in_flight && !r->failed;
+    return r->n == 0 && !r->in_flight && !r->failed && !has_output(r);
 }
 
 void reporter_close(struct reporter *r)
@@ -216,5 +256,6 @@ void reporter_close(struct reporter *r)
         free_event(&r->queue[i].e);
     free(r->queue);
     free(r->worker);
+    drop_output(r);
     free(r);
 }

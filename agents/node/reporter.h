@@ -3,10 +3,13 @@
  *
  * One report is under way at a time.  Events wait in order until a report that held them was
  * answered; one that was not is sent again under its number, with the ages as they are then.
- * Progress is not queued: an older state of a worker is of no use.
+ * Progress is not queued: an older state of a worker is of no use.  What ranks have printed goes
+ * with whatever report is made, and is reason for one ten times a second.
  */
 #ifndef EDDIS_AGENTS_NODE_REPORTER_H
 #define EDDIS_AGENTS_NODE_REPORTER_H
+
+#include "outputs.h"
 
 #include "agents/protocol.h"
 #include "lib/http/client.h"
@@ -18,6 +21,11 @@ struct reporter;
 
 /* Called when the driver has answered, which renews the lease. */
 typedef void (*reporter_heard_fn)(void *ctx);
+
+/* Take output from here, from now on; o belongs to the caller and must live as long.  hurry: do not
+ * wait for the next tenth of a second, for this is the end.
+ */
+void reporter_take_output(struct reporter *r, struct outputs *o, bool hurry);
 
 int reporter_open(struct http_client *http, int agent, int64_t timeout_ns, reporter_heard_fn heard,
                   void *ctx, struct reporter **ret, struct eddis_error *err);

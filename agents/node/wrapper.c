@@ -2,6 +2,7 @@
 #include "wrapper.h"
 
 #include "oom.h"
+#include "output_copy.h"
 #include "rank_file.h"
 #include "rank_log.h"
 #include "setup.h"
@@ -31,6 +32,7 @@
 #define HOLD_NS   (5 * CLOCK_S)   /* for the driver to order a stop after a failure */
 #define ORPHAN_NS (2 * CLOCK_S)   /* for the program to end after mpirun has died */
 #define SEND_NS   (1 * CLOCK_S)   /* for a busy agent to take a message, before looking again */
+#define SHOW_NS   (CLOCK_S / 5)   /* for a busy agent to take the last output */
 #define TELL_NS   (300 * CLOCK_S) /* for one that was stopped by a signal to go on */
 
 enum { DYING_MS = 100 }; /* for mpirun to end after its last signal to us */
@@ -41,6 +43,7 @@ struct wrapper {
     struct rank_file *file;
     int rank;
     struct rank_log *log;
+    struct output_copy *copy; /* for the screen */
     struct oom_watch oom;
     int agent;   /* socket */
     int signals; /* signalfd */
@@ -76,13 +79,8 @@ static int connect_agent(const char *path, struct eddis_error *err)
     return fd;
 }
 
-/* The agent's queue is short.  Full, it means that the agent is stopped, which the keeper suffers
- * for a lease only; to give up sooner would make a success look like a death.
- */
-static void tell(const struct wrapper *w, struct rank_message *m)
+static void address_message(const struct wrapper *w, struct rank_message *m)
 {
-    int64_t end = clock_after_ns(clock_now_ns(), TELL_NS);
-
     m->magic = RANK_MESSAGE_MAGIC;
     m->generation = w->file->generation;
     m->at_ns = clock_now_ns();
@@ -90,15 +88,52 @@ static void tell(const struct wrapper *w, struct rank_message *m)
     m->wrapper = (int32_t)getpid();
     m->pid = (int32_t)w->pid;
     m->told = w->told;
-    while (send(w->agent, m, sizeof *m, MSG_NOSIGNAL) < 0 && (errno == EAGAIN || errno == EINTR) &&
-           clock_now_ns() < end && getppid() == w->parent)
+}
+
+/* The agent's queue is short.  Full, it means that the agent is stopped, which the keeper suffers
+ * for a lease only; to give up sooner would make a success look like a death.
+ */
+static void tell(const struct wrapper *w, struct rank_message *m)
+{
+    int64_t end = clock_after_ns(clock_now_ns(), TELL_NS);
+
+    address_message(w, m);
+    while (send(w->agent, m, rank_message_size(m), MSG_NOSIGNAL) < 0 &&
+           (errno == EAGAIN || errno == EINTR) && clock_now_ns() < end && getppid() == w->parent)
         ;
+}
+
+/* For the screen; never waits. */
+static bool show(void *ctx, const char *text, int64_t dropped)
+{
+    const struct wrapper *w = ctx;
+    struct rank_message m = { .kind = RANK_OUTPUT, .dropped_lines = dropped };
+
+    address_message(w, &m);
+    snprintf(m.lines, sizeof m.lines, "%s", text);
+    return send(w->agent, &m, rank_message_size(&m), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+}
+
+/* What the program has said last comes before its end, and is worth a moment. */
+static void show_rest(struct wrapper *w)
+{
+    int64_t end = clock_after_ns(clock_now_ns(), SHOW_NS);
+
+    while (!output_copy_end(w->copy, clock_now_ns()) && clock_now_ns() < end)
+        clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
+}
+
+static void take_output(struct wrapper *w, const char *data, size_t n)
+{
+    rank_log_write(w->log, data, n);
+    output_copy_feed(w->copy, data, n, clock_now_ns());
 }
 
 static void tell_end(struct wrapper *w, int status)
 {
     struct rank_message m = { .kind = RANK_ENDED };
 
+    show_rest(w);
     m.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     m.code = WIFSIGNALED(status) ? -1 : WEXITSTATUS(status);
     m.oom = m.signal == SIGKILL && !w->told && oom_killed(&w->oom, w->pid);
@@ -132,9 +167,9 @@ static int apply_env(char *const *env, struct eddis_error *err)
 /* A line of our own in the program's log. */
 static void say(struct wrapper *w, const char *text)
 {
-    rank_log_write(w->log, "eddis: ", 7);
-    rank_log_write(w->log, text, strlen(text));
-    rank_log_write(w->log, "\n", 1);
+    take_output(w, "eddis: ", 7);
+    take_output(w, text, strlen(text));
+    take_output(w, "\n", 1);
 }
 
 static int prepare(struct wrapper *w, struct eddis_error *err)
@@ -206,7 +241,7 @@ static void copy_output(struct wrapper *w, int64_t max)
         ssize_t n = read(w->output, w->chunk, sizeof w->chunk);
 
         if (n > 0) {
-            rank_log_write(w->log, w->chunk, (size_t)n);
+            take_output(w, w->chunk, (size_t)n);
             max -= n;
         } else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
             (void)close(w->output);
@@ -277,9 +312,14 @@ static void wait_for_something(struct wrapper *w, int64_t deadline_ns)
                             { .fd = w->output, .events = POLLIN },
                             { .fd = w->mpirun, .events = POLLIN } };
 
+    int64_t show_ns = output_copy_next_ns(w->copy);
+
     if (w->kill_ns < deadline_ns)
         deadline_ns = w->kill_ns;
+    if (show_ns < deadline_ns)
+        deadline_ns = show_ns;
     (void)poll(fd, 3, clock_poll_ms(deadline_ns));
+    output_copy_tick(w->copy, clock_now_ns());
 }
 
 /* Reap; whether the program itself has ended. */
@@ -394,6 +434,9 @@ static int open_all(struct wrapper *w, const char *file, struct eddis_error *err
     w->mpirun = pidfd_open(w->parent, 0);
     if (w->mpirun < 0 || getppid() != w->parent)
         return eddis_fail(err, -ESRCH, "mpirun has died");
+    w->copy = output_copy_new(w->file->show_bytes_per_s, show, w);
+    if (!w->copy)
+        return eddis_fail(err, -ENOMEM, "no memory for the program's output");
     return rank_log_open(w->file->log_dir, w->rank, w->file->generation, w->file->log_max_bytes,
                          &w->log, err);
 }
@@ -429,6 +472,7 @@ int wrapper_run(const char *file, int rank, struct eddis_error *err)
 out:
     oom_end(&w.oom);
     rank_log_close(w.log);
+    output_copy_free(w.copy);
     rank_file_free(w.file);
     for (int *fd = (int[]){ w.agent, w.signals, w.output, w.mpirun, -2 }; *fd != -2; fd++)
         if (*fd >= 0)

@@ -178,6 +178,87 @@ void text_strip_control(char *s)
     }
 }
 
+/* The character of UTF-8 at s: its length, and the character in *ret.  0: there is none. */
+static size_t utf8_char(const unsigned char *s, uint32_t *ret)
+{
+    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+    uint32_t c = n == 1 ? s[0] : n ? s[0] & (0x7fu >> n) : 0;
+
+    for (size_t i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+        c = c << 6 | (s[i] & 0x3f);
+    }
+    if (n == 0 || c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+        return 0;
+    *ret = c;
+    return n;
+}
+
+/* Behind a string that an OSC, DCS, SOS, PM or APC sequence carries: its end is BEL or ST. */
+static const char *skip_string(const char *s)
+{
+    for (; *s; s++) {
+        if (*s == '\a')
+            return s + 1;
+        if (s[0] == '\033' && s[1] == '\\')
+            return s + 2;
+        if ((unsigned char)s[0] == 0xc2 && (unsigned char)s[1] == 0x9c)
+            return s + 2;
+    }
+    return s;
+}
+
+/* Behind the parameters and the last letter of a sequence that began with CSI. */
+static const char *skip_csi(const char *s)
+{
+    while (*s >= 0x20 && *s < 0x40)
+        s++;
+    return *s >= 0x40 && *s < 0x7f ? s + 1 : s;
+}
+
+/* Behind the sequence that ESC, just before s, has begun. */
+static const char *skip_escape(const char *s)
+{
+    if (*s == '[')
+        return skip_csi(s + 1);
+    if (*s && strchr("]PX^_", *s))
+        return skip_string(s + 1);
+    while (*s >= 0x20 && *s < 0x30)
+        s++;
+    return *s >= 0x30 && *s < 0x7f ? s + 1 : s;
+}
+
+void text_make_plain(char *s)
+{
+    const char *from = s;
+    char *to = s;
+
+    while (*from) {
+        uint32_t c = 0;
+        size_t n = utf8_char((const unsigned char *)from, &c);
+
+        if (n == 0) {
+            *to++ = '?';
+            from++;
+        } else if (c == 0x1b) {
+            from = skip_escape(from + 1);
+        } else if (c == 0x9b) {
+            from = skip_csi(from + n);
+        } else if (c == 0x90 || c == 0x98 || (c >= 0x9d && c <= 0x9f)) {
+            from = skip_string(from + n);
+        } else if ((c < 0x20 && c != '\t') || (c >= 0x7f && c < 0xa0)) {
+            from += n;
+        } else {
+            memmove(to, from, n);
+            to += n;
+            from += n;
+        }
+    }
+    *to = '\0';
+}
+
 bool text_is_name(const char *s, size_t max)
 {
     size_t n = 0;

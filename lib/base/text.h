@@ -24,6 +24,11 @@ int text_duration_ns(const char *s, int64_t *ret, struct eddis_error *err);
  */
 void text_strip_control(char *s);
 
+/* Make foreign text plain in place, so that it can be shown: terminal sequences (colours,
+ * movements, titles) and control characters but tabs are gone, what is no UTF-8 becomes '?'.
+ */
+void text_make_plain(char *s);
+
 /* Whether s is one to max letters, digits, '.', '_' or '-', and does not start with '-' or '.'. */
 bool text_is_name(const char *s, size_t max);
 

@@ -65,7 +65,7 @@ def figures():
         near(number(j.out, r"ideal, ([\d.]+)x an equal split"),
              s["samples_per_s"] / equal["measured"], 0.05)
         near(number(j.out, r"\(measured ([\d ]+)\)"), equal["measured"], 0.001)
-        near(number(j.out, r"accuracy ([\d.]+)"), s["accuracy"], 0.001)
+        near(number(j.out, r"done in .*accuracy ([\d.]+)"), s["accuracy"], 0.001)
         shown = json.loads(subprocess.run(
             [os.path.join(BUILD, "cmd/eddis-status"), "--json", "--once", j.dir + "/"], text=True,
             capture_output=True, check=True, timeout=20).stdout)

@@ -122,7 +122,7 @@ static const struct {
     { "\n\n\n", 3, "" },
     { "a\n\nb\n", 5, "a\nb\n" },
     { "10%\r20%\r30%", 11, "10%\n20%\n30%\n" },
-    { "\033[31mred\033[0m\n", 13, "?[31mred?[0m\n" },
+    { "\033[31mred\033[0m\n", 13, "red\n" },
     { "a\0b\n", 4, "a?b\n" },
     { "tab\there\n", 9, "tab\there\n" },
 };

@@ -2,6 +2,7 @@
 #include "lib/base/text.h"
 
 #include "lib/base/clock.h"
+#include "lib/base/random.h"
 #include "suite.h"
 
 #include <errno.h>
@@ -99,12 +100,82 @@ START_TEST(control)
 }
 END_TEST
 
+static const struct {
+    const char *foreign, *plain;
+} plain_rows[] = {
+    { "", "" },
+    { "plain \t text", "plain \t text" },
+    { "\033[1;31mred\033[0m", "red" },
+    { "\033[38;2;1;2;3mx\033[Ky\033[2J", "xy" },
+    { "\033]0;title\atext", "text" },
+    { "\033]8;;http://x\033\\link\033]8;;\033\\", "link" },
+    { "\033Pdevice\033\\x", "x" },
+    { "\033(Bx\0337y\033cz", "xyz" },
+    { "x\033", "x" },
+    { "x\033[", "x" },
+    { "x\033[31", "x" },
+    { "x\033]never ends", "x" },
+    { "\033\033[31mx", "x" },
+    { "\302\23331mx", "x" },             /* CSI as one character */
+    { "\302\2350;title\302\234x", "x" }, /* OSC and ST as such */
+    { "a\bb\ac\177d\rE", "abcdE" },
+    { "\u00e9\u2501\U0001f600", "\u00e9\u2501\U0001f600" },
+    { "\xff\xfe\x80", "???" },
+    { "\xc3", "?" },
+    { "\xe2\x82", "??" },
+    { "\xed\xa0\x80", "???" },      /* a surrogate */
+    { "\xc0\x80\xf5\x80", "????" }, /* overlong, too large */
+    { "\x9b"
+      "31mx",
+      "?31mx" },
+};
+
+START_TEST(plain)
+{
+    char text[64];
+
+    strcpy(text, plain_rows[_i].foreign);
+    text_make_plain(text);
+    ck_assert_str_eq(text, plain_rows[_i].plain);
+}
+END_TEST
+
+/* Whatever comes: no control character is left, and a second time changes nothing. */
+START_TEST(plain_always)
+{
+    static const char alphabet[] = "\033\033[]m;0\a\\x\302\233\234\235\220\377\303\251\r\b\t P";
+    uint64_t seed = (uint64_t)_i;
+
+    for (int turn = 0; turn < 2000; turn++) {
+        char text[64], again[64];
+        size_t n = random_below(&seed, sizeof text);
+
+        for (size_t i = 0; i < n; i++)
+            text[i] = _i % 2 ? alphabet[random_below(&seed, sizeof alphabet - 1)]
+                             : (char)(1 + random_below(&seed, 255));
+        text[n] = '\0';
+        text_make_plain(text);
+        ck_assert_uint_le(strlen(text), n);
+        for (const char *c = text; *c; c++) {
+            ck_assert(*c == '\t' || (unsigned char)*c >= 0x20);
+            ck_assert(*c != 0x7f);
+            ck_assert((unsigned char)*c != 0xc2 || (unsigned char)c[1] >= 0xa0);
+        }
+        strcpy(again, text);
+        text_make_plain(again);
+        ck_assert_str_eq(again, text);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, nearest, 0, sizeof nearest_rows / sizeof *nearest_rows);
     tcase_add_loop_test(tc, duration, 0, sizeof duration_rows / sizeof *duration_rows);
     tcase_add_test(tc, grouped);
     tcase_add_test(tc, control);
+    tcase_add_loop_test(tc, plain, 0, sizeof plain_rows / sizeof *plain_rows);
+    tcase_add_loop_test(tc, plain_always, 0, 4);
 }
 
 SUITE_MAIN("text", add_tests)

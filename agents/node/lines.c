@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lines.h"
+
+#include <string.h>
+
+enum { ROOM = LINES_MAX - (sizeof LINES_CUT - 1) };
+
+static void give(struct lines *l, lines_fn fn, void *ctx)
+{
+    if (l->cut) {
+        l->n = ROOM;
+        while (l->n > ROOM - 4 && (l->text[l->n] & 0xc0) == 0x80)
+            l->n--;
+        memcpy(l->text + l->n, LINES_CUT, sizeof LINES_CUT - 1);
+        l->n += sizeof LINES_CUT - 1;
+    }
+    fn(ctx, l->text, l->n);
+    l->n = 0;
+    l->cut = l->overwritten = l->returned = false;
+}
+
+static void end_line(struct lines *l, lines_fn fn, void *ctx)
+{
+    if (l->n == 0 && l->flushed) /* all of it has been given out */
+        l->returned = l->overwritten = false;
+    else
+        give(l, fn, ctx);
+    l->flushed = false;
+}
+
+static void append(struct lines *l, const char *data, size_t n)
+{
+    size_t room = LINES_MAX - l->n;
+
+    if (l->returned) {
+        l->n = 0;
+        l->cut = l->returned = false;
+        l->overwritten = true;
+        room = LINES_MAX;
+    }
+    l->cut = l->cut || n > room;
+    n = n > room ? room : n;
+    memcpy(l->text + l->n, data, n);
+    l->n += n;
+}
+
+void lines_feed(struct lines *l, const char *data, size_t n, lines_fn fn, void *ctx)
+{
+    while (n > 0) {
+        const char *end = memchr(data, '\n', n);
+        size_t most = end ? (size_t)(end - data) : n;
+        const char *back = memchr(data, '\r', most);
+        size_t plain = back ? (size_t)(back - data) : most;
+
+        if (plain)
+            append(l, data, plain);
+        if (back)
+            l->returned = true;
+        else if (end)
+            end_line(l, fn, ctx);
+        plain += back || end;
+        data += plain;
+        n -= plain;
+    }
+}
+
+bool lines_begun(const struct lines *l)
+{
+    return l->n > 0;
+}
+
+void lines_flush(struct lines *l, lines_fn fn, void *ctx)
+{
+    if (!lines_begun(l))
+        return;
+    give(l, fn, ctx);
+    l->flushed = true;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output_copy.h"
+
+#include "lines.h"
+
+#include "lib/base/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAST_BURST = 16 << 10, BURST_S = 4 };
+
+/* Between two messages, so that a program that prints word by word does not wake the agent for
+ * each; and until a line without an end is shown, the state of a progress bar less often.
+ */
+static const int64_t apart_ns = 50 * CLOCK_MS;
+static const int64_t partial_ns = 500 * CLOCK_MS;
+static const int64_t bar_ns = 10 * CLOCK_S;
+
+struct output_copy {
+    output_copy_fn send;
+    void *ctx;
+    struct lines lines;
+    int64_t rate, burst, tokens; /* bytes */
+    int64_t filled_ns;           /* when tokens were last added */
+    int64_t sent_ns;             /* last message, or attempt at one */
+    int64_t fed_ns, flushed_ns;
+    bool began; /* the times above mean something */
+    int64_t dropped;
+    char *text; /* [2 * burst]: whole lines, each with its newline, from `first` on */
+    size_t first, n;
+    char message[OUTPUT_COPY_MESSAGE];
+};
+
+struct output_copy *output_copy_new(int64_t bytes_per_s, output_copy_fn send, void *ctx)
+{
+    struct output_copy *c = calloc(1, sizeof *c);
+
+    if (!c)
+        return NULL;
+    c->send = send;
+    c->ctx = ctx;
+    c->rate = bytes_per_s > 0 ? bytes_per_s : 1;
+    c->burst = c->rate * BURST_S > LEAST_BURST ? c->rate * BURST_S : LEAST_BURST;
+    c->tokens = c->burst;
+    c->text = malloc(2 * (size_t)c->burst);
+    if (c->text)
+        return c;
+    free(c);
+    return NULL;
+}
+
+void output_copy_free(struct output_copy *c)
+{
+    if (!c)
+        return;
+    free(c->text);
+    free(c);
+}
+
+/* ---- lines that wait ---- */
+
+static void drop_oldest(struct output_copy *c)
+{
+    const char *from = c->text + c->first, *end = memchr(from, '\n', c->n);
+    size_t gone = (size_t)(end - from) + 1;
+
+    c->first += gone;
+    c->n -= gone;
+    c->dropped++;
+}
+
+static void add_line(void *ctx, const char *line, size_t n)
+{
+    struct output_copy *c = ctx;
+    char *to;
+
+    while (c->n + n + 1 > (size_t)c->burst)
+        drop_oldest(c);
+    if (c->first + c->n + n + 1 > 2 * (size_t)c->burst) {
+        memmove(c->text, c->text + c->first, c->n);
+        c->first = 0;
+    }
+    to = c->text + c->first + c->n;
+    memcpy(to, line, n);
+    for (char *zero = to; (zero = memchr(zero, '\0', n - (size_t)(zero - to)));)
+        *zero = '?'; /* the text travels as a string */
+    to[n] = '\n';
+    c->n += n + 1;
+}
+
+/* ---- messages ---- */
+
+static void fill(struct output_copy *c, int64_t now_ns)
+{
+    int64_t gone_ns = c->began ? now_ns - c->filled_ns : 0, more;
+
+    if (gone_ns > BURST_S * CLOCK_S * 4)
+        gone_ns = BURST_S * CLOCK_S * 4;
+    more = gone_ns > 0 ? (int64_t)((double)gone_ns * (double)c->rate / CLOCK_S) : 0;
+    if (more == 0 && c->began)
+        return; /* the moments add up */
+    c->filled_ns = now_ns;
+    c->began = true;
+    c->tokens = c->tokens + more < c->burst ? c->tokens + more : c->burst;
+}
+
+/* As many of the oldest lines as one message holds; a line alone always fits. */
+static size_t choose(const struct output_copy *c)
+{
+    const char *from = c->text + c->first;
+    size_t most = c->n < OUTPUT_COPY_MESSAGE - 1 ? c->n : OUTPUT_COPY_MESSAGE - 1;
+    const char *end = memrchr(from, '\n', most);
+
+    return (size_t)(end - from) + 1;
+}
+
+static bool send_one(struct output_copy *c, int64_t now_ns)
+{
+    size_t n = choose(c);
+
+    memcpy(c->message, c->text + c->first, n);
+    c->message[n] = '\0';
+    c->sent_ns = now_ns;
+    if (!c->send(c->ctx, c->message, c->dropped))
+        return false;
+    c->dropped = 0;
+    c->tokens -= (int64_t)n;
+    c->first += n;
+    c->n -= n;
+    return true;
+}
+
+static bool send_all(struct output_copy *c, int64_t now_ns)
+{
+    while (c->n > 0)
+        if (!send_one(c, now_ns))
+            return false;
+    return true;
+}
+
+static bool is_soon(const struct output_copy *c, int64_t now_ns)
+{
+    return c->sent_ns && now_ns < c->sent_ns + apart_ns;
+}
+
+/* Tokens may run into debt by one message, which the time until the next one pays. */
+static void send_due(struct output_copy *c, int64_t now_ns)
+{
+    fill(c, now_ns);
+    if (is_soon(c, now_ns))
+        return;
+    while (c->n > 0 && c->tokens > 0 && send_one(c, now_ns))
+        ;
+}
+
+void output_copy_feed(struct output_copy *c, const char *data, size_t n, int64_t now_ns)
+{
+    c->fed_ns = now_ns;
+    lines_feed(&c->lines, data, n, add_line, c);
+    send_due(c, now_ns);
+}
+
+static int64_t partial_at(const struct output_copy *c)
+{
+    if (!lines_begun(&c->lines))
+        return CLOCK_NEVER;
+    if (c->lines.overwritten && c->flushed_ns && c->flushed_ns + bar_ns > c->fed_ns + partial_ns)
+        return c->flushed_ns + bar_ns;
+    return c->fed_ns + partial_ns;
+}
+
+void output_copy_tick(struct output_copy *c, int64_t now_ns)
+{
+    if (now_ns >= partial_at(c)) {
+        c->flushed_ns = now_ns;
+        lines_flush(&c->lines, add_line, c);
+    }
+    send_due(c, now_ns);
+}
+
+int64_t output_copy_next_ns(const struct output_copy *c)
+{
+    int64_t partial = partial_at(c), at = CLOCK_NEVER;
+
+    if (c->n > 0) {
+        at = c->sent_ns + apart_ns;
+        if (c->tokens <= 0) {
+            int64_t paid = c->filled_ns + (1 - c->tokens) * CLOCK_S / c->rate + 1;
+
+            at = paid > at ? paid : at;
+        }
+    }
+    return at < partial ? at : partial;
+}
+
+bool output_copy_end(struct output_copy *c, int64_t now_ns)
+{
+    lines_flush(&c->lines, add_line, c);
+    return send_all(c, now_ns);
+}

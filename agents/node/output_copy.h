@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* output_copy.h - the copy of a rank's output that goes to the screen
+ *
+ *     bytes -> lines.h -> waiting lines -> messages, as many as the bucket has tokens for
+ *
+ * A program may print faster than anybody can read, or than a link can carry: then lines are left
+ * out, the oldest of those that wait, and counted.  So the newest are always there, and what a
+ * program says last is seen.  Neither socket nor clock is known here.
+ */
+#ifndef EDDIS_AGENTS_NODE_OUTPUT_COPY_H
+#define EDDIS_AGENTS_NODE_OUTPUT_COPY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { OUTPUT_COPY_MESSAGE = 8000 }; /* bytes of one message, its 0 included */
+
+struct output_copy;
+
+/* Hand over whole lines, each ended by a newline, as a string, before which `dropped` lines are
+ * missing.  Must not block.  false: not now.
+ */
+typedef bool (*output_copy_fn)(void *ctx, const char *text, int64_t dropped);
+
+/* At most bytes_per_s on average, and four seconds' worth at once.  Returns NULL without memory. */
+struct output_copy *output_copy_new(int64_t bytes_per_s, output_copy_fn send, void *ctx);
+void output_copy_free(struct output_copy *c); /* accepts NULL */
+
+/* Output came.  What may be sent at once is. */
+void output_copy_feed(struct output_copy *c, const char *data, size_t n, int64_t now_ns);
+
+/* Send what is due: to be called at output_copy_next_ns, which is CLOCK_NEVER when nothing waits.
+ * A line that has no newline yet is sent when nothing has come for a while.
+ */
+void output_copy_tick(struct output_copy *c, int64_t now_ns);
+int64_t output_copy_next_ns(const struct output_copy *c);
+
+/* The program has ended: send all that waits, whatever the bucket holds.  false: something waits
+ * still, because it could not be handed over.
+ */
+bool output_copy_end(struct output_copy *c, int64_t now_ns);
+
+#endif

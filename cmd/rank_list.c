@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rank_list.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A whole number at *s, which is moved behind it; -1: there is none, or one too large. */
+static int number(const char **s)
+{
+    char *end;
+    long n;
+
+    if (**s < '0' || **s > '9')
+        return -1;
+    errno = 0;
+    n = strtol(*s, &end, 10);
+    *s = end;
+    return errno || n > INT_MAX - 1 ? -1 : (int)n;
+}
+
+int rank_list_parse(const char *text, struct rank_list *ret, struct eddis_error *err)
+{
+    struct rank_list l = { .n = 0 };
+    const char *s = text;
+
+    for (;;) {
+        int first = number(&s), last = first;
+
+        if (*s == '-') {
+            s++;
+            last = number(&s);
+        }
+        if (first < 0 || last < first || (*s && *s != ','))
+            return eddis_fail(err, -EINVAL, "\"%s\" is no list of ranks such as 0,5-7", text);
+        if (l.n == RANK_LIST_RANGES)
+            return eddis_fail(err, -E2BIG, "more than %d ranges of ranks", RANK_LIST_RANGES);
+        l.range[l.n].first = first;
+        l.range[l.n++].last = last;
+        if (!*s)
+            break;
+        s++;
+    }
+    *ret = l;
+    return 0;
+}
+
+bool rank_list_has(const struct rank_list *l, int rank)
+{
+    for (int i = 0; i < l->n; i++)
+        if (rank >= l->range[i].first && rank <= l->range[i].last)
+            return true;
+    return l->n == 0;
+}
+
+int rank_list_count(const struct rank_list *l, int n_ranks)
+{
+    int n = 0;
+
+    for (int r = 0; r < n_ranks; r++)
+        n += rank_list_has(l, r);
+    return n;
+}
+
+static bool has_bit(const unsigned char *bits, int n_ranks, int r)
+{
+    return r < n_ranks && bits[r / 8] & 1 << r % 8;
+}
+
+void rank_list_text(const unsigned char *bits, int n_ranks, char *ret, size_t size)
+{
+    size_t used = 0;
+
+    *ret = '\0';
+    for (int r = 0; r < n_ranks; r++) {
+        char one[32];
+        int last = r;
+
+        if (!has_bit(bits, n_ranks, r))
+            continue;
+        while (has_bit(bits, n_ranks, last + 1))
+            last++;
+        if (last > r)
+            (void)snprintf(one, sizeof one, "%s%d%s%d", used ? "," : "", r,
+                           last == r + 1 ? "," : "-", last);
+        else
+            (void)snprintf(one, sizeof one, "%s%d", used ? "," : "", r);
+        if (used + strlen(one) + sizeof ",..." > size) {
+            (void)snprintf(ret + used, size - used, "%s...", used ? "," : "");
+            return;
+        }
+        strcpy(ret + used, one);
+        used += strlen(one);
+        r = last;
+    }
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "screen.h"
+
+#include "lib/base/clock.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct screen {
+    int fd;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    char *in, *out; /* [2 * SCREEN_BYTES] each: being filled, being written */
+    size_t n_in, n_out;
+    int error; /* of the first write that failed, negative; EPIPE included */
+};
+
+/* Write all of s->out; the lock is not held, and here alone the thread may be cancelled. */
+static int write_out(const struct screen *s)
+{
+    size_t done = 0;
+
+    while (done < s->n_out) {
+        ssize_t n;
+
+        pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+        n = write(s->fd, s->out + done, s->n_out - done);
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+        if (n < 0 && errno != EINTR && errno != EAGAIN)
+            return -errno;
+        if (n < 0 && errno == EAGAIN) /* somebody has made our terminal non-blocking */
+            clock_sleep_until_ns(clock_now_ns() + 10 * CLOCK_MS);
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+static void unlock(void *lock)
+{
+    pthread_mutex_unlock(lock);
+}
+
+static void *run(void *arg)
+{
+    struct screen *s = arg;
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    pthread_mutex_lock(&s->lock);
+    for (;;) {
+        char *filled = s->in;
+        int rc = s->error;
+
+        while (s->n_in == 0) {
+            pthread_cleanup_push(unlock, &s->lock);
+            pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+            pthread_cond_wait(&s->changed, &s->lock);
+            pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+            pthread_cleanup_pop(0);
+        }
+        s->in = s->out;
+        s->out = filled;
+        s->n_out = s->n_in;
+        s->n_in = 0;
+        pthread_mutex_unlock(&s->lock);
+        if (rc == 0)
+            rc = write_out(s);
+        pthread_mutex_lock(&s->lock);
+        s->error = rc;
+        s->n_out = 0;
+        pthread_cond_broadcast(&s->changed);
+    }
+    return NULL;
+}
+
+static int start(struct screen *s, struct eddis_error *err)
+{
+    pthread_condattr_t clock;
+    sigset_t all, before;
+    int rc;
+
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->changed, &clock);
+    pthread_condattr_destroy(&clock);
+    sigfillset(&all); /* signals are for the caller's thread */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    rc = pthread_create(&s->thread, NULL, run, s);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc ? eddis_fail_errno(err, -rc, "cannot start a thread for the output") : 0;
+}
+
+static void free_all(struct screen *s)
+{
+    free(s->in);
+    free(s->out);
+    free(s);
+}
+
+int screen_open(int fd, struct screen **ret, struct eddis_error *err)
+{
+    struct screen *s = calloc(1, sizeof *s);
+    int rc = s ? 0 : -ENOMEM;
+
+    if (s) {
+        s->fd = fd;
+        s->in = malloc(2 * SCREEN_BYTES);
+        s->out = malloc(2 * SCREEN_BYTES);
+        rc = s->in && s->out ? start(s, err) : -ENOMEM;
+    }
+    if (rc == -ENOMEM)
+        eddis_fail(err, rc, "no memory for the output");
+    if (rc == 0)
+        *ret = s;
+    else if (s)
+        free_all(s);
+    return rc;
+}
+
+static bool append(struct screen *s, const char *text, size_t n, size_t room)
+{
+    bool fits;
+
+    pthread_mutex_lock(&s->lock);
+    fits = s->n_in + n <= room;
+    if (fits) {
+        memcpy(s->in + s->n_in, text, n);
+        s->n_in += n;
+        pthread_cond_broadcast(&s->changed);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return fits;
+}
+
+bool screen_write(struct screen *s, const char *text, size_t n)
+{
+    return append(s, text, n, SCREEN_BYTES);
+}
+
+bool screen_say(struct screen *s, const char *text, size_t n)
+{
+    return append(s, text, n, 2 * SCREEN_BYTES);
+}
+
+int screen_flush(struct screen *s, int64_t deadline_ns, struct eddis_error *err)
+{
+    const struct timespec until = { .tv_sec = deadline_ns / CLOCK_S,
+                                    .tv_nsec = deadline_ns % CLOCK_S };
+    int rc = 0, error;
+
+    pthread_mutex_lock(&s->lock);
+    while ((s->n_in || s->n_out) && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&s->changed, &s->lock, &until);
+    error = s->n_in || s->n_out ? -ETIMEDOUT : s->error;
+    pthread_mutex_unlock(&s->lock);
+    if (error == 0 || error == -EPIPE)
+        return 0;
+    if (error == -ETIMEDOUT)
+        return eddis_fail(err, error, "nobody reads the output");
+    return eddis_fail_errno(err, error, "cannot write to standard output");
+}
+
+void screen_close(struct screen *s)
+{
+    if (!s)
+        return;
+    pthread_cancel(s->thread);
+    pthread_join(s->thread, NULL);
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->lock);
+    free_all(s);
+}

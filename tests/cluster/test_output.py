@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_output.py BUILD [CASE ...] - what ranks print, from their programs to people.
+
+Lines are whole, prefixed, folded and selected; a flood neither stops the job nor fills anything,
+and what is not shown is counted; a reader who is slow or gone is nobody's trouble.
+"""
+
+import os
+import pty
+import re
+import resource
+import select
+import subprocess
+import sys
+import time
+
+from job import Folders, Job
+from node import wait_for
+
+BUILD = sys.argv[1]
+FOLDERS = Folders()
+HOST = os.uname().nodename
+
+
+def script(text, *args, **options):
+    return Job(BUILD, FOLDERS, [*args, "--", "sh", "-c", text], **options)
+
+
+def shown(text, ranks=""):
+    """Lines with a prefix: (who, line)."""
+    return re.findall(rf"^({re.escape(HOST)}:\d+|[\d,.-]+ \(\d+ ranks\)): *(.*)$", text, re.M)
+
+
+def prefixes():
+    with script("printf 'one\\n\\033[31mtwo\\033[0m\\n'; printf 'no end'; "
+                "echo only $RANK >&2; printf 'b\\000d \\377\\n'") as j:
+        j.check(0, "ok")
+    lines = shown(j.out)
+    for line in ("one", "two"):
+        assert ("0,1 (2 ranks)", line) in lines, j.out
+    for rank in (0, 1):
+        assert (f"{HOST}:{rank}", f"no endonly {rank}") in lines, j.out
+    assert (f"{HOST}:1", "b?d ?") in lines, j.out
+    assert "\033" not in j.out + j.err
+    with open(os.path.join(j.dir, "logs/rank-0000.log"), "rb") as f:
+        assert b"\033[31mtwo\033[0m\nno endonly 0\nb\0d \xff\n" == f.read()[4:], "the file has all of it"
+    assert j.out.index("predicted") < j.out.index("one") < j.out.index("done in"), j.out
+
+
+def own_prefix():
+    with script("echo $RANK", "--set", "logs.prefix={rank}@{node}| ") as j:
+        j.check(0, "ok")
+    assert f"0@{HOST}| 0\n" in j.out and f"1@{HOST}| 1\n" in j.out, j.out
+
+
+def folded():
+    """A traceback that every rank prints, each at its own time, comes once."""
+    with script("sleep 0.0$RANK; for i in $(seq 30); do echo \"  File $i\"; done; sleep 1", ranks=4) as j:
+        j.check(0, "ok")
+    assert shown(j.out) == [("0-3 (4 ranks)", f"File {i}") for i in range(1, 31)], j.out
+
+
+def selected():
+    with script("echo I am $RANK", "--ranks", "0,2-3", ranks=4) as j:
+        j.check(0, "ok")
+    assert sorted(shown(j.out)) == [(f"{HOST}:{r}", f"I am {r}") for r in (0, 2, 3)], j.out
+    with script("true", "--ranks", "2-0") as j:
+        assert j.end() == 2 and '--ranks: "2-0" is no list of ranks' in j.err, j.err
+
+
+def silent():
+    for flag in ("-q", "--json"):
+        with script("echo words", flag) as j:
+            j.check(0, "ok")
+            assert "words" not in j.out + j.err and "words" in j.log(0)
+
+
+def progress_bar():
+    """Of a bar the last state is left, in time with the other lines."""
+    with script("for i in $(seq 100); do printf '\\r%3d%%' $i; done; echo; echo after", ranks=1) as j:
+        j.check(0, "ok")
+    assert [line for _, line in shown(j.out)] == ["100%", "after"], j.out
+
+
+def failed():
+    """The last lines stand on standard error, unless they have just been shown in the same place."""
+    text = "sleep 0.3; [ $RANK = 1 ] && { echo bad luck; exit 7; }; sleep 60"
+    with script(text) as j:
+        j.check(7, "rank_exit", "rank 1: bad luck", failed_rank=1)
+        assert (f"{HOST}:1", "bad luck") in shown(j.out), j.out
+    got = on_terminal(["-n", "2", "--", "sh", "-c", text], code=7)
+    assert got.count("bad luck") == 1 and "exited 7" in got, got
+    assert got.index("bad luck") < got.index("exited 7"), got
+
+
+def accounts(j, rank, total):
+    """Every line was shown or counted; the last ones were shown."""
+    lines = [line for who, line in shown(j.out) if who == f"{HOST}:{rank}"]
+    counted = re.findall(rf"rank {rank}: ([\d ]+) lines[^\n]* not shown;", j.err)
+    missing = int(counted[-1].replace(" ", "")) if counted else 0
+    assert len(lines) + missing == total, (len(lines), missing, total, j.err)
+    return lines, missing
+
+
+def many_lines():
+    with script("[ $RANK = 0 ] || seq 400000", "--set", "logs.max_mb=1") as j:
+        j.check(0, "ok", seconds=60)
+    lines, missing = accounts(j, 1, 400000)
+    assert lines[-1] == "400000" and missing > 300000, (lines[-5:], missing)
+    assert lines == sorted(lines, key=int)
+    assert f"all are in {j.dir}/logs/rank-0001.log" in j.err
+    kept = sum(os.path.getsize(os.path.join(j.dir, "logs", n)) for n in os.listdir(j.dir + "/logs")
+               if n.startswith("rank-0001"))
+    assert kept < 1_100_000, kept
+
+
+def flood():
+    """A rank that prints as fast as it can, for longer than the lease: nothing notices."""
+    text = ("[ $RANK = 1 ] || exec sleep 5; "
+            "timeout 5 sh -c 'yes \"$(printf %0100d 7)\"'; echo last words")
+    with script(text, "--set", "logs.max_mb=4", "--set", "timeouts.job=60s") as j:
+        j.check(0, "ok", seconds=60)
+    assert "last words" in j.out, j.out[-2000:]
+    assert re.search(r"rank 1: [\d ]+ lines not shown", j.err), j.err
+    assert len(j.out) < 2_000_000, len(j.out)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    assert used < 300_000, f"{used} kB"
+
+
+def head():
+    """eddis-run | head -1: the job goes on to its end."""
+    with script("for i in $(seq 20); do echo $i; sleep 0.1; done; echo end") as j:
+        first = j.process.stdout.readline()
+        j.process.stdout.close()
+        assert first.startswith("eddis 0"), first
+        assert j.process.wait(timeout=60) == 0, j.process.stderr.read()
+        assert "end" in j.log(1) and j.summary()["reason"] == "ok"
+        j.check_nothing_left()
+
+
+def slow_reader():
+    """A reader who does not read for longer than the lease, while ranks print a lot."""
+    with script("for i in $(seq 30); do seq 20000; sleep 0.1; done; echo end $RANK") as j:
+        wait_for("the job's end", lambda: os.path.exists(os.path.join(j.dir, "summary.json")), 60)
+        assert j.process.poll() is None, "it waits for who wants to read the rest"
+        j.check(0, "ok")
+    assert "done in" in j.out and "not shown" in j.err, j.err
+
+
+def on_terminal(args, code=0, **environ):
+    """What eddis-run writes to a terminal of 100 columns, standard error included."""
+    env = dict(os.environ, TERM="xterm", XDG_STATE_HOME=FOLDERS.path("state"),
+               XDG_CACHE_HOME=FOLDERS.path("cache"), XDG_RUNTIME_DIR=FOLDERS.path("runtime"),
+               TMPDIR=FOLDERS.path("tmp"), **environ)
+    master, slave = pty.openpty()
+    p = subprocess.Popen([os.path.join(BUILD, "cmd/eddis-run"), *args], env=env,
+                         cwd=FOLDERS.path("work"), stdin=subprocess.DEVNULL, stdout=slave,
+                         stderr=slave)
+    os.close(slave)
+    out, end = b"", time.monotonic() + 60
+    while time.monotonic() < end:
+        if select.select([master], [], [], 0.1)[0]:
+            try:
+                out += os.read(master, 65536)
+            except OSError:
+                break
+    os.close(master)
+    assert p.wait(timeout=30) == code, out.decode(errors="replace")
+    return out.decode(errors="replace").replace("\r\n", "\n")
+
+
+def terminal():
+    """Lines stand above the live line, which is taken away and drawn again."""
+    args = ["-n", "2", "--", "sh", "-c", "echo hello; sleep 0.5; echo only $RANK"]
+    got = on_terminal(args)
+    assert re.search(r"\033\[1m0,1 \(2 ranks\):\033\[0m +hello\n", got), got
+    assert re.search(rf"\033\[33m{HOST}:1:\033\[0m +only 1\n", got), got
+    assert "\033[3" not in on_terminal(args, NO_COLOR="1")
+
+
+CASES = [prefixes, own_prefix, folded, selected, silent, progress_bar, failed, many_lines, flood,
+         head, slow_reader, terminal]
+
+
+def main():
+    wanted = sys.argv[2:]
+    for case in CASES:
+        if wanted and case.__name__ not in wanted:
+            continue
+        began = time.monotonic()
+        case()
+        print(f"{case.__name__}: ok, {time.monotonic() - began:.1f} s", flush=True)
+
+
+main()
