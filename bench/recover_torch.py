@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """recover_torch.py FOLDER STEPS - bench-recover-train in PyTorch: distributed data parallel over gloo, the
-same files, steps and checkpoints.  It runs under torchrun and under eddis-run alike."""
+same files, steps and checkpoints."""
 
 import os
 import sys
