@@ -136,6 +136,7 @@ void state_ended(struct state *s, int agent, const char *how, int64_t now_ns)
 {
     struct state_agent *a = &s->agent[agent];
     bool was_lost = a->lost;
+    const char *why;
     char text[512];
 
     if (a->ended)
@@ -150,8 +151,10 @@ void state_ended(struct state *s, int agent, const char *how, int64_t now_ns)
         return;
     }
     if (!a->registered) {
-        (void)snprintf(text, sizeof text, "%.200s: its %.128s before it registered",
-                       state_host(s, agent), how);
+        why = strstr(how, ": "); /* its last words */
+        (void)snprintf(text, sizeof text, "%.150s: its %.*s before it registered%.250s",
+                       state_host(s, agent), (int)(why ? why - how : (ptrdiff_t)strlen(how)), how,
+                       why ? why : "");
         state_not_started(s, agent, text, now_ns);
         return;
     }

@@ -515,8 +515,8 @@ START_TEST(agent_ends_before_it_registers)
     struct fixture f;
 
     begin(&f, 1);
-    state_ended(&f.s, 0, "agent exited 1", f.now_ns);
-    said(&f, "this machine: its agent exited 1 before it registered");
+    state_ended(&f.s, 0, "agent exited 1: no room", f.now_ns);
+    said(&f, "this machine: its agent exited 1 before it registered: no room");
     ended(&f, "start", 3);
     ck_assert_int_eq(f.s.phase, PHASE_OVER);
     state_fini(&f.s);
