@@ -55,6 +55,6 @@ void share_remove(const char *dir, const char *name, int agent)
 {
     cleanup_free char *path = path_of(dir, name, agent);
 
-    if (path)
-        (void)unlink(path);
+    if (path && unlink(path) == 0)
+        (void)rmdir(dir);
 }

@@ -18,7 +18,7 @@ int share_leave(const char *dir, const char *name, int agent, struct eddis_error
 /* Whether the file of another is there. */
 bool share_is_seen(const char *dir, const char *name, int agent);
 
-/* Remove this node's file. */
+/* Remove this node's file, and the folder, which is the job's own, when nothing else is in it. */
 void share_remove(const char *dir, const char *name, int agent);
 
 #endif

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_network.py BUILD [NAME ...] - what a job on several hosts finds out before it trains.
+
+Real eddis-run, ssh and mpirun on the hosts of tests/lab: which network works, how fast it is, and
+one sentence for each thing that is missing on a node.
+"""
+
+import json
+import os
+import sys
+import time
+import traceback
+
+import lab
+import network
+from lab import Cluster
+
+BUILD = os.path.realpath(sys.argv[1])
+WORKER = [f"{BUILD}/tests/cluster/node-worker", "20"]
+HOSTS = ["-H", "node1,node2,node3"]
+
+
+def block(c, one, other):
+    """A firewall between two hosts; both still reach all others."""
+    network.run(c.lab.state()["switch"][0], ["nft", "-f", "-"], [
+        "add table bridge pair", "add chain bridge pair c { type filter hook forward priority 0; }",
+        "flush chain bridge pair c"] + ([f'add rule bridge pair c iifname "{one}" oifname "{other}" drop']
+                                        if one else []))
+
+
+def test_works(c):
+    """The pairs are in the profile; a cable that is slower than the others shows there."""
+    c.lab.rate("node3", "100mbit")
+    with c.job(HOSTS + ["--"] + WORKER) as j:
+        j.end(60)
+        assert j.code == 0, j.err
+        with open(os.path.join(j.dir, "profile.json")) as f:
+            net = json.load(f)["network"]
+        assert net["network"] == network.SUBNET + ".0/24" and len(net["links"]) == 6, net
+        slow = max(x["bytes_per_s"] for x in net["links"] if 2 in (x["from"], x["to"]))
+        fast = min(x["bytes_per_s"] for x in net["links"] if 2 not in (x["from"], x["to"]))
+        assert slow < 20e6 and fast > slow, net
+        j.check_nothing_left(2)
+    c.lab.rate("node3", "0")
+
+
+def test_pair_cannot_connect(c):
+    block(c, "node2", "node3")
+    began = time.monotonic()
+    with c.job(HOSTS + ["--set", "profile.cache=0s", "--"] + WORKER) as j:
+        j.end(60)
+        assert j.code == 3, (j.code, j.err)
+        assert "node2 got no answer of node3" in j.err or "node3 got no answer of node2" in j.err, j.err
+        assert time.monotonic() - began < 30
+        j.check_nothing_left(2)
+    block(c, None, None)
+
+
+def refused(c, args, *words, tidy=lambda: None):
+    """tidy: removes what this test, or the user's own wish, has put on the nodes."""
+    with c.job(HOSTS + args) as j:
+        j.end(60)
+        assert j.code == 3, (j.code, j.err)
+        for word in words:
+            assert word in j.err, (word, j.err)
+        tidy()
+        j.check_nothing_left(2)
+
+
+def test_private_checkpoints(c):
+    def tidy():  # nothing was left in it
+        for node in c.nodes:
+            os.rmdir(c.path(node, "/tmp/checkpoints"))
+
+    refused(c, ["--set", "checkpoint.dir=/tmp/checkpoints", "--"] + WORKER,
+            "checkpoint.dir '/tmp/checkpoints", "is not the same folder on node",
+            "name one that all nodes share", tidy=tidy)
+
+
+def test_checkpoints_cannot_be_written(c):
+    refused(c, ["--set", "checkpoint.dir=/proc/self/checkpoints", "--"] + WORKER,
+            "checkpoint.dir", "/proc/self/checkpoints")
+
+
+def test_program_missing_on_one(c):
+    paths = [c.path(node, "/tmp/only-here") for node in ("node1", "node2")]
+    for path in paths:
+        os.symlink("/bin/true", path)
+    refused(c, ["--", "/tmp/only-here"], "node3", "no program '/tmp/only-here'",
+            tidy=lambda: [os.unlink(path) for path in paths])
+
+
+def main():
+    wanted, failed = sys.argv[2:], []
+    lab.skip_unless_possible()
+    with Cluster(3, build=BUILD) as c:
+        for name, test in list(globals().items()):
+            if not name.startswith("test_") or (wanted and name[5:] not in wanted):
+                continue
+            began = time.monotonic()
+            try:
+                test(c)
+                print(f"ok   {name} {time.monotonic() - began:.1f} s", flush=True)
+            except Exception:
+                traceback.print_exc(file=sys.stdout)
+                print(f"FAIL {name} {time.monotonic() - began:.1f} s", flush=True)
+                failed.append(name)
+    if failed:
+        sys.exit(f"failed: {' '.join(failed)}")
+
+
+main()
