@@ -5,6 +5,7 @@
 #include "cmd/number.h"
 #include "cmd/output_view.h"
 #include "cmd/plan_print.h"
+#include "cmd/run_check.h"
 #include "cmd/run_cleanup.h"
 #include "cmd/run_detach.h"
 #include "cmd/run_job.h"
@@ -107,6 +108,18 @@ static void on_progress(void *ctx, const struct job_status *s)
     if (r->up >= 0 && s->state == JOB_RUNNING)
         go_to_background(r);
     run_view_progress(&((struct run *)ctx)->view, s);
+}
+
+static void on_checked(void *ctx, const struct driver_check *node, int n)
+{
+    struct run *r = ctx;
+
+    run_view_clear(&r->view);
+    (void)run_view_flush(&r->view, CLOCK_NEVER, NULL);
+    if (r->q.json)
+        run_check_json(node, n, stdout);
+    else if (!r->q.quiet)
+        run_check_print(node, n, stdout);
 }
 
 static void print_profile(const struct run *r, const struct plan_print *o,
@@ -289,6 +302,7 @@ static int run_job(struct run *r)
         .measure_equal = r->q.measure_equal,
         .plan_only = r->q.dry_run,
         .profile_only = r->q.profile,
+        .check_only = r->q.check,
         .view = { .ctx = r,
                   .say = on_say,
                   .last_lines = on_last_lines,
@@ -296,7 +310,9 @@ static int run_job(struct run *r)
                   .waiting = on_waiting,
                   .progress = on_progress,
                   .output = on_output,
-                  .turn = on_turn },
+                  .turn = on_turn,
+
+                  .checked = on_checked },
     };
     struct job_status status;
     struct eddis_error err = { 0 };
@@ -411,7 +427,7 @@ static int train(struct run *r)
     struct eddis_error err = { 0 };
     int code = 0, rc;
 
-    if (!r->q.dry_run && !r->q.profile && make_folder(r, &err) < 0)
+    if (!r->q.dry_run && !r->q.profile && !r->q.check && make_folder(r, &err) < 0)
         return fail(&err, EXIT_USAGE);
     rc = r->q.detach ? run_detach(&r->up, &code, &err) : 1;
     if (rc == 1) /* before, there must be no thread */

@@ -35,6 +35,7 @@ static const struct option_row rows[] = {
     { "job-dir", 0, "FOLDER", "keep the job's files here; it must be missing or empty" },
     { "log-dir", 0, "FOLDER", "keep the output of the workers here, on their nodes" },
     { "detach", 0, NULL, "go on in the background once the workers are up; prints the job's id" },
+    { "check", 0, NULL, "try everything that a start needs on all machines, and train nothing" },
     { "stop", 0, "JOB", "end a job that runs, in good order, and wait for its end" },
     { "cleanup", 0, "JOB", "end what a dead job may have left on its machines, and stop" },
     { "prune", 0, "TIME", "remove folders of jobs that ended so long ago, 30d" },

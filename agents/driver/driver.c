@@ -561,6 +561,8 @@ int driver_run(const struct driver_options *o, struct job_status *ret, struct ed
     close_agents(&d);
     if (rc == 0) {
         sum_up(&d);
+        if (o->check_only)
+            driver_check_tell(&d);
         rc = d.status.exit_code;
         *ret = d.status;
         job_status_init(&d.status); /* handed over */

@@ -18,6 +18,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What a check has found out about a node; texts are borrowed and "" when they are not known. */
+struct driver_check {
+    const char *host, *address; /* on the network that the job would use */
+    const char *eddis, *mpi;    /* versions */
+    int devices;
+    bool reached, ready;
+    const char *trouble; /* why it is not ready, when that was found */
+};
+
 /* Called on the driver's thread.  Texts may come from other machines: strip before printing. */
 struct driver_view {
     void *ctx;
@@ -29,6 +38,7 @@ struct driver_view {
     /* Whole lines that a rank has printed, before which `dropped` lines are in its log only. */
     void (*output)(void *ctx, const char *node, int rank, const char *text, int64_t dropped);
     void (*turn)(void *ctx); /* at least five times a second */
+    void (*checked)(void *ctx, const struct driver_check *node, int n); /* at a check's end */
 };
 
 struct driver_options {

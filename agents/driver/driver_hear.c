@@ -80,6 +80,7 @@ static void hear_hello(struct driver *d, const struct inbox_item *i, int64_t now
     http_reply(i->x, 200, "{}");
     driver_say(d, "registered", i->agent, -1, "");
     state_registered(&d->state, i->agent, host, now_ns);
+    driver_check_heard(d, now_ns);
 }
 
 static void hear_profile(struct driver *d, int agent, const struct event *e, int64_t now_ns)
@@ -130,6 +131,8 @@ static void note_event(struct driver *d, int agent, const struct event *e)
 static void hear_event(struct driver *d, int agent, const struct event *e, int64_t now_ns)
 {
     note_event(d, agent, e);
+    if (e->type == EVENT_FAILED)
+        driver_check_trouble(d, agent, e->text);
     if (e->type == EVENT_LEFT)
         starter_left(d->starter, agent, e->text, now_ns);
     if (e->type == EVENT_PROFILE)
@@ -315,6 +318,10 @@ static void start_failed(struct driver *d, const struct start_event *e, int64_t 
     if (e->type == START_LATE && starter_waiting(d->starter, text, sizeof text) > 1)
         sentence = text;
     driver_say(d, "start_failed", e->host, -1, e->text);
+    driver_check_trouble(d, e->host, e->text);
+    if (e->type == START_FAILED && driver_check_waits(d))
+        return;
+    driver_check_heard(d, now_ns);
     state_not_started(&d->state, e->host, sentence, now_ns);
 }
 

@@ -8,6 +8,7 @@
  *     driver_launch.c   orders to prepare a generation
  *     driver_network.c  which network the nodes use
  *     driver_probe.c    what was measured of it
+ *     driver_check.c    what a check has found out about every node
  *     brief_make.c      from the job to an agent's brief
  */
 #ifndef EDDIS_AGENTS_DRIVER_DRIVER_IMPL_H
@@ -36,6 +37,7 @@ struct driver_agent {
     int n_known;
     char came_from[HTTP_PEER_CHARS]; /* the one by which it came */
     char address[46];                /* on the network that was chosen; "" */
+    char trouble[384];               /* of a check: why the node cannot be used; "" */
 };
 
 struct driver {
@@ -97,6 +99,12 @@ void driver_keep_network(struct driver *d); /* it has carried a job's probe: for
 /* driver_probe.c: whether the event says that the network works; else it has been told. */
 bool driver_probed(struct driver *d, const struct event *e);
 void driver_describe_network(struct driver *d); /* fills network_reason */
+
+/* driver_check.c: all but the last do nothing unless it is a check */
+void driver_check_trouble(struct driver *d, int agent, const char *text);
+bool driver_check_waits(const struct driver *d);           /* for nodes that have not answered */
+void driver_check_heard(struct driver *d, int64_t now_ns); /* of one more node */
+void driver_check_tell(struct driver *d);
 
 /* driver.c */
 void driver_say(struct driver *d, const char *type, int agent, int rank, const char *text);

@@ -32,8 +32,8 @@ def job(*args, **options):
     return Job(BUILD, FOLDERS, list(args), **options)
 
 
-def run(*args):
-    return tool("eddis-run", *args)
+def run(*args, **options):
+    return tool("eddis-run", *args, **options)
 
 
 # ---- --stop ----
@@ -63,6 +63,8 @@ def stop_refused():
             (["--prune", "none"], '--prune "none" is no duration'),
             (["--prune", "1d", "--detach"], "--prune runs no job"),
             (["--detach", "--dry-run", "--", "true"], "--detach: nothing is left to run"),
+            (["--check", "--dry-run", "--", "true"], "--check and --dry-run"),
+            (["--detach", "--check", "--", "true"], "--detach: nothing is left to run"),
             (["--detach", "--profile"], "--detach: nothing is left to run")):
         p = run(*args)
         assert p.returncode == 2 and not p.stdout and p.stderr.count("\n") == 1, (args, p)
@@ -142,6 +144,26 @@ def detach_quiet():
         assert j.end() == 0 and re.fullmatch(r"\S+\n", j.out), j.out
         assert run("--stop", j.dir + "/").returncode == 0
         wait_for("the job's processes to go", lambda: not marked(j.mark), 10)
+
+
+# ---- --check ----
+
+def check():
+    p = run("--check", "-n", "2", "--", "sh", "-c", "touch trained", cwd=FOLDERS.path("work"))
+    assert p.returncode == 0 and "the node is ready; nothing was trained" in p.stdout, p
+    assert not os.path.exists(FOLDERS.path("work", "trained"))
+    assert not os.path.exists(FOLDERS.path("state", "eddis")), "a check left a job's folder"
+    p = run("--check", "--", "/no/such/program")
+    assert p.returncode == 3 and "no program '/no/such/program'" in p.stderr, p
+    assert "not ready; nothing was trained" in p.stdout, p.stdout
+    # Every host is named, not only the first that fails.
+    p = run("--check", "--json", "-H", "localhost,no-such-1.invalid,no-such-2.invalid", "--ssh-command",
+            "sh -c 'echo ssh: Could not resolve hostname $HOST: Name or service not known >&2; exit 255' sh",
+            "--", "true")
+    answer = json.loads(p.stdout)
+    assert p.returncode == 3 and not answer["ready"], p
+    assert [bool(n["trouble"]) for n in answer["nodes"]] == [False, True, True], answer
+    assert answer["nodes"][0]["reached"] and "no-such-2" in answer["nodes"][2]["trouble"], answer
 
 
 # ---- --prune ----
@@ -224,7 +246,7 @@ def prune_running():
         p.communicate()
 
 
-CASES = [stop, stop_refused, stop_elsewhere, detach, detach_ended, detach_signal, detach_quiet, prune, prune_running]
+CASES = [stop, stop_refused, stop_elsewhere, detach, detach_ended, detach_signal, detach_quiet, check, prune, prune_running]
 
 
 def main():

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* driver_check.c - eddis-run --check: what was found out about every node
+ *
+ * A job ends with the first node that fails; a check goes on until each has answered, since whoever
+ * mends one wants to know of the others, too.
+ */
+#include "driver_impl.h"
+
+#include "lib/base/clock.h"
+#include "lib/base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void driver_check_trouble(struct driver *d, int agent, const char *text)
+{
+    struct driver_agent *a = &d->agent[agent];
+
+    if (!d->o->check_only || a->trouble[0])
+        return;
+    (void)snprintf(a->trouble, sizeof a->trouble, "%s", text);
+    text_strip_control(a->trouble);
+}
+
+bool driver_check_waits(const struct driver *d)
+{
+    if (!d->o->check_only || d->state.phase != PHASE_REGISTER)
+        return false;
+    for (int i = 0; i < d->n_agents; i++)
+        if (!d->state.agent[i].registered && !d->agent[i].trouble[0])
+            return true;
+    return false;
+}
+
+void driver_check_heard(struct driver *d, int64_t now_ns)
+{
+    if (!d->o->check_only || d->state.phase != PHASE_REGISTER || driver_check_waits(d))
+        return;
+    for (int i = 0; i < d->n_agents; i++)
+        if (d->agent[i].trouble[0])
+            state_not_started(&d->state, i, d->agent[i].trouble, now_ns);
+}
+
+void driver_check_tell(struct driver *d)
+{
+    struct driver_check *row = calloc((size_t)d->n_agents, sizeof *row);
+
+    for (int i = 0; row && i < d->n_agents; i++) {
+        const struct driver_agent *a = &d->agent[i];
+        const struct state_agent *s = &d->state.agent[i];
+
+        row[i] = (struct driver_check){
+            .host = s->host,
+            .address = a->address,
+            .eddis = a->profile.eddis_version,
+            .mpi = a->profile.mpi_version,
+            .devices = a->profile.n_devices,
+            .reached = s->registered,
+            .ready = d->status.exit_code == 0,
+            .trouble = a->trouble,
+        };
+    }
+    if (row)
+        d->o->view.checked(d->o->view.ctx, row, d->n_agents);
+    free(row);
+}
