@@ -38,6 +38,15 @@ void dry_run_print(const struct job *job, FILE *out)
     table_fini(&t);
 }
 
+void dry_run_env(char *const *env, FILE *out)
+{
+    for (char *const *v = env; v && *v; v++)
+        fprintf(out, "%s%.*s", v == env ? "  variables handed on: " : ", ", (int)strcspn(*v, "="),
+                *v);
+    if (env && *env)
+        fputc('\n', out);
+}
+
 /* A JSON string of any bytes: where they are no UTF-8 (the name of a file, a value that was cut),
  * all but ASCII become '?'.
  */

@@ -23,6 +23,9 @@ enum { DRY_RUN_SCHEMA_VERSION = 1 };
 /* Print a line for each key: name, origin, value. */
 void dry_run_print(const struct job *job, FILE *out);
 
+/* Print the names of these "NAME=VALUE", which the workers get beside the job's own. */
+void dry_run_env(char *const *env, FILE *out);
+
 /* Returns the JSON document with a newline at its end; the caller frees it. */
 int dry_run_json(const struct job *job, const struct node_profile *nodes, int n_nodes,
                  const struct plan *plan, char **ret, struct eddis_error *err);

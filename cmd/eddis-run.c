@@ -153,6 +153,14 @@ static void print_dry_run_json(const struct run *r, const struct node_profile *n
         fputs(text, stdout);
 }
 
+/* Nobody asked for none: a long job must not find out at its end. */
+static void print_no_checkpoints(const struct job *job, FILE *out)
+{
+    if (job->n_hosts > 1 && job->checkpoint.every == 0 &&
+        job_origin(job, "checkpoint.every").kind == JOB_DEFAULT)
+        fputs("  no checkpoints, until checkpoint.dir names a folder that all nodes share\n", out);
+}
+
 /* From here on the workers of this plan may print. */
 static void show_output(struct run *r, const struct plan *p, const struct node_profile *nodes)
 {
@@ -194,8 +202,12 @@ static void print_plan(struct run *r, const struct plan_print *how, const struct
         plan_print_profiles(&o, nodes, n);
     }
     plan_print_plan(&o, p, p->generation <= 1 && r->q.plan_path ? "replayed" : NULL);
-    if (r->q.dry_run || r->q.verbose)
+    if (p->generation <= 1)
+        print_no_checkpoints(r->q.job, o.out);
+    if (r->q.dry_run || r->q.verbose) {
         dry_run_print(r->q.job, o.out);
+        dry_run_env(r->q.env.at, o.out);
+    }
     putc('\n', o.out);
     if (fclose(o.out) != 0 || !text)
         return;
@@ -223,6 +235,16 @@ static void on_planned(void *ctx, const struct plan *p, const struct node_profil
     } else if (r->q.dry_run && r->q.json) {
         print_dry_run_json(r, nodes, n, p);
     } else if (!r->q.quiet && !r->q.json) {
+        /* Nobody asked for none: a long job must not find out at its end. */
+        static void print_no_checkpoints(const struct job *job, FILE *out)
+        {
+            if (job->n_hosts > 1 && job->checkpoint.every == 0 &&
+                job_origin(job, "checkpoint.every").kind == JOB_DEFAULT)
+                fputs(
+                    "  no checkpoints, until checkpoint.dir names a folder that all nodes share\n",
+                    out);
+        }
+
         print_plan(r, &o, p, nodes, n);
         if (r->launches)
             show_output(r, p, nodes);

@@ -11,6 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { MAX_NODE_LINES = 16 };
+
 static const char BOLD[] = "\033[1m";
 static const char YELLOW[] = "\033[33m";
 
@@ -103,25 +105,50 @@ static char *describe_node(const struct node_profile *node)
     return strbuf_steal(&b);
 }
 
-/* Print nodes [first, end), which are alike. */
+/* Print nodes [first, end) of n, which are alike. */
 static void print_alike(const struct plan_print *o, const struct node_profile *nodes, int first,
-                        int end, const char *what)
+                        int end, int n, const char *what)
 {
+    int count = end - first;
+
     print_foreign(o->out, nodes[first].host);
-    if (end - first > 1) {
-        fputs(end - first > 2 ? " ... " : ", ", o->out);
+    if (count > 1) {
+        fputs(count > 2 ? " ... " : ", ", o->out);
         print_foreign(o->out, nodes[end - 1].host);
     }
     fputs(" (", o->out);
-    if (end - first > 1)
+    if (count > 2 && count < n)
+        fprintf(o->out, "%d nodes, ", count);
+    if (count > 1)
         fputs("each ", o->out);
     print_foreign(o->out, what ? what : "");
     fputs(")\n", o->out);
 }
 
+static void print_notes(const struct plan_print *o, const struct node_profile *nodes, int n)
+{
+    int notes = 0;
+
+    for (int i = 0; i < n; i++) {
+        if (!nodes[i].note[0] || ++notes > MAX_NODE_LINES)
+            continue;
+        fprintf(o->out, "%14s", "");
+        print_foreign(o->out, nodes[i].host);
+        fputs(": ", o->out);
+        print_foreign(o->out, nodes[i].note);
+        fputc('\n', o->out);
+    }
+    if (notes > MAX_NODE_LINES)
+        fprintf(o->out, "%14s... and %d more such notes\n", "", notes - MAX_NODE_LINES);
+}
+
+/* The number is that of all; behind it a line for each run of nodes that are alike. */
 void plan_print_nodes(const struct plan_print *o, const struct node_profile *nodes, int n)
 {
+    int lines = 0;
+
     print_label(o, "nodes");
+    fprintf(o->out, "%-4d", n);
     for (int first = 0, end; first < n; first = end) {
         cleanup_free char *what = describe_node(&nodes[first]);
 
@@ -131,19 +158,15 @@ void plan_print_nodes(const struct plan_print *o, const struct node_profile *nod
             if (!what || !other || strcmp(what, other) != 0)
                 break;
         }
-        if (first > 0)
-            fprintf(o->out, "%10s", "");
-        fprintf(o->out, "%-4d", end - first);
-        print_alike(o, nodes, first, end, what);
-    }
-    for (int i = 0; i < n; i++)
-        if (nodes[i].note[0]) {
+        if (lines++ > 0)
             fprintf(o->out, "%14s", "");
-            print_foreign(o->out, nodes[i].host);
-            fputs(": ", o->out);
-            print_foreign(o->out, nodes[i].note);
-            fputc('\n', o->out);
+        if (lines > MAX_NODE_LINES) {
+            fprintf(o->out, "... and %d more\n", n - first);
+            break;
         }
+        print_alike(o, nodes, first, end, n, what);
+    }
+    print_notes(o, nodes, n);
 }
 
 /* ---- profile ---- */

@@ -2,7 +2,8 @@
 /* plan_print.h - a job, its nodes and its plan as people read them before the job starts
  *
  *     eddis 0.1.0   job digits-20261121-140712-3f9a   logs in ~/.local/state/eddis/jobs/...
- *     nodes     1   login1 (2 cores, 23 GB, no GPU; 4 emulated devices)
+ *     nodes     3   login1 (2 cores, 23 GB, no GPU; 4 emulated devices)
+ *                   node1, node2 (each 8 cores, 64 GB, 2 NVIDIA V100)
  *     profile   4 emulated devices, 1 CPU, cached 2 h ago
  *     plan      sync, allreduce, global batch 256
  *
@@ -39,7 +40,7 @@ struct plan_print {
 void plan_print_job(const struct plan_print *o, const char *name, const char *id,
                     const char *folder);
 
-/* The lines of the nodes, equal nodes together, and the line of their profiles. */
+/* The lines of the nodes, runs of equal nodes together, and the line of their profiles. */
 void plan_print_nodes(const struct plan_print *o, const struct node_profile *nodes, int n);
 void plan_print_profiles(const struct plan_print *o, const struct node_profile *nodes, int n);
 

@@ -339,11 +339,13 @@ static int hostfile_read(const struct job_reader *r, const struct job_key *key,
     rc = file_read(path, JOB_MAX_BYTES, &text, &size, &why);
     if (rc < 0)
         return job_wrong(r, n->line, n->column, err, "\"%s\": %s", key->name, why.text);
-    rc = hostfile_parse(text, size, n->text, &l, err);
+    rc = hostfile_parse(text, size, n->text, &l, &why);
     if (rc == 0)
         take_hosts(r->job, &l, cleanup_keep(path));
     host_list_fini(&l);
-    return rc;
+    if (rc == -ENOMEM)
+        return job_no_memory(err);
+    return rc < 0 ? job_wrong(r, n->line, n->column, err, "%s", why.text) : 0;
 }
 
 static void hostfile_write(const void *base, const struct job_key *key, struct strbuf *b)

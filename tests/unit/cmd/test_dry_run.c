@@ -68,7 +68,11 @@ START_TEST(listing)
 
     ck_assert_int_eq(job_set(job, "seed", "3", "--seed", NULL), 0);
     dry_run_print(job, out);
+    dry_run_env(NULL, out);
+    dry_run_env((char *[]){ (char *)"HF_TOKEN=swordfish", (char *)"A=1", NULL }, out);
     fclose(out);
+    ck_assert_ptr_nonnull(strstr(text, "\n  variables handed on: HF_TOKEN, A\n"));
+    ck_assert_ptr_null(strstr(text, "swordfish"));
     ck_assert_ptr_nonnull(strstr(text, "\n  batch.global "));
     ck_assert_ptr_nonnull(strstr(text, " 96\n"));
     ck_assert_ptr_nonnull(strstr(text, " train.yaml:2 "));

@@ -229,6 +229,52 @@ START_TEST(folded)
 }
 END_TEST
 
+/* Several unlike nodes: how many they are, then a line for each run of equal ones. */
+START_TEST(unlike_nodes)
+{
+    cleanup_free struct node_profile *nodes = new_nodes(6);
+    struct output out;
+
+    for (int i = 0; i < 6; i++)
+        add_device(&nodes[i], DEVICE_EMULATED, 1);
+    add_device(&nodes[0], DEVICE_EMULATED, 1);
+    nodes[4].cores = nodes[5].cores = 8;
+    nodes[1].measured_s = 0;
+    snprintf(nodes[4].note, sizeof nodes[4].note, "busy\033");
+    open_output(&out);
+    plan_print_nodes(&out.o, nodes, 6);
+    check_output(&out, "nodes     6   node0 (2 cores, 23 GB, no GPU; 2 emulated devices)\n"
+                       "              node1 ... node3 (3 nodes, each 2 cores, 23 GB, no GPU; 1 "
+                       "emulated device)\n"
+                       "              node4, node5 (each 8 cores, 23 GB, no GPU; 1 emulated "
+                       "device)\n"
+                       "              node4: busy?\n");
+}
+END_TEST
+
+/* Hundreds of unlike nodes, each with something to say, are no scroll. */
+START_TEST(many_nodes)
+{
+    cleanup_free struct node_profile *nodes = new_nodes(300);
+    struct output out;
+    int lines = 0;
+
+    for (int i = 0; i < 300; i++) {
+        nodes[i].cores = i + 1;
+        snprintf(nodes[i].note, sizeof nodes[i].note, "busy");
+    }
+    open_output(&out);
+    plan_print_nodes(&out.o, nodes, 300);
+    fclose(out.o.out);
+    for (const char *c = out.text; *c; c++)
+        lines += *c == '\n';
+    ck_assert_int_eq(lines, 34);
+    ck_assert_ptr_nonnull(strstr(out.text, "              ... and 284 more\n"));
+    ck_assert_ptr_nonnull(strstr(out.text, "              ... and 284 more such notes\n"));
+    free(out.text);
+}
+END_TEST
+
 /* When there are many groups too, the table ends. */
 START_TEST(many_groups)
 {
@@ -299,6 +345,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, relative);
     tcase_add_test(tc, alike);
     tcase_add_test(tc, folded);
+    tcase_add_test(tc, unlike_nodes);
+    tcase_add_test(tc, many_nodes);
     tcase_add_test(tc, many_groups);
     tcase_add_test(tc, colour);
     tcase_add_test(tc, devices);
