@@ -53,8 +53,8 @@ void driver_check_tell(struct driver *d)
         row[i] = (struct driver_check){
             .host = s->host,
             .address = a->address,
-            .eddis = a->profile.eddis_version,
-            .mpi = a->profile.mpi_version,
+            .eddis = s->registered ? EDDIS_VERSION : "", /* no other may register */
+            .mpi = a->mpi_version,
             .devices = a->profile.n_devices,
             .reached = s->registered,
             .ready = d->status.exit_code == 0,

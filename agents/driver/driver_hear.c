@@ -72,6 +72,7 @@ static void hear_hello(struct driver *d, const struct inbox_item *i, int64_t now
     text_strip_control(host);
     if (check_versions(d, i, host, &err) < 0 || keep_addresses(a, i, &err) < 0) {
         http_reply_error(i->x, 409, err.text);
+        driver_check_trouble(d, i->agent, err.text);
         state_not_started(&d->state, i->agent, err.text, now_ns);
         return;
     }
