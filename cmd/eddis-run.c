@@ -235,16 +235,6 @@ static void on_planned(void *ctx, const struct plan *p, const struct node_profil
     } else if (r->q.dry_run && r->q.json) {
         print_dry_run_json(r, nodes, n, p);
     } else if (!r->q.quiet && !r->q.json) {
-        /* Nobody asked for none: a long job must not find out at its end. */
-        static void print_no_checkpoints(const struct job *job, FILE *out)
-        {
-            if (job->n_hosts > 1 && job->checkpoint.every == 0 &&
-                job_origin(job, "checkpoint.every").kind == JOB_DEFAULT)
-                fputs(
-                    "  no checkpoints, until checkpoint.dir names a folder that all nodes share\n",
-                    out);
-        }
-
         print_plan(r, &o, p, nodes, n);
         if (r->launches)
             show_output(r, p, nodes);
