@@ -48,7 +48,9 @@ void state_progress(struct state *s, const struct progress *p, int64_t now_ns)
     r = &s->rank[p->rank];
     if (p->steps_done != r->steps || p->phase != r->phase)
         r->moved_ns = now_ns;
-    r->still_ns = min_known(min_known(p->phase_age_ns, p->page_age_ns), now_ns - r->moved_ns);
+    r->still_ns = min_known(p->phase_age_ns, p->page_age_ns);
+    if (r->still_ns < 0)
+        r->still_ns = now_ns - r->moved_ns;
     r->steps = p->steps_done;
     r->phase = p->phase;
     if (p->steps_here > 0 && !r->stepped) {

@@ -1,0 +1,989 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The driver's state machine over failures: what is recovered from and what is not, for every actor
+ * and fault that a node can suffer, and what holds whatever happens in whatever order.
+ */
+#include "agents/driver/state.h"
+
+#include "lib/base/clock.h"
+#include "suite.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NODES = 3, RANKS = 5 };
+
+static const int64_t second = CLOCK_S;
+static const int rank_node[RANKS] = { 0, 0, 1, 2, 2 };
+
+struct fixture {
+    struct state s;
+    int64_t now_ns;
+    bool silent[NODES]; /* the node is frozen or cut off: not heard, and does nothing */
+    int ordered[32];    /* how often each action was */
+    int revive[NODES];
+    char said[8192];
+};
+
+/* ---- driving it ---- */
+
+static void drain(struct fixture *f)
+{
+    struct action a;
+
+    while (state_action(&f->s, &a)) {
+        size_t n = strlen(f->said);
+
+        f->ordered[a.type]++;
+        if (a.type == ACTION_SAY && n < sizeof f->said - 700)
+            (void)snprintf(f->said + n, sizeof f->said - n, "%s\n", a.text);
+        if (a.type == ACTION_REVIVE)
+            f->revive[a.agent]++;
+    }
+}
+
+static void begin(struct fixture *f, int restarts)
+{
+    const struct state_options o = {
+        .n_agents = NODES,
+        .share = true,
+        .restarts = restarts,
+        .launch_ns = 60 * second,
+        .lease_ns = 10 * second,
+        .node_lost_ns = 15 * second,
+        .hang_ns = 30 * second,
+        .grace_ns = 10 * second,
+        .checkpoint_ns = 120 * second,
+        .job_ns = CLOCK_NEVER,
+    };
+
+    memset(f, 0, sizeof *f);
+    f->now_ns = 1000 * second;
+    ck_assert_int_eq(state_init(&f->s, &o, f->now_ns, NULL), 0);
+    for (int i = 1; i < NODES; i++)
+        f->s.agent[i].remote = true; /* the first one is this machine */
+}
+
+static struct event event(struct fixture *f, enum event_type type)
+{
+    static char none[] = "";
+
+    return (struct event){ .type = type,
+                           .generation = f->s.generation,
+                           .rank = -1,
+                           .code = 0,
+                           .step = -1,
+                           .text = none,
+                           .last_lines = none };
+}
+
+static void tell(struct fixture *f, int agent, enum event_type type)
+{
+    struct event e = event(f, type);
+
+    if (f->silent[agent] || !state_is_known(&f->s, agent))
+        return;
+    state_heard(&f->s, agent, f->now_ns);
+    state_event(&f->s, agent, &e, f->now_ns);
+    drain(f);
+}
+
+static void tell_parts(struct fixture *f, enum event_type type)
+{
+    for (int i = 0; i < NODES; i++)
+        if (f->s.agent[i].part)
+            tell(f, i, type);
+}
+
+static void started(struct fixture *f, int rank)
+{
+    struct event e = event(f, EVENT_RANK_STARTED);
+
+    e.rank = rank;
+    e.pid = 100 + rank;
+    state_event(&f->s, f->s.rank[rank].agent, &e, f->now_ns);
+    drain(f);
+}
+
+static void exited(struct fixture *f, int rank, int code, int sig, bool by_us)
+{
+    struct event e = event(f, EVENT_RANK_EXIT);
+
+    e.rank = rank;
+    e.pid = 100 + rank;
+    e.code = sig ? -1 : code;
+    e.signal = sig;
+    e.by_us = by_us;
+    state_event(&f->s, f->s.rank[rank].agent, &e, f->now_ns);
+    drain(f);
+}
+
+static void mpirun(struct fixture *f, int code, int sig)
+{
+    struct event e = event(f, EVENT_MPIRUN_EXIT);
+
+    e.code = sig ? -1 : code;
+    e.signal = sig;
+    state_event(&f->s, f->s.first, &e, f->now_ns);
+    drain(f);
+}
+
+static void progress(struct fixture *f, int rank, int phase, int64_t steps, int64_t still_ns)
+{
+    const struct progress p = { .rank = rank,
+                                .pid = 100 + rank,
+                                .phase = phase,
+                                .steps_done = steps,
+                                .steps_here = steps,
+                                .sum.total_ns = steps * CLOCK_MS,
+                                .page_age_ns = still_ns,
+                                .phase_age_ns = still_ns };
+
+    if (f->silent[f->s.rank[rank].agent])
+        return;
+    state_progress(&f->s, &p, f->now_ns);
+    drain(f);
+}
+
+/* Time passes, and whoever is not silent is heard every half second. */
+static void pass(struct fixture *f, int64_t ns)
+{
+    int64_t until = f->now_ns + ns;
+
+    while (f->now_ns < until && f->s.phase != PHASE_OVER) {
+        int64_t at = state_deadline(&f->s);
+
+        f->now_ns += second / 2;
+        if (at > f->now_ns - second / 2 && at < f->now_ns)
+            f->now_ns = at;
+        for (int i = 0; i < NODES; i++)
+            if (!f->silent[i])
+                state_heard(&f->s, i, f->now_ns);
+        state_tick(&f->s, f->now_ns);
+        drain(f);
+    }
+}
+
+/* A node's agent dials in, again or for the first time. */
+static void comes(struct fixture *f, int agent)
+{
+    static const char *const name[NODES] = { "a", "b", "c" };
+
+    f->silent[agent] = false;
+    state_registered(&f->s, agent, name[agent], f->now_ns);
+    drain(f);
+    tell(f, agent, EVENT_PROFILE);
+}
+
+/* From PLAN as far as this phase, on the nodes that are there. */
+static void launch(struct fixture *f, enum driver_phase to)
+{
+    int node[RANKS], n = 0;
+
+    ck_assert_int_eq(f->s.phase, PHASE_PLAN);
+    for (int r = 0; r < RANKS; r++)
+        if (state_is_usable(&f->s, rank_node[r]))
+            node[n++] = rank_node[r];
+    ck_assert_int_eq(state_planned(&f->s, n, node, f->now_ns, NULL), 0);
+    drain(f);
+    if (to > PHASE_PREPARE)
+        tell_parts(f, EVENT_PREPARED);
+    if (to > PHASE_CHECK && f->s.phase == PHASE_CHECK)
+        tell_parts(f, EVENT_CHECKED);
+    for (int r = 0; to > PHASE_START && r < n; r++)
+        started(f, r);
+    ck_assert_int_eq(f->s.phase, to);
+}
+
+static void steps(struct fixture *f, int64_t n)
+{
+    for (int r = 0; r < f->s.n_ranks; r++)
+        progress(f, r, 2, n, 0);
+}
+
+static void arrive(struct fixture *f)
+{
+    for (int i = 0; i < NODES; i++)
+        comes(f, i);
+    ck_assert_int_eq(f->s.phase, PHASE_NETWORK);
+    state_network_known(&f->s, false, f->now_ns);
+    drain(f);
+}
+
+static void run(struct fixture *f, int restarts)
+{
+    begin(f, restarts);
+    arrive(f);
+    launch(f, PHASE_RUN);
+    steps(f, 10);
+}
+
+/* Nodes that are there confirm the stop, having seen this checkpoint. */
+static void confirm(struct fixture *f, int64_t checkpoint)
+{
+    for (int i = 0; i < NODES; i++) {
+        struct event e = event(f, EVENT_STOPPED);
+
+        e.step = checkpoint;
+        if (f->silent[i] || !f->s.agent[i].part || f->s.phase != PHASE_STOP)
+            continue;
+        state_event(&f->s, i, &e, f->now_ns);
+        drain(f);
+    }
+}
+
+/* The job ends in good order: who is there confirms and goes. */
+static void wind_up(struct fixture *f)
+{
+    confirm(f, -1);
+    pass(f, 40 * second);
+    for (int i = 0; i < NODES; i++) {
+        state_ended(&f->s, i, "agent exited 0", f->now_ns);
+        drain(f);
+    }
+    pass(f, 40 * second);
+    ck_assert_int_eq(f->s.phase, PHASE_OVER);
+}
+
+#define said(f, text) ck_assert_msg(strstr((f)->said, text), "said: %s", (f)->said)
+
+/* ---- the fault matrix ---- */
+
+enum when { LAUNCH, MID_STEP, CHECKPOINT, SHUTDOWN, RELAUNCH, WHENS };
+
+enum actor { RANK, AGENT, MPIRUN, DAEMON, SESSION, HOST };
+
+enum fault { EXIT_1, SEGV, KILL, FREEZE, CUT };
+
+/* What is to come of it, by phase: a reason with its exit code, or that the job starts again. */
+struct outcome {
+    const char *reason; /* NULL: another generation; "": nothing at all */
+    int code;
+};
+
+#define AGAIN                                                                                      \
+    {                                                                                              \
+        NULL, 0                                                                                    \
+    }
+#define NOTHING                                                                                    \
+    {                                                                                              \
+        "", 0                                                                                      \
+    }
+
+static const struct {
+    enum actor actor;
+    enum fault fault;
+    struct outcome then[WHENS];
+} matrix[] = {
+    { RANK, EXIT_1, { { "rank_exit", 1 }, AGAIN, AGAIN, AGAIN, { "rank_exit", 1 } } },
+    { RANK, SEGV, { { "rank_signal", 139 }, AGAIN, AGAIN, AGAIN, AGAIN } },
+    { RANK, KILL, { { "rank_signal", 137 }, AGAIN, AGAIN, AGAIN, AGAIN } },
+    /* its node's agent kills it after a lease, so that is a death, too; sooner it hangs */
+    { RANK, FREEZE, { NOTHING, AGAIN, AGAIN, AGAIN, NOTHING } },
+    { AGENT, KILL, { { "node_lost", 1 }, AGAIN, AGAIN, AGAIN, AGAIN } },
+    { AGENT, FREEZE, { { "node_lost", 1 }, AGAIN, AGAIN, AGAIN, AGAIN } },
+    { MPIRUN, EXIT_1, { { "start", 3 }, AGAIN, AGAIN, AGAIN, AGAIN } },
+    { MPIRUN, KILL, { { "internal", 1 }, AGAIN, AGAIN, AGAIN, AGAIN } },
+    { DAEMON, KILL, { { "start", 3 }, AGAIN, AGAIN, AGAIN, AGAIN } },
+    { SESSION, KILL, { NOTHING, NOTHING, NOTHING, NOTHING, NOTHING } },
+    { HOST, KILL, { { "node_lost", 1 }, AGAIN, AGAIN, AGAIN, AGAIN } },
+    { HOST, FREEZE, { { "node_lost", 1 }, AGAIN, AGAIN, AGAIN, AGAIN } },
+    { HOST, CUT, { { "node_lost", 1 }, AGAIN, AGAIN, AGAIN, AGAIN } },
+};
+
+static void strike_rank(struct fixture *f, enum fault fault)
+{
+    if (fault == EXIT_1)
+        exited(f, 2, 1, 0, false);
+    else if (fault != FREEZE)
+        exited(f, 2, 0, fault == SEGV ? SIGSEGV : SIGKILL, false);
+    for (int i = 0; fault == FREEZE && i < 70; i++) {
+        if (f->s.phase == PHASE_RUN)
+            progress(f, 2, 2, 11, i * second / 2);
+        pass(f, second / 2);
+    }
+}
+
+static void strike(struct fixture *f, enum actor actor, enum fault fault)
+{
+    switch (actor) {
+    case RANK:
+        strike_rank(f, fault);
+        break;
+    case AGENT: /* of the node by ssh: killed, its session ends with it */
+        if (fault == KILL)
+            state_ended(&f->s, 1, "agent was killed by signal 9", f->now_ns);
+        else
+            f->silent[1] = true;
+        break;
+    case MPIRUN:
+        mpirun(f, 1, fault == KILL ? SIGKILL : 0);
+        break;
+    case DAEMON: /* mpirun says so and ends */
+        mpirun(f, 205, 0);
+        break;
+    case SESSION: /* the driver does not even tell */
+        break;
+    case HOST:
+        f->silent[1] = true;
+        break;
+    }
+    for (int i = 0; i < 40; i++) {
+        pass(f, second / 2);
+        confirm(f, 7);
+    }
+}
+
+/* As far as `when` says; in SHUTDOWN some ranks have ended well. */
+static void go_to(struct fixture *f, enum when when)
+{
+    begin(f, 3);
+    arrive(f);
+    launch(f, when == LAUNCH ? PHASE_START : PHASE_RUN);
+    if (when == LAUNCH)
+        return;
+    steps(f, 10);
+    if (when == CHECKPOINT)
+        for (int r = 0; r < RANKS; r++)
+            progress(f, r, 5, 10, 0);
+    if (when == SHUTDOWN) {
+        exited(f, 0, 0, 0, false);
+        exited(f, 4, 0, 0, false);
+    }
+    if (when != RELAUNCH)
+        return;
+    exited(f, 1, 0, SIGKILL, false);
+    confirm(f, 5);
+    launch(f, PHASE_START);
+}
+
+START_TEST(fault_matrix)
+{
+    int cell = _i % WHENS, k = _i / WHENS;
+    const struct outcome *want = &matrix[k].then[cell];
+    struct fixture f;
+    int64_t generation;
+
+    go_to(&f, (enum when)cell);
+    generation = f.s.generation;
+    strike(&f, matrix[k].actor, matrix[k].fault);
+    if (want->reason && !want->reason[0]) {
+        ck_assert_msg(!f.s.ending, "%s", f.said);
+        ck_assert_int_le(f.s.phase, PHASE_RUN);
+        ck_assert_int_eq(f.s.generation, generation);
+        state_fini(&f.s);
+        return;
+    }
+    if (!want->reason) {
+        ck_assert_msg(!f.s.ending, "cell %d of row %d: %s", cell, k, f.said);
+        ck_assert_int_eq(f.s.generation, generation + 1);
+        ck_assert_int_eq(f.s.phase, PHASE_PLAN);
+        launch(&f, PHASE_RUN);
+    } else {
+        ck_assert_msg(f.s.ending, "cell %d of row %d goes on: %s", cell, k, f.said);
+        ck_assert_str_eq(f.s.reason, want->reason);
+        ck_assert_int_eq(f.s.exit_code, want->code);
+        wind_up(&f);
+    }
+    state_fini(&f.s);
+}
+END_TEST
+
+/* ---- how it goes on ---- */
+
+START_TEST(goes_on_with_who_is_left)
+{
+    struct fixture f;
+    char text[256];
+
+    run(&f, 3);
+    f.silent[2] = true; /* its cable is cut */
+    pass(&f, 14 * second);
+    ck_assert_int_eq(f.s.phase, PHASE_RUN); /* never sooner */
+    pass(&f, 2 * second);
+    said(&f, "node c: nothing heard of its agent for 15.0 s (timeouts.node_lost)");
+    ck_assert_int_eq(f.s.phase, PHASE_STOP);
+    ck_assert_int_eq(f.revive[2], 1); /* its old self is shut out, and a new one called for */
+    confirm(&f, 1000);                /* the cut one is not waited for */
+    ck_assert_int_eq(f.s.phase, PHASE_PLAN);
+    state_restart_text(&f.s, 2, text, sizeof text);
+    ck_assert_str_eq(text, "restarting from step 1000 on 2 nodes (generation 2 of at most 4)");
+    launch(&f, PHASE_RUN);
+    ck_assert_int_eq(f.s.n_ranks, 3);
+    ck_assert(!state_is_known(&f.s, 2));
+    comes(&f, 2); /* joined again; it has its part in the next generation */
+    ck_assert_int_eq(f.s.phase, PHASE_RUN);
+    ck_assert(state_is_usable(&f.s, 2) && !f.s.agent[2].part);
+    pass(&f, second); /* the first step is the end of the recovery */
+    steps(&f, 3);
+    ck_assert_int_eq(f.ordered[ACTION_RECOVERED], 1);
+    ck_assert_int_gt(f.s.recovery_ns, 15 * second);
+    state_ended(&f.s, 2, "agent exited 1", f.now_ns); /* it is nobody's loss now */
+    drain(&f);
+    ck_assert_int_eq(f.s.phase, PHASE_RUN);
+    pass(&f, second);
+    exited(&f, 0, 0, SIGSEGV, false);
+    confirm(&f, 2000);
+    ck_assert_int_eq(f.s.phase, PHASE_REGROUP); /* for a moment: it may be back at once */
+    ck_assert_int_eq(f.revive[2], 2);
+    comes(&f, 2);
+    ck_assert_int_eq(f.s.phase, PHASE_PLAN);
+    launch(&f, PHASE_RUN);
+    ck_assert_int_eq(f.s.n_ranks, RANKS);
+    for (int r = 0; r < RANKS; r++)
+        exited(&f, r, 0, 0, false);
+    mpirun(&f, 0, 0);
+    wind_up(&f);
+    ck_assert_str_eq(f.s.reason, "ok");
+    ck_assert_int_eq(f.s.restarts, 2);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(an_older_generation_is_not_heard)
+{
+    struct fixture f;
+    struct event e;
+
+    run(&f, 3);
+    exited(&f, 3, 0, SIGKILL, false);
+    confirm(&f, 10);
+    launch(&f, PHASE_RUN);
+    e = event(&f, EVENT_RANK_EXIT);
+    e.generation = 1;
+    e.rank = 0;
+    e.code = 2;
+    state_event(&f.s, 0, &e, f.now_ns);
+    e.type = EVENT_STOPPED;
+    state_event(&f.s, 1, &e, f.now_ns);
+    e.type = EVENT_FAILED;
+    state_event(&f.s, 1, &e, f.now_ns);
+    drain(&f);
+    ck_assert_int_eq(f.s.phase, PHASE_RUN);
+    ck_assert(!f.s.rank[0].exited && !f.s.agent[1].stopped);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(first_failure_decides)
+{
+    struct fixture f;
+    struct event e;
+
+    run(&f, 3); /* heard first: a usage error; it was earlier: a death */
+    f.now_ns += 5 * second;
+    e = event(&f, EVENT_RANK_EXIT);
+    e.rank = 0;
+    e.code = 2;
+    state_event(&f.s, 0, &e, f.now_ns);
+    drain(&f);
+    ck_assert(f.s.ending);
+    e = event(&f, EVENT_RANK_EXIT);
+    e.rank = 4;
+    e.code = -1;
+    e.signal = SIGSEGV;
+    e.age_ns = second;
+    state_event(&f.s, 2, &e, f.now_ns);
+    drain(&f);
+    said(&f, "before that: rank 4 (node c, pid 0) died of signal 11");
+    ck_assert(!f.s.ending && f.s.reason == NULL);
+    confirm(&f, 10);
+    ck_assert_int_eq(f.s.phase, PHASE_PLAN);
+    state_fini(&f.s);
+
+    run(&f, 3); /* and the other way round */
+    f.now_ns += 5 * second;
+    exited(&f, 4, 0, SIGSEGV, false);
+    ck_assert(!f.s.ending);
+    e = event(&f, EVENT_RANK_EXIT);
+    e.rank = 0;
+    e.code = 2;
+    e.age_ns = second;
+    state_event(&f.s, 0, &e, f.now_ns);
+    drain(&f);
+    ck_assert(f.s.ending);
+    ck_assert_int_eq(f.s.exit_code, 2);
+    wind_up(&f);
+    state_fini(&f.s);
+}
+END_TEST
+
+/* What a lost node brings about elsewhere is not what failed first. */
+START_TEST(a_lost_node_is_to_blame)
+{
+    struct fixture f;
+
+    run(&f, 3);
+    f.silent[1] = true;
+    pass(&f, 5 * second);
+    exited(&f, 4, 1, 0, false);
+    confirm(&f, 10);
+    ck_assert_int_eq(f.s.phase, PHASE_STOP); /* the silent one may still run */
+    pass(&f, 12 * second);
+    said(&f, "before that: node b: nothing heard");
+    ck_assert_str_eq(f.s.before.reason, "node_lost");
+    ck_assert_int_eq(f.s.phase, PHASE_PLAN);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(used_up)
+{
+    struct fixture f;
+
+    run(&f, 1);
+    exited(&f, 1, 0, SIGKILL, false);
+    confirm(&f, -1);
+    ck_assert(f.s.resume_known && f.s.resume_step < 0);
+    launch(&f, PHASE_RUN);
+    steps(&f, 20);
+    exited(&f, 2, 9, 0, false);
+    said(&f, "exited 9 at step 20");
+    said(&f, "; not started again: all restarts are used up");
+    wind_up(&f);
+    ck_assert_str_eq(f.s.reason, "rank_exit");
+    ck_assert_int_eq(f.s.exit_code, 9);
+    ck_assert_int_eq(f.s.restarts, 1);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(nobody_is_left)
+{
+    struct fixture f;
+
+    run(&f, 3);
+    for (int i = 0; i < NODES; i++)
+        f.silent[i] = true;
+    pass(&f, 20 * second);
+    ck_assert_int_eq(f.s.phase, PHASE_REGROUP);
+    pass(&f, 61 * second);
+    said(&f, "the job cannot go on: no node is left");
+    ck_assert_str_eq(f.s.reason, "node_lost");
+    ck_assert_int_eq(f.s.exit_code, 1);
+    wind_up(&f);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(nodes_left_are_too_few)
+{
+    struct fixture f;
+
+    run(&f, 3);
+    exited(&f, 1, 0, SIGSEGV, false);
+    confirm(&f, 10);
+    state_unplannable(&f.s, "batch.global is 512, too large for 2 workers", f.now_ns);
+    drain(&f);
+    said(&f, "the job cannot go on: batch.global is 512");
+    ck_assert_str_eq(f.s.reason, "rank_signal");
+    ck_assert_int_eq(f.s.exit_code, 139);
+    wind_up(&f);
+    state_fini(&f.s);
+}
+END_TEST
+
+/* ---- hangs ---- */
+
+static void stand_still(struct fixture *f, const int *phase, int64_t still_ns)
+{
+    for (int r = 0; r < RANKS; r++)
+        progress(f, r, phase[r], 1042, still_ns);
+    state_tick(&f->s, f->now_ns);
+    drain(f);
+}
+
+START_TEST(hang)
+{
+    static const struct {
+        int phase[RANKS];
+        int rank; /* -1: none */
+        const char *text;
+    } row[] = {
+        { { 3, 3, 2, 3, 3 },
+          2,
+          "rank 2 (node b, pid 102) has made no step for 0:30: last step 1041, computing; ranks "
+          "0, 1, 3, 4 wait for it" },
+        { { 1, 3, 3, 3, 3 }, 0, "waiting for data; ranks 1-4 wait for it" },
+        { { 3, 3, 3, 3, 3 }, 0, "waiting for others; all ranks wait for each other" },
+        { { 3, 5, 3, 6, 6 }, 1, "writing a checkpoint; ranks 0, 2 wait for it" },
+        { { 6, 6, 6, 4, 6 }, 3, "last step 1041, evaluating; stopping 5 ranks\n" },
+        { { 6, 6, 6, 6, 6 }, -1, "" },
+    };
+    struct fixture f;
+
+    run(&f, 0);
+    stand_still(&f, row[_i].phase, 30 * second - 1);
+    ck_assert(!f.s.ending);
+    stand_still(&f, row[_i].phase, 30 * second);
+    if (row[_i].rank < 0) {
+        ck_assert(!f.s.ending);
+    } else {
+        said(&f, row[_i].text);
+        ck_assert_str_eq(f.s.reason, "hang");
+        ck_assert_int_eq(f.s.exit_code, 124);
+        ck_assert_int_eq(f.s.failure.rank, row[_i].rank);
+        wind_up(&f);
+    }
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(no_hang)
+{
+    static const int waiting[RANKS] = { 3, 3, 3, 3, 3 };
+    struct fixture f;
+
+    begin(&f, 0); /* before the first step nobody knows how long it takes */
+    arrive(&f);
+    launch(&f, PHASE_RUN);
+    for (int r = 0; r < RANKS; r++)
+        progress(&f, r, 3, 0, 500 * second);
+    pass(&f, second);
+    ck_assert(!f.s.ending);
+    state_fini(&f.s);
+
+    run(&f, 0); /* waiters alone do not make one: rank 4 gets on, slowly */
+    for (int r = 0; r < 4; r++)
+        progress(&f, r, 3, 10, 500 * second);
+    progress(&f, 4, 2, 10, 5 * second);
+    pass(&f, second);
+    ck_assert(!f.s.ending);
+    state_fini(&f.s);
+
+    run(&f, 0); /* a program without a page is watched from outside only */
+    for (int r = 0; r < RANKS; r++)
+        f.s.rank[r].phase = -1;
+    pass(&f, 300 * second);
+    ck_assert(!f.s.ending);
+    state_fini(&f.s);
+
+    run(&f, 0); /* and an agent that is silent is lost, not hanging */
+    f.silent[0] = f.silent[1] = f.silent[2] = true;
+    (void)waiting;
+    pass(&f, 16 * second);
+    ck_assert_str_eq(f.s.reason, "node_lost");
+    state_fini(&f.s);
+}
+END_TEST
+
+/* ---- signals while it recovers ---- */
+
+START_TEST(ctrl_c_in_recovery)
+{
+    struct fixture f;
+
+    run(&f, 3); /* while everything of the failed generation is being stopped */
+    exited(&f, 1, 0, SIGSEGV, false);
+    state_signal(&f.s, SIGINT, f.now_ns);
+    drain(&f);
+    ck_assert_int_eq(f.s.phase, PHASE_STOP); /* it still confirms */
+    state_signal(&f.s, SIGINT, f.now_ns);
+    drain(&f);
+    said(&f, "killing what is left");
+    wind_up(&f);
+    ck_assert_str_eq(f.s.reason, "interrupted");
+    ck_assert_int_eq(f.s.exit_code, 130);
+    ck_assert_int_eq(f.s.generation, 1);
+    state_fini(&f.s);
+
+    run(&f, 3); /* while it waits for a node */
+    state_ended(&f.s, 2, "agent was killed by signal 9", f.now_ns);
+    drain(&f);
+    confirm(&f, 10);
+    ck_assert_int_eq(f.s.phase, PHASE_REGROUP);
+    state_signal(&f.s, SIGINT, f.now_ns);
+    drain(&f);
+    ck_assert_int_eq(f.s.phase, PHASE_BYE);
+    ck_assert_int_eq(f.s.exit_code, 130);
+    wind_up(&f);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(preempted_in_recovery)
+{
+    struct fixture f;
+
+    run(&f, 3); /* what is on the disk is all there is: it can be gone on with */
+    exited(&f, 1, 0, SIGSEGV, false);
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    drain(&f);
+    confirm(&f, 1000);
+    ck_assert_str_eq(f.s.reason, "preempted");
+    ck_assert_int_eq(f.s.exit_code, 75);
+    wind_up(&f);
+    state_fini(&f.s);
+
+    run(&f, 3);
+    exited(&f, 1, 0, SIGSEGV, false);
+    confirm(&f, -1);
+    launch(&f, PHASE_START);
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    drain(&f);
+    ck_assert_int_eq(f.s.exit_code, 143);
+    wind_up(&f);
+    state_fini(&f.s);
+
+    run(&f, 3); /* told by the nodes when they stop, if the driver cannot see the folder */
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    drain(&f);
+    ck_assert_int_eq(f.ordered[ACTION_CHECKPOINT], 1);
+    for (int r = 0; r < RANKS; r++)
+        exited(&f, r, 0, 0, false);
+    mpirun(&f, 0, 0);
+    ck_assert_int_eq(f.s.exit_code, 143);
+    confirm(&f, 10);
+    ck_assert_int_eq(f.s.exit_code, 75);
+    wind_up(&f);
+    state_fini(&f.s);
+}
+END_TEST
+
+/* ---- the network ---- */
+
+static void probe(struct fixture *f)
+{
+    ck_assert_int_eq(state_network_try(&f->s, f->now_ns, NULL), 0);
+    drain(f);
+    ck_assert_int_eq(f->s.generation, 0);
+    ck_assert_int_eq(f->s.n_ranks, NODES);
+    tell_parts(f, EVENT_PREPARED);
+    ck_assert_int_eq(f->s.phase, PHASE_START); /* nothing to be shared */
+    for (int r = 0; r < NODES; r++)
+        started(f, r);
+}
+
+START_TEST(network_is_probed)
+{
+    struct fixture f;
+
+    begin(&f, 3);
+    for (int i = 0; i < NODES; i++)
+        comes(&f, i);
+    probe(&f); /* the first candidate: one pair does not answer */
+    state_network_failed(&f.s, "a got no answer of c", f.now_ns);
+    exited(&f, 0, 1, 0, false);
+    ck_assert_int_eq(f.s.phase, PHASE_STOP);
+    confirm(&f, -1);
+    ck_assert_int_eq(f.s.phase, PHASE_NETWORK);
+    ck_assert_str_eq(f.s.probe_trouble, "a got no answer of c");
+    probe(&f); /* the second takes too long */
+    pass(&f, 31 * second);
+    ck_assert_str_eq(f.s.probe_trouble, "it took too long");
+    confirm(&f, -1);
+    ck_assert_int_eq(f.s.phase, PHASE_NETWORK);
+    probe(&f); /* the third works */
+    tell(&f, 0, EVENT_NETWORK);
+    for (int r = 0; r < NODES; r++)
+        exited(&f, r, 0, 0, false);
+    mpirun(&f, 0, 0);
+    confirm(&f, -1);
+    ck_assert_int_eq(f.s.phase, PHASE_PLAN);
+    ck_assert_int_eq(f.s.generation, 1);
+    ck_assert(!f.s.ending && f.s.restarts == 0);
+    launch(&f, PHASE_RUN);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(node_lost_in_the_probe)
+{
+    struct fixture f;
+
+    begin(&f, 3);
+    for (int i = 0; i < NODES; i++)
+        comes(&f, i);
+    probe(&f);
+    f.silent[2] = true;
+    pass(&f, 16 * second);
+    ck_assert_str_eq(f.s.reason, "node_lost");
+    wind_up(&f);
+    state_fini(&f.s);
+}
+END_TEST
+
+/* A network that another job has measured is probed once more when the launch over it fails. */
+START_TEST(cached_network)
+{
+    struct fixture f;
+
+    begin(&f, 3);
+    for (int i = 0; i < NODES; i++)
+        comes(&f, i);
+    state_network_known(&f.s, true, f.now_ns);
+    drain(&f);
+    launch(&f, PHASE_START);
+    mpirun(&f, 1, 0);
+    pass(&f, 3 * second);
+    said(&f, "the network of an earlier job may have changed");
+    ck_assert_int_eq(f.ordered[ACTION_FORGET], 1);
+    confirm(&f, -1);
+    ck_assert_int_eq(f.s.phase, PHASE_NETWORK);
+    probe(&f);
+    tell(&f, 0, EVENT_NETWORK);
+    for (int r = 0; r < NODES; r++)
+        exited(&f, r, 0, 0, false);
+    mpirun(&f, 0, 0);
+    confirm(&f, -1);
+    launch(&f, PHASE_START);
+    mpirun(&f, 1, 0); /* it was not the network */
+    pass(&f, 3 * second);
+    ck_assert_str_eq(f.s.reason, "start");
+    ck_assert_int_eq(f.s.exit_code, 3);
+    wind_up(&f);
+    state_fini(&f.s);
+}
+END_TEST
+
+/* ---- whatever happens ---- */
+
+static uint64_t next(uint64_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return *seed >> 11;
+}
+
+/* Answer what the machine asks for, or let it be refused. */
+static void answer(struct fixture *f, uint64_t *seed)
+{
+    int node[RANKS], n = 0;
+
+    for (int r = 0; r < RANKS; r++)
+        if (state_is_usable(&f->s, rank_node[r]))
+            node[n++] = rank_node[r];
+    if (f->s.phase == PHASE_NETWORK && next(seed) % 3)
+        ck_assert_int_eq(state_network_try(&f->s, f->now_ns, NULL), 0);
+    else if (f->s.phase == PHASE_NETWORK)
+        state_network_known(&f->s, next(seed) % 2, f->now_ns);
+    else if (f->s.phase == PHASE_PLAN && (n == 0 || next(seed) % 16 == 0))
+        state_unplannable(&f->s, "it cannot be", f->now_ns);
+    else if (f->s.phase == PHASE_PLAN)
+        ck_assert_int_eq(state_planned(&f->s, n, node, f->now_ns, NULL), 0);
+}
+
+static void random_event(struct fixture *f, uint64_t *seed, int agent)
+{
+    struct event e = event(f, (enum event_type)(next(seed) % (EVENT_LEFT + 1)));
+
+    e.generation = f->s.generation - (next(seed) % 8 == 0);
+    e.rank = (int)(next(seed) % (RANKS + 2)) - 1;
+    e.code = next(seed) % 4 ? 0 : (int)(next(seed) % 4);
+    e.signal = next(seed) % 12 ? 0 : 9;
+    e.by_us = next(seed) % 4 == 0;
+    e.age_ns = (int64_t)(next(seed) % 2) * second;
+    e.step = (int64_t)(next(seed) % 100) - 1;
+    if (state_is_known(&f->s, agent))
+        state_event(&f->s, agent, &e, f->now_ns);
+}
+
+static void random_move(struct fixture *f, uint64_t *seed)
+{
+    int agent = (int)(next(seed) % NODES), what = (int)(next(seed) % 40);
+
+    if (f->s.agent[agent].ended && !f->s.agent[agent].starting)
+        return; /* nothing comes from there */
+    if (what < 6)
+        state_registered(&f->s, agent, "n", f->now_ns);
+    else if (what < 26)
+        random_event(f, seed, agent);
+    else if (what < 30 && f->s.n_ranks)
+        progress(f, (int)(next(seed) % (unsigned)f->s.n_ranks), (int)(next(seed) % 7),
+                 (int64_t)(next(seed) % 50), (int64_t)(next(seed) % 40) * second);
+    else if (what == 30 && next(seed) % 16 == 0)
+        state_signal(&f->s, next(seed) % 2 ? SIGINT : SIGTERM, f->now_ns);
+    else if (what == 31)
+        state_ended(&f->s, agent, "agent exited 1", f->now_ns);
+    else if (what == 32)
+        state_not_started(&f->s, agent, "n: no such host", f->now_ns);
+    else
+        state_heard(&f->s, agent, f->now_ns);
+}
+
+/* What must hold between two looks. */
+static void check_step(const struct fixture *f, const struct state *before,
+                       const struct state_agent *was)
+{
+    bool left_stop = before->phase == PHASE_STOP && f->s.phase != PHASE_STOP;
+
+    ck_assert_int_le(f->s.restarts, f->s.o.restarts);
+    ck_assert(f->s.restarts == before->restarts ||
+              (f->s.restarts == before->restarts + 1 && f->s.generation == before->generation + 1));
+    ck_assert(f->s.generation >= before->generation || f->s.generation == 0);
+    ck_assert(!(f->s.generation == 0 && before->generation > 1));
+    for (int i = 0; left_stop && i < NODES; i++)
+        ck_assert_msg(!was[i].part || f->s.agent[i].stopped || was[i].stopped ||
+                          f->s.agent[i].lost || was[i].lost || f->s.agent[i].ended ||
+                          was[i].ended || f->s.agent[i].starting,
+                      "node %d had not confirmed: %s", i, f->said);
+}
+
+START_TEST(any_order)
+{
+    uint64_t seed = UINT64_C(88172645463325252) + (uint64_t)_i * UINT64_C(2654435761);
+    struct fixture f;
+
+    begin(&f, (int)(next(&seed) % 4));
+    for (int i = 0; i < NODES; i++)
+        f.s.agent[i].remote = next(&seed) % 2;
+    for (int k = 0; k < 3000 && f.s.phase != PHASE_OVER; k++) {
+        struct state_agent was[NODES];
+        struct state before = f.s;
+
+        memcpy(was, f.s.agent, sizeof was);
+        f.now_ns += (int64_t)(next(&seed) % 3) * second / 4;
+        random_move(&f, &seed);
+        drain(&f);
+        check_step(&f, &before, was);
+        before = f.s;
+        memcpy(was, f.s.agent, sizeof was);
+        answer(&f, &seed);
+        drain(&f);
+        state_tick(&f.s, f.now_ns);
+        drain(&f);
+        check_step(&f, &before, was);
+        f.said[0] = '\0';
+    }
+    if (!f.s.ending)
+        state_signal(&f.s, SIGINT, f.now_ns);
+    drain(&f);
+    while (f.s.phase != PHASE_OVER) { /* silence ends everything */
+        int64_t at = state_deadline(&f.s);
+
+        ck_assert_int_lt(at, CLOCK_NEVER);
+        f.now_ns = at > f.now_ns ? at : f.now_ns;
+        state_tick(&f.s, f.now_ns);
+        drain(&f);
+        ck_assert_int_lt(f.now_ns, 1000000 * second);
+    }
+    ck_assert_ptr_nonnull(f.s.reason);
+    ck_assert_int_ge(f.s.exit_code, 0);
+    if (f.s.by_failure && f.s.failure.set && f.s.failure.rank >= 0)
+        ck_assert_int_eq(f.s.exit_code, f.s.failure.exit_code);
+    state_fini(&f.s);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, fault_matrix, 0, WHENS * (int)(sizeof matrix / sizeof *matrix));
+    tcase_add_test(tc, goes_on_with_who_is_left);
+    tcase_add_test(tc, an_older_generation_is_not_heard);
+    tcase_add_test(tc, first_failure_decides);
+    tcase_add_test(tc, a_lost_node_is_to_blame);
+    tcase_add_test(tc, used_up);
+    tcase_add_test(tc, nobody_is_left);
+    tcase_add_test(tc, nodes_left_are_too_few);
+    tcase_add_loop_test(tc, hang, 0, 6);
+    tcase_add_test(tc, no_hang);
+    tcase_add_test(tc, ctrl_c_in_recovery);
+    tcase_add_test(tc, preempted_in_recovery);
+    tcase_add_test(tc, network_is_probed);
+    tcase_add_test(tc, node_lost_in_the_probe);
+    tcase_add_test(tc, cached_network);
+    tcase_add_loop_test(tc, any_order, 0, 400);
+}
+
+SUITE_MAIN("driver_recovery", add_tests)
