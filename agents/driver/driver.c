@@ -324,6 +324,15 @@ static int64_t next_ns(const struct driver *d)
     return at;
 }
 
+/* A node that was given up and started again: its old agent may still knock, with an old token. */
+static bool is_given_up(const struct driver *d, const char *peer)
+{
+    for (int i = 0; i < d->n_agents; i++)
+        if (d->state.restarts > 0 && strcmp(d->agent[i].came_from, peer) == 0)
+            return true;
+    return false;
+}
+
 /* Somebody knocks who has no business here: said once for each of them. */
 static void say_refused(struct driver *d)
 {
@@ -331,7 +340,7 @@ static void say_refused(struct driver *d)
 
     while (doors_refusal(&d->doors, peer, sizeof peer)) {
         (void)snprintf(text, sizeof text, "refused a request from %s: it has no valid token", peer);
-        driver_say(d, "say", -1, -1, text);
+        driver_say(d, is_given_up(d, peer) ? "refused" : "say", -1, -1, text);
     }
 }
 

@@ -126,7 +126,7 @@ static void ended_text(const struct state *s, int agent, const char *how, int64_
     if (s->pause_ns && now_ns < s->paused_ns + s->o.lease_ns)
         (void)snprintf(ret, 512,
                        "eddis-run itself was stopped for %.1f s, too long for timeouts.lease "
-                       "(%g s), so its agent ended the job",
+                       "(%g s): its agents have ended the workers",
                        (double)s->pause_ns / CLOCK_S, (double)s->o.lease_ns / CLOCK_S);
     else
         (void)snprintf(ret, 512, "node %.200s: its %.128s", state_host(s, agent), how);
