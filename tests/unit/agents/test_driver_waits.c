@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The driver's state machine: ranks that hang, signals while it recovers, networks that are tried.
+ */
+#include "driver_fixture.h"
+
+/* ---- hangs ---- */
+
+static void stand_still(struct fixture *f, const int *phase, int64_t still_ns)
+{
+    for (int r = 0; r < RANKS; r++)
+        progress(f, r, phase[r], 1042, still_ns);
+    state_tick(&f->s, f->now_ns);
+    drain(f);
+}
+
+START_TEST(hang)
+{
+    static const struct {
+        int phase[RANKS];
+        int rank; /* -1: none */
+        const char *text;
+    } row[] = {
+        { { 3, 3, 2, 3, 3 },
+          2,
+          "rank 2 (node b, pid 102) has made no step for 0:30: last step 1041, computing; ranks "
+          "0, 1, 3, 4 wait for it" },
+        { { 1, 3, 3, 3, 3 }, 0, "waiting for data; ranks 1-4 wait for it" },
+        { { 3, 3, 3, 3, 3 }, 0, "waiting for others; all ranks wait for each other" },
+        { { 3, 5, 3, 6, 6 }, 1, "writing a checkpoint; ranks 0, 2 wait for it" },
+        { { 6, 6, 6, 4, 6 }, 3, "last step 1041, evaluating; stopping 5 ranks\n" },
+        { { 6, 6, 6, 6, 6 }, -1, "" },
+    };
+    struct fixture f;
+
+    run(&f, 0);
+    stand_still(&f, row[_i].phase, 30 * second - 1);
+    ck_assert(!f.s.ending);
+    stand_still(&f, row[_i].phase, 30 * second);
+    if (row[_i].rank < 0) {
+        ck_assert(!f.s.ending);
+    } else {
+        said(&f, row[_i].text);
+        ck_assert_str_eq(f.s.reason, "hang");
+        ck_assert_int_eq(f.s.exit_code, 124);
+        ck_assert_int_eq(f.s.failure.rank, row[_i].rank);
+        wind_up(&f);
+    }
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(no_hang)
+{
+    struct fixture f;
+
+    begin(&f, 0); /* before the first step nobody knows how long it takes */
+    arrive(&f);
+    launch(&f, PHASE_RUN);
+    for (int r = 0; r < RANKS; r++)
+        progress(&f, r, 3, 0, 500 * second);
+    pass(&f, second);
+    ck_assert(!f.s.ending);
+    state_fini(&f.s);
+
+    run(&f, 0); /* waiters alone do not make one: rank 4 gets on, slowly */
+    for (int r = 0; r < 4; r++)
+        progress(&f, r, 3, 10, 500 * second);
+    progress(&f, 4, 2, 10, 5 * second);
+    pass(&f, second);
+    ck_assert(!f.s.ending);
+    state_fini(&f.s);
+
+    run(&f, 0); /* a program without a page is watched from outside only */
+    for (int r = 0; r < RANKS; r++)
+        f.s.rank[r].phase = -1;
+    pass(&f, 300 * second);
+    ck_assert(!f.s.ending);
+    state_fini(&f.s);
+
+    run(&f, 0); /* and an agent that is silent is lost, not hanging */
+    f.silent[0] = f.silent[1] = f.silent[2] = true;
+    pass(&f, 16 * second);
+    ck_assert_str_eq(f.s.reason, "node_lost");
+    state_fini(&f.s);
+}
+END_TEST
+
+/* ---- signals while it recovers ---- */
+
+START_TEST(ctrl_c_in_recovery)
+{
+    struct fixture f;
+
+    run(&f, 3); /* while everything of the failed generation is being stopped */
+    exited(&f, 1, 0, SIGSEGV, false);
+    state_signal(&f.s, SIGINT, f.now_ns);
+    drain(&f);
+    ck_assert_int_eq(f.s.phase, PHASE_STOP); /* it still confirms */
+    state_signal(&f.s, SIGINT, f.now_ns);
+    drain(&f);
+    said(&f, "killing what is left");
+    wind_up(&f);
+    ck_assert_str_eq(f.s.reason, "interrupted");
+    ck_assert_int_eq(f.s.exit_code, 130);
+    ck_assert_int_eq(f.s.generation, 1);
+    state_fini(&f.s);
+
+    run(&f, 3); /* while it waits for a node */
+    state_ended(&f.s, 2, "agent was killed by signal 9", f.now_ns);
+    drain(&f);
+    confirm(&f, 10);
+    ck_assert_int_eq(f.s.phase, PHASE_REGROUP);
+    state_signal(&f.s, SIGINT, f.now_ns);
+    drain(&f);
+    ck_assert_int_eq(f.s.phase, PHASE_BYE);
+    ck_assert_int_eq(f.s.exit_code, 130);
+    wind_up(&f);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(preempted_in_recovery)
+{
+    struct fixture f;
+
+    run(&f, 3); /* what is on the disk is all there is: it can be gone on with */
+    exited(&f, 1, 0, SIGSEGV, false);
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    drain(&f);
+    confirm(&f, 1000);
+    ck_assert_str_eq(f.s.reason, "preempted");
+    ck_assert_int_eq(f.s.exit_code, 75);
+    wind_up(&f);
+    state_fini(&f.s);
+
+    run(&f, 3);
+    exited(&f, 1, 0, SIGSEGV, false);
+    confirm(&f, -1);
+    launch(&f, PHASE_START);
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    drain(&f);
+    ck_assert_int_eq(f.s.exit_code, 143);
+    wind_up(&f);
+    state_fini(&f.s);
+
+    run(&f, 3); /* told by the nodes when they stop, if the driver cannot see the folder */
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    drain(&f);
+    ck_assert_int_eq(f.ordered[ACTION_CHECKPOINT], 1);
+    for (int r = 0; r < RANKS; r++)
+        exited(&f, r, 0, 0, false);
+    mpirun(&f, 0, 0);
+    ck_assert_int_eq(f.s.exit_code, 143);
+    confirm(&f, 10);
+    ck_assert_int_eq(f.s.exit_code, 75);
+    wind_up(&f);
+    state_fini(&f.s);
+}
+END_TEST
+
+/* ---- the network ---- */
+
+static void probe(struct fixture *f)
+{
+    ck_assert_int_eq(state_network_try(&f->s, f->now_ns, NULL), 0);
+    drain(f);
+    ck_assert_int_eq(f->s.generation, 0);
+    ck_assert_int_eq(f->s.n_ranks, NODES);
+    tell_parts(f, EVENT_PREPARED);
+    ck_assert_int_eq(f->s.phase, PHASE_START); /* nothing to be shared */
+    for (int r = 0; r < NODES; r++)
+        started(f, r);
+}
+
+START_TEST(network_is_probed)
+{
+    struct fixture f;
+
+    begin(&f, 3);
+    for (int i = 0; i < NODES; i++)
+        comes(&f, i);
+    probe(&f); /* the first candidate: one pair does not answer */
+    state_network_failed(&f.s, "a got no answer of c", f.now_ns);
+    exited(&f, 0, 1, 0, false);
+    ck_assert_int_eq(f.s.phase, PHASE_STOP);
+    confirm(&f, -1);
+    ck_assert_int_eq(f.s.phase, PHASE_NETWORK);
+    ck_assert_str_eq(f.s.probe_trouble, "a got no answer of c");
+    probe(&f); /* the second takes too long */
+    pass(&f, 31 * second);
+    ck_assert_str_eq(f.s.probe_trouble, "it took too long");
+    confirm(&f, -1);
+    ck_assert_int_eq(f.s.phase, PHASE_NETWORK);
+    probe(&f); /* the third works */
+    tell(&f, 0, EVENT_NETWORK);
+    for (int r = 0; r < NODES; r++)
+        exited(&f, r, 0, 0, false);
+    mpirun(&f, 0, 0);
+    confirm(&f, -1);
+    ck_assert_int_eq(f.s.phase, PHASE_PLAN);
+    ck_assert_int_eq(f.s.generation, 1);
+    ck_assert(!f.s.ending && f.s.restarts == 0);
+    launch(&f, PHASE_RUN);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(node_lost_in_the_probe)
+{
+    struct fixture f;
+
+    begin(&f, 3);
+    for (int i = 0; i < NODES; i++)
+        comes(&f, i);
+    probe(&f);
+    f.silent[2] = true;
+    pass(&f, 16 * second);
+    ck_assert_str_eq(f.s.reason, "node_lost");
+    wind_up(&f);
+    state_fini(&f.s);
+}
+END_TEST
+
+/* A network that another job has measured is probed once more when the launch over it fails. */
+START_TEST(cached_network)
+{
+    struct fixture f;
+
+    begin(&f, 3);
+    for (int i = 0; i < NODES; i++)
+        comes(&f, i);
+    state_network_known(&f.s, true, f.now_ns);
+    drain(&f);
+    launch(&f, PHASE_START);
+    mpirun(&f, 1, 0);
+    pass(&f, 3 * second);
+    said(&f, "the network of an earlier job may have changed");
+    ck_assert_int_eq(f.ordered[ACTION_FORGET], 1);
+    confirm(&f, -1);
+    ck_assert_int_eq(f.s.phase, PHASE_NETWORK);
+    probe(&f);
+    tell(&f, 0, EVENT_NETWORK);
+    for (int r = 0; r < NODES; r++)
+        exited(&f, r, 0, 0, false);
+    mpirun(&f, 0, 0);
+    confirm(&f, -1);
+    launch(&f, PHASE_START);
+    mpirun(&f, 1, 0); /* it was not the network */
+    pass(&f, 3 * second);
+    ck_assert_str_eq(f.s.reason, "start");
+    ck_assert_int_eq(f.s.exit_code, 3);
+    wind_up(&f);
+    state_fini(&f.s);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, hang, 0, 6);
+    tcase_add_test(tc, no_hang);
+    tcase_add_test(tc, ctrl_c_in_recovery);
+    tcase_add_test(tc, preempted_in_recovery);
+    tcase_add_test(tc, network_is_probed);
+    tcase_add_test(tc, node_lost_in_the_probe);
+    tcase_add_test(tc, cached_network);
+}
+
+SUITE_MAIN("driver_waits", add_tests)
