@@ -41,9 +41,10 @@ def main():
         if done.returncode and not wrong:
             wrong = f"{line}: ended with {done.returncode}"
     assert not wrong, wrong
-    # What the README prints of it: four nodes, unequal batches, a good end.
-    batches = [int(b) for b in re.findall(r"^ +\d+ +node\d +\S+ .*?(\d+) +0\.\d{3} ", said, re.MULTILINE)]
-    assert len(batches) == 4 and batches[0] > 2 * batches[3], (batches, said)
+    # What the README prints of it: four nodes with batches as unequal as they are, a good end.
+    batches = {node: int(b) for node, b in re.findall(r"^ +\d+ +(node\d) .*? (\d+) +0\.\d+\b", said, re.MULTILINE)}
+    assert len(batches) == 4 and sum(batches.values()) == 480, (batches, said)
+    assert batches["node1"] > 1.2 * batches["node4"], batches  # 6.7 times on a machine that is calm
     assert "done in" in said and float(re.search(r"accuracy ([\d.]+)", said).group(1)) > 0.9, said
 
 
