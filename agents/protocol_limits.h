@@ -12,6 +12,8 @@ enum {
     PROTOCOL_PIN = 64,
     PROTOCOL_TOKEN = 96,
     PROTOCOL_MAX_ADDRESSES = 64,
+    PROTOCOL_LOG_AGENT = -1,         /* in the place of a rank: what its node's agent has said, */
+    PROTOCOL_LOG_MPIRUN = -2,        /* and mpirun */
     PROTOCOL_MAX_OUTPUT = 256 << 10, /* bytes of output and log pieces in one report, about */
 };
 

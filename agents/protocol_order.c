@@ -73,7 +73,7 @@ static const struct field stop_fields[] = {
 };
 
 static const struct field logs_fields[] = {
-    FIELD(struct order, log_rank, INT, 0, BOARD_MAX_RANKS - 1),
+    FIELD(struct order, log_rank, INT, PROTOCOL_LOG_MPIRUN, BOARD_MAX_RANKS - 1),
     FIELD(struct order, log_offset, INT64, -INT64_MAX, INT64_MAX),
 };
 

@@ -43,7 +43,7 @@ static const struct field event_fields[] = {
     { "type", FIELD_ENUM, offsetof(struct event, type), 0, 0, N(event_names), event_names },
     FIELD(struct event, age_ns, INT64, 0, INT64_MAX),
     FIELD(struct event, generation, INT64, 0, INT32_MAX),
-    FIELD(struct event, rank, INT, -1, BOARD_MAX_RANKS - 1),
+    FIELD(struct event, rank, INT, PROTOCOL_LOG_MPIRUN, BOARD_MAX_RANKS - 1),
     FIELD(struct event, pid, INT, 0, INT32_MAX),
     FIELD(struct event, code, INT, -1, 255),
     FIELD(struct event, signal, INT, 0, 64),
@@ -118,7 +118,7 @@ static const struct field output_fields[] = {
 };
 
 static const struct field piece_fields[] = {
-    FIELD(struct log_piece, rank, INT, 0, BOARD_MAX_RANKS - 1),
+    FIELD(struct log_piece, rank, INT, PROTOCOL_LOG_MPIRUN, BOARD_MAX_RANKS - 1),
     FIELD(struct log_piece, offset, INT64, 0, INT64_MAX),
     FIELD(struct log_piece, text, BYTES, 0, 0),
 };

@@ -6,6 +6,7 @@
 #include "cmd/status_fetch.h"
 #include "cmd/status_list.h"
 #include "cmd/status_live.h"
+#include "cmd/status_logs.h"
 #include "cmd/status_page.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -31,6 +32,9 @@ static const struct option_row rows[] = {
     { "json", 'j', NULL, "numbers for programs; with --watch one line for each look" },
     { "list", 'l', NULL, "list the jobs" },
     { "report", 'r', NULL, "the summary of a job that has ended" },
+    { "logs", 0, "RANK", "the end of what a worker has printed" },
+    { "lines", 'n', "N", "so many lines of it (default 20)" },
+    { "follow", 'f', NULL, "and what it prints from now on, until the job ends" },
     { "interval", 'i', "TIME", "time between two looks (default 1s)" },
     { "ascii", 0, NULL, "print ASCII characters only" },
     { "version", 'V', NULL, "print the version" },
@@ -53,12 +57,27 @@ struct request {
     bool once, watch, json, list, report, ascii, version, help;
     bool color, terminal; /* of standard output */
     int64_t interval_ns;
+    int64_t log_rank, log_lines; /* rank -1: no log */
+    bool follow;
 };
 
 static int fail(const struct eddis_error *err, int code)
 {
     fprintf(stderr, "eddis-status: %s\n", err->text);
     return code;
+}
+
+static int take_number(const char *flag, const char *text, int64_t least, int64_t *ret,
+                       struct eddis_error *err)
+{
+    char *end;
+    long long n = strtoll(text, &end, 10);
+
+    if (text[0] < '0' || text[0] > '9' || *end || n < least || n > INT32_MAX)
+        return eddis_fail(err, -EINVAL, "%s \"%s\" is no whole number from %d", flag, text,
+                          (int)least);
+    *ret = n;
+    return 0;
 }
 
 static int take_option(struct request *q, const struct options_item *i, struct eddis_error *err)
@@ -69,7 +88,7 @@ static int take_option(struct request *q, const struct options_item *i, struct e
     } flags[] = {
         { "once", &q->once },       { "watch", &q->watch },   { "json", &q->json },
         { "list", &q->list },       { "report", &q->report }, { "ascii", &q->ascii },
-        { "version", &q->version }, { "help", &q->help },
+        { "version", &q->version }, { "help", &q->help },     { "follow", &q->follow },
     };
 
     for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
@@ -77,6 +96,10 @@ static int take_option(struct request *q, const struct options_item *i, struct e
             *flags[k].flag = true;
             return 0;
         }
+    if (options_is(i, "logs"))
+        return take_number("--logs", i->value, 0, &q->log_rank, err);
+    if (options_is(i, "lines"))
+        return take_number("--lines", i->value, 1, &q->log_lines, err);
     if (options_is(i, "interval")) {
         int rc = text_duration_ns(i->value, &q->interval_ns, err);
 
@@ -106,6 +129,10 @@ static int parse(int argc, char **argv, struct request *q, struct eddis_error *e
     }
     if (rc == 0 && q->once && q->watch)
         rc = eddis_fail(err, -EINVAL, "--once and --watch exclude each other");
+    if (rc == 0 && q->log_rank < 0 && (q->follow || q->log_lines))
+        rc = eddis_fail(err, -EINVAL, "--lines and --follow go with --logs only");
+    if (rc == 0 && q->log_rank >= 0 && (q->watch || q->json || q->list || q->report || q->once))
+        rc = eddis_fail(err, -EINVAL, "--logs goes with --lines and --follow only");
     if (rc == 0 && q->list && (q->watch || q->report || q->job))
         rc = eddis_fail(err, -EINVAL, "--list goes with --json only");
     if (rc == 0 && q->report && (q->watch || q->json))
@@ -226,6 +253,17 @@ static int look_once(const struct request *q, const struct job_folder *f, struct
     return rc;
 }
 
+static int show_log(const struct request *q, const struct job_folder *f, struct eddis_error *err)
+{
+    const struct status_logs o = { .rank = (int)q->log_rank,
+                                   .lines = q->log_lines ? q->log_lines : 20,
+                                   .follow = q->follow,
+                                   .plain = isatty(STDOUT_FILENO),
+                                   .interval_ns = q->interval_ns };
+
+    return status_logs_print(f, &o, err);
+}
+
 static int show(const struct request *q, const struct job_folder *f, struct eddis_error *err)
 {
     const struct status_live live = { q->interval_ns, q->color, q->ascii };
@@ -243,7 +281,7 @@ static int show(const struct request *q, const struct job_folder *f, struct eddi
 
 int main(int argc, char **argv)
 {
-    struct request q = { .interval_ns = CLOCK_S };
+    struct request q = { .interval_ns = CLOCK_S, .log_rank = -1 };
     struct eddis_error err = { 0 };
     struct job_folder f;
     int rc;
@@ -262,6 +300,8 @@ int main(int argc, char **argv)
         rc = status_list(q.json, &err);
     else if (job_folder_find(q.job, &f, &err) < 0)
         return fail(&err, EXIT_USAGE);
+    else if (q.log_rank >= 0)
+        rc = show_log(&q, &f, &err);
     else
         rc = show(&q, &f, &err);
     if (rc < 0)

@@ -107,6 +107,7 @@ int driver_brief(const struct driver *d, int agent, char **ret, struct eddis_err
         url[i] = (char *)(uintptr_t)d->doors.url[i];
     (void)snprintf(b.pin, sizeof b.pin, "%s", d->doors.pin);
     http_tokens_text(d->doors.agent_tokens, agent, b.token);
+    memcpy(b.log_marker, d->log_marker, sizeof b.log_marker);
     (void)snprintf(b.folder, sizeof b.folder, "%s", d->agent[agent].folder);
     *ret = brief_text(&b);
     explicit_bzero(b.token, sizeof b.token);

@@ -287,6 +287,8 @@ static int open_all(struct driver *d, struct eddis_error *err)
     if (rc == 0)
         rc = open_log_dir(d, err);
     if (rc == 0)
+        rc = driver_logs_open(d, err);
+    if (rc == 0)
         rc = open_signals(d, err);
     if (rc == 0)
         rc = open_doors(d, err);
@@ -305,6 +307,8 @@ static void take_signals(struct driver *d)
 
     while (read(d->signals, &i, sizeof i) == sizeof i) {
         record_event(&d->record, "signal", NULL, -1, strsignal((int)i.ssi_signo));
+        if (i.ssi_signo == SIGINT || i.ssi_signo == SIGTERM)
+            driver_logs_stop(d);
         state_signal(&d->state, (int)i.ssi_signo, clock_now_ns());
         driver_act(d);
     }
@@ -353,6 +357,7 @@ static void tick(struct driver *d)
         orders_tick(&d->agent[i].orders, now_ns);
     if (d->state.preempt_ns && !d->state.checkpointed && d->checkpoint_dir)
         state_checkpoint_seen(&d->state, checkpoints_newest(d->checkpoint_dir, NULL, 0));
+    driver_logs_tick(d, now_ns);
     state_tick(&d->state, now_ns);
     driver_act(d);
     if (d->state.phase == PHASE_RUN && now_ns >= d->metrics_ns) {
@@ -437,6 +442,7 @@ static void clean_nodes(struct driver *d)
 /* Nobody is served any more, and nothing of the job runs when this returns. */
 static void close_agents(struct driver *d)
 {
+    driver_logs_close(d);
     if (d->inbox)
         inbox_shut(d->inbox);
     for (int i = 0; d->agent && i < d->n_agents; i++)

@@ -35,6 +35,12 @@ static void order_all(struct driver *d, const struct order *order)
             add_order(d, i, order);
 }
 
+void driver_order_bye(struct driver *d)
+{
+    order_all(d, &(struct order){ .type = ORDER_BYE });
+    starter_abandon(d->starter);
+}
+
 static void order_generation(struct driver *d, enum order_type type)
 {
     driver_order_parts(d, &(struct order){ .type = type, .generation = d->state.generation });
@@ -142,8 +148,8 @@ static void act(struct driver *d, const struct action *a)
         recovered(d, a->text);
         break;
     case ACTION_BYE:
-        order_all(d, &(struct order){ .type = ORDER_BYE });
-        starter_abandon(d->starter);
+        if (!driver_logs_begin(d, clock_now_ns()))
+            driver_order_bye(d);
         break;
     case ACTION_KILL:
         kill_left_over(d);

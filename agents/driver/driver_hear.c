@@ -77,6 +77,7 @@ static void hear_hello(struct driver *d, const struct inbox_item *i, int64_t now
         return;
     }
     a->pid = h->pid;
+    a->shared_logs = h->shared_logs;
     starter_registered(d->starter, i->agent);
     http_reply(i->x, 200, "{}");
     driver_say(d, "registered", i->agent, -1, "");
@@ -131,7 +132,10 @@ static void note_event(struct driver *d, int agent, const struct event *e)
 
 static void hear_event(struct driver *d, int agent, const struct event *e, int64_t now_ns)
 {
-    note_event(d, agent, e);
+    if (e->type != EVENT_LOGS)
+        note_event(d, agent, e);
+    driver_logs_note(d, agent, e);
+    driver_logs_event(d, agent, e);
     if (e->type == EVENT_FAILED)
         driver_check_trouble(d, agent, e->text);
     if (e->type == EVENT_LEFT)
@@ -206,13 +210,18 @@ static void hear_report(struct driver *d, const struct inbox_item *i, int64_t no
 {
     struct driver_agent *a = &d->agent[i->agent];
     const struct report *r = i->report;
+    struct eddis_error err = { 0 };
 
     if (!state_is_known(&d->state, i->agent)) {
         http_reply_error(i->x, 409, "this agent was given up");
         return;
     }
-    http_reply(i->x, 200, "{}");
     state_heard(&d->state, i->agent, now_ns);
+    if (r->sequence > a->sequence && driver_logs_pieces(d, i->agent, r, &err) < 0) {
+        http_reply_error(i->x, 400, err.text); /* comes again without them */
+        return;
+    }
+    http_reply(i->x, 200, "{}");
     if (r->sequence <= a->sequence)
         return; /* sent again because the answer got lost */
     a->sequence = r->sequence;
@@ -302,6 +311,9 @@ void driver_take_item(struct driver *d, struct inbox_item *i)
         break;
     case INBOX_STOP:
         hear_stop(d, i, now_ns);
+        break;
+    case INBOX_LOGS:
+        driver_logs_look(d, i, now_ns);
         break;
     default:
         answer_reader(d, i);

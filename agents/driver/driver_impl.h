@@ -9,6 +9,7 @@
  *     driver_network.c  which network the nodes use
  *     driver_probe.c    what was measured of it
  *     driver_check.c    what a check has found out about every node
+ *     driver_logs.c     logs that are on their nodes
  *     brief_make.c      from the job to an agent's brief
  */
 #ifndef EDDIS_AGENTS_DRIVER_DRIVER_IMPL_H
@@ -32,6 +33,7 @@ struct driver_agent {
     char folder[PROTOCOL_FOLDER + 1]; /* of its brief; "": never started */
     int pid;                          /* of the agent that registered; 0: none yet */
     int64_t sequence;                 /* of its last report */
+    bool shared_logs;                 /* it writes them into our folder */
     char mpi_version[64];
     struct node_address *known; /* [n_known] addresses of its node */
     int n_known;
@@ -39,6 +41,9 @@ struct driver_agent {
     char address[46];                /* on the network that was chosen; "" */
     char trouble[384];               /* of a check: why the node cannot be used; "" */
 };
+
+/* Who looks at logs at one time, at most. */
+enum { DRIVER_LOOKERS = 16 };
 
 struct driver {
     const struct driver_options *o;
@@ -65,7 +70,11 @@ struct driver {
     char network_why[512];    /* "10.1.0.0/24: c01 got no answer of c02; ...", of those tried */
     char *checkpoint_dir;     /* NULL: none */
     char *log_dir;
-    bool log_dir_is_ours; /* made for a plan only, to be removed */
+    char log_marker[PROTOCOL_FOLDER + 1]; /* file in it, by which agents see that they share it */
+    struct fetch *fetch;
+    int64_t fetch_end_ns;  /* logs are being fetched, until then; 0: not */
+    struct looker *looker; /* [DRIVER_LOOKERS] */
+    bool log_dir_is_ours;  /* made for a plan only, to be removed */
     struct figures figures;
     struct record record;
     struct job_status status;
@@ -79,6 +88,7 @@ void driver_hear_start(struct driver *d, const struct start_event *e);
 
 /* driver_act.c */
 void driver_act(struct driver *d);
+void driver_order_bye(struct driver *d);
 void driver_order_parts(struct driver *d, const struct order *order); /* of the generation */
 
 /* driver_plan.c */
@@ -105,6 +115,18 @@ void driver_check_trouble(struct driver *d, int agent, const char *text);
 bool driver_check_waits(const struct driver *d);           /* for nodes that have not answered */
 void driver_check_heard(struct driver *d, int64_t now_ns); /* of one more node */
 void driver_check_tell(struct driver *d);
+
+/* driver_logs.c: what is of a job that ends is fetched first; false: there is nothing to fetch */
+int driver_logs_open(struct driver *d, struct eddis_error *err);
+bool driver_logs_begin(struct driver *d, int64_t now_ns);
+void driver_logs_stop(struct driver *d); /* as far as it has come */
+void driver_logs_note(struct driver *d, int agent, const struct event *e);
+int driver_logs_pieces(struct driver *d, int agent, const struct report *r,
+                       struct eddis_error *err);
+void driver_logs_event(struct driver *d, int agent, const struct event *e);
+void driver_logs_look(struct driver *d, const struct inbox_item *i, int64_t now_ns);
+void driver_logs_tick(struct driver *d, int64_t now_ns);
+void driver_logs_close(struct driver *d);
 
 /* driver.c */
 void driver_say(struct driver *d, const char *type, int agent, int rank, const char *text);

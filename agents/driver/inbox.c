@@ -211,6 +211,19 @@ static int person_post(const struct http_request *q, struct inbox_item *i, struc
     return 405;
 }
 
+static int log_request(const struct http_request *q, struct inbox_item *i, struct eddis_error *err)
+{
+    int64_t rank = number(q->path + 9);
+
+    i->type = INBOX_LOGS;
+    i->rank = (int)rank;
+    i->after = q->after ? number(q->after) : 0;
+    if (rank >= 0 && rank < BOARD_MAX_RANKS && i->after >= 0)
+        return 0;
+    eddis_fail(err, -EINVAL, "of a log it is /v1/logs/RANK?after=OFFSET");
+    return 400;
+}
+
 static int person_request(const struct http_request *q, struct inbox_item *i,
                           struct eddis_error *err)
 {
@@ -225,6 +238,8 @@ static int person_request(const struct http_request *q, struct inbox_item *i,
 
     if (strcmp(q->method, "GET") != 0)
         return person_post(q, i, err);
+    if (strncmp(q->path, "/v1/logs/", 9) == 0)
+        return log_request(q, i, err);
     for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
         if (strcmp(q->path, row[k].path) != 0)
             continue;

@@ -32,6 +32,7 @@ enum inbox_type {
     INBOX_WORKERS,
     INBOX_EVENTS,
     INBOX_METRICS,
+    INBOX_LOGS,
 };
 
 struct inbox_item {
@@ -41,6 +42,7 @@ struct inbox_item {
     int door; /* number of the address that it came to */
     char peer[HTTP_PEER_CHARS];
     int64_t after;
+    int rank; /* of INBOX_LOGS */
     struct hello hello;
     struct report *report;   /* owned */
     struct http_exchange *x; /* to be answered by whoever takes the item */

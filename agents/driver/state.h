@@ -221,6 +221,9 @@ void state_unplannable(struct state *s, const char *why, int64_t now_ns);
  */
 void state_restart_text(const struct state *s, int n_nodes, char *ret, size_t size);
 
+/* Agents are told to leave at this moment only, and have the usual time from then on. */
+void state_bye_from(struct state *s, int64_t from_ns);
+
 /* The caller cannot go on. */
 void state_fail(struct state *s, const char *reason, int exit_code, const char *sentence,
                 int64_t now_ns);

@@ -29,6 +29,12 @@ void state_over(struct state *s)
     s->deadline_ns = CLOCK_NEVER;
 }
 
+void state_bye_from(struct state *s, int64_t from_ns)
+{
+    if (s->phase == PHASE_BYE)
+        s->deadline_ns = clock_after_ns(from_ns, clock_after_ns(s->o.lease_ns, confirm_ns));
+}
+
 static void enter_bye(struct state *s, int64_t now_ns)
 {
     s->phase = PHASE_BYE;

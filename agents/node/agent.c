@@ -136,8 +136,7 @@ static int begin(struct agent *a, struct eddis_error *err)
     if (prctl(PR_SET_PDEATHSIG, SIGCONT) < 0)
         return eddis_fail_errno(err, -errno, "cannot tie this process to the keeper");
     if ((rc = tick_map(a->options.tick_fd, &a->page, err)) < 0 || (rc = open_events(a, err)) < 0 ||
-        (early_begin(), rc = read_brief(a, err)) < 0 ||
-        (rc = node_log_open(a->brief->log_dir, &a->log, err)) < 0 ||
+        (early_begin(), rc = read_brief(a, err)) < 0 || (rc = agent_open_logs(a, err)) < 0 ||
         (rc = launch_clean_environment(err)) < 0 ||
         (rc = folders_make(a->page, a->brief->folder, a->options.runtime_dir, &a->folders, err)) <
             0)
@@ -274,6 +273,7 @@ static int finish(struct agent *a, struct eddis_error *err)
         node_log_say(a->log, "end, code %d%s%s", a->exit_code, rc < 0 && err ? ": " : "",
                      rc < 0 && err ? err->text : "");
     node_log_close(a->log);
+    agent_close_logs(a);
     brief_free(a->brief);
     free(a->progress);
     outputs_free(a->outputs);

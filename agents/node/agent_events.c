@@ -320,6 +320,8 @@ void agent_report(struct agent *a, int64_t now_ns)
         }
     }
     reporter_take_output(a->reporter, a->outputs, a->stop.active || a->bye);
+    reporter_take_logs(a->reporter, a->sending);
+    agent_tell_logs(a);
     if (reporter_send(a->reporter, a->progress, n, now_ns, &err) < 0)
         node_log_say(a->log, "cannot report: %s", err.text);
 }

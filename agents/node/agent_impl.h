@@ -12,6 +12,8 @@
 #include "early.h"
 #include "folders.h"
 #include "generation.h"
+#include "log_place.h"
+#include "log_send.h"
 #include "node_log.h"
 #include "openmpi.h"
 #include "outputs.h"
@@ -47,11 +49,14 @@ struct agent {
 
     struct http_client *http;
     struct reporter *reporter;
-    struct outputs *outputs; /* what ranks have printed, for the next report */
-    bool registered, asking; /* a request for orders (or to be registered) is under way */
-    int64_t ask_ns;          /* when to ask again after a failure */
-    int64_t after;           /* number of the last order */
-    int64_t silence_ns;      /* since the driver was heard, by our own looks */
+    struct log_place logs;    /* where the ranks' are */
+    int64_t newest;           /* generation that was prepared here */
+    struct log_send *sending; /* of them, what the driver wants */
+    struct outputs *outputs;  /* what ranks have printed, for the next report */
+    bool registered, asking;  /* a request for orders (or to be registered) is under way */
+    int64_t ask_ns;           /* when to ask again after a failure */
+    int64_t after;            /* number of the last order */
+    int64_t silence_ns;       /* since the driver was heard, by our own looks */
 
     struct probe probe;
     int64_t probe_order;           /* generation of the order that asked for it */
@@ -78,6 +83,12 @@ int agent_watch_fd(const struct agent *a, int fd); /* wake the loop when fd is r
 void agent_ask(struct agent *a, int64_t now_ns);
 void agent_step_stop(struct agent *a, int64_t now_ns);
 void agent_step_check(struct agent *a, int64_t now_ns);
+
+/* agent_logs.c */
+int agent_open_logs(struct agent *a, struct eddis_error *err);
+int agent_send_log(struct agent *a, const struct order *o, struct eddis_error *err);
+void agent_tell_logs(struct agent *a); /* which have been sent */
+void agent_close_logs(struct agent *a);
 
 /* agent_events.c */
 void agent_note(struct agent *a, int64_t generation, const char *fmt, ...)

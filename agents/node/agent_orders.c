@@ -36,6 +36,7 @@ static int prepare(struct agent *a, const struct order *o, struct eddis_error *e
     if (a->generation || a->stop.active)
         return eddis_fail(err, -EBUSY, "generation %lld is still there",
                           a->generation ? (long long)a->generation->number : -1LL);
+    a->newest = o->generation > a->newest ? o->generation : a->newest;
     rc = generation_prepare(&where, o, &a->generation, err);
     if (rc < 0)
         return rc;
@@ -118,9 +119,11 @@ static int bye(struct agent *a, const struct order *o, struct eddis_error *err)
 }
 
 static int (*const carry_out[])(struct agent *a, const struct order *o, struct eddis_error *err) = {
-    [ORDER_PROFILE] = profile,    [ORDER_PREPARE] = prepare, [ORDER_CHECK] = check,
-    [ORDER_START] = start,        [ORDER_RELAY] = relay,     [ORDER_REBALANCE] = rebalance,
-    [ORDER_SIGNAL] = pass_signal, [ORDER_STOP] = stop,       [ORDER_BYE] = bye,
+    [ORDER_PROFILE] = profile,     [ORDER_PREPARE] = prepare,
+    [ORDER_CHECK] = check,         [ORDER_START] = start,
+    [ORDER_RELAY] = relay,         [ORDER_REBALANCE] = rebalance,
+    [ORDER_SIGNAL] = pass_signal,  [ORDER_STOP] = stop,
+    [ORDER_LOGS] = agent_send_log, [ORDER_BYE] = bye,
 };
 
 static void take_order(struct agent *a, const struct order *o)
@@ -218,7 +221,8 @@ static int ask_registration(struct agent *a, struct eddis_error *err)
     struct hello h = { .protocol = PROTOCOL_VERSION,
                        .agent = a->brief->agent,
                        .pid = (int)getpid(),
-                       .eddis_version = EDDIS_VERSION };
+                       .eddis_version = EDDIS_VERSION,
+                       .shared_logs = a->logs.shared };
     cleanup_free char *text = NULL;
 
     memcpy(h.mpi_version, a->mpi_version, sizeof h.mpi_version);

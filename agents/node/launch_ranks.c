@@ -3,6 +3,7 @@
 #include "launch.h"
 
 #include "lib/base/cleanup.h"
+#include "lib/base/file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -217,18 +218,27 @@ static int64_t show_rate(int n_ranks)
     return rate > MOST ? MOST : rate < LEAST ? LEAST : rate;
 }
 
+/* Where the driver's folder is not seen, each generation has one of its own: see log_place.h. */
+static char *log_dir_of(const struct launch *l)
+{
+    if (!l->brief->log_marker[0] || l->order->probe)
+        return strdup(l->brief->log_dir);
+    return file_join(l->brief->log_dir, "g%lld", (long long)l->order->generation);
+}
+
 int launch_write_rank_file(const struct launch *l, struct eddis_error *err)
 {
     struct strlist common = { 0 }, users = { 0 };
     size_t n = (size_t)l->order->n_local;
     cleanup_free struct rank_spec *spec = calloc(n, sizeof *spec);
     cleanup_free struct strlist *own = calloc(n, sizeof *own);
+    cleanup_free char *log_dir = log_dir_of(l);
     struct rank_file f = { .generation = l->order->generation,
                            .agent_pid = l->agent_pid,
                            .setup = l->brief->setup,
                            .command = l->brief->command,
                            .workdir = l->brief->workdir,
-                           .log_dir = l->brief->log_dir,
+                           .log_dir = log_dir,
                            .socket = (char *)(uintptr_t)l->socket,
                            .run_dir = (char *)(uintptr_t)l->folders->run,
                            .shm_dir = (char *)(uintptr_t)l->folders->shm,
@@ -238,7 +248,9 @@ int launch_write_rank_file(const struct launch *l, struct eddis_error *err)
                            .n = (int)n };
     int rc;
 
-    if (!spec || !own)
+    if (log_dir && file_mkdirs(log_dir, 0700, err) < 0)
+        return -EIO;
+    if (!spec || !own || !log_dir)
         return eddis_fail(err, -ENOMEM, "no memory for the ranks");
     add_common(&common, l);
     add_users(&users, l);

@@ -13,6 +13,7 @@ enum { REPORT_TEXT = 128 << 10, REPORT_EVENTS = 1024, REPORT_OUTPUT = 64 << 10 }
 
 #define RETRY_NS  (100 * CLOCK_MS)
 #define OUTPUT_NS (100 * CLOCK_MS)
+#define PIECE_NS  (8 * CLOCK_MS) /* 8 MB a second of logs */
 
 struct waiting {
     struct event e;
@@ -37,6 +38,9 @@ struct reporter {
     struct output *output; /* [n_outputs] that it holds */
     int n_outputs;
     bool hurry;
+    struct log_send *logs;
+    struct log_piece piece; /* text NULL: the report holds none */
+    int64_t piece_ns;
     int64_t output_ns; /* when output alone is reason enough for a report */
     int64_t retry_ns;
 };
@@ -104,6 +108,14 @@ static void drop_output(struct reporter *r)
     r->n_outputs = 0;
 }
 
+static void drop_piece(struct reporter *r, bool refused)
+{
+    free(r->piece.text);
+    r->piece.text = NULL;
+    if (r->logs)
+        log_send_arrived(r->logs, refused);
+}
+
 static void drop_sent(struct reporter *r)
 {
     for (int i = 0; i < r->n_sent; i++)
@@ -116,6 +128,7 @@ static void drop_sent(struct reporter *r)
     r->worker = NULL;
     r->n_workers = 0;
     drop_output(r);
+    drop_piece(r, false);
     r->sequence++;
 }
 
@@ -134,6 +147,8 @@ static void on_answer(void *ctx, int status, const char *body, size_t body_n,
         if (status == 400) {
             r->n_workers = 0;
             drop_output(r);
+            if (r->piece.text)
+                drop_piece(r, true);
         }
         r->retry_ns = clock_after_ns(clock_now_ns(), RETRY_NS);
         return;
@@ -168,7 +183,9 @@ static int post(struct reporter *r, int64_t now_ns, struct eddis_error *err)
                              .worker = r->worker,
                              .n_workers = r->n_workers,
                              .output = r->output,
-                             .n_outputs = r->n_outputs };
+                             .n_outputs = r->n_outputs,
+                             .piece = &r->piece,
+                             .n_pieces = r->piece.text != NULL };
     int rc;
 
     if (!event)
@@ -206,13 +223,31 @@ static void take_output(struct reporter *r, int64_t now_ns)
     r->output_ns = r->hurry ? now_ns : now_ns + OUTPUT_NS;
 }
 
+void reporter_take_logs(struct reporter *r, struct log_send *s)
+{
+    r->logs = s;
+}
+
+static bool has_piece(const struct reporter *r)
+{
+    return r->logs && log_send_busy(r->logs);
+}
+
+static void take_piece(struct reporter *r, int64_t now_ns)
+{
+    if (!has_piece(r) || now_ns < r->piece_ns || !log_send_next(r->logs, &r->piece))
+        return;
+    r->piece_ns = now_ns + PIECE_NS;
+}
+
 int reporter_send(struct reporter *r, const struct progress *worker, int n, int64_t now_ns,
                   struct eddis_error *err)
 {
     if (r->in_flight || (r->failed && now_ns < r->retry_ns))
         return 0;
     if (!r->failed) {
-        if (r->n == 0 && n == 0 && !(has_output(r) && now_ns >= r->output_ns))
+        take_piece(r, now_ns);
+        if (r->n == 0 && n == 0 && !r->piece.text && !(has_output(r) && now_ns >= r->output_ns))
             return 0;
         r->n_sent = choose(r);
         r->worker = n ? malloc((size_t)n * sizeof *worker) : NULL;
@@ -231,11 +266,16 @@ bool reporter_idle(const struct reporter *r)
 
 int64_t reporter_next_ns(const struct reporter *r, int64_t now_ns)
 {
+    int64_t next_ns;
+
     if (r->in_flight)
         return CLOCK_NEVER;
     if (r->failed)
         return r->retry_ns;
-    return r->n ? now_ns : has_output(r) ? r->output_ns : CLOCK_NEVER;
+    if (r->n)
+        return now_ns;
+    next_ns = has_output(r) ? r->output_ns : CLOCK_NEVER;
+    return has_piece(r) && r->piece_ns < next_ns ? r->piece_ns : next_ns;
 }
 
 bool reporter_failed(const struct reporter *r)
@@ -256,6 +296,7 @@ void reporter_close(struct reporter *r)
         free_event(&r->queue[i].e);
     free(r->queue);
     free(r->worker);
+    free(r->piece.text);
     drop_output(r);
     free(r);
 }

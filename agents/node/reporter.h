@@ -9,6 +9,7 @@
 #ifndef EDDIS_AGENTS_NODE_REPORTER_H
 #define EDDIS_AGENTS_NODE_REPORTER_H
 
+#include "log_send.h"
 #include "outputs.h"
 
 #include "agents/protocol.h"
@@ -26,6 +27,9 @@ typedef void (*reporter_heard_fn)(void *ctx);
  * wait for the next tenth of a second, for this is the end.
  */
 void reporter_take_output(struct reporter *r, struct outputs *o, bool hurry);
+
+/* The same with pieces of logs, one in each report. */
+void reporter_take_logs(struct reporter *r, struct log_send *s);
 
 int reporter_open(struct http_client *http, int agent, int64_t timeout_ns, reporter_heard_fn heard,
                   void *ctx, struct reporter **ret, struct eddis_error *err);

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fetch.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+#include "lib/base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum log_state { LOG_WANTED, LOG_UNDER_WAY, LOG_WHOLE, LOG_PART, LOG_NONE };
+
+struct log {
+    struct fetch_log id;
+    enum log_state state;
+    int64_t bytes;
+    char *path; /* NULL until the first piece */
+};
+
+struct fetch {
+    char *dir;
+    struct log *log; /* [n] */
+    int n;
+};
+
+struct fetch *fetch_new(const char *dir)
+{
+    struct fetch *f = calloc(1, sizeof *f);
+
+    if (f)
+        f->dir = strdup(dir);
+    if (f && f->dir)
+        return f;
+    free(f);
+    return NULL;
+}
+
+void fetch_free(struct fetch *f)
+{
+    if (!f)
+        return;
+    for (int i = 0; i < f->n; i++) {
+        if (f->log[i].path)
+            (void)unlink(f->log[i].path);
+        free(f->log[i].path);
+    }
+    free(f->log);
+    free(f->dir);
+    free(f);
+}
+
+int fetch_add(struct fetch *f, const struct fetch_log *l, struct eddis_error *err)
+{
+    struct log *more;
+
+    for (int i = 0; i < f->n; i++)
+        if (f->log[i].id.agent == l->agent && f->log[i].id.rank == l->rank &&
+            f->log[i].id.generation == l->generation)
+            return 0;
+    more = realloc(f->log, (size_t)(f->n + 1) * sizeof *more);
+    if (!more)
+        return eddis_fail(err, -ENOMEM, "no memory for a log");
+    f->log = more;
+    f->log[f->n++] = (struct log){ .id = *l };
+    return 0;
+}
+
+static struct log *under_way(struct fetch *f, int agent)
+{
+    for (int i = 0; i < f->n; i++)
+        if (f->log[i].id.agent == agent && f->log[i].state == LOG_UNDER_WAY)
+            return &f->log[i];
+    return NULL;
+}
+
+bool fetch_next(struct fetch *f, int agent, struct fetch_log *ret)
+{
+    if (under_way(f, agent))
+        return false;
+    for (int i = 0; i < f->n; i++)
+        if (f->log[i].id.agent == agent && f->log[i].state == LOG_WANTED) {
+            f->log[i].state = LOG_UNDER_WAY;
+            *ret = f->log[i].id;
+            return true;
+        }
+    return false;
+}
+
+static int append(struct fetch *f, struct log *l, const char *text, size_t n,
+                  struct eddis_error *err)
+{
+    cleanup_fd int fd = -1;
+
+    if (!l->path) {
+        l->path = file_join(f->dir, ".fetched-%d", (int)(l - f->log));
+        if (!l->path)
+            return eddis_fail(err, -ENOMEM, "no memory for a path");
+        (void)unlink(l->path);
+    }
+    fd = open(l->path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot write '%s'", l->path);
+    return file_write_all(fd, text, n, err);
+}
+
+int fetch_piece(struct fetch *f, int agent, const struct log_piece *p, struct eddis_error *err)
+{
+    struct log *l = under_way(f, agent);
+    size_t n = strlen(p->text);
+    int rc;
+
+    if (!l || l->id.rank != p->rank || p->offset != l->bytes || l->bytes + (int64_t)n > FETCH_MOST)
+        return eddis_fail(err, -EINVAL, "a piece of a log that nobody has asked for");
+    rc = append(f, l, p->text, n, err);
+    if (rc < 0)
+        l->state = LOG_PART;
+    l->bytes += (int64_t)n;
+    return rc;
+}
+
+void fetch_done(struct fetch *f, int agent, int rank, int64_t end)
+{
+    struct log *l = under_way(f, agent);
+
+    if (l && l->id.rank == rank)
+        l->state = end < 0 ? LOG_NONE : end == l->bytes ? LOG_WHOLE : LOG_PART;
+}
+
+void fetch_give_up(struct fetch *f, int agent)
+{
+    for (int i = 0; i < f->n; i++) {
+        struct log *l = &f->log[i];
+
+        if ((agent < 0 || l->id.agent == agent) &&
+            (l->state == LOG_WANTED || l->state == LOG_UNDER_WAY))
+            l->state = LOG_PART;
+    }
+}
+
+bool fetch_over(const struct fetch *f)
+{
+    for (int i = 0; i < f->n; i++)
+        if (f->log[i].state == LOG_WANTED || f->log[i].state == LOG_UNDER_WAY)
+            return false;
+    return true;
+}
+
+/* ---- the end ---- */
+
+/* Name of the file that a log becomes, or becomes a part of. */
+static char *name_of(const struct fetch *f, const struct log *l, const char *host)
+{
+    char own[32];
+
+    if (l->id.rank >= 0)
+        return file_join(f->dir, "rank-%04d.log", l->id.rank);
+    if (!text_is_name(host, 200)) {
+        (void)snprintf(own, sizeof own, "%d", l->id.agent);
+        host = own;
+    }
+    return file_join(f->dir, "%s-%s.log", l->id.rank == -1 ? "agent" : "mpirun", host);
+}
+
+static bool is_one_of_several(const struct fetch *f, const struct log *l)
+{
+    for (int i = 0; i < f->n; i++)
+        if (&f->log[i] != l && f->log[i].id.rank == l->id.rank && l->id.rank >= 0)
+            return true;
+    return false;
+}
+
+static int copy(const char *from, int to, struct eddis_error *err)
+{
+    cleanup_free char *text = NULL;
+    size_t n;
+    int rc = file_read(from, FETCH_MOST, &text, &n, err);
+
+    return rc < 0 ? rc : file_write_all(to, text, n, err);
+}
+
+/* Append it to its file, which earlier ones, or ranks that wrote here themselves, may have made. */
+static int place(const struct fetch *f, const struct log *l, const char *host,
+                 struct eddis_error *err)
+{
+    cleanup_free char *path = name_of(f, l, host);
+    cleanup_fd int fd = -1;
+    char line[400];
+    struct stat st;
+    int rc = 0;
+
+    if (!path)
+        return eddis_fail(err, -ENOMEM, "no memory for a path");
+    fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return eddis_fail_errno(err, -errno, "cannot write '%s'", path);
+    if (st.st_size || is_one_of_several(f, l)) {
+        (void)snprintf(line, sizeof line, "[eddis: generation %lld, on %.200s]\n",
+                       (long long)l->id.generation, host);
+        rc = file_write_all(fd, line, strlen(line), err);
+    }
+    if (rc >= 0 && l->path)
+        rc = copy(l->path, fd, err);
+    if (rc >= 0 && l->state == LOG_PART) {
+        (void)snprintf(line, sizeof line, "\n[eddis: the rest is on %.200s]\n", host);
+        rc = file_write_all(fd, line, strlen(line), err);
+    }
+    return rc;
+}
+
+int fetch_finish(struct fetch *f, const char *(*host)(void *ctx, int agent), void *ctx,
+                 struct eddis_error *err)
+{
+    int missing = 0;
+
+    for (int i = 0; i < f->n; i++) {
+        const struct log *l = &f->log[i];
+        bool bad = l->state == LOG_PART;
+
+        if (l->state == LOG_NONE || (l->state == LOG_PART && !l->path && l->id.rank < 0))
+            continue;
+        if (place(f, l, host(ctx, l->id.agent), err) < 0)
+            bad = true;
+        missing += bad && l->id.rank >= 0;
+    }
+    return missing;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fetch.h - log files from their nodes into the job's folder
+ *
+ * A list of logs, each of one rank in one generation on one agent's node, in the order of
+ * generations.  Of an agent one is on its way at a time; its pieces must come without a gap and
+ * from the beginning, and go into a file of their own.  In the end a rank's files become
+ * rank-0003.log, each behind a line that names generation and node when there are several.
+ */
+#ifndef EDDIS_AGENTS_DRIVER_FETCH_H
+#define EDDIS_AGENTS_DRIVER_FETCH_H
+
+#include "agents/protocol.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Bytes of one log, a little more than agents send. */
+enum { FETCH_MOST = 24 << 20 };
+
+struct fetch_log {
+    int agent, rank; /* as order.log_rank */
+    int64_t generation;
+};
+
+struct fetch;
+
+/* dir must be there.  Returns NULL without memory. */
+struct fetch *fetch_new(const char *dir);
+void fetch_free(struct fetch *f); /* removes what was not made a log; accepts NULL */
+
+/* Add a log unless it is there already. */
+int fetch_add(struct fetch *f, const struct fetch_log *l, struct eddis_error *err);
+
+/* The next log of this agent is to be ordered: true and which; false: none, or one is under way. */
+bool fetch_next(struct fetch *f, int agent, struct fetch_log *ret);
+
+/* A piece came.  -EINVAL: it is none that was asked for; other failures: it could not be written,
+ * and the log is given up.
+ */
+int fetch_piece(struct fetch *f, int agent, const struct log_piece *p, struct eddis_error *err);
+
+/* The agent has sent all of its log under way, `end` bytes; negative: there is none. */
+void fetch_done(struct fetch *f, int agent, int rank, int64_t end);
+
+/* Nothing more comes of this agent (-1: of any). */
+void fetch_give_up(struct fetch *f, int agent);
+
+bool fetch_over(const struct fetch *f);
+
+/* Make the ranks' files; host(ctx, agent) borrows a node's name.  Returns how many logs of ranks
+ * are missing or not whole.
+ */
+int fetch_finish(struct fetch *f, const char *(*host)(void *ctx, int agent), void *ctx,
+                 struct eddis_error *err);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "log_place.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The topmost folder of path that is missing, to ret [PATH_MAX]; "": none. */
+static void find_missing(const char *path, char *ret)
+{
+    size_t n = strlen(path);
+
+    *ret = '\0';
+    for (size_t i = 1; i <= n; i++) {
+        struct stat st;
+
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        memcpy(ret, path, i);
+        ret[i] = '\0';
+        if (lstat(ret, &st) < 0)
+            return;
+    }
+    *ret = '\0';
+}
+
+static int make(const char *dir, struct log_place *p, struct eddis_error *err)
+{
+    int rc;
+
+    if (strlen(dir) >= sizeof p->dir - 64)
+        return eddis_fail(err, -ENAMETOOLONG, "the path '%.100s...' is too long", dir);
+    find_missing(dir, p->made);
+    rc = file_mkdirs(dir, 0700, err);
+    if (rc < 0)
+        log_place_close(p);
+    else if (access(dir, W_OK | X_OK) < 0)
+        rc = eddis_fail_errno(err, -errno, "cannot write in '%s'", dir);
+    if (rc == 0)
+        (void)snprintf(p->dir, sizeof p->dir, "%s", dir);
+    return rc;
+}
+
+static char *own_dir(const struct brief *b, const char *state_home, const char *home)
+{
+    if (state_home && state_home[0] == '/')
+        return file_join(state_home, "eddis/jobs/%s/logs", b->job_id);
+    return home && home[0] == '/' ? file_join(home, ".local/state/eddis/jobs/%s/logs", b->job_id)
+                                  : NULL;
+}
+
+int log_place_open(const struct brief *b, const char *state_home, const char *home,
+                   struct log_place *ret, struct eddis_error *err)
+{
+    cleanup_free char *marker = file_join(b->log_dir, ".%s", b->log_marker);
+    cleanup_free char *own = own_dir(b, state_home, home);
+    struct eddis_error first = { 0 };
+    int rc;
+
+    *ret = (struct log_place){ .shared = false };
+    if (!marker)
+        return eddis_fail(err, -ENOMEM, "no memory for a path");
+    ret->shared = !b->log_marker[0] || access(marker, F_OK) == 0;
+    rc = make(b->log_dir, ret, &first);
+    if (rc < 0 && own && !ret->shared && strcmp(own, b->log_dir) != 0)
+        rc = make(own, ret, NULL);
+    return rc < 0 ? eddis_fail(err, rc, "%s", first.text) : 0;
+}
+
+char *log_place_generation(const struct log_place *p, int64_t generation)
+{
+    return p->shared ? strdup(p->dir) : file_join(p->dir, "g%lld", (long long)generation);
+}
+
+void log_place_close(const struct log_place *p)
+{
+    cleanup_free char *path = strdup(p->dir[0] ? p->dir : p->made);
+    size_t least = strlen(p->made);
+
+    if (!path || !least)
+        return;
+    while (strlen(path) >= least && rmdir(path) == 0) {
+        char *slash = strrchr(path, '/');
+
+        if (!slash)
+            return;
+        *slash = '\0';
+    }
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "log_send.h"
+
+#include "lib/base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A stretch of the text: of a file, or a line of our own. */
+struct part {
+    const char *path; /* of the wish; NULL: text */
+    char text[1024];
+    int64_t from, n;
+};
+
+enum { PARTS = 8 };
+
+struct wish {
+    struct log_wish w;
+    struct part part[PARTS];
+    int n_parts, at;      /* of them; the one being sent */
+    int64_t done;         /* bytes of that */
+    int64_t offset, end;  /* of the next piece in the whole text, and where that ends */
+    bool begun, ended;    /* opened; all taken */
+    bool told;            /* log_send_done has */
+    bool arrived, partly; /* all of it; something was left out or refused */
+    int error;
+};
+
+struct log_send {
+    struct wish *wish[LOG_SEND_WISHES];
+    int n, at;     /* wishes; the one being sent */
+    int n_arrived; /* wishes before it are settled */
+};
+
+struct log_send *log_send_new(void)
+{
+    return calloc(1, sizeof(struct log_send));
+}
+
+static void free_wish(struct wish *w)
+{
+    for (int i = 0; i < 3; i++)
+        free(w->w.paths[i]);
+    free(w);
+}
+
+int log_send_close(struct log_send *s)
+{
+    int kept = 0;
+
+    for (int i = 0; s && i < s->n; i++) {
+        struct wish *w = s->wish[i];
+
+        for (int k = 0; k < 3 && w->w.remove && w->w.paths[k]; k++) {
+            if (w->arrived && !w->partly && !w->error)
+                (void)unlink(w->w.paths[k]);
+            else
+                kept += access(w->w.paths[k], F_OK) == 0;
+        }
+        free_wish(w);
+    }
+    free(s);
+    return kept;
+}
+
+int log_send_add_take(struct log_send *s, const struct log_wish *wish, struct eddis_error *err)
+{
+    struct wish *w = calloc(1, sizeof *w), copy = { .w = *wish };
+    int rc = 0;
+
+    /* Settled wishes of people who look now and then make room. */
+    for (int i = 0; w && s->n == LOG_SEND_WISHES && i < s->n_arrived; i++)
+        if (!s->wish[i]->w.remove && s->wish[i]->told) {
+            free_wish(s->wish[i]);
+            memmove(&s->wish[i], &s->wish[i + 1], (size_t)(s->n - i - 1) * sizeof *s->wish);
+            s->n--;
+            s->at--;
+            s->n_arrived--;
+        }
+    if (!w)
+        rc = eddis_fail(err, -ENOMEM, "no memory for a log");
+    else if (s->n == LOG_SEND_WISHES)
+        rc = eddis_fail(err, -EBUSY, "%d logs are wanted already", s->n);
+    if (rc < 0) {
+        for (int i = 0; i < 3; i++)
+            free(copy.w.paths[i]);
+        free(w);
+        return rc;
+    }
+    *w = copy;
+    s->wish[s->n++] = w;
+    return 0;
+}
+
+/* ---- what is sent of a text ---- */
+
+static void add_part(struct wish *w, const char *path, int64_t from, int64_t n)
+{
+    if (n > 0 && w->n_parts < PARTS)
+        w->part[w->n_parts++] = (struct part){ .path = path, .from = from, .n = n };
+}
+
+/* The bytes from..to of the whole text. */
+static void add_range(struct wish *w, const int64_t *size, int64_t from, int64_t to)
+{
+    int64_t begin = 0;
+
+    for (int i = 0; i < 3; i++) {
+        int64_t first = from > begin ? from : begin;
+        int64_t last = to < begin + size[i] ? to : begin + size[i];
+
+        add_part(w, w->w.paths[i], first - begin, last - first);
+        begin += size[i];
+    }
+}
+
+static void begin(struct wish *w)
+{
+    int64_t size[3] = { 0 }, from = w->w.offset, all = 0;
+    int found = 0;
+
+    w->begun = true;
+    for (int i = 0; i < 3 && w->w.paths[i]; i++) {
+        struct stat st;
+
+        if (stat(w->w.paths[i], &st) < 0 || !S_ISREG(st.st_mode))
+            continue;
+        size[i] = st.st_size;
+        all += st.st_size;
+        found++;
+    }
+    w->error = found ? 0 : -ENOENT;
+    w->end = all;
+    from = from < 0 ? (all + from > 0 ? all + from : 0) : from < all ? from : all;
+    w->offset = from;
+    if (all - from <= LOG_SEND_MOST) {
+        add_range(w, size, from, all);
+        return;
+    }
+    w->partly = true;
+    add_range(w, size, from, from + LOG_SEND_MOST / 2);
+    if (w->n_parts < PARTS) {
+        struct part *p = &w->part[w->n_parts++];
+
+        p->n = snprintf(p->text, sizeof p->text,
+                        "\n[eddis: %lld bytes are left out here; they are in %.900s]\n",
+                        (long long)(all - from - LOG_SEND_MOST), w->w.paths[0]);
+        p->n = p->n < (int64_t)sizeof p->text ? p->n : (int64_t)sizeof p->text - 1;
+    }
+    add_range(w, size, all - LOG_SEND_MOST / 2, all);
+}
+
+/* Read up to n bytes of a part to `to`; returns how many, 0 at a file that has shrunk. */
+static size_t read_part(const struct part *p, int64_t at, char *to, size_t n)
+{
+    cleanup_fd int fd = -1;
+    size_t got = 0;
+    ssize_t some;
+
+    if (!p->path) {
+        memcpy(to, p->text + at, n);
+        return n;
+    }
+    fd = open(p->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    while (fd >= 0 && got < n &&
+           (some = pread(fd, to + got, n - got, p->from + at + (int64_t)got)) > 0)
+        got += (size_t)some;
+    return got;
+}
+
+/* A piece that ends inside a character of UTF-8 would travel as hexadecimal digits. */
+static size_t whole_characters(const char *text, size_t n)
+{
+    size_t back = 0;
+
+    while (back < 4 && back < n && (text[n - 1 - back] & 0xc0) == 0x80)
+        back++;
+    if (back < n && (unsigned char)text[n - 1 - back] >= 0xc0)
+        back++;
+    return back < n ? n - back : n;
+}
+
+bool log_send_busy(const struct log_send *s)
+{
+    return s->at < s->n;
+}
+
+int log_send_next(struct log_send *s, struct log_piece *ret)
+{
+    while (s->at < s->n) {
+        struct wish *w = s->wish[s->at];
+        struct part *p;
+        int64_t left;
+        size_t n, got;
+        char *text;
+
+        if (!w->begun)
+            begin(w);
+        if (w->at == w->n_parts) {
+            w->ended = true;
+            s->at++;
+            continue;
+        }
+        p = &w->part[w->at];
+        left = p->n - w->done;
+        n = left < LOG_SEND_PIECE ? (size_t)left : LOG_SEND_PIECE;
+        text = malloc(n + 1);
+        if (!text)
+            return 0;
+        got = read_part(p, w->done, text, n);
+        if (got == n && (int64_t)n < left)
+            got = whole_characters(text, n);
+        if (got == 0) {
+            w->partly = true;
+            w->at++;
+            w->done = 0;
+            free(text);
+            continue;
+        }
+        for (size_t i = 0; i < got; i++)
+            text[i] = text[i] ? text[i] : '?';
+        text[got] = '\0';
+        *ret = (struct log_piece){ .rank = w->w.rank, .offset = w->offset, .text = text };
+        w->offset += (int64_t)got;
+        w->done += (int64_t)got;
+        if (w->done >= p->n) {
+            w->at++;
+            w->done = 0;
+        }
+        return 1;
+    }
+    return 0;
+}
+
+void log_send_arrived(struct log_send *s, bool refused)
+{
+    for (int i = s->n_arrived; i < s->n && i <= s->at; i++) {
+        struct wish *w = s->wish[i];
+
+        if (refused && w->begun) { /* the driver gives it up: so do we */
+            w->partly = true;
+            w->at = w->n_parts;
+        }
+        if (w->ended) {
+            w->arrived = true;
+            s->n_arrived = i + 1;
+        }
+    }
+}
+
+int log_send_done(struct log_send *s, struct log_sent *ret)
+{
+    for (int i = 0; i < s->at; i++) {
+        struct wish *w = s->wish[i];
+
+        if (w->told || !w->ended)
+            continue;
+        w->told = true;
+        *ret = (struct log_sent){ .rank = w->w.rank,
+                                  .generation = w->w.generation,
+                                  .end = w->error ? -1 : w->offset };
+        if (w->error)
+            (void)snprintf(ret->text, sizeof ret->text, "there is no file '%.400s'",
+                           w->w.paths[0] ? w->w.paths[0] : "");
+        else if (w->partly)
+            (void)snprintf(ret->text, sizeof ret->text, "all of it is in '%.400s'", w->w.paths[0]);
+        return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_logs.py BUILD [CASE ...] - logs of hosts whose disks the driver does not see."""
+
+import os
+import re
+import sys
+import time
+
+from lab import Cluster
+from node import wait_for
+
+BUILD = os.path.realpath(sys.argv[1])
+STATUS = os.path.join(BUILD, "cmd/eddis-status")
+HERE = "/root"
+
+
+def folders(c, host):
+    """What a job has left of its logs on a host."""
+    found = c.run(host, f"ls -d {HERE}/job-*/logs 2>/dev/null; true").stdout.split()
+    return found
+
+
+def fetched(c):
+    """In the end every log is in the job's folder, and nowhere else."""
+    with c.job(["-H", "node1:2,node2", "--", "sh", "-c", "echo I am $RANK; echo $RANK all"]) as j:
+        j.check(0, "ok")
+        for rank, node in ((0, "node1"), (1, "node1"), (2, "node2")):
+            assert j.log(rank) == f"I am {rank}\n{rank} all\n", j.log(rank)
+            assert re.search(rf"^{node}:{rank}: +I am {rank}$", j.out, re.M), j.out
+        names = os.listdir(os.path.join(j.dir, "logs"))
+        assert "agent-node1.log" in names and "agent-node2.log" in names, names
+        assert not any(n.startswith(".") for n in names), names
+        for host in ("node1", "node2"):
+            assert not folders(c, host), folders(c, host)
+
+
+def long_log(c):
+    """Of a long one the beginning and the end, and where the rest is."""
+    text = "seq 4000000; sleep 1"
+    with c.job(["-H", "node1,node2", "--", "sh", "-c", text]) as j:
+        j.check(0, "ok", seconds=120)
+        lines = j.log(1).splitlines()
+        assert lines[0] == "1" and lines[-1] == "4000000", (lines[0], lines[-1])
+        mark = [line for line in lines if line.startswith("[eddis:")]
+        assert len(mark) == 1 and "left out here" in mark[0], mark
+        assert os.path.getsize(os.path.join(j.dir, "logs/rank-0001.log")) < 21 << 20
+        assert folders(c, "node2"), "all of it is kept there"
+        c.run("node1", f"rm -rf {HERE}/job-*")
+        c.run("node2", f"rm -rf {HERE}/job-*")
+
+
+def looked_at(c):
+    """eddis-status --logs while the job runs, and when it has ended."""
+    with c.job(["-H", "node1,node2", "--", "sh", "-c",
+                "for i in $(seq 30); do echo $RANK says $i; sleep 0.5; done"]) as j:
+        there = f"{HERE}/job-{c.jobs}/"
+
+        def logs(*args):
+            return c.run("login", [STATUS, there, "--logs", "1", *args])
+        wait_for("a log", lambda: "1 says 3" in logs().stdout, 60)
+        p = logs("-n", "2")
+        assert p.returncode == 0 and len(p.stdout.splitlines()) == 2, p
+        assert all(line.startswith("1 says ") for line in p.stdout.splitlines()), p
+        p = logs("--follow", "-n", "1000")
+        assert p.stdout == "".join(f"1 says {i}\n" for i in range(1, 31)), p
+        j.check(0, "ok")
+        assert logs("-n", "1").stdout == "1 says 30\n"
+        p = c.run("login", [STATUS, there, "--logs", "7"])
+        assert p.returncode == 1 and "no log of rank 7" in p.stderr, p
+
+
+def failed(c):
+    """Those of a job that failed come as well."""
+    text = "echo words of $RANK; [ $RANK = 1 ] && { sleep 1; kill -9 $$; }; sleep 60"
+    with c.job(["-H", "node1,node2", "--", "sh", "-c", text]) as j:
+        j.check(137, "rank_signal", failed_rank=1)
+        for rank in (0, 1):
+            assert f"words of {rank}\n" == j.log(rank), j.log(rank)
+
+
+CASES = [fetched, long_log, looked_at, failed]
+
+
+def main():
+    wanted = sys.argv[2:]
+    with Cluster(2, build=BUILD) as c:
+        for case in CASES:
+            if wanted and case.__name__ not in wanted:
+                continue
+            began = time.monotonic()
+            case(c)
+            print(f"{case.__name__}: ok, {time.monotonic() - began:.1f} s", flush=True)
+
+
+main()

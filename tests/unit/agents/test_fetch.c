@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agents/driver/fetch.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+static char dir[64];
+
+static void make_dir(void)
+{
+    strcpy(dir, "/tmp/eddis-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+}
+
+static void remove_dir(void)
+{
+    ck_assert_int_eq(file_remove_tree(dir, NULL), 0);
+}
+
+static char *content(const char *name)
+{
+    cleanup_free char *path = file_join(dir, "%s", name);
+    char *text = NULL;
+
+    return file_read(path, 1 << 26, &text, NULL, NULL) < 0 ? NULL : text;
+}
+
+static int piece(struct fetch *f, int agent, int rank, int64_t offset, const char *text)
+{
+    const struct log_piece p = { .rank = rank, .offset = offset, .text = (char *)(uintptr_t)text };
+
+    return fetch_piece(f, agent, &p, NULL);
+}
+
+static const char *host(void *ctx, int agent)
+{
+    static const char *const name[] = { "a", "b", "../c" };
+
+    (void)ctx;
+    return name[agent];
+}
+
+static void want(struct fetch *f, int agent, int rank, int64_t generation)
+{
+    const struct fetch_log l = { agent, rank, generation };
+
+    ck_assert_int_eq(fetch_add(f, &l, NULL), 0);
+}
+
+/* Rank 0 was on a, then on b; rank 1 on b alone. */
+START_TEST(generations)
+{
+    struct fetch *f = fetch_new(dir);
+    cleanup_free char *zero = NULL, *one = NULL, *own = NULL;
+    struct fetch_log l;
+
+    want(f, 0, 0, 1);
+    want(f, 1, 1, 1);
+    want(f, 1, 0, 2);
+    want(f, 1, 0, 2); /* once is enough */
+    want(f, 2, PROTOCOL_LOG_AGENT, 0);
+    want(f, 0, PROTOCOL_LOG_MPIRUN, 0);
+    ck_assert(fetch_next(f, 1, &l) && l.rank == 1);
+    ck_assert(!fetch_next(f, 1, &l)); /* one at a time */
+    ck_assert_int_eq(piece(f, 1, 1, 0, "one"), 0);
+    ck_assert_int_eq(piece(f, 1, 1, 3, "+\n"), 0);
+    fetch_done(f, 1, 1, 5);
+    ck_assert(fetch_next(f, 1, &l) && l.rank == 0 && l.generation == 2);
+    ck_assert_int_eq(piece(f, 1, 0, 0, "second\n"), 0);
+    fetch_done(f, 1, 0, 7);
+    ck_assert(fetch_next(f, 0, &l) && l.rank == 0);
+    ck_assert_int_eq(piece(f, 0, 0, 0, "first\n"), 0);
+    fetch_done(f, 0, 0, 6);
+    ck_assert(fetch_next(f, 0, &l) && l.rank == PROTOCOL_LOG_MPIRUN);
+    fetch_done(f, 0, PROTOCOL_LOG_MPIRUN, -1); /* there is none */
+    ck_assert(fetch_next(f, 2, &l));
+    ck_assert_int_eq(piece(f, 2, PROTOCOL_LOG_AGENT, 0, "agent\n"), 0);
+    ck_assert(!fetch_over(f));
+    fetch_done(f, 2, PROTOCOL_LOG_AGENT, 6);
+    ck_assert(fetch_over(f));
+    ck_assert_int_eq(fetch_finish(f, host, NULL, NULL), 0);
+    fetch_free(f);
+    zero = content("rank-0000.log");
+    one = content("rank-0001.log");
+    own = content("agent-2.log"); /* no name for a file */
+    ck_assert_str_eq(zero, "[eddis: generation 1, on a]\nfirst\n"
+                           "[eddis: generation 2, on b]\nsecond\n");
+    ck_assert_str_eq(one, "one+\n");
+    ck_assert_str_eq(own, "agent\n");
+    ck_assert_ptr_null(content("mpirun-a.log"));
+    ck_assert_ptr_null(content(".fetched-0"));
+}
+END_TEST
+
+/* What nobody has asked for, with holes, or too much of it, is refused. */
+START_TEST(hostile)
+{
+    struct fetch *f = fetch_new(dir);
+    struct fetch_log l;
+    cleanup_free char *much = malloc(1 << 20), *text = NULL;
+    int rc = 0;
+
+    want(f, 0, 3, 1);
+    ck_assert_int_eq(piece(f, 0, 3, 0, "too soon"), -EINVAL);
+    ck_assert(fetch_next(f, 0, &l));
+    ck_assert_int_eq(piece(f, 1, 3, 0, "another's"), -EINVAL);
+    ck_assert_int_eq(piece(f, 0, 2, 0, "another rank"), -EINVAL);
+    ck_assert_int_eq(piece(f, 0, 3, 1, "a hole"), -EINVAL);
+    ck_assert_int_eq(piece(f, 0, 3, -1, "before"), -EINVAL);
+    ck_assert_int_eq(piece(f, 0, 3, INT64_MAX, "far"), -EINVAL);
+    ck_assert_int_eq(piece(f, 0, 3, 0, "good"), 0);
+    ck_assert_int_eq(piece(f, 0, 3, 0, "again"), -EINVAL);
+    memset(much, 'x', (1 << 20) - 1);
+    much[(1 << 20) - 1] = '\0';
+    for (int64_t at = 4; rc == 0; at += (1 << 20) - 1) {
+        ck_assert_int_le(at, FETCH_MOST);
+        rc = piece(f, 0, 3, at, much);
+    }
+    fetch_done(f, 0, 2, 4); /* not the one under way */
+    ck_assert(!fetch_over(f));
+    fetch_done(f, 0, 3, 4); /* fewer than came */
+    ck_assert_int_eq(fetch_finish(f, host, NULL, NULL), 1);
+    text = content("rank-0003.log");
+    ck_assert_ptr_nonnull(strstr(text, "the rest is on a"));
+    fetch_free(f);
+}
+END_TEST
+
+/* A node that is gone, and a folder that cannot be written. */
+START_TEST(given_up)
+{
+    struct fetch *f = fetch_new(dir);
+    struct fetch_log l;
+
+    want(f, 0, 0, 1);
+    want(f, 1, 1, 1);
+    ck_assert(fetch_next(f, 0, &l));
+    fetch_give_up(f, 0);
+    ck_assert(!fetch_over(f));
+    ck_assert_int_eq(piece(f, 0, 0, 0, "late"), -EINVAL);
+    ck_assert(fetch_next(f, 1, &l));
+    ck_assert_int_eq(file_remove_tree(dir, NULL), 0);
+    ck_assert_int_lt(piece(f, 1, 1, 0, "nowhere"), 0);
+    ck_assert(fetch_over(f));
+    ck_assert_int_eq(fetch_finish(f, host, NULL, NULL), 2);
+    fetch_free(f);
+    fetch_free(NULL);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_checked_fixture(tc, make_dir, remove_dir);
+    tcase_add_test(tc, generations);
+    tcase_add_test(tc, hostile);
+    tcase_add_test(tc, given_up);
+}
+
+SUITE_MAIN("fetch", add_tests)
