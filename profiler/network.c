@@ -26,7 +26,7 @@ enum {
 
 const struct network_options network_defaults = { .connect_ns = 3 * CLOCK_S,
                                                   .deadline_ns = 5 * CLOCK_S,
-                                                  .stream_ns = 50 * CLOCK_MS };
+                                                  .stream_ns = 80 * CLOCK_MS };
 
 /* ---- who meets whom ---- */
 
