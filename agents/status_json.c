@@ -51,7 +51,10 @@ static const struct field job_fields[] = {
 };
 
 /* Apart, because jobs of earlier versions had none. */
-static const struct field waiting_field = FIELD(struct job_status, waiting, TEXT, 0, 0);
+static const struct field late_fields[] = {
+    FIELD(struct job_status, waiting, TEXT, 0, 0),
+    FIELD(struct job_status, refused, TEXT, 0, 0),
+};
 
 /* Members of "equal_split_samples_per_s". */
 static const struct field equal_fields[] = {
@@ -182,7 +185,7 @@ static int write_job(json_t *o, const struct job_status *s)
     json_t *code = s->exit_code < 0 ? json_null() : json_integer(s->exit_code);
 
     if (json_object_set_new(o, "exit_code", code) < 0 ||
-        fields_write(&waiting_field, 1, s, o) < 0 ||
+        fields_write(late_fields, N(late_fields), s, o) < 0 ||
         fields_write(job_fields, N(job_fields), s, o) < 0 ||
         write_group(o, "equal_split_samples_per_s", equal_fields, N(equal_fields), s) < 0)
         return -ENOMEM;
@@ -257,8 +260,9 @@ static int read_job(const json_t *o, struct job_status *s, struct eddis_error *e
         rc = json_want_int(o, "exit_code", 0, 255, &code, err);
     if (rc == 0)
         rc = fields_read(job_fields, N(job_fields), o, s, err);
-    if (rc >= 0 && json_has(o, waiting_field.key))
-        rc = fields_read(&waiting_field, 1, o, s, err);
+    for (size_t i = 0; rc >= 0 && i < N(late_fields); i++)
+        if (json_has(o, late_fields[i].key))
+            rc = fields_read(&late_fields[i], 1, o, s, err);
     if (rc >= 0)
         rc = json_want_object(o, "equal_split_samples_per_s", &group, err);
     if (rc >= 0)

@@ -75,6 +75,7 @@ struct job_status {
                         * timeout, interrupted, preempted, usage, start, internal */
     char message[512]; /* one sentence, "" when there is nothing to say */
     char waiting[512]; /* what the start waits for, "agents 6/8 up; waiting for ..."; "" nothing */
+    char refused[256]; /* "3 refused requests from 10.1.0.9"; "" none */
     int exit_code;     /* -1 until the end */
     char mode[16], algorithm[16];
     int64_t generation, plan_version; /* 0: none yet */

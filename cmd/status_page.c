@@ -290,6 +290,7 @@ int status_page_make(const struct job_status *s, bool ascii, struct status_page 
     add_speed(&head, s);
     add_result(&head, s);
     add_note(&head, s->waiting);
+    add_note(&head, s->refused);
     add_note(&head, s->message);
     out = head.failed ? NULL : open_memstream(&text, &n);
     if (!out) {

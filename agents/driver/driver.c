@@ -82,6 +82,8 @@ void driver_fill_status(struct driver *d)
     t->wall_s = (double)(now_ns - d->begun_ns) / CLOCK_S;
     (void)snprintf(t->waiting, sizeof t->waiting, "%s",
                    d->state.phase == PHASE_REGISTER ? d->waiting : "");
+    if (doors_refused(&d->doors))
+        doors_refusals_text(&d->doors, t->refused, sizeof t->refused);
     t->generation = t->generations = d->state.n_ranks ? d->state.generation : 0;
     t->restarts = d->state.restarts;
     figures_fill(&d->figures, now_ns, t);
@@ -112,15 +114,27 @@ static int open_signals(struct driver *d, struct eddis_error *err)
     return 0;
 }
 
-/* Every agent holds a connection or two. */
-static void raise_descriptor_limit(void)
+/* Every agent holds two connections, and its start a pipe or two. */
+static void raise_descriptor_limit(struct driver *d)
 {
+    const rlim_t wanted = 4 * (rlim_t)d->n_agents + 256;
     struct rlimit l;
+    char text[200];
 
-    if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+    if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+        return;
+    if (l.rlim_cur < l.rlim_max) {
         l.rlim_cur = l.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &l);
+        (void)getrlimit(RLIMIT_NOFILE, &l);
     }
+    if (l.rlim_cur >= wanted)
+        return;
+    (void)snprintf(text, sizeof text,
+                   "only %llu files may be open at a time, and %d agents may need %llu: raise the "
+                   "limit (ulimit -Hn, limits.conf) if some cannot register",
+                   (unsigned long long)l.rlim_cur, d->n_agents, (unsigned long long)wanted);
+    driver_say(d, "say", -1, -1, text);
 }
 
 static int open_doors(struct driver *d, struct eddis_error *err)
@@ -269,7 +283,7 @@ static int open_all(struct driver *d, struct eddis_error *err)
     };
     int rc;
 
-    raise_descriptor_limit();
+    raise_descriptor_limit(d);
     (void)prctl(PR_SET_DUMPABLE, 0); /* no core file with the tokens */
     d->agent = calloc((size_t)d->n_agents, sizeof *d->agent);
     d->plan_agent = calloc((size_t)d->n_agents, sizeof *d->plan_agent);

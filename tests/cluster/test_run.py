@@ -417,6 +417,8 @@ def door():
         owner = json.loads(j.file("driver.json"))["owner"]
         secrets(j, token, owner)
         agents_door(j, url, token, owner)
+        assert re.match(r"\d+ refused requests from 127.0.0.1$",
+                        json.loads(request(url + "/v1/job", token)[1])["refused"])
         # The owner may stop, and nothing else.
         assert request(url + "/v1/job", owner)[0] == 200
         assert request(url + "/v1/job", owner, b"{}")[0] == 405

@@ -72,6 +72,7 @@ START_TEST(there_and_back)
     s.exit_code = 137;
     s.state = JOB_RUNNING;
     strcpy(s.waiting, "agents 1/2 up; waiting for \xff");
+    strcpy(s.refused, "3 refused requests from 10.1.0.9");
     text = job_status_text(&s, true);
     ck_assert_ptr_null(strchr(text, '\n'));
     ck_assert_int_eq(job_status_parse(text, strlen(text), "line", &got, &err), 0);
@@ -79,6 +80,7 @@ START_TEST(there_and_back)
     ck_assert(got.failure.set && got.failure.signal == 9 && got.failure.step == 120);
     ck_assert_int_eq(got.exit_code, 137);
     ck_assert_str_eq(got.waiting, "agents 1/2 up; waiting for ?");
+    ck_assert_str_eq(got.refused, "3 refused requests from 10.1.0.9");
     free(text);
     job_status_fini(&got);
     job_status_fini(&s);
