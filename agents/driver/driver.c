@@ -73,6 +73,13 @@ static void fill_end(const struct state *s, struct job_status *t)
     t->exit_code = s->exit_code;
 }
 
+/* Once the doors are closed what they told last remains. */
+static void fill_refused(struct driver *d)
+{
+    if (doors_refused(&d->doors))
+        doors_refusals_text(&d->doors, d->status.refused, sizeof d->status.refused);
+}
+
 void driver_fill_status(struct driver *d)
 {
     struct job_status *t = &d->status;
@@ -82,8 +89,7 @@ void driver_fill_status(struct driver *d)
     t->wall_s = (double)(now_ns - d->begun_ns) / CLOCK_S;
     (void)snprintf(t->waiting, sizeof t->waiting, "%s",
                    d->state.phase == PHASE_REGISTER ? d->waiting : "");
-    if (doors_refused(&d->doors))
-        doors_refusals_text(&d->doors, t->refused, sizeof t->refused);
+    fill_refused(d);
     t->generation = t->generations = d->state.n_ranks ? d->state.generation : 0;
     t->restarts = d->state.restarts;
     figures_fill(&d->figures, now_ns, t);
@@ -461,6 +467,7 @@ static void close_agents(struct driver *d)
         inbox_shut(d->inbox);
     for (int i = 0; d->agent && i < d->n_agents; i++)
         orders_fini(&d->agent[i].orders);
+    fill_refused(d);
     doors_close(&d->doors);
     inbox_close(d->inbox);
     if (d->starter)
