@@ -78,7 +78,7 @@ static int64_t speed_mbit(int fd, const char *name)
 
     if (!ethtool(fd, name, &c))
         return 0;
-    speed = ethtool_cmd_speed(&c);
+    speed = (uint32_t)c.speed_hi << 16 | c.speed;
     return speed == (uint32_t)SPEED_UNKNOWN ? 0 : speed;
 }
 
