@@ -247,8 +247,8 @@ static int open_checkpoint_dir(struct driver *d, struct eddis_error *err)
     const struct job_folder *folder = d->o->folder;
     cleanup_free char *own = folder ? file_join(folder->path, "checkpoints") : NULL;
 
-    if (!dir && !folder)
-        return 0;
+    if (!dir && (!folder || d->n_agents > 1))
+        return 0; /* this machine's folder is no place for several nodes' checkpoints */
     if (dir)
         d->checkpoint_dir = folder ? file_join(dir, "%s", folder->id) : strdup(dir);
     else
