@@ -116,7 +116,7 @@ static int check_brief(const struct brief *b, struct eddis_error *err)
     if (n % 2)
         return eddis_fail(err, -EINVAL, "\"mpi_mca\" has a name without a value");
     if ((rc = check_path("workdir", b->workdir, err)) < 0 ||
-        (rc = check_path("log_dir", b->log_dir, err)) < 0 ||
+        (rc = check_path("log_dir", *b->log_dir ? b->log_dir : NULL, err)) < 0 ||
         (rc = check_path("checkpoint_dir", b->checkpoint_dir, err)) < 0)
         return rc;
     if ((rc = check_path("resume_from", b->resume_from, err)) < 0)

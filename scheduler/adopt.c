@@ -93,21 +93,38 @@ static int check_worker(const struct plan_worker *w, const struct node_profile *
     return 0;
 }
 
+/* How many the job asks for in all; 0: it leaves some of them to the devices. */
+static int64_t wanted_workers(const struct job *job, const struct node_profile *nodes, int n_nodes)
+{
+    int64_t all = 0;
+
+    for (int i = 0; i < n_nodes; i++) {
+        int64_t here = nodes[i].workers ? nodes[i].workers : job->workers_per_node;
+
+        if (!here)
+            return 0;
+        all += here;
+    }
+    return all;
+}
+
 int planner_adopt(struct plan *p, const struct job *job, const struct node_profile *nodes,
                   int n_nodes, struct eddis_error *err)
 {
     int rc = check_job(p, job, err);
+    int64_t wanted;
 
     if (rc < 0)
         return rc;
     if (p->n_nodes != n_nodes)
         return eddis_fail(err, -EINVAL, "the plan is for %d node(s), the job has %d", p->n_nodes,
                           n_nodes);
-    if (job->workers_per_node && p->n_workers != n_nodes * job->workers_per_node)
+    wanted = wanted_workers(job, nodes, n_nodes);
+    if (wanted && p->n_workers != wanted)
         return eddis_fail(err, -EINVAL,
                           "the plan is for %d worker(s), workers_per_node asks for %" PRId64
                           "; leave -n away, or make a new plan",
-                          p->n_workers, (int64_t)n_nodes * job->workers_per_node);
+                          p->n_workers, wanted);
     for (int i = 0; i < p->n_workers; i++)
         if ((rc = check_worker(&p->worker[i], &nodes[p->worker[i].node], err)) < 0)
             return rc;

@@ -220,22 +220,18 @@ static int start_agents(struct driver *d, struct eddis_error *err)
     return rc;
 }
 
-/* Agents keep a log even when all they do is measure. */
+/* Agents keep a log even when all they do is measure: then among what they remove in the end. */
 static int open_log_dir(struct driver *d, struct eddis_error *err)
 {
-    const char *dir = d->o->job->logs.dir, *tmp = getenv("TMPDIR");
+    const char *dir = d->o->job->logs.dir;
 
-    if (!d->o->folder) {
-        d->log_dir = file_join(tmp && *tmp ? tmp : "/tmp", "eddis-XXXXXX");
-        if (d->log_dir && !mkdtemp(d->log_dir))
-            return eddis_fail_errno(err, -errno, "cannot make a folder '%s'", d->log_dir);
-        d->log_dir_is_ours = d->log_dir != NULL;
-        return d->log_dir ? 0 : eddis_fail(err, -ENOMEM, "no memory for the driver");
-    }
-    d->log_dir = dir ? strdup(dir) : file_join(d->o->folder->path, "logs");
+    if (!d->o->folder)
+        d->log_dir = strdup("");
+    else
+        d->log_dir = dir ? strdup(dir) : file_join(d->o->folder->path, "logs");
     if (!d->log_dir)
         return eddis_fail(err, -ENOMEM, "no memory for the driver");
-    return file_mkdirs(d->log_dir, 0700, err);
+    return d->o->folder ? file_mkdirs(d->log_dir, 0700, err) : 0;
 }
 
 /* A folder of this job's own inside the one that the user names, so that jobs which share that
@@ -485,8 +481,6 @@ static void free_driver(struct driver *d)
     record_fini(&d->record);
     state_fini(&d->state);
     job_status_fini(&d->status);
-    if (d->log_dir_is_ours)
-        (void)file_remove_tree(d->log_dir, NULL);
     free(d->log_dir);
     free(d->checkpoint_dir);
     free(d->plan_agent);

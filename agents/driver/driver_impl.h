@@ -69,12 +69,11 @@ struct driver {
     char *measured;           /* of it, JSON; NULL: nothing */
     char network_why[512];    /* "10.1.0.0/24: c01 got no answer of c02; ...", of those tried */
     char *checkpoint_dir;     /* NULL: none */
-    char *log_dir;
+    char *log_dir;            /* "": of a plan only, the agents take a folder that they remove */
     char log_marker[PROTOCOL_FOLDER + 1]; /* file in it, by which agents see that they share it */
     struct fetch *fetch;
     int64_t fetch_end_ns;  /* logs are being fetched, until then; 0: not */
     struct looker *looker; /* [DRIVER_LOOKERS] */
-    bool log_dir_is_ours;  /* made for a plan only, to be removed */
     struct figures figures;
     struct record record;
     struct job_status status;

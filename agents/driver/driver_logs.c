@@ -34,7 +34,7 @@ struct looker {
 int driver_logs_open(struct driver *d, struct eddis_error *err)
 {
     cleanup_free char *marker = NULL;
-    int fd, rc = random_hex(d->log_marker, PROTOCOL_FOLDER, err);
+    int fd, rc = *d->log_dir ? random_hex(d->log_marker, PROTOCOL_FOLDER, err) : 0;
 
     if (rc < 0)
         return rc;
@@ -43,6 +43,8 @@ int driver_logs_open(struct driver *d, struct eddis_error *err)
     d->looker = calloc(DRIVER_LOOKERS, sizeof *d->looker);
     if (!marker || !d->fetch || !d->looker)
         return eddis_fail(err, -ENOMEM, "no memory for the workers' logs");
+    if (!*d->log_dir) /* nothing is to stay */
+        return 0;
     fd = open(marker, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return eddis_fail_errno(err, -errno, "cannot make '%s'", marker);

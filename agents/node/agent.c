@@ -124,6 +124,18 @@ static int open_http(struct agent *a, struct eddis_error *err)
     return rc;
 }
 
+/* A job that only looks round leaves no log: it goes with the agent's own folder. */
+static int log_for_a_while(struct agent *a, struct eddis_error *err)
+{
+    char *dir = strdup(a->folders.run);
+
+    if (!dir)
+        return eddis_fail(err, -ENOMEM, "no memory for the agent's log");
+    free(a->brief->log_dir);
+    a->brief->log_dir = dir;
+    return agent_open_logs(a, err);
+}
+
 static int begin(struct agent *a, struct eddis_error *err)
 {
     int rc;
@@ -136,10 +148,12 @@ static int begin(struct agent *a, struct eddis_error *err)
     if (prctl(PR_SET_PDEATHSIG, SIGCONT) < 0)
         return eddis_fail_errno(err, -errno, "cannot tie this process to the keeper");
     if ((rc = tick_map(a->options.tick_fd, &a->page, err)) < 0 || (rc = open_events(a, err)) < 0 ||
-        (early_begin(), rc = read_brief(a, err)) < 0 || (rc = agent_open_logs(a, err)) < 0 ||
+        (early_begin(), rc = read_brief(a, err)) < 0 ||
+        (*a->brief->log_dir && (rc = agent_open_logs(a, err)) < 0) ||
         (rc = launch_clean_environment(err)) < 0 ||
         (rc = folders_make(a->page, a->brief->folder, a->options.runtime_dir, &a->folders, err)) <
-            0)
+            0 ||
+        (!*a->brief->log_dir && (rc = log_for_a_while(a, err)) < 0))
         return rc;
     a->progress = calloc(BOARD_MAX_LOCAL, sizeof *a->progress);
     a->outputs = outputs_new();

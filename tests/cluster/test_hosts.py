@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_hosts.py BUILD [CASE ...] - what a user says of several hosts, on hosts of tests/lab: hostfile,
+-H, unequal workers, secrets, a check, a job in the background."""
+
+import json
+import os
+import sys
+import time
+
+from lab import HOME, LOGIN, Cluster
+from node import wait_for
+
+BUILD = os.path.realpath(sys.argv[1])
+RUN = os.path.join(BUILD, "cmd/eddis-run")
+STATUS = os.path.join(BUILD, "cmd/eddis-status")
+FAST = ["--set", "timeouts.lease=3s"]
+
+
+def unequal(c):
+    """1, 2 and 3 workers train together; who says so twice adds up."""
+    with open(c.path(LOGIN, HOME + "/hosts"), "w") as f:
+        f.write("# three of them\nnode1\nnode2 slots=2\nnode3:2\nnode3 1\n")
+    with c.job(["--hostfile", "hosts", "-x", "MY_API_KEY=swordfish", "--", "sh", "-c",
+                "echo rank $RANK of $WORLD_SIZE, key $MY_API_KEY"]) as j:
+        assert j.end(90) in (0,), (j.code, j.err, j.out)
+        nodes = [w["node"] for w in j.summary()["workers"]]
+        assert nodes == ["node1"] + ["node2"] * 2 + ["node3"] * 3, nodes
+        assert "swordfish" not in j.file("job.yaml") and "swordfish" not in j.file("events.jsonl")
+        assert "{host: node3, workers: 3}" in j.file("job.yaml"), j.file("job.yaml")
+        assert "nodes     3   node1" in j.out and "no checkpoints, until" in j.out, j.out
+        os.remove(c.path(LOGIN, HOME + "/hosts"))
+        j.check_nothing_left()
+
+
+def check(c):
+    p = c.run(LOGIN, [RUN, *FAST, "--check", "-H", "node1,node2", "--", "sh", "-c", "touch trained"], cwd=HOME,
+              timeout=120)
+    assert p.returncode == 0 and "all nodes are ready; nothing was trained" in p.stdout, p
+    assert "network" in p.stdout, p.stdout
+    # Each host that cannot be used is named, not only the first.
+    p = c.run(LOGIN, [RUN, *FAST, "--check", "--json", "-H", "node1,nowhere,nobody", "--", "true"], cwd=HOME,
+              timeout=120)
+    answer = json.loads(p.stdout)
+    assert p.returncode == 3 and not answer["ready"], p
+    assert [bool(n["trouble"]) for n in answer["nodes"]] == [False, True, True], answer
+    c.check_nothing_left(seconds=4)
+
+
+def background(c):
+    folder = HOME + "/job-900"
+    p = c.run(LOGIN, [RUN, *FAST, "--detach", "--job-dir", folder, "-H", "node1,node2", "--", "sleep", "600"], cwd=HOME,
+              timeout=120)
+    assert p.returncode == 0 and "goes on in the background" in p.stdout, p
+    s = c.run(LOGIN, [STATUS, folder + "/", "--json"])
+    assert json.loads(s.stdout)["state"] == "running", s
+    assert c.pids("node2", "sleep")
+    p = c.run(LOGIN, [RUN, "--stop", folder + "/"], timeout=60)
+    assert p.returncode == 0 and "exit code 130" in p.stdout, p
+    wait_for("the workers to be gone", lambda: not c.pids("node1", "sleep") and not c.pids("node2", "sleep"), 5)
+    c.check_nothing_left(seconds=4)
+
+
+def refused(c):
+    """A wrong host, a refused key: one sentence each, and the host that could be reached is clean."""
+    with c.job(["-H", "node1,nowhere", "--", "true"]) as j:
+        assert j.end(60) == 3 and "nowhere" in j.err and j.err.count("\n") == 1, (j.code, j.err)
+        j.check_nothing_left(4)
+
+
+CASES = [unequal, check, background, refused]
+
+
+def main():
+    with Cluster(3, build=BUILD) as c:
+        for case in CASES:
+            if not sys.argv[2:] or case.__name__ in sys.argv[2:]:
+                began = time.monotonic()
+                case(c)
+                print(f"{case.__name__}: ok, {time.monotonic() - began:.1f} s", flush=True)
+
+
+main()
