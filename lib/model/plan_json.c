@@ -184,7 +184,7 @@ static int read_worker(const json_t *o, const struct plan *p, struct plan_worker
     return read_worker_numbers(o, p, w, err);
 }
 
-/* Ranks count up, and local ranks within each node; n_local [n_nodes] starts at 0. */
+/* Ranks count up from node to node, and local ranks within each; n_local [n_nodes] starts at 0. */
 static int check_order(const struct plan *p, int i, int *n_local, struct eddis_error *err)
 {
     const struct plan_worker *w = &p->worker[i];
@@ -192,6 +192,9 @@ static int check_order(const struct plan *p, int i, int *n_local, struct eddis_e
     if (w->rank != i)
         return eddis_fail(err, -EINVAL, "it has rank %d; ranks count up from 0 in their order",
                           w->rank);
+    if (i > 0 && w->node < p->worker[i - 1].node)
+        return eddis_fail(err, -EINVAL, "it is on node %d; ranks are in the order of their nodes",
+                          w->node);
     if (w->local_rank != n_local[w->node]++)
         return eddis_fail(err, -EINVAL, "it has local rank %d; %d comes next on its node",
                           w->local_rank, n_local[w->node] - 1);

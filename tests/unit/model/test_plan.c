@@ -60,6 +60,27 @@ static char *edited(const char *from, const char *to)
     return ret;
 }
 
+/* mpirun is told how many ranks each node has, in their order: none may come back to a node. */
+START_TEST(ranks_by_node)
+{
+    struct eddis_error err = { 0 };
+    struct plan *p = small(), *q = NULL;
+    cleanup_free char *text = NULL;
+
+    p->worker[1].node = 1;
+    p->worker[1].local_rank = 0;
+    p->worker[2].node = 0;
+    p->worker[2].local_rank = 1;
+    strcpy(p->worker[1].device_id, "emulated:0");
+    strcpy(p->worker[2].device_id, "emulated:1");
+    text = plan_text(p);
+    ck_assert_int_lt(plan_parse(text, strlen(text), "plan", &q, &err), 0);
+    ck_assert_ptr_nonnull(strstr(err.text, "worker 2: it is on node 0; ranks are in the order of "
+                                           "their nodes"));
+    plan_free(p);
+}
+END_TEST
+
 START_TEST(there_and_back)
 {
     struct plan *p = small(), *q;
@@ -240,6 +261,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, there_and_back);
+    tcase_add_test(tc, ranks_by_node);
     tcase_add_test(tc, sorted);
     tcase_add_loop_test(tc, refuses, 0, sizeof edits / sizeof *edits);
     tcase_add_test(tc, truncated);
