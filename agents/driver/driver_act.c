@@ -38,7 +38,8 @@ static void order_all(struct driver *d, const struct order *order)
 void driver_order_bye(struct driver *d)
 {
     order_all(d, &(struct order){ .type = ORDER_BYE });
-    starter_abandon(d->starter);
+    if (d->starter)
+        starter_abandon(d->starter);
 }
 
 static void order_generation(struct driver *d, enum order_type type)

@@ -146,7 +146,7 @@ static void end_fetching(struct driver *d)
 bool driver_logs_begin(struct driver *d, int64_t now_ns)
 {
     struct eddis_error err = { 0 };
-    bool any = !fetch_over(d->fetch);
+    bool any = d->fetch && !fetch_over(d->fetch); /* NULL: a job that could not begin */
 
     for (int i = 0; any && i < d->n_agents; i++) {
         const struct fetch_log more[] = { { i, PROTOCOL_LOG_AGENT, 0 },

@@ -282,6 +282,12 @@ def usage():
     assert not os.path.exists(FOLDERS.path("state", "eddis")), "a folder of a job that never was"
 
 
+def unusable_folders():
+    """What the job cannot write to is named, whatever of it exists by then."""
+    with job("--set", "logs.dir=/proc/no-logs", "--", "true") as j:
+        j.check(3, "start", "/proc/no-logs")
+
+
 def impossible():
     """What the nodes cannot give is usage too: known only after the profile."""
     with job("--set", "batch.global=2", "--", "true", ranks=4) as j:
