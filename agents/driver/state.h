@@ -147,6 +147,7 @@ struct state {
     int64_t asked_step;    /* a checkpoint of this step or a later one will do; -1: not asked */
     bool checkpointed;     /* and it is there */
     bool launched;         /* a node was asked to prepare: there may be something to stop */
+    bool unwanted;         /* somebody has asked for the job's end: there is no other generation */
     int interrupts;
     int64_t pause_ns, paused_ns; /* the driver itself was stopped: how long, and until when */
     enum stop_ladder ladder;     /* ordered last, in PHASE_STOP */

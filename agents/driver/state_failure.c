@@ -70,9 +70,9 @@ static bool blame_network(struct state *s)
 /* The failure is known, or another one that came before it: go on, or end by it. */
 static void decide(struct state *s, enum recovery r, int64_t now_ns)
 {
-    enum state_next next = r == RECOVERY_RESTART ? NEXT_REGROUP : NEXT_BYE;
+    enum state_next next = r == RECOVERY_RESTART && !s->unwanted ? NEXT_REGROUP : NEXT_BYE;
 
-    if (next == NEXT_BYE && blame_network(s))
+    if (next == NEXT_BYE && !s->unwanted && blame_network(s))
         next = NEXT_NETWORK;
     s->ending = s->by_failure = next == NEXT_BYE;
     s->reason = s->ending ? s->failure.reason : NULL;
@@ -99,6 +99,11 @@ void state_failed(struct state *s, const struct state_failure *f, int64_t now_ns
 
     if (!counts(s, f))
         return;
+    if (s->preempt_ns) { /* the job has to go: what it has saved by now is all there is */
+        state_say(s, "%s", f->what);
+        state_end(s, "preempted", state_preempted_code(s), STOP_FAILURE, now_ns);
+        return;
+    }
     s->failure = *f;
     r = judge(s);
     say_failure(s, second ? "before that: " : "", second || f->rank < 0 ? 0 : state_ranks_left(s),

@@ -20,6 +20,7 @@ static void interrupt(struct state *s, int64_t now_ns)
 {
     int n = s->launched ? state_ranks_left(s) : 0;
 
+    s->unwanted = true;
     s->interrupts++;
     if (s->ending) {
         kill_at_once(s, now_ns);
@@ -35,6 +36,7 @@ static void interrupt(struct state *s, int64_t now_ns)
 /* SIGQUIT: nothing is asked, all is killed. */
 static void quit(struct state *s, int64_t now_ns)
 {
+    s->unwanted = true;
     if (s->ending) {
         kill_at_once(s, now_ns);
         return;
@@ -89,6 +91,7 @@ static void preempt(struct state *s, int sig, int64_t now_ns)
     bool recovering = s->restarts > 0 && !state_any_step(s);
 
     recovering = recovering || (s->phase == PHASE_STOP && s->next == NEXT_REGROUP);
+    s->unwanted = true;
     if (s->ending)
         return;
     if (s->preempt_ns && now_ns < s->asked_ns + repeat_ns)

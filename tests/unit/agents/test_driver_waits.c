@@ -254,6 +254,56 @@ START_TEST(cached_network)
 }
 END_TEST
 
+/* Who has told the job to end is not answered with another generation, whatever failed first. */
+START_TEST(no_restart_after_a_signal)
+{
+    static const int signals[] = { SIGINT, SIGQUIT, SIGTERM };
+    struct fixture f;
+    struct event e;
+
+    run(&f, 3);
+    exited(&f, 1, 2, 0, false);
+    ck_assert(f.s.ending);
+    state_signal(&f.s, signals[_i], f.now_ns);
+    drain(&f);
+    e = event(&f, EVENT_RANK_EXIT); /* heard of later, and to be recovered from */
+    e.rank = 3;
+    e.pid = 103;
+    e.code = -1;
+    e.signal = SIGSEGV;
+    e.age_ns = second;
+    state_event(&f.s, 2, &e, f.now_ns);
+    drain(&f);
+    ck_assert_str_eq(f.s.reason, "rank_signal");
+    ck_assert_int_eq(f.s.exit_code, 139);
+    wind_up(&f);
+    ck_assert_int_eq(f.s.restarts, 0);
+    state_fini(&f.s);
+}
+END_TEST
+
+/* While a checkpoint is being written because the job has to go, it does not start again. */
+START_TEST(node_lost_while_preempted)
+{
+    struct fixture f;
+
+    run(&f, 3);
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    drain(&f);
+    ck_assert_int_eq(f.ordered[ACTION_CHECKPOINT], 1);
+    state_ended(&f.s, 1, "agent was killed by signal 9", f.now_ns);
+    drain(&f);
+    said(&f, "node b: its agent was killed by signal 9");
+    ck_assert_str_eq(f.s.reason, "preempted");
+    ck_assert_int_eq(f.s.exit_code, 143);
+    confirm(&f, _i ? 10 : 9); /* the one that was asked for may have been whole by then */
+    ck_assert_int_eq(f.s.exit_code, _i ? 75 : 143);
+    wind_up(&f);
+    ck_assert_int_eq(f.s.restarts, 0);
+    state_fini(&f.s);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, hang, 0, 6);
@@ -263,6 +313,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, network_is_probed);
     tcase_add_test(tc, node_lost_in_the_probe);
     tcase_add_test(tc, cached_network);
+    tcase_add_loop_test(tc, no_restart_after_a_signal, 0, 3);
+    tcase_add_loop_test(tc, node_lost_while_preempted, 0, 2);
 }
 
 SUITE_MAIN("driver_waits", add_tests)
