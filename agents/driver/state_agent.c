@@ -58,7 +58,7 @@ void state_heard(struct state *s, int agent, int64_t now_ns)
 /* A node is gone that was there at at_ns: a failure when the job needs it, else worth a word. */
 static void gone(struct state *s, int agent, int64_t at_ns, const char *text, int64_t now_ns)
 {
-    bool launching = s->restarts == 0 && s->phase < PHASE_PREPARE;
+    bool launching = s->restarts == 0 && (s->phase < PHASE_PREPARE || s->generation == 0);
 
     if (!launching && !(s->launched && s->agent[agent].part)) {
         if (!s->ending)

@@ -216,6 +216,7 @@ START_TEST(node_lost_in_the_probe)
     f.silent[2] = true;
     pass(&f, 16 * second);
     ck_assert_str_eq(f.s.reason, "node_lost");
+    ck_assert_int_eq(f.s.exit_code, 3); /* the job could not start */
     wind_up(&f);
     state_fini(&f.s);
 }
