@@ -102,7 +102,6 @@ void state_registered(struct state *s, int agent, const char *name, int64_t now_
 static void profiled(struct state *s, int agent, int64_t now_ns)
 {
     s->agent[agent].profiled = true;
-    s->agent[agent].failed_starts = 0;
     if (s->phase == PHASE_PROFILE && all_agents(s, offsetof(struct state_agent, profiled)))
         state_network(s, now_ns);
     else if (s->phase == PHASE_REGROUP)
@@ -129,6 +128,7 @@ static int make_ranks(struct state *s, int n_ranks, const int *node, struct eddi
         rank[r].agent = node[r];
         rank[r].steps = rank[r].phase = -1;
         s->agent[node[r]].part = true;
+        s->agent[node[r]].failed_starts = 0;
     }
     return 0;
 }

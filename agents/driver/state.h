@@ -94,7 +94,8 @@ struct state_agent {
     bool lost;                 /* not heard of for too long: nothing is expected of it */
     bool ended;                /* nothing of it is left */
     bool part, prepared, checked, stopped; /* of the generation */
-    int failed_starts;                     /* running */
+    int failed_starts;                     /* running, that did not come to having ranks */
+    bool idle_end;                         /* its last agent ended without ever having ranks */
     int64_t revive_ns;                     /* not before then */
     int64_t heard_ns;
     char host[256];

@@ -105,18 +105,24 @@ void state_find_lost(struct state *s, int64_t now_ns)
 
 /* ---- ended ---- */
 
-/* A start again that did not come to anything: later once more. */
-static void start_failed(struct state *s, int agent, int64_t now_ns)
+/* It did not come to having ranks: later once more, and later each time. */
+static void wait_longer(struct state_agent *a, int64_t now_ns)
 {
-    struct state_agent *a = &s->agent[agent];
     int64_t wait_ns = first_wait_ns;
 
     for (int i = 0; i < a->failed_starts && wait_ns < most_wait_ns; i++)
         wait_ns *= 2;
     a->failed_starts++;
+    a->revive_ns = now_ns + (wait_ns < most_wait_ns ? wait_ns : most_wait_ns);
+}
+
+static void start_failed(struct state *s, int agent, int64_t now_ns)
+{
+    struct state_agent *a = &s->agent[agent];
+
     a->starting = false;
     a->ended = true;
-    a->revive_ns = now_ns + (wait_ns < most_wait_ns ? wait_ns : most_wait_ns);
+    wait_longer(a, now_ns);
     state_regroup(s, now_ns);
 }
 
@@ -158,6 +164,9 @@ void state_ended(struct state *s, int agent, const char *how, int64_t now_ns)
         state_not_started(s, agent, text, now_ns);
         return;
     }
+    if (!a->part && a->idle_end)
+        wait_longer(a, now_ns);
+    a->idle_end = !a->part;
     ended_text(s, agent, how, now_ns, text);
     if (!was_lost)
         gone(s, agent, now_ns, text, now_ns);

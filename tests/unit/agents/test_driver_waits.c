@@ -305,6 +305,34 @@ START_TEST(node_lost_while_preempted)
 }
 END_TEST
 
+/* An agent that comes back and ends again, and again, is started less and less often. */
+START_TEST(an_agent_that_never_lasts)
+{
+    struct fixture f;
+
+    run(&f, 3);
+    state_ended(&f.s, 2, "agent exited 1", f.now_ns);
+    drain(&f);
+    confirm(&f, 10);
+    pass(&f, 6 * second);
+    launch(&f, PHASE_RUN);
+    steps(&f, 20);
+    for (int i = 0; i < 240; i++) {
+        steps(&f, 21 + i);
+        pass(&f, second / 2);
+        if (!f.s.agent[2].starting)
+            continue;
+        comes(&f, 2);
+        state_ended(&f.s, 2, "agent exited 1", f.now_ns);
+        drain(&f);
+    }
+    ck_assert_int_eq(f.s.phase, PHASE_RUN);
+    ck_assert_int_ge(f.revive[2], 4);
+    ck_assert_int_le(f.revive[2], 10);
+    state_fini(&f.s);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, hang, 0, 6);
@@ -316,6 +344,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, cached_network);
     tcase_add_loop_test(tc, no_restart_after_a_signal, 0, 3);
     tcase_add_loop_test(tc, node_lost_while_preempted, 0, 2);
+    tcase_add_test(tc, an_agent_that_never_lasts);
 }
 
 SUITE_MAIN("driver_waits", add_tests)
