@@ -142,7 +142,8 @@ static void hear_event(struct driver *d, int agent, const struct event *e, int64
         starter_left(d->starter, agent, e->text, now_ns);
     if (e->type == EVENT_PROFILE)
         hear_profile(d, agent, e, now_ns);
-    if (e->type == EVENT_RANK_EXIT)
+    if (e->type == EVENT_RANK_EXIT && e->generation == d->state.generation &&
+        state_has_rank(&d->state, agent, e->rank))
         figures_end(&d->figures, e->rank,
                     e->by_us    ? "stopped by eddis"
                     : e->signal ? "killed"
@@ -190,7 +191,7 @@ static void hear_progress(struct driver *d, int agent, const struct progress *p,
     const struct state *s = &d->state;
 
     if (s->generation == 0 || s->phase < PHASE_START || s->phase > PHASE_STOP ||
-        p->rank >= s->n_ranks || p->rank < 0 || s->rank[p->rank].agent != agent)
+        !state_has_rank(s, agent, p->rank))
         return;
     note_agreement(d, p);
     figures_progress(&d->figures, p, now_ns);
@@ -202,7 +203,7 @@ static void hear_output(struct driver *d, int agent, const struct output *o)
 {
     const struct driver_view *v = &d->o->view;
 
-    if (o->rank < d->state.n_ranks && d->state.rank[o->rank].agent == agent)
+    if (state_has_rank(&d->state, agent, o->rank))
         v->output(v->ctx, d->state.agent[agent].host, o->rank, o->text, o->dropped);
 }
 

@@ -261,7 +261,7 @@ void state_event(struct state *s, int agent, const struct event *e, int64_t now_
         checked(s, agent, now_ns);
         break;
     case EVENT_RANK_STARTED:
-        state_rank_started(s, e);
+        state_rank_started(s, agent, e);
         break;
     case EVENT_RANK_EXIT:
         state_rank_exit(s, agent, e, now_ns);

@@ -188,6 +188,9 @@ bool state_is_known(const struct state *s, int agent);
 /* Whether it can have ranks in the next generation. */
 bool state_is_usable(const struct state *s, int agent);
 
+/* Whether there is such a rank in this generation, and on its node. */
+bool state_has_rank(const struct state *s, int agent, int rank);
+
 /* Any authenticated request of a known agent came in. */
 void state_heard(struct state *s, int agent, int64_t now_ns);
 

@@ -37,7 +37,7 @@ bool state_may_revive(const struct state *s, int agent);
 /* state_rank.c */
 int state_ranks_left(const struct state *s);             /* that have not ended */
 int state_first_not(const struct state *s, bool exited); /* exited, or started; -1: all are */
-void state_rank_started(struct state *s, const struct event *e);
+void state_rank_started(struct state *s, int agent, const struct event *e);
 void state_rank_exit(struct state *s, int agent, const struct event *e, int64_t now_ns);
 void state_mpirun_exit(struct state *s, int agent, const struct event *e, int64_t now_ns);
 void state_settle(struct state *s, int64_t now_ns); /* settle_ns has come */

@@ -8,6 +8,11 @@
 
 static const int64_t settle_ns = 2 * CLOCK_S; /* events of one moment may travel apart */
 
+bool state_has_rank(const struct state *s, int agent, int rank)
+{
+    return rank >= 0 && rank < s->n_ranks && s->rank[rank].agent == agent;
+}
+
 /* Those included that are about to start. */
 int state_ranks_left(const struct state *s)
 {
@@ -131,9 +136,9 @@ void state_settle(struct state *s, int64_t now_ns)
     ended_well(s, now_ns);
 }
 
-void state_rank_started(struct state *s, const struct event *e)
+void state_rank_started(struct state *s, int agent, const struct event *e)
 {
-    if (e->rank < 0 || e->rank >= s->n_ranks)
+    if (!state_has_rank(s, agent, e->rank))
         return;
     s->rank[e->rank].started = true;
     s->rank[e->rank].pid = e->pid;
@@ -147,9 +152,9 @@ void state_rank_exit(struct state *s, int agent, const struct event *e, int64_t 
 {
     struct state_rank *r;
 
-    if (e->rank < 0 || e->rank >= s->n_ranks)
+    if (!state_has_rank(s, agent, e->rank))
         return;
-    state_rank_started(s, e);
+    state_rank_started(s, agent, e);
     r = &s->rank[e->rank];
     r->exited = true;
     r->code = e->code;

@@ -333,6 +333,28 @@ START_TEST(an_agent_that_never_lasts)
 }
 END_TEST
 
+/* An agent speaks for the ranks of its node only. */
+START_TEST(ranks_of_others)
+{
+    struct fixture f;
+    struct event e;
+
+    run(&f, 3);
+    e = event(&f, EVENT_RANK_EXIT);
+    e.rank = 4;
+    e.pid = 1;
+    e.code = 9;
+    state_event(&f.s, 0, &e, f.now_ns);
+    drain(&f);
+    ck_assert_int_eq(f.s.phase, PHASE_RUN);
+    ck_assert(!f.s.rank[4].exited && f.s.rank[4].pid == 104);
+    e.type = EVENT_RANK_STARTED;
+    state_event(&f.s, 1, &e, f.now_ns);
+    ck_assert_int_eq(f.s.rank[4].pid, 104);
+    state_fini(&f.s);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, hang, 0, 6);
@@ -345,6 +367,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, no_restart_after_a_signal, 0, 3);
     tcase_add_loop_test(tc, node_lost_while_preempted, 0, 2);
     tcase_add_test(tc, an_agent_that_never_lasts);
+    tcase_add_test(tc, ranks_of_others);
 }
 
 SUITE_MAIN("driver_waits", add_tests)
