@@ -52,6 +52,8 @@ enum recovery recovery_decide(const struct recovery_case *c)
 const char *recovery_words(enum recovery r)
 {
     static const char *const words[RECOVERIES] = {
+        [RECOVERY_NO_STEP] = "no worker had finished a step",
+        [RECOVERY_NEVER] = "exit codes 2, 126 and 127 say that the program cannot run",
         [RECOVERY_SAME_STEP] = "the same rank has failed at the same step before",
         [RECOVERY_USED_UP] = "all restarts are used up",
     };

@@ -47,7 +47,7 @@ enum recovery {
 
 enum recovery recovery_decide(const struct recovery_case *c);
 
-/* Why not, for people: "restarts are used up"; "" when there is nothing to explain. */
+/* Why not, for people: "all restarts are used up"; "" for RECOVERY_RESTART. */
 const char *recovery_words(enum recovery r);
 
 #endif

@@ -38,11 +38,25 @@ static enum recovery judge(const struct state *s)
     return recovery_decide(&c);
 }
 
+/* Why the job is not started again; "": nobody expects it. */
+static const char *why_not(const struct state *s, enum recovery r)
+{
+    bool any_page = false;
+
+    if (s->o.restarts == 0 || s->unwanted || !s->started_ns || s->failure.cause == CAUSE_LAUNCH)
+        return "";
+    for (int i = 0; i < s->n_ranks; i++)
+        any_page = any_page || s->rank[i].phase >= 0;
+    if (r == RECOVERY_NO_STEP && !any_page)
+        return "no finished step is known, for only programs that use libeddis tell of theirs";
+    return recovery_words(r);
+}
+
 /* "...; stopping 3 ranks; not started again: all restarts are used up" */
 static void say_failure(struct state *s, const char *before, int stopping, enum recovery r)
 {
-    const char *why = s->o.restarts > 0 ? recovery_words(r) : "";
-    char ranks[48] = "", again[96] = "";
+    const char *why = why_not(s, r);
+    char ranks[48] = "", again[128] = "";
 
     if (stopping > 0)
         (void)snprintf(ranks, sizeof ranks, "; stopping %d rank%s", stopping,

@@ -355,6 +355,50 @@ START_TEST(ranks_of_others)
 }
 END_TEST
 
+/* Why it is not started again, of every row of scheduler/recovery.h that says no. */
+START_TEST(why_not_again)
+{
+    struct fixture f;
+
+    run(&f, 3);
+    exited(&f, 1, 127, 0, false);
+    said(&f, "not started again: exit codes 2, 126 and 127 say that the program cannot run");
+    state_fini(&f.s);
+
+    begin(&f, 3);
+    arrive(&f);
+    launch(&f, PHASE_RUN);
+    progress(&f, 1, 2, 0, 0);
+    exited(&f, 1, 0, SIGSEGV, false);
+    said(&f, "not started again: no worker had finished a step");
+    ck_assert_ptr_null(strstr(f.said, "libeddis"));
+    state_fini(&f.s);
+
+    begin(&f, 3);
+    arrive(&f);
+    launch(&f, PHASE_RUN);
+    exited(&f, 1, 0, SIGSEGV, false);
+    said(&f, "not started again: no finished step is known, for only programs that use libeddis "
+             "tell of theirs");
+    state_fini(&f.s);
+
+    begin(&f, 0); /* nobody expects it */
+    arrive(&f);
+    launch(&f, PHASE_RUN);
+    exited(&f, 1, 0, SIGSEGV, false);
+    ck_assert_ptr_null(strstr(f.said, "not started again"));
+    state_fini(&f.s);
+
+    begin(&f, 3); /* it has not started at all */
+    arrive(&f);
+    launch(&f, PHASE_START);
+    mpirun(&f, 1, 0);
+    pass(&f, 3 * second);
+    ck_assert_ptr_null(strstr(f.said, "not started again"));
+    state_fini(&f.s);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, hang, 0, 6);
@@ -368,6 +412,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, node_lost_while_preempted, 0, 2);
     tcase_add_test(tc, an_agent_that_never_lasts);
     tcase_add_test(tc, ranks_of_others);
+    tcase_add_test(tc, why_not_again);
 }
 
 SUITE_MAIN("driver_waits", add_tests)
