@@ -104,22 +104,32 @@ static void say(int fd, const char *fmt, ...)
     (void)file_write_all(fd, line, strlen(line), NULL);
 }
 
-/* The file being written is full: go on in the next. */
+/* Another generation may have left one. */
+static int64_t size_of(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && S_ISREG(st.st_mode) ? st.st_size : 0;
+}
+
+/* The file being written is full: go on in the next, or in none when there is no way to it. */
 static void turn(struct rank_log *l)
 {
-    int64_t size = 0;
+    bool moved = true;
 
     if (!l->in_tail) {
         say(l->fd, "\n[eddis: this file is full; the last output is in %s and before it in %s]\n",
             l->tail_path, l->old_path);
+        l->old_bytes = size_of(l->old_path);
     } else if (rename(l->tail_path, l->old_path) == 0) {
         l->dropped += l->old_bytes;
         l->old_bytes = l->written;
+    } else {
+        moved = false;
     }
     (void)close(l->fd);
-    l->fd = open_append(l->tail_path, &size, NULL);
+    l->fd = moved ? open_append(l->tail_path, &l->written, NULL) : -1;
     l->in_tail = true;
-    l->written = size;
 }
 
 void rank_log_write(struct rank_log *l, const char *data, size_t n)

@@ -9,11 +9,22 @@
 #include <string.h>
 #include <unistd.h>
 
-static char dir[64];
+static char base[] = "/tmp/eddis-test-XXXXXX", dir[64];
+
+/* A test that fails ends without its own tear-down: what it leaves is removed with the base. */
+static void make_base(void)
+{
+    ck_assert_ptr_nonnull(mkdtemp(base));
+}
+
+static void remove_base(void)
+{
+    ck_assert_int_eq(file_remove_tree(base, NULL), 0);
+}
 
 static void make_dir(void)
 {
-    strcpy(dir, "/tmp/eddis-test-XXXXXX");
+    snprintf(dir, sizeof dir, "%s/XXXXXX", base);
     ck_assert_ptr_nonnull(mkdtemp(dir));
 }
 
@@ -155,6 +166,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_unchecked_fixture(tc, make_base, remove_base);
     tcase_add_checked_fixture(tc, make_dir, remove_dir);
     tcase_add_test(tc, generations);
     tcase_add_test(tc, hostile);

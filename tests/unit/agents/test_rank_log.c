@@ -10,12 +10,24 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-static char dir[64];
+static char base[] = "/tmp/eddis-test-XXXXXX", dir[64];
+
+/* A test that fails ends without its own tear-down: what it leaves is removed with the base. */
+static void make_base(void)
+{
+    ck_assert_ptr_nonnull(mkdtemp(base));
+}
+
+static void remove_base(void)
+{
+    ck_assert_int_eq(file_remove_tree(base, NULL), 0);
+}
 
 static void make_dir(void)
 {
-    strcpy(dir, "/tmp/eddis-test-XXXXXX");
+    snprintf(dir, sizeof dir, "%s/XXXXXX", base);
     ck_assert_ptr_nonnull(mkdtemp(dir));
 }
 
@@ -101,6 +113,47 @@ START_TEST(long_output)
 }
 END_TEST
 
+/* The next generation goes on in the same files: what it pushes out is counted too. */
+START_TEST(full_before)
+{
+    enum { MAX = 400 };
+    char all[1000];
+    cleanup_free char *tail = NULL, *old = NULL;
+    int64_t dropped = 0;
+    size_t kept;
+
+    memset(all, 'x', sizeof all);
+    for (int generation = 1; generation <= 2; generation++) {
+        struct rank_log *l = open_log(generation, MAX);
+
+        rank_log_write(l, all, sizeof all);
+        dropped += rank_log_dropped(l);
+        rank_log_close(l);
+    }
+    tail = content("rank-0003.tail.log");
+    old = content("rank-0003.tail-1.log");
+    kept = MAX / 2 + strlen(tail) + strlen(old);
+    ck_assert_int_eq((int64_t)kept + dropped, 2 * sizeof all + strlen("[eddis: generation 2]\n"));
+}
+END_TEST
+
+/* A tail that cannot be put aside ends the log, not the rank. */
+START_TEST(no_way_on)
+{
+    cleanup_free char *path = file_join(dir, "rank-0003.tail-1.log");
+    char all[1000];
+    struct rank_log *l = open_log(1, 400);
+
+    memset(all, 'x', sizeof all);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    (void)alarm(20);
+    rank_log_write(l, all, sizeof all);
+    (void)alarm(0);
+    ck_assert_int_eq(rank_log_dropped(l), 1000 - 200 - 100);
+    rank_log_close(l);
+}
+END_TEST
+
 START_TEST(tiny_limit)
 {
     struct rank_log *l = open_log(1, 1);
@@ -174,19 +227,23 @@ END_TEST
 START_TEST(link_in_the_way)
 {
     cleanup_free char *path = file_join(dir, "rank-0003.log");
+    cleanup_free char *target = file_join(dir, "target");
     struct rank_log *l;
 
-    ck_assert_int_eq(symlink("/tmp/eddis-test-target", path), 0);
+    ck_assert_int_eq(symlink(target, path), 0);
     ck_assert_int_eq(rank_log_open(dir, 3, 1, 100, &l, NULL), -ELOOP);
-    ck_assert_int_eq(access("/tmp/eddis-test-target", F_OK), -1);
+    ck_assert_int_eq(access(target, F_OK), -1);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_unchecked_fixture(tc, make_base, remove_base);
     tcase_add_checked_fixture(tc, make_dir, remove_dir);
     tcase_add_test(tc, short_output);
     tcase_add_loop_test(tc, long_output, 0, 8);
+    tcase_add_test(tc, full_before);
+    tcase_add_test(tc, no_way_on);
     tcase_add_test(tc, tiny_limit);
     tcase_add_loop_test(tc, last_lines, 0, sizeof line_rows / sizeof *line_rows);
     tcase_add_test(tc, many_lines);
