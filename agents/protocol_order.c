@@ -190,6 +190,16 @@ static int check_rank(const struct order *order, int i, struct eddis_error *err)
     return 0;
 }
 
+/* It becomes a part of a file's name. */
+static int check_share(const char *share, struct eddis_error *err)
+{
+    size_t n = strlen(share);
+
+    if (n && (n != PROTOCOL_FOLDER || share[strspn(share, "0123456789abcdef")]))
+        return eddis_fail(err, -EINVAL, "\"share\" is not %d hexadecimal digits", PROTOCOL_FOLDER);
+    return 0;
+}
+
 /* Nodes hold the ranks in order, each at least one. */
 static int check_nodes(const struct order *order, struct eddis_error *err)
 {
@@ -216,6 +226,8 @@ static int read_prepare(struct order *order, const json_t *o, struct eddis_error
 {
     int rc = fields_read(prepare_fields, N(prepare_fields), o, order, err);
 
+    if (rc >= 0)
+        rc = check_share(order->share, err);
     if (rc >= 0)
         rc = fields_read_rows(o, "node", &node_rows, (void **)&order->node, &order->n_nodes, err);
     if (rc >= 0)

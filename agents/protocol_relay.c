@@ -49,6 +49,8 @@ int relay_check(const struct relay *r, struct eddis_error *err)
         (rc = check_text("space", r->space, LETTERS DIGITS ".-_@", err)) < 0 ||
         (rc = check_text("uri", r->uri, LETTERS DIGITS ".-_@;:/,[]", err)) < 0)
         return rc;
+    if (!strstr(r->uri, ";tcp")) /* one that begins with file: names a file to be read */
+        return eddis_fail(err, -EINVAL, "\"uri\" of a relay is no address");
     return check_text("nodes", r->nodes, LETTERS DIGITS ".-_@:;,[]()*", err);
 }
 

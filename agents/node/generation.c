@@ -81,11 +81,22 @@ int generation_start(struct generation *g, const struct brief *b, struct eddis_e
 int generation_start_daemon(struct generation *g, const struct brief *b, const struct relay *r,
                             struct eddis_error *err)
 {
+    const struct generation_node *first = &g->node[0];
+    struct relay mine = *r;
+    cleanup_free char *uri = NULL;
+
     if (g->place == 0)
         return eddis_fail(err, -EINVAL, "mpirun itself runs here");
     if (g->started)
         return eddis_fail(err, -EALREADY, "mpirun's daemon was started already");
-    launch_add_relay(g->mpi, r, g->argv);
+    /* Who has chosen mpirun's networks himself may have chosen others than the ranks'. */
+    if (!launch_user_sets(b, g->mpi->network)) {
+        uri = relay_uri_at(r->uri, first->address, first->host, err);
+        if (!uri)
+            return -EACCES;
+        mine.uri = uri;
+    }
+    launch_add_relay(g->mpi, &mine, g->argv);
     if (g->argv->failed)
         return eddis_fail(err, -ENOMEM, "no memory for a daemon's arguments");
     return start(g, b, err);

@@ -38,7 +38,8 @@ struct worker {
 /* Its nodes, by their places in the order. */
 struct generation_node {
     int agent;
-    char host[256]; /* as people call it */
+    char host[256];   /* as people call it */
+    char address[46]; /* on the network of the generation */
 };
 
 struct generation {

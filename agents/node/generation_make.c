@@ -270,6 +270,7 @@ static int find_place(struct generation *g, const struct brief *b, const struct 
     for (int i = 0; i < o->n_nodes; i++) {
         g->node[i].agent = o->node[i].agent;
         memcpy(g->node[i].host, o->node[i].host, sizeof g->node[i].host);
+        memcpy(g->node[i].address, o->node[i].address, sizeof g->node[i].address);
         if (o->node[i].agent == b->agent)
             g->place = i;
         if (g->place < 0)

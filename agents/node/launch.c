@@ -78,15 +78,22 @@ int launch_write_rules(const struct launch *l, struct eddis_error *err)
 
 /* ---- parameters ---- */
 
+bool launch_user_sets(const struct brief *b, const char *name)
+{
+    for (char **m = b->mpi_mca; *m; m += 2)
+        if (strcmp(*m, name) == 0)
+            return true;
+    return false;
+}
+
 /* A parameter given twice is an error to some versions of mpirun, so what the user sets is left
  * out here.
  */
 static void add(struct strlist *a, const struct launch *l, const char *flag, const char *name,
                 const char *value)
 {
-    for (char **m = l->brief->mpi_mca; *m; m += 2)
-        if (strcmp(*m, name) == 0)
-            return;
+    if (launch_user_sets(l->brief, name))
+        return;
     strlist_addf(a, "%s", flag);
     strlist_addf(a, "%s", name);
     strlist_addf(a, "%s", value);

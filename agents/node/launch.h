@@ -92,6 +92,9 @@ int launch_count_cpus(const char *cpus);
  */
 int launch_clean_environment(struct eddis_error *err);
 
+/* Whether the user's mpi.mca sets this parameter. */
+bool launch_user_sets(const struct brief *b, const char *name);
+
 /* The value that a variable will have for the ranks unless we set it, or NULL. */
 const char *launch_given(const struct launch *l, const char *name);
 

@@ -69,10 +69,8 @@ static void add_interface(struct strlist *e, const struct launch *l)
 /* A parameter of Open MPI that is another one on each node. */
 static void add_mca(struct strlist *e, const struct launch *l, const char *name, const char *value)
 {
-    for (char **m = l->brief->mpi_mca; *m; m += 2)
-        if (strcmp(*m, name) == 0)
-            return;
-    strlist_addf(e, "OMPI_MCA_%s=%s", name, value);
+    if (!launch_user_sets(l->brief, name))
+        strlist_addf(e, "OMPI_MCA_%s=%s", name, value);
 }
 
 /* What mpirun knows of its own node only. */

@@ -4,6 +4,7 @@
 #include "agents/protocol_relay.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/strbuf.h"
 #include "openmpi.h"
 
 #include <errno.h>
@@ -97,6 +98,86 @@ int relay_parse(int argc, char *const *argv, struct relay *ret, struct eddis_err
     else
         *ret = r;
     return rc;
+}
+
+/* ---- where mpirun is ---- */
+
+/* The nth of words that commas divide, cut out of the list; NULL: there are fewer. */
+static char *nth_word(char *list, int n)
+{
+    while (n-- > 0)
+        if (!strsep(&list, ","))
+            return NULL;
+    return strsep(&list, ",");
+}
+
+static bool is_digits(const char *s)
+{
+    return *s && !s[strspn(s, "0123456789")];
+}
+
+/* The place of an address among those that commas divide; -1: it is not there. */
+static int find_address(const char *list, const char *address)
+{
+    size_t n = strlen(address);
+
+    for (int i = 0; n; i++) {
+        bool bracket = *list == '[';
+        size_t length = strcspn(list, ",");
+
+        if (length == n + 2 * bracket && strncmp(list + bracket, address, n) == 0)
+            return i;
+        if (!list[length])
+            return -1;
+        list += length + 1;
+    }
+    return -1;
+}
+
+/* "tcp://10.1.0.7,10.2.0.7:41231:24,16" or without the bits behind the port; spoils it. */
+static void add_place(char *part, const char *address, struct strbuf *b)
+{
+    char *list = strstr(part, "://"), *port, *bits, *own;
+    bool six = strncmp(part, "tcp6", 4) == 0;
+    int at;
+
+    if (!list || strncmp(part, "tcp", 3) != 0)
+        return;
+    *list = '\0';
+    list += 3;
+    port = six ? strrchr(list, ']') : list;
+    port = port ? strchr(port, ':') : NULL;
+    if (!port)
+        return;
+    *port++ = '\0';
+    bits = strchr(port, ':');
+    if (bits)
+        *bits++ = '\0';
+    at = find_address(list, address);
+    own = bits && at >= 0 ? nth_word(bits, at) : NULL;
+    if (at < 0 || !is_digits(port) || (bits && (!own || !is_digits(own))))
+        return;
+    strbuf_addf(b, ";%s://%s%s%s:%s%s%s", part, six ? "[" : "", address, six ? "]" : "", port,
+                own ? ":" : "", own ? own : "");
+}
+
+char *relay_uri_at(const char *uri, const char *address, const char *host, struct eddis_error *err)
+{
+    cleanup_free char *copy = strdup(uri);
+    char *rest = copy, *name = strsep(&rest, ";"), *part;
+    struct strbuf b = { 0 };
+    size_t before;
+
+    strbuf_add(&b, name ? name : "");
+    before = b.len;
+    while ((part = strsep(&rest, ";")))
+        add_place(part, address, &b);
+    if (copy && !b.failed && b.len > before)
+        return strbuf_steal(&b);
+    strbuf_fini(&b);
+    eddis_fail(err, -EACCES, "mpirun's daemon was to connect to '%.100s', which is not %s (%s)",
+               uri, host, address);
+    return NULL;
 }
 
 /* ---- from the relay to its agent ---- */

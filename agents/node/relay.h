@@ -20,6 +20,12 @@
  */
 int relay_parse(int argc, char *const *argv, struct relay *ret, struct eddis_error *err);
 
+/* Of a relay's uri what leads to `address`, which is the first node's; host is its name, for the
+ * sentence.  A daemon starts whatever the mpirun says that it connects to, so it may connect to
+ * none but that node's.  Returns a text for the caller to free, or NULL.
+ */
+char *relay_uri_at(const char *uri, const char *address, const char *host, struct eddis_error *err);
+
 /* Send it to the agent's socket.  Blocks, for seconds at worst. */
 int relay_send(const char *socket_path, const struct relay *r, struct eddis_error *err);
 

@@ -30,7 +30,7 @@ int share_leave(const char *dir, const char *name, int agent, struct eddis_error
     rc = file_mkdirs(dir, 0755, err);
     if (rc < 0)
         return eddis_fail_prefix(err, rc, "checkpoint.dir");
-    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return eddis_fail_errno(err, -errno, "cannot write in checkpoint.dir '%s'", dir);
     if (write(fd, bytes, sizeof bytes) != sizeof bytes || fsync(fd) < 0) {

@@ -4,6 +4,7 @@
 import json
 import os
 import random
+import re
 import signal
 import sys
 import tempfile
@@ -15,6 +16,7 @@ from nodes import Nodes
 
 BUILD = os.path.abspath(sys.argv[1])
 SLEEP = ["sleep", "1000"]
+SHARES = ["f00d" * 8, "f00e" * 8]
 
 
 def sh(script):
@@ -92,15 +94,15 @@ def test_unshared_checkpoints(make):
         shared = os.path.join(top, "a", "b")
         c = make(SLEEP, [1, 1], checkpoint_dir=shared)
         c.registered()
-        c.prepare(share="f00d")
-        assert sorted(os.listdir(shared)) == [".f00d-0", ".f00d-1"], os.listdir(shared)
+        c.prepare(share=SHARES[0])
+        assert sorted(os.listdir(shared)) == [f".{SHARES[0]}-0", f".{SHARES[0]}-1"], os.listdir(shared)
         c.check()
         for n in c.node:
             n.driver.wait("checked")
         c.stop("kill")
         assert not os.path.exists(shared)
-        c.prepare(2, share="f00e")
-        os.unlink(os.path.join(shared, ".f00e-1"))
+        c.prepare(2, share=SHARES[1])
+        os.unlink(os.path.join(shared, f".{SHARES[1]}-1"))
         c.check(2)
         assert c.node[0].driver.wait("failed")["text"] == (
             f"checkpoint.dir '{shared}' is not the same folder on c00: what c01 wrote there is not "
@@ -113,7 +115,7 @@ def test_unshared_checkpoints(make):
 def test_checkpoints_cannot_be_written(make):
     c = make(SLEEP, [1, 1], checkpoint_dir="/proc/self/x")
     c.registered()
-    c.prepare(share="f00d", refused=True)
+    c.prepare(share=SHARES[0], refused=True)
     for n in c.node:
         text = n.driver.wait("failed")["text"]
         assert text.startswith("checkpoint.dir") and "/proc/self/x" in text, text
@@ -197,6 +199,19 @@ def test_daemon_cannot_connect(make):
     c.node[0].driver.order("start")
     e = c.node[1].driver.wait("mpirun_exit", seconds=60)
     assert e["code"] > 0 and "orted" in e["text"], e
+    c.stop("failure")
+    c.leave()
+
+
+def test_daemon_of_a_stranger(make):
+    """Whoever gets hold of one node's token may not make another's daemon obey his own mpirun."""
+    c = make(SLEEP, [1, 1])
+    c.wrong = lambda relay: {**relay, "uri": re.sub(r"//[0-9.]+", "//127.0.0.1", relay["uri"])}
+    c.registered()
+    c.prepare()
+    c.node[0].driver.order("start")
+    text = c.node[1].driver.wait("failed")["text"]
+    assert "mpirun's daemon was to connect to" in text and "which is not c00" in text, text
     c.stop("failure")
     c.leave()
 

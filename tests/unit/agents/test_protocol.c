@@ -291,11 +291,13 @@ static const struct {
     { 1, "\"protocol\":2", "\"protocol\":2.5", "protocol" },
     { 1, "\"prefix\":16", "\"prefix\":129", "prefix" },
     { 2, "\"n_ranks\":2}", "\"n_ranks\":1}", "nodes" },
+    { 2, "\"share\":\"", "\"share\":\"x", "share" },
     { 2, "\"10.1.0.0/24\"", "\"10.1.0.0/24 -x\"", "network" },
     { 2, "\"10.1.0.8\"", "\"`ls`\"", "address" },
     { 2, "\"c07\"", "\"-x c07\"", "host" },
     { 5, "\"c07\"", "\"-oProxyCommand=ls\"", "host" },
     { 5, "tcp://", "tcp://$(ls)", "uri" },
+    { 5, "1234567.0;tcp://", "file:/tmp/", "uri" }, /* orted would read that */
     { 5, "(2)", "(2) --mca", "nodes" },
     { 5, "\"daemon\":1", "\"daemon\":2", "daemon" },
     { 4, "\"offset\":65536", "\"offset\":-1", "offset" },

@@ -128,6 +128,38 @@ START_TEST(damaged)
 }
 END_TEST
 
+/* Of mpirun's addresses the one that the driver has chosen is left, and nothing else is. */
+static const struct {
+    const char *uri, *address, *left;
+} place_rows[] = {
+    { "8.0;tcp://10.78.0.10:592", "10.78.0.10", "8.0;tcp://10.78.0.10:592" },
+    { "8.0;tcp://10.78.0.10,192.168.1.2:592", "192.168.1.2", "8.0;tcp://192.168.1.2:592" },
+    { "8.0;tcp://10.1.0.1:5;tcp6://[fd00::1],[fd00::2]:6", "fd00::2", "8.0;tcp6://[fd00::2]:6" },
+    { "p@0.0;tcp4://10.1.0.1,10.2.0.1:44:24,16", "10.2.0.1", "p@0.0;tcp4://10.2.0.1:44:16" },
+    { "p@0.0;tcp://10.1.0.1:44:24", "10.1.0.1", "p@0.0;tcp://10.1.0.1:44:24" },
+    { "8.0;tcp://10.78.0.1:592", "10.78.0.10", NULL },
+    { "8.0;tcp://10.78.0.10:592", "", NULL },
+    { "8.0;tcp://10.78.0.10", "10.78.0.10", NULL },
+    { "8.0;tcp://10.78.0.10:", "10.78.0.10", NULL },
+    { "8.0;tcp://10.78.0.10:a", "10.78.0.10", NULL },
+    { "8.0;tcp6://fd00::1:5", "fd00::1", NULL },
+    { "8.0;file:/tmp/10.78.0.10:5", "10.78.0.10", NULL },
+    { "8.0;;tcp", "10.78.0.10", NULL },
+    { "8.0", "10.78.0.10", NULL },
+};
+
+START_TEST(only_from)
+{
+    struct eddis_error err = { 0 };
+    cleanup_free char *left = relay_uri_at(place_rows[_i].uri, place_rows[_i].address, "c00", &err);
+
+    if (place_rows[_i].left)
+        ck_assert_str_eq(left, place_rows[_i].left);
+    else
+        ck_assert(!left && err.code == -EACCES && strstr(err.text, "c00"));
+}
+END_TEST
+
 START_TEST(sent)
 {
     char dir[] = "/tmp/eddis-test-XXXXXX";
@@ -218,6 +250,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, parsed);
     tcase_add_test(tc, damaged);
+    tcase_add_loop_test(tc, only_from, 0, sizeof place_rows / sizeof *place_rows);
     tcase_add_test(tc, sent);
     tcase_add_loop_test(tc, version, 0, sizeof version_rows / sizeof *version_rows);
     tcase_add_test(tc, rows);
