@@ -555,6 +555,7 @@ static void sum_up(struct driver *d)
     if (d->checkpoint_dir)
         state_checkpoint_seen(&d->state, checkpoints_newest(d->checkpoint_dir, NULL, 0));
     driver_fill_status(d);
+    t->state = JOB_ENDED; /* also of a job that could not begin */
     say_only_equal(d);
     say_how_to_go_on(d);
     say_not_imitated(d);

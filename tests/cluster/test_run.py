@@ -498,7 +498,7 @@ def secrets(j, *tokens):
 CASES = [true, false, exit_7, segv, missing_program, preflight, grandchildren, stubborn, timeout,
          interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, hangup_ignored,
          rank_killed, agent_killed, keeper_killed, keeper_and_agent_killed, agent_stopped, mpirun_killed,
-         driver_killed, driver_stopped, usage, impossible, dry_run, output, replay, variables,
+         driver_killed, driver_stopped, usage, unusable_folders, impossible, dry_run, output, replay, variables,
          quiet_and_json, broken_pipe, door]
 
 
