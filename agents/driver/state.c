@@ -380,7 +380,9 @@ static void job_late(struct state *s, int64_t now_ns)
 
 static void checkpoint_late(struct state *s, int64_t now_ns)
 {
-    state_say(s, "no checkpoint within %g s (timeouts.checkpoint); stopping",
+    state_say(s, "%s within %g s (timeouts.checkpoint); stopping",
+              s->checkpointed ? "the checkpoint is there, but the workers have not ended"
+                              : "no checkpoint",
               (double)s->o.checkpoint_ns / CLOCK_S);
     state_end(s, "preempted", state_preempted_code(s), STOP_ORDERLY, now_ns);
 }

@@ -305,6 +305,23 @@ START_TEST(node_lost_while_preempted)
 }
 END_TEST
 
+/* It is written, but who has written it does not go. */
+START_TEST(preempted_and_nobody_goes)
+{
+    struct fixture f;
+
+    run(&f, 3);
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    state_checkpoint_seen(&f.s, 10);
+    pass(&f, 121 * second);
+    ck_assert_str_eq(f.s.reason, "preempted");
+    ck_assert_int_eq(f.s.exit_code, 75);
+    said(&f, "the checkpoint is there, but the workers have not ended within 120 s "
+             "(timeouts.checkpoint); stopping");
+    state_fini(&f.s);
+}
+END_TEST
+
 /* An agent that comes back and ends again, and again, is started less and less often. */
 START_TEST(an_agent_that_never_lasts)
 {
@@ -410,6 +427,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, cached_network);
     tcase_add_loop_test(tc, no_restart_after_a_signal, 0, 3);
     tcase_add_loop_test(tc, node_lost_while_preempted, 0, 2);
+    tcase_add_test(tc, preempted_and_nobody_goes);
     tcase_add_test(tc, an_agent_that_never_lasts);
     tcase_add_test(tc, ranks_of_others);
     tcase_add_test(tc, why_not_again);
