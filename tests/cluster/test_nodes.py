@@ -206,7 +206,7 @@ def test_daemon_cannot_connect(make):
 def test_daemon_of_a_stranger(make):
     """Whoever gets hold of one node's token may not make another's daemon obey his own mpirun."""
     c = make(SLEEP, [1, 1])
-    c.wrong = lambda relay: {**relay, "uri": re.sub(r"//[0-9.]+", "//127.0.0.1", relay["uri"])}
+    c.wrong = lambda relay: {**relay, "uri": re.sub(r"//[0-9.]+", "//127.0.0.9", relay["uri"])}
     c.registered()
     c.prepare()
     c.node[0].driver.order("start")
