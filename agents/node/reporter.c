@@ -11,6 +11,8 @@
 /* One report's worth of text: well under the server's limit of a body, escapes included. */
 enum { REPORT_TEXT = 128 << 10, REPORT_EVENTS = 1024, REPORT_OUTPUT = 64 << 10 };
 
+enum { STATUS_TOO_LONG = 413 };
+
 #define RETRY_NS  (100 * CLOCK_MS)
 #define OUTPUT_NS (100 * CLOCK_MS)
 #define PIECE_NS  (8 * CLOCK_MS) /* 8 MB a second of logs */
@@ -144,7 +146,7 @@ static void on_answer(void *ctx, int status, const char *body, size_t body_n,
     r->failed = status != 200;
     if (r->failed) {
         /* Refused, not lost: events matter more than what goes with them. */
-        if (status == 400) {
+        if (status == 400 || status == STATUS_TOO_LONG) {
             r->n_workers = 0;
             drop_output(r);
             if (r->piece.text)
@@ -217,7 +219,7 @@ static bool has_output(const struct reporter *r)
 
 static void take_output(struct reporter *r, int64_t now_ns)
 {
-    if (!has_output(r))
+    if (!has_output(r) || r->piece.text)
         return;
     r->n_outputs = outputs_take(r->source, REPORT_OUTPUT, &r->output);
     r->output_ns = r->hurry ? now_ns : now_ns + OUTPUT_NS;
@@ -233,9 +235,18 @@ static bool has_piece(const struct reporter *r)
     return r->logs && log_send_busy(r->logs);
 }
 
+static bool is_output_due(const struct reporter *r, int64_t now_ns)
+{
+    return has_output(r) && now_ns >= r->output_ns;
+}
+
+/* Never beside output: either may be six times as long when it travels, as control characters are,
+ * and both together longer than a body may be.
+ */
 static void take_piece(struct reporter *r, int64_t now_ns)
 {
-    if (!has_piece(r) || now_ns < r->piece_ns || !log_send_next(r->logs, &r->piece))
+    if (!has_piece(r) || is_output_due(r, now_ns) || now_ns < r->piece_ns ||
+        !log_send_next(r->logs, &r->piece))
         return;
     r->piece_ns = now_ns + PIECE_NS;
 }
@@ -247,7 +258,7 @@ int reporter_send(struct reporter *r, const struct progress *worker, int n, int6
         return 0;
     if (!r->failed) {
         take_piece(r, now_ns);
-        if (r->n == 0 && n == 0 && !r->piece.text && !(has_output(r) && now_ns >= r->output_ns))
+        if (r->n == 0 && n == 0 && !r->piece.text && !is_output_due(r, now_ns))
             return 0;
         r->n_sent = choose(r);
         r->worker = n ? malloc((size_t)n * sizeof *worker) : NULL;

@@ -86,6 +86,7 @@ class Driver:
         self.lock = threading.Condition()
         self.orders, self.events, self.progress, self.hello = [], [], {}, None
         self.silent = self.refuse = self.dead = False
+        self.longest = 1 << 20  # bytes of a report that is taken
         self.lost_answers = 0  # so many reports are taken but not answered
         self.sequence = 0
         driver = self
@@ -150,6 +151,8 @@ class Driver:
             self.hello = body
             return self.answer(h, 409 if self.refuse else 200, {})
         assert h.path == f"/v1/agents/{self.agent}/reports", h.path
+        if int(h.headers["Content-Length"]) > self.longest:
+            return self.answer(h, 413, {})
         with self.lock:
             if body["sequence"] > self.sequence:
                 assert body["sequence"] == self.sequence + 1, body["sequence"]

@@ -286,6 +286,17 @@ def test_last_lines(make):
     n.leave()
 
 
+def test_report_too_long(make):
+    """Output may grow on its way: what the driver does not take may not hold up the end."""
+    n = make(sh(r"for i in 1 2 3 4 5 6 7 8; do printf '%03000d\n' 0 | tr 0 '\001'; done; exit 3"))
+    n.driver.longest = 40000
+    n.launch(1)
+    assert n.driver.wait("rank_exit")["code"] == 3
+    n.driver.stop("failure")
+    n.driver.wait("stopped")
+    n.leave()
+
+
 def test_lost_answers(make):
     n = make(sh("exit 5"))
     n.registered()
