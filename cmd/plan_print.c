@@ -98,11 +98,22 @@ static char *describe_node(const struct node_profile *node)
         strbuf_add(&b, ", no GPU");
     describe_gpus(node, &b);
     if (isfinite(node->cpu_quota))
-        strbuf_addf(&b, ", limited to %.3g cores", node->cpu_quota);
+        strbuf_addf(&b, ", limited to %.3g %s", node->cpu_quota,
+                    node->cpu_quota == 1 ? "core" : "cores");
     if (count_devices(node, DEVICE_EMULATED) > 0)
         strbuf_addf(&b, "; %s",
                     number_of(count_devices(node, DEVICE_EMULATED), "emulated device", n));
     return strbuf_steal(&b);
+}
+
+static void print_names(const struct plan_print *o, const struct node_profile *nodes, int first,
+                        int end)
+{
+    print_foreign(o->out, nodes[first].host);
+    if (end - first == 1)
+        return;
+    fputs(end - first > 2 ? " ... " : ", ", o->out);
+    print_foreign(o->out, nodes[end - 1].host);
 }
 
 /* Print nodes [first, end) of n, which are alike. */
@@ -111,11 +122,7 @@ static void print_alike(const struct plan_print *o, const struct node_profile *n
 {
     int count = end - first;
 
-    print_foreign(o->out, nodes[first].host);
-    if (count > 1) {
-        fputs(count > 2 ? " ... " : ", ", o->out);
-        print_foreign(o->out, nodes[end - 1].host);
-    }
+    print_names(o, nodes, first, end);
     fputs(" (", o->out);
     if (count > 2 && count < n)
         fprintf(o->out, "%d nodes, ", count);
@@ -129,11 +136,13 @@ static void print_notes(const struct plan_print *o, const struct node_profile *n
 {
     int notes = 0;
 
-    for (int i = 0; i < n; i++) {
+    for (int i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && strcmp(nodes[i].note, nodes[end].note) == 0;)
+            end++;
         if (!nodes[i].note[0] || ++notes > MAX_NODE_LINES)
             continue;
         fprintf(o->out, "%14s", "");
-        print_foreign(o->out, nodes[i].host);
+        print_names(o, nodes, i, end);
         fputs(": ", o->out);
         print_foreign(o->out, nodes[i].note);
         fputc('\n', o->out);

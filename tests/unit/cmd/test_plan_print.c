@@ -240,6 +240,8 @@ START_TEST(unlike_nodes)
     add_device(&nodes[0], DEVICE_EMULATED, 1);
     nodes[4].cores = nodes[5].cores = 8;
     nodes[1].measured_s = 0;
+    for (int i = 0; i < 3; i++)
+        snprintf(nodes[i].note, sizeof nodes[i].note, "slow");
     snprintf(nodes[4].note, sizeof nodes[4].note, "busy\033");
     open_output(&out);
     plan_print_nodes(&out.o, nodes, 6);
@@ -248,6 +250,7 @@ START_TEST(unlike_nodes)
                        "emulated device)\n"
                        "              node4, node5 (each 8 cores, 23 GB, no GPU; 1 emulated "
                        "device)\n"
+                       "              node0 ... node2: slow\n"
                        "              node4: busy?\n");
 }
 END_TEST
@@ -261,7 +264,7 @@ START_TEST(many_nodes)
 
     for (int i = 0; i < 300; i++) {
         nodes[i].cores = i + 1;
-        snprintf(nodes[i].note, sizeof nodes[i].note, "busy");
+        snprintf(nodes[i].note, sizeof nodes[i].note, "busy %d", i);
     }
     open_output(&out);
     plan_print_nodes(&out.o, nodes, 300);
