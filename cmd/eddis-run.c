@@ -205,6 +205,7 @@ static void print_plan(struct run *r, const struct plan_print *how, const struct
     if (p->generation <= 1)
         print_no_checkpoints(r->q.job, o.out);
     if (r->q.dry_run || r->q.verbose) {
+        putc('\n', o.out);
         dry_run_print(r->q.job, o.out);
         dry_run_env(r->q.env.at, o.out);
     }

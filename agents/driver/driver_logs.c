@@ -135,8 +135,10 @@ static void end_fetching(struct driver *d)
     d->fetch_end_ns = 0;
     missing = fetch_finish(d->fetch, host_of, d, &err);
     if (missing) {
-        (void)snprintf(text, sizeof text, "%d log%s of workers not fetched whole%s%.150s", missing,
-                       missing == 1 ? " was" : "s were", err.text[0] ? ": " : "", err.text);
+        (void)snprintf(text, sizeof text, "%d log%s not fetched whole, the rest is on %s%s%.150s",
+                       missing, missing == 1 ? " was" : "s were",
+                       missing == 1 ? "its node" : "their nodes", err.text[0] ? ": " : "",
+                       err.text);
         driver_say(d, "say", -1, -1, text);
     }
     driver_order_bye(d);
