@@ -60,6 +60,7 @@ int agent_send_log(struct agent *a, const struct order *o, struct eddis_error *e
                           .offset = o->log_offset,
                           .remove = !a->logs.shared && o->log_offset == 0 };
 
+    a->logs_asked = true;
     if (add_paths(a, o, &w) < 0)
         return eddis_fail(err, -ENOMEM, "no memory for a log");
     return log_send_add_take(a->sending, &w, err);
@@ -80,15 +81,28 @@ void agent_tell_logs(struct agent *a)
     }
 }
 
+/* Of a node where no worker ran, so that the driver has asked for nothing. */
+static void remove_own_logs(const struct agent *a)
+{
+    cleanup_free char *agent = file_join(a->logs.dir, "agent.log");
+    cleanup_free char *mpirun = file_join(a->logs.dir, "mpirun.log");
+    cleanup_free char *daemon = file_join(a->logs.dir, "mpirun-%d.log", a->brief->agent);
+    const char *path[] = { agent, mpirun, daemon };
+
+    for (size_t i = 0; i < sizeof path / sizeof *path; i++)
+        if (path[i])
+            (void)unlink(path[i]);
+}
+
 /* What has arrived is removed, and the folders that were made for it. */
 void agent_close_logs(struct agent *a)
 {
-    cleanup_free char *own = file_join(a->logs.dir, "agent.log");
+    bool own = !a->logs.shared && a->logs.dir[0];
 
     (void)log_send_close(a->sending);
-    if (own && !a->logs.shared && a->logs.dir[0] && a->newest == 0 && a->exit_code == 0)
-        (void)unlink(own); /* nothing ran: nobody will ask for it */
-    for (int64_t g = 0; !a->logs.shared && a->logs.dir[0] && g <= a->newest; g++) {
+    if (own && !a->logs_asked && a->exit_code == 0)
+        remove_own_logs(a);
+    for (int64_t g = 0; own && g <= a->newest; g++) {
         cleanup_free char *dir = log_place_generation(&a->logs, g);
 
         if (dir)

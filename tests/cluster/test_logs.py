@@ -78,7 +78,20 @@ def failed(c):
             assert f"words of {rank}\n" == j.log(rank), j.log(rank)
 
 
-CASES = [fetched, long_log, looked_at, failed]
+def refused(c):
+    """A job that never ran a worker, and a check, leave nothing on any host."""
+    with c.job(["-H", "node1,node2", "--", "no-such-program"]) as j:
+        j.check(3, "start")
+    for mode in ("--dry-run", "--check"):
+        p = c.run("login", [os.path.join(BUILD, "cmd/eddis-run"), mode, "--set", "profile.cache=0s",
+                            "-H", "node1,node2", "--", "true"])
+        assert p.returncode == 0, p
+    for host in ("node1", "node2"):
+        left = c.run(host, "ls -d /tmp/eddis-*; true").stdout
+        assert not folders(c, host) and not left, (host, folders(c, host), left)
+
+
+CASES = [fetched, long_log, looked_at, failed, refused]
 
 
 def main():
