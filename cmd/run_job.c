@@ -50,7 +50,8 @@ static const struct option_row rows[] = {
 
 static const char *const use[] = { "[option ...] train.yaml",
                                    "[option ...] -- command [argument ...]",
-                                   "[option ...] --profile", "--stop JOB | --prune TIME", NULL };
+                                   "[option ...] --profile",
+                                   "--stop JOB | --cleanup JOB | --prune TIME", NULL };
 
 const struct option_table run_options = {
     .program = "eddis-run",
