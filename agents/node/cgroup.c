@@ -104,17 +104,18 @@ static bool own_name(bool v2, char *ret, size_t size)
 static bool own_group(bool v2, struct cgroup *ret)
 {
     char root[CGROUP_PATH], point[CGROUP_PATH], name[CGROUP_PATH];
+    const int most = sizeof ret->path - 64; /* room for a group below it */
     size_t n;
 
     if (!find_mount(v2, root, point, sizeof root) || !own_name(v2, name, sizeof name))
         return false;
     n = strcmp(root, "/") == 0 ? 0 : strlen(root);
-    if (strncmp(name, root, n) != 0 || strlen(point) + strlen(name) >= sizeof ret->path - 64)
+    if (strncmp(name, root, n) != 0 || (n && name[n] && name[n] != '/'))
         return false;
     *ret = (struct cgroup){ 0 };
-    snprintf(ret->path, sizeof ret->path, "%.250s%.250s", point,
-             strcmp(name + n, "/") == 0 ? "" : name + n);
-    return true;
+    /* Cut off it would be another group. */
+    return snprintf(ret->path, (size_t)most, "%s%s", point,
+                    strcmp(name + n, "/") == 0 ? "" : name + n) < most;
 }
 
 static bool is_ours(const char *name)
@@ -153,7 +154,7 @@ int cgroup_make(const char *digits, struct cgroup *ret, struct eddis_error *err)
         if (!own_group(v2, &parent))
             continue;
         sweep(&parent);
-        snprintf(c.path, sizeof c.path, "%.400s/%s%.32s", parent.path, prefix, digits);
+        snprintf(c.path, sizeof c.path, "%.448s/%s%.32s", parent.path, prefix, digits);
         if (mkdir(c.path, 0755) < 0) {
             rc = -errno;
             continue;

@@ -208,7 +208,7 @@ int leftover_end(const char *job_id, char *const *digits, int64_t deadline_ns, s
     struct leftover l = { 0 };
     int rc;
 
-    if (job_id)
+    if (job_id && *job_id)
         snprintf(m.id, sizeof m.id, "EDDIS_JOB_ID=%.140s", job_id);
     rc = kill_processes(&m, deadline_ns, &l, err);
     for (char *const *d = digits; rc == 0 && *d; d++) {

@@ -104,6 +104,21 @@ START_TEST(finds_what_is_the_jobs)
 }
 END_TEST
 
+/* A job without a name is no mark: a variable may well be empty. */
+START_TEST(no_job)
+{
+    pid_t bystander = begin("sleep 60; :", "x", "EDDIS_JOB_ID=");
+    char *list[] = { digits, NULL };
+    struct leftover l = { 0 };
+
+    clock_sleep_until_ns(clock_now_ns() + CLOCK_S / 5);
+    ck_assert_int_eq(leftover_end("", list, clock_now_ns() + 20 * CLOCK_S, &l, NULL), 0);
+    ck_assert_int_eq(l.processes, 0);
+    end_child(bystander);
+    ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 20 * CLOCK_S, NULL), 0);
+}
+END_TEST
+
 /* Neither itself nor who has called it, although they are marked as the job's. */
 START_TEST(spares_itself)
 {
@@ -200,6 +215,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_test(tc, finds_what_is_the_jobs);
+    tcase_add_test(tc, no_job);
     tcase_add_test(tc, spares_itself);
     tcase_add_test(tc, removes_folders);
     tcase_add_test(tc, held_folder);
