@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 
 /* How often the boards are looked at for a step that the driver waits for. */
@@ -59,8 +60,8 @@ static void rank_started(struct agent *a, const struct worker *w, const struct r
     node_log_say(a->log, "rank %d started, pid %d under %d", w->rank, m->pid, m->wrapper);
     (void)agent_watch_fd(a, w->pidfd);
     agent_tell(a, &e, m->at_ns);
-    if (a->stop.active) /* too late to have heard the stop */
-        (void)kill(w->wrapper, SIGTERM);
+    if (a->stop.active && w->pidfd >= 0) /* too late to have heard the stop */
+        (void)pidfd_send_signal(w->pidfd, SIGTERM, NULL, 0);
 }
 
 /* What a rank of the network's probe has found: all of it, or who did not answer. */

@@ -135,7 +135,7 @@ struct worker *generation_message(struct generation *g, struct rank_message *ret
             if (g->worker[i].rank == ret->rank)
                 w = &g->worker[i];
         if (ret->magic != RANK_MESSAGE_MAGIC || ret->generation != g->number || !w ||
-            (w->ended && ret->kind != RANK_OUTPUT))
+            ret->wrapper <= 1 || ret->pid < 0 || (w->ended && ret->kind != RANK_OUTPUT))
             continue;
         if (!w->wrapper) {
             w->wrapper = ret->wrapper;

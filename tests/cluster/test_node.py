@@ -4,10 +4,13 @@
 Each test starts a node, does something to it, and looks at what was told and what was left.
 """
 
+import glob
 import json
 import os
 import random
 import signal
+import socket
+import struct
 import sys
 import time
 import traceback
@@ -283,6 +286,25 @@ def test_last_lines(make):
     assert lines == [f"line {i}" for i in range(12, 31)] + ["ab??c"], lines
     n.driver.stop("kill")
     n.driver.wait("stopped")
+    n.leave()
+
+
+def test_message_of_nobody(make):
+    """A process that cannot be is not signalled: 0 and -1 mean many others."""
+    n = make(["sleep", "1000"])
+    d = n.registered()
+    d.prepare(1)
+    d.wait("prepared")
+    path, = glob.glob(n.runtime + "/eddis-*/g1/agent")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+        s.sendto(struct.pack("@IIqq7i4xqq", 0x6564726b, 1, 1, 0, 0, 0, 4711, 0, 0, 0, 0, 0, 0) +
+                 b"x\0", path)
+    time.sleep(0.5)
+    assert not d.find("rank_started")
+    d.order("start", 1)
+    assert d.wait("rank_started")["pid"] != 4711
+    d.stop("kill")
+    d.wait("stopped")
     n.leave()
 
 
