@@ -565,7 +565,8 @@ def test_next_ends_what_is_left(make):
     n = make(sh("setsid sleep 300 & exec sleep 1000"))
     n.launch(2)
     wait_for("the daemons", lambda: str(marked(n.mark)).count("sleep 300") == 2)
-    guards = [n.keeper.pid, n.agent, n.mpirun()] + [p for p, c in marked(n.mark).items() if "eddis-rank" in c]
+    # The agent first: the keeper's death wakes it, stopped or not.
+    guards = [n.agent, n.keeper.pid, n.mpirun()] + [p for p, c in marked(n.mark).items() if "eddis-rank" in c]
     for number in (signal.SIGSTOP, signal.SIGKILL):
         for pid in guards:
             os.kill(pid, number)
