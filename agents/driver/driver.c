@@ -515,7 +515,8 @@ static void say_how_to_go_on(struct driver *d)
     size_t n = strlen(t->message);
     int64_t newest;
 
-    if (strcmp(t->reason, "interrupted") != 0 && strcmp(t->reason, "preempted") != 0)
+    if (strcmp(t->reason, "interrupted") != 0 && strcmp(t->reason, "preempted") != 0 &&
+        strcmp(t->reason, "timeout") != 0)
         return;
     if (t->steps_done > 0)
         (void)snprintf(t->message + n, sizeof t->message - n, " at step %" PRId64, t->steps_done);

@@ -233,6 +233,14 @@ def hang_without_restarts():
         j.check(124, "hang", "has made no step for", failed_rank=1)
 
 
+def out_of_time():
+    """A job whose time is over says, like one that was stopped, from where it can go on."""
+    with training("--timeout", "4s", epochs=4000) as j:
+        j.check(124, "timeout", "time of 4 s is over", seconds=60)
+        m = j.summary()["message"]
+        assert re.search(r"at step \d+; newest checkpoint: step \d+; go on with --resume ", m), m
+
+
 def damaged():
     """The newest checkpoint is damaged: the one before is taken, and said so."""
     before = ("if [ $EDDIS_GENERATION = 2 ] && [ $RANK = 0 ]; then cd ${EDDIS_RESUME_FROM:?}; "
@@ -260,7 +268,8 @@ def resumed():
 
 
 CASES = [rank_killed, agent_killed, keeper_killed, mpirun_killed, exit_1, no_checkpoint, no_restart,
-         used_up, same_step, never, blocked, interrupted, preempted, hang, hang_without_restarts, damaged, resumed]
+         used_up, same_step, never, blocked, interrupted, preempted, hang, hang_without_restarts,
+         out_of_time, damaged, resumed]
 
 
 def main():
