@@ -201,7 +201,8 @@ static void name_plan(struct driver *d, struct plan *p)
     if (p->n_nodes < 2)
         return;
     (void)snprintf(p->network, sizeof p->network, "%s", d->network);
-    (void)snprintf(p->network_reason, sizeof p->network_reason, "%s", d->network_reason);
+    if (p->n_nodes == d->n_agents) /* else the slowest cable may be that of a node that is gone */
+        (void)snprintf(p->network_reason, sizeof p->network_reason, "%s", d->network_reason);
 }
 
 static void say_restart(struct driver *d, int n_nodes)
