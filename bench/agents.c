@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agents.c - many agents in one process, to see how a driver takes them
  *
- *     bench-agents SOCKET              be an agent for each brief that comes through SOCKET
- *     bench-agents --login SOCKET ...  in the place of ssh: say what a keeper says, hand over the
- *                                      brief, and stay until that agent has left
+ *     bench-agents SOCKET   be an agent for each brief that bench-login hands over at SOCKET
  *
  * Each agent registers and polls for orders as real ones do, over the real protocol, but does
- * nothing: it answers the orders that end a job.  As each is registered the first form says
+ * nothing: it answers the orders that end a job.  As each is registered the program says
  * "registered N" on standard output.  It ends with its standard input.
  */
 #include "agents/protocol.h"
@@ -47,36 +45,6 @@ static void say(const struct agent *a, const char *what, const struct eddis_erro
 {
     fprintf(stderr, "bench-agents: agent %d: %s: %s\n", a->brief ? a->brief->agent : -1, what,
             err->text);
-}
-
-/* ---- the place of ssh ---- */
-
-static int connect_to(const char *path)
-{
-    struct sockaddr_un u = { .sun_family = AF_UNIX };
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    (void)snprintf(u.sun_path, sizeof u.sun_path, "%s", path);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&u, sizeof u) == 0)
-        return fd;
-    perror("bench-agents: the simulator");
-    exit(255);
-}
-
-static int log_in(const char *path)
-{
-    int fd = connect_to(path);
-    char buffer[65536];
-    ssize_t n;
-
-    fputs("eddis-keeper " EDDIS_VERSION "\n", stderr);
-    while ((n = read(STDIN_FILENO, buffer, sizeof buffer)) > 0)
-        if (send(fd, buffer, (size_t)n, MSG_NOSIGNAL) != n)
-            return 1;
-    (void)shutdown(fd, SHUT_WR);
-    while (read(fd, buffer, sizeof buffer) > 0)
-        ;
-    return 0;
 }
 
 /* ---- one agent, in a thread ---- */
@@ -231,8 +199,6 @@ int main(int argc, char **argv)
     struct rlimit files;
     int fd;
 
-    if (argc > 2 && !strcmp(argv[1], "--login"))
-        return log_in(argv[2]);
     if (argc != 2) {
         fputs("usage: bench-agents SOCKET\n", stderr);
         return 2;
