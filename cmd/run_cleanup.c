@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run_cleanup.h"
 
-#include "agents/driver/cleanup.h"
+#include "agents/driver/start/cleanup.h"
 #include "cmd/run_find.h"
 
 #include <stdio.h>

@@ -22,9 +22,9 @@
 #include "inbox.h"
 #include "orders.h"
 #include "record.h"
-#include "start.h"
-#include "state.h"
 
+#include "agents/driver/start/start.h"
+#include "agents/driver/state/state.h"
 #include "scheduler/networks.h"
 
 struct driver_agent {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "listen.h"
 
-#include "here.h"
+#include "agents/driver/start/here.h"
 
 #include "lib/base/clock.h"
 #include "lib/topo/interfaces.h"

@@ -2,9 +2,9 @@
 #include "agent.h"
 
 #include "agent_impl.h"
-#include "cgroup.h"
 #include "launch.h"
 
+#include "agents/node/keep/cgroup.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"

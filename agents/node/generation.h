@@ -7,10 +7,10 @@
 #ifndef EDDIS_AGENTS_NODE_GENERATION_H
 #define EDDIS_AGENTS_NODE_GENERATION_H
 
-#include "folders.h"
 #include "openmpi.h"
 #include "rank_file.h"
 
+#include "agents/node/keep/folders.h"
 #include "agents/protocol.h"
 #include "lib/board/board.h"
 

@@ -9,8 +9,8 @@
 #ifndef EDDIS_AGENTS_NODE_REPORTER_H
 #define EDDIS_AGENTS_NODE_REPORTER_H
 
-#include "log_send.h"
-#include "outputs.h"
+#include "agents/node/output/log_send.h"
+#include "agents/node/output/outputs.h"
 
 #include "agents/protocol.h"
 #include "lib/http/client.h"

@@ -2,11 +2,11 @@
 #include "wrapper.h"
 
 #include "oom.h"
-#include "output_copy.h"
 #include "rank_file.h"
-#include "rank_log.h"
 #include "setup.h"
 
+#include "agents/node/output/output_copy.h"
+#include "agents/node/output/rank_log.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"

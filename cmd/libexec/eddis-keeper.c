@@ -7,8 +7,8 @@
  * BEFORE are digits of agents that were given up here: what they may have left is ended first.
  * Its first words are its version, so that who starts it from afar knows whom he talks to.
  */
-#include "agents/node/keeper.h"
-#include "agents/node/leftover.h"
+#include "agents/node/keep/keeper.h"
+#include "agents/node/keep/leftover.h"
 #include "lib/base/clock.h"
 #include "lib/base/program.h"
 

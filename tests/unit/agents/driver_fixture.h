@@ -6,10 +6,11 @@
 #ifndef EDDIS_TESTS_DRIVER_FIXTURE_H
 #define EDDIS_TESTS_DRIVER_FIXTURE_H
 
-#include "agents/driver/state.h"
+#include "agents/driver/state/state.h"
+
+#include "suite.h"
 
 #include "lib/base/clock.h"
-#include "suite.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where no group may be made there is nothing to test, and each test says so. */
-#include "agents/node/cgroup.h"
+#include "agents/node/keep/cgroup.h"
 #include "lib/base/clock.h"
 #include "lib/base/random.h"
 #include "lib/base/spawn.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agents/node/folders.h"
-#include "agents/node/leftover.h"
+#include "agents/node/keep/folders.h"
+#include "agents/node/keep/leftover.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"

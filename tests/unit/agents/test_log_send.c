@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agents/node/log_place.h"
-#include "agents/node/log_send.h"
+#include "agents/node/output/log_place.h"
+#include "agents/node/output/log_send.h"
+
+#include "suite.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 #include "lib/base/strbuf.h"
-#include "suite.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agents/node/outputs.h"
+#include "agents/node/output/outputs.h"
+
+#include "suite.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/random.h"
-#include "suite.h"
 
 #include <stdio.h>
 #include <string.h>

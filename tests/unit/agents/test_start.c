@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starts through a shell in the place of ssh: what it says and does is each test's script. */
-#include "agents/driver/here.h"
-#include "agents/driver/ssh_words.h"
-#include "agents/driver/start.h"
+#include "agents/driver/start/here.h"
+#include "agents/driver/start/ssh_words.h"
+#include "agents/driver/start/start.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"

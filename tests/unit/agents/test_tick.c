@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agents/node/tick.h"
+#include "agents/node/keep/tick.h"
+
+#include "suite.h"
 
 #include "lib/base/clock.h"
-#include "suite.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,8 +8,8 @@
  *
  * Files of which all has arrived are removed by log_send_close.
  */
-#ifndef EDDIS_AGENTS_NODE_LOG_SEND_H
-#define EDDIS_AGENTS_NODE_LOG_SEND_H
+#ifndef EDDIS_AGENTS_NODE_OUTPUT_LOG_SEND_H
+#define EDDIS_AGENTS_NODE_OUTPUT_LOG_SEND_H
 
 #include "agents/protocol.h"
 

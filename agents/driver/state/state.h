@@ -25,8 +25,8 @@
  *     state_network.c   which network the nodes use
  *     state_signal.c    what the user wants
  */
-#ifndef EDDIS_AGENTS_DRIVER_STATE_H
-#define EDDIS_AGENTS_DRIVER_STATE_H
+#ifndef EDDIS_AGENTS_DRIVER_STATE_STATE_H
+#define EDDIS_AGENTS_DRIVER_STATE_STATE_H
 
 #include "agents/protocol.h"
 #include "lib/base/error.h"

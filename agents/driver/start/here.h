@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* here.h - whether a host's name means this very machine */
-#ifndef EDDIS_AGENTS_DRIVER_HERE_H
-#define EDDIS_AGENTS_DRIVER_HERE_H
+#ifndef EDDIS_AGENTS_DRIVER_START_HERE_H
+#define EDDIS_AGENTS_DRIVER_START_HERE_H
 
 #include <stdbool.h>
 

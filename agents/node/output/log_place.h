@@ -7,8 +7,8 @@
  * files are in a folder of their own then, g1, g2, ..., and what was made is removed when nothing
  * is left in it.
  */
-#ifndef EDDIS_AGENTS_NODE_LOG_PLACE_H
-#define EDDIS_AGENTS_NODE_LOG_PLACE_H
+#ifndef EDDIS_AGENTS_NODE_OUTPUT_LOG_PLACE_H
+#define EDDIS_AGENTS_NODE_OUTPUT_LOG_PLACE_H
 
 #include "agents/protocol.h"
 

@@ -12,8 +12,8 @@
  * words, and the agent's, are what starter_waiting tells people.  An agent that has registered is
  * heard over HTTP; of its session only the end counts from then on.
  */
-#ifndef EDDIS_AGENTS_DRIVER_START_H
-#define EDDIS_AGENTS_DRIVER_START_H
+#ifndef EDDIS_AGENTS_DRIVER_START_START_H
+#define EDDIS_AGENTS_DRIVER_START_START_H
 
 #include "lib/base/error.h"
 #include "lib/model/job.h"

@@ -6,8 +6,8 @@
  * content is dropped.  So the beginning and the end of a long output are kept, what was dropped
  * is counted, and at no moment is a file half rewritten.
  */
-#ifndef EDDIS_AGENTS_NODE_RANK_LOG_H
-#define EDDIS_AGENTS_NODE_RANK_LOG_H
+#ifndef EDDIS_AGENTS_NODE_OUTPUT_RANK_LOG_H
+#define EDDIS_AGENTS_NODE_OUTPUT_RANK_LOG_H
 
 #include "lib/base/error.h"
 

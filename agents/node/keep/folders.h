@@ -10,8 +10,8 @@
  * holds a lock on its folders, so the next agent of the same user can tell which ones nobody
  * cares for any more and removes them.
  */
-#ifndef EDDIS_AGENTS_NODE_FOLDERS_H
-#define EDDIS_AGENTS_NODE_FOLDERS_H
+#ifndef EDDIS_AGENTS_NODE_KEEP_FOLDERS_H
+#define EDDIS_AGENTS_NODE_KEEP_FOLDERS_H
 
 #include "tick.h"
 

@@ -4,8 +4,8 @@
  * OpenSSH ends with 255 whatever happened, so its words are all there is to tell a server that
  * takes no more connections at the moment from a host that does not exist.
  */
-#ifndef EDDIS_AGENTS_DRIVER_SSH_WORDS_H
-#define EDDIS_AGENTS_DRIVER_SSH_WORDS_H
+#ifndef EDDIS_AGENTS_DRIVER_START_SSH_WORDS_H
+#define EDDIS_AGENTS_DRIVER_START_SSH_WORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>

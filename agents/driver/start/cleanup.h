@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cleanup.h - eddis-run --cleanup: end what is left of a job on all its nodes */
-#ifndef EDDIS_AGENTS_DRIVER_CLEANUP_H
-#define EDDIS_AGENTS_DRIVER_CLEANUP_H
+#ifndef EDDIS_AGENTS_DRIVER_START_CLEANUP_H
+#define EDDIS_AGENTS_DRIVER_START_CLEANUP_H
 
 #include "agents/job_folder.h"
 #include "lib/base/error.h"

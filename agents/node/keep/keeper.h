@@ -5,8 +5,8 @@
  * agent and mpirun are dead they are the keeper's children.  When the agent dies or is silent for
  * a lease, the keeper kills and reaps every descendant and removes the node's folders.
  */
-#ifndef EDDIS_AGENTS_NODE_KEEPER_H
-#define EDDIS_AGENTS_NODE_KEEPER_H
+#ifndef EDDIS_AGENTS_NODE_KEEP_KEEPER_H
+#define EDDIS_AGENTS_NODE_KEEP_KEEPER_H
 
 #include "lib/base/error.h"
 

@@ -5,8 +5,8 @@
  * lines go and are counted.  A report takes from all ranks in turn, so that a loud one does not
  * keep the others waiting.
  */
-#ifndef EDDIS_AGENTS_NODE_OUTPUTS_H
-#define EDDIS_AGENTS_NODE_OUTPUTS_H
+#ifndef EDDIS_AGENTS_NODE_OUTPUT_OUTPUTS_H
+#define EDDIS_AGENTS_NODE_OUTPUT_OUTPUTS_H
 
 #include "agents/protocol.h"
 

@@ -4,7 +4,7 @@
  */
 #include "start_impl.h"
 
-#include "agents/node/folders.h"
+#include "agents/node/keep/folders.h"
 #include "lib/base/clock.h"
 #include "lib/base/proctree.h"
 #include "lib/base/program.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* node_log.h - agent.log in the job's log folder: what the agent was told, saw and did */
-#ifndef EDDIS_AGENTS_NODE_NODE_LOG_H
-#define EDDIS_AGENTS_NODE_NODE_LOG_H
+#ifndef EDDIS_AGENTS_NODE_OUTPUT_NODE_LOG_H
+#define EDDIS_AGENTS_NODE_OUTPUT_NODE_LOG_H
 
 #include "lib/base/error.h"
 

@@ -7,8 +7,8 @@
  * sees them end nevertheless, and what a killed keeper and a killed agent have left is found by the
  * group's name.
  */
-#ifndef EDDIS_AGENTS_NODE_CGROUP_H
-#define EDDIS_AGENTS_NODE_CGROUP_H
+#ifndef EDDIS_AGENTS_NODE_KEEP_CGROUP_H
+#define EDDIS_AGENTS_NODE_KEEP_CGROUP_H
 
 #include "lib/base/error.h"
 

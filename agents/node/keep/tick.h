@@ -9,8 +9,8 @@
  * The page also says what the keeper must remove: the agent enters a folder's name before it
  * makes the folder, so that there is no moment at which a folder is there and not known.
  */
-#ifndef EDDIS_AGENTS_NODE_TICK_H
-#define EDDIS_AGENTS_NODE_TICK_H
+#ifndef EDDIS_AGENTS_NODE_KEEP_TICK_H
+#define EDDIS_AGENTS_NODE_KEEP_TICK_H
 
 #include "lib/base/error.h"
 

@@ -7,8 +7,8 @@
  * mpirun, and by the job's id in the environment of the ranks; and all that descends from these.
  * Only processes of this user count, and never this process or those above it.
  */
-#ifndef EDDIS_AGENTS_NODE_LEFTOVER_H
-#define EDDIS_AGENTS_NODE_LEFTOVER_H
+#ifndef EDDIS_AGENTS_NODE_KEEP_LEFTOVER_H
+#define EDDIS_AGENTS_NODE_KEEP_LEFTOVER_H
 
 #include "lib/base/error.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* start_impl.h - what start.c and its ways share */
-#ifndef EDDIS_AGENTS_DRIVER_START_IMPL_H
-#define EDDIS_AGENTS_DRIVER_START_IMPL_H
+#ifndef EDDIS_AGENTS_DRIVER_START_START_IMPL_H
+#define EDDIS_AGENTS_DRIVER_START_START_IMPL_H
 
 #include "start.h"
 

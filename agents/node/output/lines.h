@@ -8,8 +8,8 @@
  *
  * Zero-initialised is empty and valid.
  */
-#ifndef EDDIS_AGENTS_NODE_LINES_H
-#define EDDIS_AGENTS_NODE_LINES_H
+#ifndef EDDIS_AGENTS_NODE_OUTPUT_LINES_H
+#define EDDIS_AGENTS_NODE_OUTPUT_LINES_H
 
 #include <stdbool.h>
 #include <stddef.h>

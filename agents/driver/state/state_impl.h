@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* state_impl.h - what the state machine's files share; see state.h */
-#ifndef EDDIS_AGENTS_DRIVER_STATE_IMPL_H
-#define EDDIS_AGENTS_DRIVER_STATE_IMPL_H
+#ifndef EDDIS_AGENTS_DRIVER_STATE_STATE_IMPL_H
+#define EDDIS_AGENTS_DRIVER_STATE_STATE_IMPL_H
 
 #include "state.h"
 

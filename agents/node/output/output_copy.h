@@ -7,8 +7,8 @@
  * out, the oldest of those that wait, and counted.  So the newest are always there, and what a
  * program says last is seen.  Neither socket nor clock is known here.
  */
-#ifndef EDDIS_AGENTS_NODE_OUTPUT_COPY_H
-#define EDDIS_AGENTS_NODE_OUTPUT_COPY_H
+#ifndef EDDIS_AGENTS_NODE_OUTPUT_OUTPUT_COPY_H
+#define EDDIS_AGENTS_NODE_OUTPUT_OUTPUT_COPY_H
 
 #include <stdbool.h>
 #include <stddef.h>
