@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent_impl.h - the agent's state, for the three files that make it up
+/* agent_impl.h - the agent's state, for the files that make it up
  *
  *     agent.c         start, the loop, lease and keeper, the end
  *     agent_orders.c  asks for orders and carries them out
+ *     agent_logs.c    where its ranks' output lies, and how it is sent on
  *     agent_events.c  what children and wrappers do, and how it is told to the driver
  */
 #ifndef EDDIS_AGENTS_NODE_AGENT_IMPL_H

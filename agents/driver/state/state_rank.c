@@ -117,7 +117,9 @@ void state_mpirun_exit(struct state *s, int agent, const struct event *e, int64_
     (void)snprintf(s->mpirun_text, sizeof s->mpirun_text, "%s", e->text ? e->text : "");
     if (s->phase >= PHASE_STOP || e->by_us)
         return;
-    if (e->last_lines && *e->last_lines && !all_exited_zero(s) && s->generation > 0)
+    /* A banner that one sentence says better stays in mpirun.log. */
+    if (e->last_lines && *e->last_lines && !s->mpirun_text[0] && !all_exited_zero(s) &&
+        s->generation > 0)
         state_push(s, ACTION_LAST_LINES);
     if (e->signal || state_first_not(s, true) < 0)
         mpirun_settled(s, now_ns);

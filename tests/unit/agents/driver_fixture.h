@@ -7,10 +7,8 @@
 #define EDDIS_TESTS_DRIVER_FIXTURE_H
 
 #include "agents/driver/state/state.h"
-
-#include "suite.h"
-
 #include "lib/base/clock.h"
+#include "suite.h"
 
 #include <signal.h>
 #include <stdio.h>
