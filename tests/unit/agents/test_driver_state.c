@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agents/driver/state/state.h"
 
-#include "suite.h"
-
 #include "lib/base/clock.h"
+#include "suite.h"
 
 #include <signal.h>
 #include <stdio.h>

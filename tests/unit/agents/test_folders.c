@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agents/node/keep/folders.h"
 
-#include "suite.h"
-
 #include "lib/base/file.h"
 #include "lib/base/random.h"
+#include "suite.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agents/node/output/lines.h"
 
-#include "suite.h"
-
 #include "lib/base/cleanup.h"
 #include "lib/base/random.h"
 #include "lib/base/strbuf.h"
+#include "suite.h"
 
 #include <string.h>
 

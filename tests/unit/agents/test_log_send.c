@@ -2,11 +2,10 @@
 #include "agents/node/output/log_place.h"
 #include "agents/node/output/log_send.h"
 
-#include "suite.h"
-
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 #include "lib/base/strbuf.h"
+#include "suite.h"
 
 #include <errno.h>
 #include <stdio.h>

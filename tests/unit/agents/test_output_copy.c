@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agents/node/output/output_copy.h"
 
-#include "suite.h"
-
 #include "lib/base/clock.h"
 #include "lib/base/random.h"
 #include "lib/base/strbuf.h"
+#include "suite.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agents/node/output/outputs.h"
 
-#include "suite.h"
-
 #include "lib/base/cleanup.h"
 #include "lib/base/random.h"
+#include "suite.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agents/node/output/rank_log.h"
 
-#include "suite.h"
-
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 #include "lib/base/random.h"
 #include "lib/base/strbuf.h"
+#include "suite.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agents/node/keep/tick.h"
 
-#include "suite.h"
-
 #include "lib/base/clock.h"
+#include "suite.h"
 
 #include <errno.h>
 #include <fcntl.h>
