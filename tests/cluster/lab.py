@@ -57,6 +57,14 @@ def command_line(pid):
         return ""
 
 
+def device_of(path):
+    """Of a file that may be removed this moment: None."""
+    try:
+        return os.lstat(path).st_dev
+    except OSError:
+        return None
+
+
 class Cluster:
     def __init__(self, nodes, build=None, name=None, **more):
         """more: as Lab.up's, rate= and cpu= above all."""
@@ -127,15 +135,12 @@ class Cluster:
             for below, folders, files in os.walk(root + top):
                 for name in folders + files:
                     path = os.path.join(below, name)
-                    try:
-                        same = os.lstat(path).st_dev == device
-                    except OSError:
-                        continue
+                    same = device_of(path) == device
                     inside = path[len(root):]
                     if same and not MAY_STAY.match(inside) and inside not in PARENTS and \
                             not self.holds_mount(inside):
                         found.append(inside)
-                folders[:] = [d for d in folders if os.lstat(os.path.join(below, d)).st_dev == device]
+                folders[:] = [d for d in folders if device_of(os.path.join(below, d)) == device]
         return found
 
     def holds_mount(self, path):

@@ -105,7 +105,7 @@ def stubborn():
     """Ranks that ignore TERM are gone 3 s after the failure of another."""
     with script("[ $RANK = 0 ] && { sleep 0.5; exit 5; }; trap '' TERM; while :; do sleep 1; done",
                 "--set", "timeouts.grace=60s") as j:
-        j.check(5, "rank_exit", "stopping 1 rank\n", failed_rank=0, seconds=12)
+        j.check(5, "rank_exit", "stopping 1 rank; not started again", failed_rank=0, seconds=12)
 
 
 def timeout():
