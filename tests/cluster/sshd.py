@@ -25,7 +25,7 @@ UsePAM no
 UseDNS no
 StrictModes no
 MaxStartups {startups}
-AcceptEnv EDDIS_TEST_MARK XDG_*
+AcceptEnv EDDIS_TEST_MARK XDG_* ASAN_OPTIONS LSAN_OPTIONS UBSAN_OPTIONS
 """
 
 # fakeN: works.  busyN: a server that takes one login at a time.  The first value of an option
@@ -54,7 +54,7 @@ Host *
   UserKnownHostsFile {dir}/known_hosts
   GlobalKnownHostsFile /dev/null
   HostKeyAlias eddis-test
-  SendEnv EDDIS_TEST_MARK XDG_*
+  SendEnv EDDIS_TEST_MARK XDG_* ASAN_OPTIONS LSAN_OPTIONS UBSAN_OPTIONS
 """
 
 
