@@ -409,26 +409,34 @@ static void say_waiting(struct driver *d)
     d->o->view.waiting(d->o->view.ctx, text);
 }
 
+/* Ctrl-Z, or kill -STOP, which need not have come while we slept in poll. */
+static void notice_pause(struct driver *d, int64_t *looked_ns)
+{
+    int64_t now_ns = clock_now_ns(), gone_ns = now_ns - *looked_ns;
+
+    if (gone_ns > look_ns + d->o->job->timeouts.lease_ns / 3)
+        state_paused(&d->state, gone_ns, now_ns);
+    *looked_ns = now_ns;
+}
+
 static void loop(struct driver *d)
 {
     struct pollfd fds[] = { { .fd = inbox_fd(d->inbox), .events = POLLIN },
                             { .fd = d->signals, .events = POLLIN },
                             { .fd = starter_fd(d->starter), .events = POLLIN } };
 
-    int64_t woke_ns = clock_now_ns();
+    int64_t looked_ns = clock_now_ns();
 
     while (d->state.phase != PHASE_OVER) {
-        int64_t at_ns = next_ns(d), most_ns = clock_now_ns() + look_ns, before_ns = woke_ns;
+        int64_t at_ns = next_ns(d), most_ns = clock_now_ns() + look_ns;
         struct inbox_item *i;
 
         (void)poll(fds, 3, clock_poll_ms(at_ns < most_ns ? at_ns : most_ns));
-        woke_ns = clock_now_ns();
-        /* Ctrl-Z, or kill -STOP, which need not have come while we slept in poll. */
-        if (woke_ns - before_ns > look_ns + d->o->job->timeouts.lease_ns / 3)
-            state_paused(&d->state, woke_ns - before_ns, woke_ns);
+        notice_pause(d, &looked_ns);
         take_signals(d);
         while ((i = inbox_take(d->inbox)))
             driver_take_item(d, i);
+        notice_pause(d, &looked_ns); /* before the ends of agents are put down to them */
         take_starts(d); /* behind the inbox: what has registered did so before it ended */
         say_waiting(d);
         tick(d);

@@ -87,13 +87,20 @@ START_TEST(this_machine)
 }
 END_TEST
 
+/* Names are looked up by threads of glibc's own, which the thread sanitizer does not survive. */
+#ifdef __SANITIZE_THREAD__
+enum { LOOKS_UP = 0 };
+#else
+enum { LOOKS_UP = 1 };
+#endif
+
 /* A name that means nothing to us may mean something to ssh: any address of ours may be the one. */
 START_TEST(unknown_names)
 {
     static const char *const host[] = { "localhost", "no-such-host.invalid", "-", NULL };
     struct interface own;
     struct fixture f;
-    int n = ask(&f, "auto", host);
+    int n = LOOKS_UP ? ask(&f, "auto", host) : 0;
 
     for (int i = 0; i < n; i++) {
         ck_assert(is_own(f.ret[i]));
@@ -110,7 +117,7 @@ START_TEST(wishes)
     struct fixture f;
     char net[64];
 
-    if (!own_address(&own))
+    if (!LOOKS_UP || !own_address(&own))
         return;
     ask(&f, own.name, host);
     ck_assert(is_own(f.ret[0]));

@@ -410,7 +410,7 @@ END_TEST
 START_TEST(text_again)
 {
     struct job *job = good(several), *again;
-    cleanup_free char *text = job_text(job), *second = NULL;
+    cleanup_free char *text = job_text(job);
     char before[1000], after[1000];
 
     again = good(text);
