@@ -135,7 +135,8 @@ class Cell:
             return [self.job.process.pid]
         if actor == "ssh":
             return self.sessions()
-        return self.c.pids("node1" if actor == "mpirun" else "node2", PROGRAMS[actor])[:1]
+        # The youngest: what the probe of the network ran may not be gone yet.
+        return self.c.pids("node1" if actor == "mpirun" else "node2", PROGRAMS[actor])[-1:]
 
     def strike(self):
         actor, fault = self.row.actor, self.row.fault
