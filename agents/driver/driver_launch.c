@@ -90,7 +90,8 @@ static struct order training(const struct driver *d)
         .checkpoint_every = job->checkpoint.every,
         .checkpoint_keep = job->checkpoint.keep,
         .resume = resumes(d),
-        .report_at_step = driver_equal_until(d),
+        /* At once of the first step: what fails behind it is recovered from. */
+        .report_at_step = driver_equal_until(d) ? driver_equal_until(d) : 1,
         .plan = driver_board_plan(p, 1, 0),
         .n_plan = p->n_workers,
     };
