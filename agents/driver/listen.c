@@ -65,58 +65,92 @@ static const char *name_of(const struct job_host *h)
 
 /* ---- names ---- */
 
-/* Requests under way cannot be freed: the C library may still write to them. */
-static void forget(struct gaicb **query, size_t n, struct gaicb *first)
+/* Names that are asked for at once. */
+struct lookup {
+    struct lookup *next;
+    struct gaicb **query; /* [n] into q */
+    size_t n;
+    struct gaicb q[];
+};
+
+/* Those that the C library may still write to, even a moment behind their end: never freed. */
+static struct lookup *under_way;
+
+static struct lookup *new_lookup(const char *const *name, size_t n)
+{
+    static const struct addrinfo hints = { .ai_family = AF_INET, .ai_socktype = SOCK_DGRAM };
+    struct lookup *l = calloc(1, sizeof *l + n * sizeof *l->q);
+
+    if (l && !(l->query = calloc(n, sizeof(struct gaicb *)))) {
+        free(l);
+        return NULL;
+    }
+    for (size_t i = 0; l && i < n; i++) {
+        l->q[i] = (struct gaicb){ .ar_name = name[i], .ar_request = &hints };
+        l->query[i] = &l->q[i];
+    }
+    if (l)
+        l->n = n;
+    return l;
+}
+
+static void forget(struct lookup *l)
 {
     bool busy = false;
 
-    for (size_t i = 0; i < n; i++) {
-        busy |= gai_cancel(query[i]) == EAI_NOTCANCELED;
-        if (gai_error(query[i]) == 0)
-            freeaddrinfo(query[i]->ar_result);
+    for (size_t i = 0; i < l->n; i++) {
+        busy |= gai_cancel(l->query[i]) == EAI_NOTCANCELED;
+        if (gai_error(l->query[i]) == 0)
+            freeaddrinfo(l->query[i]->ar_result);
     }
-    if (busy)
-        return;
-    free(first);
-    free(query);
+    free(l->query);
+    l->query = NULL;
+    if (busy) {
+        l->next = under_way;
+        under_way = l;
+    } else {
+        free(l);
+    }
 }
 
-static void wait_for_names(struct gaicb **query, size_t n)
+static void wait_for_names(const struct lookup *l)
 {
     int64_t deadline_ns = clock_now_ns() + resolve_ns, left_ns;
 
-    for (size_t i = 0; i < n; i++)
-        while (gai_error(query[i]) == EAI_INPROGRESS &&
+    for (size_t i = 0; i < l->n; i++)
+        while (gai_error(l->query[i]) == EAI_INPROGRESS &&
                (left_ns = deadline_ns - clock_now_ns()) > 0) {
             const struct timespec left = { .tv_sec = left_ns / CLOCK_S,
                                            .tv_nsec = left_ns % CLOCK_S };
 
-            (void)gai_suspend((const struct gaicb *const *)&query[i], 1, &left);
+            (void)gai_suspend((const struct gaicb *const *)&l->query[i], 1, &left);
         }
+}
+
+/* Add the ways to the names that were found.  Returns how many led nowhere. */
+static int add_found(struct found *f, const struct lookup *l)
+{
+    int lost = 0;
+
+    for (size_t i = 0; i < l->n; i++)
+        if (gai_error(l->query[i]) != 0 ||
+            !add_route(f, *(struct sockaddr_in *)(void *)l->q[i].ar_result->ai_addr))
+            lost++;
+    return lost;
 }
 
 /* Resolve all names at once and add the ways to them.  Returns how many led nowhere. */
 static int add_names(struct found *f, const char *const *name, size_t n)
 {
-    static const struct addrinfo hints = { .ai_family = AF_INET, .ai_socktype = SOCK_DGRAM };
-    struct gaicb *q = calloc(n + 1, sizeof *q), **query = calloc(n + 1, sizeof *query);
-    int lost = 0;
+    struct lookup *l = new_lookup(name, n);
+    int lost = (int)n;
 
-    for (size_t i = 0; q && query && i < n; i++) {
-        q[i] = (struct gaicb){ .ar_name = name[i], .ar_request = &hints };
-        query[i] = &q[i];
+    if (l && getaddrinfo_a(GAI_NOWAIT, l->query, (int)n, NULL) == 0) {
+        wait_for_names(l);
+        lost = add_found(f, l);
     }
-    if (!q || !query || n == 0 || getaddrinfo_a(GAI_NOWAIT, query, (int)n, NULL) != 0) {
-        free(q);
-        free(query);
-        return (int)n;
-    }
-    wait_for_names(query, n);
-    for (size_t i = 0; i < n; i++)
-        if (gai_error(query[i]) != 0 ||
-            !add_route(f, *(struct sockaddr_in *)(void *)query[i]->ar_result->ai_addr))
-            lost++;
-    forget(query, n, q);
+    if (l)
+        forget(l);
     return lost;
 }
 
