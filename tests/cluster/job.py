@@ -12,13 +12,14 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.error
 import urllib.request
 import uuid
 
-from node import marked, wait_for
+from node import marked, state_of, wait_for
 
 LEASE = 2.0
 
@@ -38,7 +39,8 @@ class Folders:
 class Job:
     """A running eddis-run; `with` sees to it that nothing of it stays."""
 
-    def __init__(self, build, folders, args, ranks=2, ignore_hup=False, lease=LEASE, **environ):
+    def __init__(self, build, folders, args, ranks=2, ignore_hup=False, lease=LEASE, before=(),
+                 **environ):
         self.mark = "EDDIS_TEST_MARK=" + uuid.uuid4().hex
         self.folders = folders
         name, value = self.mark.split("=")
@@ -47,7 +49,7 @@ class Job:
                    TMPDIR=folders.path("tmp"), **environ)
         env[name] = value
         self.dir = folders.path("job-" + value[:8])
-        command = [os.path.join(build, "cmd/eddis-run"), "--job-dir", self.dir,
+        command = [*before, os.path.join(build, "cmd/eddis-run"), "--job-dir", self.dir,
                    "--set", f"timeouts.lease={lease}s", "--set", "timeouts.heartbeat=200ms"]
         command += (["-n", str(ranks)] if ranks else []) + args
         self.process = subprocess.Popen(
@@ -60,7 +62,9 @@ class Job:
     def __enter__(self):
         return self
 
-    def __exit__(self, *ignored):
+    def __exit__(self, kind, *ignored):
+        if kind:
+            print(self.state(), file=sys.stderr, flush=True)
         self.process.kill()
         self.process.wait()
         for pid in marked(self.mark):
@@ -134,6 +138,16 @@ class Job:
                 pid = parents[pid]
             return pid == self.process.pid
         return [pid for pid in found if below(pid)]
+
+    def state(self):
+        """What a failed test is to tell of the job: how far it came, and what runs."""
+        events = [" ".join(str(v) for v in e.values()) for e in self.events()]
+        running = [f"{pid} {state_of(pid)} {line}" for pid, line in marked(self.mark).items()]
+        parts = {"command": [" ".join(self.process.args)], "exit code": [str(self.process.poll())],
+                 "standard error": (self.err or "").splitlines(), "events": events,
+                 "agent's log": self.agent_log().splitlines(), "running": running}
+        return "".join(f"---- {name}\n" + "".join(f"  {line[:300]}\n" for line in lines[-20:])
+                       for name, lines in parts.items() if lines)
 
     def shared_memory(self):
         """The job's folders in /dev/shm, as mpirun's arguments name them."""

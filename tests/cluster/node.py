@@ -25,13 +25,18 @@ TOKEN = "0123456789abcdef"
 SECOND = 1000000000
 
 
-def alive(pid):
-    """Whether the process is there and no zombie."""
+def state_of(pid):
+    """R, S, T, ...; X: there is no such process."""
     try:
         with open(f"/proc/{pid}/stat") as f:
-            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+            return f.read().rsplit(")", 1)[1].split()[0]
     except (FileNotFoundError, ProcessLookupError):
-        return False
+        return "X"
+
+
+def alive(pid):
+    """Whether the process is there and no zombie."""
+    return state_of(pid) not in "ZX"
 
 
 def marked(mark):

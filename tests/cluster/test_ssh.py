@@ -9,13 +9,14 @@ import os
 import pty
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 
 from job import Folders, Job, LEASE
-from node import marked, wait_for
+from node import alive, marked, wait_for
 import sshd
 
 BUILD = sys.argv[1]
@@ -33,13 +34,13 @@ def job_file(nodes, command, more=""):
     return path
 
 
-def job(nodes, command="true", *args, launch="20s", more=""):
+def job(nodes, command="true", *args, launch="20s", more="", **how):
     return Job(BUILD, FOLDERS, ["--set", f"timeouts.launch={launch}", *args,
-                                job_file(nodes, command, more)], ranks=0)
+                                job_file(nodes, command, more)], ranks=0, **how)
 
 
-def fails(nodes, *sentences, code=3, launch="20s", seconds=40):
-    with job(nodes, launch=launch) as j:
+def fails(nodes, *sentences, code=3, launch="20s", seconds=40, **how):
+    with job(nodes, launch=launch, **how) as j:
         assert j.end(seconds) == code, (j.code, j.err, j.out)
         for s in sentences:
             assert s in j.err, (s, j.err)
@@ -103,6 +104,21 @@ def unknown_key():
 def mute_server():
     """It takes the connection and says nothing."""
     fails(["mute1"], "mute1: ssh: no answer", launch="4s")
+
+
+def mute_names():
+    """A name server that says nothing is asked for a while, and holds nobody up for ever."""
+    resolv = FOLDERS.path("work", "resolv.conf")
+    with open(resolv, "w") as f:
+        f.write("nameserver 127.77.0.53\n")
+    own = ("unshare", "-m", "sh", "-c", 'mount --bind "$0" /etc/resolv.conf && exec "$@"', resolv)
+    if subprocess.run([*own, "true"], capture_output=True).returncode:
+        print("mute_names: needs a mount namespace")
+        return
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mute:
+        mute.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # others may run this test
+        mute.bind(("127.77.0.53", 53))
+        fails(["closed1"], "closed1: ssh: connection refused", "ssh.port", before=own)
 
 
 def missing_eddis():
@@ -251,13 +267,22 @@ def keeper_killed():
         j.check(1, "node_lost", "fake1", "its keeper was lost", seconds=LEASE * 3 + 10)
 
 
-GUARDS = ("eddis-keeper", "eddis-agent", "eddis-rank", "mpirun")
+GUARDS = ("eddis-rank", "mpirun", "eddis-agent", "eddis-keeper")
 
 
 def kill_guards(j):
-    """All that would end a rank's daemon, at once."""
-    kill_node(j, *GUARDS, sig=signal.SIGSTOP)
-    kill_node(j, *GUARDS)
+    """All that would end a rank's daemon, before any of them can act.
+
+    Children come first: one that lives when its parent dies is woken by that, even if stopped, and
+    ends all below it.
+    """
+    found = marked(j.mark)
+    pids = [p for g in GUARDS for p, line in found.items() if line.split(" ")[0].endswith(g)]
+    assert len(pids) == len(GUARDS), found
+    for sig in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in pids:
+            os.kill(pid, sig)
+    wait_for("the guards to die", lambda: not any(map(alive, pids)))
 
 
 # ---- what is left ----
@@ -271,7 +296,7 @@ def run_cleanup(j, *args):
 
 def cleanup():
     """Driver and all that would end a rank's daemon are killed."""
-    with job(["fake1"], "setsid sleep 300 & " + SLEEP) as j:
+    with job(["fake1"], "setsid sleep 300 & " + SLEEP, "--set", "timeouts.lease=60s") as j:
         j.wait_log(0, "up")
         r = run_cleanup(j)
         assert r.returncode == 2 and "is running" in r.stderr and "--stop" in r.stderr, r
@@ -279,8 +304,7 @@ def cleanup():
         kill_guards(j)
         j.signal(signal.SIGKILL)
         j.process.wait()
-        time.sleep(LEASE + 1)
-        assert "sleep 300" in str(marked(j.mark)), marked(j.mark)
+        assert "sleep 300" in str(marked(j.mark)), (marked(j.mark), j.agent_log())
         r = run_cleanup(j)
         assert r.returncode == 0 and not r.stderr, r
         assert re.fullmatch(r"fake1: killed \d+ process(es)? \(.*sleep.*\), removed [12] folders?\n",
@@ -311,7 +335,7 @@ def cleanup_unreachable():
 
 
 CASES = [profile, mixed, runs, wrong_host, refused_key, refused_connection, unknown_key, mute_server,
-         missing_eddis, other_version, hanging_login, burst, hostile_names, no_terminal,
+         mute_names, missing_eddis, other_version, hanging_login, burst, hostile_names, no_terminal,
          ssh_killed_early, ssh_killed_late, driver_killed, agent_killed, keeper_killed, cleanup,
          cleanup_here, cleanup_unreachable]
 
