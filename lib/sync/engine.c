@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine.h"
+#include "bucket.h"
 #include "pack.h"
 
 #include <assert.h>
@@ -16,7 +17,7 @@ struct slot {
 };
 
 struct bucket {
-    int last, first; /* parameters last, last - 1, ..., first */
+    int last, first; /* parameters last, last - 1, ..., first; none: -1, 0 */
     size_t offset;   /* bytes */
     size_t n;        /* elements, with the gaps that align the slots */
     enum comm_type type;
@@ -40,6 +41,9 @@ struct engine {
     unsigned sequence;
 };
 
+/* Bytes kept free behind every slot. */
+enum { ENGINE_TAIL = (sizeof(struct sync_tail) + ENGINE_ALIGN - 1) / ENGINE_ALIGN * ENGINE_ALIGN };
+
 static size_t engine_align(size_t bytes)
 {
     return (bytes + ENGINE_ALIGN - 1) / ENGINE_ALIGN * ENGINE_ALIGN;
@@ -50,33 +54,79 @@ static struct sync_tail *bucket_tail(const struct engine *e, const struct bucket
     return (struct sync_tail *)(e->arena + b->offset + b->n * comm_type_bytes(b->type));
 }
 
-/* Give every parameter its place.  Returns the bytes of the arena. */
-static size_t engine_lay_out(struct engine *e, size_t bucket_bytes)
+/* Give every parameter its place.  Behind each there is room for a tail, so that a bucket may end
+ * anywhere.  Returns the bytes of the arena.
+ */
+static size_t engine_place(struct engine *e)
 {
     size_t at = 0;
-    struct bucket *b = NULL;
 
     for (int i = e->n_slots - 1; i >= 0; i--) {
         struct slot *s = &e->slot[i];
-        size_t bytes = engine_align(s->n * comm_type_bytes(s->type));
 
-        if (!b || b->type != s->type || at - b->offset + bytes > bucket_bytes) {
-            if (b)
-                at += engine_align(sizeof(struct sync_tail));
-            b = &e->bucket[e->n_buckets++];
-            *b = (struct bucket){ .last = i, .offset = at, .type = s->type, .done_step = -1 };
-        }
-        s->bucket = e->n_buckets - 1;
         s->offset = at;
-        at += bytes;
-        b->first = i;
-        b->n = (at - b->offset) / comm_type_bytes(s->type);
+        at += engine_align(s->n * comm_type_bytes(s->type)) + ENGINE_TAIL;
     }
-    if (!b) {
+    return at + ENGINE_TAIL;
+}
+
+/* Bytes of a bucket of parameters last .. first. */
+static size_t engine_span(const struct engine *e, int last, int first)
+{
+    const struct slot *s = &e->slot[first];
+
+    return s->offset + engine_align(s->n * comm_type_bytes(s->type)) - e->slot[last].offset;
+}
+
+/* What bucket.h knows of the parameters. */
+static void engine_items(const struct engine *e, struct bucket_item *ret)
+{
+    for (int i = 0; i < e->n_slots; i++) {
+        const struct slot *s = &e->slot[e->n_slots - 1 - i];
+
+        ret[i] = (struct bucket_item){ .bytes = engine_align(s->n * comm_type_bytes(s->type)),
+                                       .type = (int)s->type };
+    }
+}
+
+static void engine_cut(struct engine *e, const struct bucket_run *run, int n_runs)
+{
+    e->n_buckets = n_runs;
+    for (int b = 0; b < n_runs; b++) {
+        int last = e->n_slots - 1 - run[b].first, first = e->n_slots - run[b].end;
+        enum comm_type type = e->slot[last].type;
+
+        e->bucket[b] = (struct bucket){ .last = last,
+                                        .first = first,
+                                        .offset = e->slot[last].offset,
+                                        .n = engine_span(e, last, first) / comm_type_bytes(type),
+                                        .type = type,
+                                        .done_step = -1 };
+        for (int i = first; i <= last; i++)
+            e->slot[i].bucket = b;
+    }
+    if (n_runs == 0)
         e->bucket[e->n_buckets++] =
             (struct bucket){ .last = -1, .type = COMM_FLOAT32, .done_step = -1 };
+}
+
+static int engine_lay_out(struct engine *e, size_t bucket_bytes, struct eddis_error *err)
+{
+    size_t n = (size_t)e->n_slots,
+           first_bytes = bucket_bytes < ENGINE_FIRST_BYTES ? bucket_bytes : ENGINE_FIRST_BYTES;
+    struct bucket_item *item = calloc(n + 1, sizeof *item);
+    struct bucket_run *run = calloc(n + 1, sizeof *run);
+    int rc = 0;
+
+    if (item && run) {
+        engine_items(e, item);
+        engine_cut(e, run, bucket_fill(item, e->n_slots, first_bytes, bucket_bytes, run));
+    } else {
+        rc = eddis_fail(err, -ENOMEM, "no memory for %d parameters", e->n_slots);
     }
-    return at + engine_align(sizeof(struct sync_tail));
+    free(item);
+    free(run);
+    return rc;
 }
 
 static int engine_open_sync(struct engine *e, const char *algorithm, struct eddis_error *err)
@@ -117,14 +167,16 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct eddis
     }
     for (size_t i = 0; i < n; i++)
         e->slot[i] = (struct slot){ .n = o->parameter[i].n, .type = o->parameter[i].type };
-    bytes = engine_lay_out(e, o->bucket_bytes);
+    bytes = engine_place(e);
     e->arena = aligned_alloc(ENGINE_ALIGN, bytes);
     if (!e->arena) {
         eddis_fail(err, rc, "no memory for gradients of %zu bytes", bytes);
         goto fail;
     }
     memset(e->arena, 0, bytes); /* the gaps too: they are added up with the rest */
-    rc = engine_open_sync(e, o->algorithm, err);
+    rc = engine_lay_out(e, o->bucket_bytes, err);
+    if (rc == 0)
+        rc = engine_open_sync(e, o->algorithm, err);
     if (rc < 0)
         goto fail;
     e->next = e->finished = e->n_buckets;

@@ -2,7 +2,7 @@
 /* engine.h - one worker's synchronisation as a state machine
  *
  * Parameters are gathered into buckets in the reverse order of registration, the order in which
- * back-propagation produces gradients; the plan is the same on every rank:
+ * back-propagation produces gradients (bucket.h); the layout is the same on every rank:
  *
  *     registered   conv1.w conv1.b conv2.w conv2.b dense.w dense.b
  *     bucket 0     dense.b dense.w [tail]
@@ -25,9 +25,10 @@
 struct engine;
 
 enum {
-    ENGINE_IN_FLIGHT = 4, /* buckets being combined at a time */
-    ENGINE_ALIGN = 64,    /* of every slot, bytes */
-    ENGINE_TAGS = 16384,  /* MPI promises tags up to 32767; odd ones are the driver's */
+    ENGINE_IN_FLIGHT = 4,         /* buckets being combined at a time */
+    ENGINE_ALIGN = 64,            /* of every slot, bytes */
+    ENGINE_FIRST_BYTES = 1 << 20, /* of the first bucket: the sooner something is under way */
+    ENGINE_TAGS = 16384,          /* MPI promises tags up to 32767; odd ones are the driver's */
 };
 
 struct engine_parameter {

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Property 42: merging never raises the predicted time. */
+#include "lib/sync/bucket.h"
+
+#include "lib/base/random.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { ITEMS = 300 };
+
+/* Every item in one run, and no run of two types. */
+static void check_layout(const struct bucket_item *item, int n, const struct bucket_run *run, int k)
+{
+    int seen[ITEMS] = { 0 };
+
+    for (int b = 0; b < k; b++) {
+        ck_assert_int_lt(run[b].first, run[b].end);
+        for (int i = run[b].first; i < run[b].end; i++) {
+            ck_assert_int_lt(i, n);
+            ck_assert_int_eq(seen[i]++, 0);
+            ck_assert_int_eq(item[i].type, item[run[b].first].type);
+        }
+    }
+    for (int i = 0; i < n; i++)
+        ck_assert_int_eq(seen[i], 1);
+}
+
+START_TEST(filled_in_order)
+{
+    static const struct row {
+        const char *sizes, *types;
+        size_t first, rest;
+        const char *ends;
+    } rows[] = {
+        { "1111", "aaaa", 2, 2, "24" },
+        { "1111", "aaaa", 1, 3, "14" },
+        { "1119", "aaaa", 2, 2, "234" },
+        { "9111", "aaaa", 2, 9, "14" },
+        { "111111", "aabbaa", 9, 9, "246" },
+        { "11", "aa", 1, 1, "12" },
+        { "", "", 1, 1, "" },
+    };
+
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        int n = (int)strlen(rows[r].sizes), want = (int)strlen(rows[r].ends), k;
+        struct bucket_item item[8];
+        struct bucket_run run[8];
+
+        for (int i = 0; i < n; i++)
+            item[i] = (struct bucket_item){ (size_t)(rows[r].sizes[i] - '0'), rows[r].types[i], 0 };
+        k = bucket_fill(item, n, rows[r].first, rows[r].rest, run);
+        check_layout(item, n, run, k);
+        ck_assert_msg(k == want, "row %zu: %d buckets", r, k);
+        for (int b = 0; b < k; b++)
+            ck_assert_int_eq(run[b].end, rows[r].ends[b] - '0');
+    }
+}
+END_TEST
+
+/* Layers as they are: unlike sizes, and ready one after the other, exactly or nearly in the arena's
+ * order, or in any.
+ */
+static void random_items(struct bucket_item *item, int n, int disorder, uint64_t *random)
+{
+    int64_t ready = 0;
+
+    for (int i = 0; i < n; i++) {
+        ready += (int64_t)random_below(random, 5000000);
+        item[i] = (struct bucket_item){ .bytes = 64 * (1 + random_below(random, 40000)),
+                                        .ready_ns = ready };
+        if (random_below(random, 3) == 0)
+            item[i].bytes = 64;
+    }
+    for (int i = 0; i < n; i++) {
+        int j = disorder == 1 ? i ^ 1 : disorder == 2 ? (int)random_below(random, (uint64_t)n) : i;
+
+        if (j < n && (disorder == 2 || j > i)) {
+            int64_t t = item[i].ready_ns;
+
+            item[i].ready_ns = item[j].ready_ns;
+            item[j].ready_ns = t;
+        }
+    }
+}
+
+static struct bucket_cost random_cost(uint64_t *random)
+{
+    return (struct bucket_cost){ .latency_s = 1e-5 * (double)random_below(random, 300),
+                                 .bytes_per_s = 1e7 * (double)(1 + random_below(random, 400)) };
+}
+
+/* Runs of one item each, as they become ready. */
+static int unmerged(const struct bucket_item *item, int n, struct bucket_run *ret)
+{
+    for (int i = 0; i < n; i++) {
+        int k = i;
+
+        for (; k > 0 && item[ret[k - 1].first].ready_ns > item[i].ready_ns; k--)
+            ret[k] = ret[k - 1];
+        ret[k] = (struct bucket_run){ i, i + 1 };
+    }
+    return n;
+}
+
+START_TEST(property_42_merging_never_raises_the_time)
+{
+    uint64_t random = 42;
+
+    for (int trial = 0; trial < 600; trial++) {
+        int n = 1 + (int)random_below(&random, BUCKET_MAX), k;
+        struct bucket_cost cost = random_cost(&random);
+        struct bucket_item item[ITEMS];
+        struct bucket_run run[ITEMS], single[ITEMS], whole = { 0, n };
+        int64_t end;
+
+        random_items(item, n, trial % 3, &random);
+        k = bucket_merge(item, n, &cost, run);
+        ck_assert_int_ge(k, 1);
+        check_layout(item, n, run, k);
+        end = bucket_end_ns(item, run, k, &cost);
+        ck_assert_int_le(end, bucket_end_ns(item, single, unmerged(item, n, single), &cost));
+        ck_assert_int_le(end, bucket_end_ns(item, &whole, 1, &cost));
+        for (size_t bytes = 1 << 14; bytes <= 1 << 24; bytes *= 4) {
+            int filled = bucket_fill(item, n, bytes / 4, bytes, single);
+
+            ck_assert_int_le(end, bucket_end_ns(item, single, filled, &cost));
+        }
+    }
+}
+END_TEST
+
+/* Against every cut of the arena there is. */
+START_TEST(merged_at_best)
+{
+    uint64_t random = 7;
+
+    for (int trial = 0; trial < 200; trial++) {
+        int n = 1 + (int)random_below(&random, 9);
+        struct bucket_cost cost = random_cost(&random);
+        struct bucket_item item[ITEMS];
+        struct bucket_run run[ITEMS];
+        int64_t best = INT64_MAX;
+
+        random_items(item, n, trial % 2, &random);
+        for (int cuts = 0; cuts < 1 << (n - 1); cuts++) {
+            int k = 0;
+            int64_t end;
+
+            for (int i = 0; i < n; i++)
+                if (i == 0 || cuts >> (i - 1) & 1)
+                    run[k++] = (struct bucket_run){ i, i + 1 };
+                else
+                    run[k - 1].end = i + 1;
+            end = bucket_end_ns(item, run, k, &cost);
+            best = end < best ? end : best;
+        }
+        int64_t merged = bucket_end_ns(item, run, bucket_merge(item, n, &cost, run), &cost);
+        if (trial % 2 == 0) /* ready in the arena's order: exactly the best */
+            ck_assert_int_eq(merged, best);
+        else
+            ck_assert_int_le(merged, best);
+    }
+}
+END_TEST
+
+/* A network at its ends: one that costs nothing, and one that only costs by the message. */
+START_TEST(cheap_and_dear_messages)
+{
+    struct bucket_item item[4] = {
+        { 64, 0, 1000 }, { 64, 0, 2000 }, { 64, 0, 3000 }, { 64, 0, 4000 }
+    };
+    struct bucket_run run[4];
+
+    ck_assert_int_eq(bucket_merge(item, 4, &(struct bucket_cost){ 0, 64e9 }, run), 4);
+    ck_assert_int_eq(bucket_merge(item, 4, &(struct bucket_cost){ 1, 64e9 }, run), 1);
+    ck_assert_int_eq(bucket_merge(item, 0, &(struct bucket_cost){ 1, 1 }, run), 0);
+}
+END_TEST
+
+/* The second half of the arena is ready first, as when a model is registered in another order. */
+START_TEST(order_of_readiness)
+{
+    struct bucket_item item[6];
+    struct bucket_run run[6];
+    struct bucket_cost cost = { 1e-4, 1e9 };
+    int k;
+
+    for (int i = 0; i < 6; i++)
+        item[i] = (struct bucket_item){ 1 << 20, 0, (i + 3) % 6 * INT64_C(2000000) };
+    k = bucket_merge(item, 6, &cost, run);
+    check_layout(item, 6, run, k);
+    ck_assert_int_eq(run[0].first, 3);
+    ck_assert_int_eq(bucket_end_ns(item, run, k, &cost), 5 * 2000000 + bucket_ns(&cost, 1 << 20));
+}
+END_TEST
+
+START_TEST(not_more_than_fit)
+{
+    struct bucket_item item[ITEMS];
+    struct bucket_run run[ITEMS];
+    int k;
+
+    for (int i = 0; i < ITEMS; i++)
+        item[i] = (struct bucket_item){ 64, 0, i * 1000000 };
+    k = bucket_merge(item, ITEMS, &(struct bucket_cost){ 0, 1e9 }, run);
+    ck_assert_int_ge(k, BUCKET_MAX / 4);
+    ck_assert_int_le(k, BUCKET_MAX);
+    check_layout(item, ITEMS, run, k);
+    for (int i = 0; i < ITEMS; i++)
+        item[i].type = i % 2;
+    ck_assert_int_eq(bucket_merge(item, ITEMS, &(struct bucket_cost){ 0, 1e9 }, run), -E2BIG);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, filled_in_order);
+    tcase_add_test(tc, property_42_merging_never_raises_the_time);
+    tcase_add_test(tc, merged_at_best);
+    tcase_add_test(tc, cheap_and_dear_messages);
+    tcase_add_test(tc, order_of_readiness);
+    tcase_add_test(tc, not_more_than_fit);
+}
+
+SUITE_MAIN("bucket", add_tests)
