@@ -16,7 +16,8 @@ enum { DEFAULT_BUCKET_BYTES = 4 << 20 };
 
 _Static_assert((int)EDDIS_FLOAT32 == COMM_FLOAT32 && (int)EDDIS_FLOAT64 == COMM_FLOAT64 &&
                    (int)EDDIS_INT32 == COMM_INT32 && (int)EDDIS_INT64 == COMM_INT64 &&
-                   (int)EDDIS_UINT8 == COMM_UINT8 && (int)EDDIS_SUM == COMM_SUM &&
+                   (int)EDDIS_UINT8 == COMM_UINT8 && (int)EDDIS_FLOAT16 == COMM_FLOAT16 &&
+                   (int)EDDIS_BFLOAT16 == COMM_BFLOAT16 && (int)EDDIS_SUM == COMM_SUM &&
                    (int)EDDIS_MIN == COMM_MIN && (int)EDDIS_MAX == COMM_MAX,
                "lib/comm repeats the public numbers");
 

@@ -82,6 +82,8 @@ enum eddis_dtype {
     EDDIS_INT32 = 3, /* integers and bytes: collectives only, never parameters */
     EDDIS_INT64 = 4,
     EDDIS_UINT8 = 5,
+    EDDIS_FLOAT16 = 6, /* 16-bit floating point, collectives only too; added up as float32 */
+    EDDIS_BFLOAT16 = 7,
 };
 
 enum eddis_op { EDDIS_SUM = 1, EDDIS_MIN = 2, EDDIS_MAX = 3 };

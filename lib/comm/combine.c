@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "combine.h"
+#include "half.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 size_t comm_type_bytes(enum comm_type type)
 {
@@ -14,6 +17,9 @@ size_t comm_type_bytes(enum comm_type type)
         return 8;
     case COMM_UINT8:
         return 1;
+    case COMM_FLOAT16:
+    case COMM_BFLOAT16:
+        return 2;
     }
     return 0;
 }
@@ -46,6 +52,48 @@ COMBINE(combine_int32, int32_t, uint32_t)
 COMBINE(combine_int64, int64_t, uint64_t)
 COMBINE(combine_uint8, uint8_t, uint8_t)
 
+/* ---- 16-bit floating point, a block at a time ---- */
+
+enum {
+    HALF_BLOCK = 1024, /* elements; two such blocks of float32 fit into the first cache */
+};
+
+static void half_widen(enum comm_type type, float *to, const void *from, size_t first, size_t n)
+{
+    if (type == COMM_FLOAT16)
+        float16_widen(to, (const uint16_t *)from + first, n);
+    else
+        bfloat16_widen(to, (const uint16_t *)from + first, n);
+}
+
+static void half_narrow(enum comm_type type, void *to, size_t first, const float *from, size_t n)
+{
+    if (type == COMM_FLOAT16)
+        float16_narrow((uint16_t *)to + first, from, n);
+    else
+        bfloat16_narrow((uint16_t *)to + first, from, n);
+}
+
+/* out may be in[0]. */
+static void half_many(enum comm_type type, enum comm_rule rule, void *out, const void *const *in,
+                      int k, size_t n)
+{
+    float acc[HALF_BLOCK], next[HALF_BLOCK];
+
+    for (size_t at = 0; at < n; at += HALF_BLOCK) {
+        size_t m = n - at < HALF_BLOCK ? n - at : HALF_BLOCK;
+
+        half_widen(type, acc, in[0], at, m);
+        for (int i = 1; i < k; i++) {
+            half_widen(type, next, in[i], at, m);
+            combine_float32(rule, acc, next, m);
+        }
+        half_narrow(type, out, at, acc, m);
+    }
+}
+
+/* ---- two buffers ---- */
+
 void combine(enum comm_type type, enum comm_rule rule, void *acc, const void *in, size_t n)
 {
     switch (type) {
@@ -64,5 +112,118 @@ void combine(enum comm_type type, enum comm_rule rule, void *acc, const void *in
     case COMM_UINT8:
         combine_uint8(rule, acc, in, n);
         break;
+    case COMM_FLOAT16:
+    case COMM_BFLOAT16:
+        half_many(type, rule, acc, (const void *const[]){ acc, in }, 2, n);
+        break;
+    }
+}
+
+/* ---- many buffers ---- */
+
+enum {
+    MANY_STREAMS = 8,        /* read side by side: twice as fast as one after the other */
+    MANY_BLOCK_BYTES = 4096, /* with more of them, sums stay in the first cache in between */
+};
+
+/* out = in[0] + ... + in[k - 1], k at most MANY_STREAMS.  The loop is inlined for every k, so that
+ * the sum stays in a register.
+ */
+#define SUM_STREAMS(NAME, TYPE)                                                                    \
+    static inline __attribute__((always_inline)) void NAME##_of(                                   \
+        TYPE *restrict out, const TYPE *const *in, int k, size_t n)                                \
+    {                                                                                              \
+        const TYPE *stream[MANY_STREAMS];                                                          \
+                                                                                                   \
+        memcpy(stream, in, (size_t)k * sizeof *in);                                                \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            TYPE sum = stream[0][i];                                                               \
+                                                                                                   \
+            for (int s = 1; s < k; s++)                                                            \
+                sum += stream[s][i];                                                               \
+            out[i] = sum;                                                                          \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    static void NAME(void *out, const void *const *source, int k, size_t n)                        \
+    {                                                                                              \
+        const TYPE *const *in = (const TYPE *const *)source;                                       \
+                                                                                                   \
+        switch (k) {                                                                               \
+        case 2:                                                                                    \
+            NAME##_of(out, in, 2, n);                                                              \
+            break;                                                                                 \
+        case 3:                                                                                    \
+            NAME##_of(out, in, 3, n);                                                              \
+            break;                                                                                 \
+        case 4:                                                                                    \
+            NAME##_of(out, in, 4, n);                                                              \
+            break;                                                                                 \
+        case 5:                                                                                    \
+            NAME##_of(out, in, 5, n);                                                              \
+            break;                                                                                 \
+        case 6:                                                                                    \
+            NAME##_of(out, in, 6, n);                                                              \
+            break;                                                                                 \
+        case 7:                                                                                    \
+            NAME##_of(out, in, 7, n);                                                              \
+            break;                                                                                 \
+        default:                                                                                   \
+            NAME##_of(out, in, 8, n);                                                              \
+            break;                                                                                 \
+        }                                                                                          \
+    }
+
+SUM_STREAMS(sum_float32, float)
+SUM_STREAMS(sum_float64, double)
+
+/* The same for any k, a block at a time: what is summed so far is the next sum's first input. */
+static void sum_many(void (*sum)(void *out, const void *const *in, int k, size_t n), size_t width,
+                     void *out, const void *const *in, int k, size_t n)
+{
+    char acc[2][MANY_BLOCK_BYTES] __attribute__((aligned(64)));
+    size_t block = MANY_BLOCK_BYTES / width;
+
+    for (size_t at = 0; at < n; at += block) {
+        size_t m = n - at < block ? n - at : block;
+        const char *so_far = (const char *)in[0] + at * width;
+
+        for (int next = 1, turn = 0; next < k; turn = !turn) {
+            int streams = k - next < MANY_STREAMS - 1 ? k - next + 1 : MANY_STREAMS;
+            const void *stream[MANY_STREAMS] = { so_far };
+            void *to = next + streams - 1 < k ? acc[turn] : (char *)out + at * width;
+
+            for (int s = 1; s < streams; s++)
+                stream[s] = (const char *)in[next++] + at * width;
+            sum(to, stream, streams, m);
+            so_far = to;
+        }
+    }
+}
+
+void combine_many(enum comm_type type, enum comm_rule rule, void *out, const void *const *in, int k,
+                  size_t n)
+{
+    size_t width = comm_type_bytes(type), block = MANY_BLOCK_BYTES / width;
+    bool half = type == COMM_FLOAT16 || type == COMM_BFLOAT16;
+
+    if (half && k > 1) {
+        half_many(type, rule, out, in, k, n);
+    } else if (rule == COMM_SUM && k > 1 && (type == COMM_FLOAT32 || type == COMM_FLOAT64)) {
+        void (*sum)(void *, const void *const *, int, size_t) =
+            type == COMM_FLOAT32 ? sum_float32 : sum_float64;
+
+        if (k <= MANY_STREAMS)
+            sum(out, in, k, n);
+        else
+            sum_many(sum, width, out, in, k, n);
+    } else {
+        for (size_t at = 0; at < n; at += block) {
+            size_t m = n - at < block ? n - at : block;
+
+            memcpy((char *)out + at * width, (const char *)in[0] + at * width, m * width);
+            for (int i = 1; i < k; i++)
+                combine(type, rule, (char *)out + at * width, (const char *)in[i] + at * width, m);
+        }
     }
 }

@@ -3,6 +3,7 @@
 #include "lib/comm/collective.h"
 
 #include "lib/base/random.h"
+#include "lib/comm/half.h"
 #include "lib/comm/loop.h"
 #include "suite.h"
 
@@ -97,6 +98,8 @@ static void tail_rule(void *acc, const void *in)
 
 static double value(enum comm_type type, const void *p, size_t i)
 {
+    float f = 0;
+
     switch (type) {
     case COMM_FLOAT32:
         return ((const float *)p)[i];
@@ -108,6 +111,12 @@ static double value(enum comm_type type, const void *p, size_t i)
         return (double)((const int64_t *)p)[i];
     case COMM_UINT8:
         return ((const uint8_t *)p)[i];
+    case COMM_FLOAT16:
+        float16_widen(&f, (const uint16_t *)p + i, 1);
+        return f;
+    case COMM_BFLOAT16:
+        bfloat16_widen(&f, (const uint16_t *)p + i, 1);
+        return f;
     }
     return 0;
 }
@@ -115,6 +124,8 @@ static double value(enum comm_type type, const void *p, size_t i)
 /* Small whole numbers, so that every type sums them exactly. */
 static void set(enum comm_type type, void *p, size_t i, int v)
 {
+    float f = (float)v;
+
     switch (type) {
     case COMM_FLOAT32:
         ((float *)p)[i] = (float)v;
@@ -130,6 +141,12 @@ static void set(enum comm_type type, void *p, size_t i, int v)
         break;
     case COMM_UINT8:
         ((uint8_t *)p)[i] = (uint8_t)v;
+        break;
+    case COMM_FLOAT16:
+        float16_narrow((uint16_t *)p + i, &f, 1);
+        break;
+    case COMM_BFLOAT16:
+        bfloat16_narrow((uint16_t *)p + i, &f, 1);
         break;
     }
 }
@@ -206,12 +223,12 @@ START_TEST(allreduce_is_right)
     uint64_t seed = 1;
 
     for (int ranks = 1; ranks <= MAX_RANKS; ranks++)
-        for (int type = COMM_FLOAT32; type <= COMM_UINT8; type++)
+        for (int type = COMM_FLOAT32; type <= COMM_BFLOAT16; type++)
             for (int r = COMM_SUM; r <= COMM_MAX; r++)
                 for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
                     reduce_once(&(struct reduction_case){
                         kinds[_i], ranks, lengths[l], (enum comm_type)type, (enum comm_rule)r,
-                        lengths[l] % 2 == 0 && type != COMM_UINT8, seed++ });
+                        lengths[l] * comm_type_bytes((enum comm_type)type) % 8 == 0, seed++ });
 }
 END_TEST
 

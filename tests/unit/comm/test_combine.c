@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums, minima and maxima of buffers against float64, and 16-bit floating point to the bit. */
+#include "lib/comm/combine.h"
+
+#include "lib/base/random.h"
+#include "lib/comm/half.h"
+#include "suite.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { MOST = 3000, BUFFERS = 20 };
+
+static const int counts[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 20 };
+static const size_t lengths[] = { 0, 1, 7, 1023, 1025, MOST };
+
+enum { N_COUNTS = sizeof counts / sizeof *counts, N_LENGTHS = sizeof lengths / sizeof *lengths };
+
+/* value[i] as an element of the type, and the number that it really is. */
+static double element_set(enum comm_type type, void *p, size_t i, double v)
+{
+    float f = (float)v;
+
+    switch (type) {
+    case COMM_FLOAT32:
+        ((float *)p)[i] = f;
+        return f;
+    case COMM_FLOAT64:
+        ((double *)p)[i] = v;
+        return v;
+    case COMM_INT32:
+        return ((int32_t *)p)[i] = (int32_t)(v * 1000);
+    case COMM_INT64:
+        return (double)(((int64_t *)p)[i] = (int64_t)(v * 1e6));
+    case COMM_UINT8:
+        return ((uint8_t *)p)[i] = (uint8_t)(fabs(v) * 10);
+    case COMM_FLOAT16:
+        float16_narrow((uint16_t *)p + i, &f, 1);
+        float16_widen(&f, (uint16_t *)p + i, 1);
+        return f;
+    case COMM_BFLOAT16:
+        bfloat16_narrow((uint16_t *)p + i, &f, 1);
+        bfloat16_widen(&f, (uint16_t *)p + i, 1);
+        return f;
+    }
+    return 0;
+}
+
+static double element_get(enum comm_type type, const void *p, size_t i)
+{
+    float f = 0;
+
+    switch (type) {
+    case COMM_FLOAT32:
+        return ((const float *)p)[i];
+    case COMM_FLOAT64:
+        return ((const double *)p)[i];
+    case COMM_INT32:
+        return ((const int32_t *)p)[i];
+    case COMM_INT64:
+        return (double)((const int64_t *)p)[i];
+    case COMM_UINT8:
+        return ((const uint8_t *)p)[i];
+    case COMM_FLOAT16:
+        float16_widen(&f, (const uint16_t *)p + i, 1);
+        return f;
+    case COMM_BFLOAT16:
+        bfloat16_widen(&f, (const uint16_t *)p + i, 1);
+        return f;
+    }
+    return 0;
+}
+
+/* How far a sum of k numbers up to 1 may be off: roundings of the additions, or the only one of
+ * 16-bit numbers.
+ */
+static double tolerance(enum comm_type type, int k)
+{
+    switch (type) {
+    case COMM_FLOAT32:
+        return k * k * 0x1p-24;
+    case COMM_FLOAT64:
+        return k * k * 0x1p-52;
+    case COMM_FLOAT16:
+        return k * 0x1p-11 + k * k * 0x1p-24;
+    case COMM_BFLOAT16:
+        return k * 0x1p-8 + k * k * 0x1p-24;
+    default:
+        return 0;
+    }
+}
+
+static double rule(enum comm_rule r, double a, double b)
+{
+    return r == COMM_SUM ? a + b : r == COMM_MIN ? fmin(a, b) : fmax(a, b);
+}
+
+static void many_once(enum comm_type type, enum comm_rule r, int k, size_t n)
+{
+    static char in[BUFFERS][MOST * 8], out[MOST * 8 + 8], pairs[MOST * 8];
+    static double want[MOST];
+    const void *source[BUFFERS];
+    size_t bytes = n * comm_type_bytes(type);
+    bool half = type == COMM_FLOAT16 || type == COMM_BFLOAT16;
+    uint64_t random = (uint64_t)k + n;
+
+    for (int s = 0; s < k; s++) {
+        source[s] = in[s];
+        for (size_t i = 0; i < n; i++) {
+            double v = element_set(type, in[s], i, 2 * random_unit(&random) - 1);
+
+            want[i] = s ? rule(r, want[i], v) : v;
+        }
+    }
+    memset(out, 0x5a, sizeof out);
+    combine_many(type, r, out, source, k, n);
+    memcpy(pairs, in[0], bytes);
+    for (int s = 1; s < k; s++)
+        combine(type, r, pairs, in[s], n);
+    if (!half || r != COMM_SUM)
+        ck_assert_int_eq(memcmp(out, pairs, bytes), 0);
+    for (size_t i = 0; i < n; i++)
+        if (type != COMM_UINT8 || r != COMM_SUM) /* which wraps around */
+            ck_assert_double_le(fabs(element_get(type, out, i) - want[i]), tolerance(type, k));
+    for (size_t i = bytes; i < bytes + 8; i++)
+        ck_assert_int_eq(out[i], 0x5a);
+}
+
+START_TEST(many_buffers_are_combined)
+{
+    enum comm_type type = (enum comm_type)_i;
+
+    for (int r = COMM_SUM; r <= COMM_MAX; r++)
+        for (int c = 0; c < N_COUNTS; c++)
+            for (int l = 0; l < N_LENGTHS; l++)
+                many_once(type, (enum comm_rule)r, counts[c], lengths[l]);
+}
+END_TEST
+
+/* 2048 + 1 is not a float16, so that a sum rounded at every step would stand still. */
+START_TEST(sixteen_bits_are_added_in_float32)
+{
+    static const float big = 2048, one = 1;
+    uint16_t first, other, sum;
+    const void *in[BUFFERS] = { &first };
+    float f;
+
+    float16_narrow(&first, &big, 1);
+    float16_narrow(&other, &one, 1);
+    for (int i = 1; i < BUFFERS; i++)
+        in[i] = &other;
+    combine_many(COMM_FLOAT16, COMM_SUM, &sum, in, 13, 1);
+    float16_widen(&f, &sum, 1);
+    ck_assert_float_eq(f, 2060);
+}
+END_TEST
+
+static double float16_value(uint16_t h)
+{
+    int exponent = h >> 10 & 31, mantissa = h & 1023;
+    double v = exponent == 31  ? (mantissa ? (double)NAN : (double)INFINITY)
+               : exponent == 0 ? ldexp(mantissa, -24)
+                               : ldexp(1024 + mantissa, exponent - 25);
+
+    return h & 0x8000 ? -v : v;
+}
+
+/* Every float16 there is, with and without the processor's instructions. */
+START_TEST(float16_is_what_it_says)
+{
+    static uint16_t all[65536], back[65536], back2[65536];
+    static float wide[65536], wide2[65536];
+
+    for (int i = 0; i < 65536; i++)
+        all[i] = (uint16_t)i;
+    float16_widen(wide, all, 65536);
+    float16_widen_portable(wide2, all, 65536);
+    ck_assert_int_eq(memcmp(wide, wide2, sizeof wide), 0);
+    float16_narrow(back, wide, 65536);
+    float16_narrow_portable(back2, wide, 65536);
+    ck_assert_int_eq(memcmp(back, back2, sizeof back), 0);
+    for (int i = 0; i < 65536; i++) {
+        double v = float16_value(all[i]);
+
+        if (isnan(v)) {
+            ck_assert(isnan(wide[i]) && isnan((double)float16_value(back[i])));
+            continue;
+        }
+        ck_assert_double_eq(wide[i], v);
+        ck_assert_uint_eq(back[i], all[i]);
+    }
+}
+END_TEST
+
+/* Numbers all over the range, among them the ones half-way between two float16. */
+static float any_float(uint64_t *random)
+{
+    uint32_t u = (uint32_t)random_next(random);
+    float f;
+
+    if (u % 4 == 0)
+        u = (u & 0x80000000) + (UINT32_C(100) << 23) + (u & 0x1fffffff) % (UINT32_C(50) << 23);
+    if (u % 3 == 0)
+        u = (u & ~UINT32_C(0x1fff)) | 0x1000;
+    memcpy(&f, &u, sizeof f);
+    return f;
+}
+
+START_TEST(narrowing_is_to_the_nearest)
+{
+    enum { N = 1 << 16 };
+    static float from[N];
+    static uint16_t fast[N], slow[N], brain[N];
+    uint64_t random = 5;
+
+    for (int i = 0; i < N; i++)
+        from[i] = any_float(&random);
+    float16_narrow(fast, from, N);
+    float16_narrow_portable(slow, from, N);
+    ck_assert_int_eq(memcmp(fast, slow, sizeof fast), 0);
+    bfloat16_narrow(brain, from, N);
+    for (int i = 0; i < N; i++) {
+        uint16_t b = brain[i], next = (uint16_t)(b + 1), before = (uint16_t)(b - 1);
+        float x, up, down;
+
+        if (isnan(from[i])) {
+            bfloat16_widen(&x, &b, 1);
+            ck_assert(isnan(x));
+            continue;
+        }
+        if (fabsf(from[i]) < 65504 && fabsf(from[i]) > 0x1p-14f)
+            ck_assert_double_le(fabs(float16_value(slow[i]) - (double)from[i]),
+                                fabs((double)from[i]) * 0x1p-11);
+        if (fabsf(from[i]) > 1e38f || (b & 0x7fff) == 0)
+            continue;
+        bfloat16_widen(&x, &b, 1);
+        bfloat16_widen(&up, &next, 1);
+        bfloat16_widen(&down, &before, 1);
+        ck_assert(fabsf(x - from[i]) <= fabsf(up - from[i]));
+        ck_assert(fabsf(x - from[i]) <= fabsf(down - from[i]));
+    }
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, many_buffers_are_combined, COMM_FLOAT32, COMM_BFLOAT16 + 1);
+    tcase_add_test(tc, sixteen_bits_are_added_in_float32);
+    tcase_add_test(tc, float16_is_what_it_says);
+    tcase_add_test(tc, narrowing_is_to_the_nearest);
+}
+
+SUITE_MAIN("combine", add_tests)
