@@ -170,6 +170,7 @@ int handle_open(const struct handle_setup *s, const struct eddis_options *option
         goto fail;
     }
     e->place = driver_place(e->driver);
+    e->place.channel = COMM_REQUESTS;
     if (rc == 0)
         rc = handle_check_place(e, err);
     rc = handle_agree(e, rc, err);

@@ -104,7 +104,7 @@ static int tree_done(struct collective *c, const struct comm_op *op, struct outb
         if (op->kind == COMM_RECEIVE)
             return tree_go_down(t, out);
         /* Only now, when the send has let go of the buffer, may the result be put there. */
-        collective_post(c, COMM_RECEIVE, op->peer, t->r.what.data, t->r.bytes, 0, out);
+        collective_post(c, COMM_RECEIVE, op->member, t->r.what.data, t->r.bytes, 0, out);
         t->pending++;
         return 0;
     case TREE_DOWN:

@@ -22,15 +22,23 @@ int collective_make(const struct collective_ops *ops, size_t bytes, const struct
     return 0;
 }
 
-void collective_post(struct collective *c, enum comm_kind kind, int peer, void *data, size_t bytes,
-                     int part, struct outbox *out)
+/* The transport's number of a member. */
+static int collective_rank(const struct collective *c, int member)
+{
+    return c->place.peer && member >= 0 ? c->place.peer[member] : member;
+}
+
+void collective_post(struct collective *c, enum comm_kind kind, int member, void *data,
+                     size_t bytes, int part, struct outbox *out)
 {
     outbox_add(out, &(struct comm_op){ .kind = kind,
-                                       .peer = peer,
+                                       .channel = c->place.channel,
+                                       .peer = collective_rank(c, member),
                                        .tag = c->tag,
                                        .data = data,
                                        .bytes = bytes,
                                        .owner = c,
+                                       .member = member,
                                        .part = part });
 }
 
@@ -58,9 +66,20 @@ int collective_done(struct collective *c, const struct comm_op *op, struct outbo
     return collective_result(c, c->ops->done(c, op, out), out, err);
 }
 
+bool collective_polls(const struct collective *c)
+{
+    return !c->over && c->ops->poll;
+}
+
+int collective_poll(struct collective *c, struct outbox *out, struct eddis_error *err)
+{
+    assert(collective_polls(c));
+    return collective_result(c, c->ops->poll(c, out), out, err);
+}
+
 int collective_waits_for(const struct collective *c)
 {
-    return c->over ? -1 : c->ops->waits_for(c);
+    return c->over ? -1 : collective_rank(c, c->ops->waits_for(c));
 }
 
 void collective_set_user(struct collective *c, void *user)

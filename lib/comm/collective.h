@@ -3,8 +3,9 @@
  *
  * Made once, started as often as wanted.  A start or the completion of an operation appends to
  * the outbox what is to be sent and received next, and says whether the collective is over on
- * this rank.  All ranks start the same collectives with the same tags; the order in which messages
- * arrive never changes a bit of the result, and the result is the same bits on every rank.
+ * this rank.  Those that wait for memory shared with others rather than for messages are polled.
+ * All ranks start the same collectives with the same tags; the order in which messages arrive never
+ * changes a bit of the result, and the result is the same bits on every rank.
  */
 #ifndef EDDIS_COMM_COLLECTIVE_H
 #define EDDIS_COMM_COLLECTIVE_H
@@ -16,9 +17,13 @@
 
 struct collective; /* one rank's end */
 
+/* A group of ranks, and this rank's place in it. */
 struct comm_place {
-    int rank, n_ranks;
-    bool hosts; /* the ranks are on several hosts; the same on all of them */
+    int rank, n_ranks; /* in the group, from 0 */
+    bool hosts;        /* the ranks are on several hosts; the same on all of them */
+    enum comm_channel channel;
+    const int *peer; /* [n_ranks] the transport's numbers of the members; NULL: the same; borrowed,
+                      * longer than any collective of the place */
 };
 
 struct allreduce {
@@ -64,7 +69,15 @@ int collective_start(struct collective *c, int tag, struct outbox *out, struct e
 int collective_done(struct collective *c, const struct comm_op *op, struct outbox *out,
                     struct eddis_error *err);
 
-/* Rank without which it cannot go on, as far as this rank can tell; -1 when it is over. */
+/* Whether it waits for something that only collective_poll sees. */
+bool collective_polls(const struct collective *c);
+
+/* Look at what the others have done in shared memory.  Returns as collective_start. */
+int collective_poll(struct collective *c, struct outbox *out, struct eddis_error *err);
+
+/* The transport's number of the rank without which it cannot go on, as far as this rank can tell;
+ * -1 when it is over.
+ */
 int collective_waits_for(const struct collective *c);
 
 /* What the driver keeps with it. */

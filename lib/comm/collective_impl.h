@@ -10,6 +10,9 @@ struct collective_ops {
     /* Both return 1 when it is over, 0 when not. */
     int (*start)(struct collective *c, struct outbox *out);
     int (*done)(struct collective *c, const struct comm_op *op, struct outbox *out);
+    /* Returns as done; NULL: it waits for messages only. */
+    int (*poll)(struct collective *c, struct outbox *out);
+    /* Member without which it cannot go on. */
     int (*waits_for)(const struct collective *c);
 };
 
@@ -26,9 +29,9 @@ struct collective {
 int collective_make(const struct collective_ops *ops, size_t bytes, const struct comm_place *p,
                     struct collective **ret, struct eddis_error *err);
 
-/* Append one operation of c. */
-void collective_post(struct collective *c, enum comm_kind kind, int peer, void *data, size_t bytes,
-                     int part, struct outbox *out);
+/* Append one operation of c with a member of its group. */
+void collective_post(struct collective *c, enum comm_kind kind, int member, void *data,
+                     size_t bytes, int part, struct outbox *out);
 
 /* What the kinds of all-reduce share. */
 struct reduction {

@@ -93,6 +93,12 @@ int loop_new(int n_ranks, uint64_t seed, struct loop **ret, struct eddis_error *
     return 0;
 }
 
+/* Whether messages of the two, between the same ranks, keep their order. */
+static bool op_same_stream(const struct comm_op *a, const struct comm_op *b)
+{
+    return a->channel == b->channel && a->tag == b->tag;
+}
+
 /* Arrival of a new send: random, but not before an earlier one of the same pair and tag. */
 static int64_t loop_arrival(struct loop *l, int from, const struct comm_op *op)
 {
@@ -101,7 +107,7 @@ static int64_t loop_arrival(struct loop *l, int from, const struct comm_op *op)
     if (l->random)
         at += (int64_t)random_below(&l->random, 1000000);
     for (struct loop_item *i = l->sends[op->peer].first; i; i = i->next)
-        if (i->rank == from && i->op.tag == op->tag && i->arrival_ns > at)
+        if (i->rank == from && op_same_stream(&i->op, op) && i->arrival_ns > at)
             at = i->arrival_ns;
     return at;
 }
@@ -181,7 +187,8 @@ static int loop_match(struct loop *l, int rank)
     while (*at) {
         struct loop_item *receive = *at, **send = &l->sends[rank].first;
 
-        while (*send && ((*send)->rank != receive->op.peer || (*send)->op.tag != receive->op.tag))
+        while (*send &&
+               ((*send)->rank != receive->op.peer || !op_same_stream(&(*send)->op, &receive->op)))
             send = &(*send)->next;
         if (!*send || (*send)->arrival_ns > l->now_ns) {
             at = &receive->next;
@@ -258,7 +265,7 @@ int loop_open(struct loop *l, int rank, struct transport **ret, struct eddis_err
 static bool loop_wanted(const struct loop *l, int to, const struct loop_item *send)
 {
     for (struct loop_item *r = l->receives[to].first; r; r = r->next)
-        if (r->op.peer == send->rank && r->op.tag == send->op.tag)
+        if (r->op.peer == send->rank && op_same_stream(&r->op, &send->op))
             return true;
     return false;
 }

@@ -18,11 +18,11 @@ struct mpi_slot {
 
 struct mpi_end {
     struct transport base;
-    MPI_Comm comm;
-    bool finalize;        /* MPI was started here */
-    MPI_Request *request; /* [n], one a chunk */
-    int *slot_of;         /* [n] */
-    int *index;           /* scratch of MPI_Testsome */
+    MPI_Comm comm[COMM_CHANNELS]; /* one a channel */
+    bool finalize;                /* MPI was started here */
+    MPI_Request *request;         /* [n], one a chunk */
+    int *slot_of;                 /* [n] */
+    int *index;                   /* scratch of MPI_Testsome */
     int n, cap;
     struct mpi_slot *slot; /* [slots] */
     int slots, first_free; /* -1: none */
@@ -93,6 +93,7 @@ static void mpi_slot_put(struct mpi_end *e, int s)
 static int mpi_post(struct transport *t, const struct comm_op *op, struct eddis_error *err)
 {
     struct mpi_end *e = mpi_end(t);
+    MPI_Comm comm = e->comm[op->channel];
     int s = mpi_slot_take(e);
     size_t at = 0;
 
@@ -108,8 +109,8 @@ static int mpi_post(struct transport *t, const struct comm_op *op, struct eddis_
         if (e->n == e->cap && mpi_grow_requests(e) < 0)
             return eddis_fail(err, -ENOMEM, "no memory for a message");
         rc = op->kind == COMM_SEND
-                 ? MPI_Isend(p, bytes, MPI_BYTE, op->peer, op->tag, e->comm, &e->request[e->n])
-                 : MPI_Irecv(p, bytes, MPI_BYTE, op->peer, op->tag, e->comm, &e->request[e->n]);
+                 ? MPI_Isend(p, bytes, MPI_BYTE, op->peer, op->tag, comm, &e->request[e->n])
+                 : MPI_Irecv(p, bytes, MPI_BYTE, op->peer, op->tag, comm, &e->request[e->n]);
         if (rc != MPI_SUCCESS)
             return mpi_fail(err, -EIO, op->kind == COMM_SEND ? "MPI_Isend" : "MPI_Irecv", rc);
         e->slot_of[e->n++] = s;
@@ -144,7 +145,7 @@ static int mpi_poll(struct transport *t, struct comm_op *ret, int max, struct ed
          */
         int flag;
 
-        rc = MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, e->comm, &flag, MPI_STATUS_IGNORE);
+        rc = MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, e->comm[0], &flag, MPI_STATUS_IGNORE);
         return rc == MPI_SUCCESS ? 0 : mpi_fail(err, -EIO, "MPI_Iprobe", rc);
     }
     /* A window at a time: each request completes at most one operation, so ret cannot overflow. */
@@ -182,8 +183,9 @@ static int mpi_close(struct transport *t, bool orderly, struct eddis_error *err)
 
     /* Ending MPI while messages are under way waits for ever when their peer is gone. */
     if (orderly && e->n == 0) {
-        if (e->comm != MPI_COMM_NULL && e->comm != MPI_COMM_WORLD)
-            MPI_Comm_free(&e->comm);
+        for (int i = 0; i < COMM_CHANNELS; i++)
+            if (e->comm[i] != MPI_COMM_NULL && e->comm[i] != MPI_COMM_WORLD)
+                MPI_Comm_free(&e->comm[i]);
         if (e->finalize)
             rc = MPI_Finalize();
     }
@@ -236,11 +238,25 @@ static bool mpi_has_hosts(const struct mpi_end *e)
     MPI_Comm near = MPI_COMM_NULL;
     int n = 0;
 
-    if (MPI_Comm_split_type(e->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near) != MPI_SUCCESS)
+    if (MPI_Comm_split_type(e->comm[0], MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near) !=
+        MPI_SUCCESS)
         return true;
     MPI_Comm_size(near, &n);
     MPI_Comm_free(&near);
     return n < e->base.n_ranks;
+}
+
+static int mpi_open_channel(struct mpi_end *e, int channel, bool own, struct eddis_error *err)
+{
+    MPI_Comm *comm = &e->comm[channel];
+    int rc;
+
+    *comm = MPI_COMM_WORLD;
+    rc = own ? MPI_Comm_dup(MPI_COMM_WORLD, comm) : MPI_SUCCESS;
+    if (rc != MPI_SUCCESS)
+        return mpi_fail(err, -ENODEV, "MPI_Comm_dup", rc);
+    MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN);
+    return 0;
 }
 
 static int mpi_open(bool own, struct transport **ret, struct eddis_error *err)
@@ -251,20 +267,16 @@ static int mpi_open(bool own, struct transport **ret, struct eddis_error *err)
     if (!e)
         return eddis_fail(err, -ENOMEM, "no memory for MPI");
     e->base.ops = &mpi_ops;
-    e->comm = MPI_COMM_NULL;
+    for (int i = 0; i < COMM_CHANNELS; i++)
+        e->comm[i] = MPI_COMM_NULL;
     e->first_free = -1;
     rc = mpi_start(e, err);
+    for (int i = 0; rc == 0 && i < COMM_CHANNELS; i++)
+        rc = mpi_open_channel(e, i, own, err);
     if (rc < 0)
         goto fail;
-    e->comm = MPI_COMM_WORLD;
-    rc = own ? MPI_Comm_dup(MPI_COMM_WORLD, &e->comm) : MPI_SUCCESS;
-    if (rc != MPI_SUCCESS) {
-        rc = mpi_fail(err, -ENODEV, "MPI_Comm_dup", rc);
-        goto fail;
-    }
-    MPI_Comm_set_errhandler(e->comm, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(e->comm, &e->base.rank);
-    MPI_Comm_size(e->comm, &e->base.n_ranks);
+    MPI_Comm_rank(e->comm[0], &e->base.rank);
+    MPI_Comm_size(e->comm[0], &e->base.n_ranks);
     e->base.hosts = !own || mpi_has_hosts(e); /* which asks the others */
     *ret = &e->base;
     return 0;

@@ -6,8 +6,8 @@
  * transport and hands each back when it is complete.  The memory of an operation belongs to the
  * transport between the two.
  *
- * Between two ranks messages of one tag arrive in the order of sending; unlike tags may overtake
- * each other.
+ * Between two ranks messages of one channel and tag arrive in the order of sending; others may
+ * overtake each other.
  */
 #ifndef EDDIS_COMM_OP_H
 #define EDDIS_COMM_OP_H
@@ -15,18 +15,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct collective;
+/* Whose messages they are.  Tags of unlike channels never meet. */
+enum comm_channel { COMM_GRADIENTS = 0, COMM_REQUESTS = 1, COMM_BOX = 2, COMM_CHANNELS = 3 };
 
 enum comm_kind { COMM_SEND = 1, COMM_RECEIVE = 2 };
 
 struct comm_op {
     enum comm_kind kind;
+    enum comm_channel channel;
     int peer; /* rank at the other end */
     int tag;
     void *data; /* read only by a send */
     size_t bytes;
-    struct collective *owner; /* whom to tell when it is complete */
-    int part;                 /* the owner's own mark */
+    void *owner; /* whom to tell when it is complete: a collective but for COMM_BOX */
+    int member;  /* peer's number in the owner's group */
+    int part;    /* the owner's own mark */
 };
 
 /* Zero-initialised is empty and valid; an append without memory sets `failed`. */

@@ -52,7 +52,7 @@ int transport_close(struct transport *t, bool orderly, struct eddis_error *err);
 int transport_mpi_open(struct transport **ret, struct eddis_error *err);
 
 /* The same on the communicator that is there already, for a program that has MPI to itself.  Sends
- * nothing, so it works where two ranks cannot reach each other.
+ * nothing, so it works where two ranks cannot reach each other.  Its channels share their tags.
  */
 int transport_mpi_open_world(struct transport **ret, struct eddis_error *err);
 

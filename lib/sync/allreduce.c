@@ -75,6 +75,31 @@ static int allreduce_receive(struct sync *s, const struct comm_op *op, int64_t n
     return rc == 1 ? (int)(intptr_t)collective_user(op->owner) + 1 : rc;
 }
 
+static bool allreduce_polls(const struct sync *s)
+{
+    const struct reducer *r = (const struct reducer *)s;
+
+    for (int i = 0; i < r->n; i++)
+        if (collective_polls(r->sum[i]))
+            return true;
+    return false;
+}
+
+static int allreduce_poll(struct sync *s, int64_t now_ns, struct outbox *out,
+                          struct eddis_error *err)
+{
+    struct reducer *r = reducer(s);
+
+    (void)now_ns;
+    for (int i = 0; i < r->n; i++) {
+        int rc = collective_polls(r->sum[i]) ? collective_poll(r->sum[i], out, err) : 0;
+
+        if (rc)
+            return rc < 0 ? rc : i + 1;
+    }
+    return 0;
+}
+
 static int allreduce_waits_for(const struct sync *s, int buffer)
 {
     return collective_waits_for(((const struct reducer *)s)->sum[buffer]);
@@ -85,6 +110,8 @@ const struct sync_ops sync_allreduce = {
     .open = allreduce_open,
     .begin = allreduce_begin,
     .receive = allreduce_receive,
+    .polls = allreduce_polls,
+    .poll = allreduce_poll,
     .waits_for = allreduce_waits_for,
     .close = allreduce_close,
 };

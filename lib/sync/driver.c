@@ -60,6 +60,7 @@ struct driver {
     struct transport *transport;
     struct outbox out;
     struct request *active;
+    bool polls; /* something waits for shared memory */
 };
 
 /* ---- handling, in the communication thread or, with one rank, under the lock ---- */
@@ -122,8 +123,9 @@ static int driver_receive(struct driver *d, struct engine *e, struct eddis_error
     int n = transport_poll(d->transport, op, DRIVER_POLL, err);
 
     for (int i = 0; i < n; i++) {
-        int rc = op[i].tag % 2 ? collective_done(op[i].owner, &op[i], &d->out, err)
-                               : engine_receive(e, &op[i], clock_now_ns(), &d->out, err);
+        int rc = op[i].channel == COMM_REQUESTS
+                     ? collective_done(op[i].owner, &op[i], &d->out, err)
+                     : engine_receive(e, &op[i], clock_now_ns(), &d->out, err);
 
         if (rc >= 0)
             rc = transport_post(d->transport, &d->out, err);
@@ -131,6 +133,28 @@ static int driver_receive(struct driver *d, struct engine *e, struct eddis_error
             return rc;
     }
     return n;
+}
+
+/* Look at what others did in shared memory.  Returns whether anything moved, or a failure. */
+static int driver_poll(struct driver *d, struct engine *e, struct eddis_error *err)
+{
+    int rc = 0, moved = 0;
+
+    d->polls = false;
+    if (e && engine_polls(e)) {
+        rc = moved = engine_poll(e, clock_now_ns(), &d->out, err);
+        d->polls = engine_polls(e);
+    }
+    for (struct request *r = d->active; rc >= 0 && r; r = r->next_active) {
+        if (!collective_polls(r->collective))
+            continue;
+        rc = collective_poll(r->collective, &d->out, err);
+        moved |= rc > 0;
+        d->polls |= collective_polls(r->collective);
+    }
+    if (rc >= 0)
+        rc = transport_post(d->transport, &d->out, err);
+    return rc < 0 ? rc : moved;
 }
 
 /* ---- publishing, under the lock ---- */
@@ -207,7 +231,7 @@ static void driver_nap(struct driver *d, pthread_cond_t *woken, int64_t moved_ns
                        int64_t deadline_ns)
 {
     int64_t now = clock_now_ns(), quiet = now - moved_ns, until;
-    bool under_way = d->transport->under_way > 0;
+    bool under_way = d->transport->under_way > 0 || d->polls;
 
     if (under_way && quiet < DRIVER_SPIN_NS) {
         pthread_mutex_unlock(&d->lock);
@@ -236,8 +260,9 @@ static int driver_turn(struct driver *d, struct engine *e, struct mail *m, struc
 {
     int rc = driver_handle_all(d, e, m, err);
     int n = rc < 0 ? rc : driver_receive(d, e, err);
+    int polled = n < 0 ? n : driver_poll(d, e, err);
 
-    return n < 0 ? n : m || n;
+    return polled < 0 ? polled : m || n || polled;
 }
 
 /* The thread's turn: take all mail and the engine; sleeps first when nothing moved, and as long as
@@ -446,7 +471,7 @@ void driver_send(struct driver *d, struct mail *m)
     m->next = NULL;
     pthread_mutex_lock(&d->lock);
     if (m->kind == MAIL_REQUEST)
-        ((struct request *)m)->tag = (int)(d->requests++ % ENGINE_TAGS) * 2 + 1;
+        ((struct request *)m)->tag = (int)(d->requests++ % ENGINE_TAGS);
     if (d->failure.code) {
         /* The waits say it. */
     } else if (d->threaded) {

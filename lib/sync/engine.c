@@ -157,6 +157,7 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct eddis
     if (!e)
         return eddis_fail(err, -ENOMEM, "no memory for an engine");
     e->place = o->place;
+    e->place.channel = COMM_GRADIENTS;
     e->hooks = o->hooks;
     e->n_slots = o->n_parameters;
     e->slot = calloc(n + 1, sizeof *e->slot);
@@ -280,7 +281,7 @@ static int engine_launch(struct engine *e, int64_t now_ns, struct outbox *out,
            e->in_flight < ENGINE_IN_FLIGHT) {
         struct bucket *b = &e->bucket[e->next];
         struct sync_tail *tail = bucket_tail(e, b);
-        int tag = (int)(e->sequence++ % ENGINE_TAGS) * 2, rc;
+        int tag = (int)(e->sequence++ % ENGINE_TAGS), rc;
 
         *tail = (struct sync_tail){ .weight = e->step.weight };
         if (e->next == e->n_buckets - 1 && e->hooks.report)
@@ -325,16 +326,40 @@ int engine_finish(struct engine *e, int64_t now_ns, struct outbox *out, struct e
     return engine_launch(e, now_ns, out, err);
 }
 
+/* A bucket is combined. */
+static int engine_done(struct engine *e, int bucket, int64_t now_ns, struct outbox *out,
+                       struct eddis_error *err)
+{
+    e->in_flight--;
+    bucket_unpack(e, &e->bucket[bucket]);
+    return engine_launch(e, now_ns, out, err);
+}
+
 int engine_receive(struct engine *e, const struct comm_op *op, int64_t now_ns, struct outbox *out,
                    struct eddis_error *err)
 {
     int rc = sync_receive(e->sync, op, now_ns, out, err);
 
-    if (rc <= 0)
-        return rc;
-    e->in_flight--;
-    bucket_unpack(e, &e->bucket[rc - 1]);
-    return engine_launch(e, now_ns, out, err);
+    return rc <= 0 ? rc : engine_done(e, rc - 1, now_ns, out, err);
+}
+
+bool engine_polls(const struct engine *e)
+{
+    return e->in_flight && sync_polls(e->sync);
+}
+
+int engine_poll(struct engine *e, int64_t now_ns, struct outbox *out, struct eddis_error *err)
+{
+    bool any = false;
+    int rc;
+
+    while ((rc = sync_poll(e->sync, now_ns, out, err)) > 0) {
+        any = true;
+        rc = engine_done(e, rc - 1, now_ns, out, err);
+        if (rc < 0)
+            break;
+    }
+    return rc < 0 ? rc : any;
 }
 
 int64_t engine_done_step(const struct engine *e, int bucket)

@@ -28,7 +28,7 @@ enum {
     ENGINE_IN_FLIGHT = 4,         /* buckets being combined at a time */
     ENGINE_ALIGN = 64,            /* of every slot, bytes */
     ENGINE_FIRST_BYTES = 1 << 20, /* of the first bucket: the sooner something is under way */
-    ENGINE_TAGS = 16384,          /* MPI promises tags up to 32767; odd ones are the driver's */
+    ENGINE_TAGS = 32768,          /* MPI promises tags up to 32767 */
 };
 
 struct engine_parameter {
@@ -95,6 +95,13 @@ int engine_finish(struct engine *e, int64_t now_ns, struct outbox *out, struct e
 /* An operation is complete. */
 int engine_receive(struct engine *e, const struct comm_op *op, int64_t now_ns, struct outbox *out,
                    struct eddis_error *err);
+
+/* Whether a bucket under way waits for something that only engine_poll sees. */
+bool engine_polls(const struct engine *e);
+
+/* Look at what others have done in shared memory.  Returns whether a bucket is done, or a failure.
+ */
+int engine_poll(struct engine *e, int64_t now_ns, struct outbox *out, struct eddis_error *err);
 
 /* Last step at which this bucket was combined; -1: none. */
 int64_t engine_done_step(const struct engine *e, int bucket);

@@ -58,15 +58,19 @@ int loop_driver_finish(struct loop_driver *d, int rank, struct eddis_error *err)
 /* Returns 1 when the rank had something to handle. */
 static int loop_driver_poll(struct loop_driver *d, int rank, struct eddis_error *err)
 {
+    struct engine *e = d->engine[rank];
     struct comm_op op;
     int n = transport_poll(d->end[rank], &op, 1, err), rc;
 
-    if (n <= 0)
+    if (n < 0)
         return n;
-    rc = engine_receive(d->engine[rank], &op, loop_now_ns(d->loop), &d->out, err);
+    if (n)
+        rc = engine_receive(e, &op, loop_now_ns(d->loop), &d->out, err);
+    else
+        rc = n = engine_polls(e) ? engine_poll(e, loop_now_ns(d->loop), &d->out, err) : 0;
     if (rc >= 0)
         rc = transport_post(d->end[rank], &d->out, err);
-    return rc < 0 ? rc : 1;
+    return rc < 0 ? rc : n;
 }
 
 int loop_driver_step(struct loop_driver *d, struct eddis_error *err)

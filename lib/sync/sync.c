@@ -41,6 +41,16 @@ int sync_receive(struct sync *s, const struct comm_op *op, int64_t now_ns, struc
     return s->ops->receive(s, op, now_ns, out, err);
 }
 
+bool sync_polls(const struct sync *s)
+{
+    return s->ops->polls(s);
+}
+
+int sync_poll(struct sync *s, int64_t now_ns, struct outbox *out, struct eddis_error *err)
+{
+    return s->ops->poll(s, now_ns, out, err);
+}
+
 int sync_waits_for(const struct sync *s, int buffer)
 {
     return s->ops->waits_for(s, buffer);

@@ -17,6 +17,8 @@ struct sync_ops {
                  struct eddis_error *err);
     int (*receive)(struct sync *s, const struct comm_op *op, int64_t now_ns, struct outbox *out,
                    struct eddis_error *err);
+    bool (*polls)(const struct sync *s);
+    int (*poll)(struct sync *s, int64_t now_ns, struct outbox *out, struct eddis_error *err);
     int (*waits_for)(const struct sync *s, int buffer);
     /* Accepts a half-built instance, which is how open cleans up. */
     void (*close)(struct sync *s);

@@ -232,6 +232,49 @@ START_TEST(allreduce_is_right)
 }
 END_TEST
 
+/* Two groups of odd and even ranks at once, and all of them together on another channel with the
+ * same tag.
+ */
+START_TEST(groups_do_not_disturb_each_other)
+{
+    enum { RANKS = 6 };
+    static const int member[2][RANKS / 2] = { { 4, 0, 2 }, { 1, 5, 3 } };
+
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        struct collective *c[RANKS][2];
+        double group[RANKS], all[RANKS];
+        struct world w;
+
+        world_open(&w, RANKS, seed);
+        for (int i = 0; i < RANKS; i++) {
+            int r = member[i % 2][i / 2];
+            const struct comm_place place[2] = {
+                { .rank = i / 2, .n_ranks = RANKS / 2, .peer = member[i % 2] },
+                { .rank = r, .n_ranks = RANKS, .channel = COMM_REQUESTS },
+            };
+
+            group[r] = all[r] = 1 << r;
+            for (int k = 0; k < 2; k++) {
+                const struct allreduce a = { k ? &all[r] : &group[r], 1, COMM_FLOAT64, COMM_SUM };
+
+                ck_assert_int_eq(allreduce_new_kind(kinds[_i], &place[k], &a, &c[r][k], NULL), 0);
+                world_start(&w, r, c[r][k], 7);
+            }
+        }
+        if (seed == 1)
+            ck_assert_int_eq(collective_waits_for(c[4][0]) % 2, 0); /* a rank, not a member */
+        ck_assert_int_eq(world_run(&w, seed), 0);
+        for (int r = 0; r < RANKS; r++) {
+            ck_assert_double_eq(group[r], r % 2 ? 2 + 8 + 32 : 1 + 4 + 16);
+            ck_assert_double_eq(all[r], 63);
+            collective_free(c[r][0]);
+            collective_free(c[r][1]);
+        }
+        world_close(&w);
+    }
+}
+END_TEST
+
 /* Random floats: ranks agree to the bit, whatever the order of messages. */
 START_TEST(bits_do_not_depend_on_timing)
 {
@@ -484,6 +527,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, allreduce_is_right, 0, 3);
+    tcase_add_loop_test(tc, groups_do_not_disturb_each_other, 0, 3);
     tcase_add_loop_test(tc, bits_do_not_depend_on_timing, 0, 3);
     tcase_add_test(tc, ring_sends_the_least);
     tcase_add_loop_test(tc, the_missing_rank_is_named, 0, 3);
