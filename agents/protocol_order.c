@@ -6,6 +6,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/model/choice_json.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -33,6 +34,9 @@ static const struct field prepare_fields[] = {
     FIELD(struct order, n_ranks, INT, 1, BOARD_MAX_RANKS),
     FIELD(struct order, mode, NAME, 0, 0),
     FIELD(struct order, algorithm, NAME, 0, 0),
+    FIELD(struct order, period, INT64, 0, INT64_MAX),
+    FIELD(struct order, moving_rate, DOUBLE, 0, 1),
+    FIELD(struct order, momentum, DOUBLE, 0, 1),
     FIELD(struct order, seed, UINT64, 0, 0),
     FIELD(struct order, bucket_bytes, INT64, 0, INT64_MAX),
     FIELD(struct order, warmup_steps, INT64, 0, INT64_MAX),
@@ -103,9 +107,30 @@ static int write_plan(const struct order *order, json_t *o)
     return rc;
 }
 
+/* Which group each rank is in, and the choice of a plan that is replayed, else null. */
+static int write_groups(const struct order *order, json_t *o)
+{
+    json_t *group = json_array();
+
+    for (int r = 0; r < order->n_ranks; r++)
+        if (json_array_append_new(group, json_integer(order->group[r])) < 0)
+            break;
+    if (json_array_size(group) != (size_t)order->n_ranks) {
+        json_decref(group);
+        return -ENOMEM;
+    }
+    if (json_object_set_new(o, "group", group) < 0)
+        return -ENOMEM;
+    return json_object_set_new(o, "choice",
+                               order->choice ? choice_json(order->choice) : json_null());
+}
+
 static int write_prepare(const struct order *order, json_t *o)
 {
     int rc = fields_write(prepare_fields, N(prepare_fields), order, o);
+
+    if (rc == 0)
+        rc = write_groups(order, o);
 
     if (rc == 0)
         rc = fields_write_rows(o, "node", &node_rows, order->node, (size_t)order->n_nodes);
@@ -222,10 +247,37 @@ static int check_nodes(const struct order *order, struct eddis_error *err)
     return 0;
 }
 
+static int read_groups(struct order *order, const json_t *o, struct eddis_error *err)
+{
+    const json_t *choice = json_object_get(o, "choice");
+    json_t *group;
+    int rc = json_want_array(o, "group", (size_t)order->n_ranks, &group, err);
+
+    if (rc < 0)
+        return rc;
+    if (json_array_size(group) != (size_t)order->n_ranks)
+        return eddis_fail(err, -EINVAL, "\"group\" is not one of each rank");
+    order->group = calloc((size_t)order->n_ranks, sizeof *order->group);
+    order->choice = json_is_null(choice) ? NULL : calloc(1, sizeof *order->choice);
+    if (!order->group || (!order->choice && !json_is_null(choice)))
+        return eddis_fail(err, -ENOMEM, "no memory for groups");
+    for (int r = 0; r < order->n_ranks; r++) {
+        const json_t *one = json_array_get(group, (size_t)r);
+
+        if (!json_is_integer(one) || json_integer_value(one) < 0 ||
+            json_integer_value(one) >= order->n_ranks)
+            return eddis_fail(err, -EINVAL, "\"group\" of rank %d is none", r);
+        order->group[r] = (int)json_integer_value(one);
+    }
+    return order->choice ? choice_read(choice, order->choice, err) : 0;
+}
+
 static int read_prepare(struct order *order, const json_t *o, struct eddis_error *err)
 {
     int rc = fields_read(prepare_fields, N(prepare_fields), o, order, err);
 
+    if (rc >= 0)
+        rc = read_groups(order, o, err);
     if (rc >= 0)
         rc = check_share(order->share, err);
     if (rc >= 0)
@@ -236,7 +288,7 @@ static int read_prepare(struct order *order, const json_t *o, struct eddis_error
         return eddis_fail(err, -EINVAL, "\"rank\" is empty");
     for (int i = 0; rc >= 0 && i < order->n_local; i++)
         rc = check_rank(order, i, err);
-    return rc < 0 ? rc : (int)N(prepare_fields) + 2;
+    return rc < 0 ? rc : (int)N(prepare_fields) + 4;
 }
 
 /* As write_own; returns how many members were read. */
@@ -317,5 +369,7 @@ void order_free(struct order *order)
     free(order->node);
     free(order->rank);
     free(order->plan);
+    free(order->group);
+    free(order->choice);
     free(order);
 }

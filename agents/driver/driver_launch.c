@@ -164,6 +164,7 @@ void driver_prepare(struct driver *d)
     cleanup_free struct order_rank *rank = calloc((size_t)o.n_ranks, sizeof *rank);
     cleanup_free struct order_node *node = calloc((size_t)d->n_agents, sizeof *node);
     cleanup_free struct board_plan *plan = o.plan;
+    cleanup_free int *group = calloc((size_t)o.n_ranks, sizeof *group);
     struct eddis_error err = { 0 };
     int rc;
 
@@ -171,7 +172,8 @@ void driver_prepare(struct driver *d)
     o.generation = d->state.generation;
     o.rank = rank;
     o.node = node;
-    if (!rank || !node || !plan)
+    o.group = group;
+    if (!rank || !node || !plan || !group)
         rc = eddis_fail(&err, -ENOMEM, "no memory for an order");
     else
         rc = prepare_parts(d, &o, &err);

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 enum { SOCKET_BYTES = 4 << 20 };
@@ -26,6 +27,23 @@ static int copy_path(const char *path, char *ret, size_t size, struct eddis_erro
         return eddis_fail(err, -ENAMETOOLONG, "the path '%.100s...' is too long", path);
     snprintf(ret, size, "%s", path ? path : "");
     return 0;
+}
+
+/* Which ranks are together: on a node, and in a group. */
+static void fill_places(struct board_area *area, const struct order *o)
+{
+    int rank = 0;
+
+    for (int i = 0; i < o->n_nodes; i++)
+        for (int k = 0; k < o->node[i].n_ranks && rank < o->n_ranks; k++)
+            area->node_of[rank++] = i;
+    for (int r = 0; r < o->n_ranks; r++)
+        area->group[r] = o->group[r];
+    area->period = o->period;
+    area->moving_rate = o->moving_rate;
+    area->momentum = o->momentum;
+    if (o->choice)
+        area->choice = *o->choice;
 }
 
 static int make_board(struct generation *g, const struct brief *b, const struct order *o,
@@ -48,16 +66,20 @@ static int make_board(struct generation *g, const struct brief *b, const struct 
     area->warmup_steps = o->warmup_steps;
     memcpy(area->mode, o->mode, sizeof area->mode);
     memcpy(area->algorithm, o->algorithm, sizeof area->algorithm);
+    fill_places(area, o);
     for (int i = 0; i < o->n_local; i++) {
         area->fixed_s[i] = o->rank[i].fixed_s;
         area->sample_s[i] = o->rank[i].sample_s;
     }
     snprintf(area->job, sizeof area->job, "%s", b->job_id);
-    if ((rc = copy_path(b->checkpoint_dir, area->checkpoint_dir, sizeof area->checkpoint_dir,
+    if ((rc = copy_path(g->share_path, area->share, sizeof area->share, err)) < 0 ||
+        (rc = copy_path(b->checkpoint_dir, area->checkpoint_dir, sizeof area->checkpoint_dir,
                         err)) < 0 ||
         (rc = copy_path(o->resume || o->generation > 1 ? b->resume_from : NULL, area->resume_from,
                         sizeof area->resume_from, err)) < 0)
         return rc;
+    if (mkdir(g->share_path, 0700) < 0)
+        return eddis_fail_errno(err, -errno, "cannot make the folder '%s'", g->share_path);
     rc = board_create(g->board_path, area, &g->board, err);
     if (rc < 0)
         return rc;
@@ -223,6 +245,7 @@ static void name_files(struct generation *g, const struct brief *b)
     snprintf(g->run, sizeof g->run, "%s/g%lld", g->folders.run, (long long)g->number);
     snprintf(g->shm, sizeof g->shm, "%s/g%lld", g->folders.shm, (long long)g->number);
     snprintf(g->board_path, sizeof g->board_path, "%s/board", g->shm);
+    snprintf(g->share_path, sizeof g->share_path, "%s/share", g->shm);
     snprintf(g->rank_file, sizeof g->rank_file, "%s/ranks.json", g->run);
     snprintf(g->socket_path, sizeof g->socket_path, "%s/agent", g->run);
     snprintf(g->relay_path, sizeof g->relay_path, "%s/relay.socket", g->run);

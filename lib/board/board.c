@@ -52,6 +52,26 @@ static bool is_text(const char *s, size_t size)
     return memchr(s, 0, size) != NULL;
 }
 
+static bool choice_is_sane(const struct comm_choice *c)
+{
+    return c->version >= 0 && c->direct_bytes >= 0 && c->tree_bytes >= 0 && c->piece_bytes >= 0 &&
+           c->latency_s >= 0 && c->bytes_per_s >= 0 && c->n_order >= 0 &&
+           c->n_order <= CHOICE_MAX_ORDER && c->n_buckets >= 0 &&
+           c->n_buckets <= CHOICE_MAX_BUCKETS && is_text(c->reason, sizeof c->reason);
+}
+
+/* Groups and nodes are numbered from 0 and no rank is in one beyond the others' number. */
+static bool groups_are_sane(const struct board_area *a)
+{
+    for (int r = 0; r < a->n_ranks; r++)
+        if (a->group[r] < 0 || a->group[r] >= a->n_ranks || a->node_of[r] < 0 ||
+            a->node_of[r] > (r ? a->node_of[r - 1] + 1 : 0) ||
+            (r && a->node_of[r] < a->node_of[r - 1]))
+            return false;
+    return a->period >= 0 && a->moving_rate >= 0 && a->moving_rate <= 1 && a->momentum >= 0 &&
+           a->momentum < 1;
+}
+
 static bool area_is_sane(const struct board_area *a)
 {
     return a->n_ranks >= 1 && a->n_ranks <= BOARD_MAX_RANKS && a->n_local >= 1 &&
@@ -59,7 +79,8 @@ static bool area_is_sane(const struct board_area *a)
            a->first_rank <= a->n_ranks - a->n_local && is_text(a->mode, sizeof a->mode) &&
            is_text(a->algorithm, sizeof a->algorithm) && is_text(a->job, sizeof a->job) &&
            is_text(a->checkpoint_dir, sizeof a->checkpoint_dir) &&
-           is_text(a->resume_from, sizeof a->resume_from);
+           is_text(a->resume_from, sizeof a->resume_from) && is_text(a->share, sizeof a->share) &&
+           choice_is_sane(&a->choice) && groups_are_sane(a);
 }
 
 /* Map the open file.  Returns a board with neither setup nor page filled in. */
@@ -163,7 +184,7 @@ static bool page_is_sane(const struct board *b, int local_rank, const struct boa
     for (int i = 0; i < BOARD_RING; i++)
         if (!times_are_sane(&p->ring[i].t) || p->ring[i].count < 0)
             return false;
-    return true;
+    return choice_is_sane(&p->choice);
 }
 
 int board_read(const struct board *b, int local_rank, struct board_page *ret,
@@ -335,6 +356,18 @@ void board_end(struct board *b)
                       sizeof page->ring[0]);
     seqlock_write_end(&page->sequence);
     b->published = done;
+}
+
+void board_choose(struct board *b, const struct comm_choice *choice)
+{
+    struct board_page *page = page_of(b, b->local_rank);
+    int32_t version = b->page.choice.version + 1;
+
+    b->page.choice = *choice;
+    b->page.choice.version = version;
+    seqlock_write_begin(&page->sequence);
+    seqlock_store(&page->choice, &b->page.choice, sizeof page->choice);
+    seqlock_write_end(&page->sequence);
 }
 
 const struct board_page *board_own(const struct board *b)

@@ -49,11 +49,14 @@ int board_open(const char *path, int local_rank, struct board **ret, struct eddi
 
 /* Borrows the page to write to, between board_begin and board_end; under a microsecond and no
  * system call.  One thread at a time.  It is this process's own copy and holds what was written
- * before; board_end publishes all but the ring, and of the ring the slots of the steps up to
- * steps_done - 1 that are new since the last board_end, and the newest one again.
+ * before; board_end publishes all but the ring and `choice`, and of the ring the slots of the steps
+ * up to steps_done - 1 that are new since the last board_end, and the newest one again.
  */
 struct board_page *board_begin(struct board *b);
 void board_end(struct board *b);
+
+/* Publish what was chosen of the communication, under a version of its own. */
+void board_choose(struct board *b, const struct comm_choice *choice);
 
 /* Read back what this worker itself wrote last. */
 const struct board_page *board_own(const struct board *b);

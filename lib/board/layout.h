@@ -35,6 +35,8 @@
 #ifndef EDDIS_BOARD_LAYOUT_H
 #define EDDIS_BOARD_LAYOUT_H
 
+#include "lib/model/choice.h"
+
 #include <stdint.h>
 
 enum {
@@ -44,8 +46,9 @@ enum {
     BOARD_RING = 64,        /* recent steps kept in a page */
     BOARD_METRICS = 8,
     BOARD_METRIC_NAME = 24,
-    BOARD_JOB = 128, /* of a job's id with its 0 */
-    BOARD_VERSION = 2,
+    BOARD_JOB = 128,   /* of a job's id with its 0 */
+    BOARD_SHARE = 256, /* of a path */
+    BOARD_VERSION = 3,
 };
 
 #define BOARD_MAGIC UINT64_C(0x64616f6273696465) /* "edisboad", little endian */
@@ -101,6 +104,7 @@ struct board_page {
     int64_t steps_before, samples_before; /* ... and how many of what they were */
     struct board_metric metric[BOARD_METRICS];
     struct board_step ring[BOARD_RING]; /* step s in slot s % BOARD_RING */
+    struct comm_choice choice;          /* of rank 0: as measured, or as the area gives it */
 };
 
 enum {
@@ -129,15 +133,22 @@ struct board_area {
     int64_t warmup_steps; /* of the learning rate; 0: none */
     int64_t plan_version; /* newest */
     char mode[16], algorithm[16];
-    char job[BOARD_JOB];              /* the job's id; "": it has none */
-    char checkpoint_dir[1024];        /* of this job alone; "": none */
-    char resume_from[1024];           /* see above; "": a fresh start */
+    int32_t group[BOARD_MAX_RANKS];   /* of every rank of the job, from 0; all 0 in sync mode */
+    int32_t node_of[BOARD_MAX_RANKS]; /* likewise, numbers of nodes in the order of ranks */
+    int64_t period;                   /* steps between two elastic exchanges; 0 in sync mode */
+    double moving_rate;               /* of such an exchange; 0 in sync mode */
+    double momentum;                  /* Nesterov's, of the algorithms that have their own */
+    struct comm_choice choice;        /* of a plan that is replayed; version 0: to be measured */
+    char share[BOARD_SHARE];   /* private folder for the workers' shared-memory files; "": none */
+    char job[BOARD_JOB];       /* the job's id; "": it has none */
+    char checkpoint_dir[1024]; /* of this job alone; "": none */
+    char resume_from[1024];    /* see above; "": a fresh start */
     double fixed_s[BOARD_MAX_LOCAL];  /* emulated devices: a of a + c b, by local rank */
     double sample_s[BOARD_MAX_LOCAL]; /* c, already divided by the device's rate */
     struct board_plan plan[BOARD_PLANS];
 };
 
-#define BOARD_PAGE_BYTES 8192
+#define BOARD_PAGE_BYTES 12288
 #define BOARD_PLAN_BYTES                                                                           \
     (((uint64_t)sizeof(struct board_area) + UINT64_C(4095)) / UINT64_C(4096) * UINT64_C(4096))
 

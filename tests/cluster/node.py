@@ -181,6 +181,7 @@ class Driver:
         batches = batches or [8] * n
         total = sum(batches)
         self.order("prepare", generation, n_ranks=n, mode="sync", algorithm="allreduce", seed=7,
+                   group=[0] * n, period=0, moving_rate=0.0, momentum=0.0, choice=None,
                    bucket_bytes=4 << 20, warmup_steps=0, checkpoint_every=0, checkpoint_keep=3, report_at_step=0,
                    emulated=False, resume=False,
                    probe=False, network="", share="",

@@ -63,6 +63,7 @@ class Nodes:
         for n, w in zip(self.node, workers):
             n.driver.order(
                 "prepare", generation, n_ranks=total, mode="sync", algorithm="allreduce", seed=7,
+                group=[0] * total, period=0, moving_rate=0.0, momentum=0.0, choice=None,
                 bucket_bytes=4 << 20, warmup_steps=0, checkpoint_every=0, checkpoint_keep=3,
                 report_at_step=0, emulated=False, resume=more.get("resume", False),
                 probe=more.get("probe", False), network=network, share=share, node=rows,

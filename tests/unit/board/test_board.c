@@ -118,6 +118,29 @@ START_TEST(life)
 }
 END_TEST
 
+/* What was chosen of the communication: seen by the agent, and no step writes it again. */
+START_TEST(choice_is_published)
+{
+    struct comm_choice c = { .shared = 1, .n_order = 2, .order = { 1, 0 }, .reason = "because" };
+    struct board *w;
+    struct board_page p;
+
+    ck_assert_int_eq(board_open(path, 0, &w, NULL), 0);
+    ck_assert_int_eq(board_read(agent, 0, &p, NULL), 0);
+    ck_assert_int_eq(p.choice.version, 0);
+    for (int version = 1; version <= 2; version++) {
+        c.order[0] = (uint16_t)version;
+        board_choose(w, &c);
+        write_step(w, version);
+        ck_assert_int_eq(board_read(agent, 0, &p, NULL), 0);
+        ck_assert_int_eq(p.choice.version, version);
+        ck_assert_int_eq(p.choice.order[0], version);
+        ck_assert_str_eq(p.choice.reason, "because");
+    }
+    board_close(w);
+}
+END_TEST
+
 /* steps_done may start anywhere (resume), stand still, and jump by more than the ring holds. */
 START_TEST(publishes_every_new_slot)
 {
@@ -261,6 +284,14 @@ START_TEST(open_refuses_damage)
         { offsetof(struct board_area, n_local), -1, -EPROTO },
         { offsetof(struct board_area, n_ranks), 2000000, -EPROTO },
         { offsetof(struct board_area, first_rank), 4, -EPROTO },
+        { offsetof(struct board_area, group) + 4, 6, -EPROTO },
+        { offsetof(struct board_area, group) + 4, -1, -EPROTO },
+        { offsetof(struct board_area, group) + 4, 5, 0 },
+        { offsetof(struct board_area, node_of), 1, -EPROTO },
+        { offsetof(struct board_area, node_of) + 20, 2, -EPROTO },
+        { offsetof(struct board_area, node_of) + 20, 1, 0 },
+        { offsetof(struct board_area, choice.n_order), CHOICE_MAX_ORDER + 1, -EPROTO },
+        { offsetof(struct board_area, choice.n_buckets), -1, -EPROTO },
         { offsetof(struct board_area, seed), 99, 0 },
     };
     struct board *w = NULL;
@@ -499,10 +530,11 @@ static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, life);
+    tcase_add_test(tc, choice_is_published);
     tcase_add_test(tc, publishes_every_new_slot);
     tcase_add_test(tc, plan_history);
     tcase_add_test(tc, create_refuses);
-    tcase_add_loop_test(tc, open_refuses_damage, 0, 11);
+    tcase_add_loop_test(tc, open_refuses_damage, 0, 20);
     tcase_add_test(tc, open_refuses_foreign_files);
     tcase_add_test(tc, read_survives_nonsense);
     tcase_add_test(tc, reader_and_writer_race);

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "choice_json.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+static const int64_t MAX_BYTES = INT64_C(1) << 40;
+
+enum { MEMBERS = 10 };
+
+static json_t *numbers_json(const uint16_t *v, int n)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < n; i++)
+        (void)json_array_append_new(list, json_integer(v[i]));
+    return list;
+}
+
+json_t *choice_json(const struct comm_choice *c)
+{
+    return json_pack("{s:i, s:b, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:s}", "version", c->version,
+                     "shared", c->shared, "direct_bytes", (json_int_t)c->direct_bytes, "tree_bytes",
+                     (json_int_t)c->tree_bytes, "piece_bytes", (json_int_t)c->piece_bytes,
+                     "latency_s", c->latency_s, "bytes_per_s", c->bytes_per_s, "order",
+                     numbers_json(c->order, c->n_order), "buckets",
+                     numbers_json(c->bucket, c->n_buckets), "reason", c->reason);
+}
+
+static int read_numbers(const json_t *o, const char *key, uint16_t *ret, int max, int32_t *ret_n,
+                        struct eddis_error *err)
+{
+    json_t *list;
+    int rc = json_want_array(o, key, (size_t)max, &list, err);
+
+    for (size_t i = 0; rc == 0 && i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i);
+        json_int_t v = json_integer_value(one);
+
+        if (!json_is_integer(one) || v < 0 || v > UINT16_MAX)
+            return eddis_fail(err, -EINVAL, "item %zu of \"%s\" is no number of a parameter", i,
+                              key);
+        ret[i] = (uint16_t)v;
+    }
+    if (rc == 0)
+        *ret_n = (int32_t)json_array_size(list);
+    return rc;
+}
+
+/* An order holds every parameter once. */
+static int check_order(const struct comm_choice *c, struct eddis_error *err)
+{
+    bool seen[CHOICE_MAX_ORDER] = { false };
+
+    for (int i = 0; i < c->n_order; i++) {
+        if (c->order[i] >= c->n_order || seen[c->order[i]])
+            return eddis_fail(err, -EINVAL, "\"order\" does not hold each of %d parameters once",
+                              c->n_order);
+        seen[c->order[i]] = true;
+    }
+    return 0;
+}
+
+static int read_members(const json_t *o, struct comm_choice *c, struct eddis_error *err)
+{
+    int64_t version;
+    bool shared;
+    int rc;
+
+    if ((rc = json_want_int(o, "version", 0, INT32_MAX, &version, err)) < 0 ||
+        (rc = json_want_bool(o, "shared", &shared, err)) < 0 ||
+        (rc = json_want_int(o, "direct_bytes", 0, MAX_BYTES, &c->direct_bytes, err)) < 0 ||
+        (rc = json_want_int(o, "tree_bytes", 0, MAX_BYTES, &c->tree_bytes, err)) < 0 ||
+        (rc = json_want_int(o, "piece_bytes", 0, MAX_BYTES, &c->piece_bytes, err)) < 0 ||
+        (rc = json_want_number(o, "latency_s", 0, 1e6, &c->latency_s, err)) < 0 ||
+        (rc = json_want_number(o, "bytes_per_s", 0, 1e15, &c->bytes_per_s, err)) < 0 ||
+        (rc = read_numbers(o, "order", c->order, CHOICE_MAX_ORDER, &c->n_order, err)) < 0 ||
+        (rc = read_numbers(o, "buckets", c->bucket, CHOICE_MAX_BUCKETS, &c->n_buckets, err)) < 0 ||
+        (rc = json_copy_string(o, "reason", c->reason, sizeof c->reason, err)) < 0)
+        return rc;
+    c->version = (int32_t)version;
+    c->shared = shared;
+    return check_order(c, err);
+}
+
+int choice_read(const json_t *o, struct comm_choice *ret, struct eddis_error *err)
+{
+    struct comm_choice c;
+    int rc;
+
+    if (!json_is_object(o))
+        return eddis_fail(err, -EINVAL, "the choice of communication is no object");
+    memset(&c, 0, sizeof c);
+    rc = read_members(o, &c, err);
+    if (rc == 0 && json_object_size(o) != MEMBERS)
+        rc = eddis_fail(err, -EINVAL, "unknown member");
+    if (rc < 0)
+        return eddis_fail_prefix(err, rc, "the choice of communication");
+    *ret = c;
+    return 0;
+}
+
+char *choice_text(const struct comm_choice *c)
+{
+    cleanup_json json_t *o = choice_json(c);
+
+    return o ? json_text(o, false) : NULL;
+}
+
+int choice_parse(const char *text, size_t n, struct comm_choice *ret, struct eddis_error *err)
+{
+    cleanup_json json_t *o = NULL;
+    int rc = json_parse(text, n, "the choice of communication", &o, err);
+
+    return rc < 0 ? rc : choice_read(o, ret, err);
+}
