@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "preflight.h"
 
+#include "lib/base/file.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -28,26 +30,16 @@ static bool is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Whether the folder is there and open to us, or can be made below the nearest one that is. */
+/* Whether the folder is there and open to us, or can be made: what permissions allow, /proc or a
+ * full disk still may not.  Nothing of it stays.
+ */
 static bool can_make(const char *path)
 {
-    char part[PATH_MAX];
-    struct stat st;
+    size_t kept = file_there(path);
+    bool can = file_mkdirs(path, 0700, NULL) == 0 && access(path, W_OK | X_OK) == 0;
 
-    if (snprintf(part, sizeof part, "%s", path) >= (int)sizeof part)
-        return false;
-    while (stat(part, &st) < 0) {
-        char *slash = strrchr(part, '/');
-
-        if (!slash || errno != ENOENT)
-            return false;
-        if (slash == part)
-            slash++;
-        if (!*slash)
-            return false;
-        *slash = '\0';
-    }
-    return S_ISDIR(st.st_mode) && access(part, W_OK | X_OK) == 0;
+    file_rmdirs(path, kept);
+    return can;
 }
 
 static int check_made(const struct job *job, const char *key, const char *path,
@@ -81,16 +73,15 @@ int preflight_check(const struct job *job, struct eddis_error *err)
     char text[PATH_MAX + 128];
     int rc;
 
-    if (job->n_hosts) /* these are folders of the nodes, which look for them before a start */
-        return 0;
+    rc = check_made(job, "logs.dir", job->logs.dir, err);
+    if (rc < 0 || job->n_hosts) /* the nodes look for theirs before a start */
+        return rc;
     if (!is_folder(job->workdir)) {
         (void)snprintf(text, sizeof text, "workdir '%.150s' is no folder; make it or name another",
                        job->workdir);
         return wrong(job, "workdir", err, text);
     }
     rc = check_resume(job, err);
-    if (rc == 0)
-        rc = check_made(job, "logs.dir", job->logs.dir, err);
     if (rc == 0)
         rc = check_made(job, "checkpoint.dir", job->checkpoint.dir, err);
     return rc;

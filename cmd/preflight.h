@@ -6,7 +6,7 @@
 #include "lib/model/job.h"
 
 /* Look for the working folder and the checkpoint to go on from, and whether the folders of logs and
- * checkpoints are there or can be made.  Nothing is made.  -EINVAL: the sentence tells where the
+ * checkpoints are there or can be made.  Nothing stays.  -EINVAL: the sentence tells where the
  * value was given, "train.yaml:3:1: ...".
  */
 int preflight_check(const struct job *job, struct eddis_error *err);

@@ -264,7 +264,7 @@ void agent_ask(struct agent *a, int64_t now_ns)
 void agent_step_check(struct agent *a, int64_t now_ns)
 {
     struct event e = { .type = EVENT_CHECKED, .generation = a->check_order, .rank = -1 };
-    const struct generation *g = a->generation;
+    struct generation *g = a->generation;
     struct eddis_error err = { 0 };
     int unseen;
 

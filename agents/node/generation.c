@@ -60,10 +60,10 @@ static int start(struct generation *g, const struct brief *b, struct eddis_error
     return rc;
 }
 
-int generation_unseen(const struct generation *g)
+int generation_unseen(struct generation *g)
 {
     for (int i = 0; g->share_dir && i < g->n_nodes; i++)
-        if (!share_is_seen(g->share_dir, g->share, g->node[i].agent))
+        if (!share_is_seen(g->share_dir, g->share, g->node[i].agent, &g->share_kept))
             return i;
     return -1;
 }
@@ -391,7 +391,7 @@ void generation_close(struct generation *g)
     if (g->port_fd >= 0)
         (void)close(g->port_fd);
     if (g->share_dir)
-        share_remove(g->share_dir, g->share, g->node[g->place].agent);
+        share_remove(g->share_dir, g->share, g->node[g->place].agent, g->share_kept);
     board_close(g->board);
     (void)folders_end(&g->folders, g->number, NULL);
     free_list(g->argv);

@@ -50,6 +50,7 @@ struct generation {
     int n_nodes, place;           /* of this node; mpirun runs on the first */
     char *share_dir;              /* where a file of ours is to be seen by all; NULL: nowhere */
     char share[PROTOCOL_FOLDER + 1];
+    size_t share_kept; /* see share.h */
     int n, n_ended;
     struct worker *worker; /* [n], by local rank */
     struct folders folders;
@@ -86,7 +87,7 @@ int generation_prepare(const struct generation_place *where, const struct order 
                        struct generation **ret, struct eddis_error *err);
 
 /* Whether this node has what all must share: the place of a node that is not seen, or -1. */
-int generation_unseen(const struct generation *g);
+int generation_unseen(struct generation *g);
 
 /* Start mpirun; for the first node only. */
 int generation_start(struct generation *g, const struct brief *b, struct eddis_error *err);

@@ -316,7 +316,7 @@ static int make_share(struct generation *g, const struct brief *b, const struct 
 
     if (!o->share[0] || !b->checkpoint_dir)
         return 0;
-    rc = share_leave(b->checkpoint_dir, o->share, b->agent, err);
+    rc = share_leave(b->checkpoint_dir, o->share, b->agent, &g->share_kept, err);
     if (rc < 0)
         return rc;
     strcpy(g->share, o->share);

@@ -7,6 +7,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,43 +20,58 @@ static char *path_of(const char *dir, const char *name, int agent)
     return file_join(dir, ".%s-%d", name, agent);
 }
 
-int share_leave(const char *dir, const char *name, int agent, struct eddis_error *err)
+int share_leave(const char *dir, const char *name, int agent, size_t *ret_kept,
+                struct eddis_error *err)
 {
-    static const char bytes[BYTES];
+    char bytes[BYTES] = "";
     cleanup_free char *path = path_of(dir, name, agent);
+    size_t kept = file_there(dir);
     cleanup_fd int fd = -1;
     int rc;
 
     if (!path)
         return eddis_fail(err, -ENOMEM, "no memory for a path");
     rc = file_mkdirs(dir, 0755, err);
-    if (rc < 0)
+    if (rc < 0) {
+        file_rmdirs(dir, kept);
         return eddis_fail_prefix(err, rc, "checkpoint.dir");
+    }
+    (void)snprintf(bytes, sizeof bytes, "%zu\n", kept);
     fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return eddis_fail_errno(err, -errno, "cannot write in checkpoint.dir '%s'", dir);
-    if (write(fd, bytes, sizeof bytes) != sizeof bytes || fsync(fd) < 0) {
+    rc = fd < 0 ? -errno : 0;
+    if (rc == 0 && (write(fd, bytes, sizeof bytes) != sizeof bytes || fsync(fd) < 0)) {
         rc = errno ? -errno : -ENOSPC;
         (void)unlink(path);
+    }
+    if (rc < 0) {
+        file_rmdirs(dir, kept);
         return eddis_fail_errno(err, rc, "cannot write in checkpoint.dir '%s'", dir);
     }
+    *ret_kept = kept;
     return 0;
 }
 
-bool share_is_seen(const char *dir, const char *name, int agent)
+bool share_is_seen(const char *dir, const char *name, int agent, size_t *kept)
 {
     cleanup_free char *path = path_of(dir, name, agent);
     DIR *d = opendir(dir); /* asks the server anew what is in it */
+    cleanup_fd int fd = path ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    char text[32] = "";
+    size_t its;
 
     if (d)
         (void)closedir(d);
-    return path && access(path, F_OK) == 0;
+    if (fd < 0 || read(fd, text, sizeof text - 1) <= 0 || !strchr(text, '\n'))
+        return false;
+    its = strtoul(text, NULL, 10);
+    *kept = its < *kept ? its : *kept;
+    return true;
 }
 
-void share_remove(const char *dir, const char *name, int agent)
+void share_remove(const char *dir, const char *name, int agent, size_t kept)
 {
     cleanup_free char *path = path_of(dir, name, agent);
 
     if (path && unlink(path) == 0)
-        (void)rmdir(dir);
+        file_rmdirs(dir, kept);
 }

@@ -167,6 +167,42 @@ int file_mkdirs(const char *path, mode_t mode, struct eddis_error *err)
     return 0;
 }
 
+size_t file_there(const char *path)
+{
+    char part[PATH_MAX];
+    size_t n = strlen(path), kept = 0;
+    struct stat st;
+
+    for (size_t i = 1; i <= n && i < sizeof part; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (lstat(part, &st) < 0)
+            return kept;
+        kept = i;
+    }
+    return n;
+}
+
+void file_rmdirs(const char *path, size_t kept)
+{
+    char part[PATH_MAX];
+    size_t n = strlen(path);
+
+    if (n >= sizeof part)
+        return;
+    memcpy(part, path, n + 1);
+    while (n > kept && rmdir(part) == 0) {
+        char *slash = strrchr(part, '/');
+
+        if (!slash)
+            return;
+        *slash = '\0';
+        n = strlen(part);
+    }
+}
+
 /* Open a folder whose entries are to be removed: one of our own that forbids it, as a worker may
  * have made it, is opened up first.
  */

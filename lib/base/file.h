@@ -35,6 +35,14 @@ int file_write_all(int fd, const void *data, size_t n, struct eddis_error *err);
 /* Make the folder and those above it with this mode; those that are there stay as they are. */
 int file_mkdirs(const char *path, mode_t mode, struct eddis_error *err);
 
+/* How many bytes at the path's beginning name what is there; all of them: so does the path. */
+size_t file_there(const char *path);
+
+/* Remove the folder and those above it that are longer than `kept` bytes, as far as they are empty:
+ * with file_there before, what file_mkdirs has made.
+ */
+void file_rmdirs(const char *path, size_t kept);
+
 /* Remove a folder and all in it, never following a link.  A missing folder is success. */
 int file_remove_tree(const char *path, struct eddis_error *err);
 

@@ -6,27 +6,7 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-/* The topmost folder of path that is missing, to ret [PATH_MAX]; "": none. */
-static void find_missing(const char *path, char *ret)
-{
-    size_t n = strlen(path);
-
-    *ret = '\0';
-    for (size_t i = 1; i <= n; i++) {
-        struct stat st;
-
-        if (path[i] != '/' && path[i] != '\0')
-            continue;
-        memcpy(ret, path, i);
-        ret[i] = '\0';
-        if (lstat(ret, &st) < 0)
-            return;
-    }
-    *ret = '\0';
-}
 
 static int make(const char *dir, struct log_place *p, struct eddis_error *err)
 {
@@ -34,14 +14,15 @@ static int make(const char *dir, struct log_place *p, struct eddis_error *err)
 
     if (strlen(dir) >= sizeof p->dir - 64)
         return eddis_fail(err, -ENAMETOOLONG, "the path '%.100s...' is too long", dir);
-    find_missing(dir, p->made);
+    p->kept = file_there(dir);
+    (void)snprintf(p->dir, sizeof p->dir, "%s", dir);
     rc = file_mkdirs(dir, 0700, err);
-    if (rc < 0)
-        log_place_close(p);
-    else if (access(dir, W_OK | X_OK) < 0)
+    if (rc == 0 && access(dir, W_OK | X_OK) < 0)
         rc = eddis_fail_errno(err, -errno, "cannot write in '%s'", dir);
-    if (rc == 0)
-        (void)snprintf(p->dir, sizeof p->dir, "%s", dir);
+    if (rc < 0) {
+        log_place_close(p);
+        p->dir[0] = '\0';
+    }
     return rc;
 }
 
@@ -78,16 +59,5 @@ char *log_place_generation(const struct log_place *p, int64_t generation)
 
 void log_place_close(const struct log_place *p)
 {
-    cleanup_free char *path = strdup(p->dir[0] ? p->dir : p->made);
-    size_t least = strlen(p->made);
-
-    if (!path || !least)
-        return;
-    while (strlen(path) >= least && rmdir(path) == 0) {
-        char *slash = strrchr(path, '/');
-
-        if (!slash)
-            return;
-        *slash = '\0';
-    }
+    file_rmdirs(p->dir, p->kept);
 }

@@ -16,8 +16,8 @@
 #include <stdbool.h>
 
 struct log_place {
-    char dir[PATH_MAX];  /* "": none yet */
-    char made[PATH_MAX]; /* the topmost folder made here; "": none */
+    char dir[PATH_MAX]; /* "": none yet */
+    size_t kept;        /* bytes of it that were there before */
     bool shared;
 };
 
