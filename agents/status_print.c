@@ -12,6 +12,7 @@
 
 /* Below this share of its own expected speed a worker is named (NVRx's threshold). */
 #define STRAGGLER_BELOW 0.7
+#define AT_ONCE_S       0.1 /* before it began, in truth */
 
 char *job_status_duration(double s, char *ret, size_t size)
 {
@@ -185,16 +186,25 @@ static void print_events(const struct job_status *s, const char *name, struct st
     strbuf_add(b, " --report\n");
 }
 
+static void print_time(const struct job_status *s, struct strbuf *b)
+{
+    char time[32];
+
+    if (s->exit_code && s->wall_s < AT_ONCE_S)
+        strbuf_addf(b, "%s at once", was_stopped(s) ? "stopped" : "failed");
+    else
+        strbuf_addf(b, "%s %s",
+                    s->exit_code == 0 ? "done in"
+                    : was_stopped(s)  ? "stopped after"
+                                      : "failed after",
+                    job_status_elapsed(s->wall_s, time, sizeof time));
+}
+
 void job_status_print(const struct job_status *s, const char *name, struct strbuf *b)
 {
     bool ok = s->exit_code == 0;
-    char time[32];
 
-    strbuf_addf(b, "%s %s",
-                ok               ? "done in"
-                : was_stopped(s) ? "stopped after"
-                                 : "failed after",
-                job_status_elapsed(s->wall_s, time, sizeof time));
+    print_time(s, b);
     if (!ok) {
         strbuf_add(b, "   ");
         add_clean(b, reason_words(s->reason));

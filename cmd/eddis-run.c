@@ -114,6 +114,12 @@ static void on_checked(void *ctx, const struct driver_check *node, int n)
 {
     struct run *r = ctx;
 
+    for (int i = 0; i < n; i++) { /* the first may have been enough to end it */
+        char text[RUN_CHECK_SENTENCE];
+
+        if (run_check_sentence(&node[i], text) && !strstr(strbuf_text(&r->said), text))
+            on_say(r, text);
+    }
     run_view_clear(&r->view);
     (void)run_view_flush(&r->view, CLOCK_NEVER, NULL);
     if (r->q.json)
@@ -218,7 +224,8 @@ static void print_plan(struct run *r, const struct plan_print *how, const struct
         fputs(text, stdout);
 }
 
-static void on_planned(void *ctx, const struct plan *p, const struct node_profile *nodes, int n)
+static int on_planned(void *ctx, const struct plan *p, const struct node_profile *nodes, int n,
+                      struct eddis_error *err)
 {
     struct run *r = ctx;
     const struct plan_print o = {
@@ -227,7 +234,11 @@ static void on_planned(void *ctx, const struct plan *p, const struct node_profil
         .home = getenv("HOME"),
         .now_s = clock_wall_ns() / CLOCK_S,
     };
+    /* Later, with nodes lost, there may be fewer. */
+    int rc = p && p->generation <= 1 ? rank_list_check(&r->q.ranks, p->n_workers, err) : 0;
 
+    if (rc < 0)
+        return eddis_fail_prefix(err, rc, "--ranks");
     run_view_clear(&r->view);
     if (!r->launches) /* what follows may be long, and goes past the view */
         (void)run_view_flush(&r->view, CLOCK_NEVER, NULL);
@@ -241,6 +252,7 @@ static void on_planned(void *ctx, const struct plan *p, const struct node_profil
             show_output(r, p, nodes);
     }
     fflush(stdout);
+    return 0;
 }
 
 /* ---- the job's folder ---- */

@@ -55,6 +55,18 @@ bool rank_list_has(const struct rank_list *l, int rank)
     return l->n == 0;
 }
 
+int rank_list_check(const struct rank_list *l, int n_ranks, struct eddis_error *err)
+{
+    for (int i = 0; i < l->n; i++) {
+        int first = l->range[i].first;
+
+        if (l->range[i].last >= n_ranks)
+            return eddis_fail(err, -ERANGE, "there is no rank %d; the last of %d is rank %d",
+                              first < n_ranks ? n_ranks : first, n_ranks, n_ranks - 1);
+    }
+    return 0;
+}
+
 int rank_list_count(const struct rank_list *l, int n_ranks)
 {
     int n = 0;

@@ -22,6 +22,9 @@ int rank_list_parse(const char *text, struct rank_list *ret, struct eddis_error 
 
 bool rank_list_has(const struct rank_list *l, int rank);
 
+/* -ERANGE: it names a rank that n_ranks do not have. */
+int rank_list_check(const struct rank_list *l, int n_ranks, struct eddis_error *err);
+
 /* How many of the ranks below n_ranks it has. */
 int rank_list_count(const struct rank_list *l, int n_ranks);
 

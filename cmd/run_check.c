@@ -15,7 +15,20 @@ static const struct table_column columns[] = {
 
 static const char *state_of(const struct driver_check *c)
 {
-    return c->ready ? "ready" : c->trouble[0] ? c->trouble : c->reached ? "reached" : "not reached";
+    return c->ready        ? "ready"
+           : !c->reached   ? "not reached"
+           : c->trouble[0] ? "not ready"
+                           : "reached";
+}
+
+bool run_check_sentence(const struct driver_check *c, char ret[RUN_CHECK_SENTENCE])
+{
+    size_t n = strlen(c->host);
+    bool named = strncmp(c->trouble, c->host, n) == 0 && c->trouble[n] == ':';
+
+    (void)snprintf(ret, RUN_CHECK_SENTENCE, "%s%.120s%s%.380s", named ? "" : "node ",
+                   named ? "" : c->host, named ? "" : ": ", c->trouble);
+    return c->trouble[0];
 }
 
 static int count_ready(const struct driver_check *node, int n)

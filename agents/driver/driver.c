@@ -323,7 +323,7 @@ static void take_signals(struct driver *d)
 
     while (read(d->signals, &i, sizeof i) == sizeof i) {
         record_event(&d->record, "signal", NULL, -1, strsignal((int)i.ssi_signo));
-        if (i.ssi_signo == SIGINT || i.ssi_signo == SIGTERM)
+        if (i.ssi_signo == SIGINT || i.ssi_signo == SIGTERM || i.ssi_signo == SIGQUIT)
             driver_logs_stop(d);
         state_signal(&d->state, (int)i.ssi_signo, clock_now_ns());
         driver_act(d);

@@ -32,7 +32,9 @@ struct driver_view {
     void *ctx;
     void (*say)(void *ctx, const char *sentence);
     void (*last_lines)(void *ctx, int rank, const char *lines); /* rank -1: mpirun's */
-    void (*planned)(void *ctx, const struct plan *p, const struct node_profile *nodes, int n);
+    /* Negative: the plan is not for what the user asked, err says why, and the job ends. */
+    int (*planned)(void *ctx, const struct plan *p, const struct node_profile *nodes, int n,
+                   struct eddis_error *err);
     void (*waiting)(void *ctx, const char *text); /* before the profile: for whom, and why */
     void (*progress)(void *ctx, const struct job_status *s);
     /* Whole lines that a rank has printed, before which `dropped` lines are in its log only. */

@@ -85,12 +85,11 @@ static void hear_hello(struct driver *d, const struct inbox_item *i, int64_t now
     driver_check_heard(d, now_ns);
 }
 
-static void hear_profile(struct driver *d, int agent, const struct event *e, int64_t now_ns)
+static int keep_profile(struct driver *d, int agent, const struct event *e, struct eddis_error *err)
 {
-    struct eddis_error err = { 0 };
+    int rc = profile_parse(e->text, strlen(e->text), "profile", &d->agent[agent].profile, err);
 
-    if (profile_parse(e->text, strlen(e->text), "profile", &d->agent[agent].profile, &err) < 0)
-        state_fail(&d->state, "start", 3, err.text, now_ns);
+    return rc < 0 ? eddis_fail_prefix(err, rc, "what it has measured cannot be read") : 0;
 }
 
 static const char *event_word(enum event_type type)
@@ -132,16 +131,22 @@ static void note_event(struct driver *d, int agent, const struct event *e)
 
 static void hear_event(struct driver *d, int agent, const struct event *e, int64_t now_ns)
 {
+    struct eddis_error err = { 0 };
+    struct event failed = *e;
+
+    if (e->type == EVENT_PROFILE && keep_profile(d, agent, e, &err) < 0) {
+        failed.type = EVENT_FAILED;
+        failed.text = err.text;
+        e = &failed;
+    }
     if (e->type != EVENT_LOGS)
         note_event(d, agent, e);
     driver_logs_note(d, agent, e);
     driver_logs_event(d, agent, e);
-    if (e->type == EVENT_FAILED)
+    if (e->type == EVENT_FAILED && !state_is_echo(&d->state))
         driver_check_trouble(d, agent, e->text);
     if (e->type == EVENT_LEFT)
         starter_left(d->starter, agent, e->text, now_ns);
-    if (e->type == EVENT_PROFILE)
-        hear_profile(d, agent, e, now_ns);
     if (e->type == EVENT_RANK_EXIT && e->generation == d->state.generation &&
         state_has_rank(&d->state, agent, e->rank))
         figures_end(&d->figures, e->rank,
@@ -282,6 +287,7 @@ static void hear_stop(struct driver *d, const struct inbox_item *i, int64_t now_
 {
     http_reply(i->x, 202, "{}");
     record_event(&d->record, "signal", NULL, -1, "asked to stop");
+    driver_logs_stop(d);
     state_signal(&d->state, SIGINT, now_ns);
 }
 

@@ -225,9 +225,10 @@ static int plan_nodes(struct driver *d, const struct node_profile *nodes, int n,
     if (rc == 0 && d->plan && d->plan->n_workers > BOARD_MAX_RANKS)
         rc = eddis_fail(err, -ERANGE, "the plan has %d workers; at most %d are possible",
                         d->plan->n_workers, BOARD_MAX_RANKS);
+    if (rc == 0)
+        rc = v->planned(v->ctx, d->plan, nodes, n, err);
     if (rc < 0)
         return rc;
-    v->planned(v->ctx, d->plan, nodes, n);
     if (!d->o->profile_only && !d->o->plan_only)
         return take_plan(d, err);
     state_finish(&d->state, clock_now_ns());

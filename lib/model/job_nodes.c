@@ -338,7 +338,7 @@ static int hostfile_read(const struct job_reader *r, const struct job_key *key,
         return rc;
     rc = file_read(path, JOB_MAX_BYTES, &text, &size, &why);
     if (rc < 0)
-        return job_wrong(r, n->line, n->column, err, "\"%s\": %s", key->name, why.text);
+        return job_wrong(r, n->line, n->column, err, "%s", why.text);
     rc = hostfile_parse(text, size, n->text, &l, &why);
     if (rc == 0)
         take_hosts(r->job, &l, cleanup_keep(path));

@@ -37,6 +37,14 @@ def check(c):
               timeout=120)
     assert p.returncode == 0 and "all nodes are ready; nothing was trained" in p.stdout, p
     assert "network" in p.stdout, p.stdout
+    # A checkpoint folder that all nodes share is made to find out, and does not stay; one that they
+    # do not share is told of once.
+    for place, code in ((os.path.join(c.shared, "new/deep"), 0), (HOME + "/new/deep", 3)):
+        p = c.run(LOGIN, [RUN, *FAST, "--check", "--set", f"checkpoint.dir={place}", "-H", "node1,node2", "--",
+                          "true"], cwd=HOME, timeout=120)
+        assert p.returncode == code, p
+        assert (p.stdout + p.stderr).count("is not the same folder") == (code == 3), p
+        assert not any(os.path.exists(c.path(h, os.path.dirname(place))) for h in c.hosts), place
     # Each host that cannot be used is named, not only the first.
     p = c.run(LOGIN, [RUN, *FAST, "--check", "--json", "-H", "node1,nowhere,nobody", "--", "true"], cwd=HOME,
               timeout=120)

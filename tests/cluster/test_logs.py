@@ -3,6 +3,7 @@
 
 import os
 import re
+import signal
 import sys
 import time
 
@@ -49,6 +50,23 @@ def long_log(c):
         c.run("node2", f"rm -rf {HERE}/job-*")
 
 
+def cut_short(c):
+    """A slow network is not waited for when somebody asks for the end once more."""
+    with c.job(["-H", "node1,node2", "--", "sh", "-c", "seq 2000000; sleep 1"]) as j:
+        j.wait_events("both to have ended", lambda e: e["type"] == "rank_exit")
+        c.lab.rate("node2", "4mbit")  # 14 MB take half a minute
+        j.wait_event("fetching")
+        began = time.monotonic()
+        j.signal(signal.SIGQUIT)
+        j.end()
+        took = time.monotonic() - began
+        c.lab.rate("node2", "none")
+        assert took < 15, took
+        assert "not fetched whole" in j.err, j.err
+        for host in ("node1", "node2"):
+            c.run(host, f"rm -rf {HERE}/job-*")
+
+
 def looked_at(c):
     """eddis-status --logs while the job runs, and when it has ended."""
     with c.job(["-H", "node1,node2", "--", "sh", "-c",
@@ -91,7 +109,7 @@ def refused(c):
         assert not folders(c, host) and not left, (host, folders(c, host), left)
 
 
-CASES = [fetched, long_log, looked_at, failed, refused]
+CASES = [fetched, long_log, cut_short, looked_at, failed, refused]
 
 
 def main():

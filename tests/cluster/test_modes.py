@@ -154,8 +154,14 @@ def check():
     assert not os.path.exists(FOLDERS.path("work", "trained"))
     assert not os.path.exists(FOLDERS.path("state", "eddis")), "a check left a job's folder"
     p = run("--check", "--", "/no/such/program")
-    assert p.returncode == 3 and "no program '/no/such/program'" in p.stderr, p
-    assert "not ready; nothing was trained" in p.stdout, p.stdout
+    assert p.returncode == 3 and p.stderr.count("no program '/no/such/program'") == 1, p
+    assert "not ready; nothing was trained" in p.stdout and "/no/such" not in p.stdout, p.stdout
+    # What no permission tells; and what it must make to find out does not stay.
+    p = run("--check", "--log-dir", "/proc/x", "--", "true")
+    assert p.returncode == 2 and "--log-dir: logs.dir '/proc/x' is no folder" in p.stderr, p
+    new = FOLDERS.path("work", "new")
+    p = run("--check", "--log-dir", f"{new}/logs", "--set", f"checkpoint.dir={new}/deep", "--", "true")
+    assert p.returncode == 0 and not os.path.exists(new), p
     # Every host is named, not only the first that fails.
     p = run("--check", "--json", "-H", "localhost,no-such-1.invalid,no-such-2.invalid", "--ssh-command",
             "sh -c 'echo ssh: Could not resolve hostname $HOST: Name or service not known >&2; exit 255' sh",

@@ -280,6 +280,8 @@ def usage():
         assert p.stderr.count("\n") == 1 and p.stderr.startswith("eddis-run: "), p.stderr
         assert sentence in p.stderr, (sentence, p.stderr)
     assert not os.path.exists(FOLDERS.path("state", "eddis")), "a folder of a job that never was"
+    with Job(BUILD, FOLDERS, ["--ranks", "0,9", "--", "true"]) as j:  # known once there is a plan
+        j.check(2, "usage", "--ranks: there is no rank 9; the last of 2 is rank 1")
 
 
 def unusable_folders():

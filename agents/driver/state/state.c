@@ -210,7 +210,8 @@ static void order_failed(struct state *s, int agent, const struct event *e, int6
                       now_ns);
         break;
     case PHASE_STOP:
-        state_say(s, "%s", text);
+        if (!state_is_echo(s))
+            state_say(s, "%s", text);
         s->agent[agent].stopped = true;
         state_stopped(s, now_ns);
         break;

@@ -195,6 +195,7 @@ bool state_has_rank(const struct state *s, int agent, int rank);
 void state_heard(struct state *s, int agent, int64_t now_ns);
 
 void state_event(struct state *s, int agent, const struct event *e, int64_t now_ns);
+bool state_is_echo(const struct state *s); /* a failure now is the first seen by another node */
 void state_progress(struct state *s, const struct progress *p, int64_t now_ns);
 
 /* An agent's process has ended, or could not be started; how is for people, "agent exited 3". */

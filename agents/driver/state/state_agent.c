@@ -47,6 +47,12 @@ bool state_all_parts(const struct state *s, size_t member)
     return true;
 }
 
+bool state_is_echo(const struct state *s)
+{
+    return s->phase == PHASE_STOP && s->failure.set && s->failure.cause == CAUSE_LAUNCH &&
+           state_all_parts(s, offsetof(struct state_agent, prepared));
+}
+
 void state_heard(struct state *s, int agent, int64_t now_ns)
 {
     if (state_is_known(s, agent))

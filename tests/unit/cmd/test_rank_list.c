@@ -3,6 +3,7 @@
 
 #include "suite.h"
 
+#include <errno.h>
 #include <string.h>
 
 START_TEST(parse)
@@ -23,6 +24,11 @@ START_TEST(parse)
         ck_assert_int_eq(rank_list_has(&l, r), r == 0 || (r >= 5 && r <= 7));
     ck_assert_int_eq(rank_list_count(&l, 7), 3);
     ck_assert_int_eq(rank_list_count(&l, 0), 0);
+    ck_assert_int_eq(rank_list_check(&l, 8, &err), 0);
+    ck_assert_int_eq(rank_list_check(&l, 7, &err), -ERANGE);
+    ck_assert_str_eq(err.text, "there is no rank 7; the last of 7 is rank 6");
+    ck_assert_int_eq(rank_list_check(&l, 2, &err), -ERANGE);
+    ck_assert_str_eq(err.text, "there is no rank 5; the last of 2 is rank 1");
 }
 END_TEST
 

@@ -65,7 +65,7 @@ static const struct {
     { "-H||--|true", "-H: a host is missing" },
     { "-H|-oProxyCommand=x|--|true", "-H: \"-oProxyCommand=x\" is no name or address" },
     { "-H|a|--hostfile|x|--|true", "-H and --hostfile exclude each other" },
-    { "--hostfile|/nonexistent|--|true", "--hostfile: \"hostfile\": cannot open" },
+    { "--hostfile|/nonexistent|--|true", "--hostfile: cannot open '/nonexistent': No such file" },
     { "--restarts|-1|--|true", "--restarts: \"restarts\" is \"-1\"" },
     { "--ssh-port|0|--|true", "--ssh-port: \"ssh.port\" is \"0\"" },
     { "--network-interface|-x|--|true", "--network-interface: \"communication.interface\"" },
