@@ -35,6 +35,14 @@ static struct eddis_step step_public(const struct eddis *e, const struct sampler
     };
 }
 
+/* To the board a wait goes on until then, even one that was given up.  With plan_lock held. */
+static void something_else(struct eddis *e)
+{
+    if (e->peer_shown)
+        page_waits_for(e->board, -1);
+    e->waiting = e->peer_shown = false;
+}
+
 static unsigned step_flags(struct eddis *e, int64_t step)
 {
     int64_t every = e->board ? board_setup(e->board)->checkpoint_every : 0;
@@ -65,6 +73,7 @@ static int step_take(struct eddis *e, struct eddis_step *ret, struct eddis_error
     e->flags = step_flags(e, e->step);
     ret->flags |= e->flags;
     page_clock_set(&e->clock, EDDIS_PHASE_COMPUTE, clock_now_ns());
+    something_else(e);
     imitate_begin(e, clock_now_ns());
     if (e->board) {
         board_begin(e->board)->asked_step = sampler_asked(e->sampler);
@@ -218,7 +227,7 @@ int eddis_step_end(struct eddis *e, const struct eddis_report *in, struct eddis_
                              .end_ns = now,
                              .t = page_clock_step(&e->clock, now) };
     page_step(e->board, &s, &report, sent);
-    e->waiting = false;
+    something_else(e);
     e->stop = e->flags & EDDIS_STEP_STOP;
     e->step++;
     pthread_mutex_unlock(&e->plan_lock);
@@ -235,7 +244,7 @@ enum eddis_phase handle_phase(struct eddis *e, enum eddis_phase phase)
     pthread_mutex_lock(&e->plan_lock);
     before = page_clock_set(&e->clock, phase, clock_now_ns());
     page_phase(e->board, &e->clock);
-    e->waiting = false;
+    something_else(e);
     pthread_mutex_unlock(&e->plan_lock);
     return before;
 }

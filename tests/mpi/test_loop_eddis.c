@@ -5,173 +5,33 @@
  * and valgrind see the library's own locks and memory; and plans change, as the agent would do it.
  */
 #include "lib/base/clock.h"
-#include "lib/board/board.h"
-#include "lib/comm/loop.h"
 #include "lib/handle.h"
-#include "scenario.h"
+#include "loop_job.h"
 
 #include <errno.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAX_RANKS = 8 };
-
-static int failures;
-
-#define CHECK(cond)                                                                                \
-    do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond);                             \
-            __atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED);                                    \
-        }                                                                                          \
-    } while (0)
-
-struct job {
-    int n;
-    struct loop *loop;
-    struct board *board; /* the agent's end; NULL: none */
-    char dir[64], path[96];
-    void (*body)(struct eddis *e, int rank, struct job *j);
-    struct scenario scenario[MAX_RANKS];
-    int64_t version;
-    int emulated;
-    atomic_int opened;
-    bool broken; /* the communication fails, so does eddis_close */
-    float *buffer[MAX_RANKS];
-};
-
-struct rank {
-    struct job *j;
-    int rank;
-    pthread_t thread;
-};
-
-static int open_end(void *arg, struct transport **ret, struct eddis_error *err)
-{
-    struct rank *r = arg;
-
-    return loop_open(r->j->loop, r->rank, ret, err);
-}
-
-static void *rank_main(void *arg)
-{
-    struct rank *r = arg;
-    struct job *j = r->j;
-    struct eddis_options o = scenario_options(&j->scenario[r->rank]);
-    struct eddis_error err = { 0 };
-    struct eddis *e = NULL;
-    int rc = handle_open(&(struct handle_setup){ .open_transport = j->n > 1 ? open_end : NULL,
-                                                 .open_arg = r,
-                                                 .board_path = j->board ? j->path : NULL,
-                                                 .local_rank = r->rank,
-                                                 .n_local = j->n },
-                         &o, &e, &err);
-
-    if (rc < 0)
-        fprintf(stderr, "rank %d: %s\n", r->rank, err.text);
-    CHECK(rc == 0);
-    if (rc == 0) {
-        j->body(e, r->rank, j);
-        rc = eddis_close(e, &err);
-        if (rc < 0 && !j->broken)
-            fprintf(stderr, "rank %d: %s\n", r->rank, err.text);
-        CHECK(j->broken ? rc == -ECONNABORTED : rc == 0);
-    }
-    return NULL;
-}
-
-static void publish(struct job *j, const int64_t *batch, int64_t flags)
-{
-    struct board_plan *p = calloc(1, sizeof *p);
-    struct eddis_error err = { 0 };
-
-    p->version = ++j->version;
-    p->flags = flags;
-    for (int i = 0; i < j->n; i++)
-        p->global_batch += p->batch[i] = batch[i];
-    if (board_publish(j->board, p, &err) < 0) {
-        CHECK(err.code == -EBUSY && j->version > 1); /* next time */
-        j->version--;
-    }
-    free(p);
-}
-
-static void make_board_of(struct job *j, const int64_t *batch)
-{
-    struct board_area *a = calloc(1, sizeof *a);
-    struct eddis_error err = { 0 };
-
-    strcpy(j->dir, "/tmp/eddis-loop.XXXXXX");
-    CHECK(mkdtemp(j->dir) != NULL);
-    snprintf(j->path, sizeof j->path, "%s/board", j->dir);
-    a->n_ranks = a->n_local = j->n;
-    a->generation = 1;
-    a->seed = 5;
-    a->bucket_bytes = 64;
-    a->checkpoint_every = 10;
-    a->warmup_steps = 4;
-    a->emulated = j->emulated;
-    for (int i = 0; i < j->n; i++) {
-        a->fixed_s[i] = 0.002;
-        a->sample_s[i] = 0.0001 * (i + 1);
-    }
-    strcpy(a->mode, "sync");
-    strcpy(a->algorithm, "allreduce");
-    CHECK(board_create(j->path, a, &j->board, &err) == 0);
-    free(a);
-    publish(j, batch, 0);
-}
-
-static void make_board(struct job *j)
-{
-    int64_t batch[MAX_RANKS] = { 10, 20, 0 };
-
-    batch[j->n - 1] = 13;
-    make_board_of(j, batch);
-}
-
-static void run_job(struct job *j)
-{
-    struct rank rank[MAX_RANKS];
-    struct eddis_error err;
-
-    CHECK(loop_new(j->n, 0, &j->loop, &err) == 0);
-    for (int i = 0; i < j->n; i++) {
-        rank[i] = (struct rank){ .j = j, .rank = i };
-        CHECK(pthread_create(&rank[i].thread, NULL, rank_main, &rank[i]) == 0);
-    }
-    for (int i = 0; i < j->n; i++)
-        pthread_join(rank[i].thread, NULL);
-    loop_free(j->loop);
-    if (j->board) {
-        board_close(j->board);
-        unlink(j->path);
-        rmdir(j->dir);
-    }
-}
-
 /* ---- training ---- */
 
-static void train_body(struct eddis *e, int rank, struct job *j)
+static void train_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct scenario *s = &j->scenario[rank];
 
-    __atomic_add_fetch(&failures, scenario_collectives(e), __ATOMIC_RELAXED);
-    __atomic_add_fetch(&failures, scenario_run(e, s), __ATOMIC_RELAXED);
+    __atomic_add_fetch(&loop_job_failures, scenario_collectives(e), __ATOMIC_RELAXED);
+    __atomic_add_fetch(&loop_job_failures, scenario_run(e, s), __ATOMIC_RELAXED);
     CHECK(s->steps == SCENARIO_EPOCHS * 7);
 }
 
 static void test_train(int n)
 {
-    struct job j = { .n = n, .body = train_body };
+    struct loop_job j = { .n = n, .body = train_body };
 
     for (int i = 0; i < n; i++)
         j.scenario[i].batch = 43;
-    run_job(&j);
+    loop_job_run(&j);
 }
 
 /* A new split after every third step; it holds on all ranks from the same step on, or samples
@@ -182,14 +42,14 @@ static void change_plan(void *arg, int64_t step)
     static const int64_t splits[3][MAX_RANKS] = { { 0, 42, 1, 0 },
                                                   { 20, 3, 10, 10 },
                                                   { 11, 11, 11, 10 } };
-    struct job *j = arg;
+    struct loop_job *j = arg;
 
     if (step % 3 == 0)
-        publish(j, splits[step / 3 % 3], step == 6 ? BOARD_FLAG_CHECKPOINT : 0);
+        loop_job_publish(j, splits[step / 3 % 3], step == 6 ? BOARD_FLAG_CHECKPOINT : 0);
 }
 
 /* A page keeps what was done under the plans before apart. */
-static void plans_body(struct eddis *e, int rank, struct job *j)
+static void plans_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct board_page p;
 
@@ -204,23 +64,23 @@ static void plans_body(struct eddis *e, int rank, struct job *j)
 
 static void test_plans(void)
 {
-    struct job j = { .n = 4, .body = plans_body };
+    struct loop_job j = { .n = 4, .body = plans_body };
 
-    make_board(&j);
+    loop_job_board(&j);
     for (int i = 0; i < 4; i++)
         j.scenario[i] = (struct scenario){ .batch = 43, .after_step = change_plan, .arg = &j };
-    run_job(&j);
+    loop_job_run(&j);
     for (int i = 0; i < 4; i++) {
         CHECK(j.scenario[i].splits >= 2);
         CHECK(j.scenario[i].all_flags & EDDIS_STEP_CHECKPOINT);
     }
 }
 
-static void stop_body(struct eddis *e, int rank, struct job *j)
+static void stop_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct scenario *s = &j->scenario[rank];
 
-    __atomic_add_fetch(&failures, scenario_run(e, s), __ATOMIC_RELAXED);
+    __atomic_add_fetch(&loop_job_failures, scenario_run(e, s), __ATOMIC_RELAXED);
     CHECK(s->steps < SCENARIO_EPOCHS * 7 && s->all_flags & EDDIS_STEP_STOP);
 }
 
@@ -229,30 +89,30 @@ static void stop_plan(void *arg, int64_t step)
     static const int64_t split[MAX_RANKS] = { 20, 3, 20 };
 
     if (step == 5)
-        publish(arg, split, BOARD_FLAG_STOP);
+        loop_job_publish(arg, split, BOARD_FLAG_STOP);
 }
 
 static void test_stop(void)
 {
-    struct job j = { .n = 3, .body = stop_body };
+    struct loop_job j = { .n = 3, .body = stop_body };
 
-    make_board(&j);
+    loop_job_board(&j);
     for (int i = 0; i < 3; i++)
         j.scenario[i] = (struct scenario){ .batch = 43, .after_step = stop_plan, .arg = &j };
-    run_job(&j);
+    loop_job_run(&j);
     for (int i = 1; i < 3; i++)
         CHECK(j.scenario[i].steps == j.scenario[0].steps);
 }
 
 /* ---- the board ---- */
 
-static void board_body(struct eddis *e, int rank, struct job *j)
+static void board_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct board_page p;
     struct eddis_error err = { 0 };
     struct eddis_step s = { .size = sizeof s };
 
-    __atomic_add_fetch(&failures, scenario_run(e, &j->scenario[rank]), __ATOMIC_RELAXED);
+    __atomic_add_fetch(&loop_job_failures, scenario_run(e, &j->scenario[rank]), __ATOMIC_RELAXED);
     CHECK(eddis_step_begin(e, &s, &err) == 0); /* still over */
     CHECK(eddis_barrier(e, CLOCK_S * 60, &err) == 0);
     CHECK(board_read(j->board, rank, &p, &err) == 0);
@@ -267,24 +127,24 @@ static void board_body(struct eddis *e, int rank, struct job *j)
 
 static void test_board(void)
 {
-    struct job j = { .n = 4, .body = board_body };
+    struct loop_job j = { .n = 4, .body = board_body };
 
-    make_board(&j);
+    loop_job_board(&j);
     for (int i = 0; i < 4; i++)
         j.scenario[i].batch = 43;
-    run_job(&j);
+    loop_job_run(&j);
 }
 
 /* ---- imitated devices ---- */
 
 /* Every step takes its worker at least the imitated time, as compute; results are the same. */
-static void imitate_body(struct eddis *e, int rank, struct job *j)
+static void imitate_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct board_page p;
     struct eddis_error err = { 0 };
     int64_t fixed_ns = 2 * CLOCK_MS, sample_ns = CLOCK_MS / 10 * (rank + 1), least;
 
-    __atomic_add_fetch(&failures, scenario_run(e, &j->scenario[rank]), __ATOMIC_RELAXED);
+    __atomic_add_fetch(&loop_job_failures, scenario_run(e, &j->scenario[rank]), __ATOMIC_RELAXED);
     CHECK(eddis_barrier(e, CLOCK_S * 60, &err) == 0);
     CHECK(board_read(j->board, rank, &p, &err) == 0);
     least = p.samples_done * sample_ns + (p.samples_done ? p.steps_done * fixed_ns : 0);
@@ -294,17 +154,17 @@ static void imitate_body(struct eddis *e, int rank, struct job *j)
 
 static void test_imitate(void)
 {
-    struct job j = { .n = 3, .body = imitate_body, .emulated = 1 };
+    struct loop_job j = { .n = 3, .body = imitate_body, .emulated = 1 };
 
-    make_board(&j);
+    loop_job_board(&j);
     for (int i = 0; i < 3; i++)
         j.scenario[i].batch = 43;
-    run_job(&j);
+    loop_job_run(&j);
 }
 
 /* ---- misuse ---- */
 
-static void misuse_body(struct eddis *e, int rank, struct job *j)
+static void misuse_body(struct eddis *e, int rank, struct loop_job *j)
 {
     float value[4] = { 0 }, gradient[4] = { 1, 2, 3, 4 };
     struct eddis_parameter p = {
@@ -355,66 +215,9 @@ static void misuse_body(struct eddis *e, int rank, struct job *j)
 
 static void test_misuse(int n)
 {
-    struct job j = { .n = n, .body = misuse_body };
+    struct loop_job j = { .n = n, .body = misuse_body };
 
-    run_job(&j);
-}
-
-/* ---- a late rank ---- */
-
-static void late_body(struct eddis *e, int rank, struct job *j)
-{
-    float value[4] = { 0 };
-    struct eddis_parameter p = { .size = sizeof p,
-                                 .name = "w",
-                                 .dtype = EDDIS_FLOAT32,
-                                 .n_dims = 1,
-                                 .dims = { 4 },
-                                 .value = value };
-    struct eddis_step s = { .size = sizeof s };
-    struct eddis_error err = { 0 };
-    struct board_page page;
-    int64_t since = 0;
-    int rc;
-
-    eddis_add_parameter(e, eddis_add_layer(e, "only", EDDIS_LAYER_OTHER, &err), &p, &err);
-    CHECK(eddis_commit(e, &err) == 0 && eddis_step_begin(e, &s, &err) == 1);
-    if (rank == 1)
-        while (atomic_load(&j->opened) < j->n - 1)
-            usleep(1000);
-    /* Several slices are one wait to the board, which tells for whom. */
-    for (int i = 0; i < 3; i++) {
-        rc = eddis_wait(e, rank == 1 ? 60 * CLOCK_S : CLOCK_S / 20, &err);
-        if (rank == 1)
-            break;
-        CHECK(board_read(j->board, rank, &page, NULL) == 0);
-        CHECK(page.phase == EDDIS_PHASE_WAIT && page.waits_for == 1);
-        CHECK(since == 0 || since == page.phase_ns);
-        since = page.phase_ns;
-    }
-    if (rank != 1) {
-        CHECK(rc == -ETIMEDOUT && strstr(err.text, "waits for rank 1") &&
-              strstr(err.text, "'only'") && strstr(err.text, "step 0"));
-        CHECK(eddis_barrier(e, 0, &err) == -ETIMEDOUT && strstr(err.text, "barrier"));
-        atomic_fetch_add(&j->opened, 1);
-        rc = eddis_wait(e, 60 * CLOCK_S, &err);
-    }
-    CHECK(rc == 0);
-    CHECK(board_read(j->board, rank, &page, NULL) == 0);
-    CHECK(page.phase == EDDIS_PHASE_COMPUTE && page.waits_for == -1);
-    CHECK(eddis_step_end(e, NULL, &err) == 0);
-    CHECK(eddis_barrier(e, 60 * CLOCK_S, &err) == 0); /* goes on with the one that timed out */
-    CHECK(board_read(j->board, rank, &page, NULL) == 0 && page.waits_for == -1);
-}
-
-static void test_late(void)
-{
-    struct job j = { .n = 4, .body = late_body };
-
-    make_board(&j);
-    for (int i = 0; i < 4; i++)
-        j.scenario[i].batch = 43;
-    run_job(&j);
+    loop_job_run(&j);
 }
 
 /* ---- endings ---- */
@@ -445,7 +248,7 @@ static void *read_ahead(void *arg)
 /* Ranks 1 and 2 have reported a new plan, so what is read ahead waits for the agreement; then rank
  * 0 ends the job.  Every call fails, none hangs, and nothing freed is touched.
  */
-static void abort_body(struct eddis *e, int rank, struct job *j)
+static void abort_body(struct eddis *e, int rank, struct loop_job *j)
 {
     static const int64_t split[MAX_RANKS] = { 20, 3, 20 };
     struct eddis_step s = { .size = sizeof s };
@@ -458,7 +261,7 @@ static void abort_body(struct eddis *e, int rank, struct job *j)
     add_one(e, "only", 1, EDDIS_FLOAT32, &value);
     CHECK(eddis_commit(e, &err) == 0);
     if (rank == 0)
-        publish(j, split, 0);
+        loop_job_publish(j, split, 0);
     CHECK(eddis_barrier(e, 60 * CLOCK_S, &err) == 0 && eddis_step_begin(e, &s, &err) == 1);
     if (rank == 0) {
         while (atomic_load(&j->opened) < 2)
@@ -484,18 +287,18 @@ static void abort_body(struct eddis *e, int rank, struct job *j)
 
 static void test_abort(void)
 {
-    struct job j = { .n = 3, .body = abort_body, .broken = true };
+    struct loop_job j = { .n = 3, .body = abort_body, .broken = true };
 
-    make_board(&j);
+    loop_job_board(&j);
     for (int i = 0; i < 3; i++)
         j.scenario[i].batch = 43;
-    run_job(&j);
+    loop_job_run(&j);
 }
 
 enum { UNDER_WAY = 50000 };
 
 /* Leaving does not drop what all have begun. */
-static void close_body(struct eddis *e, int rank, struct job *j)
+static void close_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct eddis_request *r[2];
     struct eddis_error err = { 0 };
@@ -515,13 +318,13 @@ static void close_body(struct eddis *e, int rank, struct job *j)
 
 static void test_close(void)
 {
-    struct job j = { .n = 3, .body = close_body };
+    struct loop_job j = { .n = 3, .body = close_body };
 
     for (int i = 0; i < 3; i++) {
         j.buffer[i] = calloc(UNDER_WAY + 1, sizeof(float));
         j.buffer[i][UNDER_WAY] = (float)i;
     }
-    run_job(&j);
+    loop_job_run(&j);
     for (int i = 0; i < 3; i++) {
         CHECK(j.buffer[i][UNDER_WAY] == 1 && j.buffer[i][0] == 3);
         CHECK(j.buffer[i][UNDER_WAY - 1] == 3);
@@ -531,12 +334,12 @@ static void test_close(void)
 
 static void *open_without_board(void *arg)
 {
-    struct rank *r = arg;
+    struct loop_rank *r = arg;
     struct eddis_options o = scenario_options(&r->j->scenario[0]);
     struct eddis_error err = { 0 };
     struct eddis *e = NULL;
     int rc = handle_open(
-        &(struct handle_setup){ .open_transport = open_end,
+        &(struct handle_setup){ .open_transport = loop_job_open,
                                 .open_arg = r,
                                 .board_path = r->rank == 1 ? "/nonexistent/b" : r->j->path,
                                 .local_rank = r->rank,
@@ -552,14 +355,14 @@ static void *open_without_board(void *arg)
 /* One rank cannot find its board: all are told, nobody waits for it. */
 static void test_no_board(void)
 {
-    struct job j = { .n = 3 };
-    struct rank rank[3];
+    struct loop_job j = { .n = 3 };
+    struct loop_rank rank[3];
     struct eddis_error err;
 
-    make_board(&j);
+    loop_job_board(&j);
     CHECK(loop_new(j.n, 0, &j.loop, &err) == 0);
     for (int i = 0; i < 3; i++) {
-        rank[i] = (struct rank){ .j = &j, .rank = i };
+        rank[i] = (struct loop_rank){ .j = &j, .rank = i };
         CHECK(pthread_create(&rank[i].thread, NULL, open_without_board, &rank[i]) == 0);
     }
     for (int i = 0; i < 3; i++)
@@ -668,7 +471,7 @@ static void many_check(struct eddis *e, const struct many *m, int rank, int step
     CHECK(bad == 0);
 }
 
-static void many_body(struct eddis *e, int rank, struct job *j)
+static void many_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct many *m = many_new(e, rank);
     struct eddis_error err = { 0 };
@@ -696,12 +499,12 @@ static void many_body(struct eddis *e, int rank, struct job *j)
 static void test_many(void)
 {
     static const int64_t split[MAX_RANKS] = { 16, 32, 16 };
-    struct job j = { .n = 3, .body = many_body };
+    struct loop_job j = { .n = 3, .body = many_body };
 
     for (int i = 0; i < 3; i++)
         j.scenario[i].batch = 64;
-    make_board_of(&j, split);
-    run_job(&j);
+    loop_job_board_of(&j, split);
+    loop_job_run(&j);
 }
 
 static void test_fork(void)
@@ -735,12 +538,11 @@ int main(void)
     test_imitate();
     test_misuse(1);
     test_misuse(3);
-    test_late();
     test_no_board();
     test_close();
     test_abort();
     test_many();
-    if (failures)
-        fprintf(stderr, "%d failures\n", failures);
-    return failures != 0;
+    if (loop_job_failures)
+        fprintf(stderr, "%d failures\n", loop_job_failures);
+    return loop_job_failures != 0;
 }

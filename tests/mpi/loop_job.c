@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loop_job.h"
+
+#include "lib/base/clock.h"
+#include "lib/handle.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int loop_job_failures;
+
+int loop_job_open(void *arg, struct transport **ret, struct eddis_error *err)
+{
+    struct loop_rank *r = arg;
+
+    return loop_open(r->j->loop, r->rank, ret, err);
+}
+
+static void *rank_main(void *arg)
+{
+    struct loop_rank *r = arg;
+    struct loop_job *j = r->j;
+    struct eddis_options o = scenario_options(&j->scenario[r->rank]);
+    struct eddis_error err = { 0 };
+    struct eddis *e = NULL;
+    int rc = handle_open(&(struct handle_setup){ .open_transport = j->n > 1 ? loop_job_open : NULL,
+                                                 .open_arg = r,
+                                                 .board_path = j->board ? j->path : NULL,
+                                                 .local_rank = r->rank,
+                                                 .n_local = j->n },
+                         &o, &e, &err);
+
+    if (rc < 0)
+        fprintf(stderr, "rank %d: %s\n", r->rank, err.text);
+    CHECK(rc == 0);
+    if (rc == 0) {
+        j->body(e, r->rank, j);
+        rc = eddis_close(e, &err);
+        if (rc < 0 && !j->broken)
+            fprintf(stderr, "rank %d: %s\n", r->rank, err.text);
+        CHECK(j->broken ? rc == -ECONNABORTED : rc == 0);
+    }
+    return NULL;
+}
+
+void loop_job_publish(struct loop_job *j, const int64_t *batch, int64_t flags)
+{
+    struct board_plan *p = calloc(1, sizeof *p);
+    struct eddis_error err = { 0 };
+
+    p->version = ++j->version;
+    p->flags = flags;
+    for (int i = 0; i < j->n; i++)
+        p->global_batch += p->batch[i] = batch[i];
+    if (board_publish(j->board, p, &err) < 0) {
+        CHECK(err.code == -EBUSY && j->version > 1); /* next time */
+        j->version--;
+    }
+    free(p);
+}
+
+void loop_job_board_of(struct loop_job *j, const int64_t *batch)
+{
+    struct board_area *a = calloc(1, sizeof *a);
+    struct eddis_error err = { 0 };
+
+    strcpy(j->dir, "/tmp/eddis-loop.XXXXXX");
+    CHECK(mkdtemp(j->dir) != NULL);
+    snprintf(j->path, sizeof j->path, "%s/board", j->dir);
+    a->n_ranks = a->n_local = j->n;
+    a->generation = 1;
+    a->seed = 5;
+    a->bucket_bytes = 64;
+    a->checkpoint_every = 10;
+    a->warmup_steps = 4;
+    a->emulated = j->emulated;
+    for (int i = 0; i < j->n; i++) {
+        a->fixed_s[i] = 0.002;
+        a->sample_s[i] = 0.0001 * (i + 1);
+    }
+    strcpy(a->mode, "sync");
+    strcpy(a->algorithm, "allreduce");
+    CHECK(board_create(j->path, a, &j->board, &err) == 0);
+    free(a);
+    loop_job_publish(j, batch, 0);
+}
+
+void loop_job_board(struct loop_job *j)
+{
+    int64_t batch[MAX_RANKS] = { 10, 20, 0 };
+
+    batch[j->n - 1] = 13;
+    loop_job_board_of(j, batch);
+}
+
+void loop_job_run(struct loop_job *j)
+{
+    struct loop_rank rank[MAX_RANKS];
+    struct eddis_error err;
+
+    CHECK(loop_new(j->n, 0, &j->loop, &err) == 0);
+    for (int i = 0; i < j->n; i++) {
+        rank[i] = (struct loop_rank){ .j = j, .rank = i };
+        CHECK(pthread_create(&rank[i].thread, NULL, rank_main, &rank[i]) == 0);
+    }
+    for (int i = 0; i < j->n; i++)
+        pthread_join(rank[i].thread, NULL);
+    loop_free(j->loop);
+    if (j->board) {
+        board_close(j->board);
+        unlink(j->path);
+        rmdir(j->dir);
+    }
+}

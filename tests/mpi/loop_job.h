@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* loop_job.h - a job for tests of the whole library: a thread a rank over the in-process loop */
+#ifndef EDDIS_TESTS_LOOP_JOB_H
+#define EDDIS_TESTS_LOOP_JOB_H
+
+#include "lib/board/board.h"
+#include "lib/comm/loop.h"
+#include "lib/eddis.h"
+#include "scenario.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { MAX_RANKS = 8 };
+
+extern int loop_job_failures;
+
+#define CHECK(cond)                                                                                \
+    do {                                                                                           \
+        if (!(cond)) {                                                                             \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond);                             \
+            __atomic_add_fetch(&loop_job_failures, 1, __ATOMIC_RELAXED);                           \
+        }                                                                                          \
+    } while (0)
+
+struct loop_job {
+    int n;
+    struct loop *loop;
+    struct board *board; /* the agent's end; NULL: none */
+    char dir[64], path[96];
+    void (*body)(struct eddis *e, int rank, struct loop_job *j);
+    struct scenario scenario[MAX_RANKS];
+    int64_t version;
+    int emulated;
+    atomic_int opened;
+    bool broken; /* the communication fails, so does eddis_close */
+    float *buffer[MAX_RANKS];
+};
+
+struct loop_rank {
+    struct loop_job *j;
+    int rank;
+    pthread_t thread;
+};
+
+/* A driver_open_fn; arg is a struct loop_rank. */
+int loop_job_open(void *arg, struct transport **ret, struct eddis_error *err);
+
+/* Run all ranks and wait for their ends; removes the board. */
+void loop_job_run(struct loop_job *j);
+
+/* Make the board with a first plan of this split, or of 10, 20 and, for the last rank, 13. */
+void loop_job_board_of(struct loop_job *j, const int64_t *batch);
+void loop_job_board(struct loop_job *j);
+
+/* The next plan; when there is no room for it nothing happens. */
+void loop_job_publish(struct loop_job *j, const int64_t *batch, int64_t flags);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_loop_waits - what the board tells of ranks that wait, over the in-process loop */
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "loop_job.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+static void late_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    float value[4] = { 0 };
+    struct eddis_parameter p = { .size = sizeof p,
+                                 .name = "w",
+                                 .dtype = EDDIS_FLOAT32,
+                                 .n_dims = 1,
+                                 .dims = { 4 },
+                                 .value = value };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    struct board_page page;
+    int64_t since = 0;
+    int rc;
+
+    eddis_add_parameter(e, eddis_add_layer(e, "only", EDDIS_LAYER_OTHER, &err), &p, &err);
+    CHECK(eddis_commit(e, &err) == 0 && eddis_step_begin(e, &s, &err) == 1);
+    if (rank == 1)
+        while (atomic_load(&j->opened) < j->n - 1)
+            usleep(1000);
+    /* Several slices are one wait to the board, which tells for whom. */
+    for (int i = 0; i < 3; i++) {
+        rc = eddis_wait(e, rank == 1 ? 60 * CLOCK_S : CLOCK_S / 20, &err);
+        if (rank == 1)
+            break;
+        CHECK(board_read(j->board, rank, &page, NULL) == 0);
+        CHECK(page.phase == EDDIS_PHASE_WAIT && page.waits_for == 1);
+        CHECK(since == 0 || since == page.phase_ns);
+        since = page.phase_ns;
+    }
+    if (rank != 1) {
+        CHECK(rc == -ETIMEDOUT && strstr(err.text, "waits for rank 1") &&
+              strstr(err.text, "'only'") && strstr(err.text, "step 0"));
+        CHECK(eddis_barrier(e, 0, &err) == -ETIMEDOUT && strstr(err.text, "barrier"));
+        atomic_fetch_add(&j->opened, 1);
+        rc = eddis_wait(e, 60 * CLOCK_S, &err);
+    }
+    CHECK(rc == 0);
+    CHECK(board_read(j->board, rank, &page, NULL) == 0);
+    CHECK(page.phase == EDDIS_PHASE_COMPUTE && page.waits_for == -1);
+    CHECK(eddis_step_end(e, NULL, &err) == 0);
+    CHECK(eddis_barrier(e, 60 * CLOCK_S, &err) == 0); /* goes on with the one that timed out */
+    CHECK(board_read(j->board, rank, &page, NULL) == 0 && page.waits_for == -1);
+}
+
+static void test_late(void)
+{
+    struct loop_job j = { .n = 4, .body = late_body };
+
+    loop_job_board(&j);
+    for (int i = 0; i < 4; i++)
+        j.scenario[i].batch = 43;
+    loop_job_run(&j);
+}
+
+/* Until the other rank's page tells for whom it waits; returns that. */
+static int await_peer(struct loop_job *j, int rank, struct board_page *ret)
+{
+    int64_t end = clock_now_ns() + 60 * CLOCK_S;
+
+    do {
+        usleep(1000);
+        CHECK(board_read(j->board, rank, ret, NULL) == 0);
+    } while (ret->waits_for < 0 && clock_now_ns() < end);
+    return (int)ret->waits_for;
+}
+
+/* A wait in a checkpoint is told of like one in a step, and leads to the rank that is late. */
+static void late_save_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct eddis_checkpoint *c = NULL;
+    struct eddis_error err = { 0 };
+    struct board_page page;
+    char folder[128];
+
+    snprintf(folder, sizeof folder, "%s/checkpoints", j->dir);
+    CHECK(eddis_checkpoint_begin(e, folder, &c, &err) == 0);
+    CHECK(eddis_checkpoint_put(c, "rank", &rank, sizeof rank, &err) == 0);
+    for (int r = 0; rank == 1 && r < j->n; r++) {
+        int at = r;
+
+        for (int n = 0; n < j->n && at != 1; n++) {
+            at = await_peer(j, at, &page);
+            CHECK(page.phase == EDDIS_PHASE_CHECKPOINT);
+        }
+        CHECK(at == 1);
+    }
+    CHECK(board_read(j->board, rank, &page, NULL) == 0 && (rank != 1 || page.waits_for == -1));
+    CHECK(eddis_checkpoint_commit(c, 0, &err) == 0);
+    CHECK(board_read(j->board, rank, &page, NULL) == 0);
+    CHECK(page.phase == EDDIS_PHASE_START && page.waits_for == -1);
+}
+
+static void test_late_save(void)
+{
+    struct loop_job j = { .n = 4, .body = late_save_body };
+
+    loop_job_board(&j);
+    for (int i = 0; i < 4; i++)
+        j.scenario[i].batch = 43;
+    loop_job_run(&j);
+    CHECK(file_remove_tree(j.dir, NULL) == 0);
+}
+
+/* Who gives up a wait and does something else does not wait. */
+static void give_up_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct eddis_error err = { 0 };
+    struct board_page page;
+
+    if (rank == 0) {
+        do {
+            CHECK(eddis_barrier(e, CLOCK_MS, &err) == -ETIMEDOUT);
+            CHECK(board_read(j->board, rank, &page, NULL) == 0);
+        } while (page.waits_for != 1);
+        eddis_set_phase(e, EDDIS_PHASE_EVALUATE);
+        CHECK(board_read(j->board, rank, &page, NULL) == 0 && page.waits_for == -1);
+        atomic_fetch_add(&j->opened, 1);
+    }
+    while (!atomic_load(&j->opened))
+        usleep(1000);
+    CHECK(eddis_barrier(e, 60 * CLOCK_S, &err) == 0);
+}
+
+static void test_give_up(void)
+{
+    struct loop_job j = { .n = 2, .body = give_up_body };
+
+    loop_job_board(&j);
+    for (int i = 0; i < 2; i++)
+        j.scenario[i].batch = 43;
+    loop_job_run(&j);
+}
+
+int main(void)
+{
+    test_late();
+    test_late_save();
+    test_give_up();
+    if (loop_job_failures)
+        fprintf(stderr, "%d failures\n", loop_job_failures);
+    return loop_job_failures != 0;
+}
