@@ -126,7 +126,7 @@ static int make_ranks(struct state *s, int n_ranks, const int *node, struct eddi
     }
     for (int r = 0; r < n_ranks; r++) {
         rank[r].agent = node[r];
-        rank[r].steps = rank[r].phase = -1;
+        rank[r].steps = rank[r].phase = rank[r].waits_for = -1;
         s->agent[node[r]].part = true;
         s->agent[node[r]].failed_starts = 0;
     }

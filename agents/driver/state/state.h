@@ -3,8 +3,8 @@
  *
  *     REGISTER -> PROFILE -> [NETWORK] -> PLAN -> PREPARE -> [CHECK] -> START -> RUN -> STOP
  *                                          ^                                             |
- *                                          +------------------ REGROUP <-----------------+-> BYE ->
- * OVER
+ *                                          +------------------ REGROUP <-----------------+-> BYE
+ *     -> OVER
  *
  * It knows no socket, process or clock: what happens is told to it with the time, and what is to
  * be done it puts into a short queue of actions that the caller takes with state_action after
@@ -102,13 +102,12 @@ struct state_agent {
 };
 
 struct state_rank {
-    int agent, pid;
-    bool started, exited;
-    int code, signal; /* as in struct event */
-    bool by_us, oom;
+    int agent, pid, code, signal; /* as in struct event */
+    bool started, exited, by_us, oom;
     int64_t steps;    /* done; -1 unknown */
     bool stepped;     /* it has finished a step of this generation */
     int phase;        /* enum eddis_phase; -1: it has no page */
+    int waits_for;    /* the rank without which it cannot go on; -1: none that is known */
     int64_t still_ns; /* without a step or another phase, when it was last reported */
     int64_t moved_ns; /* when its steps or phase last changed, as seen from here */
 };
@@ -121,6 +120,7 @@ struct state_failure {
     int exit_code;      /* that the job has when it ends by this */
     int64_t at_ns;
     int rank, pid, code, signal; /* rank -1: not a rank */
+    bool of_daemon;              /* mpirun's daemon went by itself, as it does when mpirun has */
     int64_t step;                /* -1 unknown */
     bool stepped;
     char node[256];
@@ -141,14 +141,14 @@ struct state {
     int n_ranks, first;      /* first: the part that runs mpirun */
     bool mpirun_over;
     int mpirun_code, mpirun_signal;
-    char mpirun_text[160]; /* what it says of itself, in one sentence; "" nothing */
-    int64_t settle_ns;     /* mpirun has ended, its ranks have until then to be reported; 0: not */
-    int64_t preempt_ns;    /* a checkpoint was asked for; until then it may take; 0: not */
-    int64_t asked_ns;      /* when it was asked for */
-    int64_t asked_step;    /* a checkpoint of this step or a later one will do; -1: not asked */
-    bool checkpointed;     /* and it is there */
-    bool launched;         /* a node was asked to prepare: there may be something to stop */
-    bool unwanted;         /* somebody has asked for the job's end: there is no other generation */
+    char mpirun_text[160];        /* what it says of itself, in one sentence; "" nothing */
+    int64_t mpirun_ns, settle_ns; /* when it ended; its ranks may be told of until then, 0: not */
+    int64_t preempt_ns;           /* a checkpoint was asked for; until then it may take; 0: not */
+    int64_t asked_ns;             /* when it was asked for */
+    int64_t asked_step; /* a checkpoint of this step or a later one will do; -1: not asked */
+    bool checkpointed;  /* and it is there */
+    bool launched;      /* a node was asked to prepare: there may be something to stop */
+    bool unwanted;      /* somebody has asked for the job's end: there is no other generation */
     int interrupts;
     int64_t pause_ns, paused_ns; /* the driver itself was stopped: how long, and until when */
     enum stop_ladder ladder;     /* ordered last, in PHASE_STOP */

@@ -3,8 +3,8 @@
  *
  * A rank stands still when neither its steps nor its phase change.  How long is told by its own
  * node's clock with each report, so that a node that says nothing is lost, and never hangs.  Ranks
- * that wait for others stand still because of them: what is looked for is one that does not wait,
- * or, when there is none, all of them waiting for each other.
+ * that wait for others, in a step or in a checkpoint, stand still because of them: what is looked
+ * for is one that does not wait, or, when there is none, all of them waiting for each other.
  */
 #include "state_impl.h"
 
@@ -53,6 +53,7 @@ void state_progress(struct state *s, const struct progress *p, int64_t now_ns)
         r->still_ns = now_ns - r->moved_ns;
     r->steps = p->steps_done;
     r->phase = p->phase;
+    r->waits_for = p->waits_for < s->n_ranks && p->waits_for != p->rank ? p->waits_for : -1;
     if (p->steps_here > 0 && !r->stepped) {
         recovered(s, p, now_ns);
         r->stepped = true;
@@ -71,16 +72,40 @@ static bool stands(const struct state *s, const struct state_rank *r)
     return is_at_work(r) && r->still_ns >= s->o.hang_ns;
 }
 
+/* One that is leaving waits like any other; the wait of a step has begun before it is known for
+ * whom.
+ */
+static bool waits(const struct state_rank *r)
+{
+    return r->phase >= 0 && !r->exited && (r->phase == RANK_WAIT || r->waits_for >= 0);
+}
+
 /* Of those that stand still the one that is furthest behind, the first of equals. */
 static int furthest_behind(const struct state *s, bool waiting)
 {
     int behind = -1;
 
     for (int r = 0; r < s->n_ranks; r++)
-        if (stands(s, &s->rank[r]) && (s->rank[r].phase == RANK_WAIT) == waiting &&
+        if (stands(s, &s->rank[r]) && waits(&s->rank[r]) == waiting &&
             (behind < 0 || s->rank[r].steps < s->rank[behind].steps))
             behind = r;
     return behind;
+}
+
+/* Whom r waits for, if that one is still there; -1: nobody, as far as is known. */
+static int awaited(const struct state *s, int r)
+{
+    int peer = s->rank[r].waits_for;
+
+    return peer >= 0 && s->rank[peer].phase >= 0 && !s->rank[peer].exited ? peer : -1;
+}
+
+/* The last of those of whom one waits for the next, beginning with r; of a circle one of it. */
+static int last_awaited(const struct state *s, int r)
+{
+    for (int n = 0; n < s->n_ranks && awaited(s, r) >= 0; n++)
+        r = awaited(s, r);
+    return r;
 }
 
 /* The rank that hangs: one that others wait for, or any when all wait for each other.  -1: none. */
@@ -88,16 +113,21 @@ static int find(const struct state *s, bool *all_wait)
 {
     int r = furthest_behind(s, false);
 
-    *all_wait = r < 0;
+    *all_wait = false;
     if (r >= 0)
         return r;
     for (int k = 0; k < s->n_ranks; k++)
         if (is_at_work(&s->rank[k]) && !stands(s, &s->rank[k]))
             return -1; /* it gets on, or has begun to wait but now */
-    return furthest_behind(s, true);
+    r = furthest_behind(s, true);
+    if (r < 0)
+        return -1;
+    r = last_awaited(s, r);
+    *all_wait = waits(&s->rank[r]);
+    return s->rank[r].still_ns >= s->o.hang_ns ? r : -1; /* it may have begun to leave but now */
 }
 
-/* Append "0-4, 6, 7": the ranks at work and waiting but this one. */
+/* Append "0-4, 6, 7": the ranks that wait, without this one. */
 static int waiting_text(const struct state *s, int but, char *ret, size_t size)
 {
     int n = 0;
@@ -107,9 +137,7 @@ static int waiting_text(const struct state *s, int but, char *ret, size_t size)
     for (int r = 0, last; r < s->n_ranks; r = last + 1) {
         int k;
 
-        for (last = r; last < s->n_ranks && last != but && is_at_work(&s->rank[last]) &&
-                       s->rank[last].phase == RANK_WAIT;
-             last++)
+        for (last = r; last < s->n_ranks && last != but && waits(&s->rank[last]); last++)
             n++;
         if (last == r)
             continue;
@@ -132,6 +160,7 @@ static const char *doing(int phase)
         [RANK_START] = "starting",      [RANK_INPUT] = "waiting for data",
         [RANK_COMPUTE] = "computing",   [RANK_WAIT] = "waiting for others",
         [RANK_EVALUATE] = "evaluating", [RANK_CHECKPOINT] = "writing a checkpoint",
+        [RANK_DONE] = "leaving",
     };
 
     return phase >= 0 && phase < (int)(sizeof words / sizeof *words) ? words[phase] : "at work";

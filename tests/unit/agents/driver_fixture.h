@@ -132,6 +132,7 @@ static inline void progress(struct fixture *f, int rank, int phase, int64_t step
     const struct progress p = { .rank = rank,
                                 .pid = 100 + rank,
                                 .phase = phase,
+                                .waits_for = -1,
                                 .steps_done = steps,
                                 .steps_here = steps,
                                 .sum.total_ns = steps * CLOCK_MS,

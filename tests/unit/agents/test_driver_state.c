@@ -117,6 +117,7 @@ static void progress(struct fixture *f, int rank, int64_t steps, int64_t here)
     const struct progress p = { .rank = rank,
                                 .pid = 100 + rank,
                                 .phase = 2,
+                                .waits_for = -1,
                                 .steps_done = steps,
                                 .steps_here = here,
                                 .page_age_ns = 0,

@@ -49,6 +49,78 @@ START_TEST(hang)
 }
 END_TEST
 
+static void stand_waiting(struct fixture *f, int rank, int phase, int64_t still_ns, int waits_for)
+{
+    const struct progress p = { .rank = rank,
+                                .phase = phase,
+                                .steps_done = 1042,
+                                .steps_here = 1042,
+                                .waits_for = waits_for,
+                                .page_age_ns = still_ns,
+                                .phase_age_ns = still_ns };
+
+    state_progress(&f->s, &p, f->now_ns);
+}
+
+/* Who is known to wait for another does not hang, whatever else it is about. */
+START_TEST(hang_behind_waits)
+{
+    static const struct {
+        int phase[RANKS], waits_for[RANKS];
+        int rank; /* -1: none */
+        const char *text;
+    } row[] = {
+        { { 5, 5, 5, 5, 5 }, /* in a checkpoint: 4 waits for 3, 3 for 2, 2 does not wait */
+          { 2, 0, -1, 2, 3 },
+          2,
+          "rank 2 (node b, pid 102) has made no step for 0:30: last step 1041, writing a "
+          "checkpoint; ranks 0, 1, 3, 4 wait for it" },
+        { { 4, 4, 4, 4, 4 }, { 3, 3, 3, -1, 3 }, 3, "evaluating; ranks 0-2, 4 wait for it" },
+        { { 5, 5, 5, 5, 5 }, /* 0 waits for a circle of 1, 2 and 4 */
+          { 3, 2, 4, 1, 1 },
+          1,
+          "all ranks wait for each other" },
+        { { 3, 3, 3, 3, 3 }, /* nobody says for whom 4 waits, but all others do for it */
+          { 1, 2, 3, 4, -1 },
+          4,
+          "all ranks wait for each other" },
+        { { 3, 3, 3, 6, 3 }, { 3, 3, 3, -1, 3 }, 3, "leaving; ranks 0-2, 4 wait for it" },
+        { { 2, 6, 6, 6, 6 }, { -1, 0, 0, 0, 0 }, 0, "computing; ranks 1-4 wait for it" },
+        { { 5, 5, 5, 5, 5 }, { 0, 1, 2, 3, 4 }, 0, "last step 1041, writing a checkpoint; stop" },
+        { { 5, 5, 5, 5, 5 }, { 7, 7, 7, 7, 7 }, 0, "last step 1041, writing a checkpoint; stop" },
+    };
+    struct fixture f;
+
+    run(&f, 0);
+    for (int r = 0; r < RANKS; r++)
+        stand_waiting(&f, r, row[_i].phase[r], 30 * second, row[_i].waits_for[r]);
+    state_tick(&f.s, f.now_ns);
+    drain(&f);
+    ck_assert_str_eq(f.s.reason, "hang");
+    ck_assert_int_eq(f.s.failure.rank, row[_i].rank);
+    said(&f, row[_i].text);
+    wind_up(&f);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(no_hang_behind_waits)
+{
+    struct fixture f;
+
+    run(&f, 0); /* they wait for one that has begun to write a moment ago */
+    for (int r = 1; r < RANKS; r++)
+        stand_waiting(&f, r, 5, 500 * second, r - 1);
+    progress(&f, 0, 5, 10, 29 * second);
+    pass(&f, second);
+    ck_assert(!f.s.ending);
+    progress(&f, 0, 6, 10, 0); /* and is leaving now */
+    pass(&f, second);
+    ck_assert(!f.s.ending);
+    state_fini(&f.s);
+}
+END_TEST
+
 START_TEST(no_hang)
 {
     struct fixture f;
@@ -419,6 +491,8 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, hang, 0, 6);
+    tcase_add_loop_test(tc, hang_behind_waits, 0, 8);
+    tcase_add_test(tc, no_hang_behind_waits);
     tcase_add_test(tc, no_hang);
     tcase_add_test(tc, ctrl_c_in_recovery);
     tcase_add_test(tc, preempted_in_recovery);
