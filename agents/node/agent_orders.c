@@ -103,6 +103,7 @@ static int pass_signal(struct agent *a, const struct order *o, struct eddis_erro
 static int stop(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     (void)err;
+    agent_reap(a); /* who has ended by now was not stopped by us */
     a->stop_generation = o->generation;
     stop_begin(&a->stop, o->ladder, o->grace_ns, clock_now_ns());
     return 0;

@@ -111,6 +111,23 @@ def test_mpirun_killed(make):
     n.leave()
 
 
+def test_mpirun_killed_before_the_stop(make):
+    """Both come to the agent at once: it was not killed by the stop."""
+    n = make(SLEEP)
+    n.launch(2)
+    os.kill(n.agent, signal.SIGSTOP)
+    mpirun = n.mpirun()
+    os.kill(mpirun, signal.SIGKILL)
+    wait_for("mpirun to end", lambda: not alive(mpirun))
+    n.driver.stop("failure")
+    time.sleep(0.2)  # for the order to lie there before the agent looks
+    os.kill(n.agent, signal.SIGCONT)
+    e = n.driver.wait("mpirun_exit")
+    assert (e["signal"], e["by_us"]) == (9, False), e
+    n.driver.wait("stopped")
+    n.leave()
+
+
 def test_mpirun_stopped(make):
     n = make(SLEEP)
     n.launch(2)

@@ -67,13 +67,14 @@ static void say_failure(struct state *s, const char *before, int stopping, enum 
 }
 
 /* The launch of the job's first generation over a network that another job had found: it may have
- * changed since, so find it anew, once.
+ * changed since, so find it anew, once.  No network kills.
  */
 static bool blame_network(struct state *s)
 {
     bool launch = s->failure.cause == CAUSE_LAUNCH || s->failure.cause == CAUSE_MPIRUN;
 
-    if (!s->network_cached || !launch || s->generation != 1 || !s->started_ns || state_any_step(s))
+    if (!s->network_cached || !launch || s->failure.signal || s->generation != 1 ||
+        !s->started_ns || state_any_step(s))
         return false;
     s->network_cached = false;
     state_say(s, "the network of an earlier job may have changed: it is measured again");
@@ -202,6 +203,8 @@ void state_trouble(struct state *s, const struct state_trouble *t, int64_t now_n
                                .at_ns = t->at_ns,
                                .rank = -1,
                                .code = -1,
+                               .signal = t->signal,
+                               .of_daemon = t->of_daemon,
                                .step = -1 };
 
     if (s->generation == 0 && t->cause != CAUSE_NODE && t->cause != CAUSE_HANG) {

@@ -51,6 +51,8 @@ struct state_trouble {
     int exit_code, agent;
     int64_t at_ns;
     const char *text;
+    int signal;     /* that ended it; 0: none */
+    bool of_daemon; /* as in struct state_failure */
 };
 void state_trouble(struct state *s, const struct state_trouble *t, int64_t now_ns);
 void state_failed(struct state *s, const struct state_failure *f, int64_t now_ns);

@@ -57,34 +57,59 @@ static void ended_well(struct state *s, int64_t now_ns)
         state_end(s, "ok", 0, STOP_FAILURE, now_ns);
 }
 
+static void mpirun_text(const struct state *s, char *ret, size_t size)
+{
+    char stopping[48] = "";
+
+    if (s->phase < PHASE_STOP)
+        (void)snprintf(stopping, sizeof stopping, "; stopping %d ranks", state_ranks_left(s));
+    if (s->mpirun_signal)
+        (void)snprintf(ret, size, "mpirun died of signal %d (%s)%s", s->mpirun_signal,
+                       strsignal(s->mpirun_signal), stopping);
+    else if (s->mpirun_code == 0)
+        (void)snprintf(ret, size, "mpirun has ended, but rank %d was not heard of",
+                       state_first_not(s, true));
+    else
+        (void)snprintf(ret, size, "mpirun exited %d%s%s%s", s->mpirun_code,
+                       all_exited_zero(s) ? " although every rank exited 0" : "",
+                       s->mpirun_text[0] ? ": " : "", s->mpirun_text);
+}
+
+static void mpirun_failed(struct state *s, int64_t at_ns, int64_t now_ns)
+{
+    bool cannot_start = s->phase == PHASE_START && !any_started(s) && !s->mpirun_signal;
+    char text[512];
+    struct state_trouble t = { .cause = cannot_start ? CAUSE_LAUNCH : CAUSE_MPIRUN,
+                               .reason = cannot_start ? "start" : "internal",
+                               .exit_code = cannot_start ? EXIT_START : EXIT_FAULT,
+                               .agent = s->first,
+                               .at_ns = at_ns,
+                               .text = text,
+                               .signal = s->mpirun_signal };
+
+    mpirun_text(s, text, sizeof text);
+    state_trouble(s, &t, now_ns);
+}
+
 /* Ranks and mpirun have ended, or mpirun has and its ranks were not reported in time. */
 static void mpirun_settled(struct state *s, int64_t now_ns)
 {
-    bool cannot_start = s->phase == PHASE_START && !any_started(s) && !s->mpirun_signal;
-    struct state_trouble t = { cannot_start ? CAUSE_LAUNCH : CAUSE_MPIRUN,
-                               cannot_start ? "start" : "internal",
-                               cannot_start ? EXIT_START : EXIT_FAULT,
-                               s->first,
-                               now_ns,
-                               NULL };
-    char text[512];
-
-    if (s->preempt_ns || (all_exited_zero(s) && s->mpirun_code == 0)) {
+    if (s->preempt_ns || (all_exited_zero(s) && s->mpirun_code == 0))
         ended_well(s, now_ns);
-        return;
-    }
-    if (s->mpirun_signal)
-        (void)snprintf(text, sizeof text, "mpirun died of signal %d (%s); stopping %d ranks",
-                       s->mpirun_signal, strsignal(s->mpirun_signal), state_ranks_left(s));
-    else if (s->mpirun_code == 0)
-        (void)snprintf(text, sizeof text, "mpirun has ended, but rank %d was not heard of",
-                       state_first_not(s, true));
     else
-        (void)snprintf(text, sizeof text, "mpirun exited %d%s%s%s", s->mpirun_code,
-                       all_exited_zero(s) ? " although every rank exited 0" : "",
-                       s->mpirun_text[0] ? ": " : "", s->mpirun_text);
-    t.text = text;
-    state_trouble(s, &t, now_ns);
+        mpirun_failed(s, s->mpirun_over ? s->mpirun_ns : now_ns, now_ns);
+}
+
+/* Everything is being stopped because of something else.  Its daemons go when mpirun has been
+ * killed, and one of them may be heard of first, by more than the reports' ages can tell.
+ */
+static void mpirun_was_first(struct state *s, int64_t now_ns)
+{
+    int64_t at_ns = s->mpirun_ns;
+
+    if (s->failure.of_daemon && at_ns >= s->failure.at_ns && at_ns < s->failure.at_ns + settle_ns)
+        at_ns = s->failure.at_ns - 1;
+    mpirun_failed(s, at_ns, now_ns);
 }
 
 /* mpirun itself does not end when a daemon of its could not begin, and else seconds later. */
@@ -92,12 +117,14 @@ static void daemon_exit(struct state *s, int agent, const struct event *e, int64
 {
     bool cannot_start = s->phase == PHASE_START && !any_started(s);
     char text[512];
-    struct state_trouble t = { cannot_start ? CAUSE_LAUNCH : CAUSE_MPIRUN,
-                               cannot_start ? "start" : "internal",
-                               cannot_start ? EXIT_START : EXIT_FAULT,
-                               agent,
-                               now_ns - e->age_ns,
-                               text };
+    struct state_trouble t = { .cause = cannot_start ? CAUSE_LAUNCH : CAUSE_MPIRUN,
+                               .reason = cannot_start ? "start" : "internal",
+                               .exit_code = cannot_start ? EXIT_START : EXIT_FAULT,
+                               .agent = agent,
+                               .at_ns = now_ns - e->age_ns,
+                               .text = text,
+                               .signal = e->signal,
+                               .of_daemon = !e->signal };
 
     (void)snprintf(text, sizeof text, "node %.120s: %.300s; stopping %d ranks",
                    state_host(s, agent), e->text ? e->text : "", state_ranks_left(s));
@@ -114,7 +141,10 @@ void state_mpirun_exit(struct state *s, int agent, const struct event *e, int64_
     s->mpirun_over = true;
     s->mpirun_code = e->code;
     s->mpirun_signal = e->signal;
+    s->mpirun_ns = now_ns - e->age_ns;
     (void)snprintf(s->mpirun_text, sizeof s->mpirun_text, "%s", e->text ? e->text : "");
+    if (s->phase == PHASE_STOP && e->signal && !e->by_us)
+        mpirun_was_first(s, now_ns);
     if (s->phase >= PHASE_STOP || e->by_us)
         return;
     /* A banner that one sentence says better stays in mpirun.log. */

@@ -470,8 +470,83 @@ START_TEST(any_order)
 }
 END_TEST
 
+/* ---- mpirun and its daemons ---- */
+
+static void mpirun_ended(struct fixture *f, int agent, int code, int sig, int64_t age_ns,
+                         bool by_us)
+{
+    static char daemon[] = "mpirun's daemon, orted, has ended";
+    struct event e = event(f, EVENT_MPIRUN_EXIT);
+
+    e.code = sig ? -1 : code;
+    e.signal = sig;
+    e.age_ns = age_ns;
+    e.by_us = by_us;
+    e.text = agent ? daemon : e.text;
+    state_event(&f->s, agent, &e, f->now_ns);
+    drain(f);
+}
+
+/* A daemon that has lost mpirun is heard of first; which of both was, ages and sense tell. */
+START_TEST(mpirun_heard_second)
+{
+    static const struct {
+        int daemon_signal, code, signal;
+        int64_t later_ns; /* than the daemon's, by the reports' ages */
+        bool by_us, first;
+    } row[] = {
+        { 0, 0, SIGKILL, -CLOCK_MS, false, true },
+        { 0, 0, SIGKILL, 50 * CLOCK_MS, false, true }, /* its report was on the way for longer */
+        { 0, 0, SIGKILL, 3 * CLOCK_S, false, false },
+        { 0, 0, SIGKILL, -CLOCK_MS, true, false },            /* by the stop */
+        { 0, 1, 0, -CLOCK_MS, false, false },                 /* it tells of the daemon */
+        { SIGKILL, 0, SIGSEGV, 50 * CLOCK_MS, false, false }, /* a killed daemon was first */
+        { SIGKILL, 0, SIGSEGV, -50 * CLOCK_MS, false, true },
+    };
+    int64_t age_ns = row[_i].later_ns < 0 ? -row[_i].later_ns : 0;
+    struct fixture f;
+
+    run(&f, 3);
+    for (int r = 2; r < RANKS; r++)
+        exited(&f, r, 0, 0, false);
+    mpirun_ended(&f, 1, 1, row[_i].daemon_signal, 0, false);
+    ck_assert_int_eq(f.s.phase, PHASE_STOP);
+    said(&f, "node b: mpirun's daemon, orted, has ended; stopping 2 ranks\n");
+    f.now_ns += row[_i].later_ns < 0 ? 0 : row[_i].later_ns;
+    mpirun_ended(&f, 0, row[_i].code, row[_i].signal, age_ns, row[_i].by_us);
+    ck_assert_int_eq(strstr(f.said, "before that: mpirun died of signal") != NULL, row[_i].first);
+    ck_assert_int_eq(f.s.failure.signal, row[_i].first ? row[_i].signal : row[_i].daemon_signal);
+    ck_assert_int_eq(f.ordered[ACTION_STOP], 1);
+    confirm(&f, 10);
+    ck_assert_int_eq(f.s.generation, 2); /* recovered from once, whoever it was */
+    state_fini(&f.s);
+}
+END_TEST
+
+/* That a network of an earlier job has changed is no reason to die of a signal. */
+START_TEST(killed_over_a_cached_network)
+{
+    struct fixture f;
+
+    begin(&f, 3);
+    for (int i = 0; i < NODES; i++)
+        comes(&f, i);
+    state_network_known(&f.s, true, f.now_ns);
+    drain(&f);
+    launch(&f, PHASE_RUN);
+    mpirun_ended(&f, _i, 0, SIGKILL, 0, false);
+    ck_assert_int_eq(f.ordered[ACTION_FORGET], 0);
+    ck_assert_str_eq(f.s.reason, "internal");
+    ck_assert_int_eq(f.s.exit_code, 1);
+    wind_up(&f);
+    state_fini(&f.s);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_loop_test(tc, mpirun_heard_second, 0, 7);
+    tcase_add_loop_test(tc, killed_over_a_cached_network, 0, 2);
     tcase_add_loop_test(tc, fault_matrix, 0, WHENS * (int)(sizeof matrix / sizeof *matrix));
     tcase_add_test(tc, goes_on_with_who_is_left);
     tcase_add_test(tc, an_older_generation_is_not_heard);
