@@ -8,7 +8,7 @@ import shutil
 import signal
 
 from lab import LOGIN, Cluster, command_line
-from node import alive, wait_for
+from node import alive, parent, wait_for
 
 NODES = 3
 PHASES = ("login", "launch", "step", "checkpoint", "shutdown")
@@ -135,8 +135,10 @@ class Cell:
             return [self.job.process.pid]
         if actor == "ssh":
             return self.sessions()
-        # The youngest: what the probe of the network ran may not be gone yet.
-        return self.c.pids("node1" if actor == "mpirun" else "node2", PROGRAMS[actor])[-1:]
+        # The youngest: what the probe of the network ran may not be gone yet.  A child of the same
+        # name is about to become another program.
+        found = self.c.pids("node1" if actor == "mpirun" else "node2", PROGRAMS[actor])
+        return [p for p in found if parent(p) not in found][-1:]
 
     def strike(self):
         actor, fault = self.row.actor, self.row.fault

@@ -39,6 +39,15 @@ def alive(pid):
     return state_of(pid) not in "ZX"
 
 
+def parent(pid):
+    """The parent's pid; 0: the process is gone."""
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return int(f.read().rsplit(")", 1)[1].split()[1])
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+
+
 def marked(mark):
     """Living processes whose environment holds the mark: {pid: command line}."""
     found = {}
