@@ -233,7 +233,7 @@ static int64_t next_ns(const struct agent *a, int64_t now_ns)
     if (a->registered)
         next = min_ns(next, reporter_next_ns(a->reporter, now_ns));
     if (a->generation && a->generation->started && a->generation->report_at_step)
-        next = min_ns(next, a->look_ns);
+        next = min_ns(next, a->generation->look.next_ns);
     if (a->generation && a->generation->started && reporter_idle(a->reporter))
         next = min_ns(next, a->progress_due ? now_ns : a->progress_ns);
     return next;

@@ -14,9 +14,6 @@
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 
-/* How often the boards are looked at for a step that the driver waits for. */
-#define LOOK_NS (5 * CLOCK_MS)
-
 void agent_tell(struct agent *a, struct event *e, int64_t at_ns)
 {
     struct eddis_error err = { 0 };
@@ -302,21 +299,20 @@ static void look_for_frozen(struct agent *a, int64_t now_ns)
 
 void agent_report(struct agent *a, int64_t now_ns)
 {
+    struct generation *g = a->generation;
     struct eddis_error err = { 0 };
     int n = 0;
 
     if (!a->registered)
         return;
-    if (a->generation && a->generation->started && now_ns >= a->look_ns &&
-        a->generation->report_at_step) {
-        a->look_ns = now_ns + LOOK_NS;
-        a->progress_due = a->progress_due || generation_reached_step(a->generation);
-    }
+    if (g && g->started && g->report_at_step && now_ns >= g->look.next_ns &&
+        generation_reached_step(g, a->brief->heartbeat_ns, now_ns))
+        a->progress_due = true;
     if ((now_ns >= a->progress_ns || a->progress_due) && reporter_idle(a->reporter)) {
         a->progress_ns = clock_after_ns(now_ns, a->brief->heartbeat_ns);
         a->progress_due = false;
-        if (a->generation && a->generation->started) {
-            n = generation_progress(a->generation, now_ns, a->progress);
+        if (g && g->started) {
+            n = generation_progress(g, now_ns, a->progress);
             look_for_frozen(a, now_ns);
         }
     }

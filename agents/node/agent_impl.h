@@ -68,10 +68,10 @@ struct agent {
     struct stop stop;
     int64_t stop_generation; /* of the order to stop */
 
-    int64_t beat_ns, progress_ns, look_ns; /* when next */
-    struct progress *progress;             /* [BOARD_MAX_LOCAL] */
-    bool progress_due;                     /* without waiting for that */
-    bool bye;                              /* leave when nothing is left */
+    int64_t beat_ns, progress_ns; /* when next */
+    struct progress *progress;    /* [BOARD_MAX_LOCAL] */
+    bool progress_due;            /* without waiting for that */
+    bool bye;                     /* leave when nothing is left */
     bool over;
     int exit_code;
 };

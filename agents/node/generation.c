@@ -254,17 +254,23 @@ int generation_progress(struct generation *g, int64_t now_ns, struct progress *r
     return n;
 }
 
-bool generation_reached_step(struct generation *g)
+bool generation_reached_step(struct generation *g, int64_t most_ns, int64_t now_ns)
 {
-    if (g->report_at_step == 0)
-        return false;
+    int64_t seen = 0, want = g->report_at_step;
+    int reached = 0;
+
     for (int i = 0; i < g->n; i++) {
         struct board_page page;
 
-        if (board_read(g->board, g->worker[i].local_rank, &page, NULL) < 0 ||
-            page.steps_here < g->report_at_step)
-            return false;
+        if (board_read(g->board, g->worker[i].local_rank, &page, NULL) < 0)
+            continue;
+        make_sane(&page);
+        reached += page.steps_here >= want;
+        seen += 1 + (page.steps_here < want ? page.steps_here : want);
     }
+    look_taken(&g->look, seen, most_ns, now_ns);
+    if (want == 0 || reached < g->n)
+        return false;
     g->report_at_step = 0;
     return true;
 }

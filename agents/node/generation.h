@@ -7,6 +7,7 @@
 #ifndef EDDIS_AGENTS_NODE_GENERATION_H
 #define EDDIS_AGENTS_NODE_GENERATION_H
 
+#include "look.h"
 #include "openmpi.h"
 #include "rank_file.h"
 
@@ -69,6 +70,7 @@ struct generation {
     pid_t mpirun; /* or its daemon, on other nodes; 0 before the start and after the end */
     bool started, mpirun_ended;
     int64_t report_at_step; /* of the order to prepare; 0: none, or all have done so many */
+    struct look look;       /* for that */
     int64_t log_offset;     /* where this generation's words in mpirun.log begin */
     struct frozen mpirun_frozen;
 };
@@ -112,8 +114,10 @@ void generation_signal(const struct generation *g, int sig);
 /* Read the boards: rows of progress since the call before to ret [g->n]; returns their number. */
 int generation_progress(struct generation *g, int64_t now_ns, struct progress *ret);
 
-/* Whether all workers have done report_at_step steps: true once. */
-bool generation_reached_step(struct generation *g);
+/* Whether all workers have done report_at_step steps: true once, to be asked when look.next_ns has
+ * come.  most_ns: between two reports.
+ */
+bool generation_reached_step(struct generation *g, int64_t most_ns, int64_t now_ns);
 
 /* Returns what mpirun said in this generation, the last of it, with the names of nodes that people
  * use; NULL when nothing.
