@@ -135,7 +135,7 @@ static const char *wait_layer_name(struct eddis *e, int b)
     for (int i = e->n_parameters - 1; i >= 0; i--) {
         const struct parameter *p = &e->parameter[i];
 
-        if (engine_bucket_of(e->engine, i) != b)
+        if (driver_bucket_of(e->driver, i) != b)
             continue;
         name = e->layer[p->layer].name;
         if (!p->announced)
@@ -145,29 +145,43 @@ static const char *wait_layer_name(struct eddis *e, int b)
     return name ? name : "-";
 }
 
+struct wait {
+    int parameter; /* -1: all */
+    struct driver_waits for_what;
+};
+
 static int wait_combined(struct eddis *e, void *what, int64_t deadline_ns, int *ret_peer,
                          struct eddis_error *err)
 {
-    return driver_wait_bucket(e->driver, *(const int *)what, e->begin.step.step, deadline_ns,
-                              ret_peer, err);
+    struct wait *w = what;
+    int rc = driver_wait_step(e->driver, w->parameter, e->begin.step.step, deadline_ns,
+                              &w->for_what, err);
+
+    if (rc == -ETIMEDOUT)
+        *ret_peer = w->for_what.peer;
+    return rc;
 }
 
-static int wait_bucket(struct eddis *e, int b, int64_t deadline_ns, struct eddis_error *err)
+static int wait_parameter(struct eddis *e, int parameter, int64_t deadline_ns,
+                          struct eddis_error *err)
 {
+    struct wait w = { .parameter = parameter };
+    const char *layer;
     int peer = -1;
-    int rc = handle_wait(e, wait_combined, &b, deadline_ns, &peer, err);
+    int rc = handle_wait(e, wait_combined, &w, deadline_ns, &peer, err);
 
     if (rc != -ETIMEDOUT)
         return rc;
+    layer = wait_layer_name(e, w.for_what.bucket);
     if (peer < 0)
         return eddis_fail(err, rc,
                           "step %lld: bucket %d of %d has not left, layer '%s' or one in a bucket "
                           "before it is not combined yet",
-                          (long long)e->current.step, b, engine_n_buckets(e->engine),
-                          wait_layer_name(e, b));
+                          (long long)e->current.step, w.for_what.bucket, w.for_what.n_buckets,
+                          layer);
     return eddis_fail(err, rc, "step %lld: bucket %d of %d with layer '%s' waits for rank %d",
-                      (long long)e->current.step, b, engine_n_buckets(e->engine),
-                      wait_layer_name(e, b), peer);
+                      (long long)e->current.step, w.for_what.bucket, w.for_what.n_buckets, layer,
+                      peer);
 }
 
 static int wait_check(const struct eddis *e, struct eddis_error *err)
@@ -213,8 +227,7 @@ int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
         }
     }
     pthread_mutex_unlock(&e->announce_lock);
-    for (int b = 0; rc == 0 && b < engine_n_buckets(e->engine); b++)
-        rc = wait_bucket(e, b, deadline, err);
+    rc = wait_parameter(e, -1, deadline, err);
     handle_wait_leave(e, before, rc);
     if (rc == 0)
         rc = wait_plan(e, err);
@@ -249,7 +262,7 @@ int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddi
     before = handle_wait_enter(e);
     for (int i = e->n_parameters - 1; rc == 0 && i >= 0; i--)
         if (e->parameter[i].layer == layer)
-            rc = wait_bucket(e, engine_bucket_of(e->engine, i), deadline, err);
+            rc = wait_parameter(e, i, deadline, err);
     handle_wait_leave(e, before, rc);
     return rc;
 }

@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-enum { DEFAULT_BUCKET_BYTES = 4 << 20 };
-
 #define CLOSE_TIMEOUT_NS (INT64_C(60) * CLOCK_S)
 
 _Static_assert((int)EDDIS_FLOAT32 == COMM_FLOAT32 && (int)EDDIS_FLOAT64 == COMM_FLOAT64 &&
@@ -86,8 +84,6 @@ static int handle_read_board(struct eddis *e, const struct handle_setup *s, stru
         if (!e->options.bucket_bytes)
             e->options.bucket_bytes = a->bucket_bytes;
     }
-    if (!e->options.bucket_bytes)
-        e->options.bucket_bytes = DEFAULT_BUCKET_BYTES;
     return 0;
 }
 

@@ -115,7 +115,8 @@ struct eddis_options {
     int64_t epochs;       /* how many; 0: unknown, eddis_step_begin never returns 0 by itself */
     int64_t batch;        /* global batch without a plan of eddis-run; 0: 64 a worker */
     uint64_t seed;        /* of the order of samples, without a plan of eddis-run */
-    int64_t bucket_bytes; /* gradients gathered into one message; 0: the plan's or 4 MiB */
+    int64_t bucket_bytes; /* gradients gathered into one message; 0: the plan's, or as measured
+                           * in the first steps */
     int own_pace;         /* 1: the program itself takes the time of an emulated device, see
                            * eddis_world; 0: eddis_wait sleeps until it is over */
 };

@@ -10,8 +10,7 @@ void page_clock_init(struct page_clock *c, int64_t now_ns)
 {
     *c = (struct page_clock){ .phase = EDDIS_PHASE_START,
                               .since_ns = now_ns,
-                              .blocked_ns = INT64_MAX,
-                              .exposed_ns = INT64_MAX };
+                              .blocked_ns = INT64_MAX };
 }
 
 enum eddis_phase page_clock_set(struct page_clock *c, enum eddis_phase phase, int64_t now_ns)
@@ -33,6 +32,9 @@ struct board_times page_clock_step(struct page_clock *c, int64_t now_ns)
     blocked = c->spent_ns[EDDIS_PHASE_WAIT];
     t.input_ns = c->spent_ns[EDDIS_PHASE_INPUT];
     t.compute_ns = c->spent_ns[EDDIS_PHASE_COMPUTE];
+    /* nobody knows yet: the first wait is for those that started later */
+    if (c->exposed_ns == INT64_MAX)
+        c->exposed_ns = 0;
     t.exposed_ns = blocked < c->exposed_ns ? blocked : c->exposed_ns;
     t.wait_ns = blocked - t.exposed_ns;
     t.total_ns = t.input_ns + t.compute_ns + blocked;

@@ -18,7 +18,7 @@ struct page_clock {
     int64_t since_ns;                       /* of the phase */
     int64_t spent_ns[EDDIS_PHASE_DONE + 1]; /* in this step */
     int64_t blocked_ns;                     /* in the step before; INT64_MAX: none yet */
-    int64_t exposed_ns;                     /* least of all workers; INT64_MAX: not known */
+    int64_t exposed_ns; /* least of all workers; INT64_MAX: not known, as good as 0 */
 };
 
 void page_clock_init(struct page_clock *c, int64_t now_ns);

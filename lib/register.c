@@ -160,13 +160,15 @@ static int commit_engine(struct eddis *e, struct engine **ret, struct eddis_erro
     for (int i = 0; i < e->n_parameters; i++)
         p[i] = (struct engine_parameter){ .n = e->parameter[i].n,
                                           .type = (enum comm_type)e->parameter[i].dtype };
-    rc = engine_new(&(struct engine_options){ .place = e->place,
-                                              .algorithm = e->algorithm,
-                                              .bucket_bytes = (size_t)e->options.bucket_bytes,
-                                              .parameter = p,
-                                              .n_parameters = e->n_parameters,
-                                              .hooks = { e, plan_report, plan_agree } },
-                    ret, err);
+    rc = engine_new(
+        &(struct engine_options){
+            .place = e->place,
+            .algorithm = e->algorithm,
+            .bucket_bytes = (size_t)e->options.bucket_bytes,
+            .parameter = p,
+            .n_parameters = e->n_parameters,
+            .hooks = { .arg = e, .report = plan_report, .agreed = plan_agree } },
+        ret, err);
     free(p);
     return rc;
 }

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const int64_t AUTO_BUCKET_BYTES = 4 << 20; /* long enough to hide the latency of one */
 static const int64_t MAX_GLOBAL_BATCH = INT64_C(1) << 53; /* what a double counts exactly */
 
 /* ---- workers of a node ---- */
@@ -354,7 +353,7 @@ static int choose_options(const struct job *job, struct plan *p, struct eddis_er
     if (!(bytes >= 0 && bytes <= (double)(INT64_C(1) << 40)))
         return eddis_fail(err, -EINVAL, "communication.bucket_mb is %g",
                           job->communication.bucket_mb);
-    p->bucket_bytes = bytes >= 1 ? (int64_t)bytes : AUTO_BUCKET_BYTES;
+    p->bucket_bytes = (int64_t)bytes;
     p->generation = p->version = 1;
     p->seed = job->seed;
     return choose_mode(job, p, err);

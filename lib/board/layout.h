@@ -128,7 +128,7 @@ struct board_area {
     int32_t emulated;   /* 1: the node's workers imitate other devices */
     int32_t checkpoint_keep;
     int64_t checkpoint_every; /* steps; 0: only when told */
-    int64_t bucket_bytes;
+    int64_t bucket_bytes;     /* 0: as the workers measure */
     uint64_t seed;
     int64_t warmup_steps; /* of the learning rate; 0: none */
     int64_t plan_version; /* newest */

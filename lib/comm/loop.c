@@ -26,6 +26,9 @@ struct loop {
     int n_ranks;
     uint64_t random; /* state of the stream; 0: no delays */
     int64_t now_ns;
+    int64_t latency_ns;         /* of a link that carries one message at a time ... */
+    double bytes_per_s;         /* ... at this rate; 0: there are no links */
+    int64_t *free_ns;           /* [n_ranks] when the rank's link is free again */
     struct loop_list *sends;    /* [n_ranks] by destination, in order of arrival for one tag */
     struct loop_list *receives; /* [n_ranks] by owner, posted and not yet met */
     struct loop_list *done;     /* [n_ranks] to be returned by poll */
@@ -80,7 +83,10 @@ int loop_new(int n_ranks, uint64_t seed, struct loop **ret, struct eddis_error *
     l->n_ranks = n_ranks;
     l->random = seed;
     l->sends = calloc(3 * (size_t)n_ranks, sizeof *l->sends);
-    if (!l->sends) {
+    l->free_ns = calloc((size_t)n_ranks, sizeof *l->free_ns);
+    if (!l->sends || !l->free_ns) {
+        free(l->sends);
+        free(l->free_ns);
         free(l);
         return eddis_fail(err, -ENOMEM, "no memory for a loop of %d ranks", n_ranks);
     }
@@ -99,11 +105,24 @@ static bool op_same_stream(const struct comm_op *a, const struct comm_op *b)
     return a->channel == b->channel && a->tag == b->tag;
 }
 
+/* Over a link: behind what the rank has sent before. */
+static int64_t loop_link_arrival(struct loop *l, int from, size_t bytes)
+{
+    int64_t *at = &l->free_ns[from];
+
+    if (*at < l->now_ns)
+        *at = l->now_ns;
+    *at += l->latency_ns + (int64_t)((double)bytes / l->bytes_per_s * 1e9 + 0.5);
+    return *at;
+}
+
 /* Arrival of a new send: random, but not before an earlier one of the same pair and tag. */
 static int64_t loop_arrival(struct loop *l, int from, const struct comm_op *op)
 {
     int64_t at = l->now_ns;
 
+    if (l->bytes_per_s > 0)
+        return loop_link_arrival(l, from, op->bytes);
     if (l->random)
         at += (int64_t)random_below(&l->random, 1000000);
     for (struct loop_item *i = l->sends[op->peer].first; i; i = i->next)
@@ -270,19 +289,40 @@ static bool loop_wanted(const struct loop *l, int to, const struct loop_item *se
     return false;
 }
 
-bool loop_advance(struct loop *l)
+void loop_set_link(struct loop *l, int64_t latency_ns, double bytes_per_s)
+{
+    l->latency_ns = latency_ns;
+    l->bytes_per_s = bytes_per_s;
+}
+
+/* When the next delivery is, INT64_MAX: never. */
+static int64_t loop_next(const struct loop *l)
 {
     int64_t next = INT64_MAX;
 
-    pthread_mutex_lock(&l->lock);
     for (int to = 0; to < l->n_ranks; to++)
         for (struct loop_item *s = l->sends[to].first; s; s = s->next)
             if (s->arrival_ns < next && loop_wanted(l, to, s))
                 next = s->arrival_ns;
-    if (next != INT64_MAX && next > l->now_ns)
-        l->now_ns = next;
+    return next;
+}
+
+bool loop_advance_to(struct loop *l, int64_t until_ns)
+{
+    int64_t next, to;
+
+    pthread_mutex_lock(&l->lock);
+    next = loop_next(l);
+    to = next < until_ns ? next : until_ns;
+    if (to != INT64_MAX && to > l->now_ns)
+        l->now_ns = to;
     pthread_mutex_unlock(&l->lock);
-    return next != INT64_MAX;
+    return next != INT64_MAX && next <= until_ns;
+}
+
+bool loop_advance(struct loop *l)
+{
+    return loop_advance_to(l, INT64_MAX);
 }
 
 int64_t loop_now_ns(const struct loop *l)
@@ -307,6 +347,7 @@ void loop_free(struct loop *l)
     for (int i = 0; i < 3 * l->n_ranks; i++)
         list_fini(&l->sends[i]);
     free(l->sends);
+    free(l->free_ns);
     pthread_mutex_destroy(&l->lock);
     free(l);
 }

@@ -18,6 +18,16 @@ int loop_new(int n_ranks, uint64_t seed, struct loop **ret, struct eddis_error *
 /* Make a rank's endpoint.  The loop must outlive it. */
 int loop_open(struct loop *l, int rank, struct transport **ret, struct eddis_error *err);
 
+/* From now on messages take time, and no random one: each rank sends one after the other, at
+ * latency_ns + bytes / bytes_per_s each.
+ */
+void loop_set_link(struct loop *l, int64_t latency_ns, double bytes_per_s);
+
+/* Move virtual time to the next delivery, when that is not after until_ns; else there.  Returns
+ * whether something can be delivered.
+ */
+bool loop_advance_to(struct loop *l, int64_t until_ns);
+
 /* Move virtual time to the next delivery.  Returns false when nothing can be delivered. */
 bool loop_advance(struct loop *l);
 

@@ -124,7 +124,7 @@ static const struct job_key table[] = {
       "steps over which the learning rate rises from almost nothing", NULL,
       WHOLE(learning_rate.warmup_steps, 0, BILLION, NULL, "0") },
     { "communication.bucket_mb", "number or auto", "auto",
-      "megabytes (10^6 bytes) of gradients sent together", NULL,
+      "megabytes (2^20 bytes) of gradients sent together; auto: measured in the first steps", NULL,
       NUMBER(communication.bucket_mb, 0.001, 1024, "auto", "auto") },
     { "communication.compression.method", "word", "none", "how gradients are made smaller",
       COMPRESSION, NULL },

@@ -32,7 +32,7 @@ struct plan {
     char mode[16], algorithm[16];
     char reason[256]; /* why this mode, one sentence */
     int64_t global_batch;
-    int64_t bucket_bytes;
+    int64_t bucket_bytes; /* 0: as the workers measure */
     uint64_t seed;
     bool emulated;                  /* some worker imitates a device */
     bool relative;                  /* the time model knows only ratios: seconds have no meaning

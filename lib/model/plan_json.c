@@ -276,7 +276,7 @@ static int read_head(const json_t *o, struct plan *p, struct eddis_error *err)
         (rc = json_copy_string(o, "algorithm", p->algorithm, sizeof p->algorithm, err)) < 0 ||
         (rc = json_copy_string(o, "reason", p->reason, sizeof p->reason, err)) < 0 ||
         (rc = json_want_int(o, "global_batch", 1, INT64_C(1) << 53, &p->global_batch, err)) < 0 ||
-        (rc = json_want_int(o, "bucket_bytes", 1, INT64_C(1) << 40, &p->bucket_bytes, err)) < 0 ||
+        (rc = json_want_int(o, "bucket_bytes", 0, INT64_C(1) << 40, &p->bucket_bytes, err)) < 0 ||
         (rc = json_want_int(o, "seed", 0, INT64_MAX, &seed, err)) < 0 ||
         (rc = json_want_bool(o, "emulated", &p->emulated, err)) < 0 ||
         (rc = json_want_bool(o, "relative", &p->relative, err)) < 0 ||

@@ -11,8 +11,9 @@
 
 struct reducer {
     struct sync base;
+    struct comm_place place;
     int n;
-    struct collective *sum[]; /* [n], one a buffer, started again at every step */
+    struct collective **sum; /* [n], one a buffer, started again at every step */
 };
 
 static struct reducer *reducer(struct sync *s)
@@ -21,38 +22,60 @@ static struct reducer *reducer(struct sync *s)
     return (struct reducer *)s;
 }
 
+static void allreduce_clear(struct reducer *r)
+{
+    for (int i = 0; i < r->n; i++)
+        collective_free(r->sum[i]);
+    free(r->sum);
+    r->sum = NULL;
+    r->n = 0;
+}
+
 static void allreduce_close(struct sync *s)
+{
+    allreduce_clear(reducer(s));
+    free(s);
+}
+
+static int allreduce_lay_out(struct sync *s, const struct sync_buffer *buffer, int n_buffers,
+                             struct eddis_error *err)
 {
     struct reducer *r = reducer(s);
 
-    for (int i = 0; i < r->n; i++)
-        collective_free(r->sum[i]);
-    free(r);
-}
-
-static int allreduce_open(const struct sync_setup *o, struct sync **ret, struct eddis_error *err)
-{
-    struct reducer *r = calloc(1, sizeof *r + (size_t)o->n_buffers * sizeof(struct collective *));
-
-    if (!r)
-        return eddis_fail(err, -ENOMEM, "no memory for %d buffers", o->n_buffers);
-    r->base.ops = &sync_allreduce;
-    r->n = o->n_buffers;
-    for (int i = 0; i < r->n; i++) {
-        const struct sync_buffer *b = &o->buffer[i];
+    allreduce_clear(r);
+    r->sum = calloc((size_t)n_buffers, sizeof(struct collective *));
+    if (!r->sum)
+        return eddis_fail(err, -ENOMEM, "no memory for %d buffers", n_buffers);
+    for (; r->n < n_buffers; r->n++) {
+        const struct sync_buffer *b = &buffer[r->n];
         struct allreduce a = { .data = b->data,
                                .n = b->n,
                                .type = b->type,
                                .rule = COMM_SUM,
                                .tail_bytes = sizeof(struct sync_tail),
                                .tail_rule = sync_tail_combine };
-        int rc = allreduce_new(&o->place, &a, &r->sum[i], err);
+        int rc = allreduce_new(&r->place, &a, &r->sum[r->n], err);
 
-        if (rc < 0) {
-            allreduce_close(&r->base);
+        if (rc < 0)
             return rc;
-        }
-        collective_set_user(r->sum[i], (void *)(intptr_t)i);
+        collective_set_user(r->sum[r->n], (void *)(intptr_t)r->n);
+    }
+    return 0;
+}
+
+static int allreduce_open(const struct sync_setup *o, struct sync **ret, struct eddis_error *err)
+{
+    struct reducer *r = calloc(1, sizeof *r);
+    int rc;
+
+    if (!r)
+        return eddis_fail(err, -ENOMEM, "no memory for %d buffers", o->n_buffers);
+    r->base.ops = &sync_allreduce;
+    r->place = o->place;
+    rc = allreduce_lay_out(&r->base, o->buffer, o->n_buffers, err);
+    if (rc < 0) {
+        allreduce_close(&r->base);
+        return rc;
     }
     *ret = &r->base;
     return 0;
@@ -108,6 +131,7 @@ static int allreduce_waits_for(const struct sync *s, int buffer)
 const struct sync_ops sync_allreduce = {
     .name = "allreduce",
     .open = allreduce_open,
+    .lay_out = allreduce_lay_out,
     .begin = allreduce_begin,
     .receive = allreduce_receive,
     .polls = allreduce_polls,

@@ -135,7 +135,7 @@ static void merge_orders(const struct bucket_item *item, struct ranked *order, i
 }
 
 int bucket_merge(const struct bucket_item *item, int n, const struct bucket_cost *cost,
-                 struct bucket_run *ret)
+                 struct bucket_layout *ret)
 {
     struct bucket_cost c = *cost;
     struct ranked *order = calloc((size_t)n + 1, sizeof *order);
@@ -152,9 +152,33 @@ int bucket_merge(const struct bucket_item *item, int n, const struct bucket_cost
     }
     k = p[n].buckets <= BUCKET_MAX ? p[n].buckets : -E2BIG;
     for (int j = n, b = k - 1; b >= 0; j = p[j].begin, b--)
-        ret[b] = p[j].run;
+        ret->run[b] = p[j].run;
+    if (k >= 0)
+        ret->n = k;
 out:
     free(order);
     free(p);
     return k;
+}
+
+bool bucket_fits(const struct bucket_layout *l, const struct bucket_item *item, int n)
+{
+    int covered = 0;
+
+    if (l->n < 0 || l->n > BUCKET_MAX)
+        return false;
+    for (int k = 0; k < l->n; k++) {
+        const struct bucket_run *r = &l->run[k];
+
+        if (r->first < 0 || r->first >= r->end || r->end > n)
+            return false;
+        for (int i = r->first; i < r->end; i++)
+            if (item[i].type != item[r->first].type)
+                return false;
+        for (int j = 0; j < k; j++)
+            if (l->run[j].first < r->end && r->first < l->run[j].end)
+                return false;
+        covered += r->end - r->first;
+    }
+    return covered == n;
 }

@@ -18,6 +18,7 @@
 #ifndef EDDIS_SYNC_BUCKET_H
 #define EDDIS_SYNC_BUCKET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,12 @@ struct bucket_run {
     int32_t first, end; /* items first .. end - 1 */
 };
 
+/* A layout that travels: between ranks, and in a plan. */
+struct bucket_layout {
+    int32_t n, reserved;
+    struct bucket_run run[BUCKET_MAX];
+};
+
 /* What a bucket costs. */
 struct bucket_cost {
     double latency_s, bytes_per_s;
@@ -47,11 +54,14 @@ int bucket_fill(const struct bucket_item *item, int n, size_t first_bytes, size_
 
 /* The layout whose last bucket ends first, among those that list items as they become ready and
  * those that keep the arena's order; so it never ends later than one bucket an item or one for all.
- * When BUCKET_MAX are not enough for that, with fewer.  ret [n].  Returns how many, -ENOMEM, or
- * -E2BIG when the types change more often.
+ * When BUCKET_MAX are not enough for that, with fewer.  Returns how many, -ENOMEM, or -E2BIG when
+ * the types change more often.
  */
 int bucket_merge(const struct bucket_item *item, int n, const struct bucket_cost *cost,
-                 struct bucket_run *ret);
+                 struct bucket_layout *ret);
+
+/* Whether every item is in one run, and no run holds two types. */
+bool bucket_fits(const struct bucket_layout *l, const struct bucket_item *item, int n);
 
 /* How long a bucket takes. */
 int64_t bucket_ns(const struct bucket_cost *cost, size_t bytes);

@@ -45,9 +45,11 @@ struct driver {
     bool busy, calling;
     struct eddis_error failure; /* code 0: none */
     struct engine *engine;
-    int64_t *done_step; /* [n_buckets] */
+    int64_t *done_step; /* [n_buckets], room for one a parameter */
     int *peer;          /* [n_buckets] */
-    int n_buckets;
+    int *bucket_of;     /* [n_parameters] */
+    int n_buckets, n_parameters;
+    int layouts;       /* engine_layouts of these */
     unsigned requests; /* sent so far */
     int64_t sent_bytes;
     int close_rc;
@@ -180,11 +182,22 @@ static bool driver_publish_requests(struct driver *d)
     return done;
 }
 
+/* The engine's layout, which may have changed. */
+static void driver_publish_layout(struct driver *d)
+{
+    d->layouts = engine_layouts(d->engine);
+    d->n_buckets = engine_n_buckets(d->engine);
+    for (int i = 0; i < d->n_parameters; i++)
+        d->bucket_of[i] = engine_bucket_of(d->engine, i);
+}
+
 /* Callers are woken only by what one may wait for, not by every message. */
 static void driver_publish(struct driver *d)
 {
     bool done = driver_publish_requests(d);
 
+    if (d->engine && d->layouts != engine_layouts(d->engine))
+        driver_publish_layout(d);
     for (int i = 0; i < d->n_buckets; i++) {
         int64_t step = engine_done_step(d->engine, i);
 
@@ -366,6 +379,7 @@ static void driver_free(struct driver *d)
     outbox_fini(&d->out);
     free(d->done_step);
     free(d->peer);
+    free(d->bucket_of);
     pthread_cond_destroy(&d->answered);
     pthread_cond_destroy(&d->mailed);
     pthread_mutex_destroy(&d->lock);
@@ -432,24 +446,27 @@ struct comm_place driver_place(const struct driver *d)
 
 int driver_set_engine(struct driver *d, struct engine *e, struct eddis_error *err)
 {
-    int n = engine_n_buckets(e);
-    int64_t *done_step = malloc((size_t)n * sizeof *done_step);
-    int *peer = malloc((size_t)n * sizeof *peer);
+    size_t n = (size_t)engine_n_parameters(e) + 1;
+    int64_t *done_step = malloc(n * sizeof *done_step);
+    int *peer = malloc(n * sizeof *peer), *bucket_of = malloc(n * sizeof *bucket_of);
 
-    if (!done_step || !peer) {
+    if (!done_step || !peer || !bucket_of) {
         free(done_step);
         free(peer);
-        return eddis_fail(err, -ENOMEM, "no memory for %d buckets", n);
+        free(bucket_of);
+        return eddis_fail(err, -ENOMEM, "no memory for %zu buckets", n);
     }
-    for (int i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         done_step[i] = -1;
         peer[i] = -1;
     }
     pthread_mutex_lock(&d->lock);
     d->done_step = done_step;
     d->peer = peer;
-    d->n_buckets = n;
+    d->bucket_of = bucket_of;
+    d->n_parameters = engine_n_parameters(e);
     d->engine = e;
+    driver_publish_layout(d);
     pthread_mutex_unlock(&d->lock);
     return 0;
 }
@@ -459,9 +476,11 @@ void driver_drop_engine(struct driver *d)
     pthread_mutex_lock(&d->lock);
     free(d->done_step);
     free(d->peer);
+    free(d->bucket_of);
     d->done_step = NULL;
     d->peer = NULL;
-    d->n_buckets = 0;
+    d->bucket_of = NULL;
+    d->n_buckets = d->n_parameters = 0;
     d->engine = NULL;
     pthread_mutex_unlock(&d->lock);
 }
@@ -573,16 +592,25 @@ static int caller_wait(struct driver *d, bool (*done)(const struct driver *d, co
     return rc;
 }
 
-struct bucket_step {
-    int bucket;
+struct parameter_step {
+    int parameter; /* -1: all */
     int64_t step;
 };
 
-static bool bucket_done(const struct driver *d, const void *what)
+/* First bucket that is waited for; -1: none. */
+static int bucket_missing(const struct driver *d, const struct parameter_step *p)
 {
-    const struct bucket_step *b = what;
+    int b = p->parameter < 0 ? 0 : d->bucket_of[p->parameter];
+    int end = p->parameter < 0 ? d->n_buckets : b + 1;
 
-    return d->done_step[b->bucket] >= b->step;
+    while (b < end && d->done_step[b] >= p->step)
+        b++;
+    return b < end ? b : -1;
+}
+
+static bool step_done(const struct driver *d, const void *what)
+{
+    return bucket_missing(d, what) < 0;
 }
 
 static bool request_done(const struct driver *d, const void *what)
@@ -591,18 +619,31 @@ static bool request_done(const struct driver *d, const void *what)
     return ((const struct request *)what)->done;
 }
 
-int driver_wait_bucket(struct driver *d, int b, int64_t step, int64_t deadline_ns, int *ret_peer,
-                       struct eddis_error *err)
+int driver_wait_step(struct driver *d, int parameter, int64_t step, int64_t deadline_ns,
+                     struct driver_waits *ret, struct eddis_error *err)
 {
-    const struct bucket_step what = { b, step };
+    const struct parameter_step what = { parameter, step };
     int rc;
 
     pthread_mutex_lock(&d->lock);
-    rc = caller_wait(d, bucket_done, &what, deadline_ns, err);
-    if (rc == -ETIMEDOUT)
-        *ret_peer = d->peer[b];
+    rc = caller_wait(d, step_done, &what, deadline_ns, err);
+    if (rc == -ETIMEDOUT) {
+        ret->bucket = bucket_missing(d, &what);
+        ret->n_buckets = d->n_buckets;
+        ret->peer = d->peer[ret->bucket];
+    }
     pthread_mutex_unlock(&d->lock);
     return rc;
+}
+
+int driver_bucket_of(struct driver *d, int parameter)
+{
+    int b;
+
+    pthread_mutex_lock(&d->lock);
+    b = d->bucket_of[parameter];
+    pthread_mutex_unlock(&d->lock);
+    return b;
 }
 
 int driver_wait_request(struct driver *d, struct request *r, int64_t deadline_ns, int *ret_peer,

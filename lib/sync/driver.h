@@ -74,13 +74,22 @@ struct request {
 /* Queue a mail.  Never blocks for long: the lock is held for a few instructions. */
 void driver_send(struct driver *d, struct mail *m);
 
-/* Wait until bucket b is combined for this step.  -ETIMEDOUT: *ret_peer is the rank it waits for,
- * -1 when it is this worker's own gradients that are missing.  Another failure is for good.
- */
-int driver_wait_bucket(struct driver *d, int b, int64_t step, int64_t deadline_ns, int *ret_peer,
-                       struct eddis_error *err);
+/* What a wait that timed out waits for. */
+struct driver_waits {
+    int bucket, n_buckets;
+    int peer; /* rank; -1: this worker's own gradients are missing */
+};
 
-/* The same for a request. */
+/* Wait until this parameter, -1: every one, is combined for this step.  -ETIMEDOUT: *ret tells for
+ * what.  Another failure is for good.
+ */
+int driver_wait_step(struct driver *d, int parameter, int64_t step, int64_t deadline_ns,
+                     struct driver_waits *ret, struct eddis_error *err);
+
+/* The parameter's bucket, until the layout changes. */
+int driver_bucket_of(struct driver *d, int parameter);
+
+/* The same for a request; *ret_peer is the rank that it waits for. */
 int driver_wait_request(struct driver *d, struct request *r, int64_t deadline_ns, int *ret_peer,
                         struct eddis_error *err);
 

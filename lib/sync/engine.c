@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine.h"
-#include "bucket.h"
+#include "layout.h"
 #include "pack.h"
 
 #include <assert.h>
@@ -30,8 +30,12 @@ struct engine {
     struct engine_hooks hooks;
     struct slot *slot;
     int n_slots;
-    struct bucket *bucket;
+    struct bucket *bucket; /* [n_slots + 1] */
     int n_buckets;
+    struct bucket_item *item; /* [n_slots + 1], the slots in the arena's order */
+    struct bucket_cost cost;
+    struct layout *layout; /* NULL: it stays as it is */
+    int layouts;           /* taken so far */
     char *arena;
     struct sync *sync;
     struct engine_step step;
@@ -78,18 +82,20 @@ static size_t engine_span(const struct engine *e, int last, int first)
     return s->offset + engine_align(s->n * comm_type_bytes(s->type)) - e->slot[last].offset;
 }
 
-/* What bucket.h knows of the parameters. */
-static void engine_items(const struct engine *e, struct bucket_item *ret)
+static void engine_items(struct engine *e)
 {
     for (int i = 0; i < e->n_slots; i++) {
         const struct slot *s = &e->slot[e->n_slots - 1 - i];
 
-        ret[i] = (struct bucket_item){ .bytes = engine_align(s->n * comm_type_bytes(s->type)),
-                                       .type = (int)s->type };
+        e->item[i] = (struct bucket_item){ .bytes = engine_align(s->n * comm_type_bytes(s->type)) +
+                                                    ENGINE_TAIL,
+                                           .type = (int)s->type };
     }
 }
 
-static void engine_cut(struct engine *e, const struct bucket_run *run, int n_runs)
+/* No bucket of a step after done_step may have left. */
+static void engine_cut(struct engine *e, const struct bucket_run *run, int n_runs,
+                       int64_t done_step)
 {
     e->n_buckets = n_runs;
     for (int b = 0; b < n_runs; b++) {
@@ -101,35 +107,52 @@ static void engine_cut(struct engine *e, const struct bucket_run *run, int n_run
                                         .offset = e->slot[last].offset,
                                         .n = engine_span(e, last, first) / comm_type_bytes(type),
                                         .type = type,
-                                        .done_step = -1 };
-        for (int i = first; i <= last; i++)
+                                        .done_step = done_step };
+        for (int i = first; i <= last; i++) {
             e->slot[i].bucket = b;
+            e->bucket[b].missing += !e->slot[i].announced;
+        }
     }
     if (n_runs == 0)
         e->bucket[e->n_buckets++] =
-            (struct bucket){ .last = -1, .type = COMM_FLOAT32, .done_step = -1 };
+            (struct bucket){ .last = -1, .type = COMM_FLOAT32, .done_step = done_step };
+    e->layouts++;
 }
 
-static int engine_lay_out(struct engine *e, size_t bucket_bytes, struct eddis_error *err)
+/* The first layout: the given one, or by size. */
+static int engine_lay_out(struct engine *e, const struct engine_options *o, struct eddis_error *err)
 {
-    size_t n = (size_t)e->n_slots,
-           first_bytes = bucket_bytes < ENGINE_FIRST_BYTES ? bucket_bytes : ENGINE_FIRST_BYTES;
-    struct bucket_item *item = calloc(n + 1, sizeof *item);
-    struct bucket_run *run = calloc(n + 1, sizeof *run);
-    int rc = 0;
+    size_t bytes = o->bucket_bytes ? o->bucket_bytes : ENGINE_BUCKET_BYTES,
+           first = bytes < ENGINE_FIRST_BYTES ? bytes : ENGINE_FIRST_BYTES;
+    struct bucket_run *run;
 
-    if (item && run) {
-        engine_items(e, item);
-        engine_cut(e, run, bucket_fill(item, e->n_slots, first_bytes, bucket_bytes, run));
-    } else {
-        rc = eddis_fail(err, -ENOMEM, "no memory for %d parameters", e->n_slots);
+    if (o->layout) {
+        if (!bucket_fits(o->layout, e->item, e->n_slots))
+            return eddis_fail(err, -EINVAL,
+                              "the plan's %d buckets are not of these %d parameters; was the plan "
+                              "made for another model?",
+                              (int)o->layout->n, e->n_slots);
+        engine_cut(e, o->layout->run, o->layout->n, -1);
+        return 0;
     }
-    free(item);
+    run = calloc((size_t)e->n_slots + 1, sizeof *run);
+    if (!run)
+        return eddis_fail(err, -ENOMEM, "no memory for %d parameters", e->n_slots);
+    engine_cut(e, run, bucket_fill(e->item, e->n_slots, first, bytes, run), -1);
     free(run);
-    return rc;
+    return 0;
 }
 
-static int engine_open_sync(struct engine *e, const char *algorithm, struct eddis_error *err)
+/* What a bucket costs where nobody has measured it: a ring over links of 1 Gbit/s, or messages
+ * within a host.
+ */
+static struct bucket_cost engine_typical_cost(const struct comm_place *p)
+{
+    return p->hosts ? (struct bucket_cost){ 1e-3, 6e7 } : (struct bucket_cost){ 1e-4, 1e9 };
+}
+
+/* The buckets as the algorithm sees them: opens it, or gives it the new ones. */
+static int engine_give_buffers(struct engine *e, const char *algorithm, struct eddis_error *err)
 {
     struct sync_buffer *buffer = calloc((size_t)e->n_buckets, sizeof *buffer);
     int rc;
@@ -140,12 +163,34 @@ static int engine_open_sync(struct engine *e, const char *algorithm, struct eddi
         buffer[i] = (struct sync_buffer){ .data = e->arena + e->bucket[i].offset,
                                           .n = e->bucket[i].n,
                                           .type = e->bucket[i].type };
-    rc = sync_open(
-        algorithm,
-        &(struct sync_setup){ .place = e->place, .buffer = buffer, .n_buffers = e->n_buckets },
-        &e->sync, err);
+    if (e->sync)
+        rc = sync_lay_out(e->sync, buffer, e->n_buckets, err);
+    else
+        rc = sync_open(
+            algorithm,
+            &(struct sync_setup){ .place = e->place, .buffer = buffer, .n_buffers = e->n_buckets },
+            &e->sync, err);
     free(buffer);
     return rc;
+}
+
+/* Measured later, unless somebody has decided or it could change nothing. */
+static int engine_open_layout(struct engine *e, const struct engine_options *o,
+                              struct eddis_error *err)
+{
+    if (o->layout || o->bucket_bytes || e->place.n_ranks == 1 || e->n_slots < 2 ||
+        e->n_slots > LAYOUT_MAX_ITEMS || !sync_can_lay_out(e->sync))
+        return 0;
+    return layout_new(&e->place, e->n_slots, &e->layout, err);
+}
+
+static int engine_open(struct engine *e, const struct engine_options *o, struct eddis_error *err)
+{
+    int rc = engine_lay_out(e, o, err);
+
+    if (rc == 0)
+        rc = engine_give_buffers(e, o->algorithm, err);
+    return rc < 0 ? rc : engine_open_layout(e, o, err);
 }
 
 int engine_new(const struct engine_options *o, struct engine **ret, struct eddis_error *err)
@@ -162,22 +207,23 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct eddis
     e->n_slots = o->n_parameters;
     e->slot = calloc(n + 1, sizeof *e->slot);
     e->bucket = calloc(n + 1, sizeof *e->bucket);
-    if (!e->slot || !e->bucket) {
+    e->item = calloc(n + 1, sizeof *e->item);
+    if (!e->slot || !e->bucket || !e->item) {
         eddis_fail(err, rc, "no memory for %d parameters", o->n_parameters);
         goto fail;
     }
     for (size_t i = 0; i < n; i++)
         e->slot[i] = (struct slot){ .n = o->parameter[i].n, .type = o->parameter[i].type };
+    e->cost = o->cost.bytes_per_s > 0 ? o->cost : engine_typical_cost(&o->place);
     bytes = engine_place(e);
+    engine_items(e);
     e->arena = aligned_alloc(ENGINE_ALIGN, bytes);
     if (!e->arena) {
         eddis_fail(err, rc, "no memory for gradients of %zu bytes", bytes);
         goto fail;
     }
     memset(e->arena, 0, bytes); /* the gaps too: they are added up with the rest */
-    rc = engine_lay_out(e, o->bucket_bytes, err);
-    if (rc == 0)
-        rc = engine_open_sync(e, o->algorithm, err);
+    rc = engine_open(e, o, err);
     if (rc < 0)
         goto fail;
     e->next = e->finished = e->n_buckets;
@@ -193,9 +239,11 @@ void engine_free(struct engine *e)
     if (!e)
         return;
     sync_close(e->sync);
+    layout_free(e->layout);
     free(e->arena);
     free(e->slot);
     free(e->bucket);
+    free(e->item);
     free(e);
 }
 
@@ -207,6 +255,16 @@ void *engine_slot(const struct engine *e, int parameter)
 int engine_n_buckets(const struct engine *e)
 {
     return e->n_buckets;
+}
+
+int engine_n_parameters(const struct engine *e)
+{
+    return e->n_slots;
+}
+
+int engine_layouts(const struct engine *e)
+{
+    return e->layouts;
 }
 
 int engine_bucket_of(const struct engine *e, int parameter)
@@ -227,6 +285,8 @@ void engine_begin(struct engine *e, const struct engine_step *s)
         e->bucket[i].missing = e->bucket[i].last - e->bucket[i].first + 1;
     if (e->n_slots == 0)
         e->bucket[0].missing = 1; /* full when the step is finished */
+    if (e->layout)
+        layout_begin(e->layout);
 }
 
 void engine_set_weight(struct engine *e, double weight)
@@ -273,10 +333,62 @@ static void bucket_unpack(struct engine *e, struct bucket *b)
         e->hooks.agreed(e->hooks.arg, e->step.step, bucket_tail(e, &e->bucket[e->n_buckets - 1]));
 }
 
+/* Between two layouts: what was a tail may now lie in the middle of a bucket, and is added up with
+ * the rest.
+ */
+static void engine_clear_gaps(struct engine *e)
+{
+    for (int i = 0; i < e->n_slots; i++) {
+        const struct slot *s = &e->slot[i];
+        size_t bytes = s->n * comm_type_bytes(s->type);
+
+        memset(e->arena + s->offset + bytes, 0, engine_align(bytes) - bytes + ENGINE_TAIL);
+    }
+}
+
+/* All ranks have the new layout, and none has let a bucket of this step leave. */
+static int engine_take_layout(struct engine *e, struct eddis_error *err)
+{
+    const struct bucket_layout *l = layout_agreed(e->layout);
+    int rc = 0;
+
+    if (l->n && !bucket_fits(l, e->item, e->n_slots))
+        return eddis_fail(err, -EPROTO, "rank 0 has other parameters than this worker");
+    if (l->n) {
+        engine_cut(e, l->run, l->n, e->bucket[0].done_step);
+        engine_clear_gaps(e);
+        rc = engine_give_buffers(e, NULL, err);
+    }
+    if (rc == 0 && e->hooks.laid_out)
+        e->hooks.laid_out(e->hooks.arg, l);
+    layout_free(e->layout);
+    e->layout = NULL;
+    return rc;
+}
+
+/* Returns 1 when buckets may leave; 0: the ranks are still agreeing on the layout. */
+static int engine_settle(struct engine *e, struct outbox *out, struct eddis_error *err)
+{
+    int rc;
+
+    if (!e->layout || !layout_due(e->layout))
+        return 1;
+    if (layout_started(e->layout))
+        return 0;
+    rc = layout_start(e->layout, e->item, &e->cost, (int)(e->sequence++ % ENGINE_TAGS), out, err);
+    if (rc == 1)
+        rc = engine_take_layout(e, err);
+    return rc < 0 ? rc : !e->layout;
+}
+
 /* Send off the full buckets whose turn it is. */
 static int engine_launch(struct engine *e, int64_t now_ns, struct outbox *out,
                          struct eddis_error *err)
 {
+    int settled = engine_settle(e, out, err);
+
+    if (settled <= 0)
+        return settled;
     while (e->next < e->n_buckets && !e->bucket[e->next].missing &&
            e->in_flight < ENGINE_IN_FLIGHT) {
         struct bucket *b = &e->bucket[e->next];
@@ -298,15 +410,23 @@ static int engine_launch(struct engine *e, int64_t now_ns, struct outbox *out,
     return 0;
 }
 
+/* A gradient is packed. */
+static void engine_mark(struct engine *e, int parameter, int64_t now_ns)
+{
+    struct slot *s = &e->slot[parameter];
+
+    s->announced = true;
+    e->bucket[s->bucket].missing--;
+    if (e->layout)
+        layout_ready(e->layout, e->n_slots - 1 - parameter, now_ns);
+}
+
 int engine_announce(struct engine *e, const struct engine_announcement *a, int64_t now_ns,
                     struct outbox *out, struct eddis_error *err)
 {
-    struct slot *s = &e->slot[a->parameter];
-
-    assert(!s->announced && e->finished < e->n_buckets);
+    assert(!e->slot[a->parameter].announced && e->finished < e->n_buckets);
     engine_pack(e, a);
-    s->announced = true;
-    e->bucket[s->bucket].missing--;
+    engine_mark(e, a->parameter, now_ns);
     return engine_launch(e, now_ns, out, err);
 }
 
@@ -318,8 +438,7 @@ int engine_finish(struct engine *e, int64_t now_ns, struct outbox *out, struct e
         if (s->announced)
             continue;
         memset(e->arena + s->offset, 0, s->n * comm_type_bytes(s->type));
-        s->announced = true;
-        e->bucket[s->bucket].missing--;
+        engine_mark(e, i, now_ns);
     }
     if (e->n_slots == 0)
         e->bucket[0].missing = 0;
@@ -338,8 +457,15 @@ static int engine_done(struct engine *e, int bucket, int64_t now_ns, struct outb
 int engine_receive(struct engine *e, const struct comm_op *op, int64_t now_ns, struct outbox *out,
                    struct eddis_error *err)
 {
-    int rc = sync_receive(e->sync, op, now_ns, out, err);
+    int rc;
 
+    if (e->layout && layout_owns(e->layout, op)) {
+        rc = layout_receive(e->layout, op, out, err);
+        if (rc == 1)
+            rc = engine_take_layout(e, err);
+        return rc < 0 ? rc : engine_launch(e, now_ns, out, err);
+    }
+    rc = sync_receive(e->sync, op, now_ns, out, err);
     return rc <= 0 ? rc : engine_done(e, rc - 1, now_ns, out, err);
 }
 
@@ -369,5 +495,7 @@ int64_t engine_done_step(const struct engine *e, int bucket)
 
 int engine_waits_for(const struct engine *e, int bucket)
 {
+    if (e->layout && layout_due(e->layout))
+        return layout_waits_for(e->layout);
     return bucket < e->next ? sync_waits_for(e->sync, bucket) : -1;
 }

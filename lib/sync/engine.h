@@ -2,7 +2,8 @@
 /* engine.h - one worker's synchronisation as a state machine
  *
  * Parameters are gathered into buckets in the reverse order of registration, the order in which
- * back-propagation produces gradients (bucket.h); the layout is the same on every rank:
+ * back-propagation produces gradients (bucket.h).  The layout is the same on every rank; after
+ * the first steps it is replaced by a measured one (layout.h), and no slot moves:
  *
  *     registered   conv1.w conv1.b conv2.w conv2.b dense.w dense.b
  *     bucket 0     dense.b dense.w [tail]
@@ -20,15 +21,17 @@
 #ifndef EDDIS_SYNC_ENGINE_H
 #define EDDIS_SYNC_ENGINE_H
 
+#include "bucket.h"
 #include "sync.h"
 
 struct engine;
 
 enum {
-    ENGINE_IN_FLIGHT = 4,         /* buckets being combined at a time */
-    ENGINE_ALIGN = 64,            /* of every slot, bytes */
-    ENGINE_FIRST_BYTES = 1 << 20, /* of the first bucket: the sooner something is under way */
-    ENGINE_TAGS = 32768,          /* MPI promises tags up to 32767 */
+    ENGINE_IN_FLIGHT = 4,          /* buckets being combined at a time */
+    ENGINE_ALIGN = 64,             /* of every slot, bytes */
+    ENGINE_FIRST_BYTES = 1 << 20,  /* of the first bucket: the sooner something is under way */
+    ENGINE_BUCKET_BYTES = 4 << 20, /* of the others, until measured */
+    ENGINE_TAGS = 32768,           /* MPI promises tags up to 32767 */
 };
 
 struct engine_parameter {
@@ -36,19 +39,26 @@ struct engine_parameter {
     enum comm_type type; /* COMM_FLOAT32 or COMM_FLOAT64 */
 };
 
-/* Called by engine_announce, _finish and _receive. */
+/* Called by engine_announce, _finish, _receive and _poll. */
 struct engine_hooks {
     void *arg;
     /* Fill in the last bucket's tail, all but weight. */
     void (*report)(void *arg, struct sync_tail *tail);
     /* The step is complete; tail is the same on every rank. */
     void (*agreed)(void *arg, int64_t step, const struct sync_tail *tail);
+    /* The layout was measured and is the same on every rank; no buckets: it stayed as it was. */
+    void (*laid_out)(void *arg, const struct bucket_layout *layout);
 };
 
 struct engine_options {
     struct comm_place place;
     const char *algorithm;
+    /* The layout of a plan, borrowed, or the size of the buckets; NULL and 0: measured, see
+     * layout.h. -EINVAL: the layout is of other parameters.
+     */
+    const struct bucket_layout *layout;
     size_t bucket_bytes;
+    struct bucket_cost cost;                  /* of an all-reduce, as measured; 0: not */
     const struct engine_parameter *parameter; /* [n_parameters], copied */
     int n_parameters;                         /* may be 0: one empty bucket carries the tail */
     struct engine_hooks hooks;                /* functions may be NULL */
@@ -62,6 +72,10 @@ void engine_free(struct engine *e);
 /* Borrows the parameter's slot, 64-byte aligned, valid until engine_free. */
 void *engine_slot(const struct engine *e, int parameter);
 
+int engine_n_parameters(const struct engine *e);
+
+/* How many layouts there were; what the next two say holds until the number changes. */
+int engine_layouts(const struct engine *e);
 int engine_n_buckets(const struct engine *e);
 int engine_bucket_of(const struct engine *e, int parameter);
 

@@ -73,17 +73,41 @@ static int loop_driver_poll(struct loop_driver *d, int rank, struct eddis_error 
     return rc < 0 ? rc : n;
 }
 
+/* Let one rank, drawn at random, handle something.  Returns 1 when there was something. */
+static int loop_driver_turn(struct loop_driver *d, struct eddis_error *err)
+{
+    int first = (int)random_below(&d->random, (uint64_t)d->n_ranks), rc = 0;
+
+    for (int i = 0; rc == 0 && i < d->n_ranks; i++)
+        rc = loop_driver_poll(d, (first + i) % d->n_ranks, err);
+    return rc;
+}
+
 int loop_driver_step(struct loop_driver *d, struct eddis_error *err)
 {
-    int first = (int)random_below(&d->random, (uint64_t)d->n_ranks);
+    int rc = loop_driver_turn(d, err);
 
-    for (int i = 0; i < d->n_ranks; i++) {
-        int rc = loop_driver_poll(d, (first + i) % d->n_ranks, err);
+    return rc ? rc : loop_advance(d->loop);
+}
 
-        if (rc)
-            return rc;
-    }
-    return loop_advance(d->loop);
+int loop_driver_run_to(struct loop_driver *d, int64_t until_ns, struct eddis_error *err)
+{
+    int rc;
+
+    do
+        rc = loop_driver_turn(d, err);
+    while (rc == 1 || (rc == 0 && loop_advance_to(d->loop, until_ns)));
+    return rc;
+}
+
+void loop_driver_set_link(struct loop_driver *d, int64_t latency_ns, double bytes_per_s)
+{
+    loop_set_link(d->loop, latency_ns, bytes_per_s);
+}
+
+int64_t loop_driver_now_ns(const struct loop_driver *d)
+{
+    return loop_now_ns(d->loop);
 }
 
 int loop_driver_run(struct loop_driver *d, int64_t step, struct eddis_error *err)

@@ -26,6 +26,14 @@ int loop_driver_step(struct loop_driver *d, struct eddis_error *err);
 /* Until nothing can happen any more.  -EDEADLK: a bucket of this step is not combined then. */
 int loop_driver_run(struct loop_driver *d, int64_t step, struct eddis_error *err);
 
+/* Handle all that arrives until this moment of virtual time, which is the present one then. */
+int loop_driver_run_to(struct loop_driver *d, int64_t until_ns, struct eddis_error *err);
+
+/* See loop_set_link. */
+void loop_driver_set_link(struct loop_driver *d, int64_t latency_ns, double bytes_per_s);
+
+int64_t loop_driver_now_ns(const struct loop_driver *d);
+
 int64_t loop_driver_sent_bytes(const struct loop_driver *d, int rank);
 
 /* Accepts NULL. */

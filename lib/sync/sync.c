@@ -29,6 +29,17 @@ int sync_open(const char *name, const struct sync_setup *setup, struct sync **re
     return eddis_fail(err, -ENOTSUP, "this libeddis has no algorithm named '%s'", name);
 }
 
+bool sync_can_lay_out(const struct sync *s)
+{
+    return s->ops->lay_out;
+}
+
+int sync_lay_out(struct sync *s, const struct sync_buffer *buffer, int n_buffers,
+                 struct eddis_error *err)
+{
+    return s->ops->lay_out(s, buffer, n_buffers, err);
+}
+
 int sync_begin(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbox *out,
                struct eddis_error *err)
 {

@@ -46,6 +46,13 @@ struct sync_setup {
 int sync_open(const char *name, const struct sync_setup *setup, struct sync **ret,
               struct eddis_error *err);
 
+/* Whether the buffers may change, and the new ones; nothing may be under way.  After a failure only
+ * close may follow.
+ */
+bool sync_can_lay_out(const struct sync *s);
+int sync_lay_out(struct sync *s, const struct sync_buffer *buffer, int n_buffers,
+                 struct eddis_error *err);
+
 /* Start combining a buffer in place, under a tag that no other traffic uses meanwhile.  Returns 1
  * when it is combined already, else 0.  After a failure only close may follow.
  */

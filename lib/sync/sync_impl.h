@@ -13,6 +13,9 @@ struct sync_ops {
     const char *name; /* the row of this name in lib/model/algorithm.c says the rest */
 
     int (*open)(const struct sync_setup *o, struct sync **ret, struct eddis_error *err);
+    /* NULL: the buffers stay those it was opened with. */
+    int (*lay_out)(struct sync *s, const struct sync_buffer *buffer, int n_buffers,
+                   struct eddis_error *err);
     int (*begin)(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbox *out,
                  struct eddis_error *err);
     int (*receive)(struct sync *s, const struct comm_op *op, int64_t now_ns, struct outbox *out,

@@ -29,8 +29,10 @@ static void test_train(int n)
 {
     struct loop_job j = { .n = n, .body = train_body };
 
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         j.scenario[i].batch = 43;
+        j.scenario[i].measured = n % 2 == 0;
+    }
     loop_job_run(&j);
 }
 

@@ -103,7 +103,7 @@ static int checkpoint(struct eddis *e, const struct eddis_world *w, const char *
 
 static int run_train(const char *folder)
 {
-    struct scenario s = { .batch = 43 };
+    struct scenario s = { .batch = 43, .measured = 1 };
     struct eddis_world w;
     struct eddis *e;
     int failures;

@@ -142,7 +142,7 @@ static const struct {
     { "\"emulated\": true", "\"emulated\": 1", "\"emulated\"" },
     { "\"reason\": \"sync", "\"reason\": \"sync\\u0000", "" },
     { "\"seed\": 9", "\"seed\": -9", "\"seed\"" },
-    { "\"bucket_bytes\": 4194304", "\"bucket_bytes\": 0", "\"bucket_bytes\"" },
+    { "\"bucket_bytes\": 4194304", "\"bucket_bytes\": -1", "\"bucket_bytes\"" },
     { "\"workers\": [", "\"workers\": [7, ", "worker 0: it is no object" },
     { "{", "[", "" },
 };

@@ -67,7 +67,7 @@ START_TEST(example)
     ck_assert(p->emulated && !p->relative);
     ck_assert_str_eq(p->mode, "sync");
     ck_assert_str_eq(p->algorithm, "allreduce");
-    ck_assert_int_eq(p->bucket_bytes, 4 << 20);
+    ck_assert_int_eq(p->bucket_bytes, 0);
     for (int i = 0; i < 4; i++) {
         const struct plan_worker *w = &p->worker[i];
 

@@ -11,7 +11,7 @@
 enum { ITEMS = 300 };
 
 /* Every item in one run, and no run of two types. */
-static void check_layout(const struct bucket_item *item, int n, const struct bucket_run *run, int k)
+static void check_runs(const struct bucket_item *item, int n, const struct bucket_run *run, int k)
 {
     int seen[ITEMS] = { 0 };
 
@@ -25,6 +25,14 @@ static void check_layout(const struct bucket_item *item, int n, const struct buc
     }
     for (int i = 0; i < n; i++)
         ck_assert_int_eq(seen[i], 1);
+}
+
+static void check_merged(const struct bucket_layout *l, int k, const struct bucket_item *item,
+                         int n)
+{
+    ck_assert_int_eq(l->n, k);
+    ck_assert(bucket_fits(l, item, n));
+    check_runs(item, n, l->run, k);
 }
 
 START_TEST(filled_in_order)
@@ -51,7 +59,7 @@ START_TEST(filled_in_order)
         for (int i = 0; i < n; i++)
             item[i] = (struct bucket_item){ (size_t)(rows[r].sizes[i] - '0'), rows[r].types[i], 0 };
         k = bucket_fill(item, n, rows[r].first, rows[r].rest, run);
-        check_layout(item, n, run, k);
+        check_runs(item, n, run, k);
         ck_assert_msg(k == want, "row %zu: %d buckets", r, k);
         for (int b = 0; b < k; b++)
             ck_assert_int_eq(run[b].end, rows[r].ends[b] - '0');
@@ -112,14 +120,15 @@ START_TEST(property_42_merging_never_raises_the_time)
         int n = 1 + (int)random_below(&random, BUCKET_MAX), k;
         struct bucket_cost cost = random_cost(&random);
         struct bucket_item item[ITEMS];
-        struct bucket_run run[ITEMS], single[ITEMS], whole = { 0, n };
+        struct bucket_run single[ITEMS], whole = { 0, n };
+        struct bucket_layout l;
         int64_t end;
 
         random_items(item, n, trial % 3, &random);
-        k = bucket_merge(item, n, &cost, run);
+        k = bucket_merge(item, n, &cost, &l);
         ck_assert_int_ge(k, 1);
-        check_layout(item, n, run, k);
-        end = bucket_end_ns(item, run, k, &cost);
+        check_merged(&l, k, item, n);
+        end = bucket_end_ns(item, l.run, k, &cost);
         ck_assert_int_le(end, bucket_end_ns(item, single, unmerged(item, n, single), &cost));
         ck_assert_int_le(end, bucket_end_ns(item, &whole, 1, &cost));
         for (size_t bytes = 1 << 14; bytes <= 1 << 24; bytes *= 4) {
@@ -141,7 +150,8 @@ START_TEST(merged_at_best)
         struct bucket_cost cost = random_cost(&random);
         struct bucket_item item[ITEMS];
         struct bucket_run run[ITEMS];
-        int64_t best = INT64_MAX;
+        struct bucket_layout l;
+        int64_t best = INT64_MAX, merged;
 
         random_items(item, n, trial % 2, &random);
         for (int cuts = 0; cuts < 1 << (n - 1); cuts++) {
@@ -156,7 +166,8 @@ START_TEST(merged_at_best)
             end = bucket_end_ns(item, run, k, &cost);
             best = end < best ? end : best;
         }
-        int64_t merged = bucket_end_ns(item, run, bucket_merge(item, n, &cost, run), &cost);
+        ck_assert_int_ge(bucket_merge(item, n, &cost, &l), 1);
+        merged = bucket_end_ns(item, l.run, l.n, &cost);
         if (trial % 2 == 0) /* ready in the arena's order: exactly the best */
             ck_assert_int_eq(merged, best);
         else
@@ -168,49 +179,74 @@ END_TEST
 /* A network at its ends: one that costs nothing, and one that only costs by the message. */
 START_TEST(cheap_and_dear_messages)
 {
-    struct bucket_item item[4] = {
-        { 64, 0, 1000 }, { 64, 0, 2000 }, { 64, 0, 3000 }, { 64, 0, 4000 }
-    };
-    struct bucket_run run[4];
+    const struct bucket_cost cheap = { 0, 64e9 }, dear = { 1, 64e9 };
+    struct bucket_item item[4];
+    struct bucket_layout l;
 
-    ck_assert_int_eq(bucket_merge(item, 4, &(struct bucket_cost){ 0, 64e9 }, run), 4);
-    ck_assert_int_eq(bucket_merge(item, 4, &(struct bucket_cost){ 1, 64e9 }, run), 1);
-    ck_assert_int_eq(bucket_merge(item, 0, &(struct bucket_cost){ 1, 1 }, run), 0);
+    for (int i = 0; i < 4; i++)
+        item[i] = (struct bucket_item){ 64, 0, 1000 * (i + 1) };
+    ck_assert_int_eq(bucket_merge(item, 4, &cheap, &l), 4);
+    ck_assert_int_eq(bucket_merge(item, 4, &dear, &l), 1);
+    ck_assert_int_eq(bucket_merge(item, 0, &dear, &l), 0);
 }
 END_TEST
 
 /* The second half of the arena is ready first, as when a model is registered in another order. */
 START_TEST(order_of_readiness)
 {
+    const struct bucket_cost cost = { 1e-4, 1e9 };
     struct bucket_item item[6];
-    struct bucket_run run[6];
-    struct bucket_cost cost = { 1e-4, 1e9 };
+    struct bucket_layout l;
     int k;
 
     for (int i = 0; i < 6; i++)
         item[i] = (struct bucket_item){ 1 << 20, 0, (i + 3) % 6 * INT64_C(2000000) };
-    k = bucket_merge(item, 6, &cost, run);
-    check_layout(item, 6, run, k);
-    ck_assert_int_eq(run[0].first, 3);
-    ck_assert_int_eq(bucket_end_ns(item, run, k, &cost), 5 * 2000000 + bucket_ns(&cost, 1 << 20));
+    k = bucket_merge(item, 6, &cost, &l);
+    check_merged(&l, k, item, 6);
+    ck_assert_int_eq(l.run[0].first, 3);
+    ck_assert_int_eq(bucket_end_ns(item, l.run, k, &cost), 5 * 2000000 + bucket_ns(&cost, 1 << 20));
 }
 END_TEST
 
 START_TEST(not_more_than_fit)
 {
+    const struct bucket_cost cost = { 0, 1e9 };
     struct bucket_item item[ITEMS];
-    struct bucket_run run[ITEMS];
+    struct bucket_layout l;
     int k;
 
     for (int i = 0; i < ITEMS; i++)
         item[i] = (struct bucket_item){ 64, 0, i * 1000000 };
-    k = bucket_merge(item, ITEMS, &(struct bucket_cost){ 0, 1e9 }, run);
+    k = bucket_merge(item, ITEMS, &cost, &l);
     ck_assert_int_ge(k, BUCKET_MAX / 4);
-    ck_assert_int_le(k, BUCKET_MAX);
-    check_layout(item, ITEMS, run, k);
+    check_merged(&l, k, item, ITEMS);
     for (int i = 0; i < ITEMS; i++)
         item[i].type = i % 2;
-    ck_assert_int_eq(bucket_merge(item, ITEMS, &(struct bucket_cost){ 0, 1e9 }, run), -E2BIG);
+    ck_assert_int_eq(bucket_merge(item, ITEMS, &cost, &l), -E2BIG);
+}
+END_TEST
+
+/* What comes from elsewhere is looked at. */
+START_TEST(layouts_that_do_not_fit)
+{
+    static const struct bucket_layout rows[] = {
+        { .n = 1, .run = { { 0, 3 } } },
+        { .n = 1, .run = { { 0, 5 } } },
+        { .n = 1, .run = { { -1, 4 } } },
+        { .n = 2, .run = { { 0, 2 }, { 1, 4 } } },
+        { .n = 3, .run = { { 0, 2 }, { 2, 2 } } },
+        { .n = 2, .run = { { 0, 3 }, { 3, 4 } } },
+        { .n = -1 },
+        { .n = BUCKET_MAX + 1 },
+        { .n = 2, .run = { { 0, 2 }, { 0, 2 } } },
+        { .n = 0 },
+    };
+    static const struct bucket_layout good = { .n = 2, .run = { { 2, 4 }, { 0, 2 } } };
+    const struct bucket_item item[4] = { { 1, 0, 0 }, { 1, 0, 0 }, { 1, 1, 0 }, { 1, 1, 0 } };
+
+    ck_assert(bucket_fits(&good, item, 4));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        ck_assert_msg(!bucket_fits(&rows[i], item, 4), "row %zu", i);
 }
 END_TEST
 
@@ -222,6 +258,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, cheap_and_dear_messages);
     tcase_add_test(tc, order_of_readiness);
     tcase_add_test(tc, not_more_than_fit);
+    tcase_add_test(tc, layouts_that_do_not_fit);
 }
 
 SUITE_MAIN("bucket", add_tests)

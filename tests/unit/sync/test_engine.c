@@ -128,6 +128,7 @@ static void workers_open(struct workers *w, struct trial *t)
         ck_assert_int_eq(engine_new(&(struct engine_options){ .place = { r, t->ranks },
                                                               .algorithm = "allreduce",
                                                               .bucket_bytes = t->bucket_bytes,
+                                                              .cost = { 1e-5, 1e9 },
                                                               .parameter = p,
                                                               .n_parameters = PARAMETERS },
                                     &w->engine[r], NULL),
@@ -221,8 +222,10 @@ static void train(const struct problem *p, struct trial *t, struct model *ret)
             update(&w.model[r], g[r]);
         }
     }
-    for (int r = 1; r < t->ranks; r++)
+    for (int r = 0; r < t->ranks; r++) {
         ck_assert_mem_eq(&w.model[r], &w.model[0], sizeof w.model[0]);
+        ck_assert_int_eq(engine_layouts(w.engine[r]), t->bucket_bytes || t->ranks == 1 ? 1 : 2);
+    }
     *ret = w.model[0];
     workers_close(&w);
 }
@@ -253,9 +256,9 @@ static void trial_split(struct trial *t, uint64_t *random)
         t->weight[r] = t->split[r];
 }
 
-START_TEST(any_split_equals_one_process)
+START_TEST(property_1_any_split_equals_one_process)
 {
-    static const size_t buckets[] = { 1, 100, 1 << 20 };
+    static const size_t buckets[] = { 1, 100, 1 << 20, 0 }; /* 0: as measured */
     struct problem *p = malloc(sizeof *p);
     struct model alone, m;
     uint64_t random = 4;
@@ -263,11 +266,11 @@ START_TEST(any_split_equals_one_process)
     problem_init(p);
     train_alone(p, &alone);
     for (int ranks = 1; ranks <= MAX_RANKS; ranks++)
-        for (int k = 0; k < 6; k++) {
+        for (int k = 0; k < 8; k++) {
             struct trial t = { .ranks = ranks,
-                               .type = k % 2 ? COMM_FLOAT32 : COMM_FLOAT64,
-                               .bucket_bytes = buckets[k % 3],
-                               .shuffle = k > 1,
+                               .type = k < 4 ? COMM_FLOAT32 : COMM_FLOAT64,
+                               .bucket_bytes = buckets[k % 4],
+                               .shuffle = k % 3,
                                .separate = k % 2,
                                .seed = 1 + random_next(&random) % 1000 };
 
@@ -280,7 +283,7 @@ START_TEST(any_split_equals_one_process)
 END_TEST
 
 /* The same test must notice a mean that takes unequal workers for equal. */
-START_TEST(plain_mean_fails)
+START_TEST(property_1_plain_mean_fails)
 {
     struct problem *p = malloc(sizeof *p);
     struct trial t = { .ranks = 3,
@@ -323,7 +326,7 @@ START_TEST(weights_of_any_sum)
 }
 END_TEST
 
-START_TEST(a_run_is_repeatable)
+START_TEST(property_2_same_bits_everywhere_and_again)
 {
     struct problem *p = malloc(sizeof *p);
     struct model first, m;
@@ -347,7 +350,7 @@ START_TEST(a_run_is_repeatable)
 }
 END_TEST
 
-START_TEST(a_rank_without_samples_changes_nothing)
+START_TEST(property_3_a_rank_without_samples_changes_nothing)
 {
     struct problem *p = malloc(sizeof *p);
     struct trial two = { .ranks = 2, .split = { 9, 15 }, .weight = { 9, 15 } };
@@ -366,7 +369,7 @@ START_TEST(a_rank_without_samples_changes_nothing)
 END_TEST
 
 /* One step of ranks whose buckets fill in unlike orders; a thousand of them end. */
-START_TEST(no_order_deadlocks)
+START_TEST(property_3_no_order_deadlocks)
 {
     static struct workers w;
     static double g[MAX_RANKS][DIM];
@@ -498,12 +501,12 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_test(tc, any_split_equals_one_process);
-    tcase_add_test(tc, plain_mean_fails);
+    tcase_add_test(tc, property_1_any_split_equals_one_process);
+    tcase_add_test(tc, property_1_plain_mean_fails);
     tcase_add_test(tc, weights_of_any_sum);
-    tcase_add_test(tc, a_run_is_repeatable);
-    tcase_add_test(tc, a_rank_without_samples_changes_nothing);
-    tcase_add_test(tc, no_order_deadlocks);
+    tcase_add_test(tc, property_2_same_bits_everywhere_and_again);
+    tcase_add_test(tc, property_3_a_rank_without_samples_changes_nothing);
+    tcase_add_test(tc, property_3_no_order_deadlocks);
     tcase_add_test(tc, not_announced_is_zero);
     tcase_add_test(tc, a_step_without_parameters);
     tcase_add_test(tc, factors);

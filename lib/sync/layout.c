@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layout.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { LAYOUT_WARM = 1, LAYOUT_MEASURED = 3 }; /* steps */
+
+struct layout {
+    bool root;
+    int n_items;
+    int steps; /* begun */
+    bool timed, started;
+    int64_t base_ns; /* of the present step, when timed */
+    struct bucket_layout agreed;
+    struct collective *broadcast;
+    int64_t ready_ns[][LAYOUT_MEASURED]; /* [n_items] since the first one of the step */
+};
+
+int layout_new(const struct comm_place *p, int n_items, struct layout **ret,
+               struct eddis_error *err)
+{
+    struct layout *l = calloc(1, sizeof *l + (size_t)n_items * sizeof l->ready_ns[0]);
+    int rc;
+
+    if (!l)
+        return eddis_fail(err, -ENOMEM, "no memory to time %d gradients", n_items);
+    l->root = p->rank == 0;
+    l->n_items = n_items;
+    rc = broadcast_new(p, &l->agreed, sizeof l->agreed, 0, &l->broadcast, err);
+    if (rc < 0) {
+        free(l);
+        return rc;
+    }
+    *ret = l;
+    return 0;
+}
+
+void layout_free(struct layout *l)
+{
+    if (!l)
+        return;
+    collective_free(l->broadcast);
+    free(l);
+}
+
+void layout_begin(struct layout *l)
+{
+    l->steps++;
+    l->timed = false;
+}
+
+void layout_ready(struct layout *l, int item, int64_t now_ns)
+{
+    int step = l->steps - 1 - LAYOUT_WARM;
+
+    if (step < 0 || step >= LAYOUT_MEASURED)
+        return;
+    if (!l->timed)
+        l->base_ns = now_ns;
+    l->timed = true;
+    l->ready_ns[item][step] = now_ns - l->base_ns;
+}
+
+bool layout_due(const struct layout *l)
+{
+    return l->steps > LAYOUT_WARM + LAYOUT_MEASURED;
+}
+
+bool layout_started(const struct layout *l)
+{
+    return l->started;
+}
+
+static int64_t median(const int64_t t[LAYOUT_MEASURED])
+{
+    int64_t low = t[0] < t[1] ? t[0] : t[1], high = t[0] < t[1] ? t[1] : t[0];
+
+    return t[2] < low ? low : t[2] > high ? high : t[2];
+}
+
+int layout_start(struct layout *l, struct bucket_item *item, const struct bucket_cost *cost,
+                 int tag, struct outbox *out, struct eddis_error *err)
+{
+    l->started = true;
+    for (int i = 0; l->root && i < l->n_items; i++)
+        item[i].ready_ns = median(l->ready_ns[i]);
+    /* Without memory, or when it does not fit: as before. */
+    if (l->root && bucket_merge(item, l->n_items, cost, &l->agreed) < 0)
+        l->agreed.n = 0;
+    return collective_start(l->broadcast, tag, out, err);
+}
+
+bool layout_owns(const struct layout *l, const struct comm_op *op)
+{
+    return op->owner == l->broadcast;
+}
+
+int layout_receive(struct layout *l, const struct comm_op *op, struct outbox *out,
+                   struct eddis_error *err)
+{
+    return collective_done(l->broadcast, op, out, err);
+}
+
+int layout_waits_for(const struct layout *l)
+{
+    return l->started ? collective_waits_for(l->broadcast) : -1;
+}
+
+const struct bucket_layout *layout_agreed(const struct layout *l)
+{
+    return &l->agreed;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layout.h - one layout of buckets for all ranks, made of what rank 0 has measured
+ *
+ *     step 0          nothing counts: caches, connections and the program's own start
+ *     steps 1 .. 3    rank 0 notes when each gradient is ready
+ *     step 4          rank 0 lays the buckets out (bucket.h) and broadcasts how, before the first
+ *                     of them leaves
+ *
+ * So the layout holds from the same step on every rank.  It is cut from the arena as it lies, in
+ * runs of neighbours: programs have pointers into it.
+ */
+#ifndef EDDIS_SYNC_LAYOUT_H
+#define EDDIS_SYNC_LAYOUT_H
+
+#include "bucket.h"
+
+#include "lib/comm/collective.h"
+
+struct layout;
+
+enum { LAYOUT_MAX_ITEMS = 2048 }; /* as many as a plan can keep in an order, see CHOICE_MAX_ORDER */
+
+int layout_new(const struct comm_place *p, int n_items, struct layout **ret,
+               struct eddis_error *err);
+
+/* Accepts NULL. */
+void layout_free(struct layout *l);
+
+/* A step begins; its items become ready. */
+void layout_begin(struct layout *l);
+void layout_ready(struct layout *l, int item, int64_t now_ns);
+
+/* Whether the present step takes the new layout. */
+bool layout_due(const struct layout *l);
+
+/* Begin to agree, once; rank 0 reads the items [n_items], whose times it fills in.  Returns 1 when
+ * agreed, else 0.
+ */
+int layout_start(struct layout *l, struct bucket_item *item, const struct bucket_cost *cost,
+                 int tag, struct outbox *out, struct eddis_error *err);
+bool layout_started(const struct layout *l);
+
+/* Whether the operation belongs to it, and what to do then; returns as layout_start. */
+bool layout_owns(const struct layout *l, const struct comm_op *op);
+int layout_receive(struct layout *l, const struct comm_op *op, struct outbox *out,
+                   struct eddis_error *err);
+
+/* Rank that it waits for; -1: none. */
+int layout_waits_for(const struct layout *l);
+
+/* Borrows what was agreed; no buckets: leave all as it is. */
+const struct bucket_layout *layout_agreed(const struct layout *l);
+
+#endif

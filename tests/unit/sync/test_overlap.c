@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Property 3: buckets and paths; property 41: what is hidden behind compute, in virtual time. */
+#include "lib/base/random.h"
+#include "lib/comm/loop.h"
+#include "lib/page.h"
+#include "lib/sync/loop_driver.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { SMALL = 5, MAX_RANKS = 6 };
+
+static const size_t small_lengths[SMALL] = { 3, 20, 1, 10, 7 };
+
+/* ---- buckets and paths ---- */
+
+enum { BIG = 4, BIG_RANKS = 5 };
+
+static const size_t big_lengths[BIG] = { 3000, 1, 12000, 5000 };
+
+/* One step of ranks with larger gradients, all as one vector; x is what rank 0 has then. */
+static void big_step(size_t bucket_bytes, uint64_t seed, double *x)
+{
+    struct engine_parameter p[BIG];
+    struct engine *e[BIG_RANKS];
+    struct loop_driver *d;
+    uint64_t random = 5;
+    size_t at = 0;
+
+    for (int i = 0; i < BIG; i++)
+        p[i] = (struct engine_parameter){ big_lengths[i], COMM_FLOAT64 };
+    for (int r = 0; r < BIG_RANKS; r++) {
+        struct engine_options o = { .place = { r, BIG_RANKS },
+                                    .algorithm = "allreduce",
+                                    .bucket_bytes = bucket_bytes,
+                                    .parameter = p,
+                                    .n_parameters = BIG };
+
+        ck_assert_int_eq(engine_new(&o, &e[r], NULL), 0);
+    }
+    ck_assert_int_eq(loop_driver_new(e, BIG_RANKS, seed, &d, NULL), 0);
+    for (int r = 0; r < BIG_RANKS; r++) {
+        engine_begin(e[r], &(struct engine_step){ 0, r, 10 });
+        for (int i = 0; i < BIG; i++) {
+            double *g = engine_slot(e[r], i);
+
+            for (size_t k = 0; k < big_lengths[i]; k++)
+                g[k] = random_unit(&random) - 0.5;
+            ck_assert_int_eq(
+                loop_driver_announce(d, r, &(struct engine_announcement){ .parameter = i }, NULL),
+                0);
+        }
+    }
+    ck_assert_int_eq(loop_driver_run(d, 0, NULL), 0);
+    for (int i = 0; i < BIG; at += big_lengths[i++])
+        memcpy(x + at, engine_slot(e[0], i), big_lengths[i] * sizeof *x);
+    loop_driver_free(d);
+    for (int r = 0; r < BIG_RANKS; r++)
+        engine_free(e[r]);
+}
+
+/* 1: a bucket a parameter; 30 kB and below go by direct exchange, what is larger by reduce-scatter
+ * and all-gather around the ring.
+ */
+START_TEST(property_3_all_paths_are_equal)
+{
+    static double want[20001], x[20001];
+    uint64_t random = 5;
+
+    for (int r = 0; r < BIG_RANKS; r++)
+        for (size_t i = 0; i < 20001; i++)
+            want[i] += (random_unit(&random) - 0.5) * r / 10;
+    for (size_t bytes = 1; bytes <= 1 << 20; bytes *= 32) {
+        big_step(bytes, bytes, x);
+        for (size_t i = 0; i < 20001; i++)
+            ck_assert_double_eq_tol(x[i], want[i], 1e-12);
+    }
+}
+END_TEST
+
+/* Which part of the arena each all-reduce of a rank sent, in the order of starting. */
+struct departures {
+    int n, tag[SMALL];
+    ptrdiff_t at[SMALL];
+};
+
+static void departures_note(struct departures *d, const struct outbox *out, const char *arena,
+                            const char *end)
+{
+    for (size_t i = 0; i < out->n; i++) {
+        const struct comm_op *op = &out->op[i];
+
+        if (op->kind != COMM_SEND || (d->n && op->tag <= d->tag[d->n - 1]))
+            continue;
+        if ((const char *)op->data < arena || (const char *)op->data > end)
+            continue; /* the layout */
+        ck_assert_int_lt(d->n, SMALL);
+        d->tag[d->n] = op->tag;
+        d->at[d->n++] = (const char *)op->data - arena;
+    }
+}
+
+struct orders {
+    int ranks;
+    struct engine *engine[MAX_RANKS];
+    struct transport *end[MAX_RANKS];
+    struct departures left[MAX_RANKS];
+    struct loop *loop;
+    struct outbox out;
+};
+
+static void orders_post(struct orders *o, int r)
+{
+    departures_note(&o->left[r], &o->out, engine_slot(o->engine[r], SMALL - 1),
+                    engine_slot(o->engine[r], 0));
+    ck_assert_int_eq(transport_post(o->end[r], &o->out, NULL), 0);
+}
+
+static void orders_open(struct orders *o, int ranks, size_t bucket_bytes, uint64_t seed)
+{
+    struct engine_parameter p[SMALL];
+
+    *o = (struct orders){ .ranks = ranks };
+    ck_assert_int_eq(loop_new(ranks, seed, &o->loop, NULL), 0);
+    for (int i = 0; i < SMALL; i++)
+        p[i] = (struct engine_parameter){ small_lengths[i], COMM_FLOAT64 };
+    for (int r = 0; r < ranks; r++) {
+        struct engine_options options = { .place = { r, ranks },
+                                          .algorithm = "allreduce",
+                                          .bucket_bytes = bucket_bytes,
+                                          .cost = { 1e-6, 1e9 },
+                                          .parameter = p,
+                                          .n_parameters = SMALL };
+
+        ck_assert_int_eq(engine_new(&options, &o->engine[r], NULL), 0);
+        ck_assert_int_eq(loop_open(o->loop, r, &o->end[r], NULL), 0);
+    }
+}
+
+static void orders_close(struct orders *o)
+{
+    for (int r = 0; r < o->ranks; r++) {
+        transport_close(o->end[r], false, NULL);
+        engine_free(o->engine[r]);
+    }
+    outbox_fini(&o->out);
+    loop_free(o->loop);
+}
+
+static void orders_receive(struct orders *o)
+{
+    struct comm_op op;
+
+    for (int r = 0; r < o->ranks; r++)
+        while (transport_poll(o->end[r], &op, 1, NULL) == 1) {
+            ck_assert_int_eq(engine_receive(o->engine[r], &op, loop_now_ns(o->loop), &o->out, NULL),
+                             0);
+            orders_post(o, r);
+        }
+}
+
+static void orders_step(struct orders *o, int64_t step, uint64_t *random)
+{
+    bool announced[MAX_RANKS][SMALL] = { 0 };
+
+    for (int r = 0; r < o->ranks; r++) {
+        o->left[r].n = 0;
+        engine_begin(o->engine[r], &(struct engine_step){ step, 1, o->ranks });
+    }
+    for (int left = o->ranks * SMALL; left > 0;) {
+        int r = (int)random_below(random, (uint64_t)o->ranks);
+        int i = (int)random_below(random, SMALL);
+
+        orders_receive(o);
+        if (random_below(random, 3) == 0)
+            loop_advance(o->loop);
+        if (announced[r][i])
+            continue;
+        announced[r][i] = true;
+        left--;
+        ck_assert_int_eq(engine_announce(o->engine[r],
+                                         &(struct engine_announcement){ .parameter = i },
+                                         loop_now_ns(o->loop), &o->out, NULL),
+                         0);
+        orders_post(o, r);
+    }
+    do
+        orders_receive(o);
+    while (loop_advance(o->loop));
+    orders_receive(o);
+}
+
+START_TEST(property_3_buckets_leave_in_one_order)
+{
+    static struct orders o;
+
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        int ranks = 2 + (int)(seed % 5);
+        uint64_t random = seed;
+
+        orders_open(&o, ranks, seed % 2, seed); /* 0: as measured; 1: one a parameter */
+        for (int64_t step = 0; step < 7; step++) {
+            orders_step(&o, step, &random);
+            for (int r = 0; r < ranks; r++) {
+                ck_assert_int_eq(o.left[r].n, engine_n_buckets(o.engine[r]));
+                ck_assert_mem_eq(&o.left[r], &o.left[0], sizeof o.left[0]);
+                for (int i = 0; i < SMALL; i++)
+                    ck_assert_int_eq(
+                        engine_done_step(o.engine[r], engine_bucket_of(o.engine[r], i)), step);
+            }
+        }
+        orders_close(&o);
+    }
+}
+END_TEST
+
+/* ---- the layout ---- */
+
+static void keep_layout(void *arg, const struct bucket_layout *l)
+{
+    *(struct bucket_layout *)arg = *l;
+}
+
+/* Rank 0 announces the middle of the arena first, so the buckets that it lays out leave in another
+ * order on the other rank too; the slots stay where they are.  Given, the layout holds at once.
+ */
+START_TEST(layout_is_rank_0s)
+{
+    struct engine_parameter p[4];
+    struct bucket_layout got[2];
+    struct engine_options o = {
+        .algorithm = "allreduce", .cost = { 1e-9, 1e9 }, .parameter = p, .n_parameters = 4
+    };
+    void *slot[2][4];
+    struct engine *e[2];
+    struct loop_driver *d;
+
+    memset(got, 0xff, sizeof got);
+    for (int i = 0; i < 4; i++)
+        p[i] = (struct engine_parameter){ 10, COMM_FLOAT32 };
+    for (int r = 0; r < 2; r++) {
+        o.place = (struct comm_place){ r, 2 };
+        o.hooks = (struct engine_hooks){ .arg = &got[r], .laid_out = keep_layout };
+        ck_assert_int_eq(engine_new(&o, &e[r], NULL), 0);
+        for (int i = 0; i < 4; i++)
+            slot[r][i] = engine_slot(e[r], i);
+    }
+    ck_assert_int_eq(loop_driver_new(e, 2, 1, &d, NULL), 0);
+    for (int64_t step = 0; step < 6; step++) {
+        static const int order[2][4] = { { 2, 1, 0, 3 }, { 0, 1, 2, 3 } };
+
+        for (int r = 0; r < 2; r++)
+            engine_begin(e[r], &(struct engine_step){ step, 1, 2 });
+        for (int i = 0; i < 8; i++) {
+            struct engine_announcement a = { .parameter = order[i / 4][i % 4] };
+            float *g = slot[i / 4][a.parameter];
+
+            for (int k = 0; k < 10; k++)
+                g[k] = (float)(i / 4 + a.parameter + k);
+            ck_assert_int_eq(loop_driver_announce(d, i / 4, &a, NULL), 0);
+            ck_assert_int_eq(loop_driver_run_to(d, loop_driver_now_ns(d) + 1000, NULL), 0);
+        }
+        ck_assert_int_eq(loop_driver_run(d, step, NULL), 0);
+        for (int i = 0; i < 8; i++)
+            for (int k = 0; k < 10; k++)
+                ck_assert_double_eq(((float *)slot[i / 4][i % 4])[k], 0.5 + i % 4 + k);
+    }
+    loop_driver_free(d);
+    ck_assert_int_eq(got[0].n, 4);
+    ck_assert_mem_eq(&got[0], &got[1], sizeof got[0]);
+    for (int b = 0; b < 4; b++) /* parameter i is number 3 - i in the arena */
+        ck_assert_int_eq(got[0].run[b].first, (b + 1) % 4);
+    for (int r = 0; r < 2; r++) {
+        for (int i = 0; i < 4; i++)
+            ck_assert_ptr_eq(engine_slot(e[r], i), slot[r][i]);
+        engine_free(e[r]);
+    }
+    o.layout = &got[0];
+    ck_assert_int_eq(engine_new(&o, &e[0], NULL), 0);
+    ck_assert_int_eq(engine_bucket_of(e[0], 3), 3);
+    ck_assert_int_eq(engine_bucket_of(e[0], 2), 0);
+    engine_free(e[0]);
+    got[0].n = 3;
+    ck_assert_int_eq(engine_new(&o, &e[0], NULL), -EINVAL);
+}
+END_TEST
+
+/* ---- virtual time ---- */
+
+enum { LAYERS = 30, LATENCY_NS = 20000, TAIL_BYTES = 64 };
+
+/* Layers in the order of the arena: what a bucket of one costs and when it is ready. */
+struct profile {
+    struct engine_parameter parameter[LAYERS];
+    struct bucket_item item[LAYERS];
+};
+
+/* A link of one byte a nanosecond, so that all numbers are whole. */
+static const struct bucket_cost link = { LATENCY_NS * 1e-9, 1e9 };
+
+static void profile_make(struct profile *p, uint64_t *random)
+{
+    int64_t ready = 0;
+
+    for (int i = 0; i < LAYERS; i++) {
+        size_t n = 16 * (1 + random_below(random, 60));
+
+        ready += 1 + (int64_t)random_below(random, 60000);
+        p->item[i] = (struct bucket_item){ n * sizeof(float) + TAIL_BYTES, COMM_FLOAT32, ready };
+        p->parameter[LAYERS - 1 - i] = (struct engine_parameter){ n, COMM_FLOAT32 };
+    }
+}
+
+struct pair {
+    struct engine *engine[2];
+    struct page_clock clock[2];
+    struct loop_driver *loop;
+};
+
+static void pair_report(void *arg, struct sync_tail *tail)
+{
+    tail->blocked = ((struct page_clock *)arg)->blocked_ns;
+}
+
+static void pair_agreed(void *arg, int64_t step, const struct sync_tail *tail)
+{
+    (void)step;
+    ((struct page_clock *)arg)->exposed_ns = tail->blocked;
+}
+
+static void pair_open(struct pair *w, const struct profile *p, const struct bucket_layout *l)
+{
+    for (int r = 0; r < 2; r++) {
+        struct engine_options o = {
+            .place = { r, 2 },
+            .algorithm = "allreduce",
+            .layout = l,
+            .bucket_bytes = 1,
+            .parameter = p->parameter,
+            .n_parameters = LAYERS,
+            .hooks = { .arg = &w->clock[r], .report = pair_report, .agreed = pair_agreed }
+        };
+
+        page_clock_init(&w->clock[r], 0);
+        ck_assert_int_eq(engine_new(&o, &w->engine[r], NULL), 0);
+    }
+    ck_assert_int_eq(loop_driver_new(w->engine, 2, 0, &w->loop, NULL), 0);
+    /* A message has a tail of 48 bytes behind its last gradient, where the item counts 64. */
+    loop_driver_set_link(w->loop, LATENCY_NS + 16, link.bytes_per_s);
+}
+
+static void pair_close(struct pair *w)
+{
+    loop_driver_free(w->loop);
+    for (int r = 0; r < 2; r++)
+        engine_free(w->engine[r]);
+}
+
+/* One step that begins now on both; rank 1 computes `times` as long as rank 0. */
+static void pair_step(struct pair *w, const struct profile *p, int64_t step, int times)
+{
+    int64_t begin = loop_driver_now_ns(w->loop);
+    int next[2] = { 0 };
+
+    for (int r = 0; r < 2; r++) {
+        engine_begin(w->engine[r], &(struct engine_step){ step, 1, 2 });
+        page_clock_set(&w->clock[r], EDDIS_PHASE_COMPUTE, begin);
+    }
+    while (next[0] < LAYERS || next[1] < LAYERS) {
+        int64_t at[2];
+        int r;
+
+        for (r = 0; r < 2; r++)
+            at[r] =
+                next[r] < LAYERS ? begin + (r ? times : 1) * p->item[next[r]].ready_ns : INT64_MAX;
+        r = at[1] < at[0];
+        ck_assert_int_eq(loop_driver_run_to(w->loop, at[r], NULL), 0);
+        ck_assert_int_eq(
+            loop_driver_announce(w->loop, r,
+                                 &(struct engine_announcement){ .parameter = LAYERS - 1 - next[r] },
+                                 NULL),
+            0);
+        if (++next[r] == LAYERS)
+            page_clock_set(&w->clock[r], EDDIS_PHASE_WAIT, at[r]);
+    }
+    ck_assert_int_eq(loop_driver_run(w->loop, step, NULL), 0);
+    for (int r = 0; r < 2; r++)
+        page_clock_set(&w->clock[r], EDDIS_PHASE_COMPUTE, loop_driver_now_ns(w->loop));
+}
+
+/* Section 2.1's recursion, layer by layer. */
+static int64_t recursion(const struct profile *p)
+{
+    int64_t start = 0, cost = 0;
+
+    for (int i = 0; i < LAYERS; i++) {
+        start = start + cost > p->item[i].ready_ns ? start + cost : p->item[i].ready_ns;
+        cost = LATENCY_NS + (int64_t)p->item[i].bytes;
+    }
+    return start + cost;
+}
+
+START_TEST(property_41_finish_is_the_recursion)
+{
+    struct bucket_layout merged;
+    struct profile p;
+    struct pair w;
+    uint64_t random = 41;
+
+    for (int trial = 0; trial < 100; trial++) {
+        struct bucket_run single[LAYERS];
+        int64_t end;
+
+        for (int i = 0; i < LAYERS; i++)
+            single[i] = (struct bucket_run){ i, i + 1 };
+        profile_make(&p, &random);
+        pair_open(&w, &p, NULL);
+        pair_step(&w, &p, 0, 1);
+        ck_assert_int_eq(loop_driver_now_ns(w.loop), recursion(&p));
+        ck_assert_int_eq(bucket_end_ns(p.item, single, LAYERS, &link), recursion(&p));
+        pair_close(&w);
+        /* The same with what merging makes of it: as predicted, and not later. */
+        ck_assert_int_ge(bucket_merge(p.item, LAYERS, &link, &merged), 1);
+        pair_open(&w, &p, &merged);
+        pair_step(&w, &p, 0, 1);
+        end = loop_driver_now_ns(w.loop);
+        ck_assert_int_eq(end, bucket_end_ns(p.item, merged.run, merged.n, &link));
+        ck_assert_int_le(end, recursion(&p));
+        pair_close(&w);
+    }
+}
+END_TEST
+
+/* Exposed is what the recursion calls not overlapped, on both ranks; what the faster one waits
+ * beyond that is the other's.
+ */
+START_TEST(exposed_is_what_is_not_overlapped)
+{
+    struct profile p;
+    struct pair w;
+    uint64_t random = 6;
+
+    for (int times = 1; times <= 3; times++) {
+        profile_make(&p, &random);
+        pair_open(&w, &p, NULL);
+        for (int64_t step = 0; step < 4; step++) {
+            int64_t begin = loop_driver_now_ns(w.loop), end;
+            int64_t computed = p.item[LAYERS - 1].ready_ns;
+
+            pair_step(&w, &p, step, times);
+            end = loop_driver_now_ns(w.loop);
+            for (int r = 0; r < 2; r++) {
+                struct board_times t = page_clock_step(&w.clock[r], end);
+                int64_t exposed = end - begin - times * computed;
+
+                ck_assert_int_eq(t.compute_ns, (r ? times : 1) * computed);
+                ck_assert_int_eq(t.total_ns, end - begin);
+                /* nobody knows yet what of the first step's wait was for others */
+                ck_assert_int_eq(t.exposed_ns, step == 0 ? 0 : exposed);
+                ck_assert_int_eq(t.wait_ns, end - begin - t.compute_ns - t.exposed_ns);
+                if (r && step)
+                    ck_assert_int_eq(t.wait_ns, 0);
+            }
+        }
+        pair_close(&w);
+    }
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, property_3_all_paths_are_equal);
+    tcase_add_test(tc, property_3_buckets_leave_in_one_order);
+    tcase_add_test(tc, layout_is_rank_0s);
+    tcase_add_test(tc, property_41_finish_is_the_recursion);
+    tcase_add_test(tc, exposed_is_what_is_not_overlapped);
+}
+
+SUITE_MAIN("overlap", add_tests)
