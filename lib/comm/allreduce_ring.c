@@ -2,25 +2,49 @@
 /* allreduce_ring.c - reduce-scatter and all-gather around a ring, for large buffers
  *
  * At every step a rank sends one block to the right and receives another from the left; ring.h
- * says which.  The next step begins when both are complete, which also keeps a block from being
- * overwritten while it is still being sent.  Empty blocks are not sent.  The tail is part of the
- * last block.
+ * says which.  A large block travels in segments, so that one is added while others are on their
+ * way:
  *
- * Block b is summed in the order of ranks b, b + 1, ..., whatever the order of arrival.
+ *     move         0      1      2      3      4      5    ...       (two segments a block)
+ *     step         0      0      1      1      2      2
+ *     receive   |  ahead of their arrival, into scratch, later into place
+ *     add          |  in order: what was received at one step is sent at the next
+ *     send      |  |
+ *
+ * Move i is segment i % segments of step i / segments; ring_go does whatever of the following has
+ * become possible, each strictly in the order of moves, a window of them under way:
+ *     receive i   into a free piece of scratch, or while copying into the block, which must have
+ *                 left before (it did size - 1 steps ago)
+ *     fold i      add what has arrived to the block
+ *     send i      the own block at step 0, else what was folded one step before
+ * Empty segments are not sent.  The tail is part of the last block's last segment.
+ *
+ * Block b is summed in the order of ranks b, b + 1, ..., whatever the order of arrival and the
+ * number of segments.
  */
 #include "collective_impl.h"
 #include "ring.h"
 
 #include <assert.h>
 
-enum { RING_TAIL_ALIGN = 8 };
+enum {
+    RING_TAIL_ALIGN = 8,
+    RING_WINDOW = 2, /* messages under way in each direction */
+    /* Long enough that Open MPI's asking before each message does not slow the link down, short
+     * enough that adding one takes less than the next one's way.  Measured at 1 Gbit/s.
+     */
+    RING_SEGMENT_BYTES = 1 << 20,
+    RING_SEGMENTS = 1024, /* at most, so that moves are an int */
+};
 
 struct ring {
     struct reduction r;
-    int step;
-    int pending;  /* operations of this step under way */
-    bool missing; /* the receive is one of them */
-    char scratch[] __attribute__((aligned(64)));
+    int segments;                                 /* of every block */
+    int moves;                                    /* in all, in each direction */
+    int receiving, folded, sending, sent;         /* so many are posted, added, posted, gone */
+    bool arrived[RING_WINDOW], left[RING_WINDOW]; /* by move % RING_WINDOW, out of order */
+    size_t stride;                                /* of scratch, from one piece to the next */
+    char scratch[] __attribute__((aligned(64)));  /* RING_WINDOW pieces */
 };
 
 static const struct collective_ops ring_ops;
@@ -31,75 +55,151 @@ static struct ring *ring(struct collective *c)
     return (struct ring *)c;
 }
 
-static size_t ring_instance_bytes(const struct comm_place *p, const struct allreduce *a)
+static int ring_segments(const struct comm_place *p, const struct allreduce *a)
 {
     size_t longest = a->n / (size_t)p->n_ranks + 1;
+    size_t segment = a->segment_bytes ? a->segment_bytes : RING_SEGMENT_BYTES;
+    size_t n = longest * comm_type_bytes(a->type) / segment + 1;
 
-    return sizeof(struct ring) + longest * comm_type_bytes(a->type) + RING_TAIL_ALIGN +
-           a->tail_bytes;
+    return n < RING_SEGMENTS ? (int)n : RING_SEGMENTS;
 }
 
-/* Where a block lies; *ret_n receives its elements, *ret_bytes its bytes with the tail. */
-static char *ring_place(struct ring *g, int block, size_t *ret_n, size_t *ret_bytes)
+static size_t ring_stride(const struct comm_place *p, const struct allreduce *a)
+{
+    size_t longest = (a->n / (size_t)p->n_ranks + 1) / (size_t)ring_segments(p, a) + 1;
+    size_t bytes = longest * comm_type_bytes(a->type) + RING_TAIL_ALIGN + a->tail_bytes;
+
+    return (bytes + 63) / 64 * 64;
+}
+
+static size_t ring_instance_bytes(const struct comm_place *p, const struct allreduce *a)
+{
+    return sizeof(struct ring) + RING_WINDOW * ring_stride(p, a);
+}
+
+/* What a move carries. */
+struct piece {
+    char *data;
+    size_t n;     /* elements */
+    size_t bytes; /* with the tail */
+};
+
+/* What this rank sends at a move (from: itself) or receives (from: its left neighbour). */
+static struct piece ring_piece(const struct ring *g, int from, int move)
 {
     const struct allreduce *a = &g->r.what;
-    size_t first = ring_block(a->n, g->r.base.place.n_ranks, block);
+    int size = g->r.base.place.n_ranks, segment = move % g->segments;
+    int block = ring_send(from, size, move / g->segments);
+    size_t width = comm_type_bytes(a->type), first = ring_block(a->n, size, block);
+    size_t length = ring_block(a->n, size, block + 1) - first;
+    size_t begin = ring_block(length, g->segments, segment);
+    struct piece p = { .data = (char *)a->data + (first + begin) * width,
+                       .n = ring_block(length, g->segments, segment + 1) - begin };
 
-    *ret_n = ring_block(a->n, g->r.base.place.n_ranks, block + 1) - first;
+    p.bytes = p.n * width;
     /* With fewer elements than ranks several blocks end at n: the tail goes with the last only. */
-    *ret_bytes = *ret_n * comm_type_bytes(a->type);
-    if (block == g->r.base.place.n_ranks - 1)
-        *ret_bytes += a->tail_bytes;
-    return (char *)a->data + first * comm_type_bytes(a->type);
+    if (block == size - 1 && segment == g->segments - 1)
+        p.bytes += a->tail_bytes;
+    return p;
 }
 
-/* Where a block of so many bytes of elements is received: the tail behind it is aligned. */
-static char *ring_scratch(struct ring *g, size_t bytes)
+static struct piece ring_incoming(const struct ring *g, int move)
 {
-    return g->scratch + (RING_TAIL_ALIGN - bytes % RING_TAIL_ALIGN) % RING_TAIL_ALIGN;
+    const struct comm_place *p = &g->r.base.place;
+
+    return ring_piece(g, (p->rank + p->n_ranks - 1) % p->n_ranks, move);
 }
 
-static bool ring_adding(const struct ring *g)
+static bool ring_adds(const struct ring *g, int move)
 {
-    return g->step < g->r.base.place.n_ranks - 1;
+    return move < g->moves / 2;
 }
 
-/* Post this step's two operations, or go on to a step that has some.  Returns 1 at the end. */
-static int ring_go(struct ring *g, struct outbox *out)
+/* Where a piece is received to be added: the tail behind its elements is aligned. */
+static char *ring_scratch(struct ring *g, int move, const struct piece *p)
+{
+    size_t bytes = p->n * comm_type_bytes(g->r.what.type);
+
+    return g->scratch + (size_t)(move % RING_WINDOW) * g->stride +
+           (RING_TAIL_ALIGN - bytes % RING_TAIL_ALIGN) % RING_TAIL_ALIGN;
+}
+
+static void ring_receive(struct ring *g, struct outbox *out)
 {
     struct collective *c = &g->r.base;
-    int rank = c->place.rank, size = c->place.n_ranks;
-    int right = (rank + 1) % size, left = (rank + size - 1) % size;
+    int move = g->receiving++, size = c->place.n_ranks;
+    struct piece p = ring_incoming(g, move);
 
-    for (; g->step < ring_steps(size); g->step++) {
-        size_t n, bytes;
-        char *block = ring_place(g, ring_send(rank, size, g->step), &n, &bytes);
+    g->arrived[move % RING_WINDOW] = !p.bytes;
+    if (p.bytes)
+        collective_post(c, COMM_RECEIVE, (c->place.rank + size - 1) % size,
+                        ring_adds(g, move) ? ring_scratch(g, move, &p) : p.data, p.bytes, move,
+                        out);
+}
 
-        if (bytes) {
-            collective_post(c, COMM_SEND, right, block, bytes, 0, out);
-            g->pending++;
-        }
-        block = ring_place(g, ring_send(left, size, g->step), &n, &bytes);
-        if (bytes) {
-            if (ring_adding(g))
-                block = ring_scratch(g, n * comm_type_bytes(g->r.what.type));
-            collective_post(c, COMM_RECEIVE, left, block, bytes, 0, out);
-            g->pending++;
-            g->missing = true;
-        }
-        if (g->pending)
-            return 0;
+static void ring_fold(struct ring *g)
+{
+    int move = g->folded++;
+    struct piece p = ring_incoming(g, move);
+    size_t elements = p.n * comm_type_bytes(g->r.what.type);
+    const char *in = ring_scratch(g, move, &p);
+
+    if (!ring_adds(g, move))
+        return;
+    combine(g->r.what.type, g->r.what.rule, p.data, in, p.n);
+    if (p.bytes > elements)
+        g->r.what.tail_rule(p.data + elements, in + elements);
+}
+
+static void ring_pass_on(struct ring *g, struct outbox *out)
+{
+    struct collective *c = &g->r.base;
+    int move = g->sending++;
+    struct piece p = ring_piece(g, c->place.rank, move);
+
+    g->left[move % RING_WINDOW] = !p.bytes;
+    if (p.bytes)
+        collective_post(c, COMM_SEND, (c->place.rank + 1) % c->place.n_ranks, p.data, p.bytes, move,
+                        out);
+}
+
+static bool ring_can_receive(const struct ring *g)
+{
+    return g->receiving < g->moves && g->receiving < g->folded + RING_WINDOW &&
+           (ring_adds(g, g->receiving) || g->sent > g->receiving - g->moves / 2);
+}
+
+static bool ring_can_send(const struct ring *g)
+{
+    return g->sending < g->moves && g->sending < g->sent + RING_WINDOW &&
+           g->folded + g->segments > g->sending;
+}
+
+/* Do all that is possible.  Returns 1 at the end. */
+static int ring_go(struct ring *g, struct outbox *out)
+{
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (; g->folded < g->receiving && g->arrived[g->folded % RING_WINDOW]; moved = true)
+            ring_fold(g);
+        for (; g->sent < g->sending && g->left[g->sent % RING_WINDOW]; moved = true)
+            g->sent++;
+        for (; ring_can_receive(g); moved = true)
+            ring_receive(g, out);
+        for (; ring_can_send(g); moved = true)
+            ring_pass_on(g, out);
     }
-    return 1;
+    return g->folded == g->moves && g->sent == g->moves;
 }
 
 static int ring_start(struct collective *c, struct outbox *out)
 {
     struct ring *g = ring(c);
 
-    g->step = 0;
-    g->pending = 0;
-    g->missing = false;
+    g->segments = ring_segments(&c->place, &g->r.what);
+    g->stride = ring_stride(&c->place, &g->r.what);
+    g->moves = ring_steps(c->place.n_ranks) * g->segments;
+    g->receiving = g->folded = g->sending = g->sent = 0;
     return ring_go(g, out);
 }
 
@@ -107,22 +207,8 @@ static int ring_done(struct collective *c, const struct comm_op *op, struct outb
 {
     struct ring *g = ring(c);
 
-    if (op->kind == COMM_RECEIVE)
-        g->missing = false;
-    if (op->kind == COMM_RECEIVE && ring_adding(g)) {
-        int left = (c->place.rank + c->place.n_ranks - 1) % c->place.n_ranks;
-        size_t n, bytes;
-        char *block = ring_place(g, ring_send(left, c->place.n_ranks, g->step), &n, &bytes);
-        size_t width = comm_type_bytes(g->r.what.type);
-        const char *in = ring_scratch(g, n * width);
-
-        combine(g->r.what.type, g->r.what.rule, block, in, n);
-        if (bytes > n * width)
-            g->r.what.tail_rule(block + n * width, in + n * width);
-    }
-    if (--g->pending)
-        return 0;
-    g->step++;
+    *(op->kind == COMM_RECEIVE ? &g->arrived[op->part % RING_WINDOW]
+                               : &g->left[op->part % RING_WINDOW]) = true;
     return ring_go(g, out);
 }
 
@@ -132,9 +218,10 @@ static int ring_done(struct collective *c, const struct comm_op *op, struct outb
 static int ring_waits_for(const struct collective *c)
 {
     const struct ring *g = (const struct ring *)c;
-    int size = c->place.n_ranks, back = ring_adding(g) ? g->step + 1 : 1;
+    int size = c->place.n_ranks;
+    int back = ring_adds(g, g->folded) ? g->folded / g->segments + 1 : 1;
 
-    if (!g->missing)
+    if (g->folded == g->receiving)
         return (c->place.rank + 1) % size; /* it does not take what is sent */
     return (c->place.rank - back + size) % size;
 }

@@ -36,6 +36,7 @@ struct allreduce {
      */
     size_t tail_bytes;
     void (*tail_rule)(void *acc, const void *in);
+    size_t segment_bytes; /* a ring's messages are about so long at most; 0: what measured best */
 };
 
 /* The kind is chosen by allreduce_choose. */

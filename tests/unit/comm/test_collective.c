@@ -164,6 +164,7 @@ struct reduction_case {
     enum comm_rule rule;
     bool tail;
     uint64_t seed;
+    size_t segment_bytes; /* 0: the usual */
 };
 
 static void reduce_once(const struct reduction_case *k)
@@ -189,11 +190,12 @@ static void reduce_once(const struct reduction_case *k)
             want[i] = r ? rule(k->rule, want[i], v) : v;
         }
         memcpy((char *)data[r] + bytes, &t, tail_bytes);
-        ck_assert_int_eq(allreduce_new_kind(k->kind, &place,
-                                            &(struct allreduce){ data[r], k->n, k->type, k->rule,
-                                                                 tail_bytes, tail_rule },
-                                            &c[r], NULL),
-                         0);
+        ck_assert_int_eq(
+            allreduce_new_kind(k->kind, &place,
+                               &(struct allreduce){ data[r], k->n, k->type, k->rule, tail_bytes,
+                                                    tail_rule, k->segment_bytes },
+                               &c[r], NULL),
+            0);
         world_start(&w, r, c[r], 7);
     }
     ck_assert_msg(world_run(&w, k->seed) == 0, "%s of %zu with %d ranks does not end", k->kind,
@@ -309,34 +311,102 @@ START_TEST(bits_do_not_depend_on_timing)
 }
 END_TEST
 
-/* Patarasuk and Yuan's bound: 2 M (P - 1) / P bytes a rank. */
-START_TEST(ring_sends_the_least)
+/* A ring's blocks in one segment, in many, and in more than there are elements; fewer elements than
+ * ranks; with and without a tail.
+ */
+START_TEST(a_ring_in_any_segments_is_right)
 {
-    for (int ranks = 1; ranks <= MAX_RANKS; ranks++) {
-        size_t n = (size_t)ranks * 10;
-        struct collective *c[MAX_RANKS];
-        double *x[MAX_RANKS];
-        struct world w;
+    uint64_t random = 77;
 
-        world_open(&w, ranks, 5);
-        for (int r = 0; r < ranks; r++) {
-            x[r] = calloc(n, sizeof *x[r]);
-            ck_assert_int_eq(
-                allreduce_new_kind("ring", &(struct comm_place){ r, ranks },
-                                   &(struct allreduce){ x[r], n, COMM_FLOAT64, COMM_SUM, 0, NULL },
-                                   &c[r], NULL),
-                0);
-            world_start(&w, r, c[r], 1);
-        }
-        ck_assert_int_eq(world_run(&w, 5), 0);
-        for (int r = 0; r < ranks; r++) {
-            ck_assert_int_eq(w.end[r]->sent_bytes,
-                             2 * (int64_t)(n * sizeof(double)) * (ranks - 1) / ranks);
-            collective_free(c[r]);
-            free(x[r]);
-        }
-        world_close(&w);
+    for (uint64_t seed = 1; seed <= 120; seed++)
+        reduce_once(&(struct reduction_case){
+            .kind = "ring",
+            .ranks = 1 + (int)random_below(&random, MAX_RANKS),
+            .n = random_below(&random, seed % 4 ? 120 : MAX_RANKS),
+            .type = (enum comm_type)(1 + (int)random_below(&random, COMM_INT64)),
+            .rule = (enum comm_rule)(1 + (int)random_below(&random, COMM_MAX)),
+            .tail = seed % 2,
+            .seed = seed,
+            .segment_bytes = 1 + random_below(&random, 100) });
+}
+END_TEST
+
+/* One ring of float32 on every rank over n elements; x [ranks][n], sent [ranks] in bytes. */
+static void ring_once(int ranks, size_t n, float *const *x, size_t segment_bytes, size_t tail_bytes,
+                      uint64_t seed, int64_t *sent)
+{
+    struct collective *c[MAX_RANKS];
+    struct world w;
+
+    world_open(&w, ranks, seed);
+    for (int r = 0; r < ranks; r++) {
+        struct allreduce a = {
+            x[r], n, COMM_FLOAT32, COMM_SUM, tail_bytes, tail_rule, segment_bytes
+        };
+
+        ck_assert_int_eq(
+            allreduce_new_kind("ring", &(struct comm_place){ r, ranks }, &a, &c[r], NULL), 0);
+        world_start(&w, r, c[r], 1);
     }
+    ck_assert_int_eq(world_run(&w, seed), 0);
+    for (int r = 0; r < ranks; r++) {
+        sent[r] = w.end[r]->sent_bytes;
+        collective_free(c[r]);
+    }
+    world_close(&w);
+}
+
+/* The order of additions is that of ranks, also in segments: the same bits as in one piece. */
+START_TEST(segments_change_no_bit)
+{
+    enum { N = 500, RANKS = 5, TAIL = sizeof(struct tail) };
+    static const size_t segments[] = { 0, 4, 40, 100, 333 };
+    static float space[RANKS][N + TAIL / sizeof(float)], first[N];
+    int64_t sent[RANKS];
+    float *x[RANKS];
+
+    for (size_t s = 0; s < sizeof segments / sizeof *segments; s++) {
+        uint64_t random = 5;
+
+        for (int r = 0; r < RANKS; r++) {
+            x[r] = space[r];
+            for (int i = 0; i < N; i++)
+                x[r][i] = (float)(random_unit(&random) - 0.5);
+        }
+        ring_once(RANKS, N, x, segments[s], 0, s + 1, sent);
+        if (s == 0)
+            memcpy(first, x[0], sizeof first);
+        for (int r = 0; r < RANKS; r++)
+            ck_assert_mem_eq(x[r], first, sizeof first);
+    }
+}
+END_TEST
+
+/* Property 4 of the reference: traffic counters equal 2 M (P - 1) / P a rank, Patarasuk and Yuan's
+ * bound: for the mean of the ranks to the byte, for each within a block's odd element and the tail.
+ */
+START_TEST(property_4_ring_traffic)
+{
+    uint64_t random = 4;
+
+    for (int ranks = 1; ranks <= MAX_RANKS; ranks++)
+        for (int k = 0; k < 8; k++) {
+            size_t n = random_below(&random, 400), tail_bytes = k % 2 ? sizeof(struct tail) : 0;
+            int64_t m = (int64_t)(n * sizeof(float) + tail_bytes), sent[MAX_RANKS], all = 0;
+            float *x[MAX_RANKS];
+
+            for (int r = 0; r < ranks; r++)
+                x[r] = calloc(1, (size_t)m + 1);
+            ring_once(ranks, n, x, k < 4 ? 0 : 64, tail_bytes, 5, sent);
+            for (int r = 0; r < ranks; r++) {
+                int64_t off = sent[r] - 2 * m * (ranks - 1) / ranks;
+
+                ck_assert_int_le(off < 0 ? -off : off, 2 * (int64_t)(sizeof(float) + tail_bytes));
+                all += sent[r];
+                free(x[r]);
+            }
+            ck_assert_int_eq(all, 2 * m * (ranks - 1));
+        }
 }
 END_TEST
 
@@ -529,7 +599,9 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, allreduce_is_right, 0, 3);
     tcase_add_loop_test(tc, groups_do_not_disturb_each_other, 0, 3);
     tcase_add_loop_test(tc, bits_do_not_depend_on_timing, 0, 3);
-    tcase_add_test(tc, ring_sends_the_least);
+    tcase_add_test(tc, a_ring_in_any_segments_is_right);
+    tcase_add_test(tc, segments_change_no_bit);
+    tcase_add_test(tc, property_4_ring_traffic);
     tcase_add_loop_test(tc, the_missing_rank_is_named, 0, 3);
     tcase_add_test(tc, broadcast_from_every_root);
     tcase_add_test(tc, allgather_keeps_the_order);
