@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""peers.py - what the measurements of this folder that are Python programs share: the project's build,
+and the Python of the systems that eddis is compared with."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+DISK_BYTES = 8 << 30
+
+
+def build_folder():
+    """$EDDIS_BUILD, else the project's own, made up to date."""
+    folder = pathlib.Path(os.environ.get("EDDIS_BUILD", ROOT / "build")).resolve()
+    subprocess.run([ROOT / "scripts/build", folder], check=True, stdout=sys.stderr)
+    return folder
+
+
+def torch_folder(build):
+    return pathlib.Path(os.environ.get("EDDIS_BENCH_TORCH", build / "bench/torch")).resolve()
+
+
+def torch_python(build):
+    """The Python of a virtual environment that holds PyTorch: $EDDIS_BENCH_TORCH, else bench/torch in the
+    build folder.  PyTorch is installed there, once, from PyPI: 5 GB."""
+    folder = torch_folder(build)
+    python = folder / "bin/python"
+    if python.exists() and subprocess.run([python, "-c", "import torch"], capture_output=True).returncode == 0:
+        return python
+    if shutil.disk_usage(build).free < DISK_BYTES:
+        sys.exit(f"PyTorch needs {DISK_BYTES >> 30} GB in {folder}; there is less")
+    print("installing PyTorch into", folder, file=sys.stderr)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    for command in ([sys.executable, "-m", "venv", folder],
+                    [python, "-m", "pip", "install", "--quiet", "torch", "numpy"]):
+        subprocess.run(command, check=True, stdout=sys.stderr)
+    return python
+
+
+def python_folders(python):
+    """Where the files of this Python lie, its virtual environment's and those that it stands on."""
+    words = "import sys; print(sys.prefix, sys.base_prefix, sep='\\n')"
+    return subprocess.run([python, "-c", words], capture_output=True, text=True, check=True).stdout.split("\n")[:2]

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ring.c - bench-ring eddis|mpi BYTES ROUNDS [SEGMENT]: all-reduces of float32 over the ranks of an
+ * mpirun
+ *
+ * Rank 0 prints one line a round: the seconds that the slowest rank took, and seconds of processor
+ * time of all ranks together.  A first round is not counted.  `eddis` is lib/comm alone, without
+ * the engine above it; `mpi` is MPI_Allreduce.  Both in place, and every element is checked.
+ * SEGMENT is of our ring, in bytes.
+ */
+#include "lib/base/clock.h"
+#include "lib/comm/collective.h"
+#include "lib/comm/transport.h"
+
+#include <errno.h>
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    POLL = 16,
+    SPIN_NS = 100 * 1000, /* without a pause after something moved, then with naps */
+    NAP_NS = 50 * 1000,
+};
+#define DEADLINE_NS (120 * CLOCK_S)
+
+enum { WALL, CPU, FIGURES };
+
+/* Either's all-reduce of x [n], and of the ranks' figures: the largest time, the sum of the others.
+ */
+struct library {
+    const char *name;
+    int (*open)(int *ret_rank, int *ret_ranks, struct eddis_error *err);
+    int (*reduce)(float *x, size_t n, struct eddis_error *err);
+    int (*gather)(double figure[FIGURES], struct eddis_error *err);
+    int (*close)(struct eddis_error *err);
+};
+
+/* ---- lib/comm ---- */
+
+static struct {
+    struct transport *transport;
+    struct comm_place place;
+    struct outbox out;
+    struct collective *made; /* for the buffer that comes every round */
+    size_t segment_bytes;
+    int tag;
+} ours;
+
+static int eddis_open_it(int *ret_rank, int *ret_ranks, struct eddis_error *err)
+{
+    int rc = transport_mpi_open(&ours.transport, err);
+
+    if (rc < 0)
+        return rc;
+    ours.place.rank = *ret_rank = ours.transport->rank;
+    ours.place.n_ranks = *ret_ranks = ours.transport->n_ranks;
+    ours.place.hosts = ours.transport->hosts;
+    return 0;
+}
+
+/* Sleep a little when nothing has moved for a while. */
+static void pause_since(int64_t moved_ns)
+{
+    int64_t now = clock_now_ns();
+
+    if (now - moved_ns < SPIN_NS)
+        sched_yield();
+    else
+        clock_sleep_until_ns(now + NAP_NS);
+}
+
+static int eddis_run_it(struct collective *c, struct eddis_error *err)
+{
+    int64_t moved = clock_now_ns();
+    int over = collective_start(c, ours.tag++ % 1000, &ours.out, err);
+
+    while (over == 0) {
+        struct comm_op op[POLL];
+        int n = transport_post(ours.transport, &ours.out, err);
+
+        n = n < 0 ? n : transport_poll(ours.transport, op, POLL, err);
+        if (n < 0)
+            return n;
+        for (int i = 0; i < n && over == 0; i++)
+            over = collective_done(c, &op[i], &ours.out, err);
+        if (n > 0)
+            moved = clock_now_ns();
+        else if (clock_now_ns() - moved > DEADLINE_NS)
+            return eddis_fail(err, -ETIMEDOUT, "nothing has come from rank %d for two minutes",
+                              collective_waits_for(c));
+        else
+            pause_since(moved);
+    }
+    return over < 0 ? over : 0;
+}
+
+static int eddis_reduce(float *x, size_t n, struct eddis_error *err)
+{
+    const struct allreduce a = { .data = x,
+                                 .n = n,
+                                 .type = COMM_FLOAT32,
+                                 .rule = COMM_SUM,
+                                 .segment_bytes = ours.segment_bytes };
+    int rc = ours.made ? 0 : allreduce_new(&ours.place, &a, &ours.made, err);
+
+    return rc < 0 ? rc : eddis_run_it(ours.made, err);
+}
+
+static void gather_rule(void *acc, const void *in)
+{
+    double *a = acc;
+    const double *b = in;
+
+    a[WALL] = b[WALL] > a[WALL] ? b[WALL] : a[WALL];
+    a[CPU] += b[CPU];
+}
+
+static int eddis_gather(double figure[FIGURES], struct eddis_error *err)
+{
+    const struct allreduce a = { .data = figure,
+                                 .type = COMM_FLOAT64,
+                                 .rule = COMM_SUM,
+                                 .tail_bytes = FIGURES * sizeof *figure,
+                                 .tail_rule = gather_rule };
+    struct collective *c;
+    int rc = allreduce_new(&ours.place, &a, &c, err);
+
+    if (rc < 0)
+        return rc;
+    rc = eddis_run_it(c, err);
+    collective_free(c);
+    return rc;
+}
+
+static int eddis_close_it(struct eddis_error *err)
+{
+    collective_free(ours.made);
+    outbox_fini(&ours.out);
+    return transport_close(ours.transport, true, err);
+}
+
+/* ---- MPI's own; its errors end the program ---- */
+
+static int mpi_open_it(int *ret_rank, int *ret_ranks, struct eddis_error *err)
+{
+    (void)err;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, ret_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, ret_ranks);
+    return 0;
+}
+
+static int mpi_reduce(float *x, size_t n, struct eddis_error *err)
+{
+    (void)err;
+    MPI_Allreduce(MPI_IN_PLACE, x, (int)n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    return 0;
+}
+
+static int mpi_gather(double figure[FIGURES], struct eddis_error *err)
+{
+    (void)err;
+    MPI_Allreduce(MPI_IN_PLACE, &figure[WALL], 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, &figure[CPU], 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    return 0;
+}
+
+static int mpi_close_it(struct eddis_error *err)
+{
+    (void)err;
+    MPI_Finalize();
+    return 0;
+}
+
+static const struct library libraries[] = {
+    { "eddis", eddis_open_it, eddis_reduce, eddis_gather, eddis_close_it },
+    { "mpi", mpi_open_it, mpi_reduce, mpi_gather, mpi_close_it },
+};
+
+/* ---- both ---- */
+
+/* Whole numbers that float32 sums exactly. */
+static float value(size_t i, int rank)
+{
+    return (float)((int)(i % 97) + rank);
+}
+
+static double now_s(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* One round.  -EIO: an element is wrong. */
+static int round_of(const struct library *l, float *x, size_t n, int rank, int ranks,
+                    double figure[FIGURES], struct eddis_error *err)
+{
+    double wall, cpu;
+    int rc;
+
+    for (size_t i = 0; i < n; i++)
+        x[i] = value(i, rank);
+    rc = l->gather(figure, err); /* nobody begins before all are here */
+    wall = now_s(CLOCK_MONOTONIC);
+    cpu = now_s(CLOCK_PROCESS_CPUTIME_ID);
+    if (rc == 0)
+        rc = l->reduce(x, n, err);
+    figure[WALL] = now_s(CLOCK_MONOTONIC) - wall;
+    figure[CPU] = now_s(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (x[i] != (float)(ranks * (int)(i % 97) + ranks * (ranks - 1) / 2))
+            rc = eddis_fail(err, -EIO, "element %zu is %g", i, (double)x[i]);
+    return rc < 0 ? rc : l->gather(figure, err);
+}
+
+static int measure(const struct library *l, size_t n, int rounds, struct eddis_error *err)
+{
+    float *x = malloc(n * sizeof *x);
+    int rank = 0, ranks = 1, rc;
+
+    if (!x)
+        return eddis_fail(err, -ENOMEM, "no memory for %zu elements", n);
+    rc = l->open(&rank, &ranks, err);
+    for (int k = -1; rc == 0 && k < rounds; k++) {
+        double figure[FIGURES] = { 0 };
+
+        rc = round_of(l, x, n, rank, ranks, figure, err);
+        if (rc == 0 && k >= 0 && rank == 0)
+            printf("%.6f %.6f\n", figure[WALL], figure[CPU]);
+    }
+    free(x);
+    return rc < 0 ? rc : l->close(err);
+}
+
+int main(int argc, char **argv)
+{
+    struct eddis_error err = { 0 };
+
+    for (size_t i = 0; argc >= 4 && argc <= 5 && i < sizeof libraries / sizeof *libraries; i++) {
+        int rc;
+
+        if (strcmp(argv[1], libraries[i].name) != 0)
+            continue;
+        ours.segment_bytes = argc == 5 ? strtoul(argv[4], NULL, 10) : 0;
+        rc =
+            measure(&libraries[i], strtoul(argv[2], NULL, 10) / sizeof(float), atoi(argv[3]), &err);
+        if (rc < 0)
+            fprintf(stderr, "bench-ring: %s\n", err.text);
+        return rc < 0;
+    }
+    fprintf(stderr, "usage: bench-ring eddis|mpi BYTES ROUNDS [SEGMENT]\n");
+    return 2;
+}
