@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory.c - the file, its directory and what this process has mapped of it */
+#include "memory_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MEMORY_MAGIC    UINT64_C(0x656464697342f001)
+#define MEMORY_RESERVED UINT64_MAX /* id of a buffer that is being made */
+
+enum { MEMORY_TAKE = 16 << 20 }; /* bytes taken from the system in one turn: some milliseconds */
+
+struct shared_entry {
+    uint64_t id; /* 0: free; written last */
+    uint64_t offset, bytes;
+};
+
+struct shared_root {
+    uint64_t magic;
+    int32_t n_ranks;
+    pthread_mutex_t lock; /* for changing what follows */
+    uint64_t end;         /* of the file: offsets are never used twice */
+    uint64_t freed;       /* buffers so far */
+    struct shared_entry entry[MEMORY_BUFFERS];
+};
+
+struct memory {
+    int fd;
+    struct shared_root *root;
+    struct memory_buffer *first;
+    uint64_t swept; /* root->freed at the last sweep */
+};
+
+static size_t page_round(size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    return (bytes + page - 1) / page * page;
+}
+
+int memory_lock_init(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t attr;
+    int rc = pthread_mutexattr_init(&attr);
+
+    if (rc)
+        return -rc;
+    pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+    rc = pthread_mutex_init(lock, &attr);
+    pthread_mutexattr_destroy(&attr);
+    return -rc;
+}
+
+/* The directory is whole at any moment: an entry's id is written last and taken away first. */
+static int root_lock(struct shared_root *r)
+{
+    int rc = pthread_mutex_trylock(&r->lock);
+
+    if (rc == EOWNERDEAD)
+        rc = pthread_mutex_consistent(&r->lock);
+    return rc ? -EAGAIN : 0;
+}
+
+static int memory_map_root(int fd, struct memory **ret, struct eddis_error *err)
+{
+    struct memory *m = calloc(1, sizeof *m);
+    void *p =
+        m ? mmap(NULL, sizeof *m->root, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+
+    if (p == MAP_FAILED) {
+        free(m);
+        close(fd);
+        return eddis_fail(err, -ENOMEM, "no memory for the Soft Memory Box");
+    }
+    m->fd = fd;
+    m->root = p;
+    *ret = m;
+    return 0;
+}
+
+int memory_make(int n_ranks, struct memory **ret, struct eddis_error *err)
+{
+    int fd = memfd_create("eddis-smb", MFD_CLOEXEC), rc;
+    struct memory *m;
+
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "no memory file for the Soft Memory Box");
+    if (ftruncate(fd, (off_t)page_round(sizeof *m->root)) < 0) {
+        rc = eddis_fail_errno(err, -errno, "no memory for the Soft Memory Box");
+        close(fd);
+        return rc;
+    }
+    rc = memory_map_root(fd, &m, err);
+    if (rc < 0)
+        return rc;
+    m->root->n_ranks = n_ranks;
+    m->root->end = page_round(sizeof *m->root);
+    rc = memory_lock_init(&m->root->lock);
+    if (rc < 0) {
+        memory_close(m);
+        return eddis_fail_errno(err, rc, "no lock for the Soft Memory Box");
+    }
+    m->root->magic = MEMORY_MAGIC;
+    *ret = m;
+    return 0;
+}
+
+void memory_where(const struct memory *m, int64_t *ret_pid, int64_t *ret_fd)
+{
+    *ret_pid = getpid();
+    *ret_fd = m->fd;
+}
+
+int memory_open(int64_t pid, int64_t there, struct memory **ret, struct eddis_error *err)
+{
+    char path[64];
+    struct stat st;
+    int fd, rc;
+
+    snprintf(path, sizeof path, "/proc/%lld/fd/%lld", (long long)pid, (long long)there);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot open the Soft Memory Box at '%s'", path);
+    if (fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(struct shared_root)) {
+        close(fd);
+        return eddis_fail(err, -EPROTO, "'%s' is not a Soft Memory Box", path);
+    }
+    rc = memory_map_root(fd, ret, err);
+    if (rc == 0 && (*ret)->root->magic != MEMORY_MAGIC) {
+        memory_close(*ret);
+        return eddis_fail(err, -EPROTO, "'%s' is not a Soft Memory Box", path);
+    }
+    return rc;
+}
+
+static void memory_unmap(struct memory_buffer *b)
+{
+    munmap(b->shared, b->bytes);
+    free(b);
+}
+
+void memory_close(struct memory *m)
+{
+    if (!m)
+        return;
+    while (m->first) {
+        struct memory_buffer *b = m->first;
+
+        m->first = b->next;
+        memory_unmap(b);
+    }
+    munmap(m->root, sizeof *m->root);
+    close(m->fd);
+    free(m);
+}
+
+/* ---- finding ---- */
+
+static struct shared_entry *memory_entry(const struct memory *m, uint64_t id)
+{
+    for (int i = 0; i < MEMORY_BUFFERS; i++)
+        if (__atomic_load_n(&m->root->entry[i].id, __ATOMIC_ACQUIRE) == id)
+            return &m->root->entry[i];
+    return NULL;
+}
+
+static struct memory_buffer *memory_map(struct memory *m, uint64_t id, size_t offset, size_t bytes)
+{
+    struct memory_buffer *b = calloc(1, sizeof *b);
+    void *p = b ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, (off_t)offset)
+                : MAP_FAILED;
+
+    if (p == MAP_FAILED) {
+        free(b);
+        return NULL;
+    }
+    *b = (struct memory_buffer){ m->first, id, p, offset, bytes };
+    m->first = b;
+    return b;
+}
+
+struct memory_buffer *memory_find(struct memory *m, uint64_t id, int *ret_rc)
+{
+    struct memory_buffer *b = m->first;
+    const struct shared_entry *e;
+
+    while (b && b->id != id)
+        b = b->next;
+    if (b)
+        return b;
+    e = id && id != MEMORY_RESERVED ? memory_entry(m, id) : NULL;
+    b = e ? memory_map(m, id, e->offset, e->bytes) : NULL;
+    if (!b)
+        *ret_rc = e ? -ENOMEM : -ENOENT;
+    return b;
+}
+
+void memory_sweep(struct memory *m)
+{
+    uint64_t freed = __atomic_load_n(&m->root->freed, __ATOMIC_ACQUIRE);
+
+    if (freed == m->swept)
+        return;
+    m->swept = freed;
+    for (struct memory_buffer **at = &m->first; *at;) {
+        struct memory_buffer *b = *at;
+
+        if (memory_entry(m, b->id)) {
+            at = &b->next;
+        } else {
+            *at = b->next;
+            memory_unmap(b);
+        }
+    }
+}
+
+/* ---- making and freeing ---- */
+
+static int memory_reserve(struct memory *m, struct memory_creation *c, struct eddis_error *err)
+{
+    struct shared_root *r = m->root;
+    struct shared_entry *e;
+
+    if (root_lock(r) < 0)
+        return -EAGAIN;
+    e = memory_entry(m, 0);
+    if (!e || ftruncate(m->fd, (off_t)(r->end + c->bytes)) < 0) {
+        int rc = e ? -errno : -ENOSPC;
+
+        pthread_mutex_unlock(&r->lock);
+        return e ? eddis_fail_errno(err, rc, "no memory for a buffer of %zu bytes", c->bytes)
+                 : eddis_fail(err, rc, "the Soft Memory Box holds %d buffers already",
+                              MEMORY_BUFFERS);
+    }
+    c->entry = (int)(e - r->entry);
+    c->offset = e->offset = r->end;
+    e->bytes = c->bytes;
+    r->end += c->bytes;
+    __atomic_store_n(&e->id, MEMORY_RESERVED, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&r->lock);
+    return 0;
+}
+
+static void memory_punch(struct memory *m, size_t offset, size_t bytes)
+{
+    (void)fallocate(m->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes);
+}
+
+static int memory_creation_fail(struct memory *m, const struct memory_creation *c, int rc,
+                                struct eddis_error *err)
+{
+    __atomic_store_n(&m->root->entry[c->entry].id, 0, __ATOMIC_RELEASE);
+    memory_punch(m, c->offset, c->bytes);
+    return eddis_fail_errno(err, rc, "no memory for a buffer of %zu bytes", c->bytes);
+}
+
+int memory_create(struct memory *m, uint64_t id, const struct memory_shape *shape, int users,
+                  struct memory_creation *c, struct eddis_error *err)
+{
+    size_t take;
+    struct memory_buffer *b;
+    int rc;
+
+    if (!c->bytes)
+        c->bytes = page_round(buffer_bytes(shape, m->root->n_ranks));
+    rc = c->offset ? 0 : memory_reserve(m, c, err);
+    if (rc < 0)
+        return rc;
+    /* Taken now: a page that is not there when it is written to would kill whoever writes. */
+    take = c->bytes - c->ready < MEMORY_TAKE ? c->bytes - c->ready : MEMORY_TAKE;
+    if (take && fallocate(m->fd, 0, (off_t)(c->offset + c->ready), (off_t)take) < 0)
+        return errno == EINTR ? -EAGAIN : memory_creation_fail(m, c, -errno, err);
+    c->ready += take;
+    if (c->ready < c->bytes)
+        return -EAGAIN;
+    b = memory_map(m, id, c->offset, c->bytes);
+    rc = b ? buffer_init(b->shared, shape, m->root->n_ranks, users) : -ENOMEM;
+    if (rc < 0) {
+        if (b) {
+            m->first = b->next;
+            memory_unmap(b);
+        }
+        return memory_creation_fail(m, c, rc, err);
+    }
+    __atomic_store_n(&m->root->entry[c->entry].id, id, __ATOMIC_RELEASE);
+    return 0;
+}
+
+/* From here on nobody finds it.  -EAGAIN: the lock is taken. */
+static int memory_hide(struct memory *m, uint64_t id, struct memory_creation *c)
+{
+    struct shared_root *r = m->root;
+    struct shared_entry *e;
+
+    if (root_lock(r) < 0)
+        return -EAGAIN;
+    e = memory_entry(m, id);
+    if (e) {
+        *c = (struct memory_creation){ (int)(e - r->entry), e->offset, e->bytes, 0 };
+        __atomic_store_n(&e->id, MEMORY_RESERVED, __ATOMIC_RELEASE);
+        __atomic_store_n(&r->freed, r->freed + 1, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&r->lock);
+    return e ? 0 : -ENOENT;
+}
+
+int memory_free(struct memory *m, uint64_t id, struct memory_creation *c)
+{
+    size_t give;
+    int rc = c->bytes ? 0 : memory_hide(m, id, c);
+
+    if (rc < 0)
+        return rc;
+    memory_sweep(m);
+    give = c->bytes - c->ready < MEMORY_TAKE ? c->bytes - c->ready : MEMORY_TAKE;
+    memory_punch(m, c->offset + c->ready, give);
+    c->ready += give;
+    if (c->ready < c->bytes)
+        return -EAGAIN;
+    __atomic_store_n(&m->root->entry[c->entry].id, 0, __ATOMIC_RELEASE);
+    return 0;
+}
+
+/* Who is no user yet may come when the last one leaves: the buffer's own lock goes with its memory,
+ * but not while the directory is locked.
+ */
+int memory_attach(struct memory *m, struct memory_buffer *b)
+{
+    int rc;
+
+    if (root_lock(m->root) < 0)
+        return -EAGAIN;
+    rc = memory_entry(m, b->id) ? buffer_attach(b) : -ENOENT;
+    pthread_mutex_unlock(&m->root->lock);
+    return rc;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server.c - carrying out the orders of ranks that do not use this node's memory themselves
+ *
+ * An order becomes a task.  Each turn goes on with every task, a little each and beginning with
+ * another one, until the bytes of the turn are used up.
+ */
+#include "smb_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct task {
+    struct task *next;
+    int client;
+    struct work work;
+    size_t posted;           /* READ, WRITE: elements of pieces posted so far */
+    int window;              /* pieces under way */
+    bool abandoned;          /* WRITE: its data is gone; WAIT: its client gave up */
+    struct message *arrived; /* WRITE: pieces that are not written yet */
+};
+
+static int server_listen(struct smb *b, int client, struct outbox *out, struct eddis_error *err);
+
+/* ---- orders ---- */
+
+static void task_add(struct smb *b, struct task *t)
+{
+    struct task **at = &b->tasks;
+
+    while (*at)
+        at = &(*at)->next;
+    t->next = NULL;
+    *at = t;
+}
+
+static void server_cancel(struct smb *b, int client, uint32_t seq)
+{
+    for (struct task *t = b->tasks; t; t = t->next)
+        if (t->client == client && t->work.order.seq == seq && t->work.order.kind == WORK_WAIT)
+            t->abandoned = true;
+}
+
+static int server_order(struct smb *b, struct message *m, struct outbox *out,
+                        struct eddis_error *err)
+{
+    struct work_order o;
+    struct task *t;
+    int rc;
+
+    memcpy(&o, m->data, sizeof o);
+    smb_message_free(b, m);
+    if (o.kind == WORK_BYE || (o.kind == WORK_HELLO && o.first)) {
+        b->clients--;
+        return 0;
+    }
+    rc = server_listen(b, o.rank, out, err);
+    if (rc < 0 || o.kind == WORK_HELLO)
+        return rc;
+    if (o.kind == WORK_CANCEL) {
+        server_cancel(b, o.rank, o.seq);
+        return 0;
+    }
+    t = calloc(1, sizeof *t);
+    if (!t)
+        return smb_no_memory(err);
+    t->client = o.rank;
+    t->work.order = o;
+    task_add(b, t);
+    return 0;
+}
+
+static int server_listen(struct smb *b, int client, struct outbox *out, struct eddis_error *err)
+{
+    struct message *m = smb_message(b, sizeof(struct work_order));
+
+    if (!m)
+        return smb_no_memory(err);
+    m->done = server_order;
+    smb_post(b, COMM_RECEIVE, client, SMB_TAG_ORDER, m, sizeof(struct work_order), out);
+    return 0;
+}
+
+int server_start(struct smb *b, struct outbox *out, struct eddis_error *err)
+{
+    struct work_result where = { 0 };
+    int rc = 0;
+
+    memory_where(b->memory, &where.pid, &where.fd);
+    for (int r = 0; r < b->place.n_ranks && rc == 0; r++) {
+        if (r == b->place.rank)
+            continue;
+        b->clients++;
+        rc = server_listen(b, r, out, err);
+        if (rc == 0 && b->same[r])
+            rc = smb_send(b, r, SMB_TAG_ANSWER, &where, sizeof where, out, err);
+    }
+    return rc;
+}
+
+/* ---- pieces ---- */
+
+static size_t piece_elements(const struct task *t, size_t bytes)
+{
+    size_t n = SMB_CHUNK / bytes, left = t->work.order.count - t->posted;
+
+    return left < n ? left : n;
+}
+
+static int piece_sent(struct smb *b, struct message *m, struct outbox *out, struct eddis_error *err)
+{
+    struct task *t = m->who;
+
+    (void)out;
+    (void)err;
+    t->window--;
+    t->work.moved += m->n;
+    smb_message_free(b, m);
+    return 0;
+}
+
+static int piece_arrived(struct smb *b, struct message *m, struct outbox *out,
+                         struct eddis_error *err)
+{
+    struct task *t = m->who;
+
+    (void)b;
+    (void)out;
+    (void)err;
+    m->next = t->arrived;
+    t->arrived = m;
+    return 0;
+}
+
+static int task_post(struct smb *b, struct task *t, struct memory_buffer *m, struct outbox *out,
+                     struct eddis_error *err)
+{
+    bool reading = t->work.order.kind == WORK_READ;
+    size_t element = comm_type_bytes(memory_shape(m)->type), n = piece_elements(t, element);
+    struct message *p = smb_message(b, sizeof(struct smb_piece) + SMB_CHUNK);
+    int tag = smb_tag_data(t->work.order.seq, reading);
+
+    if (!p)
+        return smb_no_memory(err);
+    p->who = t;
+    p->at = t->posted;
+    p->n = n;
+    p->done = reading ? piece_sent : piece_arrived;
+    if (reading) {
+        memory_read(m, t->work.order.first + p->at, n, p->data);
+        smb_post(b, COMM_SEND, t->client, tag, p, n * element, out);
+    } else {
+        smb_post(b, COMM_RECEIVE, t->client, tag, p, sizeof(struct smb_piece) + n * element, out);
+    }
+    t->posted += n;
+    t->window++;
+    return 0;
+}
+
+/* Write the pieces that are here, as far as the lock is free. */
+static void task_write(struct smb *b, struct task *t, struct memory_buffer *m, size_t *budget)
+{
+    size_t element = comm_type_bytes(memory_shape(m)->type);
+
+    while (t->arrived && *budget) {
+        struct message *p = t->arrived;
+        const struct smb_piece *head = (const struct smb_piece *)p->data;
+
+        t->abandoned |= head->abandoned;
+        if (!t->abandoned &&
+            memory_write(m, t->work.order.first + p->at, p->n, p->data + sizeof *head) < 0)
+            return;
+        *budget -= *budget < p->n * element ? *budget : p->n * element;
+        t->arrived = p->next;
+        t->work.moved += p->n;
+        t->window--;
+        smb_message_free(b, p);
+    }
+}
+
+static bool task_in_range(const struct work_order *o, const struct memory_shape *s)
+{
+    return o->first >= s->first && o->count <= s->count &&
+           o->first - s->first <= s->count - o->count;
+}
+
+/* READ and WRITE.  Returns 1 when it is over. */
+static int task_move(struct smb *b, struct task *t, size_t *budget, struct outbox *out,
+                     struct eddis_error *err)
+{
+    const struct work_order *o = &t->work.order;
+    int rc = -ENOENT;
+    struct memory_buffer *m = memory_find(b->memory, o->id, &rc);
+
+    if (!m || !task_in_range(o, memory_shape(m)))
+        return eddis_fail(err, -EPROTO,
+                          "rank %d asks for elements of buffer %llx that are not here", t->client,
+                          (unsigned long long)o->id);
+    task_write(b, t, m, budget);
+    while (t->posted < o->count && t->window < SMB_WINDOW && *budget) {
+        rc = task_post(b, t, m, out, err);
+        if (rc < 0)
+            return rc;
+        if (o->kind == WORK_READ)
+            *budget -= *budget < SMB_CHUNK ? *budget : SMB_CHUNK;
+    }
+    if (t->work.moved < o->count)
+        return 0;
+    if (o->notify && !t->abandoned && memory_notify(m, &t->work.result.version) < 0)
+        return 0;
+    t->work.result.seq = o->seq;
+    return 1;
+}
+
+/* ---- turns ---- */
+
+static int task_turn(struct smb *b, struct task *t, int64_t now_ns, size_t *budget,
+                     struct outbox *out, struct eddis_error *err)
+{
+    const struct work_order *o = &t->work.order;
+    int rc;
+
+    if (o->kind == WORK_READ || o->kind == WORK_WRITE) {
+        rc = task_move(b, t, budget, out, err);
+    } else {
+        rc = work_turn(&t->work, b->memory, NULL, now_ns, budget);
+        if (rc == 0 && o->kind == WORK_WAIT && t->abandoned) {
+            t->work.result = (struct work_result){ .seq = o->seq, .rc = -ECANCELED };
+            rc = 1;
+        }
+    }
+    if (rc <= 0)
+        return rc;
+    rc = smb_send(b, t->client, SMB_TAG_ANSWER, &t->work.result, sizeof t->work.result, out, err);
+    return rc < 0 ? rc : 1;
+}
+
+static void task_free(struct task *t)
+{
+    while (t->arrived) {
+        struct message *p = t->arrived;
+
+        t->arrived = p->next;
+        free(p);
+    }
+    free(t);
+}
+
+int server_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_error *err)
+{
+    size_t budget = SMB_TURN;
+    struct task *first = b->tasks;
+    int over = 0;
+
+    for (struct task **at = &b->tasks; *at;) {
+        struct task *t = *at;
+        int rc = task_turn(b, t, now_ns, &budget, out, err);
+
+        if (rc < 0)
+            return rc;
+        if (rc == 0) {
+            at = &t->next;
+            continue;
+        }
+        *at = t->next;
+        task_free(t);
+        over = 1;
+    }
+    if (b->tasks == first && first->next) { /* the next turn begins with another */
+        b->tasks = first->next;
+        task_add(b, first);
+    }
+    return over || budget < SMB_TURN;
+}
+
+void server_fini(struct smb *b)
+{
+    while (b->tasks) {
+        struct task *t = b->tasks;
+
+        b->tasks = t->next;
+        task_free(t);
+    }
+}

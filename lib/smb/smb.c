@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* smb.c - opening, leaving, and messages */
+#include "smb_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SMB_SPARE = 16 }; /* pieces kept for use again: fresh ones are not mapped yet */
+
+_Static_assert(sizeof(struct work_result) <= sizeof(struct work_order),
+               "a small message has room for either");
+
+static bool smb_serves(const struct smb *b)
+{
+    return b->own >= 0 && b->server[b->own] == b->place.rank;
+}
+
+/* ---- messages ---- */
+
+int smb_no_memory(struct eddis_error *err)
+{
+    return eddis_fail(err, -ENOMEM, "no memory for a message of the Soft Memory Box");
+}
+
+struct message *smb_message(struct smb *b, size_t bytes)
+{
+    const size_t piece = sizeof(struct smb_piece) + SMB_CHUNK;
+    struct message *m = b->spare;
+    size_t room = bytes > sizeof(struct work_order) ? piece : sizeof(struct work_order);
+
+    if (room == piece && m) {
+        b->spare = m->next;
+        b->n_spare--;
+        return m;
+    }
+    m = malloc(sizeof *m + room);
+    if (m)
+        m->bytes = room;
+    return m;
+}
+
+void smb_message_free(struct smb *b, struct message *m)
+{
+    if (m->bytes > sizeof(struct work_order) && b->n_spare < SMB_SPARE) {
+        m->next = b->spare;
+        b->spare = m;
+        b->n_spare++;
+    } else {
+        free(m);
+    }
+}
+
+void smb_post(struct smb *b, enum comm_kind kind, int rank, int tag, struct message *m,
+              size_t bytes, struct outbox *out)
+{
+    m->next = b->under_way.next;
+    m->prev = &b->under_way;
+    m->next->prev = m;
+    b->under_way.next = m;
+    outbox_add(out, &(struct comm_op){ .kind = kind,
+                                       .channel = b->place.channel,
+                                       .peer = b->place.peer ? b->place.peer[rank] : rank,
+                                       .tag = tag,
+                                       .data = m->data,
+                                       .bytes = bytes,
+                                       .owner = m,
+                                       .member = rank });
+}
+
+static int message_sent(struct smb *b, struct message *m, struct outbox *out,
+                        struct eddis_error *err)
+{
+    (void)out;
+    (void)err;
+    smb_message_free(b, m);
+    return 0;
+}
+
+int smb_send(struct smb *b, int rank, int tag, const void *what, size_t bytes, struct outbox *out,
+             struct eddis_error *err)
+{
+    struct message *m = smb_message(b, bytes);
+
+    if (!m)
+        return smb_no_memory(err);
+    memcpy(m->data, what, bytes);
+    m->done = message_sent;
+    smb_post(b, COMM_SEND, rank, tag, m, bytes, out);
+    return 0;
+}
+
+/* ---- opening ---- */
+
+/* This node's memory is where its server says. */
+static int near_told(struct smb *b, struct message *m, struct outbox *out, struct eddis_error *err)
+{
+    struct work_order hello = { .kind = WORK_HELLO, .rank = b->place.rank };
+    struct work_result where;
+
+    memcpy(&where, m->data, sizeof where);
+    smb_message_free(b, m);
+    b->near = memory_open(where.pid, where.fd, &b->memory, NULL) == 0 ? NEAR_MAPPED : NEAR_NONE;
+    hello.first = b->near == NEAR_MAPPED;
+    return smb_send(b, b->server[b->own], SMB_TAG_ORDER, &hello, sizeof hello, out, err);
+}
+
+static int smb_begin(struct smb *b, struct outbox *out, struct eddis_error *err)
+{
+    struct message *m;
+
+    b->started = true;
+    if (smb_serves(b))
+        return server_start(b, out, err);
+    if (b->near != NEAR_UNKNOWN)
+        return 0;
+    m = smb_message(b, sizeof(struct work_result));
+    if (!m)
+        return smb_no_memory(err);
+    m->done = near_told;
+    smb_post(b, COMM_RECEIVE, b->server[b->own], SMB_TAG_ANSWER, m, sizeof(struct work_result),
+             out);
+    return 0;
+}
+
+/* The first ranks of the first nodes serve. */
+static int smb_choose_servers(struct smb *b, const struct smb_options *o, struct eddis_error *err)
+{
+    int n_nodes = 0;
+
+    b->own = -1;
+    for (int r = 0; r < b->place.n_ranks; r++) {
+        int first = 0;
+
+        while (o->node_of[first] != o->node_of[r])
+            first++;
+        b->same[r] = o->node_of[r] == o->node_of[b->place.rank];
+        if (first < r)
+            continue;
+        if (!o->n_servers || n_nodes < o->n_servers) {
+            b->server[b->n_servers++] = r;
+            if (b->same[r])
+                b->own = b->n_servers - 1;
+        }
+        n_nodes++;
+    }
+    if (o->n_servers < 0 || o->n_servers > n_nodes)
+        return eddis_fail(err, -EINVAL,
+                          "%d servers are asked for; there can be one a node, and there are %d "
+                          "nodes",
+                          o->n_servers, n_nodes);
+    return 0;
+}
+
+int smb_open(const struct smb_options *o, struct smb **ret, struct eddis_error *err)
+{
+    struct smb *b = calloc(1, sizeof *b);
+    size_t n = (size_t)o->place.n_ranks;
+    int rc;
+
+    if (!b)
+        return eddis_fail(err, -ENOMEM, "no memory for the Soft Memory Box");
+    b->place = o->place;
+    b->under_way.next = b->under_way.prev = &b->under_way;
+    b->last = &b->first;
+    b->done_last = &b->done;
+    b->server = calloc(n, sizeof *b->server);
+    b->same = calloc(n, sizeof *b->same);
+    b->seq = calloc(n, sizeof *b->seq);
+    if (b->server && b->same && b->seq)
+        rc = smb_choose_servers(b, o, err);
+    else
+        rc = eddis_fail(err, -ENOMEM, "no memory for the Soft Memory Box");
+    b->near = rc == 0 && b->own >= 0 ? NEAR_UNKNOWN : NEAR_NONE;
+    if (rc == 0 && smb_serves(b)) {
+        rc = memory_make(b->place.n_ranks, &b->memory, err);
+        b->near = NEAR_MAPPED;
+    }
+    if (rc < 0) {
+        smb_close(b);
+        return rc;
+    }
+    *ret = b;
+    return 0;
+}
+
+/* ---- being driven ---- */
+
+static int smb_result(int rc, const struct outbox *out, struct eddis_error *err)
+{
+    return rc >= 0 && out->failed ? smb_no_memory(err) : rc;
+}
+
+int smb_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct outbox *out,
+              struct eddis_error *err)
+{
+    return smb_result(client_start(b, r, now_ns, out, err), out, err);
+}
+
+int smb_receive(struct smb *b, const struct comm_op *op, int64_t now_ns, struct outbox *out,
+                struct eddis_error *err)
+{
+    struct message *m = op->owner;
+
+    (void)now_ns;
+    m->prev->next = m->next;
+    m->next->prev = m->prev;
+    return smb_result(m->done(b, m, out, err), out, err);
+}
+
+static int smb_say_goodbye(struct smb *b, struct outbox *out, struct eddis_error *err)
+{
+    struct work_order bye = { .kind = WORK_BYE, .rank = b->place.rank };
+    int rc = 0;
+
+    b->bye = true;
+    for (int s = 0; s < b->n_servers && rc == 0; s++)
+        if (s != b->own || b->near != NEAR_MAPPED)
+            rc = smb_send(b, b->server[s], SMB_TAG_ORDER, &bye, sizeof bye, out, err);
+    return rc;
+}
+
+int smb_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_error *err)
+{
+    size_t before = out->n;
+    int rc = b->started ? 0 : smb_begin(b, out, err), moved = 0;
+
+    if (rc == 0 && b->memory)
+        memory_sweep(b->memory);
+    if (rc == 0)
+        rc = moved = client_poll(b, now_ns, out, err);
+    if (rc >= 0 && b->tasks) {
+        rc = server_poll(b, now_ns, out, err);
+        moved |= rc;
+    }
+    if (rc >= 0 && b->leaving && !b->bye && !b->first && b->near != NEAR_UNKNOWN)
+        rc = smb_say_goodbye(b, out, err);
+    rc = smb_result(rc, out, err);
+    return rc < 0 ? rc : moved || out->n > before;
+}
+
+bool smb_polls(const struct smb *b)
+{
+    return !b->started || b->first || b->tasks || (b->leaving && !b->bye);
+}
+
+struct smb_request *smb_take_done(struct smb *b)
+{
+    struct smb_request *r = b->done;
+
+    if (!r)
+        return NULL;
+    b->done = r->next;
+    if (!b->done)
+        b->done_last = &b->done;
+    return r;
+}
+
+int smb_waits_for(const struct smb *b, const struct smb_request *r)
+{
+    int rank = r->done ? -1 : client_waits_for(b, r);
+
+    return rank >= 0 && b->place.peer ? b->place.peer[rank] : rank;
+}
+
+void smb_leave(struct smb *b)
+{
+    b->leaving = true;
+}
+
+bool smb_left(const struct smb *b)
+{
+    return b->bye && b->clients == 0 && b->under_way.next == &b->under_way;
+}
+
+void smb_close(struct smb *b)
+{
+    if (!b)
+        return;
+    client_fini(b);
+    server_fini(b);
+    for (struct message *m = b->under_way.next, *next; m && m != &b->under_way; m = next) {
+        next = m->next;
+        free(m);
+    }
+    while (b->spare) {
+        struct message *m = b->spare;
+
+        b->spare = m->next;
+        free(m);
+    }
+    memory_close(b->memory);
+    free(b->server);
+    free(b->same);
+    free(b->seq);
+    free(b);
+}

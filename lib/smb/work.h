@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* work.h - one stripe's share of a request: what is asked, and doing it in this node's memory
+ *
+ * An order is asked of the server of a stripe.  Who shares that server's memory carries it out
+ * itself; from another node it travels as it is, and the server does it.  All processes are of one
+ * build, so it travels as a struct.
+ */
+#ifndef EDDIS_SMB_WORK_H
+#define EDDIS_SMB_WORK_H
+
+#include "memory.h"
+
+enum work_kind {
+    WORK_HELLO,  /* to a server: its client is there; first: 1 when it uses the memory itself */
+    WORK_BYE,    /* no more orders */
+    WORK_CANCEL, /* end the wait of this number */
+    WORK_CREATE,
+    WORK_ATTACH,
+    WORK_DETACH,
+    WORK_FREE,
+    WORK_READ,
+    WORK_WRITE,
+    WORK_ACCUMULATE,
+    WORK_NOTIFY,
+    WORK_WAIT,
+    WORK_FETCH_ADD,
+};
+
+struct work_order {
+    int32_t kind;
+    int32_t rank;   /* for whom */
+    uint32_t seq;   /* of the client's orders to this server */
+    int32_t type;   /* CREATE */
+    int32_t notify; /* WRITE, ACCUMULATE: count a notice at the end */
+    int32_t users;  /* CREATE */
+    uint64_t id, source;
+    uint64_t n;            /* CREATE: elements of the whole buffer */
+    uint64_t first, count; /* CREATE: the stripe; READ, WRITE: elements; FETCH_ADD: first */
+    int64_t add;           /* FETCH_ADD */
+    uint64_t version;      /* WAIT */
+};
+
+struct work_result {
+    uint32_t seq;
+    int32_t rc;
+    int32_t last;     /* DETACH: it was the last user */
+    int32_t type;     /* ATTACH */
+    uint64_t n;       /* ATTACH */
+    int64_t before;   /* FETCH_ADD */
+    uint64_t version; /* WAIT, NOTIFY */
+    int64_t pid, fd;  /* answer 0 of a server to its own node: where its memory is */
+};
+
+struct work {
+    struct work_order order;
+    struct work_result result;
+    size_t moved; /* READ, WRITE: elements so far */
+    struct memory_creation creation;
+    struct memory_sum sum;
+};
+
+/* Go on with it.  data: of the first element, READ and WRITE.  *budget: bytes that may still be
+ * moved in this turn.  Returns 1 when it is over, with the result; 0 when it has to be called
+ * again.
+ */
+int work_turn(struct work *w, struct memory *m, void *data, int64_t now_ns, size_t *budget);
+
+#endif

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an implementation of the Soft Memory Box must do (its points are the tests' names), on the
+ * in-process loop with seeded orders of messages.
+ */
+#include "boxes.h"
+
+#include "lib/base/clock.h"
+#include "lib/base/random.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Ranks, ranks a node, servers: shared memory alone, messages alone, and both. */
+static const struct {
+    int n, per_node, servers;
+} layouts[] = { { 1, 1, 0 }, { 4, 4, 0 }, { 4, 1, 0 }, { 4, 2, 0 }, { 6, 2, 1 }, { 5, 2, 2 } };
+
+enum { LAYOUTS = sizeof layouts / sizeof *layouts };
+
+static void open_layout(struct boxes *w, int i, uint64_t seed)
+{
+    boxes_open(w, layouts[i].n, layouts[i].per_node, layouts[i].servers, seed);
+}
+
+static smb_key create(struct boxes *w, int rank, enum comm_type type, size_t n)
+{
+    struct smb_request r = { .kind = SMB_CREATE, .type = type, .n = n };
+
+    ck_assert_msg(boxes_do(w, rank, &r) == 0, "%s", r.error.text);
+    ck_assert_uint_ne(r.key.id, 0);
+    return r.key;
+}
+
+static void attach(struct boxes *w, int rank, smb_key key)
+{
+    struct smb_request r = { .kind = SMB_ATTACH, .key = key };
+
+    ck_assert_msg(boxes_do(w, rank, &r) == 0, "%s", r.error.text);
+}
+
+static void attach_others(struct boxes *w, int but, smb_key key)
+{
+    for (int i = 0; i < w->n; i++)
+        if (i != but)
+            attach(w, i, key);
+}
+
+static int detach(struct boxes *w, int rank, smb_key key)
+{
+    struct smb_request r = { .kind = SMB_DETACH, .key = key };
+
+    return boxes_do(w, rank, &r);
+}
+
+static void move(struct boxes *w, int rank, enum smb_kind kind, smb_key key, void *data,
+                 size_t first, size_t count)
+{
+    struct smb_request r = {
+        .kind = kind, .key = key, .data = data, .first = first, .count = count
+    };
+
+    ck_assert_msg(boxes_do(w, rank, &r) == 0, "%s", r.error.text);
+}
+
+START_TEST(smb_1_create_gives_a_key_and_others_attach_by_it)
+{
+    struct boxes w;
+    smb_key a, b;
+
+    open_layout(&w, _i, 3);
+    a = create(&w, 0, COMM_FLOAT32, 5000);
+    b = create(&w, w.n - 1, COMM_FLOAT64, 3);
+    ck_assert_uint_ne(a.id, b.id);
+    for (int i = 1; i < w.n; i++) {
+        struct smb_request r = { .kind = SMB_ATTACH, .key = a };
+
+        ck_assert_int_eq(boxes_do(&w, i, &r), 0);
+        ck_assert_int_eq(r.type, COMM_FLOAT32);
+        ck_assert_uint_eq(r.n, 5000);
+    }
+    boxes_close(&w);
+}
+END_TEST
+
+START_TEST(smb_2_read_and_write_by_offset)
+{
+    enum { N = 200000 }; /* several pieces */
+    static double x[N], y[N];
+    uint64_t random = 5;
+    struct boxes w;
+    smb_key key;
+
+    open_layout(&w, _i, 11);
+    key = create(&w, 0, COMM_FLOAT64, N);
+    attach_others(&w, 0, key);
+    move(&w, w.n - 1, SMB_READ, key, y, 0, N);
+    memset(x, 0, sizeof x);
+    ck_assert_mem_eq(x, y, sizeof x); /* zeros at first */
+    for (int i = 0; i < 12; i++) {
+        size_t first = random_below(&random, N), count = random_below(&random, N - first + 1);
+
+        for (size_t j = first; j < first + count; j++)
+            x[j] = random_unit(&random);
+        move(&w, i % w.n, SMB_WRITE, key, x + first, first, count);
+        first = random_below(&random, N);
+        count = random_below(&random, N - first + 1);
+        move(&w, (i + 1) % w.n, SMB_READ, key, y, first, count);
+        ck_assert_mem_eq(y, x + first, count * sizeof *x);
+    }
+    boxes_close(&w);
+}
+END_TEST
+
+/* Accumulates of all ranks into one buffer at a time; each is done when it says so. */
+START_TEST(smb_3_accumulate_adds_one_buffer_to_another)
+{
+    enum { N = 30000 };
+    static int64_t x[BOXES_MAX][N], sum[N];
+    struct smb_request r[BOXES_MAX];
+    smb_key key, own[BOXES_MAX];
+    struct boxes w;
+
+    open_layout(&w, _i, 13);
+    key = create(&w, 0, COMM_INT64, N);
+    attach_others(&w, 0, key);
+    for (int i = 0; i < w.n; i++) {
+        for (int j = 0; j < N; j++)
+            x[i][j] = (i + 1) * 1000003 + j;
+        own[i] = create(&w, i, COMM_INT64, N);
+        move(&w, i, SMB_WRITE, own[i], x[i], 0, N);
+        r[i] = (struct smb_request){ .kind = SMB_ACCUMULATE, .key = key, .source = own[i] };
+    }
+    for (int i = 0; i < w.n; i++)
+        boxes_start(&w, i, &r[i]);
+    for (int i = 0; i < w.n; i++) {
+        boxes_finish(&w, &r[i]);
+        ck_assert_int_eq(r[i].rc, 0);
+    }
+    move(&w, w.n / 2, SMB_READ, key, sum, 0, N);
+    for (int j = 0; j < N; j++) {
+        int64_t want = 0;
+
+        for (int i = 0; i < w.n; i++)
+            want += x[i][j];
+        ck_assert_int_eq(sum[j], want);
+    }
+    boxes_close(&w);
+}
+END_TEST
+
+/* A notice comes after a write or an accumulate, on all stripes, and after a plain one. */
+START_TEST(smb_4_notices)
+{
+    enum { N = 9000 };
+    static float x[N], y[N];
+    struct boxes w;
+    smb_key key;
+    uint64_t version = 0;
+
+    open_layout(&w, _i, 17);
+    key = create(&w, 0, COMM_FLOAT32, N);
+    attach_others(&w, 0, key);
+    for (int round = 1; round <= 4; round++) {
+        struct smb_request wait = { .kind = SMB_WAIT, .key = key, .version = version };
+        struct smb_request write = { .kind = SMB_WRITE, .key = key, .data = x, .count = N };
+        struct smb_request plain = { .kind = SMB_NOTIFY, .key = key };
+
+        boxes_start(&w, w.n - 1, &wait);
+        for (int i = 0; i < 200; i++)
+            boxes_step(&w);
+        ck_assert(!wait.done);
+        for (int j = 0; j < N; j++)
+            x[j] = (float)round;
+        boxes_start(&w, 0, round < 4 ? &write : &plain);
+        boxes_finish(&w, &wait);
+        ck_assert_int_eq(wait.rc, 0);
+        ck_assert_uint_eq(wait.version, (uint64_t)round);
+        version = wait.version;
+        if (round < 4) {
+            move(&w, w.n - 1, SMB_READ, key, y, 0, N);
+            ck_assert_mem_eq(x, y, sizeof x);
+        }
+        boxes_finish(&w, round < 4 ? &write : &plain);
+    }
+    boxes_close(&w);
+}
+END_TEST
+
+START_TEST(smb_5_freed_with_the_last_user)
+{
+    struct smb_request late = { .kind = SMB_ATTACH };
+    struct boxes w;
+    smb_key key;
+    float x = 1;
+
+    open_layout(&w, _i, 19);
+    key = create(&w, 0, COMM_FLOAT32, 100000);
+    attach_others(&w, 0, key);
+    ck_assert_int_eq(detach(&w, 0, key), 0); /* its maker is a user like others */
+    for (int i = 1; i < w.n; i++) {
+        move(&w, i, SMB_READ, key, &x, 99999, 1);
+        ck_assert_int_eq(detach(&w, i, key), 0);
+    }
+    late.key = key;
+    ck_assert_int_eq(boxes_do(&w, 0, &late), -ENOENT);
+    ck_assert_msg(strstr(late.error.text, "last user has left"), "%s", late.error.text);
+    for (int i = 0; i < 3000; i++) /* more than the box holds at a time */
+        ck_assert_int_eq(detach(&w, i % w.n, create(&w, i % w.n, COMM_INT64, 1)), 0);
+    boxes_close(&w);
+}
+END_TEST
+
+/* n writers x k accumulates of ones give exactly n k, in any order of messages. */
+START_TEST(smb_6_n_writers_k_accumulates)
+{
+    enum { N = 5000, K = 5 };
+    static float ones[N], sum[N];
+
+    for (int j = 0; j < N; j++)
+        ones[j] = 1;
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        struct smb_request r[BOXES_MAX][K];
+        smb_key key, own[BOXES_MAX];
+        struct boxes w;
+
+        open_layout(&w, _i, seed);
+        key = create(&w, 0, COMM_FLOAT32, N);
+        attach_others(&w, 0, key);
+        for (int i = 0; i < w.n; i++) {
+            own[i] = create(&w, i, COMM_FLOAT32, N);
+            move(&w, i, SMB_WRITE, own[i], ones, 0, N);
+        }
+        for (int k = 0; k < K; k++)
+            for (int i = 0; i < w.n; i++) {
+                r[i][k] =
+                    (struct smb_request){ .kind = SMB_ACCUMULATE, .key = key, .source = own[i] };
+                boxes_start(&w, i, &r[i][k]);
+            }
+        for (int i = 0; i < w.n; i++)
+            for (int k = 0; k < K; k++) {
+                boxes_finish(&w, &r[i][k]);
+                ck_assert_int_eq(r[i][k].rc, 0);
+            }
+        move(&w, 0, SMB_READ, key, sum, 0, N);
+        for (int j = 0; j < N; j++)
+            ck_assert_float_eq(sum[j], (float)(w.n * K));
+        boxes_close(&w);
+    }
+}
+END_TEST
+
+/* Requests of a rank to a buffer are carried out in the order of their start. */
+START_TEST(order_of_a_rank_is_kept)
+{
+    enum { N = 4000, K = 6 };
+    static float x[K][N], y[K][N];
+    struct smb_request write[K], read[K];
+    struct boxes w;
+    smb_key key;
+
+    open_layout(&w, _i, 23);
+    key = create(&w, 0, COMM_FLOAT32, N);
+    attach_others(&w, 0, key);
+    for (int k = 0; k < K; k++) {
+        for (int j = 0; j < N; j++)
+            x[k][j] = (float)(k + 1);
+        write[k] = (struct smb_request){ .kind = SMB_WRITE, .key = key, .data = x[k], .count = N };
+        read[k] = (struct smb_request){ .kind = SMB_READ, .key = key, .data = y[k], .count = N };
+        boxes_start(&w, w.n - 1, &write[k]);
+        boxes_start(&w, w.n - 1, &read[k]);
+    }
+    for (int k = 0; k < K; k++)
+        boxes_finish(&w, &read[k]);
+    ck_assert_mem_eq(x, y, sizeof x);
+    boxes_close(&w);
+}
+END_TEST
+
+/* The counter gives every number once, and shares taken from it cover the target. */
+START_TEST(shared_counter_1_fetch_and_add)
+{
+    enum { TARGET = 400 };
+    bool seen[TARGET + 16 * BOXES_MAX] = { false };
+    struct smb_request r[BOXES_MAX];
+    struct boxes w;
+    smb_key key;
+    int taken = 0, running;
+
+    open_layout(&w, _i, 29);
+    key = create(&w, 0, COMM_INT64, 4);
+    attach_others(&w, 0, key);
+    for (int i = 0; i < w.n; i++) {
+        r[i] = (struct smb_request){ .kind = SMB_FETCH_ADD, .key = key, .first = 2, .add = i + 1 };
+        boxes_start(&w, i, &r[i]);
+    }
+    do { /* shared_counter_2: each takes shares of its own size until the target is reached */
+        running = 0;
+        for (int i = 0; i < w.n; i++) {
+            if (r[i].rc < 0 || r[i].user)
+                continue;
+            running++;
+            if (!r[i].done)
+                continue;
+            for (int64_t j = r[i].value; j < r[i].value + i + 1; j++) {
+                ck_assert_msg(!seen[j], "%d was given twice", (int)j);
+                seen[j] = true;
+                taken++;
+            }
+            if (r[i].value >= TARGET) {
+                r[i].user = &w;
+                continue;
+            }
+            r[i].deadline_ns = 0;
+            boxes_start(&w, i, &r[i]);
+        }
+        boxes_step(&w);
+    } while (running);
+    for (int j = 0; j < taken; j++)
+        ck_assert(seen[j]); /* without a gap */
+    boxes_close(&w);
+}
+END_TEST
+
+START_TEST(smb2_one_buffer_on_several_servers)
+{
+    enum { N = 10000 };
+    static float x[N], y[N];
+
+    for (int servers = 1; servers <= 4; servers++) {
+        struct boxes w;
+        smb_key key;
+
+        boxes_open(&w, 8, 2, servers, 31);
+        key = create(&w, 3, COMM_FLOAT32, N);
+        attach_others(&w, 3, key);
+        for (int j = 0; j < N; j++)
+            x[j] = (float)j;
+        move(&w, 5, SMB_WRITE, key, x + 1000, 1000, 8000); /* across all borders */
+        move(&w, 0, SMB_READ, key, y, 1000, 8000);
+        ck_assert_mem_eq(x + 1000, y, 8000 * sizeof *x);
+        boxes_close(&w);
+    }
+}
+END_TEST
+
+/* ---- bad use: one sentence, and nobody hangs ---- */
+
+static void expect(struct boxes *w, int rank, struct smb_request *r, int rc, const char *words)
+{
+    ck_assert_int_eq(boxes_do(w, rank, r), rc);
+    ck_assert_msg(strstr(r->error.text, words), "%s", r->error.text);
+    ck_assert_int_eq(r->error.code, rc);
+}
+
+START_TEST(bad_use_is_one_sentence)
+{
+    smb_key a, b, c;
+    struct boxes w;
+    float x[8] = { 0 };
+    int last;
+
+    open_layout(&w, _i, 37);
+    last = w.n - 1;
+    a = create(&w, last, COMM_FLOAT32, 8);
+    b = create(&w, last, COMM_FLOAT32, 9);
+    c = create(&w, last, COMM_FLOAT64, 8);
+    expect(&w, last, &(struct smb_request){ .kind = SMB_ATTACH, .key.id = 12345 }, -ENOENT,
+           "no buffer has the key 3039");
+    expect(&w, last, &(struct smb_request){ .kind = SMB_ATTACH }, -ENOENT, "never made");
+    expect(&w, last, &(struct smb_request){ .kind = SMB_READ, .key.id = 5, .data = x, .count = 1 },
+           -EINVAL, "is not attached to");
+    expect(&w, last,
+           &(struct smb_request){ .kind = SMB_READ, .key = a, .data = x, .first = 7, .count = 2 },
+           -EINVAL, "2 elements from element 7 on");
+    expect(&w, last,
+           &(struct smb_request){
+               .kind = SMB_WRITE, .key = a, .data = x, .first = 1, .count = SIZE_MAX },
+           -EINVAL, "has 8");
+    expect(&w, last, &(struct smb_request){ .kind = SMB_READ, .key = a, .count = 1 }, -EINVAL,
+           "NULL");
+    expect(&w, last, &(struct smb_request){ .kind = SMB_ACCUMULATE, .key = a, .source = b },
+           -EINVAL, "9 float32");
+    expect(&w, last, &(struct smb_request){ .kind = SMB_ACCUMULATE, .key = a, .source = c },
+           -EINVAL, "8 float64");
+    expect(&w, last, &(struct smb_request){ .kind = SMB_ACCUMULATE, .key = a, .source = a },
+           -EINVAL, "to itself");
+    expect(&w, last, &(struct smb_request){ .kind = SMB_ACCUMULATE, .key = a, .source.id = 9 },
+           -EINVAL, "not attached");
+    expect(&w, last, &(struct smb_request){ .kind = SMB_FETCH_ADD, .key = a, .add = 1 }, -EINVAL,
+           "only int64");
+    expect(&w, last, &(struct smb_request){ .kind = SMB_CREATE, .type = COMM_UINT8, .n = 4 },
+           -EINVAL, "only float32");
+    expect(&w, last, &(struct smb_request){ .kind = SMB_CREATE, .type = COMM_FLOAT32 }, -EINVAL,
+           "0 elements");
+    ck_assert_int_eq(detach(&w, last, a), 0);
+    expect(&w, last, &(struct smb_request){ .kind = SMB_DETACH, .key = a }, -EINVAL,
+           "not attached");
+    boxes_close(&w);
+}
+END_TEST
+
+/* A wait that nobody ends, ends at its deadline, and later ones are not disturbed. */
+START_TEST(deadlines_end_requests)
+{
+    struct smb_request wait = { .kind = SMB_WAIT }, add = { .kind = SMB_FETCH_ADD, .add = 1 };
+    struct boxes w;
+
+    open_layout(&w, _i, 41);
+    wait.key = add.key = create(&w, 0, COMM_INT64, 1);
+    attach_others(&w, 0, wait.key);
+    for (int i = 0; i < 3; i++) {
+        wait.deadline_ns = boxes_now_ns(&w) + CLOCK_S;
+        ck_assert_int_eq(boxes_do(&w, w.n - 1, &wait), -ETIMEDOUT);
+        ck_assert_msg(strstr(wait.error.text, "no notice"), "%s", wait.error.text);
+        ck_assert_int_eq(boxes_do(&w, w.n - 1, &add), 0);
+        ck_assert_int_eq(add.value, i);
+    }
+    boxes_close(&w);
+}
+END_TEST
+
+/* Requests given up at any moment keep no memory of the caller and break nothing. */
+START_TEST(requests_given_up_are_harmless)
+{
+    enum { N = 150000 };
+    uint64_t random = 43;
+    struct boxes w;
+    smb_key key, own;
+
+    open_layout(&w, _i, 43);
+    key = create(&w, 0, COMM_FLOAT32, N);
+    attach_others(&w, 0, key);
+    own = create(&w, w.n - 1, COMM_FLOAT32, N);
+    for (int i = 0; i < 60; i++) {
+        static const enum smb_kind kinds[] = { SMB_READ, SMB_WRITE, SMB_ACCUMULATE };
+        struct smb_request r = { .kind = kinds[i % 3], .key = key, .source = own, .count = N };
+
+        r.data = calloc(N, sizeof(float));
+        r.deadline_ns = boxes_now_ns(&w) + 1 + (int64_t)random_below(&random, 4 * CLOCK_MS);
+        boxes_do(&w, w.n - 1, &r);
+        ck_assert(r.rc == 0 || r.rc == -ETIMEDOUT);
+        free(r.data);
+    }
+    for (int i = 0; i < 40; i++) {
+        struct smb_request r = { .kind = SMB_CREATE, .type = COMM_FLOAT32, .n = N };
+
+        if (i % 2)
+            r = (struct smb_request){ .kind = SMB_ATTACH, .key = own };
+        r.deadline_ns = boxes_now_ns(&w) + 1 + (int64_t)random_below(&random, 2 * CLOCK_MS);
+        if (boxes_do(&w, 0, &r) == 0)
+            ck_assert_int_eq(detach(&w, 0, r.key), 0);
+    }
+    boxes_close(&w);
+}
+END_TEST
+
+START_TEST(more_servers_than_nodes_are_refused)
+{
+    int node_of[] = { 0, 0, 1, 1 };
+    struct smb_options o = { .node_of = node_of, .n_servers = 3 };
+    struct eddis_error err = { 0 };
+    struct smb *b;
+
+    o.place = (struct comm_place){ .rank = 1, .n_ranks = 4, .channel = COMM_BOX };
+    ck_assert_int_eq(smb_open(&o, &b, &err), -EINVAL);
+    ck_assert_str_eq(err.text,
+                     "3 servers are asked for; there can be one a node, and there are 2 nodes");
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, smb_1_create_gives_a_key_and_others_attach_by_it, 0, LAYOUTS);
+    tcase_add_loop_test(tc, smb_2_read_and_write_by_offset, 0, LAYOUTS);
+    tcase_add_loop_test(tc, smb_3_accumulate_adds_one_buffer_to_another, 0, LAYOUTS);
+    tcase_add_loop_test(tc, smb_4_notices, 0, LAYOUTS);
+    tcase_add_loop_test(tc, smb_5_freed_with_the_last_user, 0, LAYOUTS);
+    tcase_add_loop_test(tc, smb_6_n_writers_k_accumulates, 0, LAYOUTS);
+    tcase_add_loop_test(tc, order_of_a_rank_is_kept, 0, LAYOUTS);
+    tcase_add_loop_test(tc, shared_counter_1_fetch_and_add, 0, LAYOUTS);
+    tcase_add_test(tc, smb2_one_buffer_on_several_servers);
+    tcase_add_loop_test(tc, bad_use_is_one_sentence, 0, LAYOUTS);
+    tcase_add_loop_test(tc, deadlines_end_requests, 0, LAYOUTS);
+    tcase_add_loop_test(tc, requests_given_up_are_harmless, 0, LAYOUTS);
+    tcase_add_test(tc, more_servers_than_nodes_are_refused);
+}
+
+SUITE_MAIN("smb", add_tests)
