@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* register.c - layers, parameters, and the agreement that all workers have the same */
+#include "choice.h"
 #include "handle.h"
 
 #include "lib/base/clock.h"
@@ -150,9 +151,48 @@ static int commit_compare(struct eddis *e, struct eddis_error *err)
     return 0;
 }
 
+/* What a replayed plan says of the communication; NULL: it is measured. */
+static const struct comm_choice *commit_choice(const struct eddis *e)
+{
+    const struct comm_choice *c = e->board ? &board_setup(e->board)->choice : NULL;
+
+    return c && c->version ? c : NULL;
+}
+
+/* The buckets' layout or size, where the plan has fixed them. */
+static int commit_buckets(struct eddis *e, struct bucket_layout *layout, struct engine_options *o,
+                          struct eddis_error *err)
+{
+    const struct comm_choice *c = commit_choice(e);
+    int rc;
+
+    o->bucket_bytes = (size_t)e->options.bucket_bytes;
+    if (!c)
+        return 0;
+    rc = choice_layout(c, e->n_parameters, layout, err);
+    if (rc < 0)
+        return rc;
+    if (rc)
+        o->layout = layout;
+    else if (!o->bucket_bytes)
+        o->bucket_bytes = ENGINE_BUCKET_BYTES; /* as it was in the run that the plan is of */
+    if (e->place.rank == 0)
+        board_choose(e->board, c);
+    return 0;
+}
+
 static int commit_engine(struct eddis *e, struct engine **ret, struct eddis_error *err)
 {
     struct engine_parameter *p = calloc((size_t)e->n_parameters + 1, sizeof *p);
+    struct bucket_layout layout;
+    struct engine_options o = { .place = e->place,
+                                .algorithm = e->algorithm,
+                                .parameter = p,
+                                .n_parameters = e->n_parameters,
+                                .hooks = { .arg = e,
+                                           .report = plan_report,
+                                           .agreed = plan_agree,
+                                           .laid_out = choice_laid_out } };
     int rc;
 
     if (!p)
@@ -160,15 +200,9 @@ static int commit_engine(struct eddis *e, struct engine **ret, struct eddis_erro
     for (int i = 0; i < e->n_parameters; i++)
         p[i] = (struct engine_parameter){ .n = e->parameter[i].n,
                                           .type = (enum comm_type)e->parameter[i].dtype };
-    rc = engine_new(
-        &(struct engine_options){
-            .place = e->place,
-            .algorithm = e->algorithm,
-            .bucket_bytes = (size_t)e->options.bucket_bytes,
-            .parameter = p,
-            .n_parameters = e->n_parameters,
-            .hooks = { .arg = e, .report = plan_report, .agreed = plan_agree } },
-        ret, err);
+    rc = commit_buckets(e, &layout, &o, err);
+    if (rc == 0)
+        rc = engine_new(&o, ret, err);
     free(p);
     return rc;
 }

@@ -72,7 +72,9 @@ void loop_job_board_of(struct loop_job *j, const int64_t *batch)
     a->n_ranks = a->n_local = j->n;
     a->generation = 1;
     a->seed = 5;
-    a->bucket_bytes = 64;
+    a->bucket_bytes = j->scenario[0].measured ? 0 : 64;
+    if (j->choice)
+        a->choice = *j->choice;
     a->checkpoint_every = 10;
     a->warmup_steps = 4;
     a->emulated = j->emulated;

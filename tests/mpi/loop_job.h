@@ -34,6 +34,7 @@ struct loop_job {
     void (*body)(struct eddis *e, int rank, struct loop_job *j);
     struct scenario scenario[MAX_RANKS];
     int64_t version;
+    const struct comm_choice *choice; /* as of a plan that is replayed; NULL: none */
     int emulated;
     atomic_int opened;
     bool broken; /* the communication fails, so does eddis_close */

@@ -5,6 +5,7 @@
  * and valgrind see the library's own locks and memory; and plans change, as the agent would do it.
  */
 #include "lib/base/clock.h"
+#include "lib/choice.h"
 #include "lib/handle.h"
 #include "loop_job.h"
 
@@ -135,6 +136,73 @@ static void test_board(void)
     for (int i = 0; i < 4; i++)
         j.scenario[i].batch = 43;
     loop_job_run(&j);
+}
+
+/* ---- what was chosen, and chosen again ---- */
+
+static struct comm_choice chosen;
+
+static void choice_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct board_page p;
+    struct eddis_error err = { 0 };
+
+    __atomic_add_fetch(&loop_job_failures, scenario_run(e, &j->scenario[rank]), __ATOMIC_RELAXED);
+    CHECK(eddis_barrier(e, CLOCK_S * 60, &err) == 0);
+    CHECK(board_read(j->board, rank, &p, &err) == 0);
+    CHECK(p.choice.version == (rank == 0));
+    if (rank == 0)
+        chosen = p.choice;
+}
+
+static void run_choice(const struct comm_choice *c)
+{
+    struct loop_job j = { .n = 3, .body = choice_body, .choice = c };
+
+    for (int i = 0; i < 3; i++)
+        j.scenario[i] = (struct scenario){ .batch = 43, .measured = 1 };
+    loop_job_board(&j);
+    loop_job_run(&j);
+}
+
+/* The layout that was measured is on rank 0's page, and a plan that has it is followed. */
+static void test_choice(void)
+{
+    struct comm_choice first;
+
+    run_choice(NULL);
+    CHECK(chosen.n_order == 3 && chosen.n_buckets >= 1 && chosen.reason[0]);
+    first = chosen;
+    run_choice(&first);
+    CHECK(memcmp(&chosen, &first, sizeof first) == 0);
+}
+
+static void test_choice_layout(void)
+{
+    static const struct {
+        struct comm_choice c;
+        int rc;
+    } rows[] = {
+        { { .n_order = 4, .n_buckets = 2, .order = { 1, 0, 3, 2 }, .bucket = { 2, 2 } }, 1 },
+        { { .n_buckets = 2, .bucket = { 1, 3 } }, 1 }, /* in the reverse order of registration */
+        { { .n_order = 4 }, 0 },
+        { { .n_order = 4, .n_buckets = 2, .order = { 1, 3, 0, 2 }, .bucket = { 2, 2 } }, -EINVAL },
+        { { .n_order = 4, .n_buckets = 2, .order = { 1, 0, 3, 2 }, .bucket = { 3, 2 } }, -EINVAL },
+        { { .n_order = 3, .n_buckets = 2, .order = { 1, 0, 2 }, .bucket = { 2, 2 } }, -EINVAL },
+        { { .n_order = 5, .n_buckets = 1, .order = { 0, 1, 2, 3, 4 }, .bucket = { 5 } }, -EINVAL },
+        { { .n_order = 4, .n_buckets = 1, .order = { 9, 1, 2, 3 }, .bucket = { 4 } }, -EINVAL },
+    };
+    struct bucket_layout l = { 0 };
+    struct eddis_error err;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        CHECK(choice_layout(&rows[i].c, 4, &l, &err) == rows[i].rc);
+    CHECK(choice_layout(&rows[0].c, 4, &l, &err) == 1);
+    CHECK(l.n == 2 && l.run[0].first == 2 && l.run[0].end == 4 && l.run[1].first == 0);
+    chosen = (struct comm_choice){ 0 };
+    choice_set_layout(&chosen, 4, &l);
+    CHECK(chosen.n_order == 4 && chosen.order[0] == 1 && chosen.order[3] == 2);
+    CHECK(chosen.n_buckets == 2 && chosen.bucket[0] == 2);
 }
 
 /* ---- imitated devices ---- */
@@ -537,6 +605,8 @@ int main(void)
     test_plans();
     test_stop();
     test_board();
+    test_choice();
+    test_choice_layout();
     test_imitate();
     test_misuse(1);
     test_misuse(3);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "choice.h"
+#include "handle.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Parameter number k of the order. */
+static int choice_parameter(const struct comm_choice *c, int n, int k)
+{
+    return c->n_order ? c->order[k] : n - 1 - k;
+}
+
+int choice_layout(const struct comm_choice *c, int n, struct bucket_layout *ret,
+                  struct eddis_error *err)
+{
+    struct bucket_layout l = { .n = c->n_buckets };
+    int at = 0;
+
+    if (!c->n_buckets)
+        return 0;
+    for (int b = 0; b < l.n && b < BUCKET_MAX; b++) {
+        int first = n, last = -1, end = at + c->bucket[b];
+
+        for (; at < end && at < n && (!c->n_order || at < c->n_order); at++) {
+            int item = n - 1 - choice_parameter(c, n, at);
+
+            first = item < first ? item : first;
+            last = item > last ? item : last;
+        }
+        if (at != end || last - first + 1 != c->bucket[b])
+            return eddis_fail(err, -EINVAL, "the plan's bucket %d is not of these %d parameters", b,
+                              n);
+        l.run[b] = (struct bucket_run){ first, last + 1 };
+    }
+    *ret = l; /* whether it holds every parameter once, the engine sees */
+    return 1;
+}
+
+void choice_set_layout(struct comm_choice *c, int n, const struct bucket_layout *l)
+{
+    c->n_order = 0;
+    c->n_buckets = l->n;
+    for (int b = 0; b < l->n; b++) {
+        c->bucket[b] = (uint16_t)(l->run[b].end - l->run[b].first);
+        for (int i = l->run[b].first; i < l->run[b].end; i++)
+            c->order[c->n_order++] = (uint16_t)(n - 1 - i);
+    }
+}
+
+void choice_laid_out(void *arg, const struct bucket_layout *l)
+{
+    struct eddis *e = arg;
+    struct comm_choice c;
+    size_t used;
+
+    if (!e->board || e->place.rank)
+        return;
+    pthread_mutex_lock(&e->plan_lock);
+    c = board_own(e->board)->choice;
+    choice_set_layout(&c, e->n_parameters, l);
+    used = strlen(c.reason);
+    (void)snprintf(c.reason + used, sizeof c.reason - used,
+                   "%s%d buckets by when gradients were ready", used ? "; " : "",
+                   engine_n_buckets(e->engine));
+    board_choose(e->board, &c);
+    pthread_mutex_unlock(&e->plan_lock);
+}

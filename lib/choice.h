@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* choice.h - the layout of buckets on the board: as measured, and as a replayed plan gives it
+ *
+ * A bucket holds neighbours of the arena, in which parameter i of n is number n - 1 - i; the choice
+ * lists parameters by their own numbers.
+ */
+#ifndef EDDIS_CHOICE_H
+#define EDDIS_CHOICE_H
+
+#include "lib/base/error.h"
+#include "lib/board/layout.h"
+#include "lib/sync/bucket.h"
+
+struct eddis;
+
+/* The choice's buckets of n parameters.  Returns 1, or 0 when it leaves them to the size.  -EINVAL:
+ * they are of another model.
+ */
+int choice_layout(const struct comm_choice *c, int n, struct bucket_layout *ret,
+                  struct eddis_error *err);
+
+/* Write the layout of n parameters, at most CHOICE_MAX_ORDER, into the choice. */
+void choice_set_layout(struct comm_choice *c, int n, const struct bucket_layout *l);
+
+/* Hook of the engine; arg is the handle: rank 0 publishes the layout. */
+void choice_laid_out(void *arg, const struct bucket_layout *l);
+
+#endif
