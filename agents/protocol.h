@@ -104,7 +104,8 @@ struct hello {
     char host[256];
     char eddis_version[16];
     char mpi_version[64];
-    bool shared_logs; /* log_dir is the driver's own: nothing need be fetched */
+    bool shared_logs;  /* the logs are in the driver's own folder: nothing need be fetched */
+    char log_dir[512]; /* where they are; "": the path is longer */
     struct node_address address[PROTOCOL_MAX_ADDRESSES];
     int n_addresses;
 };

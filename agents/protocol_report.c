@@ -24,6 +24,7 @@ static const struct field hello_fields[] = {
     FIELD(struct hello, eddis_version, TEXT, 0, 0),
     FIELD(struct hello, mpi_version, TEXT, 0, 0),
     FIELD(struct hello, shared_logs, BOOL, 0, 0),
+    FIELD(struct hello, log_dir, TEXT, 0, 0),
 };
 
 static const struct field address_fields[] = {

@@ -250,7 +250,7 @@ static void tell_left_out(struct output_view *o, const char *so_far)
     if (others)
         strbuf_addf(&b, ", %d other rank%s: %s lines", others, others == 1 ? "" : "s",
                     text_grouped((double)lines, text, sizeof text));
-    strbuf_addf(&b, " not shown%s; all are in %s/rank-", so_far, o->o.log_dir);
+    strbuf_addf(&b, " not shown%s; see %s/rank-", so_far, o->o.log_dir);
     if (n == 1)
         strbuf_addf(&b, "%04d.log", first);
     else

@@ -364,11 +364,26 @@ static void say_refused(struct driver *d)
     }
 }
 
+/* While there is time to do something about it. */
+static void say_trouble(struct driver *d)
+{
+    char text[600];
+
+    if (!d->record.trouble.code || d->told_trouble)
+        return;
+    d->told_trouble = true;
+    (void)snprintf(text, sizeof text,
+                   "%s; the job goes on: free space there, or its records will have gaps",
+                   d->record.trouble.text);
+    d->o->view.say(d->o->view.ctx, text);
+}
+
 static void tick(struct driver *d)
 {
     int64_t now_ns = clock_now_ns();
 
     say_refused(d);
+    say_trouble(d);
     for (int i = 0; i < d->n_agents; i++)
         orders_tick(&d->agent[i].orders, now_ns);
     if (d->state.preempt_ns && !d->state.checkpointed && d->checkpoint_dir)
@@ -556,6 +571,19 @@ static void say_not_imitated(struct driver *d)
     record_event(&d->record, "note", NULL, -1, text);
 }
 
+/* What the folder lacks is no failure of the job. */
+static void say_gaps(struct driver *d)
+{
+    cleanup_free char *text = NULL;
+
+    if (!d->record.trouble.code)
+        return;
+    if (asprintf(&text, "%s%smissing or with gaps in '%s': %s; the job's own result stands",
+                 d->told_trouble ? "" : d->record.trouble.text, d->told_trouble ? "" : "; ",
+                 d->o->folder->path, d->record.missing) >= 0)
+        d->o->view.say(d->o->view.ctx, text);
+}
+
 /* The last word: how it went, for the folder and for the caller. */
 static void sum_up(struct driver *d)
 {
@@ -574,8 +602,7 @@ static void sum_up(struct driver *d)
     record_summary(&d->record, t);
     if (d->o->folder)
         (void)job_driver_remove(d->o->folder, NULL);
-    if (d->record.trouble.code)
-        d->o->view.say(d->o->view.ctx, d->record.trouble.text);
+    say_gaps(d);
 }
 
 int driver_run(const struct driver_options *o, struct job_status *ret, struct eddis_error *err)

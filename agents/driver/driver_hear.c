@@ -78,6 +78,7 @@ static void hear_hello(struct driver *d, const struct inbox_item *i, int64_t now
     }
     a->pid = h->pid;
     a->shared_logs = h->shared_logs;
+    (void)snprintf(a->log_dir, sizeof a->log_dir, "%s", h->log_dir);
     starter_registered(d->starter, i->agent);
     http_reply(i->x, 200, "{}");
     driver_say(d, "registered", i->agent, -1, "");

@@ -34,6 +34,7 @@ struct driver_agent {
     int pid;                          /* of the agent that registered; 0: none yet */
     int64_t sequence;                 /* of its last report */
     bool shared_logs;                 /* it writes them into our folder */
+    char log_dir[512];                /* where it writes them; "" */
     char mpi_version[64];
     struct node_address *known; /* [n_known] addresses of its node */
     int n_known;
@@ -76,6 +77,7 @@ struct driver {
     struct looker *looker; /* [DRIVER_LOOKERS] */
     struct figures figures;
     struct record record;
+    bool told_trouble; /* that something could not be recorded */
     struct job_status status;
     int64_t begun_ns, metrics_ns; /* next line of metrics.jsonl */
     const struct event *event;    /* being taken in: ACTION_LAST_LINES means its lines */

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,6 +22,8 @@
 /* For all logs together, and for the answer to somebody who looks. */
 static const int64_t fetch_ns = 30 * CLOCK_S;
 static const int64_t look_ns = 4 * CLOCK_S;
+
+enum { PLACES = 3 }; /* named, of logs that were not fetched */
 
 /* Somebody who waits for a part of a rank's log. */
 struct looker {
@@ -126,21 +129,47 @@ static const char *host_of(void *ctx, int agent)
     return d->state.agent[agent].host;
 }
 
+/* "node2:/home/me/job/logs/g1/rank-0001.log" */
+static void add_place(const struct driver *d, const struct fetch_log *l, struct strbuf *b)
+{
+    const struct driver_agent *a = &d->agent[l->agent];
+
+    strbuf_add(b, d->state.agent[l->agent].host);
+    if (a->log_dir[0])
+        strbuf_addf(b, ":%s/g%" PRId64 "/rank-%04d.log", a->log_dir, l->generation, l->rank);
+}
+
+/* Where logs are that could not be fetched: agents remove only what has arrived whole. */
+static void say_missing(struct driver *d, int missing, const struct eddis_error *why)
+{
+    struct strbuf b = { 0 };
+    struct fetch_log l;
+    int at = 0;
+
+    strbuf_addf(&b, "%d log%s not fetched whole", missing, missing == 1 ? " was" : "s were");
+    if (why->code)
+        strbuf_addf(&b, " (%s; free space there)", why->text);
+    strbuf_addf(&b, " and %s still on %s: ", missing == 1 ? "is" : "are",
+                missing == 1 ? "its node" : "their nodes");
+    for (int n = 0; n < PLACES && fetch_missing(d->fetch, &at, &l); n++) {
+        strbuf_add(&b, n ? ", " : "");
+        add_place(d, &l, &b);
+    }
+    if (missing > PLACES)
+        strbuf_addf(&b, " and %d more", missing - PLACES);
+    driver_say(d, "say", -1, -1, strbuf_text(&b));
+    strbuf_fini(&b);
+}
+
 static void end_fetching(struct driver *d)
 {
     struct eddis_error err = { 0 };
-    char text[256];
     int missing;
 
     d->fetch_end_ns = 0;
     missing = fetch_finish(d->fetch, host_of, d, &err);
-    if (missing) {
-        (void)snprintf(text, sizeof text, "%d log%s not fetched whole, the rest is on %s%s%.150s",
-                       missing, missing == 1 ? " was" : "s were",
-                       missing == 1 ? "its node" : "their nodes", err.text[0] ? ": " : "",
-                       err.text);
-        driver_say(d, "say", -1, -1, text);
-    }
+    if (missing)
+        say_missing(d, missing, &err);
     driver_order_bye(d);
     state_bye_from(&d->state, clock_now_ns());
 }

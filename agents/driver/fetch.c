@@ -26,6 +26,7 @@ struct fetch {
     char *dir;
     struct log *log; /* [n] */
     int n;
+    struct eddis_error trouble; /* the first that could not be written */
 };
 
 struct fetch *fetch_new(const char *dir)
@@ -94,18 +95,13 @@ bool fetch_next(struct fetch *f, int agent, struct fetch_log *ret)
 static int append(struct fetch *f, struct log *l, const char *text, size_t n,
                   struct eddis_error *err)
 {
-    cleanup_fd int fd = -1;
-
     if (!l->path) {
         l->path = file_join(f->dir, ".fetched-%d", (int)(l - f->log));
         if (!l->path)
             return eddis_fail(err, -ENOMEM, "no memory for a path");
         (void)unlink(l->path);
     }
-    fd = open(l->path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return eddis_fail_errno(err, -errno, "cannot write '%s'", l->path);
-    return file_write_all(fd, text, n, err);
+    return file_append(l->path, text, n, 0600, err);
 }
 
 int fetch_piece(struct fetch *f, int agent, const struct log_piece *p, struct eddis_error *err)
@@ -117,10 +113,13 @@ int fetch_piece(struct fetch *f, int agent, const struct log_piece *p, struct ed
     if (!l || l->id.rank != p->rank || p->offset != l->bytes || l->bytes + (int64_t)n > FETCH_MOST)
         return eddis_fail(err, -EINVAL, "a piece of a log that nobody has asked for");
     rc = append(f, l, p->text, n, err);
-    if (rc < 0)
+    if (rc < 0) {
         l->state = LOG_PART;
+        f->trouble = f->trouble.code || !err ? f->trouble : *err;
+        return rc;
+    }
     l->bytes += (int64_t)n;
-    return rc;
+    return 0;
 }
 
 void fetch_done(struct fetch *f, int agent, int rank, int64_t end)
@@ -183,33 +182,63 @@ static int copy(const char *from, int to, struct eddis_error *err)
     return rc < 0 ? rc : file_write_all(to, text, n, err);
 }
 
-/* Append it to its file, which earlier ones, or ranks that wrote here themselves, may have made. */
-static int place(const struct fetch *f, const struct log *l, const char *host,
-                 struct eddis_error *err)
+/* Behind what is there already, and a line that says of whom the next is. */
+static int append_to(const char *path, const struct log *l, const char *host,
+                     struct eddis_error *err)
 {
-    cleanup_free char *path = name_of(f, l, host);
-    cleanup_fd int fd = -1;
+    cleanup_fd int fd =
+        open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    char line[400];
+    struct stat st;
+    int rc;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return eddis_fail_errno(err, -errno, "cannot write '%s'", path);
+    (void)snprintf(line, sizeof line, "[eddis: generation %lld, on %.200s]\n",
+                   (long long)l->id.generation, host);
+    rc = file_write_all(fd, line, strlen(line), err);
+    if (rc >= 0 && l->path)
+        rc = copy(l->path, fd, err);
+    if (rc < 0)
+        (void)!ftruncate(fd, st.st_size);
+    return rc < 0 ? eddis_fail_prefix(err, rc, "'%s'", path) : 0;
+}
+
+static void drop(char **text)
+{
+    free(*text);
+    *text = NULL;
+}
+
+/* Make it the rank's file, or a part of that when earlier ones, or ranks that wrote here
+ * themselves, have made one.  A full disk has no room for a copy: then it keeps a file of its own.
+ */
+static int place(const struct fetch *f, struct log *l, const char *host, struct eddis_error *err)
+{
+    cleanup_free char *path = name_of(f, l, host), *own = NULL;
     char line[400];
     struct stat st;
     int rc = 0;
 
     if (!path)
         return eddis_fail(err, -ENOMEM, "no memory for a path");
-    fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return eddis_fail_errno(err, -errno, "cannot write '%s'", path);
-    if (st.st_size || is_one_of_several(f, l)) {
-        (void)snprintf(line, sizeof line, "[eddis: generation %lld, on %.200s]\n",
-                       (long long)l->id.generation, host);
-        rc = file_write_all(fd, line, strlen(line), err);
+    if (is_one_of_several(f, l) || (lstat(path, &st) == 0 && st.st_size)) {
+        rc = append_to(path, l, host, err);
+        own = file_join(f->dir, "rank-%04d.g%lld.log", l->id.rank, (long long)l->id.generation);
+        if (rc < 0 && l->path && l->id.rank >= 0 && own && rename(l->path, own) == 0)
+            rc = 0;
+        else
+            drop(&own);
+    } else if (l->path && rename(l->path, path) < 0) {
+        rc = eddis_fail_errno(err, -errno, "cannot write '%s'", path);
     }
-    if (rc >= 0 && l->path)
-        rc = copy(l->path, fd, err);
-    if (rc >= 0 && l->state == LOG_PART) {
-        (void)snprintf(line, sizeof line, "\n[eddis: the rest is on %.200s]\n", host);
-        rc = file_write_all(fd, line, strlen(line), err);
-    }
-    return rc;
+    if (l->path)
+        (void)unlink(l->path); /* room for the next */
+    drop(&l->path);
+    if (rc < 0 || l->state == LOG_WHOLE)
+        return rc;
+    (void)snprintf(line, sizeof line, "\n[eddis: the rest is on %.200s]\n", host);
+    return file_mark_end(own ? own : path, line, err);
 }
 
 int fetch_finish(struct fetch *f, const char *(*host)(void *ctx, int agent), void *ctx,
@@ -218,14 +247,28 @@ int fetch_finish(struct fetch *f, const char *(*host)(void *ctx, int agent), voi
     int missing = 0;
 
     for (int i = 0; i < f->n; i++) {
-        const struct log *l = &f->log[i];
-        bool bad = l->state == LOG_PART;
+        struct log *l = &f->log[i];
 
         if (l->state == LOG_NONE || (l->state == LOG_PART && !l->path && l->id.rank < 0))
             continue;
-        if (place(f, l, host(ctx, l->id.agent), err) < 0)
-            bad = true;
-        missing += bad && l->id.rank >= 0;
+        if (place(f, l, host(ctx, l->id.agent), &f->trouble) < 0)
+            l->state = LOG_PART;
+        missing += l->state == LOG_PART && l->id.rank >= 0;
     }
+    if (f->trouble.code && err)
+        *err = f->trouble;
     return missing;
+}
+
+bool fetch_missing(const struct fetch *f, int *at, struct fetch_log *ret)
+{
+    while (*at < f->n) {
+        const struct log *l = &f->log[(*at)++];
+
+        if (l->state == LOG_PART && l->id.rank >= 0) {
+            *ret = l->id;
+            return true;
+        }
+    }
+    return false;
 }

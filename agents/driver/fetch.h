@@ -47,10 +47,14 @@ void fetch_give_up(struct fetch *f, int agent);
 
 bool fetch_over(const struct fetch *f);
 
-/* Make the ranks' files; host(ctx, agent) borrows a node's name.  Returns how many logs of ranks
- * are missing or not whole.
+/* Make the ranks' files; host(ctx, agent) borrows a node's name.  A file that is not whole says so
+ * at its end.  Returns how many logs of ranks are missing or not whole; err, when something could
+ * not be written, says why.
  */
 int fetch_finish(struct fetch *f, const char *(*host)(void *ctx, int agent), void *ctx,
                  struct eddis_error *err);
+
+/* After that: the next of these at or behind *at, which begins with 0; false: no more. */
+bool fetch_missing(const struct fetch *f, int *at, struct fetch_log *ret);
 
 #endif

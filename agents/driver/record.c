@@ -12,10 +12,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static void note_trouble(struct record *r, const struct eddis_error *err)
+static void note_trouble(struct record *r, const char *name, const struct eddis_error *err)
 {
+    size_t n = strlen(r->missing);
+
     if (!r->trouble.code)
         r->trouble = *err;
+    if (!strstr(r->missing, name) && n + strlen(name) + 3 < sizeof r->missing)
+        (void)snprintf(r->missing + n, sizeof r->missing - n, "%s%s", n ? ", " : "", name);
 }
 
 static void append(struct record *r, const char *name, const char *line)
@@ -30,7 +34,7 @@ static void append(struct record *r, const char *name, const char *line)
     else
         (void)file_append(path, b.text, b.len, 0600, &err);
     if (err.code)
-        note_trouble(r, &err);
+        note_trouble(r, name, &err);
     strbuf_fini(&b);
 }
 
@@ -79,7 +83,7 @@ void record_line(struct record *r, const char *name, const char *line)
     if (r->folder && line)
         append(r, name, line);
     else if (r->folder && eddis_fail(&err, -ENOMEM, "no memory to write '%s'", name) < 0)
-        note_trouble(r, &err);
+        note_trouble(r, name, &err);
 }
 
 void record_file(struct record *r, const char *name, const char *text)
@@ -94,7 +98,7 @@ void record_file(struct record *r, const char *name, const char *text)
     else
         (void)file_write_atomic(path, text, strlen(text), 0600, &err);
     if (err.code)
-        note_trouble(r, &err);
+        note_trouble(r, name, &err);
 }
 
 void record_plan(struct record *r, const struct plan *p)

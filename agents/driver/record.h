@@ -2,7 +2,8 @@
 /* record.h - what the driver writes into the job's folder
  *
  * events.jsonl holds one line an event, numbered from 1; the last ones are kept in memory too for
- * GET /v1/events?after=.  Nothing here may end a job: a full disk is said once.
+ * GET /v1/events?after=.  Nothing here may end a job: what could not be written is kept in mind,
+ * for a sentence when it begins and one in the end.
  */
 #ifndef EDDIS_AGENTS_DRIVER_RECORD_H
 #define EDDIS_AGENTS_DRIVER_RECORD_H
@@ -22,6 +23,7 @@ struct record {
     char *line[RECORD_KEPT];         /* event n in slot n % RECORD_KEPT */
     int64_t n_events;
     struct eddis_error trouble; /* the first that could not be written */
+    char missing[256];          /* "events.jsonl, summary.json": files that are not whole */
 };
 
 /* One event: type is a word ("rank_exit"), node, rank and text may be NULL, -1, "". */

@@ -93,7 +93,14 @@ static void rank_ended(struct agent *a, struct worker *w, const struct rank_mess
     if (a->generation->probe)
         network_measured(a, w); /* first, since it says more than the end */
     agent_tell(a, &e, m->at_ns);
-    if (m->dropped_bytes)
+    if (m->log_error && !a->log_trouble)
+        agent_note(
+            a, m->generation,
+            "rank %d: %lld bytes of its log could not be written in '%.200s' (%s), and maybe "
+            "of others; free space there, or name another place with logs.dir",
+            w->rank, (long long)m->dropped_bytes, a->logs.dir, strerror(-m->log_error));
+    a->log_trouble = a->log_trouble || m->log_error;
+    if (m->dropped_bytes && !m->log_error)
         agent_note(a, m->generation,
                    "rank %d wrote more than its log may hold: %lld bytes between the beginning and "
                    "the end were dropped",

@@ -54,6 +54,7 @@ struct agent {
     int64_t newest;           /* generation that was prepared here */
     struct log_send *sending; /* of them, what the driver wants */
     bool logs_asked;          /* it has wanted some */
+    bool log_trouble;         /* a rank's log could not be written, which was said */
     struct outputs *outputs;  /* what ranks have printed, for the next report */
     bool registered, asking;  /* a request for orders (or to be registered) is under way */
     int64_t ask_ns;           /* when to ask again after a failure */

@@ -231,6 +231,8 @@ static int ask_registration(struct agent *a, struct eddis_error *err)
         strcpy(h.host, a->brief->host);
     else if (gethostname(h.host, sizeof h.host - 1) < 0)
         strcpy(h.host, "?");
+    if (strlen(a->logs.dir) < sizeof h.log_dir)
+        strcpy(h.log_dir, a->logs.dir);
     add_addresses(&h);
     text = hello_text(&h);
     if (!text)

@@ -138,6 +138,7 @@ static void tell_end(struct wrapper *w, int status)
     m.code = WIFSIGNALED(status) ? -1 : WEXITSTATUS(status);
     m.oom = m.signal == SIGKILL && !w->told && oom_killed(&w->oom, w->pid);
     m.dropped_bytes = rank_log_dropped(w->log);
+    m.log_error = rank_log_error(w->log);
     if (status != 0)
         rank_log_last_lines(w->log, PROTOCOL_LAST_LINES, PROTOCOL_LINE, m.lines, sizeof m.lines);
     tell(w, &m);

@@ -137,12 +137,31 @@ int file_try(const char *path, struct eddis_error *err)
 int file_append(const char *path, const void *data, size_t n, mode_t mode, struct eddis_error *err)
 {
     cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, mode);
+    off_t before;
     int rc;
 
     if (fd < 0)
         return eddis_fail_errno(err, -errno, "cannot open '%s'", path);
+    before = lseek(fd, 0, SEEK_END);
     rc = file_write_all(fd, data, n, err);
-    return rc < 0 ? eddis_fail_prefix(err, rc, "'%s'", path) : 0;
+    if (rc == 0)
+        return 0;
+    if (before >= 0) /* a full disk takes a part */
+        (void)!ftruncate(fd, before);
+    return eddis_fail_errno(err, rc, "cannot write '%s'", path);
+}
+
+int file_mark_end(const char *path, const char *line, struct eddis_error *err)
+{
+    size_t n = strlen(line);
+    int rc = file_append(path, line, n, 0600, err);
+    cleanup_fd int fd = rc < 0 ? open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    struct stat st;
+
+    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size >= (off_t)n &&
+        pwrite(fd, line, n, st.st_size - (off_t)n) == (ssize_t)n)
+        return 0;
+    return rc;
 }
 
 int file_mkdirs(const char *path, mode_t mode, struct eddis_error *err)

@@ -26,8 +26,12 @@ int file_write_atomic(const char *path, const void *data, size_t n, mode_t mode,
 /* Whether file_write_atomic could write here: a file is made beside it and removed. */
 int file_try(const char *path, struct eddis_error *err);
 
-/* Append n bytes in one write; the file is made when missing. */
+/* Append n bytes in one write, or none of them; the file is made when missing.  For one writer. */
 int file_append(const char *path, const void *data, size_t n, mode_t mode, struct eddis_error *err);
+
+/* Put a line at the file's end: on a full disk, where it cannot be appended, over the last bytes.
+ */
+int file_mark_end(const char *path, const char *line, struct eddis_error *err);
 
 /* Write all n bytes to fd, going on after short writes and interrupts.  Blocks. */
 int file_write_all(int fd, const void *data, size_t n, struct eddis_error *err);

@@ -194,7 +194,9 @@ class ClusterJob(Job):
                                          start_new_session=True)
         self.out = self.err = self.code = None
 
-    def __exit__(self, *ignored):
+    def __exit__(self, kind, *ignored):
+        if kind:
+            print(self.state(), file=sys.stderr, flush=True)
         for host in self.cluster.hosts:  # what is frozen does not even die
             if self.cluster.lab.groups.frozen(host):
                 self.cluster.lab.thaw(host)

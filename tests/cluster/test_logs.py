@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 
-from lab import Cluster
+from lab import Cluster, LOGIN
 from node import wait_for
 
 BUILD = os.path.realpath(sys.argv[1])
@@ -67,6 +67,28 @@ def cut_short(c):
             c.run(host, f"rm -rf {HERE}/job-*")
 
 
+def full_disk(c):
+    """No room for them: they stay where they are, whole, and a sentence names the places."""
+    there = f"{HERE}/job-{c.jobs + 1}"
+    p = c.run(LOGIN, f"mkdir -m 700 {there} && mount -t tmpfs -o size=500k,mode=700 none {there}")
+    assert p.returncode == 0, p
+    with c.job(["-H", "node1,node2", "--", "sh", "-c", "seq 100000"]) as j:
+        assert j.end() == 0, (j.code, j.err)
+        said = re.search(r"2 logs were not fetched whole \(cannot write '/root/.*': No space left on device; "
+                         r"free space there\) and are still on their nodes: (.*)", j.err)
+        assert said, j.err
+        for place in said.group(1).split(", "):
+            host, path = place.split(":")
+            whole = c.run(host, f"cat {path}").stdout
+            assert whole == "".join(f"{i}\n" for i in range(1, 100001)), (place, whole[-100:])
+            with open(os.path.join(j.dir, "logs", os.path.basename(path))) as f:
+                part = f.read()
+            assert part.endswith(f"\n[eddis: the rest is on {host}]\n"), (place, part[-100:])
+        for host in ("node1", "node2"):
+            c.run(host, f"rm -rf {HERE}/job-*")
+    c.run(LOGIN, f"umount {there}; rm -rf /run/mount")
+
+
 def looked_at(c):
     """eddis-status --logs while the job runs, and when it has ended."""
     with c.job(["-H", "node1,node2", "--", "sh", "-c",
@@ -109,7 +131,7 @@ def refused(c):
         assert not folders(c, host) and not left, (host, folders(c, host), left)
 
 
-CASES = [fetched, long_log, cut_short, looked_at, failed, refused]
+CASES = [fetched, long_log, cut_short, full_disk, looked_at, failed, refused]
 
 
 def main():

@@ -5,6 +5,7 @@ Each case checks the exit code, the reason in summary.json, the sentence that pe
 neither a process nor a file is left.
 """
 
+import ctypes
 import http.client
 import json
 import os
@@ -254,6 +255,40 @@ def driver_stopped():
 
 # ---- usage ----
 
+def own_mounts():
+    """What this process mounts from here on goes with it; False: that cannot be."""
+    new_namespace = 0x20000
+    return ctypes.CDLL(None).unshare(new_namespace) == 0 and \
+        subprocess.run(["mount", "--make-rprivate", "/"], capture_output=True).returncode == 0
+
+
+def full_disk():
+    """The job's own result stands, and what its folder lacks is said."""
+    small = FOLDERS.path("small")
+    os.mkdir(small)
+    if not own_mounts() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k,mode=700", "none", small],
+                                          capture_output=True).returncode:
+        print("full_disk: needs root and a mount namespace")
+        return
+    full = r"No space left on device"
+    try:
+        with Job(BUILD, FOLDERS, ["--job-dir", small, "--", "sh", "-c", "seq 100000"]) as j:
+            j.dir = small
+            assert j.end() == 0, (j.code, j.err)
+            j.check_nothing_left()
+            assert re.search(rf"bytes of its log could not be written in '{small}/logs' \({full}\).*"
+                             "free space there", j.err), j.err
+            assert re.search(rf"missing or with gaps in '{small}': .*summary.json; the job's own result stands",
+                             j.err), j.err
+            assert j.events(), "each line of it is whole"
+            assert not [f for f in os.listdir(small) if f.startswith("summary")], os.listdir(small)
+            ends = [j.log(r)[-200:] for r in (0, 1)]
+            assert any(re.search(rf"\n\[eddis: \d+ bytes could not be written here: {full}\]\n$", e)
+                       for e in ends), ends
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
 def usage():
     run = os.path.join(BUILD, "cmd/eddis-run")
     for args, sentence in (
@@ -500,8 +535,8 @@ def secrets(j, *tokens):
 CASES = [true, false, exit_7, segv, missing_program, preflight, grandchildren, stubborn, timeout,
          interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, hangup_ignored,
          rank_killed, agent_killed, keeper_killed, keeper_and_agent_killed, agent_stopped, mpirun_killed,
-         driver_killed, driver_stopped, usage, unusable_folders, impossible, dry_run, output, replay, variables,
-         quiet_and_json, broken_pipe, door]
+         driver_killed, driver_stopped, full_disk, usage, unusable_folders, impossible, dry_run, output, replay,
+         variables, quiet_and_json, broken_pipe, door]
 
 
 def main():

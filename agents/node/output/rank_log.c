@@ -23,7 +23,10 @@ struct rank_log {
     int64_t old_bytes;
     int64_t head_max, tail_max;
     int64_t dropped;
-    char kept[KEPT]; /* the last output */
+    int error;         /* negative errno of the last write; 0: it went well */
+    int first_error;   /* of all */
+    int64_t unwritten; /* bytes, since then */
+    char kept[KEPT];   /* the last output */
     size_t n_kept;
 };
 
@@ -132,9 +135,38 @@ static void turn(struct rank_log *l)
     l->in_tail = true;
 }
 
+/* What could not be written is named where it would stand, once there is room again or there is no
+ * more to come.
+ */
+static void say_unwritten(struct rank_log *l, bool last)
+{
+    const char *path = l->in_tail ? l->tail_path : l->head_path;
+    char line[200];
+    int rc;
+
+    if (!l->error || l->fd < 0)
+        return;
+    (void)snprintf(line, sizeof line, "\n[eddis: %lld bytes could not be written here: %s]\n",
+                   (long long)l->unwritten, strerror(-l->error));
+    rc = last ? file_mark_end(path, line, NULL) : file_append(path, line, strlen(line), 0600, NULL);
+    if (rc == 0) {
+        l->error = 0;
+        l->unwritten = 0;
+    }
+}
+
+static void write_failed(struct rank_log *l, size_t n)
+{
+    l->error = l->fd < 0 ? -EBADF : -errno;
+    l->first_error = l->first_error ? l->first_error : l->error;
+    l->unwritten += (int64_t)n;
+    l->dropped += (int64_t)n;
+}
+
 void rank_log_write(struct rank_log *l, const char *data, size_t n)
 {
     keep(l, data, n);
+    say_unwritten(l, false);
     while (n > 0) {
         int64_t room = (l->in_tail ? l->tail_max : l->head_max) - l->written;
         size_t some = room < (int64_t)n ? (size_t)(room > 0 ? room : 0) : n;
@@ -143,7 +175,7 @@ void rank_log_write(struct rank_log *l, const char *data, size_t n)
         if (put < 0 && errno == EINTR)
             continue;
         if (l->fd < 0 || put < 0) {
-            l->dropped += (int64_t)n;
+            write_failed(l, n);
             return;
         }
         l->written += put;
@@ -199,11 +231,17 @@ int64_t rank_log_dropped(const struct rank_log *l)
     return l->dropped;
 }
 
+int rank_log_error(const struct rank_log *l)
+{
+    return l->first_error;
+}
+
 void rank_log_close(struct rank_log *l)
 {
     if (!l)
         return;
-    if (l->dropped && l->fd >= 0) {
+    say_unwritten(l, true);
+    if (l->dropped && l->in_tail && l->fd >= 0) {
         int64_t size;
         cleanup_fd int head = open_append(l->head_path, &size, NULL);
 

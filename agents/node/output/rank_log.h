@@ -33,6 +33,9 @@ void rank_log_last_lines(const struct rank_log *l, int max_lines, size_t line_by
 
 int64_t rank_log_dropped(const struct rank_log *l);
 
+/* Why some could not be written: negative errno; 0: all that was dropped was too much. */
+int rank_log_error(const struct rank_log *l);
+
 /* Note in the log what was dropped, and close it.  Accepts NULL. */
 void rank_log_close(struct rank_log *l);
 

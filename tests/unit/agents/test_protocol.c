@@ -105,6 +105,7 @@ static char *sample_hello(void)
                        .eddis_version = "0.1.0",
                        .mpi_version = "Open MPI 4.1.4",
                        .shared_logs = true,
+                       .log_dir = "/home/me/job/logs",
                        .address = { { "eth0", "10.1.0.7", 24, 1000, false },
                                     { "docker0", "172.17.0.1", 16, 0, true } },
                        .n_addresses = 2 };

@@ -8,7 +8,9 @@
 #include "suite.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -236,6 +238,47 @@ START_TEST(link_in_the_way)
 }
 END_TEST
 
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit l;
+
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &l), 0);
+    l.rlim_cur = bytes < l.rlim_max ? bytes : l.rlim_max;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &l), 0);
+}
+
+/* A disk that is full for a while, or for good, as a limit imitates it: the file says so. */
+START_TEST(no_room)
+{
+    static const char all[1000] = { [0 ... 999] = 'x' };
+    cleanup_free char *path = file_join(dir, "rank-0007.log"), *text = NULL;
+    struct rank_log *l;
+    const char *mark;
+
+    (void)signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(rank_log_open(dir, 7, 1, 1 << 20, &l, NULL), 0);
+    limit_files(1500);
+    rank_log_write(l, all, sizeof all);
+    rank_log_write(l, all, sizeof all);
+    rank_log_write(l, all, sizeof all);
+    ck_assert_int_eq(rank_log_error(l), -EFBIG);
+    ck_assert_int_eq(rank_log_dropped(l), 1500);
+    limit_files(RLIM_INFINITY);
+    rank_log_write(l, "back\n", 5);
+    limit_files(2200);
+    rank_log_write(l, all, sizeof all);
+    rank_log_close(l);
+    limit_files(RLIM_INFINITY);
+    ck_assert_int_eq(file_read(path, 1 << 20, &text, NULL, NULL), 0);
+    mark = strstr(text, "\n[eddis: 1500 bytes could not be written here: File too large]\nback\n");
+    ck_assert_ptr_nonnull(mark);
+    ck_assert_int_eq(mark - text, 1500);
+    ck_assert_uint_eq(strlen(text), 2200);
+    ck_assert_str_eq(strrchr(text, ':'), ": File too large]\n");
+    ck_assert_int_eq(unlink(path), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_unchecked_fixture(tc, make_base, remove_base);
@@ -243,6 +286,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, short_output);
     tcase_add_loop_test(tc, long_output, 0, 8);
     tcase_add_test(tc, full_before);
+    tcase_add_test(tc, no_room);
     tcase_add_test(tc, no_way_on);
     tcase_add_test(tc, tiny_limit);
     tcase_add_loop_test(tc, last_lines, 0, sizeof line_rows / sizeof *line_rows);

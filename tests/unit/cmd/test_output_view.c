@@ -98,7 +98,7 @@ START_TEST(selected)
         output_view_add(s.o, "a", r, "x\n", r, 1); /* complete with two */
     ck_assert_str_eq(end(&s), "1,2 (2 ranks): x\n"
                               "eddis-run: rank 2: 2 lines, rank 1: 1 lines not shown; "
-                              "all are in /logs/rank-*.log\n");
+                              "see /logs/rank-*.log\n");
 }
 END_TEST
 
@@ -115,10 +115,10 @@ START_TEST(left_out)
     for (int r = 4; r < 9; r++)
         output_view_add(s.o, "a", r, "", 10 * r, 1000 * CLOCK_S);
     ck_assert_str_eq(end(&s), "a:3:     x\n"
-                              "eddis-run: rank 3: 1 204 lines not shown so far; all are in "
+                              "eddis-run: rank 3: 1 204 lines not shown so far; see "
                               "/logs/rank-0003.log\n"
                               "eddis-run: rank 3: 1 204 lines, rank 8: 80 lines, rank 7: 70 lines, "
-                              "3 other ranks: 150 lines not shown; all are in /logs/rank-*.log\n");
+                              "3 other ranks: 150 lines not shown; see /logs/rank-*.log\n");
 }
 END_TEST
 
