@@ -58,6 +58,13 @@ struct job_host {
     struct job_ssh ssh;
 };
 
+/* Groups of the hybrid mode. */
+struct job_groups {
+    int64_t n;   /* how many; 0: auto */
+    int *of;     /* [n_of] the group of each rank, when the job names them; else NULL */
+    size_t n_of; /* ranks that it names, from 0 */
+};
+
 struct job {
     char *file;   /* train.yaml as given, NULL when the job comes from flags alone */
     char *folder; /* absolute; relative paths of the file are relative to it */
@@ -76,6 +83,10 @@ struct job {
     } batch;
     struct {
         char *mode, *algorithm; /* "auto" or a name of algorithm.h */
+        int64_t period;         /* steps between two averages of models; 0: auto */
+        struct job_groups groups;
+        double moving_rate; /* 0: auto */
+        double momentum;
     } sync;
     struct {
         int64_t warmup_steps; /* learning_rate.warmup */

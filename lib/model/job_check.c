@@ -3,8 +3,10 @@
 #include "job_impl.h"
 
 #include "lib/base/clock.h"
+#include "lib/model/algorithm.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { EVERY = 500 }; /* the default of checkpoint.every */
 
@@ -111,6 +113,48 @@ static int check_hosts(const struct job *job, struct eddis_error *err)
     return rc;
 }
 
+/* ---- how the workers keep in step ---- */
+
+/* Keys that mean something in some modes alone. */
+static const struct {
+    const char *key, *modes, *what;
+} only_in[] = {
+    { "sync.period", " async hybrid ",
+      "only asynchronous and hybrid training average models now and then; remove it" },
+    { "sync.moving_rate", " async hybrid ",
+      "only asynchronous and hybrid training have a centre to move to; remove it" },
+    { "sync.momentum", " async hybrid ",
+      "in synchronous training the optimiser has its own momentum; remove it" },
+    { "sync.groups", " hybrid ", "only hybrid training has groups; remove it" },
+};
+
+/* Whether a key has the value that it would have if nobody had written it. */
+static bool is_unset(const struct job *job, const char *key)
+{
+    char value[32];
+
+    job_value_text(job, key, value, sizeof value);
+    return strcmp(value, job_key_find(&job_table, key)->initial) == 0;
+}
+
+static int check_sync(const struct job *job, struct eddis_error *err)
+{
+    const struct algorithm *a = algorithm_find(job->sync.algorithm);
+    const char *mode = a ? a->mode : job->sync.mode;
+    const char *said_by = a ? "sync.algorithm" : "sync.mode";
+    char word[24];
+
+    if (a && strcmp(job->sync.mode, "auto") != 0 && strcmp(job->sync.mode, a->mode) != 0)
+        return clash(job, "sync.algorithm", "sync.mode", err,
+                     "that is no algorithm of this mode; leave one of them away");
+    (void)snprintf(word, sizeof word, " %s ", mode);
+    for (size_t i = 0; i < sizeof only_in / sizeof *only_in; i++)
+        if (strcmp(mode, "auto") != 0 && !strstr(only_in[i].modes, word) &&
+            !is_unset(job, only_in[i].key))
+            return clash(job, only_in[i].key, said_by, err, only_in[i].what);
+    return 0;
+}
+
 int job_check(const struct job *job, struct eddis_error *err)
 {
     int rc;
@@ -122,6 +166,8 @@ int job_check(const struct job *job, struct eddis_error *err)
     if (job->batch.global % job->batch.grain)
         return clash(job, "batch.grain", "batch.global", err,
                      "the grain must divide the global batch");
+    if ((rc = check_sync(job, err)) < 0)
+        return rc;
     rc = check_timeouts(job, err);
     return rc ? rc : check_hosts(job, err);
 }

@@ -108,6 +108,7 @@ extern const struct job_type job_type_name, job_type_path, job_type_text, job_ty
 extern const struct job_type job_type_command, job_type_list, job_type_lines; /* job_list.c */
 extern const struct job_type job_type_env, job_type_mca;                      /* job_map.c */
 extern const struct job_type job_type_emulate;                                /* job_emulate.c */
+extern const struct job_type job_type_groups;                                 /* job_groups.c */
 extern const struct job_type job_type_nodes, job_type_hostfile, job_type_host,
     job_type_devices; /* job_nodes.c */
 

@@ -50,7 +50,7 @@ enum { BILLION = 1000000000 };
     }
 
 #define REPLAN      "re-planning while a job runs"
-#define OTHER_MODES "the asynchronous and hybrid modes"
+#define SERVERS     "parameter servers"
 #define COMPRESSION "gradient compression"
 #define SLURM       "running under Slurm"
 
@@ -98,26 +98,29 @@ static const struct job_key table[] = {
       NULL },
     { "sync.mode", "word", "auto", "how the workers keep in step", NULL,
       &(const struct job_field){ FIELD(word, sync.mode), .value = "auto",
-                                 .words = { "auto", "sync" },
-                                 .soon = { "async", "hybrid", "local" } } },
+                                 .words = { "auto", "sync", "async", "hybrid" },
+                                 .soon = { "local" } } },
     { "sync.algorithm", "word", "auto", "the algorithm of that mode", NULL,
-      &(const struct job_field){ FIELD(word, sync.algorithm), .value = "auto",
-                                 .words = { "auto", "allreduce" },
-                                 .soon = { "bsp", "easgd", "asp", "ssp", "gosgd", "adpsgd", "hsgd",
-                                           "local-ps", "local", "diloco" } } },
+      &(const struct job_field){
+          FIELD(word, sync.algorithm), .value = "auto",
+          .words = { "auto", "allreduce", "easgd", "hsgd" },
+          .soon = { "bsp", "asp", "ssp", "gosgd", "adpsgd", "local-ps", "local", "diloco" } } },
     { "sync.staleness", "whole number", "3", "steps that a worker may be ahead of the slowest",
-      OTHER_MODES, NULL },
-    { "sync.period", "whole number or auto", "auto", "steps between two averages", OTHER_MODES,
-      NULL },
-    { "sync.groups", "whole number or auto", "auto", "groups of the hybrid mode", OTHER_MODES,
-      NULL },
-    { "sync.moving_rate", "number or auto", "auto", "pull of elastic averaging", OTHER_MODES,
-      NULL },
-    { "sync.momentum", "number", "0", "momentum of the outer step", OTHER_MODES, NULL },
+      SERVERS, NULL },
+    { "sync.period", "whole number or auto", "auto", "steps between two averages of models", NULL,
+      WHOLE(sync.period, 1, 1000000, "auto", "auto") },
+    { "sync.groups", "whole number, list of lists of ranks, or auto", "auto",
+      "groups of the hybrid mode", NULL, OTHER(groups, sync.groups, "auto") },
+    { "sync.moving_rate", "number or auto", "auto",
+      "how far a model and the centre move towards each other at an average", NULL,
+      NUMBER(sync.moving_rate, 1e-6, 1, "auto", "auto") },
+    { "sync.momentum", "number", "0", "Nesterov momentum of the workers' own steps", NULL,
+      NUMBER(sync.momentum, 0, 0.9999, NULL, "0") },
     { "sync.large_batch", "whole number or auto", "auto",
-      "samples between two steps of the servers", OTHER_MODES, NULL },
-    { "sync.shards", "whole number or auto", "auto", "parameter servers", OTHER_MODES, NULL },
-    { "sync.gossip", "number", "0.01", "chance of a push after a step", OTHER_MODES, NULL },
+      "samples between two steps of the servers", SERVERS, NULL },
+    { "sync.shards", "whole number or auto", "auto", "parameter servers", SERVERS, NULL },
+    { "sync.gossip", "number", "0.01", "chance of a push after a step", "gossip between workers",
+      NULL },
     { "learning_rate.scale", "word", "none", "what a changed batch does to the learning rate",
       REPLAN, NULL },
     { "learning_rate.warmup", "whole number", "0",

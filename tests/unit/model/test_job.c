@@ -216,12 +216,44 @@ static const struct {
     { C "communication: {compression: {method: none}}",
       "2:31: the key \"communication.compression.method\" is not in this version yet, it waits for "
       "gradient compression; remove it" },
-    { C "sync: {mode: async}",
-      "2:14: \"sync.mode\" is \"async\", which is not in this version yet; write auto or sync" },
-    { C "sync: {algorithm: hsgd}", "2:19: \"sync.algorithm\" is \"hsgd\", which is not in this "
-                                   "version yet; write auto or allreduce" },
+    { C "sync: {mode: local}", "2:14: \"sync.mode\" is \"local\", which is not in this version "
+                               "yet; write auto, sync, async or hybrid" },
+    { C "sync: {algorithm: adpsgd}",
+      "2:19: \"sync.algorithm\" is \"adpsgd\", which is not in this version yet; write auto, "
+      "allreduce, easgd or hsgd" },
     { C "sync: {mode: snyc}", "2:14: \"sync.mode\" is \"snyc\"; did you mean \"sync\"?" },
-    { C "sync: {mode: [sync]}", "2:14: \"sync.mode\" is a list; write auto or sync" },
+    { C "sync: {mode: [sync]}",
+      "2:14: \"sync.mode\" is a list; write auto, sync, async or hybrid" },
+    { C "sync: {staleness: 1}",
+      "2:8: the key \"sync.staleness\" is not in this version yet, it waits for parameter servers; "
+      "remove it" },
+    { C "sync: {period: 0}",
+      "2:16: \"sync.period\" is \"0\"; write a whole number from 1 to 1000000 or auto" },
+    { C "sync: {moving_rate: 2}",
+      "2:21: \"sync.moving_rate\" is \"2\"; write a number from 1e-06 to 1 or auto" },
+    { C "sync: {momentum: 1}",
+      "2:18: \"sync.momentum\" is \"1\"; write a number from 0 to 0.9999" },
+    { C "sync: {groups: 0}", "2:16: \"sync.groups\" is \"0\"; write how many there are, from 1, a "
+                             "list of the ranks of each, like [[0, 1], [2, 3]], or auto" },
+    { C "sync: {groups: [0, 1]}",
+      "2:16: \"sync.groups\" is a list; write how many there are, from 1, a "
+      "list of the ranks of each, like [[0, 1], [2, 3]], or auto" },
+    { C "sync: {groups: [[0, 1], [1]]}", "2:26: \"sync.groups\" names rank 1 twice" },
+    { C "sync: {groups: [[0], [2]]}",
+      "2:23: \"sync.groups\" names rank 2 among 2 ranks; name each from 0 to 1 once" },
+    /* combinations without a meaning */
+    { C "sync: {mode: async, algorithm: hsgd}",
+      "2:21: \"sync.algorithm\" is hsgd and \"sync.mode\" is async; that is no algorithm of this "
+      "mode; leave one of them away" },
+    { C "sync: {mode: sync, period: 4}",
+      "2:20: \"sync.period\" is 4 and \"sync.mode\" is sync; only asynchronous and hybrid training "
+      "average models now and then; remove it" },
+    { C "sync: {algorithm: allreduce, momentum: 0.9}",
+      "2:30: \"sync.momentum\" is 0.9 and \"sync.algorithm\" is allreduce; in synchronous training "
+      "the optimiser has its own momentum; remove it" },
+    { C "sync: {algorithm: easgd, groups: 2}", "2:26: \"sync.groups\" is 2 and \"sync.algorithm\" "
+                                               "is easgd; only hybrid training has groups; "
+                                               "remove it" },
     { C "binding: 5", "2:10: \"binding\" is \"5\"; write auto or none" },
     /* types and ranges */
     { C "batch: 5", "2:8: \"batch\" is \"5\"; write a map of its keys, the first is \"global\"" },
