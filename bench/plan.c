@@ -66,7 +66,7 @@ static int measure(int n_workers, struct result *ret, struct eddis_error *err)
         int64_t start_ns = clock_now_ns();
         struct plan *p;
 
-        rc = planner_plan(&job, nodes, n_nodes, &p, err);
+        rc = planner_plan(&job, nodes, n_nodes, NULL, &p, err);
         seconds[r] = (double)(clock_now_ns() - start_ns) / CLOCK_S;
         if (rc == 0) {
             ret->equal_to_plan = p->predicted_samples_per_s / p->equal_samples_per_s;

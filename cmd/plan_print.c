@@ -307,10 +307,34 @@ static void print_speed(const struct plan_print *o, const struct plan *p)
               o->out);
 }
 
+/* What the modes that were not taken would give, once it is known what their exchanges cost. */
+static void print_others(const struct plan_print *o, const struct plan *p)
+{
+    const struct {
+        const char *mode;
+        double samples_per_s;
+    } mode[] = { { "sync", p->sync_samples_per_s },
+                 { "async", p->async_samples_per_s },
+                 { "hybrid", p->hybrid_samples_per_s } };
+    const char *before = "  other modes: ";
+    char n[NUMBER_SIZE];
+
+    if (p->model_bytes == 0 || p->relative || p->n_workers == 1)
+        return;
+    for (size_t i = 0; i < sizeof mode / sizeof *mode; i++) {
+        if (strcmp(mode[i].mode, p->mode) == 0 || mode[i].samples_per_s <= 0)
+            continue;
+        fprintf(o->out, "%s%s %s", before, mode[i].mode, number_rate(mode[i].samples_per_s, n));
+        before = ", ";
+    }
+    fprintf(o->out, " samples/s, for a model of %s\n", number_bytes((double)p->model_bytes, n));
+}
+
 static void print_predictions(const struct plan_print *o, const struct plan *p)
 {
     fputc('\n', o->out);
     print_speed(o, p);
+    print_others(o, p);
     if (p->emulated) {
         fputs("  ", o->out);
         paint(o, YELLOW, "emulated");
@@ -339,8 +363,12 @@ void plan_print_plan(const struct plan_print *o, const struct plan *p, const cha
 
     print_network(o, p);
     print_label(o, "plan");
-    fprintf(o->out, "%s, %s, global batch %s", p->mode, p->algorithm,
-            text_grouped((double)p->global_batch, batch, sizeof batch));
+    fprintf(o->out, "%s, %s, ", p->mode, p->algorithm);
+    if (strcmp(p->mode, "hybrid") == 0)
+        fprintf(o->out, "%s, ", number_of(p->n_groups, "group", batch));
+    if (p->period > 0)
+        fprintf(o->out, "period %lld, moving rate %.3g, ", (long long)p->period, p->moving_rate);
+    fprintf(o->out, "global batch %s", text_grouped((double)p->global_batch, batch, sizeof batch));
     if (remark) {
         fputs(", ", o->out);
         print_foreign(o->out, remark);

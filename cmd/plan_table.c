@@ -15,6 +15,12 @@ static const struct table_column rank_columns[] = {
     { "batch", true }, { "weight", true }, { "step ms", true },
 };
 
+/* Of hybrid mode. */
+static const struct table_column grouped_columns[] = {
+    { "rank", true },   { "group", true }, { "node", false },  { "device", false },
+    { "rate/s", true }, { "batch", true }, { "weight", true }, { "step ms", true },
+};
+
 static const struct table_column group_columns[] = {
     { "workers", true }, { "ranks", false }, { "nodes", true },  { "device", false },
     { "rate/s", true },  { "batch", true },  { "weight", true }, { "step ms", true },
@@ -94,13 +100,20 @@ static void print_ranks(const struct plan *p, FILE *out)
     struct table_column column[TABLE_MAX_COLUMNS];
     struct style s = style_of(p);
     struct table t = { .column = column };
+    bool grouped = strcmp(p->mode, "hybrid") == 0;
 
-    t.n_columns =
-        choose_columns(p, rank_columns, sizeof rank_columns / sizeof *rank_columns, column);
+    if (grouped)
+        t.n_columns = choose_columns(p, grouped_columns,
+                                     sizeof grouped_columns / sizeof *grouped_columns, column);
+    else
+        t.n_columns =
+            choose_columns(p, rank_columns, sizeof rank_columns / sizeof *rank_columns, column);
     for (int i = 0; i < p->n_workers; i++) {
         const struct plan_worker *w = &p->worker[i];
 
         table_add(&t, "%d", w->rank);
+        if (grouped)
+            table_add(&t, "%d", w->group);
         table_add(&t, "%s", p->node[w->node]);
         table_add(&t, "%s", w->device);
         add_numbers(&t, &s, w);

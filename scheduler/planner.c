@@ -2,8 +2,9 @@
 #include "planner.h"
 
 #include "cpus.h"
+#include "groups.h"
 #include "lib/base/cleanup.h"
-#include "lib/model/algorithm.h"
+#include "mode_choice.h"
 #include "split.h"
 #include "time_model.h"
 
@@ -231,6 +232,16 @@ static int check_batch(const struct job *job, int n, int64_t max, struct eddis_e
     return 0;
 }
 
+static void fill_split(const struct job *job, const struct plan *p, struct split_worker *w)
+{
+    for (int i = 0; i < p->n_workers; i++)
+        w[i] = (struct split_worker){
+            .t = { .fixed_s = p->worker[i].fixed_s, .sample_s = p->worker[i].sample_s },
+            .min = job->batch.min,
+            .max = job->batch.max > 0 ? job->batch.max : INT64_MAX,
+        };
+}
+
 static int split_batch(const struct job *job, struct plan *p, int64_t *optimal,
                        struct eddis_error *err)
 {
@@ -242,12 +253,7 @@ static int split_batch(const struct job *job, struct plan *p, int64_t *optimal,
         return rc;
     if (!w)
         return eddis_fail(err, -ENOMEM, "no memory to split the batch");
-    for (int i = 0; i < p->n_workers; i++)
-        w[i] = (struct split_worker){
-            .t = { .fixed_s = p->worker[i].fixed_s, .sample_s = p->worker[i].sample_s },
-            .min = job->batch.min,
-            .max = max,
-        };
+    fill_split(job, p, w);
     rc = split_optimal(w, p->n_workers, job->batch.global, job->batch.grain, optimal, err);
     return rc < 0 ? eddis_fail_prefix(err, rc, "batch.global") : 0;
 }
@@ -315,38 +321,43 @@ double planner_ideal(const struct plan *p)
 
 /* ---- mode ---- */
 
-/* The row that the job asks for; with both on auto, sync's. */
-static const struct algorithm *find_algorithm(const char *mode, const char *name)
+/* Members of a group that finish together; between groups nobody waits. */
+static int balance_groups(const struct job *job, struct plan *p, struct eddis_error *err)
 {
-    const struct algorithm *rows;
-    size_t n = algorithms(&rows);
+    size_t n = (size_t)p->n_workers;
+    cleanup_free struct split_worker *w = calloc(n, sizeof *w);
+    cleanup_free int64_t *batch = calloc(n, sizeof *batch), *equal = calloc(n, sizeof *equal);
+    cleanup_free int *group = calloc(n, sizeof *group);
+    double predicted = p->predicted_samples_per_s, even = p->equal_samples_per_s;
+    int rc;
 
-    for (size_t i = 0; i < n; i++)
-        if ((strcmp(name, "auto") == 0 || strcmp(name, rows[i].name) == 0) &&
-            strcmp(strcmp(mode, "auto") == 0 ? "sync" : mode, rows[i].mode) == 0)
-            return &rows[i];
-    return strcmp(mode, "auto") == 0 ? algorithm_find(name) : NULL;
+    if (!w || !batch || !equal || !group)
+        return eddis_fail(err, -ENOMEM, "no memory to split the batch");
+    fill_split(job, p, w);
+    for (int i = 0; i < p->n_workers; i++) {
+        batch[i] = p->worker[i].batch;
+        equal[i] = p->worker[i].equal_batch;
+        group[i] = p->worker[i].group;
+    }
+    rc = groups_balance(w, group, p->n_workers, job->batch.grain, batch, err);
+    if (rc == 0)
+        set_batches(p, batch, equal);
+    p->predicted_samples_per_s = predicted;
+    p->equal_samples_per_s = even;
+    return rc < 0 ? eddis_fail_prefix(err, rc, "sync.groups") : 0;
 }
 
-static int choose_mode(const struct job *job, struct plan *p, struct eddis_error *err)
+static int choose_mode(const struct job *job, const struct planner_known *known, struct plan *p,
+                       struct eddis_error *err)
 {
-    const char *mode = job->sync.mode, *name = job->sync.algorithm;
-    const struct algorithm *a = find_algorithm(mode, name);
+    static const struct planner_known nothing;
+    int rc = mode_choose(job, known ? known : &nothing, p, err);
 
-    if (!a)
-        return eddis_fail(err, -EINVAL, "no algorithm '%s' of mode '%s' in this version", name,
-                          mode);
-    snprintf(p->mode, sizeof p->mode, "%s", a->mode);
-    snprintf(p->algorithm, sizeof p->algorithm, "%s", a->name);
-    if (strcmp(mode, "auto") != 0 || strcmp(name, "auto") != 0)
-        snprintf(p->reason, sizeof p->reason, "%s because the job asks for it", a->mode);
-    else
-        snprintf(p->reason, sizeof p->reason,
-                 "%s because it is exact and this version has no other mode", a->mode);
-    return 0;
+    return rc == 0 && strcmp(p->mode, "hybrid") == 0 ? balance_groups(job, p, err) : rc;
 }
 
-static int choose_options(const struct job *job, struct plan *p, struct eddis_error *err)
+static int choose_options(const struct job *job, const struct planner_known *known, struct plan *p,
+                          struct eddis_error *err)
 {
     double bytes = job->communication.bucket_mb * (1 << 20);
 
@@ -356,18 +367,18 @@ static int choose_options(const struct job *job, struct plan *p, struct eddis_er
     p->bucket_bytes = (int64_t)bytes;
     p->generation = p->version = 1;
     p->seed = job->seed;
-    return choose_mode(job, p, err);
+    return choose_mode(job, known, p, err);
 }
 
 int planner_plan(const struct job *job, const struct node_profile *nodes, int n_nodes,
-                 struct plan **ret, struct eddis_error *err)
+                 const struct planner_known *known, struct plan **ret, struct eddis_error *err)
 {
     struct plan *p = NULL;
     int rc = make_workers(job, nodes, n_nodes, &p, err);
 
     if (rc < 0)
         return rc;
-    if ((rc = plan_batches(job, p, err)) < 0 || (rc = choose_options(job, p, err)) < 0) {
+    if ((rc = plan_batches(job, p, err)) < 0 || (rc = choose_options(job, known, p, err)) < 0) {
         plan_free(p);
         return rc;
     }

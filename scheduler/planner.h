@@ -12,6 +12,12 @@
 #include "lib/model/plan.h"
 #include "lib/model/profile.h"
 
+/* What earlier runs and the network's probe have told; 0: unknown. */
+struct planner_known {
+    int64_t model_bytes;           /* of the model's parameters */
+    double latency_s, bytes_per_s; /* of the slowest link between two nodes */
+};
+
 /* What the job says of this one of its hosts, put into the node's profile: its name, how many
  * workers, and which of its devices; the others are dropped.  -EINVAL: it has not got one of them.
  */
@@ -19,11 +25,11 @@ int planner_host(const struct job_host *host, struct node_profile *node, struct 
 
 /* Workers on each node (one per emulated device, else one per GPU, else one per NUMA node; or
  * workers_per_node, or the node's own number of them, which divide the cores of a CPU node), their
- * batch sizes and weights, the mode, and the predictions.  Returns a plan, generation 1, version 1.
- * -EINVAL: the job asks for what the nodes cannot give.
+ * batch sizes and weights, the mode with its groups, and the predictions.  known may be NULL.
+ * Returns a plan, generation 1, version 1.  -EINVAL: the job asks for what the nodes cannot give.
  */
 int planner_plan(const struct job *job, const struct node_profile *nodes, int n_nodes,
-                 struct plan **ret, struct eddis_error *err);
+                 const struct planner_known *known, struct plan **ret, struct eddis_error *err);
 
 /* Predicted samples per second of these batches under the plan's time models: a synchronous step
  * lasts as long as its slowest worker.

@@ -93,7 +93,7 @@ static int make_plan(struct driver *d, const struct node_profile *nodes, int n, 
     int rc;
 
     if (!replay)
-        return planner_plan(d->o->job, nodes, n, ret, err);
+        return planner_plan(d->o->job, nodes, n, NULL, ret, err);
     rc = plan_read(d->o->plan_path, ret, err);
     if (rc < 0)
         return rc;

@@ -35,6 +35,7 @@ void plan_free(struct plan *p)
         return;
     free(p->node);
     free(p->worker);
+    free(p->choice);
     free(p);
 }
 

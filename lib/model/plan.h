@@ -4,6 +4,7 @@
 #define EDDIS_MODEL_PLAN_H
 
 #include "lib/base/error.h"
+#include "lib/model/choice.h"
 #include "lib/model/profile.h"
 
 #include <stdbool.h>
@@ -20,6 +21,7 @@ struct plan_worker {
     char device[96];          /* for people: "emulated 0.50" */
     char cpus[256];           /* its cores as a list; "" : not bound */
     double fixed_s, sample_s; /* time model: a step of b samples takes fixed_s + sample_s * b */
+    int group;                /* from 0; all 0 in sync mode, in async mode the rank */
     int64_t batch;            /* samples a step */
     int64_t equal_batch;      /* the same under an equal split */
     double weight;            /* batch / global batch */
@@ -31,6 +33,13 @@ struct plan {
     int64_t generation, version; /* from 1 */
     char mode[16], algorithm[16];
     char reason[256]; /* why this mode, one sentence */
+    int n_groups;
+    int64_t period;      /* steps between two averages of models; 0 in sync mode, as are ... */
+    double moving_rate;  /* ... the pull of an average ... */
+    double momentum;     /* ... and Nesterov's momentum */
+    int64_t model_bytes; /* what the predictions know of the model; 0: unknown */
+    double sync_samples_per_s, async_samples_per_s, hybrid_samples_per_s; /* predicted; 0: not */
+    struct comm_choice *choice; /* owned; what a run has chosen of its communication, or NULL */
     int64_t global_batch;
     int64_t bucket_bytes; /* 0: as the workers measure */
     uint64_t seed;

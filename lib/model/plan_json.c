@@ -11,6 +11,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/json.h"
 #include "lib/base/strbuf.h"
+#include "lib/model/choice_json.h"
 
 #include <errno.h>
 #include <math.h>
@@ -22,27 +23,35 @@ static const double WEIGHT_ERROR = 1e-12; /* of a weight's 15 digits */
 
 static const char *const plan_members[] = {
     "algorithm",
+    "async_samples_per_s",
     "bucket_bytes",
+    "communication",
     "emulated",
     "equal_samples_per_s",
     "generation",
     "global_batch",
+    "hybrid_samples_per_s",
     "ideal_samples_per_s",
     "mode",
+    "model_bytes",
+    "momentum",
+    "moving_rate",
     "network",
     "network_reason",
     "nodes",
+    "period",
     "predicted_samples_per_s",
     "reason",
     "relative",
     "schema_version",
     "seed",
+    "sync_samples_per_s",
     "version",
     "workers",
 };
 
 static const char *const worker_members[] = {
-    "batch",      "cpus", "device", "device_id", "equal_batch",   "fixed_s", "kind",
+    "batch",      "cpus", "device", "device_id", "equal_batch",   "fixed_s", "group",  "kind",
     "local_rank", "node", "rank",   "sample_s",  "samples_per_s", "step_s",  "weight",
 };
 
@@ -50,12 +59,25 @@ static const char *const worker_members[] = {
 
 static json_t *worker_json(const struct plan_worker *w)
 {
-    return json_pack("{s:i, s:i, s:i, s:s, s:s, s:s, s:s, s:f, s:f, s:I, s:I, s:f, s:f, s:f}",
-                     "rank", w->rank, "local_rank", w->local_rank, "node", w->node, "kind",
-                     device_kind_name(w->kind), "device_id", w->device_id, "device", w->device,
-                     "cpus", w->cpus, "fixed_s", w->fixed_s, "sample_s", w->sample_s, "batch",
-                     (json_int_t)w->batch, "equal_batch", (json_int_t)w->equal_batch, "weight",
-                     w->weight, "step_s", w->step_s, "samples_per_s", w->samples_per_s);
+    return json_pack("{s:i, s:i, s:i, s:i, s:s, s:s, s:s, s:s, s:f, s:f, s:I, s:I, s:f, s:f, s:f}",
+                     "group", w->group, "rank", w->rank, "local_rank", w->local_rank, "node",
+                     w->node, "kind", device_kind_name(w->kind), "device_id", w->device_id,
+                     "device", w->device, "cpus", w->cpus, "fixed_s", w->fixed_s, "sample_s",
+                     w->sample_s, "batch", (json_int_t)w->batch, "equal_batch",
+                     (json_int_t)w->equal_batch, "weight", w->weight, "step_s", w->step_s,
+                     "samples_per_s", w->samples_per_s);
+}
+
+/* What the mode brings with it. */
+static json_t *mode_json(const struct plan *p)
+{
+    return json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:I, s:f, s:f, s:f, s:o}", "mode", p->mode,
+                     "algorithm", p->algorithm, "reason", p->reason, "period",
+                     (json_int_t)p->period, "moving_rate", p->moving_rate, "momentum", p->momentum,
+                     "model_bytes", (json_int_t)p->model_bytes, "sync_samples_per_s",
+                     p->sync_samples_per_s, "async_samples_per_s", p->async_samples_per_s,
+                     "hybrid_samples_per_s", p->hybrid_samples_per_s, "communication",
+                     p->choice ? choice_json(p->choice) : json_null());
 }
 
 static json_t *plan_json(const struct plan *p)
@@ -72,11 +94,9 @@ static json_t *plan_json(const struct plan *p)
         json_decref(workers);
         return NULL;
     }
-    return json_pack("{s:i, s:I, s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:b, s:b, s:f, s:f, s:f, s:s, "
-                     "s:s, s:o, s:o}",
+    return json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:f, s:f, s:f, s:s, s:s, s:o, s:o}",
                      "schema_version", PLAN_SCHEMA_VERSION, "generation", (json_int_t)p->generation,
-                     "version", (json_int_t)p->version, "mode", p->mode, "algorithm", p->algorithm,
-                     "reason", p->reason, "global_batch", (json_int_t)p->global_batch,
+                     "version", (json_int_t)p->version, "global_batch", (json_int_t)p->global_batch,
                      "bucket_bytes", (json_int_t)p->bucket_bytes, "seed", (json_int_t)p->seed,
                      "emulated", p->emulated, "relative", p->relative, "predicted_samples_per_s",
                      p->predicted_samples_per_s, "ideal_samples_per_s", p->ideal_samples_per_s,
@@ -86,10 +106,13 @@ static json_t *plan_json(const struct plan *p)
 
 char *plan_text(const struct plan *p)
 {
-    cleanup_json json_t *j = plan_json(p);
-    cleanup_free char *text = j ? json_text(j, true) : NULL;
+    cleanup_json json_t *j = plan_json(p), *mode = mode_json(p);
+    cleanup_free char *text = NULL;
     struct strbuf b = { 0 };
 
+    if (!j || !mode || json_object_update(j, mode) < 0)
+        return NULL;
+    text = json_text(j, true);
     if (!text)
         return NULL;
     strbuf_add(&b, text);
@@ -176,6 +199,8 @@ static int read_worker(const json_t *o, const struct plan *p, struct plan_worker
         (rc = read_int(o, "rank", PLAN_MAX_WORKERS - 1, &w->rank, err)) < 0 ||
         (rc = read_int(o, "local_rank", PLAN_MAX_WORKERS - 1, &w->local_rank, err)) < 0 ||
         (rc = read_int(o, "node", p->n_nodes - 1, &w->node, err)) < 0 ||
+        (json_has(o, "group") &&
+         (rc = read_int(o, "group", p->n_workers - 1, &w->group, err)) < 0) ||
         (rc = read_kind(o, &w->kind, err)) < 0 ||
         (rc = json_copy_string(o, "device_id", w->device_id, sizeof w->device_id, err)) < 0 ||
         (rc = json_copy_string(o, "device", w->device, sizeof w->device, err)) < 0 ||
@@ -265,6 +290,63 @@ static int read_nodes(const json_t *list, struct plan *p, struct eddis_error *er
     return 0;
 }
 
+/* Groups are numbered from 0 without a gap. */
+static int check_groups(struct plan *p, struct eddis_error *err)
+{
+    cleanup_free bool *seen = calloc((size_t)p->n_workers, sizeof *seen);
+
+    if (!seen)
+        return eddis_fail(err, -ENOMEM, "no memory");
+    for (int i = 0; i < p->n_workers; i++) {
+        seen[p->worker[i].group] = true;
+        if (p->worker[i].group >= p->n_groups)
+            p->n_groups = p->worker[i].group + 1;
+    }
+    for (int g = 0; g < p->n_groups; g++)
+        if (!seen[g])
+            return eddis_fail(err, -EINVAL, "no worker is in group %d of %d", g, p->n_groups);
+    return 0;
+}
+
+/* A member that older plans do not have stays 0. */
+static int read_number(const json_t *o, const char *key, double max, double *ret,
+                       struct eddis_error *err)
+{
+    return json_has(o, key) ? json_want_number(o, key, 0, max, ret, err) : 0;
+}
+
+static int read_choice(const json_t *o, struct plan *p, struct eddis_error *err)
+{
+    if (!json_has(o, "communication"))
+        return 0;
+    p->choice = calloc(1, sizeof *p->choice);
+    if (!p->choice)
+        return eddis_fail(err, -ENOMEM, "no memory");
+    return choice_read(json_object_get(o, "communication"), p->choice, err);
+}
+
+static int read_mode(const json_t *o, struct plan *p, struct eddis_error *err)
+{
+    bool elastic;
+    int rc;
+
+    if ((json_has(o, "period") &&
+         (rc = json_want_int(o, "period", 0, INT64_C(1) << 40, &p->period, err)) < 0) ||
+        (json_has(o, "model_bytes") &&
+         (rc = json_want_int(o, "model_bytes", 0, INT64_MAX, &p->model_bytes, err)) < 0) ||
+        (rc = read_number(o, "moving_rate", 1, &p->moving_rate, err)) < 0 ||
+        (rc = read_number(o, "momentum", 0.9999, &p->momentum, err)) < 0 ||
+        (rc = read_number(o, "sync_samples_per_s", MAX_PER_S, &p->sync_samples_per_s, err)) < 0 ||
+        (rc = read_number(o, "async_samples_per_s", MAX_PER_S, &p->async_samples_per_s, err)) < 0 ||
+        (rc = read_number(o, "hybrid_samples_per_s", MAX_PER_S, &p->hybrid_samples_per_s, err)) < 0)
+        return rc;
+    elastic = strcmp(p->mode, "async") == 0 || strcmp(p->mode, "hybrid") == 0;
+    if (elastic != (p->period > 0) || elastic != (p->moving_rate > 0))
+        return eddis_fail(err, -EINVAL, "\"period\" and \"moving_rate\" do not fit the mode '%s'",
+                          p->mode);
+    return read_choice(o, p, err);
+}
+
 static int read_head(const json_t *o, struct plan *p, struct eddis_error *err)
 {
     int64_t seed;
@@ -291,7 +373,8 @@ static int read_head(const json_t *o, struct plan *p, struct eddis_error *err)
                                 err)) < 0))
         return rc;
     p->seed = (uint64_t)seed;
-    return json_want_number(o, "equal_samples_per_s", 0, MAX_PER_S, &p->equal_samples_per_s, err);
+    rc = json_want_number(o, "equal_samples_per_s", 0, MAX_PER_S, &p->equal_samples_per_s, err);
+    return rc < 0 ? rc : read_mode(o, p, err);
 }
 
 static int read_plan(const json_t *o, struct plan **ret, struct eddis_error *err)
@@ -318,7 +401,8 @@ static int read_plan(const json_t *o, struct plan **ret, struct eddis_error *err
     if (!p)
         return eddis_fail(err, -ENOMEM, "no memory");
     if ((rc = read_head(o, p, err)) < 0 || (rc = read_nodes(nodes, p, err)) < 0 ||
-        (rc = read_workers(workers, p, err)) < 0 || (rc = check_duplicates(p, err)) < 0) {
+        (rc = read_workers(workers, p, err)) < 0 || (rc = check_duplicates(p, err)) < 0 ||
+        (rc = check_groups(p, err)) < 0) {
         plan_free(p);
         return rc;
     }

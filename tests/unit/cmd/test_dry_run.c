@@ -53,7 +53,7 @@ static char *json_of(struct job *job, const struct node_profile *node)
     struct plan *p = NULL;
     char *text = NULL;
 
-    ck_assert_msg(planner_plan(job, node, 1, &p, &err) == 0, "%s", err.text);
+    ck_assert_msg(planner_plan(job, node, 1, NULL, &p, &err) == 0, "%s", err.text);
     ck_assert_msg(dry_run_json(job, node, 1, p, &text, &err) == 0, "%s", err.text);
     plan_free(p);
     return text;

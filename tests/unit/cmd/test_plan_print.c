@@ -86,7 +86,7 @@ static struct plan *plan_of(const struct node_profile *nodes, int n, int64_t glo
     struct eddis_error err = { 0 };
     struct plan *p = NULL;
 
-    ck_assert_msg(planner_plan(&job, nodes, n, &p, &err) == 0, "%s", err.text);
+    ck_assert_msg(planner_plan(&job, nodes, n, NULL, &p, &err) == 0, "%s", err.text);
     return p;
 }
 
@@ -128,7 +128,43 @@ START_TEST(example)
         "\n"
         "  predicted 22 500 samples/s, 99 % of the devices' sum; an equal split would give 9 280\n"
         "  emulated: workers imitate devices of these speeds by waiting\n"
-        "  sync because it is exact and this version has no other mode\n");
+        "  sync because no other mode is predicted to be 5 % faster (async 22 600), "
+        "and it is exact\n");
+    plan_free(p);
+}
+END_TEST
+
+/* Four groups of two, and the figures of the modes that were not taken. */
+START_TEST(hybrid)
+{
+    cleanup_free struct node_profile *node = new_nodes(2);
+    const struct planner_known known = { 4000000, 1e-4, 125e6 };
+    struct job job = { .batch = { .global = 64, .min = 1, .grain = 1 } };
+    char mode[] = "hybrid", algorithm[] = "auto";
+    struct plan *p;
+    struct output out;
+
+    for (int i = 0; i < 4; i++)
+        add_device(&node[i / 2], DEVICE_EMULATED, i % 2 ? 0.5 : 1);
+    job.sync.mode = mode;
+    job.sync.algorithm = algorithm;
+    ck_assert_int_eq(planner_plan(&job, node, 2, &known, &p, NULL), 0);
+    open_output(&out);
+    plan_print_plan(&out.o, p, NULL);
+    check_output(
+        &out,
+        "plan      hybrid, hsgd, 2 groups, period 309, moving rate 0.45, global batch 64\n"
+        "\n"
+        "  rank  group  node   device         rate/s  batch  weight  step ms\n"
+        "     0      0  node0  emulated 1.00    5238     22   0.344      4.2\n"
+        "     1      0  node0  emulated 0.50    2619     11   0.172      4.2\n"
+        "     2      1  node1  emulated 1.00    5122     21   0.328      4.1\n"
+        "     3      1  node1  emulated 0.50    2500     10   0.156      4.0\n"
+        "\n"
+        "  predicted 14 300 samples/s, 93 % of the devices' sum; an equal split would give 1 760\n"
+        "  other modes: sync 1 780, async 15 300 samples/s, for a model of 4.0 MB\n"
+        "  emulated: workers imitate devices of these speeds by waiting\n"
+        "  hybrid because the job asks for it\n");
     plan_free(p);
 }
 END_TEST
@@ -150,20 +186,21 @@ START_TEST(relative)
     plan_print_nodes(&out.o, node, 1);
     plan_print_profiles(&out.o, node, 1);
     plan_print_plan(&out.o, p, "replayed from p.json");
-    check_output(&out,
-                 "nodes     1   login1 (2 cores, 23 GB, 2 NVIDIA H100, 1 NVIDIA H50)\n"
-                 "              login1: the GPUs are busy\n"
-                 "profile   3 GPUs, 1 CPU, measured now\n"
-                 "plan      sync, allreduce, global batch 250, replayed from p.json\n"
-                 "\n"
-                 "  rank  node    device       rate  batch  weight\n"
-                 "     0  login1  NVIDIA H100  1.00    100   0.400\n"
-                 "     1  login1  NVIDIA H50   0.50     50   0.200\n"
-                 "     2  login1  NVIDIA H100  1.00    100   0.400\n"
-                 "\n"
-                 "  predicted 100 % of the devices' sum; 1.7x an equal split\n"
-                 "  only the ratios of the devices are known until the first steps were measured\n"
-                 "  sync because it is exact and this version has no other mode\n");
+    check_output(
+        &out, "nodes     1   login1 (2 cores, 23 GB, 2 NVIDIA H100, 1 NVIDIA H50)\n"
+              "              login1: the GPUs are busy\n"
+              "profile   3 GPUs, 1 CPU, measured now\n"
+              "plan      sync, allreduce, global batch 250, replayed from p.json\n"
+              "\n"
+              "  rank  node    device       rate  batch  weight\n"
+              "     0  login1  NVIDIA H100  1.00    100   0.400\n"
+              "     1  login1  NVIDIA H50   0.50     50   0.200\n"
+              "     2  login1  NVIDIA H100  1.00    100   0.400\n"
+              "\n"
+              "  predicted 100 % of the devices' sum; 1.7x an equal split\n"
+              "  only the ratios of the devices are known until the first steps were measured\n"
+              "  sync because no other mode is predicted to be 5 % faster (async 1.00 times sync), "
+              "and it is exact\n");
     plan_free(p);
 }
 END_TEST
@@ -183,7 +220,7 @@ START_TEST(alike)
                        "  rank  node    device   rate  batch  weight\n"
                        "     0  login1  cpu 0-1  1.00     64   1.000\n"
                        "\n"
-                       "  sync because it is exact and this version has no other mode\n");
+                       "  sync because there is one worker\n");
     plan_free(p);
 }
 END_TEST
@@ -224,7 +261,8 @@ START_TEST(folded)
                  "  predicted 157 000 samples/s, 99 % of the devices' sum; an equal split would "
                  "give 54 900\n"
                  "  emulated: workers imitate devices of these speeds by waiting\n"
-                 "  sync because it is exact and this version has no other mode\n");
+                 "  sync because no other mode is predicted to be 5 % faster (async 158 000), "
+                 "and it is exact\n");
     plan_free(p);
 }
 END_TEST
@@ -345,6 +383,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, job_line);
     tcase_add_test(tc, example);
+    tcase_add_test(tc, hybrid);
     tcase_add_test(tc, relative);
     tcase_add_test(tc, alike);
     tcase_add_test(tc, folded);

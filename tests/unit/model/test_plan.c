@@ -106,7 +106,8 @@ START_TEST(sorted)
     cleanup_free char *text = plan_text(p);
 
     ck_assert_ptr_nonnull(
-        strstr(text, "{\n  \"algorithm\": \"allreduce\",\n  \"bucket_bytes\": 4194304,"));
+        strstr(text, "{\n  \"algorithm\": \"allreduce\",\n  \"async_samples_per_s\": 0.0,\n"
+                     "  \"bucket_bytes\": 4194304,\n  \"communication\": null,"));
     ck_assert_ptr_nonnull(strstr(text, "\"schema_version\": 1"));
     plan_free(p);
 }

@@ -62,7 +62,7 @@ static struct plan *plan_once(long n)
     }
     snprintf(node.host, sizeof node.host, "n");
     countdown = n; /* Check allocates too: not while it asserts */
-    rc = planner_plan(&job, &node, 1, &p, &err);
+    rc = planner_plan(&job, &node, 1, NULL, &p, &err);
     countdown = 0;
     ck_assert_msg(rc == (p ? 0 : -ENOMEM), "%d %s", rc, err.text);
     return p;

@@ -59,7 +59,7 @@ START_TEST(example)
     struct plan *p;
     int64_t sum = 0;
 
-    ck_assert_int_eq(planner_plan(&job, node, 1, &p, NULL), 0);
+    ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &p, NULL), 0);
     ck_assert_int_eq(p->n_workers, 4);
     ck_assert_str_eq(p->node[0], "login1");
     ck_assert_str_eq(p->worker[2].device, "emulated 0.50");
@@ -96,8 +96,8 @@ START_TEST(same_bytes)
     struct job job = job_of(257);
     struct plan *p, *q, *r;
 
-    ck_assert_int_eq(planner_plan(&job, node, 1, &p, NULL), 0);
-    ck_assert_int_eq(planner_plan(&job, node, 1, &q, NULL), 0);
+    ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &p, NULL), 0);
+    ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &q, NULL), 0);
     a = plan_text(p);
     b = plan_text(q);
     ck_assert_str_eq(a, b);
@@ -144,7 +144,7 @@ START_TEST(layout)
             add_device(&node[n], DEVICE_EMULATED, 1);
     }
     job.workers_per_node = layouts[_i].workers_per_node;
-    rc = planner_plan(&job, node, 2, &p, &err);
+    rc = planner_plan(&job, node, 2, NULL, &p, &err);
     ck_assert_int_eq(rc, layouts[_i].workers < 0 ? layouts[_i].workers : 0);
     if (rc < 0) {
         ck_assert_ptr_nonnull(
@@ -169,7 +169,7 @@ START_TEST(cpu_name)
     add_device(node, DEVICE_CPU, 1);
     snprintf(node->device[0].cpus, sizeof node->device[0].cpus, "0-3");
     job.workers_per_node = 2;
-    ck_assert_int_eq(planner_plan(&job, node, 1, &p, NULL), 0);
+    ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &p, NULL), 0);
     ck_assert_str_eq(p->worker[1].device, "cpu 2-3");
     ck_assert_str_eq(p->worker[1].cpus, "2-3");
     ck_assert_int_eq(p->worker[1].batch, 32);
@@ -201,7 +201,7 @@ START_TEST(batch_errors)
     job.batch.min = batches[_i].min;
     job.batch.max = batches[_i].max;
     job.batch.grain = batches[_i].grain;
-    ck_assert_int_lt(planner_plan(&job, node, 1, &p, &err), 0);
+    ck_assert_int_lt(planner_plan(&job, node, 1, NULL, &p, &err), 0);
     ck_assert_msg(strstr(err.text, batches[_i].words) != NULL, "%s", err.text);
 }
 END_TEST
@@ -215,14 +215,14 @@ START_TEST(unmeasured)
 
     add_device(node, DEVICE_CPU, NAN);
     job.workers_per_node = 2;
-    ck_assert_int_eq(planner_plan(&job, node, 1, &p, NULL), 0);
+    ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &p, NULL), 0);
     ck_assert(p->relative && p->n_workers == 2);
     ck_assert_int_eq(p->worker[0].batch, 5);
     ck_assert_int_eq(p->worker[1].batch, 5);
     plan_free(p);
     add_device(node, DEVICE_CPU, 1);
     job.workers_per_node = 0;
-    ck_assert_int_eq(planner_plan(&job, node, 1, &p, NULL), -ENODATA);
+    ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &p, NULL), -ENODATA);
 }
 END_TEST
 
@@ -233,7 +233,7 @@ START_TEST(zero_samples)
     struct plan *p;
 
     job.batch.min = 0;
-    ck_assert_int_eq(planner_plan(&job, node, 1, &p, NULL), 0);
+    ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &p, NULL), 0);
     ck_assert_int_eq(p->worker[3].batch, 0);
     ck_assert_double_eq(p->worker[3].weight, 0);
     ck_assert_double_eq(p->worker[3].samples_per_s, 0);
@@ -244,11 +244,13 @@ END_TEST
 static const struct {
     const char *mode, *algorithm;
     int rc;
+    const char *want;
 } modes[] = {
-    { "auto", "auto", 0 },           { "sync", "auto", 0 },
-    { "auto", "allreduce", 0 },      { "sync", "allreduce", 0 },
-    { "async", "auto", -EINVAL },    { "async", "allreduce", -EINVAL },
-    { "auto", "nonesuch", -EINVAL },
+    { "auto", "auto", 0, "allreduce" },      { "sync", "auto", 0, "allreduce" },
+    { "auto", "allreduce", 0, "allreduce" }, { "sync", "allreduce", 0, "allreduce" },
+    { "async", "auto", 0, "easgd" },         { "auto", "easgd", 0, "easgd" },
+    { "hybrid", "auto", 0, "hsgd" },         { "async", "allreduce", -EINVAL, NULL },
+    { "auto", "nonesuch", -EINVAL, NULL },
 };
 
 START_TEST(mode)
@@ -263,13 +265,106 @@ START_TEST(mode)
     snprintf(a, sizeof a, "%s", modes[_i].algorithm);
     job.sync.mode = m;
     job.sync.algorithm = a;
-    rc = planner_plan(&job, node, 1, &p, NULL);
+    rc = planner_plan(&job, node, 1, NULL, &p, NULL);
     ck_assert_int_eq(rc, modes[_i].rc);
     if (rc < 0)
         return;
-    ck_assert_str_eq(p->algorithm, "allreduce");
+    ck_assert_str_eq(p->algorithm, modes[_i].want);
     ck_assert_str_ne(p->reason, "");
     plan_free(p);
+}
+END_TEST
+
+/* 16 nodes of the mix, or 4 with one worker of each speed. */
+static struct node_profile *mix_nodes(int n)
+{
+    static const double rate[] = { 1, 0.6, 0.35, 0.15 };
+    struct node_profile *node = calloc((size_t)n, sizeof *node);
+
+    for (int i = 0; i < 16; i++) {
+        struct node_profile *at = &node[i * n / 16];
+        struct device *d = &at->device[at->n_devices];
+
+        snprintf(at->host, sizeof at->host, "c%02d", i * n / 16);
+        add_device(at, DEVICE_EMULATED, n == 4 ? rate[i % 4] : rate[i / 4]);
+        d->fixed_s = 0.010;
+        d->sample_s = 0.004;
+    }
+    return node;
+}
+
+static const struct {
+    const char *mode;
+    int nodes;
+    struct planner_known known;
+    const char *want, *reason;
+    int n_groups;
+    double rate;
+} chosen[] = {
+    { "auto",
+      4,
+      { 0 },
+      "sync",
+      "sync because no other mode is predicted to be 5 % faster (async 2 020), and it is exact",
+      1,
+      0 },
+    { "auto", 4, { 4000000, 1e-4, 125e6 }, "sync", "sync because no other mode", 1, 0 },
+    { "auto",
+      4,
+      { 4000000, 1e-4, 5e6 },
+      "hybrid",
+      "hybrid because it is predicted to be ",
+      4,
+      0.9 / 4 },
+    { "async",
+      16,
+      { 4000000, 1e-4, 25e6 },
+      "async",
+      "async because the job asks for it",
+      16,
+      0.9 / 16 },
+    { "hybrid",
+      4,
+      { 4000000, 1e-4, 25e6 },
+      "hybrid",
+      "hybrid because the job asks for it",
+      4,
+      0.9 / 4 },
+    { "hybrid", 16, { 0 }, "hybrid", "hybrid because the job asks for it", 4, 0.9 / 4 },
+};
+
+START_TEST(chooses_by_prediction)
+{
+    cleanup_free struct node_profile *node = mix_nodes(chosen[_i].nodes);
+    struct job job = job_of(512);
+    struct plan *p;
+    char m[16];
+
+    snprintf(m, sizeof m, "%s", chosen[_i].mode);
+    job.sync.mode = m;
+    ck_assert_int_eq(planner_plan(&job, node, chosen[_i].nodes, &chosen[_i].known, &p, NULL), 0);
+    ck_assert_str_eq(p->mode, chosen[_i].want);
+    ck_assert_msg(strncmp(p->reason, chosen[_i].reason, strlen(chosen[_i].reason)) == 0, "%s",
+                  p->reason);
+    ck_assert_int_eq(p->n_groups, chosen[_i].n_groups);
+    ck_assert_double_eq(p->moving_rate, chosen[_i].rate);
+    ck_assert_int_eq(p->period > 0, chosen[_i].n_groups > 1);
+    for (int r = 0; r < 16 && chosen[_i].nodes == 4 && p->n_groups == 4; r++)
+        ck_assert_int_eq(p->worker[r].group, p->worker[r].node);
+    plan_free(p);
+}
+END_TEST
+
+START_TEST(groups_must_fit)
+{
+    cleanup_free struct node_profile *node = emulated_node();
+    struct job job = job_of(64);
+    struct eddis_error err = { 0 };
+    struct plan *p;
+
+    job.sync.groups.n = 5;
+    ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &p, &err), -EINVAL);
+    ck_assert_str_eq(err.text, "sync.groups is 5, but there are 4 workers");
 }
 END_TEST
 
@@ -280,7 +375,7 @@ START_TEST(adopt)
     struct eddis_error err = { 0 };
     struct plan *p;
 
-    ck_assert_int_eq(planner_plan(&job, node, 1, &p, NULL), 0);
+    ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &p, NULL), 0);
     snprintf(node->host, sizeof node->host, "elsewhere");
     ck_assert_int_eq(planner_adopt(p, &job, node, 1, NULL), 0);
     ck_assert_str_eq(p->node[0], "elsewhere");
@@ -314,6 +409,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, unmeasured);
     tcase_add_test(tc, zero_samples);
     tcase_add_loop_test(tc, mode, 0, sizeof modes / sizeof *modes);
+    tcase_add_loop_test(tc, chooses_by_prediction, 0, sizeof chosen / sizeof *chosen);
+    tcase_add_test(tc, groups_must_fit);
     tcase_add_test(tc, adopt);
 }
 

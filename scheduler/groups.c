@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "groups.h"
+
+#include "lib/base/cleanup.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int take_given(const struct job_groups *wish, int n, int *ret, struct eddis_error *err)
+{
+    if (wish->n_of != (size_t)n)
+        return eddis_fail(err, -EINVAL, "sync.groups names %zu ranks, but there are %d workers",
+                          wish->n_of, n);
+    memcpy(ret, wish->of, (size_t)n * sizeof *ret);
+    return (int)wish->n;
+}
+
+/* Returns how many nodes there are; their numbers may leave some out. */
+static int by_node(const struct group_worker *w, int n, int *ret)
+{
+    int groups = 0;
+
+    for (int i = 0; i < n; i++) {
+        groups += i == 0 || w[i].node != w[i - 1].node;
+        ret[i] = groups - 1;
+    }
+    return groups;
+}
+
+struct ranked {
+    double samples_per_s;
+    int rank;
+};
+
+static int faster(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+
+    if (x->samples_per_s != y->samples_per_s)
+        return x->samples_per_s > y->samples_per_s ? -1 : 1;
+    return x->rank - y->rank;
+}
+
+/* Runs of equal count, or one more in the first of them. */
+static int by_speed(const struct group_worker *w, int n, int groups, int *ret,
+                    struct eddis_error *err)
+{
+    cleanup_free struct ranked *r = calloc((size_t)n, sizeof *r);
+
+    if (!r)
+        return eddis_fail(err, -ENOMEM, "no memory for groups");
+    for (int i = 0; i < n; i++)
+        r[i] = (struct ranked){ w[i].samples_per_s, i };
+    qsort(r, (size_t)n, sizeof *r, faster);
+    for (int g = 0, i = 0; g < groups; g++)
+        for (int k = n / groups + (g < n % groups); k > 0; k--)
+            ret[r[i++].rank] = g;
+    return groups;
+}
+
+int groups_form(const struct group_worker *w, int n, const struct job_groups *wish, int *ret,
+                struct eddis_error *err)
+{
+    int nodes;
+
+    if (wish->of)
+        return take_given(wish, n, ret, err);
+    if (wish->n > n)
+        return eddis_fail(err, -EINVAL, "sync.groups is %lld, but there are %d workers",
+                          (long long)wish->n, n);
+    if (wish->n)
+        return by_speed(w, n, (int)wish->n, ret, err);
+    nodes = by_node(w, n, ret);
+    if (nodes > 1 && nodes < n)
+        return nodes;
+    return by_speed(w, n, (int)round(sqrt((double)n)), ret, err);
+}
+
+/* Split the batch of one group, whose members are gathered in `member` and `part` [n]. */
+static int balance_one(const struct split_worker *w, const int *group, int n, int number,
+                       int64_t grain, int64_t *batch, struct split_worker *member, int64_t *part,
+                       struct eddis_error *err)
+{
+    int64_t sum = 0;
+    int m = 0, rc;
+
+    for (int i = 0; i < n; i++)
+        if (group[i] == number) {
+            member[m++] = w[i];
+            sum += batch[i];
+        }
+    rc = split_optimal(member, m, sum, grain, part, err);
+    for (int i = 0, k = 0; i < n && rc == 0; i++)
+        if (group[i] == number)
+            batch[i] = part[k++];
+    return rc;
+}
+
+int groups_balance(const struct split_worker *w, const int *group, int n, int64_t grain,
+                   int64_t *batch, struct eddis_error *err)
+{
+    cleanup_free struct split_worker *member = calloc((size_t)n, sizeof *member);
+    cleanup_free int64_t *part = calloc((size_t)n, sizeof *part);
+    int groups = 0, rc = 0;
+
+    if (!member || !part)
+        return eddis_fail(err, -ENOMEM, "no memory to split the batch");
+    for (int i = 0; i < n; i++)
+        groups = group[i] >= groups ? group[i] + 1 : groups;
+    for (int g = 0; g < groups && rc == 0; g++)
+        rc = balance_one(w, group, n, g, grain, batch, member, part, err);
+    return rc;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "modes.h"
+
+#include "lib/base/cleanup.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+static const double FORWARD = 1.0 / 3;        /* of a step's compute time */
+static const double MEMORY_BYTES_PER_S = 4e9; /* of one core that reads, adds and writes */
+static const double EXPOSED = 0.015;          /* of compute, that a period of its own may cost */
+static const double MAX_LOAD = 0.95;          /* by others; beyond it waiting has no bound */
+
+enum {
+    ITERATIONS = 60,
+    AUTO_BUCKETS = 8, /* about, when the workers lay them out themselves */
+};
+
+/* Those that keep one model together. */
+struct party {
+    double samples, compute_s; /* of a step: of all, and of its slowest */
+    int members, nodes;
+    int last_node; /* of the members so far */
+    int root;      /* node of its first member */
+    double step_s;
+    double period_s; /* of one exchange to the next */
+};
+
+/* Whether exchanges between nodes cost time that is known. */
+static bool has_wire(const struct modes_setup *s)
+{
+    return s->n_nodes > 1 && s->model_bytes > 0 && s->bytes_per_s > 0;
+}
+
+static double allreduce_s(const struct modes_setup *s, int members, int nodes)
+{
+    double m = (double)s->model_bytes, time = 0;
+
+    if (members > nodes)
+        time += 2 * m / MEMORY_BYTES_PER_S;
+    if (nodes > 1 && has_wire(s))
+        time += 2.0 * (nodes - 1) / nodes * m / s->bytes_per_s + 2.0 * (nodes - 1) * s->latency_s;
+    return time;
+}
+
+/* A step that computes for compute_s and combines meanwhile. */
+static double overlapped_s(const struct modes_setup *s, double compute_s, double combine_s)
+{
+    double first, n = AUTO_BUCKETS;
+
+    if (s->bucket_bytes > 0)
+        n = fmax(ceil((double)s->model_bytes / (double)s->bucket_bytes), 1);
+    if (combine_s <= 0)
+        return compute_s;
+    first = compute_s * (FORWARD + (1 - FORWARD) / n);
+    return fmax(compute_s + combine_s / n, first + combine_s);
+}
+
+static void add_member(struct party *p, const struct modes_worker *w)
+{
+    if (p->members++ == 0)
+        p->root = w->node;
+    p->nodes += p->members == 1 || w->node != p->last_node;
+    p->last_node = w->node;
+    p->samples += (double)w->batch;
+    p->compute_s = fmax(p->compute_s, time_model_s(&w->t, w->batch));
+}
+
+/* Returns the parties, for the caller to free. */
+static struct party *gather(const struct modes_setup *s, const int *group, int *ret_n)
+{
+    int n = group ? 0 : s->n;
+    struct party *p;
+
+    for (int i = 0; group && i < s->n; i++)
+        n = group[i] >= n ? group[i] + 1 : n;
+    p = calloc((size_t)n, sizeof *p);
+    for (int i = 0; p && i < s->n; i++)
+        add_member(&p[group ? group[i] : i], &s->worker[i]);
+    for (int g = 0; p && g < n; g++)
+        p[g].step_s = overlapped_s(s, p[g].compute_s, allreduce_s(s, p[g].members, p[g].nodes));
+    *ret_n = n;
+    return p;
+}
+
+int modes_sync(const struct modes_setup *s, double *ret_samples_per_s, struct eddis_error *err)
+{
+    struct party all = { 0 };
+
+    for (int i = 0; i < s->n; i++)
+        add_member(&all, &s->worker[i]);
+    all.step_s = overlapped_s(s, all.compute_s, allreduce_s(s, all.members, all.nodes));
+    *ret_samples_per_s = all.step_s > 0 ? all.samples / all.step_s : 0;
+    return 0;
+}
+
+/* Bytes a second that the wires carry into each node, as a part of what they can: models that its
+ * own parties read, and the stripes of increments of the others.
+ */
+static void add_loads(const struct modes_setup *s, const struct party *p, int n, double *load)
+{
+    double m = (double)s->model_bytes / s->bytes_per_s, nodes = s->n_nodes, sum = 0;
+
+    for (int g = 0; g < n; g++)
+        sum += m / nodes / p[g].period_s;
+    for (int k = 0; k < s->n_nodes; k++)
+        load[k] = sum;
+    for (int g = 0; g < n; g++)
+        load[p[g].root] += m * (nodes - 2) / nodes / p[g].period_s;
+}
+
+/* The time from one exchange to the next, with the wire loaded by so much. */
+static double exchange_period_s(const struct modes_setup *s, const struct party *p, int64_t period,
+                                double load)
+{
+    double m = (double)s->model_bytes, nodes = s->n_nodes;
+    double wire = 0, local = 3 * m / MEMORY_BYTES_PER_S, spread = 0;
+
+    if (has_wire(s)) {
+        wire = m * (nodes - 1) / nodes / s->bytes_per_s / (1 - fmin(load, MAX_LOAD));
+        wire += 2 * s->latency_s;
+        if (p->nodes > 1)
+            spread += m / s->bytes_per_s;
+    }
+    if (p->members > p->nodes)
+        spread += m / MEMORY_BYTES_PER_S;
+    return fmax((double)period * p->step_s, wire + local) + wire + local + spread;
+}
+
+/* Bring loads and times into agreement; load [n_nodes]. */
+static void settle(const struct modes_setup *s, struct party *p, int n, int64_t period,
+                   double *load)
+{
+    for (int i = 0; i < ITERATIONS; i++) {
+        for (int g = 0; g < n; g++) {
+            double own = 0;
+
+            if (has_wire(s) && p[g].period_s > 0)
+                own = (double)s->model_bytes * (s->n_nodes - 1) / s->n_nodes / s->bytes_per_s /
+                      p[g].period_s;
+            double now = exchange_period_s(s, &p[g], period, fmax(load[p[g].root] - own, 0));
+            /* Half of the way, so that loads and times do not swing about each other. */
+            p[g].period_s = p[g].period_s > 0 ? (p[g].period_s + now) / 2 : now;
+        }
+        if (!has_wire(s))
+            return;
+        add_loads(s, p, n, load);
+    }
+}
+
+int modes_elastic(const struct modes_setup *s, const int *group, int64_t period,
+                  double *ret_samples_per_s, struct eddis_error *err)
+{
+    int n;
+    cleanup_free struct party *p = gather(s, group, &n);
+    cleanup_free double *load = calloc((size_t)s->n_nodes + 1, sizeof *load);
+    double sum = 0, heaviest = 1;
+
+    if (!p || !load)
+        return eddis_fail(err, -ENOMEM, "no memory to predict the modes");
+    settle(s, p, n, period, load);
+    for (int g = 0; g < n; g++)
+        if (p[g].period_s > 0)
+            sum += (double)period * p[g].samples / p[g].period_s;
+    /* No wire carries more than it can, however long the queues that were not followed. */
+    for (int k = 0; k < s->n_nodes; k++)
+        heaviest = fmax(heaviest, load[k]);
+    *ret_samples_per_s = sum / heaviest;
+    return 0;
+}
+
+/* Samples per second without any exchange. */
+static int free_of_exchange(const struct modes_setup *s, const int *group, double *ret,
+                            struct eddis_error *err)
+{
+    int n;
+    cleanup_free struct party *p = gather(s, group, &n);
+
+    if (!p)
+        return eddis_fail(err, -ENOMEM, "no memory to predict the modes");
+    *ret = 0;
+    for (int g = 0; g < n; g++)
+        if (p[g].step_s > 0)
+            *ret += p[g].samples / p[g].step_s;
+    return 0;
+}
+
+int modes_period(const struct modes_setup *s, const int *group, int64_t *ret,
+                 struct eddis_error *err)
+{
+    int64_t low = 1, high = MODES_MAX_PERIOD; /* the answer is in low .. high */
+    double enough = 0, now = 0;
+    int rc = free_of_exchange(s, group, &enough, err);
+
+    while (rc == 0 && low < high) {
+        int64_t middle = low + (high - low) / 2;
+
+        rc = modes_elastic(s, group, middle, &now, err);
+        if (now * (1 + EXPOSED) >= enough)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    if (rc == 0)
+        *ret = s->model_bytes > 0 ? low : MODES_PERIOD;
+    return rc;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* modes.h - how fast each mode would be: samples per second, predicted in virtual time
+ *
+ * t_i is worker i's compute time for its batch, a third of it forward and the rest backward; M the
+ * bytes of the model; N the nodes; L the bytes per second of each node's link.
+ *
+ *   sync     Buckets leave as back-propagation fills them, so a step is the later of
+ *                max t_i + the last bucket, and
+ *                the first bucket's filling + the whole all-reduce,
+ *            where the ring needs 2 (N - 1) / N M / L.
+ *   hybrid   The same inside each group.  Every `period` steps its root exchanges models with the
+ *            centre, which lies in stripes over the nodes (heterogeneity: SEASGD of ShmCaffe):
+ *                T = max(period * step, write + accumulate) + read + local update + broadcast
+ *            Reads and writes of different groups share the links: what a transfer takes grows by
+ *            1 / (1 - load of the others), found by iteration.
+ *   async    Hybrid with every worker a group.
+ *
+ * With M or L unknown (0) exchanges cost nothing.  No clock is read; equal input, equal output.
+ */
+#ifndef EDDIS_SCHEDULER_MODES_H
+#define EDDIS_SCHEDULER_MODES_H
+
+#include "lib/base/error.h"
+#include "scheduler/time_model.h"
+
+#include <stdint.h>
+
+enum {
+    MODES_PERIOD = 16,         /* while the model's size is not known */
+    MODES_MAX_PERIOD = 1 << 14 /* no longer one is chosen by itself */
+};
+
+struct modes_worker {
+    struct time_model t;
+    int64_t batch;
+    int node; /* from 0, below n_nodes */
+};
+
+struct modes_setup {
+    const struct modes_worker *worker; /* [n] */
+    int n, n_nodes;
+    int64_t model_bytes, bucket_bytes;
+    double latency_s, bytes_per_s; /* of a node's link */
+};
+
+/* Synchronous training. */
+int modes_sync(const struct modes_setup *s, double *ret_samples_per_s, struct eddis_error *err);
+
+/* Groups [n] that average models every `period` steps; NULL: every worker is one. */
+int modes_elastic(const struct modes_setup *s, const int *group, int64_t period,
+                  double *ret_samples_per_s, struct eddis_error *err);
+
+/* The shortest period at which exchanging models costs at most 1.5 % of the time. */
+int modes_period(const struct modes_setup *s, const int *group, int64_t *ret,
+                 struct eddis_error *err);
+
+#endif

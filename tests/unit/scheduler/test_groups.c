@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/groups.h"
+
+#include "suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { MAX = 16 };
+
+static const struct {
+    const char *what;
+    int n;
+    struct group_worker w[MAX];
+    int64_t wish;
+    int n_groups;
+    int group[MAX];
+} rows[] = {
+    { "one worker", 1, { { 0, 5 } }, 0, 1, { 0 } },
+    { "two on a node", 2, { { 0, 5 }, { 0, 5 } }, 0, 1, { 0, 0 } },
+    { "nodes of several",
+      5,
+      { { 0, 1 }, { 0, 9 }, { 1, 1 }, { 2, 3 }, { 2, 1 } },
+      0,
+      3,
+      { 0, 0, 1, 2, 2 } },
+    { "nodes whose numbers have gaps", 3, { { 1, 1 }, { 1, 9 }, { 7, 1 } }, 0, 2, { 0, 0, 1 } },
+    { "one worker a node: by speed",
+      4,
+      { { 0, 1 }, { 1, 9 }, { 2, 8 }, { 3, 2 } },
+      0,
+      2,
+      { 1, 0, 0, 1 } },
+    { "one node: by speed, ties in order of rank",
+      9,
+      { { 0, 1 }, { 0, 1 }, { 0, 1 }, { 0, 5 }, { 0, 5 }, { 0, 5 }, { 0, 9 }, { 0, 9 }, { 0, 9 } },
+      0,
+      3,
+      { 2, 2, 2, 1, 1, 1, 0, 0, 0 } },
+    { "a number is of like speed whatever the nodes",
+      4,
+      { { 0, 1 }, { 0, 9 }, { 1, 8 }, { 1, 2 } },
+      2,
+      2,
+      { 1, 0, 0, 1 } },
+    { "runs that cannot be equal",
+      5,
+      { { 0, 5 }, { 0, 4 }, { 0, 3 }, { 0, 2 }, { 0, 1 } },
+      2,
+      2,
+      { 0, 0, 0, 1, 1 } },
+};
+
+START_TEST(forms)
+{
+    struct job_groups wish = { .n = rows[_i].wish };
+    int group[MAX];
+
+    ck_assert_int_eq(groups_form(rows[_i].w, rows[_i].n, &wish, group, NULL), rows[_i].n_groups);
+    for (int r = 0; r < rows[_i].n; r++)
+        ck_assert_msg(group[r] == rows[_i].group[r], "%s: rank %d is in %d", rows[_i].what, r,
+                      group[r]);
+}
+END_TEST
+
+START_TEST(takes_what_is_given)
+{
+    struct group_worker w[3] = { { 0, 1 }, { 0, 2 }, { 0, 3 } };
+    int of[] = { 1, 0, 1 }, group[3];
+    struct job_groups wish = { .n = 2, .of = of, .n_of = 3 };
+    struct eddis_error err;
+
+    ck_assert_int_eq(groups_form(w, 3, &wish, group, NULL), 2);
+    ck_assert_int_eq(memcmp(group, of, sizeof of), 0);
+    ck_assert_int_eq(groups_form(w, 2, &wish, group, &err), -EINVAL);
+    ck_assert_str_eq(err.text, "sync.groups names 3 ranks, but there are 2 workers");
+    wish = (struct job_groups){ .n = 4 };
+    ck_assert_int_eq(groups_form(w, 3, &wish, group, &err), -EINVAL);
+    ck_assert_str_eq(err.text, "sync.groups is 4, but there are 3 workers");
+}
+END_TEST
+
+/* A group's sum stays, and no sample of it would be done sooner elsewhere in the group. */
+START_TEST(balances_inside)
+{
+    struct split_worker w[4] = { { { 0, 0.001 }, 1, INT64_MAX },
+                                 { { 0, 0.002 }, 1, INT64_MAX },
+                                 { { 0, 0.001 }, 1, INT64_MAX },
+                                 { { 0.01, 0.004 }, 1, INT64_MAX } };
+    int group[] = { 0, 0, 1, 1 };
+    int64_t batch[] = { 30, 60, 10, 40 };
+
+    ck_assert_int_eq(groups_balance(w, group, 4, 1, batch, NULL), 0);
+    ck_assert_int_eq(batch[0], 60);
+    ck_assert_int_eq(batch[1], 30);
+    ck_assert_int_eq(batch[2] + batch[3], 50);
+    for (int from = 2; from < 4; from++) {
+        int to = from == 2 ? 3 : 2;
+        double now = time_model_s(&w[from].t, batch[from]);
+
+        if (now >= time_model_s(&w[to].t, batch[to]))
+            ck_assert(time_model_s(&w[to].t, batch[to] + 1) >= now);
+    }
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, forms, 0, sizeof rows / sizeof *rows);
+    tcase_add_test(tc, takes_what_is_given);
+    tcase_add_test(tc, balances_inside);
+}
+
+SUITE_MAIN("groups", add_tests)
