@@ -33,7 +33,8 @@ def test_environment(make):
                 "$GLOO_SOCKET_IFNAME $NCCL_SOCKET_IFNAME $UCX_NET_DEVICES \"$SECRET\" "
                 "$OMPI_COMM_WORLD_RANK $OMPI_COMM_WORLD_LOCAL_RANK; echo $MASTER_PORT; "
                 "test -f $EDDIS_BOARD && echo board; pwd; "
-                "echo \"${EDDIS_RANK_FILE-unset}\"; case $PATH in *libexec*) echo path;; esac"),
+                "echo \"${EDDIS_RANK_FILE-unset}\"; "
+                f"case $PATH in *{BUILD}*libexec*) echo path;; esac"),
              [1, 2, 3], restarts=4, env=["SECRET=a  b"])
     c.launch()
     ports, rank = set(), 0

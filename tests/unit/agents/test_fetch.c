@@ -6,7 +6,9 @@
 #include "suite.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static char base[] = "/tmp/eddis-test-XXXXXX", dir[64];
@@ -142,6 +144,60 @@ START_TEST(hostile)
 }
 END_TEST
 
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit l;
+
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &l), 0);
+    l.rlim_cur = bytes < l.rlim_max ? bytes : l.rlim_max;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &l), 0);
+}
+
+/* No room, as a limit imitates it: what came whole is kept, and what did not says so. */
+START_TEST(no_room)
+{
+    struct fetch *f = fetch_new(dir);
+    cleanup_free char *first = NULL, *second = NULL, *part = NULL;
+    struct eddis_error err = { 0 };
+    struct fetch_log l;
+    char text[201];
+    int at = 0;
+
+    (void)signal(SIGXFSZ, SIG_IGN);
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    want(f, 0, 0, 1);
+    want(f, 1, 0, 2);
+    want(f, 1, 1, 1);
+    ck_assert(fetch_next(f, 0, &l));
+    ck_assert_int_eq(piece(f, 0, 0, 0, text), 0);
+    fetch_done(f, 0, 0, 200);
+    ck_assert(fetch_next(f, 1, &l) && l.generation == 2);
+    ck_assert_int_eq(piece(f, 1, 0, 0, text), 0);
+    fetch_done(f, 1, 0, 200);
+    ck_assert(fetch_next(f, 1, &l) && l.rank == 1);
+    ck_assert_int_eq(piece(f, 1, 1, 0, text), 0);
+    limit_files(300);
+    ck_assert_int_lt(
+        fetch_piece(f, 1, &(struct log_piece){ .rank = 1, .offset = 200, .text = text }, &err), 0);
+    ck_assert(fetch_over(f));
+    err = (struct eddis_error){ 0 };
+    limit_files(240);
+    ck_assert_int_eq(fetch_finish(f, host, NULL, &err), 1);
+    limit_files(RLIM_INFINITY);
+    ck_assert_ptr_nonnull(strstr(err.text, "File too large"));
+    ck_assert(fetch_missing(f, &at, &l) && l.agent == 1 && l.rank == 1);
+    ck_assert(!fetch_missing(f, &at, &l));
+    fetch_free(f);
+    first = content("rank-0000.log");
+    second = content("rank-0000.g2.log");
+    part = content("rank-0001.log");
+    ck_assert_str_eq(first + strlen(first) - 200, text);
+    ck_assert_str_eq(second, text);
+    ck_assert_str_eq(strchr(part, '\n'), "\n[eddis: the rest is on b]\n");
+}
+END_TEST
+
 /* A node that is gone, and a folder that cannot be written. */
 START_TEST(given_up)
 {
@@ -171,6 +227,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, generations);
     tcase_add_test(tc, hostile);
     tcase_add_test(tc, given_up);
+    tcase_add_test(tc, no_room);
 }
 
 SUITE_MAIN("fetch", add_tests)
