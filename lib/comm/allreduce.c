@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* allreduce.c - the kinds of all-reduce and which one is taken */
 #include "collective_impl.h"
+#include "node.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -8,7 +9,8 @@
 #include <string.h>
 
 static const struct allreduce_kind *const kinds[] = { &allreduce_direct, &allreduce_tree,
-                                                      &allreduce_ring };
+                                                      &allreduce_ring, &allreduce_shared,
+                                                      &allreduce_hosts };
 
 enum {
     /* Measured with 4 and 8 processes on two cores over shared memory: below these sizes one
@@ -27,6 +29,8 @@ enum {
 /* A function of what all ranks know alike, so that all take the same. */
 const char *allreduce_choose(const struct comm_place *p, size_t bytes)
 {
+    if (p->nodes && p->nodes->node)
+        return p->nodes->n == 1 ? "shared" : "hosts";
     if (p->n_ranks <= DIRECT_RANKS && bytes <= (p->hosts ? HOSTS_DIRECT_BYTES : DIRECT_BYTES))
         return "direct";
     return bytes <= (p->hosts ? HOSTS_TREE_BYTES : TREE_BYTES) ? "tree" : "ring";
@@ -56,18 +60,33 @@ int allreduce_new_kind(const char *kind, const struct comm_place *p, const struc
         return eddis_fail(err, -ENOMEM, "no memory to combine %zu elements", a->n);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         struct collective *c;
+        struct reduction *r;
 
         if (strcmp(kinds[i]->ops->name, kind) != 0)
             continue;
         rc = collective_make(kinds[i]->ops, kinds[i]->instance_bytes(p, a), p, &c, err);
         if (rc < 0)
             return rc;
-        ((struct reduction *)c)->what = *a;
-        ((struct reduction *)c)->bytes = a->n * width + a->tail_bytes;
+        r = (struct reduction *)c;
+        r->kind = kinds[i];
+        r->what = *a;
+        r->bytes = a->n * width + a->tail_bytes;
+        rc = kinds[i]->prepare ? kinds[i]->prepare(r, err) : 0;
+        if (rc < 0) {
+            collective_free(c);
+            return rc;
+        }
         *ret = c;
         return 0;
     }
     return eddis_fail(err, -EINVAL, "no kind of all-reduce is named '%s'", kind);
+}
+
+const void *allreduce_result(const struct collective *c)
+{
+    const struct reduction *r = (const struct reduction *)c;
+
+    return r->kind->result ? r->kind->result(r) : r->what.data;
 }
 
 int allreduce_new(const struct comm_place *p, const struct allreduce *a, struct collective **ret,

@@ -47,6 +47,8 @@ static int collective_result(struct collective *c, int over, const struct outbox
 {
     if (out->failed)
         return eddis_fail(err, -ENOMEM, "no memory for the messages of a %s", c->ops->name);
+    if (over < 0)
+        return err && err->code ? over : eddis_fail(err, over, "a %s has failed", c->ops->name);
     c->over = over;
     return over;
 }
@@ -74,7 +76,7 @@ bool collective_polls(const struct collective *c)
 int collective_poll(struct collective *c, struct outbox *out, struct eddis_error *err)
 {
     assert(collective_polls(c));
-    return collective_result(c, c->ops->poll(c, out), out, err);
+    return collective_result(c, c->ops->poll(c, out, err), out, err);
 }
 
 int collective_waits_for(const struct collective *c)
@@ -94,5 +96,7 @@ void *collective_user(const struct collective *c)
 
 void collective_free(struct collective *c)
 {
+    if (c && c->ops->fini)
+        c->ops->fini(c);
     free(c);
 }

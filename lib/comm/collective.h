@@ -16,6 +16,7 @@
 #include "lib/base/error.h"
 
 struct collective; /* one rank's end */
+struct comm_nodes;
 
 /* A group of ranks, and this rank's place in it. */
 struct comm_place {
@@ -24,10 +25,15 @@ struct comm_place {
     enum comm_channel channel;
     const int *peer; /* [n_ranks] the transport's numbers of the members; NULL: the same; borrowed,
                       * longer than any collective of the place */
+    const struct comm_nodes *nodes; /* the members by nodes, where those of a node share memory (see
+                                     * node.h), alike on all; borrowed; NULL: messages only */
 };
 
 struct allreduce {
-    void *data; /* [n], combined in place, borrowed */
+    /* [n], combined in place, borrowed.  In the node's arena, at the same offset on every rank, it
+     * stays as it is: the result is where allreduce_result says.
+     */
+    void *data;
     size_t n;
     enum comm_type type;
     enum comm_rule rule;
@@ -43,7 +49,14 @@ struct allreduce {
 int allreduce_new(const struct comm_place *p, const struct allreduce *a, struct collective **ret,
                   struct eddis_error *err);
 
-/* Name of the kind that allreduce_new takes: "direct", "tree" or "ring". */
+/* Borrows the result of a kind that is over, and the tail behind it: the data itself, or memory of
+ * the node that is to be read only.  It stays until every rank has started the same one again.
+ */
+const void *allreduce_result(const struct collective *c);
+
+/* Name of the kind that allreduce_new takes: "shared" and "hosts" when the members of a node share
+ * memory, else "direct", "tree" or "ring".
+ */
 const char *allreduce_choose(const struct comm_place *p, size_t bytes);
 
 /* As allreduce_new with the kind given, for tests and measurements.  -EINVAL: no such kind. */

@@ -11,9 +11,11 @@ struct collective_ops {
     int (*start)(struct collective *c, struct outbox *out);
     int (*done)(struct collective *c, const struct comm_op *op, struct outbox *out);
     /* Returns as done; NULL: it waits for messages only. */
-    int (*poll)(struct collective *c, struct outbox *out);
+    int (*poll)(struct collective *c, struct outbox *out, struct eddis_error *err);
     /* Member without which it cannot go on. */
     int (*waits_for)(const struct collective *c);
+    /* Let go of what is not in the instance's own memory; NULL: there is nothing. */
+    void (*fini)(struct collective *c);
 };
 
 /* First in every instance, which is one block of memory. */
@@ -33,9 +35,12 @@ int collective_make(const struct collective_ops *ops, size_t bytes, const struct
 void collective_post(struct collective *c, enum comm_kind kind, int member, void *data,
                      size_t bytes, int part, struct outbox *out);
 
+struct allreduce_kind;
+
 /* What the kinds of all-reduce share. */
 struct reduction {
     struct collective base;
+    const struct allreduce_kind *kind;
     struct allreduce what;
     size_t bytes; /* of the elements and the tail */
 };
@@ -44,11 +49,17 @@ struct reduction {
 struct allreduce_kind {
     const struct collective_ops *ops;
     size_t (*instance_bytes)(const struct comm_place *p, const struct allreduce *a);
+    /* What else there is to prepare, in a zeroed instance that knows what to reduce; NULL: nothing.
+     */
+    int (*prepare)(struct reduction *r, struct eddis_error *err);
+    /* Where the result is to be read; NULL: in the buffer that was given. */
+    const void *(*result)(const struct reduction *r);
 };
 
 /* acc = acc rule in over all elements and the tail. */
 void reduction_add(const struct reduction *r, void *acc, const void *in);
 
-extern const struct allreduce_kind allreduce_ring, allreduce_direct, allreduce_tree;
+extern const struct allreduce_kind allreduce_ring, allreduce_direct, allreduce_tree,
+    allreduce_shared, allreduce_hosts;
 
 #endif

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    NODE_PAGE = 4096,
+    /* A piece of every rank, all that are on their way, should stay in the last cache. */
+    NODE_PIECE_BYTES = 256 << 10,
+    NODE_PIECE_MIN_BYTES = 32 << 10,
+    NODE_POOL_BYTES = 8 << 20,
+    NODE_IDLE_POLLS = 512, /* between two looks at who is still there */
+};
+
+static size_t round_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+static size_t node_piece_bytes(int n_ranks)
+{
+    size_t piece = NODE_POOL_BYTES / NODE_POOL_SLOTS / ((size_t)n_ranks + 1);
+
+    piece = piece < NODE_PIECE_BYTES ? round_up(piece, NODE_PAGE) : NODE_PIECE_BYTES;
+    return piece > NODE_PIECE_MIN_BYTES ? piece : NODE_PIECE_MIN_BYTES;
+}
+
+static int node_lay_out(struct comm_node *n, struct eddis_error *err)
+{
+    size_t ranks = (size_t)n->n_ranks, slots = NODE_POOL_SLOTS + (size_t)n->size.slots;
+    size_t arena = round_up(n->size.arena_bytes, NODE_PAGE);
+    size_t memory = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+    struct node_layout at = { .slot_bytes =
+                                  sizeof(struct node_slot) + ranks * sizeof(struct node_rank),
+                              .piece_bytes = n->size.pool ? node_piece_bytes(n->n_ranks) : 0 };
+
+    /* The system would rather end a process than refuse it more than there is. */
+    if (arena > memory / 2 / (ranks + 1))
+        return eddis_fail(err, -ENOMEM,
+                          "%zu bytes of shared memory for each of %d ranks are more "
+                          "than half of what this machine has",
+                          arena, n->n_ranks);
+    at.pool = round_up(slots * at.slot_bytes, NODE_PAGE);
+    at.arena = at.pool + NODE_POOL_SLOTS * (ranks + 1) * at.piece_bytes;
+    at.results = at.arena + ranks * arena;
+    at.bytes = at.results + arena;
+    n->size.arena_bytes = arena;
+    n->at = at;
+    return 0;
+}
+
+/* What this process keeps for itself. */
+static int node_new(int rank, int n_ranks, const struct comm_node_size *size,
+                    struct comm_node **ret, struct eddis_error *err)
+{
+    struct comm_node *n = calloc(1, sizeof *n);
+    int slots = NODE_POOL_SLOTS + size->slots, rc;
+
+    if (!n)
+        return eddis_fail(err, -ENOMEM, "no memory to share memory");
+    n->rank = rank;
+    n->n_ranks = n_ranks;
+    n->size = *size;
+    n->fd = -1;
+    n->map = MAP_FAILED;
+    n->uses = calloc((size_t)slots, sizeof *n->uses);
+    n->taken = calloc((size_t)slots, sizeof *n->taken);
+    rc = n->uses && n->taken ? node_lay_out(n, err)
+                             : eddis_fail(err, -ENOMEM, "no memory to share memory");
+    if (rc < 0) {
+        comm_node_close(n);
+        return rc;
+    }
+    *ret = n;
+    return 0;
+}
+
+/* The lock that says this rank is there, on a byte of its own. */
+static int node_lock(const struct comm_node *n, struct eddis_error *err)
+{
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = n->rank, .l_len = 1 };
+
+    return fcntl(n->fd, F_OFD_SETLK, &lock) == 0
+               ? 0
+               : eddis_fail_errno(err, -errno, "locking shared memory");
+}
+
+static void node_unmap(struct comm_node *n)
+{
+    if (!n->joined && n->map != MAP_FAILED)
+        (void)munmap(n->map, n->at.bytes);
+    if (!n->joined && n->results)
+        (void)munmap((void *)n->results, n->size.arena_bytes);
+}
+
+/* Have the pages now: later there would be a signal instead of an error. */
+static int node_reserve(const struct comm_node *n, size_t at, size_t bytes, struct eddis_error *err)
+{
+    int rc;
+
+    do
+        rc = bytes ? fallocate(n->fd, 0, (off_t)at, (off_t)bytes) : 0;
+    while (rc < 0 && errno == EINTR);
+    return rc == 0 ? 0 : eddis_fail_errno(err, -errno, "getting %zu bytes of shared memory", bytes);
+}
+
+static int node_map(struct comm_node *n, struct eddis_error *err)
+{
+    size_t arena = n->size.arena_bytes;
+    void *results = NULL;
+    int rc = node_lock(n, err);
+
+    if (rc == 0)
+        rc = node_reserve(n, n->at.arena + (size_t)n->rank * arena, arena, err);
+    if (rc == 0 && n->rank == 0)
+        rc = node_reserve(n, 0, n->at.arena, err);
+    if (rc == 0 && n->rank == 0)
+        rc = node_reserve(n, n->at.results, arena, err);
+    if (rc < 0)
+        return rc;
+    n->map = mmap(NULL, n->at.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, n->fd, 0);
+    if (n->map != MAP_FAILED && arena)
+        results = mmap(NULL, arena, PROT_READ, MAP_SHARED, n->fd, (off_t)n->at.results);
+    if (n->map == MAP_FAILED || results == MAP_FAILED)
+        return eddis_fail_errno(err, -errno, "mapping %zu bytes of shared memory", n->at.bytes);
+    n->results = results;
+    /* Where the system lets shared memory have them, large pages spare much of the walking. */
+    (void)madvise(n->map, n->at.bytes, MADV_HUGEPAGE);
+    return 0;
+}
+
+int node_make(int n_ranks, const struct comm_node_size *size, struct comm_node **ret,
+              struct eddis_error *err)
+{
+    struct comm_node *n;
+    int rc = node_new(0, n_ranks, size, &n, err);
+
+    if (rc < 0)
+        return rc;
+    n->fd = memfd_create("eddis", MFD_CLOEXEC);
+    if (n->fd < 0)
+        rc = eddis_fail_errno(err, -errno, "making shared memory");
+    else if (ftruncate(n->fd, (off_t)n->at.bytes) < 0)
+        rc = eddis_fail_errno(err, -errno, "making %zu bytes of shared memory", n->at.bytes);
+    if (rc == 0)
+        rc = node_map(n, err);
+    if (rc < 0) {
+        comm_node_close(n);
+        return rc;
+    }
+    *ret = n;
+    return 0;
+}
+
+int node_open(const struct node_mark *mark, int rank, int n_ranks,
+              const struct comm_node_size *size, struct comm_node **ret, struct eddis_error *err)
+{
+    struct comm_node *n;
+    char path[64];
+    struct stat st;
+    int rc = node_new(rank, n_ranks, size, &n, err);
+
+    if (rc < 0)
+        return rc;
+    (void)snprintf(path, sizeof path, "/proc/%lld/fd/%lld", (long long)mark->pid,
+                   (long long)mark->fd);
+    n->fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY);
+    if (n->fd < 0 || fstat(n->fd, &st) < 0)
+        rc = eddis_fail_errno(err, -errno, "opening the first worker's memory %s", path);
+    else if ((uint64_t)st.st_ino != mark->inode || (uint64_t)st.st_dev != mark->device)
+        rc = eddis_fail(
+            err, -ESTALE,
+            "%s is not the first worker's memory: the two do not see the same processes", path);
+    if (rc == 0)
+        rc = node_map(n, err);
+    if (rc < 0) {
+        comm_node_close(n);
+        return rc;
+    }
+    *ret = n;
+    return 0;
+}
+
+int node_describe(const struct comm_node *n, struct node_mark *ret, struct eddis_error *err)
+{
+    struct stat st;
+
+    if (fstat(n->fd, &st) < 0)
+        return eddis_fail_errno(err, -errno, "looking at shared memory");
+    *ret = (struct node_mark){
+        .pid = getpid(), .fd = n->fd, .inode = (uint64_t)st.st_ino, .device = (uint64_t)st.st_dev
+    };
+    return 0;
+}
+
+int node_join(const struct comm_node *first, int rank, struct comm_node **ret,
+              struct eddis_error *err)
+{
+    struct node_mark mark;
+    struct comm_node *n;
+    int rc = node_describe(first, &mark, err);
+
+    if (rc == 0)
+        rc = node_open(&mark, rank, first->n_ranks, &first->size, &n, err);
+    if (rc < 0)
+        return rc;
+    node_unmap(n);
+    n->map = first->map;
+    n->results = first->map + first->at.results;
+    n->joined = true;
+    *ret = n;
+    return 0;
+}
+
+void comm_node_close(struct comm_node *n)
+{
+    if (!n)
+        return;
+    node_unmap(n);
+    if (n->fd >= 0)
+        (void)close(n->fd); /* lets go of the lock as well */
+    free(n->uses);
+    free(n->taken);
+    free(n);
+}
+
+void *comm_node_arena(const struct comm_node *n)
+{
+    return n->size.arena_bytes ? n->map + n->at.arena + (size_t)n->rank * n->size.arena_bytes
+                               : NULL;
+}
+
+int64_t node_offset(const struct comm_node *n, const void *data, size_t bytes)
+{
+    uintptr_t at = (uintptr_t)data, arena = (uintptr_t)comm_node_arena(n);
+
+    return arena && at >= arena && bytes <= n->size.arena_bytes &&
+                   at - arena <= n->size.arena_bytes - bytes
+               ? (int64_t)(at - arena)
+               : -1;
+}
+
+/* ---- slots ---- */
+
+struct node_slot *node_slot(const struct comm_node *n, int slot)
+{
+    return (struct node_slot *)(n->map + (size_t)slot * n->at.slot_bytes);
+}
+
+int node_slots_take(struct comm_node *n, int count)
+{
+    int run = 0;
+
+    for (int i = NODE_POOL_SLOTS; i < NODE_POOL_SLOTS + n->size.slots; i++) {
+        run = n->taken[i] ? 0 : run + 1;
+        if (run < count)
+            continue;
+        for (int k = i - count + 1; k <= i; k++)
+            n->taken[k] = true;
+        return i - count + 1;
+    }
+    return -1;
+}
+
+void node_slots_give(struct comm_node *n, int first, int count)
+{
+    for (int i = first; i < first + count; i++)
+        n->taken[i] = false;
+}
+
+void node_arrive(const struct comm_node *n, struct node_slot *s, uint64_t use)
+{
+    atomic_store_explicit(&s->rank[n->rank].arrived, use, memory_order_release);
+    if (atomic_fetch_add_explicit(&s->arrived, 1, memory_order_acq_rel) + 1 !=
+        use * (uint64_t)n->n_ranks)
+        return;
+    atomic_store_explicit(&s->claimed, 0, memory_order_relaxed);
+    atomic_store_explicit(&s->finished, 0, memory_order_relaxed);
+    atomic_store_explicit(&s->opened, use, memory_order_release);
+}
+
+int64_t node_claim(const struct comm_node *n, struct node_slot *s, uint64_t use, uint64_t chunks)
+{
+    struct node_rank *me = &s->rank[n->rank];
+    uint64_t chunk;
+
+    if (atomic_load_explicit(&s->claimed, memory_order_relaxed) >= chunks)
+        return -1;
+    atomic_store_explicit(&me->busy, use, memory_order_relaxed);
+    chunk = atomic_fetch_add_explicit(&s->claimed, 1, memory_order_relaxed);
+    if (chunk < chunks)
+        return (int64_t)chunk;
+    atomic_store_explicit(&me->busy, 0, memory_order_relaxed);
+    return -1;
+}
+
+bool node_finish(const struct comm_node *n, struct node_slot *s, uint64_t chunks)
+{
+    atomic_store_explicit(&s->rank[n->rank].busy, 0, memory_order_relaxed);
+    return atomic_fetch_add_explicit(&s->finished, 1, memory_order_acq_rel) + 1 == chunks;
+}
+
+int node_waits_for(const struct comm_node *n, struct node_slot *s, uint64_t use)
+{
+    bool opened = node_opened(s, use);
+
+    for (int i = 0; i < n->n_ranks; i++) {
+        const struct node_rank *r = &s->rank[i];
+
+        if (i != n->rank &&
+            (opened ? atomic_load_explicit(&r->busy, memory_order_relaxed) == use
+                    : atomic_load_explicit(&r->arrived, memory_order_acquire) < use))
+            return i;
+    }
+    return (n->rank + 1) % n->n_ranks; /* between two chunks, or just about to be seen */
+}
+
+/* Whether that rank still holds its lock. */
+static bool node_is_there(const struct comm_node *n, int rank)
+{
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = rank, .l_len = 1 };
+
+    return fcntl(n->fd, F_OFD_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
+}
+
+int node_idle(struct comm_node *n, int rank)
+{
+    if (++n->idle % NODE_IDLE_POLLS || rank == n->rank || node_is_there(n, rank))
+        return 0;
+    return -EPIPE;
+}

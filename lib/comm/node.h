@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node.h - memory that the ranks of one node share
+ *
+ * One anonymous file, made by the first rank and opened by the others through /proc, so that
+ * nothing is left in any folder whoever is killed when:
+ *
+ *     [lines of every slot][pool][arena of rank 0][arena of rank 1] ... [results]
+ *
+ * A rank writes its contribution into its own arena and all read the sum at the same place of the
+ * results, or both go through the pool when they lie in private memory; allreduce_shared.c says
+ * how. Each rank holds a lock on one byte of the file: so the others see that it has gone, however
+ * it went.
+ *
+ * Not for several threads, but ranks may be threads of one process.
+ */
+#ifndef EDDIS_COMM_NODE_H
+#define EDDIS_COMM_NODE_H
+
+#include "collective.h"
+
+struct comm_node; /* one rank's view */
+
+enum {
+    /* A reduction in place between several nodes takes one slot for each so many bytes. */
+    COMM_NODE_PIECE_BYTES = 2 << 20,
+};
+
+struct comm_node_size {
+    size_t arena_bytes; /* of each rank, and of the results; 0: none */
+    int slots;          /* of reductions in place that exist at a time; on one node one each */
+    bool pool;          /* for reductions of private memory */
+};
+
+/* Share memory among all members of p, which must be on one node.  A collective: what it made is
+ * taken with comm_node_take when it is over.  *size must be the same on all.
+ */
+int comm_node_share(const struct comm_place *p, const struct comm_node_size *size,
+                    struct collective **ret, struct eddis_error *err);
+
+/* The caller owns *ret; collective_free is still due.  When any member could not, all get the same
+ * failure: -ENOMEM, -ENOSPC, -EACCES, ..., with the sentence of that member.
+ */
+int comm_node_take(struct collective *share, struct comm_node **ret, struct eddis_error *err);
+
+/* Borrows this rank's arena, page-aligned; NULL: there is none. */
+void *comm_node_arena(const struct comm_node *n);
+
+/* Leave.  The others' reductions that wait for this rank fail.  Accepts NULL. */
+void comm_node_close(struct comm_node *n);
+
+/* ---- which ranks are on which node ---- */
+
+/* A group of ranks by nodes, as one of them sees it. */
+struct comm_nodes {
+    int n, index;           /* nodes of the group, and this rank's */
+    int *first;             /* [n] first member of each node */
+    int *member;            /* [n_here] members on this node, ascending */
+    int *first_rank, *rank; /* the same in the transport's numbers */
+    int n_here, here;       /* members on this node, and this rank's place among them */
+    bool hosts;
+    struct comm_node *node; /* what those here share; NULL: nothing so far; not freed with it */
+};
+
+/* Sort the members of p; node_of [n_ranks] is any number of each member's node. */
+int comm_nodes_new(const struct comm_place *p, const int *node_of, struct comm_nodes **ret,
+                   struct eddis_error *err);
+
+/* The group of this node, and the group of the nodes' first ranks, on p's channel. */
+struct comm_place comm_nodes_here(const struct comm_nodes *n, enum comm_channel channel);
+struct comm_place comm_nodes_firsts(const struct comm_nodes *n, enum comm_channel channel);
+
+/* Accepts NULL. */
+void comm_nodes_free(struct comm_nodes *n);
+
+#endif

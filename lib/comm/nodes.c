@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nodes.c - the members of a group by nodes */
+#include "node.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int place_rank(const struct comm_place *p, int member)
+{
+    return p->peer ? p->peer[member] : member;
+}
+
+static void nodes_fill(struct comm_nodes *n, const struct comm_place *p, const int *node_of)
+{
+    for (int i = 0; i < p->n_ranks; i++) {
+        int before = 0;
+
+        while (before < i && node_of[before] != node_of[i])
+            before++;
+        if (before == i) {
+            n->first[n->n] = i;
+            n->first_rank[n->n++] = place_rank(p, i);
+        }
+        if (node_of[i] != node_of[p->rank])
+            continue;
+        if (n->n_here == 0)
+            n->index = n->n - 1;
+        if (i == p->rank)
+            n->here = n->n_here;
+        n->member[n->n_here] = i;
+        n->rank[n->n_here++] = place_rank(p, i);
+    }
+}
+
+int comm_nodes_new(const struct comm_place *p, const int *node_of, struct comm_nodes **ret,
+                   struct eddis_error *err)
+{
+    size_t ranks = (size_t)p->n_ranks;
+    struct comm_nodes *n = calloc(1, sizeof *n + 4 * ranks * sizeof(int));
+
+    if (!n)
+        return eddis_fail(err, -ENOMEM, "no memory for the nodes of %d ranks", p->n_ranks);
+    n->first = (int *)(n + 1);
+    n->first_rank = n->first + ranks;
+    n->member = n->first_rank + ranks;
+    n->rank = n->member + ranks;
+    n->hosts = p->hosts;
+    nodes_fill(n, p, node_of);
+    *ret = n;
+    return 0;
+}
+
+struct comm_place comm_nodes_here(const struct comm_nodes *n, enum comm_channel channel)
+{
+    return (struct comm_place){
+        .rank = n->here, .n_ranks = n->n_here, .channel = channel, .peer = n->rank
+    };
+}
+
+struct comm_place comm_nodes_firsts(const struct comm_nodes *n, enum comm_channel channel)
+{
+    return (struct comm_place){ .rank = n->index,
+                                .n_ranks = n->n,
+                                .hosts = n->hosts,
+                                .channel = channel,
+                                .peer = n->first_rank };
+}
+
+void comm_nodes_free(struct comm_nodes *n)
+{
+    free(n);
+}

@@ -1,0 +1,615 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reductions in memory that ranks share: N ranks of this process, polled in a random order by one
+ * thread or each by its own.
+ */
+#include "lib/comm/node_impl.h"
+
+#include "lib/base/random.h"
+#include "lib/comm/half.h"
+#include "lib/comm/loop.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_RANKS = 8, ARENA = 1 << 20 };
+
+struct world {
+    int n;
+    struct loop *loop;
+    struct transport *end[MAX_RANKS];
+    struct comm_nodes *nodes[MAX_RANKS];
+    struct comm_node *node[MAX_RANKS];
+    struct comm_place place[MAX_RANKS];
+    struct collective *c[MAX_RANKS]; /* under way, or NULL */
+    int failed[MAX_RANKS];           /* code of a failure */
+    struct eddis_error error[MAX_RANKS];
+};
+
+static void world_after(struct world *w, int r, int rc, struct outbox *out)
+{
+    if (rc < 0)
+        w->failed[r] = rc;
+    if (rc)
+        w->c[r] = NULL;
+    ck_assert_int_eq(transport_post(w->end[r], out, NULL), 0);
+    outbox_fini(out);
+}
+
+static void world_start(struct world *w, int r, struct collective *c)
+{
+    struct outbox out = { 0 };
+
+    w->c[r] = c;
+    world_after(w, r, collective_start(c, 3, &out, &w->error[r]), &out);
+}
+
+/* Returns whether rank r had something to do. */
+static bool world_turn(struct world *w, int r)
+{
+    struct outbox out = { 0 };
+    struct comm_op op;
+    int n = transport_poll(w->end[r], &op, 1, NULL), rc;
+
+    ck_assert_int_ge(n, 0);
+    if (n) {
+        rc = collective_done(op.owner, &op, &out, &w->error[r]);
+        world_after(w, r, rc, &out);
+        return true;
+    }
+    if (!w->c[r] || !collective_polls(w->c[r]))
+        return false;
+    rc = collective_poll(w->c[r], &out, &w->error[r]);
+    world_after(w, r, rc, &out);
+    return rc != 0;
+}
+
+static bool world_busy(const struct world *w)
+{
+    for (int r = 0; r < w->n; r++)
+        if (w->c[r])
+            return true;
+    return false;
+}
+
+/* Until all are over, or so many turns were in vain. */
+static void world_run(struct world *w, uint64_t seed, int vain)
+{
+    for (int idle = 0; world_busy(w) && idle < vain;) {
+        int r = (int)random_below(&seed, (uint64_t)w->n);
+
+        idle = world_turn(w, r) || loop_advance(w->loop) ? 0 : idle + 1;
+    }
+}
+
+static void world_share(struct world *w, const struct comm_node_size *size, uint64_t seed)
+{
+    struct collective *share[MAX_RANKS];
+
+    for (int r = 0; r < w->n; r++) {
+        struct comm_place here = comm_nodes_here(w->nodes[r], COMM_REQUESTS);
+
+        ck_assert_int_eq(comm_node_share(&here, size, &share[r], NULL), 0);
+        world_start(w, r, share[r]);
+    }
+    world_run(w, seed, 1000);
+    for (int r = 0; r < w->n; r++) {
+        struct eddis_error err = { 0 };
+
+        ck_assert_msg(comm_node_take(share[r], &w->node[r], &err) == 0, "%s", err.text);
+        collective_free(share[r]);
+        w->nodes[r]->node = w->node[r];
+        w->place[r].nodes = w->nodes[r];
+    }
+}
+
+/* n ranks, dealt to so many nodes in turn. */
+static void world_open(struct world *w, int n, int n_nodes, size_t arena, uint64_t seed)
+{
+    int node_of[MAX_RANKS];
+
+    *w = (struct world){ .n = n };
+    ck_assert_int_eq(loop_new(n, seed, &w->loop, NULL), 0);
+    for (int r = 0; r < n; r++)
+        node_of[r] = 7 * (r % n_nodes);
+    for (int r = 0; r < n; r++) {
+        ck_assert_int_eq(loop_open(w->loop, r, &w->end[r], NULL), 0);
+        w->place[r] = (struct comm_place){ .rank = r, .n_ranks = n, .hosts = n_nodes > 1 };
+        ck_assert_int_eq(comm_nodes_new(&w->place[r], node_of, &w->nodes[r], NULL), 0);
+    }
+    world_share(w, &(struct comm_node_size){ .arena_bytes = arena, .slots = 12, .pool = true },
+                seed);
+}
+
+static void world_close(struct world *w)
+{
+    for (int r = 0; r < w->n; r++) {
+        comm_node_close(w->node[r]);
+        comm_nodes_free(w->nodes[r]);
+        transport_close(w->end[r], true, NULL);
+    }
+    loop_free(w->loop);
+}
+
+/* ---- right results ---- */
+
+struct tail {
+    int64_t sum, max;
+};
+
+static void tail_rule(void *acc, const void *in)
+{
+    struct tail *a = acc;
+    const struct tail *b = in;
+
+    a->sum += b->sum;
+    a->max = b->max > a->max ? b->max : a->max;
+}
+
+static double element(enum comm_type type, const void *p, size_t i)
+{
+    float f = 0;
+
+    switch (type) {
+    case COMM_FLOAT32:
+        return ((const float *)p)[i];
+    case COMM_FLOAT64:
+        return ((const double *)p)[i];
+    case COMM_FLOAT16:
+        float16_widen(&f, (const uint16_t *)p + i, 1);
+        return f;
+    case COMM_BFLOAT16:
+        bfloat16_widen(&f, (const uint16_t *)p + i, 1);
+        return f;
+    default:
+        return (double)((const int64_t *)p)[i];
+    }
+}
+
+static double element_set(enum comm_type type, void *p, size_t i, double v)
+{
+    float f = (float)v;
+
+    if (type == COMM_FLOAT32)
+        ((float *)p)[i] = f;
+    else if (type == COMM_FLOAT64)
+        ((double *)p)[i] = v;
+    else if (type == COMM_FLOAT16)
+        float16_narrow((uint16_t *)p + i, &f, 1);
+    else if (type == COMM_BFLOAT16)
+        bfloat16_narrow((uint16_t *)p + i, &f, 1);
+    else
+        ((int64_t *)p)[i] = (int64_t)(v * 1e6);
+    return element(type, p, i);
+}
+
+struct sum_case {
+    int ranks, nodes;
+    enum comm_type type;
+    size_t n;
+    bool in_place;
+    uint64_t seed;
+};
+
+/* Error of a sum of numbers below 1, with one more rounding a node where 16 bits travel. */
+static double tolerance(const struct sum_case *k)
+{
+    double unit = k->type == COMM_FLOAT16    ? 0x1p-10
+                  : k->type == COMM_BFLOAT16 ? 0x1p-7
+                  : k->type == COMM_FLOAT32  ? 0x1p-22
+                                             : 0x1p-50;
+
+    return k->type == COMM_INT64 ? 0 : k->ranks * k->ranks * unit;
+}
+
+static void sum_fill(const struct sum_case *k, int r, void *data, double *want)
+{
+    size_t bytes = k->n * comm_type_bytes(k->type);
+    struct tail t = { r + 1, 10 * r };
+    uint64_t random = random_mix(k->seed, (uint64_t)r);
+
+    for (size_t i = 0; i < k->n; i++)
+        want[i] += element_set(k->type, data, i, 2 * random_unit(&random) - 1);
+    if (bytes % 8 == 0)
+        memcpy((char *)data + bytes, &t, sizeof t);
+}
+
+static void sum_check(const struct sum_case *k, const void *got, const void *first,
+                      const double *want)
+{
+    size_t bytes = k->n * comm_type_bytes(k->type);
+    struct tail t;
+    size_t wrong = 0;
+
+    ck_assert_int_eq(memcmp(got, first, bytes), 0);
+    for (size_t i = 0; i < k->n; i++)
+        wrong += !(fabs(element(k->type, got, i) - want[i]) <= tolerance(k));
+    ck_assert_uint_eq(wrong, 0);
+    if (bytes % 8)
+        return;
+    memcpy(&t, (const char *)got + bytes, sizeof t);
+    ck_assert_int_eq(t.sum, k->ranks * (k->ranks + 1) / 2);
+    ck_assert_int_eq(t.max, 10 * (k->ranks - 1));
+}
+
+static void sum_once(struct world *w, const struct sum_case *k)
+{
+    size_t bytes = k->n * comm_type_bytes(k->type) + sizeof(struct tail), offset = 640;
+    bool tail = k->n * comm_type_bytes(k->type) % 8 == 0;
+    struct collective *c[MAX_RANKS];
+    void *data[MAX_RANKS];
+    double *want = calloc(k->n + 1, sizeof *want);
+
+    for (int r = 0; r < k->ranks; r++) {
+        data[r] = k->in_place ? (char *)comm_node_arena(w->node[r]) + offset : malloc(bytes);
+        ck_assert_int_eq(
+            allreduce_new(&w->place[r],
+                          &(struct allreduce){ data[r], k->n, k->type, COMM_SUM,
+                                               tail ? sizeof(struct tail) : 0, tail_rule },
+                          &c[r], NULL),
+            0);
+    }
+    for (int turn = 0; turn < 3; turn++) {
+        memset(want, 0, k->n * sizeof *want);
+        for (int r = 0; r < k->ranks; r++)
+            sum_fill(k, r, data[r], want);
+        for (int r = 0; r < k->ranks; r++)
+            world_start(w, r, c[r]);
+        world_run(w, k->seed, 1000);
+        ck_assert_msg(!world_busy(w), "%zu elements of %d ranks on %d nodes do not end", k->n,
+                      k->ranks, k->nodes);
+        for (int r = 0; r < k->ranks; r++)
+            sum_check(k, allreduce_result(c[r]), allreduce_result(c[0]), want);
+    }
+    for (int r = 0; r < k->ranks; r++) {
+        collective_free(c[r]);
+        if (!k->in_place)
+            free(data[r]);
+    }
+    free(want);
+}
+
+/* Loop: ranks on one node, and on several. */
+START_TEST(sums_are_right)
+{
+    static const enum comm_type types[] = { COMM_FLOAT32, COMM_FLOAT64, COMM_FLOAT16, COMM_BFLOAT16,
+                                            COMM_INT64 };
+
+    for (int ranks = 2; ranks <= MAX_RANKS; ranks += ranks < 5 ? 1 : 3) {
+        size_t lengths[] = { 0, 1, (size_t)ranks - 1, 501, 20001 };
+        uint64_t seed = (uint64_t)(100 * ranks);
+        struct world w;
+
+        world_open(&w, ranks, _i, ARENA, seed);
+        for (int t = 0; t < 5; t++)
+            for (int l = 0; l < 5; l++)
+                for (int in_place = 0; in_place < 2; in_place++)
+                    sum_once(&w, &(struct sum_case){ ranks, _i, types[t], lengths[l], in_place,
+                                                     seed++ });
+        world_close(&w);
+    }
+}
+END_TEST
+
+/* More pieces than slots of the pool, and several in place between nodes. */
+START_TEST(large_ones_are_cut)
+{
+    enum { RANKS = 3, N = 900001 };
+    struct world w;
+
+    world_open(&w, RANKS, _i, N * 8 + 4096, 3);
+    for (int in_place = 0; in_place < 2; in_place++)
+        sum_once(&w, &(struct sum_case){ RANKS, _i, COMM_FLOAT64, N, in_place, 5 });
+    world_close(&w);
+}
+END_TEST
+
+/* Only what order the ranks run in differs. */
+START_TEST(bits_do_not_depend_on_timing)
+{
+    enum { RANKS = 5, N = 9000 };
+    static float first[N];
+
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct world w;
+        struct collective *c[RANKS];
+
+        world_open(&w, RANKS, _i, N * sizeof(float), seed);
+        for (int r = 0; r < RANKS; r++) {
+            float *x = comm_node_arena(w.node[r]);
+            uint64_t random = (uint64_t)r;
+
+            for (int i = 0; i < N; i++)
+                x[i] = (float)random_unit(&random) - 0.5f;
+            ck_assert_int_eq(
+                allreduce_new(&w.place[r],
+                              &(struct allreduce){ x, N, COMM_FLOAT32, COMM_SUM, 0, NULL }, &c[r],
+                              NULL),
+                0);
+            world_start(&w, r, c[r]);
+        }
+        world_run(&w, seed, 1000);
+        if (seed == 1)
+            memcpy(first, allreduce_result(c[0]), sizeof first);
+        for (int r = 0; r < RANKS; r++) {
+            ck_assert_int_eq(memcmp(allreduce_result(c[r]), first, sizeof first), 0);
+            collective_free(c[r]);
+        }
+        world_close(&w);
+    }
+}
+END_TEST
+
+/* ---- who is missing, and who has gone ---- */
+
+static void one_absent(bool in_place, int absent, bool leaves)
+{
+    enum { RANKS = 4 };
+    struct collective *c[RANKS];
+    static float private[RANKS][100];
+    struct world w;
+
+    world_open(&w, RANKS, 1, ARENA, 9);
+    for (int r = 0; r < RANKS; r++) {
+        struct allreduce a = { in_place ? comm_node_arena(w.node[r]) : private[r], 100,
+                               COMM_FLOAT32, COMM_SUM };
+
+        ck_assert_int_eq(allreduce_new(&w.place[r], &a, &c[r], NULL), 0);
+        if (r != absent)
+            world_start(&w, r, c[r]);
+    }
+    world_run(&w, 1, 100);
+    for (int r = 0; r < RANKS; r++)
+        if (r != absent)
+            ck_assert_int_eq(collective_waits_for(c[r]), absent);
+    if (leaves) {
+        collective_free(c[absent]);
+        comm_node_close(w.node[absent]);
+        w.node[absent] = NULL;
+        world_run(&w, 1, 100000);
+        for (int r = 0; r < RANKS; r++) {
+            char name[16];
+
+            if (r == absent)
+                continue;
+            snprintf(name, sizeof name, "rank %d ", absent);
+            ck_assert_int_eq(w.failed[r], -EPIPE);
+            ck_assert_ptr_nonnull(strstr(w.error[r].text, name));
+        }
+    } else {
+        world_start(&w, absent, c[absent]);
+        world_run(&w, 1, 1000);
+        ck_assert(!world_busy(&w));
+    }
+    for (int r = 0; r < RANKS; r++)
+        if (!leaves || r != absent)
+            collective_free(c[r]);
+    world_close(&w);
+}
+
+START_TEST(the_missing_rank_is_named)
+{
+    for (int in_place = 0; in_place < 2; in_place++)
+        one_absent(in_place, _i, false);
+}
+END_TEST
+
+START_TEST(a_rank_that_leaves_is_an_error)
+{
+    for (int in_place = 0; in_place < 2; in_place++)
+        one_absent(in_place, _i, true);
+}
+END_TEST
+
+/* ---- groups, order, refusals ---- */
+
+/* Two reductions of private memory under way at once share the pool, whichever is polled first. */
+START_TEST(the_pool_is_shared_in_order)
+{
+    enum { RANKS = 3, N = 1000000 };
+    struct collective *c[RANKS][2];
+    float *x[RANKS][2];
+    struct outbox out = { 0 };
+    uint64_t seed = 4;
+    int left = 2 * RANKS;
+    struct world w;
+
+    world_open(&w, RANKS, 1, 0, 4);
+    for (int r = 0; r < RANKS; r++)
+        for (int k = 0; k < 2; k++) {
+            x[r][k] = malloc(N * sizeof(float));
+            for (int i = 0; i < N; i++)
+                x[r][k][i] = (float)(k + 1);
+            ck_assert_int_eq(allreduce_new(&w.place[r],
+                                           &(struct allreduce){ x[r][k], k ? N / 3 : N,
+                                                                COMM_FLOAT32, COMM_SUM, 0, NULL },
+                                           &c[r][k], NULL),
+                             0);
+            ck_assert_int_eq(collective_start(c[r][k], 1, &out, NULL), 0);
+        }
+    while (left) {
+        int r = (int)random_below(&seed, RANKS), k = (int)random_below(&seed, 2);
+
+        if (collective_polls(c[r][k]))
+            left -= collective_poll(c[r][k], &out, NULL);
+    }
+    for (int r = 0; r < RANKS; r++)
+        for (int k = 0; k < 2; k++) {
+            int wrong = 0;
+
+            for (int i = 0; i < N; i++)
+                wrong += x[r][k][i] != (k && i >= N / 3 ? 2 : (float)(RANKS * (k + 1)));
+            ck_assert_int_eq(wrong, 0);
+            collective_free(c[r][k]);
+            free(x[r][k]);
+        }
+    outbox_fini(&out);
+    world_close(&w);
+}
+END_TEST
+
+START_TEST(what_does_not_fit_is_refused)
+{
+    struct collective *c[13];
+    struct eddis_error err;
+    struct world w;
+    float *x;
+    int n = 0;
+
+    world_open(&w, 2, 1, ARENA, 1);
+    x = comm_node_arena(w.node[0]);
+    for (; n < 12; n++)
+        ck_assert_int_eq(
+            allreduce_new(&w.place[0],
+                          &(struct allreduce){ x + 16 * n, 16, COMM_FLOAT32, COMM_SUM, 0, NULL },
+                          &c[n], NULL),
+            0);
+    ck_assert_int_eq(allreduce_new(&w.place[0],
+                                   &(struct allreduce){ x, 16, COMM_FLOAT32, COMM_SUM, 0, NULL },
+                                   &c[12], &err),
+                     -ENOSPC);
+    while (n)
+        collective_free(c[--n]);
+    w.place[0].nodes = NULL;
+    ck_assert_int_eq(
+        allreduce_new_kind("shared", &w.place[0],
+                           &(struct allreduce){ x, 16, COMM_FLOAT32, COMM_SUM, 0, NULL }, &c[0],
+                           &err),
+        -EINVAL);
+    world_close(&w);
+}
+END_TEST
+
+/* More memory than there is fails on all ranks alike, and leaves nothing behind. */
+START_TEST(memory_that_is_not_there)
+{
+    struct comm_node_size size = { .arena_bytes = (size_t)1 << 50 };
+    struct collective *share[3];
+    struct world w;
+
+    world_open(&w, 3, 1, 0, 2);
+    for (int r = 0; r < 3; r++) {
+        struct comm_place here = comm_nodes_here(w.nodes[r], COMM_REQUESTS);
+
+        ck_assert_int_eq(comm_node_share(&here, &size, &share[r], NULL), 0);
+        world_start(&w, r, share[r]);
+    }
+    world_run(&w, 5, 1000);
+    ck_assert(!world_busy(&w));
+    for (int r = 0; r < 3; r++) {
+        struct eddis_error err = { 0 };
+        struct comm_node *node = NULL;
+
+        ck_assert_int_lt(comm_node_take(share[r], &node, &err), 0);
+        ck_assert_ptr_null(node);
+        ck_assert_ptr_nonnull(strstr(err.text, "bytes of shared memory"));
+        collective_free(share[r]);
+    }
+    world_close(&w);
+}
+END_TEST
+
+/* ---- one thread a rank, on one mapping ---- */
+
+struct thread_rank {
+    pthread_t thread;
+    struct comm_node *node;
+    struct comm_nodes *nodes;
+    int rank, n;
+};
+
+static void thread_sum(const struct comm_place *p, float *x, int n, int turns)
+{
+    struct outbox out = { 0 };
+    struct collective *c;
+
+    ck_assert_int_eq(
+        allreduce_new(p, &(struct allreduce){ x, (size_t)n, COMM_FLOAT32, COMM_SUM, 0, NULL }, &c,
+                      NULL),
+        0);
+    for (int turn = 0; turn < turns; turn++) {
+        const float *sum;
+        int over, wrong = 0;
+
+        for (int i = 0; i < n; i++)
+            x[i] = (float)(turn + p->rank);
+        over = collective_start(c, 1, &out, NULL);
+        while (!over) {
+            sched_yield();
+            over = collective_poll(c, &out, NULL);
+        }
+        ck_assert_int_eq(over, 1);
+        sum = allreduce_result(c);
+        for (int i = 0; i < n; i++)
+            wrong += sum[i] != (float)(turn * p->n_ranks + p->n_ranks * (p->n_ranks - 1) / 2);
+        ck_assert_int_eq(wrong, 0);
+    }
+    collective_free(c);
+    outbox_fini(&out);
+}
+
+static void *thread_main(void *arg)
+{
+    static const int lengths[] = { 1, 300, 20000 };
+    struct thread_rank *t = arg;
+    struct comm_place p = { .rank = t->rank, .n_ranks = t->n, .nodes = t->nodes };
+
+    for (int l = 0; l < 3; l++) {
+        float *x = malloc((size_t)lengths[l] * sizeof *x);
+
+        thread_sum(&p, comm_node_arena(t->node), lengths[l], 20);
+        thread_sum(&p, x, lengths[l], 20);
+        free(x);
+    }
+    return NULL;
+}
+
+START_TEST(threads_agree)
+{
+    enum { RANKS = 5 };
+    static const int node_of[RANKS] = { 0 };
+    struct thread_rank t[RANKS];
+
+    ck_assert_int_eq(node_make(RANKS, &(struct comm_node_size){ 80000, 4, true }, &t[0].node, NULL),
+                     0);
+    for (int r = 0; r < RANKS; r++) {
+        struct comm_place p = { .rank = r, .n_ranks = RANKS };
+
+        t[r].rank = r;
+        t[r].n = RANKS;
+        if (r)
+            ck_assert_int_eq(node_join(t[0].node, r, &t[r].node, NULL), 0);
+        ck_assert_int_eq(comm_nodes_new(&p, node_of, &t[r].nodes, NULL), 0);
+        t[r].nodes->node = t[r].node;
+    }
+    for (int r = 0; r < RANKS; r++)
+        ck_assert_int_eq(pthread_create(&t[r].thread, NULL, thread_main, &t[r]), 0);
+    for (int r = RANKS - 1; r >= 0; r--)
+        pthread_join(t[r].thread, NULL);
+    for (int r = RANKS - 1; r >= 0; r--) {
+        comm_node_close(t[r].node);
+        comm_nodes_free(t[r].nodes);
+    }
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, sums_are_right, 1, 4);
+    tcase_add_loop_test(tc, large_ones_are_cut, 1, 3);
+    tcase_add_loop_test(tc, bits_do_not_depend_on_timing, 1, 3);
+    tcase_add_loop_test(tc, the_missing_rank_is_named, 0, 4);
+    tcase_add_loop_test(tc, a_rank_that_leaves_is_an_error, 0, 4);
+    tcase_add_test(tc, the_pool_is_shared_in_order);
+    tcase_add_test(tc, what_does_not_fit_is_refused);
+    tcase_add_test(tc, memory_that_is_not_there);
+    tcase_add_test(tc, threads_agree);
+}
+
+SUITE_MAIN("shared", add_tests)
