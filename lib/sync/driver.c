@@ -1,69 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "driver.h"
+#include "driver_impl.h"
 
 #include "lib/base/clock.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
-
-enum {
-    DRIVER_POLL = 64, /* completed operations taken at a time */
-    /* While messages are awaited: poll without a pause for a moment after something moved, then
-     * nap for a sixteenth of the time since, so that a waiting thread costs a few per cent of a
-     * core and answers within a few per cent of what it waited.
-     */
-    DRIVER_SPIN_NS = 100 * 1000,
-    DRIVER_NAP_MIN_NS = 20 * 1000,
-    DRIVER_NAP_MAX_NS = 200 * 1000,
-    /* With nothing under way only what others push through this process needs a look, the more
-     * rarely the longer nothing has moved: a step of 100 ms costs five of them.
-     */
-    DRIVER_IDLE_MIN_NS = 1000 * 1000,
-    DRIVER_IDLE_MAX_NS = 50 * 1000 * 1000,
-};
-
-struct driver {
-    pthread_mutex_t lock;
-    pthread_cond_t mailed;   /* wakes the communication thread */
-    pthread_cond_t answered; /* wakes waiting callers */
-    pthread_t thread;
-    bool threaded;
-
-    /* Guarded by lock. */
-    struct mail *first, **last;
-    bool opened, stop, orderly;
-    /* Transport and engine have one user at a time: the thread between two locks (`busy`), or a
-     * caller as long as it waits (`calling`), and then the thread stands back.  The caller drives
-     * because waking the thread and being woken by it would double the delay of a small message.
-     */
-    bool busy, calling;
-    struct eddis_error failure; /* code 0: none */
-    struct engine *engine;
-    int64_t *done_step; /* [n_buckets], room for one a parameter */
-    int *peer;          /* [n_buckets] */
-    int *bucket_of;     /* [n_parameters] */
-    int n_buckets, n_parameters;
-    int layouts;       /* engine_layouts of these */
-    unsigned requests; /* sent so far */
-    int64_t sent_bytes;
-    int close_rc;
-    struct eddis_error close_err;
-
-    /* The communication thread's own; the transport's pointer does not change once opened. */
-    driver_open_fn open;
-    void *open_arg;
-    struct comm_place place;
-    struct transport *transport;
-    struct outbox out;
-    struct request *active;
-    bool polls; /* something waits for shared memory */
-};
 
 /* ---- handling, in the communication thread or, with one rank, under the lock ---- */
 
@@ -78,6 +24,33 @@ static int driver_start_request(struct driver *d, struct request *r, struct eddi
     d->active = r;
     r->started = true;
     return 0;
+}
+
+/* With one rank there is nobody to send to. */
+static int driver_post(struct driver *d, struct eddis_error *err)
+{
+    return d->transport ? transport_post(d->transport, &d->out, err) : 0;
+}
+
+/* A request to the box is done. */
+static void driver_boxed(struct driver *d, struct smb_request *r)
+{
+    struct mail_box *m = r->user;
+
+    m->next_done = d->boxed;
+    d->boxed = m;
+}
+
+static int driver_start_box(struct driver *d, struct mail_box *m, int64_t now_ns,
+                            struct eddis_error *err)
+{
+    int rc;
+
+    m->r.user = m;
+    rc = smb_start(d->box, &m->r, now_ns, &d->out, err);
+    if (rc == 1)
+        driver_boxed(d, &m->r);
+    return rc < 0 ? rc : 0;
 }
 
 static int driver_handle(struct driver *d, struct engine *e, struct mail *m,
@@ -96,6 +69,11 @@ static int driver_handle(struct driver *d, struct engine *e, struct mail *m,
         return engine_announce(e, &((struct mail_announce *)m)->what, now, &d->out, err);
     case MAIL_FINISH:
         return engine_finish(e, now, &d->out, err);
+    case MAIL_BOX:
+        return driver_start_box(d, (struct mail_box *)m, now, err);
+    case MAIL_LEAVE:
+        smb_leave(d->box);
+        return 0;
     case MAIL_REQUEST:
         break;
     }
@@ -109,13 +87,26 @@ static int driver_handle_all(struct driver *d, struct engine *e, struct mail *m,
         struct mail *next = m->next; /* m may be used again once it is handled */
         int rc = driver_handle(d, e, m, err);
 
-        if (rc == 0 && d->transport)
-            rc = transport_post(d->transport, &d->out, err);
+        if (rc == 0)
+            rc = driver_post(d, err);
         if (rc < 0)
             return rc;
         m = next;
     }
     return 0;
+}
+
+static int driver_dispatch(struct driver *d, struct engine *e, const struct comm_op *op,
+                           struct eddis_error *err)
+{
+    switch (op->channel) {
+    case COMM_REQUESTS:
+        return collective_done(op->owner, op, &d->out, err);
+    case COMM_BOX:
+        return smb_receive(d->box, op, clock_now_ns(), &d->out, err);
+    default:
+        return engine_receive(e, op, clock_now_ns(), &d->out, err);
+    }
 }
 
 /* Take what the transport has completed.  Returns how much, or a failure. */
@@ -125,9 +116,7 @@ static int driver_receive(struct driver *d, struct engine *e, struct eddis_error
     int n = transport_poll(d->transport, op, DRIVER_POLL, err);
 
     for (int i = 0; i < n; i++) {
-        int rc = op[i].channel == COMM_REQUESTS
-                     ? collective_done(op[i].owner, &op[i], &d->out, err)
-                     : engine_receive(e, &op[i], clock_now_ns(), &d->out, err);
+        int rc = driver_dispatch(d, e, &op[i], err);
 
         if (rc >= 0)
             rc = transport_post(d->transport, &d->out, err);
@@ -135,6 +124,20 @@ static int driver_receive(struct driver *d, struct engine *e, struct eddis_error
             return rc;
     }
     return n;
+}
+
+static int driver_poll_box(struct driver *d, struct eddis_error *err)
+{
+    struct smb_request *r;
+    int rc = 0;
+
+    if (smb_polls(d->box)) {
+        rc = smb_poll(d->box, clock_now_ns(), &d->out, err);
+        d->polls |= smb_polls(d->box);
+    }
+    while (rc >= 0 && (r = smb_take_done(d->box)))
+        driver_boxed(d, r);
+    return rc;
 }
 
 /* Look at what others did in shared memory.  Returns whether anything moved, or a failure. */
@@ -154,8 +157,12 @@ static int driver_poll(struct driver *d, struct engine *e, struct eddis_error *e
         moved |= rc > 0;
         d->polls |= collective_polls(r->collective);
     }
+    if (rc >= 0 && d->box) {
+        rc = driver_poll_box(d, err);
+        moved |= rc > 0;
+    }
     if (rc >= 0)
-        rc = transport_post(d->transport, &d->out, err);
+        rc = driver_post(d, err);
     return rc < 0 ? rc : moved;
 }
 
@@ -182,6 +189,19 @@ static bool driver_publish_requests(struct driver *d)
     return done;
 }
 
+static bool driver_publish_boxed(struct driver *d)
+{
+    bool done = d->boxed != NULL;
+
+    while (d->boxed) {
+        struct mail_box *m = d->boxed;
+
+        d->boxed = m->next_done;
+        m->done = true; /* from here on it is the caller's */
+    }
+    return done;
+}
+
 /* The engine's layout, which may have changed. */
 static void driver_publish_layout(struct driver *d)
 {
@@ -192,10 +212,13 @@ static void driver_publish_layout(struct driver *d)
 }
 
 /* Callers are woken only by what one may wait for, not by every message. */
-static void driver_publish(struct driver *d)
+void driver_publish(struct driver *d)
 {
     bool done = driver_publish_requests(d);
 
+    done |= driver_publish_boxed(d);
+    if (d->box && smb_left(d->box) && !d->left)
+        d->left = done = true;
     if (d->engine && d->layouts != engine_layouts(d->engine))
         driver_publish_layout(d);
     for (int i = 0; i < d->n_buckets; i++) {
@@ -211,8 +234,7 @@ static void driver_publish(struct driver *d)
         pthread_cond_broadcast(&d->answered);
 }
 
-/* Under the lock. */
-static void driver_fail(struct driver *d, int rc, const struct eddis_error *err)
+void driver_fail(struct driver *d, int rc, const struct eddis_error *err)
 {
     d->failure = *err;
     d->failure.code = rc;
@@ -224,7 +246,7 @@ static void driver_fail(struct driver *d, int rc, const struct eddis_error *err)
 
 /* ---- the thread ---- */
 
-static void timed_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t deadline_ns)
+void driver_timed_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t deadline_ns)
 {
     struct timespec ts = { .tv_sec = deadline_ns / CLOCK_S, .tv_nsec = deadline_ns % CLOCK_S };
 
@@ -239,9 +261,7 @@ static int64_t between(int64_t x, int64_t low, int64_t high)
     return x < low ? low : x > high ? high : x;
 }
 
-/* Sleep until woken, or for a time that grows with how long nothing has moved. */
-static void driver_nap(struct driver *d, pthread_cond_t *woken, int64_t moved_ns,
-                       int64_t deadline_ns)
+void driver_nap(struct driver *d, pthread_cond_t *woken, int64_t moved_ns, int64_t deadline_ns)
 {
     int64_t now = clock_now_ns(), quiet = now - moved_ns, until;
     bool under_way = d->transport->under_way > 0 || d->polls;
@@ -254,10 +274,10 @@ static void driver_nap(struct driver *d, pthread_cond_t *woken, int64_t moved_ns
     }
     until = now + (under_way ? between(quiet / 16, DRIVER_NAP_MIN_NS, DRIVER_NAP_MAX_NS)
                              : between(2 * quiet, DRIVER_IDLE_MIN_NS, DRIVER_IDLE_MAX_NS));
-    timed_wait(woken, &d->lock, until < deadline_ns ? until : deadline_ns);
+    driver_timed_wait(woken, &d->lock, until < deadline_ns ? until : deadline_ns);
 }
 
-static struct mail *driver_take_mail(struct driver *d)
+struct mail *driver_take_mail(struct driver *d)
 {
     struct mail *m = d->first;
 
@@ -266,13 +286,10 @@ static struct mail *driver_take_mail(struct driver *d)
     return m;
 }
 
-/* Handle mail and take what has come, without the lock.  Returns whether anything moved, or a
- * failure.
- */
-static int driver_turn(struct driver *d, struct engine *e, struct mail *m, struct eddis_error *err)
+int driver_turn(struct driver *d, struct engine *e, struct mail *m, struct eddis_error *err)
 {
     int rc = driver_handle_all(d, e, m, err);
-    int n = rc < 0 ? rc : driver_receive(d, e, err);
+    int n = rc < 0 || !d->transport ? rc : driver_receive(d, e, err);
     int polled = n < 0 ? n : driver_poll(d, e, err);
 
     return polled < 0 ? polled : m || n || polled;
@@ -471,6 +488,20 @@ int driver_set_engine(struct driver *d, struct engine *e, struct eddis_error *er
     return 0;
 }
 
+void driver_set_box(struct driver *d, struct smb *box)
+{
+    pthread_mutex_lock(&d->lock);
+    while (d->busy) { /* at most one turn of the thread */
+        pthread_mutex_unlock(&d->lock);
+        sched_yield();
+        pthread_mutex_lock(&d->lock);
+    }
+    d->box = box;
+    d->polls = true; /* it opens by being polled */
+    pthread_cond_signal(&d->mailed);
+    pthread_mutex_unlock(&d->lock);
+}
+
 void driver_drop_engine(struct driver *d)
 {
     pthread_mutex_lock(&d->lock);
@@ -513,150 +544,11 @@ void driver_send(struct driver *d, struct mail *m)
     pthread_mutex_unlock(&d->lock);
 }
 
-/* The failure as err; with the lock held. */
-static int driver_failed(const struct driver *d, struct eddis_error *err)
+int driver_failed(const struct driver *d, struct eddis_error *err)
 {
     if (d->failure.code && err)
         *err = d->failure;
     return d->failure.code;
-}
-
-/* A caller begins to wait: from here it drives.  Returns false when another one does already.  With
- * the lock held, here and below.
- */
-static bool caller_enter(struct driver *d)
-{
-    if (!d->threaded || d->calling)
-        return false;
-    d->calling = true;
-    while (d->busy) { /* at most one turn of the thread */
-        pthread_mutex_unlock(&d->lock);
-        sched_yield();
-        pthread_mutex_lock(&d->lock);
-    }
-    return true;
-}
-
-static void caller_leave(struct driver *d)
-{
-    d->calling = false;
-    pthread_cond_signal(&d->mailed);
-}
-
-/* One turn of the caller that drives, or a nap when nothing moved. */
-static void caller_turn(struct driver *d, int64_t *moved_ns, int64_t deadline_ns)
-{
-    struct eddis_error err = { 0 };
-    struct engine *e = d->engine;
-    struct mail *m = driver_take_mail(d);
-    int rc;
-
-    pthread_mutex_unlock(&d->lock);
-    rc = driver_turn(d, e, m, &err);
-    pthread_mutex_lock(&d->lock);
-    if (rc < 0) {
-        driver_fail(d, rc, &err);
-    } else if (rc > 0) {
-        *moved_ns = clock_now_ns();
-        driver_publish(d);
-    } else if (!d->first) {
-        driver_nap(d, &d->answered, *moved_ns, deadline_ns);
-    }
-}
-
-/* Wait until the bucket's or the request's result is published. */
-static int caller_wait(struct driver *d, bool (*done)(const struct driver *d, const void *what),
-                       const void *what, int64_t deadline_ns, struct eddis_error *err)
-{
-    int64_t moved_ns = clock_now_ns();
-    bool driving = false;
-    int rc = 0;
-
-    while (rc == 0 && !done(d, what)) {
-        int64_t now = clock_now_ns();
-
-        rc = driver_failed(d, err);
-        if (rc == 0 && now >= deadline_ns)
-            rc = -ETIMEDOUT;
-        if (rc < 0)
-            break;
-        if (!driving)
-            driving = caller_enter(d);
-        if (driving)
-            caller_turn(d, &moved_ns, deadline_ns);
-        else /* the other caller publishes, or leaves and it is our turn */
-            timed_wait(&d->answered, &d->lock, now + DRIVER_NAP_MAX_NS);
-    }
-    if (driving)
-        caller_leave(d);
-    return rc;
-}
-
-struct parameter_step {
-    int parameter; /* -1: all */
-    int64_t step;
-};
-
-/* First bucket that is waited for; -1: none. */
-static int bucket_missing(const struct driver *d, const struct parameter_step *p)
-{
-    int b = p->parameter < 0 ? 0 : d->bucket_of[p->parameter];
-    int end = p->parameter < 0 ? d->n_buckets : b + 1;
-
-    while (b < end && d->done_step[b] >= p->step)
-        b++;
-    return b < end ? b : -1;
-}
-
-static bool step_done(const struct driver *d, const void *what)
-{
-    return bucket_missing(d, what) < 0;
-}
-
-static bool request_done(const struct driver *d, const void *what)
-{
-    (void)d;
-    return ((const struct request *)what)->done;
-}
-
-int driver_wait_step(struct driver *d, int parameter, int64_t step, int64_t deadline_ns,
-                     struct driver_waits *ret, struct eddis_error *err)
-{
-    const struct parameter_step what = { parameter, step };
-    int rc;
-
-    pthread_mutex_lock(&d->lock);
-    rc = caller_wait(d, step_done, &what, deadline_ns, err);
-    if (rc == -ETIMEDOUT) {
-        ret->bucket = bucket_missing(d, &what);
-        ret->n_buckets = d->n_buckets;
-        ret->peer = d->peer[ret->bucket];
-    }
-    pthread_mutex_unlock(&d->lock);
-    return rc;
-}
-
-int driver_bucket_of(struct driver *d, int parameter)
-{
-    int b;
-
-    pthread_mutex_lock(&d->lock);
-    b = d->bucket_of[parameter];
-    pthread_mutex_unlock(&d->lock);
-    return b;
-}
-
-int driver_wait_request(struct driver *d, struct request *r, int64_t deadline_ns, int *ret_peer,
-                        struct eddis_error *err)
-{
-    int rc;
-
-    pthread_mutex_lock(&d->lock);
-    rc = caller_wait(d, request_done, r, deadline_ns, err);
-    if (rc == -ETIMEDOUT)
-        *ret_peer = r->peer;
-    pthread_mutex_unlock(&d->lock);
-    return rc;
 }
 
 int64_t driver_sent_bytes(struct driver *d)

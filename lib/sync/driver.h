@@ -18,6 +18,7 @@
 #include "engine.h"
 
 #include "lib/comm/transport.h"
+#include "lib/smb/smb.h"
 
 struct driver;
 
@@ -33,10 +34,23 @@ struct comm_place driver_place(const struct driver *d);
 /* Hand over the engine, before the first mail that needs one.  Borrows it until driver_close. */
 int driver_set_engine(struct driver *d, struct engine *e, struct eddis_error *err);
 
+/* Hand over this rank's end of the Soft Memory Box, before the first mail that needs it and before
+ * driver_set_engine.  Borrows it until driver_close.
+ */
+void driver_set_box(struct driver *d, struct smb *box);
+
 /* Forget the engine again, when no mail that needs one was sent. */
 void driver_drop_engine(struct driver *d);
 
-enum mail_kind { MAIL_BEGIN, MAIL_WEIGHT, MAIL_ANNOUNCE, MAIL_FINISH, MAIL_REQUEST };
+enum mail_kind {
+    MAIL_BEGIN,
+    MAIL_WEIGHT,
+    MAIL_ANNOUNCE,
+    MAIL_FINISH,
+    MAIL_BOX,
+    MAIL_LEAVE,
+    MAIL_REQUEST,
+};
 
 /* Part of what is sent; belongs to the driver until it has been handled, which is certain when the
  * bucket or request it is about is done.
@@ -59,6 +73,14 @@ struct mail_weight {
 struct mail_announce {
     struct mail mail;
     struct engine_announcement what;
+};
+
+/* A request to the Soft Memory Box. */
+struct mail_box {
+    struct mail mail;
+    struct smb_request r; /* its user is the driver's */
+    struct mail_box *next_done;
+    bool done; /* guarded by the driver's lock */
 };
 
 /* A general collective.  All ranks send their requests in the same order. */
@@ -92,6 +114,11 @@ int driver_bucket_of(struct driver *d, int parameter);
 /* The same for a request; *ret_peer is the rank that it waits for. */
 int driver_wait_request(struct driver *d, struct request *r, int64_t deadline_ns, int *ret_peer,
                         struct eddis_error *err);
+
+/* The same for a request to the box, and for having left it after MAIL_LEAVE. */
+int driver_wait_box(struct driver *d, struct mail_box *m, int64_t deadline_ns, int *ret_peer,
+                    struct eddis_error *err);
+int driver_wait_left(struct driver *d, int64_t deadline_ns, int *ret_peer, struct eddis_error *err);
 
 /* Bytes sent so far. */
 int64_t driver_sent_bytes(struct driver *d);

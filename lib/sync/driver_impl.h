@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* driver_impl.h - what driver.c, the thread, shares with driver_wait.c, the callers that wait */
+#ifndef EDDIS_SYNC_DRIVER_IMPL_H
+#define EDDIS_SYNC_DRIVER_IMPL_H
+
+#include "driver.h"
+
+#include <pthread.h>
+
+enum {
+    DRIVER_POLL = 64, /* completed operations taken at a time */
+    /* While messages are awaited: poll without a pause for a moment after something moved, then
+     * nap for a sixteenth of the time since, so that a waiting thread costs a few per cent of a
+     * core and answers within a few per cent of what it waited.
+     */
+    DRIVER_SPIN_NS = 100 * 1000,
+    DRIVER_NAP_MIN_NS = 20 * 1000,
+    DRIVER_NAP_MAX_NS = 200 * 1000,
+    /* With nothing under way only what others push through this process needs a look, the more
+     * rarely the longer nothing has moved: a step of 100 ms costs five of them.
+     */
+    DRIVER_IDLE_MIN_NS = 1000 * 1000,
+    DRIVER_IDLE_MAX_NS = 50 * 1000 * 1000,
+};
+
+struct driver {
+    pthread_mutex_t lock;
+    pthread_cond_t mailed;   /* wakes the communication thread */
+    pthread_cond_t answered; /* wakes waiting callers */
+    pthread_t thread;
+    bool threaded;
+
+    /* Guarded by lock. */
+    struct mail *first, **last;
+    bool opened, stop, orderly;
+    /* Transport and engine have one user at a time: the thread between two locks (`busy`), or a
+     * caller as long as it waits (`calling`), and then the thread stands back.  The caller drives
+     * because waking the thread and being woken by it would double the delay of a small message.
+     */
+    bool busy, calling;
+    struct eddis_error failure; /* code 0: none */
+    struct engine *engine;
+    int64_t *done_step; /* [n_buckets], room for one a parameter */
+    int *peer;          /* [n_buckets] */
+    int *bucket_of;     /* [n_parameters] */
+    int n_buckets, n_parameters;
+    int layouts;       /* engine_layouts of these */
+    struct smb *box;   /* NULL: none */
+    bool left;         /* the box */
+    unsigned requests; /* sent so far */
+    int64_t sent_bytes;
+    int close_rc;
+    struct eddis_error close_err;
+
+    /* The communication thread's own; the transport's pointer does not change once opened. */
+    driver_open_fn open;
+    void *open_arg;
+    struct comm_place place;
+    struct transport *transport;
+    struct outbox out;
+    struct request *active;
+    struct mail_box *boxed; /* requests to the box that are done and not published */
+    bool polls;             /* something waits for shared memory */
+};
+
+/* All but driver_turn with the lock held. */
+
+struct mail *driver_take_mail(struct driver *d);
+
+/* Handle mail and take what has come, without the lock unless there is one rank only.  Returns
+ * whether anything moved, or a failure.
+ */
+int driver_turn(struct driver *d, struct engine *e, struct mail *m, struct eddis_error *err);
+
+/* Make known what is done, or a failure. */
+void driver_publish(struct driver *d);
+void driver_fail(struct driver *d, int rc, const struct eddis_error *err);
+
+/* The failure as err. */
+int driver_failed(const struct driver *d, struct eddis_error *err);
+
+/* Sleep until woken, or for a time that grows with how long nothing has moved. */
+void driver_nap(struct driver *d, pthread_cond_t *woken, int64_t moved_ns, int64_t deadline_ns);
+
+/* Wait for the condition; CLOCK_NEVER: for good. */
+void driver_timed_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t deadline_ns);
+
+#endif

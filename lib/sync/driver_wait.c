@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* driver_wait.c - callers that wait, and drive the communication meanwhile */
+#include "driver_impl.h"
+
+#include "lib/base/clock.h"
+
+#include <errno.h>
+#include <sched.h>
+
+/* A caller begins to wait: from here it drives.  Returns false when another one does already.  With
+ * the lock held, here and below.
+ */
+static bool caller_enter(struct driver *d)
+{
+    if (!d->threaded || d->calling)
+        return false;
+    d->calling = true;
+    while (d->busy) { /* at most one turn of the thread */
+        pthread_mutex_unlock(&d->lock);
+        sched_yield();
+        pthread_mutex_lock(&d->lock);
+    }
+    return true;
+}
+
+static void caller_leave(struct driver *d)
+{
+    d->calling = false;
+    pthread_cond_signal(&d->mailed);
+}
+
+/* One turn of the caller that drives, or a nap when nothing moved. */
+static void caller_turn(struct driver *d, int64_t *moved_ns, int64_t deadline_ns)
+{
+    struct eddis_error err = { 0 };
+    struct engine *e = d->engine;
+    struct mail *m = driver_take_mail(d);
+    int rc;
+
+    pthread_mutex_unlock(&d->lock);
+    rc = driver_turn(d, e, m, &err);
+    pthread_mutex_lock(&d->lock);
+    if (rc < 0) {
+        driver_fail(d, rc, &err);
+    } else if (rc > 0) {
+        *moved_ns = clock_now_ns();
+        driver_publish(d);
+    } else if (!d->first) {
+        driver_nap(d, &d->answered, *moved_ns, deadline_ns);
+    }
+}
+
+/* One rank: nobody else looks after the box. */
+static void caller_poll(struct driver *d)
+{
+    struct eddis_error err = { 0 };
+    int rc = driver_turn(d, d->engine, NULL, &err);
+
+    if (rc < 0)
+        driver_fail(d, rc, &err);
+    driver_publish(d);
+    if (rc == 0)
+        driver_timed_wait(&d->answered, &d->lock, clock_now_ns() + DRIVER_NAP_MIN_NS);
+}
+
+/* Wait until the bucket's or the request's result is published. */
+static int caller_wait(struct driver *d, bool (*done)(const struct driver *d, const void *what),
+                       const void *what, int64_t deadline_ns, struct eddis_error *err)
+{
+    int64_t moved_ns = clock_now_ns();
+    bool driving = false;
+    int rc = 0;
+
+    while (rc == 0 && !done(d, what)) {
+        int64_t now = clock_now_ns();
+
+        rc = driver_failed(d, err);
+        if (rc == 0 && now >= deadline_ns)
+            rc = -ETIMEDOUT;
+        if (rc < 0)
+            break;
+        if (!driving)
+            driving = caller_enter(d);
+        if (driving)
+            caller_turn(d, &moved_ns, deadline_ns);
+        else if (!d->threaded)
+            caller_poll(d);
+        else /* the other caller publishes, or leaves and it is our turn */
+            driver_timed_wait(&d->answered, &d->lock, now + DRIVER_NAP_MAX_NS);
+    }
+    if (driving)
+        caller_leave(d);
+    return rc;
+}
+
+struct parameter_step {
+    int parameter; /* -1: all */
+    int64_t step;
+};
+
+/* First bucket that is waited for; -1: none. */
+static int bucket_missing(const struct driver *d, const struct parameter_step *p)
+{
+    int b = p->parameter < 0 ? 0 : d->bucket_of[p->parameter];
+    int end = p->parameter < 0 ? d->n_buckets : b + 1;
+
+    while (b < end && d->done_step[b] >= p->step)
+        b++;
+    return b < end ? b : -1;
+}
+
+static bool step_done(const struct driver *d, const void *what)
+{
+    return bucket_missing(d, what) < 0;
+}
+
+static bool request_done(const struct driver *d, const void *what)
+{
+    (void)d;
+    return ((const struct request *)what)->done;
+}
+
+int driver_wait_step(struct driver *d, int parameter, int64_t step, int64_t deadline_ns,
+                     struct driver_waits *ret, struct eddis_error *err)
+{
+    const struct parameter_step what = { parameter, step };
+    int rc;
+
+    pthread_mutex_lock(&d->lock);
+    rc = caller_wait(d, step_done, &what, deadline_ns, err);
+    if (rc == -ETIMEDOUT) {
+        ret->bucket = bucket_missing(d, &what);
+        ret->n_buckets = d->n_buckets;
+        ret->peer = d->peer[ret->bucket];
+    }
+    pthread_mutex_unlock(&d->lock);
+    return rc;
+}
+
+int driver_bucket_of(struct driver *d, int parameter)
+{
+    int b;
+
+    pthread_mutex_lock(&d->lock);
+    b = d->bucket_of[parameter];
+    pthread_mutex_unlock(&d->lock);
+    return b;
+}
+
+int driver_wait_request(struct driver *d, struct request *r, int64_t deadline_ns, int *ret_peer,
+                        struct eddis_error *err)
+{
+    int rc;
+
+    pthread_mutex_lock(&d->lock);
+    rc = caller_wait(d, request_done, r, deadline_ns, err);
+    if (rc == -ETIMEDOUT)
+        *ret_peer = r->peer;
+    pthread_mutex_unlock(&d->lock);
+    return rc;
+}
+
+static bool mail_box_done(const struct driver *d, const void *what)
+{
+    (void)d;
+    return ((const struct mail_box *)what)->done;
+}
+
+int driver_wait_box(struct driver *d, struct mail_box *m, int64_t deadline_ns, int *ret_peer,
+                    struct eddis_error *err)
+{
+    int rc;
+
+    pthread_mutex_lock(&d->lock);
+    rc = caller_wait(d, mail_box_done, m, deadline_ns, err);
+    if (rc == -ETIMEDOUT)
+        *ret_peer = -1;
+    pthread_mutex_unlock(&d->lock);
+    return rc;
+}
+
+static bool box_left(const struct driver *d, const void *what)
+{
+    (void)what;
+    return d->left;
+}
+
+int driver_wait_left(struct driver *d, int64_t deadline_ns, int *ret_peer, struct eddis_error *err)
+{
+    int rc;
+
+    pthread_mutex_lock(&d->lock);
+    rc = caller_wait(d, box_left, NULL, deadline_ns, err);
+    if (rc == -ETIMEDOUT)
+        *ret_peer = -1;
+    pthread_mutex_unlock(&d->lock);
+    return rc;
+}
