@@ -108,6 +108,7 @@ static int handle_free(struct eddis *e, bool orderly, struct eddis_error *err)
     int rc = driver_close(e->driver, orderly, err);
 
     request_free_all(e);
+    box_close(e);
     engine_free(e->engine);
     sampler_close(e->sampler);
     board_close(e->board);
@@ -233,6 +234,8 @@ int eddis_close(struct eddis *e, struct eddis_error *err)
         return rc;
     eddis_set_phase(e, EDDIS_PHASE_DONE);
     rc = close_requests(e, deadline, err);
+    if (rc == 0)
+        rc = box_leave(e, deadline, err);
     if (rc == 0)
         rc = eddis_barrier(e, deadline - clock_now_ns(), err);
     if (rc < 0)

@@ -77,6 +77,10 @@ struct eddis {
     struct mail finish;
     struct eddis_request *requests; /* not yet waited for */
 
+    struct smb *box; /* NULL before box_open */
+    struct mail leave_box;
+    struct eddis_smb_request *boxed; /* not yet waited for */
+
     pthread_mutex_t announce_lock;
     bool in_step; /* between step_begin and step_end */
     int n_announced;
@@ -172,6 +176,19 @@ unsigned plan_flags(struct eddis *e, int64_t step);
  * folder.  -ESTALE: we are the older one.
  */
 int save_open(struct eddis *e, struct eddis_error *err);
+
+/* Open the Soft Memory Box, with so many servers (0: one a node), unless it is open.  Collective.
+ */
+int box_open(struct eddis *e, int n_servers, struct eddis_error *err);
+
+/* A request to the box, waited for; it has a deadline. */
+int box_ask(struct eddis *e, struct smb_request *r, struct eddis_error *err);
+
+/* Leave the box in good order, when it is open.  Collective. */
+int box_leave(struct eddis *e, int64_t deadline_ns, struct eddis_error *err);
+
+/* When the driver is closed. */
+void box_close(struct eddis *e);
 
 /* Free the requests that nobody waited for. */
 void request_free_all(struct eddis *e);
