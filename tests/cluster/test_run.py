@@ -319,12 +319,6 @@ def usage():
         j.check(2, "usage", "--ranks: there is no rank 9; the last of 2 is rank 1")
 
 
-def unusable_folders():
-    """What the job cannot write to is named, whatever of it exists by then."""
-    with job("--set", "logs.dir=/proc/no-logs", "--", "true") as j:
-        j.check(3, "start", "/proc/no-logs")
-
-
 def impossible():
     """What the nodes cannot give is usage too: known only after the profile."""
     with job("--set", "batch.global=2", "--", "true", ranks=4) as j:
@@ -535,7 +529,7 @@ def secrets(j, *tokens):
 CASES = [true, false, exit_7, segv, missing_program, preflight, grandchildren, stubborn, timeout,
          interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, hangup_ignored,
          rank_killed, agent_killed, keeper_killed, keeper_and_agent_killed, agent_stopped, mpirun_killed,
-         driver_killed, driver_stopped, full_disk, usage, unusable_folders, impossible, dry_run, output, replay,
+         driver_killed, driver_stopped, full_disk, usage, impossible, dry_run, output, replay,
          variables, quiet_and_json, broken_pipe, door]
 
 
