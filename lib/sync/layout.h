@@ -7,7 +7,11 @@
  *                     of them leaves
  *
  * So the layout holds from the same step on every rank.  It is cut from the arena as it lies, in
- * runs of neighbours: programs have pointers into it.
+ * runs of neighbours, because programs have pointers into it.  Gathering any order into buffers of
+ * their own would cost each step a copy of the model each way, 11 ms for 85 MB here, beside its
+ * memory; predicted for 60 gradients over links of 1 Gbit/s, runs leave 7.4 ms exposed against 7.4
+ * of a free order when layers are registered in order, 8.1 against 8.0 when blocks of ten are not,
+ * and 13.4 against 7.2 when nothing is (cut by size alone: 55, 103, 120).
  */
 #ifndef EDDIS_SYNC_LAYOUT_H
 #define EDDIS_SYNC_LAYOUT_H
