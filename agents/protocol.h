@@ -125,6 +125,7 @@ enum event_type {
     EVENT_RELAY,   /* mpirun wants a daemon on relay.host */
     EVENT_NETWORK, /* text of what the network probe measured, of its rank 0; of any other rank
                     * that one did not answer it, see lib/model/network.h */
+    EVENT_CHOICE,  /* text of what rank 0 has chosen of the communication, lib/model/choice.h */
     EVENT_STOPPED, /* step: of the newest checkpoint that is seen here; -1 none */
     EVENT_LOGS,    /* all of the rank's log that was asked for has been sent */
     EVENT_FAILED,  /* an order could not be carried out; text says why */
@@ -155,6 +156,8 @@ struct progress {
     int64_t steps_done, steps_total, steps_in_epoch, epochs;
     int64_t steps_here, samples_done; /* by this process */
     int64_t plan_version, plan_since, bytes_sent, overrun_ns;
+    int64_t model_bytes;                  /* 0: not told yet */
+    int staleness;                        /* 0 in synchronous modes */
     int64_t page_age_ns;                  /* since its last step ended; -1: none yet */
     int64_t phase_age_ns;                 /* since the phase began; -1: unknown */
     int waits_for;                        /* rank that it has waited for a second or more; -1 */

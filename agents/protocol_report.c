@@ -37,8 +37,8 @@ static const struct field address_fields[] = {
 
 static const char *const event_names[] = { "profile",   "prepared",    "checked", "rank_started",
                                            "rank_exit", "mpirun_exit", "relay",   "network",
-                                           "stopped",   "logs",        "failed",  "note",
-                                           "left" };
+                                           "choice",    "stopped",     "logs",    "failed",
+                                           "note",      "left" };
 
 static const struct field event_fields[] = {
     { "type", FIELD_ENUM, offsetof(struct event, type), 0, 0, N(event_names), event_names },
@@ -88,6 +88,8 @@ static const struct field progress_fields[] = {
     FIELD(struct progress, plan_since, INT64, -1, INT64_MAX),
     FIELD(struct progress, bytes_sent, INT64, 0, INT64_MAX),
     FIELD(struct progress, overrun_ns, INT64, 0, INT64_MAX),
+    FIELD(struct progress, model_bytes, INT64, 0, INT64_MAX),
+    FIELD(struct progress, staleness, INT, 0, INT32_MAX),
     FIELD(struct progress, page_age_ns, INT64, -1, INT64_MAX),
     FIELD(struct progress, phase_age_ns, INT64, -1, INT64_MAX),
     FIELD(struct progress, waits_for, INT, -1, BOARD_MAX_RANKS - 1),

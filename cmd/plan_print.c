@@ -335,6 +335,11 @@ static void print_predictions(const struct plan_print *o, const struct plan *p)
     fputc('\n', o->out);
     print_speed(o, p);
     print_others(o, p);
+    if (p->choice && p->choice->reason[0]) {
+        fputs("  communication: ", o->out);
+        print_foreign(o->out, p->choice->reason);
+        fputc('\n', o->out);
+    }
     if (p->emulated) {
         fputs("  ", o->out);
         paint(o, YELLOW, "emulated");

@@ -207,6 +207,22 @@ static int commit_engine(struct eddis *e, struct engine **ret, struct eddis_erro
     return rc;
 }
 
+/* Tell the job how large the model is: what its exchanges cost follows from that. */
+static void commit_show(struct eddis *e)
+{
+    int64_t bytes = 0;
+
+    for (int i = 0; i < e->n_parameters; i++)
+        bytes +=
+            (int64_t)(e->parameter[i].n * comm_type_bytes((enum comm_type)e->parameter[i].dtype));
+    if (!e->board)
+        return;
+    pthread_mutex_lock(&e->plan_lock);
+    board_begin(e->board)->model_bytes = bytes;
+    board_end(e->board);
+    pthread_mutex_unlock(&e->plan_lock);
+}
+
 int eddis_commit(struct eddis *e, struct eddis_error *err)
 {
     struct engine *engine = NULL;
@@ -227,6 +243,7 @@ int eddis_commit(struct eddis *e, struct eddis_error *err)
         return rc;
     }
     e->engine = engine;
+    commit_show(e);
     return 0;
 }
 

@@ -100,9 +100,9 @@ static const char *event_word(enum event_type type)
         [EVENT_CHECKED] = "checked",     [EVENT_RANK_STARTED] = "rank_started",
         [EVENT_RANK_EXIT] = "rank_exit", [EVENT_MPIRUN_EXIT] = "mpirun_exit",
         [EVENT_RELAY] = "relay",         [EVENT_NETWORK] = "network",
-        [EVENT_STOPPED] = "stopped",     [EVENT_LOGS] = "logs",
-        [EVENT_FAILED] = "failed",       [EVENT_NOTE] = "note",
-        [EVENT_LEFT] = "left",
+        [EVENT_CHOICE] = "choice",       [EVENT_STOPPED] = "stopped",
+        [EVENT_LOGS] = "logs",           [EVENT_FAILED] = "failed",
+        [EVENT_NOTE] = "note",           [EVENT_LEFT] = "left",
     };
 
     return word[type];
@@ -160,6 +160,8 @@ static void hear_event(struct driver *d, int agent, const struct event *e, int64
     }
     if (e->type == EVENT_RELAY)
         driver_relay(d, agent, e);
+    if (e->type == EVENT_CHOICE)
+        driver_hear_choice(d, e);
     d->event = e;
     state_event(&d->state, agent, e, now_ns);
     driver_act(d);
@@ -200,6 +202,7 @@ static void hear_progress(struct driver *d, int agent, const struct progress *p,
         !state_has_rank(s, agent, p->rank))
         return;
     note_agreement(d, p);
+    driver_hear_model(d, p->model_bytes);
     figures_progress(&d->figures, p, now_ns);
     state_progress(&d->state, p, now_ns);
 }

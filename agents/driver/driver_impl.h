@@ -8,6 +8,7 @@
  *     driver_launch.c   orders to prepare a generation
  *     driver_network.c  which network the nodes use
  *     driver_probe.c    what was measured of it
+ *     driver_known.c    what earlier runs have told of the program
  *     driver_check.c    what a check has found out about every node
  *     driver_logs.c     logs that are on their nodes
  *     brief_make.c      from the job to an agent's brief
@@ -26,6 +27,7 @@
 #include "agents/driver/start/start.h"
 #include "agents/driver/state/state.h"
 #include "scheduler/networks.h"
+#include "scheduler/planner.h"
 
 struct driver_agent {
     struct orders orders;
@@ -68,6 +70,8 @@ struct driver {
     char network_reason[200]; /* what is known of it, for people */
     char *network_key;        /* of the one chosen, for the cache */
     char *measured;           /* of it, JSON; NULL: nothing */
+    bool choice_given;        /* the plan that is replayed fixes how ranks communicate */
+    int64_t model_bytes;      /* of the program's model, as it was told last; 0: never */
     char network_why[512];    /* "10.1.0.0/24: c01 got no answer of c02; ...", of those tried */
     char *checkpoint_dir;     /* NULL: none */
     char *log_dir;            /* "": of a plan only, the agents take a folder that they remove */
@@ -110,6 +114,11 @@ void driver_keep_network(struct driver *d); /* it has carried a job's probe: for
 /* driver_probe.c: whether the event says that the network works; else it has been told. */
 bool driver_probed(struct driver *d, const struct event *e);
 void driver_describe_network(struct driver *d); /* fills network_reason */
+
+/* driver_known.c: what a plan may know; and what this run tells, kept for the next */
+void driver_known(struct driver *d, struct planner_known *ret);
+void driver_hear_choice(struct driver *d, const struct event *e);
+void driver_hear_model(struct driver *d, int64_t bytes);
 
 /* driver_check.c: all but the last do nothing unless it is a check */
 void driver_check_trouble(struct driver *d, int agent, const char *text);

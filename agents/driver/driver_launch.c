@@ -92,6 +92,10 @@ static struct order training(const struct driver *d)
         .resume = resumes(d),
         /* At once of the first step: what fails behind it is recovered from. */
         .report_at_step = driver_equal_until(d) ? driver_equal_until(d) : 1,
+        .period = p->period,
+        .moving_rate = p->moving_rate,
+        .momentum = p->momentum,
+        .choice = p->choice,
         .plan = driver_board_plan(p, 1, 0),
         .n_plan = p->n_workers,
     };
@@ -173,6 +177,8 @@ void driver_prepare(struct driver *d)
     o.rank = rank;
     o.node = node;
     o.group = group;
+    for (int r = 0; group && !o.probe && r < o.n_ranks; r++)
+        group[r] = d->plan->worker[r].group;
     if (!rank || !node || !plan || !group)
         rc = eddis_fail(&err, -ENOMEM, "no memory for an order");
     else

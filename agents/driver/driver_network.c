@@ -4,7 +4,7 @@
  */
 #include "driver_impl.h"
 
-#include "network_cache.h"
+#include "job_cache.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -139,7 +139,7 @@ static const struct network_candidate *find_cached(struct driver *d, const struc
     for (int k = 0; age_ns > 0 && k < d->networks.n; k++) {
         cleanup_free char *key = key_of(v, &d->networks.network[k]);
 
-        if (key && network_cache_load(key, age_ns, &d->measured, NULL) == 0)
+        if (key && job_cache_load("network", key, age_ns, &d->measured, NULL) == 0)
             return &d->networks.network[k];
     }
     return NULL;
@@ -195,14 +195,14 @@ void driver_keep_network(struct driver *d)
     struct eddis_error err = { 0 };
 
     if (d->network_key && d->measured && !d->state.network_cached &&
-        network_cache_store(d->network_key, d->measured, &err) < 0)
+        job_cache_store("network", d->network_key, d->measured, &err) < 0)
         driver_say(d, "note", -1, -1, err.text);
 }
 
 void driver_forget_network(struct driver *d)
 {
     if (d->network_key)
-        network_cache_drop(d->network_key);
+        job_cache_drop("network", d->network_key);
     free(d->measured);
     d->measured = NULL;
 }

@@ -89,14 +89,19 @@ static struct plan *equal_of(const struct plan *p, struct eddis_error *err)
 static int make_plan(struct driver *d, const struct node_profile *nodes, int n, struct plan **ret,
                      struct eddis_error *err)
 {
+    struct planner_known known = { 0 };
     bool replay = d->o->plan_path && (d->state.generation == 1 || n == d->n_agents);
     int rc;
 
-    if (!replay)
-        return planner_plan(d->o->job, nodes, n, NULL, ret, err);
+    d->choice_given = false;
+    if (!replay) {
+        driver_known(d, &known);
+        return planner_plan(d->o->job, nodes, n, &known, ret, err);
+    }
     rc = plan_read(d->o->plan_path, ret, err);
     if (rc < 0)
         return rc;
+    d->choice_given = (*ret)->choice != NULL;
     rc = planner_adopt(*ret, d->o->job, nodes, n, err);
     return rc < 0 ? eddis_fail_prefix(err, rc, "%s", d->o->plan_path) : rc;
 }

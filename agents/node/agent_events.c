@@ -4,6 +4,7 @@
 #include "agents/protocol_relay.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/model/choice_json.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -304,6 +305,19 @@ static void look_for_frozen(struct agent *a, int64_t now_ns)
         agent_note(a, a->generation->number, "%s", what);
 }
 
+/* Chosen once or twice in a run. */
+static void tell_choice(struct agent *a, int64_t now_ns)
+{
+    const struct comm_choice *c = generation_choice(a->generation);
+    cleanup_free char *text = c ? choice_text(c) : NULL;
+    struct event e = {
+        .type = EVENT_CHOICE, .generation = a->generation->number, .rank = 0, .text = text
+    };
+
+    if (text)
+        agent_tell(a, &e, now_ns);
+}
+
 void agent_report(struct agent *a, int64_t now_ns)
 {
     struct generation *g = a->generation;
@@ -320,6 +334,7 @@ void agent_report(struct agent *a, int64_t now_ns)
         a->progress_due = false;
         if (g && g->started) {
             n = generation_progress(g, now_ns, a->progress);
+            tell_choice(a, now_ns);
             look_for_frozen(a, now_ns);
         }
     }

@@ -164,7 +164,7 @@ static void make_sane(struct board_page *page)
         &page->samples_done, &page->plan_version,   &page->bytes_sent,     &page->overrun_ns,
         &page->steps_here,   &page->step_plan,      &page->steps_before,   &page->samples_before,
         &page->sum.input_ns, &page->sum.compute_ns, &page->sum.exposed_ns, &page->sum.wait_ns,
-        &page->sum.total_ns,
+        &page->sum.total_ns, &page->model_bytes,
     };
 
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
@@ -174,6 +174,8 @@ static void make_sane(struct board_page *page)
         page->plan_since = -1;
     if (page->pid < 0)
         page->pid = 0;
+    if (page->staleness < 0)
+        page->staleness = 0;
     if (page->phase < 0 || page->phase > EDDIS_PHASES)
         page->phase = 0;
     for (int i = 0; i < BOARD_METRICS; i++)
@@ -204,6 +206,8 @@ static void fill(struct progress *p, const struct board_page *page, const struct
         .plan_since = page->plan_since,
         .bytes_sent = page->bytes_sent,
         .overrun_ns = page->overrun_ns,
+        .model_bytes = page->model_bytes,
+        .staleness = page->staleness,
         .page_age_ns = -1,
         .loss = page->has_loss ? page->loss : __builtin_nan(""),
         .sum = page->sum,
@@ -229,6 +233,16 @@ static void fill(struct progress *p, const struct board_page *page, const struct
             .total_ns = since(page->sum.total_ns, w->before.sum.total_ns),
         };
     }
+}
+
+const struct comm_choice *generation_choice(struct generation *g)
+{
+    const struct worker *w = &g->worker[0];
+
+    if (w->rank != 0 || !w->seen || w->before.choice.version == g->choice_version)
+        return NULL;
+    g->choice_version = w->before.choice.version;
+    return &w->before.choice;
 }
 
 int generation_progress(struct generation *g, int64_t now_ns, struct progress *ret)

@@ -71,6 +71,7 @@ struct generation {
     bool started, mpirun_ended;
     int64_t report_at_step; /* of the order to prepare; 0: none, or all have done so many */
     struct look look;       /* for that */
+    int32_t choice_version; /* of rank 0's choice, as reported */
     int64_t log_offset;     /* where this generation's words in mpirun.log begin */
     struct frozen mpirun_frozen;
 };
@@ -113,6 +114,11 @@ void generation_signal(const struct generation *g, int sig);
 
 /* Read the boards: rows of progress since the call before to ret [g->n]; returns their number. */
 int generation_progress(struct generation *g, int64_t now_ns, struct progress *ret);
+
+/* Borrows what rank 0 of this node had chosen of the communication when the boards were last read;
+ * NULL when it is not here, or has chosen nothing new since the call before.
+ */
+const struct comm_choice *generation_choice(struct generation *g);
 
 /* Whether all workers have done report_at_step steps: true once, to be asked when look.next_ns has
  * come.  most_ns: between two reports.

@@ -173,8 +173,8 @@ static bool page_is_sane(const struct board *b, int local_rank, const struct boa
 {
     if (p->version != BOARD_VERSION || p->local_rank != local_rank ||
         p->rank != b->setup.first_rank + local_rank || p->phase < 0 || p->steps_done < 0 ||
-        p->steps_here < 0 || p->step_plan < 0 || p->steps_before < 0 || p->samples_done < 0 ||
-        p->samples_before < 0 || p->plan_since < -1 || p->waits_for < -1 ||
+        p->steps_here < 0 || p->model_bytes < 0 || p->step_plan < 0 || p->steps_before < 0 ||
+        p->samples_done < 0 || p->samples_before < 0 || p->plan_since < -1 || p->waits_for < -1 ||
         p->waits_for >= b->setup.n_ranks || !times_are_sane(&p->sum) ||
         !times_are_sane(&p->sum_before))
         return false;

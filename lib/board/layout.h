@@ -91,9 +91,10 @@ struct board_page {
     int64_t plan_version; /* newest version seen */
     int64_t plan_since;   /* first step under the newest version; -1 while not agreed */
     int64_t bytes_sent;
-    int64_t overrun_ns; /* sum over steps of real work beyond an emulated device's time */
-    int64_t phase_ns;   /* clock_now_ns when the phase began; waiting in slices is one phase */
-    double loss;        /* of the last step that reported one */
+    int64_t overrun_ns;  /* sum over steps of real work beyond an emulated device's time */
+    int64_t phase_ns;    /* clock_now_ns when the phase began; waiting in slices is one phase */
+    int64_t model_bytes; /* of the parameters; 0: not registered yet */
+    double loss;         /* of the last step that reported one */
     int32_t has_loss;
     int32_t staleness; /* 0 in synchronous modes */
     int64_t waits_for; /* the rank without which this one, waiting for a second or more, cannot go

@@ -402,6 +402,37 @@ def replay():
         assert j.file("summary.json").endswith("}\n")
 
 
+def replay_is_bitwise():
+    """What a run has chosen of its communication is in its plan; two runs of that plan are equal to
+    the last bit.  A second run of the program knows how large its model is."""
+    data = os.path.join(os.path.dirname(__file__), "../../examples/digits/digits.csv")
+    mix = "[{rate: 1, a_ms: 1, c_ms: 0.05}, {rate: 0.6}, {rate: 0.35}]"
+    saved = []
+
+    def train(*options):
+        return job("--set", f"profile.emulate={mix}", "--set", "batch.global=120", *options, "--", "eddis-train",
+                   "--data", data, "--model", "mlp", "--widths", "64,32", "--epochs", "3", "--quiet",
+                   "--save", "final", ranks=None)
+
+    def run(*options):
+        with train(*options) as j:
+            j.check(0, "ok")
+            with open(os.path.join(j.folders.path("work"), "final"), "rb") as f:
+                saved.append(f.read())
+            return os.path.join(j.dir, "plan-1-1.json"), json.loads(j.file("plan-1-1.json")), j.out
+
+    path, first, said = run()
+    assert first["model_bytes"] == 0 and "other modes:" not in said, said
+    assert first["communication"]["version"] > 0 and first["communication"]["reason"], first
+    for _ in range(2):
+        _, again, said = run("--plan", path)
+        assert "replayed" in said and again == first, again
+    assert saved[1] == saved[2], "two runs of one plan differ"
+    _, known, said = run()
+    assert known["model_bytes"] == 4 * (64 * 64 + 64 + 64 * 32 + 32 + 32 * 10 + 10), known
+    assert "other modes: async" in said, said
+
+
 def variables():
     os.environ["HANDED_ON"] = "from here"
     with script("echo $A/$HANDED_ON/$RANK/$WORLD_SIZE", "-x", "A=b c", "-x", "HANDED_ON") as j:
@@ -530,6 +561,7 @@ CASES = [true, false, exit_7, segv, missing_program, preflight, grandchildren, s
          interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, hangup_ignored,
          rank_killed, agent_killed, keeper_killed, keeper_and_agent_killed, agent_stopped, mpirun_killed,
          driver_killed, driver_stopped, full_disk, usage, impossible, dry_run, output, replay,
+         replay_is_bitwise,
          variables, quiet_and_json, broken_pipe, door]
 
 

@@ -283,6 +283,7 @@ void state_event(struct state *s, int agent, const struct event *e, int64_t now_
         state_say(s, "node %s: %.380s", state_host(s, agent), e->text);
         break;
     case EVENT_RELAY:
+    case EVENT_CHOICE:
     case EVENT_LOGS:
     case EVENT_LEFT:
         break; /* the caller's */

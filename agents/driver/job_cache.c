@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "network_cache.h"
+#include "job_cache.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -32,13 +32,13 @@ static char *cache_dir(void)
 }
 
 /* Names that collide cost a measurement, since the whole key is in the file: FNV-1a will do. */
-static char *path_of(const char *dir, const char *key)
+static char *path_of(const char *dir, const char *kind, const char *key)
 {
     uint64_t hash = UINT64_C(14695981039346656037);
 
     for (; *key; key++)
         hash = (hash ^ (unsigned char)*key) * UINT64_C(1099511628211);
-    return dir ? file_join(dir, "network-%016" PRIx64 ".json", hash) : NULL;
+    return dir ? file_join(dir, "%s-%016" PRIx64 ".json", kind, hash) : NULL;
 }
 
 static int check_owner(const char *path, struct eddis_error *err)
@@ -52,30 +52,31 @@ static int check_owner(const char *path, struct eddis_error *err)
     return 0;
 }
 
-/* The entry's network when it is of this key and not too old. */
+/* The entry's value when it is of this key and not too old. */
 static int take_entry(json_t *o, const char *key, int64_t age_ns, char **ret,
                       struct eddis_error *err)
 {
     int64_t measured_s, now_s = clock_wall_ns() / CLOCK_S;
     const char *found;
-    json_t *network;
+    json_t *value;
     int rc = json_want_string(o, "key", &found, err);
 
     if (rc == 0)
         rc = json_want_int(o, "measured_s", 0, INT64_MAX / CLOCK_S, &measured_s, err);
     if (rc == 0)
-        rc = json_want_object(o, "network", &network, err);
+        rc = json_want_object(o, "value", &value, err);
     if (rc < 0)
         return rc;
     if (strcmp(found, key) != 0 || measured_s > now_s || now_s - measured_s > age_ns / CLOCK_S)
-        return eddis_fail(err, -ESTALE, "it is too old, or of other nodes");
-    *ret = json_text(network, false);
-    return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for a network");
+        return eddis_fail(err, -ESTALE, "it is too old, or of another key");
+    *ret = json_text(value, false);
+    return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for a cached figure");
 }
 
-int network_cache_load(const char *key, int64_t age_ns, char **ret, struct eddis_error *err)
+int job_cache_load(const char *kind, const char *key, int64_t age_ns, char **ret,
+                   struct eddis_error *err)
 {
-    cleanup_free char *dir = cache_dir(), *path = path_of(dir, key), *text = NULL;
+    cleanup_free char *dir = cache_dir(), *path = path_of(dir, kind, key), *text = NULL;
     cleanup_json json_t *o = NULL;
     size_t n = 0;
     int rc;
@@ -88,28 +89,28 @@ int network_cache_load(const char *key, int64_t age_ns, char **ret, struct eddis
     return rc < 0 ? rc : take_entry(o, key, age_ns, ret, err);
 }
 
-int network_cache_store(const char *key, const char *text, struct eddis_error *err)
+int job_cache_store(const char *kind, const char *key, const char *text, struct eddis_error *err)
 {
-    cleanup_free char *dir = cache_dir(), *path = path_of(dir, key), *all = NULL;
-    cleanup_json json_t *network = NULL, *o = NULL;
+    cleanup_free char *dir = cache_dir(), *path = path_of(dir, kind, key), *all = NULL;
+    cleanup_json json_t *value = NULL, *o = NULL;
     int rc;
 
     if (!path)
         return eddis_fail(err, -ENOENT, "there is no place for a cache");
-    if ((rc = json_parse(text, strlen(text), "the network", &network, err)) < 0)
+    if ((rc = json_parse(text, strlen(text), "what is to be kept", &value, err)) < 0)
         return rc;
     o = json_pack("{s:s, s:I, s:O}", "key", key, "measured_s",
-                  (json_int_t)(clock_wall_ns() / CLOCK_S), "network", network);
+                  (json_int_t)(clock_wall_ns() / CLOCK_S), "value", value);
     all = o ? json_text(o, true) : NULL;
     if (!all)
-        return eddis_fail(err, -ENOMEM, "no memory for a network");
+        return eddis_fail(err, -ENOMEM, "no memory for a cached figure");
     rc = file_mkdirs(dir, 0700, err);
     return rc < 0 ? rc : file_write_atomic(path, all, strlen(all), 0600, err);
 }
 
-void network_cache_drop(const char *key)
+void job_cache_drop(const char *kind, const char *key)
 {
-    cleanup_free char *dir = cache_dir(), *path = path_of(dir, key);
+    cleanup_free char *dir = cache_dir(), *path = path_of(dir, kind, key);
 
     if (path)
         (void)unlink(path);

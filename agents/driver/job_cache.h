@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_cache.h - what earlier jobs were measured to be, kept for the next
+ *
+ * One file each beside the profiles of this machine ($XDG_CACHE_HOME/eddis, or ~/.cache/eddis),
+ * "<kind>-<digits>.json".  Kinds and their keys:
+ *
+ *   network   the network with the nodes' names and addresses, so that nothing is believed of other
+ *             nodes or of nodes that were moved
+ *   model     the command and its folder
+ *
+ * A file that others could have written is not believed.
+ */
+#ifndef EDDIS_AGENTS_DRIVER_JOB_CACHE_H
+#define EDDIS_AGENTS_DRIVER_JOB_CACHE_H
+
+#include "lib/base/error.h"
+
+#include <stdint.h>
+
+/* Returns what was stored for this key at most age_ns ago: a JSON object.  -ENOENT, -ESTALE:
+ * nothing is.
+ */
+int job_cache_load(const char *kind, const char *key, int64_t age_ns, char **ret,
+                   struct eddis_error *err);
+
+/* Replace it, atomically, mode 0600.  text is a JSON object. */
+int job_cache_store(const char *kind, const char *key, const char *text, struct eddis_error *err);
+
+void job_cache_drop(const char *kind, const char *key);
+
+#endif
