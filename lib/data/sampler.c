@@ -166,20 +166,28 @@ static int by_rest(const void *a, const void *b)
     return (x[1] > y[1]) - (x[1] < y[1]);
 }
 
-/* Largest remainder: with `left` samples after rounding down, the first `left` ranks in the order
- * of their rests get one more.
+/* Split n samples among n_ranks in the proportion of batch, which adds up to all.  Largest
+ * remainder: with `left` samples after rounding down, the first `left` ranks in the order of their
+ * rests get one more.
  */
-static int split_short(const struct sampler *s, const struct plan *p, int64_t n, int rank,
-                       struct sampler_step *ret, struct eddis_error *err)
+struct split {
+    const int64_t *batch;
+    int n_ranks;
+    int64_t all, n;
+};
+
+/* Moves ret->first to the rank's part of what begins there. */
+static int split_part(const struct split *p, int rank, struct sampler_step *ret,
+                      struct eddis_error *err)
 {
-    cleanup_free int64_t(*order)[2] = malloc((size_t)s->o.n_ranks * sizeof *order);
-    int64_t left = n, first = 0, count = 0, extra_before = 0;
+    cleanup_free int64_t(*order)[2] = malloc((size_t)p->n_ranks * sizeof *order);
+    int64_t left = p->n, first = 0, count = 0, extra_before = 0;
     bool extra_own = false;
 
     if (!order)
         return eddis_fail(err, -ENOMEM, "no memory to split a step");
-    for (int i = 0; i < s->o.n_ranks; i++) {
-        struct share share = share_of(p->batch[i], n, s->batch);
+    for (int i = 0; i < p->n_ranks; i++) {
+        struct share share = share_of(p->batch[i], p->n, p->all);
 
         order[i][0] = share.rest;
         order[i][1] = i;
@@ -189,7 +197,7 @@ static int split_short(const struct sampler *s, const struct plan *p, int64_t n,
         else if (i == rank)
             count = share.floor;
     }
-    qsort(order, (size_t)s->o.n_ranks, sizeof *order, by_rest);
+    qsort(order, (size_t)p->n_ranks, sizeof *order, by_rest);
     for (int64_t i = 0; i < left; i++) {
         extra_before += order[i][1] < rank;
         extra_own |= order[i][1] == rank;
@@ -221,7 +229,8 @@ int sampler_look(const struct sampler *s, int64_t step, int rank, struct sampler
     r.first = r.step_in_epoch * s->batch;
     r.batch = s->o.samples - r.first < s->batch ? s->o.samples - r.first : s->batch;
     if (r.batch < s->batch) {
-        rc = split_short(s, p, r.batch, rank, &r, err);
+        rc =
+            split_part(&(struct split){ p->batch, s->o.n_ranks, s->batch, r.batch }, rank, &r, err);
     } else {
         for (int i = 0; i < rank; i++)
             r.first += p->batch[i];
@@ -240,6 +249,51 @@ int sampler_ask(struct sampler *s, int64_t step, struct sampler_step *ret, struc
     if (rc == 1 && step > s->asked)
         s->asked = step;
     return rc;
+}
+
+int64_t sampler_group_batch(const struct sampler *s, const struct sampler_group *g)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < g->n_members; i++)
+        sum += s->plan[s->n_plans - 1].batch[g->member[i]];
+    return sum;
+}
+
+int sampler_share(struct sampler *s, const struct sampler_group *g, int64_t step, int64_t n,
+                  struct sampler_step *ret, struct eddis_error *err)
+{
+    cleanup_free int64_t *batch = malloc((size_t)g->n_members * sizeof *batch);
+    struct split split = { .batch = batch, .n_ranks = g->n_members, .n = n };
+    struct sampler_step r = { .step = step, .batch = n };
+    const struct plan *p;
+    int own = 0, rc;
+
+    if (!batch)
+        return eddis_fail(err, -ENOMEM, "no memory to split a step");
+    if (!s->n_plans || step < s->forgotten)
+        return eddis_fail(err, -ESTALE, "step %lld is long over", (long long)step);
+    p = plan_at(s, step);
+    for (int i = 0; i < g->n_members; i++) {
+        batch[i] = p->batch[g->member[i]];
+        split.all += batch[i];
+        own = g->member[i] == s->o.rank ? i : own;
+    }
+    /* Taken under an older plan, by which the group had something to do: all alike. */
+    if (split.all == 0) {
+        for (int i = 0; i < g->n_members; i++)
+            batch[i] = 1;
+        split.all = g->n_members;
+    }
+    r.version = p->version;
+    r.steps_in_epoch = sampler_steps_in_epoch(s);
+    rc = split_part(&split, own, &r, err);
+    if (rc < 0)
+        return rc;
+    if (step > s->asked)
+        s->asked = step;
+    *ret = r;
+    return 0;
 }
 
 int64_t sampler_asked(const struct sampler *s)

@@ -70,6 +70,20 @@ int sampler_ask(struct sampler *s, int64_t step, struct sampler_step *ret, struc
 int sampler_look(const struct sampler *s, int64_t step, int rank, struct sampler_step *ret,
                  struct eddis_error *err);
 
+/* For samples that come from ranges.h, where a step is one of a group of ranks: member [n_members],
+ * among them this rank, split n samples in the proportion of the batch sizes that hold at the step.
+ * Positions count from 0.  Raises sampler_asked.
+ */
+struct sampler_group {
+    const int *member;
+    int n_members;
+};
+int sampler_share(struct sampler *s, const struct sampler_group *g, int64_t step, int64_t n,
+                  struct sampler_step *ret, struct eddis_error *err);
+
+/* Samples that the group takes at a whole step, by the newest plan. */
+int64_t sampler_group_batch(const struct sampler *s, const struct sampler_group *g);
+
 /* Highest step asked so far; -1: none.  A new plan may hold from the highest of all ranks + 1. */
 int64_t sampler_asked(const struct sampler *s);
 

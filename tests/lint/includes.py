@@ -28,7 +28,7 @@ MAY_INCLUDE = {
                         "lib/compress", "lib/gpu"],
     # the files beside eddis.h are libeddis itself: what the shared library holds
     "lib": BASE + ["lib/eddis.h", "lib/model/algorithm.h", "lib/board", "lib/comm", "lib/smb",
-                   "lib/sync", "lib/compress", "lib/gpu", "lib/data/sampler.h"],
+                   "lib/sync", "lib/compress", "lib/gpu", "lib/data/ranges.h", "lib/data/sampler.h"],
     "lib/train": BASE + ["lib/data", "lib/eddis.h"],
     "scheduler": MODEL + ["scheduler"],
     "profiler": MODEL + ["lib/topo", "lib/gpu", "lib/comm"],
