@@ -226,6 +226,7 @@ int sampler_look(const struct sampler *s, int64_t step, int rank, struct sampler
         return 0;
     p = plan_at(s, step);
     r.version = p->version;
+    r.last_of_epoch = r.step_in_epoch + 1 == per_epoch;
     r.first = r.step_in_epoch * s->batch;
     r.batch = s->o.samples - r.first < s->batch ? s->o.samples - r.first : s->batch;
     if (r.batch < s->batch) {

@@ -27,6 +27,7 @@
 
 #include "lib/base/error.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sampler;
@@ -59,6 +60,8 @@ struct sampler_step {
     int64_t first, count; /* this rank's positions first .. first + count - 1 of the epoch */
     int64_t batch;        /* of all ranks: B, or less at the end of an epoch */
     int64_t version;      /* of the plan in force */
+    bool last_of_epoch;
+    int64_t passed; /* samples of the job up to its end */
 };
 
 /* What this rank has to do at a step; raises sampler_asked.  Returns 1, or 0 behind the last

@@ -69,6 +69,9 @@ static int driver_handle(struct driver *d, struct engine *e, struct mail *m,
         return engine_announce(e, &((struct mail_announce *)m)->what, now, &d->out, err);
     case MAIL_FINISH:
         return engine_finish(e, now, &d->out, err);
+    case MAIL_EXCHANGE:
+        return engine_exchange(e, ((struct mail_exchange *)m)->what,
+                               ((struct mail_exchange *)m)->step, now, &d->out, err);
     case MAIL_BOX:
         return driver_start_box(d, (struct mail_box *)m, now, err);
     case MAIL_LEAVE:
@@ -126,7 +129,8 @@ static int driver_receive(struct driver *d, struct engine *e, struct eddis_error
     return n;
 }
 
-static int driver_poll_box(struct driver *d, struct eddis_error *err)
+/* What is done is the algorithm's, which goes on, or a caller's. */
+static int driver_poll_box(struct driver *d, struct engine *e, struct eddis_error *err)
 {
     struct smb_request *r;
     int rc = 0;
@@ -135,8 +139,13 @@ static int driver_poll_box(struct driver *d, struct eddis_error *err)
         rc = smb_poll(d->box, clock_now_ns(), &d->out, err);
         d->polls |= smb_polls(d->box);
     }
-    while (rc >= 0 && (r = smb_take_done(d->box)))
-        driver_boxed(d, r);
+    while (rc >= 0 && (r = smb_take_done(d->box))) {
+        int own = e ? engine_box(e, r, clock_now_ns(), &d->out, err) : 0;
+
+        if (own == 0)
+            driver_boxed(d, r);
+        rc = own < 0 ? own : 1;
+    }
     return rc;
 }
 
@@ -158,7 +167,7 @@ static int driver_poll(struct driver *d, struct engine *e, struct eddis_error *e
         d->polls |= collective_polls(r->collective);
     }
     if (rc >= 0 && d->box) {
-        rc = driver_poll_box(d, err);
+        rc = driver_poll_box(d, e, err);
         moved |= rc > 0;
     }
     if (rc >= 0)
@@ -211,6 +220,16 @@ static void driver_publish_layout(struct driver *d)
         d->bucket_of[i] = engine_bucket_of(d->engine, i);
 }
 
+static bool driver_publish_exchange(struct driver *d)
+{
+    int64_t before = d->exchanges;
+
+    d->exchanges = engine_exchanges(d->engine);
+    d->exchange_peer = engine_exchange_waits_for(d->engine);
+    d->staleness = engine_staleness(d->engine);
+    return d->exchanges != before;
+}
+
 /* Callers are woken only by what one may wait for, not by every message. */
 void driver_publish(struct driver *d)
 {
@@ -228,6 +247,8 @@ void driver_publish(struct driver *d)
         d->done_step[i] = step;
         d->peer[i] = engine_waits_for(d->engine, i);
     }
+    if (d->engine)
+        done |= driver_publish_exchange(d);
     if (d->transport)
         d->sent_bytes = d->transport->sent_bytes;
     if (done)

@@ -47,6 +47,7 @@ enum mail_kind {
     MAIL_WEIGHT,
     MAIL_ANNOUNCE,
     MAIL_FINISH,
+    MAIL_EXCHANGE,
     MAIL_BOX,
     MAIL_LEAVE,
     MAIL_REQUEST,
@@ -73,6 +74,13 @@ struct mail_weight {
 struct mail_announce {
     struct mail mail;
     struct engine_announcement what;
+};
+
+/* Between two steps; over when driver_wait_exchange says so. */
+struct mail_exchange {
+    struct mail mail;
+    enum sync_exchange what;
+    int64_t step; /* the one that follows */
 };
 
 /* A request to the Soft Memory Box. */
@@ -119,6 +127,13 @@ int driver_wait_request(struct driver *d, struct request *r, int64_t deadline_ns
 int driver_wait_box(struct driver *d, struct mail_box *m, int64_t deadline_ns, int *ret_peer,
                     struct eddis_error *err);
 int driver_wait_left(struct driver *d, int64_t deadline_ns, int *ret_peer, struct eddis_error *err);
+
+/* The same for the n-th exchange, counted from 1. */
+int driver_wait_exchange(struct driver *d, int64_t n, int64_t deadline_ns, int *ret_peer,
+                         struct eddis_error *err);
+
+/* The algorithm's (sync.h), as published last. */
+int64_t driver_staleness(struct driver *d);
 
 /* Bytes sent so far. */
 int64_t driver_sent_bytes(struct driver *d);

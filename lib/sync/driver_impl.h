@@ -44,9 +44,11 @@ struct driver {
     int *peer;          /* [n_buckets] */
     int *bucket_of;     /* [n_parameters] */
     int n_buckets, n_parameters;
-    int layouts;       /* engine_layouts of these */
-    struct smb *box;   /* NULL: none */
-    bool left;         /* the box */
+    int layouts;     /* engine_layouts of these */
+    struct smb *box; /* NULL: none */
+    bool left;       /* the box */
+    int64_t exchanges, staleness;
+    int exchange_peer;
     unsigned requests; /* sent so far */
     int64_t sent_bytes;
     int close_rc;

@@ -196,3 +196,31 @@ int driver_wait_left(struct driver *d, int64_t deadline_ns, int *ret_peer, struc
     pthread_mutex_unlock(&d->lock);
     return rc;
 }
+
+static bool exchange_done(const struct driver *d, const void *what)
+{
+    return d->exchanges >= *(const int64_t *)what;
+}
+
+int driver_wait_exchange(struct driver *d, int64_t n, int64_t deadline_ns, int *ret_peer,
+                         struct eddis_error *err)
+{
+    int rc;
+
+    pthread_mutex_lock(&d->lock);
+    rc = caller_wait(d, exchange_done, &n, deadline_ns, err);
+    if (rc == -ETIMEDOUT)
+        *ret_peer = d->exchange_peer;
+    pthread_mutex_unlock(&d->lock);
+    return rc;
+}
+
+int64_t driver_staleness(struct driver *d)
+{
+    int64_t n;
+
+    pthread_mutex_lock(&d->lock);
+    n = d->staleness;
+    pthread_mutex_unlock(&d->lock);
+    return n;
+}

@@ -43,6 +43,8 @@ struct engine {
     int in_flight; /* buckets that left and are not combined */
     int finished;  /* buckets combined in this step */
     unsigned sequence;
+    int64_t exchanges; /* that are over */
+    bool exchanging;
 };
 
 /* Bytes kept free behind every slot. */
@@ -152,7 +154,8 @@ static struct bucket_cost engine_typical_cost(const struct comm_place *p)
 }
 
 /* The buckets as the algorithm sees them: opens it, or gives it the new ones. */
-static int engine_give_buffers(struct engine *e, const char *algorithm, struct eddis_error *err)
+static int engine_give_buffers(struct engine *e, const struct engine_options *o,
+                               struct eddis_error *err)
 {
     struct sync_buffer *buffer = calloc((size_t)e->n_buckets, sizeof *buffer);
     int rc;
@@ -166,10 +169,12 @@ static int engine_give_buffers(struct engine *e, const char *algorithm, struct e
     if (e->sync)
         rc = sync_lay_out(e->sync, buffer, e->n_buckets, err);
     else
-        rc = sync_open(
-            algorithm,
-            &(struct sync_setup){ .place = e->place, .buffer = buffer, .n_buffers = e->n_buckets },
-            &e->sync, err);
+        rc = sync_open(o->algorithm,
+                       &(struct sync_setup){ .place = e->place,
+                                             .buffer = buffer,
+                                             .n_buffers = e->n_buckets,
+                                             .models = o->models },
+                       &e->sync, err);
     free(buffer);
     return rc;
 }
@@ -189,7 +194,7 @@ static int engine_open(struct engine *e, const struct engine_options *o, struct 
     int rc = engine_lay_out(e, o, err);
 
     if (rc == 0)
-        rc = engine_give_buffers(e, o->algorithm, err);
+        rc = engine_give_buffers(e, o, err);
     return rc < 0 ? rc : engine_open_layout(e, o, err);
 }
 
@@ -454,6 +459,61 @@ static int engine_done(struct engine *e, int bucket, int64_t now_ns, struct outb
     return engine_launch(e, now_ns, out, err);
 }
 
+/* ---- exchanges between steps ---- */
+
+/* After anything that may have ended one. */
+static void engine_look(struct engine *e)
+{
+    if (e->exchanging && !sync_exchanging(e->sync)) {
+        e->exchanging = false;
+        e->exchanges++;
+    }
+}
+
+int engine_exchange(struct engine *e, enum sync_exchange what, int64_t step, int64_t now_ns,
+                    struct outbox *out, struct eddis_error *err)
+{
+    struct sync_turn t = { what, step, (int)(e->sequence++ % ENGINE_TAGS) };
+    int rc;
+
+    assert(e->finished == e->n_buckets && !e->exchanging);
+    rc = sync_exchange(e->sync, &t, now_ns, out, err);
+    if (rc < 0)
+        return rc;
+    e->exchanging = true;
+    engine_look(e);
+    return 0;
+}
+
+int64_t engine_exchanges(const struct engine *e)
+{
+    return e->exchanges;
+}
+
+int engine_exchange_waits_for(const struct engine *e)
+{
+    return sync_exchange_waits_for(e->sync);
+}
+
+int64_t engine_staleness(const struct engine *e)
+{
+    return sync_staleness(e->sync);
+}
+
+int engine_box(struct engine *e, struct smb_request *r, int64_t now_ns, struct outbox *out,
+               struct eddis_error *err)
+{
+    int rc;
+
+    if (!sync_owns(e->sync, r))
+        return 0;
+    rc = sync_box(e->sync, r, now_ns, out, err);
+    engine_look(e);
+    return rc < 0 ? rc : 1;
+}
+
+/* ---- what has come ---- */
+
 int engine_receive(struct engine *e, const struct comm_op *op, int64_t now_ns, struct outbox *out,
                    struct eddis_error *err)
 {
@@ -466,6 +526,7 @@ int engine_receive(struct engine *e, const struct comm_op *op, int64_t now_ns, s
         return rc < 0 ? rc : engine_launch(e, now_ns, out, err);
     }
     rc = sync_receive(e->sync, op, now_ns, out, err);
+    engine_look(e);
     return rc <= 0 ? rc : engine_done(e, rc - 1, now_ns, out, err);
 }
 

@@ -57,6 +57,7 @@ struct engine_options {
      * layout.h. -EINVAL: the layout is of other parameters.
      */
     const struct bucket_layout *layout;
+    const struct sync_models *models; /* for algorithms that average models, else NULL */
     size_t bucket_bytes;
     struct bucket_cost cost;                  /* of an all-reduce, as measured; 0: not */
     const struct engine_parameter *parameter; /* [n_parameters], copied */
@@ -116,6 +117,19 @@ bool engine_polls(const struct engine *e);
 /* Look at what others have done in shared memory.  Returns whether a bucket is done, or a failure.
  */
 int engine_poll(struct engine *e, int64_t now_ns, struct outbox *out, struct eddis_error *err);
+
+/* Begin an exchange (sync.h) between two steps.  step: the one that follows.  Over once
+ * engine_exchanges counts it.
+ */
+int engine_exchange(struct engine *e, enum sync_exchange what, int64_t step, int64_t now_ns,
+                    struct outbox *out, struct eddis_error *err);
+int64_t engine_exchanges(const struct engine *e);
+int engine_exchange_waits_for(const struct engine *e);
+int64_t engine_staleness(const struct engine *e);
+
+/* A request to the box is done.  Returns whether it was the algorithm's, or a failure. */
+int engine_box(struct engine *e, struct smb_request *r, int64_t now_ns, struct outbox *out,
+               struct eddis_error *err);
 
 /* Last step at which this bucket was combined; -1: none. */
 int64_t engine_done_step(const struct engine *e, int bucket);

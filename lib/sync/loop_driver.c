@@ -10,6 +10,7 @@
 struct loop_driver {
     struct loop *loop;
     struct engine *const *engine;
+    struct smb *const *box; /* NULL: none */
     struct transport **end; /* [n_ranks] */
     int n_ranks;
     uint64_t random;
@@ -55,21 +56,71 @@ int loop_driver_finish(struct loop_driver *d, int rank, struct eddis_error *err)
     return rc < 0 ? rc : transport_post(d->end[rank], &d->out, err);
 }
 
+/* ---- the Soft Memory Box ---- */
+
+void loop_driver_set_boxes(struct loop_driver *d, struct smb *const *box)
+{
+    d->box = box;
+}
+
+/* Hand out the requests that are done, which may begin others. */
+static int loop_driver_box_done(struct loop_driver *d, int rank, struct eddis_error *err)
+{
+    struct smb_request *r;
+    int rc = 0;
+
+    while (rc >= 0 && d->box && (r = smb_take_done(d->box[rank])))
+        if (d->engine[rank])
+            rc = engine_box(d->engine[rank], r, loop_now_ns(d->loop), &d->out, err);
+    return rc < 0 ? rc : transport_post(d->end[rank], &d->out, err);
+}
+
+int loop_driver_box(struct loop_driver *d, int rank, struct smb_request *r, struct eddis_error *err)
+{
+    int rc = smb_start(d->box[rank], r, loop_now_ns(d->loop), &d->out, err);
+    int rc2 = rc < 0 ? rc : transport_post(d->end[rank], &d->out, err);
+
+    return rc2 < 0 ? rc2 : rc;
+}
+
+int loop_driver_exchange(struct loop_driver *d, int rank, enum sync_exchange what, int64_t step,
+                         struct eddis_error *err)
+{
+    int rc = engine_exchange(d->engine[rank], what, step, loop_now_ns(d->loop), &d->out, err);
+
+    return rc < 0 ? rc : transport_post(d->end[rank], &d->out, err);
+}
+
+/* ---- turns ---- */
+
+/* Look at shared memory.  Returns whether anything moved. */
+static int loop_driver_look(struct loop_driver *d, int rank, struct eddis_error *err)
+{
+    struct engine *e = d->engine[rank];
+    int64_t now = loop_now_ns(d->loop);
+    int rc = e && engine_polls(e) ? engine_poll(e, now, &d->out, err) : 0;
+
+    if (rc == 0 && d->box && smb_polls(d->box[rank]))
+        rc = smb_poll(d->box[rank], now, &d->out, err);
+    return rc;
+}
+
 /* Returns 1 when the rank had something to handle. */
 static int loop_driver_poll(struct loop_driver *d, int rank, struct eddis_error *err)
 {
-    struct engine *e = d->engine[rank];
     struct comm_op op;
     int n = transport_poll(d->end[rank], &op, 1, err), rc;
 
     if (n < 0)
         return n;
-    if (n)
-        rc = engine_receive(e, &op, loop_now_ns(d->loop), &d->out, err);
+    if (!n)
+        rc = n = loop_driver_look(d, rank, err);
+    else if (op.channel == COMM_BOX)
+        rc = smb_receive(d->box[rank], &op, loop_now_ns(d->loop), &d->out, err);
     else
-        rc = n = engine_polls(e) ? engine_poll(e, loop_now_ns(d->loop), &d->out, err) : 0;
+        rc = engine_receive(d->engine[rank], &op, loop_now_ns(d->loop), &d->out, err);
     if (rc >= 0)
-        rc = transport_post(d->end[rank], &d->out, err);
+        rc = loop_driver_box_done(d, rank, err);
     return rc < 0 ? rc : n;
 }
 
@@ -88,6 +139,13 @@ int loop_driver_step(struct loop_driver *d, struct eddis_error *err)
     int rc = loop_driver_turn(d, err);
 
     return rc ? rc : loop_advance(d->loop);
+}
+
+int loop_driver_step_to(struct loop_driver *d, int64_t until_ns, struct eddis_error *err)
+{
+    int rc = loop_driver_turn(d, err);
+
+    return rc ? rc : loop_advance_to(d->loop, until_ns);
 }
 
 int loop_driver_run_to(struct loop_driver *d, int64_t until_ns, struct eddis_error *err)

@@ -9,7 +9,9 @@
 
 struct loop_driver;
 
-/* Borrows the engines [n_ranks] until loop_driver_free.  seed 0 is not random. */
+/* Borrows the engines [n_ranks] until loop_driver_free, NULL where there is none yet.  seed 0 is
+ * not random.
+ */
 int loop_driver_new(struct engine *const *engine, int n_ranks, uint64_t seed,
                     struct loop_driver **ret, struct eddis_error *err);
 
@@ -18,10 +20,27 @@ int loop_driver_announce(struct loop_driver *d, int rank, const struct engine_an
                          struct eddis_error *err);
 int loop_driver_finish(struct loop_driver *d, int rank, struct eddis_error *err);
 
+/* The ranks' ends of the Soft Memory Box [n_ranks]; borrowed likewise. */
+void loop_driver_set_boxes(struct loop_driver *d, struct smb *const *box);
+
+/* Begin an exchange on one rank; engine_exchanges tells when it is over. */
+int loop_driver_exchange(struct loop_driver *d, int rank, enum sync_exchange what, int64_t step,
+                         struct eddis_error *err);
+
+/* Begin a request to the box on one rank.  Returns 1 when it is done already; r->done tells later.
+ */
+int loop_driver_box(struct loop_driver *d, int rank, struct smb_request *r,
+                    struct eddis_error *err);
+
 /* Let one rank, drawn at random, handle what has arrived, or when nobody has anything move time to
  * the next delivery.  Returns 1, or 0 when nothing can happen any more.
  */
 int loop_driver_step(struct loop_driver *d, struct eddis_error *err);
+
+/* The same, but time moves to until_ns at most; when nothing is delivered before, it gets there.
+ * Returns 1 when something was handled or delivered.
+ */
+int loop_driver_step_to(struct loop_driver *d, int64_t until_ns, struct eddis_error *err);
 
 /* Until nothing can happen any more.  -EDEADLK: a bucket of this step is not combined then. */
 int loop_driver_run(struct loop_driver *d, int64_t step, struct eddis_error *err);

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-static const struct sync_ops *const algorithms[] = { &sync_allreduce };
+static const struct sync_ops *const algorithms[] = { &sync_allreduce, &sync_easgd, &sync_hsgd };
+
+const enum comm_type sync_type[SYNC_TYPES] = { COMM_FLOAT32, COMM_FLOAT64 };
 
 enum { N_ALGORITHMS = sizeof algorithms / sizeof *algorithms };
 
@@ -18,6 +20,9 @@ void sync_tail_combine(void *acc, const void *in)
     a->asked = b->asked > a->asked ? b->asked : a->asked;
     a->blocked = b->blocked < a->blocked ? b->blocked : a->blocked;
     a->flags |= b->flags;
+    /* Only the root's are not 0. */
+    a->range_first += b->range_first;
+    a->range_count += b->range_count;
 }
 
 int sync_open(const char *name, const struct sync_setup *setup, struct sync **ret,
@@ -54,17 +59,63 @@ int sync_receive(struct sync *s, const struct comm_op *op, int64_t now_ns, struc
 
 bool sync_polls(const struct sync *s)
 {
-    return s->ops->polls(s);
+    return s->ops->polls && s->ops->polls(s);
 }
 
 int sync_poll(struct sync *s, int64_t now_ns, struct outbox *out, struct eddis_error *err)
 {
-    return s->ops->poll(s, now_ns, out, err);
+    return s->ops->poll ? s->ops->poll(s, now_ns, out, err) : 0;
 }
 
 int sync_waits_for(const struct sync *s, int buffer)
 {
     return s->ops->waits_for(s, buffer);
+}
+
+/* ---- exchanges ---- */
+
+void sync_exchange_over(struct sync *s)
+{
+    s->exchanging = false;
+}
+
+int sync_exchange(struct sync *s, const struct sync_turn *t, int64_t now_ns, struct outbox *out,
+                  struct eddis_error *err)
+{
+    int rc = s->ops->exchange ? s->ops->exchange(s, t, now_ns, out, err) : 1;
+
+    s->exchanging = rc == 0;
+    return rc;
+}
+
+bool sync_exchanging(const struct sync *s)
+{
+    return s->exchanging;
+}
+
+bool sync_owns(const struct sync *s, const struct smb_request *r)
+{
+    return r->user == s;
+}
+
+int sync_box(struct sync *s, struct smb_request *r, int64_t now_ns, struct outbox *out,
+             struct eddis_error *err)
+{
+    int rc = s->ops->box(s, r, now_ns, out, err);
+
+    if (rc == 1)
+        sync_exchange_over(s);
+    return rc < 0 ? rc : 0;
+}
+
+int sync_exchange_waits_for(const struct sync *s)
+{
+    return s->exchanging ? s->ops->exchange_waits_for(s) : -1;
+}
+
+int64_t sync_staleness(const struct sync *s)
+{
+    return s->ops->staleness ? s->ops->staleness(s) : 0;
 }
 
 void sync_close(struct sync *s)

@@ -2,12 +2,16 @@
 /* sync.h - how workers combine what they have learnt: one algorithm behind one interface
  *
  * The engine packs a step's gradients into a few buffers, each followed by a tail, and has the
- * algorithm combine them over all ranks.  Names are those of lib/model/algorithm.c.
+ * algorithm combine them over the ranks of its place: all of them, or a group that trains one
+ * model.  Algorithms that have several models draw them together between steps, by exchanges with
+ * a centre in the Soft Memory Box; for the others an exchange is over at once.  A program trains in
+ * the same way whatever the algorithm is.  Names are those of lib/model/algorithm.c.
  */
 #ifndef EDDIS_SYNC_SYNC_H
 #define EDDIS_SYNC_SYNC_H
 
 #include "lib/comm/collective.h"
+#include "lib/smb/smb.h"
 
 #include <stdint.h>
 
@@ -15,12 +19,15 @@ struct sync;
 
 /* What travels behind every buffer, combined by a rule of its own. */
 struct sync_tail {
-    double weight;     /* sum: for how many samples the gradients count */
-    int64_t version;   /* smallest: newest plan on a worker's board */
-    int64_t asked;     /* largest: step that a worker's sampler was asked for */
-    int64_t blocked;   /* smallest: ns that a worker was blocked in the step before */
-    uint64_t flags;    /* or: SYNC_... */
-    uint64_t reserved; /* 0 */
+    double weight;   /* sum: for how many samples the gradients count */
+    int64_t version; /* smallest: newest plan on a worker's board */
+    int64_t asked;   /* largest: step that a worker's sampler was asked for */
+    int64_t blocked; /* smallest: ns that a worker was blocked in the step before */
+    uint64_t flags;  /* or: SYNC_... */
+    /* Sum: a range of samples that the group's root, and nobody else, took from the counter for a
+     * later step.  range_count 0: none; -1: nothing is left.
+     */
+    int64_t range_first, range_count;
 };
 
 enum {
@@ -36,10 +43,39 @@ struct sync_buffer {
     enum comm_type type;
 };
 
+/* Types that parameters may have, and the number of each. */
+enum { SYNC_TYPES = 2 };
+extern const enum comm_type sync_type[SYNC_TYPES];
+
+/* A parameter. */
+struct sync_value {
+    void *data; /* [n] */
+    size_t n;
+    enum comm_type type;
+};
+
+/* What an algorithm that averages models needs.  A writer is a worker that has a model of its own,
+ * or a group that shares one.
+ */
+struct sync_models {
+    struct smb *box;                /* borrowed */
+    const struct sync_value *value; /* [n_values], copied; their data is borrowed until close */
+    int n_values;
+    smb_key centre[SYNC_TYPES]; /* buffers of sync_centre_size elements, made by rank 0 */
+    int writer, n_writers;
+    int64_t period;     /* steps from one exchange to the next, at least 1 */
+    double moving_rate; /* of an exchange, of the distance from the centre */
+    int64_t timeout_ns; /* of what is asked of the box */
+};
+
+/* Elements of one type that all values together have. */
+size_t sync_centre_size(const struct sync_value *v, int n, enum comm_type type);
+
 struct sync_setup {
-    struct comm_place place;
+    struct comm_place place;          /* of the ranks that train one model */
     const struct sync_buffer *buffer; /* [n_buffers], copied */
     int n_buffers;
+    const struct sync_models *models; /* copied; NULL: the algorithm has but one model */
 };
 
 /* Open the algorithm of this name.  -ENOTSUP: there is none. */
@@ -75,6 +111,44 @@ int sync_poll(struct sync *s, int64_t now_ns, struct outbox *out, struct eddis_e
 
 /* Rank that a buffer under way waits for; -1: none. */
 int sync_waits_for(const struct sync *s, int buffer);
+
+/* What happens between two steps, on all ranks of a place in the same order.  "Settled": what this
+ * writer gave to the centre has arrived there.
+ */
+enum sync_exchange {
+    SYNC_START,  /* once, before the first step: the first writer's parameters are the centre */
+    SYNC_STEP,   /* before a step: exchange when it is due */
+    SYNC_SETTLE, /* wait until settled */
+    SYNC_LAST,   /* exchange, and wait until settled */
+    SYNC_ADOPT,  /* settle; the centre becomes the parameters */
+    SYNC_LEAVE,  /* settle, and let go of the centre */
+};
+
+struct sync_turn {
+    enum sync_exchange what;
+    int64_t step; /* of SYNC_STEP: the one that follows */
+    int tag;      /* used by no other traffic meanwhile */
+};
+
+/* Begin an exchange; no buffer may be under way.  Returns 1 when parameters may be used again,
+ * else 0: they may once sync_exchanging says no.
+ */
+int sync_exchange(struct sync *s, const struct sync_turn *t, int64_t now_ns, struct outbox *out,
+                  struct eddis_error *err);
+bool sync_exchanging(const struct sync *s);
+
+/* Whether this request to the box is the algorithm's, which has to learn that it is done. */
+bool sync_owns(const struct sync *s, const struct smb_request *r);
+int sync_box(struct sync *s, struct smb_request *r, int64_t now_ns, struct outbox *out,
+             struct eddis_error *err);
+
+/* Rank that the exchange under way waits for; -1: none. */
+int sync_exchange_waits_for(const struct sync *s);
+
+/* Steps since this model was last drawn to the centre: so old is what it knows of the others.  0
+ * for algorithms with one model.
+ */
+int64_t sync_staleness(const struct sync *s);
 
 /* Accepts NULL. */
 void sync_close(struct sync *s);

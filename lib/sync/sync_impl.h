@@ -20,9 +20,19 @@ struct sync_ops {
                  struct eddis_error *err);
     int (*receive)(struct sync *s, const struct comm_op *op, int64_t now_ns, struct outbox *out,
                    struct eddis_error *err);
+    /* NULL: nothing of it lies in shared memory. */
     bool (*polls)(const struct sync *s);
     int (*poll)(struct sync *s, int64_t now_ns, struct outbox *out, struct eddis_error *err);
     int (*waits_for)(const struct sync *s, int buffer);
+    /* NULL, and the three after it: there is one model.  exchange and box return 1 when the
+     * exchange is over; where a message ends it, receive calls sync_exchange_over.
+     */
+    int (*exchange)(struct sync *s, const struct sync_turn *t, int64_t now_ns, struct outbox *out,
+                    struct eddis_error *err);
+    int (*box)(struct sync *s, struct smb_request *r, int64_t now_ns, struct outbox *out,
+               struct eddis_error *err);
+    int (*exchange_waits_for)(const struct sync *s);
+    int64_t (*staleness)(const struct sync *s);
     /* Accepts a half-built instance, which is how open cleans up. */
     void (*close)(struct sync *s);
 };
@@ -30,8 +40,12 @@ struct sync_ops {
 /* First in every instance. */
 struct sync {
     const struct sync_ops *ops;
+    bool exchanging;
 };
 
-extern const struct sync_ops sync_allreduce;
+/* The exchange under way is over. */
+void sync_exchange_over(struct sync *s);
+
+extern const struct sync_ops sync_allreduce, sync_easgd, sync_hsgd;
 
 #endif

@@ -35,7 +35,7 @@ MAY_INCLUDE = {
     "agents": MODEL + ["lib/topo", "lib/http", "lib/board", "profiler", "scheduler", "agents"],
     "cmd": ["lib", "scheduler", "profiler", "agents", "cmd"],
     "bench": ["lib", "scheduler", "profiler", "agents", "cmd", "bench"],
-    "tests": ["lib", "scheduler", "profiler", "agents", "cmd", "tests"],
+    "tests": ["lib", "scheduler", "profiler", "agents", "cmd", "tests", "bench/simulation.h"],
     "examples": ["lib/eddis.h"],
 }
 

@@ -370,8 +370,9 @@ static void pair_open(struct pair *w, const struct profile *p, const struct buck
         ck_assert_int_eq(engine_new(&o, &w->engine[r], NULL), 0);
     }
     ck_assert_int_eq(loop_driver_new(w->engine, 2, 0, &w->loop, NULL), 0);
-    /* A message has a tail of 48 bytes behind its last gradient, where the item counts 64. */
-    loop_driver_set_link(w->loop, LATENCY_NS + 16, link.bytes_per_s);
+    /* A message has the tail right behind its last gradient, where the item counts 64 bytes. */
+    loop_driver_set_link(w->loop, LATENCY_NS + 64 - (int64_t)sizeof(struct sync_tail),
+                         link.bytes_per_s);
 }
 
 static void pair_close(struct pair *w)

@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "simulation.h"
+
+#include "lib/data/sampler.h"
+#include "lib/sync/loop_driver.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Ranges that a group has taken beyond the step it is at. */
+enum { AHEAD = 2 };
+
+static const int64_t patience_ns = INT64_C(1) << 60;
+
+enum state {
+    STATE_START,    /* the box's buffers are being made */
+    STATE_STARTED,  /* until all are */
+    STATE_TAKE,     /* until the step's samples are known */
+    STATE_EXCHANGE, /* ... and the parameters may be used */
+    STATE_COMPUTE,
+    STATE_COMBINE,
+    STATE_LAST, /* the last exchange */
+    STATE_LEFT, /* until all have made theirs */
+    STATE_ADOPT,
+    STATE_LEAVE,
+    STATE_DONE,
+};
+
+struct worker {
+    struct run *run;
+    int rank, group;
+    int *member; /* [place.n_ranks] */
+    struct comm_place place;
+    struct sampler *sampler;
+    struct ranges *ranges;
+    struct engine *engine;
+    struct smb *box;
+    struct sync_value *value; /* [n_parameters] */
+    void **slot;              /* [n_parameters] */
+    enum state state;
+    struct simulation_step step;
+    int64_t until_ns;  /* compute */
+    int64_t exchanges; /* that must be over */
+    int64_t idle_since_ns;
+    struct smb_request take; /* of a group's root */
+    bool taking, taken;      /* under way; to be told with the next tail */
+    struct eddis_error failure;
+};
+
+struct run {
+    const struct simulation_options *o;
+    struct worker *worker;  /* [n_ranks] */
+    struct engine **engine; /* [n_ranks], the workers' */
+    struct smb **box;       /* [n_ranks] */
+    struct loop_driver *loop;
+    smb_key counter, centre[SYNC_TYPES];
+    int n_groups;
+    int64_t global_batch;
+    int started, left;
+    struct simulation_result result;
+};
+
+static bool is_root(const struct worker *w)
+{
+    return w->place.rank == 0;
+}
+
+static bool has_models(const struct run *r)
+{
+    return strcmp(r->o->algorithm, "allreduce") != 0;
+}
+
+/* ---- what travels with a step's last bucket ---- */
+
+static void report(void *arg, struct sync_tail *tail)
+{
+    struct worker *w = arg;
+
+    if (!w->taken)
+        return;
+    tail->range_first = w->take.value;
+    tail->range_count = w->take.add;
+    w->taken = false;
+}
+
+static void agreed(void *arg, int64_t step, const struct sync_tail *tail)
+{
+    struct worker *w = arg;
+
+    (void)step;
+    if (tail->range_count && !is_root(w))
+        w->failure.code = ranges_add(w->ranges, tail->range_first, tail->range_count, &w->failure);
+}
+
+/* ---- requests to the box ---- */
+
+/* One request of a rank, waited for: before and after the run. */
+static int ask(struct run *r, int rank, struct smb_request *q, struct eddis_error *err)
+{
+    int rc;
+
+    q->deadline_ns = patience_ns;
+    rc = loop_driver_box(r->loop, rank, q, err);
+    while (rc == 0 && !q->done)
+        rc = loop_driver_step_to(r->loop, INT64_MAX, err) < 0 ? -EIO : 0;
+    if (rc >= 0 && q->rc < 0)
+        rc = eddis_fail(err, q->rc, "%s", q->error.text);
+    return rc < 0 ? rc : 0;
+}
+
+/* A root's next range, when it has not enough. */
+static int take_more(struct worker *w, struct eddis_error *err)
+{
+    const struct sampler_group g = { w->member, w->place.n_ranks };
+    int rc;
+
+    if (!is_root(w) || w->taking || w->taken || ranges_exhausted(w->ranges) ||
+        ranges_end(w->ranges) > w->step.step + AHEAD)
+        return 0;
+    w->taking = true;
+    w->take = (struct smb_request){ .kind = SMB_FETCH_ADD,
+                                    .key = w->run->counter,
+                                    .add = sampler_group_batch(w->sampler, &g),
+                                    .deadline_ns = patience_ns,
+                                    .user = w };
+    rc = loop_driver_box(w->run->loop, w->rank, &w->take, err);
+    return rc < 0 ? rc : 0;
+}
+
+static int take_look(struct worker *w, struct eddis_error *err)
+{
+    if (!w->taking || !w->take.done)
+        return 0;
+    if (w->take.rc < 0)
+        return eddis_fail(err, w->take.rc, "%s", w->take.error.text);
+    w->taking = false;
+    w->taken = w->place.n_ranks > 1;
+    return ranges_add(w->ranges, w->take.value, w->take.add, err);
+}
+
+/* ---- a worker ---- */
+
+static int begin_exchange(struct worker *w, enum sync_exchange what, enum state next,
+                          struct eddis_error *err)
+{
+    w->exchanges++;
+    w->state = next;
+    return loop_driver_exchange(w->run->loop, w->rank, what, w->step.step, err);
+}
+
+static int begin_step(struct worker *w, const struct ranges_step *r, struct eddis_error *err)
+{
+    const struct sampler_group g = { w->member, w->place.n_ranks };
+    const struct run *run = w->run;
+    struct sampler_step s;
+    int rc = sampler_share(w->sampler, &g, w->step.step, r->count, &s, err);
+
+    if (rc < 0)
+        return rc;
+    w->step.epoch = r->epoch;
+    w->step.first = r->first + s.first;
+    w->step.count = s.count;
+    w->step.batch = r->count;
+    w->step.lr_factor =
+        has_models(run) ? (double)r->count * run->n_groups / (double)run->global_batch : 1;
+    w->step.begin_ns = w->idle_since_ns;
+    return begin_exchange(w, SYNC_STEP, STATE_EXCHANGE, err);
+}
+
+static int begin_compute(struct worker *w)
+{
+    const struct simulation_hooks *h = &w->run->o->hooks;
+
+    w->until_ns = loop_driver_now_ns(w->run->loop) + h->compute(h->arg, w->rank, &w->step, w->slot);
+    w->state = STATE_COMPUTE;
+    return 1;
+}
+
+static int begin_combine(struct worker *w, struct eddis_error *err)
+{
+    int rc = 0;
+
+    w->state = STATE_COMBINE;
+    engine_begin(w->engine, &(struct engine_step){ .step = w->step.step,
+                                                   .weight = (double)w->step.count,
+                                                   .batch = (double)w->step.batch });
+    for (int i = w->run->o->n_parameters - 1; rc == 0 && i >= 0; i--)
+        rc = loop_driver_announce(w->run->loop, w->rank,
+                                  &(struct engine_announcement){ .parameter = i }, err);
+    return rc < 0 ? rc : 1;
+}
+
+static bool is_combined(const struct worker *w)
+{
+    for (int b = 0; b < engine_n_buckets(w->engine); b++)
+        if (engine_done_step(w->engine, b) != w->step.step)
+            return false;
+    return true;
+}
+
+static int end_step(struct worker *w)
+{
+    const struct simulation_hooks *h = &w->run->o->hooks;
+
+    w->step.end_ns = w->idle_since_ns = loop_driver_now_ns(w->run->loop);
+    h->update(h->arg, w->rank, &w->step, w->slot);
+    w->run->result.samples += w->step.count;
+    w->run->result.steps += is_root(w);
+    ranges_finish(w->ranges, w->step.step++);
+    w->state = STATE_TAKE;
+    return 1;
+}
+
+static int try_step(struct worker *w, struct eddis_error *err)
+{
+    struct ranges_step r;
+    int rc = take_more(w, err);
+
+    if (rc == 0)
+        rc = ranges_look(w->ranges, w->step.step, &r, NULL);
+    if (rc == -EAGAIN)
+        return 0;
+    if (rc == 1)
+        rc = begin_step(w, &r, err);
+    else if (rc == 0)
+        rc = begin_exchange(w, SYNC_LAST, STATE_LAST, err);
+    return rc < 0 ? rc : 1;
+}
+
+/* Returns 1 when it has gone on, 0 when it waits. */
+static int worker_turn(struct worker *w, struct eddis_error *err)
+{
+    struct run *r = w->run;
+    bool exchanged = engine_exchanges(w->engine) == w->exchanges;
+    int rc = w->failure.code;
+
+    if (rc < 0) {
+        *err = w->failure;
+        return rc;
+    }
+    rc = take_look(w, err);
+    if (rc < 0)
+        return rc;
+    switch (w->state) {
+    case STATE_START:
+        if (!exchanged)
+            return 0;
+        r->started++;
+        w->state = STATE_STARTED;
+        return 1;
+    case STATE_STARTED:
+        if (r->started < r->o->n_ranks)
+            return 0;
+        w->state = STATE_TAKE;
+        return 1;
+    case STATE_TAKE:
+        return try_step(w, err);
+    case STATE_EXCHANGE:
+        return exchanged ? begin_compute(w) : 0;
+    case STATE_COMPUTE:
+        return loop_driver_now_ns(r->loop) >= w->until_ns ? begin_combine(w, err) : 0;
+    case STATE_COMBINE:
+        return is_combined(w) ? end_step(w) : 0;
+    case STATE_LAST:
+        if (!exchanged)
+            return 0;
+        if (r->o->hooks.last)
+            r->o->hooks.last(r->o->hooks.arg, w->rank);
+        if (!r->left++)
+            r->result.first_end_ns = loop_driver_now_ns(r->loop);
+        w->state = STATE_LEFT;
+        return 1;
+    case STATE_LEFT:
+        if (r->left < r->o->n_ranks)
+            return 0;
+        rc = begin_exchange(w, SYNC_ADOPT, STATE_ADOPT, err);
+        return rc < 0 ? rc : 1;
+    case STATE_ADOPT:
+        if (!exchanged)
+            return 0;
+        rc = begin_exchange(w, SYNC_LEAVE, STATE_LEAVE, err);
+        return rc < 0 ? rc : 1;
+    case STATE_LEAVE:
+        if (exchanged)
+            w->state = STATE_DONE;
+        return exchanged;
+    case STATE_DONE:
+        break;
+    }
+    return 0;
+}
+
+/* ---- all of them ---- */
+
+static int all_turn(struct run *r, int64_t *ret_until_ns, struct eddis_error *err)
+{
+    bool moved = false;
+
+    *ret_until_ns = INT64_MAX;
+    for (int i = 0; i < r->o->n_ranks; i++) {
+        struct worker *w = &r->worker[i];
+        int rc = worker_turn(w, err);
+
+        if (rc < 0)
+            return rc;
+        moved |= rc > 0;
+        if (w->state == STATE_COMPUTE && w->until_ns < *ret_until_ns)
+            *ret_until_ns = w->until_ns;
+    }
+    return moved;
+}
+
+static bool all_done(const struct run *r)
+{
+    for (int i = 0; i < r->o->n_ranks; i++)
+        if (r->worker[i].state != STATE_DONE)
+            return false;
+    return true;
+}
+
+static int run_all(struct run *r, struct eddis_error *err)
+{
+    while (!all_done(r)) {
+        int64_t until;
+        int rc = all_turn(r, &until, err), moved = rc;
+
+        if (rc == 0)
+            rc = moved = loop_driver_step_to(r->loop, until, err);
+        if (rc < 0)
+            return rc;
+        if (!moved && until == INT64_MAX)
+            return eddis_fail(err, -EDEADLK, "the workers wait for each other");
+    }
+    r->result.end_ns = loop_driver_now_ns(r->loop);
+    return 0;
+}
+
+/* ---- setting up ---- */
+
+static int worker_place(struct worker *w, struct eddis_error *err)
+{
+    const struct simulation_options *o = w->run->o;
+    int n = 0;
+
+    w->member = calloc((size_t)o->n_ranks, sizeof *w->member);
+    w->value = calloc((size_t)o->n_parameters, sizeof *w->value);
+    w->slot = calloc((size_t)o->n_parameters, sizeof *w->slot);
+    if (!w->member || !w->value || !w->slot)
+        return eddis_fail(err, -ENOMEM, "no memory for a worker");
+    for (int i = 0; i < o->n_ranks; i++) {
+        if (i == w->rank)
+            w->place.rank = n;
+        if (o->group_of[i] == w->group)
+            w->member[n++] = i;
+    }
+    w->place.n_ranks = n;
+    w->place.peer = w->member;
+    for (int i = 0; i < o->n_parameters; i++)
+        w->value[i] = (struct sync_value){ .data = o->value[w->rank * o->n_parameters + i],
+                                           .n = o->parameter[i].n,
+                                           .type = o->parameter[i].type };
+    return 0;
+}
+
+static int worker_samples(struct worker *w, struct eddis_error *err)
+{
+    const struct simulation_options *o = w->run->o;
+    struct sampler_options s = { o->samples, o->epochs, o->seed, w->rank, o->n_ranks };
+    struct ranges_options r = { .samples = o->samples, .epochs = o->epochs };
+    int rc = sampler_open(&s, &w->sampler, err);
+
+    if (rc == 0)
+        rc = sampler_add_plan(w->sampler, 1, 0, o->batch, err);
+    return rc < 0 ? rc : ranges_open(&r, &w->ranges, err);
+}
+
+static int worker_box(struct worker *w, struct eddis_error *err)
+{
+    const struct simulation_options *o = w->run->o;
+    struct smb_options s = {
+        .place = { .rank = w->rank, .n_ranks = o->n_ranks, .channel = COMM_BOX },
+        .node_of = o->node_of
+    };
+
+    return smb_open(&s, &w->box, err);
+}
+
+static int worker_engine(struct worker *w, struct eddis_error *err)
+{
+    const struct run *r = w->run;
+    const struct simulation_options *o = r->o;
+    struct sync_models m = { .box = w->box,
+                             .value = w->value,
+                             .n_values = o->n_parameters,
+                             .centre = { r->centre[0], r->centre[1] },
+                             .writer = w->group,
+                             .n_writers = r->n_groups,
+                             .period = o->period,
+                             .moving_rate =
+                                 o->moving_rate >= 0 ? o->moving_rate : 0.9 / r->n_groups,
+                             .timeout_ns = patience_ns / 2 };
+    struct engine_options e = { .place = w->place,
+                                .algorithm = o->algorithm,
+                                .models = has_models(r) ? &m : NULL,
+                                .bucket_bytes = 1 << 20,
+                                .parameter = o->parameter,
+                                .n_parameters = o->n_parameters,
+                                .hooks = { w, report, agreed } };
+    int rc = engine_new(&e, &w->engine, err);
+
+    for (int i = 0; rc == 0 && i < o->n_parameters; i++)
+        w->slot[i] = engine_slot(w->engine, i);
+    return rc;
+}
+
+/* Rank 0 makes the counter and the centre. */
+static int make_buffers(struct run *r, struct eddis_error *err)
+{
+    struct smb_request q = { .kind = SMB_CREATE, .type = COMM_INT64, .n = 1 };
+    int rc = ask(r, 0, &q, err);
+
+    r->counter = q.key;
+    for (int t = 0; rc == 0 && t < SYNC_TYPES; t++) {
+        size_t n = sync_centre_size(r->worker[0].value, r->o->n_parameters, sync_type[t]);
+
+        q = (struct smb_request){ .kind = SMB_CREATE, .type = sync_type[t], .n = n };
+        if (n && has_models(r))
+            rc = ask(r, 0, &q, err);
+        r->centre[t] = q.key;
+    }
+    for (int i = 1; rc == 0 && i < r->o->n_ranks; i++) {
+        q = (struct smb_request){
+            .kind = SMB_ATTACH, .key = r->counter, .type = COMM_INT64, .n = 1
+        };
+        rc = ask(r, i, &q, err);
+    }
+    return rc;
+}
+
+/* The ranges of the first steps: members learn later ones from tails. */
+static int first_ranges(struct run *r, struct eddis_error *err)
+{
+    int rc = 0;
+
+    for (int k = 0; k <= AHEAD; k++)
+        for (int i = 0; rc == 0 && i < r->o->n_ranks; i++) {
+            struct worker *w = &r->worker[i], *root = &r->worker[w->member[0]];
+
+            if (is_root(w)) {
+                const struct sampler_group g = { w->member, w->place.n_ranks };
+
+                w->take = (struct smb_request){ .kind = SMB_FETCH_ADD,
+                                                .key = r->counter,
+                                                .add = sampler_group_batch(w->sampler, &g) };
+                rc = ask(r, i, &w->take, err);
+            }
+            if (rc == 0)
+                rc = ranges_add(w->ranges, root->take.value, root->take.add, err);
+        }
+    return rc;
+}
+
+static int run_open(struct run *r, struct eddis_error *err)
+{
+    int n = r->o->n_ranks, rc = 0;
+
+    for (int i = 0; rc == 0 && i < n; i++) {
+        struct worker *w = &r->worker[i];
+
+        w->run = r;
+        w->rank = i;
+        w->group = r->o->group_of[i];
+        r->n_groups = w->group + 1 > r->n_groups ? w->group + 1 : r->n_groups;
+        r->global_batch += r->o->batch[i];
+        rc = worker_place(w, err);
+        if (rc == 0)
+            rc = worker_samples(w, err);
+        if (rc == 0)
+            rc = worker_box(w, err);
+        r->box[i] = w->box;
+    }
+    if (rc == 0)
+        rc = loop_driver_new(r->engine, n, r->o->seed, &r->loop, err);
+    if (rc < 0)
+        return rc;
+    loop_driver_set_boxes(r->loop, r->box);
+    rc = make_buffers(r, err);
+    for (int i = 0; rc == 0 && i < n; i++) {
+        rc = worker_engine(&r->worker[i], err);
+        r->engine[i] = r->worker[i].engine;
+    }
+    if (rc == 0)
+        rc = first_ranges(r, err);
+    for (int i = 0; rc == 0 && i < n; i++)
+        rc = begin_exchange(&r->worker[i], SYNC_START, STATE_START, err);
+    return rc < 0 ? rc : 0;
+}
+
+static void run_close(struct run *r)
+{
+    loop_driver_free(r->loop);
+    for (int i = 0; r->worker && i < r->o->n_ranks; i++) {
+        struct worker *w = &r->worker[i];
+
+        engine_free(w->engine);
+        smb_close(w->box);
+        ranges_close(w->ranges);
+        sampler_close(w->sampler);
+        free(w->member);
+        free(w->value);
+        free(w->slot);
+    }
+    free(r->worker);
+    free(r->engine);
+    free(r->box);
+}
+
+int simulation_run(const struct simulation_options *o, struct simulation_result *ret,
+                   struct eddis_error *err)
+{
+    size_t n = (size_t)o->n_ranks;
+    struct run r = { .o = o,
+                     .worker = calloc(n, sizeof *r.worker),
+                     .engine = calloc(n, sizeof(struct engine *)),
+                     .box = calloc(n, sizeof(struct smb *)) };
+    int rc = -ENOMEM;
+
+    if (r.worker && r.engine && r.box)
+        rc = run_open(&r, err);
+    else
+        eddis_fail(err, rc, "no memory for %d workers", o->n_ranks);
+    if (rc == 0)
+        rc = run_all(&r, err);
+    *ret = r.result;
+    run_close(&r);
+    return rc;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* easgd.c - SEASGD: every worker trains a model of its own, drawn to a common centre
+ *
+ * Gradients stay where they are: a worker's step uses the mean over its own samples.  What the
+ * workers have in common is the centre in the Soft Memory Box, see elastic.h.
+ */
+#include "elastic.h"
+#include "sync_impl.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+struct easgd {
+    struct sync base;
+    struct sync_models m;
+    struct elastic *elastic;
+    int64_t since; /* steps since the last exchange */
+};
+
+static struct easgd *easgd(struct sync *s)
+{
+    assert(s->ops == &sync_easgd);
+    return (struct easgd *)s;
+}
+
+static void easgd_close(struct sync *s)
+{
+    elastic_close(easgd(s)->elastic);
+    free(s);
+}
+
+static int easgd_open(const struct sync_setup *o, struct sync **ret, struct eddis_error *err)
+{
+    struct easgd *g;
+    int rc;
+
+    if (o->place.n_ranks != 1 || !o->models)
+        return eddis_fail(err, -EINVAL, "easgd averages the models of single workers");
+    g = calloc(1, sizeof *g);
+    if (!g)
+        return eddis_fail(err, -ENOMEM, "no memory for easgd");
+    g->base.ops = &sync_easgd;
+    g->m = *o->models;
+    rc = elastic_open(o->models, g, &g->elastic, err);
+    if (rc < 0) {
+        easgd_close(&g->base);
+        return rc;
+    }
+    *ret = &g->base;
+    return 0;
+}
+
+/* Nobody else has a part in this gradient. */
+static int easgd_begin(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbox *out,
+                       struct eddis_error *err)
+{
+    (void)buffer, (void)tag, (void)now_ns, (void)out, (void)err;
+    easgd(s)->since += buffer == 0;
+    return 1;
+}
+
+static int easgd_receive(struct sync *s, const struct comm_op *op, int64_t now_ns,
+                         struct outbox *out, struct eddis_error *err)
+{
+    (void)s, (void)op, (void)now_ns, (void)out;
+    return eddis_fail(err, -EPROTO, "a message came that easgd has not asked for");
+}
+
+static int easgd_waits_for(const struct sync *s, int buffer)
+{
+    (void)s, (void)buffer;
+    return -1;
+}
+
+static int easgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now_ns,
+                          struct outbox *out, struct eddis_error *err)
+{
+    struct easgd *g = easgd(s);
+
+    if (t->what == SYNC_STEP && !elastic_due(&g->m, t->step, g->since))
+        return 1;
+    g->since = 0;
+    return elastic_begin(g->elastic, t->what, now_ns, out, err);
+}
+
+static int easgd_box(struct sync *s, struct smb_request *r, int64_t now_ns, struct outbox *out,
+                     struct eddis_error *err)
+{
+    return elastic_done(easgd(s)->elastic, r, now_ns, out, err);
+}
+
+static int easgd_exchange_waits_for(const struct sync *s)
+{
+    return elastic_waits_for(((const struct easgd *)s)->elastic);
+}
+
+static int64_t easgd_staleness(const struct sync *s)
+{
+    return ((const struct easgd *)s)->since;
+}
+
+const struct sync_ops sync_easgd = {
+    .name = "easgd",
+    .open = easgd_open,
+    .begin = easgd_begin,
+    .receive = easgd_receive,
+    .waits_for = easgd_waits_for,
+    .exchange = easgd_exchange,
+    .box = easgd_box,
+    .exchange_waits_for = easgd_exchange_waits_for,
+    .staleness = easgd_staleness,
+    .close = easgd_close,
+};

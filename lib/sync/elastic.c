@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "elastic.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What an exchange is made of. */
+enum phase {
+    PHASE_OVER,
+    PHASE_ATTACH, /* to the centre */
+    PHASE_CREATE, /* the increment's buffer */
+    PHASE_SEED,   /* the first writer's parameters become the centre */
+    PHASE_SETTLE, /* the increment under way is in the centre */
+    PHASE_READ,   /* the centre */
+    PHASE_PULL,   /* the equations; the increment leaves */
+    PHASE_COPY,   /* the centre becomes the parameters */
+    PHASE_FREE,   /* the increment's buffer */
+    PHASE_DETACH, /* from the centre */
+};
+
+enum { MAX_PHASES = 5 };
+
+static const enum phase phases[][MAX_PHASES] = {
+    [SYNC_START] = { PHASE_ATTACH, PHASE_CREATE, PHASE_SEED },
+    [SYNC_STEP] = { PHASE_SETTLE, PHASE_READ, PHASE_PULL },
+    [SYNC_SETTLE] = { PHASE_SETTLE },
+    [SYNC_LAST] = { PHASE_SETTLE, PHASE_READ, PHASE_PULL, PHASE_SETTLE },
+    [SYNC_ADOPT] = { PHASE_SETTLE, PHASE_READ, PHASE_COPY },
+    [SYNC_LEAVE] = { PHASE_SETTLE, PHASE_FREE, PHASE_DETACH },
+};
+
+/* All values of one type: they share a buffer in the box. */
+struct part {
+    enum comm_type type;
+    size_t n;
+    smb_key centre, increment;
+    void *data;                /* [n]: the centre as read, then the increment */
+    struct smb_request now;    /* what the exchange waits for */
+    struct smb_request update; /* what goes on beside steps */
+};
+
+struct elastic {
+    struct sync_models m;
+    struct sync_value *value; /* [m.n_values] */
+    struct part part[SYNC_TYPES];
+    int n_parts;
+    const enum phase *at; /* of the exchange under way */
+    int waiting;          /* for so many requests `now` */
+    int updating;         /* so many updates are under way */
+};
+
+static const enum phase over[] = { PHASE_OVER };
+
+/* ---- blocks of values ---- */
+
+size_t values_bytes(const struct sync_value *v, int n)
+{
+    size_t bytes = 0;
+
+    for (int i = 0; i < n; i++)
+        bytes += v[i].n * comm_type_bytes(v[i].type);
+    return bytes;
+}
+
+void values_gather(const struct sync_value *v, int n, void *block)
+{
+    char *to = block;
+
+    for (int i = 0; i < n; i++) {
+        size_t bytes = v[i].n * comm_type_bytes(v[i].type);
+
+        memcpy(to, v[i].data, bytes);
+        to += bytes;
+    }
+}
+
+void values_scatter(const struct sync_value *v, int n, const void *block)
+{
+    const char *from = block;
+
+    for (int i = 0; i < n; i++) {
+        size_t bytes = v[i].n * comm_type_bytes(v[i].type);
+
+        memcpy(v[i].data, from, bytes);
+        from += bytes;
+    }
+}
+
+size_t sync_centre_size(const struct sync_value *v, int n, enum comm_type type)
+{
+    size_t sum = 0;
+
+    for (int i = 0; i < n; i++)
+        sum += v[i].type == type ? v[i].n : 0;
+    return sum;
+}
+
+bool elastic_due(const struct sync_models *m, int64_t step, int64_t since)
+{
+    int64_t offset = m->writer * m->period / m->n_writers;
+
+    return since > 0 && (step + offset) % m->period == 0;
+}
+
+/* ---- opening ---- */
+
+static int part_open(struct elastic *e, int type, struct eddis_error *err)
+{
+    struct part *p = &e->part[e->n_parts];
+
+    p->type = sync_type[type];
+    p->n = sync_centre_size(e->value, e->m.n_values, p->type);
+    p->centre = e->m.centre[type];
+    if (!p->n)
+        return 0;
+    e->n_parts++;
+    p->data = malloc(p->n * comm_type_bytes(p->type));
+    return p->data ? 0 : eddis_fail(err, -ENOMEM, "no memory for a copy of %zu parameters", p->n);
+}
+
+int elastic_open(const struct sync_models *m, void *user, struct elastic **ret,
+                 struct eddis_error *err)
+{
+    struct elastic *e = calloc(1, sizeof *e);
+    size_t bytes = (size_t)m->n_values * sizeof *e->value;
+    int rc = 0;
+
+    if (e)
+        e->value = malloc(bytes ? bytes : 1);
+    if (!e || !e->value) {
+        elastic_close(e);
+        return eddis_fail(err, -ENOMEM, "no memory for elastic averaging");
+    }
+    e->m = *m;
+    memcpy(e->value, m->value, bytes);
+    e->at = over;
+    for (int i = 0; rc == 0 && i < SYNC_TYPES; i++)
+        rc = part_open(e, i, err);
+    if (rc < 0) {
+        elastic_close(e);
+        return rc;
+    }
+    for (int i = 0; i < e->n_parts; i++)
+        e->part[i].now.user = e->part[i].update.user = user;
+    *ret = e;
+    return 0;
+}
+
+void elastic_close(struct elastic *e)
+{
+    if (!e)
+        return;
+    for (int i = 0; i < e->n_parts; i++)
+        free(e->part[i].data);
+    free(e->value);
+    free(e);
+}
+
+/* ---- the equations ---- */
+
+/* x moves towards c by d, and c's place holds d afterwards. */
+static void pull_float32(float *restrict x, float *restrict c, size_t n, float rate)
+{
+    for (size_t i = 0; i < n; i++) {
+        float d = rate * (x[i] - c[i]);
+
+        x[i] -= d;
+        c[i] = d;
+    }
+}
+
+static void pull_float64(double *restrict x, double *restrict c, size_t n, double rate)
+{
+    for (size_t i = 0; i < n; i++) {
+        double d = rate * (x[i] - c[i]);
+
+        x[i] -= d;
+        c[i] = d;
+    }
+}
+
+enum direction { PULL, TO_VALUES, FROM_VALUES };
+
+/* Go through a part's values beside its data. */
+static void part_move(const struct elastic *e, const struct part *p, enum direction how)
+{
+    char *data = p->data;
+
+    for (int i = 0; i < e->m.n_values; i++) {
+        const struct sync_value *v = &e->value[i];
+        size_t bytes = v->n * comm_type_bytes(v->type);
+
+        if (v->type != p->type)
+            continue;
+        if (how == TO_VALUES)
+            memcpy(v->data, data, bytes);
+        else if (how == FROM_VALUES)
+            memcpy(data, v->data, bytes);
+        else if (v->type == COMM_FLOAT32)
+            pull_float32(v->data, (float *)data, v->n, (float)e->m.moving_rate);
+        else
+            pull_float64(v->data, (double *)data, v->n, e->m.moving_rate);
+        data += bytes;
+    }
+}
+
+/* ---- requests to the box ---- */
+
+/* Start r anew.  Returns 1 when it is done already. */
+static int ask(struct elastic *e, struct smb_request *r, const struct smb_request *what,
+               int64_t now_ns, struct outbox *out, struct eddis_error *err)
+{
+    void *user = r->user;
+    int rc;
+
+    *r = *what;
+    r->user = user;
+    r->deadline_ns = now_ns + e->m.timeout_ns;
+    rc = smb_start(e->m.box, r, now_ns, out, err);
+    if (rc == 1 && r->rc < 0)
+        return eddis_fail(err, r->rc, "%s", r->error.text);
+    return rc;
+}
+
+/* The update's next request.  Returns 1 when nothing is left of it. */
+static int update_go_on(struct elastic *e, struct part *p, int64_t now_ns, struct outbox *out,
+                        struct eddis_error *err)
+{
+    int rc = 1;
+
+    if (p->update.kind == SMB_WRITE)
+        rc = ask(e, &p->update,
+                 &(struct smb_request){
+                     .kind = SMB_ACCUMULATE, .key = p->centre, .source = p->increment },
+                 now_ns, out, err);
+    if (rc == 1)
+        e->updating--;
+    return rc;
+}
+
+static int update_begin(struct elastic *e, struct part *p, int64_t now_ns, struct outbox *out,
+                        struct eddis_error *err)
+{
+    int rc;
+
+    part_move(e, p, PULL);
+    e->updating++;
+    rc = ask(e, &p->update,
+             &(struct smb_request){
+                 .kind = SMB_WRITE, .key = p->increment, .data = p->data, .count = p->n },
+             now_ns, out, err);
+    return rc == 1 ? update_go_on(e, p, now_ns, out, err) : rc;
+}
+
+/* ---- an exchange ---- */
+
+static struct smb_request phase_request(enum phase phase, const struct part *p)
+{
+    switch (phase) {
+    case PHASE_ATTACH:
+        return (
+            struct smb_request){ .kind = SMB_ATTACH, .key = p->centre, .type = p->type, .n = p->n };
+    case PHASE_CREATE:
+        return (struct smb_request){ .kind = SMB_CREATE, .type = p->type, .n = p->n };
+    case PHASE_SEED:
+        return (struct smb_request){
+            .kind = SMB_WRITE, .key = p->centre, .data = p->data, .count = p->n
+        };
+    case PHASE_READ:
+        return (struct smb_request){
+            .kind = SMB_READ, .key = p->centre, .data = p->data, .count = p->n
+        };
+    case PHASE_FREE:
+        return (struct smb_request){ .kind = SMB_DETACH, .key = p->increment };
+    default:
+        assert(phase == PHASE_DETACH);
+        return (struct smb_request){ .kind = SMB_DETACH, .key = p->centre };
+    }
+}
+
+static void part_done(struct elastic *e, struct part *p)
+{
+    if (p->now.kind == SMB_CREATE)
+        p->increment = p->now.key;
+}
+
+/* One request a part. */
+static int phase_ask(struct elastic *e, enum phase phase, int64_t now_ns, struct outbox *out,
+                     struct eddis_error *err)
+{
+    for (int i = 0; i < e->n_parts; i++) {
+        struct part *p = &e->part[i];
+        struct smb_request what;
+        int rc;
+
+        if (phase == PHASE_SEED)
+            part_move(e, p, FROM_VALUES);
+        what = phase_request(phase, p);
+        rc = ask(e, &p->now, &what, now_ns, out, err);
+        if (rc < 0)
+            return rc;
+        if (rc == 1)
+            part_done(e, p);
+        else
+            e->waiting++;
+    }
+    return 0;
+}
+
+static int phase_begin(struct elastic *e, enum phase phase, int64_t now_ns, struct outbox *out,
+                       struct eddis_error *err)
+{
+    int rc = 0;
+
+    switch (phase) {
+    case PHASE_SETTLE:
+        return 0;
+    case PHASE_PULL:
+        for (int i = 0; rc >= 0 && i < e->n_parts; i++)
+            rc = update_begin(e, &e->part[i], now_ns, out, err);
+        return rc < 0 ? rc : 0;
+    case PHASE_COPY:
+        for (int i = 0; i < e->n_parts; i++)
+            part_move(e, &e->part[i], TO_VALUES);
+        return 0;
+    case PHASE_SEED:
+        return e->m.writer == 0 ? phase_ask(e, phase, now_ns, out, err) : 0;
+    default:
+        return phase_ask(e, phase, now_ns, out, err);
+    }
+}
+
+/* Go on until something must be waited for.  Returns 1 when the exchange is over. */
+static int elastic_run(struct elastic *e, int64_t now_ns, struct outbox *out,
+                       struct eddis_error *err)
+{
+    while (*e->at != PHASE_OVER) {
+        int rc;
+
+        if (e->waiting || (*e->at == PHASE_SETTLE && e->updating))
+            return 0;
+        rc = phase_begin(e, *e->at++, now_ns, out, err);
+        if (rc < 0)
+            return rc;
+    }
+    return e->waiting == 0;
+}
+
+int elastic_begin(struct elastic *e, enum sync_exchange what, int64_t now_ns, struct outbox *out,
+                  struct eddis_error *err)
+{
+    assert(*e->at == PHASE_OVER && !e->waiting);
+    e->at = phases[what];
+    return elastic_run(e, now_ns, out, err);
+}
+
+int elastic_done(struct elastic *e, struct smb_request *r, int64_t now_ns, struct outbox *out,
+                 struct eddis_error *err)
+{
+    bool busy = *e->at != PHASE_OVER || e->waiting;
+
+    if (r->rc < 0)
+        return eddis_fail(err, r->rc, "%s", r->error.text);
+    for (int i = 0; i < e->n_parts; i++) {
+        struct part *p = &e->part[i];
+        int rc = 0;
+
+        if (r == &p->update)
+            rc = update_go_on(e, p, now_ns, out, err);
+        if (r == &p->now) {
+            part_done(e, p);
+            e->waiting--;
+        }
+        if (rc < 0)
+            return rc;
+    }
+    return busy ? elastic_run(e, now_ns, out, err) : 0;
+}
+
+int elastic_waits_for(const struct elastic *e)
+{
+    for (int i = 0; i < e->n_parts; i++) {
+        const struct part *p = &e->part[i];
+
+        if (e->waiting && !p->now.done)
+            return smb_waits_for(e->m.box, &p->now);
+        if (e->updating && !p->update.done)
+            return smb_waits_for(e->m.box, &p->update);
+    }
+    return -1;
+}

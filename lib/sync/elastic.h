@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* elastic.h - one writer's end of elastic averaging with a centre in the Soft Memory Box
+ *
+ * SEASGD's three equations, with x the writer's parameters, c the centre, a the moving rate:
+ *
+ *     d = a (x - c)        here, right after c was read: the read is waited for, on purpose,
+ *     x = x - d            because stale reads hurt learning
+ *     c = c + d            by the box, which adds one writer's increment at a time
+ *
+ * The increment has a buffer of the writer's own in the box; writing it and having it added go on
+ * while the next steps compute.  The next exchange waits for them first, so that at most one
+ * increment is under way and a read contains the writer's own last one.  Only accumulating changes
+ * the centre, so the sum of all x and c is what it was, up to rounding.
+ *
+ *     SYNC_STEP     settle | read | pull                     a step ... | settle
+ *     background                   '- write - accumulate ------------------'
+ *
+ * a = 0.9 / p for p writers is stable whatever the delays; a fixed 0.2 diverges from p = 8 on
+ * (p of 8 increments of 0.2 overlap: together they overshoot the centre by more than its distance).
+ *
+ * Source: Ahn et al., ShmCaffe, ICDCS 2018; Zhang, Choromanska and LeCun, Deep learning with
+ * elastic averaging SGD, NeurIPS 2015.
+ */
+#ifndef EDDIS_SYNC_ELASTIC_H
+#define EDDIS_SYNC_ELASTIC_H
+
+#include "sync.h"
+
+struct elastic;
+
+/* user marks the box's requests as this algorithm's. */
+int elastic_open(const struct sync_models *m, void *user, struct elastic **ret,
+                 struct eddis_error *err);
+
+/* Start what sync_exchange says.  Returns 1 when it is over, else 0. */
+int elastic_begin(struct elastic *e, enum sync_exchange what, int64_t now_ns, struct outbox *out,
+                  struct eddis_error *err);
+
+/* One of its requests to the box is done.  Returns 1 when an exchange is over by it, else 0. */
+int elastic_done(struct elastic *e, struct smb_request *r, int64_t now_ns, struct outbox *out,
+                 struct eddis_error *err);
+
+/* Rank that the exchange under way waits for; -1: none. */
+int elastic_waits_for(const struct elastic *e);
+
+/* Accepts NULL. */
+void elastic_close(struct elastic *e);
+
+/* Whether an exchange is due before this step, of which `since` were done since the last. */
+bool elastic_due(const struct sync_models *m, int64_t step, int64_t since);
+
+/* All values, one behind the other, in one block of values_bytes. */
+size_t values_bytes(const struct sync_value *v, int n);
+void values_gather(const struct sync_value *v, int n, void *block);
+void values_scatter(const struct sync_value *v, int n, const void *block);
+
+#endif
