@@ -110,6 +110,8 @@ static int handle_free(struct eddis *e, bool orderly, struct eddis_error *err)
     request_free_all(e);
     box_close(e);
     engine_free(e->engine);
+    models_close(e);
+    take_end(e);
     sampler_close(e->sampler);
     board_close(e->board);
     for (int i = 0; i < e->n_layers; i++)
@@ -171,6 +173,8 @@ int handle_open(const struct handle_setup *s, const struct eddis_options *option
     if (rc == 0)
         rc = handle_check_place(e, err);
     rc = handle_agree(e, rc, err);
+    if (rc == 0)
+        rc = handle_agree(e, models_open(e, err), err);
     if (rc == 0)
         rc = handle_agree(e, plan_open(e, err), err);
     if (rc == 0)
@@ -271,6 +275,7 @@ int eddis_world(const struct eddis *e, struct eddis_world *ret)
         const struct board_area *a = board_setup(e->board);
 
         w.generation = a->generation;
+        w.momentum = a->momentum;
         w.emulated = a->emulated;
         if (a->emulated) {
             w.emulated_fixed_s = a->fixed_s[e->local_rank];

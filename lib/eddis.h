@@ -30,6 +30,15 @@
  * count_i / sum of counts: exactly the mean over the union of all samples, however unequal the
  * workers' shares are.
  *
+ * In async and hybrid mode (eddis_world.mode) a worker, or a group of them, trains a model of its
+ * own; models are drawn to a common centre every few steps, by eddis_step_begin.  The program is
+ * the same.  What differs: a "group" below is one worker in async mode and all of them in sync
+ * mode; the means are over the group's samples; a step's number is the group's own; samples come
+ * from a counter that all share, so that fast groups take more of them; and groups come to the end
+ * of an epoch at unlike times, so collectives of all workers there make fast ones wait.  At the
+ * end, when eddis_step_begin has returned 0, and while a checkpoint is written, the parameters are
+ * the centre: the model to evaluate and to keep.
+ *
  * Started by eddis-run the plan (batch sizes, algorithm, seed) comes from it.  Under plain mpirun
  * every worker gets an equal share of eddis_options.batch; alone there is one worker and the
  * library sends nothing.
@@ -144,6 +153,7 @@ struct eddis_world {
     double emulated_sample_s;
     uint64_t seed;                /* of the job */
     const char *mode, *algorithm; /* "sync", "allreduce"; valid until close */
+    double momentum; /* Nesterov's, that the job asks the program's own step to use; 0: its own */
 };
 
 /* Who and how many we are; fills the first ret->size bytes. */
@@ -188,34 +198,44 @@ int eddis_broadcast_parameters(struct eddis *e, int root, struct eddis_error *er
 /* ---- a step ------------------------------------------------------------------------------ */
 
 enum {
-    EDDIS_STEP_CHECKPOINT = 1,   /* write a checkpoint after this step; same on all workers */
-    EDDIS_STEP_STOP = 2,         /* this is the last step; same on all workers */
-    EDDIS_STEP_END_OF_EPOCH = 4, /* the epoch's last step */
+    EDDIS_STEP_CHECKPOINT = 1, /* write a checkpoint after this step; same on all workers, in async
+                                * and hybrid mode at unlike steps, but as often */
+    EDDIS_STEP_STOP = 2,       /* this is the last step; likewise */
+    EDDIS_STEP_END_OF_EPOCH = 4, /* the group's last step of the epoch; it may leave an epoch out */
 };
 
 struct eddis_step {
-    size_t size;           /* sizeof (struct eddis_step) */
-    int64_t step;          /* number of the step, from 0, through all epochs */
-    int64_t epoch;         /* from 0 */
-    int64_t step_in_epoch; /* from 0 */
-    int64_t steps_in_epoch;
-    int64_t first;    /* this worker's samples: positions first .. first + count - 1 of the */
-    int64_t count;    /* epoch's permutation; count may be 0: announce nothing or zeros */
-    int64_t batch;    /* samples of all workers at this step */
-    double weight;    /* count / batch */
-    double lr_factor; /* multiply the learning rate by it */
-    unsigned flags;   /* EDDIS_STEP_... */
+    size_t size;            /* sizeof (struct eddis_step) */
+    int64_t step;           /* number of the step, from 0, through all epochs */
+    int64_t epoch;          /* from 0 */
+    int64_t step_in_epoch;  /* from 0 */
+    int64_t steps_in_epoch; /* in async and hybrid mode about so many */
+    int64_t first;          /* this worker's samples: positions first .. first + count - 1 of the */
+    int64_t count;          /* epoch's permutation; count may be 0: announce nothing or zeros */
+    int64_t batch;          /* samples of the group at this step; 0: only the flags count */
+    double weight;          /* count / batch */
+    double lr_factor;       /* multiply the learning rate by it: the job's warm-up, and in async and
+                             * hybrid mode the group's samples beside an equal share of the batch */
+    unsigned flags;         /* EDDIS_STEP_... */
 };
 
 /* Begin the next step and say what this worker has to do in it.  The only call in which an
  * algorithm may change parameter values.  Returns 1, or 0 when the job's epochs are over or it
  * was told to stop: evaluate, save, close.
+ *   - async, hybrid: draws the parameters to the centre when that is due, which waits for the
+ *     centre to be read; collective the first time, and the last, where all wait for the last group
+ *     to end its steps, and the centre becomes the parameters.  To be called until it returns 0,
+ *     also after EDDIS_STEP_STOP.
  */
 int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error *err);
 
 /* What this worker will have to do at a later step: for reading ahead.  What it says about a step
  * never changes afterwards; a new plan takes force after every step that any worker asked for.
  * flags holds EDDIS_STEP_END_OF_EPOCH only.  Returns 1, or 0 behind the last step.
+ *   - async, hybrid: after eddis_commit.  Takes the samples from the counter, so ask for no more
+ *     steps than are wanted: what is taken is this group's.  In hybrid mode the next step is known
+ *     at once; for one beyond it the call may wait until steps before it have been done, so that
+ *     only another thread than the one that does them may ask.
  */
 int eddis_plan_step(struct eddis *e, int64_t step, struct eddis_step *ret, struct eddis_error *err);
 
@@ -357,6 +377,8 @@ int eddis_checkpoint_get(struct eddis_checkpoint *c, const char *name, void *dat
 
 /* Done reading: the next eddis_step_begin is the step after the checkpoint.  Collective.
  * Frees c.
+ *   - async, hybrid: before the first step; the parameters must be what the checkpoint holds: they
+ *     become the centre.  Groups that are as they were go on with their own values.
  */
 int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err);
 

@@ -15,6 +15,7 @@
 #include "lib/data/sampler.h"
 #include "lib/sync/driver.h"
 #include "lib/sync/fence.h"
+#include "models.h"
 #include "page.h"
 
 #include <pthread.h>
@@ -91,6 +92,9 @@ struct eddis {
 
     pthread_mutex_t plan_lock;
     pthread_cond_t plan_agreed;
+    struct group group; /* does not change */
+    struct take take;
+    struct models models;
     struct sampler *sampler;
     int64_t step;         /* the next one, or the present one */
     int64_t global_batch; /* of every whole step */

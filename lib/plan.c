@@ -49,6 +49,7 @@ void plan_report(void *arg, struct sync_tail *tail)
     tail->version = e->plan_read;
     tail->asked = e->horizon;
     tail->blocked = e->clock.blocked_ns;
+    take_report(e, tail);
     e->frozen = tail->version > e->plan_version;
     pthread_mutex_unlock(&e->plan_lock);
 }
@@ -77,8 +78,10 @@ static int plan_adopt(struct eddis *e, int64_t version, int64_t from, struct edd
     for (int64_t v = e->plan_version + 1; v <= version; v++) {
         int64_t asked = e->plan[v % BOARD_PLANS].flags;
 
-        if (asked & BOARD_FLAG_CHECKPOINT)
+        if (asked & BOARD_FLAG_CHECKPOINT) {
             flags |= EDDIS_STEP_CHECKPOINT;
+            e->models.planned++;
+        }
         if (asked & BOARD_FLAG_STOP)
             flags |= EDDIS_STEP_STOP;
     }
@@ -106,6 +109,12 @@ void plan_agree(void *arg, int64_t round, const struct sync_tail *tail)
         eddis_fail(&e->plan_failure, -EIO, "a worker cannot read the job's new plan");
     } else if (tail->version > e->plan_version) {
         int rc = plan_adopt(e, tail->version, tail->asked + 1, &e->plan_failure);
+
+        if (rc < 0)
+            e->plan_failure.code = rc;
+    }
+    if (!e->plan_failure.code) {
+        int rc = take_learn(e, tail, &e->plan_failure);
 
         if (rc < 0)
             e->plan_failure.code = rc;

@@ -184,26 +184,30 @@ static int commit_buckets(struct eddis *e, struct bucket_layout *layout, struct 
 static int commit_engine(struct eddis *e, struct engine **ret, struct eddis_error *err)
 {
     struct engine_parameter *p = calloc((size_t)e->n_parameters + 1, sizeof *p);
+    struct sync_value *v = models_values(e);
+    struct sync_models models = { 0 };
     struct bucket_layout layout;
-    struct engine_options o = { .place = e->place,
+    struct engine_options o = { .place = e->group.place,
                                 .algorithm = e->algorithm,
+                                .models = models_several(e) ? &models : NULL,
                                 .parameter = p,
                                 .n_parameters = e->n_parameters,
                                 .hooks = { .arg = e,
                                            .report = plan_report,
                                            .agreed = plan_agree,
                                            .laid_out = choice_laid_out } };
-    int rc;
+    int rc = p && v ? 0 : eddis_fail(err, -ENOMEM, "no memory for %d parameters", e->n_parameters);
 
-    if (!p)
-        return eddis_fail(err, -ENOMEM, "no memory for %d parameters", e->n_parameters);
-    for (int i = 0; i < e->n_parameters; i++)
-        p[i] = (struct engine_parameter){ .n = e->parameter[i].n,
-                                          .type = (enum comm_type)e->parameter[i].dtype };
-    rc = commit_buckets(e, &layout, &o, err);
+    if (rc == 0 && models_several(e))
+        models = models_setup(e, v);
+    for (int i = 0; rc == 0 && i < e->n_parameters; i++)
+        p[i] = (struct engine_parameter){ .n = v[i].n, .type = v[i].type };
+    if (rc == 0)
+        rc = commit_buckets(e, &layout, &o, err);
     if (rc == 0)
         rc = engine_new(&o, ret, err);
     free(p);
+    free(v);
     return rc;
 }
 
@@ -231,6 +235,8 @@ int eddis_commit(struct eddis *e, struct eddis_error *err)
     if (rc < 0)
         return rc;
     rc = commit_compare(e, err);
+    if (rc == 0 && models_several(e))
+        rc = models_commit(e, err);
     if (rc < 0)
         return rc;
     rc = commit_engine(e, &engine, err);

@@ -20,6 +20,7 @@ struct eddis_checkpoint {
     struct checkpoint *files;
     enum eddis_phase before;    /* to go back to */
     struct eddis_error failure; /* of the first put that failed; code 0: none did */
+    struct kept kept;           /* while it is written */
 };
 
 /* Wrap files, which is NULL after a failure rc; all workers get the same result. */
@@ -44,6 +45,7 @@ static int save_make(struct eddis *e, struct checkpoint *files, int rc,
 static void save_free(struct eddis_checkpoint *c)
 {
     handle_phase(c->e, c->before);
+    kept_release(c->e, &c->kept);
     free(c);
 }
 
@@ -94,43 +96,63 @@ int save_open(struct eddis *e, struct eddis_error *err)
 }
 
 /* Rank 0: make the part in a folder that we are the writer of. */
-static int save_begin(struct eddis *e, const char *folder, struct checkpoint **ret,
+static int save_begin(struct eddis *e, const char *folder, int64_t step, struct checkpoint **ret,
                       struct eddis_error *err)
 {
     int rc = -ENOENT;
 
     if (e->fenced && strcmp(e->fenced, folder) == 0)
-        rc = checkpoint_begin(folder, e->step, &e->fence, ret, err);
+        rc = checkpoint_begin(folder, step, &e->fence, ret, err);
     if (rc != -ENOENT)
         return rc;
     /* The first here, or the folder was removed meanwhile. */
     rc = save_take_folder(e, folder, err);
-    return rc < 0 ? rc : checkpoint_begin(folder, e->step, &e->fence, ret, err);
+    return rc < 0 ? rc : checkpoint_begin(folder, step, &e->fence, ret, err);
 }
 
 /* ---- writing ---- */
 
-int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_checkpoint **ret,
-                           struct eddis_error *err)
+static int save_files(struct eddis *e, const char *folder, int64_t step, struct checkpoint **ret,
+                      struct eddis_error *err)
 {
-    struct checkpoint *files = NULL;
-    int rc = save_check(e, err);
+    int rc = 0;
 
-    if (rc < 0)
-        return rc;
     if (!folder && e->board && *board_setup(e->board)->checkpoint_dir)
         folder = board_setup(e->board)->checkpoint_dir;
     if (!folder)
         rc = eddis_fail(err, -ENOENT, "the job has no folder for checkpoints and none was given");
     else if (e->place.rank == 0)
-        rc = save_begin(e, folder, &files, err);
+        rc = save_begin(e, folder, step, ret, err);
     rc = handle_agree(e, rc, err); /* the folder is there before the others look for it */
     if (rc == 0 && e->place.rank != 0)
-        rc = checkpoint_join(folder, e->step, generation_of(e), &files, err);
-    rc = save_make(e, files, rc, ret, err);
-    if (rc < 0)
-        checkpoint_abandon_take(files);
+        rc = checkpoint_join(folder, step, generation_of(e), ret, err);
     return rc;
+}
+
+int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_checkpoint **ret,
+                           struct eddis_error *err)
+{
+    struct checkpoint *files = NULL;
+    struct kept kept = { 0 };
+    enum eddis_phase before;
+    int rc = save_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    before = handle_phase(e, EDDIS_PHASE_CHECKPOINT); /* the others may be late for it */
+    rc = kept_take(e, &kept, err);
+    if (rc == 0)
+        rc = save_make(e, files, save_files(e, folder, kept.step, &files, err), ret, err);
+    if (rc < 0) {
+        checkpoint_abandon_take(files);
+        kept_release(e, &kept);
+        handle_phase(e, before);
+        return rc;
+    }
+    (*ret)->files = files;
+    (*ret)->kept = kept;
+    (*ret)->before = before;
+    return 0;
 }
 
 const char *eddis_checkpoint_folder(const struct eddis_checkpoint *c)
@@ -205,7 +227,7 @@ int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_e
     if (rc < 0)
         return rc;
     e = c->e;
-    meta = (struct checkpoint_meta){ .step = e->step,
+    meta = (struct checkpoint_meta){ .step = c->kept.step,
                                      .seed = e->seed,
                                      .samples = e->options.samples,
                                      .batch = e->global_batch,
@@ -213,9 +235,10 @@ int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_e
                                      .generation = generation_of(e) };
     if (keep <= 0 && e->board)
         keep = board_setup(e->board)->checkpoint_keep;
+    rc = kept_put(e, &c->kept, c->files, err);
     if (c->failure.code && err)
         *err = c->failure;
-    rc = handle_agree(e, c->failure.code, err);
+    rc = handle_agree(e, c->failure.code ? c->failure.code : rc, err);
     if (rc == 0)
         rc = handle_agree(e, save_gather(c, err), err);
     if (rc == 0)
@@ -229,10 +252,17 @@ int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_e
 /* ---- reading ---- */
 
 /* Whether the checkpoint's place in the order of samples means something in this job. */
-static int restore_check(const struct eddis *e, const struct checkpoint_meta *m,
+static int restore_check(const struct eddis *e, const struct checkpoint *files,
                          struct eddis_error *err)
 {
+    const struct checkpoint_meta *m = checkpoint_meta(files);
     int64_t batch = e->global_batch;
+
+    if (!models_several(e) && kept_has(files))
+        return eddis_fail(
+            err, -EINVAL,
+            "the checkpoint was made in async or hybrid mode, which leaves samples out "
+            "of order, and this job is in sync mode; set sync.mode");
 
     if (m->samples == e->options.samples && m->batch == batch && m->seed == e->seed)
         return 0;
@@ -337,7 +367,7 @@ int eddis_restore_begin(struct eddis *e, const char *path, struct eddis_checkpoi
     /* Where rank 0 found none, all return here; where one cannot open it, save_make tells all. */
     if (rc > 0 || choice->found) {
         if (rc > 0)
-            rc = restore_check(e, checkpoint_meta(files), err);
+            rc = restore_check(e, files, err);
         rc = save_make(e, files, rc, ret, err);
     }
     if (rc < 0) {
@@ -377,7 +407,9 @@ int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err)
     e->stop = false;
     sampler_resume(e->sampler, e->step);
     pthread_mutex_unlock(&e->plan_lock);
+    if (models_several(e))
+        rc = kept_restore(e, c->files, err);
     checkpoint_close(c->files);
     save_free(c);
-    return eddis_barrier(e, HANDLE_TIMEOUT_NS, err);
+    return rc < 0 ? rc : eddis_barrier(e, HANDLE_TIMEOUT_NS, err);
 }

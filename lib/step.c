@@ -19,6 +19,14 @@ static double step_lr_factor(const struct eddis *e, int64_t step)
     return step + 1 < warmup ? (double)(step + 1) / (double)warmup : 1.0;
 }
 
+/* A writer's step counts by its samples: as much as they are of what all writers take together,
+ * were they alike.
+ */
+static double step_share(const struct eddis *e, int64_t batch)
+{
+    return models_several(e) ? (double)batch * e->group.n_groups / (double)e->global_batch : 1.0;
+}
+
 static struct eddis_step step_public(const struct eddis *e, const struct sampler_step *s)
 {
     return (struct eddis_step){
@@ -29,9 +37,9 @@ static struct eddis_step step_public(const struct eddis *e, const struct sampler
         .first = s->first,
         .count = s->count,
         .batch = s->batch,
-        .weight = (double)s->count / (double)s->batch,
-        .lr_factor = step_lr_factor(e, s->step),
-        .flags = s->step_in_epoch + 1 == s->steps_in_epoch ? EDDIS_STEP_END_OF_EPOCH : 0,
+        .weight = s->batch ? (double)s->count / (double)s->batch : 0,
+        .lr_factor = step_lr_factor(e, s->step) * step_share(e, s->batch),
+        .flags = s->last_of_epoch ? EDDIS_STEP_END_OF_EPOCH : 0,
     };
 }
 
@@ -53,25 +61,24 @@ static unsigned step_flags(struct eddis *e, int64_t step)
     return flags;
 }
 
-/* Take the next step from the sampler.  Returns 1, 0 at the end, or a failure. */
-static int step_take(struct eddis *e, struct eddis_step *ret, struct eddis_error *err)
+/* The same where checkpoints are due by the samples of all: each worker flags every one of them
+ * once, at its own next step.
+ */
+static unsigned step_flags_models(struct eddis *e, int64_t step)
 {
-    int rc;
+    struct models *m = &e->models;
+    unsigned flags = plan_flags(e, step) & ~(unsigned)EDDIS_STEP_CHECKPOINT;
+    int64_t due = take_due(e, e->current.passed) - m->due_before + m->planned;
 
-    if (e->plan_failure.code) {
-        if (err)
-            *err = e->plan_failure;
-        return e->plan_failure.code;
+    if (due > m->flagged) {
+        m->flagged++;
+        flags |= EDDIS_STEP_CHECKPOINT;
     }
-    if (e->stop)
-        return 0;
-    rc = sampler_ask(e->sampler, e->step, &e->current, err);
-    if (rc <= 0)
-        return rc;
-    sampler_forget(e->sampler, e->step);
-    *ret = step_public(e, &e->current);
-    e->flags = step_flags(e, e->step);
-    ret->flags |= e->flags;
+    return flags;
+}
+
+static void step_show(struct eddis *e)
+{
     page_clock_set(&e->clock, EDDIS_PHASE_COMPUTE, clock_now_ns());
     something_else(e);
     imitate_begin(e, clock_now_ns());
@@ -79,7 +86,85 @@ static int step_take(struct eddis *e, struct eddis_step *ret, struct eddis_error
         board_begin(e->board)->asked_step = sampler_asked(e->sampler);
         page_phase(e->board, &e->clock);
     }
+}
+
+static int step_check_plan(const struct eddis *e, struct eddis_error *err)
+{
+    if (e->plan_failure.code && err)
+        *err = e->plan_failure;
+    return e->plan_failure.code;
+}
+
+/* Take the next step from the sampler.  Returns 1, 0 at the end, or a failure.  With plan_lock
+ * held, here and below.
+ */
+static int step_take(struct eddis *e, struct eddis_error *err)
+{
+    int rc = step_check_plan(e, err);
+
+    if (rc < 0 || e->stop)
+        return rc;
+    rc = models_several(e) ? take_step(e, e->step, &e->current, err)
+                           : sampler_ask(e->sampler, e->step, &e->current, err);
+    if (rc <= 0)
+        return rc;
+    sampler_forget(e->sampler, e->step);
+    e->flags = models_several(e) ? step_flags_models(e, e->step) : step_flags(e, e->step);
     return 1;
+}
+
+/* A step without samples, for a checkpoint that others write. */
+static void step_empty(struct eddis *e)
+{
+    e->current = (struct sampler_step){ .step = e->step,
+                                        .epoch = e->current.epoch,
+                                        .step_in_epoch = e->current.step_in_epoch + 1,
+                                        .steps_in_epoch = sampler_steps_in_epoch(e->sampler),
+                                        .passed = e->current.passed,
+                                        .version = e->plan_version };
+    e->flags = EDDIS_STEP_CHECKPOINT;
+    e->models.flagged++;
+}
+
+/* With several models: whatever of a step's beginning waits for others.  Returns as step_take. */
+static int step_prepare(struct eddis *e, struct eddis_error *err)
+{
+    int rc = e->models.started ? 0 : models_start(e, err);
+
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&e->plan_lock);
+    rc = step_take(e, err);
+    pthread_mutex_unlock(&e->plan_lock);
+    if (rc == 0) {
+        rc = models_finish(e, err);
+        if (rc == 1)
+            step_empty(e);
+        return rc;
+    }
+    if (rc == 1)
+        rc = take_ahead(e, err);
+    if (rc == 0)
+        rc = models_exchange(e, SYNC_STEP, err);
+    return rc < 0 ? rc : 1;
+}
+
+static int step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error *err)
+{
+    int rc = models_several(e) ? step_prepare(e, err) : 1;
+
+    if (rc <= 0)
+        return rc;
+    pthread_mutex_lock(&e->plan_lock);
+    if (!models_several(e))
+        rc = step_take(e, err);
+    if (rc == 1) {
+        *ret = step_public(e, &e->current);
+        ret->flags |= e->flags;
+        step_show(e);
+    }
+    pthread_mutex_unlock(&e->plan_lock);
+    return rc;
 }
 
 int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error *err)
@@ -96,9 +181,7 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
                           !e->engine   ? "call eddis_commit before the first step"
                           : e->in_step ? "the step before has not been ended by eddis_step_end"
                                        : "the step is NULL");
-    pthread_mutex_lock(&e->plan_lock);
-    rc = step_take(e, &s, err);
-    pthread_mutex_unlock(&e->plan_lock);
+    rc = step_begin(e, &s, err);
     if (rc <= 0)
         return rc;
     if (handle_copy_out(ret, &s, sizeof s) < 0)
@@ -112,7 +195,7 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
     e->begin.mail.kind = MAIL_BEGIN;
     e->begin.step = (struct engine_step){ .step = e->round++,
                                           .weight = (double)s.count,
-                                          .batch = (double)s.batch };
+                                          .batch = s.batch ? (double)s.batch : 1.0 };
     driver_send(e->driver, &e->begin.mail);
     pthread_mutex_unlock(&e->announce_lock);
     return 1;
@@ -153,10 +236,16 @@ int eddis_plan_step(struct eddis *e, int64_t step, struct eddis_step *ret, struc
         return rc;
     if (!ret)
         return eddis_fail(err, -EINVAL, "the step is NULL");
+    if (models_several(e) && !e->take.ranges)
+        return eddis_fail(err, -EINVAL, "call eddis_commit before asking for samples");
     pthread_mutex_lock(&e->plan_lock);
-    rc = plan_wait_agreed(e, step, err);
-    if (rc == 0)
-        rc = sampler_ask(e->sampler, step, &s, err);
+    if (models_several(e)) {
+        rc = take_step(e, step, &s, err);
+    } else {
+        rc = plan_wait_agreed(e, step, err);
+        if (rc == 0)
+            rc = sampler_ask(e->sampler, step, &s, err);
+    }
     if (rc > 0)
         p = step_public(e, &s);
     pthread_mutex_unlock(&e->plan_lock);
@@ -204,7 +293,7 @@ int eddis_step_end(struct eddis *e, const struct eddis_report *in, struct eddis_
 {
     struct eddis_report report = { 0 };
     struct board_step s;
-    int64_t sent, now;
+    int64_t sent, now, staleness;
     int rc = handle_check(e, err);
 
     if (rc < 0)
@@ -218,6 +307,7 @@ int eddis_step_end(struct eddis *e, const struct eddis_report *in, struct eddis_
         handle_copy_in(&report, sizeof report, in);
     report.overrun_ns += e->imitation.overrun_ns;
     sent = driver_sent_bytes(e->driver);
+    staleness = driver_staleness(e->driver);
     now = clock_now_ns();
     imitate_end(e, now);
     pthread_mutex_lock(&e->plan_lock);
@@ -226,9 +316,13 @@ int eddis_step_end(struct eddis *e, const struct eddis_report *in, struct eddis_
                              .plan = e->current.version,
                              .end_ns = now,
                              .t = page_clock_step(&e->clock, now) };
+    if (e->board)
+        board_begin(e->board)->staleness = (int32_t)staleness;
     page_step(e->board, &s, &report, sent);
     something_else(e);
-    e->stop = e->flags & EDDIS_STEP_STOP;
+    e->stop |= (e->flags & EDDIS_STEP_STOP) != 0;
+    if (e->take.ranges)
+        ranges_finish(e->take.ranges, e->step);
     e->step++;
     pthread_mutex_unlock(&e->plan_lock);
     pthread_mutex_lock(&e->announce_lock);

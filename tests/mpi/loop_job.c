@@ -70,7 +70,7 @@ void loop_job_board_of(struct loop_job *j, const int64_t *batch)
     CHECK(mkdtemp(j->dir) != NULL);
     snprintf(j->path, sizeof j->path, "%s/board", j->dir);
     a->n_ranks = a->n_local = j->n;
-    a->generation = 1;
+    a->generation = j->generation ? j->generation : 1;
     a->seed = 5;
     a->bucket_bytes = j->scenario[0].measured ? 0 : 64;
     if (j->choice)
@@ -82,8 +82,15 @@ void loop_job_board_of(struct loop_job *j, const int64_t *batch)
         a->fixed_s[i] = 0.002;
         a->sample_s[i] = 0.0001 * (i + 1);
     }
-    strcpy(a->mode, "sync");
-    strcpy(a->algorithm, "allreduce");
+    strcpy(a->mode, j->mode ? j->mode : "sync");
+    strcpy(a->algorithm, j->algorithm ? j->algorithm : "allreduce");
+    if (j->checkpoint_dir)
+        strcpy(a->checkpoint_dir, j->checkpoint_dir);
+    a->period = j->period;
+    for (int i = 0; i < j->n && j->per_group; i++) {
+        a->group[i] = a->node_of[i] = i / j->per_group;
+        a->moving_rate = 0.9 / (a->group[i] + 1);
+    }
     CHECK(board_create(j->path, a, &j->board, &err) == 0);
     free(a);
     loop_job_publish(j, batch, 0);

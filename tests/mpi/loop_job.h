@@ -36,6 +36,12 @@ struct loop_job {
     int64_t version;
     const struct comm_choice *choice; /* as of a plan that is replayed; NULL: none */
     int emulated;
+    const char *mode, *algorithm; /* NULL: sync, allreduce */
+    int per_group;                /* ranks of a group, each a node; 0: one group, one node */
+    int64_t period;
+    int generation; /* 0: 1 */
+    const char *checkpoint_dir;
+    void *arg; /* the test's own */
     atomic_int opened;
     bool broken; /* the communication fails, so does eddis_close */
     float *buffer[MAX_RANKS];

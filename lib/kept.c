@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kept.c - what a checkpoint of async or hybrid mode holds besides the program's files
+ *
+ *     rank-0000.eddis.samples   samples done; then first and count of every range that is left
+ *     rank-....eddis.local      the parameters of a group's own model, by its root
+ *
+ * The program itself puts the centre: it is in the place of the parameters while the checkpoint is
+ * written.  Restored with the same groups every group goes on with its own model, otherwise all go
+ * on with the centre.  Numbers are in this machine's order of bytes, as parameters are.
+ */
+#include "handle.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEPT_LOCAL   "eddis.local"
+#define KEPT_SAMPLES "eddis.samples"
+
+/* ---- writing ---- */
+
+/* All increments are in the centre, and it is in the parameters. */
+static int kept_centre(struct eddis *e, struct kept *k, struct eddis_error *err)
+{
+    int rc = models_exchange(e, SYNC_SETTLE, err);
+
+    if (rc == 0)
+        rc = eddis_barrier(e, HANDLE_TIMEOUT_NS, err);
+    if (rc < 0)
+        return rc;
+    k->local = models_copy(e, &k->local_bytes);
+    rc = handle_agree(
+        e, k->local ? 0 : eddis_fail(err, -ENOMEM, "no memory for a copy of the model"), err);
+    return rc < 0 ? rc : models_exchange(e, SYNC_ADOPT, err);
+}
+
+static int kept_samples(struct eddis *e, struct kept *k, struct eddis_error *err)
+{
+    int rc = handle_agree(e, take_freeze(e, err), err);
+
+    if (rc == 0)
+        rc = take_left(e, &k->left, &k->n_left, err);
+    take_thaw(e);
+    return handle_agree(e, rc, err);
+}
+
+int kept_take(struct eddis *e, struct kept *k, struct eddis_error *err)
+{
+    int rc;
+
+    k->step = e->step;
+    if (!models_several(e))
+        return 0;
+    if (!e->take.ranges)
+        return eddis_fail(err, -EINVAL, "call eddis_commit before a checkpoint");
+    rc = e->models.finished ? 0 : models_meet(e, err);
+    if (rc == 0)
+        rc = eddis_allreduce(e, &k->step, 1, EDDIS_INT64, EDDIS_MAX, HANDLE_TIMEOUT_NS, err);
+    if (rc == 0 && e->models.started && !e->models.finished)
+        rc = kept_centre(e, k, err);
+    return rc < 0 ? rc : kept_samples(e, k, err);
+}
+
+/* { samples done, first, count, first, count, ... } */
+static int put_samples(const struct eddis *e, const struct kept *k, struct checkpoint *files,
+                       struct eddis_error *err)
+{
+    size_t n = 1 + 2 * k->n_left;
+    cleanup_free int64_t *number = calloc(n, sizeof *number);
+
+    if (!number)
+        return eddis_fail(err, -ENOMEM, "no memory for ranges of samples");
+    number[0] = ranges_total(e->take.ranges);
+    for (size_t i = 0; i < k->n_left; i++) {
+        number[0] -= k->left[i].count;
+        number[1 + 2 * i] = k->left[i].first;
+        number[2 + 2 * i] = k->left[i].count;
+    }
+    return checkpoint_put(files, 0, KEPT_SAMPLES, number, n * sizeof *number, err);
+}
+
+int kept_put(struct eddis *e, const struct kept *k, struct checkpoint *files,
+             struct eddis_error *err)
+{
+    int rc = 0;
+
+    if (!models_several(e))
+        return 0;
+    if (e->place.rank == 0)
+        rc = put_samples(e, k, files, err);
+    if (rc == 0 && k->local && e->group.place.rank == 0)
+        rc = checkpoint_put(files, e->place.rank, KEPT_LOCAL, k->local, k->local_bytes, err);
+    return rc;
+}
+
+void kept_release(struct eddis *e, struct kept *k)
+{
+    if (k->local)
+        models_put_back(e, k->local);
+    free(k->local);
+    free(k->left);
+    *k = (struct kept){ 0 };
+}
+
+/* ---- reading ---- */
+
+bool kept_has(const struct checkpoint *files)
+{
+    return checkpoint_size(files, 0, KEPT_SAMPLES) > 0;
+}
+
+/* A checkpoint of sync mode: everything behind its step's place in the epoch. */
+static int left_of_step(const struct eddis *e, int64_t step, struct range *ret)
+{
+    int64_t per_epoch = sampler_steps_in_epoch(e->sampler);
+    int64_t in_epoch = step % per_epoch * e->global_batch;
+    int64_t total = ranges_total(e->take.ranges);
+
+    ret->first = step / per_epoch * e->options.samples + in_epoch;
+    ret->count = total - ret->first;
+    return ret->count > 0;
+}
+
+static int get_samples(const struct eddis *e, const struct checkpoint *files, struct range **ret,
+                       size_t *ret_n, struct eddis_error *err)
+{
+    int64_t bytes = checkpoint_size(files, 0, KEPT_SAMPLES);
+    size_t n = bytes > 0 ? (size_t)bytes / sizeof(int64_t) : 0;
+    cleanup_free int64_t *number = calloc(n + 1, sizeof *number);
+    cleanup_free struct range *left = calloc(n / 2 + 1, sizeof *left);
+    int rc;
+
+    if (!number || !left)
+        return eddis_fail(err, -ENOMEM, "no memory for ranges of samples");
+    *ret_n = n / 2;
+    if (n) {
+        rc = checkpoint_get(files, 0, KEPT_SAMPLES, number, (size_t)bytes, err);
+        if (rc < 0)
+            return rc;
+        for (size_t i = 0; i < n / 2; i++)
+            left[i] = (struct range){ number[1 + 2 * i], number[2 + 2 * i] };
+    } else {
+        *ret_n = (size_t)left_of_step(e, checkpoint_meta(files)->step, left);
+    }
+    *ret = cleanup_keep(left);
+    return 0;
+}
+
+/* A list of nothing means everything to ranges_open: an empty range means nothing. */
+static int begin_again(struct eddis *e, struct range *left, size_t n, struct eddis_error *err)
+{
+    struct range none = { 0, 0 };
+    int64_t done = ranges_total(e->take.ranges);
+
+    for (size_t i = 0; i < n; i++)
+        done -= left[i].count;
+    e->models.due_before = take_due(e, done);
+    e->models.flagged = e->models.planned = 0;
+    return take_begin(e, n ? left : &none, n ? n : 1, done, err);
+}
+
+/* The group's own model, when there was the same group; it replaces the centre after the start. */
+static int get_local(struct eddis *e, const struct checkpoint *files, struct eddis_error *err)
+{
+    size_t bytes;
+    cleanup_free void *local = models_copy(e, &bytes);
+    int root = e->group.member[0], rc;
+
+    if (!local)
+        return eddis_fail(err, -ENOMEM, "no memory for a copy of the model");
+    if (checkpoint_meta(files)->n_ranks != e->place.n_ranks ||
+        checkpoint_size(files, root, KEPT_LOCAL) != (int64_t)bytes)
+        return 0;
+    rc = checkpoint_get(files, root, KEPT_LOCAL, local, bytes, err);
+    if (rc < 0)
+        return rc;
+    free(e->models.local);
+    e->models.local = cleanup_keep(local);
+    return 0;
+}
+
+int kept_restore(struct eddis *e, const struct checkpoint *files, struct eddis_error *err)
+{
+    cleanup_free struct range *left = NULL;
+    size_t n = 0;
+    int rc;
+
+    if (!e->take.ranges || e->models.started)
+        return eddis_fail(err, -EINVAL,
+                          "a checkpoint is restored between eddis_commit and the first "
+                          "step");
+    rc = get_samples(e, files, &left, &n, err);
+    if (rc == 0)
+        rc = get_local(e, files, err);
+    rc = handle_agree(e, rc, err);
+    return rc < 0 ? rc : begin_again(e, left, n, err);
+}

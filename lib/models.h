@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* models.h - a part of handle.h: async and hybrid mode, where groups of workers have models of
+ * their own (models.c), take their samples from a shared counter (take.c) and have more to keep in
+ * a checkpoint (kept.c)
+ */
+#ifndef EDDIS_MODELS_H
+#define EDDIS_MODELS_H
+
+#include "lib/data/ranges.h"
+#include "lib/data/sampler.h"
+#include "lib/sync/checkpoint.h"
+#include "lib/sync/driver.h"
+
+struct eddis;
+
+/* The ranks that train one model: all of them in sync mode. */
+struct group {
+    int number, n_groups;
+    int *member; /* [place.n_ranks], NULL in sync mode */
+    struct comm_place place;
+};
+
+enum {
+    TAKE_AHEAD = 4, /* steps from the present one on whose ranges a group's root has taken */
+    TAKE_TOLD = 64,
+};
+
+/* Samples from a shared counter, in the modes with several models.  The group's root adds to the
+ * counter and tells its members, one range with each step's tail.
+ */
+struct take {
+    struct ranges *ranges; /* NULL in sync mode */
+    smb_key counter;
+    struct range told[TAKE_TOLD]; /* [n_told] of the root: the members do not know them yet */
+    int n_told;
+    struct mail_box ask;
+    bool asking; /* `ask` is under way */
+    bool busy;   /* a thread waits for it */
+    bool frozen; /* a checkpoint notes what is taken: nothing may be */
+};
+
+/* What the modes with several models keep besides. */
+struct models {
+    smb_key centre[SYNC_TYPES];
+    struct mail_exchange mail;
+    int64_t exchanges;  /* begun */
+    bool started;       /* the centre is there */
+    bool finished;      /* parameters are the centre, all workers have left */
+    void *local;        /* own parameters to begin with, of a checkpoint; NULL: none */
+    int64_t planned;    /* checkpoints that plans asked for */
+    int64_t due_before; /* ... and that were due by samples when this generation began */
+    int64_t flagged;    /* checkpoints that steps were flagged with */
+};
+
+/* ---- models.c ---- */
+
+/* Whether groups of workers have models of their own: async and hybrid mode. */
+bool models_several(const struct eddis *e);
+
+/* Find the group; nothing is sent. */
+int models_open(struct eddis *e, struct eddis_error *err);
+void models_close(struct eddis *e);
+
+/* Make the centre and the counter, before the engine.  Collective. */
+int models_commit(struct eddis *e, struct eddis_error *err);
+
+/* The parameters, returned as a list; NULL without memory. */
+struct sync_value *models_values(const struct eddis *e);
+
+/* What engine_new wants to know; borrows value [n_parameters]. */
+struct sync_models models_setup(const struct eddis *e, const struct sync_value *value);
+
+/* Between two steps: exchange when it is due. */
+int models_exchange(struct eddis *e, enum sync_exchange what, struct eddis_error *err);
+
+/* Before the first step.  Collective. */
+int models_start(struct eddis *e, struct eddis_error *err);
+
+/* Nothing is left: 0 when all workers have come here, and parameters are the centre; 1 when one of
+ * them writes a checkpoint that this one has to take part in.
+ */
+int models_finish(struct eddis *e, struct eddis_error *err);
+
+/* All workers are at a checkpoint, none at the end. */
+int models_meet(struct eddis *e, struct eddis_error *err);
+
+/* All parameters in one block, returned; NULL without memory. */
+void *models_copy(const struct eddis *e, size_t *ret_bytes);
+void models_put_back(struct eddis *e, const void *block);
+
+/* Begin to take samples: everything, or what is left [n_left] of an earlier generation that had
+ * done `done`.  Collective.
+ */
+int take_begin(struct eddis *e, const struct range *left, size_t n_left, int64_t done,
+               struct eddis_error *err);
+void take_end(struct eddis *e);
+
+/* What is to be done at a step.  Returns 1, or 0 when nothing is left.  May wait, with plan_lock
+ * held outside of the wait; so do the next two.
+ */
+int take_step(struct eddis *e, int64_t step, struct sampler_step *ret, struct eddis_error *err);
+
+/* The present step begins: have the samples of a later one taken meanwhile. */
+int take_ahead(struct eddis *e, struct eddis_error *err);
+
+/* Until take_thaw nothing is taken, and what was is known. */
+int take_freeze(struct eddis *e, struct eddis_error *err);
+void take_thaw(struct eddis *e);
+
+/* The hooks' part: the root's next range goes with the tail, the members learn it. */
+void take_report(struct eddis *e, struct sync_tail *tail);
+int take_learn(struct eddis *e, const struct sync_tail *tail, struct eddis_error *err);
+
+/* Checkpoints due when so many samples of the job are done. */
+int64_t take_due(const struct eddis *e, int64_t samples);
+
+/* What is left, in order; returns a list on rank 0, nothing elsewhere.  Collective, while all are
+ * frozen.
+ */
+int take_left(struct eddis *e, struct range **ret, size_t *ret_n, struct eddis_error *err);
+
+/* A request to the box, waited for. */
+int models_ask(struct eddis *e, struct smb_request *r, struct eddis_error *err);
+
+/* What a checkpoint keeps besides what the program puts into it; nothing but the step in sync mode.
+ * With several models the centre is in the place of the parameters until kept_release.
+ */
+struct kept {
+    int64_t step; /* of the checkpoint: the farthest of any worker */
+    void *local;  /* this worker's own parameters; NULL: they were the centre */
+    size_t local_bytes;
+    struct range *left; /* [n_left] samples that were not done, rank 0 */
+    size_t n_left;
+};
+
+/* Wait until all workers are at it.  Collective. */
+int kept_take(struct eddis *e, struct kept *ret, struct eddis_error *err);
+int kept_put(struct eddis *e, const struct kept *k, struct checkpoint *files,
+             struct eddis_error *err);
+void kept_release(struct eddis *e, struct kept *k);
+
+/* Whether it was made with several models. */
+bool kept_has(const struct checkpoint *files);
+
+/* Go on with the samples that are left and, where groups are as they were, with their own models.
+ * Collective.
+ */
+int kept_restore(struct eddis *e, const struct checkpoint *files, struct eddis_error *err);
+
+#endif

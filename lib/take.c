@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* take.c - samples from a counter that all workers share, in async and hybrid mode
+ *
+ * A group's root adds to the counter while a step computes, so that nobody waits for the answer.  A
+ * member learns of a range with the tail of a step, and should know the next step, and whether that
+ * ends its epoch, before it ends its own: the samples of steps t, t + 1 and t + 2 at step t.  So
+ * the root has TAKE_AHEAD of them when it asks for another:
+ *
+ *     root     step t: asks for t + 4 | step t + 1: tells t + 4 with the tail |
+ *     member                          |                                       | step t + 2
+ */
+#include "handle.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TAKE_SLICE_NS (CLOCK_S / 10)
+
+static bool is_root(const struct eddis *e)
+{
+    return e->group.place.rank == 0;
+}
+
+static struct sampler_group take_group(const struct eddis *e)
+{
+    return (struct sampler_group){ e->group.member, e->group.place.n_ranks };
+}
+
+/* The same on all workers.  One that has no members to tell needs one range less. */
+static int ahead(const struct eddis *e)
+{
+    return e->group.n_groups < e->place.n_ranks ? TAKE_AHEAD : TAKE_AHEAD - 1;
+}
+
+/* ---- asking the counter; with plan_lock held, which is free while it waits ---- */
+
+static void ask_prepare(struct eddis *e)
+{
+    const struct sampler_group g = take_group(e);
+    struct take *t = &e->take;
+
+    t->asking = true;
+    t->ask = (struct mail_box){ .mail.kind = MAIL_BOX,
+                                .r = { .kind = SMB_FETCH_ADD,
+                                       .key = t->counter,
+                                       .add = sampler_group_batch(e->sampler, &g),
+                                       .deadline_ns =
+                                           clock_after_ns(clock_now_ns(), HANDLE_TIMEOUT_NS) } };
+}
+
+/* The counter has answered. */
+static int ask_answered(struct eddis *e, struct eddis_error *err)
+{
+    struct take *t = &e->take;
+    struct range x = { t->ask.r.value, t->ask.r.add };
+    int rc = t->ask.r.rc < 0 ? eddis_fail(err, t->ask.r.rc, "the shared counter of samples: %s",
+                                          t->ask.r.error.text)
+                             : ranges_add(t->ranges, x.first, x.count, err);
+
+    t->asking = false;
+    if (rc < 0 || e->group.place.n_ranks == 1)
+        return rc;
+    if (t->n_told == TAKE_TOLD)
+        return eddis_fail(err, -EAGAIN,
+                          "the samples of %d steps were asked for ahead, the group "
+                          "knows of none of them yet",
+                          TAKE_TOLD);
+    t->told[t->n_told++] = ranges_exhausted(t->ranges) ? (struct range){ 0, -1 } : x;
+    return 0;
+}
+
+/* Have the next range, asked for now or before. */
+static int take_draw(struct eddis *e, struct eddis_error *err)
+{
+    struct take *t = &e->take;
+    bool send = !t->asking;
+    int peer, rc;
+
+    t->busy = true;
+    if (send)
+        ask_prepare(e);
+    pthread_mutex_unlock(&e->plan_lock);
+    if (send)
+        driver_send(e->driver, &t->ask.mail);
+    rc = driver_wait_box(e->driver, &t->ask, CLOCK_NEVER, &peer, err); /* has its own deadline */
+    pthread_mutex_lock(&e->plan_lock);
+    if (rc == 0)
+        rc = ask_answered(e, err);
+    t->busy = false;
+    pthread_cond_broadcast(&e->plan_agreed);
+    return rc;
+}
+
+/* For another thread, or the group's root. */
+static int take_wait(struct eddis *e, struct eddis_error *err)
+{
+    int64_t slice = clock_after_ns(clock_now_ns(), TAKE_SLICE_NS);
+    struct timespec ts = { .tv_sec = slice / CLOCK_S, .tv_nsec = slice % CLOCK_S };
+    int rc;
+
+    pthread_cond_timedwait(&e->plan_agreed, &e->plan_lock, &ts);
+    pthread_mutex_unlock(&e->plan_lock);
+    rc = driver_failure(e->driver, err);
+    pthread_mutex_lock(&e->plan_lock);
+    return rc;
+}
+
+int take_step(struct eddis *e, int64_t step, struct sampler_step *ret, struct eddis_error *err)
+{
+    int64_t deadline = clock_after_ns(clock_now_ns(), HANDLE_TIMEOUT_NS);
+    const struct sampler_group g = take_group(e);
+    struct take *t = &e->take;
+    struct ranges_step r;
+    int rc;
+
+    while ((rc = ranges_look(t->ranges, step, &r, err)) == -EAGAIN) {
+        if (clock_now_ns() >= deadline)
+            return eddis_fail(err, -ETIMEDOUT,
+                              "the group's rank %d has not told which samples step %lld takes",
+                              e->group.member[0], (long long)step);
+        rc = is_root(e) && !t->busy && !t->frozen ? take_draw(e, err) : take_wait(e, err);
+        if (rc < 0)
+            return rc;
+    }
+    if (rc <= 0)
+        return rc;
+    rc = sampler_share(e->sampler, &g, step, r.count, ret, err);
+    if (rc < 0)
+        return rc;
+    ret->epoch = r.epoch;
+    ret->first += r.first;
+    ret->step_in_epoch = r.step_in_epoch;
+    ret->last_of_epoch = r.last_of_epoch;
+    ret->passed = r.passed;
+    return 1;
+}
+
+int take_ahead(struct eddis *e, struct eddis_error *err)
+{
+    struct take *t = &e->take;
+    bool ask = false;
+    int rc = 0;
+
+    if (!is_root(e))
+        return 0;
+    pthread_mutex_lock(&e->plan_lock);
+    if (t->asking && !t->busy)
+        rc = take_draw(e, err);
+    if (rc == 0 && !t->busy && !ranges_exhausted(t->ranges) &&
+        ranges_end(t->ranges) <= e->step + ahead(e)) {
+        ask = true;
+        ask_prepare(e);
+    }
+    pthread_mutex_unlock(&e->plan_lock);
+    if (ask)
+        driver_send(e->driver, &t->ask.mail);
+    return rc;
+}
+
+/* ---- telling the group; hooks, with plan_lock held ---- */
+
+void take_report(struct eddis *e, struct sync_tail *tail)
+{
+    struct take *t = &e->take;
+
+    if (!t->n_told)
+        return;
+    tail->range_first = t->told[0].first;
+    tail->range_count = t->told[0].count;
+    memmove(t->told, t->told + 1, (size_t)--t->n_told * sizeof *t->told);
+}
+
+int take_learn(struct eddis *e, const struct sync_tail *tail, struct eddis_error *err)
+{
+    if (is_root(e) || !tail->range_count)
+        return 0;
+    return ranges_add(e->take.ranges, tail->range_first,
+                      tail->range_count < 0 ? 0 : tail->range_count, err);
+}
+
+/* ---- beginning ---- */
+
+void take_end(struct eddis *e)
+{
+    ranges_close(e->take.ranges);
+    e->take.ranges = NULL;
+}
+
+/* The root's first ranges. */
+static int draw_first(struct eddis *e, struct range *ret, struct eddis_error *err)
+{
+    struct take *t = &e->take;
+    int rc = 0;
+
+    pthread_mutex_lock(&e->plan_lock);
+    for (int i = 0; rc == 0 && is_root(e) && i < ahead(e); i++) {
+        rc = take_draw(e, err);
+        ret[i] = (struct range){ t->ask.r.value, t->ask.r.add };
+    }
+    t->n_told = 0; /* the members learn these at once */
+    pthread_mutex_unlock(&e->plan_lock);
+    return rc;
+}
+
+static int learn_first(struct eddis *e, const struct range *all, struct eddis_error *err)
+{
+    const struct range *root = all + (size_t)e->group.member[0] * TAKE_AHEAD;
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && !is_root(e) && i < ahead(e); i++)
+        rc = ranges_add(e->take.ranges, root[i].first, root[i].count, err);
+    return rc;
+}
+
+int take_begin(struct eddis *e, const struct range *left, size_t n_left, int64_t done,
+               struct eddis_error *err)
+{
+    struct ranges_options o = { .samples = e->options.samples,
+                                .epochs = e->options.epochs,
+                                .left = left,
+                                .n_left = n_left,
+                                .first_step = e->step,
+                                .done_before = done };
+    struct range own[TAKE_AHEAD] = { 0 };
+    cleanup_free struct range *all = malloc((size_t)e->place.n_ranks * sizeof own);
+    int64_t zero = 0;
+    int rc = 0;
+
+    take_end(e);
+    rc = all ? ranges_open(&o, &e->take.ranges, err)
+             : eddis_fail(err, -ENOMEM, "no memory for ranges of samples");
+    if (rc == 0 && e->place.rank == 0) {
+        struct smb_request q = {
+            .kind = SMB_WRITE, .key = e->take.counter, .data = &zero, .count = 1
+        };
+
+        rc = models_ask(e, &q, err);
+    }
+    rc = handle_agree(e, rc, err);
+    if (rc == 0)
+        rc = handle_agree(e, draw_first(e, own, err), err);
+    if (rc == 0)
+        rc = eddis_allgather(e, own, all, sizeof own, HANDLE_TIMEOUT_NS, err);
+    return rc < 0 ? rc : learn_first(e, all, err);
+}
+
+/* ---- checkpoints ---- */
+
+int64_t take_due(const struct eddis *e, int64_t samples)
+{
+    int64_t every = e->board ? board_setup(e->board)->checkpoint_every : 0;
+
+    return every > 0 && samples != INT64_MAX ? samples / e->global_batch / every : 0;
+}
+
+int take_freeze(struct eddis *e, struct eddis_error *err)
+{
+    struct take *t = &e->take;
+    int rc = 0;
+
+    pthread_mutex_lock(&e->plan_lock);
+    t->frozen = true;
+    while (rc == 0 && t->busy)
+        rc = take_wait(e, err);
+    if (rc == 0 && t->asking)
+        rc = take_draw(e, err);
+    pthread_mutex_unlock(&e->plan_lock);
+    return rc;
+}
+
+void take_thaw(struct eddis *e)
+{
+    pthread_mutex_lock(&e->plan_lock);
+    e->take.frozen = false;
+    pthread_cond_broadcast(&e->plan_agreed);
+    pthread_mutex_unlock(&e->plan_lock);
+}
+
+/* Rank 0: what nobody has taken, behind the n ranges that are in all, which has room for it. */
+static int left_rest(struct eddis *e, struct range *all, size_t *n, struct eddis_error *err)
+{
+    struct smb_request q = { .kind = SMB_FETCH_ADD, .key = e->take.counter };
+    int rc = models_ask(e, &q, err);
+
+    if (rc == 0)
+        *n += ranges_rest(e->take.ranges, q.value, all + *n);
+    return rc;
+}
+
+int take_left(struct eddis *e, struct range **ret, size_t *ret_n, struct eddis_error *err)
+{
+    struct take *t = &e->take;
+    size_t ranks = (size_t)e->place.n_ranks, longest = 0, n = 0;
+    cleanup_free int64_t *length = calloc(ranks, sizeof *length);
+    cleanup_free struct range *own = NULL, *all = NULL, *left = NULL;
+    int64_t mine = is_root(e) ? (int64_t)ranges_n_unfinished(t->ranges) : 0;
+    int rc = handle_agree(e, length ? 0 : eddis_fail(err, -ENOMEM, "no memory for ranges"), err);
+
+    if (rc == 0)
+        rc = eddis_allgather(e, &mine, length, sizeof mine, HANDLE_TIMEOUT_NS, err);
+    for (size_t i = 0; rc == 0 && i < ranks; i++)
+        longest = (size_t)length[i] > longest ? (size_t)length[i] : longest;
+    if (rc < 0)
+        return rc;
+    own = calloc(longest + 1, sizeof *own);
+    all = calloc(ranks * longest + 1, sizeof *all);
+    left = calloc(ranks * longest + ranges_n_rest(t->ranges), sizeof *left);
+    rc = own && all && left ? 0 : eddis_fail(err, -ENOMEM, "no memory for ranges");
+    rc = handle_agree(e, rc, err);
+    if (rc < 0)
+        return rc;
+    if (mine)
+        ranges_unfinished(t->ranges, own);
+    rc = eddis_allgather(e, own, all, longest * sizeof *own, HANDLE_TIMEOUT_NS, err);
+    if (rc < 0 || e->place.rank != 0)
+        return rc;
+    for (size_t i = 0; i < ranks; i++)
+        for (int64_t k = 0; k < length[i]; k++)
+            left[n++] = all[i * longest + (size_t)k];
+    rc = left_rest(e, left, &n, err);
+    if (rc < 0)
+        return rc;
+    *ret_n = ranges_join(left, n);
+    *ret = cleanup_keep(left);
+    return 0;
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_loop_models - the whole library in async and hybrid mode, a thread a rank over the loop
+ *
+ * Least squares: every sample is taken once an epoch, whoever takes it and whatever is restarted;
+ * all workers leave with the same parameters, the centre, and these fit.
+ */
+#include "lib/base/clock.h"
+#include "lib/base/random.h"
+#include "loop_job.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { DIM = 4, FOREVER = 1 << 30 };
+
+#define TIMEOUT_NS (INT64_C(60) * CLOCK_S)
+
+/* What the ranks of a job, and of the one after it, share. */
+struct shared {
+    pthread_mutex_t lock;
+    int taken[SCENARIO_EPOCHS][SCENARIO_SAMPLES];
+    int leave_at; /* leave after so many checkpoints, without an end */
+    bool resume;
+    int checkpoints[MAX_RANKS], stops[MAX_RANKS], empty[MAX_RANKS];
+    int ends[MAX_RANKS]; /* of epochs, seen by each */
+    int64_t steps[MAX_RANKS], first_step[MAX_RANKS];
+    double lr_sum; /* learning-rate factors times 1, of all roots' steps */
+    float w[MAX_RANKS][DIM];
+    int sleep_ms[MAX_RANKS]; /* a step's */
+    bool publish;            /* rank 0 publishes new splits */
+    int64_t flags_at, flags; /* ... and, after so many of its steps, these flags */
+};
+
+struct worker {
+    struct eddis *e;
+    struct shared *s;
+    struct loop_job *j;
+    int rank, parameter;
+    float w[DIM], g[DIM];
+};
+
+static double input(int64_t sample, int j)
+{
+    uint64_t random = random_mix((uint64_t)sample, (uint64_t)j);
+
+    return 3 * random_unit(&random) - 1.5;
+}
+
+static const double truth[DIM] = { 0.5, -1, 0.25, 2 };
+
+static void gradient(const struct worker *w, const int64_t *index, int64_t n, float *g)
+{
+    memset(g, 0, DIM * sizeof *g);
+    for (int64_t i = 0; i < n; i++) {
+        double e = 0;
+
+        for (int k = 0; k < DIM; k++)
+            e += ((double)w->w[k] - truth[k]) * input(index[i], k);
+        for (int k = 0; k < DIM; k++)
+            g[k] += (float)(e * input(index[i], k) / (double)n);
+    }
+}
+
+static void set_up(struct worker *w)
+{
+    struct eddis_parameter p = { .size = sizeof p,
+                                 .name = "w",
+                                 .dtype = EDDIS_FLOAT32,
+                                 .n_dims = 1,
+                                 .dims = { DIM },
+                                 .value = w->w };
+    struct eddis_error err = { 0 };
+    int layer = eddis_add_layer(w->e, "only", EDDIS_LAYER_DENSE, &err);
+
+    w->parameter = eddis_add_parameter(w->e, layer, &p, &err);
+    CHECK(w->parameter == 0);
+    if (eddis_commit(w->e, &err) < 0)
+        fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
+    CHECK(eddis_broadcast_parameters(w->e, 0, &err) == 0);
+}
+
+static void restore(struct worker *w)
+{
+    struct eddis_checkpoint *c = NULL;
+    struct eddis_error err = { 0 };
+    int rc = eddis_restore_begin(w->e, NULL, &c, &err);
+
+    CHECK(rc == 1);
+    if (rc < 0)
+        fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
+    if (rc != 1)
+        return;
+    CHECK(eddis_checkpoint_get(c, "w", w->w, sizeof w->w, &err) == 0);
+    rc = eddis_restore_end(c, &err);
+    if (rc < 0)
+        fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
+    CHECK(rc == 0);
+}
+
+static void checkpoint(struct worker *w)
+{
+    struct eddis_checkpoint *c = NULL;
+    struct eddis_error err = { 0 };
+    float own[DIM], centre[DIM], all[MAX_RANKS][DIM];
+    int rc;
+
+    memcpy(own, w->w, sizeof own);
+    rc = eddis_checkpoint_begin(w->e, NULL, &c, &err);
+    if (rc < 0)
+        fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
+    CHECK(rc == 0);
+    if (rc < 0)
+        return;
+    memcpy(centre, w->w, sizeof centre); /* the same on all workers meanwhile */
+    CHECK(eddis_allgather(w->e, centre, all, sizeof centre, TIMEOUT_NS, &err) == 0);
+    for (int i = 0; i < w->j->n; i++)
+        CHECK(memcmp(all[i], centre, sizeof centre) == 0);
+    if (w->rank == 0)
+        CHECK(eddis_checkpoint_put(c, "w", w->w, sizeof w->w, &err) == 0);
+    rc = eddis_checkpoint_commit(c, 0, &err);
+    if (rc < 0)
+        fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
+    CHECK(rc == 0);
+    CHECK(memcmp(w->w, own, sizeof own) == 0);
+    w->s->checkpoints[w->rank]++;
+}
+
+static void count(struct worker *w, const struct eddis_step *s, const int64_t *index)
+{
+    pthread_mutex_lock(&w->s->lock);
+    for (int64_t i = 0; i < s->count; i++)
+        w->s->taken[s->epoch][index[i]]++;
+    pthread_mutex_unlock(&w->s->lock);
+    w->s->ends[w->rank] += (s->flags & EDDIS_STEP_END_OF_EPOCH) != 0;
+    w->s->stops[w->rank] += (s->flags & EDDIS_STEP_STOP) != 0;
+    w->s->empty[w->rank] += s->batch == 0;
+}
+
+static void step(struct worker *w, const struct eddis_step *s)
+{
+    struct eddis_step next = { .size = sizeof next };
+    struct eddis_error err = { 0 };
+    int64_t index[SCENARIO_SAMPLES];
+    int rc;
+
+    CHECK(eddis_sample_indices(w->e, s, index, &err) == 0);
+    rc = eddis_plan_step(w->e, s->step + 1, &next, &err);
+    if (rc < 0)
+        fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
+    CHECK(rc >= 0);
+    gradient(w, index, s->count, w->g);
+    if (w->s->sleep_ms[w->rank])
+        clock_sleep_until_ns(clock_now_ns() + w->s->sleep_ms[w->rank] * CLOCK_MS);
+    CHECK(eddis_announce(w->e, w->parameter, w->g, w->g, &err) == 0);
+    rc = eddis_wait(w->e, TIMEOUT_NS, &err);
+    if (rc < 0)
+        fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
+    CHECK(rc == 0);
+    for (int k = 0; k < DIM; k++)
+        w->w[k] -= (float)(0.3 * s->lr_factor) * w->g[k];
+    CHECK(eddis_step_end(w->e, NULL, &err) == 0);
+    count(w, s, index);
+}
+
+static void steer(struct worker *w, int64_t n)
+{
+    static const int64_t split[2][MAX_RANKS] = { { 10, 10, 10, 10, 10, 10, 10, 10 },
+                                                 { 12, 8, 9, 11, 6, 14, 10, 10 } };
+
+    if (w->rank != 0)
+        return;
+    if (w->s->publish && n % 4 == 2)
+        loop_job_publish(w->j, split[n / 4 % 2], 0);
+    if (n == w->s->flags_at && w->s->flags)
+        loop_job_publish(w->j, split[0], w->s->flags);
+}
+
+static void body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct worker w = { .e = e, .s = j->arg, .j = j, .rank = rank };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    int64_t n = 0;
+    int rc;
+
+    set_up(&w);
+    if (w.s->resume)
+        restore(&w);
+    while ((rc = eddis_step_begin(e, &s, &err)) == 1) {
+        if (n == 0)
+            w.s->first_step[rank] = s.step;
+        step(&w, &s);
+        n++;
+        if (s.flags & EDDIS_STEP_CHECKPOINT)
+            checkpoint(&w);
+        if (w.s->checkpoints[rank] == w.s->leave_at)
+            return;
+        steer(&w, n);
+    }
+    if (rc < 0)
+        fprintf(stderr, "rank %d: %s\n", rank, err.text);
+    CHECK(rc == 0);
+    CHECK(eddis_step_begin(e, &s, &err) == 0); /* and so it stays */
+    w.s->steps[rank] = n;
+    memcpy(w.s->w[rank], w.w, sizeof w.w);
+}
+
+static void run(struct loop_job *j, struct shared *s)
+{
+    int64_t batch[MAX_RANKS];
+
+    for (int i = 0; i < j->n; i++) {
+        batch[i] = 10;
+        j->scenario[i].batch = 10 * j->n;
+    }
+    if (!s->leave_at)
+        s->leave_at = FOREVER;
+    j->arg = s;
+    j->body = body;
+    pthread_mutex_init(&s->lock, NULL);
+    loop_job_board_of(j, batch);
+    loop_job_run(j);
+    pthread_mutex_destroy(&s->lock);
+}
+
+static void check_end(const struct loop_job *j, const struct shared *s)
+{
+    for (int e = 0; e < SCENARIO_EPOCHS; e++)
+        for (int i = 0; i < SCENARIO_SAMPLES; i++)
+            if (s->taken[e][i] != 1) {
+                fprintf(stderr, "sample %d of epoch %d was taken %d times\n", i, e, s->taken[e][i]);
+                CHECK(0);
+                return;
+            }
+    for (int i = 0; i < j->n; i++) {
+        CHECK(memcmp(s->w[i], s->w[0], sizeof s->w[0]) == 0);
+        CHECK(s->checkpoints[i] == s->checkpoints[0]);
+    }
+    for (int k = 0; k < DIM; k++) {
+        if (fabs(s->w[0][k] - truth[k]) > 0.2)
+            fprintf(stderr, "w[%d] = %g, not %g\n", k, (double)s->w[0][k], truth[k]);
+        CHECK(fabs(s->w[0][k] - truth[k]) < 0.2);
+    }
+}
+
+static const struct row {
+    const char *mode, *algorithm;
+    int n, per_group, period;
+} rows[] = { { "async", "easgd", 2, 1, 1 },
+             { "async", "easgd", 4, 1, 3 },
+             { "hybrid", "hsgd", 4, 2, 2 },
+             { "hybrid", "hsgd", 6, 3, 1 } };
+
+enum { N_ROWS = sizeof rows / sizeof *rows };
+
+static struct loop_job job_of(const struct row *r, const char *dir)
+{
+    return (struct loop_job){ .mode = r->mode,
+                              .algorithm = r->algorithm,
+                              .n = r->n,
+                              .per_group = r->per_group,
+                              .period = r->period,
+                              .checkpoint_dir = dir };
+}
+
+static void trains(const struct row *r, const char *dir)
+{
+    struct loop_job j = job_of(r, dir);
+    static struct shared s;
+
+    memset(&s, 0, sizeof s);
+    s.publish = true;
+    s.sleep_ms[r->n - 1] = 3; /* one is slow, the others take more */
+    run(&j, &s);
+    check_end(&j, &s);
+    /* every 10 global batches */
+    CHECK(s.checkpoints[0] == SCENARIO_SAMPLES * SCENARIO_EPOCHS / (10 * r->n) / 10);
+    for (int i = 0; i < r->n; i++)
+        CHECK(s.ends[i] >= 1);
+}
+
+/* The job ends at a checkpoint, and goes on with other workers, perhaps in other groups. */
+static void restarts(const struct row *r, const struct row *next, const char *dir)
+{
+    struct loop_job j = job_of(r, dir);
+    static struct shared s;
+
+    memset(&s, 0, sizeof s);
+    s.leave_at = 1;
+    s.sleep_ms[0] = 2;
+    run(&j, &s);
+    j = job_of(next, dir);
+    j.generation = 2;
+    s.leave_at = 0;
+    s.resume = true;
+    memset(s.checkpoints, 0, sizeof s.checkpoints);
+    run(&j, &s);
+    for (int i = 0; i < j.n; i++)
+        CHECK(s.first_step[i] > 0 && s.first_step[i] == s.first_step[0]);
+    check_end(&j, &s);
+}
+
+/* Told to write a checkpoint and stop, each does so at a step of its own. */
+static void stops(const struct row *r, const char *dir)
+{
+    struct loop_job j = job_of(r, dir);
+    static struct shared s;
+
+    memset(&s, 0, sizeof s);
+    s.flags_at = 3;
+    s.flags = BOARD_FLAG_CHECKPOINT | BOARD_FLAG_STOP;
+    for (int i = 0; i < r->n; i++)
+        s.sleep_ms[i] = 4 + i;
+    run(&j, &s);
+    for (int i = 0; i < r->n; i++) {
+        CHECK(s.stops[i] == 1 || s.steps[i] * 10 * r->n >= SCENARIO_SAMPLES * SCENARIO_EPOCHS / 2);
+        CHECK(s.checkpoints[i] == s.checkpoints[0] && s.checkpoints[i] >= 1);
+        CHECK(memcmp(s.w[i], s.w[0], sizeof s.w[0]) == 0);
+    }
+}
+
+static void each(void (*test)(const struct row *r, const char *dir), const struct row *r)
+{
+    char dir[] = "/tmp/eddis-models.XXXXXX", command[64];
+
+    CHECK(mkdtemp(dir) != NULL);
+    test(r, dir);
+    snprintf(command, sizeof command, "rm -r %s", dir);
+    CHECK(system(command) == 0);
+}
+
+static void restarts_alike(const struct row *r, const char *dir)
+{
+    restarts(r, r, dir);
+}
+
+/* With half, or twice, the workers the same global batch is 20 or 5 a worker: the plan says it. */
+static void restarts_other_groups(const struct row *r, const char *dir)
+{
+    const struct row *next = r->per_group == 1 ? &rows[2] : &rows[1];
+
+    if (r->n == next->n)
+        restarts(r, next, dir);
+}
+
+int main(void)
+{
+    for (int i = 0; i < N_ROWS; i++) {
+        each(trains, &rows[i]);
+        each(restarts_alike, &rows[i]);
+        each(restarts_other_groups, &rows[i]);
+        each(stops, &rows[i]);
+    }
+    return loop_job_failures ? EXIT_FAILURE : EXIT_SUCCESS;
+}
