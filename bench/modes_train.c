@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* modes_train.c - bench-modes-train SAMPLES: one worker of a model whose compute is slept
+ *
+ * LAYERS layers hold 10^6 float32 parameters in all.  A step of b samples takes as long as on the
+ * device that the worker imitates, a third of it forward and the rest backward, layer by layer;
+ * each layer's gradient is announced when its part is over.  Gradients are ones, so that their
+ * weighted mean is known.  The job ends when SAMPLES samples are done by all workers together.
+ */
+#include "lib/base/clock.h"
+#include "lib/base/error.h"
+#include "lib/eddis.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { LAYERS = 16, ELEMENTS = 1000000 / LAYERS };
+
+#define TIMEOUT_NS (120 * CLOCK_S)
+
+static int register_model(struct eddis *e, float *value, struct eddis_error *err)
+{
+    int rc = 0;
+
+    for (int i = 0; rc >= 0 && i < LAYERS; i++) {
+        struct eddis_parameter p = { .size = sizeof p,
+                                     .name = "weight",
+                                     .dtype = EDDIS_FLOAT32,
+                                     .n_dims = 1,
+                                     .dims = { ELEMENTS },
+                                     .value = value + (size_t)i * ELEMENTS };
+        char name[16];
+
+        (void)snprintf(name, sizeof name, "layer%d", i);
+        rc = eddis_add_layer(e, name, EDDIS_LAYER_DENSE, err);
+        if (rc >= 0)
+            rc = eddis_add_parameter(e, rc, &p, err);
+    }
+    return rc < 0 ? rc : eddis_commit(e, err);
+}
+
+static void fill_gradients(struct eddis *e)
+{
+    for (int i = 0; i < LAYERS; i++) {
+        float *g = eddis_gradient(e, i);
+
+        for (int k = 0; k < ELEMENTS; k++)
+            g[k] = 1;
+    }
+}
+
+/* The pass itself; results of the step before, ones again, are this one's gradients. */
+static int compute(struct eddis *e, double step_s, struct eddis_error *err)
+{
+    int64_t begin = clock_now_ns();
+    int rc = 0;
+
+    for (int i = LAYERS - 1, done = 1; rc == 0 && i >= 0; i--, done++) {
+        double until = step_s * (1.0 / 3 + 2.0 / 3 * done / LAYERS);
+
+        clock_sleep_until_ns(begin + (int64_t)(until * 1e9));
+        rc = eddis_announce(e, i, NULL, NULL, err);
+    }
+    return rc;
+}
+
+static int check_result(struct eddis *e, struct eddis_error *err)
+{
+    for (int i = 0; i < LAYERS; i++) {
+        const float *g = eddis_gradient(e, i);
+
+        if (fabsf(g[0] - 1) > 1e-4F || fabsf(g[ELEMENTS - 1] - 1) > 1e-4F)
+            return eddis_fail(err, -EPROTO, "layer %d: the mean of ones is %g", i, g[0]);
+    }
+    return 0;
+}
+
+static int train(struct eddis *e, struct eddis_error *err)
+{
+    struct eddis_world w = { .size = sizeof w };
+    struct eddis_step s = { .size = sizeof s };
+    int rc = eddis_world(e, &w);
+
+    while (rc == 0 && (rc = eddis_step_begin(e, &s, err)) == 1) {
+        double step_s = w.emulated_fixed_s + w.emulated_sample_s * (double)s.count;
+
+        rc = compute(e, s.count ? step_s : 0, err);
+        if (rc == 0)
+            rc = eddis_wait(e, TIMEOUT_NS, err);
+        if (rc == 0)
+            rc = check_result(e, err);
+        if (rc == 0)
+            rc = eddis_step_end(e, NULL, err);
+    }
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct eddis_options o = { .size = sizeof o, .epochs = 1, .own_pace = 1 };
+    float *value = calloc((size_t)LAYERS * ELEMENTS, sizeof *value);
+    struct eddis_error err = { 0 };
+    struct eddis *e = NULL;
+    int rc;
+
+    o.samples = argc == 2 ? atoll(argv[1]) : 0;
+    if (o.samples < 1 || !value) {
+        fprintf(stderr, "usage: bench-modes-train SAMPLES\n");
+        return 2;
+    }
+    rc = eddis_open(&o, &e, &err);
+    if (rc == 0)
+        rc = register_model(e, value, &err);
+    if (rc == 0)
+        fill_gradients(e);
+    if (rc == 0)
+        rc = eddis_broadcast_parameters(e, 0, &err);
+    if (rc == 0)
+        rc = train(e, &err);
+    if (rc == 0)
+        rc = eddis_close(e, &err);
+    if (rc < 0) {
+        fprintf(stderr, "bench-modes-train: %s\n", err.text);
+        eddis_abort(e, 1);
+    }
+    free(value);
+    return 0;
+}
