@@ -38,7 +38,7 @@
 #ifndef EDDIS_SMB_H
 #define EDDIS_SMB_H
 
-#include <eddis.h>
+#include "eddis.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -36,7 +36,7 @@ MAY_INCLUDE = {
     "cmd": ["lib", "scheduler", "profiler", "agents", "cmd"],
     "bench": ["lib", "scheduler", "profiler", "agents", "cmd", "bench"],
     "tests": ["lib", "scheduler", "profiler", "agents", "cmd", "tests", "bench/simulation.h"],
-    "examples": ["lib/eddis.h"],
+    "examples": ["lib/eddis.h", "lib/eddis_smb.h"],
 }
 
 # eddis-train is an ordinary client of the library

@@ -3,7 +3,8 @@
 # run.sh RANKS WANTED PROGRAM ARGUMENT... - run a test under mpirun
 #
 # Open MPI's files go to a private folder that is removed afterwards; @DIR@ in an argument is a
-# folder inside it.  WANTED is the exit code that mpirun must end with.
+# folder inside it.  WANTED is the exit code that mpirun must end with.  $WANTED_LINE, when it is
+# set, must be a line of what the ranks write.
 set -u
 ranks=$1 wanted=$2
 shift 2
@@ -31,6 +32,11 @@ left=$(find "$dir/data" -name '*.part' | head -1)
 if [ "$got" -ne "$wanted" ] || [ -n "$left" ]; then
 	cat "$dir/out"
 	echo "mpirun ended with $got instead of $wanted${left:+, left behind $left}"
+	exit 1
+fi
+if [ -n "${WANTED_LINE-}" ] && ! grep -qxF "$WANTED_LINE" "$dir/out"; then
+	cat "$dir/out"
+	echo "no line is '$WANTED_LINE'"
 	exit 1
 fi
 grep 'a step takes' "$dir/out"

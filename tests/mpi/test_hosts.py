@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_hosts.py PROGRAM [CASE...] - the workers' messages between hosts of a lab, by plain mpirun.
+"""test_hosts.py PROGRAM SMB [CASE...] - the workers' messages between hosts of a lab, by plain mpirun.
 
-PROGRAM is test_mpi_eddis.  A training over four hosts is right to the bit that it claims, also when
+PROGRAM is test_mpi_eddis, SMB is test_mpi_smb: sums of four writers on four servers, two workers on each
+host too, are exact, frames lost or not.  A training over four hosts is right to the bit that it claims, also when
 one of twenty frames is lost; when a cable is pulled every rank says in time for whom it waits, and
 who is asked after whom ends at the rank that was cut off.
 """
@@ -15,18 +16,19 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 from hosts import Lab, LabError, check_machine  # noqa: E402
 
 PROGRAM = os.path.realpath(sys.argv[1])
+SMB = os.path.realpath(sys.argv[2])
 HOSTS = ["node1", "node2", "node3", "node4"]
 MCA = {"plm_rsh_no_tree_spawn": 1, "pml": "ob1", "btl": "tcp,self,vader", "btl_tcp_if_include": "eth0",
        "oob_tcp_if_include": "eth0", "btl_tcp_flags": 1, "mpi_yield_when_idle": 1}
 SKIP = 77
 
 
-def mpirun(lab, *args):
-    words = ["mpirun", "--allow-run-as-root", "--bind-to", "none", "-H", ",".join(HOSTS)]
+def mpirun(lab, *args, program=PROGRAM, each=1):
+    words = ["mpirun", "--allow-run-as-root", "--bind-to", "none", "-H", ",".join(f"{h}:{each}" for h in HOSTS)]
     for name, value in MCA.items():
         words += ["--mca", name, str(value)]
     with open(lab.shared + "/out", "w") as out:
-        return lab.popen(HOSTS[0], [*words, PROGRAM, *args], cwd="/", stdout=out, stderr=out)
+        return lab.popen(HOSTS[0], [*words, program, *args], cwd="/", stdout=out, stderr=out)
 
 
 def train(lab):
@@ -34,6 +36,25 @@ def train(lab):
     code = mpirun(lab, "train", folder).wait(120)
     with open(lab.shared + "/out") as f:
         assert code == 0, f.read()
+
+
+def smb_of(lab, each, accumulates):
+    code = mpirun(lab, "all", str(accumulates), program=SMB, each=each).wait(120)
+    with open(lab.shared + "/out") as f:
+        assert code == 0, f.read()
+
+
+def smb(lab):
+    smb_of(lab, 1, 50)
+    smb_of(lab, 2, 20)
+
+
+def smb_lossy(lab):
+    for host in HOSTS:
+        lab.loss(host, 5)
+    smb_of(lab, 1, 2)
+    for host in HOSTS:
+        lab.loss(host, 0)
 
 
 def lossy(lab):
@@ -105,13 +126,13 @@ def main():
         return SKIP
     lab = Lab(f"mpi-{os.getpid()}")
     try:
-        lab.up(len(HOSTS), rate="1gbit", keep=[os.path.dirname(PROGRAM)], until=os.getpid())
+        lab.up(len(HOSTS), rate="1gbit", keep=[os.path.dirname(PROGRAM), os.path.dirname(SMB)], until=os.getpid())
     except LabError as e:
         print(e)
         return SKIP if e.cannot else 1
     try:
-        for case in (train, lossy, cut_direct, cut_tree, cut_ring):
-            if sys.argv[2:] and case.__name__ not in sys.argv[2:]:
+        for case in (train, smb, smb_lossy, lossy, cut_direct, cut_tree, cut_ring):
+            if sys.argv[3:] and case.__name__ not in sys.argv[3:]:
                 continue
             began = time.monotonic()
             case(lab)
