@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ring.c - bench-ring eddis|mpi BYTES ROUNDS [SEGMENT]: all-reduces of float32 over the ranks of an
+/* ring.c - bench-ring eddis|mpi BYTES ROUNDS [PIECE]: all-reduces of float32 over the ranks of an
  * mpirun
  *
  * Rank 0 prints one line a round: the seconds that the slowest rank took, and seconds of processor
  * time of all ranks together.  A first round is not counted.  `eddis` is lib/comm alone, without
  * the engine above it; `mpi` is MPI_Allreduce.  Both in place, and every element is checked.
- * SEGMENT is of our ring, in bytes.
+ * PIECE is the size of our ring's messages.
  */
 #include "lib/base/clock.h"
 #include "lib/comm/collective.h"
@@ -45,7 +45,8 @@ static struct {
     struct comm_place place;
     struct outbox out;
     struct collective *made; /* for the buffer that comes every round */
-    size_t segment_bytes;
+    size_t piece_bytes;      /* of the ring; 0: the usual */
+    struct comm_limits limits;
     int tag;
 } ours;
 
@@ -58,6 +59,11 @@ static int eddis_open_it(int *ret_rank, int *ret_ranks, struct eddis_error *err)
     ours.place.rank = *ret_rank = ours.transport->rank;
     ours.place.n_ranks = *ret_ranks = ours.transport->n_ranks;
     ours.place.hosts = ours.transport->hosts;
+    if (ours.piece_bytes) {
+        ours.limits = *comm_limits(&ours.place);
+        ours.limits.piece_bytes = ours.piece_bytes;
+        ours.place.limits = &ours.limits;
+    }
     return 0;
 }
 
@@ -99,11 +105,7 @@ static int eddis_run_it(struct collective *c, struct eddis_error *err)
 
 static int eddis_reduce(float *x, size_t n, struct eddis_error *err)
 {
-    const struct allreduce a = { .data = x,
-                                 .n = n,
-                                 .type = COMM_FLOAT32,
-                                 .rule = COMM_SUM,
-                                 .segment_bytes = ours.segment_bytes };
+    const struct allreduce a = { .data = x, .n = n, .type = COMM_FLOAT32, .rule = COMM_SUM };
     int rc = ours.made ? 0 : allreduce_new(&ours.place, &a, &ours.made, err);
 
     return rc < 0 ? rc : eddis_run_it(ours.made, err);
@@ -241,18 +243,18 @@ int main(int argc, char **argv)
 {
     struct eddis_error err = { 0 };
 
+    ours.piece_bytes = argc == 5 ? strtoul(argv[4], NULL, 10) : 0;
     for (size_t i = 0; argc >= 4 && argc <= 5 && i < sizeof libraries / sizeof *libraries; i++) {
         int rc;
 
         if (strcmp(argv[1], libraries[i].name) != 0)
             continue;
-        ours.segment_bytes = argc == 5 ? strtoul(argv[4], NULL, 10) : 0;
         rc =
             measure(&libraries[i], strtoul(argv[2], NULL, 10) / sizeof(float), atoi(argv[3]), &err);
         if (rc < 0)
             fprintf(stderr, "bench-ring: %s\n", err.text);
         return rc < 0;
     }
-    fprintf(stderr, "usage: bench-ring eddis|mpi BYTES ROUNDS [SEGMENT]\n");
+    fprintf(stderr, "usage: bench-ring eddis|mpi BYTES ROUNDS [PIECE]\n");
     return 2;
 }

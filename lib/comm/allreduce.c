@@ -12,28 +12,30 @@ static const struct allreduce_kind *const kinds[] = { &allreduce_direct, &allred
                                                       &allreduce_ring, &allreduce_shared,
                                                       &allreduce_hosts };
 
-enum {
-    /* Measured with 4 and 8 processes on two cores over shared memory: below these sizes one
-     * exchange with everybody beats the ring's 2 (n - 1) dependent steps.
-     */
-    DIRECT_RANKS = 8,
-    DIRECT_BYTES = 64 << 10,
-    TREE_BYTES = 16 << 10,
-    /* The same for 4, 8 and 16 hosts with links of 1 Gbit/s and 200 Mbit/s: a link carries n - 1
-     * copies of a direct exchange, and each step of a ring has its delay.
-     */
-    HOSTS_DIRECT_BYTES = 8 << 10,
-    HOSTS_TREE_BYTES = 64 << 10,
-};
+/* Measured with 4 and 8 processes on two cores over shared memory: below these sizes one exchange
+ * with everybody beats the ring's 2 (n - 1) dependent steps.
+ */
+static const struct comm_limits one_host = { 64 << 10, 16 << 10, COMM_PIECE_BYTES };
+/* The same for 4, 8 and 16 hosts with links of 1 Gbit/s and 200 Mbit/s: a link carries n - 1 copies
+ * of a direct exchange, and each step of a ring has its delay.
+ */
+static const struct comm_limits several_hosts = { 8 << 10, 64 << 10, COMM_PIECE_BYTES };
+
+const struct comm_limits *comm_limits(const struct comm_place *p)
+{
+    return p->limits ? p->limits : p->hosts ? &several_hosts : &one_host;
+}
 
 /* A function of what all ranks know alike, so that all take the same. */
 const char *allreduce_choose(const struct comm_place *p, size_t bytes)
 {
+    const struct comm_limits *l = comm_limits(p);
+
     if (p->nodes && p->nodes->node)
         return p->nodes->n == 1 ? "shared" : "hosts";
-    if (p->n_ranks <= DIRECT_RANKS && bytes <= (p->hosts ? HOSTS_DIRECT_BYTES : DIRECT_BYTES))
+    if (p->n_ranks <= COMM_DIRECT_RANKS && bytes <= l->direct_bytes)
         return "direct";
-    return bytes <= (p->hosts ? HOSTS_TREE_BYTES : TREE_BYTES) ? "tree" : "ring";
+    return bytes <= l->tree_bytes ? "tree" : "ring";
 }
 
 void reduction_add(const struct reduction *r, void *acc, const void *in)

@@ -29,11 +29,7 @@
 
 enum {
     RING_TAIL_ALIGN = 8,
-    RING_WINDOW = 2, /* messages under way in each direction */
-    /* Long enough that Open MPI's asking before each message does not slow the link down, short
-     * enough that adding one takes less than the next one's way.  Measured at 1 Gbit/s.
-     */
-    RING_SEGMENT_BYTES = 1 << 20,
+    RING_WINDOW = 2,      /* messages under way in each direction */
     RING_SEGMENTS = 1024, /* at most, so that moves are an int */
 };
 
@@ -55,11 +51,13 @@ static struct ring *ring(struct collective *c)
     return (struct ring *)c;
 }
 
+/* COMM_PIECE_BYTES is long enough that Open MPI's asking before each message does not slow the link
+ * down, and short enough that adding one takes less than the next one's way, at 1 Gbit/s.
+ */
 static int ring_segments(const struct comm_place *p, const struct allreduce *a)
 {
-    size_t longest = a->n / (size_t)p->n_ranks + 1;
-    size_t segment = a->segment_bytes ? a->segment_bytes : RING_SEGMENT_BYTES;
-    size_t n = longest * comm_type_bytes(a->type) / segment + 1;
+    size_t longest = a->n / (size_t)p->n_ranks + 1, piece = comm_limits(p)->piece_bytes;
+    size_t n = piece ? longest * comm_type_bytes(a->type) / piece + 1 : 1;
 
     return n < RING_SEGMENTS ? (int)n : RING_SEGMENTS;
 }

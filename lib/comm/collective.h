@@ -18,6 +18,18 @@
 struct collective; /* one rank's end */
 struct comm_nodes;
 
+enum {
+    COMM_DIRECT_RANKS = 8,      /* with more an exchange with everybody is never taken */
+    COMM_PIECE_BYTES = 1 << 20, /* of a ring's messages, see allreduce_ring.c */
+};
+
+/* Which kind of all-reduce is taken for which size. */
+struct comm_limits {
+    size_t direct_bytes; /* up to this size an exchange with everybody ... */
+    size_t tree_bytes;   /* ... up to this one a tree, above a ring ... */
+    size_t piece_bytes;  /* ... with messages of about this size at most; 0: whole blocks */
+};
+
 /* A group of ranks, and this rank's place in it. */
 struct comm_place {
     int rank, n_ranks; /* in the group, from 0 */
@@ -27,6 +39,7 @@ struct comm_place {
                       * longer than any collective of the place */
     const struct comm_nodes *nodes; /* the members by nodes, where those of a node share memory (see
                                      * node.h), alike on all; borrowed; NULL: messages only */
+    const struct comm_limits *limits; /* the same on all; NULL: as measured elsewhere; borrowed */
 };
 
 struct allreduce {
@@ -42,8 +55,10 @@ struct allreduce {
      */
     size_t tail_bytes;
     void (*tail_rule)(void *acc, const void *in);
-    size_t segment_bytes; /* a ring's messages are about so long at most; 0: what measured best */
 };
+
+/* Borrows the limits that hold there. */
+const struct comm_limits *comm_limits(const struct comm_place *p);
 
 /* The kind is chosen by allreduce_choose. */
 int allreduce_new(const struct comm_place *p, const struct allreduce *a, struct collective **ret,

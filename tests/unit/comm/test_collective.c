@@ -164,7 +164,7 @@ struct reduction_case {
     enum comm_rule rule;
     bool tail;
     uint64_t seed;
-    size_t segment_bytes; /* 0: the usual */
+    size_t piece_bytes; /* of a ring's messages; 0: the usual limits */
 };
 
 static void reduce_once(const struct reduction_case *k)
@@ -174,12 +174,15 @@ static void reduce_once(const struct reduction_case *k)
     void *data[MAX_RANKS];
     struct collective *c[MAX_RANKS];
     double *want = calloc(k->n + 1, sizeof *want);
+    struct comm_limits limits = { .piece_bytes = k->piece_bytes };
     uint64_t random = k->seed;
     struct world w;
 
     world_open(&w, k->ranks, k->seed);
     for (int r = 0; r < k->ranks; r++) {
-        struct comm_place place = { r, k->ranks };
+        struct comm_place place = { .rank = r,
+                                    .n_ranks = k->ranks,
+                                    .limits = k->piece_bytes ? &limits : NULL };
         struct tail t = { r + 1, r * 10 };
 
         data[r] = malloc(bytes + sizeof t + 1);
@@ -190,12 +193,11 @@ static void reduce_once(const struct reduction_case *k)
             want[i] = r ? rule(k->rule, want[i], v) : v;
         }
         memcpy((char *)data[r] + bytes, &t, tail_bytes);
-        ck_assert_int_eq(
-            allreduce_new_kind(k->kind, &place,
-                               &(struct allreduce){ data[r], k->n, k->type, k->rule, tail_bytes,
-                                                    tail_rule, k->segment_bytes },
-                               &c[r], NULL),
-            0);
+        ck_assert_int_eq(allreduce_new_kind(k->kind, &place,
+                                            &(struct allreduce){ data[r], k->n, k->type, k->rule,
+                                                                 tail_bytes, tail_rule },
+                                            &c[r], NULL),
+                         0);
         world_start(&w, r, c[r], 7);
     }
     ck_assert_msg(world_run(&w, k->seed) == 0, "%s of %zu with %d ranks does not end", k->kind,
@@ -327,25 +329,26 @@ START_TEST(a_ring_in_any_segments_is_right)
             .rule = (enum comm_rule)(1 + (int)random_below(&random, COMM_MAX)),
             .tail = seed % 2,
             .seed = seed,
-            .segment_bytes = 1 + random_below(&random, 100) });
+            .piece_bytes = 1 + random_below(&random, 100) });
 }
 END_TEST
 
-/* One ring of float32 on every rank over n elements; x [ranks][n], sent [ranks] in bytes. */
-static void ring_once(int ranks, size_t n, float *const *x, size_t segment_bytes, size_t tail_bytes,
+/* One ring of float32 on every rank over n elements, in messages of piece_bytes; x [ranks][n], sent
+ * [ranks] in bytes.
+ */
+static void ring_once(int ranks, size_t n, float *const *x, size_t piece_bytes, size_t tail_bytes,
                       uint64_t seed, int64_t *sent)
 {
+    const struct comm_limits limits = { .piece_bytes = piece_bytes };
     struct collective *c[MAX_RANKS];
     struct world w;
 
     world_open(&w, ranks, seed);
     for (int r = 0; r < ranks; r++) {
-        struct allreduce a = {
-            x[r], n, COMM_FLOAT32, COMM_SUM, tail_bytes, tail_rule, segment_bytes
-        };
+        struct comm_place p = { .rank = r, .n_ranks = ranks, .limits = &limits };
+        struct allreduce a = { x[r], n, COMM_FLOAT32, COMM_SUM, tail_bytes, tail_rule };
 
-        ck_assert_int_eq(
-            allreduce_new_kind("ring", &(struct comm_place){ r, ranks }, &a, &c[r], NULL), 0);
+        ck_assert_int_eq(allreduce_new_kind("ring", &p, &a, &c[r], NULL), 0);
         world_start(&w, r, c[r], 1);
     }
     ck_assert_int_eq(world_run(&w, seed), 0);
@@ -543,10 +546,18 @@ START_TEST(kind_by_size_and_place)
         { 4, true, (64 << 10) + 1, "ring" },
     };
 
+    static const struct comm_limits limits = { 100, 1000, 0 };
+    struct comm_place p = { .n_ranks = 4, .limits = &limits };
+
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         ck_assert_str_eq(allreduce_choose(&(struct comm_place){ 0, rows[i].ranks, rows[i].hosts },
                                           rows[i].bytes),
                          rows[i].kind);
+    ck_assert_str_eq(allreduce_choose(&p, 100), "direct");
+    ck_assert_str_eq(allreduce_choose(&p, 101), "tree");
+    ck_assert_str_eq(allreduce_choose(&p, 1001), "ring");
+    p.n_ranks = COMM_DIRECT_RANKS + 1;
+    ck_assert_str_eq(allreduce_choose(&p, 100), "tree");
 }
 END_TEST
 

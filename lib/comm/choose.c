@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "choose.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum {
+    MAX_RUNS = 2, /* the quicker one counts */
+    MUST = 2,     /* rungs that are measured though they do not fit: two make a line */
+};
+
+#define MAY_WIN 3.0 /* so many times the predicted best is worth a try */
+#define CLEARLY 1.1 /* so many times faster in the mean of the rungs is worth another choice */
+
+size_t choose_bytes(int rung)
+{
+    size_t bytes = CHOOSE_FIRST_BYTES;
+
+    while (rung-- > 0)
+        bytes *= CHOOSE_GROWTH;
+    return bytes;
+}
+
+void chooser_init(struct chooser *c, const struct comm_place *p)
+{
+    *c = (struct chooser){ .place = *p, .left_s = CHOOSE_BUDGET_S };
+}
+
+static bool is_possible(const struct chooser *c, int kind)
+{
+    return kind != CHOOSE_DIRECT || c->place.n_ranks <= COMM_DIRECT_RANKS;
+}
+
+/* ---- predicting ---- */
+
+/* The last rung before `before` at which the kind was measured, or -1. */
+static int rung_measured(const struct chooser *c, int kind, int before)
+{
+    int i = before - 1;
+
+    while (i >= 0 && c->seconds[i][kind] <= 0)
+        i--;
+    return i;
+}
+
+/* Seconds a byte between the kind's last two measured rungs; 0 when there are none. */
+static double slope(const struct chooser *c, int kind)
+{
+    int last = rung_measured(c, kind, c->n), first = rung_measured(c, kind, last);
+    double s;
+
+    if (first < 0)
+        return 0;
+    s = (c->seconds[last][kind] - c->seconds[first][kind]) /
+        (double)(choose_bytes(last) - choose_bytes(first));
+    return s > 0 ? s : 0;
+}
+
+static double steps_of_tree(const struct chooser *c)
+{
+    return 2 * ceil(log2(c->place.n_ranks));
+}
+
+/* The formulas, from what the trees have told. */
+static double model_s(const struct chooser *c, int kind, size_t bytes)
+{
+    double a = c->seconds[0][CHOOSE_TREE] / steps_of_tree(c);
+    double mb = slope(c, CHOOSE_TREE) / steps_of_tree(c) * (double)bytes;
+    double p = c->place.n_ranks;
+
+    switch (kind) {
+    case CHOOSE_DIRECT:
+        return a + (p - 1) * mb;
+    case CHOOSE_TREE:
+        return steps_of_tree(c) * (a + mb);
+    default:
+        return 2 * (p - 1) * (a + mb / p);
+    }
+}
+
+/* Time of a kind at a rung, as measured or else predicted. */
+static double time_s(const struct chooser *c, int kind, int rung)
+{
+    int last = rung_measured(c, kind, c->n);
+    double line = slope(c, kind), known, beyond;
+
+    if (!is_possible(c, kind))
+        return INFINITY;
+    if (c->seconds[rung][kind] > 0)
+        return c->seconds[rung][kind];
+    if (last < 0 || rung < last)
+        return model_s(c, kind, choose_bytes(rung));
+    known = c->seconds[last][kind];
+    beyond = line > 0 ? line * (double)(choose_bytes(rung) - choose_bytes(last))
+                      : model_s(c, kind, choose_bytes(rung)) - model_s(c, kind, choose_bytes(last));
+    return known + beyond;
+}
+
+static double best_s(const struct chooser *c, int rung)
+{
+    double best = INFINITY;
+
+    for (int k = 0; k < CHOOSE_KINDS; k++)
+        best = fmin(best, time_s(c, k, rung));
+    return best;
+}
+
+/* ---- what to measure ---- */
+
+/* At first trees, which are never bad, and with few ranks all. */
+static bool is_tried(const struct chooser *c, int kind)
+{
+    double s;
+
+    if (c->n == 0)
+        return kind == CHOOSE_TREE || c->place.n_ranks <= COMM_DIRECT_RANKS;
+    s = time_s(c, kind, c->n);
+    return s <= MAY_WIN * best_s(c, c->n) &&
+           (s <= c->left_s || (c->n < MUST && kind == CHOOSE_TREE));
+}
+
+bool chooser_next(const struct chooser *c, struct choose_rung *ret)
+{
+    static const char *const name[CHOOSE_KINDS] = { "direct", "tree", "ring" };
+    double all = 0;
+    bool any = false;
+
+    *ret = (struct choose_rung){ .runs = MAX_RUNS, .warm_up = c->n == 0 };
+    if (c->n == CHOOSE_RUNGS || c->place.n_ranks < 2)
+        return false;
+    ret->bytes = choose_bytes(c->n);
+    for (int k = 0; k < CHOOSE_KINDS; k++)
+        if (is_tried(c, k)) {
+            ret->kind[k] = name[k];
+            all += c->n ? time_s(c, k, c->n) : 0;
+            any = true;
+        }
+    while (ret->runs > 1 && all * ret->runs > c->left_s)
+        ret->runs--;
+    return any && (c->n < MUST || all <= c->left_s);
+}
+
+void chooser_note(struct chooser *c, const double *seconds)
+{
+    struct choose_rung rung;
+
+    if (!chooser_next(c, &rung))
+        return;
+    for (int k = 0; k < CHOOSE_KINDS; k++)
+        if (rung.kind[k]) {
+            c->seconds[c->n][k] = seconds[k];
+            c->left_s -= seconds[k] * (rung.runs + rung.warm_up);
+        }
+    c->n++;
+}
+
+/* ---- what to make of it ---- */
+
+/* A limit between the rung and the one below it, or beyond the last. */
+static size_t size_before(const struct chooser *c, int rung, size_t usual)
+{
+    size_t below = rung ? choose_bytes(rung - 1) : 0;
+
+    if (rung == c->n)
+        return below > usual ? below : usual;
+    return (size_t)sqrt((double)below * (double)choose_bytes(rung));
+}
+
+/* As allreduce_choose. */
+static int kind_of(const struct chooser *c, const struct comm_limits *l, size_t bytes)
+{
+    if (is_possible(c, CHOOSE_DIRECT) && bytes <= l->direct_bytes)
+        return CHOOSE_DIRECT;
+    return bytes <= l->tree_bytes ? CHOOSE_TREE : CHOOSE_RING;
+}
+
+/* Logarithm of how many times slower than the best kinds, all rungs multiplied: thus one disturbed
+ * figure does not decide alone.
+ */
+static double loss(const struct chooser *c, const struct comm_limits *l)
+{
+    double all = 0;
+
+    for (int i = 0; i < c->n; i++)
+        all += log(time_s(c, kind_of(c, l, choose_bytes(i)), i) / best_s(c, i));
+    return all;
+}
+
+/* The usual limits, or those between two rungs that are clearly better. */
+static struct comm_limits choose_limits(const struct chooser *c)
+{
+    const struct comm_limits *usual = comm_limits(&c->place);
+    struct comm_limits best = *usual, l = best;
+    double least = loss(c, &best) - c->n * log(CLEARLY);
+
+    for (int trees = 0; trees <= c->n; trees++)
+        for (int rings = trees; rings <= c->n; rings++) {
+            l.direct_bytes = size_before(c, trees, usual->direct_bytes);
+            l.tree_bytes = size_before(c, rings, usual->tree_bytes);
+            if (loss(c, &l) < least) {
+                least = loss(c, &l);
+                best = l;
+            }
+        }
+    return best;
+}
+
+/* The line through the times of large buffers' kind, which may be predicted, at the two largest
+ * sizes; the latency is no less than that of a few bytes.  Times of small messages alone tell
+ * nothing of the bandwidth.
+ */
+static void fit_cost(const struct chooser *c, const struct comm_limits *l, struct comm_cost *ret)
+{
+    enum { LAST = CHOOSE_RUNGS - 1 };
+    int kind = kind_of(c, l, choose_bytes(LAST));
+    double last = time_s(c, kind, LAST), before = time_s(c, kind, LAST - 1);
+    double bytes = (double)choose_bytes(LAST);
+
+    if (c->n <= MUST || last <= before)
+        return;
+    ret->bytes_per_s = (bytes - (double)choose_bytes(LAST - 1)) / (last - before);
+    ret->latency_s = fmax(best_s(c, 0), last - bytes / ret->bytes_per_s);
+}
+
+static void explain(struct choose_result *r)
+{
+    int n = r->cost.bytes_per_s > 0
+                ? snprintf(r->reason, sizeof r->reason,
+                           "an all-reduce of M bytes takes %.3g us + M / %.3g MB/s; ",
+                           r->cost.latency_s * 1e6, r->cost.bytes_per_s / 1e6)
+                : snprintf(r->reason, sizeof r->reason, "no time to measure large all-reduces; ");
+
+    (void)snprintf(r->reason + n, sizeof r->reason - (size_t)n,
+                   "direct up to %.3g KB, by a tree up to %.3g KB, by a ring above",
+                   (double)r->limits.direct_bytes / 1024, (double)r->limits.tree_bytes / 1024);
+}
+
+void chooser_choose(const struct chooser *c, struct choose_result *ret)
+{
+    *ret = (struct choose_result){ .limits = *comm_limits(&c->place) };
+    if (c->n >= MUST)
+        ret->limits = choose_limits(c);
+    fit_cost(c, &ret->limits, &ret->cost);
+    explain(ret);
+}

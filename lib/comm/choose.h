@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* choose.h - which kind of all-reduce for which size, from a short measurement
+ *
+ * Arithmetic only: whoever measures, with whatever clock, does
+ *
+ *     chooser_init(&c, &place);
+ *     while (chooser_next(&c, &rung))
+ *         run each of the rung's kinds `runs` times on rung.bytes bytes; seconds[kind] = the
+ *         quickest run of the slowest rank;
+ *         chooser_note(&c, seconds);
+ *     chooser_choose(&c, &result);
+ *
+ * on every rank with the same seconds, and has the same result on all.
+ *
+ * Sizes grow sixteenfold from rung to rung, to 4 MiB.  A kind is tried on a rung when what is known
+ * predicts that it may win there and that it fits into what is left of CHOOSE_BUDGET_S.  What is
+ * not measured is predicted: the straight line through a kind's last two times, or what the trees'
+ * times say of a message (a) and of a byte (b), with P ranks and M bytes:
+ *
+ *     direct   a + (P - 1) M b      tree   2 log2 P (a + M b)      ring   2 (P - 1) (a + M b / P)
+ *
+ * Beyond the last rung the usual limits hold.
+ */
+#ifndef EDDIS_COMM_CHOOSE_H
+#define EDDIS_COMM_CHOOSE_H
+
+#include "collective.h"
+
+#define CHOOSE_BUDGET_S 0.06
+
+enum {
+    CHOOSE_DIRECT,
+    CHOOSE_TREE,
+    CHOOSE_RING,
+    CHOOSE_KINDS,
+    CHOOSE_RUNGS = 5,
+    CHOOSE_FIRST_BYTES = 64,
+    CHOOSE_GROWTH = 16,
+    CHOOSE_REASON = 144,
+};
+
+struct choose_rung {
+    size_t bytes;
+    int runs;                       /* that count, of each kind */
+    bool warm_up;                   /* and one before them that does not, to make connections */
+    const char *kind[CHOOSE_KINDS]; /* for allreduce_new_kind; NULL: not at this rung */
+};
+
+struct chooser {
+    struct comm_place place;
+    int n;                                      /* rungs measured */
+    double seconds[CHOOSE_RUNGS][CHOOSE_KINDS]; /* 0: not measured */
+    double left_s;
+};
+
+/* What an all-reduce of so many bytes lasts: latency_s + bytes / bytes_per_s; both 0: unknown. */
+struct comm_cost {
+    double latency_s, bytes_per_s;
+};
+
+struct choose_result {
+    struct comm_limits limits;
+    struct comm_cost cost;      /* with these limits, of large buffers */
+    char reason[CHOOSE_REASON]; /* one sentence for people */
+};
+
+/* Bytes of a rung, 0 .. CHOOSE_RUNGS - 1. */
+size_t choose_bytes(int rung);
+
+void chooser_init(struct chooser *c, const struct comm_place *p);
+
+/* Returns false when it is over. */
+bool chooser_next(const struct chooser *c, struct choose_rung *ret);
+
+/* seconds [CHOOSE_KINDS] of what chooser_next asked for; more than 0. */
+void chooser_note(struct chooser *c, const double *seconds);
+
+/* At least one rung is measured. */
+void chooser_choose(const struct chooser *c, struct choose_result *ret);
+
+#endif

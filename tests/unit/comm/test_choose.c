@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What chooser makes of networks that are formulas. */
+#include "lib/comm/choose.h"
+
+#include "lib/base/random.h"
+#include "suite.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LAST_BYTES = 4 << 20 };
+
+/* A message takes latency_s + bytes / bytes_per_s, and a rank sends one at a time. */
+struct network {
+    int ranks;
+    double latency_s, bytes_per_s;
+    double noise; /* a time is up to so many times longer */
+};
+
+static double log2_up(int n)
+{
+    return ceil(log2(n));
+}
+
+static double time_of(const struct network *w, int kind, size_t bytes)
+{
+    double a = w->latency_s, t = (double)bytes / w->bytes_per_s;
+
+    switch (kind) {
+    case CHOOSE_DIRECT:
+        return a + (w->ranks - 1) * t;
+    case CHOOSE_TREE:
+        return 2 * log2_up(w->ranks) * (a + t);
+    default:
+        return 2 * (w->ranks - 1) * (a + t / w->ranks);
+    }
+}
+
+/* Measure and choose; returns what the measurement took. */
+static double choose(const struct network *w, uint64_t *random, struct choose_result *ret)
+{
+    struct comm_place place = { .rank = 0, .n_ranks = w->ranks };
+    struct choose_rung rung;
+    struct chooser c;
+    double all = 0;
+
+    chooser_init(&c, &place);
+    while (chooser_next(&c, &rung)) {
+        double s[CHOOSE_KINDS] = { 0 };
+
+        for (int k = 0; k < CHOOSE_KINDS; k++)
+            if (rung.kind[k]) {
+                s[k] = time_of(w, k, rung.bytes) * (1 + w->noise * random_unit(random));
+                all += s[k] * (rung.runs + rung.warm_up);
+            }
+        chooser_note(&c, s);
+    }
+    chooser_choose(&c, ret);
+    return all;
+}
+
+static int kind_for(const struct network *w, const struct choose_result *r, size_t bytes)
+{
+    const char *kind =
+        allreduce_choose(&(struct comm_place){ .n_ranks = w->ranks, .limits = &r->limits }, bytes);
+
+    return strcmp(kind, "direct") == 0 ? CHOOSE_DIRECT
+           : strcmp(kind, "tree") == 0 ? CHOOSE_TREE
+                                       : CHOOSE_RING;
+}
+
+static const struct network networks[] = {
+    { 2, 20e-6, 2e9, 0 },      { 4, 20e-6, 2e9, 0 },      { 8, 50e-6, 1e9, 0 },
+    { 4, 100e-6, 125e6, 0 },   { 8, 100e-6, 125e6, 0 },   { 16, 100e-6, 125e6, 0 },
+    { 16, 100e-6, 25e6, 0 },   { 16, 2e-3, 12.5e6, 0 },   { 64, 5e-6, 10e9, 0 },
+    { 256, 30e-6, 1.25e9, 0 }, { 1000, 50e-6, 125e6, 0 },
+};
+enum { NETWORKS = sizeof networks / sizeof *networks };
+
+/* Never much slower than the best kind, at sizes between the rungs too. */
+START_TEST(the_fast_kind_is_chosen)
+{
+    const struct network *w = &networks[_i];
+    struct choose_result r;
+    uint64_t random = 1;
+
+    choose(w, &random, &r);
+    for (size_t bytes = 4; bytes <= LAST_BYTES; bytes *= 2) {
+        double best = INFINITY, got = time_of(w, kind_for(w, &r, bytes), bytes);
+
+        for (int k = w->ranks > COMM_DIRECT_RANKS; k < CHOOSE_KINDS; k++)
+            best = fmin(best, time_of(w, k, bytes));
+        ck_assert_msg(got <= 2.5 * best, "%d ranks, %zu bytes: %g s, not %g s", w->ranks, bytes,
+                      got, best);
+    }
+}
+END_TEST
+
+/* Of large buffers, which is what buckets are sized with. */
+START_TEST(the_cost_is_that_of_what_is_chosen)
+{
+    const struct network *w = &networks[_i];
+    struct choose_result r;
+    uint64_t random = 1;
+
+    choose(w, &random, &r);
+    for (size_t bytes = 256 << 10; bytes <= 32 << 20; bytes *= 2) {
+        double got = r.cost.latency_s + (double)bytes / r.cost.bytes_per_s;
+        double want = time_of(w, kind_for(w, &r, bytes), bytes);
+        bool large = bytes > r.limits.tree_bytes;
+
+        ck_assert_msg(!large || r.cost.bytes_per_s <= 0 || (got > want / 2 && got < want * 2),
+                      "%d ranks, %zu bytes: %g s, not %g s", w->ranks, bytes, got, want);
+    }
+}
+END_TEST
+
+START_TEST(it_is_over_in_time)
+{
+    struct choose_result r;
+    uint64_t random = 1;
+
+    ck_assert_double_lt(choose(&networks[_i], &random, &r), 2 * CHOOSE_BUDGET_S);
+    ck_assert_uint_eq(r.limits.piece_bytes, COMM_PIECE_BYTES);
+    ck_assert_uint_lt(strlen(r.reason), sizeof r.reason - 1);
+    ck_assert(networks[_i].latency_s > 1e-3 || r.cost.bytes_per_s > 0);
+    ck_assert_ptr_nonnull(
+        strstr(r.reason, r.cost.bytes_per_s > 0 ? " us + M / " : "no time to measure"));
+}
+END_TEST
+
+/* Times that are off by up to three times: still no kind that is slower by far more.
+ */
+START_TEST(one_disturbed_figure_decides_little)
+{
+    uint64_t random = 7;
+
+    for (int i = 0; i < 200; i++) {
+        struct network w = networks[_i];
+        struct choose_result r;
+
+        w.noise = 2;
+        choose(&w, &random, &r);
+        for (size_t bytes = 16; bytes <= LAST_BYTES; bytes *= 4) {
+            double best = INFINITY, got = time_of(&w, kind_for(&w, &r, bytes), bytes);
+
+            for (int k = w.ranks > COMM_DIRECT_RANKS; k < CHOOSE_KINDS; k++)
+                best = fmin(best, time_of(&w, k, bytes));
+            ck_assert_double_le(got, 15 * best);
+        }
+        ck_assert(isfinite(r.cost.latency_s) && isfinite(r.cost.bytes_per_s));
+    }
+}
+END_TEST
+
+/* Nothing but the latency is learnt: the usual limits hold. */
+START_TEST(slow_messages_leave_no_time)
+{
+    const struct network w = { 4, 1, 1e9, 0 };
+    struct choose_result r;
+    uint64_t random = 1;
+
+    choose(&w, &random, &r);
+    ck_assert_double_eq(r.cost.bytes_per_s, 0);
+    ck_assert(r.limits.direct_bytes == 64 << 10 && r.limits.tree_bytes == 16 << 10);
+}
+END_TEST
+
+START_TEST(one_rank_measures_nothing)
+{
+    struct choose_rung rung;
+    struct chooser c;
+
+    chooser_init(&c, &(struct comm_place){ .n_ranks = 1 });
+    ck_assert(!chooser_next(&c, &rung));
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, the_fast_kind_is_chosen, 0, NETWORKS);
+    tcase_add_loop_test(tc, the_cost_is_that_of_what_is_chosen, 0, NETWORKS);
+    tcase_add_loop_test(tc, it_is_over_in_time, 0, NETWORKS);
+    tcase_add_loop_test(tc, one_disturbed_figure_decides_little, 0, NETWORKS);
+    tcase_add_test(tc, slow_messages_leave_no_time);
+    tcase_add_test(tc, one_rank_measures_nothing);
+}
+
+SUITE_MAIN("choose", add_tests)
