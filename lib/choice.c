@@ -49,6 +49,22 @@ void choice_set_layout(struct comm_choice *c, int n, const struct bucket_layout 
     }
 }
 
+void choice_set_limits(struct comm_choice *c, const struct choose_result *r)
+{
+    c->direct_bytes = (int64_t)r->limits.direct_bytes;
+    c->tree_bytes = (int64_t)r->limits.tree_bytes;
+    c->piece_bytes = (int64_t)r->limits.piece_bytes;
+    c->latency_s = r->cost.latency_s;
+    c->bytes_per_s = r->cost.bytes_per_s;
+    (void)snprintf(c->reason, sizeof c->reason, "%s", r->reason);
+}
+
+struct comm_limits choice_limits(const struct comm_choice *c)
+{
+    return (struct comm_limits){ (size_t)c->direct_bytes, (size_t)c->tree_bytes,
+                                 (size_t)c->piece_bytes };
+}
+
 void choice_laid_out(void *arg, const struct bucket_layout *l)
 {
     struct eddis *e = arg;

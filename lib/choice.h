@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choice.h - the layout of buckets on the board: as measured, and as a replayed plan gives it
+/* choice.h - all-reduces and buckets on the board: as measured, and as a replayed plan gives them
  *
  * A bucket holds neighbours of the arena, in which parameter i of n is number n - 1 - i; the choice
  * lists parameters by their own numbers.
@@ -9,6 +9,7 @@
 
 #include "lib/base/error.h"
 #include "lib/board/layout.h"
+#include "lib/comm/choose.h"
 #include "lib/sync/bucket.h"
 
 struct eddis;
@@ -21,6 +22,10 @@ int choice_layout(const struct comm_choice *c, int n, struct bucket_layout *ret,
 
 /* Write the layout of n parameters, at most CHOICE_MAX_ORDER, into the choice. */
 void choice_set_layout(struct comm_choice *c, int n, const struct bucket_layout *l);
+
+/* The kinds of all-reduce, to and from the choice. */
+void choice_set_limits(struct comm_choice *c, const struct choose_result *r);
+struct comm_limits choice_limits(const struct comm_choice *c);
 
 /* Hook of the engine; arg is the handle: rank 0 publishes the layout. */
 void choice_laid_out(void *arg, const struct bucket_layout *l);

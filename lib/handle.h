@@ -12,6 +12,7 @@
 #include "eddis.h"
 
 #include "lib/board/board.h"
+#include "lib/comm/choose.h"
 #include "lib/data/sampler.h"
 #include "lib/sync/driver.h"
 #include "lib/sync/fence.h"
@@ -72,7 +73,8 @@ struct eddis {
     int n_parameters;
 
     struct driver *driver;
-    struct engine *engine; /* NULL before eddis_commit */
+    struct comm_limits limits; /* of eddis_commit: place refers to them from then on */
+    struct engine *engine;     /* NULL before eddis_commit */
     struct mail_begin begin;
     struct mail_weight weight;
     struct mail finish;
@@ -193,6 +195,12 @@ int box_leave(struct eddis *e, int64_t deadline_ns, struct eddis_error *err);
 
 /* When the driver is closed. */
 void box_close(struct eddis *e);
+
+/* Run a collective, which is taken, to its end.  `what` is named when it does not come. */
+int request_run(struct eddis *e, const char *what, struct collective *c, struct eddis_error *err);
+
+/* Measure what all-reduces of all ranks cost, in some tens of ms.  Collective. */
+int measure_allreduce(struct eddis *e, struct choose_result *ret, struct eddis_error *err);
 
 /* Free the requests that nobody waited for. */
 void request_free_all(struct eddis *e);

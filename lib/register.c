@@ -159,6 +159,45 @@ static const struct comm_choice *commit_choice(const struct eddis *e)
     return c && c->version ? c : NULL;
 }
 
+/* Measure which kinds of all-reduce are best, and tell. */
+static int commit_measure(struct eddis *e, struct comm_cost *ret, struct eddis_error *err)
+{
+    struct comm_choice c = { 0 };
+    struct choose_result r;
+    int rc = measure_allreduce(e, &r, err);
+
+    if (rc < 0)
+        return rc;
+    e->limits = r.limits;
+    *ret = r.cost;
+    if (e->board && e->place.rank == 0) {
+        choice_set_limits(&c, &r);
+        board_choose(e->board, &c);
+    }
+    return 0;
+}
+
+/* From here on all-reduces are of the kinds that the plan says, or that measure best; where every
+ * worker is a group of its own there are none.
+ */
+static int commit_kinds(struct eddis *e, struct comm_cost *ret, struct eddis_error *err)
+{
+    const struct comm_choice *fixed = commit_choice(e);
+    int rc = 0;
+
+    if (e->group.n_groups == e->place.n_ranks)
+        return 0;
+    if (fixed) {
+        e->limits = choice_limits(fixed);
+        *ret = (struct comm_cost){ fixed->latency_s, fixed->bytes_per_s };
+    } else {
+        rc = commit_measure(e, ret, err);
+    }
+    if (rc == 0)
+        e->place.limits = e->group.place.limits = &e->limits;
+    return rc;
+}
+
 /* The buckets' layout or size, where the plan has fixed them. */
 static int commit_buckets(struct eddis *e, struct bucket_layout *layout, struct engine_options *o,
                           struct eddis_error *err)
@@ -181,7 +220,8 @@ static int commit_buckets(struct eddis *e, struct bucket_layout *layout, struct 
     return 0;
 }
 
-static int commit_engine(struct eddis *e, struct engine **ret, struct eddis_error *err)
+static int commit_engine(struct eddis *e, const struct comm_cost *cost, struct engine **ret,
+                         struct eddis_error *err)
 {
     struct engine_parameter *p = calloc((size_t)e->n_parameters + 1, sizeof *p);
     struct sync_value *v = models_values(e);
@@ -190,6 +230,7 @@ static int commit_engine(struct eddis *e, struct engine **ret, struct eddis_erro
     struct engine_options o = { .place = e->group.place,
                                 .algorithm = e->algorithm,
                                 .models = models_several(e) ? &models : NULL,
+                                .cost = { cost->latency_s, cost->bytes_per_s },
                                 .parameter = p,
                                 .n_parameters = e->n_parameters,
                                 .hooks = { .arg = e,
@@ -230,6 +271,7 @@ static void commit_show(struct eddis *e)
 int eddis_commit(struct eddis *e, struct eddis_error *err)
 {
     struct engine *engine = NULL;
+    struct comm_cost cost = { 0 };
     int rc = register_check(e, err);
 
     if (rc < 0)
@@ -239,7 +281,10 @@ int eddis_commit(struct eddis *e, struct eddis_error *err)
         rc = models_commit(e, err);
     if (rc < 0)
         return rc;
-    rc = commit_engine(e, &engine, err);
+    rc = commit_kinds(e, &cost, err);
+    if (rc < 0)
+        return rc; /* of communication itself: the others fail too */
+    rc = commit_engine(e, &cost, &engine, err);
     if (rc == 0)
         rc = driver_set_engine(e->driver, engine, err);
     rc = handle_agree(e, rc, err);

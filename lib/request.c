@@ -233,6 +233,14 @@ int eddis_barrier(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
     return rc < 0 ? rc : request_finish(e, q, timeout_ns, err);
 }
 
+int request_run(struct eddis *e, const char *what, struct collective *c, struct eddis_error *err)
+{
+    struct eddis_request *q;
+    int rc = request_start(e, &(struct eddis_request){ .what = what }, c, &q, err);
+
+    return rc < 0 ? rc : eddis_request_wait(e, q, HANDLE_TIMEOUT_NS, err);
+}
+
 /* ---- agreement on a failure ---- */
 
 struct verdict {

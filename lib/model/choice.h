@@ -22,8 +22,8 @@ struct comm_choice {
     int64_t direct_bytes; /* messages: up to this size by one exchange with everybody ... */
     int64_t tree_bytes;   /* ... up to this one by a tree, larger ones by a ring ... */
     int64_t piece_bytes;  /* ... in pieces of this size; 0: whole blocks */
-    double latency_s;     /* measured, of the slowest pair: 0 unknown */
-    double bytes_per_s;   /* 0 unknown */
+    double latency_s;     /* measured: an all-reduce of M bytes takes ... */
+    double bytes_per_s;   /* ... latency_s + M / bytes_per_s; 0 unknown */
     int32_t n_order;      /* 0: the reverse order of registration */
     int32_t n_buckets;    /* 0: by communication.bucket_mb alone */
     uint16_t order[CHOICE_MAX_ORDER];    /* parameters by their numbers, first to be sent first */
