@@ -316,7 +316,7 @@ void driver_logs_event(struct driver *d, int agent, const struct event *e)
     }
     if (!d->fetch_end_ns)
         return;
-    fetch_done(d->fetch, agent, e->rank, e->step);
+    fetch_done(d->fetch, agent, e->rank, e->step, !*e->text);
     if (*e->text && e->rank >= 0 && e->step >= 0)
         driver_say(d, "note", agent, e->rank, e->text);
     order_next(d, agent);

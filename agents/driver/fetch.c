@@ -13,7 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum log_state { LOG_WANTED, LOG_UNDER_WAY, LOG_WHOLE, LOG_PART, LOG_NONE };
+/* Cut: its agent has left something out of the middle; part: the end did not come. */
+enum log_state { LOG_WANTED, LOG_UNDER_WAY, LOG_WHOLE, LOG_CUT, LOG_PART, LOG_NONE };
 
 struct log {
     struct fetch_log id;
@@ -122,12 +123,18 @@ int fetch_piece(struct fetch *f, int agent, const struct log_piece *p, struct ed
     return 0;
 }
 
-void fetch_done(struct fetch *f, int agent, int rank, int64_t end)
+void fetch_done(struct fetch *f, int agent, int rank, int64_t end, bool whole)
 {
     struct log *l = under_way(f, agent);
 
-    if (l && l->id.rank == rank)
-        l->state = end < 0 ? LOG_NONE : end == l->bytes ? LOG_WHOLE : LOG_PART;
+    if (!l || l->id.rank != rank)
+        return;
+    if (end < 0)
+        l->state = LOG_NONE;
+    else if (end != l->bytes)
+        l->state = LOG_PART;
+    else
+        l->state = whole ? LOG_WHOLE : LOG_CUT;
 }
 
 void fetch_give_up(struct fetch *f, int agent)
@@ -235,10 +242,15 @@ static int place(const struct fetch *f, struct log *l, const char *host, struct 
     if (l->path)
         (void)unlink(l->path); /* room for the next */
     drop(&l->path);
-    if (rc < 0 || l->state == LOG_WHOLE)
+    if (rc < 0 || l->state != LOG_PART)
         return rc;
     (void)snprintf(line, sizeof line, "\n[eddis: the rest is on %.200s]\n", host);
     return file_mark_end(own ? own : path, line, err);
+}
+
+static bool is_missing(const struct log *l)
+{
+    return l->id.rank >= 0 && (l->state == LOG_PART || l->state == LOG_CUT);
 }
 
 int fetch_finish(struct fetch *f, const char *(*host)(void *ctx, int agent), void *ctx,
@@ -253,7 +265,7 @@ int fetch_finish(struct fetch *f, const char *(*host)(void *ctx, int agent), voi
             continue;
         if (place(f, l, host(ctx, l->id.agent), &f->trouble) < 0)
             l->state = LOG_PART;
-        missing += l->state == LOG_PART && l->id.rank >= 0;
+        missing += is_missing(l);
     }
     if (f->trouble.code && err)
         *err = f->trouble;
@@ -265,7 +277,7 @@ bool fetch_missing(const struct fetch *f, int *at, struct fetch_log *ret)
     while (*at < f->n) {
         const struct log *l = &f->log[(*at)++];
 
-        if (l->state == LOG_PART && l->id.rank >= 0) {
+        if (is_missing(l)) {
             *ret = l->id;
             return true;
         }

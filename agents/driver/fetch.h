@@ -39,8 +39,10 @@ bool fetch_next(struct fetch *f, int agent, struct fetch_log *ret);
  */
 int fetch_piece(struct fetch *f, int agent, const struct log_piece *p, struct eddis_error *err);
 
-/* The agent has sent all of its log under way, `end` bytes; negative: there is none. */
-void fetch_done(struct fetch *f, int agent, int rank, int64_t end);
+/* The agent has sent all that it sends of its log under way, `end` bytes; negative: there is none.
+ * Not whole: it has left something out, and written into it where.
+ */
+void fetch_done(struct fetch *f, int agent, int rank, int64_t end, bool whole);
 
 /* Nothing more comes of this agent (-1: of any). */
 void fetch_give_up(struct fetch *f, int agent);

@@ -46,6 +46,11 @@ def long_log(c):
         assert len(mark) == 1 and "left out here" in mark[0], mark
         assert os.path.getsize(os.path.join(j.dir, "logs/rank-0001.log")) < 21 << 20
         assert folders(c, "node2"), "all of it is kept there"
+        said = re.search(r"2 logs were not fetched whole and are still on their nodes: (.*)", j.err)
+        assert said, j.err
+        for place in said.group(1).split(", "):
+            node, path = place.split(":")
+            assert c.run(node, f"tail -n 1 {path}").stdout == "4000000\n", place
         c.run("node1", f"rm -rf {HERE}/job-*")
         c.run("node2", f"rm -rf {HERE}/job-*")
 

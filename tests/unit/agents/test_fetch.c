@@ -82,19 +82,19 @@ START_TEST(generations)
     ck_assert(!fetch_next(f, 1, &l)); /* one at a time */
     ck_assert_int_eq(piece(f, 1, 1, 0, "one"), 0);
     ck_assert_int_eq(piece(f, 1, 1, 3, "+\n"), 0);
-    fetch_done(f, 1, 1, 5);
+    fetch_done(f, 1, 1, 5, true);
     ck_assert(fetch_next(f, 1, &l) && l.rank == 0 && l.generation == 2);
     ck_assert_int_eq(piece(f, 1, 0, 0, "second\n"), 0);
-    fetch_done(f, 1, 0, 7);
+    fetch_done(f, 1, 0, 7, true);
     ck_assert(fetch_next(f, 0, &l) && l.rank == 0);
     ck_assert_int_eq(piece(f, 0, 0, 0, "first\n"), 0);
-    fetch_done(f, 0, 0, 6);
+    fetch_done(f, 0, 0, 6, true);
     ck_assert(fetch_next(f, 0, &l) && l.rank == PROTOCOL_LOG_MPIRUN);
-    fetch_done(f, 0, PROTOCOL_LOG_MPIRUN, -1); /* there is none */
+    fetch_done(f, 0, PROTOCOL_LOG_MPIRUN, -1, true); /* there is none */
     ck_assert(fetch_next(f, 2, &l));
     ck_assert_int_eq(piece(f, 2, PROTOCOL_LOG_AGENT, 0, "agent\n"), 0);
     ck_assert(!fetch_over(f));
-    fetch_done(f, 2, PROTOCOL_LOG_AGENT, 6);
+    fetch_done(f, 2, PROTOCOL_LOG_AGENT, 6, true);
     ck_assert(fetch_over(f));
     ck_assert_int_eq(fetch_finish(f, host, NULL, NULL), 0);
     fetch_free(f);
@@ -134,13 +134,38 @@ START_TEST(hostile)
         ck_assert_int_le(at, FETCH_MOST);
         rc = piece(f, 0, 3, at, much);
     }
-    fetch_done(f, 0, 2, 4); /* not the one under way */
+    fetch_done(f, 0, 2, 4, true); /* not the one under way */
     ck_assert(!fetch_over(f));
-    fetch_done(f, 0, 3, 4); /* fewer than came */
+    fetch_done(f, 0, 3, 4, true); /* fewer than came */
     ck_assert_int_eq(fetch_finish(f, host, NULL, NULL), 1);
     text = content("rank-0003.log");
     ck_assert_ptr_nonnull(strstr(text, "the rest is on a"));
     fetch_free(f);
+}
+END_TEST
+
+/* Of a long log the agent has left out the middle, and said so there. */
+START_TEST(cut)
+{
+    struct fetch *f = fetch_new(dir);
+    cleanup_free char *text = NULL;
+    struct fetch_log l;
+    int at = 0;
+
+    want(f, 0, 0, 1);
+    want(f, 1, PROTOCOL_LOG_AGENT, 0);
+    ck_assert(fetch_next(f, 0, &l));
+    ck_assert_int_eq(piece(f, 0, 0, 0, "begin [...] end\n"), 0);
+    fetch_done(f, 0, 0, 16, false);
+    ck_assert(fetch_next(f, 1, &l));
+    ck_assert_int_eq(piece(f, 1, PROTOCOL_LOG_AGENT, 0, "agent\n"), 0);
+    fetch_done(f, 1, PROTOCOL_LOG_AGENT, 6, false); /* of no concern to people */
+    ck_assert_int_eq(fetch_finish(f, host, NULL, NULL), 1);
+    ck_assert(fetch_missing(f, &at, &l) && l.agent == 0 && l.rank == 0);
+    ck_assert(!fetch_missing(f, &at, &l));
+    fetch_free(f);
+    text = content("rank-0000.log");
+    ck_assert_str_eq(text, "begin [...] end\n");
 }
 END_TEST
 
@@ -171,10 +196,10 @@ START_TEST(no_room)
     want(f, 1, 1, 1);
     ck_assert(fetch_next(f, 0, &l));
     ck_assert_int_eq(piece(f, 0, 0, 0, text), 0);
-    fetch_done(f, 0, 0, 200);
+    fetch_done(f, 0, 0, 200, true);
     ck_assert(fetch_next(f, 1, &l) && l.generation == 2);
     ck_assert_int_eq(piece(f, 1, 0, 0, text), 0);
-    fetch_done(f, 1, 0, 200);
+    fetch_done(f, 1, 0, 200, true);
     ck_assert(fetch_next(f, 1, &l) && l.rank == 1);
     ck_assert_int_eq(piece(f, 1, 1, 0, text), 0);
     limit_files(300);
@@ -226,6 +251,7 @@ static void add_tests(TCase *tc)
     tcase_add_checked_fixture(tc, make_dir, remove_dir);
     tcase_add_test(tc, generations);
     tcase_add_test(tc, hostile);
+    tcase_add_test(tc, cut);
     tcase_add_test(tc, given_up);
     tcase_add_test(tc, no_room);
 }
