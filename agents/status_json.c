@@ -95,6 +95,12 @@ static const struct field worker_fields[] = {
     FIELD(struct worker_status, last_step_age_s, MEASURE, 0, 0),
 };
 
+/* Apart as above. */
+static const struct field late_worker_fields[] = {
+    FIELD(struct worker_status, group, INT, 0, STATUS_MAX_WORKERS - 1),
+    FIELD(struct worker_status, staleness, INT, 0, INT32_MAX),
+};
+
 /* Every measure of the table that is unknown so far. */
 static void forget_measures(const struct field *f, size_t n, void *s)
 {
@@ -167,7 +173,8 @@ static int write_workers(json_t *o, const struct job_status *s)
     for (int i = 0; i < s->n_workers; i++) {
         json_t *w = json_object();
 
-        if (!w || fields_write(worker_fields, N(worker_fields), &s->worker[i], w) < 0) {
+        if (!w || fields_write(worker_fields, N(worker_fields), &s->worker[i], w) < 0 ||
+            fields_write(late_worker_fields, N(late_worker_fields), &s->worker[i], w) < 0) {
             json_decref(w);
             json_decref(list);
             return -ENOMEM;
@@ -214,6 +221,18 @@ char *job_status_workers_text(const struct job_status *s)
 
 /* ---- reading: members that are not known are passed over, a newer driver may have more ---- */
 
+/* Those of the table's members that are there. */
+static int read_late(const struct field *f, size_t n, const json_t *o, void *s,
+                     struct eddis_error *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc >= 0 && i < n; i++)
+        if (json_has(o, f[i].key))
+            rc = fields_read(&f[i], 1, o, s, err);
+    return rc;
+}
+
 static int read_workers(const json_t *o, struct job_status *s, struct eddis_error *err)
 {
     json_t *list = json_object_get(o, "workers");
@@ -225,8 +244,11 @@ static int read_workers(const json_t *o, struct job_status *s, struct eddis_erro
     if (rc == 0)
         rc = job_status_resize(s, (int)json_array_size(list), err);
     for (int i = 0; i < s->n_workers && rc >= 0; i++) {
-        rc = fields_read(worker_fields, N(worker_fields), json_array_get(list, (size_t)i),
-                         &s->worker[i], err);
+        const json_t *one = json_array_get(list, (size_t)i);
+
+        rc = fields_read(worker_fields, N(worker_fields), one, &s->worker[i], err);
+        if (rc >= 0)
+            rc = read_late(late_worker_fields, N(late_worker_fields), one, &s->worker[i], err);
         if (rc < 0)
             eddis_fail_prefix(err, rc, "worker %d", i);
     }
@@ -260,9 +282,8 @@ static int read_job(const json_t *o, struct job_status *s, struct eddis_error *e
         rc = json_want_int(o, "exit_code", 0, 255, &code, err);
     if (rc == 0)
         rc = fields_read(job_fields, N(job_fields), o, s, err);
-    for (size_t i = 0; rc >= 0 && i < N(late_fields); i++)
-        if (json_has(o, late_fields[i].key))
-            rc = fields_read(&late_fields[i], 1, o, s, err);
+    if (rc >= 0)
+        rc = read_late(late_fields, N(late_fields), o, s, err);
     if (rc >= 0)
         rc = json_want_object(o, "equal_split_samples_per_s", &group, err);
     if (rc >= 0)

@@ -46,6 +46,8 @@ struct worker_status {
                            * "stopped by eddis" */
     int64_t steps_done;   /* number of its last step + 1 */
     int64_t batch;        /* of the plan in force */
+    int group;            /* of hybrid mode; 0 in sync mode, the rank in async mode */
+    int staleness;        /* steps since its model was last drawn to the centre */
     double samples_per_s; /* recent: its own share */
     double step_ms;       /* means over its recent steps ... */
     double compute_ms, input_ms, exposed_ms, wait_ms; /* ... which add up to step_ms */

@@ -27,6 +27,19 @@ static const struct table_column worker_columns[] = {
     { "state", false },
 };
 
+/* Of the other modes. */
+static const struct table_column elastic_columns[] = {
+    { "rank", true },  { "node", false },     { "device", false }, { "step", true },
+    { "batch", true }, { "samples/s", true }, { "step ms", true }, { "compute", true },
+    { "input", true }, { "exposed", true },   { "wait", true },    { "speed", true },
+    { "group", true }, { "stale", true },     { "state", false },
+};
+
+static bool is_elastic(const struct job_status *s)
+{
+    return strcmp(s->mode, "async") == 0 || strcmp(s->mode, "hybrid") == 0;
+}
+
 enum status_mark status_mark(const struct worker_status *w)
 {
     static const char *const gone[] = { "killed", "lost" };
@@ -152,7 +165,7 @@ static void add_measure(struct table *t, double x, int digits)
         table_add(t, "-");
 }
 
-static void add_worker(struct table *t, const struct worker_status *w)
+static void add_worker(struct table *t, const struct worker_status *w, bool elastic)
 {
     char n[40];
 
@@ -171,6 +184,10 @@ static void add_worker(struct table *t, const struct worker_status *w)
     add_measure(t, w->exposed_ms, 1);
     add_measure(t, w->wait_ms, 1);
     add_measure(t, w->relative_speed, 2);
+    if (elastic) {
+        table_add(t, "%d", w->group);
+        table_add(t, "%d", w->staleness);
+    }
     table_add(t, "%s", w->state);
 }
 
@@ -244,8 +261,11 @@ static void print_workers(const struct job_status *s, FILE *out)
     struct table t = { .column = worker_columns,
                        .n_columns = sizeof worker_columns / sizeof *worker_columns };
 
+    if (is_elastic(s))
+        t = (struct table){ .column = elastic_columns,
+                            .n_columns = sizeof elastic_columns / sizeof *elastic_columns };
     for (int i = 0; i < s->n_workers; i++)
-        add_worker(&t, &s->worker[i]);
+        add_worker(&t, &s->worker[i], is_elastic(s));
     fputc('\n', out);
     table_print(&t, 2, out);
     table_fini(&t);

@@ -112,10 +112,22 @@ void figures_end(struct figures *f, int rank, const char *how)
         (void)snprintf(f->worker[rank].end, sizeof f->worker[rank].end, "%s", how);
 }
 
+/* Where workers go at their own paces, the job is as far as all their samples are. */
+static int64_t steps_of_samples(const struct figures *f)
+{
+    int64_t samples = 0;
+
+    for (int i = 0; i < f->n_workers; i++)
+        samples += f->worker[i].last.samples_done;
+    return f->past.steps + samples / f->plan->global_batch;
+}
+
 int64_t figures_steps(const struct figures *f)
 {
     int64_t n = INT64_MAX;
 
+    if (f->plan && f->plan->period > 0)
+        return steps_of_samples(f);
     for (int i = 0; i < f->n_workers; i++) {
         int64_t steps = f->worker[i].seen ? f->worker[i].last.steps_done : 0;
 
@@ -332,6 +344,8 @@ static void fill_worker(const struct figures *f, int i, bool ended, int64_t now_
     (void)snprintf(s->node, sizeof s->node, "%s", f->plan->node[pw->node]);
     (void)snprintf(s->device, sizeof s->device, "%s", pw->device);
     s->batch = batch_in_force(f, i);
+    s->group = pw->group;
+    s->staleness = w->last.staleness;
     s->expected_ms = f->plan->relative
                          ? NAN
                          : 1e3 * (s->batch ? pw->fixed_s + pw->sample_s * (double)s->batch : 0);

@@ -94,7 +94,9 @@ void figures_progress(struct figures *f, const struct progress *p, int64_t now_n
 /* How a worker ended, for its state. */
 void figures_end(struct figures *f, int rank, const char *how);
 
-/* Number of the last step that every worker has done + 1; 0 while one has not been heard of. */
+/* Number of the last step that every worker has done + 1; 0 while one has not been heard of.  Where
+ * workers or groups go at their own paces, global batches that all samples together make.
+ */
 int64_t figures_steps(const struct figures *f);
 
 /* Fewest steps done by any worker since this job began. */

@@ -363,8 +363,26 @@ START_TEST(nonsense)
 }
 END_TEST
 
+/* At their own paces one worker's steps tell nothing: 40 samples are a step of the job. */
+START_TEST(own_paces)
+{
+    struct fixture x;
+
+    begin(&x, true, false, 1);
+    x.plan->period = 8;
+    x.plan->worker[1].group = 1;
+    hear(&x, progress(0, 300, 1, 30, 40));
+    hear(&x, progress(1, 100, 1, 10, 40));
+    ck_assert_int_eq(x.s.steps_done, 300 * 30 / 40 + 100 * 10 / 40);
+    ck_assert_int_eq(x.s.epoch, 3);
+    ck_assert_int_eq(x.s.worker[1].group, 1);
+    finish(&x);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, own_paces);
     tcase_add_test(tc, nothing_known);
     tcase_add_test(tc, ordinary_run);
     tcase_add_test(tc, resumed_run);

@@ -45,6 +45,8 @@ static void example(struct job_status *s)
     s->worker[1].step_ms = 11.25;
     s->worker[0].relative_speed = 1.01;
     s->worker[1].relative_speed = 0.97;
+    s->worker[1].group = 1;
+    s->worker[1].staleness = 7;
 }
 
 START_TEST(there_and_back)
@@ -63,6 +65,8 @@ START_TEST(there_and_back)
     ck_assert(isnan(got.eta_s) && isnan(got.worker[0].step_ms));
     ck_assert_str_eq(got.worker[1].device, "emulated 0.50");
     ck_assert_str_eq(got.worker[0].state, "waiting");
+    ck_assert_int_eq(got.worker[1].group, 1);
+    ck_assert_int_eq(got.worker[1].staleness, 7);
     ck_assert(!got.failure.set);
     free(text);
     free(again);

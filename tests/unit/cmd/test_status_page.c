@@ -97,6 +97,21 @@ START_TEST(page)
 }
 END_TEST
 
+/* Workers that do not keep in step. */
+START_TEST(own_paces)
+{
+    char *text;
+
+    strcpy(s.mode, "async");
+    s.worker[1].group = 1;
+    s.worker[1].staleness = 7;
+    text = made(true);
+    ck_assert_ptr_nonnull(strstr(text, "wait  speed  group  stale  state\n"));
+    ck_assert_ptr_nonnull(strstr(text, " 0.1   1.01      1      7  compute\n"));
+    free(text);
+}
+END_TEST
+
 /* A job of which nothing is known, and the ends. */
 START_TEST(little_is_known)
 {
@@ -240,6 +255,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, page);
+    tcase_add_test(tc, own_paces);
     tcase_add_test(tc, little_is_known);
     tcase_add_test(tc, foreign_text);
     tcase_add_test(tc, printing);
