@@ -433,6 +433,23 @@ def replay_is_bitwise():
     assert "other modes: async" in said, said
 
 
+def modes():
+    """The same program in the other modes: every sample is trained once an epoch, and the end is in good order."""
+    data = os.path.join(os.path.dirname(__file__), "../../examples/digits/digits.csv")
+    mix = "[{rate: 1, a_ms: 1, c_ms: 0.02}, {rate: 0.6}, {rate: 0.35}, {rate: 0.3}]"
+    for mode, groups, options in (("async", [0, 1, 2, 3], []), ("hybrid", [0, 1, 0, 1], ["--set", "sync.groups=[[0, 2], [1, 3]]"])):
+        with job("--set", f"profile.emulate={mix}", "--set", "batch.global=64", "--set", f"sync.mode={mode}",
+                 "--set", "sync.period=4", *options, "--", "eddis-train", "--data", data, "--test", "297", "--model",
+                 "softmax", "--epochs", "3", "--quiet", ranks=None) as j:
+            j.check(0, "ok")
+            plan, summary = json.loads(j.file("plan-1-1.json")), j.summary()
+            assert [w["group"] for w in plan["workers"]] == groups, plan
+            assert (plan["mode"], plan["period"], summary["mode"]) == (mode, 4, mode), plan
+            assert plan["moving_rate"] == 0.9 / (max(groups) + 1), plan
+            assert summary["samples"] == 3 * 1500 and summary["accuracy"] > 0.7, summary
+            assert [w["group"] for w in summary["workers"]] == groups, summary
+
+
 def variables():
     os.environ["HANDED_ON"] = "from here"
     with script("echo $A/$HANDED_ON/$RANK/$WORLD_SIZE", "-x", "A=b c", "-x", "HANDED_ON") as j:
@@ -561,7 +578,7 @@ CASES = [true, false, exit_7, segv, missing_program, preflight, grandchildren, s
          interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, hangup_ignored,
          rank_killed, agent_killed, keeper_killed, keeper_and_agent_killed, agent_stopped, mpirun_killed,
          driver_killed, driver_stopped, full_disk, usage, impossible, dry_run, output, replay,
-         replay_is_bitwise,
+         replay_is_bitwise, modes,
          variables, quiet_and_json, broken_pipe, door]
 
 
