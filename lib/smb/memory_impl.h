@@ -27,7 +27,7 @@ struct shared_buffer {
     uint64_t state;       /* of the first sum in the queue: elements added * 4 + enum sum_phase */
     uint64_t over_ticket; /* SUM_OVER: which one */
     uint64_t over_version;
-    uint64_t data_at;          /* from the beginning of this struct, a multiple of the page size */
+    uint64_t data_at;          /* from the beginning of this struct, a multiple of 64 */
     struct shared_slot slot[]; /* [n_ranks], then the piece */
 };
 

@@ -16,7 +16,8 @@ static int work_move(struct work *w, struct memory_buffer *b, char *data, size_t
     size_t bytes = comm_type_bytes(memory_shape(b)->type);
 
     while (w->moved < w->order.count && *budget) {
-        size_t n = work_min(w->order.count - w->moved, work_min(*budget, WORK_PIECE) / bytes + 1);
+        size_t n =
+            work_min(w->order.count - w->moved, work_min(*budget + bytes - 1, WORK_PIECE) / bytes);
         size_t at = w->order.first + w->moved;
         int rc = 0;
 
