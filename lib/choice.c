@@ -51,6 +51,7 @@ void choice_set_layout(struct comm_choice *c, int n, const struct bucket_layout 
 
 void choice_set_limits(struct comm_choice *c, const struct choose_result *r)
 {
+    c->shared = r->shared;
     c->direct_bytes = (int64_t)r->limits.direct_bytes;
     c->tree_bytes = (int64_t)r->limits.tree_bytes;
     c->piece_bytes = (int64_t)r->limits.piece_bytes;

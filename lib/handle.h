@@ -199,8 +199,11 @@ void box_close(struct eddis *e);
 /* Run a collective, which is taken, to its end.  `what` is named when it does not come. */
 int request_run(struct eddis *e, const char *what, struct collective *c, struct eddis_error *err);
 
-/* Measure what all-reduces of all ranks cost, in some tens of ms.  Collective. */
-int measure_allreduce(struct eddis *e, struct choose_result *ret, struct eddis_error *err);
+/* Measure what all-reduces of the groups cost, in some tens of ms; arena_bytes: of this rank in the
+ * memory of its node, free to be used; 0: none.  The same result on all ranks.  Collective.
+ */
+int measure_allreduce(struct eddis *e, size_t arena_bytes, struct choose_result *ret,
+                      struct eddis_error *err);
 
 /* Free the requests that nobody waited for. */
 void request_free_all(struct eddis *e);

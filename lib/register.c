@@ -164,7 +164,7 @@ static int commit_measure(struct eddis *e, struct comm_cost *ret, struct eddis_e
 {
     struct comm_choice c = { 0 };
     struct choose_result r;
-    int rc = measure_allreduce(e, &r, err);
+    int rc = measure_allreduce(e, 0, &r, err);
 
     if (rc < 0)
         return rc;

@@ -7,6 +7,7 @@
 enum {
     MAX_RUNS = 2, /* the quicker one counts */
     MUST = 2,     /* rungs that are measured though they do not fit: two make a line */
+    MESSAGE_KINDS = CHOOSE_RING + 1,
 };
 
 #define MAY_WIN 3.0 /* so many times the predicted best is worth a try */
@@ -21,13 +22,15 @@ size_t choose_bytes(int rung)
     return bytes;
 }
 
-void chooser_init(struct chooser *c, const struct comm_place *p)
+void chooser_init(struct chooser *c, const struct comm_place *p, size_t shared_bytes)
 {
-    *c = (struct chooser){ .place = *p, .left_s = CHOOSE_BUDGET_S };
+    *c = (struct chooser){ .place = *p, .shared_bytes = shared_bytes, .left_s = CHOOSE_BUDGET_S };
 }
 
 static bool is_possible(const struct chooser *c, int kind)
 {
+    if (kind == CHOOSE_SHARED)
+        return c->shared_bytes > 0;
     return kind != CHOOSE_DIRECT || c->place.n_ranks <= COMM_DIRECT_RANKS;
 }
 
@@ -96,22 +99,27 @@ static double time_s(const struct chooser *c, int kind, int rung)
     return known + beyond;
 }
 
+/* By messages. */
 static double best_s(const struct chooser *c, int rung)
 {
     double best = INFINITY;
 
-    for (int k = 0; k < CHOOSE_KINDS; k++)
+    for (int k = 0; k < MESSAGE_KINDS; k++)
         best = fmin(best, time_s(c, k, rung));
     return best;
 }
 
 /* ---- what to measure ---- */
 
-/* At first trees, which are never bad, and with few ranks all. */
+/* At first trees, which are never bad, and with few ranks all; shared memory wherever it is there.
+ */
 static bool is_tried(const struct chooser *c, int kind)
 {
     double s;
 
+    if (kind == CHOOSE_SHARED)
+        return choose_bytes(c->n) <= c->shared_bytes &&
+               (c->n == 0 || time_s(c, kind, c->n) <= c->left_s);
     if (c->n == 0)
         return kind == CHOOSE_TREE || c->place.n_ranks <= COMM_DIRECT_RANKS;
     s = time_s(c, kind, c->n);
@@ -121,7 +129,7 @@ static bool is_tried(const struct chooser *c, int kind)
 
 bool chooser_next(const struct chooser *c, struct choose_rung *ret)
 {
-    static const char *const name[CHOOSE_KINDS] = { "direct", "tree", "ring" };
+    static const char *const name[CHOOSE_KINDS] = { "direct", "tree", "ring", "shared" };
     double all = 0;
     bool any = false;
 
@@ -205,34 +213,72 @@ static struct comm_limits choose_limits(const struct chooser *c)
     return best;
 }
 
+/* Whether memory of the nodes is faster than messages with these limits, all rungs multiplied. */
+static bool choose_shared(const struct chooser *c, const struct comm_limits *l)
+{
+    double all = 0;
+
+    for (int i = 0; i < c->n; i++)
+        if (c->seconds[i][CHOOSE_SHARED] > 0)
+            all += log(c->seconds[i][CHOOSE_SHARED] / time_s(c, kind_of(c, l, choose_bytes(i)), i));
+    return all < 0;
+}
+
 /* The line through the times of large buffers' kind, which may be predicted, at the two largest
  * sizes; the latency is no less than that of a few bytes.  Times of small messages alone tell
  * nothing of the bandwidth.
  */
-static void fit_cost(const struct chooser *c, const struct comm_limits *l, struct comm_cost *ret)
+static void fit_cost(const struct chooser *c, const struct choose_result *r, struct comm_cost *ret)
 {
     enum { LAST = CHOOSE_RUNGS - 1 };
-    int kind = kind_of(c, l, choose_bytes(LAST));
+    int kind = r->shared ? CHOOSE_SHARED : kind_of(c, &r->limits, choose_bytes(LAST));
+    double least = r->shared ? time_s(c, kind, 0) : best_s(c, 0);
     double last = time_s(c, kind, LAST), before = time_s(c, kind, LAST - 1);
     double bytes = (double)choose_bytes(LAST);
 
     if (c->n <= MUST || last <= before)
         return;
     ret->bytes_per_s = (bytes - (double)choose_bytes(LAST - 1)) / (last - before);
-    ret->latency_s = fmax(best_s(c, 0), last - bytes / ret->bytes_per_s);
+    ret->latency_s = fmax(least, last - bytes / ret->bytes_per_s);
 }
 
-static void explain(struct choose_result *r)
+/* "64 KB" */
+static const char *size_text(size_t bytes, char *ret, size_t n)
 {
-    int n = r->cost.bytes_per_s > 0
-                ? snprintf(r->reason, sizeof r->reason,
-                           "an all-reduce of M bytes takes %.3g us + M / %.3g MB/s; ",
-                           r->cost.latency_s * 1e6, r->cost.bytes_per_s / 1e6)
-                : snprintf(r->reason, sizeof r->reason, "no time to measure large all-reduces; ");
+    const size_t mb = (size_t)1 << 20;
 
-    (void)snprintf(r->reason + n, sizeof r->reason - (size_t)n,
-                   "direct up to %.3g KB, by a tree up to %.3g KB, by a ring above",
-                   (double)r->limits.direct_bytes / 1024, (double)r->limits.tree_bytes / 1024);
+    (void)snprintf(ret, n, bytes < mb ? "%.3g KB" : "%.3g MB",
+                   (double)bytes / (bytes < mb ? 1024 : (double)mb));
+    return ret;
+}
+
+/* "direct up to 64 KB, by a tree up to 1 MB, by a ring above" */
+static void messages_text(const struct chooser *c, const struct comm_limits *l, char *ret, size_t n)
+{
+    bool direct = is_possible(c, CHOOSE_DIRECT) && l->direct_bytes;
+    bool tree = l->tree_bytes > (direct ? l->direct_bytes : 0);
+    char a[24], b[24];
+
+    (void)snprintf(ret, n, "%s%s%s%s%s%sby a ring%s", direct ? "direct up to " : "",
+                   direct ? size_text(l->direct_bytes, a, sizeof a) : "", direct ? ", " : "",
+                   tree ? "by a tree up to " : "",
+                   tree ? size_text(l->tree_bytes, b, sizeof b) : "", tree ? ", " : "",
+                   direct || tree ? " above" : "");
+}
+
+static void explain(const struct chooser *c, struct choose_result *r)
+{
+    char how[96] = "in memory that ranks of a node share";
+
+    if (!r->shared)
+        messages_text(c, &r->limits, how, sizeof how);
+    if (r->cost.bytes_per_s > 0)
+        (void)snprintf(r->reason, sizeof r->reason,
+                       "an all-reduce lasts %.3g ms and %.3g ms a MB, as measured: %s",
+                       r->cost.latency_s * 1e3, 1e9 / r->cost.bytes_per_s, how);
+    else
+        (void)snprintf(r->reason, sizeof r->reason, "messages are too slow to measure more: %s",
+                       how);
 }
 
 void chooser_choose(const struct chooser *c, struct choose_result *ret)
@@ -240,6 +286,7 @@ void chooser_choose(const struct chooser *c, struct choose_result *ret)
     *ret = (struct choose_result){ .limits = *comm_limits(&c->place) };
     if (c->n >= MUST)
         ret->limits = choose_limits(c);
-    fit_cost(c, &ret->limits, &ret->cost);
-    explain(ret);
+    ret->shared = choose_shared(c, &ret->limits);
+    fit_cost(c, ret, &ret->cost);
+    explain(c, ret);
 }

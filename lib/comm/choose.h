@@ -3,7 +3,7 @@
  *
  * Arithmetic only: whoever measures, with whatever clock, does
  *
- *     chooser_init(&c, &place);
+ *     chooser_init(&c, &place, shared_bytes);
  *     while (chooser_next(&c, &rung))
  *         run each of the rung's kinds `runs` times on rung.bytes bytes; seconds[kind] = the
  *         quickest run of the slowest rank;
@@ -32,6 +32,7 @@ enum {
     CHOOSE_DIRECT,
     CHOOSE_TREE,
     CHOOSE_RING,
+    CHOOSE_SHARED, /* through memory that ranks of a node share, as allreduce_new does it */
     CHOOSE_KINDS,
     CHOOSE_RUNGS = 5,
     CHOOSE_FIRST_BYTES = 64,
@@ -41,13 +42,15 @@ enum {
 
 struct choose_rung {
     size_t bytes;
-    int runs;                       /* that count, of each kind */
-    bool warm_up;                   /* and one before them that does not, to make connections */
-    const char *kind[CHOOSE_KINDS]; /* for allreduce_new_kind; NULL: not at this rung */
+    int runs;     /* that count, of each kind */
+    bool warm_up; /* and one before them that does not, to make connections */
+    const char
+        *kind[CHOOSE_KINDS]; /* for allreduce_new_kind, or "shared"; NULL: not at this rung */
 };
 
 struct chooser {
     struct comm_place place;
+    size_t shared_bytes;
     int n;                                      /* rungs measured */
     double seconds[CHOOSE_RUNGS][CHOOSE_KINDS]; /* 0: not measured */
     double left_s;
@@ -59,15 +62,17 @@ struct comm_cost {
 };
 
 struct choose_result {
-    struct comm_limits limits;
-    struct comm_cost cost;      /* with these limits, of large buffers */
+    bool shared;                /* through the memory of the nodes; false too when there is none */
+    struct comm_limits limits;  /* of messages */
+    struct comm_cost cost;      /* of large buffers, as chosen */
     char reason[CHOOSE_REASON]; /* one sentence for people */
 };
 
 /* Bytes of a rung, 0 .. CHOOSE_RUNGS - 1. */
 size_t choose_bytes(int rung);
 
-void chooser_init(struct chooser *c, const struct comm_place *p);
+/* shared_bytes: up to this size members can reduce in memory of their node; 0: they cannot. */
+void chooser_init(struct chooser *c, const struct comm_place *p, size_t shared_bytes);
 
 /* Returns false when it is over. */
 bool chooser_next(const struct chooser *c, struct choose_rung *ret);
