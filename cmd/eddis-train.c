@@ -37,7 +37,9 @@ static void print_epoch(void *arg, const struct trainer_epoch *r)
                  r->loss);
     if (r->tested)
         (void)printf("  test accuracy %.4f  test loss %.4f", r->accuracy, r->test_loss);
-    (void)printf("  %.0f samples/s\n", r->samples_per_s);
+    if (r->samples_per_s > 0)
+        (void)printf("  %.0f samples/s", r->samples_per_s);
+    (void)printf("\n");
     (void)fflush(stdout);
 }
 

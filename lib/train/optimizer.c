@@ -3,7 +3,7 @@
 
 int optimizer_states(const struct optimizer *o)
 {
-    return o->kind == OPTIMIZER_ADAM ? 2 : o->momentum != 0;
+    return o->kind == OPTIMIZER_ADAM ? 2 : o->kind == OPTIMIZER_NESTEROV || o->momentum != 0;
 }
 
 static void sgd(real *restrict w, const real *restrict g, int64_t n, real rate, real decay)
@@ -40,6 +40,30 @@ static void adam(real *restrict w, const real *restrict g, real *restrict m, rea
     }
 }
 
+/* w is at x + momentum v: x + (momentum v - rate g) is a step of -rate g from there. */
+static void nesterov(real *restrict w, const real *restrict g, real *restrict v, int64_t n,
+                     const real c[3])
+{
+    real rate = c[0], momentum = c[1], decay = c[2];
+
+    for (int64_t i = 0; i < n; i++) {
+        real d = rate * (g[i] + decay * w[i]);
+
+        v[i] = momentum * v[i] - d;
+        w[i] -= d;
+    }
+}
+
+void optimizer_look_ahead(const struct optimizer *o, real *w, const real *state, int64_t n)
+{
+    real momentum = (real)o->momentum;
+
+    if (o->kind != OPTIMIZER_NESTEROV)
+        return;
+    for (int64_t i = 0; i < n; i++)
+        w[i] += momentum * state[i];
+}
+
 void optimizer_update(const struct optimizer *o, double factor, real *w, const real *g, real *state,
                       int64_t n)
 {
@@ -52,6 +76,8 @@ void optimizer_update(const struct optimizer *o, double factor, real *w, const r
                       decay };
 
         adam(w, g, state, state + n, n, c);
+    } else if (o->kind == OPTIMIZER_NESTEROV) {
+        nesterov(w, g, state, n, (real[3]){ (real)rate, (real)o->momentum, decay });
     } else if (o->momentum != 0) {
         sgd_momentum(w, g, state, n, (real[3]){ (real)rate, (real)o->momentum, decay });
     } else {

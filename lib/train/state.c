@@ -27,11 +27,27 @@ void state_fini(struct state *s)
     s->numbers = NULL;
 }
 
+static real *numbers_of(const struct state *s, const struct param *p)
+{
+    return s->numbers + HEAD + optimizer_states(s->optimizer) * p->offset;
+}
+
+static void look_ahead_param(struct state *s, const struct param *p)
+{
+    optimizer_look_ahead(s->optimizer, p->value, numbers_of(s, p), p->n);
+}
+
+void state_look_ahead(struct state *s)
+{
+    for (int i = 0; i < s->model->n_layers; i++) {
+        look_ahead_param(s, &s->model->layer[i].weight);
+        look_ahead_param(s, &s->model->layer[i].bias);
+    }
+}
+
 static void update_param(struct state *s, const struct param *p, double factor)
 {
-    real *numbers = s->numbers + HEAD + optimizer_states(s->optimizer) * p->offset;
-
-    optimizer_update(s->optimizer, factor, p->value, p->gradient, numbers, p->n);
+    optimizer_update(s->optimizer, factor, p->value, p->gradient, numbers_of(s, p), p->n);
 }
 
 void state_update(struct state *s, double factor)
@@ -43,6 +59,8 @@ void state_update(struct state *s, double factor)
     }
 }
 
+static const char *const optimizer_name[] = { "sgd", "adam", "nesterov" };
+
 /* "float32 adam; conv1 9x16 16; dense2 64x10 10": equal text, equal meaning of the numbers. */
 static void describe(const struct state *s, char text[DESCRIPTION])
 {
@@ -50,8 +68,7 @@ static void describe(const struct state *s, char text[DESCRIPTION])
 
     memset(text, 0, DESCRIPTION);
     at = snprintf(text, DESCRIPTION, "float%zu %s %d", 8 * sizeof(real),
-                  s->optimizer->kind == OPTIMIZER_ADAM ? "adam" : "sgd",
-                  optimizer_states(s->optimizer));
+                  optimizer_name[s->optimizer->kind], optimizer_states(s->optimizer));
     for (int i = 0; i < s->model->n_layers && at < DESCRIPTION; i++) {
         const struct layer *l = &s->model->layer[i];
 

@@ -22,6 +22,9 @@ struct state {
 /* Make the optimiser's numbers, zero.  The caller frees them with state_fini. */
 int state_init(struct state *s, struct model *m, struct optimizer *o, struct eddis_error *err);
 
+/* Before the step's forward pass, see optimizer.h. */
+void state_look_ahead(struct state *s);
+
 /* Apply the combined gradients; factor multiplies the learning rate. */
 void state_update(struct state *s, double factor);
 

@@ -43,6 +43,8 @@ struct run {
     int64_t loss_count;
     int64_t epoch_samples, epoch_ns; /* of all workers; time in steps */
 
+    bool several; /* models, that meet at the end only: async and hybrid mode */
+    struct eddis_step last;
     bool unsaved; /* the last checkpoint could not be written */
 };
 
@@ -125,6 +127,18 @@ static int restore(struct run *r, struct eddis_error *err)
     return 0;
 }
 
+/* The job's momentum replaces the trainer's own. */
+static int take_momentum(struct run *r, struct eddis_error *err)
+{
+    if (!(r->world.momentum > 0))
+        return 0;
+    if (r->optimizer.kind == OPTIMIZER_ADAM)
+        return eddis_fail(err, -EINVAL, "the job's sync.momentum is for --optimizer sgd, not adam");
+    r->optimizer.kind = OPTIMIZER_NESTEROV;
+    r->optimizer.momentum = r->world.momentum;
+    return 0;
+}
+
 static int set_up(struct run *r, struct eddis_error *err)
 {
     const struct trainer *t = r->t;
@@ -132,6 +146,10 @@ static int set_up(struct run *r, struct eddis_error *err)
 
     if (rc < 0)
         return eddis_fail(err, rc, "cannot learn the number of workers");
+    r->several = strcmp(r->world.mode, "sync") != 0 && r->world.n_ranks > 1;
+    rc = take_momentum(r, err);
+    if (rc < 0)
+        return rc;
     rc = model_new(&t->model, &r->model, err);
     if (rc == 0)
         rc = make_test_chunk(r, err);
@@ -287,7 +305,8 @@ static int wait_gradients(struct run *r, struct eddis_error *err)
 static int one_step(struct run *r, const struct eddis_step *s, struct eddis_error *err)
 {
     struct eddis_report report = { .size = sizeof report, .has_loss = s->count > 0 };
-    double seconds = r->world.emulated_fixed_s + r->world.emulated_sample_s * (double)s->count;
+    double seconds =
+        s->batch ? r->world.emulated_fixed_s + r->world.emulated_sample_s * (double)s->count : 0;
     struct prefetch_batch batch;
     int64_t begun = clock_now_ns(), updating;
     double loss = 0;
@@ -300,6 +319,8 @@ static int one_step(struct run *r, const struct eddis_step *s, struct eddis_erro
         rc = eddis_set_weight(r->e, s->count > 0, err);
     if (rc < 0)
         return rc;
+    if (s->batch)
+        state_look_ahead(&r->state);
     if (s->count > 0)
         rc = compute(r, &batch, &loss, err);
     else
@@ -310,7 +331,8 @@ static int one_step(struct run *r, const struct eddis_step *s, struct eddis_erro
     if (rc < 0)
         return rc;
     updating = clock_now_ns();
-    state_update(&r->state, s->lr_factor);
+    if (s->batch)
+        state_update(&r->state, s->lr_factor);
     pace_credit(&r->pace, clock_now_ns() - updating);
     report.loss = s->count > 0 ? loss / (double)s->count : 0;
     r->loss_sum += loss;
@@ -406,6 +428,18 @@ static int end_epoch(struct run *r, const struct eddis_step *s, struct eddis_err
     return publish(r, &epoch, err);
 }
 
+/* With several models: rank 0 tells what it alone saw, since the others are elsewhere. */
+static int own_epoch(struct run *r, const struct eddis_step *s, struct eddis_error *err)
+{
+    struct trainer_epoch epoch = { .epoch = s->epoch + 1 };
+
+    if (r->loss_count)
+        epoch.loss = r->loss_sum / (double)r->loss_count;
+    r->loss_sum = 0;
+    r->loss_count = r->epoch_samples = r->epoch_ns = 0;
+    return publish(r, &epoch, err);
+}
+
 /* ---- the run ------------------------------------------------------------------------------- */
 
 /* Whether training cannot go on, or the failure is what the caller must know. */
@@ -439,13 +473,15 @@ static int after_step(struct run *r, const struct eddis_step *s, struct eddis_er
     bool end_of_epoch = stop || s->flags & EDDIS_STEP_END_OF_EPOCH;
     int rc = 0;
 
-    if (end_of_epoch)
+    if (end_of_epoch && !r->several)
         rc = end_epoch(r, s, err);
+    else if (end_of_epoch && s->epoch + 1 < r->t->epochs && !stop)
+        rc = own_epoch(r, s, err);
     if (rc < 0)
         return rc;
     if (s->flags & EDDIS_STEP_CHECKPOINT)
         rc = save(r, s, NULL, stop, err);
-    if (rc >= 0 && end_of_epoch && r->t->checkpoint_folder)
+    if (rc >= 0 && end_of_epoch && r->t->checkpoint_folder && !r->several)
         rc = save(r, s, r->t->checkpoint_folder, stop || s->epoch + 1 == r->t->epochs, err);
     return rc;
 }
@@ -459,10 +495,23 @@ static int all_steps(struct run *r, struct eddis_error *err)
         rc = one_step(r, &s, err);
         if (rc >= 0)
             rc = after_step(r, &s, err);
-        if (rc < 0 || s.flags & EDDIS_STEP_STOP)
+        if (rc < 0)
             break;
+        r->last = s;
     }
     return rc < 0 ? rc : 0;
+}
+
+/* With several models: all have come to the end, with the centre. */
+static int all_met(struct run *r, struct eddis_error *err)
+{
+    int rc;
+
+    r->last.epoch = r->t->epochs ? r->t->epochs - 1 : r->last.epoch;
+    rc = end_epoch(r, &r->last, err);
+    if (rc < 0 || !r->t->checkpoint_folder)
+        return rc;
+    return save(r, &r->last, r->t->checkpoint_folder, true, err);
 }
 
 static int save_parameters(const struct run *r, struct eddis_error *err)
@@ -482,6 +531,8 @@ int trainer_run(const struct trainer *t, struct eddis *e, struct eddis_error *er
 
     if (rc >= 0)
         rc = all_steps(&r, err);
+    if (rc >= 0 && r.several)
+        rc = all_met(&r, err);
     if (rc >= 0)
         rc = save_parameters(&r, err);
     /* The library borrows the parameters until it is closed. */

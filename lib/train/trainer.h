@@ -5,6 +5,10 @@
  * go backward and announce each layer's gradients as they appear, wait for the combined ones,
  * update.  After each epoch the workers share the test set evenly and add up what they found.
  *
+ * In async and hybrid mode the workers meet at the end only: until then rank 0 reports what it
+ * alone sees, the test comes once, with the centre, and checkpoint_folder gets one checkpoint,
+ * then.
+ *
  * A checkpoint that cannot be written is said once and training goes on; the last one, or the one
  * before the job was told to stop, is a failure.
  */
@@ -31,7 +35,7 @@ struct trainer_epoch {
     double loss;   /* mean over the epoch's samples, as each was trained on */
     bool tested;
     double accuracy, test_loss;
-    double samples_per_s; /* of all workers, tests not counted */
+    double samples_per_s; /* of all workers, tests not counted; 0: not known */
 };
 
 struct trainer {
