@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* accuracy.c - what the modes cost in accuracy: the digits on workers of unlike speed
+ *
+ * In virtual time on the library's own engines (simulation.h), so that a run takes a second and is
+ * a function of its seed.  Speeds 1, 0.6, 0.35 and 0.15 in turn, a step lasts 10 ms + 4 ms a sample
+ * by the speed, batches in proportion to speeds; the same samples an epoch, of all workers, and the
+ * same optimiser (eddis-train's defaults) for every row.  One process takes the whole batch.
+ */
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/json.h"
+#include "lib/data/dataset.h"
+#include "lib/data/permutation.h"
+#include "lib/train/matmul.h"
+#include "lib/train/model.h"
+#include "lib/train/optimizer.h"
+#include "simulation.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_RANKS = 16, MAX_SEEDS = 64, MAX_ROWS = 32, BATCH = 256, N_TEST = 360, FEATURES = 64 };
+
+#define USAGE "usage: bench-accuracy [--json] [--seeds N] [--epochs N] [--small] DIGITS.csv\n"
+
+struct options {
+    bool json, small;
+    int seeds, epochs;
+    const char *data;
+};
+
+/* The digits in memory; the last N_TEST are the test set. */
+struct digits {
+    float *x; /* [n, FEATURES] */
+    int32_t *label;
+    int64_t n_train;
+};
+
+struct row {
+    const char *name, *algorithm;
+    int n, groups;
+    int64_t period;
+    double accuracy[MAX_SEEDS];
+    double mean, half_width; /* of its 95 % interval */
+    double efficiency;
+};
+
+struct worker {
+    struct model *model;
+    real *velocity;
+    float *x;
+    int32_t *label;
+};
+
+struct training {
+    const struct digits *digits;
+    struct worker worker[MAX_RANKS];
+    int64_t batch[MAX_RANKS];
+    uint64_t seed;
+};
+
+static const struct optimizer sgd = { .kind = OPTIMIZER_SGD, .rate = 0.1, .momentum = 0.9 };
+static const double speed[] = { 1, 0.6, 0.35, 0.15 };
+
+/* ---- one run ---- */
+
+static void load_batch(struct training *t, struct worker *w, const struct simulation_step *s)
+{
+    struct permutation p;
+
+    permutation_init(&p, t->digits->n_train, t->seed, s->epoch);
+    for (int64_t i = 0; i < s->count; i++) {
+        int64_t k = permutation_at(&p, s->first + i);
+
+        memcpy(w->x + i * FEATURES, t->digits->x + k * FEATURES, FEATURES * sizeof *w->x);
+        w->label[i] = t->digits->label[k];
+    }
+}
+
+static int64_t compute(void *arg, int rank, const struct simulation_step *s, void *const *slot)
+{
+    struct training *t = arg;
+    struct worker *w = &t->worker[rank];
+    struct model *m = w->model;
+    double ms = 10 + 4 * (double)s->count / speed[rank % 4];
+
+    if (s->count == 0) {
+        memset(slot[0], 0, (size_t)m->n_values * sizeof(real));
+        return (int64_t)(ms * CLOCK_MS);
+    }
+    load_batch(t, w, s);
+    model_set_gradients(m, slot[0]);
+    model_begin(m, w->x, s->count);
+    for (int i = 0; i < m->n_layers; i++)
+        model_forward(m, i);
+    (void)model_loss(m, w->label, 1);
+    for (int i = m->n_layers - 1; i >= 0; i--)
+        model_backward(m, i);
+    return (int64_t)(ms * CLOCK_MS);
+}
+
+static void update(void *arg, int rank, const struct simulation_step *s, void *const *slot)
+{
+    struct training *t = arg;
+    struct worker *w = &t->worker[rank];
+
+    optimizer_update(&sgd, s->lr_factor, w->model->values, slot[0], w->velocity,
+                     w->model->n_values);
+}
+
+static double test_accuracy(struct training *t)
+{
+    struct model *m = t->worker[0].model;
+    const struct digits *d = t->digits;
+
+    model_begin(m, d->x + d->n_train * FEATURES, N_TEST);
+    for (int i = 0; i < m->n_layers; i++)
+        model_forward(m, i);
+    return (double)model_loss(m, d->label + d->n_train, 0).hits / N_TEST;
+}
+
+static int worker_open(struct worker *w, uint64_t seed, struct eddis_error *err)
+{
+    static const struct model_spec spec = { .name = "mlp",
+                                            .height = FEATURES,
+                                            .width = 1,
+                                            .channels = 1,
+                                            .n_classes = 10,
+                                            .n_widths = 1,
+                                            .widths = { 64 } };
+    int64_t room = BATCH > N_TEST ? BATCH : N_TEST;
+    int rc = model_new(&spec, &w->model, err);
+
+    if (rc == 0)
+        rc = model_reserve(w->model, room, err);
+    if (rc < 0)
+        return rc;
+    model_init(w->model, seed);
+    w->velocity = calloc((size_t)w->model->n_values, sizeof *w->velocity);
+    w->x = malloc((size_t)room * FEATURES * sizeof *w->x);
+    w->label = malloc((size_t)room * sizeof *w->label);
+    return w->velocity && w->x && w->label ? 0 : eddis_fail(err, -ENOMEM, "out of memory");
+}
+
+static void training_close(struct training *t)
+{
+    for (int i = 0; i < MAX_RANKS; i++) {
+        model_free(t->worker[i].model);
+        free(t->worker[i].velocity);
+        free(t->worker[i].x);
+        free(t->worker[i].label);
+    }
+}
+
+/* In proportion to speeds; the first take what rounding leaves. */
+static void split_batch(int n, int64_t *ret)
+{
+    double sum = 0;
+    int64_t left = BATCH;
+
+    for (int i = 0; i < n; i++)
+        sum += speed[i % 4];
+    for (int i = 0; i < n; i++) {
+        ret[i] = (int64_t)(BATCH * speed[i % 4] / sum);
+        left -= ret[i];
+    }
+    for (int i = 0; left > 0; i++, left--)
+        ret[i]++;
+}
+
+static int train_once(const struct row *r, int epochs, struct training *t, double *ret_accuracy,
+                      struct eddis_error *err)
+{
+    int group[MAX_RANKS], node[MAX_RANKS], rc = 0;
+    void *value[MAX_RANKS];
+    struct engine_parameter parameter = { .type = COMM_FLOAT32 };
+    struct simulation_options s = { .n_ranks = r->n,
+                                    .group_of = group,
+                                    .node_of = node,
+                                    .algorithm = r->algorithm,
+                                    .period = r->period,
+                                    .moving_rate = -1,
+                                    .seed = t->seed,
+                                    .samples = t->digits->n_train,
+                                    .epochs = epochs,
+                                    .batch = t->batch,
+                                    .parameter = &parameter,
+                                    .n_parameters = 1,
+                                    .value = value,
+                                    .hooks = { .arg = t, .compute = compute, .update = update } };
+    struct simulation_result result;
+
+    split_batch(r->n, t->batch);
+    for (int i = 0; rc == 0 && i < r->n; i++) {
+        group[i] = node[i] = i / (r->n / r->groups);
+        rc = worker_open(&t->worker[i], t->seed, err);
+        value[i] = rc < 0 ? NULL : t->worker[i].model->values;
+    }
+    if (rc < 0)
+        return rc;
+    parameter.n = (size_t)t->worker[0].model->n_values;
+    rc = simulation_run(&s, &result, err);
+    if (rc == 0)
+        *ret_accuracy = test_accuracy(t);
+    return rc;
+}
+
+/* ---- all runs ---- */
+
+static void summarise(struct row *r, int seeds)
+{
+    /* Student's t of 95 % for 1 .. 30 degrees of freedom, and beyond about 2 */
+    static const double student[] = { 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23,
+                                      2.20,  2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10, 2.09, 2.09,
+                                      2.08,  2.07, 2.07, 2.06, 2.06, 2.06, 2.05, 2.05, 2.05, 2.04 };
+    double sum = 0, squares = 0;
+
+    for (int i = 0; i < seeds; i++)
+        sum += r->accuracy[i];
+    r->mean = sum / seeds;
+    for (int i = 0; i < seeds; i++)
+        squares += (r->accuracy[i] - r->mean) * (r->accuracy[i] - r->mean);
+    if (seeds > 1)
+        r->half_width =
+            (seeds <= 31 ? student[seeds - 2] : 2) * sqrt(squares / (seeds - 1) / seeds);
+}
+
+/* Accuracies of one row after so many epochs, one a seed. */
+static int run_seeds(const struct row *r, const struct options *o, int epochs,
+                     const struct digits *d, double *ret, struct eddis_error *err)
+{
+    for (int i = 0; i < o->seeds; i++) {
+        struct training t = { .digits = d, .seed = (uint64_t)i + 1 };
+        int rc = train_once(r, epochs, &t, &ret[i], err);
+
+        training_close(&t);
+        if (rc < 0)
+            return eddis_fail_prefix(err, rc, "%s with %d workers", r->name, r->n);
+    }
+    return 0;
+}
+
+static int early_epochs(const struct options *o)
+{
+    return o->epochs / 4 > 1 ? o->epochs / 4 : 1;
+}
+
+/* curve [early_epochs + 1]: accuracy of one process after so many epochs. */
+static int run_curve(const struct row *one, const struct options *o, const struct digits *d,
+                     double *curve, struct eddis_error *err)
+{
+    curve[0] = 0;
+    for (int k = 1; k <= early_epochs(o); k++) {
+        double accuracy[MAX_SEEDS];
+        int rc = run_seeds(one, o, k, d, accuracy, err);
+
+        if (rc < 0)
+            return rc;
+        curve[k] = 0;
+        for (int i = 0; i < o->seeds; i++)
+            curve[k] += accuracy[i] / o->seeds;
+        curve[k] = fmax(curve[k], curve[k - 1]); /* it rises, but for chance */
+    }
+    return 0;
+}
+
+static int run_row(struct row *r, const struct options *o, const struct digits *d,
+                   const double *curve, struct eddis_error *err)
+{
+    double early[MAX_SEEDS], accuracy = 0;
+    int rc = run_seeds(r, o, o->epochs, d, r->accuracy, err), k = 1;
+
+    if (rc == 0)
+        rc = run_seeds(r, o, early_epochs(o), d, early, err);
+    if (rc < 0)
+        return rc;
+    summarise(r, o->seeds);
+    for (int i = 0; i < o->seeds; i++)
+        accuracy += early[i] / o->seeds;
+    while (k < early_epochs(o) && curve[k] < accuracy)
+        k++;
+    r->efficiency = curve[k] > curve[k - 1]
+                        ? k - 1 + fmin((accuracy - curve[k - 1]) / (curve[k] - curve[k - 1]), 1)
+                        : k;
+    r->efficiency /= early_epochs(o);
+    return 0;
+}
+
+static int make_rows(const struct options *o, struct row *row)
+{
+    static const int64_t periods[] = { 1, 16, 64 };
+    int n = 0;
+
+    row[n++] = (struct row){ "one", "allreduce", 1, 1, 1 };
+    for (int w = 4; w <= (o->small ? 4 : 16); w *= 4) {
+        row[n++] = (struct row){ "sync", "allreduce", w, 1, 1 };
+        for (int p = 0; p < (o->small ? 2 : 3); p++)
+            row[n++] = (struct row){ "async", "easgd", w, w, periods[p] };
+        for (int p = 0; p < (o->small ? 2 : 3); p++)
+            row[n++] = (struct row){ "hybrid", "hsgd", w, w == 4 ? 2 : 4, periods[p] };
+    }
+    return n;
+}
+
+/* ---- printing ---- */
+
+static int print_json(const struct row *row, int n, const struct options *o)
+{
+    cleanup_json json_t *list = json_array(), *all = NULL;
+    cleanup_free char *text = NULL;
+
+    for (int i = 0; i < n; i++)
+        json_array_append_new(
+            list,
+            json_pack("{s:s, s:i, s:i, s:I, s:f, s:f, s:f, s:f}", "mode", row[i].name, "workers",
+                      row[i].n, "groups", row[i].groups, "period", (json_int_t)row[i].period,
+                      "accuracy", row[i].mean, "half_width", row[i].half_width, "ratio_one_process",
+                      row[i].mean / row[0].mean, "efficiency", row[i].efficiency));
+    all = json_pack("{s:i, s:s, s:i, s:i, s:O}", "schema_version", 1, "bench", "accuracy", "seeds",
+                    o->seeds, "epochs", o->epochs, "rows", list);
+    text = all ? json_text(all, false) : NULL;
+    if (!text)
+        return 1;
+    puts(text);
+    return 0;
+}
+
+static void print_table(const struct row *row, int n, const struct options *o)
+{
+    printf(
+        "digits, mlp 64-64-10, %d epochs, batch %d of all workers, speeds 1 : 0.6 : 0.35 : 0.15; "
+        "%d seeds\n",
+        o->epochs, BATCH, o->seeds);
+    printf("%-8s %7s %6s %6s %18s %21s %11s\n", "mode", "workers", "groups", "period",
+           "test accuracy, %", "beside one", "efficiency");
+    for (int i = 0; i < n; i++) {
+        const struct row *r = &row[i];
+
+        printf("%-8s %7d %6d %6lld %10.2f +- %.2f %12.2f +- %.2f %11.2f\n", r->name, r->n,
+               r->groups, (long long)r->period, 100 * r->mean, 100 * r->half_width,
+               100 * (r->mean - row[0].mean), 100 * hypot(r->half_width, row[0].half_width),
+               r->efficiency);
+    }
+}
+
+/* ---- options and data ---- */
+
+static int number_of(const char *text, int most)
+{
+    int n = text ? atoi(text) : 0;
+
+    return n >= 1 && n <= most ? n : -1;
+}
+
+static int parse(int argc, char **argv, struct options *o)
+{
+    *o = (struct options){ .seeds = 10, .epochs = 60 };
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--json") == 0)
+            o->json = true;
+        else if (strcmp(argv[i], "--small") == 0)
+            o->small = true;
+        else if (strcmp(argv[i], "--seeds") == 0)
+            o->seeds = number_of(argv[++i], MAX_SEEDS);
+        else if (strcmp(argv[i], "--epochs") == 0)
+            o->epochs = number_of(argv[++i], 10000);
+        else if (argv[i][0] != '-' && !o->data)
+            o->data = argv[i];
+        else
+            return -EINVAL;
+    }
+    return o->data && o->seeds > 0 && o->epochs > 0 ? 0 : -EINVAL;
+}
+
+static int read_digits(const char *path, struct digits *ret, struct eddis_error *err)
+{
+    struct dataset_options o = { .path = path };
+    struct dataset *d = NULL;
+    int64_t n, *index;
+    int rc = dataset_open(&o, &d, err);
+
+    if (rc < 0)
+        return rc;
+    n = dataset_info(d)->n_samples;
+    index = malloc((size_t)n * sizeof *index);
+    ret->x = malloc((size_t)n * FEATURES * sizeof *ret->x);
+    ret->label = malloc((size_t)n * sizeof *ret->label);
+    if (dataset_info(d)->n_features != FEATURES || n <= N_TEST + BATCH)
+        rc = eddis_fail(err, -EINVAL, "'%s' does not hold the digits", path);
+    else if (!index || !ret->x || !ret->label)
+        rc = eddis_fail(err, -ENOMEM, "out of memory");
+    for (int64_t i = 0; rc == 0 && i < n; i++)
+        index[i] = i;
+    if (rc == 0)
+        rc = dataset_read(d, index, n, 1 / 16.0f, ret->x, ret->label, err);
+    ret->n_train = n - N_TEST;
+    free(index);
+    dataset_close(d);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct row row[MAX_ROWS] = { 0 };
+    struct digits digits = { 0 };
+    struct eddis_error err = { 0 };
+    double *curve = NULL;
+    struct options o;
+    int n, rc;
+
+    if (parse(argc, argv, &o) < 0) {
+        fputs(USAGE, stderr);
+        return 2;
+    }
+    matmul_set_threads(1);
+    rc = read_digits(o.data, &digits, &err);
+    n = make_rows(&o, row);
+    if (rc == 0)
+        curve = calloc((size_t)early_epochs(&o) + 1, sizeof *curve);
+    if (rc == 0)
+        rc = curve ? run_curve(&row[0], &o, &digits, curve, &err)
+                   : eddis_fail(&err, -ENOMEM, "out of memory");
+    for (int i = 0; rc == 0 && i < n; i++)
+        rc = run_row(&row[i], &o, &digits, curve, &err);
+    free(curve);
+    free(digits.x);
+    free(digits.label);
+    if (rc < 0) {
+        fprintf(stderr, "bench-accuracy: %s\n", err.text);
+        return 1;
+    }
+    if (o.json)
+        return print_json(row, n, &o);
+    print_table(row, n, &o);
+    return 0;
+}
