@@ -11,6 +11,40 @@
 #include <math.h>
 #include <string.h>
 
+static bool near(double a, double b)
+{
+    return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b));
+}
+
+/* What the job itself says of averaging models must be what the plan says. */
+static int check_averages(const struct plan *p, const struct job *job, struct eddis_error *err)
+{
+    const struct job_groups *g = &job->sync.groups;
+
+    if (job->sync.period && job->sync.period != p->period)
+        return eddis_fail(err, -EINVAL,
+                          "the plan averages models every %" PRId64
+                          " steps, sync.period is %" PRId64
+                          "; leave it away, or set it to the plan's",
+                          p->period, job->sync.period);
+    if ((job->sync.moving_rate > 0 && !near(job->sync.moving_rate, p->moving_rate)) ||
+        (job->sync.momentum > 0 && !near(job->sync.momentum, p->momentum)))
+        return eddis_fail(err, -EINVAL,
+                          "the plan's moving rate is %g and its momentum %g, the job's "
+                          "sync.moving_rate or sync.momentum is another; leave them away",
+                          p->moving_rate, p->momentum);
+    if (strcmp(p->mode, "hybrid") != 0 || !g->n)
+        return 0;
+    for (int i = 0; i < p->n_workers; i++)
+        if (g->n != p->n_groups ||
+            (g->of && ((size_t)p->n_workers != g->n_of || g->of[i] != p->worker[i].group)))
+            return eddis_fail(
+                err, -EINVAL,
+                "the plan has %d groups, or other ones than sync.groups; leave it away",
+                p->n_groups);
+    return 0;
+}
+
 static int check_job(const struct plan *p, const struct job *job, struct eddis_error *err)
 {
     const struct algorithm *a = algorithm_find(p->algorithm);
@@ -34,7 +68,7 @@ static int check_job(const struct plan *p, const struct job *job, struct eddis_e
                           "the plan was made with seed %llu, the job's is %llu; set seed to the "
                           "plan's",
                           (unsigned long long)p->seed, (unsigned long long)job->seed);
-    return 0;
+    return p->period > 0 ? check_averages(p, job, err) : 0;
 }
 
 static const struct device *find_device(const struct node_profile *node,
@@ -59,11 +93,6 @@ static bool cpus_are_there(const struct node_profile *node, const struct plan_wo
         strcat(all, node->device[i].cpus);
     }
     return cpus_within(w->cpus, all);
-}
-
-static bool near(double a, double b)
-{
-    return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b));
 }
 
 static int check_worker(const struct plan_worker *w, const struct node_profile *node,

@@ -368,6 +368,38 @@ START_TEST(groups_must_fit)
 }
 END_TEST
 
+/* What a replayed plan fixes, the job may say again but not otherwise. */
+START_TEST(adopt_averages)
+{
+    cleanup_free struct node_profile *node = emulated_node();
+    struct job job = job_of(64);
+    struct eddis_error err = { 0 };
+    int of[] = { 0, 0, 1, 1 };
+    char hybrid[] = "hybrid";
+    struct plan *p;
+
+    job.sync.mode = hybrid;
+    job.sync.groups = (struct job_groups){ .n = 2, .of = of, .n_of = 4 };
+    job.sync.period = 8;
+    ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &p, NULL), 0);
+    ck_assert_int_eq(planner_adopt(p, &job, node, 1, NULL), 0);
+    job.sync.period = 9;
+    ck_assert_int_eq(planner_adopt(p, &job, node, 1, &err), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(err.text, "every 8 steps, sync.period is 9"));
+    job.sync.period = 0;
+    job.sync.moving_rate = 0.3;
+    ck_assert_int_eq(planner_adopt(p, &job, node, 1, &err), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(err.text, "moving rate is 0.45"));
+    job.sync.moving_rate = 0.45;
+    of[1] = 1;
+    ck_assert_int_eq(planner_adopt(p, &job, node, 1, &err), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(err.text, "other ones than sync.groups"));
+    job.sync.groups = (struct job_groups){ 0 };
+    ck_assert_int_eq(planner_adopt(p, &job, node, 1, NULL), 0);
+    plan_free(p);
+}
+END_TEST
+
 START_TEST(adopt)
 {
     cleanup_free struct node_profile *node = emulated_node();
@@ -411,6 +443,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, mode, 0, sizeof modes / sizeof *modes);
     tcase_add_loop_test(tc, chooses_by_prediction, 0, sizeof chosen / sizeof *chosen);
     tcase_add_test(tc, groups_must_fit);
+    tcase_add_test(tc, adopt_averages);
     tcase_add_test(tc, adopt);
 }
 
