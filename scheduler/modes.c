@@ -11,7 +11,9 @@
 static const double FORWARD = 1.0 / 3;        /* of a step's compute time */
 static const double MEMORY_BYTES_PER_S = 4e9; /* of one core that reads, adds and writes */
 static const double EXPOSED = 0.015;          /* of compute, that a period of its own may cost */
-static const double MAX_LOAD = 0.95;          /* by others; beyond it waiting has no bound */
+static const double STEP = 0.75;
+static const double AGREED = 1e-9;
+static const double MAX_LOAD = 0.95; /* by others; beyond it waiting has no bound */
 
 enum {
     ITERATIONS = 60,
@@ -129,22 +131,34 @@ static double exchange_period_s(const struct modes_setup *s, const struct party 
     return fmax((double)period * p->step_s, wire + local) + wire + local + spread;
 }
 
+/* Times under these loads.  Returns the largest change, as a part of the time. */
+static double settle_once(const struct modes_setup *s, struct party *p, int n, int64_t period,
+                          const double *load)
+{
+    double wire_s = 0, change = 0;
+
+    if (has_wire(s))
+        wire_s = (double)s->model_bytes * (s->n_nodes - 1) / s->n_nodes / s->bytes_per_s;
+    for (int g = 0; g < n; g++) {
+        double before = p[g].period_s, own = before > 0 ? wire_s / before : 0;
+        double now = exchange_period_s(s, &p[g], period, fmax(load[p[g].root] - own, 0));
+
+        /* Most of the way, so that loads and times do not swing about each other. */
+        p[g].period_s = before > 0 ? before + STEP * (now - before) : now;
+        if (p[g].period_s > 0)
+            change = fmax(change, fabs(p[g].period_s - before) / p[g].period_s);
+    }
+    return change;
+}
+
 /* Bring loads and times into agreement; load [n_nodes]. */
 static void settle(const struct modes_setup *s, struct party *p, int n, int64_t period,
                    double *load)
 {
     for (int i = 0; i < ITERATIONS; i++) {
-        for (int g = 0; g < n; g++) {
-            double own = 0;
+        double change = settle_once(s, p, n, period, load);
 
-            if (has_wire(s) && p[g].period_s > 0)
-                own = (double)s->model_bytes * (s->n_nodes - 1) / s->n_nodes / s->bytes_per_s /
-                      p[g].period_s;
-            double now = exchange_period_s(s, &p[g], period, fmax(load[p[g].root] - own, 0));
-            /* Half of the way, so that loads and times do not swing about each other. */
-            p[g].period_s = p[g].period_s > 0 ? (p[g].period_s + now) / 2 : now;
-        }
-        if (!has_wire(s))
+        if (!has_wire(s) || change < AGREED)
             return;
         add_loads(s, p, n, load);
     }
