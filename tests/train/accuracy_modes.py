@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""accuracy_modes.py BENCH_ACCURACY STORED - a small run of bench/accuracy, seeded, against a stored
+result: the same rows, and accuracies within what another CPU's rounding may change"""
+
+import json
+import subprocess
+import sys
+
+from trainjob import DIGITS, check
+
+
+def rows(result):
+    return {(r["mode"], r["workers"], r["groups"], r["period"]): r for r in result["rows"]}
+
+
+def main():
+    command = [sys.argv[1], "--small", "--seeds", "3", "--epochs", "20", "--json", str(DIGITS)]
+    done = [subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout for _ in range(2)]
+    check(done[0] == done[1], "two runs are the same")
+    got = rows(json.loads(done[0]))
+    with open(sys.argv[2]) as f:
+        stored = rows(json.load(f))
+    check(got.keys() == stored.keys(), f"rows {sorted(stored)}")
+    for name, row in got.items():
+        off = abs(row["accuracy"] - stored[name]["accuracy"])
+        check(off < 0.01, f"{name}: {row['accuracy']:.4f}, stored {stored[name]['accuracy']:.4f}")
+    one = got["one", 1, 1, 1]["accuracy"]
+    for name, row in got.items():
+        check(row["accuracy"] > one - 0.02, f"{name}: within 2 points of one process at a third of the training")
+
+
+main()
