@@ -7,6 +7,9 @@
 /* Of a bucket, beyond which nothing else counts. */
 #define HIGHEST_PRICE_S 1000
 
+/* What a bucket may take, of what is predicted, when time allows. */
+#define SLACK 1.5
+
 int bucket_fill(const struct bucket_item *item, int n, size_t first_bytes, size_t bytes,
                 struct bucket_run *ret)
 {
@@ -69,7 +72,7 @@ static int ranked_compare(const void *a, const void *b)
     return x->item - y->item;
 }
 
-/* The first `count` items of the order, in their best cut. */
+/* The first items of the order, in their best cut. */
 struct prefix {
     int64_t end_ns;
     int begin; /* of its last bucket: a place in the order */
@@ -77,34 +80,45 @@ struct prefix {
     struct bucket_run run; /* that bucket */
 };
 
-/* p[j].. from all p[i], i < j: its last bucket is places i .. j - 1 when they are neighbours in the
- * arena.  An earlier end is better for whatever follows, so the best prefixes make the best whole.
- */
-static void prefix_find(const struct bucket_item *item, const struct ranked *order, int j,
-                        const struct bucket_cost *cost, struct prefix *p)
-{
-    struct bucket_run run = { INT32_MAX, 0 };
-    int64_t ready = 0;
-    size_t bytes = 0;
+/* Places of the order that may become a bucket; begins empty, with run.first = INT32_MAX. */
+struct range {
+    struct bucket_run run;
+    int64_t ready_ns;
+    size_t bytes;
+};
 
-    p[j].end_ns = INT64_MAX;
+/* Take one more item.  Returns whether the `count` items are neighbours in the arena now. */
+static bool range_take(struct range *r, const struct bucket_item *item, int at, int count)
+{
+    r->bytes += item[at].bytes;
+    r->ready_ns = later(r->ready_ns, item[at].ready_ns);
+    r->run.first = at < r->run.first ? at : r->run.first;
+    r->run.end = at + 1 > r->run.end ? at + 1 : r->run.end;
+    return r->run.end - r->run.first == count;
+}
+
+/* The first j items from all p[i], i < j: the last bucket is places i .. j - 1.  An earlier end is
+ * better for whatever follows, so the best prefixes make the best whole.
+ */
+static struct prefix prefix_find(const struct bucket_item *item, const struct ranked *order, int j,
+                                 const struct bucket_cost *cost, const struct prefix *p)
+{
+    struct prefix best = { .end_ns = INT64_MAX };
+    struct range r = { .run.first = INT32_MAX };
+
     for (int i = j - 1; i >= 0; i--) {
-        int at = order[i].item;
         int64_t end;
 
-        if (item[at].type != item[order[j - 1].item].type)
+        if (item[order[i].item].type != item[order[j - 1].item].type)
             break;
-        bytes += item[at].bytes;
-        ready = later(ready, item[at].ready_ns);
-        run.first = at < run.first ? at : run.first;
-        run.end = at + 1 > run.end ? at + 1 : run.end;
-        if (run.end - run.first != j - i)
+        if (!range_take(&r, item, order[i].item, j - i) || p[i].end_ns == INT64_MAX)
             continue;
-        end = later(p[i].end_ns, ready) + bucket_ns(cost, bytes);
+        end = later(p[i].end_ns, r.ready_ns) + bucket_ns(cost, r.bytes);
         /* Of equal ends the fewer buckets. */
-        if (end < p[j].end_ns || (end == p[j].end_ns && p[i].buckets < p[j].buckets))
-            p[j] = (struct prefix){ end, i, p[i].buckets + 1, run };
+        if (end < best.end_ns || (end == best.end_ns && p[i].buckets + 1 < best.buckets))
+            best = (struct prefix){ end, i, p[i].buckets + 1, r.run };
     }
+    return best;
 }
 
 static void prefix_fill(const struct bucket_item *item, const struct ranked *order, int n,
@@ -112,7 +126,7 @@ static void prefix_fill(const struct bucket_item *item, const struct ranked *ord
 {
     p[0] = (struct prefix){ 0 };
     for (int j = 1; j <= n; j++)
-        prefix_find(item, order, j, cost, p);
+        p[j] = prefix_find(item, order, j, cost, p);
 }
 
 /* Both orders, as announced and as in the arena, into p [n + 1]: the one that ends first. */
@@ -134,6 +148,41 @@ static void merge_orders(const struct bucket_item *item, struct ranked *order, i
     prefix_fill(item, order, n, cost, p);
 }
 
+/* Every message costs work, on machines that compute meanwhile, and no prediction is exact.  So of
+ * the layouts that end as early as the best, p, take the one of the fewest buckets that would do so
+ * even if all but the last took half as long again.  p becomes that, when there is one of fewer.
+ */
+static void merge_relax(const struct bucket_item *item, const struct ranked *order, int n,
+                        const struct bucket_cost *cost, struct prefix *p)
+{
+    const struct bucket_cost dear = { cost->latency_s * SLACK, cost->bytes_per_s / SLACK };
+    size_t row = (size_t)n + 1;
+    struct prefix *all = calloc((size_t)p[n].buckets * row, sizeof *all), best = p[n];
+    int last = 0;
+
+    if (!all)
+        return; /* more messages, no fault */
+    for (int j = 1; j <= n; j++)
+        all[j].end_ns = INT64_MAX;
+    for (int k = 0; k + 1 < p[n].buckets && !last; k++) { /* k before the last */
+        const struct prefix *before = all + (size_t)k * row;
+        struct prefix *next = all + (size_t)(k + 1) * row;
+
+        best = prefix_find(item, order, n, cost, before);
+        if (best.end_ns <= p[n].end_ns)
+            last = k + 1;
+        next[0].end_ns = INT64_MAX;
+        for (int j = 1; j <= n; j++)
+            next[j] = prefix_find(item, order, j, &dear, before);
+    }
+    if (last) {
+        p[n] = best;
+        for (int j = best.begin, k = last - 1; k > 0; j = p[j].begin, k--)
+            p[j] = all[(size_t)k * row + (size_t)j];
+    }
+    free(all);
+}
+
 int bucket_merge(const struct bucket_item *item, int n, const struct bucket_cost *cost,
                  struct bucket_layout *ret)
 {
@@ -150,11 +199,14 @@ int bucket_merge(const struct bucket_item *item, int n, const struct bucket_cost
         c.latency_s = c.latency_s > 1e-6 ? 2 * c.latency_s : 2e-6;
         merge_orders(item, order, n, &c, p);
     }
-    k = p[n].buckets <= BUCKET_MAX ? p[n].buckets : -E2BIG;
+    if (p[n].buckets > BUCKET_MAX) {
+        k = -E2BIG;
+        goto out;
+    }
+    merge_relax(item, order, n, &c, p);
+    ret->n = k = p[n].buckets;
     for (int j = n, b = k - 1; b >= 0; j = p[j].begin, b--)
         ret->run[b] = p[j].run;
-    if (k >= 0)
-        ret->n = k;
 out:
     free(order);
     free(p);

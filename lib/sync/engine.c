@@ -145,12 +145,15 @@ static int engine_lay_out(struct engine *e, const struct engine_options *o, stru
     return 0;
 }
 
-/* What a bucket costs where nobody has measured it: a ring over links of 1 Gbit/s, or messages
- * within a host.
+/* What a bucket costs where nobody has measured it: a ring's 2 (n - 1) steps over links of
+ * 1 Gbit/s, or by messages within a host.
  */
 static struct bucket_cost engine_typical_cost(const struct comm_place *p)
 {
-    return p->hosts ? (struct bucket_cost){ 1e-3, 6e7 } : (struct bucket_cost){ 1e-4, 1e9 };
+    double steps = p->n_ranks > 1 ? 2.0 * (p->n_ranks - 1) : 1, shares = p->n_ranks / steps;
+
+    return p->hosts ? (struct bucket_cost){ 2e-4 * steps, 1.2e8 * shares }
+                    : (struct bucket_cost){ 2e-5 * steps, 1e9 * shares };
 }
 
 /* The buckets as the algorithm sees them: opens it, or gives it the new ones. */
@@ -411,6 +414,8 @@ static int engine_launch(struct engine *e, int64_t now_ns, struct outbox *out,
             bucket_unpack(e, b);
         else
             e->in_flight++;
+        if (rc == 0 && e->layout)
+            layout_left(e->layout, b->n * comm_type_bytes(b->type), now_ns);
     }
     return 0;
 }
@@ -455,6 +460,8 @@ static int engine_done(struct engine *e, int bucket, int64_t now_ns, struct outb
                        struct eddis_error *err)
 {
     e->in_flight--;
+    if (e->layout)
+        layout_back(e->layout, now_ns);
     bucket_unpack(e, &e->bucket[bucket]);
     return engine_launch(e, now_ns, out, err);
 }

@@ -6,12 +6,22 @@
 
 enum { LAYOUT_WARM = 1, LAYOUT_MEASURED = 3 }; /* steps */
 
+/* What was under way in a step. */
+struct traffic {
+    size_t bytes;
+    int64_t busy_ns; /* while there was any */
+    int spells;      /* without a pause */
+};
+
 struct layout {
     bool root;
     int n_items;
     int steps; /* begun */
     bool timed, started;
     int64_t base_ns; /* of the present step, when timed */
+    int under_way;
+    int64_t since_ns; /* of the present spell */
+    struct traffic traffic[LAYOUT_MEASURED];
     struct bucket_layout agreed;
     struct collective *broadcast;
     int64_t ready_ns[][LAYOUT_MEASURED]; /* [n_items] since the first one of the step */
@@ -50,11 +60,40 @@ void layout_begin(struct layout *l)
     l->timed = false;
 }
 
-void layout_ready(struct layout *l, int item, int64_t now_ns)
+/* Number of the present step among the measured ones, or -1. */
+static int layout_step(const struct layout *l)
 {
     int step = l->steps - 1 - LAYOUT_WARM;
 
-    if (step < 0 || step >= LAYOUT_MEASURED)
+    return step < LAYOUT_MEASURED ? step : -1;
+}
+
+void layout_left(struct layout *l, size_t bytes, int64_t now_ns)
+{
+    int step = layout_step(l);
+
+    if (step < 0)
+        return;
+    l->traffic[step].bytes += bytes;
+    if (l->under_way++)
+        return;
+    l->since_ns = now_ns;
+    l->traffic[step].spells++;
+}
+
+void layout_back(struct layout *l, int64_t now_ns)
+{
+    int step = layout_step(l);
+
+    if (step >= 0 && --l->under_way == 0)
+        l->traffic[step].busy_ns += now_ns - l->since_ns;
+}
+
+void layout_ready(struct layout *l, int item, int64_t now_ns)
+{
+    int step = layout_step(l);
+
+    if (step < 0)
         return;
     if (!l->timed)
         l->base_ns = now_ns;
@@ -79,14 +118,34 @@ static int64_t median(const int64_t t[LAYOUT_MEASURED])
     return t[2] < low ? low : t[2] > high ? high : t[2];
 }
 
+/* A measurement before the first step has no time for large buffers and tells too little of the
+ * bandwidth; and these steps too little where a rank was waited for.  Neither tells too much.
+ */
+static struct bucket_cost layout_cost(const struct layout *l, const struct bucket_cost *known)
+{
+    struct bucket_cost c = *known;
+
+    for (int i = 0; i < LAYOUT_MEASURED; i++) {
+        const struct traffic *t = &l->traffic[i];
+        double busy_s = (double)t->busy_ns * 1e-9, sent_s = busy_s - t->spells * c.latency_s;
+
+        /* where latency is nearly all, what is left of it is noise */
+        if (sent_s > busy_s / 2 && (double)t->bytes > c.bytes_per_s * sent_s)
+            c.bytes_per_s = (double)t->bytes / sent_s;
+    }
+    return c;
+}
+
 int layout_start(struct layout *l, struct bucket_item *item, const struct bucket_cost *cost,
                  int tag, struct outbox *out, struct eddis_error *err)
 {
+    const struct bucket_cost c = layout_cost(l, cost);
+
     l->started = true;
     for (int i = 0; l->root && i < l->n_items; i++)
         item[i].ready_ns = median(l->ready_ns[i]);
     /* Without memory, or when it does not fit: as before. */
-    if (l->root && bucket_merge(item, l->n_items, cost, &l->agreed) < 0)
+    if (l->root && bucket_merge(item, l->n_items, &c, &l->agreed) < 0)
         l->agreed.n = 0;
     return collective_start(l->broadcast, tag, out, err);
 }

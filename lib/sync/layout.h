@@ -2,7 +2,7 @@
 /* layout.h - one layout of buckets for all ranks, made of what rank 0 has measured
  *
  *     step 0          nothing counts: caches, connections and the program's own start
- *     steps 1 .. 3    rank 0 notes when each gradient is ready
+ *     steps 1 .. 3    rank 0 notes when each gradient is ready, and what buckets take
  *     step 4          rank 0 lays the buckets out (bucket.h) and broadcasts how, before the first
  *                     of them leaves
  *
@@ -34,11 +34,15 @@ void layout_free(struct layout *l);
 void layout_begin(struct layout *l);
 void layout_ready(struct layout *l, int item, int64_t now_ns);
 
+/* A bucket of the step leaves, and is combined. */
+void layout_left(struct layout *l, size_t bytes, int64_t now_ns);
+void layout_back(struct layout *l, int64_t now_ns);
+
 /* Whether the present step takes the new layout. */
 bool layout_due(const struct layout *l);
 
-/* Begin to agree, once; rank 0 reads the items [n_items], whose times it fills in.  Returns 1 when
- * agreed, else 0.
+/* Begin to agree, once; rank 0 reads the items [n_items], whose times it fills in, and what is
+ * known of the cost.  Returns 1 when agreed, else 0.
  */
 int layout_start(struct layout *l, struct bucket_item *item, const struct bucket_cost *cost,
                  int tag, struct outbox *out, struct eddis_error *err);

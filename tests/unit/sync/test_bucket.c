@@ -185,7 +185,9 @@ START_TEST(cheap_and_dear_messages)
 
     for (int i = 0; i < 4; i++)
         item[i] = (struct bucket_item){ 64, 0, 1000 * (i + 1) };
-    ck_assert_int_eq(bucket_merge(item, 4, &cheap, &l), 4);
+    /* the last alone; the others have time enough */
+    ck_assert_int_eq(bucket_merge(item, 4, &cheap, &l), 2);
+    ck_assert_int_eq(l.run[1].first, 3);
     ck_assert_int_eq(bucket_merge(item, 4, &dear, &l), 1);
     ck_assert_int_eq(bucket_merge(item, 0, &dear, &l), 0);
 }
@@ -205,6 +207,35 @@ START_TEST(order_of_readiness)
     check_merged(&l, k, item, 6);
     ck_assert_int_eq(l.run[0].first, 3);
     ck_assert_int_eq(bucket_end_ns(item, l.run, k, &cost), 5 * 2000000 + bucket_ns(&cost, 1 << 20));
+}
+END_TEST
+
+/* 30 layers that compute covers: a few messages end as early as 30, with half as much time again to
+ * spare before the last; where the link has no time to spare there are more.
+ */
+START_TEST(few_where_time_allows)
+{
+    static const struct {
+        struct bucket_cost cost;
+        int least, most;
+    } rows[] = {
+        { { 1e-4, 1e9 }, 2, 4 },     /* 1.1 ms of 5 ms */
+        { { 1e-4, 4e8 }, 4, 15 },    /* 2.6 ms */
+        { { 1e-4, 2.02e8 }, 25, 30 } /* 5.1 ms: always behind */
+    };
+
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        struct bucket_item item[30];
+        struct bucket_run single[30];
+        struct bucket_layout l;
+
+        for (int i = 0; i < 30; i++)
+            item[i] = (struct bucket_item){ 1000000, 0, (i + 1) * INT64_C(5000000) };
+        ck_assert_int_ge(bucket_merge(item, 30, &rows[r].cost, &l), rows[r].least);
+        ck_assert_int_le(l.n, rows[r].most);
+        ck_assert_int_le(bucket_end_ns(item, l.run, l.n, &rows[r].cost),
+                         bucket_end_ns(item, single, unmerged(item, 30, single), &rows[r].cost));
+    }
 }
 END_TEST
 
@@ -257,6 +288,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, merged_at_best);
     tcase_add_test(tc, cheap_and_dear_messages);
     tcase_add_test(tc, order_of_readiness);
+    tcase_add_test(tc, few_where_time_allows);
     tcase_add_test(tc, not_more_than_fit);
     tcase_add_test(tc, layouts_that_do_not_fit);
 }

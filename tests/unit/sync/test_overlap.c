@@ -253,9 +253,10 @@ START_TEST(layout_is_rank_0s)
 {
     struct engine_parameter p[4];
     struct bucket_layout got[2];
-    struct engine_options o = {
-        .algorithm = "allreduce", .cost = { 1e-9, 1e9 }, .parameter = p, .n_parameters = 4
-    };
+    struct engine_options o = { .algorithm = "allreduce",
+                                .cost = { 1e-9, 1.42e8 } /* 900 ns each */,
+                                .parameter = p,
+                                .n_parameters = 4 };
     void *slot[2][4];
     struct engine *e[2];
     struct loop_driver *d;
@@ -493,6 +494,40 @@ START_TEST(exposed_is_what_is_not_overlapped)
 }
 END_TEST
 
+/* What was measured before the first step says a thousandth of the bandwidth; the first steps tell
+ * better, or all would go in one bucket.
+ */
+START_TEST(bandwidth_is_seen_in_the_steps)
+{
+    struct bucket_layout got = { 0 }, best;
+    struct profile p;
+    struct pair w = { 0 };
+    uint64_t random = 3;
+
+    profile_make(&p, &random);
+    for (int r = 0; r < 2; r++) {
+        struct engine_options o = { .place = { r, 2 },
+                                    .algorithm = "allreduce",
+                                    .cost = { link.latency_s, 1e6 },
+                                    .parameter = p.parameter,
+                                    .n_parameters = LAYERS,
+                                    .hooks = { .arg = &got, .laid_out = keep_layout } };
+
+        page_clock_init(&w.clock[r], 0);
+        ck_assert_int_eq(engine_new(&o, &w.engine[r], NULL), 0);
+    }
+    ck_assert_int_eq(loop_driver_new(w.engine, 2, 0, &w.loop, NULL), 0);
+    loop_driver_set_link(w.loop, LATENCY_NS, link.bytes_per_s);
+    for (int64_t step = 0; step < 5; step++)
+        pair_step(&w, &p, step, 1);
+    pair_close(&w);
+    ck_assert_int_ge(bucket_merge(p.item, LAYERS, &link, &best), 2);
+    ck_assert_int_ge(got.n, 2);
+    ck_assert_double_le((double)bucket_end_ns(p.item, got.run, got.n, &link),
+                        1.01 * (double)bucket_end_ns(p.item, best.run, best.n, &link));
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, property_3_all_paths_are_equal);
@@ -500,6 +535,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, property_3_buckets_leave_in_one_order);
     tcase_add_test(tc, layout_is_rank_0s);
     tcase_add_test(tc, property_41_finish_is_the_recursion);
+    tcase_add_test(tc, bandwidth_is_seen_in_the_steps);
     tcase_add_test(tc, exposed_is_what_is_not_overlapped);
 }
 
