@@ -84,6 +84,9 @@ const char *launch_resume_from(const struct brief *b, const struct order *o);
  */
 int launch_check(const struct launch *l, struct eddis_error *err);
 
+/* The folder alone, before the probe runs in it.  As above. */
+int launch_check_workdir(const char *dir, struct eddis_error *err);
+
 /* How many cores a list "0-3,8" names; 0 for "" and nonsense. */
 int launch_count_cpus(const char *cpus);
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static bool is_program(const char *path)
 {
@@ -33,14 +34,18 @@ static int check_with_slash(const char *dir, const char *name, struct eddis_erro
     return 0;
 }
 
-static int check_workdir(const struct launch *l, struct eddis_error *err)
+int launch_check_workdir(const char *dir, struct eddis_error *err)
 {
     struct stat st;
 
-    if (stat(l->brief->workdir, &st) < 0)
-        return eddis_fail_errno(err, -errno, "no folder '%s' to work in", l->brief->workdir);
+    if (stat(dir, &st) < 0 && errno == ENOENT)
+        return eddis_fail(err, -ENOENT,
+                          "no folder '%s' to work in; make it there, or name one with `workdir:`",
+                          dir);
+    if (access(dir, X_OK) < 0)
+        return eddis_fail_errno(err, -errno, "cannot work in the folder '%s'", dir);
     if (!S_ISDIR(st.st_mode))
-        return eddis_fail(err, -ENOTDIR, "'%s' is no folder to work in", l->brief->workdir);
+        return eddis_fail(err, -ENOTDIR, "'%s' is no folder to work in", dir);
     return 0;
 }
 
@@ -76,7 +81,7 @@ static int check_data(const struct launch *l, struct eddis_error *err)
 
 int launch_check(const struct launch *l, struct eddis_error *err)
 {
-    int rc = check_workdir(l, err);
+    int rc = launch_check_workdir(l->brief->workdir, err);
 
     /* The setup lines may change PATH: the shell that runs them looks for itself. */
     if (rc == 0 && (!l->brief->setup[0] || strchr(l->brief->command[0], '/')))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "probe.h"
 
+#include "launch.h"
 #include "strlist.h"
 
 #include "lib/base/cleanup.h"
@@ -59,6 +60,9 @@ int probe_start(struct probe *p, const struct brief *b, struct eddis_error *err)
 
     if (p->pid)
         return eddis_fail(err, -EALREADY, "the node is being profiled already");
+    rc = launch_check_workdir(b->workdir, err); /* the words of a failed start name the program */
+    if (rc < 0)
+        return rc;
     p->out = s.out = memfd_create("eddis-profile", MFD_CLOEXEC);
     p->err = s.err = memfd_create("eddis-probe-errors", MFD_CLOEXEC);
     if (p->out < 0 || p->err < 0)

@@ -90,6 +90,16 @@ def test_program_missing_on_one(c):
             tidy=lambda: [os.unlink(path) for path in paths])
 
 
+def test_folder_missing_on_one(c):
+    """The probe is the first that would work there: said is what lacks, not what could not start."""
+    folders = [c.path(node, "/tmp/work-here") for node in ("node1", "node2")]
+    for folder in folders:
+        os.mkdir(folder)
+    refused(c, ["--set", "workdir=/tmp/work-here", "--", "true"],
+            "node3: no folder '/tmp/work-here' to work in; make it there",
+            tidy=lambda: [os.rmdir(folder) for folder in folders])
+
+
 def main():
     wanted, failed = sys.argv[2:], []
     lab.skip_unless_possible()
