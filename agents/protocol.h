@@ -100,7 +100,6 @@ struct node_address {
 
 struct hello {
     int protocol, agent, pid;
-    int url; /* of the brief's list, by which it came */
     char host[256];
     char eddis_version[16];
     char mpi_version[64];

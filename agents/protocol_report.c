@@ -19,7 +19,6 @@ static const struct field hello_fields[] = {
     FIELD(struct hello, protocol, INT, 0, INT32_MAX),
     FIELD(struct hello, agent, INT, 0, PROTOCOL_MAX_AGENTS - 1),
     FIELD(struct hello, pid, INT, 1, INT32_MAX),
-    FIELD(struct hello, url, INT, 0, PROTOCOL_MAX_ADDRESSES - 1),
     FIELD(struct hello, host, TEXT, 0, 0),
     FIELD(struct hello, eddis_version, TEXT, 0, 0),
     FIELD(struct hello, mpi_version, TEXT, 0, 0),

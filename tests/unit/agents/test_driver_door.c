@@ -136,11 +136,11 @@ static const struct {
       "{\"agent\":0,\"sequence\":1,\"event\":[],\"worker\":[],\"output\":[],\"piece\":[]}", 403,
       0 },
     { AGENT_1, "/v1/agents",
-      "{\"protocol\":2,\"agent\":0,\"pid\":1,\"url\":0,\"host\":\"a\",\"eddis_version\":\"0\","
+      "{\"protocol\":2,\"agent\":0,\"pid\":1,\"host\":\"a\",\"eddis_version\":\"0\","
       "\"mpi_version\":\"\",\"shared_logs\":false,\"log_dir\":\"\",\"address\":[]}",
       403, 0 },
     { AGENT_1, "/v1/agents",
-      "{\"protocol\":2,\"agent\":1,\"pid\":1,\"url\":0,\"host\":\"a\",\"eddis_version\":\"0\","
+      "{\"protocol\":2,\"agent\":1,\"pid\":1,\"host\":\"a\",\"eddis_version\":\"0\","
       "\"mpi_version\":\"\",\"shared_logs\":false,\"log_dir\":\"\",\"address\":[]}",
       0, INBOX_HELLO },
     /* no such number or method */
