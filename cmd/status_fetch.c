@@ -111,8 +111,11 @@ static int from_files(const struct job_folder *f, enum job_state otherwise, stru
     }
     if (rc < 0)
         return rc;
-    if (otherwise == JOB_LOST) {
+    /* A full disk may have had no room for the summary of a job that has ended. */
+    if (otherwise == JOB_LOST && ret->state != JOB_ENDED) {
         ret->state = JOB_LOST;
+        ret->reason[0] = '\0'; /* what the driver meant to say, and nobody knows whether it held */
+        ret->exit_code = -1;
         if (!ret->message[0])
             strcpy(ret->message, "the driver is gone and has left no summary");
     }

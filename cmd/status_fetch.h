@@ -9,7 +9,7 @@
 #include "agents/status_json.h"
 
 /* What a job's folder alone tells: summary.json, or the last whole line of metrics.jsonl.  A job
- * without a summary is "lost".  Freed by job_status_fini.  -EINVAL: the files are damaged.
+ * whose end neither tells is "lost".  Freed by job_status_fini.  -EINVAL: the files are damaged.
  */
 int status_from_files(const struct job_folder *f, struct job_status *ret, struct eddis_error *err);
 

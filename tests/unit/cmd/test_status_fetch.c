@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { ENDING = 1000 }; /* the step from which the driver knows how it will end */
+
 static char state[64];
 static struct job_folder f;
 static struct eddis_error err;
@@ -47,6 +49,8 @@ static char *text_at(int64_t step, enum job_state now, bool one_line)
     strcpy(s.job, f.id);
     strcpy(s.name, "digits");
     s.state = now;
+    strcpy(s.reason, step == ENDING ? "ok" : "");
+    s.exit_code = step == ENDING ? 0 : -1;
     s.steps_done = step;
     s.wall_s = (double)step;
     text = job_status_text(&s, one_line);
@@ -54,13 +58,18 @@ static char *text_at(int64_t step, enum job_state now, bool one_line)
     return text;
 }
 
-static void add_metrics(int64_t step)
+static void add_metrics_of(int64_t step, enum job_state now)
 {
-    char *line = text_at(step, JOB_RUNNING, true);
+    char *line = text_at(step, now, true);
 
     write_file("metrics.jsonl", line, strlen(line));
     write_file("metrics.jsonl", "\n", 1);
     free(line);
+}
+
+static void add_metrics(int64_t step)
+{
+    add_metrics_of(step, JOB_RUNNING);
 }
 
 static void found(enum job_state now, int64_t step)
@@ -118,6 +127,26 @@ START_TEST(files)
 }
 END_TEST
 
+/* Without a summary the last metrics tell whether the job has ended, not only how it should. */
+START_TEST(no_summary)
+{
+    struct job_status s;
+
+    add_metrics(ENDING);
+    found(JOB_LOST, ENDING);
+    ck_assert_int_eq(status_from_files(&f, &s, &err), 0);
+    ck_assert_str_eq(s.reason, "");
+    ck_assert_int_eq(s.exit_code, -1);
+    job_status_fini(&s);
+    add_metrics_of(ENDING, JOB_ENDED);
+    found(JOB_ENDED, ENDING);
+    ck_assert_int_eq(status_from_files(&f, &s, &err), 0);
+    ck_assert_str_eq(s.reason, "ok");
+    ck_assert_str_eq(s.message, "");
+    job_status_fini(&s);
+}
+END_TEST
+
 /* The driver's process lives but nobody listens at its address: an error within seconds. */
 START_TEST(driver_does_not_answer)
 {
@@ -141,6 +170,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, files);
+    tcase_add_test(tc, no_summary);
     tcase_add_test(tc, driver_does_not_answer);
 }
 
