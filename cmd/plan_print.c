@@ -303,8 +303,7 @@ static void print_speed(const struct plan_print *o, const struct plan *p)
             number_percent(p->predicted_samples_per_s, p->ideal_samples_per_s, n));
     print_equal(o, p);
     if (p->relative)
-        fputs("  only the ratios of the devices are known until the first steps were measured\n",
-              o->out);
+        fputs("  of the devices only their ratios are known, not samples a second\n", o->out);
 }
 
 /* What the modes that were not taken would give, once it is known what their exchanges cost. */

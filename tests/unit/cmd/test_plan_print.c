@@ -198,7 +198,7 @@ START_TEST(relative)
               "     2  login1  NVIDIA H100  1.00    100   0.400\n"
               "\n"
               "  predicted 100 % of the devices' sum; 1.7x an equal split\n"
-              "  only the ratios of the devices are known until the first steps were measured\n"
+              "  of the devices only their ratios are known, not samples a second\n"
               "  sync because no other mode is predicted to be 5 % faster (async 1.00 times sync), "
               "and it is exact\n");
     plan_free(p);
