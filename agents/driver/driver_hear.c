@@ -292,7 +292,7 @@ static void hear_stop(struct driver *d, const struct inbox_item *i, int64_t now_
     http_reply(i->x, 202, "{}");
     record_event(&d->record, "signal", NULL, -1, "asked to stop");
     driver_logs_stop(d);
-    state_signal(&d->state, SIGINT, now_ns);
+    state_signal(&d->state, 0, now_ns);
 }
 
 static void hear_poll(struct driver *d, const struct inbox_item *i, int64_t now_ns)

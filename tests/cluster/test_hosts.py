@@ -64,6 +64,7 @@ def background(c):
     assert c.pids("node2", "sleep")
     p = c.run(LOGIN, [RUN, "--stop", folder + "/"], timeout=60)
     assert p.returncode == 0 and "exit code 130" in p.stdout, p
+    assert "stopped by eddis-run --stop" in p.stdout and "Ctrl-C" not in p.stdout, p
     wait_for("the workers to be gone", lambda: not c.pids("node1", "sleep") and not c.pids("node2", "sleep"), 5)
     c.check_nothing_left(seconds=4)
 

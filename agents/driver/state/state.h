@@ -234,7 +234,7 @@ void state_bye_from(struct state *s, int64_t from_ns);
 void state_fail(struct state *s, const char *reason, int exit_code, const char *sentence,
                 int64_t now_ns);
 
-/* SIGINT, SIGTERM, SIGUSR1, SIGUSR2 or SIGHUP came. */
+/* SIGINT, SIGTERM, SIGUSR1, SIGUSR2 or SIGHUP came, or --stop, which is 0 and ends as SIGINT. */
 void state_signal(struct state *s, int sig, int64_t now_ns);
 
 /* This is the newest complete checkpoint that the caller sees itself. */

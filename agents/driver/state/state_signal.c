@@ -16,7 +16,7 @@ static void kill_at_once(struct state *s, int64_t now_ns)
     state_stop(s, STOP_KILL, s->next, now_ns);
 }
 
-static void interrupt(struct state *s, int64_t now_ns)
+static void interrupt(struct state *s, const char *by, const char *again, int64_t now_ns)
 {
     int n = s->launched ? state_ranks_left(s) : 0;
 
@@ -26,10 +26,10 @@ static void interrupt(struct state *s, int64_t now_ns)
         kill_at_once(s, now_ns);
         return;
     }
-    (void)snprintf(s->message, sizeof s->message, "stopped by Ctrl-C");
+    (void)snprintf(s->message, sizeof s->message, "stopped by %s", by);
     if (n)
-        state_say(s, "interrupted: stopping %d rank%s; press Ctrl-C again to kill at once", n,
-                  n == 1 ? "" : "s");
+        state_say(s, "interrupted: stopping %d rank%s; %s again to kill at once", n,
+                  n == 1 ? "" : "s", again);
     state_end(s, "interrupted", 128 + SIGINT, STOP_ORDERLY, now_ns);
 }
 
@@ -112,8 +112,11 @@ static void preempt(struct state *s, int sig, int64_t now_ns)
 void state_signal(struct state *s, int sig, int64_t now_ns)
 {
     switch (sig) {
+    case 0:
+        interrupt(s, "eddis-run --stop", "ask", now_ns);
+        break;
     case SIGINT:
-        interrupt(s, now_ns);
+        interrupt(s, "Ctrl-C", "press Ctrl-C", now_ns);
         break;
     case SIGQUIT:
         quit(s, now_ns);
