@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_faults - a Soft Memory Box when any one allocation or system call of it fails
+ *
+ * The linker puts our functions in the place of those calls.  They count what the box calls, and
+ * let the one that a test asks for fail.
+ */
+#include "suite.h"
+
+#include "lib/base/clock.h"
+#include "lib/comm/loop.h"
+#include "lib/smb/smb.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+
+static bool inside;   /* the box is at work */
+static int calls, at; /* the call that fails, from 1 */
+
+static bool fault(void)
+{
+    if (!inside || ++calls != at)
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
+#define WRAP(type, name, params, args, failed)                                                     \
+    type __real_##name params;                                                                     \
+    type __wrap_##name params;                                                                     \
+    type __wrap_##name params                                                                      \
+    {                                                                                              \
+        return fault() ? (failed) : __real_##name args;                                            \
+    }
+
+WRAP(void *, malloc, (size_t n), (n), NULL)
+WRAP(void *, calloc, (size_t n, size_t size), (n, size), NULL)
+WRAP(void *, realloc, (void *p, size_t n), (p, n), NULL)
+WRAP(void *, mmap64, (void *p, size_t n, int prot, int flags, int fd, off_t offset),
+     (p, n, prot, flags, fd, offset), MAP_FAILED)
+WRAP(int, fallocate64, (int fd, int mode, off_t offset, off_t n), (fd, mode, offset, n), -1)
+WRAP(int, ftruncate64, (int fd, off_t n), (fd, n), -1)
+WRAP(int, memfd_create, (const char *name, unsigned flags), (name, flags), -1)
+
+int __real_open64(const char *path, int flags, ...);
+int __wrap_open64(const char *path, int flags, ...);
+int __wrap_open64(const char *path, int flags, ...)
+{
+    return fault() ? -1 : __real_open64(path, flags);
+}
+
+/* ---- three ranks, of which two share a node ---- */
+
+enum { RANKS = 3, N = 3000, LONG_NS = 600 };
+
+static const int node_of[RANKS] = { 0, 0, 1 };
+
+struct job {
+    struct loop *loop;
+    struct transport *end[RANKS];
+    struct smb *box[RANKS];
+    int64_t idle_ns;
+    struct eddis_error err; /* code 0: the box is whole */
+};
+
+static int64_t now_ns(const struct job *j)
+{
+    return loop_now_ns(j->loop) + j->idle_ns;
+}
+
+/* What the box has done; a failure of it is its end. */
+static void job_after(struct job *j, int rank, int rc, struct outbox *out)
+{
+    inside = false;
+    if (rc < 0) {
+        ck_assert_msg(j->err.text[0] && rc == -ENOMEM, "%d %s", rc, j->err.text);
+        j->err.code = rc;
+    } else {
+        ck_assert_int_eq(transport_post(j->end[rank], out, NULL), 0);
+    }
+    outbox_fini(out);
+}
+
+static bool job_turn(struct job *j, int rank)
+{
+    struct outbox out = { 0 };
+    struct comm_op op;
+    int n = transport_poll(j->end[rank], &op, 1, NULL), rc;
+
+    ck_assert_int_ge(n, 0);
+    if (!n && !smb_polls(j->box[rank]))
+        return false;
+    inside = true;
+    rc = n ? smb_receive(j->box[rank], &op, now_ns(j), &out, &j->err)
+           : smb_poll(j->box[rank], now_ns(j), &out, &j->err);
+    job_after(j, rank, rc, &out);
+    return n || rc > 0;
+}
+
+static void job_step(struct job *j)
+{
+    bool moved = false;
+
+    for (int i = 0; i < RANKS && !j->err.code; i++)
+        moved |= job_turn(j, i);
+    if (!moved && !loop_advance(j->loop))
+        j->idle_ns += CLOCK_MS;
+}
+
+/* Returns whether it came out well. */
+static bool job_do(struct job *j, int rank, struct smb_request *r)
+{
+    struct outbox out = { 0 };
+    int rc;
+
+    if (j->err.code)
+        return false;
+    r->deadline_ns = now_ns(j) + LONG_NS * CLOCK_S;
+    inside = true;
+    rc = smb_start(j->box[rank], r, now_ns(j), &out, &j->err);
+    job_after(j, rank, rc, &out);
+    while (!r->done && !j->err.code)
+        job_step(j);
+    while (smb_take_done(j->box[rank]))
+        ;
+    if (j->err.code)
+        return false;
+    ck_assert_msg(r->rc == 0 || (r->rc == -ENOMEM && r->error.text[0]), "%d %s", r->rc,
+                  r->error.text);
+    return r->rc == 0;
+}
+
+/* Each worker adds ones of its own, and reads what has come of it when all went well. */
+static bool job_work(struct job *j)
+{
+    struct smb_request r = { .kind = SMB_CREATE, .type = COMM_FLOAT32, .n = N };
+    static float x[N];
+    smb_key key, own;
+
+    if (!job_do(j, 0, &r))
+        return false;
+    key = r.key;
+    for (int i = 0; i < RANKS; i++) {
+        for (int k = 0; k < N; k++)
+            x[k] = 1;
+        r = (struct smb_request){ .kind = SMB_ATTACH, .key = key };
+        if (!job_do(j, i, &r))
+            return false;
+        r = (struct smb_request){ .kind = SMB_CREATE, .type = COMM_FLOAT32, .n = N };
+        if (!job_do(j, i, &r))
+            return false;
+        own = r.key;
+        r = (struct smb_request){ .kind = SMB_WRITE, .key = own, .data = x, .count = N };
+        if (!job_do(j, i, &r))
+            return false;
+        r = (struct smb_request){ .kind = SMB_ACCUMULATE, .key = key, .source = own };
+        if (!job_do(j, i, &r))
+            return false;
+        r = (struct smb_request){ .kind = SMB_READ, .key = key, .data = x, .count = N };
+        if (!job_do(j, i, &r))
+            return false;
+        for (int k = 0; k < N; k++)
+            ck_assert_float_eq(x[k], (float)(i + 1));
+        r = (struct smb_request){ .kind = SMB_DETACH, .key = own };
+        if (!job_do(j, i, &r))
+            return false;
+    }
+    return true;
+}
+
+static bool job_open(struct job *j)
+{
+    *j = (struct job){ 0 };
+    ck_assert_int_eq(loop_new(RANKS, 3, &j->loop, NULL), 0);
+    for (int i = 0; i < RANKS; i++) {
+        struct smb_options o = { .place = { .rank = i, .n_ranks = RANKS, .channel = COMM_BOX },
+                                 .node_of = node_of };
+        int rc;
+
+        ck_assert_int_eq(loop_open(j->loop, i, &j->end[i], NULL), 0);
+        inside = true;
+        rc = smb_open(&o, &j->box[i], &j->err);
+        inside = false;
+        if (rc < 0) {
+            ck_assert_msg(j->err.text[0] && rc == -ENOMEM, "%d %s", rc, j->err.text);
+            j->err.code = rc;
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool job_left(const struct job *j)
+{
+    for (int i = 0; i < RANKS; i++)
+        if (!smb_left(j->box[i]))
+            return false;
+    return true;
+}
+
+/* When the box is whole all leave it in good order, failed requests or not. */
+static void job_close(struct job *j)
+{
+    int64_t deadline = now_ns(j) + LONG_NS * CLOCK_S;
+
+    for (int i = 0; i < RANKS && !j->err.code; i++)
+        smb_leave(j->box[i]);
+    while (!j->err.code && !job_left(j)) {
+        ck_assert_msg(now_ns(j) < deadline, "leaving hangs");
+        job_step(j);
+    }
+    for (int i = 0; i < RANKS; i++)
+        if (j->end[i])
+            transport_close(j->end[i], !j->err.code, NULL);
+    for (int i = 0; i < RANKS; i++)
+        smb_close(j->box[i]);
+    loop_free(j->loop);
+}
+
+START_TEST(any_call_fails)
+{
+    int ends = 0, requests = 0, unharmed = 0;
+
+    for (at = 1;; at++) {
+        struct job j;
+        bool opened, well;
+
+        calls = 0;
+        opened = job_open(&j);
+        well = opened && job_work(&j);
+        ends += j.err.code != 0;
+        requests += !j.err.code && !well;
+        unharmed += well && calls >= at;
+        job_close(&j);
+        if (calls < at)
+            break;
+    }
+    /* Of each kind there are some: or the test has lost hold of what it wraps. */
+    ck_assert_int_gt(ends, 10);
+    ck_assert_int_gt(requests, 3);
+    ck_assert_int_ge(unharmed, 1);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, any_call_fails);
+}
+
+SUITE_MAIN("smb faults", add_tests)
