@@ -124,29 +124,65 @@ static int left_of_step(const struct eddis *e, int64_t step, struct range *ret)
     return ret->count > 0;
 }
 
+/* The ranges of the file's numbers [1 + 2 n], which must be in order.  *ret_total: samples of all
+ * epochs when they were written.
+ */
+static int samples_parse(const int64_t *number, size_t n, struct range *ret, int64_t *ret_total,
+                         struct eddis_error *err)
+{
+    int64_t total = number[0], end = 0;
+    bool good = total >= 0;
+
+    for (size_t i = 0; good && i < n; i++) {
+        struct range x = { number[1 + 2 * i], number[2 + 2 * i] };
+
+        good = x.first >= end && x.count > 0 && !__builtin_add_overflow(x.first, x.count, &end) &&
+               !__builtin_add_overflow(total, x.count, &total);
+        ret[i] = x;
+    }
+    if (!good || end > total)
+        return eddis_fail(err, -EINVAL, "file '%s' holds no list of samples", KEPT_SAMPLES);
+    *ret_total = total;
+    return 0;
+}
+
+/* The job may have more epochs now, or fewer, than the `before` samples of the list, which has room
+ * for a range more.  Returns how many ranges there are.
+ */
+static size_t samples_fit(struct range *left, size_t n, int64_t before, int64_t total)
+{
+    if (total > before)
+        left[n++] = (struct range){ before, total - before };
+    while (n && left[n - 1].first >= total)
+        n--;
+    if (n && left[n - 1].count > total - left[n - 1].first)
+        left[n - 1].count = total - left[n - 1].first;
+    return ranges_join(left, n);
+}
+
 static int get_samples(const struct eddis *e, const struct checkpoint *files, struct range **ret,
                        size_t *ret_n, struct eddis_error *err)
 {
-    int64_t bytes = checkpoint_size(files, 0, KEPT_SAMPLES);
+    int64_t bytes = checkpoint_size(files, 0, KEPT_SAMPLES), before;
     size_t n = bytes > 0 ? (size_t)bytes / sizeof(int64_t) : 0;
     cleanup_free int64_t *number = calloc(n + 1, sizeof *number);
     cleanup_free struct range *left = calloc(n / 2 + 1, sizeof *left);
-    int rc;
+    int rc = 0;
 
     if (!number || !left)
         return eddis_fail(err, -ENOMEM, "no memory for ranges of samples");
-    *ret_n = n / 2;
     if (n) {
         rc = checkpoint_get(files, 0, KEPT_SAMPLES, number, (size_t)bytes, err);
-        if (rc < 0)
-            return rc;
-        for (size_t i = 0; i < n / 2; i++)
-            left[i] = (struct range){ number[1 + 2 * i], number[2 + 2 * i] };
+        if (rc == 0)
+            rc = samples_parse(number, (n - 1) / 2, left, &before, err);
+        if (rc == 0)
+            *ret_n = samples_fit(left, (n - 1) / 2, before, ranges_total(e->take.ranges));
     } else {
         *ret_n = (size_t)left_of_step(e, checkpoint_meta(files)->step, left);
     }
-    *ret = cleanup_keep(left);
-    return 0;
+    if (rc == 0)
+        *ret = cleanup_keep(left);
+    return rc;
 }
 
 /* A list of nothing means everything to ranges_open: an empty range means nothing. */

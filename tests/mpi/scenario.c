@@ -48,7 +48,7 @@ struct eddis_options scenario_options(const struct scenario *s)
 {
     return (struct eddis_options){ .size = sizeof(struct eddis_options),
                                    .samples = SCENARIO_SAMPLES,
-                                   .epochs = SCENARIO_EPOCHS,
+                                   .epochs = s->epochs ? s->epochs : SCENARIO_EPOCHS,
                                    .batch = s->batch,
                                    .seed = 5,
                                    .bucket_bytes = s->measured ? 0 : 64 };

@@ -14,8 +14,9 @@
 
 struct scenario {
     int64_t batch;
-    int measured; /* buckets as measured, instead of small ones */
-    int plans;    /* the split changes in between: weights are compared with 1e-6 anyway */
+    int64_t epochs; /* 0: SCENARIO_EPOCHS */
+    int measured;   /* buckets as measured, instead of small ones */
+    int plans;      /* the split changes in between: weights are compared with 1e-6 anyway */
     /* Called by rank 0 after each step, may be NULL. */
     void (*after_step)(void *arg, int64_t step);
     void *arg;
