@@ -62,15 +62,9 @@ static int ask_answered(struct eddis *e, struct eddis_error *err)
                              : ranges_add(t->ranges, x.first, x.count, err);
 
     t->asking = false;
-    if (rc < 0 || e->group.place.n_ranks == 1)
-        return rc;
-    if (t->n_told == TAKE_TOLD)
-        return eddis_fail(err, -EAGAIN,
-                          "the samples of %d steps were asked for ahead, the group "
-                          "knows of none of them yet",
-                          TAKE_TOLD);
-    t->told[t->n_told++] = ranges_exhausted(t->ranges) ? (struct range){ 0, -1 } : x;
-    return 0;
+    if (rc == 0 && e->group.place.n_ranks > 1)
+        t->told[t->n_told++] = ranges_exhausted(t->ranges) ? (struct range){ 0, -1 } : x;
+    return rc;
 }
 
 /* Have the next range, asked for now or before. */
@@ -80,6 +74,12 @@ static int take_draw(struct eddis *e, struct eddis_error *err)
     bool send = !t->asking;
     int peer, rc;
 
+    /* Before any are taken: what the group never heard of nobody would do. */
+    if (send && t->n_told == TAKE_TOLD)
+        return eddis_fail(err, -EAGAIN,
+                          "the samples of %d steps were asked for ahead, the group "
+                          "knows of none of them yet",
+                          TAKE_TOLD);
     t->busy = true;
     if (send)
         ask_prepare(e);
@@ -109,23 +109,55 @@ static int take_wait(struct eddis *e, struct eddis_error *err)
     return rc;
 }
 
-int take_step(struct eddis *e, int64_t step, struct sampler_step *ret, struct eddis_error *err)
+/* Whether the group is agreeing on a plan by which this step may be shared otherwise. */
+static bool take_unsettled(const struct eddis *e, int64_t step)
+{
+    return e->frozen && step > e->horizon;
+}
+
+static int take_late(const struct eddis *e, int64_t step, struct eddis_error *err)
+{
+    if (take_unsettled(e, step))
+        return eddis_fail(err, -ETIMEDOUT,
+                          "step %lld is not planned yet: the group has not agreed from which step "
+                          "a new plan holds",
+                          (long long)step);
+    return eddis_fail(err, -ETIMEDOUT,
+                      "the group's rank %d has not told which samples step %lld takes",
+                      e->group.member[0], (long long)step);
+}
+
+/* Have the step's samples and the plan that shares them, waiting for either.  Returns as
+ * ranges_look, but never -EAGAIN.
+ */
+static int take_look(struct eddis *e, int64_t step, struct ranges_step *ret,
+                     struct eddis_error *err)
 {
     int64_t deadline = clock_after_ns(clock_now_ns(), HANDLE_TIMEOUT_NS);
-    const struct sampler_group g = take_group(e);
     struct take *t = &e->take;
-    struct ranges_step r;
     int rc;
 
-    while ((rc = ranges_look(t->ranges, step, &r, err)) == -EAGAIN) {
+    for (;;) {
+        bool wait = take_unsettled(e, step);
+
+        rc = wait ? -EAGAIN : ranges_look(t->ranges, step, ret, err);
+        if (rc != -EAGAIN)
+            return rc;
         if (clock_now_ns() >= deadline)
-            return eddis_fail(err, -ETIMEDOUT,
-                              "the group's rank %d has not told which samples step %lld takes",
-                              e->group.member[0], (long long)step);
-        rc = is_root(e) && !t->busy && !t->frozen ? take_draw(e, err) : take_wait(e, err);
+            return take_late(e, step, err);
+        wait |= !is_root(e) || t->busy || t->frozen;
+        rc = wait ? take_wait(e, err) : take_draw(e, err);
         if (rc < 0)
             return rc;
     }
+}
+
+int take_step(struct eddis *e, int64_t step, struct sampler_step *ret, struct eddis_error *err)
+{
+    const struct sampler_group g = take_group(e);
+    struct ranges_step r;
+    int rc = take_look(e, step, &r, err);
+
     if (rc <= 0)
         return rc;
     rc = sampler_share(e->sampler, &g, step, r.count, ret, err);

@@ -2,6 +2,7 @@
 /* test_loop_waits - what the board tells of ranks that wait, over the in-process loop */
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/handle.h"
 #include "loop_job.h"
 
 #include <errno.h>
@@ -142,11 +143,82 @@ static void test_give_up(void)
     loop_job_run(&j);
 }
 
+/* Until this rank has reported a step's plan, which the others have not. */
+static void await_report(struct eddis *e)
+{
+    bool frozen = false;
+
+    while (!frozen) {
+        usleep(1000);
+        pthread_mutex_lock(&e->plan_lock);
+        frozen = e->frozen;
+        pthread_mutex_unlock(&e->plan_lock);
+    }
+}
+
+/* In hybrid mode the group's root may take samples for any step, but it may not say who of the
+ * group takes which while the group agrees on a plan that says otherwise.
+ */
+static void ahead_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    static const int64_t other[] = { 13, 7 };
+    float value[4] = { 0 };
+    struct eddis_parameter p = { .size = sizeof p,
+                                 .name = "w",
+                                 .dtype = EDDIS_FLOAT32,
+                                 .n_dims = 1,
+                                 .dims = { 4 },
+                                 .value = value };
+    struct eddis_step s = { .size = sizeof s }, later = { .size = sizeof later };
+    struct eddis_error err = { 0 };
+    int rc;
+
+    eddis_add_parameter(e, eddis_add_layer(e, "only", EDDIS_LAYER_OTHER, &err), &p, &err);
+    CHECK(eddis_commit(e, &err) == 0);
+    for (int step = 0; (rc = eddis_step_begin(e, &s, &err)) == 1; step++) {
+        if (later.count && s.step == later.step)
+            CHECK(s.first == later.first && s.count == later.count);
+        if (step == 1 && rank == 0) {
+            loop_job_publish(j, other, 0);
+            CHECK(eddis_announce(e, 0, value, value, &err) == 0);
+            await_report(e);
+            atomic_store(&j->opened, 1);
+            CHECK(eddis_plan_step(e, s.step + 5, &later, &err) == 1);
+            CHECK(later.count == 13);
+        } else if (step == 1) {
+            while (!atomic_load(&j->opened))
+                usleep(1000);
+            usleep(20000);
+        }
+        CHECK(eddis_wait(e, 60 * CLOCK_S, &err) == 0);
+        CHECK(eddis_step_end(e, NULL, &err) == 0);
+    }
+    if (rc < 0)
+        fprintf(stderr, "rank %d: %s\n", rank, err.text);
+    CHECK(rc == 0 && s.step > 10);
+}
+
+static void test_ahead(void)
+{
+    struct loop_job j = { .n = 2,
+                          .body = ahead_body,
+                          .mode = "hybrid",
+                          .algorithm = "hsgd",
+                          .per_group = 2,
+                          .period = 4 };
+
+    for (int i = 0; i < 2; i++)
+        j.scenario[i].batch = 20;
+    loop_job_board_of(&j, (const int64_t[]){ 10, 10 });
+    loop_job_run(&j);
+}
+
 int main(void)
 {
     test_late();
     test_late_save();
     test_give_up();
+    test_ahead();
     if (loop_job_failures)
         fprintf(stderr, "%d failures\n", loop_job_failures);
     return loop_job_failures != 0;
