@@ -267,9 +267,15 @@ def resumed():
         assert abs(s["samples"] - 50 * (1797 - 360)) <= 256, s
 
 
+def box_killed():
+    """A writer of the Soft Memory Box dies in the middle of an addition."""
+    with Job(BUILD, FOLDERS, ["--", os.path.join(BUILD, "tests/mpi/test_mpi_smb"), "killed"], ranks=3) as j:
+        j.check(137, "rank_signal", "rank 2 (node", "died of signal 9", failed_rank=2)
+
+
 CASES = [rank_killed, agent_killed, keeper_killed, mpirun_killed, exit_1, no_checkpoint, no_restart,
          used_up, same_step, never, blocked, interrupted, preempted, hang, hang_without_restarts,
-         out_of_time, damaged, resumed]
+         out_of_time, damaged, resumed, box_killed]
 
 
 def main():
