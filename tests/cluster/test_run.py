@@ -17,8 +17,11 @@ import subprocess
 import sys
 import time
 
-from job import Folders, Job, LEASE, request
-from node import marked, wait_for
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lab"))
+
+import cgroup  # noqa: E402
+from job import Folders, Job, LEASE, request  # noqa: E402
+from node import marked, wait_for  # noqa: E402
 
 BUILD = sys.argv[1]
 FOLDERS = Folders()
@@ -185,6 +188,38 @@ def rank_killed():
         j.wait_log(1, "up")
         os.kill(int(j.log(1).split()[-2]), signal.SIGKILL)
         j.check(137, "rank_signal", "died of signal 9 (Killed)", failed_rank=1, seconds=10)
+
+
+def little_memory(limit):
+    """A control group of that much memory; None: it cannot be made here."""
+    mine = cgroup.mounts()
+    group = os.path.join(mine.get("memory") or mine.get("", "/nope"), f"eddis-test-{os.getpid()}")
+    try:
+        os.mkdir(group)
+        name = "memory.limit_in_bytes" if "memory" in mine else "memory.max"
+        if os.path.exists(os.path.join(group, name)):
+            cgroup.write(os.path.join(group, name), limit)
+            return group
+        os.rmdir(group)
+    except OSError as e:
+        print(e)
+    return None
+
+
+def out_of_memory():
+    """The kernel's own kill is not taken for somebody's."""
+    group = little_memory(300 << 20)
+    if not group:
+        print("out_of_memory: needs a control group of memory that may be made here")
+        return
+    eat = "import time\na = []\nwhile True: a.append(bytearray(1 << 20))"
+    try:
+        with script(f"[ $RANK = 0 ] && sleep 60; exec {sys.executable} -c '{eat}'",
+                    before=["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]) as j:
+            j.check(137, "oom", "was killed: out of memory", failed_rank=1, seconds=30)
+    finally:
+        wait_for("its group to be empty", lambda: not cgroup.read(os.path.join(group, "cgroup.procs")), 10)
+        os.rmdir(group)
 
 
 def kill_program(name, number, code, reason, sentence, seconds):
@@ -576,7 +611,7 @@ def secrets(j, *tokens):
 
 CASES = [true, false, exit_7, segv, missing_program, preflight, grandchildren, stubborn, timeout,
          interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, hangup_ignored,
-         rank_killed, agent_killed, keeper_killed, keeper_and_agent_killed, agent_stopped, mpirun_killed,
+         rank_killed, out_of_memory, agent_killed, keeper_killed, keeper_and_agent_killed, agent_stopped, mpirun_killed,
          driver_killed, driver_stopped, full_disk, usage, impossible, dry_run, output, replay,
          replay_is_bitwise, modes,
          variables, quiet_and_json, broken_pipe, door]
