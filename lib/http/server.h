@@ -6,8 +6,10 @@
  *
  * Every request is authenticated before anything of it is looked at: "Authorization: Bearer
  * <token>" must be one of the tokens given at start, and the handler learns whose.  Who has none
- * gets a short 401 and is counted by his address.  Limits come before allocation: header 8 KB, body
- * HTTP_MAX_BODY, connections, and a deadline for each connection, its TLS handshake included.
+ * gets a short 401, is counted by his address, and his connection is closed: 224 random bits cannot
+ * be guessed, so answers are not delayed, which would hold places for strangers.  Limits come
+ * before allocation: header 8 KB, body HTTP_MAX_BODY, connections, and a deadline for each
+ * connection, its TLS handshake included.
  *
  * The handler runs on the server's own threads, one call at a time (the server holds a lock
  * around it).  It answers at once with http_reply, or keeps the exchange and answers later from
