@@ -4,44 +4,12 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 #include "suite.h"
+#include "tests/unit/scratch.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
-
-static char base[] = "/tmp/eddis-test-XXXXXX", dir[64];
-
-/* A test that fails ends without its own tear-down: what it leaves is removed with the base. */
-static void make_base(void)
-{
-    ck_assert_ptr_nonnull(mkdtemp(base));
-}
-
-static void remove_base(void)
-{
-    ck_assert_int_eq(file_remove_tree(base, NULL), 0);
-}
-
-static void make_dir(void)
-{
-    snprintf(dir, sizeof dir, "%s/XXXXXX", base);
-    ck_assert_ptr_nonnull(mkdtemp(dir));
-}
-
-static void remove_dir(void)
-{
-    ck_assert_int_eq(file_remove_tree(dir, NULL), 0);
-}
-
-static char *content(const char *name)
-{
-    cleanup_free char *path = file_join(dir, "%s", name);
-    char *text = NULL;
-
-    return file_read(path, 1 << 26, &text, NULL, NULL) < 0 ? NULL : text;
-}
 
 static int piece(struct fetch *f, int agent, int rank, int64_t offset, const char *text)
 {
@@ -68,7 +36,7 @@ static void want(struct fetch *f, int agent, int rank, int64_t generation)
 /* Rank 0 was on a, then on b; rank 1 on b alone. */
 START_TEST(generations)
 {
-    struct fetch *f = fetch_new(dir);
+    struct fetch *f = fetch_new(scratch);
     cleanup_free char *zero = NULL, *one = NULL, *own = NULL;
     struct fetch_log l;
 
@@ -98,22 +66,22 @@ START_TEST(generations)
     ck_assert(fetch_over(f));
     ck_assert_int_eq(fetch_finish(f, host, NULL, NULL), 0);
     fetch_free(f);
-    zero = content("rank-0000.log");
-    one = content("rank-0001.log");
-    own = content("agent-2.log"); /* no name for a file */
+    zero = scratch_content("rank-0000.log");
+    one = scratch_content("rank-0001.log");
+    own = scratch_content("agent-2.log"); /* no name for a file */
     ck_assert_str_eq(zero, "[eddis: generation 1, on a]\nfirst\n"
                            "[eddis: generation 2, on b]\nsecond\n");
     ck_assert_str_eq(one, "one+\n");
     ck_assert_str_eq(own, "agent\n");
-    ck_assert_ptr_null(content("mpirun-a.log"));
-    ck_assert_ptr_null(content(".fetched-0"));
+    ck_assert_ptr_null(scratch_content("mpirun-a.log"));
+    ck_assert_ptr_null(scratch_content(".fetched-0"));
 }
 END_TEST
 
 /* What nobody has asked for, with holes, or too much of it, is refused. */
 START_TEST(hostile)
 {
-    struct fetch *f = fetch_new(dir);
+    struct fetch *f = fetch_new(scratch);
     struct fetch_log l;
     cleanup_free char *much = malloc(1 << 20), *text = NULL;
     int rc = 0;
@@ -138,7 +106,7 @@ START_TEST(hostile)
     ck_assert(!fetch_over(f));
     fetch_done(f, 0, 3, 4, true); /* fewer than came */
     ck_assert_int_eq(fetch_finish(f, host, NULL, NULL), 1);
-    text = content("rank-0003.log");
+    text = scratch_content("rank-0003.log");
     ck_assert_ptr_nonnull(strstr(text, "the rest is on a"));
     fetch_free(f);
 }
@@ -147,7 +115,7 @@ END_TEST
 /* Of a long log the agent has left out the middle, and said so there. */
 START_TEST(cut)
 {
-    struct fetch *f = fetch_new(dir);
+    struct fetch *f = fetch_new(scratch);
     cleanup_free char *text = NULL;
     struct fetch_log l;
     int at = 0;
@@ -164,24 +132,15 @@ START_TEST(cut)
     ck_assert(fetch_missing(f, &at, &l) && l.agent == 0 && l.rank == 0);
     ck_assert(!fetch_missing(f, &at, &l));
     fetch_free(f);
-    text = content("rank-0000.log");
+    text = scratch_content("rank-0000.log");
     ck_assert_str_eq(text, "begin [...] end\n");
 }
 END_TEST
 
-static void limit_files(rlim_t bytes)
-{
-    struct rlimit l;
-
-    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &l), 0);
-    l.rlim_cur = bytes < l.rlim_max ? bytes : l.rlim_max;
-    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &l), 0);
-}
-
 /* No room, as a limit imitates it: what came whole is kept, and what did not says so. */
 START_TEST(no_room)
 {
-    struct fetch *f = fetch_new(dir);
+    struct fetch *f = fetch_new(scratch);
     cleanup_free char *first = NULL, *second = NULL, *part = NULL;
     struct eddis_error err = { 0 };
     struct fetch_log l;
@@ -202,21 +161,21 @@ START_TEST(no_room)
     fetch_done(f, 1, 0, 200, true);
     ck_assert(fetch_next(f, 1, &l) && l.rank == 1);
     ck_assert_int_eq(piece(f, 1, 1, 0, text), 0);
-    limit_files(300);
+    scratch_limit_files(300);
     ck_assert_int_lt(
         fetch_piece(f, 1, &(struct log_piece){ .rank = 1, .offset = 200, .text = text }, &err), 0);
     ck_assert(fetch_over(f));
     err = (struct eddis_error){ 0 };
-    limit_files(240);
+    scratch_limit_files(240);
     ck_assert_int_eq(fetch_finish(f, host, NULL, &err), 1);
-    limit_files(RLIM_INFINITY);
+    scratch_limit_files(RLIM_INFINITY);
     ck_assert_ptr_nonnull(strstr(err.text, "File too large"));
     ck_assert(fetch_missing(f, &at, &l) && l.agent == 1 && l.rank == 1);
     ck_assert(!fetch_missing(f, &at, &l));
     fetch_free(f);
-    first = content("rank-0000.log");
-    second = content("rank-0000.g2.log");
-    part = content("rank-0001.log");
+    first = scratch_content("rank-0000.log");
+    second = scratch_content("rank-0000.g2.log");
+    part = scratch_content("rank-0001.log");
     ck_assert_str_eq(first + strlen(first) - 200, text);
     ck_assert_str_eq(second, text);
     ck_assert_str_eq(strchr(part, '\n'), "\n[eddis: the rest is on b]\n");
@@ -226,7 +185,7 @@ END_TEST
 /* A node that is gone, and a folder that cannot be written. */
 START_TEST(given_up)
 {
-    struct fetch *f = fetch_new(dir);
+    struct fetch *f = fetch_new(scratch);
     struct fetch_log l;
 
     want(f, 0, 0, 1);
@@ -236,7 +195,7 @@ START_TEST(given_up)
     ck_assert(!fetch_over(f));
     ck_assert_int_eq(piece(f, 0, 0, 0, "late"), -EINVAL);
     ck_assert(fetch_next(f, 1, &l));
-    ck_assert_int_eq(file_remove_tree(dir, NULL), 0);
+    ck_assert_int_eq(file_remove_tree(scratch, NULL), 0);
     ck_assert_int_lt(piece(f, 1, 1, 0, "nowhere"), 0);
     ck_assert(fetch_over(f));
     ck_assert_int_eq(fetch_finish(f, host, NULL, NULL), 2);
@@ -247,8 +206,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_unchecked_fixture(tc, make_base, remove_base);
-    tcase_add_checked_fixture(tc, make_dir, remove_dir);
+    scratch_add(tc);
     tcase_add_test(tc, generations);
     tcase_add_test(tc, hostile);
     tcase_add_test(tc, cut);

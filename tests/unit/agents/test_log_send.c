@@ -6,6 +6,7 @@
 #include "lib/base/file.h"
 #include "lib/base/strbuf.h"
 #include "suite.h"
+#include "tests/unit/scratch.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,22 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char dir[64];
-
-static void make_dir(void)
-{
-    strcpy(dir, "/tmp/eddis-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(dir));
-}
-
-static void remove_dir(void)
-{
-    ck_assert_int_eq(file_remove_tree(dir, NULL), 0);
-}
-
 static char *put(const char *name, const char *text, size_t n)
 {
-    char *path = file_join(dir, "%s", name);
+    char *path = file_join(scratch, "%s", name);
 
     ck_assert_int_eq(file_write_atomic(path, text, n, 0600, NULL), 0);
     return path;
@@ -96,7 +84,7 @@ START_TEST(refused)
     cleanup_free char *h = strdup(head);
 
     want(s, head, NULL, 0);
-    want(s, file_join(dir, "none"), NULL, 0);
+    want(s, file_join(scratch, "none"), NULL, 0);
     ck_assert(log_send_next(s, &p));
     free(p.text);
     log_send_arrived(s, true);
@@ -173,9 +161,10 @@ END_TEST
 
 START_TEST(place)
 {
-    cleanup_free char *shared = file_join(dir, "x/logs"), *blocked = file_join(dir, "file/logs");
-    cleanup_free char *file = put("file", "", 0), *state = file_join(dir, "state");
-    cleanup_free char *marker = file_join(dir, "x/logs/.0123"), *g = NULL, *own = NULL;
+    cleanup_free char *shared = file_join(scratch, "x/logs"),
+                      *blocked = file_join(scratch, "file/logs");
+    cleanup_free char *file = put("file", "", 0), *state = file_join(scratch, "state");
+    cleanup_free char *marker = file_join(scratch, "x/logs/.0123"), *g = NULL, *own = NULL;
     struct brief b = { .job_id = "job-1", .log_dir = shared, .log_marker = "0123" };
     struct log_place p;
 
@@ -187,7 +176,7 @@ START_TEST(place)
     ck_assert_str_eq(g + strlen(shared), "/g2");
     log_place_close(&p);
     ck_assert(access(shared, F_OK) < 0);
-    ck_assert_int_eq(access(dir, F_OK), 0);
+    ck_assert_int_eq(access(scratch, F_OK), 0);
     /* The driver's. */
     ck_assert_int_eq(file_mkdirs(shared, 0700, NULL), 0);
     ck_assert_int_eq(file_write_atomic(marker, "", 0, 0600, NULL), 0);
@@ -210,7 +199,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_checked_fixture(tc, make_dir, remove_dir);
+    scratch_add(tc);
     tcase_add_test(tc, whole);
     tcase_add_test(tc, refused);
     tcase_add_test(tc, ends);

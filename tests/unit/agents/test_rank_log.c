@@ -6,51 +6,19 @@
 #include "lib/base/random.h"
 #include "lib/base/strbuf.h"
 #include "suite.h"
+#include "tests/unit/scratch.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static char base[] = "/tmp/eddis-test-XXXXXX", dir[64];
-
-/* A test that fails ends without its own tear-down: what it leaves is removed with the base. */
-static void make_base(void)
-{
-    ck_assert_ptr_nonnull(mkdtemp(base));
-}
-
-static void remove_base(void)
-{
-    ck_assert_int_eq(file_remove_tree(base, NULL), 0);
-}
-
-static void make_dir(void)
-{
-    snprintf(dir, sizeof dir, "%s/XXXXXX", base);
-    ck_assert_ptr_nonnull(mkdtemp(dir));
-}
-
-static void remove_dir(void)
-{
-    ck_assert_int_eq(file_remove_tree(dir, NULL), 0);
-}
-
-static char *content(const char *name)
-{
-    cleanup_free char *path = file_join(dir, "%s", name);
-    char *text = NULL;
-
-    return file_read(path, 1 << 24, &text, NULL, NULL) < 0 ? NULL : text;
-}
 
 static struct rank_log *open_log(int64_t generation, int64_t max)
 {
     struct rank_log *l;
 
-    ck_assert_int_eq(rank_log_open(dir, 3, generation, max, &l, NULL), 0);
+    ck_assert_int_eq(rank_log_open(scratch, 3, generation, max, &l, NULL), 0);
     return l;
 }
 
@@ -70,8 +38,8 @@ START_TEST(short_output)
     l = open_log(2, 1 << 20);
     rank_log_write(l, "more\n", 5);
     rank_log_close(l);
-    head = content("rank-0003.log");
-    tail = content("rank-0003.tail.log");
+    head = scratch_content("rank-0003.log");
+    tail = scratch_content("rank-0003.tail.log");
     ck_assert_str_eq(head, "one\ntwo\nthree[eddis: generation 2]\nmore\n");
     ck_assert_ptr_null(tail);
 }
@@ -100,9 +68,9 @@ START_TEST(long_output)
     }
     dropped = rank_log_dropped(l);
     rank_log_close(l);
-    head = content("rank-0003.log");
-    tail = content("rank-0003.tail.log");
-    old = content("rank-0003.tail-1.log");
+    head = scratch_content("rank-0003.log");
+    tail = scratch_content("rank-0003.tail.log");
+    old = scratch_content("rank-0003.tail-1.log");
     mark = strstr(head, "\n[eddis: this file is full");
     ck_assert_ptr_nonnull(mark);
     ck_assert_ptr_nonnull(strstr(mark, "bytes in between were dropped"));
@@ -132,8 +100,8 @@ START_TEST(full_before)
         dropped += rank_log_dropped(l);
         rank_log_close(l);
     }
-    tail = content("rank-0003.tail.log");
-    old = content("rank-0003.tail-1.log");
+    tail = scratch_content("rank-0003.tail.log");
+    old = scratch_content("rank-0003.tail-1.log");
     kept = MAX / 2 + strlen(tail) + strlen(old);
     ck_assert_int_eq((int64_t)kept + dropped, 2 * sizeof all + strlen("[eddis: generation 2]\n"));
 }
@@ -142,7 +110,7 @@ END_TEST
 /* A tail that cannot be put aside ends the log, not the rank. */
 START_TEST(no_way_on)
 {
-    cleanup_free char *path = file_join(dir, "rank-0003.tail-1.log");
+    cleanup_free char *path = file_join(scratch, "rank-0003.tail-1.log");
     char all[1000];
     struct rank_log *l = open_log(1, 400);
 
@@ -228,47 +196,38 @@ END_TEST
 /* A link that somebody put there is not followed. */
 START_TEST(link_in_the_way)
 {
-    cleanup_free char *path = file_join(dir, "rank-0003.log");
-    cleanup_free char *target = file_join(dir, "target");
+    cleanup_free char *path = file_join(scratch, "rank-0003.log");
+    cleanup_free char *target = file_join(scratch, "target");
     struct rank_log *l;
 
     ck_assert_int_eq(symlink(target, path), 0);
-    ck_assert_int_eq(rank_log_open(dir, 3, 1, 100, &l, NULL), -ELOOP);
+    ck_assert_int_eq(rank_log_open(scratch, 3, 1, 100, &l, NULL), -ELOOP);
     ck_assert_int_eq(access(target, F_OK), -1);
 }
 END_TEST
-
-static void limit_files(rlim_t bytes)
-{
-    struct rlimit l;
-
-    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &l), 0);
-    l.rlim_cur = bytes < l.rlim_max ? bytes : l.rlim_max;
-    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &l), 0);
-}
 
 /* A disk that is full for a while, or for good, as a limit imitates it: the file says so. */
 START_TEST(no_room)
 {
     static const char all[1000] = { [0 ... 999] = 'x' };
-    cleanup_free char *path = file_join(dir, "rank-0007.log"), *text = NULL;
+    cleanup_free char *path = file_join(scratch, "rank-0007.log"), *text = NULL;
     struct rank_log *l;
     const char *mark;
 
     (void)signal(SIGXFSZ, SIG_IGN);
-    ck_assert_int_eq(rank_log_open(dir, 7, 1, 1 << 20, &l, NULL), 0);
-    limit_files(1500);
+    ck_assert_int_eq(rank_log_open(scratch, 7, 1, 1 << 20, &l, NULL), 0);
+    scratch_limit_files(1500);
     rank_log_write(l, all, sizeof all);
     rank_log_write(l, all, sizeof all);
     rank_log_write(l, all, sizeof all);
     ck_assert_int_eq(rank_log_error(l), -EFBIG);
     ck_assert_int_eq(rank_log_dropped(l), 1500);
-    limit_files(RLIM_INFINITY);
+    scratch_limit_files(RLIM_INFINITY);
     rank_log_write(l, "back\n", 5);
-    limit_files(2200);
+    scratch_limit_files(2200);
     rank_log_write(l, all, sizeof all);
     rank_log_close(l);
-    limit_files(RLIM_INFINITY);
+    scratch_limit_files(RLIM_INFINITY);
     ck_assert_int_eq(file_read(path, 1 << 20, &text, NULL, NULL), 0);
     mark = strstr(text, "\n[eddis: 1500 bytes could not be written here: File too large]\nback\n");
     ck_assert_ptr_nonnull(mark);
@@ -281,8 +240,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_unchecked_fixture(tc, make_base, remove_base);
-    tcase_add_checked_fixture(tc, make_dir, remove_dir);
+    scratch_add(tc);
     tcase_add_test(tc, short_output);
     tcase_add_loop_test(tc, long_output, 0, 8);
     tcase_add_test(tc, full_before);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "suite.h"
+#include "tests/unit/scratch.h"
 
 #include "cmd/status_fetch.h"
 
@@ -14,21 +15,13 @@
 
 enum { ENDING = 1000 }; /* the step from which the driver knows how it will end */
 
-static char state[64];
 static struct job_folder f;
 static struct eddis_error err;
 
 static void set_up(void)
 {
-    strcpy(state, "/tmp/eddis-fetch-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(state));
-    setenv("XDG_STATE_HOME", state, 1);
+    setenv("XDG_STATE_HOME", scratch, 1);
     ck_assert_int_eq(job_folder_make("digits", NULL, &f, NULL), 0);
-}
-
-static void tear_down(void)
-{
-    ck_assert_int_eq(file_remove_tree(state, NULL), 0);
 }
 
 static void write_file(const char *name, const char *text, size_t n)
@@ -168,7 +161,8 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_checked_fixture(tc, set_up, tear_down);
+    scratch_add(tc);
+    tcase_add_checked_fixture(tc, set_up, NULL);
     tcase_add_test(tc, files);
     tcase_add_test(tc, no_summary);
     tcase_add_test(tc, driver_does_not_answer);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scratch.h - a folder of its own for each test of a suite: scratch_add(tc), then `scratch`
+ *
+ * A test that fails ends without its own tear-down; so the folders of all lie in one, which goes
+ * when the suite ends.
+ */
+#ifndef EDDIS_TESTS_SCRATCH_H
+#define EDDIS_TESTS_SCRATCH_H
+
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+static char scratch_base[] = "/tmp/eddis-test-XXXXXX", scratch[64];
+
+static inline void scratch_begin(void)
+{
+    ck_assert_ptr_nonnull(mkdtemp(scratch_base));
+}
+
+static inline void scratch_end(void)
+{
+    ck_assert_int_eq(file_remove_tree(scratch_base, NULL), 0);
+}
+
+static inline void scratch_make(void)
+{
+    (void)snprintf(scratch, sizeof scratch, "%s/XXXXXX", scratch_base);
+    ck_assert_ptr_nonnull(mkdtemp(scratch));
+}
+
+static inline void scratch_remove(void)
+{
+    ck_assert_int_eq(file_remove_tree(scratch, NULL), 0);
+}
+
+/* Fixtures that are added to tc later may use the folder. */
+static inline void scratch_add(TCase *tc)
+{
+    tcase_add_unchecked_fixture(tc, scratch_begin, scratch_end);
+    tcase_add_checked_fixture(tc, scratch_make, scratch_remove);
+}
+
+/* Returns what is in a file of it; NULL: nothing can be read. */
+static inline char *scratch_content(const char *name)
+{
+    cleanup_free char *path = file_join(scratch, "%s", name);
+    char *text = NULL;
+
+    return file_read(path, 1 << 26, &text, NULL, NULL) < 0 ? NULL : text;
+}
+
+/* From here on no file of this process may be longer, which is how a full disk is imitated. */
+static inline void scratch_limit_files(rlim_t bytes)
+{
+    struct rlimit l;
+
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &l), 0);
+    l.rlim_cur = bytes < l.rlim_max ? bytes : l.rlim_max;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &l), 0);
+}
+
+#endif
