@@ -34,6 +34,9 @@ def test_environment(make):
                 "$OMPI_COMM_WORLD_RANK $OMPI_COMM_WORLD_LOCAL_RANK; echo $MASTER_PORT; "
                 "test -f $EDDIS_BOARD && echo board; pwd; "
                 "echo \"${EDDIS_RANK_FILE-unset}\"; "
+                # What makes an all-reduce between hosts as fast as their links.
+                "echo $OMPI_MCA_btl_tcp_flags $OMPI_MCA_coll_tuned_use_dynamic_rules; "
+                "grep -c '^1048576 4' $OMPI_MCA_coll_tuned_dynamic_rules_filename; "
                 f"case $PATH in *{BUILD}*libexec*) echo path;; esac"),
              [1, 2, 3], restarts=4, env=["SECRET=a  b"])
     c.launch()
@@ -46,7 +49,7 @@ def test_environment(make):
             assert lines[0] == (f"{rank} 6 {local} {node + 1} {node} {node} 127.0.0.1 1 4 0 "
                                 f"lo =lo lo a  b {rank} {local}"), lines
             ports.add(lines[1])
-            assert lines[2:] == ["board", n.dir, "unset"], lines
+            assert lines[2:] == ["board", n.dir, "unset", "1 1", "1"], lines
             rank += 1
     assert len(ports) == 1 and int(ports.pop()) > 1023, ports
     assert c.node[0].driver.wait("mpirun_exit")["code"] == 0
