@@ -16,7 +16,7 @@ from torch import distributed
 
 def measure(size, rows):
     rank, ranks = distributed.get_rank(), distributed.get_world_size()
-    x = torch.arange(size // 4, dtype=torch.float32).remainder_(97).add_(rank)
+    x = torch.arange(size // 4).remainder_(97).add_(rank).to(torch.float32)
     distributed.all_reduce(x)
     assert x[-1].item() == ranks * ((len(x) - 1) % 97) + ranks * (ranks - 1) // 2
     x.zero_()

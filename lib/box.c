@@ -35,7 +35,7 @@ static void node_name(struct node_name *ret)
 }
 
 /* Number the nodes of a job that no agent has numbered.  Collective. */
-static int box_find_nodes(struct eddis *e, int *node_of, struct eddis_error *err)
+static int nodes_find(struct eddis *e, int *node_of, struct eddis_error *err)
 {
     int n = e->place.n_ranks, rc;
     struct node_name own, *all = calloc((size_t)n, sizeof *all);
@@ -53,6 +53,15 @@ static int box_find_nodes(struct eddis *e, int *node_of, struct eddis_error *err
     }
     free(all);
     return rc;
+}
+
+int box_nodes(struct eddis *e, int *ret_node_of, struct eddis_error *err)
+{
+    if (!e->board)
+        return nodes_find(e, ret_node_of, err);
+    memcpy(ret_node_of, board_setup(e->board)->node_of,
+           (size_t)e->place.n_ranks * sizeof *ret_node_of);
+    return 0;
 }
 
 static int box_make(struct eddis *e, const int *node_of, int n_servers, struct eddis_error *err)
@@ -82,10 +91,8 @@ int box_open(struct eddis *e, int n_servers, struct eddis_error *err)
     if (!node_of)
         rc = eddis_fail(err, -ENOMEM, "no memory for the Soft Memory Box");
     rc = handle_agree(e, rc, err);
-    if (rc == 0 && e->board)
-        memcpy(node_of, board_setup(e->board)->node_of, (size_t)e->place.n_ranks * sizeof *node_of);
-    else if (rc == 0)
-        rc = box_find_nodes(e, node_of, err);
+    if (rc == 0)
+        rc = box_nodes(e, node_of, err);
     if (rc == 0)
         rc = box_make(e, node_of, n_servers, err);
     free(node_of);

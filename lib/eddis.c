@@ -110,6 +110,7 @@ static int handle_free(struct eddis *e, bool orderly, struct eddis_error *err)
     request_free_all(e);
     box_close(e);
     engine_free(e->engine);
+    share_close(e);
     models_close(e);
     take_end(e);
     sampler_close(e->sampler);

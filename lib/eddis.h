@@ -252,10 +252,19 @@ int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err);
 /* This parameter's gradient is ready.  Never blocks.  source: its elements, the mean over this
  * worker's samples, to be left alone until the wait returns; NULL: it is in eddis_gradient.
  * result: where the combined gradient goes, may be source; NULL: read it in eddis_gradient,
- * until the next eddis_step_begin.  A parameter not announced by eddis_wait counts as zero.
+ * until the next eddis_step_begin; EDDIS_IN_PLACE: read it where eddis_result says.  A parameter
+ * not announced by eddis_wait counts as zero.
  */
 int eddis_announce(struct eddis *e, int parameter, const void *source, void *result,
                    struct eddis_error *err);
+
+#define EDDIS_IN_PLACE ((void *)1)
+
+/* Borrows the combined gradient of a parameter that was announced with EDDIS_IN_PLACE, after a wait
+ * for its layer, until the next eddis_step_begin.  Spares a copy where the workers of a node share
+ * memory; not to be written to.
+ */
+const void *eddis_result(const struct eddis *e, int parameter);
 
 /* All parameters of the layer are ready in their library slots. */
 int eddis_announce_layer(struct eddis *e, int layer, struct eddis_error *err);

@@ -18,6 +18,7 @@
 #include "lib/sync/fence.h"
 #include "models.h"
 #include "page.h"
+#include "share.h"
 
 #include <pthread.h>
 
@@ -80,6 +81,7 @@ struct eddis {
     struct mail finish;
     struct eddis_request *requests; /* not yet waited for */
 
+    struct share share;
     struct smb *box; /* NULL before box_open */
     struct mail leave_box;
     struct eddis_smb_request *boxed; /* not yet waited for */
@@ -182,6 +184,9 @@ unsigned plan_flags(struct eddis *e, int64_t step);
  * folder.  -ESTALE: we are the older one.
  */
 int save_open(struct eddis *e, struct eddis_error *err);
+
+/* Number the nodes of all ranks, [n_ranks], as the board does or else by name.  Collective. */
+int box_nodes(struct eddis *e, int *ret_node_of, struct eddis_error *err);
 
 /* Open the Soft Memory Box, with so many servers (0: one a node), unless it is open.  Collective.
  */

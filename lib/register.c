@@ -159,15 +159,35 @@ static const struct comm_choice *commit_choice(const struct eddis *e)
     return c && c->version ? c : NULL;
 }
 
+/* Have gradients lie in memory that the ranks of a node share, unless the plan or the system says
+ * no, or every worker is a group of its own.
+ */
+static int commit_share(struct eddis *e, struct eddis_error *err)
+{
+    const struct comm_choice *fixed = commit_choice(e);
+    size_t bytes = 0;
+
+    if (e->group.n_groups == e->place.n_ranks || (fixed && !fixed->shared))
+        return 0;
+    for (int i = 0; i < e->n_parameters; i++) {
+        const struct parameter *p = &e->parameter[i];
+
+        bytes += engine_takes(p->n, (enum comm_type)p->dtype);
+    }
+    return share_open(e, engine_arena_bytes(bytes), e->n_parameters, err);
+}
+
 /* Measure which kinds of all-reduce are best, and tell. */
 static int commit_measure(struct eddis *e, struct comm_cost *ret, struct eddis_error *err)
 {
     struct comm_choice c = { 0 };
     struct choose_result r;
-    int rc = measure_allreduce(e, 0, &r, err);
+    int rc = measure_allreduce(e, e->share.bytes, &r, err);
 
     if (rc < 0)
         return rc;
+    if (!r.shared)
+        share_drop(e);
     e->limits = r.limits;
     *ret = r.cost;
     if (e->board && e->place.rank == 0) {
@@ -281,7 +301,9 @@ int eddis_commit(struct eddis *e, struct eddis_error *err)
         rc = models_commit(e, err);
     if (rc < 0)
         return rc;
-    rc = commit_kinds(e, &cost, err);
+    rc = commit_share(e, err);
+    if (rc == 0)
+        rc = commit_kinds(e, &cost, err);
     if (rc < 0)
         return rc; /* of communication itself: the others fail too */
     rc = commit_engine(e, &cost, &engine, err);
@@ -296,6 +318,13 @@ int eddis_commit(struct eddis *e, struct eddis_error *err)
     e->engine = engine;
     commit_show(e);
     return 0;
+}
+
+const void *eddis_result(const struct eddis *e, int parameter)
+{
+    if (handle_check(e, NULL) < 0 || !e->engine || parameter < 0 || parameter >= e->n_parameters)
+        return NULL;
+    return engine_result(e->engine, parameter);
 }
 
 void *eddis_gradient(struct eddis *e, int parameter)

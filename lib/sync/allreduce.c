@@ -128,6 +128,11 @@ static int allreduce_waits_for(const struct sync *s, int buffer)
     return collective_waits_for(((const struct reducer *)s)->sum[buffer]);
 }
 
+static const void *allreduce_sum(const struct sync *s, int buffer)
+{
+    return allreduce_result(((const struct reducer *)s)->sum[buffer]);
+}
+
 const struct sync_ops sync_allreduce = {
     .name = "allreduce",
     .open = allreduce_open,
@@ -137,5 +142,6 @@ const struct sync_ops sync_allreduce = {
     .polls = allreduce_polls,
     .poll = allreduce_poll,
     .waits_for = allreduce_waits_for,
+    .result = allreduce_sum,
     .close = allreduce_close,
 };

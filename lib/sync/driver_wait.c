@@ -88,6 +88,9 @@ static int caller_wait(struct driver *d, bool (*done)(const struct driver *d, co
         else /* the other caller publishes, or leaves and it is our turn */
             driver_timed_wait(&d->answered, &d->lock, now + DRIVER_NAP_MAX_NS);
     }
+    /* Whom shared memory waits for changes without anything moving here. */
+    if (driving && rc == -ETIMEDOUT)
+        driver_publish(d);
     if (driving)
         caller_leave(d);
     return rc;

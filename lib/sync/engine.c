@@ -3,6 +3,8 @@
 #include "layout.h"
 #include "pack.h"
 
+#include "lib/comm/node.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -23,6 +25,7 @@ struct bucket {
     enum comm_type type;
     int missing; /* parameters not announced in this step */
     int64_t done_step;
+    const char *result; /* of the last step combined, and its tail */
 };
 
 struct engine {
@@ -37,6 +40,7 @@ struct engine {
     struct layout *layout; /* NULL: it stays as it is */
     int layouts;           /* taken so far */
     char *arena;
+    char *own_arena; /* the same, unless it lies in memory that ranks share */
     struct sync *sync;
     struct engine_step step;
     int next;      /* bucket to leave next */
@@ -60,9 +64,20 @@ static struct sync_tail *bucket_tail(const struct engine *e, const struct bucket
     return (struct sync_tail *)(e->arena + b->offset + b->n * comm_type_bytes(b->type));
 }
 
-/* Give every parameter its place.  Behind each there is room for a tail, so that a bucket may end
- * anywhere.  Returns the bytes of the arena.
+/* What a parameter takes in the arena.  Behind each there is room for a tail, so that a bucket may
+ * end anywhere.
  */
+size_t engine_takes(size_t n, enum comm_type type)
+{
+    return engine_align(n * comm_type_bytes(type)) + ENGINE_TAIL;
+}
+
+size_t engine_arena_bytes(size_t taken)
+{
+    return taken + ENGINE_TAIL;
+}
+
+/* Give every parameter its place.  Returns the bytes of the arena. */
 static size_t engine_place(struct engine *e)
 {
     size_t at = 0;
@@ -71,9 +86,23 @@ static size_t engine_place(struct engine *e)
         struct slot *s = &e->slot[i];
 
         s->offset = at;
-        at += engine_align(s->n * comm_type_bytes(s->type)) + ENGINE_TAIL;
+        at += engine_takes(s->n, s->type);
     }
-    return at + ENGINE_TAIL;
+    return engine_arena_bytes(at);
+}
+
+/* In memory that ranks share when there is some, so that they read it where it lies. */
+static int engine_make_arena(struct engine *e, size_t bytes, struct eddis_error *err)
+{
+    const struct comm_nodes *nodes = e->place.nodes;
+
+    e->arena = nodes && nodes->node ? comm_node_arena(nodes->node) : NULL;
+    if (!e->arena)
+        e->arena = e->own_arena = aligned_alloc(ENGINE_ALIGN, bytes);
+    if (!e->arena)
+        return eddis_fail(err, -ENOMEM, "no memory for gradients of %zu bytes", bytes);
+    memset(e->arena, 0, bytes); /* the gaps too: they are added up with the rest */
+    return 0;
 }
 
 /* Bytes of a bucket of parameters last .. first. */
@@ -146,12 +175,14 @@ static int engine_lay_out(struct engine *e, const struct engine_options *o, stru
 }
 
 /* What a bucket costs where nobody has measured it: a ring's 2 (n - 1) steps over links of
- * 1 Gbit/s, or by messages within a host.
+ * 1 Gbit/s, or by messages or shared memory within a host.
  */
 static struct bucket_cost engine_typical_cost(const struct comm_place *p)
 {
     double steps = p->n_ranks > 1 ? 2.0 * (p->n_ranks - 1) : 1, shares = p->n_ranks / steps;
 
+    if (p->nodes && p->nodes->node && p->nodes->n == 1)
+        return (struct bucket_cost){ 2e-5, 4e9 };
     return p->hosts ? (struct bucket_cost){ 2e-4 * steps, 1.2e8 * shares }
                     : (struct bucket_cost){ 2e-5 * steps, 1e9 * shares };
 }
@@ -225,13 +256,9 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct eddis
     e->cost = o->cost.bytes_per_s > 0 ? o->cost : engine_typical_cost(&o->place);
     bytes = engine_place(e);
     engine_items(e);
-    e->arena = aligned_alloc(ENGINE_ALIGN, bytes);
-    if (!e->arena) {
-        eddis_fail(err, rc, "no memory for gradients of %zu bytes", bytes);
-        goto fail;
-    }
-    memset(e->arena, 0, bytes); /* the gaps too: they are added up with the rest */
-    rc = engine_open(e, o, err);
+    rc = engine_make_arena(e, bytes, err);
+    if (rc == 0)
+        rc = engine_open(e, o, err);
     if (rc < 0)
         goto fail;
     e->next = e->finished = e->n_buckets;
@@ -248,7 +275,7 @@ void engine_free(struct engine *e)
         return;
     sync_close(e->sync);
     layout_free(e->layout);
-    free(e->arena);
+    free(e->own_arena);
     free(e->slot);
     free(e->bucket);
     free(e->item);
@@ -308,12 +335,22 @@ static bool engine_alone(const struct engine *e)
     return e->place.n_ranks == 1;
 }
 
+const void *engine_result(const struct engine *e, int parameter)
+{
+    const struct slot *s = &e->slot[parameter];
+    const struct bucket *b = &e->bucket[s->bucket];
+
+    return s->result == ENGINE_IN_PLACE ? b->result + (s->offset - b->offset)
+                                        : engine_slot(e, parameter);
+}
+
 static void engine_pack(struct engine *e, const struct engine_announcement *a)
 {
     struct slot *s = &e->slot[a->parameter];
     double factor = engine_alone(e) ? 1.0 : e->step.weight / e->step.batch;
     void *own = e->arena + s->offset;
-    void *to = engine_alone(e) && a->result ? a->result : own;
+    bool to_result = engine_alone(e) && a->result && a->result != ENGINE_IN_PLACE;
+    void *to = to_result ? a->result : own;
 
     if (e->step.weight == 0)
         memset(to, 0, s->n * comm_type_bytes(s->type));
@@ -327,18 +364,29 @@ static void engine_pack(struct engine *e, const struct engine_announcement *a)
 /* A bucket is combined: scale when the weights do not add up to the batch, give results out. */
 static void bucket_unpack(struct engine *e, struct bucket *b)
 {
-    double sum = bucket_tail(e, b)->weight;
-    double factor = engine_alone(e) || sum == e->step.batch || sum <= 0 ? 1.0 : e->step.batch / sum;
+    const char *read = sync_result(e->sync, (int)(b - e->bucket));
+    const struct sync_tail *tail;
+    double factor = 1.0;
 
+    b->result = e->arena + b->offset;
+    read = read ? read : b->result;
+    tail = (const void *)(read + b->n * comm_type_bytes(b->type));
+    if (!engine_alone(e) && tail->weight != e->step.batch && tail->weight > 0)
+        factor = e->step.batch / tail->weight;
     for (int i = b->last; i >= b->first; i--) {
         const struct slot *s = &e->slot[i];
         void *own = e->arena + s->offset;
 
-        pack_scaled(s->type, s->result ? s->result : own, own, s->n, factor);
+        if (s->result == ENGINE_IN_PLACE && factor == 1.0)
+            continue;
+        pack_scaled(s->type, s->result && s->result != ENGINE_IN_PLACE ? s->result : own,
+                    read + (s->offset - b->offset), s->n, factor);
     }
+    if (factor == 1.0)
+        b->result = read;
     b->done_step = e->step.step;
     if (++e->finished == e->n_buckets && e->hooks.agreed)
-        e->hooks.agreed(e->hooks.arg, e->step.step, bucket_tail(e, &e->bucket[e->n_buckets - 1]));
+        e->hooks.agreed(e->hooks.arg, e->step.step, tail);
 }
 
 /* Between two layouts: what was a tail may now lie in the middle of a bucket, and is added up with

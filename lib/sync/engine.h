@@ -73,6 +73,17 @@ void engine_free(struct engine *e);
 /* Borrows the parameter's slot, 64-byte aligned, valid until engine_free. */
 void *engine_slot(const struct engine *e, int parameter);
 
+/* Borrows where this step's result of a parameter whose bucket is combined is to be read when it
+ * was announced to stay where it is, until the next step begins.
+ */
+const void *engine_result(const struct engine *e, int parameter);
+
+/* Bytes of an arena for parameters that take so many together, each what engine_takes says; it lies
+ * in the memory that ranks share when the place has some.
+ */
+size_t engine_takes(size_t n, enum comm_type type);
+size_t engine_arena_bytes(size_t taken);
+
 int engine_n_parameters(const struct engine *e);
 
 /* How many layouts there were; what the next two say holds until the number changes. */
@@ -92,10 +103,12 @@ void engine_begin(struct engine *e, const struct engine_step *s);
 /* Another weight, before the first announcement of the step. */
 void engine_set_weight(struct engine *e, double weight);
 
+#define ENGINE_IN_PLACE ((void *)1)
+
 struct engine_announcement {
     int parameter;
     const void *source; /* NULL: the slot, or the factors when there are any */
-    void *result;       /* NULL: the slot */
+    void *result;       /* NULL: the slot; ENGINE_IN_PLACE: wherever it is, see engine_result */
     const void *u, *v;  /* factors of a matrix [m, n], see pack.h; NULL: none */
     size_t k, m, n;     /* of the factors */
 };

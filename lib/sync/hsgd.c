@@ -122,6 +122,11 @@ static int hsgd_poll(struct sync *s, int64_t now_ns, struct outbox *out, struct 
     return sync_poll(hsgd(s)->gradients, now_ns, out, err);
 }
 
+static const void *hsgd_result(const struct sync *s, int buffer)
+{
+    return sync_result(((const struct hsgd *)s)->gradients, buffer);
+}
+
 static int hsgd_waits_for(const struct sync *s, int buffer)
 {
     return sync_waits_for(((const struct hsgd *)s)->gradients, buffer);
@@ -211,6 +216,7 @@ const struct sync_ops sync_hsgd = {
     .polls = hsgd_polls,
     .poll = hsgd_poll,
     .waits_for = hsgd_waits_for,
+    .result = hsgd_result,
     .exchange = hsgd_exchange,
     .box = hsgd_box,
     .exchange_waits_for = hsgd_exchange_waits_for,

@@ -67,6 +67,11 @@ int sync_poll(struct sync *s, int64_t now_ns, struct outbox *out, struct eddis_e
     return s->ops->poll ? s->ops->poll(s, now_ns, out, err) : 0;
 }
 
+const void *sync_result(const struct sync *s, int buffer)
+{
+    return s->ops->result ? s->ops->result(s, buffer) : NULL;
+}
+
 int sync_waits_for(const struct sync *s, int buffer)
 {
     return s->ops->waits_for(s, buffer);

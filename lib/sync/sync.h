@@ -112,6 +112,11 @@ int sync_poll(struct sync *s, int64_t now_ns, struct outbox *out, struct eddis_e
 /* Rank that a buffer under way waits for; -1: none. */
 int sync_waits_for(const struct sync *s, int buffer);
 
+/* Borrows what a buffer was combined to, and the tail behind it: the buffer itself, or memory that
+ * is to be read only and stays until the buffer is begun again.  NULL: the buffer itself.
+ */
+const void *sync_result(const struct sync *s, int buffer);
+
 /* What happens between two steps, on all ranks of a place in the same order.  "Settled": what this
  * writer gave to the centre has arrived there.
  */

@@ -24,6 +24,8 @@ struct sync_ops {
     bool (*polls)(const struct sync *s);
     int (*poll)(struct sync *s, int64_t now_ns, struct outbox *out, struct eddis_error *err);
     int (*waits_for)(const struct sync *s, int buffer);
+    /* NULL: always in the buffer itself. */
+    const void *(*result)(const struct sync *s, int buffer);
     /* NULL, and the three after it: there is one model.  exchange and box return 1 when the
      * exchange is over; where a message ends it, receive calls sync_exchange_over.
      */

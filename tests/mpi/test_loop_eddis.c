@@ -501,7 +501,8 @@ static void many_free(struct many *m)
 }
 
 /* Rank 0 announces from the first, 1 from the last, 2 all but every fifth and in a third order;
- * into the source, into the slot, and elsewhere.  Powers of two make the sums exact.
+ * into the source, into the slot, elsewhere, and left where they are.  Powers of two make the sums
+ * exact.
  */
 static void many_announce(struct eddis *e, struct many *m, int rank, int step)
 {
@@ -519,7 +520,8 @@ static void many_announce(struct eddis *e, struct many *m, int rank, int step)
             many_put(m, g, p, i, (rank + 1) * (p % 64 + i % 8 + step));
         CHECK(eddis_announce(e, m->id[p], p % 3 == 2 ? NULL : g,
                              p % 3 == 0   ? g
-                             : p % 3 == 1 ? m->result[p]
+                             : p % 6 == 1 ? EDDIS_IN_PLACE
+                             : p % 6 == 4 ? m->result[p]
                                           : NULL,
                              &err) == 0);
     }
@@ -533,7 +535,8 @@ static void many_check(struct eddis *e, const struct many *m, int rank, int step
         /* Counts 16, 32, 16 of 64; what rank 2 left out counts as zero. */
         double weight = 0.25 + 0.5 * 2 + (p % 5 == 0 ? 0 : 0.25 * 3);
         const double *x = p % 3 == 0   ? m->gradient[p]
-                          : p % 3 == 1 ? m->result[p]
+                          : p % 6 == 1 ? eddis_result(e, m->id[p])
+                          : p % 6 == 4 ? m->result[p]
                                        : (const double *)eddis_gradient(e, m->id[p]);
 
         /* Rank 2 left it out without a result of its own. */

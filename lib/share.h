@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* share.h - a part of handle.h: gradients in memory that the ranks of a node share
+ *
+ * Made at eddis_commit, once for all, for the group of ranks that train one model.  Where a rank
+ * cannot share memory, all go on with messages.
+ */
+#ifndef EDDIS_SHARE_H
+#define EDDIS_SHARE_H
+
+#include "lib/comm/node.h"
+#include "lib/sync/driver.h"
+
+struct eddis;
+
+struct share {
+    struct comm_nodes *nodes; /* NULL: messages only */
+    struct comm_node *node;
+    size_t bytes;            /* of each rank's arena; 0: messages only */
+    struct request *request; /* the agreement, until it is over */
+};
+
+/* Share what gradients of so many bytes, in so many parameters at most, need.  On success the
+ * group's place tells of it, unless it cannot be; then all go on with messages.  Collective.  A
+ * failure is of the communication.
+ */
+int share_open(struct eddis *e, size_t arena_bytes, int n_parameters, struct eddis_error *err);
+
+/* Messages are better.  On all ranks of the group. */
+void share_drop(struct eddis *e);
+
+/* After the engine and the driver. */
+void share_close(struct eddis *e);
+
+#endif
