@@ -12,6 +12,7 @@ enum {
 
 #define MAY_WIN 3.0 /* so many times the predicted best is worth a try */
 #define CLEARLY 1.1 /* so many times faster in the mean of the rungs is worth another choice */
+#define SLOWER  2.0 /* so many times slower is shared memory not taken */
 
 size_t choose_bytes(int rung)
 {
@@ -213,15 +214,20 @@ static struct comm_limits choose_limits(const struct chooser *c)
     return best;
 }
 
-/* Whether memory of the nodes is faster than messages with these limits, all rungs multiplied. */
+/* Whether memory of the nodes is not clearly slower than messages with these limits, all rungs
+ * multiplied: of two runs on a busy machine one would else take the other way.
+ */
 static bool choose_shared(const struct chooser *c, const struct comm_limits *l)
 {
     double all = 0;
+    int n = 0;
 
     for (int i = 0; i < c->n; i++)
-        if (c->seconds[i][CHOOSE_SHARED] > 0)
+        if (c->seconds[i][CHOOSE_SHARED] > 0) {
             all += log(c->seconds[i][CHOOSE_SHARED] / time_s(c, kind_of(c, l, choose_bytes(i)), i));
-    return all < 0;
+            n++;
+        }
+    return n && all < n * log(SLOWER);
 }
 
 /* The line through the times of large buffers' kind, which may be predicted, at the two largest
