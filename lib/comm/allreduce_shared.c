@@ -103,8 +103,10 @@ static int shared_prepare(struct reduction *r, struct eddis_error *err)
         return eddis_fail(err, -EINVAL, "these ranks share no memory");
     s->nodes = p->nodes;
     s->node = p->nodes->node;
+    if (p->n_ranks == 1)
+        return 0; /* over as soon as it is started */
     offset = node_offset(s->node, r->what.data, r->bytes);
-    s->in_place = offset >= 0 && p->n_ranks > 1;
+    s->in_place = offset >= 0;
     if (!s->in_place && !s->node->size.pool)
         return eddis_fail(err, -EINVAL, "private memory needs a pool to be reduced");
     shared_cut(s);

@@ -3,6 +3,7 @@
  * squares problem by SGD with momentum, its weights in several parameters.
  */
 #include "lib/base/random.h"
+#include "lib/comm/node_impl.h"
 #include "lib/sync/loop_driver.h"
 #include "suite.h"
 
@@ -81,6 +82,8 @@ struct trial {
     uint64_t seed;
     bool shuffle;  /* announce in random orders, the ranks at random moments */
     bool separate; /* gradients and results in the program's own memory */
+    int nodes;     /* ranks are dealt to so many and share their memory; 0: messages */
+    bool in_place; /* results are read where they are */
     int64_t sent_bytes;
 };
 
@@ -88,6 +91,7 @@ struct workers {
     struct trial *t;
     struct engine *engine[MAX_RANKS];
     struct loop_driver *loop;
+    struct comm_nodes *nodes[MAX_RANKS];
     double own[MAX_RANKS][DIM]; /* of either type */
     double result[MAX_RANKS][DIM];
     struct model model[MAX_RANKS];
@@ -117,21 +121,52 @@ static void load(enum comm_type type, double *to, const void *from, size_t n)
         to[i] = type == COMM_FLOAT32 ? ((const float *)from)[i] : ((const double *)from)[i];
 }
 
+/* Memory of every node, opened by each of its ranks as another process would. */
+static void workers_share(struct workers *w, size_t bytes)
+{
+    const struct comm_node_size size = { .arena_bytes = bytes, .slots = PARAMETERS + 2 };
+    int node_of[MAX_RANKS];
+
+    for (int r = 0; r < w->t->ranks; r++)
+        node_of[r] = r % w->t->nodes;
+    for (int r = 0; r < w->t->ranks; r++) {
+        struct comm_nodes *n;
+        struct node_mark mark;
+
+        ck_assert_int_eq(comm_nodes_new(&(struct comm_place){ r, w->t->ranks }, node_of, &n, NULL),
+                         0);
+        w->nodes[r] = n;
+        if (n->here == 0) {
+            ck_assert_int_eq(node_make(n->n_here, &size, &n->node, NULL), 0);
+            continue;
+        }
+        ck_assert_int_eq(node_describe(w->nodes[n->member[0]]->node, &mark, NULL), 0);
+        ck_assert_int_eq(node_open(&mark, n->here, n->n_here, &size, &n->node, NULL), 0);
+    }
+}
+
 static void workers_open(struct workers *w, struct trial *t)
 {
     struct engine_parameter p[PARAMETERS];
+    size_t bytes = 0;
 
     *w = (struct workers){ .t = t };
-    for (int i = 0; i < PARAMETERS; i++)
+    for (int i = 0; i < PARAMETERS; i++) {
         p[i] = (struct engine_parameter){ lengths[i], t->type };
+        bytes += engine_takes(lengths[i], t->type);
+    }
+    if (t->nodes)
+        workers_share(w, engine_arena_bytes(bytes));
     for (int r = 0; r < t->ranks; r++)
-        ck_assert_int_eq(engine_new(&(struct engine_options){ .place = { r, t->ranks },
-                                                              .algorithm = "allreduce",
-                                                              .bucket_bytes = t->bucket_bytes,
-                                                              .cost = { 1e-5, 1e9 },
-                                                              .parameter = p,
-                                                              .n_parameters = PARAMETERS },
-                                    &w->engine[r], NULL),
+        ck_assert_int_eq(engine_new(
+                             &(struct engine_options){
+                                 .place = { .rank = r, .n_ranks = t->ranks, .nodes = w->nodes[r] },
+                                 .algorithm = "allreduce",
+                                 .bucket_bytes = t->bucket_bytes,
+                                 .cost = { 1e-5, 1e9 },
+                                 .parameter = p,
+                                 .n_parameters = PARAMETERS },
+                             &w->engine[r], NULL),
                          0);
     ck_assert_int_eq(loop_driver_new(w->engine, t->ranks, t->seed, &w->loop, NULL), 0);
 }
@@ -143,6 +178,10 @@ static void workers_close(struct workers *w)
     loop_driver_free(w->loop);
     for (int r = 0; r < w->t->ranks; r++)
         engine_free(w->engine[r]);
+    for (int r = 0; r < w->t->ranks && w->t->nodes; r++) {
+        comm_node_close(w->nodes[r]->node);
+        comm_nodes_free(w->nodes[r]);
+    }
 }
 
 static void *own_memory(struct workers *w, double (*of)[DIM], int rank, int parameter)
@@ -163,6 +202,8 @@ static void announce(struct workers *w, int rank, int parameter, const double *g
         a.source = to;
         a.result = own_memory(w, w->result, rank, parameter);
     }
+    if (w->t->in_place)
+        a.result = ENGINE_IN_PLACE;
     ck_assert_int_eq(loop_driver_announce(w->loop, rank, &a, NULL), 0);
 }
 
@@ -170,7 +211,9 @@ static void result(struct workers *w, int rank, double *g)
 {
     for (int i = 0; i < PARAMETERS; i++)
         load(w->t->type, g + offset_of(i),
-             w->t->separate ? own_memory(w, w->result, rank, i) : engine_slot(w->engine[rank], i),
+             w->t->in_place   ? engine_result(w->engine[rank], i)
+             : w->t->separate ? own_memory(w, w->result, rank, i)
+                              : engine_slot(w->engine[rank], i),
              lengths[i]);
 }
 
@@ -301,6 +344,39 @@ START_TEST(property_1_plain_mean_fails)
     memcpy(t.weight, (double[]){ 3, 6, 15 }, 3 * sizeof(double));
     train(p, &t, &m);
     ck_assert_double_le(distance(&m, &alone), 1e-12);
+    free(p);
+}
+END_TEST
+
+/* Nothing changes when gradients lie in memory that ranks share, on one node or several, nor when
+ * results are read where they are.
+ */
+START_TEST(property_1_in_shared_memory)
+{
+    static const size_t buckets[] = { 1, 100, 0 };
+    struct problem *p = malloc(sizeof *p);
+    struct model alone, m;
+    uint64_t random = 4;
+
+    problem_init(p);
+    train_alone(p, &alone);
+    for (int ranks = 1; ranks <= MAX_RANKS; ranks += ranks < 4 ? 1 : 3)
+        for (int k = 0; k < 12; k++) {
+            struct trial t = { .ranks = ranks,
+                               .type = k < 6 ? COMM_FLOAT32 : COMM_FLOAT64,
+                               .bucket_bytes = buckets[k % 3],
+                               .shuffle = k % 5,
+                               .separate = k % 2,
+                               .nodes = _i,
+                               .in_place = k % 4 > 1,
+                               .seed = 1 + random_next(&random) % 1000 };
+
+            trial_split(&t, &random);
+            for (int r = 0; r < ranks && k % 7 == 0; r++)
+                t.weight[r] *= 1e5; /* in any unit */
+            train(p, &t, &m);
+            ck_assert_double_le(distance(&m, &alone), t.type == COMM_FLOAT64 ? 1e-12 : 1e-6);
+        }
     free(p);
 }
 END_TEST
@@ -503,6 +579,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, property_1_any_split_equals_one_process);
     tcase_add_test(tc, property_1_plain_mean_fails);
+    tcase_add_loop_test(tc, property_1_in_shared_memory, 1, 4);
     tcase_add_test(tc, weights_of_any_sum);
     tcase_add_test(tc, property_2_same_bits_everywhere_and_again);
     tcase_add_test(tc, property_3_a_rank_without_samples_changes_nothing);
