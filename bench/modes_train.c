@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* modes_train.c - bench-modes-train SAMPLES: one worker of a model whose compute is slept
+/* modes_train.c - bench-modes-train: one worker of a model whose compute is slept
  *
  * LAYERS layers hold 10^6 float32 parameters in all.  A step of b samples takes as long as on the
  * device that the worker imitates, a third of it forward and the rest backward, layer by layer;
  * each layer's gradient is announced when its part is over.  Gradients are ones, so that their
- * weighted mean is known.  The job ends when SAMPLES samples are done by all workers together.
+ * weighted mean is known.  The job ends when all workers together have done
+ * as many samples as the variable SAMPLES says.
  */
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
@@ -96,17 +97,18 @@ static int train(struct eddis *e, struct eddis_error *err)
     return rc;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
+    const char *samples = getenv("SAMPLES");
     struct eddis_options o = { .size = sizeof o, .epochs = 1, .own_pace = 1 };
     float *value = calloc((size_t)LAYERS * ELEMENTS, sizeof *value);
     struct eddis_error err = { 0 };
     struct eddis *e = NULL;
     int rc;
 
-    o.samples = argc == 2 ? atoll(argv[1]) : 0;
+    o.samples = samples ? atoll(samples) : 0;
     if (o.samples < 1 || !value) {
-        fprintf(stderr, "usage: bench-modes-train SAMPLES\n");
+        fprintf(stderr, "bench-modes-train: no SAMPLES in the environment\n");
         return 2;
     }
     rc = eddis_open(&o, &e, &err);
