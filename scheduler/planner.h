@@ -15,7 +15,7 @@
 /* What earlier runs and the network's probe have told; 0: unknown. */
 struct planner_known {
     int64_t model_bytes;           /* of the model's parameters */
-    double latency_s, bytes_per_s; /* of the slowest link between two nodes */
+    double latency_s, bytes_per_s; /* of the slowest node's wire */
 };
 
 /* What the job says of this one of its hosts, put into the node's profile: its name, how many

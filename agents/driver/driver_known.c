@@ -41,7 +41,6 @@ static int64_t kept_bytes(const struct job *job)
 
 void driver_known(struct driver *d, struct planner_known *ret)
 {
-    const struct network_link *slowest = NULL;
     struct network *n = NULL;
 
     *ret = (struct planner_known){ 0 };
@@ -50,11 +49,7 @@ void driver_known(struct driver *d, struct planner_known *ret)
     ret->model_bytes = d->model_bytes;
     if (d->measured &&
         network_parse(d->measured, strlen(d->measured), "the network", &n, NULL) == 0)
-        slowest = network_slowest(n);
-    if (slowest) {
-        ret->latency_s = slowest->latency_s;
-        ret->bytes_per_s = slowest->bytes_per_s;
-    }
+        (void)network_wire(n, &ret->latency_s, &ret->bytes_per_s); /* else unknown */
     network_free(n);
 }
 

@@ -177,6 +177,52 @@ const struct network_link *network_slowest(const struct network *n)
     return slowest;
 }
 
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median(double *x, size_t n)
+{
+    qsort(x, n, sizeof *x, compare);
+    return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+}
+
+/* The speeds of the links at this node to ret; returns their number. */
+static size_t links_at(const struct network *n, int node, double *ret)
+{
+    size_t k = 0;
+
+    for (int i = 0; i < n->n_links; i++)
+        if (n->link[i].from == node || n->link[i].to == node)
+            ret[k++] = n->link[i].bytes_per_s;
+    return k;
+}
+
+int network_wire(const struct network *n, double *ret_latency_s, double *ret_bytes_per_s)
+{
+    cleanup_free double *x = calloc((size_t)n->n_links + 1, sizeof *x);
+    double least = INFINITY;
+
+    if (!x)
+        return -ENOMEM;
+    if (n->n_links == 0)
+        return -ENODATA;
+    for (int node = 0; node < n->n_nodes; node++) {
+        size_t k = links_at(n, node, x);
+
+        if (k > 0)
+            least = fmin(least, median(x, k));
+    }
+    for (int i = 0; i < n->n_links; i++)
+        x[i] = n->link[i].latency_s;
+    *ret_latency_s = median(x, (size_t)n->n_links);
+    *ret_bytes_per_s = least;
+    return 0;
+}
+
 void network_free(struct network *n)
 {
     if (!n)

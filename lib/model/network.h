@@ -43,6 +43,12 @@ int network_parse(const char *text, size_t size, const char *what, struct networ
 /* Borrows the link with the least bytes_per_s, or NULL when there is none. */
 const struct network_link *network_slowest(const struct network *n);
 
+/* What a node's wire carries: the median of the links that it is at, of the node that has least, so
+ * that one link measured in a bad moment does not count, and a slow node does.  latency_s is the
+ * median of all links.  -ENODATA: there is no link; -ENOMEM.
+ */
+int network_wire(const struct network *n, double *ret_latency_s, double *ret_bytes_per_s);
+
 void network_free(struct network *n); /* accepts NULL */
 
 #endif

@@ -93,8 +93,34 @@ START_TEST(refused)
 }
 END_TEST
 
+/* Four nodes, both ways: one link measured in a bad moment, or one node whose links are slow. */
+START_TEST(wire)
+{
+    struct network_link link[12];
+    struct network n = { .n_nodes = 4, .link = link };
+    double latency_s, bytes_per_s;
+
+    ck_assert_int_eq(network_wire(&n, &latency_s, &bytes_per_s), -ENODATA);
+    for (int from = 0; from < 4; from++)
+        for (int to = 0; to < 4; to++)
+            if (from != to)
+                link[n.n_links++] = (struct network_link){ from, to, 1e-4, 1e8 };
+    link[5].bytes_per_s = 1e6;
+    link[5].latency_s = 0.1;
+    ck_assert_int_eq(network_wire(&n, &latency_s, &bytes_per_s), 0);
+    ck_assert_double_eq(latency_s, 1e-4);
+    ck_assert_double_eq(bytes_per_s, 1e8);
+    for (int i = 0; i < n.n_links; i++)
+        if (link[i].from == 2 || link[i].to == 2)
+            link[i].bytes_per_s = 2e7;
+    ck_assert_int_eq(network_wire(&n, &latency_s, &bytes_per_s), 0);
+    ck_assert_double_eq(bytes_per_s, 2e7);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, wire);
     tcase_add_test(tc, there_and_back);
     tcase_add_test(tc, with_failure);
     tcase_add_loop_test(tc, refused, 0, sizeof bad_rows / sizeof *bad_rows);
