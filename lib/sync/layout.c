@@ -6,11 +6,17 @@
 
 enum { LAYOUT_WARM = 1, LAYOUT_MEASURED = 3 }; /* steps */
 
-/* What was under way in a step. */
+/* What was under way without a pause. */
+struct spell {
+    size_t bytes;
+    int64_t ns;
+};
+
+/* The same in a step. */
 struct traffic {
     size_t bytes;
-    int64_t busy_ns; /* while there was any */
-    int spells;      /* without a pause */
+    int64_t busy_ns;
+    int spells;
 };
 
 struct layout {
@@ -20,7 +26,8 @@ struct layout {
     bool timed, started;
     int64_t base_ns; /* of the present step, when timed */
     int under_way;
-    int64_t since_ns; /* of the present spell */
+    int64_t since_ns;                      /* of the present spell */
+    struct spell spell, smallest, largest; /* the present one, and the quickest of their sizes */
     struct traffic traffic[LAYOUT_MEASURED];
     struct bucket_layout agreed;
     struct collective *broadcast;
@@ -75,18 +82,27 @@ void layout_left(struct layout *l, size_t bytes, int64_t now_ns)
     if (step < 0)
         return;
     l->traffic[step].bytes += bytes;
-    if (l->under_way++)
-        return;
-    l->since_ns = now_ns;
-    l->traffic[step].spells++;
+    if (l->under_way++ == 0) {
+        l->traffic[step].spells++;
+        l->since_ns = now_ns;
+        l->spell.bytes = 0;
+    }
+    l->spell.bytes += bytes;
 }
 
 void layout_back(struct layout *l, int64_t now_ns)
 {
+    struct spell *s = &l->spell, *low = &l->smallest, *high = &l->largest;
     int step = layout_step(l);
 
-    if (step >= 0 && --l->under_way == 0)
-        l->traffic[step].busy_ns += now_ns - l->since_ns;
+    if (step < 0 || --l->under_way)
+        return;
+    s->ns = now_ns - l->since_ns;
+    l->traffic[step].busy_ns += s->ns;
+    if (!low->bytes || s->bytes < low->bytes || (s->bytes == low->bytes && s->ns < low->ns))
+        *low = *s;
+    if (s->bytes > high->bytes || (s->bytes == high->bytes && s->ns < high->ns))
+        *high = *s;
 }
 
 void layout_ready(struct layout *l, int item, int64_t now_ns)
@@ -118,12 +134,27 @@ static int64_t median(const int64_t t[LAYOUT_MEASURED])
     return t[2] < low ? low : t[2] > high ? high : t[2];
 }
 
+/* The line through the smallest and the largest spell tells of a latency that they cannot have had:
+ * the machine was busy with starting when it was measured.
+ */
+static double layout_latency_s(const struct layout *l, double known_s)
+{
+    const struct spell *low = &l->smallest, *high = &l->largest;
+    double slope, least = known_s / 8, s;
+
+    if (high->bytes < 2 * low->bytes || high->ns <= low->ns)
+        return known_s;
+    slope = (double)(high->ns - low->ns) / (double)(high->bytes - low->bytes);
+    s = ((double)low->ns - slope * (double)low->bytes) * 1e-9;
+    return s >= known_s ? known_s : s > least ? s : least;
+}
+
 /* A measurement before the first step has no time for large buffers and tells too little of the
  * bandwidth; and these steps too little where a rank was waited for.  Neither tells too much.
  */
 static struct bucket_cost layout_cost(const struct layout *l, const struct bucket_cost *known)
 {
-    struct bucket_cost c = *known;
+    struct bucket_cost c = { layout_latency_s(l, known->latency_s), known->bytes_per_s };
 
     for (int i = 0; i < LAYOUT_MEASURED; i++) {
         const struct traffic *t = &l->traffic[i];

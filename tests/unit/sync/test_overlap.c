@@ -4,6 +4,7 @@
 #include "lib/base/random.h"
 #include "lib/comm/loop.h"
 #include "lib/page.h"
+#include "lib/sync/layout.h"
 #include "lib/sync/loop_driver.h"
 #include "suite.h"
 
@@ -528,6 +529,40 @@ START_TEST(bandwidth_is_seen_in_the_steps)
 }
 END_TEST
 
+/* Told four times the latency and a tenth of the bandwidth; what was under way in the steps says
+ * otherwise.
+ */
+START_TEST(cost_is_seen_in_the_steps)
+{
+    const struct bucket_cost told = { 4e-3, 1e7 }, real = { 1e-3, 1e8 };
+    const struct comm_place place = { .n_ranks = 2 };
+    struct bucket_item item[8] = { 0 };
+    struct bucket_layout best;
+    struct outbox out = { 0 };
+    struct layout *l;
+
+    ck_assert_int_eq(layout_new(&place, 8, &l, NULL), 0);
+    for (int step = 0; step < 5; step++) {
+        layout_begin(l);
+        for (int i = 0; i < 8; i++) {
+            item[i] = (struct bucket_item){ 1000000, 0, i * INT64_C(9000000) };
+            layout_ready(l, i, item[i].ready_ns);
+        }
+        layout_left(l, 1000000, 0);
+        layout_back(l, 11000000);
+        layout_left(l, 7000000, 63000000);
+        layout_back(l, 63000000 + 71000000);
+    }
+    ck_assert(layout_due(l) && !layout_started(l));
+    ck_assert_int_ge(bucket_merge(item, 8, &real, &best), 2);
+    ck_assert_int_ge(layout_start(l, item, &told, 0, &out, NULL), 0);
+    ck_assert_mem_eq(layout_agreed(l)->run, best.run, (size_t)best.n * sizeof best.run[0]);
+    ck_assert_int_eq(layout_agreed(l)->n, best.n);
+    outbox_fini(&out);
+    layout_free(l);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, property_3_all_paths_are_equal);
@@ -536,6 +571,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, layout_is_rank_0s);
     tcase_add_test(tc, property_41_finish_is_the_recursion);
     tcase_add_test(tc, bandwidth_is_seen_in_the_steps);
+    tcase_add_test(tc, cost_is_seen_in_the_steps);
     tcase_add_test(tc, exposed_is_what_is_not_overlapped);
 }
 
