@@ -21,8 +21,11 @@
 
 enum {
     POLL = 16,
-    SPIN_NS = 100 * 1000, /* without a pause after something moved, then with naps */
-    NAP_NS = 50 * 1000,
+    /* As lib/sync/driver.c: without a pause after something moved, then with longer and longer
+       naps. */
+    SPIN_NS = 100 * 1000,
+    NAP_MIN_NS = 20 * 1000,
+    NAP_MAX_NS = 200 * 1000,
 };
 #define DEADLINE_NS (120 * CLOCK_S)
 
@@ -67,15 +70,16 @@ static int eddis_open_it(int *ret_rank, int *ret_ranks, struct eddis_error *err)
     return 0;
 }
 
-/* Sleep a little when nothing has moved for a while. */
 static void pause_since(int64_t moved_ns)
 {
-    int64_t now = clock_now_ns();
+    int64_t now = clock_now_ns(), quiet = now - moved_ns, nap = quiet / 16;
 
-    if (now - moved_ns < SPIN_NS)
+    if (quiet < SPIN_NS)
         sched_yield();
     else
-        clock_sleep_until_ns(now + NAP_NS);
+        clock_sleep_until_ns(now + (nap < NAP_MIN_NS   ? NAP_MIN_NS
+                                    : nap > NAP_MAX_NS ? NAP_MAX_NS
+                                                       : nap));
 }
 
 static int eddis_run_it(struct collective *c, struct eddis_error *err)
