@@ -174,7 +174,7 @@ static int commit_share(struct eddis *e, struct eddis_error *err)
 
         bytes += engine_takes(p->n, (enum comm_type)p->dtype);
     }
-    return share_open(e, engine_arena_bytes(bytes), e->n_parameters, err);
+    return share_open(e, engine_arena_bytes(bytes), e->n_parameters, fixed != NULL, err);
 }
 
 /* Measure which kinds of all-reduce are best, and tell. */

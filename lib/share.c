@@ -56,7 +56,8 @@ static int share_memory(struct eddis *e, const struct comm_node_size *size, stru
     return rc;
 }
 
-int share_open(struct eddis *e, size_t arena_bytes, int n_parameters, struct eddis_error *err)
+int share_open(struct eddis *e, size_t arena_bytes, int n_parameters, bool must,
+               struct eddis_error *err)
 {
     const struct comm_node_size size = {
         .arena_bytes = arena_bytes,
@@ -78,6 +79,8 @@ int share_open(struct eddis *e, size_t arena_bytes, int n_parameters, struct edd
         return driver_failure(e->driver, err);
     if (rc < 0)
         share_drop(e);
+    if (rc < 0 && must)
+        return eddis_fail(err, rc, "the plan has workers of a node share memory: %s", why.text);
     if (!s->node) /* or nobody has company */
         return 0;
     s->nodes->node = s->node;

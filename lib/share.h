@@ -20,10 +20,11 @@ struct share {
 };
 
 /* Share what gradients of so many bytes, in so many parameters at most, need.  On success the
- * group's place tells of it, unless it cannot be; then all go on with messages.  Collective.  A
- * failure is of the communication.
+ * group's place tells of it, unless it cannot be; then all go on with messages, or with `must` fail
+ * with the reason.  Collective.  Another failure is of the communication.
  */
-int share_open(struct eddis *e, size_t arena_bytes, int n_parameters, struct eddis_error *err);
+int share_open(struct eddis *e, size_t arena_bytes, int n_parameters, bool must,
+               struct eddis_error *err);
 
 /* Messages are better.  On all ranks of the group. */
 void share_drop(struct eddis *e);

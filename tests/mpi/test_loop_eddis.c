@@ -10,8 +10,10 @@
 #include "loop_job.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -207,6 +209,49 @@ static void test_choice_layout(void)
     choice_set_layout(&chosen, 4, &l);
     CHECK(chosen.n_order == 4 && chosen.order[0] == 1 && chosen.order[3] == 2);
     CHECK(chosen.n_buckets == 2 && chosen.bucket[0] == 2);
+}
+
+/* No file may grow: sharing memory fails.  A plan that has it shared is refused, as its bits would
+ * be others; without a plan all go on with messages.
+ */
+static void unshared_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    float value[4] = { 0 };
+    struct eddis_parameter p = { .size = sizeof p,
+                                 .name = "x",
+                                 .dtype = EDDIS_FLOAT32,
+                                 .n_dims = 1,
+                                 .dims = { 4 },
+                                 .value = value };
+    struct eddis_error err = { 0 };
+    int layer = eddis_add_layer(e, "only", EDDIS_LAYER_OTHER, &err), rc;
+
+    (void)rank;
+    CHECK(eddis_add_parameter(e, layer, &p, &err) == 0);
+    rc = eddis_commit(e, &err);
+    CHECK(j->choice ? rc < 0 && strstr(err.text, "the plan has workers of a node share memory: ")
+                    : rc == 0 && !e->share.node);
+}
+
+static void test_choice_unshared(void)
+{
+    static const struct comm_choice shared = { .version = 1, .shared = 1 };
+    const struct comm_choice *choices[] = { &shared, NULL };
+    struct rlimit before, none;
+
+    CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0);
+    none = (struct rlimit){ .rlim_max = before.rlim_max };
+    signal(SIGXFSZ, SIG_IGN);
+    for (int i = 0; i < 2; i++) {
+        struct loop_job j = { .n = 3, .body = unshared_body, .choice = choices[i] };
+
+        for (int r = 0; r < 3; r++)
+            j.scenario[r].batch = 43;
+        loop_job_board(&j);
+        CHECK(setrlimit(RLIMIT_FSIZE, &none) == 0);
+        loop_job_run(&j);
+        CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
+    }
 }
 
 /* ---- imitated devices ---- */
@@ -614,6 +659,7 @@ int main(void)
     test_board();
     test_choice();
     test_choice_layout();
+    test_choice_unshared();
     test_imitate();
     test_misuse(1);
     test_misuse(3);
