@@ -328,13 +328,19 @@ static void stopped(struct agent *a)
     agent_tell(a, &e, clock_now_ns());
 }
 
-/* Whether the ladder waits for nobody: every program has ended, or what could start one has. */
+/* Whether the ladder waits for nobody: every program has ended, or what could start one has, or
+ * none has begun, and mpirun may wait for a daemon that does not come.
+ */
 static bool is_empty(const struct generation *g)
 {
-    for (int i = 0; g && i < g->n; i++)
+    bool begun = false;
+
+    for (int i = 0; g && i < g->n; i++) {
         if (g->worker[i].pidfd >= 0 && !g->worker[i].ended)
             return false;
-    return !g || !g->mpirun || g->n_ended == g->n;
+        begun = begun || g->worker[i].wrapper;
+    }
+    return !g || !g->mpirun || !begun || g->n_ended == g->n;
 }
 
 /* Walk down the ladder; when nothing is left, say so. */

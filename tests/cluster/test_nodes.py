@@ -73,6 +73,21 @@ def test_training(make):
     c.leave()
 
 
+def test_stopped_before_any_rank(make):
+    """mpirun waits for daemons that nobody starts any more, and the stop for no rank."""
+    c = make(SLEEP, [1, 1])
+    c.relays = False
+    c.registered()
+    c.prepare()
+    c.node[0].driver.order("start", 1)
+    c.node[0].driver.wait("relay")
+    for n in c.node:
+        n.driver.stop("orderly", grace=600)
+    for n in c.node:
+        n.driver.wait("stopped")
+    c.leave()
+
+
 def test_network(make):
     """Generation 0: one rank a node, whatever the job has; nothing of it is in the job's folder."""
     c = make(SLEEP, [1, 2, 3, 1])
