@@ -144,7 +144,8 @@ START_TEST(smb_3_accumulate_adds_one_buffer_to_another)
 
         for (int i = 0; i < w.n; i++)
             want += x[i][j];
-        ck_assert_int_eq(sum[j], want);
+        if (sum[j] != want)
+            ck_abort_msg("element %d is %lld", j, (long long)sum[j]);
     }
     boxes_close(&w);
 }
@@ -245,7 +246,8 @@ START_TEST(smb_6_n_writers_k_accumulates)
             }
         move(&w, 0, SMB_READ, key, sum, 0, N);
         for (int j = 0; j < N; j++)
-            ck_assert_float_eq(sum[j], (float)(w.n * K));
+            if (sum[j] != (float)(w.n * K)) /* an assertion is a system call */
+                ck_abort_msg("element %d is %g", j, (double)sum[j]);
         boxes_close(&w);
     }
 }
