@@ -85,5 +85,6 @@ void driver_hear_choice(struct driver *d, const struct event *e)
     free(d->plan->choice);
     d->plan->choice = c;
     record_plan(&d->record, d->plan);
+    (void)snprintf(d->status.communication, sizeof d->status.communication, "%s", c->reason);
     driver_say(d, "communication", -1, -1, c->reason);
 }

@@ -459,6 +459,7 @@ def replay_is_bitwise():
     path, first, said = run()
     assert first["model_bytes"] == 0 and "other modes:" not in said, said
     assert first["communication"]["version"] > 0 and first["communication"]["reason"], first
+    assert f"communication: {first['communication']['reason']}\n" in said, said
     for _ in range(2):
         _, again, said = run("--plan", path)
         assert "replayed" in said and again == first, again
