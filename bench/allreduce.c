@@ -133,14 +133,17 @@ static int once_mpi(struct job *j, struct eddis_error *err)
 /* Every byte of every rank read once, the least that any all-reduce does. */
 static int once_read(struct job *j, struct eddis_error *err)
 {
-    float sum[16] = { 0 };
+    enum { STREAMS = 8, LINE = 16 }; /* read side by side, which is faster than one */
+    float sum[LINE] = { 0 };
+    size_t part = j->n / STREAMS / LINE * LINE;
     volatile float keep;
 
     (void)err;
-    for (size_t i = 0; i + 16 <= j->n; i += 16)
-        for (int k = 0; k < 16; k++)
-            sum[k] += j->x[i + (size_t)k];
-    for (int k = 1; k < 16; k++)
+    for (size_t i = 0; i < part; i += LINE)
+        for (size_t s = 0; s < STREAMS; s++)
+            for (size_t k = 0; k < LINE; k++)
+                sum[k] += j->x[s * part + i + k];
+    for (size_t k = 1; k < LINE; k++)
         sum[0] += sum[k];
     keep = sum[0];
     (void)keep;

@@ -25,7 +25,8 @@ struct bucket {
     enum comm_type type;
     int missing; /* parameters not announced in this step */
     int64_t done_step;
-    const char *result; /* of the last step combined, and its tail */
+    const char *result; /* of the last step combined, and the tail that came with it */
+    const struct sync_tail *tail;
 };
 
 struct engine {
@@ -384,9 +385,11 @@ static void bucket_unpack(struct engine *e, struct bucket *b)
     }
     if (factor == 1.0)
         b->result = read;
+    b->tail = tail;
     b->done_step = e->step.step;
+    /* Buckets may be complete in any order; the agreement is in the last one that left. */
     if (++e->finished == e->n_buckets && e->hooks.agreed)
-        e->hooks.agreed(e->hooks.arg, e->step.step, tail);
+        e->hooks.agreed(e->hooks.arg, e->step.step, e->bucket[e->n_buckets - 1].tail);
 }
 
 /* Between two layouts: what was a tail may now lie in the middle of a bucket, and is added up with
