@@ -309,6 +309,7 @@ bool node_finish(const struct comm_node *n, struct node_slot *s, uint64_t chunks
 
 int node_waits_for(const struct comm_node *n, struct node_slot *s, uint64_t use)
 {
+    unsigned others = n->n_ranks > 1 ? (unsigned)n->n_ranks - 1 : 1;
     bool opened = node_opened(s, use);
 
     for (int i = 0; i < n->n_ranks; i++) {
@@ -319,7 +320,10 @@ int node_waits_for(const struct comm_node *n, struct node_slot *s, uint64_t use)
                     : atomic_load_explicit(&r->arrived, memory_order_acquire) < use))
             return i;
     }
-    return (n->rank + 1) % n->n_ranks; /* between two chunks, or just about to be seen */
+    /* Between two chunks, or just about to be seen; or killed there, by which nothing in its line
+     * shows who it was: each look at who is still there is at another one.
+     */
+    return (n->rank + 1 + (int)(n->idle / NODE_IDLE_POLLS % others)) % n->n_ranks;
 }
 
 /* Whether that rank still holds its lock. */

@@ -407,6 +407,36 @@ START_TEST(a_rank_that_leaves_is_an_error)
 }
 END_TEST
 
+/* Its line says that it has arrived, but it was killed before it counted itself. */
+START_TEST(a_rank_killed_in_arriving_is_an_error)
+{
+    enum { RANKS = 4 };
+    struct collective *c[RANKS];
+    struct world w;
+    int absent = _i;
+
+    world_open(&w, RANKS, 1, ARENA, 9);
+    for (int r = 0; r < RANKS; r++) {
+        struct allreduce a = { comm_node_arena(w.node[r]), 100, COMM_FLOAT32, COMM_SUM };
+
+        ck_assert_int_eq(allreduce_new(&w.place[r], &a, &c[r], NULL), 0);
+        if (r != absent)
+            world_start(&w, r, c[r]);
+    }
+    atomic_store(&node_slot(w.node[absent], NODE_POOL_SLOTS)->rank[absent].arrived, 1);
+    collective_free(c[absent]);
+    comm_node_close(w.node[absent]);
+    w.node[absent] = NULL;
+    world_run(&w, 1, 100000);
+    for (int r = 0; r < RANKS; r++)
+        if (r != absent) {
+            ck_assert_int_eq(w.failed[r], -EPIPE);
+            collective_free(c[r]);
+        }
+    world_close(&w);
+}
+END_TEST
+
 /* ---- groups, order, refusals ---- */
 
 /* Two reductions of private memory under way at once share the pool, whichever is polled first. */
@@ -606,6 +636,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, bits_do_not_depend_on_timing, 1, 3);
     tcase_add_loop_test(tc, the_missing_rank_is_named, 0, 4);
     tcase_add_loop_test(tc, a_rank_that_leaves_is_an_error, 0, 4);
+    tcase_add_loop_test(tc, a_rank_killed_in_arriving_is_an_error, 0, 4);
     tcase_add_test(tc, the_pool_is_shared_in_order);
     tcase_add_test(tc, what_does_not_fit_is_refused);
     tcase_add_test(tc, memory_that_is_not_there);
