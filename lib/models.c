@@ -222,6 +222,7 @@ int models_meet(struct eddis *e, struct eddis_error *err)
     /* Who is at the end is told so, and comes back for the checkpoint. */
     while (rc == 0 && where[1] == AT_END)
         rc = models_say(e, AT_CHECKPOINT, where, err);
+    e->models.owed &= rc < 0;
     return rc;
 }
 
@@ -232,8 +233,13 @@ int models_finish(struct eddis *e, struct eddis_error *err)
 
     if (e->models.finished)
         return 0;
+    if (e->models.owed)
+        return eddis_fail(err, -EINVAL,
+                          "another worker waits in a checkpoint that the step before was for "
+                          "(EDDIS_STEP_CHECKPOINT), but eddis_checkpoint_begin was not called");
     rc = models_say(e, AT_END, where, err);
-    if (rc < 0 || where[0] == AT_CHECKPOINT)
+    e->models.owed = rc == 0 && where[0] == AT_CHECKPOINT;
+    if (rc < 0 || e->models.owed)
         return rc < 0 ? rc : 1;
     rc = models_exchange(e, SYNC_LAST, err);
     if (rc == 0)

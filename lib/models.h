@@ -50,6 +50,7 @@ struct models {
     int64_t planned;    /* checkpoints that plans asked for */
     int64_t due_before; /* ... and that were due by samples when this generation began */
     int64_t flagged;    /* checkpoints that steps were flagged with */
+    bool owed;          /* the step before was for a checkpoint alone, which was not begun */
 };
 
 /* ---- models.c ---- */
@@ -77,7 +78,7 @@ int models_exchange(struct eddis *e, enum sync_exchange what, struct eddis_error
 int models_start(struct eddis *e, struct eddis_error *err);
 
 /* Nothing is left: 0 when all workers have come here, and parameters are the centre; 1 when one of
- * them writes a checkpoint that this one has to take part in.
+ * them writes a checkpoint that this one has to take part in.  -EINVAL: it did not, the last time.
  */
 int models_finish(struct eddis *e, struct eddis_error *err);
 

@@ -213,12 +213,56 @@ static void test_ahead(void)
     loop_job_run(&j);
 }
 
+/* In async mode a worker at its end is given an empty step for a checkpoint that another one
+ * writes; one that does not take part is told so, instead of having both go round for ever.
+ */
+static void ignore_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_checkpoint *c = NULL;
+    struct eddis_error err = { 0 };
+    char folder[128];
+    int rc;
+
+    snprintf(folder, sizeof folder, "%s/checkpoints", j->dir);
+    CHECK(eddis_commit(e, &err) == 0);
+    while ((rc = eddis_step_begin(e, &s, &err)) == 1) {
+        CHECK(eddis_wait(e, 60 * CLOCK_S, &err) == 0 && eddis_step_end(e, NULL, &err) == 0);
+        if (rank == 0 && s.step == 0)
+            break;
+    }
+    if (rank == 1)
+        CHECK(s.batch == 0 && rc == -EINVAL && strstr(err.text, "EDDIS_STEP_CHECKPOINT"));
+    CHECK(eddis_checkpoint_begin(e, folder, &c, &err) == 0);
+    CHECK(eddis_checkpoint_commit(c, 0, &err) == 0);
+    while ((rc = eddis_step_begin(e, &s, &err)) == 1)
+        CHECK(eddis_wait(e, 60 * CLOCK_S, &err) == 0 && eddis_step_end(e, NULL, &err) == 0);
+    CHECK(rc == 0);
+}
+
+static void test_ignore(void)
+{
+    struct loop_job j = { .n = 2,
+                          .body = ignore_body,
+                          .mode = "async",
+                          .algorithm = "easgd",
+                          .per_group = 1,
+                          .period = 4 };
+
+    for (int i = 0; i < 2; i++)
+        j.scenario[i].batch = 20;
+    loop_job_board_of(&j, (const int64_t[]){ 10, 10 });
+    loop_job_run(&j);
+    CHECK(file_remove_tree(j.dir, NULL) == 0);
+}
+
 int main(void)
 {
     test_late();
     test_late_save();
     test_give_up();
     test_ahead();
+    test_ignore();
     if (loop_job_failures)
         fprintf(stderr, "%d failures\n", loop_job_failures);
     return loop_job_failures != 0;
