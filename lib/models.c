@@ -48,7 +48,7 @@ int models_open(struct eddis *e, struct eddis_error *err)
 
     e->group.place = e->place;
     e->group.n_groups = 1;
-    if (!a || e->place.n_ranks == 1 || strcmp(e->mode, "sync") == 0)
+    if (!a || strcmp(e->mode, "sync") == 0)
         return 0;
     if (a->period < 1 || !(a->moving_rate > 0))
         return eddis_fail(err, -EPROTO, "the job's plan has mode %s without a period or a rate",

@@ -254,7 +254,8 @@ static const struct row {
 } rows[] = { { "async", "easgd", 2, 1, 1 },
              { "async", "easgd", 4, 1, 3 },
              { "hybrid", "hsgd", 4, 2, 2 },
-             { "hybrid", "hsgd", 6, 3, 1 } };
+             { "hybrid", "hsgd", 6, 3, 1 },
+             { "async", "easgd", 1, 1, 2 } };
 
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
@@ -274,7 +275,7 @@ static void trains(const struct row *r, const char *dir)
     static struct shared s;
 
     memset(&s, 0, sizeof s);
-    s.publish = true;
+    s.publish = r->n > 1;
     s.sleep_ms[r->n - 1] = 3; /* one is slow, the others take more */
     run(&j, &s);
     check_end(&j, &s);
