@@ -57,7 +57,7 @@ static int measure(int n_workers, struct result *ret, struct eddis_error *err)
     struct job job = { .batch = { .global = (int64_t)SAMPLES * n_workers, .min = 1, .grain = 1 },
                        .sync = { .mode = word, .algorithm = word } };
     /* YOLOv5m's size, links of 1 Gbit/s: every mode is predicted with what its exchanges cost. */
-    const struct planner_known known = { 85000000, 1e-4, 125e6 };
+    const struct planner_known known = { 85000000, 1e-4, 125e6, NULL };
     double seconds[ROUNDS];
     int n_nodes, rc = 0;
     struct node_profile *nodes = mixed_nodes(n_workers, &n_nodes);

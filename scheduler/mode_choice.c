@@ -17,12 +17,6 @@
 /* Of the centre, all writers together; a larger one is unstable when they write in lock step. */
 static const double ALL_WRITERS_RATE = 0.9;
 
-/* Both on auto. */
-static bool is_open(const struct job *job)
-{
-    return strcmp(job->sync.mode, "auto") == 0 && strcmp(job->sync.algorithm, "auto") == 0;
-}
-
 /* The row that the job asks for; with both on auto, sync's. */
 static const struct algorithm *find_algorithm(const char *mode, const char *name)
 {
@@ -157,18 +151,33 @@ static void say_other(const struct field *f, const struct candidate *best, struc
              best->algorithm->efficiency);
 }
 
-static const struct candidate *choose(const struct job *job, const struct field *f, bool known,
-                                      struct plan *p)
+/* The job's wish, or what it has begun with; NULL: it is open. */
+static const struct algorithm *settled(const struct job *job, const struct planner_known *known,
+                                       struct plan *p)
 {
-    const struct algorithm *wish = find_algorithm(job->sync.mode, job->sync.algorithm);
-    const struct candidate *all[] = { &f->sync, &f->async, &f->hybrid }, *best;
+    const struct algorithm *a;
 
-    if (!is_open(job)) {
-        snprintf(p->reason, sizeof p->reason, "%s because the job asks for it", wish->mode);
-        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-            if (all[i]->algorithm == wish)
-                return all[i];
+    if (strcmp(job->sync.mode, "auto") != 0 || strcmp(job->sync.algorithm, "auto") != 0) {
+        a = find_algorithm(job->sync.mode, job->sync.algorithm);
+        snprintf(p->reason, sizeof p->reason, "%s because the job asks for it", a->mode);
+        return a;
     }
+    a = known->algorithm ? algorithm_find(known->algorithm) : NULL;
+    if (a)
+        snprintf(p->reason, sizeof p->reason, "%s because the job has begun with it", a->mode);
+    return a;
+}
+
+static const struct candidate *choose(const struct job *job, const struct field *f,
+                                      const struct planner_known *past, struct plan *p)
+{
+    const struct algorithm *wish = settled(job, past, p);
+    const struct candidate *all[] = { &f->sync, &f->async, &f->hybrid }, *best;
+    bool known = past->model_bytes > 0;
+
+    for (size_t i = 0; wish && i < sizeof all / sizeof *all; i++)
+        if (all[i]->algorithm == wish)
+            return all[i];
     best = progress(&f->hybrid) > progress(&f->async) ? &f->hybrid : &f->async;
     if (p->n_workers == 1)
         snprintf(p->reason, sizeof p->reason, "sync because there is one worker");
@@ -242,6 +251,6 @@ int mode_choose(const struct job *job, const struct planner_known *known, struct
     if (rc == 0)
         rc = predict_equal(&f, even, p, err);
     if (rc == 0)
-        take(job, &f, choose(job, &f, known->model_bytes > 0, p), p);
+        take(job, &f, choose(job, &f, known, p), p);
     return rc;
 }

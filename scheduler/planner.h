@@ -16,6 +16,10 @@
 struct planner_known {
     int64_t model_bytes;           /* of the model's parameters */
     double latency_s, bytes_per_s; /* of the slowest node's wire */
+    /* What the job has trained with so far: its checkpoints mean nothing to another mode.  NULL:
+     * it has not trained.
+     */
+    const char *algorithm;
 };
 
 /* What the job says of this one of its hosts, put into the node's profile: its name, how many

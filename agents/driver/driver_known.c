@@ -47,6 +47,8 @@ void driver_known(struct driver *d, struct planner_known *ret)
     if (!d->model_bytes)
         d->model_bytes = kept_bytes(d->o->job);
     ret->model_bytes = d->model_bytes;
+    if (d->state.generation > 1 && d->status.algorithm[0])
+        ret->algorithm = d->status.algorithm;
     if (d->measured &&
         network_parse(d->measured, strlen(d->measured), "the network", &n, NULL) == 0)
         (void)network_wire(n, &ret->latency_s, &ret->bytes_per_s); /* else unknown */

@@ -138,7 +138,7 @@ END_TEST
 START_TEST(hybrid)
 {
     cleanup_free struct node_profile *node = new_nodes(2);
-    const struct planner_known known = { 4000000, 1e-4, 125e6 };
+    const struct planner_known known = { 4000000, 1e-4, 125e6, NULL };
     struct job job = { .batch = { .global = 64, .min = 1, .grain = 1 } };
     char mode[] = "hybrid", algorithm[] = "auto";
     struct plan *p;
