@@ -163,7 +163,7 @@ static size_t samples_fit(struct range *left, size_t n, int64_t before, int64_t 
 static int get_samples(const struct eddis *e, const struct checkpoint *files, struct range **ret,
                        size_t *ret_n, struct eddis_error *err)
 {
-    int64_t bytes = checkpoint_size(files, 0, KEPT_SAMPLES), before;
+    int64_t bytes = checkpoint_size(files, 0, KEPT_SAMPLES), before = 0;
     size_t n = bytes > 0 ? (size_t)bytes / sizeof(int64_t) : 0;
     cleanup_free int64_t *number = calloc(n + 1, sizeof *number);
     cleanup_free struct range *left = calloc(n / 2 + 1, sizeof *left);
