@@ -63,8 +63,10 @@ int share_open(struct eddis *e, size_t arena_bytes, int n_parameters, bool must,
         .arena_bytes = arena_bytes,
         .slots = n_parameters + 1 + (int)(arena_bytes / COMM_NODE_PIECE_BYTES),
     };
+    const struct comm_node_size nothing = { 0 };
     struct share *s = &e->share;
     struct eddis_error why = { 0 };
+    bool company;
     int rc;
 
     if (e->place.n_ranks == 1)
@@ -72,16 +74,18 @@ int share_open(struct eddis *e, size_t arena_bytes, int n_parameters, bool must,
     rc = share_nodes(e, err);
     if (rc < 0)
         return rc;
-    /* Nobody in this group has company on its node, or some have. */
-    rc = s->nodes->n < e->group.place.n_ranks ? share_memory(e, &size, &why) : 0;
-    rc = handle_agree(e, rc, &why);
+    /* Where nobody in a group has company on its node there is nothing to share; but all ranks make
+     * as many requests, by which their messages are told apart.
+     */
+    company = s->nodes->n < e->group.place.n_ranks;
+    rc = handle_agree(e, share_memory(e, company ? &size : &nothing, &why), &why);
     if (driver_failure(e->driver, err) < 0)
         return driver_failure(e->driver, err);
-    if (rc < 0)
+    if (rc < 0 || !company)
         share_drop(e);
     if (rc < 0 && must)
         return eddis_fail(err, rc, "the plan has workers of a node share memory: %s", why.text);
-    if (!s->node) /* or nobody has company */
+    if (!s->node)
         return 0;
     s->nodes->node = s->node;
     s->bytes = arena_bytes;

@@ -91,6 +91,8 @@ void loop_job_board_of(struct loop_job *j, const int64_t *batch)
         a->group[i] = a->node_of[i] = i / j->per_group;
         a->moving_rate = 0.9 / (a->group[i] + 1);
     }
+    for (int i = 0; i < j->n && j->node_of; i++)
+        a->node_of[i] = j->node_of[i];
     CHECK(board_create(j->path, a, &j->board, &err) == 0);
     free(a);
     loop_job_publish(j, batch, 0);

@@ -38,6 +38,7 @@ struct loop_job {
     int emulated;
     const char *mode, *algorithm; /* NULL: sync, allreduce */
     int per_group;                /* ranks of a group, each a node; 0: one group, one node */
+    const int *node_of;           /* [n] nodes that are not the groups; NULL: they are */
     int64_t period;
     int generation; /* 0: 1 */
     const char *checkpoint_dir;

@@ -251,11 +251,14 @@ static void check_end(const struct loop_job *j, const struct shared *s)
 static const struct row {
     const char *mode, *algorithm;
     int n, per_group, period;
-} rows[] = { { "async", "easgd", 2, 1, 1 },
-             { "async", "easgd", 4, 1, 3 },
-             { "hybrid", "hsgd", 4, 2, 2 },
-             { "hybrid", "hsgd", 6, 3, 1 },
-             { "async", "easgd", 1, 1, 2 } };
+    int node_of[MAX_RANKS]; /* all 0: each group's own */
+} rows[] = { { "async", "easgd", 2, 1, 1, { 0 } },
+             { "async", "easgd", 4, 1, 3, { 0 } },
+             { "hybrid", "hsgd", 4, 2, 2, { 0 } },
+             { "hybrid", "hsgd", 6, 3, 1, { 0 } },
+             { "async", "easgd", 1, 1, 2, { 0 } },
+             /* one group shares memory, the other is on two nodes */
+             { "hybrid", "hsgd", 4, 2, 3, { 0, 0, 1, 2 } } };
 
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
@@ -266,6 +269,7 @@ static struct loop_job job_of(const struct row *r, const char *dir)
                               .n = r->n,
                               .per_group = r->per_group,
                               .period = r->period,
+                              .node_of = r->node_of[r->n - 1] ? r->node_of : NULL,
                               .checkpoint_dir = dir };
 }
 
