@@ -145,6 +145,20 @@ static void workers_share(struct workers *w, size_t bytes)
     }
 }
 
+/* Only the last bucket's tail carries what ranks agree on, whichever bucket ends last. */
+static void mark_tail(void *arg, struct sync_tail *tail)
+{
+    (void)arg;
+    tail->version = 5;
+}
+
+static void check_tail(void *arg, int64_t step, const struct sync_tail *tail)
+{
+    (void)arg;
+    (void)step;
+    ck_assert_int_eq(tail->version, 5);
+}
+
 static void workers_open(struct workers *w, struct trial *t)
 {
     struct engine_parameter p[PARAMETERS];
@@ -165,7 +179,8 @@ static void workers_open(struct workers *w, struct trial *t)
                                  .bucket_bytes = t->bucket_bytes,
                                  .cost = { 1e-5, 1e9 },
                                  .parameter = p,
-                                 .n_parameters = PARAMETERS },
+                                 .n_parameters = PARAMETERS,
+                                 .hooks = { .report = mark_tail, .agreed = check_tail } },
                              &w->engine[r], NULL),
                          0);
     ck_assert_int_eq(loop_driver_new(w->engine, t->ranks, t->seed, &w->loop, NULL), 0);
