@@ -29,6 +29,28 @@ START_TEST(momentum_closed_form)
 }
 END_TEST
 
+/* v = mu v - rate g(w + mu v), w = w + v, on f = w^2 / 2, where g(w) = w. */
+START_TEST(nesterov_step_by_step)
+{
+    struct optimizer o = { .kind = OPTIMIZER_NESTEROV, .rate = 0.1, .momentum = 0.8 };
+    real w = 1, v = 0;
+    double x = 1, u = 0;
+
+    ck_assert_int_eq(optimizer_states(&o), 1);
+    for (int t = 0; t < 40; t++) {
+        real g;
+
+        optimizer_look_ahead(&o, &w, &v, 1);
+        g = w;
+        optimizer_update(&o, 0.5, &w, &g, &v, 1);
+        u = 0.8 * u - 0.05 * (x + 0.8 * u);
+        x += u;
+        ck_assert_double_eq_tol((double)w, x, tolerance);
+        ck_assert_double_eq_tol((double)v, u, tolerance);
+    }
+}
+END_TEST
+
 /* Without a gradient, weight decay shrinks w by (1 - rate * decay) an update. */
 START_TEST(decay_closed_form)
 {
@@ -80,6 +102,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, momentum_closed_form);
+    tcase_add_test(tc, nesterov_step_by_step);
     tcase_add_test(tc, decay_closed_form);
     tcase_add_test(tc, adam_closed_form);
     tcase_add_test(tc, adam_step_by_step);
