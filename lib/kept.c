@@ -6,7 +6,8 @@
  *
  * The program itself puts the centre: it is in the place of the parameters while the checkpoint is
  * written.  Restored with the same groups every group goes on with its own model, otherwise all go
- * on with the centre.  Numbers are in this machine's order of bytes, as parameters are.
+ * on with the centre; sync mode takes the samples that are left in their order.  Numbers are in
+ * this machine's order of bytes, as parameters are.
  */
 #include "handle.h"
 
@@ -53,7 +54,7 @@ int kept_take(struct eddis *e, struct kept *k, struct eddis_error *err)
 
     k->step = e->step;
     if (!models_several(e))
-        return 0;
+        return e->take.ranges ? take_left(e, &k->left, &k->n_left, err) : 0;
     if (!e->take.ranges)
         return eddis_fail(err, -EINVAL, "call eddis_commit before a checkpoint");
     rc = e->models.finished ? 0 : models_meet(e, err);
@@ -87,7 +88,7 @@ int kept_put(struct eddis *e, const struct kept *k, struct checkpoint *files,
 {
     int rc = 0;
 
-    if (!models_several(e))
+    if (!e->take.ranges)
         return 0;
     if (e->place.rank == 0)
         rc = put_samples(e, k, files, err);
@@ -112,12 +113,22 @@ bool kept_has(const struct checkpoint *files)
     return checkpoint_size(files, 0, KEPT_SAMPLES) > 0;
 }
 
+static int64_t total_samples(const struct eddis *e)
+{
+    int64_t all;
+
+    return e->options.epochs == 0 ||
+                   __builtin_mul_overflow(e->options.samples, e->options.epochs, &all)
+               ? INT64_MAX
+               : all;
+}
+
 /* A checkpoint of sync mode: everything behind its step's place in the epoch. */
 static int left_of_step(const struct eddis *e, int64_t step, struct range *ret)
 {
     int64_t per_epoch = sampler_steps_in_epoch(e->sampler);
     int64_t in_epoch = step % per_epoch * e->global_batch;
-    int64_t total = ranges_total(e->take.ranges);
+    int64_t total = total_samples(e);
 
     ret->first = step / per_epoch * e->options.samples + in_epoch;
     ret->count = total - ret->first;
@@ -176,7 +187,7 @@ static int get_samples(const struct eddis *e, const struct checkpoint *files, st
         if (rc == 0)
             rc = samples_parse(number, (n - 1) / 2, left, &before, err);
         if (rc == 0)
-            *ret_n = samples_fit(left, (n - 1) / 2, before, ranges_total(e->take.ranges));
+            *ret_n = samples_fit(left, (n - 1) / 2, before, total_samples(e));
     } else {
         *ret_n = (size_t)left_of_step(e, checkpoint_meta(files)->step, left);
     }
@@ -189,10 +200,12 @@ static int get_samples(const struct eddis *e, const struct checkpoint *files, st
 static int begin_again(struct eddis *e, struct range *left, size_t n, struct eddis_error *err)
 {
     struct range none = { 0, 0 };
-    int64_t done = ranges_total(e->take.ranges);
+    int64_t done = total_samples(e);
 
     for (size_t i = 0; i < n; i++)
         done -= left[i].count;
+    if (!models_several(e))
+        return take_begin_alike(e, n ? left : &none, n ? n : 1, done, err);
     e->models.due_before = take_due(e, done);
     e->models.flagged = e->models.planned = 0;
     return take_begin(e, n ? left : &none, n ? n : 1, done, err);
@@ -224,12 +237,12 @@ int kept_restore(struct eddis *e, const struct checkpoint *files, struct eddis_e
     size_t n = 0;
     int rc;
 
-    if (!e->take.ranges || e->models.started)
+    if (models_several(e) && (!e->take.ranges || e->models.started))
         return eddis_fail(err, -EINVAL,
                           "a checkpoint is restored between eddis_commit and the first "
                           "step");
     rc = get_samples(e, files, &left, &n, err);
-    if (rc == 0)
+    if (rc == 0 && models_several(e))
         rc = get_local(e, files, err);
     rc = handle_agree(e, rc, err);
     return rc < 0 ? rc : begin_again(e, left, n, err);

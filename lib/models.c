@@ -19,7 +19,7 @@
 
 bool models_several(const struct eddis *e)
 {
-    return e->group.member != NULL;
+    return e->group.several;
 }
 
 /* ---- groups ---- */
@@ -48,14 +48,17 @@ int models_open(struct eddis *e, struct eddis_error *err)
 
     e->group.place = e->place;
     e->group.n_groups = 1;
+    e->group.member = calloc((size_t)e->place.n_ranks, sizeof *e->group.member);
+    if (!e->group.member)
+        return eddis_fail(err, -ENOMEM, "no memory for a group of workers");
+    for (int i = 0; i < e->place.n_ranks; i++)
+        e->group.member[i] = i;
     if (!a || strcmp(e->mode, "sync") == 0)
         return 0;
     if (a->period < 1 || !(a->moving_rate > 0))
         return eddis_fail(err, -EPROTO, "the job's plan has mode %s without a period or a rate",
                           e->mode);
-    e->group.member = calloc((size_t)e->place.n_ranks, sizeof *e->group.member);
-    if (!e->group.member)
-        return eddis_fail(err, -ENOMEM, "no memory for a group of workers");
+    e->group.several = true;
     group_find(e, a);
     return 0;
 }

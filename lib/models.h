@@ -15,8 +15,9 @@ struct eddis;
 
 /* The ranks that train one model: all of them in sync mode. */
 struct group {
+    bool several; /* models, one a group; false: sync mode */
     int number, n_groups;
-    int *member; /* [place.n_ranks], NULL in sync mode */
+    int *member; /* [place.n_ranks] */
     struct comm_place place;
 };
 
@@ -26,11 +27,13 @@ enum {
 };
 
 /* Samples from a shared counter, in the modes with several models.  The group's root adds to the
- * counter and tells its members, one range with each step's tail.
+ * counter and tells its members, one range with each step's tail.  In sync mode, after a checkpoint
+ * of the other modes, every worker counts for itself: all come to the same.
  */
 struct take {
-    struct ranges *ranges; /* NULL in sync mode */
+    struct ranges *ranges; /* NULL in sync mode from a beginning of its own */
     smb_key counter;
+    int64_t counted;              /* sync mode: the counter */
     struct range told[TAKE_TOLD]; /* [n_told] of the root: the members do not know them yet */
     int n_told;
     struct mail_box ask;
@@ -88,6 +91,10 @@ int models_meet(struct eddis *e, struct eddis_error *err);
 /* All parameters in one block, returned; NULL without memory. */
 void *models_copy(const struct eddis *e, size_t *ret_bytes);
 void models_put_back(struct eddis *e, const void *block);
+
+/* Sync mode: begin with what is left. */
+int take_begin_alike(struct eddis *e, const struct range *left, size_t n_left, int64_t done,
+                     struct eddis_error *err);
 
 /* Begin to take samples: everything, or what is left [n_left] of an earlier generation that had
  * done `done`.  Collective.

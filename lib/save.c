@@ -252,17 +252,10 @@ int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_e
 /* ---- reading ---- */
 
 /* Whether the checkpoint's place in the order of samples means something in this job. */
-static int restore_check(const struct eddis *e, const struct checkpoint *files,
+static int restore_check(const struct eddis *e, const struct checkpoint_meta *m,
                          struct eddis_error *err)
 {
-    const struct checkpoint_meta *m = checkpoint_meta(files);
     int64_t batch = e->global_batch;
-
-    if (!models_several(e) && kept_has(files))
-        return eddis_fail(
-            err, -EINVAL,
-            "the checkpoint was made in async or hybrid mode, which leaves samples out "
-            "of order, and this job is in sync mode; set sync.mode");
 
     if (m->samples == e->options.samples && m->batch == batch && m->seed == e->seed)
         return 0;
@@ -367,7 +360,7 @@ int eddis_restore_begin(struct eddis *e, const char *path, struct eddis_checkpoi
     /* Where rank 0 found none, all return here; where one cannot open it, save_make tells all. */
     if (rc > 0 || choice->found) {
         if (rc > 0)
-            rc = restore_check(e, files, err);
+            rc = restore_check(e, checkpoint_meta(files), err);
         rc = save_make(e, files, rc, ret, err);
     }
     if (rc < 0) {
@@ -407,7 +400,7 @@ int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err)
     e->stop = false;
     sampler_resume(e->sampler, e->step);
     pthread_mutex_unlock(&e->plan_lock);
-    if (models_several(e))
+    if (models_several(e) || kept_has(c->files))
         rc = kept_restore(e, c->files, err);
     checkpoint_close(c->files);
     save_free(c);

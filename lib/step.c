@@ -104,8 +104,8 @@ static int step_take(struct eddis *e, struct eddis_error *err)
 
     if (rc < 0 || e->stop)
         return rc;
-    rc = models_several(e) ? take_step(e, e->step, &e->current, err)
-                           : sampler_ask(e->sampler, e->step, &e->current, err);
+    rc = e->take.ranges ? take_step(e, e->step, &e->current, err)
+                        : sampler_ask(e->sampler, e->step, &e->current, err);
     if (rc <= 0)
         return rc;
     sampler_forget(e->sampler, e->step);
@@ -239,7 +239,7 @@ int eddis_plan_step(struct eddis *e, int64_t step, struct eddis_step *ret, struc
     if (models_several(e) && !e->take.ranges)
         return eddis_fail(err, -EINVAL, "call eddis_commit before asking for samples");
     pthread_mutex_lock(&e->plan_lock);
-    if (models_several(e)) {
+    if (e->take.ranges) {
         rc = take_step(e, step, &s, err);
     } else {
         rc = plan_wait_agreed(e, step, err);

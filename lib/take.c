@@ -67,6 +67,15 @@ static int ask_answered(struct eddis *e, struct eddis_error *err)
     return rc;
 }
 
+/* Every worker does the same, in the same order. */
+static int take_alike(struct eddis *e, struct eddis_error *err)
+{
+    int rc = ranges_add(e->take.ranges, e->take.counted, e->global_batch, err);
+
+    e->take.counted += e->global_batch;
+    return rc;
+}
+
 /* Have the next range, asked for now or before. */
 static int take_draw(struct eddis *e, struct eddis_error *err)
 {
@@ -145,8 +154,8 @@ static int take_look(struct eddis *e, int64_t step, struct ranges_step *ret,
             return rc;
         if (clock_now_ns() >= deadline)
             return take_late(e, step, err);
-        wait |= !is_root(e) || t->busy || t->frozen;
-        rc = wait ? take_wait(e, err) : take_draw(e, err);
+        wait |= models_several(e) && (!is_root(e) || t->busy || t->frozen);
+        rc = wait ? take_wait(e, err) : models_several(e) ? take_draw(e, err) : take_alike(e, err);
         if (rc < 0)
             return rc;
     }
@@ -248,8 +257,8 @@ static int learn_first(struct eddis *e, const struct range *all, struct eddis_er
     return rc;
 }
 
-int take_begin(struct eddis *e, const struct range *left, size_t n_left, int64_t done,
-               struct eddis_error *err)
+int take_begin_alike(struct eddis *e, const struct range *left, size_t n_left, int64_t done,
+                     struct eddis_error *err)
 {
     struct ranges_options o = { .samples = e->options.samples,
                                 .epochs = e->options.epochs,
@@ -257,13 +266,21 @@ int take_begin(struct eddis *e, const struct range *left, size_t n_left, int64_t
                                 .n_left = n_left,
                                 .first_step = e->step,
                                 .done_before = done };
+
+    take_end(e);
+    e->take.counted = 0;
+    return ranges_open(&o, &e->take.ranges, err);
+}
+
+int take_begin(struct eddis *e, const struct range *left, size_t n_left, int64_t done,
+               struct eddis_error *err)
+{
     struct range own[TAKE_AHEAD] = { 0 };
     cleanup_free struct range *all = malloc((size_t)e->place.n_ranks * sizeof own);
     int64_t zero = 0;
     int rc = 0;
 
-    take_end(e);
-    rc = all ? ranges_open(&o, &e->take.ranges, err)
+    rc = all ? take_begin_alike(e, left, n_left, done, err)
              : eddis_fail(err, -ENOMEM, "no memory for ranges of samples");
     if (rc == 0 && e->place.rank == 0) {
         struct smb_request q = {
@@ -315,8 +332,10 @@ void take_thaw(struct eddis *e)
 /* Rank 0: what nobody has taken, behind the n ranges that are in all, which has room for it. */
 static int left_rest(struct eddis *e, struct range *all, size_t *n, struct eddis_error *err)
 {
-    struct smb_request q = { .kind = SMB_FETCH_ADD, .key = e->take.counter };
-    int rc = models_ask(e, &q, err);
+    struct smb_request q = { .kind = SMB_FETCH_ADD,
+                             .key = e->take.counter,
+                             .value = e->take.counted };
+    int rc = models_several(e) ? models_ask(e, &q, err) : 0;
 
     if (rc == 0)
         *n += ranges_rest(e->take.ranges, q.value, all + *n);

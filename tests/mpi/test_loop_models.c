@@ -258,7 +258,8 @@ static const struct row {
              { "hybrid", "hsgd", 6, 3, 1, { 0 } },
              { "async", "easgd", 1, 1, 2, { 0 } },
              /* one group shares memory, the other is on two nodes */
-             { "hybrid", "hsgd", 4, 2, 3, { 0, 0, 1, 2 } } };
+             { "hybrid", "hsgd", 4, 2, 3, { 0, 0, 1, 2 } },
+             { "sync", "allreduce", 4, 4, 0, { 0 } } };
 
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
@@ -376,6 +377,13 @@ static void restarts_other_groups(const struct row *r, const char *dir)
         restarts(r, next, all_epochs, dir);
 }
 
+/* What is left out of order is done in sync mode too, all workers counting alike. */
+static void restarts_in_sync(const struct row *r, const char *dir)
+{
+    if (r->n == 4)
+        restarts(r, &rows[6], all_epochs, dir);
+}
+
 int main(void)
 {
     for (int i = 0; i < N_ROWS; i++) {
@@ -383,6 +391,7 @@ int main(void)
         each(restarts_alike, &rows[i]);
         each(i % 2 ? restarts_longer : restarts_shorter, &rows[i]);
         each(restarts_other_groups, &rows[i]);
+        each(restarts_in_sync, &rows[i]);
         each(stops, &rows[i]);
     }
     return loop_job_failures ? EXIT_FAILURE : EXIT_SUCCESS;
