@@ -222,7 +222,7 @@ static double median(double *x, int n)
 
 static int run(bool ready, int steps, struct figures *f, int *ret_rank, struct eddis_error *err)
 {
-    struct eddis_options o = { .size = sizeof o, .samples = 1 << 30 };
+    struct eddis_options o = { .size = sizeof o, .samples = 1 << 30, .measure = 1 };
     struct eddis_world w = { .size = sizeof w };
     float *value = calloc(LAYERS, ELEMENTS * sizeof *value);
     struct meter m = { 0 };

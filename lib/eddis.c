@@ -83,6 +83,7 @@ static int handle_read_board(struct eddis *e, const struct handle_setup *s, stru
         e->n_local = a->n_local;
         if (!e->options.bucket_bytes)
             e->options.bucket_bytes = a->bucket_bytes;
+        e->options.measure = 1; /* the plan keeps it */
     }
     return 0;
 }

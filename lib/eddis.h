@@ -125,9 +125,11 @@ struct eddis_options {
     int64_t batch;        /* global batch without a plan of eddis-run; 0: 64 a worker */
     uint64_t seed;        /* of the order of samples, without a plan of eddis-run */
     int64_t bucket_bytes; /* gradients gathered into one message; 0: the plan's, or as measured
-                           * in the first steps */
+                           * in the first steps, or without eddis-run 4 MiB */
     int own_pace;         /* 1: the program itself takes the time of an emulated device, see
                            * eddis_world; 0: eddis_wait sleeps until it is over */
+    int measure; /* 1: measure how to combine gradients without eddis-run too, where no plan
+                  * keeps what was chosen: two runs may then differ in rounding */
 };
 
 /* Join the job.  Collective.  Blocks until all workers are there.  The handle is closed by

@@ -122,6 +122,7 @@ static uint64_t registration_hash(const struct eddis *e)
     h = random_mix(h, (uint64_t)e->options.batch);
     h = random_mix(h, e->seed);
     h = random_mix(h, (uint64_t)e->options.bucket_bytes);
+    h = random_mix(h, (uint64_t)e->options.measure);
     h = hash_text(h, e->algorithm);
     for (int i = 0; i < e->n_layers; i++)
         h = random_mix(hash_text(h, e->layer[i].name), (uint64_t)e->layer[i].kind);
@@ -151,7 +152,7 @@ static int commit_compare(struct eddis *e, struct eddis_error *err)
     return 0;
 }
 
-/* What a replayed plan says of the communication; NULL: it is measured. */
+/* What a replayed plan says of the communication; NULL: it is measured, or goes by size. */
 static const struct comm_choice *commit_choice(const struct eddis *e)
 {
     const struct comm_choice *c = e->board ? &board_setup(e->board)->choice : NULL;
@@ -197,15 +198,15 @@ static int commit_measure(struct eddis *e, struct comm_cost *ret, struct eddis_e
     return 0;
 }
 
-/* From here on all-reduces are of the kinds that the plan says, or that measure best; where every
- * worker is a group of its own there are none.
+/* From here on all-reduces are of the kinds that the plan says, or that measure best; without a
+ * measurement they go by their size.  Where every worker is a group of its own there are none.
  */
 static int commit_kinds(struct eddis *e, struct comm_cost *ret, struct eddis_error *err)
 {
     const struct comm_choice *fixed = commit_choice(e);
     int rc = 0;
 
-    if (e->group.n_groups == e->place.n_ranks)
+    if (e->group.n_groups == e->place.n_ranks || (!fixed && !e->options.measure))
         return 0;
     if (fixed) {
         e->limits = choice_limits(fixed);
@@ -226,6 +227,8 @@ static int commit_buckets(struct eddis *e, struct bucket_layout *layout, struct 
     int rc;
 
     o->bucket_bytes = (size_t)e->options.bucket_bytes;
+    if (!c && !e->options.measure && !o->bucket_bytes)
+        o->bucket_bytes = ENGINE_BUCKET_BYTES;
     if (!c)
         return 0;
     rc = choice_layout(c, e->n_parameters, layout, err);

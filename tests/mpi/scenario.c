@@ -51,7 +51,8 @@ struct eddis_options scenario_options(const struct scenario *s)
                                    .epochs = s->epochs ? s->epochs : SCENARIO_EPOCHS,
                                    .batch = s->batch,
                                    .seed = 5,
-                                   .bucket_bytes = s->measured ? 0 : 64 };
+                                   .bucket_bytes = s->measured ? 0 : 64,
+                                   .measure = s->measured };
 }
 
 /* A sample's input and output are functions of its number. */

@@ -26,8 +26,9 @@ def main():
 
         split = [TRAIN_JOB, "-s", 3, "18,36,90"]
         alone, _ = train("alone", [], "--batch", 144, "--seed", 3)
-        three, out = train("three", split)
-        again, _ = train("again", split)
+        chosen = ["-p", pathlib.Path(folder) / "choice"]
+        three, out = train("three", [*split[:-1], *chosen, split[-1]])
+        again, _ = train("again", [*split[:-1], *chosen, split[-1]])
         plain, _ = train("plain", split, "--weighting", "equal")
         kept = pathlib.Path(folder) / "kept"
 

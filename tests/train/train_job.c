@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train_job.c - run a worker program under mpirun with a given plan, as eddis-run does
  *
- *     train_job [-s SEED] [-e A:C] [-g GENERATION] [-c EVERY:DIR] [-k RANK:STEP] B0,B1,...
- * COMMAND...
+ *     train_job [-s SEED] [-e A:C] [-g GENERATION] [-c EVERY:DIR] [-k RANK:STEP] [-p FILE]
+ *         B0,B1,... COMMAND...
  *
  * Makes a progress board for as many ranks as there are batch sizes, publishes the plan and runs
  * the command.  -e: the workers imitate devices of A seconds + C seconds a sample.  -c: write a
  * checkpoint to DIR after every EVERY steps.  -k: kill -9 this rank when it has done so many steps.
+ * -p: communicate as FILE says, which an earlier run has written; without it write it.
  * Afterwards one line a rank tells what its page said:
  *
  *     rank 0 steps 50 samples 900 total_s 0.8 overrun_s 0.001
@@ -113,19 +114,46 @@ static void print_pages(const struct board *b, int n)
 struct words {
     double fixed_s, sample_s;
     struct death death;
+    const char *choice; /* path; NULL: none */
 };
+
+/* What an earlier run has chosen. */
+static void read_choice(const char *path, struct comm_choice *ret)
+{
+    char *text = NULL;
+    size_t n;
+
+    if (!path || file_read(path, sizeof *ret, &text, &n, NULL) < 0)
+        return;
+    must(n == sizeof *ret, "the choice's size", NULL);
+    memcpy(ret, text, n);
+    free(text);
+}
+
+static void write_choice(const char *path, const struct board *b)
+{
+    struct board_page page;
+    struct eddis_error err = { 0 };
+
+    if (!path || board_read(b, 0, &page, &err) < 0)
+        return;
+    must(file_write_atomic(path, &page.choice, sizeof page.choice, 0600, &err) == 0, "choice",
+         &err);
+}
 
 static void take_option(int option, struct board_area *setup, struct words *w)
 {
     const char *colon = optarg ? strchr(optarg, ':') : NULL;
-    bool known = strchr("sg", option) || (strchr("eck", option) && colon);
+    bool known = strchr("sgp", option) || (strchr("eck", option) && colon);
 
     must(known,
          "usage: train_job [-s SEED] [-e A:C] [-g GENERATION] [-c EVERY:DIR] [-k RANK:STEP] "
-         "B0,B1,... COMMAND",
+         "[-p FILE] B0,B1,... COMMAND",
          NULL);
     if (option == 's')
         setup->seed = strtoull(optarg, NULL, 10);
+    else if (option == 'p')
+        w->choice = optarg;
     else if (option == 'g')
         setup->generation = atoi(optarg);
     else if (option == 'e')
@@ -151,7 +179,7 @@ int main(int argc, char **argv)
     struct board *b;
     int code, option;
 
-    while ((option = getopt(argc, argv, "+s:e:g:c:k:")) != -1)
+    while ((option = getopt(argc, argv, "+s:e:g:c:k:p:")) != -1)
         take_option(option, &setup, &w);
     must(argc - optind >= 2, "no batch sizes or no command", NULL);
     setup.n_ranks = setup.n_local = parse_batches(argv[optind], &plan);
@@ -159,12 +187,14 @@ int main(int argc, char **argv)
         setup.fixed_s[i] = w.fixed_s;
         setup.sample_s[i] = w.sample_s;
     }
+    read_choice(w.choice, &setup.choice);
     must(mkdtemp(folder) != NULL, "folder", NULL);
     (void)snprintf(path, sizeof path, "%s/board", folder);
     b = make_board(path, &setup, &plan);
     (void)setenv("EDDIS_BOARD", path, 1);
     code = watch(run(setup.n_ranks, argv + optind + 1, argc - optind - 1), b, w.death);
     print_pages(b, setup.n_local);
+    write_choice(w.choice, b);
     board_close(b);
     (void)file_remove_tree(folder, NULL);
     return code;
