@@ -48,6 +48,7 @@ int models_open(struct eddis *e, struct eddis_error *err)
 
     e->group.place = e->place;
     e->group.n_groups = 1;
+    e->models.timeout_ns = HANDLE_TIMEOUT_NS;
     e->group.member = calloc((size_t)e->place.n_ranks, sizeof *e->group.member);
     if (!e->group.member)
         return eddis_fail(err, -ENOMEM, "no memory for a group of workers");
@@ -164,26 +165,42 @@ static int wait_exchange(struct eddis *e, void *what, int64_t deadline_ns, int *
     return driver_wait_exchange(e->driver, *(int64_t *)what, deadline_ns, ret_peer, err);
 }
 
-int models_exchange(struct eddis *e, enum sync_exchange what, struct eddis_error *err)
+/* For the one under way. */
+static int exchange_wait(struct eddis *e, struct eddis_error *err)
 {
-    int64_t deadline = clock_after_ns(clock_now_ns(), HANDLE_TIMEOUT_NS);
+    struct models *m = &e->models;
+    int64_t deadline = clock_after_ns(clock_now_ns(), m->timeout_ns);
     /* Only training is split into computing and waiting. */
     bool training = e->clock.phase == EDDIS_PHASE_COMPUTE || e->clock.phase == EDDIS_PHASE_INPUT;
     enum eddis_phase before = training ? handle_wait_enter(e) : e->clock.phase;
     int peer = -1, rc;
 
-    e->models.exchanges++;
-    e->models.mail =
-        (struct mail_exchange){ .mail.kind = MAIL_EXCHANGE, .what = what, .step = e->step };
-    driver_send(e->driver, &e->models.mail.mail);
-    rc = handle_wait(e, wait_exchange, &e->models.exchanges, deadline, &peer, err);
+    rc = handle_wait(e, wait_exchange, &m->exchanges, deadline, &peer, err);
     if (training)
         handle_wait_leave(e, before, rc);
+    m->exchanging = rc < 0;
     if (rc == -ETIMEDOUT)
         return eddis_fail(err, rc,
                           "the exchange with the centre before step %lld waits for rank %d",
-                          (long long)e->step, peer);
+                          (long long)m->mail.step, peer);
     return rc;
+}
+
+int models_exchange(struct eddis *e, enum sync_exchange what, struct eddis_error *err)
+{
+    struct models *m = &e->models;
+    bool again = m->exchanging && m->mail.what == what && m->mail.step == e->step;
+    int rc = m->exchanging && !again ? exchange_wait(e, err) : 0;
+
+    if (rc < 0)
+        return rc;
+    if (!again) {
+        m->exchanges++;
+        m->mail =
+            (struct mail_exchange){ .mail.kind = MAIL_EXCHANGE, .what = what, .step = e->step };
+        driver_send(e->driver, &m->mail.mail);
+    }
+    return exchange_wait(e, err);
 }
 
 int models_start(struct eddis *e, struct eddis_error *err)
@@ -229,6 +246,21 @@ int models_meet(struct eddis *e, struct eddis_error *err)
     return rc;
 }
 
+/* The next part of the end. */
+static int models_end(struct eddis *e, struct eddis_error *err)
+{
+    switch (e->models.end) {
+    case END_LAST:
+        return models_exchange(e, SYNC_LAST, err);
+    case END_MET:
+        return eddis_barrier(e, e->models.timeout_ns, err); /* all increments are in the centre */
+    case END_ADOPT:
+        return models_exchange(e, SYNC_ADOPT, err);
+    default:
+        return models_exchange(e, SYNC_LEAVE, err);
+    }
+}
+
 int models_finish(struct eddis *e, struct eddis_error *err)
 {
     int64_t where[2];
@@ -240,17 +272,15 @@ int models_finish(struct eddis *e, struct eddis_error *err)
         return eddis_fail(err, -EINVAL,
                           "another worker waits in a checkpoint that the step before was for "
                           "(EDDIS_STEP_CHECKPOINT), but eddis_checkpoint_begin was not called");
-    rc = models_say(e, AT_END, where, err);
-    e->models.owed = rc == 0 && where[0] == AT_CHECKPOINT;
-    if (rc < 0 || e->models.owed)
-        return rc < 0 ? rc : 1;
-    rc = models_exchange(e, SYNC_LAST, err);
-    if (rc == 0)
-        rc = eddis_barrier(e, HANDLE_TIMEOUT_NS, err); /* all increments are in the centre */
-    if (rc == 0)
-        rc = models_exchange(e, SYNC_ADOPT, err);
-    if (rc == 0)
-        rc = models_exchange(e, SYNC_LEAVE, err);
+    if (e->models.end == END_NOT) {
+        rc = models_say(e, AT_END, where, err);
+        e->models.owed = rc == 0 && where[0] == AT_CHECKPOINT;
+        if (rc < 0 || e->models.owed)
+            return rc < 0 ? rc : 1;
+        e->models.end++;
+    }
+    for (rc = 0; rc == 0 && e->models.end < END_OVER; e->models.end += rc == 0)
+        rc = models_end(e, err);
     e->models.finished = rc == 0;
     return rc;
 }

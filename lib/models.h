@@ -42,12 +42,19 @@ struct take {
     bool frozen; /* a checkpoint notes what is taken: nothing may be */
 };
 
+/* How far the end has come; a call that timed out goes on there. */
+enum models_end { END_NOT, END_LAST, END_MET, END_ADOPT, END_LEAVE, END_OVER };
+
 /* What the modes with several models keep besides. */
 struct models {
     smb_key centre[SYNC_TYPES];
     struct mail_exchange mail;
+    int64_t timeout_ns; /* of a wait for the others' communication, not for their steps */
     int64_t exchanges;  /* begun */
+    bool exchanging;    /* the last of them is not over */
+    bool taken;         /* the step's samples and flags are known, but it has not begun */
     bool started;       /* the centre is there */
+    enum models_end end;
     bool finished;      /* parameters are the centre, all workers have left */
     void *local;        /* own parameters to begin with, of a checkpoint; NULL: none */
     int64_t planned;    /* checkpoints that plans asked for */
@@ -74,7 +81,7 @@ struct sync_value *models_values(const struct eddis *e);
 /* What engine_new wants to know; borrows value [n_parameters]. */
 struct sync_models models_setup(const struct eddis *e, const struct sync_value *value);
 
-/* Between two steps: exchange when it is due. */
+/* Between two steps: exchange when it is due.  -ETIMEDOUT: the same call goes on with it. */
 int models_exchange(struct eddis *e, enum sync_exchange what, struct eddis_error *err);
 
 /* Before the first step.  Collective. */

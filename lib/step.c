@@ -126,7 +126,9 @@ static void step_empty(struct eddis *e)
     e->models.flagged++;
 }
 
-/* With several models: whatever of a step's beginning waits for others.  Returns as step_take. */
+/* With several models: whatever of a step's beginning waits for others.  Returns as step_take.
+ * After -ETIMEDOUT the next call goes on.
+ */
 static int step_prepare(struct eddis *e, struct eddis_error *err)
 {
     int rc = e->models.started ? 0 : models_start(e, err);
@@ -134,7 +136,7 @@ static int step_prepare(struct eddis *e, struct eddis_error *err)
     if (rc < 0)
         return rc;
     pthread_mutex_lock(&e->plan_lock);
-    rc = step_take(e, err);
+    rc = e->models.taken ? 1 : step_take(e, err);
     pthread_mutex_unlock(&e->plan_lock);
     if (rc == 0) {
         rc = models_finish(e, err);
@@ -142,10 +144,13 @@ static int step_prepare(struct eddis *e, struct eddis_error *err)
             step_empty(e);
         return rc;
     }
-    if (rc == 1)
-        rc = take_ahead(e, err);
+    if (rc < 0)
+        return rc;
+    e->models.taken = true;
+    rc = take_ahead(e, err);
     if (rc == 0)
         rc = models_exchange(e, SYNC_STEP, err);
+    e->models.taken = rc < 0;
     return rc < 0 ? rc : 1;
 }
 

@@ -256,6 +256,59 @@ static void test_ignore(void)
     CHECK(file_remove_tree(j.dir, NULL) == 0);
 }
 
+/* In hybrid mode a call that gave up an exchange goes on with it, and flags each checkpoint once.
+ */
+static void resume_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    float value[4] = { 0 };
+    struct eddis_parameter p = { .size = sizeof p,
+                                 .name = "w",
+                                 .dtype = EDDIS_FLOAT32,
+                                 .n_dims = 1,
+                                 .dims = { 4 },
+                                 .value = value };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    int flagged = 0, rc;
+
+    if (rank == 1)
+        e->models.timeout_ns = CLOCK_MS;
+    eddis_add_parameter(e, eddis_add_layer(e, "only", EDDIS_LAYER_OTHER, &err), &p, &err);
+    CHECK(eddis_commit(e, &err) == 0);
+    do {
+        /* The group's root is late until the other one has given up twice. */
+        while (rank == 0 && s.step > 0 && s.step < 40 && atomic_load(&j->opened) < 2)
+            usleep(1000);
+        while ((rc = eddis_step_begin(e, &s, &err)) == -ETIMEDOUT) {
+            CHECK(rank == 1 && strstr(err.text, "waits for rank 0"));
+            atomic_fetch_add(&j->opened, 1);
+        }
+        if (rank == 1)
+            atomic_store(&j->opened, 0);
+        if (rc == 1) {
+            flagged += (s.flags & EDDIS_STEP_CHECKPOINT) != 0;
+            CHECK(eddis_wait(e, 60 * CLOCK_S, &err) == 0 && eddis_step_end(e, NULL, &err) == 0);
+        }
+    } while (rc == 1);
+    CHECK(rc == 0);
+    CHECK(flagged == SCENARIO_SAMPLES * SCENARIO_EPOCHS / 20 / 10);
+}
+
+static void test_resume(void)
+{
+    struct loop_job j = { .n = 2,
+                          .body = resume_body,
+                          .mode = "hybrid",
+                          .algorithm = "hsgd",
+                          .per_group = 2,
+                          .period = 1 };
+
+    for (int i = 0; i < 2; i++)
+        j.scenario[i].batch = 20;
+    loop_job_board_of(&j, (const int64_t[]){ 10, 10 });
+    loop_job_run(&j);
+}
+
 int main(void)
 {
     test_late();
@@ -263,6 +316,7 @@ int main(void)
     test_give_up();
     test_ahead();
     test_ignore();
+    test_resume();
     if (loop_job_failures)
         fprintf(stderr, "%d failures\n", loop_job_failures);
     return loop_job_failures != 0;
