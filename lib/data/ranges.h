@@ -68,7 +68,8 @@ struct ranges_step {
 };
 
 /* What is to be done at a step.  Returns 1, or 0 behind the last step once nothing is left.
- * -EAGAIN: it, or the one after it, is not taken yet; -ESTALE: it is over.
+ * -EAGAIN, without a sentence in err: it, or the one after it, is not taken yet, so wait; -ESTALE:
+ * it is over.
  */
 int ranges_look(const struct ranges *r, int64_t step, struct ranges_step *ret,
                 struct eddis_error *err);
