@@ -223,11 +223,16 @@ int models_start(struct eddis *e, struct eddis_error *err)
 
 enum { AT_CHECKPOINT, AT_END };
 
-/* All say where they are; returns 0 with the least and the greatest. */
+/* All say where they are; returns 0 with the least and the greatest.  Others may have ranges to
+ * finish first, which take what they take: the wait has no deadline of its own, the board tells for
+ * whom it is, and timeouts.hang ends it when that one makes no step.
+ */
 static int models_say(struct eddis *e, int64_t where, int64_t ret[2], struct eddis_error *err)
 {
     int64_t both[2] = { where, -where };
-    int rc = eddis_allreduce(e, both, 2, EDDIS_INT64, EDDIS_MIN, HANDLE_TIMEOUT_NS, err);
+    /* Nobody looks for a hang before the first step. */
+    int64_t timeout_ns = e->models.started ? CLOCK_NEVER : e->models.timeout_ns;
+    int rc = eddis_allreduce(e, both, 2, EDDIS_INT64, EDDIS_MIN, timeout_ns, err);
 
     ret[0] = both[0];
     ret[1] = -both[1];

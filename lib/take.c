@@ -136,13 +136,19 @@ static int take_late(const struct eddis *e, int64_t step, struct eddis_error *er
                       e->group.member[0], (long long)step);
 }
 
+/* Grows as long as the group gets on.  Steps may be long and a reader far ahead of them. */
+static int64_t take_progress(const struct eddis *e)
+{
+    return e->step + ranges_end(e->take.ranges);
+}
+
 /* Have the step's samples and the plan that shares them, waiting for either.  Returns as
- * ranges_look, but never -EAGAIN.
+ * ranges_look, but never -EAGAIN; -ETIMEDOUT: the group did not get on for HANDLE_TIMEOUT_NS.
  */
 static int take_look(struct eddis *e, int64_t step, struct ranges_step *ret,
                      struct eddis_error *err)
 {
-    int64_t deadline = clock_after_ns(clock_now_ns(), HANDLE_TIMEOUT_NS);
+    int64_t deadline = 0, progress = -1;
     struct take *t = &e->take;
     int rc;
 
@@ -152,6 +158,9 @@ static int take_look(struct eddis *e, int64_t step, struct ranges_step *ret,
         rc = wait ? -EAGAIN : ranges_look(t->ranges, step, ret, err);
         if (rc != -EAGAIN)
             return rc;
+        if (take_progress(e) != progress)
+            deadline = clock_after_ns(clock_now_ns(), HANDLE_TIMEOUT_NS);
+        progress = take_progress(e);
         if (clock_now_ns() >= deadline)
             return take_late(e, step, err);
         wait |= models_several(e) && (!is_root(e) || t->busy || t->frozen);

@@ -309,6 +309,66 @@ static void test_resume(void)
     loop_job_run(&j);
 }
 
+/* Until this rank's page tells that it waits for rank 1 in this phase. */
+static void await_phase(struct loop_job *j, int rank, int phase)
+{
+    int64_t end = clock_now_ns() + 60 * CLOCK_S;
+    struct board_page page = { 0 };
+    int rc;
+
+    do {
+        usleep(1000);
+        rc = board_read(j->board, rank, &page, NULL); /* -EAGAIN: it is being written */
+    } while ((rc < 0 || page.waits_for != 1 || (int)page.phase != phase) && clock_now_ns() < end);
+    CHECK(rc == 0 && page.waits_for == 1 && (int)page.phase == phase);
+}
+
+/* In async mode a worker in a checkpoint, and then at its end, waits for the other one's samples
+ * for as long as they take, and the board tells for whom.
+ */
+static void last_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_checkpoint *c = NULL;
+    struct eddis_error err = { 0 };
+    char folder[128];
+    int rc;
+
+    snprintf(folder, sizeof folder, "%s/checkpoints", j->dir);
+    CHECK(eddis_commit(e, &err) == 0);
+    e->models.timeout_ns = rank == 0 ? CLOCK_MS : 60 * CLOCK_S;
+    while ((rc = eddis_step_begin(e, &s, &err)) == 1) {
+        if (rank == 1 && s.step < 2)
+            await_phase(j, 0, s.step ? EDDIS_PHASE_WAIT : EDDIS_PHASE_CHECKPOINT);
+        CHECK(eddis_wait(e, 60 * CLOCK_S, &err) == 0 && eddis_step_end(e, NULL, &err) == 0);
+        if (s.step > 0)
+            continue;
+        rc = eddis_checkpoint_begin(e, folder, &c, &err);
+        if (rc < 0)
+            break;
+        CHECK(eddis_checkpoint_commit(c, 0, &err) == 0);
+    }
+    if (rc < 0)
+        fprintf(stderr, "rank %d: %s\n", rank, err.text);
+    CHECK(rc == 0);
+}
+
+static void test_last(void)
+{
+    struct loop_job j = { .n = 2,
+                          .body = last_body,
+                          .mode = "async",
+                          .algorithm = "easgd",
+                          .per_group = 1,
+                          .period = 4 };
+
+    for (int i = 0; i < 2; i++)
+        j.scenario[i].batch = 20;
+    loop_job_board_of(&j, (const int64_t[]){ 10, 10 });
+    loop_job_run(&j);
+    CHECK(file_remove_tree(j.dir, NULL) == 0);
+}
+
 int main(void)
 {
     test_late();
@@ -317,6 +377,7 @@ int main(void)
     test_ahead();
     test_ignore();
     test_resume();
+    test_last();
     if (loop_job_failures)
         fprintf(stderr, "%d failures\n", loop_job_failures);
     return loop_job_failures != 0;
