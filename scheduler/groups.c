@@ -17,6 +17,28 @@ static int take_given(const struct job_groups *wish, int n, int *ret, struct edd
     return (int)wish->n;
 }
 
+/* The lists lose the members that are gone, and groups that have no more members vanish. */
+static int take_left(const struct job_groups *wish, int n, const int *began_as, int *ret,
+                     struct eddis_error *err)
+{
+    cleanup_free int *number = calloc((size_t)wish->n, sizeof *number);
+    int groups = 0;
+
+    if (!number)
+        return eddis_fail(err, -ENOMEM, "no memory for groups");
+    for (int i = 0; i < n; i++) {
+        if ((size_t)began_as[i] >= wish->n_of)
+            return eddis_fail(err, -EINVAL, "sync.groups names %zu ranks, but rank %d was there",
+                              wish->n_of, began_as[i]);
+        number[wish->of[began_as[i]]] = 1;
+    }
+    for (int64_t k = 0; k < wish->n; k++)
+        number[k] = number[k] ? groups++ : -1;
+    for (int i = 0; i < n; i++)
+        ret[i] = number[wish->of[began_as[i]]];
+    return groups;
+}
+
 /* Returns how many nodes there are; their numbers may leave some out. */
 static int by_node(const struct group_worker *w, int n, int *ret)
 {
@@ -60,13 +82,15 @@ static int by_speed(const struct group_worker *w, int n, int groups, int *ret,
     return groups;
 }
 
-int groups_form(const struct group_worker *w, int n, const struct job_groups *wish, int *ret,
-                struct eddis_error *err)
+int groups_form(const struct group_worker *w, int n, const struct job_groups *wish,
+                const int *began_as, int *ret, struct eddis_error *err)
 {
     int nodes;
 
     if (wish->of)
-        return take_given(wish, n, ret, err);
+        return began_as ? take_left(wish, n, began_as, ret, err) : take_given(wish, n, ret, err);
+    if (wish->n > n && began_as)
+        return by_speed(w, n, n, ret, err);
     if (wish->n > n)
         return eddis_fail(err, -EINVAL, "sync.groups is %lld, but there are %d workers",
                           (long long)wish->n, n);

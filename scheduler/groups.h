@@ -22,10 +22,12 @@ struct group_worker {
 };
 
 /* Write the group of each of n workers to ret [n]: numbers from 0 without a gap.  Returns how many
- * groups there are.  -EINVAL: the job's wish does not fit n workers.
+ * groups there are.  began_as [n]: their ranks when the job began, of which some may be gone since:
+ * groups lose these, and a group that has no more members vanishes; NULL: it begins now.  -EINVAL:
+ * the job's wish does not fit n workers.
  */
-int groups_form(const struct group_worker *w, int n, const struct job_groups *wish, int *ret,
-                struct eddis_error *err);
+int groups_form(const struct group_worker *w, int n, const struct job_groups *wish,
+                const int *began_as, int *ret, struct eddis_error *err);
 
 /* Split each group's sum of batch [n] again among its members, so that they finish together as
  * nearly as may be; bounds and grain as in split_optimal.

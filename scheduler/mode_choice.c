@@ -215,16 +215,41 @@ static void take(const struct job *job, const struct field *f, const struct cand
     p->momentum = job->sync.momentum;
 }
 
-static int form_groups(const struct job *job, const struct plan *p, int *group,
-                       struct eddis_error *err)
+static int form_groups(const struct job *job, const struct planner_known *known,
+                       const struct plan *p, int *group, struct eddis_error *err)
 {
     cleanup_free struct group_worker *w = calloc((size_t)p->n_workers, sizeof *w);
+    cleanup_free int *began_as = calloc((size_t)p->n_workers, sizeof *began_as);
 
-    if (!w)
+    if (!w || !began_as)
         return eddis_fail(err, -ENOMEM, "no memory for groups");
-    for (int i = 0; i < p->n_workers; i++)
-        w[i] = (struct group_worker){ p->worker[i].node, 1 / p->worker[i].sample_s };
-    return groups_form(w, p->n_workers, &job->sync.groups, group, err);
+    for (int i = 0; i < p->n_workers; i++) {
+        const struct plan_worker *x = &p->worker[i];
+
+        w[i] = (struct group_worker){ x->node, 1 / x->sample_s };
+        if (known->began_as)
+            began_as[i] = known->began_as[x->node] + x->local_rank;
+    }
+    return groups_form(w, p->n_workers, &job->sync.groups, known->began_as ? began_as : NULL, group,
+                       err);
+}
+
+/* Groups that the job has given, and that are not as given any more. */
+static void say_groups(const struct job *job, struct plan *p)
+{
+    const struct job_groups *g = &job->sync.groups;
+    size_t used = strlen(p->reason);
+
+    if (strcmp(p->mode, "hybrid") != 0)
+        return;
+    if (g->of && (size_t)p->n_workers < g->n_of)
+        snprintf(p->reason + used, sizeof p->reason - used,
+                 "; sync.groups without the %zu workers that are gone: %d groups of %lld",
+                 g->n_of - (size_t)p->n_workers, p->n_groups, (long long)g->n);
+    else if (!g->of && g->n > p->n_groups)
+        snprintf(p->reason + used, sizeof p->reason - used,
+                 "; %d groups, for there are no more workers left for the %lld of sync.groups",
+                 p->n_groups, (long long)g->n);
 }
 
 int mode_choose(const struct job *job, const struct planner_known *known, struct plan *p,
@@ -243,14 +268,16 @@ int mode_choose(const struct job *job, const struct planner_known *known, struct
                           job->sync.algorithm, job->sync.mode);
     if (!w || !even || !group)
         return eddis_fail(err, -ENOMEM, "no memory to choose a mode");
-    if ((rc = form_groups(job, p, group, err)) < 0)
+    if ((rc = form_groups(job, known, p, group, err)) < 0)
         return rc;
     fill_setup(p, known, w, &f.setup);
     p->model_bytes = known->model_bytes;
     rc = predict_all(job, &f, err);
     if (rc == 0)
         rc = predict_equal(&f, even, p, err);
-    if (rc == 0)
-        take(job, &f, choose(job, &f, known, p), p);
-    return rc;
+    if (rc < 0)
+        return rc;
+    take(job, &f, choose(job, &f, known, p), p);
+    say_groups(job, p);
+    return 0;
 }

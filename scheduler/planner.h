@@ -20,6 +20,8 @@ struct planner_known {
      * it has not trained.
      */
     const char *algorithm;
+    /* [n_nodes] rank of each node's first worker when the job began; NULL: it begins now. */
+    const int *began_as;
 };
 
 /* What the job says of this one of its hosts, put into the node's profile: its name, how many

@@ -42,6 +42,7 @@ struct driver_agent {
     int n_known;
     char came_from[HTTP_PEER_CHARS]; /* the one by which it came */
     char address[46];                /* on the network that was chosen; "" */
+    int first_rank;                  /* of its node in the first generation */
     char trouble[384];               /* of a check: why the node cannot be used; "" */
 };
 

@@ -89,13 +89,19 @@ static struct plan *equal_of(const struct plan *p, struct eddis_error *err)
 static int make_plan(struct driver *d, const struct node_profile *nodes, int n, struct plan **ret,
                      struct eddis_error *err)
 {
+    cleanup_free int *began_as = calloc((size_t)n, sizeof *began_as);
     struct planner_known known = { 0 };
     bool replay = d->o->plan_path && (d->state.generation == 1 || n == d->n_agents);
     int rc;
 
+    if (!began_as)
+        return eddis_fail(err, -ENOMEM, "no memory for a plan");
+    for (int i = 0; i < n; i++)
+        began_as[i] = d->agent[d->plan_agent[i]].first_rank;
     d->choice_given = false;
     if (!replay) {
         driver_known(d, &known);
+        known.began_as = d->state.generation > 1 ? began_as : NULL;
         return planner_plan(d->o->job, nodes, n, &known, ret, err);
     }
     rc = plan_read(d->o->plan_path, ret, err);
@@ -137,8 +143,11 @@ static int take_plan(struct driver *d, struct eddis_error *err)
     rc = figures_next(&d->figures, p, p->version, err);
     if (rc == 0)
         rc = job_status_resize(&d->status, p->n_workers, err);
-    for (int r = 0; r < p->n_workers; r++)
+    for (int r = 0; r < p->n_workers; r++) {
         node[r] = d->plan_agent[p->worker[r].node];
+        if (d->state.generation == 1 && p->worker[r].local_rank == 0)
+            d->agent[node[r]].first_rank = r;
+    }
     (void)snprintf(d->status.mode, sizeof d->status.mode, "%s", p->mode);
     (void)snprintf(d->status.algorithm, sizeof d->status.algorithm, "%s", p->algorithm);
     return rc < 0 ? rc : state_planned(&d->state, p->n_workers, node, clock_now_ns(), err);

@@ -383,6 +383,34 @@ START_TEST(groups_must_fit)
 }
 END_TEST
 
+/* Two of three nodes are left. */
+START_TEST(groups_lose_who_is_gone)
+{
+    cleanup_free struct node_profile *one = emulated_node();
+    struct node_profile *node = calloc(2, sizeof *node);
+    struct job job = job_of(64);
+    int of[] = { 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 0 }, began_as[] = { 0, 8 };
+    struct planner_known known = { .began_as = began_as };
+    char hybrid[] = "hybrid";
+    struct plan *p;
+
+    ck_assert_ptr_nonnull(node);
+    node[0] = node[1] = *one;
+    strcpy(node[1].host, "other");
+    job.sync.mode = hybrid;
+    job.sync.groups = (struct job_groups){ .n = 3, .of = of, .n_of = 12 };
+    ck_assert_int_eq(planner_plan(&job, node, 2, NULL, &p, NULL), -EINVAL);
+    ck_assert_int_eq(planner_plan(&job, node, 2, &known, &p, NULL), 0);
+    ck_assert_int_eq(p->n_groups, 2);
+    for (int r = 0; r < 8; r++)
+        ck_assert_int_eq(p->worker[r].group, r >= 4 && r < 7);
+    ck_assert_str_eq(p->reason, "hybrid because the job asks for it; sync.groups without the 4 "
+                                "workers that are gone: 2 groups of 3");
+    plan_free(p);
+    free(node);
+}
+END_TEST
+
 /* What a replayed plan fixes, the job may say again but not otherwise. */
 START_TEST(adopt_averages)
 {
@@ -458,6 +486,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, mode, 0, sizeof modes / sizeof *modes);
     tcase_add_loop_test(tc, chooses_by_prediction, 0, sizeof chosen / sizeof *chosen);
     tcase_add_test(tc, groups_must_fit);
+    tcase_add_test(tc, groups_lose_who_is_gone);
     tcase_add_test(tc, adopt_averages);
     tcase_add_test(tc, adopt);
 }
