@@ -620,6 +620,7 @@ CASES = [true, false, exit_7, segv, missing_program, preflight, grandchildren, s
 
 def main():
     wanted = sys.argv[2:]
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup has ignored, and the jobs would too
     for case in CASES:
         if wanted and case.__name__ not in wanted:
             continue
