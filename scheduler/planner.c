@@ -321,7 +321,50 @@ double planner_ideal(const struct plan *p)
 
 /* ---- mode ---- */
 
-/* Members of a group that finish together; between groups nobody waits. */
+static int64_t group_sum(const struct plan *p, int group, const int64_t *batch)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < p->n_workers; i++)
+        sum += p->worker[i].group == group ? batch[i] : 0;
+    return sum;
+}
+
+/* Who takes no samples from the shared counter would be at its end at once, and hold up the others
+ * at theirs: with batch.min: 0, give every group one grain of the largest batch.
+ */
+static int feed_groups(const struct plan *p, int64_t grain, int64_t *batch, struct eddis_error *err)
+{
+    for (int g = 0; g < p->n_groups; g++) {
+        int from = -1, to = -1;
+
+        if (group_sum(p, g, batch) > 0)
+            continue;
+        for (int i = 0; i < p->n_workers; i++) {
+            const struct plan_worker *w = &p->worker[i];
+
+            if (w->group == g && (to < 0 || w->sample_s < p->worker[to].sample_s))
+                to = i;
+            if (batch[i] >= grain && group_sum(p, w->group, batch) > grain &&
+                (from < 0 || batch[i] > batch[from]))
+                from = i;
+        }
+        if (from < 0)
+            return eddis_fail(
+                err, -EINVAL,
+                "batch.global is %lld, too small for %d groups of %s mode, which take "
+                "at least %lld each; raise it to %lld",
+                (long long)p->global_batch, p->n_groups, p->mode, (long long)grain,
+                (long long)grain * p->n_groups);
+        batch[from] -= grain;
+        batch[to] += grain;
+    }
+    return 0;
+}
+
+/* Groups that all have samples, and members of a group that finish together; between groups nobody
+ * waits.
+ */
 static int balance_groups(const struct job *job, struct plan *p, struct eddis_error *err)
 {
     size_t n = (size_t)p->n_workers;
@@ -339,7 +382,11 @@ static int balance_groups(const struct job *job, struct plan *p, struct eddis_er
         equal[i] = p->worker[i].equal_batch;
         group[i] = p->worker[i].group;
     }
-    rc = groups_balance(w, group, p->n_workers, job->batch.grain, batch, err);
+    if ((rc = feed_groups(p, job->batch.grain, batch, err)) < 0 ||
+        (rc = feed_groups(p, 1, equal, err)) < 0)
+        return rc;
+    if (strcmp(p->mode, "hybrid") == 0)
+        rc = groups_balance(w, group, p->n_workers, job->batch.grain, batch, err);
     if (rc == 0)
         set_batches(p, batch, equal);
     p->predicted_samples_per_s = predicted;
@@ -353,7 +400,7 @@ static int choose_mode(const struct job *job, const struct planner_known *known,
     static const struct planner_known nothing;
     int rc = mode_choose(job, known ? known : &nothing, p, err);
 
-    return rc == 0 && strcmp(p->mode, "hybrid") == 0 ? balance_groups(job, p, err) : rc;
+    return rc == 0 && p->period > 0 ? balance_groups(job, p, err) : rc;
 }
 
 static int choose_options(const struct job *job, const struct planner_known *known, struct plan *p,

@@ -290,21 +290,24 @@ static int read_nodes(const json_t *list, struct plan *p, struct eddis_error *er
     return 0;
 }
 
-/* Groups are numbered from 0 without a gap. */
+/* Groups are numbered from 0 without a gap, and all take samples. */
 static int check_groups(struct plan *p, struct eddis_error *err)
 {
     cleanup_free bool *seen = calloc((size_t)p->n_workers, sizeof *seen);
+    cleanup_free bool *fed = calloc((size_t)p->n_workers, sizeof *fed);
 
-    if (!seen)
+    if (!seen || !fed)
         return eddis_fail(err, -ENOMEM, "no memory");
     for (int i = 0; i < p->n_workers; i++) {
         seen[p->worker[i].group] = true;
+        fed[p->worker[i].group] |= p->worker[i].batch > 0;
         if (p->worker[i].group >= p->n_groups)
             p->n_groups = p->worker[i].group + 1;
     }
     for (int g = 0; g < p->n_groups; g++)
-        if (!seen[g])
-            return eddis_fail(err, -EINVAL, "no worker is in group %d of %d", g, p->n_groups);
+        if (!seen[g] || !fed[g])
+            return eddis_fail(err, -EINVAL, "no worker %s group %d of %d",
+                              seen[g] ? "takes samples in" : "is in", g, p->n_groups);
     return 0;
 }
 

@@ -383,6 +383,41 @@ START_TEST(groups_must_fit)
 }
 END_TEST
 
+/* With batch.min: 0 only sync mode has workers without samples: elsewhere they would be at their
+ * end at once.
+ */
+START_TEST(every_writer_has_samples)
+{
+    static const char *const modes[] = { "sync", "async", "hybrid" };
+    cleanup_free struct node_profile *node = emulated_node();
+    struct job job = job_of(8);
+    int of[] = { 0, 0, 0, 1 };
+    char word[8];
+    struct eddis_error err = { 0 };
+    struct plan *p;
+    int64_t sum = 0;
+
+    node->device[4].rate = 0.001;
+    strcpy(word, modes[_i]);
+    job.sync.mode = word;
+    job.batch.min = 0;
+    if (_i == 2)
+        job.sync.groups = (struct job_groups){ .n = 2, .of = of, .n_of = 4 };
+    ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &p, NULL), 0);
+    ck_assert_int_eq(p->worker[3].batch, _i > 0);
+    for (int i = 0; i < 4; i++)
+        sum += p->worker[i].batch;
+    ck_assert_int_eq(sum, 8);
+    plan_free(p);
+    job.batch.global = 1;
+    ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &p, &err), _i ? -EINVAL : 0);
+    if (_i)
+        ck_assert_ptr_nonnull(strstr(err.text, "too small for"));
+    else
+        plan_free(p);
+}
+END_TEST
+
 /* Two of three nodes are left. */
 START_TEST(groups_lose_who_is_gone)
 {
@@ -487,6 +522,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, chooses_by_prediction, 0, sizeof chosen / sizeof *chosen);
     tcase_add_test(tc, groups_must_fit);
     tcase_add_test(tc, groups_lose_who_is_gone);
+    tcase_add_loop_test(tc, every_writer_has_samples, 0, 3);
     tcase_add_test(tc, adopt_averages);
     tcase_add_test(tc, adopt);
 }
