@@ -3,6 +3,7 @@
  *
  *     rank-0000.eddis.samples   samples done; then first and count of every range that is left
  *     rank-....eddis.local      the parameters of a group's own model, by its root
+ *     rank-....eddis.group      the ranks of that group
  *
  * The program itself puts the centre: it is in the place of the parameters while the checkpoint is
  * written.  Restored with the same groups every group goes on with its own model, otherwise all go
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define KEPT_GROUP   "eddis.group"
 #define KEPT_LOCAL   "eddis.local"
 #define KEPT_SAMPLES "eddis.samples"
 
@@ -83,6 +85,11 @@ static int put_samples(const struct eddis *e, const struct kept *k, struct check
     return checkpoint_put(files, 0, KEPT_SAMPLES, number, n * sizeof *number, err);
 }
 
+static size_t group_bytes(const struct eddis *e)
+{
+    return (size_t)e->group.place.n_ranks * sizeof *e->group.member;
+}
+
 int kept_put(struct eddis *e, const struct kept *k, struct checkpoint *files,
              struct eddis_error *err)
 {
@@ -92,7 +99,10 @@ int kept_put(struct eddis *e, const struct kept *k, struct checkpoint *files,
         return 0;
     if (e->place.rank == 0)
         rc = put_samples(e, k, files, err);
-    if (rc == 0 && k->local && e->group.place.rank == 0)
+    if (rc < 0 || !k->local || e->group.place.rank != 0)
+        return rc;
+    rc = checkpoint_put(files, e->place.rank, KEPT_GROUP, e->group.member, group_bytes(e), err);
+    if (rc == 0)
         rc = checkpoint_put(files, e->place.rank, KEPT_LOCAL, k->local, k->local_bytes, err);
     return rc;
 }
@@ -211,18 +221,33 @@ static int begin_again(struct eddis *e, struct range *left, size_t n, struct edd
     return take_begin(e, n ? left : &none, n ? n : 1, done, err);
 }
 
+/* Whether the group had the same members, of as many ranks: 1 or 0. */
+static int get_group(const struct eddis *e, const struct checkpoint *files, struct eddis_error *err)
+{
+    int root = e->group.member[0], rc;
+    size_t bytes = group_bytes(e);
+    cleanup_free int *member = malloc(bytes);
+
+    if (!member)
+        return eddis_fail(err, -ENOMEM, "no memory for a group of workers");
+    if (checkpoint_meta(files)->n_ranks != e->place.n_ranks ||
+        checkpoint_size(files, root, KEPT_GROUP) != (int64_t)bytes)
+        return 0;
+    rc = checkpoint_get(files, root, KEPT_GROUP, member, bytes, err);
+    return rc < 0 ? rc : memcmp(member, e->group.member, bytes) == 0;
+}
+
 /* The group's own model, when there was the same group; it replaces the centre after the start. */
 static int get_local(struct eddis *e, const struct checkpoint *files, struct eddis_error *err)
 {
     size_t bytes;
     cleanup_free void *local = models_copy(e, &bytes);
-    int root = e->group.member[0], rc;
+    int root = e->group.member[0], rc = get_group(e, files, err);
 
-    if (!local)
+    if (rc == 1 && !local)
         return eddis_fail(err, -ENOMEM, "no memory for a copy of the model");
-    if (checkpoint_meta(files)->n_ranks != e->place.n_ranks ||
-        checkpoint_size(files, root, KEPT_LOCAL) != (int64_t)bytes)
-        return 0;
+    if (rc <= 0 || checkpoint_size(files, root, KEPT_LOCAL) != (int64_t)bytes)
+        return rc;
     rc = checkpoint_get(files, root, KEPT_LOCAL, local, bytes, err);
     if (rc < 0)
         return rc;

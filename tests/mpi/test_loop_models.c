@@ -6,6 +6,7 @@
  */
 #include "lib/base/clock.h"
 #include "lib/base/random.h"
+#include "lib/handle.h"
 #include "loop_job.h"
 
 #include <errno.h>
@@ -24,6 +25,7 @@ struct shared {
     int taken[SCENARIO_EPOCHS][SCENARIO_SAMPLES];
     int leave_at; /* leave after so many checkpoints, without an end */
     bool resume;
+    bool own[MAX_RANKS]; /* goes on with its group's own model */
     int checkpoints[MAX_RANKS], stops[MAX_RANKS], empty[MAX_RANKS];
     int ends[MAX_RANKS]; /* of epochs, seen by each */
     int64_t steps[MAX_RANKS], first_step[MAX_RANKS];
@@ -98,6 +100,7 @@ static void restore(struct worker *w)
     if (rc < 0)
         fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
     CHECK(rc == 0);
+    w->s->own[w->rank] = w->e->models.local != NULL;
 }
 
 static void checkpoint(struct worker *w)
@@ -302,6 +305,8 @@ static void set_epochs(struct loop_job *j, int64_t epochs)
 static void restarts(const struct row *r, const struct row *next, const int64_t epochs[2],
                      const char *dir)
 {
+    bool same =
+        r->n == next->n && r->per_group == next->per_group && strcmp(next->mode, "sync") != 0;
     struct loop_job j = job_of(r, dir);
     static struct shared s;
 
@@ -317,8 +322,10 @@ static void restarts(const struct row *r, const struct row *next, const int64_t 
     s.resume = true;
     memset(s.checkpoints, 0, sizeof s.checkpoints);
     run(&j, &s);
-    for (int i = 0; i < j.n; i++)
+    for (int i = 0; i < j.n; i++) {
         CHECK(s.first_step[i] > 0 && s.first_step[i] == s.first_step[0]);
+        CHECK(s.own[i] == same);
+    }
     check_end(&j, &s);
 }
 
