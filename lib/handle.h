@@ -201,7 +201,8 @@ int box_leave(struct eddis *e, int64_t deadline_ns, struct eddis_error *err);
 /* When the driver is closed. */
 void box_close(struct eddis *e);
 
-/* Run a collective, which is taken, to its end.  `what` is named when it does not come. */
+/* Run a collective of this rank's group, which is taken, to its end.  `what` is named when it does
+ * not come. */
 int request_run(struct eddis *e, const char *what, struct collective *c, struct eddis_error *err);
 
 /* Measure what all-reduces of the groups cost, in some tens of ms; arena_bytes: of this rank in the

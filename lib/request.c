@@ -236,7 +236,8 @@ int eddis_barrier(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
 int request_run(struct eddis *e, const char *what, struct collective *c, struct eddis_error *err)
 {
     struct eddis_request *q;
-    int rc = request_start(e, &(struct eddis_request){ .what = what }, c, &q, err);
+    int rc = request_start(e, &(struct eddis_request){ .what = what, .r.level = REQUEST_GROUP }, c,
+                           &q, err);
 
     return rc < 0 ? rc : eddis_request_wait(e, q, HANDLE_TIMEOUT_NS, err);
 }

@@ -46,6 +46,7 @@ static int share_memory(struct eddis *e, const struct comm_node_size *size, stru
     if (rc < 0)
         return rc;
     s->request->mail.kind = MAIL_REQUEST;
+    s->request->level = REQUEST_NODE;
     driver_send(e->driver, &s->request->mail);
     rc = handle_wait(e, wait_share, s->request, clock_after_ns(clock_now_ns(), HANDLE_TIMEOUT_NS),
                      &peer, err);
@@ -63,7 +64,6 @@ int share_open(struct eddis *e, size_t arena_bytes, int n_parameters, bool must,
         .arena_bytes = arena_bytes,
         .slots = n_parameters + 1 + (int)(arena_bytes / COMM_NODE_PIECE_BYTES),
     };
-    const struct comm_node_size nothing = { 0 };
     struct share *s = &e->share;
     struct eddis_error why = { 0 };
     bool company;
@@ -74,14 +74,12 @@ int share_open(struct eddis *e, size_t arena_bytes, int n_parameters, bool must,
     rc = share_nodes(e, err);
     if (rc < 0)
         return rc;
-    /* Where nobody in a group has company on its node there is nothing to share; but all ranks make
-     * as many requests, by which their messages are told apart.
-     */
+    /* Where nobody in a group has company on its node there is nothing to share. */
     company = s->nodes->n < e->group.place.n_ranks;
-    rc = handle_agree(e, share_memory(e, company ? &size : &nothing, &why), &why);
+    rc = handle_agree(e, company ? share_memory(e, &size, &why) : 0, &why);
     if (driver_failure(e->driver, err) < 0)
         return driver_failure(e->driver, err);
-    if (rc < 0 || !company)
+    if (rc < 0)
         share_drop(e);
     if (rc < 0 && must)
         return eddis_fail(err, rc, "the plan has workers of a node share memory: %s", why.text);

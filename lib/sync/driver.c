@@ -537,12 +537,20 @@ void driver_drop_engine(struct driver *d)
     pthread_mutex_unlock(&d->lock);
 }
 
+/* See driver.h; tags of unlike levels never meet. */
+static void driver_number(struct driver *d, struct request *r)
+{
+    unsigned n = d->requests[r->level]++ % (ENGINE_TAGS / REQUEST_LEVELS);
+
+    r->tag = (int)(n * REQUEST_LEVELS + r->level);
+}
+
 void driver_send(struct driver *d, struct mail *m)
 {
     m->next = NULL;
     pthread_mutex_lock(&d->lock);
     if (m->kind == MAIL_REQUEST)
-        ((struct request *)m)->tag = (int)(d->requests++ % ENGINE_TAGS);
+        driver_number(d, (struct request *)m);
     if (d->failure.code) {
         /* The waits say it. */
     } else if (d->threaded) {

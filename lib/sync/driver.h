@@ -91,11 +91,24 @@ struct mail_box {
     bool done; /* guarded by the driver's lock */
 };
 
-/* A general collective.  All ranks send their requests in the same order. */
+/* By whom a request is made, which decides what its messages are told apart by.  Requests of one
+ * level are numbered by each rank for itself, and the number is part of the tag: so the ranks of a
+ * group must send those of its level in the same order, and all of them.  Other ranks need not send
+ * any.  A rank is in one group of each level.
+ */
+enum request_level {
+    REQUEST_ALL,   /* all ranks */
+    REQUEST_GROUP, /* the group that trains one model */
+    REQUEST_NODE,  /* its members on one node */
+    REQUEST_LEVELS,
+};
+
+/* A general collective. */
 struct request {
     struct mail mail;
     struct collective *collective; /* made by the caller, freed by request_fini */
-    int tag;                       /* set by driver_send */
+    enum request_level level;
+    int tag; /* set by driver_send */
     struct request *next_active;
     bool started, done; /* guarded by the driver's lock */
     int peer;           /* whom it waits for; -1: nobody */

@@ -49,7 +49,7 @@ struct driver {
     bool left;       /* the box */
     int64_t exchanges, staleness;
     int exchange_peer;
-    unsigned requests; /* sent so far */
+    unsigned requests[REQUEST_LEVELS]; /* sent so far */
     int64_t sent_bytes;
     int close_rc;
     struct eddis_error close_err;
