@@ -66,6 +66,10 @@ struct comm_limits choice_limits(const struct comm_choice *c)
                                  (size_t)c->piece_bytes };
 }
 
+/* In hybrid mode every group lays out its own buckets, and a plan that is replayed gives all of
+ * them the first group's.  That changes how fast and in which order of rounding they add up, not
+ * what: such replays are not bitwise equal anyway, since groups meet the centre as they come.
+ */
 void choice_laid_out(void *arg, const struct bucket_layout *l)
 {
     struct eddis *e = arg;
