@@ -56,7 +56,6 @@ struct generation {
     struct worker *worker; /* [n], by local rank */
     struct folders folders;
     char run[FOLDERS_PATH + 24], shm[FOLDERS_PATH + 24]; /* of this generation */
-    char share_path[FOLDERS_PATH + 40]; /* folder for the workers' shared-memory files */
     char board_path[FOLDERS_PATH + 40], rank_file[FOLDERS_PATH + 40];
     char socket_path[FOLDERS_PATH + 40], log_path[PATH_MAX];
     char relay_path[FOLDERS_PATH + 40], relay_program[FOLDERS_PATH + 40];

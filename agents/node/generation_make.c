@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 
 enum { SOCKET_BYTES = 4 << 20 };
@@ -72,14 +71,11 @@ static int make_board(struct generation *g, const struct brief *b, const struct 
         area->sample_s[i] = o->rank[i].sample_s;
     }
     snprintf(area->job, sizeof area->job, "%s", b->job_id);
-    if ((rc = copy_path(g->share_path, area->share, sizeof area->share, err)) < 0 ||
-        (rc = copy_path(b->checkpoint_dir, area->checkpoint_dir, sizeof area->checkpoint_dir,
+    if ((rc = copy_path(b->checkpoint_dir, area->checkpoint_dir, sizeof area->checkpoint_dir,
                         err)) < 0 ||
         (rc = copy_path(o->resume || o->generation > 1 ? b->resume_from : NULL, area->resume_from,
                         sizeof area->resume_from, err)) < 0)
         return rc;
-    if (mkdir(g->share_path, 0700) < 0)
-        return eddis_fail_errno(err, -errno, "cannot make the folder '%s'", g->share_path);
     rc = board_create(g->board_path, area, &g->board, err);
     if (rc < 0)
         return rc;
@@ -245,7 +241,6 @@ static void name_files(struct generation *g, const struct brief *b)
     snprintf(g->run, sizeof g->run, "%s/g%lld", g->folders.run, (long long)g->number);
     snprintf(g->shm, sizeof g->shm, "%s/g%lld", g->folders.shm, (long long)g->number);
     snprintf(g->board_path, sizeof g->board_path, "%s/board", g->shm);
-    snprintf(g->share_path, sizeof g->share_path, "%s/share", g->shm);
     snprintf(g->rank_file, sizeof g->rank_file, "%s/ranks.json", g->run);
     snprintf(g->socket_path, sizeof g->socket_path, "%s/agent", g->run);
     snprintf(g->relay_path, sizeof g->relay_path, "%s/relay.socket", g->run);

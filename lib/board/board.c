@@ -79,8 +79,8 @@ static bool area_is_sane(const struct board_area *a)
            a->first_rank <= a->n_ranks - a->n_local && is_text(a->mode, sizeof a->mode) &&
            is_text(a->algorithm, sizeof a->algorithm) && is_text(a->job, sizeof a->job) &&
            is_text(a->checkpoint_dir, sizeof a->checkpoint_dir) &&
-           is_text(a->resume_from, sizeof a->resume_from) && is_text(a->share, sizeof a->share) &&
-           choice_is_sane(&a->choice) && groups_are_sane(a);
+           is_text(a->resume_from, sizeof a->resume_from) && choice_is_sane(&a->choice) &&
+           groups_are_sane(a);
 }
 
 /* Map the open file.  Returns a board with neither setup nor page filled in. */

@@ -46,9 +46,8 @@ enum {
     BOARD_RING = 64,        /* recent steps kept in a page */
     BOARD_METRICS = 8,
     BOARD_METRIC_NAME = 24,
-    BOARD_JOB = 128,   /* of a job's id with its 0 */
-    BOARD_SHARE = 256, /* of a path */
-    BOARD_VERSION = 3,
+    BOARD_JOB = 128, /* of a job's id with its 0 */
+    BOARD_VERSION = 4,
 };
 
 #define BOARD_MAGIC UINT64_C(0x64616f6273696465) /* "edisboad", little endian */
@@ -140,10 +139,9 @@ struct board_area {
     double moving_rate;               /* of such an exchange; 0 in sync mode */
     double momentum;                  /* Nesterov's, of the algorithms that have their own */
     struct comm_choice choice;        /* of a plan that is replayed; version 0: to be measured */
-    char share[BOARD_SHARE];   /* private folder for the workers' shared-memory files; "": none */
-    char job[BOARD_JOB];       /* the job's id; "": it has none */
-    char checkpoint_dir[1024]; /* of this job alone; "": none */
-    char resume_from[1024];    /* see above; "": a fresh start */
+    char job[BOARD_JOB];              /* the job's id; "": it has none */
+    char checkpoint_dir[1024];        /* of this job alone; "": none */
+    char resume_from[1024];           /* see above; "": a fresh start */
     double fixed_s[BOARD_MAX_LOCAL];  /* emulated devices: a of a + c b, by local rank */
     double sample_s[BOARD_MAX_LOCAL]; /* c, already divided by the device's rate */
     struct board_plan plan[BOARD_PLANS];

@@ -10,13 +10,11 @@
 #include "lib/base/clock.h"
 #include "lib/board/board.h"
 
-#include <fcntl.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static int64_t see_plan(struct board *b, int rank, int64_t seen)
@@ -63,20 +61,6 @@ static void publish(struct board *b, int64_t step, int64_t began_ns)
     board_end(b);
 }
 
-/* A file as workers share memory by, in the folder that the board names. */
-static void leave_share(const struct board_area *a, int rank)
-{
-    char path[BOARD_SHARE + 32];
-    struct stat st;
-    int fd;
-
-    (void)snprintf(path, sizeof path, "%s/memory-%d", a->share, rank);
-    fd = open(path, O_CREAT | O_EXCL | O_RDWR, 0600);
-    if (fd < 0 || stat(a->share, &st) < 0 || (st.st_mode & 07777) != 0700)
-        MPI_Abort(MPI_COMM_WORLD, 7);
-    (void)close(fd);
-}
-
 static void come_to_grief(const char *how)
 {
     const char *number = strchr(how, ' ');
@@ -107,7 +91,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", err.text);
         MPI_Abort(MPI_COMM_WORLD, 9);
     }
-    leave_share(board_setup(b), rank);
     puts("up");
     fflush(stdout);
     for (int64_t step = 0; steps == 0 || step < steps; step++) {
