@@ -388,7 +388,7 @@ END_TEST
  */
 START_TEST(every_writer_has_samples)
 {
-    static const char *const modes[] = { "sync", "async", "hybrid" };
+    static const char *const mode_words[] = { "sync", "async", "hybrid" };
     cleanup_free struct node_profile *node = emulated_node();
     struct job job = job_of(8);
     int of[] = { 0, 0, 0, 1 };
@@ -398,7 +398,7 @@ START_TEST(every_writer_has_samples)
     int64_t sum = 0;
 
     node->device[4].rate = 0.001;
-    strcpy(word, modes[_i]);
+    strcpy(word, mode_words[_i]);
     job.sync.mode = word;
     job.batch.min = 0;
     if (_i == 2)
