@@ -35,8 +35,10 @@ struct message *smb_message(struct smb *b, size_t bytes)
         return m;
     }
     m = malloc(sizeof *m + room);
-    if (m)
+    if (m) {
         m->bytes = room;
+        m->data = (unsigned char *)(m + 1);
+    }
     return m;
 }
 

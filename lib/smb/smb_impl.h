@@ -43,12 +43,13 @@ struct smb_piece {
 
 /* Memory of an operation under way, and whom to tell. */
 struct message {
-    struct message *next, *prev;
+    _Alignas(16) struct message *next; /* so that what lies behind the struct is aligned too */
+    struct message *prev;
     int (*done)(struct smb *b, struct message *m, struct outbox *out, struct eddis_error *err);
     void *who;
-    size_t at, n; /* elements: from the beginning of the order, of this piece */
-    size_t bytes; /* room in data */
-    _Alignas(16) unsigned char data[];
+    size_t at, n;        /* elements: from the beginning of the order, of this piece */
+    size_t bytes;        /* room in data */
+    unsigned char *data; /* right behind */
 };
 
 enum smb_near {
