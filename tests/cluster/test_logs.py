@@ -79,8 +79,8 @@ def full_disk(c):
     assert p.returncode == 0, p
     with c.job(["-H", "node1,node2", "--", "sh", "-c", "seq 100000"]) as j:
         assert j.end() == 0, (j.code, j.err)
-        said = re.search(r"2 logs were not fetched whole \(cannot write '/root/.*': No space left on device; "
-                         r"free space there\) and are still on their nodes: (.*)", j.err)
+        said = re.search(r"2 logs were not fetched whole \(cannot write '" + re.escape(there) +
+                         r"/.*': No space left on device; free space there\) and are still on their nodes: (.*)", j.err)
         assert said, j.err
         for place in said.group(1).split(", "):
             host, path = place.split(":")
