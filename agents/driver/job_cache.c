@@ -8,28 +8,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_BYTES = 8 << 20 };
-
-/* As eddis-probe's: returns NULL when this user has no place. */
-static char *cache_dir(void)
-{
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    const struct passwd *user;
-
-    if (cache && cache[0] == '/')
-        return file_join(cache, "eddis");
-    if (!home || home[0] != '/') {
-        user = getpwuid(geteuid());
-        home = user ? user->pw_dir : NULL;
-    }
-    return home && home[0] == '/' ? file_join(home, ".cache/eddis") : NULL;
-}
 
 /* Names that collide cost a measurement, since the whole key is in the file: FNV-1a will do. */
 static char *path_of(const char *dir, const char *kind, const char *key)
@@ -76,7 +60,7 @@ static int take_entry(json_t *o, const char *key, int64_t age_ns, char **ret,
 int job_cache_load(const char *kind, const char *key, int64_t age_ns, char **ret,
                    struct eddis_error *err)
 {
-    cleanup_free char *dir = cache_dir(), *path = path_of(dir, kind, key), *text = NULL;
+    cleanup_free char *dir = file_cache_dir(), *path = path_of(dir, kind, key), *text = NULL;
     cleanup_json json_t *o = NULL;
     size_t n = 0;
     int rc;
@@ -91,7 +75,7 @@ int job_cache_load(const char *kind, const char *key, int64_t age_ns, char **ret
 
 int job_cache_store(const char *kind, const char *key, const char *text, struct eddis_error *err)
 {
-    cleanup_free char *dir = cache_dir(), *path = path_of(dir, kind, key), *all = NULL;
+    cleanup_free char *dir = file_cache_dir(), *path = path_of(dir, kind, key), *all = NULL;
     cleanup_json json_t *value = NULL, *o = NULL;
     int rc;
 
@@ -110,7 +94,7 @@ int job_cache_store(const char *kind, const char *key, const char *text, struct 
 
 void job_cache_drop(const char *kind, const char *key)
 {
-    cleanup_free char *dir = cache_dir(), *path = path_of(dir, kind, key);
+    cleanup_free char *dir = file_cache_dir(), *path = path_of(dir, kind, key);
 
     if (path)
         (void)unlink(path);

@@ -8,7 +8,6 @@
 #include "profiler/profiler.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <signal.h>
 #include <string.h>
 
@@ -105,21 +104,6 @@ static int parse(int argc, char **argv, struct wish *w, struct eddis_error *err)
     return rc;
 }
 
-/* Returns where profiles are kept, NULL when this user has no place. */
-static char *cache_dir(void)
-{
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    const struct passwd *user;
-
-    if (cache && cache[0] == '/')
-        return file_join(cache, "eddis");
-    if (!home || home[0] != '/') {
-        user = getpwuid(geteuid());
-        home = user ? user->pw_dir : NULL;
-    }
-    return home && home[0] == '/' ? file_join(home, ".cache/eddis") : NULL;
-}
-
 static int print(const struct node_profile *p, struct eddis_error *err)
 {
     cleanup_free char *text = profile_text(p);
@@ -135,7 +119,7 @@ int main(int argc, char **argv)
 {
     static struct wish o;
     static struct node_profile p;
-    cleanup_free char *dir = cache_dir();
+    cleanup_free char *dir = file_cache_dir();
     struct eddis_error err = { 0 };
     int rc;
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
@@ -298,4 +299,18 @@ char *file_join(const char *dir, const char *fmt, ...)
     strbuf_vaddf(&b, fmt, ap);
     va_end(ap);
     return strbuf_steal(&b);
+}
+
+char *file_cache_dir(void)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const struct passwd *user;
+
+    if (cache && cache[0] == '/')
+        return file_join(cache, "eddis");
+    if (!home || home[0] != '/') {
+        user = getpwuid(geteuid());
+        home = user ? user->pw_dir : NULL;
+    }
+    return home && home[0] == '/' ? file_join(home, ".cache/eddis") : NULL;
 }

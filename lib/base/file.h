@@ -33,6 +33,11 @@ int file_append(const char *path, const void *data, size_t n, mode_t mode, struc
  */
 int file_mark_end(const char *path, const char *line, struct eddis_error *err);
 
+/* Returns the folder in which eddis keeps what it can measure again, $XDG_CACHE_HOME/eddis or
+ * ~/.cache/eddis; NULL when this user has none, or without memory.
+ */
+char *file_cache_dir(void);
+
 /* Write all n bytes to fd, going on after short writes and interrupts.  Blocks. */
 int file_write_all(int fd, const void *data, size_t n, struct eddis_error *err);
 
