@@ -2,8 +2,8 @@
 /* Every collective on the in-process loop, in random orders of delivery, against a serial one. */
 #include "lib/comm/collective.h"
 
+#include "element.h"
 #include "lib/base/random.h"
-#include "lib/comm/half.h"
 #include "lib/comm/loop.h"
 #include "suite.h"
 
@@ -82,44 +82,6 @@ static int world_run(struct world *w, uint64_t seed)
 }
 
 /* ---- all-reduce ---- */
-
-struct tail {
-    int64_t sum, max;
-};
-
-static void tail_rule(void *acc, const void *in)
-{
-    struct tail *a = acc;
-    const struct tail *b = in;
-
-    a->sum += b->sum;
-    a->max = b->max > a->max ? b->max : a->max;
-}
-
-static double value(enum comm_type type, const void *p, size_t i)
-{
-    float f = 0;
-
-    switch (type) {
-    case COMM_FLOAT32:
-        return ((const float *)p)[i];
-    case COMM_FLOAT64:
-        return ((const double *)p)[i];
-    case COMM_INT32:
-        return ((const int32_t *)p)[i];
-    case COMM_INT64:
-        return (double)((const int64_t *)p)[i];
-    case COMM_UINT8:
-        return ((const uint8_t *)p)[i];
-    case COMM_FLOAT16:
-        float16_widen(&f, (const uint16_t *)p + i, 1);
-        return f;
-    case COMM_BFLOAT16:
-        bfloat16_widen(&f, (const uint16_t *)p + i, 1);
-        return f;
-    }
-    return 0;
-}
 
 /* Small whole numbers, so that every type sums them exactly. */
 static void set(enum comm_type type, void *p, size_t i, int v)
@@ -206,7 +168,7 @@ static void reduce_once(const struct reduction_case *k)
         struct tail t;
 
         for (size_t i = 0; i < k->n; i++)
-            ck_assert_double_eq(value(k->type, data[r], i), want[i]);
+            ck_assert_double_eq(element_get(k->type, data[r], i), want[i]);
         memcpy(&t, (char *)data[r] + bytes, tail_bytes);
         if (k->tail) {
             ck_assert_int_eq(t.sum, k->ranks * (k->ranks + 1) / 2);

@@ -2,8 +2,8 @@
 /* Sums, minima and maxima of buffers against float64, and 16-bit floating point to the bit. */
 #include "lib/comm/combine.h"
 
+#include "element.h"
 #include "lib/base/random.h"
-#include "lib/comm/half.h"
 #include "suite.h"
 
 #include <math.h>
@@ -42,31 +42,6 @@ static double element_set(enum comm_type type, void *p, size_t i, double v)
     case COMM_BFLOAT16:
         bfloat16_narrow((uint16_t *)p + i, &f, 1);
         bfloat16_widen(&f, (uint16_t *)p + i, 1);
-        return f;
-    }
-    return 0;
-}
-
-static double element_get(enum comm_type type, const void *p, size_t i)
-{
-    float f = 0;
-
-    switch (type) {
-    case COMM_FLOAT32:
-        return ((const float *)p)[i];
-    case COMM_FLOAT64:
-        return ((const double *)p)[i];
-    case COMM_INT32:
-        return ((const int32_t *)p)[i];
-    case COMM_INT64:
-        return (double)((const int64_t *)p)[i];
-    case COMM_UINT8:
-        return ((const uint8_t *)p)[i];
-    case COMM_FLOAT16:
-        float16_widen(&f, (const uint16_t *)p + i, 1);
-        return f;
-    case COMM_BFLOAT16:
-        bfloat16_widen(&f, (const uint16_t *)p + i, 1);
         return f;
     }
     return 0;

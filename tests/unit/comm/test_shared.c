@@ -4,8 +4,8 @@
  */
 #include "lib/comm/node_impl.h"
 
+#include "element.h"
 #include "lib/base/random.h"
-#include "lib/comm/half.h"
 #include "lib/comm/loop.h"
 #include "suite.h"
 
@@ -139,39 +139,6 @@ static void world_close(struct world *w)
 
 /* ---- right results ---- */
 
-struct tail {
-    int64_t sum, max;
-};
-
-static void tail_rule(void *acc, const void *in)
-{
-    struct tail *a = acc;
-    const struct tail *b = in;
-
-    a->sum += b->sum;
-    a->max = b->max > a->max ? b->max : a->max;
-}
-
-static double element(enum comm_type type, const void *p, size_t i)
-{
-    float f = 0;
-
-    switch (type) {
-    case COMM_FLOAT32:
-        return ((const float *)p)[i];
-    case COMM_FLOAT64:
-        return ((const double *)p)[i];
-    case COMM_FLOAT16:
-        float16_widen(&f, (const uint16_t *)p + i, 1);
-        return f;
-    case COMM_BFLOAT16:
-        bfloat16_widen(&f, (const uint16_t *)p + i, 1);
-        return f;
-    default:
-        return (double)((const int64_t *)p)[i];
-    }
-}
-
 static double element_set(enum comm_type type, void *p, size_t i, double v)
 {
     float f = (float)v;
@@ -186,7 +153,7 @@ static double element_set(enum comm_type type, void *p, size_t i, double v)
         bfloat16_narrow((uint16_t *)p + i, &f, 1);
     else
         ((int64_t *)p)[i] = (int64_t)(v * 1e6);
-    return element(type, p, i);
+    return element_get(type, p, i);
 }
 
 struct sum_case {
@@ -229,7 +196,7 @@ static void sum_check(const struct sum_case *k, const void *got, const void *fir
 
     ck_assert_int_eq(memcmp(got, first, bytes), 0);
     for (size_t i = 0; i < k->n; i++)
-        wrong += !(fabs(element(k->type, got, i) - want[i]) <= tolerance(k));
+        wrong += !(fabs(element_get(k->type, got, i) - want[i]) <= tolerance(k));
     ck_assert_uint_eq(wrong, 0);
     if (bytes % 8)
         return;
