@@ -7,6 +7,8 @@
  * weighted mean is known.  The job ends when all workers together have done
  * as many samples as the variable SAMPLES says.
  */
+#include "layers.h"
+
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
 #include "lib/eddis.h"
@@ -19,27 +21,6 @@
 enum { LAYERS = 16, ELEMENTS = 1000000 / LAYERS };
 
 #define TIMEOUT_NS (120 * CLOCK_S)
-
-static int register_model(struct eddis *e, float *value, struct eddis_error *err)
-{
-    int rc = 0;
-
-    for (int i = 0; rc >= 0 && i < LAYERS; i++) {
-        struct eddis_parameter p = { .size = sizeof p,
-                                     .name = "weight",
-                                     .dtype = EDDIS_FLOAT32,
-                                     .n_dims = 1,
-                                     .dims = { ELEMENTS },
-                                     .value = value + (size_t)i * ELEMENTS };
-        char name[16];
-
-        (void)snprintf(name, sizeof name, "layer%d", i);
-        rc = eddis_add_layer(e, name, EDDIS_LAYER_DENSE, err);
-        if (rc >= 0)
-            rc = eddis_add_parameter(e, rc, &p, err);
-    }
-    return rc < 0 ? rc : eddis_commit(e, err);
-}
 
 static void fill_gradients(struct eddis *e)
 {
@@ -113,7 +94,7 @@ int main(void)
     }
     rc = eddis_open(&o, &e, &err);
     if (rc == 0)
-        rc = register_model(e, value, &err);
+        rc = layers_register(e, value, LAYERS, ELEMENTS, &err);
     if (rc == 0)
         fill_gradients(e);
     if (rc == 0)

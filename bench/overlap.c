@@ -9,6 +9,8 @@
  * WINDOW_NS (median of the steps) and the mean.  Steps before the buckets' measured layout and the
  * one that takes it are not counted.
  */
+#include "layers.h"
+
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
 #include "lib/eddis.h"
@@ -105,27 +107,6 @@ struct figures {
     int n;
     int64_t begin_ns, begin_bytes, end_ns, end_bytes;
 };
-
-static int register_model(struct eddis *e, float *value, struct eddis_error *err)
-{
-    int rc = 0;
-
-    for (int i = 0; rc >= 0 && i < LAYERS; i++) {
-        struct eddis_parameter p = { .size = sizeof p,
-                                     .name = "weight",
-                                     .dtype = EDDIS_FLOAT32,
-                                     .n_dims = 1,
-                                     .dims = { ELEMENTS },
-                                     .value = value + (size_t)i * ELEMENTS };
-        char name[16];
-
-        (void)snprintf(name, sizeof name, "layer%d", i);
-        rc = eddis_add_layer(e, name, EDDIS_LAYER_DENSE, err);
-        if (rc >= 0)
-            rc = eddis_add_parameter(e, rc, &p, err);
-    }
-    return rc < 0 ? rc : eddis_commit(e, err);
-}
 
 /* Forward and backward pass of a step; the gradients are ones. */
 static int compute(struct eddis *e, bool ready, struct eddis_error *err)
@@ -236,7 +217,7 @@ static int run(bool ready, int steps, struct figures *f, int *ret_rank, struct e
     rc = eddis_world(e, &w);
     *ret_rank = w.rank;
     if (rc == 0)
-        rc = register_model(e, value, err);
+        rc = layers_register(e, value, LAYERS, ELEMENTS, err);
     if (rc == 0)
         rc = meter_start(&m);
     if (rc == 0) {
