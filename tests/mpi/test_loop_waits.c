@@ -143,6 +143,24 @@ static void test_give_up(void)
     loop_job_run(&j);
 }
 
+/* Two workers that average their models every `period` steps: as one hybrid group, or async. */
+static void models_run(void (*body)(struct eddis *e, int rank, struct loop_job *j), bool hybrid,
+                       int64_t period)
+{
+    struct loop_job j = { .n = 2,
+                          .body = body,
+                          .mode = hybrid ? "hybrid" : "async",
+                          .algorithm = hybrid ? "hsgd" : "easgd",
+                          .per_group = hybrid ? 2 : 1,
+                          .period = period };
+
+    for (int i = 0; i < 2; i++)
+        j.scenario[i].batch = 20;
+    loop_job_board_of(&j, (const int64_t[]){ 10, 10 });
+    loop_job_run(&j);
+    CHECK(file_remove_tree(j.dir, NULL) == 0); /* with checkpoints, where there are some */
+}
+
 /* Until this rank has reported a step's plan, which the others have not. */
 static void await_report(struct eddis *e)
 {
@@ -200,17 +218,7 @@ static void ahead_body(struct eddis *e, int rank, struct loop_job *j)
 
 static void test_ahead(void)
 {
-    struct loop_job j = { .n = 2,
-                          .body = ahead_body,
-                          .mode = "hybrid",
-                          .algorithm = "hsgd",
-                          .per_group = 2,
-                          .period = 4 };
-
-    for (int i = 0; i < 2; i++)
-        j.scenario[i].batch = 20;
-    loop_job_board_of(&j, (const int64_t[]){ 10, 10 });
-    loop_job_run(&j);
+    models_run(ahead_body, true, 4);
 }
 
 /* In async mode a worker at its end is given an empty step for a checkpoint that another one
@@ -242,18 +250,7 @@ static void ignore_body(struct eddis *e, int rank, struct loop_job *j)
 
 static void test_ignore(void)
 {
-    struct loop_job j = { .n = 2,
-                          .body = ignore_body,
-                          .mode = "async",
-                          .algorithm = "easgd",
-                          .per_group = 1,
-                          .period = 4 };
-
-    for (int i = 0; i < 2; i++)
-        j.scenario[i].batch = 20;
-    loop_job_board_of(&j, (const int64_t[]){ 10, 10 });
-    loop_job_run(&j);
-    CHECK(file_remove_tree(j.dir, NULL) == 0);
+    models_run(ignore_body, false, 4);
 }
 
 /* In hybrid mode a call that gave up an exchange goes on with it, and flags each checkpoint once.
@@ -296,17 +293,7 @@ static void resume_body(struct eddis *e, int rank, struct loop_job *j)
 
 static void test_resume(void)
 {
-    struct loop_job j = { .n = 2,
-                          .body = resume_body,
-                          .mode = "hybrid",
-                          .algorithm = "hsgd",
-                          .per_group = 2,
-                          .period = 1 };
-
-    for (int i = 0; i < 2; i++)
-        j.scenario[i].batch = 20;
-    loop_job_board_of(&j, (const int64_t[]){ 10, 10 });
-    loop_job_run(&j);
+    models_run(resume_body, true, 1);
 }
 
 /* Until this rank's page tells that it waits for rank 1 in this phase. */
@@ -355,18 +342,7 @@ static void last_body(struct eddis *e, int rank, struct loop_job *j)
 
 static void test_last(void)
 {
-    struct loop_job j = { .n = 2,
-                          .body = last_body,
-                          .mode = "async",
-                          .algorithm = "easgd",
-                          .per_group = 1,
-                          .period = 4 };
-
-    for (int i = 0; i < 2; i++)
-        j.scenario[i].batch = 20;
-    loop_job_board_of(&j, (const int64_t[]){ 10, 10 });
-    loop_job_run(&j);
-    CHECK(file_remove_tree(j.dir, NULL) == 0);
+    models_run(last_body, false, 4);
 }
 
 int main(void)
