@@ -6,6 +6,7 @@
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MPI_CHUNK_BYTES = 1 << 30 }; /* counts are int */
 
@@ -170,9 +171,16 @@ static int mpi_poll(struct transport *t, struct comm_op *ret, int max, struct ed
     return n;
 }
 
+/* mpirun ends a job of which one process ends with a code.  MPI_Abort would first send it a message
+ * to print, which mpirun 4.1 copies while another of its threads frees it (orte/mca/rml/oob, the
+ * message to itself): now and then that kills mpirun, and what the workers last wrote is lost.
+ * Other launchers may let the rest run.
+ */
 static void mpi_abort(struct transport *t, int code)
 {
     (void)t;
+    if (getenv("OMPI_COMM_WORLD_RANK"))
+        _exit(code);
     MPI_Abort(MPI_COMM_WORLD, code);
 }
 
