@@ -54,6 +54,7 @@ void choice_set_limits(struct comm_choice *c, const struct choose_result *r)
     c->shared = r->shared;
     c->direct_bytes = (int64_t)r->limits.direct_bytes;
     c->tree_bytes = (int64_t)r->limits.tree_bytes;
+    c->halving_bytes = (int64_t)r->limits.halving_bytes;
     c->piece_bytes = (int64_t)r->limits.piece_bytes;
     c->latency_s = r->cost.latency_s;
     c->bytes_per_s = r->cost.bytes_per_s;
@@ -63,7 +64,7 @@ void choice_set_limits(struct comm_choice *c, const struct choose_result *r)
 struct comm_limits choice_limits(const struct comm_choice *c)
 {
     return (struct comm_limits){ (size_t)c->direct_bytes, (size_t)c->tree_bytes,
-                                 (size_t)c->piece_bytes };
+                                 (size_t)c->halving_bytes, (size_t)c->piece_bytes };
 }
 
 /* In hybrid mode every group lays out its own buckets, and a plan that is replayed gives all of

@@ -207,6 +207,11 @@ static void add_several(struct strlist *a, const struct launch *l)
     add_mca(a, l, "btl_tcp_if_include", l->order->network);
     /* Its other ways send in one direction at a time, which halves an all-reduce. */
     add_mca(a, l, "btl_tcp_flags", "1");
+    /* The largest message of a halved layer then goes without asking the receiver first: of sixteen
+     * workers on two cores that all do, a step ends 5 ms earlier.
+     */
+    add_mca(a, l, "btl_tcp_eager_limit", "262144");
+    add_mca(a, l, "btl_tcp_max_send_size", "262144");
 }
 
 int launch_argv(const struct launch *l, struct strlist *ret, struct eddis_error *err)

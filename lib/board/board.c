@@ -54,8 +54,8 @@ static bool is_text(const char *s, size_t size)
 
 static bool choice_is_sane(const struct comm_choice *c)
 {
-    return c->version >= 0 && c->direct_bytes >= 0 && c->tree_bytes >= 0 && c->piece_bytes >= 0 &&
-           c->latency_s >= 0 && c->bytes_per_s >= 0 && c->n_order >= 0 &&
+    return c->version >= 0 && c->direct_bytes >= 0 && c->tree_bytes >= 0 && c->halving_bytes >= 0 &&
+           c->piece_bytes >= 0 && c->latency_s >= 0 && c->bytes_per_s >= 0 && c->n_order >= 0 &&
            c->n_order <= CHOICE_MAX_ORDER && c->n_buckets >= 0 &&
            c->n_buckets <= CHOICE_MAX_BUCKETS && is_text(c->reason, sizeof c->reason);
 }

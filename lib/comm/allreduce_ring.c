@@ -28,7 +28,6 @@
 #include <assert.h>
 
 enum {
-    RING_TAIL_ALIGN = 8,
     RING_WINDOW = 2,      /* messages under way in each direction */
     RING_SEGMENTS = 1024, /* at most, so that moves are an int */
 };
@@ -65,9 +64,8 @@ static int ring_segments(const struct comm_place *p, const struct allreduce *a)
 static size_t ring_stride(const struct comm_place *p, const struct allreduce *a)
 {
     size_t longest = (a->n / (size_t)p->n_ranks + 1) / (size_t)ring_segments(p, a) + 1;
-    size_t bytes = longest * comm_type_bytes(a->type) + RING_TAIL_ALIGN + a->tail_bytes;
 
-    return (bytes + 63) / 64 * 64;
+    return reduction_room(a, longest);
 }
 
 static size_t ring_instance_bytes(const struct comm_place *p, const struct allreduce *a)
@@ -75,33 +73,16 @@ static size_t ring_instance_bytes(const struct comm_place *p, const struct allre
     return sizeof(struct ring) + RING_WINDOW * ring_stride(p, a);
 }
 
-/* What a move carries. */
-struct piece {
-    char *data;
-    size_t n;     /* elements */
-    size_t bytes; /* with the tail */
-};
-
 /* What this rank sends at a move (from: itself) or receives (from: its left neighbour). */
-static struct piece ring_piece(const struct ring *g, int from, int move)
+static struct comm_part ring_piece(const struct ring *g, int from, int move)
 {
-    const struct allreduce *a = &g->r.what;
-    int size = g->r.base.place.n_ranks, segment = move % g->segments;
-    int block = ring_send(from, size, move / g->segments);
-    size_t width = comm_type_bytes(a->type), first = ring_block(a->n, size, block);
-    size_t length = ring_block(a->n, size, block + 1) - first;
-    size_t begin = ring_block(length, g->segments, segment);
-    struct piece p = { .data = (char *)a->data + (first + begin) * width,
-                       .n = ring_block(length, g->segments, segment + 1) - begin };
+    int size = g->r.base.place.n_ranks;
 
-    p.bytes = p.n * width;
-    /* With fewer elements than ranks several blocks end at n: the tail goes with the last only. */
-    if (block == size - 1 && segment == g->segments - 1)
-        p.bytes += a->tail_bytes;
-    return p;
+    return reduction_segment(&g->r, size, ring_send(from, size, move / g->segments), g->segments,
+                             move % g->segments);
 }
 
-static struct piece ring_incoming(const struct ring *g, int move)
+static struct comm_part ring_incoming(const struct ring *g, int move)
 {
     const struct comm_place *p = &g->r.base.place;
 
@@ -113,20 +94,17 @@ static bool ring_adds(const struct ring *g, int move)
     return move < g->moves / 2;
 }
 
-/* Where a piece is received to be added: the tail behind its elements is aligned. */
-static char *ring_scratch(struct ring *g, int move, const struct piece *p)
+/* Where a piece is received to be added. */
+static char *ring_scratch(struct ring *g, int move, const struct comm_part *p)
 {
-    size_t bytes = p->n * comm_type_bytes(g->r.what.type);
-
-    return g->scratch + (size_t)(move % RING_WINDOW) * g->stride +
-           (RING_TAIL_ALIGN - bytes % RING_TAIL_ALIGN) % RING_TAIL_ALIGN;
+    return g->scratch + (size_t)(move % RING_WINDOW) * g->stride + reduction_pad(&g->r, p);
 }
 
 static void ring_receive(struct ring *g, struct outbox *out)
 {
     struct collective *c = &g->r.base;
     int move = g->receiving++, size = c->place.n_ranks;
-    struct piece p = ring_incoming(g, move);
+    struct comm_part p = ring_incoming(g, move);
 
     g->arrived[move % RING_WINDOW] = !p.bytes;
     if (p.bytes)
@@ -138,22 +116,17 @@ static void ring_receive(struct ring *g, struct outbox *out)
 static void ring_fold(struct ring *g)
 {
     int move = g->folded++;
-    struct piece p = ring_incoming(g, move);
-    size_t elements = p.n * comm_type_bytes(g->r.what.type);
-    const char *in = ring_scratch(g, move, &p);
+    struct comm_part p = ring_incoming(g, move);
 
-    if (!ring_adds(g, move))
-        return;
-    combine(g->r.what.type, g->r.what.rule, p.data, in, p.n);
-    if (p.bytes > elements)
-        g->r.what.tail_rule(p.data + elements, in + elements);
+    if (ring_adds(g, move))
+        reduction_add_part(&g->r, &p, ring_scratch(g, move, &p));
 }
 
 static void ring_pass_on(struct ring *g, struct outbox *out)
 {
     struct collective *c = &g->r.base;
     int move = g->sending++;
-    struct piece p = ring_piece(g, c->place.rank, move);
+    struct comm_part p = ring_piece(g, c->place.rank, move);
 
     g->left[move % RING_WINDOW] = !p.bytes;
     if (p.bytes)

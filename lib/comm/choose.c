@@ -8,6 +8,7 @@ enum {
     MAX_RUNS = 2, /* the quicker one counts */
     MUST = 2,     /* rungs that are measured though they do not fit: two make a line */
     MESSAGE_KINDS = CHOOSE_RING + 1,
+    SIZES = CHOOSE_RUNGS + 1, /* that limits are chosen by: one more is predicted */
 };
 
 #define MAY_WIN 3.0 /* so many times the predicted best is worth a try */
@@ -77,6 +78,9 @@ static double model_s(const struct chooser *c, int kind, size_t bytes)
         return a + (p - 1) * mb;
     case CHOOSE_TREE:
         return steps_of_tree(c) * (a + mb);
+    case CHOOSE_HALVING:
+        return steps_of_tree(c) * a + 2 * (1 - 1 / p) * mb +
+               (exp2(floor(log2(p))) < p ? 2 * (a + mb) : 0);
     default:
         return 2 * (p - 1) * (a + mb / p);
     }
@@ -90,7 +94,7 @@ static double time_s(const struct chooser *c, int kind, int rung)
 
     if (!is_possible(c, kind))
         return INFINITY;
-    if (c->seconds[rung][kind] > 0)
+    if (rung < CHOOSE_RUNGS && c->seconds[rung][kind] > 0)
         return c->seconds[rung][kind];
     if (last < 0 || rung < last)
         return model_s(c, kind, choose_bytes(rung));
@@ -130,7 +134,7 @@ static bool is_tried(const struct chooser *c, int kind)
 
 bool chooser_next(const struct chooser *c, struct choose_rung *ret)
 {
-    static const char *const name[CHOOSE_KINDS] = { "direct", "tree", "ring", "shared" };
+    static const char *const name[CHOOSE_KINDS] = { "direct", "tree", "halving", "ring", "shared" };
     double all = 0;
     bool any = false;
 
@@ -166,11 +170,11 @@ void chooser_note(struct chooser *c, const double *seconds)
 /* ---- what to make of it ---- */
 
 /* A limit between the rung and the one below it, or beyond the last. */
-static size_t size_before(const struct chooser *c, int rung, size_t usual)
+static size_t size_before(int rung, size_t usual)
 {
     size_t below = rung ? choose_bytes(rung - 1) : 0;
 
-    if (rung == c->n)
+    if (rung == SIZES)
         return below > usual ? below : usual;
     return (size_t)sqrt((double)below * (double)choose_bytes(rung));
 }
@@ -180,7 +184,9 @@ static int kind_of(const struct chooser *c, const struct comm_limits *l, size_t 
 {
     if (is_possible(c, CHOOSE_DIRECT) && bytes <= l->direct_bytes)
         return CHOOSE_DIRECT;
-    return bytes <= l->tree_bytes ? CHOOSE_TREE : CHOOSE_RING;
+    if (bytes <= l->tree_bytes)
+        return CHOOSE_TREE;
+    return bytes <= l->halving_bytes ? CHOOSE_HALVING : CHOOSE_RING;
 }
 
 /* Logarithm of how many times slower than the best kinds, all rungs multiplied: thus one disturbed
@@ -190,7 +196,7 @@ static double loss(const struct chooser *c, const struct comm_limits *l)
 {
     double all = 0;
 
-    for (int i = 0; i < c->n; i++)
+    for (int i = 0; i < SIZES; i++)
         all += log(time_s(c, kind_of(c, l, choose_bytes(i)), i) / best_s(c, i));
     return all;
 }
@@ -200,17 +206,19 @@ static struct comm_limits choose_limits(const struct chooser *c)
 {
     const struct comm_limits *usual = comm_limits(&c->place);
     struct comm_limits best = *usual, l = best;
-    double least = loss(c, &best) - c->n * log(CLEARLY);
+    double least = loss(c, &best) - SIZES * log(CLEARLY);
 
-    for (int trees = 0; trees <= c->n; trees++)
-        for (int rings = trees; rings <= c->n; rings++) {
-            l.direct_bytes = size_before(c, trees, usual->direct_bytes);
-            l.tree_bytes = size_before(c, rings, usual->tree_bytes);
-            if (loss(c, &l) < least) {
-                least = loss(c, &l);
-                best = l;
+    for (int trees = 0; trees <= SIZES; trees++)
+        for (int halvings = trees; halvings <= SIZES; halvings++)
+            for (int rings = halvings; rings <= SIZES; rings++) {
+                l.direct_bytes = size_before(trees, usual->direct_bytes);
+                l.tree_bytes = size_before(halvings, usual->tree_bytes);
+                l.halving_bytes = size_before(rings, usual->halving_bytes);
+                if (loss(c, &l) < least) {
+                    least = loss(c, &l);
+                    best = l;
+                }
             }
-        }
     return best;
 }
 
@@ -230,22 +238,26 @@ static bool choose_shared(const struct chooser *c, const struct comm_limits *l)
     return n && all < n * log(SLOWER);
 }
 
-/* The line through the times of large buffers' kind, which may be predicted, at the two largest
- * sizes; the latency is no less than that of a few bytes.  Times of small messages alone tell
- * nothing of the bandwidth.
+/* The line through the times of what is taken, which may be predicted, at the two largest sizes;
+ * the latency is no less than that of a few bytes.  Times of small messages alone tell nothing of
+ * the bandwidth.
  */
 static void fit_cost(const struct chooser *c, const struct choose_result *r, struct comm_cost *ret)
 {
     enum { LAST = CHOOSE_RUNGS - 1 };
-    int kind = r->shared ? CHOOSE_SHARED : kind_of(c, &r->limits, choose_bytes(LAST));
-    double least = r->shared ? time_s(c, kind, 0) : best_s(c, 0);
-    double last = time_s(c, kind, LAST), before = time_s(c, kind, LAST - 1);
+    double seconds[2], least = r->shared ? time_s(c, CHOOSE_SHARED, 0) : best_s(c, 0);
     double bytes = (double)choose_bytes(LAST);
 
-    if (c->n <= MUST || last <= before)
+    for (int i = 0; i < 2; i++) {
+        int rung = LAST - 1 + i;
+
+        seconds[i] =
+            time_s(c, r->shared ? CHOOSE_SHARED : kind_of(c, &r->limits, choose_bytes(rung)), rung);
+    }
+    if (c->n <= MUST || seconds[1] <= seconds[0])
         return;
-    ret->bytes_per_s = (bytes - (double)choose_bytes(LAST - 1)) / (last - before);
-    ret->latency_s = fmax(least, last - bytes / ret->bytes_per_s);
+    ret->bytes_per_s = (bytes - (double)choose_bytes(LAST - 1)) / (seconds[1] - seconds[0]);
+    ret->latency_s = fmax(least, seconds[1] - bytes / ret->bytes_per_s);
 }
 
 /* "64 KB" */
@@ -261,20 +273,28 @@ static const char *size_text(size_t bytes, char *ret, size_t n)
 /* "direct up to 64 KB, by a tree up to 1 MB, by a ring above" */
 static void messages_text(const struct chooser *c, const struct comm_limits *l, char *ret, size_t n)
 {
-    bool direct = is_possible(c, CHOOSE_DIRECT) && l->direct_bytes;
-    bool tree = l->tree_bytes > (direct ? l->direct_bytes : 0);
-    char a[24], b[24];
+    const struct {
+        const char *how;
+        size_t limit;
+    } row[] = { { "direct", is_possible(c, CHOOSE_DIRECT) ? l->direct_bytes : 0 },
+                { "by a tree", l->tree_bytes },
+                { "by halving", l->halving_bytes } };
+    size_t above = 0, used = 0;
+    char size[24];
 
-    (void)snprintf(ret, n, "%s%s%s%s%s%sby a ring%s", direct ? "direct up to " : "",
-                   direct ? size_text(l->direct_bytes, a, sizeof a) : "", direct ? ", " : "",
-                   tree ? "by a tree up to " : "",
-                   tree ? size_text(l->tree_bytes, b, sizeof b) : "", tree ? ", " : "",
-                   direct || tree ? " above" : "");
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        if (row[i].limit <= above)
+            continue;
+        above = row[i].limit;
+        used += (size_t)snprintf(ret + used, n - used, "%s up to %s, ", row[i].how,
+                                 size_text(above, size, sizeof size));
+    }
+    (void)snprintf(ret + used, n - used, "by a ring%s", above ? " above" : "");
 }
 
 static void explain(const struct chooser *c, struct choose_result *r)
 {
-    char how[96] = "in memory that ranks of a node share";
+    char how[112] = "in memory that ranks of a node share";
 
     if (!r->shared)
         messages_text(c, &r->limits, how, sizeof how);

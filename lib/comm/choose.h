@@ -17,27 +17,31 @@
  * not measured is predicted: the straight line through a kind's last two times, or what the trees'
  * times say of a message (a) and of a byte (b), with P ranks and M bytes:
  *
- *     direct   a + (P - 1) M b      tree   2 log2 P (a + M b)      ring   2 (P - 1) (a + M b / P)
+ *     direct    a + (P - 1) M b             tree   2 log2 P (a + M b)
+ *     halving   2 log2 P a + 2 (1 - 1/P) M b      ring   2 (P - 1) (a + M b / P)
  *
- * Beyond the last rung the usual limits hold.
+ * where halving costs 2 (a + M b) more when P is no power of two.
+ *
+ * Limits are chosen by these times at all rungs and one more size; beyond it the usual ones hold.
  */
 #ifndef EDDIS_COMM_CHOOSE_H
 #define EDDIS_COMM_CHOOSE_H
 
 #include "collective.h"
 
-#define CHOOSE_BUDGET_S 0.06
+#define CHOOSE_BUDGET_S 0.3
 
 enum {
     CHOOSE_DIRECT,
     CHOOSE_TREE,
+    CHOOSE_HALVING,
     CHOOSE_RING,
     CHOOSE_SHARED, /* through memory that ranks of a node share, as allreduce_new does it */
     CHOOSE_KINDS,
     CHOOSE_RUNGS = 5,
     CHOOSE_FIRST_BYTES = 64,
     CHOOSE_GROWTH = 16,
-    CHOOSE_REASON = 144,
+    CHOOSE_REASON = 160,
 };
 
 struct choose_rung {

@@ -25,9 +25,10 @@ enum {
 
 /* Which kind of all-reduce is taken for which size. */
 struct comm_limits {
-    size_t direct_bytes; /* up to this size an exchange with everybody ... */
-    size_t tree_bytes;   /* ... up to this one a tree, above a ring ... */
-    size_t piece_bytes;  /* ... with messages of about this size at most; 0: whole blocks */
+    size_t direct_bytes;  /* up to this size an exchange with everybody ... */
+    size_t tree_bytes;    /* ... up to this one a tree ... */
+    size_t halving_bytes; /* ... up to this one recursive halving, above a ring ... */
+    size_t piece_bytes;   /* ... with messages of about this size at most; 0: whole blocks */
 };
 
 /* A group of ranks, and this rank's place in it. */
@@ -70,7 +71,7 @@ int allreduce_new(const struct comm_place *p, const struct allreduce *a, struct 
 const void *allreduce_result(const struct collective *c);
 
 /* Name of the kind that allreduce_new takes: "shared" and "hosts" when the members of a node share
- * memory, else "direct", "tree" or "ring".
+ * memory, else "direct", "tree", "halving" or "ring".
  */
 const char *allreduce_choose(const struct comm_place *p, size_t bytes);
 

@@ -59,7 +59,30 @@ struct allreduce_kind {
 /* acc = acc rule in over all elements and the tail. */
 void reduction_add(const struct reduction *r, void *acc, const void *in);
 
-extern const struct allreduce_kind allreduce_ring, allreduce_direct, allreduce_tree,
-    allreduce_shared, allreduce_hosts;
+/* Some elements, and the tail when the last ones are among them. */
+struct comm_part {
+    char *data;
+    size_t n;     /* elements */
+    size_t bytes; /* with the tail */
+};
+
+/* A segment of block b of so many, as ring.h cuts. */
+struct comm_part reduction_segment(const struct reduction *r, int blocks, int b, int segments,
+                                   int segment);
+
+/* Blocks first .. end - 1 of so many. */
+struct comm_part reduction_blocks(const struct reduction *r, int blocks, int first, int end);
+
+/* Bytes, a multiple of 64, to receive n elements and the tail in, and how far into them the
+ * elements of a part go, so that the tail behind them is aligned.
+ */
+size_t reduction_room(const struct allreduce *a, size_t n);
+size_t reduction_pad(const struct reduction *r, const struct comm_part *p);
+
+/* p = p rule in, which was received there. */
+void reduction_add_part(const struct reduction *r, const struct comm_part *p, const void *in);
+
+extern const struct allreduce_kind allreduce_ring, allreduce_halving, allreduce_direct,
+    allreduce_tree, allreduce_shared, allreduce_hosts;
 
 #endif

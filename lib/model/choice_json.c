@@ -7,7 +7,7 @@
 
 static const int64_t MAX_BYTES = INT64_C(1) << 40;
 
-enum { MEMBERS = 10 };
+enum { MEMBERS = 11 };
 
 static json_t *numbers_json(const uint16_t *v, int n)
 {
@@ -20,9 +20,10 @@ static json_t *numbers_json(const uint16_t *v, int n)
 
 json_t *choice_json(const struct comm_choice *c)
 {
-    return json_pack("{s:i, s:b, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:s}", "version", c->version,
-                     "shared", c->shared, "direct_bytes", (json_int_t)c->direct_bytes, "tree_bytes",
-                     (json_int_t)c->tree_bytes, "piece_bytes", (json_int_t)c->piece_bytes,
+    return json_pack("{s:i, s:b, s:I, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:s}", "version",
+                     c->version, "shared", c->shared, "direct_bytes", (json_int_t)c->direct_bytes,
+                     "tree_bytes", (json_int_t)c->tree_bytes, "halving_bytes",
+                     (json_int_t)c->halving_bytes, "piece_bytes", (json_int_t)c->piece_bytes,
                      "latency_s", c->latency_s, "bytes_per_s", c->bytes_per_s, "order",
                      numbers_json(c->order, c->n_order), "buckets",
                      numbers_json(c->bucket, c->n_buckets), "reason", c->reason);
@@ -72,6 +73,7 @@ static int read_members(const json_t *o, struct comm_choice *c, struct eddis_err
         (rc = json_want_bool(o, "shared", &shared, err)) < 0 ||
         (rc = json_want_int(o, "direct_bytes", 0, MAX_BYTES, &c->direct_bytes, err)) < 0 ||
         (rc = json_want_int(o, "tree_bytes", 0, MAX_BYTES, &c->tree_bytes, err)) < 0 ||
+        (rc = json_want_int(o, "halving_bytes", 0, MAX_BYTES, &c->halving_bytes, err)) < 0 ||
         (rc = json_want_int(o, "piece_bytes", 0, MAX_BYTES, &c->piece_bytes, err)) < 0 ||
         (rc = json_want_number(o, "latency_s", 0, 1e6, &c->latency_s, err)) < 0 ||
         (rc = json_want_number(o, "bytes_per_s", 0, 1e15, &c->bytes_per_s, err)) < 0 ||

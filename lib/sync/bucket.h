@@ -22,7 +22,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BUCKET_MAX = 64 }; /* of a merged layout: more than that hides nothing more */
+enum {
+    BUCKET_MAX = 64,      /* of a merged layout: more than that hides nothing more */
+    BUCKET_IN_FLIGHT = 4, /* buckets being combined at a time */
+};
 
 /* One gradient, in the order of the arena. */
 struct bucket_item {

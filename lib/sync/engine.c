@@ -449,7 +449,7 @@ static int engine_launch(struct engine *e, int64_t now_ns, struct outbox *out,
     if (settled <= 0)
         return settled;
     while (e->next < e->n_buckets && !e->bucket[e->next].missing &&
-           e->in_flight < ENGINE_IN_FLIGHT) {
+           e->in_flight < BUCKET_IN_FLIGHT) {
         struct bucket *b = &e->bucket[e->next];
         struct sync_tail *tail = bucket_tail(e, b);
         int tag = (int)(e->sequence++ % ENGINE_TAGS), rc;

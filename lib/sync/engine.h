@@ -27,7 +27,6 @@
 struct engine;
 
 enum {
-    ENGINE_IN_FLIGHT = 4,          /* buckets being combined at a time */
     ENGINE_ALIGN = 64,             /* of every slot, bytes */
     ENGINE_FIRST_BYTES = 1 << 20,  /* of the first bucket: the sooner something is under way */
     ENGINE_BUCKET_BYTES = 4 << 20, /* of the others, until measured */

@@ -170,8 +170,10 @@ static struct bucket_cost layout_cost(const struct layout *l, const struct bucke
 int layout_start(struct layout *l, struct bucket_item *item, const struct bucket_cost *cost,
                  int tag, struct outbox *out, struct eddis_error *err)
 {
-    const struct bucket_cost c = layout_cost(l, cost);
+    struct bucket_cost c = layout_cost(l, cost);
 
+    /* Those under way share the link and wait for the latency together. */
+    c.latency_s /= BUCKET_IN_FLIGHT;
     l->started = true;
     for (int i = 0; l->root && i < l->n_items; i++)
         item[i].ready_ns = median(l->ready_ns[i]);

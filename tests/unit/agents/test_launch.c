@@ -207,6 +207,7 @@ START_TEST(arguments_of_several)
     ck_assert_str_eq(mca(&a, "btl_tcp_if_include", &times), "10.1.0.0/24");
     ck_assert_str_eq(mca(&a, "btl", &times), "self,vader,tcp");
     ck_assert_str_eq(mca(&a, "btl_tcp_flags", &times), "1"); /* both directions at a time */
+    ck_assert_str_eq(mca(&a, "btl_tcp_eager_limit", &times), "262144");
     ck_assert_str_eq(mca(&a, "oob_tcp_keepalive_time", &times), "5");
     /* Folders of this node would be wrong on the others. */
     ck_assert_ptr_null(mca(&a, "btl_vader_backing_directory", &times));

@@ -181,7 +181,7 @@ static void reduce_once(const struct reduction_case *k)
     world_close(&w);
 }
 
-static const char *const kinds[] = { "ring", "direct", "tree" };
+static const char *const kinds[] = { "ring", "direct", "tree", "halving" };
 
 START_TEST(allreduce_is_right)
 {
@@ -376,7 +376,8 @@ START_TEST(property_4_ring_traffic)
 END_TEST
 
 /* One that has not started is named by all the others once they can go no further (when
- * small messages leave at once, as they do here and in MPI).
+ * small messages leave at once, as they do here and in MPI), or by one who waits for it, whom
+ * another waits for, and so on.
  */
 START_TEST(the_missing_rank_is_named)
 {
@@ -397,9 +398,14 @@ START_TEST(the_missing_rank_is_named)
                     world_start(&w, r, c[r], 1);
             }
             ck_assert_int_eq(world_run(&w, 3), ranks - 1);
-            for (int r = 0; r < ranks; r++)
-                if (r != absent && strcmp(kinds[_i], "tree") != 0)
-                    ck_assert_int_eq(collective_waits_for(c[r]), absent);
+            for (int r = 0; r < ranks; r++) {
+                bool chain = strcmp(kinds[_i], "tree") == 0 || strcmp(kinds[_i], "halving") == 0;
+                int named = r;
+
+                for (int i = 0; named != absent && i < (chain ? ranks : 1); i++)
+                    named = collective_waits_for(c[named]);
+                ck_assert_int_eq(named, absent);
+            }
             world_start(&w, absent, c[absent], 1);
             ck_assert_int_eq(world_run(&w, 3), 0);
             for (int r = 0; r < ranks; r++)
@@ -496,19 +502,15 @@ START_TEST(kind_by_size_and_place)
         size_t bytes;
         const char *kind;
     } rows[] = {
-        { 4, false, 64 << 10, "direct" },
-        { 4, false, (64 << 10) + 1, "ring" },
-        { 9, false, 16 << 10, "tree" },
-        { 9, false, (16 << 10) + 1, "ring" },
-        { 4, true, 8 << 10, "direct" },
-        { 4, true, (8 << 10) + 1, "tree" },
-        { 16, true, 8, "tree" },
-        { 16, true, 64 << 10, "tree" },
-        { 16, true, (64 << 10) + 1, "ring" },
-        { 4, true, (64 << 10) + 1, "ring" },
+        { 4, false, 64 << 10, "direct" },        { 4, false, (64 << 10) + 1, "halving" },
+        { 4, false, (256 << 10) + 1, "ring" },   { 9, false, 16 << 10, "tree" },
+        { 9, false, (16 << 10) + 1, "halving" }, { 4, true, 8 << 10, "direct" },
+        { 4, true, (8 << 10) + 1, "tree" },      { 16, true, 8, "tree" },
+        { 16, true, 16 << 10, "tree" },          { 16, true, 256 << 10, "halving" },
+        { 16, true, (256 << 10) + 1, "ring" },   { 4, true, (16 << 10) + 1, "halving" },
     };
 
-    static const struct comm_limits limits = { 100, 1000, 0 };
+    static const struct comm_limits limits = { 100, 1000, 10000, 0 };
     struct comm_place p = { .n_ranks = 4, .limits = &limits };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -517,7 +519,8 @@ START_TEST(kind_by_size_and_place)
                          rows[i].kind);
     ck_assert_str_eq(allreduce_choose(&p, 100), "direct");
     ck_assert_str_eq(allreduce_choose(&p, 101), "tree");
-    ck_assert_str_eq(allreduce_choose(&p, 1001), "ring");
+    ck_assert_str_eq(allreduce_choose(&p, 1001), "halving");
+    ck_assert_str_eq(allreduce_choose(&p, 10001), "ring");
     p.n_ranks = COMM_DIRECT_RANKS + 1;
     ck_assert_str_eq(allreduce_choose(&p, 100), "tree");
 }
@@ -569,13 +572,13 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_loop_test(tc, allreduce_is_right, 0, 3);
-    tcase_add_loop_test(tc, groups_do_not_disturb_each_other, 0, 3);
-    tcase_add_loop_test(tc, bits_do_not_depend_on_timing, 0, 3);
+    tcase_add_loop_test(tc, allreduce_is_right, 0, 4);
+    tcase_add_loop_test(tc, groups_do_not_disturb_each_other, 0, 4);
+    tcase_add_loop_test(tc, bits_do_not_depend_on_timing, 0, 4);
     tcase_add_test(tc, a_ring_in_any_segments_is_right);
     tcase_add_test(tc, segments_change_no_bit);
     tcase_add_test(tc, property_4_ring_traffic);
-    tcase_add_loop_test(tc, the_missing_rank_is_named, 0, 3);
+    tcase_add_loop_test(tc, the_missing_rank_is_named, 0, 4);
     tcase_add_test(tc, broadcast_from_every_root);
     tcase_add_test(tc, allgather_keeps_the_order);
     tcase_add_test(tc, nobody_leaves_a_barrier_early);
