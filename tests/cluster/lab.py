@@ -182,10 +182,10 @@ class ClusterJob(Job):
     def __init__(self, cluster, args, lease=LEASE, node_lost=None, host=LOGIN, env=None):
         self.cluster, self.host = cluster, host
         cluster.jobs += 1
-        there = f"{HOME}/job-{cluster.jobs}"
-        self.dir = cluster.path(host, there)
+        self.place = f"{HOME}/job-{cluster.jobs}"  # on the host
+        self.dir = cluster.path(host, self.place)
         self.mark = "EDDIS_TEST_MARK=" + uuid.uuid4().hex
-        command = [os.path.join(cluster.build, "cmd/eddis-run"), "--job-dir", there,
+        command = [os.path.join(cluster.build, "cmd/eddis-run"), "--job-dir", self.place,
                    "--set", f"timeouts.lease={lease}s",
                    "--set", f"timeouts.node_lost={node_lost or 2 * lease}s",
                    "--set", "timeouts.heartbeat=200ms"] + args

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_models_hosts.py BUILD SOURCE [CASE ...] - async and hybrid mode on several hosts of tests/lab,
-several workers on each: groups that are nodes, groups over nodes, a host that is lost."""
+several workers on each: groups that are nodes, groups over nodes, a host that is lost, a worker that
+dies while its node's workers reduce in the memory that they share."""
 
+import contextlib
 import json
 import os
+import re
 import shutil
+import signal
 import sys
 
 from lab import LOGIN, Cluster
@@ -15,11 +19,11 @@ EMULATE = "[{rate: 1.0, a_ms: 4, c_ms: 0.2}, {rate: 0.5}]"
 SAMPLES = 1797 - 360
 
 
-def train(c, sync, *args, epochs=20, every=0):
+def train(c, sync, *args, epochs=20, every=0, widths=32):
     data = os.path.join(c.shared, "digits.csv")
     if not os.path.exists(data):
         shutil.copy(os.path.join(SOURCE, "examples/digits/digits.csv"), data)
-    command = ["eddis-train", "--data", data, "--test", "360", "--model", "mlp", "--widths", "32",
+    command = ["eddis-train", "--data", data, "--test", "360", "--model", "mlp", "--widths", str(widths),
                "--epochs", str(epochs)]
     path = os.path.join(c.shared, "train.yaml")
     with open(path, "w") as f:
@@ -53,19 +57,97 @@ def groups_over_nodes(c):
         check(j)
 
 
+def wait_checkpoint(j):
+    folder = os.path.join(j.dir, "checkpoints")
+    wait_for("a checkpoint", lambda: os.path.isdir(folder) and
+             any(re.fullmatch(r"step-\d+", n) for n in os.listdir(folder)), 60)
+
+
 def host_lost(c):
     """The servers of one host's part of the box go with it; the job goes on from the checkpoint."""
     with train(c, "{mode: hybrid, period: 4}", epochs=100, every=20) as j:
-        folder = os.path.join(c.shared, "checkpoints")
-        wait_for("a checkpoint", lambda: any(n.startswith("step-") and not n.endswith(".part")
-                                             for _, d, _ in os.walk(folder) for n in d), 60)
+        wait_checkpoint(j)
         c.lab.crash("node2")
         assert j.end(180) == 0, (j.code, j.err, j.out)
         s = j.summary()
         assert s["generations"] == 2 and s["accuracy"] > 0.9, s
 
 
-CASES = [asynchronous, groups_are_nodes, groups_over_nodes, host_lost]
+def rank_pids(j):
+    """Of the first generation, in order of ranks."""
+    started = {e["rank"]: e["text"] for e in j.events() if e["type"] == "rank_started"}
+    return [int(re.search(r"pid (\d+)", started[rank]).group(1)) for rank in sorted(started)]
+
+
+def memory_of(pid):
+    """(inode, name) of libeddis's memory, which has no file; of a process that dies: some."""
+    try:
+        with open(f"/proc/{pid}/maps") as f:
+            yield from re.findall(r" (\d+) +/memfd:(eddis\S*)", f.read())
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            path = f"/proc/{pid}/fd/{fd}"
+            with contextlib.suppress(FileNotFoundError):  # others come and go
+                name = re.match(r"/memfd:(eddis\S*)", os.readlink(path))
+                if name:
+                    yield str(os.stat(path).st_ino), name.group(1)
+    except OSError:
+        return
+
+
+def shared_memory(pids):
+    """{(inode, name): pids} of what these processes have."""
+    found = {}
+    for pid in pids:
+        for memory in memory_of(pid):
+            found.setdefault(memory, set()).add(pid)
+    return found
+
+
+def held(memory):
+    everyone = shared_memory(int(name) for name in os.listdir("/proc") if name.isdigit())
+    return {m: everyone[m] for m in memory if m in everyone}
+
+
+def wait_held_up(c, j, rank):
+    """Until this rank is in the middle of a step's reduction, and stays there."""
+    status = [os.path.join(BUILD, "cmd/eddis-status"), j.place + "/", "--json"]
+
+    def there():
+        w = json.loads(c.run(LOGIN, status).stdout)["workers"][rank]
+        return w["state"] == "wait" and (w["last_step_age_s"] or 0) > 1
+    wait_for(f"rank {rank} to wait", there)
+
+
+def killed_sharing(c, sync):
+    """Rank 0 is stopped, so rank 1 of its node is in the reduction for sure when it is killed; then
+    rank 0 must be killed as well."""
+    with train(c, sync, epochs=40, every=20, widths=256) as j:
+        wait_checkpoint(j)
+        pids = rank_pids(j)
+        memory = shared_memory(pids)
+        assert any(name == "eddis" and {pids[0], pids[1]} <= users
+                   for (_, name), users in memory.items()), (pids, memory)
+        os.kill(pids[0], signal.SIGSTOP)
+        wait_held_up(c, j, 1)
+        os.kill(pids[1], signal.SIGKILL)
+        assert j.end(120) == 0, (j.code, j.err, j.out)
+        j.check_nothing_left(4)
+        assert not held(memory), (held(memory), pids)
+        s = j.summary()
+        assert s["generations"] == 2 and s["accuracy"] > 0.9, s
+        assert s["first_failure"]["rank"] == 1 and s["first_failure"]["signal"] == 9, s
+
+
+def killed_in_sync(c):
+    killed_sharing(c, "{mode: sync}")
+
+
+def killed_in_hybrid(c):
+    killed_sharing(c, "{mode: hybrid, period: 4}")
+
+
+CASES = [asynchronous, groups_are_nodes, groups_over_nodes, killed_in_sync, killed_in_hybrid,
+         host_lost]  # for good
 
 
 def main():
