@@ -44,7 +44,7 @@ static int nodes_find(struct eddis *e, int *node_of, struct eddis_error *err)
     rc = handle_agree(e, rc, err);
     if (rc == 0) {
         node_name(&own);
-        rc = eddis_allgather(e, &own, all, sizeof own, HANDLE_TIMEOUT_NS, err);
+        rc = handle_allgather(e, &own, all, sizeof own, err);
     }
     for (int r = 0; rc == 0 && r < n; r++) {
         node_of[r] = 0;

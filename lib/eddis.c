@@ -149,6 +149,7 @@ static struct eddis *handle_new(const struct handle_setup *s)
     e->local_rank = s->local_rank;
     e->n_local = s->n_local;
     e->fork_count = guard_forks();
+    e->timeout_ns = HANDLE_TIMEOUT_NS;
     return e;
 }
 

@@ -80,6 +80,7 @@ struct eddis {
     struct mail_weight weight;
     struct mail finish;
     struct eddis_request *requests; /* not yet waited for */
+    int64_t timeout_ns;             /* of handle_allreduce and the like */
 
     struct share share;
     struct smb *box; /* NULL before box_open */
@@ -162,6 +163,17 @@ int handle_wait(struct eddis *e, handle_wait_fn wait, void *what, int64_t deadli
 void imitate_begin(struct eddis *e, int64_t now_ns);
 int imitate_wait(struct eddis *e, int64_t deadline_ns, struct eddis_error *err);
 void imitate_end(struct eddis *e, int64_t now_ns);
+
+/* As the calls of eddis.h, for the library itself: a call that times out is the end of all
+ * communication.
+ */
+int handle_allreduce(struct eddis *e, void *buffer, size_t n, enum eddis_dtype dtype,
+                     enum eddis_op op, struct eddis_error *err);
+int handle_broadcast(struct eddis *e, void *buffer, size_t bytes, int root,
+                     struct eddis_error *err);
+int handle_allgather(struct eddis *e, const void *in, void *out, size_t bytes,
+                     struct eddis_error *err);
+int handle_barrier(struct eddis *e, struct eddis_error *err);
 
 /* Make all ranks return the same: rc and err of the lowest rank that failed, or 0.  Collective. */
 int handle_agree(struct eddis *e, int rc, struct eddis_error *err);

@@ -31,7 +31,7 @@ static int kept_centre(struct eddis *e, struct kept *k, struct eddis_error *err)
     int rc = models_exchange(e, SYNC_SETTLE, err);
 
     if (rc == 0)
-        rc = eddis_barrier(e, HANDLE_TIMEOUT_NS, err);
+        rc = handle_barrier(e, err);
     if (rc < 0)
         return rc;
     k->local = models_copy(e, &k->local_bytes);
@@ -61,7 +61,7 @@ int kept_take(struct eddis *e, struct kept *k, struct eddis_error *err)
         return eddis_fail(err, -EINVAL, "call eddis_commit before a checkpoint");
     rc = e->models.finished ? 0 : models_meet(e, err);
     if (rc == 0)
-        rc = eddis_allreduce(e, &k->step, 1, EDDIS_INT64, EDDIS_MAX, HANDLE_TIMEOUT_NS, err);
+        rc = handle_allreduce(e, &k->step, 1, EDDIS_INT64, EDDIS_MAX, err);
     if (rc == 0 && e->models.started && !e->models.finished)
         rc = kept_centre(e, k, err);
     return rc < 0 ? rc : kept_samples(e, k, err);

@@ -75,12 +75,9 @@ static int measure_rung(const struct measurement *m, const struct choose_rung *r
         seconds[k] = INFINITY;
     for (int i = 0; rc == 0 && i < rung->runs; i++)
         rc = measure_kinds(m, rung, x, seconds, err);
-    /* A request that never ended still uses it: the job is lost anyway. */
-    if (rc != -ETIMEDOUT)
-        free(x);
+    free(x);
     return rc < 0 ? rc
-                  : eddis_allreduce(m->e, seconds, CHOOSE_KINDS, EDDIS_FLOAT64, EDDIS_MAX,
-                                    HANDLE_TIMEOUT_NS, err);
+                  : handle_allreduce(m->e, seconds, CHOOSE_KINDS, EDDIS_FLOAT64, EDDIS_MAX, err);
 }
 
 int measure_allreduce(struct eddis *e, size_t arena_bytes, struct choose_result *ret,
@@ -97,7 +94,7 @@ int measure_allreduce(struct eddis *e, size_t arena_bytes, struct choose_result 
         m.arena = comm_node_arena(nodes->node);
         m.arena_bytes = arena_bytes;
     }
-    rc = eddis_allreduce(e, most, 2, EDDIS_INT64, EDDIS_MAX, HANDLE_TIMEOUT_NS, err);
+    rc = handle_allreduce(e, most, 2, EDDIS_INT64, EDDIS_MAX, err);
     if (rc < 0)
         return rc;
     chooser_init(&c, &(struct comm_place){ .n_ranks = (int)most[0], .hosts = m.place.hosts },

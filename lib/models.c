@@ -127,7 +127,7 @@ int models_commit(struct eddis *e, struct eddis_error *err)
     }
     free(value);
     if (rc == 0)
-        rc = eddis_broadcast(e, &keys, sizeof keys, 0, HANDLE_TIMEOUT_NS, err);
+        rc = handle_broadcast(e, &keys, sizeof keys, 0, err);
     if (rc < 0)
         return rc;
     e->take.counter = keys.counter;
@@ -208,7 +208,7 @@ int models_start(struct eddis *e, struct eddis_error *err)
     int rc = models_exchange(e, SYNC_START, err);
 
     if (rc == 0)
-        rc = eddis_barrier(e, HANDLE_TIMEOUT_NS, err); /* the centre is there */
+        rc = handle_barrier(e, err); /* the centre is there */
     if (rc < 0)
         return rc;
     if (e->models.local)
@@ -230,10 +230,12 @@ enum { AT_CHECKPOINT, AT_END };
 static int models_say(struct eddis *e, int64_t where, int64_t ret[2], struct eddis_error *err)
 {
     int64_t both[2] = { where, -where };
-    /* Nobody looks for a hang before the first step. */
-    int64_t timeout_ns = e->models.started ? CLOCK_NEVER : e->models.timeout_ns;
-    int rc = eddis_allreduce(e, both, 2, EDDIS_INT64, EDDIS_MIN, timeout_ns, err);
+    int rc;
 
+    if (e->models.started)
+        rc = eddis_allreduce(e, both, 2, EDDIS_INT64, EDDIS_MIN, CLOCK_NEVER, err);
+    else /* nobody looks for a hang before the first step */
+        rc = handle_allreduce(e, both, 2, EDDIS_INT64, EDDIS_MIN, err);
     ret[0] = both[0];
     ret[1] = -both[1];
     return rc;

@@ -196,7 +196,7 @@ int plan_open(struct eddis *e, struct eddis_error *err)
     int rc;
 
     e->plan_version = e->board ? board_newest(e->board) : 1;
-    rc = eddis_allreduce(e, &e->plan_version, 1, EDDIS_INT64, EDDIS_MIN, HANDLE_TIMEOUT_NS, err);
+    rc = handle_allreduce(e, &e->plan_version, 1, EDDIS_INT64, EDDIS_MIN, err);
     if (rc < 0)
         return rc;
     rc = sampler_open(&o, &e->sampler, err);

@@ -142,7 +142,7 @@ static uint64_t registration_hash(const struct eddis *e)
 static int commit_compare(struct eddis *e, struct eddis_error *err)
 {
     int64_t h = (int64_t)registration_hash(e), both[2] = { h, ~h };
-    int rc = eddis_allreduce(e, both, 2, EDDIS_INT64, EDDIS_MIN, HANDLE_TIMEOUT_NS, err);
+    int rc = handle_allreduce(e, both, 2, EDDIS_INT64, EDDIS_MIN, err);
 
     if (rc < 0)
         return rc;

@@ -233,13 +233,62 @@ int eddis_barrier(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
     return rc < 0 ? rc : request_finish(e, q, timeout_ns, err);
 }
 
+/* ---- the library's own ---- */
+
+/* After a time-out the buffer may go with the caller, and the others would take what this rank does
+ * next for its part in what they are at.
+ */
+static int request_own(struct eddis *e, struct eddis_request *q, struct eddis_error *err)
+{
+    struct eddis_error why = { 0 };
+    int rc = eddis_request_wait(e, q, e->timeout_ns, &why);
+
+    if (rc == -ETIMEDOUT)
+        driver_give_up(e->driver, why.text);
+    return rc < 0 ? eddis_fail(err, rc, "%s", why.text) : rc;
+}
+
+int handle_allreduce(struct eddis *e, void *buffer, size_t n, enum eddis_dtype dtype,
+                     enum eddis_op op, struct eddis_error *err)
+{
+    struct eddis_request *q;
+    int rc = eddis_allreduce_start(e, buffer, n, dtype, op, &q, err);
+
+    return rc < 0 ? rc : request_own(e, q, err);
+}
+
+int handle_broadcast(struct eddis *e, void *buffer, size_t bytes, int root, struct eddis_error *err)
+{
+    struct eddis_request *q;
+    int rc = eddis_broadcast_start(e, buffer, bytes, root, &q, err);
+
+    return rc < 0 ? rc : request_own(e, q, err);
+}
+
+int handle_allgather(struct eddis *e, const void *in, void *out, size_t bytes,
+                     struct eddis_error *err)
+{
+    struct eddis_request *q;
+    int rc = eddis_allgather_start(e, in, out, bytes, &q, err);
+
+    return rc < 0 ? rc : request_own(e, q, err);
+}
+
+int handle_barrier(struct eddis *e, struct eddis_error *err)
+{
+    struct eddis_request *q;
+    int rc = eddis_barrier_start(e, &q, err);
+
+    return rc < 0 ? rc : request_own(e, q, err);
+}
+
 int request_run(struct eddis *e, const char *what, struct collective *c, struct eddis_error *err)
 {
     struct eddis_request *q;
     int rc = request_start(e, &(struct eddis_request){ .what = what, .r.level = REQUEST_GROUP }, c,
                            &q, err);
 
-    return rc < 0 ? rc : eddis_request_wait(e, q, HANDLE_TIMEOUT_NS, err);
+    return rc < 0 ? rc : request_own(e, q, err);
 }
 
 /* ---- agreement on a failure ---- */
@@ -257,15 +306,14 @@ int handle_agree(struct eddis *e, int rc, struct eddis_error *err)
 
     if (e->place.n_ranks == 1)
         return rc;
-    rc2 = eddis_allreduce(e, &first, 1, EDDIS_INT64, EDDIS_MIN, HANDLE_TIMEOUT_NS,
-                          rc < 0 ? NULL : err);
+    rc2 = handle_allreduce(e, &first, 1, EDDIS_INT64, EDDIS_MIN, rc < 0 ? NULL : err);
     if (rc2 < 0)
         return rc < 0 ? rc : rc2;
     if (first == e->place.n_ranks)
         return 0;
     if (rc < 0 && err)
         memcpy(v.text, err->text, sizeof v.text);
-    rc2 = eddis_broadcast(e, &v, sizeof v, (int)first, HANDLE_TIMEOUT_NS, NULL);
+    rc2 = handle_broadcast(e, &v, sizeof v, (int)first, NULL);
     if (rc2 < 0)
         return rc < 0 ? rc : eddis_fail(err, rc2, "rank %d failed", (int)first);
     if (first != e->place.rank)

@@ -190,7 +190,7 @@ static int save_gather(struct eddis_checkpoint *c, struct eddis_error *err)
         e, own && length ? 0 : eddis_fail(err, -ENOMEM, "no memory for a list of files"), err);
 
     if (rc == 0)
-        rc = eddis_allgather(e, &n, length, sizeof n, HANDLE_TIMEOUT_NS, err);
+        rc = handle_allgather(e, &n, length, sizeof n, err);
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < ranks; i++)
@@ -202,7 +202,7 @@ static int save_gather(struct eddis_checkpoint *c, struct eddis_error *err)
     if (rc < 0)
         return rc;
     memcpy(padded, own, (size_t)n);
-    rc = eddis_allgather(e, padded, all, (size_t)longest, HANDLE_TIMEOUT_NS, err);
+    rc = handle_allgather(e, padded, all, (size_t)longest, err);
     for (size_t i = 1; rc == 0 && e->place.rank == 0 && i < ranks; i++)
         rc = checkpoint_add_list(c->files, all + i * (size_t)longest, (size_t)length[i], err);
     return rc;
@@ -332,7 +332,7 @@ static int restore_agree(struct eddis *e, const char *path, struct checkpoint **
     if (rc < 0)
         return rc;
     ret_choice->found = found;
-    rc = eddis_broadcast(e, ret_choice, sizeof *ret_choice, 0, HANDLE_TIMEOUT_NS, err);
+    rc = handle_broadcast(e, ret_choice, sizeof *ret_choice, 0, err);
     if (rc < 0)
         ret_choice->found = 0;
     if (!ret_choice->found)
@@ -404,5 +404,5 @@ int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err)
         rc = kept_restore(e, c->files, err);
     checkpoint_close(c->files);
     save_free(c);
-    return rc < 0 ? rc : eddis_barrier(e, HANDLE_TIMEOUT_NS, err);
+    return rc < 0 ? rc : handle_barrier(e, err);
 }

@@ -302,7 +302,7 @@ int take_begin(struct eddis *e, const struct range *left, size_t n_left, int64_t
     if (rc == 0)
         rc = handle_agree(e, draw_first(e, own, err), err);
     if (rc == 0)
-        rc = eddis_allgather(e, own, all, sizeof own, HANDLE_TIMEOUT_NS, err);
+        rc = handle_allgather(e, own, all, sizeof own, err);
     return rc < 0 ? rc : learn_first(e, all, err);
 }
 
@@ -361,7 +361,7 @@ int take_left(struct eddis *e, struct range **ret, size_t *ret_n, struct eddis_e
     int rc = handle_agree(e, length ? 0 : eddis_fail(err, -ENOMEM, "no memory for ranges"), err);
 
     if (rc == 0)
-        rc = eddis_allgather(e, &mine, length, sizeof mine, HANDLE_TIMEOUT_NS, err);
+        rc = handle_allgather(e, &mine, length, sizeof mine, err);
     for (size_t i = 0; rc == 0 && i < ranks; i++)
         longest = (size_t)length[i] > longest ? (size_t)length[i] : longest;
     if (rc < 0)
@@ -375,7 +375,7 @@ int take_left(struct eddis *e, struct range **ret, size_t *ret_n, struct eddis_e
         return rc;
     if (mine)
         ranges_unfinished(t->ranges, own);
-    rc = eddis_allgather(e, own, all, longest * sizeof *own, HANDLE_TIMEOUT_NS, err);
+    rc = handle_allgather(e, own, all, longest * sizeof *own, err);
     if (rc < 0 || e->place.rank != 0)
         return rc;
     for (size_t i = 0; i < ranks; i++)

@@ -600,6 +600,22 @@ int driver_failure(struct driver *d, struct eddis_error *err)
     return rc;
 }
 
+void driver_give_up(struct driver *d, const char *why)
+{
+    struct eddis_error err = { 0 };
+    int rc = eddis_fail(&err, -ECONNABORTED, "%s", why);
+
+    pthread_mutex_lock(&d->lock);
+    if (!d->failure.code)
+        driver_fail(d, rc, &err);
+    while (d->busy || d->calling) { /* at most one turn, then both see it */
+        pthread_mutex_unlock(&d->lock);
+        sched_yield();
+        pthread_mutex_lock(&d->lock);
+    }
+    pthread_mutex_unlock(&d->lock);
+}
+
 void driver_abort(struct driver *d, int code)
 {
     if (d->transport)

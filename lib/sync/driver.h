@@ -154,6 +154,11 @@ int64_t driver_sent_bytes(struct driver *d);
 /* The failure that ended the communication, or 0. */
 int driver_failure(struct driver *d, struct eddis_error *err);
 
+/* End the communication of this rank with -ECONNABORTED and this sentence, unless it has failed.
+ * When it returns nothing that is under way is gone on with: no caller's memory is used.
+ */
+void driver_give_up(struct driver *d, const char *why);
+
 /* End all ranks at once.  May return. */
 void driver_abort(struct driver *d, int code);
 

@@ -345,11 +345,42 @@ static void test_last(void)
     models_run(last_body, false, 4);
 }
 
+/* Collectives of the library itself end all communication when they time out: their buffers may be
+ * on a stack, and the others would take what comes next for the rest of them.
+ */
+static void give_up_own_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct eddis_error err = { 0 };
+
+    if (rank == 0) {
+        e->timeout_ns = CLOCK_MS;
+        CHECK(handle_agree(e, 0, &err) == -ETIMEDOUT && strstr(err.text, "waits for rank 1"));
+        CHECK(eddis_barrier(e, CLOCK_S, &err) == -ECONNABORTED);
+        CHECK(strstr(err.text, "waits for rank 1"));
+        driver_abort(e->driver, 1);
+        atomic_store(&j->opened, 1);
+    }
+    while (!atomic_load(&j->opened))
+        usleep(1000);
+    CHECK(handle_agree(e, 0, &err) == -ECONNABORTED);
+}
+
+static void test_give_up_own(void)
+{
+    struct loop_job j = { .n = 2, .body = give_up_own_body, .broken = true };
+
+    loop_job_board(&j);
+    for (int i = 0; i < 2; i++)
+        j.scenario[i].batch = 43;
+    loop_job_run(&j);
+}
+
 int main(void)
 {
     test_late();
     test_late_save();
     test_give_up();
+    test_give_up_own();
     test_ahead();
     test_ignore();
     test_resume();
