@@ -81,6 +81,25 @@ START_TEST(ranks_by_node)
 }
 END_TEST
 
+/* A group whose members take no samples would never write to the centre. */
+START_TEST(hungry_group)
+{
+    struct eddis_error err = { 0 };
+    struct plan *p = small(), *q = NULL;
+    cleanup_free char *text = NULL;
+
+    p->worker[0].batch = 7;
+    p->worker[0].weight = 0.7;
+    p->worker[1].batch = 0;
+    p->worker[1].weight = 0;
+    p->worker[1].group = 1;
+    text = plan_text(p);
+    ck_assert_int_eq(plan_parse(text, strlen(text), "plan", &q, &err), -EINVAL);
+    ck_assert_str_eq(err.text, "plan: not a plan: no worker takes samples in group 1 of 2");
+    plan_free(p);
+}
+END_TEST
+
 START_TEST(there_and_back)
 {
     struct plan *p = small(), *q;
@@ -136,6 +155,7 @@ static const struct {
     { "\"n1\"", "\"\"", "node 1 is no host name" },
     { "\"n1\"", "7", "node 1 is no host name" },
     { "\"emulated:1\"", "\"emulated:0\"", "workers 0 and 1 are both on device 'emulated:0'" },
+    { "\"group\": 0", "\"group\": 2", "no worker is in group 1 of 3" },
     { "\"kind\": \"emulated\"", "\"kind\": \"toaster\"", "kind of device" },
     { "\"fixed_s\": 0.002", "\"fixed_s\": -1", "\"fixed_s\"" },
     { "\"fixed_s\": 0.002", "\"fixed_s\": 1e400", "" },
@@ -263,6 +283,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, there_and_back);
     tcase_add_test(tc, ranks_by_node);
+    tcase_add_test(tc, hungry_group);
     tcase_add_test(tc, sorted);
     tcase_add_loop_test(tc, refuses, 0, sizeof edits / sizeof *edits);
     tcase_add_test(tc, truncated);
