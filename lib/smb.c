@@ -207,16 +207,19 @@ int eddis_smb_request_wait(struct eddis *e, struct eddis_smb_request *q, int64_t
                            struct eddis_error *err)
 {
     int64_t deadline = clock_after_ns(clock_now_ns(), timeout_ns);
-    int peer, rc = smb_check(e, err);
+    unsigned long long key;
+    int peer = -1, rc = smb_check(e, err);
 
     if (rc < 0)
         return rc;
     if (!q)
         return eddis_fail(err, -EINVAL, "the request is NULL");
+    key = q->mail.r.key.id;
     rc = handle_wait(e, wait_started, &q->mail, deadline, &peer, err);
+    if (rc == -ETIMEDOUT && peer >= 0)
+        return eddis_fail(err, rc, "the request to buffer %llx still waits for rank %d", key, peer);
     if (rc == -ETIMEDOUT)
-        return eddis_fail(err, rc, "the request to buffer %llx is still under way",
-                          (unsigned long long)q->mail.r.key.id);
+        return eddis_fail(err, rc, "the request to buffer %llx is still under way", key);
     if (rc == 0 && q->mail.r.rc < 0)
         rc = eddis_fail(err, q->mail.r.rc, "%s", q->mail.r.error.text);
     smb_request_free(e, q);

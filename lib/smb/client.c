@@ -705,8 +705,8 @@ int client_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct ou
 int client_waits_for(const struct smb *b, const struct smb_request *r)
 {
     for (const struct op *op = b->first; op; op = op->next)
-        if (op->r == r)
-            return op_peer(b, op);
+        if (op->r == r && op->what.kind != SMB_WAIT)
+            return b->near == NEAR_UNKNOWN ? b->server[b->own] : op_peer(b, op);
     return -1;
 }
 

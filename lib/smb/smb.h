@@ -103,7 +103,9 @@ bool smb_polls(const struct smb *b);
 /* The next request that is done, or NULL. */
 struct smb_request *smb_take_done(struct smb *b);
 
-/* Transport's number of the rank whose server a request waits for; -1: none, or it is done. */
+/* Transport's number of the rank whose server a request waits for; -1: none, or anybody's notice,
+ * or it is done.
+ */
 int smb_waits_for(const struct smb *b, const struct smb_request *r);
 
 /* This rank begins no more requests.  smb_left: nor does any other that has it as its server, and

@@ -236,6 +236,8 @@ void driver_publish(struct driver *d)
     bool done = driver_publish_requests(d);
 
     done |= driver_publish_boxed(d);
+    for (struct box_wait *w = d->box_waits; w; w = w->next)
+        w->peer = smb_waits_for(d->box, w->r);
     if (d->box && smb_left(d->box) && !d->left)
         d->left = done = true;
     if (d->engine && d->layouts != engine_layouts(d->engine))

@@ -23,6 +23,13 @@ enum {
     DRIVER_IDLE_MAX_NS = 50 * 1000 * 1000,
 };
 
+/* A caller that waits for a request to the box. */
+struct box_wait {
+    struct box_wait *next;
+    const struct smb_request *r;
+    int peer; /* whose server it waits for; -1: nobody's, or not known yet */
+};
+
 struct driver {
     pthread_mutex_t lock;
     pthread_cond_t mailed;   /* wakes the communication thread */
@@ -47,6 +54,7 @@ struct driver {
     int layouts;     /* engine_layouts of these */
     struct smb *box; /* NULL: none */
     bool left;       /* the box */
+    struct box_wait *box_waits;
     int64_t exchanges, staleness;
     int exchange_peer;
     unsigned requests[REQUEST_LEVELS]; /* sent so far */

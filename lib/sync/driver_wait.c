@@ -169,15 +169,28 @@ static bool mail_box_done(const struct driver *d, const void *what)
     return ((const struct mail_box *)what)->done;
 }
 
+static void box_wait_over(struct driver *d, const struct box_wait *w)
+{
+    struct box_wait **at = &d->box_waits;
+
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
+}
+
 int driver_wait_box(struct driver *d, struct mail_box *m, int64_t deadline_ns, int *ret_peer,
                     struct eddis_error *err)
 {
+    struct box_wait w = { .r = &m->r, .peer = -1 };
     int rc;
 
     pthread_mutex_lock(&d->lock);
+    w.next = d->box_waits;
+    d->box_waits = &w;
     rc = caller_wait(d, mail_box_done, m, deadline_ns, err);
+    box_wait_over(d, &w);
     if (rc == -ETIMEDOUT)
-        *ret_peer = -1;
+        *ret_peer = w.peer;
     pthread_mutex_unlock(&d->lock);
     return rc;
 }
