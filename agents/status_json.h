@@ -17,6 +17,7 @@
 #define EDDIS_AGENTS_STATUS_JSON_H
 
 #include "lib/base/error.h"
+#include "lib/model/choice.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,8 +79,9 @@ struct job_status {
     char message[512]; /* one sentence, "" when there is nothing to say */
     char waiting[512]; /* what the start waits for, "agents 6/8 up; waiting for ..."; "" nothing */
     char refused[256]; /* "3 refused requests from 10.1.0.9"; "" none */
-    char communication[192]; /* as this run has measured and chosen it; "": not; not in the JSON */
-    int exit_code;           /* -1 until the end */
+    /* As this run has measured and chosen it; "": not; not in the JSON. */
+    char communication[CHOICE_REASON];
+    int exit_code; /* -1 until the end */
     char mode[16], algorithm[16];
     int64_t generation, plan_version; /* 0: none yet */
     int64_t generations, replans;     /* so far: 1 and 0 in an ordinary run */

@@ -3,6 +3,7 @@
 #include "handle.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -67,6 +68,20 @@ struct comm_limits choice_limits(const struct comm_choice *c)
                                  (size_t)c->halving_bytes, (size_t)c->piece_bytes };
 }
 
+void choice_add_reason(struct comm_choice *c, const char *fmt, ...)
+{
+    size_t used = strlen(c->reason);
+    va_list ap;
+
+    if (used) {
+        (void)snprintf(c->reason + used, sizeof c->reason - used, "; ");
+        used = strlen(c->reason);
+    }
+    va_start(ap, fmt);
+    (void)vsnprintf(c->reason + used, sizeof c->reason - used, fmt, ap);
+    va_end(ap);
+}
+
 /* In hybrid mode every group lays out its own buckets, and a plan that is replayed gives all of
  * them the first group's.  That changes how fast and in which order of rounding they add up, not
  * what: such replays are not bitwise equal anyway, since groups meet the centre as they come.
@@ -75,17 +90,13 @@ void choice_laid_out(void *arg, const struct bucket_layout *l)
 {
     struct eddis *e = arg;
     struct comm_choice c;
-    size_t used;
 
     if (!e->board || e->place.rank)
         return;
     pthread_mutex_lock(&e->plan_lock);
     c = board_own(e->board)->choice;
     choice_set_layout(&c, e->n_parameters, l);
-    used = strlen(c.reason);
-    (void)snprintf(c.reason + used, sizeof c.reason - used,
-                   "%s%d buckets by when gradients were ready", used ? "; " : "",
-                   engine_n_buckets(e->engine));
+    choice_add_reason(&c, "%d buckets by when gradients were ready", engine_n_buckets(e->engine));
     board_choose(e->board, &c);
     pthread_mutex_unlock(&e->plan_lock);
 }

@@ -27,6 +27,10 @@ void choice_set_layout(struct comm_choice *c, int n, const struct bucket_layout 
 void choice_set_limits(struct comm_choice *c, const struct choose_result *r);
 struct comm_limits choice_limits(const struct comm_choice *c);
 
+/* Another clause of the reason. */
+void choice_add_reason(struct comm_choice *c, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Hook of the engine; arg is the handle: rank 0 publishes the layout. */
 void choice_laid_out(void *arg, const struct bucket_layout *l);
 

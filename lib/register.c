@@ -193,6 +193,8 @@ static int commit_measure(struct eddis *e, struct comm_cost *ret, struct eddis_e
     *ret = r.cost;
     if (e->board && e->place.rank == 0) {
         choice_set_limits(&c, &r);
+        if (e->share.why.code)
+            choice_add_reason(&c, "no memory is shared: %s", e->share.why.text);
         board_choose(e->board, &c);
     }
     return 0;

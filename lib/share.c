@@ -65,7 +65,6 @@ int share_open(struct eddis *e, size_t arena_bytes, int n_parameters, bool must,
         .slots = n_parameters + 1 + (int)(arena_bytes / COMM_NODE_PIECE_BYTES),
     };
     struct share *s = &e->share;
-    struct eddis_error why = { 0 };
     bool company;
     int rc;
 
@@ -76,13 +75,13 @@ int share_open(struct eddis *e, size_t arena_bytes, int n_parameters, bool must,
         return rc;
     /* Where nobody in a group has company on its node there is nothing to share. */
     company = s->nodes->n < e->group.place.n_ranks;
-    rc = handle_agree(e, company ? share_memory(e, &size, &why) : 0, &why);
+    rc = handle_agree(e, company ? share_memory(e, &size, &s->why) : 0, &s->why);
     if (driver_failure(e->driver, err) < 0)
         return driver_failure(e->driver, err);
     if (rc < 0)
         share_drop(e);
     if (rc < 0 && must)
-        return eddis_fail(err, rc, "the plan has workers of a node share memory: %s", why.text);
+        return eddis_fail(err, rc, "the plan has workers of a node share memory: %s", s->why.text);
     if (!s->node)
         return 0;
     s->nodes->node = s->node;

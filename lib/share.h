@@ -17,11 +17,12 @@ struct share {
     struct comm_node *node;
     size_t bytes;            /* of each rank's arena; 0: messages only */
     struct request *request; /* the agreement, until it is over */
+    struct eddis_error why;  /* code 0, or why nothing could be shared */
 };
 
 /* Share what gradients of so many bytes, in so many parameters at most, need.  On success the
- * group's place tells of it, unless it cannot be; then all go on with messages, or with `must` fail
- * with the reason.  Collective.  Another failure is of the communication.
+ * group's place tells of it, unless it cannot be; then `why` has the reason and all go on with
+ * messages, or with `must` fail with it.  Collective.  Another failure is of the communication.
  */
 int share_open(struct eddis *e, size_t arena_bytes, int n_parameters, bool must,
                struct eddis_error *err);

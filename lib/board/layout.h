@@ -47,7 +47,7 @@ enum {
     BOARD_METRICS = 8,
     BOARD_METRIC_NAME = 24,
     BOARD_JOB = 128, /* of a job's id with its 0 */
-    BOARD_VERSION = 5,
+    BOARD_VERSION = 6,
 };
 
 #define BOARD_MAGIC UINT64_C(0x64616f6273696465) /* "edisboad", little endian */

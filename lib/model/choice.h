@@ -13,7 +13,7 @@
 enum {
     CHOICE_MAX_ORDER = 2048, /* parameters; a model of more keeps the order of registration */
     CHOICE_MAX_BUCKETS = 512,
-    CHOICE_REASON = 192,
+    CHOICE_REASON = 512,
 };
 
 struct comm_choice {

@@ -212,7 +212,7 @@ static void test_choice_layout(void)
 }
 
 /* No file may grow: sharing memory fails.  A plan that has it shared is refused, as its bits would
- * be others; without a plan all go on with messages.
+ * be others; without a plan all go on with messages, and the board tells why.
  */
 static void unshared_body(struct eddis *e, int rank, struct loop_job *j)
 {
@@ -225,10 +225,11 @@ static void unshared_body(struct eddis *e, int rank, struct loop_job *j)
                                  .value = value };
     struct eddis_error err = { 0 };
     int layer = eddis_add_layer(e, "only", EDDIS_LAYER_OTHER, &err), rc;
+    const char *reason = board_own(e->board)->choice.reason;
 
-    (void)rank;
     CHECK(eddis_add_parameter(e, layer, &p, &err) == 0);
     rc = eddis_commit(e, &err);
+    CHECK(j->choice || rank > 0 || strstr(reason, "; no memory is shared: making "));
     CHECK(j->choice ? rc < 0 && strstr(err.text, "the plan has workers of a node share memory: ")
                     : rc == 0 && !e->share.node);
 }
