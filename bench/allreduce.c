@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* allreduce.c - bench-allreduce LIBRARY BYTES[,BYTES...]: all-reduces of float32 over the ranks
- * of an mpirun on one machine
+/* allreduce.c - bench-allreduce LIBRARY BYTES[,BYTES...] MILLISECONDS: all-reduces of float32 over
+ * the ranks of an mpirun on one machine
  *
  * LIBRARY is `mpi`, MPI_Allreduce alone, or `eddis`: lib/comm alone, without the engine above it,
- * in the node's shared memory and of private memory, and how long the machine takes to read and to
- * rewrite as much.  Rank 0 prints "BYTES WHAT SECONDS" for each, the mean of some in a row, of the
- * slowest rank.  One before them is checked element by element and not counted.
+ * in the node's shared memory and of private memory, and a stream through private arrays larger
+ * than the caches, for the bandwidth of the memory.  Rank 0 prints "BYTES WHAT SECONDS" for each:
+ * the mean of as many in a row as fit into so many milliseconds, but at least one, of the slowest
+ * rank.  One before them is checked element by element and not counted.
  */
 #include "lib/base/clock.h"
 #include "lib/comm/node.h"
@@ -23,8 +24,9 @@ enum {
     POLL = 16,
     SPIN_NS = 100 * 1000, /* without a pause after something moved, then with naps; as the driver */
     NAP_NS = 20 * 1000,
-    ROW_BYTES = 128 << 20, /* all-reduced in a row, but at most so often: */
-    ROW_MAX = 300,
+    ROW_MAX = 1000,
+    STREAM_BYTES =
+        64 << 20, /* moved by each rank: two of four parts read, one fetched and written */
 };
 #define DEADLINE_NS (60 * CLOCK_S)
 
@@ -110,6 +112,7 @@ static int machine_close(struct machine *m, struct eddis_error *err)
 struct job {
     struct machine *machine; /* NULL: MPI's */
     int rank, ranks;
+    double row_s; /* to be measured in a row */
     float *x;
     size_t n;
     struct collective *sum; /* lib/comm's */
@@ -130,42 +133,18 @@ static int once_mpi(struct job *j, struct eddis_error *err)
     return 0;
 }
 
-/* Every byte of every rank read once, the least that any all-reduce does. */
-static int once_read(struct job *j, struct eddis_error *err)
+/* x [3 n / 4] */
+static int once_stream(struct job *j, struct eddis_error *err)
 {
-    enum { STREAMS = 8, LINE = 16 }; /* read side by side, which is faster than one */
-    float sum[LINE] = { 0 };
-    size_t part = j->n / STREAMS / LINE * LINE;
-    volatile float keep;
+    size_t part = j->n / 4;
+    const float *a = j->x, *b = a + part;
+    float *restrict sum = j->x + 2 * part;
 
     (void)err;
-    for (size_t i = 0; i < part; i += LINE)
-        for (size_t s = 0; s < STREAMS; s++)
-            for (size_t k = 0; k < LINE; k++)
-                sum[k] += j->x[s * part + i + k];
-    for (size_t k = 1; k < LINE; k++)
-        sum[0] += sum[k];
-    keep = sum[0];
-    (void)keep;
+    for (size_t i = 0; i < part; i++)
+        sum[i] = a[i] + 0.5f * b[i];
     MPI_Barrier(MPI_COMM_WORLD);
     return 0;
-}
-
-/* And written once, the least of one that leaves the sum in every rank's own memory. */
-static int once_rewrite(struct job *j, struct eddis_error *err)
-{
-    (void)err;
-    for (size_t i = 0; i < j->n; i++)
-        j->x[i] = j->x[i] * 0.5f;
-    MPI_Barrier(MPI_COMM_WORLD);
-    return 0;
-}
-
-static int rows_of(size_t n)
-{
-    size_t rows = ROW_BYTES / (n * sizeof(float)) + 1;
-
-    return rows > ROW_MAX ? ROW_MAX : (int)rows;
 }
 
 /* Whole numbers that float32 sums exactly. */
@@ -179,107 +158,148 @@ static int check_once(struct job *j, once_fn once, struct eddis_error *err)
     for (size_t i = 0; rc == 0 && i < j->n; i++)
         if (j->result[i] != (float)(ranks * (int)(i % 97) + ranks * (ranks - 1) / 2))
             return eddis_fail(err, -EIO, "element %zu is %g", i, (double)j->result[i]);
+    memset(j->x, 0, j->n * sizeof *j->x); /* sums in a row grow */
     return rc;
 }
 
-static int measure(struct job *j, const char *what, bool check, once_fn once,
-                   struct eddis_error *err)
+/* Seconds of one, of the slowest rank, so the same on all. */
+static int measure_row(struct job *j, int rows, once_fn once, double *ret_s,
+                       struct eddis_error *err)
 {
-    int rows = rows_of(j->n), rc = check ? check_once(j, once, err) : 0;
-    double s, slowest;
+    double s;
+    int rc = 0;
 
-    memset(j->x, 0, j->n * sizeof *j->x); /* sums in a row grow */
     MPI_Barrier(MPI_COMM_WORLD);
     s = MPI_Wtime();
     for (int i = 0; rc == 0 && i < rows; i++)
         rc = once(j, err);
     s = (MPI_Wtime() - s) / rows;
-    MPI_Allreduce(&s, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    if (rc == 0 && j->rank == 0)
-        printf("%zu %s %.9f\n", j->n * sizeof(float), what, slowest);
+    MPI_Allreduce(&s, ret_s, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return rc;
 }
 
-static int measure_eddis(struct machine *m, float *x, size_t n, const char *what,
-                         struct eddis_error *err)
+static int measure(struct job *j, const char *what, once_fn once, struct eddis_error *err)
 {
-    const struct allreduce a = { .data = x, .n = n, .type = COMM_FLOAT32, .rule = COMM_SUM };
-    struct job j = { m, m->place.rank, m->place.n_ranks, x, n, NULL, NULL };
-    int rc = allreduce_new(&m->place, &a, &j.sum, err);
+    double s = 0, rows;
+    int rc = measure_row(j, 1, once, &s, err);
+
+    rows = j->row_s / (s > 0 ? s : j->row_s / ROW_MAX);
+    if (rc == 0 && rows >= 2)
+        rc = measure_row(j, rows < ROW_MAX ? (int)rows : ROW_MAX, once, &s, err);
+    if (rc == 0 && j->rank == 0)
+        printf("%zu %s %.9f\n", j->n * sizeof(float), what, s);
+    return rc;
+}
+
+static int measure_eddis(struct job j, const char *what, struct eddis_error *err)
+{
+    const struct allreduce a = { .data = j.x, .n = j.n, .type = COMM_FLOAT32, .rule = COMM_SUM };
+    int rc = allreduce_new(&j.machine->place, &a, &j.sum, err);
 
     if (rc < 0)
         return rc;
     j.result = allreduce_result(j.sum);
-    rc = measure(&j, what, true, once_eddis, err);
+    rc = check_once(&j, once_eddis, err);
+    if (rc == 0)
+        rc = measure(&j, what, once_eddis, err);
     collective_free(j.sum);
     return rc;
 }
 
-static int run_eddis(const size_t *bytes, int sizes, size_t most, float *x, struct eddis_error *err)
+static int measure_stream(struct job j, struct eddis_error *err)
+{
+    size_t bytes = (size_t)STREAM_BYTES / 4 * 3;
+    int rc;
+
+    j.n = STREAM_BYTES / sizeof *j.x;
+    j.x = malloc(bytes);
+    if (!j.x)
+        return eddis_fail(err, -ENOMEM, "no memory for a stream of %zu bytes", bytes);
+    memset(j.x, 0, bytes);
+    once_stream(&j, err);
+    rc = measure(&j, "stream", once_stream, err);
+    free(j.x);
+    return rc;
+}
+
+struct options {
+    size_t bytes[MAX_SIZES], most;
+    int sizes;
+    double row_s;
+};
+
+static int run_eddis(const struct options *o, float *x, struct eddis_error *err)
 {
     struct machine m = { 0 };
-    int rc = machine_open(&m, most, sizes, err);
+    struct job j = { .machine = &m, .row_s = o->row_s };
+    int rc = machine_open(&m, o->most, o->sizes, err);
 
-    for (int i = 0; rc == 0 && i < sizes; i++) {
-        struct job j = { &m, m.place.rank, m.place.n_ranks, x, bytes[i] / sizeof *x, NULL, x };
-
-        rc = measure_eddis(&m, comm_node_arena(m.nodes->node), j.n, "in_place", err);
+    if (rc < 0)
+        return rc;
+    j.rank = m.place.rank;
+    j.ranks = m.place.n_ranks;
+    for (int i = 0; rc == 0 && i < o->sizes; i++) {
+        j.n = o->bytes[i] / sizeof *x;
+        j.x = comm_node_arena(m.nodes->node);
+        rc = measure_eddis(j, "in_place", err);
+        j.x = x;
         if (rc == 0)
-            rc = measure_eddis(&m, x, j.n, "private", err);
-        if (rc == 0)
-            rc = measure(&j, "read", false, once_read, err);
-        if (rc == 0)
-            rc = measure(&j, "rewrite", false, once_rewrite, err);
+            rc = measure_eddis(j, "private", err);
     }
+    if (rc == 0)
+        rc = measure_stream(j, err);
     return rc < 0 ? rc : machine_close(&m, err);
 }
 
 /* Without threads, which MPI would lock for. */
-static int run_mpi(const size_t *bytes, int sizes, float *x, struct eddis_error *err)
+static int run_mpi(const struct options *o, float *x, struct eddis_error *err)
 {
-    struct job j = { .x = x, .result = x };
+    struct job j = { .row_s = o->row_s, .x = x, .result = x };
     int rc = 0;
 
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &j.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &j.ranks);
-    for (int i = 0; rc == 0 && i < sizes; i++) {
-        j.n = bytes[i] / sizeof *x;
-        rc = measure(&j, "mpi", true, once_mpi, err);
+    for (int i = 0; rc == 0 && i < o->sizes; i++) {
+        j.n = o->bytes[i] / sizeof *x;
+        rc = check_once(&j, once_mpi, err);
+        if (rc == 0)
+            rc = measure(&j, "mpi", once_mpi, err);
     }
     MPI_Finalize();
     return rc;
 }
 
-static int run(bool mpi, const size_t *bytes, int sizes, struct eddis_error *err)
+static int run(bool mpi, const struct options *o, struct eddis_error *err)
 {
-    size_t most = 64;
-    float *x;
+    float *x = aligned_alloc(64, (o->most + 63) / 64 * 64);
     int rc;
 
-    for (int i = 0; i < sizes; i++)
-        most = bytes[i] > most ? bytes[i] : most;
-    x = aligned_alloc(64, (most + 63) / 64 * 64);
     if (!x)
-        return eddis_fail(err, -ENOMEM, "no memory for %zu bytes", most);
-    rc = mpi ? run_mpi(bytes, sizes, x, err) : run_eddis(bytes, sizes, most, x, err);
+        return eddis_fail(err, -ENOMEM, "no memory for %zu bytes", o->most);
+    rc = mpi ? run_mpi(o, x, err) : run_eddis(o, x, err);
     free(x);
     return rc;
 }
 
 int main(int argc, char **argv)
 {
+    struct options o = { .most = 64 };
     struct eddis_error err = { 0 };
-    size_t bytes[MAX_SIZES];
-    int sizes = 0, rc;
+    int rc;
 
-    if (argc != 3 || (strcmp(argv[1], "mpi") != 0 && strcmp(argv[1], "eddis") != 0)) {
-        fprintf(stderr, "usage: bench-allreduce mpi|eddis BYTES[,BYTES...]\n");
+    if (argc != 4 || (strcmp(argv[1], "mpi") != 0 && strcmp(argv[1], "eddis") != 0)) {
+        fprintf(stderr, "usage: bench-allreduce mpi|eddis BYTES[,BYTES...] MILLISECONDS\n");
         return 2;
     }
-    for (char *word = strtok(argv[2], ","); word && sizes < MAX_SIZES; word = strtok(NULL, ","))
-        bytes[sizes++] = strtoul(word, NULL, 10);
-    rc = run(strcmp(argv[1], "mpi") == 0, bytes, sizes, &err);
+    for (char *word = strtok(argv[2], ","); word && o.sizes < MAX_SIZES; word = strtok(NULL, ",")) {
+        size_t bytes = strtoul(word, NULL, 10);
+
+        o.bytes[o.sizes++] = bytes;
+        o.most = bytes > o.most ? bytes : o.most;
+    }
+    o.row_s = strtod(argv[3], NULL) / 1000;
+    rc = run(strcmp(argv[1], "mpi") == 0, &o, &err);
     if (rc < 0)
         fprintf(stderr, "bench-allreduce: %s\n", err.text);
     return rc < 0;

@@ -1,25 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""allreduce_torch.py - one rank of PyTorch's all-reduce over gloo: float32 buffers, in place
+"""allreduce_torch.py - PyTorch's all-reduce over gloo: float32 buffers, in place
 
-Each line on standard input is {"size": ..., "rows": ...}: one all-reduce that is checked and not counted, then as
-many in a row.  Rank 0 answers with {"s": ...}, the mean of one on the slowest rank.  The first answer is PyTorch's
-version.
+Rank 0, which makes the others of WORLD_SIZE when PyTorch is imported.  Each line on standard input is {"size": ...,
+"row_s": ...}: one all-reduce that is checked and not counted, then as many in a row as fit into so many seconds, at
+least one.  It answers with {"s": ...}, the mean of one on the slowest rank.  The first answer is PyTorch's version.
 """
 
 import json
+import os
 import sys
 import time
 
 import torch
 from torch import distributed
 
+ROW_MAX = 1000
 
-def measure(size, rows):
-    rank, ranks = distributed.get_rank(), distributed.get_world_size()
-    x = torch.arange(size // 4).remainder_(97).add_(rank).to(torch.float32)
-    distributed.all_reduce(x)
-    assert x[-1].item() == ranks * ((len(x) - 1) % 97) + ranks * (ranks - 1) // 2
-    x.zero_()
+
+def row(x, rows):
+    """Seconds of one on the slowest rank."""
     distributed.barrier()
     start = time.perf_counter()
     for _ in range(rows):
@@ -29,15 +28,45 @@ def measure(size, rows):
     return seconds.item()
 
 
+def measure(size, row_s):
+    rank, ranks = distributed.get_rank(), distributed.get_world_size()
+    x = torch.arange(size // 4).remainder_(97).add_(rank).to(torch.float32)
+    distributed.all_reduce(x)
+    assert x[-1].item() == ranks * ((len(x) - 1) % 97) + ranks * (ranks - 1) // 2
+    x.zero_()
+    seconds = row(x, 1)
+    rows = min(int(row_s / seconds), ROW_MAX)
+    return row(x, rows) if rows > 1 else seconds
+
+
+def requests(first):
+    """Rank 0's lines, as all ranks see them."""
+    while True:
+        line = [sys.stdin.readline() if first else None]
+        distributed.broadcast_object_list(line)
+        if not line[0]:
+            return
+        yield json.loads(line[0])
+
+
+def fork_ranks(ranks):
+    """This process's rank."""
+    for rank in range(1, ranks):
+        if os.fork() == 0:
+            return rank
+    return 0
+
+
 def main():
+    rank = fork_ranks(int(os.environ["WORLD_SIZE"]))
+    os.environ["RANK"] = str(rank)
     torch.set_num_threads(1)
     distributed.init_process_group("gloo")
-    first = distributed.get_rank() == 0
-    if first:
+    if rank == 0:
         print(json.dumps({"torch": torch.__version__}), flush=True)
-    for line in sys.stdin:
-        seconds = measure(**json.loads(line))
-        if first:
+    for request in requests(rank == 0):
+        seconds = measure(**request)
+        if rank == 0:
             print(json.dumps({"s": seconds}), flush=True)
     distributed.destroy_process_group()
 
