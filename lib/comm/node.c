@@ -136,6 +136,18 @@ static int node_map(struct comm_node *n, struct eddis_error *err)
     return 0;
 }
 
+void node_populate(const struct comm_node *n)
+{
+#ifdef MADV_POPULATE_WRITE
+    if (!n->joined)
+        (void)madvise(n->map, n->at.bytes, MADV_POPULATE_WRITE);
+    if (!n->joined && n->results)
+        (void)madvise((void *)n->results, n->size.arena_bytes, MADV_POPULATE_READ);
+#else
+    (void)n;
+#endif
+}
+
 int node_make(int n_ranks, const struct comm_node_size *size, struct comm_node **ret,
               struct eddis_error *err)
 {

@@ -106,6 +106,12 @@ int node_describe(const struct comm_node *n, struct node_mark *ret, struct eddis
 int node_open(const struct node_mark *mark, int rank, int n_ranks,
               const struct comm_node_size *size, struct comm_node **ret, struct eddis_error *err);
 
+/* Map every page now that all ranks have got theirs.  Which rank sums what is not the same twice,
+ * so that steps would go on to meet pages for the first time.  Where the system cannot it is done
+ * then.
+ */
+void node_populate(const struct comm_node *n);
+
 /* Another rank of the same process that uses the very mapping of first, which must outlive it; for
  * tests under a thread sanitizer, which knows memory by its address.
  */

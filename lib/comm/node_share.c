@@ -161,6 +161,7 @@ int comm_node_take(struct collective *c, struct comm_node **ret, struct eddis_er
     assert(c->over);
     if (s->verdict.code < 0)
         return eddis_fail(err, s->verdict.code, "%s", s->verdict.text);
+    node_populate(s->node);
     *ret = s->node;
     s->node = NULL;
     return 0;
