@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who meets whom, for every size; then ranks in threads, over the in-process loop. */
 #include "profiler/network.h"
+#include "profiler/network_rounds.h"
 
 #include "lib/base/clock.h"
 #include "lib/comm/loop.h"
@@ -41,6 +42,39 @@ START_TEST(rounds)
 }
 END_TEST
 
+/* Pairs of one machine take turns, as evenly as may be; with a machine for each there is one. */
+START_TEST(turns)
+{
+    for (int n = 2; n <= SIZES; n++) {
+        static struct network_turn turn[SIZES][16];
+        int64_t machine[SIZES];
+
+        for (int i = 0; i < n; i++)
+            machine[i] = _i == 0 ? i : _i == 1 ? 7 : i / 8;
+        for (int i = 0; i < n; i++)
+            ck_assert_int_eq(network_turns(machine, n, i, turn[i], NULL), 0);
+        for (int round = 0; round < network_rounds(n); round++) {
+            int at_once[NETWORK_TURNS] = { 0 }, pairs = 0, count = turn[0][round].n;
+
+            for (int i = 0; i < n; i++) {
+                int j = network_partner(n, round, i);
+
+                ck_assert_int_eq(turn[i][round].n, count);
+                ck_assert_int_eq(turn[i][round].own, j < 0 ? -1 : turn[j][round].own);
+                if (j > i) {
+                    ck_assert_int_lt(turn[i][round].own, count);
+                    at_once[turn[i][round].own]++;
+                    pairs++;
+                }
+            }
+            ck_assert_int_le(count, _i == 0 ? 1 : NETWORK_TURNS);
+            if (_i == 1)
+                ck_assert_int_le(at_once[0], (pairs + NETWORK_TURNS - 1) / NETWORK_TURNS);
+        }
+    }
+}
+END_TEST
+
 struct end {
     pthread_t thread;
     struct transport *t;
@@ -69,6 +103,7 @@ static void run(struct loop **loop, struct end *end, int n, int missing)
         end[i].room = malloc(NETWORK_ROOM);
         end[i].options = network_defaults;
         end[i].options.stream_ns = CLOCK_MS;
+        end[i].options.machine = i % 5;
         end[i].options.deadline_ns = 60 * CLOCK_S;
         end[i].options.connect_ns = missing < 0 ? 60 * CLOCK_S : CLOCK_S;
     }
@@ -139,6 +174,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, rounds);
+    tcase_add_loop_test(tc, turns, 0, 3);
     tcase_add_loop_test(tc, measured, 1, MAX_RANKS + 1);
     tcase_add_test(tc, missing);
     tcase_set_timeout(tc, 120);
