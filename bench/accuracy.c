@@ -5,6 +5,10 @@
  * a function of its seed.  Speeds 1, 0.6, 0.35 and 0.15 in turn, a step lasts 10 ms + 4 ms a sample
  * by the speed, batches in proportion to speeds; the same samples an epoch, of all workers, and the
  * same optimiser (eddis-train's defaults) for every row.  One process takes the whole batch.
+ *
+ * Efficiency: the epochs that one process needs for a test accuracy of TARGET, over those that the
+ * row needs.  With --efficiency it is all that is measured, at the points that the table of
+ * lib/model/algorithm.c holds.
  */
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -22,12 +26,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_RANKS = 16, MAX_SEEDS = 64, MAX_ROWS = 32, BATCH = 256, N_TEST = 360, FEATURES = 64 };
+enum {
+    MAX_RANKS = 16,
+    MAX_SEEDS = 64,
+    MAX_ROWS = 48,
+    MAX_EPOCHS = 1024, /* of the search for TARGET */
+    BATCH = 256,
+    N_TEST = 360,
+    FEATURES = 64
+};
 
-#define USAGE "usage: bench-accuracy [--json] [--seeds N] [--epochs N] [--small] DIGITS.csv\n"
+#define TARGET 0.97
+#define USAGE                                                                                      \
+    "usage: bench-accuracy [--json] [--seeds N] [--epochs N] [--small | --efficiency] "            \
+    "DIGITS.csv\n"
 
 struct options {
-    bool json, small;
+    bool json, small, efficiency;
     int seeds, epochs;
     const char *data;
 };
@@ -45,7 +60,7 @@ struct row {
     int64_t period;
     double accuracy[MAX_SEEDS];
     double mean, half_width; /* of its 95 % interval */
-    double efficiency;
+    double epochs;           /* until TARGET */
 };
 
 struct worker {
@@ -243,52 +258,64 @@ static int run_seeds(const struct row *r, const struct options *o, int epochs,
     return 0;
 }
 
-static int early_epochs(const struct options *o)
+static int run_mean(const struct row *r, const struct options *o, int epochs,
+                    const struct digits *d, double *ret, struct eddis_error *err)
 {
-    return o->epochs / 4 > 1 ? o->epochs / 4 : 1;
+    double accuracy[MAX_SEEDS];
+    int rc = run_seeds(r, o, epochs, d, accuracy, err);
+
+    *ret = 0;
+    for (int i = 0; rc == 0 && i < o->seeds; i++)
+        *ret += accuracy[i] / o->seeds;
+    return rc;
 }
 
-/* curve [early_epochs + 1]: accuracy of one process after so many epochs. */
-static int run_curve(const struct row *one, const struct options *o, const struct digits *d,
-                     double *curve, struct eddis_error *err)
+/* Epochs until the mean accuracy is TARGET: doubled until it is, then bisected, and between the
+ * last two in proportion.  MAX_EPOCHS or a little more when it is never there.
+ */
+static int run_to_target(const struct row *r, const struct options *o, const struct digits *d,
+                         double *ret_epochs, struct eddis_error *err)
 {
-    curve[0] = 0;
-    for (int k = 1; k <= early_epochs(o); k++) {
-        double accuracy[MAX_SEEDS];
-        int rc = run_seeds(one, o, k, d, accuracy, err);
+    int low = 0, high = 4, rc;
+    double below = 0, above = 0;
 
-        if (rc < 0)
-            return rc;
-        curve[k] = 0;
-        for (int i = 0; i < o->seeds; i++)
-            curve[k] += accuracy[i] / o->seeds;
-        curve[k] = fmax(curve[k], curve[k - 1]); /* it rises, but for chance */
+    while ((rc = run_mean(r, o, high, d, &above, err)) == 0 && above < TARGET &&
+           high < MAX_EPOCHS) {
+        low = high;
+        below = above;
+        high *= 2;
     }
-    return 0;
+    while (rc == 0 && above >= TARGET && high - low > 1 + low / 16) {
+        int middle = low + (high - low) / 2;
+        double now;
+
+        rc = run_mean(r, o, middle, d, &now, err);
+        if (now < TARGET) {
+            low = middle;
+            below = now;
+        } else {
+            high = middle;
+            above = now;
+        }
+    }
+    *ret_epochs =
+        above > below ? low + (high - low) * fmin((TARGET - below) / (above - below), 1) : high;
+    return rc;
 }
 
 static int run_row(struct row *r, const struct options *o, const struct digits *d,
-                   const double *curve, struct eddis_error *err)
+                   struct eddis_error *err)
 {
-    double early[MAX_SEEDS], accuracy = 0;
-    int rc = run_seeds(r, o, o->epochs, d, r->accuracy, err), k = 1;
+    int rc = 0;
 
-    if (rc == 0)
-        rc = run_seeds(r, o, early_epochs(o), d, early, err);
-    if (rc < 0)
-        return rc;
-    summarise(r, o->seeds);
-    for (int i = 0; i < o->seeds; i++)
-        accuracy += early[i] / o->seeds;
-    while (k < early_epochs(o) && curve[k] < accuracy)
-        k++;
-    r->efficiency = curve[k] > curve[k - 1]
-                        ? k - 1 + fmin((accuracy - curve[k - 1]) / (curve[k] - curve[k - 1]), 1)
-                        : k;
-    r->efficiency /= early_epochs(o);
-    return 0;
+    if (!o->efficiency)
+        rc = run_seeds(r, o, o->epochs, d, r->accuracy, err);
+    if (rc == 0 && !o->efficiency)
+        summarise(r, o->seeds);
+    return rc < 0 ? rc : run_to_target(r, o, d, &r->epochs, err);
 }
 
+/* The accuracies that people read. */
 static int make_rows(const struct options *o, struct row *row)
 {
     static const int64_t periods[] = { 1, 16, 64 };
@@ -305,6 +332,22 @@ static int make_rows(const struct options *o, struct row *row)
     return n;
 }
 
+/* The points of the table of efficiencies. */
+static int make_points(struct row *row)
+{
+    static const int64_t periods[] = { 1, 4, 16, 64, 256 };
+    int n = 0;
+
+    row[n++] = (struct row){ "one", "allreduce", 1, 1, 1 };
+    for (int w = 2; w <= 16; w *= 2)
+        for (size_t p = 0; p < sizeof periods / sizeof *periods; p++)
+            row[n++] = (struct row){ "async", "easgd", w, w, periods[p] };
+    for (int g = 2; g <= 8; g *= 2)
+        for (size_t p = 0; p < sizeof periods / sizeof *periods; p++)
+            row[n++] = (struct row){ "hybrid", "hsgd", 16, g, periods[p] };
+    return n;
+}
+
 /* ---- printing ---- */
 
 static int print_json(const struct row *row, int n, const struct options *o)
@@ -312,13 +355,18 @@ static int print_json(const struct row *row, int n, const struct options *o)
     cleanup_json json_t *list = json_array(), *all = NULL;
     cleanup_free char *text = NULL;
 
-    for (int i = 0; i < n; i++)
-        json_array_append_new(
-            list,
-            json_pack("{s:s, s:i, s:i, s:I, s:f, s:f, s:f, s:f}", "mode", row[i].name, "workers",
-                      row[i].n, "groups", row[i].groups, "period", (json_int_t)row[i].period,
-                      "accuracy", row[i].mean, "half_width", row[i].half_width, "ratio_one_process",
-                      row[i].mean / row[0].mean, "efficiency", row[i].efficiency));
+    for (int i = 0; i < n; i++) {
+        json_t *one =
+            json_pack("{s:s, s:i, s:i, s:I, s:f}", "mode", row[i].name, "workers", row[i].n,
+                      "groups", row[i].groups, "period", (json_int_t)row[i].period, "efficiency",
+                      row[0].epochs / row[i].epochs);
+
+        if (one && !o->efficiency)
+            json_object_update_new(one, json_pack("{s:f, s:f, s:f}", "accuracy", row[i].mean,
+                                                  "half_width", row[i].half_width,
+                                                  "ratio_one_process", row[i].mean / row[0].mean));
+        json_array_append_new(list, one);
+    }
     all = json_pack("{s:i, s:s, s:i, s:i, s:O}", "schema_version", 1, "bench", "accuracy", "seeds",
                     o->seeds, "epochs", o->epochs, "rows", list);
     text = all ? json_text(all, false) : NULL;
@@ -328,21 +376,31 @@ static int print_json(const struct row *row, int n, const struct options *o)
     return 0;
 }
 
+static void print_head(const struct row *row, const struct options *o)
+{
+    printf("digits, mlp 64-64-10, ");
+    if (!o->efficiency)
+        printf("%d epochs, ", o->epochs);
+    printf("batch %d of all workers, speeds 1 : 0.6 : 0.35 : 0.15; %d seeds\n"
+           "efficiency: the %.1f epochs of one process until %.0f %%, over the row's\n",
+           BATCH, o->seeds, row[0].epochs, 100 * TARGET);
+    printf("%-8s %7s %6s %6s", "mode", "workers", "groups", "period");
+    if (!o->efficiency)
+        printf(" %18s %21s", "test accuracy, %", "beside one");
+    printf(" %11s\n", "efficiency");
+}
+
 static void print_table(const struct row *row, int n, const struct options *o)
 {
-    printf(
-        "digits, mlp 64-64-10, %d epochs, batch %d of all workers, speeds 1 : 0.6 : 0.35 : 0.15; "
-        "%d seeds\n",
-        o->epochs, BATCH, o->seeds);
-    printf("%-8s %7s %6s %6s %18s %21s %11s\n", "mode", "workers", "groups", "period",
-           "test accuracy, %", "beside one", "efficiency");
+    print_head(row, o);
     for (int i = 0; i < n; i++) {
         const struct row *r = &row[i];
 
-        printf("%-8s %7d %6d %6lld %10.2f +- %.2f %12.2f +- %.2f %11.2f\n", r->name, r->n,
-               r->groups, (long long)r->period, 100 * r->mean, 100 * r->half_width,
-               100 * (r->mean - row[0].mean), 100 * hypot(r->half_width, row[0].half_width),
-               r->efficiency);
+        printf("%-8s %7d %6d %6lld", r->name, r->n, r->groups, (long long)r->period);
+        if (!o->efficiency)
+            printf(" %10.2f +- %.2f %12.2f +- %.2f", 100 * r->mean, 100 * r->half_width,
+                   100 * (r->mean - row[0].mean), 100 * hypot(r->half_width, row[0].half_width));
+        printf(" %11.2f\n", row[0].epochs / r->epochs);
     }
 }
 
@@ -363,6 +421,8 @@ static int parse(int argc, char **argv, struct options *o)
             o->json = true;
         else if (strcmp(argv[i], "--small") == 0)
             o->small = true;
+        else if (strcmp(argv[i], "--efficiency") == 0)
+            o->efficiency = true;
         else if (strcmp(argv[i], "--seeds") == 0)
             o->seeds = number_of(argv[++i], MAX_SEEDS);
         else if (strcmp(argv[i], "--epochs") == 0)
@@ -372,7 +432,7 @@ static int parse(int argc, char **argv, struct options *o)
         else
             return -EINVAL;
     }
-    return o->data && o->seeds > 0 && o->epochs > 0 ? 0 : -EINVAL;
+    return o->data && o->seeds > 0 && o->epochs > 0 && !(o->small && o->efficiency) ? 0 : -EINVAL;
 }
 
 static int read_digits(const char *path, struct digits *ret, struct eddis_error *err)
@@ -407,7 +467,6 @@ int main(int argc, char **argv)
     struct row row[MAX_ROWS] = { 0 };
     struct digits digits = { 0 };
     struct eddis_error err = { 0 };
-    double *curve = NULL;
     struct options o;
     int n, rc;
 
@@ -417,15 +476,9 @@ int main(int argc, char **argv)
     }
     matmul_set_threads(1);
     rc = read_digits(o.data, &digits, &err);
-    n = make_rows(&o, row);
-    if (rc == 0)
-        curve = calloc((size_t)early_epochs(&o) + 1, sizeof *curve);
-    if (rc == 0)
-        rc = curve ? run_curve(&row[0], &o, &digits, curve, &err)
-                   : eddis_fail(&err, -ENOMEM, "out of memory");
+    n = o.efficiency ? make_points(row) : make_rows(&o, row);
     for (int i = 0; rc == 0 && i < n; i++)
-        rc = run_row(&row[i], &o, &digits, curve, &err);
-    free(curve);
+        rc = run_row(&row[i], &o, &digits, &err);
     free(digits.x);
     free(digits.label);
     if (rc < 0) {
