@@ -37,6 +37,7 @@ struct candidate {
     const struct algorithm *algorithm;
     const int *group; /* [n_workers], NULL: each worker is one */
     int64_t period;   /* 0: it has none */
+    int writers;      /* of models: the groups */
     double samples_per_s;
 };
 
@@ -101,9 +102,14 @@ static int predict_all(const struct job *job, struct field *f, struct eddis_erro
 
 /* ---- the choice and its reason ---- */
 
+static double efficiency(const struct candidate *c)
+{
+    return algorithm_efficiency(c->algorithm, c->writers, c->period);
+}
+
 static double progress(const struct candidate *c)
 {
-    return c->samples_per_s * c->algorithm->efficiency;
+    return c->samples_per_s * efficiency(c);
 }
 
 /* "22 600", three digits of it; of a relative plan "1.02 times sync". */
@@ -125,7 +131,7 @@ static void say_sync(const struct field *f, const struct candidate *best, bool k
 
     rate_text(p, f, best->samples_per_s, rate, sizeof rate);
     if (best->samples_per_s > f->sync.samples_per_s * ALGORITHM_MARGIN)
-        snprintf(at, sizeof at, " at %.2f of its progress a sample", best->algorithm->efficiency);
+        snprintf(at, sizeof at, " at %.2f of its progress a sample", efficiency(best));
     if (at[0] && !known)
         snprintf(p->reason, sizeof p->reason,
                  "sync because it is exact; other modes (%s %s%s) are weighed once a run has told "
@@ -148,7 +154,7 @@ static void say_other(const struct field *f, const struct candidate *best, struc
              "%s because it is predicted to be %.2f times as fast as sync (%s against %s), at %.2f "
              "of its progress a sample",
              best->algorithm->mode, best->samples_per_s / f->sync.samples_per_s, rate, sync,
-             best->algorithm->efficiency);
+             efficiency(best));
 }
 
 /* The job's wish, or what it has begun with; NULL: it is open. */
@@ -270,6 +276,8 @@ int mode_choose(const struct job *job, const struct planner_known *known, struct
         return eddis_fail(err, -ENOMEM, "no memory to choose a mode");
     if ((rc = form_groups(job, known, p, group, err)) < 0)
         return rc;
+    f.async.writers = p->n_workers;
+    f.hybrid.writers = rc;
     fill_setup(p, known, w, &f.setup);
     p->model_bytes = known->model_bytes;
     rc = predict_all(job, &f, err);

@@ -2,6 +2,7 @@
 #include "scheduler/planner.h"
 
 #include "lib/base/cleanup.h"
+#include "lib/model/algorithm.h"
 #include "suite.h"
 
 #include <errno.h>
@@ -370,6 +371,43 @@ START_TEST(chooses_by_prediction)
 }
 END_TEST
 
+/* The mode of the most progress a second, by the plan's own predictions and the table: it may not
+ * be the one of the most samples, and both the wire and the period decide.
+ */
+START_TEST(chooses_by_progress)
+{
+    static const double wires[] = { 2e6, 5e6, 10e6, 25e6, 125e6 };
+    const struct algorithm *easgd = algorithm_find("easgd"), *hsgd = algorithm_find("hsgd");
+    cleanup_free struct node_profile *node = mix_nodes(4);
+    int other = 0, held_back = 0;
+
+    for (size_t i = 0; i < sizeof wires / sizeof *wires; i++)
+        for (int64_t period = 1; period <= 1024; period *= 4) {
+            struct planner_known known = { 4000000, 1e-4, wires[i], NULL, NULL };
+            struct job job = job_of(512);
+            double sync, async, hybrid;
+            const char *want = "sync";
+            struct plan *p;
+
+            job.sync.period = period;
+            ck_assert_int_eq(planner_plan(&job, node, 4, &known, &p, NULL), 0);
+            sync = p->sync_samples_per_s * ALGORITHM_MARGIN;
+            async = p->async_samples_per_s * algorithm_efficiency(easgd, 16, period);
+            hybrid = p->hybrid_samples_per_s * algorithm_efficiency(hsgd, 4, period);
+            if (async > sync && async > hybrid)
+                want = "async";
+            else if (hybrid > sync)
+                want = "hybrid";
+            ck_assert_str_eq(p->mode, want);
+            other += strcmp(want, "sync") != 0;
+            held_back += strcmp(want, "sync") == 0 && p->hybrid_samples_per_s > sync;
+            plan_free(p);
+        }
+    ck_assert_int_gt(other, 0);
+    ck_assert_int_gt(held_back, 0);
+}
+END_TEST
+
 START_TEST(groups_must_fit)
 {
     cleanup_free struct node_profile *node = emulated_node();
@@ -518,6 +556,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, batch_errors, 0, sizeof batches / sizeof *batches);
     tcase_add_test(tc, unmeasured);
     tcase_add_test(tc, zero_samples);
+    tcase_add_test(tc, chooses_by_progress);
     tcase_add_loop_test(tc, mode, 0, sizeof modes / sizeof *modes);
     tcase_add_loop_test(tc, chooses_by_prediction, 0, sizeof chosen / sizeof *chosen);
     tcase_add_test(tc, groups_must_fit);

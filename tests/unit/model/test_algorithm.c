@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/model/algorithm.h"
+
+#include "suite.h"
+
+static const struct {
+    const char *name;
+    int writers;
+    int64_t period;
+    double want;
+} points[] = {
+    { "allreduce", 16, 0, 1 },
+    { "allreduce", 16, 16, 1 },
+    { "easgd", 1, 64, 1 },
+    { "easgd", 4, 1, 0.80 },
+    { "easgd", 16, 16, 0.36 },
+    { "easgd", 16, 256, 0.12 },
+    { "hsgd", 4, 16, 0.75 },
+    { "hsgd", 8, 64, 0.53 },
+    /* halfway between two points, and twice beyond the last one */
+    { "easgd", 4, 32, 0.635 },
+    { "easgd", 32, 16, 0.18 },
+    { "hsgd", 4, 512, 0.29 },
+};
+
+START_TEST(measured)
+{
+    const struct algorithm *a = algorithm_find(points[_i].name);
+
+    ck_assert_double_eq_tol(algorithm_efficiency(a, points[_i].writers, points[_i].period),
+                            points[_i].want, 1e-9);
+}
+END_TEST
+
+START_TEST(never_rises)
+{
+    const struct algorithm *rows;
+    size_t n = algorithms(&rows);
+
+    for (size_t i = 0; i < n; i++)
+        for (int writers = 1; writers < 100; writers++)
+            for (int64_t period = 1; period < 5000; period = period * 5 / 4 + 1) {
+                double now = algorithm_efficiency(&rows[i], writers, period);
+
+                ck_assert(now > 0 && now <= 1);
+                ck_assert_double_le(algorithm_efficiency(&rows[i], writers + 1, period),
+                                    now + 1e-12);
+                ck_assert_double_le(algorithm_efficiency(&rows[i], writers, period + 1),
+                                    now + 1e-12);
+            }
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, measured, 0, sizeof points / sizeof *points);
+    tcase_add_test(tc, never_rises);
+}
+
+SUITE_MAIN("algorithm", add_tests)
