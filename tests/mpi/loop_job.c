@@ -11,11 +11,66 @@
 
 int loop_job_failures;
 
+/* ---- a transport that counts messages ---- */
+
+struct counting {
+    struct transport base;
+    struct transport *loop;
+    atomic_int *sent; /* [COMM_CHANNELS] */
+};
+
+static int counting_post(struct transport *t, const struct comm_op *op, struct eddis_error *err)
+{
+    struct counting *c = (struct counting *)t;
+
+    if (op->kind == COMM_SEND)
+        atomic_fetch_add(&c->sent[op->channel], 1);
+    return c->loop->ops->post(c->loop, op, err);
+}
+
+static int counting_poll(struct transport *t, struct comm_op *ret, int max, struct eddis_error *err)
+{
+    struct counting *c = (struct counting *)t;
+
+    return c->loop->ops->poll(c->loop, ret, max, err);
+}
+
+static void counting_abort(struct transport *t, int code)
+{
+    transport_abort(((struct counting *)t)->loop, code);
+}
+
+static int counting_close(struct transport *t, bool orderly, struct eddis_error *err)
+{
+    int rc = transport_close(((struct counting *)t)->loop, orderly, err);
+
+    free(t);
+    return rc;
+}
+
+static const struct transport_ops counting_ops = {
+    .name = "counting",
+    .post = counting_post,
+    .poll = counting_poll,
+    .abort = counting_abort,
+    .close = counting_close,
+};
+
 int loop_job_open(void *arg, struct transport **ret, struct eddis_error *err)
 {
     struct loop_rank *r = arg;
+    struct counting *c = calloc(1, sizeof *c);
+    int rc = loop_open(r->j->loop, r->rank, &c->loop, err);
 
-    return loop_open(r->j->loop, r->rank, ret, err);
+    if (rc < 0) {
+        free(c);
+        return rc;
+    }
+    c->base = *c->loop;
+    c->base.ops = &counting_ops;
+    c->sent = r->j->sent[r->rank];
+    *ret = &c->base;
+    return 0;
 }
 
 static void *rank_main(void *arg)

@@ -44,7 +44,8 @@ struct loop_job {
     const char *checkpoint_dir;
     void *arg; /* the test's own */
     atomic_int opened;
-    bool broken; /* the communication fails, so does eddis_close */
+    atomic_int sent[MAX_RANKS][COMM_CHANNELS]; /* messages */
+    bool broken;                               /* the communication fails, so does eddis_close */
     float *buffer[MAX_RANKS];
 };
 

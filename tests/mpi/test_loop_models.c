@@ -29,7 +29,8 @@ struct shared {
     int checkpoints[MAX_RANKS], stops[MAX_RANKS], empty[MAX_RANKS];
     int ends[MAX_RANKS]; /* of epochs, seen by each */
     int64_t steps[MAX_RANKS], first_step[MAX_RANKS];
-    double lr_sum; /* learning-rate factors times 1, of all roots' steps */
+    int boxed[MAX_RANKS]; /* messages to and of the box between the first step and the end */
+    double lr_sum;        /* learning-rate factors times 1, of all roots' steps */
     float w[MAX_RANKS][DIM];
     int sleep_ms[MAX_RANKS]; /* a step's */
     bool publish;            /* rank 0 publishes new splits */
@@ -193,8 +194,10 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
     if (w.s->resume)
         restore(&w);
     while ((rc = eddis_step_begin(e, &s, &err)) == 1) {
-        if (n == 0)
+        if (n == 0) {
             w.s->first_step[rank] = s.step;
+            w.s->boxed[rank] = -atomic_load(&j->sent[rank][COMM_BOX]);
+        }
         step(&w, &s);
         n++;
         if (s.flags & EDDIS_STEP_CHECKPOINT)
@@ -208,6 +211,7 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
     CHECK(rc == 0);
     CHECK(eddis_step_begin(e, &s, &err) == 0); /* and so it stays */
     w.s->steps[rank] = n;
+    w.s->boxed[rank] += atomic_load(&j->sent[rank][COMM_BOX]);
     memcpy(w.s->w[rank], w.w, sizeof w.w);
 }
 
@@ -277,6 +281,16 @@ static struct loop_job job_of(const struct row *r, const char *dir)
                               .checkpoint_dir = dir };
 }
 
+/* Only the root of a group talks to the box, of which every group's node has a part. */
+static void check_roots(const struct row *r, const struct shared *s)
+{
+    if (strcmp(r->mode, "hybrid") != 0 || r->node_of[r->n - 1])
+        return;
+    for (int i = 0; i < r->n; i++) {
+        CHECK(i % r->per_group ? s->boxed[i] == 0 : s->boxed[i] > 0);
+    }
+}
+
 static void trains(const struct row *r, const char *dir)
 {
     struct loop_job j = job_of(r, dir);
@@ -291,6 +305,7 @@ static void trains(const struct row *r, const char *dir)
     CHECK(s.checkpoints[0] == SCENARIO_SAMPLES * SCENARIO_EPOCHS / (10 * r->n) / 10);
     for (int i = 0; i < r->n; i++)
         CHECK(s.ends[i] >= 1);
+    check_roots(r, &s);
 }
 
 static void set_epochs(struct loop_job *j, int64_t epochs)
