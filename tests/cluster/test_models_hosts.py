@@ -63,14 +63,30 @@ def wait_checkpoint(j):
              any(re.fullmatch(r"step-\d+", n) for n in os.listdir(folder)), 60)
 
 
-def host_lost(c):
-    """The servers of one host's part of the box go with it; the job goes on from the checkpoint."""
-    with train(c, "{mode: hybrid, period: 4}", epochs=100, every=20) as j:
+def lose(c, host, sync):
+    """A host crashes behind a checkpoint, and the job goes on from that.  Returns its last plan."""
+    with train(c, sync, epochs=100, every=20) as j:
         wait_checkpoint(j)
-        c.lab.crash("node2")
+        c.lab.crash(host)
         assert j.end(180) == 0, (j.code, j.err, j.out)
         s = j.summary()
         assert s["generations"] == 2 and s["accuracy"] > 0.9, s
+        c.lab.revive(host)
+        return json.loads(j.file("plan-2-1.json"))
+
+
+def host_lost(c):
+    """The servers of one host's part of the box go with it."""
+    lose(c, "node2", "{mode: hybrid, period: 4}")
+
+
+def given_groups_lost(c):
+    """Lists of ranks lose those that are gone, a group without members vanishes, and the others are
+    numbered without a gap: of node1's ranks 0 and 1 the first was a group alone."""
+    plan = lose(c, "node1", "{mode: hybrid, groups: [[0], [2], [1, 3]], period: 4}")
+    assert plan["mode"] == "hybrid" and plan["nodes"] == ["node2"], plan
+    assert [w["group"] for w in plan["workers"]] == [0, 1], plan
+    assert "without the 2 workers that are gone: 2 groups of 3" in plan["reason"], plan
 
 
 def rank_pids(j):
@@ -118,10 +134,22 @@ def wait_held_up(c, j, rank):
     wait_for(f"rank {rank} to wait", there)
 
 
+def sharing_plan(c, sync):
+    """Path of a plan by which a node's workers share memory, whatever measures best today."""
+    path = os.path.join(c.shared, "plan.json")
+    with train(c, sync, epochs=1, widths=256) as j:
+        assert j.end(60) == 0, (j.code, j.err, j.out)
+        plan = json.loads(j.file("plan-1-1.json"))
+    plan["communication"]["shared"] = True
+    with open(path, "w") as f:
+        json.dump(plan, f)
+    return path
+
+
 def killed_sharing(c, sync):
     """Rank 0 is stopped, so rank 1 of its node is in the reduction for sure when it is killed; then
     rank 0 must be killed as well."""
-    with train(c, sync, epochs=40, every=20, widths=256) as j:
+    with train(c, sync, "--plan", sharing_plan(c, sync), epochs=40, every=20, widths=256) as j:
         wait_checkpoint(j)
         pids = rank_pids(j)
         memory = shared_memory(pids)
@@ -146,8 +174,8 @@ def killed_in_hybrid(c):
     killed_sharing(c, "{mode: hybrid, period: 4}")
 
 
-CASES = [asynchronous, groups_are_nodes, groups_over_nodes, killed_in_sync, killed_in_hybrid,
-         host_lost]  # for good
+CASES = [asynchronous, groups_are_nodes, groups_over_nodes, host_lost, given_groups_lost,
+         killed_in_sync, killed_in_hybrid]
 
 
 def main():
