@@ -179,13 +179,16 @@ static int loop_post(struct transport *t, const struct comm_op *op, struct eddis
 /* Hand over one message, taken off the lists.  Returns -EMSGSIZE when it is not as long as the
  * receiver expects; it is lost then.
  */
-static int loop_deliver(struct loop *l, int rank, struct loop_item *send, struct loop_item *receive)
+static int loop_deliver(struct loop *l, int rank, struct loop_item *send, struct loop_item *receive,
+                        struct eddis_error *err)
 {
     if (send->op.bytes != receive->op.bytes) {
+        int rc = transport_fail_length(&receive->op, send->op.bytes, err);
+
         free(send->copy);
         free(send);
         free(receive);
-        return -EMSGSIZE;
+        return rc;
     }
     memcpy(receive->op.data, send->copy ? send->copy : send->op.data, send->op.bytes);
     list_add(&l->done[rank], receive);
@@ -199,9 +202,10 @@ static int loop_deliver(struct loop *l, int rank, struct loop_item *send, struct
 }
 
 /* Match what this rank has posted with what has arrived. */
-static int loop_match(struct loop *l, int rank)
+static int loop_match(struct loop *l, int rank, struct eddis_error *err)
 {
     struct loop_item **at = &l->receives[rank].first;
+    int rc;
 
     while (*at) {
         struct loop_item *receive = *at, **send = &l->sends[rank].first;
@@ -214,8 +218,9 @@ static int loop_match(struct loop *l, int rank)
             continue;
         }
         list_take(&l->receives[rank], at);
-        if (loop_deliver(l, rank, list_take(&l->sends[rank], send), receive) < 0)
-            return -EMSGSIZE;
+        rc = loop_deliver(l, rank, list_take(&l->sends[rank], send), receive, err);
+        if (rc < 0)
+            return rc;
     }
     return 0;
 }
@@ -227,7 +232,7 @@ static int loop_poll(struct transport *t, struct comm_op *ret, int max, struct e
     int n = 0, rc, aborted;
 
     pthread_mutex_lock(&l->lock);
-    rc = loop_match(l, t->rank);
+    rc = loop_match(l, t->rank, err);
     while (n < max && done->first) {
         struct loop_item *i = list_take(done, &done->first);
 
@@ -238,9 +243,7 @@ static int loop_poll(struct transport *t, struct comm_op *ret, int max, struct e
     pthread_mutex_unlock(&l->lock);
     if (aborted)
         return eddis_fail(err, -ECONNABORTED, "a worker ended the job with code %d", aborted);
-    if (rc < 0)
-        return eddis_fail(err, rc, "a message has another length than expected");
-    return n;
+    return rc < 0 ? rc : n;
 }
 
 static void loop_abort(struct transport *t, int code)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <mpi.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,7 +24,8 @@ struct mpi_end {
     bool finalize;                /* MPI was started here */
     MPI_Request *request;         /* [n], one a chunk */
     int *slot_of;                 /* [n] */
-    int *index;                   /* scratch of MPI_Testsome */
+    int *index;                   /* [n] scratch of MPI_Testsome, */
+    MPI_Status *status;           /* [n] and this */
     int n, cap;
     struct mpi_slot *slot; /* [slots] */
     int slots, first_free; /* -1: none */
@@ -48,6 +50,7 @@ static int mpi_grow_requests(struct mpi_end *e)
     int cap = e->cap ? 2 * e->cap : 64;
     MPI_Request *request = realloc(e->request, (size_t)cap * sizeof *request);
     int *slot_of, *index;
+    MPI_Status *status;
 
     if (!request)
         return -ENOMEM;
@@ -60,6 +63,10 @@ static int mpi_grow_requests(struct mpi_end *e)
     if (!index)
         return -ENOMEM;
     e->index = index;
+    status = realloc(e->status, (size_t)cap * sizeof *status);
+    if (!status)
+        return -ENOMEM;
+    e->status = status;
     e->cap = cap;
     return 0;
 }
@@ -135,6 +142,34 @@ static void mpi_compact(struct mpi_end *e)
     e->n = kept;
 }
 
+/* What MPI_Testsome has failed with. */
+static int mpi_fail_some(const struct mpi_end *e, int first, int finished, int rc,
+                         struct eddis_error *err)
+{
+    int code = MPI_SUCCESS;
+
+    for (int i = 0; rc == MPI_ERR_IN_STATUS && i < finished; i++) {
+        MPI_Error_class(e->status[i].MPI_ERROR, &code);
+        if (code == MPI_ERR_TRUNCATE)
+            return transport_fail_length(&e->slot[e->slot_of[first + e->index[i]]].op, SIZE_MAX,
+                                         err);
+        if (code != MPI_SUCCESS)
+            return mpi_fail(err, -EIO, "receiving from another worker", e->status[i].MPI_ERROR);
+    }
+    return mpi_fail(err, -EIO, "receiving from another worker", rc);
+}
+
+/* What is cut into chunks is as long as it should be, as far as this sees. */
+static int mpi_check_length(const struct comm_op *op, const MPI_Status *s, struct eddis_error *err)
+{
+    int got = 0;
+
+    if (op->kind == COMM_SEND || op->bytes > MPI_CHUNK_BYTES)
+        return 0;
+    MPI_Get_count(s, MPI_BYTE, &got);
+    return (size_t)got == op->bytes ? 0 : transport_fail_length(op, (size_t)got, err);
+}
+
 static int mpi_poll(struct transport *t, struct comm_op *ret, int max, struct eddis_error *err)
 {
     struct mpi_end *e = mpi_end(t);
@@ -153,14 +188,17 @@ static int mpi_poll(struct transport *t, struct comm_op *ret, int max, struct ed
     for (first = 0; first < e->n && finished <= 0; first += max) {
         int tested = e->n - first < max ? e->n - first : max;
 
-        rc = MPI_Testsome(tested, e->request + first, &finished, e->index, MPI_STATUSES_IGNORE);
+        rc = MPI_Testsome(tested, e->request + first, &finished, e->index, e->status);
         if (rc != MPI_SUCCESS)
-            return mpi_fail(err, -EIO, "receiving from another worker", rc);
+            return mpi_fail_some(e, first, finished, rc, err);
     }
     first -= max;
     for (int i = 0; i < finished; i++) {
         int s = e->slot_of[first + e->index[i]];
 
+        rc = mpi_check_length(&e->slot[s].op, &e->status[i], err);
+        if (rc < 0)
+            return rc;
         if (--e->slot[s].chunks)
             continue;
         ret[n++] = e->slot[s].op;
@@ -200,6 +238,7 @@ static int mpi_close(struct transport *t, bool orderly, struct eddis_error *err)
     free(e->request);
     free(e->slot_of);
     free(e->index);
+    free(e->status);
     free(e->slot);
     free(e);
     return rc == MPI_SUCCESS ? 0 : eddis_fail(err, -EIO, "MPI_Finalize failed with code %d", rc);

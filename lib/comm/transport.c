@@ -2,6 +2,7 @@
 #include "transport.h"
 
 #include <errno.h>
+#include <stdint.h>
 
 int transport_post(struct transport *t, struct outbox *out, struct eddis_error *err)
 {
@@ -25,6 +26,18 @@ int transport_poll(struct transport *t, struct comm_op *ret, int max, struct edd
     if (n > 0)
         t->under_way -= n;
     return n;
+}
+
+int transport_fail_length(const struct comm_op *op, size_t got, struct eddis_error *err)
+{
+    static const char advice[] = "all workers must make the same calls in the same order, with the "
+                                 "same sizes";
+
+    if (got == SIZE_MAX)
+        return eddis_fail(err, -EMSGSIZE, "rank %d has sent more than the expected %zu bytes; %s",
+                          op->peer, op->bytes, advice);
+    return eddis_fail(err, -EMSGSIZE, "rank %d has sent %zu bytes instead of %zu; %s", op->peer,
+                      got, op->bytes, advice);
 }
 
 void transport_abort(struct transport *t, int code)

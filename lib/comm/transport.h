@@ -37,6 +37,11 @@ int transport_post(struct transport *t, struct outbox *out, struct eddis_error *
 /* Take completed operations, at most max.  Returns how many; never blocks. */
 int transport_poll(struct transport *t, struct comm_op *ret, int max, struct eddis_error *err);
 
+/* For the authors of transports: a message has not the length of the receive that it met.  got:
+ * bytes; SIZE_MAX: more than were expected.  Returns -EMSGSIZE.
+ */
+int transport_fail_length(const struct comm_op *op, size_t got, struct eddis_error *err);
+
 /* End all ranks at once with this exit code.  From any thread; may return. */
 void transport_abort(struct transport *t, int code);
 

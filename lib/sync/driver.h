@@ -95,6 +95,13 @@ struct mail_box {
  * level are numbered by each rank for itself, and the number is part of the tag: so the ranks of a
  * group must send those of its level in the same order, and all of them.  Other ranks need not send
  * any.  A rank is in one group of each level.
+ *
+ * Where ranks send unlike requests in one place of that order, a message that meets a receive of
+ * another length ends the communication of the rank that gets it, and names the sender; where no
+ * message meets one the wait names for whom it is.  What is not seen is unlike requests whose
+ * messages are as long by chance, such as a sum and a maximum of the same buffers: for that the
+ * kind would have to be part of the tag, of which MPI promises 15 bits only, or each request cost
+ * another message.
  */
 enum request_level {
     REQUEST_ALL,   /* all ranks */

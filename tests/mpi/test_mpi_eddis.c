@@ -183,6 +183,30 @@ static int run_mismatch(void)
     return close_job(e);
 }
 
+/* Ranks that call with unlike sizes: both the one that gets more than it expects and the one that
+ * gets less are told whose message it was.  Ends with 7.
+ */
+static int run_unlike(void)
+{
+    char words[64];
+    float value[3] = { 0 };
+    struct eddis_error err = { 0 };
+    struct eddis_world w;
+    struct eddis *e;
+    int rc;
+
+    if (open_job(NULL, &e, &w))
+        return 1;
+    snprintf(words, sizeof words, "rank %d has sent %s", 1 - w.rank,
+             w.rank ? "8 bytes instead of 12; " : "more than the expected 8 bytes; ");
+    rc = eddis_allreduce(e, value, 2 + (size_t)w.rank, EDDIS_FLOAT32, EDDIS_SUM, 30 * S_NS, &err);
+    if (rc != -EMSGSIZE || strncmp(err.text, words, strlen(words)) != 0)
+        return fail("eddis_allreduce of unlike sizes", &err);
+    usleep(300000); /* for the other one to see it too */
+    eddis_abort(e, 7);
+    return 1;
+}
+
 /* code 0: leave by exit. */
 static int run_exit(int code)
 {
@@ -296,6 +320,8 @@ int main(int argc, char **argv)
         return run_fork();
     if (strcmp(what, "mismatch") == 0)
         return run_mismatch();
+    if (strcmp(what, "unlike") == 0)
+        return run_unlike();
     if (strcmp(what, "exit") == 0)
         return run_exit(0);
     if (strcmp(what, "abort") == 0)
@@ -304,6 +330,7 @@ int main(int argc, char **argv)
         return run_cut(argv[2], atoi(argv[3]));
     if (strcmp(what, "latency") == 0 && argc > 3)
         return run_latency(atoi(argv[2]), atoi(argv[3]));
-    fprintf(stderr, "usage: test_mpi_eddis train|timeout|fork|mismatch|exit|cut|latency ...\n");
+    fprintf(stderr,
+            "usage: test_mpi_eddis train|timeout|fork|mismatch|unlike|exit|cut|latency ...\n");
     return 2;
 }

@@ -553,6 +553,7 @@ START_TEST(lengths_must_agree)
     struct collective *c[2];
     char x[2][8] = { "", "" };
     struct outbox out = { 0 };
+    struct eddis_error err = { 0 };
     struct comm_op op;
     struct world w;
 
@@ -562,7 +563,8 @@ START_TEST(lengths_must_agree)
             broadcast_new(&(struct comm_place){ r, 2 }, x[r], 4 + (size_t)r, 0, &c[r], NULL), 0);
         world_start(&w, r, c[r], 1);
     }
-    ck_assert_int_eq(transport_poll(w.end[1], &op, 1, NULL), -EMSGSIZE);
+    ck_assert_int_eq(transport_poll(w.end[1], &op, 1, &err), -EMSGSIZE);
+    ck_assert_ptr_nonnull(strstr(err.text, "rank 0 has sent 4 bytes instead of 5; all workers"));
     collective_free(c[0]);
     collective_free(c[1]);
     outbox_fini(&out);
