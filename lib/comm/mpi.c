@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mpi.c - messages over MPI's point-to-point calls; the only file that includes mpi.h */
+#include "arrival.h"
 #include "transport.h"
 
 #include <errno.h>
@@ -29,6 +30,7 @@ struct mpi_end {
     int n, cap;
     struct mpi_slot *slot; /* [slots] */
     int slots, first_free; /* -1: none */
+    struct arrival *arrival;
 };
 
 static struct mpi_end *mpi_end(struct transport *t)
@@ -235,6 +237,7 @@ static int mpi_close(struct transport *t, bool orderly, struct eddis_error *err)
         if (e->finalize)
             rc = MPI_Finalize();
     }
+    arrival_free(e->arrival);
     free(e->request);
     free(e->slot_of);
     free(e->index);
@@ -244,12 +247,30 @@ static int mpi_close(struct transport *t, bool orderly, struct eddis_error *err)
     return rc == MPI_SUCCESS ? 0 : eddis_fail(err, -EIO, "MPI_Finalize failed with code %d", rc);
 }
 
+static bool mpi_wait(struct transport *t, int64_t ns)
+{
+    return arrival_wait(mpi_end(t)->arrival, ns);
+}
+
+static bool mpi_missed(struct transport *t)
+{
+    return arrival_missed(mpi_end(t)->arrival);
+}
+
+static void mpi_wake(struct transport *t)
+{
+    arrival_wake(mpi_end(t)->arrival);
+}
+
 static const struct transport_ops mpi_ops = {
     .name = "mpi",
     .post = mpi_post,
     .poll = mpi_poll,
     .abort = mpi_abort,
     .close = mpi_close,
+    .wait = mpi_wait,
+    .missed = mpi_missed,
+    .wake = mpi_wake,
 };
 
 /* Start MPI unless the program has. */
@@ -277,20 +298,19 @@ static int mpi_start(struct mpi_end *e, struct eddis_error *err)
     return 0;
 }
 
-/* Whether the ranks are on several hosts: then, and only then, fewer share this one's memory than
- * there are.
+/* How many ranks share this one's memory: as many as there are, unless they are on several hosts.
  */
-static bool mpi_has_hosts(const struct mpi_end *e)
+static int mpi_near(const struct mpi_end *e)
 {
     MPI_Comm near = MPI_COMM_NULL;
     int n = 0;
 
     if (MPI_Comm_split_type(e->comm[0], MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near) !=
         MPI_SUCCESS)
-        return true;
+        return 0;
     MPI_Comm_size(near, &n);
     MPI_Comm_free(&near);
-    return n < e->base.n_ranks;
+    return n;
 }
 
 static int mpi_open_channel(struct mpi_end *e, int channel, bool own, struct eddis_error *err)
@@ -309,7 +329,7 @@ static int mpi_open_channel(struct mpi_end *e, int channel, bool own, struct edd
 static int mpi_open(bool own, struct transport **ret, struct eddis_error *err)
 {
     struct mpi_end *e = calloc(1, sizeof *e);
-    int rc;
+    int near, rc;
 
     if (!e)
         return eddis_fail(err, -ENOMEM, "no memory for MPI");
@@ -324,7 +344,13 @@ static int mpi_open(bool own, struct transport **ret, struct eddis_error *err)
         goto fail;
     MPI_Comm_rank(e->comm[0], &e->base.rank);
     MPI_Comm_size(e->comm[0], &e->base.n_ranks);
-    e->base.hosts = !own || mpi_has_hosts(e); /* which asks the others */
+    near = own ? mpi_near(e) : 0; /* which asks the others */
+    e->base.hosts = near < e->base.n_ranks;
+    rc = arrival_new(&e->arrival, err);
+    if (rc < 0)
+        goto fail;
+    /* Ranks of one host meet in memory, of which nobody hears. */
+    e->base.wakes = near == 1;
     *ret = &e->base;
     return 0;
 fail:

@@ -40,6 +40,21 @@ int transport_fail_length(const struct comm_op *op, size_t got, struct eddis_err
                       got, op->bytes, advice);
 }
 
+bool transport_wait(struct transport *t, int64_t ns)
+{
+    return t->ops->wait(t, ns);
+}
+
+void transport_missed(struct transport *t)
+{
+    t->wakes = t->ops->missed(t);
+}
+
+void transport_wake(struct transport *t)
+{
+    t->ops->wake(t);
+}
+
 void transport_abort(struct transport *t, int code)
 {
     t->ops->abort(t, code);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transport.h - what carries messages between ranks: MPI, or an in-process loop
  *
- * One endpoint belongs to one rank.  All calls but transport_abort come from one thread, the one
- * that opened it (MPI wants to be finalised by the thread that initialised it).
+ * One endpoint belongs to one rank.  All calls but transport_abort and transport_wake come from one
+ * thread at a time, open and close from the same one (MPI wants to be finalised by the thread that
+ * initialised it).
  */
 #ifndef EDDIS_COMM_TRANSPORT_H
 #define EDDIS_COMM_TRANSPORT_H
@@ -21,6 +22,10 @@ struct transport_ops {
     int (*poll)(struct transport *t, struct comm_op *ret, int max, struct eddis_error *err);
     void (*abort)(struct transport *t, int code);
     int (*close)(struct transport *t, bool orderly, struct eddis_error *err);
+    /* Where `wakes` may be set. */
+    bool (*wait)(struct transport *t, int64_t ns);
+    bool (*missed)(struct transport *t);
+    void (*wake)(struct transport *t);
 };
 
 struct transport {
@@ -29,6 +34,7 @@ struct transport {
     bool hosts;         /* the ranks are on several hosts */
     int64_t sent_bytes; /* of all sends posted so far */
     int under_way;      /* operations posted and not yet returned by transport_poll */
+    bool wakes;         /* transport_wait ends when a message comes in; else it must be polled */
 };
 
 /* Begin every operation of the outbox and clear it. */
@@ -41,6 +47,19 @@ int transport_poll(struct transport *t, struct comm_op *ret, int max, struct edd
  * bytes; SIZE_MAX: more than were expected.  Returns -EMSGSIZE.
  */
 int transport_fail_length(const struct comm_op *op, size_t got, struct eddis_error *err);
+
+/* Sleep at most so long for something to come in, or for transport_wake, where it wakes.  Returns
+ * whether something did.
+ */
+bool transport_wait(struct transport *t, int64_t ns);
+
+/* A wait that nothing ended was too long: an operation was complete after it.  Where that happens
+ * again and again, it wakes no more.
+ */
+void transport_missed(struct transport *t);
+
+/* End the present wait, or the next one.  From any thread. */
+void transport_wake(struct transport *t);
 
 /* End all ranks at once with this exit code.  From any thread; may return. */
 void transport_abort(struct transport *t, int code);

@@ -235,6 +235,10 @@ void driver_publish(struct driver *d)
 {
     bool done = driver_publish_requests(d);
 
+    if (d->unheard)
+        transport_missed(d->transport);
+    d->unheard = false;
+    d->turns = 0;
     done |= driver_publish_boxed(d);
     for (struct box_wait *w = d->box_waits; w; w = w->next)
         w->peer = smb_waits_for(d->box, w->r);
@@ -284,20 +288,58 @@ static int64_t between(int64_t x, int64_t low, int64_t high)
     return x < low ? low : x > high ? high : x;
 }
 
+void driver_rouse(struct driver *d, pthread_cond_t *cond)
+{
+    pthread_cond_broadcast(cond);
+    if (d->listens)
+        transport_wake(d->transport);
+}
+
+/* MPI takes what has come in piece by piece, and whoever else wants the core has it in between: so
+ * it is asked a few times before each nap, however long that takes.
+ */
+static void driver_listen(struct driver *d, int64_t ns)
+{
+    bool heard;
+
+    d->listens = true;
+    pthread_mutex_unlock(&d->lock);
+    heard = transport_wait(d->transport, ns);
+    pthread_mutex_lock(&d->lock);
+    d->listens = false;
+    d->unheard = !heard;
+    if (heard)
+        d->turns = 0;
+}
+
+static void driver_pause(struct driver *d)
+{
+    pthread_mutex_unlock(&d->lock);
+    sched_yield();
+    pthread_mutex_lock(&d->lock);
+}
+
 void driver_nap(struct driver *d, pthread_cond_t *woken, int64_t moved_ns, int64_t deadline_ns)
 {
-    int64_t now = clock_now_ns(), quiet = now - moved_ns, until;
+    int64_t now = clock_now_ns(), quiet = now - moved_ns, left = deadline_ns - now, ns;
     bool under_way = d->transport->under_way > 0 || d->polls;
 
-    if (under_way && quiet < DRIVER_SPIN_NS) {
-        pthread_mutex_unlock(&d->lock);
-        sched_yield();
-        pthread_mutex_lock(&d->lock);
+    d->unheard = false;
+    if (under_way && d->transport->wakes && !d->polls) {
+        if (d->turns++ < DRIVER_LISTEN_TURNS)
+            driver_pause(d);
+        else
+            driver_listen(d, between(quiet / 16, DRIVER_LISTEN_MIN_NS,
+                                     between(left, 0, DRIVER_LISTEN_MAX_NS)));
         return;
     }
-    until = now + (under_way ? between(quiet / 16, DRIVER_NAP_MIN_NS, DRIVER_NAP_MAX_NS)
-                             : between(2 * quiet, DRIVER_IDLE_MIN_NS, DRIVER_IDLE_MAX_NS));
-    driver_timed_wait(woken, &d->lock, until < deadline_ns ? until : deadline_ns);
+    if (under_way && quiet < DRIVER_SPIN_NS) {
+        driver_pause(d);
+        return;
+    }
+    ns = under_way ? between(quiet / 16, DRIVER_NAP_MIN_NS, DRIVER_NAP_MAX_NS)
+                   : between(2 * quiet, DRIVER_IDLE_MIN_NS, DRIVER_IDLE_MAX_NS);
+    driver_timed_wait(woken, &d->lock, now + (ns < left ? ns : left));
 }
 
 struct mail *driver_take_mail(struct driver *d)
@@ -521,7 +563,7 @@ void driver_set_box(struct driver *d, struct smb *box)
     }
     d->box = box;
     d->polls = true; /* it opens by being polled */
-    pthread_cond_signal(&d->mailed);
+    driver_rouse(d, &d->mailed);
     pthread_mutex_unlock(&d->lock);
 }
 
@@ -558,10 +600,7 @@ void driver_send(struct driver *d, struct mail *m)
     } else if (d->threaded) {
         *d->last = m;
         d->last = &m->next;
-        if (d->calling)
-            pthread_cond_broadcast(&d->answered);
-        else
-            pthread_cond_signal(&d->mailed);
+        driver_rouse(d, d->calling ? &d->answered : &d->mailed);
     } else {
         struct eddis_error err = { 0 };
         int rc = driver_handle_all(d, d->engine, m, &err);
@@ -634,7 +673,7 @@ int driver_close(struct driver *d, bool orderly, struct eddis_error *err)
         pthread_mutex_lock(&d->lock);
         d->stop = true;
         d->orderly = orderly;
-        pthread_cond_signal(&d->mailed);
+        driver_rouse(d, &d->mailed);
         pthread_mutex_unlock(&d->lock);
         pthread_join(d->thread, NULL);
         rc = d->close_rc;

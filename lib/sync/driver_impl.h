@@ -16,6 +16,10 @@ enum {
     DRIVER_SPIN_NS = 100 * 1000,
     DRIVER_NAP_MIN_NS = 20 * 1000,
     DRIVER_NAP_MAX_NS = 200 * 1000,
+    /* Where a message ends the nap it may be longer, and the polls before it are counted. */
+    DRIVER_LISTEN_TURNS = 8,
+    DRIVER_LISTEN_MIN_NS = 1000 * 1000,
+    DRIVER_LISTEN_MAX_NS = 20 * 1000 * 1000,
     /* With nothing under way only what others push through this process needs a look, the more
      * rarely the longer nothing has moved: a step of 100 ms costs five of them.
      */
@@ -45,6 +49,9 @@ struct driver {
      * because waking the thread and being woken by it would double the delay of a small message.
      */
     bool busy, calling;
+    bool listens; /* the one that drives naps in transport_wait ... */
+    bool unheard; /* ... and nothing ended its last nap: what is there now was missed */
+    int turns;    /* since something moved or was heard */
     struct eddis_error failure; /* code 0: none */
     struct engine *engine;
     int64_t *done_step; /* [n_buckets], room for one a parameter */
@@ -88,6 +95,9 @@ void driver_fail(struct driver *d, int rc, const struct eddis_error *err);
 
 /* The failure as err. */
 int driver_failed(const struct driver *d, struct eddis_error *err);
+
+/* Wake the one that drives, which waits on this condition or for messages. */
+void driver_rouse(struct driver *d, pthread_cond_t *cond);
 
 /* Sleep until woken, or for a time that grows with how long nothing has moved. */
 void driver_nap(struct driver *d, pthread_cond_t *woken, int64_t moved_ns, int64_t deadline_ns);

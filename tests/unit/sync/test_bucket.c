@@ -210,8 +210,8 @@ START_TEST(order_of_readiness)
 }
 END_TEST
 
-/* 30 layers that compute covers: a few messages end as early as 30, with half as much time again to
- * spare before the last; where the link has no time to spare there are more.
+/* 30 layers that compute covers: a few messages end as early as 30, with three times as much time
+ * to spare before the last; where the link has no time to spare there are more.
  */
 START_TEST(few_where_time_allows)
 {
@@ -219,8 +219,8 @@ START_TEST(few_where_time_allows)
         struct bucket_cost cost;
         int least, most;
     } rows[] = {
-        { { 1e-4, 1e9 }, 2, 4 },     /* 1.1 ms of 5 ms */
-        { { 1e-4, 4e8 }, 4, 15 },    /* 2.6 ms */
+        { { 1e-4, 1e9 }, 2, 8 },     /* 1.1 ms of 5 ms */
+        { { 1e-4, 4e8 }, 4, 30 },    /* 2.6 ms */
         { { 1e-4, 2.02e8 }, 25, 30 } /* 5.1 ms: always behind */
     };
 

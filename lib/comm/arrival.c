@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "arrival.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SCAN_EVERY_NS (5 * CLOCK_MS) /* at most */
+
+enum {
+    EVENTS = 16,
+    MISSES = 64, /* more than were heard: waits tell nothing */
+};
+
+struct arrival {
+    int poll_fd, wake_fd;
+    int64_t scanned_ns;
+    int64_t heard, missed; /* waits that ended by an arrival; that should have */
+};
+
+int arrival_new(struct arrival **ret, struct eddis_error *err)
+{
+    struct arrival *a = calloc(1, sizeof *a);
+    struct epoll_event wake = { .events = EPOLLIN };
+    int rc;
+
+    if (!a)
+        return eddis_fail(err, -ENOMEM, "no memory to wait for messages");
+    a->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+    a->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    wake.data.fd = a->wake_fd;
+    if (a->poll_fd < 0 || a->wake_fd < 0 ||
+        epoll_ctl(a->poll_fd, EPOLL_CTL_ADD, a->wake_fd, &wake) < 0) {
+        rc = -errno;
+        arrival_free(a);
+        return eddis_fail_errno(err, rc, "cannot watch for messages");
+    }
+    *ret = a;
+    return 0;
+}
+
+void arrival_free(struct arrival *a)
+{
+    if (!a)
+        return;
+    if (a->poll_fd >= 0)
+        (void)close(a->poll_fd);
+    if (a->wake_fd >= 0)
+        (void)close(a->wake_fd);
+    free(a);
+}
+
+static bool is_connection(int fd)
+{
+    int protocol = 0, listens = 0;
+    socklen_t n = sizeof protocol, m = sizeof listens;
+
+    return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &n) == 0 && protocol == IPPROTO_TCP &&
+           getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &m) == 0 && !listens;
+}
+
+/* Watch new connections; those that are watched already are refused, those that are closed have
+ * left by themselves.  Returns whether there was one.
+ */
+static bool arrival_scan(struct arrival *a)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    const struct dirent *one;
+    bool any = false;
+
+    while (dir && (one = readdir(dir))) {
+        struct epoll_event e = { .events = EPOLLIN | EPOLLOUT | EPOLLET };
+        char *end;
+        long fd = strtol(one->d_name, &end, 10);
+
+        if (*end || !is_connection((int)fd))
+            continue;
+        e.data.fd = (int)fd;
+        any |= epoll_ctl(a->poll_fd, EPOLL_CTL_ADD, (int)fd, &e) == 0;
+    }
+    if (dir)
+        (void)closedir(dir);
+    return any;
+}
+
+bool arrival_wait(struct arrival *a, int64_t ns)
+{
+    struct timespec limit = { .tv_sec = ns / CLOCK_S, .tv_nsec = ns % CLOCK_S };
+    struct pollfd any = { .fd = a->poll_fd, .events = POLLIN };
+    struct epoll_event e[EVENTS];
+    uint64_t woken;
+    int n;
+
+    if (ppoll(&any, 1, &limit, NULL) <= 0)
+        return false;
+    n = epoll_wait(a->poll_fd, e, EVENTS, 0);
+    for (int i = 0; i < n; i++)
+        if (e[i].data.fd == a->wake_fd)
+            (void)!read(a->wake_fd, &woken, sizeof woken);
+    a->heard += n > 0;
+    return n > 0;
+}
+
+bool arrival_missed(struct arrival *a)
+{
+    int64_t now = clock_now_ns();
+
+    if (now - a->scanned_ns < SCAN_EVERY_NS)
+        return true;
+    a->scanned_ns = now;
+    if (!arrival_scan(a))
+        a->missed++;
+    return a->missed < MISSES + a->heard;
+}
+
+void arrival_wake(struct arrival *a)
+{
+    const uint64_t one = 1;
+
+    (void)!write(a->wake_fd, &one, sizeof one);
+}
