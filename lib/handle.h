@@ -167,6 +167,7 @@ void imitate_end(struct eddis *e, int64_t now_ns);
 /* As the calls of eddis.h, for the library itself: a call that times out is the end of all
  * communication.
  */
+int handle_request_wait(struct eddis *e, struct eddis_request *q, struct eddis_error *err);
 int handle_allreduce(struct eddis *e, void *buffer, size_t n, enum eddis_dtype dtype,
                      enum eddis_op op, struct eddis_error *err);
 int handle_broadcast(struct eddis *e, void *buffer, size_t bytes, int root,

@@ -358,7 +358,7 @@ int eddis_broadcast_parameters(struct eddis *e, int root, struct eddis_error *er
             begun++;
             continue;
         }
-        rc = eddis_request_wait(e, r[done % WINDOW], HANDLE_TIMEOUT_NS, err);
+        rc = handle_request_wait(e, r[done % WINDOW], err);
         if (rc < 0)
             eddis_fail_prefix(err, rc, "parameter '%s'", e->parameter[done].name);
         done++;

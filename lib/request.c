@@ -238,7 +238,7 @@ int eddis_barrier(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
 /* After a time-out the buffer may go with the caller, and the others would take what this rank does
  * next for its part in what they are at.
  */
-static int request_own(struct eddis *e, struct eddis_request *q, struct eddis_error *err)
+int handle_request_wait(struct eddis *e, struct eddis_request *q, struct eddis_error *err)
 {
     struct eddis_error why = { 0 };
     int rc = eddis_request_wait(e, q, e->timeout_ns, &why);
@@ -254,7 +254,7 @@ int handle_allreduce(struct eddis *e, void *buffer, size_t n, enum eddis_dtype d
     struct eddis_request *q;
     int rc = eddis_allreduce_start(e, buffer, n, dtype, op, &q, err);
 
-    return rc < 0 ? rc : request_own(e, q, err);
+    return rc < 0 ? rc : handle_request_wait(e, q, err);
 }
 
 int handle_broadcast(struct eddis *e, void *buffer, size_t bytes, int root, struct eddis_error *err)
@@ -262,7 +262,7 @@ int handle_broadcast(struct eddis *e, void *buffer, size_t bytes, int root, stru
     struct eddis_request *q;
     int rc = eddis_broadcast_start(e, buffer, bytes, root, &q, err);
 
-    return rc < 0 ? rc : request_own(e, q, err);
+    return rc < 0 ? rc : handle_request_wait(e, q, err);
 }
 
 int handle_allgather(struct eddis *e, const void *in, void *out, size_t bytes,
@@ -271,7 +271,7 @@ int handle_allgather(struct eddis *e, const void *in, void *out, size_t bytes,
     struct eddis_request *q;
     int rc = eddis_allgather_start(e, in, out, bytes, &q, err);
 
-    return rc < 0 ? rc : request_own(e, q, err);
+    return rc < 0 ? rc : handle_request_wait(e, q, err);
 }
 
 int handle_barrier(struct eddis *e, struct eddis_error *err)
@@ -279,7 +279,7 @@ int handle_barrier(struct eddis *e, struct eddis_error *err)
     struct eddis_request *q;
     int rc = eddis_barrier_start(e, &q, err);
 
-    return rc < 0 ? rc : request_own(e, q, err);
+    return rc < 0 ? rc : handle_request_wait(e, q, err);
 }
 
 int request_run(struct eddis *e, const char *what, struct collective *c, struct eddis_error *err)
@@ -288,7 +288,7 @@ int request_run(struct eddis *e, const char *what, struct collective *c, struct 
     int rc = request_start(e, &(struct eddis_request){ .what = what, .r.level = REQUEST_GROUP }, c,
                            &q, err);
 
-    return rc < 0 ? rc : request_own(e, q, err);
+    return rc < 0 ? rc : handle_request_wait(e, q, err);
 }
 
 /* ---- agreement on a failure ---- */

@@ -337,8 +337,8 @@ static int measure_pair(struct meeting *m, int peer, struct network_link *row,
 /* ---- all together ---- */
 
 /* Run c, which may be NULL when rc says why, and free it. */
-static int together(struct meeting *m, struct collective *c, int rc, int tag, int64_t deadline_ns,
-                    const char *step, struct eddis_error *err)
+static int together(struct meeting *m, struct collective *c, int rc, int tag, int64_t nap_ns,
+                    int64_t deadline_ns, const char *step, struct eddis_error *err)
 {
     int64_t since = clock_now_ns(), end = clock_after_ns(since, deadline_ns);
     int over = rc < 0 ? rc : collective_start(c, tag, &m->out, err);
@@ -351,7 +351,7 @@ static int together(struct meeting *m, struct collective *c, int rc, int tag, in
         if (rc == 0 && clock_now_ns() > end)
             return no_answer(m, collective_waits_for(c), step, err);
         if (rc == 0)
-            idle(since, REST_NS);
+            idle(since, nap_ns);
         if (rc <= 0 || !done.owner)
             continue;
         since = clock_now_ns();
@@ -370,7 +370,7 @@ static int add_up(struct meeting *m, struct eddis_error *err)
     struct collective *c = NULL;
     int rc = allreduce_new(&place, &what, &c, err);
 
-    rc = together(m, c, rc, TAG_ALLREDUCE, m->o->deadline_ns, "adding up", err);
+    rc = together(m, c, rc, TAG_ALLREDUCE, NAP_NS, m->o->deadline_ns, "adding up", err);
     if (rc == 0 && number != n * (n + 1) / 2)
         rc = eddis_fail(err, -EPROTO, "the sum over all nodes is wrong");
     return rc;
@@ -445,7 +445,7 @@ static int find_turns(struct meeting *m, struct network_turn *ret, struct eddis_
 
     m->word[0] = m->o->machine;
     rc = allgather_new(&place, &m->word[0], machine, SMALL, &c, err);
-    rc = together(m, c, rc, TAG_MACHINE, m->o->deadline_ns, "gathering", err);
+    rc = together(m, c, rc, TAG_MACHINE, REST_NS, m->o->deadline_ns, "gathering", err);
     return rc < 0 ? rc : network_turns(machine, m->t->n_ranks, m->t->rank, ret, err);
 }
 
@@ -456,7 +456,7 @@ static int next_turn(struct meeting *m, struct eddis_error *err)
     struct collective *c = NULL;
     int rc = barrier_new(&place, &c, err);
 
-    return together(m, c, rc, TAG_TURN, 2 * m->o->deadline_ns, "taking turns", err);
+    return together(m, c, rc, TAG_TURN, REST_NS, 2 * m->o->deadline_ns, "taking turns", err);
 }
 
 static int measure_round(struct meeting *m, int round, const struct network_turn *turn,

@@ -4,10 +4,9 @@
  *   connect    every rank and its partners exchange a few bytes, all at once: who does not answer
  *              by the deadline is the pair that fails
  *   measure    in rounds (network_rounds.h): a few exchanges of a few bytes; then some messages
- *              that warm the connection up, behind which bursts of a megabyte or more are timed,
- *              of which the best counts; the same the other way
- *   allreduce  a number from each is added up, which all must find to be right
- *   gather     rank 0 gets what the others have measured
+ *              that warm the connection up, behind which bursts of a third of the time or more are
+ * timed, of which the best counts; the same the other way allreduce  a number from each is added
+ * up, which all must find to be right gather     rank 0 gets what the others have measured
  */
 #ifndef EDDIS_PROFILER_NETWORK_H
 #define EDDIS_PROFILER_NETWORK_H

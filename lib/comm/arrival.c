@@ -98,6 +98,7 @@ bool arrival_wait(struct arrival *a, int64_t ns)
     struct timespec limit = { .tv_sec = ns / CLOCK_S, .tv_nsec = ns % CLOCK_S };
     struct pollfd any = { .fd = a->poll_fd, .events = POLLIN };
     struct epoll_event e[EVENTS];
+    bool arrived = false;
     uint64_t woken;
     int n;
 
@@ -107,7 +108,9 @@ bool arrival_wait(struct arrival *a, int64_t ns)
     for (int i = 0; i < n; i++)
         if (e[i].data.fd == a->wake_fd)
             (void)!read(a->wake_fd, &woken, sizeof woken);
-    a->heard += n > 0;
+        else
+            arrived = true;
+    a->heard += arrived;
     return n > 0;
 }
 

@@ -22,8 +22,8 @@ int arrival_new(struct arrival **ret, struct eddis_error *err);
 /* Accepts NULL. */
 void arrival_free(struct arrival *a);
 
-/* Sleep at most so long.  Returns whether something has come in since the last call.  By one thread
- * at a time, here and below.
+/* Sleep at most so long.  Returns whether something has come in since the last call, or
+ * arrival_wake ended it.  By one thread at a time, here and below.
  */
 bool arrival_wait(struct arrival *a, int64_t ns);
 

@@ -79,7 +79,7 @@ static double model_s(const struct chooser *c, int kind, size_t bytes)
     case CHOOSE_TREE:
         return steps_of_tree(c) * (a + mb);
     case CHOOSE_HALVING:
-        return steps_of_tree(c) * a + 2 * (1 - 1 / p) * mb +
+        return 2 * floor(log2(p)) * a + 2 * (1 - 1 / p) * mb +
                (exp2(floor(log2(p))) < p ? 2 * (a + mb) : 0);
     default:
         return 2 * (p - 1) * (a + mb / p);

@@ -18,7 +18,7 @@
  * times say of a message (a) and of a byte (b), with P ranks and M bytes:
  *
  *     direct    a + (P - 1) M b             tree   2 log2 P (a + M b)
- *     halving   2 log2 P a + 2 (1 - 1/P) M b      ring   2 (P - 1) (a + M b / P)
+ *     halving   2 floor(log2 P) a + 2 (1 - 1/P) M b      ring   2 (P - 1) (a + M b / P)
  *
  * where halving costs 2 (a + M b) more when P is no power of two.
  *

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loop.h"
+#include "arrival.h"
 
 #include "lib/base/random.h"
 
@@ -32,12 +33,14 @@ struct loop {
     struct loop_list *sends;    /* [n_ranks] by destination, in order of arrival for one tag */
     struct loop_list *receives; /* [n_ranks] by owner, posted and not yet met */
     struct loop_list *done;     /* [n_ranks] to be returned by poll */
+    struct arrival **arrival;   /* [n_ranks] of open ends; NULL: must be polled */
     int aborted;
 };
 
 struct loop_end {
     struct transport base;
     struct loop *loop;
+    struct arrival *arrival;
 };
 
 static void list_init(struct loop_list *l)
@@ -84,9 +87,11 @@ int loop_new(int n_ranks, uint64_t seed, struct loop **ret, struct eddis_error *
     l->random = seed;
     l->sends = calloc(3 * (size_t)n_ranks, sizeof *l->sends);
     l->free_ns = calloc((size_t)n_ranks, sizeof *l->free_ns);
-    if (!l->sends || !l->free_ns) {
+    l->arrival = calloc((size_t)n_ranks, sizeof(struct arrival *));
+    if (!l->sends || !l->free_ns || !l->arrival) {
         free(l->sends);
         free(l->free_ns);
+        free(l->arrival);
         free(l);
         return eddis_fail(err, -ENOMEM, "no memory for a loop of %d ranks", n_ranks);
     }
@@ -131,6 +136,13 @@ static int64_t loop_arrival(struct loop *l, int from, const struct comm_op *op)
     return at;
 }
 
+/* Something is there for this rank.  With the lock. */
+static void loop_tell(struct loop *l, int rank)
+{
+    if (l->arrival[rank])
+        arrival_wake(l->arrival[rank]);
+}
+
 static int loop_post_send(struct loop *l, int rank, struct loop_item *item)
 {
     const struct comm_op *op = &item->op;
@@ -149,6 +161,7 @@ static int loop_post_send(struct loop *l, int rank, struct loop_item *item)
         list_add(&l->done[rank], done);
     }
     list_add(&l->sends[op->peer], item);
+    loop_tell(l, op->peer);
     return 0;
 }
 
@@ -197,6 +210,7 @@ static int loop_deliver(struct loop *l, int rank, struct loop_item *send, struct
         free(send);
     } else {
         list_add(&l->done[send->rank], send);
+        loop_tell(l, send->rank);
     }
     return 0;
 }
@@ -252,15 +266,38 @@ static void loop_abort(struct transport *t, int code)
 
     pthread_mutex_lock(&l->lock);
     l->aborted = code;
+    for (int i = 0; i < l->n_ranks; i++)
+        loop_tell(l, i);
     pthread_mutex_unlock(&l->lock);
 }
 
 static int loop_close(struct transport *t, bool orderly, struct eddis_error *err)
 {
+    struct loop_end *e = (struct loop_end *)t;
+
     (void)orderly;
     (void)err;
-    free(t);
+    pthread_mutex_lock(&e->loop->lock);
+    e->loop->arrival[t->rank] = NULL;
+    pthread_mutex_unlock(&e->loop->lock);
+    arrival_free(e->arrival);
+    free(e);
     return 0;
+}
+
+static bool loop_wait(struct transport *t, int64_t ns)
+{
+    return arrival_wait(((struct loop_end *)t)->arrival, ns);
+}
+
+static bool loop_missed(struct transport *t)
+{
+    return arrival_missed(((struct loop_end *)t)->arrival);
+}
+
+static void loop_wake(struct transport *t)
+{
+    arrival_wake(((struct loop_end *)t)->arrival);
 }
 
 static const struct transport_ops loop_ops = {
@@ -269,16 +306,30 @@ static const struct transport_ops loop_ops = {
     .poll = loop_poll,
     .abort = loop_abort,
     .close = loop_close,
+    .wait = loop_wait,
+    .missed = loop_missed,
+    .wake = loop_wake,
 };
 
 int loop_open(struct loop *l, int rank, struct transport **ret, struct eddis_error *err)
 {
     struct loop_end *e = calloc(1, sizeof *e);
+    int rc;
 
     if (!e)
         return eddis_fail(err, -ENOMEM, "no memory for an endpoint");
-    e->base = (struct transport){ .ops = &loop_ops, .rank = rank, .n_ranks = l->n_ranks };
+    rc = l->random ? 0 : arrival_new(&e->arrival, err);
+    if (rc < 0) {
+        free(e);
+        return rc;
+    }
+    e->base = (struct transport){
+        .ops = &loop_ops, .rank = rank, .n_ranks = l->n_ranks, .wakes = e->arrival
+    };
     e->loop = l;
+    pthread_mutex_lock(&l->lock);
+    l->arrival[rank] = e->arrival;
+    pthread_mutex_unlock(&l->lock);
     *ret = &e->base;
     return 0;
 }
@@ -351,6 +402,7 @@ void loop_free(struct loop *l)
         list_fini(&l->sends[i]);
     free(l->sends);
     free(l->free_ns);
+    free(l->arrival);
     pthread_mutex_destroy(&l->lock);
     free(l);
 }

@@ -31,6 +31,7 @@ struct mpi_end {
     struct mpi_slot *slot; /* [slots] */
     int slots, first_free; /* -1: none */
     struct arrival *arrival;
+    bool by_mpirun; /* it has started this process */
 };
 
 static struct mpi_end *mpi_end(struct transport *t)
@@ -218,8 +219,7 @@ static int mpi_poll(struct transport *t, struct comm_op *ret, int max, struct ed
  */
 static void mpi_abort(struct transport *t, int code)
 {
-    (void)t;
-    if (getenv("OMPI_COMM_WORLD_RANK"))
+    if (mpi_end(t)->by_mpirun)
         _exit(code);
     MPI_Abort(MPI_COMM_WORLD, code);
 }
@@ -337,6 +337,7 @@ static int mpi_open(bool own, struct transport **ret, struct eddis_error *err)
     for (int i = 0; i < COMM_CHANNELS; i++)
         e->comm[i] = MPI_COMM_NULL;
     e->first_free = -1;
+    e->by_mpirun = getenv("OMPI_COMM_WORLD_RANK") != NULL;
     rc = mpi_start(e, err);
     for (int i = 0; rc == 0 && i < COMM_CHANNELS; i++)
         rc = mpi_open_channel(e, i, own, err);

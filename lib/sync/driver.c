@@ -235,9 +235,6 @@ void driver_publish(struct driver *d)
 {
     bool done = driver_publish_requests(d);
 
-    if (d->unheard)
-        transport_missed(d->transport);
-    d->unheard = false;
     d->turns = 0;
     done |= driver_publish_boxed(d);
     for (struct box_wait *w = d->box_waits; w; w = w->next)
@@ -295,6 +292,22 @@ void driver_rouse(struct driver *d, pthread_cond_t *cond)
         transport_wake(d->transport);
 }
 
+static void driver_pause(struct driver *d)
+{
+    pthread_mutex_unlock(&d->lock);
+    sched_yield();
+    pthread_mutex_lock(&d->lock);
+}
+
+void driver_hold(struct driver *d)
+{
+    while (d->busy || d->listens) {
+        if (d->listens)
+            transport_wake(d->transport);
+        driver_pause(d);
+    }
+}
+
 /* MPI takes what has come in piece by piece, and whoever else wants the core has it in between: so
  * it is asked a few times before each nap, however long that takes.
  */
@@ -312,13 +325,6 @@ static void driver_listen(struct driver *d, int64_t ns)
         d->turns = 0;
 }
 
-static void driver_pause(struct driver *d)
-{
-    pthread_mutex_unlock(&d->lock);
-    sched_yield();
-    pthread_mutex_lock(&d->lock);
-}
-
 void driver_nap(struct driver *d, pthread_cond_t *woken, int64_t moved_ns, int64_t deadline_ns)
 {
     int64_t now = clock_now_ns(), quiet = now - moved_ns, left = deadline_ns - now, ns;
@@ -329,8 +335,9 @@ void driver_nap(struct driver *d, pthread_cond_t *woken, int64_t moved_ns, int64
         if (d->turns++ < DRIVER_LISTEN_TURNS)
             driver_pause(d);
         else
-            driver_listen(d, between(quiet / 16, DRIVER_LISTEN_MIN_NS,
-                                     between(left, 0, DRIVER_LISTEN_MAX_NS)));
+            driver_listen(d,
+                          between(between(quiet / 16, DRIVER_LISTEN_MIN_NS, DRIVER_LISTEN_MAX_NS),
+                                  0, left > 0 ? left : 0));
         return;
     }
     if (under_way && quiet < DRIVER_SPIN_NS) {
@@ -357,6 +364,9 @@ int driver_turn(struct driver *d, struct engine *e, struct mail *m, struct eddis
     int n = rc < 0 || !d->transport ? rc : driver_receive(d, e, err);
     int polled = n < 0 ? n : driver_poll(d, e, err);
 
+    if (n > 0 && d->unheard)
+        transport_missed(d->transport);
+    d->unheard = false;
     return polled < 0 ? polled : m || n || polled;
 }
 
@@ -556,13 +566,13 @@ int driver_set_engine(struct driver *d, struct engine *e, struct eddis_error *er
 void driver_set_box(struct driver *d, struct smb *box)
 {
     pthread_mutex_lock(&d->lock);
-    while (d->busy) { /* at most one turn of the thread */
-        pthread_mutex_unlock(&d->lock);
-        sched_yield();
-        pthread_mutex_lock(&d->lock);
-    }
+    while (d->calling)
+        driver_pause(d);
+    d->calling = d->threaded;
+    driver_hold(d);
     d->box = box;
     d->polls = true; /* it opens by being polled */
+    d->calling = false;
     driver_rouse(d, &d->mailed);
     pthread_mutex_unlock(&d->lock);
 }
@@ -649,11 +659,9 @@ void driver_give_up(struct driver *d, const char *why)
     pthread_mutex_lock(&d->lock);
     if (!d->failure.code)
         driver_fail(d, rc, &err);
-    while (d->busy || d->calling) { /* at most one turn, then both see it */
-        pthread_mutex_unlock(&d->lock);
-        sched_yield();
-        pthread_mutex_lock(&d->lock);
-    }
+    driver_rouse(d, &d->answered);
+    while (d->busy || d->listens || d->calling) /* at most one turn, then both see it */
+        driver_pause(d);
     pthread_mutex_unlock(&d->lock);
 }
 

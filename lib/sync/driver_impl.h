@@ -49,9 +49,7 @@ struct driver {
      * because waking the thread and being woken by it would double the delay of a small message.
      */
     bool busy, calling;
-    bool listens; /* the one that drives naps in transport_wait ... */
-    bool unheard; /* ... and nothing ended its last nap: what is there now was missed */
-    int turns;    /* since something moved or was heard */
+    bool listens;               /* the one that drives naps in transport_wait */
     struct eddis_error failure; /* code 0: none */
     struct engine *engine;
     int64_t *done_step; /* [n_buckets], room for one a parameter */
@@ -68,6 +66,10 @@ struct driver {
     int64_t sent_bytes;
     int close_rc;
     struct eddis_error close_err;
+
+    /* Of the one that drives. */
+    bool unheard; /* nothing ended its last nap: a message that is there now was missed */
+    int turns;    /* since something moved or was heard */
 
     /* The communication thread's own; the transport's pointer does not change once opened. */
     driver_open_fn open;
@@ -95,6 +97,9 @@ void driver_fail(struct driver *d, int rc, const struct eddis_error *err);
 
 /* The failure as err. */
 int driver_failed(const struct driver *d, struct eddis_error *err);
+
+/* Until the thread is at no turn and in no nap; `calling` is set, so it begins none. */
+void driver_hold(struct driver *d);
 
 /* Wake the one that drives, which waits on this condition or for messages. */
 void driver_rouse(struct driver *d, pthread_cond_t *cond);

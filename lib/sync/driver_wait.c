@@ -5,7 +5,6 @@
 #include "lib/base/clock.h"
 
 #include <errno.h>
-#include <sched.h>
 
 /* A caller begins to wait: from here it drives.  Returns false when another one does already.  With
  * the lock held, here and below.
@@ -15,11 +14,7 @@ static bool caller_enter(struct driver *d)
     if (!d->threaded || d->calling)
         return false;
     d->calling = true;
-    while (d->busy) { /* at most one turn of the thread */
-        pthread_mutex_unlock(&d->lock);
-        sched_yield();
-        pthread_mutex_lock(&d->lock);
-    }
+    driver_hold(d);
     return true;
 }
 
