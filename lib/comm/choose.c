@@ -61,36 +61,71 @@ static double slope(const struct chooser *c, int kind)
     return s > 0 ? s : 0;
 }
 
-static double steps_of_tree(const struct chooser *c)
+/* ---- the formulas of choose.h ---- */
+
+static bool has_guests(const struct chooser *c)
 {
-    return 2 * ceil(log2(c->place.n_ranks));
+    return exp2(floor(log2(c->place.n_ranks))) < c->place.n_ranks;
 }
 
-/* The formulas, from what the trees have told. */
-static double model_s(const struct chooser *c, int kind, size_t bytes)
+/* Messages one after the other. */
+static double kind_steps(const struct chooser *c, int kind)
 {
-    double a = c->seconds[0][CHOOSE_TREE] / steps_of_tree(c);
-    double mb = slope(c, CHOOSE_TREE) / steps_of_tree(c) * (double)bytes;
     double p = c->place.n_ranks;
 
     switch (kind) {
     case CHOOSE_DIRECT:
-        return a + (p - 1) * mb;
+        return 1;
     case CHOOSE_TREE:
-        return steps_of_tree(c) * (a + mb);
+        return 2 * ceil(log2(p));
     case CHOOSE_HALVING:
-        return 2 * floor(log2(p)) * a + 2 * (1 - 1 / p) * mb +
-               (exp2(floor(log2(p))) < p ? 2 * (a + mb) : 0);
+        return 2 * floor(log2(p)) + (has_guests(c) ? 2 : 0);
     default:
-        return 2 * (p - 1) * (a + mb / p);
+        return 2 * (p - 1);
     }
+}
+
+/* How often the buffer goes over the busiest link. */
+static double kind_copies(const struct chooser *c, int kind)
+{
+    double p = c->place.n_ranks;
+
+    switch (kind) {
+    case CHOOSE_DIRECT:
+        return p - 1;
+    case CHOOSE_TREE:
+        return 2 * ceil(log2(p));
+    case CHOOSE_HALVING:
+        return 2 * (1 - 1 / p) + (has_guests(c) ? 2 : 0);
+    default:
+        return 2 * (1 - 1 / p);
+    }
+}
+
+/* Seconds a byte of a message, as the kind says that is slowed most by them: a link that lets a few
+ * hundred KB pass at once hides from some what all will see of more.
+ */
+static double byte_s(const struct chooser *c)
+{
+    double most = 0;
+
+    for (int k = 0; k < MESSAGE_KINDS; k++)
+        most = fmax(most, slope(c, k) / kind_copies(c, k));
+    return most;
+}
+
+static double model_s(const struct chooser *c, int kind, size_t bytes)
+{
+    double a = c->seconds[0][CHOOSE_TREE] / kind_steps(c, CHOOSE_TREE);
+
+    return kind_steps(c, kind) * a + kind_copies(c, kind) * byte_s(c) * (double)bytes;
 }
 
 /* Time of a kind at a rung, as measured or else predicted. */
 static double time_s(const struct chooser *c, int kind, int rung)
 {
     int last = rung_measured(c, kind, c->n);
-    double line = slope(c, kind), known, beyond;
+    double a_byte = kind == CHOOSE_SHARED ? slope(c, kind) : kind_copies(c, kind) * byte_s(c);
 
     if (!is_possible(c, kind))
         return INFINITY;
@@ -98,10 +133,7 @@ static double time_s(const struct chooser *c, int kind, int rung)
         return c->seconds[rung][kind];
     if (last < 0 || rung < last)
         return model_s(c, kind, choose_bytes(rung));
-    known = c->seconds[last][kind];
-    beyond = line > 0 ? line * (double)(choose_bytes(rung) - choose_bytes(last))
-                      : model_s(c, kind, choose_bytes(rung)) - model_s(c, kind, choose_bytes(last));
-    return known + beyond;
+    return c->seconds[last][kind] + a_byte * (double)(choose_bytes(rung) - choose_bytes(last));
 }
 
 /* By messages. */

@@ -14,11 +14,11 @@
  *
  * Sizes grow sixteenfold from rung to rung, to 4 MiB.  A kind is tried on a rung when what is known
  * predicts that it may win there and that it fits into what is left of CHOOSE_BUDGET_S.  What is
- * not measured is predicted: the straight line through a kind's last two times, or what the trees'
- * times say of a message (a) and of a byte (b), with P ranks and M bytes:
+ * not measured is predicted, with what the trees' times say of a message (a) and the kinds' growth
+ * of a byte (b), with P ranks and M bytes:
  *
- *     direct    a + (P - 1) M b             tree   2 log2 P (a + M b)
- *     halving   2 floor(log2 P) a + 2 (1 - 1/P) M b      ring   2 (P - 1) (a + M b / P)
+ *     direct    a + (P - 1) M b                        tree   2 log2 P (a + M b)
+ *     halving   2 floor(log2 P) a + 2 (1 - 1/P) M b    ring   2 (P - 1) (a + M b / P)
  *
  * where halving costs 2 (a + M b) more when P is no power of two.
  *
