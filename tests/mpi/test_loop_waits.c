@@ -9,6 +9,26 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Whether rank r's page says that it waits for rank 1, or for one whose page says so, and on: which
+ * of them depends on the kind of all-reduce that was measured to be the quickest.  Pages of ranks
+ * that are between two waits are looked at again.
+ */
+static bool leads_to_1(struct loop_job *j, int r)
+{
+    int64_t end = clock_now_ns() + 60 * CLOCK_S;
+    struct board_page page;
+    int at;
+
+    do {
+        at = r;
+        for (int n = 0; n < j->n && at >= 0 && at != 1; n++) {
+            CHECK(board_read(j->board, at, &page, NULL) == 0);
+            at = (int)page.waits_for;
+        }
+    } while (at != 1 && usleep(1000) == 0 && clock_now_ns() < end);
+    return at == 1;
+}
+
 static void late_body(struct eddis *e, int rank, struct loop_job *j)
 {
     float value[4] = { 0 };
@@ -35,12 +55,12 @@ static void late_body(struct eddis *e, int rank, struct loop_job *j)
         if (rank == 1)
             break;
         CHECK(board_read(j->board, rank, &page, NULL) == 0);
-        CHECK(page.phase == EDDIS_PHASE_WAIT && page.waits_for == 1);
+        CHECK(page.phase == EDDIS_PHASE_WAIT && leads_to_1(j, rank));
         CHECK(since == 0 || since == page.phase_ns);
         since = page.phase_ns;
     }
     if (rank != 1) {
-        CHECK(rc == -ETIMEDOUT && strstr(err.text, "waits for rank 1") &&
+        CHECK(rc == -ETIMEDOUT && strstr(err.text, "waits for rank ") &&
               strstr(err.text, "'only'") && strstr(err.text, "step 0"));
         CHECK(eddis_barrier(e, 0, &err) == -ETIMEDOUT && strstr(err.text, "barrier"));
         atomic_fetch_add(&j->opened, 1);
@@ -88,13 +108,8 @@ static void late_save_body(struct eddis *e, int rank, struct loop_job *j)
     CHECK(eddis_checkpoint_begin(e, folder, &c, &err) == 0);
     CHECK(eddis_checkpoint_put(c, "rank", &rank, sizeof rank, &err) == 0);
     for (int r = 0; rank == 1 && r < j->n; r++) {
-        int at = r;
-
-        for (int n = 0; n < j->n && at != 1; n++) {
-            at = await_peer(j, at, &page);
-            CHECK(page.phase == EDDIS_PHASE_CHECKPOINT);
-        }
-        CHECK(at == 1);
+        CHECK(r == 1 || (await_peer(j, r, &page) >= 0 && page.phase == EDDIS_PHASE_CHECKPOINT));
+        CHECK(leads_to_1(j, r));
     }
     CHECK(board_read(j->board, rank, &page, NULL) == 0 && (rank != 1 || page.waits_for == -1));
     CHECK(eddis_checkpoint_commit(c, 0, &err) == 0);
