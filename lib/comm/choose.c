@@ -125,7 +125,8 @@ static double model_s(const struct chooser *c, int kind, size_t bytes)
 static double time_s(const struct chooser *c, int kind, int rung)
 {
     int last = rung_measured(c, kind, c->n);
-    double a_byte = kind == CHOOSE_SHARED ? slope(c, kind) : kind_copies(c, kind) * byte_s(c);
+    double own = kind == CHOOSE_SHARED ? slope(c, kind) : 0;
+    double a_byte = own > 0 ? own : kind_copies(c, kind) * byte_s(c);
 
     if (!is_possible(c, kind))
         return INFINITY;
@@ -335,7 +336,9 @@ static void explain(const struct chooser *c, struct choose_result *r)
                        "an all-reduce lasts %.3g ms and %.3g ms a MB, as measured: %s",
                        r->cost.latency_s * 1e3, 1e9 / r->cost.bytes_per_s, how);
     else
-        (void)snprintf(r->reason, sizeof r->reason, "messages are too slow to measure more: %s",
+        (void)snprintf(r->reason, sizeof r->reason, "%s: %s",
+                       c->n <= MUST ? "messages are too slow to measure more"
+                                    : "what a MB takes could not be measured",
                        how);
 }
 

@@ -347,11 +347,11 @@ static int mpi_open(bool own, struct transport **ret, struct eddis_error *err)
     MPI_Comm_size(e->comm[0], &e->base.n_ranks);
     near = own ? mpi_near(e) : 0; /* which asks the others */
     e->base.hosts = near < e->base.n_ranks;
-    rc = arrival_new(&e->arrival, err);
-    if (rc < 0)
-        goto fail;
     /* Ranks of one host meet in memory, of which nobody hears. */
     e->base.wakes = near == 1;
+    rc = e->base.wakes ? arrival_new(&e->arrival, err) : 0;
+    if (rc < 0)
+        goto fail;
     *ret = &e->base;
     return 0;
 fail:

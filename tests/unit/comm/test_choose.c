@@ -215,6 +215,31 @@ START_TEST(shared_memory_where_it_is_faster)
 }
 END_TEST
 
+/* A model of some KB: nothing larger can be reduced in its memory, but the cost is known. */
+START_TEST(a_small_arena_has_a_cost)
+{
+    const struct network w = { 4, 20e-6, 2e9, 0, 10e9 };
+    struct choose_result r;
+    struct choose_rung rung;
+    struct chooser c;
+
+    for (size_t arena = 64; arena <= 64 << 10; arena *= 16) {
+        chooser_init(&c, &(struct comm_place){ .n_ranks = 4 }, arena);
+        while (chooser_next(&c, &rung)) {
+            double s[CHOOSE_KINDS] = { 0 };
+
+            for (int k = 0; k < CHOOSE_KINDS; k++)
+                if (rung.kind[k])
+                    s[k] = time_of(&w, k, rung.bytes);
+            chooser_note(&c, s);
+        }
+        chooser_choose(&c, &r);
+        ck_assert(r.shared && r.cost.bytes_per_s > 0);
+        ck_assert_ptr_null(strstr(r.reason, "too slow"));
+    }
+}
+END_TEST
+
 START_TEST(the_reason_names_what_is_used)
 {
     static const struct {
@@ -258,6 +283,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, slow_messages_leave_no_time);
     tcase_add_test(tc, a_burst_hides_no_copies);
     tcase_add_test(tc, shared_memory_where_it_is_faster);
+    tcase_add_test(tc, a_small_arena_has_a_cost);
     tcase_add_test(tc, the_reason_names_what_is_used);
     tcase_add_test(tc, one_rank_measures_nothing);
 }

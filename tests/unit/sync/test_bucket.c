@@ -219,8 +219,8 @@ START_TEST(few_where_time_allows)
         struct bucket_cost cost;
         int least, most;
     } rows[] = {
-        { { 1e-4, 1e9 }, 2, 8 },     /* 1.1 ms of 5 ms */
-        { { 1e-4, 4e8 }, 4, 30 },    /* 2.6 ms */
+        { { 1e-4, 1e9 }, 2, 7 },     /* 1.1 ms of 5 ms */
+        { { 1e-4, 4e8 }, 30, 30 },   /* 2.6 ms: three times that do not fit */
         { { 1e-4, 2.02e8 }, 25, 30 } /* 5.1 ms: always behind */
     };
 
