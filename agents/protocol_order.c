@@ -68,7 +68,7 @@ static const struct field rank_fields[] = {
 static const struct field plan_fields[] = {
     FIELD(struct board_plan, version, INT64, 1, INT64_MAX),
     FIELD(struct board_plan, global_batch, INT64, 0, INT64_MAX),
-    FIELD(struct board_plan, flags, INT64, 0, BOARD_FLAG_CHECKPOINT | BOARD_FLAG_STOP),
+    FIELD(struct board_plan, flags, INT64, 0, BOARD_FLAGS),
 };
 
 static const struct field stop_fields[] = {

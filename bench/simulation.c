@@ -182,9 +182,11 @@ static int begin_combine(struct worker *w, struct eddis_error *err)
     int rc = 0;
 
     w->state = STATE_COMBINE;
-    engine_begin(w->engine, &(struct engine_step){ .step = w->step.step,
-                                                   .weight = (double)w->step.count,
-                                                   .batch = (double)w->step.batch });
+    engine_begin(w->engine,
+                 &(struct engine_step){ .step = w->step.step,
+                                        .weight = (double)w->step.count,
+                                        .batch = (double)w->step.batch },
+                 w->step.begin_ns);
     for (int i = w->run->o->n_parameters - 1; rc == 0 && i >= 0; i--)
         rc = loop_driver_announce(w->run->loop, w->rank,
                                   &(struct engine_announcement){ .parameter = i }, err);

@@ -68,6 +68,14 @@ static int plan_add_event(struct eddis *e, int64_t step, unsigned flags)
     return 0;
 }
 
+/* Its copy is there. */
+static void plan_take_version(struct eddis *e, int64_t version)
+{
+    e->plan_version = version;
+    if (e->plan[version % BOARD_PLANS].flags & BOARD_FLAG_PASSING)
+        e->plan_passing = version;
+}
+
 /* Plans between the old and the new one were skipped; what they asked for is not. */
 static int plan_adopt(struct eddis *e, int64_t version, int64_t from, struct eddis_error *err)
 {
@@ -90,7 +98,7 @@ static int plan_adopt(struct eddis *e, int64_t version, int64_t from, struct edd
         rc = eddis_fail(err, -ENOMEM, "no memory for a plan");
     if (rc < 0)
         return eddis_fail_prefix(err, rc, "cannot take plan %lld", (long long)version);
-    e->plan_version = version;
+    plan_take_version(e, version);
     p = board_begin(e->board);
     p->plan_version = version;
     p->plan_since = from;
@@ -164,6 +172,7 @@ static int plan_first(struct eddis *e, int64_t *batch, struct eddis_error *err)
     }
     if (rc < 0)
         return eddis_fail_prefix(err, rc, "cannot read the job's plan");
+    plan_take_version(e, e->plan_version);
     memcpy(batch, plan->batch, (size_t)e->place.n_ranks * sizeof *batch);
     return 0;
 }

@@ -200,7 +200,8 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
     e->begin.mail.kind = MAIL_BEGIN;
     e->begin.step = (struct engine_step){ .step = e->round++,
                                           .weight = (double)s.count,
-                                          .batch = s.batch ? (double)s.batch : 1.0 };
+                                          .batch = s.batch ? (double)s.batch : 1.0,
+                                          .passing = e->current.version == e->plan_passing };
     driver_send(e->driver, &e->begin.mail);
     pthread_mutex_unlock(&e->announce_lock);
     return 1;

@@ -96,7 +96,7 @@ static struct order training(const struct driver *d)
         .moving_rate = p->moving_rate,
         .momentum = p->momentum,
         .choice = p->choice,
-        .plan = driver_board_plan(p, 1, 0),
+        .plan = driver_board_plan(p, 1, d->equal ? BOARD_FLAG_PASSING : 0),
         .n_plan = p->n_workers,
     };
 

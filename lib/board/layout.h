@@ -110,6 +110,8 @@ struct board_page {
 enum {
     BOARD_FLAG_CHECKPOINT = 1, /* write a checkpoint at the step from which this plan holds */
     BOARD_FLAG_STOP = 2,       /* that step is the last */
+    BOARD_FLAG_PASSING = 4,    /* soon to be replaced: its steps tell nothing of those to come */
+    BOARD_FLAGS = 7,           /* all of them */
 };
 
 struct board_plan {

@@ -60,7 +60,7 @@ static int driver_handle(struct driver *d, struct engine *e, struct mail *m,
 
     switch (m->kind) {
     case MAIL_BEGIN:
-        engine_begin(e, &((struct mail_begin *)m)->step);
+        engine_begin(e, &((struct mail_begin *)m)->step, now);
         return 0;
     case MAIL_WEIGHT:
         engine_set_weight(e, ((struct mail_weight *)m)->weight);

@@ -151,10 +151,20 @@ static void engine_cut(struct engine *e, const struct bucket_run *run, int n_run
     e->layouts++;
 }
 
+/* With four of them in flight the latency is a fifth of what they take then. */
+size_t engine_bucket_bytes(const struct bucket_cost *cost)
+{
+    double bytes = cost->latency_s * cost->bytes_per_s;
+
+    return bytes < ENGINE_LEAST_BYTES    ? ENGINE_LEAST_BYTES
+           : bytes < ENGINE_BUCKET_BYTES ? (size_t)bytes
+                                         : ENGINE_BUCKET_BYTES;
+}
+
 /* The first layout: the given one, or by size. */
 static int engine_lay_out(struct engine *e, const struct engine_options *o, struct eddis_error *err)
 {
-    size_t bytes = o->bucket_bytes ? o->bucket_bytes : ENGINE_BUCKET_BYTES,
+    size_t bytes = o->bucket_bytes ? o->bucket_bytes : engine_bucket_bytes(&e->cost),
            first = bytes < ENGINE_FIRST_BYTES ? bytes : ENGINE_FIRST_BYTES;
     struct bucket_run *run;
 
@@ -308,7 +318,7 @@ int engine_bucket_of(const struct engine *e, int parameter)
     return e->slot[parameter].bucket;
 }
 
-void engine_begin(struct engine *e, const struct engine_step *s)
+void engine_begin(struct engine *e, const struct engine_step *s, int64_t now_ns)
 {
     assert(e->finished == e->n_buckets);
     e->step = *s;
@@ -322,7 +332,7 @@ void engine_begin(struct engine *e, const struct engine_step *s)
     if (e->n_slots == 0)
         e->bucket[0].missing = 1; /* full when the step is finished */
     if (e->layout)
-        layout_begin(e->layout);
+        layout_begin(e->layout, s->passing, now_ns);
 }
 
 void engine_set_weight(struct engine *e, double weight)
@@ -428,13 +438,15 @@ static int engine_take_layout(struct engine *e, struct eddis_error *err)
 /* Returns 1 when buckets may leave; 0: the ranks are still agreeing on the layout. */
 static int engine_settle(struct engine *e, struct outbox *out, struct eddis_error *err)
 {
-    int rc;
+    int tag[LAYOUT_TAGS], rc;
 
     if (!e->layout || !layout_due(e->layout))
         return 1;
     if (layout_started(e->layout))
         return 0;
-    rc = layout_start(e->layout, e->item, &e->cost, (int)(e->sequence++ % ENGINE_TAGS), out, err);
+    for (int i = 0; i < LAYOUT_TAGS; i++)
+        tag[i] = (int)(e->sequence++ % ENGINE_TAGS);
+    rc = layout_start(e->layout, e->item, &e->cost, tag, out, err);
     if (rc == 1)
         rc = engine_take_layout(e, err);
     return rc < 0 ? rc : !e->layout;

@@ -27,10 +27,11 @@
 struct engine;
 
 enum {
-    ENGINE_ALIGN = 64,             /* of every slot, bytes */
-    ENGINE_FIRST_BYTES = 1 << 20,  /* of the first bucket: the sooner something is under way */
-    ENGINE_BUCKET_BYTES = 4 << 20, /* of the others, until measured */
-    ENGINE_TAGS = 32768,           /* MPI promises tags up to 32767 */
+    ENGINE_ALIGN = 64,              /* of every slot, bytes */
+    ENGINE_FIRST_BYTES = 1 << 20,   /* of the first bucket: the sooner something is under way */
+    ENGINE_BUCKET_BYTES = 4 << 20,  /* of the others at most, until measured ... */
+    ENGINE_LEAST_BYTES = 256 << 10, /* ... and at least */
+    ENGINE_TAGS = 32768,            /* MPI promises tags up to 32767 */
 };
 
 struct engine_parameter {
@@ -83,6 +84,9 @@ const void *engine_result(const struct engine *e, int parameter);
 size_t engine_takes(size_t n, enum comm_type type);
 size_t engine_arena_bytes(size_t taken);
 
+/* Of the buckets until they are measured, where nothing else is said. */
+size_t engine_bucket_bytes(const struct bucket_cost *cost);
+
 int engine_n_parameters(const struct engine *e);
 
 /* How many layouts there were; what the next two say holds until the number changes. */
@@ -94,10 +98,11 @@ struct engine_step {
     int64_t step;
     double weight; /* of this worker's gradients; 0: they are not even read */
     double batch;  /* of all workers; more than 0 */
+    bool passing;  /* under a plan that is soon to be replaced: the layout is not made of it */
 };
 
 /* Begin a step; all buckets of the one before must be done. */
-void engine_begin(struct engine *e, const struct engine_step *s);
+void engine_begin(struct engine *e, const struct engine_step *s, int64_t now_ns);
 
 /* Another weight, before the first announcement of the step. */
 void engine_set_weight(struct engine *e, double weight);

@@ -23,30 +23,44 @@ struct layout {
     bool root;
     int n_items;
     int steps; /* begun */
-    bool timed, started;
-    int64_t base_ns; /* of the present step, when timed */
+    bool started;
+    int64_t begin_ns; /* of the present step */
     int under_way;
     int64_t since_ns;                      /* of the present spell */
     struct spell spell, smallest, largest; /* the present one, and the quickest of their sizes */
     struct traffic traffic[LAYOUT_MEASURED];
+    struct bucket_item *item;       /* once started, as are ... */
+    const struct bucket_cost *cost; /* ... borrowed */
+    int broadcast_tag;
     struct bucket_layout agreed;
-    struct collective *broadcast;
-    int64_t ready_ns[][LAYOUT_MEASURED]; /* [n_items] since the first one of the step */
+    struct collective *latest, *broadcast; /* of ready; of agreed */
+    double *ready;                         /* [n_items] ns, of this rank, then of the last one */
+    int64_t ready_ns[][LAYOUT_MEASURED];   /* [n_items] since the step began */
 };
 
 int layout_new(const struct comm_place *p, int n_items, struct layout **ret,
                struct eddis_error *err)
 {
     struct layout *l = calloc(1, sizeof *l + (size_t)n_items * sizeof l->ready_ns[0]);
+    double *ready = calloc((size_t)n_items, sizeof *ready);
+    const struct allreduce latest = {
+        .data = ready, .n = (size_t)n_items, .type = COMM_FLOAT64, .rule = COMM_MAX
+    };
     int rc;
 
-    if (!l)
+    if (!l || !ready) {
+        free(l);
+        free(ready);
         return eddis_fail(err, -ENOMEM, "no memory to time %d gradients", n_items);
+    }
     l->root = p->rank == 0;
     l->n_items = n_items;
-    rc = broadcast_new(p, &l->agreed, sizeof l->agreed, 0, &l->broadcast, err);
+    l->ready = ready;
+    rc = allreduce_new_kind("tree", p, &latest, &l->latest, err);
+    if (rc == 0)
+        rc = broadcast_new(p, &l->agreed, sizeof l->agreed, 0, &l->broadcast, err);
     if (rc < 0) {
-        free(l);
+        layout_free(l);
         return rc;
     }
     *ret = l;
@@ -57,14 +71,16 @@ void layout_free(struct layout *l)
 {
     if (!l)
         return;
+    collective_free(l->latest);
     collective_free(l->broadcast);
+    free(l->ready);
     free(l);
 }
 
-void layout_begin(struct layout *l)
+void layout_begin(struct layout *l, bool passing, int64_t now_ns)
 {
-    l->steps++;
-    l->timed = false;
+    l->steps = passing ? 0 : l->steps + 1;
+    l->begin_ns = now_ns;
 }
 
 /* Number of the present step among the measured ones, or -1. */
@@ -72,7 +88,7 @@ static int layout_step(const struct layout *l)
 {
     int step = l->steps - 1 - LAYOUT_WARM;
 
-    return step < LAYOUT_MEASURED ? step : -1;
+    return step >= 0 && step < LAYOUT_MEASURED ? step : -1;
 }
 
 void layout_left(struct layout *l, size_t bytes, int64_t now_ns)
@@ -109,12 +125,8 @@ void layout_ready(struct layout *l, int item, int64_t now_ns)
 {
     int step = layout_step(l);
 
-    if (step < 0)
-        return;
-    if (!l->timed)
-        l->base_ns = now_ns;
-    l->timed = true;
-    l->ready_ns[item][step] = now_ns - l->base_ns;
+    if (step >= 0)
+        l->ready_ns[item][step] = now_ns - l->begin_ns;
 }
 
 bool layout_due(const struct layout *l)
@@ -167,36 +179,59 @@ static struct bucket_cost layout_cost(const struct layout *l, const struct bucke
     return c;
 }
 
-int layout_start(struct layout *l, struct bucket_item *item, const struct bucket_cost *cost,
-                 int tag, struct outbox *out, struct eddis_error *err)
+static void layout_make(struct layout *l)
 {
-    struct bucket_cost c = layout_cost(l, cost);
+    struct bucket_cost c = layout_cost(l, l->cost);
 
     /* Those under way share the link and wait for the latency together. */
     c.latency_s /= BUCKET_IN_FLIGHT;
-    l->started = true;
-    for (int i = 0; l->root && i < l->n_items; i++)
-        item[i].ready_ns = median(l->ready_ns[i]);
+    for (int i = 0; i < l->n_items; i++)
+        l->item[i].ready_ns = (int64_t)l->ready[i];
     /* Without memory, or when it does not fit: as before. */
-    if (l->root && bucket_merge(item, l->n_items, &c, &l->agreed) < 0)
+    if (bucket_merge(l->item, l->n_items, &c, &l->agreed) < 0)
         l->agreed.n = 0;
-    return collective_start(l->broadcast, tag, out, err);
+}
+
+/* Every rank's times are known: rc, of that collective, is 1. */
+static int layout_spread(struct layout *l, int rc, struct outbox *out, struct eddis_error *err)
+{
+    if (rc <= 0)
+        return rc;
+    if (l->root)
+        layout_make(l);
+    return collective_start(l->broadcast, l->broadcast_tag, out, err);
+}
+
+int layout_start(struct layout *l, struct bucket_item *item, const struct bucket_cost *cost,
+                 const int *tag, struct outbox *out, struct eddis_error *err)
+{
+    l->started = true;
+    l->item = item;
+    l->cost = cost;
+    l->broadcast_tag = tag[1];
+    for (int i = 0; i < l->n_items; i++)
+        l->ready[i] = (double)median(l->ready_ns[i]);
+    return layout_spread(l, collective_start(l->latest, tag[0], out, err), out, err);
 }
 
 bool layout_owns(const struct layout *l, const struct comm_op *op)
 {
-    return op->owner == l->broadcast;
+    return op->owner == l->latest || op->owner == l->broadcast;
 }
 
 int layout_receive(struct layout *l, const struct comm_op *op, struct outbox *out,
                    struct eddis_error *err)
 {
+    if (op->owner == l->latest)
+        return layout_spread(l, collective_done(l->latest, op, out, err), out, err);
     return collective_done(l->broadcast, op, out, err);
 }
 
 int layout_waits_for(const struct layout *l)
 {
-    return l->started ? collective_waits_for(l->broadcast) : -1;
+    int rank = l->started ? collective_waits_for(l->latest) : -1;
+
+    return l->started && rank < 0 ? collective_waits_for(l->broadcast) : rank;
 }
 
 const struct bucket_layout *layout_agreed(const struct layout *l)

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layout.h - one layout of buckets for all ranks, made of what rank 0 has measured
+/* layout.h - one layout of buckets for all ranks, made of what they have measured
  *
  *     step 0          nothing counts: caches, connections and the program's own start
- *     steps 1 .. 3    rank 0 notes when each gradient is ready, and what buckets take
- *     step 4          rank 0 lays the buckets out (bucket.h) and broadcasts how, before the first
- *                     of them leaves
+ *     steps 1 .. 3    each rank notes when its gradients are ready, rank 0 what buckets take
+ *     step 4          rank 0 lays the buckets out (bucket.h) by when the last rank has each
+ *                     gradient ready, and broadcasts how, before the first of them leaves
  *
- * So the layout holds from the same step on every rank.  It is cut from the arena as it lies, in
- * runs of neighbours, because programs have pointers into it.  Gathering any order into buffers of
- * their own would cost each step a copy of the model each way, 11 ms for 85 MB here, beside its
- * memory; predicted for 60 gradients over links of 1 Gbit/s, runs leave 7.4 ms exposed against 7.4
- * of a free order when layers are registered in order, 8.1 against 8.0 when blocks of ten are not,
- * and 13.4 against 7.2 when nothing is (cut by size alone: 55, 103, 120).
+ * So the layout holds from the same step on every rank.  Steps under a plan that is soon to be
+ * replaced come before step 0: with other batches gradients are ready at other times.  It is cut
+ * from the arena as it lies, in runs of neighbours, because programs have pointers into it.
+ * Gathering any order into buffers of their own would cost each step a copy of the model each way,
+ * 11 ms for 85 MB here, beside its memory; predicted for 60 gradients over links of 1 Gbit/s, runs
+ * leave 7.4 ms exposed against 7.4 of a free order when layers are registered in order, 8.1
+ * against 8.0 when blocks of ten are not, and 13.4 against 7.2 when nothing is (cut by size alone:
+ * 55, 103, 120).
  */
 #ifndef EDDIS_SYNC_LAYOUT_H
 #define EDDIS_SYNC_LAYOUT_H
@@ -30,8 +32,8 @@ int layout_new(const struct comm_place *p, int n_items, struct layout **ret,
 /* Accepts NULL. */
 void layout_free(struct layout *l);
 
-/* A step begins; its items become ready. */
-void layout_begin(struct layout *l);
+/* A step begins; its items become ready.  passing: as in struct engine_step. */
+void layout_begin(struct layout *l, bool passing, int64_t now_ns);
 void layout_ready(struct layout *l, int item, int64_t now_ns);
 
 /* A bucket of the step leaves, and is combined. */
@@ -41,11 +43,14 @@ void layout_back(struct layout *l, int64_t now_ns);
 /* Whether the present step takes the new layout. */
 bool layout_due(const struct layout *l);
 
-/* Begin to agree, once; rank 0 reads the items [n_items], whose times it fills in, and what is
- * known of the cost.  Returns 1 when agreed, else 0.
+enum { LAYOUT_TAGS = 2 };
+
+/* Begin to agree, once, with LAYOUT_TAGS tags; rank 0 reads the items [n_items], whose times it
+ * fills in, and what is known of the cost: both are borrowed until agreed.  Returns 1 when agreed,
+ * else 0.
  */
 int layout_start(struct layout *l, struct bucket_item *item, const struct bucket_cost *cost,
-                 int tag, struct outbox *out, struct eddis_error *err);
+                 const int *tag, struct outbox *out, struct eddis_error *err);
 bool layout_started(const struct layout *l);
 
 /* Whether the operation belongs to it, and what to do then; returns as layout_start. */

@@ -183,6 +183,46 @@ static void test_choice(void)
     CHECK(memcmp(&chosen, &first, sizeof first) == 0);
 }
 
+static int buckets_measured(struct loop_job *j)
+{
+    struct board_page p;
+
+    CHECK(board_read(j->board, 0, &p, NULL) == 0);
+    return p.choice.n_buckets;
+}
+
+enum { REPLACED_AFTER = 9 }; /* step */
+
+static void replace_plan(void *arg, int64_t step)
+{
+    static const int64_t split[MAX_RANKS] = { 3, 20, 20 };
+
+    if (step == REPLACED_AFTER)
+        loop_job_publish(arg, split, 0);
+    CHECK(step > REPLACED_AFTER + 3 || buckets_measured(arg) == 0);
+}
+
+static void passing_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    train_body(e, rank, j);
+    CHECK(buckets_measured(j) > 0);
+}
+
+/* Buckets are laid out by steps of a plan that is going to last. */
+static void test_passing(void)
+{
+    static const int64_t split[MAX_RANKS] = { 15, 14, 14 };
+    struct loop_job j = { .n = 3, .body = passing_body };
+
+    for (int i = 0; i < 3; i++)
+        j.scenario[i] = (struct scenario){ .batch = 43, .measured = 1 };
+    loop_job_board(&j);
+    loop_job_publish(&j, split, BOARD_FLAG_PASSING);
+    j.scenario[0].after_step = replace_plan;
+    j.scenario[0].arg = &j;
+    loop_job_run(&j);
+}
+
 static void test_choice_layout(void)
 {
     static const struct {
@@ -659,6 +699,7 @@ int main(void)
     test_stop();
     test_board();
     test_choice();
+    test_passing();
     test_choice_layout();
     test_choice_unshared();
     test_imitate();

@@ -265,7 +265,7 @@ static void train(const struct problem *p, struct trial *t, struct model *ret)
         int first = step * BATCH;
 
         for (int r = 0; r < t->ranks; r++) {
-            engine_begin(w.engine[r], &(struct engine_step){ step, t->weight[r], BATCH });
+            engine_begin(w.engine[r], &(struct engine_step){ step, t->weight[r], BATCH }, 0);
             gradient(p, w.model[r].w, first, t->split[r], g[r]); /* NaN for no samples */
             if (!t->split[r])
                 for (int j = 0; j < DIM; j++)
@@ -475,7 +475,7 @@ START_TEST(property_3_no_order_deadlocks)
 
         workers_open(&w, &t);
         for (int r = 0; r < t.ranks; r++) {
-            engine_begin(w.engine[r], &(struct engine_step){ 0, 1, t.ranks });
+            engine_begin(w.engine[r], &(struct engine_step){ 0, 1, t.ranks }, 0);
             for (int j = 0; j < DIM; j++)
                 g[r][j] = r + j;
         }
@@ -501,7 +501,7 @@ START_TEST(not_announced_is_zero)
     for (int i = 0; i < DIM; i++)
         g[i] = 8;
     for (int r = 0; r < 2; r++)
-        engine_begin(w.engine[r], &(struct engine_step){ 0, 3, 6 });
+        engine_begin(w.engine[r], &(struct engine_step){ 0, 3, 6 }, 0);
     announce(&w, 0, 1, g);
     announce(&w, 0, 3, g);
     announce(&w, 1, 3, g);
@@ -535,7 +535,7 @@ START_TEST(a_step_without_parameters)
     ck_assert_int_eq(loop_driver_new(e, 2, 1, &d, NULL), 0);
     for (int step = 0; step < 3; step++) {
         for (int r = 0; r < 2; r++) {
-            engine_begin(e[r], &(struct engine_step){ step, 1, 2 });
+            engine_begin(e[r], &(struct engine_step){ step, 1, 2 }, 0);
             ck_assert_int_eq(loop_driver_finish(d, r, NULL), 0);
         }
         ck_assert_int_eq(loop_driver_run(d, step, NULL), 0);
@@ -568,7 +568,7 @@ START_TEST(factors)
     for (int r = 0; r < 2; r++) {
         double weight = r ? 3 : 1;
 
-        engine_begin(e[r], &(struct engine_step){ 0, weight, 4 });
+        engine_begin(e[r], &(struct engine_step){ 0, weight, 4 }, 0);
         for (int k = 0; k < 2; k++)
             for (int i = 0; i < 2; i++)
                 for (int j = 0; j < 3; j++)
