@@ -3,7 +3,7 @@
  *
  * Each row stands in the page, in the table's order and words, and nothing else does; those of
  * later versions have a section of their own, a line each.  The page's first two examples are jobs,
- * the third is what later versions take.
+ * the second with every key; the third is what later versions take.
  */
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
@@ -92,6 +92,19 @@ static char *next_example(const char **at)
     return strndup(first, (size_t)(last - first) + 1);
 }
 
+/* The job's file has every key of this version; but a hostfile would be in the place of nodes. */
+static int check_complete(const struct job *job)
+{
+    const struct job_key *keys;
+    size_t n = job_keys(&keys);
+
+    for (size_t i = 0; i < n; i++)
+        if (!keys[i].later && strcmp(keys[i].name, "hostfile") != 0 &&
+            job_origin(job, keys[i].name).kind != JOB_FILE)
+            return complain("is missing in the example of every key", keys[i].name);
+    return 0;
+}
+
 static int check_examples(const char *page)
 {
     const char *at = strstr(page, "\n.Sh EXAMPLES\n");
@@ -101,7 +114,7 @@ static int check_examples(const char *page)
         cleanup_free char *text = next_example(&at);
         struct eddis_error err = { 0 };
         struct job *job = NULL;
-        bool later;
+        bool later, complete;
 
         if (!text)
             break;
@@ -109,7 +122,10 @@ static int check_examples(const char *page)
         later = !job && strstr(err.text, "not in this version yet");
         if (n < 2 ? !job : !later)
             return complain(job ? "the third example is no longer refused" : err.text, "EXAMPLES");
+        complete = n != 1 || check_complete(job) == 0;
         job_free(job);
+        if (!complete)
+            return 1;
     }
     return n == 3 ? 0 : complain("has fewer than three examples", "EXAMPLES");
 }
