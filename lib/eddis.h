@@ -226,8 +226,9 @@ struct eddis_step {
  * was told to stop: evaluate, save, close.
  *   - async, hybrid: draws the parameters to the centre when that is due, which waits for the
  *     centre to be read; collective the first time, and the last, where all wait for the last group
- *     to end its steps, and the centre becomes the parameters.  To be called until it returns 0,
- *     also after EDDIS_STEP_STOP.
+ *     to end its steps, and the centre becomes the parameters.  As samples are taken ahead,
+ *     that group may be four of its steps behind the first, five in hybrid mode.  To be called
+ *     until it returns 0, also after EDDIS_STEP_STOP.
  */
 int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error *err);
 
