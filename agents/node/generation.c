@@ -348,15 +348,17 @@ char *generation_network(const struct generation *g, int rank)
 
 /* ---- stopped processes ---- */
 
-/* Whether pid has been stopped for limit_ns.  Counted by our own looks as in tick.h: whoever was
- * stopped together with us has as long as anybody to go on.
+/* Whether pid has been stopped for limit_ns without a break: who is stopped at every look may have
+ * gone on between them.  Counted by our own looks as in tick.h: whoever was stopped together with
+ * us has as long as anybody to go on.
  */
 static bool is_frozen(struct frozen *f, pid_t pid, int64_t now_ns, int64_t limit_ns)
 {
-    int64_t gone = f->looked_ns ? now_ns - f->looked_ns : 0;
+    int64_t gone = f->looked_ns ? now_ns - f->looked_ns : 0, before = f->switches;
 
     f->looked_ns = now_ns;
-    if (proctree_state(pid) != 'T')
+    f->switches = proctree_switches(pid);
+    if (proctree_state(pid) != 'T' || f->switches != before)
         f->stopped_ns = 0;
     else
         f->stopped_ns += gone < limit_ns / 4 ? gone : limit_ns / 4;

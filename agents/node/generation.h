@@ -24,6 +24,7 @@
 struct frozen {
     int64_t looked_ns;  /* 0: never yet */
     int64_t stopped_ns; /* counted so far */
+    int64_t switches;   /* see proctree_switches */
 };
 
 struct worker {

@@ -125,6 +125,24 @@ char proctree_state(pid_t pid)
     return pid > 0 && read_stat(name, &p) == 0 ? p.state : '\0';
 }
 
+int64_t proctree_switches(pid_t pid)
+{
+    char path[64], line[256];
+    int64_t all = 0, one;
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    f = fopen(path, "re");
+    if (!f)
+        return -1;
+    while (fgets(line, sizeof line, f))
+        if (sscanf(line, "voluntary_ctxt_switches: %" SCNd64, &one) == 1 ||
+            sscanf(line, "nonvoluntary_ctxt_switches: %" SCNd64, &one) == 1)
+            all += one;
+    (void)fclose(f);
+    return all;
+}
+
 int proctree_send(const struct proctree_process *p, int sig)
 {
     cleanup_fd int fd = pidfd_open(p->pid, 0);

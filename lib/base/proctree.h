@@ -36,6 +36,11 @@ int proctree_list(pid_t root, struct proctree_process **ret, struct eddis_error 
 /* State of one process as in struct proctree_process; 0 when it is not there. */
 char proctree_state(pid_t pid);
 
+/* How often its first thread has given up the processor, by itself or not; a process that went on
+ * has given it up since.  -1 when it is not there.
+ */
+int64_t proctree_switches(pid_t pid);
+
 /* Send sig to every descendant of root but `except` and its descendants (0: no exception).
  * Returns how many living ones (not zombies) got it.
  */

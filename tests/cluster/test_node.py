@@ -154,6 +154,23 @@ def test_rank_and_wrapper_stopped(make):
     n.leave()
 
 
+def test_rank_goes_on_between_stops(make):
+    """Seen stopped at nearly every look, it is slow and not hung."""
+    n = make(SLEEP)
+    pids = n.launch(2)
+    until = time.monotonic() + LEASE + 2
+    while time.monotonic() < until:
+        os.kill(pids[1], signal.SIGSTOP)
+        time.sleep(0.2)
+        os.kill(pids[1], signal.SIGCONT)
+        time.sleep(0.002)
+    assert alive(pids[1])
+    assert not n.driver.find("note") and not n.driver.find("rank_exit")
+    n.driver.stop("failure")
+    n.driver.wait("stopped")
+    n.leave()
+
+
 def test_orderly_stop_waits_for_the_last(make):
     # Rank 0 needs longer than mpirun would give it.
     n = make(sh("trap 'test $RANK = 0 && sleep 2; echo saved; exit 0' TERM; echo up; "
