@@ -104,7 +104,7 @@ struct eddis {
     int64_t step;         /* the next one, or the present one */
     int64_t global_batch; /* of every whole step */
     int64_t plan_version; /* newest agreed */
-    int64_t plan_passing; /* newest agreed that says so of itself; 0: none */
+    int64_t plan_passing; /* newest agreed that has BOARD_FLAG_PASSING; 0: none */
     /* Copies of the plans plan_version + 1 .. plan_read, made before they are reported, so that
      * agreeing on one cannot fail any more.
      */

@@ -43,6 +43,15 @@ static struct eddis_step step_public(const struct eddis *e, const struct sampler
     };
 }
 
+/* With plan_lock held. */
+static struct engine_step step_engine(const struct eddis *e, const struct sampler_step *s)
+{
+    return (struct engine_step){ .step = e->round,
+                                 .weight = (double)s->count,
+                                 .batch = s->batch ? (double)s->batch : 1.0,
+                                 .passing = s->version == e->plan_passing };
+}
+
 /* To the board a wait goes on until then, even one that was given up.  With plan_lock held. */
 static void something_else(struct eddis *e)
 {
@@ -166,6 +175,7 @@ static int step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_erro
     if (rc == 1) {
         *ret = step_public(e, &e->current);
         ret->flags |= e->flags;
+        e->begin.step = step_engine(e, &e->current);
         step_show(e);
     }
     pthread_mutex_unlock(&e->plan_lock);
@@ -198,10 +208,7 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
     e->n_announced = 0;
     e->in_step = true;
     e->begin.mail.kind = MAIL_BEGIN;
-    e->begin.step = (struct engine_step){ .step = e->round++,
-                                          .weight = (double)s.count,
-                                          .batch = s.batch ? (double)s.batch : 1.0,
-                                          .passing = e->current.version == e->plan_passing };
+    e->round++;
     driver_send(e->driver, &e->begin.mail);
     pthread_mutex_unlock(&e->announce_lock);
     return 1;

@@ -111,7 +111,7 @@ enum {
     BOARD_FLAG_CHECKPOINT = 1, /* write a checkpoint at the step from which this plan holds */
     BOARD_FLAG_STOP = 2,       /* that step is the last */
     BOARD_FLAG_PASSING = 4,    /* soon to be replaced: its steps tell nothing of those to come */
-    BOARD_FLAGS = 7,           /* all of them */
+    BOARD_FLAGS = BOARD_FLAG_CHECKPOINT | BOARD_FLAG_STOP | BOARD_FLAG_PASSING,
 };
 
 struct board_plan {

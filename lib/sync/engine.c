@@ -151,12 +151,23 @@ static void engine_cut(struct engine *e, const struct bucket_run *run, int n_run
     e->layouts++;
 }
 
-/* With four of them in flight the latency is a fifth of what they take then. */
-size_t engine_bucket_bytes(const struct bucket_cost *cost)
+/* Whether the layout is measured, unless the algorithm keeps it: nobody has decided, and it could
+ * change something.
+ */
+static bool engine_measures(const struct engine *e, const struct engine_options *o)
 {
-    double bytes = cost->latency_s * cost->bytes_per_s;
+    return !o->layout && !o->bucket_bytes && e->place.n_ranks > 1 && e->n_slots > 1 &&
+           e->n_slots <= LAYOUT_MAX_ITEMS;
+}
 
-    return bytes < ENGINE_LEAST_BYTES    ? ENGINE_LEAST_BYTES
+/* Until it is measured a bucket's bytes travel as long as its latency, which BUCKET_IN_FLIGHT of
+ * them wait for together: small enough that the first steps overlap with the computing.
+ */
+static size_t engine_early_bytes(const struct engine *e)
+{
+    double bytes = e->cost.latency_s * e->cost.bytes_per_s;
+
+    return bytes < ENGINE_EARLY_BYTES    ? ENGINE_EARLY_BYTES
            : bytes < ENGINE_BUCKET_BYTES ? (size_t)bytes
                                          : ENGINE_BUCKET_BYTES;
 }
@@ -164,7 +175,9 @@ size_t engine_bucket_bytes(const struct bucket_cost *cost)
 /* The first layout: the given one, or by size. */
 static int engine_lay_out(struct engine *e, const struct engine_options *o, struct eddis_error *err)
 {
-    size_t bytes = o->bucket_bytes ? o->bucket_bytes : engine_bucket_bytes(&e->cost),
+    size_t bytes = o->bucket_bytes         ? o->bucket_bytes
+                   : engine_measures(e, o) ? engine_early_bytes(e)
+                                           : ENGINE_BUCKET_BYTES,
            first = bytes < ENGINE_FIRST_BYTES ? bytes : ENGINE_FIRST_BYTES;
     struct bucket_run *run;
 
@@ -224,12 +237,10 @@ static int engine_give_buffers(struct engine *e, const struct engine_options *o,
     return rc;
 }
 
-/* Measured later, unless somebody has decided or it could change nothing. */
 static int engine_open_layout(struct engine *e, const struct engine_options *o,
                               struct eddis_error *err)
 {
-    if (o->layout || o->bucket_bytes || e->place.n_ranks == 1 || e->n_slots < 2 ||
-        e->n_slots > LAYOUT_MAX_ITEMS || !sync_can_lay_out(e->sync))
+    if (!engine_measures(e, o) || !sync_can_lay_out(e->sync))
         return 0;
     return layout_new(&e->place, e->n_slots, &e->layout, err);
 }

@@ -29,8 +29,8 @@ struct engine;
 enum {
     ENGINE_ALIGN = 64,              /* of every slot, bytes */
     ENGINE_FIRST_BYTES = 1 << 20,   /* of the first bucket: the sooner something is under way */
-    ENGINE_BUCKET_BYTES = 4 << 20,  /* of the others at most, until measured ... */
-    ENGINE_LEAST_BYTES = 256 << 10, /* ... and at least */
+    ENGINE_BUCKET_BYTES = 4 << 20,  /* of the others; at most, where they are to be measured ... */
+    ENGINE_EARLY_BYTES = 256 << 10, /* ... and at least, until they are */
     ENGINE_TAGS = 32768,            /* MPI promises tags up to 32767 */
 };
 
@@ -84,9 +84,6 @@ const void *engine_result(const struct engine *e, int parameter);
 size_t engine_takes(size_t n, enum comm_type type);
 size_t engine_arena_bytes(size_t taken);
 
-/* Of the buckets until they are measured, where nothing else is said. */
-size_t engine_bucket_bytes(const struct bucket_cost *cost);
-
 int engine_n_parameters(const struct engine *e);
 
 /* How many layouts there were; what the next two say holds until the number changes. */
@@ -98,7 +95,10 @@ struct engine_step {
     int64_t step;
     double weight; /* of this worker's gradients; 0: they are not even read */
     double batch;  /* of all workers; more than 0 */
-    bool passing;  /* under a plan that is soon to be replaced: the layout is not made of it */
+    /* Under a plan that is soon to be replaced, the same on all ranks: not one of the steps that
+     * the layout is measured in, which come after all of these.
+     */
+    bool passing;
 };
 
 /* Begin a step; all buckets of the one before must be done. */

@@ -29,12 +29,12 @@ struct layout {
     int64_t since_ns;                      /* of the present spell */
     struct spell spell, smallest, largest; /* the present one, and the quickest of their sizes */
     struct traffic traffic[LAYOUT_MEASURED];
-    struct bucket_item *item;       /* once started, as are ... */
-    const struct bucket_cost *cost; /* ... borrowed */
+    struct bucket_item *item;       /* borrowed since it was started */
+    const struct bucket_cost *cost; /* the same */
     int broadcast_tag;
     struct bucket_layout agreed;
     struct collective *latest, *broadcast; /* of ready; of agreed */
-    double *ready;                         /* [n_items] ns, of this rank, then of the last one */
+    int64_t *ready;                        /* [n_items] ns, of this rank, then of the last one */
     int64_t ready_ns[][LAYOUT_MEASURED];   /* [n_items] since the step began */
 };
 
@@ -42,9 +42,9 @@ int layout_new(const struct comm_place *p, int n_items, struct layout **ret,
                struct eddis_error *err)
 {
     struct layout *l = calloc(1, sizeof *l + (size_t)n_items * sizeof l->ready_ns[0]);
-    double *ready = calloc((size_t)n_items, sizeof *ready);
+    int64_t *ready = calloc((size_t)n_items, sizeof *ready);
     const struct allreduce latest = {
-        .data = ready, .n = (size_t)n_items, .type = COMM_FLOAT64, .rule = COMM_MAX
+        .data = ready, .n = (size_t)n_items, .type = COMM_INT64, .rule = COMM_MAX
     };
     int rc;
 
@@ -186,17 +186,18 @@ static void layout_make(struct layout *l)
     /* Those under way share the link and wait for the latency together. */
     c.latency_s /= BUCKET_IN_FLIGHT;
     for (int i = 0; i < l->n_items; i++)
-        l->item[i].ready_ns = (int64_t)l->ready[i];
+        l->item[i].ready_ns = l->ready[i];
     /* Without memory, or when it does not fit: as before. */
     if (bucket_merge(l->item, l->n_items, &c, &l->agreed) < 0)
         l->agreed.n = 0;
 }
 
-/* Every rank's times are known: rc, of that collective, is 1. */
-static int layout_spread(struct layout *l, int rc, struct outbox *out, struct eddis_error *err)
+/* latest_rc: what the collective of all times has returned; when it is over, the layout follows. */
+static int layout_follow(struct layout *l, int latest_rc, struct outbox *out,
+                         struct eddis_error *err)
 {
-    if (rc <= 0)
-        return rc;
+    if (latest_rc <= 0)
+        return latest_rc;
     if (l->root)
         layout_make(l);
     return collective_start(l->broadcast, l->broadcast_tag, out, err);
@@ -210,8 +211,8 @@ int layout_start(struct layout *l, struct bucket_item *item, const struct bucket
     l->cost = cost;
     l->broadcast_tag = tag[1];
     for (int i = 0; i < l->n_items; i++)
-        l->ready[i] = (double)median(l->ready_ns[i]);
-    return layout_spread(l, collective_start(l->latest, tag[0], out, err), out, err);
+        l->ready[i] = median(l->ready_ns[i]);
+    return layout_follow(l, collective_start(l->latest, tag[0], out, err), out, err);
 }
 
 bool layout_owns(const struct layout *l, const struct comm_op *op)
@@ -223,7 +224,7 @@ int layout_receive(struct layout *l, const struct comm_op *op, struct outbox *ou
                    struct eddis_error *err)
 {
     if (op->owner == l->latest)
-        return layout_spread(l, collective_done(l->latest, op, out, err), out, err);
+        return layout_follow(l, collective_done(l->latest, op, out, err), out, err);
     return collective_done(l->broadcast, op, out, err);
 }
 

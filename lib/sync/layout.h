@@ -6,6 +6,7 @@
  *     step 4          rank 0 lays the buckets out (bucket.h) by when the last rank has each
  *                     gradient ready, and broadcasts how, before the first of them leaves
  *
+ * Each rank counts from its own begin of the step: that one begins later than others is not seen.
  * So the layout holds from the same step on every rank.  Steps under a plan that is soon to be
  * replaced come before step 0: with other batches gradients are ready at other times.  It is cut
  * from the arena as it lies, in runs of neighbours, because programs have pointers into it.

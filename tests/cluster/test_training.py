@@ -73,6 +73,7 @@ def figures():
         plans = [json.loads(j.file(f"plan-1-{v}.json")) for v in (1, 2)]
         assert [w["batch"] for w in plans[0]["workers"]] == [64] * 4
         assert plans[1]["workers"][0]["batch"] > 80
+        assert plans[1]["communication"]["buckets"], plans[1]
         assert any(e["type"] == "plan_published" for e in j.events())
         agreed = [e["text"] for e in j.events() if e["type"] == "plan_agreed"]
         assert agreed[0] == "version 1 from step 0" and len(agreed) == 2, agreed
@@ -81,13 +82,15 @@ def figures():
 
 
 def too_short():
-    """The job is over before the equal split is: its figures are those of that, and it says so."""
+    """The job is over before the equal split is: its figures are those of that, and it says so; no
+    buckets are laid out by its steps, since those of the plan would be others."""
     with training(3, "--measure-equal", "100") as j:
         j.check(0, "ok", seconds=120)
         s = j.summary()
         assert s["samples_per_s"] == s["equal_split_samples_per_s"]["measured"] > 0, s
         assert s["samples_per_s"] < 1.05 * s["ideal_samples_per_s"], s
         assert "equal split" in s["message"] and s["message"] in j.out, (s, j.out)
+        assert not json.loads(j.file("plan-1-2.json"))["communication"]["buckets"]
         near(number(j.out, r"(\d+(?: \d{3})*) samples/s = "), s["samples_per_s"], 0.001)
 
 

@@ -571,6 +571,40 @@ START_TEST(cost_is_seen_in_the_steps)
 }
 END_TEST
 
+/* Until they are measured buckets are as long as their latency, within limits; those that stay are
+ * of the usual size.
+ */
+START_TEST(first_buckets_go_by_the_cost)
+{
+    enum { N = 64, EACH = 1 << 17 }; /* bytes of a parameter, 8 MB in all */
+    static const struct {
+        struct bucket_cost cost;
+        int ranks, buckets;
+    } row[] = {
+        { { 1e-3, 1e6 }, 2, 64 }, /* two and their tails do not fit into 256 KB */
+        { { 6e-3, 1e8 }, 2, 16 }, /* 600 KB: four each */
+        { { 1e-1, 1e10 }, 2, 3 }, /* 1 MB, then 4 MB: seven, 31, and what is left */
+        { { 1e-3, 1e6 }, 1, 3 },  /* nothing will be measured */
+    };
+    struct engine_parameter p[N];
+
+    for (int i = 0; i < N; i++)
+        p[i] = (struct engine_parameter){ EACH / sizeof(float), COMM_FLOAT32 };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct engine_options o = { .place = { 0, row[i].ranks },
+                                    .algorithm = "allreduce",
+                                    .cost = row[i].cost,
+                                    .parameter = p,
+                                    .n_parameters = N };
+        struct engine *e;
+
+        ck_assert_int_eq(engine_new(&o, &e, NULL), 0);
+        ck_assert_int_eq(engine_n_buckets(e), row[i].buckets);
+        engine_free(e);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, property_3_all_paths_are_equal);
@@ -580,6 +614,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, property_41_finish_is_the_recursion);
     tcase_add_test(tc, bandwidth_is_seen_in_the_steps);
     tcase_add_test(tc, cost_is_seen_in_the_steps);
+    tcase_add_test(tc, first_buckets_go_by_the_cost);
     tcase_add_test(tc, exposed_is_what_is_not_overlapped);
 }
 
