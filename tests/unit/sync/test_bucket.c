@@ -211,7 +211,8 @@ START_TEST(order_of_readiness)
 END_TEST
 
 /* 30 layers that compute covers: a few messages end as early as 30, with three times as much time
- * to spare before the last; where the link has no time to spare there are more.
+ * to spare before the last; where the link has no time to spare, or latency is next to nothing,
+ * there are more.
  */
 START_TEST(few_where_time_allows)
 {
@@ -219,7 +220,8 @@ START_TEST(few_where_time_allows)
         struct bucket_cost cost;
         int least, most;
     } rows[] = {
-        { { 1e-4, 1e9 }, 2, 7 },     /* 1.1 ms of 5 ms */
+        { { 5e-4, 1e9 }, 8, 15 },    /* 1.5 ms of 5 ms, in buckets of 4 MB at most */
+        { { 1e-4, 1e9 }, 30, 30 },   /* 1.1 ms, 0.1 of them latency */
         { { 1e-4, 4e8 }, 30, 30 },   /* 2.6 ms: three times that do not fit */
         { { 1e-4, 2.02e8 }, 25, 30 } /* 5.1 ms: always behind */
     };
