@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""exact.py TRAIN_JOB EDDIS_TRAIN float|double - an MLP by SGD with momentum, batches split 1:2:5
-over three workers, equals one process on the whole batch after 50 steps; a plain mean of the
-workers' gradients does not; two runs of one plan are equal bit by bit.  Killed twice, and gone on with
-fewer workers and with more, it ends where it would have ended."""
+"""exact.py TRAIN_JOB EDDIS_TRAIN float|double - properties 1 and 2 of synchronous training, of whole
+programs: an MLP by SGD with momentum, batches split 1:2:5 over three workers, equals one process on the
+whole batch after 50 steps; a plain mean of the workers' gradients does not; two runs of one plan are
+equal bit by bit.  Killed twice, and gone on with fewer workers and with more, it ends where it would
+have ended."""
 
 import pathlib
 import sys

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Properties 1 to 4 of synchronous training, on N engines over the in-process loop: a small least
- * squares problem by SGD with momentum, its weights in several parameters.
+/* Properties 1 to 3 of synchronous training, on N engines over the in-process loop: a small least
+ * squares problem, its weights in several parameters, by the trainer's own optimizers in double.
  */
 #include "lib/base/random.h"
 #include "lib/comm/node_impl.h"
 #include "lib/sync/loop_driver.h"
+#include "lib/train/optimizer.h"
 #include "suite.h"
 
 #include <errno.h>
@@ -50,26 +51,41 @@ static void gradient(const struct problem *p, const double *w, int first, int co
     }
 }
 
-struct model {
-    double w[DIM], v[DIM];
+enum { MOMENTUM, NESTEROV, ADAM, OPTIMIZERS };
+
+static const struct optimizer optimizers[OPTIMIZERS] = {
+    [MOMENTUM] = { .kind = OPTIMIZER_SGD, .rate = 0.05, .momentum = 0.9 },
+    [NESTEROV] = { .kind = OPTIMIZER_NESTEROV, .rate = 0.05, .momentum = 0.9 },
+    [ADAM] = { .kind = OPTIMIZER_ADAM, .rate = 0.01 },
 };
 
-static void update(struct model *m, const double *g)
+struct model {
+    double w[DIM], state[2 * DIM];
+};
+
+/* To where the gradient is taken. */
+static void look_ahead(struct model *m, int optimizer)
 {
-    for (int j = 0; j < DIM; j++) {
-        m->v[j] = 0.9 * m->v[j] + g[j];
-        m->w[j] -= 0.05 * m->v[j];
-    }
+    optimizer_look_ahead(&optimizers[optimizer], m->w, m->state, DIM);
 }
 
-static void train_alone(const struct problem *p, struct model *m)
+static void update(struct model *m, int optimizer, int step, const double *g)
+{
+    struct optimizer o = optimizers[optimizer];
+
+    o.updates = step + 1;
+    optimizer_update(&o, 1, m->w, g, m->state, DIM);
+}
+
+static void train_alone(const struct problem *p, int optimizer, struct model *m)
 {
     double g[DIM];
 
     *m = (struct model){ 0 };
     for (int t = 0; t < STEPS; t++) {
+        look_ahead(m, optimizer);
         gradient(p, m->w, t * BATCH, BATCH, g);
-        update(m, g);
+        update(m, optimizer, t, g);
     }
 }
 
@@ -77,6 +93,8 @@ struct trial {
     int ranks;
     int split[MAX_RANKS]; /* samples of each rank */
     double weight[MAX_RANKS];
+    int optimizer;
+    bool resplit; /* anew at every step */
     enum comm_type type;
     size_t bucket_bytes;
     uint64_t seed;
@@ -85,6 +103,7 @@ struct trial {
     int nodes;     /* ranks are dealt to so many and share their memory; 0: messages */
     bool in_place; /* results are read where they are */
     int64_t sent_bytes;
+    int empty; /* steps of ranks without samples */
 };
 
 struct workers {
@@ -254,6 +273,21 @@ static void announce_all(struct workers *w, double g[][DIM], uint64_t *random)
     }
 }
 
+/* A random split of the batch, with zeros among it. */
+static void trial_split(struct trial *t, uint64_t *random)
+{
+    for (int r = 0; r < t->ranks; r++)
+        t->split[r] = 0;
+    for (int i = 0; i < BATCH; i++) {
+        uint64_t a = random_below(random, (uint64_t)t->ranks);
+        uint64_t b = random_below(random, (uint64_t)t->ranks);
+
+        t->split[a < b ? a : b]++;
+    }
+    for (int r = 0; r < t->ranks; r++)
+        t->weight[r] = t->split[r];
+}
+
 static void train(const struct problem *p, struct trial *t, struct model *ret)
 {
     static struct workers w;
@@ -264,12 +298,15 @@ static void train(const struct problem *p, struct trial *t, struct model *ret)
     for (int step = 0; step < STEPS; step++) {
         int first = step * BATCH;
 
+        if (t->resplit)
+            trial_split(t, &random);
         for (int r = 0; r < t->ranks; r++) {
             engine_begin(w.engine[r], &(struct engine_step){ step, t->weight[r], BATCH }, 0);
-            gradient(p, w.model[r].w, first, t->split[r], g[r]); /* NaN for no samples */
-            if (!t->split[r])
-                for (int j = 0; j < DIM; j++)
-                    g[r][j] = NAN;
+            look_ahead(&w.model[r], t->optimizer);
+            gradient(p, w.model[r].w, first, t->split[r], g[r]);
+            for (int j = 0; j < DIM && !t->split[r]; j++)
+                g[r][j] = NAN; /* what it has must not be looked at */
+            t->empty += !t->split[r];
             first += t->split[r];
         }
         announce_all(&w, g, &random);
@@ -277,7 +314,7 @@ static void train(const struct problem *p, struct trial *t, struct model *ret)
         for (int r = 0; r < t->ranks; r++) {
             result(&w, r, g[r]);
             ck_assert_mem_eq(g[r], g[0], sizeof g[r]);
-            update(&w.model[r], g[r]);
+            update(&w.model[r], t->optimizer, step, g[r]);
         }
     }
     for (int r = 0; r < t->ranks; r++) {
@@ -299,21 +336,6 @@ static double distance(const struct model *a, const struct model *b)
     return sqrt(d / n);
 }
 
-/* A random split of the batch, with zeros among it. */
-static void trial_split(struct trial *t, uint64_t *random)
-{
-    for (int r = 0; r < t->ranks; r++)
-        t->split[r] = 0;
-    for (int i = 0; i < BATCH; i++) {
-        uint64_t a = random_below(random, (uint64_t)t->ranks);
-        uint64_t b = random_below(random, (uint64_t)t->ranks);
-
-        t->split[a < b ? a : b]++;
-    }
-    for (int r = 0; r < t->ranks; r++)
-        t->weight[r] = t->split[r];
-}
-
 START_TEST(property_1_any_split_equals_one_process)
 {
     static const size_t buckets[] = { 1, 100, 1 << 20, 0 }; /* 0: as measured */
@@ -322,7 +344,7 @@ START_TEST(property_1_any_split_equals_one_process)
     uint64_t random = 4;
 
     problem_init(p);
-    train_alone(p, &alone);
+    train_alone(p, MOMENTUM, &alone);
     for (int ranks = 1; ranks <= MAX_RANKS; ranks++)
         for (int k = 0; k < 8; k++) {
             struct trial t = { .ranks = ranks,
@@ -340,11 +362,45 @@ START_TEST(property_1_any_split_equals_one_process)
 }
 END_TEST
 
+/* What an optimizer remembers of the steps before is the same too, whatever the splits of these
+ * were; 1e-12 is what orders of summation may change in double, 1e-6 in float.
+ */
+START_TEST(property_1_with_momentum_nesterov_and_adam)
+{
+    static const int ranks[] = { 1, 2, 3, 5, 8, MAX_RANKS };
+    struct problem *p = malloc(sizeof *p);
+    struct model alone, m;
+    int empty = 0;
+
+    problem_init(p);
+    train_alone(p, _i, &alone);
+    for (int k = 0; k < 2 * (int)(sizeof ranks / sizeof *ranks); k++) {
+        struct trial t = { .ranks = ranks[k / 2],
+                           .optimizer = _i,
+                           .resplit = true,
+                           .type = k % 2 ? COMM_FLOAT32 : COMM_FLOAT64,
+                           .bucket_bytes = 100,
+                           .shuffle = true,
+                           .seed = (uint64_t)k + 1 };
+        double far;
+
+        train(p, &t, &m);
+        far = distance(&m, &alone);
+        ck_assert_msg(far <= (t.type == COMM_FLOAT64 ? 1e-12 : 1e-6), "%d ranks are %g away",
+                      t.ranks, far);
+        empty += t.empty;
+    }
+    ck_assert_int_gt(empty, STEPS);
+    free(p);
+}
+END_TEST
+
 /* The same test must notice a mean that takes unequal workers for equal. */
 START_TEST(property_1_plain_mean_fails)
 {
     struct problem *p = malloc(sizeof *p);
     struct trial t = { .ranks = 3,
+                       .optimizer = _i,
                        .split = { 3, 6, 15 },
                        .weight = { 8, 8, 8 },
                        .type = COMM_FLOAT64,
@@ -353,7 +409,7 @@ START_TEST(property_1_plain_mean_fails)
     struct model alone, m;
 
     problem_init(p);
-    train_alone(p, &alone);
+    train_alone(p, _i, &alone);
     train(p, &t, &m);
     ck_assert_double_gt(distance(&m, &alone), 1e-3);
     memcpy(t.weight, (double[]){ 3, 6, 15 }, 3 * sizeof(double));
@@ -374,7 +430,7 @@ START_TEST(property_1_in_shared_memory)
     uint64_t random = 4;
 
     problem_init(p);
-    train_alone(p, &alone);
+    train_alone(p, MOMENTUM, &alone);
     for (int ranks = 1; ranks <= MAX_RANKS; ranks += ranks < 4 ? 1 : 3)
         for (int k = 0; k < 12; k++) {
             struct trial t = { .ranks = ranks,
@@ -410,7 +466,7 @@ START_TEST(weights_of_any_sum)
     struct model alone, m;
 
     problem_init(p);
-    train_alone(p, &alone);
+    train_alone(p, MOMENTUM, &alone);
     train(p, &t, &m);
     ck_assert_double_le(distance(&m, &alone), 1e-12);
     free(p);
@@ -593,7 +649,8 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, property_1_any_split_equals_one_process);
-    tcase_add_test(tc, property_1_plain_mean_fails);
+    tcase_add_loop_test(tc, property_1_with_momentum_nesterov_and_adam, 0, OPTIMIZERS);
+    tcase_add_loop_test(tc, property_1_plain_mean_fails, 0, OPTIMIZERS);
     tcase_add_loop_test(tc, property_1_in_shared_memory, 1, 4);
     tcase_add_test(tc, weights_of_any_sum);
     tcase_add_test(tc, property_2_same_bits_everywhere_and_again);
