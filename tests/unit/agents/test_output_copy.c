@@ -125,7 +125,7 @@ START_TEST(flood)
                                     "............................................................");
         a.busy = random_below(&seed, 4) == 0;
         output_copy_feed(c, chunk, size, now);
-        now += (int64_t)random_below(&seed, 20 * CLOCK_MS);
+        now += (int64_t)random_below(&seed, 100 * CLOCK_MS);
         if (now >= output_copy_next_ns(c))
             output_copy_tick(c, now);
     }

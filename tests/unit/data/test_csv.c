@@ -212,7 +212,7 @@ static char *random_text(int64_t rows, int64_t width, bool bytes, uint64_t seed)
 }
 
 /* Both give the same samples, for random batches with repeats. */
-static void compare(struct dataset *a, struct dataset *b, uint64_t seed)
+static void compare(struct dataset *a, struct dataset *b, int batches, uint64_t seed)
 {
     const struct dataset_info *info = dataset_info(a);
     int64_t index[32];
@@ -222,7 +222,7 @@ static void compare(struct dataset *a, struct dataset *b, uint64_t seed)
 
     ck_assert_int_eq(info->n_samples, dataset_info(b)->n_samples);
     ck_assert(info->max == dataset_info(b)->max && info->min == dataset_info(b)->min);
-    for (int round = 0; round < 20; round++) {
+    for (int k = 0; k < batches; k++) {
         int64_t n = (int64_t)random_below(&seed, 33);
 
         for (int64_t i = 0; i < n; i++)
@@ -245,7 +245,7 @@ START_TEST(blocks_equal_memory)
         struct dataset *blocks = open_text(text, gzip, 100);
 
         ck_assert(!dataset_info(blocks)->in_memory);
-        compare(memory, blocks, 77);
+        compare(memory, blocks, 20, 77);
         dataset_close(blocks);
     }
     free(text);
@@ -272,23 +272,27 @@ START_TEST(index_is_bounded)
     struct csv_index x = { 0 };
 
     for (int64_t row = 0; row < 5 * CSV_INDEX_MAX + 3; row++)
-        ck_assert_int_eq(csv_index_add(&x, 7 * row, NULL), 0);
+        if (csv_index_add(&x, 7 * row, NULL) != 0) /* an assertion is a system call */
+            ck_abort_msg("row %d", (int)row);
     ck_assert_int_le(x.n, CSV_INDEX_MAX);
     ck_assert_int_eq(x.stride, 8);
     for (int64_t i = 0; i < x.n; i++)
-        ck_assert_int_eq(x.offset[i], 7 * 8 * i);
+        if (x.offset[i] != 7 * 8 * i)
+            ck_abort_msg("offset %d is %lld", (int)i, (long long)x.offset[i]);
     ck_assert_int_gt((x.n + 1) * x.stride, x.rows - 1);
     csv_index_fini(&x);
 }
 END_TEST
 
+/* Its 570 KB are read by 256 KB. */
 START_TEST(line_longer_than_the_buffer)
 {
-    char *text = random_text(3, 400000, true, 4);
+    enum { COLUMNS = 160000 };
+    char *text = random_text(3, COLUMNS, true, 4);
     struct dataset *memory = open_text(text, true, 0), *blocks = open_text(text, false, 1);
 
-    ck_assert_int_eq(dataset_info(memory)->n_features, 400000);
-    compare(memory, blocks, 1);
+    ck_assert_int_eq(dataset_info(memory)->n_features, COLUMNS);
+    compare(memory, blocks, 2, 1);
     dataset_close(memory);
     dataset_close(blocks);
     free(text);
