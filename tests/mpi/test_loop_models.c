@@ -282,7 +282,7 @@ static struct loop_job job_of(const struct row *r, const char *dir)
 }
 
 /* Only the root of a group talks to the box, of which every group's node has a part. */
-static void check_roots(const struct row *r, const struct shared *s)
+static void hsgd_2_only_roots_talk_to_the_box(const struct row *r, const struct shared *s)
 {
     if (strcmp(r->mode, "hybrid") != 0 || r->node_of[r->n - 1])
         return;
@@ -305,7 +305,7 @@ static void trains(const struct row *r, const char *dir)
     CHECK(s.checkpoints[0] == SCENARIO_SAMPLES * SCENARIO_EPOCHS / (10 * r->n) / 10);
     for (int i = 0; i < r->n; i++)
         CHECK(s.ends[i] >= 1);
-    check_roots(r, &s);
+    hsgd_2_only_roots_talk_to_the_box(r, &s);
 }
 
 static void set_epochs(struct loop_job *j, int64_t epochs)

@@ -57,7 +57,7 @@ START_TEST(range_across_the_end_of_an_epoch_is_two_steps)
 }
 END_TEST
 
-START_TEST(end_is_the_counter_exhausted)
+START_TEST(end_alignment_end_is_the_counter_exhausted)
 {
     struct ranges *r = open_some(NULL, 0, 0, 3);
     struct ranges_step s;
@@ -220,7 +220,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, range_across_the_end_of_an_epoch_is_two_steps);
-    tcase_add_test(tc, end_is_the_counter_exhausted);
+    tcase_add_test(tc, end_alignment_end_is_the_counter_exhausted);
     tcase_add_test(tc, without_end);
     tcase_add_loop_test(
         tc, property_51_every_sample_once_an_epoch_with_other_workers_after_each_restart, 0, 50);

@@ -78,7 +78,7 @@ START_TEST(splits)
 }
 END_TEST
 
-/* Property 51 of sync-algorithms.md: every sample exactly once an epoch for any split, any number
+/* Property 51 of synchronisation: every sample exactly once an epoch for any split, any number
  * of ranks, with re-splits in mid-epoch, and the samples of a step do not depend on the split.
  */
 static void check_epochs(uint64_t *state, int64_t samples, int64_t batch, int n_ranks)
@@ -138,7 +138,7 @@ static void check_epochs(uint64_t *state, int64_t samples, int64_t batch, int n_
     free(index);
 }
 
-START_TEST(every_sample_once)
+START_TEST(property_51_every_sample_once)
 {
     uint64_t state = 11;
 
@@ -193,7 +193,7 @@ START_TEST(said_is_said)
 END_TEST
 
 /* A day of re-plans must not keep them all: forget frees, and answers stay right. */
-START_TEST(many_plans)
+START_TEST(property_51_through_many_plans)
 {
     int64_t batch[2] = { 5, 5 };
     struct sampler *s = open_one(1 << 20, 0, 0, 2, batch);
@@ -293,9 +293,9 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, splits, 0, sizeof split_rows / sizeof *split_rows);
-    tcase_add_test(tc, every_sample_once);
+    tcase_add_test(tc, property_51_every_sample_once);
     tcase_add_test(tc, said_is_said);
-    tcase_add_test(tc, many_plans);
+    tcase_add_test(tc, property_51_through_many_plans);
     tcase_add_test(tc, resume);
     tcase_add_test(tc, bad_options);
     tcase_add_test(tc, huge_epoch);

@@ -51,7 +51,7 @@ static const struct {
       { 0, 0, 0, 1, 1 } },
 };
 
-START_TEST(forms)
+START_TEST(hsgd_4_groups_are_nodes_or_of_like_speed)
 {
     struct job_groups wish = { .n = rows[_i].wish };
     int group[MAX];
@@ -97,7 +97,7 @@ START_TEST(takes_what_is_left_of_what_is_given)
 END_TEST
 
 /* A group's sum stays, and no sample of it would be done sooner elsewhere in the group. */
-START_TEST(balances_inside)
+START_TEST(hsgd_4_batches_are_balanced_inside)
 {
     struct split_worker w[4] = { { { 0, 0.001 }, 1, INT64_MAX },
                                  { { 0, 0.002 }, 1, INT64_MAX },
@@ -122,10 +122,11 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_loop_test(tc, forms, 0, sizeof rows / sizeof *rows);
+    tcase_add_loop_test(tc, hsgd_4_groups_are_nodes_or_of_like_speed, 0,
+                        sizeof rows / sizeof *rows);
     tcase_add_test(tc, takes_what_is_given);
     tcase_add_test(tc, takes_what_is_left_of_what_is_given);
-    tcase_add_test(tc, balances_inside);
+    tcase_add_test(tc, hsgd_4_batches_are_balanced_inside);
 }
 
 SUITE_MAIN("groups", add_tests)

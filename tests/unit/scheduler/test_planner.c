@@ -371,6 +371,26 @@ START_TEST(chooses_by_prediction)
 }
 END_TEST
 
+/* What is stable for few writers is not for many: each of p draws the centre by 0.9 / p. */
+START_TEST(seasgd_5_the_moving_rate_is_shared_by_the_writers)
+{
+    char asked[][8] = { "async", "hybrid" };
+
+    for (int i = 0; i < 2; i++)
+        for (int nodes = 2; nodes <= 16; nodes *= 2) {
+            cleanup_free struct node_profile *node = mix_nodes(nodes);
+            struct job job = job_of(512);
+            struct plan *p;
+
+            job.sync.mode = asked[i];
+            ck_assert_int_eq(planner_plan(&job, node, nodes, NULL, &p, NULL), 0);
+            ck_assert_int_ge(p->n_groups, 2);
+            ck_assert_double_eq(p->moving_rate, 0.9 / p->n_groups);
+            plan_free(p);
+        }
+}
+END_TEST
+
 /* The mode of the most progress a second, by the plan's own predictions and the table: it may not
  * be the one of the most samples, and both the wire and the period decide.
  */
@@ -559,6 +579,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, chooses_by_progress);
     tcase_add_loop_test(tc, mode, 0, sizeof modes / sizeof *modes);
     tcase_add_loop_test(tc, chooses_by_prediction, 0, sizeof chosen / sizeof *chosen);
+    tcase_add_test(tc, seasgd_5_the_moving_rate_is_shared_by_the_writers);
     tcase_add_test(tc, groups_must_fit);
     tcase_add_test(tc, groups_lose_who_is_gone);
     tcase_add_loop_test(tc, every_writer_has_samples, 0, 3);

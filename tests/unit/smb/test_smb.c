@@ -281,7 +281,7 @@ START_TEST(order_of_a_rank_is_kept)
 END_TEST
 
 /* The counter gives every number once, and shares taken from it cover the target. */
-START_TEST(shared_counter_1_fetch_and_add)
+START_TEST(shared_counter_1_and_2_fetch_and_add_of_shares)
 {
     enum { TARGET = 400 };
     bool seen[TARGET + 16 * BOXES_MAX] = { false };
@@ -297,7 +297,7 @@ START_TEST(shared_counter_1_fetch_and_add)
         r[i] = (struct smb_request){ .kind = SMB_FETCH_ADD, .key = key, .first = 2, .add = i + 1 };
         boxes_start(&w, i, &r[i]);
     }
-    do { /* shared_counter_2: each takes shares of its own size until the target is reached */
+    do { /* each takes shares of its own size until the target is reached */
         running = 0;
         for (int i = 0; i < w.n; i++) {
             if (r[i].rc < 0 || r[i].user)
@@ -325,7 +325,7 @@ START_TEST(shared_counter_1_fetch_and_add)
 }
 END_TEST
 
-START_TEST(smb2_one_buffer_on_several_servers)
+START_TEST(smb2_1_one_buffer_on_several_servers)
 {
     enum { N = 10000 };
     static float x[N], y[N];
@@ -344,6 +344,51 @@ START_TEST(smb2_one_buffer_on_several_servers)
         ck_assert_mem_eq(x + 1000, y, 8000 * sizeof *x);
         boxes_close(&w);
     }
+}
+END_TEST
+
+/* All give a notice and wait for as many as they are: nobody passes before the last has come, and
+ * then everybody reads what all had written.
+ */
+START_TEST(smb2_2_a_synchronisation_call_on_the_buffer)
+{
+    struct smb_request notice[BOXES_MAX], wait[BOXES_MAX];
+    double x[BOXES_MAX];
+    smb_key data, gate;
+    struct boxes w;
+
+    open_layout(&w, _i, 47);
+    data = create(&w, 0, COMM_FLOAT64, (size_t)w.n);
+    gate = create(&w, w.n - 1, COMM_INT64, 1);
+    attach_others(&w, 0, data);
+    attach_others(&w, w.n - 1, gate);
+    for (int round = 1; round <= 6; round++) {
+        for (int k = 1; k <= w.n; k++) {
+            int i = (round + k) % w.n;
+            double value = 100 * round + i;
+
+            move(&w, i, SMB_WRITE, data, &value, (size_t)i, 1);
+            notice[i] = (struct smb_request){ .kind = SMB_NOTIFY, .key = gate };
+            wait[i] = (struct smb_request){ .kind = SMB_WAIT,
+                                            .key = gate,
+                                            .version = (uint64_t)(w.n * round - 1) };
+            for (int j = 0; j < 200; j++)
+                boxes_step(&w);
+            for (int j = 1; j < k; j++)
+                ck_assert(!wait[(round + j) % w.n].done);
+            boxes_start(&w, i, &notice[i]);
+            boxes_start(&w, i, &wait[i]);
+        }
+        for (int i = 0; i < w.n; i++) {
+            boxes_finish(&w, &notice[i]);
+            boxes_finish(&w, &wait[i]);
+            ck_assert_int_eq(wait[i].rc, 0);
+            move(&w, i, SMB_READ, data, x, 0, (size_t)w.n);
+            for (int j = 0; j < w.n; j++)
+                ck_assert(x[j] == 100 * round + j);
+        }
+    }
+    boxes_close(&w);
 }
 END_TEST
 
@@ -481,8 +526,9 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, smb_5_freed_with_the_last_user, 0, LAYOUTS);
     tcase_add_loop_test(tc, smb_6_n_writers_k_accumulates, 0, LAYOUTS);
     tcase_add_loop_test(tc, order_of_a_rank_is_kept, 0, LAYOUTS);
-    tcase_add_loop_test(tc, shared_counter_1_fetch_and_add, 0, LAYOUTS);
-    tcase_add_test(tc, smb2_one_buffer_on_several_servers);
+    tcase_add_loop_test(tc, shared_counter_1_and_2_fetch_and_add_of_shares, 0, LAYOUTS);
+    tcase_add_test(tc, smb2_1_one_buffer_on_several_servers);
+    tcase_add_loop_test(tc, smb2_2_a_synchronisation_call_on_the_buffer, 0, LAYOUTS);
     tcase_add_loop_test(tc, bad_use_is_one_sentence, 0, LAYOUTS);
     tcase_add_loop_test(tc, deadlines_end_requests, 0, LAYOUTS);
     tcase_add_loop_test(tc, requests_given_up_are_harmless, 0, LAYOUTS);

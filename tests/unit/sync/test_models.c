@@ -6,6 +6,7 @@
 #include "bench/simulation.h"
 #include "lib/base/clock.h"
 #include "lib/base/random.h"
+#include "lib/smb/smb.h"
 #include "suite.h"
 
 #include <math.h>
@@ -16,7 +17,7 @@ enum { MAX_RANKS = 16, DIM = 6, MAX_STEPS = 9000 };
 /* What one rank trained, and when. */
 struct trace {
     int64_t n;
-    double x[MAX_STEPS]; /* first value after each step */
+    double drawn[MAX_STEPS], x[MAX_STEPS]; /* first value before each step's gradient, after it */
     int64_t begin_ns[MAX_STEPS], end_ns[MAX_STEPS], count[MAX_STEPS];
 };
 
@@ -37,6 +38,70 @@ struct problem {
     struct trace *trace; /* [n_ranks] */
     bool unequal;        /* members of a group differed */
 };
+
+/* ---- what is asked of the box ---- */
+
+/* A rank's requests; they come to the counter of samples one by one, so rank 0 is the first. */
+static struct asker {
+    const struct smb *box;
+    smb_key centre, own;              /* buffers of parameters: attached to, written to */
+    const struct smb_request *update; /* the last accumulate */
+    int reads, sums, seeds;           /* of, into and over the centre */
+    bool strange, early;              /* another request; a read before the update was over */
+} askers[MAX_RANKS];
+
+static struct asker *asker_of(const struct smb *box)
+{
+    int i = 0;
+
+    while (i < MAX_RANKS && askers[i].box && askers[i].box != box)
+        i++;
+    ck_assert_int_lt(i, MAX_RANKS);
+    askers[i].box = box;
+    return &askers[i];
+}
+
+static void note_write(struct asker *a, smb_key key)
+{
+    if (key.id == a->centre.id)
+        a->seeds++;
+    else if (a->own.id)
+        a->strange |= a->own.id != key.id;
+    else
+        a->own = key;
+}
+
+static void note(struct asker *a, const struct smb_request *r)
+{
+    if (r->kind == SMB_ATTACH && r->type == COMM_FLOAT64)
+        a->centre = r->key;
+    if (r->kind == SMB_WRITE)
+        note_write(a, r->key);
+    if (r->kind == SMB_ACCUMULATE) {
+        a->strange |= r->key.id != a->centre.id || r->source.id != a->own.id;
+        a->update = r;
+        a->sums++;
+    }
+    if (r->kind == SMB_READ) {
+        a->strange |= r->key.id != a->centre.id;
+        a->early |= a->update && !(a->update->kind == SMB_ACCUMULATE && a->update->done);
+        a->reads++;
+    }
+}
+
+/* The linker puts the second in the place of smb_start, whose name becomes the first. */
+int __real_smb_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct outbox *out,
+                     struct eddis_error *err);
+int __wrap_smb_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct outbox *out,
+                     struct eddis_error *err);
+int __wrap_smb_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct outbox *out,
+                     struct eddis_error *err)
+{
+    note(asker_of(b), r);
+    return __real_smb_start(b, r, now_ns, out, err);
+}
+
+/* ---- problems ---- */
 
 static double input(int64_t sample, int j)
 {
@@ -62,6 +127,8 @@ static int64_t compute(void *arg, int rank, const struct simulation_step *s, voi
     const double *x = p->old_gradient && s->step ? p->before[rank] : p->x[rank];
     double *g = slot[0];
 
+    ck_assert_int_lt(s->step, MAX_STEPS);
+    p->trace[rank].drawn[s->step] = p->x[rank][0];
     if (p->least_squares)
         least_squares(x, s->first, s->count, g);
     else
@@ -79,7 +146,6 @@ static void update(void *arg, int rank, const struct simulation_step *s, void *c
         p->x[rank][j] -= p->eta * g[j];
     memcpy(p->before[rank], p->x[rank], sizeof p->x[rank]);
     ck_assert_int_eq(t->n, s->step);
-    ck_assert_int_lt(t->n, MAX_STEPS);
     t->x[t->n] = p->x[rank][0];
     t->begin_ns[t->n] = s->begin_ns;
     t->end_ns[t->n] = s->end_ns;
@@ -133,8 +199,10 @@ static void problem_init(struct problem *p, const char *algorithm, int n, int pe
 static void problem_run(struct problem *p)
 {
     struct eddis_error err = { 0 };
-    int rc = simulation_run(&p->o, &p->result, &err);
+    int rc;
 
+    memset(askers, 0, sizeof askers);
+    rc = simulation_run(&p->o, &p->result, &err);
     ck_assert_msg(rc == 0, "%s", err.text);
 }
 
@@ -154,13 +222,18 @@ static double spread(const struct problem *p)
     return most;
 }
 
+/* ---- the properties ---- */
+
 static const struct row {
     const char *algorithm;
     int n, per_group, period;
 } rows[] = { { "easgd", 2, 1, 1 }, { "easgd", 5, 1, 3 }, { "easgd", 16, 1, 1 },
              { "hsgd", 4, 2, 1 },  { "hsgd", 12, 3, 2 }, { "hsgd", 6, 1, 1 } };
 
-START_TEST(property_15_without_a_learning_rate_the_sum_is_constant_and_all_converge)
+enum { ROWS = sizeof rows / sizeof *rows, FIRST_HSGD = 3 };
+
+/* Without a learning rate. */
+START_TEST(property_15_and_seasgd_4_the_sum_is_constant_and_all_converge)
 {
     const struct row *r = &rows[_i];
     static struct problem p;
@@ -258,20 +331,22 @@ START_TEST(property_17_without_a_moving_rate_workers_are_independent)
 }
 END_TEST
 
-START_TEST(property_18_one_worker_is_the_linear_map)
+/* The three equations, at each interval. */
+START_TEST(property_18_and_seasgd_1_one_worker_is_the_linear_map)
 {
     static struct problem p;
     const double eta = 0.3, rate = 0.2;
     double x, c;
 
     problem_init(&p, "easgd", 1, 1);
+    p.o.period = _i;
     p.o.moving_rate = rate;
     p.eta = eta;
     x = c = p.start[0][0];
     problem_run(&p);
     ck_assert_int_gt(p.trace[0].n, 500);
     for (int t = 0; t < p.trace[0].n; t++) {
-        double d = t ? rate * (x - c) : 0; /* before the first step they are equal */
+        double d = t && t % _i == 0 ? rate * (x - c) : 0; /* at first they are equal */
 
         c += d;
         x -= d;
@@ -314,7 +389,7 @@ START_TEST(property_1_and_2_inside_a_group)
 }
 END_TEST
 
-START_TEST(hsgd_members_stay_the_same_bits_through_exchanges)
+START_TEST(hsgd_1_members_stay_the_same_bits_through_exchanges)
 {
     for (uint64_t seed = 1; seed < 6; seed++) {
         static struct problem p;
@@ -332,6 +407,47 @@ START_TEST(hsgd_members_stay_the_same_bits_through_exchanges)
         ck_assert(!p.unequal);
         problem_fini(&p);
     }
+}
+END_TEST
+
+START_TEST(hsgd_2_only_roots_talk_to_the_box)
+{
+    const struct row *r = &rows[_i];
+    static struct problem p;
+
+    problem_init(&p, r->algorithm, r->n, r->per_group);
+    problem_run(&p);
+    for (int i = 0; i < r->n; i++) {
+        const struct asker *a = &askers[i];
+
+        ck_assert_int_eq(a->reads > 0 && a->sums > 0, i % r->per_group == 0);
+        ck_assert_int_eq(a->reads || a->sums || a->seeds || a->own.id, i % r->per_group == 0);
+    }
+    problem_fini(&p);
+}
+END_TEST
+
+/* Members take their gradients where the root was drawn to, which is where it was not before. */
+START_TEST(hsgd_3_members_get_what_the_root_was_drawn_to)
+{
+    static struct problem p;
+
+    problem_init(&p, "hsgd", 12, 3);
+    p.o.period = 4;
+    p.least_squares = true;
+    p.eta = 0.1;
+    problem_run(&p);
+    for (int i = 0; i < 12; i++) {
+        const struct trace *t = &p.trace[i], *root = &p.trace[i / 3 * 3];
+
+        ck_assert_int_gt(t->n, 50);
+        for (int s = 1; s < t->n; s++) {
+            ck_assert(t->drawn[s] == root->drawn[s]);
+            /* the groups in turn */
+            ck_assert_int_eq(t->drawn[s] != t->x[s - 1], (s + p.group[i]) % 4 == 0);
+        }
+    }
+    problem_fini(&p);
 }
 END_TEST
 
@@ -361,7 +477,7 @@ static double step_ms(const struct problem *p, int rank)
     return (double)(t->end_ns[t->n - 4] - t->end_ns[2]) / (double)(t->n - 6) / CLOCK_MS;
 }
 
-START_TEST(a_slow_worker_or_group_does_not_change_the_others)
+START_TEST(hsgd_5_a_slow_worker_or_group_does_not_change_the_others)
 {
     const struct row *r = &rows[_i];
     static struct problem even, slowed;
@@ -386,10 +502,38 @@ START_TEST(a_slow_worker_or_group_does_not_change_the_others)
 }
 END_TEST
 
+/* Every writer has an increment that nobody else writes to, and adds it to the centre; but for the
+ * first parameters, nothing else changes that.
+ */
+START_TEST(seasgd_2_own_increments_are_added_to_the_centre)
+{
+    const struct row *r = &rows[_i];
+    static struct problem p;
+    int seeds = 0;
+
+    problem_init(&p, r->algorithm, r->n, r->per_group);
+    p.o.period = r->period;
+    problem_run(&p);
+    for (int i = 0; i < r->n; i += r->per_group) {
+        const struct asker *a = &askers[i];
+
+        ck_assert(!a->strange);
+        ck_assert_uint_eq(a->centre.id, askers[0].centre.id);
+        for (int j = 0; j < i; j += r->per_group)
+            ck_assert_uint_ne(a->own.id, askers[j].own.id);
+        ck_assert_int_gt(a->sums, 8);
+        ck_assert_int_eq(a->reads, a->sums + 1); /* at last to take it over */
+        seeds += a->seeds;
+    }
+    ck_assert_int_eq(seeds, 1);
+    problem_fini(&p);
+}
+END_TEST
+
 /* Messages take up to a millisecond: reading the centre is some of them, one after the other; the
  * increment's way there would be as many again.
  */
-START_TEST(seasgd_the_read_is_waited_for_and_the_update_is_not)
+START_TEST(seasgd_3_and_shared_counter_4_the_read_is_waited_for_and_the_update_is_not)
 {
     static struct problem p;
     double with, without;
@@ -406,10 +550,18 @@ START_TEST(seasgd_the_read_is_waited_for_and_the_update_is_not)
     problem_fini(&p);
     ck_assert_msg(with > without + 0.5, "%g against %g ms", with, without);
     ck_assert_msg(with < without + 3, "%g against %g ms", with, without);
+    problem_init(&p, "easgd", 2, 1);
+    p.duration_ns[0] = p.duration_ns[1] = CLOCK_MS / 10; /* a step is over before its update */
+    problem_run(&p);
+    ck_assert(!askers[0].early && !askers[1].early);
+    problem_fini(&p);
 }
 END_TEST
 
-START_TEST(shared_counter_gives_each_by_its_speed_and_every_sample_once)
+/* Shares of it in proportion to speed; as many iterations as the target says, and at most one more
+ * of each other worker.
+ */
+START_TEST(shared_counter_2_and_3_each_by_its_speed_and_every_sample_once)
 {
     static struct problem p;
     int64_t sum = 0;
@@ -424,7 +576,9 @@ START_TEST(shared_counter_gives_each_by_its_speed_and_every_sample_once)
         for (int t = 0; t < p.trace[i].n; t++)
             sum += p.trace[i].count[t];
     ck_assert_int_eq(sum, 400 * 20);
-    /* iterations: as the target says, but for the ranges that an epoch's end cut */
+    /* an epoch's end cuts no range here; where it does, both parts are an iteration of their own,
+     * and it is samples that are counted exactly
+     */
     ck_assert_int_ge(p.result.steps, 400 * 20 / 4);
     ck_assert_int_le(p.result.steps, 400 * 20 / 4 + 3);
     ck_assert_double_eq_tol((double)p.trace[0].n / (double)p.trace[3].n, 4, 0.1);
@@ -433,7 +587,11 @@ START_TEST(shared_counter_gives_each_by_its_speed_and_every_sample_once)
 }
 END_TEST
 
-START_TEST(ends_are_aligned_when_the_counter_is_exhausted)
+/* The end is not the master's, the fastest one's or an average, of which the point speaks, but the
+ * counter's: what a worker has taken it does before it leaves.  That is the range under way and two
+ * taken ahead, so that they leave within three iterations of the slowest, not one.
+ */
+START_TEST(end_alignment_all_leave_when_the_counter_is_exhausted)
 {
     static struct problem p;
     int64_t slowest = 0;
@@ -447,7 +605,6 @@ START_TEST(ends_are_aligned_when_the_counter_is_exhausted)
         ck_assert_mem_eq(p.x[i], p.x[0], sizeof p.x[i]); /* all leave with the centre */
         slowest = p.duration_ns[i] > slowest ? p.duration_ns[i] : slowest;
     }
-    /* the ranges that a group has taken ahead are done before it leaves */
     ck_assert_int_le(p.result.end_ns - p.result.first_end_ns, 3 * slowest);
     problem_fini(&p);
 }
@@ -455,22 +612,22 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    int n = sizeof rows / sizeof *rows;
-
-    tcase_add_loop_test(
-        tc, property_15_without_a_learning_rate_the_sum_is_constant_and_all_converge, 0, n);
+    tcase_add_loop_test(tc, property_15_and_seasgd_4_the_sum_is_constant_and_all_converge, 0, ROWS);
     tcase_add_loop_test(tc, property_16_stable_up_to_the_bound_of_round_robin, 0,
                         sizeof stability_rows / sizeof *stability_rows);
     tcase_add_test(tc, property_16_of_seasgd);
     tcase_add_test(tc, property_17_without_a_moving_rate_workers_are_independent);
-    tcase_add_test(tc, property_18_one_worker_is_the_linear_map);
+    tcase_add_loop_test(tc, property_18_and_seasgd_1_one_worker_is_the_linear_map, 1, 4);
     tcase_add_test(tc, property_1_and_2_inside_a_group);
-    tcase_add_test(tc, hsgd_members_stay_the_same_bits_through_exchanges);
+    tcase_add_test(tc, hsgd_1_members_stay_the_same_bits_through_exchanges);
+    tcase_add_loop_test(tc, hsgd_2_only_roots_talk_to_the_box, FIRST_HSGD, ROWS);
+    tcase_add_test(tc, hsgd_3_members_get_what_the_root_was_drawn_to);
     tcase_add_test(tc, a_run_repeats_under_its_seed);
-    tcase_add_loop_test(tc, a_slow_worker_or_group_does_not_change_the_others, 0, n);
-    tcase_add_test(tc, seasgd_the_read_is_waited_for_and_the_update_is_not);
-    tcase_add_test(tc, shared_counter_gives_each_by_its_speed_and_every_sample_once);
-    tcase_add_test(tc, ends_are_aligned_when_the_counter_is_exhausted);
+    tcase_add_loop_test(tc, hsgd_5_a_slow_worker_or_group_does_not_change_the_others, 0, ROWS);
+    tcase_add_loop_test(tc, seasgd_2_own_increments_are_added_to_the_centre, 0, ROWS);
+    tcase_add_test(tc, seasgd_3_and_shared_counter_4_the_read_is_waited_for_and_the_update_is_not);
+    tcase_add_test(tc, shared_counter_2_and_3_each_by_its_speed_and_every_sample_once);
+    tcase_add_test(tc, end_alignment_all_leave_when_the_counter_is_exhausted);
 }
 
 SUITE_MAIN("models", add_tests)
