@@ -68,10 +68,9 @@ static int plan_add_event(struct eddis *e, int64_t step, unsigned flags)
     return 0;
 }
 
-/* Its copy is there. */
-static void plan_take_version(struct eddis *e, int64_t version)
+/* Of a plan whose copy is there. */
+static void plan_note_passing(struct eddis *e, int64_t version)
 {
-    e->plan_version = version;
     if (e->plan[version % BOARD_PLANS].flags & BOARD_FLAG_PASSING)
         e->plan_passing = version;
 }
@@ -98,7 +97,8 @@ static int plan_adopt(struct eddis *e, int64_t version, int64_t from, struct edd
         rc = eddis_fail(err, -ENOMEM, "no memory for a plan");
     if (rc < 0)
         return eddis_fail_prefix(err, rc, "cannot take plan %lld", (long long)version);
-    plan_take_version(e, version);
+    e->plan_version = version;
+    plan_note_passing(e, version);
     p = board_begin(e->board);
     p->plan_version = version;
     p->plan_since = from;
@@ -172,7 +172,7 @@ static int plan_first(struct eddis *e, int64_t *batch, struct eddis_error *err)
     }
     if (rc < 0)
         return eddis_fail_prefix(err, rc, "cannot read the job's plan");
-    plan_take_version(e, e->plan_version);
+    plan_note_passing(e, e->plan_version);
     memcpy(batch, plan->batch, (size_t)e->place.n_ranks * sizeof *batch);
     return 0;
 }

@@ -239,7 +239,7 @@ static int commit_buckets(struct eddis *e, struct bucket_layout *layout, struct 
     if (rc)
         o->layout = layout;
     else if (!o->bucket_bytes)
-        o->bucket_bytes = ENGINE_BUCKET_BYTES; /* the plan's run was too short to measure them */
+        o->bucket_bytes = ENGINE_BUCKET_BYTES; /* the plan's run has laid none out */
     if (e->place.rank == 0)
         board_choose(e->board, c);
     return 0;

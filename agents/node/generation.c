@@ -354,14 +354,16 @@ char *generation_network(const struct generation *g, int rank)
  */
 static bool is_frozen(struct frozen *f, pid_t pid, int64_t now_ns, int64_t limit_ns)
 {
-    int64_t gone = f->looked_ns ? now_ns - f->looked_ns : 0, before = f->switches;
+    int64_t gone = f->looked_ns ? now_ns - f->looked_ns : 0;
+    bool stopped = proctree_state(pid) == 'T';
+    int64_t switches = stopped ? proctree_switches(pid) : 0;
 
-    f->looked_ns = now_ns;
-    f->switches = proctree_switches(pid);
-    if (proctree_state(pid) != 'T' || f->switches != before)
-        f->stopped_ns = 0;
-    else
+    if (stopped && switches == f->switches)
         f->stopped_ns += gone < limit_ns / 4 ? gone : limit_ns / 4;
+    else
+        f->stopped_ns = 0;
+    f->looked_ns = now_ns;
+    f->switches = switches;
     return f->stopped_ns > limit_ns;
 }
 

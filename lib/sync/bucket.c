@@ -178,7 +178,7 @@ static size_t worth_bytes(const struct bucket_cost *cost)
 /* Every message costs work, on machines that compute meanwhile, and no prediction is exact.  So of
  * the layouts that end as early as the best, p, and merge nothing that is not worth it, take the
  * one of the fewest buckets that would do so even if all but the last took three times as long.  p
- * becomes that, when there is one of fewer.
+ * becomes that when it has fewer, and else stays.
  */
 static void merge_relax(const struct bucket_item *item, const struct ranked *order, int n,
                         const struct bucket_cost *cost, struct prefix *p)

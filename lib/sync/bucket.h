@@ -55,11 +55,10 @@ struct bucket_cost {
 int bucket_fill(const struct bucket_item *item, int n, size_t first_bytes, size_t bytes,
                 struct bucket_run *ret);
 
-/* The layout whose last bucket ends first, and of those one of few buckets, as far as several small
- * ones cost more than a larger one, among those that list items as they become ready and those
- * that keep the arena's order; so it never ends later than one bucket an item or one for all.
- * When BUCKET_MAX are not enough for that, with fewer.  Returns how many, -ENOMEM, or -E2BIG when
- * the types change more often.
+/* The layout whose last bucket ends first, among those that list items as they become ready and
+ * those that keep the arena's order; so it never ends later than one bucket an item or one for all.
+ * Of several that end first it is one of few buckets, where latency matters.  When BUCKET_MAX are
+ * not enough, with fewer.  Returns how many, -ENOMEM, or -E2BIG when the types change more often.
  */
 int bucket_merge(const struct bucket_item *item, int n, const struct bucket_cost *cost,
                  struct bucket_layout *ret);

@@ -151,9 +151,7 @@ static void engine_cut(struct engine *e, const struct bucket_run *run, int n_run
     e->layouts++;
 }
 
-/* Whether the layout is measured, unless the algorithm keeps it: nobody has decided, and it could
- * change something.
- */
+/* Whether the layout is to be measured: nobody has decided it, and it could change something. */
 static bool engine_measures(const struct engine *e, const struct engine_options *o)
 {
     return !o->layout && !o->bucket_bytes && e->place.n_ranks > 1 && e->n_slots > 1 &&

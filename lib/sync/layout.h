@@ -6,15 +6,16 @@
  *     step 4          rank 0 lays the buckets out (bucket.h) by when the last rank has each
  *                     gradient ready, and broadcasts how, before the first of them leaves
  *
- * Each rank counts from its own begin of the step: that one begins later than others is not seen.
  * So the layout holds from the same step on every rank.  Steps under a plan that is soon to be
- * replaced come before step 0: with other batches gradients are ready at other times.  It is cut
- * from the arena as it lies, in runs of neighbours, because programs have pointers into it.
- * Gathering any order into buffers of their own would cost each step a copy of the model each way,
- * 11 ms for 85 MB here, beside its memory; predicted for 60 gradients over links of 1 Gbit/s, runs
- * leave 7.4 ms exposed against 7.4 of a free order when layers are registered in order, 8.1
- * against 8.0 when blocks of ten are not, and 13.4 against 7.2 when nothing is (cut by size alone:
- * 55, 103, 120).
+ * replaced come before step 0: with other batches gradients are ready at other times.  Each rank
+ * counts from its own begin of the step; that one begins later than the others is not seen.
+ *
+ * The layout is cut from the arena as it lies, in runs of neighbours, because programs have
+ * pointers into it.  Gathering any order into buffers of their own would cost each step a copy of
+ * the model each way, 11 ms for 85 MB here, beside its memory; predicted for 60 gradients over
+ * links of 1 Gbit/s, runs leave 7.4 ms exposed against 7.4 of a free order when layers are
+ * registered in order, 8.1 against 8.0 when blocks of ten are not, and 13.4 against 7.2 when
+ * nothing is (cut by size alone: 55, 103, 120).
  */
 #ifndef EDDIS_SYNC_LAYOUT_H
 #define EDDIS_SYNC_LAYOUT_H
