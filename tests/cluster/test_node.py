@@ -154,12 +154,12 @@ def test_rank_and_wrapper_stopped(make):
     n.leave()
 
 
-def test_rank_goes_on_between_stops(make):
-    """Seen stopped at nearly every look, it is slow and not hung."""
+def stop_in_turns(make):
+    """Returns whether no stop lasted too long because this test itself was held up."""
     n = make(SLEEP)
     pids = n.launch(2)
     until = time.monotonic() + LEASE + 2
-    longest = 0  # stop: this test may be held up itself
+    longest = 0  # stop
     while time.monotonic() < until:
         began = time.monotonic()
         os.kill(pids[1], signal.SIGSTOP)
@@ -167,10 +167,17 @@ def test_rank_goes_on_between_stops(make):
         os.kill(pids[1], signal.SIGCONT)
         longest = max(longest, time.monotonic() - began)
         time.sleep(0.002)
-    assert longest > LEASE / 2 or alive(pids[1]) and not n.driver.find("rank_exit"), longest
+    fair = longest < LEASE / 2
+    assert not fair or alive(pids[1]) and not n.driver.find("rank_exit")
     n.driver.stop("failure")
     n.driver.wait("stopped")
     n.leave()
+    return fair
+
+
+def test_rank_goes_on_between_stops(make):
+    """Seen stopped at nearly every look, it is slow and not hung."""
+    assert any(stop_in_turns(make) for _ in range(3)), "held up three times"
 
 
 def test_orderly_stop_waits_for_the_last(make):
