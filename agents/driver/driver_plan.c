@@ -44,7 +44,7 @@ int driver_publish(struct driver *d, const struct plan *p, int64_t flags, struct
     d->status.plan_version = d->newest_version;
     driver_order_parts(d, &o);
     (void)snprintf(text, sizeof text, "version %" PRId64 "%s", d->newest_version,
-                   flags ? ": write a checkpoint and stop" : "");
+                   flags & BOARD_FLAG_STOP ? ": write a checkpoint and stop" : "");
     driver_say(d, "plan_published", -1, -1, text);
     return 0;
 }

@@ -127,6 +127,7 @@ START_TEST(strange_names)
 {
     static const char *const names[] = { "a\nb", "x) Z 1 (", "\n", ") R 1\n", "" };
     struct proctree_process *all = NULL;
+    int64_t switches;
     int ready[2];
     char byte;
 
@@ -147,8 +148,18 @@ START_TEST(strange_names)
         ck_assert_int_eq(kill(pid, SIGSTOP), 0);
         ck_assert_int_eq(waitpid(pid, NULL, WUNTRACED), pid);
         ck_assert_int_eq(proctree_state(pid), 'T');
+        switches = proctree_switches(pid);
+        ck_assert_int_gt(switches, 0);
+        ck_assert_int_eq(kill(pid, SIGCONT), 0);
+        ck_assert_int_eq(waitpid(pid, NULL, WCONTINUED), pid);
+        ck_assert_int_eq(kill(pid, SIGSTOP), 0);
+        ck_assert_int_eq(waitpid(pid, NULL, WUNTRACED), pid);
+        /* Who waits hears of it a moment before the processor is given up. */
+        for (int64_t end = clock_now_ns() + 10 * CLOCK_S; proctree_switches(pid) <= switches;)
+            ck_assert_int_lt(clock_now_ns(), end);
         ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 10 * CLOCK_S, NULL), 0);
         ck_assert_int_eq(proctree_state(pid), 0);
+        ck_assert_int_eq(proctree_switches(pid), -1);
     }
     close(ready[0]);
     close(ready[1]);
