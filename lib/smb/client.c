@@ -2,8 +2,9 @@
 /* client.c - this rank's requests
  *
  * A request is an operation of one or two stages; a stage is one order a stripe.  An order to a
- * stripe in this node's memory is carried out here, another is sent.  An operation that timed out
- * goes on without its request, since its messages are under way and its order holds for others.
+ * stripe in this node's memory is carried out here, another is sent; of those that move elements
+ * a few are under way at a time.  An operation that timed out goes on without its request, since
+ * its messages are under way and its order holds for others.
  */
 #include "smb_impl.h"
 #include "stripe.h"
@@ -16,7 +17,7 @@
 struct part {
     struct op *op;
     int stripe;
-    bool remote, answered, over;
+    bool remote, sent, answered, over;
     struct work work;
     size_t posted; /* READ, WRITE from afar: elements of pieces posted, */
     size_t moved;  /* and of those that are here or gone */
@@ -31,6 +32,7 @@ struct op {
     int stage, rc;
     size_t element; /* bytes */
     int n_parts;
+    int moving;         /* orders under way that move elements to or from other nodes */
     struct part part[]; /* [n_servers] */
 };
 
@@ -153,11 +155,17 @@ static void part_add(struct smb *b, struct op *op, enum work_kind kind, int stri
     b->seq[stripe] += p->remote;
 }
 
-/* Every stripe that holds some of the elements first .. first + count - 1 of n. */
+/* Every stripe that holds some of the elements first .. first + count - 1 of n; beginning with this
+ * node's for what moves elements, so that not all ranks ask the same server first.
+ */
 static void part_each(struct smb *b, struct op *op, enum work_kind kind, size_t n, size_t first,
                       size_t count)
 {
-    for (int s = 0; s < b->n_servers; s++) {
+    bool moving = kind == WORK_READ || kind == WORK_WRITE;
+    int begin = !moving ? 0 : b->own >= 0 ? b->own : b->place.rank % b->n_servers;
+
+    for (int i = 0; i < b->n_servers; i++) {
+        int s = (begin + i) % b->n_servers;
         size_t low = stripe_first(n, b->n_servers, s), high = stripe_first(n, b->n_servers, s + 1);
 
         low = low > first ? low : first;
@@ -270,23 +278,40 @@ static int part_send(struct smb *b, struct part *p, struct outbox *out, struct e
     return smb_send(b, peer, SMB_TAG_ORDER, &p->work.order, sizeof p->work.order, out, err);
 }
 
-/* Go on with an order.  Sets over. */
-static int part_turn(struct smb *b, struct part *p, int64_t now_ns, size_t *budget,
-                     struct outbox *out, struct eddis_error *err)
+/* Go on with an order to another node: send it, as soon as it may be under way; post pieces. */
+static int part_turn_remote(struct smb *b, struct part *p, struct outbox *out,
+                            struct eddis_error *err)
 {
+    bool moving = part_length(p) > 0;
     int rc = 0;
 
-    if (!p->remote) {
-        bool moving = part_length(p) > 0;
-
-        p->over = (moving && !p->op->what.data) ||
-                  work_turn(&p->work, b->memory, moving ? part_data(p, 0) : NULL, now_ns, budget);
-        return 0;
+    if (!p->sent) {
+        if (moving && p->op->moving == SMB_ORDERS)
+            return 0;
+        p->sent = true;
+        p->op->moving += moving;
+        rc = part_send(b, p, out, err);
     }
     while (rc == 0 && p->posted < part_length(p) && p->window < SMB_WINDOW)
         rc = part_post(b, p, out, err);
     p->over = p->answered && p->moved == part_length(p);
+    p->op->moving -= p->over && moving;
     return rc;
+}
+
+/* Go on with an order.  Sets over. */
+static int part_turn(struct smb *b, struct part *p, int64_t now_ns, size_t *budget,
+                     struct outbox *out, struct eddis_error *err)
+{
+    bool moving = part_length(p) > 0;
+
+    if (moving && !p->op->what.data && !p->sent)
+        p->over = true; /* given up before */
+    else if (p->remote)
+        return part_turn_remote(b, p, out, err);
+    else
+        p->over = work_turn(&p->work, b->memory, moving ? part_data(p, 0) : NULL, now_ns, budget);
+    return 0;
 }
 
 /* ---- what a request needs to be right ---- */
@@ -432,16 +457,6 @@ static int op_orders(struct smb *b, struct op *op)
     }
 }
 
-static int op_send(struct smb *b, struct op *op, struct outbox *out, struct eddis_error *err)
-{
-    int rc = 0;
-
-    for (int i = 0; i < op->n_parts && rc == 0; i++)
-        if (op->part[i].remote)
-            rc = part_send(b, &op->part[i], out, err);
-    return rc;
-}
-
 /* A buffer that could not be made, or that nobody waits for any more, is freed where it was made.
  */
 static void next_undo(struct smb *b, struct op *op)
@@ -580,7 +595,6 @@ static int op_turn(struct smb *b, struct op *op, int64_t now_ns, size_t *budget,
             op_report(b, op, rc < 0 ? rc : 0);
             return 1;
         }
-        rc = op_send(b, op, out, err);
     }
     for (;;) {
         bool over = true;
@@ -597,7 +611,6 @@ static int op_turn(struct smb *b, struct op *op, int64_t now_ns, size_t *budget,
         op_next(b, op);
         if (!op->n_parts)
             break;
-        rc = op_send(b, op, out, err);
     }
     op_report(b, op, op->rc < 0 && op->r ? op_explain(op) : op->rc);
     return 1;

@@ -503,6 +503,37 @@ START_TEST(requests_given_up_are_harmless)
 }
 END_TEST
 
+/* Who asks all servers at once gets more at once than the link, and what is before it, can take. */
+START_TEST(moves_ask_few_servers_at_a_time)
+{
+    enum { NODES = 12, FEW = 4, N = NODES * 500000 };
+    /* An order and its answer, and two pieces. */
+    const int most = FEW * 4;
+    float *data = calloc(N, sizeof *data);
+    struct boxes w;
+    smb_key key;
+
+    boxes_open(&w, NODES, 1, 0, 51);
+    key = create(&w, 0, COMM_FLOAT32, N);
+    for (int kind = SMB_READ; kind <= SMB_WRITE; kind += SMB_WRITE - SMB_READ) {
+        struct smb_request r = {
+            .kind = (enum smb_kind)kind, .key = key, .data = data, .count = N
+        };
+        int before = w.end[0]->under_way;
+
+        boxes_start(&w, 0, &r);
+        while (!r.done) {
+            ck_assert_int_le(w.end[0]->under_way - before, most);
+            boxes_step(&w);
+        }
+        ck_assert_int_eq(r.rc, 0);
+        boxes_finish(&w, &r);
+    }
+    boxes_close(&w);
+    free(data);
+}
+END_TEST
+
 START_TEST(more_servers_than_nodes_are_refused)
 {
     int node_of[] = { 0, 0, 1, 1 };
@@ -532,6 +563,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, bad_use_is_one_sentence, 0, LAYOUTS);
     tcase_add_loop_test(tc, deadlines_end_requests, 0, LAYOUTS);
     tcase_add_loop_test(tc, requests_given_up_are_harmless, 0, LAYOUTS);
+    tcase_add_test(tc, moves_ask_few_servers_at_a_time);
     tcase_add_test(tc, more_servers_than_nodes_are_refused);
 }
 
