@@ -715,6 +715,15 @@ int client_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct ou
     return rc < 0 ? rc : r->done;
 }
 
+bool client_awaits_memory(const struct smb *b)
+{
+    for (const struct op *op = b->first; op; op = op->next)
+        for (int i = 0; i < op->n_parts; i++)
+            if (!op->part[i].remote && !op->part[i].over)
+                return true;
+    return false;
+}
+
 int client_waits_for(const struct smb *b, const struct smb_request *r)
 {
     for (const struct op *op = b->first; op; op = op->next)

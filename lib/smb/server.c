@@ -273,6 +273,24 @@ int server_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_
     return over || budget < SMB_TURN;
 }
 
+/* A move waits for messages, unless pieces are here, or could be posted, or all have moved. */
+static bool task_awaits_memory(const struct task *t)
+{
+    const struct work_order *o = &t->work.order;
+
+    return (o->kind != WORK_READ && o->kind != WORK_WRITE) || t->arrived ||
+           t->work.moved == o->count || (t->posted < o->count && t->window < SMB_WINDOW);
+}
+
+bool server_awaits_memory(const struct smb *b)
+{
+    const struct task *t = b->tasks;
+
+    while (t && !task_awaits_memory(t))
+        t = t->next;
+    return t != NULL;
+}
+
 void server_fini(struct smb *b)
 {
     while (b->tasks) {

@@ -246,6 +246,11 @@ bool smb_polls(const struct smb *b)
     return !b->started || b->first || b->tasks || (b->leaving && !b->bye);
 }
 
+bool smb_awaits_memory(const struct smb *b)
+{
+    return !b->started || client_awaits_memory(b) || server_awaits_memory(b);
+}
+
 struct smb_request *smb_take_done(struct smb *b)
 {
     struct smb_request *r = b->done;

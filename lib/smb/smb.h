@@ -100,6 +100,9 @@ int smb_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_err
 /* Whether smb_poll has something to look after. */
 bool smb_polls(const struct smb *b);
 
+/* Whether some of that waits for this node's memory, which no message tells of. */
+bool smb_awaits_memory(const struct smb *b);
+
 /* The next request that is done, or NULL. */
 struct smb_request *smb_take_done(struct smb *b);
 

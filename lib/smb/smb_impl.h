@@ -119,11 +119,13 @@ int client_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct ou
                  struct eddis_error *err);
 int client_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_error *err);
 int client_waits_for(const struct smb *b, const struct smb_request *r);
+bool client_awaits_memory(const struct smb *b);
 void client_fini(struct smb *b);
 
 /* server.c.  For the rank that serves a stripe. */
 int server_start(struct smb *b, struct outbox *out, struct eddis_error *err);
 int server_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_error *err);
+bool server_awaits_memory(const struct smb *b);
 void server_fini(struct smb *b);
 
 #endif

@@ -137,7 +137,7 @@ static int driver_poll_box(struct driver *d, struct engine *e, struct eddis_erro
 
     if (smb_polls(d->box)) {
         rc = smb_poll(d->box, clock_now_ns(), &d->out, err);
-        d->polls |= smb_polls(d->box);
+        d->polls |= smb_awaits_memory(d->box);
     }
     while (rc >= 0 && (r = smb_take_done(d->box))) {
         int own = e ? engine_box(e, r, clock_now_ns(), &d->out, err) : 0;

@@ -534,6 +534,34 @@ START_TEST(moves_ask_few_servers_at_a_time)
 }
 END_TEST
 
+/* Who waits for messages only may sleep until one comes in. */
+START_TEST(memory_is_awaited_only_where_it_changes)
+{
+    struct boxes w;
+    smb_key key;
+    float x[1000] = { 0 };
+    struct smb_request read = { .kind = SMB_READ, .data = x, .count = 1000 };
+    struct smb_request notice = { .kind = SMB_WAIT };
+
+    boxes_open(&w, 2, 1, 1, 53);
+    key = read.key = notice.key = create(&w, 0, COMM_FLOAT32, 1000);
+    attach(&w, 1, key);
+    boxes_start(&w, 1, &read);
+    ck_assert(smb_polls(w.box[1]) && !smb_awaits_memory(w.box[1]));
+    boxes_finish(&w, &read);
+    ck_assert(!smb_awaits_memory(w.box[0]));
+    boxes_start(&w, 1, &notice);
+    for (int i = 0; i < 20; i++)
+        boxes_step(&w);
+    ck_assert(smb_polls(w.box[1]) && !smb_awaits_memory(w.box[1]));
+    ck_assert(smb_awaits_memory(w.box[0])); /* other ranks of the server's node may give it */
+    boxes_do(&w, 0, &(struct smb_request){ .kind = SMB_NOTIFY, .key = key });
+    boxes_finish(&w, &notice);
+    ck_assert_int_eq(notice.rc, 0);
+    boxes_close(&w);
+}
+END_TEST
+
 START_TEST(more_servers_than_nodes_are_refused)
 {
     int node_of[] = { 0, 0, 1, 1 };
@@ -564,6 +592,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, deadlines_end_requests, 0, LAYOUTS);
     tcase_add_loop_test(tc, requests_given_up_are_harmless, 0, LAYOUTS);
     tcase_add_test(tc, moves_ask_few_servers_at_a_time);
+    tcase_add_test(tc, memory_is_awaited_only_where_it_changes);
     tcase_add_test(tc, more_servers_than_nodes_are_refused);
 }
 
