@@ -19,9 +19,12 @@ struct screen {
     char *in, *out; /* [2 * SCREEN_BYTES] each: being filled, being written */
     size_t n_in, n_out;
     int error; /* of the first write that failed, negative; EPIPE included */
+    bool closing;
 };
 
-/* Write all of s->out; the lock is not held, and here alone the thread may be cancelled. */
+/* Write all of s->out; the lock is not held, and here alone the thread may be cancelled: there no
+ * frame has a lock to give back, or locals that the address sanitizer would go on guarding.
+ */
 static int write_out(const struct screen *s)
 {
     size_t done = 0;
@@ -41,11 +44,6 @@ static int write_out(const struct screen *s)
     return 0;
 }
 
-static void unlock(void *lock)
-{
-    pthread_mutex_unlock(lock);
-}
-
 static void *run(void *arg)
 {
     struct screen *s = arg;
@@ -56,13 +54,10 @@ static void *run(void *arg)
         char *filled = s->in;
         int rc = s->error;
 
-        while (s->n_in == 0) {
-            pthread_cleanup_push(unlock, &s->lock);
-            pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+        while (s->n_in == 0 && !s->closing)
             pthread_cond_wait(&s->changed, &s->lock);
-            pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-            pthread_cleanup_pop(0);
-        }
+        if (s->closing)
+            break;
         s->in = s->out;
         s->out = filled;
         s->n_out = s->n_in;
@@ -75,6 +70,7 @@ static void *run(void *arg)
         s->n_out = 0;
         pthread_cond_broadcast(&s->changed);
     }
+    pthread_mutex_unlock(&s->lock);
     return NULL;
 }
 
@@ -170,7 +166,11 @@ void screen_close(struct screen *s)
 {
     if (!s)
         return;
-    pthread_cancel(s->thread);
+    pthread_mutex_lock(&s->lock);
+    s->closing = true;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+    pthread_cancel(s->thread); /* if it is stuck in a write */
     pthread_join(s->thread, NULL);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
