@@ -32,7 +32,7 @@ struct op {
     int stage, rc;
     size_t element; /* bytes */
     int n_parts;
-    int moving;         /* orders under way that move elements to or from other nodes */
+    int moving;         /* orders under way that move elements to or from servers */
     struct part part[]; /* [n_servers] */
 };
 
@@ -278,7 +278,7 @@ static int part_send(struct smb *b, struct part *p, struct outbox *out, struct e
     return smb_send(b, peer, SMB_TAG_ORDER, &p->work.order, sizeof p->work.order, out, err);
 }
 
-/* Go on with an order to another node: send it, as soon as it may be under way; post pieces. */
+/* Go on with an order to a server: send it, as soon as it may be under way; post pieces. */
 static int part_turn_remote(struct smb *b, struct part *p, struct outbox *out,
                             struct eddis_error *err)
 {

@@ -100,7 +100,10 @@ int smb_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_err
 /* Whether smb_poll has something to look after. */
 bool smb_polls(const struct smb *b);
 
-/* Whether some of that waits for this node's memory, which no message tells of. */
+/* Right after smb_poll: whether some of that waits for this node's memory or for its next turn, of
+ * which no message tells.  If not, smb_poll is wanted after the next message, and now and then for
+ * deadlines.
+ */
 bool smb_awaits_memory(const struct smb *b);
 
 /* The next request that is done, or NULL. */

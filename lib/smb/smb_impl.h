@@ -23,9 +23,9 @@
 enum {
     SMB_CHUNK = 256 * 1024, /* bytes of a piece on its way */
     SMB_WINDOW = 2,         /* pieces of one order under way: one is sent, one is filled */
-    /* Of one operation, that move elements.  Pieces from all servers at once come in faster than
-     * this rank's link takes them, and what its switch has no room for is sent again, after a
-     * fifth of a second if it was the last of a connection.
+    /* Orders of one operation under way at a time, of those that move elements.  Pieces from all
+     * servers at once come in faster than this rank's link takes them, and what its switch has no
+     * room for is sent again, after a fifth of a second if it was the last of a connection.
      */
     SMB_ORDERS = 4,
     SMB_TURN = 1024 * 1024, /* bytes copied or added in one turn: some 0.2 ms */

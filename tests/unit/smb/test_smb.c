@@ -12,10 +12,13 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Ranks, ranks a node, servers: shared memory alone, messages alone, and both. */
+/* Ranks, ranks a node, servers: shared memory alone, messages alone, and both; more servers than
+ * are asked at a time.
+ */
 static const struct {
     int n, per_node, servers;
-} layouts[] = { { 1, 1, 0 }, { 4, 4, 0 }, { 4, 1, 0 }, { 4, 2, 0 }, { 6, 2, 1 }, { 5, 2, 2 } };
+} layouts[] = { { 1, 1, 0 }, { 4, 4, 0 }, { 4, 1, 0 }, { 4, 2, 0 },
+                { 6, 2, 1 }, { 5, 2, 2 }, { 7, 1, 0 } };
 
 enum { LAYOUTS = sizeof layouts / sizeof *layouts };
 
@@ -503,62 +506,78 @@ START_TEST(requests_given_up_are_harmless)
 }
 END_TEST
 
+static void move_by_few(struct boxes *w, enum smb_kind kind, smb_key key, float *data, size_t n)
+{
+    const int few = 4 * 4; /* an order, its answer and two pieces */
+    struct smb_request r = { .kind = kind, .key = key, .data = data, .count = n };
+    int before = w->end[0]->under_way;
+
+    boxes_start(w, 0, &r);
+    ck_assert_int_eq(w->end[0]->under_way - before, few);
+    while (!r.done) {
+        ck_assert_int_le(w->end[0]->under_way - before, few);
+        boxes_step(w);
+    }
+    ck_assert_int_eq(r.rc, 0);
+    boxes_finish(w, &r);
+}
+
 /* Who asks all servers at once gets more at once than the link, and what is before it, can take. */
 START_TEST(moves_ask_few_servers_at_a_time)
 {
-    enum { NODES = 12, FEW = 4, N = NODES * 500000 };
-    /* An order and its answer, and two pieces. */
-    const int most = FEW * 4;
-    float *data = calloc(N, sizeof *data);
+    enum { NODES = 12, N = NODES * 500000 };
+    float *data = calloc(N, sizeof *data), *got = calloc(N, sizeof *got);
     struct boxes w;
     smb_key key;
 
+    for (int i = 0; i < N; i++)
+        data[i] = (float)(i % 8191);
     boxes_open(&w, NODES, 1, 0, 51);
     key = create(&w, 0, COMM_FLOAT32, N);
-    for (int kind = SMB_READ; kind <= SMB_WRITE; kind += SMB_WRITE - SMB_READ) {
-        struct smb_request r = {
-            .kind = (enum smb_kind)kind, .key = key, .data = data, .count = N
-        };
-        int before = w.end[0]->under_way;
-
-        boxes_start(&w, 0, &r);
-        while (!r.done) {
-            ck_assert_int_le(w.end[0]->under_way - before, most);
-            boxes_step(&w);
-        }
-        ck_assert_int_eq(r.rc, 0);
-        boxes_finish(&w, &r);
-    }
+    move_by_few(&w, SMB_WRITE, key, data, N);
+    move_by_few(&w, SMB_READ, key, got, N);
+    ck_assert_mem_eq(got, data, N * sizeof *data);
     boxes_close(&w);
     free(data);
+    free(got);
 }
 END_TEST
 
 /* Who waits for messages only may sleep until one comes in. */
 START_TEST(memory_is_awaited_only_where_it_changes)
 {
+    enum { N = 1000000 };
+    float *data = calloc(N, sizeof *data);
+    struct smb_request write = { .kind = SMB_WRITE, .data = data, .count = N };
+    struct smb_request notice = { .kind = SMB_WAIT }, given = { .kind = SMB_NOTIFY };
+    bool slept = false, looked = false;
     struct boxes w;
     smb_key key;
-    float x[1000] = { 0 };
-    struct smb_request read = { .kind = SMB_READ, .data = x, .count = 1000 };
-    struct smb_request notice = { .kind = SMB_WAIT };
 
-    boxes_open(&w, 2, 1, 1, 53);
-    key = read.key = notice.key = create(&w, 0, COMM_FLOAT32, 1000);
-    attach(&w, 1, key);
-    boxes_start(&w, 1, &read);
-    ck_assert(smb_polls(w.box[1]) && !smb_awaits_memory(w.box[1]));
-    boxes_finish(&w, &read);
-    ck_assert(!smb_awaits_memory(w.box[0]));
-    boxes_start(&w, 1, &notice);
+    boxes_open(&w, 3, 2, 1, 53);
+    key = write.key = notice.key = given.key = create(&w, 0, COMM_FLOAT32, N);
+    attach_others(&w, 0, key);
+    boxes_start(&w, 2, &write);
+    while (!write.done) {
+        ck_assert(!smb_awaits_memory(w.box[2]));
+        slept |= smb_polls(w.box[0]) && !smb_awaits_memory(w.box[0]);
+        looked |= smb_awaits_memory(w.box[0]); /* a piece that is not written yet */
+        boxes_step(&w);
+    }
+    ck_assert(slept && looked);
+    boxes_finish(&w, &write);
+    boxes_do(&w, 1, &given);
+    notice.version = given.version;
+    boxes_start(&w, 2, &notice);
     for (int i = 0; i < 20; i++)
         boxes_step(&w);
-    ck_assert(smb_polls(w.box[1]) && !smb_awaits_memory(w.box[1]));
-    ck_assert(smb_awaits_memory(w.box[0])); /* other ranks of the server's node may give it */
-    boxes_do(&w, 0, &(struct smb_request){ .kind = SMB_NOTIFY, .key = key });
+    ck_assert(smb_polls(w.box[2]) && !smb_awaits_memory(w.box[2]));
+    ck_assert(smb_awaits_memory(w.box[0])); /* rank 1 gives it in its memory */
+    boxes_do(&w, 1, &given);
     boxes_finish(&w, &notice);
     ck_assert_int_eq(notice.rc, 0);
     boxes_close(&w);
+    free(data);
 }
 END_TEST
 
