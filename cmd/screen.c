@@ -22,8 +22,8 @@ struct screen {
     bool closing;
 };
 
-/* Write all of s->out; the lock is not held, and here alone the thread may be cancelled: there no
- * frame has a lock to give back, or locals that the address sanitizer would go on guarding.
+/* Write all of s->out.  Only here may the thread be cancelled: no frame then holds the lock, or has
+ * locals that the address sanitizer would go on guarding.
  */
 static int write_out(const struct screen *s)
 {

@@ -3,8 +3,8 @@
  *
  * MPI can only be asked again and again.  What it waits for comes in over connections of its own,
  * which are sockets of this process like any other: all of its TCP sockets are watched, for what is
- * new on them only, so that nothing is read and MPI finds all as it was.  Looks and naps in turns
- * cost sixteen asynchronous workers a third of the two cores that they shared; and who has a core
+ * new on them only, so that nothing is read and MPI finds all as it was.  Asking and napping
+ * by turns takes a third of two cores from sixteen asynchronous workers on them; and who has a core
  * of his own answers at once instead of after a nap.
  */
 #ifndef EDDIS_COMM_ARRIVAL_H

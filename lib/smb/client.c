@@ -155,8 +155,9 @@ static void part_add(struct smb *b, struct op *op, enum work_kind kind, int stri
     b->seq[stripe] += p->remote;
 }
 
-/* Every stripe that holds some of the elements first .. first + count - 1 of n; beginning with this
- * node's for what moves elements, so that not all ranks ask the same server first.
+/* Every stripe that holds some of the elements first .. first + count - 1 of n; beginning, for
+ * what moves elements, with this node's, or with one chosen by rank if it has none, so that not all
+ * ranks ask the same server first.
  */
 static void part_each(struct smb *b, struct op *op, enum work_kind kind, size_t n, size_t first,
                       size_t count)
@@ -230,10 +231,12 @@ static int part_post(struct smb *b, struct part *p, struct outbox *out, struct e
     } else {
         head = (struct smb_piece *)m->data;
         head->abandoned = from == NULL;
-        if (from)
+        if (from) {
             memcpy(head + 1, from, n * p->op->element);
-        else
+        } else {
             memset(head + 1, 0, n * p->op->element);
+            p->op->rc = -ECANCELED;
+        }
         smb_post(b, COMM_SEND, peer, tag, m, sizeof *head + n * p->op->element, out);
     }
     p->posted += n;
@@ -305,12 +308,14 @@ static int part_turn(struct smb *b, struct part *p, int64_t now_ns, size_t *budg
 {
     bool moving = part_length(p) > 0;
 
-    if (moving && !p->op->what.data && !p->sent)
-        p->over = true; /* given up before */
-    else if (p->remote)
+    if (moving && !p->op->what.data && !p->sent) { /* given up, and not sent */
+        p->over = true;
+        p->op->rc = -ECANCELED;
+        return 0;
+    }
+    if (p->remote)
         return part_turn_remote(b, p, out, err);
-    else
-        p->over = work_turn(&p->work, b->memory, moving ? part_data(p, 0) : NULL, now_ns, budget);
+    p->over = work_turn(&p->work, b->memory, moving ? part_data(p, 0) : NULL, now_ns, budget);
     return 0;
 }
 
@@ -510,7 +515,7 @@ static void next_detach(struct smb *b, struct op *op)
         part_each(b, op, WORK_FREE, op->what.n, 0, op->what.n);
 }
 
-/* Only now, when all stripes are done, may others be told. */
+/* Only now, when all stripes are done, may others be told; never of data that did not leave. */
 static void next_data(struct smb *b, struct op *op)
 {
     bool told = op->n_parts == 1 && op->part[0].stripe == 0;

@@ -92,7 +92,8 @@ int smb_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct outbo
 int smb_receive(struct smb *b, const struct comm_op *op, int64_t now_ns, struct outbox *out,
                 struct eddis_error *err);
 
-/* Go on with what does not wait for messages: shared memory, deadlines; at first, with opening.
+/* Go on with what does not wait for messages: shared memory, deadlines, orders that may now be
+ * under way; at first, with opening.
  * Returns 1 when something moved, else 0.
  */
 int smb_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_error *err);
@@ -100,9 +101,9 @@ int smb_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_err
 /* Whether smb_poll has something to look after. */
 bool smb_polls(const struct smb *b);
 
-/* Right after smb_poll: whether some of that waits for this node's memory or for its next turn, of
- * which no message tells.  If not, smb_poll is wanted after the next message, and now and then for
- * deadlines.
+/* Right after smb_poll: whether a request or an order waits for this node's memory, or for its next
+ * turn, of which no message tells.  If none does, smb_poll is wanted after the next message, and
+ * now and then for deadlines.
  */
 bool smb_awaits_memory(const struct smb *b);
 

@@ -506,6 +506,29 @@ START_TEST(requests_given_up_are_harmless)
 }
 END_TEST
 
+/* Nobody is told of data that never came. */
+START_TEST(a_write_given_up_gives_no_notice)
+{
+    enum { N = 4000000 };
+    struct smb_request before = { .kind = SMB_NOTIFY }, after = { .kind = SMB_NOTIFY };
+    struct smb_request write = { .kind = SMB_WRITE, .count = N };
+    struct boxes w;
+
+    open_layout(&w, _i, 59);
+    before.key = after.key = write.key = create(&w, 0, COMM_FLOAT32, N);
+    attach_others(&w, 0, write.key);
+    ck_assert_int_eq(boxes_do(&w, w.n - 1, &before), 0);
+    write.data = calloc(N, sizeof(float));
+    write.deadline_ns = boxes_now_ns(&w) + 1;
+    boxes_do(&w, w.n - 1, &write);
+    ck_assert(write.rc == -ETIMEDOUT || layouts[_i].n == layouts[_i].per_node);
+    free(write.data);
+    ck_assert_int_eq(boxes_do(&w, w.n - 1, &after), 0);
+    ck_assert_uint_eq(after.version, before.version + 1 + (write.rc == 0));
+    boxes_close(&w);
+}
+END_TEST
+
 static void move_by_few(struct boxes *w, enum smb_kind kind, smb_key key, float *data, size_t n)
 {
     const int few = 4 * 4; /* an order, its answer and two pieces */
@@ -561,7 +584,7 @@ START_TEST(memory_is_awaited_only_where_it_changes)
     while (!write.done) {
         ck_assert(!smb_awaits_memory(w.box[2]));
         slept |= smb_polls(w.box[0]) && !smb_awaits_memory(w.box[0]);
-        looked |= smb_awaits_memory(w.box[0]); /* a piece that is not written yet */
+        looked |= slept && smb_awaits_memory(w.box[0]); /* a piece that is not written yet */
         boxes_step(&w);
     }
     ck_assert(slept && looked);
@@ -610,6 +633,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, bad_use_is_one_sentence, 0, LAYOUTS);
     tcase_add_loop_test(tc, deadlines_end_requests, 0, LAYOUTS);
     tcase_add_loop_test(tc, requests_given_up_are_harmless, 0, LAYOUTS);
+    tcase_add_loop_test(tc, a_write_given_up_gives_no_notice, 0, LAYOUTS);
     tcase_add_test(tc, moves_ask_few_servers_at_a_time);
     tcase_add_test(tc, memory_is_awaited_only_where_it_changes);
     tcase_add_test(tc, more_servers_than_nodes_are_refused);
