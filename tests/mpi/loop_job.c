@@ -181,6 +181,18 @@ void loop_job_board(struct loop_job *j)
     loop_job_board_of(j, batch);
 }
 
+void loop_job_page(const struct loop_job *j, int rank, struct board_page *ret)
+{
+    int64_t end = clock_now_ns() + 60 * CLOCK_S;
+    int rc;
+
+    memset(ret, 0, sizeof *ret);
+    do
+        rc = board_read(j->board, rank, ret, NULL);
+    while (rc == -EAGAIN && usleep(1000) == 0 && clock_now_ns() < end);
+    CHECK(rc == 0);
+}
+
 void loop_job_run(struct loop_job *j)
 {
     struct loop_rank rank[MAX_RANKS];

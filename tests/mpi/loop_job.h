@@ -68,4 +68,7 @@ void loop_job_board(struct loop_job *j);
 /* The next plan; when there is no room for it nothing happens. */
 void loop_job_publish(struct loop_job *j, const int64_t *batch, int64_t flags);
 
+/* The progress page of a rank as it is: one that is being written just now is read again. */
+void loop_job_page(const struct loop_job *j, int rank, struct board_page *ret);
+
 #endif

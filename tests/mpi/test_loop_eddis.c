@@ -59,7 +59,8 @@ static void plans_body(struct eddis *e, int rank, struct loop_job *j)
     struct board_page p;
 
     train_body(e, rank, j);
-    CHECK(board_read(j->board, rank, &p, NULL) == 0 && p.plan_version > 1 && p.steps_here == 28);
+    loop_job_page(j, rank, &p);
+    CHECK(p.plan_version > 1 && p.steps_here == 28);
     CHECK(p.steps_before > 0 && p.samples_before > 0 && p.samples_before <= p.samples_done);
     CHECK(p.sum_before.total_ns > 0 && p.sum_before.total_ns <= p.sum.total_ns);
     CHECK(p.step_plan > 1 && p.ring[27].plan == p.step_plan);
@@ -120,7 +121,7 @@ static void board_body(struct eddis *e, int rank, struct loop_job *j)
     __atomic_add_fetch(&loop_job_failures, scenario_run(e, &j->scenario[rank]), __ATOMIC_RELAXED);
     CHECK(eddis_step_begin(e, &s, &err) == 0); /* still over */
     CHECK(eddis_barrier(e, CLOCK_S * 60, &err) == 0);
-    CHECK(board_read(j->board, rank, &p, &err) == 0);
+    loop_job_page(j, rank, &p);
     CHECK(p.rank == rank && p.steps_done == 28 && p.steps_total == 28 && p.steps_in_epoch == 7);
     CHECK(p.epochs == SCENARIO_EPOCHS && p.has_loss && p.loss == 1.5);
     CHECK(strcmp(p.metric[0].name, "test_accuracy") == 0 && p.metric[0].value == 0.5);
@@ -151,7 +152,7 @@ static void choice_body(struct eddis *e, int rank, struct loop_job *j)
 
     __atomic_add_fetch(&loop_job_failures, scenario_run(e, &j->scenario[rank]), __ATOMIC_RELAXED);
     CHECK(eddis_barrier(e, CLOCK_S * 60, &err) == 0);
-    CHECK(board_read(j->board, rank, &p, &err) == 0);
+    loop_job_page(j, rank, &p);
     CHECK((p.choice.version > 0) == (rank == 0));
     if (rank == 0)
         chosen = p.choice;
@@ -187,7 +188,7 @@ static int buckets_measured(struct loop_job *j)
 {
     struct board_page p;
 
-    CHECK(board_read(j->board, 0, &p, NULL) == 0);
+    loop_job_page(j, 0, &p);
     return p.choice.n_buckets;
 }
 
@@ -306,7 +307,7 @@ static void imitate_body(struct eddis *e, int rank, struct loop_job *j)
 
     __atomic_add_fetch(&loop_job_failures, scenario_run(e, &j->scenario[rank]), __ATOMIC_RELAXED);
     CHECK(eddis_barrier(e, CLOCK_S * 60, &err) == 0);
-    CHECK(board_read(j->board, rank, &p, &err) == 0);
+    loop_job_page(j, rank, &p);
     least = p.samples_done * sample_ns + (p.samples_done ? p.steps_done * fixed_ns : 0);
     /* the update behind the wait counts too, and is spared in the next step */
     CHECK(p.sum.total_ns >= least - CLOCK_MS);

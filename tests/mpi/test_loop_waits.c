@@ -22,7 +22,7 @@ static bool leads_to_1(struct loop_job *j, int r)
     do {
         at = r;
         for (int n = 0; n < j->n && at >= 0 && at != 1; n++) {
-            CHECK(board_read(j->board, at, &page, NULL) == 0);
+            loop_job_page(j, at, &page);
             at = (int)page.waits_for;
         }
     } while (at != 1 && usleep(1000) == 0 && clock_now_ns() < end);
@@ -54,7 +54,7 @@ static void late_body(struct eddis *e, int rank, struct loop_job *j)
         rc = eddis_wait(e, rank == 1 ? 60 * CLOCK_S : CLOCK_S / 20, &err);
         if (rank == 1)
             break;
-        CHECK(board_read(j->board, rank, &page, NULL) == 0);
+        loop_job_page(j, rank, &page);
         CHECK(page.phase == EDDIS_PHASE_WAIT && leads_to_1(j, rank));
         CHECK(since == 0 || since == page.phase_ns);
         since = page.phase_ns;
@@ -67,11 +67,12 @@ static void late_body(struct eddis *e, int rank, struct loop_job *j)
         rc = eddis_wait(e, 60 * CLOCK_S, &err);
     }
     CHECK(rc == 0);
-    CHECK(board_read(j->board, rank, &page, NULL) == 0);
+    loop_job_page(j, rank, &page);
     CHECK(page.phase == EDDIS_PHASE_COMPUTE && page.waits_for == -1);
     CHECK(eddis_step_end(e, NULL, &err) == 0);
     CHECK(eddis_barrier(e, 60 * CLOCK_S, &err) == 0); /* goes on with the one that timed out */
-    CHECK(board_read(j->board, rank, &page, NULL) == 0 && page.waits_for == -1);
+    loop_job_page(j, rank, &page);
+    CHECK(page.waits_for == -1);
 }
 
 static void test_late(void)
@@ -91,7 +92,7 @@ static int await_peer(struct loop_job *j, int rank, struct board_page *ret)
 
     do {
         usleep(1000);
-        CHECK(board_read(j->board, rank, ret, NULL) == 0);
+        loop_job_page(j, rank, ret);
     } while (ret->waits_for < 0 && clock_now_ns() < end);
     return (int)ret->waits_for;
 }
@@ -111,9 +112,10 @@ static void late_save_body(struct eddis *e, int rank, struct loop_job *j)
         CHECK(r == 1 || (await_peer(j, r, &page) >= 0 && page.phase == EDDIS_PHASE_CHECKPOINT));
         CHECK(leads_to_1(j, r));
     }
-    CHECK(board_read(j->board, rank, &page, NULL) == 0 && (rank != 1 || page.waits_for == -1));
+    loop_job_page(j, rank, &page);
+    CHECK(rank != 1 || page.waits_for == -1);
     CHECK(eddis_checkpoint_commit(c, 0, &err) == 0);
-    CHECK(board_read(j->board, rank, &page, NULL) == 0);
+    loop_job_page(j, rank, &page);
     CHECK(page.phase == EDDIS_PHASE_START && page.waits_for == -1);
 }
 
@@ -137,10 +139,11 @@ static void give_up_body(struct eddis *e, int rank, struct loop_job *j)
     if (rank == 0) {
         do {
             CHECK(eddis_barrier(e, CLOCK_MS, &err) == -ETIMEDOUT);
-            CHECK(board_read(j->board, rank, &page, NULL) == 0);
+            loop_job_page(j, rank, &page);
         } while (page.waits_for != 1);
         eddis_set_phase(e, EDDIS_PHASE_EVALUATE);
-        CHECK(board_read(j->board, rank, &page, NULL) == 0 && page.waits_for == -1);
+        loop_job_page(j, rank, &page);
+        CHECK(page.waits_for == -1);
         atomic_fetch_add(&j->opened, 1);
     }
     while (!atomic_load(&j->opened))
@@ -311,18 +314,20 @@ static void test_resume(void)
     models_run(resume_body, true, 1);
 }
 
-/* Until this rank's page tells that it waits for rank 1 in this phase. */
+/* Until that rank's page tells that it waits for rank 1 in this phase, and a second more, which is
+ * longer than it waits for messages.
+ */
 static void await_phase(struct loop_job *j, int rank, int phase)
 {
     int64_t end = clock_now_ns() + 60 * CLOCK_S;
-    struct board_page page = { 0 };
-    int rc;
+    struct board_page page;
 
     do {
         usleep(1000);
-        rc = board_read(j->board, rank, &page, NULL); /* -EAGAIN: it is being written */
-    } while ((rc < 0 || page.waits_for != 1 || (int)page.phase != phase) && clock_now_ns() < end);
-    CHECK(rc == 0 && page.waits_for == 1 && (int)page.phase == phase);
+        loop_job_page(j, rank, &page);
+    } while ((page.waits_for != 1 || (int)page.phase != phase) && clock_now_ns() < end);
+    CHECK(page.waits_for == 1 && (int)page.phase == phase);
+    usleep(1100000);
 }
 
 /* In async mode a worker in a checkpoint, and then at its end, waits for the other one's samples
@@ -338,7 +343,7 @@ static void last_body(struct eddis *e, int rank, struct loop_job *j)
 
     snprintf(folder, sizeof folder, "%s/checkpoints", j->dir);
     CHECK(eddis_commit(e, &err) == 0);
-    e->models.timeout_ns = rank == 0 ? CLOCK_MS : 60 * CLOCK_S;
+    e->models.timeout_ns = rank == 0 ? CLOCK_S : 60 * CLOCK_S;
     while ((rc = eddis_step_begin(e, &s, &err)) == 1) {
         if (rank == 1 && s.step < 2)
             await_phase(j, 0, s.step ? EDDIS_PHASE_WAIT : EDDIS_PHASE_CHECKPOINT);
@@ -367,15 +372,18 @@ static void give_up_own_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct eddis_error err = { 0 };
 
+    atomic_fetch_add(&j->opened, 1);
     if (rank == 0) {
+        while (atomic_load(&j->opened) < 2)
+            usleep(1000);
         e->timeout_ns = CLOCK_MS;
         CHECK(handle_agree(e, 0, &err) == -ETIMEDOUT && strstr(err.text, "waits for rank 1"));
         CHECK(eddis_barrier(e, CLOCK_S, &err) == -ECONNABORTED);
         CHECK(strstr(err.text, "waits for rank 1"));
         driver_abort(e->driver, 1);
-        atomic_store(&j->opened, 1);
+        atomic_fetch_add(&j->opened, 1);
     }
-    while (!atomic_load(&j->opened))
+    while (atomic_load(&j->opened) < 3)
         usleep(1000);
     CHECK(handle_agree(e, 0, &err) == -ECONNABORTED);
 }
