@@ -15,14 +15,24 @@ import re
 import signal
 import ssl
 import subprocess
+import sys
 import tempfile
 import threading
 import time
+import traceback
 import uuid
 
 LEASE = 2.0
 TOKEN = "0123456789abcdef"
 SECOND = 1000000000
+SLEEP = ["sleep", "1000"]
+# A rank whose children have left its group and session, twice over.
+FAMILY = ["sh", "-c", "setsid sh -c 'setsid sleep 1000 & sleep 1000' & (sleep 1000 &) ; "
+          "trap '' HUP; sleep 1000"]
+
+
+def sh(script):
+    return ["sh", "-c", script]
 
 
 def state_of(pid):
@@ -321,3 +331,32 @@ class Node:
             print(f"--- standard error\n{words}--- agent.log\n{self.read('agent.log')}"
                   f"--- mpirun.log\n{self.read('mpirun.log')}")
         subprocess.run(["rm", "-rf", self.dir, *self.folders()], check=True)
+
+
+def run_tests(tests, kind):
+    """Run a program's tests, all or those named in its arguments after the build: {name: function}.
+
+    Each is handed a function that starts what it needs, a kind(build, ...), and that is ended with it.
+    """
+    build, wanted, failed = os.path.abspath(sys.argv[1]), sys.argv[2:], []
+    for name, test in list(tests.items()):
+        if not name.startswith("test_") or (wanted and name[5:] not in wanted):
+            continue
+        made, wrong, began = [], False, time.monotonic()
+
+        def make(*what, **more):
+            made.append(kind(build, *what, **more))
+            return made[-1]
+
+        try:
+            test(make)
+        except Exception:
+            wrong = True
+            traceback.print_exc(file=sys.stdout)
+        for started in made:
+            started.close(wrong)
+        print(f"{'FAIL' if wrong else 'ok  '} {name} {time.monotonic() - began:.1f} s", flush=True)
+        if wrong:
+            failed.append(name)
+    if failed:
+        sys.exit(f"failed: {' '.join(failed)}")

@@ -13,19 +13,10 @@ import socket
 import struct
 import sys
 import time
-import traceback
 
-from node import LEASE, Driver, Node, alive, marked, wait_for
+from node import FAMILY, LEASE, SLEEP, Driver, Node, alive, marked, run_tests, sh, wait_for
 
 BUILD = os.path.abspath(sys.argv[1])
-SLEEP = ["sleep", "1000"]
-# A rank whose children have left its group and session, twice over.
-FAMILY = ["sh", "-c", "setsid sh -c 'setsid sleep 1000 & sleep 1000' & (sleep 1000 &) ; "
-          "trap '' HUP; sleep 1000"]
-
-
-def sh(script):
-    return ["sh", "-c", script]
 
 
 def test_environment(make):
@@ -774,30 +765,4 @@ def test_secrets_are_nowhere(make):
     n.leave()
 
 
-def main():
-    wanted = sys.argv[2:]
-    failed = []
-    for name, test in list(globals().items()):
-        if not name.startswith("test_") or (wanted and name[5:] not in wanted):
-            continue
-        nodes, wrong, began = [], False, time.monotonic()
-
-        def make(command, **more):
-            nodes.append(Node(BUILD, command, **more))
-            return nodes[-1]
-
-        try:
-            test(make)
-        except Exception:
-            wrong = True
-            traceback.print_exc(file=sys.stdout)
-        for n in nodes:
-            n.close(wrong)
-        print(f"{'FAIL' if wrong else 'ok  '} {name} {time.monotonic() - began:.1f} s", flush=True)
-        if wrong:
-            failed.append(name)
-    if failed:
-        sys.exit(f"failed: {' '.join(failed)}")
-
-
-main()
+run_tests(globals(), Node)

@@ -9,18 +9,12 @@ import signal
 import sys
 import tempfile
 import time
-import traceback
 
-from node import LEASE, wait_for
+from node import LEASE, SLEEP, run_tests, sh, wait_for
 from nodes import Nodes
 
 BUILD = os.path.abspath(sys.argv[1])
-SLEEP = ["sleep", "1000"]
 SHARES = ["f00d" * 8, "f00e" * 8]
-
-
-def sh(script):
-    return ["sh", "-c", script]
 
 
 def worker(steps):
@@ -312,30 +306,4 @@ def test_kill_at_any_moment(make):
         c.close(False)
 
 
-def main():
-    wanted = sys.argv[2:]
-    failed = []
-    for name, test in list(globals().items()):
-        if not name.startswith("test_") or (wanted and name[5:] not in wanted):
-            continue
-        made, wrong, began = [], False, time.monotonic()
-
-        def make(command, workers, **more):
-            made.append(Nodes(BUILD, command, workers, **more))
-            return made[-1]
-
-        try:
-            test(make)
-        except Exception:
-            wrong = True
-            traceback.print_exc(file=sys.stdout)
-        for c in made:
-            c.close(wrong)
-        print(f"{'FAIL' if wrong else 'ok  '} {name} {time.monotonic() - began:.1f} s", flush=True)
-        if wrong:
-            failed.append(name)
-    if failed:
-        sys.exit(f"failed: {' '.join(failed)}")
-
-
-main()
+run_tests(globals(), Nodes)
