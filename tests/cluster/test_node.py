@@ -7,7 +7,6 @@ Each test starts a node, does something to it, and looks at what was told and wh
 import glob
 import json
 import os
-import random
 import signal
 import socket
 import struct
@@ -548,173 +547,6 @@ def test_bad_brief(make):
     assert b"lease_ns" in n.keeper.stderr.read()
 
 
-def test_driver_stopped(make):
-    n = make(FAMILY)
-    n.launch(2)
-    n.driver.silent = True
-    n.expect_nothing_left(2 * LEASE + 3)
-    assert n.keeper.wait(5) == 3
-
-
-def test_driver_killed(make):
-    n = make(FAMILY)
-    n.launch(2)
-    n.driver.die()
-    n.expect_nothing_left(2 * LEASE + 3)
-    assert n.keeper.wait(5) == 3
-
-
-def kill_actor(make, who, sig, code):
-    n = make(FAMILY)
-    pids = n.launch(2)
-    wait_for("the families", lambda: sum("sleep" in c for c in marked(n.mark).values()) >= 8)
-    actors = {"agent": [n.agent], "keeper": [n.keeper.pid], "both": [n.keeper.pid, n.agent],
-              "mpirun": [n.mpirun()], "wrapper": [n.wrapper(pids[0])], "rank": [pids[0]]}
-    for pid in actors[who]:
-        os.kill(pid, sig)
-    if who in ("mpirun", "wrapper", "rank"):
-        n.driver.silent = True  # and nobody is there to order a stop
-    n.expect_nothing_left(2 * LEASE + 3)
-    assert n.keeper.wait(5) == code, n.keeper.returncode
-
-
-def test_agent_killed(make):
-    kill_actor(make, "agent", signal.SIGKILL, 137)
-
-
-def test_agent_stopped(make):
-    kill_actor(make, "agent", signal.SIGSTOP, 3)
-
-
-def test_keeper_killed(make):
-    kill_actor(make, "keeper", signal.SIGKILL, -9)
-
-
-def test_keeper_stopped(make):
-    kill_actor(make, "keeper", signal.SIGSTOP, -9)
-
-
-def test_next_ends_what_is_left(make):
-    """All that would clean up is killed at once; the next start here does it first."""
-    n = make(sh("setsid sleep 300 & exec sleep 1000"))
-    n.launch(2)
-    daemons = lambda: [p for p, c in marked(n.mark).items() if c.strip() == "sleep 300"]  # noqa: E731
-    wait_for("the daemons", lambda: len(daemons()) == 2)
-    # The agent first: the keeper's death wakes it, stopped or not.
-    guards = [n.agent, n.keeper.pid, n.mpirun()] + [p for p, c in marked(n.mark).items() if "eddis-rank" in c]
-    for number in (signal.SIGSTOP, signal.SIGKILL):
-        for pid in guards:
-            os.kill(pid, number)
-    n.keeper.wait()
-    assert daemons() and any(os.path.exists(f) for f in n.folders())
-    second = make(SLEEP, after=n)
-    second.registered()
-    assert not marked(n.mark) and not any(os.path.exists(f) for f in n.folders())
-    second.leave()
-
-
-def test_mpirun_killed_without_driver(make):
-    kill_actor(make, "mpirun", signal.SIGKILL, 3)
-
-
-def test_mpirun_stopped_without_driver(make):
-    kill_actor(make, "mpirun", signal.SIGSTOP, 3)
-
-
-def test_wrapper_killed_without_driver(make):
-    kill_actor(make, "wrapper", signal.SIGKILL, 3)
-
-
-def test_wrapper_stopped_without_driver(make):
-    kill_actor(make, "wrapper", signal.SIGSTOP, 3)
-
-
-def test_rank_killed_without_driver(make):
-    kill_actor(make, "rank", signal.SIGKILL, 3)
-
-
-def test_rank_stopped_without_driver(make):
-    kill_actor(make, "rank", signal.SIGSTOP, 3)
-
-
-def test_kill_at_any_moment(make):
-    """While things are being started is when there is most to get wrong."""
-    random.seed(7)
-    for round_ in range(16):
-        n = make(FAMILY)
-        d = n.driver
-        d.prepare(3)
-        d.order("start")
-        wait_for("the agent or its end", lambda: d.hello or n.keeper.poll() is not None)
-        time.sleep(random.uniform(0, 0.35))
-        pid = d.hello["pid"] if round_ % 2 else n.keeper.pid
-        os.kill(pid, signal.SIGKILL)
-        n.agent = d.hello["pid"]
-        n.expect_nothing_left(LEASE + 3)
-
-
-def test_agent_and_keeper_killed_together(make):
-    """The chain of parent-death signals ends the ranks; their wrappers clean up last."""
-    for command in (SLEEP, FAMILY):
-        n = make(command)
-        n.launch(2)
-        if command is FAMILY:
-            wait_for("the families", lambda: sum("sleep" in c for c in marked(n.mark).values()) >= 8)
-        os.kill(n.keeper.pid, signal.SIGSTOP)  # so that it cannot begin to clean up
-        os.kill(n.agent, signal.SIGKILL)
-        n.keeper.kill()
-        n.expect_nothing_left(5)
-
-
-def test_agent_stopped_keeper_killed(make):
-    n = make(FAMILY)
-    n.launch(2)
-    os.kill(n.agent, signal.SIGSTOP)
-    os.kill(n.keeper.pid, signal.SIGKILL)
-    n.expect_nothing_left(5)
-
-
-def test_agent_stopped_for_a_moment(make):
-    """What the ranks have to say waits for it, however many they are."""
-    n = make(sh("while ! test -e go; do sleep 0.05; done; exit $((RANK % 2 * RANK))"))
-    pids = n.launch(24)
-    os.kill(n.keeper.pid, signal.SIGSTOP)  # which would not wait so long
-    os.kill(n.agent, signal.SIGSTOP)
-    with open(n.dir + "/go", "w"):
-        pass
-    wait_for("all to end", lambda: not any(alive(p) for p in pids))
-    time.sleep(2.5)
-    os.kill(n.keeper.pid, signal.SIGCONT)
-    os.kill(n.agent, signal.SIGCONT)
-    n.driver.wait("rank_exit", n=24)
-    codes = {e["rank"]: e["code"] for e in n.driver.find("rank_exit")}
-    assert codes == {i: i % 2 * i for i in range(24)}, codes
-    n.driver.stop("failure")
-    n.driver.wait("stopped")
-    n.leave()
-
-
-def test_all_stopped_then_continued(make):
-    """A machine that slept, a job suspended by its scheduler: nobody is accused."""
-    n = make(SLEEP)
-    n.launch(2)
-    tree = [p for p in marked(n.mark) if p not in (n.agent, n.keeper.pid)]
-    for pid in tree:
-        os.kill(pid, signal.SIGSTOP)
-    time.sleep(LEASE / 4)  # the agent has seen it
-    for pid in (n.agent, n.keeper.pid):
-        os.kill(pid, signal.SIGSTOP)
-    time.sleep(LEASE + 1)
-    for pid in (n.keeper.pid, n.agent):
-        os.kill(pid, signal.SIGCONT)
-    time.sleep(LEASE / 4)
-    for pid in tree:
-        os.kill(pid, signal.SIGCONT)
-    time.sleep(LEASE + 1)
-    assert not n.driver.find("rank_exit") and not n.driver.find("note"), n.driver.events
-    n.leave()
-
-
 def test_strange_name(make):
     """A process that gave itself a name with a newline, out of its rank's group and session."""
     n = make(["/usr/bin/python3", "-c", "import os, time, ctypes; os.fork() or (os.setsid(), "
@@ -738,14 +570,6 @@ def test_log_is_no_file(make):
     d.stop("failure")
     d.wait("stopped")
     n.leave()
-
-
-def test_agent_terminated(make):
-    n = make(FAMILY)
-    n.launch(2)
-    os.kill(n.keeper.pid, signal.SIGTERM)
-    assert n.keeper.wait(10) == 143
-    n.expect_nothing_left(1)
 
 
 def test_secrets_are_nowhere(make):
