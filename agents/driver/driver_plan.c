@@ -49,7 +49,8 @@ int driver_publish(struct driver *d, const struct plan *p, int64_t flags, struct
     return 0;
 }
 
-/* Steps that workers do under the plan before when a new one is published: see lib/plan.c. */
+/* Steps that workers do under the plan before when a new one is published: see lib/worker/replan.c.
+ */
 enum { STEPS_TO_TAKE_UP = 3 };
 
 /* After so many steps the plan behind the equal split is published; 0: there is no such split. */

@@ -7,7 +7,7 @@
 #include "target.h"
 
 #include "lib/base/crc32.h"
-#include "lib/sync/manifest.h"
+#include "lib/checkpoint/manifest.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -26,9 +26,12 @@ MAY_INCLUDE = {
     "lib/smb": BASE + ["lib/comm"],
     "lib/sync": BASE + ["lib/model/algorithm.h", "lib/board", "lib/comm", "lib/smb",
                         "lib/compress", "lib/gpu"],
-    # the files beside eddis.h are libeddis itself: what the shared library holds
-    "lib": BASE + ["lib/eddis.h", "lib/model/algorithm.h", "lib/board", "lib/comm", "lib/smb",
-                   "lib/sync", "lib/compress", "lib/gpu", "lib/data/ranges.h", "lib/data/sampler.h"],
+    "lib/checkpoint": BASE,
+    # libeddis itself, what is behind eddis.h
+    "lib/worker": BASE + ["lib/eddis.h", "lib/eddis_smb.h", "lib/model/algorithm.h", "lib/board",
+                          "lib/comm", "lib/smb", "lib/sync", "lib/checkpoint", "lib/compress",
+                          "lib/gpu", "lib/data/ranges.h", "lib/data/sampler.h"],
+    "lib": [],
     "lib/train": BASE + ["lib/data", "lib/eddis.h"],
     "scheduler": MODEL + ["scheduler"],
     "profiler": MODEL + ["lib/topo", "lib/gpu", "lib/comm"],

@@ -2,7 +2,7 @@
 #include "loop_job.h"
 
 #include "lib/base/clock.h"
-#include "lib/handle.h"
+#include "lib/worker/worker.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -100,7 +100,7 @@ static void *rank_main(void *arg)
     struct eddis_options o = scenario_options(&j->scenario[r->rank]);
     struct eddis_error err = { 0 };
     struct eddis *e = NULL;
-    int rc = handle_open(&(struct handle_setup){ .open_transport = j->n > 1 ? loop_job_open : NULL,
+    int rc = worker_open(&(struct worker_setup){ .open_transport = j->n > 1 ? loop_job_open : NULL,
                                                  .open_arg = r,
                                                  .board_path = j->board ? j->path : NULL,
                                                  .local_rank = r->rank,

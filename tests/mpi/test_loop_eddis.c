@@ -5,8 +5,8 @@
  * and valgrind see the library's own locks and memory; and plans change, as the agent would do it.
  */
 #include "lib/base/clock.h"
-#include "lib/choice.h"
-#include "lib/handle.h"
+#include "lib/worker/tuning.h"
+#include "lib/worker/worker.h"
 #include "loop_job.h"
 
 #include <errno.h>
@@ -243,11 +243,11 @@ static void test_choice_layout(void)
     struct eddis_error err;
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        CHECK(choice_layout(&rows[i].c, 4, &l, &err) == rows[i].rc);
-    CHECK(choice_layout(&rows[0].c, 4, &l, &err) == 1);
+        CHECK(tuning_layout(&rows[i].c, 4, &l, &err) == rows[i].rc);
+    CHECK(tuning_layout(&rows[0].c, 4, &l, &err) == 1);
     CHECK(l.n == 2 && l.run[0].first == 2 && l.run[0].end == 4 && l.run[1].first == 0);
     chosen = (struct comm_choice){ 0 };
-    choice_set_layout(&chosen, 4, &l);
+    tuning_set_layout(&chosen, 4, &l);
     CHECK(chosen.n_order == 4 && chosen.order[0] == 1 && chosen.order[3] == 2);
     CHECK(chosen.n_buckets == 2 && chosen.bucket[0] == 2);
 }
@@ -272,7 +272,7 @@ static void unshared_body(struct eddis *e, int rank, struct loop_job *j)
     rc = eddis_commit(e, &err);
     CHECK(j->choice || rank > 0 || strstr(reason, "; no memory is shared: making "));
     CHECK(j->choice ? rc < 0 && strstr(err.text, "the plan has workers of a node share memory: ")
-                    : rc == 0 && !e->share.node);
+                    : rc == 0 && !e->node_memory.node);
 }
 
 static void test_choice_unshared(void)
@@ -499,8 +499,8 @@ static void *open_without_board(void *arg)
     struct eddis_options o = scenario_options(&r->j->scenario[0]);
     struct eddis_error err = { 0 };
     struct eddis *e = NULL;
-    int rc = handle_open(
-        &(struct handle_setup){ .open_transport = loop_job_open,
+    int rc = worker_open(
+        &(struct worker_setup){ .open_transport = loop_job_open,
                                 .open_arg = r,
                                 .board_path = r->rank == 1 ? "/nonexistent/b" : r->j->path,
                                 .local_rank = r->rank,
@@ -679,14 +679,14 @@ static void test_fork(void)
     int status = 1;
     pid_t child;
 
-    CHECK(handle_open(&(struct handle_setup){ .n_local = 1 }, &o, &e, &err) == 0);
+    CHECK(worker_open(&(struct worker_setup){ .n_local = 1 }, &o, &e, &err) == 0);
     child = fork();
     if (child == 0)
         _exit(eddis_commit(e, &err) == -EPERM && eddis_close(e, &err) == -EPERM ? 0 : 1);
     CHECK(waitpid(child, &status, 0) == child && status == 0);
     CHECK(eddis_close(e, &err) == 0);
     o.samples = 0;
-    CHECK(handle_open(&(struct handle_setup){ .n_local = 1 }, &o, &e, &err) == -EINVAL);
+    CHECK(worker_open(&(struct worker_setup){ .n_local = 1 }, &o, &e, &err) == -EINVAL);
     CHECK(eddis_close(NULL, &err) == 0 && eddis_commit(NULL, &err) == -EINVAL);
 }
 

@@ -6,7 +6,7 @@
  */
 #include "lib/base/clock.h"
 #include "lib/base/random.h"
-#include "lib/handle.h"
+#include "lib/worker/worker.h"
 #include "loop_job.h"
 
 #include <errno.h>
@@ -101,7 +101,7 @@ static void restore(struct worker *w)
     if (rc < 0)
         fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
     CHECK(rc == 0);
-    w->s->own[w->rank] = w->e->models.local != NULL;
+    w->s->own[w->rank] = w->e->centre.local != NULL;
 }
 
 static void checkpoint(struct worker *w)

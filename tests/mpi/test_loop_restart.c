@@ -10,9 +10,9 @@
 #include "lib/base/file.h"
 #include "lib/base/random.h"
 #include "lib/board/board.h"
+#include "lib/checkpoint/checkpoint.h"
 #include "lib/comm/loop.h"
-#include "lib/handle.h"
-#include "lib/sync/checkpoint.h"
+#include "lib/worker/worker.h"
 
 #include <errno.h>
 #include <math.h>
@@ -203,7 +203,7 @@ static void *rank_main(void *arg)
     struct world *w = r->world;
     struct eddis_options o = { .size = sizeof o, .samples = SAMPLES, .epochs = EPOCHS };
     struct eddis_error err = { 0 };
-    int rc = handle_open(&(struct handle_setup){ .open_transport = w->n > 1 ? open_end : NULL,
+    int rc = worker_open(&(struct worker_setup){ .open_transport = w->n > 1 ? open_end : NULL,
                                                  .open_arg = r,
                                                  .board_path = w->board,
                                                  .local_rank = r->rank,
@@ -466,13 +466,13 @@ static void *open_stale(void *arg)
     struct rank *r = arg;
     struct eddis_options o = { .size = sizeof o, .samples = SAMPLES, .epochs = EPOCHS };
     struct eddis_error err = { 0 };
-    struct handle_setup setup = { .open_transport = open_end,
+    struct worker_setup setup = { .open_transport = open_end,
                                   .open_arg = r,
                                   .board_path = r->world->board,
                                   .local_rank = r->rank,
                                   .n_local = r->world->n };
 
-    CHECK(handle_open(&setup, &o, &r->e, &err) == -ESTALE);
+    CHECK(worker_open(&setup, &o, &r->e, &err) == -ESTALE);
     CHECK(strstr(err.text, "generation 5 of the job has taken over"));
     return NULL;
 }

@@ -2,7 +2,7 @@
 /* test_loop_waits - what the board tells of ranks that wait, over the in-process loop */
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
-#include "lib/handle.h"
+#include "lib/worker/worker.h"
 #include "loop_job.h"
 
 #include <errno.h>
@@ -287,7 +287,7 @@ static void resume_body(struct eddis *e, int rank, struct loop_job *j)
     int flagged = 0, rc;
 
     if (rank == 1)
-        e->models.timeout_ns = CLOCK_MS;
+        e->centre.timeout_ns = CLOCK_MS;
     eddis_add_parameter(e, eddis_add_layer(e, "only", EDDIS_LAYER_OTHER, &err), &p, &err);
     CHECK(eddis_commit(e, &err) == 0);
     do {
@@ -343,7 +343,7 @@ static void last_body(struct eddis *e, int rank, struct loop_job *j)
 
     snprintf(folder, sizeof folder, "%s/checkpoints", j->dir);
     CHECK(eddis_commit(e, &err) == 0);
-    e->models.timeout_ns = rank == 0 ? CLOCK_S : 60 * CLOCK_S;
+    e->centre.timeout_ns = rank == 0 ? CLOCK_S : 60 * CLOCK_S;
     while ((rc = eddis_step_begin(e, &s, &err)) == 1) {
         if (rank == 1 && s.step < 2)
             await_phase(j, 0, s.step ? EDDIS_PHASE_WAIT : EDDIS_PHASE_CHECKPOINT);
@@ -377,7 +377,7 @@ static void give_up_own_body(struct eddis *e, int rank, struct loop_job *j)
         while (atomic_load(&j->opened) < 2)
             usleep(1000);
         e->timeout_ns = CLOCK_MS;
-        CHECK(handle_agree(e, 0, &err) == -ETIMEDOUT && strstr(err.text, "waits for rank 1"));
+        CHECK(collectives_agree(e, 0, &err) == -ETIMEDOUT && strstr(err.text, "waits for rank 1"));
         CHECK(eddis_barrier(e, CLOCK_S, &err) == -ECONNABORTED);
         CHECK(strstr(err.text, "waits for rank 1"));
         driver_abort(e->driver, 1);
@@ -385,7 +385,7 @@ static void give_up_own_body(struct eddis *e, int rank, struct loop_job *j)
     }
     while (atomic_load(&j->opened) < 3)
         usleep(1000);
-    CHECK(handle_agree(e, 0, &err) == -ECONNABORTED);
+    CHECK(collectives_agree(e, 0, &err) == -ECONNABORTED);
 }
 
 static void test_give_up_own(void)

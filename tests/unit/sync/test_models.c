@@ -590,7 +590,7 @@ END_TEST
 /* The end is not the master's, the fastest one's or an average, as in ShmCaffe's end alignment, but
  * the counter's: what a worker has taken it does before it leaves.  That is the range under way and
  * two taken ahead, so that they leave within three iterations of the slowest, not one; over a
- * network they take more ahead (lib/take.c), and it is four, in hybrid mode five.
+ * network they take more ahead (lib/worker/samples.c), and it is four, in hybrid mode five.
  */
 START_TEST(end_alignment_all_leave_when_the_counter_is_exhausted)
 {

@@ -3,9 +3,9 @@
  * time. */
 #include "lib/base/random.h"
 #include "lib/comm/loop.h"
-#include "lib/page.h"
 #include "lib/sync/layout.h"
 #include "lib/sync/loop_driver.h"
+#include "lib/worker/phase.h"
 #include "suite.h"
 
 #include <errno.h>
@@ -346,19 +346,19 @@ static void profile_make(struct profile *p, uint64_t *random)
 
 struct pair {
     struct engine *engine[2];
-    struct page_clock clock[2];
+    struct phase_clock clock[2];
     struct loop_driver *loop;
 };
 
 static void pair_report(void *arg, struct sync_tail *tail)
 {
-    tail->blocked = ((struct page_clock *)arg)->blocked_ns;
+    tail->blocked = ((struct phase_clock *)arg)->blocked_ns;
 }
 
 static void pair_agreed(void *arg, int64_t step, const struct sync_tail *tail)
 {
     (void)step;
-    ((struct page_clock *)arg)->exposed_ns = tail->blocked;
+    ((struct phase_clock *)arg)->exposed_ns = tail->blocked;
 }
 
 static void pair_open(struct pair *w, const struct profile *p, const struct bucket_layout *l)
@@ -374,7 +374,7 @@ static void pair_open(struct pair *w, const struct profile *p, const struct buck
             .hooks = { .arg = &w->clock[r], .report = pair_report, .agreed = pair_agreed }
         };
 
-        page_clock_init(&w->clock[r], 0);
+        phase_clock_init(&w->clock[r], 0);
         ck_assert_int_eq(engine_new(&o, &w->engine[r], NULL), 0);
     }
     ck_assert_int_eq(loop_driver_new(w->engine, 2, 0, &w->loop, NULL), 0);
@@ -398,7 +398,7 @@ static void pair_step(struct pair *w, const struct profile *p, int64_t step, int
 
     for (int r = 0; r < 2; r++) {
         engine_begin(w->engine[r], &(struct engine_step){ step, 1, 2 }, begin);
-        page_clock_set(&w->clock[r], EDDIS_PHASE_COMPUTE, begin);
+        phase_clock_set(&w->clock[r], EDDIS_PHASE_COMPUTE, begin);
     }
     while (next[0] < LAYERS || next[1] < LAYERS) {
         int64_t at[2];
@@ -415,11 +415,11 @@ static void pair_step(struct pair *w, const struct profile *p, int64_t step, int
                                  NULL),
             0);
         if (++next[r] == LAYERS)
-            page_clock_set(&w->clock[r], EDDIS_PHASE_WAIT, at[r]);
+            phase_clock_set(&w->clock[r], EDDIS_PHASE_WAIT, at[r]);
     }
     ck_assert_int_eq(loop_driver_run(w->loop, step, NULL), 0);
     for (int r = 0; r < 2; r++)
-        page_clock_set(&w->clock[r], EDDIS_PHASE_COMPUTE, loop_driver_now_ns(w->loop));
+        phase_clock_set(&w->clock[r], EDDIS_PHASE_COMPUTE, loop_driver_now_ns(w->loop));
 }
 
 /* Section 2.1's recursion, layer by layer. */
@@ -484,7 +484,7 @@ START_TEST(exposed_is_what_is_not_overlapped)
             pair_step(&w, &p, step, times);
             end = loop_driver_now_ns(w.loop);
             for (int r = 0; r < 2; r++) {
-                struct board_times t = page_clock_step(&w.clock[r], end);
+                struct board_times t = phase_clock_step(&w.clock[r], end);
                 int64_t exposed = end - begin - times * computed;
 
                 ck_assert_int_eq(t.compute_ns, (r ? times : 1) * computed);
@@ -521,7 +521,7 @@ START_TEST(bandwidth_is_seen_in_the_steps)
                                     .n_parameters = LAYERS,
                                     .hooks = { .arg = &got, .laid_out = keep_layout } };
 
-        page_clock_init(&w.clock[r], 0);
+        phase_clock_init(&w.clock[r], 0);
         ck_assert_int_eq(engine_new(&o, &w.engine[r], NULL), 0);
     }
     ck_assert_int_eq(loop_driver_new(w.engine, 2, 0, &w.loop, NULL), 0);

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* announce.c - gradients that are ready, and waiting for the combined ones */
+#include "worker.h"
+
+#include "lib/base/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Queue one announcement; with announce_lock held, so that none comes after the step's end. */
+static int announce_locked(struct eddis *e, const struct engine_announcement *a,
+                           struct eddis_error *err)
+{
+    struct parameter *p = &e->parameter[a->parameter];
+
+    if (!e->in_step || e->finished)
+        return eddis_fail(err, -EINVAL, "parameter '%s' was announced %s", p->name,
+                          e->in_step ? "after eddis_wait" : "outside of a step");
+    if (p->announced)
+        return eddis_fail(err, -EINVAL, "parameter '%s' was announced twice in a step", p->name);
+    p->announced = true;
+    e->n_announced++;
+    e->weight_fixed = true;
+    p->mail = (struct mail_announce){ .mail.kind = MAIL_ANNOUNCE, .what = *a };
+    p->held = e->emulation.until_ns != 0;
+    if (!p->held)
+        driver_send(e->driver, &p->mail.mail);
+    return 0;
+}
+
+/* An imitated device has no gradient before its time is over: what was announced is held until
+ * then, or communication would look hidden that on the real device is not.
+ */
+static int announce_held(struct eddis *e, int64_t deadline, struct eddis_error *err)
+{
+    int rc = emulate_wait(e, deadline, err);
+
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&e->announce_lock);
+    e->emulation.until_ns = 0;
+    for (int i = e->n_parameters - 1; i >= 0; i--)
+        if (e->parameter[i].held) {
+            e->parameter[i].held = false;
+            driver_send(e->driver, &e->parameter[i].mail.mail);
+        }
+    pthread_mutex_unlock(&e->announce_lock);
+    return 0;
+}
+
+static int announce_check(const struct eddis *e, int parameter, struct eddis_error *err)
+{
+    int rc = worker_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    if (!e->engine || parameter < 0 || parameter >= e->n_parameters)
+        return eddis_fail(err, -EINVAL,
+                          e->engine ? "there is no parameter %d"
+                                    : "parameter %d is announced before eddis_commit",
+                          parameter);
+    return 0;
+}
+
+int eddis_announce(struct eddis *e, int parameter, const void *source, void *result,
+                   struct eddis_error *err)
+{
+    int rc = announce_check(e, parameter, err);
+
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&e->announce_lock);
+    rc = announce_locked(
+        e,
+        &(struct engine_announcement){ .parameter = parameter, .source = source, .result = result },
+        err);
+    pthread_mutex_unlock(&e->announce_lock);
+    return rc;
+}
+
+int eddis_announce_layer(struct eddis *e, int layer, struct eddis_error *err)
+{
+    int rc = worker_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    if (!e->engine || layer < 0 || layer >= e->n_layers)
+        return eddis_fail(err, -EINVAL,
+                          e->engine ? "there is no layer %d"
+                                    : "layer %d is announced before eddis_commit",
+                          layer);
+    pthread_mutex_lock(&e->announce_lock);
+    for (int i = e->n_parameters - 1; rc == 0 && i >= 0; i--)
+        if (e->parameter[i].layer == layer)
+            rc = announce_locked(e, &(struct engine_announcement){ .parameter = i }, err);
+    pthread_mutex_unlock(&e->announce_lock);
+    return rc;
+}
+
+int eddis_announce_factors(struct eddis *e, int parameter, const void *u, const void *v, int64_t k,
+                           void *result, struct eddis_error *err)
+{
+    const struct parameter *p;
+    int rc = announce_check(e, parameter, err);
+
+    if (rc < 0)
+        return rc;
+    p = &e->parameter[parameter];
+    if (!p->factored || !u || !v || k < 0)
+        return eddis_fail(err, -EINVAL, "parameter '%s' %s", p->name,
+                          p->factored ? "has no factors: NULL, or k < 0"
+                                      : "was not registered as factored");
+    pthread_mutex_lock(&e->announce_lock);
+    rc = announce_locked(e,
+                         &(struct engine_announcement){ .parameter = parameter,
+                                                        .result = result,
+                                                        .u = u,
+                                                        .v = v,
+                                                        .k = (size_t)k,
+                                                        .m = (size_t)p->dims[0],
+                                                        .n = (size_t)p->dims[1] },
+                         err);
+    pthread_mutex_unlock(&e->announce_lock);
+    return rc;
+}
+
+/* ---- waiting ---- */
+
+/* A layer with a gradient that is missing from bucket b, or any layer of it. */
+static const char *wait_layer_name(struct eddis *e, int b)
+{
+    const char *name = NULL;
+
+    pthread_mutex_lock(&e->announce_lock);
+    for (int i = e->n_parameters - 1; i >= 0; i--) {
+        const struct parameter *p = &e->parameter[i];
+
+        if (driver_bucket_of(e->driver, i) != b)
+            continue;
+        name = e->layer[p->layer].name;
+        if (!p->announced)
+            break;
+    }
+    pthread_mutex_unlock(&e->announce_lock);
+    return name ? name : "-";
+}
+
+struct wait {
+    int parameter; /* -1: all */
+    struct driver_waits for_what;
+};
+
+static int wait_combined(struct eddis *e, void *what, int64_t deadline_ns, int *ret_peer,
+                         struct eddis_error *err)
+{
+    struct wait *w = what;
+    int rc = driver_wait_step(e->driver, w->parameter, e->begin.step.step, deadline_ns,
+                              &w->for_what, err);
+
+    if (rc == -ETIMEDOUT)
+        *ret_peer = w->for_what.peer;
+    return rc;
+}
+
+static int wait_parameter(struct eddis *e, int parameter, int64_t deadline_ns,
+                          struct eddis_error *err)
+{
+    struct wait w = { .parameter = parameter };
+    const char *layer;
+    int peer = -1;
+    int rc = worker_wait(e, wait_combined, &w, deadline_ns, &peer, err);
+
+    if (rc != -ETIMEDOUT)
+        return rc;
+    layer = wait_layer_name(e, w.for_what.bucket);
+    if (peer < 0)
+        return eddis_fail(err, rc,
+                          "step %lld: bucket %d of %d has not left, layer '%s' or one in a bucket "
+                          "before it is not combined yet",
+                          (long long)e->current.step, w.for_what.bucket, w.for_what.n_buckets,
+                          layer);
+    return eddis_fail(err, rc, "step %lld: bucket %d of %d with layer '%s' waits for rank %d",
+                      (long long)e->current.step, w.for_what.bucket, w.for_what.n_buckets, layer,
+                      peer);
+}
+
+static int wait_check(const struct eddis *e, struct eddis_error *err)
+{
+    int rc = worker_check(e, err);
+
+    if (rc == 0 && !e->in_step)
+        rc = eddis_fail(err, -EINVAL, "there is nothing to wait for outside of a step");
+    return rc;
+}
+
+/* A plan that could not be taken fails the step on this worker, see replan_agree. */
+static int wait_plan(struct eddis *e, struct eddis_error *err)
+{
+    int rc;
+
+    pthread_mutex_lock(&e->plan_lock);
+    rc = e->plan_failure.code;
+    if (rc < 0 && err)
+        *err = e->plan_failure;
+    pthread_mutex_unlock(&e->plan_lock);
+    return rc;
+}
+
+int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
+{
+    int64_t deadline = clock_after_ns(clock_now_ns(), timeout_ns);
+    enum eddis_phase before;
+    int rc = wait_check(e, err);
+
+    if (rc == 0)
+        rc = announce_held(e, deadline, err); /* counts as compute */
+    if (rc < 0)
+        return rc;
+    before = worker_wait_enter(e);
+    pthread_mutex_lock(&e->announce_lock);
+    if (!e->finished) {
+        e->finished = true;
+        /* Without need nothing would wait for this mail to be handled before it is used again. */
+        if (e->n_announced < e->n_parameters || e->n_parameters == 0) {
+            e->finish.kind = MAIL_FINISH;
+            driver_send(e->driver, &e->finish);
+        }
+    }
+    pthread_mutex_unlock(&e->announce_lock);
+    rc = wait_parameter(e, -1, deadline, err);
+    worker_wait_leave(e, before, rc);
+    if (rc == 0)
+        rc = wait_plan(e, err);
+    if (rc == 0) {
+        e->waited = true;
+        e->emulation.waited_ns = clock_now_ns();
+    }
+    return rc;
+}
+
+int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddis_error *err)
+{
+    int64_t deadline = clock_after_ns(clock_now_ns(), timeout_ns);
+    enum eddis_phase before;
+    int rc = wait_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    if (layer < 0 || layer >= e->n_layers)
+        return eddis_fail(err, -EINVAL, "there is no layer %d", layer);
+    pthread_mutex_lock(&e->announce_lock);
+    for (int i = 0; rc == 0 && i < e->n_parameters; i++)
+        if (e->parameter[i].layer == layer && !e->parameter[i].announced && !e->finished)
+            rc = eddis_fail(err, -EINVAL,
+                            "layer '%s' cannot be waited for, its parameter '%s' was not announced",
+                            e->layer[layer].name, e->parameter[i].name);
+    pthread_mutex_unlock(&e->announce_lock);
+    if (rc == 0)
+        rc = announce_held(e, deadline, err);
+    if (rc < 0)
+        return rc;
+    before = worker_wait_enter(e);
+    for (int i = e->n_parameters - 1; rc == 0 && i >= 0; i--)
+        if (e->parameter[i].layer == layer)
+            rc = wait_parameter(e, i, deadline, err);
+    worker_wait_leave(e, before, rc);
+    return rc;
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* checkpoint_save.c - checkpoints: what the workers do together; the files are
+ * lib/checkpoint/checkpoint.c's
+ *
+ * Whatever fails on one worker fails on all, in the same call; what a put failed of, in commit.
+ */
+#include "worker.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/checkpoint/checkpoint.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct eddis_checkpoint {
+    struct eddis *e;
+    struct checkpoint *files;
+    enum eddis_phase before;       /* to go back to */
+    struct eddis_error failure;    /* of the first put that failed; code 0: none did */
+    struct checkpoint_models kept; /* while it is written */
+};
+
+/* Wrap files, which is NULL after a failure rc; all workers get the same result. */
+static int save_make(struct eddis *e, struct checkpoint *files, int rc,
+                     struct eddis_checkpoint **ret, struct eddis_error *err)
+{
+    struct eddis_checkpoint *c = calloc(1, sizeof *c);
+
+    if (rc == 0 && !c)
+        rc = eddis_fail(err, -ENOMEM, "no memory for a checkpoint");
+    rc = collectives_agree(e, rc, err);
+    if (rc < 0) {
+        free(c);
+        return rc;
+    }
+    *c = (struct eddis_checkpoint){ .e = e, .files = files };
+    c->before = worker_phase(e, EDDIS_PHASE_CHECKPOINT);
+    *ret = c;
+    return 0;
+}
+
+static void save_free(struct eddis_checkpoint *c)
+{
+    worker_phase(c->e, c->before);
+    checkpoint_models_release(c->e, &c->kept);
+    free(c);
+}
+
+static int save_check(const struct eddis *e, struct eddis_error *err)
+{
+    int rc = worker_check(e, err);
+
+    if (rc == 0 && e->in_step)
+        rc = eddis_fail(err, -EINVAL,
+                        "a checkpoint is of the state between steps: call eddis_step_end before");
+    return rc;
+}
+
+/* ---- who may write ---- */
+
+static int generation_of(const struct eddis *e)
+{
+    return e->board ? board_setup(e->board)->generation : 1;
+}
+
+/* Become the writer of this folder. */
+static int save_take_folder(struct eddis *e, const char *folder, struct eddis_error *err)
+{
+    char *copy = strdup(folder);
+    int rc = copy ? fence_open(folder, e->board ? board_setup(e->board)->job : "", generation_of(e),
+                               &e->fence, err)
+                  : eddis_fail(err, -ENOMEM, "no memory for a path");
+
+    if (rc < 0) {
+        free(copy);
+        return rc;
+    }
+    free(e->fenced);
+    e->fenced = copy;
+    return 0;
+}
+
+int checkpoint_save_open(struct eddis *e, struct eddis_error *err)
+{
+    const struct board_area *a = e->board ? board_setup(e->board) : NULL;
+    int rc;
+
+    if (!a || a->generation < 2 || !a->checkpoint_dir[0] || e->place.rank != 0)
+        return 0;
+    rc = save_take_folder(e, a->checkpoint_dir, err);
+    /* A disk that is full or not there now may be so no longer when a checkpoint is written. */
+    return rc == -ESTALE ? rc : 0;
+}
+
+/* Rank 0: make the part in a folder that we are the writer of. */
+static int save_begin(struct eddis *e, const char *folder, int64_t step, struct checkpoint **ret,
+                      struct eddis_error *err)
+{
+    int rc = -ENOENT;
+
+    if (e->fenced && strcmp(e->fenced, folder) == 0)
+        rc = checkpoint_begin(folder, step, &e->fence, ret, err);
+    if (rc != -ENOENT)
+        return rc;
+    /* The first here, or the folder was removed meanwhile. */
+    rc = save_take_folder(e, folder, err);
+    return rc < 0 ? rc : checkpoint_begin(folder, step, &e->fence, ret, err);
+}
+
+/* ---- writing ---- */
+
+static int save_files(struct eddis *e, const char *folder, int64_t step, struct checkpoint **ret,
+                      struct eddis_error *err)
+{
+    int rc = 0;
+
+    if (!folder && e->board && *board_setup(e->board)->checkpoint_dir)
+        folder = board_setup(e->board)->checkpoint_dir;
+    if (!folder)
+        rc = eddis_fail(err, -ENOENT, "the job has no folder for checkpoints and none was given");
+    else if (e->place.rank == 0)
+        rc = save_begin(e, folder, step, ret, err);
+    rc = collectives_agree(e, rc, err); /* the folder is there before the others look for it */
+    if (rc == 0 && e->place.rank != 0)
+        rc = checkpoint_join(folder, step, generation_of(e), ret, err);
+    return rc;
+}
+
+int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_checkpoint **ret,
+                           struct eddis_error *err)
+{
+    struct checkpoint *files = NULL;
+    struct checkpoint_models kept = { 0 };
+    enum eddis_phase before;
+    int rc = save_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    before = worker_phase(e, EDDIS_PHASE_CHECKPOINT); /* the others may be late for it */
+    rc = checkpoint_models_take(e, &kept, err);
+    if (rc == 0)
+        rc = save_make(e, files, save_files(e, folder, kept.step, &files, err), ret, err);
+    if (rc < 0) {
+        checkpoint_abandon_take(files);
+        checkpoint_models_release(e, &kept);
+        worker_phase(e, before);
+        return rc;
+    }
+    (*ret)->files = files;
+    (*ret)->kept = kept;
+    (*ret)->before = before;
+    return 0;
+}
+
+const char *eddis_checkpoint_folder(const struct eddis_checkpoint *c)
+{
+    return c ? checkpoint_folder(c->files) : NULL;
+}
+
+int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const void *data, size_t n,
+                         struct eddis_error *err)
+{
+    struct eddis_error why = { 0 };
+    int rc = c ? worker_check(c->e, err) : eddis_fail(err, -EINVAL, "the checkpoint is NULL");
+
+    if (rc < 0)
+        return rc;
+    if (!name || (!data && n))
+        rc = eddis_fail(&why, -EINVAL, "the name or the data is NULL");
+    else
+        rc = checkpoint_put(c->files, c->e->place.rank, name, data, n, &why);
+    if (rc < 0 && !c->failure.code)
+        c->failure = why;
+    return rc < 0 ? eddis_fail(err, rc, "%s", why.text) : 0;
+}
+
+/* Bring the workers' lists of files to rank 0.  All take part, whatever has failed before. */
+static int save_gather(struct eddis_checkpoint *c, struct eddis_error *err)
+{
+    struct eddis *e = c->e;
+    size_t ranks = (size_t)e->place.n_ranks;
+    cleanup_free char *own = e->place.rank ? checkpoint_list(c->files) : strdup("");
+    cleanup_free char *padded = NULL, *all = NULL;
+    cleanup_free int64_t *length = calloc(ranks, sizeof *length);
+    int64_t n = own ? (int64_t)strlen(own) : 0, longest = 0;
+    int rc = collectives_agree(
+        e, own && length ? 0 : eddis_fail(err, -ENOMEM, "no memory for a list of files"), err);
+
+    if (rc == 0)
+        rc = collectives_allgather(e, &n, length, sizeof n, err);
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < ranks; i++)
+        longest = length[i] > longest ? length[i] : longest;
+    padded = calloc(1, (size_t)longest + 1);
+    all = malloc(ranks * (size_t)longest + 1);
+    rc = collectives_agree(
+        e, padded && all ? 0 : eddis_fail(err, -ENOMEM, "no memory for lists of files"), err);
+    if (rc < 0)
+        return rc;
+    memcpy(padded, own, (size_t)n);
+    rc = collectives_allgather(e, padded, all, (size_t)longest, err);
+    for (size_t i = 1; rc == 0 && e->place.rank == 0 && i < ranks; i++)
+        rc = checkpoint_add_list(c->files, all + i * (size_t)longest, (size_t)length[i], err);
+    return rc;
+}
+
+/* Rank 0 makes it whole; the files are freed. */
+static int save_finish(struct eddis_checkpoint *c, const struct checkpoint_meta *meta, int keep,
+                       struct eddis_error *err)
+{
+    if (c->e->place.rank == 0)
+        return checkpoint_commit_take(c->files, meta, keep, err);
+    checkpoint_abandon_take(c->files);
+    return 0;
+}
+
+int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_error *err)
+{
+    struct checkpoint_meta meta;
+    struct eddis *e;
+    int rc = c ? worker_check(c->e, err) : eddis_fail(err, -EINVAL, "the checkpoint is NULL");
+
+    if (rc < 0)
+        return rc;
+    e = c->e;
+    meta = (struct checkpoint_meta){ .step = c->kept.step,
+                                     .seed = e->seed,
+                                     .samples = e->options.samples,
+                                     .batch = e->global_batch,
+                                     .n_ranks = e->place.n_ranks,
+                                     .generation = generation_of(e) };
+    if (keep <= 0 && e->board)
+        keep = board_setup(e->board)->checkpoint_keep;
+    rc = checkpoint_models_put(e, &c->kept, c->files, err);
+    if (c->failure.code && err)
+        *err = c->failure;
+    rc = collectives_agree(e, c->failure.code ? c->failure.code : rc, err);
+    if (rc == 0)
+        rc = collectives_agree(e, save_gather(c, err), err);
+    if (rc == 0)
+        rc = collectives_agree(e, save_finish(c, &meta, keep, err), err);
+    else
+        checkpoint_abandon_take(c->files);
+    save_free(c);
+    return rc;
+}
+
+/* ---- reading ---- */
+
+/* Whether the checkpoint's place in the order of samples means something in this job. */
+static int restore_check(const struct eddis *e, const struct checkpoint_meta *m,
+                         struct eddis_error *err)
+{
+    int64_t batch = e->global_batch;
+
+    if (m->samples == e->options.samples && m->batch == batch && m->seed == e->seed)
+        return 0;
+    return eddis_fail(err, -EINVAL,
+                      "the checkpoint was made with %lld samples an epoch, a global batch of %lld "
+                      "and seed %llu, this job has %lld, %lld and %llu",
+                      (long long)m->samples, (long long)m->batch, (unsigned long long)m->seed,
+                      (long long)e->options.samples, (long long)batch, (unsigned long long)e->seed);
+}
+
+/* Rank 0: open what `path` means, a checkpoint or a folder of them.  Returns 1, or 0 when it is a
+ * folder of this very job without any.  passed: what was damaged and passed over.
+ */
+static int restore_open(const struct eddis *e, const char *path, struct checkpoint **ret,
+                        struct eddis_error *passed, struct eddis_error *err)
+{
+    const struct board_area *a = e->board ? board_setup(e->board) : NULL;
+    int rc;
+
+    if (!checkpoint_is_collection(path)) {
+        rc = checkpoint_open(path, true, ret, err);
+        return rc < 0 ? rc : 1;
+    }
+    rc = checkpoint_open_newest(path, ret, passed, err);
+    if (rc != 0 || (a && strcmp(path, a->checkpoint_dir) == 0))
+        return rc;
+    return eddis_fail(err, -ENOENT, "there is no whole checkpoint in folder '%s'%s%s", path,
+                      passed->code ? "; " : "", passed->code ? passed->text : "");
+}
+
+/* Rank 0: open what the workers are to begin with, as layout.h says, with a path that the program
+ * gave in the place of the job's.  Returns 1, or 0: a fresh start.
+ */
+static int restore_choose(const struct eddis *e, const char *path, struct checkpoint **ret,
+                          struct eddis_error *passed, struct eddis_error *err)
+{
+    const struct board_area *a = e->board ? board_setup(e->board) : NULL;
+
+    if (a && a->generation > 1 && a->checkpoint_dir[0]) {
+        int rc = checkpoint_open_newest(a->checkpoint_dir, ret, passed, err);
+
+        if (rc != 0)
+            return rc;
+    }
+    if (!path && a)
+        path = a->resume_from;
+    return path && *path ? restore_open(e, path, ret, passed, err) : 0;
+}
+
+/* What rank 0 tells the others. */
+struct choice {
+    int found;
+    char path[PATH_MAX];
+    char passed[sizeof((struct eddis_error *)0)->text];
+};
+
+/* Rank 0 chooses, so that all begin with the same.  Returns as restore_choose, on all ranks. */
+static int restore_agree(struct eddis *e, const char *path, struct checkpoint **ret,
+                         struct choice *ret_choice, struct eddis_error *err)
+{
+    struct eddis_error passed = { 0 };
+    int rc = 0, found = 0;
+
+    if (e->place.rank == 0) {
+        rc = restore_choose(e, path, ret, &passed, err);
+        found = rc > 0;
+        if (found && snprintf(ret_choice->path, sizeof ret_choice->path, "%s",
+                              checkpoint_folder(*ret)) >= (int)sizeof ret_choice->path)
+            rc = eddis_fail(err, -ENAMETOOLONG, "path '%s' is too long", checkpoint_folder(*ret));
+        if (passed.code)
+            strcpy(ret_choice->passed, passed.text);
+    }
+    rc = collectives_agree(e, rc < 0 ? rc : 0, err);
+    if (rc < 0)
+        return rc;
+    ret_choice->found = found;
+    rc = collectives_broadcast(e, ret_choice, sizeof *ret_choice, 0, err);
+    if (rc < 0)
+        ret_choice->found = 0;
+    if (!ret_choice->found)
+        return rc;
+    /* Rank 0 has looked at every sum; what this one reads it looks at itself. */
+    if (e->place.rank != 0)
+        rc = checkpoint_open(ret_choice->path, false, ret, err);
+    return rc < 0 ? rc : 1;
+}
+
+int eddis_restore_begin(struct eddis *e, const char *path, struct eddis_checkpoint **ret,
+                        struct eddis_error *err)
+{
+    cleanup_free struct choice *choice = calloc(1, sizeof *choice);
+    struct checkpoint *files = NULL;
+    int rc = save_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    rc = collectives_agree(
+        e, choice ? 0 : eddis_fail(err, -ENOMEM, "no memory to look for checkpoints"), err);
+    if (rc < 0)
+        return rc;
+    rc = restore_agree(e, path, &files, choice, err);
+    /* Where rank 0 found none, all return here; where one cannot open it, save_make tells all. */
+    if (rc > 0 || choice->found) {
+        if (rc > 0)
+            rc = restore_check(e, checkpoint_meta(files), err);
+        rc = save_make(e, files, rc, ret, err);
+    }
+    if (rc < 0) {
+        checkpoint_close(files);
+        return choice->path[0] ? eddis_fail_prefix(err, rc, "cannot resume from '%s'", choice->path)
+                               : eddis_fail_prefix(err, rc, "cannot resume");
+    }
+    if (err) {
+        *err = (struct eddis_error){ 0 };
+        strcpy(err->text, choice->passed);
+    }
+    return choice->found;
+}
+
+int eddis_checkpoint_get(struct eddis_checkpoint *c, const char *name, void *data, size_t n,
+                         struct eddis_error *err)
+{
+    int rc = c ? worker_check(c->e, err) : eddis_fail(err, -EINVAL, "the checkpoint is NULL");
+
+    if (rc < 0)
+        return rc;
+    if (!name || (!data && n))
+        return eddis_fail(err, -EINVAL, "the name or the place for the data is NULL");
+    return checkpoint_get(c->files, 0, name, data, n, err);
+}
+
+int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err)
+{
+    struct eddis *e;
+    int rc = c ? worker_check(c->e, err) : eddis_fail(err, -EINVAL, "the checkpoint is NULL");
+
+    if (rc < 0)
+        return rc;
+    e = c->e;
+    pthread_mutex_lock(&e->plan_lock);
+    e->step = checkpoint_meta(c->files)->step;
+    e->stop = false;
+    sampler_resume(e->sampler, e->step);
+    pthread_mutex_unlock(&e->plan_lock);
+    if (centre_several(e) || checkpoint_models_has(c->files))
+        rc = checkpoint_models_restore(e, c->files, err);
+    checkpoint_close(c->files);
+    save_free(c);
+    return rc < 0 ? rc : collectives_barrier(e, err);
+}

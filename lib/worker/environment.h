@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* environment.h - what the launcher tells a worker in its environment */
+#ifndef EDDIS_WORKER_ENVIRONMENT_H
+#define EDDIS_WORKER_ENVIRONMENT_H
+
+#include "lib/base/error.h"
+
+#include <stdbool.h>
+
+struct environment {
+    const char *board_path;  /* EDDIS_BOARD; NULL: not started by eddis-run */
+    bool mpi;                /* started by mpirun or srun --mpi */
+    int n_ranks;             /* 0: only MPI knows */
+    int local_rank, n_local; /* on this node */
+};
+
+/* Borrows the strings.  -EINVAL: a variable is no number. */
+int environment_read(struct environment *ret, struct eddis_error *err);
+
+#endif

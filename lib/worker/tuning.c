@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tuning.c - how all-reduces are carried out: measured over the workers' own transport, and told on
+ * the board
+ *
+ * All groups measure at the same time, since they will train at the same time, and take the
+ * slowest's figures.
+ */
+#include "tuning.h"
+#include "worker.h"
+
+#include "lib/base/clock.h"
+#include "lib/comm/node.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct measurement {
+    struct eddis *e;
+    struct comm_place place;
+    void *arena; /* [arena_bytes] in the memory of the node */
+    size_t arena_bytes;
+};
+
+/* One kind's all-reduce of x; through the memory of the node where there is some. */
+static int tuning_make(const struct measurement *m, const char *kind, void *x, size_t bytes,
+                       struct collective **ret, struct eddis_error *err)
+{
+    struct allreduce a = {
+        .data = x, .n = bytes / sizeof(float), .type = COMM_FLOAT32, .rule = COMM_SUM
+    };
+
+    if (strcmp(kind, "shared") != 0)
+        return allreduce_new_kind(kind, &m->place, &a, ret, err);
+    if (bytes <= m->arena_bytes)
+        a.data = m->arena;
+    return allreduce_new(&m->place, &a, ret, err);
+}
+
+/* One run of each of the rung's kinds; their seconds where they are the quickest so far. */
+static int tuning_kinds(const struct measurement *m, const struct choose_rung *rung, void *x,
+                        double *seconds, struct eddis_error *err)
+{
+    int rc = 0;
+
+    for (int k = 0; rc == 0 && k < CHOOSE_KINDS; k++) {
+        struct collective *c = NULL;
+        int64_t began;
+
+        if (!rung->kind[k])
+            continue;
+        rc = collectives_agree(m->e, tuning_make(m, rung->kind[k], x, rung->bytes, &c, err), err);
+        if (rc < 0) {
+            collective_free(c);
+            break;
+        }
+        began = clock_now_ns();
+        rc = collectives_run(m->e, "the measurement of the network", c, err);
+        seconds[k] = fmin(seconds[k], (double)(clock_now_ns() - began) / (double)CLOCK_S);
+    }
+    return rc;
+}
+
+/* A rung's figures, the same on all ranks. */
+static int tuning_rung(const struct measurement *m, const struct choose_rung *rung, double *seconds,
+                       struct eddis_error *err)
+{
+    void *x = calloc(1, rung->bytes);
+    double ignored[CHOOSE_KINDS] = { 0 };
+    int rc = x ? 0 : eddis_fail(err, -ENOMEM, "no memory to measure the network");
+
+    rc = collectives_agree(m->e, rc, err);
+    if (rc == 0 && rung->warm_up)
+        rc = tuning_kinds(m, rung, x, ignored, err);
+    for (int k = 0; k < CHOOSE_KINDS; k++)
+        seconds[k] = INFINITY;
+    for (int i = 0; rc == 0 && i < rung->runs; i++)
+        rc = tuning_kinds(m, rung, x, seconds, err);
+    free(x);
+    return rc < 0
+               ? rc
+               : collectives_allreduce(m->e, seconds, CHOOSE_KINDS, EDDIS_FLOAT64, EDDIS_MAX, err);
+}
+
+int tuning_measure(struct eddis *e, size_t arena_bytes, struct choose_result *ret,
+                   struct eddis_error *err)
+{
+    const struct comm_nodes *nodes = e->group.place.nodes;
+    struct measurement m = { .e = e, .place = e->group.place };
+    int64_t most[2] = { m.place.n_ranks, nodes ? (int64_t)arena_bytes : 0 };
+    struct choose_rung rung;
+    struct chooser c;
+    int rc;
+
+    if (nodes && nodes->node) {
+        m.arena = comm_node_arena(nodes->node);
+        m.arena_bytes = arena_bytes;
+    }
+    rc = collectives_allreduce(e, most, 2, EDDIS_INT64, EDDIS_MAX, err);
+    if (rc < 0)
+        return rc;
+    chooser_init(&c, &(struct comm_place){ .n_ranks = (int)most[0], .hosts = m.place.hosts },
+                 (size_t)most[1]);
+    while (chooser_next(&c, &rung)) {
+        double seconds[CHOOSE_KINDS];
+
+        rc = tuning_rung(&m, &rung, seconds, err);
+        if (rc < 0)
+            return rc;
+        chooser_note(&c, seconds);
+    }
+    chooser_choose(&c, ret);
+    return 0;
+}
+
+/* Parameter number k of the order. */
+static int tuning_parameter(const struct comm_choice *c, int n, int k)
+{
+    return c->n_order ? c->order[k] : n - 1 - k;
+}
+
+int tuning_layout(const struct comm_choice *c, int n, struct bucket_layout *ret,
+                  struct eddis_error *err)
+{
+    struct bucket_layout l = { .n = c->n_buckets };
+    int at = 0;
+
+    if (!c->n_buckets)
+        return 0;
+    for (int b = 0; b < l.n && b < BUCKET_MAX; b++) {
+        int first = n, last = -1, end = at + c->bucket[b];
+
+        for (; at < end && at < n && (!c->n_order || at < c->n_order); at++) {
+            int item = n - 1 - tuning_parameter(c, n, at);
+
+            first = item < first ? item : first;
+            last = item > last ? item : last;
+        }
+        if (at != end || last - first + 1 != c->bucket[b])
+            return eddis_fail(err, -EINVAL, "the plan's bucket %d is not of these %d parameters", b,
+                              n);
+        l.run[b] = (struct bucket_run){ first, last + 1 };
+    }
+    *ret = l; /* whether it holds every parameter once, the engine sees */
+    return 1;
+}
+
+void tuning_set_layout(struct comm_choice *c, int n, const struct bucket_layout *l)
+{
+    c->n_order = 0;
+    c->n_buckets = l->n;
+    for (int b = 0; b < l->n; b++) {
+        c->bucket[b] = (uint16_t)(l->run[b].end - l->run[b].first);
+        for (int i = l->run[b].first; i < l->run[b].end; i++)
+            c->order[c->n_order++] = (uint16_t)(n - 1 - i);
+    }
+}
+
+void tuning_set_limits(struct comm_choice *c, const struct choose_result *r)
+{
+    c->shared = r->shared;
+    c->direct_bytes = (int64_t)r->limits.direct_bytes;
+    c->tree_bytes = (int64_t)r->limits.tree_bytes;
+    c->halving_bytes = (int64_t)r->limits.halving_bytes;
+    c->piece_bytes = (int64_t)r->limits.piece_bytes;
+    c->latency_s = r->cost.latency_s;
+    c->bytes_per_s = r->cost.bytes_per_s;
+    (void)snprintf(c->reason, sizeof c->reason, "%s", r->reason);
+}
+
+struct comm_limits tuning_limits(const struct comm_choice *c)
+{
+    return (struct comm_limits){ (size_t)c->direct_bytes, (size_t)c->tree_bytes,
+                                 (size_t)c->halving_bytes, (size_t)c->piece_bytes };
+}
+
+void tuning_add_reason(struct comm_choice *c, const char *fmt, ...)
+{
+    size_t used = strlen(c->reason);
+    va_list ap;
+
+    if (used) {
+        (void)snprintf(c->reason + used, sizeof c->reason - used, "; ");
+        used = strlen(c->reason);
+    }
+    va_start(ap, fmt);
+    (void)vsnprintf(c->reason + used, sizeof c->reason - used, fmt, ap);
+    va_end(ap);
+}
+
+/* In hybrid mode every group lays out its own buckets, and a plan that is replayed gives all of
+ * them the first group's.  That changes how fast and in which order of rounding they add up, not
+ * what: such replays are not bitwise equal anyway, since groups meet the centre as they come.
+ */
+void tuning_laid_out(void *arg, const struct bucket_layout *l)
+{
+    struct eddis *e = arg;
+    struct comm_choice c;
+
+    if (!e->board || e->place.rank)
+        return;
+    pthread_mutex_lock(&e->plan_lock);
+    c = board_own(e->board)->choice;
+    tuning_set_layout(&c, e->n_parameters, l);
+    tuning_add_reason(&c, "%d buckets by when gradients were ready", engine_n_buckets(e->engine));
+    board_choose(e->board, &c);
+    pthread_mutex_unlock(&e->plan_lock);
+}

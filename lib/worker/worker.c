@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* worker.c - opening and closing a worker */
+#include "worker.h"
+#include "environment.h"
+#include "lib/eddis.h"
+#include "process.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+
+#include <string.h>
+
+#define CLOSE_TIMEOUT_NS (INT64_C(60) * CLOCK_S)
+
+_Static_assert((int)EDDIS_FLOAT32 == COMM_FLOAT32 && (int)EDDIS_FLOAT64 == COMM_FLOAT64 &&
+                   (int)EDDIS_INT32 == COMM_INT32 && (int)EDDIS_INT64 == COMM_INT64 &&
+                   (int)EDDIS_UINT8 == COMM_UINT8 && (int)EDDIS_FLOAT16 == COMM_FLOAT16 &&
+                   (int)EDDIS_BFLOAT16 == COMM_BFLOAT16 && (int)EDDIS_SUM == COMM_SUM &&
+                   (int)EDDIS_MIN == COMM_MIN && (int)EDDIS_MAX == COMM_MAX,
+               "lib/comm repeats the public numbers");
+
+void worker_copy_in(void *to, size_t to_size, const void *from)
+{
+    size_t from_size = *(const size_t *)from;
+
+    memset(to, 0, to_size);
+    memcpy(to, from, from_size < to_size ? from_size : to_size);
+}
+
+int worker_copy_out(void *to, const void *from, size_t from_size)
+{
+    size_t to_size = *(size_t *)to;
+
+    if (to_size <= sizeof to_size)
+        return -EINVAL;
+    memcpy((char *)to + sizeof to_size, (const char *)from + sizeof to_size,
+           (from_size < to_size ? from_size : to_size) - sizeof to_size);
+    return 0;
+}
+
+int worker_check(const struct eddis *e, struct eddis_error *err)
+{
+    if (!e)
+        return eddis_fail(err, -EINVAL, "the handle is NULL");
+    if (e->fork_count != process_forks())
+        return eddis_fail(err, -EPERM,
+                          "eddis cannot be used in a child made by fork; let the parent do it, or "
+                          "start the child as a new program");
+    return 0;
+}
+
+static int options_check(const struct eddis_options *in, struct eddis_options *ret,
+                         struct eddis_error *err)
+{
+    if (!in || in->size <= sizeof in->size)
+        return eddis_fail(err, -EINVAL, "options are missing, or their size field is not set");
+    worker_copy_in(ret, sizeof *ret, in);
+    if (ret->samples < 1)
+        return eddis_fail(err, -EINVAL, "samples is %lld, at least 1 is needed",
+                          (long long)ret->samples);
+    if (ret->epochs < 0 || ret->batch < 0 || ret->bucket_bytes < 0)
+        return eddis_fail(err, -EINVAL, "epochs, batch and bucket_bytes must not be negative");
+    return 0;
+}
+
+/* What the job's plan area says about this worker, or the defaults. */
+static int worker_read_board(struct eddis *e, const struct worker_setup *s, struct eddis_error *err)
+{
+    const struct board_area *a;
+    int rc;
+
+    strcpy(e->mode, "sync");
+    strcpy(e->algorithm, "allreduce");
+    e->seed = e->options.seed;
+    if (s->board_path) {
+        rc = board_open(s->board_path, s->local_rank, &e->board, err);
+        if (rc < 0)
+            return rc;
+        a = board_setup(e->board);
+        memcpy(e->mode, a->mode, sizeof e->mode - 1);
+        memcpy(e->algorithm, a->algorithm, sizeof e->algorithm - 1);
+        e->seed = a->seed;
+        e->n_local = a->n_local;
+        if (!e->options.bucket_bytes)
+            e->options.bucket_bytes = a->bucket_bytes;
+        e->options.measure = 1; /* the plan keeps it */
+    }
+    return 0;
+}
+
+/* Whether MPI and the agent mean the same job. */
+static int worker_check_place(const struct eddis *e, struct eddis_error *err)
+{
+    const struct board_area *a;
+
+    if (!e->board)
+        return 0;
+    a = board_setup(e->board);
+    if (e->place.n_ranks != a->n_ranks || e->place.rank != a->first_rank + e->local_rank)
+        return eddis_fail(
+            err, -EPROTO, "MPI says rank %d of %d, the job's progress board rank %d of %d",
+            e->place.rank, e->place.n_ranks, a->first_rank + e->local_rank, a->n_ranks);
+    return 0;
+}
+
+/* Release everything but the driver's orderly leave. */
+static int worker_free(struct eddis *e, bool orderly, struct eddis_error *err)
+{
+    int rc = driver_close(e->driver, orderly, err);
+
+    collectives_free_all(e);
+    shared_buffers_close(e);
+    engine_free(e->engine);
+    node_memory_close(e);
+    centre_close(e);
+    samples_end(e);
+    sampler_close(e->sampler);
+    board_close(e->board);
+    for (int i = 0; i < e->n_layers; i++)
+        free(e->layer[i].name);
+    for (int i = 0; i < e->n_parameters; i++)
+        free(e->parameter[i].name);
+    free(e->layer);
+    free(e->parameter);
+    free(e->event);
+    free(e->plan);
+    free(e->fenced);
+    pthread_cond_destroy(&e->plan_agreed);
+    pthread_mutex_destroy(&e->plan_lock);
+    pthread_mutex_destroy(&e->announce_lock);
+    free(e);
+    return rc;
+}
+
+static struct eddis *worker_new(const struct worker_setup *s)
+{
+    struct eddis *e = calloc(1, sizeof *e);
+    pthread_condattr_t attr;
+
+    if (!e)
+        return NULL;
+    pthread_mutex_init(&e->announce_lock, NULL);
+    pthread_mutex_init(&e->plan_lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&e->plan_agreed, &attr);
+    pthread_condattr_destroy(&attr);
+    phase_clock_init(&e->clock, clock_now_ns());
+    e->local_rank = s->local_rank;
+    e->n_local = s->n_local;
+    e->fork_count = process_forks();
+    e->timeout_ns = WORKER_TIMEOUT_NS;
+    return e;
+}
+
+int worker_open(const struct worker_setup *s, const struct eddis_options *options,
+                struct eddis **ret, struct eddis_error *err)
+{
+    struct eddis *e = worker_new(s);
+    int rc, rc2;
+
+    if (!e)
+        return eddis_fail(err, -ENOMEM, "no memory for a worker");
+    rc = options_check(options, &e->options, err);
+    if (rc < 0)
+        goto fail;
+    rc = worker_read_board(e, s, err);
+    /* Without a board too: the others would wait for this rank for ever. */
+    rc2 = driver_open(s->open_transport, s->open_arg, &e->driver, rc < 0 ? NULL : err);
+    if (rc2 < 0) {
+        rc = rc < 0 ? rc : rc2;
+        goto fail;
+    }
+    e->place = driver_place(e->driver);
+    e->place.channel = COMM_REQUESTS;
+    if (rc == 0)
+        rc = worker_check_place(e, err);
+    rc = collectives_agree(e, rc, err);
+    if (rc == 0)
+        rc = collectives_agree(e, centre_open(e, err), err);
+    if (rc == 0)
+        rc = collectives_agree(e, replan_open(e, err), err);
+    if (rc == 0)
+        rc = collectives_agree(e, checkpoint_save_open(e, err), err);
+    if (rc == 0)
+        rc = process_add(e, err);
+    if (rc < 0)
+        goto fail;
+    *ret = e;
+    return 0;
+fail:
+    worker_free(e, true, NULL);
+    return rc;
+}
+
+static int open_mpi(void *arg, struct transport **ret, struct eddis_error *err)
+{
+    (void)arg;
+    return transport_mpi_open(ret, err);
+}
+
+int eddis_open(const struct eddis_options *options, struct eddis **ret, struct eddis_error *err)
+{
+    struct environment env;
+    struct eddis_options checked;
+    int rc = environment_read(&env, err);
+
+    if (rc == 0)
+        rc = options_check(options, &checked, err);
+    if (rc < 0)
+        return rc;
+    if (!ret)
+        return eddis_fail(err, -EINVAL, "ret is NULL");
+    return worker_open(
+        &(struct worker_setup){ .open_transport = env.mpi && env.n_ranks != 1 ? open_mpi : NULL,
+                                .board_path = env.board_path,
+                                .local_rank = env.local_rank,
+                                .n_local = env.n_local },
+        &checked, ret, err);
+}
+
+/* All ranks have begun them, so they will end. */
+static int close_requests(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
+{
+    int rc = 0;
+
+    while (rc == 0 && e->requests)
+        rc = eddis_request_wait(e, e->requests, deadline_ns - clock_now_ns(), err);
+    return rc;
+}
+
+int eddis_close(struct eddis *e, struct eddis_error *err)
+{
+    int64_t deadline = clock_after_ns(clock_now_ns(), CLOSE_TIMEOUT_NS);
+    int rc, rc2;
+
+    if (!e)
+        return 0;
+    rc = worker_check(e, err);
+    if (rc < 0)
+        return rc;
+    eddis_set_phase(e, EDDIS_PHASE_DONE);
+    rc = close_requests(e, deadline, err);
+    if (rc == 0)
+        rc = shared_buffers_leave(e, deadline, err);
+    if (rc == 0)
+        rc = eddis_barrier(e, deadline - clock_now_ns(), err);
+    if (rc < 0)
+        eddis_fail_prefix(err, rc, "leaving the job");
+    process_remove(e);
+    rc2 = worker_free(e, rc == 0, rc == 0 ? err : NULL);
+    return rc < 0 ? rc : rc2;
+}
+
+void eddis_abort(struct eddis *e, int code)
+{
+    if (e && e->fork_count == process_forks())
+        driver_abort(e->driver, code);
+    _exit(code);
+}
+
+int eddis_world(const struct eddis *e, struct eddis_world *ret)
+{
+    struct eddis_world w = { 0 };
+    int rc = worker_check(e, NULL);
+
+    if (rc < 0 || !ret)
+        return rc < 0 ? rc : -EINVAL;
+    w.rank = e->place.rank;
+    w.n_ranks = e->place.n_ranks;
+    w.local_rank = e->local_rank;
+    w.n_local_ranks = e->n_local;
+    w.generation = 1;
+    w.seed = e->seed;
+    w.mode = e->mode;
+    w.algorithm = e->algorithm;
+    if (e->board) {
+        const struct board_area *a = board_setup(e->board);
+
+        w.generation = a->generation;
+        w.momentum = a->momentum;
+        w.emulated = a->emulated;
+        if (a->emulated) {
+            w.emulated_fixed_s = a->fixed_s[e->local_rank];
+            w.emulated_sample_s = a->sample_s[e->local_rank];
+        }
+    }
+    return worker_copy_out(ret, &w, sizeof w);
+}
+
+const char *eddis_version(void)
+{
+    return EDDIS_VERSION;
+}
