@@ -9,7 +9,7 @@
  * rank.  One before them is checked element by element and not counted.
  */
 #include "lib/base/clock.h"
-#include "lib/comm/node.h"
+#include "lib/comm/shm.h"
 #include "lib/comm/transport.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ enum {
 struct machine {
     struct transport *transport;
     struct comm_place place;
-    struct comm_nodes *nodes;
+    struct node_groups *nodes;
     struct outbox out;
     int tag;
 };
@@ -72,7 +72,7 @@ static int run_one(struct machine *m, struct collective *c, struct eddis_error *
 
 static int machine_open(struct machine *m, size_t bytes, int sizes, struct eddis_error *err)
 {
-    const struct comm_node_size size = { .arena_bytes = bytes, .slots = sizes, .pool = true };
+    const struct comm_shm_size size = { .arena_bytes = bytes, .slots = sizes, .pool = true };
     struct comm_place here;
     struct collective *share;
     int *node_of, rc = transport_mpi_open(&m->transport, err);
@@ -81,17 +81,17 @@ static int machine_open(struct machine *m, size_t bytes, int sizes, struct eddis
         return rc;
     m->place = (struct comm_place){ .rank = m->transport->rank, .n_ranks = m->transport->n_ranks };
     node_of = calloc((size_t)m->place.n_ranks, sizeof *node_of); /* all on node 0 */
-    rc = node_of ? comm_nodes_new(&m->place, node_of, &m->nodes, err)
+    rc = node_of ? node_groups_new(&m->place, node_of, &m->nodes, err)
                  : eddis_fail(err, -ENOMEM, "no memory");
     free(node_of);
     if (rc < 0)
         return rc;
-    here = comm_nodes_here(m->nodes, COMM_REQUESTS);
-    rc = comm_node_share(&here, &size, &share, err);
+    here = node_groups_here(m->nodes, COMM_REQUESTS);
+    rc = comm_shm_share(&here, &size, &share, err);
     if (rc == 0)
         rc = run_one(m, share, err);
     if (rc == 0)
-        rc = comm_node_take(share, &m->nodes->node, err);
+        rc = comm_shm_take(share, &m->nodes->node, err);
     if (rc < 0)
         return rc;
     collective_free(share);
@@ -101,8 +101,8 @@ static int machine_open(struct machine *m, size_t bytes, int sizes, struct eddis
 
 static int machine_close(struct machine *m, struct eddis_error *err)
 {
-    comm_node_close(m->nodes->node);
-    comm_nodes_free(m->nodes);
+    comm_shm_close(m->nodes->node);
+    node_groups_free(m->nodes);
     outbox_fini(&m->out);
     return transport_close(m->transport, true, err);
 }
@@ -240,7 +240,7 @@ static int run_eddis(const struct options *o, float *x, struct eddis_error *err)
     j.ranks = m.place.n_ranks;
     for (int i = 0; rc == 0 && i < o->sizes; i++) {
         j.n = o->bytes[i] / sizeof *x;
-        j.x = comm_node_arena(m.nodes->node);
+        j.x = comm_shm_arena(m.nodes->node);
         rc = measure_eddis(j, "in_place", err);
         j.x = x;
         if (rc == 0)

@@ -21,7 +21,7 @@
 
 enum {
     POLL = 16,
-    /* As lib/sync/driver.c: without a pause after something moved, then with longer and longer
+    /* As lib/sync/comm_thread.c: without a pause after something moved, then with longer and longer
        naps. */
     SPIN_NS = 100 * 1000,
     NAP_MIN_NS = 20 * 1000,

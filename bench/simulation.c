@@ -2,7 +2,7 @@
 #include "simulation.h"
 
 #include "lib/data/sampler.h"
-#include "lib/sync/loop_driver.h"
+#include "lib/sync/loop_thread.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ struct run {
     struct worker *worker;  /* [n_ranks] */
     struct engine **engine; /* [n_ranks], the workers' */
     struct smb **box;       /* [n_ranks] */
-    struct loop_driver *loop;
+    struct loop_thread *loop;
     smb_key counter, centre[SYNC_TYPES];
     int n_groups;
     int64_t global_batch;
@@ -101,9 +101,9 @@ static int ask(struct run *r, int rank, struct smb_request *q, struct eddis_erro
     int rc;
 
     q->deadline_ns = patience_ns;
-    rc = loop_driver_box(r->loop, rank, q, err);
+    rc = loop_thread_box(r->loop, rank, q, err);
     while (rc == 0 && !q->done)
-        rc = loop_driver_step_to(r->loop, INT64_MAX, err) < 0 ? -EIO : 0;
+        rc = loop_thread_step_to(r->loop, INT64_MAX, err) < 0 ? -EIO : 0;
     if (rc >= 0 && q->rc < 0)
         rc = eddis_fail(err, q->rc, "%s", q->error.text);
     return rc < 0 ? rc : 0;
@@ -124,7 +124,7 @@ static int take_more(struct worker *w, struct eddis_error *err)
                                     .add = sampler_group_batch(w->sampler, &g),
                                     .deadline_ns = patience_ns,
                                     .user = w };
-    rc = loop_driver_box(w->run->loop, w->rank, &w->take, err);
+    rc = loop_thread_box(w->run->loop, w->rank, &w->take, err);
     return rc < 0 ? rc : 0;
 }
 
@@ -146,7 +146,7 @@ static int begin_exchange(struct worker *w, enum sync_exchange what, enum state 
 {
     w->exchanges++;
     w->state = next;
-    return loop_driver_exchange(w->run->loop, w->rank, what, w->step.step, err);
+    return loop_thread_exchange(w->run->loop, w->rank, what, w->step.step, err);
 }
 
 static int begin_step(struct worker *w, const struct ranges_step *r, struct eddis_error *err)
@@ -172,7 +172,7 @@ static int begin_compute(struct worker *w)
 {
     const struct simulation_hooks *h = &w->run->o->hooks;
 
-    w->until_ns = loop_driver_now_ns(w->run->loop) + h->compute(h->arg, w->rank, &w->step, w->slot);
+    w->until_ns = loop_thread_now_ns(w->run->loop) + h->compute(h->arg, w->rank, &w->step, w->slot);
     w->state = STATE_COMPUTE;
     return 1;
 }
@@ -188,7 +188,7 @@ static int begin_combine(struct worker *w, struct eddis_error *err)
                                         .batch = (double)w->step.batch },
                  w->step.begin_ns);
     for (int i = w->run->o->n_parameters - 1; rc == 0 && i >= 0; i--)
-        rc = loop_driver_announce(w->run->loop, w->rank,
+        rc = loop_thread_announce(w->run->loop, w->rank,
                                   &(struct engine_announcement){ .parameter = i }, err);
     return rc < 0 ? rc : 1;
 }
@@ -205,7 +205,7 @@ static int end_step(struct worker *w)
 {
     const struct simulation_hooks *h = &w->run->o->hooks;
 
-    w->step.end_ns = w->idle_since_ns = loop_driver_now_ns(w->run->loop);
+    w->step.end_ns = w->idle_since_ns = loop_thread_now_ns(w->run->loop);
     h->update(h->arg, w->rank, &w->step, w->slot);
     w->run->result.samples += w->step.count;
     w->run->result.steps += is_root(w);
@@ -261,7 +261,7 @@ static int worker_turn(struct worker *w, struct eddis_error *err)
     case STATE_EXCHANGE:
         return exchanged ? begin_compute(w) : 0;
     case STATE_COMPUTE:
-        return loop_driver_now_ns(r->loop) >= w->until_ns ? begin_combine(w, err) : 0;
+        return loop_thread_now_ns(r->loop) >= w->until_ns ? begin_combine(w, err) : 0;
     case STATE_COMBINE:
         return is_combined(w) ? end_step(w) : 0;
     case STATE_LAST:
@@ -270,7 +270,7 @@ static int worker_turn(struct worker *w, struct eddis_error *err)
         if (r->o->hooks.last)
             r->o->hooks.last(r->o->hooks.arg, w->rank);
         if (!r->left++)
-            r->result.first_end_ns = loop_driver_now_ns(r->loop);
+            r->result.first_end_ns = loop_thread_now_ns(r->loop);
         w->state = STATE_LEFT;
         return 1;
     case STATE_LEFT:
@@ -328,13 +328,13 @@ static int run_all(struct run *r, struct eddis_error *err)
         int rc = all_turn(r, &until, err), moved = rc;
 
         if (rc == 0)
-            rc = moved = loop_driver_step_to(r->loop, until, err);
+            rc = moved = loop_thread_step_to(r->loop, until, err);
         if (rc < 0)
             return rc;
         if (!moved && until == INT64_MAX)
             return eddis_fail(err, -EDEADLK, "the workers wait for each other");
     }
-    r->result.end_ns = loop_driver_now_ns(r->loop);
+    r->result.end_ns = loop_thread_now_ns(r->loop);
     return 0;
 }
 
@@ -483,10 +483,10 @@ static int run_open(struct run *r, struct eddis_error *err)
         r->box[i] = w->box;
     }
     if (rc == 0)
-        rc = loop_driver_new(r->engine, n, r->o->seed, &r->loop, err);
+        rc = loop_thread_new(r->engine, n, r->o->seed, &r->loop, err);
     if (rc < 0)
         return rc;
-    loop_driver_set_boxes(r->loop, r->box);
+    loop_thread_set_boxes(r->loop, r->box);
     rc = make_buffers(r, err);
     for (int i = 0; rc == 0 && i < n; i++) {
         rc = worker_engine(&r->worker[i], err);
@@ -501,7 +501,7 @@ static int run_open(struct run *r, struct eddis_error *err)
 
 static void run_close(struct run *r)
 {
-    loop_driver_free(r->loop);
+    loop_thread_free(r->loop);
     for (int i = 0; r->worker && i < r->o->n_ranks; i++) {
         struct worker *w = &r->worker[i];
 

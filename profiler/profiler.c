@@ -7,8 +7,8 @@
 #include "emulated.h"
 #include "isolate.h"
 #include "machine.h"
-#include "memory.h"
 #include "note.h"
+#include "probe_memory.h"
 #include "quota.h"
 #include "storage.h"
 
@@ -69,7 +69,7 @@ static void on_cores(struct probe *b, const char *what, isolate_fn fn, size_t of
         struct cpu_task t = { .threads = threads_of(b, i) };
 
         memcpy(t.cpus, b->p->device[i].cpus, sizeof t.cpus);
-        t.sweep_bytes = memory_sweep_bytes(topo_cache_bytes(b->topo, i), memory / n);
+        t.sweep_bytes = probe_memory_sweep_bytes(topo_cache_bytes(b->topo, i), memory / n);
         isolate_start(&child[i], what, fn, &t, sizeof(double));
     }
     deadline = within(b, 5 * CLOCK_S);
@@ -165,7 +165,8 @@ static void measure(struct probe *b)
         correct_memory(b->p);
         on_cores(b, "matrix product", cpu_matrix, offsetof(struct device, fp32_flops));
         share_out_quota(b);
-        on_cores(b, "memory sweep", memory_sweep, offsetof(struct device, memory_bytes_per_s));
+        on_cores(b, "memory sweep", probe_memory_sweep,
+                 offsetof(struct device, memory_bytes_per_s));
     } else {
         note_add(b->p, "%s", err.text);
     }

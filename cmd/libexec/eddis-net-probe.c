@@ -6,7 +6,7 @@
  */
 #include "lib/base/cleanup.h"
 #include "lib/base/crc32.h"
-#include "profiler/network.h"
+#include "profiler/probe_network.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -35,16 +35,16 @@ static int64_t machine_number(int rank)
 
 int main(void)
 {
-    struct network_options o = network_defaults;
+    struct probe_network_options o = network_defaults;
     struct eddis_error err = { 0 };
     struct transport *t = NULL;
     struct network *n = NULL;
-    void *room = malloc(NETWORK_ROOM);
+    void *room = malloc(PROBE_NETWORK_ROOM);
     int rc = transport_mpi_open_world(&t, &err);
 
     if (rc == 0) {
         o.machine = machine_number(t->rank);
-        rc = room ? network_measure(t, &o, room, &n, &err)
+        rc = room ? probe_network_measure(t, &o, room, &n, &err)
                   : eddis_fail(&err, -ENOMEM, "no memory for messages");
     }
     if (n && (rc < 0 || t->rank == 0))

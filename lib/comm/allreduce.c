@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* allreduce.c - the kinds of all-reduce and which one is taken */
 #include "collective_impl.h"
-#include "node.h"
 #include "ring.h"
+#include "shm.h"
 
 #include <assert.h>
 #include <errno.h>

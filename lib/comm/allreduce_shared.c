@@ -17,7 +17,7 @@
  * The order of additions is that of the ranks, whoever makes them.
  */
 #include "collective_impl.h"
-#include "node_impl.h"
+#include "shm_impl.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -32,8 +32,8 @@ enum {
 
 struct shared {
     struct reduction r;
-    const struct comm_nodes *nodes;
-    struct comm_node *node;
+    const struct node_groups *nodes;
+    struct comm_shm *node;
     bool in_place;
     size_t offset;  /* in place: of the data in the arena */
     int first_slot; /* in place: a slot a piece from here on */
@@ -49,7 +49,7 @@ struct shared {
 
 /* One piece and where it lies. */
 struct piece {
-    struct node_slot *slot;
+    struct shm_slot *slot;
     int number; /* of the slot */
     uint64_t use;
     size_t first, n; /* elements of the whole */
@@ -78,7 +78,7 @@ static size_t shared_instance_bytes(const struct comm_place *p, const struct all
 /* Elements of whole cache lines in so many bytes, at least one line. */
 static size_t line_elements(size_t bytes, size_t element_bytes)
 {
-    return (bytes < NODE_LINE ? NODE_LINE : bytes / NODE_LINE * NODE_LINE) / element_bytes;
+    return (bytes < SHM_LINE ? SHM_LINE : bytes / SHM_LINE * SHM_LINE) / element_bytes;
 }
 
 /* How the data is cut: in place on one node it is one piece. */
@@ -88,7 +88,7 @@ static void shared_cut(struct shared *s)
     size_t limit = s->node->at.piece_bytes;
 
     if (s->in_place)
-        limit = s->nodes->n > 1 ? COMM_NODE_PIECE_BYTES : SIZE_MAX;
+        limit = s->nodes->n > 1 ? COMM_SHM_PIECE_BYTES : SIZE_MAX;
     s->piece_n = limit == SIZE_MAX ? a->n : line_elements(limit - a->tail_bytes, width(s));
     s->n_pieces = s->piece_n && a->n ? (a->n + s->piece_n - 1) / s->piece_n : 1;
 }
@@ -105,7 +105,7 @@ static int shared_prepare(struct reduction *r, struct eddis_error *err)
     s->node = p->nodes->node;
     if (p->n_ranks == 1)
         return 0; /* over as soon as it is started */
-    offset = node_offset(s->node, r->what.data, r->bytes);
+    offset = shm_offset(s->node, r->what.data, r->bytes);
     s->in_place = offset >= 0;
     if (!s->in_place && !s->node->size.pool)
         return eddis_fail(err, -EINVAL, "private memory needs a pool to be reduced");
@@ -113,7 +113,7 @@ static int shared_prepare(struct reduction *r, struct eddis_error *err)
     if (!s->in_place)
         return 0;
     s->offset = (size_t)offset;
-    s->first_slot = node_slots_take(s->node, (int)s->n_pieces);
+    s->first_slot = shm_slots_take(s->node, (int)s->n_pieces);
     if (s->first_slot >= 0)
         return 0;
     s->in_place = false; /* holds no slot */
@@ -126,7 +126,7 @@ static void shared_fini(struct collective *c)
 
     collective_free(s->between);
     if (s->in_place)
-        node_slots_give(s->node, s->first_slot, (int)s->n_pieces);
+        shm_slots_give(s->node, s->first_slot, (int)s->n_pieces);
 }
 
 /* ---- pieces ---- */
@@ -143,10 +143,10 @@ static struct piece shared_piece(const struct shared *s, uint64_t i)
         p.number = s->first_slot + (int)i;
         p.use = s->node->uses[p.number] + 1;
     } else {
-        p.number = (int)((s->ticket + i) % NODE_POOL_SLOTS);
-        p.use = (s->ticket + i) / NODE_POOL_SLOTS + 1;
+        p.number = (int)((s->ticket + i) % SHM_POOL_SLOTS);
+        p.use = (s->ticket + i) / SHM_POOL_SLOTS + 1;
     }
-    p.slot = node_slot(s->node, p.number);
+    p.slot = shm_slot(s->node, p.number);
     bytes = p.n * width(s) / (size_t)s->nodes->n_here;
     p.chunk_n = line_elements(bytes < CHUNK_MIN_BYTES   ? CHUNK_MIN_BYTES
                               : bytes > CHUNK_MAX_BYTES ? CHUNK_MAX_BYTES
@@ -159,7 +159,7 @@ static struct piece shared_piece(const struct shared *s, uint64_t i)
 /* A member's contribution to a piece; member n_here: the sum. */
 static char *piece_data(const struct shared *s, const struct piece *p, int member)
 {
-    const struct comm_node *n = s->node;
+    const struct comm_shm *n = s->node;
     size_t of = (size_t)member;
 
     if (s->in_place)
@@ -202,7 +202,7 @@ static void piece_reduce(struct shared *s, const struct piece *p, uint64_t chunk
         for (int i = 1; i < s->nodes->n_here; i++)
             a->tail_rule(out + end, piece_data(s, p, i) + end);
     }
-    if (node_finish(s->node, p->slot, p->chunks))
+    if (shm_finish(s->node, p->slot, p->chunks))
         piece_publish(s, p);
 }
 
@@ -219,7 +219,7 @@ static bool shared_arrive(struct shared *s)
             break; /* an earlier piece is in its place still */
         if (!s->in_place)
             memcpy(piece_data(s, &p, s->nodes->here), piece_private(s, &p), piece_bytes(s, &p));
-        node_arrive(s->node, p.slot, p.use);
+        shm_arrive(s->node, p.slot, p.use);
         s->arrived++;
         moved = true;
     }
@@ -234,9 +234,9 @@ static bool shared_reduce(struct shared *s)
         struct piece p = shared_piece(s, i);
         int64_t chunk;
 
-        if (!node_opened(p.slot, p.use))
+        if (!shm_opened(p.slot, p.use))
             break;
-        while (s->budget && (chunk = node_claim(s->node, p.slot, p.use, p.chunks)) >= 0) {
+        while (s->budget && (chunk = shm_claim(s->node, p.slot, p.use, p.chunks)) >= 0) {
             size_t bytes = p.chunk_n * width(s);
 
             piece_reduce(s, &p, (uint64_t)chunk);
@@ -278,9 +278,9 @@ static int shared_pass_on(struct shared *s, struct outbox *out, struct eddis_err
     if (s->nodes->n == 1 || s->nodes->here || s->between || s->summed == s->arrived)
         return 0;
     p = shared_piece(s, s->summed);
-    if (!node_reduced(p.slot, p.use))
+    if (!shm_reduced(p.slot, p.use))
         return 0;
-    const struct comm_place firsts = comm_nodes_firsts(s->nodes, s->r.base.place.channel);
+    const struct comm_place firsts = node_groups_firsts(s->nodes, s->r.base.place.channel);
     const struct allreduce sum = { .data = piece_data(s, &p, s->nodes->n_here),
                                    .n = p.n,
                                    .type = a->type,
@@ -303,7 +303,7 @@ static bool shared_take(struct shared *s)
     while (s->taken < s->arrived) {
         struct piece p = shared_piece(s, s->taken);
 
-        if (!node_done(p.slot, p.use))
+        if (!shm_done(p.slot, p.use))
             break;
         if (!s->in_place)
             memcpy(piece_private(s, &p), piece_data(s, &p, s->nodes->n_here), piece_bytes(s, &p));
@@ -377,8 +377,8 @@ static int shared_waits_here(const struct shared *s)
     /* Until it has arrived itself it waits for the piece whose place it takes. */
     if (s->taken == s->arrived)
         p.use--;
-    if (!node_reduced(p.slot, p.use) || s->nodes->here == 0)
-        return s->between ? -1 : node_waits_for(s->node, p.slot, p.use);
+    if (!shm_reduced(p.slot, p.use) || s->nodes->here == 0)
+        return s->between ? -1 : shm_waits_for(s->node, p.slot, p.use);
     return 0;
 }
 
@@ -402,7 +402,7 @@ static int shared_poll(struct collective *c, struct outbox *out, struct eddis_er
     if (rc || moved)
         return rc;
     here = shared_waits_here(s);
-    if (here < 0 || node_idle(s->node, here) == 0)
+    if (here < 0 || shm_idle(s->node, here) == 0)
         return 0;
     return eddis_fail(err, -EPIPE, "rank %d has left in the middle of an all-reduce",
                       s->nodes->rank[here]);

@@ -16,7 +16,7 @@
 #include "lib/base/error.h"
 
 struct collective; /* one rank's end */
-struct comm_nodes;
+struct node_groups;
 
 enum {
     COMM_DIRECT_RANKS = 8,      /* with more an exchange with everybody is never taken */
@@ -38,8 +38,9 @@ struct comm_place {
     enum comm_channel channel;
     const int *peer; /* [n_ranks] the transport's numbers of the members; NULL: the same; borrowed,
                       * longer than any collective of the place */
-    const struct comm_nodes *nodes; /* the members by nodes, where those of a node share memory (see
-                                     * node.h), alike on all; borrowed; NULL: messages only */
+    const struct node_groups
+        *nodes;                       /* the members by nodes, where those of a node share memory
+                                       * (see  node.h), alike on all; borrowed; NULL: messages only */
     const struct comm_limits *limits; /* the same on all; NULL: as measured elsewhere; borrowed */
 };
 
@@ -110,7 +111,7 @@ int collective_poll(struct collective *c, struct outbox *out, struct eddis_error
  */
 int collective_waits_for(const struct collective *c);
 
-/* What the driver keeps with it. */
+/* What the communication thread keeps with it. */
 void collective_set_user(struct collective *c, void *user);
 void *collective_user(const struct collective *c);
 

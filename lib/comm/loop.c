@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loop.h"
-#include "arrival.h"
+#include "wakeup.h"
 
 #include "lib/base/random.h"
 
@@ -33,14 +33,14 @@ struct loop {
     struct loop_list *sends;    /* [n_ranks] by destination, in order of arrival for one tag */
     struct loop_list *receives; /* [n_ranks] by owner, posted and not yet met */
     struct loop_list *done;     /* [n_ranks] to be returned by poll */
-    struct arrival **arrival;   /* [n_ranks] of open ends; NULL: must be polled */
+    struct wakeup **wakeup;     /* [n_ranks] of open ends; NULL: must be polled */
     int aborted;
 };
 
 struct loop_end {
     struct transport base;
     struct loop *loop;
-    struct arrival *arrival;
+    struct wakeup *wakeup;
 };
 
 static void list_init(struct loop_list *l)
@@ -87,11 +87,11 @@ int loop_new(int n_ranks, uint64_t seed, struct loop **ret, struct eddis_error *
     l->random = seed;
     l->sends = calloc(3 * (size_t)n_ranks, sizeof *l->sends);
     l->free_ns = calloc((size_t)n_ranks, sizeof *l->free_ns);
-    l->arrival = calloc((size_t)n_ranks, sizeof(struct arrival *));
-    if (!l->sends || !l->free_ns || !l->arrival) {
+    l->wakeup = calloc((size_t)n_ranks, sizeof(struct wakeup *));
+    if (!l->sends || !l->free_ns || !l->wakeup) {
         free(l->sends);
         free(l->free_ns);
-        free(l->arrival);
+        free(l->wakeup);
         free(l);
         return eddis_fail(err, -ENOMEM, "no memory for a loop of %d ranks", n_ranks);
     }
@@ -139,8 +139,8 @@ static int64_t loop_arrival(struct loop *l, int from, const struct comm_op *op)
 /* Something is there for this rank.  With the lock. */
 static void loop_tell(struct loop *l, int rank)
 {
-    if (l->arrival[rank])
-        arrival_wake(l->arrival[rank]);
+    if (l->wakeup[rank])
+        wakeup_wake(l->wakeup[rank]);
 }
 
 static int loop_post_send(struct loop *l, int rank, struct loop_item *item)
@@ -278,26 +278,26 @@ static int loop_close(struct transport *t, bool orderly, struct eddis_error *err
     (void)orderly;
     (void)err;
     pthread_mutex_lock(&e->loop->lock);
-    e->loop->arrival[t->rank] = NULL;
+    e->loop->wakeup[t->rank] = NULL;
     pthread_mutex_unlock(&e->loop->lock);
-    arrival_free(e->arrival);
+    wakeup_free(e->wakeup);
     free(e);
     return 0;
 }
 
 static bool loop_wait(struct transport *t, int64_t ns)
 {
-    return arrival_wait(((struct loop_end *)t)->arrival, ns);
+    return wakeup_wait(((struct loop_end *)t)->wakeup, ns);
 }
 
 static bool loop_missed(struct transport *t)
 {
-    return arrival_missed(((struct loop_end *)t)->arrival);
+    return wakeup_missed(((struct loop_end *)t)->wakeup);
 }
 
 static void loop_wake(struct transport *t)
 {
-    arrival_wake(((struct loop_end *)t)->arrival);
+    wakeup_wake(((struct loop_end *)t)->wakeup);
 }
 
 static const struct transport_ops loop_ops = {
@@ -318,17 +318,17 @@ int loop_open(struct loop *l, int rank, struct transport **ret, struct eddis_err
 
     if (!e)
         return eddis_fail(err, -ENOMEM, "no memory for an endpoint");
-    rc = l->random ? 0 : arrival_new(&e->arrival, err);
+    rc = l->random ? 0 : wakeup_new(&e->wakeup, err);
     if (rc < 0) {
         free(e);
         return rc;
     }
     e->base = (struct transport){
-        .ops = &loop_ops, .rank = rank, .n_ranks = l->n_ranks, .wakes = e->arrival
+        .ops = &loop_ops, .rank = rank, .n_ranks = l->n_ranks, .wakes = e->wakeup
     };
     e->loop = l;
     pthread_mutex_lock(&l->lock);
-    l->arrival[rank] = e->arrival;
+    l->wakeup[rank] = e->wakeup;
     pthread_mutex_unlock(&l->lock);
     *ret = &e->base;
     return 0;
@@ -402,7 +402,7 @@ void loop_free(struct loop *l)
         list_fini(&l->sends[i]);
     free(l->sends);
     free(l->free_ns);
-    free(l->arrival);
+    free(l->wakeup);
     pthread_mutex_destroy(&l->lock);
     free(l);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mpi.c - messages over MPI's point-to-point calls; the only file that includes mpi.h */
-#include "arrival.h"
 #include "transport.h"
+#include "wakeup.h"
 
 #include <errno.h>
 #include <mpi.h>
@@ -30,7 +30,7 @@ struct mpi_end {
     int n, cap;
     struct mpi_slot *slot; /* [slots] */
     int slots, first_free; /* -1: none */
-    struct arrival *arrival;
+    struct wakeup *wakeup;
     bool by_mpirun; /* it has started this process */
 };
 
@@ -237,7 +237,7 @@ static int mpi_close(struct transport *t, bool orderly, struct eddis_error *err)
         if (e->finalize)
             rc = MPI_Finalize();
     }
-    arrival_free(e->arrival);
+    wakeup_free(e->wakeup);
     free(e->request);
     free(e->slot_of);
     free(e->index);
@@ -249,17 +249,17 @@ static int mpi_close(struct transport *t, bool orderly, struct eddis_error *err)
 
 static bool mpi_wait(struct transport *t, int64_t ns)
 {
-    return arrival_wait(mpi_end(t)->arrival, ns);
+    return wakeup_wait(mpi_end(t)->wakeup, ns);
 }
 
 static bool mpi_missed(struct transport *t)
 {
-    return arrival_missed(mpi_end(t)->arrival);
+    return wakeup_missed(mpi_end(t)->wakeup);
 }
 
 static void mpi_wake(struct transport *t)
 {
-    arrival_wake(mpi_end(t)->arrival);
+    wakeup_wake(mpi_end(t)->wakeup);
 }
 
 static const struct transport_ops mpi_ops = {
@@ -349,7 +349,7 @@ static int mpi_open(bool own, struct transport **ret, struct eddis_error *err)
     e->base.hosts = near < e->base.n_ranks;
     /* Ranks of one host meet in memory, of which nobody hears. */
     e->base.wakes = near == 1;
-    rc = e->base.wakes ? arrival_new(&e->arrival, err) : 0;
+    rc = e->base.wakes ? wakeup_new(&e->wakeup, err) : 0;
     if (rc < 0)
         goto fail;
     *ret = &e->base;

@@ -113,7 +113,7 @@ static int smb_begin(struct smb *b, struct outbox *out, struct eddis_error *err)
 
     b->started = true;
     if (smb_serves(b))
-        return server_start(b, out, err);
+        return smb_server_start(b, out, err);
     if (b->near != NEAR_UNKNOWN)
         return 0;
     m = smb_message(b, sizeof(struct work_result));
@@ -196,7 +196,7 @@ static int smb_result(int rc, const struct outbox *out, struct eddis_error *err)
 int smb_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct outbox *out,
               struct eddis_error *err)
 {
-    return smb_result(client_start(b, r, now_ns, out, err), out, err);
+    return smb_result(smb_client_start(b, r, now_ns, out, err), out, err);
 }
 
 int smb_receive(struct smb *b, const struct comm_op *op, int64_t now_ns, struct outbox *out,
@@ -230,9 +230,9 @@ int smb_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_err
     if (rc == 0 && b->memory)
         memory_sweep(b->memory);
     if (rc == 0)
-        rc = moved = client_poll(b, now_ns, out, err);
+        rc = moved = smb_client_poll(b, now_ns, out, err);
     if (rc >= 0 && b->tasks) {
-        rc = server_poll(b, now_ns, out, err);
+        rc = smb_server_poll(b, now_ns, out, err);
         moved |= rc;
     }
     if (rc >= 0 && b->leaving && !b->bye && !b->first && b->near != NEAR_UNKNOWN)
@@ -248,7 +248,7 @@ bool smb_polls(const struct smb *b)
 
 bool smb_awaits_memory(const struct smb *b)
 {
-    return !b->started || client_awaits_memory(b) || server_awaits_memory(b);
+    return !b->started || smb_client_awaits_memory(b) || smb_server_awaits_memory(b);
 }
 
 struct smb_request *smb_take_done(struct smb *b)
@@ -265,7 +265,7 @@ struct smb_request *smb_take_done(struct smb *b)
 
 int smb_waits_for(const struct smb *b, const struct smb_request *r)
 {
-    int rank = r->done ? -1 : client_waits_for(b, r);
+    int rank = r->done ? -1 : smb_client_waits_for(b, r);
 
     return rank >= 0 && b->place.peer ? b->place.peer[rank] : rank;
 }
@@ -284,8 +284,8 @@ void smb_close(struct smb *b)
 {
     if (!b)
         return;
-    client_fini(b);
-    server_fini(b);
+    smb_client_fini(b);
+    smb_server_fini(b);
     for (struct message *m = b->under_way.next, *next; m && m != &b->under_way; m = next) {
         next = m->next;
         free(m);

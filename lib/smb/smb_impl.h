@@ -115,17 +115,17 @@ int smb_send(struct smb *b, int rank, int tag, const void *what, size_t bytes, s
 int smb_no_memory(struct eddis_error *err);
 
 /* client.c.  The second returns whether something moved. */
-int client_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct outbox *out,
-                 struct eddis_error *err);
-int client_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_error *err);
-int client_waits_for(const struct smb *b, const struct smb_request *r);
-bool client_awaits_memory(const struct smb *b);
-void client_fini(struct smb *b);
+int smb_client_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct outbox *out,
+                     struct eddis_error *err);
+int smb_client_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_error *err);
+int smb_client_waits_for(const struct smb *b, const struct smb_request *r);
+bool smb_client_awaits_memory(const struct smb *b);
+void smb_client_fini(struct smb *b);
 
 /* server.c.  For the rank that serves a stripe. */
-int server_start(struct smb *b, struct outbox *out, struct eddis_error *err);
-int server_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_error *err);
-bool server_awaits_memory(const struct smb *b);
-void server_fini(struct smb *b);
+int smb_server_start(struct smb *b, struct outbox *out, struct eddis_error *err);
+int smb_server_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_error *err);
+bool smb_server_awaits_memory(const struct smb *b);
+void smb_server_fini(struct smb *b);
 
 #endif

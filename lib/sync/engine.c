@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine.h"
-#include "layout.h"
+#include "arena_layout.h"
 #include "pack.h"
 
-#include "lib/comm/node.h"
+#include "lib/comm/shm.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -95,9 +95,9 @@ static size_t engine_place(struct engine *e)
 /* In memory that ranks share when there is some, so that they read it where it lies. */
 static int engine_make_arena(struct engine *e, size_t bytes, struct eddis_error *err)
 {
-    const struct comm_nodes *nodes = e->place.nodes;
+    const struct node_groups *nodes = e->place.nodes;
 
-    e->arena = nodes && nodes->node ? comm_node_arena(nodes->node) : NULL;
+    e->arena = nodes && nodes->node ? comm_shm_arena(nodes->node) : NULL;
     if (!e->arena)
         e->arena = e->own_arena = aligned_alloc(ENGINE_ALIGN, bytes);
     if (!e->arena)
@@ -155,7 +155,7 @@ static void engine_cut(struct engine *e, const struct bucket_run *run, int n_run
 static bool engine_measures(const struct engine *e, const struct engine_options *o)
 {
     return !o->layout && !o->bucket_bytes && e->place.n_ranks > 1 && e->n_slots > 1 &&
-           e->n_slots <= LAYOUT_MAX_ITEMS;
+           e->n_slots <= ARENA_LAYOUT_MAX_ITEMS;
 }
 
 /* Until it is measured a bucket's bytes travel as long as its latency, which BUCKET_IN_FLIGHT of
@@ -240,7 +240,7 @@ static int engine_open_layout(struct engine *e, const struct engine_options *o,
 {
     if (!engine_measures(e, o) || !sync_can_lay_out(e->sync))
         return 0;
-    return layout_new(&e->place, e->n_slots, &e->layout, err);
+    return arena_layout_new(&e->place, e->n_slots, &e->layout, err);
 }
 
 static int engine_open(struct engine *e, const struct engine_options *o, struct eddis_error *err)
@@ -294,7 +294,7 @@ void engine_free(struct engine *e)
     if (!e)
         return;
     sync_close(e->sync);
-    layout_free(e->layout);
+    arena_layout_free(e->layout);
     free(e->own_arena);
     free(e->slot);
     free(e->bucket);
@@ -341,7 +341,7 @@ void engine_begin(struct engine *e, const struct engine_step *s, int64_t now_ns)
     if (e->n_slots == 0)
         e->bucket[0].missing = 1; /* full when the step is finished */
     if (e->layout)
-        layout_begin(e->layout, s->passing, now_ns);
+        arena_layout_begin(e->layout, s->passing, now_ns);
 }
 
 void engine_set_weight(struct engine *e, double weight)
@@ -427,7 +427,7 @@ static void engine_clear_gaps(struct engine *e)
 /* All ranks have the new layout, and none has let a bucket of this step leave. */
 static int engine_take_layout(struct engine *e, struct eddis_error *err)
 {
-    const struct bucket_layout *l = layout_agreed(e->layout);
+    const struct bucket_layout *l = arena_layout_agreed(e->layout);
     int rc = 0;
 
     if (l->n && !bucket_fits(l, e->item, e->n_slots))
@@ -439,7 +439,7 @@ static int engine_take_layout(struct engine *e, struct eddis_error *err)
     }
     if (rc == 0 && e->hooks.laid_out)
         e->hooks.laid_out(e->hooks.arg, l);
-    layout_free(e->layout);
+    arena_layout_free(e->layout);
     e->layout = NULL;
     return rc;
 }
@@ -447,15 +447,15 @@ static int engine_take_layout(struct engine *e, struct eddis_error *err)
 /* Returns 1 when buckets may leave; 0: the ranks are still agreeing on the layout. */
 static int engine_settle(struct engine *e, struct outbox *out, struct eddis_error *err)
 {
-    int tag[LAYOUT_TAGS], rc;
+    int tag[ARENA_LAYOUT_TAGS], rc;
 
-    if (!e->layout || !layout_due(e->layout))
+    if (!e->layout || !arena_layout_due(e->layout))
         return 1;
-    if (layout_started(e->layout))
+    if (arena_layout_started(e->layout))
         return 0;
-    for (int i = 0; i < LAYOUT_TAGS; i++)
+    for (int i = 0; i < ARENA_LAYOUT_TAGS; i++)
         tag[i] = (int)(e->sequence++ % ENGINE_TAGS);
-    rc = layout_start(e->layout, e->item, &e->cost, tag, out, err);
+    rc = arena_layout_start(e->layout, e->item, &e->cost, tag, out, err);
     if (rc == 1)
         rc = engine_take_layout(e, err);
     return rc < 0 ? rc : !e->layout;
@@ -487,7 +487,7 @@ static int engine_launch(struct engine *e, int64_t now_ns, struct outbox *out,
         else
             e->in_flight++;
         if (rc == 0 && e->layout)
-            layout_left(e->layout, b->n * comm_type_bytes(b->type), now_ns);
+            arena_layout_left(e->layout, b->n * comm_type_bytes(b->type), now_ns);
     }
     return 0;
 }
@@ -500,7 +500,7 @@ static void engine_mark(struct engine *e, int parameter, int64_t now_ns)
     s->announced = true;
     e->bucket[s->bucket].missing--;
     if (e->layout)
-        layout_ready(e->layout, e->n_slots - 1 - parameter, now_ns);
+        arena_layout_ready(e->layout, e->n_slots - 1 - parameter, now_ns);
 }
 
 int engine_announce(struct engine *e, const struct engine_announcement *a, int64_t now_ns,
@@ -533,7 +533,7 @@ static int engine_done(struct engine *e, int bucket, int64_t now_ns, struct outb
 {
     e->in_flight--;
     if (e->layout)
-        layout_back(e->layout, now_ns);
+        arena_layout_back(e->layout, now_ns);
     bucket_unpack(e, &e->bucket[bucket]);
     return engine_launch(e, now_ns, out, err);
 }
@@ -598,8 +598,8 @@ int engine_receive(struct engine *e, const struct comm_op *op, int64_t now_ns, s
 {
     int rc;
 
-    if (e->layout && layout_owns(e->layout, op)) {
-        rc = layout_receive(e->layout, op, out, err);
+    if (e->layout && arena_layout_owns(e->layout, op)) {
+        rc = arena_layout_receive(e->layout, op, out, err);
         if (rc == 1)
             rc = engine_take_layout(e, err);
         return rc < 0 ? rc : engine_launch(e, now_ns, out, err);
@@ -635,7 +635,7 @@ int64_t engine_done_step(const struct engine *e, int bucket)
 
 int engine_waits_for(const struct engine *e, int bucket)
 {
-    if (e->layout && layout_due(e->layout))
-        return layout_waits_for(e->layout);
+    if (e->layout && arena_layout_due(e->layout))
+        return arena_layout_waits_for(e->layout);
     return bucket < e->next ? sync_waits_for(e->sync, bucket) : -1;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sync_impl.h - for the authors of algorithms
  *
- * An algorithm never blocks and never asks the time: the driver over MPI and the in-process loop
- * both run it.  Functions are documented in sync.h.
+ * An algorithm never blocks and never asks the time: the communication thread over MPI and the
+ * in-process loop both run it.  Functions are documented in sync.h.
  */
 #ifndef EDDIS_SYNC_SYNC_IMPL_H
 #define EDDIS_SYNC_SYNC_IMPL_H

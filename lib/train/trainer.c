@@ -5,7 +5,7 @@
 #include "lib/base/file.h"
 #include "lib/data/prefetch.h"
 #include "pace.h"
-#include "state.h"
+#include "train_state.h"
 
 #include <errno.h>
 #include <math.h>
@@ -26,7 +26,7 @@ struct run {
     struct optimizer optimizer;
     struct model *model;
     int layer_id[MODEL_MAX_LAYERS];
-    struct state state;
+    struct train_state state;
     struct pace pace;
 
     struct prefetch *prefetch;
@@ -116,7 +116,7 @@ static int make_test_chunk(struct run *r, struct eddis_error *err)
 static int restore(struct run *r, struct eddis_error *err)
 {
     struct eddis_error passed = { 0 }, own = { 0 };
-    int rc = state_restore(&r->state, r->e, r->t->resume, &passed, &own);
+    int rc = train_state_restore(&r->state, r->e, r->t->resume, &passed, &own);
 
     if (rc < 0)
         return eddis_fail(err, rc, "%s", own.text);
@@ -156,7 +156,7 @@ static int set_up(struct run *r, struct eddis_error *err)
     if (rc == 0)
         rc = register_model(r, err);
     if (rc == 0)
-        rc = state_init(&r->state, r->model, &r->optimizer, err);
+        rc = train_state_init(&r->state, r->model, &r->optimizer, err);
     if (rc < 0)
         return rc;
     model_init(r->model, r->world.seed);
@@ -171,7 +171,7 @@ static int set_up(struct run *r, struct eddis_error *err)
 static void tear_down(struct run *r)
 {
     prefetch_free(r->prefetch);
-    state_fini(&r->state);
+    train_state_fini(&r->state);
     model_free(r->model);
     free(r->index);
     free(r->converted);
@@ -320,7 +320,7 @@ static int one_step(struct run *r, const struct eddis_step *s, struct eddis_erro
     if (rc < 0)
         return rc;
     if (s->batch)
-        state_look_ahead(&r->state);
+        train_state_look_ahead(&r->state);
     if (s->count > 0)
         rc = compute(r, &batch, &loss, err);
     else
@@ -332,7 +332,7 @@ static int one_step(struct run *r, const struct eddis_step *s, struct eddis_erro
         return rc;
     updating = clock_now_ns();
     if (s->batch)
-        state_update(&r->state, s->lr_factor);
+        train_state_update(&r->state, s->lr_factor);
     pace_credit(&r->pace, clock_now_ns() - updating);
     report.loss = s->count > 0 ? loss / (double)s->count : 0;
     r->loss_sum += loss;
@@ -454,7 +454,7 @@ static int save(struct run *r, const struct eddis_step *s, const char *folder, b
 {
     struct eddis_error own = { 0 };
     long long step = (long long)s->step + 1;
-    int rc = state_save(&r->state, r->e, folder, r->world.rank, &own);
+    int rc = train_state_save(&r->state, r->e, folder, r->world.rank, &own);
 
     if (rc < 0 && is_fatal(rc, last))
         return eddis_fail(err, rc, "the checkpoint of step %lld was not written: %s", step,

@@ -24,7 +24,7 @@ static int announce_locked(struct eddis *e, const struct engine_announcement *a,
     p->mail = (struct mail_announce){ .mail.kind = MAIL_ANNOUNCE, .what = *a };
     p->held = e->emulation.until_ns != 0;
     if (!p->held)
-        driver_send(e->driver, &p->mail.mail);
+        comm_thread_send(e->comm_thread, &p->mail.mail);
     return 0;
 }
 
@@ -42,7 +42,7 @@ static int announce_held(struct eddis *e, int64_t deadline, struct eddis_error *
     for (int i = e->n_parameters - 1; i >= 0; i--)
         if (e->parameter[i].held) {
             e->parameter[i].held = false;
-            driver_send(e->driver, &e->parameter[i].mail.mail);
+            comm_thread_send(e->comm_thread, &e->parameter[i].mail.mail);
         }
     pthread_mutex_unlock(&e->announce_lock);
     return 0;
@@ -135,7 +135,7 @@ static const char *wait_layer_name(struct eddis *e, int b)
     for (int i = e->n_parameters - 1; i >= 0; i--) {
         const struct parameter *p = &e->parameter[i];
 
-        if (driver_bucket_of(e->driver, i) != b)
+        if (comm_thread_bucket_of(e->comm_thread, i) != b)
             continue;
         name = e->layer[p->layer].name;
         if (!p->announced)
@@ -147,15 +147,15 @@ static const char *wait_layer_name(struct eddis *e, int b)
 
 struct wait {
     int parameter; /* -1: all */
-    struct driver_waits for_what;
+    struct comm_thread_waits for_what;
 };
 
 static int wait_combined(struct eddis *e, void *what, int64_t deadline_ns, int *ret_peer,
                          struct eddis_error *err)
 {
     struct wait *w = what;
-    int rc = driver_wait_step(e->driver, w->parameter, e->begin.step.step, deadline_ns,
-                              &w->for_what, err);
+    int rc = comm_thread_wait_step(e->comm_thread, w->parameter, e->begin.step.step, deadline_ns,
+                                   &w->for_what, err);
 
     if (rc == -ETIMEDOUT)
         *ret_peer = w->for_what.peer;
@@ -223,7 +223,7 @@ int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
         /* Without need nothing would wait for this mail to be handled before it is used again. */
         if (e->n_announced < e->n_parameters || e->n_parameters == 0) {
             e->finish.kind = MAIL_FINISH;
-            driver_send(e->driver, &e->finish);
+            comm_thread_send(e->comm_thread, &e->finish);
         }
     }
     pthread_mutex_unlock(&e->announce_lock);

@@ -162,7 +162,7 @@ struct sync_models centre_setup(const struct eddis *e, const struct sync_value *
 static int wait_exchange(struct eddis *e, void *what, int64_t deadline_ns, int *ret_peer,
                          struct eddis_error *err)
 {
-    return driver_wait_exchange(e->driver, *(int64_t *)what, deadline_ns, ret_peer, err);
+    return comm_thread_wait_exchange(e->comm_thread, *(int64_t *)what, deadline_ns, ret_peer, err);
 }
 
 /* For the one under way. */
@@ -198,7 +198,7 @@ int centre_exchange(struct eddis *e, enum sync_exchange what, struct eddis_error
         m->exchanges++;
         m->mail =
             (struct mail_exchange){ .mail.kind = MAIL_EXCHANGE, .what = what, .step = e->step };
-        driver_send(e->driver, &m->mail.mail);
+        comm_thread_send(e->comm_thread, &m->mail.mail);
     }
     return exchange_wait(e, err);
 }

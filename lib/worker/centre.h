@@ -9,7 +9,7 @@
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/data/ranges.h"
 #include "lib/data/sampler.h"
-#include "lib/sync/driver.h"
+#include "lib/sync/comm_thread.h"
 
 struct eddis;
 

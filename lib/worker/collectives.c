@@ -32,7 +32,7 @@ static int request_start(struct eddis *e, const struct eddis_request *like, stru
     q->r.peer = -1;
     q->next = e->requests;
     e->requests = q;
-    driver_send(e->driver, &q->r.mail);
+    comm_thread_send(e->comm_thread, &q->r.mail);
     *ret = q;
     return 0;
 }
@@ -57,7 +57,7 @@ void collectives_free_all(struct eddis *e)
 static int wait_request(struct eddis *e, void *what, int64_t deadline_ns, int *ret_peer,
                         struct eddis_error *err)
 {
-    return driver_wait_request(e->driver, what, deadline_ns, ret_peer, err);
+    return comm_thread_wait_request(e->comm_thread, what, deadline_ns, ret_peer, err);
 }
 
 int eddis_request_wait(struct eddis *e, struct eddis_request *q, int64_t timeout_ns,
@@ -95,7 +95,7 @@ int eddis_request_test(struct eddis *e, struct eddis_request *q, struct eddis_er
         return rc;
     if (!q)
         return eddis_fail(err, -EINVAL, "the request is NULL");
-    rc = driver_wait_request(e->driver, &q->r, 0, &peer, err);
+    rc = comm_thread_wait_request(e->comm_thread, &q->r, 0, &peer, err);
     if (rc == -ETIMEDOUT)
         return 0;
     request_free(e, q);
@@ -244,7 +244,7 @@ int collectives_request_wait(struct eddis *e, struct eddis_request *q, struct ed
     int rc = eddis_request_wait(e, q, e->timeout_ns, &why);
 
     if (rc == -ETIMEDOUT)
-        driver_give_up(e->driver, why.text);
+        comm_thread_give_up(e->comm_thread, why.text);
     return rc < 0 ? eddis_fail(err, rc, "%s", why.text) : rc;
 }
 

@@ -20,7 +20,7 @@ static int node_memory_nodes(struct eddis *e, struct eddis_error *err)
     for (int i = 0; rc == 0 && i < p->n_ranks; i++)
         of_member[i] = of_rank[p->peer ? p->peer[i] : i];
     if (rc == 0)
-        rc = collectives_agree(e, comm_nodes_new(p, of_member, &e->node_memory.nodes, err), err);
+        rc = collectives_agree(e, node_groups_new(p, of_member, &e->node_memory.nodes, err), err);
     free(of_rank);
     free(of_member);
     return rc;
@@ -29,41 +29,41 @@ static int node_memory_nodes(struct eddis *e, struct eddis_error *err)
 static int wait_share(struct eddis *e, void *what, int64_t deadline_ns, int *ret_peer,
                       struct eddis_error *err)
 {
-    return driver_wait_request(e->driver, what, deadline_ns, ret_peer, err);
+    return comm_thread_wait_request(e->comm_thread, what, deadline_ns, ret_peer, err);
 }
 
 /* With those here; *ret_peer: whom it waited for in vain. */
-static int node_memory_memory(struct eddis *e, const struct comm_node_size *size,
+static int node_memory_memory(struct eddis *e, const struct comm_shm_size *size,
                               struct eddis_error *err)
 {
     struct node_memory *s = &e->node_memory;
-    struct comm_place here = comm_nodes_here(s->nodes, COMM_REQUESTS);
+    struct comm_place here = node_groups_here(s->nodes, COMM_REQUESTS);
     int peer = -1, rc;
 
     s->request = calloc(1, sizeof *s->request);
     if (!s->request)
         return eddis_fail(err, -ENOMEM, "no memory for a request");
-    rc = comm_node_share(&here, size, &s->request->collective, err);
+    rc = comm_shm_share(&here, size, &s->request->collective, err);
     if (rc < 0)
         return rc;
     s->request->mail.kind = MAIL_REQUEST;
     s->request->level = REQUEST_NODE;
-    driver_send(e->driver, &s->request->mail);
+    comm_thread_send(e->comm_thread, &s->request->mail);
     rc = worker_wait(e, wait_share, s->request, clock_after_ns(clock_now_ns(), WORKER_TIMEOUT_NS),
                      &peer, err);
     if (rc == -ETIMEDOUT)
         return eddis_fail(err, rc, "sharing memory still waits for rank %d", peer);
     if (rc == 0)
-        rc = comm_node_take(s->request->collective, &s->node, err);
+        rc = comm_shm_take(s->request->collective, &s->node, err);
     return rc;
 }
 
 int node_memory_open(struct eddis *e, size_t arena_bytes, int n_parameters, bool must,
                      struct eddis_error *err)
 {
-    const struct comm_node_size size = {
+    const struct comm_shm_size size = {
         .arena_bytes = arena_bytes,
-        .slots = n_parameters + 1 + (int)(arena_bytes / COMM_NODE_PIECE_BYTES),
+        .slots = n_parameters + 1 + (int)(arena_bytes / COMM_SHM_PIECE_BYTES),
     };
     struct node_memory *s = &e->node_memory;
     bool company;
@@ -77,8 +77,8 @@ int node_memory_open(struct eddis *e, size_t arena_bytes, int n_parameters, bool
     /* Where nobody in a group has company on its node there is nothing to share. */
     company = s->nodes->n < e->group.place.n_ranks;
     rc = collectives_agree(e, company ? node_memory_memory(e, &size, &s->why) : 0, &s->why);
-    if (driver_failure(e->driver, err) < 0)
-        return driver_failure(e->driver, err);
+    if (comm_thread_failure(e->comm_thread, err) < 0)
+        return comm_thread_failure(e->comm_thread, err);
     if (rc < 0)
         node_memory_drop(e);
     if (rc < 0 && must)
@@ -96,7 +96,7 @@ void node_memory_drop(struct eddis *e)
     struct node_memory *s = &e->node_memory;
 
     e->group.place.nodes = NULL;
-    comm_node_close(s->node);
+    comm_shm_close(s->node);
     s->node = NULL;
     s->bytes = 0;
 }
@@ -108,6 +108,6 @@ void node_memory_close(struct eddis *e)
     if (s->request)
         collective_free(s->request->collective);
     free(s->request);
-    comm_node_close(s->node);
-    comm_nodes_free(s->nodes);
+    comm_shm_close(s->node);
+    node_groups_free(s->nodes);
 }

@@ -7,14 +7,14 @@
 #ifndef EDDIS_WORKER_NODE_MEMORY_H
 #define EDDIS_WORKER_NODE_MEMORY_H
 
-#include "lib/comm/node.h"
-#include "lib/sync/driver.h"
+#include "lib/comm/shm.h"
+#include "lib/sync/comm_thread.h"
 
 struct eddis;
 
 struct node_memory {
-    struct comm_nodes *nodes; /* NULL: messages only */
-    struct comm_node *node;
+    struct node_groups *nodes; /* NULL: messages only */
+    struct comm_shm *node;
     size_t bytes;            /* of each rank's arena; 0: messages only */
     struct request *request; /* the agreement, until it is over */
     struct eddis_error why;  /* code 0, or why nothing could be shared */
@@ -30,7 +30,7 @@ int node_memory_open(struct eddis *e, size_t arena_bytes, int n_parameters, bool
 /* Messages are better.  On all ranks of the group. */
 void node_memory_drop(struct eddis *e);
 
-/* After the engine and the driver. */
+/* After the engine and the communication thread. */
 void node_memory_close(struct eddis *e);
 
 #endif

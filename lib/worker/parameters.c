@@ -182,7 +182,7 @@ static int commit_share(struct eddis *e, struct eddis_error *err)
 static int commit_measure(struct eddis *e, struct comm_cost *ret, struct eddis_error *err)
 {
     struct comm_choice c = { 0 };
-    struct choose_result r;
+    struct tuner_result r;
     int rc = tuning_measure(e, e->node_memory.bytes, &r, err);
 
     if (rc < 0)
@@ -313,10 +313,10 @@ int eddis_commit(struct eddis *e, struct eddis_error *err)
         return rc; /* of communication itself: the others fail too */
     rc = commit_engine(e, &cost, &engine, err);
     if (rc == 0)
-        rc = driver_set_engine(e->driver, engine, err);
+        rc = comm_thread_set_engine(e->comm_thread, engine, err);
     rc = collectives_agree(e, rc, err);
     if (rc < 0) {
-        driver_drop_engine(e->driver);
+        comm_thread_drop_engine(e->comm_thread);
         engine_free(engine);
         return rc;
     }

@@ -32,7 +32,7 @@ static void process_at_exit(int status, void *arg)
     pthread_mutex_unlock(&guard_lock);
     for (; e; e = e->next_open)
         if (e->fork_count == process_forks() && e->place.n_ranks > 1)
-            driver_abort(e->driver, status ? status : 1);
+            comm_thread_abort(e->comm_thread, status ? status : 1);
 }
 
 int process_add(struct eddis *e, struct eddis_error *err)

@@ -94,8 +94,9 @@ static int samples_draw(struct eddis *e, struct eddis_error *err)
         ask_prepare(e);
     pthread_mutex_unlock(&e->plan_lock);
     if (send)
-        driver_send(e->driver, &t->ask.mail);
-    rc = driver_wait_box(e->driver, &t->ask, CLOCK_NEVER, &peer, err); /* has its own deadline */
+        comm_thread_send(e->comm_thread, &t->ask.mail);
+    rc = comm_thread_wait_box(e->comm_thread, &t->ask, CLOCK_NEVER, &peer,
+                              err); /* has its own deadline */
     pthread_mutex_lock(&e->plan_lock);
     if (rc == 0)
         rc = ask_answered(e, err);
@@ -113,7 +114,7 @@ static int samples_wait(struct eddis *e, struct eddis_error *err)
 
     pthread_cond_timedwait(&e->plan_agreed, &e->plan_lock, &ts);
     pthread_mutex_unlock(&e->plan_lock);
-    rc = driver_failure(e->driver, err);
+    rc = comm_thread_failure(e->comm_thread, err);
     pthread_mutex_lock(&e->plan_lock);
     return rc;
 }
@@ -209,7 +210,7 @@ int samples_ahead(struct eddis *e, struct eddis_error *err)
     }
     pthread_mutex_unlock(&e->plan_lock);
     if (ask)
-        driver_send(e->driver, &t->ask.mail);
+        comm_thread_send(e->comm_thread, &t->ask.mail);
     return rc;
 }
 

@@ -81,7 +81,7 @@ static int shared_buffers_make(struct eddis *e, const int *node_of, int n_server
         return rc;
     }
     e->box = box;
-    driver_set_box(e->driver, box);
+    comm_thread_set_box(e->comm_thread, box);
     return 0;
 }
 
@@ -106,7 +106,7 @@ int shared_buffers_open(struct eddis *e, int n_servers, struct eddis_error *err)
 static int wait_box(struct eddis *e, void *what, int64_t deadline_ns, int *ret_peer,
                     struct eddis_error *err)
 {
-    return driver_wait_box(e->driver, what, deadline_ns, ret_peer, err);
+    return comm_thread_wait_box(e->comm_thread, what, deadline_ns, ret_peer, err);
 }
 
 int shared_buffers_ask(struct eddis *e, struct smb_request *r, struct eddis_error *err)
@@ -114,7 +114,7 @@ int shared_buffers_ask(struct eddis *e, struct smb_request *r, struct eddis_erro
     struct mail_box m = { .mail.kind = MAIL_BOX, .r = *r };
     int peer = -1, rc;
 
-    driver_send(e->driver, &m.mail);
+    comm_thread_send(e->comm_thread, &m.mail);
     /* The box keeps the deadline; a failure of the communication ends the wait as well. */
     rc = worker_wait(e, wait_box, &m, CLOCK_NEVER, &peer, err);
     if (rc < 0)
@@ -127,7 +127,7 @@ static int wait_left(struct eddis *e, void *what, int64_t deadline_ns, int *ret_
                      struct eddis_error *err)
 {
     (void)what;
-    return driver_wait_left(e->driver, deadline_ns, ret_peer, err);
+    return comm_thread_wait_left(e->comm_thread, deadline_ns, ret_peer, err);
 }
 
 int shared_buffers_leave(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
@@ -137,7 +137,7 @@ int shared_buffers_leave(struct eddis *e, int64_t deadline_ns, struct eddis_erro
     if (!e->box)
         return 0;
     e->leave_box.kind = MAIL_LEAVE;
-    driver_send(e->driver, &e->leave_box);
+    comm_thread_send(e->comm_thread, &e->leave_box);
     rc = worker_wait(e, wait_left, NULL, deadline_ns, &peer, err);
     return rc == -ETIMEDOUT ? eddis_fail(err, rc, "others still use the Soft Memory Box") : rc;
 }
@@ -292,7 +292,7 @@ static int smb_begin(struct eddis *e, const struct smb_request *r, struct eddis_
     q->mail.r.deadline_ns = CLOCK_NEVER;
     q->next = e->boxed;
     e->boxed = q;
-    driver_send(e->driver, &q->mail.mail);
+    comm_thread_send(e->comm_thread, &q->mail.mail);
     *ret = q;
     return 0;
 }
@@ -334,7 +334,7 @@ static void smb_request_free(struct eddis *e, struct eddis_smb_request *q)
 static int wait_started(struct eddis *e, void *what, int64_t deadline_ns, int *ret_peer,
                         struct eddis_error *err)
 {
-    return driver_wait_box(e->driver, what, deadline_ns, ret_peer, err);
+    return comm_thread_wait_box(e->comm_thread, what, deadline_ns, ret_peer, err);
 }
 
 int eddis_smb_request_wait(struct eddis *e, struct eddis_smb_request *q, int64_t timeout_ns,

@@ -188,7 +188,7 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
     int rc = worker_check(e, err);
 
     if (rc == 0)
-        rc = driver_failure(e->driver, err);
+        rc = comm_thread_failure(e->comm_thread, err);
     if (rc < 0)
         return rc;
     if (!e->engine || !ret || e->in_step)
@@ -209,7 +209,7 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
     e->in_step = true;
     e->begin.mail.kind = MAIL_BEGIN;
     e->round++;
-    driver_send(e->driver, &e->begin.mail);
+    comm_thread_send(e->comm_thread, &e->begin.mail);
     pthread_mutex_unlock(&e->announce_lock);
     return 1;
 }
@@ -233,7 +233,7 @@ static int replan_wait_agreed(struct eddis *e, int64_t step, struct eddis_error 
                               (long long)step);
         pthread_cond_timedwait(&e->plan_agreed, &e->plan_lock, &ts);
         pthread_mutex_unlock(&e->plan_lock); /* see handle.h for the order of locks */
-        rc = driver_failure(e->driver, err);
+        rc = comm_thread_failure(e->comm_thread, err);
         pthread_mutex_lock(&e->plan_lock);
     }
     return rc;
@@ -296,7 +296,7 @@ int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err)
     } else {
         e->weight_fixed = true; /* nothing may change the weight after this */
         e->weight = (struct mail_weight){ .mail.kind = MAIL_WEIGHT, .weight = weight };
-        driver_send(e->driver, &e->weight.mail);
+        comm_thread_send(e->comm_thread, &e->weight.mail);
     }
     pthread_mutex_unlock(&e->announce_lock);
     return rc;
@@ -319,8 +319,8 @@ int eddis_step_end(struct eddis *e, const struct eddis_report *in, struct eddis_
     if (in)
         worker_copy_in(&report, sizeof report, in);
     report.overrun_ns += e->emulation.overrun_ns;
-    sent = driver_sent_bytes(e->driver);
-    staleness = driver_staleness(e->driver);
+    sent = comm_thread_sent_bytes(e->comm_thread);
+    staleness = comm_thread_staleness(e->comm_thread);
     now = clock_now_ns();
     emulate_end(e, now);
     pthread_mutex_lock(&e->plan_lock);

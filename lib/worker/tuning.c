@@ -9,7 +9,7 @@
 #include "worker.h"
 
 #include "lib/base/clock.h"
-#include "lib/comm/node.h"
+#include "lib/comm/shm.h"
 
 #include <errno.h>
 #include <math.h>
@@ -41,12 +41,12 @@ static int tuning_make(const struct measurement *m, const char *kind, void *x, s
 }
 
 /* One run of each of the rung's kinds; their seconds where they are the quickest so far. */
-static int tuning_kinds(const struct measurement *m, const struct choose_rung *rung, void *x,
+static int tuning_kinds(const struct measurement *m, const struct tuner_rung *rung, void *x,
                         double *seconds, struct eddis_error *err)
 {
     int rc = 0;
 
-    for (int k = 0; rc == 0 && k < CHOOSE_KINDS; k++) {
+    for (int k = 0; rc == 0 && k < TUNER_KINDS; k++) {
         struct collective *c = NULL;
         int64_t began;
 
@@ -65,54 +65,54 @@ static int tuning_kinds(const struct measurement *m, const struct choose_rung *r
 }
 
 /* A rung's figures, the same on all ranks. */
-static int tuning_rung(const struct measurement *m, const struct choose_rung *rung, double *seconds,
+static int tuning_rung(const struct measurement *m, const struct tuner_rung *rung, double *seconds,
                        struct eddis_error *err)
 {
     void *x = calloc(1, rung->bytes);
-    double ignored[CHOOSE_KINDS] = { 0 };
+    double ignored[TUNER_KINDS] = { 0 };
     int rc = x ? 0 : eddis_fail(err, -ENOMEM, "no memory to measure the network");
 
     rc = collectives_agree(m->e, rc, err);
     if (rc == 0 && rung->warm_up)
         rc = tuning_kinds(m, rung, x, ignored, err);
-    for (int k = 0; k < CHOOSE_KINDS; k++)
+    for (int k = 0; k < TUNER_KINDS; k++)
         seconds[k] = INFINITY;
     for (int i = 0; rc == 0 && i < rung->runs; i++)
         rc = tuning_kinds(m, rung, x, seconds, err);
     free(x);
     return rc < 0
                ? rc
-               : collectives_allreduce(m->e, seconds, CHOOSE_KINDS, EDDIS_FLOAT64, EDDIS_MAX, err);
+               : collectives_allreduce(m->e, seconds, TUNER_KINDS, EDDIS_FLOAT64, EDDIS_MAX, err);
 }
 
-int tuning_measure(struct eddis *e, size_t arena_bytes, struct choose_result *ret,
+int tuning_measure(struct eddis *e, size_t arena_bytes, struct tuner_result *ret,
                    struct eddis_error *err)
 {
-    const struct comm_nodes *nodes = e->group.place.nodes;
+    const struct node_groups *nodes = e->group.place.nodes;
     struct measurement m = { .e = e, .place = e->group.place };
     int64_t most[2] = { m.place.n_ranks, nodes ? (int64_t)arena_bytes : 0 };
-    struct choose_rung rung;
-    struct chooser c;
+    struct tuner_rung rung;
+    struct tuner c;
     int rc;
 
     if (nodes && nodes->node) {
-        m.arena = comm_node_arena(nodes->node);
+        m.arena = comm_shm_arena(nodes->node);
         m.arena_bytes = arena_bytes;
     }
     rc = collectives_allreduce(e, most, 2, EDDIS_INT64, EDDIS_MAX, err);
     if (rc < 0)
         return rc;
-    chooser_init(&c, &(struct comm_place){ .n_ranks = (int)most[0], .hosts = m.place.hosts },
-                 (size_t)most[1]);
-    while (chooser_next(&c, &rung)) {
-        double seconds[CHOOSE_KINDS];
+    tuner_init(&c, &(struct comm_place){ .n_ranks = (int)most[0], .hosts = m.place.hosts },
+               (size_t)most[1]);
+    while (tuner_next(&c, &rung)) {
+        double seconds[TUNER_KINDS];
 
         rc = tuning_rung(&m, &rung, seconds, err);
         if (rc < 0)
             return rc;
-        chooser_note(&c, seconds);
+        tuner_note(&c, seconds);
     }
-    chooser_choose(&c, ret);
+    tuner_choose(&c, ret);
     return 0;
 }
 
@@ -159,7 +159,7 @@ void tuning_set_layout(struct comm_choice *c, int n, const struct bucket_layout 
     }
 }
 
-void tuning_set_limits(struct comm_choice *c, const struct choose_result *r)
+void tuning_set_limits(struct comm_choice *c, const struct tuner_result *r)
 {
     c->shared = r->shared;
     c->direct_bytes = (int64_t)r->limits.direct_bytes;

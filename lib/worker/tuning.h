@@ -9,7 +9,7 @@
 
 #include "lib/base/error.h"
 #include "lib/board/layout.h"
-#include "lib/comm/choose.h"
+#include "lib/comm/tuner.h"
 #include "lib/sync/bucket.h"
 
 struct eddis;
@@ -24,7 +24,7 @@ int tuning_layout(const struct comm_choice *c, int n, struct bucket_layout *ret,
 void tuning_set_layout(struct comm_choice *c, int n, const struct bucket_layout *l);
 
 /* The kinds of all-reduce, to and from the choice. */
-void tuning_set_limits(struct comm_choice *c, const struct choose_result *r);
+void tuning_set_limits(struct comm_choice *c, const struct tuner_result *r);
 struct comm_limits tuning_limits(const struct comm_choice *c);
 
 /* Another clause of the reason. */

@@ -103,10 +103,10 @@ static int worker_check_place(const struct eddis *e, struct eddis_error *err)
     return 0;
 }
 
-/* Release everything but the driver's orderly leave. */
+/* Release everything but the communication thread's orderly leave. */
 static int worker_free(struct eddis *e, bool orderly, struct eddis_error *err)
 {
-    int rc = driver_close(e->driver, orderly, err);
+    int rc = comm_thread_close(e->comm_thread, orderly, err);
 
     collectives_free_all(e);
     shared_buffers_close(e);
@@ -166,12 +166,12 @@ int worker_open(const struct worker_setup *s, const struct eddis_options *option
         goto fail;
     rc = worker_read_board(e, s, err);
     /* Without a board too: the others would wait for this rank for ever. */
-    rc2 = driver_open(s->open_transport, s->open_arg, &e->driver, rc < 0 ? NULL : err);
+    rc2 = comm_thread_open(s->open_transport, s->open_arg, &e->comm_thread, rc < 0 ? NULL : err);
     if (rc2 < 0) {
         rc = rc < 0 ? rc : rc2;
         goto fail;
     }
-    e->place = driver_place(e->driver);
+    e->place = comm_thread_place(e->comm_thread);
     e->place.channel = COMM_REQUESTS;
     if (rc == 0)
         rc = worker_check_place(e, err);
@@ -255,7 +255,7 @@ int eddis_close(struct eddis *e, struct eddis_error *err)
 void eddis_abort(struct eddis *e, int code)
 {
     if (e && e->fork_count == process_forks())
-        driver_abort(e->driver, code);
+        comm_thread_abort(e->comm_thread, code);
     _exit(code);
 }
 

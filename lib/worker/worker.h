@@ -4,7 +4,8 @@
  * Two locks.  announce_lock: the state of the step that announcing from any thread looks at, held
  * while mail is sent so that the order of mail is the order of calls.  plan_lock: sampler,
  * agreement and board, also taken by the engine's hooks, in whichever thread drives it.  Order:
- * announce_lock, the driver's own, plan_lock; no driver call with plan_lock held.
+ * announce_lock, the communication thread's own, plan_lock; no call of the communication thread
+ * with plan_lock held.
  */
 #ifndef EDDIS_WORKER_WORKER_H
 #define EDDIS_WORKER_WORKER_H
@@ -14,9 +15,9 @@
 #include "centre.h"
 #include "lib/board/board.h"
 #include "lib/checkpoint/fence.h"
-#include "lib/comm/choose.h"
+#include "lib/comm/tuner.h"
 #include "lib/data/sampler.h"
-#include "lib/sync/driver.h"
+#include "lib/sync/comm_thread.h"
 #include "node_memory.h"
 #include "phase.h"
 
@@ -73,7 +74,7 @@ struct eddis {
     struct parameter *parameter;
     int n_parameters;
 
-    struct driver *driver;
+    struct comm_thread *comm_thread;
     struct comm_limits limits; /* of eddis_commit: place refers to them from then on */
     struct engine *engine;     /* NULL before eddis_commit */
     struct mail_begin begin;
@@ -129,7 +130,7 @@ struct eddis {
 
 /* How to open: eddis_open reads it from the environment, tests give it. */
 struct worker_setup {
-    driver_open_fn open_transport; /* NULL: one rank */
+    comm_thread_open_fn open_transport; /* NULL: one rank */
     void *open_arg;
     const char *board_path; /* NULL: without eddis-run */
     int local_rank, n_local;
@@ -150,8 +151,8 @@ enum eddis_phase worker_phase(struct eddis *e, enum eddis_phase phase);
 enum eddis_phase worker_wait_enter(struct eddis *e);
 void worker_wait_leave(struct eddis *e, enum eddis_phase before, int rc);
 
-/* Call wait, driver_wait_bucket or driver_wait_request, until it ends with anything but -ETIMEDOUT,
- * at most to the deadline.  When it takes long the board tells for whom.
+/* Call wait, comm_thread_wait_bucket or comm_thread_wait_request, until it ends with anything but
+ * -ETIMEDOUT, at most to the deadline.  When it takes long the board tells for whom.
  */
 typedef int (*worker_wait_fn)(struct eddis *e, void *what, int64_t deadline_ns, int *ret_peer,
                               struct eddis_error *err);
@@ -212,7 +213,7 @@ int shared_buffers_ask(struct eddis *e, struct smb_request *r, struct eddis_erro
 /* Leave the box in good order, when it is open.  Collective. */
 int shared_buffers_leave(struct eddis *e, int64_t deadline_ns, struct eddis_error *err);
 
-/* When the driver is closed. */
+/* When the communication thread is closed. */
 void shared_buffers_close(struct eddis *e);
 
 /* Run a collective of this rank's group, which is taken, to its end.  `what` is named when it does
@@ -223,7 +224,7 @@ int collectives_run(struct eddis *e, const char *what, struct collective *c,
 /* Measure what all-reduces of the groups cost, in some tens of ms; arena_bytes: of this rank in the
  * memory of its node, free to be used; 0: none.  The same result on all ranks.  Collective.
  */
-int tuning_measure(struct eddis *e, size_t arena_bytes, struct choose_result *ret,
+int tuning_measure(struct eddis *e, size_t arena_bytes, struct tuner_result *ret,
                    struct eddis_error *err);
 
 /* Free the requests that nobody waited for. */

@@ -55,7 +55,7 @@ struct loop_rank {
     pthread_t thread;
 };
 
-/* A driver_open_fn; arg is a struct loop_rank. */
+/* A comm_thread_open_fn; arg is a struct loop_rank. */
 int loop_job_open(void *arg, struct transport **ret, struct eddis_error *err);
 
 /* Run all ranks and wait for their ends; removes the board. */

@@ -427,7 +427,7 @@ static void abort_body(struct eddis *e, int rank, struct loop_job *j)
     if (rank == 0) {
         while (atomic_load(&j->opened) < 2)
             usleep(1000);
-        driver_abort(e->driver, 3);
+        comm_thread_abort(e->comm_thread, 3);
     } else {
         CHECK(eddis_wait(e, CLOCK_S / 20, &err) == -ETIMEDOUT);
         CHECK(pthread_create(&reader, NULL, read_ahead, e) == 0);

@@ -110,7 +110,7 @@ static bool one_step(struct rank *r, int parameter, const struct eddis_step *s)
     for (int j = 0; j < DIM && s->count; j++)
         g[j] /= (double)s->count;
     if (w->death == IN_STEP && s->step == w->dies_at && r->rank == w->dies) {
-        driver_abort(r->e->driver, 9);
+        comm_thread_abort(r->e->comm_thread, 9);
         return false;
     }
     if (eddis_announce(r->e, parameter, g, r->result, &err) < 0 ||
@@ -131,7 +131,7 @@ static bool one_checkpoint(struct rank *r, int64_t step)
     struct eddis_error err = { 0 };
 
     if (w->death == IN_CHECKPOINT && dies) {
-        driver_abort(r->e->driver, 9);
+        comm_thread_abort(r->e->comm_thread, 9);
         return false;
     }
     if (eddis_checkpoint_begin(r->e, NULL, &c, &err) < 0)
@@ -139,7 +139,7 @@ static bool one_checkpoint(struct rank *r, int64_t step)
     CHECK(r->rank || eddis_checkpoint_put(c, "state", &r->s, sizeof r->s, &err) == 0);
     CHECK(eddis_checkpoint_put(c, "shard", &r->rank, sizeof r->rank, &err) == 0);
     if (w->death == BEFORE_COMMIT && dies)
-        driver_abort(r->e->driver, 9);
+        comm_thread_abort(r->e->comm_thread, 9);
     return eddis_checkpoint_commit(c, 0, &err) == 0;
 }
 

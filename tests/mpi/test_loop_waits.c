@@ -380,7 +380,7 @@ static void give_up_own_body(struct eddis *e, int rank, struct loop_job *j)
         CHECK(collectives_agree(e, 0, &err) == -ETIMEDOUT && strstr(err.text, "waits for rank 1"));
         CHECK(eddis_barrier(e, CLOCK_S, &err) == -ECONNABORTED);
         CHECK(strstr(err.text, "waits for rank 1"));
-        driver_abort(e->driver, 1);
+        comm_thread_abort(e->comm_thread, 1);
         atomic_fetch_add(&j->opened, 1);
     }
     while (atomic_load(&j->opened) < 3)

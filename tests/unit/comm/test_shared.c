@@ -2,7 +2,7 @@
 /* Reductions in memory that ranks share: N ranks of this process, polled in a random order by one
  * thread or each by its own.
  */
-#include "lib/comm/node_impl.h"
+#include "lib/comm/shm_impl.h"
 
 #include "element.h"
 #include "lib/base/random.h"
@@ -24,8 +24,8 @@ struct world {
     int n;
     struct loop *loop;
     struct transport *end[MAX_RANKS];
-    struct comm_nodes *nodes[MAX_RANKS];
-    struct comm_node *node[MAX_RANKS];
+    struct node_groups *nodes[MAX_RANKS];
+    struct comm_shm *node[MAX_RANKS];
     struct comm_place place[MAX_RANKS];
     struct collective *c[MAX_RANKS]; /* under way, or NULL */
     int failed[MAX_RANKS];           /* code of a failure */
@@ -88,21 +88,21 @@ static void world_run(struct world *w, uint64_t seed, int vain)
     }
 }
 
-static void world_share(struct world *w, const struct comm_node_size *size, uint64_t seed)
+static void world_share(struct world *w, const struct comm_shm_size *size, uint64_t seed)
 {
     struct collective *share[MAX_RANKS];
 
     for (int r = 0; r < w->n; r++) {
-        struct comm_place here = comm_nodes_here(w->nodes[r], COMM_REQUESTS);
+        struct comm_place here = node_groups_here(w->nodes[r], COMM_REQUESTS);
 
-        ck_assert_int_eq(comm_node_share(&here, size, &share[r], NULL), 0);
+        ck_assert_int_eq(comm_shm_share(&here, size, &share[r], NULL), 0);
         world_start(w, r, share[r]);
     }
     world_run(w, seed, 1000);
     for (int r = 0; r < w->n; r++) {
         struct eddis_error err = { 0 };
 
-        ck_assert_msg(comm_node_take(share[r], &w->node[r], &err) == 0, "%s", err.text);
+        ck_assert_msg(comm_shm_take(share[r], &w->node[r], &err) == 0, "%s", err.text);
         collective_free(share[r]);
         w->nodes[r]->node = w->node[r];
         w->place[r].nodes = w->nodes[r];
@@ -121,17 +121,17 @@ static void world_open(struct world *w, int n, int n_nodes, size_t arena, uint64
     for (int r = 0; r < n; r++) {
         ck_assert_int_eq(loop_open(w->loop, r, &w->end[r], NULL), 0);
         w->place[r] = (struct comm_place){ .rank = r, .n_ranks = n, .hosts = n_nodes > 1 };
-        ck_assert_int_eq(comm_nodes_new(&w->place[r], node_of, &w->nodes[r], NULL), 0);
+        ck_assert_int_eq(node_groups_new(&w->place[r], node_of, &w->nodes[r], NULL), 0);
     }
-    world_share(w, &(struct comm_node_size){ .arena_bytes = arena, .slots = 12, .pool = true },
+    world_share(w, &(struct comm_shm_size){ .arena_bytes = arena, .slots = 12, .pool = true },
                 seed);
 }
 
 static void world_close(struct world *w)
 {
     for (int r = 0; r < w->n; r++) {
-        comm_node_close(w->node[r]);
-        comm_nodes_free(w->nodes[r]);
+        comm_shm_close(w->node[r]);
+        node_groups_free(w->nodes[r]);
         transport_close(w->end[r], true, NULL);
     }
     loop_free(w->loop);
@@ -214,7 +214,7 @@ static void sum_once(struct world *w, const struct sum_case *k)
     double *want = calloc(k->n + 1, sizeof *want);
 
     for (int r = 0; r < k->ranks; r++) {
-        data[r] = k->in_place ? (char *)comm_node_arena(w->node[r]) + offset : malloc(bytes);
+        data[r] = k->in_place ? (char *)comm_shm_arena(w->node[r]) + offset : malloc(bytes);
         ck_assert_int_eq(
             allreduce_new(&w->place[r],
                           &(struct allreduce){ data[r], k->n, k->type, COMM_SUM,
@@ -289,7 +289,7 @@ START_TEST(bits_do_not_depend_on_timing)
 
         world_open(&w, RANKS, _i, N * sizeof(float), seed);
         for (int r = 0; r < RANKS; r++) {
-            float *x = comm_node_arena(w.node[r]);
+            float *x = comm_shm_arena(w.node[r]);
             uint64_t random = (uint64_t)r;
 
             for (int i = 0; i < N; i++)
@@ -324,8 +324,8 @@ static void one_absent(bool in_place, int absent, bool leaves)
 
     world_open(&w, RANKS, 1, ARENA, 9);
     for (int r = 0; r < RANKS; r++) {
-        struct allreduce a = { in_place ? comm_node_arena(w.node[r]) : private[r], 100,
-                               COMM_FLOAT32, COMM_SUM };
+        struct allreduce a = { in_place ? comm_shm_arena(w.node[r]) : private[r], 100, COMM_FLOAT32,
+                               COMM_SUM };
 
         ck_assert_int_eq(allreduce_new(&w.place[r], &a, &c[r], NULL), 0);
         if (r != absent)
@@ -337,7 +337,7 @@ static void one_absent(bool in_place, int absent, bool leaves)
             ck_assert_int_eq(collective_waits_for(c[r]), absent);
     if (leaves) {
         collective_free(c[absent]);
-        comm_node_close(w.node[absent]);
+        comm_shm_close(w.node[absent]);
         w.node[absent] = NULL;
         world_run(&w, 1, 100000);
         for (int r = 0; r < RANKS; r++) {
@@ -384,15 +384,15 @@ START_TEST(a_rank_killed_in_arriving_is_an_error)
 
     world_open(&w, RANKS, 1, ARENA, 9);
     for (int r = 0; r < RANKS; r++) {
-        struct allreduce a = { comm_node_arena(w.node[r]), 100, COMM_FLOAT32, COMM_SUM };
+        struct allreduce a = { comm_shm_arena(w.node[r]), 100, COMM_FLOAT32, COMM_SUM };
 
         ck_assert_int_eq(allreduce_new(&w.place[r], &a, &c[r], NULL), 0);
         if (r != absent)
             world_start(&w, r, c[r]);
     }
-    atomic_store(&node_slot(w.node[absent], NODE_POOL_SLOTS)->rank[absent].arrived, 1);
+    atomic_store(&shm_slot(w.node[absent], SHM_POOL_SLOTS)->rank[absent].arrived, 1);
     collective_free(c[absent]);
-    comm_node_close(w.node[absent]);
+    comm_shm_close(w.node[absent]);
     w.node[absent] = NULL;
     world_run(&w, 1, 100000);
     for (int r = 0; r < RANKS; r++)
@@ -460,7 +460,7 @@ START_TEST(what_does_not_fit_is_refused)
     int n = 0;
 
     world_open(&w, 2, 1, ARENA, 1);
-    x = comm_node_arena(w.node[0]);
+    x = comm_shm_arena(w.node[0]);
     for (; n < 12; n++)
         ck_assert_int_eq(
             allreduce_new(&w.place[0],
@@ -486,24 +486,24 @@ END_TEST
 /* More memory than there is fails on all ranks alike, and leaves nothing behind. */
 START_TEST(memory_that_is_not_there)
 {
-    struct comm_node_size size = { .arena_bytes = (size_t)1 << 50 };
+    struct comm_shm_size size = { .arena_bytes = (size_t)1 << 50 };
     struct collective *share[3];
     struct world w;
 
     world_open(&w, 3, 1, 0, 2);
     for (int r = 0; r < 3; r++) {
-        struct comm_place here = comm_nodes_here(w.nodes[r], COMM_REQUESTS);
+        struct comm_place here = node_groups_here(w.nodes[r], COMM_REQUESTS);
 
-        ck_assert_int_eq(comm_node_share(&here, &size, &share[r], NULL), 0);
+        ck_assert_int_eq(comm_shm_share(&here, &size, &share[r], NULL), 0);
         world_start(&w, r, share[r]);
     }
     world_run(&w, 5, 1000);
     ck_assert(!world_busy(&w));
     for (int r = 0; r < 3; r++) {
         struct eddis_error err = { 0 };
-        struct comm_node *node = NULL;
+        struct comm_shm *node = NULL;
 
-        ck_assert_int_lt(comm_node_take(share[r], &node, &err), 0);
+        ck_assert_int_lt(comm_shm_take(share[r], &node, &err), 0);
         ck_assert_ptr_null(node);
         ck_assert_ptr_nonnull(strstr(err.text, "bytes of shared memory"));
         collective_free(share[r]);
@@ -516,8 +516,8 @@ END_TEST
 
 struct thread_rank {
     pthread_t thread;
-    struct comm_node *node;
-    struct comm_nodes *nodes;
+    struct comm_shm *node;
+    struct node_groups *nodes;
     int rank, n;
 };
 
@@ -560,7 +560,7 @@ static void *thread_main(void *arg)
     for (int l = 0; l < 3; l++) {
         float *x = malloc((size_t)lengths[l] * sizeof *x);
 
-        thread_sum(&p, comm_node_arena(t->node), lengths[l], 20);
+        thread_sum(&p, comm_shm_arena(t->node), lengths[l], 20);
         thread_sum(&p, x, lengths[l], 20);
         free(x);
     }
@@ -573,7 +573,7 @@ START_TEST(threads_agree)
     static const int node_of[RANKS] = { 0 };
     struct thread_rank t[RANKS];
 
-    ck_assert_int_eq(node_make(RANKS, &(struct comm_node_size){ 80000, 4, true }, &t[0].node, NULL),
+    ck_assert_int_eq(shm_make(RANKS, &(struct comm_shm_size){ 80000, 4, true }, &t[0].node, NULL),
                      0);
     for (int r = 0; r < RANKS; r++) {
         struct comm_place p = { .rank = r, .n_ranks = RANKS };
@@ -581,8 +581,8 @@ START_TEST(threads_agree)
         t[r].rank = r;
         t[r].n = RANKS;
         if (r)
-            ck_assert_int_eq(node_join(t[0].node, r, &t[r].node, NULL), 0);
-        ck_assert_int_eq(comm_nodes_new(&p, node_of, &t[r].nodes, NULL), 0);
+            ck_assert_int_eq(shm_join(t[0].node, r, &t[r].node, NULL), 0);
+        ck_assert_int_eq(node_groups_new(&p, node_of, &t[r].nodes, NULL), 0);
         t[r].nodes->node = t[r].node;
     }
     for (int r = 0; r < RANKS; r++)
@@ -590,8 +590,8 @@ START_TEST(threads_agree)
     for (int r = RANKS - 1; r >= 0; r--)
         pthread_join(t[r].thread, NULL);
     for (int r = RANKS - 1; r >= 0; r--) {
-        comm_node_close(t[r].node);
-        comm_nodes_free(t[r].nodes);
+        comm_shm_close(t[r].node);
+        node_groups_free(t[r].nodes);
     }
 }
 END_TEST

@@ -6,8 +6,8 @@
 #include "lib/base/proctree.h"
 #include "profiler/cpu.h"
 #include "profiler/emulated.h"
-#include "profiler/memory.h"
 #include "profiler/note.h"
+#include "profiler/probe_memory.h"
 #include "suite.h"
 
 #include <errno.h>
@@ -193,11 +193,11 @@ START_TEST(sizes)
 {
     const int64_t mb = 1 << 20, gb = 1 << 30;
 
-    ck_assert_int_eq(memory_sweep_bytes(32 * mb, 64 * gb), 128 * mb);
-    ck_assert_int_eq(memory_sweep_bytes(0, 64 * gb), 64 * mb);
-    ck_assert_int_eq(memory_sweep_bytes(gb, 64 * gb), 2 * gb);
-    ck_assert_int_eq(memory_sweep_bytes(32 * mb, 256 * mb), 32 * mb);
-    ck_assert_int_eq(memory_sweep_bytes(32 * mb, 0), mb);
+    ck_assert_int_eq(probe_memory_sweep_bytes(32 * mb, 64 * gb), 128 * mb);
+    ck_assert_int_eq(probe_memory_sweep_bytes(0, 64 * gb), 64 * mb);
+    ck_assert_int_eq(probe_memory_sweep_bytes(gb, 64 * gb), 2 * gb);
+    ck_assert_int_eq(probe_memory_sweep_bytes(32 * mb, 256 * mb), 32 * mb);
+    ck_assert_int_eq(probe_memory_sweep_bytes(32 * mb, 0), mb);
 }
 END_TEST
 
@@ -209,9 +209,9 @@ START_TEST(bad_task)
     double x = 0;
 
     ck_assert_int_eq(cpu_matrix(&t, &x, &err), -EINVAL);
-    ck_assert_int_eq(memory_sweep(&t, &x, &err), -EINVAL);
+    ck_assert_int_eq(probe_memory_sweep(&t, &x, &err), -EINVAL);
     t = (struct cpu_task){ .threads = 3, .sweep_bytes = 1 << 20 };
-    ck_assert_int_eq(memory_sweep(&t, &x, &err), 0);
+    ck_assert_int_eq(probe_memory_sweep(&t, &x, &err), 0);
     ck_assert(x > 0);
 }
 END_TEST

@@ -3,8 +3,8 @@
  * squares problem, its weights in several parameters, by the trainer's own optimizers in double.
  */
 #include "lib/base/random.h"
-#include "lib/comm/node_impl.h"
-#include "lib/sync/loop_driver.h"
+#include "lib/comm/shm_impl.h"
+#include "lib/sync/loop_thread.h"
 #include "lib/train/optimizer.h"
 #include "suite.h"
 
@@ -109,8 +109,8 @@ struct trial {
 struct workers {
     struct trial *t;
     struct engine *engine[MAX_RANKS];
-    struct loop_driver *loop;
-    struct comm_nodes *nodes[MAX_RANKS];
+    struct loop_thread *loop;
+    struct node_groups *nodes[MAX_RANKS];
     double own[MAX_RANKS][DIM]; /* of either type */
     double result[MAX_RANKS][DIM];
     struct model model[MAX_RANKS];
@@ -143,24 +143,24 @@ static void load(enum comm_type type, double *to, const void *from, size_t n)
 /* Memory of every node, opened by each of its ranks as another process would. */
 static void workers_share(struct workers *w, size_t bytes)
 {
-    const struct comm_node_size size = { .arena_bytes = bytes, .slots = PARAMETERS + 2 };
+    const struct comm_shm_size size = { .arena_bytes = bytes, .slots = PARAMETERS + 2 };
     int node_of[MAX_RANKS];
 
     for (int r = 0; r < w->t->ranks; r++)
         node_of[r] = r % w->t->nodes;
     for (int r = 0; r < w->t->ranks; r++) {
-        struct comm_nodes *n;
-        struct node_mark mark;
+        struct node_groups *n;
+        struct shm_mark mark;
 
-        ck_assert_int_eq(comm_nodes_new(&(struct comm_place){ r, w->t->ranks }, node_of, &n, NULL),
+        ck_assert_int_eq(node_groups_new(&(struct comm_place){ r, w->t->ranks }, node_of, &n, NULL),
                          0);
         w->nodes[r] = n;
         if (n->here == 0) {
-            ck_assert_int_eq(node_make(n->n_here, &size, &n->node, NULL), 0);
+            ck_assert_int_eq(shm_make(n->n_here, &size, &n->node, NULL), 0);
             continue;
         }
-        ck_assert_int_eq(node_describe(w->nodes[n->member[0]]->node, &mark, NULL), 0);
-        ck_assert_int_eq(node_open(&mark, n->here, n->n_here, &size, &n->node, NULL), 0);
+        ck_assert_int_eq(shm_describe(w->nodes[n->member[0]]->node, &mark, NULL), 0);
+        ck_assert_int_eq(shm_attach(&mark, n->here, n->n_here, &size, &n->node, NULL), 0);
     }
 }
 
@@ -202,19 +202,19 @@ static void workers_open(struct workers *w, struct trial *t)
                                  .hooks = { .report = mark_tail, .agreed = check_tail } },
                              &w->engine[r], NULL),
                          0);
-    ck_assert_int_eq(loop_driver_new(w->engine, t->ranks, t->seed, &w->loop, NULL), 0);
+    ck_assert_int_eq(loop_thread_new(w->engine, t->ranks, t->seed, &w->loop, NULL), 0);
 }
 
 static void workers_close(struct workers *w)
 {
     for (int r = 0; r < w->t->ranks; r++)
-        w->t->sent_bytes += loop_driver_sent_bytes(w->loop, r);
-    loop_driver_free(w->loop);
+        w->t->sent_bytes += loop_thread_sent_bytes(w->loop, r);
+    loop_thread_free(w->loop);
     for (int r = 0; r < w->t->ranks; r++)
         engine_free(w->engine[r]);
     for (int r = 0; r < w->t->ranks && w->t->nodes; r++) {
-        comm_node_close(w->nodes[r]->node);
-        comm_nodes_free(w->nodes[r]);
+        comm_shm_close(w->nodes[r]->node);
+        node_groups_free(w->nodes[r]);
     }
 }
 
@@ -238,7 +238,7 @@ static void announce(struct workers *w, int rank, int parameter, const double *g
     }
     if (w->t->in_place)
         a.result = ENGINE_IN_PLACE;
-    ck_assert_int_eq(loop_driver_announce(w->loop, rank, &a, NULL), 0);
+    ck_assert_int_eq(loop_thread_announce(w->loop, rank, &a, NULL), 0);
 }
 
 static void result(struct workers *w, int rank, double *g)
@@ -269,7 +269,7 @@ static void announce_all(struct workers *w, double g[][DIM], uint64_t *random)
 
         announce(w, rank, order[i] % PARAMETERS, g[rank]);
         while (w->t->shuffle && random_below(random, 2))
-            ck_assert_int_ge(loop_driver_step(w->loop, NULL), 0);
+            ck_assert_int_ge(loop_thread_step(w->loop, NULL), 0);
     }
 }
 
@@ -310,7 +310,7 @@ static void train(const struct problem *p, struct trial *t, struct model *ret)
             first += t->split[r];
         }
         announce_all(&w, g, &random);
-        ck_assert_int_eq(loop_driver_run(w.loop, step, NULL), 0);
+        ck_assert_int_eq(loop_thread_run(w.loop, step, NULL), 0);
         for (int r = 0; r < t->ranks; r++) {
             result(&w, r, g[r]);
             ck_assert_mem_eq(g[r], g[0], sizeof g[r]);
@@ -536,7 +536,7 @@ START_TEST(property_3_no_order_deadlocks)
                 g[r][j] = r + j;
         }
         announce_all(&w, g, &random);
-        ck_assert_int_eq(loop_driver_run(w.loop, 0, NULL), 0);
+        ck_assert_int_eq(loop_thread_run(w.loop, 0, NULL), 0);
         result(&w, 0, g[0]);
         ck_assert_double_eq_tol(g[0][7], 7 + (t.ranks - 1) / 2.0, 1e-5);
         workers_close(&w);
@@ -561,10 +561,10 @@ START_TEST(not_announced_is_zero)
     announce(&w, 0, 1, g);
     announce(&w, 0, 3, g);
     announce(&w, 1, 3, g);
-    ck_assert_int_eq(loop_driver_run(w.loop, 0, NULL), -EDEADLK);
-    ck_assert_int_eq(loop_driver_finish(w.loop, 0, NULL), 0);
-    ck_assert_int_eq(loop_driver_finish(w.loop, 1, NULL), 0);
-    ck_assert_int_eq(loop_driver_run(w.loop, 0, NULL), 0);
+    ck_assert_int_eq(loop_thread_run(w.loop, 0, NULL), -EDEADLK);
+    ck_assert_int_eq(loop_thread_finish(w.loop, 0, NULL), 0);
+    ck_assert_int_eq(loop_thread_finish(w.loop, 1, NULL), 0);
+    ck_assert_int_eq(loop_thread_run(w.loop, 0, NULL), 0);
     for (int r = 0; r < 2; r++)
         for (int i = 0; i < PARAMETERS; i++) {
             bool given = r == 0 ? i == 1 || i == 3 : i == 3; /* has a result pointer */
@@ -580,7 +580,7 @@ END_TEST
 START_TEST(a_step_without_parameters)
 {
     struct engine *e[2];
-    struct loop_driver *d;
+    struct loop_thread *d;
 
     for (int r = 0; r < 2; r++)
         ck_assert_int_eq(engine_new(&(struct engine_options){ .place = { r, 2 },
@@ -588,15 +588,15 @@ START_TEST(a_step_without_parameters)
                                                               .bucket_bytes = 1 },
                                     &e[r], NULL),
                          0);
-    ck_assert_int_eq(loop_driver_new(e, 2, 1, &d, NULL), 0);
+    ck_assert_int_eq(loop_thread_new(e, 2, 1, &d, NULL), 0);
     for (int step = 0; step < 3; step++) {
         for (int r = 0; r < 2; r++) {
             engine_begin(e[r], &(struct engine_step){ step, 1, 2 }, 0);
-            ck_assert_int_eq(loop_driver_finish(d, r, NULL), 0);
+            ck_assert_int_eq(loop_thread_finish(d, r, NULL), 0);
         }
-        ck_assert_int_eq(loop_driver_run(d, step, NULL), 0);
+        ck_assert_int_eq(loop_thread_run(d, step, NULL), 0);
     }
-    loop_driver_free(d);
+    loop_thread_free(d);
     engine_free(e[0]);
     engine_free(e[1]);
 }
@@ -610,7 +610,7 @@ START_TEST(factors)
     float v[2][6] = { { 1, 0, 2, 0, 1, 1 }, { 3, 1, 0, 0, 2, 1 } };
     double want[6] = { 0 };
     struct engine *e[2];
-    struct loop_driver *d;
+    struct loop_thread *d;
 
     for (int r = 0; r < 2; r++)
         ck_assert_int_eq(engine_new(&(struct engine_options){ .place = { r, 2 },
@@ -620,7 +620,7 @@ START_TEST(factors)
                                                               .n_parameters = 1 },
                                     &e[r], NULL),
                          0);
-    ck_assert_int_eq(loop_driver_new(e, 2, 1, &d, NULL), 0);
+    ck_assert_int_eq(loop_thread_new(e, 2, 1, &d, NULL), 0);
     for (int r = 0; r < 2; r++) {
         double weight = r ? 3 : 1;
 
@@ -630,17 +630,17 @@ START_TEST(factors)
                 for (int j = 0; j < 3; j++)
                     want[i * 3 + j] += weight / 4 * u[r][k * 2 + i] * v[r][k * 3 + j];
         ck_assert_int_eq(
-            loop_driver_announce(d, r,
+            loop_thread_announce(d, r,
                                  &(struct engine_announcement){
                                      .parameter = 0, .u = u[r], .v = v[r], .k = 2, .m = 2, .n = 3 },
                                  NULL),
             0);
     }
-    ck_assert_int_eq(loop_driver_run(d, 0, NULL), 0);
+    ck_assert_int_eq(loop_thread_run(d, 0, NULL), 0);
     for (int r = 0; r < 2; r++)
         for (int i = 0; i < 6; i++)
             ck_assert_double_eq_tol(((float *)engine_slot(e[r], 0))[i], want[i], 1e-5);
-    loop_driver_free(d);
+    loop_thread_free(d);
     engine_free(e[0]);
     engine_free(e[1]);
 }

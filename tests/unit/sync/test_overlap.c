@@ -3,8 +3,8 @@
  * time. */
 #include "lib/base/random.h"
 #include "lib/comm/loop.h"
-#include "lib/sync/layout.h"
-#include "lib/sync/loop_driver.h"
+#include "lib/sync/arena_layout.h"
+#include "lib/sync/loop_thread.h"
 #include "lib/worker/phase.h"
 #include "suite.h"
 
@@ -27,7 +27,7 @@ static void big_step(size_t bucket_bytes, const struct bucket_layout *layout, ui
 {
     struct engine_parameter p[BIG];
     struct engine *e[BIG_RANKS];
-    struct loop_driver *d;
+    struct loop_thread *d;
     uint64_t random = 5;
     size_t at = 0;
 
@@ -43,7 +43,7 @@ static void big_step(size_t bucket_bytes, const struct bucket_layout *layout, ui
 
         ck_assert_int_eq(engine_new(&o, &e[r], NULL), 0);
     }
-    ck_assert_int_eq(loop_driver_new(e, BIG_RANKS, seed, &d, NULL), 0);
+    ck_assert_int_eq(loop_thread_new(e, BIG_RANKS, seed, &d, NULL), 0);
     for (int r = 0; r < BIG_RANKS; r++) {
         engine_begin(e[r], &(struct engine_step){ 0, r, 10 }, 0);
         for (int i = 0; i < BIG; i++) {
@@ -52,14 +52,14 @@ static void big_step(size_t bucket_bytes, const struct bucket_layout *layout, ui
             for (size_t k = 0; k < big_lengths[i]; k++)
                 g[k] = random_unit(&random) - 0.5;
             ck_assert_int_eq(
-                loop_driver_announce(d, r, &(struct engine_announcement){ .parameter = i }, NULL),
+                loop_thread_announce(d, r, &(struct engine_announcement){ .parameter = i }, NULL),
                 0);
         }
     }
-    ck_assert_int_eq(loop_driver_run(d, 0, NULL), 0);
+    ck_assert_int_eq(loop_thread_run(d, 0, NULL), 0);
     for (int i = 0; i < BIG; at += big_lengths[i++])
         memcpy(x + at, engine_slot(e[0], i), big_lengths[i] * sizeof *x);
-    loop_driver_free(d);
+    loop_thread_free(d);
     for (int r = 0; r < BIG_RANKS; r++)
         engine_free(e[r]);
 }
@@ -264,7 +264,7 @@ START_TEST(layout_is_by_the_last_rank)
                                 .n_parameters = 4 };
     void *slot[2][4];
     struct engine *e[2];
-    struct loop_driver *d;
+    struct loop_thread *d;
 
     memset(got, 0xff, sizeof got);
     for (int i = 0; i < 4; i++)
@@ -276,29 +276,29 @@ START_TEST(layout_is_by_the_last_rank)
         for (int i = 0; i < 4; i++)
             slot[r][i] = engine_slot(e[r], i);
     }
-    ck_assert_int_eq(loop_driver_new(e, 2, 1, &d, NULL), 0);
+    ck_assert_int_eq(loop_thread_new(e, 2, 1, &d, NULL), 0);
     for (int64_t step = 0; step < PASSING + 6; step++) {
         static const int order[2][4] = { { 0, 1, 2, 3 }, { 2, 1, 0, 3 } };
         const struct engine_step s = { step, 1, 2, step < PASSING };
 
         ck_assert_int_eq(got[0].n, step < PASSING + 5 ? -1 : 4);
         for (int r = 0; r < 2; r++)
-            engine_begin(e[r], &s, loop_driver_now_ns(d));
+            engine_begin(e[r], &s, loop_thread_now_ns(d));
         for (int i = 0; i < 8; i++) {
             struct engine_announcement a = { .parameter = s.passing ? i % 4 : order[i / 4][i % 4] };
             float *g = slot[i / 4][a.parameter];
 
             for (int k = 0; k < 10; k++)
                 g[k] = (float)(i / 4 + a.parameter + k);
-            ck_assert_int_eq(loop_driver_announce(d, i / 4, &a, NULL), 0);
-            ck_assert_int_eq(loop_driver_run_to(d, loop_driver_now_ns(d) + 1000, NULL), 0);
+            ck_assert_int_eq(loop_thread_announce(d, i / 4, &a, NULL), 0);
+            ck_assert_int_eq(loop_thread_run_to(d, loop_thread_now_ns(d) + 1000, NULL), 0);
         }
-        ck_assert_int_eq(loop_driver_run(d, step, NULL), 0);
+        ck_assert_int_eq(loop_thread_run(d, step, NULL), 0);
         for (int i = 0; i < 8; i++)
             for (int k = 0; k < 10; k++)
                 ck_assert_double_eq(((float *)slot[i / 4][i % 4])[k], 0.5 + i % 4 + k);
     }
-    loop_driver_free(d);
+    loop_thread_free(d);
     ck_assert_int_eq(got[0].n, 4);
     ck_assert_mem_eq(&got[0], &got[1], sizeof got[0]);
     for (int b = 0; b < 4; b++) /* parameter i is number 3 - i in the arena */
@@ -347,7 +347,7 @@ static void profile_make(struct profile *p, uint64_t *random)
 struct pair {
     struct engine *engine[2];
     struct phase_clock clock[2];
-    struct loop_driver *loop;
+    struct loop_thread *loop;
 };
 
 static void pair_report(void *arg, struct sync_tail *tail)
@@ -377,15 +377,15 @@ static void pair_open(struct pair *w, const struct profile *p, const struct buck
         phase_clock_init(&w->clock[r], 0);
         ck_assert_int_eq(engine_new(&o, &w->engine[r], NULL), 0);
     }
-    ck_assert_int_eq(loop_driver_new(w->engine, 2, 0, &w->loop, NULL), 0);
+    ck_assert_int_eq(loop_thread_new(w->engine, 2, 0, &w->loop, NULL), 0);
     /* A message has the tail right behind its last gradient, where the item counts 64 bytes. */
-    loop_driver_set_link(w->loop, LATENCY_NS + 64 - (int64_t)sizeof(struct sync_tail),
+    loop_thread_set_link(w->loop, LATENCY_NS + 64 - (int64_t)sizeof(struct sync_tail),
                          link.bytes_per_s);
 }
 
 static void pair_close(struct pair *w)
 {
-    loop_driver_free(w->loop);
+    loop_thread_free(w->loop);
     for (int r = 0; r < 2; r++)
         engine_free(w->engine[r]);
 }
@@ -393,7 +393,7 @@ static void pair_close(struct pair *w)
 /* One step that begins now on both; rank 1 computes `times` as long as rank 0. */
 static void pair_step(struct pair *w, const struct profile *p, int64_t step, int times)
 {
-    int64_t begin = loop_driver_now_ns(w->loop);
+    int64_t begin = loop_thread_now_ns(w->loop);
     int next[2] = { 0 };
 
     for (int r = 0; r < 2; r++) {
@@ -408,18 +408,18 @@ static void pair_step(struct pair *w, const struct profile *p, int64_t step, int
             at[r] =
                 next[r] < LAYERS ? begin + (r ? times : 1) * p->item[next[r]].ready_ns : INT64_MAX;
         r = at[1] < at[0];
-        ck_assert_int_eq(loop_driver_run_to(w->loop, at[r], NULL), 0);
+        ck_assert_int_eq(loop_thread_run_to(w->loop, at[r], NULL), 0);
         ck_assert_int_eq(
-            loop_driver_announce(w->loop, r,
+            loop_thread_announce(w->loop, r,
                                  &(struct engine_announcement){ .parameter = LAYERS - 1 - next[r] },
                                  NULL),
             0);
         if (++next[r] == LAYERS)
             phase_clock_set(&w->clock[r], EDDIS_PHASE_WAIT, at[r]);
     }
-    ck_assert_int_eq(loop_driver_run(w->loop, step, NULL), 0);
+    ck_assert_int_eq(loop_thread_run(w->loop, step, NULL), 0);
     for (int r = 0; r < 2; r++)
-        phase_clock_set(&w->clock[r], EDDIS_PHASE_COMPUTE, loop_driver_now_ns(w->loop));
+        phase_clock_set(&w->clock[r], EDDIS_PHASE_COMPUTE, loop_thread_now_ns(w->loop));
 }
 
 /* Section 2.1's recursion, layer by layer. */
@@ -450,14 +450,14 @@ START_TEST(property_41_finish_is_the_recursion)
         profile_make(&p, &random);
         pair_open(&w, &p, NULL);
         pair_step(&w, &p, 0, 1);
-        ck_assert_int_eq(loop_driver_now_ns(w.loop), recursion(&p));
+        ck_assert_int_eq(loop_thread_now_ns(w.loop), recursion(&p));
         ck_assert_int_eq(bucket_end_ns(p.item, single, LAYERS, &link), recursion(&p));
         pair_close(&w);
         /* The same with what merging makes of it: as predicted, and not later. */
         ck_assert_int_ge(bucket_merge(p.item, LAYERS, &link, &merged), 1);
         pair_open(&w, &p, &merged);
         pair_step(&w, &p, 0, 1);
-        end = loop_driver_now_ns(w.loop);
+        end = loop_thread_now_ns(w.loop);
         ck_assert_int_eq(end, bucket_end_ns(p.item, merged.run, merged.n, &link));
         ck_assert_int_le(end, recursion(&p));
         pair_close(&w);
@@ -478,11 +478,11 @@ START_TEST(exposed_is_what_is_not_overlapped)
         profile_make(&p, &random);
         pair_open(&w, &p, NULL);
         for (int64_t step = 0; step < 4; step++) {
-            int64_t begin = loop_driver_now_ns(w.loop), end;
+            int64_t begin = loop_thread_now_ns(w.loop), end;
             int64_t computed = p.item[LAYERS - 1].ready_ns;
 
             pair_step(&w, &p, step, times);
-            end = loop_driver_now_ns(w.loop);
+            end = loop_thread_now_ns(w.loop);
             for (int r = 0; r < 2; r++) {
                 struct board_times t = phase_clock_step(&w.clock[r], end);
                 int64_t exposed = end - begin - times * computed;
@@ -524,8 +524,8 @@ START_TEST(bandwidth_is_seen_in_the_steps)
         phase_clock_init(&w.clock[r], 0);
         ck_assert_int_eq(engine_new(&o, &w.engine[r], NULL), 0);
     }
-    ck_assert_int_eq(loop_driver_new(w.engine, 2, 0, &w.loop, NULL), 0);
-    loop_driver_set_link(w.loop, LATENCY_NS, link.bytes_per_s);
+    ck_assert_int_eq(loop_thread_new(w.engine, 2, 0, &w.loop, NULL), 0);
+    loop_thread_set_link(w.loop, LATENCY_NS, link.bytes_per_s);
     for (int64_t step = 0; step < 5; step++)
         pair_step(&w, &p, step, 1);
     pair_close(&w);
@@ -543,31 +543,31 @@ START_TEST(cost_is_seen_in_the_steps)
 {
     const struct bucket_cost told = { 4e-3, 1e7 }, shared = { 1e-3 / BUCKET_IN_FLIGHT, 1e8 };
     const struct comm_place place = { .n_ranks = 1 };
-    const int tag[LAYOUT_TAGS] = { 0, 1 };
+    const int tag[ARENA_LAYOUT_TAGS] = { 0, 1 };
     struct bucket_item item[8] = { 0 };
     struct bucket_layout best;
     struct outbox out = { 0 };
     struct layout *l;
 
-    ck_assert_int_eq(layout_new(&place, 8, &l, NULL), 0);
+    ck_assert_int_eq(arena_layout_new(&place, 8, &l, NULL), 0);
     for (int step = 0; step < 5; step++) {
-        layout_begin(l, false, 0);
+        arena_layout_begin(l, false, 0);
         for (int i = 0; i < 8; i++) {
             item[i] = (struct bucket_item){ 1000000, 0, i * INT64_C(9000000) };
-            layout_ready(l, i, item[i].ready_ns);
+            arena_layout_ready(l, i, item[i].ready_ns);
         }
-        layout_left(l, 1000000, 0);
-        layout_back(l, 11000000);
-        layout_left(l, 7000000, 63000000);
-        layout_back(l, 63000000 + 71000000);
+        arena_layout_left(l, 1000000, 0);
+        arena_layout_back(l, 11000000);
+        arena_layout_left(l, 7000000, 63000000);
+        arena_layout_back(l, 63000000 + 71000000);
     }
-    ck_assert(layout_due(l) && !layout_started(l));
+    ck_assert(arena_layout_due(l) && !arena_layout_started(l));
     ck_assert_int_ge(bucket_merge(item, 8, &shared, &best), 2);
-    ck_assert_int_eq(layout_start(l, item, &told, tag, &out, NULL), 1);
-    ck_assert_mem_eq(layout_agreed(l)->run, best.run, (size_t)best.n * sizeof best.run[0]);
-    ck_assert_int_eq(layout_agreed(l)->n, best.n);
+    ck_assert_int_eq(arena_layout_start(l, item, &told, tag, &out, NULL), 1);
+    ck_assert_mem_eq(arena_layout_agreed(l)->run, best.run, (size_t)best.n * sizeof best.run[0]);
+    ck_assert_int_eq(arena_layout_agreed(l)->n, best.n);
     outbox_fini(&out);
-    layout_free(l);
+    arena_layout_free(l);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "memory.h"
+#include "probe_memory.h"
 
 #include "cpu.h"
 
@@ -20,7 +20,7 @@ struct sweep {
     atomic_bool failed, enough;
 };
 
-int64_t memory_sweep_bytes(int64_t cache_bytes, int64_t free_bytes)
+int64_t probe_memory_sweep_bytes(int64_t cache_bytes, int64_t free_bytes)
 {
     int64_t bytes = 4 * cache_bytes;
 
@@ -103,7 +103,7 @@ static double keep_time(struct sweep *s, int threads)
     return best;
 }
 
-int memory_sweep(const void *task, void *result, struct eddis_error *err)
+int probe_memory_sweep(const void *task, void *result, struct eddis_error *err)
 {
     const struct cpu_task *t = task;
     int threads = t->threads < MOST_THREADS ? t->threads : MOST_THREADS;

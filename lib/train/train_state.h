@@ -1,45 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state.h - parameters and optimiser in a checkpoint of eddis.h
+/* train_state.h - parameters and optimiser in a checkpoint of eddis.h
  *
  * Files of a checkpoint: "model" says in words what the numbers belong to, "parameters" are the
  * model's values, "optimizer" its state behind the number of updates.  Equal on all workers, so
  * rank 0 writes and everybody reads.
  */
-#ifndef EDDIS_TRAIN_STATE_H
-#define EDDIS_TRAIN_STATE_H
+#ifndef EDDIS_TRAIN_TRAIN_STATE_H
+#define EDDIS_TRAIN_TRAIN_STATE_H
 
 #include "lib/base/error.h"
 #include "lib/eddis.h"
 #include "model.h"
 #include "optimizer.h"
 
-struct state {
+struct train_state {
     struct model *model;
     struct optimizer *optimizer;
     real *numbers; /* of the optimiser, for all parameters, behind a short head */
 };
 
-/* Make the optimiser's numbers, zero.  The caller frees them with state_fini. */
-int state_init(struct state *s, struct model *m, struct optimizer *o, struct eddis_error *err);
+/* Make the optimiser's numbers, zero.  The caller frees them with train_state_fini. */
+int train_state_init(struct train_state *s, struct model *m, struct optimizer *o,
+                     struct eddis_error *err);
 
 /* Before the step's forward pass, see optimizer.h. */
-void state_look_ahead(struct state *s);
+void train_state_look_ahead(struct train_state *s);
 
 /* Apply the combined gradients; factor multiplies the learning rate. */
-void state_update(struct state *s, double factor);
+void train_state_update(struct train_state *s, double factor);
 
 /* Write a checkpoint.  Collective.  folder: NULL for the job's.  After a failure training may go
  * on, unless it is -ESTALE or the communication's.
  */
-int state_save(const struct state *s, struct eddis *e, const char *folder, int rank,
-               struct eddis_error *err);
+int train_state_save(const struct train_state *s, struct eddis *e, const char *folder, int rank,
+                     struct eddis_error *err);
 
 /* Read the one that eddis_restore_begin chooses.  Collective.  Returns 1, or 0 when there is none;
  * passed receives what it says of damaged ones.  -EINVAL: it is of another model.
  */
-int state_restore(struct state *s, struct eddis *e, const char *path, struct eddis_error *passed,
-                  struct eddis_error *err);
+int train_state_restore(struct train_state *s, struct eddis *e, const char *path,
+                        struct eddis_error *passed, struct eddis_error *err);
 
-void state_fini(struct state *s);
+void train_state_fini(struct train_state *s);
 
 #endif

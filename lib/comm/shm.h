@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node.h - memory that the ranks of one node share
+/* shm.h - memory that the ranks of one node share
  *
  * One anonymous file, made by the first rank and opened by the others through /proc, so that
  * nothing is left in any folder whoever is killed when:
@@ -13,63 +13,63 @@
  *
  * Not for several threads, but ranks may be threads of one process.
  */
-#ifndef EDDIS_COMM_NODE_H
-#define EDDIS_COMM_NODE_H
+#ifndef EDDIS_COMM_SHM_H
+#define EDDIS_COMM_SHM_H
 
 #include "collective.h"
 
-struct comm_node; /* one rank's view */
+struct comm_shm; /* one rank's view */
 
 enum {
     /* A reduction in place between several nodes takes one slot for each so many bytes. */
-    COMM_NODE_PIECE_BYTES = 2 << 20,
+    COMM_SHM_PIECE_BYTES = 2 << 20,
 };
 
-struct comm_node_size {
+struct comm_shm_size {
     size_t arena_bytes; /* of each rank, and of the results; 0: none */
     int slots;          /* of reductions in place that exist at a time; on one node one each */
     bool pool;          /* for reductions of private memory */
 };
 
 /* Share memory among all members of p, which must be on one node.  A collective: what it made is
- * taken with comm_node_take when it is over.  *size must be the same on all.
+ * taken with comm_shm_take when it is over.  *size must be the same on all.
  */
-int comm_node_share(const struct comm_place *p, const struct comm_node_size *size,
-                    struct collective **ret, struct eddis_error *err);
+int comm_shm_share(const struct comm_place *p, const struct comm_shm_size *size,
+                   struct collective **ret, struct eddis_error *err);
 
 /* The caller owns *ret; collective_free is still due.  When any member could not, all get the same
  * failure: -ENOMEM, -ENOSPC, -EACCES, ..., with the sentence of that member.
  */
-int comm_node_take(struct collective *share, struct comm_node **ret, struct eddis_error *err);
+int comm_shm_take(struct collective *share, struct comm_shm **ret, struct eddis_error *err);
 
 /* Borrows this rank's arena, page-aligned; NULL: there is none. */
-void *comm_node_arena(const struct comm_node *n);
+void *comm_shm_arena(const struct comm_shm *n);
 
 /* Leave.  The others' reductions that wait for this rank fail.  Accepts NULL. */
-void comm_node_close(struct comm_node *n);
+void comm_shm_close(struct comm_shm *n);
 
 /* ---- which ranks are on which node ---- */
 
 /* A group of ranks by nodes, as one of them sees it. */
-struct comm_nodes {
+struct node_groups {
     int n, index;           /* nodes of the group, and this rank's */
     int *first;             /* [n] first member of each node */
     int *member;            /* [n_here] members on this node, ascending */
     int *first_rank, *rank; /* the same in the transport's numbers */
     int n_here, here;       /* members on this node, and this rank's place among them */
     bool hosts;
-    struct comm_node *node; /* what those here share; NULL: nothing so far; not freed with it */
+    struct comm_shm *node; /* what those here share; NULL: nothing so far; not freed with it */
 };
 
 /* Sort the members of p; node_of [n_ranks] is any number of each member's node. */
-int comm_nodes_new(const struct comm_place *p, const int *node_of, struct comm_nodes **ret,
-                   struct eddis_error *err);
+int node_groups_new(const struct comm_place *p, const int *node_of, struct node_groups **ret,
+                    struct eddis_error *err);
 
 /* The group of this node, and the group of the nodes' first ranks, on p's channel. */
-struct comm_place comm_nodes_here(const struct comm_nodes *n, enum comm_channel channel);
-struct comm_place comm_nodes_firsts(const struct comm_nodes *n, enum comm_channel channel);
+struct comm_place node_groups_here(const struct node_groups *n, enum comm_channel channel);
+struct comm_place node_groups_firsts(const struct node_groups *n, enum comm_channel channel);
 
 /* Accepts NULL. */
-void comm_nodes_free(struct comm_nodes *n);
+void node_groups_free(struct node_groups *n);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What chooser makes of networks that are formulas. */
-#include "lib/comm/choose.h"
+#include "lib/comm/tuner.h"
 
 #include "lib/base/random.h"
 #include "suite.h"
@@ -30,14 +30,14 @@ static double time_of(const struct network *w, int kind, size_t bytes)
     double a = w->latency_s, t = held / w->bytes_per_s;
 
     switch (kind) {
-    case CHOOSE_DIRECT:
+    case TUNER_DIRECT:
         return a + (w->ranks - 1) * t;
-    case CHOOSE_TREE:
+    case TUNER_TREE:
         return 2 * log2_up(w->ranks) * (a + t);
-    case CHOOSE_HALVING:
+    case TUNER_HALVING:
         return 2 * floor(log2(w->ranks)) * a + 2 * (1 - 1.0 / w->ranks) * t +
                (exp2(floor(log2(w->ranks))) < w->ranks ? 2 * (a + t) : 0);
-    case CHOOSE_SHARED:
+    case TUNER_SHARED:
         return 20e-6 + (double)bytes / w->node_bytes_per_s;
     default:
         return 2 * (w->ranks - 1) * (a + t / w->ranks);
@@ -45,37 +45,37 @@ static double time_of(const struct network *w, int kind, size_t bytes)
 }
 
 /* Measure and choose; returns what the measurement took. */
-static double choose(const struct network *w, uint64_t *random, struct choose_result *ret)
+static double choose(const struct network *w, uint64_t *random, struct tuner_result *ret)
 {
     struct comm_place place = { .rank = 0, .n_ranks = w->ranks };
-    struct choose_rung rung;
-    struct chooser c;
+    struct tuner_rung rung;
+    struct tuner c;
     double all = 0;
 
-    chooser_init(&c, &place, w->node_bytes_per_s > 0 ? LAST_BYTES : 0);
-    while (chooser_next(&c, &rung)) {
-        double s[CHOOSE_KINDS] = { 0 };
+    tuner_init(&c, &place, w->node_bytes_per_s > 0 ? LAST_BYTES : 0);
+    while (tuner_next(&c, &rung)) {
+        double s[TUNER_KINDS] = { 0 };
 
-        for (int k = 0; k < CHOOSE_KINDS; k++)
+        for (int k = 0; k < TUNER_KINDS; k++)
             if (rung.kind[k]) {
                 s[k] = time_of(w, k, rung.bytes) * (1 + w->noise * random_unit(random));
                 all += s[k] * (rung.runs + rung.warm_up);
             }
-        chooser_note(&c, s);
+        tuner_note(&c, s);
     }
-    chooser_choose(&c, ret);
+    tuner_choose(&c, ret);
     return all;
 }
 
-static int kind_for(const struct network *w, const struct choose_result *r, size_t bytes)
+static int kind_for(const struct network *w, const struct tuner_result *r, size_t bytes)
 {
     const char *kind =
         allreduce_choose(&(struct comm_place){ .n_ranks = w->ranks, .limits = &r->limits }, bytes);
 
-    return strcmp(kind, "direct") == 0    ? CHOOSE_DIRECT
-           : strcmp(kind, "tree") == 0    ? CHOOSE_TREE
-           : strcmp(kind, "halving") == 0 ? CHOOSE_HALVING
-                                          : CHOOSE_RING;
+    return strcmp(kind, "direct") == 0    ? TUNER_DIRECT
+           : strcmp(kind, "tree") == 0    ? TUNER_TREE
+           : strcmp(kind, "halving") == 0 ? TUNER_HALVING
+                                          : TUNER_RING;
 }
 
 static const struct network networks[] = {
@@ -90,14 +90,14 @@ enum { NETWORKS = sizeof networks / sizeof *networks };
 START_TEST(the_fast_kind_is_chosen)
 {
     const struct network *w = &networks[_i];
-    struct choose_result r;
+    struct tuner_result r;
     uint64_t random = 1;
 
     choose(w, &random, &r);
     for (size_t bytes = 4; bytes <= LAST_BYTES; bytes *= 2) {
         double best = INFINITY, got = time_of(w, kind_for(w, &r, bytes), bytes);
 
-        for (int k = w->ranks > COMM_DIRECT_RANKS; k < CHOOSE_KINDS; k++)
+        for (int k = w->ranks > COMM_DIRECT_RANKS; k < TUNER_KINDS; k++)
             best = fmin(best, time_of(w, k, bytes));
         ck_assert_msg(got <= 2.5 * best, "%d ranks, %zu bytes: %g s, not %g s", w->ranks, bytes,
                       got, best);
@@ -109,7 +109,7 @@ END_TEST
 START_TEST(the_cost_is_that_of_what_is_chosen)
 {
     const struct network *w = &networks[_i];
-    struct choose_result r;
+    struct tuner_result r;
     uint64_t random = 1;
 
     choose(w, &random, &r);
@@ -126,10 +126,10 @@ END_TEST
 
 START_TEST(it_is_over_in_time)
 {
-    struct choose_result r;
+    struct tuner_result r;
     uint64_t random = 1;
 
-    ck_assert_double_lt(choose(&networks[_i], &random, &r), 2 * CHOOSE_BUDGET_S);
+    ck_assert_double_lt(choose(&networks[_i], &random, &r), 2 * TUNER_BUDGET_S);
     ck_assert_uint_eq(r.limits.piece_bytes, COMM_PIECE_BYTES);
     ck_assert_uint_lt(strlen(r.reason), sizeof r.reason - 1);
     ck_assert(networks[_i].latency_s > 1e-3 || r.cost.bytes_per_s > 0);
@@ -146,14 +146,14 @@ START_TEST(one_disturbed_figure_decides_little)
 
     for (int i = 0; i < 200; i++) {
         struct network w = networks[_i];
-        struct choose_result r;
+        struct tuner_result r;
 
         w.noise = 2;
         choose(&w, &random, &r);
         for (size_t bytes = 16; bytes <= LAST_BYTES; bytes *= 4) {
             double best = INFINITY, got = time_of(&w, kind_for(&w, &r, bytes), bytes);
 
-            for (int k = w.ranks > COMM_DIRECT_RANKS; k < CHOOSE_KINDS; k++)
+            for (int k = w.ranks > COMM_DIRECT_RANKS; k < TUNER_KINDS; k++)
                 best = fmin(best, time_of(&w, k, bytes));
             ck_assert_double_le(got, 15 * best);
         }
@@ -166,7 +166,7 @@ END_TEST
 START_TEST(slow_messages_leave_no_time)
 {
     const struct network w = { 4, 1, 1e9, 0 };
-    struct choose_result r;
+    struct tuner_result r;
     uint64_t random = 1;
 
     choose(&w, &random, &r);
@@ -182,14 +182,14 @@ START_TEST(a_burst_hides_no_copies)
 {
     for (int ranks = 2; ranks <= 64; ranks *= 2) {
         const struct network w = { ranks, 200e-6, 25e6, 0, 0, 200e3 };
-        struct choose_result r;
+        struct tuner_result r;
         uint64_t random = 1;
 
         choose(&w, &random, &r);
         for (size_t bytes = 1 << 20; bytes <= 64 << 20; bytes *= 2) {
             int kind = kind_for(&w, &r, bytes);
 
-            ck_assert_msg(ranks == 2 || kind == CHOOSE_HALVING || kind == CHOOSE_RING,
+            ck_assert_msg(ranks == 2 || kind == TUNER_HALVING || kind == TUNER_RING,
                           "%d ranks, %zu bytes: kind %d", ranks, bytes, kind);
         }
     }
@@ -199,7 +199,7 @@ END_TEST
 START_TEST(shared_memory_where_it_is_faster)
 {
     struct network w = { 4, 20e-6, 2e9, 0, 10e9 };
-    struct choose_result r;
+    struct tuner_result r;
     uint64_t random = 1;
 
     choose(&w, &random, &r);
@@ -219,21 +219,21 @@ END_TEST
 START_TEST(a_small_arena_has_a_cost)
 {
     const struct network w = { 4, 20e-6, 2e9, 0, 10e9 };
-    struct choose_result r;
-    struct choose_rung rung;
-    struct chooser c;
+    struct tuner_result r;
+    struct tuner_rung rung;
+    struct tuner c;
 
     for (size_t arena = 64; arena <= 64 << 10; arena *= 16) {
-        chooser_init(&c, &(struct comm_place){ .n_ranks = 4 }, arena);
-        while (chooser_next(&c, &rung)) {
-            double s[CHOOSE_KINDS] = { 0 };
+        tuner_init(&c, &(struct comm_place){ .n_ranks = 4 }, arena);
+        while (tuner_next(&c, &rung)) {
+            double s[TUNER_KINDS] = { 0 };
 
-            for (int k = 0; k < CHOOSE_KINDS; k++)
+            for (int k = 0; k < TUNER_KINDS; k++)
                 if (rung.kind[k])
                     s[k] = time_of(&w, k, rung.bytes);
-            chooser_note(&c, s);
+            tuner_note(&c, s);
         }
-        chooser_choose(&c, &r);
+        tuner_choose(&c, &r);
         ck_assert(r.shared && r.cost.bytes_per_s > 0);
         ck_assert_ptr_null(strstr(r.reason, "too slow"));
     }
@@ -255,7 +255,7 @@ START_TEST(the_reason_names_what_is_used)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct choose_result r;
+        struct tuner_result r;
         uint64_t random = 1;
 
         choose(&rows[i].w, &random, &r);
@@ -266,11 +266,11 @@ END_TEST
 
 START_TEST(one_rank_measures_nothing)
 {
-    struct choose_rung rung;
-    struct chooser c;
+    struct tuner_rung rung;
+    struct tuner c;
 
-    chooser_init(&c, &(struct comm_place){ .n_ranks = 1 }, 0);
-    ck_assert(!chooser_next(&c, &rung));
+    tuner_init(&c, &(struct comm_place){ .n_ranks = 1 }, 0);
+    ck_assert(!tuner_next(&c, &rung));
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "driver_impl.h"
+#include "comm_thread_impl.h"
 
 #include "lib/base/clock.h"
 
@@ -13,7 +13,8 @@
 
 /* ---- handling, in the communication thread or, with one rank, under the lock ---- */
 
-static int driver_start_request(struct driver *d, struct request *r, struct eddis_error *err)
+static int comm_thread_start_request(struct comm_thread *d, struct request *r,
+                                     struct eddis_error *err)
 {
     int rc = collective_start(r->collective, r->tag, &d->out, err);
 
@@ -27,13 +28,13 @@ static int driver_start_request(struct driver *d, struct request *r, struct eddi
 }
 
 /* With one rank there is nobody to send to. */
-static int driver_post(struct driver *d, struct eddis_error *err)
+static int comm_thread_post(struct comm_thread *d, struct eddis_error *err)
 {
     return d->transport ? transport_post(d->transport, &d->out, err) : 0;
 }
 
 /* A request to the box is done. */
-static void driver_boxed(struct driver *d, struct smb_request *r)
+static void comm_thread_boxed(struct comm_thread *d, struct smb_request *r)
 {
     struct mail_box *m = r->user;
 
@@ -41,20 +42,20 @@ static void driver_boxed(struct driver *d, struct smb_request *r)
     d->boxed = m;
 }
 
-static int driver_start_box(struct driver *d, struct mail_box *m, int64_t now_ns,
-                            struct eddis_error *err)
+static int comm_thread_start_box(struct comm_thread *d, struct mail_box *m, int64_t now_ns,
+                                 struct eddis_error *err)
 {
     int rc;
 
     m->r.user = m;
     rc = smb_start(d->box, &m->r, now_ns, &d->out, err);
     if (rc == 1)
-        driver_boxed(d, &m->r);
+        comm_thread_boxed(d, &m->r);
     return rc < 0 ? rc : 0;
 }
 
-static int driver_handle(struct driver *d, struct engine *e, struct mail *m,
-                         struct eddis_error *err)
+static int comm_thread_handle(struct comm_thread *d, struct engine *e, struct mail *m,
+                              struct eddis_error *err)
 {
     int64_t now = clock_now_ns();
 
@@ -73,25 +74,25 @@ static int driver_handle(struct driver *d, struct engine *e, struct mail *m,
         return engine_exchange(e, ((struct mail_exchange *)m)->what,
                                ((struct mail_exchange *)m)->step, now, &d->out, err);
     case MAIL_BOX:
-        return driver_start_box(d, (struct mail_box *)m, now, err);
+        return comm_thread_start_box(d, (struct mail_box *)m, now, err);
     case MAIL_LEAVE:
         smb_leave(d->box);
         return 0;
     case MAIL_REQUEST:
         break;
     }
-    return driver_start_request(d, (struct request *)m, err);
+    return comm_thread_start_request(d, (struct request *)m, err);
 }
 
-static int driver_handle_all(struct driver *d, struct engine *e, struct mail *m,
-                             struct eddis_error *err)
+static int comm_thread_handle_all(struct comm_thread *d, struct engine *e, struct mail *m,
+                                  struct eddis_error *err)
 {
     while (m) {
         struct mail *next = m->next; /* m may be used again once it is handled */
-        int rc = driver_handle(d, e, m, err);
+        int rc = comm_thread_handle(d, e, m, err);
 
         if (rc == 0)
-            rc = driver_post(d, err);
+            rc = comm_thread_post(d, err);
         if (rc < 0)
             return rc;
         m = next;
@@ -99,8 +100,8 @@ static int driver_handle_all(struct driver *d, struct engine *e, struct mail *m,
     return 0;
 }
 
-static int driver_dispatch(struct driver *d, struct engine *e, const struct comm_op *op,
-                           struct eddis_error *err)
+static int comm_thread_dispatch(struct comm_thread *d, struct engine *e, const struct comm_op *op,
+                                struct eddis_error *err)
 {
     switch (op->channel) {
     case COMM_REQUESTS:
@@ -113,13 +114,13 @@ static int driver_dispatch(struct driver *d, struct engine *e, const struct comm
 }
 
 /* Take what the transport has completed.  Returns how much, or a failure. */
-static int driver_receive(struct driver *d, struct engine *e, struct eddis_error *err)
+static int comm_thread_receive(struct comm_thread *d, struct engine *e, struct eddis_error *err)
 {
-    struct comm_op op[DRIVER_POLL];
-    int n = transport_poll(d->transport, op, DRIVER_POLL, err);
+    struct comm_op op[COMM_THREAD_POLL];
+    int n = transport_poll(d->transport, op, COMM_THREAD_POLL, err);
 
     for (int i = 0; i < n; i++) {
-        int rc = driver_dispatch(d, e, &op[i], err);
+        int rc = comm_thread_dispatch(d, e, &op[i], err);
 
         if (rc >= 0)
             rc = transport_post(d->transport, &d->out, err);
@@ -130,7 +131,7 @@ static int driver_receive(struct driver *d, struct engine *e, struct eddis_error
 }
 
 /* What is done is the algorithm's, which goes on, or a caller's. */
-static int driver_poll_box(struct driver *d, struct engine *e, struct eddis_error *err)
+static int comm_thread_poll_box(struct comm_thread *d, struct engine *e, struct eddis_error *err)
 {
     struct smb_request *r;
     int rc = 0;
@@ -143,14 +144,14 @@ static int driver_poll_box(struct driver *d, struct engine *e, struct eddis_erro
         int own = e ? engine_box(e, r, clock_now_ns(), &d->out, err) : 0;
 
         if (own == 0)
-            driver_boxed(d, r);
+            comm_thread_boxed(d, r);
         rc = own < 0 ? own : 1;
     }
     return rc;
 }
 
 /* Look at what others did in shared memory.  Returns whether anything moved, or a failure. */
-static int driver_poll(struct driver *d, struct engine *e, struct eddis_error *err)
+static int comm_thread_poll(struct comm_thread *d, struct engine *e, struct eddis_error *err)
 {
     int rc = 0, moved = 0;
 
@@ -167,18 +168,18 @@ static int driver_poll(struct driver *d, struct engine *e, struct eddis_error *e
         d->polls |= collective_polls(r->collective);
     }
     if (rc >= 0 && d->box) {
-        rc = driver_poll_box(d, e, err);
+        rc = comm_thread_poll_box(d, e, err);
         moved |= rc > 0;
     }
     if (rc >= 0)
-        rc = driver_post(d, err);
+        rc = comm_thread_post(d, err);
     return rc < 0 ? rc : moved;
 }
 
 /* ---- publishing, under the lock ---- */
 
 /* Returns whether one is done. */
-static bool driver_publish_requests(struct driver *d)
+static bool comm_thread_publish_requests(struct comm_thread *d)
 {
     struct request **at = &d->active;
     bool done = false;
@@ -198,7 +199,7 @@ static bool driver_publish_requests(struct driver *d)
     return done;
 }
 
-static bool driver_publish_boxed(struct driver *d)
+static bool comm_thread_publish_boxed(struct comm_thread *d)
 {
     bool done = d->boxed != NULL;
 
@@ -212,7 +213,7 @@ static bool driver_publish_boxed(struct driver *d)
 }
 
 /* The engine's layout, which may have changed. */
-static void driver_publish_layout(struct driver *d)
+static void comm_thread_publish_layout(struct comm_thread *d)
 {
     d->layouts = engine_layouts(d->engine);
     d->n_buckets = engine_n_buckets(d->engine);
@@ -220,7 +221,7 @@ static void driver_publish_layout(struct driver *d)
         d->bucket_of[i] = engine_bucket_of(d->engine, i);
 }
 
-static bool driver_publish_exchange(struct driver *d)
+static bool comm_thread_publish_exchange(struct comm_thread *d)
 {
     int64_t before = d->exchanges;
 
@@ -231,18 +232,18 @@ static bool driver_publish_exchange(struct driver *d)
 }
 
 /* Callers are woken only by what one may wait for, not by every message. */
-void driver_publish(struct driver *d)
+void comm_thread_publish(struct comm_thread *d)
 {
-    bool done = driver_publish_requests(d);
+    bool done = comm_thread_publish_requests(d);
 
     d->turns = 0;
-    done |= driver_publish_boxed(d);
+    done |= comm_thread_publish_boxed(d);
     for (struct box_wait *w = d->box_waits; w; w = w->next)
         w->peer = smb_waits_for(d->box, w->r);
     if (d->box && smb_left(d->box) && !d->left)
         d->left = done = true;
     if (d->engine && d->layouts != engine_layouts(d->engine))
-        driver_publish_layout(d);
+        comm_thread_publish_layout(d);
     for (int i = 0; i < d->n_buckets; i++) {
         int64_t step = engine_done_step(d->engine, i);
 
@@ -251,14 +252,14 @@ void driver_publish(struct driver *d)
         d->peer[i] = engine_waits_for(d->engine, i);
     }
     if (d->engine)
-        done |= driver_publish_exchange(d);
+        done |= comm_thread_publish_exchange(d);
     if (d->transport)
         d->sent_bytes = d->transport->sent_bytes;
     if (done)
         pthread_cond_broadcast(&d->answered);
 }
 
-void driver_fail(struct driver *d, int rc, const struct eddis_error *err)
+void comm_thread_fail(struct comm_thread *d, int rc, const struct eddis_error *err)
 {
     d->failure = *err;
     d->failure.code = rc;
@@ -270,7 +271,7 @@ void driver_fail(struct driver *d, int rc, const struct eddis_error *err)
 
 /* ---- the thread ---- */
 
-void driver_timed_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t deadline_ns)
+void comm_thread_timed_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t deadline_ns)
 {
     struct timespec ts = { .tv_sec = deadline_ns / CLOCK_S, .tv_nsec = deadline_ns % CLOCK_S };
 
@@ -285,33 +286,33 @@ static int64_t between(int64_t x, int64_t low, int64_t high)
     return x < low ? low : x > high ? high : x;
 }
 
-void driver_rouse(struct driver *d, pthread_cond_t *cond)
+void comm_thread_rouse(struct comm_thread *d, pthread_cond_t *cond)
 {
     pthread_cond_broadcast(cond);
     if (d->listens)
         transport_wake(d->transport);
 }
 
-static void driver_pause(struct driver *d)
+static void comm_thread_pause(struct comm_thread *d)
 {
     pthread_mutex_unlock(&d->lock);
     sched_yield();
     pthread_mutex_lock(&d->lock);
 }
 
-void driver_hold(struct driver *d)
+void comm_thread_hold(struct comm_thread *d)
 {
     while (d->busy || d->listens) {
         if (d->listens)
             transport_wake(d->transport);
-        driver_pause(d);
+        comm_thread_pause(d);
     }
 }
 
 /* MPI takes what has come in piece by piece, and whoever else wants the core has it in between: so
  * it is asked a few times before each nap, however long that takes.
  */
-static void driver_listen(struct driver *d, int64_t ns)
+static void comm_thread_listen(struct comm_thread *d, int64_t ns)
 {
     bool heard;
 
@@ -325,31 +326,32 @@ static void driver_listen(struct driver *d, int64_t ns)
         d->turns = 0;
 }
 
-void driver_nap(struct driver *d, pthread_cond_t *woken, int64_t moved_ns, int64_t deadline_ns)
+void comm_thread_nap(struct comm_thread *d, pthread_cond_t *woken, int64_t moved_ns,
+                     int64_t deadline_ns)
 {
     int64_t now = clock_now_ns(), quiet = now - moved_ns, left = deadline_ns - now, ns;
     bool under_way = d->transport->under_way > 0 || d->polls;
 
     d->unheard = false;
     if (under_way && d->transport->wakes && !d->polls) {
-        if (d->turns++ < DRIVER_LISTEN_TURNS)
-            driver_pause(d);
+        if (d->turns++ < COMM_THREAD_LISTEN_TURNS)
+            comm_thread_pause(d);
         else
-            driver_listen(d,
-                          between(between(quiet / 16, DRIVER_LISTEN_MIN_NS, DRIVER_LISTEN_MAX_NS),
-                                  0, left > 0 ? left : 0));
+            comm_thread_listen(d, between(between(quiet / 16, COMM_THREAD_LISTEN_MIN_NS,
+                                                  COMM_THREAD_LISTEN_MAX_NS),
+                                          0, left > 0 ? left : 0));
         return;
     }
-    if (under_way && quiet < DRIVER_SPIN_NS) {
-        driver_pause(d);
+    if (under_way && quiet < COMM_THREAD_SPIN_NS) {
+        comm_thread_pause(d);
         return;
     }
-    ns = under_way ? between(quiet / 16, DRIVER_NAP_MIN_NS, DRIVER_NAP_MAX_NS)
-                   : between(2 * quiet, DRIVER_IDLE_MIN_NS, DRIVER_IDLE_MAX_NS);
-    driver_timed_wait(woken, &d->lock, now + (ns < left ? ns : left));
+    ns = under_way ? between(quiet / 16, COMM_THREAD_NAP_MIN_NS, COMM_THREAD_NAP_MAX_NS)
+                   : between(2 * quiet, COMM_THREAD_IDLE_MIN_NS, COMM_THREAD_IDLE_MAX_NS);
+    comm_thread_timed_wait(woken, &d->lock, now + (ns < left ? ns : left));
 }
 
-struct mail *driver_take_mail(struct driver *d)
+struct mail *comm_thread_take_mail(struct comm_thread *d)
 {
     struct mail *m = d->first;
 
@@ -358,11 +360,12 @@ struct mail *driver_take_mail(struct driver *d)
     return m;
 }
 
-int driver_turn(struct driver *d, struct engine *e, struct mail *m, struct eddis_error *err)
+int comm_thread_turn(struct comm_thread *d, struct engine *e, struct mail *m,
+                     struct eddis_error *err)
 {
-    int rc = driver_handle_all(d, e, m, err);
-    int n = rc < 0 || !d->transport ? rc : driver_receive(d, e, err);
-    int polled = n < 0 ? n : driver_poll(d, e, err);
+    int rc = comm_thread_handle_all(d, e, m, err);
+    int n = rc < 0 || !d->transport ? rc : comm_thread_receive(d, e, err);
+    int polled = n < 0 ? n : comm_thread_poll(d, e, err);
 
     if (n > 0 && d->unheard)
         transport_missed(d->transport);
@@ -373,8 +376,8 @@ int driver_turn(struct driver *d, struct engine *e, struct mail *m, struct eddis
 /* The thread's turn: take all mail and the engine; sleeps first when nothing moved, and as long as
  * a caller drives.  Returns false when told to stop and nothing is left to do, or after a failure.
  */
-static bool driver_take(struct driver *d, int64_t *moved_ns, bool moved, struct mail **ret,
-                        struct engine **ret_engine)
+static bool comm_thread_take(struct comm_thread *d, int64_t *moved_ns, bool moved,
+                             struct mail **ret, struct engine **ret_engine)
 {
     bool go_on;
 
@@ -382,13 +385,13 @@ static bool driver_take(struct driver *d, int64_t *moved_ns, bool moved, struct 
     d->busy = false;
     if (moved) {
         *moved_ns = clock_now_ns();
-        driver_publish(d);
+        comm_thread_publish(d);
     }
     if (!d->first && !moved && !d->stop && !d->calling)
-        driver_nap(d, &d->mailed, *moved_ns, CLOCK_NEVER);
+        comm_thread_nap(d, &d->mailed, *moved_ns, CLOCK_NEVER);
     while (d->calling)
         pthread_cond_wait(&d->mailed, &d->lock);
-    *ret = driver_take_mail(d);
+    *ret = comm_thread_take_mail(d);
     *ret_engine = d->engine;
     go_on = (*ret || !d->stop) && !d->failure.code;
     d->busy = go_on;
@@ -396,22 +399,22 @@ static bool driver_take(struct driver *d, int64_t *moved_ns, bool moved, struct 
     return go_on;
 }
 
-static int driver_loop(struct driver *d, struct eddis_error *err)
+static int comm_thread_loop(struct comm_thread *d, struct eddis_error *err)
 {
     int64_t moved_ns = clock_now_ns();
     struct engine *e;
     struct mail *m;
     int moved = 0;
 
-    while (driver_take(d, &moved_ns, moved > 0, &m, &e)) {
-        moved = driver_turn(d, e, m, err);
+    while (comm_thread_take(d, &moved_ns, moved > 0, &m, &e)) {
+        moved = comm_thread_turn(d, e, m, err);
         if (moved < 0)
             return moved;
     }
     return 0;
 }
 
-static void driver_opened(struct driver *d, int rc, const struct eddis_error *err)
+static void comm_thread_opened(struct comm_thread *d, int rc, const struct eddis_error *err)
 {
     pthread_mutex_lock(&d->lock);
     if (rc < 0) {
@@ -423,8 +426,8 @@ static void driver_opened(struct driver *d, int rc, const struct eddis_error *er
     pthread_mutex_unlock(&d->lock);
 }
 
-/* After a failure: wait for driver_close. */
-static bool driver_wait_stop(struct driver *d)
+/* After a failure: wait for comm_thread_close. */
+static bool comm_thread_wait_stop(struct comm_thread *d)
 {
     bool orderly;
 
@@ -436,9 +439,9 @@ static bool driver_wait_stop(struct driver *d)
     return orderly;
 }
 
-static void *driver_main(void *arg)
+static void *comm_thread_main(void *arg)
 {
-    struct driver *d = arg;
+    struct comm_thread *d = arg;
     struct eddis_error err = { 0 };
     bool orderly;
     int rc;
@@ -449,24 +452,24 @@ static void *driver_main(void *arg)
     if (rc >= 0)
         d->place =
             (struct comm_place){ d->transport->rank, d->transport->n_ranks, d->transport->hosts };
-    driver_opened(d, rc, &err);
+    comm_thread_opened(d, rc, &err);
     if (rc < 0)
         return NULL;
-    rc = driver_loop(d, &err);
+    rc = comm_thread_loop(d, &err);
     if (rc < 0) {
         pthread_mutex_lock(&d->lock);
         d->busy = false;
-        driver_fail(d, rc, &err);
+        comm_thread_fail(d, rc, &err);
         pthread_mutex_unlock(&d->lock);
     }
-    orderly = driver_wait_stop(d);
+    orderly = comm_thread_wait_stop(d);
     d->close_rc = transport_close(d->transport, orderly, &d->close_err);
     return NULL;
 }
 
 /* ---- callers ---- */
 
-static void driver_free(struct driver *d)
+static void comm_thread_free(struct comm_thread *d)
 {
     outbox_fini(&d->out);
     free(d->done_step);
@@ -479,14 +482,14 @@ static void driver_free(struct driver *d)
 }
 
 /* Signals are for the program's threads. */
-static int driver_start_thread(struct driver *d, struct eddis_error *err)
+static int comm_thread_start_thread(struct comm_thread *d, struct eddis_error *err)
 {
     sigset_t all, old;
     int rc;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    rc = pthread_create(&d->thread, NULL, driver_main, d);
+    rc = pthread_create(&d->thread, NULL, comm_thread_main, d);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (rc)
         return eddis_fail_errno(err, -rc, "no communication thread");
@@ -503,9 +506,10 @@ static int driver_start_thread(struct driver *d, struct eddis_error *err)
     return rc;
 }
 
-int driver_open(driver_open_fn open, void *arg, struct driver **ret, struct eddis_error *err)
+int comm_thread_open(comm_thread_open_fn open, void *arg, struct comm_thread **ret,
+                     struct eddis_error *err)
 {
-    struct driver *d = calloc(1, sizeof *d);
+    struct comm_thread *d = calloc(1, sizeof *d);
     pthread_condattr_t attr;
     int rc;
 
@@ -522,21 +526,21 @@ int driver_open(driver_open_fn open, void *arg, struct driver **ret, struct eddi
     d->open_arg = arg;
     d->place.n_ranks = 1;
     d->threaded = open != NULL;
-    rc = open ? driver_start_thread(d, err) : 0;
+    rc = open ? comm_thread_start_thread(d, err) : 0;
     if (rc < 0) {
-        driver_free(d);
+        comm_thread_free(d);
         return rc;
     }
     *ret = d;
     return 0;
 }
 
-struct comm_place driver_place(const struct driver *d)
+struct comm_place comm_thread_place(const struct comm_thread *d)
 {
     return d->place;
 }
 
-int driver_set_engine(struct driver *d, struct engine *e, struct eddis_error *err)
+int comm_thread_set_engine(struct comm_thread *d, struct engine *e, struct eddis_error *err)
 {
     size_t n = (size_t)engine_n_parameters(e) + 1;
     int64_t *done_step = malloc(n * sizeof *done_step);
@@ -558,26 +562,26 @@ int driver_set_engine(struct driver *d, struct engine *e, struct eddis_error *er
     d->bucket_of = bucket_of;
     d->n_parameters = engine_n_parameters(e);
     d->engine = e;
-    driver_publish_layout(d);
+    comm_thread_publish_layout(d);
     pthread_mutex_unlock(&d->lock);
     return 0;
 }
 
-void driver_set_box(struct driver *d, struct smb *box)
+void comm_thread_set_box(struct comm_thread *d, struct smb *box)
 {
     pthread_mutex_lock(&d->lock);
     while (d->calling)
-        driver_pause(d);
+        comm_thread_pause(d);
     d->calling = d->threaded;
-    driver_hold(d);
+    comm_thread_hold(d);
     d->box = box;
     d->polls = true; /* it opens by being polled */
     d->calling = false;
-    driver_rouse(d, &d->mailed);
+    comm_thread_rouse(d, &d->mailed);
     pthread_mutex_unlock(&d->lock);
 }
 
-void driver_drop_engine(struct driver *d)
+void comm_thread_drop_engine(struct comm_thread *d)
 {
     pthread_mutex_lock(&d->lock);
     free(d->done_step);
@@ -591,47 +595,47 @@ void driver_drop_engine(struct driver *d)
     pthread_mutex_unlock(&d->lock);
 }
 
-/* See driver.h; tags of unlike levels never meet. */
-static void driver_number(struct driver *d, struct request *r)
+/* See comm_thread.h; tags of unlike levels never meet. */
+static void comm_thread_number(struct comm_thread *d, struct request *r)
 {
     unsigned n = d->requests[r->level]++ % (ENGINE_TAGS / REQUEST_LEVELS);
 
     r->tag = (int)(n * REQUEST_LEVELS + r->level);
 }
 
-void driver_send(struct driver *d, struct mail *m)
+void comm_thread_send(struct comm_thread *d, struct mail *m)
 {
     m->next = NULL;
     pthread_mutex_lock(&d->lock);
     if (m->kind == MAIL_REQUEST)
-        driver_number(d, (struct request *)m);
+        comm_thread_number(d, (struct request *)m);
     if (d->failure.code) {
         /* The waits say it. */
     } else if (d->threaded) {
         *d->last = m;
         d->last = &m->next;
-        driver_rouse(d, d->calling ? &d->answered : &d->mailed);
+        comm_thread_rouse(d, d->calling ? &d->answered : &d->mailed);
     } else {
         struct eddis_error err = { 0 };
-        int rc = driver_handle_all(d, d->engine, m, &err);
+        int rc = comm_thread_handle_all(d, d->engine, m, &err);
 
         if (rc < 0) {
             d->failure = err;
             d->failure.code = rc;
         }
-        driver_publish(d);
+        comm_thread_publish(d);
     }
     pthread_mutex_unlock(&d->lock);
 }
 
-int driver_failed(const struct driver *d, struct eddis_error *err)
+int comm_thread_failed(const struct comm_thread *d, struct eddis_error *err)
 {
     if (d->failure.code && err)
         *err = d->failure;
     return d->failure.code;
 }
 
-int64_t driver_sent_bytes(struct driver *d)
+int64_t comm_thread_sent_bytes(struct comm_thread *d)
 {
     int64_t n;
 
@@ -641,37 +645,37 @@ int64_t driver_sent_bytes(struct driver *d)
     return n;
 }
 
-int driver_failure(struct driver *d, struct eddis_error *err)
+int comm_thread_failure(struct comm_thread *d, struct eddis_error *err)
 {
     int rc;
 
     pthread_mutex_lock(&d->lock);
-    rc = driver_failed(d, err);
+    rc = comm_thread_failed(d, err);
     pthread_mutex_unlock(&d->lock);
     return rc;
 }
 
-void driver_give_up(struct driver *d, const char *why)
+void comm_thread_give_up(struct comm_thread *d, const char *why)
 {
     struct eddis_error err = { 0 };
     int rc = eddis_fail(&err, -ECONNABORTED, "%s", why);
 
     pthread_mutex_lock(&d->lock);
     if (!d->failure.code)
-        driver_fail(d, rc, &err);
-    driver_rouse(d, &d->answered);
+        comm_thread_fail(d, rc, &err);
+    comm_thread_rouse(d, &d->answered);
     while (d->busy || d->listens || d->calling) /* at most one turn, then both see it */
-        driver_pause(d);
+        comm_thread_pause(d);
     pthread_mutex_unlock(&d->lock);
 }
 
-void driver_abort(struct driver *d, int code)
+void comm_thread_abort(struct comm_thread *d, int code)
 {
     if (d->transport)
         transport_abort(d->transport, code);
 }
 
-int driver_close(struct driver *d, bool orderly, struct eddis_error *err)
+int comm_thread_close(struct comm_thread *d, bool orderly, struct eddis_error *err)
 {
     int rc = 0;
 
@@ -681,13 +685,13 @@ int driver_close(struct driver *d, bool orderly, struct eddis_error *err)
         pthread_mutex_lock(&d->lock);
         d->stop = true;
         d->orderly = orderly;
-        driver_rouse(d, &d->mailed);
+        comm_thread_rouse(d, &d->mailed);
         pthread_mutex_unlock(&d->lock);
         pthread_join(d->thread, NULL);
         rc = d->close_rc;
         if (rc < 0 && err)
             *err = d->close_err;
     }
-    driver_free(d);
+    comm_thread_free(d);
     return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server.c - carrying out the orders of ranks that do not use this node's memory themselves
+/* smb_server.c - carrying out the orders of ranks that do not use this node's memory themselves
  *
  * An order becomes a task.  Each turn goes on with every task, a little each and beginning with
  * another one, until the bytes of the turn are used up.
@@ -20,7 +20,8 @@ struct task {
     struct message *arrived; /* WRITE: pieces that are not written yet */
 };
 
-static int server_listen(struct smb *b, int client, struct outbox *out, struct eddis_error *err);
+static int smb_server_listen(struct smb *b, int client, struct outbox *out,
+                             struct eddis_error *err);
 
 /* ---- orders ---- */
 
@@ -34,15 +35,15 @@ static void task_add(struct smb *b, struct task *t)
     *at = t;
 }
 
-static void server_cancel(struct smb *b, int client, uint32_t seq)
+static void smb_server_cancel(struct smb *b, int client, uint32_t seq)
 {
     for (struct task *t = b->tasks; t; t = t->next)
         if (t->client == client && t->work.order.seq == seq && t->work.order.kind == WORK_WAIT)
             t->abandoned = true;
 }
 
-static int server_order(struct smb *b, struct message *m, struct outbox *out,
-                        struct eddis_error *err)
+static int smb_server_order(struct smb *b, struct message *m, struct outbox *out,
+                            struct eddis_error *err)
 {
     struct work_order o;
     struct task *t;
@@ -54,11 +55,11 @@ static int server_order(struct smb *b, struct message *m, struct outbox *out,
         b->clients--;
         return 0;
     }
-    rc = server_listen(b, o.rank, out, err);
+    rc = smb_server_listen(b, o.rank, out, err);
     if (rc < 0 || o.kind == WORK_HELLO)
         return rc;
     if (o.kind == WORK_CANCEL) {
-        server_cancel(b, o.rank, o.seq);
+        smb_server_cancel(b, o.rank, o.seq);
         return 0;
     }
     t = calloc(1, sizeof *t);
@@ -70,18 +71,18 @@ static int server_order(struct smb *b, struct message *m, struct outbox *out,
     return 0;
 }
 
-static int server_listen(struct smb *b, int client, struct outbox *out, struct eddis_error *err)
+static int smb_server_listen(struct smb *b, int client, struct outbox *out, struct eddis_error *err)
 {
     struct message *m = smb_message(b, sizeof(struct work_order));
 
     if (!m)
         return smb_no_memory(err);
-    m->done = server_order;
+    m->done = smb_server_order;
     smb_post(b, COMM_RECEIVE, client, SMB_TAG_ORDER, m, sizeof(struct work_order), out);
     return 0;
 }
 
-int server_start(struct smb *b, struct outbox *out, struct eddis_error *err)
+int smb_server_start(struct smb *b, struct outbox *out, struct eddis_error *err)
 {
     struct work_result where = { 0 };
     int rc = 0;
@@ -91,7 +92,7 @@ int server_start(struct smb *b, struct outbox *out, struct eddis_error *err)
         if (r == b->place.rank)
             continue;
         b->clients++;
-        rc = server_listen(b, r, out, err);
+        rc = smb_server_listen(b, r, out, err);
         if (rc == 0 && b->same[r])
             rc = smb_send(b, r, SMB_TAG_ANSWER, &where, sizeof where, out, err);
     }
@@ -246,7 +247,7 @@ static void task_free(struct task *t)
     free(t);
 }
 
-int server_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_error *err)
+int smb_server_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_error *err)
 {
     size_t budget = SMB_TURN;
     struct task *first = b->tasks;
@@ -282,7 +283,7 @@ static bool task_awaits_memory(const struct task *t)
            t->work.moved == o->count || (t->posted < o->count && t->window < SMB_WINDOW);
 }
 
-bool server_awaits_memory(const struct smb *b)
+bool smb_server_awaits_memory(const struct smb *b)
 {
     const struct task *t = b->tasks;
 
@@ -291,7 +292,7 @@ bool server_awaits_memory(const struct smb *b)
     return t != NULL;
 }
 
-void server_fini(struct smb *b)
+void smb_server_fini(struct smb *b)
 {
     while (b->tasks) {
         struct task *t = b->tasks;

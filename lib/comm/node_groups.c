@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nodes.c - the members of a group by nodes */
-#include "node.h"
+/* node_groups.c - the members of a group by nodes */
+#include "shm.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@ static int place_rank(const struct comm_place *p, int member)
     return p->peer ? p->peer[member] : member;
 }
 
-static void nodes_fill(struct comm_nodes *n, const struct comm_place *p, const int *node_of)
+static void nodes_fill(struct node_groups *n, const struct comm_place *p, const int *node_of)
 {
     for (int i = 0; i < p->n_ranks; i++) {
         int before = 0;
@@ -33,11 +33,11 @@ static void nodes_fill(struct comm_nodes *n, const struct comm_place *p, const i
     }
 }
 
-int comm_nodes_new(const struct comm_place *p, const int *node_of, struct comm_nodes **ret,
-                   struct eddis_error *err)
+int node_groups_new(const struct comm_place *p, const int *node_of, struct node_groups **ret,
+                    struct eddis_error *err)
 {
     size_t ranks = (size_t)p->n_ranks;
-    struct comm_nodes *n = calloc(1, sizeof *n + 4 * ranks * sizeof(int));
+    struct node_groups *n = calloc(1, sizeof *n + 4 * ranks * sizeof(int));
 
     if (!n)
         return eddis_fail(err, -ENOMEM, "no memory for the nodes of %d ranks", p->n_ranks);
@@ -51,14 +51,14 @@ int comm_nodes_new(const struct comm_place *p, const int *node_of, struct comm_n
     return 0;
 }
 
-struct comm_place comm_nodes_here(const struct comm_nodes *n, enum comm_channel channel)
+struct comm_place node_groups_here(const struct node_groups *n, enum comm_channel channel)
 {
     return (struct comm_place){
         .rank = n->here, .n_ranks = n->n_here, .channel = channel, .peer = n->rank
     };
 }
 
-struct comm_place comm_nodes_firsts(const struct comm_nodes *n, enum comm_channel channel)
+struct comm_place node_groups_firsts(const struct node_groups *n, enum comm_channel channel)
 {
     return (struct comm_place){ .rank = n->index,
                                 .n_ranks = n->n,
@@ -67,7 +67,7 @@ struct comm_place comm_nodes_firsts(const struct comm_nodes *n, enum comm_channe
                                 .peer = n->first_rank };
 }
 
-void comm_nodes_free(struct comm_nodes *n)
+void node_groups_free(struct node_groups *n)
 {
     free(n);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client.c - this rank's requests
+/* smb_client.c - this rank's requests
  *
  * A request is an operation of one or two stages; a stage is one order a stripe.  An order to a
  * stripe in this node's memory is carried out here, another is sent; of those that move elements
@@ -667,7 +667,7 @@ static bool op_droppable(const struct op *op)
     return !op->begun || (op->what.kind == SMB_WAIT && !op->part[0].remote);
 }
 
-int client_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_error *err)
+int smb_client_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_error *err)
 {
     size_t budget = SMB_TURN;
     int over = 0;
@@ -696,8 +696,8 @@ int client_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_
     return over || budget < SMB_TURN;
 }
 
-int client_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct outbox *out,
-                 struct eddis_error *err)
+int smb_client_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct outbox *out,
+                     struct eddis_error *err)
 {
     struct op *op = calloc(1, sizeof *op + (size_t)b->n_servers * sizeof op->part[0]);
     int rc;
@@ -715,12 +715,12 @@ int client_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct ou
     *b->last = op;
     b->last = &op->next;
     b->starting = r;
-    rc = client_poll(b, now_ns, out, err);
+    rc = smb_client_poll(b, now_ns, out, err);
     b->starting = NULL;
     return rc < 0 ? rc : r->done;
 }
 
-bool client_awaits_memory(const struct smb *b)
+bool smb_client_awaits_memory(const struct smb *b)
 {
     for (const struct op *op = b->first; op; op = op->next)
         for (int i = 0; i < op->n_parts; i++)
@@ -729,7 +729,7 @@ bool client_awaits_memory(const struct smb *b)
     return false;
 }
 
-int client_waits_for(const struct smb *b, const struct smb_request *r)
+int smb_client_waits_for(const struct smb *b, const struct smb_request *r)
 {
     for (const struct op *op = b->first; op; op = op->next)
         if (op->r == r && op->what.kind != SMB_WAIT)
@@ -737,7 +737,7 @@ int client_waits_for(const struct smb *b, const struct smb_request *r)
     return -1;
 }
 
-void client_fini(struct smb *b)
+void smb_client_fini(struct smb *b)
 {
     while (b->first) {
         struct op *op = b->first;

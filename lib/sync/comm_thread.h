@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* driver.h - the communication thread: an engine and general collectives over a transport
+/* comm_thread.h - the communication thread: an engine and general collectives over a transport
  *
  *     program's threads                       communication thread
- *     driver_send(mail) ---- queue ---------> engine, collectives --> outbox --> transport
- *     driver_wait_... <----- published ------ done buckets, requests <-- poll <-'
+ *     comm_thread_send(mail) ---- queue ---------> engine, collectives --> outbox --> transport
+ *     comm_thread_wait_... <----- published ------ done buckets, requests <-- poll <-'
  *
  * Engine and transport have one user at a time: the communication thread, which works beside the
  * program, or a caller for as long as it waits, which spares two switches of threads.  So the
@@ -12,35 +12,37 @@
  *
  * All functions may be called from any thread.
  */
-#ifndef EDDIS_SYNC_DRIVER_H
-#define EDDIS_SYNC_DRIVER_H
+#ifndef EDDIS_SYNC_COMM_THREAD_H
+#define EDDIS_SYNC_COMM_THREAD_H
 
 #include "engine.h"
 
 #include "lib/comm/transport.h"
 #include "lib/smb/smb.h"
 
-struct driver;
+struct comm_thread;
 
-typedef int (*driver_open_fn)(void *arg, struct transport **ret, struct eddis_error *err);
+typedef int (*comm_thread_open_fn)(void *arg, struct transport **ret, struct eddis_error *err);
 
 /* Start the thread, which opens the transport by this function and closes it.  open NULL: one
  * rank.  Blocks until it is open.
  */
-int driver_open(driver_open_fn open, void *arg, struct driver **ret, struct eddis_error *err);
+int comm_thread_open(comm_thread_open_fn open, void *arg, struct comm_thread **ret,
+                     struct eddis_error *err);
 
-struct comm_place driver_place(const struct driver *d);
+struct comm_place comm_thread_place(const struct comm_thread *d);
 
-/* Hand over the engine, before the first mail that needs one.  Borrows it until driver_close. */
-int driver_set_engine(struct driver *d, struct engine *e, struct eddis_error *err);
+/* Hand over the engine, before the first mail that needs one.  Borrows it until comm_thread_close.
+ */
+int comm_thread_set_engine(struct comm_thread *d, struct engine *e, struct eddis_error *err);
 
 /* Hand over this rank's end of the Soft Memory Box, before the first mail that needs it and before
- * driver_set_engine.  Borrows it until driver_close.
+ * comm_thread_set_engine.  Borrows it until comm_thread_close.
  */
-void driver_set_box(struct driver *d, struct smb *box);
+void comm_thread_set_box(struct comm_thread *d, struct smb *box);
 
 /* Forget the engine again, when no mail that needs one was sent. */
-void driver_drop_engine(struct driver *d);
+void comm_thread_drop_engine(struct comm_thread *d);
 
 enum mail_kind {
     MAIL_BEGIN,
@@ -53,8 +55,8 @@ enum mail_kind {
     MAIL_REQUEST,
 };
 
-/* Part of what is sent; belongs to the driver until it has been handled, which is certain when the
- * bucket or request it is about is done.
+/* Part of what is sent; belongs to the communication thread until it has been handled, which is
+ * certain when the bucket or request it is about is done.
  */
 struct mail {
     struct mail *next;
@@ -76,7 +78,7 @@ struct mail_announce {
     struct engine_announcement what;
 };
 
-/* Between two steps; over when driver_wait_exchange says so. */
+/* Between two steps; over when comm_thread_wait_exchange says so. */
 struct mail_exchange {
     struct mail mail;
     enum sync_exchange what;
@@ -86,9 +88,9 @@ struct mail_exchange {
 /* A request to the Soft Memory Box. */
 struct mail_box {
     struct mail mail;
-    struct smb_request r; /* its user is the driver's */
+    struct smb_request r; /* its user is the communication thread's */
     struct mail_box *next_done;
-    bool done; /* guarded by the driver's lock */
+    bool done; /* guarded by the communication thread's lock */
 };
 
 /* By whom a request is made, which decides what its messages are told apart by.  Requests of one
@@ -115,17 +117,17 @@ struct request {
     struct mail mail;
     struct collective *collective; /* made by the caller, freed by request_fini */
     enum request_level level;
-    int tag; /* set by driver_send */
+    int tag; /* set by comm_thread_send */
     struct request *next_active;
-    bool started, done; /* guarded by the driver's lock */
+    bool started, done; /* guarded by the communication thread's lock */
     int peer;           /* whom it waits for; -1: nobody */
 };
 
 /* Queue a mail.  Never blocks for long: the lock is held for a few instructions. */
-void driver_send(struct driver *d, struct mail *m);
+void comm_thread_send(struct comm_thread *d, struct mail *m);
 
 /* What a wait that timed out waits for. */
-struct driver_waits {
+struct comm_thread_waits {
     int bucket, n_buckets;
     int peer; /* rank; -1: this worker's own gradients are missing */
 };
@@ -133,45 +135,46 @@ struct driver_waits {
 /* Wait until this parameter, -1: every one, is combined for this step.  -ETIMEDOUT: *ret tells for
  * what.  Another failure is for good.
  */
-int driver_wait_step(struct driver *d, int parameter, int64_t step, int64_t deadline_ns,
-                     struct driver_waits *ret, struct eddis_error *err);
+int comm_thread_wait_step(struct comm_thread *d, int parameter, int64_t step, int64_t deadline_ns,
+                          struct comm_thread_waits *ret, struct eddis_error *err);
 
 /* The parameter's bucket, until the layout changes. */
-int driver_bucket_of(struct driver *d, int parameter);
+int comm_thread_bucket_of(struct comm_thread *d, int parameter);
 
 /* The same for a request; *ret_peer is the rank that it waits for. */
-int driver_wait_request(struct driver *d, struct request *r, int64_t deadline_ns, int *ret_peer,
-                        struct eddis_error *err);
+int comm_thread_wait_request(struct comm_thread *d, struct request *r, int64_t deadline_ns,
+                             int *ret_peer, struct eddis_error *err);
 
 /* The same for a request to the box, and for having left it after MAIL_LEAVE. */
-int driver_wait_box(struct driver *d, struct mail_box *m, int64_t deadline_ns, int *ret_peer,
-                    struct eddis_error *err);
-int driver_wait_left(struct driver *d, int64_t deadline_ns, int *ret_peer, struct eddis_error *err);
+int comm_thread_wait_box(struct comm_thread *d, struct mail_box *m, int64_t deadline_ns,
+                         int *ret_peer, struct eddis_error *err);
+int comm_thread_wait_left(struct comm_thread *d, int64_t deadline_ns, int *ret_peer,
+                          struct eddis_error *err);
 
 /* The same for the n-th exchange, counted from 1. */
-int driver_wait_exchange(struct driver *d, int64_t n, int64_t deadline_ns, int *ret_peer,
-                         struct eddis_error *err);
+int comm_thread_wait_exchange(struct comm_thread *d, int64_t n, int64_t deadline_ns, int *ret_peer,
+                              struct eddis_error *err);
 
 /* The algorithm's (sync.h), as published last. */
-int64_t driver_staleness(struct driver *d);
+int64_t comm_thread_staleness(struct comm_thread *d);
 
 /* Bytes sent so far. */
-int64_t driver_sent_bytes(struct driver *d);
+int64_t comm_thread_sent_bytes(struct comm_thread *d);
 
 /* The failure that ended the communication, or 0. */
-int driver_failure(struct driver *d, struct eddis_error *err);
+int comm_thread_failure(struct comm_thread *d, struct eddis_error *err);
 
 /* End the communication of this rank with -ECONNABORTED and this sentence, unless it has failed.
  * When it returns nothing that is under way is gone on with: no caller's memory is used.
  */
-void driver_give_up(struct driver *d, const char *why);
+void comm_thread_give_up(struct comm_thread *d, const char *why);
 
 /* End all ranks at once.  May return. */
-void driver_abort(struct driver *d, int code);
+void comm_thread_abort(struct comm_thread *d, int code);
 
 /* End the thread and free d.  orderly: see transport_close; nothing may be under way then.
  * Accepts NULL.
  */
-int driver_close(struct driver *d, bool orderly, struct eddis_error *err);
+int comm_thread_close(struct comm_thread *d, bool orderly, struct eddis_error *err);
 
 #endif

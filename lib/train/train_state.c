@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "state.h"
+#include "train_state.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,35 +9,36 @@
 /* HEAD: room for the number of updates, before the states and without spoiling their alignment. */
 enum { HEAD = 16, KEEP_AS_THE_JOB_SAYS = 0, DESCRIPTION = 1024 };
 
-static int64_t n_numbers(const struct state *s)
+static int64_t n_numbers(const struct train_state *s)
 {
     return HEAD + optimizer_states(s->optimizer) * s->model->n_values;
 }
 
-int state_init(struct state *s, struct model *m, struct optimizer *o, struct eddis_error *err)
+int train_state_init(struct train_state *s, struct model *m, struct optimizer *o,
+                     struct eddis_error *err)
 {
-    *s = (struct state){ .model = m, .optimizer = o };
+    *s = (struct train_state){ .model = m, .optimizer = o };
     s->numbers = calloc((size_t)n_numbers(s), sizeof *s->numbers);
     return s->numbers ? 0 : eddis_fail(err, -ENOMEM, "out of memory");
 }
 
-void state_fini(struct state *s)
+void train_state_fini(struct train_state *s)
 {
     free(s->numbers);
     s->numbers = NULL;
 }
 
-static real *numbers_of(const struct state *s, const struct param *p)
+static real *numbers_of(const struct train_state *s, const struct param *p)
 {
     return s->numbers + HEAD + optimizer_states(s->optimizer) * p->offset;
 }
 
-static void look_ahead_param(struct state *s, const struct param *p)
+static void look_ahead_param(struct train_state *s, const struct param *p)
 {
     optimizer_look_ahead(s->optimizer, p->value, numbers_of(s, p), p->n);
 }
 
-void state_look_ahead(struct state *s)
+void train_state_look_ahead(struct train_state *s)
 {
     for (int i = 0; i < s->model->n_layers; i++) {
         look_ahead_param(s, &s->model->layer[i].weight);
@@ -45,12 +46,12 @@ void state_look_ahead(struct state *s)
     }
 }
 
-static void update_param(struct state *s, const struct param *p, double factor)
+static void update_param(struct train_state *s, const struct param *p, double factor)
 {
     optimizer_update(s->optimizer, factor, p->value, p->gradient, numbers_of(s, p), p->n);
 }
 
-void state_update(struct state *s, double factor)
+void train_state_update(struct train_state *s, double factor)
 {
     s->optimizer->updates++;
     for (int i = 0; i < s->model->n_layers; i++) {
@@ -62,7 +63,7 @@ void state_update(struct state *s, double factor)
 static const char *const optimizer_name[] = { "sgd", "adam", "nesterov" };
 
 /* "float32 adam; conv1 9x16 16; dense2 64x10 10": equal text, equal meaning of the numbers. */
-static void describe(const struct state *s, char text[DESCRIPTION])
+static void describe(const struct train_state *s, char text[DESCRIPTION])
 {
     int at;
 
@@ -77,17 +78,17 @@ static void describe(const struct state *s, char text[DESCRIPTION])
     }
 }
 
-static size_t values_bytes(const struct state *s)
+static size_t values_bytes(const struct train_state *s)
 {
     return (size_t)s->model->n_values * sizeof(real);
 }
 
-static size_t numbers_bytes(const struct state *s)
+static size_t numbers_bytes(const struct train_state *s)
 {
     return (size_t)n_numbers(s) * sizeof(real);
 }
 
-static int put(const struct state *s, struct eddis_checkpoint *c, struct eddis_error *err)
+static int put(const struct train_state *s, struct eddis_checkpoint *c, struct eddis_error *err)
 {
     char text[DESCRIPTION];
     int rc;
@@ -102,8 +103,8 @@ static int put(const struct state *s, struct eddis_checkpoint *c, struct eddis_e
     return rc;
 }
 
-int state_save(const struct state *s, struct eddis *e, const char *folder, int rank,
-               struct eddis_error *err)
+int train_state_save(const struct train_state *s, struct eddis *e, const char *folder, int rank,
+                     struct eddis_error *err)
 {
     struct eddis_checkpoint *c = NULL;
     int rc = eddis_checkpoint_begin(e, folder, &c, err);
@@ -115,7 +116,7 @@ int state_save(const struct state *s, struct eddis *e, const char *folder, int r
     return eddis_checkpoint_commit(c, KEEP_AS_THE_JOB_SAYS, err);
 }
 
-static int get(struct state *s, struct eddis_checkpoint *c, struct eddis_error *err)
+static int get(struct train_state *s, struct eddis_checkpoint *c, struct eddis_error *err)
 {
     char mine[DESCRIPTION], text[DESCRIPTION];
     int rc = eddis_checkpoint_get(c, "model", text, sizeof text, err);
@@ -135,8 +136,8 @@ static int get(struct state *s, struct eddis_checkpoint *c, struct eddis_error *
     return rc;
 }
 
-int state_restore(struct state *s, struct eddis *e, const char *path, struct eddis_error *passed,
-                  struct eddis_error *err)
+int train_state_restore(struct train_state *s, struct eddis *e, const char *path,
+                        struct eddis_error *passed, struct eddis_error *err)
 {
     struct eddis_checkpoint *c = NULL;
     int rc = eddis_restore_begin(e, path, &c, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "loop_driver.h"
+#include "loop_thread.h"
 
 #include "lib/base/random.h"
 #include "lib/comm/loop.h"
@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct loop_driver {
+struct loop_thread {
     struct loop *loop;
     struct engine *const *engine;
     struct smb *const *box; /* NULL: none */
@@ -17,10 +17,10 @@ struct loop_driver {
     struct outbox out;
 };
 
-int loop_driver_new(struct engine *const *engine, int n_ranks, uint64_t seed,
-                    struct loop_driver **ret, struct eddis_error *err)
+int loop_thread_new(struct engine *const *engine, int n_ranks, uint64_t seed,
+                    struct loop_thread **ret, struct eddis_error *err)
 {
-    struct loop_driver *d = calloc(1, sizeof *d);
+    struct loop_thread *d = calloc(1, sizeof *d);
     int rc;
 
     if (!d)
@@ -34,14 +34,14 @@ int loop_driver_new(struct engine *const *engine, int n_ranks, uint64_t seed,
     for (int i = 0; rc == 0 && i < n_ranks; i++)
         rc = loop_open(d->loop, i, &d->end[i], err);
     if (rc < 0) {
-        loop_driver_free(d);
+        loop_thread_free(d);
         return rc;
     }
     *ret = d;
     return 0;
 }
 
-int loop_driver_announce(struct loop_driver *d, int rank, const struct engine_announcement *a,
+int loop_thread_announce(struct loop_thread *d, int rank, const struct engine_announcement *a,
                          struct eddis_error *err)
 {
     int rc = engine_announce(d->engine[rank], a, loop_now_ns(d->loop), &d->out, err);
@@ -49,7 +49,7 @@ int loop_driver_announce(struct loop_driver *d, int rank, const struct engine_an
     return rc < 0 ? rc : transport_post(d->end[rank], &d->out, err);
 }
 
-int loop_driver_finish(struct loop_driver *d, int rank, struct eddis_error *err)
+int loop_thread_finish(struct loop_thread *d, int rank, struct eddis_error *err)
 {
     int rc = engine_finish(d->engine[rank], loop_now_ns(d->loop), &d->out, err);
 
@@ -58,13 +58,13 @@ int loop_driver_finish(struct loop_driver *d, int rank, struct eddis_error *err)
 
 /* ---- the Soft Memory Box ---- */
 
-void loop_driver_set_boxes(struct loop_driver *d, struct smb *const *box)
+void loop_thread_set_boxes(struct loop_thread *d, struct smb *const *box)
 {
     d->box = box;
 }
 
 /* Hand out the requests that are done, which may begin others. */
-static int loop_driver_box_done(struct loop_driver *d, int rank, struct eddis_error *err)
+static int loop_thread_box_done(struct loop_thread *d, int rank, struct eddis_error *err)
 {
     struct smb_request *r;
     int rc = 0;
@@ -75,7 +75,7 @@ static int loop_driver_box_done(struct loop_driver *d, int rank, struct eddis_er
     return rc < 0 ? rc : transport_post(d->end[rank], &d->out, err);
 }
 
-int loop_driver_box(struct loop_driver *d, int rank, struct smb_request *r, struct eddis_error *err)
+int loop_thread_box(struct loop_thread *d, int rank, struct smb_request *r, struct eddis_error *err)
 {
     int rc = smb_start(d->box[rank], r, loop_now_ns(d->loop), &d->out, err);
     int rc2 = rc < 0 ? rc : transport_post(d->end[rank], &d->out, err);
@@ -83,7 +83,7 @@ int loop_driver_box(struct loop_driver *d, int rank, struct smb_request *r, stru
     return rc2 < 0 ? rc2 : rc;
 }
 
-int loop_driver_exchange(struct loop_driver *d, int rank, enum sync_exchange what, int64_t step,
+int loop_thread_exchange(struct loop_thread *d, int rank, enum sync_exchange what, int64_t step,
                          struct eddis_error *err)
 {
     int rc = engine_exchange(d->engine[rank], what, step, loop_now_ns(d->loop), &d->out, err);
@@ -94,7 +94,7 @@ int loop_driver_exchange(struct loop_driver *d, int rank, enum sync_exchange wha
 /* ---- turns ---- */
 
 /* Look at shared memory.  Returns whether anything moved. */
-static int loop_driver_look(struct loop_driver *d, int rank, struct eddis_error *err)
+static int loop_thread_look(struct loop_thread *d, int rank, struct eddis_error *err)
 {
     struct engine *e = d->engine[rank];
     int64_t now = loop_now_ns(d->loop);
@@ -106,7 +106,7 @@ static int loop_driver_look(struct loop_driver *d, int rank, struct eddis_error 
 }
 
 /* Returns 1 when the rank had something to handle. */
-static int loop_driver_poll(struct loop_driver *d, int rank, struct eddis_error *err)
+static int loop_thread_poll(struct loop_thread *d, int rank, struct eddis_error *err)
 {
     struct comm_op op;
     int n = transport_poll(d->end[rank], &op, 1, err), rc;
@@ -114,66 +114,66 @@ static int loop_driver_poll(struct loop_driver *d, int rank, struct eddis_error 
     if (n < 0)
         return n;
     if (!n)
-        rc = n = loop_driver_look(d, rank, err);
+        rc = n = loop_thread_look(d, rank, err);
     else if (op.channel == COMM_BOX)
         rc = smb_receive(d->box[rank], &op, loop_now_ns(d->loop), &d->out, err);
     else
         rc = engine_receive(d->engine[rank], &op, loop_now_ns(d->loop), &d->out, err);
     if (rc >= 0)
-        rc = loop_driver_box_done(d, rank, err);
+        rc = loop_thread_box_done(d, rank, err);
     return rc < 0 ? rc : n;
 }
 
 /* Let one rank, drawn at random, handle something.  Returns 1 when there was something. */
-static int loop_driver_turn(struct loop_driver *d, struct eddis_error *err)
+static int loop_thread_turn(struct loop_thread *d, struct eddis_error *err)
 {
     int first = (int)random_below(&d->random, (uint64_t)d->n_ranks), rc = 0;
 
     for (int i = 0; rc == 0 && i < d->n_ranks; i++)
-        rc = loop_driver_poll(d, (first + i) % d->n_ranks, err);
+        rc = loop_thread_poll(d, (first + i) % d->n_ranks, err);
     return rc;
 }
 
-int loop_driver_step(struct loop_driver *d, struct eddis_error *err)
+int loop_thread_step(struct loop_thread *d, struct eddis_error *err)
 {
-    int rc = loop_driver_turn(d, err);
+    int rc = loop_thread_turn(d, err);
 
     return rc ? rc : loop_advance(d->loop);
 }
 
-int loop_driver_step_to(struct loop_driver *d, int64_t until_ns, struct eddis_error *err)
+int loop_thread_step_to(struct loop_thread *d, int64_t until_ns, struct eddis_error *err)
 {
-    int rc = loop_driver_turn(d, err);
+    int rc = loop_thread_turn(d, err);
 
     return rc ? rc : loop_advance_to(d->loop, until_ns);
 }
 
-int loop_driver_run_to(struct loop_driver *d, int64_t until_ns, struct eddis_error *err)
+int loop_thread_run_to(struct loop_thread *d, int64_t until_ns, struct eddis_error *err)
 {
     int rc;
 
     do
-        rc = loop_driver_turn(d, err);
+        rc = loop_thread_turn(d, err);
     while (rc == 1 || (rc == 0 && loop_advance_to(d->loop, until_ns)));
     return rc;
 }
 
-void loop_driver_set_link(struct loop_driver *d, int64_t latency_ns, double bytes_per_s)
+void loop_thread_set_link(struct loop_thread *d, int64_t latency_ns, double bytes_per_s)
 {
     loop_set_link(d->loop, latency_ns, bytes_per_s);
 }
 
-int64_t loop_driver_now_ns(const struct loop_driver *d)
+int64_t loop_thread_now_ns(const struct loop_thread *d)
 {
     return loop_now_ns(d->loop);
 }
 
-int loop_driver_run(struct loop_driver *d, int64_t step, struct eddis_error *err)
+int loop_thread_run(struct loop_thread *d, int64_t step, struct eddis_error *err)
 {
     int rc;
 
     do
-        rc = loop_driver_step(d, err);
+        rc = loop_thread_step(d, err);
     while (rc == 1);
     for (int i = 0; rc == 0 && i < d->n_ranks; i++)
         for (int b = 0; b < engine_n_buckets(d->engine[i]); b++)
@@ -183,12 +183,12 @@ int loop_driver_run(struct loop_driver *d, int64_t step, struct eddis_error *err
     return rc;
 }
 
-int64_t loop_driver_sent_bytes(const struct loop_driver *d, int rank)
+int64_t loop_thread_sent_bytes(const struct loop_thread *d, int rank)
 {
     return d->end[rank]->sent_bytes;
 }
 
-void loop_driver_free(struct loop_driver *d)
+void loop_thread_free(struct loop_thread *d)
 {
     if (!d)
         return;

@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* driver_impl.h - what driver.c, the thread, shares with driver_wait.c, the callers that wait */
-#ifndef EDDIS_SYNC_DRIVER_IMPL_H
-#define EDDIS_SYNC_DRIVER_IMPL_H
+/* comm_thread_impl.h - what comm_thread.c, the thread, shares with comm_thread_wait.c, the callers
+ * that wait */
+#ifndef EDDIS_SYNC_COMM_THREAD_IMPL_H
+#define EDDIS_SYNC_COMM_THREAD_IMPL_H
 
-#include "driver.h"
+#include "comm_thread.h"
 
 #include <pthread.h>
 
 enum {
-    DRIVER_POLL = 64, /* completed operations taken at a time */
+    COMM_THREAD_POLL = 64, /* completed operations taken at a time */
     /* While messages are awaited: poll without a pause for a moment after something moved, then
      * nap for a sixteenth of the time since, so that a waiting thread costs a few per cent of a
      * core and answers within a few per cent of what it waited.
      */
-    DRIVER_SPIN_NS = 100 * 1000,
-    DRIVER_NAP_MIN_NS = 20 * 1000,
-    DRIVER_NAP_MAX_NS = 200 * 1000,
+    COMM_THREAD_SPIN_NS = 100 * 1000,
+    COMM_THREAD_NAP_MIN_NS = 20 * 1000,
+    COMM_THREAD_NAP_MAX_NS = 200 * 1000,
     /* Where a message ends the nap it may be longer, and the polls before it are counted. */
-    DRIVER_LISTEN_TURNS = 8,
-    DRIVER_LISTEN_MIN_NS = 1000 * 1000,
-    DRIVER_LISTEN_MAX_NS = 20 * 1000 * 1000,
+    COMM_THREAD_LISTEN_TURNS = 8,
+    COMM_THREAD_LISTEN_MIN_NS = 1000 * 1000,
+    COMM_THREAD_LISTEN_MAX_NS = 20 * 1000 * 1000,
     /* With nothing under way only what others push through this process needs a look, the more
      * rarely the longer nothing has moved: a step of 100 ms costs five of them.
      */
-    DRIVER_IDLE_MIN_NS = 1000 * 1000,
-    DRIVER_IDLE_MAX_NS = 50 * 1000 * 1000,
+    COMM_THREAD_IDLE_MIN_NS = 1000 * 1000,
+    COMM_THREAD_IDLE_MAX_NS = 50 * 1000 * 1000,
 };
 
 /* A caller that waits for a request to the box. */
@@ -34,7 +35,7 @@ struct box_wait {
     int peer; /* whose server it waits for; -1: nobody's, or not known yet */
 };
 
-struct driver {
+struct comm_thread {
     pthread_mutex_t lock;
     pthread_cond_t mailed;   /* wakes the communication thread */
     pthread_cond_t answered; /* wakes waiting callers */
@@ -72,7 +73,7 @@ struct driver {
     int turns;    /* since something moved or was heard */
 
     /* The communication thread's own; the transport's pointer does not change once opened. */
-    driver_open_fn open;
+    comm_thread_open_fn open;
     void *open_arg;
     struct comm_place place;
     struct transport *transport;
@@ -82,32 +83,34 @@ struct driver {
     bool polls;             /* something waits for shared memory */
 };
 
-/* All but driver_turn with the lock held. */
+/* All but comm_thread_turn with the lock held. */
 
-struct mail *driver_take_mail(struct driver *d);
+struct mail *comm_thread_take_mail(struct comm_thread *d);
 
 /* Handle mail and take what has come, without the lock unless there is one rank only.  Returns
  * whether anything moved, or a failure.
  */
-int driver_turn(struct driver *d, struct engine *e, struct mail *m, struct eddis_error *err);
+int comm_thread_turn(struct comm_thread *d, struct engine *e, struct mail *m,
+                     struct eddis_error *err);
 
 /* Make known what is done, or a failure. */
-void driver_publish(struct driver *d);
-void driver_fail(struct driver *d, int rc, const struct eddis_error *err);
+void comm_thread_publish(struct comm_thread *d);
+void comm_thread_fail(struct comm_thread *d, int rc, const struct eddis_error *err);
 
 /* The failure as err. */
-int driver_failed(const struct driver *d, struct eddis_error *err);
+int comm_thread_failed(const struct comm_thread *d, struct eddis_error *err);
 
 /* Until the thread is at no turn and in no nap; `calling` is set, so it begins none. */
-void driver_hold(struct driver *d);
+void comm_thread_hold(struct comm_thread *d);
 
 /* Wake the one that drives, which waits on this condition or for messages. */
-void driver_rouse(struct driver *d, pthread_cond_t *cond);
+void comm_thread_rouse(struct comm_thread *d, pthread_cond_t *cond);
 
 /* Sleep until woken, or for a time that grows with how long nothing has moved. */
-void driver_nap(struct driver *d, pthread_cond_t *woken, int64_t moved_ns, int64_t deadline_ns);
+void comm_thread_nap(struct comm_thread *d, pthread_cond_t *woken, int64_t moved_ns,
+                     int64_t deadline_ns);
 
 /* Wait for the condition; CLOCK_NEVER: for good. */
-void driver_timed_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t deadline_ns);
+void comm_thread_timed_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t deadline_ns);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* allreduce.c - AR-SGD: every buffer is summed over all ranks at every step
+/* sync_allreduce.c - AR-SGD: every buffer is summed over all ranks at every step
  *
  * Gradients come weighted already, so the sum is the mean over all samples of the step.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "node_impl.h"
+#include "shm_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 enum {
-    NODE_PAGE = 4096,
+    SHM_PAGE = 4096,
     /* A piece of every rank, all that are on their way, should stay in the last cache. */
-    NODE_PIECE_BYTES = 256 << 10,
-    NODE_PIECE_MIN_BYTES = 32 << 10,
-    NODE_POOL_BYTES = 8 << 20,
-    NODE_IDLE_POLLS = 512, /* between two looks at who is still there */
+    SHM_PIECE_BYTES = 256 << 10,
+    SHM_PIECE_MIN_BYTES = 32 << 10,
+    SHM_POOL_BYTES = 8 << 20,
+    SHM_IDLE_POLLS = 512, /* between two looks at who is still there */
 };
 
 static size_t round_up(size_t n, size_t to)
@@ -24,22 +24,22 @@ static size_t round_up(size_t n, size_t to)
     return (n + to - 1) / to * to;
 }
 
-static size_t node_piece_bytes(int n_ranks)
+static size_t shm_piece_bytes(int n_ranks)
 {
-    size_t piece = NODE_POOL_BYTES / NODE_POOL_SLOTS / ((size_t)n_ranks + 1);
+    size_t piece = SHM_POOL_BYTES / SHM_POOL_SLOTS / ((size_t)n_ranks + 1);
 
-    piece = piece < NODE_PIECE_BYTES ? round_up(piece, NODE_PAGE) : NODE_PIECE_BYTES;
-    return piece > NODE_PIECE_MIN_BYTES ? piece : NODE_PIECE_MIN_BYTES;
+    piece = piece < SHM_PIECE_BYTES ? round_up(piece, SHM_PAGE) : SHM_PIECE_BYTES;
+    return piece > SHM_PIECE_MIN_BYTES ? piece : SHM_PIECE_MIN_BYTES;
 }
 
-static int node_lay_out(struct comm_node *n, struct eddis_error *err)
+static int shm_lay_out(struct comm_shm *n, struct eddis_error *err)
 {
-    size_t ranks = (size_t)n->n_ranks, slots = NODE_POOL_SLOTS + (size_t)n->size.slots;
-    size_t arena = round_up(n->size.arena_bytes, NODE_PAGE);
+    size_t ranks = (size_t)n->n_ranks, slots = SHM_POOL_SLOTS + (size_t)n->size.slots;
+    size_t arena = round_up(n->size.arena_bytes, SHM_PAGE);
     size_t memory = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
-    struct node_layout at = { .slot_bytes =
-                                  sizeof(struct node_slot) + ranks * sizeof(struct node_rank),
-                              .piece_bytes = n->size.pool ? node_piece_bytes(n->n_ranks) : 0 };
+    struct shm_layout at = { .slot_bytes =
+                                 sizeof(struct shm_slot) + ranks * sizeof(struct shm_rank),
+                             .piece_bytes = n->size.pool ? shm_piece_bytes(n->n_ranks) : 0 };
 
     /* The system would rather end a process than refuse it more than there is. */
     if (arena > memory / 2 / (ranks + 1))
@@ -47,8 +47,8 @@ static int node_lay_out(struct comm_node *n, struct eddis_error *err)
                           "%zu bytes of shared memory for each of %d ranks are more "
                           "than half of what this machine has",
                           arena, n->n_ranks);
-    at.pool = round_up(slots * at.slot_bytes, NODE_PAGE);
-    at.arena = at.pool + NODE_POOL_SLOTS * (ranks + 1) * at.piece_bytes;
+    at.pool = round_up(slots * at.slot_bytes, SHM_PAGE);
+    at.arena = at.pool + SHM_POOL_SLOTS * (ranks + 1) * at.piece_bytes;
     at.results = at.arena + ranks * arena;
     at.bytes = at.results + arena;
     n->size.arena_bytes = arena;
@@ -57,11 +57,11 @@ static int node_lay_out(struct comm_node *n, struct eddis_error *err)
 }
 
 /* What this process keeps for itself. */
-static int node_new(int rank, int n_ranks, const struct comm_node_size *size,
-                    struct comm_node **ret, struct eddis_error *err)
+static int shm_new(int rank, int n_ranks, const struct comm_shm_size *size, struct comm_shm **ret,
+                   struct eddis_error *err)
 {
-    struct comm_node *n = calloc(1, sizeof *n);
-    int slots = NODE_POOL_SLOTS + size->slots, rc;
+    struct comm_shm *n = calloc(1, sizeof *n);
+    int slots = SHM_POOL_SLOTS + size->slots, rc;
 
     if (!n)
         return eddis_fail(err, -ENOMEM, "no memory to share memory");
@@ -72,10 +72,10 @@ static int node_new(int rank, int n_ranks, const struct comm_node_size *size,
     n->map = MAP_FAILED;
     n->uses = calloc((size_t)slots, sizeof *n->uses);
     n->taken = calloc((size_t)slots, sizeof *n->taken);
-    rc = n->uses && n->taken ? node_lay_out(n, err)
+    rc = n->uses && n->taken ? shm_lay_out(n, err)
                              : eddis_fail(err, -ENOMEM, "no memory to share memory");
     if (rc < 0) {
-        comm_node_close(n);
+        comm_shm_close(n);
         return rc;
     }
     *ret = n;
@@ -83,7 +83,7 @@ static int node_new(int rank, int n_ranks, const struct comm_node_size *size,
 }
 
 /* The lock that says this rank is there, on a byte of its own. */
-static int node_lock(const struct comm_node *n, struct eddis_error *err)
+static int shm_lock(const struct comm_shm *n, struct eddis_error *err)
 {
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = n->rank, .l_len = 1 };
 
@@ -92,7 +92,7 @@ static int node_lock(const struct comm_node *n, struct eddis_error *err)
                : eddis_fail_errno(err, -errno, "locking shared memory");
 }
 
-static void node_unmap(struct comm_node *n)
+static void shm_unmap(struct comm_shm *n)
 {
     if (!n->joined && n->map != MAP_FAILED)
         (void)munmap(n->map, n->at.bytes);
@@ -101,7 +101,7 @@ static void node_unmap(struct comm_node *n)
 }
 
 /* Have the pages now: later there would be a signal instead of an error. */
-static int node_reserve(const struct comm_node *n, size_t at, size_t bytes, struct eddis_error *err)
+static int shm_reserve(const struct comm_shm *n, size_t at, size_t bytes, struct eddis_error *err)
 {
     int rc;
 
@@ -111,18 +111,18 @@ static int node_reserve(const struct comm_node *n, size_t at, size_t bytes, stru
     return rc == 0 ? 0 : eddis_fail_errno(err, -errno, "getting %zu bytes of shared memory", bytes);
 }
 
-static int node_map(struct comm_node *n, struct eddis_error *err)
+static int shm_map(struct comm_shm *n, struct eddis_error *err)
 {
     size_t arena = n->size.arena_bytes;
     void *results = NULL;
-    int rc = node_lock(n, err);
+    int rc = shm_lock(n, err);
 
     if (rc == 0)
-        rc = node_reserve(n, n->at.arena + (size_t)n->rank * arena, arena, err);
+        rc = shm_reserve(n, n->at.arena + (size_t)n->rank * arena, arena, err);
     if (rc == 0 && n->rank == 0)
-        rc = node_reserve(n, 0, n->at.arena, err);
+        rc = shm_reserve(n, 0, n->at.arena, err);
     if (rc == 0 && n->rank == 0)
-        rc = node_reserve(n, n->at.results, arena, err);
+        rc = shm_reserve(n, n->at.results, arena, err);
     if (rc < 0)
         return rc;
     n->map = mmap(NULL, n->at.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, n->fd, 0);
@@ -136,7 +136,7 @@ static int node_map(struct comm_node *n, struct eddis_error *err)
     return 0;
 }
 
-void node_populate(const struct comm_node *n)
+void shm_populate(const struct comm_shm *n)
 {
 #ifdef MADV_POPULATE_WRITE
     if (!n->joined)
@@ -148,11 +148,11 @@ void node_populate(const struct comm_node *n)
 #endif
 }
 
-int node_make(int n_ranks, const struct comm_node_size *size, struct comm_node **ret,
-              struct eddis_error *err)
+int shm_make(int n_ranks, const struct comm_shm_size *size, struct comm_shm **ret,
+             struct eddis_error *err)
 {
-    struct comm_node *n;
-    int rc = node_new(0, n_ranks, size, &n, err);
+    struct comm_shm *n;
+    int rc = shm_new(0, n_ranks, size, &n, err);
 
     if (rc < 0)
         return rc;
@@ -162,22 +162,22 @@ int node_make(int n_ranks, const struct comm_node_size *size, struct comm_node *
     else if (ftruncate(n->fd, (off_t)n->at.bytes) < 0)
         rc = eddis_fail_errno(err, -errno, "making %zu bytes of shared memory", n->at.bytes);
     if (rc == 0)
-        rc = node_map(n, err);
+        rc = shm_map(n, err);
     if (rc < 0) {
-        comm_node_close(n);
+        comm_shm_close(n);
         return rc;
     }
     *ret = n;
     return 0;
 }
 
-int node_open(const struct node_mark *mark, int rank, int n_ranks,
-              const struct comm_node_size *size, struct comm_node **ret, struct eddis_error *err)
+int shm_attach(const struct shm_mark *mark, int rank, int n_ranks, const struct comm_shm_size *size,
+               struct comm_shm **ret, struct eddis_error *err)
 {
-    struct comm_node *n;
+    struct comm_shm *n;
     char path[64];
     struct stat st;
-    int rc = node_new(rank, n_ranks, size, &n, err);
+    int rc = shm_new(rank, n_ranks, size, &n, err);
 
     if (rc < 0)
         return rc;
@@ -191,39 +191,38 @@ int node_open(const struct node_mark *mark, int rank, int n_ranks,
             err, -ESTALE,
             "%s is not the first worker's memory: the two do not see the same processes", path);
     if (rc == 0)
-        rc = node_map(n, err);
+        rc = shm_map(n, err);
     if (rc < 0) {
-        comm_node_close(n);
+        comm_shm_close(n);
         return rc;
     }
     *ret = n;
     return 0;
 }
 
-int node_describe(const struct comm_node *n, struct node_mark *ret, struct eddis_error *err)
+int shm_describe(const struct comm_shm *n, struct shm_mark *ret, struct eddis_error *err)
 {
     struct stat st;
 
     if (fstat(n->fd, &st) < 0)
         return eddis_fail_errno(err, -errno, "looking at shared memory");
-    *ret = (struct node_mark){
+    *ret = (struct shm_mark){
         .pid = getpid(), .fd = n->fd, .inode = (uint64_t)st.st_ino, .device = (uint64_t)st.st_dev
     };
     return 0;
 }
 
-int node_join(const struct comm_node *first, int rank, struct comm_node **ret,
-              struct eddis_error *err)
+int shm_join(const struct comm_shm *first, int rank, struct comm_shm **ret, struct eddis_error *err)
 {
-    struct node_mark mark;
-    struct comm_node *n;
-    int rc = node_describe(first, &mark, err);
+    struct shm_mark mark;
+    struct comm_shm *n;
+    int rc = shm_describe(first, &mark, err);
 
     if (rc == 0)
-        rc = node_open(&mark, rank, first->n_ranks, &first->size, &n, err);
+        rc = shm_attach(&mark, rank, first->n_ranks, &first->size, &n, err);
     if (rc < 0)
         return rc;
-    node_unmap(n);
+    shm_unmap(n);
     n->map = first->map;
     n->results = first->map + first->at.results;
     n->joined = true;
@@ -231,11 +230,11 @@ int node_join(const struct comm_node *first, int rank, struct comm_node **ret,
     return 0;
 }
 
-void comm_node_close(struct comm_node *n)
+void comm_shm_close(struct comm_shm *n)
 {
     if (!n)
         return;
-    node_unmap(n);
+    shm_unmap(n);
     if (n->fd >= 0)
         (void)close(n->fd); /* lets go of the lock as well */
     free(n->uses);
@@ -243,15 +242,15 @@ void comm_node_close(struct comm_node *n)
     free(n);
 }
 
-void *comm_node_arena(const struct comm_node *n)
+void *comm_shm_arena(const struct comm_shm *n)
 {
     return n->size.arena_bytes ? n->map + n->at.arena + (size_t)n->rank * n->size.arena_bytes
                                : NULL;
 }
 
-int64_t node_offset(const struct comm_node *n, const void *data, size_t bytes)
+int64_t shm_offset(const struct comm_shm *n, const void *data, size_t bytes)
 {
-    uintptr_t at = (uintptr_t)data, arena = (uintptr_t)comm_node_arena(n);
+    uintptr_t at = (uintptr_t)data, arena = (uintptr_t)comm_shm_arena(n);
 
     return arena && at >= arena && bytes <= n->size.arena_bytes &&
                    at - arena <= n->size.arena_bytes - bytes
@@ -261,16 +260,16 @@ int64_t node_offset(const struct comm_node *n, const void *data, size_t bytes)
 
 /* ---- slots ---- */
 
-struct node_slot *node_slot(const struct comm_node *n, int slot)
+struct shm_slot *shm_slot(const struct comm_shm *n, int slot)
 {
-    return (struct node_slot *)(n->map + (size_t)slot * n->at.slot_bytes);
+    return (struct shm_slot *)(n->map + (size_t)slot * n->at.slot_bytes);
 }
 
-int node_slots_take(struct comm_node *n, int count)
+int shm_slots_take(struct comm_shm *n, int count)
 {
     int run = 0;
 
-    for (int i = NODE_POOL_SLOTS; i < NODE_POOL_SLOTS + n->size.slots; i++) {
+    for (int i = SHM_POOL_SLOTS; i < SHM_POOL_SLOTS + n->size.slots; i++) {
         run = n->taken[i] ? 0 : run + 1;
         if (run < count)
             continue;
@@ -281,13 +280,13 @@ int node_slots_take(struct comm_node *n, int count)
     return -1;
 }
 
-void node_slots_give(struct comm_node *n, int first, int count)
+void shm_slots_give(struct comm_shm *n, int first, int count)
 {
     for (int i = first; i < first + count; i++)
         n->taken[i] = false;
 }
 
-void node_arrive(const struct comm_node *n, struct node_slot *s, uint64_t use)
+void shm_arrive(const struct comm_shm *n, struct shm_slot *s, uint64_t use)
 {
     atomic_store_explicit(&s->rank[n->rank].arrived, use, memory_order_release);
     if (atomic_fetch_add_explicit(&s->arrived, 1, memory_order_acq_rel) + 1 !=
@@ -298,9 +297,9 @@ void node_arrive(const struct comm_node *n, struct node_slot *s, uint64_t use)
     atomic_store_explicit(&s->opened, use, memory_order_release);
 }
 
-int64_t node_claim(const struct comm_node *n, struct node_slot *s, uint64_t use, uint64_t chunks)
+int64_t shm_claim(const struct comm_shm *n, struct shm_slot *s, uint64_t use, uint64_t chunks)
 {
-    struct node_rank *me = &s->rank[n->rank];
+    struct shm_rank *me = &s->rank[n->rank];
     uint64_t chunk;
 
     if (atomic_load_explicit(&s->claimed, memory_order_relaxed) >= chunks)
@@ -313,19 +312,19 @@ int64_t node_claim(const struct comm_node *n, struct node_slot *s, uint64_t use,
     return -1;
 }
 
-bool node_finish(const struct comm_node *n, struct node_slot *s, uint64_t chunks)
+bool shm_finish(const struct comm_shm *n, struct shm_slot *s, uint64_t chunks)
 {
     atomic_store_explicit(&s->rank[n->rank].busy, 0, memory_order_relaxed);
     return atomic_fetch_add_explicit(&s->finished, 1, memory_order_acq_rel) + 1 == chunks;
 }
 
-int node_waits_for(const struct comm_node *n, struct node_slot *s, uint64_t use)
+int shm_waits_for(const struct comm_shm *n, struct shm_slot *s, uint64_t use)
 {
     unsigned others = n->n_ranks > 1 ? (unsigned)n->n_ranks - 1 : 1;
-    bool opened = node_opened(s, use);
+    bool opened = shm_opened(s, use);
 
     for (int i = 0; i < n->n_ranks; i++) {
-        const struct node_rank *r = &s->rank[i];
+        const struct shm_rank *r = &s->rank[i];
 
         if (i != n->rank &&
             (opened ? atomic_load_explicit(&r->busy, memory_order_relaxed) == use
@@ -335,20 +334,20 @@ int node_waits_for(const struct comm_node *n, struct node_slot *s, uint64_t use)
     /* Between two chunks, or just about to be seen; or killed there, by which nothing in its line
      * shows who it was: each look at who is still there is at another one.
      */
-    return (n->rank + 1 + (int)(n->idle / NODE_IDLE_POLLS % others)) % n->n_ranks;
+    return (n->rank + 1 + (int)(n->idle / SHM_IDLE_POLLS % others)) % n->n_ranks;
 }
 
 /* Whether that rank still holds its lock. */
-static bool node_is_there(const struct comm_node *n, int rank)
+static bool shm_is_there(const struct comm_shm *n, int rank)
 {
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = rank, .l_len = 1 };
 
     return fcntl(n->fd, F_OFD_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
 }
 
-int node_idle(struct comm_node *n, int rank)
+int shm_idle(struct comm_shm *n, int rank)
 {
-    if (++n->idle % NODE_IDLE_POLLS || rank == n->rank || node_is_there(n, rank))
+    if (++n->idle % SHM_IDLE_POLLS || rank == n->rank || shm_is_there(n, rank))
         return 0;
     return -EPIPE;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arrival.h - sleep until something comes in over TCP, or another thread has something to do
+/* wakeup.h - sleep until something comes in over TCP, or another thread has something to do
  *
  * MPI can only be asked again and again.  What it waits for comes in over connections of its own,
  * which are sockets of this process like any other: all of its TCP sockets are watched, for what is
@@ -7,33 +7,33 @@
  * by turns takes a third of two cores from sixteen asynchronous workers on them; and who has a core
  * of his own answers at once instead of after a nap.
  */
-#ifndef EDDIS_COMM_ARRIVAL_H
-#define EDDIS_COMM_ARRIVAL_H
+#ifndef EDDIS_COMM_WAKEUP_H
+#define EDDIS_COMM_WAKEUP_H
 
 #include "lib/base/error.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct arrival;
+struct wakeup;
 
-int arrival_new(struct arrival **ret, struct eddis_error *err);
+int wakeup_new(struct wakeup **ret, struct eddis_error *err);
 
 /* Accepts NULL. */
-void arrival_free(struct arrival *a);
+void wakeup_free(struct wakeup *a);
 
 /* Sleep at most so long.  Returns whether something has come in since the last call, or
- * arrival_wake ended it.  By one thread at a time, here and below.
+ * wakeup_wake ended it.  By one thread at a time, here and below.
  */
-bool arrival_wait(struct arrival *a, int64_t ns);
+bool wakeup_wait(struct wakeup *a, int64_t ns);
 
 /* After a wait that nothing ended a message was there: it came over a new connection, which is
  * watched from now on, or not over TCP at all.  Returns false when that is so again and again:
  * waits tell nothing here.
  */
-bool arrival_missed(struct arrival *a);
+bool wakeup_missed(struct wakeup *a);
 
 /* End the present wait, or the next one.  From any thread. */
-void arrival_wake(struct arrival *a);
+void wakeup_wake(struct wakeup *a);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who meets whom, for every size; then ranks in threads, over the in-process loop. */
-#include "profiler/network.h"
 #include "profiler/network_rounds.h"
+#include "profiler/probe_network.h"
 
 #include "lib/base/clock.h"
 #include "lib/comm/loop.h"
@@ -79,7 +79,7 @@ struct end {
     pthread_t thread;
     struct transport *t;
     struct network *net;
-    struct network_options options;
+    struct probe_network_options options;
     void *room;
     struct eddis_error err;
     int rc;
@@ -89,7 +89,7 @@ static void *measure(void *arg)
 {
     struct end *e = arg;
 
-    e->rc = network_measure(e->t, &e->options, e->room, &e->net, &e->err);
+    e->rc = probe_network_measure(e->t, &e->options, e->room, &e->net, &e->err);
     return NULL;
 }
 
@@ -100,7 +100,7 @@ static void run(struct loop **loop, struct end *end, int n, int missing)
     ck_assert_int_eq(loop_new(n, 0, loop, NULL), 0);
     for (int i = 0; i < n; i++) {
         ck_assert_int_eq(loop_open(*loop, i, &end[i].t, NULL), 0);
-        end[i].room = malloc(NETWORK_ROOM);
+        end[i].room = malloc(PROBE_NETWORK_ROOM);
         end[i].options = network_defaults;
         end[i].options.stream_ns = CLOCK_MS;
         end[i].options.machine = i % 5;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "arrival.h"
+#include "wakeup.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -22,15 +22,15 @@ enum {
     MISSES = 64, /* more than were heard: waits tell nothing */
 };
 
-struct arrival {
+struct wakeup {
     int poll_fd, wake_fd;
     int64_t scanned_ns;
     int64_t heard, missed; /* waits that ended by an arrival; that should have */
 };
 
-int arrival_new(struct arrival **ret, struct eddis_error *err)
+int wakeup_new(struct wakeup **ret, struct eddis_error *err)
 {
-    struct arrival *a = calloc(1, sizeof *a);
+    struct wakeup *a = calloc(1, sizeof *a);
     struct epoll_event wake = { .events = EPOLLIN };
     int rc;
 
@@ -42,14 +42,14 @@ int arrival_new(struct arrival **ret, struct eddis_error *err)
     if (a->poll_fd < 0 || a->wake_fd < 0 ||
         epoll_ctl(a->poll_fd, EPOLL_CTL_ADD, a->wake_fd, &wake) < 0) {
         rc = -errno;
-        arrival_free(a);
+        wakeup_free(a);
         return eddis_fail_errno(err, rc, "cannot watch for messages");
     }
     *ret = a;
     return 0;
 }
 
-void arrival_free(struct arrival *a)
+void wakeup_free(struct wakeup *a)
 {
     if (!a)
         return;
@@ -72,7 +72,7 @@ static bool is_connection(int fd)
 /* Watch new connections; those that are watched already are refused, those that are closed have
  * left by themselves.  Returns whether there was one.
  */
-static bool arrival_scan(struct arrival *a)
+static bool arrival_scan(struct wakeup *a)
 {
     DIR *dir = opendir("/proc/self/fd");
     const struct dirent *one;
@@ -93,7 +93,7 @@ static bool arrival_scan(struct arrival *a)
     return any;
 }
 
-bool arrival_wait(struct arrival *a, int64_t ns)
+bool wakeup_wait(struct wakeup *a, int64_t ns)
 {
     struct timespec limit = { .tv_sec = ns / CLOCK_S, .tv_nsec = ns % CLOCK_S };
     struct pollfd any = { .fd = a->poll_fd, .events = POLLIN };
@@ -114,7 +114,7 @@ bool arrival_wait(struct arrival *a, int64_t ns)
     return n > 0;
 }
 
-bool arrival_missed(struct arrival *a)
+bool wakeup_missed(struct wakeup *a)
 {
     int64_t now = clock_now_ns();
 
@@ -126,7 +126,7 @@ bool arrival_missed(struct arrival *a)
     return a->missed < MISSES + a->heard;
 }
 
-void arrival_wake(struct arrival *a)
+void wakeup_wake(struct wakeup *a)
 {
     const uint64_t one = 1;
 

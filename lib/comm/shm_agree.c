@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_share.c - the agreement of a node's ranks about the memory that they share
+/* shm_agree.c - the agreement of a node's ranks about the memory that they share
  *
  *     first:   make, tell the others where -> hear how each fared -> tell all the verdict
  *     others:  hear where, open, answer -> hear the verdict
  */
 #include "collective_impl.h"
-#include "node_impl.h"
+#include "shm_impl.h"
 
 #include <assert.h>
 #include <stdio.h>
 
 struct share_word {
     int32_t code;
-    struct node_mark mark; /* of the first's first word */
+    struct shm_mark mark; /* of the first's first word */
     char text[sizeof((struct eddis_error *)0)->text];
 };
 
 struct share {
     struct collective base;
-    struct comm_node_size size;
-    struct comm_node *node;
+    struct comm_shm_size size;
+    struct comm_shm *node;
     struct share_word said, verdict;
     int pending;               /* operations under way */
     bool judged;               /* the verdict is on its way */
@@ -58,9 +58,9 @@ static int share_start(struct collective *c, struct outbox *out)
         share_post(s, COMM_RECEIVE, 0, &s->heard[0], out);
         return 0;
     }
-    rc = node_make(c->place.n_ranks, &s->size, &s->node, &err);
+    rc = shm_make(c->place.n_ranks, &s->size, &s->node, &err);
     if (rc == 0)
-        rc = node_describe(s->node, &s->said.mark, &err);
+        rc = shm_describe(s->node, &s->said.mark, &err);
     share_say(s, rc, &err);
     s->verdict = s->said;
     for (int i = 1; i < c->place.n_ranks; i++) {
@@ -94,7 +94,7 @@ static int share_answer(struct share *s, struct outbox *out)
     int rc = 0;
 
     if (s->heard[0].code == 0)
-        rc = node_open(&s->heard[0].mark, p->rank, p->n_ranks, &s->size, &s->node, &err);
+        rc = shm_attach(&s->heard[0].mark, p->rank, p->n_ranks, &s->size, &s->node, &err);
     share_say(s, rc, &err);
     s->judged = true;
     share_post(s, COMM_RECEIVE, 0, &s->verdict, out);
@@ -126,7 +126,7 @@ static int share_waits_for(const struct collective *c)
 
 static void share_fini(struct collective *c)
 {
-    comm_node_close(share(c)->node);
+    comm_shm_close(share(c)->node);
 }
 
 static const struct collective_ops share_ops = {
@@ -137,8 +137,8 @@ static const struct collective_ops share_ops = {
     .fini = share_fini,
 };
 
-int comm_node_share(const struct comm_place *p, const struct comm_node_size *size,
-                    struct collective **ret, struct eddis_error *err)
+int comm_shm_share(const struct comm_place *p, const struct comm_shm_size *size,
+                   struct collective **ret, struct eddis_error *err)
 {
     size_t words = p->rank ? 1 : (size_t)p->n_ranks;
     struct collective *c;
@@ -154,14 +154,14 @@ int comm_node_share(const struct comm_place *p, const struct comm_node_size *siz
     return 0;
 }
 
-int comm_node_take(struct collective *c, struct comm_node **ret, struct eddis_error *err)
+int comm_shm_take(struct collective *c, struct comm_shm **ret, struct eddis_error *err)
 {
     struct share *s = share(c);
 
     assert(c->over);
     if (s->verdict.code < 0)
         return eddis_fail(err, s->verdict.code, "%s", s->verdict.text);
-    node_populate(s->node);
+    shm_populate(s->node);
     *ret = s->node;
     s->node = NULL;
     return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "choose.h"
+#include "tuner.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,39 +7,39 @@
 enum {
     MAX_RUNS = 2, /* the quicker one counts */
     MUST = 2,     /* rungs that are measured though they do not fit: two make a line */
-    MESSAGE_KINDS = CHOOSE_RING + 1,
-    SIZES = CHOOSE_RUNGS + 1, /* that limits are chosen by: one more is predicted */
+    MESSAGE_KINDS = TUNER_RING + 1,
+    SIZES = TUNER_RUNGS + 1, /* that limits are chosen by: one more is predicted */
 };
 
 #define MAY_WIN 3.0 /* so many times the predicted best is worth a try */
 #define CLEARLY 1.1 /* so many times faster in the mean of the rungs is worth another choice */
 #define SLOWER  2.0 /* so many times slower is shared memory not taken */
 
-size_t choose_bytes(int rung)
+size_t tuner_bytes(int rung)
 {
-    size_t bytes = CHOOSE_FIRST_BYTES;
+    size_t bytes = TUNER_FIRST_BYTES;
 
     while (rung-- > 0)
-        bytes *= CHOOSE_GROWTH;
+        bytes *= TUNER_GROWTH;
     return bytes;
 }
 
-void chooser_init(struct chooser *c, const struct comm_place *p, size_t shared_bytes)
+void tuner_init(struct tuner *c, const struct comm_place *p, size_t shared_bytes)
 {
-    *c = (struct chooser){ .place = *p, .shared_bytes = shared_bytes, .left_s = CHOOSE_BUDGET_S };
+    *c = (struct tuner){ .place = *p, .shared_bytes = shared_bytes, .left_s = TUNER_BUDGET_S };
 }
 
-static bool is_possible(const struct chooser *c, int kind)
+static bool is_possible(const struct tuner *c, int kind)
 {
-    if (kind == CHOOSE_SHARED)
+    if (kind == TUNER_SHARED)
         return c->shared_bytes > 0;
-    return kind != CHOOSE_DIRECT || c->place.n_ranks <= COMM_DIRECT_RANKS;
+    return kind != TUNER_DIRECT || c->place.n_ranks <= COMM_DIRECT_RANKS;
 }
 
 /* ---- predicting ---- */
 
 /* The last rung before `before` at which the kind was measured, or -1. */
-static int rung_measured(const struct chooser *c, int kind, int before)
+static int rung_measured(const struct tuner *c, int kind, int before)
 {
     int i = before - 1;
 
@@ -49,7 +49,7 @@ static int rung_measured(const struct chooser *c, int kind, int before)
 }
 
 /* Seconds a byte between the kind's last two measured rungs; 0 when there are none. */
-static double slope(const struct chooser *c, int kind)
+static double slope(const struct tuner *c, int kind)
 {
     int last = rung_measured(c, kind, c->n), first = rung_measured(c, kind, last);
     double s;
@@ -57,28 +57,28 @@ static double slope(const struct chooser *c, int kind)
     if (first < 0)
         return 0;
     s = (c->seconds[last][kind] - c->seconds[first][kind]) /
-        (double)(choose_bytes(last) - choose_bytes(first));
+        (double)(tuner_bytes(last) - tuner_bytes(first));
     return s > 0 ? s : 0;
 }
 
-/* ---- the formulas of choose.h ---- */
+/* ---- the formulas of tuner.h ---- */
 
-static bool has_guests(const struct chooser *c)
+static bool has_guests(const struct tuner *c)
 {
     return exp2(floor(log2(c->place.n_ranks))) < c->place.n_ranks;
 }
 
 /* Messages one after the other. */
-static double kind_steps(const struct chooser *c, int kind)
+static double kind_steps(const struct tuner *c, int kind)
 {
     double p = c->place.n_ranks;
 
     switch (kind) {
-    case CHOOSE_DIRECT:
+    case TUNER_DIRECT:
         return 1;
-    case CHOOSE_TREE:
+    case TUNER_TREE:
         return 2 * ceil(log2(p));
-    case CHOOSE_HALVING:
+    case TUNER_HALVING:
         return 2 * floor(log2(p)) + (has_guests(c) ? 2 : 0);
     default:
         return 2 * (p - 1);
@@ -86,16 +86,16 @@ static double kind_steps(const struct chooser *c, int kind)
 }
 
 /* How often the buffer goes over the busiest link. */
-static double kind_copies(const struct chooser *c, int kind)
+static double kind_copies(const struct tuner *c, int kind)
 {
     double p = c->place.n_ranks;
 
     switch (kind) {
-    case CHOOSE_DIRECT:
+    case TUNER_DIRECT:
         return p - 1;
-    case CHOOSE_TREE:
+    case TUNER_TREE:
         return 2 * ceil(log2(p));
-    case CHOOSE_HALVING:
+    case TUNER_HALVING:
         return 2 * (1 - 1 / p) + (has_guests(c) ? 2 : 0);
     default:
         return 2 * (1 - 1 / p);
@@ -105,7 +105,7 @@ static double kind_copies(const struct chooser *c, int kind)
 /* Seconds a byte of a message, as the kind says that is slowed most by them: a link that lets a few
  * hundred KB pass at once hides from some what all will see of more.
  */
-static double byte_s(const struct chooser *c)
+static double byte_s(const struct tuner *c)
 {
     double most = 0;
 
@@ -114,31 +114,31 @@ static double byte_s(const struct chooser *c)
     return most;
 }
 
-static double model_s(const struct chooser *c, int kind, size_t bytes)
+static double model_s(const struct tuner *c, int kind, size_t bytes)
 {
-    double a = c->seconds[0][CHOOSE_TREE] / kind_steps(c, CHOOSE_TREE);
+    double a = c->seconds[0][TUNER_TREE] / kind_steps(c, TUNER_TREE);
 
     return kind_steps(c, kind) * a + kind_copies(c, kind) * byte_s(c) * (double)bytes;
 }
 
 /* Time of a kind at a rung, as measured or else predicted. */
-static double time_s(const struct chooser *c, int kind, int rung)
+static double time_s(const struct tuner *c, int kind, int rung)
 {
     int last = rung_measured(c, kind, c->n);
-    double own = kind == CHOOSE_SHARED ? slope(c, kind) : 0;
+    double own = kind == TUNER_SHARED ? slope(c, kind) : 0;
     double a_byte = own > 0 ? own : kind_copies(c, kind) * byte_s(c);
 
     if (!is_possible(c, kind))
         return INFINITY;
-    if (rung < CHOOSE_RUNGS && c->seconds[rung][kind] > 0)
+    if (rung < TUNER_RUNGS && c->seconds[rung][kind] > 0)
         return c->seconds[rung][kind];
     if (last < 0 || rung < last)
-        return model_s(c, kind, choose_bytes(rung));
-    return c->seconds[last][kind] + a_byte * (double)(choose_bytes(rung) - choose_bytes(last));
+        return model_s(c, kind, tuner_bytes(rung));
+    return c->seconds[last][kind] + a_byte * (double)(tuner_bytes(rung) - tuner_bytes(last));
 }
 
 /* By messages. */
-static double best_s(const struct chooser *c, int rung)
+static double best_s(const struct tuner *c, int rung)
 {
     double best = INFINITY;
 
@@ -151,31 +151,31 @@ static double best_s(const struct chooser *c, int rung)
 
 /* At first trees, which are never bad, and with few ranks all; shared memory wherever it is there.
  */
-static bool is_tried(const struct chooser *c, int kind)
+static bool is_tried(const struct tuner *c, int kind)
 {
     double s;
 
-    if (kind == CHOOSE_SHARED)
-        return choose_bytes(c->n) <= c->shared_bytes &&
+    if (kind == TUNER_SHARED)
+        return tuner_bytes(c->n) <= c->shared_bytes &&
                (c->n == 0 || time_s(c, kind, c->n) <= c->left_s);
     if (c->n == 0)
-        return kind == CHOOSE_TREE || c->place.n_ranks <= COMM_DIRECT_RANKS;
+        return kind == TUNER_TREE || c->place.n_ranks <= COMM_DIRECT_RANKS;
     s = time_s(c, kind, c->n);
     return s <= MAY_WIN * best_s(c, c->n) &&
-           (s <= c->left_s || (c->n < MUST && kind == CHOOSE_TREE));
+           (s <= c->left_s || (c->n < MUST && kind == TUNER_TREE));
 }
 
-bool chooser_next(const struct chooser *c, struct choose_rung *ret)
+bool tuner_next(const struct tuner *c, struct tuner_rung *ret)
 {
-    static const char *const name[CHOOSE_KINDS] = { "direct", "tree", "halving", "ring", "shared" };
+    static const char *const name[TUNER_KINDS] = { "direct", "tree", "halving", "ring", "shared" };
     double all = 0;
     bool any = false;
 
-    *ret = (struct choose_rung){ .runs = MAX_RUNS, .warm_up = c->n == 0 };
-    if (c->n == CHOOSE_RUNGS || c->place.n_ranks < 2)
+    *ret = (struct tuner_rung){ .runs = MAX_RUNS, .warm_up = c->n == 0 };
+    if (c->n == TUNER_RUNGS || c->place.n_ranks < 2)
         return false;
-    ret->bytes = choose_bytes(c->n);
-    for (int k = 0; k < CHOOSE_KINDS; k++)
+    ret->bytes = tuner_bytes(c->n);
+    for (int k = 0; k < TUNER_KINDS; k++)
         if (is_tried(c, k)) {
             ret->kind[k] = name[k];
             all += c->n ? time_s(c, k, c->n) : 0;
@@ -186,13 +186,13 @@ bool chooser_next(const struct chooser *c, struct choose_rung *ret)
     return any && (c->n < MUST || all <= c->left_s);
 }
 
-void chooser_note(struct chooser *c, const double *seconds)
+void tuner_note(struct tuner *c, const double *seconds)
 {
-    struct choose_rung rung;
+    struct tuner_rung rung;
 
-    if (!chooser_next(c, &rung))
+    if (!tuner_next(c, &rung))
         return;
-    for (int k = 0; k < CHOOSE_KINDS; k++)
+    for (int k = 0; k < TUNER_KINDS; k++)
         if (rung.kind[k]) {
             c->seconds[c->n][k] = seconds[k];
             c->left_s -= seconds[k] * (rung.runs + rung.warm_up);
@@ -205,37 +205,37 @@ void chooser_note(struct chooser *c, const double *seconds)
 /* A limit between the rung and the one below it, or beyond the last. */
 static size_t size_before(int rung, size_t usual)
 {
-    size_t below = rung ? choose_bytes(rung - 1) : 0;
+    size_t below = rung ? tuner_bytes(rung - 1) : 0;
 
     if (rung == SIZES)
         return below > usual ? below : usual;
-    return (size_t)sqrt((double)below * (double)choose_bytes(rung));
+    return (size_t)sqrt((double)below * (double)tuner_bytes(rung));
 }
 
 /* As allreduce_choose. */
-static int kind_of(const struct chooser *c, const struct comm_limits *l, size_t bytes)
+static int kind_of(const struct tuner *c, const struct comm_limits *l, size_t bytes)
 {
-    if (is_possible(c, CHOOSE_DIRECT) && bytes <= l->direct_bytes)
-        return CHOOSE_DIRECT;
+    if (is_possible(c, TUNER_DIRECT) && bytes <= l->direct_bytes)
+        return TUNER_DIRECT;
     if (bytes <= l->tree_bytes)
-        return CHOOSE_TREE;
-    return bytes <= l->halving_bytes ? CHOOSE_HALVING : CHOOSE_RING;
+        return TUNER_TREE;
+    return bytes <= l->halving_bytes ? TUNER_HALVING : TUNER_RING;
 }
 
 /* Logarithm of how many times slower than the best kinds, all rungs multiplied: thus one disturbed
  * figure does not decide alone.
  */
-static double loss(const struct chooser *c, const struct comm_limits *l)
+static double loss(const struct tuner *c, const struct comm_limits *l)
 {
     double all = 0;
 
     for (int i = 0; i < SIZES; i++)
-        all += log(time_s(c, kind_of(c, l, choose_bytes(i)), i) / best_s(c, i));
+        all += log(time_s(c, kind_of(c, l, tuner_bytes(i)), i) / best_s(c, i));
     return all;
 }
 
 /* The usual limits, or those between two rungs that are clearly better. */
-static struct comm_limits choose_limits(const struct chooser *c)
+static struct comm_limits choose_limits(const struct tuner *c)
 {
     const struct comm_limits *usual = comm_limits(&c->place);
     struct comm_limits best = *usual, l = best;
@@ -258,14 +258,14 @@ static struct comm_limits choose_limits(const struct chooser *c)
 /* Whether memory of the nodes is not clearly slower than messages with these limits, all rungs
  * multiplied: of two runs on a busy machine one would else take the other way.
  */
-static bool choose_shared(const struct chooser *c, const struct comm_limits *l)
+static bool choose_shared(const struct tuner *c, const struct comm_limits *l)
 {
     double all = 0;
     int n = 0;
 
     for (int i = 0; i < c->n; i++)
-        if (c->seconds[i][CHOOSE_SHARED] > 0) {
-            all += log(c->seconds[i][CHOOSE_SHARED] / time_s(c, kind_of(c, l, choose_bytes(i)), i));
+        if (c->seconds[i][TUNER_SHARED] > 0) {
+            all += log(c->seconds[i][TUNER_SHARED] / time_s(c, kind_of(c, l, tuner_bytes(i)), i));
             n++;
         }
     return n && all < n * log(SLOWER);
@@ -275,21 +275,21 @@ static bool choose_shared(const struct chooser *c, const struct comm_limits *l)
  * the latency is no less than that of a few bytes.  Times of small messages alone tell nothing of
  * the bandwidth.
  */
-static void fit_cost(const struct chooser *c, const struct choose_result *r, struct comm_cost *ret)
+static void fit_cost(const struct tuner *c, const struct tuner_result *r, struct comm_cost *ret)
 {
-    enum { LAST = CHOOSE_RUNGS - 1 };
-    double seconds[2], least = r->shared ? time_s(c, CHOOSE_SHARED, 0) : best_s(c, 0);
-    double bytes = (double)choose_bytes(LAST);
+    enum { LAST = TUNER_RUNGS - 1 };
+    double seconds[2], least = r->shared ? time_s(c, TUNER_SHARED, 0) : best_s(c, 0);
+    double bytes = (double)tuner_bytes(LAST);
 
     for (int i = 0; i < 2; i++) {
         int rung = LAST - 1 + i;
 
         seconds[i] =
-            time_s(c, r->shared ? CHOOSE_SHARED : kind_of(c, &r->limits, choose_bytes(rung)), rung);
+            time_s(c, r->shared ? TUNER_SHARED : kind_of(c, &r->limits, tuner_bytes(rung)), rung);
     }
     if (c->n <= MUST || seconds[1] <= seconds[0])
         return;
-    ret->bytes_per_s = (bytes - (double)choose_bytes(LAST - 1)) / (seconds[1] - seconds[0]);
+    ret->bytes_per_s = (bytes - (double)tuner_bytes(LAST - 1)) / (seconds[1] - seconds[0]);
     ret->latency_s = fmax(least, seconds[1] - bytes / ret->bytes_per_s);
 }
 
@@ -304,12 +304,12 @@ static const char *size_text(size_t bytes, char *ret, size_t n)
 }
 
 /* "direct up to 64 KB, by a tree up to 1 MB, by a ring above" */
-static void messages_text(const struct chooser *c, const struct comm_limits *l, char *ret, size_t n)
+static void messages_text(const struct tuner *c, const struct comm_limits *l, char *ret, size_t n)
 {
     const struct {
         const char *how;
         size_t limit;
-    } row[] = { { "direct", is_possible(c, CHOOSE_DIRECT) ? l->direct_bytes : 0 },
+    } row[] = { { "direct", is_possible(c, TUNER_DIRECT) ? l->direct_bytes : 0 },
                 { "by a tree", l->tree_bytes },
                 { "by halving", l->halving_bytes } };
     size_t above = 0, used = 0;
@@ -325,7 +325,7 @@ static void messages_text(const struct chooser *c, const struct comm_limits *l, 
     (void)snprintf(ret + used, n - used, "by a ring%s", above ? " above" : "");
 }
 
-static void explain(const struct chooser *c, struct choose_result *r)
+static void explain(const struct tuner *c, struct tuner_result *r)
 {
     char how[112] = "in memory that ranks of a node share";
 
@@ -342,9 +342,9 @@ static void explain(const struct chooser *c, struct choose_result *r)
                        how);
 }
 
-void chooser_choose(const struct chooser *c, struct choose_result *ret)
+void tuner_choose(const struct tuner *c, struct tuner_result *ret)
 {
-    *ret = (struct choose_result){ .limits = *comm_limits(&c->place) };
+    *ret = (struct tuner_result){ .limits = *comm_limits(&c->place) };
     if (c->n >= MUST)
         ret->limits = choose_limits(c);
     ret->shared = choose_shared(c, &ret->limits);

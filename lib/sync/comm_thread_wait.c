@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* driver_wait.c - callers that wait, and drive the communication meanwhile */
-#include "driver_impl.h"
+/* comm_thread_wait.c - callers that wait, and drive the communication meanwhile */
+#include "comm_thread_impl.h"
 
 #include "lib/base/clock.h"
 
@@ -9,57 +9,58 @@
 /* A caller begins to wait: from here it drives.  Returns false when another one does already.  With
  * the lock held, here and below.
  */
-static bool caller_enter(struct driver *d)
+static bool caller_enter(struct comm_thread *d)
 {
     if (!d->threaded || d->calling)
         return false;
     d->calling = true;
-    driver_hold(d);
+    comm_thread_hold(d);
     return true;
 }
 
-static void caller_leave(struct driver *d)
+static void caller_leave(struct comm_thread *d)
 {
     d->calling = false;
     pthread_cond_signal(&d->mailed);
 }
 
 /* One turn of the caller that drives, or a nap when nothing moved. */
-static void caller_turn(struct driver *d, int64_t *moved_ns, int64_t deadline_ns)
+static void caller_turn(struct comm_thread *d, int64_t *moved_ns, int64_t deadline_ns)
 {
     struct eddis_error err = { 0 };
     struct engine *e = d->engine;
-    struct mail *m = driver_take_mail(d);
+    struct mail *m = comm_thread_take_mail(d);
     int rc;
 
     pthread_mutex_unlock(&d->lock);
-    rc = driver_turn(d, e, m, &err);
+    rc = comm_thread_turn(d, e, m, &err);
     pthread_mutex_lock(&d->lock);
     if (rc < 0) {
-        driver_fail(d, rc, &err);
+        comm_thread_fail(d, rc, &err);
     } else if (rc > 0) {
         *moved_ns = clock_now_ns();
-        driver_publish(d);
+        comm_thread_publish(d);
     } else if (!d->first) {
-        driver_nap(d, &d->answered, *moved_ns, deadline_ns);
+        comm_thread_nap(d, &d->answered, *moved_ns, deadline_ns);
     }
 }
 
 /* One rank: nobody else looks after the box. */
-static void caller_poll(struct driver *d)
+static void caller_poll(struct comm_thread *d)
 {
     struct eddis_error err = { 0 };
-    int rc = driver_turn(d, d->engine, NULL, &err);
+    int rc = comm_thread_turn(d, d->engine, NULL, &err);
 
     if (rc < 0)
-        driver_fail(d, rc, &err);
-    driver_publish(d);
+        comm_thread_fail(d, rc, &err);
+    comm_thread_publish(d);
     if (rc == 0)
-        driver_timed_wait(&d->answered, &d->lock, clock_now_ns() + DRIVER_NAP_MIN_NS);
+        comm_thread_timed_wait(&d->answered, &d->lock, clock_now_ns() + COMM_THREAD_NAP_MIN_NS);
 }
 
 /* Wait until the bucket's or the request's result is published. */
-static int caller_wait(struct driver *d, bool (*done)(const struct driver *d, const void *what),
+static int caller_wait(struct comm_thread *d,
+                       bool (*done)(const struct comm_thread *d, const void *what),
                        const void *what, int64_t deadline_ns, struct eddis_error *err)
 {
     int64_t moved_ns = clock_now_ns();
@@ -69,7 +70,7 @@ static int caller_wait(struct driver *d, bool (*done)(const struct driver *d, co
     while (rc == 0 && !done(d, what)) {
         int64_t now = clock_now_ns();
 
-        rc = driver_failed(d, err);
+        rc = comm_thread_failed(d, err);
         if (rc == 0 && now >= deadline_ns)
             rc = -ETIMEDOUT;
         if (rc < 0)
@@ -81,11 +82,11 @@ static int caller_wait(struct driver *d, bool (*done)(const struct driver *d, co
         else if (!d->threaded)
             caller_poll(d);
         else /* the other caller publishes, or leaves and it is our turn */
-            driver_timed_wait(&d->answered, &d->lock, now + DRIVER_NAP_MAX_NS);
+            comm_thread_timed_wait(&d->answered, &d->lock, now + COMM_THREAD_NAP_MAX_NS);
     }
     /* Whom shared memory waits for changes without anything moving here. */
     if (driving && rc == -ETIMEDOUT)
-        driver_publish(d);
+        comm_thread_publish(d);
     if (driving)
         caller_leave(d);
     return rc;
@@ -97,7 +98,7 @@ struct parameter_step {
 };
 
 /* First bucket that is waited for; -1: none. */
-static int bucket_missing(const struct driver *d, const struct parameter_step *p)
+static int bucket_missing(const struct comm_thread *d, const struct parameter_step *p)
 {
     int b = p->parameter < 0 ? 0 : d->bucket_of[p->parameter];
     int end = p->parameter < 0 ? d->n_buckets : b + 1;
@@ -107,19 +108,19 @@ static int bucket_missing(const struct driver *d, const struct parameter_step *p
     return b < end ? b : -1;
 }
 
-static bool step_done(const struct driver *d, const void *what)
+static bool step_done(const struct comm_thread *d, const void *what)
 {
     return bucket_missing(d, what) < 0;
 }
 
-static bool request_done(const struct driver *d, const void *what)
+static bool request_done(const struct comm_thread *d, const void *what)
 {
     (void)d;
     return ((const struct request *)what)->done;
 }
 
-int driver_wait_step(struct driver *d, int parameter, int64_t step, int64_t deadline_ns,
-                     struct driver_waits *ret, struct eddis_error *err)
+int comm_thread_wait_step(struct comm_thread *d, int parameter, int64_t step, int64_t deadline_ns,
+                          struct comm_thread_waits *ret, struct eddis_error *err)
 {
     const struct parameter_step what = { parameter, step };
     int rc;
@@ -135,7 +136,7 @@ int driver_wait_step(struct driver *d, int parameter, int64_t step, int64_t dead
     return rc;
 }
 
-int driver_bucket_of(struct driver *d, int parameter)
+int comm_thread_bucket_of(struct comm_thread *d, int parameter)
 {
     int b;
 
@@ -145,8 +146,8 @@ int driver_bucket_of(struct driver *d, int parameter)
     return b;
 }
 
-int driver_wait_request(struct driver *d, struct request *r, int64_t deadline_ns, int *ret_peer,
-                        struct eddis_error *err)
+int comm_thread_wait_request(struct comm_thread *d, struct request *r, int64_t deadline_ns,
+                             int *ret_peer, struct eddis_error *err)
 {
     int rc;
 
@@ -158,13 +159,13 @@ int driver_wait_request(struct driver *d, struct request *r, int64_t deadline_ns
     return rc;
 }
 
-static bool mail_box_done(const struct driver *d, const void *what)
+static bool mail_box_done(const struct comm_thread *d, const void *what)
 {
     (void)d;
     return ((const struct mail_box *)what)->done;
 }
 
-static void box_wait_over(struct driver *d, const struct box_wait *w)
+static void box_wait_over(struct comm_thread *d, const struct box_wait *w)
 {
     struct box_wait **at = &d->box_waits;
 
@@ -173,8 +174,8 @@ static void box_wait_over(struct driver *d, const struct box_wait *w)
     *at = w->next;
 }
 
-int driver_wait_box(struct driver *d, struct mail_box *m, int64_t deadline_ns, int *ret_peer,
-                    struct eddis_error *err)
+int comm_thread_wait_box(struct comm_thread *d, struct mail_box *m, int64_t deadline_ns,
+                         int *ret_peer, struct eddis_error *err)
 {
     struct box_wait w = { .r = &m->r, .peer = -1 };
     int rc;
@@ -190,13 +191,14 @@ int driver_wait_box(struct driver *d, struct mail_box *m, int64_t deadline_ns, i
     return rc;
 }
 
-static bool box_left(const struct driver *d, const void *what)
+static bool box_left(const struct comm_thread *d, const void *what)
 {
     (void)what;
     return d->left;
 }
 
-int driver_wait_left(struct driver *d, int64_t deadline_ns, int *ret_peer, struct eddis_error *err)
+int comm_thread_wait_left(struct comm_thread *d, int64_t deadline_ns, int *ret_peer,
+                          struct eddis_error *err)
 {
     int rc;
 
@@ -208,13 +210,13 @@ int driver_wait_left(struct driver *d, int64_t deadline_ns, int *ret_peer, struc
     return rc;
 }
 
-static bool exchange_done(const struct driver *d, const void *what)
+static bool exchange_done(const struct comm_thread *d, const void *what)
 {
     return d->exchanges >= *(const int64_t *)what;
 }
 
-int driver_wait_exchange(struct driver *d, int64_t n, int64_t deadline_ns, int *ret_peer,
-                         struct eddis_error *err)
+int comm_thread_wait_exchange(struct comm_thread *d, int64_t n, int64_t deadline_ns, int *ret_peer,
+                              struct eddis_error *err)
 {
     int rc;
 
@@ -226,7 +228,7 @@ int driver_wait_exchange(struct driver *d, int64_t n, int64_t deadline_ns, int *
     return rc;
 }
 
-int64_t driver_staleness(struct driver *d)
+int64_t comm_thread_staleness(struct comm_thread *d)
 {
     int64_t n;
 

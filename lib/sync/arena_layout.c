@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "layout.h"
+#include "arena_layout.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -38,8 +38,8 @@ struct layout {
     int64_t ready_ns[][LAYOUT_MEASURED];   /* [n_items] since the step began */
 };
 
-int layout_new(const struct comm_place *p, int n_items, struct layout **ret,
-               struct eddis_error *err)
+int arena_layout_new(const struct comm_place *p, int n_items, struct layout **ret,
+                     struct eddis_error *err)
 {
     struct layout *l = calloc(1, sizeof *l + (size_t)n_items * sizeof l->ready_ns[0]);
     int64_t *ready = calloc((size_t)n_items, sizeof *ready);
@@ -60,14 +60,14 @@ int layout_new(const struct comm_place *p, int n_items, struct layout **ret,
     if (rc == 0)
         rc = broadcast_new(p, &l->agreed, sizeof l->agreed, 0, &l->broadcast, err);
     if (rc < 0) {
-        layout_free(l);
+        arena_layout_free(l);
         return rc;
     }
     *ret = l;
     return 0;
 }
 
-void layout_free(struct layout *l)
+void arena_layout_free(struct layout *l)
 {
     if (!l)
         return;
@@ -77,7 +77,7 @@ void layout_free(struct layout *l)
     free(l);
 }
 
-void layout_begin(struct layout *l, bool passing, int64_t now_ns)
+void arena_layout_begin(struct layout *l, bool passing, int64_t now_ns)
 {
     l->steps = passing ? 0 : l->steps + 1;
     l->begin_ns = now_ns;
@@ -91,7 +91,7 @@ static int layout_step(const struct layout *l)
     return step >= 0 && step < LAYOUT_MEASURED ? step : -1;
 }
 
-void layout_left(struct layout *l, size_t bytes, int64_t now_ns)
+void arena_layout_left(struct layout *l, size_t bytes, int64_t now_ns)
 {
     int step = layout_step(l);
 
@@ -106,7 +106,7 @@ void layout_left(struct layout *l, size_t bytes, int64_t now_ns)
     l->spell.bytes += bytes;
 }
 
-void layout_back(struct layout *l, int64_t now_ns)
+void arena_layout_back(struct layout *l, int64_t now_ns)
 {
     struct spell *s = &l->spell, *low = &l->smallest, *high = &l->largest;
     int step = layout_step(l);
@@ -121,7 +121,7 @@ void layout_back(struct layout *l, int64_t now_ns)
         *high = *s;
 }
 
-void layout_ready(struct layout *l, int item, int64_t now_ns)
+void arena_layout_ready(struct layout *l, int item, int64_t now_ns)
 {
     int step = layout_step(l);
 
@@ -129,12 +129,12 @@ void layout_ready(struct layout *l, int item, int64_t now_ns)
         l->ready_ns[item][step] = now_ns - l->begin_ns;
 }
 
-bool layout_due(const struct layout *l)
+bool arena_layout_due(const struct layout *l)
 {
     return l->steps > LAYOUT_WARM + LAYOUT_MEASURED;
 }
 
-bool layout_started(const struct layout *l)
+bool arena_layout_started(const struct layout *l)
 {
     return l->started;
 }
@@ -203,8 +203,8 @@ static int layout_follow(struct layout *l, int latest_rc, struct outbox *out,
     return collective_start(l->broadcast, l->broadcast_tag, out, err);
 }
 
-int layout_start(struct layout *l, struct bucket_item *item, const struct bucket_cost *cost,
-                 const int *tag, struct outbox *out, struct eddis_error *err)
+int arena_layout_start(struct layout *l, struct bucket_item *item, const struct bucket_cost *cost,
+                       const int *tag, struct outbox *out, struct eddis_error *err)
 {
     l->started = true;
     l->item = item;
@@ -215,27 +215,27 @@ int layout_start(struct layout *l, struct bucket_item *item, const struct bucket
     return layout_follow(l, collective_start(l->latest, tag[0], out, err), out, err);
 }
 
-bool layout_owns(const struct layout *l, const struct comm_op *op)
+bool arena_layout_owns(const struct layout *l, const struct comm_op *op)
 {
     return op->owner == l->latest || op->owner == l->broadcast;
 }
 
-int layout_receive(struct layout *l, const struct comm_op *op, struct outbox *out,
-                   struct eddis_error *err)
+int arena_layout_receive(struct layout *l, const struct comm_op *op, struct outbox *out,
+                         struct eddis_error *err)
 {
     if (op->owner == l->latest)
         return layout_follow(l, collective_done(l->latest, op, out, err), out, err);
     return collective_done(l->broadcast, op, out, err);
 }
 
-int layout_waits_for(const struct layout *l)
+int arena_layout_waits_for(const struct layout *l)
 {
     int rank = l->started ? collective_waits_for(l->latest) : -1;
 
     return l->started && rank < 0 ? collective_waits_for(l->broadcast) : rank;
 }
 
-const struct bucket_layout *layout_agreed(const struct layout *l)
+const struct bucket_layout *arena_layout_agreed(const struct layout *l)
 {
     return &l->agreed;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "network.h"
+#include "probe_network.h"
 
 #include "network_rounds.h"
 
@@ -12,13 +12,13 @@
 #include <string.h>
 
 enum {
-    SMALL = 8,                             /* bytes of a message that measures latency */
-    PINGS = 20,                            /* at most */
-    ALLREDUCES = 5,                        /* the median counts */
-    CHUNK = 128 << 10,                     /* bytes of one message of a stream */
-    MAX_CHUNKS = NETWORK_ROOM / CHUNK - 1, /* of a stream; the rest is for small messages */
-    WARM_UPS = 2,                          /* bursts of a stream that do not count */
-    TAG_CONNECT = 1,                       /* and a tag for each step */
+    SMALL = 8,                                   /* bytes of a message that measures latency */
+    PINGS = 20,                                  /* at most */
+    ALLREDUCES = 5,                              /* the median counts */
+    CHUNK = 128 << 10,                           /* bytes of one message of a stream */
+    MAX_CHUNKS = PROBE_NETWORK_ROOM / CHUNK - 1, /* of a stream; the rest is for small messages */
+    WARM_UPS = 2,                                /* bursts of a stream that do not count */
+    TAG_CONNECT = 1,                             /* and a tag for each step */
     TAG_MACHINE,
     TAG_TURN,
     TAG_PING,
@@ -32,15 +32,15 @@ enum {
 #define NAP_NS   (CLOCK_MS / 20) /* at once, while a message is timed */
 #define REST_NS  CLOCK_MS        /* while others are at their turn */
 
-const struct network_options network_defaults = { .connect_ns = 3 * CLOCK_S,
-                                                  .deadline_ns = 5 * CLOCK_S,
-                                                  .stream_ns = 80 * CLOCK_MS };
+const struct probe_network_options network_defaults = { .connect_ns = 3 * CLOCK_S,
+                                                        .deadline_ns = 5 * CLOCK_S,
+                                                        .stream_ns = 80 * CLOCK_MS };
 
 /* ---- messages with a deadline ---- */
 
 struct meeting {
     struct transport *t;
-    const struct network_options *o;
+    const struct probe_network_options *o;
     struct network *net;
     int64_t *word; /* [CHUNK / SMALL]: what is sent, what is received, one for each partner */
     char *buffer;  /* [MAX_CHUNKS * CHUNK] */
@@ -491,8 +491,8 @@ static int measure_all(struct meeting *m, struct eddis_error *err)
     return rc < 0 ? rc : gather(m, row, err);
 }
 
-int network_measure(struct transport *t, const struct network_options *o, void *room,
-                    struct network **ret, struct eddis_error *err)
+int probe_network_measure(struct transport *t, const struct probe_network_options *o, void *room,
+                          struct network **ret, struct eddis_error *err)
 {
     struct meeting m = { .t = t, .o = o, .word = room, .buffer = (char *)room + CHUNK };
     int rc;
@@ -500,7 +500,8 @@ int network_measure(struct transport *t, const struct network_options *o, void *
     m.net = calloc(1, sizeof *m.net);
     if (!m.net)
         return eddis_fail(err, -ENOMEM, "no memory for the network's probe");
-    memset(room, 0, NETWORK_ROOM); /* pages that are not there yet would count as a slow network */
+    memset(room, 0,
+           PROBE_NETWORK_ROOM); /* pages that are not there yet would count as a slow network */
     m.net->n_nodes = t->n_ranks;
     m.net->failed_from = m.net->failed_to = -1;
     m.net->allreduce_s = NAN;

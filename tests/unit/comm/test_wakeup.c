@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waits for what comes in over TCP connections of this process. */
-#include "lib/comm/arrival.h"
+#include "lib/comm/wakeup.h"
 
 #include "lib/base/clock.h"
 #include "suite.h"
@@ -38,74 +38,74 @@ static void close_pair(const int end[2])
 }
 
 /* Until nothing is left: a new connection can be written to, which counts. */
-static void drain(struct arrival *a)
+static void drain(struct wakeup *a)
 {
-    while (arrival_wait(a, SHORT_NS))
+    while (wakeup_wait(a, SHORT_NS))
         continue;
 }
 
 /* Watched from the first miss on; what was heard of is not read, and ends no second wait. */
 START_TEST(data_ends_a_wait_once)
 {
-    struct arrival *a;
+    struct wakeup *a;
     char byte = 'x';
     int end[2];
 
     connect_pair(end);
-    ck_assert_int_eq(arrival_new(&a, NULL), 0);
-    ck_assert(arrival_missed(a));
+    ck_assert_int_eq(wakeup_new(&a, NULL), 0);
+    ck_assert(wakeup_missed(a));
     drain(a);
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(write(end[0], &byte, 1), 1);
-        ck_assert(arrival_wait(a, LONG_NS));
+        ck_assert(wakeup_wait(a, LONG_NS));
         drain(a);
     }
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(read(end[1], &byte, 1), 1);
     close_pair(end);
-    ck_assert(!arrival_wait(a, SHORT_NS));
-    arrival_free(a);
+    ck_assert(!wakeup_wait(a, SHORT_NS));
+    wakeup_free(a);
 }
 END_TEST
 
 static void *wake(void *arg)
 {
     clock_sleep_until_ns(clock_now_ns() + SHORT_NS);
-    arrival_wake(arg);
+    wakeup_wake(arg);
     return NULL;
 }
 
 START_TEST(another_thread_ends_a_wait)
 {
-    struct arrival *a;
+    struct wakeup *a;
     pthread_t thread;
 
-    ck_assert_int_eq(arrival_new(&a, NULL), 0);
+    ck_assert_int_eq(wakeup_new(&a, NULL), 0);
     ck_assert_int_eq(pthread_create(&thread, NULL, wake, a), 0);
-    ck_assert(arrival_wait(a, LONG_NS));
+    ck_assert(wakeup_wait(a, LONG_NS));
     pthread_join(thread, NULL);
-    arrival_wake(a);
-    ck_assert(arrival_wait(a, LONG_NS)); /* also one before it begins */
-    ck_assert(!arrival_wait(a, SHORT_NS));
-    arrival_free(a);
+    wakeup_wake(a);
+    ck_assert(wakeup_wait(a, LONG_NS)); /* also one before it begins */
+    ck_assert(!wakeup_wait(a, SHORT_NS));
+    wakeup_free(a);
 }
 END_TEST
 
 /* Messages that no socket tells of; a new connection explains one miss. */
 START_TEST(misses_are_believed_in_the_end)
 {
-    struct arrival *a;
+    struct wakeup *a;
     int end[2], n = 0;
 
-    ck_assert_int_eq(arrival_new(&a, NULL), 0);
+    ck_assert_int_eq(wakeup_new(&a, NULL), 0);
     connect_pair(end);
-    for (; arrival_missed(a); n++) {
+    for (; wakeup_missed(a); n++) {
         ck_assert_int_lt(n, 10000);
-        (void)arrival_wait(a, SHORT_NS);
+        (void)wakeup_wait(a, SHORT_NS);
     }
     ck_assert_int_gt(n, 60);
     close_pair(end);
-    arrival_free(a);
+    wakeup_free(a);
 }
 END_TEST
 
@@ -116,4 +116,4 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, misses_are_believed_in_the_end);
 }
 
-SUITE_MAIN("arrival", add_tests)
+SUITE_MAIN("wakeup", add_tests)

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tuner.h - which kind of all-reduce for which size, from a short measurement
+ *
+ * Arithmetic only: whoever measures, with whatever clock, does
+ *
+ *     tuner_init(&c, &place, shared_bytes);
+ *     while (tuner_next(&c, &rung))
+ *         run each of the rung's kinds `runs` times on rung.bytes bytes; seconds[kind] = the
+ *         quickest run of the slowest rank;
+ *         tuner_note(&c, seconds);
+ *     tuner_choose(&c, &result);
+ *
+ * on every rank with the same seconds, and has the same result on all.
+ *
+ * Sizes grow sixteenfold from rung to rung, to 4 MiB.  A kind is tried on a rung when what is known
+ * predicts that it may win there and that it fits into what is left of TUNER_BUDGET_S.  What is
+ * not measured is predicted, with what the trees' times say of a message (a) and the kinds' growth
+ * of a byte (b), with P ranks and M bytes:
+ *
+ *     direct    a + (P - 1) M b                        tree   2 log2 P (a + M b)
+ *     halving   2 floor(log2 P) a + 2 (1 - 1/P) M b    ring   2 (P - 1) (a + M b / P)
+ *
+ * where halving costs 2 (a + M b) more when P is no power of two.
+ *
+ * Limits are chosen by these times at all rungs and one more size; beyond it the usual ones hold.
+ */
+#ifndef EDDIS_COMM_TUNER_H
+#define EDDIS_COMM_TUNER_H
+
+#include "collective.h"
+
+#define TUNER_BUDGET_S 0.3
+
+enum {
+    TUNER_DIRECT,
+    TUNER_TREE,
+    TUNER_HALVING,
+    TUNER_RING,
+    TUNER_SHARED, /* through memory that ranks of a node share, as allreduce_new does it */
+    TUNER_KINDS,
+    TUNER_RUNGS = 5,
+    TUNER_FIRST_BYTES = 64,
+    TUNER_GROWTH = 16,
+    TUNER_REASON = 160,
+};
+
+struct tuner_rung {
+    size_t bytes;
+    int runs;                      /* that count, of each kind */
+    bool warm_up;                  /* and one before them that does not, to make connections */
+    const char *kind[TUNER_KINDS]; /* for allreduce_new_kind, or "shared"; NULL: not at this rung */
+};
+
+struct tuner {
+    struct comm_place place;
+    size_t shared_bytes;
+    int n;                                    /* rungs measured */
+    double seconds[TUNER_RUNGS][TUNER_KINDS]; /* 0: not measured */
+    double left_s;
+};
+
+/* What an all-reduce of so many bytes lasts: latency_s + bytes / bytes_per_s; both 0: unknown. */
+struct comm_cost {
+    double latency_s, bytes_per_s;
+};
+
+struct tuner_result {
+    bool shared;               /* through the memory of the nodes; false too when there is none */
+    struct comm_limits limits; /* of messages */
+    struct comm_cost cost;     /* of large buffers, as chosen */
+    char reason[TUNER_REASON]; /* one sentence for people */
+};
+
+/* Bytes of a rung, 0 .. TUNER_RUNGS - 1. */
+size_t tuner_bytes(int rung);
+
+/* shared_bytes: up to this size members can reduce in memory of their node; 0: they cannot. */
+void tuner_init(struct tuner *c, const struct comm_place *p, size_t shared_bytes);
+
+/* Returns false when it is over. */
+bool tuner_next(const struct tuner *c, struct tuner_rung *ret);
+
+/* seconds [TUNER_KINDS] of what tuner_next asked for; more than 0. */
+void tuner_note(struct tuner *c, const double *seconds);
+
+/* At least one rung is measured. */
+void tuner_choose(const struct tuner *c, struct tuner_result *ret);
+
+#endif
