@@ -7,7 +7,7 @@
  * nothing: it answers the orders that end a job.  As each is registered the program says
  * "registered N" on standard output.  It ends with its standard input.
  */
-#include "agents/protocol.h"
+#include "agents/protocol/protocol.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"

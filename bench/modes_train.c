@@ -2,7 +2,7 @@
 /* modes_train.c - bench-modes-train: one worker of a model whose compute is slept
  *
  * LAYERS layers hold 10^6 float32 parameters in all.  A step of b samples takes as long as on the
- * device that the worker imitates, a third of it forward and the rest backward, layer by layer;
+ * device that the worker emulates, a third of it forward and the rest backward, layer by layer;
  * each layer's gradient is announced when its part is over.  Gradients are ones, so that their
  * weighted mean is known.  The job ends when all workers together have done
  * as many samples as the variable SAMPLES says.

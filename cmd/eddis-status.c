@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eddis-status - who is slow, why, and what was done about it */
-#include "agents/job_folder.h"
-#include "agents/status_json.h"
+#include "agents/job/job_folder.h"
+#include "agents/job/status_json.h"
 #include "cmd/options.h"
 #include "cmd/status_fetch.h"
 #include "cmd/status_list.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output_view.h"
 
-#include "agents/protocol.h"
+#include "agents/protocol/protocol.h"
 #include "cmd/fold.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"

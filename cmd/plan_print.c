@@ -342,7 +342,7 @@ static void print_predictions(const struct plan_print *o, const struct plan *p)
     if (p->emulated) {
         fputs("  ", o->out);
         paint(o, YELLOW, "emulated");
-        fputs(": workers imitate devices of these speeds by waiting\n", o->out);
+        fputs(": workers emulate devices of these speeds by waiting\n", o->out);
     }
     fputs("  ", o->out);
     print_foreign(o->out, p->reason);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run_cleanup.h"
 
-#include "agents/driver/start/cleanup.h"
+#include "agents/driver/start/job_cleanup.h"
 #include "cmd/run_find.h"
 
 #include <stdio.h>
@@ -24,5 +24,5 @@ int run_cleanup(const char *job, bool quiet, struct eddis_error *err)
     struct job_folder folder;
     int rc = run_find_job("--cleanup", job, &folder, err);
 
-    return rc < 0 ? rc : cleanup_job(&folder, on_host, &quiet, err);
+    return rc < 0 ? rc : job_cleanup(&folder, on_host, &quiet, err);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run_find.h"
 
-#include "agents/checkpoints.h"
+#include "agents/job/checkpoints.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef EDDIS_CMD_RUN_FIND_H
 #define EDDIS_CMD_RUN_FIND_H
 
-#include "agents/job_folder.h"
+#include "agents/job/job_folder.h"
 #include "lib/base/error.h"
 
 /* A job by its folder or the beginning of its id, as the word of an option. */

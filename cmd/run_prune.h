@@ -3,7 +3,7 @@
 #ifndef EDDIS_CMD_RUN_PRUNE_H
 #define EDDIS_CMD_RUN_PRUNE_H
 
-#include "agents/job_folder.h"
+#include "agents/job/job_folder.h"
 #include "lib/base/error.h"
 
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 #ifndef EDDIS_CMD_RUN_STOP_H
 #define EDDIS_CMD_RUN_STOP_H
 
-#include "agents/status_json.h"
+#include "agents/job/status_json.h"
 #include "lib/base/error.h"
 
 /* word is the beginning of a job's id, or its folder.  Blocks until the job has ended, at most for

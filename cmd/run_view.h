@@ -9,7 +9,7 @@
 
 #include "cmd/screen.h"
 
-#include "agents/status_json.h"
+#include "agents/job/status_json.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
 
 #include "lib/base/error.h"
 
-#include "agents/job_folder.h"
-#include "agents/status_json.h"
+#include "agents/job/job_folder.h"
+#include "agents/job/status_json.h"
 
 /* What a job's folder alone tells: summary.json, or the last whole line of metrics.jsonl.  A job
  * whose end neither tells is "lost".  Freed by job_status_fini.  -EINVAL: the files are damaged.

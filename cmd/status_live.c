@@ -4,7 +4,7 @@
 #include "status_page.h"
 #include "status_screen.h"
 
-#include "agents/status_json.h"
+#include "agents/job/status_json.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/http/client.h"

@@ -5,7 +5,7 @@
 
 #include "lib/base/error.h"
 
-#include "agents/job_folder.h"
+#include "agents/job/job_folder.h"
 
 #include <stdbool.h>
 #include <stdint.h>

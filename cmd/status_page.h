@@ -8,7 +8,7 @@
 #ifndef EDDIS_CMD_STATUS_PAGE_H
 #define EDDIS_CMD_STATUS_PAGE_H
 
-#include "agents/status_json.h"
+#include "agents/job/status_json.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -150,7 +150,7 @@ struct eddis_world {
     int rank, n_ranks;
     int local_rank, n_local_ranks; /* on this node */
     int generation;                /* 1 at first, one more after each restart */
-    int emulated;                  /* 1: this worker imitates a device of another speed */
+    int emulated;                  /* 1: this worker emulates a device of another speed */
     double emulated_fixed_s;       /* it then takes fixed + per_sample * count seconds a step */
     double emulated_sample_s;
     uint64_t seed;                /* of the job */
@@ -290,7 +290,7 @@ struct eddis_report {
     size_t size;        /* sizeof (struct eddis_report) */
     int has_loss;       /* 1: loss is meant */
     double loss;        /* mean over this worker's samples */
-    int64_t overrun_ns; /* emulated devices: real work that did not fit into the imitated time */
+    int64_t overrun_ns; /* emulated devices: real work that did not fit into the emulated time */
 };
 
 /* End the step and publish it on the progress board.  report may be NULL. */

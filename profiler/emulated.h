@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emulated.h - devices that a CPU imitates, in the place of the real ones */
+/* emulated.h - devices that a CPU emulates, in the place of the real ones */
 #ifndef EDDIS_PROFILER_EMULATED_H
 #define EDDIS_PROFILER_EMULATED_H
 

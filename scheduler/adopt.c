@@ -116,7 +116,7 @@ static int check_worker(const struct plan_worker *w, const struct node_profile *
         !near(t.sample_s, w->sample_s))
         return eddis_fail(
             err, -EINVAL,
-            "rank %d of the plan imitates another speed than the job's profile.emulate "
+            "rank %d of the plan emulates another speed than the job's profile.emulate "
             "gives '%s'",
             w->rank, w->device_id);
     return 0;

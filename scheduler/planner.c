@@ -35,8 +35,8 @@ static const struct device *nth_device(const struct node_profile *node, enum dev
     return NULL;
 }
 
-/* What this node's workers run on.  Imitations come first: they are there because the job asks
- * for them, while a GPU may just happen to be there.
+/* What this node's workers run on.  Emulated devices come first: they are there because the job
+ * asks for them, while a GPU may just happen to be there.
  */
 static enum device_kind kind_of_workers(const struct node_profile *node)
 {

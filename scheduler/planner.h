@@ -46,8 +46,8 @@ double planner_throughput(const struct plan *p, const int64_t *batch);
 double planner_ideal(const struct plan *p);
 
 /* Check a plan from --plan against the job (global batch, seed, mode) and the nodes that are there:
- * same number of nodes, devices and cores present, imitations of the same speeds.  Fills its node
- * names; on failure the plan is as it was.
+ * same number of nodes, devices and cores present, emulated devices of the same speeds.  Fills its
+ * node names; on failure the plan is as it was.
  */
 int planner_adopt(struct plan *p, const struct job *job, const struct node_profile *nodes,
                   int n_nodes, struct eddis_error *err);

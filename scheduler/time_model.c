@@ -29,7 +29,7 @@ static int emulated_model(const struct device *d, struct time_model *ret, struct
 
     if (!measured(d->rate) || !measured(sample_s) || !isfinite(d->fixed_s) || d->fixed_s < 0)
         return eddis_fail(err, -EINVAL,
-                          "device '%s' imitates no speed: rate %g, a %g s, c %g s a sample", d->id,
+                          "device '%s' emulates no speed: rate %g, a %g s, c %g s a sample", d->id,
                           d->rate, d->fixed_s, d->sample_s);
     *ret = (struct time_model){ .fixed_s = d->fixed_s, .sample_s = sample_s };
     return 0;

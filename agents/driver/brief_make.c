@@ -103,10 +103,10 @@ int driver_brief(const struct driver *d, int agent, char **ret, struct eddis_err
         (void)snprintf(b.host, sizeof b.host, "%s", job->host[agent].host);
     fill_emulate(job, agent, &b);
     (void)snprintf(b.job_id, sizeof b.job_id, "%s", folder ? folder->id : job->name);
-    for (int i = 0; i < d->doors.n_agent_doors; i++)
-        url[i] = (char *)(uintptr_t)d->doors.url[i];
-    (void)snprintf(b.pin, sizeof b.pin, "%s", d->doors.pin);
-    http_tokens_text(d->doors.agent_tokens, agent, b.token);
+    for (int i = 0; i < d->listeners.n_agent_listeners; i++)
+        url[i] = (char *)(uintptr_t)d->listeners.url[i];
+    (void)snprintf(b.pin, sizeof b.pin, "%s", d->listeners.pin);
+    http_tokens_text(d->listeners.agent_tokens, agent, b.token);
     memcpy(b.log_marker, d->log_marker, sizeof b.log_marker);
     (void)snprintf(b.folder, sizeof b.folder, "%s", d->agent[agent].folder);
     *ret = brief_text(&b);

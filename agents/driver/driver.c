@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "driver_impl.h"
 
-#include "listen.h"
+#include "addresses.h"
 
-#include "agents/checkpoints.h"
+#include "agents/job/checkpoints.h"
 
-#include "agents/job_nodes.h"
+#include "agents/job/node_list.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -30,7 +30,7 @@ void driver_say(struct driver *d, const char *type, int agent, int rank, const c
 {
     const char *node = agent >= 0 ? d->state.agent[agent].host : NULL;
 
-    record_event(&d->record, type, node, rank, text);
+    journal_event(&d->journal, type, node, rank, text);
     if (strcmp(type, "say") == 0)
         d->o->view.say(d->o->view.ctx, text);
 }
@@ -76,8 +76,8 @@ static void fill_end(const struct state *s, struct job_status *t)
 /* Once the doors are closed what they told last remains. */
 static void fill_refused(struct driver *d)
 {
-    if (doors_refused(&d->doors))
-        doors_refusals_text(&d->doors, d->status.refused, sizeof d->status.refused);
+    if (listeners_refused(&d->listeners))
+        listeners_refusals_text(&d->listeners, d->status.refused, sizeof d->status.refused);
 }
 
 void driver_fill_status(struct driver *d)
@@ -145,16 +145,16 @@ static void raise_descriptor_limit(struct driver *d)
 
 static int open_doors(struct driver *d, struct eddis_error *err)
 {
-    char address[HTTP_MAX_BASES][DOORS_ADDRESS];
-    struct doors_options o = { .n_agents = d->n_agents,
-                               .address = (const char(*)[DOORS_ADDRESS])address,
-                               .lease_ns = d->o->job->timeouts.lease_ns };
+    char address[HTTP_MAX_BASES][LISTENERS_ADDRESS];
+    struct listeners_options o = { .n_agents = d->n_agents,
+                                   .address = (const char(*)[LISTENERS_ADDRESS])address,
+                                   .lease_ns = d->o->job->timeouts.lease_ns };
     int rc = inbox_open(&d->inbox, err);
 
     if (rc == 0)
-        rc = o.n_addresses = listen_addresses(d->o->job, address, err);
+        rc = o.n_addresses = addresses_find(d->o->job, address, err);
     o.inbox = d->inbox;
-    return rc < 0 ? rc : doors_open(&d->doors, &o, err);
+    return rc < 0 ? rc : listeners_open(&d->listeners, &o, err);
 }
 
 static int write_driver_file(const struct driver *d, struct eddis_error *err)
@@ -164,9 +164,9 @@ static int write_driver_file(const struct driver *d, struct eddis_error *err)
 
     if (!d->o->folder)
         return 0;
-    (void)snprintf(file.url, sizeof file.url, "%s", d->doors.people_url);
-    http_tokens_text(d->doors.person_tokens, PERSON_READER, file.token);
-    http_tokens_text(d->doors.person_tokens, PERSON_OWNER, file.owner);
+    (void)snprintf(file.url, sizeof file.url, "%s", d->listeners.people_url);
+    http_tokens_text(d->listeners.person_tokens, PERSON_READER, file.token);
+    http_tokens_text(d->listeners.person_tokens, PERSON_OWNER, file.owner);
     rc = job_driver_write(d->o->folder, &file, err);
     explicit_bzero(file.token, sizeof file.token);
     explicit_bzero(file.owner, sizeof file.owner);
@@ -188,13 +188,13 @@ int driver_start_agent(struct driver *d, int agent, int64_t deadline_ns, struct 
     a->sequence = 0;
     (void)snprintf(lease, sizeof lease, "%" PRId64, d->o->job->timeouts.lease_ns);
     if (rc == 0) /* one that was given up may have stayed alive: it speaks for nobody now */
-        rc = http_tokens_renew(d->doors.agent_tokens, agent, err);
+        rc = http_tokens_renew(d->listeners.agent_tokens, agent, err);
     if (rc == 0)
         rc = driver_brief(d, agent, &brief, err);
     if (rc == 0 && d->o->folder) {
         cleanup_free char *line = starter_record(d->starter, agent, d->o->folder->id, a->folder);
 
-        record_line(&d->record, JOB_NODES_FILE, line);
+        journal_line(&d->journal, JOB_NODES_FILE, line);
     }
     if (rc == 0)
         rc = starter_add(d->starter, agent, args, brief, deadline_ns, err);
@@ -322,7 +322,7 @@ static void take_signals(struct driver *d)
     struct signalfd_siginfo i;
 
     while (read(d->signals, &i, sizeof i) == sizeof i) {
-        record_event(&d->record, "signal", NULL, -1, strsignal((int)i.ssi_signo));
+        journal_event(&d->journal, "signal", NULL, -1, strsignal((int)i.ssi_signo));
         if (i.ssi_signo == SIGINT || i.ssi_signo == SIGTERM || i.ssi_signo == SIGQUIT)
             driver_logs_stop(d);
         state_signal(&d->state, (int)i.ssi_signo, clock_now_ns());
@@ -358,7 +358,7 @@ static void say_refused(struct driver *d)
 {
     char peer[HTTP_PEER_CHARS], text[128];
 
-    while (doors_refusal(&d->doors, peer, sizeof peer)) {
+    while (listeners_refusal(&d->listeners, peer, sizeof peer)) {
         (void)snprintf(text, sizeof text, "refused a request from %s: it has no valid token", peer);
         driver_say(d, is_given_up(d, peer) ? "refused" : "say", -1, -1, text);
     }
@@ -369,12 +369,12 @@ static void say_trouble(struct driver *d)
 {
     char text[600];
 
-    if (!d->record.trouble.code || d->told_trouble)
+    if (!d->journal.trouble.code || d->told_trouble)
         return;
     d->told_trouble = true;
     (void)snprintf(text, sizeof text,
                    "%s; the job goes on: free space there, or its records will have gaps",
-                   d->record.trouble.text);
+                   d->journal.trouble.text);
     d->o->view.say(d->o->view.ctx, text);
 }
 
@@ -393,7 +393,7 @@ static void tick(struct driver *d)
     driver_act(d);
     if (d->state.phase == PHASE_RUN && now_ns >= d->metrics_ns) {
         driver_fill_status(d);
-        record_metrics(&d->record, &d->status);
+        journal_metrics(&d->journal, &d->status);
         d->o->view.progress(d->o->view.ctx, &d->status); /* also of programs without libeddis */
         d->metrics_ns = now_ns + CLOCK_S;
     }
@@ -487,7 +487,7 @@ static void close_agents(struct driver *d)
     for (int i = 0; d->agent && i < d->n_agents; i++)
         orders_fini(&d->agent[i].orders);
     fill_refused(d);
-    doors_close(&d->doors);
+    listeners_close(&d->listeners);
     inbox_close(d->inbox);
     if (d->starter)
         clean_nodes(d);
@@ -501,7 +501,7 @@ static void free_driver(struct driver *d)
     figures_fini(&d->figures);
     plan_free(d->plan);
     plan_free(d->equal);
-    record_fini(&d->record);
+    journal_fini(&d->journal);
     state_fini(&d->state);
     job_status_fini(&d->status);
     free(d->log_dir);
@@ -526,7 +526,7 @@ static void say_only_equal(struct driver *d)
         return;
     if (!t->message[0])
         (void)snprintf(t->message, sizeof t->message, "%s", text);
-    record_event(&d->record, "note", NULL, -1, text);
+    journal_event(&d->journal, "note", NULL, -1, text);
 }
 
 /* A job that was stopped can go on: from where, and how. */
@@ -555,10 +555,10 @@ static void say_how_to_go_on(struct driver *d)
                    "; newest checkpoint: step %" PRId64 "; go on with --resume %s", newest, path);
 }
 
-/* Devices are imitated by libeddis, in the programs that use it: claim nothing for others. */
-static void say_not_imitated(struct driver *d)
+/* Devices are emulated by libeddis, in the programs that use it: claim nothing for others. */
+static void say_not_emulated(struct driver *d)
 {
-    static const char text[] = "the program does not use libeddis, so no device was imitated";
+    static const char text[] = "the program does not use libeddis, so no device was emulated";
     struct job_status *t = &d->status;
 
     if (!t->emulated || t->exit_code != 0 || figures_any_seen(&d->figures))
@@ -568,7 +568,7 @@ static void say_not_imitated(struct driver *d)
     t->equal_predicted_samples_per_s = NAN;
     if (!t->message[0])
         (void)snprintf(t->message, sizeof t->message, "%s", text);
-    record_event(&d->record, "note", NULL, -1, text);
+    journal_event(&d->journal, "note", NULL, -1, text);
 }
 
 /* What the folder lacks is no failure of the job. */
@@ -576,11 +576,11 @@ static void say_gaps(struct driver *d)
 {
     cleanup_free char *text = NULL;
 
-    if (!d->record.trouble.code)
+    if (!d->journal.trouble.code)
         return;
     if (asprintf(&text, "%s%smissing or with gaps in '%s': %s; the job's own result stands",
-                 d->told_trouble ? "" : d->record.trouble.text, d->told_trouble ? "" : "; ",
-                 d->o->folder->path, d->record.missing) >= 0)
+                 d->told_trouble ? "" : d->journal.trouble.text, d->told_trouble ? "" : "; ",
+                 d->o->folder->path, d->journal.missing) >= 0)
         d->o->view.say(d->o->view.ctx, text);
 }
 
@@ -595,11 +595,11 @@ static void sum_up(struct driver *d)
     t->state = JOB_ENDED; /* also of a job that could not begin */
     say_only_equal(d);
     say_how_to_go_on(d);
-    say_not_imitated(d);
+    say_not_emulated(d);
     t->eta_s = 0;
-    record_metrics(&d->record, t);
-    record_event(&d->record, "ended", NULL, -1, t->reason);
-    record_summary(&d->record, t);
+    journal_metrics(&d->journal, t);
+    journal_event(&d->journal, "ended", NULL, -1, t->reason);
+    journal_summary(&d->journal, t);
     if (d->o->folder)
         (void)job_driver_remove(d->o->folder, NULL);
     say_gaps(d);
@@ -610,7 +610,7 @@ int driver_run(const struct driver_options *o, struct job_status *ret, struct ed
     struct driver d = { .o = o,
                         .n_agents = o->job->n_hosts ? (int)o->job->n_hosts : 1,
                         .signals = -1,
-                        .record.folder = o->folder,
+                        .journal.folder = o->folder,
                         .begun_ns = clock_now_ns() };
     int rc;
 

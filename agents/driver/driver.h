@@ -8,8 +8,8 @@
 #ifndef EDDIS_AGENTS_DRIVER_DRIVER_H
 #define EDDIS_AGENTS_DRIVER_DRIVER_H
 
-#include "agents/job_folder.h"
-#include "agents/status_json.h"
+#include "agents/job/job_folder.h"
+#include "agents/job/status_json.h"
 #include "lib/base/error.h"
 #include "lib/model/job.h"
 #include "lib/model/plan.h"

@@ -264,7 +264,7 @@ static void answer_reader(struct driver *d, const struct inbox_item *i)
         text = job_status_workers_text(&d->status);
         break;
     case INBOX_EVENTS:
-        text = record_events_text(&d->record, i->after);
+        text = journal_events_text(&d->journal, i->after);
         break;
     case INBOX_PLAN:
         if (!d->plan) {
@@ -274,7 +274,7 @@ static void answer_reader(struct driver *d, const struct inbox_item *i)
         text = plan_text(d->plan);
         break;
     default:
-        text = prometheus_text(&d->status, doors_refused(&d->doors));
+        text = prometheus_text(&d->status, listeners_refused(&d->listeners));
         if (text) {
             http_reply_text(i->x, 200, PROMETHEUS_TYPE, text);
             return;
@@ -290,7 +290,7 @@ static void answer_reader(struct driver *d, const struct inbox_item *i)
 static void hear_stop(struct driver *d, const struct inbox_item *i, int64_t now_ns)
 {
     http_reply(i->x, 202, "{}");
-    record_event(&d->record, "signal", NULL, -1, "asked to stop");
+    journal_event(&d->journal, "signal", NULL, -1, "asked to stop");
     driver_logs_stop(d);
     state_signal(&d->state, 0, now_ns);
 }

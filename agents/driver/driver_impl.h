@@ -8,7 +8,7 @@
  *     driver_launch.c   orders to prepare a generation
  *     driver_network.c  which network the nodes use
  *     driver_probe.c    what was measured of it
- *     driver_known.c    what earlier runs have told of the program
+ *     learned.c         what earlier runs have told of the program
  *     driver_check.c    what a check has found out about every node
  *     driver_logs.c     logs that are on their nodes
  *     brief_make.c      from the job to an agent's brief
@@ -18,11 +18,11 @@
 
 #include "driver.h"
 
-#include "doors.h"
 #include "figures.h"
 #include "inbox.h"
+#include "journal.h"
+#include "listeners.h"
 #include "orders.h"
-#include "record.h"
 
 #include "agents/driver/start/start.h"
 #include "agents/driver/state/state.h"
@@ -53,7 +53,7 @@ struct driver {
     const struct driver_options *o;
     struct state state;
     struct inbox *inbox;
-    struct doors doors;
+    struct listeners listeners;
     struct starter *starter;
     char waiting[512]; /* whom the start waits for, as it was said last */
     int64_t waiting_ns;
@@ -81,7 +81,7 @@ struct driver {
     int64_t fetch_end_ns;  /* logs are being fetched, until then; 0: not */
     struct looker *looker; /* [DRIVER_LOOKERS] */
     struct figures figures;
-    struct record record;
+    struct journal journal;
     bool told_trouble; /* that something could not be recorded */
     struct job_status status;
     int64_t begun_ns, metrics_ns; /* next line of metrics.jsonl */

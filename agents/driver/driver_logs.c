@@ -4,7 +4,7 @@
 
 #include "fetch.h"
 
-#include "agents/log_answer.h"
+#include "agents/protocol/log_answer.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"

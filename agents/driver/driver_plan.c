@@ -2,7 +2,7 @@
 /* The driver's plans: making one for the nodes that are there, and publishing the next version. */
 #include "driver_impl.h"
 
-#include "agents/checkpoints.h"
+#include "agents/job/checkpoints.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -122,7 +122,7 @@ static int make_equal(struct driver *d, struct eddis_error *err)
     if (!d->equal)
         return -ENOMEM;
     d->plan->version = 2;
-    record_plan(&d->record, d->equal);
+    journal_plan(&d->journal, d->equal);
     return 0;
 }
 
@@ -138,7 +138,7 @@ static int take_plan(struct driver *d, struct eddis_error *err)
     rc = make_equal(d, err);
     if (rc < 0)
         return rc;
-    record_plan(&d->record, p);
+    journal_plan(&d->journal, p);
     d->newest_version = d->status.plan_version = 1;
     d->agreed_version = 0;
     rc = figures_next(&d->figures, p, p->version, err);
@@ -166,7 +166,7 @@ static void record_profiles(struct driver *d, const struct node_profile *nodes, 
     }
     strbuf_addf(&b, "],\n\"network\": %s,\n\"schema_version\": 1}\n",
                 d->measured ? d->measured : "null");
-    record_file(&d->record, "profile.json", strbuf_text(&b));
+    journal_file(&d->journal, "profile.json", strbuf_text(&b));
     strbuf_fini(&b);
 }
 

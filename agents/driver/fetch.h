@@ -9,7 +9,7 @@
 #ifndef EDDIS_AGENTS_DRIVER_FETCH_H
 #define EDDIS_AGENTS_DRIVER_FETCH_H
 
-#include "agents/protocol.h"
+#include "agents/protocol/protocol.h"
 
 #include <stdbool.h>
 #include <stdint.h>

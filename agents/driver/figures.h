@@ -33,8 +33,8 @@
 #ifndef EDDIS_AGENTS_DRIVER_FIGURES_H
 #define EDDIS_AGENTS_DRIVER_FIGURES_H
 
-#include "agents/protocol.h"
-#include "agents/status_json.h"
+#include "agents/job/status_json.h"
+#include "agents/protocol/protocol.h"
 #include "lib/base/error.h"
 #include "lib/model/plan.h"
 

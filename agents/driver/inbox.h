@@ -8,7 +8,7 @@
 #ifndef EDDIS_AGENTS_DRIVER_INBOX_H
 #define EDDIS_AGENTS_DRIVER_INBOX_H
 
-#include "agents/protocol.h"
+#include "agents/protocol/protocol.h"
 #include "lib/base/error.h"
 #include "lib/http/server.h"
 

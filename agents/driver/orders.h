@@ -7,7 +7,7 @@
 #ifndef EDDIS_AGENTS_DRIVER_ORDERS_H
 #define EDDIS_AGENTS_DRIVER_ORDERS_H
 
-#include "agents/protocol.h"
+#include "agents/protocol/protocol.h"
 #include "lib/base/error.h"
 #include "lib/http/server.h"
 

@@ -6,7 +6,7 @@
 #ifndef EDDIS_AGENTS_DRIVER_PROMETHEUS_H
 #define EDDIS_AGENTS_DRIVER_PROMETHEUS_H
 
-#include "agents/status_json.h"
+#include "agents/job/status_json.h"
 
 #include <stdint.h>
 

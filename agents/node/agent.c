@@ -148,7 +148,7 @@ static int begin(struct agent *a, struct eddis_error *err)
     if (prctl(PR_SET_PDEATHSIG, SIGCONT) < 0)
         return eddis_fail_errno(err, -errno, "cannot tie this process to the keeper");
     if ((rc = tick_map(a->options.tick_fd, &a->page, err)) < 0 || (rc = open_events(a, err)) < 0 ||
-        (early_begin(), rc = read_brief(a, err)) < 0 ||
+        (session_log_begin(), rc = read_brief(a, err)) < 0 ||
         (*a->brief->log_dir && (rc = agent_open_logs(a, err)) < 0) ||
         (rc = launch_clean_environment(err)) < 0 ||
         (rc = folders_make(a->page, a->brief->folder, a->options.runtime_dir, &a->folders, err)) <
@@ -233,7 +233,7 @@ static int64_t next_ns(const struct agent *a, int64_t now_ns)
     if (a->registered)
         next = min_ns(next, reporter_next_ns(a->reporter, now_ns));
     if (a->generation && a->generation->started && a->generation->report_at_step)
-        next = min_ns(next, a->generation->look.next_ns);
+        next = min_ns(next, a->generation->backoff.next_ns);
     if (a->generation && a->generation->started && reporter_idle(a->reporter))
         next = min_ns(next, a->progress_due ? now_ns : a->progress_ns);
     return next;

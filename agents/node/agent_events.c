@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent_impl.h"
 
-#include "agents/protocol_relay.h"
+#include "agents/protocol/protocol_relay.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/model/choice_json.h"
@@ -326,7 +326,7 @@ void agent_report(struct agent *a, int64_t now_ns)
 
     if (!a->registered)
         return;
-    if (g && g->started && g->report_at_step && now_ns >= g->look.next_ns &&
+    if (g && g->started && g->report_at_step && now_ns >= g->backoff.next_ns &&
         generation_reached_step(g, a->brief->heartbeat_ns, now_ns))
         a->progress_due = true;
     if ((now_ns >= a->progress_ns || a->progress_due) && reporter_idle(a->reporter)) {

@@ -10,11 +10,11 @@
 #define EDDIS_AGENTS_NODE_AGENT_IMPL_H
 
 #include "agent.h"
-#include "early.h"
 #include "generation.h"
 #include "openmpi.h"
 #include "probe.h"
 #include "reporter.h"
+#include "session_log.h"
 #include "stop.h"
 
 #include "agents/node/keep/folders.h"
@@ -23,7 +23,7 @@
 #include "agents/node/output/log_send.h"
 #include "agents/node/output/node_log.h"
 #include "agents/node/output/outputs.h"
-#include "agents/protocol.h"
+#include "agents/protocol/protocol.h"
 #include "lib/http/client.h"
 
 #include <stdbool.h>
@@ -34,7 +34,7 @@ struct agent {
     struct brief *brief;
     struct folders folders;
     struct node_log *log;
-    struct early early;
+    struct session_log session_log;
     int cores; /* that this process may use */
     const struct openmpi *mpi;
     char mpi_version[OPENMPI_VERSION]; /* "": none was found */

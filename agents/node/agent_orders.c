@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent_impl.h"
 
-#include "agents/checkpoints.h"
+#include "agents/job/checkpoints.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/proctree.h"
@@ -179,7 +179,7 @@ static void on_registered(void *ctx, int status, const char *body, size_t body_n
         a->registered = true;
         agent_heard(a);
         node_log_say(a->log, "registered");
-        early_end(&a->early, node_log_fd(a->log));
+        session_log_end(&a->session_log, node_log_fd(a->log));
         return;
     }
     a->ask_ns = clock_after_ns(clock_now_ns(), ASK_AGAIN_NS);
@@ -188,10 +188,10 @@ static void on_registered(void *ctx, int status, const char *body, size_t body_n
     node_log_say(a->log, "not registered: status %d, %s", status,
                  status ? (body_n ? body : "refused") : why->text);
     if (status == 0)
-        early_say(&a->early, clock_now_ns(), "%s", why->text);
+        session_log_say(&a->session_log, clock_now_ns(), "%s", why->text);
     else
-        early_say(&a->early, clock_now_ns(), "the driver refuses it: %s",
-                  body_n ? body : "without a word");
+        session_log_say(&a->session_log, clock_now_ns(), "the driver refuses it: %s",
+                        body_n ? body : "without a word");
     if (status >= 400 && status < 500) /* a driver that knows us and does not want us */
         agent_end(a, AGENT_EXIT_LOST);
 }

@@ -3,9 +3,9 @@
 
 #include "launch.h"
 #include "relay.h"
-#include "share.h"
+#include "shared_folder.h"
 
-#include "agents/protocol_relay.h"
+#include "agents/protocol/protocol_relay.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -63,7 +63,7 @@ static int start(struct generation *g, const struct brief *b, struct eddis_error
 int generation_unseen(struct generation *g)
 {
     for (int i = 0; g->share_dir && i < g->n_nodes; i++)
-        if (!share_is_seen(g->share_dir, g->share, g->node[i].agent, &g->share_kept))
+        if (!shared_folder_is_seen(g->share_dir, g->share, g->node[i].agent, &g->share_kept))
             return i;
     return -1;
 }
@@ -282,7 +282,7 @@ bool generation_reached_step(struct generation *g, int64_t most_ns, int64_t now_
         reached += page.steps_here >= want;
         seen += 1 + (page.steps_here < want ? page.steps_here : want);
     }
-    look_taken(&g->look, seen, most_ns, now_ns);
+    poll_backoff_taken(&g->backoff, seen, most_ns, now_ns);
     if (want == 0 || reached < g->n)
         return false;
     g->report_at_step = 0;
@@ -415,7 +415,7 @@ void generation_close(struct generation *g)
     if (g->port_fd >= 0)
         (void)close(g->port_fd);
     if (g->share_dir)
-        share_remove(g->share_dir, g->share, g->node[g->place].agent, g->share_kept);
+        shared_folder_remove(g->share_dir, g->share, g->node[g->place].agent, g->share_kept);
     board_close(g->board);
     (void)folders_end(&g->folders, g->number, NULL);
     free_list(g->argv);

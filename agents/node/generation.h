@@ -7,12 +7,12 @@
 #ifndef EDDIS_AGENTS_NODE_GENERATION_H
 #define EDDIS_AGENTS_NODE_GENERATION_H
 
-#include "look.h"
 #include "openmpi.h"
+#include "poll_backoff.h"
 #include "rank_file.h"
 
 #include "agents/node/keep/folders.h"
-#include "agents/protocol.h"
+#include "agents/protocol/protocol.h"
 #include "lib/board/board.h"
 
 #include <limits.h>
@@ -52,7 +52,7 @@ struct generation {
     int n_nodes, place;           /* of this node; mpirun runs on the first */
     char *share_dir;              /* where a file of ours is to be seen by all; NULL: nowhere */
     char share[PROTOCOL_FOLDER + 1];
-    size_t share_kept; /* see share.h */
+    size_t share_kept; /* see shared_folder.h */
     int n, n_ended;
     struct worker *worker; /* [n], by local rank */
     struct folders folders;
@@ -69,10 +69,10 @@ struct generation {
     struct strlist *argv, *env; /* env->item NULL: this process's own */
     pid_t mpirun; /* or its daemon, on other nodes; 0 before the start and after the end */
     bool started, mpirun_ended;
-    int64_t report_at_step; /* of the order to prepare; 0: none, or all have done so many */
-    struct look look;       /* for that */
-    int32_t choice_version; /* of rank 0's choice, as reported */
-    int64_t log_offset;     /* where this generation's words in mpirun.log begin */
+    int64_t report_at_step;      /* of the order to prepare; 0: none, or all have done so many */
+    struct poll_backoff backoff; /* for that */
+    int32_t choice_version;      /* of rank 0's choice, as reported */
+    int64_t log_offset;          /* where this generation's words in mpirun.log begin */
     struct frozen mpirun_frozen;
 };
 

@@ -4,7 +4,7 @@
 
 #include "launch.h"
 #include "relay.h"
-#include "share.h"
+#include "shared_folder.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/program.h"
@@ -311,7 +311,7 @@ static int make_share(struct generation *g, const struct brief *b, const struct 
 
     if (!o->share[0] || !b->checkpoint_dir)
         return 0;
-    rc = share_leave(b->checkpoint_dir, o->share, b->agent, &g->share_kept, err);
+    rc = shared_folder_leave(b->checkpoint_dir, o->share, b->agent, &g->share_kept, err);
     if (rc < 0)
         return rc;
     strcpy(g->share, o->share);

@@ -12,12 +12,12 @@
 #ifndef EDDIS_AGENTS_NODE_LAUNCH_H
 #define EDDIS_AGENTS_NODE_LAUNCH_H
 
+#include "lib/base/strlist.h"
 #include "openmpi.h"
 #include "rank_file.h"
-#include "strlist.h"
 
 #include "agents/node/keep/folders.h"
-#include "agents/protocol.h"
+#include "agents/protocol/protocol.h"
 
 #include <net/if.h>
 

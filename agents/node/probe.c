@@ -2,7 +2,7 @@
 #include "probe.h"
 
 #include "launch.h"
-#include "strlist.h"
+#include "lib/base/strlist.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"

@@ -6,7 +6,7 @@
 #ifndef EDDIS_AGENTS_NODE_PROBE_H
 #define EDDIS_AGENTS_NODE_PROBE_H
 
-#include "agents/protocol.h"
+#include "agents/protocol/protocol.h"
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rank_file.h"
 
-#include "agents/fields.h"
 #include "lib/base/cleanup.h"
+#include "lib/base/fields.h"
 #include "lib/base/file.h"
 
 #include <errno.h>

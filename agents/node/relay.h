@@ -13,7 +13,7 @@
 #ifndef EDDIS_AGENTS_NODE_RELAY_H
 #define EDDIS_AGENTS_NODE_RELAY_H
 
-#include "agents/protocol.h"
+#include "agents/protocol/protocol.h"
 
 /* Read what mpirun gives to its agent for other nodes: argv without the program's own name.
  * The caller frees *ret by relay_free.  -EINVAL: something is missing, or holds what it may not.

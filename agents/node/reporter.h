@@ -12,7 +12,7 @@
 #include "agents/node/output/log_send.h"
 #include "agents/node/output/outputs.h"
 
-#include "agents/protocol.h"
+#include "agents/protocol/protocol.h"
 #include "lib/http/client.h"
 
 #include <stdbool.h>

@@ -7,7 +7,7 @@
 #ifndef EDDIS_AGENTS_NODE_SETUP_H
 #define EDDIS_AGENTS_NODE_SETUP_H
 
-#include "strlist.h"
+#include "lib/base/strlist.h"
 
 #include "lib/base/error.h"
 

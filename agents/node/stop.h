@@ -7,7 +7,7 @@
 #ifndef EDDIS_AGENTS_NODE_STOP_H
 #define EDDIS_AGENTS_NODE_STOP_H
 
-#include "agents/protocol.h"
+#include "agents/protocol/protocol.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,7 +8,7 @@
  * Its first words are its version, so that who starts it from afar knows whom he talks to.
  */
 #include "agents/node/keep/keeper.h"
-#include "agents/node/keep/leftover.h"
+#include "agents/node/keep/orphans.h"
 #include "lib/base/clock.h"
 #include "lib/base/program.h"
 
@@ -53,9 +53,9 @@ static bool all_are_digits(char **words)
 static int clean_up(const char *job, char **digits)
 {
     struct eddis_error err = { 0 };
-    struct leftover l;
+    struct orphans l;
 
-    if (leftover_end(job, digits, clock_now_ns() + most_ns, &l, &err) < 0)
+    if (orphans_end(job, digits, clock_now_ns() + most_ns, &l, &err) < 0)
         return fail(&err);
     if (l.processes + l.folders == 0) {
         fputs("eddis-keeper: nothing was left\n", stderr);
@@ -72,7 +72,7 @@ int main(int argc, char **argv)
     struct eddis_error err = { 0 };
     bool cleanup = argc >= 4 && strcmp(argv[1], "--cleanup") == 0;
     int64_t lease_ns = argc >= 3 && !cleanup ? strtoll(argv[1], NULL, 10) : 0;
-    struct leftover l;
+    struct orphans l;
     char agent[PATH_MAX];
     int code;
 
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
         return clean_up(argv[2], argv + 3);
     code = program_path("eddis-agent", agent, sizeof agent, &err);
     if (code == 0 && argv[3])
-        code = leftover_end(NULL, argv + 3, clock_now_ns() + most_ns, &l, &err);
+        code = orphans_end(NULL, argv + 3, clock_now_ns() + most_ns, &l, &err);
     if (code == 0)
         code = keeper_run(agent, lease_ns, argv[2], &err);
     return code < 0 ? fail(&err) : code;

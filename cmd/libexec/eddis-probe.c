@@ -14,7 +14,7 @@
 enum { EXIT_USAGE = 2 };
 
 static const struct option_row rows[] = {
-    { "emulate", 0, "RATE:A_S:C_S", "a device that a CPU imitates; may be repeated" },
+    { "emulate", 0, "RATE:A_S:C_S", "a device that a CPU emulates; may be repeated" },
     { "cache-seconds", 0, "N", "take a profile up to N seconds old (604800; 0: measure anew)" },
     { "read", 0, "PATH", "measure also how fast this file or folder is read" },
     { "help", 'h', NULL, "print this" },

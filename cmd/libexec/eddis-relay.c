@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eddis-relay - what mpirun calls instead of ssh: SOCKET HOST orted ARGUMENTS... */
 #include "agents/node/relay.h"
-#include "agents/protocol_relay.h"
+#include "agents/protocol/protocol_relay.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -127,7 +127,7 @@ struct board_area {
     int32_t n_ranks, n_local;
     int32_t generation;
     int32_t first_rank; /* of this node; its ranks follow one another */
-    int32_t emulated;   /* 1: the node's workers imitate other devices */
+    int32_t emulated;   /* 1: the node's workers emulate other devices */
     int32_t checkpoint_keep;
     int64_t checkpoint_every; /* steps; 0: only when told */
     int64_t bucket_bytes;     /* 0: as the workers measure */

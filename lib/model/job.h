@@ -28,7 +28,7 @@ struct job_origin {
     const char *flag; /* borrowed, static */
 };
 
-/* One device that a CPU imitates: a step of b samples takes fixed_s + sample_s * b / rate. */
+/* One device that a CPU emulates: a step of b samples takes fixed_s + sample_s * b / rate. */
 struct job_emulated {
     double rate;     /* speed relative to the others, > 0 */
     double fixed_s;  /* a, seconds */

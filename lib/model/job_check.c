@@ -85,14 +85,14 @@ static int check_host(const struct job *job, const struct job_host *h, struct ed
     for (size_t i = 0; i < h->n_device && rows; i++)
         if ((size_t)h->device[i] >= rows) {
             (void)snprintf(what, sizeof what,
-                           "node \"%.253s\" is to use device %lld, but only %zu are imitated on "
+                           "node \"%.253s\" is to use device %lld, but only %zu are emulated on "
                            "it, from 0 on",
                            h->host, (long long)h->device[i], rows);
             return wrong_hosts(job, err, what);
         }
     if (rows && h->workers > (int64_t)devices) {
         (void)snprintf(what, sizeof what,
-                       "node \"%.253s\" is to have %lld workers, but has %zu imitated devices, "
+                       "node \"%.253s\" is to have %lld workers, but has %zu emulated devices, "
                        "one worker each",
                        h->host, (long long)h->workers, devices);
         return wrong_hosts(job, err, what);

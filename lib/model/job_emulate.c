@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_emulate.c - the type of profile.emulate and of a node's: devices that CPUs imitate */
+/* job_emulate.c - the type of profile.emulate and of a node's: devices that CPUs emulate */
 #include "job_impl.h"
 
 #include "lib/base/text.h"

@@ -43,7 +43,7 @@ struct plan {
     int64_t global_batch;
     int64_t bucket_bytes; /* 0: as the workers measure */
     uint64_t seed;
-    bool emulated;                  /* some worker imitates a device */
+    bool emulated;                  /* some worker emulates a device */
     bool relative;                  /* the time model knows only ratios: seconds have no meaning
                                      * before the first steps were measured */
     double predicted_samples_per_s; /* of this plan */

@@ -21,7 +21,7 @@ enum {
 
 enum device_kind { DEVICE_CPU, DEVICE_CUDA, DEVICE_EMULATED };
 
-/* Something a worker runs on: a NUMA node's cores, a GPU, or an imitation. */
+/* Something a worker runs on: a NUMA node's cores, a GPU, or an emulated device. */
 struct device {
     enum device_kind kind;
     int index;            /* among its kind on the node: NUMA node, CUDA ordinal, row of emulate */

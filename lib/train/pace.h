@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pace.h - imitate a device of another speed: stretch a step to a given time, layer by layer
+/* pace.h - emulate a device of another speed: stretch a step to a given time, layer by layer
  *
  * A third of the time is the forward pass's, two thirds the backward pass's, each divided evenly
  * among the layers.  Every moment is counted from the step's start, so that late wake-ups do not
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 struct pace {
-    int n_layers;      /* 0: no imitation, every function returns at once */
+    int n_layers;      /* 0: no emulation, every function returns at once */
     int64_t credit_ns; /* work done outside of the layers that belongs to the next step */
     int64_t start_ns, total_ns;
 };
@@ -22,14 +22,14 @@ struct pace {
 /* A step of total_ns began at now_ns, or before by the credit, which is used up. */
 void pace_begin(struct pace *p, int64_t now_ns, int64_t total_ns);
 
-/* Sleep until the layer's forward (backward) pass is over on the imitated device. */
+/* Sleep until the layer's forward (backward) pass is over on the emulated device. */
 void pace_forward(const struct pace *p, int layer);
 void pace_backward(const struct pace *p, int layer);
 
 /* By how much real work has exceeded the step's time until now; 0 when it fitted. */
 int64_t pace_overrun_ns(const struct pace *p);
 
-/* This work, an optimiser's update, is a part of the imitated step too. */
+/* This work, an optimiser's update, is a part of the emulated step too. */
 void pace_credit(struct pace *p, int64_t work_ns);
 
 #endif

@@ -28,7 +28,7 @@ static int announce_locked(struct eddis *e, const struct engine_announcement *a,
     return 0;
 }
 
-/* An imitated device has no gradient before its time is over: what was announced is held until
+/* An emulated device has no gradient before its time is over: what was announced is held until
  * then, or communication would look hidden that on the real device is not.
  */
 static int announce_held(struct eddis *e, int64_t deadline, struct eddis_error *err)

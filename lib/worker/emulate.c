@@ -34,7 +34,7 @@ int emulate_wait(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
         return 0;
     if (deadline_ns < i->until_ns) {
         clock_sleep_until_ns(deadline_ns);
-        return eddis_fail(err, -ETIMEDOUT, "the imitated device computes step %lld for %.3f s more",
+        return eddis_fail(err, -ETIMEDOUT, "the emulated device computes step %lld for %.3f s more",
                           (long long)e->current.step, (double)(i->until_ns - deadline_ns) / 1e9);
     }
     i->overrun_ns = now > i->until_ns ? now - i->until_ns : 0;

@@ -41,7 +41,7 @@ struct parameter {
     void *value;
     bool factored;
     bool announced; /* in this step; announce_lock */
-    bool held;      /* announced, but an imitated device is not so far; announce_lock */
+    bool held;      /* announced, but an emulated device is not so far; announce_lock */
     struct mail_announce mail;
 };
 
@@ -51,9 +51,9 @@ struct replan_event {
     unsigned flags; /* EDDIS_STEP_... */
 };
 
-/* Steps that last as long as on the device that this worker imitates. */
+/* Steps that last as long as on the device that this worker emulates. */
 struct emulation {
-    int64_t until_ns;   /* when the current step's compute is over; 0: nothing to imitate */
+    int64_t until_ns;   /* when the current step's compute is over; 0: nothing to emulate */
     int64_t overrun_ns; /* by so much the real work of this step was longer */
     int64_t waited_ns;  /* when the last wait returned: the update behind it belongs to the */
     int64_t update_ns;  /* next step's compute, and lasted so long */
@@ -159,8 +159,8 @@ typedef int (*worker_wait_fn)(struct eddis *e, void *what, int64_t deadline_ns, 
 int worker_wait(struct eddis *e, worker_wait_fn wait, void *what, int64_t deadline_ns,
                 int *ret_peer, struct eddis_error *err);
 
-/* The three moments of a step that an imitation needs.  emulate_wait sleeps, until deadline_ns at
- * most: -ETIMEDOUT then.
+/* The three moments of a step that an emulated device needs.  emulate_wait sleeps, until
+ * deadline_ns at most: -ETIMEDOUT then.
  */
 void emulate_begin(struct eddis *e, int64_t now_ns);
 int emulate_wait(struct eddis *e, int64_t deadline_ns, struct eddis_error *err);

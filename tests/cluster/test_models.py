@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_models.py BUILD SOURCE [CASE ...] - async and hybrid mode as whole programs, on one host.
 
-The digits on four imitated devices of unlike speed: they train, they go on after a worker was
+The digits on four emulated devices of unlike speed: they train, they go on after a worker was
 killed, they end when told to, and nothing is left.
 """
 

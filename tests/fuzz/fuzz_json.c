@@ -5,7 +5,7 @@
  */
 #include "target.h"
 
-#include "agents/protocol.h"
+#include "agents/protocol/protocol.h"
 #include "lib/model/network.h"
 #include "lib/model/plan.h"
 #include "lib/model/profile.h"

@@ -6,7 +6,7 @@
  */
 #include "target.h"
 
-#include "agents/status_json.h"
+#include "agents/job/status_json.h"
 #include "lib/base/strbuf.h"
 
 #include <stdio.h>

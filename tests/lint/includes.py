@@ -13,6 +13,9 @@ from source import ROOT, c_files, finish
 BASE = ["lib/base"]
 MODEL = BASE + ["lib/model"]
 
+AGENTS = MODEL + ["lib/topo", "lib/http", "lib/board", "profiler", "scheduler", "agents/protocol",
+                  "agents/job"]
+
 MAY_INCLUDE = {
     "lib/base": [],
     "lib/model": BASE,
@@ -35,7 +38,10 @@ MAY_INCLUDE = {
     "lib/train": BASE + ["lib/data", "lib/eddis.h"],
     "scheduler": MODEL + ["scheduler"],
     "profiler": MODEL + ["lib/topo", "lib/gpu", "lib/comm"],
-    "agents": MODEL + ["lib/topo", "lib/http", "lib/board", "profiler", "scheduler", "agents"],
+    "agents/protocol": MODEL + ["lib/board/layout.h"],
+    "agents/job": MODEL + ["lib/http", "agents/protocol"],
+    "agents/node": AGENTS + ["agents/node"],
+    "agents/driver": AGENTS + ["agents/driver", "agents/node/keep/folders.h"],
     "cmd": ["lib", "scheduler", "profiler", "agents", "cmd"],
     "bench": ["lib", "scheduler", "profiler", "agents", "cmd", "bench"],
     "tests": ["lib", "scheduler", "profiler", "agents", "cmd", "tests", "bench/simulation.h"],

@@ -296,10 +296,10 @@ static void test_choice_unshared(void)
     }
 }
 
-/* ---- imitated devices ---- */
+/* ---- emulated devices ---- */
 
-/* Every step takes its worker at least the imitated time, as compute; results are the same. */
-static void imitate_body(struct eddis *e, int rank, struct loop_job *j)
+/* Every step takes its worker at least the emulated time, as compute; results are the same. */
+static void emulate_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct board_page p;
     struct eddis_error err = { 0 };
@@ -313,9 +313,9 @@ static void imitate_body(struct eddis *e, int rank, struct loop_job *j)
     CHECK(p.sum.total_ns >= least - CLOCK_MS);
 }
 
-static void test_imitate(void)
+static void test_emulate(void)
 {
-    struct loop_job j = { .n = 3, .body = imitate_body, .emulated = 1 };
+    struct loop_job j = { .n = 3, .body = emulate_body, .emulated = 1 };
 
     loop_job_board(&j);
     for (int i = 0; i < 3; i++)
@@ -703,7 +703,7 @@ int main(void)
     test_passing();
     test_choice_layout();
     test_choice_unshared();
-    test_imitate();
+    test_emulate();
     test_misuse(1);
     test_misuse(3);
     test_no_board();

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """behaviour.py TRAIN_JOB EDDIS_TRAIN - what eddis-train does besides learning: bad input ends
 every worker with code 2, a resumed run equals one that was not interrupted, blocks equal memory,
-and an imitated device takes the time it should."""
+and an emulated device takes the time it should."""
 
 import gzip
 import pathlib

@@ -5,7 +5,7 @@
  *         B0,B1,... COMMAND...
  *
  * Makes a progress board for as many ranks as there are batch sizes, publishes the plan and runs
- * the command.  -e: the workers imitate devices of A seconds + C seconds a sample.  -c: write a
+ * the command.  -e: the workers emulate devices of A seconds + C seconds a sample.  -c: write a
  * checkpoint to DIR after every EVERY steps.  -k: kill -9 this rank when it has done so many steps.
  * -p: communicate as FILE says, which an earlier run has written; without it write it.
  * Afterwards one line a rank tells what its page said:

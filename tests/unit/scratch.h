@@ -54,7 +54,7 @@ static inline char *scratch_content(const char *name)
     return file_read(path, 1 << 26, &text, NULL, NULL) < 0 ? NULL : text;
 }
 
-/* From here on no file of this process may be longer, which is how a full disk is imitated. */
+/* From here on no file of this process may be longer, which is how a full disk is emulated. */
 static inline void scratch_limit_files(rlim_t bytes)
 {
     struct rlimit l;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "start_impl.h"
 
-#include "here.h"
+#include "localhost.h"
 
-#include "agents/job_nodes.h"
+#include "agents/job/node_list.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/proctree.h"
@@ -35,7 +35,7 @@ enum watch_kind { WATCH_FROM, WATCH_TO, WATCH_PID, WATCH_KINDS };
 
 static const struct start_ops *way_of(const struct start_options *o, int host)
 {
-    return !o->host || (!start_ssh_needed(&o->host[host]) && here_is(o->host[host].host))
+    return !o->host || (!start_ssh_needed(&o->host[host]) && localhost_is(o->host[host].host))
                ? &start_local
                : &start_ssh;
 }
@@ -695,11 +695,11 @@ char *starter_record(const struct starter *s, int host, const char *job_id, cons
 
     if (!starter_is_local(s, host)) {
         ssh = start_ssh_settings(s, host);
-        return job_nodes_line(job_id, &s->o.host[host], &ssh, digits);
+        return node_list_line(job_id, &s->o.host[host], &ssh, digits);
     }
     if (gethostname(own, sizeof own - 1) < 0 || !own[0])
         (void)snprintf(own, sizeof own, "localhost");
-    return job_nodes_line(job_id, &here, &nothing, digits);
+    return node_list_line(job_id, &here, &nothing, digits);
 }
 
 /* ---- the end ---- */

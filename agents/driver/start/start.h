@@ -94,8 +94,8 @@ const char *starter_words(const struct starter *s, int host);
 bool starter_is_local(const struct starter *s, int host);
 const char *starter_host(const struct starter *s, int host);
 
-/* Returns the line of nodes.jsonl (agents/job_nodes.h) for a start with these digits; NULL without
- * memory.
+/* Returns the line of nodes.jsonl (agents/job/node_list.h) for a start with these digits; NULL
+ * without memory.
  */
 char *starter_record(const struct starter *s, int host, const char *job_id, const char *digits);
 

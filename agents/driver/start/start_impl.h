@@ -5,7 +5,7 @@
 
 #include "start.h"
 
-#include "agents/node/strlist.h"
+#include "lib/base/strlist.h"
 
 #include <sys/types.h>
 

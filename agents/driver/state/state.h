@@ -28,7 +28,7 @@
 #ifndef EDDIS_AGENTS_DRIVER_STATE_STATE_H
 #define EDDIS_AGENTS_DRIVER_STATE_STATE_H
 
-#include "agents/protocol.h"
+#include "agents/protocol/protocol.h"
 #include "lib/base/error.h"
 #include "scheduler/recovery.h"
 

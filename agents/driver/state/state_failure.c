@@ -2,7 +2,7 @@
 /* Who failed first, and what follows from it: the end, or another generation. */
 #include "state_impl.h"
 
-#include "agents/status_json.h"
+#include "agents/job/status_json.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -8,7 +8,7 @@
  */
 #include "state_impl.h"
 
-#include "agents/status_json.h"
+#include "agents/job/status_json.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #ifndef EDDIS_AGENTS_NODE_OUTPUT_LOG_PLACE_H
 #define EDDIS_AGENTS_NODE_OUTPUT_LOG_PLACE_H
 
-#include "agents/protocol.h"
+#include "agents/protocol/protocol.h"
 
 #include <limits.h>
 #include <stdbool.h>

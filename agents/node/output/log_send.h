@@ -11,7 +11,7 @@
 #ifndef EDDIS_AGENTS_NODE_OUTPUT_LOG_SEND_H
 #define EDDIS_AGENTS_NODE_OUTPUT_LOG_SEND_H
 
-#include "agents/protocol.h"
+#include "agents/protocol/protocol.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,7 +8,7 @@
 #ifndef EDDIS_AGENTS_NODE_OUTPUT_OUTPUTS_H
 #define EDDIS_AGENTS_NODE_OUTPUT_OUTPUTS_H
 
-#include "agents/protocol.h"
+#include "agents/protocol/protocol.h"
 
 #include <stdbool.h>
 #include <stddef.h>

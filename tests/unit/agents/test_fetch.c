@@ -137,7 +137,7 @@ START_TEST(cut)
 }
 END_TEST
 
-/* No room, as a limit imitates it: what came whole is kept, and what did not says so. */
+/* No room, as a limit emulates it: what came whole is kept, and what did not says so. */
 START_TEST(no_room)
 {
     struct fetch *f = fetch_new(scratch);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "suite.h"
 
-#include "agents/job_folder.h"
+#include "agents/job/job_folder.h"
 
 #include "lib/base/clock.h"
 #include "lib/base/file.h"

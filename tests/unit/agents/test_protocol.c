@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agents/protocol.h"
+#include "agents/protocol/protocol.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"

@@ -206,7 +206,7 @@ START_TEST(link_in_the_way)
 }
 END_TEST
 
-/* A disk that is full for a while, or for good, as a limit imitates it: the file says so. */
+/* A disk that is full for a while, or for good, as a limit emulates it: the file says so. */
 START_TEST(no_room)
 {
     static const char all[1000] = { [0 ... 999] = 'x' };

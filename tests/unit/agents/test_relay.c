@@ -2,7 +2,7 @@
 #include "agents/node/openmpi.h"
 #include "agents/node/relay.h"
 
-#include "agents/protocol_relay.h"
+#include "agents/protocol/protocol_relay.h"
 #include "lib/base/cleanup.h"
 #include "suite.h"
 

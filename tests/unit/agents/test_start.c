@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starts through a shell in the place of ssh: what it says and does is each test's script. */
-#include "agents/driver/start/here.h"
+#include "agents/driver/start/localhost.h"
 #include "agents/driver/start/ssh_words.h"
 #include "agents/driver/start/start.h"
 #include "lib/base/cleanup.h"
@@ -541,11 +541,11 @@ START_TEST(here)
                                       "0.0.0.0" };
 
     for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
-        ck_assert_msg(here_is_named(yes[i], "c07.cluster"), "%s", yes[i]);
+        ck_assert_msg(localhost_is_named(yes[i], "c07.cluster"), "%s", yes[i]);
     for (size_t i = 0; i < sizeof no / sizeof *no; i++)
-        ck_assert_msg(!here_is_named(no[i], "c07.cluster"), "%s", no[i]);
-    ck_assert(!here_is_named("c07.cluster", "c07"));
-    ck_assert(!here_is_named("a", ""));
+        ck_assert_msg(!localhost_is_named(no[i], "c07.cluster"), "%s", no[i]);
+    ck_assert(!localhost_is_named("c07.cluster", "c07"));
+    ck_assert(!localhost_is_named("a", ""));
 }
 END_TEST
 
@@ -555,7 +555,7 @@ START_TEST(own_addresses)
     char own[256] = "", name[NI_MAXHOST];
 
     ck_assert_int_eq(gethostname(own, sizeof own - 1), 0);
-    ck_assert(here_is(own));
+    ck_assert(localhost_is(own));
     ck_assert_int_eq(getifaddrs(&all), 0);
     for (struct ifaddrs *i = all; i; i = i->ifa_next) {
         int family = i->ifa_addr ? i->ifa_addr->sa_family : AF_UNSPEC;
@@ -566,7 +566,7 @@ START_TEST(own_addresses)
         ck_assert_int_eq(getnameinfo(i->ifa_addr, size, name, sizeof name, NULL, 0, NI_NUMERICHOST),
                          0);
         if (!strchr(name, '%')) /* of one link: the interface is not part of the address */
-            ck_assert_msg(here_is(name), "%s", name);
+            ck_assert_msg(localhost_is(name), "%s", name);
     }
     freeifaddrs(all);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "suite.h"
 
-#include "agents/status_json.h"
+#include "agents/job/status_json.h"
 
 #include "lib/base/json.h"
 #include "lib/base/strbuf.h"

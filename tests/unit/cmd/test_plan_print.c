@@ -127,7 +127,7 @@ START_TEST(example)
         "     3  login1  emulated 0.25    2054     23   0.090     11.2\n"
         "\n"
         "  predicted 22 500 samples/s, 99 % of the devices' sum; an equal split would give 9 280\n"
-        "  emulated: workers imitate devices of these speeds by waiting\n"
+        "  emulated: workers emulate devices of these speeds by waiting\n"
         "  sync because no other mode is predicted to be 5 % faster (async 22 600), "
         "and it is exact\n");
     plan_free(p);
@@ -163,7 +163,7 @@ START_TEST(hybrid)
         "\n"
         "  predicted 14 300 samples/s, 93 % of the devices' sum; an equal split would give 1 760\n"
         "  other modes: sync 1 780, async 15 300 samples/s, for a model of 4.0 MB\n"
-        "  emulated: workers imitate devices of these speeds by waiting\n"
+        "  emulated: workers emulate devices of these speeds by waiting\n"
         "  hybrid because the job asks for it\n");
     plan_free(p);
 }
@@ -260,7 +260,7 @@ START_TEST(folded)
                  "\n"
                  "  predicted 157 000 samples/s, 99 % of the devices' sum; an equal split would "
                  "give 54 900\n"
-                 "  emulated: workers imitate devices of these speeds by waiting\n"
+                 "  emulated: workers emulate devices of these speeds by waiting\n"
                  "  sync because no other mode is predicted to be 5 % faster (async 158 000), "
                  "and it is exact\n");
     plan_free(p);

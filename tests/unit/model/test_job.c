@@ -319,7 +319,7 @@ static const struct {
     { "command: a 'b", "1:10: a quote in \"command\" does not end; add it, or write a list" },
     { "command: a b > c",
       "1:10: no shell reads \">\" in \"command\"; write command: [sh, -c, \"...\"]" },
-    /* imitated devices */
+    /* emulated devices */
     { C "profile: {emulate: [{rate: 1}]}",
       "2:21: \"a_ms\" is missing in the first entry of \"profile.emulate\"; add it, as in {rate: "
       "1.0, a_ms: 2, c_ms: 0.1}" },

@@ -494,9 +494,9 @@ static const struct {
       "3:29: \"a_ms\" is missing in the first entry of \"nodes.emulate\"; add it, as in {rate: "
       "1.0, a_ms: 2, c_ms: 0.1}" },
     { "nodes: [{host: a, devices: [2], emulate: [{rate: 1, a_ms: 1, c_ms: 1}]}]",
-      "3:1: node \"a\" is to use device 2, but only 1 are imitated on it, from 0 on" },
+      "3:1: node \"a\" is to use device 2, but only 1 are emulated on it, from 0 on" },
     { "nodes: [{host: a, workers: 2, emulate: [{rate: 1, a_ms: 1, c_ms: 1}]}]",
-      "3:1: node \"a\" is to have 2 workers, but has 1 imitated devices, one worker each" },
+      "3:1: node \"a\" is to have 2 workers, but has 1 emulated devices, one worker each" },
     { "nodes: [a]\nhostfile: b", "4:1: \"nodes\" and \"hostfile\" exclude each other; remove one" },
     { "hostfile: /nonexistent/hosts", NULL },
     { "hostfile: /dev/zero", NULL },

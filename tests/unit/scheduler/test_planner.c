@@ -39,7 +39,7 @@ static void add_device(struct node_profile *node, enum device_kind kind, double 
     node->n_devices++;
 }
 
-/* The example of the README: rates 1 : 1 : 0.5 : 0.25 beside the CPU that imitates them. */
+/* The example of the README: rates 1 : 1 : 0.5 : 0.25 beside the CPU that emulates them. */
 static struct node_profile *emulated_node(void)
 {
     static const double rate[] = { 1, 1, 0.5, 0.25 };
@@ -120,7 +120,7 @@ static const struct {
 } layouts[] = {
     { 1, 0, 0, 0, 1, DEVICE_CPU },       { 2, 0, 0, 0, 2, DEVICE_CPU },
     { 2, 4, 0, 0, 4, DEVICE_CUDA },      { 2, 0, 3, 0, 3, DEVICE_EMULATED },
-    { 2, 1, 3, 0, 3, DEVICE_EMULATED }, /* imitations were asked for */
+    { 2, 1, 3, 0, 3, DEVICE_EMULATED }, /* emulated devices were asked for */
     { 2, 4, 0, 3, 3, DEVICE_CUDA },      { 2, 4, 0, 5, -EINVAL, DEVICE_CUDA },
     { 2, 0, 3, 4, -EINVAL, DEVICE_CPU }, { 1, 0, 0, 5, 5, DEVICE_CPU },
     { 2, 0, 0, 1, 1, DEVICE_CPU },       { 1, 0, 0, 1 << 20, -EINVAL, DEVICE_CPU },

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "addresses.h"
+
+#include "agents/driver/start/localhost.h"
+
+#include "lib/base/clock.h"
+#include "lib/topo/interfaces.h"
+#include "scheduler/networks.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_INTERFACES = 256, DISCARD_PORT = 9 };
+
+static const int64_t resolve_ns = 3 * CLOCK_S; /* all names together */
+
+struct found {
+    char (*ret)[LISTENERS_ADDRESS];
+    int n;
+};
+
+static void add(struct found *f, const char *address)
+{
+    for (int i = 0; i < f->n; i++)
+        if (strcmp(f->ret[i], address) == 0)
+            return;
+    if (f->n < HTTP_MAX_BASES)
+        (void)snprintf(f->ret[f->n++], LISTENERS_ADDRESS, "%s", address);
+}
+
+/* The address that the kernel would send from; nothing is sent. */
+static bool add_route(struct found *f, struct sockaddr_in to)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in from = { 0 };
+    socklen_t n = sizeof from;
+    char text[LISTENERS_ADDRESS];
+    bool found;
+
+    to.sin_port = htons(DISCARD_PORT);
+    found = fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof to) == 0 &&
+            getsockname(fd, (struct sockaddr *)&from, &n) == 0 &&
+            from.sin_addr.s_addr != htonl(INADDR_ANY) &&
+            inet_ntop(AF_INET, &from.sin_addr, text, sizeof text);
+    if (found)
+        add(f, text);
+    if (fd >= 0)
+        (void)close(fd);
+    return found;
+}
+
+/* How a node is reached, as far as can be known here. */
+static const char *name_of(const struct job_host *h)
+{
+    return h->address && strcmp(h->address, "auto") != 0 ? h->address : h->host;
+}
+
+/* ---- names ---- */
+
+/* Names that are asked for at once. */
+struct lookup {
+    struct lookup *next;
+    struct gaicb **query; /* [n] into q */
+    size_t n;
+    struct gaicb q[];
+};
+
+/* Those that the C library may still write to, even a moment behind their end: never freed. */
+static struct lookup *under_way;
+
+static struct lookup *new_lookup(const char *const *name, size_t n)
+{
+    static const struct addrinfo hints = { .ai_family = AF_INET, .ai_socktype = SOCK_DGRAM };
+    struct lookup *l = calloc(1, sizeof *l + n * sizeof *l->q);
+
+    if (l && !(l->query = calloc(n, sizeof(struct gaicb *)))) {
+        free(l);
+        return NULL;
+    }
+    for (size_t i = 0; l && i < n; i++) {
+        l->q[i] = (struct gaicb){ .ar_name = name[i], .ar_request = &hints };
+        l->query[i] = &l->q[i];
+    }
+    if (l)
+        l->n = n;
+    return l;
+}
+
+static void forget(struct lookup *l)
+{
+    bool busy = false;
+
+    for (size_t i = 0; i < l->n; i++) {
+        busy |= gai_cancel(l->query[i]) == EAI_NOTCANCELED;
+        if (gai_error(l->query[i]) == 0)
+            freeaddrinfo(l->query[i]->ar_result);
+    }
+    free(l->query);
+    l->query = NULL;
+    if (busy) {
+        l->next = under_way;
+        under_way = l;
+    } else {
+        free(l);
+    }
+}
+
+static void wait_for_names(const struct lookup *l)
+{
+    int64_t deadline_ns = clock_now_ns() + resolve_ns, left_ns;
+
+    for (size_t i = 0; i < l->n; i++)
+        while (gai_error(l->query[i]) == EAI_INPROGRESS &&
+               (left_ns = deadline_ns - clock_now_ns()) > 0) {
+            const struct timespec left = { .tv_sec = left_ns / CLOCK_S,
+                                           .tv_nsec = left_ns % CLOCK_S };
+
+            (void)gai_suspend((const struct gaicb *const *)&l->query[i], 1, &left);
+        }
+}
+
+/* Add the ways to the names that were found.  Returns how many led nowhere. */
+static int add_found(struct found *f, const struct lookup *l)
+{
+    int lost = 0;
+
+    for (size_t i = 0; i < l->n; i++)
+        if (gai_error(l->query[i]) != 0 ||
+            !add_route(f, *(struct sockaddr_in *)(void *)l->q[i].ar_result->ai_addr))
+            lost++;
+    return lost;
+}
+
+/* Resolve all names at once and add the ways to them.  Returns how many led nowhere. */
+static int add_names(struct found *f, const char *const *name, size_t n)
+{
+    struct lookup *l = new_lookup(name, n);
+    int lost = (int)n;
+
+    if (l && getaddrinfo_a(GAI_NOWAIT, l->query, (int)n, NULL) == 0) {
+        wait_for_names(l);
+        lost = add_found(f, l);
+    }
+    if (l)
+        forget(l);
+    return lost;
+}
+
+/* ---- all of it ---- */
+
+/* This machine's addresses that the user wishes for; "auto": all that others could reach. */
+static int add_own(struct found *f, const char *wish, struct eddis_error *err)
+{
+    struct interface *list = calloc(MAX_INTERFACES, sizeof *list);
+    bool any = strcmp(wish, "auto") == 0;
+    int n = list ? interfaces_list(list, MAX_INTERFACES, err)
+                 : eddis_fail(err, -ENOMEM, "no memory for the network interfaces");
+
+    for (int i = 0; i < n; i++) {
+        const struct interface *o = &list[i];
+        bool far = strncmp(o->address, "169.254.", 8) != 0 && !o->is_virtual;
+
+        if (!strchr(o->address, ':') && !o->loopback && (!any || far) &&
+            networks_wished(wish, o->name, o->address, o->prefix))
+            add(f, o->address);
+    }
+    free(list);
+    return n < 0 ? n : 0;
+}
+
+static int add_nodes(struct found *f, const struct job *job)
+{
+    const char **name = calloc(job->n_hosts, sizeof *name);
+    size_t n_names = 0;
+    int lost = 0;
+
+    for (size_t i = 0; name && i < job->n_hosts; i++) {
+        struct sockaddr_in a = { .sin_family = AF_INET };
+        const char *s = name_of(&job->host[i]);
+
+        if (localhost_is(job->host[i].host))
+            continue;
+        if (inet_pton(AF_INET, s, &a.sin_addr) != 1)
+            name[n_names++] = s;
+        else if (!add_route(f, a))
+            lost++;
+    }
+    if (name && n_names)
+        lost += add_names(f, name, n_names);
+    free(name);
+    return name ? lost : -ENOMEM;
+}
+
+static bool all_here(const struct job *job)
+{
+    for (size_t i = 0; i < job->n_hosts; i++)
+        if (!localhost_is(job->host[i].host))
+            return false;
+    return true;
+}
+
+int addresses_find(const struct job *job, char ret[HTTP_MAX_BASES][LISTENERS_ADDRESS],
+                   struct eddis_error *err)
+{
+    const char *wish = job->communication.interface;
+    struct found f = { .ret = ret };
+    int rc = 0;
+
+    if (all_here(job)) {
+        add(&f, "127.0.0.1");
+        return f.n;
+    }
+    if (strcmp(wish, "auto") != 0)
+        rc = add_own(&f, wish, err);
+    if (rc == 0 && f.n == 0) {
+        rc = add_nodes(&f, job);
+        if (rc == -ENOMEM)
+            return eddis_fail(err, rc, "no memory for the nodes' addresses");
+        if (rc > 0)
+            rc = add_own(&f, "auto", err);
+    }
+    if (rc == 0 && f.n == 0)
+        add(&f, "127.0.0.1"); /* a machine without a network, and ssh to itself */
+    return rc < 0 ? rc : f.n;
+}

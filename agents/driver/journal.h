@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* journal.h - what the driver writes into the job's folder
+ *
+ * events.jsonl holds one line an event, numbered from 1; the last ones are kept in memory too for
+ * GET /v1/events?after=.  Nothing here may end a job: what could not be written is kept in mind,
+ * for a sentence when it begins and one in the end.
+ */
+#ifndef EDDIS_AGENTS_DRIVER_JOURNAL_H
+#define EDDIS_AGENTS_DRIVER_JOURNAL_H
+
+#include "agents/job/job_folder.h"
+#include "agents/job/status_json.h"
+#include "lib/base/error.h"
+#include "lib/model/plan.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { JOURNAL_KEPT = 512 };
+
+struct journal {
+    const struct job_folder *folder; /* borrowed; NULL: nothing is written */
+    char *line[JOURNAL_KEPT];        /* event n in slot n % JOURNAL_KEPT */
+    int64_t n_events;
+    struct eddis_error trouble; /* the first that could not be written */
+    char missing[256];          /* "events.jsonl, summary.json": files that are not whole */
+};
+
+/* One event: type is a word ("rank_exit"), node, rank and text may be NULL, -1, "". */
+void journal_event(struct journal *r, const char *type, const char *node, int rank,
+                   const char *text);
+
+/* Returns {"events": [...], "schema_version": 1} of those kept with a number above after. */
+char *journal_events_text(const struct journal *r, int64_t after);
+
+/* One line more at the end of a file. */
+void journal_line(struct journal *r, const char *name, const char *line);
+
+void journal_file(struct journal *r, const char *name, const char *text);
+void journal_plan(struct journal *r, const struct plan *p);
+void journal_metrics(struct journal *r, const struct job_status *s);
+void journal_summary(struct journal *r, const struct job_status *s);
+
+void journal_fini(struct journal *r);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "listeners.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* An agent has two connections; strangers, who are shown out within seconds, may not take theirs.
+ */
+enum { PER_AGENT = 2, SPARE_CONNECTIONS = 4096, PEOPLE_CONNECTIONS = 256 };
+
+static int open_agents(struct listeners *d, const struct listeners_options *o,
+                       const struct http_key *key, struct eddis_error *err)
+{
+    struct http_server_options so = {
+        .key = key,
+        .tokens = d->agent_tokens,
+        .handle = inbox_handle_agent,
+        .ctx = o->inbox,
+        .max_connections = PER_AGENT * o->n_agents + SPARE_CONNECTIONS,
+        .silence_ns = o->lease_ns,
+    };
+
+    if (o->n_addresses < 1)
+        return eddis_fail(err, -EADDRNOTAVAIL,
+                          "no address of this machine to listen on for agents");
+    for (int i = 0; i < o->n_addresses && i < HTTP_MAX_BASES; i++) {
+        int rc;
+
+        so.address = o->address[i];
+        so.door = i;
+        rc = http_server_start(&so, &d->agents[i], err);
+        if (rc < 0)
+            return rc;
+        d->n_agent_listeners = i + 1;
+        (void)snprintf(d->url[i], LISTENERS_URL, "https://%s:%d", o->address[i],
+                       http_server_port(d->agents[i]));
+    }
+    return 0;
+}
+
+static int open_people(struct listeners *d, const struct listeners_options *o,
+                       struct eddis_error *err)
+{
+    const struct http_server_options so = {
+        .address = "127.0.0.1",
+        .tokens = d->person_tokens,
+        .handle = inbox_handle_person,
+        .ctx = o->inbox,
+        .max_connections = PEOPLE_CONNECTIONS,
+    };
+    int rc = http_server_start(&so, &d->people, err);
+
+    if (rc == 0)
+        (void)snprintf(d->people_url, LISTENERS_URL, "http://127.0.0.1:%d",
+                       http_server_port(d->people));
+    return rc;
+}
+
+int listeners_open(struct listeners *d, const struct listeners_options *o, struct eddis_error *err)
+{
+    struct http_key *key = NULL;
+    int rc = http_key_new(&key, err);
+
+    if (rc == 0) {
+        (void)snprintf(d->pin, sizeof d->pin, "%s", http_key_pin(key));
+        rc = http_tokens_new(o->n_agents, &d->agent_tokens, err);
+    }
+    if (rc == 0)
+        rc = http_tokens_new(N_PERSONS, &d->person_tokens, err);
+    if (rc == 0)
+        rc = open_people(d, o, err);
+    if (rc == 0)
+        rc = open_agents(d, o, key, err);
+    http_key_free(key);
+    return rc;
+}
+
+static void add(struct http_refusals *all, struct http_server *s)
+{
+    struct http_refusals r;
+
+    if (!s)
+        return;
+    http_server_refusals(s, &r);
+    for (int i = 0; i < r.n_peers; i++)
+        http_refusals_add(all, r.peer[i].peer, r.peer[i].n);
+}
+
+static void collect(const struct listeners *d, struct http_refusals *ret)
+{
+    *ret = (struct http_refusals){ 0 };
+    for (int i = 0; i < d->n_agent_listeners; i++)
+        add(ret, d->agents[i]);
+    add(ret, d->people);
+}
+
+int64_t listeners_refused(const struct listeners *d)
+{
+    int64_t n = d->people ? http_server_refused(d->people) : 0;
+
+    for (int i = 0; i < d->n_agent_listeners; i++)
+        n += http_server_refused(d->agents[i]);
+    return n;
+}
+
+bool listeners_refusal(struct listeners *d, char *ret_peer, size_t size)
+{
+    struct http_refusals now;
+
+    if (listeners_refused(d) == d->told.total)
+        return false;
+    collect(d, &now);
+    for (int i = 0; i < now.n_peers; i++) {
+        bool known = false;
+
+        for (int k = 0; k < d->told.n_peers; k++)
+            known |= strcmp(now.peer[i].peer, d->told.peer[k].peer) == 0;
+        if (known)
+            continue;
+        http_refusals_add(&d->told, now.peer[i].peer, 0);
+        (void)snprintf(ret_peer, size, "%s", now.peer[i].peer);
+        return true;
+    }
+    d->told.total = now.total;
+    return false;
+}
+
+void listeners_refusals_text(const struct listeners *d, char *ret, size_t size)
+{
+    struct http_refusals all;
+    size_t n = 0;
+
+    collect(d, &all);
+    *ret = '\0';
+    for (int i = 0; i < all.n_peers && n < size; i++)
+        n += (size_t)snprintf(ret + n, size - n, "%s%" PRId64 "%s from %s", i ? ", " : "",
+                              all.peer[i].n,
+                              i                    ? ""
+                              : all.peer[i].n == 1 ? " refused request"
+                                                   : " refused requests",
+                              all.peer[i].peer);
+}
+
+void listeners_close(struct listeners *d)
+{
+    for (int i = 0; i < d->n_agent_listeners; i++)
+        http_server_stop(d->agents[i]);
+    http_server_stop(d->people);
+    http_tokens_free(d->agent_tokens);
+    http_tokens_free(d->person_tokens);
+    *d = (struct listeners){ 0 };
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* listeners.h - where the driver is spoken to
+ *
+ *   agents   TLS 1.3 with a key made for this job, on the addresses from which the way to the nodes
+ *            starts; one token for each agent
+ *   people   plain HTTP on 127.0.0.1; one token for who may read, one for who may stop the job
+ *
+ * The driver listens nowhere else, and nothing else of eddis listens at all.
+ */
+#ifndef EDDIS_AGENTS_DRIVER_LISTENERS_H
+#define EDDIS_AGENTS_DRIVER_LISTENERS_H
+
+#include "inbox.h"
+
+#include "lib/base/error.h"
+#include "lib/http/client.h"
+#include "lib/http/server.h"
+
+#include <stdint.h>
+
+enum { LISTENERS_ADDRESS = 16, LISTENERS_URL = 64 };
+
+struct listeners_options {
+    struct inbox *inbox;
+    int n_agents;
+    const char (*address)[LISTENERS_ADDRESS]; /* [n_addresses] for agents */
+    int n_addresses;
+    int64_t lease_ns;
+};
+
+struct listeners {
+    struct http_tokens *agent_tokens, *person_tokens;
+    struct http_server *agents[HTTP_MAX_BASES], *people;
+    int n_agent_listeners;
+    char url[HTTP_MAX_BASES][LISTENERS_URL]; /* of those for agents */
+    char people_url[LISTENERS_URL];
+    char pin[HTTP_PIN_CHARS + 1];
+    struct http_refusals told; /* what listeners_refusal has told of, all doors together */
+};
+
+/* Zeroed before; listeners_close also when this fails. */
+int listeners_open(struct listeners *d, const struct listeners_options *o, struct eddis_error *err);
+
+/* Requests refused so far for want of a valid token. */
+int64_t listeners_refused(const struct listeners *d);
+
+/* Once for each peer that has been refused: true and his address.  False: nothing new. */
+bool listeners_refusal(struct listeners *d, char *ret_peer, size_t size);
+
+/* "3 refused requests from 10.1.0.9, 1 from 10.1.0.8", or "" when there were none. */
+void listeners_refusals_text(const struct listeners *d, char *ret, size_t size);
+
+void listeners_close(struct listeners *d);
+
+#endif

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "status_json.h"
+
+#include "lib/base/fields.h"
+
+#include "lib/base/cleanup.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N(table) (sizeof(table) / sizeof *(table))
+
+static const char *const state_names[JOB_STATES] = { "starting",  "profiling", "planning",
+                                                     "launching", "running",   "stopping",
+                                                     "ended",     "lost" };
+
+static const struct field job_fields[] = {
+    FIELD(struct job_status, job, TEXT, 0, 0),
+    FIELD(struct job_status, name, TEXT, 0, 0),
+    { "state", FIELD_ENUM, offsetof(struct job_status, state), 0, 0, JOB_STATES, state_names },
+    FIELD(struct job_status, reason, TEXT, 0, 0),
+    FIELD(struct job_status, message, TEXT, 0, 0),
+    FIELD(struct job_status, mode, TEXT, 0, 0),
+    FIELD(struct job_status, algorithm, TEXT, 0, 0),
+    FIELD(struct job_status, generation, INT64, 0, INT32_MAX),
+    FIELD(struct job_status, plan_version, INT64, 0, INT64_MAX),
+    FIELD(struct job_status, generations, INT64, 0, INT32_MAX),
+    FIELD(struct job_status, replans, INT64, 0, INT64_MAX),
+    FIELD(struct job_status, restarts, INT64, 0, INT32_MAX),
+    FIELD(struct job_status, n_nodes, INT, 0, INT32_MAX),
+    FIELD(struct job_status, steps_done, INT64, 0, INT64_MAX),
+    FIELD(struct job_status, steps_total, INT64, 0, INT64_MAX),
+    FIELD(struct job_status, epoch, INT64, 0, INT64_MAX),
+    FIELD(struct job_status, epochs, INT64, 0, INT64_MAX),
+    FIELD(struct job_status, samples, INT64, 0, INT64_MAX),
+    FIELD(struct job_status, global_batch, INT64, 0, INT64_MAX),
+    FIELD(struct job_status, loss, MEASURE, 0, 0),
+    FIELD(struct job_status, accuracy, MEASURE, 0, 0),
+    FIELD(struct job_status, test_loss, MEASURE, 0, 0),
+    FIELD(struct job_status, samples_per_s, MEASURE, 0, 0),
+    FIELD(struct job_status, recent_samples_per_s, MEASURE, 0, 0),
+    FIELD(struct job_status, ideal_samples_per_s, MEASURE, 0, 0),
+    FIELD(struct job_status, predicted_samples_per_s, MEASURE, 0, 0),
+    FIELD(struct job_status, start_s, MEASURE, 0, 0),
+    FIELD(struct job_status, wall_s, MEASURE, 0, 0),
+    FIELD(struct job_status, eta_s, MEASURE, 0, 0),
+    FIELD(struct job_status, recovery_s, MEASURE, 0, 0),
+    FIELD(struct job_status, emulated, BOOL, 0, 0),
+};
+
+/* Apart, because jobs of earlier versions had none. */
+static const struct field late_fields[] = {
+    FIELD(struct job_status, waiting, TEXT, 0, 0),
+    FIELD(struct job_status, refused, TEXT, 0, 0),
+};
+
+/* Members of "equal_split_samples_per_s". */
+static const struct field equal_fields[] = {
+    { "predicted", FIELD_MEASURE, offsetof(struct job_status, equal_predicted_samples_per_s), 0, 0,
+      0, NULL },
+    { "measured", FIELD_MEASURE, offsetof(struct job_status, equal_measured_samples_per_s), 0, 0, 0,
+      NULL },
+};
+
+/* Members of "first_failure". */
+static const struct field failure_fields[] = {
+    FIELD(struct first_failure, rank, INT, -1, INT32_MAX),
+    FIELD(struct first_failure, pid, INT, 0, INT32_MAX),
+    FIELD(struct first_failure, node, TEXT, 0, 0),
+    FIELD(struct first_failure, what, TEXT, 0, 0),
+    FIELD(struct first_failure, code, INT, -1, 255),
+    FIELD(struct first_failure, signal, INT, 0, 64),
+    FIELD(struct first_failure, step, INT64, -1, INT64_MAX),
+};
+
+static const struct field worker_fields[] = {
+    FIELD(struct worker_status, rank, INT, 0, STATUS_MAX_WORKERS - 1),
+    FIELD(struct worker_status, pid, INT, 0, INT32_MAX),
+    FIELD(struct worker_status, node, TEXT, 0, 0),
+    FIELD(struct worker_status, device, TEXT, 0, 0),
+    FIELD(struct worker_status, state, TEXT, 0, 0),
+    FIELD(struct worker_status, steps_done, INT64, 0, INT64_MAX),
+    FIELD(struct worker_status, batch, INT64, 0, INT64_MAX),
+    FIELD(struct worker_status, samples_per_s, MEASURE, 0, 0),
+    FIELD(struct worker_status, step_ms, MEASURE, 0, 0),
+    FIELD(struct worker_status, compute_ms, MEASURE, 0, 0),
+    FIELD(struct worker_status, input_ms, MEASURE, 0, 0),
+    FIELD(struct worker_status, exposed_ms, MEASURE, 0, 0),
+    FIELD(struct worker_status, wait_ms, MEASURE, 0, 0),
+    FIELD(struct worker_status, expected_ms, MEASURE, 0, 0),
+    FIELD(struct worker_status, relative_speed, MEASURE, 0, 0),
+    FIELD(struct worker_status, overrun_ms, MEASURE, 0, 0),
+    FIELD(struct worker_status, last_step_age_s, MEASURE, 0, 0),
+};
+
+/* Apart as above. */
+static const struct field late_worker_fields[] = {
+    FIELD(struct worker_status, group, INT, 0, STATUS_MAX_WORKERS - 1),
+    FIELD(struct worker_status, staleness, INT, 0, INT32_MAX),
+};
+
+/* Every measure of the table that is unknown so far. */
+static void forget_measures(const struct field *f, size_t n, void *s)
+{
+    for (size_t i = 0; i < n; i++)
+        if (f[i].kind == FIELD_MEASURE)
+            *(double *)((char *)s + f[i].offset) = NAN;
+}
+
+void job_status_init(struct job_status *s)
+{
+    memset(s, 0, sizeof *s);
+    s->exit_code = -1;
+    s->failure.rank = s->failure.code = -1;
+    s->failure.step = -1;
+    forget_measures(job_fields, N(job_fields), s);
+    forget_measures(equal_fields, N(equal_fields), s);
+}
+
+int job_status_resize(struct job_status *s, int n, struct eddis_error *err)
+{
+    struct worker_status *worker = NULL;
+
+    if (n < 0 || n > STATUS_MAX_WORKERS)
+        return eddis_fail(err, -EINVAL, "a job cannot have %d workers", n);
+    if (n) {
+        worker = calloc((size_t)n, sizeof *worker);
+        if (!worker)
+            return eddis_fail(err, -ENOMEM, "no memory for %d workers", n);
+    }
+    for (int i = 0; i < n; i++) {
+        forget_measures(worker_fields, N(worker_fields), &worker[i]);
+        worker[i].rank = i;
+        strcpy(worker[i].state, "waiting");
+    }
+    free(s->worker);
+    s->worker = worker;
+    s->n_workers = n;
+    return 0;
+}
+
+void job_status_fini(struct job_status *s)
+{
+    free(s->worker);
+    job_status_init(s);
+}
+
+const char *job_state_name(enum job_state state)
+{
+    return state < JOB_STATES ? state_names[state] : "unknown";
+}
+
+/* ---- writing ---- */
+
+/* Add the table's members under a key of their own.  Returns 0 or -ENOMEM. */
+static int write_group(json_t *o, const char *key, const struct field *f, size_t n, const void *s)
+{
+    json_t *group = json_object();
+
+    if (!group || fields_write(f, n, s, group) < 0) {
+        json_decref(group);
+        return -ENOMEM;
+    }
+    return json_object_set_new(o, key, group) < 0 ? -ENOMEM : 0;
+}
+
+static int write_workers(json_t *o, const struct job_status *s)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < s->n_workers; i++) {
+        json_t *w = json_object();
+
+        if (!w || fields_write(worker_fields, N(worker_fields), &s->worker[i], w) < 0 ||
+            fields_write(late_worker_fields, N(late_worker_fields), &s->worker[i], w) < 0) {
+            json_decref(w);
+            json_decref(list);
+            return -ENOMEM;
+        }
+        if (json_array_append_new(list, w) < 0) {
+            json_decref(list);
+            return -ENOMEM;
+        }
+    }
+    return json_object_set_new(o, "workers", list) < 0 ? -ENOMEM : 0;
+}
+
+static int write_job(json_t *o, const struct job_status *s)
+{
+    json_t *code = s->exit_code < 0 ? json_null() : json_integer(s->exit_code);
+
+    if (json_object_set_new(o, "exit_code", code) < 0 ||
+        fields_write(late_fields, N(late_fields), s, o) < 0 ||
+        fields_write(job_fields, N(job_fields), s, o) < 0 ||
+        write_group(o, "equal_split_samples_per_s", equal_fields, N(equal_fields), s) < 0)
+        return -ENOMEM;
+    if (!s->failure.set)
+        return json_object_set_new(o, "first_failure", json_null()) < 0 ? -ENOMEM : 0;
+    return write_group(o, "first_failure", failure_fields, N(failure_fields), &s->failure);
+}
+
+char *job_status_text(const struct job_status *s, bool one_line)
+{
+    cleanup_json json_t *o = json_pack("{s:i}", "schema_version", STATUS_SCHEMA_VERSION);
+
+    if (!o || write_job(o, s) < 0 || (!one_line && write_workers(o, s) < 0))
+        return NULL;
+    return json_text(o, !one_line);
+}
+
+char *job_status_workers_text(const struct job_status *s)
+{
+    cleanup_json json_t *o = json_pack("{s:i}", "schema_version", STATUS_SCHEMA_VERSION);
+
+    if (!o || json_object_set_new(o, "job", json_string(s->job)) < 0 || write_workers(o, s) < 0)
+        return NULL;
+    return json_text(o, true);
+}
+
+/* ---- reading: members that are not known are passed over, a newer driver may have more ---- */
+
+/* Those of the table's members that are there. */
+static int read_late(const struct field *f, size_t n, const json_t *o, void *s,
+                     struct eddis_error *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc >= 0 && i < n; i++)
+        if (json_has(o, f[i].key))
+            rc = fields_read(&f[i], 1, o, s, err);
+    return rc;
+}
+
+static int read_workers(const json_t *o, struct job_status *s, struct eddis_error *err)
+{
+    json_t *list = json_object_get(o, "workers");
+    int rc;
+
+    if (!list)
+        return 0;
+    rc = json_want_array(o, "workers", STATUS_MAX_WORKERS, &list, err);
+    if (rc == 0)
+        rc = job_status_resize(s, (int)json_array_size(list), err);
+    for (int i = 0; i < s->n_workers && rc >= 0; i++) {
+        const json_t *one = json_array_get(list, (size_t)i);
+
+        rc = fields_read(worker_fields, N(worker_fields), one, &s->worker[i], err);
+        if (rc >= 0)
+            rc = read_late(late_worker_fields, N(late_worker_fields), one, &s->worker[i], err);
+        if (rc < 0)
+            eddis_fail_prefix(err, rc, "worker %d", i);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+static int read_failure(const json_t *o, struct job_status *s, struct eddis_error *err)
+{
+    json_t *group;
+    int rc;
+
+    if (!json_has(o, "first_failure"))
+        return 0;
+    rc = json_want_object(o, "first_failure", &group, err);
+    if (rc == 0)
+        rc = fields_read(failure_fields, N(failure_fields), group, &s->failure, err);
+    s->failure.set = rc >= 0;
+    return rc < 0 ? rc : 0;
+}
+
+static int read_job(const json_t *o, struct job_status *s, struct eddis_error *err)
+{
+    int64_t schema, code = -1;
+    json_t *group;
+    int rc = json_want_int(o, "schema_version", 1, INT32_MAX, &schema, err);
+
+    if (rc == 0 && schema != STATUS_SCHEMA_VERSION)
+        rc = eddis_fail(err, -EINVAL, "schema %lld is of another version of eddis",
+                        (long long)schema);
+    if (rc == 0 && json_has(o, "exit_code"))
+        rc = json_want_int(o, "exit_code", 0, 255, &code, err);
+    if (rc == 0)
+        rc = fields_read(job_fields, N(job_fields), o, s, err);
+    if (rc >= 0)
+        rc = read_late(late_fields, N(late_fields), o, s, err);
+    if (rc >= 0)
+        rc = json_want_object(o, "equal_split_samples_per_s", &group, err);
+    if (rc >= 0)
+        rc = fields_read(equal_fields, N(equal_fields), group, s, err);
+    if (rc >= 0)
+        rc = read_failure(o, s, err);
+    s->exit_code = (int)code;
+    return rc < 0 ? rc : read_workers(o, s, err);
+}
+
+int job_status_parse(const char *text, size_t n, const char *what, struct job_status *ret,
+                     struct eddis_error *err)
+{
+    cleanup_json json_t *o = NULL;
+    struct job_status s;
+    int rc = json_parse(text, n, what, &o, err);
+
+    if (rc < 0)
+        return rc;
+    job_status_init(&s);
+    rc = read_job(o, &s, err);
+    if (rc < 0) {
+        job_status_fini(&s);
+        return eddis_fail_prefix(err, rc, "%s", what);
+    }
+    *ret = s;
+    return 0;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* status_json.h - what a job is doing and how it ended, to and from JSON
+ *
+ * One struct, filled by the driver alone, is the source of every figure that people or programs
+ * see, so that they agree:
+ *
+ *     GET /v1/job          job_status_text(s, false)     eddis-status, live
+ *     GET /v1/workers      job_status_workers_text(s)    the same workers without the job
+ *     metrics.jsonl        job_status_text(s, true), one line a second
+ *     summary.json         job_status_text(s, false) at the end, with state "ended"
+ *     the printed summary  job_status_print
+ *     eddis-status --json  job_status_text(s, false)
+ *
+ * Units are part of the key.  A figure that is not known is NAN here and null in JSON.
+ */
+#ifndef EDDIS_AGENTS_JOB_STATUS_JSON_H
+#define EDDIS_AGENTS_JOB_STATUS_JSON_H
+
+#include "lib/base/error.h"
+#include "lib/model/choice.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { STATUS_SCHEMA_VERSION = 1, STATUS_MAX_WORKERS = 65536 };
+
+enum job_state {
+    JOB_STARTING,
+    JOB_PROFILING,
+    JOB_PLANNING,
+    JOB_LAUNCHING,
+    JOB_RUNNING,
+    JOB_STOPPING,
+    JOB_ENDED,
+    JOB_LOST, /* eddis-status says so of a job whose driver died without a summary */
+    JOB_STATES,
+};
+
+/* The agent's and board's view of one worker. */
+struct worker_status {
+    int rank, pid; /* pid 0: not started */
+    char node[256];
+    char device[96];
+    char state[24];       /* "waiting", "start", "input", "compute", "wait", "evaluate",
+                           * "checkpoint", "done", "exited", "killed", "lost",
+                           * "stopped by eddis" */
+    int64_t steps_done;   /* number of its last step + 1 */
+    int64_t batch;        /* of the plan in force */
+    int group;            /* of hybrid mode; 0 in sync mode, the rank in async mode */
+    int staleness;        /* steps since its model was last drawn to the centre */
+    double samples_per_s; /* recent: its own share */
+    double step_ms;       /* means over its recent steps ... */
+    double compute_ms, input_ms, exposed_ms, wait_ms; /* ... which add up to step_ms */
+    double expected_ms;     /* step time of the plan's model for its batch; NAN: relative model */
+    double relative_speed;  /* expected / (compute + input), 1 = as expected; NAN unknown */
+    double overrun_ms;      /* emulated: real work beyond the emulated time, per step */
+    double last_step_age_s; /* NAN: no step yet */
+};
+
+/* What failed first. */
+struct first_failure {
+    bool set;
+    int rank; /* -1: not a rank */
+    int pid;
+    char node[256];
+    char what[256]; /* one sentence */
+    int code;       /* exit code, -1: a signal */
+    int signal;     /* 0: none */
+    int64_t step;   /* it was at; -1 unknown */
+};
+
+struct job_status {
+    char job[128]; /* id */
+    char name[128];
+    enum job_state state;
+    char reason[16];   /* "" until the end; ok, rank_exit, rank_signal, oom, node_lost, hang,
+                        * timeout, interrupted, preempted, usage, start, internal */
+    char message[512]; /* one sentence, "" when there is nothing to say */
+    char waiting[512]; /* what the start waits for, "agents 6/8 up; waiting for ..."; "" nothing */
+    char refused[256]; /* "3 refused requests from 10.1.0.9"; "" none */
+    /* As this run has measured and chosen it; "": not; not in the JSON. */
+    char communication[CHOICE_REASON];
+    int exit_code; /* -1 until the end */
+    char mode[16], algorithm[16];
+    int64_t generation, plan_version; /* 0: none yet */
+    int64_t generations, replans;     /* so far: 1 and 0 in an ordinary run */
+    int64_t restarts;                 /* after failures */
+    int n_nodes;
+    int64_t steps_done, steps_total; /* total 0: unknown */
+    int64_t epoch, epochs;           /* epoch under way, from 1; 0: unknown */
+    int64_t samples;                 /* trained so far, all workers */
+    int64_t global_batch;
+    double loss;                 /* last, weighted over workers */
+    double accuracy, test_loss;  /* last test_accuracy and test_loss of rank 0 */
+    double samples_per_s;        /* samples over the longest sum of step times; see figures.h */
+    double recent_samples_per_s; /* over the last seconds */
+    double ideal_samples_per_s;  /* sum of the devices at the batch they get */
+    double predicted_samples_per_s;
+    double equal_predicted_samples_per_s;
+    double equal_measured_samples_per_s; /* NAN in an ordinary run */
+    double start_s;                      /* wall clock, seconds since 1970 */
+    double wall_s, eta_s;
+    double recovery_s; /* from the last failure to the next step; NAN: none yet */
+    bool emulated;
+    struct first_failure failure;
+    struct worker_status *worker; /* [n_workers] by rank; owned */
+    int n_workers;
+};
+
+/* Everything unknown, no workers. */
+void job_status_init(struct job_status *s);
+
+/* Room for n workers, all unknown; those that were there are dropped. */
+int job_status_resize(struct job_status *s, int n, struct eddis_error *err);
+
+void job_status_fini(struct job_status *s);
+
+/* Returns JSON text: one line without workers, or indented with them; NULL without memory. */
+char *job_status_text(const struct job_status *s, bool one_line);
+
+/* Returns {"schema_version": 1, "job": ..., "workers": [...]}. */
+char *job_status_workers_text(const struct job_status *s);
+
+/* Parse what job_status_text wrote (a file or an answer, hence untrusted); workers are optional.
+ * *ret is as job_status_init left it after a failure, and freed by job_status_fini.
+ */
+int job_status_parse(const char *text, size_t n, const char *what, struct job_status *ret,
+                     struct eddis_error *err);
+
+const char *job_state_name(enum job_state state); /* "running" */
+
+struct strbuf;
+
+/* Append the summary that a run ends with: "done in 0:07   test accuracy 0.981 ...", two or three
+ * lines.  Foreign text in it is stripped of control characters.  name: what eddis-status finds the
+ * job by, NULL: its id.
+ */
+void job_status_print(const struct job_status *s, const char *name, struct strbuf *b);
+
+/* Write seconds as "85 ms", "7.2 s", and from 10 s on as job_status_duration does.  Returns ret. */
+char *job_status_elapsed(double s, char *ret, size_t size);
+
+/* Write seconds as "0:07", "12:34" or "1:02:03"; size at least 32.  Returns ret. */
+char *job_status_duration(double s, char *ret, size_t size);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "orphans.h"
+
+#include "cgroup.h"
+#include "folders.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/proctree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+enum { MAX_TEXT = 4 << 20, MAX_GROUPS = 8, HALF = 16 };
+
+struct job_marks {
+    char id[160]; /* "EDDIS_JOB_ID=..." */
+    char *const *digits;
+};
+
+/* Returns the file's bytes with a 0 behind them, or NULL. */
+static char *read_proc(pid_t pid, const char *name, size_t *ret_n)
+{
+    char path[64], *text = NULL;
+    cleanup_fd int fd = -1;
+
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && file_read_fd(fd, path, MAX_TEXT, &text, ret_n, NULL) == 0 ? text : NULL;
+}
+
+/* Of a process that holds secrets the files in /proc belong to root, but this line tells. */
+static bool is_ours(pid_t pid)
+{
+    cleanup_free char *text = read_proc(pid, "status", NULL);
+    const char *line = text ? strstr(text, "\nUid:") : NULL;
+
+    return line && strtoul(line + 5, NULL, 10) == getuid();
+}
+
+static bool has_entry(const char *text, size_t n, const char *entry)
+{
+    for (const char *at = text; at < text + n; at += strlen(at) + 1)
+        if (strcmp(at, entry) == 0)
+            return true;
+    return false;
+}
+
+/* All digits as one word, or one half of them in the name of a folder. */
+static bool has_digits(const char *text, size_t n, const char *digits)
+{
+    char run[32], shm[32];
+
+    if (has_entry(text, n, digits))
+        return true;
+    snprintf(run, sizeof run, "/eddis-%.16s", digits);
+    snprintf(shm, sizeof shm, "/eddis-%.16s", digits + HALF);
+    return memmem(text, n, run, strlen(run)) || memmem(text, n, shm, strlen(shm));
+}
+
+static bool is_marked(const struct job_marks *m, pid_t pid)
+{
+    size_t n = 0;
+    cleanup_free char *line = read_proc(pid, "cmdline", &n), *environment = NULL;
+
+    for (char *const *d = m->digits; line && *d; d++)
+        if (has_digits(line, n, *d))
+            return true;
+    environment = m->id[0] ? read_proc(pid, "environ", &n) : NULL;
+    return environment && has_entry(environment, n, m->id);
+}
+
+/* Whether `pid` is this process or above it. */
+static bool is_above_us(const struct proctree_process *all, int n, pid_t pid)
+{
+    pid_t at = getpid();
+
+    for (int depth = 0; at > 1 && depth < 1000; depth++) {
+        pid_t parent = 0;
+
+        if (at == pid)
+            return true;
+        for (int i = 0; i < n && !parent; i++)
+            if (all[i].pid == at)
+                parent = all[i].parent;
+        at = parent;
+    }
+    return pid <= 1;
+}
+
+/* Move those of the job to the front, marked ones and what descends from them. */
+static int sift(const struct job_marks *m, struct proctree_process *all, int n)
+{
+    int found = 0;
+
+    for (int round = 0, before = -1; before < found || round == 0; round++) {
+        before = found;
+        for (int i = found; i < n; i++) {
+            struct proctree_process one = all[i];
+            bool below = false;
+
+            for (int j = 0; j < found && !below; j++)
+                below = one.parent == all[j].pid;
+            if (one.state == 'Z' || one.state == 'X' || (!below && round > 0))
+                continue;
+            if (!is_ours(one.pid) || (!below && !is_marked(m, one.pid)) ||
+                is_above_us(all, n, one.pid))
+                continue;
+            all[i] = all[found];
+            all[found++] = one;
+        }
+    }
+    return found;
+}
+
+static void name_process(struct orphans *l, const struct proctree_process *p)
+{
+    size_t n = strlen(l->names);
+
+    l->processes++;
+    if (!strstr(l->names, p->command) && n + strlen(p->command) + 3 < sizeof l->names)
+        snprintf(l->names + n, sizeof l->names - n, "%s%s", n ? ", " : "", p->command);
+}
+
+static int kill_processes(const struct job_marks *m, int64_t deadline_ns, struct orphans *l,
+                          struct eddis_error *err)
+{
+    for (bool first = true;; first = false) {
+        cleanup_free struct proctree_process *all = NULL;
+        int n = proctree_all(&all, err);
+
+        if (n < 0)
+            return n;
+        n = sift(m, all, n);
+        if (n == 0)
+            return 0;
+        for (int i = 0; i < n; i++)
+            if (proctree_send(&all[i], SIGKILL) == 0 && first)
+                name_process(l, &all[i]);
+        if (clock_now_ns() >= deadline_ns)
+            return eddis_fail(err, -ETIMEDOUT, "process %d (%s) does not end after SIGKILL",
+                              (int)all[0].pid, all[0].command);
+        clock_sleep_until_ns(clock_now_ns() + 10 * CLOCK_MS);
+    }
+}
+
+static int end_groups(const char *digits, int64_t deadline_ns, struct orphans *l,
+                      struct eddis_error *err)
+{
+    cleanup_free struct cgroup *group = calloc(MAX_GROUPS, sizeof *group);
+    int n = group ? cgroup_find(digits, group, MAX_GROUPS) : 0;
+
+    for (int i = 0; i < n; i++) {
+        int rc = cgroup_kill(&group[i], deadline_ns, err);
+
+        if (rc < 0)
+            return rc;
+        l->processes += rc;
+        l->groups++;
+        cgroup_remove(&group[i]);
+    }
+    return 0;
+}
+
+/* Its agent holds a lock on it; where /proc hides processes that is all there is to see of it. */
+static int check_free(const char *folder, struct eddis_error *err)
+{
+    cleanup_fd int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return eddis_fail(err, -EBUSY, "'%s' is held by a process that cannot be seen", folder);
+    return 0;
+}
+
+/* Whoever cleans up may have another XDG_RUNTIME_DIR than the agent had, or none. */
+static int remove_folders(const char *digits, struct orphans *l, struct eddis_error *err)
+{
+    char user[64];
+    const char *const bases[] = { getenv("XDG_RUNTIME_DIR"), user, NULL };
+    int rc = 0;
+
+    snprintf(user, sizeof user, "/run/user/%u", (unsigned)getuid());
+    for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) {
+        struct folders f;
+
+        folders_place(digits, bases[i], &f);
+        l->folders += (access(f.run, F_OK) == 0) + (access(f.shm, F_OK) == 0);
+        if (check_free(f.run, err) < 0 || check_free(f.shm, err) < 0)
+            rc = -EBUSY;
+        else if (folders_remove(digits, bases[i], err) < 0)
+            rc = -EIO;
+    }
+    return rc;
+}
+
+int orphans_end(const char *job_id, char *const *digits, int64_t deadline_ns, struct orphans *ret,
+                struct eddis_error *err)
+{
+    struct job_marks m = { .digits = digits };
+    struct orphans l = { 0 };
+    int rc;
+
+    if (job_id && *job_id)
+        snprintf(m.id, sizeof m.id, "EDDIS_JOB_ID=%.140s", job_id);
+    rc = kill_processes(&m, deadline_ns, &l, err);
+    for (char *const *d = digits; rc == 0 && *d; d++) {
+        rc = end_groups(*d, deadline_ns, &l, err);
+        if (rc == 0)
+            rc = remove_folders(*d, &l, err);
+    }
+    if (rc == 0)
+        *ret = l;
+    return rc;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* orphans.h - finding and ending what is left of a job on this node
+ *
+ * Keeper and agent see to it that nothing is left; this is for when both were killed at once, or
+ * could not run.  What belongs to the job is told by the digits of its agents' briefs, which are
+ * the names of its folders and control groups and stand in the arguments of keeper, agent and
+ * mpirun, and by the job's id in the environment of the ranks; and all that descends from these.
+ * Only processes of this user count, and never this process or those above it.
+ */
+#ifndef EDDIS_AGENTS_NODE_KEEP_ORPHANS_H
+#define EDDIS_AGENTS_NODE_KEEP_ORPHANS_H
+
+#include "lib/base/error.h"
+
+#include <stdint.h>
+
+struct orphans {
+    int processes, folders, groups; /* that were ended and removed */
+    char names[256];                /* of the processes, the first few: "eddis-agent, python3" */
+};
+
+/* job_id NULL: only what the digits mark.  digits: NULL-ended, 32 each.  Blocks.  -ETIMEDOUT: err
+ * names a process that does not end; -EBUSY: a folder that somebody holds who cannot be seen.
+ */
+int orphans_end(const char *job_id, char *const *digits, int64_t deadline_ns, struct orphans *ret,
+                struct eddis_error *err);
+
+#endif

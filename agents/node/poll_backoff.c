@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "poll_backoff.h"
+
+#include "lib/base/clock.h"
+
+enum { PART = 64 }; /* late by at most a PARTth of the time that it took */
+
+static const int64_t least_ns = 5 * CLOCK_MS;
+
+void poll_backoff_taken(struct poll_backoff *l, int64_t seen, int64_t most_ns, int64_t now_ns)
+{
+    int64_t wait_ns;
+
+    if (l->since_ns == 0 || seen > l->seen) {
+        l->since_ns = now_ns;
+        l->seen = seen;
+    }
+    wait_ns = (now_ns - l->since_ns) / PART;
+    if (wait_ns > most_ns)
+        wait_ns = most_ns;
+    l->next_ns = now_ns + (wait_ns > least_ns ? wait_ns : least_ns);
+}

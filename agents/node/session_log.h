@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session_log.h - what an agent says on standard error before the driver hears it over HTTP
+ *
+ * Its session, through which the driver reads that, may be lost at any time and is of no use once
+ * the agent has registered: then standard output and error become its log.
+ */
+#ifndef EDDIS_AGENTS_NODE_SESSION_LOG_H
+#define EDDIS_AGENTS_NODE_SESSION_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct session_log {
+    int64_t next_ns; /* not to be repeated before */
+    bool over;
+};
+
+/* "eddis-agent 0.1.0 started" */
+void session_log_begin(void);
+
+/* "eddis-agent: <sentence>", at most once a second. */
+void session_log_say(struct session_log *e, int64_t now_ns, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The driver hears us: whatever is still written goes to this descriptor. */
+void session_log_end(struct session_log *e, int log_fd);
+
+#endif

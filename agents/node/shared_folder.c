@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shared_folder.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A full disk takes an empty file, and may take a short one. */
+enum { BYTES = 4096 };
+
+static char *path_of(const char *dir, const char *name, int agent)
+{
+    return file_join(dir, ".%s-%d", name, agent);
+}
+
+int shared_folder_leave(const char *dir, const char *name, int agent, size_t *ret_kept,
+                        struct eddis_error *err)
+{
+    char bytes[BYTES] = "";
+    cleanup_free char *path = path_of(dir, name, agent);
+    size_t kept = file_there(dir);
+    cleanup_fd int fd = -1;
+    int rc;
+
+    if (!path)
+        return eddis_fail(err, -ENOMEM, "no memory for a path");
+    rc = file_mkdirs(dir, 0755, err);
+    if (rc < 0) {
+        file_rmdirs(dir, kept);
+        return eddis_fail_prefix(err, rc, "checkpoint.dir");
+    }
+    (void)snprintf(bytes, sizeof bytes, "%zu\n", kept);
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    rc = fd < 0 ? -errno : 0;
+    if (rc == 0 && (write(fd, bytes, sizeof bytes) != sizeof bytes || fsync(fd) < 0)) {
+        rc = errno ? -errno : -ENOSPC;
+        (void)unlink(path);
+    }
+    if (rc < 0) {
+        file_rmdirs(dir, kept);
+        return eddis_fail_errno(err, rc, "cannot write in checkpoint.dir '%s'", dir);
+    }
+    *ret_kept = kept;
+    return 0;
+}
+
+bool shared_folder_is_seen(const char *dir, const char *name, int agent, size_t *kept)
+{
+    cleanup_free char *path = path_of(dir, name, agent);
+    DIR *d = opendir(dir); /* asks the server anew what is in it */
+    cleanup_fd int fd = path ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    char text[32] = "";
+    size_t its;
+
+    if (d)
+        (void)closedir(d);
+    if (fd < 0 || read(fd, text, sizeof text - 1) <= 0 || !strchr(text, '\n'))
+        return false;
+    its = strtoul(text, NULL, 10);
+    *kept = its < *kept ? its : *kept;
+    return true;
+}
+
+void shared_folder_remove(const char *dir, const char *name, int agent, size_t kept)
+{
+    cleanup_free char *path = path_of(dir, name, agent);
+
+    if (path && unlink(path) == 0)
+        file_rmdirs(dir, kept);
+}

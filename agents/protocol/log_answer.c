@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "log_answer.h"
+
+#include "lib/base/fields.h"
+
+#include "lib/base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define N(table) (sizeof(table) / sizeof *(table))
+
+static const struct field answer_fields[] = {
+    FIELD(struct log_answer, rank, INT, 0, INT_MAX),
+    FIELD(struct log_answer, offset, INT64, 0, INT64_MAX),
+    FIELD(struct log_answer, end, INT64, 0, INT64_MAX),
+    FIELD(struct log_answer, text, BYTES, 0, 0),
+};
+
+char *log_answer_text(const struct log_answer *a)
+{
+    cleanup_json json_t *o = json_object();
+
+    if (!o || fields_write(answer_fields, N(answer_fields), a, o) < 0)
+        return NULL;
+    return json_text(o, false);
+}
+
+int log_answer_parse(const char *text, size_t n, struct log_answer *ret, struct eddis_error *err)
+{
+    cleanup_json json_t *o = NULL;
+    struct log_answer a = { .rank = 0 };
+    int rc = json_parse(text, n, "log", &o, err);
+
+    if (rc >= 0)
+        rc = fields_read(answer_fields, N(answer_fields), o, &a, err);
+    if (rc >= 0)
+        rc = fields_end(o, N(answer_fields), err);
+    if (rc < 0) {
+        free(a.text);
+        return rc;
+    }
+    *ret = a;
+    return 0;
+}
+
+int log_answer_read(const char *path, struct log_answer *a, struct eddis_error *err)
+{
+    cleanup_fd int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    cleanup_free char *text = NULL;
+    struct stat st;
+    int64_t from = a->offset;
+    ssize_t n;
+
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot open '%s'", path);
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return eddis_fail(err, -EINVAL, "'%s' is not a regular file", path);
+    from = from < 0 ? (st.st_size + from > 0 ? st.st_size + from : 0) : from;
+    from = from > st.st_size ? st.st_size : from;
+    text = malloc(LOG_ANSWER_MOST + 1);
+    if (!text)
+        return eddis_fail(err, -ENOMEM, "no memory for a log");
+    n = pread(fd, text, LOG_ANSWER_MOST, from);
+    if (n < 0)
+        return eddis_fail_errno(err, -errno, "cannot read '%s'", path);
+    for (ssize_t i = 0; i < n; i++)
+        text[i] = text[i] ? text[i] : '?';
+    text[n] = '\0';
+    a->offset = from;
+    a->end = from + n;
+    a->text = text;
+    text = NULL;
+    return 0;
+}

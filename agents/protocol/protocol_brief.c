@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "protocol.h"
+
+#include "lib/base/fields.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N(table) (sizeof(table) / sizeof *(table))
+
+static const struct field brief_fields[] = {
+    FIELD(struct brief, agent, INT, 0, PROTOCOL_MAX_AGENTS - 1),
+    FIELD(struct brief, job_id, NAME, 0, 0),
+    FIELD(struct brief, host, TEXT, 0, 0),
+    FIELD(struct brief, url, LIST, 0, 0),
+    FIELD(struct brief, pin, TEXT, 0, 0),
+    FIELD(struct brief, token, NAME, 0, 0),
+    FIELD(struct brief, folder, NAME, 0, 0),
+    FIELD(struct brief, command, LIST, 0, 0),
+    FIELD(struct brief, setup, LIST, 0, 0),
+    FIELD(struct brief, workdir, BYTES, 0, 0),
+    FIELD(struct brief, env, LIST, 0, 0),
+    FIELD(struct brief, log_dir, BYTES, 0, 0),
+    FIELD(struct brief, log_marker, NAME, 0, 0),
+    FIELD(struct brief, checkpoint_dir, OPTIONAL, 0, 0),
+    FIELD(struct brief, resume_from, OPTIONAL, 0, 0),
+    FIELD(struct brief, data_path, OPTIONAL, 0, 0),
+    FIELD(struct brief, mpi_args, LIST, 0, 0),
+    FIELD(struct brief, mpi_mca, LIST, 0, 0),
+    FIELD(struct brief, bind, BOOL, 0, 0),
+    FIELD(struct brief, restarts, INT64, 0, INT32_MAX),
+    FIELD(struct brief, log_max_bytes, INT64, 1, INT64_MAX),
+    FIELD(struct brief, cache_ns, INT64, 0, INT64_MAX),
+    FIELD(struct brief, lease_ns, INT64, 100 * CLOCK_MS, 86400 * CLOCK_S),
+    FIELD(struct brief, heartbeat_ns, INT64, CLOCK_MS, 86400 * CLOCK_S),
+};
+
+static const struct field emulated_fields[] = {
+    FIELD(struct job_emulated, rate, DOUBLE, 0, 1000000),
+    FIELD(struct job_emulated, fixed_s, DOUBLE, 0, 1000000),
+    FIELD(struct job_emulated, sample_s, DOUBLE, 0, 1000000),
+};
+
+static const struct field_rows emulated_rows =
+    FIELD_ROWS(emulated_fields, struct job_emulated, JOB_MAX_EMULATED);
+
+/* jansson keeps its own copy of the token. */
+static void wipe_token(const json_t *o)
+{
+    const json_t *token = json_object_get(o, "token");
+
+    if (json_is_string(token))
+        explicit_bzero((char *)(uintptr_t)json_string_value(token), json_string_length(token));
+}
+
+char *brief_text(const struct brief *b)
+{
+    cleanup_json json_t *o = json_object();
+    char *text = NULL;
+
+    if (o && fields_write(brief_fields, N(brief_fields), b, o) == 0 &&
+        fields_write_rows(o, "emulate", &emulated_rows, b->emulate, (size_t)b->n_emulate) == 0)
+        text = json_text(o, false);
+    wipe_token(o);
+    return text;
+}
+
+static int read_emulate(struct brief *b, const json_t *o, struct eddis_error *err)
+{
+    cleanup_free struct job_emulated *e = NULL;
+    int rc = fields_read_rows(o, "emulate", &emulated_rows, (void **)&e, &b->n_emulate, err);
+
+    for (int i = 0; rc >= 0 && i < b->n_emulate; i++) {
+        b->emulate[i] = e[i];
+        if (e[i].rate <= 0)
+            return eddis_fail(err, -EINVAL, "an emulated device has the rate 0");
+    }
+    return rc;
+}
+
+static int check_path(const char *name, const char *path, struct eddis_error *err)
+{
+    if (path && path[0] != '/')
+        return eddis_fail(err, -EINVAL, "\"%s\" is no absolute path", name);
+    return 0;
+}
+
+static int check_brief(const struct brief *b, struct eddis_error *err)
+{
+    size_t n = 0;
+    int rc;
+
+    if (!b->job_id[0] || !b->token[0])
+        return eddis_fail(err, -EINVAL, "\"job_id\" or \"token\" is empty");
+    if (strspn(b->folder, "0123456789abcdef") != PROTOCOL_FOLDER)
+        return eddis_fail(err, -EINVAL, "\"folder\" is not %d hexadecimal digits", PROTOCOL_FOLDER);
+    if (!b->url[0])
+        return eddis_fail(err, -EINVAL, "\"url\" is empty");
+    for (char **u = b->url; *u; u++)
+        if (strncmp(*u, "https://", 8) != 0)
+            return eddis_fail(err, -EINVAL, "\"url\" holds one that does not begin with https://");
+    if (strncmp(b->pin, "sha256//", 8) != 0)
+        return eddis_fail(err, -EINVAL, "\"pin\" is no hash of a key");
+    if (!b->command[0] || !b->command[0][0])
+        return eddis_fail(err, -EINVAL, "\"command\" is empty");
+    for (char **e = b->env; *e; e++)
+        if (!strchr(*e, '=') || **e == '=')
+            return eddis_fail(err, -EINVAL, "an item of \"env\" is not NAME=VALUE");
+    while (b->mpi_mca[n])
+        n++;
+    if (n % 2)
+        return eddis_fail(err, -EINVAL, "\"mpi_mca\" has a name without a value");
+    if ((rc = check_path("workdir", b->workdir, err)) < 0 ||
+        (rc = check_path("log_dir", *b->log_dir ? b->log_dir : NULL, err)) < 0 ||
+        (rc = check_path("checkpoint_dir", b->checkpoint_dir, err)) < 0)
+        return rc;
+    if ((rc = check_path("resume_from", b->resume_from, err)) < 0)
+        return rc;
+    return check_path("data_path", b->data_path, err);
+}
+
+int brief_parse(const char *text, size_t n, struct brief **ret, struct eddis_error *err)
+{
+    cleanup_json json_t *o = NULL;
+    struct brief *b;
+    int rc = json_parse(text, n, "brief", &o, err);
+
+    if (rc < 0)
+        return rc;
+    b = calloc(1, sizeof *b);
+    if (!b)
+        return eddis_fail(err, -ENOMEM, "no memory for the brief");
+    rc = fields_read(brief_fields, N(brief_fields), o, b, err);
+    if (rc >= 0)
+        rc = read_emulate(b, o, err);
+    if (rc >= 0)
+        rc = fields_end(o, N(brief_fields) + 1, err);
+    if (rc >= 0)
+        rc = check_brief(b, err);
+    wipe_token(o);
+    if (rc < 0) {
+        brief_free(b);
+        return eddis_fail_prefix(err, rc, "brief");
+    }
+    *ret = b;
+    return 0;
+}
+
+static void free_list(char **list)
+{
+    for (char **s = list; s && *s; s++)
+        free(*s);
+    free(list);
+}
+
+void brief_free(struct brief *b)
+{
+    if (!b)
+        return;
+    explicit_bzero(b->token, sizeof b->token);
+    free_list(b->url);
+    free_list(b->command);
+    free_list(b->setup);
+    free_list(b->env);
+    free_list(b->mpi_args);
+    free_list(b->mpi_mca);
+    free(b->workdir);
+    free(b->log_dir);
+    free(b->checkpoint_dir);
+    free(b->resume_from);
+    free(b->data_path);
+    free(b);
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "protocol.h"
+
+#include "lib/base/fields.h"
+#include "protocol_relay.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/model/choice_json.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N(table) (sizeof(table) / sizeof *(table))
+
+enum { MAX_SECONDS = 1000000 };
+
+static const char *const type_names[] = { "none",  "profile", "prepare",   "check",
+                                          "start", "relay",   "rebalance", "signal",
+                                          "stop",  "logs",    "bye" };
+static const char *const ladder_names[] = { "orderly", "failure", "kill" };
+
+static const struct field every_fields[] = {
+    FIELD(struct order, number, INT64, 0, INT64_MAX),
+    { "type", FIELD_ENUM, offsetof(struct order, type), 0, 0, N(type_names), type_names },
+    FIELD(struct order, generation, INT64, 0, INT32_MAX),
+};
+
+static const struct field prepare_fields[] = {
+    FIELD(struct order, probe, BOOL, 0, 0),
+    FIELD(struct order, network, TEXT, 0, 0),
+    FIELD(struct order, share, NAME, 0, 0),
+    FIELD(struct order, n_ranks, INT, 1, BOARD_MAX_RANKS),
+    FIELD(struct order, mode, NAME, 0, 0),
+    FIELD(struct order, algorithm, NAME, 0, 0),
+    FIELD(struct order, period, INT64, 0, INT64_MAX),
+    FIELD(struct order, moving_rate, DOUBLE, 0, 1),
+    FIELD(struct order, momentum, DOUBLE, 0, 1),
+    FIELD(struct order, seed, UINT64, 0, 0),
+    FIELD(struct order, bucket_bytes, INT64, 0, INT64_MAX),
+    FIELD(struct order, warmup_steps, INT64, 0, INT64_MAX),
+    FIELD(struct order, checkpoint_every, INT64, 0, INT64_MAX),
+    FIELD(struct order, checkpoint_keep, INT64, 0, INT32_MAX),
+    FIELD(struct order, emulated, BOOL, 0, 0),
+    FIELD(struct order, resume, BOOL, 0, 0),
+    FIELD(struct order, report_at_step, INT64, 0, INT64_MAX),
+};
+
+static const struct field node_fields[] = {
+    FIELD(struct order_node, agent, INT, 0, PROTOCOL_MAX_AGENTS - 1),
+    FIELD(struct order_node, host, NAME, 0, 0),
+    FIELD(struct order_node, address, TEXT, 0, 0),
+    FIELD(struct order_node, n_ranks, INT, 1, BOARD_MAX_LOCAL),
+};
+
+static const struct field rank_fields[] = {
+    FIELD(struct order_rank, rank, INT, 0, BOARD_MAX_RANKS - 1),
+    FIELD(struct order_rank, local_rank, INT, 0, BOARD_MAX_LOCAL - 1),
+    FIELD(struct order_rank, device_id, TEXT, 0, 0),
+    FIELD(struct order_rank, cpus, TEXT, 0, 0),
+    FIELD(struct order_rank, batch, INT64, 0, INT32_MAX),
+    FIELD(struct order_rank, weight, DOUBLE, 0, 1),
+    FIELD(struct order_rank, fixed_s, DOUBLE, 0, MAX_SECONDS),
+    FIELD(struct order_rank, sample_s, DOUBLE, 0, MAX_SECONDS),
+};
+
+static const struct field plan_fields[] = {
+    FIELD(struct board_plan, version, INT64, 1, INT64_MAX),
+    FIELD(struct board_plan, global_batch, INT64, 0, INT64_MAX),
+    FIELD(struct board_plan, flags, INT64, 0, BOARD_FLAGS),
+};
+
+static const struct field stop_fields[] = {
+    { "ladder", FIELD_ENUM, offsetof(struct order, ladder), 0, 0, N(ladder_names), ladder_names },
+    FIELD(struct order, grace_ns, INT64, 0, 86400 * CLOCK_S),
+};
+
+static const struct field logs_fields[] = {
+    FIELD(struct order, log_rank, INT, PROTOCOL_LOG_MPIRUN, BOARD_MAX_RANKS - 1),
+    FIELD(struct order, log_offset, INT64, -INT64_MAX, INT64_MAX),
+};
+
+static const struct field_rows node_rows =
+    FIELD_ROWS(node_fields, struct order_node, PROTOCOL_MAX_AGENTS);
+static const struct field_rows rank_rows =
+    FIELD_ROWS(rank_fields, struct order_rank, BOARD_MAX_LOCAL);
+
+static bool has_plan(enum order_type type)
+{
+    return type == ORDER_PREPARE || type == ORDER_REBALANCE;
+}
+
+/* ---- writing ---- */
+
+static int write_plan(const struct order *order, json_t *o)
+{
+    json_t *plan = json_object(), *batch = json_array();
+    int rc;
+
+    if (json_object_set_new(o, "plan", plan) < 0 || json_object_set_new(plan, "batch", batch) < 0)
+        return -ENOMEM;
+    rc = fields_write(plan_fields, N(plan_fields), order->plan, plan);
+    for (int i = 0; rc == 0 && i < order->n_plan; i++)
+        if (json_array_append_new(batch, json_integer(order->plan->batch[i])) < 0)
+            rc = -ENOMEM;
+    return rc;
+}
+
+/* Which group each rank is in, and the choice of a plan that is replayed, else null. */
+static int write_groups(const struct order *order, json_t *o)
+{
+    json_t *group = json_array();
+
+    for (int r = 0; r < order->n_ranks; r++)
+        if (json_array_append_new(group, json_integer(order->group[r])) < 0)
+            break;
+    if (json_array_size(group) != (size_t)order->n_ranks) {
+        json_decref(group);
+        return -ENOMEM;
+    }
+    if (json_object_set_new(o, "group", group) < 0)
+        return -ENOMEM;
+    return json_object_set_new(o, "choice",
+                               order->choice ? choice_json(order->choice) : json_null());
+}
+
+static int write_prepare(const struct order *order, json_t *o)
+{
+    int rc = fields_write(prepare_fields, N(prepare_fields), order, o);
+
+    if (rc == 0)
+        rc = write_groups(order, o);
+
+    if (rc == 0)
+        rc = fields_write_rows(o, "node", &node_rows, order->node, (size_t)order->n_nodes);
+    if (rc == 0)
+        rc = fields_write_rows(o, "rank", &rank_rows, order->rank, (size_t)order->n_local);
+    return rc;
+}
+
+/* Members that only one type of order has. */
+static int write_own(const struct order *order, json_t *o)
+{
+    switch (order->type) {
+    case ORDER_PREPARE:
+        return write_prepare(order, o);
+    case ORDER_RELAY:
+        return relay_write(&order->relay, o);
+    case ORDER_STOP:
+        return fields_write(stop_fields, N(stop_fields), order, o);
+    case ORDER_LOGS:
+        return fields_write(logs_fields, N(logs_fields), order, o);
+    default:
+        return 0;
+    }
+}
+
+char *order_text(const struct order *order)
+{
+    cleanup_json json_t *o = json_object();
+
+    if (!o || fields_write(every_fields, N(every_fields), order, o) < 0)
+        return NULL;
+    if (write_own(order, o) < 0)
+        return NULL;
+    if (has_plan(order->type) && (!order->plan || write_plan(order, o) < 0))
+        return NULL;
+    return json_text(o, false);
+}
+
+/* ---- reading ---- */
+
+static int read_plan(struct order *order, const json_t *o, struct eddis_error *err)
+{
+    json_t *plan, *batch;
+    int64_t left;
+    int rc = json_want_object(o, "plan", &plan, err);
+
+    if (rc < 0)
+        return rc;
+    order->plan = calloc(1, sizeof *order->plan);
+    if (!order->plan)
+        return eddis_fail(err, -ENOMEM, "no memory for a plan");
+    if ((rc = fields_read(plan_fields, N(plan_fields), plan, order->plan, err)) < 0 ||
+        (rc = fields_end(plan, N(plan_fields) + 1, err)) < 0 ||
+        (rc = json_want_array(plan, "batch", BOARD_MAX_RANKS, &batch, err)) < 0)
+        return rc;
+    left = order->plan->global_batch;
+    for (size_t i = 0; i < json_array_size(batch); i++) {
+        const json_t *one = json_array_get(batch, i);
+
+        if (!json_is_integer(one) || json_integer_value(one) < 0 || json_integer_value(one) > left)
+            return eddis_fail(err, -EINVAL, "the batch of rank %zu is no share of the rest", i);
+        order->plan->batch[i] = json_integer_value(one);
+        left -= order->plan->batch[i];
+    }
+    if (left)
+        return eddis_fail(err, -EINVAL, "the batches do not add up to \"global_batch\"");
+    order->n_plan = (int)json_array_size(batch);
+    return 0;
+}
+
+static int check_rank(const struct order *order, int i, struct eddis_error *err)
+{
+    const struct order_rank *r = &order->rank[i];
+
+    if (r->local_rank != i || r->rank != order->rank[0].rank + i || r->rank >= order->n_ranks)
+        return eddis_fail(err, -EINVAL, "row %d of \"rank\" is out of order", i);
+    if (r->cpus[strspn(r->cpus, "0123456789,-")] != '\0')
+        return eddis_fail(err, -EINVAL, "\"cpus\" of rank %d is no list of numbers", r->rank);
+    for (const char *c = r->device_id; *c; c++)
+        if ((unsigned char)*c <= ' ' || (unsigned char)*c > '~')
+            return eddis_fail(err, -EINVAL, "\"device_id\" of rank %d is no name", r->rank);
+    return 0;
+}
+
+/* It becomes a part of a file's name. */
+static int check_share(const char *share, struct eddis_error *err)
+{
+    size_t n = strlen(share);
+
+    if (n && (n != PROTOCOL_FOLDER || share[strspn(share, "0123456789abcdef")]))
+        return eddis_fail(err, -EINVAL, "\"share\" is not %d hexadecimal digits", PROTOCOL_FOLDER);
+    return 0;
+}
+
+/* Nodes hold the ranks in order, each at least one. */
+static int check_nodes(const struct order *order, struct eddis_error *err)
+{
+    int n = 0;
+
+    for (int i = 0; i < order->n_nodes; i++) {
+        const char *address = order->node[i].address;
+
+        if (!order->node[i].host[0])
+            return eddis_fail(err, -EINVAL, "row %d of \"node\" has no host", i);
+        if (address[strspn(address, "0123456789abcdefABCDEF.:")])
+            return eddis_fail(err, -EINVAL, "\"address\" of node %d is none", i);
+        n += order->node[i].n_ranks;
+    }
+    if (n != order->n_ranks)
+        return eddis_fail(err, -EINVAL, "nodes with %d ranks where there are %d", n,
+                          order->n_ranks);
+    if (order->network[strspn(order->network, "0123456789abcdefABCDEF.:/")])
+        return eddis_fail(err, -EINVAL, "\"network\" is none");
+    return 0;
+}
+
+static int read_groups(struct order *order, const json_t *o, struct eddis_error *err)
+{
+    const json_t *choice = json_object_get(o, "choice");
+    json_t *group;
+    int rc = json_want_array(o, "group", (size_t)order->n_ranks, &group, err);
+
+    if (rc < 0)
+        return rc;
+    if (json_array_size(group) != (size_t)order->n_ranks)
+        return eddis_fail(err, -EINVAL, "\"group\" is not one of each rank");
+    order->group = calloc((size_t)order->n_ranks, sizeof *order->group);
+    order->choice = json_is_null(choice) ? NULL : calloc(1, sizeof *order->choice);
+    if (!order->group || (!order->choice && !json_is_null(choice)))
+        return eddis_fail(err, -ENOMEM, "no memory for groups");
+    for (int r = 0; r < order->n_ranks; r++) {
+        const json_t *one = json_array_get(group, (size_t)r);
+
+        if (!json_is_integer(one) || json_integer_value(one) < 0 ||
+            json_integer_value(one) >= order->n_ranks)
+            return eddis_fail(err, -EINVAL, "\"group\" of rank %d is none", r);
+        order->group[r] = (int)json_integer_value(one);
+    }
+    return order->choice ? choice_read(choice, order->choice, err) : 0;
+}
+
+static int read_prepare(struct order *order, const json_t *o, struct eddis_error *err)
+{
+    int rc = fields_read(prepare_fields, N(prepare_fields), o, order, err);
+
+    if (rc >= 0)
+        rc = read_groups(order, o, err);
+    if (rc >= 0)
+        rc = check_share(order->share, err);
+    if (rc >= 0)
+        rc = fields_read_rows(o, "node", &node_rows, (void **)&order->node, &order->n_nodes, err);
+    if (rc >= 0)
+        rc = fields_read_rows(o, "rank", &rank_rows, (void **)&order->rank, &order->n_local, err);
+    if (rc >= 0 && order->n_local == 0)
+        return eddis_fail(err, -EINVAL, "\"rank\" is empty");
+    for (int i = 0; rc >= 0 && i < order->n_local; i++)
+        rc = check_rank(order, i, err);
+    return rc < 0 ? rc : (int)N(prepare_fields) + 4;
+}
+
+/* As write_own; returns how many members were read. */
+static int read_own(struct order *order, const json_t *o, struct eddis_error *err)
+{
+    switch (order->type) {
+    case ORDER_PREPARE:
+        return read_prepare(order, o, err);
+    case ORDER_RELAY:
+        return relay_read(&order->relay, o, err);
+    case ORDER_STOP:
+        return fields_read(stop_fields, N(stop_fields), o, order, err);
+    case ORDER_LOGS:
+        return fields_read(logs_fields, N(logs_fields), o, order, err);
+    default:
+        return 0;
+    }
+}
+
+static int check_prepare(const struct order *order, struct eddis_error *err)
+{
+    if (order->n_plan != order->n_ranks)
+        return eddis_fail(err, -EINVAL, "a plan for %d ranks where there are %d", order->n_plan,
+                          order->n_ranks);
+    for (int i = 0; i < order->n_local; i++)
+        if (order->plan->batch[order->rank[i].rank] != order->rank[i].batch)
+            return eddis_fail(err, -EINVAL, "rank %d has another batch in the plan",
+                              order->rank[i].rank);
+    return check_nodes(order, err);
+}
+
+/* Fill from o; returns how many members were read. */
+static int read_order(struct order *order, const json_t *o, struct eddis_error *err)
+{
+    int rc = fields_read(every_fields, N(every_fields), o, order, err);
+    size_t n = N(every_fields);
+
+    if (rc >= 0) {
+        rc = read_own(order, o, err);
+        n += rc > 0 ? (size_t)rc : 0;
+    }
+    if (rc >= 0 && has_plan(order->type)) {
+        rc = read_plan(order, o, err);
+        n++;
+    }
+    if (rc >= 0 && order->type == ORDER_PREPARE)
+        rc = check_prepare(order, err);
+    if (rc >= 0 && (order->type == ORDER_NONE) != (order->number == 0))
+        rc = eddis_fail(err, -EINVAL, "\"number\" does not fit \"type\"");
+    return rc < 0 ? rc : fields_end(o, n, err);
+}
+
+int order_parse(const char *text, size_t n, struct order **ret, struct eddis_error *err)
+{
+    cleanup_json json_t *o = NULL;
+    struct order *order;
+    int rc = json_parse(text, n, "order", &o, err);
+
+    if (rc < 0)
+        return rc;
+    order = calloc(1, sizeof *order);
+    if (!order)
+        return eddis_fail(err, -ENOMEM, "no memory for an order");
+    rc = read_order(order, o, err);
+    if (rc < 0) {
+        order_free(order);
+        return eddis_fail_prefix(err, rc, "order");
+    }
+    *ret = order;
+    return 0;
+}
+
+void order_free(struct order *order)
+{
+    if (!order)
+        return;
+    relay_free(&order->relay);
+    free(order->node);
+    free(order->rank);
+    free(order->plan);
+    free(order->group);
+    free(order->choice);
+    free(order);
+}

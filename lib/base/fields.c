@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fields.h"
+
+#include "cleanup.h"
+#include "strbuf.h"
+#include "text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_LIST = 65536 };
+
+/* ---- writing ---- */
+
+/* A string of JSON must be UTF-8; a path or an argument need not be.  Such bytes travel as the
+ * object {"hex": "2f746d70"}.
+ */
+static json_t *write_bytes(const char *s)
+{
+    json_t *j = json_string(s);
+    struct strbuf b = { 0 };
+    cleanup_free char *hex = NULL;
+
+    if (j)
+        return j;
+    for (; *s; s++)
+        strbuf_addf(&b, "%02x", (unsigned char)*s);
+    hex = strbuf_steal(&b);
+    return hex ? json_pack("{s:s}", "hex", hex) : NULL;
+}
+
+/* Length of the UTF-8 character at s, 0 when there is none. */
+static size_t utf8_length(const unsigned char *s)
+{
+    size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+    char one[5] = { 0 };
+    json_t *j;
+
+    if (n == 0 || s[0] > 0xf4)
+        return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    if (n <= 2)
+        return n;
+    /* Surrogates, overlong forms and numbers that are too large: jansson knows. */
+    memcpy(one, s, n);
+    j = json_stringn(one, n);
+    json_decref(j);
+    return j ? n : 0;
+}
+
+static json_t *write_sentence(const char *s)
+{
+    json_t *j = json_string(s);
+    cleanup_free char *clean = NULL;
+
+    if (j)
+        return j;
+    clean = strdup(s);
+    if (!clean)
+        return NULL;
+    for (char *c = clean; *c;) {
+        size_t n = utf8_length((const unsigned char *)c);
+
+        if (n == 0)
+            *c = '?';
+        c += n ? n : 1;
+    }
+    return json_string(clean);
+}
+
+static json_t *write_list(char *const *list)
+{
+    json_t *j = json_array();
+
+    for (; list && *list; list++)
+        if (json_array_append_new(j, write_bytes(*list)) < 0) {
+            json_decref(j);
+            return NULL;
+        }
+    return j;
+}
+
+static json_t *write_one(const struct field *f, const void *p)
+{
+    switch (f->kind) {
+    case FIELD_INT:
+        return json_integer(*(const int *)p);
+    case FIELD_INT64:
+        return json_integer(*(const int64_t *)p);
+    case FIELD_UINT64:
+        return json_integer((json_int_t) * (const uint64_t *)p);
+    case FIELD_DOUBLE:
+    case FIELD_MEASURE:
+        return isfinite(*(const double *)p) ? json_real(*(const double *)p) : json_null();
+    case FIELD_BOOL:
+        return json_boolean(*(const bool *)p);
+    case FIELD_ENUM:
+        return json_string(f->names[*(const int *)p]);
+    case FIELD_TEXT:
+    case FIELD_NAME:
+        return write_sentence(p);
+    case FIELD_SENTENCE:
+        return write_sentence(*(char *const *)p ? *(char *const *)p : "");
+    case FIELD_BYTES:
+        return write_bytes(*(char *const *)p ? *(char *const *)p : "");
+    case FIELD_OPTIONAL:
+        return *(char *const *)p ? write_bytes(*(char *const *)p) : json_null();
+    case FIELD_LIST:
+        return write_list(*(char **const *)p);
+    }
+    return NULL;
+}
+
+int fields_write(const struct field *f, size_t n, const void *s, json_t *o)
+{
+    for (size_t i = 0; i < n; i++)
+        if (json_object_set_new(o, f[i].key, write_one(&f[i], (const char *)s + f[i].offset)) < 0)
+            return -ENOMEM;
+    return 0;
+}
+
+/* ---- reading ---- */
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Returns the string of write_bytes, or NULL when j is none or memory is short. */
+static char *read_bytes(const json_t *j)
+{
+    const char *hex;
+    size_t n;
+    char *s;
+
+    if (json_is_string(j))
+        return strdup(json_string_value(j));
+    hex = json_string_value(json_object_get(j, "hex"));
+    if (!hex || json_object_size(j) != 1 || strlen(hex) % 2)
+        return NULL;
+    n = strlen(hex) / 2;
+    s = calloc(1, n + 1);
+    for (size_t i = 0; s && i < n; i++) {
+        int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
+
+        if (high < 0 || low < 0 || high + low == 0) {
+            free(s);
+            return NULL;
+        }
+        s[i] = (char)(high * 16 + low);
+    }
+    return s;
+}
+
+static int read_string(const struct field *f, const json_t *o, char **p, struct eddis_error *err)
+{
+    json_t *j = json_object_get(o, f->key);
+    char *s;
+
+    if (!j)
+        return eddis_fail(err, -EINVAL, "member \"%s\" is missing", f->key);
+    if (f->kind == FIELD_OPTIONAL && json_is_null(j)) {
+        *p = NULL;
+        return 0;
+    }
+    s = read_bytes(j);
+    if (!s)
+        return eddis_fail(err, -EINVAL, "member \"%s\" is no string", f->key);
+    *p = s;
+    return 0;
+}
+
+static int read_list(const struct field *f, const json_t *o, char ***p, struct eddis_error *err)
+{
+    json_t *j;
+    int rc = json_want_array(o, f->key, MAX_LIST, &j, err);
+
+    if (rc < 0)
+        return rc;
+    *p = calloc(json_array_size(j) + 1, sizeof **p);
+    if (!*p)
+        return eddis_fail(err, -ENOMEM, "no memory for \"%s\"", f->key);
+    for (size_t i = 0; i < json_array_size(j); i++) {
+        (*p)[i] = read_bytes(json_array_get(j, i));
+        if (!(*p)[i])
+            return eddis_fail(err, -EINVAL, "item %zu of \"%s\" is no string", i, f->key);
+    }
+    return 0;
+}
+
+static int read_enum(const struct field *f, const json_t *o, int *p, struct eddis_error *err)
+{
+    const char *s;
+    int rc = json_want_string(o, f->key, &s, err);
+
+    if (rc < 0)
+        return rc;
+    for (int i = 0; i < (int)f->max; i++)
+        if (strcmp(s, f->names[i]) == 0) {
+            *p = i;
+            return 0;
+        }
+    return eddis_fail(err, -EINVAL, "member \"%s\" is none of the words it may be", f->key);
+}
+
+static int read_number(const struct field *f, const json_t *o, void *p, struct eddis_error *err)
+{
+    double low = f->min == f->max ? -HUGE_VAL : (double)f->min;
+    double high = f->min == f->max ? HUGE_VAL : (double)f->max;
+    int64_t whole;
+    int rc;
+
+    if (f->kind == FIELD_DOUBLE || f->kind == FIELD_MEASURE) {
+        if (f->kind == FIELD_MEASURE && json_is_null(json_object_get(o, f->key))) {
+            *(double *)p = NAN;
+            return 0;
+        }
+        return json_want_number(o, f->key, low, high, p, err);
+    }
+    rc = f->kind == FIELD_UINT64 ? json_want_int(o, f->key, INT64_MIN, INT64_MAX, &whole, err)
+                                 : json_want_int(o, f->key, f->min, f->max, &whole, err);
+    if (rc < 0)
+        return rc;
+    if (f->kind == FIELD_INT)
+        *(int *)p = (int)whole;
+    else
+        *(int64_t *)p = whole;
+    return 0;
+}
+
+static int read_name(const struct field *f, const json_t *o, char *p, struct eddis_error *err)
+{
+    int rc = json_copy_string(o, f->key, p, f->size, err);
+
+    if (rc == 0 && f->kind == FIELD_NAME && *p && !text_is_name(p, f->size))
+        rc = eddis_fail(err, -EINVAL, "member \"%s\" is no name", f->key);
+    return rc;
+}
+
+static int read_one(const struct field *f, const json_t *o, void *p, struct eddis_error *err)
+{
+    switch (f->kind) {
+    case FIELD_INT:
+    case FIELD_INT64:
+    case FIELD_UINT64:
+    case FIELD_DOUBLE:
+    case FIELD_MEASURE:
+        return read_number(f, o, p, err);
+    case FIELD_BOOL:
+        return json_want_bool(o, f->key, p, err);
+    case FIELD_ENUM:
+        return read_enum(f, o, p, err);
+    case FIELD_TEXT:
+    case FIELD_NAME:
+        return read_name(f, o, p, err);
+    case FIELD_SENTENCE:
+    case FIELD_BYTES:
+    case FIELD_OPTIONAL:
+        return read_string(f, o, p, err);
+    case FIELD_LIST:
+        return read_list(f, o, p, err);
+    }
+    return -EINVAL;
+}
+
+int fields_read(const struct field *f, size_t n, const json_t *o, void *s, struct eddis_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        int rc = read_one(&f[i], o, (char *)s + f[i].offset, err);
+
+        if (rc < 0)
+            return rc;
+    }
+    return (int)n;
+}
+
+int fields_end(const json_t *o, size_t n, struct eddis_error *err)
+{
+    if (json_object_size(o) != n)
+        return eddis_fail(err, -EINVAL, "%zu members where %zu are known", json_object_size(o), n);
+    return 0;
+}
+
+int fields_write_rows(json_t *o, const char *key, const struct field_rows *r, const void *row,
+                      size_t n)
+{
+    json_t *list = json_array();
+
+    if (json_object_set_new(o, key, list) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        json_t *one = json_object();
+
+        if (json_array_append_new(list, one) < 0 ||
+            fields_write(r->field, r->n, (const char *)row + i * r->size, one) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+int fields_read_rows(const json_t *o, const char *key, const struct field_rows *r, void **ret,
+                     int *ret_n, struct eddis_error *err)
+{
+    json_t *list;
+    int rc = json_want_array(o, key, r->most, &list, err);
+    size_t n;
+
+    if (rc < 0 || (n = json_array_size(list)) == 0)
+        return rc;
+    *ret = calloc(n, r->size);
+    if (!*ret)
+        return eddis_fail(err, -ENOMEM, "no memory for \"%s\"", key);
+    *ret_n = (int)n;
+    for (size_t i = 0; rc >= 0 && i < n; i++) {
+        const json_t *one = json_array_get(list, i);
+
+        rc = fields_read(r->field, r->n, one, (char *)*ret + i * r->size, err);
+        if (rc >= 0)
+            rc = fields_end(one, r->n, err);
+    }
+    return rc < 0 ? rc : 0;
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The driver's door: what a request is let in as, how orders are handed out, what readers get. */
+#include "agents/driver/inbox.h"
+#include "agents/driver/journal.h"
+#include "agents/driver/listeners.h"
+#include "agents/driver/orders.h"
+#include "agents/driver/prometheus.h"
+
+#include "lib/base/clock.h"
+#include "lib/base/json.h"
+#include "lib/http/client.h"
+#include "suite.h"
+
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Whose token a request carries. */
+enum who { AGENT_1, READER, OWNER, N_WHO };
+
+struct fixture {
+    struct inbox *b;
+    struct listeners d;
+    struct http_client *c[N_WHO];
+};
+
+static void connect_to(struct fixture *f, enum who who, const char *url, const char *pin,
+                       struct http_tokens *tokens, int number)
+{
+    char token[HTTP_TOKEN_CHARS + 1];
+    const struct http_client_options o = { .base = &url, .n_bases = 1, .token = token, .pin = pin };
+
+    http_tokens_text(tokens, number, token);
+    http_client_close(f->c[who]);
+    ck_assert_int_eq(http_client_open(&o, &f->c[who], NULL), 0);
+}
+
+static void begin(struct fixture *f)
+{
+    static const char address[][LISTENERS_ADDRESS] = { "127.0.0.1" };
+    struct listeners_options o = { .n_agents = 2, .address = address, .n_addresses = 1 };
+    struct eddis_error err = { 0 };
+
+    *f = (struct fixture){ 0 };
+    ck_assert_int_eq(inbox_open(&f->b, NULL), 0);
+    o.inbox = f->b;
+    ck_assert_msg(listeners_open(&f->d, &o, &err) == 0, "%s", err.text);
+    connect_to(f, AGENT_1, f->d.url[0], f->d.pin, f->d.agent_tokens, 1);
+    connect_to(f, READER, f->d.people_url, NULL, f->d.person_tokens, PERSON_READER);
+    connect_to(f, OWNER, f->d.people_url, NULL, f->d.person_tokens, PERSON_OWNER);
+}
+
+static void finish(struct fixture *f)
+{
+    inbox_shut(f->b);
+    for (int i = 0; i < N_WHO; i++)
+        http_client_close(f->c[i]);
+    listeners_close(&f->d);
+    inbox_close(f->b);
+}
+
+struct answer {
+    int status;
+    char body[512];
+    bool over;
+};
+
+static void on_done(void *ctx, int status, const char *body, size_t n,
+                    const struct eddis_error *err)
+{
+    struct answer *a = ctx;
+
+    a->status = status;
+    a->over = true;
+    (void)snprintf(a->body, sizeof a->body, "%.*s", (int)n, body);
+}
+
+/* Start a request and wait until it is answered or has come into the inbox. */
+static struct inbox_item *ask(struct fixture *f, enum who who, const char *path, const char *body,
+                              struct answer *a)
+{
+    struct pollfd p = { .fd = inbox_fd(f->b), .events = POLLIN };
+    struct inbox_item *i = NULL;
+
+    *a = (struct answer){ 0 };
+    ck_assert_int_eq(http_client_start(f->c[who], path, body, 30 * CLOCK_S, on_done, a, NULL), 0);
+    while (!a->over && !i) {
+        (void)http_client_wait(f->c[who], &p, 1, CLOCK_NEVER, NULL);
+        i = inbox_take(f->b);
+    }
+    return i;
+}
+
+static void wait_answer(struct fixture *f, enum who who, struct answer *a)
+{
+    while (!a->over)
+        (void)http_client_wait(f->c[who], NULL, 0, CLOCK_NEVER, NULL);
+}
+
+static const struct {
+    enum who who;
+    const char *path, *body; /* NULL: GET */
+    int status;              /* 0: it gets in, as `type` */
+    enum inbox_type type;
+} rows[] = {
+    { AGENT_1, "/v1/agents/1/orders?after=0", NULL, 0, INBOX_POLL },
+    { AGENT_1, "/v1/agents/1/orders?after=12", NULL, 0, INBOX_POLL },
+    { AGENT_1, "/v1/agents/1/reports",
+      "{\"agent\":1,\"sequence\":1,\"event\":[],\"worker\":[],\"output\":[],\"piece\":[]}", 0,
+      INBOX_REPORT },
+    { READER, "/v1/job", NULL, 0, INBOX_JOB },
+    { READER, "/v1/events?after=3", NULL, 0, INBOX_EVENTS },
+    { READER, "/metrics", NULL, 0, INBOX_METRICS },
+    { OWNER, "/v1/job", NULL, 0, INBOX_JOB },
+    { OWNER, "/v1/job/stop", "", 0, INBOX_STOP },
+    /* not each other's rooms */
+    { AGENT_1, "/v1/job", NULL, 404, 0 },
+    { AGENT_1, "/v1/job/stop", "", 404, 0 },
+    { READER, "/v1/agents/1/orders?after=0", NULL, 404, 0 },
+    { READER, "/v1/agents/1/reports", "{}", 405, 0 },
+    { READER, "/v1/job", "{}", 405, 0 },
+    { READER, "/v1/job/stop", "", 403, 0 },
+    { READER, "/v1/job/stop", NULL, 404, 0 },
+    { OWNER, "/v1/job", "{}", 405, 0 },
+    { OWNER, "/v1/agents", "{}", 405, 0 },
+    { OWNER, "/v1/job/stop/", "", 405, 0 },
+    /* another agent's business, there or not */
+    { AGENT_1, "/v1/agents/0/orders?after=0", NULL, 403, 0 },
+    { AGENT_1, "/v1/agents/2/orders?after=0", NULL, 403, 0 },
+    { AGENT_1, "/v1/agents/0/reports",
+      "{\"agent\":0,\"sequence\":1,\"event\":[],\"worker\":[],\"output\":[],\"piece\":[]}", 403,
+      0 },
+    { AGENT_1, "/v1/agents/0/reports", "[[[[", 403, 0 }, /* and not looked at */
+    { AGENT_1, "/v1/agents/1/reports",
+      "{\"agent\":0,\"sequence\":1,\"event\":[],\"worker\":[],\"output\":[],\"piece\":[]}", 403,
+      0 },
+    { AGENT_1, "/v1/agents",
+      "{\"protocol\":2,\"agent\":0,\"pid\":1,\"host\":\"a\",\"eddis_version\":\"0\","
+      "\"mpi_version\":\"\",\"shared_logs\":false,\"log_dir\":\"\",\"address\":[]}",
+      403, 0 },
+    { AGENT_1, "/v1/agents",
+      "{\"protocol\":2,\"agent\":1,\"pid\":1,\"host\":\"a\",\"eddis_version\":\"0\","
+      "\"mpi_version\":\"\",\"shared_logs\":false,\"log_dir\":\"\",\"address\":[]}",
+      0, INBOX_HELLO },
+    /* no such number or method */
+    { AGENT_1, "/v1/agents/-1/orders?after=0", NULL, 404, 0 },
+    { AGENT_1, "/v1/agents/1x/orders?after=0", NULL, 404, 0 },
+    { AGENT_1, "/v1/agents/99999999999999999999/orders?after=0", NULL, 404, 0 },
+    { AGENT_1, "/v1/agents//orders?after=0", NULL, 404, 0 },
+    { AGENT_1, "/v1/agents/1", NULL, 404, 0 },
+    { AGENT_1, "/v1/agents/1/orders", NULL, 400, 0 },
+    { AGENT_1, "/v1/agents/1/orders?after=", NULL, 400, 0 },
+    { AGENT_1, "/v1/agents/1/orders?after=-1", NULL, 400, 0 },
+    { AGENT_1, "/v1/agents/1/orders?after=9999999999999999999", NULL, 400, 0 },
+    { AGENT_1, "/v1/agents/1/orders?after=0", "{}", 404, 0 },
+    { READER, "/v1/events?after=x", NULL, 400, 0 },
+    { READER, "/", NULL, 404, 0 },
+    /* JSON of the protocol */
+    { AGENT_1, "/v1/agents/1/reports", "{}", 400, 0 },
+    { AGENT_1, "/v1/agents/1/reports", "[[[[", 400, 0 },
+    { AGENT_1, "/v1/agents/1/reports", "", 400, 0 },
+    { AGENT_1, "/v1/agents", "{\"agent\":0}", 400, 0 },
+};
+
+START_TEST(door_row)
+{
+    struct fixture f;
+    struct answer a;
+    struct inbox_item *i;
+
+    begin(&f);
+    i = ask(&f, rows[_i].who, rows[_i].path, rows[_i].body, &a);
+    if (rows[_i].status) {
+        ck_assert_ptr_null(i);
+        ck_assert_int_eq(a.status, rows[_i].status);
+        ck_assert_ptr_nonnull(strstr(a.body, "{\"error\":"));
+    } else {
+        ck_assert_ptr_nonnull(i);
+        ck_assert_int_eq(i->type, rows[_i].type);
+        http_reply(i->x, 200, "{}");
+        inbox_item_free(i);
+        wait_answer(&f, rows[_i].who, &a);
+        ck_assert_int_eq(a.status, 200);
+    }
+    finish(&f);
+}
+END_TEST
+
+/* What comes when the job is over is told so, also what was waiting. */
+START_TEST(shut)
+{
+    struct fixture f;
+    struct answer a, b;
+    struct inbox_item *i;
+
+    begin(&f);
+    i = ask(&f, READER, "/v1/job", NULL, &a);
+    http_reply(i->x, 200, "{}");
+    inbox_item_free(i);
+    wait_answer(&f, READER, &a);
+    inbox_shut(f.b);
+    ck_assert_ptr_null(ask(&f, READER, "/v1/job", NULL, &b));
+    ck_assert_int_eq(b.status, 503);
+    finish(&f);
+}
+END_TEST
+
+static void poll_orders(struct fixture *f, struct orders *o, int64_t after, int64_t deadline_ns,
+                        struct answer *a)
+{
+    char path[64];
+    struct inbox_item *i;
+
+    (void)snprintf(path, sizeof path, "/v1/agents/1/orders?after=%d", (int)after);
+    i = ask(f, AGENT_1, path, NULL, a);
+    ck_assert_ptr_nonnull(i);
+    orders_poll(o, i->after, i->x, deadline_ns);
+    inbox_item_free(i);
+}
+
+START_TEST(orders)
+{
+    struct orders o = { .first = 1 };
+    struct order profile = { .type = ORDER_PROFILE }, bye = { .type = ORDER_BYE };
+    struct fixture f;
+    struct answer a, b;
+
+    begin(&f);
+    poll_orders(&f, &o, 0, 100, &a); /* nothing yet */
+    orders_tick(&o, 99);
+    ck_assert_ptr_nonnull(o.poll);
+    orders_tick(&o, 100);
+    wait_answer(&f, AGENT_1, &a);
+    ck_assert_ptr_nonnull(strstr(a.body, "none"));
+
+    poll_orders(&f, &o, 0, CLOCK_NEVER, &a); /* comes while it waits */
+    ck_assert_int_eq(orders_add(&o, &profile, NULL), 0);
+    ck_assert_int_eq(orders_add(&o, &bye, NULL), 0);
+    wait_answer(&f, AGENT_1, &a);
+    ck_assert_ptr_nonnull(strstr(a.body, "\"number\":1,"));
+
+    poll_orders(&f, &o, 0, CLOCK_NEVER, &a); /* the answer was lost: the same again */
+    wait_answer(&f, AGENT_1, &a);
+    ck_assert_ptr_nonnull(strstr(a.body, "\"number\":1,"));
+    poll_orders(&f, &o, 1, CLOCK_NEVER, &a);
+    wait_answer(&f, AGENT_1, &a);
+    ck_assert_ptr_nonnull(strstr(a.body, "\"number\":2,"));
+
+    poll_orders(&f, &o, 0, CLOCK_NEVER, &a); /* forgotten: 1 was confirmed */
+    wait_answer(&f, AGENT_1, &a);
+    ck_assert_int_eq(a.status, 409);
+    poll_orders(&f, &o, 3, CLOCK_NEVER, &a); /* never given */
+    wait_answer(&f, AGENT_1, &a);
+    ck_assert_int_eq(a.status, 409);
+
+    poll_orders(&f, &o, 2, CLOCK_NEVER, &a); /* a second poll ends the first */
+    poll_orders(&f, &o, 2, CLOCK_NEVER, &b);
+    wait_answer(&f, AGENT_1, &a);
+    ck_assert_ptr_nonnull(strstr(a.body, "none"));
+    orders_fini(&o);
+    wait_answer(&f, AGENT_1, &b);
+    ck_assert_ptr_nonnull(strstr(b.body, "none"));
+    finish(&f);
+}
+END_TEST
+
+START_TEST(too_many_orders)
+{
+    struct orders o = { .first = 1 };
+    struct order bye = { .type = ORDER_BYE };
+
+    for (int i = 0; i < ORDERS_KEPT; i++)
+        ck_assert_int_eq(orders_add(&o, &bye, NULL), 0);
+    ck_assert_int_lt(orders_add(&o, &bye, NULL), 0);
+    orders_fini(&o);
+}
+END_TEST
+
+START_TEST(events)
+{
+    struct journal r = { 0 }; /* no folder: memory only */
+    struct eddis_error err = { 0 };
+
+    for (int i = 1; i <= JOURNAL_KEPT + 10; i++)
+        journal_event(&r, "note", i % 2 ? "a" : NULL, i % 3 - 1,
+                      i == 7 ? "not \xff UTF-8" : "t\"x");
+    for (int64_t after = 0; after < r.n_events + 5; after += 13) {
+        char *text = journal_events_text(&r, after);
+        cleanup_json json_t *j = NULL;
+        json_t *list;
+        int64_t first = after < 10 ? 11 : after + 1, n = r.n_events - first + 1;
+
+        ck_assert_msg(json_parse(text, strlen(text), "events", &j, &err) == 0, "%s", err.text);
+        free(text);
+        ck_assert_int_eq(json_want_array(j, "events", JOURNAL_KEPT, &list, NULL), 0);
+        ck_assert_int_eq((int64_t)json_array_size(list), n > 0 ? n : 0);
+        if (n > 0)
+            ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(list, 0), "n")),
+                             first);
+    }
+    journal_fini(&r);
+}
+END_TEST
+
+START_TEST(prometheus)
+{
+    struct job_status s;
+    char *text;
+
+    job_status_init(&s);
+    ck_assert_int_eq(job_status_resize(&s, 2, NULL), 0);
+    (void)snprintf(s.job, sizeof s.job, "a\"b\\c\nd");
+    s.samples = 1234567890123;
+    s.worker[1].rank = 1;
+    s.worker[1].step_ms = 12.5;
+    text = prometheus_text(&s, 3);
+    ck_assert_ptr_nonnull(
+        strstr(text, "eddis_samples_total{job=\"a\\\"b\\\\c d\"} 1234567890123\n"));
+    ck_assert_ptr_nonnull(strstr(text, "rank=\"1\",node=\"\"} 0.0125\n"));
+    ck_assert_ptr_nonnull(strstr(text, "eddis_refused_requests_total{job=\"a\\\"b\\\\c d\"} 3\n"));
+    ck_assert_ptr_null(strstr(text, "nan"));
+    free(text);
+    job_status_fini(&s);
+}
+END_TEST
+
+/* Ask as who, but with the token of another door. */
+static void ask_wrongly(struct fixture *f, enum who who, const char *path)
+{
+    char *body = NULL;
+
+    ck_assert_int_eq(http_client_call(f->c[who], path, NULL, 30 * CLOCK_S, &body, NULL, NULL), 401);
+    ck_assert_str_eq(body, "{\"error\":\"not authorised\"}");
+    free(body);
+}
+
+/* Who knocks without a token is told of once, and counted. */
+START_TEST(refusals)
+{
+    struct fixture f;
+    char peer[HTTP_PEER_CHARS] = "", text[256];
+
+    begin(&f);
+    ck_assert(!listeners_refusal(&f.d, peer, sizeof peer));
+    listeners_refusals_text(&f.d, text, sizeof text);
+    ck_assert_str_eq(text, "");
+    connect_to(&f, OWNER, f.d.people_url, NULL, f.d.agent_tokens, 1);
+    ask_wrongly(&f, OWNER, "/v1/job");
+    ck_assert(listeners_refusal(&f.d, peer, sizeof peer));
+    ck_assert_str_eq(peer, "127.0.0.1");
+    ck_assert(!listeners_refusal(&f.d, peer, sizeof peer));
+    listeners_refusals_text(&f.d, text, sizeof text);
+    ck_assert_str_eq(text, "1 refused request from 127.0.0.1");
+    connect_to(&f, AGENT_1, f.d.url[0], f.d.pin, f.d.person_tokens, PERSON_OWNER);
+    ask_wrongly(&f, AGENT_1, "/v1/agents/1/orders?after=0");
+    ck_assert(!listeners_refusal(&f.d, peer, sizeof peer));
+    listeners_refusals_text(&f.d, text, sizeof text);
+    ck_assert_str_eq(text, "2 refused requests from 127.0.0.1");
+    ck_assert_int_eq(listeners_refused(&f.d), 2);
+    finish(&f);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, refusals);
+    tcase_add_loop_test(tc, door_row, 0, sizeof rows / sizeof *rows);
+    tcase_add_test(tc, shut);
+    tcase_add_test(tc, orders);
+    tcase_add_test(tc, too_many_orders);
+    tcase_add_test(tc, events);
+    tcase_add_test(tc, prometheus);
+}
+
+SUITE_MAIN("driver_door", add_tests)

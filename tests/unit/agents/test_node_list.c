@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agents/job/node_list.h"
+#include "lib/base/cleanup.h"
+#include "tests/unit/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DIGITS  "0123456789abcdef0123456789abcdef"
+#define OTHERS  "fedcba9876543210fedcba9876543210"
+#define TEXT(s) ((char *)(uintptr_t)(s))
+
+START_TEST(round_trip)
+{
+    char *command[] = { TEXT("ssh"), TEXT("-F"), TEXT("/a b/\"c\""), NULL };
+    struct job_ssh ssh = { TEXT("ml"), 2222, TEXT("/k"), command };
+    struct job_host a = { .host = TEXT("a"), .eddis = TEXT("/opt/eddis") };
+    struct job_host b = { .host = TEXT("b") };
+    struct node_list *j = NULL;
+    cleanup_free char *one = node_list_line("job-1", &a, &ssh, DIGITS);
+    cleanup_free char *two = node_list_line("job-1", &b, &(struct job_ssh){ 0 }, DIGITS);
+    cleanup_free char *three = node_list_line("job-1", &a, &ssh, OTHERS);
+    cleanup_free char *text = NULL;
+    int n = asprintf(&text, "%s\n%s\n%s\n{\"half\": ", one, two, three);
+
+    ck_assert_int_gt(n, 0);
+    ck_assert_int_eq(node_list_parse(text, (size_t)n, "nodes", &j, NULL), 0);
+    ck_assert_str_eq(j->job_id, "job-1");
+    ck_assert_uint_eq(j->n, 2);
+    ck_assert_str_eq(j->node[0].host.host, "a");
+    ck_assert_str_eq(j->node[0].host.eddis, "/opt/eddis");
+    ck_assert_str_eq(j->node[0].host.ssh.user, "ml");
+    ck_assert_str_eq(j->node[0].host.ssh.identity, "/k");
+    ck_assert_int_eq(j->node[0].host.ssh.port, 2222);
+    for (int i = 0; i < 4; i++)
+        ck_assert_pstr_eq(j->node[0].host.ssh.command[i], command[i]);
+    ck_assert_uint_eq(j->node[0].n_digits, 2);
+    ck_assert_str_eq(j->node[0].digits[1], OTHERS);
+    ck_assert_ptr_null(j->node[0].digits[2]);
+    ck_assert_ptr_null(j->node[1].host.eddis);
+    ck_assert_ptr_null(j->node[1].host.ssh.command);
+    node_list_free(j);
+}
+END_TEST
+
+#define LINE(host, digits, ssh)                                                                    \
+    "{\"digits\": \"" digits "\", \"host\": " host ", \"job\": \"j\", \"ssh\": " ssh "}\n"
+
+static const struct {
+    const char *text, *says;
+} bad[] = {
+    { "", "names no node" },
+    { "{}", "names no node" },
+    { "\n", "nodes:1" },
+    { "[]\n", "nodes:1" },
+    { "{}\n", "nodes:1" },
+    { LINE("\"a\"", DIGITS, "{}") "x\n", "nodes:2" },
+    { LINE("\"\"", DIGITS, "{}"), "host" },
+    { LINE("1", DIGITS, "{}"), "host" },
+    { LINE("\"a\"", "0123", "{}"), "digits" },
+    { LINE("\"a\"", "../../../../../../../etc/passwd/", "{}"), "digits" },
+    { LINE("\"a\"", DIGITS "0", "{}"), "digits" },
+    { LINE("\"a\"", DIGITS, "[]"), "ssh" },
+    { LINE("\"a\"", DIGITS, "{\"port\": 0}"), "port" },
+    { LINE("\"a\"", DIGITS, "{\"port\": 70000}"), "port" },
+    { LINE("\"a\"", DIGITS, "{\"user\": 1}"), "user" },
+    { LINE("\"a\"", DIGITS, "{\"command\": [1]}"), "command" },
+    { LINE("\"a\"", DIGITS, "{\"command\": \"ssh\"}"), "command" },
+};
+
+START_TEST(refused)
+{
+    struct node_list *j = NULL;
+    struct eddis_error err = { 0 };
+    cleanup_free char *text = strdup(bad[_i].text);
+
+    ck_assert_int_lt(node_list_parse(text, strlen(text), "nodes", &j, &err), 0);
+    ck_assert_msg(strstr(err.text, bad[_i].says), "%s", err.text);
+    ck_assert_ptr_null(j);
+}
+END_TEST
+
+/* Every beginning of a good file is read or refused, and neither frees twice nor leaks. */
+START_TEST(truncated)
+{
+    static const char good[] = LINE("\"a\"", DIGITS, "{\"user\": \"u\", \"command\": [\"x\"]}")
+        LINE("\"b\"", OTHERS, "{}");
+
+    for (size_t n = 0; n < sizeof good; n++) {
+        cleanup_free char *text = strndup(good, n);
+        struct node_list *j = NULL;
+
+        if (node_list_parse(text, strlen(text), "nodes", &j, NULL) == 0)
+            ck_assert_uint_eq(j->n, n == sizeof good - 1 ? 2 : 1);
+        node_list_free(j);
+    }
+}
+END_TEST
+
+START_TEST(nul)
+{
+    char text[] = LINE("\"a\"", DIGITS, "{}");
+    struct node_list *j = NULL;
+
+    text[5] = '\0';
+    ck_assert_int_eq(node_list_parse(text, sizeof text - 1, "nodes", &j, NULL), -EINVAL);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, round_trip);
+    tcase_add_loop_test(tc, refused, 0, (int)(sizeof bad / sizeof *bad));
+    tcase_add_test(tc, truncated);
+    tcase_add_test(tc, nul);
+}
+
+SUITE_MAIN("job_nodes", add_tests)

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agents/node/keep/folders.h"
+#include "agents/node/keep/orphans.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/proctree.h"
+#include "lib/base/random.h"
+#include "lib/base/spawn.h"
+#include "tests/unit/suite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char digits[33], job[64];
+
+static void setup(void)
+{
+    ck_assert_int_eq(random_hex(digits, 32, NULL), 0);
+    snprintf(job, sizeof job, "test-%s", digits);
+    ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+}
+
+/* A shell with this script, this word in its arguments and this variable. */
+static pid_t begin(const char *script, const char *word, const char *variable)
+{
+    const char *const argv[] = { "/bin/sh", "-c", script, word, NULL };
+    const char *const envp[] = { variable, "PATH=/usr/bin:/bin", NULL };
+    pid_t pid;
+
+    ck_assert_int_eq(
+        spawn_start(&(struct spawn){ .argv = argv, .envp = envp, .in = -1, .out = -1, .err = -1 },
+                    &pid, NULL),
+        0);
+    return pid;
+}
+
+static bool lives(pid_t pid)
+{
+    char state = proctree_state(pid);
+
+    return state && state != 'Z';
+}
+
+static struct orphans end_it(void)
+{
+    char *list[] = { digits, NULL };
+    struct orphans l = { 0 };
+    struct eddis_error err = { 0 };
+
+    ck_assert_msg(orphans_end(job, list, clock_now_ns() + 20 * CLOCK_S, &l, &err) == 0, "%s",
+                  err.text);
+    return l;
+}
+
+static void end_child(pid_t pid)
+{
+    ck_assert_msg(lives(pid), "a bystander was killed");
+    (void)kill(pid, SIGKILL);
+    (void)waitpid(pid, NULL, 0);
+}
+
+START_TEST(finds_what_is_the_jobs)
+{
+    char variable[128], folder[64], other[128], near[33];
+    pid_t mine[4], bystander[4];
+    struct orphans l;
+
+    snprintf(variable, sizeof variable, "EDDIS_JOB_ID=%s", job);
+    snprintf(other, sizeof other, "EDDIS_JOB_ID=%s0", job);
+    snprintf(folder, sizeof folder, "/dev/shm/eddis-%s/g1", digits + 16);
+    strcpy(near, digits);
+    near[31] = near[31] == '0' ? '1' : '0';
+    mine[0] = begin("sleep 60; :", digits, "A=1");
+    mine[1] = begin("sleep 60; :", "x", variable);
+    mine[2] = begin("sleep 60; :", folder, "A=1");
+    /* its child hides: a session of its own, no environment, stopped */
+    mine[3] =
+        begin("env -i setsid sh -c 'kill -STOP $$; sleep 60; :' & sleep 60; :", digits, "A=1");
+    bystander[0] = begin("sleep 60; :", near, "A=1");
+    bystander[1] = begin("sleep 60; :", "x", other);
+    bystander[2] = begin("sleep 60; :", "x", "XEDDIS_JOB_ID=1");
+    bystander[3] = begin("sleep 60; :", "eddis-keeper", "A=1");
+    clock_sleep_until_ns(clock_now_ns() + CLOCK_S / 2);
+    l = end_it();
+    ck_assert_int_ge(l.processes, 8);
+    ck_assert_ptr_nonnull(strstr(l.names, "sleep"));
+    for (int i = 0; i < 4; i++)
+        ck_assert(!lives(mine[i]));
+    ck_assert_int_eq(proctree_signal(getpid(), 0, 0, NULL), 8); /* four shells and their sleeps */
+    for (int i = 0; i < 4; i++)
+        end_child(bystander[i]);
+    l = end_it();
+    ck_assert_int_eq(l.processes + l.folders + l.groups, 0);
+    ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 20 * CLOCK_S, NULL), 0);
+}
+END_TEST
+
+/* A job without a name is no mark: a variable may well be empty. */
+START_TEST(no_job)
+{
+    pid_t bystander = begin("sleep 60; :", "x", "EDDIS_JOB_ID=");
+    char *list[] = { digits, NULL };
+    struct orphans l = { 0 };
+
+    clock_sleep_until_ns(clock_now_ns() + CLOCK_S / 5);
+    ck_assert_int_eq(orphans_end("", list, clock_now_ns() + 20 * CLOCK_S, &l, NULL), 0);
+    ck_assert_int_eq(l.processes, 0);
+    end_child(bystander);
+    ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 20 * CLOCK_S, NULL), 0);
+}
+END_TEST
+
+/* Neither itself nor who has called it, although they are marked as the job's. */
+START_TEST(spares_itself)
+{
+    pid_t pid = fork();
+    int status;
+
+    if (pid == 0) {
+        char script[256];
+        const char *const argv[] = { "/bin/sh", "-c", script, digits, NULL };
+
+        snprintf(script, sizeof script, "sleep 60 & echo $! > /tmp/%s; wait; exit 7", job);
+        (void)execv("/bin/sh", (char *const *)(uintptr_t)argv);
+        _exit(1);
+    }
+    clock_sleep_until_ns(clock_now_ns() + CLOCK_S / 5);
+    setenv("EDDIS_JOB_ID", job, 1);
+    ck_assert_int_ge(end_it().processes, 1);
+    unsetenv("EDDIS_JOB_ID");
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFSIGNALED(status));
+    {
+        cleanup_free char *path = file_join("/tmp", "%s", job);
+
+        (void)unlink(path);
+    }
+    ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 20 * CLOCK_S, NULL), 0);
+}
+END_TEST
+
+START_TEST(removes_folders)
+{
+    char runtime[] = "/tmp/test-left-XXXXXX";
+    struct folders in_runtime, in_tmp;
+    cleanup_free char *deep = NULL;
+    struct orphans l;
+
+    ck_assert_ptr_nonnull(mkdtemp(runtime));
+    setenv("XDG_RUNTIME_DIR", runtime, 1);
+    folders_place(digits, runtime, &in_runtime);
+    folders_place(digits, NULL, &in_tmp);
+    deep = file_join(in_tmp.run, "g1/a/b");
+    ck_assert_int_eq(mkdir(in_runtime.run, 0700), 0);
+    ck_assert_int_eq(mkdir(in_runtime.shm, 0700), 0);
+    ck_assert_int_eq(file_mkdirs(deep, 0700, NULL), 0);
+    l = end_it();
+    ck_assert_int_eq(l.folders, 3);
+    ck_assert_int_eq(l.processes, 0);
+    ck_assert_int_ne(access(in_runtime.run, F_OK), 0);
+    ck_assert_int_ne(access(in_tmp.run, F_OK), 0);
+    ck_assert_int_ne(access(in_runtime.shm, F_OK), 0);
+    ck_assert_int_eq(end_it().folders, 0);
+    ck_assert_int_eq(rmdir(runtime), 0);
+}
+END_TEST
+
+/* Where processes are hidden, the lock tells that an agent lives. */
+START_TEST(held_folder)
+{
+    char *list[] = { digits, NULL };
+    struct folders f;
+    struct orphans l;
+    struct eddis_error err = { 0 };
+    int fd;
+
+    folders_place(digits, NULL, &f);
+    ck_assert_int_eq(mkdir(f.run, 0700), 0);
+    fd = open(f.run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ck_assert_int_eq(flock(fd, LOCK_SH), 0);
+    ck_assert_int_eq(orphans_end(job, list, clock_now_ns() + CLOCK_S, &l, &err), -EBUSY);
+    ck_assert_msg(strstr(err.text, "held by a process"), "%s", err.text);
+    (void)close(fd);
+    ck_assert_int_eq(end_it().folders, 1);
+}
+END_TEST
+
+/* Without the job's id, only what the digits mark: ranks of other nodes may run beside. */
+START_TEST(digits_alone)
+{
+    char variable[128], *list[] = { digits, NULL };
+    struct orphans l = { 0 };
+    pid_t mine, bystander;
+
+    snprintf(variable, sizeof variable, "EDDIS_JOB_ID=%s", job);
+    mine = begin("sleep 60; :", digits, variable);
+    bystander = begin("sleep 60; :", "x", variable);
+    ck_assert_int_eq(orphans_end(NULL, list, clock_now_ns() + 20 * CLOCK_S, &l, NULL), 0);
+    ck_assert(!lives(mine));
+    end_child(bystander);
+    ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 20 * CLOCK_S, NULL), 0);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_checked_fixture(tc, setup, NULL);
+    tcase_add_test(tc, finds_what_is_the_jobs);
+    tcase_add_test(tc, no_job);
+    tcase_add_test(tc, spares_itself);
+    tcase_add_test(tc, removes_folders);
+    tcase_add_test(tc, held_folder);
+    tcase_add_test(tc, digits_alone);
+}
+
+SUITE_MAIN("leftover", add_tests)

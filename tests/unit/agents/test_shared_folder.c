@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agents/node/shared_folder.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+START_TEST(seen)
+{
+    char dir[] = "/tmp/eddis-test-XXXXXX";
+    cleanup_free char *above = NULL, *deep = NULL;
+    size_t first = 0, second = 0, far;
+
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    above = file_join(dir, "a");
+    deep = file_join(dir, "a/b");
+    far = strlen(deep);
+    ck_assert(!shared_folder_is_seen(deep, "f00", 0, &far));
+    ck_assert_int_eq(shared_folder_leave(deep, "f00", 0, &first, NULL), 0); /* makes the folder */
+    ck_assert_int_eq(shared_folder_leave(deep, "f00", 12, &second, NULL), 0);
+    ck_assert_uint_eq(first, strlen(dir));
+    ck_assert_uint_eq(second, strlen(deep));
+    ck_assert(shared_folder_is_seen(deep, "f00", 12, &first) &&
+              shared_folder_is_seen(deep, "f00", 0, &second));
+    ck_assert(!shared_folder_is_seen(deep, "f00", 1, &far) &&
+              !shared_folder_is_seen(deep, "f01", 0, &far));
+    ck_assert_uint_eq(far, strlen(deep));
+    shared_folder_remove(deep, "f00", 0, first);
+    shared_folder_remove(deep, "f00", 0, first);
+    ck_assert(!shared_folder_is_seen(deep, "f00", 0, &far) &&
+              shared_folder_is_seen(deep, "f00", 12, &far));
+    shared_folder_remove(deep, "f00", 12, second);
+    ck_assert_int_eq(access(above, F_OK), -1); /* the last one goes with what the first has made */
+    ck_assert_int_eq(shared_folder_leave(dir, "f00", 0, &first, NULL), 0);
+    shared_folder_remove(dir, "f00", 0, first);
+    ck_assert_int_eq(access(dir, F_OK), 0); /* empty, but it was there */
+    ck_assert_int_eq(file_remove_tree(dir, NULL), 0);
+}
+END_TEST
+
+START_TEST(not_writable)
+{
+    char dir[] = "/tmp/eddis-test-XXXXXX";
+    cleanup_free char *file = NULL, *below = NULL;
+    struct eddis_error err = { 0 };
+    size_t kept;
+
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    file = file_join(dir, "file");
+    below = file_join(dir, "file/x");
+    ck_assert_int_eq(file_write_atomic(file, "", 0, 0600, NULL), 0);
+    ck_assert_int_lt(shared_folder_leave(below, "f00", 0, &kept, &err), 0);
+    ck_assert_ptr_nonnull(strstr(err.text, "checkpoint.dir"));
+    ck_assert_int_lt(shared_folder_leave("/proc/self", "f00", 0, &kept, &err), 0);
+    ck_assert_ptr_nonnull(strstr(err.text, "checkpoint.dir '/proc/self'"));
+    ck_assert_int_eq(file_remove_tree(dir, NULL), 0);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, seen);
+    tcase_add_test(tc, not_writable);
+}
+
+SUITE_MAIN("share", add_tests)
