@@ -69,9 +69,9 @@ static void fill_emulate(const struct job *job, int agent, struct brief *b)
 
 int driver_brief(const struct driver *d, int agent, char **ret, struct eddis_error *err)
 {
-    const struct job *job = d->o->job;
-    const struct job_folder *folder = d->o->folder;
-    cleanup_free char **env = join_env(job, d->o->env);
+    const struct job *job = d->run.o->job;
+    const struct job_folder *folder = d->run.o->folder;
+    cleanup_free char **env = join_env(job, d->run.o->env);
     cleanup_free char *data = data_path(job);
     static char *empty[] = { NULL };
     char *url[HTTP_MAX_BASES + 1] = { NULL };
@@ -82,8 +82,8 @@ int driver_brief(const struct driver *d, int agent, char **ret, struct eddis_err
         .setup = job->setup ? job->setup : empty,
         .workdir = job->workdir,
         .env = env,
-        .log_dir = d->log_dir,
-        .checkpoint_dir = d->checkpoint_dir,
+        .log_dir = d->run.log_dir,
+        .checkpoint_dir = d->run.checkpoint_dir,
         .data_path = data,
         .mpi_args = job->mpi.args ? job->mpi.args : empty,
         .mpi_mca = job->mpi.mca ? job->mpi.mca : empty,
@@ -108,7 +108,7 @@ int driver_brief(const struct driver *d, int agent, char **ret, struct eddis_err
     (void)snprintf(b.pin, sizeof b.pin, "%s", d->listeners.pin);
     http_tokens_text(d->listeners.agent_tokens, agent, b.token);
     memcpy(b.log_marker, d->log_marker, sizeof b.log_marker);
-    (void)snprintf(b.folder, sizeof b.folder, "%s", d->agent[agent].folder);
+    (void)snprintf(b.folder, sizeof b.folder, "%s", d->run.agent[agent].folder);
     *ret = brief_text(&b);
     explicit_bzero(b.token, sizeof b.token);
     return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for an agent's brief");

@@ -25,16 +25,6 @@
 static const int64_t look_ns = CLOCK_S / 5; /* an awake driver looks round that often */
 static const int64_t clean_ns = 10 * CLOCK_S;
 
-/* Into events.jsonl; a "say" is for people too. */
-void driver_say(struct driver *d, const char *type, int agent, int rank, const char *text)
-{
-    const char *node = agent >= 0 ? d->state.agent[agent].host : NULL;
-
-    journal_event(&d->journal, type, node, rank, text);
-    if (strcmp(type, "say") == 0)
-        d->o->view.say(d->o->view.ctx, text);
-}
-
 /* The network probe is a part of the profile. */
 static enum job_state job_state_of(const struct state *s)
 {
@@ -77,26 +67,26 @@ static void fill_end(const struct state *s, struct job_status *t)
 static void fill_refused(struct driver *d)
 {
     if (listeners_refused(&d->listeners))
-        listeners_refusals_text(&d->listeners, d->status.refused, sizeof d->status.refused);
+        listeners_refusals_text(&d->listeners, d->run.status.refused, sizeof d->run.status.refused);
 }
 
 void driver_fill_status(struct driver *d)
 {
-    struct job_status *t = &d->status;
+    struct job_status *t = &d->run.status;
     int64_t now_ns = clock_now_ns();
 
-    t->state = job_state_of(&d->state);
-    t->wall_s = (double)(now_ns - d->begun_ns) / CLOCK_S;
+    t->state = job_state_of(&d->run.state);
+    t->wall_s = (double)(now_ns - d->run.begun_ns) / CLOCK_S;
     (void)snprintf(t->waiting, sizeof t->waiting, "%s",
-                   d->state.phase == PHASE_REGISTER ? d->waiting : "");
+                   d->run.state.phase == PHASE_REGISTER ? d->waiting : "");
     fill_refused(d);
-    t->generation = t->generations = d->state.n_ranks ? d->state.generation : 0;
-    t->restarts = d->state.restarts;
+    t->generation = t->generations = d->run.state.n_ranks ? d->run.state.generation : 0;
+    t->restarts = d->run.state.restarts;
     figures_fill(&d->figures, now_ns, t);
-    if (d->state.failure.set || d->state.before.set)
-        fill_failure(&d->state, t);
-    if (d->state.reason)
-        fill_end(&d->state, t);
+    if (d->run.state.failure.set || d->run.state.before.set)
+        fill_failure(&d->run.state, t);
+    if (d->run.state.reason)
+        fill_end(&d->run.state, t);
 }
 
 /* ---- opening ---- */
@@ -123,7 +113,7 @@ static int open_signals(struct driver *d, struct eddis_error *err)
 /* Every agent holds two connections, and its start a pipe or two. */
 static void raise_descriptor_limit(struct driver *d)
 {
-    const rlim_t wanted = 4 * (rlim_t)d->n_agents + 256;
+    const rlim_t wanted = 4 * (rlim_t)d->run.n_agents + 256;
     struct rlimit l;
     char text[200];
 
@@ -139,20 +129,20 @@ static void raise_descriptor_limit(struct driver *d)
     (void)snprintf(text, sizeof text,
                    "only %llu files may be open at a time, and %d agents may need %llu: raise the "
                    "limit (ulimit -Hn, limits.conf) if some cannot register",
-                   (unsigned long long)l.rlim_cur, d->n_agents, (unsigned long long)wanted);
-    driver_say(d, "say", -1, -1, text);
+                   (unsigned long long)l.rlim_cur, d->run.n_agents, (unsigned long long)wanted);
+    job_run_say(&d->run, JOB_EVENT_SAY, -1, -1, text);
 }
 
 static int open_doors(struct driver *d, struct eddis_error *err)
 {
     char address[HTTP_MAX_BASES][LISTENERS_ADDRESS];
-    struct listeners_options o = { .n_agents = d->n_agents,
+    struct listeners_options o = { .n_agents = d->run.n_agents,
                                    .address = (const char(*)[LISTENERS_ADDRESS])address,
-                                   .lease_ns = d->o->job->timeouts.lease_ns };
+                                   .lease_ns = d->run.o->job->timeouts.lease_ns };
     int rc = inbox_open(&d->inbox, err);
 
     if (rc == 0)
-        rc = o.n_addresses = addresses_find(d->o->job, address, err);
+        rc = o.n_addresses = addresses_find(d->run.o->job, address, err);
     o.inbox = d->inbox;
     return rc < 0 ? rc : listeners_open(&d->listeners, &o, err);
 }
@@ -162,12 +152,12 @@ static int write_driver_file(const struct driver *d, struct eddis_error *err)
     struct job_driver file = { 0 };
     int rc;
 
-    if (!d->o->folder)
+    if (!d->run.o->folder)
         return 0;
     (void)snprintf(file.url, sizeof file.url, "%s", d->listeners.people_url);
     http_tokens_text(d->listeners.person_tokens, PERSON_READER, file.token);
     http_tokens_text(d->listeners.person_tokens, PERSON_OWNER, file.owner);
-    rc = job_driver_write(d->o->folder, &file, err);
+    rc = job_driver_write(d->run.o->folder, &file, err);
     explicit_bzero(file.token, sizeof file.token);
     explicit_bzero(file.owner, sizeof file.owner);
     return rc;
@@ -175,7 +165,7 @@ static int write_driver_file(const struct driver *d, struct eddis_error *err)
 
 int driver_start_agent(struct driver *d, int agent, int64_t deadline_ns, struct eddis_error *err)
 {
-    struct driver_agent *a = &d->agent[agent];
+    struct run_agent *a = &d->run.agent[agent];
     char lease[32], before[sizeof a->folder], *brief = NULL;
     const char *const args[] = { lease, a->folder, a->folder[0] ? before : NULL, NULL };
     int rc;
@@ -186,15 +176,16 @@ int driver_start_agent(struct driver *d, int agent, int64_t deadline_ns, struct 
     orders_fini(&a->orders);
     a->pid = 0;
     a->sequence = 0;
-    (void)snprintf(lease, sizeof lease, "%" PRId64, d->o->job->timeouts.lease_ns);
+    (void)snprintf(lease, sizeof lease, "%" PRId64, d->run.o->job->timeouts.lease_ns);
     if (rc == 0) /* one that was given up may have stayed alive: it speaks for nobody now */
         rc = http_tokens_renew(d->listeners.agent_tokens, agent, err);
     if (rc == 0)
         rc = driver_brief(d, agent, &brief, err);
-    if (rc == 0 && d->o->folder) {
-        cleanup_free char *line = starter_record(d->starter, agent, d->o->folder->id, a->folder);
+    if (rc == 0 && d->run.o->folder) {
+        cleanup_free char *line =
+            starter_record(d->starter, agent, d->run.o->folder->id, a->folder);
 
-        journal_line(&d->journal, JOB_NODES_FILE, line);
+        journal_line(&d->run.journal, JOB_NODES_FILE, line);
     }
     if (rc == 0)
         rc = starter_add(d->starter, agent, args, brief, deadline_ns, err);
@@ -206,32 +197,33 @@ int driver_start_agent(struct driver *d, int agent, int64_t deadline_ns, struct 
 
 static int start_agents(struct driver *d, struct eddis_error *err)
 {
-    const struct job *job = d->o->job;
+    const struct job *job = d->run.o->job;
     const struct start_options o = { .host = job->n_hosts ? job->host : NULL,
-                                     .n = d->n_agents,
+                                     .n = d->run.n_agents,
                                      .ssh = &job->ssh,
                                      .launch_ns = job->timeouts.launch_ns };
     int rc = starter_open(&o, &d->starter, err);
 
-    for (int i = 0; rc == 0 && i < d->n_agents; i++)
-        d->state.agent[i].remote = !starter_is_local(d->starter, i);
-    for (int i = 0; rc == 0 && i < d->n_agents; i++)
-        rc = driver_start_agent(d, i, clock_after_ns(d->begun_ns, job->timeouts.launch_ns), err);
+    for (int i = 0; rc == 0 && i < d->run.n_agents; i++)
+        d->run.state.agent[i].remote = !starter_is_local(d->starter, i);
+    for (int i = 0; rc == 0 && i < d->run.n_agents; i++)
+        rc =
+            driver_start_agent(d, i, clock_after_ns(d->run.begun_ns, job->timeouts.launch_ns), err);
     return rc;
 }
 
 /* Agents keep a log even when all they do is measure: then among what they remove in the end. */
 static int open_log_dir(struct driver *d, struct eddis_error *err)
 {
-    const char *dir = d->o->job->logs.dir;
+    const char *dir = d->run.o->job->logs.dir;
 
-    if (!d->o->folder)
-        d->log_dir = strdup("");
+    if (!d->run.o->folder)
+        d->run.log_dir = strdup("");
     else
-        d->log_dir = dir ? strdup(dir) : file_join(d->o->folder->path, "logs");
-    if (!d->log_dir)
+        d->run.log_dir = dir ? strdup(dir) : file_join(d->run.o->folder->path, "logs");
+    if (!d->run.log_dir)
         return eddis_fail(err, -ENOMEM, "no memory for the driver");
-    return d->o->folder ? file_mkdirs(d->log_dir, 0700, err) : 0;
+    return d->run.o->folder ? file_mkdirs(d->run.log_dir, 0700, err) : 0;
 }
 
 /* A folder of this job's own inside the one that the user names, so that jobs which share that
@@ -239,41 +231,41 @@ static int open_log_dir(struct driver *d, struct eddis_error *err)
  */
 static int open_checkpoint_dir(struct driver *d, struct eddis_error *err)
 {
-    const char *dir = d->o->job->checkpoint.dir;
-    const struct job_folder *folder = d->o->folder;
+    const char *dir = d->run.o->job->checkpoint.dir;
+    const struct job_folder *folder = d->run.o->folder;
     cleanup_free char *own = folder ? file_join(folder->path, "checkpoints") : NULL;
 
-    if (!dir && (!folder || d->n_agents > 1))
+    if (!dir && (!folder || d->run.n_agents > 1))
         return 0; /* this machine's folder is no place for several nodes' checkpoints */
     if (dir)
-        d->checkpoint_dir = folder ? file_join(dir, "%s", folder->id) : strdup(dir);
+        d->run.checkpoint_dir = folder ? file_join(dir, "%s", folder->id) : strdup(dir);
     else
-        d->checkpoint_dir = own ? strdup(own) : NULL;
-    if (!d->checkpoint_dir || (folder && !own))
+        d->run.checkpoint_dir = own ? strdup(own) : NULL;
+    if (!d->run.checkpoint_dir || (folder && !own))
         return eddis_fail(err, -ENOMEM, "no memory for the driver");
     if (dir && own)
-        (void)symlink(d->checkpoint_dir, own); /* a convenience: --resume JOB */
+        (void)symlink(d->run.checkpoint_dir, own); /* a convenience: --resume JOB */
     return 0;
 }
 
 static void init_status(struct driver *d)
 {
-    struct job_status *t = &d->status;
+    struct job_status *t = &d->run.status;
 
-    (void)snprintf(t->job, sizeof t->job, "%s", d->o->folder ? d->o->folder->id : "");
-    (void)snprintf(t->name, sizeof t->name, "%s", d->o->job->name);
-    t->n_nodes = d->n_agents;
+    (void)snprintf(t->job, sizeof t->job, "%s", d->run.o->folder ? d->run.o->folder->id : "");
+    (void)snprintf(t->name, sizeof t->name, "%s", d->run.o->job->name);
+    t->n_nodes = d->run.n_agents;
     t->start_s = (double)clock_wall_ns() / CLOCK_S;
     t->exit_code = -1;
 }
 
 static int open_all(struct driver *d, struct eddis_error *err)
 {
-    const struct job *job = d->o->job;
+    const struct job *job = d->run.o->job;
     const struct state_options so = {
-        .n_agents = d->n_agents,
+        .n_agents = d->run.n_agents,
         .launch_ns = job->timeouts.launch_ns,
-        .check_only = d->o->check_only,
+        .check_only = d->run.o->check_only,
         .share = job->checkpoint.dir != NULL,
         .restarts = job->restarts,
         .lease_ns = job->timeouts.lease_ns,
@@ -287,18 +279,18 @@ static int open_all(struct driver *d, struct eddis_error *err)
 
     raise_descriptor_limit(d);
     (void)prctl(PR_SET_DUMPABLE, 0); /* no core file with the tokens */
-    d->agent = calloc((size_t)d->n_agents, sizeof *d->agent);
-    d->plan_agent = calloc((size_t)d->n_agents, sizeof *d->plan_agent);
-    if (!d->agent || !d->plan_agent)
-        return eddis_fail(err, -ENOMEM, "no memory for %d agents", d->n_agents);
-    for (int i = 0; i < d->n_agents; i++)
-        d->agent[i].orders.first = 1;
-    d->waiting_ns = d->begun_ns + 2 * CLOCK_S;
+    d->run.agent = calloc((size_t)d->run.n_agents, sizeof *d->run.agent);
+    d->plan_agent = calloc((size_t)d->run.n_agents, sizeof *d->plan_agent);
+    if (!d->run.agent || !d->plan_agent)
+        return eddis_fail(err, -ENOMEM, "no memory for %d agents", d->run.n_agents);
+    for (int i = 0; i < d->run.n_agents; i++)
+        d->run.agent[i].orders.first = 1;
+    d->waiting_ns = d->run.begun_ns + 2 * CLOCK_S;
     rc = open_checkpoint_dir(d, err);
     if (rc == 0)
-        rc = state_init(&d->state, &so, d->begun_ns, err);
+        rc = state_init(&d->run.state, &so, d->run.begun_ns, err);
     for (size_t i = 0; rc == 0 && i < job->n_hosts; i++)
-        (void)snprintf(d->state.agent[i].host, sizeof d->state.agent[i].host, "%s",
+        (void)snprintf(d->run.state.agent[i].host, sizeof d->run.state.agent[i].host, "%s",
                        job->host[i].host);
     if (rc == 0)
         rc = open_log_dir(d, err);
@@ -322,22 +314,22 @@ static void take_signals(struct driver *d)
     struct signalfd_siginfo i;
 
     while (read(d->signals, &i, sizeof i) == sizeof i) {
-        journal_event(&d->journal, "signal", NULL, -1, strsignal((int)i.ssi_signo));
+        journal_event(&d->run.journal, JOB_EVENT_SIGNAL, NULL, -1, strsignal((int)i.ssi_signo));
         if (i.ssi_signo == SIGINT || i.ssi_signo == SIGTERM || i.ssi_signo == SIGQUIT)
             driver_logs_stop(d);
-        state_signal(&d->state, (int)i.ssi_signo, clock_now_ns());
+        state_signal(&d->run.state, (int)i.ssi_signo, clock_now_ns());
         driver_act(d);
     }
 }
 
 static int64_t next_ns(const struct driver *d)
 {
-    int64_t at = state_deadline(&d->state);
+    int64_t at = state_deadline(&d->run.state);
 
-    for (int i = 0; i < d->n_agents; i++)
-        if (d->agent[i].orders.poll && d->agent[i].orders.poll_deadline_ns < at)
-            at = d->agent[i].orders.poll_deadline_ns;
-    if (d->state.phase == PHASE_RUN && d->metrics_ns < at)
+    for (int i = 0; i < d->run.n_agents; i++)
+        if (d->run.agent[i].orders.poll && d->run.agent[i].orders.poll_deadline_ns < at)
+            at = d->run.agent[i].orders.poll_deadline_ns;
+    if (d->run.state.phase == PHASE_RUN && d->metrics_ns < at)
         at = d->metrics_ns;
     if (starter_next_ns(d->starter) < at)
         at = starter_next_ns(d->starter);
@@ -347,8 +339,8 @@ static int64_t next_ns(const struct driver *d)
 /* A node that was given up and started again: its old agent may still knock, with an old token. */
 static bool is_given_up(const struct driver *d, const char *peer)
 {
-    for (int i = 0; i < d->n_agents; i++)
-        if (d->state.restarts > 0 && strcmp(d->agent[i].came_from, peer) == 0)
+    for (int i = 0; i < d->run.n_agents; i++)
+        if (d->run.state.restarts > 0 && strcmp(d->run.agent[i].came_from, peer) == 0)
             return true;
     return false;
 }
@@ -360,7 +352,8 @@ static void say_refused(struct driver *d)
 
     while (listeners_refusal(&d->listeners, peer, sizeof peer)) {
         (void)snprintf(text, sizeof text, "refused a request from %s: it has no valid token", peer);
-        driver_say(d, is_given_up(d, peer) ? "refused" : "say", -1, -1, text);
+        job_run_say(&d->run, is_given_up(d, peer) ? JOB_EVENT_REFUSED : JOB_EVENT_SAY, -1, -1,
+                    text);
     }
 }
 
@@ -369,13 +362,13 @@ static void say_trouble(struct driver *d)
 {
     char text[600];
 
-    if (!d->journal.trouble.code || d->told_trouble)
+    if (!d->run.journal.trouble.code || d->told_trouble)
         return;
     d->told_trouble = true;
     (void)snprintf(text, sizeof text,
                    "%s; the job goes on: free space there, or its records will have gaps",
-                   d->journal.trouble.text);
-    d->o->view.say(d->o->view.ctx, text);
+                   d->run.journal.trouble.text);
+    d->run.o->view.say(d->run.o->view.ctx, text);
 }
 
 static void tick(struct driver *d)
@@ -384,17 +377,18 @@ static void tick(struct driver *d)
 
     say_refused(d);
     say_trouble(d);
-    for (int i = 0; i < d->n_agents; i++)
-        orders_tick(&d->agent[i].orders, now_ns);
-    if (d->state.preempt_ns && !d->state.checkpointed && d->checkpoint_dir)
-        state_checkpoint_seen(&d->state, checkpoints_newest(d->checkpoint_dir, NULL, 0));
+    for (int i = 0; i < d->run.n_agents; i++)
+        orders_tick(&d->run.agent[i].orders, now_ns);
+    if (d->run.state.preempt_ns && !d->run.state.checkpointed && d->run.checkpoint_dir)
+        state_checkpoint_seen(&d->run.state, checkpoints_newest(d->run.checkpoint_dir, NULL, 0));
     driver_logs_tick(d, now_ns);
-    state_tick(&d->state, now_ns);
+    state_tick(&d->run.state, now_ns);
     driver_act(d);
-    if (d->state.phase == PHASE_RUN && now_ns >= d->metrics_ns) {
+    if (d->run.state.phase == PHASE_RUN && now_ns >= d->metrics_ns) {
         driver_fill_status(d);
-        journal_metrics(&d->journal, &d->status);
-        d->o->view.progress(d->o->view.ctx, &d->status); /* also of programs without libeddis */
+        journal_metrics(&d->run.journal, &d->run.status);
+        d->run.o->view.progress(d->run.o->view.ctx,
+                                &d->run.status); /* also of programs without libeddis */
         d->metrics_ns = now_ns + CLOCK_S;
     }
 }
@@ -414,14 +408,14 @@ static void say_waiting(struct driver *d)
     char text[sizeof d->waiting];
     int64_t now_ns = clock_now_ns();
 
-    if (d->state.phase != PHASE_REGISTER || now_ns < d->waiting_ns)
+    if (d->run.state.phase != PHASE_REGISTER || now_ns < d->waiting_ns)
         return;
     d->waiting_ns = now_ns + CLOCK_S;
     if (starter_waiting(d->starter, text, sizeof text) == 0 || strcmp(text, d->waiting) == 0)
         return;
     (void)snprintf(d->waiting, sizeof d->waiting, "%s", text);
-    driver_say(d, "waiting", -1, -1, text);
-    d->o->view.waiting(d->o->view.ctx, text);
+    job_run_say(&d->run, JOB_EVENT_WAITING, -1, -1, text);
+    d->run.o->view.waiting(d->run.o->view.ctx, text);
 }
 
 /* Ctrl-Z, or kill -STOP, which need not have come while we slept in poll. */
@@ -429,8 +423,8 @@ static void notice_pause(struct driver *d, int64_t *looked_ns)
 {
     int64_t now_ns = clock_now_ns(), gone_ns = now_ns - *looked_ns;
 
-    if (gone_ns > look_ns + d->o->job->timeouts.lease_ns / 3)
-        state_paused(&d->state, gone_ns, now_ns);
+    if (gone_ns > look_ns + d->run.o->job->timeouts.lease_ns / 3)
+        state_paused(&d->run.state, gone_ns, now_ns);
     *looked_ns = now_ns;
 }
 
@@ -442,7 +436,7 @@ static void loop(struct driver *d)
 
     int64_t looked_ns = clock_now_ns();
 
-    while (d->state.phase != PHASE_OVER) {
+    while (d->run.state.phase != PHASE_OVER) {
         int64_t at_ns = next_ns(d), most_ns = clock_now_ns() + look_ns;
         struct inbox_item *i;
 
@@ -455,7 +449,7 @@ static void loop(struct driver *d)
         take_starts(d); /* behind the inbox: what has registered did so before it ended */
         say_waiting(d);
         tick(d);
-        d->o->view.turn(d->o->view.ctx);
+        d->run.o->view.turn(d->run.o->view.ctx);
     }
 }
 
@@ -463,19 +457,19 @@ static void loop(struct driver *d)
 
 static void clean_nodes(struct driver *d)
 {
-    int64_t lease_ns = d->o->job->timeouts.lease_ns;
+    int64_t lease_ns = d->run.o->job->timeouts.lease_ns;
     struct eddis_error err = { 0 };
     int rc = starter_clean(d->starter, lease_ns + clean_ns / 2,
                            clock_now_ns() + lease_ns + clean_ns, &err);
 
-    for (int i = 0; rc >= 0 && i < d->n_agents; i++)
-        if (d->agent[i].folder[0])
-            rc = starter_sweep(d->starter, i, d->agent[i].folder, &err);
+    for (int i = 0; rc >= 0 && i < d->run.n_agents; i++)
+        if (d->run.agent[i].folder[0])
+            rc = starter_sweep(d->starter, i, d->run.agent[i].folder, &err);
     if (rc >= 0)
         return;
-    driver_say(d, "say", -1, -1, err.text);
-    if (d->state.exit_code == 0)
-        d->state.exit_code = 1;
+    job_run_say(&d->run, JOB_EVENT_SAY, -1, -1, err.text);
+    if (d->run.state.exit_code == 0)
+        d->run.state.exit_code = 1;
 }
 
 /* Nobody is served any more, and nothing of the job runs when this returns. */
@@ -484,8 +478,8 @@ static void close_agents(struct driver *d)
     driver_logs_close(d);
     if (d->inbox)
         inbox_shut(d->inbox);
-    for (int i = 0; d->agent && i < d->n_agents; i++)
-        orders_fini(&d->agent[i].orders);
+    for (int i = 0; d->run.agent && i < d->run.n_agents; i++)
+        orders_fini(&d->run.agent[i].orders);
     fill_refused(d);
     listeners_close(&d->listeners);
     inbox_close(d->inbox);
@@ -501,18 +495,18 @@ static void free_driver(struct driver *d)
     figures_fini(&d->figures);
     plan_free(d->plan);
     plan_free(d->equal);
-    journal_fini(&d->journal);
-    state_fini(&d->state);
-    job_status_fini(&d->status);
-    free(d->log_dir);
-    free(d->checkpoint_dir);
+    journal_fini(&d->run.journal);
+    state_fini(&d->run.state);
+    job_status_fini(&d->run.status);
+    free(d->run.log_dir);
+    free(d->run.checkpoint_dir);
     free(d->plan_agent);
     networks_fini(&d->networks);
     free(d->network_key);
     free(d->measured);
-    for (int i = 0; d->agent && i < d->n_agents; i++)
-        free(d->agent[i].known);
-    free(d->agent);
+    for (int i = 0; d->run.agent && i < d->run.n_agents; i++)
+        free(d->run.agent[i].known);
+    free(d->run.agent);
 }
 
 /* Figures of --measure-equal that compare a split with itself need a word. */
@@ -520,19 +514,19 @@ static void say_only_equal(struct driver *d)
 {
     static const char text[] = "the job ended before the plan took force: all its steps had the "
                                "equal split of --measure-equal";
-    struct job_status *t = &d->status;
+    struct job_status *t = &d->run.status;
 
     if (!d->equal || t->steps_done == 0 || figures_real_begun(&d->figures))
         return;
     if (!t->message[0])
         (void)snprintf(t->message, sizeof t->message, "%s", text);
-    journal_event(&d->journal, "note", NULL, -1, text);
+    journal_event(&d->run.journal, JOB_EVENT_NOTE, NULL, -1, text);
 }
 
 /* A job that was stopped can go on: from where, and how. */
 static void say_how_to_go_on(struct driver *d)
 {
-    struct job_status *t = &d->status;
+    struct job_status *t = &d->run.status;
     struct job_folder found;
     char path[PATH_MAX];
     size_t n = strlen(t->message);
@@ -543,12 +537,13 @@ static void say_how_to_go_on(struct driver *d)
         return;
     if (t->steps_done > 0)
         (void)snprintf(t->message + n, sizeof t->message - n, " at step %" PRId64, t->steps_done);
-    newest = d->checkpoint_dir ? checkpoints_newest(d->checkpoint_dir, path, sizeof path) : -1;
-    if (newest < 0 || !d->o->folder)
+    newest =
+        d->run.checkpoint_dir ? checkpoints_newest(d->run.checkpoint_dir, path, sizeof path) : -1;
+    if (newest < 0 || !d->run.o->folder)
         return;
     /* The id is shorter, but finds only what lies in the usual places. */
-    if (job_folder_find(d->o->folder->id, &found, NULL) == 0 &&
-        strcmp(found.path, d->o->folder->path) == 0)
+    if (job_folder_find(d->run.o->folder->id, &found, NULL) == 0 &&
+        strcmp(found.path, d->run.o->folder->path) == 0)
         (void)snprintf(path, sizeof path, "%s", found.id);
     n = strlen(t->message);
     (void)snprintf(t->message + n, sizeof t->message - n,
@@ -559,7 +554,7 @@ static void say_how_to_go_on(struct driver *d)
 static void say_not_emulated(struct driver *d)
 {
     static const char text[] = "the program does not use libeddis, so no device was emulated";
-    struct job_status *t = &d->status;
+    struct job_status *t = &d->run.status;
 
     if (!t->emulated || t->exit_code != 0 || figures_any_seen(&d->figures))
         return;
@@ -568,7 +563,7 @@ static void say_not_emulated(struct driver *d)
     t->equal_predicted_samples_per_s = NAN;
     if (!t->message[0])
         (void)snprintf(t->message, sizeof t->message, "%s", text);
-    journal_event(&d->journal, "note", NULL, -1, text);
+    journal_event(&d->run.journal, JOB_EVENT_NOTE, NULL, -1, text);
 }
 
 /* What the folder lacks is no failure of the job. */
@@ -576,50 +571,51 @@ static void say_gaps(struct driver *d)
 {
     cleanup_free char *text = NULL;
 
-    if (!d->journal.trouble.code)
+    if (!d->run.journal.trouble.code)
         return;
     if (asprintf(&text, "%s%smissing or with gaps in '%s': %s; the job's own result stands",
-                 d->told_trouble ? "" : d->journal.trouble.text, d->told_trouble ? "" : "; ",
-                 d->o->folder->path, d->journal.missing) >= 0)
-        d->o->view.say(d->o->view.ctx, text);
+                 d->told_trouble ? "" : d->run.journal.trouble.text, d->told_trouble ? "" : "; ",
+                 d->run.o->folder->path, d->run.journal.missing) >= 0)
+        d->run.o->view.say(d->run.o->view.ctx, text);
 }
 
 /* The last word: how it went, for the folder and for the caller. */
 static void sum_up(struct driver *d)
 {
-    struct job_status *t = &d->status;
+    struct job_status *t = &d->run.status;
 
-    if (d->checkpoint_dir)
-        state_checkpoint_seen(&d->state, checkpoints_newest(d->checkpoint_dir, NULL, 0));
+    if (d->run.checkpoint_dir)
+        state_checkpoint_seen(&d->run.state, checkpoints_newest(d->run.checkpoint_dir, NULL, 0));
     driver_fill_status(d);
     t->state = JOB_ENDED; /* also of a job that could not begin */
     say_only_equal(d);
     say_how_to_go_on(d);
     say_not_emulated(d);
     t->eta_s = 0;
-    journal_metrics(&d->journal, t);
-    journal_event(&d->journal, "ended", NULL, -1, t->reason);
-    journal_summary(&d->journal, t);
-    if (d->o->folder)
-        (void)job_driver_remove(d->o->folder, NULL);
+    journal_metrics(&d->run.journal, t);
+    journal_event(&d->run.journal, JOB_EVENT_ENDED, NULL, -1, t->reason);
+    journal_summary(&d->run.journal, t);
+    if (d->run.o->folder)
+        (void)job_driver_remove(d->run.o->folder, NULL);
     say_gaps(d);
 }
 
 int driver_run(const struct driver_options *o, struct job_status *ret, struct eddis_error *err)
 {
-    struct driver d = { .o = o,
-                        .n_agents = o->job->n_hosts ? (int)o->job->n_hosts : 1,
+    struct driver d = { .run.o = o,
+                        .run.n_agents = o->job->n_hosts ? (int)o->job->n_hosts : 1,
                         .signals = -1,
-                        .journal.folder = o->folder,
-                        .begun_ns = clock_now_ns() };
+                        .run.journal.folder = o->folder,
+                        .run.begun_ns = clock_now_ns() };
     int rc;
 
-    job_status_init(&d.status);
+    job_status_init(&d.run.status);
     init_status(&d);
     rc = open_all(&d, err);
-    if (rc < 0 && d.state.agent) {
+    if (rc < 0 && d.run.state.agent) {
         take_signals(&d); /* a Ctrl-C may have hit what was to be started, too */
-        state_fail(&d.state, "start", 3, err ? err->text : "the job could not start", d.begun_ns);
+        state_fail(&d.run.state, "start", 3, err ? err->text : "the job could not start",
+                   d.run.begun_ns);
         driver_act(&d);
         rc = 0;
     } else if (rc == 0) {
@@ -630,9 +626,9 @@ int driver_run(const struct driver_options *o, struct job_status *ret, struct ed
         sum_up(&d);
         if (o->check_only)
             driver_check_tell(&d);
-        rc = d.status.exit_code;
-        *ret = d.status;
-        job_status_init(&d.status); /* handed over */
+        rc = d.run.status.exit_code;
+        *ret = d.run.status;
+        job_status_init(&d.run.status); /* handed over */
     }
     free_driver(&d);
     return rc;

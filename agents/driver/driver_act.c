@@ -11,40 +11,17 @@
 
 static const int64_t clean_ns = 5 * CLOCK_S;
 
-static void add_order(struct driver *d, int agent, const struct order *order)
-{
-    struct eddis_error err = { 0 };
-    struct order o = *order;
-
-    if (orders_add(&d->agent[agent].orders, &o, &err) < 0)
-        driver_say(d, "note", agent, -1, err.text);
-}
-
-void driver_order_parts(struct driver *d, const struct order *order)
-{
-    for (int i = 0; i < d->n_agents; i++)
-        if (d->state.agent[i].part && state_is_known(&d->state, i))
-            add_order(d, i, order);
-}
-
-/* Also those that have not registered yet: they will come for it. */
-static void order_all(struct driver *d, const struct order *order)
-{
-    for (int i = 0; i < d->n_agents; i++)
-        if (!d->state.agent[i].ended && !d->state.agent[i].lost)
-            add_order(d, i, order);
-}
-
 void driver_order_bye(struct driver *d)
 {
-    order_all(d, &(struct order){ .type = ORDER_BYE });
+    job_run_order_all(&d->run, &(struct order){ .type = ORDER_BYE });
     if (d->starter)
         starter_abandon(d->starter);
 }
 
 static void order_generation(struct driver *d, enum order_type type)
 {
-    driver_order_parts(d, &(struct order){ .type = type, .generation = d->state.generation });
+    job_run_order_parts(&d->run,
+                        &(struct order){ .type = type, .generation = d->run.state.generation });
 }
 
 static void profile(struct driver *d, int agent)
@@ -52,9 +29,9 @@ static void profile(struct driver *d, int agent)
     const struct order o = { .type = ORDER_PROFILE };
 
     if (agent >= 0)
-        add_order(d, agent, &o);
+        job_run_order(&d->run, agent, &o);
     else
-        order_all(d, &o);
+        job_run_order_all(&d->run, &o);
 }
 
 static void ask_for_checkpoint(struct driver *d)
@@ -65,7 +42,7 @@ static void ask_for_checkpoint(struct driver *d)
     if (p == d->equal)
         figures_only_equal(&d->figures);
     if (driver_publish(d, p, BOARD_FLAG_CHECKPOINT | BOARD_FLAG_STOP, &err) < 0)
-        state_fail(&d->state, "internal", 1, err.text, clock_now_ns());
+        state_fail(&d->run.state, "internal", 1, err.text, clock_now_ns());
 }
 
 static void kill_left_over(struct driver *d)
@@ -73,7 +50,7 @@ static void kill_left_over(struct driver *d)
     struct eddis_error err = { 0 };
 
     if (starter_clean(d->starter, 0, clock_now_ns() + clean_ns, &err) < 0)
-        driver_say(d, "say", -1, -1, err.text);
+        job_run_say(&d->run, JOB_EVENT_SAY, -1, -1, err.text);
 }
 
 /* A node that was given up or has ended is started again; what it may have left here is removed
@@ -81,28 +58,28 @@ static void kill_left_over(struct driver *d)
  */
 static void revive(struct driver *d, int agent)
 {
-    int64_t deadline_ns = clock_after_ns(clock_now_ns(), d->o->job->timeouts.launch_ns);
+    int64_t deadline_ns = clock_after_ns(clock_now_ns(), d->run.o->job->timeouts.launch_ns);
     struct eddis_error err = { 0 };
 
     if (starter_is_local(d->starter, agent))
-        (void)starter_sweep(d->starter, agent, d->agent[agent].folder, NULL);
-    driver_say(d, "start_again", agent, -1, "");
+        (void)starter_sweep(d->starter, agent, d->run.agent[agent].folder, NULL);
+    job_run_say(&d->run, JOB_EVENT_START_AGAIN, agent, -1, "");
     if (driver_start_agent(d, agent, deadline_ns, &err) < 0)
-        state_not_started(&d->state, agent, err.text, clock_now_ns());
+        state_not_started(&d->run.state, agent, err.text, clock_now_ns());
 }
 
 static void show_last_lines(struct driver *d, const struct action *a)
 {
-    const struct driver_view *v = &d->o->view;
+    const struct driver_view *v = &d->run.o->view;
 
-    if (d->event && d->event->last_lines && *d->event->last_lines)
-        v->last_lines(v->ctx, a->rank, d->event->last_lines);
+    if (d->run.event && d->run.event->last_lines && *d->run.event->last_lines)
+        v->last_lines(v->ctx, a->rank, d->run.event->last_lines);
 }
 
 static void recovered(struct driver *d, const char *text)
 {
-    d->status.recovery_s = (double)d->state.recovery_ns / CLOCK_S;
-    driver_say(d, "recovered", -1, -1, text);
+    d->run.status.recovery_s = (double)d->run.state.recovery_ns / CLOCK_S;
+    job_run_say(&d->run, JOB_EVENT_RECOVERED, -1, -1, text);
 }
 
 static void act(struct driver *d, const struct action *a)
@@ -127,8 +104,9 @@ static void act(struct driver *d, const struct action *a)
         order_generation(d, ORDER_CHECK);
         break;
     case ACTION_START:
-        add_order(d, d->state.first,
-                  &(struct order){ .type = ORDER_START, .generation = d->state.generation });
+        job_run_order(
+            &d->run, d->run.state.first,
+            &(struct order){ .type = ORDER_START, .generation = d->run.state.generation });
         break;
     case ACTION_CHECKPOINT:
         ask_for_checkpoint(d);
@@ -137,10 +115,11 @@ static void act(struct driver *d, const struct action *a)
         order_generation(d, ORDER_SIGNAL);
         break;
     case ACTION_STOP:
-        driver_order_parts(d, &(struct order){ .type = ORDER_STOP,
-                                               .generation = d->state.generation,
-                                               .ladder = a->ladder,
-                                               .grace_ns = d->o->job->timeouts.grace_ns });
+        job_run_order_parts(&d->run,
+                            &(struct order){ .type = ORDER_STOP,
+                                             .generation = d->run.state.generation,
+                                             .ladder = a->ladder,
+                                             .grace_ns = d->run.o->job->timeouts.grace_ns });
         break;
     case ACTION_REVIVE:
         revive(d, a->agent);
@@ -156,7 +135,7 @@ static void act(struct driver *d, const struct action *a)
         kill_left_over(d);
         break;
     case ACTION_SAY:
-        driver_say(d, "say", -1, -1, a->text);
+        job_run_say(&d->run, JOB_EVENT_SAY, -1, -1, a->text);
         break;
     case ACTION_LAST_LINES:
         show_last_lines(d, a);
@@ -168,6 +147,6 @@ void driver_act(struct driver *d)
 {
     struct action a;
 
-    while (state_action(&d->state, &a))
+    while (state_action(&d->run.state, &a))
         act(d, &a);
 }

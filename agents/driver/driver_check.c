@@ -15,9 +15,9 @@
 
 void driver_check_trouble(struct driver *d, int agent, const char *text)
 {
-    struct driver_agent *a = &d->agent[agent];
+    struct run_agent *a = &d->run.agent[agent];
 
-    if (!d->o->check_only || a->trouble[0])
+    if (!d->run.o->check_only || a->trouble[0])
         return;
     (void)snprintf(a->trouble, sizeof a->trouble, "%s", text);
     text_strip_control(a->trouble);
@@ -25,30 +25,30 @@ void driver_check_trouble(struct driver *d, int agent, const char *text)
 
 bool driver_check_waits(const struct driver *d)
 {
-    if (!d->o->check_only || d->state.phase != PHASE_REGISTER)
+    if (!d->run.o->check_only || d->run.state.phase != PHASE_REGISTER)
         return false;
-    for (int i = 0; i < d->n_agents; i++)
-        if (!d->state.agent[i].registered && !d->agent[i].trouble[0])
+    for (int i = 0; i < d->run.n_agents; i++)
+        if (!d->run.state.agent[i].registered && !d->run.agent[i].trouble[0])
             return true;
     return false;
 }
 
 void driver_check_heard(struct driver *d, int64_t now_ns)
 {
-    if (!d->o->check_only || d->state.phase != PHASE_REGISTER || driver_check_waits(d))
+    if (!d->run.o->check_only || d->run.state.phase != PHASE_REGISTER || driver_check_waits(d))
         return;
-    for (int i = 0; i < d->n_agents; i++)
-        if (d->agent[i].trouble[0])
-            state_not_started(&d->state, i, d->agent[i].trouble, now_ns);
+    for (int i = 0; i < d->run.n_agents; i++)
+        if (d->run.agent[i].trouble[0])
+            state_not_started(&d->run.state, i, d->run.agent[i].trouble, now_ns);
 }
 
 void driver_check_tell(struct driver *d)
 {
-    struct driver_check *row = calloc((size_t)d->n_agents, sizeof *row);
+    struct driver_check *row = calloc((size_t)d->run.n_agents, sizeof *row);
 
-    for (int i = 0; row && i < d->n_agents; i++) {
-        const struct driver_agent *a = &d->agent[i];
-        const struct state_agent *s = &d->state.agent[i];
+    for (int i = 0; row && i < d->run.n_agents; i++) {
+        const struct run_agent *a = &d->run.agent[i];
+        const struct state_agent *s = &d->run.state.agent[i];
 
         row[i] = (struct driver_check){
             .host = s->host,
@@ -57,11 +57,11 @@ void driver_check_tell(struct driver *d)
             .mpi = a->mpi_version,
             .devices = a->profile.n_devices,
             .reached = s->registered,
-            .ready = d->status.exit_code == 0,
+            .ready = d->run.status.exit_code == 0,
             .trouble = a->trouble,
         };
     }
     if (row)
-        d->o->view.checked(d->o->view.ctx, row, d->n_agents);
+        d->run.o->view.checked(d->run.o->view.ctx, row, d->run.n_agents);
     free(row);
 }

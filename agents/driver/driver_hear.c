@@ -31,17 +31,17 @@ static int check_versions(const struct driver *d, const struct inbox_item *i, co
     if (gethostname(name, sizeof name - 1) < 0)
         (void)strcpy(name, "this machine");
     rc = versions_agree(&its, &other, err);
-    for (int k = 0; k < d->n_agents && rc == 0; k++)
-        if (k != i->agent && d->agent[k].mpi_version[0]) {
-            other = (struct versions){ d->state.agent[k].host, 0, "", d->agent[k].mpi_version };
+    for (int k = 0; k < d->run.n_agents && rc == 0; k++)
+        if (k != i->agent && d->run.agent[k].mpi_version[0]) {
+            other =
+                (struct versions){ d->run.state.agent[k].host, 0, "", d->run.agent[k].mpi_version };
             return versions_agree(&its, &other, err); /* the others are as that one */
         }
     return rc;
 }
 
 /* What is kept of a node, for the choice of a network. */
-static int keep_addresses(struct driver_agent *a, const struct inbox_item *i,
-                          struct eddis_error *err)
+static int keep_addresses(struct run_agent *a, const struct inbox_item *i, struct eddis_error *err)
 {
     const struct hello *h = &i->hello;
     struct node_address *known = calloc((size_t)h->n_addresses + 1, sizeof *known);
@@ -59,12 +59,12 @@ static int keep_addresses(struct driver_agent *a, const struct inbox_item *i,
 
 static void hear_hello(struct driver *d, const struct inbox_item *i, int64_t now_ns)
 {
-    struct driver_agent *a = &d->agent[i->agent];
+    struct run_agent *a = &d->run.agent[i->agent];
     const struct hello *h = &i->hello;
     struct eddis_error err = { 0 };
     char host[256];
 
-    if ((a->pid && a->pid != i->hello.pid) || d->state.agent[i->agent].ended) {
+    if ((a->pid && a->pid != i->hello.pid) || d->run.state.agent[i->agent].ended) {
         http_reply_error(i->x, 409, "this agent has registered before, or was given up");
         return;
     }
@@ -73,7 +73,7 @@ static void hear_hello(struct driver *d, const struct inbox_item *i, int64_t now
     if (check_versions(d, i, host, &err) < 0 || keep_addresses(a, i, &err) < 0) {
         http_reply_error(i->x, 409, err.text);
         driver_check_trouble(d, i->agent, err.text);
-        state_not_started(&d->state, i->agent, err.text, now_ns);
+        state_not_started(&d->run.state, i->agent, err.text, now_ns);
         return;
     }
     a->pid = h->pid;
@@ -81,28 +81,28 @@ static void hear_hello(struct driver *d, const struct inbox_item *i, int64_t now
     (void)snprintf(a->log_dir, sizeof a->log_dir, "%s", h->log_dir);
     starter_registered(d->starter, i->agent);
     http_reply(i->x, 200, "{}");
-    driver_say(d, "registered", i->agent, -1, "");
-    state_registered(&d->state, i->agent, host, now_ns);
+    job_run_say(&d->run, JOB_EVENT_REGISTERED, i->agent, -1, "");
+    state_registered(&d->run.state, i->agent, host, now_ns);
     driver_check_heard(d, now_ns);
 }
 
 static int keep_profile(struct driver *d, int agent, const struct event *e, struct eddis_error *err)
 {
-    int rc = profile_parse(e->text, strlen(e->text), "profile", &d->agent[agent].profile, err);
+    int rc = profile_parse(e->text, strlen(e->text), "profile", &d->run.agent[agent].profile, err);
 
     return rc < 0 ? eddis_fail_prefix(err, rc, "what it has measured cannot be read") : 0;
 }
 
-static const char *event_word(enum event_type type)
+static enum job_event word_of(enum event_type type)
 {
-    static const char *const word[] = {
-        [EVENT_PROFILE] = "profiled",    [EVENT_PREPARED] = "prepared",
-        [EVENT_CHECKED] = "checked",     [EVENT_RANK_STARTED] = "rank_started",
-        [EVENT_RANK_EXIT] = "rank_exit", [EVENT_MPIRUN_EXIT] = "mpirun_exit",
-        [EVENT_RELAY] = "relay",         [EVENT_NETWORK] = "network",
-        [EVENT_CHOICE] = "choice",       [EVENT_STOPPED] = "stopped",
-        [EVENT_LOGS] = "logs",           [EVENT_FAILED] = "failed",
-        [EVENT_NOTE] = "note",           [EVENT_LEFT] = "left",
+    static const enum job_event word[] = {
+        [EVENT_PROFILE] = JOB_EVENT_PROFILED,    [EVENT_PREPARED] = JOB_EVENT_PREPARED,
+        [EVENT_CHECKED] = JOB_EVENT_CHECKED,     [EVENT_RANK_STARTED] = JOB_EVENT_RANK_STARTED,
+        [EVENT_RANK_EXIT] = JOB_EVENT_RANK_EXIT, [EVENT_MPIRUN_EXIT] = JOB_EVENT_MPIRUN_EXIT,
+        [EVENT_RELAY] = JOB_EVENT_RELAY,         [EVENT_NETWORK] = JOB_EVENT_NETWORK,
+        [EVENT_CHOICE] = JOB_EVENT_CHOICE,       [EVENT_STOPPED] = JOB_EVENT_STOPPED,
+        [EVENT_FAILED] = JOB_EVENT_FAILED,       [EVENT_NOTE] = JOB_EVENT_NOTE,
+        [EVENT_LEFT] = JOB_EVENT_LEFT,
     };
 
     return word[type];
@@ -127,7 +127,7 @@ static void note_event(struct driver *d, int agent, const struct event *e)
         (void)snprintf(text, sizeof text, "%s", e->text);
         text_strip_control(text);
     }
-    driver_say(d, event_word(e->type), agent, e->rank, text);
+    job_run_say(&d->run, word_of(e->type), agent, e->rank, text);
 }
 
 static void hear_event(struct driver *d, int agent, const struct event *e, int64_t now_ns)
@@ -144,12 +144,12 @@ static void hear_event(struct driver *d, int agent, const struct event *e, int64
         note_event(d, agent, e);
     driver_logs_note(d, agent, e);
     driver_logs_event(d, agent, e);
-    if (e->type == EVENT_FAILED && !state_is_echo(&d->state))
+    if (e->type == EVENT_FAILED && !state_is_echo(&d->run.state))
         driver_check_trouble(d, agent, e->text);
     if (e->type == EVENT_LEFT)
         starter_left(d->starter, agent, e->text, now_ns);
-    if (e->type == EVENT_RANK_EXIT && e->generation == d->state.generation &&
-        state_has_rank(&d->state, agent, e->rank))
+    if (e->type == EVENT_RANK_EXIT && e->generation == d->run.state.generation &&
+        state_has_rank(&d->run.state, agent, e->rank))
         figures_end(&d->figures, e->rank,
                     e->by_us    ? "stopped by eddis"
                     : e->signal ? "killed"
@@ -162,10 +162,10 @@ static void hear_event(struct driver *d, int agent, const struct event *e, int64
         driver_relay(d, agent, e);
     if (e->type == EVENT_CHOICE)
         driver_hear_choice(d, e);
-    d->event = e;
-    state_event(&d->state, agent, e, now_ns);
+    d->run.event = e;
+    state_event(&d->run.state, agent, e, now_ns);
     driver_act(d);
-    d->event = NULL;
+    d->run.event = NULL;
 }
 
 /* The equal split has been measured long enough: publish the real plan. */
@@ -177,7 +177,7 @@ static void end_equal_split(struct driver *d)
         figures_steps_here(&d->figures) < driver_equal_until(d))
         return;
     if (driver_publish(d, d->plan, 0, &err) < 0)
-        driver_say(d, "note", -1, -1, err.text);
+        job_run_say(&d->run, JOB_EVENT_NOTE, -1, -1, err.text);
 }
 
 /* Workers agree among themselves from which step a plan holds; the first to say so is noted. */
@@ -190,13 +190,13 @@ static void note_agreement(struct driver *d, const struct progress *p)
     d->agreed_version = p->plan_version;
     (void)snprintf(text, sizeof text, "version %" PRId64 " from step %" PRId64, p->plan_version,
                    p->plan_since);
-    driver_say(d, "plan_agreed", -1, -1, text);
+    job_run_say(&d->run, JOB_EVENT_PLAN_AGREED, -1, -1, text);
 }
 
 /* Its page is of the generation that has ranks there: an agent has no other. */
 static void hear_progress(struct driver *d, int agent, const struct progress *p, int64_t now_ns)
 {
-    const struct state *s = &d->state;
+    const struct state *s = &d->run.state;
 
     if (s->generation == 0 || s->phase < PHASE_START || s->phase > PHASE_STOP ||
         !state_has_rank(s, agent, p->rank))
@@ -204,29 +204,29 @@ static void hear_progress(struct driver *d, int agent, const struct progress *p,
     note_agreement(d, p);
     driver_hear_model(d, p->model_bytes);
     figures_progress(&d->figures, p, now_ns);
-    state_progress(&d->state, p, now_ns);
+    state_progress(&d->run.state, p, now_ns);
 }
 
 /* An agent speaks for the ranks of its node only. */
 static void hear_output(struct driver *d, int agent, const struct output *o)
 {
-    const struct driver_view *v = &d->o->view;
+    const struct driver_view *v = &d->run.o->view;
 
-    if (state_has_rank(&d->state, agent, o->rank))
-        v->output(v->ctx, d->state.agent[agent].host, o->rank, o->text, o->dropped);
+    if (state_has_rank(&d->run.state, agent, o->rank))
+        v->output(v->ctx, d->run.state.agent[agent].host, o->rank, o->text, o->dropped);
 }
 
 static void hear_report(struct driver *d, const struct inbox_item *i, int64_t now_ns)
 {
-    struct driver_agent *a = &d->agent[i->agent];
+    struct run_agent *a = &d->run.agent[i->agent];
     const struct report *r = i->report;
     struct eddis_error err = { 0 };
 
-    if (!state_is_known(&d->state, i->agent)) {
+    if (!state_is_known(&d->run.state, i->agent)) {
         http_reply_error(i->x, 409, "this agent was given up");
         return;
     }
-    state_heard(&d->state, i->agent, now_ns);
+    state_heard(&d->run.state, i->agent, now_ns);
     if (r->sequence > a->sequence && driver_logs_pieces(d, i->agent, r, &err) < 0) {
         http_reply_error(i->x, 400, err.text); /* comes again without them */
         return;
@@ -245,7 +245,7 @@ static void hear_report(struct driver *d, const struct inbox_item *i, int64_t no
     if (r->n_workers) {
         end_equal_split(d);
         driver_fill_status(d);
-        d->o->view.progress(d->o->view.ctx, &d->status);
+        d->run.o->view.progress(d->run.o->view.ctx, &d->run.status);
     }
 }
 
@@ -258,13 +258,13 @@ static void answer_reader(struct driver *d, const struct inbox_item *i)
     driver_fill_status(d);
     switch (i->type) {
     case INBOX_JOB:
-        text = job_status_text(&d->status, false);
+        text = job_status_text(&d->run.status, false);
         break;
     case INBOX_WORKERS:
-        text = job_status_workers_text(&d->status);
+        text = job_status_workers_text(&d->run.status);
         break;
     case INBOX_EVENTS:
-        text = journal_events_text(&d->journal, i->after);
+        text = journal_events_text(&d->run.journal, i->after);
         break;
     case INBOX_PLAN:
         if (!d->plan) {
@@ -274,7 +274,7 @@ static void answer_reader(struct driver *d, const struct inbox_item *i)
         text = plan_text(d->plan);
         break;
     default:
-        text = prometheus_text(&d->status, listeners_refused(&d->listeners));
+        text = prometheus_text(&d->run.status, listeners_refused(&d->listeners));
         if (text) {
             http_reply_text(i->x, 200, PROMETHEUS_TYPE, text);
             return;
@@ -290,20 +290,20 @@ static void answer_reader(struct driver *d, const struct inbox_item *i)
 static void hear_stop(struct driver *d, const struct inbox_item *i, int64_t now_ns)
 {
     http_reply(i->x, 202, "{}");
-    journal_event(&d->journal, "signal", NULL, -1, "asked to stop");
+    journal_event(&d->run.journal, JOB_EVENT_SIGNAL, NULL, -1, "asked to stop");
     driver_logs_stop(d);
-    state_signal(&d->state, 0, now_ns);
+    state_signal(&d->run.state, 0, now_ns);
 }
 
 static void hear_poll(struct driver *d, const struct inbox_item *i, int64_t now_ns)
 {
-    if (!state_is_known(&d->state, i->agent)) {
+    if (!state_is_known(&d->run.state, i->agent)) {
         http_reply_error(i->x, 409, "this agent was given up");
         return;
     }
-    state_heard(&d->state, i->agent, now_ns);
-    orders_poll(&d->agent[i->agent].orders, i->after, i->x,
-                now_ns + d->o->job->timeouts.lease_ns / 3);
+    state_heard(&d->run.state, i->agent, now_ns);
+    orders_poll(&d->run.agent[i->agent].orders, i->after, i->x,
+                now_ns + d->run.o->job->timeouts.lease_ns / 3);
 }
 
 void driver_take_item(struct driver *d, struct inbox_item *i)
@@ -341,12 +341,12 @@ static void start_failed(struct driver *d, const struct start_event *e, int64_t 
 
     if (e->type == START_LATE && starter_waiting(d->starter, text, sizeof text) > 1)
         sentence = text;
-    driver_say(d, "start_failed", e->host, -1, e->text);
+    job_run_say(&d->run, JOB_EVENT_START_FAILED, e->host, -1, e->text);
     driver_check_trouble(d, e->host, e->text);
     if (e->type == START_FAILED && driver_check_waits(d))
         return;
     driver_check_heard(d, now_ns);
-    state_not_started(&d->state, e->host, sentence, now_ns);
+    state_not_started(&d->run.state, e->host, sentence, now_ns);
 }
 
 void driver_hear_start(struct driver *d, const struct start_event *e)
@@ -359,11 +359,11 @@ void driver_hear_start(struct driver *d, const struct start_event *e)
         start_failed(d, e, now_ns);
         break;
     case START_ENDED:
-        driver_say(d, "agent_ended", e->host, -1, e->text);
-        state_ended(&d->state, e->host, e->text, now_ns);
+        job_run_say(&d->run, JOB_EVENT_AGENT_ENDED, e->host, -1, e->text);
+        state_ended(&d->run.state, e->host, e->text, now_ns);
         break;
     case START_CUT: /* it is heard of over HTTP, or it is lost */
-        driver_say(d, "session_ended", e->host, -1, e->text);
+        job_run_say(&d->run, JOB_EVENT_SESSION_ENDED, e->host, -1, e->text);
         break;
     }
     driver_act(d);

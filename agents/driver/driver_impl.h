@@ -16,49 +16,26 @@
 #ifndef EDDIS_AGENTS_DRIVER_DRIVER_IMPL_H
 #define EDDIS_AGENTS_DRIVER_DRIVER_IMPL_H
 
-#include "driver.h"
-
 #include "figures.h"
 #include "inbox.h"
-#include "journal.h"
+#include "job_run.h"
 #include "listeners.h"
-#include "orders.h"
 
 #include "agents/driver/start/start.h"
 #include "agents/driver/state/state.h"
 #include "scheduler/networks.h"
 #include "scheduler/planner.h"
 
-struct driver_agent {
-    struct orders orders;
-    struct node_profile profile;
-    char folder[PROTOCOL_FOLDER + 1]; /* of its brief; "": never started */
-    int pid;                          /* of the agent that registered; 0: none yet */
-    int64_t sequence;                 /* of its last report */
-    bool shared_logs;                 /* it writes them into our folder */
-    char log_dir[512];                /* where it writes them; "" */
-    char mpi_version[64];
-    struct node_address *known; /* [n_known] addresses of its node */
-    int n_known;
-    char came_from[HTTP_PEER_CHARS]; /* the one by which it came */
-    char address[46];                /* on the network that was chosen; "" */
-    int first_rank;                  /* of its node in the first generation */
-    char trouble[384];               /* of a check: why the node cannot be used; "" */
-};
-
 /* Who looks at logs at one time, at most. */
 enum { DRIVER_LOOKERS = 16 };
 
 struct driver {
-    const struct driver_options *o;
-    struct state state;
+    struct job_run run;
     struct inbox *inbox;
     struct listeners listeners;
     struct starter *starter;
     char waiting[512]; /* whom the start waits for, as it was said last */
     int64_t waiting_ns;
-    struct driver_agent *agent;
-    int n_agents;
     int signals;               /* signalfd */
     struct plan *plan, *equal; /* the real one; the equal split before it, or NULL */
     int64_t newest_version;    /* published */
@@ -74,18 +51,13 @@ struct driver {
     bool choice_given;        /* the plan that is replayed fixes how ranks communicate */
     int64_t model_bytes;      /* of the program's model, as it was told last; 0: never */
     char network_why[512];    /* "10.1.0.0/24: c01 got no answer of c02; ...", of those tried */
-    char *checkpoint_dir;     /* NULL: none */
-    char *log_dir;            /* "": of a plan only, the agents take a folder that they remove */
     char log_marker[PROTOCOL_FOLDER + 1]; /* file in it, by which agents see that they share it */
     struct fetch *fetch;
     int64_t fetch_end_ns;  /* logs are being fetched, until then; 0: not */
     struct looker *looker; /* [DRIVER_LOOKERS] */
     struct figures figures;
-    struct journal journal;
-    bool told_trouble; /* that something could not be recorded */
-    struct job_status status;
-    int64_t begun_ns, metrics_ns; /* next line of metrics.jsonl */
-    const struct event *event;    /* being taken in: ACTION_LAST_LINES means its lines */
+    bool told_trouble;  /* that something could not be recorded */
+    int64_t metrics_ns; /* next line of metrics.jsonl */
 };
 
 /* driver_hear.c */
@@ -95,7 +67,6 @@ void driver_hear_start(struct driver *d, const struct start_event *e);
 /* driver_act.c */
 void driver_act(struct driver *d);
 void driver_order_bye(struct driver *d);
-void driver_order_parts(struct driver *d, const struct order *order); /* of the generation */
 
 /* driver_plan.c */
 void driver_plan(struct driver *d);
@@ -140,7 +111,6 @@ void driver_logs_tick(struct driver *d, int64_t now_ns);
 void driver_logs_close(struct driver *d);
 
 /* driver.c */
-void driver_say(struct driver *d, const char *type, int agent, int rank, const char *text);
 void driver_fill_status(struct driver *d);
 
 /* Start the agent of a host, the first time or again; it has to register by deadline_ns. */

@@ -31,7 +31,7 @@ static void name_node(struct order_node *node, int i, const char *host)
 /* Those that have ranks, by their first rank.  Returns their number. */
 static int list_nodes(const struct driver *d, struct order_node *node)
 {
-    const struct state *s = &d->state;
+    const struct state *s = &d->run.state;
     int n = 0;
 
     for (int r = 0; r < s->n_ranks; r++) {
@@ -48,7 +48,7 @@ static int list_nodes(const struct driver *d, struct order_node *node)
         (void)snprintf(node[0].host, sizeof node[0].host, "localhost");
     for (int i = 0; n > 1 && i < n; i++)
         (void)snprintf(node[i].address, sizeof node[i].address, "%s",
-                       d->agent[node[i].agent].address);
+                       d->run.agent[node[i].agent].address);
     return n;
 }
 
@@ -70,9 +70,9 @@ static void fill_rank(struct order_rank *r, const struct plan_worker *w)
 /* Later generations go on from the newest checkpoint, unless it is known that there is none. */
 static bool resumes(const struct driver *d)
 {
-    const struct state *s = &d->state;
+    const struct state *s = &d->run.state;
 
-    if (strcmp(d->o->job->checkpoint.resume, "auto") != 0)
+    if (strcmp(d->run.o->job->checkpoint.resume, "auto") != 0)
         return true;
     return s->generation > 1 && (s->resume_step >= 0 || !s->resume_known);
 }
@@ -81,7 +81,7 @@ static bool resumes(const struct driver *d)
 static struct order training(const struct driver *d)
 {
     const struct plan *p = d->equal ? d->equal : d->plan;
-    const struct job *job = d->o->job;
+    const struct job *job = d->run.o->job;
     struct order o = {
         .n_ranks = p->n_workers,
         .seed = p->seed,
@@ -109,11 +109,11 @@ static struct order training(const struct driver *d)
 static struct order probing(const struct driver *d)
 {
     struct order o = { .probe = true,
-                       .n_ranks = d->state.n_ranks,
+                       .n_ranks = d->run.state.n_ranks,
                        .mode = "sync",
                        .algorithm = "allreduce",
                        .plan = calloc(1, sizeof *o.plan),
-                       .n_plan = d->state.n_ranks };
+                       .n_plan = d->run.state.n_ranks };
 
     if (!o.plan)
         return o;
@@ -132,7 +132,7 @@ static void list_ranks(const struct driver *d, int agent, struct order *o)
     o->n_local = 0;
     o->emulated = false;
     for (int r = 0; r < o->n_ranks; r++) {
-        if (d->state.rank[r].agent != agent)
+        if (d->run.state.rank[r].agent != agent)
             continue;
         if (o->probe) {
             o->rank[o->n_local++] =
@@ -153,27 +153,27 @@ static int prepare_parts(struct driver *d, struct order *o, struct eddis_error *
     o->n_nodes = list_nodes(d, o->node);
     if (o->n_nodes > 1)
         (void)snprintf(o->network, sizeof o->network, "%s", d->network);
-    if (o->n_nodes > 1 && d->checkpoint_dir && !o->probe)
+    if (o->n_nodes > 1 && d->run.checkpoint_dir && !o->probe)
         rc = random_hex(o->share, PROTOCOL_FOLDER, err);
     for (int i = 0; i < o->n_nodes && rc == 0; i++) {
         list_ranks(d, o->node[i].agent, o);
-        rc = orders_add(&d->agent[o->node[i].agent].orders, o, err);
+        rc = orders_add(&d->run.agent[o->node[i].agent].orders, o, err);
     }
     return rc;
 }
 
 void driver_prepare(struct driver *d)
 {
-    struct order o = d->state.generation == 0 ? probing(d) : training(d);
+    struct order o = d->run.state.generation == 0 ? probing(d) : training(d);
     cleanup_free struct order_rank *rank = calloc((size_t)o.n_ranks, sizeof *rank);
-    cleanup_free struct order_node *node = calloc((size_t)d->n_agents, sizeof *node);
+    cleanup_free struct order_node *node = calloc((size_t)d->run.n_agents, sizeof *node);
     cleanup_free struct board_plan *plan = o.plan;
     cleanup_free int *group = calloc((size_t)o.n_ranks, sizeof *group);
     struct eddis_error err = { 0 };
     int rc;
 
     o.type = ORDER_PREPARE;
-    o.generation = d->state.generation;
+    o.generation = d->run.state.generation;
     o.rank = rank;
     o.node = node;
     o.group = group;
@@ -184,12 +184,12 @@ void driver_prepare(struct driver *d)
     else
         rc = prepare_parts(d, &o, &err);
     if (rc < 0)
-        state_fail(&d->state, "internal", 1, err.text, clock_now_ns());
+        state_fail(&d->run.state, "internal", 1, err.text, clock_now_ns());
 }
 
 static int node_of(const struct driver *d, const char *host)
 {
-    cleanup_free struct order_node *node = calloc((size_t)d->n_agents, sizeof *node);
+    cleanup_free struct order_node *node = calloc((size_t)d->run.n_agents, sizeof *node);
     int n = node ? list_nodes(d, node) : 0;
 
     for (int i = 0; i < n; i++)
@@ -205,13 +205,13 @@ void driver_relay(struct driver *d, int agent, const struct event *e)
     struct eddis_error err = { 0 };
     int node = node_of(d, e->relay.host);
 
-    if (e->generation != d->state.generation || agent != d->state.first ||
-        d->state.phase < PHASE_START || d->state.phase > PHASE_RUN)
+    if (e->generation != d->run.state.generation || agent != d->run.state.first ||
+        d->run.state.phase < PHASE_START || d->run.state.phase > PHASE_RUN)
         return;
     if (node < 0)
         eddis_fail(&err, -ENOENT, "mpirun wants to start on \"%.200s\", where it has no ranks",
                    e->relay.host);
-    else if (orders_add(&d->agent[node].orders, &o, &err) == 0)
+    else if (orders_add(&d->run.agent[node].orders, &o, &err) == 0)
         return;
-    driver_say(d, "say", -1, -1, err.text);
+    job_run_say(&d->run, JOB_EVENT_SAY, -1, -1, err.text);
 }

@@ -37,16 +37,16 @@ struct looker {
 int driver_logs_open(struct driver *d, struct eddis_error *err)
 {
     cleanup_free char *marker = NULL;
-    int fd, rc = *d->log_dir ? random_hex(d->log_marker, PROTOCOL_FOLDER, err) : 0;
+    int fd, rc = *d->run.log_dir ? random_hex(d->log_marker, PROTOCOL_FOLDER, err) : 0;
 
     if (rc < 0)
         return rc;
-    marker = file_join(d->log_dir, ".%s", d->log_marker);
-    d->fetch = fetch_new(d->log_dir);
+    marker = file_join(d->run.log_dir, ".%s", d->log_marker);
+    d->fetch = fetch_new(d->run.log_dir);
     d->looker = calloc(DRIVER_LOOKERS, sizeof *d->looker);
     if (!marker || !d->fetch || !d->looker)
         return eddis_fail(err, -ENOMEM, "no memory for the workers' logs");
-    if (!*d->log_dir) /* nothing is to stay */
+    if (!*d->run.log_dir) /* nothing is to stay */
         return 0;
     fd = open(marker, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -87,8 +87,8 @@ void driver_logs_close(struct driver *d)
             refuse(&d->looker[i], 503, "the job is over");
     free(d->looker);
     fetch_free(d->fetch);
-    if (d->log_dir && d->log_marker[0])
-        marker = file_join(d->log_dir, ".%s", d->log_marker);
+    if (d->run.log_dir && d->log_marker[0])
+        marker = file_join(d->run.log_dir, ".%s", d->log_marker);
     if (marker)
         (void)unlink(marker);
 }
@@ -102,10 +102,10 @@ void driver_logs_note(struct driver *d, int agent, const struct event *e)
     struct eddis_error err = { 0 };
 
     if ((e->type != EVENT_RANK_STARTED && e->type != EVENT_RANK_EXIT) || e->rank < 0 ||
-        e->generation < 1 || d->agent[agent].shared_logs || !d->o->folder)
+        e->generation < 1 || d->run.agent[agent].shared_logs || !d->run.o->folder)
         return;
     if (fetch_add(d->fetch, &l, &err) < 0)
-        driver_say(d, "note", agent, e->rank, err.text);
+        job_run_say(&d->run, JOB_EVENT_NOTE, agent, e->rank, err.text);
 }
 
 static void order_next(struct driver *d, int agent)
@@ -116,7 +116,7 @@ static void order_next(struct driver *d, int agent)
     if (!fetch_next(d->fetch, agent, &l))
         return;
     if (orders_add(
-            &d->agent[agent].orders,
+            &d->run.agent[agent].orders,
             &(struct order){ .type = ORDER_LOGS, .generation = l.generation, .log_rank = l.rank },
             &err) < 0)
         fetch_give_up(d->fetch, agent);
@@ -126,15 +126,15 @@ static const char *host_of(void *ctx, int agent)
 {
     const struct driver *d = ctx;
 
-    return d->state.agent[agent].host;
+    return d->run.state.agent[agent].host;
 }
 
 /* "node2:/home/me/job/logs/g1/rank-0001.log" */
 static void add_place(const struct driver *d, const struct fetch_log *l, struct strbuf *b)
 {
-    const struct driver_agent *a = &d->agent[l->agent];
+    const struct run_agent *a = &d->run.agent[l->agent];
 
-    strbuf_add(b, d->state.agent[l->agent].host);
+    strbuf_add(b, d->run.state.agent[l->agent].host);
     if (a->log_dir[0])
         strbuf_addf(b, ":%s/g%" PRId64 "/rank-%04d.log", a->log_dir, l->generation, l->rank);
 }
@@ -157,7 +157,7 @@ static void say_missing(struct driver *d, int missing, const struct eddis_error 
     }
     if (missing > PLACES)
         strbuf_addf(&b, " and %d more", missing - PLACES);
-    driver_say(d, "say", -1, -1, strbuf_text(&b));
+    job_run_say(&d->run, JOB_EVENT_SAY, -1, -1, strbuf_text(&b));
     strbuf_fini(&b);
 }
 
@@ -171,7 +171,7 @@ static void end_fetching(struct driver *d)
     if (missing)
         say_missing(d, missing, &err);
     driver_order_bye(d);
-    state_bye_from(&d->state, clock_now_ns());
+    state_bye_from(&d->run.state, clock_now_ns());
 }
 
 bool driver_logs_begin(struct driver *d, int64_t now_ns)
@@ -179,13 +179,13 @@ bool driver_logs_begin(struct driver *d, int64_t now_ns)
     struct eddis_error err = { 0 };
     bool any = d->fetch && !fetch_over(d->fetch); /* NULL: a job that could not begin */
 
-    for (int i = 0; any && i < d->n_agents; i++) {
+    for (int i = 0; any && i < d->run.n_agents; i++) {
         const struct fetch_log more[] = { { i, PROTOCOL_LOG_AGENT, 0 },
                                           { i, PROTOCOL_LOG_MPIRUN, 0 } };
 
-        if (d->agent[i].shared_logs || !d->state.agent[i].registered)
+        if (d->run.agent[i].shared_logs || !d->run.state.agent[i].registered)
             continue;
-        if (d->state.agent[i].lost || d->state.agent[i].ended) {
+        if (d->run.state.agent[i].lost || d->run.state.agent[i].ended) {
             fetch_give_up(d->fetch, i);
             continue;
         }
@@ -195,9 +195,9 @@ bool driver_logs_begin(struct driver *d, int64_t now_ns)
     }
     if (!any)
         return false;
-    driver_say(d, "fetching", -1, -1, "logs");
+    job_run_say(&d->run, JOB_EVENT_FETCHING, -1, -1, "logs");
     d->fetch_end_ns = now_ns + fetch_ns;
-    state_bye_from(&d->state, d->fetch_end_ns);
+    state_bye_from(&d->run.state, d->fetch_end_ns);
     if (fetch_over(d->fetch))
         end_fetching(d);
     return true;
@@ -227,7 +227,7 @@ static struct looker *looker_of(struct driver *d, int agent, int rank)
 /* A log that this machine can read itself. */
 static void answer_here(struct driver *d, struct looker *k)
 {
-    cleanup_free char *path = file_join(d->log_dir, "rank-%04d.log", k->rank);
+    cleanup_free char *path = file_join(d->run.log_dir, "rank-%04d.log", k->rank);
     struct eddis_error err = { 0 };
     struct log_answer a = { .rank = k->rank, .offset = k->offset };
 
@@ -246,7 +246,7 @@ void driver_logs_look(struct driver *d, const struct inbox_item *i, int64_t now_
     struct eddis_error err = { 0 };
     struct looker *k = NULL;
 
-    if (i->rank >= d->state.n_ranks || d->state.rank[i->rank].agent < 0) {
+    if (i->rank >= d->run.state.n_ranks || d->run.state.rank[i->rank].agent < 0) {
         http_reply_error(i->x, 404, "there is no such rank");
         return;
     }
@@ -257,12 +257,12 @@ void driver_logs_look(struct driver *d, const struct inbox_item *i, int64_t now_
         return;
     }
     *k = (struct looker){ .x = i->x,
-                          .agent = d->state.rank[i->rank].agent,
+                          .agent = d->run.state.rank[i->rank].agent,
                           .rank = i->rank,
                           .offset = i->after > 0 ? i->after : -LOG_ANSWER_MOST,
                           .begin = -1,
                           .deadline_ns = now_ns + look_ns };
-    if (d->agent[k->agent].shared_logs) {
+    if (d->run.agent[k->agent].shared_logs) {
         answer_here(d, k);
         return;
     }
@@ -271,9 +271,9 @@ void driver_logs_look(struct driver *d, const struct inbox_item *i, int64_t now_
         return;
     }
     k->ordered = true;
-    if (orders_add(&d->agent[k->agent].orders,
+    if (orders_add(&d->run.agent[k->agent].orders,
                    &(struct order){ .type = ORDER_LOGS,
-                                    .generation = d->state.generation,
+                                    .generation = d->run.state.generation,
                                     .log_rank = k->rank,
                                     .log_offset = k->offset },
                    &err) < 0)
@@ -318,7 +318,7 @@ void driver_logs_event(struct driver *d, int agent, const struct event *e)
         return;
     fetch_done(d->fetch, agent, e->rank, e->step, !*e->text);
     if (*e->text && e->rank >= 0 && e->step >= 0)
-        driver_say(d, "note", agent, e->rank, e->text);
+        job_run_say(&d->run, JOB_EVENT_NOTE, agent, e->rank, e->text);
     order_next(d, agent);
     if (fetch_over(d->fetch))
         end_fetching(d);
@@ -331,8 +331,8 @@ void driver_logs_tick(struct driver *d, int64_t now_ns)
             refuse(&d->looker[i], 504, "the rank's node did not send its log in time");
     if (!d->fetch_end_ns)
         return;
-    for (int i = 0; i < d->n_agents; i++)
-        if (d->state.agent[i].ended || d->state.agent[i].lost)
+    for (int i = 0; i < d->run.n_agents; i++)
+        if (d->run.state.agent[i].ended || d->run.state.agent[i].lost)
             fetch_give_up(d->fetch, i);
     if (now_ns >= d->fetch_end_ns || fetch_over(d->fetch))
         driver_logs_stop(d);

@@ -33,7 +33,7 @@ static void view_fini(struct view *v)
 /* The address that the user has given for this node; NULL: any will do. */
 static const char *given(const struct driver *d, int agent)
 {
-    const struct job *job = d->o->job;
+    const struct job *job = d->run.o->job;
     const char *s = job->n_hosts ? job->host[agent].address : NULL;
 
     return s && strcmp(s, "auto") != 0 ? s : NULL;
@@ -42,7 +42,7 @@ static const char *given(const struct driver *d, int agent)
 /* Append what may be used of a node's addresses; returns how many. */
 static int add_addresses(const struct driver *d, int agent, struct network_address *ret)
 {
-    const struct driver_agent *a = &d->agent[agent];
+    const struct run_agent *a = &d->run.agent[agent];
     const char *only = given(d, agent);
     int n = 0;
 
@@ -61,30 +61,30 @@ static int add_addresses(const struct driver *d, int agent, struct network_addre
 
 static int view_init(const struct driver *d, struct view *v, struct eddis_error *err)
 {
-    size_t all = 1, most = d->n_agents > 0 ? (size_t)d->n_agents : 1;
+    size_t all = 1, most = d->run.n_agents > 0 ? (size_t)d->run.n_agents : 1;
     struct network_address *at;
 
-    for (int i = 0; i < d->n_agents; i++)
-        all += (size_t)d->agent[i].n_known;
+    for (int i = 0; i < d->run.n_agents; i++)
+        all += (size_t)d->run.agent[i].n_known;
     v->node = calloc(most, sizeof *v->node);
     v->agent = calloc(most, sizeof *v->agent);
     v->address = at = calloc(all, sizeof *v->address);
     if (!v->node || !v->agent || !v->address)
         return eddis_fail(err, -ENOMEM, "no memory for the nodes' networks");
-    for (int i = 0; i < d->n_agents; i++) {
+    for (int i = 0; i < d->run.n_agents; i++) {
         int n;
 
-        if (!state_is_usable(&d->state, i))
+        if (!state_is_usable(&d->run.state, i))
             continue;
         n = add_addresses(d, i, at);
         if (n == 0 && given(d, i))
             return eddis_fail(err, -EADDRNOTAVAIL, "%.200s has no address %.60s",
-                              d->state.agent[i].host, given(d, i));
+                              d->run.state.agent[i].host, given(d, i));
         v->agent[v->n] = i;
-        v->node[v->n++] = (struct network_node){ .name = d->state.agent[i].host,
+        v->node[v->n++] = (struct network_node){ .name = d->run.state.agent[i].host,
                                                  .address = at,
                                                  .n_addresses = n,
-                                                 .came_from = d->agent[i].came_from };
+                                                 .came_from = d->run.agent[i].came_from };
         at += n;
     }
     return 0;
@@ -96,9 +96,9 @@ static int find(struct driver *d, const struct view *v, struct eddis_error *err)
 
     networks_fini(&d->networks);
     d->next_network = 0;
-    rc = networks_find(v->node, v->n, d->o->job->communication.interface, &d->networks, err);
+    rc = networks_find(v->node, v->n, d->run.o->job->communication.interface, &d->networks, err);
     for (int i = 0; rc == 0 && i < d->networks.n_dropped; i++)
-        driver_say(d, "network", -1, -1, d->networks.dropped[i]);
+        job_run_say(&d->run, JOB_EVENT_NETWORK, -1, -1, d->networks.dropped[i]);
     return rc;
 }
 
@@ -124,17 +124,17 @@ static void choose(struct driver *d, const struct view *v, const struct network_
     d->network_key = key_of(v, w);
     (void)snprintf(d->network, sizeof d->network, "%s", w->subnet);
     for (int i = 0; i < v->n; i++)
-        (void)snprintf(d->agent[v->agent[i]].address, sizeof d->agent->address, "%s",
+        (void)snprintf(d->run.agent[v->agent[i]].address, sizeof d->run.agent->address, "%s",
                        w->address[i]);
     (void)snprintf(text, sizeof text, "%s, on %.60s %s", w->subnet, v->node[0].name,
                    w->interface[0]);
-    driver_say(d, "network", -1, -1, text);
+    job_run_say(&d->run, JOB_EVENT_NETWORK, -1, -1, text);
 }
 
 /* The candidate that an earlier job of the same nodes has measured, or NULL. */
 static const struct network_candidate *find_cached(struct driver *d, const struct view *v)
 {
-    int64_t age_ns = d->o->job->profile.cache_ns;
+    int64_t age_ns = d->run.o->job->profile.cache_ns;
 
     for (int k = 0; age_ns > 0 && k < d->networks.n; k++) {
         cleanup_free char *key = key_of(v, &d->networks.network[k]);
@@ -151,8 +151,8 @@ static void note_failed(struct driver *d)
     size_t n = strlen(d->network_why);
 
     (void)snprintf(d->network_why + n, sizeof d->network_why - n, "%s%s: %s", n ? "; " : "",
-                   d->network, d->state.probe_trouble);
-    driver_say(d, "network_failed", -1, -1, d->state.probe_trouble);
+                   d->network, d->run.state.probe_trouble);
+    job_run_say(&d->run, JOB_EVENT_NETWORK_FAILED, -1, -1, d->run.state.probe_trouble);
 }
 
 static int try_next(struct driver *d, const struct view *v, struct eddis_error *err)
@@ -162,7 +162,7 @@ static int try_next(struct driver *d, const struct view *v, struct eddis_error *
     if (d->next_network == d->networks.n)
         return eddis_fail(err, -ENETUNREACH, "no network joins the nodes: %s", d->network_why);
     choose(d, v, &d->networks.network[d->next_network++]);
-    return state_network_try(&d->state, clock_now_ns(), err);
+    return state_network_try(&d->run.state, clock_now_ns(), err);
 }
 
 void driver_network(struct driver *d)
@@ -179,12 +179,12 @@ void driver_network(struct driver *d)
         known = find_cached(d, &v);
     if (known) {
         choose(d, &v, known);
-        state_network_known(&d->state, true, clock_now_ns());
+        state_network_known(&d->run.state, true, clock_now_ns());
     } else if (rc == 0) {
         rc = try_next(d, &v, &err);
     }
     if (rc < 0)
-        state_fail(&d->state, "start", 3, err.text, clock_now_ns());
+        state_fail(&d->run.state, "start", 3, err.text, clock_now_ns());
     view_fini(&v);
 }
 
@@ -194,9 +194,9 @@ void driver_keep_network(struct driver *d)
 {
     struct eddis_error err = { 0 };
 
-    if (d->network_key && d->measured && !d->state.network_cached &&
+    if (d->network_key && d->measured && !d->run.state.network_cached &&
         job_cache_store("network", d->network_key, d->measured, &err) < 0)
-        driver_say(d, "note", -1, -1, err.text);
+        job_run_say(&d->run, JOB_EVENT_NOTE, -1, -1, err.text);
 }
 
 void driver_forget_network(struct driver *d)

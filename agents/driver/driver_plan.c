@@ -33,7 +33,7 @@ int driver_publish(struct driver *d, const struct plan *p, int64_t flags, struct
 {
     cleanup_free struct board_plan *b = driver_board_plan(p, d->newest_version + 1, flags);
     const struct order o = { .type = ORDER_REBALANCE,
-                             .generation = d->state.generation,
+                             .generation = d->run.state.generation,
                              .plan = b,
                              .n_plan = p->n_workers };
     char text[96];
@@ -41,11 +41,11 @@ int driver_publish(struct driver *d, const struct plan *p, int64_t flags, struct
     if (!b)
         return eddis_fail(err, -ENOMEM, "no memory for a plan");
     d->newest_version++;
-    d->status.plan_version = d->newest_version;
-    driver_order_parts(d, &o);
+    d->run.status.plan_version = d->newest_version;
+    job_run_order_parts(&d->run, &o);
     (void)snprintf(text, sizeof text, "version %" PRId64 "%s", d->newest_version,
                    flags & BOARD_FLAG_STOP ? ": write a checkpoint and stop" : "");
-    driver_say(d, "plan_published", -1, -1, text);
+    job_run_say(&d->run, JOB_EVENT_PLAN_PUBLISHED, -1, -1, text);
     return 0;
 }
 
@@ -56,7 +56,7 @@ enum { STEPS_TO_TAKE_UP = 3 };
 /* After so many steps the plan behind the equal split is published; 0: there is no such split. */
 int64_t driver_equal_until(const struct driver *d)
 {
-    int64_t n = d->state.generation > 1 ? 0 : d->o->measure_equal;
+    int64_t n = d->run.state.generation > 1 ? 0 : d->run.o->measure_equal;
 
     return n <= STEPS_TO_TAKE_UP ? n > 0 : n - STEPS_TO_TAKE_UP;
 }
@@ -92,25 +92,25 @@ static int make_plan(struct driver *d, const struct node_profile *nodes, int n, 
 {
     cleanup_free int *began_as = calloc((size_t)n, sizeof *began_as);
     struct planner_known known = { 0 };
-    bool replay = d->o->plan_path && (d->state.generation == 1 || n == d->n_agents);
+    bool replay = d->run.o->plan_path && (d->run.state.generation == 1 || n == d->run.n_agents);
     int rc;
 
     if (!began_as)
         return eddis_fail(err, -ENOMEM, "no memory for a plan");
     for (int i = 0; i < n; i++)
-        began_as[i] = d->agent[d->plan_agent[i]].first_rank;
+        began_as[i] = d->run.agent[d->plan_agent[i]].first_rank;
     d->choice_given = false;
     if (!replay) {
         driver_known(d, &known);
-        known.began_as = d->state.generation > 1 ? began_as : NULL;
-        return planner_plan(d->o->job, nodes, n, &known, ret, err);
+        known.began_as = d->run.state.generation > 1 ? began_as : NULL;
+        return planner_plan(d->run.o->job, nodes, n, &known, ret, err);
     }
-    rc = plan_read(d->o->plan_path, ret, err);
+    rc = plan_read(d->run.o->plan_path, ret, err);
     if (rc < 0)
         return rc;
     d->choice_given = (*ret)->choice != NULL;
-    rc = planner_adopt(*ret, d->o->job, nodes, n, err);
-    return rc < 0 ? eddis_fail_prefix(err, rc, "%s", d->o->plan_path) : rc;
+    rc = planner_adopt(*ret, d->run.o->job, nodes, n, err);
+    return rc < 0 ? eddis_fail_prefix(err, rc, "%s", d->run.o->plan_path) : rc;
 }
 
 static int make_equal(struct driver *d, struct eddis_error *err)
@@ -122,7 +122,7 @@ static int make_equal(struct driver *d, struct eddis_error *err)
     if (!d->equal)
         return -ENOMEM;
     d->plan->version = 2;
-    journal_plan(&d->journal, d->equal);
+    journal_plan(&d->run.journal, d->equal);
     return 0;
 }
 
@@ -138,20 +138,20 @@ static int take_plan(struct driver *d, struct eddis_error *err)
     rc = make_equal(d, err);
     if (rc < 0)
         return rc;
-    journal_plan(&d->journal, p);
-    d->newest_version = d->status.plan_version = 1;
+    journal_plan(&d->run.journal, p);
+    d->newest_version = d->run.status.plan_version = 1;
     d->agreed_version = 0;
     rc = figures_next(&d->figures, p, p->version, err);
     if (rc == 0)
-        rc = job_status_resize(&d->status, p->n_workers, err);
+        rc = job_status_resize(&d->run.status, p->n_workers, err);
     for (int r = 0; r < p->n_workers; r++) {
         node[r] = d->plan_agent[p->worker[r].node];
-        if (d->state.generation == 1 && p->worker[r].local_rank == 0)
-            d->agent[node[r]].first_rank = r;
+        if (d->run.state.generation == 1 && p->worker[r].local_rank == 0)
+            d->run.agent[node[r]].first_rank = r;
     }
-    (void)snprintf(d->status.mode, sizeof d->status.mode, "%s", p->mode);
-    (void)snprintf(d->status.algorithm, sizeof d->status.algorithm, "%s", p->algorithm);
-    return rc < 0 ? rc : state_planned(&d->state, p->n_workers, node, clock_now_ns(), err);
+    (void)snprintf(d->run.status.mode, sizeof d->run.status.mode, "%s", p->mode);
+    (void)snprintf(d->run.status.algorithm, sizeof d->run.status.algorithm, "%s", p->algorithm);
+    return rc < 0 ? rc : state_planned(&d->run.state, p->n_workers, node, clock_now_ns(), err);
 }
 
 static void record_profiles(struct driver *d, const struct node_profile *nodes, int n)
@@ -166,13 +166,13 @@ static void record_profiles(struct driver *d, const struct node_profile *nodes, 
     }
     strbuf_addf(&b, "],\n\"network\": %s,\n\"schema_version\": 1}\n",
                 d->measured ? d->measured : "null");
-    journal_file(&d->journal, "profile.json", strbuf_text(&b));
+    journal_file(&d->run.journal, "profile.json", strbuf_text(&b));
     strbuf_fini(&b);
 }
 
 static void forget_plans(struct driver *d)
 {
-    figures_end_generation(&d->figures, d->state.resume_step);
+    figures_end_generation(&d->figures, d->run.state.resume_step);
     plan_free(d->plan);
     plan_free(d->equal);
     d->plan = d->equal = NULL;
@@ -183,10 +183,10 @@ static void forget_plans(struct driver *d)
  */
 static void look_for_checkpoint(struct driver *d)
 {
-    int64_t seen = d->checkpoint_dir ? checkpoints_newest(d->checkpoint_dir, NULL, 0) : -1;
+    int64_t seen = d->run.checkpoint_dir ? checkpoints_newest(d->run.checkpoint_dir, NULL, 0) : -1;
 
-    if (d->state.generation > 1 && seen > d->state.resume_step)
-        d->state.resume_step = seen;
+    if (d->run.state.generation > 1 && seen > d->run.state.resume_step)
+        d->run.state.resume_step = seen;
 }
 
 /* The usable nodes, in the order of the job and as it wants them; fills d->plan_agent.  Returns
@@ -194,14 +194,14 @@ static void look_for_checkpoint(struct driver *d)
  */
 static int usable_nodes(struct driver *d, struct node_profile *nodes, struct eddis_error *err)
 {
-    const struct job *job = d->o->job;
+    const struct job *job = d->run.o->job;
     int n = 0, rc = 0;
 
-    for (int i = 0; i < d->n_agents && rc == 0; i++) {
-        if (!state_is_usable(&d->state, i))
+    for (int i = 0; i < d->run.n_agents && rc == 0; i++) {
+        if (!state_is_usable(&d->run.state, i))
             continue;
         d->plan_agent[n] = i;
-        nodes[n] = d->agent[i].profile;
+        nodes[n] = d->run.agent[i].profile;
         if (job->n_hosts)
             rc = planner_host(&job->host[i], &nodes[n], err);
         n++;
@@ -212,11 +212,12 @@ static int usable_nodes(struct driver *d, struct node_profile *nodes, struct edd
 /* What the plan says beside the workers. */
 static void name_plan(struct driver *d, struct plan *p)
 {
-    p->generation = d->state.generation;
+    p->generation = d->run.state.generation;
     if (p->n_nodes < 2)
         return;
     (void)snprintf(p->network, sizeof p->network, "%s", d->network);
-    if (p->n_nodes == d->n_agents) /* else the slowest cable may be that of a node that is gone */
+    if (p->n_nodes ==
+        d->run.n_agents) /* else the slowest cable may be that of a node that is gone */
         (void)snprintf(p->network_reason, sizeof p->network_reason, "%s", d->network_reason);
 }
 
@@ -224,16 +225,16 @@ static void say_restart(struct driver *d, int n_nodes)
 {
     char text[256];
 
-    state_restart_text(&d->state, n_nodes, text, sizeof text);
-    driver_say(d, "say", -1, -1, text);
+    state_restart_text(&d->run.state, n_nodes, text, sizeof text);
+    job_run_say(&d->run, JOB_EVENT_SAY, -1, -1, text);
 }
 
 /* Plan for these nodes, and go on with it or end behind it. */
 static int plan_nodes(struct driver *d, const struct node_profile *nodes, int n,
                       struct eddis_error *err)
 {
-    const struct driver_view *v = &d->o->view;
-    int rc = d->o->profile_only ? 0 : make_plan(d, nodes, n, &d->plan, err);
+    const struct driver_view *v = &d->run.o->view;
+    int rc = d->run.o->profile_only ? 0 : make_plan(d, nodes, n, &d->plan, err);
 
     if (rc == 0 && d->plan)
         name_plan(d, d->plan);
@@ -244,33 +245,34 @@ static int plan_nodes(struct driver *d, const struct node_profile *nodes, int n,
         rc = v->planned(v->ctx, d->plan, nodes, n, err);
     if (rc < 0)
         return rc;
-    if (!d->o->profile_only && !d->o->plan_only)
+    if (!d->run.o->profile_only && !d->run.o->plan_only)
         return take_plan(d, err);
-    state_finish(&d->state, clock_now_ns());
+    state_finish(&d->run.state, clock_now_ns());
     return 0;
 }
 
 void driver_plan(struct driver *d)
 {
-    cleanup_free struct node_profile *nodes = calloc((size_t)d->n_agents, sizeof *nodes);
+    cleanup_free struct node_profile *nodes = calloc((size_t)d->run.n_agents, sizeof *nodes);
     struct eddis_error err = { 0 };
     int n;
 
     if (!nodes) {
-        state_fail(&d->state, "internal", 1, "no memory for the nodes' profiles", clock_now_ns());
+        state_fail(&d->run.state, "internal", 1, "no memory for the nodes' profiles",
+                   clock_now_ns());
         return;
     }
     n = usable_nodes(d, nodes, &err);
     if (n >= 0) {
-        d->status.n_nodes = n;
+        d->run.status.n_nodes = n;
         driver_keep_network(d);
         driver_describe_network(d);
         record_profiles(d, nodes, n);
         look_for_checkpoint(d);
         forget_plans(d);
     }
-    if (n >= 0 && d->state.generation > 1)
+    if (n >= 0 && d->run.state.generation > 1)
         say_restart(d, n);
     if (n < 0 || plan_nodes(d, nodes, n, &err) < 0)
-        state_unplannable(&d->state, err.text, clock_now_ns());
+        state_unplannable(&d->run.state, err.text, clock_now_ns());
 }

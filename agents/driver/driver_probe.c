@@ -12,7 +12,7 @@
 /* Node of a rank of the probe, which is the place in the order that started it. */
 static const char *node_of(const struct driver *d, int rank)
 {
-    const struct state *s = &d->state;
+    const struct state *s = &d->run.state;
 
     return rank >= 0 && rank < s->n_ranks ? s->agent[s->rank[rank].agent].host : "a node";
 }
@@ -26,7 +26,7 @@ static void failed(struct driver *d, const struct network *n)
                        node_of(d, n->failed_from), node_of(d, n->failed_to), n->failed);
     else
         (void)snprintf(text, sizeof text, "%s", n->failed);
-    state_network_failed(&d->state, text, clock_now_ns());
+    state_network_failed(&d->run.state, text, clock_now_ns());
 }
 
 /* "slowest from c01 to c03: 112 MB/s, 0.11 ms" */
@@ -43,7 +43,7 @@ static void describe(struct driver *d, const struct network *n)
 /* Give the nodes, which are numbers in what was measured, their names. */
 static int name_nodes(const struct driver *d, struct network *n)
 {
-    if (n->host || n->n_nodes != d->state.n_ranks)
+    if (n->host || n->n_nodes != d->run.state.n_ranks)
         return 0;
     n->host = calloc((size_t)n->n_nodes, sizeof *n->host);
     for (int i = 0; n->host && i < n->n_nodes; i++)
@@ -67,10 +67,10 @@ bool driver_probed(struct driver *d, const struct event *e)
     struct network *n = NULL;
     bool good = false;
 
-    if (e->generation != 0 || d->state.generation != 0)
+    if (e->generation != 0 || d->run.state.generation != 0)
         return false;
     if (network_parse(e->text, strlen(e->text), "the network probe", &n, &err) < 0)
-        state_network_failed(&d->state, err.text, clock_now_ns());
+        state_network_failed(&d->run.state, err.text, clock_now_ns());
     else if (n->failed[0])
         failed(d, n);
     else {

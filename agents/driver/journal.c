@@ -38,7 +38,7 @@ static void append(struct journal *r, const char *name, const char *line)
     strbuf_fini(&b);
 }
 
-void journal_event(struct journal *r, const char *type, const char *node, int rank,
+void journal_event(struct journal *r, enum job_event type, const char *node, int rank,
                    const char *text)
 {
     char time[32], *line;
@@ -46,7 +46,7 @@ void journal_event(struct journal *r, const char *type, const char *node, int ra
 
     clock_wall_text(clock_wall_ns(), time, sizeof time);
     j = json_pack("{s:I, s:s, s:s}", "n", (json_int_t)(r->n_events + 1), "time", time, "type",
-                  type);
+                  job_event_word(type));
     if (j && node && *node)
         json_object_set_new(j, "node", json_string(node));
     if (j && rank >= 0)

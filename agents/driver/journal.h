@@ -8,6 +8,7 @@
 #ifndef EDDIS_AGENTS_DRIVER_JOURNAL_H
 #define EDDIS_AGENTS_DRIVER_JOURNAL_H
 
+#include "agents/job/job_event.h"
 #include "agents/job/job_folder.h"
 #include "agents/job/status_json.h"
 #include "lib/base/error.h"
@@ -26,8 +27,8 @@ struct journal {
     char missing[256];          /* "events.jsonl, summary.json": files that are not whole */
 };
 
-/* One event: type is a word ("rank_exit"), node, rank and text may be NULL, -1, "". */
-void journal_event(struct journal *r, const char *type, const char *node, int rank,
+/* Note one event; node, rank and text may be NULL, -1, "". */
+void journal_event(struct journal *r, enum job_event type, const char *node, int rank,
                    const char *text);
 
 /* Returns {"events": [...], "schema_version": 1} of those kept with a number above after. */

@@ -45,10 +45,10 @@ void driver_known(struct driver *d, struct planner_known *ret)
 
     *ret = (struct planner_known){ 0 };
     if (!d->model_bytes)
-        d->model_bytes = kept_bytes(d->o->job);
+        d->model_bytes = kept_bytes(d->run.o->job);
     ret->model_bytes = d->model_bytes;
-    if (d->state.generation > 1 && d->status.algorithm[0])
-        ret->algorithm = d->status.algorithm;
+    if (d->run.state.generation > 1 && d->run.status.algorithm[0])
+        ret->algorithm = d->run.status.algorithm;
     if (d->measured &&
         network_parse(d->measured, strlen(d->measured), "the network", &n, NULL) == 0)
         (void)network_wire(n, &ret->latency_s, &ret->bytes_per_s); /* else unknown */
@@ -65,9 +65,9 @@ void driver_hear_model(struct driver *d, int64_t bytes)
         return;
     d->model_bytes = bytes;
     (void)snprintf(text, sizeof text, "{\"bytes\": %lld}", (long long)bytes);
-    key = key_of(d->o->job);
+    key = key_of(d->run.o->job);
     if (key && job_cache_store("model", key, text, &err) < 0)
-        driver_say(d, "note", -1, -1, err.text);
+        job_run_say(&d->run, JOB_EVENT_NOTE, -1, -1, err.text);
 }
 
 /* It goes into the plan in force, which --plan then replays. */
@@ -76,17 +76,19 @@ void driver_hear_choice(struct driver *d, const struct event *e)
     struct eddis_error err = { 0 };
     struct comm_choice *c;
 
-    if (e->generation != d->state.generation || e->generation == 0 || !d->plan || d->choice_given)
+    if (e->generation != d->run.state.generation || e->generation == 0 || !d->plan ||
+        d->choice_given)
         return;
     c = calloc(1, sizeof *c);
     if (!c || choice_parse(e->text, strlen(e->text), c, &err) < 0) {
         free(c);
-        driver_say(d, "note", -1, -1, err.text);
+        job_run_say(&d->run, JOB_EVENT_NOTE, -1, -1, err.text);
         return;
     }
     free(d->plan->choice);
     d->plan->choice = c;
-    journal_plan(&d->journal, d->plan);
-    (void)snprintf(d->status.communication, sizeof d->status.communication, "%s", c->reason);
-    driver_say(d, "communication", -1, -1, c->reason);
+    journal_plan(&d->run.journal, d->plan);
+    (void)snprintf(d->run.status.communication, sizeof d->run.status.communication, "%s",
+                   c->reason);
+    job_run_say(&d->run, JOB_EVENT_COMMUNICATION, -1, -1, c->reason);
 }

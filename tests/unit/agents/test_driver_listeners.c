@@ -283,7 +283,7 @@ START_TEST(events)
     struct eddis_error err = { 0 };
 
     for (int i = 1; i <= JOURNAL_KEPT + 10; i++)
-        journal_event(&r, "note", i % 2 ? "a" : NULL, i % 3 - 1,
+        journal_event(&r, JOB_EVENT_NOTE, i % 2 ? "a" : NULL, i % 3 - 1,
                       i == 7 ? "not \xff UTF-8" : "t\"x");
     for (int64_t after = 0; after < r.n_events + 5; after += 13) {
         char *text = journal_events_text(&r, after);

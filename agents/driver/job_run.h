@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_run.h - what all subjects of the driver know: the job under way and its nodes
+ *
+ * A subject has the rest to itself.  What two of them need is here, in a struct that the one lends
+ * the other as const, or an event or action of state.h.
+ */
+#ifndef EDDIS_AGENTS_DRIVER_JOB_RUN_H
+#define EDDIS_AGENTS_DRIVER_JOB_RUN_H
+
+#include "driver.h"
+
+#include "journal.h"
+#include "orders.h"
+
+#include "agents/driver/state/state.h"
+#include "agents/job/job_event.h"
+
+/* One node and the agent on it; agent i is on the job's host i. */
+struct run_agent {
+    struct orders orders;
+    struct node_profile profile;
+    char folder[PROTOCOL_FOLDER + 1]; /* of its brief; "": never started */
+    int pid;                          /* of the agent that registered; 0: none yet */
+    int64_t sequence;                 /* of its last report */
+    bool shared_logs;                 /* it writes them into our folder */
+    char log_dir[512];                /* where it writes them; "" */
+    char mpi_version[64];
+    struct node_address *known; /* [n_known] addresses of its node */
+    int n_known;
+    char came_from[HTTP_PEER_CHARS]; /* the one by which it came */
+    char address[46];                /* on the network that was chosen; "" */
+    int first_rank;                  /* of its node in the first generation */
+    char trouble[384];               /* of a check: why the node cannot be used; "" */
+};
+
+struct job_run {
+    const struct driver_options *o;
+    struct state state;
+    struct run_agent *agent; /* [n_agents] */
+    int n_agents;
+    struct journal journal;
+    struct job_status status;
+    int64_t begun_ns;
+    char *checkpoint_dir;      /* NULL: none */
+    char *log_dir;             /* "": of a plan only, the agents take a folder that they remove */
+    const struct event *event; /* being taken in: ACTION_LAST_LINES means its lines; else NULL */
+};
+
+/* Write an event into events.jsonl; people are told the text of a JOB_EVENT_SAY, too.  agent or
+ * rank -1: of none.
+ */
+void job_run_say(struct job_run *r, enum job_event type, int agent, int rank, const char *text);
+
+/* Give an order to an agent, to those of the generation, or to all that have not ended, also when
+ * they have not registered yet: they will come for it.
+ */
+void job_run_order(struct job_run *r, int agent, const struct order *order);
+void job_run_order_parts(struct job_run *r, const struct order *order);
+void job_run_order_all(struct job_run *r, const struct order *order);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_event.h - the words of events.jsonl, one for each kind of event in a job's history */
+#ifndef EDDIS_AGENTS_JOB_JOB_EVENT_H
+#define EDDIS_AGENTS_JOB_JOB_EVENT_H
+
+enum job_event {
+    /* of the driver */
+    JOB_EVENT_SAY,  /* a sentence that people were told */
+    JOB_EVENT_NOTE, /* one that they were not */
+    JOB_EVENT_SIGNAL,
+    JOB_EVENT_WAITING,
+    JOB_EVENT_REFUSED,
+    JOB_EVENT_REGISTERED,
+    JOB_EVENT_START_FAILED,
+    JOB_EVENT_START_AGAIN,
+    JOB_EVENT_AGENT_ENDED,
+    JOB_EVENT_SESSION_ENDED,
+    JOB_EVENT_NETWORK, /* chosen, left out or measured */
+    JOB_EVENT_NETWORK_FAILED,
+    JOB_EVENT_PLAN_PUBLISHED,
+    JOB_EVENT_PLAN_AGREED,
+    JOB_EVENT_COMMUNICATION,
+    JOB_EVENT_RECOVERED,
+    JOB_EVENT_FETCHING,
+    JOB_EVENT_ENDED,
+    /* that agents report */
+    JOB_EVENT_PROFILED,
+    JOB_EVENT_PREPARED,
+    JOB_EVENT_CHECKED,
+    JOB_EVENT_RANK_STARTED,
+    JOB_EVENT_RANK_EXIT,
+    JOB_EVENT_MPIRUN_EXIT,
+    JOB_EVENT_RELAY,
+    JOB_EVENT_CHOICE,
+    JOB_EVENT_STOPPED,
+    JOB_EVENT_FAILED,
+    JOB_EVENT_LEFT,
+    JOB_EVENTS,
+};
+
+/* Borrows the word, "rank_exit". */
+const char *job_event_word(enum job_event type);
+
+#endif
