@@ -238,8 +238,8 @@ void comm_thread_publish(struct comm_thread *d)
 
     d->turns = 0;
     done |= comm_thread_publish_boxed(d);
-    for (struct box_wait *w = d->box_waits; w; w = w->next)
-        w->peer = smb_waits_for(d->box, w->r);
+    for (struct comm_wait *w = d->box_waits; w; w = w->next)
+        w->peer = smb_waits_for(d->box, &w->box->r);
     if (d->box && smb_left(d->box) && !d->left)
         d->left = done = true;
     if (d->engine && d->layouts != engine_layouts(d->engine))

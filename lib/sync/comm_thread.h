@@ -3,7 +3,7 @@
  *
  *     program's threads                       communication thread
  *     comm_thread_send(mail) ---- queue ---------> engine, collectives --> outbox --> transport
- *     comm_thread_wait_... <----- published ------ done buckets, requests <-- poll <-'
+ *     comm_thread_wait <--------- published ------ done buckets, requests <-- poll <-'
  *
  * Engine and transport have one user at a time: the communication thread, which works beside the
  * program, or a caller for as long as it waits, which spares two switches of threads.  So the
@@ -78,7 +78,7 @@ struct mail_announce {
     struct engine_announcement what;
 };
 
-/* Between two steps; over when comm_thread_wait_exchange says so. */
+/* Between two steps; over when a wait for WAIT_EXCHANGE says so. */
 struct mail_exchange {
     struct mail mail;
     enum sync_exchange what;
@@ -126,34 +126,36 @@ struct request {
 /* Queue a mail.  Never blocks for long: the lock is held for a few instructions. */
 void comm_thread_send(struct comm_thread *d, struct mail *m);
 
-/* What a wait that timed out waits for. */
-struct comm_thread_waits {
-    int bucket, n_buckets;
-    int peer; /* rank; -1: this worker's own gradients are missing */
+enum comm_wait_kind {
+    WAIT_STEP,     /* until a parameter, or every one, is combined for a step */
+    WAIT_REQUEST,  /* until a request is done */
+    WAIT_BOX,      /* until a request to the box is done */
+    WAIT_LEFT,     /* until the box is left, after MAIL_LEAVE */
+    WAIT_EXCHANGE, /* until so many exchanges are over */
 };
 
-/* Wait until this parameter, -1: every one, is combined for this step.  -ETIMEDOUT: *ret tells for
- * what.  Another failure is for good.
- */
-int comm_thread_wait_step(struct comm_thread *d, int parameter, int64_t step, int64_t deadline_ns,
-                          struct comm_thread_waits *ret, struct eddis_error *err);
+/* What a caller waits for, and for whom it did in vain. */
+struct comm_wait {
+    enum comm_wait_kind kind;
+    int parameter; /* WAIT_STEP; -1: every one */
+    int64_t step;
+    const struct request *request;
+    const struct mail_box *box;
+    int64_t exchanges; /* counted from 1 */
+
+    /* Set when the wait times out. */
+    int peer; /* rank; -1: nobody; WAIT_STEP: this worker's own gradients are missing */
+    int bucket, n_buckets; /* WAIT_STEP: the first one that is missing, of how many */
+
+    struct comm_wait *next; /* the communication thread's */
+};
+
+/* Wait until it is so.  -ETIMEDOUT: w tells for whom.  Another failure is for good. */
+int comm_thread_wait(struct comm_thread *d, struct comm_wait *w, int64_t deadline_ns,
+                     struct eddis_error *err);
 
 /* The parameter's bucket, until the layout changes. */
 int comm_thread_bucket_of(struct comm_thread *d, int parameter);
-
-/* The same for a request; *ret_peer is the rank that it waits for. */
-int comm_thread_wait_request(struct comm_thread *d, struct request *r, int64_t deadline_ns,
-                             int *ret_peer, struct eddis_error *err);
-
-/* The same for a request to the box, and for having left it after MAIL_LEAVE. */
-int comm_thread_wait_box(struct comm_thread *d, struct mail_box *m, int64_t deadline_ns,
-                         int *ret_peer, struct eddis_error *err);
-int comm_thread_wait_left(struct comm_thread *d, int64_t deadline_ns, int *ret_peer,
-                          struct eddis_error *err);
-
-/* The same for the n-th exchange, counted from 1. */
-int comm_thread_wait_exchange(struct comm_thread *d, int64_t n, int64_t deadline_ns, int *ret_peer,
-                              struct eddis_error *err);
 
 /* The algorithm's (sync.h), as published last. */
 int64_t comm_thread_staleness(struct comm_thread *d);

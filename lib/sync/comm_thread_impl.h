@@ -28,13 +28,6 @@ enum {
     COMM_THREAD_IDLE_MAX_NS = 50 * 1000 * 1000,
 };
 
-/* A caller that waits for a request to the box. */
-struct box_wait {
-    struct box_wait *next;
-    const struct smb_request *r;
-    int peer; /* whose server it waits for; -1: nobody's, or not known yet */
-};
-
 struct comm_thread {
     pthread_mutex_t lock;
     pthread_cond_t mailed;   /* wakes the communication thread */
@@ -57,10 +50,10 @@ struct comm_thread {
     int *peer;          /* [n_buckets] */
     int *bucket_of;     /* [n_parameters] */
     int n_buckets, n_parameters;
-    int layouts;     /* engine_layouts of these */
-    struct smb *box; /* NULL: none */
-    bool left;       /* the box */
-    struct box_wait *box_waits;
+    int layouts;                 /* engine_layouts of these */
+    struct smb *box;             /* NULL: none */
+    bool left;                   /* the box */
+    struct comm_wait *box_waits; /* of kind WAIT_BOX, under way */
     int64_t exchanges, staleness;
     int exchange_peer;
     unsigned requests[REQUEST_LEVELS]; /* sent so far */

@@ -58,16 +58,82 @@ static void caller_poll(struct comm_thread *d)
         comm_thread_timed_wait(&d->answered, &d->lock, clock_now_ns() + COMM_THREAD_NAP_MIN_NS);
 }
 
-/* Wait until the bucket's or the request's result is published. */
-static int caller_wait(struct comm_thread *d,
-                       bool (*done)(const struct comm_thread *d, const void *what),
-                       const void *what, int64_t deadline_ns, struct eddis_error *err)
+/* ---- what is waited for; all of it published ---- */
+
+/* First bucket that is waited for; -1: none. */
+static int bucket_missing(const struct comm_thread *d, const struct comm_wait *w)
+{
+    int b = w->parameter < 0 ? 0 : d->bucket_of[w->parameter];
+    int end = w->parameter < 0 ? d->n_buckets : b + 1;
+
+    while (b < end && d->done_step[b] >= w->step)
+        b++;
+    return b < end ? b : -1;
+}
+
+static bool wait_done(const struct comm_thread *d, const struct comm_wait *w)
+{
+    switch (w->kind) {
+    case WAIT_STEP:
+        return bucket_missing(d, w) < 0;
+    case WAIT_REQUEST:
+        return w->request->done;
+    case WAIT_BOX:
+        return w->box->done;
+    case WAIT_LEFT:
+        return d->left;
+    case WAIT_EXCHANGE:
+        break;
+    }
+    return d->exchanges >= w->exchanges;
+}
+
+/* After a time-out: for whom. */
+static void wait_tell(const struct comm_thread *d, struct comm_wait *w)
+{
+    switch (w->kind) {
+    case WAIT_STEP:
+        w->bucket = bucket_missing(d, w);
+        w->n_buckets = d->n_buckets;
+        w->peer = d->peer[w->bucket];
+        break;
+    case WAIT_REQUEST:
+        w->peer = w->request->peer;
+        break;
+    case WAIT_EXCHANGE:
+        w->peer = d->exchange_peer;
+        break;
+    case WAIT_BOX: /* is told as it goes */
+    case WAIT_LEFT:
+        break;
+    }
+}
+
+static void box_wait_begin(struct comm_thread *d, struct comm_wait *w)
+{
+    w->next = d->box_waits;
+    d->box_waits = w;
+}
+
+static void box_wait_end(struct comm_thread *d, const struct comm_wait *w)
+{
+    struct comm_wait **at = &d->box_waits;
+
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
+}
+
+/* ---- waiting ---- */
+
+static int caller_wait(struct comm_thread *d, struct comm_wait *w, int64_t deadline_ns,
+                       struct eddis_error *err)
 {
     int64_t moved_ns = clock_now_ns();
     bool driving = false;
     int rc = 0;
 
-    while (rc == 0 && !done(d, what)) {
+    while (rc == 0 && !wait_done(d, w)) {
         int64_t now = clock_now_ns();
 
         rc = comm_thread_failed(d, err);
@@ -92,46 +158,20 @@ static int caller_wait(struct comm_thread *d,
     return rc;
 }
 
-struct parameter_step {
-    int parameter; /* -1: all */
-    int64_t step;
-};
-
-/* First bucket that is waited for; -1: none. */
-static int bucket_missing(const struct comm_thread *d, const struct parameter_step *p)
+int comm_thread_wait(struct comm_thread *d, struct comm_wait *w, int64_t deadline_ns,
+                     struct eddis_error *err)
 {
-    int b = p->parameter < 0 ? 0 : d->bucket_of[p->parameter];
-    int end = p->parameter < 0 ? d->n_buckets : b + 1;
-
-    while (b < end && d->done_step[b] >= p->step)
-        b++;
-    return b < end ? b : -1;
-}
-
-static bool step_done(const struct comm_thread *d, const void *what)
-{
-    return bucket_missing(d, what) < 0;
-}
-
-static bool request_done(const struct comm_thread *d, const void *what)
-{
-    (void)d;
-    return ((const struct request *)what)->done;
-}
-
-int comm_thread_wait_step(struct comm_thread *d, int parameter, int64_t step, int64_t deadline_ns,
-                          struct comm_thread_waits *ret, struct eddis_error *err)
-{
-    const struct parameter_step what = { parameter, step };
     int rc;
 
+    w->peer = -1;
     pthread_mutex_lock(&d->lock);
-    rc = caller_wait(d, step_done, &what, deadline_ns, err);
-    if (rc == -ETIMEDOUT) {
-        ret->bucket = bucket_missing(d, &what);
-        ret->n_buckets = d->n_buckets;
-        ret->peer = d->peer[ret->bucket];
-    }
+    if (w->kind == WAIT_BOX)
+        box_wait_begin(d, w);
+    rc = caller_wait(d, w, deadline_ns, err);
+    if (w->kind == WAIT_BOX)
+        box_wait_end(d, w);
+    if (rc == -ETIMEDOUT)
+        wait_tell(d, w);
     pthread_mutex_unlock(&d->lock);
     return rc;
 }
@@ -144,88 +184,6 @@ int comm_thread_bucket_of(struct comm_thread *d, int parameter)
     b = d->bucket_of[parameter];
     pthread_mutex_unlock(&d->lock);
     return b;
-}
-
-int comm_thread_wait_request(struct comm_thread *d, struct request *r, int64_t deadline_ns,
-                             int *ret_peer, struct eddis_error *err)
-{
-    int rc;
-
-    pthread_mutex_lock(&d->lock);
-    rc = caller_wait(d, request_done, r, deadline_ns, err);
-    if (rc == -ETIMEDOUT)
-        *ret_peer = r->peer;
-    pthread_mutex_unlock(&d->lock);
-    return rc;
-}
-
-static bool mail_box_done(const struct comm_thread *d, const void *what)
-{
-    (void)d;
-    return ((const struct mail_box *)what)->done;
-}
-
-static void box_wait_over(struct comm_thread *d, const struct box_wait *w)
-{
-    struct box_wait **at = &d->box_waits;
-
-    while (*at != w)
-        at = &(*at)->next;
-    *at = w->next;
-}
-
-int comm_thread_wait_box(struct comm_thread *d, struct mail_box *m, int64_t deadline_ns,
-                         int *ret_peer, struct eddis_error *err)
-{
-    struct box_wait w = { .r = &m->r, .peer = -1 };
-    int rc;
-
-    pthread_mutex_lock(&d->lock);
-    w.next = d->box_waits;
-    d->box_waits = &w;
-    rc = caller_wait(d, mail_box_done, m, deadline_ns, err);
-    box_wait_over(d, &w);
-    if (rc == -ETIMEDOUT)
-        *ret_peer = w.peer;
-    pthread_mutex_unlock(&d->lock);
-    return rc;
-}
-
-static bool box_left(const struct comm_thread *d, const void *what)
-{
-    (void)what;
-    return d->left;
-}
-
-int comm_thread_wait_left(struct comm_thread *d, int64_t deadline_ns, int *ret_peer,
-                          struct eddis_error *err)
-{
-    int rc;
-
-    pthread_mutex_lock(&d->lock);
-    rc = caller_wait(d, box_left, NULL, deadline_ns, err);
-    if (rc == -ETIMEDOUT)
-        *ret_peer = -1;
-    pthread_mutex_unlock(&d->lock);
-    return rc;
-}
-
-static bool exchange_done(const struct comm_thread *d, const void *what)
-{
-    return d->exchanges >= *(const int64_t *)what;
-}
-
-int comm_thread_wait_exchange(struct comm_thread *d, int64_t n, int64_t deadline_ns, int *ret_peer,
-                              struct eddis_error *err)
-{
-    int rc;
-
-    pthread_mutex_lock(&d->lock);
-    rc = caller_wait(d, exchange_done, &n, deadline_ns, err);
-    if (rc == -ETIMEDOUT)
-        *ret_peer = d->exchange_peer;
-    pthread_mutex_unlock(&d->lock);
-    return rc;
 }
 
 int64_t comm_thread_staleness(struct comm_thread *d)

@@ -145,43 +145,24 @@ static const char *wait_layer_name(struct eddis *e, int b)
     return name ? name : "-";
 }
 
-struct wait {
-    int parameter; /* -1: all */
-    struct comm_thread_waits for_what;
-};
-
-static int wait_combined(struct eddis *e, void *what, int64_t deadline_ns, int *ret_peer,
-                         struct eddis_error *err)
-{
-    struct wait *w = what;
-    int rc = comm_thread_wait_step(e->comm_thread, w->parameter, e->begin.step.step, deadline_ns,
-                                   &w->for_what, err);
-
-    if (rc == -ETIMEDOUT)
-        *ret_peer = w->for_what.peer;
-    return rc;
-}
-
+/* -1: all of them. */
 static int wait_parameter(struct eddis *e, int parameter, int64_t deadline_ns,
                           struct eddis_error *err)
 {
-    struct wait w = { .parameter = parameter };
+    struct comm_wait w = { .kind = WAIT_STEP, .parameter = parameter, .step = e->begin.step.step };
     const char *layer;
-    int peer = -1;
-    int rc = worker_wait(e, wait_combined, &w, deadline_ns, &peer, err);
+    int rc = worker_wait(e, &w, deadline_ns, err);
 
     if (rc != -ETIMEDOUT)
         return rc;
-    layer = wait_layer_name(e, w.for_what.bucket);
-    if (peer < 0)
+    layer = wait_layer_name(e, w.bucket);
+    if (w.peer < 0)
         return eddis_fail(err, rc,
                           "step %lld: bucket %d of %d has not left, layer '%s' or one in a bucket "
                           "before it is not combined yet",
-                          (long long)e->current.step, w.for_what.bucket, w.for_what.n_buckets,
-                          layer);
+                          (long long)e->current.step, w.bucket, w.n_buckets, layer);
     return eddis_fail(err, rc, "step %lld: bucket %d of %d with layer '%s' waits for rank %d",
-                      (long long)e->current.step, w.for_what.bucket, w.for_what.n_buckets, layer,
-                      peer);
+                      (long long)e->current.step, w.bucket, w.n_buckets, layer, w.peer);
 }
 
 static int wait_check(const struct eddis *e, struct eddis_error *err)

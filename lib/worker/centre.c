@@ -159,12 +159,6 @@ struct sync_models centre_setup(const struct eddis *e, const struct sync_value *
 
 /* ---- exchanges ---- */
 
-static int wait_exchange(struct eddis *e, void *what, int64_t deadline_ns, int *ret_peer,
-                         struct eddis_error *err)
-{
-    return comm_thread_wait_exchange(e->comm_thread, *(int64_t *)what, deadline_ns, ret_peer, err);
-}
-
 /* For the one under way. */
 static int exchange_wait(struct eddis *e, struct eddis_error *err)
 {
@@ -173,16 +167,16 @@ static int exchange_wait(struct eddis *e, struct eddis_error *err)
     /* Only training is split into computing and waiting. */
     bool training = e->clock.phase == EDDIS_PHASE_COMPUTE || e->clock.phase == EDDIS_PHASE_INPUT;
     enum eddis_phase before = training ? worker_wait_enter(e) : e->clock.phase;
-    int peer = -1, rc;
+    struct comm_wait w = { .kind = WAIT_EXCHANGE, .exchanges = m->exchanges };
+    int rc = worker_wait(e, &w, deadline, err);
 
-    rc = worker_wait(e, wait_exchange, &m->exchanges, deadline, &peer, err);
     if (training)
         worker_wait_leave(e, before, rc);
     m->exchanging = rc < 0;
     if (rc == -ETIMEDOUT)
         return eddis_fail(err, rc,
                           "the exchange with the centre before step %lld waits for rank %d",
-                          (long long)m->mail.step, peer);
+                          (long long)m->mail.step, w.peer);
     return rc;
 }
 

@@ -54,48 +54,46 @@ void collectives_free_all(struct eddis *e)
         request_free(e, e->requests);
 }
 
-static int wait_request(struct eddis *e, void *what, int64_t deadline_ns, int *ret_peer,
-                        struct eddis_error *err)
-{
-    return comm_thread_wait_request(e->comm_thread, what, deadline_ns, ret_peer, err);
-}
-
 int eddis_request_wait(struct eddis *e, struct eddis_request *q, int64_t timeout_ns,
                        struct eddis_error *err)
 {
     int64_t deadline = clock_after_ns(clock_now_ns(), timeout_ns);
-    int peer = -1, rc = worker_check(e, err);
+    struct comm_wait w = { .kind = WAIT_REQUEST };
+    int rc = worker_check(e, err);
     bool in_step;
 
     if (rc < 0)
         return rc;
     if (!q)
         return eddis_fail(err, -EINVAL, "the request is NULL");
+    w.request = &q->r;
     /* Only training is split into computing and waiting. */
     in_step = e->clock.phase == EDDIS_PHASE_COMPUTE || e->clock.phase == EDDIS_PHASE_INPUT;
     if (in_step) {
         enum eddis_phase before = worker_wait_enter(e);
 
-        rc = worker_wait(e, wait_request, &q->r, deadline, &peer, err);
+        rc = worker_wait(e, &w, deadline, err);
         worker_wait_leave(e, before, rc);
     } else {
-        rc = worker_wait(e, wait_request, &q->r, deadline, &peer, err);
+        rc = worker_wait(e, &w, deadline, err);
     }
     if (rc == -ETIMEDOUT)
-        return eddis_fail(err, rc, "%s still waits for rank %d", q->what, peer);
+        return eddis_fail(err, rc, "%s still waits for rank %d", q->what, w.peer);
     request_free(e, q);
     return rc;
 }
 
 int eddis_request_test(struct eddis *e, struct eddis_request *q, struct eddis_error *err)
 {
-    int peer, rc = worker_check(e, err);
+    struct comm_wait w = { .kind = WAIT_REQUEST };
+    int rc = worker_check(e, err);
 
     if (rc < 0)
         return rc;
     if (!q)
         return eddis_fail(err, -EINVAL, "the request is NULL");
-    rc = comm_thread_wait_request(e->comm_thread, &q->r, 0, &peer, err);
+    w.request = &q->r;
+    rc = comm_thread_wait(e->comm_thread, &w, 0, err);
     if (rc == -ETIMEDOUT)
         return 0;
     request_free(e, q);

@@ -26,19 +26,14 @@ static int node_memory_nodes(struct eddis *e, struct eddis_error *err)
     return rc;
 }
 
-static int wait_share(struct eddis *e, void *what, int64_t deadline_ns, int *ret_peer,
-                      struct eddis_error *err)
-{
-    return comm_thread_wait_request(e->comm_thread, what, deadline_ns, ret_peer, err);
-}
-
-/* With those here; *ret_peer: whom it waited for in vain. */
+/* With those here. */
 static int node_memory_memory(struct eddis *e, const struct comm_shm_size *size,
                               struct eddis_error *err)
 {
     struct node_memory *s = &e->node_memory;
     struct comm_place here = node_groups_here(s->nodes, COMM_REQUESTS);
-    int peer = -1, rc;
+    struct comm_wait w = { .kind = WAIT_REQUEST };
+    int rc;
 
     s->request = calloc(1, sizeof *s->request);
     if (!s->request)
@@ -49,10 +44,10 @@ static int node_memory_memory(struct eddis *e, const struct comm_shm_size *size,
     s->request->mail.kind = MAIL_REQUEST;
     s->request->level = REQUEST_NODE;
     comm_thread_send(e->comm_thread, &s->request->mail);
-    rc = worker_wait(e, wait_share, s->request, clock_after_ns(clock_now_ns(), WORKER_TIMEOUT_NS),
-                     &peer, err);
+    w.request = s->request;
+    rc = worker_wait(e, &w, clock_after_ns(clock_now_ns(), WORKER_TIMEOUT_NS), err);
     if (rc == -ETIMEDOUT)
-        return eddis_fail(err, rc, "sharing memory still waits for rank %d", peer);
+        return eddis_fail(err, rc, "sharing memory still waits for rank %d", w.peer);
     if (rc == 0)
         rc = comm_shm_take(s->request->collective, &s->node, err);
     return rc;

@@ -80,8 +80,9 @@ static int samples_alike(struct eddis *e, struct eddis_error *err)
 static int samples_draw(struct eddis *e, struct eddis_error *err)
 {
     struct samples *t = &e->samples;
+    struct comm_wait w = { .kind = WAIT_BOX, .box = &t->ask };
     bool send = !t->asking;
-    int peer, rc;
+    int rc;
 
     /* Before any are taken: what the group never heard of nobody would do. */
     if (send && t->n_told == SAMPLES_TOLD)
@@ -95,8 +96,7 @@ static int samples_draw(struct eddis *e, struct eddis_error *err)
     pthread_mutex_unlock(&e->plan_lock);
     if (send)
         comm_thread_send(e->comm_thread, &t->ask.mail);
-    rc = comm_thread_wait_box(e->comm_thread, &t->ask, CLOCK_NEVER, &peer,
-                              err); /* has its own deadline */
+    rc = comm_thread_wait(e->comm_thread, &w, CLOCK_NEVER, err); /* has its own deadline */
     pthread_mutex_lock(&e->plan_lock);
     if (rc == 0)
         rc = ask_answered(e, err);

@@ -103,42 +103,31 @@ int shared_buffers_open(struct eddis *e, int n_servers, struct eddis_error *err)
     return rc;
 }
 
-static int wait_box(struct eddis *e, void *what, int64_t deadline_ns, int *ret_peer,
-                    struct eddis_error *err)
-{
-    return comm_thread_wait_box(e->comm_thread, what, deadline_ns, ret_peer, err);
-}
-
 int shared_buffers_ask(struct eddis *e, struct smb_request *r, struct eddis_error *err)
 {
     struct mail_box m = { .mail.kind = MAIL_BOX, .r = *r };
-    int peer = -1, rc;
+    struct comm_wait w = { .kind = WAIT_BOX, .box = &m };
+    int rc;
 
     comm_thread_send(e->comm_thread, &m.mail);
     /* The box keeps the deadline; a failure of the communication ends the wait as well. */
-    rc = worker_wait(e, wait_box, &m, CLOCK_NEVER, &peer, err);
+    rc = worker_wait(e, &w, CLOCK_NEVER, err);
     if (rc < 0)
         return rc;
     *r = m.r;
     return r->rc < 0 ? eddis_fail(err, r->rc, "%s", r->error.text) : 0;
 }
 
-static int wait_left(struct eddis *e, void *what, int64_t deadline_ns, int *ret_peer,
-                     struct eddis_error *err)
-{
-    (void)what;
-    return comm_thread_wait_left(e->comm_thread, deadline_ns, ret_peer, err);
-}
-
 int shared_buffers_leave(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
 {
-    int peer = -1, rc;
+    struct comm_wait w = { .kind = WAIT_LEFT };
+    int rc;
 
     if (!e->box)
         return 0;
     e->leave_box.kind = MAIL_LEAVE;
     comm_thread_send(e->comm_thread, &e->leave_box);
-    rc = worker_wait(e, wait_left, NULL, deadline_ns, &peer, err);
+    rc = worker_wait(e, &w, deadline_ns, err);
     return rc == -ETIMEDOUT ? eddis_fail(err, rc, "others still use the Soft Memory Box") : rc;
 }
 
@@ -331,27 +320,24 @@ static void smb_request_free(struct eddis *e, struct eddis_smb_request *q)
     free(q);
 }
 
-static int wait_started(struct eddis *e, void *what, int64_t deadline_ns, int *ret_peer,
-                        struct eddis_error *err)
-{
-    return comm_thread_wait_box(e->comm_thread, what, deadline_ns, ret_peer, err);
-}
-
 int eddis_smb_request_wait(struct eddis *e, struct eddis_smb_request *q, int64_t timeout_ns,
                            struct eddis_error *err)
 {
     int64_t deadline = clock_after_ns(clock_now_ns(), timeout_ns);
+    struct comm_wait w = { .kind = WAIT_BOX };
     unsigned long long key;
-    int peer = -1, rc = smb_check(e, err);
+    int rc = smb_check(e, err);
 
     if (rc < 0)
         return rc;
     if (!q)
         return eddis_fail(err, -EINVAL, "the request is NULL");
     key = q->mail.r.key.id;
-    rc = worker_wait(e, wait_started, &q->mail, deadline, &peer, err);
-    if (rc == -ETIMEDOUT && peer >= 0)
-        return eddis_fail(err, rc, "the request to buffer %llx still waits for rank %d", key, peer);
+    w.box = &q->mail;
+    rc = worker_wait(e, &w, deadline, err);
+    if (rc == -ETIMEDOUT && w.peer >= 0)
+        return eddis_fail(err, rc, "the request to buffer %llx still waits for rank %d", key,
+                          w.peer);
     if (rc == -ETIMEDOUT)
         return eddis_fail(err, rc, "the request to buffer %llx is still under way", key);
     if (rc == 0 && q->mail.r.rc < 0)

@@ -388,17 +388,16 @@ static void show_peer(struct eddis *e, int peer)
     pthread_mutex_unlock(&e->plan_lock);
 }
 
-int worker_wait(struct eddis *e, worker_wait_fn wait, void *what, int64_t deadline_ns,
-                int *ret_peer, struct eddis_error *err)
+int worker_wait(struct eddis *e, struct comm_wait *w, int64_t deadline_ns, struct eddis_error *err)
 {
     int64_t slice;
     int rc;
 
     do {
         slice = clock_after_ns(clock_now_ns(), CLOCK_S);
-        rc = wait(e, what, slice < deadline_ns ? slice : deadline_ns, ret_peer, err);
+        rc = comm_thread_wait(e->comm_thread, w, slice < deadline_ns ? slice : deadline_ns, err);
         if (rc == -ETIMEDOUT)
-            show_peer(e, *ret_peer);
+            show_peer(e, w->peer);
     } while (rc == -ETIMEDOUT && slice < deadline_ns);
     if (rc != -ETIMEDOUT && e->peer_shown)
         show_peer(e, -1);

@@ -151,13 +151,8 @@ enum eddis_phase worker_phase(struct eddis *e, enum eddis_phase phase);
 enum eddis_phase worker_wait_enter(struct eddis *e);
 void worker_wait_leave(struct eddis *e, enum eddis_phase before, int rc);
 
-/* Call wait, comm_thread_wait_bucket or comm_thread_wait_request, until it ends with anything but
- * -ETIMEDOUT, at most to the deadline.  When it takes long the board tells for whom.
- */
-typedef int (*worker_wait_fn)(struct eddis *e, void *what, int64_t deadline_ns, int *ret_peer,
-                              struct eddis_error *err);
-int worker_wait(struct eddis *e, worker_wait_fn wait, void *what, int64_t deadline_ns,
-                int *ret_peer, struct eddis_error *err);
+/* As comm_thread_wait; when it takes long the board tells for whom. */
+int worker_wait(struct eddis *e, struct comm_wait *w, int64_t deadline_ns, struct eddis_error *err);
 
 /* The three moments of a step that an emulated device needs.  emulate_wait sleeps, until
  * deadline_ns at most: -ETIMEDOUT then.
