@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* layers.c - registers, fills and awaits the layers of a model that computes nothing */
 #include "layers.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* simulation.c - steps the workers, and what they send, in the order of virtual time */
 #include "simulation.h"
 
 #include "lib/data/sampler.h"

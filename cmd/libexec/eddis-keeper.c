@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eddis-keeper - starts the agent and leaves nothing behind when it ends
+/* eddis-keeper.c - starts the agent and leaves nothing behind when it ends
  *
  *     eddis-keeper LEASE_NS DIGITS [BEFORE ...] < BRIEF
  *     eddis-keeper --cleanup JOB DIGITS ...      ends what is left of a job here, and says what

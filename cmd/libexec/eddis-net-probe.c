@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eddis-net-probe - one rank a node measures the network; started by mpirun
+/* eddis-net-probe.c - one rank a node measures the network; started by mpirun
  *
  * Rank 0 prints what was measured as one line of JSON.  A rank that gets no answer prints who did
  * not give it, and ends at once: MPI itself would wait for ever.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eddis-probe - measure this node and print its profile as JSON; the agent runs it */
+/* eddis-probe.c - measure this node and print its profile as JSON; the agent runs it */
 #include "cmd/options.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"

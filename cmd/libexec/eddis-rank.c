@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eddis-rank - runs the user's program as one rank; started by mpirun: [FILE] */
+/* eddis-rank.c - runs the user's program as one rank; started by mpirun: [FILE] */
 #include "agents/node/wrapper.h"
 
 #include <stdio.h>

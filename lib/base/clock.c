@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* clock.c - the kernel's clocks, sleeps to a moment, and wall time as text */
 #include "clock.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* crc32.c - the checksum, eight bytes at a time by tables */
 #include "crc32.h"
 
 #include "crc32_table.h"

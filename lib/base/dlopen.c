@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* dlopen.c - opens the first library of a list that is there and looks up its symbols */
 #include "dlopen.h"
 
 #include <dlfcn.h>

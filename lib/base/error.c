@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* error.c - writes the one sentence of a failure, cut and without newlines */
 #include "error.h"
 
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* fields.c - reads and writes the members of a struct by their table */
 #include "fields.h"
 
 #include "cleanup.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* file.c - reads, replaces and removes files and folders, with a limit on each */
 #include "file.h"
 
 #include "cleanup.h"

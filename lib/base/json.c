@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* json.c - the limits before jansson, and the checked reading of single members */
 #include "json.h"
 
 #include "cleanup.h"

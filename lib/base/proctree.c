@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* proctree.c - walks /proc for the descendants of a process */
 #include "proctree.h"
 
 #include "cleanup.h"

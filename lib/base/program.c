@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* program.c - finds the folder of the running program and the others beside it */
 #include "program.h"
 
 #include <errno.h>

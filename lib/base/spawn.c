@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* spawn.c - forks and executes a program, and stops it by a ladder of signals */
 #include "spawn.h"
 
 #include "cleanup.h"

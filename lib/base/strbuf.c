@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* strbuf.c - grows a string by doubling, and remembers that it once could not */
 #include "strbuf.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* text.c - near words, durations, foreign text made plain, grouped digits */
 #include "text.h"
 
 #include "clock.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* data_file.c - puts bytes into a file in memory and reads them as a data set, in two ways */
 #include "data_file.h"
 
 #include "lib/data/dataset.h"

@@ -5,7 +5,8 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ["lib", "scheduler", "profiler", "agents", "cmd", "bench", "tests", "examples"]
+PRODUCT = ["lib", "scheduler", "profiler", "agents", "cmd"]
+FOLDERS = PRODUCT + ["bench", "tests", "examples"]
 SKIP = 77
 
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* loop_job.c - starts a thread a rank over the loop, each with its board, and counts failures */
 #include "loop_job.h"
 
 #include "lib/base/clock.h"

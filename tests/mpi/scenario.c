@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* scenario.c - the training that every worker runs, and one process's results to compare with */
 #include "scenario.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* smb_scenario.c - every operation of the Soft Memory Box between ranks, and what each must give */
 #include "smb_scenario.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_loop_eddis - the whole library with a thread a rank over the in-process loop
+/* test_loop_eddis.c - the whole library with a thread a rank over the in-process loop
  *
  * What runs under mpirun in test_mpi_eddis runs here without MPI, so that the thread sanitizer
  * and valgrind see the library's own locks and memory; and plans change, as the agent would do it.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_loop_models - the whole library in async and hybrid mode, a thread a rank over the loop
+/* test_loop_models.c - the whole library in async and hybrid mode, a thread a rank over the loop
  *
  * Least squares: every sample is taken once an epoch, whoever takes it and whatever is restarted;
  * all workers leave with the same parameters, the centre, and these fit.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_loop_restart - jobs that die and go on with other workers, over the in-process loop
+/* test_loop_restart.c - jobs that die and go on with other workers, over the in-process loop
  *
  * Seeded histories: each generation has other workers and another split, dies at some step or in
  * the middle of a checkpoint, and the newest checkpoint is damaged now and then.  However it went,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_loop_smb - the Soft Memory Box behind eddis_smb.h with a thread a rank over the in-process
+/* test_loop_smb.c - the Soft Memory Box behind eddis_smb.h with a thread a rank over the in-process
  * loop
  *
  * What runs under mpirun in test_mpi_smb runs here without MPI, so that the thread sanitizer and

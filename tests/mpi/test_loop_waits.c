@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_loop_waits - what the board tells of ranks that wait, over the in-process loop */
+/* test_loop_waits.c - what the board tells of ranks that wait, over the in-process loop */
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/worker/worker.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_mpi_eddis - one rank of a test under mpirun, through the public API of libeddis.so
+/* test_mpi_eddis.c - one rank of a test under mpirun, through the public API of libeddis.so
  *
  *     test_mpi_eddis train        train, compare with one process, collectives, a checkpoint
  *     test_mpi_eddis timeout      rank 1 is late: the others' waits say so, then all goes on

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_mpi_smb - one rank of a test of eddis_smb.h under mpirun, through libeddis.so
+/* test_mpi_smb.c - one rank of a test of eddis_smb.h under mpirun, through libeddis.so
  *
  *     test_mpi_smb all K   everything, with every result checked; each rank accumulates K times
  *     test_mpi_smb killed  the last rank is killed while it accumulates: the job must end
