@@ -3,11 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -69,7 +66,6 @@ static int shm_new(int rank, int n_ranks, const struct comm_shm_size *size, stru
     n->n_ranks = n_ranks;
     n->size = *size;
     n->fd = -1;
-    n->map = MAP_FAILED;
     n->uses = calloc((size_t)slots, sizeof *n->uses);
     n->taken = calloc((size_t)slots, sizeof *n->taken);
     rc = n->uses && n->taken ? shm_lay_out(n, err)
@@ -94,10 +90,10 @@ static int shm_lock(const struct comm_shm *n, struct eddis_error *err)
 
 static void shm_unmap(struct comm_shm *n)
 {
-    if (!n->joined && n->map != MAP_FAILED)
-        (void)munmap(n->map, n->at.bytes);
-    if (!n->joined && n->results)
-        (void)munmap((void *)n->results, n->size.arena_bytes);
+    if (n->joined)
+        return;
+    shm_region_unmap(n->map, n->at.bytes);
+    shm_region_unmap(n->results, n->size.arena_bytes);
 }
 
 /* Have the pages now: later there would be a signal instead of an error. */
@@ -106,15 +102,16 @@ static int shm_reserve(const struct comm_shm *n, size_t at, size_t bytes, struct
     int rc;
 
     do
-        rc = bytes ? fallocate(n->fd, 0, (off_t)at, (off_t)bytes) : 0;
-    while (rc < 0 && errno == EINTR);
-    return rc == 0 ? 0 : eddis_fail_errno(err, -errno, "getting %zu bytes of shared memory", bytes);
+        rc = shm_region_reserve(n->fd, at, bytes);
+    while (rc == -EINTR);
+    return rc == 0 ? 0 : eddis_fail_errno(err, rc, "getting %zu bytes of shared memory", bytes);
 }
 
 static int shm_map(struct comm_shm *n, struct eddis_error *err)
 {
     size_t arena = n->size.arena_bytes;
-    void *results = NULL;
+    const void *results = NULL;
+    void *map;
     int rc = shm_lock(n, err);
 
     if (rc == 0)
@@ -125,11 +122,12 @@ static int shm_map(struct comm_shm *n, struct eddis_error *err)
         rc = shm_reserve(n, n->at.results, arena, err);
     if (rc < 0)
         return rc;
-    n->map = mmap(NULL, n->at.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, n->fd, 0);
-    if (n->map != MAP_FAILED && arena)
-        results = mmap(NULL, arena, PROT_READ, MAP_SHARED, n->fd, (off_t)n->at.results);
-    if (n->map == MAP_FAILED || results == MAP_FAILED)
-        return eddis_fail_errno(err, -errno, "mapping %zu bytes of shared memory", n->at.bytes);
+    rc = shm_region_map(n->fd, 0, n->at.bytes, &map);
+    n->map = rc == 0 ? map : NULL;
+    if (rc == 0 && arena)
+        rc = shm_region_view(n->fd, n->at.results, arena, &results);
+    if (rc < 0)
+        return eddis_fail_errno(err, rc, "mapping %zu bytes of shared memory", n->at.bytes);
     n->results = results;
     /* Where the system lets shared memory have them, large pages spare much of the walking. */
     (void)madvise(n->map, n->at.bytes, MADV_HUGEPAGE);
@@ -156,12 +154,13 @@ int shm_make(int n_ranks, const struct comm_shm_size *size, struct comm_shm **re
 
     if (rc < 0)
         return rc;
-    n->fd = memfd_create("eddis", MFD_CLOEXEC);
+    n->fd = shm_region_make("eddis");
+    rc = n->fd < 0 ? n->fd : shm_region_resize(n->fd, n->at.bytes);
     if (n->fd < 0)
-        rc = eddis_fail_errno(err, -errno, "making shared memory");
-    else if (ftruncate(n->fd, (off_t)n->at.bytes) < 0)
-        rc = eddis_fail_errno(err, -errno, "making %zu bytes of shared memory", n->at.bytes);
-    if (rc == 0)
+        rc = eddis_fail_errno(err, rc, "making shared memory");
+    else if (rc < 0)
+        rc = eddis_fail_errno(err, rc, "making %zu bytes of shared memory", n->at.bytes);
+    else
         rc = shm_map(n, err);
     if (rc < 0) {
         comm_shm_close(n);
@@ -171,26 +170,24 @@ int shm_make(int n_ranks, const struct comm_shm_size *size, struct comm_shm **re
     return 0;
 }
 
-int shm_attach(const struct shm_mark *mark, int rank, int n_ranks, const struct comm_shm_size *size,
-               struct comm_shm **ret, struct eddis_error *err)
+int shm_attach(const struct shm_region_mark *mark, int rank, int n_ranks,
+               const struct comm_shm_size *size, struct comm_shm **ret, struct eddis_error *err)
 {
     struct comm_shm *n;
-    char path[64];
-    struct stat st;
+    char path[SHM_REGION_PATH];
     int rc = shm_new(rank, n_ranks, size, &n, err);
 
     if (rc < 0)
         return rc;
-    (void)snprintf(path, sizeof path, "/proc/%lld/fd/%lld", (long long)mark->pid,
-                   (long long)mark->fd);
-    n->fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY);
-    if (n->fd < 0 || fstat(n->fd, &st) < 0)
-        rc = eddis_fail_errno(err, -errno, "opening the first worker's memory %s", path);
-    else if ((uint64_t)st.st_ino != mark->inode || (uint64_t)st.st_dev != mark->device)
+    shm_region_path(mark, path);
+    n->fd = shm_region_open(mark);
+    if (n->fd == -ESTALE)
         rc = eddis_fail(
             err, -ESTALE,
             "%s is not the first worker's memory: the two do not see the same processes", path);
-    if (rc == 0)
+    else if (n->fd < 0)
+        rc = eddis_fail_errno(err, n->fd, "opening the first worker's memory %s", path);
+    else
         rc = shm_map(n, err);
     if (rc < 0) {
         comm_shm_close(n);
@@ -200,21 +197,16 @@ int shm_attach(const struct shm_mark *mark, int rank, int n_ranks, const struct 
     return 0;
 }
 
-int shm_describe(const struct comm_shm *n, struct shm_mark *ret, struct eddis_error *err)
+int shm_describe(const struct comm_shm *n, struct shm_region_mark *ret, struct eddis_error *err)
 {
-    struct stat st;
+    int rc = shm_region_describe(n->fd, ret);
 
-    if (fstat(n->fd, &st) < 0)
-        return eddis_fail_errno(err, -errno, "looking at shared memory");
-    *ret = (struct shm_mark){
-        .pid = getpid(), .fd = n->fd, .inode = (uint64_t)st.st_ino, .device = (uint64_t)st.st_dev
-    };
-    return 0;
+    return rc < 0 ? eddis_fail_errno(err, rc, "looking at shared memory") : 0;
 }
 
 int shm_join(const struct comm_shm *first, int rank, struct comm_shm **ret, struct eddis_error *err)
 {
-    struct shm_mark mark;
+    struct shm_region_mark mark;
     struct comm_shm *n;
     int rc = shm_describe(first, &mark, err);
 

@@ -12,7 +12,7 @@
 
 struct share_word {
     int32_t code;
-    struct shm_mark mark; /* of the first's first word */
+    struct shm_region_mark mark; /* of the first's first word */
     char text[sizeof((struct eddis_error *)0)->text];
 };
 

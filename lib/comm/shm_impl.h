@@ -15,6 +15,8 @@
 
 #include "shm.h"
 
+#include "lib/base/shm_region.h"
+
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -96,15 +98,11 @@ int shm_waits_for(const struct comm_shm *n, struct shm_slot *s, uint64_t use);
 int shm_idle(struct comm_shm *n, int rank);
 
 /* Making it: the first rank makes and describes it, the others open what they are told. */
-struct shm_mark {
-    int64_t pid, fd;
-    uint64_t inode, device;
-};
 int shm_make(int n_ranks, const struct comm_shm_size *size, struct comm_shm **ret,
              struct eddis_error *err);
-int shm_describe(const struct comm_shm *n, struct shm_mark *ret, struct eddis_error *err);
-int shm_attach(const struct shm_mark *mark, int rank, int n_ranks, const struct comm_shm_size *size,
-               struct comm_shm **ret, struct eddis_error *err);
+int shm_describe(const struct comm_shm *n, struct shm_region_mark *ret, struct eddis_error *err);
+int shm_attach(const struct shm_region_mark *mark, int rank, int n_ranks,
+               const struct comm_shm_size *size, struct comm_shm **ret, struct eddis_error *err);
 
 /* Map every page now that all ranks have got theirs.  Which rank sums what is not the same twice,
  * so that steps would go on to meet pages for the first time.  Where the system cannot it is done

@@ -2,13 +2,10 @@
 /* memory.c - the file, its directory and what this process has mapped of it */
 #include "memory_impl.h"
 
+#include "lib/base/shm_region.h"
+
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define MEMORY_MAGIC    UINT64_C(0x656464697342f001)
@@ -71,10 +68,9 @@ static int root_lock(struct shared_root *r)
 static int memory_map_root(int fd, struct memory **ret, struct eddis_error *err)
 {
     struct memory *m = calloc(1, sizeof *m);
-    void *p =
-        m ? mmap(NULL, sizeof *m->root, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+    void *p;
 
-    if (p == MAP_FAILED) {
+    if (!m || shm_region_map(fd, 0, sizeof *m->root, &p) < 0) {
         free(m);
         close(fd);
         return eddis_fail(err, -ENOMEM, "no memory for the Soft Memory Box");
@@ -87,15 +83,15 @@ static int memory_map_root(int fd, struct memory **ret, struct eddis_error *err)
 
 int memory_make(int n_ranks, struct memory **ret, struct eddis_error *err)
 {
-    int fd = memfd_create("eddis-smb", MFD_CLOEXEC), rc;
+    int fd = shm_region_make("eddis-smb"), rc;
     struct memory *m;
 
     if (fd < 0)
-        return eddis_fail_errno(err, -errno, "no memory file for the Soft Memory Box");
-    if (ftruncate(fd, (off_t)page_round(sizeof *m->root)) < 0) {
-        rc = eddis_fail_errno(err, -errno, "no memory for the Soft Memory Box");
+        return eddis_fail_errno(err, fd, "no memory file for the Soft Memory Box");
+    rc = shm_region_resize(fd, page_round(sizeof *m->root));
+    if (rc < 0) {
         close(fd);
-        return rc;
+        return eddis_fail_errno(err, rc, "no memory for the Soft Memory Box");
     }
     rc = memory_map_root(fd, &m, err);
     if (rc < 0)
@@ -120,15 +116,14 @@ void memory_where(const struct memory *m, int64_t *ret_pid, int64_t *ret_fd)
 
 int memory_open(int64_t pid, int64_t there, struct memory **ret, struct eddis_error *err)
 {
-    char path[64];
-    struct stat st;
-    int fd, rc;
+    const struct shm_region_mark mark = { .pid = pid, .fd = there };
+    char path[SHM_REGION_PATH];
+    int fd = shm_region_open(&mark), rc;
 
-    snprintf(path, sizeof path, "/proc/%lld/fd/%lld", (long long)pid, (long long)there);
-    fd = open(path, O_RDWR | O_CLOEXEC);
+    shm_region_path(&mark, path);
     if (fd < 0)
-        return eddis_fail_errno(err, -errno, "cannot open the Soft Memory Box at '%s'", path);
-    if (fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(struct shared_root)) {
+        return eddis_fail_errno(err, fd, "cannot open the Soft Memory Box at '%s'", path);
+    if (shm_region_bytes(fd) < (int64_t)sizeof(struct shared_root)) {
         close(fd);
         return eddis_fail(err, -EPROTO, "'%s' is not a Soft Memory Box", path);
     }
@@ -142,7 +137,7 @@ int memory_open(int64_t pid, int64_t there, struct memory **ret, struct eddis_er
 
 static void memory_unmap(struct memory_buffer *b)
 {
-    munmap(b->shared, b->bytes);
+    shm_region_unmap(b->shared, b->bytes);
     free(b);
 }
 
@@ -156,7 +151,7 @@ void memory_close(struct memory *m)
         m->first = b->next;
         memory_unmap(b);
     }
-    munmap(m->root, sizeof *m->root);
+    shm_region_unmap(m->root, sizeof *m->root);
     close(m->fd);
     free(m);
 }
@@ -174,10 +169,9 @@ static struct shared_entry *memory_entry(const struct memory *m, uint64_t id)
 static struct memory_buffer *memory_map(struct memory *m, uint64_t id, size_t offset, size_t bytes)
 {
     struct memory_buffer *b = calloc(1, sizeof *b);
-    void *p = b ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, (off_t)offset)
-                : MAP_FAILED;
+    void *p;
 
-    if (p == MAP_FAILED) {
+    if (!b || shm_region_map(m->fd, offset, bytes, &p) < 0) {
         free(b);
         return NULL;
     }
@@ -227,13 +221,13 @@ static int memory_reserve(struct memory *m, struct memory_creation *c, struct ed
 {
     struct shared_root *r = m->root;
     struct shared_entry *e;
+    int rc;
 
     if (root_lock(r) < 0)
         return -EAGAIN;
     e = memory_entry(m, 0);
-    if (!e || ftruncate(m->fd, (off_t)(r->end + c->bytes)) < 0) {
-        int rc = e ? -errno : -ENOSPC;
-
+    rc = e ? shm_region_resize(m->fd, r->end + c->bytes) : -ENOSPC;
+    if (rc < 0) {
         pthread_mutex_unlock(&r->lock);
         return e ? eddis_fail_errno(err, rc, "no memory for a buffer of %zu bytes", c->bytes)
                  : eddis_fail(err, rc, "the Soft Memory Box holds %d buffers already",
@@ -248,16 +242,11 @@ static int memory_reserve(struct memory *m, struct memory_creation *c, struct ed
     return 0;
 }
 
-static void memory_punch(struct memory *m, size_t offset, size_t bytes)
-{
-    (void)fallocate(m->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes);
-}
-
 static int memory_creation_fail(struct memory *m, const struct memory_creation *c, int rc,
                                 struct eddis_error *err)
 {
     __atomic_store_n(&m->root->entry[c->entry].id, 0, __ATOMIC_RELEASE);
-    memory_punch(m, c->offset, c->bytes);
+    shm_region_release(m->fd, c->offset, c->bytes);
     return eddis_fail_errno(err, rc, "no memory for a buffer of %zu bytes", c->bytes);
 }
 
@@ -275,8 +264,9 @@ int memory_create(struct memory *m, uint64_t id, const struct memory_shape *shap
         return rc;
     /* Taken now: a page that is not there when it is written to would kill whoever writes. */
     take = c->bytes - c->ready < MEMORY_TAKE ? c->bytes - c->ready : MEMORY_TAKE;
-    if (take && fallocate(m->fd, 0, (off_t)(c->offset + c->ready), (off_t)take) < 0)
-        return errno == EINTR ? -EAGAIN : memory_creation_fail(m, c, -errno, err);
+    rc = shm_region_reserve(m->fd, c->offset + c->ready, take);
+    if (rc < 0)
+        return rc == -EINTR ? -EAGAIN : memory_creation_fail(m, c, rc, err);
     c->ready += take;
     if (c->ready < c->bytes)
         return -EAGAIN;
@@ -320,7 +310,7 @@ int memory_free(struct memory *m, uint64_t id, struct memory_creation *c)
         return rc;
     memory_sweep(m);
     give = c->bytes - c->ready < MEMORY_TAKE ? c->bytes - c->ready : MEMORY_TAKE;
-    memory_punch(m, c->offset + c->ready, give);
+    shm_region_release(m->fd, c->offset + c->ready, give);
     c->ready += give;
     if (c->ready < c->bytes)
         return -EAGAIN;

@@ -150,7 +150,7 @@ static void workers_share(struct workers *w, size_t bytes)
         node_of[r] = r % w->t->nodes;
     for (int r = 0; r < w->t->ranks; r++) {
         struct node_groups *n;
-        struct shm_mark mark;
+        struct shm_region_mark mark;
 
         ck_assert_int_eq(node_groups_new(&(struct comm_place){ r, w->t->ranks }, node_of, &n, NULL),
                          0);
