@@ -108,7 +108,7 @@ int driver_brief(const struct driver *d, int agent, char **ret, struct eddis_err
     (void)snprintf(b.pin, sizeof b.pin, "%s", d->listeners.pin);
     http_tokens_text(d->listeners.agent_tokens, agent, b.token);
     memcpy(b.log_marker, d->log_marker, sizeof b.log_marker);
-    (void)snprintf(b.folder, sizeof b.folder, "%s", d->run.agent[agent].folder);
+    (void)snprintf(b.folder, sizeof b.folder, "%s", d->run.agent[agent].identity.digits);
     *ret = brief_text(&b);
     explicit_bzero(b.token, sizeof b.token);
     return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for an agent's brief");

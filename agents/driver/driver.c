@@ -9,7 +9,6 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
-#include "lib/base/random.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -166,12 +165,13 @@ static int write_driver_file(const struct driver *d, struct eddis_error *err)
 int driver_start_agent(struct driver *d, int agent, int64_t deadline_ns, struct eddis_error *err)
 {
     struct run_agent *a = &d->run.agent[agent];
-    char lease[32], before[sizeof a->folder], *brief = NULL;
-    const char *const args[] = { lease, a->folder, a->folder[0] ? before : NULL, NULL };
+    const struct node_identity before = a->identity; /* what it may have left goes first */
+    char lease[32], *brief = NULL;
+    const char *const args[] = { lease, a->identity.mark,
+                                 before.digits[0] ? before.revive_key : NULL, NULL };
     int rc;
 
-    memcpy(before, a->folder, sizeof before); /* what it may have left goes first */
-    rc = random_hex(a->folder, PROTOCOL_FOLDER, err);
+    rc = node_identity_make(&a->identity, err);
     starter_drop(d->starter, agent);
     orders_fini(&a->orders);
     a->pid = 0;
@@ -183,7 +183,7 @@ int driver_start_agent(struct driver *d, int agent, int64_t deadline_ns, struct 
         rc = driver_brief(d, agent, &brief, err);
     if (rc == 0 && d->run.o->folder) {
         cleanup_free char *line =
-            starter_record(d->starter, agent, d->run.o->folder->id, a->folder);
+            starter_record(d->starter, agent, d->run.o->folder->id, &a->identity);
 
         journal_line(&d->run.journal, JOB_NODES_FILE, line);
     }
@@ -463,8 +463,8 @@ static void clean_nodes(struct driver *d)
                            clock_now_ns() + lease_ns + clean_ns, &err);
 
     for (int i = 0; rc >= 0 && i < d->run.n_agents; i++)
-        if (d->run.agent[i].folder[0])
-            rc = starter_sweep(d->starter, i, d->run.agent[i].folder, &err);
+        if (d->run.agent[i].identity.digits[0])
+            rc = starter_sweep(d->starter, i, &d->run.agent[i].identity, &err);
     if (rc >= 0)
         return;
     job_run_say(&d->run, JOB_EVENT_SAY, -1, -1, err.text);

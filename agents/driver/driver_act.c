@@ -62,7 +62,7 @@ static void revive(struct driver *d, int agent)
     struct eddis_error err = { 0 };
 
     if (starter_is_local(d->starter, agent))
-        (void)starter_sweep(d->starter, agent, d->run.agent[agent].folder, NULL);
+        (void)starter_sweep(d->starter, agent, &d->run.agent[agent].identity, NULL);
     job_run_say(&d->run, JOB_EVENT_START_AGAIN, agent, -1, "");
     if (driver_start_agent(d, agent, deadline_ns, &err) < 0)
         state_not_started(&d->run.state, agent, err.text, clock_now_ns());

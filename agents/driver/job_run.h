@@ -19,11 +19,11 @@
 struct run_agent {
     struct orders orders;
     struct node_profile profile;
-    char folder[PROTOCOL_FOLDER + 1]; /* of its brief; "": never started */
-    int pid;                          /* of the agent that registered; 0: none yet */
-    int64_t sequence;                 /* of its last report */
-    bool shared_logs;                 /* it writes them into our folder */
-    char log_dir[512];                /* where it writes them; "" */
+    struct node_identity identity; /* of its latest start; all "": never started */
+    int pid;                       /* of the agent that registered; 0: none yet */
+    int64_t sequence;              /* of its last report */
+    bool shared_logs;              /* it writes them into our folder */
+    char log_dir[512];             /* where it writes them; "" */
     char mpi_version[64];
     struct node_address *known; /* [n_known] addresses of its node */
     int n_known;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node_list.h"
 
+#include "agents/protocol/node_identity.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 #include "lib/base/json.h"
@@ -182,15 +183,14 @@ static int parse_line(struct node_list *j, const char *line, const char *what,
 {
     cleanup_json json_t *o = NULL;
     struct node_list_entry *node = NULL;
-    char digits[PROTOCOL_FOLDER + 1], id[sizeof j->job_id];
+    char digits[NODE_IDENTITY_DIGITS + 1], id[sizeof j->job_id];
     int rc = json_parse(line, strlen(line), what, &o, err);
 
     if (rc == 0)
         rc = json_copy_string(o, "digits", digits, sizeof digits, err);
-    if (rc == 0 && (strlen(digits) != PROTOCOL_FOLDER ||
-                    strspn(digits, "0123456789abcdef") != PROTOCOL_FOLDER))
+    if (rc == 0 && !node_identity_is_digits(digits))
         rc = eddis_fail(err, -EINVAL, "member \"digits\" is not %d hexadecimal digits",
-                        PROTOCOL_FOLDER);
+                        NODE_IDENTITY_DIGITS);
     if (rc == 0)
         rc = json_copy_string(o, "job", id, sizeof id, err);
     if (rc == 0)

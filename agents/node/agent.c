@@ -136,6 +136,15 @@ static int log_for_a_while(struct agent *a, struct eddis_error *err)
     return agent_open_logs(a, err);
 }
 
+static int make_folders(struct agent *a, struct eddis_error *err)
+{
+    struct node_identity id;
+
+    if (!node_identity_read(a->brief->folder, &id))
+        return eddis_fail(err, -EINVAL, "the brief names no folder");
+    return folders_make(a->page, &id, a->options.runtime_dir, &a->folders, err);
+}
+
 static int begin(struct agent *a, struct eddis_error *err)
 {
     int rc;
@@ -150,9 +159,7 @@ static int begin(struct agent *a, struct eddis_error *err)
     if ((rc = tick_map(a->options.tick_fd, &a->page, err)) < 0 || (rc = open_events(a, err)) < 0 ||
         (session_log_begin(), rc = read_brief(a, err)) < 0 ||
         (*a->brief->log_dir && (rc = agent_open_logs(a, err)) < 0) ||
-        (rc = launch_clean_environment(err)) < 0 ||
-        (rc = folders_make(a->page, a->brief->folder, a->options.runtime_dir, &a->folders, err)) <
-            0 ||
+        (rc = launch_clean_environment(err)) < 0 || (rc = make_folders(a, err)) < 0 ||
         (!*a->brief->log_dir && (rc = log_for_a_while(a, err)) < 0))
         return rc;
     a->progress = calloc(BOARD_MAX_LOCAL, sizeof *a->progress);

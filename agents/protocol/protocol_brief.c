@@ -97,8 +97,9 @@ static int check_brief(const struct brief *b, struct eddis_error *err)
 
     if (!b->job_id[0] || !b->token[0])
         return eddis_fail(err, -EINVAL, "\"job_id\" or \"token\" is empty");
-    if (strspn(b->folder, "0123456789abcdef") != PROTOCOL_FOLDER)
-        return eddis_fail(err, -EINVAL, "\"folder\" is not %d hexadecimal digits", PROTOCOL_FOLDER);
+    if (!node_identity_is_digits(b->folder))
+        return eddis_fail(err, -EINVAL, "\"folder\" is not %d hexadecimal digits",
+                          NODE_IDENTITY_DIGITS);
     if (!b->url[0])
         return eddis_fail(err, -EINVAL, "\"url\" is empty");
     for (char **u = b->url; *u; u++)

@@ -9,23 +9,19 @@
  */
 #include "agents/node/keep/keeper.h"
 #include "agents/node/keep/orphans.h"
+#include "agents/protocol/node_identity.h"
+#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/program.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS = 32 };
-
 static const int64_t most_ns = 10 * CLOCK_S; /* for ending what is left */
-
-static bool are_digits(const char *word)
-{
-    return strlen(word) == DIGITS && strspn(word, "0123456789abcdef") == DIGITS;
-}
 
 static int usage(void)
 {
@@ -42,20 +38,23 @@ static int fail(const struct eddis_error *err)
     return 1;
 }
 
-static bool all_are_digits(char **words)
+/* Returns how many identities were made of the words, or -1 when one of them is none. */
+static int read_identities(char **words, struct node_identity *ret)
 {
+    int n = 0;
+
     for (; *words; words++)
-        if (!are_digits(*words))
-            return false;
-    return true;
+        if (!node_identity_read(*words, &ret[n++]))
+            return -1;
+    return n;
 }
 
-static int clean_up(const char *job, char **digits)
+static int clean_up(const char *job, const struct node_identity *start, int n)
 {
     struct eddis_error err = { 0 };
     struct orphans l;
 
-    if (orphans_end(job, digits, clock_now_ns() + most_ns, &l, &err) < 0)
+    if (orphans_end(job, start, n, clock_now_ns() + most_ns, &l, &err) < 0)
         return fail(&err);
     if (l.processes + l.folders == 0) {
         fputs("eddis-keeper: nothing was left\n", stderr);
@@ -72,20 +71,27 @@ int main(int argc, char **argv)
     struct eddis_error err = { 0 };
     bool cleanup = argc >= 4 && strcmp(argv[1], "--cleanup") == 0;
     int64_t lease_ns = argc >= 3 && !cleanup ? strtoll(argv[1], NULL, 10) : 0;
+    cleanup_free struct node_identity *id = calloc((size_t)argc + 1, sizeof *id);
     struct orphans l;
     char agent[PATH_MAX];
-    int code;
+    int code, n;
 
-    if (cleanup ? !all_are_digits(argv + 3)
-                : lease_ns < 100 * CLOCK_MS || !all_are_digits(argv + 2))
+    if (!id) {
+        eddis_fail(&err, -ENOMEM, "no memory for %d arguments", argc);
+        return fail(&err);
+    }
+    if (!cleanup && lease_ns < 100 * CLOCK_MS)
+        return usage();
+    n = read_identities(argv + (cleanup ? 3 : 2), id);
+    if (n < 0)
         return usage();
     fputs("eddis-keeper " EDDIS_VERSION "\n", stderr);
     if (cleanup)
-        return clean_up(argv[2], argv + 3);
+        return clean_up(argv[2], id, n);
     code = program_path("eddis-agent", agent, sizeof agent, &err);
-    if (code == 0 && argv[3])
-        code = orphans_end(NULL, argv + 3, clock_now_ns() + most_ns, &l, &err);
+    if (code == 0 && n > 1)
+        code = orphans_end(NULL, id + 1, n - 1, clock_now_ns() + most_ns, &l, &err);
     if (code == 0)
-        code = keeper_run(agent, lease_ns, argv[2], &err);
+        code = keeper_run(agent, lease_ns, &id[0], &err);
     return code < 0 ? fail(&err) : code;
 }

@@ -41,7 +41,7 @@ MAY_INCLUDE = {
     "agents/protocol": MODEL + ["lib/board/layout.h"],
     "agents/job": MODEL + ["lib/http", "agents/protocol"],
     "agents/node": AGENTS + ["agents/node"],
-    "agents/driver": AGENTS + ["agents/driver", "agents/node/keep/folders.h"],
+    "agents/driver": AGENTS + ["agents/driver"],
     "cmd": ["lib", "scheduler", "profiler", "agents", "cmd"],
     "bench": ["lib", "scheduler", "profiler", "agents", "cmd", "bench"],
     "tests": ["lib", "scheduler", "profiler", "agents", "cmd", "tests", "bench/simulation.h"],

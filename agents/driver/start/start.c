@@ -686,7 +686,8 @@ int starter_waiting(const struct starter *s, char *ret, size_t size)
 }
 
 /* Of this machine the name is written, for it is another one where the record may be read. */
-char *starter_record(const struct starter *s, int host, const char *job_id, const char *digits)
+char *starter_record(const struct starter *s, int host, const char *job_id,
+                     const struct node_identity *id)
 {
     static const struct job_ssh nothing;
     char own[256] = "";
@@ -695,11 +696,11 @@ char *starter_record(const struct starter *s, int host, const char *job_id, cons
 
     if (!starter_is_local(s, host)) {
         ssh = start_ssh_settings(s, host);
-        return node_list_line(job_id, &s->o.host[host], &ssh, digits);
+        return node_list_line(job_id, &s->o.host[host], &ssh, id->cleanup_key);
     }
     if (gethostname(own, sizeof own - 1) < 0 || !own[0])
         (void)snprintf(own, sizeof own, "localhost");
-    return node_list_line(job_id, &here, &nothing, digits);
+    return node_list_line(job_id, &here, &nothing, id->cleanup_key);
 }
 
 /* ---- the end ---- */

@@ -15,6 +15,7 @@
 #ifndef EDDIS_AGENTS_DRIVER_START_START_H
 #define EDDIS_AGENTS_DRIVER_START_START_H
 
+#include "agents/protocol/node_identity.h"
 #include "lib/base/error.h"
 #include "lib/model/job.h"
 
@@ -94,10 +95,11 @@ const char *starter_words(const struct starter *s, int host);
 bool starter_is_local(const struct starter *s, int host);
 const char *starter_host(const struct starter *s, int host);
 
-/* Returns the line of nodes.jsonl (agents/job/node_list.h) for a start with these digits; NULL
- * without memory.
+/* Returns the line of nodes.jsonl (agents/job/node_list.h) for a start of this identity;
+ * NULL without memory.
  */
-char *starter_record(const struct starter *s, int host, const char *job_id, const char *digits);
+char *starter_record(const struct starter *s, int host, const char *job_id,
+                     const struct node_identity *id);
 
 /* End the ssh clients and what the local agents have left behind; for when all are thought to be
  * gone, and when they did not go by themselves.  Whatever is still here may take patience_ns to
@@ -107,10 +109,11 @@ char *starter_record(const struct starter *s, int host, const char *job_id, cons
 int starter_clean(struct starter *s, int64_t patience_ns, int64_t deadline_ns,
                   struct eddis_error *err);
 
-/* After that: remove the folders of a local agent whose brief had these digits.  An agent or its
- * keeper have done so, unless both were killed.
+/* After that: remove the folders of a local agent of this identity.  An agent or its keeper have
+ * done so, unless both were killed.
  */
-int starter_sweep(const struct starter *s, int host, const char *digits, struct eddis_error *err);
+int starter_sweep(const struct starter *s, int host, const struct node_identity *id,
+                  struct eddis_error *err);
 
 /* Kills nothing.  Accepts NULL. */
 void starter_close(struct starter *s);

@@ -4,7 +4,6 @@
  */
 #include "start_impl.h"
 
-#include "agents/node/keep/folders.h"
 #include "lib/base/clock.h"
 #include "lib/base/proctree.h"
 #include "lib/base/program.h"
@@ -63,10 +62,11 @@ int start_local_clean(int64_t patience_ns, int64_t deadline_ns, struct eddis_err
     return proctree_kill_all(deadline_ns, err);
 }
 
-int starter_sweep(const struct starter *s, int host, const char *digits, struct eddis_error *err)
+int starter_sweep(const struct starter *s, int host, const struct node_identity *id,
+                  struct eddis_error *err)
 {
     return s->clean && starter_is_local(s, host)
-               ? folders_remove(digits, getenv("XDG_RUNTIME_DIR"), err)
+               ? node_identity_remove_folders(id, getenv("XDG_RUNTIME_DIR"), err)
                : 0;
 }
 

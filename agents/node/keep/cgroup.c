@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* cgroup.c - control groups of version 2, and of version 1's freezer */
 #include "cgroup.h"
 
+#include "agents/protocol/node_identity.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -17,9 +19,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { MAX_BYTES = 1 << 20, DIGITS = 32, DEPTH = 12, SWEEP_AGE_S = 2 };
-
-static const char prefix[] = "eddis-";
+enum { MAX_BYTES = 1 << 20, DEPTH = 12, SWEEP_AGE_S = 2 };
 
 /* ---- small files of the kernel's ---- */
 
@@ -118,13 +118,6 @@ static bool own_group(bool v2, struct cgroup *ret)
                     strcmp(name + n, "/") == 0 ? "" : name + n) < most;
 }
 
-static bool is_ours(const char *name)
-{
-    return strncmp(name, prefix, sizeof prefix - 1) == 0 &&
-           strlen(name) == sizeof prefix - 1 + DIGITS &&
-           strspn(name + sizeof prefix - 1, "0123456789abcdef") == DIGITS;
-}
-
 /* ---- making and removing ---- */
 
 /* A group with anything in it stays, for the kernel refuses; a young one may be about to get its
@@ -137,14 +130,14 @@ static void sweep(const struct cgroup *parent)
     struct stat st;
 
     while (dir && (e = readdir(dir)))
-        if (is_ours(e->d_name) && fstatat(dirfd(dir), e->d_name, &st, 0) == 0 &&
+        if (node_identity_is_cgroup(e->d_name) && fstatat(dirfd(dir), e->d_name, &st, 0) == 0 &&
             time(NULL) - st.st_ctime > SWEEP_AGE_S)
             (void)unlinkat(dirfd(dir), e->d_name, AT_REMOVEDIR);
     if (dir)
         (void)closedir(dir);
 }
 
-int cgroup_make(const char *digits, struct cgroup *ret, struct eddis_error *err)
+int cgroup_make(const char *name, struct cgroup *ret, struct eddis_error *err)
 {
     int rc = -ENOENT;
 
@@ -154,7 +147,7 @@ int cgroup_make(const char *digits, struct cgroup *ret, struct eddis_error *err)
         if (!own_group(v2, &parent))
             continue;
         sweep(&parent);
-        snprintf(c.path, sizeof c.path, "%.448s/%s%.32s", parent.path, prefix, digits);
+        snprintf(c.path, sizeof c.path, "%.448s/%.38s", parent.path, name);
         if (mkdir(c.path, 0755) < 0) {
             rc = -errno;
             continue;
@@ -274,12 +267,11 @@ static int search(const char *base, const char *name, int depth, struct cgroup *
     return n;
 }
 
-int cgroup_find(const char *digits, struct cgroup *ret, int max)
+int cgroup_find(const char *name, struct cgroup *ret, int max)
 {
-    char root[CGROUP_PATH], point[CGROUP_PATH], name[64];
+    char root[CGROUP_PATH], point[CGROUP_PATH];
     int n = 0;
 
-    snprintf(name, sizeof name, "%s%.32s", prefix, digits);
     for (int v2 = 1; v2 >= 0 && n < max; v2--)
         if (find_mount(v2, root, point, sizeof root))
             n += search(point, name, DEPTH, ret + n, max - n);
@@ -292,7 +284,8 @@ void cgroup_leave(int64_t deadline_ns)
         struct cgroup own, parent;
         char *slash;
 
-        if (!own_group(v2, &own) || !(slash = strrchr(own.path, '/')) || !is_ours(slash + 1))
+        if (!own_group(v2, &own) || !(slash = strrchr(own.path, '/')) ||
+            !node_identity_is_cgroup(slash + 1))
             continue;
         parent = own;
         *strrchr(parent.path, '/') = '\0';

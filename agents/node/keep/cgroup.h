@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cgroup.h - a control group for the agent and all below it, where one may be made
  *
- * The keeper makes it under its own, "eddis-<digits>", of version 2 or of version 1's freezer, puts
- * the agent in and kills all of it at once in the end.  It is never required: the walk over
- * descendants finds the same processes.  It adds two things: processes that fork faster than a walk
- * sees them end nevertheless, and what a killed keeper and a killed agent have left is found by the
- * group's name.
+ * The keeper makes it under its own, named by struct node_identity, of version 2 or of version 1's
+ * freezer, puts the agent in and kills all of it at once in the end.  It is never required: the
+ * walk over descendants finds the same processes.  It adds two things: processes that fork faster
+ * than a walk sees them end nevertheless, and what a killed keeper and a killed agent have left is
+ * found by the group's name.
  */
 #ifndef EDDIS_AGENTS_NODE_KEEP_CGROUP_H
 #define EDDIS_AGENTS_NODE_KEEP_CGROUP_H
@@ -21,10 +21,10 @@ struct cgroup {
     char path[CGROUP_PATH]; /* "": none */
 };
 
-/* Make one below this process's own, after removing empty ones that dead keepers have left there.
- * Negative: none may be made here.
+/* Make one of this name below this process's own, after removing empty ones that dead keepers have
+ * left there. Negative: none may be made here.
  */
-int cgroup_make(const char *digits, struct cgroup *ret, struct eddis_error *err);
+int cgroup_make(const char *name, struct cgroup *ret, struct eddis_error *err);
 
 /* Move a process into it. */
 int cgroup_add(const struct cgroup *c, pid_t pid, struct eddis_error *err);
@@ -37,8 +37,8 @@ int cgroup_kill(const struct cgroup *c, int64_t deadline_ns, struct eddis_error 
 /* Remove it; silently not, when something is in it.  Blocks a moment for what is just ending. */
 void cgroup_remove(struct cgroup *c);
 
-/* Find those with these digits' name wherever they are; at most max.  Returns their number. */
-int cgroup_find(const char *digits, struct cgroup *ret, int max);
+/* Find those of this name wherever they are; at most max.  Returns their number. */
+int cgroup_find(const char *name, struct cgroup *ret, int max);
 
 /* For an agent whose keeper is dead: move this process out of its group, kill what is left in that
  * and remove it.  Nothing happens in a group of another name.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* folders.c - makes a job's folders on a node, and removes those that dead agents have left */
 #include "folders.h"
 
 #include "lib/base/cleanup.h"
@@ -15,26 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Our own folder, or the sticky one that everybody may write to. */
-static const char *usable(const char *dir)
-{
-    struct stat st;
-
-    if (dir && dir[0] == '/' && strlen(dir) < FOLDERS_BASE && stat(dir, &st) == 0 &&
-        S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022) &&
-        access(dir, W_OK | X_OK) == 0)
-        return dir;
-    return "/tmp";
-}
-
 /* Between making a folder and locking it there is a moment. */
 enum { SWEEP_AGE_S = 60 };
-
-static bool is_ours(const char *name)
-{
-    return strncmp(name, "eddis-", 6) == 0 && strlen(name) == 22 &&
-           strspn(name + 6, "0123456789abcdef") == 16;
-}
 
 static void sweep(const char *base)
 {
@@ -42,7 +25,8 @@ static void sweep(const char *base)
     struct dirent *e;
 
     while (dir && (e = readdir(dir))) {
-        cleanup_free char *path = is_ours(e->d_name) ? file_join(base, "%s", e->d_name) : NULL;
+        cleanup_free char *path =
+            node_identity_is_folder(e->d_name) ? file_join(base, "%s", e->d_name) : NULL;
         cleanup_fd int fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
         struct stat st;
 
@@ -52,15 +36,6 @@ static void sweep(const char *base)
     }
     if (dir)
         (void)closedir(dir);
-}
-
-/* Each takes half of the digits, for both may be in /tmp. */
-void folders_place(const char *digits, const char *runtime_dir, struct folders *ret)
-{
-    const char *shm = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
-
-    snprintf(ret->run, sizeof ret->run, "%s/eddis-%.16s", usable(runtime_dir), digits);
-    snprintf(ret->shm, sizeof ret->shm, "%s/eddis-%.16s", shm, digits + 16);
 }
 
 static int make_one(struct tick_page *page, const char *ret, int *ret_lock, struct eddis_error *err)
@@ -79,33 +54,22 @@ static int make_one(struct tick_page *page, const char *ret, int *ret_lock, stru
 
 static void sweep_beside(const char *path)
 {
-    char base[FOLDERS_PATH];
+    char base[NODE_IDENTITY_PATH];
 
     snprintf(base, sizeof base, "%.*s", (int)(strrchr(path, '/') - path), path);
     sweep(base);
 }
 
-int folders_make(struct tick_page *page, const char *digits, const char *runtime_dir,
+int folders_make(struct tick_page *page, const struct node_identity *id, const char *runtime_dir,
                  struct folders *ret, struct eddis_error *err)
 {
     int rc;
 
-    folders_place(digits, runtime_dir, ret);
+    node_identity_places(id, runtime_dir, ret->run, ret->shm);
     sweep_beside(ret->run);
     sweep_beside(ret->shm);
     rc = make_one(page, ret->run, &ret->lock[0], err);
     return rc < 0 ? rc : make_one(page, ret->shm, &ret->lock[1], err);
-}
-
-int folders_remove(const char *digits, const char *runtime_dir, struct eddis_error *err)
-{
-    struct folders f;
-    int run, shm;
-
-    folders_place(digits, runtime_dir, &f);
-    run = file_remove_tree(f.run, err);
-    shm = file_remove_tree(f.shm, err);
-    return run < 0 ? run : shm;
 }
 
 int folders_begin(const struct folders *f, int64_t generation, struct eddis_error *err)

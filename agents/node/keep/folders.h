@@ -15,31 +15,21 @@
 
 #include "tick.h"
 
+#include "agents/protocol/node_identity.h"
 #include "lib/base/error.h"
 
 #include <stdint.h>
 
-enum { FOLDERS_PATH = 64, FOLDERS_BASE = 40 };
-
 struct folders {
-    char run[FOLDERS_PATH], shm[FOLDERS_PATH];
+    char run[NODE_IDENTITY_PATH], shm[NODE_IDENTITY_PATH];
     int lock[2]; /* descriptors of both, locked; closed with the process */
 };
 
-/* Make both, after removing what dead agents of this user left in the same places.  digits: the
- * brief's random ones, which are their names.  runtime_dir: where `run` goes if it is usable and
- * short (a socket's path has 107 bytes); else, and when NULL, /tmp.
+/* Make both where node_identity_places puts them, after removing what dead agents of this user left
+ * in the same places.
  */
-int folders_make(struct tick_page *page, const char *digits, const char *runtime_dir,
+int folders_make(struct tick_page *page, const struct node_identity *id, const char *runtime_dir,
                  struct folders *ret, struct eddis_error *err);
-
-/* Write where folders_make would put them; `lock` is not touched. */
-void folders_place(const char *digits, const char *runtime_dir, struct folders *ret);
-
-/* Remove what folders_make made of the same arguments, when the agent is dead and nothing of the
- * job runs here.  Folders that are not there are success.
- */
-int folders_remove(const char *digits, const char *runtime_dir, struct eddis_error *err);
 
 /* Make the folders of a generation, both new. */
 int folders_begin(const struct folders *f, int64_t generation, struct eddis_error *err);

@@ -44,18 +44,18 @@ static int open_signals(struct eddis_error *err)
     return fd < 0 ? eddis_fail_errno(err, -errno, "cannot make a signal descriptor") : fd;
 }
 
-static int start_agent(struct keeper *k, const char *path, const char *digits,
+static int start_agent(struct keeper *k, const char *path, const struct node_identity *id,
                        struct eddis_error *err)
 {
     char fd[16];
-    const char *argv[] = { path, "--tick-fd", fd, "--digits", digits, NULL };
+    const char *argv[] = { path, "--tick-fd", fd, "--digits", id->mark, NULL };
     struct spawn s = { .argv = argv, .in = 0, .out = 1, .err = 2 };
     int rc;
 
     snprintf(fd, sizeof fd, "%d", k->page_fd);
     rc = spawn_start(&s, &k->agent, err);
     /* Not required: what is below the agent is found without it. */
-    if (rc == 0 && cgroup_make(digits, &k->group, NULL) == 0 &&
+    if (rc == 0 && cgroup_make(id->cgroup, &k->group, NULL) == 0 &&
         cgroup_add(&k->group, k->agent, NULL) < 0)
         cgroup_remove(&k->group);
     (void)close(k->page_fd);
@@ -120,7 +120,7 @@ static int end_all(struct keeper *k, int64_t deadline_ns, struct eddis_error *er
     return tree < 0 ? tree : rc < 0 ? rc : 0;
 }
 
-int keeper_run(const char *agent_path, int64_t lease_ns, const char *digits,
+int keeper_run(const char *agent_path, int64_t lease_ns, const struct node_identity *id,
                struct eddis_error *err)
 {
     struct keeper k = { .page_fd = -1, .lease_ns = lease_ns };
@@ -137,7 +137,7 @@ int keeper_run(const char *agent_path, int64_t lease_ns, const char *digits,
     if (k.signals < 0)
         return k.signals;
     if ((rc = tick_create(&k.page, &k.page_fd, err)) < 0 ||
-        (rc = start_agent(&k, agent_path, digits, err)) < 0) {
+        (rc = start_agent(&k, agent_path, id, err)) < 0) {
         (void)close(k.signals);
         return rc;
     }

@@ -8,6 +8,7 @@
 #ifndef EDDIS_AGENTS_NODE_KEEP_KEEPER_H
 #define EDDIS_AGENTS_NODE_KEEP_KEEPER_H
 
+#include "agents/protocol/node_identity.h"
 #include "lib/base/error.h"
 
 #include <stdint.h>
@@ -15,12 +16,12 @@
 enum { KEEPER_EXIT_LOST = 3 };
 
 /* Start the agent with this process's standard input, output
- * and error and watch it to its end.  digits: the brief's, by which both are found on the node.
+ * and error and watch it to its end.  Both are found on the node by id.
  * That nobody reads what is said ends nothing: a session may be lost.
  * Blocks.  Returns the exit code: the agent's own, 128 + signal when it was killed, or
  * KEEPER_EXIT_LOST when it had to be.
  */
-int keeper_run(const char *agent_path, int64_t lease_ns, const char *digits,
+int keeper_run(const char *agent_path, int64_t lease_ns, const struct node_identity *id,
                struct eddis_error *err);
 
 #endif

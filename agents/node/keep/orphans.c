@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* orphans.c - ends what is left of a job on a node, known by its starts' names */
 #include "orphans.h"
 
 #include "cgroup.h"
-#include "folders.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -19,11 +19,12 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-enum { MAX_TEXT = 4 << 20, MAX_GROUPS = 8, HALF = 16 };
+enum { MAX_TEXT = 4 << 20, MAX_GROUPS = 8 };
 
 struct job_marks {
-    char id[160]; /* "EDDIS_JOB_ID=..." */
-    char *const *digits;
+    char id[160];                      /* "EDDIS_JOB_ID=..." */
+    const struct node_identity *start; /* [n_starts] */
+    int n_starts;
 };
 
 /* Returns the file's bytes with a 0 behind them, or NULL. */
@@ -54,15 +55,15 @@ static bool has_entry(const char *text, size_t n, const char *entry)
     return false;
 }
 
-/* All digits as one word, or one half of them in the name of a folder. */
-static bool has_digits(const char *text, size_t n, const char *digits)
+/* The mark as one word, or the path of a folder of the start's. */
+static bool names_start(const char *text, size_t n, const struct node_identity *id)
 {
-    char run[32], shm[32];
+    char run[NODE_IDENTITY_NAME + 1], shm[NODE_IDENTITY_NAME + 1];
 
-    if (has_entry(text, n, digits))
+    if (has_entry(text, n, id->mark))
         return true;
-    snprintf(run, sizeof run, "/eddis-%.16s", digits);
-    snprintf(shm, sizeof shm, "/eddis-%.16s", digits + HALF);
+    snprintf(run, sizeof run, "/%s", id->run_folder);
+    snprintf(shm, sizeof shm, "/%s", id->shm_folder);
     return memmem(text, n, run, strlen(run)) || memmem(text, n, shm, strlen(shm));
 }
 
@@ -71,8 +72,8 @@ static bool is_marked(const struct job_marks *m, pid_t pid)
     size_t n = 0;
     cleanup_free char *line = read_proc(pid, "cmdline", &n), *environment = NULL;
 
-    for (char *const *d = m->digits; line && *d; d++)
-        if (has_digits(line, n, *d))
+    for (int i = 0; line && i < m->n_starts; i++)
+        if (names_start(line, n, &m->start[i]))
             return true;
     environment = m->id[0] ? read_proc(pid, "environ", &n) : NULL;
     return environment && has_entry(environment, n, m->id);
@@ -152,11 +153,11 @@ static int kill_processes(const struct job_marks *m, int64_t deadline_ns, struct
     }
 }
 
-static int end_groups(const char *digits, int64_t deadline_ns, struct orphans *l,
+static int end_groups(const char *name, int64_t deadline_ns, struct orphans *l,
                       struct eddis_error *err)
 {
     cleanup_free struct cgroup *group = calloc(MAX_GROUPS, sizeof *group);
-    int n = group ? cgroup_find(digits, group, MAX_GROUPS) : 0;
+    int n = group ? cgroup_find(name, group, MAX_GROUPS) : 0;
 
     for (int i = 0; i < n; i++) {
         int rc = cgroup_kill(&group[i], deadline_ns, err);
@@ -181,7 +182,8 @@ static int check_free(const char *folder, struct eddis_error *err)
 }
 
 /* Whoever cleans up may have another XDG_RUNTIME_DIR than the agent had, or none. */
-static int remove_folders(const char *digits, struct orphans *l, struct eddis_error *err)
+static int remove_folders(const struct node_identity *id, struct orphans *l,
+                          struct eddis_error *err)
 {
     char user[64];
     const char *const bases[] = { getenv("XDG_RUNTIME_DIR"), user, NULL };
@@ -189,32 +191,32 @@ static int remove_folders(const char *digits, struct orphans *l, struct eddis_er
 
     snprintf(user, sizeof user, "/run/user/%u", (unsigned)getuid());
     for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) {
-        struct folders f;
+        char run[NODE_IDENTITY_PATH], shm[NODE_IDENTITY_PATH];
 
-        folders_place(digits, bases[i], &f);
-        l->folders += (access(f.run, F_OK) == 0) + (access(f.shm, F_OK) == 0);
-        if (check_free(f.run, err) < 0 || check_free(f.shm, err) < 0)
+        node_identity_places(id, bases[i], run, shm);
+        l->folders += (access(run, F_OK) == 0) + (access(shm, F_OK) == 0);
+        if (check_free(run, err) < 0 || check_free(shm, err) < 0)
             rc = -EBUSY;
-        else if (folders_remove(digits, bases[i], err) < 0)
+        else if (node_identity_remove_folders(id, bases[i], err) < 0)
             rc = -EIO;
     }
     return rc;
 }
 
-int orphans_end(const char *job_id, char *const *digits, int64_t deadline_ns, struct orphans *ret,
-                struct eddis_error *err)
+int orphans_end(const char *job_id, const struct node_identity *start, int n, int64_t deadline_ns,
+                struct orphans *ret, struct eddis_error *err)
 {
-    struct job_marks m = { .digits = digits };
+    struct job_marks m = { .start = start, .n_starts = n };
     struct orphans l = { 0 };
     int rc;
 
     if (job_id && *job_id)
         snprintf(m.id, sizeof m.id, "EDDIS_JOB_ID=%.140s", job_id);
     rc = kill_processes(&m, deadline_ns, &l, err);
-    for (char *const *d = digits; rc == 0 && *d; d++) {
-        rc = end_groups(*d, deadline_ns, &l, err);
+    for (int i = 0; rc == 0 && i < n; i++) {
+        rc = end_groups(start[i].cgroup, deadline_ns, &l, err);
         if (rc == 0)
-            rc = remove_folders(*d, &l, err);
+            rc = remove_folders(&start[i], &l, err);
     }
     if (rc == 0)
         *ret = l;

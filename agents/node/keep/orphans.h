@@ -10,6 +10,7 @@
 #ifndef EDDIS_AGENTS_NODE_KEEP_ORPHANS_H
 #define EDDIS_AGENTS_NODE_KEEP_ORPHANS_H
 
+#include "agents/protocol/node_identity.h"
 #include "lib/base/error.h"
 
 #include <stdint.h>
@@ -19,10 +20,11 @@ struct orphans {
     char names[256];                /* of the processes, the first few: "eddis-agent, python3" */
 };
 
-/* job_id NULL: only what the digits mark.  digits: NULL-ended, 32 each.  Blocks.  -ETIMEDOUT: err
- * names a process that does not end; -EBUSY: a folder that somebody holds who cannot be seen.
+/* End what these starts [n] of the job have left, and what has job_id in its environment; NULL: the
+ * starts' alone.  Blocks.  -ETIMEDOUT: err names a process that does not end; -EBUSY: a folder that
+ * somebody holds who cannot be seen.
  */
-int orphans_end(const char *job_id, char *const *digits, int64_t deadline_ns, struct orphans *ret,
-                struct eddis_error *err);
+int orphans_end(const char *job_id, const struct node_identity *start, int n, int64_t deadline_ns,
+                struct orphans *ret, struct eddis_error *err);
 
 #endif

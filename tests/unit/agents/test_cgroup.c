@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where no group may be made there is nothing to test, and each test says so. */
 #include "agents/node/keep/cgroup.h"
+#include "agents/protocol/node_identity.h"
 #include "lib/base/clock.h"
-#include "lib/base/random.h"
 #include "lib/base/spawn.h"
 #include "tests/unit/suite.h"
 
@@ -14,14 +14,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char digits[33];
+static char name[NODE_IDENTITY_NAME];
 
 static bool make(struct cgroup *c)
 {
+    struct node_identity id;
     struct eddis_error err = { 0 };
 
-    ck_assert_int_eq(random_hex(digits, 32, NULL), 0);
-    if (cgroup_make(digits, c, &err) == 0)
+    ck_assert_int_eq(node_identity_make(&id, NULL), 0);
+    strcpy(name, id.cgroup);
+    if (cgroup_make(name, c, &err) == 0)
         return true;
     printf("skipped: %s\n", err.text);
     return false;
@@ -62,14 +64,14 @@ START_TEST(kills_all)
                                 NULL),
                      0);
     clock_sleep_until_ns(clock_now_ns() + CLOCK_S);
-    ck_assert_int_eq(cgroup_find(digits, found, 4), 1);
+    ck_assert_int_eq(cgroup_find(name, found, 4), 1);
     ck_assert_str_eq(found[0].path, c.path);
     n = cgroup_kill(&c, clock_now_ns() + 20 * CLOCK_S, NULL);
     ck_assert_int_ge(n, 7);
     reap_all();
     ck_assert_int_eq(cgroup_kill(&c, clock_now_ns() + 20 * CLOCK_S, NULL), 0);
     cgroup_remove(&c);
-    ck_assert_int_eq(cgroup_find(digits, found, 4), 0);
+    ck_assert_int_eq(cgroup_find(name, found, 4), 0);
 }
 END_TEST
 
@@ -95,7 +97,7 @@ START_TEST(leaves)
     ck_assert_int_eq(waitpid(other, &status, 0), other);
     ck_assert(WIFSIGNALED(status));
     cgroup_remove(&c); /* as it may not have been, while the dead one was not reaped */
-    ck_assert_int_eq(cgroup_find(digits, found, 4), 0);
+    ck_assert_int_eq(cgroup_find(name, found, 4), 0);
 }
 END_TEST
 
@@ -104,18 +106,18 @@ END_TEST
 START_TEST(sweeps)
 {
     struct cgroup old, c, found[4];
-    char before[33];
+    char before[sizeof name];
 
     if (!make(&old))
         return;
-    strcpy(before, digits);
+    strcpy(before, name);
     ck_assert(make(&c));
     ck_assert_int_eq(cgroup_find(before, found, 4), 1);
     cgroup_remove(&c);
     clock_sleep_until_ns(clock_now_ns() + 4 * CLOCK_S);
     ck_assert(make(&c));
     ck_assert_int_eq(cgroup_find(before, found, 4), 0);
-    ck_assert_int_eq(cgroup_find(digits, found, 4), 1);
+    ck_assert_int_eq(cgroup_find(name, found, 4), 1);
     cgroup_remove(&c);
     cgroup_remove(&c);
     cgroup_leave(clock_now_ns() + CLOCK_S); /* is in none of ours */

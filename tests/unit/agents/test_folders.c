@@ -2,7 +2,6 @@
 #include "agents/node/keep/folders.h"
 
 #include "lib/base/file.h"
-#include "lib/base/random.h"
 #include "suite.h"
 
 #include <errno.h>
@@ -11,13 +10,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char dir[FOLDERS_BASE], digits[33];
+static char dir[NODE_IDENTITY_RUNTIME_DIR];
+static struct node_identity id;
 
 static void make_dir(void)
 {
     strcpy(dir, "/tmp/eddis-test-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(dir));
-    ck_assert_int_eq(random_hex(digits, 32, NULL), 0);
+    ck_assert_int_eq(node_identity_make(&id, NULL), 0);
 }
 
 static void remove_dir(void)
@@ -49,9 +49,9 @@ START_TEST(made_and_removed)
     struct tick_page *p = page();
     struct folders f;
     struct stat st;
-    char g[FOLDERS_PATH + 8];
+    char g[NODE_IDENTITY_PATH + 8];
 
-    ck_assert_int_eq(folders_make(p, digits, dir, &f, NULL), 0);
+    ck_assert_int_eq(folders_make(p, &id, dir, &f, NULL), 0);
     ck_assert_int_eq(strncmp(f.run, dir, strlen(dir)), 0);
     ck_assert_int_eq(stat(f.run, &st), 0);
     ck_assert_int_eq(st.st_mode & 0777, 0700);
@@ -72,10 +72,10 @@ START_TEST(removed_by_name)
     struct tick_page *p = page();
     struct folders f;
 
-    ck_assert_int_eq(folders_remove(digits, dir, NULL), 0);
-    ck_assert_int_eq(folders_make(p, digits, dir, &f, NULL), 0);
+    ck_assert_int_eq(node_identity_remove_folders(&id, dir, NULL), 0);
+    ck_assert_int_eq(folders_make(p, &id, dir, &f, NULL), 0);
     ck_assert_int_eq(folders_begin(&f, 3, NULL), 0);
-    ck_assert_int_eq(folders_remove(digits, dir, NULL), 0);
+    ck_assert_int_eq(node_identity_remove_folders(&id, dir, NULL), 0);
     leave(p, &f);
 }
 END_TEST
@@ -97,7 +97,7 @@ START_TEST(unusable_runtime_dir)
     struct folders f;
 
     ck_assert_int_eq(chmod(dir, unusable_rows[_i].mode), 0);
-    ck_assert_int_eq(folders_make(p, digits, unusable_rows[_i].dir, &f, NULL), 0);
+    ck_assert_int_eq(folders_make(p, &id, unusable_rows[_i].dir, &f, NULL), 0);
     ck_assert_int_eq(strncmp(f.run, "/tmp/eddis-", 11), 0);
     ck_assert_int_eq(strlen(f.run), 27);
     leave(p, &f);
@@ -117,7 +117,7 @@ START_TEST(young_and_foreign_stay)
         snprintf(path[i], sizeof path[i], "%s/%s", dir, names[i]);
         ck_assert_int_eq(mkdir(path[i], 0700), 0);
     }
-    ck_assert_int_eq(folders_make(p, digits, dir, &f, NULL), 0);
+    ck_assert_int_eq(folders_make(p, &id, dir, &f, NULL), 0);
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(access(path[i], F_OK), 0);
     leave(p, &f);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agents/node/keep/folders.h"
 #include "agents/node/keep/orphans.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/proctree.h"
-#include "lib/base/random.h"
 #include "lib/base/spawn.h"
 #include "tests/unit/suite.h"
 
@@ -20,12 +18,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char digits[33], job[64];
+struct places {
+    char run[NODE_IDENTITY_PATH], shm[NODE_IDENTITY_PATH];
+};
+
+static struct node_identity id;
+static char job[64];
 
 static void setup(void)
 {
-    ck_assert_int_eq(random_hex(digits, 32, NULL), 0);
-    snprintf(job, sizeof job, "test-%s", digits);
+    ck_assert_int_eq(node_identity_make(&id, NULL), 0);
+    snprintf(job, sizeof job, "test-%s", id.digits);
     ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
 }
 
@@ -52,11 +55,10 @@ static bool lives(pid_t pid)
 
 static struct orphans end_it(void)
 {
-    char *list[] = { digits, NULL };
     struct orphans l = { 0 };
     struct eddis_error err = { 0 };
 
-    ck_assert_msg(orphans_end(job, list, clock_now_ns() + 20 * CLOCK_S, &l, &err) == 0, "%s",
+    ck_assert_msg(orphans_end(job, &id, 1, clock_now_ns() + 20 * CLOCK_S, &l, &err) == 0, "%s",
                   err.text);
     return l;
 }
@@ -76,15 +78,15 @@ START_TEST(finds_what_is_the_jobs)
 
     snprintf(variable, sizeof variable, "EDDIS_JOB_ID=%s", job);
     snprintf(other, sizeof other, "EDDIS_JOB_ID=%s0", job);
-    snprintf(folder, sizeof folder, "/dev/shm/eddis-%s/g1", digits + 16);
-    strcpy(near, digits);
+    snprintf(folder, sizeof folder, "/dev/shm/%s/g1", id.shm_folder);
+    strcpy(near, id.mark);
     near[31] = near[31] == '0' ? '1' : '0';
-    mine[0] = begin("sleep 60; :", digits, "A=1");
+    mine[0] = begin("sleep 60; :", id.mark, "A=1");
     mine[1] = begin("sleep 60; :", "x", variable);
     mine[2] = begin("sleep 60; :", folder, "A=1");
     /* its child hides: a session of its own, no environment, stopped */
     mine[3] =
-        begin("env -i setsid sh -c 'kill -STOP $$; sleep 60; :' & sleep 60; :", digits, "A=1");
+        begin("env -i setsid sh -c 'kill -STOP $$; sleep 60; :' & sleep 60; :", id.mark, "A=1");
     bystander[0] = begin("sleep 60; :", near, "A=1");
     bystander[1] = begin("sleep 60; :", "x", other);
     bystander[2] = begin("sleep 60; :", "x", "XEDDIS_JOB_ID=1");
@@ -108,11 +110,10 @@ END_TEST
 START_TEST(no_job)
 {
     pid_t bystander = begin("sleep 60; :", "x", "EDDIS_JOB_ID=");
-    char *list[] = { digits, NULL };
     struct orphans l = { 0 };
 
     clock_sleep_until_ns(clock_now_ns() + CLOCK_S / 5);
-    ck_assert_int_eq(orphans_end("", list, clock_now_ns() + 20 * CLOCK_S, &l, NULL), 0);
+    ck_assert_int_eq(orphans_end("", &id, 1, clock_now_ns() + 20 * CLOCK_S, &l, NULL), 0);
     ck_assert_int_eq(l.processes, 0);
     end_child(bystander);
     ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 20 * CLOCK_S, NULL), 0);
@@ -127,7 +128,7 @@ START_TEST(spares_itself)
 
     if (pid == 0) {
         char script[256];
-        const char *const argv[] = { "/bin/sh", "-c", script, digits, NULL };
+        const char *const argv[] = { "/bin/sh", "-c", script, id.mark, NULL };
 
         snprintf(script, sizeof script, "sleep 60 & echo $! > /tmp/%s; wait; exit 7", job);
         (void)execv("/bin/sh", (char *const *)(uintptr_t)argv);
@@ -151,14 +152,14 @@ END_TEST
 START_TEST(removes_folders)
 {
     char runtime[] = "/tmp/test-left-XXXXXX";
-    struct folders in_runtime, in_tmp;
+    struct places in_runtime, in_tmp;
     cleanup_free char *deep = NULL;
     struct orphans l;
 
     ck_assert_ptr_nonnull(mkdtemp(runtime));
     setenv("XDG_RUNTIME_DIR", runtime, 1);
-    folders_place(digits, runtime, &in_runtime);
-    folders_place(digits, NULL, &in_tmp);
+    node_identity_places(&id, runtime, in_runtime.run, in_runtime.shm);
+    node_identity_places(&id, NULL, in_tmp.run, in_tmp.shm);
     deep = file_join(in_tmp.run, "g1/a/b");
     ck_assert_int_eq(mkdir(in_runtime.run, 0700), 0);
     ck_assert_int_eq(mkdir(in_runtime.shm, 0700), 0);
@@ -177,17 +178,16 @@ END_TEST
 /* Where processes are hidden, the lock tells that an agent lives. */
 START_TEST(held_folder)
 {
-    char *list[] = { digits, NULL };
-    struct folders f;
+    struct places f;
     struct orphans l;
     struct eddis_error err = { 0 };
     int fd;
 
-    folders_place(digits, NULL, &f);
+    node_identity_places(&id, NULL, f.run, f.shm);
     ck_assert_int_eq(mkdir(f.run, 0700), 0);
     fd = open(f.run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ck_assert_int_eq(flock(fd, LOCK_SH), 0);
-    ck_assert_int_eq(orphans_end(job, list, clock_now_ns() + CLOCK_S, &l, &err), -EBUSY);
+    ck_assert_int_eq(orphans_end(job, &id, 1, clock_now_ns() + CLOCK_S, &l, &err), -EBUSY);
     ck_assert_msg(strstr(err.text, "held by a process"), "%s", err.text);
     (void)close(fd);
     ck_assert_int_eq(end_it().folders, 1);
@@ -197,14 +197,14 @@ END_TEST
 /* Without the job's id, only what the digits mark: ranks of other nodes may run beside. */
 START_TEST(digits_alone)
 {
-    char variable[128], *list[] = { digits, NULL };
+    char variable[128];
     struct orphans l = { 0 };
     pid_t mine, bystander;
 
     snprintf(variable, sizeof variable, "EDDIS_JOB_ID=%s", job);
-    mine = begin("sleep 60; :", digits, variable);
+    mine = begin("sleep 60; :", id.mark, variable);
     bystander = begin("sleep 60; :", "x", variable);
-    ck_assert_int_eq(orphans_end(NULL, list, clock_now_ns() + 20 * CLOCK_S, &l, NULL), 0);
+    ck_assert_int_eq(orphans_end(NULL, &id, 1, clock_now_ns() + 20 * CLOCK_S, &l, NULL), 0);
     ck_assert(!lives(mine));
     end_child(bystander);
     ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 20 * CLOCK_S, NULL), 0);
