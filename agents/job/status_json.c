@@ -19,7 +19,7 @@ static const char *const state_names[JOB_STATES] = { "starting",  "profiling", "
 static const struct field job_fields[] = {
     FIELD(struct job_status, job, TEXT, 0, 0),
     FIELD(struct job_status, name, TEXT, 0, 0),
-    { "state", FIELD_ENUM, offsetof(struct job_status, state), 0, 0, JOB_STATES, state_names },
+    FIELD_WORD(struct job_status, state, state_names),
     FIELD(struct job_status, reason, TEXT, 0, 0),
     FIELD(struct job_status, message, TEXT, 0, 0),
     FIELD(struct job_status, mode, TEXT, 0, 0),
@@ -48,20 +48,19 @@ static const struct field job_fields[] = {
     FIELD(struct job_status, eta_s, MEASURE, 0, 0),
     FIELD(struct job_status, recovery_s, MEASURE, 0, 0),
     FIELD(struct job_status, emulated, BOOL, 0, 0),
-};
-
-/* Apart, because jobs of earlier versions had none. */
-static const struct field late_fields[] = {
-    FIELD(struct job_status, waiting, TEXT, 0, 0),
-    FIELD(struct job_status, refused, TEXT, 0, 0),
+    /* Members that older drivers did not write. */
+    FIELD_LATE(struct job_status, waiting, TEXT, 0, 0),
+    FIELD_LATE(struct job_status, refused, TEXT, 0, 0),
 };
 
 /* Members of "equal_split_samples_per_s". */
 static const struct field equal_fields[] = {
-    { "predicted", FIELD_MEASURE, offsetof(struct job_status, equal_predicted_samples_per_s), 0, 0,
-      0, NULL },
-    { "measured", FIELD_MEASURE, offsetof(struct job_status, equal_measured_samples_per_s), 0, 0, 0,
-      NULL },
+    { .key = "predicted",
+      .kind = FIELD_MEASURE,
+      .offset = offsetof(struct job_status, equal_predicted_samples_per_s) },
+    { .key = "measured",
+      .kind = FIELD_MEASURE,
+      .offset = offsetof(struct job_status, equal_measured_samples_per_s) },
 };
 
 /* Members of "first_failure". */
@@ -93,12 +92,8 @@ static const struct field worker_fields[] = {
     FIELD(struct worker_status, relative_speed, MEASURE, 0, 0),
     FIELD(struct worker_status, overrun_ms, MEASURE, 0, 0),
     FIELD(struct worker_status, last_step_age_s, MEASURE, 0, 0),
-};
-
-/* Apart as above. */
-static const struct field late_worker_fields[] = {
-    FIELD(struct worker_status, group, INT, 0, STATUS_MAX_WORKERS - 1),
-    FIELD(struct worker_status, staleness, INT, 0, INT32_MAX),
+    FIELD_LATE(struct worker_status, group, INT, 0, STATUS_MAX_WORKERS - 1),
+    FIELD_LATE(struct worker_status, staleness, INT, 0, INT32_MAX),
 };
 
 /* Every measure of the table that is unknown so far. */
@@ -173,8 +168,7 @@ static int write_workers(json_t *o, const struct job_status *s)
     for (int i = 0; i < s->n_workers; i++) {
         json_t *w = json_object();
 
-        if (!w || fields_write(worker_fields, N(worker_fields), &s->worker[i], w) < 0 ||
-            fields_write(late_worker_fields, N(late_worker_fields), &s->worker[i], w) < 0) {
+        if (!w || fields_write(worker_fields, N(worker_fields), &s->worker[i], w) < 0) {
             json_decref(w);
             json_decref(list);
             return -ENOMEM;
@@ -192,7 +186,6 @@ static int write_job(json_t *o, const struct job_status *s)
     json_t *code = s->exit_code < 0 ? json_null() : json_integer(s->exit_code);
 
     if (json_object_set_new(o, "exit_code", code) < 0 ||
-        fields_write(late_fields, N(late_fields), s, o) < 0 ||
         fields_write(job_fields, N(job_fields), s, o) < 0 ||
         write_group(o, "equal_split_samples_per_s", equal_fields, N(equal_fields), s) < 0)
         return -ENOMEM;
@@ -221,18 +214,6 @@ char *job_status_workers_text(const struct job_status *s)
 
 /* ---- reading: members that are not known are passed over, a newer driver may have more ---- */
 
-/* Those of the table's members that are there. */
-static int read_late(const struct field *f, size_t n, const json_t *o, void *s,
-                     struct eddis_error *err)
-{
-    int rc = 0;
-
-    for (size_t i = 0; rc >= 0 && i < n; i++)
-        if (json_has(o, f[i].key))
-            rc = fields_read(&f[i], 1, o, s, err);
-    return rc;
-}
-
 static int read_workers(const json_t *o, struct job_status *s, struct eddis_error *err)
 {
     json_t *list = json_object_get(o, "workers");
@@ -247,8 +228,6 @@ static int read_workers(const json_t *o, struct job_status *s, struct eddis_erro
         const json_t *one = json_array_get(list, (size_t)i);
 
         rc = fields_read(worker_fields, N(worker_fields), one, &s->worker[i], err);
-        if (rc >= 0)
-            rc = read_late(late_worker_fields, N(late_worker_fields), one, &s->worker[i], err);
         if (rc < 0)
             eddis_fail_prefix(err, rc, "worker %d", i);
     }
@@ -282,8 +261,6 @@ static int read_job(const json_t *o, struct job_status *s, struct eddis_error *e
         rc = json_want_int(o, "exit_code", 0, 255, &code, err);
     if (rc == 0)
         rc = fields_read(job_fields, N(job_fields), o, s, err);
-    if (rc >= 0)
-        rc = read_late(late_fields, N(late_fields), o, s, err);
     if (rc >= 0)
         rc = json_want_object(o, "equal_split_samples_per_s", &group, err);
     if (rc >= 0)

@@ -41,9 +41,9 @@ static const struct field brief_fields[] = {
 };
 
 static const struct field emulated_fields[] = {
-    FIELD(struct job_emulated, rate, DOUBLE, 0, 1000000),
-    FIELD(struct job_emulated, fixed_s, DOUBLE, 0, 1000000),
-    FIELD(struct job_emulated, sample_s, DOUBLE, 0, 1000000),
+    FIELD_REAL(struct job_emulated, rate, DOUBLE, 0, 1000000),
+    FIELD_REAL(struct job_emulated, fixed_s, DOUBLE, 0, 1000000),
+    FIELD_REAL(struct job_emulated, sample_s, DOUBLE, 0, 1000000),
 };
 
 static const struct field_rows emulated_rows =

@@ -23,7 +23,7 @@ static const char *const ladder_names[] = { "orderly", "failure", "kill" };
 
 static const struct field every_fields[] = {
     FIELD(struct order, number, INT64, 0, INT64_MAX),
-    { "type", FIELD_ENUM, offsetof(struct order, type), 0, 0, N(type_names), type_names },
+    FIELD_WORD(struct order, type, type_names),
     FIELD(struct order, generation, INT64, 0, INT32_MAX),
 };
 
@@ -35,8 +35,8 @@ static const struct field prepare_fields[] = {
     FIELD(struct order, mode, NAME, 0, 0),
     FIELD(struct order, algorithm, NAME, 0, 0),
     FIELD(struct order, period, INT64, 0, INT64_MAX),
-    FIELD(struct order, moving_rate, DOUBLE, 0, 1),
-    FIELD(struct order, momentum, DOUBLE, 0, 1),
+    FIELD_REAL(struct order, moving_rate, DOUBLE, 0, 1),
+    FIELD_REAL(struct order, momentum, DOUBLE, 0, 1),
     FIELD(struct order, seed, UINT64, 0, 0),
     FIELD(struct order, bucket_bytes, INT64, 0, INT64_MAX),
     FIELD(struct order, warmup_steps, INT64, 0, INT64_MAX),
@@ -60,9 +60,9 @@ static const struct field rank_fields[] = {
     FIELD(struct order_rank, device_id, TEXT, 0, 0),
     FIELD(struct order_rank, cpus, TEXT, 0, 0),
     FIELD(struct order_rank, batch, INT64, 0, INT32_MAX),
-    FIELD(struct order_rank, weight, DOUBLE, 0, 1),
-    FIELD(struct order_rank, fixed_s, DOUBLE, 0, MAX_SECONDS),
-    FIELD(struct order_rank, sample_s, DOUBLE, 0, MAX_SECONDS),
+    FIELD_REAL(struct order_rank, weight, DOUBLE, 0, 1),
+    FIELD_REAL(struct order_rank, fixed_s, DOUBLE, 0, MAX_SECONDS),
+    FIELD_REAL(struct order_rank, sample_s, DOUBLE, 0, MAX_SECONDS),
 };
 
 static const struct field plan_fields[] = {
@@ -72,7 +72,7 @@ static const struct field plan_fields[] = {
 };
 
 static const struct field stop_fields[] = {
-    { "ladder", FIELD_ENUM, offsetof(struct order, ladder), 0, 0, N(ladder_names), ladder_names },
+    FIELD_WORD(struct order, ladder, ladder_names),
     FIELD(struct order, grace_ns, INT64, 0, 86400 * CLOCK_S),
 };
 

@@ -40,7 +40,7 @@ static const char *const event_names[] = { "profile",   "prepared",    "checked"
                                            "note",      "left" };
 
 static const struct field event_fields[] = {
-    { "type", FIELD_ENUM, offsetof(struct event, type), 0, 0, N(event_names), event_names },
+    FIELD_WORD(struct event, type, event_names),
     FIELD(struct event, age_ns, INT64, 0, INT64_MAX),
     FIELD(struct event, generation, INT64, 0, INT32_MAX),
     FIELD(struct event, rank, INT, PROTOCOL_LOG_MPIRUN, BOARD_MAX_RANKS - 1),

@@ -96,12 +96,16 @@ static json_t *write_one(const struct field *f, const void *p)
         return json_integer((json_int_t) * (const uint64_t *)p);
     case FIELD_DOUBLE:
     case FIELD_MEASURE:
+    case FIELD_FIGURE:
         return isfinite(*(const double *)p) ? json_real(*(const double *)p) : json_null();
     case FIELD_BOOL:
         return json_boolean(*(const bool *)p);
+    case FIELD_FLAG:
+        return json_boolean(*(const int32_t *)p);
     case FIELD_ENUM:
         return json_string(f->names[*(const int *)p]);
     case FIELD_TEXT:
+    case FIELD_LINE:
     case FIELD_NAME:
         return write_sentence(p);
     case FIELD_SENTENCE:
@@ -118,9 +122,14 @@ static json_t *write_one(const struct field *f, const void *p)
 
 int fields_write(const struct field *f, size_t n, const void *s, json_t *o)
 {
-    for (size_t i = 0; i < n; i++)
-        if (json_object_set_new(o, f[i].key, write_one(&f[i], (const char *)s + f[i].offset)) < 0)
+    for (size_t i = 0; i < n; i++) {
+        const void *p = (const char *)s + f[i].offset;
+
+        if (f[i].kind == FIELD_FIGURE && !isfinite(*(const double *)p))
+            continue;
+        if (json_object_set_new(o, f[i].key, write_one(&f[i], p)) < 0)
             return -ENOMEM;
+    }
     return 0;
 }
 
@@ -208,22 +217,25 @@ static int read_enum(const struct field *f, const json_t *o, int *p, struct eddi
     return eddis_fail(err, -EINVAL, "member \"%s\" is none of the words it may be", f->key);
 }
 
-static int read_number(const struct field *f, const json_t *o, void *p, struct eddis_error *err)
+static int read_double(const struct field *f, const json_t *o, double *p, struct eddis_error *err)
 {
-    double low = f->min == f->max ? -HUGE_VAL : (double)f->min;
-    double high = f->min == f->max ? HUGE_VAL : (double)f->max;
-    int64_t whole;
-    int rc;
+    bool any = f->low == f->high;
 
-    if (f->kind == FIELD_DOUBLE || f->kind == FIELD_MEASURE) {
-        if (f->kind == FIELD_MEASURE && json_is_null(json_object_get(o, f->key))) {
-            *(double *)p = NAN;
-            return 0;
-        }
-        return json_want_number(o, f->key, low, high, p, err);
+    if ((f->kind == FIELD_MEASURE && json_is_null(json_object_get(o, f->key))) ||
+        (f->kind == FIELD_FIGURE && !json_has(o, f->key))) {
+        *p = NAN;
+        return 0;
     }
-    rc = f->kind == FIELD_UINT64 ? json_want_int(o, f->key, INT64_MIN, INT64_MAX, &whole, err)
-                                 : json_want_int(o, f->key, f->min, f->max, &whole, err);
+    return json_want_number(o, f->key, any ? -HUGE_VAL : f->low, any ? HUGE_VAL : f->high, p, err);
+}
+
+static int read_whole(const struct field *f, const json_t *o, void *p, struct eddis_error *err)
+{
+    bool any = f->kind == FIELD_UINT64;
+    int64_t whole;
+    int rc =
+        json_want_int(o, f->key, any ? INT64_MIN : f->min, any ? INT64_MAX : f->max, &whole, err);
+
     if (rc < 0)
         return rc;
     if (f->kind == FIELD_INT)
@@ -233,10 +245,22 @@ static int read_number(const struct field *f, const json_t *o, void *p, struct e
     return 0;
 }
 
-static int read_name(const struct field *f, const json_t *o, char *p, struct eddis_error *err)
+static int read_flag(const struct field *f, const json_t *o, int32_t *p, struct eddis_error *err)
+{
+    bool set;
+    int rc = json_want_bool(o, f->key, &set, err);
+
+    if (rc == 0)
+        *p = set;
+    return rc;
+}
+
+static int read_text(const struct field *f, const json_t *o, char *p, struct eddis_error *err)
 {
     int rc = json_copy_string(o, f->key, p, f->size, err);
 
+    if (rc == 0 && f->kind == FIELD_LINE)
+        text_strip_control(p);
     if (rc == 0 && f->kind == FIELD_NAME && *p && !text_is_name(p, f->size))
         rc = eddis_fail(err, -EINVAL, "member \"%s\" is no name", f->key);
     return rc;
@@ -248,16 +272,21 @@ static int read_one(const struct field *f, const json_t *o, void *p, struct eddi
     case FIELD_INT:
     case FIELD_INT64:
     case FIELD_UINT64:
+        return read_whole(f, o, p, err);
     case FIELD_DOUBLE:
     case FIELD_MEASURE:
-        return read_number(f, o, p, err);
+    case FIELD_FIGURE:
+        return read_double(f, o, p, err);
     case FIELD_BOOL:
         return json_want_bool(o, f->key, p, err);
+    case FIELD_FLAG:
+        return read_flag(f, o, p, err);
     case FIELD_ENUM:
         return read_enum(f, o, p, err);
     case FIELD_TEXT:
+    case FIELD_LINE:
     case FIELD_NAME:
-        return read_name(f, o, p, err);
+        return read_text(f, o, p, err);
     case FIELD_SENTENCE:
     case FIELD_BYTES:
     case FIELD_OPTIONAL:
@@ -270,13 +299,34 @@ static int read_one(const struct field *f, const json_t *o, void *p, struct eddi
 
 int fields_read(const struct field *f, size_t n, const json_t *o, void *s, struct eddis_error *err)
 {
-    for (size_t i = 0; i < n; i++) {
-        int rc = read_one(&f[i], o, (char *)s + f[i].offset, err);
+    int taken = 0;
 
+    for (size_t i = 0; i < n; i++) {
+        int rc = 0;
+
+        if (!f[i].late || json_has(o, f[i].key))
+            rc = read_one(&f[i], o, (char *)s + f[i].offset, err);
         if (rc < 0)
             return rc;
+        taken += json_object_get(o, f[i].key) != NULL;
     }
-    return (int)n;
+    return taken;
+}
+
+int fields_limit(const json_t *o, const char *key, int64_t min, int64_t max,
+                 struct eddis_error *err)
+{
+    int64_t value;
+
+    return json_has(o, key) ? json_want_int(o, key, min, max, &value, err) : 0;
+}
+
+bool fields_have(const struct field *f, size_t n, const char *key)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(f[i].key, key) == 0)
+            return true;
+    return false;
 }
 
 int fields_end(const json_t *o, size_t n, struct eddis_error *err)

@@ -1,13 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* choice_json.c - the measured choice of communication to and from JSON */
 #include "choice_json.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/fields.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
-static const int64_t MAX_BYTES = INT64_C(1) << 40;
+#define MAX_BYTES (INT64_C(1) << 40)
 
-enum { MEMBERS = 11 };
+static const struct field fields[] = {
+    FIELD(struct comm_choice, version, INT, 0, INT32_MAX),
+    FIELD(struct comm_choice, shared, FLAG, 0, 0),
+    FIELD(struct comm_choice, direct_bytes, INT64, 0, MAX_BYTES),
+    FIELD(struct comm_choice, tree_bytes, INT64, 0, MAX_BYTES),
+    FIELD(struct comm_choice, halving_bytes, INT64, 0, MAX_BYTES),
+    FIELD(struct comm_choice, piece_bytes, INT64, 0, MAX_BYTES),
+    FIELD_REAL(struct comm_choice, latency_s, DOUBLE, 0, 1e6),
+    FIELD_REAL(struct comm_choice, bytes_per_s, DOUBLE, 0, 1e15),
+    FIELD(struct comm_choice, reason, TEXT, 0, 0),
+};
+
+enum { N_FIELDS = sizeof fields / sizeof *fields, LISTS = 2 };
 
 static json_t *numbers_json(const uint16_t *v, int n)
 {
@@ -20,13 +36,13 @@ static json_t *numbers_json(const uint16_t *v, int n)
 
 json_t *choice_json(const struct comm_choice *c)
 {
-    return json_pack("{s:i, s:b, s:I, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:s}", "version",
-                     c->version, "shared", c->shared, "direct_bytes", (json_int_t)c->direct_bytes,
-                     "tree_bytes", (json_int_t)c->tree_bytes, "halving_bytes",
-                     (json_int_t)c->halving_bytes, "piece_bytes", (json_int_t)c->piece_bytes,
-                     "latency_s", c->latency_s, "bytes_per_s", c->bytes_per_s, "order",
-                     numbers_json(c->order, c->n_order), "buckets",
-                     numbers_json(c->bucket, c->n_buckets), "reason", c->reason);
+    cleanup_json json_t *o = json_object();
+
+    if (!o || fields_write(fields, N_FIELDS, c, o) < 0 ||
+        json_object_set_new(o, "order", numbers_json(c->order, c->n_order)) < 0 ||
+        json_object_set_new(o, "buckets", numbers_json(c->bucket, c->n_buckets)) < 0)
+        return NULL;
+    return cleanup_keep(o);
 }
 
 static int read_numbers(const json_t *o, const char *key, uint16_t *ret, int max, int32_t *ret_n,
@@ -65,24 +81,12 @@ static int check_order(const struct comm_choice *c, struct eddis_error *err)
 
 static int read_members(const json_t *o, struct comm_choice *c, struct eddis_error *err)
 {
-    int64_t version;
-    bool shared;
     int rc;
 
-    if ((rc = json_want_int(o, "version", 0, INT32_MAX, &version, err)) < 0 ||
-        (rc = json_want_bool(o, "shared", &shared, err)) < 0 ||
-        (rc = json_want_int(o, "direct_bytes", 0, MAX_BYTES, &c->direct_bytes, err)) < 0 ||
-        (rc = json_want_int(o, "tree_bytes", 0, MAX_BYTES, &c->tree_bytes, err)) < 0 ||
-        (rc = json_want_int(o, "halving_bytes", 0, MAX_BYTES, &c->halving_bytes, err)) < 0 ||
-        (rc = json_want_int(o, "piece_bytes", 0, MAX_BYTES, &c->piece_bytes, err)) < 0 ||
-        (rc = json_want_number(o, "latency_s", 0, 1e6, &c->latency_s, err)) < 0 ||
-        (rc = json_want_number(o, "bytes_per_s", 0, 1e15, &c->bytes_per_s, err)) < 0 ||
+    if ((rc = fields_read(fields, N_FIELDS, o, c, err)) < 0 ||
         (rc = read_numbers(o, "order", c->order, CHOICE_MAX_ORDER, &c->n_order, err)) < 0 ||
-        (rc = read_numbers(o, "buckets", c->bucket, CHOICE_MAX_BUCKETS, &c->n_buckets, err)) < 0 ||
-        (rc = json_copy_string(o, "reason", c->reason, sizeof c->reason, err)) < 0)
+        (rc = read_numbers(o, "buckets", c->bucket, CHOICE_MAX_BUCKETS, &c->n_buckets, err)) < 0)
         return rc;
-    c->version = (int32_t)version;
-    c->shared = shared;
     return check_order(c, err);
 }
 
@@ -95,7 +99,7 @@ int choice_read(const json_t *o, struct comm_choice *ret, struct eddis_error *er
         return eddis_fail(err, -EINVAL, "the choice of communication is no object");
     memset(&c, 0, sizeof c);
     rc = read_members(o, &c, err);
-    if (rc == 0 && json_object_size(o) != MEMBERS)
+    if (rc == 0 && json_object_size(o) != N_FIELDS + LISTS)
         rc = eddis_fail(err, -EINVAL, "unknown member");
     if (rc < 0)
         return eddis_fail_prefix(err, rc, "the choice of communication");

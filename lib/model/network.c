@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* network.c - a measured network to and from JSON, and what it says of a node's wire */
 #include "network.h"
 
 #include "lib/base/cleanup.h"
-#include "lib/base/json.h"
+#include "lib/base/fields.h"
 #include "lib/base/text.h"
 
 #include <errno.h>
@@ -11,25 +12,32 @@
 #define MOST_SECONDS 1e6
 #define MOST_BYTES   1e15
 
+#define N(table) (sizeof table / sizeof *table)
+
+static const struct field network_fields[] = {
+    FIELD(struct network, network, LINE, 0, 0),
+    { .key = "nodes",
+      .kind = FIELD_INT,
+      .offset = offsetof(struct network, n_nodes),
+      .min = 1,
+      .max = NETWORK_MAX_NODES },
+    FIELD(struct network, failed_from, INT, -1, NETWORK_MAX_NODES - 1),
+    FIELD(struct network, failed_to, INT, -1, NETWORK_MAX_NODES - 1),
+    FIELD(struct network, failed, LINE, 0, 0),
+    FIELD_REAL(struct network, allreduce_s, FIGURE, 0, MOST_SECONDS),
+};
+
+static const struct field link_fields[] = {
+    FIELD(struct network_link, from, INT, 0, NETWORK_MAX_NODES - 1),
+    FIELD(struct network_link, to, INT, 0, NETWORK_MAX_NODES - 1),
+    FIELD_REAL(struct network_link, latency_s, DOUBLE, 0, MOST_SECONDS),
+    FIELD_REAL(struct network_link, bytes_per_s, DOUBLE, 0, MOST_BYTES),
+};
+
+static const struct field_rows link_rows =
+    FIELD_ROWS(link_fields, struct network_link, NETWORK_MAX_LINKS);
+
 /* ---- writing ---- */
-
-static json_t *link_value(const struct network_link *l)
-{
-    return json_pack("{si si sf sf}", "from", l->from, "to", l->to, "latency_s", l->latency_s,
-                     "bytes_per_s", l->bytes_per_s);
-}
-
-static int write_links(const struct network *n, json_t *o)
-{
-    json_t *list = json_array();
-
-    if (json_object_set_new(o, "links", list) < 0)
-        return -ENOMEM;
-    for (int i = 0; i < n->n_links; i++)
-        if (json_array_append_new(list, link_value(&n->link[i])) < 0)
-            return -ENOMEM;
-    return 0;
-}
 
 static int write_hosts(const struct network *n, json_t *o)
 {
@@ -45,40 +53,25 @@ static int write_hosts(const struct network *n, json_t *o)
 
 char *network_text(const struct network *n)
 {
-    cleanup_json json_t *o =
-        json_pack("{ss si si si ss}", "network", n->network, "nodes", n->n_nodes, "failed_from",
-                  n->failed_from, "failed_to", n->failed_to, "failed", n->failed);
+    cleanup_json json_t *o = json_object();
 
-    if (!o || write_links(n, o) < 0 || write_hosts(n, o) < 0)
-        return NULL;
-    if (isfinite(n->allreduce_s) &&
-        json_object_set_new(o, "allreduce_s", json_real(n->allreduce_s)) < 0)
+    if (!o || fields_write(network_fields, N(network_fields), n, o) < 0 ||
+        fields_write_rows(o, "links", &link_rows, n->link, (size_t)n->n_links) < 0 ||
+        write_hosts(n, o) < 0)
         return NULL;
     return json_text(o, false);
 }
 
 /* ---- reading ---- */
 
-static int want_int(const json_t *o, const char *key, int64_t min, int64_t max, int *ret,
-                    struct eddis_error *err)
-{
-    int64_t n;
-    int rc = json_want_int(o, key, min, max, &n, err);
-
-    if (rc == 0)
-        *ret = (int)n;
-    return rc;
-}
-
 static int read_link(const json_t *o, const struct network *n, struct network_link *ret,
                      struct eddis_error *err)
 {
     int rc;
 
-    if ((rc = want_int(o, "from", 0, n->n_nodes - 1, &ret->from, err)) < 0 ||
-        (rc = want_int(o, "to", 0, n->n_nodes - 1, &ret->to, err)) < 0 ||
-        (rc = json_want_number(o, "latency_s", 0, MOST_SECONDS, &ret->latency_s, err)) < 0 ||
-        (rc = json_want_number(o, "bytes_per_s", 0, MOST_BYTES, &ret->bytes_per_s, err)) < 0)
+    if ((rc = fields_limit(o, "from", 0, n->n_nodes - 1, err)) < 0 ||
+        (rc = fields_limit(o, "to", 0, n->n_nodes - 1, err)) < 0 ||
+        (rc = fields_read(link_fields, N(link_fields), o, ret, err)) < 0)
         return rc;
     return ret->from != ret->to ? 0 : eddis_fail(err, -EINVAL, "a link from a node to itself");
 }
@@ -130,18 +123,10 @@ static int read_all(const json_t *o, struct network *n, struct eddis_error *err)
 {
     int rc;
 
-    if ((rc = json_copy_string(o, "network", n->network, sizeof n->network, err)) < 0 ||
-        (rc = want_int(o, "nodes", 1, NETWORK_MAX_NODES, &n->n_nodes, err)) < 0 ||
-        (rc = want_int(o, "failed_from", -1, n->n_nodes - 1, &n->failed_from, err)) < 0 ||
-        (rc = want_int(o, "failed_to", -1, n->n_nodes - 1, &n->failed_to, err)) < 0 ||
-        (rc = json_copy_string(o, "failed", n->failed, sizeof n->failed, err)) < 0 ||
+    if ((rc = fields_read(network_fields, N(network_fields), o, n, err)) < 0 ||
+        (rc = fields_limit(o, "failed_from", -1, n->n_nodes - 1, err)) < 0 ||
+        (rc = fields_limit(o, "failed_to", -1, n->n_nodes - 1, err)) < 0 ||
         (rc = read_hosts(o, n, err)) < 0)
-        return rc;
-    text_strip_control(n->network);
-    text_strip_control(n->failed);
-    n->allreduce_s = NAN;
-    if (json_has(o, "allreduce_s") &&
-        (rc = json_want_number(o, "allreduce_s", 0, MOST_SECONDS, &n->allreduce_s, err)) < 0)
         return rc;
     return read_links(o, n, err);
 }

@@ -9,7 +9,7 @@
 #include "plan.h"
 
 #include "lib/base/cleanup.h"
-#include "lib/base/json.h"
+#include "lib/base/fields.h"
 #include "lib/base/strbuf.h"
 #include "lib/model/choice_json.h"
 
@@ -17,102 +17,119 @@
 #include <math.h>
 #include <string.h>
 
-static const double MAX_S = 1e12;         /* seconds of one step */
-static const double MAX_PER_S = 1e18;     /* samples per second */
-static const double WEIGHT_ERROR = 1e-12; /* of a weight's 15 digits */
+#define MAX_S        1e12 /* seconds of one step */
+#define MAX_PER_S    1e18 /* samples per second */
+#define MAX_BATCH    (INT64_C(1) << 53)
+#define MAX_PERIOD   (INT64_C(1) << 40)
+#define MAX_BUCKET   (INT64_C(1) << 40)
+#define WEIGHT_ERROR 1e-12 /* of a weight's 15 digits */
 
-static const char *const plan_members[] = {
-    "algorithm",
-    "async_samples_per_s",
-    "bucket_bytes",
-    "communication",
-    "emulated",
-    "equal_samples_per_s",
-    "generation",
-    "global_batch",
-    "hybrid_samples_per_s",
-    "ideal_samples_per_s",
-    "mode",
-    "model_bytes",
-    "momentum",
-    "moving_rate",
-    "network",
-    "network_reason",
-    "nodes",
-    "period",
-    "predicted_samples_per_s",
-    "reason",
-    "relative",
-    "schema_version",
-    "seed",
-    "sync_samples_per_s",
-    "version",
-    "workers",
+#define N(table) (sizeof table / sizeof *table)
+
+static const struct field plan_fields[] = {
+    FIELD(struct plan, generation, INT64, 1, INT64_MAX),
+    FIELD(struct plan, version, INT64, 1, INT64_MAX),
+    FIELD(struct plan, mode, TEXT, 0, 0),
+    FIELD(struct plan, algorithm, TEXT, 0, 0),
+    FIELD(struct plan, reason, TEXT, 0, 0),
+    FIELD(struct plan, global_batch, INT64, 1, MAX_BATCH),
+    FIELD(struct plan, bucket_bytes, INT64, 0, MAX_BUCKET),
+    FIELD(struct plan, seed, INT64, 0, INT64_MAX),
+    FIELD(struct plan, emulated, BOOL, 0, 0),
+    FIELD(struct plan, relative, BOOL, 0, 0),
+    FIELD_REAL(struct plan, predicted_samples_per_s, DOUBLE, 0, MAX_PER_S),
+    FIELD_REAL(struct plan, ideal_samples_per_s, DOUBLE, 0, MAX_PER_S),
+    FIELD_REAL(struct plan, equal_samples_per_s, DOUBLE, 0, MAX_PER_S),
+    FIELD_LATE(struct plan, period, INT64, 0, MAX_PERIOD),
+    FIELD_LATE(struct plan, model_bytes, INT64, 0, INT64_MAX),
+    FIELD_REAL_LATE(struct plan, moving_rate, 0, 1),
+    FIELD_REAL_LATE(struct plan, momentum, 0, 0.9999),
+    FIELD_REAL_LATE(struct plan, sync_samples_per_s, 0, MAX_PER_S),
+    FIELD_REAL_LATE(struct plan, async_samples_per_s, 0, MAX_PER_S),
+    FIELD_REAL_LATE(struct plan, hybrid_samples_per_s, 0, MAX_PER_S),
 };
 
-static const char *const worker_members[] = {
-    "batch",      "cpus", "device", "device_id", "equal_batch",   "fixed_s", "group",  "kind",
-    "local_rank", "node", "rank",   "sample_s",  "samples_per_s", "step_s",  "weight",
+/* There together, or not at all. */
+static const struct field network_fields[] = {
+    FIELD(struct plan, network, TEXT, 0, 0),
+    FIELD(struct plan, network_reason, TEXT, 0, 0),
 };
+
+static const struct field worker_fields[] = {
+    FIELD(struct plan_worker, rank, INT, 0, PLAN_MAX_WORKERS - 1),
+    FIELD(struct plan_worker, local_rank, INT, 0, PLAN_MAX_WORKERS - 1),
+    FIELD(struct plan_worker, node, INT, 0, PLAN_MAX_WORKERS - 1),
+    FIELD_LATE(struct plan_worker, group, INT, 0, PLAN_MAX_WORKERS - 1),
+    FIELD(struct plan_worker, device_id, TEXT, 0, 0),
+    FIELD(struct plan_worker, device, TEXT, 0, 0),
+    FIELD(struct plan_worker, cpus, TEXT, 0, 0),
+    FIELD_REAL(struct plan_worker, fixed_s, DOUBLE, 0, MAX_S),
+    FIELD_REAL(struct plan_worker, sample_s, DOUBLE, 0, MAX_S),
+    FIELD_REAL(struct plan_worker, step_s, DOUBLE, 0, MAX_S),
+    FIELD_REAL(struct plan_worker, samples_per_s, DOUBLE, 0, MAX_PER_S),
+    FIELD(struct plan_worker, batch, INT64, 0, MAX_BATCH),
+    FIELD(struct plan_worker, equal_batch, INT64, 0, MAX_BATCH),
+    FIELD_REAL(struct plan_worker, weight, DOUBLE, 0, 1),
+};
+
+/* Members beside those of plan_fields and worker_fields. */
+static const char *const plan_others[] = { "communication", "network",        "network_reason",
+                                           "nodes",         "schema_version", "workers" };
+static const char *const worker_others[] = { "kind" };
 
 /* ---- writing ---- */
 
-static json_t *worker_json(const struct plan_worker *w)
+static int write_workers(const struct plan *p, json_t *o)
 {
-    return json_pack("{s:i, s:i, s:i, s:i, s:s, s:s, s:s, s:s, s:f, s:f, s:I, s:I, s:f, s:f, s:f}",
-                     "group", w->group, "rank", w->rank, "local_rank", w->local_rank, "node",
-                     w->node, "kind", device_kind_name(w->kind), "device_id", w->device_id,
-                     "device", w->device, "cpus", w->cpus, "fixed_s", w->fixed_s, "sample_s",
-                     w->sample_s, "batch", (json_int_t)w->batch, "equal_batch",
-                     (json_int_t)w->equal_batch, "weight", w->weight, "step_s", w->step_s,
-                     "samples_per_s", w->samples_per_s);
-}
+    json_t *list = json_array();
 
-/* What the mode brings with it. */
-static json_t *mode_json(const struct plan *p)
-{
-    return json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:I, s:f, s:f, s:f, s:o}", "mode", p->mode,
-                     "algorithm", p->algorithm, "reason", p->reason, "period",
-                     (json_int_t)p->period, "moving_rate", p->moving_rate, "momentum", p->momentum,
-                     "model_bytes", (json_int_t)p->model_bytes, "sync_samples_per_s",
-                     p->sync_samples_per_s, "async_samples_per_s", p->async_samples_per_s,
-                     "hybrid_samples_per_s", p->hybrid_samples_per_s, "communication",
-                     p->choice ? choice_json(p->choice) : json_null());
-}
+    if (json_object_set_new(o, "workers", list) < 0)
+        return -ENOMEM;
+    for (int i = 0; i < p->n_workers; i++) {
+        const struct plan_worker *w = &p->worker[i];
+        json_t *one = json_object();
 
-static json_t *plan_json(const struct plan *p)
-{
-    json_t *nodes = json_array(), *workers = json_array();
-    int rc = nodes && workers ? 0 : -1;
-
-    for (int i = 0; i < p->n_nodes && rc == 0; i++)
-        rc = json_array_append_new(nodes, json_string(p->node[i]));
-    for (int i = 0; i < p->n_workers && rc == 0; i++)
-        rc = json_array_append_new(workers, worker_json(&p->worker[i]));
-    if (rc < 0) {
-        json_decref(nodes);
-        json_decref(workers);
-        return NULL;
+        if (json_array_append_new(list, one) < 0 ||
+            fields_write(worker_fields, N(worker_fields), w, one) < 0 ||
+            json_object_set_new(one, "kind", json_string(device_kind_name(w->kind))) < 0)
+            return -ENOMEM;
     }
-    return json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:f, s:f, s:f, s:s, s:s, s:o, s:o}",
-                     "schema_version", PLAN_SCHEMA_VERSION, "generation", (json_int_t)p->generation,
-                     "version", (json_int_t)p->version, "global_batch", (json_int_t)p->global_batch,
-                     "bucket_bytes", (json_int_t)p->bucket_bytes, "seed", (json_int_t)p->seed,
-                     "emulated", p->emulated, "relative", p->relative, "predicted_samples_per_s",
-                     p->predicted_samples_per_s, "ideal_samples_per_s", p->ideal_samples_per_s,
-                     "equal_samples_per_s", p->equal_samples_per_s, "network", p->network,
-                     "network_reason", p->network_reason, "nodes", nodes, "workers", workers);
+    return 0;
+}
+
+static int write_nodes(const struct plan *p, json_t *o)
+{
+    json_t *list = json_array();
+
+    if (json_object_set_new(o, "nodes", list) < 0)
+        return -ENOMEM;
+    for (int i = 0; i < p->n_nodes; i++)
+        if (json_array_append_new(list, json_string(p->node[i])) < 0)
+            return -ENOMEM;
+    return 0;
+}
+
+static int write_plan(const struct plan *p, json_t *o)
+{
+    json_t *choice = p->choice ? choice_json(p->choice) : json_null();
+
+    if (json_object_set_new(o, "communication", choice) < 0 ||
+        json_object_set_new(o, "schema_version", json_integer(PLAN_SCHEMA_VERSION)) < 0 ||
+        fields_write(plan_fields, N(plan_fields), p, o) < 0 ||
+        fields_write(network_fields, N(network_fields), p, o) < 0 || write_nodes(p, o) < 0)
+        return -ENOMEM;
+    return write_workers(p, o);
 }
 
 char *plan_text(const struct plan *p)
 {
-    cleanup_json json_t *j = plan_json(p), *mode = mode_json(p);
+    cleanup_json json_t *o = json_object();
     cleanup_free char *text = NULL;
     struct strbuf b = { 0 };
 
-    if (!j || !mode || json_object_update(j, mode) < 0)
+    if (!o || write_plan(p, o) < 0)
         return NULL;
-    text = json_text(j, true);
+    text = json_text(o, true);
     if (!text)
         return NULL;
     strbuf_add(&b, text);
@@ -122,19 +139,20 @@ char *plan_text(const struct plan *p)
 
 /* ---- reading ---- */
 
-static int only_members(const json_t *o, const char *const *names, size_t n,
-                        struct eddis_error *err)
+/* Members are those of f [n] and `others` [n_others]. */
+static int only_members(const json_t *o, const struct field *f, size_t n, const char *const *others,
+                        size_t n_others, struct eddis_error *err)
 {
     const char *key;
     json_t *value;
 
     json_object_foreach((json_t *)o, key, value)
     {
-        size_t i = 0;
+        bool known = fields_have(f, n, key);
 
-        while (i < n && strcmp(names[i], key) != 0)
-            i++;
-        if (i == n)
+        for (size_t i = 0; i < n_others && !known; i++)
+            known = strcmp(others[i], key) == 0;
+        if (!known)
             return eddis_fail(err, -EINVAL, "unknown member \"%.40s\"", key);
     }
     return 0;
@@ -145,40 +163,16 @@ static int read_kind(const json_t *o, enum device_kind *ret, struct eddis_error 
     const char *s;
     int rc = json_want_string(o, "kind", &s, err);
 
-    if (rc < 0)
-        return rc;
-    for (int k = DEVICE_CPU; k <= DEVICE_EMULATED; k++)
-        if (strcmp(s, device_kind_name((enum device_kind)k)) == 0) {
-            *ret = (enum device_kind)k;
-            return 0;
-        }
-    return eddis_fail(err, -EINVAL, "member \"kind\" is no kind of device");
-}
-
-static int read_int(const json_t *o, const char *key, int max, int *ret, struct eddis_error *err)
-{
-    int64_t v;
-    int rc = json_want_int(o, key, 0, max, &v, err);
-
-    if (rc == 0)
-        *ret = (int)v;
+    if (rc == 0 && !device_kind_find(s, ret))
+        rc = eddis_fail(err, -EINVAL, "member \"kind\" is no kind of device");
     return rc;
 }
 
-static int read_worker_numbers(const json_t *o, const struct plan *p, struct plan_worker *w,
-                               struct eddis_error *err)
+/* The weight is that of the batch, to the last bit. */
+static int set_weight(const struct plan *p, struct plan_worker *w, struct eddis_error *err)
 {
-    double weight;
-    int rc;
+    double weight = w->weight;
 
-    if ((rc = json_want_number(o, "fixed_s", 0, MAX_S, &w->fixed_s, err)) < 0 ||
-        (rc = json_want_number(o, "sample_s", 0, MAX_S, &w->sample_s, err)) < 0 ||
-        (rc = json_want_number(o, "step_s", 0, MAX_S, &w->step_s, err)) < 0 ||
-        (rc = json_want_number(o, "samples_per_s", 0, MAX_PER_S, &w->samples_per_s, err)) < 0 ||
-        (rc = json_want_int(o, "batch", 0, p->global_batch, &w->batch, err)) < 0 ||
-        (rc = json_want_int(o, "equal_batch", 0, p->global_batch, &w->equal_batch, err)) < 0 ||
-        (rc = json_want_number(o, "weight", 0, 1, &weight, err)) < 0)
-        return rc;
     if (w->sample_s == 0)
         return eddis_fail(err, -EINVAL, "member \"sample_s\" is 0");
     w->weight = (double)w->batch / (double)p->global_batch;
@@ -194,19 +188,16 @@ static int read_worker(const json_t *o, const struct plan *p, struct plan_worker
 
     if (!json_is_object(o))
         return eddis_fail(err, -EINVAL, "it is no object");
-    if ((rc = only_members(o, worker_members, sizeof worker_members / sizeof *worker_members,
+    if ((rc = only_members(o, worker_fields, N(worker_fields), worker_others, N(worker_others),
                            err)) < 0 ||
-        (rc = read_int(o, "rank", PLAN_MAX_WORKERS - 1, &w->rank, err)) < 0 ||
-        (rc = read_int(o, "local_rank", PLAN_MAX_WORKERS - 1, &w->local_rank, err)) < 0 ||
-        (rc = read_int(o, "node", p->n_nodes - 1, &w->node, err)) < 0 ||
-        (json_has(o, "group") &&
-         (rc = read_int(o, "group", p->n_workers - 1, &w->group, err)) < 0) ||
-        (rc = read_kind(o, &w->kind, err)) < 0 ||
-        (rc = json_copy_string(o, "device_id", w->device_id, sizeof w->device_id, err)) < 0 ||
-        (rc = json_copy_string(o, "device", w->device, sizeof w->device, err)) < 0 ||
-        (rc = json_copy_string(o, "cpus", w->cpus, sizeof w->cpus, err)) < 0)
+        (rc = fields_limit(o, "node", 0, p->n_nodes - 1, err)) < 0 ||
+        (rc = fields_limit(o, "group", 0, p->n_workers - 1, err)) < 0 ||
+        (rc = fields_limit(o, "batch", 0, p->global_batch, err)) < 0 ||
+        (rc = fields_limit(o, "equal_batch", 0, p->global_batch, err)) < 0 ||
+        (rc = fields_read(worker_fields, N(worker_fields), o, w, err)) < 0 ||
+        (rc = read_kind(o, &w->kind, err)) < 0)
         return rc;
-    return read_worker_numbers(o, p, w, err);
+    return set_weight(p, w, err);
 }
 
 /* Ranks count up from node to node, and local ranks within each; n_local [n_nodes] starts at 0. */
@@ -311,13 +302,6 @@ static int check_groups(struct plan *p, struct eddis_error *err)
     return 0;
 }
 
-/* A member that older plans do not have stays 0. */
-static int read_number(const json_t *o, const char *key, double max, double *ret,
-                       struct eddis_error *err)
-{
-    return json_has(o, key) ? json_want_number(o, key, 0, max, ret, err) : 0;
-}
-
 static int read_choice(const json_t *o, struct plan *p, struct eddis_error *err)
 {
     if (!json_has(o, "communication"))
@@ -328,56 +312,26 @@ static int read_choice(const json_t *o, struct plan *p, struct eddis_error *err)
     return choice_read(json_object_get(o, "communication"), p->choice, err);
 }
 
-static int read_mode(const json_t *o, struct plan *p, struct eddis_error *err)
+/* Only who averages models does so at some period, by some rate. */
+static int check_mode(const struct plan *p, struct eddis_error *err)
 {
-    bool elastic;
-    int rc;
+    bool elastic = strcmp(p->mode, "async") == 0 || strcmp(p->mode, "hybrid") == 0;
 
-    if ((json_has(o, "period") &&
-         (rc = json_want_int(o, "period", 0, INT64_C(1) << 40, &p->period, err)) < 0) ||
-        (json_has(o, "model_bytes") &&
-         (rc = json_want_int(o, "model_bytes", 0, INT64_MAX, &p->model_bytes, err)) < 0) ||
-        (rc = read_number(o, "moving_rate", 1, &p->moving_rate, err)) < 0 ||
-        (rc = read_number(o, "momentum", 0.9999, &p->momentum, err)) < 0 ||
-        (rc = read_number(o, "sync_samples_per_s", MAX_PER_S, &p->sync_samples_per_s, err)) < 0 ||
-        (rc = read_number(o, "async_samples_per_s", MAX_PER_S, &p->async_samples_per_s, err)) < 0 ||
-        (rc = read_number(o, "hybrid_samples_per_s", MAX_PER_S, &p->hybrid_samples_per_s, err)) < 0)
-        return rc;
-    elastic = strcmp(p->mode, "async") == 0 || strcmp(p->mode, "hybrid") == 0;
     if (elastic != (p->period > 0) || elastic != (p->moving_rate > 0))
         return eddis_fail(err, -EINVAL, "\"period\" and \"moving_rate\" do not fit the mode '%s'",
                           p->mode);
-    return read_choice(o, p, err);
+    return 0;
 }
 
 static int read_head(const json_t *o, struct plan *p, struct eddis_error *err)
 {
-    int64_t seed;
-    int rc;
+    int rc = fields_read(plan_fields, N(plan_fields), o, p, err);
 
-    if ((rc = json_want_int(o, "generation", 1, INT64_MAX, &p->generation, err)) < 0 ||
-        (rc = json_want_int(o, "version", 1, INT64_MAX, &p->version, err)) < 0 ||
-        (rc = json_copy_string(o, "mode", p->mode, sizeof p->mode, err)) < 0 ||
-        (rc = json_copy_string(o, "algorithm", p->algorithm, sizeof p->algorithm, err)) < 0 ||
-        (rc = json_copy_string(o, "reason", p->reason, sizeof p->reason, err)) < 0 ||
-        (rc = json_want_int(o, "global_batch", 1, INT64_C(1) << 53, &p->global_batch, err)) < 0 ||
-        (rc = json_want_int(o, "bucket_bytes", 0, INT64_C(1) << 40, &p->bucket_bytes, err)) < 0 ||
-        (rc = json_want_int(o, "seed", 0, INT64_MAX, &seed, err)) < 0 ||
-        (rc = json_want_bool(o, "emulated", &p->emulated, err)) < 0 ||
-        (rc = json_want_bool(o, "relative", &p->relative, err)) < 0 ||
-        (rc = json_want_number(o, "predicted_samples_per_s", 0, MAX_PER_S,
-                               &p->predicted_samples_per_s, err)) < 0 ||
-        (rc = json_want_number(o, "ideal_samples_per_s", 0, MAX_PER_S, &p->ideal_samples_per_s,
-                               err)) < 0)
-        return rc;
-    if (json_has(o, "network") &&
-        ((rc = json_copy_string(o, "network", p->network, sizeof p->network, err)) < 0 ||
-         (rc = json_copy_string(o, "network_reason", p->network_reason, sizeof p->network_reason,
-                                err)) < 0))
-        return rc;
-    p->seed = (uint64_t)seed;
-    rc = json_want_number(o, "equal_samples_per_s", 0, MAX_PER_S, &p->equal_samples_per_s, err);
-    return rc < 0 ? rc : read_mode(o, p, err);
+    if (rc >= 0 && json_has(o, "network"))
+        rc = fields_read(network_fields, N(network_fields), o, p, err);
+    if (rc >= 0)
+        rc = check_mode(p, err);
+    return rc < 0 ? rc : read_choice(o, p, err);
 }
 
 static int read_plan(const json_t *o, struct plan **ret, struct eddis_error *err)
@@ -394,7 +348,7 @@ static int read_plan(const json_t *o, struct plan **ret, struct eddis_error *err
     if (schema != PLAN_SCHEMA_VERSION)
         return eddis_fail(err, -EINVAL, "its schema_version is %lld, this eddis reads %d",
                           (long long)schema, PLAN_SCHEMA_VERSION);
-    if ((rc = only_members(o, plan_members, sizeof plan_members / sizeof *plan_members, err)) < 0 ||
+    if ((rc = only_members(o, plan_fields, N(plan_fields), plan_others, N(plan_others), err)) < 0 ||
         (rc = json_want_array(o, "nodes", PLAN_MAX_WORKERS, &nodes, err)) < 0 ||
         (rc = json_want_array(o, "workers", PLAN_MAX_WORKERS, &workers, err)) < 0)
         return rc;

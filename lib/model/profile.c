@@ -1,90 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* profile.c - a node's profile to and from JSON, every number of which is checked */
 #include "profile.h"
 
 #include "lib/base/cleanup.h"
-#include "lib/base/json.h"
-#include "lib/base/text.h"
+#include "lib/base/fields.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
-/* One table says how each member travels, in both directions. */
-enum field_type { FIELD_STRING, FIELD_INT, FIELD_INT64, FIELD_NUMBER, FIELD_BOOL };
-
-struct field {
-    const char *name;
-    enum field_type type;
-    size_t offset, size; /* size: of a string's array */
-    double min, max;     /* a number that may be missing is NAN then */
-};
-
-#define TEXT(s, m)                                                                                 \
-    {                                                                                              \
-#m, FIELD_STRING, offsetof(struct s, m), sizeof(((struct s *)0)->m), 0, 0                  \
-    }
-#define INT(s, m, min, max)                                                                        \
-    {                                                                                              \
-#m, FIELD_INT, offsetof(struct s, m), 0, min, max                                          \
-    }
-#define LONG(s, m, min, max)                                                                       \
-    {                                                                                              \
-#m, FIELD_INT64, offsetof(struct s, m), 0, min, max                                        \
-    }
-#define NUMBER(s, m, max)                                                                          \
-    {                                                                                              \
-#m, FIELD_NUMBER, offsetof(struct s, m), 0, 0, max                                         \
-    }
-#define FLAG(s, m)                                                                                 \
-    {                                                                                              \
-#m, FIELD_BOOL, offsetof(struct s, m), 0, 0, 0                                             \
-    }
-
-#define MOST_BYTES   1e18
+#define MOST_BYTES   INT64_C(1000000000000000000)
 #define MOST_FLOPS   1e20
-#define MOST_SECONDS 253402300799.0 /* end of the year 9999 */
-#define MOST_COUNT   1e6
+#define MOST_SECONDS INT64_C(253402300799) /* end of the year 9999 */
+#define MOST_COUNT   1000000
 
 static const struct field node_fields[] = {
-    TEXT(node_profile, host),
-    LONG(node_profile, measured_s, 0, MOST_SECONDS),
-    FLAG(node_profile, cached),
-    INT(node_profile, probe_version, 0, MOST_COUNT),
-    TEXT(node_profile, eddis_version),
-    TEXT(node_profile, mpi_version),
-    TEXT(node_profile, kernel),
-    TEXT(node_profile, machine_id),
-    TEXT(node_profile, cpu_model),
-    INT(node_profile, sockets, 0, MOST_COUNT),
-    INT(node_profile, cores, 0, MOST_COUNT),
-    INT(node_profile, threads, 0, MOST_COUNT),
-    INT(node_profile, n_numa, 0, MOST_COUNT),
-    LONG(node_profile, memory_bytes, 0, MOST_BYTES),
-    NUMBER(node_profile, cpu_quota, MOST_COUNT),
-    NUMBER(node_profile, load, MOST_COUNT),
-    NUMBER(node_profile, read_bytes_per_s, MOST_BYTES),
-    TEXT(node_profile, read_path),
-    TEXT(node_profile, note),
+    FIELD(struct node_profile, host, LINE, 0, 0),
+    FIELD(struct node_profile, measured_s, INT64, 0, MOST_SECONDS),
+    FIELD(struct node_profile, cached, BOOL, 0, 0),
+    FIELD(struct node_profile, probe_version, INT, 0, MOST_COUNT),
+    FIELD(struct node_profile, eddis_version, LINE, 0, 0),
+    FIELD(struct node_profile, mpi_version, LINE, 0, 0),
+    FIELD(struct node_profile, kernel, LINE, 0, 0),
+    FIELD(struct node_profile, machine_id, LINE, 0, 0),
+    FIELD(struct node_profile, cpu_model, LINE, 0, 0),
+    FIELD(struct node_profile, sockets, INT, 0, MOST_COUNT),
+    FIELD(struct node_profile, cores, INT, 0, MOST_COUNT),
+    FIELD(struct node_profile, threads, INT, 0, MOST_COUNT),
+    FIELD(struct node_profile, n_numa, INT, 0, MOST_COUNT),
+    FIELD(struct node_profile, memory_bytes, INT64, 0, MOST_BYTES),
+    FIELD_REAL(struct node_profile, cpu_quota, FIGURE, 0, MOST_COUNT),
+    FIELD_REAL(struct node_profile, load, FIGURE, 0, MOST_COUNT),
+    FIELD_REAL(struct node_profile, read_bytes_per_s, FIGURE, 0, MOST_BYTES),
+    FIELD(struct node_profile, read_path, LINE, 0, 0),
+    FIELD(struct node_profile, note, LINE, 0, 0),
 };
 
 static const struct field device_fields[] = {
-    INT(device, index, 0, MOST_COUNT),
-    TEXT(device, id),
-    TEXT(device, name),
-    TEXT(device, pci),
-    TEXT(device, cpus),
-    INT(device, numa, -1, MOST_COUNT),
-    LONG(device, memory_bytes, 0, MOST_BYTES),
-    NUMBER(device, fp32_flops, MOST_FLOPS),
-    NUMBER(device, fp16_flops, MOST_FLOPS),
-    NUMBER(device, memory_bytes_per_s, MOST_BYTES),
-    NUMBER(device, to_device_bytes_per_s, MOST_BYTES),
-    NUMBER(device, from_device_bytes_per_s, MOST_BYTES),
-    INT(device, driver_version, 0, INT_MAX),
-    NUMBER(device, rate, 1e12),
-    NUMBER(device, fixed_s, MOST_SECONDS),
-    NUMBER(device, sample_s, MOST_SECONDS),
+    FIELD(struct device, index, INT, 0, MOST_COUNT),
+    FIELD(struct device, id, LINE, 0, 0),
+    FIELD(struct device, name, LINE, 0, 0),
+    FIELD(struct device, pci, LINE, 0, 0),
+    FIELD(struct device, cpus, LINE, 0, 0),
+    FIELD(struct device, numa, INT, -1, MOST_COUNT),
+    FIELD(struct device, memory_bytes, INT64, 0, MOST_BYTES),
+    FIELD_REAL(struct device, fp32_flops, FIGURE, 0, MOST_FLOPS),
+    FIELD_REAL(struct device, fp16_flops, FIGURE, 0, MOST_FLOPS),
+    FIELD_REAL(struct device, memory_bytes_per_s, FIGURE, 0, MOST_BYTES),
+    FIELD_REAL(struct device, to_device_bytes_per_s, FIGURE, 0, MOST_BYTES),
+    FIELD_REAL(struct device, from_device_bytes_per_s, FIGURE, 0, MOST_BYTES),
+    FIELD(struct device, driver_version, INT, 0, INT_MAX),
+    FIELD_REAL(struct device, rate, FIGURE, 0, 1e12),
+    FIELD_REAL(struct device, fixed_s, FIGURE, 0, MOST_SECONDS),
+    FIELD_REAL(struct device, sample_s, FIGURE, 0, MOST_SECONDS),
 };
 
 #define N(table) (sizeof table / sizeof *table)
@@ -96,91 +65,14 @@ const char *device_kind_name(enum device_kind kind)
     return (size_t)kind < N(kind_names) ? kind_names[kind] : "unknown";
 }
 
-/* A path or name may hold bytes that are not UTF-8, which JSON cannot carry. */
-static json_t *text_value(const char *s)
+bool device_kind_find(const char *name, enum device_kind *ret)
 {
-    json_t *j = json_string(s);
-    cleanup_free char *plain = NULL;
-
-    if (j || !(plain = strdup(s)))
-        return j;
-    for (char *c = plain; *c; c++)
-        if ((unsigned char)*c >= 0x80)
-            *c = '?';
-    return json_string(plain);
-}
-
-static json_t *field_value(const struct field *f, const void *from)
-{
-    const char *at = (const char *)from + f->offset;
-
-    switch (f->type) {
-    case FIELD_STRING:
-        return text_value(at);
-    case FIELD_INT:
-        return json_integer(*(const int *)at);
-    case FIELD_INT64:
-        return json_integer(*(const int64_t *)at);
-    case FIELD_NUMBER:
-        return json_real(*(const double *)at);
-    case FIELD_BOOL:
-        return json_boolean(*(const bool *)at);
-    }
-    return NULL;
-}
-
-static int fields_write(const struct field *f, size_t n, const void *from, json_t *o)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (f[i].type == FIELD_NUMBER &&
-            !isfinite(*(const double *)((const char *)from + f[i].offset)))
-            continue;
-        if (json_object_set_new(o, f[i].name, field_value(&f[i], from)) < 0)
-            return -ENOMEM;
-    }
-    return 0;
-}
-
-static int field_read(const struct field *f, const json_t *o, void *to, struct eddis_error *err)
-{
-    char *at = (char *)to + f->offset;
-    int64_t n = 0;
-    int rc;
-
-    switch (f->type) {
-    case FIELD_STRING:
-        rc = json_copy_string(o, f->name, at, f->size, err);
-        if (rc == 0)
-            text_strip_control(at);
-        return rc;
-    case FIELD_INT:
-        rc = json_want_int(o, f->name, (int64_t)f->min, (int64_t)f->max, &n, err);
-        if (rc == 0)
-            *(int *)at = (int)n;
-        return rc;
-    case FIELD_INT64:
-        return json_want_int(o, f->name, (int64_t)f->min, (int64_t)f->max, (int64_t *)at, err);
-    case FIELD_NUMBER:
-        *(double *)at = NAN;
-        if (!json_has(o, f->name))
-            return 0;
-        return json_want_number(o, f->name, f->min, f->max, (double *)at, err);
-    case FIELD_BOOL:
-        return json_want_bool(o, f->name, (bool *)at, err);
-    }
-    return -EINVAL;
-}
-
-static int fields_read(const struct field *f, size_t n, const json_t *o, void *to,
-                       struct eddis_error *err)
-{
-    for (size_t i = 0; i < n; i++) {
-        int rc = field_read(&f[i], o, to, err);
-
-        if (rc < 0)
-            return rc;
-    }
-    return 0;
+    for (size_t i = 0; i < N(kind_names); i++)
+        if (strcmp(name, kind_names[i]) == 0) {
+            *ret = (enum device_kind)i;
+            return true;
+        }
+    return false;
 }
 
 /* Returns the device as an object, NULL without memory. */
@@ -218,11 +110,8 @@ static int kind_read(const json_t *o, enum device_kind *ret, struct eddis_error 
 
     if (rc < 0)
         return rc;
-    for (size_t i = 0; i < N(kind_names); i++)
-        if (strcmp(s, kind_names[i]) == 0) {
-            *ret = (enum device_kind)i;
-            return 0;
-        }
+    if (device_kind_find(s, ret))
+        return 0;
     return eddis_fail(err, -EINVAL, "no kind of device is called '%.20s'", s);
 }
 
@@ -276,9 +165,9 @@ int profile_parse(const char *text, size_t n, const char *what, struct node_prof
     if (rc < 0)
         return rc;
     rc = fields_read(node_fields, N(node_fields), o, p, err);
-    if (rc == 0 && !p->host[0])
+    if (rc >= 0 && !p->host[0])
         rc = eddis_fail(err, -EINVAL, "member \"host\" is empty");
-    if (rc == 0)
+    if (rc >= 0)
         rc = json_want_array(o, "devices", PROFILE_MAX_DEVICES, &devices, err);
     if (rc == 0)
         rc = devices_read(devices, p, err);

@@ -70,4 +70,7 @@ int profile_parse(const char *text, size_t n, const char *what, struct node_prof
 
 const char *device_kind_name(enum device_kind kind); /* "cpu", "cuda", "emulated" */
 
+/* Whether a kind has this name; *ret is it then. */
+bool device_kind_find(const char *name, enum device_kind *ret);
+
 #endif
