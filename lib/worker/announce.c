@@ -11,7 +11,7 @@
 static int announce_locked(struct eddis *e, const struct engine_announcement *a,
                            struct eddis_error *err)
 {
-    struct parameter *p = &e->parameter[a->parameter];
+    struct parameter *p = &e->parameters.item[a->parameter];
 
     if (!e->in_step || e->finished)
         return eddis_fail(err, -EINVAL, "parameter '%s' was announced %s", p->name,
@@ -33,16 +33,16 @@ static int announce_locked(struct eddis *e, const struct engine_announcement *a,
  */
 static int announce_held(struct eddis *e, int64_t deadline, struct eddis_error *err)
 {
-    int rc = emulate_wait(e, deadline, err);
+    int rc = emulate_wait(&e->emulation, e->current.step, deadline, err);
 
     if (rc < 0)
         return rc;
     pthread_mutex_lock(&e->announce_lock);
     e->emulation.until_ns = 0;
-    for (int i = e->n_parameters - 1; i >= 0; i--)
-        if (e->parameter[i].held) {
-            e->parameter[i].held = false;
-            comm_thread_send(e->comm_thread, &e->parameter[i].mail.mail);
+    for (int i = e->parameters.n - 1; i >= 0; i--)
+        if (e->parameters.item[i].held) {
+            e->parameters.item[i].held = false;
+            comm_thread_send(e->comm_thread, &e->parameters.item[i].mail.mail);
         }
     pthread_mutex_unlock(&e->announce_lock);
     return 0;
@@ -54,7 +54,7 @@ static int announce_check(const struct eddis *e, int parameter, struct eddis_err
 
     if (rc < 0)
         return rc;
-    if (!e->engine || parameter < 0 || parameter >= e->n_parameters)
+    if (!e->engine || parameter < 0 || parameter >= e->parameters.n)
         return eddis_fail(err, -EINVAL,
                           e->engine ? "there is no parameter %d"
                                     : "parameter %d is announced before eddis_commit",
@@ -84,14 +84,14 @@ int eddis_announce_layer(struct eddis *e, int layer, struct eddis_error *err)
 
     if (rc < 0)
         return rc;
-    if (!e->engine || layer < 0 || layer >= e->n_layers)
+    if (!e->engine || layer < 0 || layer >= e->parameters.n_layers)
         return eddis_fail(err, -EINVAL,
                           e->engine ? "there is no layer %d"
                                     : "layer %d is announced before eddis_commit",
                           layer);
     pthread_mutex_lock(&e->announce_lock);
-    for (int i = e->n_parameters - 1; rc == 0 && i >= 0; i--)
-        if (e->parameter[i].layer == layer)
+    for (int i = e->parameters.n - 1; rc == 0 && i >= 0; i--)
+        if (e->parameters.item[i].layer == layer)
             rc = announce_locked(e, &(struct engine_announcement){ .parameter = i }, err);
     pthread_mutex_unlock(&e->announce_lock);
     return rc;
@@ -105,7 +105,7 @@ int eddis_announce_factors(struct eddis *e, int parameter, const void *u, const 
 
     if (rc < 0)
         return rc;
-    p = &e->parameter[parameter];
+    p = &e->parameters.item[parameter];
     if (!p->factored || !u || !v || k < 0)
         return eddis_fail(err, -EINVAL, "parameter '%s' %s", p->name,
                           p->factored ? "has no factors: NULL, or k < 0"
@@ -132,12 +132,12 @@ static const char *wait_layer_name(struct eddis *e, int b)
     const char *name = NULL;
 
     pthread_mutex_lock(&e->announce_lock);
-    for (int i = e->n_parameters - 1; i >= 0; i--) {
-        const struct parameter *p = &e->parameter[i];
+    for (int i = e->parameters.n - 1; i >= 0; i--) {
+        const struct parameter *p = &e->parameters.item[i];
 
         if (comm_thread_bucket_of(e->comm_thread, i) != b)
             continue;
-        name = e->layer[p->layer].name;
+        name = e->parameters.layer[p->layer].name;
         if (!p->announced)
             break;
     }
@@ -151,7 +151,7 @@ static int wait_parameter(struct eddis *e, int parameter, int64_t deadline_ns,
 {
     struct comm_wait w = { .kind = WAIT_STEP, .parameter = parameter, .step = e->begin.step.step };
     const char *layer;
-    int rc = worker_wait(e, &w, deadline_ns, err);
+    int rc = waiter_wait(&e->all.waiter, &w, deadline_ns, err);
 
     if (rc != -ETIMEDOUT)
         return rc;
@@ -197,19 +197,19 @@ int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
         rc = announce_held(e, deadline, err); /* counts as compute */
     if (rc < 0)
         return rc;
-    before = worker_wait_enter(e);
+    before = phase_wait_enter(&e->phase);
     pthread_mutex_lock(&e->announce_lock);
     if (!e->finished) {
         e->finished = true;
         /* Without need nothing would wait for this mail to be handled before it is used again. */
-        if (e->n_announced < e->n_parameters || e->n_parameters == 0) {
+        if (e->n_announced < e->parameters.n || e->parameters.n == 0) {
             e->finish.kind = MAIL_FINISH;
             comm_thread_send(e->comm_thread, &e->finish);
         }
     }
     pthread_mutex_unlock(&e->announce_lock);
     rc = wait_parameter(e, -1, deadline, err);
-    worker_wait_leave(e, before, rc);
+    phase_wait_leave(&e->phase, before, rc);
     if (rc == 0)
         rc = wait_plan(e, err);
     if (rc == 0) {
@@ -227,23 +227,24 @@ int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddi
 
     if (rc < 0)
         return rc;
-    if (layer < 0 || layer >= e->n_layers)
+    if (layer < 0 || layer >= e->parameters.n_layers)
         return eddis_fail(err, -EINVAL, "there is no layer %d", layer);
     pthread_mutex_lock(&e->announce_lock);
-    for (int i = 0; rc == 0 && i < e->n_parameters; i++)
-        if (e->parameter[i].layer == layer && !e->parameter[i].announced && !e->finished)
+    for (int i = 0; rc == 0 && i < e->parameters.n; i++)
+        if (e->parameters.item[i].layer == layer && !e->parameters.item[i].announced &&
+            !e->finished)
             rc = eddis_fail(err, -EINVAL,
                             "layer '%s' cannot be waited for, its parameter '%s' was not announced",
-                            e->layer[layer].name, e->parameter[i].name);
+                            e->parameters.layer[layer].name, e->parameters.item[i].name);
     pthread_mutex_unlock(&e->announce_lock);
     if (rc == 0)
         rc = announce_held(e, deadline, err);
     if (rc < 0)
         return rc;
-    before = worker_wait_enter(e);
-    for (int i = e->n_parameters - 1; rc == 0 && i >= 0; i--)
-        if (e->parameter[i].layer == layer)
+    before = phase_wait_enter(&e->phase);
+    for (int i = e->parameters.n - 1; rc == 0 && i >= 0; i--)
+        if (e->parameters.item[i].layer == layer)
             rc = wait_parameter(e, i, deadline, err);
-    worker_wait_leave(e, before, rc);
+    phase_wait_leave(&e->phase, before, rc);
     return rc;
 }

@@ -30,9 +30,9 @@ static void group_find(struct eddis *e, const struct board_area *a)
     struct group *g = &e->group;
     int n = 0;
 
-    g->number = a->group[e->place.rank];
+    g->number = a->group[e->all.place.rank];
     for (int i = 0; i < a->n_ranks; i++) {
-        if (i == e->place.rank)
+        if (i == e->all.place.rank)
             g->place.rank = n;
         if (a->group[i] == g->number)
             g->member[n++] = i;
@@ -44,15 +44,15 @@ static void group_find(struct eddis *e, const struct board_area *a)
 
 int centre_open(struct eddis *e, struct eddis_error *err)
 {
-    const struct board_area *a = e->board ? board_setup(e->board) : NULL;
+    const struct board_area *a = e->area;
 
-    e->group.place = e->place;
+    e->group.place = e->all.place;
     e->group.n_groups = 1;
-    e->centre.timeout_ns = WORKER_TIMEOUT_NS;
-    e->group.member = calloc((size_t)e->place.n_ranks, sizeof *e->group.member);
+    e->centre.timeout_ns = COLLECTIVES_TIMEOUT_NS;
+    e->group.member = calloc((size_t)e->all.place.n_ranks, sizeof *e->group.member);
     if (!e->group.member)
         return eddis_fail(err, -ENOMEM, "no memory for a group of workers");
-    for (int i = 0; i < e->place.n_ranks; i++)
+    for (int i = 0; i < e->all.place.n_ranks; i++)
         e->group.member[i] = i;
     if (!a || strcmp(e->mode, "sync") == 0)
         return 0;
@@ -74,8 +74,8 @@ void centre_close(struct eddis *e)
 
 int centre_ask(struct eddis *e, struct smb_request *r, struct eddis_error *err)
 {
-    r->deadline_ns = clock_after_ns(clock_now_ns(), WORKER_TIMEOUT_NS);
-    return shared_buffers_ask(e, r, err);
+    r->deadline_ns = clock_after_ns(clock_now_ns(), COLLECTIVES_TIMEOUT_NS);
+    return shared_buffers_ask(&e->box, r, err);
 }
 
 /* What rank 0 tells the others. */
@@ -91,7 +91,7 @@ static int keys_make(struct eddis *e, const struct sync_value *value, struct key
 
     ret->counter = q.key;
     for (int t = 0; rc == 0 && t < SYNC_TYPES; t++) {
-        size_t n = sync_centre_size(value, e->n_parameters, sync_type[t]);
+        size_t n = sync_centre_size(value, e->parameters.n, sync_type[t]);
 
         q = (struct smb_request){ .kind = SMB_CREATE, .type = sync_type[t], .n = n };
         rc = n ? centre_ask(e, &q, err) : 0;
@@ -102,12 +102,12 @@ static int keys_make(struct eddis *e, const struct sync_value *value, struct key
 
 struct sync_value *centre_values(const struct eddis *e)
 {
-    struct sync_value *v = calloc((size_t)e->n_parameters + 1, sizeof *v);
+    struct sync_value *v = calloc((size_t)e->parameters.n + 1, sizeof *v);
 
-    for (int i = 0; v && i < e->n_parameters; i++)
-        v[i] = (struct sync_value){ .data = e->parameter[i].value,
-                                    .n = e->parameter[i].n,
-                                    .type = (enum comm_type)e->parameter[i].dtype };
+    for (int i = 0; v && i < e->parameters.n; i++)
+        v[i] = (struct sync_value){ .data = e->parameters.item[i].value,
+                                    .n = e->parameters.item[i].n,
+                                    .type = (enum comm_type)e->parameters.item[i].dtype };
     return v;
 }
 
@@ -115,46 +115,46 @@ int centre_commit(struct eddis *e, struct eddis_error *err)
 {
     struct sync_value *value = centre_values(e);
     struct keys keys = { 0 };
-    int rc = value ? 0 : eddis_fail(err, -ENOMEM, "no memory for %d parameters", e->n_parameters);
+    int rc = value ? 0 : eddis_fail(err, -ENOMEM, "no memory for %d parameters", e->parameters.n);
 
-    rc = collectives_agree(e, rc, err);
+    rc = collectives_agree(&e->all, rc, err);
     if (rc == 0)
-        rc = shared_buffers_open(e, 0, err);
+        rc = shared_buffers_open(&e->box, e->area, 0, err);
     if (rc == 0) {
-        int rc2 = e->place.rank == 0 ? keys_make(e, value, &keys, err) : 0;
+        int rc2 = e->all.place.rank == 0 ? keys_make(e, value, &keys, err) : 0;
 
-        rc = collectives_agree(e, rc2, err);
+        rc = collectives_agree(&e->all, rc2, err);
     }
     free(value);
     if (rc == 0)
-        rc = collectives_broadcast(e, &keys, sizeof keys, 0, err);
+        rc = collectives_broadcast(&e->all, &keys, sizeof keys, 0, err);
     if (rc < 0)
         return rc;
     e->samples.counter = keys.counter;
     memcpy(e->centre.centre, keys.centre, sizeof keys.centre);
-    if (e->place.rank != 0) {
+    if (e->all.place.rank != 0) {
         struct smb_request q = { .kind = SMB_ATTACH, .key = keys.counter };
 
         rc = centre_ask(e, &q, err);
     }
-    rc = collectives_agree(e, rc, err);
+    rc = collectives_agree(&e->all, rc, err);
     return rc < 0 ? rc : samples_begin(e, NULL, 0, 0, err);
 }
 
 struct sync_models centre_setup(const struct eddis *e, const struct sync_value *value)
 {
-    const struct board_area *a = board_setup(e->board);
+    const struct board_area *a = e->area;
     const struct centre *m = &e->centre;
 
-    return (struct sync_models){ .box = e->box,
+    return (struct sync_models){ .box = e->box.box,
                                  .value = value,
-                                 .n_values = e->n_parameters,
+                                 .n_values = e->parameters.n,
                                  .centre = { m->centre[0], m->centre[1] },
                                  .writer = e->group.number,
                                  .n_writers = e->group.n_groups,
                                  .period = a->period,
                                  .moving_rate = a->moving_rate,
-                                 .timeout_ns = WORKER_TIMEOUT_NS };
+                                 .timeout_ns = COLLECTIVES_TIMEOUT_NS };
 }
 
 /* ---- exchanges ---- */
@@ -164,14 +164,9 @@ static int exchange_wait(struct eddis *e, struct eddis_error *err)
 {
     struct centre *m = &e->centre;
     int64_t deadline = clock_after_ns(clock_now_ns(), m->timeout_ns);
-    /* Only training is split into computing and waiting. */
-    bool training = e->clock.phase == EDDIS_PHASE_COMPUTE || e->clock.phase == EDDIS_PHASE_INPUT;
-    enum eddis_phase before = training ? worker_wait_enter(e) : e->clock.phase;
     struct comm_wait w = { .kind = WAIT_EXCHANGE, .exchanges = m->exchanges };
-    int rc = worker_wait(e, &w, deadline, err);
+    int rc = waiter_wait_timed(&e->all.waiter, &w, deadline, err);
 
-    if (training)
-        worker_wait_leave(e, before, rc);
     m->exchanging = rc < 0;
     if (rc == -ETIMEDOUT)
         return eddis_fail(err, rc,
@@ -202,11 +197,11 @@ int centre_start(struct eddis *e, struct eddis_error *err)
     int rc = centre_exchange(e, SYNC_START, err);
 
     if (rc == 0)
-        rc = collectives_barrier(e, err); /* the centre is there */
+        rc = collectives_barrier(&e->all, err); /* the centre is there */
     if (rc < 0)
         return rc;
     if (e->centre.local)
-        centre_put_back(e, e->centre.local);
+        parameters_put_back(&e->parameters, e->centre.local);
     free(e->centre.local);
     e->centre.local = NULL;
     e->centre.started = true;
@@ -229,7 +224,7 @@ static int centre_say(struct eddis *e, int64_t where, int64_t ret[2], struct edd
     if (e->centre.started)
         rc = eddis_allreduce(e, both, 2, EDDIS_INT64, EDDIS_MIN, CLOCK_NEVER, err);
     else /* nobody looks for a hang before the first step */
-        rc = collectives_allreduce(e, both, 2, EDDIS_INT64, EDDIS_MIN, err);
+        rc = collectives_least(&e->all, both, 2, err);
     ret[0] = both[0];
     ret[1] = -both[1];
     return rc;
@@ -284,44 +279,4 @@ int centre_finish(struct eddis *e, struct eddis_error *err)
         rc = centre_end(e, err);
     e->centre.finished = rc == 0;
     return rc;
-}
-
-/* ---- copies ---- */
-
-static size_t centre_bytes(const struct eddis *e)
-{
-    size_t bytes = 0;
-
-    for (int i = 0; i < e->n_parameters; i++)
-        bytes += e->parameter[i].n * comm_type_bytes((enum comm_type)e->parameter[i].dtype);
-    return bytes;
-}
-
-void *centre_copy(const struct eddis *e, size_t *ret_bytes)
-{
-    char *block, *to;
-
-    *ret_bytes = centre_bytes(e);
-    to = block = malloc(*ret_bytes ? *ret_bytes : 1);
-    for (int i = 0; block && i < e->n_parameters; i++) {
-        const struct parameter *p = &e->parameter[i];
-        size_t bytes = p->n * comm_type_bytes((enum comm_type)p->dtype);
-
-        memcpy(to, p->value, bytes);
-        to += bytes;
-    }
-    return block;
-}
-
-void centre_put_back(struct eddis *e, const void *block)
-{
-    const char *from = block;
-
-    for (int i = 0; i < e->n_parameters; i++) {
-        const struct parameter *p = &e->parameter[i];
-        size_t bytes = p->n * comm_type_bytes((enum comm_type)p->dtype);
-
-        memcpy(p->value, from, bytes);
-        from += bytes;
-    }
 }

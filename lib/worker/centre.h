@@ -95,10 +95,6 @@ int centre_finish(struct eddis *e, struct eddis_error *err);
 /* All workers are at a checkpoint, none at the end. */
 int centre_meet(struct eddis *e, struct eddis_error *err);
 
-/* All parameters in one block, returned; NULL without memory. */
-void *centre_copy(const struct eddis *e, size_t *ret_bytes);
-void centre_put_back(struct eddis *e, const void *block);
-
 /* Sync mode: begin with what is left. */
 int samples_begin_alike(struct eddis *e, const struct range *left, size_t n_left, int64_t done,
                         struct eddis_error *err);

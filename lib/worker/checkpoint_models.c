@@ -32,24 +32,25 @@ static int checkpoint_models_centre(struct eddis *e, struct checkpoint_models *k
     int rc = centre_exchange(e, SYNC_SETTLE, err);
 
     if (rc == 0)
-        rc = collectives_barrier(e, err);
+        rc = collectives_barrier(&e->all, err);
     if (rc < 0)
         return rc;
-    k->local = centre_copy(e, &k->local_bytes);
+    k->local_bytes = parameters_bytes(&e->parameters);
+    k->local = parameters_copy(&e->parameters);
     rc = collectives_agree(
-        e, k->local ? 0 : eddis_fail(err, -ENOMEM, "no memory for a copy of the model"), err);
+        &e->all, k->local ? 0 : eddis_fail(err, -ENOMEM, "no memory for a copy of the model"), err);
     return rc < 0 ? rc : centre_exchange(e, SYNC_ADOPT, err);
 }
 
 static int checkpoint_models_samples(struct eddis *e, struct checkpoint_models *k,
                                      struct eddis_error *err)
 {
-    int rc = collectives_agree(e, samples_freeze(e, err), err);
+    int rc = collectives_agree(&e->all, samples_freeze(e, err), err);
 
     if (rc == 0)
         rc = samples_left(e, &k->left, &k->n_left, err);
     samples_thaw(e);
-    return collectives_agree(e, rc, err);
+    return collectives_agree(&e->all, rc, err);
 }
 
 int checkpoint_models_take(struct eddis *e, struct checkpoint_models *k, struct eddis_error *err)
@@ -63,7 +64,10 @@ int checkpoint_models_take(struct eddis *e, struct checkpoint_models *k, struct 
         return eddis_fail(err, -EINVAL, "call eddis_commit before a checkpoint");
     rc = e->centre.finished ? 0 : centre_meet(e, err);
     if (rc == 0)
-        rc = collectives_allreduce(e, &k->step, 1, EDDIS_INT64, EDDIS_MAX, err);
+        rc = collectives_allreduce(
+            &e->all,
+            &(struct allreduce){ .data = &k->step, .n = 1, .type = COMM_INT64, .rule = COMM_MAX },
+            err);
     if (rc == 0 && e->centre.started && !e->centre.finished)
         rc = checkpoint_models_centre(e, k, err);
     return rc < 0 ? rc : checkpoint_models_samples(e, k, err);
@@ -99,20 +103,20 @@ int checkpoint_models_put(struct eddis *e, const struct checkpoint_models *k,
 
     if (!e->samples.ranges)
         return 0;
-    if (e->place.rank == 0)
+    if (e->all.place.rank == 0)
         rc = put_samples(e, k, files, err);
     if (rc < 0 || !k->local || e->group.place.rank != 0)
         return rc;
-    rc = checkpoint_put(files, e->place.rank, KEPT_GROUP, e->group.member, group_bytes(e), err);
+    rc = checkpoint_put(files, e->all.place.rank, KEPT_GROUP, e->group.member, group_bytes(e), err);
     if (rc == 0)
-        rc = checkpoint_put(files, e->place.rank, KEPT_LOCAL, k->local, k->local_bytes, err);
+        rc = checkpoint_put(files, e->all.place.rank, KEPT_LOCAL, k->local, k->local_bytes, err);
     return rc;
 }
 
 void checkpoint_models_release(struct eddis *e, struct checkpoint_models *k)
 {
     if (k->local)
-        centre_put_back(e, k->local);
+        parameters_put_back(&e->parameters, k->local);
     free(k->local);
     free(k->left);
     *k = (struct checkpoint_models){ 0 };
@@ -232,7 +236,7 @@ static int get_group(const struct eddis *e, const struct checkpoint *files, stru
 
     if (!member)
         return eddis_fail(err, -ENOMEM, "no memory for a group of workers");
-    if (checkpoint_meta(files)->n_ranks != e->place.n_ranks ||
+    if (checkpoint_meta(files)->n_ranks != e->all.place.n_ranks ||
         checkpoint_size(files, root, KEPT_GROUP) != (int64_t)bytes)
         return 0;
     rc = checkpoint_get(files, root, KEPT_GROUP, member, bytes, err);
@@ -242,8 +246,8 @@ static int get_group(const struct eddis *e, const struct checkpoint *files, stru
 /* The group's own model, when there was the same group; it replaces the centre after the start. */
 static int get_local(struct eddis *e, const struct checkpoint *files, struct eddis_error *err)
 {
-    size_t bytes;
-    cleanup_free void *local = centre_copy(e, &bytes);
+    size_t bytes = parameters_bytes(&e->parameters);
+    cleanup_free void *local = malloc(bytes + 1);
     int root = e->group.member[0], rc = get_group(e, files, err);
 
     if (rc == 1 && !local)
@@ -272,6 +276,6 @@ int checkpoint_models_restore(struct eddis *e, const struct checkpoint *files,
     rc = get_samples(e, files, &left, &n, err);
     if (rc == 0 && centre_several(e))
         rc = get_local(e, files, err);
-    rc = collectives_agree(e, rc, err);
+    rc = collectives_agree(&e->all, rc, err);
     return rc < 0 ? rc : begin_again(e, left, n, err);
 }

@@ -32,20 +32,20 @@ static int save_make(struct eddis *e, struct checkpoint *files, int rc,
 
     if (rc == 0 && !c)
         rc = eddis_fail(err, -ENOMEM, "no memory for a checkpoint");
-    rc = collectives_agree(e, rc, err);
+    rc = collectives_agree(&e->all, rc, err);
     if (rc < 0) {
         free(c);
         return rc;
     }
     *c = (struct eddis_checkpoint){ .e = e, .files = files };
-    c->before = worker_phase(e, EDDIS_PHASE_CHECKPOINT);
+    c->before = phase_enter(&e->phase, EDDIS_PHASE_CHECKPOINT);
     *ret = c;
     return 0;
 }
 
 static void save_free(struct eddis_checkpoint *c)
 {
-    worker_phase(c->e, c->before);
+    phase_enter(&c->e->phase, c->before);
     checkpoint_models_release(c->e, &c->kept);
     free(c);
 }
@@ -64,16 +64,16 @@ static int save_check(const struct eddis *e, struct eddis_error *err)
 
 static int generation_of(const struct eddis *e)
 {
-    return e->board ? board_setup(e->board)->generation : 1;
+    return e->area ? e->area->generation : 1;
 }
 
 /* Become the writer of this folder. */
 static int save_take_folder(struct eddis *e, const char *folder, struct eddis_error *err)
 {
     char *copy = strdup(folder);
-    int rc = copy ? fence_open(folder, e->board ? board_setup(e->board)->job : "", generation_of(e),
-                               &e->fence, err)
-                  : eddis_fail(err, -ENOMEM, "no memory for a path");
+    int rc = copy
+                 ? fence_open(folder, e->area ? e->area->job : "", generation_of(e), &e->fence, err)
+                 : eddis_fail(err, -ENOMEM, "no memory for a path");
 
     if (rc < 0) {
         free(copy);
@@ -86,10 +86,10 @@ static int save_take_folder(struct eddis *e, const char *folder, struct eddis_er
 
 int checkpoint_save_open(struct eddis *e, struct eddis_error *err)
 {
-    const struct board_area *a = e->board ? board_setup(e->board) : NULL;
+    const struct board_area *a = e->area;
     int rc;
 
-    if (!a || a->generation < 2 || !a->checkpoint_dir[0] || e->place.rank != 0)
+    if (!a || a->generation < 2 || !a->checkpoint_dir[0] || e->all.place.rank != 0)
         return 0;
     rc = save_take_folder(e, a->checkpoint_dir, err);
     /* A disk that is full or not there now may be so no longer when a checkpoint is written. */
@@ -118,14 +118,15 @@ static int save_files(struct eddis *e, const char *folder, int64_t step, struct 
 {
     int rc = 0;
 
-    if (!folder && e->board && *board_setup(e->board)->checkpoint_dir)
-        folder = board_setup(e->board)->checkpoint_dir;
+    if (!folder && e->area && *e->area->checkpoint_dir)
+        folder = e->area->checkpoint_dir;
     if (!folder)
         rc = eddis_fail(err, -ENOENT, "the job has no folder for checkpoints and none was given");
-    else if (e->place.rank == 0)
+    else if (e->all.place.rank == 0)
         rc = save_begin(e, folder, step, ret, err);
-    rc = collectives_agree(e, rc, err); /* the folder is there before the others look for it */
-    if (rc == 0 && e->place.rank != 0)
+    rc =
+        collectives_agree(&e->all, rc, err); /* the folder is there before the others look for it */
+    if (rc == 0 && e->all.place.rank != 0)
         rc = checkpoint_join(folder, step, generation_of(e), ret, err);
     return rc;
 }
@@ -140,14 +141,14 @@ int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_che
 
     if (rc < 0)
         return rc;
-    before = worker_phase(e, EDDIS_PHASE_CHECKPOINT); /* the others may be late for it */
+    before = phase_enter(&e->phase, EDDIS_PHASE_CHECKPOINT); /* the others may be late for it */
     rc = checkpoint_models_take(e, &kept, err);
     if (rc == 0)
         rc = save_make(e, files, save_files(e, folder, kept.step, &files, err), ret, err);
     if (rc < 0) {
         checkpoint_abandon_take(files);
         checkpoint_models_release(e, &kept);
-        worker_phase(e, before);
+        phase_enter(&e->phase, before);
         return rc;
     }
     (*ret)->files = files;
@@ -172,7 +173,7 @@ int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const voi
     if (!name || (!data && n))
         rc = eddis_fail(&why, -EINVAL, "the name or the data is NULL");
     else
-        rc = checkpoint_put(c->files, c->e->place.rank, name, data, n, &why);
+        rc = checkpoint_put(c->files, c->e->all.place.rank, name, data, n, &why);
     if (rc < 0 && !c->failure.code)
         c->failure = why;
     return rc < 0 ? eddis_fail(err, rc, "%s", why.text) : 0;
@@ -182,16 +183,17 @@ int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const voi
 static int save_gather(struct eddis_checkpoint *c, struct eddis_error *err)
 {
     struct eddis *e = c->e;
-    size_t ranks = (size_t)e->place.n_ranks;
-    cleanup_free char *own = e->place.rank ? checkpoint_list(c->files) : strdup("");
+    size_t ranks = (size_t)e->all.place.n_ranks;
+    cleanup_free char *own = e->all.place.rank ? checkpoint_list(c->files) : strdup("");
     cleanup_free char *padded = NULL, *all = NULL;
     cleanup_free int64_t *length = calloc(ranks, sizeof *length);
     int64_t n = own ? (int64_t)strlen(own) : 0, longest = 0;
     int rc = collectives_agree(
-        e, own && length ? 0 : eddis_fail(err, -ENOMEM, "no memory for a list of files"), err);
+        &e->all, own && length ? 0 : eddis_fail(err, -ENOMEM, "no memory for a list of files"),
+        err);
 
     if (rc == 0)
-        rc = collectives_allgather(e, &n, length, sizeof n, err);
+        rc = collectives_allgather(&e->all, &n, length, sizeof n, err);
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < ranks; i++)
@@ -199,12 +201,12 @@ static int save_gather(struct eddis_checkpoint *c, struct eddis_error *err)
     padded = calloc(1, (size_t)longest + 1);
     all = malloc(ranks * (size_t)longest + 1);
     rc = collectives_agree(
-        e, padded && all ? 0 : eddis_fail(err, -ENOMEM, "no memory for lists of files"), err);
+        &e->all, padded && all ? 0 : eddis_fail(err, -ENOMEM, "no memory for lists of files"), err);
     if (rc < 0)
         return rc;
     memcpy(padded, own, (size_t)n);
-    rc = collectives_allgather(e, padded, all, (size_t)longest, err);
-    for (size_t i = 1; rc == 0 && e->place.rank == 0 && i < ranks; i++)
+    rc = collectives_allgather(&e->all, padded, all, (size_t)longest, err);
+    for (size_t i = 1; rc == 0 && e->all.place.rank == 0 && i < ranks; i++)
         rc = checkpoint_add_list(c->files, all + i * (size_t)longest, (size_t)length[i], err);
     return rc;
 }
@@ -213,7 +215,7 @@ static int save_gather(struct eddis_checkpoint *c, struct eddis_error *err)
 static int save_finish(struct eddis_checkpoint *c, const struct checkpoint_meta *meta, int keep,
                        struct eddis_error *err)
 {
-    if (c->e->place.rank == 0)
+    if (c->e->all.place.rank == 0)
         return checkpoint_commit_take(c->files, meta, keep, err);
     checkpoint_abandon_take(c->files);
     return 0;
@@ -232,18 +234,18 @@ int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_e
                                      .seed = e->seed,
                                      .samples = e->options.samples,
                                      .batch = e->global_batch,
-                                     .n_ranks = e->place.n_ranks,
+                                     .n_ranks = e->all.place.n_ranks,
                                      .generation = generation_of(e) };
     if (keep <= 0 && e->board)
-        keep = board_setup(e->board)->checkpoint_keep;
+        keep = e->area->checkpoint_keep;
     rc = checkpoint_models_put(e, &c->kept, c->files, err);
     if (c->failure.code && err)
         *err = c->failure;
-    rc = collectives_agree(e, c->failure.code ? c->failure.code : rc, err);
+    rc = collectives_agree(&e->all, c->failure.code ? c->failure.code : rc, err);
     if (rc == 0)
-        rc = collectives_agree(e, save_gather(c, err), err);
+        rc = collectives_agree(&e->all, save_gather(c, err), err);
     if (rc == 0)
-        rc = collectives_agree(e, save_finish(c, &meta, keep, err), err);
+        rc = collectives_agree(&e->all, save_finish(c, &meta, keep, err), err);
     else
         checkpoint_abandon_take(c->files);
     save_free(c);
@@ -273,7 +275,7 @@ static int restore_check(const struct eddis *e, const struct checkpoint_meta *m,
 static int restore_open(const struct eddis *e, const char *path, struct checkpoint **ret,
                         struct eddis_error *passed, struct eddis_error *err)
 {
-    const struct board_area *a = e->board ? board_setup(e->board) : NULL;
+    const struct board_area *a = e->area;
     int rc;
 
     if (!checkpoint_is_collection(path)) {
@@ -293,7 +295,7 @@ static int restore_open(const struct eddis *e, const char *path, struct checkpoi
 static int restore_choose(const struct eddis *e, const char *path, struct checkpoint **ret,
                           struct eddis_error *passed, struct eddis_error *err)
 {
-    const struct board_area *a = e->board ? board_setup(e->board) : NULL;
+    const struct board_area *a = e->area;
 
     if (a && a->generation > 1 && a->checkpoint_dir[0]) {
         int rc = checkpoint_open_newest(a->checkpoint_dir, ret, passed, err);
@@ -320,7 +322,7 @@ static int restore_agree(struct eddis *e, const char *path, struct checkpoint **
     struct eddis_error passed = { 0 };
     int rc = 0, found = 0;
 
-    if (e->place.rank == 0) {
+    if (e->all.place.rank == 0) {
         rc = restore_choose(e, path, ret, &passed, err);
         found = rc > 0;
         if (found && snprintf(ret_choice->path, sizeof ret_choice->path, "%s",
@@ -329,17 +331,17 @@ static int restore_agree(struct eddis *e, const char *path, struct checkpoint **
         if (passed.code)
             strcpy(ret_choice->passed, passed.text);
     }
-    rc = collectives_agree(e, rc < 0 ? rc : 0, err);
+    rc = collectives_agree(&e->all, rc < 0 ? rc : 0, err);
     if (rc < 0)
         return rc;
     ret_choice->found = found;
-    rc = collectives_broadcast(e, ret_choice, sizeof *ret_choice, 0, err);
+    rc = collectives_broadcast(&e->all, ret_choice, sizeof *ret_choice, 0, err);
     if (rc < 0)
         ret_choice->found = 0;
     if (!ret_choice->found)
         return rc;
     /* Rank 0 has looked at every sum; what this one reads it looks at itself. */
-    if (e->place.rank != 0)
+    if (e->all.place.rank != 0)
         rc = checkpoint_open(ret_choice->path, false, ret, err);
     return rc < 0 ? rc : 1;
 }
@@ -354,7 +356,7 @@ int eddis_restore_begin(struct eddis *e, const char *path, struct eddis_checkpoi
     if (rc < 0)
         return rc;
     rc = collectives_agree(
-        e, choice ? 0 : eddis_fail(err, -ENOMEM, "no memory to look for checkpoints"), err);
+        &e->all, choice ? 0 : eddis_fail(err, -ENOMEM, "no memory to look for checkpoints"), err);
     if (rc < 0)
         return rc;
     rc = restore_agree(e, path, &files, choice, err);
@@ -405,5 +407,5 @@ int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err)
         rc = checkpoint_models_restore(e, c->files, err);
     checkpoint_close(c->files);
     save_free(c);
-    return rc < 0 ? rc : collectives_barrier(e, err);
+    return rc < 0 ? rc : collectives_barrier(&e->all, err);
 }

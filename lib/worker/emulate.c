@@ -6,43 +6,38 @@
  * rest of which is slept in eddis_wait.  A program that paces itself can do so layer by layer, so
  * that communication overlaps as on the real device; eddis-train does.
  */
-#include "worker.h"
+#include "emulate.h"
 
 #include "lib/base/clock.h"
 
 #include <errno.h>
 
-void emulate_begin(struct eddis *e, int64_t now_ns)
+void emulate_begin(struct emulation *m, int64_t count, int64_t now_ns)
 {
-    const struct board_area *a = e->board ? board_setup(e->board) : NULL;
-    struct emulation *i = &e->emulation;
-    double s;
+    double s = m->fixed_s + m->sample_s * (double)count;
 
-    i->until_ns = i->overrun_ns = 0;
-    if (!a || !a->emulated || e->options.own_pace || e->current.count == 0)
-        return;
-    s = a->fixed_s[e->local_rank] + a->sample_s[e->local_rank] * (double)e->current.count;
-    i->until_ns = now_ns + (int64_t)(s * 1e9) - i->update_ns;
+    m->until_ns = m->overrun_ns = 0;
+    if (m->emulated && count > 0)
+        m->until_ns = now_ns + (int64_t)(s * 1e9) - m->update_ns;
 }
 
-int emulate_wait(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
+int emulate_wait(struct emulation *m, int64_t step, int64_t deadline_ns, struct eddis_error *err)
 {
-    struct emulation *i = &e->emulation;
     int64_t now = clock_now_ns();
 
-    if (!i->until_ns)
+    if (!m->until_ns)
         return 0;
-    if (deadline_ns < i->until_ns) {
+    if (deadline_ns < m->until_ns) {
         clock_sleep_until_ns(deadline_ns);
         return eddis_fail(err, -ETIMEDOUT, "the emulated device computes step %lld for %.3f s more",
-                          (long long)e->current.step, (double)(i->until_ns - deadline_ns) / 1e9);
+                          (long long)step, (double)(m->until_ns - deadline_ns) / 1e9);
     }
-    i->overrun_ns = now > i->until_ns ? now - i->until_ns : 0;
-    clock_wait_until_ns(i->until_ns);
+    m->overrun_ns = now > m->until_ns ? now - m->until_ns : 0;
+    clock_wait_until_ns(m->until_ns);
     return 0;
 }
 
-void emulate_end(struct eddis *e, int64_t now_ns)
+void emulate_end(struct emulation *m, int64_t now_ns)
 {
-    e->emulation.update_ns = now_ns - e->emulation.waited_ns;
+    m->update_ns = now_ns - m->waited_ns;
 }

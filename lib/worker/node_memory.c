@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker.h"
+/* node_memory.c - agree on memory that the ranks of a node share, or on doing without */
+#include "node_memory.h"
+
+#include "node_numbers.h"
 
 #include "lib/base/clock.h"
 
@@ -7,30 +10,30 @@
 #include <stdlib.h>
 
 /* The nodes of the group's members, from those of all ranks. */
-static int node_memory_nodes(struct eddis *e, struct eddis_error *err)
+static int node_memory_nodes(struct node_memory *s, const struct board_area *area,
+                             struct eddis_error *err)
 {
-    const struct comm_place *p = &e->group.place;
-    int *of_rank = calloc((size_t)e->place.n_ranks, sizeof *of_rank);
+    const struct comm_place *p = s->group;
+    int *of_rank = calloc((size_t)s->all->place.n_ranks, sizeof *of_rank);
     int *of_member = calloc((size_t)p->n_ranks, sizeof *of_member);
     int rc = of_rank && of_member ? 0 : eddis_fail(err, -ENOMEM, "no memory to find the nodes");
 
-    rc = collectives_agree(e, rc, err);
+    rc = collectives_agree(s->all, rc, err);
     if (rc == 0)
-        rc = shared_buffers_nodes(e, of_rank, err);
+        rc = node_numbers_find(s->all, area, of_rank, err);
     for (int i = 0; rc == 0 && i < p->n_ranks; i++)
         of_member[i] = of_rank[p->peer ? p->peer[i] : i];
     if (rc == 0)
-        rc = collectives_agree(e, node_groups_new(p, of_member, &e->node_memory.nodes, err), err);
+        rc = collectives_agree(s->all, node_groups_new(p, of_member, &s->nodes, err), err);
     free(of_rank);
     free(of_member);
     return rc;
 }
 
-/* With those here. */
-static int node_memory_memory(struct eddis *e, const struct comm_shm_size *size,
-                              struct eddis_error *err)
+/* Share memory with the members that are on this node. */
+static int node_memory_share(struct node_memory *s, const struct comm_shm_size *size,
+                             struct eddis_error *err)
 {
-    struct node_memory *s = &e->node_memory;
     struct comm_place here = node_groups_here(s->nodes, COMM_REQUESTS);
     struct comm_wait w = { .kind = WAIT_REQUEST };
     int rc;
@@ -43,9 +46,10 @@ static int node_memory_memory(struct eddis *e, const struct comm_shm_size *size,
         return rc;
     s->request->mail.kind = MAIL_REQUEST;
     s->request->level = REQUEST_NODE;
-    comm_thread_send(e->comm_thread, &s->request->mail);
+    comm_thread_send(s->all->waiter.thread, &s->request->mail);
     w.request = s->request;
-    rc = worker_wait(e, &w, clock_after_ns(clock_now_ns(), WORKER_TIMEOUT_NS), err);
+    rc = waiter_wait(&s->all->waiter, &w, clock_after_ns(clock_now_ns(), COLLECTIVES_TIMEOUT_NS),
+                     err);
     if (rc == -ETIMEDOUT)
         return eddis_fail(err, rc, "sharing memory still waits for rank %d", w.peer);
     if (rc == 0)
@@ -53,53 +57,48 @@ static int node_memory_memory(struct eddis *e, const struct comm_shm_size *size,
     return rc;
 }
 
-int node_memory_open(struct eddis *e, size_t arena_bytes, int n_parameters, bool must,
-                     struct eddis_error *err)
+int node_memory_open(struct node_memory *s, const struct board_area *area,
+                     const struct node_memory_size *n, bool must, struct eddis_error *err)
 {
     const struct comm_shm_size size = {
-        .arena_bytes = arena_bytes,
-        .slots = n_parameters + 1 + (int)(arena_bytes / COMM_SHM_PIECE_BYTES),
+        .arena_bytes = n->arena_bytes,
+        .slots = n->n_parameters + 1 + (int)(n->arena_bytes / COMM_SHM_PIECE_BYTES),
     };
-    struct node_memory *s = &e->node_memory;
     bool company;
     int rc;
 
-    if (e->place.n_ranks == 1)
+    if (s->all->place.n_ranks == 1)
         return 0;
-    rc = node_memory_nodes(e, err);
+    rc = node_memory_nodes(s, area, err);
     if (rc < 0)
         return rc;
     /* Where nobody in a group has company on its node there is nothing to share. */
-    company = s->nodes->n < e->group.place.n_ranks;
-    rc = collectives_agree(e, company ? node_memory_memory(e, &size, &s->why) : 0, &s->why);
-    if (comm_thread_failure(e->comm_thread, err) < 0)
-        return comm_thread_failure(e->comm_thread, err);
+    company = s->nodes->n < s->group->n_ranks;
+    rc = collectives_agree(s->all, company ? node_memory_share(s, &size, &s->why) : 0, &s->why);
+    if (comm_thread_failure(s->all->waiter.thread, err) < 0)
+        return comm_thread_failure(s->all->waiter.thread, err);
     if (rc < 0)
-        node_memory_drop(e);
+        node_memory_drop(s);
     if (rc < 0 && must)
         return eddis_fail(err, rc, "the plan has workers of a node share memory: %s", s->why.text);
     if (!s->node)
         return 0;
     s->nodes->node = s->node;
-    s->bytes = arena_bytes;
-    e->group.place.nodes = s->nodes;
+    s->bytes = n->arena_bytes;
+    s->group->nodes = s->nodes;
     return 0;
 }
 
-void node_memory_drop(struct eddis *e)
+void node_memory_drop(struct node_memory *s)
 {
-    struct node_memory *s = &e->node_memory;
-
-    e->group.place.nodes = NULL;
+    s->group->nodes = NULL;
     comm_shm_close(s->node);
     s->node = NULL;
     s->bytes = 0;
 }
 
-void node_memory_close(struct eddis *e)
+void node_memory_close(struct node_memory *s)
 {
-    struct node_memory *s = &e->node_memory;
-
     if (s->request)
         collective_free(s->request->collective);
     free(s->request);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* phase.c - the clock of phases, and everything that a worker shows of its steps on the board */
 #include "phase.h"
 
+#include "lib/base/clock.h"
 #include "lib/base/text.h"
 
 #include <errno.h>
@@ -43,24 +45,35 @@ struct board_times phase_clock_step(struct phase_clock *c, int64_t now_ns)
     return t;
 }
 
-void phase_show(struct board *b, const struct phase_clock *c)
-{
-    struct board_page *p;
+/* ---- with the lock held ---- */
 
-    if (!b)
+static void show_phase(struct phase *p)
+{
+    struct board_page *page;
+
+    if (!p->board)
         return;
-    p = board_begin(b);
-    p->phase = (int32_t)c->phase;
-    p->phase_ns = c->since_ns;
-    board_end(b);
+    page = board_begin(p->board);
+    page->phase = (int32_t)p->clock.phase;
+    page->phase_ns = p->clock.since_ns;
+    board_end(p->board);
 }
 
-void phase_show_wait(struct board *b, int rank)
+static void show_peer(struct phase *p, int rank)
 {
-    if (!b || board_own(b)->waits_for == rank)
+    p->peer_shown = rank >= 0;
+    if (!p->board || board_own(p->board)->waits_for == rank)
         return;
-    board_begin(b)->waits_for = rank;
-    board_end(b);
+    board_begin(p->board)->waits_for = rank;
+    board_end(p->board);
+}
+
+/* To the board a wait goes on until then, even one that was given up. */
+static void something_else(struct phase *p)
+{
+    if (p->peer_shown)
+        show_peer(p, -1);
+    p->waiting = false;
 }
 
 static void times_add(struct board_times *sum, const struct board_times *t)
@@ -72,55 +85,194 @@ static void times_add(struct board_times *sum, const struct board_times *t)
     sum->total_ns += t->total_ns;
 }
 
-void phase_show_step(struct board *b, const struct board_step *s, const struct eddis_report *report,
-                     int64_t sent_bytes)
+static void show_step(struct board *b, const struct board_step *s, const struct phase_step *more,
+                      const struct eddis_report *report)
 {
-    struct board_page *p;
+    struct board_page *page = board_begin(b);
 
-    if (!b)
-        return;
-    p = board_begin(b);
-    if (s->plan != p->step_plan) {
-        p->step_plan = s->plan;
-        p->sum_before = p->sum;
-        p->steps_before = p->steps_here;
-        p->samples_before = p->samples_done;
+    if (s->plan != page->step_plan) {
+        page->step_plan = s->plan;
+        page->sum_before = page->sum;
+        page->steps_before = page->steps_here;
+        page->samples_before = page->samples_done;
     }
-    p->phase = EDDIS_PHASE_INPUT;
-    p->phase_ns = s->end_ns;
-    p->steps_done = s->step + 1;
-    p->steps_here++;
-    p->samples_done += s->count;
-    p->bytes_sent = sent_bytes;
-    p->overrun_ns += report->overrun_ns;
+    page->phase = EDDIS_PHASE_INPUT;
+    page->phase_ns = s->end_ns;
+    page->steps_done = s->step + 1;
+    page->steps_here++;
+    page->samples_done += s->count;
+    page->bytes_sent = more->sent_bytes;
+    page->staleness = (int32_t)more->staleness;
+    page->overrun_ns += report->overrun_ns;
     if (report->has_loss) {
-        p->loss = report->loss;
-        p->has_loss = 1;
+        page->loss = report->loss;
+        page->has_loss = 1;
     }
-    times_add(&p->sum, &s->t);
-    p->ring[s->step % BOARD_RING] = *s;
+    times_add(&page->sum, &s->t);
+    page->ring[s->step % BOARD_RING] = *s;
     board_end(b);
 }
 
-int phase_show_metric(struct board *b, const char *name, double value, struct eddis_error *err)
+static int show_metric(struct board *b, const char *name, double value, struct eddis_error *err)
 {
-    const struct board_metric *own = b ? board_own(b)->metric : NULL;
+    const struct board_metric *own = board_own(b)->metric;
+    struct board_metric *m;
     int i = 0;
+
+    while (i < BOARD_METRICS && own[i].name[0] && strcmp(own[i].name, name) != 0)
+        i++;
+    if (i == BOARD_METRICS)
+        return eddis_fail(err, -ENOSPC, "no room for metric '%s', there are %d already", name, i);
+    m = &board_begin(b)->metric[i];
+    strcpy(m->name, name);
+    m->value = value;
+    board_end(b);
+    return 0;
+}
+
+/* ---- which take the lock ---- */
+
+void phase_init(struct phase *p, int64_t now_ns)
+{
+    *p = (struct phase){ .board = NULL };
+    pthread_mutex_init(&p->lock, NULL);
+    phase_clock_init(&p->clock, now_ns);
+}
+
+void phase_fini(struct phase *p)
+{
+    pthread_mutex_destroy(&p->lock);
+}
+
+enum eddis_phase phase_enter(struct phase *p, enum eddis_phase phase)
+{
+    enum eddis_phase before;
+
+    pthread_mutex_lock(&p->lock);
+    before = phase_clock_set(&p->clock, phase, clock_now_ns());
+    show_phase(p);
+    something_else(p);
+    pthread_mutex_unlock(&p->lock);
+    return before;
+}
+
+bool phase_is_training(struct phase *p)
+{
+    enum eddis_phase phase;
+
+    pthread_mutex_lock(&p->lock);
+    phase = p->clock.phase;
+    pthread_mutex_unlock(&p->lock);
+    return phase == EDDIS_PHASE_COMPUTE || phase == EDDIS_PHASE_INPUT;
+}
+
+enum eddis_phase phase_wait_enter(struct phase *p)
+{
+    enum eddis_phase before;
+
+    pthread_mutex_lock(&p->lock);
+    before = phase_clock_set(&p->clock, EDDIS_PHASE_WAIT, clock_now_ns());
+    if (!p->waiting)
+        show_phase(p);
+    p->waiting = true;
+    pthread_mutex_unlock(&p->lock);
+    return before;
+}
+
+void phase_wait_leave(struct phase *p, enum eddis_phase before, int rc)
+{
+    if (rc != -ETIMEDOUT) {
+        phase_enter(p, before);
+        return;
+    }
+    pthread_mutex_lock(&p->lock);
+    phase_clock_set(&p->clock, before, clock_now_ns());
+    pthread_mutex_unlock(&p->lock);
+}
+
+void phase_show_peer(struct phase *p, int rank)
+{
+    pthread_mutex_lock(&p->lock);
+    show_peer(p, rank);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void phase_hide_peer(struct phase *p)
+{
+    pthread_mutex_lock(&p->lock);
+    if (p->peer_shown)
+        show_peer(p, -1);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void phase_step_begin(struct phase *p, int64_t asked_step)
+{
+    pthread_mutex_lock(&p->lock);
+    phase_clock_set(&p->clock, EDDIS_PHASE_COMPUTE, clock_now_ns());
+    something_else(p);
+    if (p->board)
+        board_begin(p->board)->asked_step = asked_step;
+    show_phase(p);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void phase_step_end(struct phase *p, const struct phase_step *s, int64_t end_ns,
+                    const struct eddis_report *report)
+{
+    struct board_step shown = {
+        .step = s->step, .count = s->count, .plan = s->plan, .end_ns = end_ns
+    };
+
+    pthread_mutex_lock(&p->lock);
+    shown.t = phase_clock_step(&p->clock, end_ns);
+    if (p->board)
+        show_step(p->board, &shown, s, report);
+    something_else(p);
+    pthread_mutex_unlock(&p->lock);
+}
+
+int64_t phase_blocked_ns(struct phase *p)
+{
+    int64_t ns;
+
+    pthread_mutex_lock(&p->lock);
+    ns = p->clock.blocked_ns;
+    pthread_mutex_unlock(&p->lock);
+    return ns;
+}
+
+void phase_set_exposed(struct phase *p, int64_t exposed_ns)
+{
+    pthread_mutex_lock(&p->lock);
+    p->clock.exposed_ns = exposed_ns;
+    pthread_mutex_unlock(&p->lock);
+}
+
+int phase_show_metric(struct phase *p, const char *name, double value, struct eddis_error *err)
+{
+    int rc = 0;
 
     if (!text_is_name(name, BOARD_METRIC_NAME - 1))
         return eddis_fail(
             err, -EINVAL,
             "'%.40s' is no name of a metric: at most %d letters, digits, '.', '_', '-'", name,
             BOARD_METRIC_NAME - 1);
-    if (!b)
+    if (!p->board)
         return 0;
-    while (i < BOARD_METRICS && own[i].name[0] && strcmp(own[i].name, name) != 0)
-        i++;
-    if (i == BOARD_METRICS)
-        return eddis_fail(err, -ENOSPC, "no room for metric '%s', there are %d already", name, i);
-    struct board_metric *m = &board_begin(b)->metric[i];
-    strcpy(m->name, name);
-    m->value = value;
-    board_end(b);
-    return 0;
+    pthread_mutex_lock(&p->lock);
+    rc = show_metric(p->board, name, value, err);
+    pthread_mutex_unlock(&p->lock);
+    return rc;
+}
+
+struct board *phase_lock_board(struct phase *p)
+{
+    if (p->board)
+        pthread_mutex_lock(&p->lock);
+    return p->board;
+}
+
+void phase_unlock_board(struct phase *p)
+{
+    pthread_mutex_unlock(&p->lock);
 }

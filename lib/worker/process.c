@@ -1,19 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* process.c - the list of open workers, and what a fork or an exit does to them */
 #include "process.h"
-#include "worker.h"
+
+#include "lib/sync/comm_thread.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
-static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two below */
-static struct eddis *guard_open;
-static bool guard_installed;
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two below */
+static struct process_worker *list;
+static bool installed;
 static int forks; /* written in a child while it has one thread */
 
 int process_forks(void)
 {
     return __atomic_load_n(&forks, __ATOMIC_RELAXED);
+}
+
+int process_check(const struct process_worker *w, struct eddis_error *err)
+{
+    if (!w)
+        return eddis_fail(err, -EINVAL, "the handle is NULL");
+    if (w->fork_count != process_forks())
+        return eddis_fail(err, -EPERM,
+                          "eddis cannot be used in a child made by fork; let the parent do it, or "
+                          "start the child as a new program");
+    return 0;
 }
 
 static void process_in_child(void)
@@ -24,44 +37,44 @@ static void process_in_child(void)
 /* The others would wait for this process for ever. */
 static void process_at_exit(int status, void *arg)
 {
-    struct eddis *e;
+    struct process_worker *w;
 
     (void)arg;
-    pthread_mutex_lock(&guard_lock);
-    e = guard_open;
-    pthread_mutex_unlock(&guard_lock);
-    for (; e; e = e->next_open)
-        if (e->fork_count == process_forks() && e->place.n_ranks > 1)
-            comm_thread_abort(e->comm_thread, status ? status : 1);
+    pthread_mutex_lock(&list_lock);
+    w = list;
+    pthread_mutex_unlock(&list_lock);
+    for (; w; w = w->next)
+        if (w->fork_count == process_forks() && w->thread)
+            comm_thread_abort(w->thread, status ? status : 1);
 }
 
-int process_add(struct eddis *e, struct eddis_error *err)
+int process_add(struct process_worker *w, struct eddis_error *err)
 {
     int rc = 0;
 
-    pthread_mutex_lock(&guard_lock);
-    if (!guard_installed) {
+    pthread_mutex_lock(&list_lock);
+    if (!installed) {
         if (pthread_atfork(NULL, NULL, process_in_child) != 0 ||
             on_exit(process_at_exit, NULL) != 0)
             rc = eddis_fail(err, -ENOMEM, "no memory for an exit handler");
-        guard_installed = rc == 0;
+        installed = rc == 0;
     }
     if (rc == 0) {
-        e->next_open = guard_open;
-        guard_open = e;
-        e->fork_count = process_forks();
+        w->next = list;
+        list = w;
+        w->fork_count = process_forks();
     }
-    pthread_mutex_unlock(&guard_lock);
+    pthread_mutex_unlock(&list_lock);
     return rc;
 }
 
-void process_remove(struct eddis *e)
+void process_remove(struct process_worker *w)
 {
-    pthread_mutex_lock(&guard_lock);
-    for (struct eddis **at = &guard_open; *at; at = &(*at)->next_open)
-        if (*at == e) {
-            *at = e->next_open;
+    pthread_mutex_lock(&list_lock);
+    for (struct process_worker **at = &list; *at; at = &(*at)->next)
+        if (*at == w) {
+            *at = w->next;
             break;
         }
-    pthread_mutex_unlock(&guard_lock);
+    pthread_mutex_unlock(&list_lock);
 }

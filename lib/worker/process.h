@@ -1,22 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process.h - what must not be forgotten: forks, and exits without eddis_close
+/* process.h - what belongs to the process as a whole: forks, and exits without eddis_close
  *
- * The only state of the process as a whole: MPI's is too, and exit handlers know no handle.
+ * MPI's state is the process's too, and exit handlers know no handle.  One lock, which is never
+ * held while another is taken.
  */
 #ifndef EDDIS_WORKER_PROCESS_H
 #define EDDIS_WORKER_PROCESS_H
 
 #include "lib/base/error.h"
 
-struct eddis;
+struct comm_thread;
 
-/* How many forks lie between this process and the one that loaded the library. */
+/* An open worker, as the process sees it; a member of its struct eddis. */
+struct process_worker {
+    struct process_worker *next;
+    int fork_count;             /* process_forks() when it was opened */
+    struct comm_thread *thread; /* to end all ranks with; NULL: one rank */
+};
+
+/* Count the forks between this process and the one that loaded the library. */
 int process_forks(void);
 
-/* From now on an exit of the process without process_remove ends all ranks, with the exit code of
- * the process, or 1 when that is 0.
+/* Return 0, -EINVAL when w is NULL, or -EPERM in a child made by fork after w was opened. */
+int process_check(const struct process_worker *w, struct eddis_error *err);
+
+/* Make an exit of the process before process_remove end all ranks, with the exit code of the
+ * process, or 1 when that is 0.
  */
-int process_add(struct eddis *e, struct eddis_error *err);
-void process_remove(struct eddis *e);
+int process_add(struct process_worker *w, struct eddis_error *err);
+void process_remove(struct process_worker *w);
 
 #endif

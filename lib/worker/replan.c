@@ -48,7 +48,7 @@ void replan_report(void *arg, struct sync_tail *tail)
         tail->flags |= SYNC_NO_PLAN;
     tail->version = e->plan_read;
     tail->asked = e->horizon;
-    tail->blocked = e->clock.blocked_ns;
+    tail->blocked = phase_blocked_ns(&e->phase);
     samples_report(e, tail);
     e->frozen = tail->version > e->plan_version;
     pthread_mutex_unlock(&e->plan_lock);
@@ -75,10 +75,23 @@ static void replan_note_passing(struct eddis *e, int64_t version)
         e->plan_passing = version;
 }
 
+static void replan_show(struct eddis *e, int64_t since)
+{
+    struct board *b = phase_lock_board(&e->phase);
+    struct board_page *p;
+
+    if (!b)
+        return;
+    p = board_begin(b);
+    p->plan_version = e->plan_version;
+    p->plan_since = since;
+    board_end(b);
+    phase_unlock_board(&e->phase);
+}
+
 /* Plans between the old and the new one were skipped; what they asked for is not. */
 static int replan_adopt(struct eddis *e, int64_t version, int64_t from, struct eddis_error *err)
 {
-    struct board_page *p;
     unsigned flags = 0;
     int rc;
 
@@ -99,10 +112,7 @@ static int replan_adopt(struct eddis *e, int64_t version, int64_t from, struct e
         return eddis_fail_prefix(err, rc, "cannot take plan %lld", (long long)version);
     e->plan_version = version;
     replan_note_passing(e, version);
-    p = board_begin(e->board);
-    p->plan_version = version;
-    p->plan_since = from;
-    board_end(e->board);
+    replan_show(e, from);
     return 0;
 }
 
@@ -112,7 +122,7 @@ void replan_agree(void *arg, int64_t round, const struct sync_tail *tail)
 
     (void)round;
     pthread_mutex_lock(&e->plan_lock);
-    e->clock.exposed_ns = tail->blocked;
+    phase_set_exposed(&e->phase, tail->blocked);
     if (tail->flags & SYNC_NO_PLAN) {
         eddis_fail(&e->plan_failure, -EIO, "a worker cannot read the job's new plan");
     } else if (tail->version > e->plan_version) {
@@ -149,7 +159,7 @@ unsigned replan_flags(struct eddis *e, int64_t step)
 /* Without eddis-run: the same for all, the first ones take what is left over. */
 static void replan_equal(const struct eddis *e, int64_t *batch)
 {
-    int64_t n = e->place.n_ranks, all = e->options.batch ? e->options.batch : 64 * n;
+    int64_t n = e->all.place.n_ranks, all = e->options.batch ? e->options.batch : 64 * n;
 
     for (int64_t i = 0; i < n; i++)
         batch[i] = all / n + (i < all % n);
@@ -173,24 +183,26 @@ static int replan_first(struct eddis *e, int64_t *batch, struct eddis_error *err
     if (rc < 0)
         return eddis_fail_prefix(err, rc, "cannot read the job's plan");
     replan_note_passing(e, e->plan_version);
-    memcpy(batch, plan->batch, (size_t)e->place.n_ranks * sizeof *batch);
+    memcpy(batch, plan->batch, (size_t)e->all.place.n_ranks * sizeof *batch);
     return 0;
 }
 
-static void replan_show(struct eddis *e)
+static void replan_show_first(struct eddis *e)
 {
+    struct board *b = phase_lock_board(&e->phase);
     struct board_page *p;
 
-    if (!e->board)
+    if (!b)
         return;
-    p = board_begin(e->board);
+    p = board_begin(b);
     p->plan_version = e->plan_version;
     p->plan_since = 0;
     p->steps_total = sampler_steps(e->sampler);
     p->steps_in_epoch = sampler_steps_in_epoch(e->sampler);
     p->epochs = e->options.epochs;
     p->phase_ns = clock_now_ns();
-    board_end(e->board);
+    board_end(b);
+    phase_unlock_board(&e->phase);
 }
 
 /* All that may fail on one worker alone comes after the collective. */
@@ -199,31 +211,31 @@ int replan_open(struct eddis *e, struct eddis_error *err)
     struct sampler_options o = { .samples = e->options.samples,
                                  .epochs = e->options.epochs,
                                  .seed = e->seed,
-                                 .rank = e->place.rank,
-                                 .n_ranks = e->place.n_ranks };
+                                 .rank = e->all.place.rank,
+                                 .n_ranks = e->all.place.n_ranks };
     cleanup_free int64_t *batch = NULL;
     int rc;
 
     e->plan_version = e->board ? board_newest(e->board) : 1;
-    rc = collectives_allreduce(e, &e->plan_version, 1, EDDIS_INT64, EDDIS_MIN, err);
+    rc = collectives_least(&e->all, &e->plan_version, 1, err);
     if (rc < 0)
         return rc;
     rc = sampler_open(&o, &e->sampler, err);
     if (rc < 0)
         return rc;
     e->plan_read = e->plan_version;
-    batch = calloc((size_t)e->place.n_ranks, sizeof *batch);
+    batch = calloc((size_t)e->all.place.n_ranks, sizeof *batch);
     if (!batch)
-        return eddis_fail(err, -ENOMEM, "no memory for %d ranks", e->place.n_ranks);
+        return eddis_fail(err, -ENOMEM, "no memory for %d ranks", e->all.place.n_ranks);
     if (e->board)
         rc = replan_first(e, batch, err);
     else
         replan_equal(e, batch);
-    for (int i = 0; i < e->place.n_ranks; i++)
+    for (int i = 0; i < e->all.place.n_ranks; i++)
         e->global_batch += batch[i];
     if (rc == 0)
         rc = sampler_add_plan(e->sampler, e->plan_version, 0, batch, err);
     if (rc == 0)
-        replan_show(e);
+        replan_show_first(e);
     return rc;
 }

@@ -33,7 +33,7 @@ static struct sampler_group samples_group(const struct eddis *e)
 /* The same on all workers.  One that has no members to tell needs one range less. */
 static int ahead(const struct eddis *e)
 {
-    return e->group.n_groups < e->place.n_ranks ? SAMPLES_AHEAD : SAMPLES_AHEAD - 1;
+    return e->group.n_groups < e->all.place.n_ranks ? SAMPLES_AHEAD : SAMPLES_AHEAD - 1;
 }
 
 /* ---- asking the counter; with plan_lock held, which is free while it waits ---- */
@@ -48,8 +48,8 @@ static void ask_prepare(struct eddis *e)
                                 .r = { .kind = SMB_FETCH_ADD,
                                        .key = t->counter,
                                        .add = sampler_group_batch(e->sampler, &g),
-                                       .deadline_ns =
-                                           clock_after_ns(clock_now_ns(), WORKER_TIMEOUT_NS) } };
+                                       .deadline_ns = clock_after_ns(clock_now_ns(),
+                                                                     COLLECTIVES_TIMEOUT_NS) } };
 }
 
 /* The counter has answered. */
@@ -144,7 +144,7 @@ static int64_t samples_progress(const struct eddis *e)
 }
 
 /* Have the step's samples and the plan that shares them, waiting for either.  Returns as
- * ranges_look, but never -EAGAIN; -ETIMEDOUT: the group did not get on for WORKER_TIMEOUT_NS.
+ * ranges_look, but never -EAGAIN; -ETIMEDOUT: the group did not get on for COLLECTIVES_TIMEOUT_NS.
  */
 static int samples_look(struct eddis *e, int64_t step, struct ranges_step *ret,
                         struct eddis_error *err)
@@ -160,7 +160,7 @@ static int samples_look(struct eddis *e, int64_t step, struct ranges_step *ret,
         if (rc != -EAGAIN)
             return rc;
         if (samples_progress(e) != progress)
-            deadline = clock_after_ns(clock_now_ns(), WORKER_TIMEOUT_NS);
+            deadline = clock_after_ns(clock_now_ns(), COLLECTIVES_TIMEOUT_NS);
         progress = samples_progress(e);
         if (clock_now_ns() >= deadline)
             return samples_late(e, step, err);
@@ -288,24 +288,24 @@ int samples_begin(struct eddis *e, const struct range *left, size_t n_left, int6
                   struct eddis_error *err)
 {
     struct range own[SAMPLES_AHEAD] = { 0 };
-    cleanup_free struct range *all = malloc((size_t)e->place.n_ranks * sizeof own);
+    cleanup_free struct range *all = malloc((size_t)e->all.place.n_ranks * sizeof own);
     int64_t zero = 0;
     int rc = 0;
 
     rc = all ? samples_begin_alike(e, left, n_left, done, err)
              : eddis_fail(err, -ENOMEM, "no memory for ranges of samples");
-    if (rc == 0 && e->place.rank == 0) {
+    if (rc == 0 && e->all.place.rank == 0) {
         struct smb_request q = {
             .kind = SMB_WRITE, .key = e->samples.counter, .data = &zero, .count = 1
         };
 
         rc = centre_ask(e, &q, err);
     }
-    rc = collectives_agree(e, rc, err);
+    rc = collectives_agree(&e->all, rc, err);
     if (rc == 0)
-        rc = collectives_agree(e, draw_first(e, own, err), err);
+        rc = collectives_agree(&e->all, draw_first(e, own, err), err);
     if (rc == 0)
-        rc = collectives_allgather(e, own, all, sizeof own, err);
+        rc = collectives_allgather(&e->all, own, all, sizeof own, err);
     return rc < 0 ? rc : learn_first(e, all, err);
 }
 
@@ -313,7 +313,7 @@ int samples_begin(struct eddis *e, const struct range *left, size_t n_left, int6
 
 int64_t samples_due(const struct eddis *e, int64_t samples)
 {
-    int64_t every = e->board ? board_setup(e->board)->checkpoint_every : 0;
+    int64_t every = e->area ? e->area->checkpoint_every : 0;
 
     return every > 0 && samples != INT64_MAX ? samples / e->global_batch / every : 0;
 }
@@ -357,15 +357,15 @@ static int left_rest(struct eddis *e, struct range *all, size_t *n, struct eddis
 int samples_left(struct eddis *e, struct range **ret, size_t *ret_n, struct eddis_error *err)
 {
     struct samples *t = &e->samples;
-    size_t ranks = (size_t)e->place.n_ranks, longest = 0, n = 0;
+    size_t ranks = (size_t)e->all.place.n_ranks, longest = 0, n = 0;
     cleanup_free int64_t *length = calloc(ranks, sizeof *length);
     cleanup_free struct range *own = NULL, *all = NULL, *left = NULL;
     int64_t mine = is_root(e) ? (int64_t)ranges_n_unfinished(t->ranges) : 0;
-    int rc =
-        collectives_agree(e, length ? 0 : eddis_fail(err, -ENOMEM, "no memory for ranges"), err);
+    int rc = collectives_agree(&e->all,
+                               length ? 0 : eddis_fail(err, -ENOMEM, "no memory for ranges"), err);
 
     if (rc == 0)
-        rc = collectives_allgather(e, &mine, length, sizeof mine, err);
+        rc = collectives_allgather(&e->all, &mine, length, sizeof mine, err);
     for (size_t i = 0; rc == 0 && i < ranks; i++)
         longest = (size_t)length[i] > longest ? (size_t)length[i] : longest;
     if (rc < 0)
@@ -374,13 +374,13 @@ int samples_left(struct eddis *e, struct range **ret, size_t *ret_n, struct eddi
     all = calloc(ranks * longest + 1, sizeof *all);
     left = calloc(ranks * longest + ranges_n_rest(t->ranges), sizeof *left);
     rc = own && all && left ? 0 : eddis_fail(err, -ENOMEM, "no memory for ranges");
-    rc = collectives_agree(e, rc, err);
+    rc = collectives_agree(&e->all, rc, err);
     if (rc < 0)
         return rc;
     if (mine)
         ranges_unfinished(t->ranges, own);
-    rc = collectives_allgather(e, own, all, longest * sizeof *own, err);
-    if (rc < 0 || e->place.rank != 0)
+    rc = collectives_allgather(&e->all, own, all, longest * sizeof *own, err);
+    if (rc < 0 || e->all.place.rank != 0)
         return rc;
     for (size_t i = 0; i < ranks; i++)
         for (int64_t k = 0; k < length[i]; k++)

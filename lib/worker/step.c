@@ -14,7 +14,7 @@
 /* Linear warm-up of the learning rate, as the job asks for. */
 static double step_lr_factor(const struct eddis *e, int64_t step)
 {
-    int64_t warmup = e->board ? board_setup(e->board)->warmup_steps : 0;
+    int64_t warmup = e->area ? e->area->warmup_steps : 0;
 
     return step + 1 < warmup ? (double)(step + 1) / (double)warmup : 1.0;
 }
@@ -52,17 +52,9 @@ static struct engine_step step_engine(const struct eddis *e, const struct sample
                                  .passing = s->version == e->plan_passing };
 }
 
-/* To the board a wait goes on until then, even one that was given up.  With plan_lock held. */
-static void something_else(struct eddis *e)
-{
-    if (e->peer_shown)
-        phase_show_wait(e->board, -1);
-    e->waiting = e->peer_shown = false;
-}
-
 static unsigned step_flags(struct eddis *e, int64_t step)
 {
-    int64_t every = e->board ? board_setup(e->board)->checkpoint_every : 0;
+    int64_t every = e->area ? e->area->checkpoint_every : 0;
     unsigned flags = replan_flags(e, step);
 
     if (every > 0 && (step + 1) % every == 0)
@@ -88,13 +80,8 @@ static unsigned step_flags_models(struct eddis *e, int64_t step)
 
 static void step_show(struct eddis *e)
 {
-    phase_clock_set(&e->clock, EDDIS_PHASE_COMPUTE, clock_now_ns());
-    something_else(e);
-    emulate_begin(e, clock_now_ns());
-    if (e->board) {
-        board_begin(e->board)->asked_step = sampler_asked(e->sampler);
-        phase_show(e->board, &e->clock);
-    }
+    phase_step_begin(&e->phase, sampler_asked(e->sampler));
+    emulate_begin(&e->emulation, e->current.count, clock_now_ns());
 }
 
 static int step_check_plan(const struct eddis *e, struct eddis_error *err)
@@ -199,11 +186,11 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
     rc = step_begin(e, &s, err);
     if (rc <= 0)
         return rc;
-    if (worker_copy_out(ret, &s, sizeof s) < 0)
+    if (sized_copy_out(ret, &s, sizeof s) < 0)
         return eddis_fail(err, -EINVAL, "the step's size field is not set");
     pthread_mutex_lock(&e->announce_lock);
-    for (int i = 0; i < e->n_parameters; i++)
-        e->parameter[i].announced = false;
+    for (int i = 0; i < e->parameters.n; i++)
+        e->parameters.item[i].announced = false;
     e->finished = e->waited = e->weight_fixed = false;
     e->n_announced = 0;
     e->in_step = true;
@@ -262,7 +249,7 @@ int eddis_plan_step(struct eddis *e, int64_t step, struct eddis_step *ret, struc
     if (rc > 0)
         p = step_public(e, &s);
     pthread_mutex_unlock(&e->plan_lock);
-    if (rc > 0 && worker_copy_out(ret, &p, sizeof p) < 0)
+    if (rc > 0 && sized_copy_out(ret, &p, sizeof p) < 0)
         return eddis_fail(err, -EINVAL, "the step's size field is not set");
     return rc;
 }
@@ -305,8 +292,8 @@ int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err)
 int eddis_step_end(struct eddis *e, const struct eddis_report *in, struct eddis_error *err)
 {
     struct eddis_report report = { 0 };
-    struct board_step s;
-    int64_t sent, now, staleness;
+    struct phase_step s;
+    int64_t now;
     int rc = worker_check(e, err);
 
     if (rc < 0)
@@ -317,22 +304,17 @@ int eddis_step_end(struct eddis *e, const struct eddis_report *in, struct eddis_
                                        "eddis_step_end"
                                      : "no step has begun");
     if (in)
-        worker_copy_in(&report, sizeof report, in);
+        sized_copy_in(&report, sizeof report, in);
     report.overrun_ns += e->emulation.overrun_ns;
-    sent = comm_thread_sent_bytes(e->comm_thread);
-    staleness = comm_thread_staleness(e->comm_thread);
-    now = clock_now_ns();
-    emulate_end(e, now);
-    pthread_mutex_lock(&e->plan_lock);
-    s = (struct board_step){ .step = e->current.step,
+    s = (struct phase_step){ .step = e->current.step,
                              .count = e->current.count,
                              .plan = e->current.version,
-                             .end_ns = now,
-                             .t = phase_clock_step(&e->clock, now) };
-    if (e->board)
-        board_begin(e->board)->staleness = (int32_t)staleness;
-    phase_show_step(e->board, &s, &report, sent);
-    something_else(e);
+                             .sent_bytes = comm_thread_sent_bytes(e->comm_thread),
+                             .staleness = comm_thread_staleness(e->comm_thread) };
+    now = clock_now_ns();
+    emulate_end(&e->emulation, now);
+    phase_step_end(&e->phase, &s, now, &report);
+    pthread_mutex_lock(&e->plan_lock);
     e->stop |= (e->flags & EDDIS_STEP_STOP) != 0;
     if (e->samples.ranges)
         ranges_finish(e->samples.ranges, e->step);
@@ -344,71 +326,11 @@ int eddis_step_end(struct eddis *e, const struct eddis_report *in, struct eddis_
     return 0;
 }
 
-enum eddis_phase worker_phase(struct eddis *e, enum eddis_phase phase)
-{
-    enum eddis_phase before;
-
-    pthread_mutex_lock(&e->plan_lock);
-    before = phase_clock_set(&e->clock, phase, clock_now_ns());
-    phase_show(e->board, &e->clock);
-    something_else(e);
-    pthread_mutex_unlock(&e->plan_lock);
-    return before;
-}
-
-enum eddis_phase worker_wait_enter(struct eddis *e)
-{
-    enum eddis_phase before;
-
-    pthread_mutex_lock(&e->plan_lock);
-    before = phase_clock_set(&e->clock, EDDIS_PHASE_WAIT, clock_now_ns());
-    if (!e->waiting)
-        phase_show(e->board, &e->clock);
-    e->waiting = true;
-    pthread_mutex_unlock(&e->plan_lock);
-    return before;
-}
-
-void worker_wait_leave(struct eddis *e, enum eddis_phase before, int rc)
-{
-    if (rc != -ETIMEDOUT) {
-        worker_phase(e, before);
-        return;
-    }
-    pthread_mutex_lock(&e->plan_lock);
-    phase_clock_set(&e->clock, before, clock_now_ns());
-    pthread_mutex_unlock(&e->plan_lock);
-}
-
-static void show_peer(struct eddis *e, int peer)
-{
-    pthread_mutex_lock(&e->plan_lock);
-    phase_show_wait(e->board, peer);
-    e->peer_shown = peer >= 0;
-    pthread_mutex_unlock(&e->plan_lock);
-}
-
-int worker_wait(struct eddis *e, struct comm_wait *w, int64_t deadline_ns, struct eddis_error *err)
-{
-    int64_t slice;
-    int rc;
-
-    do {
-        slice = clock_after_ns(clock_now_ns(), CLOCK_S);
-        rc = comm_thread_wait(e->comm_thread, w, slice < deadline_ns ? slice : deadline_ns, err);
-        if (rc == -ETIMEDOUT)
-            show_peer(e, w->peer);
-    } while (rc == -ETIMEDOUT && slice < deadline_ns);
-    if (rc != -ETIMEDOUT && e->peer_shown)
-        show_peer(e, -1);
-    return rc;
-}
-
 void eddis_set_phase(struct eddis *e, enum eddis_phase phase)
 {
     if (worker_check(e, NULL) < 0 || phase < EDDIS_PHASE_START || phase > EDDIS_PHASE_DONE)
         return;
-    worker_phase(e, phase);
+    phase_enter(&e->phase, phase);
 }
 
 int eddis_set_metric(struct eddis *e, const char *name, double value, struct eddis_error *err)
@@ -419,8 +341,5 @@ int eddis_set_metric(struct eddis *e, const char *name, double value, struct edd
         return rc;
     if (!name)
         return eddis_fail(err, -EINVAL, "the metric has no name");
-    pthread_mutex_lock(&e->plan_lock);
-    rc = phase_show_metric(e->board, name, value, err);
-    pthread_mutex_unlock(&e->plan_lock);
-    return rc;
+    return phase_show_metric(&e->phase, name, value, err);
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tuning.c - how all-reduces are carried out: measured over the workers' own transport, and told on
- * the board
+/* tuning.c - which all-reduces and buckets are best: measured, told on the board, and replayed
  *
  * All groups measure at the same time, since they will train at the same time, and take the
  * slowest's figures.
  */
 #include "tuning.h"
-#include "worker.h"
 
 #include "lib/base/clock.h"
 #include "lib/comm/shm.h"
+#include "lib/sync/engine.h"
 
 #include <errno.h>
 #include <math.h>
@@ -18,8 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- measuring ---- */
+
 struct measurement {
-    struct eddis *e;
+    struct collectives *all;
     struct comm_place place;
     void *arena; /* [arena_bytes] in the memory of the node */
     size_t arena_bytes;
@@ -52,16 +53,24 @@ static int tuning_kinds(const struct measurement *m, const struct tuner_rung *ru
 
         if (!rung->kind[k])
             continue;
-        rc = collectives_agree(m->e, tuning_make(m, rung->kind[k], x, rung->bytes, &c, err), err);
+        rc = collectives_agree(m->all, tuning_make(m, rung->kind[k], x, rung->bytes, &c, err), err);
         if (rc < 0) {
             collective_free(c);
             break;
         }
         began = clock_now_ns();
-        rc = collectives_run(m->e, "the measurement of the network", c, err);
+        rc = collectives_run(m->all, "the measurement of the network", c, err);
         seconds[k] = fmin(seconds[k], (double)(clock_now_ns() - began) / (double)CLOCK_S);
     }
     return rc;
+}
+
+/* Replace x [n] by the greatest that any rank has at each place. */
+static int tuning_most(struct collectives *all, void *x, size_t n, enum comm_type type,
+                       struct eddis_error *err)
+{
+    return collectives_allreduce(
+        all, &(struct allreduce){ .data = x, .n = n, .type = type, .rule = COMM_MAX }, err);
 }
 
 /* A rung's figures, the same on all ranks. */
@@ -72,7 +81,7 @@ static int tuning_rung(const struct measurement *m, const struct tuner_rung *run
     double ignored[TUNER_KINDS] = { 0 };
     int rc = x ? 0 : eddis_fail(err, -ENOMEM, "no memory to measure the network");
 
-    rc = collectives_agree(m->e, rc, err);
+    rc = collectives_agree(m->all, rc, err);
     if (rc == 0 && rung->warm_up)
         rc = tuning_kinds(m, rung, x, ignored, err);
     for (int k = 0; k < TUNER_KINDS; k++)
@@ -80,16 +89,14 @@ static int tuning_rung(const struct measurement *m, const struct tuner_rung *run
     for (int i = 0; rc == 0 && i < rung->runs; i++)
         rc = tuning_kinds(m, rung, x, seconds, err);
     free(x);
-    return rc < 0
-               ? rc
-               : collectives_allreduce(m->e, seconds, TUNER_KINDS, EDDIS_FLOAT64, EDDIS_MAX, err);
+    return rc < 0 ? rc : tuning_most(m->all, seconds, TUNER_KINDS, COMM_FLOAT64, err);
 }
 
-int tuning_measure(struct eddis *e, size_t arena_bytes, struct tuner_result *ret,
-                   struct eddis_error *err)
+int tuning_measure(struct collectives *all, const struct comm_place *group, size_t arena_bytes,
+                   struct tuner_result *ret, struct eddis_error *err)
 {
-    const struct node_groups *nodes = e->group.place.nodes;
-    struct measurement m = { .e = e, .place = e->group.place };
+    const struct node_groups *nodes = group->nodes;
+    struct measurement m = { .all = all, .place = *group };
     int64_t most[2] = { m.place.n_ranks, nodes ? (int64_t)arena_bytes : 0 };
     struct tuner_rung rung;
     struct tuner c;
@@ -99,7 +106,7 @@ int tuning_measure(struct eddis *e, size_t arena_bytes, struct tuner_result *ret
         m.arena = comm_shm_arena(nodes->node);
         m.arena_bytes = arena_bytes;
     }
-    rc = collectives_allreduce(e, most, 2, EDDIS_INT64, EDDIS_MAX, err);
+    rc = tuning_most(all, most, 2, COMM_INT64, err);
     if (rc < 0)
         return rc;
     tuner_init(&c, &(struct comm_place){ .n_ranks = (int)most[0], .hosts = m.place.hosts },
@@ -115,6 +122,8 @@ int tuning_measure(struct eddis *e, size_t arena_bytes, struct tuner_result *ret
     tuner_choose(&c, ret);
     return 0;
 }
+
+/* ---- the choice, as the board has it ---- */
 
 /* Parameter number k of the order. */
 static int tuning_parameter(const struct comm_choice *c, int n, int k)
@@ -195,17 +204,16 @@ void tuning_add_reason(struct comm_choice *c, const char *fmt, ...)
  * them the first group's.  That changes how fast and in which order of rounding they add up, not
  * what: such replays are not bitwise equal anyway, since groups meet the centre as they come.
  */
-void tuning_laid_out(void *arg, const struct bucket_layout *l)
+void tuning_laid_out(const struct tuning *t, const struct bucket_layout *l)
 {
-    struct eddis *e = arg;
+    struct board *b = t->rank ? NULL : phase_lock_board(t->phase);
     struct comm_choice c;
 
-    if (!e->board || e->place.rank)
+    if (!b)
         return;
-    pthread_mutex_lock(&e->plan_lock);
-    c = board_own(e->board)->choice;
-    tuning_set_layout(&c, e->n_parameters, l);
-    tuning_add_reason(&c, "%d buckets by when gradients were ready", engine_n_buckets(e->engine));
-    board_choose(e->board, &c);
-    pthread_mutex_unlock(&e->plan_lock);
+    c = board_own(b)->choice;
+    tuning_set_layout(&c, t->n_parameters, l);
+    tuning_add_reason(&c, "%d buckets by when gradients were ready", engine_n_buckets(t->engine));
+    board_choose(b, &c);
+    phase_unlock_board(t->phase);
 }

@@ -19,42 +19,12 @@ _Static_assert((int)EDDIS_FLOAT32 == COMM_FLOAT32 && (int)EDDIS_FLOAT64 == COMM_
                    (int)EDDIS_MIN == COMM_MIN && (int)EDDIS_MAX == COMM_MAX,
                "lib/comm repeats the public numbers");
 
-void worker_copy_in(void *to, size_t to_size, const void *from)
-{
-    size_t from_size = *(const size_t *)from;
-
-    memset(to, 0, to_size);
-    memcpy(to, from, from_size < to_size ? from_size : to_size);
-}
-
-int worker_copy_out(void *to, const void *from, size_t from_size)
-{
-    size_t to_size = *(size_t *)to;
-
-    if (to_size <= sizeof to_size)
-        return -EINVAL;
-    memcpy((char *)to + sizeof to_size, (const char *)from + sizeof to_size,
-           (from_size < to_size ? from_size : to_size) - sizeof to_size);
-    return 0;
-}
-
-int worker_check(const struct eddis *e, struct eddis_error *err)
-{
-    if (!e)
-        return eddis_fail(err, -EINVAL, "the handle is NULL");
-    if (e->fork_count != process_forks())
-        return eddis_fail(err, -EPERM,
-                          "eddis cannot be used in a child made by fork; let the parent do it, or "
-                          "start the child as a new program");
-    return 0;
-}
-
 static int options_check(const struct eddis_options *in, struct eddis_options *ret,
                          struct eddis_error *err)
 {
     if (!in || in->size <= sizeof in->size)
         return eddis_fail(err, -EINVAL, "options are missing, or their size field is not set");
-    worker_copy_in(ret, sizeof *ret, in);
+    sized_copy_in(ret, sizeof *ret, in);
     if (ret->samples < 1)
         return eddis_fail(err, -EINVAL, "samples is %lld, at least 1 is needed",
                           (long long)ret->samples);
@@ -76,7 +46,8 @@ static int worker_read_board(struct eddis *e, const struct worker_setup *s, stru
         rc = board_open(s->board_path, s->local_rank, &e->board, err);
         if (rc < 0)
             return rc;
-        a = board_setup(e->board);
+        a = e->area = board_setup(e->board);
+        e->phase.board = e->board;
         memcpy(e->mode, a->mode, sizeof e->mode - 1);
         memcpy(e->algorithm, a->algorithm, sizeof e->algorithm - 1);
         e->seed = a->seed;
@@ -84,6 +55,10 @@ static int worker_read_board(struct eddis *e, const struct worker_setup *s, stru
         if (!e->options.bucket_bytes)
             e->options.bucket_bytes = a->bucket_bytes;
         e->options.measure = 1; /* the plan keeps it */
+        if (a->emulated && !e->options.own_pace)
+            e->emulation = (struct emulation){ .emulated = true,
+                                               .fixed_s = a->fixed_s[s->local_rank],
+                                               .sample_s = a->sample_s[s->local_rank] };
     }
     return 0;
 }
@@ -93,13 +68,13 @@ static int worker_check_place(const struct eddis *e, struct eddis_error *err)
 {
     const struct board_area *a;
 
-    if (!e->board)
+    a = e->area;
+    if (!a)
         return 0;
-    a = board_setup(e->board);
-    if (e->place.n_ranks != a->n_ranks || e->place.rank != a->first_rank + e->local_rank)
+    if (e->all.place.n_ranks != a->n_ranks || e->all.place.rank != a->first_rank + e->local_rank)
         return eddis_fail(
             err, -EPROTO, "MPI says rank %d of %d, the job's progress board rank %d of %d",
-            e->place.rank, e->place.n_ranks, a->first_rank + e->local_rank, a->n_ranks);
+            e->all.place.rank, e->all.place.n_ranks, a->first_rank + e->local_rank, a->n_ranks);
     return 0;
 }
 
@@ -108,28 +83,45 @@ static int worker_free(struct eddis *e, bool orderly, struct eddis_error *err)
 {
     int rc = comm_thread_close(e->comm_thread, orderly, err);
 
-    collectives_free_all(e);
-    shared_buffers_close(e);
+    collectives_free_all(&e->all);
+    shared_buffers_close(&e->box);
     engine_free(e->engine);
-    node_memory_close(e);
+    node_memory_close(&e->node_memory);
     centre_close(e);
     samples_end(e);
     sampler_close(e->sampler);
     board_close(e->board);
-    for (int i = 0; i < e->n_layers; i++)
-        free(e->layer[i].name);
-    for (int i = 0; i < e->n_parameters; i++)
-        free(e->parameter[i].name);
-    free(e->layer);
-    free(e->parameter);
+    parameters_free(&e->parameters);
     free(e->event);
     free(e->plan);
     free(e->fenced);
     pthread_cond_destroy(&e->plan_agreed);
     pthread_mutex_destroy(&e->plan_lock);
     pthread_mutex_destroy(&e->announce_lock);
+    phase_fini(&e->phase);
     free(e);
     return rc;
+}
+
+/* Tell the subjects of one another. */
+static void worker_wire(struct eddis *e)
+{
+    e->all.waiter.phase = &e->phase;
+    e->all.timeout_ns = COLLECTIVES_TIMEOUT_NS;
+    e->box.all = &e->all;
+    e->node_memory.all = &e->all;
+    e->node_memory.group = &e->group.place;
+    e->tuning.phase = &e->phase;
+}
+
+/* The communication is there. */
+static void worker_connect(struct eddis *e)
+{
+    e->all.waiter.thread = e->comm_thread;
+    e->all.place = comm_thread_place(e->comm_thread);
+    e->all.place.channel = COMM_REQUESTS;
+    e->process.thread = e->all.place.n_ranks > 1 ? e->comm_thread : NULL;
+    e->tuning.rank = e->all.place.rank;
 }
 
 static struct eddis *worker_new(const struct worker_setup *s)
@@ -145,11 +137,11 @@ static struct eddis *worker_new(const struct worker_setup *s)
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&e->plan_agreed, &attr);
     pthread_condattr_destroy(&attr);
-    phase_clock_init(&e->clock, clock_now_ns());
+    phase_init(&e->phase, clock_now_ns());
     e->local_rank = s->local_rank;
     e->n_local = s->n_local;
-    e->fork_count = process_forks();
-    e->timeout_ns = WORKER_TIMEOUT_NS;
+    e->process.fork_count = process_forks();
+    worker_wire(e);
     return e;
 }
 
@@ -171,19 +163,18 @@ int worker_open(const struct worker_setup *s, const struct eddis_options *option
         rc = rc < 0 ? rc : rc2;
         goto fail;
     }
-    e->place = comm_thread_place(e->comm_thread);
-    e->place.channel = COMM_REQUESTS;
+    worker_connect(e);
     if (rc == 0)
         rc = worker_check_place(e, err);
-    rc = collectives_agree(e, rc, err);
+    rc = collectives_agree(&e->all, rc, err);
     if (rc == 0)
-        rc = collectives_agree(e, centre_open(e, err), err);
+        rc = collectives_agree(&e->all, centre_open(e, err), err);
     if (rc == 0)
-        rc = collectives_agree(e, replan_open(e, err), err);
+        rc = collectives_agree(&e->all, replan_open(e, err), err);
     if (rc == 0)
-        rc = collectives_agree(e, checkpoint_save_open(e, err), err);
+        rc = collectives_agree(&e->all, checkpoint_save_open(e, err), err);
     if (rc == 0)
-        rc = process_add(e, err);
+        rc = process_add(&e->process, err);
     if (rc < 0)
         goto fail;
     *ret = e;
@@ -219,16 +210,6 @@ int eddis_open(const struct eddis_options *options, struct eddis **ret, struct e
         &checked, ret, err);
 }
 
-/* All ranks have begun them, so they will end. */
-static int close_requests(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
-{
-    int rc = 0;
-
-    while (rc == 0 && e->requests)
-        rc = eddis_request_wait(e, e->requests, deadline_ns - clock_now_ns(), err);
-    return rc;
-}
-
 int eddis_close(struct eddis *e, struct eddis_error *err)
 {
     int64_t deadline = clock_after_ns(clock_now_ns(), CLOSE_TIMEOUT_NS);
@@ -240,21 +221,21 @@ int eddis_close(struct eddis *e, struct eddis_error *err)
     if (rc < 0)
         return rc;
     eddis_set_phase(e, EDDIS_PHASE_DONE);
-    rc = close_requests(e, deadline, err);
+    rc = collectives_wait_all(&e->all, deadline, err);
     if (rc == 0)
-        rc = shared_buffers_leave(e, deadline, err);
+        rc = shared_buffers_leave(&e->box, deadline, err);
     if (rc == 0)
         rc = eddis_barrier(e, deadline - clock_now_ns(), err);
     if (rc < 0)
         eddis_fail_prefix(err, rc, "leaving the job");
-    process_remove(e);
+    process_remove(&e->process);
     rc2 = worker_free(e, rc == 0, rc == 0 ? err : NULL);
     return rc < 0 ? rc : rc2;
 }
 
 void eddis_abort(struct eddis *e, int code)
 {
-    if (e && e->fork_count == process_forks())
+    if (e && e->process.fork_count == process_forks())
         comm_thread_abort(e->comm_thread, code);
     _exit(code);
 }
@@ -266,16 +247,16 @@ int eddis_world(const struct eddis *e, struct eddis_world *ret)
 
     if (rc < 0 || !ret)
         return rc < 0 ? rc : -EINVAL;
-    w.rank = e->place.rank;
-    w.n_ranks = e->place.n_ranks;
+    w.rank = e->all.place.rank;
+    w.n_ranks = e->all.place.n_ranks;
     w.local_rank = e->local_rank;
     w.n_local_ranks = e->n_local;
     w.generation = 1;
     w.seed = e->seed;
     w.mode = e->mode;
     w.algorithm = e->algorithm;
-    if (e->board) {
-        const struct board_area *a = board_setup(e->board);
+    if (e->area) {
+        const struct board_area *a = e->area;
 
         w.generation = a->generation;
         w.momentum = a->momentum;
@@ -285,7 +266,7 @@ int eddis_world(const struct eddis *e, struct eddis_world *ret)
             w.emulated_sample_s = a->sample_s[e->local_rank];
         }
     }
-    return worker_copy_out(ret, &w, sizeof w);
+    return sized_copy_out(ret, &w, sizeof w);
 }
 
 const char *eddis_version(void)

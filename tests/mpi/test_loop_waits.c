@@ -376,8 +376,9 @@ static void give_up_own_body(struct eddis *e, int rank, struct loop_job *j)
     if (rank == 0) {
         while (atomic_load(&j->opened) < 2)
             usleep(1000);
-        e->timeout_ns = CLOCK_MS;
-        CHECK(collectives_agree(e, 0, &err) == -ETIMEDOUT && strstr(err.text, "waits for rank 1"));
+        e->all.timeout_ns = CLOCK_MS;
+        CHECK(collectives_agree(&e->all, 0, &err) == -ETIMEDOUT &&
+              strstr(err.text, "waits for rank 1"));
         CHECK(eddis_barrier(e, CLOCK_S, &err) == -ECONNABORTED);
         CHECK(strstr(err.text, "waits for rank 1"));
         comm_thread_abort(e->comm_thread, 1);
@@ -385,7 +386,7 @@ static void give_up_own_body(struct eddis *e, int rank, struct loop_job *j)
     }
     while (atomic_load(&j->opened) < 3)
         usleep(1000);
-    CHECK(collectives_agree(e, 0, &err) == -ECONNABORTED);
+    CHECK(collectives_agree(&e->all, 0, &err) == -ECONNABORTED);
 }
 
 static void test_give_up_own(void)

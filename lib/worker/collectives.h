@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collectives.h - collectives of all ranks, as requests to the communication thread
+ *
+ * No lock: one thread of the program makes them, as eddis.h says.  They are called without any lock
+ * held, since the communication thread takes its own.
+ */
+#ifndef EDDIS_WORKER_COLLECTIVES_H
+#define EDDIS_WORKER_COLLECTIVES_H
+
+#include "lib/base/clock.h"
+#include "lib/comm/collective.h"
+#include "waiter.h"
+
+/* Collectives without a timeout of their own: commit, initial broadcast, checkpoints. */
+#define COLLECTIVES_TIMEOUT_NS (INT64_C(600) * CLOCK_S)
+
+struct eddis_request;
+
+struct collectives {
+    struct waiter waiter;
+    struct comm_place place;        /* among all ranks */
+    struct eddis_request *requests; /* not yet waited for */
+    int64_t timeout_ns;             /* of the calls below that take none */
+};
+
+/* Wait for a request and free it; after -ETIMEDOUT it is still there. */
+int collectives_wait(struct collectives *c, struct eddis_request *q, int64_t timeout_ns,
+                     struct eddis_error *err);
+
+/* Wait for all requests that nobody has waited for. */
+int collectives_wait_all(struct collectives *c, int64_t deadline_ns, struct eddis_error *err);
+
+/* Free the requests that nobody waited for. */
+void collectives_free_all(struct collectives *c);
+
+/* For the library itself: a call that times out is the end of all communication. */
+int collectives_request_wait(struct collectives *c, struct eddis_request *q,
+                             struct eddis_error *err);
+int collectives_allreduce(struct collectives *c, const struct allreduce *a,
+                          struct eddis_error *err);
+int collectives_broadcast(struct collectives *c, void *buffer, size_t bytes, int root,
+                          struct eddis_error *err);
+int collectives_allgather(struct collectives *c, const void *in, void *out, size_t bytes,
+                          struct eddis_error *err);
+int collectives_barrier(struct collectives *c, struct eddis_error *err);
+
+/* Replace x [n] by the least that any rank has at each place. */
+int collectives_least(struct collectives *c, int64_t *x, size_t n, struct eddis_error *err);
+
+/* Make all ranks return the same: rc and err of the lowest rank that failed, or 0.  Collective. */
+int collectives_agree(struct collectives *c, int rc, struct eddis_error *err);
+
+/* Run a collective of this rank's group, which is taken, to its end.  `what` is named when it does
+ * not come.
+ */
+int collectives_run(struct collectives *c, const char *what, struct collective *taken,
+                    struct eddis_error *err);
+
+/* Start a request, which is returned; buffers are borrowed until it has been waited for. */
+int collectives_start_allreduce(struct collectives *c, const struct allreduce *a,
+                                struct eddis_request **ret, struct eddis_error *err);
+int collectives_start_broadcast(struct collectives *c, void *buffer, size_t bytes, int root,
+                                struct eddis_request **ret, struct eddis_error *err);
+int collectives_start_allgather(struct collectives *c, const void *in, void *out, size_t bytes,
+                                struct eddis_request **ret, struct eddis_error *err);
+int collectives_start_barrier(struct collectives *c, struct eddis_request **ret,
+                              struct eddis_error *err);
+
+#endif

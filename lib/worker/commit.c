@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* commit.c - eddis_commit: compare what was registered, choose the communication, make the engine
+ */
+#include "tuning.h"
+#include "worker.h"
+
+#include "lib/base/random.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What must be alike on all workers, as one number. */
+static uint64_t registration_hash(const struct eddis *e)
+{
+    uint64_t h = random_mix((uint64_t)e->options.samples, (uint64_t)e->options.epochs);
+
+    h = random_mix(h, (uint64_t)e->options.batch);
+    h = random_mix(h, e->seed);
+    h = random_mix(h, (uint64_t)e->options.bucket_bytes);
+    h = random_mix(h, (uint64_t)e->options.measure);
+    h = parameters_hash_text(h, e->algorithm);
+    return parameters_hash(&e->parameters, h);
+}
+
+/* The smallest and the largest hash are one number when all are alike. */
+static int commit_compare(struct eddis *e, struct eddis_error *err)
+{
+    int64_t h = (int64_t)registration_hash(e), both[2] = { h, ~h };
+    int rc = collectives_least(&e->all, both, 2, err);
+
+    if (rc < 0)
+        return rc;
+    if (both[0] != ~both[1])
+        return eddis_fail(err, -EPROTO,
+                          "the workers have registered different layers, parameters or options");
+    return 0;
+}
+
+/* What a replayed plan says of the communication; NULL: it is measured, or goes by size. */
+static const struct comm_choice *commit_choice(const struct eddis *e)
+{
+    const struct comm_choice *c = e->area ? &e->area->choice : NULL;
+
+    return c && c->version ? c : NULL;
+}
+
+/* Have gradients lie in memory that the ranks of a node share, unless the plan or the system says
+ * no, or every worker is a group of its own.
+ */
+static int commit_share(struct eddis *e, struct eddis_error *err)
+{
+    const struct comm_choice *fixed = commit_choice(e);
+    size_t bytes = 0;
+
+    if (e->group.n_groups == e->all.place.n_ranks || (fixed && !fixed->shared))
+        return 0;
+    for (int i = 0; i < e->parameters.n; i++) {
+        const struct parameter *p = &e->parameters.item[i];
+
+        bytes += engine_takes(p->n, (enum comm_type)p->dtype);
+    }
+    return node_memory_open(
+        &e->node_memory, e->area,
+        &(struct node_memory_size){ engine_arena_bytes(bytes), e->parameters.n }, fixed != NULL,
+        err);
+}
+
+/* Rank 0 shows on the board what was chosen. */
+static void commit_publish(struct eddis *e, const struct comm_choice *c)
+{
+    struct board *b = e->all.place.rank == 0 ? phase_lock_board(&e->phase) : NULL;
+
+    if (!b)
+        return;
+    board_choose(b, c);
+    phase_unlock_board(&e->phase);
+}
+
+/* Measure which kinds of all-reduce are best, and tell. */
+static int commit_measure(struct eddis *e, struct comm_cost *ret, struct eddis_error *err)
+{
+    struct comm_choice c = { 0 };
+    struct tuner_result r;
+    int rc = tuning_measure(&e->all, &e->group.place, e->node_memory.bytes, &r, err);
+
+    if (rc < 0)
+        return rc;
+    if (!r.shared)
+        node_memory_drop(&e->node_memory);
+    e->limits = r.limits;
+    *ret = r.cost;
+    tuning_set_limits(&c, &r);
+    if (e->node_memory.why.code)
+        tuning_add_reason(&c, "no memory is shared: %s", e->node_memory.why.text);
+    commit_publish(e, &c);
+    return 0;
+}
+
+/* From here on all-reduces are of the kinds that the plan says, or that measure best; without a
+ * measurement they go by their size.  Where every worker is a group of its own there are none.
+ */
+static int commit_kinds(struct eddis *e, struct comm_cost *ret, struct eddis_error *err)
+{
+    const struct comm_choice *fixed = commit_choice(e);
+    int rc = 0;
+
+    if (e->group.n_groups == e->all.place.n_ranks || (!fixed && !e->options.measure))
+        return 0;
+    if (fixed) {
+        e->limits = tuning_limits(fixed);
+        *ret = (struct comm_cost){ fixed->latency_s, fixed->bytes_per_s };
+    } else {
+        rc = commit_measure(e, ret, err);
+    }
+    if (rc == 0)
+        e->all.place.limits = e->group.place.limits = &e->limits;
+    return rc;
+}
+
+/* The buckets' layout or size, where the plan has fixed them. */
+static int commit_buckets(struct eddis *e, struct bucket_layout *layout, struct engine_options *o,
+                          struct eddis_error *err)
+{
+    const struct comm_choice *c = commit_choice(e);
+    int rc;
+
+    o->bucket_bytes = (size_t)e->options.bucket_bytes;
+    if (!c && !e->options.measure && !o->bucket_bytes)
+        o->bucket_bytes = ENGINE_BUCKET_BYTES;
+    if (!c)
+        return 0;
+    rc = tuning_layout(c, e->parameters.n, layout, err);
+    if (rc < 0)
+        return rc;
+    if (rc)
+        o->layout = layout;
+    else if (!o->bucket_bytes)
+        o->bucket_bytes = ENGINE_BUCKET_BYTES; /* the plan's run has laid none out */
+    commit_publish(e, c);
+    return 0;
+}
+
+static void hook_laid_out(void *arg, const struct bucket_layout *l)
+{
+    const struct eddis *e = arg;
+
+    tuning_laid_out(&e->tuning, l);
+}
+
+static int commit_engine(struct eddis *e, const struct comm_cost *cost, struct engine **ret,
+                         struct eddis_error *err)
+{
+    struct engine_parameter *p = calloc((size_t)e->parameters.n + 1, sizeof *p);
+    struct sync_value *v = centre_values(e);
+    struct sync_models models = { 0 };
+    struct bucket_layout layout;
+    struct engine_options o = { .place = e->group.place,
+                                .algorithm = e->algorithm,
+                                .models = centre_several(e) ? &models : NULL,
+                                .cost = { cost->latency_s, cost->bytes_per_s },
+                                .parameter = p,
+                                .n_parameters = e->parameters.n,
+                                .hooks = { .arg = e,
+                                           .report = replan_report,
+                                           .agreed = replan_agree,
+                                           .laid_out = hook_laid_out } };
+    int rc = p && v ? 0 : eddis_fail(err, -ENOMEM, "no memory for %d parameters", e->parameters.n);
+
+    if (rc == 0 && centre_several(e))
+        models = centre_setup(e, v);
+    for (int i = 0; rc == 0 && i < e->parameters.n; i++)
+        p[i] = (struct engine_parameter){ .n = v[i].n, .type = v[i].type };
+    if (rc == 0)
+        rc = commit_buckets(e, &layout, &o, err);
+    if (rc == 0)
+        rc = engine_new(&o, ret, err);
+    free(p);
+    free(v);
+    return rc;
+}
+
+/* Tell the job how large the model is: what its exchanges cost follows from that. */
+static void commit_show(struct eddis *e)
+{
+    struct board *b = phase_lock_board(&e->phase);
+
+    if (!b)
+        return;
+    board_begin(b)->model_bytes = (int64_t)parameters_bytes(&e->parameters);
+    board_end(b);
+    phase_unlock_board(&e->phase);
+}
+
+int eddis_commit(struct eddis *e, struct eddis_error *err)
+{
+    struct engine *engine = NULL;
+    struct comm_cost cost = { 0 };
+    int rc = parameters_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    rc = commit_compare(e, err);
+    if (rc == 0 && centre_several(e))
+        rc = centre_commit(e, err);
+    if (rc < 0)
+        return rc;
+    rc = commit_share(e, err);
+    if (rc == 0)
+        rc = commit_kinds(e, &cost, err);
+    if (rc < 0)
+        return rc; /* of communication itself: the others fail too */
+    rc = commit_engine(e, &cost, &engine, err);
+    if (rc == 0)
+        rc = comm_thread_set_engine(e->comm_thread, engine, err);
+    rc = collectives_agree(&e->all, rc, err);
+    if (rc < 0) {
+        comm_thread_drop_engine(e->comm_thread);
+        engine_free(engine);
+        return rc;
+    }
+    e->tuning.engine = e->engine = engine;
+    e->tuning.n_parameters = e->parameters.n;
+    commit_show(e);
+    return 0;
+}
+
+const void *eddis_result(const struct eddis *e, int parameter)
+{
+    if (worker_check(e, NULL) < 0 || !e->engine || parameter < 0 || parameter >= e->parameters.n)
+        return NULL;
+    return engine_result(e->engine, parameter);
+}
+
+void *eddis_gradient(struct eddis *e, int parameter)
+{
+    if (worker_check(e, NULL) < 0 || !e->engine || parameter < 0 || parameter >= e->parameters.n)
+        return NULL;
+    return engine_slot(e->engine, parameter);
+}
+
+int eddis_broadcast_parameters(struct eddis *e, int root, struct eddis_error *err)
+{
+    /* Some at a time: the root would otherwise push all of a model at ranks that are not there
+     * yet.
+     */
+    enum { WINDOW = 32 };
+    struct eddis_request *r[WINDOW];
+    int rc = worker_check(e, err);
+
+    for (int begun = 0, done = 0; rc == 0 && done < e->parameters.n;) {
+        const struct parameter *p = &e->parameters.item[begun];
+
+        if (begun < e->parameters.n && begun - done < WINDOW) {
+            rc = collectives_start_broadcast(&e->all, p->value, parameter_bytes(p), root,
+                                             &r[begun % WINDOW], err);
+            begun++;
+            continue;
+        }
+        rc = collectives_request_wait(&e->all, r[done % WINDOW], err);
+        if (rc < 0)
+            eddis_fail_prefix(err, rc, "parameter '%s'", e->parameters.item[done].name);
+        done++;
+    }
+    return rc;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node_numbers.c - which ranks are on one node: from the board, or from names that ranks exchange
+ */
+#include "node_numbers.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Ranks that can share memory have the same: host, boot and process numbers. */
+struct node_name {
+    char host[256];
+    char boot[40];
+    uint64_t pid_space;
+};
+
+static void node_name(struct node_name *ret)
+{
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    struct stat st;
+
+    memset(ret, 0, sizeof *ret);
+    gethostname(ret->host, sizeof ret->host - 1);
+    if (f) {
+        if (!fgets(ret->boot, sizeof ret->boot, f))
+            ret->boot[0] = '\0';
+        fclose(f);
+    }
+    if (stat("/proc/self/ns/pid", &st) == 0)
+        ret->pid_space = (uint64_t)st.st_ino;
+}
+
+/* Number the nodes of a job that no agent has numbered.  Collective. */
+static int nodes_find(struct collectives *c, int *ret_node_of, struct eddis_error *err)
+{
+    int n = c->place.n_ranks, rc;
+    struct node_name own, *all = calloc((size_t)n, sizeof *all);
+
+    rc = all ? 0 : eddis_fail(err, -ENOMEM, "no memory for the names of %d nodes", n);
+    rc = collectives_agree(c, rc, err);
+    if (rc == 0) {
+        node_name(&own);
+        rc = collectives_allgather(c, &own, all, sizeof own, err);
+    }
+    for (int r = 0; rc == 0 && r < n; r++) {
+        ret_node_of[r] = 0;
+        while (memcmp(&all[ret_node_of[r]], &all[r], sizeof own) != 0)
+            ret_node_of[r]++;
+    }
+    free(all);
+    return rc;
+}
+
+int node_numbers_find(struct collectives *c, const struct board_area *area, int *ret_node_of,
+                      struct eddis_error *err)
+{
+    if (!area)
+        return nodes_find(c, ret_node_of, err);
+    memcpy(ret_node_of, area->node_of, (size_t)c->place.n_ranks * sizeof *ret_node_of);
+    return 0;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* parameters.h - the layers and parameters that the program registers
+ *
+ * The list grows until eddis_commit, made by one thread, and stays as it is then.  `announced`,
+ * `held` and the mail belong to the step and are guarded by its announce_lock (step.h).
+ */
+#ifndef EDDIS_WORKER_PARAMETERS_H
+#define EDDIS_WORKER_PARAMETERS_H
+
+#include "lib/eddis.h"
+
+#include "lib/sync/comm_thread.h"
+
+struct parameter_layer {
+    char *name;
+    enum eddis_layer_kind kind;
+};
+
+struct parameter {
+    char *name;
+    int layer;
+    enum eddis_dtype dtype;
+    int n_dims;
+    int64_t dims[EDDIS_MAX_DIMS];
+    size_t n;
+    void *value;
+    bool factored;
+    bool announced; /* in this step */
+    bool held;      /* announced, but an emulated device is not so far */
+    struct mail_announce mail;
+};
+
+struct parameters {
+    struct parameter_layer *layer; /* [n_layers] */
+    int n_layers;
+    struct parameter *item; /* [n] */
+    int n;
+};
+
+/* Mix all that must be alike on all workers into the hash h; and a text. */
+uint64_t parameters_hash(const struct parameters *all, uint64_t h);
+uint64_t parameters_hash_text(uint64_t h, const char *s);
+
+/* Bytes of the values of one parameter, and of all. */
+size_t parameter_bytes(const struct parameter *p);
+size_t parameters_bytes(const struct parameters *all);
+
+/* Copy all values into one block of parameters_bytes, which is returned; NULL without memory. */
+void *parameters_copy(const struct parameters *all);
+
+/* Write the values of such a block back to the program's memory. */
+void parameters_put_back(const struct parameters *all, const void *block);
+
+void parameters_free(struct parameters *all);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shared_buffers.h - a worker's end of the Soft Memory Box, opened when it is first used
+ *
+ * No lock: one thread of the program opens it and makes requests, as eddis_smb.h says.  Called
+ * without any lock held.
+ */
+#ifndef EDDIS_WORKER_SHARED_BUFFERS_H
+#define EDDIS_WORKER_SHARED_BUFFERS_H
+
+#include "collectives.h"
+#include "lib/board/layout.h"
+
+struct eddis_smb_request;
+
+struct shared_buffers {
+    struct collectives *all; /* borrowed */
+    struct smb *box;         /* NULL before shared_buffers_open */
+    struct mail leave;
+    struct eddis_smb_request *requests; /* not yet waited for */
+};
+
+/* Open the box with n_servers servers (0: one a node), unless it is open.  area may be NULL.
+ * Collective.
+ */
+int shared_buffers_open(struct shared_buffers *b, const struct board_area *area, int n_servers,
+                        struct eddis_error *err);
+
+/* Make a request and wait for it; r says until when. */
+int shared_buffers_ask(struct shared_buffers *b, struct smb_request *r, struct eddis_error *err);
+
+/* Leave the box in good order, when it is open.  Collective. */
+int shared_buffers_leave(struct shared_buffers *b, int64_t deadline_ns, struct eddis_error *err);
+
+/* Free the box and the requests that nobody waited for, after the communication thread's end. */
+void shared_buffers_close(struct shared_buffers *b);
+
+#endif
