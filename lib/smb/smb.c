@@ -1,95 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* smb.c - opening, leaving, and messages */
+/* smb.c - opening a box, being driven, and leaving */
 #include "smb_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SMB_SPARE = 16 }; /* pieces kept for use again: fresh ones are not mapped yet */
-
-_Static_assert(sizeof(struct work_result) <= sizeof(struct work_order),
-               "a small message has room for either");
-
 static bool smb_serves(const struct smb *b)
 {
     return b->own >= 0 && b->server[b->own] == b->place.rank;
-}
-
-/* ---- messages ---- */
-
-int smb_no_memory(struct eddis_error *err)
-{
-    return eddis_fail(err, -ENOMEM, "no memory for a message of the Soft Memory Box");
-}
-
-struct message *smb_message(struct smb *b, size_t bytes)
-{
-    const size_t piece = sizeof(struct smb_piece) + SMB_CHUNK;
-    struct message *m = b->spare;
-    size_t room = bytes > sizeof(struct work_order) ? piece : sizeof(struct work_order);
-
-    if (room == piece && m) {
-        b->spare = m->next;
-        b->n_spare--;
-        return m;
-    }
-    m = malloc(sizeof *m + room);
-    if (m) {
-        m->bytes = room;
-        m->data = (unsigned char *)(m + 1);
-    }
-    return m;
-}
-
-void smb_message_free(struct smb *b, struct message *m)
-{
-    if (m->bytes > sizeof(struct work_order) && b->n_spare < SMB_SPARE) {
-        m->next = b->spare;
-        b->spare = m;
-        b->n_spare++;
-    } else {
-        free(m);
-    }
-}
-
-void smb_post(struct smb *b, enum comm_kind kind, int rank, int tag, struct message *m,
-              size_t bytes, struct outbox *out)
-{
-    m->next = b->under_way.next;
-    m->prev = &b->under_way;
-    m->next->prev = m;
-    b->under_way.next = m;
-    outbox_add(out, &(struct comm_op){ .kind = kind,
-                                       .channel = b->place.channel,
-                                       .peer = b->place.peer ? b->place.peer[rank] : rank,
-                                       .tag = tag,
-                                       .data = m->data,
-                                       .bytes = bytes,
-                                       .owner = m,
-                                       .member = rank });
-}
-
-static int message_sent(struct smb *b, struct message *m, struct outbox *out,
-                        struct eddis_error *err)
-{
-    (void)out;
-    (void)err;
-    smb_message_free(b, m);
-    return 0;
-}
-
-int smb_send(struct smb *b, int rank, int tag, const void *what, size_t bytes, struct outbox *out,
-             struct eddis_error *err)
-{
-    struct message *m = smb_message(b, bytes);
-
-    if (!m)
-        return smb_no_memory(err);
-    memcpy(m->data, what, bytes);
-    m->done = message_sent;
-    smb_post(b, COMM_SEND, rank, tag, m, bytes, out);
-    return 0;
 }
 
 /* ---- opening ---- */
@@ -101,10 +20,10 @@ static int near_told(struct smb *b, struct message *m, struct outbox *out, struc
     struct work_result where;
 
     memcpy(&where, m->data, sizeof where);
-    smb_message_free(b, m);
+    message_free(b, m);
     b->near = memory_open(where.pid, where.fd, &b->memory, NULL) == 0 ? NEAR_MAPPED : NEAR_NONE;
     hello.first = b->near == NEAR_MAPPED;
-    return smb_send(b, b->server[b->own], SMB_TAG_ORDER, &hello, sizeof hello, out, err);
+    return message_send(b, b->server[b->own], SMB_TAG_ORDER, &hello, sizeof hello, out, err);
 }
 
 static int smb_begin(struct smb *b, struct outbox *out, struct eddis_error *err)
@@ -116,12 +35,12 @@ static int smb_begin(struct smb *b, struct outbox *out, struct eddis_error *err)
         return smb_server_start(b, out, err);
     if (b->near != NEAR_UNKNOWN)
         return 0;
-    m = smb_message(b, sizeof(struct work_result));
+    m = message_new(b, sizeof(struct work_result));
     if (!m)
-        return smb_no_memory(err);
+        return message_no_memory(err);
     m->done = near_told;
-    smb_post(b, COMM_RECEIVE, b->server[b->own], SMB_TAG_ANSWER, m, sizeof(struct work_result),
-             out);
+    message_post(b, COMM_RECEIVE, b->server[b->own], SMB_TAG_ANSWER, m, sizeof(struct work_result),
+                 out);
     return 0;
 }
 
@@ -163,7 +82,7 @@ int smb_open(const struct smb_options *o, struct smb **ret, struct eddis_error *
     if (!b)
         return eddis_fail(err, -ENOMEM, "no memory for the Soft Memory Box");
     b->place = o->place;
-    b->under_way.next = b->under_way.prev = &b->under_way;
+    message_init(b);
     b->last = &b->first;
     b->done_last = &b->done;
     b->server = calloc(n, sizeof *b->server);
@@ -190,7 +109,7 @@ int smb_open(const struct smb_options *o, struct smb **ret, struct eddis_error *
 
 static int smb_result(int rc, const struct outbox *out, struct eddis_error *err)
 {
-    return rc >= 0 && out->failed ? smb_no_memory(err) : rc;
+    return rc >= 0 && out->failed ? message_no_memory(err) : rc;
 }
 
 int smb_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct outbox *out,
@@ -202,12 +121,8 @@ int smb_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct outbo
 int smb_receive(struct smb *b, const struct comm_op *op, int64_t now_ns, struct outbox *out,
                 struct eddis_error *err)
 {
-    struct message *m = op->owner;
-
     (void)now_ns;
-    m->prev->next = m->next;
-    m->next->prev = m->prev;
-    return smb_result(m->done(b, m, out, err), out, err);
+    return smb_result(message_done(b, op->owner, out, err), out, err);
 }
 
 static int smb_say_goodbye(struct smb *b, struct outbox *out, struct eddis_error *err)
@@ -218,7 +133,7 @@ static int smb_say_goodbye(struct smb *b, struct outbox *out, struct eddis_error
     b->bye = true;
     for (int s = 0; s < b->n_servers && rc == 0; s++)
         if (s != b->own || b->near != NEAR_MAPPED)
-            rc = smb_send(b, b->server[s], SMB_TAG_ORDER, &bye, sizeof bye, out, err);
+            rc = message_send(b, b->server[s], SMB_TAG_ORDER, &bye, sizeof bye, out, err);
     return rc;
 }
 
@@ -277,7 +192,7 @@ void smb_leave(struct smb *b)
 
 bool smb_left(const struct smb *b)
 {
-    return b->bye && b->clients == 0 && b->under_way.next == &b->under_way;
+    return b->bye && b->clients == 0 && !message_any(b);
 }
 
 void smb_close(struct smb *b)
@@ -286,16 +201,7 @@ void smb_close(struct smb *b)
         return;
     smb_client_fini(b);
     smb_server_fini(b);
-    for (struct message *m = b->under_way.next, *next; m && m != &b->under_way; m = next) {
-        next = m->next;
-        free(m);
-    }
-    while (b->spare) {
-        struct message *m = b->spare;
-
-        b->spare = m->next;
-        free(m);
-    }
+    message_fini(b);
     memory_close(b->memory);
     free(b->server);
     free(b->same);

@@ -206,7 +206,7 @@ static int piece_done(struct smb *b, struct message *m, struct outbox *out, stru
         memcpy(to, m->data, m->n * p->op->element);
     p->moved += m->n;
     p->window--;
-    smb_message_free(b, m);
+    message_free(b, m);
     return 0;
 }
 
@@ -214,20 +214,20 @@ static int part_post(struct smb *b, struct part *p, struct outbox *out, struct e
 {
     bool reading = p->work.order.kind == WORK_READ;
     size_t n = SMB_CHUNK / p->op->element, left = p->work.order.count - p->posted;
-    struct message *m = smb_message(b, sizeof(struct smb_piece) + SMB_CHUNK);
+    struct message *m = message_new(b, sizeof(struct smb_piece) + SMB_CHUNK);
     int peer = b->server[p->stripe], tag = smb_tag_data(p->work.order.seq, reading);
     const char *from = part_data(p, p->posted);
     struct smb_piece *head;
 
     if (!m)
-        return smb_no_memory(err);
+        return message_no_memory(err);
     n = n < left ? n : left;
     m->who = p;
     m->at = p->posted;
     m->n = n;
     m->done = piece_done;
     if (reading) {
-        smb_post(b, COMM_RECEIVE, peer, tag, m, n * p->op->element, out);
+        message_post(b, COMM_RECEIVE, peer, tag, m, n * p->op->element, out);
     } else {
         head = (struct smb_piece *)m->data;
         head->abandoned = from == NULL;
@@ -237,7 +237,7 @@ static int part_post(struct smb *b, struct part *p, struct outbox *out, struct e
             memset(head + 1, 0, n * p->op->element);
             p->op->rc = -ECANCELED;
         }
-        smb_post(b, COMM_SEND, peer, tag, m, sizeof *head + n * p->op->element, out);
+        message_post(b, COMM_SEND, peer, tag, m, sizeof *head + n * p->op->element, out);
     }
     p->posted += n;
     p->window++;
@@ -253,7 +253,7 @@ static int part_answered(struct smb *b, struct message *m, struct outbox *out,
 
     (void)out;
     memcpy(&result, m->data, sizeof result);
-    smb_message_free(b, m);
+    message_free(b, m);
     for (struct op *op = b->first; op; op = op->next)
         for (int i = 0; i < op->n_parts; i++) {
             struct part *p = &op->part[i];
@@ -270,15 +270,15 @@ static int part_answered(struct smb *b, struct message *m, struct outbox *out,
 
 static int part_send(struct smb *b, struct part *p, struct outbox *out, struct eddis_error *err)
 {
-    struct message *m = smb_message(b, sizeof(struct work_result));
+    struct message *m = message_new(b, sizeof(struct work_result));
     int peer = b->server[p->stripe];
 
     if (!m)
-        return smb_no_memory(err);
+        return message_no_memory(err);
     m->n = (size_t)p->stripe;
     m->done = part_answered;
-    smb_post(b, COMM_RECEIVE, peer, SMB_TAG_ANSWER, m, sizeof(struct work_result), out);
-    return smb_send(b, peer, SMB_TAG_ORDER, &p->work.order, sizeof p->work.order, out, err);
+    message_post(b, COMM_RECEIVE, peer, SMB_TAG_ANSWER, m, sizeof(struct work_result), out);
+    return message_send(b, peer, SMB_TAG_ORDER, &p->work.order, sizeof p->work.order, out, err);
 }
 
 /* Go on with an order to a server: send it, as soon as it may be under way; post pieces. */
@@ -655,7 +655,7 @@ static int op_time_out(struct smb *b, struct op *op, struct outbox *out, struct 
     if (w->kind == SMB_WAIT && op->begun && p->remote && !p->over) {
         cancel = p->work.order;
         cancel.kind = WORK_CANCEL;
-        rc = smb_send(b, b->server[p->stripe], SMB_TAG_ORDER, &cancel, sizeof cancel, out, err);
+        rc = message_send(b, b->server[p->stripe], SMB_TAG_ORDER, &cancel, sizeof cancel, out, err);
     }
     op_report(b, op, -ETIMEDOUT);
     return rc;

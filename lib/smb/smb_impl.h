@@ -17,6 +17,7 @@
 #ifndef EDDIS_SMB_SMB_IMPL_H
 #define EDDIS_SMB_SMB_IMPL_H
 
+#include "message.h"
 #include "smb.h"
 #include "work.h"
 
@@ -44,17 +45,6 @@ static inline int smb_tag_data(uint32_t seq, int reading)
  */
 struct smb_piece {
     uint64_t abandoned;
-};
-
-/* Memory of an operation under way, and whom to tell. */
-struct message {
-    _Alignas(16) struct message *next; /* so that what lies behind the struct is aligned too */
-    struct message *prev;
-    int (*done)(struct smb *b, struct message *m, struct outbox *out, struct eddis_error *err);
-    void *who;
-    size_t at, n;        /* elements: from the beginning of the order, of this piece */
-    size_t bytes;        /* room in data */
-    unsigned char *data; /* right behind */
 };
 
 enum smb_near {
@@ -101,20 +91,7 @@ struct smb {
     int clients; /* of which an order may come */
 };
 
-/* Memory for `bytes`; NULL: none. */
-struct message *smb_message(struct smb *b, size_t bytes);
-void smb_message_free(struct smb *b, struct message *m);
-
-/* Send or receive `bytes` of m->data. */
-void smb_post(struct smb *b, enum comm_kind kind, int rank, int tag, struct message *m,
-              size_t bytes, struct outbox *out);
-
-/* A message that is freed when sent, with a copy of what; -ENOMEM. */
-int smb_send(struct smb *b, int rank, int tag, const void *what, size_t bytes, struct outbox *out,
-             struct eddis_error *err);
-int smb_no_memory(struct eddis_error *err);
-
-/* client.c.  The second returns whether something moved. */
+/* smb_client.c: this rank's requests.  smb_client_poll returns whether something moved. */
 int smb_client_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct outbox *out,
                      struct eddis_error *err);
 int smb_client_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_error *err);
@@ -122,7 +99,7 @@ int smb_client_waits_for(const struct smb *b, const struct smb_request *r);
 bool smb_client_awaits_memory(const struct smb *b);
 void smb_client_fini(struct smb *b);
 
-/* server.c.  For the rank that serves a stripe. */
+/* smb_server.c: the rank that serves a stripe. */
 int smb_server_start(struct smb *b, struct outbox *out, struct eddis_error *err);
 int smb_server_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_error *err);
 bool smb_server_awaits_memory(const struct smb *b);

@@ -50,7 +50,7 @@ static int smb_server_order(struct smb *b, struct message *m, struct outbox *out
     int rc;
 
     memcpy(&o, m->data, sizeof o);
-    smb_message_free(b, m);
+    message_free(b, m);
     if (o.kind == WORK_BYE || (o.kind == WORK_HELLO && o.first)) {
         b->clients--;
         return 0;
@@ -64,7 +64,7 @@ static int smb_server_order(struct smb *b, struct message *m, struct outbox *out
     }
     t = calloc(1, sizeof *t);
     if (!t)
-        return smb_no_memory(err);
+        return message_no_memory(err);
     t->client = o.rank;
     t->work.order = o;
     task_add(b, t);
@@ -73,12 +73,12 @@ static int smb_server_order(struct smb *b, struct message *m, struct outbox *out
 
 static int smb_server_listen(struct smb *b, int client, struct outbox *out, struct eddis_error *err)
 {
-    struct message *m = smb_message(b, sizeof(struct work_order));
+    struct message *m = message_new(b, sizeof(struct work_order));
 
     if (!m)
-        return smb_no_memory(err);
+        return message_no_memory(err);
     m->done = smb_server_order;
-    smb_post(b, COMM_RECEIVE, client, SMB_TAG_ORDER, m, sizeof(struct work_order), out);
+    message_post(b, COMM_RECEIVE, client, SMB_TAG_ORDER, m, sizeof(struct work_order), out);
     return 0;
 }
 
@@ -94,7 +94,7 @@ int smb_server_start(struct smb *b, struct outbox *out, struct eddis_error *err)
         b->clients++;
         rc = smb_server_listen(b, r, out, err);
         if (rc == 0 && b->same[r])
-            rc = smb_send(b, r, SMB_TAG_ANSWER, &where, sizeof where, out, err);
+            rc = message_send(b, r, SMB_TAG_ANSWER, &where, sizeof where, out, err);
     }
     return rc;
 }
@@ -116,7 +116,7 @@ static int piece_sent(struct smb *b, struct message *m, struct outbox *out, stru
     (void)err;
     t->window--;
     t->work.moved += m->n;
-    smb_message_free(b, m);
+    message_free(b, m);
     return 0;
 }
 
@@ -138,20 +138,21 @@ static int task_post(struct smb *b, struct task *t, struct memory_buffer *m, str
 {
     bool reading = t->work.order.kind == WORK_READ;
     size_t element = comm_type_bytes(memory_shape(m)->type), n = piece_elements(t, element);
-    struct message *p = smb_message(b, sizeof(struct smb_piece) + SMB_CHUNK);
+    struct message *p = message_new(b, sizeof(struct smb_piece) + SMB_CHUNK);
     int tag = smb_tag_data(t->work.order.seq, reading);
 
     if (!p)
-        return smb_no_memory(err);
+        return message_no_memory(err);
     p->who = t;
     p->at = t->posted;
     p->n = n;
     p->done = reading ? piece_sent : piece_arrived;
     if (reading) {
         memory_read(m, t->work.order.first + p->at, n, p->data);
-        smb_post(b, COMM_SEND, t->client, tag, p, n * element, out);
+        message_post(b, COMM_SEND, t->client, tag, p, n * element, out);
     } else {
-        smb_post(b, COMM_RECEIVE, t->client, tag, p, sizeof(struct smb_piece) + n * element, out);
+        message_post(b, COMM_RECEIVE, t->client, tag, p, sizeof(struct smb_piece) + n * element,
+                     out);
     }
     t->posted += n;
     t->window++;
@@ -175,7 +176,7 @@ static void task_write(struct smb *b, struct task *t, struct memory_buffer *m, s
         t->arrived = p->next;
         t->work.moved += p->n;
         t->window--;
-        smb_message_free(b, p);
+        message_free(b, p);
     }
 }
 
@@ -232,7 +233,8 @@ static int task_turn(struct smb *b, struct task *t, int64_t now_ns, size_t *budg
     }
     if (rc <= 0)
         return rc;
-    rc = smb_send(b, t->client, SMB_TAG_ANSWER, &t->work.result, sizeof t->work.result, out, err);
+    rc = message_send(b, t->client, SMB_TAG_ANSWER, &t->work.result, sizeof t->work.result, out,
+                      err);
     return rc < 0 ? rc : 1;
 }
 
