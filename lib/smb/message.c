@@ -23,7 +23,7 @@ int message_no_memory(struct eddis_error *err)
 
 struct message *message_new(struct smb *b, size_t bytes)
 {
-    const size_t piece = sizeof(struct smb_piece) + SMB_CHUNK;
+    const size_t piece = sizeof(struct chunk_head) + SMB_CHUNK;
     struct message *m = b->spare;
     size_t room = bytes > sizeof(struct work_order) ? piece : sizeof(struct work_order);
 

@@ -19,9 +19,7 @@ struct part {
     int stripe;
     bool remote, sent, answered, over;
     struct work work;
-    size_t posted; /* READ, WRITE from afar: elements of pieces posted, */
-    size_t moved;  /* and of those that are here or gone */
-    int window;    /* pieces under way */
+    struct chunk_window window; /* READ, WRITE; used when remote */
 };
 
 struct op {
@@ -166,6 +164,7 @@ static void part_each(struct smb *b, struct op *op, enum work_kind kind, size_t 
     int begin = !moving ? 0 : b->own >= 0 ? b->own : b->place.rank % b->n_servers;
 
     for (int i = 0; i < b->n_servers; i++) {
+        struct part *p = &op->part[op->n_parts];
         int s = (begin + i) % b->n_servers;
         size_t low = stripe_first(n, b->n_servers, s), high = stripe_first(n, b->n_servers, s + 1);
 
@@ -174,16 +173,15 @@ static void part_each(struct smb *b, struct op *op, enum work_kind kind, size_t 
         if (low >= high)
             continue;
         part_add(b, op, kind, s);
-        op->part[op->n_parts - 1].work.order.first = low;
-        op->part[op->n_parts - 1].work.order.count = high - low;
+        p->work.order.first = low;
+        p->work.order.count = high - low;
+        if (moving)
+            p->window = (struct chunk_window){ .peer = b->server[s],
+                                               .seq = p->work.order.seq,
+                                               .reading = kind == WORK_READ,
+                                               .element = op->element,
+                                               .count = high - low };
     }
-}
-
-static size_t part_length(const struct part *p)
-{
-    int kind = p->work.order.kind;
-
-    return kind == WORK_READ || kind == WORK_WRITE ? p->work.order.count : 0;
 }
 
 /* This rank's memory of the part's element. */
@@ -202,45 +200,39 @@ static int piece_done(struct smb *b, struct message *m, struct outbox *out, stru
 
     (void)out;
     (void)err;
-    if (to && p->work.order.kind == WORK_READ)
-        memcpy(to, m->data, m->n * p->op->element);
-    p->moved += m->n;
-    p->window--;
-    message_free(b, m);
+    if (to && p->window.reading)
+        memcpy(to, chunk_window_elements(&p->window, m), m->n * p->window.element);
+    chunk_window_moved(b, &p->window, m);
     return 0;
+}
+
+/* Copy what is to be written, or say that it is gone. */
+static void piece_fill(struct part *p, const struct message *m)
+{
+    size_t bytes = m->n * p->window.element;
+    const char *from = part_data(p, m->at);
+    void *to = chunk_window_elements(&p->window, m);
+
+    if (from) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    chunk_window_head(m)->abandoned = 1;
+    memset(to, 0, bytes);
+    p->op->rc = -ECANCELED;
 }
 
 static int part_post(struct smb *b, struct part *p, struct outbox *out, struct eddis_error *err)
 {
-    bool reading = p->work.order.kind == WORK_READ;
-    size_t n = SMB_CHUNK / p->op->element, left = p->work.order.count - p->posted;
-    struct message *m = message_new(b, sizeof(struct smb_piece) + SMB_CHUNK);
-    int peer = b->server[p->stripe], tag = smb_tag_data(p->work.order.seq, reading);
-    const char *from = part_data(p, p->posted);
-    struct smb_piece *head;
+    struct message *m = chunk_window_next(b, &p->window);
 
     if (!m)
         return message_no_memory(err);
-    n = n < left ? n : left;
     m->who = p;
-    m->at = p->posted;
-    m->n = n;
     m->done = piece_done;
-    if (reading) {
-        message_post(b, COMM_RECEIVE, peer, tag, m, n * p->op->element, out);
-    } else {
-        head = (struct smb_piece *)m->data;
-        head->abandoned = from == NULL;
-        if (from) {
-            memcpy(head + 1, from, n * p->op->element);
-        } else {
-            memset(head + 1, 0, n * p->op->element);
-            p->op->rc = -ECANCELED;
-        }
-        message_post(b, COMM_SEND, peer, tag, m, sizeof *head + n * p->op->element, out);
-    }
-    p->posted += n;
-    p->window++;
+    if (!p->window.reading)
+        piece_fill(p, m);
+    chunk_window_post(b, &p->window, p->window.reading ? COMM_RECEIVE : COMM_SEND, m, out);
     return 0;
 }
 
@@ -285,7 +277,7 @@ static int part_send(struct smb *b, struct part *p, struct outbox *out, struct e
 static int part_turn_remote(struct smb *b, struct part *p, struct outbox *out,
                             struct eddis_error *err)
 {
-    bool moving = part_length(p) > 0;
+    bool moving = p->window.count > 0;
     int rc = 0;
 
     if (!p->sent) {
@@ -295,9 +287,9 @@ static int part_turn_remote(struct smb *b, struct part *p, struct outbox *out,
         p->op->moving += moving;
         rc = part_send(b, p, out, err);
     }
-    while (rc == 0 && p->posted < part_length(p) && p->window < SMB_WINDOW)
+    while (rc == 0 && chunk_window_has_room(&p->window))
         rc = part_post(b, p, out, err);
-    p->over = p->answered && p->moved == part_length(p);
+    p->over = p->answered && chunk_window_over(&p->window);
     p->op->moving -= p->over && moving;
     return rc;
 }
@@ -306,7 +298,7 @@ static int part_turn_remote(struct smb *b, struct part *p, struct outbox *out,
 static int part_turn(struct smb *b, struct part *p, int64_t now_ns, size_t *budget,
                      struct outbox *out, struct eddis_error *err)
 {
-    bool moving = part_length(p) > 0;
+    bool moving = p->window.count > 0;
 
     if (moving && !p->op->what.data && !p->sent) { /* given up, and not sent */
         p->over = true;

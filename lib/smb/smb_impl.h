@@ -6,8 +6,8 @@
  *     tag                    from      to
  *     SMB_TAG_ORDER          client    server    struct work_order
  *     SMB_TAG_ANSWER         server    client    struct work_result
- *     smb_tag_data(.., 0)    client    server    a piece of a write: struct smb_piece, elements
- *     smb_tag_data(.., 1)    server    client    a piece of a read: elements
+ *     smb_tag_data(.., 0)    client    server    a piece of a write (chunk_window.h)
+ *     smb_tag_data(.., 1)    server    client    a piece of a read
  *
  * A server waits for an order of each rank that does not use its memory itself.  A rank that shares
  * its node is first told where the memory is (an answer nobody asked for), says hello, and is not
@@ -17,6 +17,7 @@
 #ifndef EDDIS_SMB_SMB_IMPL_H
 #define EDDIS_SMB_SMB_IMPL_H
 
+#include "chunk_window.h"
 #include "message.h"
 #include "smb.h"
 #include "work.h"
@@ -39,13 +40,6 @@ static inline int smb_tag_data(uint32_t seq, int reading)
 {
     return 2 + 2 * (int)(seq % SMB_TAG_ORDERS) + reading;
 }
-
-/* Before the elements of a written piece.  A write that timed out no longer has its data, but the
- * server expects so many bytes.
- */
-struct smb_piece {
-    uint64_t abandoned;
-};
 
 enum smb_near {
     NEAR_UNKNOWN, /* not told yet where this node's memory is */

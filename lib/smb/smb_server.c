@@ -14,16 +14,20 @@ struct task {
     struct task *next;
     int client;
     struct work work;
-    size_t posted;           /* READ, WRITE: elements of pieces posted so far */
-    int window;              /* pieces under way */
-    bool abandoned;          /* WRITE: its data is gone; WAIT: its client gave up */
-    struct message *arrived; /* WRITE: pieces that are not written yet */
+    struct chunk_window window; /* READ, WRITE */
+    bool abandoned;             /* WRITE: its data is gone; WAIT: its client gave up */
+    struct message *arrived;    /* WRITE: pieces that are not written yet */
 };
 
 static int smb_server_listen(struct smb *b, int client, struct outbox *out,
                              struct eddis_error *err);
 
 /* ---- orders ---- */
+
+static bool task_moves(const struct task *t)
+{
+    return t->work.order.kind == WORK_READ || t->work.order.kind == WORK_WRITE;
+}
 
 static void task_add(struct smb *b, struct task *t)
 {
@@ -67,6 +71,10 @@ static int smb_server_order(struct smb *b, struct message *m, struct outbox *out
         return message_no_memory(err);
     t->client = o.rank;
     t->work.order = o;
+    if (task_moves(t))
+        t->window = (struct chunk_window){
+            .peer = o.rank, .seq = o.seq, .reading = o.kind == WORK_READ, .count = o.count
+        };
     task_add(b, t);
     return 0;
 }
@@ -101,22 +109,13 @@ int smb_server_start(struct smb *b, struct outbox *out, struct eddis_error *err)
 
 /* ---- pieces ---- */
 
-static size_t piece_elements(const struct task *t, size_t bytes)
-{
-    size_t n = SMB_CHUNK / bytes, left = t->work.order.count - t->posted;
-
-    return left < n ? left : n;
-}
-
 static int piece_sent(struct smb *b, struct message *m, struct outbox *out, struct eddis_error *err)
 {
     struct task *t = m->who;
 
     (void)out;
     (void)err;
-    t->window--;
-    t->work.moved += m->n;
-    message_free(b, m);
+    chunk_window_moved(b, &t->window, m);
     return 0;
 }
 
@@ -136,47 +135,33 @@ static int piece_arrived(struct smb *b, struct message *m, struct outbox *out,
 static int task_post(struct smb *b, struct task *t, struct memory_buffer *m, struct outbox *out,
                      struct eddis_error *err)
 {
-    bool reading = t->work.order.kind == WORK_READ;
-    size_t element = comm_type_bytes(memory_shape(m)->type), n = piece_elements(t, element);
-    struct message *p = message_new(b, sizeof(struct smb_piece) + SMB_CHUNK);
-    int tag = smb_tag_data(t->work.order.seq, reading);
+    bool reading = t->window.reading;
+    struct message *p = chunk_window_next(b, &t->window);
 
     if (!p)
         return message_no_memory(err);
     p->who = t;
-    p->at = t->posted;
-    p->n = n;
     p->done = reading ? piece_sent : piece_arrived;
-    if (reading) {
-        memory_read(m, t->work.order.first + p->at, n, p->data);
-        message_post(b, COMM_SEND, t->client, tag, p, n * element, out);
-    } else {
-        message_post(b, COMM_RECEIVE, t->client, tag, p, sizeof(struct smb_piece) + n * element,
-                     out);
-    }
-    t->posted += n;
-    t->window++;
+    if (reading)
+        memory_read(m, t->work.order.first + p->at, p->n, chunk_window_elements(&t->window, p));
+    chunk_window_post(b, &t->window, reading ? COMM_SEND : COMM_RECEIVE, p, out);
     return 0;
 }
 
 /* Write the pieces that are here, as far as the lock is free. */
 static void task_write(struct smb *b, struct task *t, struct memory_buffer *m, size_t *budget)
 {
-    size_t element = comm_type_bytes(memory_shape(m)->type);
-
     while (t->arrived && *budget) {
         struct message *p = t->arrived;
-        const struct smb_piece *head = (const struct smb_piece *)p->data;
+        size_t bytes = p->n * t->window.element;
 
-        t->abandoned |= head->abandoned;
-        if (!t->abandoned &&
-            memory_write(m, t->work.order.first + p->at, p->n, p->data + sizeof *head) < 0)
+        t->abandoned |= chunk_window_head(p)->abandoned;
+        if (!t->abandoned && memory_write(m, t->work.order.first + p->at, p->n,
+                                          chunk_window_elements(&t->window, p)) < 0)
             return;
-        *budget -= *budget < p->n * element ? *budget : p->n * element;
+        *budget -= *budget < bytes ? *budget : bytes;
         t->arrived = p->next;
-        t->work.moved += p->n;
-        t->window--;
-        message_free(b, p);
+        chunk_window_moved(b, &t->window, p);
     }
 }
 
@@ -198,15 +183,16 @@ static int task_move(struct smb *b, struct task *t, size_t *budget, struct outbo
         return eddis_fail(err, -EPROTO,
                           "rank %d asks for elements of buffer %llx that are not here", t->client,
                           (unsigned long long)o->id);
+    t->window.element = comm_type_bytes(memory_shape(m)->type);
     task_write(b, t, m, budget);
-    while (t->posted < o->count && t->window < SMB_WINDOW && *budget) {
+    while (chunk_window_has_room(&t->window) && *budget) {
         rc = task_post(b, t, m, out, err);
         if (rc < 0)
             return rc;
         if (o->kind == WORK_READ)
             *budget -= *budget < SMB_CHUNK ? *budget : SMB_CHUNK;
     }
-    if (t->work.moved < o->count)
+    if (!chunk_window_over(&t->window))
         return 0;
     if (o->notify && !t->abandoned && memory_notify(m, &t->work.result.version) < 0)
         return 0;
@@ -222,7 +208,7 @@ static int task_turn(struct smb *b, struct task *t, int64_t now_ns, size_t *budg
     const struct work_order *o = &t->work.order;
     int rc;
 
-    if (o->kind == WORK_READ || o->kind == WORK_WRITE) {
+    if (task_moves(t)) {
         rc = task_move(b, t, budget, out, err);
     } else {
         rc = work_turn(&t->work, b->memory, NULL, now_ns, budget);
@@ -279,10 +265,8 @@ int smb_server_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct ed
 /* A move waits for messages, unless pieces are here, or could be posted, or all have moved. */
 static bool task_awaits_memory(const struct task *t)
 {
-    const struct work_order *o = &t->work.order;
-
-    return (o->kind != WORK_READ && o->kind != WORK_WRITE) || t->arrived ||
-           t->work.moved == o->count || (t->posted < o->count && t->window < SMB_WINDOW);
+    return !task_moves(t) || t->arrived || chunk_window_over(&t->window) ||
+           chunk_window_has_room(&t->window);
 }
 
 bool smb_server_awaits_memory(const struct smb *b)
