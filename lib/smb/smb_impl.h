@@ -47,7 +47,7 @@ enum smb_near {
     NEAR_MAPPED,
 };
 
-struct op;
+struct smb_op;
 struct task;
 
 struct smb_user { /* a buffer that this rank is attached to */
@@ -73,7 +73,7 @@ struct smb {
     struct memory *memory; /* NULL unless NEAR_MAPPED or a server */
 
     /* Client. */
-    struct op *first, **last; /* in order of start */
+    struct smb_op *first, **last; /* in order of start */
     struct smb_user *users;
     struct smb_request *done, **done_last;
     const struct smb_request *starting;

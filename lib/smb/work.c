@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* work.c - carrying out an order in this node's memory, a turn at a time */
 #include "work.h"
 
 #include <errno.h>

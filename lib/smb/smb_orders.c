@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* smb_orders.c - what a request needs to be right, and the orders that carry it out */
+#include "smb_client.h"
+#include "stripe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static const char *const names[] = {
+    [SMB_CREATE] = "creation", [SMB_ATTACH] = "attachment", [SMB_READ] = "read",
+    [SMB_WRITE] = "write",     [SMB_NOTIFY] = "notice",     [SMB_ACCUMULATE] = "accumulate",
+    [SMB_WAIT] = "wait",       [SMB_FETCH_ADD] = "count",   [SMB_DETACH] = "detachment",
+};
+
+static const char *type_name(enum comm_type type)
+{
+    return type == COMM_FLOAT32 ? "float32" : type == COMM_FLOAT64 ? "float64" : "int64";
+}
+
+static unsigned long long key_number(smb_key key)
+{
+    return (unsigned long long)key.id;
+}
+
+const char *smb_orders_name(enum smb_kind kind)
+{
+    return names[kind];
+}
+
+int smb_orders_explain(struct smb_op *op)
+{
+    const struct smb_request *w = &op->what;
+
+    if (op->rc == -ENOENT)
+        return eddis_fail(smb_op_error(op), op->rc,
+                          "no buffer has the key %llx: it was never made, or its last user has "
+                          "left",
+                          key_number(w->key));
+    if (w->kind == SMB_CREATE && (op->rc == -ENOSPC || op->rc == -ENOMEM))
+        return eddis_fail(smb_op_error(op), op->rc,
+                          "no room for a buffer of %zu bytes: a server's memory is used up, or it "
+                          "holds %d buffers already",
+                          w->n * op->element, MEMORY_BUFFERS);
+    return eddis_fail_errno(smb_op_error(op), op->rc, "%s of buffer %llx", names[w->kind],
+                            key_number(w->key));
+}
+
+/* ---- users ---- */
+
+static struct smb_user *user_find(const struct smb *b, smb_key key)
+{
+    struct smb_user *u = b->users;
+
+    while (u && u->id != key.id)
+        u = u->next;
+    return u;
+}
+
+static int user_add(struct smb *b, struct smb_op *op, enum comm_type type, size_t n)
+{
+    struct smb_user *u = calloc(1, sizeof *u);
+
+    if (!u)
+        return eddis_fail(smb_op_error(op), -ENOMEM, "no memory for a buffer's description");
+    *u = (struct smb_user){ b->users, op->what.key.id, type, n, 1 };
+    b->users = u;
+    return 0;
+}
+
+static void user_remove(struct smb *b, const struct smb_user *u)
+{
+    for (struct smb_user **at = &b->users; *at; at = &(*at)->next)
+        if (*at == u) {
+            struct smb_user *gone = *at;
+
+            *at = gone->next;
+            free(gone);
+            return;
+        }
+}
+
+/* ---- orders ---- */
+
+static void part_add(struct smb *b, struct smb_op *op, enum work_kind kind, int stripe)
+{
+    struct smb_part *p = &op->part[op->n_parts++];
+    const struct smb_request *w = &op->what;
+
+    *p = (struct smb_part){ .op = op, .stripe = stripe };
+    p->remote = stripe != b->own || b->near != NEAR_MAPPED;
+    p->work.order = (struct work_order){ .kind = kind,
+                                         .rank = b->place.rank,
+                                         .id = w->key.id,
+                                         .source = w->source.id,
+                                         .type = w->type,
+                                         .n = w->n,
+                                         .first = w->first,
+                                         .count = w->count,
+                                         .add = w->add,
+                                         .version = w->version };
+    p->work.order.seq = b->seq[stripe];
+    b->seq[stripe] += p->remote;
+}
+
+/* Every stripe that holds some of the elements first .. first + count - 1 of n; beginning, for
+ * what moves elements, with this node's, or with one chosen by rank if it has none, so that not all
+ * ranks ask the same server first.
+ */
+static void part_each(struct smb *b, struct smb_op *op, enum work_kind kind, size_t n, size_t first,
+                      size_t count)
+{
+    bool moving = kind == WORK_READ || kind == WORK_WRITE;
+    int begin = !moving ? 0 : b->own >= 0 ? b->own : b->place.rank % b->n_servers;
+
+    for (int i = 0; i < b->n_servers; i++) {
+        struct smb_part *p = &op->part[op->n_parts];
+        int s = (begin + i) % b->n_servers;
+        size_t low = stripe_first(n, b->n_servers, s), high = stripe_first(n, b->n_servers, s + 1);
+
+        low = low > first ? low : first;
+        high = high < first + count ? high : first + count;
+        if (low >= high)
+            continue;
+        part_add(b, op, kind, s);
+        p->work.order.first = low;
+        p->work.order.count = high - low;
+        if (moving)
+            p->window = (struct chunk_window){ .peer = b->server[s],
+                                               .seq = p->work.order.seq,
+                                               .reading = kind == WORK_READ,
+                                               .element = op->element,
+                                               .count = high - low };
+    }
+}
+
+/* ---- what a request needs to be right ---- */
+
+static int check_elements(struct smb_op *op, const struct smb_user *u)
+{
+    const struct smb_request *w = &op->what;
+    size_t count = w->kind == SMB_FETCH_ADD ? 1 : w->count;
+
+    if (count > u->n || w->first > u->n - count)
+        return eddis_fail(smb_op_error(op), -EINVAL,
+                          "a %s of %zu elements from element %zu on, but buffer %llx has %zu",
+                          names[w->kind], count, w->first, key_number(w->key), u->n);
+    if (w->kind == SMB_FETCH_ADD && u->type != COMM_INT64)
+        return eddis_fail(smb_op_error(op), -EINVAL,
+                          "buffer %llx holds %s; only int64 can be counted with",
+                          key_number(w->key), type_name(u->type));
+    if (w->kind != SMB_FETCH_ADD && count && !w->data)
+        return eddis_fail(smb_op_error(op), -EINVAL, "the memory of a %s is NULL", names[w->kind]);
+    return 0;
+}
+
+static int check_source(struct smb *b, struct smb_op *op, const struct smb_user *u)
+{
+    const struct smb_user *s = user_find(b, op->what.source);
+
+    if (!s)
+        return eddis_fail(smb_op_error(op), -EINVAL,
+                          "this worker is not attached to buffer %llx, which is to be added",
+                          key_number(op->what.source));
+    if (s == u)
+        return eddis_fail(smb_op_error(op), -EINVAL, "buffer %llx cannot be added to itself",
+                          key_number(op->what.key));
+    if (s->type != u->type || s->n != u->n)
+        return eddis_fail(smb_op_error(op), -EINVAL,
+                          "buffer %llx holds %zu %s and buffer %llx %zu %s; only like ones can be "
+                          "added",
+                          key_number(op->what.source), s->n, type_name(s->type),
+                          key_number(op->what.key), u->n, type_name(u->type));
+    return 0;
+}
+
+static int check_create(struct smb_op *op)
+{
+    const struct smb_request *w = &op->what;
+
+    if (w->type != COMM_FLOAT32 && w->type != COMM_FLOAT64 && w->type != COMM_INT64)
+        return eddis_fail(smb_op_error(op), -EINVAL,
+                          "a buffer cannot hold type %d, only float32, float64 and int64", w->type);
+    if (w->n < 1 || w->n > (size_t)1 << 44)
+        return eddis_fail(smb_op_error(op), -EINVAL, "a buffer cannot have %zu elements", w->n);
+    return 0;
+}
+
+/* ---- stages ---- */
+
+static void begin_create(struct smb *b, struct smb_op *op)
+{
+    size_t n = op->what.n;
+
+    op->element = comm_type_bytes(op->what.type);
+    part_each(b, op, WORK_CREATE, n, 0, n);
+    op->part[0].work.order.users = 1;
+}
+
+/* Data is wanted: all in one place gives the notice along with it. */
+static void begin_data(struct smb *b, struct smb_op *op, const struct smb_user *u)
+{
+    const struct smb_request *w = &op->what;
+
+    op->element = comm_type_bytes(u->type);
+    if (w->kind == SMB_ACCUMULATE)
+        part_each(b, op, WORK_ACCUMULATE, u->n, 0, u->n);
+    else
+        part_each(b, op, w->kind == SMB_READ ? WORK_READ : WORK_WRITE, u->n, w->first, w->count);
+    if (w->kind != SMB_READ && op->n_parts == 1 && op->part[0].stripe == 0)
+        op->part[0].work.order.notify = 1;
+}
+
+/* Returns 0 when there are orders, 1 when it is over at once, or a failure of the request. */
+static int begin_detach(struct smb *b, struct smb_op *op, struct smb_user *u)
+{
+    op->what.n = u->n;
+    op->what.type = u->type;
+    if (--u->count)
+        return 1;
+    user_remove(b, u);
+    part_add(b, op, WORK_DETACH, 0);
+    return 0;
+}
+
+static int begin_attach(struct smb *b, struct smb_op *op, struct smb_user *u)
+{
+    if (!u) {
+        part_add(b, op, WORK_ATTACH, 0);
+        return 0;
+    }
+    u->count++;
+    op->r->type = u->type;
+    op->r->n = u->n;
+    return 1;
+}
+
+int smb_orders_begin(struct smb *b, struct smb_op *op)
+{
+    struct smb_user *u = user_find(b, op->what.key);
+    int rc = 0;
+
+    if (op->what.kind == SMB_CREATE) {
+        rc = check_create(op);
+        if (rc == 0)
+            begin_create(b, op);
+        return rc;
+    }
+    if (op->what.kind == SMB_ATTACH)
+        return begin_attach(b, op, u);
+    if (!u)
+        return eddis_fail(smb_op_error(op), -EINVAL,
+                          "a %s of buffer %llx, which this worker is not attached to",
+                          names[op->what.kind], key_number(op->what.key));
+    switch (op->what.kind) {
+    case SMB_DETACH:
+        return begin_detach(b, op, u);
+    case SMB_ACCUMULATE:
+        rc = check_source(b, op, u);
+        if (rc == 0)
+            begin_data(b, op, u);
+        return rc;
+    case SMB_READ:
+    case SMB_WRITE:
+        rc = check_elements(op, u);
+        if (rc == 0)
+            begin_data(b, op, u);
+        return rc < 0 ? rc : op->n_parts == 0;
+    case SMB_FETCH_ADD:
+        rc = check_elements(op, u);
+        if (rc == 0)
+            part_add(b, op, WORK_FETCH_ADD, stripe_of(u->n, b->n_servers, op->what.first));
+        return rc;
+    default:
+        part_add(b, op, op->what.kind == SMB_WAIT ? WORK_WAIT : WORK_NOTIFY, 0);
+        return 0;
+    }
+}
+
+/* A buffer that could not be made, or that nobody waits for any more, is freed where it was made.
+ */
+static void next_undo(struct smb *b, struct smb_op *op)
+{
+    int n = op->n_parts;
+
+    op->n_parts = 0;
+    for (int i = 0; i < n; i++) /* the i-th is read before it can be written over */
+        if (op->part[i].work.result.rc == 0)
+            part_add(b, op, WORK_FREE, op->part[i].stripe);
+}
+
+static void next_create(struct smb *b, struct smb_op *op)
+{
+    if (op->rc == 0 && op->r)
+        op->rc = user_add(b, op, op->what.type, op->what.n);
+    if (op->rc < 0 || !op->r)
+        next_undo(b, op);
+    else
+        op->n_parts = 0;
+}
+
+/* One that timed out is taken back. */
+static void next_attach(struct smb *b, struct smb_op *op)
+{
+    const struct work_result got = op->part[0].work.result;
+
+    op->n_parts = 0;
+    if (op->rc < 0)
+        return;
+    op->what.type = (enum comm_type)got.type;
+    op->what.n = got.n;
+    if (op->r)
+        op->rc = user_add(b, op, op->what.type, got.n);
+    if (op->r && op->rc == 0) {
+        op->r->type = op->what.type;
+        op->r->n = got.n;
+        return;
+    }
+    op->what.kind = SMB_DETACH;
+    op->stage = 0;
+    part_add(b, op, WORK_DETACH, 0);
+}
+
+static void next_detach(struct smb *b, struct smb_op *op)
+{
+    bool last = op->part[0].work.result.last;
+
+    op->n_parts = 0;
+    if (op->rc == 0 && last)
+        part_each(b, op, WORK_FREE, op->what.n, 0, op->what.n);
+}
+
+/* Only now, when all stripes are done, may others be told; never of data that did not leave. */
+static void next_data(struct smb *b, struct smb_op *op)
+{
+    bool told = op->n_parts == 1 && op->part[0].stripe == 0;
+
+    op->n_parts = 0;
+    if (op->rc == 0 && !told)
+        part_add(b, op, WORK_NOTIFY, 0);
+}
+
+static void next_values(struct smb_op *op)
+{
+    const struct work_result *got = &op->part[0].work.result;
+
+    if (op->r && op->what.kind == SMB_FETCH_ADD)
+        op->r->value = got->before;
+    else if (op->r && (op->what.kind == SMB_WAIT || op->what.kind == SMB_NOTIFY))
+        op->r->version = got->version;
+    op->n_parts = 0;
+}
+
+void smb_orders_next(struct smb *b, struct smb_op *op)
+{
+    for (int i = 0; i < op->n_parts && op->stage == 0 && op->rc == 0; i++)
+        op->rc = op->part[i].work.result.rc;
+    if (op->stage++ > 0) {
+        op->n_parts = 0;
+        return;
+    }
+    switch (op->what.kind) {
+    case SMB_CREATE:
+        next_create(b, op);
+        break;
+    case SMB_ATTACH:
+        next_attach(b, op);
+        break;
+    case SMB_DETACH:
+        next_detach(b, op);
+        break;
+    case SMB_WRITE:
+    case SMB_ACCUMULATE:
+        next_data(b, op);
+        break;
+    default:
+        next_values(op);
+    }
+}
+
+void smb_orders_fini(struct smb *b)
+{
+    while (b->users)
+        user_remove(b, b->users);
+}
