@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run_stop.h"
 
+#include "agents/protocol/timing.h"
 #include "cmd/run_find.h"
 #include "cmd/status_fetch.h"
 #include "lib/base/cleanup.h"
@@ -42,7 +43,7 @@ static int64_t patience_ns(const struct job_folder *f)
     int64_t ns = extra_ns;
 
     if (path && job_read(path, &job, NULL) == 0)
-        ns = clock_after_ns(ns, job->timeouts.grace_ns + 2 * job->timeouts.lease_ns);
+        ns = clock_after_ns(ns, timing_stop_ns(job->timeouts.lease_ns, job->timeouts.grace_ns));
     job_free(job);
     return ns;
 }

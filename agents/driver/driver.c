@@ -6,6 +6,7 @@
 #include "agents/job/checkpoints.h"
 
 #include "agents/job/node_list.h"
+#include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -423,7 +424,7 @@ static void notice_pause(struct driver *d, int64_t *looked_ns)
 {
     int64_t now_ns = clock_now_ns(), gone_ns = now_ns - *looked_ns;
 
-    if (gone_ns > look_ns + d->run.o->job->timeouts.lease_ns / 3)
+    if (gone_ns > look_ns + timing_pause_ns(d->run.o->job->timeouts.lease_ns))
         state_paused(&d->run.state, gone_ns, now_ns);
     *looked_ns = now_ns;
 }
@@ -459,8 +460,8 @@ static void clean_nodes(struct driver *d)
 {
     int64_t lease_ns = d->run.o->job->timeouts.lease_ns;
     struct eddis_error err = { 0 };
-    int rc = starter_clean(d->starter, lease_ns + clean_ns / 2,
-                           clock_now_ns() + lease_ns + clean_ns, &err);
+    int rc = starter_clean(d->starter, timing_all_over_ns(lease_ns, clean_ns / 2),
+                           clock_now_ns() + timing_all_over_ns(lease_ns, clean_ns), &err);
 
     for (int i = 0; rc >= 0 && i < d->run.n_agents; i++)
         if (d->run.agent[i].identity.digits[0])

@@ -4,6 +4,7 @@
 #include "prometheus.h"
 #include "versions.h"
 
+#include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/text.h"
@@ -303,7 +304,7 @@ static void hear_poll(struct driver *d, const struct inbox_item *i, int64_t now_
     }
     state_heard(&d->run.state, i->agent, now_ns);
     orders_poll(&d->run.agent[i->agent].orders, i->after, i->x,
-                now_ns + d->run.o->job->timeouts.lease_ns / 3);
+                now_ns + timing_poll_ns(d->run.o->job->timeouts.lease_ns));
 }
 
 void driver_take_item(struct driver *d, struct inbox_item *i)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "listeners.h"
 
+#include "agents/protocol/timing.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +21,9 @@ static int open_agents(struct listeners *d, const struct listeners_options *o,
         .handle = inbox_handle_agent,
         .ctx = o->inbox,
         .max_connections = PER_AGENT * o->n_agents + SPARE_CONNECTIONS,
-        .silence_ns = o->lease_ns,
+        .tcp = { .silence_ms = timing_tcp_silence_ms(o->lease_ns),
+                 .probe_s = timing_tcp_probe_s(o->lease_ns),
+                 .probes = TIMING_TCP_PROBES },
     };
 
     if (o->n_addresses < 1)

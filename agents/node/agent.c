@@ -5,6 +5,7 @@
 #include "launch.h"
 
 #include "agents/node/keep/cgroup.h"
+#include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -108,10 +109,13 @@ static void look_for_mpi(struct agent *a)
 
 static int open_http(struct agent *a, struct eddis_error *err)
 {
+    int64_t lease_ns = a->brief->lease_ns;
     struct http_client_options o = { .base = (const char *const *)a->brief->url,
                                      .token = a->brief->token,
                                      .pin = a->brief->pin,
-                                     .silence_ns = a->brief->lease_ns };
+                                     .tcp = { .silence_ms = timing_tcp_silence_ms(lease_ns),
+                                              .probe_s = timing_tcp_probe_s(lease_ns),
+                                              .probes = TIMING_TCP_PROBES } };
     int rc;
 
     while (a->brief->url[o.n_bases])
@@ -119,7 +123,7 @@ static int open_http(struct agent *a, struct eddis_error *err)
     rc = http_client_open(&o, &a->http, err);
     explicit_bzero(a->brief->token, sizeof a->brief->token);
     if (rc == 0)
-        rc = reporter_open(a->http, a->brief->agent, a->brief->lease_ns, agent_heard, a,
+        rc = reporter_open(a->http, a->brief->agent, timing_request_ns(lease_ns), agent_heard, a,
                            &a->reporter, err);
     return rc;
 }
@@ -207,13 +211,13 @@ static void keeper_lost(struct agent *a)
  */
 static void beat(struct agent *a, int64_t now_ns)
 {
-    int64_t period = tick_period_ns(a->brief->lease_ns), since = now_ns - a->beat_ns + period;
+    int64_t period = timing_tick_ns(a->brief->lease_ns), since = now_ns - a->beat_ns + period;
 
     if (now_ns < a->beat_ns)
         return;
     tick_beat(a->page, TICK_AGENT);
     if (a->beat_ns)
-        a->silence_ns += since < 2 * period ? since : 2 * period;
+        a->silence_ns += timing_silence_ns(since, period);
     a->beat_ns = now_ns + period;
     if (a->silence_ns > a->brief->lease_ns)
         lost(a, "driver");

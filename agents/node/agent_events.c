@@ -2,6 +2,7 @@
 #include "agent_impl.h"
 
 #include "agents/protocol/protocol_relay.h"
+#include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/model/choice_json.h"
@@ -272,11 +273,11 @@ static const char *why_it_leaves(const struct agent *a)
  */
 void agent_leave(struct agent *a)
 {
-    int64_t most_ns = a->brief ? a->brief->lease_ns / 2 : 0, now_ns = clock_now_ns();
-    int64_t end_ns = now_ns + (most_ns < 2 * CLOCK_S ? most_ns : 2 * CLOCK_S);
+    int64_t lease_ns = a->brief ? a->brief->lease_ns : 0, now_ns = clock_now_ns();
+    int64_t end_ns = now_ns + timing_farewell_ns(lease_ns);
     struct event e = { .type = EVENT_LEFT, .rank = -1, .step = -1 };
 
-    if (!a->registered || a->silence_ns > a->brief->lease_ns)
+    if (!a->registered || a->silence_ns > lease_ns)
         return;
     e.code = a->exit_code;
     e.text = (char *)(uintptr_t)why_it_leaves(a);
@@ -287,9 +288,8 @@ void agent_leave(struct agent *a)
         tick_beat(a->page, TICK_AGENT);
         if (reporter_send(a->reporter, NULL, 0, now_ns, NULL) < 0)
             return;
-        next_ns = next_ns < end_ns ? next_ns : end_ns;
-        if (next_ns > now_ns + tick_period_ns(a->brief->lease_ns))
-            next_ns = now_ns + tick_period_ns(a->brief->lease_ns);
+        next_ns = timing_least_ns(next_ns, end_ns);
+        next_ns = timing_least_ns(next_ns, now_ns + timing_tick_ns(lease_ns));
         if (http_client_wait(a->http, NULL, 0, next_ns, NULL) < 0)
             return;
         now_ns = clock_now_ns();
@@ -301,7 +301,8 @@ static void look_for_frozen(struct agent *a, int64_t now_ns)
 {
     char what[256];
 
-    while (generation_kill_frozen(a->generation, now_ns, a->brief->lease_ns, what, sizeof what))
+    while (generation_kill_frozen(a->generation, now_ns, timing_frozen_ns(a->brief->lease_ns), what,
+                                  sizeof what))
         agent_note(a, a->generation->number, "%s", what);
 }
 

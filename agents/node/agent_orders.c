@@ -2,6 +2,7 @@
 #include "agent_impl.h"
 
 #include "agents/job/checkpoints.h"
+#include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/proctree.h"
@@ -237,8 +238,8 @@ static int ask_registration(struct agent *a, struct eddis_error *err)
     text = hello_text(&h);
     if (!text)
         return eddis_fail(err, -ENOMEM, "no memory to register");
-    return http_client_start(a->http, "/v1/agents", text, a->brief->lease_ns, on_registered, a,
-                             err);
+    return http_client_start(a->http, "/v1/agents", text, timing_request_ns(a->brief->lease_ns),
+                             on_registered, a, err);
 }
 
 void agent_ask(struct agent *a, int64_t now_ns)
@@ -252,9 +253,9 @@ void agent_ask(struct agent *a, int64_t now_ns)
     snprintf(path, sizeof path, "/v1/agents/%d/orders?after=%lld", a->brief->agent,
              (long long)a->after);
     a->asking = true; /* before: the answer may come from inside */
-    rc = a->registered
-             ? http_client_start(a->http, path, NULL, a->brief->lease_ns, on_order, a, &err)
-             : ask_registration(a, &err);
+    rc = a->registered ? http_client_start(a->http, path, NULL,
+                                           timing_request_ns(a->brief->lease_ns), on_order, a, &err)
+                       : ask_registration(a, &err);
     if (rc < 0) {
         a->asking = false;
         a->ask_ns = clock_after_ns(now_ns, ASK_AGAIN_NS);

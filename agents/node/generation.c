@@ -6,6 +6,7 @@
 #include "shared_folder.h"
 
 #include "agents/protocol/protocol_relay.h"
+#include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -359,7 +360,7 @@ static bool is_frozen(struct frozen *f, pid_t pid, int64_t now_ns, int64_t limit
     int64_t switches = stopped ? proctree_switches(pid) : 0;
 
     if (stopped && switches == f->switches)
-        f->stopped_ns += gone < limit_ns / 4 ? gone : limit_ns / 4;
+        f->stopped_ns += timing_least_ns(gone, timing_frozen_look_ns(limit_ns));
     else
         f->stopped_ns = 0;
     f->looked_ns = now_ns;

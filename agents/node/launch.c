@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "launch.h"
 
+#include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
-#include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/strbuf.h"
 
@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { STRIKES = 5 }; /* unanswered looks after which a connection is dead */
 
 /* ---- names of nodes ---- */
 
@@ -153,7 +151,6 @@ static void add_shared(struct strlist *a, const struct launch *l, const char *wh
 /* What mpirun and its daemons have in common when there are several. */
 static void add_connection(struct strlist *a, const struct launch *l)
 {
-    int64_t lease_s = l->brief->lease_ns / CLOCK_S;
     char agent[2 * sizeof l->folders->run + 256];
 
     add_runtime(a, l, "plm", l->mpi->plm);
@@ -163,9 +160,9 @@ static void add_connection(struct strlist *a, const struct launch *l)
     add_runtime(a, l, l->mpi->tmpdir, l->run_dir);
     add_runtime(a, l, l->mpi->network, l->order->network);
     /* A pulled cable is seen here too, though the agents see it first. */
-    add_number(a, l, l->mpi->alive, lease_s > 4 ? lease_s / 2 : 2);
-    add_number(a, l, l->mpi->interval, lease_s > 4 * STRIKES ? lease_s / (2 * STRIKES) : 2);
-    add_number(a, l, l->mpi->strikes, STRIKES);
+    add_number(a, l, l->mpi->alive, timing_mpi_alive_s(l->brief->lease_ns));
+    add_number(a, l, l->mpi->interval, timing_mpi_probe_s(l->brief->lease_ns));
+    add_number(a, l, l->mpi->strikes, TIMING_MPI_PROBES);
 }
 
 /* ---- mpirun ---- */

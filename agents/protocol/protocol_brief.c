@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "protocol.h"
 
+#include "timing.h"
+
 #include "lib/base/fields.h"
 
 #include "lib/base/cleanup.h"
@@ -36,8 +38,8 @@ static const struct field brief_fields[] = {
     FIELD(struct brief, restarts, INT64, 0, INT32_MAX),
     FIELD(struct brief, log_max_bytes, INT64, 1, INT64_MAX),
     FIELD(struct brief, cache_ns, INT64, 0, INT64_MAX),
-    FIELD(struct brief, lease_ns, INT64, 100 * CLOCK_MS, 86400 * CLOCK_S),
-    FIELD(struct brief, heartbeat_ns, INT64, CLOCK_MS, 86400 * CLOCK_S),
+    FIELD(struct brief, lease_ns, INT64, TIMING_LEAST_LEASE_NS, TIMING_MOST_LEASE_NS),
+    FIELD(struct brief, heartbeat_ns, INT64, CLOCK_MS, TIMING_MOST_LEASE_NS),
 };
 
 static const struct field emulated_fields[] = {

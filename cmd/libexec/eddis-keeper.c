@@ -10,6 +10,7 @@
 #include "agents/node/keep/keeper.h"
 #include "agents/node/keep/orphans.h"
 #include "agents/protocol/node_identity.h"
+#include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/program.h"
@@ -80,7 +81,7 @@ int main(int argc, char **argv)
         eddis_fail(&err, -ENOMEM, "no memory for %d arguments", argc);
         return fail(&err);
     }
-    if (!cleanup && lease_ns < 100 * CLOCK_MS)
+    if (!cleanup && lease_ns < TIMING_LEAST_LEASE_NS)
         return usage();
     n = read_identities(argv + (cleanup ? 3 : 2), id);
     if (n < 0)

@@ -4,7 +4,6 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/strbuf.h"
-#include "socket.h"
 
 #include <curl/curl.h>
 #include <dirent.h>
@@ -46,7 +45,7 @@ struct http_client {
     char base[HTTP_MAX_BASES][CLIENT_BASE];
     int n_bases, now; /* the one to be tried first */
     char *pin;
-    int64_t silence_ns;
+    struct http_tcp tcp;
     struct curl_slist *headers; /* the token is in the first */
     struct request *requests;
 };
@@ -89,7 +88,7 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_so
     int fd = socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
 
     if (fd >= 0)
-        http_socket_tune(fd, c->silence_ns);
+        http_socket_tune(fd, &c->tcp);
     return fd;
 }
 
@@ -157,7 +156,7 @@ int http_client_open(const struct http_client_options *o, struct http_client **r
         curl_global_cleanup();
         return eddis_fail(err, -ENOMEM, "no memory for an HTTP client");
     }
-    c->silence_ns = o->silence_ns;
+    c->tcp = o->tcp;
     c->pin = o->pin ? strdup(o->pin) : NULL;
     if ((o->pin && !c->pin) || !client_set(c, o->token))
         rc = eddis_fail(err, -ENOMEM, "no memory for an HTTP client");

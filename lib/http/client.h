@@ -17,6 +17,7 @@
 #define EDDIS_HTTP_CLIENT_H
 
 #include "lib/base/error.h"
+#include "socket.h"
 
 #include <poll.h>
 #include <stddef.h>
@@ -29,10 +30,9 @@ enum { HTTP_MAX_BASES = 16 };
 struct http_client_options {
     const char *const *base; /* [n_bases] "https://10.1.0.7:41233", "http://127.0.0.1:41233" */
     int n_bases;
-    const char *token;  /* sent as bearer, kept in memory only */
-    const char *pin;    /* of the server's key, see key.h; NULL: plain HTTP */
-    int64_t silence_ns; /* a server that acknowledges nothing for so long is gone; 0: as the system
-                         * thinks */
+    const char *token; /* sent as bearer, kept in memory only */
+    const char *pin;   /* of the server's key, see key.h; NULL: plain HTTP */
+    struct http_tcp tcp;
 };
 
 int http_client_open(const struct http_client_options *o, struct http_client **ret,

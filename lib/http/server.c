@@ -5,7 +5,6 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
-#include "socket.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -77,7 +76,7 @@ static void connection_changed(void *ctx, struct MHD_Connection *c, void **socke
         const union MHD_ConnectionInfo *i =
             MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
 
-        http_socket_tune(i->connect_fd, s->o.silence_ns);
+        http_socket_tune(i->connect_fd, &s->o.tcp);
         *socket_context = deadline_add(s->deadlines, i->connect_fd,
                                        clock_after_ns(clock_now_ns(), s->deadline_ns));
     } else if (*socket_context) {

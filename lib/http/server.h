@@ -21,6 +21,7 @@
 #include "key.h"
 #include "lib/base/error.h"
 #include "refusals.h"
+#include "socket.h"
 #include "tokens.h"
 
 #include <stddef.h>
@@ -55,8 +56,7 @@ struct http_server_options {
     int max_connections; /* 0: 4096 */
     int64_t deadline_ns; /* for a request to come in whole and for its answer to be taken; a
                           * connection may be idle three times as long.  0: 10 s */
-    int64_t silence_ns;  /* a peer that acknowledges nothing for so long is gone; 0: as the system
-                          * thinks */
+    struct http_tcp tcp;
 };
 
 /* Start listening; returns a server.  http_server_port tells the port. */

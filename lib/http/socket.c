@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* socket.c - options of TCP sockets, and which addresses are loopback */
 #include "socket.h"
-
-#include "lib/base/clock.h"
 
 #include <arpa/inet.h>
 #include <limits.h>
@@ -14,26 +13,18 @@ static void set(int fd, int level, int name, int value)
     (void)setsockopt(fd, level, name, &value, sizeof value);
 }
 
-void http_socket_tune(int fd, int64_t silence_ns)
+void http_socket_tune(int fd, const struct http_tcp *t)
 {
-    int64_t ms = silence_ns / CLOCK_MS, every_s = silence_ns / CLOCK_S / 4;
-
     set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    if (silence_ns <= 0)
+    if (t->silence_ms <= 0)
         return;
-    if (ms < 1000)
-        ms = 1000;
-    if (every_s < 1)
-        every_s = 1;
-    if (every_s > 3600)
-        every_s = 3600;
     /* The user timeout ends what has data under way, keepalive what has none; where both are set
      * the kernel counts the probes' silence against the user timeout.
      */
-    set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, ms > INT_MAX ? INT_MAX : (int)ms);
-    set(fd, IPPROTO_TCP, TCP_KEEPIDLE, (int)every_s);
-    set(fd, IPPROTO_TCP, TCP_KEEPINTVL, (int)every_s);
-    set(fd, IPPROTO_TCP, TCP_KEEPCNT, 4);
+    set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, t->silence_ms > INT_MAX ? INT_MAX : (int)t->silence_ms);
+    set(fd, IPPROTO_TCP, TCP_KEEPIDLE, t->probe_s);
+    set(fd, IPPROTO_TCP, TCP_KEEPINTVL, t->probe_s);
+    set(fd, IPPROTO_TCP, TCP_KEEPCNT, t->probes);
     set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 

@@ -6,11 +6,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Send small messages at once, and give a connection up when its peer has acknowledged nothing for
- * silence_ns, whether data are under way or not (at least a second; 0: as the system does, which is
- * for hours).  Best effort: what the kernel refuses is left as it is.
+/* When a connection is given up, whether data are under way or not.  All 0: when the system does,
+ * which is after hours.
  */
-void http_socket_tune(int fd, int64_t silence_ns);
+struct http_tcp {
+    int64_t silence_ms;  /* that the peer has acknowledged nothing */
+    int probe_s, probes; /* an idle connection: time before and between probes, and their number */
+};
+
+/* Send small messages at once, and give the connection up as t says.  Best effort: what the kernel
+ * refuses is left as it is.
+ */
+void http_socket_tune(int fd, const struct http_tcp *t);
 
 /* Is this IPv4 address text one of this machine's own loopback addresses, 127.x.y.z? */
 bool http_address_is_loopback(const char *address);

@@ -2,21 +2,14 @@
 /* job_check.c - values against each other */
 #include "job_impl.h"
 
-#include "lib/base/clock.h"
+#include "job_lease.h"
+
 #include "lib/model/algorithm.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { EVERY = 500 }; /* the default of checkpoint.every */
-
-/* An agent's ranks have ended a lease after it heard the driver last; the driver, who heard it last
- * a little earlier or later, must not take them for dead before.
- */
-static int64_t lost_least_ns(int64_t lease_ns)
-{
-    return lease_ns + (lease_ns / 4 > CLOCK_S / 2 ? lease_ns / 4 : CLOCK_S / 2);
-}
 
 static bool is_default(const struct job *job, const char *key)
 {
@@ -28,9 +21,9 @@ void job_follow(struct job *job)
     int64_t lease = job->timeouts.lease_ns;
 
     if (is_default(job, "timeouts.node_lost"))
-        job->timeouts.node_lost_ns = lease + lease / 2;
+        job->timeouts.node_lost_ns = job_lease_node_lost_ns(lease);
     if (is_default(job, "timeouts.heartbeat"))
-        job->timeouts.heartbeat_ns = lease / 4 < CLOCK_S ? lease / 4 : CLOCK_S;
+        job->timeouts.heartbeat_ns = job_lease_heartbeat_ns(lease);
     if (is_default(job, "checkpoint.every"))
         job->checkpoint.every = job->n_hosts > 1 && !job->checkpoint.dir ? 0 : EVERY;
 }
@@ -66,10 +59,10 @@ static int check_timeouts(const struct job *job, struct eddis_error *err)
 {
     int64_t lease = job->timeouts.lease_ns;
 
-    if (job->timeouts.heartbeat_ns > lease / 3)
+    if (job->timeouts.heartbeat_ns > lease / JOB_LEASE_LEAST_HEARTBEATS)
         return clash(job, "timeouts.heartbeat", "timeouts.lease", err,
                      "the lease must be at least three heartbeats");
-    if (job->timeouts.node_lost_ns < lost_least_ns(lease))
+    if (job->timeouts.node_lost_ns < job_lease_least_node_lost_ns(lease))
         return clash(job, "timeouts.node_lost", "timeouts.lease", err,
                      "a node is lost only when its lease is surely over: a quarter of the lease "
                      "later, and at least 500ms");

@@ -7,6 +7,8 @@
  */
 #include "state_impl.h"
 
+#include "agents/protocol/timing.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -80,8 +82,7 @@ static void gone(struct state *s, int agent, int64_t at_ns, const char *text, in
 
 int64_t state_silence_ns(const struct state *s)
 {
-    /* Its last answer may have been sent a third of the lease after it was last heard. */
-    int64_t sure_ns = clock_after_ns(s->o.lease_ns, s->o.lease_ns / 2);
+    int64_t sure_ns = timing_surely_over_ns(s->o.lease_ns);
 
     return s->o.node_lost_ns > sure_ns ? s->o.node_lost_ns : sure_ns;
 }

@@ -2,6 +2,8 @@
 /* Stopping a generation, and what comes after it: the next one, or the job's end. */
 #include "state_impl.h"
 
+#include "agents/protocol/timing.h"
+
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,13 +34,13 @@ void state_over(struct state *s)
 void state_bye_from(struct state *s, int64_t from_ns)
 {
     if (s->phase == PHASE_BYE)
-        s->deadline_ns = clock_after_ns(from_ns, clock_after_ns(s->o.lease_ns, confirm_ns));
+        s->deadline_ns = clock_after_ns(from_ns, timing_all_over_ns(s->o.lease_ns, confirm_ns));
 }
 
 static void enter_bye(struct state *s, int64_t now_ns)
 {
     s->phase = PHASE_BYE;
-    s->deadline_ns = clock_after_ns(now_ns, clock_after_ns(s->o.lease_ns, confirm_ns));
+    s->deadline_ns = clock_after_ns(now_ns, timing_all_over_ns(s->o.lease_ns, confirm_ns));
     state_push(s, ACTION_BYE);
     state_over(s);
 }

@@ -4,6 +4,7 @@
 #include "cgroup.h"
 #include "tick.h"
 
+#include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/proctree.h"
@@ -89,7 +90,7 @@ static bool agent_ended(const struct keeper *k, int *ret_status)
 
 static int watch(struct keeper *k)
 {
-    int64_t period = tick_period_ns(k->lease_ns);
+    int64_t period = timing_tick_ns(k->lease_ns);
     struct pollfd fd = { .fd = k->signals, .events = POLLIN };
     int64_t look = clock_now_ns();
     int status;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tick.h"
 
+#include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
-#include "lib/base/clock.h"
 #include "lib/base/file.h"
 
 #include <errno.h>
@@ -63,13 +63,6 @@ int tick_map(int fd, struct tick_page **ret, struct eddis_error *err)
     return 0;
 }
 
-int64_t tick_period_ns(int64_t lease_ns)
-{
-    int64_t period = lease_ns / 8;
-
-    return period < CLOCK_S / 4 ? period : CLOCK_S / 4;
-}
-
 void tick_beat(struct tick_page *p, enum tick_side side)
 {
     atomic_fetch_add(&p->beat[side], 1);
@@ -84,7 +77,7 @@ int64_t tick_silence_ns(const struct tick_page *p, enum tick_side side, struct t
     if (beat != w->beat || w->looked_ns == 0)
         w->silence_ns = 0;
     else
-        w->silence_ns += since < 2 * period_ns ? since : 2 * period_ns;
+        w->silence_ns += timing_silence_ns(since, period_ns);
     w->beat = beat;
     w->looked_ns = now_ns;
     return w->silence_ns;

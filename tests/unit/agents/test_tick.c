@@ -52,13 +52,6 @@ START_TEST(watcher_slept)
 }
 END_TEST
 
-START_TEST(period)
-{
-    ck_assert_int_eq(tick_period_ns(CLOCK_S), CLOCK_S / 8);
-    ck_assert_int_eq(tick_period_ns(10 * CLOCK_S), CLOCK_S / 4);
-}
-END_TEST
-
 START_TEST(folders)
 {
     struct tick_page *agent, *keeper = make(&agent);
@@ -102,7 +95,6 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, silence);
     tcase_add_test(tc, watcher_slept);
-    tcase_add_test(tc, period);
     tcase_add_test(tc, folders);
     tcase_add_test(tc, foreign);
 }
