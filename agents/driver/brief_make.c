@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "driver_impl.h"
+/* brief_make.c - command, environment, limits and secrets of one agent, from the job */
+#include "brief_make.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -67,11 +70,12 @@ static void fill_emulate(const struct job *job, int agent, struct brief *b)
     memcpy(b->emulate, list, (size_t)b->n_emulate * sizeof *list);
 }
 
-int driver_brief(const struct driver *d, int agent, char **ret, struct eddis_error *err)
+int brief_make(const struct job_run *r, int agent, const struct listeners *l,
+               const char *log_marker, char **ret, struct eddis_error *err)
 {
-    const struct job *job = d->run.o->job;
-    const struct job_folder *folder = d->run.o->folder;
-    cleanup_free char **env = join_env(job, d->run.o->env);
+    const struct job *job = r->o->job;
+    const struct job_folder *folder = r->o->folder;
+    cleanup_free char **env = join_env(job, r->o->env);
     cleanup_free char *data = data_path(job);
     static char *empty[] = { NULL };
     char *url[HTTP_MAX_BASES + 1] = { NULL };
@@ -82,8 +86,8 @@ int driver_brief(const struct driver *d, int agent, char **ret, struct eddis_err
         .setup = job->setup ? job->setup : empty,
         .workdir = job->workdir,
         .env = env,
-        .log_dir = d->run.log_dir,
-        .checkpoint_dir = d->run.checkpoint_dir,
+        .log_dir = r->log_dir,
+        .checkpoint_dir = r->checkpoint_dir,
         .data_path = data,
         .mpi_args = job->mpi.args ? job->mpi.args : empty,
         .mpi_mca = job->mpi.mca ? job->mpi.mca : empty,
@@ -103,12 +107,12 @@ int driver_brief(const struct driver *d, int agent, char **ret, struct eddis_err
         (void)snprintf(b.host, sizeof b.host, "%s", job->host[agent].host);
     fill_emulate(job, agent, &b);
     (void)snprintf(b.job_id, sizeof b.job_id, "%s", folder ? folder->id : job->name);
-    for (int i = 0; i < d->listeners.n_agent_listeners; i++)
-        url[i] = (char *)(uintptr_t)d->listeners.url[i];
-    (void)snprintf(b.pin, sizeof b.pin, "%s", d->listeners.pin);
-    http_tokens_text(d->listeners.agent_tokens, agent, b.token);
-    memcpy(b.log_marker, d->log_marker, sizeof b.log_marker);
-    (void)snprintf(b.folder, sizeof b.folder, "%s", d->run.agent[agent].identity.digits);
+    for (int i = 0; i < l->n_agent_listeners; i++)
+        url[i] = (char *)(uintptr_t)l->url[i];
+    (void)snprintf(b.pin, sizeof b.pin, "%s", l->pin);
+    http_tokens_text(l->agent_tokens, agent, b.token);
+    (void)snprintf(b.log_marker, sizeof b.log_marker, "%s", log_marker);
+    (void)snprintf(b.folder, sizeof b.folder, "%s", r->agent[agent].identity.digits);
     *ret = brief_text(&b);
     explicit_bzero(b.token, sizeof b.token);
     return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for an agent's brief");

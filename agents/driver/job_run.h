@@ -9,11 +9,13 @@
 
 #include "driver.h"
 
+#include "figures.h"
 #include "journal.h"
 #include "orders.h"
 
 #include "agents/driver/state/state.h"
 #include "agents/job/job_event.h"
+#include "lib/board/layout.h"
 
 /* One node and the agent on it; agent i is on the job's host i. */
 struct run_agent {
@@ -33,6 +35,21 @@ struct run_agent {
     char trouble[384];               /* of a check: why the node cannot be used; "" */
 };
 
+/* The network that the nodes use, as it was chosen last. */
+struct run_network {
+    char subnet[64];  /* "10.1.0.0/24"; "" with one node */
+    char reason[200]; /* what is known of it, for people */
+    char *measured;   /* of it, JSON; NULL: nothing */
+};
+
+/* The plans of the generation. */
+struct run_plans {
+    struct plan *plan;   /* the real one; NULL: none yet */
+    struct plan *equal;  /* the equal split before it, of --measure-equal; NULL: none */
+    int64_t equal_until; /* after so many steps the real one is published; 0: at once */
+    int64_t newest;      /* version that was published last */
+};
+
 struct job_run {
     const struct driver_options *o;
     struct state state;
@@ -40,6 +57,7 @@ struct job_run {
     int n_agents;
     struct journal journal;
     struct job_status status;
+    struct figures figures;
     int64_t begun_ns;
     char *checkpoint_dir;      /* NULL: none */
     char *log_dir;             /* "": of a plan only, the agents take a folder that they remove */
@@ -57,5 +75,8 @@ void job_run_say(struct job_run *r, enum job_event type, int agent, int rank, co
 void job_run_order(struct job_run *r, int agent, const struct order *order);
 void job_run_order_parts(struct job_run *r, const struct order *order);
 void job_run_order_all(struct job_run *r, const struct order *order);
+
+/* Returns a plan as an order carries it, to be freed; NULL without memory. */
+struct board_plan *job_run_board_plan(const struct plan *p, int64_t version, int64_t flags);
 
 #endif

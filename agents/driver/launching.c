@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Orders to prepare a generation: who takes part, under which names and addresses, with what. */
-#include "driver_impl.h"
+/* launching.c - who takes part in a generation, under which names and addresses, with what */
+#include "launching.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -29,9 +29,9 @@ static void name_node(struct order_node *node, int i, const char *host)
 }
 
 /* Those that have ranks, by their first rank.  Returns their number. */
-static int list_nodes(const struct driver *d, struct order_node *node)
+static int list_nodes(const struct launching *l, struct order_node *node)
 {
-    const struct state *s = &d->run.state;
+    const struct state *s = &l->run->state;
     int n = 0;
 
     for (int r = 0; r < s->n_ranks; r++) {
@@ -48,7 +48,7 @@ static int list_nodes(const struct driver *d, struct order_node *node)
         (void)snprintf(node[0].host, sizeof node[0].host, "localhost");
     for (int i = 0; n > 1 && i < n; i++)
         (void)snprintf(node[i].address, sizeof node[i].address, "%s",
-                       d->run.agent[node[i].agent].address);
+                       l->run->agent[node[i].agent].address);
     return n;
 }
 
@@ -68,20 +68,20 @@ static void fill_rank(struct order_rank *r, const struct plan_worker *w)
 }
 
 /* Later generations go on from the newest checkpoint, unless it is known that there is none. */
-static bool resumes(const struct driver *d)
+static bool resumes(const struct launching *l)
 {
-    const struct state *s = &d->run.state;
+    const struct state *s = &l->run->state;
 
-    if (strcmp(d->run.o->job->checkpoint.resume, "auto") != 0)
+    if (strcmp(l->run->o->job->checkpoint.resume, "auto") != 0)
         return true;
     return s->generation > 1 && (s->resume_step >= 0 || !s->resume_known);
 }
 
-/* What is the same for all nodes; the plan is driver_prepare's to free. */
-static struct order training(const struct driver *d)
+/* What is the same for all nodes; the plan is prepare's to free. */
+static struct order training(const struct launching *l)
 {
-    const struct plan *p = d->equal ? d->equal : d->plan;
-    const struct job *job = d->run.o->job;
+    const struct plan *p = l->plans->equal ? l->plans->equal : l->plans->plan;
+    const struct job *job = l->run->o->job;
     struct order o = {
         .n_ranks = p->n_workers,
         .seed = p->seed,
@@ -89,14 +89,14 @@ static struct order training(const struct driver *d)
         .warmup_steps = job->learning_rate.warmup_steps,
         .checkpoint_every = job->checkpoint.every,
         .checkpoint_keep = job->checkpoint.keep,
-        .resume = resumes(d),
+        .resume = resumes(l),
         /* At once of the first step: what fails behind it is recovered from. */
-        .report_at_step = driver_equal_until(d) ? driver_equal_until(d) : 1,
+        .report_at_step = l->plans->equal_until ? l->plans->equal_until : 1,
         .period = p->period,
         .moving_rate = p->moving_rate,
         .momentum = p->momentum,
         .choice = p->choice,
-        .plan = driver_board_plan(p, 1, d->equal ? BOARD_FLAG_PASSING : 0),
+        .plan = job_run_board_plan(p, 1, l->plans->equal ? BOARD_FLAG_PASSING : 0),
         .n_plan = p->n_workers,
     };
 
@@ -106,14 +106,14 @@ static struct order training(const struct driver *d)
 }
 
 /* The network probe: one rank on each node, which trains nothing. */
-static struct order probing(const struct driver *d)
+static struct order probing(const struct launching *l)
 {
     struct order o = { .probe = true,
-                       .n_ranks = d->run.state.n_ranks,
+                       .n_ranks = l->run->state.n_ranks,
                        .mode = "sync",
                        .algorithm = "allreduce",
                        .plan = calloc(1, sizeof *o.plan),
-                       .n_plan = d->run.state.n_ranks };
+                       .n_plan = l->run->state.n_ranks };
 
     if (!o.plan)
         return o;
@@ -125,14 +125,14 @@ static struct order probing(const struct driver *d)
 }
 
 /* The ranks of one node. */
-static void list_ranks(const struct driver *d, int agent, struct order *o)
+static void list_ranks(const struct launching *l, int agent, struct order *o)
 {
-    const struct plan *p = d->equal ? d->equal : d->plan;
+    const struct plan *p = l->plans->equal ? l->plans->equal : l->plans->plan;
 
     o->n_local = 0;
     o->emulated = false;
     for (int r = 0; r < o->n_ranks; r++) {
-        if (d->run.state.rank[r].agent != agent)
+        if (l->run->state.rank[r].agent != agent)
             continue;
         if (o->probe) {
             o->rank[o->n_local++] =
@@ -146,51 +146,51 @@ static void list_ranks(const struct driver *d, int agent, struct order *o)
 
 /* ---- the orders ---- */
 
-static int prepare_parts(struct driver *d, struct order *o, struct eddis_error *err)
+static int prepare_parts(struct launching *l, struct order *o, struct eddis_error *err)
 {
     int rc = 0;
 
-    o->n_nodes = list_nodes(d, o->node);
+    o->n_nodes = list_nodes(l, o->node);
     if (o->n_nodes > 1)
-        (void)snprintf(o->network, sizeof o->network, "%s", d->network);
-    if (o->n_nodes > 1 && d->run.checkpoint_dir && !o->probe)
+        (void)snprintf(o->network, sizeof o->network, "%s", l->network->subnet);
+    if (o->n_nodes > 1 && l->run->checkpoint_dir && !o->probe)
         rc = random_hex(o->share, PROTOCOL_FOLDER, err);
     for (int i = 0; i < o->n_nodes && rc == 0; i++) {
-        list_ranks(d, o->node[i].agent, o);
-        rc = orders_add(&d->run.agent[o->node[i].agent].orders, o, err);
+        list_ranks(l, o->node[i].agent, o);
+        rc = orders_add(&l->run->agent[o->node[i].agent].orders, o, err);
     }
     return rc;
 }
 
-void driver_prepare(struct driver *d)
+static void prepare(struct launching *l)
 {
-    struct order o = d->run.state.generation == 0 ? probing(d) : training(d);
+    struct order o = l->run->state.generation == 0 ? probing(l) : training(l);
     cleanup_free struct order_rank *rank = calloc((size_t)o.n_ranks, sizeof *rank);
-    cleanup_free struct order_node *node = calloc((size_t)d->run.n_agents, sizeof *node);
+    cleanup_free struct order_node *node = calloc((size_t)l->run->n_agents, sizeof *node);
     cleanup_free struct board_plan *plan = o.plan;
     cleanup_free int *group = calloc((size_t)o.n_ranks, sizeof *group);
     struct eddis_error err = { 0 };
     int rc;
 
     o.type = ORDER_PREPARE;
-    o.generation = d->run.state.generation;
+    o.generation = l->run->state.generation;
     o.rank = rank;
     o.node = node;
     o.group = group;
     for (int r = 0; group && !o.probe && r < o.n_ranks; r++)
-        group[r] = d->plan->worker[r].group;
+        group[r] = l->plans->plan->worker[r].group;
     if (!rank || !node || !plan || !group)
         rc = eddis_fail(&err, -ENOMEM, "no memory for an order");
     else
-        rc = prepare_parts(d, &o, &err);
+        rc = prepare_parts(l, &o, &err);
     if (rc < 0)
-        state_fail(&d->run.state, "internal", 1, err.text, clock_now_ns());
+        state_fail(&l->run->state, "internal", 1, err.text, clock_now_ns());
 }
 
-static int node_of(const struct driver *d, const char *host)
+static int node_of(const struct launching *l, const char *host)
 {
-    cleanup_free struct order_node *node = calloc((size_t)d->run.n_agents, sizeof *node);
-    int n = node ? list_nodes(d, node) : 0;
+    cleanup_free struct order_node *node = calloc((size_t)l->run->n_agents, sizeof *node);
+    int n = node ? list_nodes(l, node) : 0;
 
     for (int i = 0; i < n; i++)
         if (strcmp(node[i].host, host) == 0)
@@ -199,19 +199,81 @@ static int node_of(const struct driver *d, const char *host)
 }
 
 /* mpirun wants a daemon of its own on a node of the generation. */
-void driver_relay(struct driver *d, int agent, const struct event *e)
+static void relay(struct launching *l, int agent, const struct event *e)
 {
     struct order o = { .type = ORDER_RELAY, .generation = e->generation, .relay = e->relay };
     struct eddis_error err = { 0 };
-    int node = node_of(d, e->relay.host);
+    int node = node_of(l, e->relay.host);
 
-    if (e->generation != d->run.state.generation || agent != d->run.state.first ||
-        d->run.state.phase < PHASE_START || d->run.state.phase > PHASE_RUN)
+    if (e->generation != l->run->state.generation || agent != l->run->state.first ||
+        l->run->state.phase < PHASE_START || l->run->state.phase > PHASE_RUN)
         return;
     if (node < 0)
         eddis_fail(&err, -ENOENT, "mpirun wants to start on \"%.200s\", where it has no ranks",
                    e->relay.host);
-    else if (orders_add(&d->run.agent[node].orders, &o, &err) == 0)
+    else if (orders_add(&l->run->agent[node].orders, &o, &err) == 0)
         return;
-    job_run_say(&d->run, JOB_EVENT_SAY, -1, -1, err.text);
+    job_run_say(l->run, JOB_EVENT_SAY, -1, -1, err.text);
 }
+
+static void order_generation(struct launching *l, enum order_type type)
+{
+    job_run_order_parts(l->run,
+                        &(struct order){ .type = type, .generation = l->run->state.generation });
+}
+
+static void profile(struct launching *l, int agent)
+{
+    const struct order o = { .type = ORDER_PROFILE };
+
+    if (agent >= 0)
+        job_run_order(l->run, agent, &o);
+    else
+        job_run_order_all(l->run, &o);
+}
+
+/* ---- entries ---- */
+
+static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
+{
+    (void)now_ns;
+    relay(self, agent, e);
+    return HEARD;
+}
+
+static void start_mpirun(struct launching *l)
+{
+    const struct state *s = &l->run->state;
+
+    job_run_order(l->run, s->first,
+                  &(struct order){ .type = ORDER_START, .generation = s->generation });
+}
+
+static void stop_ranks(struct launching *l, enum stop_ladder ladder)
+{
+    job_run_order_parts(l->run, &(struct order){ .type = ORDER_STOP,
+                                                 .generation = l->run->state.generation,
+                                                 .ladder = ladder,
+                                                 .grace_ns = l->run->o->job->timeouts.grace_ns });
+}
+
+static bool on_action(void *self, const struct action *a)
+{
+    struct launching *l = self;
+
+    if (a->type == ACTION_PROFILE)
+        profile(l, a->agent);
+    else if (a->type == ACTION_PREPARE)
+        prepare(l);
+    else if (a->type == ACTION_CHECK)
+        order_generation(l, ORDER_CHECK);
+    else if (a->type == ACTION_START)
+        start_mpirun(l);
+    else if (a->type == ACTION_SIGNAL)
+        order_generation(l, ORDER_SIGNAL);
+    else if (a->type == ACTION_STOP)
+        stop_ranks(l, a->ladder);
+    return false;
+}
+
+const struct subject_ops launching_ops = { .on_event = on_event, .on_action = on_action };

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dispatch.c - what came in and what the state machine wants, to the subjects that it is for */
+#include "driver_impl.h"
+
+#include "check.h"
+#include "routes.h"
+
+#include "agents/protocol/timing.h"
+#include "lib/base/clock.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+static const struct {
+    const struct subject_ops *ops;
+    size_t at; /* of the subject's struct in struct driver */
+} subjects[SUBJECTS] = {
+    [SUBJECT_REGISTRATION] = { &registration_ops, offsetof(struct driver, registration) },
+    [SUBJECT_CHECK] = { &check_ops, offsetof(struct driver, run) },
+    [SUBJECT_NETWORK] = { &network_choice_ops, offsetof(struct driver, network) },
+    [SUBJECT_PLANNING] = { &planning_ops, offsetof(struct driver, planning) },
+    [SUBJECT_LAUNCHING] = { &launching_ops, offsetof(struct driver, launching) },
+    [SUBJECT_LOGS] = { &logs_ops, offsetof(struct driver, logs) },
+    [SUBJECT_TELLING] = { &telling_ops, offsetof(struct driver, telling) },
+};
+
+static void *self_of(struct driver *d, enum subject s)
+{
+    return (char *)d + subjects[s].at;
+}
+
+/* ---- actions ---- */
+
+static void act(struct driver *d, const struct action *a)
+{
+    bool wait = false;
+
+    for (const enum subject *s = routes_action(a->type)->to; *s && !wait; s++)
+        wait = subjects[*s].ops->on_action(self_of(d, *s), a);
+}
+
+static void let_agents_leave(struct driver *d)
+{
+    if (logs_fetched(&d->logs))
+        registration_bye(&d->registration);
+}
+
+void dispatch_actions(struct driver *d)
+{
+    struct action a;
+
+    let_agents_leave(d);
+    while (state_action(&d->run.state, &a)) {
+        act(d, &a);
+        let_agents_leave(d);
+    }
+}
+
+/* ---- events ---- */
+
+static enum heard tell_subjects(struct driver *d, int agent, struct event *e, int64_t now_ns)
+{
+    enum heard h = HEARD;
+
+    for (const enum subject *s = routes_event(e->type)->to; *s && h == HEARD; s++)
+        h = subjects[*s].ops->on_event(self_of(d, *s), agent, e, now_ns);
+    return h;
+}
+
+static void hear_event(struct driver *d, int agent, const struct event *event, int64_t now_ns)
+{
+    struct event e = *event;
+    enum heard h;
+
+    do
+        h = tell_subjects(d, agent, &e, now_ns);
+    while (h == HEARD_FAILED);
+    if (h == HEARD) {
+        d->run.event = &e;
+        state_event(&d->run.state, agent, &e, now_ns);
+    }
+    dispatch_actions(d);
+    d->run.event = NULL;
+}
+
+/* Its page is of the generation that has ranks there: an agent has no other. */
+static void hear_progress(struct driver *d, int agent, const struct progress *p, int64_t now_ns)
+{
+    const struct state *s = &d->run.state;
+
+    if (s->generation == 0 || s->phase < PHASE_START || s->phase > PHASE_STOP ||
+        !state_has_rank(s, agent, p->rank))
+        return;
+    planning_progress(&d->planning, p);
+    figures_progress(&d->run.figures, p, now_ns);
+    state_progress(&d->run.state, p, now_ns);
+}
+
+/* ---- requests ---- */
+
+/* A check waits for the other nodes, unless no more is to be expected of them. */
+static void hear_trouble(struct driver *d, const struct registration_start *s, int64_t now_ns)
+{
+    check_trouble(&d->run, s->agent, s->trouble);
+    if (!s->late && check_waits(&d->run))
+        return;
+    check_heard(&d->run, now_ns);
+    state_not_started(&d->run.state, s->agent, s->sentence, now_ns);
+}
+
+static void hear_hello(struct driver *d, const struct inbox_item *i, int64_t now_ns)
+{
+    struct eddis_error err = { 0 };
+    int rc = registration_hello(&d->registration, i, now_ns, &err);
+
+    if (rc == 0)
+        check_heard(&d->run, now_ns);
+    if (rc >= 0)
+        return;
+    check_trouble(&d->run, i->agent, err.text);
+    state_not_started(&d->run.state, i->agent, err.text, now_ns);
+}
+
+/* Whether an agent is to be heard; else it is told that it was given up. */
+static bool admit(struct driver *d, const struct inbox_item *i, int64_t now_ns)
+{
+    if (!state_is_known(&d->run.state, i->agent)) {
+        http_reply_error(i->x, 409, "this agent was given up");
+        return false;
+    }
+    state_heard(&d->run.state, i->agent, now_ns);
+    return true;
+}
+
+static void hear_poll(struct driver *d, const struct inbox_item *i, int64_t now_ns)
+{
+    if (admit(d, i, now_ns))
+        orders_poll(&d->run.agent[i->agent].orders, i->after, i->x,
+                    now_ns + timing_poll_ns(d->run.o->job->timeouts.lease_ns));
+}
+
+static void take_report(struct driver *d, int agent, const struct report *r, int64_t now_ns)
+{
+    for (int w = 0; w < r->n_workers; w++)
+        hear_progress(d, agent, &r->worker[w], now_ns);
+    for (int o = 0; o < r->n_outputs; o++)
+        telling_output(&d->telling, agent, &r->output[o]);
+    for (int e = 0; e < r->n_events; e++)
+        hear_event(d, agent, &r->event[e], now_ns);
+    if (r->n_workers) {
+        planning_stepped(&d->planning);
+        telling_show(&d->telling);
+    }
+}
+
+static void hear_report(struct driver *d, const struct inbox_item *i, int64_t now_ns)
+{
+    struct run_agent *a = &d->run.agent[i->agent];
+    const struct report *r = i->report;
+    struct eddis_error err = { 0 };
+    bool again = r->sequence <= a->sequence; /* because the answer got lost */
+
+    if (!admit(d, i, now_ns))
+        return;
+    if (!again && logs_pieces(&d->logs, i->agent, r, &err) < 0) {
+        http_reply_error(i->x, 400, err.text); /* comes again without them */
+        return;
+    }
+    http_reply(i->x, 200, "{}");
+    if (again)
+        return;
+    a->sequence = r->sequence;
+    take_report(d, i->agent, r, now_ns);
+}
+
+void dispatch_stop(struct driver *d, int sig, int64_t now_ns)
+{
+    if (sig == SIGINT || sig == SIGTERM || sig == SIGQUIT || sig == 0) {
+        logs_stop(&d->logs);
+        let_agents_leave(d);
+    }
+    state_signal(&d->run.state, sig, now_ns);
+}
+
+/* As Ctrl-C: the first one ends the job in order, the next one at once. */
+static void hear_stop(struct driver *d, const struct inbox_item *i, int64_t now_ns)
+{
+    http_reply(i->x, 202, "{}");
+    journal_event(&d->run.journal, JOB_EVENT_SIGNAL, NULL, -1, "asked to stop");
+    dispatch_stop(d, 0, now_ns);
+}
+
+void dispatch_item(struct driver *d, struct inbox_item *i)
+{
+    int64_t now_ns = clock_now_ns();
+
+    switch (i->type) {
+    case INBOX_HELLO:
+        hear_hello(d, i, now_ns);
+        break;
+    case INBOX_POLL:
+        hear_poll(d, i, now_ns);
+        break;
+    case INBOX_REPORT:
+        hear_report(d, i, now_ns);
+        break;
+    case INBOX_STOP:
+        hear_stop(d, i, now_ns);
+        break;
+    case INBOX_LOGS:
+        logs_look(&d->logs, i, now_ns);
+        break;
+    default:
+        telling_answer(&d->telling, i);
+    }
+    inbox_item_free(i);
+    dispatch_actions(d);
+}
+
+void dispatch_starts(struct driver *d)
+{
+    struct registration_start s;
+
+    starter_turn(d->registration.starter, clock_now_ns());
+    while (registration_take_start(&d->registration, &s)) {
+        if (s.agent >= 0)
+            hear_trouble(d, &s, clock_now_ns());
+        dispatch_actions(d);
+    }
+}
+
+/* ---- time ---- */
+
+/* People are told what the state machine makes of it, not what was before. */
+void dispatch_tick(struct driver *d, int64_t now_ns)
+{
+    for (enum subject s = SUBJECT_NONE + 1; s < SUBJECT_TELLING; s++)
+        if (subjects[s].ops->tick)
+            subjects[s].ops->tick(self_of(d, s), now_ns);
+    state_tick(&d->run.state, now_ns);
+    dispatch_actions(d);
+    telling_ops.tick(&d->telling, now_ns);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* driver_loop.c - the driver's one thread: it waits for signals, requests, starts and time */
+#include "driver_impl.h"
+
+#include "agents/job/checkpoints.h"
+#include "agents/protocol/timing.h"
+#include "lib/base/clock.h"
+
+#include <poll.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+static const int64_t look_ns = CLOCK_S / 5; /* an awake driver looks round that often */
+
+void driver_take_signals(struct driver *d)
+{
+    struct signalfd_siginfo i;
+
+    while (read(d->signals, &i, sizeof i) == sizeof i) {
+        journal_event(&d->run.journal, JOB_EVENT_SIGNAL, NULL, -1, strsignal((int)i.ssi_signo));
+        dispatch_stop(d, (int)i.ssi_signo, clock_now_ns());
+        dispatch_actions(d);
+    }
+}
+
+static int64_t earlier(int64_t a_ns, int64_t b_ns)
+{
+    return a_ns < b_ns ? a_ns : b_ns;
+}
+
+static int64_t next_ns(const struct driver *d)
+{
+    int64_t at = state_deadline(&d->run.state);
+
+    for (int i = 0; i < d->run.n_agents; i++)
+        if (d->run.agent[i].orders.poll)
+            at = earlier(at, d->run.agent[i].orders.poll_deadline_ns);
+    at = earlier(at, telling_next_ns(&d->telling));
+    return earlier(at, starter_next_ns(d->registration.starter));
+}
+
+static void tick(struct driver *d)
+{
+    const char *dir = d->run.checkpoint_dir;
+
+    if (d->run.state.preempt_ns && !d->run.state.checkpointed && dir)
+        state_checkpoint_seen(&d->run.state, checkpoints_newest(dir, NULL, 0));
+    dispatch_tick(d, clock_now_ns());
+}
+
+/* Ctrl-Z, or kill -STOP, which need not have come while we slept in poll. */
+static void notice_pause(struct driver *d, int64_t *looked_ns)
+{
+    int64_t now_ns = clock_now_ns(), gone_ns = now_ns - *looked_ns;
+
+    if (gone_ns > look_ns + timing_pause_ns(d->run.o->job->timeouts.lease_ns))
+        state_paused(&d->run.state, gone_ns, now_ns);
+    *looked_ns = now_ns;
+}
+
+void driver_loop(struct driver *d)
+{
+    struct pollfd fds[] = { { .fd = inbox_fd(d->inbox), .events = POLLIN },
+                            { .fd = d->signals, .events = POLLIN },
+                            { .fd = starter_fd(d->registration.starter), .events = POLLIN } };
+    const struct driver_view *v = &d->run.o->view;
+    int64_t looked_ns = clock_now_ns();
+
+    while (d->run.state.phase != PHASE_OVER) {
+        struct inbox_item *i;
+
+        (void)poll(fds, 3, clock_poll_ms(earlier(next_ns(d), clock_now_ns() + look_ns)));
+        notice_pause(d, &looked_ns);
+        driver_take_signals(d);
+        while ((i = inbox_take(d->inbox)))
+            dispatch_item(d, i);
+        notice_pause(d, &looked_ns); /* before the ends of agents are put down to them */
+        dispatch_starts(d); /* behind the inbox: what has registered did so before it ended */
+        registration_say_waiting(&d->registration);
+        tick(d);
+        v->turn(v->ctx);
+    }
+}

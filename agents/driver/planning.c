@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* planning.c - plans for the nodes that are there, and publishing the next version */
+#include "planning.h"
+
+#include "learned.h"
+
+#include "agents/job/checkpoints.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/strbuf.h"
+#include "lib/model/choice_json.h"
+#include "scheduler/planner.h"
+#include "scheduler/split.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int publish(struct planning *g, const struct plan *p, int64_t flags, struct eddis_error *err)
+{
+    cleanup_free struct board_plan *b = job_run_board_plan(p, g->plans.newest + 1, flags);
+    const struct order o = { .type = ORDER_REBALANCE,
+                             .generation = g->run->state.generation,
+                             .plan = b,
+                             .n_plan = p->n_workers };
+    char text[96];
+
+    if (!b)
+        return eddis_fail(err, -ENOMEM, "no memory for a plan");
+    g->plans.newest++;
+    g->run->status.plan_version = g->plans.newest;
+    job_run_order_parts(g->run, &o);
+    (void)snprintf(text, sizeof text, "version %" PRId64 "%s", g->plans.newest,
+                   flags & BOARD_FLAG_STOP ? ": write a checkpoint and stop" : "");
+    job_run_say(g->run, JOB_EVENT_PLAN_PUBLISHED, -1, -1, text);
+    return 0;
+}
+
+/* Steps that workers do under the plan before when a new one is published: see lib/worker/replan.c.
+ */
+enum { STEPS_TO_TAKE_UP = 3 };
+
+/* After so many steps the plan behind the equal split is published; 0: there is no such split. */
+static int64_t equal_until(const struct planning *g)
+{
+    int64_t n = g->run->state.generation > 1 ? 0 : g->run->o->measure_equal;
+
+    return n <= STEPS_TO_TAKE_UP ? n > 0 : n - STEPS_TO_TAKE_UP;
+}
+
+/* The plan's workers with an equal split of the same global batch, as version 1. */
+static struct plan *equal_of(const struct plan *p, struct eddis_error *err)
+{
+    cleanup_free char *text = plan_text(p);
+    struct plan *e = NULL;
+
+    if (!text)
+        eddis_fail(err, -ENOMEM, "no memory for a plan");
+    else if (plan_parse(text, strlen(text), "plan", &e, err) == 0) {
+        for (int r = 0; r < e->n_workers; r++) {
+            struct plan_worker *w = &e->worker[r];
+
+            w->batch = w->equal_batch;
+            w->weight = (double)w->batch / (double)e->global_batch;
+            w->step_s = w->batch ? w->fixed_s + w->sample_s * (double)w->batch : 0;
+            w->samples_per_s = w->batch ? (double)w->batch / w->step_s : 0;
+        }
+        e->predicted_samples_per_s = e->equal_samples_per_s;
+        e->ideal_samples_per_s = planner_ideal(e);
+    }
+    return e;
+}
+
+static void fill_known(struct planning *g, struct planner_known *ret)
+{
+    *ret = (struct planner_known){ 0 };
+    if (!g->model_bytes)
+        g->model_bytes = learned_model(g->run->o->job);
+    ret->model_bytes = g->model_bytes;
+    if (g->run->state.generation > 1 && g->run->status.algorithm[0])
+        ret->algorithm = g->run->status.algorithm;
+    learned_wire(g->network->measured, ret);
+}
+
+/* A plan that is replayed was made for the nodes of the beginning: it holds as long as all are
+ * there.
+ */
+static int make_plan(struct planning *g, const struct node_profile *nodes, int n, struct plan **ret,
+                     struct eddis_error *err)
+{
+    cleanup_free int *began_as = calloc((size_t)n, sizeof *began_as);
+    struct planner_known known = { 0 };
+    bool replay = g->run->o->plan_path && (g->run->state.generation == 1 || n == g->run->n_agents);
+    int rc;
+
+    if (!began_as)
+        return eddis_fail(err, -ENOMEM, "no memory for a plan");
+    for (int i = 0; i < n; i++)
+        began_as[i] = g->run->agent[g->agent[i]].first_rank;
+    g->choice_given = false;
+    if (!replay) {
+        fill_known(g, &known);
+        known.began_as = g->run->state.generation > 1 ? began_as : NULL;
+        return planner_plan(g->run->o->job, nodes, n, &known, ret, err);
+    }
+    rc = plan_read(g->run->o->plan_path, ret, err);
+    if (rc < 0)
+        return rc;
+    g->choice_given = (*ret)->choice != NULL;
+    rc = planner_adopt(*ret, g->run->o->job, nodes, n, err);
+    return rc < 0 ? eddis_fail_prefix(err, rc, "%s", g->run->o->plan_path) : rc;
+}
+
+static int make_equal(struct planning *g, struct eddis_error *err)
+{
+    g->plans.plan->version = 1;
+    g->plans.equal_until = equal_until(g);
+    if (g->plans.equal_until == 0)
+        return 0;
+    g->plans.equal = equal_of(g->plans.plan, err);
+    if (!g->plans.equal)
+        return -ENOMEM;
+    g->plans.plan->version = 2;
+    journal_plan(&g->run->journal, g->plans.equal);
+    return 0;
+}
+
+/* The plan is there: ready everything that counts under it. */
+static int take_plan(struct planning *g, struct eddis_error *err)
+{
+    struct plan *p = g->plans.plan;
+    cleanup_free int *node = calloc((size_t)p->n_workers, sizeof *node);
+    int rc;
+
+    if (!node)
+        return eddis_fail(err, -ENOMEM, "no memory for a plan");
+    rc = make_equal(g, err);
+    if (rc < 0)
+        return rc;
+    journal_plan(&g->run->journal, p);
+    g->plans.newest = g->run->status.plan_version = 1;
+    g->agreed = 0;
+    rc = figures_next(&g->run->figures, p, p->version, err);
+    if (rc == 0)
+        rc = job_status_resize(&g->run->status, p->n_workers, err);
+    for (int r = 0; r < p->n_workers; r++) {
+        node[r] = g->agent[p->worker[r].node];
+        if (g->run->state.generation == 1 && p->worker[r].local_rank == 0)
+            g->run->agent[node[r]].first_rank = r;
+    }
+    (void)snprintf(g->run->status.mode, sizeof g->run->status.mode, "%s", p->mode);
+    (void)snprintf(g->run->status.algorithm, sizeof g->run->status.algorithm, "%s", p->algorithm);
+    return rc < 0 ? rc : state_planned(&g->run->state, p->n_workers, node, clock_now_ns(), err);
+}
+
+static void record_profiles(struct planning *g, const struct node_profile *nodes, int n)
+{
+    struct strbuf b = { 0 };
+
+    strbuf_add(&b, "{\"nodes\": [\n");
+    for (int i = 0; i < n; i++) {
+        cleanup_free char *one = profile_text(&nodes[i]);
+
+        strbuf_addf(&b, "%s%s", i ? ",\n" : "", one ? one : "null");
+    }
+    strbuf_addf(&b, "],\n\"network\": %s,\n\"schema_version\": 1}\n",
+                g->network->measured ? g->network->measured : "null");
+    journal_file(&g->run->journal, "profile.json", strbuf_text(&b));
+    strbuf_fini(&b);
+}
+
+static void forget_plans(struct planning *g)
+{
+    figures_end_generation(&g->run->figures, g->run->state.resume_step);
+    plan_free(g->plans.plan);
+    plan_free(g->plans.equal);
+    g->plans.plan = g->plans.equal = NULL;
+}
+
+/* The checkpoint that the generation resumes from may be seen by this machine alone: the nodes
+ * that knew it are gone.
+ */
+static void look_for_checkpoint(struct planning *g)
+{
+    int64_t seen =
+        g->run->checkpoint_dir ? checkpoints_newest(g->run->checkpoint_dir, NULL, 0) : -1;
+
+    if (g->run->state.generation > 1 && seen > g->run->state.resume_step)
+        g->run->state.resume_step = seen;
+}
+
+/* The usable nodes, in the order of the job and as it wants them; fills g->agent.  Returns
+ * their number.
+ */
+static int usable_nodes(struct planning *g, struct node_profile *nodes, struct eddis_error *err)
+{
+    const struct job *job = g->run->o->job;
+    int n = 0, rc = 0;
+
+    for (int i = 0; i < g->run->n_agents && rc == 0; i++) {
+        if (!state_is_usable(&g->run->state, i))
+            continue;
+        g->agent[n] = i;
+        nodes[n] = g->run->agent[i].profile;
+        if (job->n_hosts)
+            rc = planner_host(&job->host[i], &nodes[n], err);
+        n++;
+    }
+    return rc < 0 ? rc : n;
+}
+
+/* What the plan says beside the workers. */
+static void name_plan(struct planning *g, struct plan *p)
+{
+    p->generation = g->run->state.generation;
+    if (p->n_nodes < 2)
+        return;
+    (void)snprintf(p->network, sizeof p->network, "%s", g->network->subnet);
+    if (p->n_nodes ==
+        g->run->n_agents) /* else the slowest cable may be that of a node that is gone */
+        (void)snprintf(p->network_reason, sizeof p->network_reason, "%s", g->network->reason);
+}
+
+static void say_restart(struct planning *g, int n_nodes)
+{
+    char text[256];
+
+    state_restart_text(&g->run->state, n_nodes, text, sizeof text);
+    job_run_say(g->run, JOB_EVENT_SAY, -1, -1, text);
+}
+
+/* Plan for these nodes, and go on with it or end behind it. */
+static int plan_nodes(struct planning *g, const struct node_profile *nodes, int n,
+                      struct eddis_error *err)
+{
+    const struct driver_view *v = &g->run->o->view;
+    int rc = g->run->o->profile_only ? 0 : make_plan(g, nodes, n, &g->plans.plan, err);
+
+    if (rc == 0 && g->plans.plan)
+        name_plan(g, g->plans.plan);
+    if (rc == 0 && g->plans.plan && g->plans.plan->n_workers > BOARD_MAX_RANKS)
+        rc = eddis_fail(err, -ERANGE, "the plan has %d workers; at most %d are possible",
+                        g->plans.plan->n_workers, BOARD_MAX_RANKS);
+    if (rc == 0)
+        rc = v->planned(v->ctx, g->plans.plan, nodes, n, err);
+    if (rc < 0)
+        return rc;
+    if (!g->run->o->profile_only && !g->run->o->plan_only)
+        return take_plan(g, err);
+    state_finish(&g->run->state, clock_now_ns());
+    return 0;
+}
+
+static void plan(struct planning *g)
+{
+    cleanup_free struct node_profile *nodes = calloc((size_t)g->run->n_agents, sizeof *nodes);
+    struct eddis_error err = { 0 };
+    int n;
+
+    if (!nodes) {
+        state_fail(&g->run->state, "internal", 1, "no memory for the nodes' profiles",
+                   clock_now_ns());
+        return;
+    }
+    n = usable_nodes(g, nodes, &err);
+    if (n >= 0) {
+        g->run->status.n_nodes = n;
+        record_profiles(g, nodes, n);
+        look_for_checkpoint(g);
+        forget_plans(g);
+    }
+    if (n >= 0 && g->run->state.generation > 1)
+        say_restart(g, n);
+    if (n < 0 || plan_nodes(g, nodes, n, &err) < 0)
+        state_unplannable(&g->run->state, err.text, clock_now_ns());
+}
+
+/* ---- what workers tell ---- */
+
+/* Workers agree among themselves from which step a plan holds; the first to say so is noted. */
+static void note_agreement(struct planning *g, const struct progress *p)
+{
+    char text[96];
+
+    if (p->plan_since < 0 || p->plan_version <= g->agreed)
+        return;
+    g->agreed = p->plan_version;
+    (void)snprintf(text, sizeof text, "version %" PRId64 " from step %" PRId64, p->plan_version,
+                   p->plan_since);
+    job_run_say(g->run, JOB_EVENT_PLAN_AGREED, -1, -1, text);
+}
+
+void planning_progress(struct planning *g, const struct progress *p)
+{
+    struct eddis_error err = { 0 };
+
+    note_agreement(g, p);
+    if (p->model_bytes == 0 || p->model_bytes == g->model_bytes)
+        return;
+    g->model_bytes = p->model_bytes;
+    if (learned_keep_model(g->run->o->job, p->model_bytes, &err) < 0)
+        job_run_say(g->run, JOB_EVENT_NOTE, -1, -1, err.text);
+}
+
+void planning_stepped(struct planning *g)
+{
+    struct eddis_error err = { 0 };
+
+    if (!g->plans.equal || g->plans.newest > 1 ||
+        figures_steps_here(&g->run->figures) < g->plans.equal_until)
+        return;
+    if (publish(g, g->plans.plan, 0, &err) < 0)
+        job_run_say(g->run, JOB_EVENT_NOTE, -1, -1, err.text);
+}
+
+/* It goes into the plan in force, which --plan then replays. */
+static void take_choice(struct planning *g, const struct event *e)
+{
+    struct plan *p = g->plans.plan;
+    struct job_status *t = &g->run->status;
+    struct eddis_error err = { 0 };
+    struct comm_choice *c;
+
+    if (e->generation != g->run->state.generation || e->generation == 0 || !p || g->choice_given)
+        return;
+    c = calloc(1, sizeof *c);
+    if (!c || choice_parse(e->text, strlen(e->text), c, &err) < 0) {
+        free(c);
+        job_run_say(g->run, JOB_EVENT_NOTE, -1, -1, err.text);
+        return;
+    }
+    free(p->choice);
+    p->choice = c;
+    journal_plan(&g->run->journal, p);
+    (void)snprintf(t->communication, sizeof t->communication, "%s", c->reason);
+    job_run_say(g->run, JOB_EVENT_COMMUNICATION, -1, -1, c->reason);
+}
+
+/* ---- entries ---- */
+
+static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
+{
+    (void)agent;
+    (void)now_ns;
+    take_choice(self, e);
+    return HEARD;
+}
+
+/* A plan that says: write a checkpoint and stop. */
+static void ask_for_checkpoint(struct planning *g)
+{
+    const struct run_plans *all = &g->plans;
+    const struct plan *p = all->equal && all->newest == 1 ? all->equal : all->plan;
+    struct eddis_error err = { 0 };
+
+    if (p == all->equal)
+        figures_only_equal(&g->run->figures);
+    if (publish(g, p, BOARD_FLAG_CHECKPOINT | BOARD_FLAG_STOP, &err) < 0)
+        state_fail(&g->run->state, "internal", 1, err.text, clock_now_ns());
+}
+
+static bool on_action(void *self, const struct action *a)
+{
+    if (a->type == ACTION_PLAN)
+        plan(self);
+    else
+        ask_for_checkpoint(self);
+    return false;
+}
+
+const struct subject_ops planning_ops = { .on_event = on_event, .on_action = on_action };
+
+int planning_init(struct planning *g, struct eddis_error *err)
+{
+    g->agent = calloc((size_t)g->run->n_agents, sizeof *g->agent);
+    return g->agent ? 0 : eddis_fail(err, -ENOMEM, "no memory for %d agents", g->run->n_agents);
+}
+
+void planning_fini(struct planning *g)
+{
+    plan_free(g->plans.plan);
+    plan_free(g->plans.equal);
+    free(g->agent);
+}

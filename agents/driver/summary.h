@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* summary.h - the last word about a job */
+#ifndef EDDIS_AGENTS_DRIVER_SUMMARY_H
+#define EDDIS_AGENTS_DRIVER_SUMMARY_H
+
+#include "telling.h"
+
+/* Tell how the job went, for its folder and for the caller of the driver; it has ended. */
+void summary_tell(struct telling *t);
+
+#endif

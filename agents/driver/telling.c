@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* telling.c - the status, the lines of events.jsonl and metrics.jsonl, and answers to readers */
+#include "telling.h"
+
+#include "prometheus.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the status ---- */
+
+void telling_begin(struct telling *t)
+{
+    const struct driver_options *o = t->run->o;
+    struct job_status *s = &t->run->status;
+
+    job_status_init(s);
+    (void)snprintf(s->job, sizeof s->job, "%s", o->folder ? o->folder->id : "");
+    (void)snprintf(s->name, sizeof s->name, "%s", o->job->name);
+    s->n_nodes = t->run->n_agents;
+    s->start_s = (double)clock_wall_ns() / CLOCK_S;
+    s->exit_code = -1;
+}
+
+/* The network probe is a part of the profile. */
+static enum job_state job_state_of(const struct state *s)
+{
+    static const enum job_state state[] = {
+        [PHASE_REGISTER] = JOB_STARTING, [PHASE_PROFILE] = JOB_PROFILING,
+        [PHASE_NETWORK] = JOB_PROFILING, [PHASE_PLAN] = JOB_PLANNING,
+        [PHASE_PREPARE] = JOB_LAUNCHING, [PHASE_CHECK] = JOB_LAUNCHING,
+        [PHASE_START] = JOB_LAUNCHING,   [PHASE_RUN] = JOB_RUNNING,
+        [PHASE_STOP] = JOB_STOPPING,     [PHASE_REGROUP] = JOB_LAUNCHING,
+        [PHASE_BYE] = JOB_STOPPING,      [PHASE_OVER] = JOB_ENDED,
+    };
+
+    return s->generation == 0 && s->phase < PHASE_BYE ? JOB_PROFILING : state[s->phase];
+}
+
+/* What failed first, in the generation that ended the job or the last one that it recovered from.
+ */
+static void fill_failure(const struct state *s, struct job_status *t)
+{
+    const struct state_failure *f = s->failure.set ? &s->failure : &s->before;
+
+    t->failure = (struct first_failure){ .set = f->set,
+                                         .rank = f->rank,
+                                         .pid = f->pid,
+                                         .code = f->code,
+                                         .signal = f->signal,
+                                         .step = f->step };
+    (void)snprintf(t->failure.node, sizeof t->failure.node, "%s", f->node);
+    (void)snprintf(t->failure.what, sizeof t->failure.what, "%.255s", f->what);
+}
+
+static void fill_end(const struct state *s, struct job_status *t)
+{
+    (void)snprintf(t->reason, sizeof t->reason, "%s", s->reason);
+    (void)snprintf(t->message, sizeof t->message, "%s", s->message);
+    t->exit_code = s->exit_code;
+}
+
+void telling_fill_refused(struct telling *t)
+{
+    struct job_status *s = &t->run->status;
+
+    if (listeners_refused(t->listeners))
+        listeners_refusals_text(t->listeners, s->refused, sizeof s->refused);
+}
+
+void telling_fill(struct telling *t)
+{
+    const struct state *s = &t->run->state;
+    struct job_status *u = &t->run->status;
+    int64_t now_ns = clock_now_ns();
+
+    u->state = job_state_of(s);
+    u->wall_s = (double)(now_ns - t->run->begun_ns) / CLOCK_S;
+    (void)snprintf(u->waiting, sizeof u->waiting, "%s",
+                   s->phase == PHASE_REGISTER ? t->waiting : "");
+    telling_fill_refused(t);
+    u->generation = u->generations = s->n_ranks ? s->generation : 0;
+    u->restarts = s->restarts;
+    figures_fill(&t->run->figures, now_ns, u);
+    if (s->failure.set || s->before.set)
+        fill_failure(s, u);
+    if (s->reason)
+        fill_end(s, u);
+}
+
+void telling_show(struct telling *t)
+{
+    const struct driver_view *v = &t->run->o->view;
+
+    telling_fill(t);
+    v->progress(v->ctx, &t->run->status);
+}
+
+/* ---- events ---- */
+
+static enum job_event word_of(enum event_type type)
+{
+    static const enum job_event word[] = {
+        [EVENT_PROFILE] = JOB_EVENT_PROFILED,    [EVENT_PREPARED] = JOB_EVENT_PREPARED,
+        [EVENT_CHECKED] = JOB_EVENT_CHECKED,     [EVENT_RANK_STARTED] = JOB_EVENT_RANK_STARTED,
+        [EVENT_RANK_EXIT] = JOB_EVENT_RANK_EXIT, [EVENT_MPIRUN_EXIT] = JOB_EVENT_MPIRUN_EXIT,
+        [EVENT_RELAY] = JOB_EVENT_RELAY,         [EVENT_NETWORK] = JOB_EVENT_NETWORK,
+        [EVENT_CHOICE] = JOB_EVENT_CHOICE,       [EVENT_STOPPED] = JOB_EVENT_STOPPED,
+        [EVENT_FAILED] = JOB_EVENT_FAILED,       [EVENT_NOTE] = JOB_EVENT_NOTE,
+        [EVENT_LEFT] = JOB_EVENT_LEFT,
+    };
+
+    return word[type];
+}
+
+/* One line of events.jsonl for what an agent has reported. */
+static void note_event(struct job_run *r, int agent, const struct event *e)
+{
+    char text[600] = "";
+
+    if (e->type == EVENT_RANK_EXIT || e->type == EVENT_MPIRUN_EXIT) {
+        if (e->signal)
+            (void)snprintf(text, sizeof text, "pid %d, signal %d%s", e->pid, e->signal,
+                           e->oom ? ", out of memory" : "");
+        else
+            (void)snprintf(text, sizeof text, "pid %d, code %d", e->pid, e->code);
+        if (e->by_us)
+            (void)strncat(text, ", stopped by eddis", sizeof text - strlen(text) - 1);
+    } else if (e->type == EVENT_RANK_STARTED) {
+        (void)snprintf(text, sizeof text, "pid %d", e->pid);
+    } else if (e->type == EVENT_FAILED || e->type == EVENT_NOTE || e->type == EVENT_LEFT) {
+        (void)snprintf(text, sizeof text, "%s", e->text);
+        text_strip_control(text);
+    }
+    job_run_say(r, word_of(e->type), agent, e->rank, text);
+}
+
+static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
+{
+    struct job_run *r = ((struct telling *)self)->run;
+
+    (void)now_ns;
+    note_event(r, agent, e);
+    if (e->type == EVENT_RANK_EXIT && e->generation == r->state.generation &&
+        state_has_rank(&r->state, agent, e->rank))
+        figures_end(&r->figures, e->rank,
+                    e->by_us    ? "stopped by eddis"
+                    : e->signal ? "killed"
+                                : "exited");
+    return HEARD;
+}
+
+void telling_output(struct telling *t, int agent, const struct output *o)
+{
+    const struct state *s = &t->run->state;
+    const struct driver_view *v = &t->run->o->view;
+
+    if (state_has_rank(s, agent, o->rank))
+        v->output(v->ctx, s->agent[agent].host, o->rank, o->text, o->dropped);
+}
+
+/* ---- actions ---- */
+
+static void show_last_lines(const struct job_run *r, int rank)
+{
+    const struct driver_view *v = &r->o->view;
+
+    if (r->event && r->event->last_lines && *r->event->last_lines)
+        v->last_lines(v->ctx, rank, r->event->last_lines);
+}
+
+static bool on_action(void *self, const struct action *a)
+{
+    struct job_run *r = ((struct telling *)self)->run;
+
+    if (a->type == ACTION_LAST_LINES) {
+        show_last_lines(r, a->rank);
+    } else if (a->type == ACTION_RECOVERED) {
+        r->status.recovery_s = (double)r->state.recovery_ns / CLOCK_S;
+        job_run_say(r, JOB_EVENT_RECOVERED, -1, -1, a->text);
+    } else {
+        job_run_say(r, JOB_EVENT_SAY, -1, -1, a->text);
+    }
+    return false;
+}
+
+/* ---- readers ---- */
+
+void telling_answer(struct telling *t, const struct inbox_item *i)
+{
+    cleanup_free char *text = NULL;
+
+    telling_fill(t);
+    switch (i->type) {
+    case INBOX_JOB:
+        text = job_status_text(&t->run->status, false);
+        break;
+    case INBOX_WORKERS:
+        text = job_status_workers_text(&t->run->status);
+        break;
+    case INBOX_EVENTS:
+        text = journal_events_text(&t->run->journal, i->after);
+        break;
+    case INBOX_PLAN:
+        if (!t->plans->plan) {
+            http_reply_error(i->x, 404, "there is no plan yet");
+            return;
+        }
+        text = plan_text(t->plans->plan);
+        break;
+    default:
+        text = prometheus_text(&t->run->status, listeners_refused(t->listeners));
+        if (text) {
+            http_reply_text(i->x, 200, PROMETHEUS_TYPE, text);
+            return;
+        }
+    }
+    if (text)
+        http_reply(i->x, 200, text);
+    else
+        http_reply_error(i->x, 503, "no memory");
+}
+
+/* ---- as time passes ---- */
+
+/* While there is time to do something about it. */
+static void say_trouble(struct telling *t)
+{
+    char text[600];
+
+    if (!t->run->journal.trouble.code || t->told_trouble)
+        return;
+    t->told_trouble = true;
+    (void)snprintf(text, sizeof text,
+                   "%s; the job goes on: free space there, or its records will have gaps",
+                   t->run->journal.trouble.text);
+    t->run->o->view.say(t->run->o->view.ctx, text);
+}
+
+int64_t telling_next_ns(const struct telling *t)
+{
+    return t->run->state.phase == PHASE_RUN ? t->metrics_ns : CLOCK_NEVER;
+}
+
+static void tick(void *self, int64_t now_ns)
+{
+    struct telling *t = self;
+    const struct driver_view *v = &t->run->o->view;
+
+    say_trouble(t);
+    if (now_ns < telling_next_ns(t))
+        return;
+    telling_fill(t);
+    journal_metrics(&t->run->journal, &t->run->status);
+    v->progress(v->ctx, &t->run->status); /* also of programs without libeddis */
+    t->metrics_ns = now_ns + CLOCK_S;
+}
+
+const struct subject_ops telling_ops = { .on_event = on_event,
+                                         .on_action = on_action,
+                                         .tick = tick };

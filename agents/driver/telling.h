@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* telling.h - what people, readers and the job's folder are told of the job
+ *
+ * One struct job_status is the source of every figure; it is filled here alone.
+ */
+#ifndef EDDIS_AGENTS_DRIVER_TELLING_H
+#define EDDIS_AGENTS_DRIVER_TELLING_H
+
+#include "inbox.h"
+#include "job_run.h"
+#include "listeners.h"
+#include "subject.h"
+
+struct telling {
+    struct job_run *run;               /* all are borrowed */
+    const struct run_plans *plans;     /* shown to readers */
+    const struct listeners *listeners; /* who was refused there */
+    const char *waiting;               /* whom the start waits for */
+    bool told_trouble;                 /* that something could not be recorded */
+    int64_t metrics_ns;                /* next line of metrics.jsonl */
+};
+
+/* Events: a line of events.jsonl each.  Actions: sentences for people. */
+extern const struct subject_ops telling_ops;
+
+/* Begin the status of a job of which nothing is known. */
+void telling_begin(struct telling *t);
+
+/* Fill the job's status with what is known now. */
+void telling_fill(struct telling *t);
+
+/* Keep what the listeners tell of refused requests, since they will be closed. */
+void telling_fill_refused(struct telling *t);
+
+/* Show people how far the job is. */
+void telling_show(struct telling *t);
+
+/* Hand on what a rank has printed: an agent speaks for the ranks of its node only. */
+void telling_output(struct telling *t, int agent, const struct output *o);
+
+/* Answer a reader. */
+void telling_answer(struct telling *t, const struct inbox_item *i);
+
+/* Returns when the next line of metrics.jsonl is due, while ranks run; else never. */
+int64_t telling_next_ns(const struct telling *t);
+
+#endif
