@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* addresses.c - which of this machine's addresses the ways to the nodes begin at */
 #include "addresses.h"
 
 #include "agents/driver/start/localhost.h"

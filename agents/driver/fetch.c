@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* fetch.c - the list of logs to fetch, and their pieces put together into files */
 #include "fetch.h"
 
 #include "lib/base/cleanup.h"

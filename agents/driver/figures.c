@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* figures.c - progress of the workers added up, and what follows from it */
 #include "figures.h"
 
 #include "lib/base/clock.h"

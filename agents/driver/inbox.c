@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* inbox.c - requests checked and parsed on the servers' threads, queued for the driver's */
 #include "inbox.h"
 
 #include <errno.h>

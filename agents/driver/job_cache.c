@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* job_cache.c - small JSON files that outlive a job, found by the hash of a key */
 #include "job_cache.h"
 
 #include "lib/base/cleanup.h"

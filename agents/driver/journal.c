@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* journal.c - lines and files in the job's folder, and which of them have gaps */
 #include "journal.h"
 
 #include "lib/base/cleanup.h"

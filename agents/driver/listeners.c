@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* listeners.c - the servers for agents and for people, their tokens and who was refused */
 #include "listeners.h"
 
 #include "agents/protocol/timing.h"

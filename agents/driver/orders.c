@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* orders.c - numbered orders to one agent, kept until it asks for what comes behind them */
 #include "orders.h"
 
 #include "lib/base/cleanup.h"

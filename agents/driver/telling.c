@@ -2,8 +2,7 @@
 /* telling.c - the status, the lines of events.jsonl and metrics.jsonl, and answers to readers */
 #include "telling.h"
 
-#include "prometheus.h"
-
+#include "agents/job/prometheus.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/text.h"

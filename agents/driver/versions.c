@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* versions.c - what keeps two machines from working in one job, as a sentence */
 #include "versions.h"
 
 #include "lib/base/text.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* checkpoints.c - finding the newest complete checkpoint in a folder */
 #include "checkpoints.h"
 
 #include <dirent.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* job_folder.c - making a job's folder, and finding it and others again */
 #include "job_folder.h"
 
 #include "lib/base/cleanup.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* node_list.c - lines of nodes.jsonl, written and read */
 #include "node_list.h"
 
 #include "agents/protocol/node_identity.h"

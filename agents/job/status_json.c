@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* status_json.c - the table of members of a job's status, to and from JSON */
 #include "status_json.h"
 
 #include "lib/base/fields.h"

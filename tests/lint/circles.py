@@ -16,7 +16,6 @@ from source import ROOT, finish
 # The most modules of a circle, by the longest beginning of the folder's path.
 LIMITS = {
     "agents": 3,
-    "agents/driver": 4,
     "agents/driver/state": 8,
     "agents/node": 4,
     "cmd": 1,

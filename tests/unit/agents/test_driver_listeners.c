@@ -4,7 +4,7 @@
 #include "agents/driver/journal.h"
 #include "agents/driver/listeners.h"
 #include "agents/driver/orders.h"
-#include "agents/driver/prometheus.h"
+#include "agents/job/prometheus.h"
 
 #include "lib/base/clock.h"
 #include "lib/base/json.h"

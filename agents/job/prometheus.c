@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* prometheus.c - the table of a job's figures, and its lines for Prometheus */
 #include "prometheus.h"
 
 #include "lib/base/strbuf.h"

@@ -3,10 +3,10 @@
  *
  * Labels are job, rank, node and nothing else: no command line and no variable of the user's.
  */
-#ifndef EDDIS_AGENTS_DRIVER_PROMETHEUS_H
-#define EDDIS_AGENTS_DRIVER_PROMETHEUS_H
+#ifndef EDDIS_AGENTS_JOB_PROMETHEUS_H
+#define EDDIS_AGENTS_JOB_PROMETHEUS_H
 
-#include "agents/job/status_json.h"
+#include "status_json.h"
 
 #include <stdint.h>
 
