@@ -9,6 +9,7 @@
  * rank.  One before them is checked element by element and not counted.
  */
 #include "lib/base/clock.h"
+#include "lib/comm/node_groups.h"
 #include "lib/comm/shm.h"
 #include "lib/comm/transport.h"
 

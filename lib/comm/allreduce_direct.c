@@ -4,7 +4,7 @@
  * Each rank adds all contributions in the order of ranks once the last one is there, so the
  * result has the same bits everywhere.
  */
-#include "collective_impl.h"
+#include "reduction.h"
 
 #include <assert.h>
 #include <string.h>

@@ -20,7 +20,7 @@
  * All that will be added may arrive from the start; what comes back goes where the same step
  * forward sent from, so it may arrive once that has left.
  */
-#include "collective_impl.h"
+#include "reduction.h"
 
 #include <assert.h>
 

@@ -22,7 +22,7 @@
  * Block b is summed in the order of ranks b, b + 1, ..., whatever the order of arrival and the
  * number of segments.
  */
-#include "collective_impl.h"
+#include "reduction.h"
 #include "ring.h"
 
 #include <assert.h>

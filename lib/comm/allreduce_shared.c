@@ -16,7 +16,8 @@
  * system has put aside, and a small one is summed by the last to arrive while the others sleep.
  * The order of additions is that of the ranks, whoever makes them.
  */
-#include "collective_impl.h"
+#include "node_groups.h"
+#include "reduction.h"
 #include "shm_impl.h"
 
 #include <assert.h>

@@ -5,7 +5,7 @@
  * one after the other, so that the order of additions is fixed.  2 log2(n) steps, 2 (n - 1)
  * messages in all.
  */
-#include "collective_impl.h"
+#include "reduction.h"
 
 #include <assert.h>
 

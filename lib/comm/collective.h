@@ -38,9 +38,10 @@ struct comm_place {
     enum comm_channel channel;
     const int *peer; /* [n_ranks] the transport's numbers of the members; NULL: the same; borrowed,
                       * longer than any collective of the place */
-    const struct node_groups
-        *nodes;                       /* the members by nodes, where those of a node share memory
-                                       * (see  node.h), alike on all; borrowed; NULL: messages only */
+    /* The members by nodes, where those of a node share memory; alike on all; borrowed; NULL:
+     * messages only.
+     */
+    const struct node_groups *nodes;
     const struct comm_limits *limits; /* the same on all; NULL: as measured elsewhere; borrowed */
 };
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_groups.c - the members of a group by nodes */
-#include "shm.h"
+/* node_groups.c - sorting the members of a group by nodes */
+#include "node_groups.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-static int place_rank(const struct comm_place *p, int member)
+/* The transport's number of a member. */
+static int member_rank(const struct comm_place *p, int member)
 {
     return p->peer ? p->peer[member] : member;
 }
 
-static void nodes_fill(struct node_groups *n, const struct comm_place *p, const int *node_of)
+static void groups_fill(struct node_groups *n, const struct comm_place *p, const int *node_of)
 {
     for (int i = 0; i < p->n_ranks; i++) {
         int before = 0;
@@ -20,7 +20,7 @@ static void nodes_fill(struct node_groups *n, const struct comm_place *p, const 
             before++;
         if (before == i) {
             n->first[n->n] = i;
-            n->first_rank[n->n++] = place_rank(p, i);
+            n->first_rank[n->n++] = member_rank(p, i);
         }
         if (node_of[i] != node_of[p->rank])
             continue;
@@ -29,7 +29,7 @@ static void nodes_fill(struct node_groups *n, const struct comm_place *p, const 
         if (i == p->rank)
             n->here = n->n_here;
         n->member[n->n_here] = i;
-        n->rank[n->n_here++] = place_rank(p, i);
+        n->rank[n->n_here++] = member_rank(p, i);
     }
 }
 
@@ -46,7 +46,7 @@ int node_groups_new(const struct comm_place *p, const int *node_of, struct node_
     n->member = n->first_rank + ranks;
     n->rank = n->member + ranks;
     n->hosts = p->hosts;
-    nodes_fill(n, p, node_of);
+    groups_fill(n, p, node_of);
     *ret = n;
     return 0;
 }

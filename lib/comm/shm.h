@@ -48,28 +48,4 @@ void *comm_shm_arena(const struct comm_shm *n);
 /* Leave.  The others' reductions that wait for this rank fail.  Accepts NULL. */
 void comm_shm_close(struct comm_shm *n);
 
-/* ---- which ranks are on which node ---- */
-
-/* A group of ranks by nodes, as one of them sees it. */
-struct node_groups {
-    int n, index;           /* nodes of the group, and this rank's */
-    int *first;             /* [n] first member of each node */
-    int *member;            /* [n_here] members on this node, ascending */
-    int *first_rank, *rank; /* the same in the transport's numbers */
-    int n_here, here;       /* members on this node, and this rank's place among them */
-    bool hosts;
-    struct comm_shm *node; /* what those here share; NULL: nothing so far; not freed with it */
-};
-
-/* Sort the members of p; node_of [n_ranks] is any number of each member's node. */
-int node_groups_new(const struct comm_place *p, const int *node_of, struct node_groups **ret,
-                    struct eddis_error *err);
-
-/* The group of this node, and the group of the nodes' first ranks, on p's channel. */
-struct comm_place node_groups_here(const struct node_groups *n, enum comm_channel channel);
-struct comm_place node_groups_firsts(const struct node_groups *n, enum comm_channel channel);
-
-/* Accepts NULL. */
-void node_groups_free(struct node_groups *n);
-
 #endif

@@ -3,6 +3,7 @@
 #include "arena_layout.h"
 #include "pack.h"
 
+#include "lib/comm/node_groups.h"
 #include "lib/comm/shm.h"
 
 #include <assert.h>

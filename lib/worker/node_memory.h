@@ -11,6 +11,7 @@
 
 #include "collectives.h"
 #include "lib/board/layout.h"
+#include "lib/comm/node_groups.h"
 #include "lib/comm/shm.h"
 
 struct node_memory {

@@ -7,6 +7,7 @@
 #include "tuning.h"
 
 #include "lib/base/clock.h"
+#include "lib/comm/node_groups.h"
 #include "lib/comm/shm.h"
 #include "lib/sync/engine.h"
 

@@ -7,6 +7,7 @@
 #include "element.h"
 #include "lib/base/random.h"
 #include "lib/comm/loop.h"
+#include "lib/comm/node_groups.h"
 #include "suite.h"
 
 #include <errno.h>

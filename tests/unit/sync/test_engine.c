@@ -3,6 +3,7 @@
  * squares problem, its weights in several parameters, by the trainer's own optimizers in double.
  */
 #include "lib/base/random.h"
+#include "lib/comm/node_groups.h"
 #include "lib/comm/shm_impl.h"
 #include "lib/sync/loop_thread.h"
 #include "lib/train/optimizer.h"
