@@ -67,6 +67,11 @@ const struct comm_limits *comm_limits(const struct comm_place *p);
 int allreduce_new(const struct comm_place *p, const struct allreduce *a, struct collective **ret,
                   struct eddis_error *err);
 
+/* Combine other memory of the same length from the next start on.  It must be over, and of a kind
+ * that takes messages only.
+ */
+void allreduce_redirect(struct collective *c, void *data);
+
 /* Borrows the result of a kind that is over, and the tail behind it: the data itself, or memory of
  * the node that is to be read only.  It stays until every rank has started the same one again.
  */
