@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* start_impl.h - what start.c and its ways share */
+/* start_impl.h - what the files behind start.h share
+ *
+ *     start.c        opening, what is known of hosts, the end
+ *     queue.c        who is started when, and when again; what is told of each
+ *     session.c      the process that stands for a node's keeper
+ *     start_local.c  the ways onto a node: on this machine,
+ *     start_ssh.c    and by a login
+ */
 #ifndef EDDIS_AGENTS_DRIVER_START_START_IMPL_H
 #define EDDIS_AGENTS_DRIVER_START_START_IMPL_H
 
+#include "session.h"
 #include "start.h"
 
 #include "lib/base/strlist.h"
 
-#include <sys/types.h>
-
-enum { START_LINE = 512, START_SAID = 2048, START_TRIES = 8 };
+enum { START_TRIES = 8 };
 
 enum start_stage {
     START_IDLE,
@@ -21,28 +27,17 @@ enum start_stage {
     START_OVER,
 };
 
-struct start_node {
-    const struct start_ops *ops;
-    enum start_stage stage;
-    char **args; /* NULL-ended, owned */
-    char *input; /* owned; NULL: none, or all of it was written and wiped */
-    size_t input_n, input_at;
-    bool told; /* the input has been written */
-    pid_t pid; /* leader of a session; 0: none */
-    int pidfd, to, from;
-    int tries;           /* that met a limit of connections */
-    int64_t at_ns;       /* queued: not before */
-    int64_t deadline_ns; /* for registering, or for the session's end */
-    char line[START_LINE];
-    size_t line_n;
-    char said[START_SAID];  /* the last lines that are not of eddis */
-    char words[START_LINE]; /* the last of eddis */
-    bool has_event;
-    struct start_event event;
+/* A host as a way onto it sees it. */
+struct start_place {
+    const char *name;            /* as people know it */
+    const struct job_host *host; /* NULL: this machine */
+    const struct job_ssh *ssh;   /* for what the host does not say; NULL: nothing */
+    int64_t launch_ns;
 };
 
 enum start_verdict { START_GIVE_UP, START_AGAIN };
 
+/* A way onto a node. */
 struct start_ops {
     const char *name, *summary;
     bool logs_in;            /* takes one of the START_LOGINS */
@@ -50,22 +45,35 @@ struct start_ops {
     const char *begins;      /* what it does before eddis is heard, for people */
 
     /* Append the words that run eddis-keeper with args on the host. */
-    int (*argv)(const struct starter *s, int host, char *const *args, struct strlist *ret,
+    int (*argv)(const struct start_place *at, char *const *args, struct strlist *ret,
                 struct eddis_error *err);
 
-    /* Why it ended, with this exit code, before eddis was heard: a sentence that names the host and
-     * what to do.
+    /* Say why it ended, with this exit code, before eddis was heard: a sentence that names the host
+     * and what to do.
      */
-    enum start_verdict (*judge)(const struct starter *s, int host, int code, char *ret,
-                                size_t size);
+    enum start_verdict (*judge)(const struct start_place *at, const struct session *p, int code,
+                                char *ret, size_t size);
 
     /* Whether an end with this status, as waitpid's, is that of the session alone; NULL: never. */
     bool (*is_cut)(int status);
 };
 
+struct start_node {
+    const struct start_ops *ops;
+    struct start_place at;
+    enum start_stage stage;
+    struct strlist args; /* of eddis-keeper */
+    struct session session;
+    int tries;           /* that met a limit of connections */
+    int64_t at_ns;       /* queued: not before */
+    int64_t deadline_ns; /* for registering, or for the session's end */
+    bool has_event;
+    struct start_event event;
+};
+
 struct starter {
-    struct start_options o;
-    struct start_node *node; /* [o.n] */
+    int n;
+    struct start_node *node; /* [n] */
     int events;              /* epoll */
     int n_logins, n_events;
     bool clean; /* starter_clean may kill what it finds */
@@ -76,14 +84,13 @@ struct starter {
 extern const struct start_ops start_local; /* start_local.c */
 extern const struct start_ops start_ssh;   /* start_ssh.c */
 
-/* start.c: the last line of several, borrowed; *ret_n is its length. */
-const char *start_last_line(const char *said, int *ret_n);
-
-/* start_local.c */
+/* start_local.c: reap what is left here, for patience_ns, and then kill it. */
 int start_local_clean(int64_t patience_ns, int64_t deadline_ns, struct eddis_error *err);
 
-/* start_ssh.c: of two settings the host's own, and whether it is to be reached without ssh. */
-struct job_ssh start_ssh_settings(const struct starter *s, int host);
+/* start_ssh.c: return of two settings the host's own; and whether the host is reached by ssh even
+ * if it is this machine.
+ */
+struct job_ssh start_ssh_settings(const struct start_place *at);
 bool start_ssh_needed(const struct job_host *h);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Agents on this machine: keeper -> agent, forked.  The driver is a child subreaper, so that what
- * a killed keeper and a killed agent leave behind comes to it.
+/* start_local.c - agents on this machine: keeper -> agent, forked
+ *
+ * The driver is a child subreaper, so that what a killed keeper and a killed agent leave behind
+ * comes to it.
  */
 #include "start_impl.h"
 
@@ -15,14 +17,13 @@
 #include <string.h>
 #include <sys/wait.h>
 
-static int local_argv(const struct starter *s, int host, char *const *args, struct strlist *ret,
+static int local_argv(const struct start_place *at, char *const *args, struct strlist *ret,
                       struct eddis_error *err)
 {
     char keeper[PATH_MAX];
     int rc = program_path("eddis-keeper", keeper, sizeof keeper, err);
 
-    (void)s;
-    (void)host;
+    (void)at;
     if (rc < 0)
         return rc;
     strlist_addf(ret, "%s", keeper);
@@ -30,17 +31,17 @@ static int local_argv(const struct starter *s, int host, char *const *args, stru
     return 0;
 }
 
-static enum start_verdict local_judge(const struct starter *s, int host, int code, char *ret,
-                                      size_t size)
+static enum start_verdict local_judge(const struct start_place *at, const struct session *p,
+                                      int code, char *ret, size_t size)
 {
-    const char *said = s->node[host].said, *words = s->node[host].words;
+    const char *said = p->said, *words = p->words;
 
     if (code > 128)
         (void)snprintf(ret, size, "%.200s: eddis-keeper was killed by signal %d at its start",
-                       starter_host(s, host), code - 128);
+                       at->name, code - 128);
     else
-        (void)snprintf(ret, size, "%.200s: eddis-keeper exited %d at its start: %.250s",
-                       starter_host(s, host), code,
+        (void)snprintf(ret, size, "%.200s: eddis-keeper exited %d at its start: %.250s", at->name,
+                       code,
                        *words  ? words
                        : *said ? said
                                : "it said nothing");
@@ -60,14 +61,6 @@ int start_local_clean(int64_t patience_ns, int64_t deadline_ns, struct eddis_err
             clock_sleep_until_ns(clock_now_ns() + 5 * CLOCK_MS);
     }
     return proctree_kill_all(deadline_ns, err);
-}
-
-int starter_sweep(const struct starter *s, int host, const struct node_identity *id,
-                  struct eddis_error *err)
-{
-    return s->clean && starter_is_local(s, host)
-               ? node_identity_remove_folders(id, getenv("XDG_RUNTIME_DIR"), err)
-               : 0;
 }
 
 const struct start_ops start_local = {

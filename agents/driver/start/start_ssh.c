@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Agents on other machines: ssh -> the user's shell there -> keeper -> agent.
+/* start_ssh.c - agents on other machines: ssh -> the user's shell there -> keeper -> agent
  *
  * The user's known_hosts and configuration hold as for his own logins; only what could hang or
  * leave something behind is ruled out.  The ssh client dies with the driver; the keeper does not
@@ -25,10 +25,10 @@
 
 enum { EXIT_NOT_FOUND = 127, EXIT_NOT_EXECUTABLE = 126, EXIT_SSH = 255 };
 
-struct job_ssh start_ssh_settings(const struct starter *s, int host)
+struct job_ssh start_ssh_settings(const struct start_place *at)
 {
     static const struct job_ssh nothing;
-    const struct job_ssh *own = &s->o.host[host].ssh, *all = s->o.ssh ? s->o.ssh : &nothing;
+    const struct job_ssh *own = &at->host->ssh, *all = at->ssh ? at->ssh : &nothing;
 
     return (struct job_ssh){
         .user = own->user ? own->user : all->user,
@@ -94,13 +94,13 @@ static int check_word(const char *what, const char *word, const char *more, stru
     return good ? 0 : eddis_fail(err, -EINVAL, "'%.100s' is no %s for ssh", word, what);
 }
 
-static int ssh_argv(const struct starter *s, int host, char *const *args, struct strlist *ret,
+static int ssh_argv(const struct start_place *at, char *const *args, struct strlist *ret,
                     struct eddis_error *err)
 {
-    const struct job_host *h = &s->o.host[host];
-    struct job_ssh o = start_ssh_settings(s, host);
+    const struct job_host *h = at->host;
+    struct job_ssh o = start_ssh_settings(at);
     /* Half of it: those behind the first 32 shall have their turn when all of these are dead. */
-    int64_t wait_s = s->o.launch_ns / 2 / CLOCK_S;
+    int64_t wait_s = at->launch_ns / 2 / CLOCK_S;
     struct strbuf command = { 0 };
     int rc = check_word("host", h->host, "._-:%", err);
 
@@ -139,9 +139,9 @@ static bool says_not_found(const char *said)
     return strcasestr(said, "not found") || strstr(said, "No such file or directory");
 }
 
-static void say_missing(const struct starter *s, int host, char *ret, size_t size)
+static void say_missing(const struct start_place *at, char *ret, size_t size)
 {
-    const char *name = starter_host(s, host), *prefix = s->o.host[host].eddis;
+    const char *prefix = at->host->eddis;
     char keeper[PATH_MAX] = "", real[PATH_MAX];
 
     if (!prefix && program_path("eddis-keeper", keeper, sizeof keeper, NULL) == 0 &&
@@ -150,39 +150,38 @@ static void say_missing(const struct starter *s, int host, char *ret, size_t siz
     (void)snprintf(ret, size,
                    "no eddis at '%.200s' on %.100s; install eddis %s there, or say with `eddis:` "
                    "where it is",
-                   prefix ? prefix : keeper, name, EDDIS_VERSION);
+                   prefix ? prefix : keeper, at->name, EDDIS_VERSION);
 }
 
-static enum start_verdict ssh_judge(const struct starter *s, int host, int code, char *ret,
-                                    size_t size)
+static enum start_verdict ssh_judge(const struct start_place *at, const struct session *p, int code,
+                                    char *ret, size_t size)
 {
-    const struct start_node *p = &s->node[host];
     const struct ssh_word *w = code == EXIT_SSH ? ssh_words_find(p->said) : NULL;
-    char last[START_LINE], tried[32] = "";
+    char last[SESSION_LINE], tried[32] = "";
     int n;
-    const char *line = start_last_line(p->said, &n);
+    const char *line = session_last_line(p, &n);
 
     (void)snprintf(last, sizeof last, "%.*s", n, line);
     if (w) {
         if (w->again)
             (void)snprintf(tried, sizeof tried, ", tried %d times", START_TRIES);
-        (void)snprintf(ret, size, "%.100s: ssh: %s (%.200s)%s; %s", starter_host(s, host),
-                       w->reason, last, tried, w->advice);
+        (void)snprintf(ret, size, "%.100s: ssh: %s (%.200s)%s; %s", at->name, w->reason, last,
+                       tried, w->advice);
         return w->again ? START_AGAIN : START_GIVE_UP;
     }
     if (code == EXIT_NOT_FOUND || code == EXIT_NOT_EXECUTABLE ||
         (code == 1 && says_not_found(p->said)))
-        say_missing(s, host, ret, size);
+        say_missing(at, ret, size);
     else if (code == EXIT_SSH)
-        (void)snprintf(ret, size, "%.100s: ssh: %.300s", starter_host(s, host),
+        (void)snprintf(ret, size, "%.100s: ssh: %.300s", at->name,
                        *last ? last : "the login failed without a word");
     else if (code > 128)
-        (void)snprintf(ret, size, "%.100s: ssh was killed by signal %d during the login",
-                       starter_host(s, host), code - 128);
+        (void)snprintf(ret, size, "%.100s: ssh was killed by signal %d during the login", at->name,
+                       code - 128);
     else
         (void)snprintf(ret, size,
-                       "%.100s: the login ended with code %d before eddis was up: %.250s",
-                       starter_host(s, host), code, *last ? last : "it said nothing");
+                       "%.100s: the login ended with code %d before eddis was up: %.250s", at->name,
+                       code, *last ? last : "it said nothing");
     return START_GIVE_UP;
 }
 

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* queue.c - who is started when, who is tried again, and what is told of each start */
+#include "start_impl.h"
+
+#include "lib/base/clock.h"
+#include "lib/base/random.h"
+#include "lib/base/strbuf.h"
+#include "lib/base/text.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+
+/* First wait after a limit of connections; doubled each time, with jitter. */
+static const int64_t again_ns = CLOCK_S / 4, again_most_ns = 5 * CLOCK_S;
+static const int64_t leave_ns = CLOCK_S; /* from an agent's farewell to its session's end */
+
+enum { NAMED = 8 }; /* hosts that a sentence names */
+
+enum watch_kind { WATCH_FROM, WATCH_TO, WATCH_PID, WATCH_KINDS };
+
+static void set_stage(struct starter *s, struct start_node *p, enum start_stage stage)
+{
+    bool was = p->stage == START_LOGIN, is = stage == START_LOGIN;
+
+    if (p->ops->logs_in)
+        s->n_logins += is - was;
+    p->stage = stage;
+    p->session.awaited = is;
+}
+
+static bool is_waited_for(const struct start_node *p)
+{
+    return p->stage == START_QUEUED || p->stage == START_LOGIN || p->stage == START_UP;
+}
+
+/* ---- events ---- */
+
+__attribute__((format(printf, 5, 6))) static void
+tell(struct starter *s, int host, enum start_event_type type, int code, const char *fmt, ...)
+{
+    struct start_node *p = &s->node[host];
+    va_list ap;
+
+    if (!p->has_event)
+        s->n_events++;
+    p->has_event = true;
+    p->event = (struct start_event){ .type = type, .host = host, .code = code };
+    va_start(ap, fmt);
+    (void)vsnprintf(p->event.text, sizeof p->event.text, fmt, ap);
+    va_end(ap);
+    text_strip_control(p->event.text);
+    if (type != START_CUT || p->stage == START_REGISTERED) {
+        session_wipe_input(&p->session);
+        strlist_fini(&p->args);
+        set_stage(s, p, START_OVER);
+    }
+}
+
+bool starter_event(struct starter *s, struct start_event *ret)
+{
+    for (int i = 0; i < s->n && s->n_events; i++) {
+        if (!s->node[i].has_event)
+            continue;
+        s->node[i].has_event = false;
+        s->n_events--;
+        *ret = s->node[i].event;
+        return true;
+    }
+    return false;
+}
+
+/* ---- the beginning of a start ---- */
+
+int starter_add(struct starter *s, int host, const char *const *args, const char *input,
+                int64_t deadline_ns, struct eddis_error *err)
+{
+    struct start_node *p = &s->node[host];
+    int rc;
+
+    if (p->stage != START_IDLE && p->stage != START_OVER)
+        return eddis_fail(err, -EBUSY, "%s has been started already", p->at.name);
+    strlist_add_all(&p->args, (char *const *)(uintptr_t)args);
+    rc = p->args.failed ? eddis_fail(err, -ENOMEM, "no memory to start an agent")
+                        : session_renew(&p->session, input, err);
+    if (rc < 0) {
+        strlist_fini(&p->args);
+        return rc;
+    }
+    p->tries = 0;
+    p->at_ns = 0;
+    p->deadline_ns = deadline_ns;
+    set_stage(s, p, START_QUEUED);
+    s->next_ns = 0;
+    return 0;
+}
+
+static int watch(struct starter *s, int host, enum watch_kind kind, int fd, uint32_t events)
+{
+    struct epoll_event e = { .events = events,
+                             .data.u64 = (uint64_t)host * WATCH_KINDS + (uint64_t)kind };
+
+    return epoll_ctl(s->events, EPOLL_CTL_ADD, fd, &e) == 0 ? 0 : -errno;
+}
+
+static int begin_session(struct start_node *p, struct eddis_error *err)
+{
+    struct strlist argv = { 0 };
+    struct session_command c = { .logs_in = p->ops->logs_in,
+                                 .parent_death_signal = p->ops->parent_death_signal };
+    int rc = p->ops->argv(&p->at, p->args.item, &argv, err);
+
+    if (rc == 0 && argv.failed)
+        rc = eddis_fail(err, -ENOMEM, "no memory to start an agent");
+    c.argv = (const char *const *)argv.item;
+    if (rc == 0)
+        rc = session_begin(&p->session, &c, err);
+    strlist_fini(&argv);
+    return rc;
+}
+
+static void start_node(struct starter *s, int host)
+{
+    struct start_node *p = &s->node[host];
+    struct session *session = &p->session;
+    struct eddis_error err = { 0 };
+
+    if (begin_session(p, &err) < 0) {
+        tell(s, host, START_FAILED, -1, "%.200s: %.300s", p->at.name, err.text);
+        return;
+    }
+    set_stage(s, p, START_LOGIN);
+    if (session->pidfd < 0 || watch(s, host, WATCH_PID, session->pidfd, EPOLLIN) < 0 ||
+        watch(s, host, WATCH_FROM, session->from, EPOLLIN) < 0) {
+        int cause = errno;
+
+        session_kill(session);
+        (void)waitpid(session->pid, NULL, 0);
+        session_forget(session);
+        tell(s, host, START_FAILED, -1, "%.200s: cannot watch its start: %s", p->at.name,
+             strerror(cause));
+    }
+}
+
+/* ---- its keeper answers ---- */
+
+static void keeper_answers(struct starter *s, int host)
+{
+    struct start_node *p = &s->node[host];
+    struct session *session = &p->session;
+
+    if (strcmp(session->version, EDDIS_VERSION) != 0) {
+        session_kill(session);
+        tell(s, host, START_FAILED, -1,
+             "node %.200s runs eddis %.40s and this is eddis %s; install one version on both",
+             p->at.name, session->version, EDDIS_VERSION);
+        return;
+    }
+    set_stage(s, p, START_UP);
+    if (!session->input) {
+        session->told = true;
+        session_wipe_input(session);
+    } else if (watch(s, host, WATCH_TO, session->to, EPOLLOUT) < 0) {
+        session_wipe_input(session);
+    }
+}
+
+static void hear(struct starter *s, int host)
+{
+    struct start_node *p = &s->node[host];
+
+    if (p->stage == START_LOGIN && !p->session.awaited)
+        keeper_answers(s, host);
+}
+
+/* ---- its end ---- */
+
+static void try_again(struct starter *s, struct start_node *p, int64_t now_ns)
+{
+    int64_t wait_ns = again_ns << (p->tries < 8 ? p->tries : 8);
+
+    if (wait_ns > again_most_ns)
+        wait_ns = again_most_ns;
+    wait_ns = (int64_t)((double)wait_ns * (0.5 + random_unit(&s->random)));
+    p->tries++;
+    p->at_ns = now_ns + wait_ns;
+    p->session.said[0] = '\0';
+    set_stage(s, p, START_QUEUED);
+}
+
+static void ended_early(struct starter *s, int host, int code, int64_t now_ns)
+{
+    struct start_node *p = &s->node[host];
+    char text[512];
+
+    if (p->ops->judge(&p->at, &p->session, code, text, sizeof text) == START_AGAIN &&
+        p->tries + 1 < START_TRIES)
+        try_again(s, p, now_ns);
+    else
+        tell(s, host, START_FAILED, code, "%s", text);
+}
+
+/* A keeper whose agent was killed says so as a shell would: by its own exit code. */
+static void say_end(struct starter *s, int host, int code, bool killed)
+{
+    struct start_node *p = &s->node[host];
+    const char *words = p->session.words;
+    bool spoke = *words && strcmp(words, "started") != 0 && code != 0;
+
+    if (code > 128 && p->ops == &start_local)
+        tell(s, host, START_ENDED, code, "%s was killed by signal %d", killed ? "keeper" : "agent",
+             code - 128);
+    else
+        tell(s, host, START_ENDED, code, "agent exited %d%s%.300s", code, spoke ? ": " : "",
+             spoke ? words : "");
+}
+
+static void say_cut(struct starter *s, int host, int code)
+{
+    struct session *session = &s->node[host].session;
+    int n;
+    const char *last = session_last_line(session, &n);
+
+    tell(s, host, START_CUT, code, "its ssh session has ended%s%.*s", n ? ": " : "", n, last);
+    (void)snprintf(session->words, sizeof session->words, "started, but its ssh session has ended");
+}
+
+static void say_left(struct starter *s, int host, int code)
+{
+    const char *why = s->node[host].session.words;
+
+    tell(s, host, START_ENDED, code, "agent has left%s%.300s", *why ? ": " : "", why);
+}
+
+static void process_ended(struct starter *s, int host, int64_t now_ns)
+{
+    struct start_node *p = &s->node[host];
+    int status = 0,
+        code = p->session.pid ? session_reap(&p->session, p->ops->logs_in, &status) : -1;
+
+    if (code < 0)
+        return;
+    hear(s, host); /* its last words may have been the first */
+    session_forget(&p->session);
+    if (p->stage == START_LOGIN)
+        ended_early(s, host, code, now_ns);
+    else if (p->stage == START_OVER || p->stage == START_QUEUED)
+        return; /* it was killed, and that is told; a new start may wait already */
+    else if (p->stage == START_LEAVING && *p->session.words)
+        say_left(s, host, code);
+    else if (p->session.told && p->ops->is_cut && p->ops->is_cut(status))
+        say_cut(s, host, code);
+    else
+        say_end(s, host, code, WIFSIGNALED(status));
+}
+
+static void describe(const struct start_node *p, char *ret, size_t size)
+{
+    const char *words = p->session.words;
+
+    if (p->stage == START_QUEUED && p->tries)
+        (void)snprintf(ret, size, "ssh: the server takes no more connections, try %d of %d",
+                       p->tries + 1, START_TRIES);
+    else if (p->stage == START_QUEUED)
+        (void)snprintf(ret, size, "not begun");
+    else if (p->stage == START_LOGIN)
+        (void)snprintf(ret, size, "%s", p->ops->begins);
+    else if (p->stage == START_OVER)
+        (void)snprintf(ret, size, "%.300s", *words ? words : "has ended");
+    else
+        (void)snprintf(ret, size, "%s%.300s", strncmp(words, "started", 7) == 0 ? "" : "started, ",
+                       words);
+}
+
+static void late(struct starter *s, int host)
+{
+    struct start_node *p = &s->node[host];
+    char why[400];
+
+    describe(p, why, sizeof why);
+    (void)snprintf(p->session.words, sizeof p->session.words, "%s", why);
+    session_kill(&p->session);
+    tell(s, host, START_LATE, -1,
+         "the agent of %.100s was not up within %g s (timeouts.launch): %.280s", p->at.name,
+         (double)p->at.launch_ns / CLOCK_S, why);
+}
+
+/* ---- what the owner knows of it ---- */
+
+void starter_registered(struct starter *s, int host)
+{
+    if (is_waited_for(&s->node[host]))
+        set_stage(s, &s->node[host], START_REGISTERED);
+}
+
+void starter_left(struct starter *s, int host, const char *why, int64_t now_ns)
+{
+    struct start_node *p = &s->node[host];
+
+    if (!p->ops->logs_in)
+        return;
+    (void)snprintf(p->session.words, sizeof p->session.words, "%s", why);
+    if (!p->session.pid) {
+        say_left(s, host, 0);
+        return;
+    }
+    set_stage(s, p, START_LEAVING);
+    p->deadline_ns = now_ns + leave_ns;
+    s->next_ns = 0;
+}
+
+void starter_drop(struct starter *s, int host)
+{
+    struct start_node *p = &s->node[host];
+
+    if (!p->ops->logs_in || p->stage == START_IDLE || p->stage == START_OVER)
+        return;
+    session_kill(&p->session);
+    tell(s, host, START_ENDED, -1, "dropped");
+    p->has_event = false;
+    s->n_events--;
+}
+
+void starter_abandon(struct starter *s)
+{
+    for (int i = 0; i < s->n; i++) {
+        struct start_node *p = &s->node[i];
+
+        if (!is_waited_for(p) || (p->stage == START_UP && p->session.told))
+            continue;
+        session_kill(&p->session);
+        tell(s, i, START_ENDED, -1, "start was given up");
+    }
+}
+
+int starter_waiting(const struct starter *s, char *ret, size_t size)
+{
+    struct strbuf b = { 0 };
+    int up = 0, named = 0, waiting = 0;
+
+    for (int i = 0; i < s->n; i++)
+        up += s->node[i].stage == START_REGISTERED;
+    strbuf_addf(&b, "agents %d/%d up", up, s->n);
+    for (int i = 0; i < s->n; i++) {
+        const struct start_node *p = &s->node[i];
+        char why[400];
+
+        if (p->stage == START_REGISTERED || p->stage == START_IDLE)
+            continue;
+        waiting++;
+        if (named == NAMED)
+            continue;
+        describe(p, why, sizeof why);
+        strbuf_addf(&b, "%s%s (%s)", named++ ? ", " : "; waiting for ", p->at.name, why);
+    }
+    if (waiting > named)
+        strbuf_addf(&b, " and %d more", waiting - named);
+    (void)snprintf(ret, size, "%s", strbuf_text(&b));
+    strbuf_fini(&b);
+    return waiting;
+}
+
+/* ---- the loop's side ---- */
+
+int starter_fd(const struct starter *s)
+{
+    return s->events;
+}
+
+int64_t starter_next_ns(const struct starter *s)
+{
+    return s->n_events ? 0 : s->next_ns;
+}
+
+static void take_watch(struct starter *s, int host, enum watch_kind kind, int64_t now_ns)
+{
+    struct session *session = &s->node[host].session;
+
+    if (kind == WATCH_FROM) {
+        session_read(session);
+        hear(s, host);
+    } else if (kind == WATCH_TO) {
+        session_write(session);
+    } else {
+        process_ended(s, host, now_ns);
+    }
+}
+
+static void take_watches(struct starter *s, int64_t now_ns)
+{
+    struct epoll_event e[64];
+    int n;
+
+    do {
+        n = epoll_wait(s->events, e, 64, 0);
+        for (int i = 0; i < n; i++)
+            take_watch(s, (int)(e[i].data.u64 / WATCH_KINDS),
+                       (enum watch_kind)(e[i].data.u64 % WATCH_KINDS), now_ns);
+    } while (n == 64);
+}
+
+/* Start what may be started, and find out when to look again. */
+static void look_round(struct starter *s, int64_t now_ns)
+{
+    s->next_ns = CLOCK_NEVER;
+    for (int i = 0; i < s->n; i++) {
+        struct start_node *p = &s->node[i];
+        bool leaving = p->stage == START_LEAVING;
+
+        if (!is_waited_for(p) && !leaving)
+            continue;
+        if (now_ns >= p->deadline_ns && leaving) {
+            session_kill(&p->session);
+            say_left(s, i, 0);
+        } else if (now_ns >= p->deadline_ns) {
+            late(s, i);
+        }
+        if (p->stage == START_QUEUED && !p->session.pid && now_ns >= p->at_ns &&
+            (!p->ops->logs_in || s->n_logins < START_LOGINS))
+            start_node(s, i);
+        if (p->stage == START_QUEUED && p->at_ns > now_ns && p->at_ns < s->next_ns)
+            s->next_ns = p->at_ns;
+        if ((is_waited_for(p) || leaving) && p->deadline_ns < s->next_ns)
+            s->next_ns = p->deadline_ns;
+    }
+}
+
+void starter_turn(struct starter *s, int64_t now_ns)
+{
+    take_watches(s, now_ns);
+    look_round(s, now_ns);
+}
