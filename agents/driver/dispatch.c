@@ -148,7 +148,7 @@ static void take_report(struct driver *d, int agent, const struct report *r, int
     for (int e = 0; e < r->n_events; e++)
         hear_event(d, agent, &r->event[e], now_ns);
     if (r->n_workers) {
-        planning_stepped(&d->planning);
+        publishing_stepped(&d->planning.published);
         telling_show(&d->telling);
     }
 }

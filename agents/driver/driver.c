@@ -64,7 +64,7 @@ static void raise_descriptor_limit(struct driver *d)
     job_run_say(&d->run, JOB_EVENT_SAY, -1, -1, text);
 }
 
-static int open_doors(struct driver *d, struct eddis_error *err)
+static int open_listeners(struct driver *d, struct eddis_error *err)
 {
     char address[HTTP_MAX_BASES][LISTENERS_ADDRESS];
     struct listeners_options o = { .n_agents = d->run.n_agents,
@@ -170,7 +170,7 @@ static int open_all(struct driver *d, struct eddis_error *err)
     if (rc == 0)
         rc = open_signals(d, err);
     if (rc == 0)
-        rc = open_doors(d, err);
+        rc = open_listeners(d, err);
     if (rc == 0)
         rc = write_driver_file(d, err);
     if (rc == 0)
@@ -222,11 +222,11 @@ static void join(struct driver *d)
     d->registration.listeners = &d->listeners;
     d->registration.log_marker = d->logs.marker;
     d->network.run = run;
-    d->planning.run = run;
+    d->planning.run = d->planning.published.run = run;
     d->planning.network = &d->network.used;
-    d->launching = (struct launching){ run, &d->planning.plans, &d->network.used };
+    d->launching = (struct launching){ run, &d->planning.published.plans, &d->network.used };
     d->telling = (struct telling){ .run = run,
-                                   .plans = &d->planning.plans,
+                                   .plans = &d->planning.published.plans,
                                    .listeners = &d->listeners,
                                    .waiting = d->registration.waiting };
 }

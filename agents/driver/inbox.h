@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-/* Numbers of the tokens at the readers' door; at the agents' one they are the agents' numbers. */
+/* Numbers of people's tokens; those of agents are the agents' numbers. */
 enum inbox_person {
     PERSON_READER, /* may read */
     PERSON_OWNER,  /* may stop the job, too */

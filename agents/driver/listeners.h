@@ -35,7 +35,7 @@ struct listeners {
     char url[HTTP_MAX_BASES][LISTENERS_URL]; /* of those for agents */
     char people_url[LISTENERS_URL];
     char pin[HTTP_PIN_CHARS + 1];
-    struct http_refusals told; /* what listeners_refusal has told of, all doors together */
+    struct http_refusals told; /* what listeners_refusal has told of, all listeners together */
 };
 
 /* Zeroed before; listeners_close also when this fails. */

@@ -4,8 +4,7 @@
 #include "logs.h"
 
 #include "fetch.h"
-
-#include "agents/protocol/log_answer.h"
+#include "lookers.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -20,21 +19,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* For all logs together, and for the answer to somebody who looks. */
-static const int64_t fetch_ns = 30 * CLOCK_S;
-static const int64_t look_ns = 4 * CLOCK_S;
+static const int64_t fetch_ns = 30 * CLOCK_S; /* for all logs together */
 
-/* Who looks at logs at one time, at most; logs named, of those that were not fetched. */
-enum { LOOKERS = 16, PLACES = 3 };
-
-/* Somebody who waits for a part of a rank's log. */
-struct looker {
-    struct http_exchange *x; /* NULL: free */
-    int agent, rank;
-    int64_t offset, begin, deadline_ns;
-    bool ordered;
-    struct strbuf text;
-};
+enum { PLACES = 3 }; /* named, of logs that were not fetched */
 
 int logs_open(struct logs *l, struct job_run *run, struct eddis_error *err)
 {
@@ -46,8 +33,8 @@ int logs_open(struct logs *l, struct job_run *run, struct eddis_error *err)
         return rc;
     marker = file_join(l->run->log_dir, ".%s", l->marker);
     l->fetch = fetch_new(l->run->log_dir);
-    l->looker = calloc(LOOKERS, sizeof *l->looker);
-    if (!marker || !l->fetch || !l->looker)
+    l->lookers = lookers_new(run);
+    if (!marker || !l->fetch || !l->lookers)
         return eddis_fail(err, -ENOMEM, "no memory for the workers' logs");
     if (!*l->run->log_dir) /* nothing is to stay */
         return 0;
@@ -58,37 +45,11 @@ int logs_open(struct logs *l, struct job_run *run, struct eddis_error *err)
     return 0;
 }
 
-static void answer(struct looker *k, int64_t end)
-{
-    struct log_answer a = { .rank = k->rank, .offset = k->begin, .end = end };
-    cleanup_free char *text = strbuf_steal(&k->text), *json = NULL;
-
-    a.text = text;
-    json = text ? log_answer_text(&a) : NULL;
-    if (end < 0)
-        http_reply_error(k->x, 404, "this rank has no log yet");
-    else if (json)
-        http_reply(k->x, 200, json);
-    else
-        http_reply_error(k->x, 503, "no memory");
-    k->x = NULL;
-}
-
-static void refuse(struct looker *k, int status, const char *why)
-{
-    http_reply_error(k->x, status, why);
-    strbuf_fini(&k->text);
-    k->x = NULL;
-}
-
 void logs_close(struct logs *l)
 {
     cleanup_free char *marker = NULL;
 
-    for (int i = 0; l->looker && i < LOOKERS; i++)
-        if (l->looker[i].x)
-            refuse(&l->looker[i], 503, "the job is over");
-    free(l->looker);
+    lookers_free(l->lookers);
     fetch_free(l->fetch);
     if (l->marker[0])
         marker = file_join(l->run->log_dir, ".%s", l->marker);
@@ -230,109 +191,32 @@ void logs_stop(struct logs *l)
     end_fetching(l);
 }
 
-/* ---- for those who look now ---- */
-
-static struct looker *looker_of(struct logs *l, int agent, int rank)
-{
-    for (int i = 0; i < LOOKERS; i++) {
-        struct looker *k = &l->looker[i];
-
-        if (k->x && k->ordered && k->agent == agent && k->rank == rank)
-            return k;
-    }
-    return NULL;
-}
-
-/* A log that this machine can read itself. */
-static void answer_here(struct logs *l, struct looker *k)
-{
-    cleanup_free char *path = file_join(l->run->log_dir, "rank-%04d.log", k->rank);
-    struct eddis_error err = { 0 };
-    struct log_answer a = { .rank = k->rank, .offset = k->offset };
-
-    if (!path || log_answer_read(path, &a, &err) < 0) {
-        refuse(k, 404, "this rank has no log yet");
-        return;
-    }
-    k->begin = a.offset;
-    strbuf_add(&k->text, a.text);
-    free(a.text);
-    answer(k, a.end);
-}
-
-void logs_look(struct logs *l, const struct inbox_item *i, int64_t now_ns)
-{
-    struct eddis_error err = { 0 };
-    struct looker *k = NULL;
-
-    if (i->rank >= l->run->state.n_ranks || l->run->state.rank[i->rank].agent < 0) {
-        http_reply_error(i->x, 404, "there is no such rank");
-        return;
-    }
-    for (int n = 0; n < LOOKERS && !k; n++)
-        k = l->looker[n].x ? NULL : &l->looker[n];
-    if (!k) {
-        http_reply_error(i->x, 503, "too many look at logs");
-        return;
-    }
-    *k = (struct looker){ .x = i->x,
-                          .agent = l->run->state.rank[i->rank].agent,
-                          .rank = i->rank,
-                          .offset = i->after > 0 ? i->after : -LOG_ANSWER_MOST,
-                          .begin = -1,
-                          .deadline_ns = now_ns + look_ns };
-    if (l->run->agent[k->agent].shared_logs) {
-        answer_here(l, k);
-        return;
-    }
-    if (l->end_ns || looker_of(l, k->agent, k->rank)) {
-        refuse(k, 503, l->end_ns ? "the job is ending" : "somebody else is looking at it");
-        return;
-    }
-    k->ordered = true;
-    if (orders_add(&l->run->agent[k->agent].orders,
-                   &(struct order){ .type = ORDER_LOGS,
-                                    .generation = l->run->state.generation,
-                                    .log_rank = k->rank,
-                                    .log_offset = k->offset },
-                   &err) < 0)
-        refuse(k, 503, err.text);
-}
-
 /* ---- what agents send ---- */
 
 int logs_pieces(struct logs *l, int agent, const struct report *r, struct eddis_error *err)
 {
     int rc = 0;
 
-    for (int i = 0; i < r->n_pieces && rc >= 0; i++) {
-        const struct log_piece *p = &r->piece[i];
-        struct looker *k = l->end_ns ? NULL : looker_of(l, agent, p->rank);
-
-        if (!k) {
-            rc = l->end_ns ? fetch_piece(l->fetch, agent, p, err) : 0;
-            continue;
-        }
-        if (k->begin < 0)
-            k->begin = p->offset;
-        if (k->text.len + strlen(p->text) <= LOG_ANSWER_MOST)
-            strbuf_add(&k->text, p->text);
-    }
+    for (int i = 0; i < r->n_pieces && rc >= 0; i++)
+        if (l->end_ns)
+            rc = fetch_piece(l->fetch, agent, &r->piece[i], err);
+        else
+            lookers_piece(l->lookers, agent, &r->piece[i]);
     return rc;
+}
+
+void logs_look(struct logs *l, const struct inbox_item *i, int64_t now_ns)
+{
+    lookers_add(l->lookers, i, l->end_ns > 0, now_ns);
 }
 
 /* A log has been sent. */
 static void take_end(struct logs *l, int agent, const struct event *e)
 {
-    struct looker *k = l->end_ns ? NULL : looker_of(l, agent, e->rank);
-
-    if (k) {
-        k->begin = k->begin < 0 ? e->step : k->begin;
-        answer(k, e->step < 0 ? -1 : k->begin + (int64_t)k->text.len);
+    if (!l->end_ns) {
+        lookers_end(l->lookers, agent, e);
         return;
     }
-    if (!l->end_ns)
-        return;
     fetch_done(l->fetch, agent, e->rank, e->step, !*e->text);
     if (*e->text && e->rank >= 0 && e->step >= 0)
         job_run_say(l->run, JOB_EVENT_NOTE, agent, e->rank, e->text);
@@ -355,9 +239,7 @@ static void tick(void *self, int64_t now_ns)
 {
     struct logs *l = self;
 
-    for (int i = 0; i < LOOKERS; i++)
-        if (l->looker[i].x && now_ns >= l->looker[i].deadline_ns)
-            refuse(&l->looker[i], 504, "the rank's node did not send its log in time");
+    lookers_tick(l->lookers, now_ns);
     if (!l->end_ns)
         return;
     for (int i = 0; i < l->run->n_agents; i++)

@@ -8,15 +8,15 @@
 #include "subject.h"
 
 struct fetch;
-struct looker;
+struct lookers;
 
 struct logs {
     struct job_run *run;
     char marker[PROTOCOL_FOLDER + 1]; /* file in log_dir, by which agents see that they share it */
     struct fetch *fetch;
-    int64_t end_ns;        /* logs are being fetched, until then; 0: not */
-    bool fetched;          /* they were, and the agents have not been told to leave yet */
-    struct looker *looker; /* [LOOKERS] */
+    int64_t end_ns; /* logs are being fetched, until then; 0: not */
+    bool fetched;   /* they were, and the agents have not been told to leave yet */
+    struct lookers *lookers;
 };
 
 /* Events: ranks that begin or end, what was sent.  ACTION_BYE: what there is to fetch goes first;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planning.c - plans for the nodes that are there, and publishing the next version */
+/* planning.c - a plan for the usable nodes, and what has to be ready before it is launched */
 #include "planning.h"
 
 #include "learned.h"
@@ -17,61 +17,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int publish(struct planning *g, const struct plan *p, int64_t flags, struct eddis_error *err)
-{
-    cleanup_free struct board_plan *b = job_run_board_plan(p, g->plans.newest + 1, flags);
-    const struct order o = { .type = ORDER_REBALANCE,
-                             .generation = g->run->state.generation,
-                             .plan = b,
-                             .n_plan = p->n_workers };
-    char text[96];
-
-    if (!b)
-        return eddis_fail(err, -ENOMEM, "no memory for a plan");
-    g->plans.newest++;
-    g->run->status.plan_version = g->plans.newest;
-    job_run_order_parts(g->run, &o);
-    (void)snprintf(text, sizeof text, "version %" PRId64 "%s", g->plans.newest,
-                   flags & BOARD_FLAG_STOP ? ": write a checkpoint and stop" : "");
-    job_run_say(g->run, JOB_EVENT_PLAN_PUBLISHED, -1, -1, text);
-    return 0;
-}
-
-/* Steps that workers do under the plan before when a new one is published: see lib/worker/replan.c.
- */
-enum { STEPS_TO_TAKE_UP = 3 };
-
-/* After so many steps the plan behind the equal split is published; 0: there is no such split. */
-static int64_t equal_until(const struct planning *g)
-{
-    int64_t n = g->run->state.generation > 1 ? 0 : g->run->o->measure_equal;
-
-    return n <= STEPS_TO_TAKE_UP ? n > 0 : n - STEPS_TO_TAKE_UP;
-}
-
-/* The plan's workers with an equal split of the same global batch, as version 1. */
-static struct plan *equal_of(const struct plan *p, struct eddis_error *err)
-{
-    cleanup_free char *text = plan_text(p);
-    struct plan *e = NULL;
-
-    if (!text)
-        eddis_fail(err, -ENOMEM, "no memory for a plan");
-    else if (plan_parse(text, strlen(text), "plan", &e, err) == 0) {
-        for (int r = 0; r < e->n_workers; r++) {
-            struct plan_worker *w = &e->worker[r];
-
-            w->batch = w->equal_batch;
-            w->weight = (double)w->batch / (double)e->global_batch;
-            w->step_s = w->batch ? w->fixed_s + w->sample_s * (double)w->batch : 0;
-            w->samples_per_s = w->batch ? (double)w->batch / w->step_s : 0;
-        }
-        e->predicted_samples_per_s = e->equal_samples_per_s;
-        e->ideal_samples_per_s = planner_ideal(e);
-    }
-    return e;
-}
 
 static void fill_known(struct planning *g, struct planner_known *ret)
 {
@@ -113,35 +58,18 @@ static int make_plan(struct planning *g, const struct node_profile *nodes, int n
     return rc < 0 ? eddis_fail_prefix(err, rc, "%s", g->run->o->plan_path) : rc;
 }
 
-static int make_equal(struct planning *g, struct eddis_error *err)
-{
-    g->plans.plan->version = 1;
-    g->plans.equal_until = equal_until(g);
-    if (g->plans.equal_until == 0)
-        return 0;
-    g->plans.equal = equal_of(g->plans.plan, err);
-    if (!g->plans.equal)
-        return -ENOMEM;
-    g->plans.plan->version = 2;
-    journal_plan(&g->run->journal, g->plans.equal);
-    return 0;
-}
-
 /* The plan is there: ready everything that counts under it. */
 static int take_plan(struct planning *g, struct eddis_error *err)
 {
-    struct plan *p = g->plans.plan;
+    struct plan *p = g->published.plans.plan;
     cleanup_free int *node = calloc((size_t)p->n_workers, sizeof *node);
     int rc;
 
     if (!node)
         return eddis_fail(err, -ENOMEM, "no memory for a plan");
-    rc = make_equal(g, err);
+    rc = publishing_begin(&g->published, err);
     if (rc < 0)
         return rc;
-    journal_plan(&g->run->journal, p);
-    g->plans.newest = g->run->status.plan_version = 1;
-    g->agreed = 0;
     rc = figures_next(&g->run->figures, p, p->version, err);
     if (rc == 0)
         rc = job_status_resize(&g->run->status, p->n_workers, err);
@@ -174,9 +102,7 @@ static void record_profiles(struct planning *g, const struct node_profile *nodes
 static void forget_plans(struct planning *g)
 {
     figures_end_generation(&g->run->figures, g->run->state.resume_step);
-    plan_free(g->plans.plan);
-    plan_free(g->plans.equal);
-    g->plans.plan = g->plans.equal = NULL;
+    publishing_forget(&g->published);
 }
 
 /* The checkpoint that the generation resumes from may be seen by this machine alone: the nodes
@@ -236,15 +162,15 @@ static int plan_nodes(struct planning *g, const struct node_profile *nodes, int 
                       struct eddis_error *err)
 {
     const struct driver_view *v = &g->run->o->view;
-    int rc = g->run->o->profile_only ? 0 : make_plan(g, nodes, n, &g->plans.plan, err);
+    int rc = g->run->o->profile_only ? 0 : make_plan(g, nodes, n, &g->published.plans.plan, err);
 
-    if (rc == 0 && g->plans.plan)
-        name_plan(g, g->plans.plan);
-    if (rc == 0 && g->plans.plan && g->plans.plan->n_workers > BOARD_MAX_RANKS)
+    if (rc == 0 && g->published.plans.plan)
+        name_plan(g, g->published.plans.plan);
+    if (rc == 0 && g->published.plans.plan && g->published.plans.plan->n_workers > BOARD_MAX_RANKS)
         rc = eddis_fail(err, -ERANGE, "the plan has %d workers; at most %d are possible",
-                        g->plans.plan->n_workers, BOARD_MAX_RANKS);
+                        g->published.plans.plan->n_workers, BOARD_MAX_RANKS);
     if (rc == 0)
-        rc = v->planned(v->ctx, g->plans.plan, nodes, n, err);
+        rc = v->planned(v->ctx, g->published.plans.plan, nodes, n, err);
     if (rc < 0)
         return rc;
     if (!g->run->o->profile_only && !g->run->o->plan_only)
@@ -279,24 +205,11 @@ static void plan(struct planning *g)
 
 /* ---- what workers tell ---- */
 
-/* Workers agree among themselves from which step a plan holds; the first to say so is noted. */
-static void note_agreement(struct planning *g, const struct progress *p)
-{
-    char text[96];
-
-    if (p->plan_since < 0 || p->plan_version <= g->agreed)
-        return;
-    g->agreed = p->plan_version;
-    (void)snprintf(text, sizeof text, "version %" PRId64 " from step %" PRId64, p->plan_version,
-                   p->plan_since);
-    job_run_say(g->run, JOB_EVENT_PLAN_AGREED, -1, -1, text);
-}
-
 void planning_progress(struct planning *g, const struct progress *p)
 {
     struct eddis_error err = { 0 };
 
-    note_agreement(g, p);
+    publishing_progress(&g->published, p);
     if (p->model_bytes == 0 || p->model_bytes == g->model_bytes)
         return;
     g->model_bytes = p->model_bytes;
@@ -304,21 +217,10 @@ void planning_progress(struct planning *g, const struct progress *p)
         job_run_say(g->run, JOB_EVENT_NOTE, -1, -1, err.text);
 }
 
-void planning_stepped(struct planning *g)
-{
-    struct eddis_error err = { 0 };
-
-    if (!g->plans.equal || g->plans.newest > 1 ||
-        figures_steps_here(&g->run->figures) < g->plans.equal_until)
-        return;
-    if (publish(g, g->plans.plan, 0, &err) < 0)
-        job_run_say(g->run, JOB_EVENT_NOTE, -1, -1, err.text);
-}
-
 /* It goes into the plan in force, which --plan then replays. */
 static void take_choice(struct planning *g, const struct event *e)
 {
-    struct plan *p = g->plans.plan;
+    struct plan *p = g->published.plans.plan;
     struct job_status *t = &g->run->status;
     struct eddis_error err = { 0 };
     struct comm_choice *c;
@@ -348,25 +250,12 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
     return HEARD;
 }
 
-/* A plan that says: write a checkpoint and stop. */
-static void ask_for_checkpoint(struct planning *g)
-{
-    const struct run_plans *all = &g->plans;
-    const struct plan *p = all->equal && all->newest == 1 ? all->equal : all->plan;
-    struct eddis_error err = { 0 };
-
-    if (p == all->equal)
-        figures_only_equal(&g->run->figures);
-    if (publish(g, p, BOARD_FLAG_CHECKPOINT | BOARD_FLAG_STOP, &err) < 0)
-        state_fail(&g->run->state, "internal", 1, err.text, clock_now_ns());
-}
-
 static bool on_action(void *self, const struct action *a)
 {
     if (a->type == ACTION_PLAN)
         plan(self);
     else
-        ask_for_checkpoint(self);
+        publishing_checkpoint(&((struct planning *)self)->published);
     return false;
 }
 
@@ -380,7 +269,6 @@ int planning_init(struct planning *g, struct eddis_error *err)
 
 void planning_fini(struct planning *g)
 {
-    plan_free(g->plans.plan);
-    plan_free(g->plans.equal);
+    publishing_forget(&g->published);
     free(g->agent);
 }
