@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* agent.c - an agent's beginning, its loop and its end */
 #include "agent.h"
 
 #include "agent_impl.h"
 #include "launch.h"
 
-#include "agents/node/keep/cgroup.h"
 #include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -18,34 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 /* How often what other nodes have written is looked for. */
 #define CHECK_AGAIN_NS (20 * CLOCK_MS)
-
-void agent_heard(void *agent)
-{
-    struct agent *a = agent;
-
-    a->silence_ns = 0;
-}
-
-void agent_end(struct agent *a, int code)
-{
-    if (!a->over)
-        a->exit_code = code;
-    a->over = true;
-}
-
-int agent_watch_fd(const struct agent *a, int fd)
-{
-    struct epoll_event e = { .events = EPOLLIN, .data.fd = fd };
-
-    return fd < 0 || epoll_ctl(a->events, EPOLL_CTL_ADD, fd, &e) == 0 ? 0 : -errno;
-}
 
 /* ---- beginning ---- */
 
@@ -57,6 +35,8 @@ static int read_brief(struct agent *a, struct eddis_error *err)
 
     if (rc == 0)
         rc = brief_parse(text, n, &a->brief, err);
+    if (rc == 0)
+        a->life.lease_ns = a->brief->lease_ns;
     if (text)
         explicit_bzero(text, n);
     free(text);
@@ -74,12 +54,11 @@ static int open_events(struct agent *a, struct eddis_error *err)
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
     a->events = epoll_create1(EPOLL_CLOEXEC);
     a->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    a->keeper = getppid();
-    a->keeper_fd = pidfd_open(a->keeper, 0);
-    if (a->events < 0 || a->signals < 0 || a->keeper_fd < 0 || agent_watch_fd(a, a->signals) < 0 ||
-        agent_watch_fd(a, a->keeper_fd) < 0)
+    lifeline_find_keeper(&a->life);
+    if (a->events < 0 || a->signals < 0 || a->life.keeper_fd < 0 ||
+        agent_watch_fd(a, a->signals) < 0 || agent_watch_fd(a, a->life.keeper_fd) < 0)
         return eddis_fail_errno(err, -errno, "cannot watch signals and the keeper");
-    if (getppid() != a->keeper)
+    if (!lifeline_has_keeper(&a->life))
         return eddis_fail(err, -ESRCH, "the keeper has died");
     return 0;
 }
@@ -103,7 +82,7 @@ static void look_for_mpi(struct agent *a)
     int major = openmpi_version(a->mpi_version, sizeof a->mpi_version, &err);
 
     if (major < 0)
-        node_log_say(a->log, "%s", err.text);
+        node_log_say(a->voice.log, "%s", err.text);
     a->mpi = openmpi_row(major);
 }
 
@@ -123,8 +102,8 @@ static int open_http(struct agent *a, struct eddis_error *err)
     rc = http_client_open(&o, &a->http, err);
     explicit_bzero(a->brief->token, sizeof a->brief->token);
     if (rc == 0)
-        rc = reporter_open(a->http, a->brief->agent, timing_request_ns(lease_ns), agent_heard, a,
-                           &a->reporter, err);
+        rc = reporter_open(a->http, a->brief->agent, timing_request_ns(lease_ns), lifeline_heard,
+                           &a->life, &a->voice.reporter, err);
     return rc;
 }
 
@@ -137,7 +116,7 @@ static int log_for_a_while(struct agent *a, struct eddis_error *err)
         return eddis_fail(err, -ENOMEM, "no memory for the agent's log");
     free(a->brief->log_dir);
     a->brief->log_dir = dir;
-    return agent_open_logs(a, err);
+    return agent_logs_open(&a->logs, a->brief, &a->voice.log, err);
 }
 
 static int make_folders(struct agent *a, struct eddis_error *err)
@@ -146,7 +125,7 @@ static int make_folders(struct agent *a, struct eddis_error *err)
 
     if (!node_identity_read(a->brief->folder, &id))
         return eddis_fail(err, -EINVAL, "the brief names no folder");
-    return folders_make(a->page, &id, a->options.runtime_dir, &a->folders, err);
+    return folders_make(a->life.page, &id, a->options.runtime_dir, &a->folders, err);
 }
 
 static int begin(struct agent *a, struct eddis_error *err)
@@ -160,9 +139,10 @@ static int begin(struct agent *a, struct eddis_error *err)
     /* Stopped, we could not see that the keeper has died, and nobody would be left who could. */
     if (prctl(PR_SET_PDEATHSIG, SIGCONT) < 0)
         return eddis_fail_errno(err, -errno, "cannot tie this process to the keeper");
-    if ((rc = tick_map(a->options.tick_fd, &a->page, err)) < 0 || (rc = open_events(a, err)) < 0 ||
-        (session_log_begin(), rc = read_brief(a, err)) < 0 ||
-        (*a->brief->log_dir && (rc = agent_open_logs(a, err)) < 0) ||
+    if ((rc = tick_map(a->options.tick_fd, &a->life.page, err)) < 0 ||
+        (rc = open_events(a, err)) < 0 || (session_log_begin(), rc = read_brief(a, err)) < 0 ||
+        (*a->brief->log_dir &&
+         (rc = agent_logs_open(&a->logs, a->brief, &a->voice.log, err)) < 0) ||
         (rc = launch_clean_environment(err)) < 0 || (rc = make_folders(a, err)) < 0 ||
         (!*a->brief->log_dir && (rc = log_for_a_while(a, err)) < 0))
         return rc;
@@ -172,8 +152,8 @@ static int begin(struct agent *a, struct eddis_error *err)
         return eddis_fail(err, -ENOMEM, "no memory for the workers' progress and output");
     a->cores = count_cores();
     look_for_mpi(a);
-    node_log_say(a->log, "agent %d of job %s, pid %d under %d, %d cores, folders %s and %s",
-                 a->brief->agent, a->brief->job_id, (int)getpid(), (int)a->keeper, a->cores,
+    node_log_say(a->voice.log, "agent %d of job %s, pid %d under %d, %d cores, folders %s and %s",
+                 a->brief->agent, a->brief->job_id, (int)getpid(), (int)a->life.keeper, a->cores,
                  a->folders.run, a->folders.shm);
     return open_http(a, err);
 }
@@ -187,7 +167,7 @@ static void read_signals(struct agent *a)
     while (read(a->signals, &info, sizeof info) == sizeof info) {
         if (info.ssi_signo != SIGTERM)
             continue;
-        node_log_say(a->log, "SIGTERM");
+        node_log_say(a->voice.log, "SIGTERM");
         a->bye = true;
         a->exit_code = 128 + SIGTERM;
         stop_begin(&a->stop, STOP_FAILURE, 0, clock_now_ns());
@@ -196,57 +176,45 @@ static void read_signals(struct agent *a)
 
 static void lost(struct agent *a, const char *who)
 {
-    node_log_say(a->log, "the %s is lost: ending everything", who);
+    node_log_say(a->voice.log, "the %s is lost: ending everything", who);
     agent_end(a, AGENT_EXIT_LOST);
 }
 
 static void keeper_lost(struct agent *a)
 {
-    a->keeper_lost = true;
+    a->life.keeper_lost = true;
     lost(a, "keeper");
 }
 
-/* Once a period: show that we live, and look whether keeper and driver do.  The driver's silence
- * is counted as the keeper's is, see tick.h.
- */
 static void beat(struct agent *a, int64_t now_ns)
 {
-    int64_t period = timing_tick_ns(a->brief->lease_ns), since = now_ns - a->beat_ns + period;
+    int who;
 
-    if (now_ns < a->beat_ns)
+    if (now_ns < a->life.beat_ns)
         return;
-    tick_beat(a->page, TICK_AGENT);
-    if (a->beat_ns)
-        a->silence_ns += timing_silence_ns(since, period);
-    a->beat_ns = now_ns + period;
-    if (a->silence_ns > a->brief->lease_ns)
+    who = lifeline_beat(&a->life, now_ns);
+    if (who & LIFELINE_DRIVER)
         lost(a, "driver");
-    if (getppid() != a->keeper || tick_silence_ns(a->page, TICK_KEEPER, &a->keeper_watch, now_ns,
-                                                  period) > a->brief->lease_ns)
+    if (who & LIFELINE_KEEPER)
         keeper_lost(a);
     if (a->probe.pid && now_ns >= a->probe.deadline_ns)
         probe_kill(&a->probe);
 }
 
-static int64_t min_ns(int64_t x, int64_t y)
-{
-    return x < y ? x : y;
-}
-
 static int64_t next_ns(const struct agent *a, int64_t now_ns)
 {
-    int64_t next = min_ns(a->beat_ns, stop_next_ns(&a->stop));
+    int64_t next = timing_least_ns(a->life.beat_ns, stop_next_ns(&a->stop));
 
     if (!a->asking)
-        next = min_ns(next, a->ask_ns);
+        next = timing_least_ns(next, a->ask_ns);
     if (a->check_order >= 0)
-        next = min_ns(next, clock_after_ns(now_ns, CHECK_AGAIN_NS));
+        next = timing_least_ns(next, clock_after_ns(now_ns, CHECK_AGAIN_NS));
     if (a->registered)
-        next = min_ns(next, reporter_next_ns(a->reporter, now_ns));
+        next = timing_least_ns(next, reporter_next_ns(a->voice.reporter, now_ns));
     if (a->generation && a->generation->started && a->generation->report_at_step)
-        next = min_ns(next, a->generation->backoff.next_ns);
-    if (a->generation && a->generation->started && reporter_idle(a->reporter))
-        next = min_ns(next, a->progress_due ? now_ns : a->progress_ns);
+        next = timing_least_ns(next, a->generation->backoff.next_ns);
+    if (a->generation && a->generation->started && reporter_idle(a->voice.reporter))
+        next = timing_least_ns(next, a->progress_due ? now_ns : a->progress_ns);
     return next;
 }
 
@@ -271,7 +239,7 @@ static int turn(struct agent *a, struct eddis_error *err)
     agent_read_relays(a);
     agent_reap(a);
     agent_look_at_wrappers(a);
-    if (getppid() != a->keeper)
+    if (!lifeline_has_keeper(&a->life))
         keeper_lost(a);
     return rc;
 }
@@ -282,27 +250,22 @@ static int finish(struct agent *a, struct eddis_error *err)
     int rc = proctree_kill_all(clock_after_ns(clock_now_ns(), 5 * CLOCK_S), err);
 
     generation_close(a->generation);
-    if (a->page && tick_remove_folders(a->page, err) < 0 && rc == 0)
+    if (a->life.page && tick_remove_folders(a->life.page, err) < 0 && rc == 0)
         rc = -EIO;
     if (rc == 0)
         agent_leave(a);
     http_client_close(a->http);
-    reporter_close(a->reporter);
-    if (a->keeper_lost)
-        cgroup_leave(clock_after_ns(clock_now_ns(), CLOCK_S));
-    if (a->keeper_lost)
-        (void)pidfd_send_signal(a->keeper_fd, SIGKILL, NULL, 0);
-    else if (a->keeper_fd >= 0) /* stopped, it would not see that we have ended */
-        (void)pidfd_send_signal(a->keeper_fd, SIGCONT, NULL, 0);
-    if (a->log)
-        node_log_say(a->log, "end, code %d%s%s", a->exit_code, rc < 0 && err ? ": " : "",
+    reporter_close(a->voice.reporter);
+    lifeline_end(&a->life);
+    if (a->voice.log)
+        node_log_say(a->voice.log, "end, code %d%s%s", a->exit_code, rc < 0 && err ? ": " : "",
                      rc < 0 && err ? err->text : "");
-    node_log_close(a->log);
-    agent_close_logs(a);
+    node_log_close(a->voice.log);
+    agent_logs_close(&a->logs, a->exit_code);
     brief_free(a->brief);
     free(a->progress);
     outputs_free(a->outputs);
-    for (int *fd = (int[]){ a->events, a->signals, a->keeper_fd, -2 }; *fd != -2; fd++)
+    for (int *fd = (int[]){ a->events, a->signals, a->life.keeper_fd, -2 }; *fd != -2; fd++)
         if (*fd >= 0)
             (void)close(*fd);
     return rc;
@@ -317,7 +280,7 @@ int agent_run(const struct agent_options *o, struct eddis_error *err)
         return eddis_fail(err, -ENOMEM, "no memory for the agent");
     a->options = *o;
     a->check_order = -1;
-    a->events = a->signals = a->keeper_fd = -1;
+    a->events = a->signals = a->life.keeper_fd = -1;
     rc = begin(a, err);
     while (rc >= 0 && !a->over)
         rc = turn(a, err);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* agent_events.c - what a node's ranks, mpirun and probe do, and what the driver is told of it */
 #include "agent_impl.h"
 
 #include "agents/protocol/protocol_relay.h"
@@ -10,43 +11,10 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
-
-void agent_tell(struct agent *a, struct event *e, int64_t at_ns)
-{
-    struct eddis_error err = { 0 };
-
-    if (reporter_add(a->reporter, e, at_ns, &err) < 0)
-        node_log_say(a->log, "lost an event: %s", err.text);
-}
-
-void agent_note(struct agent *a, int64_t generation, const char *fmt, ...)
-{
-    char text[512];
-    struct event e = { .type = EVENT_NOTE, .generation = generation, .rank = -1, .text = text };
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    node_log_say(a->log, "note: %s", text);
-    agent_tell(a, &e, clock_now_ns());
-}
-
-void agent_failed(struct agent *a, int64_t generation, const struct eddis_error *why)
-{
-    struct event e = { .type = EVENT_FAILED,
-                       .generation = generation,
-                       .rank = -1,
-                       .text = (char *)(uintptr_t)why->text };
-
-    node_log_say(a->log, "failed: %s", why->text);
-    agent_tell(a, &e, clock_now_ns());
-}
 
 /* ---- ranks ---- */
 
@@ -56,9 +24,9 @@ static void rank_started(struct agent *a, const struct worker *w, const struct r
         .type = EVENT_RANK_STARTED, .generation = m->generation, .rank = w->rank, .pid = m->pid
     };
 
-    node_log_say(a->log, "rank %d started, pid %d under %d", w->rank, m->pid, m->wrapper);
+    node_log_say(a->voice.log, "rank %d started, pid %d under %d", w->rank, m->pid, m->wrapper);
     (void)agent_watch_fd(a, w->pidfd);
-    agent_tell(a, &e, m->at_ns);
+    voice_tell(&a->voice, &e, m->at_ns);
     if (a->stop.active && w->pidfd >= 0) /* too late to have heard the stop */
         (void)pidfd_send_signal(w->pidfd, SIGTERM, NULL, 0);
 }
@@ -72,7 +40,7 @@ static void network_measured(struct agent *a, const struct worker *w)
     };
 
     if (text)
-        agent_tell(a, &e, clock_now_ns());
+        voice_tell(&a->voice, &e, clock_now_ns());
 }
 
 static void rank_ended(struct agent *a, struct worker *w, const struct rank_message *m)
@@ -90,20 +58,20 @@ static void rank_ended(struct agent *a, struct worker *w, const struct rank_mess
     w->ended = true;
     a->generation->n_ended++;
     a->progress_due = true; /* its last page, beside its end */
-    node_log_say(a->log, "rank %d ended, pid %d, code %d, signal %d%s%s", w->rank, m->pid, m->code,
-                 m->signal, e.by_us ? ", by us" : "", e.oom ? ", out of memory" : "");
+    node_log_say(a->voice.log, "rank %d ended, pid %d, code %d, signal %d%s%s", w->rank, m->pid,
+                 m->code, m->signal, e.by_us ? ", by us" : "", e.oom ? ", out of memory" : "");
     if (a->generation->probe)
         network_measured(a, w); /* first, since it says more than the end */
-    agent_tell(a, &e, m->at_ns);
-    if (m->log_error && !a->log_trouble)
-        agent_note(
-            a, m->generation,
+    voice_tell(&a->voice, &e, m->at_ns);
+    if (m->log_error && !a->logs.trouble)
+        voice_note(
+            &a->voice, m->generation,
             "rank %d: %lld bytes of its log could not be written in '%.200s' (%s), and maybe "
             "of others; free space there, or name another place with logs.dir",
-            w->rank, (long long)m->dropped_bytes, a->logs.dir, strerror(-m->log_error));
-    a->log_trouble = a->log_trouble || m->log_error;
+            w->rank, (long long)m->dropped_bytes, a->logs.place.dir, strerror(-m->log_error));
+    a->logs.trouble = a->logs.trouble || m->log_error;
     if (m->dropped_bytes && !m->log_error)
-        agent_note(a, m->generation,
+        voice_note(&a->voice, m->generation,
                    "rank %d wrote more than its log may hold: %lld bytes between the beginning and "
                    "the end were dropped",
                    w->rank, (long long)m->dropped_bytes);
@@ -144,11 +112,11 @@ void agent_read_relays(struct agent *a)
         if (rc == 0)
             return;
         if (rc < 0) {
-            agent_failed(a, e.generation, &err);
+            voice_failed(&a->voice, e.generation, &err);
             continue;
         }
-        node_log_say(a->log, "mpirun wants a daemon on %s", e.relay.host);
-        agent_tell(a, &e, clock_now_ns());
+        node_log_say(a->voice.log, "mpirun wants a daemon on %s", e.relay.host);
+        voice_tell(&a->voice, &e, clock_now_ns());
         relay_free(&e.relay);
     }
 }
@@ -224,10 +192,10 @@ static void mpirun_ended(struct agent *a, int status)
     agent_read_relays(a);
     g->mpirun_ended = true;
     g->mpirun = 0;
-    node_log_say(a->log, "%s ended, code %d, signal %d", g->place ? g->mpi->daemon : "mpirun",
+    node_log_say(a->voice.log, "%s ended, code %d, signal %d", g->place ? g->mpi->daemon : "mpirun",
                  e.code, e.signal);
     if (g->place == 0 || (status != 0 && !e.by_us))
-        agent_tell(a, &e, clock_now_ns());
+        voice_tell(&a->voice, &e, clock_now_ns());
 }
 
 static void probe_ended(struct agent *a, int status)
@@ -237,12 +205,12 @@ static void probe_ended(struct agent *a, int status)
     struct event e = { .type = EVENT_PROFILE, .generation = a->probe_order, .rank = -1 };
 
     if (probe_finish(&a->probe, status, &text, &err) < 0) {
-        agent_failed(a, a->probe_order, &err);
+        voice_failed(&a->voice, a->probe_order, &err);
         return;
     }
-    node_log_say(a->log, "profiled");
+    node_log_say(a->voice.log, "profiled");
     e.text = text;
-    agent_tell(a, &e, clock_now_ns());
+    voice_tell(&a->voice, &e, clock_now_ns());
 }
 
 void agent_reap(struct agent *a)
@@ -263,7 +231,7 @@ void agent_reap(struct agent *a)
 
 static const char *why_it_leaves(const struct agent *a)
 {
-    return a->keeper_lost                          ? "its keeper was lost"
+    return a->life.keeper_lost                     ? "its keeper was lost"
            : a->exit_code == 128 + SIGTERM         ? "it got a SIGTERM"
            : a->exit_code == 0 || a->exit_code < 0 ? ""
                                                    : "it could not go on";
@@ -277,23 +245,23 @@ void agent_leave(struct agent *a)
     int64_t end_ns = now_ns + timing_farewell_ns(lease_ns);
     struct event e = { .type = EVENT_LEFT, .rank = -1, .step = -1 };
 
-    if (!a->registered || a->silence_ns > lease_ns)
+    if (!a->registered || lifeline_is_cut(&a->life))
         return;
     e.code = a->exit_code;
     e.text = (char *)(uintptr_t)why_it_leaves(a);
-    agent_tell(a, &e, now_ns);
-    for (int failed = 0; !reporter_empty(a->reporter) && now_ns < end_ns && failed < 3;) {
-        int64_t next_ns = reporter_next_ns(a->reporter, now_ns);
+    voice_tell(&a->voice, &e, now_ns);
+    for (int failed = 0; !reporter_empty(a->voice.reporter) && now_ns < end_ns && failed < 3;) {
+        int64_t next_ns = reporter_next_ns(a->voice.reporter, now_ns);
 
-        tick_beat(a->page, TICK_AGENT);
-        if (reporter_send(a->reporter, NULL, 0, now_ns, NULL) < 0)
+        tick_beat(a->life.page, TICK_AGENT);
+        if (reporter_send(a->voice.reporter, NULL, 0, now_ns, NULL) < 0)
             return;
         next_ns = timing_least_ns(next_ns, end_ns);
         next_ns = timing_least_ns(next_ns, now_ns + timing_tick_ns(lease_ns));
         if (http_client_wait(a->http, NULL, 0, next_ns, NULL) < 0)
             return;
         now_ns = clock_now_ns();
-        failed += reporter_failed(a->reporter);
+        failed += reporter_failed(a->voice.reporter);
     }
 }
 
@@ -303,7 +271,7 @@ static void look_for_frozen(struct agent *a, int64_t now_ns)
 
     while (generation_kill_frozen(a->generation, now_ns, timing_frozen_ns(a->brief->lease_ns), what,
                                   sizeof what))
-        agent_note(a, a->generation->number, "%s", what);
+        voice_note(&a->voice, a->generation->number, "%s", what);
 }
 
 /* Chosen once or twice in a run. */
@@ -316,7 +284,7 @@ static void tell_choice(struct agent *a, int64_t now_ns)
     };
 
     if (text)
-        agent_tell(a, &e, now_ns);
+        voice_tell(&a->voice, &e, now_ns);
 }
 
 void agent_report(struct agent *a, int64_t now_ns)
@@ -330,7 +298,7 @@ void agent_report(struct agent *a, int64_t now_ns)
     if (g && g->started && g->report_at_step && now_ns >= g->backoff.next_ns &&
         generation_reached_step(g, a->brief->heartbeat_ns, now_ns))
         a->progress_due = true;
-    if ((now_ns >= a->progress_ns || a->progress_due) && reporter_idle(a->reporter)) {
+    if ((now_ns >= a->progress_ns || a->progress_due) && reporter_idle(a->voice.reporter)) {
         a->progress_ns = clock_after_ns(now_ns, a->brief->heartbeat_ns);
         a->progress_due = false;
         if (g && g->started) {
@@ -339,9 +307,9 @@ void agent_report(struct agent *a, int64_t now_ns)
             look_for_frozen(a, now_ns);
         }
     }
-    reporter_take_output(a->reporter, a->outputs, a->stop.active || a->bye);
-    reporter_take_logs(a->reporter, a->sending);
-    agent_tell_logs(a);
-    if (reporter_send(a->reporter, a->progress, n, now_ns, &err) < 0)
-        node_log_say(a->log, "cannot report: %s", err.text);
+    reporter_take_output(a->voice.reporter, a->outputs, a->stop.active || a->bye);
+    reporter_take_logs(a->voice.reporter, a->logs.sending);
+    agent_logs_tell(&a->logs, &a->voice);
+    if (reporter_send(a->voice.reporter, a->progress, n, now_ns, &err) < 0)
+        node_log_say(a->voice.log, "cannot report: %s", err.text);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* agent_orders.c - asks the driver for orders and carries them out */
 #include "agent_impl.h"
 
 #include "agents/job/checkpoints.h"
@@ -37,13 +38,13 @@ static int prepare(struct agent *a, const struct order *o, struct eddis_error *e
     if (a->generation || a->stop.active)
         return eddis_fail(err, -EBUSY, "generation %lld is still there",
                           a->generation ? (long long)a->generation->number : -1LL);
-    a->newest = o->generation > a->newest ? o->generation : a->newest;
+    a->logs.newest = o->generation > a->logs.newest ? o->generation : a->logs.newest;
     rc = generation_prepare(&where, o, &a->generation, err);
     if (rc < 0)
         return rc;
     (void)agent_watch_fd(a, a->generation->socket);
     (void)agent_watch_fd(a, a->generation->relay);
-    agent_tell(a, &e, clock_now_ns());
+    voice_tell(&a->voice, &e, clock_now_ns());
     return 0;
 }
 
@@ -100,6 +101,11 @@ static int pass_signal(struct agent *a, const struct order *o, struct eddis_erro
     return 0;
 }
 
+static int send_log(struct agent *a, const struct order *o, struct eddis_error *err)
+{
+    return agent_logs_send(&a->logs, o, err);
+}
+
 /* Also without a generation: the answer is then "stopped" at once. */
 static int stop(struct agent *a, const struct order *o, struct eddis_error *err)
 {
@@ -121,11 +127,11 @@ static int bye(struct agent *a, const struct order *o, struct eddis_error *err)
 }
 
 static int (*const carry_out[])(struct agent *a, const struct order *o, struct eddis_error *err) = {
-    [ORDER_PROFILE] = profile,     [ORDER_PREPARE] = prepare,
-    [ORDER_CHECK] = check,         [ORDER_START] = start,
-    [ORDER_RELAY] = relay,         [ORDER_REBALANCE] = rebalance,
-    [ORDER_SIGNAL] = pass_signal,  [ORDER_STOP] = stop,
-    [ORDER_LOGS] = agent_send_log, [ORDER_BYE] = bye,
+    [ORDER_PROFILE] = profile,    [ORDER_PREPARE] = prepare,
+    [ORDER_CHECK] = check,        [ORDER_START] = start,
+    [ORDER_RELAY] = relay,        [ORDER_REBALANCE] = rebalance,
+    [ORDER_SIGNAL] = pass_signal, [ORDER_STOP] = stop,
+    [ORDER_LOGS] = send_log,      [ORDER_BYE] = bye,
 };
 
 static void take_order(struct agent *a, const struct order *o)
@@ -135,17 +141,17 @@ static void take_order(struct agent *a, const struct order *o)
     if (o->type == ORDER_NONE)
         return;
     if (o->number != a->after + 1) {
-        node_log_say(a->log, "order %lld came where %lld was due", (long long)o->number,
+        node_log_say(a->voice.log, "order %lld came where %lld was due", (long long)o->number,
                      (long long)a->after + 1);
         return;
     }
     a->after = o->number;
-    node_log_say(a->log, "order %lld: %s of generation %lld", (long long)o->number, names[o->type],
-                 (long long)o->generation);
+    node_log_say(a->voice.log, "order %lld: %s of generation %lld", (long long)o->number,
+                 names[o->type], (long long)o->generation);
     if (!carry_out[o->type])
         eddis_fail(&err, -ENOSYS, "this agent knows no order \"%s\"", names[o->type]);
     if (!carry_out[o->type] || carry_out[o->type](a, o, &err) < 0)
-        agent_failed(a, o->generation, &err);
+        voice_failed(&a->voice, o->generation, &err);
 }
 
 /* ---- asking for them ---- */
@@ -159,14 +165,14 @@ static void on_order(void *ctx, int status, const char *body, size_t body_n,
 
     a->asking = false;
     if (status == 200 && order_parse(body, body_n, &o, &err) == 0) {
-        agent_heard(a);
+        lifeline_heard(&a->life);
         take_order(a, o);
         order_free(o);
         return;
     }
     a->ask_ns = clock_after_ns(clock_now_ns(), ASK_AGAIN_NS);
     if (!a->over)
-        node_log_say(a->log, "no order: status %d, %s", status,
+        node_log_say(a->voice.log, "no order: status %d, %s", status,
                      status == 200 ? err.text : why->text);
 }
 
@@ -178,15 +184,15 @@ static void on_registered(void *ctx, int status, const char *body, size_t body_n
     a->asking = false;
     if (status == 200) {
         a->registered = true;
-        agent_heard(a);
-        node_log_say(a->log, "registered");
-        session_log_end(&a->session_log, node_log_fd(a->log));
+        lifeline_heard(&a->life);
+        node_log_say(a->voice.log, "registered");
+        session_log_end(&a->session_log, node_log_fd(a->voice.log));
         return;
     }
     a->ask_ns = clock_after_ns(clock_now_ns(), ASK_AGAIN_NS);
     if (a->over)
         return;
-    node_log_say(a->log, "not registered: status %d, %s", status,
+    node_log_say(a->voice.log, "not registered: status %d, %s", status,
                  status ? (body_n ? body : "refused") : why->text);
     if (status == 0)
         session_log_say(&a->session_log, clock_now_ns(), "%s", why->text);
@@ -224,7 +230,7 @@ static int ask_registration(struct agent *a, struct eddis_error *err)
                        .agent = a->brief->agent,
                        .pid = (int)getpid(),
                        .eddis_version = EDDIS_VERSION,
-                       .shared_logs = a->logs.shared };
+                       .shared_logs = a->logs.place.shared };
     cleanup_free char *text = NULL;
 
     memcpy(h.mpi_version, a->mpi_version, sizeof h.mpi_version);
@@ -232,8 +238,8 @@ static int ask_registration(struct agent *a, struct eddis_error *err)
         strcpy(h.host, a->brief->host);
     else if (gethostname(h.host, sizeof h.host - 1) < 0)
         strcpy(h.host, "?");
-    if (strlen(a->logs.dir) < sizeof h.log_dir)
-        strcpy(h.log_dir, a->logs.dir);
+    if (strlen(a->logs.place.dir) < sizeof h.log_dir)
+        strcpy(h.log_dir, a->logs.place.dir);
     add_addresses(&h);
     text = hello_text(&h);
     if (!text)
@@ -259,7 +265,7 @@ void agent_ask(struct agent *a, int64_t now_ns)
     if (rc < 0) {
         a->asking = false;
         a->ask_ns = clock_after_ns(now_ns, ASK_AGAIN_NS);
-        node_log_say(a->log, "cannot ask the driver: %s", err.text);
+        node_log_say(a->voice.log, "cannot ask the driver: %s", err.text);
     }
 }
 
@@ -281,14 +287,14 @@ void agent_step_check(struct agent *a, int64_t now_ns)
     if (!g || a->stop.active)
         return;
     if (unseen < 0) {
-        agent_tell(a, &e, now_ns);
+        voice_tell(&a->voice, &e, now_ns);
         return;
     }
     eddis_fail(&err, -ENOENT,
                "checkpoint.dir '%s' is not the same folder on %s: what %s wrote there is not seen; "
                "name one that all nodes share",
                g->share_dir, g->node[g->place].host, g->node[unseen].host);
-    agent_failed(a, e.generation, &err);
+    voice_failed(&a->voice, e.generation, &err);
 }
 
 /* ---- the end of a generation ---- */
@@ -322,11 +328,11 @@ static void stopped(struct agent *a)
 
     agent_read_messages(a);    /* the last output */
     agent_look_at_wrappers(a); /* ends that nobody told */
-    node_log_say(a->log, "generation %lld has ended", (long long)a->stop_generation);
+    node_log_say(a->voice.log, "generation %lld has ended", (long long)a->stop_generation);
     generation_close(a->generation);
     a->generation = NULL;
     a->stop = (struct stop){ 0 };
-    agent_tell(a, &e, clock_now_ns());
+    voice_tell(&a->voice, &e, clock_now_ns());
 }
 
 /* Whether the ladder waits for nobody: every program has ended, or what could start one has, or
@@ -354,7 +360,7 @@ void agent_step_stop(struct agent *a, int64_t now_ns)
         stop_hasten(&a->stop, now_ns);
     while ((row = stop_due(&a->stop, now_ns))) {
         if (row->signal != SIGKILL || row->whom != STOP_ALL)
-            node_log_say(a->log, "stop: signal %d to %s", row->signal,
+            node_log_say(a->voice.log, "stop: signal %d to %s", row->signal,
                          row->whom == STOP_MPIRUN ? "mpirun" : "the ranks");
         carry_row(a, row);
     }

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lifeline.c - counts how long the driver and the keeper have been silent */
+#include "lifeline.h"
+
+#include "agents/node/keep/cgroup.h"
+#include "agents/protocol/timing.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+void lifeline_find_keeper(struct lifeline *l)
+{
+    l->keeper = getppid();
+    l->keeper_fd = pidfd_open(l->keeper, 0);
+}
+
+bool lifeline_has_keeper(const struct lifeline *l)
+{
+    return getppid() == l->keeper;
+}
+
+void lifeline_heard(void *ctx)
+{
+    struct lifeline *l = ctx;
+
+    l->silence_ns = 0;
+}
+
+bool lifeline_is_cut(const struct lifeline *l)
+{
+    return l->silence_ns > l->lease_ns;
+}
+
+int lifeline_beat(struct lifeline *l, int64_t now_ns)
+{
+    int64_t period = timing_tick_ns(l->lease_ns), since = now_ns - l->beat_ns + period;
+    int lost = 0;
+
+    tick_beat(l->page, TICK_AGENT);
+    if (l->beat_ns)
+        l->silence_ns += timing_silence_ns(since, period);
+    l->beat_ns = now_ns + period;
+    if (lifeline_is_cut(l))
+        lost |= LIFELINE_DRIVER;
+    if (!lifeline_has_keeper(l) ||
+        tick_silence_ns(l->page, TICK_KEEPER, &l->watch, now_ns, period) > l->lease_ns)
+        lost |= LIFELINE_KEEPER;
+    return lost;
+}
+
+void lifeline_end(struct lifeline *l)
+{
+    if (l->keeper_lost) {
+        cgroup_leave(clock_after_ns(clock_now_ns(), CLOCK_S));
+        (void)pidfd_send_signal(l->keeper_fd, SIGKILL, NULL, 0);
+    } else if (l->keeper_fd >= 0) { /* stopped, it would not see that we have ended */
+        (void)pidfd_send_signal(l->keeper_fd, SIGCONT, NULL, 0);
+    }
+}

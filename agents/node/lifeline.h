@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lifeline.h - what an agent lives by: the driver's word and its keeper, each within a lease
+ *
+ * The driver's silence is counted as the keeper's is, by the agent's own looks: see tick.h.
+ */
+#ifndef EDDIS_AGENTS_NODE_LIFELINE_H
+#define EDDIS_AGENTS_NODE_LIFELINE_H
+
+#include "agents/node/keep/tick.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Who was lost, as flags. */
+enum { LIFELINE_DRIVER = 1, LIFELINE_KEEPER = 2 };
+
+struct lifeline {
+    int64_t lease_ns;
+    struct tick_page *page; /* shared with the keeper */
+    struct tick_watch watch;
+    pid_t keeper;
+    int keeper_fd; /* its pidfd; -1: none */
+    bool keeper_lost;
+    int64_t silence_ns; /* since the driver was heard */
+    int64_t beat_ns;    /* when to beat next; 0: at once, for the first time */
+};
+
+/* Find the keeper, which is this process's parent, and a descriptor that shows its end. */
+void lifeline_find_keeper(struct lifeline *l);
+
+/* Whether the keeper is still this process's parent. */
+bool lifeline_has_keeper(const struct lifeline *l);
+
+/* Note that the driver has answered.  ctx is a struct lifeline. */
+void lifeline_heard(void *ctx);
+
+/* Whether the driver has been silent for longer than the lease. */
+bool lifeline_is_cut(const struct lifeline *l);
+
+/* At beat_ns: show that this process lives, and look who else does.  Returns flags of those who
+ * were lost.
+ */
+int lifeline_beat(struct lifeline *l, int64_t now_ns);
+
+/* When this process is about to end: let the keeper see it, or end a keeper that was lost. */
+void lifeline_end(struct lifeline *l);
+
+#endif

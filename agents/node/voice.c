@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* voice.c - hands the agent's events to its reporter and writes them down */
+#include "voice.h"
+
+#include "lib/base/clock.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void voice_tell(const struct voice *v, const struct event *e, int64_t at_ns)
+{
+    struct eddis_error err = { 0 };
+
+    if (reporter_add(v->reporter, e, at_ns, &err) < 0)
+        node_log_say(v->log, "lost an event: %s", err.text);
+}
+
+void voice_note(const struct voice *v, int64_t generation, const char *fmt, ...)
+{
+    char text[512];
+    struct event e = { .type = EVENT_NOTE, .generation = generation, .rank = -1, .text = text };
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    node_log_say(v->log, "note: %s", text);
+    voice_tell(v, &e, clock_now_ns());
+}
+
+void voice_failed(const struct voice *v, int64_t generation, const struct eddis_error *why)
+{
+    struct event e = { .type = EVENT_FAILED,
+                       .generation = generation,
+                       .rank = -1,
+                       .text = (char *)(uintptr_t)why->text };
+
+    node_log_say(v->log, "failed: %s", why->text);
+    voice_tell(v, &e, clock_now_ns());
+}
