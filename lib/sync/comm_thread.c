@@ -263,6 +263,8 @@ void comm_thread_fail(struct comm_thread *d, int rc, const struct eddis_error *e
 {
     d->failure = *err;
     d->failure.code = rc;
+    if (d->on_failure)
+        d->on_failure(d->on_failure_arg, &d->failure);
     /* Nobody will look at it any more, and callers free theirs. */
     d->first = NULL;
     d->last = &d->first;
@@ -619,12 +621,20 @@ void comm_thread_send(struct comm_thread *d, struct mail *m)
         struct eddis_error err = { 0 };
         int rc = comm_thread_handle_all(d, d->engine, m, &err);
 
-        if (rc < 0) {
-            d->failure = err;
-            d->failure.code = rc;
-        }
+        if (rc < 0)
+            comm_thread_fail(d, rc, &err);
         comm_thread_publish(d);
     }
+    pthread_mutex_unlock(&d->lock);
+}
+
+void comm_thread_on_failure(struct comm_thread *d, comm_thread_failure_fn fn, void *arg)
+{
+    pthread_mutex_lock(&d->lock);
+    d->on_failure = fn;
+    d->on_failure_arg = arg;
+    if (d->failure.code)
+        fn(arg, &d->failure);
     pthread_mutex_unlock(&d->lock);
 }
 

@@ -166,6 +166,12 @@ int64_t comm_thread_sent_bytes(struct comm_thread *d);
 /* The failure that ended the communication, or 0. */
 int comm_thread_failure(struct comm_thread *d, struct eddis_error *err);
 
+/* Have fn called once, with the communication thread's lock held, when a failure ends the
+ * communication, or now when one has.  It must not call the communication thread.
+ */
+typedef void (*comm_thread_failure_fn)(void *arg, const struct eddis_error *why);
+void comm_thread_on_failure(struct comm_thread *d, comm_thread_failure_fn fn, void *arg);
+
 /* End the communication of this rank with -ECONNABORTED and this sentence, unless it has failed.
  * When it returns nothing that is under way is gone on with: no caller's memory is used.
  */

@@ -45,6 +45,8 @@ struct comm_thread {
     bool busy, calling;
     bool listens;               /* the one that drives naps in transport_wait */
     struct eddis_error failure; /* code 0: none */
+    comm_thread_failure_fn on_failure;
+    void *on_failure_arg;
     struct engine *engine;
     int64_t *done_step; /* [n_buckets], room for one a parameter */
     int *peer;          /* [n_buckets] */

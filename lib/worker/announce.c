@@ -13,14 +13,14 @@ static int announce_locked(struct eddis *e, const struct engine_announcement *a,
 {
     struct parameter *p = &e->parameters.item[a->parameter];
 
-    if (!e->in_step || e->finished)
+    if (!e->step.begun || e->step.finished)
         return eddis_fail(err, -EINVAL, "parameter '%s' was announced %s", p->name,
-                          e->in_step ? "after eddis_wait" : "outside of a step");
+                          e->step.begun ? "after eddis_wait" : "outside of a step");
     if (p->announced)
         return eddis_fail(err, -EINVAL, "parameter '%s' was announced twice in a step", p->name);
     p->announced = true;
-    e->n_announced++;
-    e->weight_fixed = true;
+    e->step.n_announced++;
+    e->step.weight_fixed = true;
     p->mail = (struct mail_announce){ .mail.kind = MAIL_ANNOUNCE, .what = *a };
     p->held = e->emulation.until_ns != 0;
     if (!p->held)
@@ -33,18 +33,18 @@ static int announce_locked(struct eddis *e, const struct engine_announcement *a,
  */
 static int announce_held(struct eddis *e, int64_t deadline, struct eddis_error *err)
 {
-    int rc = emulate_wait(&e->emulation, e->current.step, deadline, err);
+    int rc = emulate_wait(&e->emulation, e->step.current.step, deadline, err);
 
     if (rc < 0)
         return rc;
-    pthread_mutex_lock(&e->announce_lock);
+    pthread_mutex_lock(&e->step.announce_lock);
     e->emulation.until_ns = 0;
     for (int i = e->parameters.n - 1; i >= 0; i--)
         if (e->parameters.item[i].held) {
             e->parameters.item[i].held = false;
             comm_thread_send(e->comm_thread, &e->parameters.item[i].mail.mail);
         }
-    pthread_mutex_unlock(&e->announce_lock);
+    pthread_mutex_unlock(&e->step.announce_lock);
     return 0;
 }
 
@@ -69,12 +69,12 @@ int eddis_announce(struct eddis *e, int parameter, const void *source, void *res
 
     if (rc < 0)
         return rc;
-    pthread_mutex_lock(&e->announce_lock);
+    pthread_mutex_lock(&e->step.announce_lock);
     rc = announce_locked(
         e,
         &(struct engine_announcement){ .parameter = parameter, .source = source, .result = result },
         err);
-    pthread_mutex_unlock(&e->announce_lock);
+    pthread_mutex_unlock(&e->step.announce_lock);
     return rc;
 }
 
@@ -89,11 +89,11 @@ int eddis_announce_layer(struct eddis *e, int layer, struct eddis_error *err)
                           e->engine ? "there is no layer %d"
                                     : "layer %d is announced before eddis_commit",
                           layer);
-    pthread_mutex_lock(&e->announce_lock);
+    pthread_mutex_lock(&e->step.announce_lock);
     for (int i = e->parameters.n - 1; rc == 0 && i >= 0; i--)
         if (e->parameters.item[i].layer == layer)
             rc = announce_locked(e, &(struct engine_announcement){ .parameter = i }, err);
-    pthread_mutex_unlock(&e->announce_lock);
+    pthread_mutex_unlock(&e->step.announce_lock);
     return rc;
 }
 
@@ -110,7 +110,7 @@ int eddis_announce_factors(struct eddis *e, int parameter, const void *u, const 
         return eddis_fail(err, -EINVAL, "parameter '%s' %s", p->name,
                           p->factored ? "has no factors: NULL, or k < 0"
                                       : "was not registered as factored");
-    pthread_mutex_lock(&e->announce_lock);
+    pthread_mutex_lock(&e->step.announce_lock);
     rc = announce_locked(e,
                          &(struct engine_announcement){ .parameter = parameter,
                                                         .result = result,
@@ -120,7 +120,7 @@ int eddis_announce_factors(struct eddis *e, int parameter, const void *u, const 
                                                         .m = (size_t)p->dims[0],
                                                         .n = (size_t)p->dims[1] },
                          err);
-    pthread_mutex_unlock(&e->announce_lock);
+    pthread_mutex_unlock(&e->step.announce_lock);
     return rc;
 }
 
@@ -131,7 +131,7 @@ static const char *wait_layer_name(struct eddis *e, int b)
 {
     const char *name = NULL;
 
-    pthread_mutex_lock(&e->announce_lock);
+    pthread_mutex_lock(&e->step.announce_lock);
     for (int i = e->parameters.n - 1; i >= 0; i--) {
         const struct parameter *p = &e->parameters.item[i];
 
@@ -141,7 +141,7 @@ static const char *wait_layer_name(struct eddis *e, int b)
         if (!p->announced)
             break;
     }
-    pthread_mutex_unlock(&e->announce_lock);
+    pthread_mutex_unlock(&e->step.announce_lock);
     return name ? name : "-";
 }
 
@@ -149,7 +149,9 @@ static const char *wait_layer_name(struct eddis *e, int b)
 static int wait_parameter(struct eddis *e, int parameter, int64_t deadline_ns,
                           struct eddis_error *err)
 {
-    struct comm_wait w = { .kind = WAIT_STEP, .parameter = parameter, .step = e->begin.step.step };
+    struct comm_wait w = { .kind = WAIT_STEP,
+                           .parameter = parameter,
+                           .step = e->step.begin.step.step };
     const char *layer;
     int rc = waiter_wait(&e->all.waiter, &w, deadline_ns, err);
 
@@ -160,30 +162,17 @@ static int wait_parameter(struct eddis *e, int parameter, int64_t deadline_ns,
         return eddis_fail(err, rc,
                           "step %lld: bucket %d of %d has not left, layer '%s' or one in a bucket "
                           "before it is not combined yet",
-                          (long long)e->current.step, w.bucket, w.n_buckets, layer);
+                          (long long)e->step.current.step, w.bucket, w.n_buckets, layer);
     return eddis_fail(err, rc, "step %lld: bucket %d of %d with layer '%s' waits for rank %d",
-                      (long long)e->current.step, w.bucket, w.n_buckets, layer, w.peer);
+                      (long long)e->step.current.step, w.bucket, w.n_buckets, layer, w.peer);
 }
 
 static int wait_check(const struct eddis *e, struct eddis_error *err)
 {
     int rc = worker_check(e, err);
 
-    if (rc == 0 && !e->in_step)
+    if (rc == 0 && !e->step.begun)
         rc = eddis_fail(err, -EINVAL, "there is nothing to wait for outside of a step");
-    return rc;
-}
-
-/* A plan that could not be taken fails the step on this worker, see replan_agree. */
-static int wait_plan(struct eddis *e, struct eddis_error *err)
-{
-    int rc;
-
-    pthread_mutex_lock(&e->plan_lock);
-    rc = e->plan_failure.code;
-    if (rc < 0 && err)
-        *err = e->plan_failure;
-    pthread_mutex_unlock(&e->plan_lock);
     return rc;
 }
 
@@ -198,22 +187,22 @@ int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
     if (rc < 0)
         return rc;
     before = phase_wait_enter(&e->phase);
-    pthread_mutex_lock(&e->announce_lock);
-    if (!e->finished) {
-        e->finished = true;
+    pthread_mutex_lock(&e->step.announce_lock);
+    if (!e->step.finished) {
+        e->step.finished = true;
         /* Without need nothing would wait for this mail to be handled before it is used again. */
-        if (e->n_announced < e->parameters.n || e->parameters.n == 0) {
-            e->finish.kind = MAIL_FINISH;
-            comm_thread_send(e->comm_thread, &e->finish);
+        if (e->step.n_announced < e->parameters.n || e->parameters.n == 0) {
+            e->step.finish.kind = MAIL_FINISH;
+            comm_thread_send(e->comm_thread, &e->step.finish);
         }
     }
-    pthread_mutex_unlock(&e->announce_lock);
+    pthread_mutex_unlock(&e->step.announce_lock);
     rc = wait_parameter(e, -1, deadline, err);
     phase_wait_leave(&e->phase, before, rc);
     if (rc == 0)
-        rc = wait_plan(e, err);
+        rc = replan_failure(&e->replan, err); /* fails the step on this worker */
     if (rc == 0) {
-        e->waited = true;
+        e->step.waited = true;
         e->emulation.waited_ns = clock_now_ns();
     }
     return rc;
@@ -229,14 +218,14 @@ int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddi
         return rc;
     if (layer < 0 || layer >= e->parameters.n_layers)
         return eddis_fail(err, -EINVAL, "there is no layer %d", layer);
-    pthread_mutex_lock(&e->announce_lock);
+    pthread_mutex_lock(&e->step.announce_lock);
     for (int i = 0; rc == 0 && i < e->parameters.n; i++)
         if (e->parameters.item[i].layer == layer && !e->parameters.item[i].announced &&
-            !e->finished)
+            !e->step.finished)
             rc = eddis_fail(err, -EINVAL,
                             "layer '%s' cannot be waited for, its parameter '%s' was not announced",
                             e->parameters.layer[layer].name, e->parameters.item[i].name);
-    pthread_mutex_unlock(&e->announce_lock);
+    pthread_mutex_unlock(&e->step.announce_lock);
     if (rc == 0)
         rc = announce_held(e, deadline, err);
     if (rc < 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint_models.c - what a checkpoint of async or hybrid mode holds besides the program's files
+/* checkpoint_models.c - write and read what a checkpoint of async or hybrid mode holds besides the
+ * program's files
  *
  *     rank-0000.eddis.samples   samples done; then first and count of every range that is left
  *     rank-....eddis.local      the parameters of a group's own model, by its root
@@ -10,7 +11,7 @@
  * on with the centre; sync mode takes the samples that are left in their order.  Numbers are in
  * this machine's order of bytes, as parameters are.
  */
-#include "worker.h"
+#include "checkpoint_models.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -26,55 +27,56 @@
 /* ---- writing ---- */
 
 /* All increments are in the centre, and it is in the parameters. */
-static int checkpoint_models_centre(struct eddis *e, struct checkpoint_models *k,
+static int checkpoint_models_centre(struct centre *m, struct checkpoint_models *k,
                                     struct eddis_error *err)
 {
-    int rc = centre_exchange(e, SYNC_SETTLE, err);
+    int rc = centre_exchange(m, SYNC_SETTLE, err);
 
     if (rc == 0)
-        rc = collectives_barrier(&e->all, err);
+        rc = collectives_barrier(m->all, err);
     if (rc < 0)
         return rc;
-    k->local_bytes = parameters_bytes(&e->parameters);
-    k->local = parameters_copy(&e->parameters);
+    k->local_bytes = parameters_bytes(m->parameters);
+    k->local = parameters_copy(m->parameters);
     rc = collectives_agree(
-        &e->all, k->local ? 0 : eddis_fail(err, -ENOMEM, "no memory for a copy of the model"), err);
-    return rc < 0 ? rc : centre_exchange(e, SYNC_ADOPT, err);
+        m->all, k->local ? 0 : eddis_fail(err, -ENOMEM, "no memory for a copy of the model"), err);
+    return rc < 0 ? rc : centre_exchange(m, SYNC_ADOPT, err);
 }
 
-static int checkpoint_models_samples(struct eddis *e, struct checkpoint_models *k,
+static int checkpoint_models_samples(struct centre *m, struct checkpoint_models *k,
                                      struct eddis_error *err)
 {
-    int rc = collectives_agree(&e->all, samples_freeze(e, err), err);
+    int rc = collectives_agree(m->all, samples_freeze(m->samples, err), err);
 
     if (rc == 0)
-        rc = samples_left(e, &k->left, &k->n_left, err);
-    samples_thaw(e);
-    return collectives_agree(&e->all, rc, err);
+        rc = samples_left(m->samples, &k->left, &k->n_left, err);
+    samples_thaw(m->samples);
+    return collectives_agree(m->all, rc, err);
 }
 
-int checkpoint_models_take(struct eddis *e, struct checkpoint_models *k, struct eddis_error *err)
+int checkpoint_models_take(struct centre *m, struct checkpoint_models *k, struct eddis_error *err)
 {
     int rc;
 
-    k->step = e->step;
-    if (!centre_several(e))
-        return e->samples.ranges ? samples_left(e, &k->left, &k->n_left, err) : 0;
-    if (!e->samples.ranges)
+    k->step = m->samples->step;
+    k->listed = samples_listed(m->samples);
+    if (!m->group->several)
+        return k->listed ? samples_left(m->samples, &k->left, &k->n_left, err) : 0;
+    if (!k->listed)
         return eddis_fail(err, -EINVAL, "call eddis_commit before a checkpoint");
-    rc = e->centre.finished ? 0 : centre_meet(e, err);
+    rc = m->finished ? 0 : centre_meet(m, err);
     if (rc == 0)
         rc = collectives_allreduce(
-            &e->all,
+            m->all,
             &(struct allreduce){ .data = &k->step, .n = 1, .type = COMM_INT64, .rule = COMM_MAX },
             err);
-    if (rc == 0 && e->centre.started && !e->centre.finished)
-        rc = checkpoint_models_centre(e, k, err);
-    return rc < 0 ? rc : checkpoint_models_samples(e, k, err);
+    if (rc == 0 && m->started && !m->finished)
+        rc = checkpoint_models_centre(m, k, err);
+    return rc < 0 ? rc : checkpoint_models_samples(m, k, err);
 }
 
 /* { samples done, first, count, first, count, ... } */
-static int put_samples(const struct eddis *e, const struct checkpoint_models *k,
+static int put_samples(const struct centre *m, const struct checkpoint_models *k,
                        struct checkpoint *files, struct eddis_error *err)
 {
     size_t n = 1 + 2 * k->n_left;
@@ -82,7 +84,7 @@ static int put_samples(const struct eddis *e, const struct checkpoint_models *k,
 
     if (!number)
         return eddis_fail(err, -ENOMEM, "no memory for ranges of samples");
-    number[0] = ranges_total(e->samples.ranges);
+    number[0] = samples_total(m->samples);
     for (size_t i = 0; i < k->n_left; i++) {
         number[0] -= k->left[i].count;
         number[1 + 2 * i] = k->left[i].first;
@@ -91,32 +93,33 @@ static int put_samples(const struct eddis *e, const struct checkpoint_models *k,
     return checkpoint_put(files, 0, KEPT_SAMPLES, number, n * sizeof *number, err);
 }
 
-static size_t group_bytes(const struct eddis *e)
+static size_t group_bytes(const struct centre *m)
 {
-    return (size_t)e->group.place.n_ranks * sizeof *e->group.member;
+    return (size_t)m->group->place.n_ranks * sizeof *m->group->member;
 }
 
-int checkpoint_models_put(struct eddis *e, const struct checkpoint_models *k,
+int checkpoint_models_put(const struct centre *m, const struct checkpoint_models *k,
                           struct checkpoint *files, struct eddis_error *err)
 {
     int rc = 0;
 
-    if (!e->samples.ranges)
+    if (!k->listed)
         return 0;
-    if (e->all.place.rank == 0)
-        rc = put_samples(e, k, files, err);
-    if (rc < 0 || !k->local || e->group.place.rank != 0)
+    if (m->all->place.rank == 0)
+        rc = put_samples(m, k, files, err);
+    if (rc < 0 || !k->local || !group_is_root(m->group))
         return rc;
-    rc = checkpoint_put(files, e->all.place.rank, KEPT_GROUP, e->group.member, group_bytes(e), err);
+    rc = checkpoint_put(files, m->all->place.rank, KEPT_GROUP, m->group->member, group_bytes(m),
+                        err);
     if (rc == 0)
-        rc = checkpoint_put(files, e->all.place.rank, KEPT_LOCAL, k->local, k->local_bytes, err);
+        rc = checkpoint_put(files, m->all->place.rank, KEPT_LOCAL, k->local, k->local_bytes, err);
     return rc;
 }
 
-void checkpoint_models_release(struct eddis *e, struct checkpoint_models *k)
+void checkpoint_models_release(const struct centre *m, struct checkpoint_models *k)
 {
     if (k->local)
-        parameters_put_back(&e->parameters, k->local);
+        parameters_put_back(m->parameters, k->local);
     free(k->local);
     free(k->left);
     *k = (struct checkpoint_models){ 0 };
@@ -124,29 +127,22 @@ void checkpoint_models_release(struct eddis *e, struct checkpoint_models *k)
 
 /* ---- reading ---- */
 
-bool checkpoint_models_has(const struct checkpoint *files)
+/* Whether it lists the samples that are left: it was made with several models, or went on from one
+ * that was.
+ */
+static bool lists_samples(const struct checkpoint *files)
 {
     return checkpoint_size(files, 0, KEPT_SAMPLES) > 0;
 }
 
-static int64_t total_samples(const struct eddis *e)
-{
-    int64_t all;
-
-    return e->options.epochs == 0 ||
-                   __builtin_mul_overflow(e->options.samples, e->options.epochs, &all)
-               ? INT64_MAX
-               : all;
-}
-
 /* A checkpoint of sync mode: everything behind its step's place in the epoch. */
-static int left_of_step(const struct eddis *e, int64_t step, struct range *ret)
+static int left_of_step(const struct centre *m, int64_t step, struct range *ret)
 {
-    int64_t per_epoch = sampler_steps_in_epoch(e->sampler);
-    int64_t in_epoch = step % per_epoch * e->global_batch;
-    int64_t total = total_samples(e);
+    int64_t per_epoch = sampler_steps_in_epoch(m->samples->sampler);
+    int64_t in_epoch = step % per_epoch * m->samples->global_batch;
+    int64_t total = samples_total(m->samples);
 
-    ret->first = step / per_epoch * e->options.samples + in_epoch;
+    ret->first = step / per_epoch * m->samples->order.samples + in_epoch;
     ret->count = total - ret->first;
     return ret->count > 0;
 }
@@ -187,7 +183,7 @@ static size_t samples_fit(struct range *left, size_t n, int64_t before, int64_t 
     return ranges_join(left, n);
 }
 
-static int get_samples(const struct eddis *e, const struct checkpoint *files, struct range **ret,
+static int get_samples(const struct centre *m, const struct checkpoint *files, struct range **ret,
                        size_t *ret_n, struct eddis_error *err)
 {
     int64_t bytes = checkpoint_size(files, 0, KEPT_SAMPLES), before = 0;
@@ -203,52 +199,38 @@ static int get_samples(const struct eddis *e, const struct checkpoint *files, st
         if (rc == 0)
             rc = samples_parse(number, (n - 1) / 2, left, &before, err);
         if (rc == 0)
-            *ret_n = samples_fit(left, (n - 1) / 2, before, total_samples(e));
+            *ret_n = samples_fit(left, (n - 1) / 2, before, samples_total(m->samples));
     } else {
-        *ret_n = (size_t)left_of_step(e, checkpoint_meta(files)->step, left);
+        *ret_n = (size_t)left_of_step(m, checkpoint_meta(files)->step, left);
     }
     if (rc == 0)
         *ret = cleanup_keep(left);
     return rc;
 }
 
-/* A list of nothing means everything to ranges_open: an empty range means nothing. */
-static int begin_again(struct eddis *e, struct range *left, size_t n, struct eddis_error *err)
-{
-    struct range none = { 0, 0 };
-    int64_t done = total_samples(e);
-
-    for (size_t i = 0; i < n; i++)
-        done -= left[i].count;
-    if (!centre_several(e))
-        return samples_begin_alike(e, n ? left : &none, n ? n : 1, done, err);
-    e->centre.due_before = samples_due(e, done);
-    e->centre.flagged = e->centre.planned = 0;
-    return samples_begin(e, n ? left : &none, n ? n : 1, done, err);
-}
-
 /* Whether the group had the same members, of as many ranks: 1 or 0. */
-static int get_group(const struct eddis *e, const struct checkpoint *files, struct eddis_error *err)
+static int get_group(const struct centre *m, const struct checkpoint *files,
+                     struct eddis_error *err)
 {
-    int root = e->group.member[0], rc;
-    size_t bytes = group_bytes(e);
+    int root = m->group->member[0], rc;
+    size_t bytes = group_bytes(m);
     cleanup_free int *member = malloc(bytes);
 
     if (!member)
         return eddis_fail(err, -ENOMEM, "no memory for a group of workers");
-    if (checkpoint_meta(files)->n_ranks != e->all.place.n_ranks ||
+    if (checkpoint_meta(files)->n_ranks != m->all->place.n_ranks ||
         checkpoint_size(files, root, KEPT_GROUP) != (int64_t)bytes)
         return 0;
     rc = checkpoint_get(files, root, KEPT_GROUP, member, bytes, err);
-    return rc < 0 ? rc : memcmp(member, e->group.member, bytes) == 0;
+    return rc < 0 ? rc : memcmp(member, m->group->member, bytes) == 0;
 }
 
 /* The group's own model, when there was the same group; it replaces the centre after the start. */
-static int get_local(struct eddis *e, const struct checkpoint *files, struct eddis_error *err)
+static int get_local(struct centre *m, const struct checkpoint *files, struct eddis_error *err)
 {
-    size_t bytes = parameters_bytes(&e->parameters);
+    size_t bytes = parameters_bytes(m->parameters);
     cleanup_free void *local = malloc(bytes + 1);
-    int root = e->group.member[0], rc = get_group(e, files, err);
+    int root = m->group->member[0], rc = get_group(m, files, err);
 
     if (rc == 1 && !local)
         return eddis_fail(err, -ENOMEM, "no memory for a copy of the model");
@@ -257,25 +239,46 @@ static int get_local(struct eddis *e, const struct checkpoint *files, struct edd
     rc = checkpoint_get(files, root, KEPT_LOCAL, local, bytes, err);
     if (rc < 0)
         return rc;
-    free(e->centre.local);
-    e->centre.local = cleanup_keep(local);
+    free(m->local);
+    m->local = cleanup_keep(local);
     return 0;
 }
 
-int checkpoint_models_restore(struct eddis *e, const struct checkpoint *files,
-                              struct eddis_error *err)
+/* Count checkpoints anew: those due by the samples done before, or planned before, are made. */
+static void count_checkpoints(struct centre *m, struct replan *replan,
+                              const struct samples_rest *rest)
 {
+    int64_t done = samples_total(m->samples);
+
+    for (size_t i = 0; i < rest->n_left; i++)
+        done -= rest->left[i].count;
+    m->due_before = centre_due(m, done);
+    m->planned_before = replan_checkpoints(replan);
+    m->flagged = 0;
+}
+
+int checkpoint_models_restore(struct centre *m, struct replan *replan,
+                              const struct checkpoint *files, struct eddis_error *err)
+{
+    struct samples_rest rest = { .step = checkpoint_meta(files)->step };
     cleanup_free struct range *left = NULL;
-    size_t n = 0;
+    bool several = m->group->several;
     int rc;
 
-    if (centre_several(e) && (!e->samples.ranges || e->centre.started))
+    if (!several && !lists_samples(files))
+        return samples_resume(m->samples, &rest, err);
+    if (several && (!samples_listed(m->samples) || m->started))
         return eddis_fail(err, -EINVAL,
                           "a checkpoint is restored between eddis_commit and the first "
                           "step");
-    rc = get_samples(e, files, &left, &n, err);
-    if (rc == 0 && centre_several(e))
-        rc = get_local(e, files, err);
-    rc = collectives_agree(&e->all, rc, err);
-    return rc < 0 ? rc : begin_again(e, left, n, err);
+    rc = get_samples(m, files, &left, &rest.n_left, err);
+    if (rc == 0 && several)
+        rc = get_local(m, files, err);
+    rc = collectives_agree(m->all, rc, err);
+    if (rc < 0)
+        return rc;
+    rest.left = left;
+    if (several)
+        count_checkpoints(m, replan, &rest);
+    return samples_resume(m->samples, &rest, err);
 }

@@ -4,6 +4,9 @@
  *
  * Whatever fails on one worker fails on all, in the same call; what a put failed of, in commit.
  */
+#include "checkpoint_save.h"
+
+#include "checkpoint_models.h"
 #include "worker.h"
 
 #include "lib/base/cleanup.h"
@@ -46,7 +49,7 @@ static int save_make(struct eddis *e, struct checkpoint *files, int rc,
 static void save_free(struct eddis_checkpoint *c)
 {
     phase_enter(&c->e->phase, c->before);
-    checkpoint_models_release(c->e, &c->kept);
+    checkpoint_models_release(&c->e->centre, &c->kept);
     free(c);
 }
 
@@ -54,7 +57,7 @@ static int save_check(const struct eddis *e, struct eddis_error *err)
 {
     int rc = worker_check(e, err);
 
-    if (rc == 0 && e->in_step)
+    if (rc == 0 && e->step.begun)
         rc = eddis_fail(err, -EINVAL,
                         "a checkpoint is of the state between steps: call eddis_step_end before");
     return rc;
@@ -62,72 +65,76 @@ static int save_check(const struct eddis *e, struct eddis_error *err)
 
 /* ---- who may write ---- */
 
-static int generation_of(const struct eddis *e)
+static int generation_of(const struct checkpoint_save *s)
 {
-    return e->area ? e->area->generation : 1;
+    return s->area ? s->area->generation : 1;
 }
 
 /* Become the writer of this folder. */
-static int save_take_folder(struct eddis *e, const char *folder, struct eddis_error *err)
+static int save_take_folder(struct checkpoint_save *s, const char *folder, struct eddis_error *err)
 {
     char *copy = strdup(folder);
     int rc = copy
-                 ? fence_open(folder, e->area ? e->area->job : "", generation_of(e), &e->fence, err)
+                 ? fence_open(folder, s->area ? s->area->job : "", generation_of(s), &s->fence, err)
                  : eddis_fail(err, -ENOMEM, "no memory for a path");
 
     if (rc < 0) {
         free(copy);
         return rc;
     }
-    free(e->fenced);
-    e->fenced = copy;
+    free(s->fenced);
+    s->fenced = copy;
     return 0;
 }
 
-int checkpoint_save_open(struct eddis *e, struct eddis_error *err)
+int checkpoint_save_open(struct checkpoint_save *s, struct eddis_error *err)
 {
-    const struct board_area *a = e->area;
+    const struct board_area *a = s->area;
     int rc;
 
-    if (!a || a->generation < 2 || !a->checkpoint_dir[0] || e->all.place.rank != 0)
+    if (!a || a->generation < 2 || !a->checkpoint_dir[0] || s->all->place.rank != 0)
         return 0;
-    rc = save_take_folder(e, a->checkpoint_dir, err);
+    rc = save_take_folder(s, a->checkpoint_dir, err);
     /* A disk that is full or not there now may be so no longer when a checkpoint is written. */
     return rc == -ESTALE ? rc : 0;
 }
 
+void checkpoint_save_close(struct checkpoint_save *s)
+{
+    free(s->fenced);
+}
+
 /* Rank 0: make the part in a folder that we are the writer of. */
-static int save_begin(struct eddis *e, const char *folder, int64_t step, struct checkpoint **ret,
-                      struct eddis_error *err)
+static int save_begin(struct checkpoint_save *s, const char *folder, int64_t step,
+                      struct checkpoint **ret, struct eddis_error *err)
 {
     int rc = -ENOENT;
 
-    if (e->fenced && strcmp(e->fenced, folder) == 0)
-        rc = checkpoint_begin(folder, step, &e->fence, ret, err);
+    if (s->fenced && strcmp(s->fenced, folder) == 0)
+        rc = checkpoint_begin(folder, step, &s->fence, ret, err);
     if (rc != -ENOENT)
         return rc;
     /* The first here, or the folder was removed meanwhile. */
-    rc = save_take_folder(e, folder, err);
-    return rc < 0 ? rc : checkpoint_begin(folder, step, &e->fence, ret, err);
+    rc = save_take_folder(s, folder, err);
+    return rc < 0 ? rc : checkpoint_begin(folder, step, &s->fence, ret, err);
 }
 
 /* ---- writing ---- */
 
-static int save_files(struct eddis *e, const char *folder, int64_t step, struct checkpoint **ret,
-                      struct eddis_error *err)
+static int save_files(struct checkpoint_save *s, const char *folder, int64_t step,
+                      struct checkpoint **ret, struct eddis_error *err)
 {
     int rc = 0;
 
-    if (!folder && e->area && *e->area->checkpoint_dir)
-        folder = e->area->checkpoint_dir;
+    if (!folder && s->area && *s->area->checkpoint_dir)
+        folder = s->area->checkpoint_dir;
     if (!folder)
         rc = eddis_fail(err, -ENOENT, "the job has no folder for checkpoints and none was given");
-    else if (e->all.place.rank == 0)
-        rc = save_begin(e, folder, step, ret, err);
-    rc =
-        collectives_agree(&e->all, rc, err); /* the folder is there before the others look for it */
-    if (rc == 0 && e->all.place.rank != 0)
-        rc = checkpoint_join(folder, step, generation_of(e), ret, err);
+    else if (s->all->place.rank == 0)
+        rc = save_begin(s, folder, step, ret, err);
+    rc = collectives_agree(s->all, rc, err); /* the folder is there before the others look for it */
+    if (rc == 0 && s->all->place.rank != 0)
+        rc = checkpoint_join(folder, step, generation_of(s), ret, err);
     return rc;
 }
 
@@ -142,12 +149,12 @@ int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_che
     if (rc < 0)
         return rc;
     before = phase_enter(&e->phase, EDDIS_PHASE_CHECKPOINT); /* the others may be late for it */
-    rc = checkpoint_models_take(e, &kept, err);
+    rc = checkpoint_models_take(&e->centre, &kept, err);
     if (rc == 0)
-        rc = save_make(e, files, save_files(e, folder, kept.step, &files, err), ret, err);
+        rc = save_make(e, files, save_files(&e->save, folder, kept.step, &files, err), ret, err);
     if (rc < 0) {
         checkpoint_abandon_take(files);
-        checkpoint_models_release(e, &kept);
+        checkpoint_models_release(&e->centre, &kept);
         phase_enter(&e->phase, before);
         return rc;
     }
@@ -233,12 +240,12 @@ int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_e
     meta = (struct checkpoint_meta){ .step = c->kept.step,
                                      .seed = e->seed,
                                      .samples = e->options.samples,
-                                     .batch = e->global_batch,
+                                     .batch = e->samples.global_batch,
                                      .n_ranks = e->all.place.n_ranks,
-                                     .generation = generation_of(e) };
-    if (keep <= 0 && e->board)
+                                     .generation = generation_of(&e->save) };
+    if (keep <= 0 && e->area)
         keep = e->area->checkpoint_keep;
-    rc = checkpoint_models_put(e, &c->kept, c->files, err);
+    rc = checkpoint_models_put(&e->centre, &c->kept, c->files, err);
     if (c->failure.code && err)
         *err = c->failure;
     rc = collectives_agree(&e->all, c->failure.code ? c->failure.code : rc, err);
@@ -258,7 +265,7 @@ int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_e
 static int restore_check(const struct eddis *e, const struct checkpoint_meta *m,
                          struct eddis_error *err)
 {
-    int64_t batch = e->global_batch;
+    int64_t batch = e->samples.global_batch;
 
     if (m->samples == e->options.samples && m->batch == batch && m->seed == e->seed)
         return 0;
@@ -398,13 +405,8 @@ int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err)
     if (rc < 0)
         return rc;
     e = c->e;
-    pthread_mutex_lock(&e->plan_lock);
-    e->step = checkpoint_meta(c->files)->step;
-    e->stop = false;
-    sampler_resume(e->sampler, e->step);
-    pthread_mutex_unlock(&e->plan_lock);
-    if (centre_several(e) || checkpoint_models_has(c->files))
-        rc = checkpoint_models_restore(e, c->files, err);
+    rc = checkpoint_models_restore(&e->centre, &e->replan, c->files, err);
+    e->step.stop &= rc < 0;
     checkpoint_close(c->files);
     save_free(c);
     return rc < 0 ? rc : collectives_barrier(&e->all, err);

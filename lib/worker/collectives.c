@@ -134,6 +134,38 @@ int collectives_start_barrier(struct collectives *c, struct eddis_request **ret,
     return request_start(c, &(struct eddis_request){ .what = "barrier" }, made, ret, err);
 }
 
+/* ---- blocking forms that may time out ---- */
+
+/* The request of an earlier call with these arguments that timed out, or NULL. */
+static struct eddis_request *request_again(const struct collectives *c, const char *what,
+                                           const void *buffer, size_t size)
+{
+    struct eddis_request *q = c->requests;
+
+    while (q &&
+           !(q->timed_out && strcmp(q->what, what) == 0 && q->buffer == buffer && q->size == size))
+        q = q->next;
+    return q;
+}
+
+static int request_finish(struct collectives *c, struct eddis_request *q, int64_t timeout_ns,
+                          struct eddis_error *err)
+{
+    int rc = collectives_wait(c, q, timeout_ns, err);
+
+    if (rc == -ETIMEDOUT)
+        q->timed_out = true;
+    return rc;
+}
+
+int collectives_barrier_until(struct collectives *c, int64_t timeout_ns, struct eddis_error *err)
+{
+    struct eddis_request *q = request_again(c, "barrier", NULL, 0);
+    int rc = q ? 0 : collectives_start_barrier(c, &q, err);
+
+    return rc < 0 ? rc : request_finish(c, q, timeout_ns, err);
+}
+
 /* ---- the library's own ---- */
 
 /* After a time-out the buffer may go with the caller, and the others would take what this rank does
@@ -295,59 +327,48 @@ int eddis_barrier_start(struct eddis *e, struct eddis_request **ret, struct eddi
     return rc < 0 ? rc : collectives_start_barrier(&e->all, ret, err);
 }
 
-/* The request of an earlier call with these arguments that timed out, or NULL. */
-static struct eddis_request *request_again(const struct eddis *e, const char *what,
-                                           const void *buffer, size_t size)
-{
-    struct eddis_request *q = worker_check(e, NULL) < 0 ? NULL : e->all.requests;
-
-    while (q &&
-           !(q->timed_out && strcmp(q->what, what) == 0 && q->buffer == buffer && q->size == size))
-        q = q->next;
-    return q;
-}
-
-static int request_finish(struct eddis *e, struct eddis_request *q, int64_t timeout_ns,
-                          struct eddis_error *err)
-{
-    int rc = eddis_request_wait(e, q, timeout_ns, err);
-
-    if (rc == -ETIMEDOUT)
-        q->timed_out = true;
-    return rc;
-}
-
 int eddis_allreduce(struct eddis *e, void *buffer, size_t n, enum eddis_dtype dtype,
                     enum eddis_op op, int64_t timeout_ns, struct eddis_error *err)
 {
-    struct eddis_request *q = request_again(e, "allreduce", buffer, n);
-    int rc = q ? 0 : eddis_allreduce_start(e, buffer, n, dtype, op, &q, err);
+    struct eddis_request *q = NULL;
+    int rc = worker_check(e, err);
 
-    return rc < 0 ? rc : request_finish(e, q, timeout_ns, err);
+    if (rc < 0)
+        return rc;
+    q = request_again(&e->all, "allreduce", buffer, n);
+    rc = q ? 0 : eddis_allreduce_start(e, buffer, n, dtype, op, &q, err);
+    return rc < 0 ? rc : request_finish(&e->all, q, timeout_ns, err);
 }
 
 int eddis_broadcast(struct eddis *e, void *buffer, size_t bytes, int root, int64_t timeout_ns,
                     struct eddis_error *err)
 {
-    struct eddis_request *q = request_again(e, "broadcast", buffer, bytes);
-    int rc = q ? 0 : eddis_broadcast_start(e, buffer, bytes, root, &q, err);
+    struct eddis_request *q = NULL;
+    int rc = worker_check(e, err);
 
-    return rc < 0 ? rc : request_finish(e, q, timeout_ns, err);
+    if (rc < 0)
+        return rc;
+    q = request_again(&e->all, "broadcast", buffer, bytes);
+    rc = q ? 0 : eddis_broadcast_start(e, buffer, bytes, root, &q, err);
+    return rc < 0 ? rc : request_finish(&e->all, q, timeout_ns, err);
 }
 
 int eddis_allgather(struct eddis *e, const void *in, void *out, size_t bytes, int64_t timeout_ns,
                     struct eddis_error *err)
 {
-    struct eddis_request *q = request_again(e, "allgather", out, bytes);
-    int rc = q ? 0 : eddis_allgather_start(e, in, out, bytes, &q, err);
+    struct eddis_request *q = NULL;
+    int rc = worker_check(e, err);
 
-    return rc < 0 ? rc : request_finish(e, q, timeout_ns, err);
+    if (rc < 0)
+        return rc;
+    q = request_again(&e->all, "allgather", out, bytes);
+    rc = q ? 0 : eddis_allgather_start(e, in, out, bytes, &q, err);
+    return rc < 0 ? rc : request_finish(&e->all, q, timeout_ns, err);
 }
 
 int eddis_barrier(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
 {
-    struct eddis_request *q = request_again(e, "barrier", NULL, 0);
-    int rc = q ? 0 : eddis_barrier_start(e, &q, err);
+    int rc = worker_check(e, err);
 
-    return rc < 0 ? rc : request_finish(e, q, timeout_ns, err);
+    return rc < 0 ? rc : collectives_barrier_until(&e->all, timeout_ns, err);
 }

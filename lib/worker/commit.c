@@ -141,6 +141,21 @@ static int commit_buckets(struct eddis *e, struct bucket_layout *layout, struct 
     return 0;
 }
 
+static void hook_report(void *arg, struct sync_tail *tail)
+{
+    struct eddis *e = arg;
+
+    replan_report(&e->replan, tail);
+}
+
+static void hook_agreed(void *arg, int64_t round, const struct sync_tail *tail)
+{
+    struct eddis *e = arg;
+
+    (void)round;
+    replan_agree(&e->replan, tail);
+}
+
 static void hook_laid_out(void *arg, const struct bucket_layout *l)
 {
     const struct eddis *e = arg;
@@ -152,23 +167,23 @@ static int commit_engine(struct eddis *e, const struct comm_cost *cost, struct e
                          struct eddis_error *err)
 {
     struct engine_parameter *p = calloc((size_t)e->parameters.n + 1, sizeof *p);
-    struct sync_value *v = centre_values(e);
+    struct sync_value *v = centre_values(&e->parameters);
     struct sync_models models = { 0 };
     struct bucket_layout layout;
     struct engine_options o = { .place = e->group.place,
                                 .algorithm = e->algorithm,
-                                .models = centre_several(e) ? &models : NULL,
+                                .models = e->group.several ? &models : NULL,
                                 .cost = { cost->latency_s, cost->bytes_per_s },
                                 .parameter = p,
                                 .n_parameters = e->parameters.n,
                                 .hooks = { .arg = e,
-                                           .report = replan_report,
-                                           .agreed = replan_agree,
+                                           .report = hook_report,
+                                           .agreed = hook_agreed,
                                            .laid_out = hook_laid_out } };
     int rc = p && v ? 0 : eddis_fail(err, -ENOMEM, "no memory for %d parameters", e->parameters.n);
 
-    if (rc == 0 && centre_several(e))
-        models = centre_setup(e, v);
+    if (rc == 0 && e->group.several)
+        models = centre_setup(&e->centre, v);
     for (int i = 0; rc == 0 && i < e->parameters.n; i++)
         p[i] = (struct engine_parameter){ .n = v[i].n, .type = v[i].type };
     if (rc == 0)
@@ -196,13 +211,15 @@ int eddis_commit(struct eddis *e, struct eddis_error *err)
 {
     struct engine *engine = NULL;
     struct comm_cost cost = { 0 };
-    int rc = parameters_check(e, err);
+    int rc = worker_check(e, err);
 
     if (rc < 0)
         return rc;
+    if (e->engine)
+        return eddis_fail(err, -EINVAL, "layers cannot be added after eddis_commit");
     rc = commit_compare(e, err);
-    if (rc == 0 && centre_several(e))
-        rc = centre_commit(e, err);
+    if (rc == 0 && e->group.several)
+        rc = centre_commit(&e->centre, err);
     if (rc < 0)
         return rc;
     rc = commit_share(e, err);

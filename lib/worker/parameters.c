@@ -107,7 +107,7 @@ void parameters_free(struct parameters *all)
 
 /* ---- eddis.h ---- */
 
-int parameters_check(const struct eddis *e, struct eddis_error *err)
+static int register_check(const struct eddis *e, struct eddis_error *err)
 {
     int rc = worker_check(e, err);
 
@@ -122,7 +122,7 @@ int eddis_add_layer(struct eddis *e, const char *name, enum eddis_layer_kind kin
     struct parameters *all;
     struct parameter_layer *bigger;
     char *copy;
-    int rc = parameters_check(e, err);
+    int rc = register_check(e, err);
 
     if (rc < 0)
         return rc;
@@ -151,7 +151,7 @@ int eddis_add_parameter(struct eddis *e, int layer, const struct eddis_parameter
     struct parameter *bigger, *q;
     char *copy;
     size_t n = 0;
-    int rc = parameters_check(e, err);
+    int rc = register_check(e, err);
 
     if (rc < 0)
         return rc;

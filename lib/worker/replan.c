@@ -6,12 +6,13 @@
  * the smallest version is new, it holds from the largest step + 1.  Between filling in the tail
  * and the result, steps beyond what was reported must not be asked for: they wait.
  */
-#include "worker.h"
+#include "replan.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Reported beyond the present step though nobody asked yet, so that a reader one or two steps
@@ -21,221 +22,241 @@ enum { REPLAN_AHEAD = 2 };
 
 enum { REPLAN_TRIES = 1000 }; /* a millisecond each, while the agent writes a plan */
 
+void replan_init(struct replan *r)
+{
+    pthread_mutex_init(&r->lock, NULL);
+}
+
+void replan_fini(struct replan *r)
+{
+    free(r->event);
+    free(r->plan);
+    pthread_mutex_destroy(&r->lock);
+}
+
+/* ---- the hooks ---- */
+
+static struct board_plan *replan_copy(struct replan *r, int64_t version)
+{
+    return &r->plan[version % BOARD_PLANS];
+}
+
 /* Copy what is new on the board.  A plan that the agent is just writing is left for the next step.
  */
-static int replan_fetch(struct eddis *e)
+static int replan_fetch(struct replan *r)
 {
     int rc = 0;
 
-    while (rc == 0 && e->plan_read < board_newest(e->board)) {
-        rc = board_plan_get(e->board, e->plan_read + 1, &e->plan[(e->plan_read + 1) % BOARD_PLANS],
-                            NULL);
+    while (rc == 0 && r->read < board_newest(r->board)) {
+        rc = board_plan_get(r->board, r->read + 1, replan_copy(r, r->read + 1), NULL);
         if (rc == 0)
-            e->plan_read++;
+            r->read++;
     }
     return rc == -EAGAIN ? 0 : rc;
 }
 
-void replan_report(void *arg, struct sync_tail *tail)
+void replan_report(struct replan *r, struct sync_tail *tail)
 {
-    struct eddis *e = arg;
-
-    pthread_mutex_lock(&e->plan_lock);
-    e->horizon = sampler_asked(e->sampler);
-    if (e->horizon < e->step + REPLAN_AHEAD)
-        e->horizon = e->step + REPLAN_AHEAD;
-    if (e->board && replan_fetch(e) < 0)
+    pthread_mutex_lock(&r->lock);
+    if (r->board && replan_fetch(r) < 0)
         tail->flags |= SYNC_NO_PLAN;
-    tail->version = e->plan_read;
-    tail->asked = e->horizon;
-    tail->blocked = phase_blocked_ns(&e->phase);
-    samples_report(e, tail);
-    e->frozen = tail->version > e->plan_version;
-    pthread_mutex_unlock(&e->plan_lock);
+    tail->version = r->read;
+    tail->asked = samples_hold(r->samples, REPLAN_AHEAD, r->read > r->version);
+    tail->blocked = phase_blocked_ns(r->phase);
+    samples_report(r->samples, tail);
+    pthread_mutex_unlock(&r->lock);
 }
 
-static int replan_add_event(struct eddis *e, int64_t step, unsigned flags)
+static int replan_add_event(struct replan *r, int64_t step, unsigned flags)
 {
     struct replan_event *bigger;
 
     if (!flags)
         return 0;
-    bigger = realloc(e->event, (size_t)(e->n_events + 1) * sizeof *bigger);
+    bigger = realloc(r->event, (size_t)(r->n_events + 1) * sizeof *bigger);
     if (!bigger)
         return -ENOMEM;
-    e->event = bigger;
-    e->event[e->n_events++] = (struct replan_event){ .step = step, .flags = flags };
+    r->event = bigger;
+    r->event[r->n_events++] = (struct replan_event){ .step = step, .flags = flags };
     return 0;
 }
 
 /* Of a plan whose copy is there. */
-static void replan_note_passing(struct eddis *e, int64_t version)
+static void replan_note_passing(struct replan *r, int64_t version)
 {
-    if (e->plan[version % BOARD_PLANS].flags & BOARD_FLAG_PASSING)
-        e->plan_passing = version;
+    if (replan_copy(r, version)->flags & BOARD_FLAG_PASSING)
+        r->passing = version;
 }
 
-static void replan_show(struct eddis *e, int64_t since)
+static void replan_show(struct replan *r, int64_t since)
 {
-    struct board *b = phase_lock_board(&e->phase);
+    struct board *b = phase_lock_board(r->phase);
     struct board_page *p;
 
     if (!b)
         return;
     p = board_begin(b);
-    p->plan_version = e->plan_version;
+    p->plan_version = r->version;
     p->plan_since = since;
     board_end(b);
-    phase_unlock_board(&e->phase);
+    phase_unlock_board(r->phase);
 }
 
 /* Plans between the old and the new one were skipped; what they asked for is not. */
-static int replan_adopt(struct eddis *e, int64_t version, int64_t from, struct eddis_error *err)
+static int replan_adopt(struct replan *r, int64_t version, int64_t from, struct eddis_error *err)
 {
     unsigned flags = 0;
     int rc;
 
-    for (int64_t v = e->plan_version + 1; v <= version; v++) {
-        int64_t asked = e->plan[v % BOARD_PLANS].flags;
+    for (int64_t v = r->version + 1; v <= version; v++) {
+        int64_t asked = replan_copy(r, v)->flags;
 
         if (asked & BOARD_FLAG_CHECKPOINT) {
             flags |= EDDIS_STEP_CHECKPOINT;
-            e->centre.planned++;
+            r->checkpoints++;
         }
         if (asked & BOARD_FLAG_STOP)
             flags |= EDDIS_STEP_STOP;
     }
-    rc = sampler_add_plan(e->sampler, version, from, e->plan[version % BOARD_PLANS].batch, err);
-    if (rc == 0 && replan_add_event(e, from, flags) < 0)
+    rc = samples_add_plan(r->samples, version, from, replan_copy(r, version)->batch, err);
+    if (rc == 0 && replan_add_event(r, from, flags) < 0)
         rc = eddis_fail(err, -ENOMEM, "no memory for a plan");
     if (rc < 0)
         return eddis_fail_prefix(err, rc, "cannot take plan %lld", (long long)version);
-    e->plan_version = version;
-    replan_note_passing(e, version);
-    replan_show(e, from);
+    r->version = version;
+    replan_note_passing(r, version);
+    replan_show(r, from);
     return 0;
 }
 
-void replan_agree(void *arg, int64_t round, const struct sync_tail *tail)
+void replan_agree(struct replan *r, const struct sync_tail *tail)
 {
-    struct eddis *e = arg;
+    int rc = 0;
 
-    (void)round;
-    pthread_mutex_lock(&e->plan_lock);
-    phase_set_exposed(&e->phase, tail->blocked);
-    if (tail->flags & SYNC_NO_PLAN) {
-        eddis_fail(&e->plan_failure, -EIO, "a worker cannot read the job's new plan");
-    } else if (tail->version > e->plan_version) {
-        int rc = replan_adopt(e, tail->version, tail->asked + 1, &e->plan_failure);
-
-        if (rc < 0)
-            e->plan_failure.code = rc;
-    }
-    if (!e->plan_failure.code) {
-        int rc = samples_learn(e, tail, &e->plan_failure);
-
-        if (rc < 0)
-            e->plan_failure.code = rc;
-    }
-    e->frozen = false;
-    pthread_cond_broadcast(&e->plan_agreed);
-    pthread_mutex_unlock(&e->plan_lock);
+    phase_set_exposed(r->phase, tail->blocked);
+    pthread_mutex_lock(&r->lock);
+    if (tail->flags & SYNC_NO_PLAN)
+        rc = eddis_fail(&r->failure, -EIO, "a worker cannot read the job's new plan");
+    else if (tail->version > r->version)
+        rc = replan_adopt(r, tail->version, tail->asked + 1, &r->failure);
+    if (!r->failure.code && rc == 0)
+        rc = samples_learn(r->samples, tail, &r->failure);
+    if (rc < 0)
+        r->failure.code = rc;
+    samples_release(r->samples);
+    pthread_mutex_unlock(&r->lock);
 }
 
-unsigned replan_flags(struct eddis *e, int64_t step)
+/* ---- what was agreed ---- */
+
+int replan_failure(struct replan *r, struct eddis_error *err)
+{
+    int rc;
+
+    pthread_mutex_lock(&r->lock);
+    rc = r->failure.code;
+    if (rc < 0 && err)
+        *err = r->failure;
+    pthread_mutex_unlock(&r->lock);
+    return rc;
+}
+
+unsigned replan_flags(struct replan *r, int64_t step)
 {
     unsigned flags = 0;
     int n = 0;
 
-    while (n < e->n_events && e->event[n].step <= step)
-        flags |= e->event[n++].flags;
+    pthread_mutex_lock(&r->lock);
+    while (n < r->n_events && r->event[n].step <= step)
+        flags |= r->event[n++].flags;
     if (n) {
-        memmove(e->event, e->event + n, (size_t)(e->n_events - n) * sizeof *e->event);
-        e->n_events -= n;
+        memmove(r->event, r->event + n, (size_t)(r->n_events - n) * sizeof *r->event);
+        r->n_events -= n;
     }
+    pthread_mutex_unlock(&r->lock);
     return flags;
 }
 
-/* Without eddis-run: the same for all, the first ones take what is left over. */
-static void replan_equal(const struct eddis *e, int64_t *batch)
+int64_t replan_version(struct replan *r)
 {
-    int64_t n = e->all.place.n_ranks, all = e->options.batch ? e->options.batch : 64 * n;
+    int64_t version;
 
+    pthread_mutex_lock(&r->lock);
+    version = r->version;
+    pthread_mutex_unlock(&r->lock);
+    return version;
+}
+
+bool replan_is_passing(struct replan *r, int64_t version)
+{
+    bool passing;
+
+    pthread_mutex_lock(&r->lock);
+    passing = version == r->passing;
+    pthread_mutex_unlock(&r->lock);
+    return passing;
+}
+
+int64_t replan_checkpoints(struct replan *r)
+{
+    int64_t n;
+
+    pthread_mutex_lock(&r->lock);
+    n = r->checkpoints;
+    pthread_mutex_unlock(&r->lock);
+    return n;
+}
+
+/* ---- the first plan ---- */
+
+/* Without eddis-run: the same for all, the first ones take what is left over. */
+static void replan_equal(int64_t all, int64_t n, int64_t *batch)
+{
     for (int64_t i = 0; i < n; i++)
         batch[i] = all / n + (i < all % n);
 }
 
 /* The newest plan that every worker has. */
-static int replan_first(struct eddis *e, int64_t *batch, struct eddis_error *err)
+static int replan_first(struct replan *r, int n_ranks, int64_t *batch, struct eddis_error *err)
 {
     struct board_plan *plan;
     int rc = -EAGAIN;
 
-    e->plan = calloc(BOARD_PLANS, sizeof *e->plan);
-    if (!e->plan)
+    r->plan = calloc(BOARD_PLANS, sizeof *r->plan);
+    if (!r->plan)
         return eddis_fail(err, -ENOMEM, "no memory for plans");
-    plan = &e->plan[e->plan_version % BOARD_PLANS];
+    plan = replan_copy(r, r->version);
     for (int i = 0; i < REPLAN_TRIES && rc == -EAGAIN; i++) {
-        rc = board_plan_get(e->board, e->plan_version, plan, err);
+        rc = board_plan_get(r->board, r->version, plan, err);
         if (rc == -EAGAIN)
             clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
     }
     if (rc < 0)
         return eddis_fail_prefix(err, rc, "cannot read the job's plan");
-    replan_note_passing(e, e->plan_version);
-    memcpy(batch, plan->batch, (size_t)e->all.place.n_ranks * sizeof *batch);
+    replan_note_passing(r, r->version);
+    memcpy(batch, plan->batch, (size_t)n_ranks * sizeof *batch);
     return 0;
 }
 
-static void replan_show_first(struct eddis *e)
-{
-    struct board *b = phase_lock_board(&e->phase);
-    struct board_page *p;
-
-    if (!b)
-        return;
-    p = board_begin(b);
-    p->plan_version = e->plan_version;
-    p->plan_since = 0;
-    p->steps_total = sampler_steps(e->sampler);
-    p->steps_in_epoch = sampler_steps_in_epoch(e->sampler);
-    p->epochs = e->options.epochs;
-    p->phase_ns = clock_now_ns();
-    board_end(b);
-    phase_unlock_board(&e->phase);
-}
-
 /* All that may fail on one worker alone comes after the collective. */
-int replan_open(struct eddis *e, struct eddis_error *err)
+int replan_open(struct replan *r, struct collectives *all, int64_t batch, struct eddis_error *err)
 {
-    struct sampler_options o = { .samples = e->options.samples,
-                                 .epochs = e->options.epochs,
-                                 .seed = e->seed,
-                                 .rank = e->all.place.rank,
-                                 .n_ranks = e->all.place.n_ranks };
-    cleanup_free int64_t *batch = NULL;
-    int rc;
+    int n_ranks = all->place.n_ranks, rc;
+    cleanup_free int64_t *share = NULL;
 
-    e->plan_version = e->board ? board_newest(e->board) : 1;
-    rc = collectives_least(&e->all, &e->plan_version, 1, err);
+    r->version = r->board ? board_newest(r->board) : 1;
+    rc = collectives_least(all, &r->version, 1, err);
     if (rc < 0)
         return rc;
-    rc = sampler_open(&o, &e->sampler, err);
-    if (rc < 0)
-        return rc;
-    e->plan_read = e->plan_version;
-    batch = calloc((size_t)e->all.place.n_ranks, sizeof *batch);
-    if (!batch)
-        return eddis_fail(err, -ENOMEM, "no memory for %d ranks", e->all.place.n_ranks);
-    if (e->board)
-        rc = replan_first(e, batch, err);
+    r->read = r->version;
+    share = calloc((size_t)n_ranks, sizeof *share);
+    if (!share)
+        return eddis_fail(err, -ENOMEM, "no memory for %d ranks", n_ranks);
+    if (r->board)
+        rc = replan_first(r, n_ranks, share, err);
     else
-        replan_equal(e, batch);
-    for (int i = 0; i < e->all.place.n_ranks; i++)
-        e->global_batch += batch[i];
-    if (rc == 0)
-        rc = sampler_add_plan(e->sampler, e->plan_version, 0, batch, err);
-    if (rc == 0)
-        replan_show_first(e);
-    return rc;
+        replan_equal(batch ? batch : 64 * (int64_t)n_ranks, n_ranks, share);
+    for (int i = 0; i < n_ranks; i++)
+        r->samples->global_batch += share[i];
+    return rc < 0 ? rc : samples_add_plan(r->samples, r->version, 0, share, err);
 }

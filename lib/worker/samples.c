@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* samples.c - samples from a counter that all workers share, in async and hybrid mode
- *
- * A group's root adds to the counter while a step computes, so that nobody waits for the answer.  A
- * member learns of a range with the tail of a step, and should know the next step, and whether that
- * ends its epoch, before it ends its own: the samples of steps t, t + 1 and t + 2 at step t.  So
- * the root has SAMPLES_AHEAD of them when it asks for another:
- *
- *     root     step t: asks for t + 4 | step t + 1: tells t + 4 with the tail |
- *     member                          |                                       | step t + 2
- */
-#include "worker.h"
+/* samples.c - one lock around what the feeds say: waiting, plans that change, checkpoints */
+#include "samples.h"
+
+#include "samples_feed.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -18,377 +11,421 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAKE_SLICE_NS (CLOCK_S / 10)
-
-static bool is_root(const struct eddis *e)
+void samples_init(struct samples *s)
 {
-    return e->group.place.rank == 0;
+    pthread_condattr_t attr;
+
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->changed, &attr);
+    pthread_condattr_destroy(&attr);
 }
 
-static struct sampler_group samples_group(const struct eddis *e)
+int samples_open(struct samples *s, const struct sampler_options *order, struct eddis_error *err)
 {
-    return (struct sampler_group){ e->group.member, e->group.place.n_ranks };
+    s->order = *order;
+    s->feed = s->group->several ? NULL : &samples_by_plan;
+    return sampler_open(order, &s->sampler, err);
 }
 
-/* The same on all workers.  One that has no members to tell needs one range less. */
-static int ahead(const struct eddis *e)
+void samples_close(struct samples *s)
 {
-    return e->group.n_groups < e->all.place.n_ranks ? SAMPLES_AHEAD : SAMPLES_AHEAD - 1;
+    ranges_close(s->ranges);
+    sampler_close(s->sampler);
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->lock);
 }
 
-/* ---- asking the counter; with plan_lock held, which is free while it waits ---- */
-
-static void ask_prepare(struct eddis *e)
+void samples_fail(void *arg, const struct eddis_error *why)
 {
-    const struct sampler_group g = samples_group(e);
-    struct samples *t = &e->samples;
+    struct samples *s = arg;
 
-    t->asking = true;
-    t->ask = (struct mail_box){ .mail.kind = MAIL_BOX,
-                                .r = { .kind = SMB_FETCH_ADD,
-                                       .key = t->counter,
-                                       .add = sampler_group_batch(e->sampler, &g),
-                                       .deadline_ns = clock_after_ns(clock_now_ns(),
-                                                                     COLLECTIVES_TIMEOUT_NS) } };
+    pthread_mutex_lock(&s->lock);
+    s->failure = *why;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
 }
 
-/* The counter has answered. */
-static int ask_answered(struct eddis *e, struct eddis_error *err)
-{
-    struct samples *t = &e->samples;
-    struct range x = { t->ask.r.value, t->ask.r.add };
-    int rc = t->ask.r.rc < 0 ? eddis_fail(err, t->ask.r.rc, "the shared counter of samples: %s",
-                                          t->ask.r.error.text)
-                             : ranges_add(t->ranges, x.first, x.count, err);
+/* ---- steps; with the lock held where nothing else is said ---- */
 
-    t->asking = false;
-    if (rc == 0 && e->group.place.n_ranks > 1)
-        t->told[t->n_told++] = ranges_exhausted(t->ranges) ? (struct range){ 0, -1 } : x;
-    return rc;
+/* For another thread, the group's root or the agreement on a plan; until the deadline at most. */
+static int samples_wait(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
+{
+    struct timespec ts = { .tv_sec = deadline_ns / CLOCK_S, .tv_nsec = deadline_ns % CLOCK_S };
+
+    if (!s->failure.code)
+        pthread_cond_timedwait(&s->changed, &s->lock, &ts);
+    if (s->failure.code && err)
+        *err = s->failure;
+    return s->failure.code;
 }
 
-/* Every worker does the same, in the same order. */
-static int samples_alike(struct eddis *e, struct eddis_error *err)
+/* Whether a plan is agreed on by which this step may be shared otherwise. */
+static bool samples_unsettled(const struct samples *s, int64_t step)
 {
-    int rc = ranges_add(e->samples.ranges, e->samples.counted, e->global_batch, err);
-
-    e->samples.counted += e->global_batch;
-    return rc;
+    return s->held && step > s->horizon;
 }
 
-/* Have the next range, asked for now or before. */
-static int samples_draw(struct eddis *e, struct eddis_error *err)
+static int samples_late(const struct samples *s, int64_t step, struct eddis_error *err)
 {
-    struct samples *t = &e->samples;
-    struct comm_wait w = { .kind = WAIT_BOX, .box = &t->ask };
-    bool send = !t->asking;
-    int rc;
-
-    /* Before any are taken: what the group never heard of nobody would do. */
-    if (send && t->n_told == SAMPLES_TOLD)
-        return eddis_fail(err, -EAGAIN,
-                          "the samples of %d steps were asked for ahead, the group "
-                          "knows of none of them yet",
-                          SAMPLES_TOLD);
-    t->busy = true;
-    if (send)
-        ask_prepare(e);
-    pthread_mutex_unlock(&e->plan_lock);
-    if (send)
-        comm_thread_send(e->comm_thread, &t->ask.mail);
-    rc = comm_thread_wait(e->comm_thread, &w, CLOCK_NEVER, err); /* has its own deadline */
-    pthread_mutex_lock(&e->plan_lock);
-    if (rc == 0)
-        rc = ask_answered(e, err);
-    t->busy = false;
-    pthread_cond_broadcast(&e->plan_agreed);
-    return rc;
-}
-
-/* For another thread, or the group's root. */
-static int samples_wait(struct eddis *e, struct eddis_error *err)
-{
-    int64_t slice = clock_after_ns(clock_now_ns(), TAKE_SLICE_NS);
-    struct timespec ts = { .tv_sec = slice / CLOCK_S, .tv_nsec = slice % CLOCK_S };
-    int rc;
-
-    pthread_cond_timedwait(&e->plan_agreed, &e->plan_lock, &ts);
-    pthread_mutex_unlock(&e->plan_lock);
-    rc = comm_thread_failure(e->comm_thread, err);
-    pthread_mutex_lock(&e->plan_lock);
-    return rc;
-}
-
-/* Whether the group is agreeing on a plan by which this step may be shared otherwise. */
-static bool samples_unsettled(const struct eddis *e, int64_t step)
-{
-    return e->frozen && step > e->horizon;
-}
-
-static int samples_late(const struct eddis *e, int64_t step, struct eddis_error *err)
-{
-    if (samples_unsettled(e, step))
+    if (samples_unsettled(s, step))
         return eddis_fail(err, -ETIMEDOUT,
-                          "step %lld is not planned yet: the group has not agreed from which step "
-                          "a new plan holds",
-                          (long long)step);
+                          "step %lld is not planned yet: %s have not agreed from which step a new "
+                          "plan holds",
+                          (long long)step, s->feed->who);
     return eddis_fail(err, -ETIMEDOUT,
                       "the group's rank %d has not told which samples step %lld takes",
-                      e->group.member[0], (long long)step);
+                      s->group->member[0], (long long)step);
 }
 
 /* Grows as long as the group gets on.  Steps may be long and a reader far ahead of them. */
-static int64_t samples_progress(const struct eddis *e)
+static int64_t samples_progress(const struct samples *s)
 {
-    return e->step + ranges_end(e->samples.ranges);
+    return s->step + (s->ranges ? ranges_end(s->ranges) : 0);
 }
 
-/* Have the step's samples and the plan that shares them, waiting for either.  Returns as
- * ranges_look, but never -EAGAIN; -ETIMEDOUT: the group did not get on for COLLECTIVES_TIMEOUT_NS.
- */
-static int samples_look(struct eddis *e, int64_t step, struct ranges_step *ret,
+/* Have the step's samples and the plan that shares them, waiting for either. */
+static int samples_look(struct samples *s, int64_t step, struct sampler_step *ret,
                         struct eddis_error *err)
 {
     int64_t deadline = 0, progress = -1;
-    struct samples *t = &e->samples;
     int rc;
 
     for (;;) {
-        bool wait = samples_unsettled(e, step);
+        bool unsettled = samples_unsettled(s, step);
 
-        rc = wait ? -EAGAIN : ranges_look(t->ranges, step, ret, err);
+        rc = unsettled ? -EAGAIN : s->feed->look(s, step, ret, err);
         if (rc != -EAGAIN)
             return rc;
-        if (samples_progress(e) != progress)
+        if (samples_progress(s) != progress)
             deadline = clock_after_ns(clock_now_ns(), COLLECTIVES_TIMEOUT_NS);
-        progress = samples_progress(e);
+        progress = samples_progress(s);
         if (clock_now_ns() >= deadline)
-            return samples_late(e, step, err);
-        wait |= centre_several(e) && (!is_root(e) || t->busy || t->frozen);
-        rc = wait                ? samples_wait(e, err)
-             : centre_several(e) ? samples_draw(e, err)
-                                 : samples_alike(e, err);
+            return samples_late(s, step, err);
+        rc = unsettled ? 0 : s->feed->more(s, err);
+        if (rc == 0)
+            rc = samples_wait(s, deadline, err);
         if (rc < 0)
             return rc;
     }
 }
 
-int samples_step(struct eddis *e, int64_t step, struct sampler_step *ret, struct eddis_error *err)
+int samples_take(struct samples *s, struct sampler_step *ret, struct eddis_error *err)
 {
-    const struct sampler_group g = samples_group(e);
-    struct ranges_step r;
-    int rc = samples_look(e, step, &r, err);
+    int rc;
 
-    if (rc <= 0)
-        return rc;
-    rc = sampler_share(e->sampler, &g, step, r.count, ret, err);
-    if (rc < 0)
-        return rc;
-    ret->epoch = r.epoch;
-    ret->first += r.first;
-    ret->step_in_epoch = r.step_in_epoch;
-    ret->last_of_epoch = r.last_of_epoch;
-    ret->passed = r.passed;
-    return 1;
+    pthread_mutex_lock(&s->lock);
+    rc = samples_look(s, s->step, ret, err);
+    if (rc > 0)
+        sampler_forget(s->sampler, s->step);
+    pthread_mutex_unlock(&s->lock);
+    return rc;
 }
 
-int samples_ahead(struct eddis *e, struct eddis_error *err)
+int samples_peek(struct samples *s, int64_t step, struct sampler_step *ret, struct eddis_error *err)
 {
-    struct samples *t = &e->samples;
-    bool ask = false;
-    int rc = 0;
+    int rc;
 
-    if (!is_root(e))
+    pthread_mutex_lock(&s->lock);
+    rc = s->feed ? samples_look(s, step, ret, err)
+                 : eddis_fail(err, -EINVAL, "call eddis_commit before asking for samples");
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
+int samples_ahead(struct samples *s, struct eddis_error *err)
+{
+    int rc;
+
+    if (!group_is_root(s->group))
         return 0;
-    pthread_mutex_lock(&e->plan_lock);
-    if (t->asking && !t->busy)
-        rc = samples_draw(e, err);
-    if (rc == 0 && !t->busy && !ranges_exhausted(t->ranges) &&
-        ranges_end(t->ranges) <= e->step + ahead(e)) {
-        ask = true;
-        ask_prepare(e);
-    }
-    pthread_mutex_unlock(&e->plan_lock);
-    if (ask)
-        comm_thread_send(e->comm_thread, &t->ask.mail);
+    pthread_mutex_lock(&s->lock);
+    rc = samples_counter_ahead(s, err);
+    pthread_mutex_unlock(&s->lock);
+    if (rc > 0)
+        comm_thread_send(s->all->waiter.thread, &s->counter.ask.mail);
+    return rc < 0 ? rc : 0;
+}
+
+void samples_finish(struct samples *s)
+{
+    pthread_mutex_lock(&s->lock);
+    if (s->ranges)
+        ranges_finish(s->ranges, s->step);
+    s->step++;
+    pthread_mutex_unlock(&s->lock);
+}
+
+int64_t samples_asked(struct samples *s)
+{
+    int64_t asked;
+
+    pthread_mutex_lock(&s->lock);
+    asked = sampler_asked(s->sampler);
+    pthread_mutex_unlock(&s->lock);
+    return asked;
+}
+
+/* ---- plans ---- */
+
+int64_t samples_hold(struct samples *s, int64_t ahead, bool hold)
+{
+    int64_t horizon;
+
+    pthread_mutex_lock(&s->lock);
+    horizon = sampler_asked(s->sampler);
+    if (horizon < s->step + ahead)
+        horizon = s->step + ahead;
+    s->horizon = horizon;
+    s->held = hold;
+    pthread_mutex_unlock(&s->lock);
+    return horizon;
+}
+
+void samples_release(struct samples *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->held = false;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+int samples_add_plan(struct samples *s, int64_t version, int64_t from_step, const int64_t *batch,
+                     struct eddis_error *err)
+{
+    int rc;
+
+    pthread_mutex_lock(&s->lock);
+    rc = sampler_add_plan(s->sampler, version, from_step, batch, err);
+    pthread_mutex_unlock(&s->lock);
     return rc;
 }
 
-/* ---- telling the group; hooks, with plan_lock held ---- */
-
-void samples_report(struct eddis *e, struct sync_tail *tail)
+void samples_report(struct samples *s, struct sync_tail *tail)
 {
-    struct samples *t = &e->samples;
+    struct samples_counter *c = &s->counter;
 
-    if (!t->n_told)
-        return;
-    tail->range_first = t->told[0].first;
-    tail->range_count = t->told[0].count;
-    memmove(t->told, t->told + 1, (size_t)--t->n_told * sizeof *t->told);
+    pthread_mutex_lock(&s->lock);
+    if (c->n_told) {
+        tail->range_first = c->told[0].first;
+        tail->range_count = c->told[0].count;
+        memmove(c->told, c->told + 1, (size_t)--c->n_told * sizeof *c->told);
+    }
+    pthread_mutex_unlock(&s->lock);
 }
 
-int samples_learn(struct eddis *e, const struct sync_tail *tail, struct eddis_error *err)
+int samples_learn(struct samples *s, const struct sync_tail *tail, struct eddis_error *err)
 {
-    if (is_root(e) || !tail->range_count)
+    int rc;
+
+    if (group_is_root(s->group) || !tail->range_count)
         return 0;
-    return ranges_add(e->samples.ranges, tail->range_first,
-                      tail->range_count < 0 ? 0 : tail->range_count, err);
-}
-
-/* ---- beginning ---- */
-
-void samples_end(struct eddis *e)
-{
-    ranges_close(e->samples.ranges);
-    e->samples.ranges = NULL;
-}
-
-/* The root's first ranges. */
-static int draw_first(struct eddis *e, struct range *ret, struct eddis_error *err)
-{
-    struct samples *t = &e->samples;
-    int rc = 0;
-
-    pthread_mutex_lock(&e->plan_lock);
-    for (int i = 0; rc == 0 && is_root(e) && i < ahead(e); i++) {
-        rc = samples_draw(e, err);
-        ret[i] = (struct range){ t->ask.r.value, t->ask.r.add };
-    }
-    t->n_told = 0; /* the members learn these at once */
-    pthread_mutex_unlock(&e->plan_lock);
+    pthread_mutex_lock(&s->lock);
+    rc = ranges_add(s->ranges, tail->range_first, tail->range_count < 0 ? 0 : tail->range_count,
+                    err);
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
     return rc;
-}
-
-static int learn_first(struct eddis *e, const struct range *all, struct eddis_error *err)
-{
-    const struct range *root = all + (size_t)e->group.member[0] * SAMPLES_AHEAD;
-    int rc = 0;
-
-    for (int i = 0; rc == 0 && !is_root(e) && i < ahead(e); i++)
-        rc = ranges_add(e->samples.ranges, root[i].first, root[i].count, err);
-    return rc;
-}
-
-int samples_begin_alike(struct eddis *e, const struct range *left, size_t n_left, int64_t done,
-                        struct eddis_error *err)
-{
-    struct ranges_options o = { .samples = e->options.samples,
-                                .epochs = e->options.epochs,
-                                .left = left,
-                                .n_left = n_left,
-                                .first_step = e->step,
-                                .done_before = done };
-
-    samples_end(e);
-    e->samples.counted = 0;
-    return ranges_open(&o, &e->samples.ranges, err);
-}
-
-int samples_begin(struct eddis *e, const struct range *left, size_t n_left, int64_t done,
-                  struct eddis_error *err)
-{
-    struct range own[SAMPLES_AHEAD] = { 0 };
-    cleanup_free struct range *all = malloc((size_t)e->all.place.n_ranks * sizeof own);
-    int64_t zero = 0;
-    int rc = 0;
-
-    rc = all ? samples_begin_alike(e, left, n_left, done, err)
-             : eddis_fail(err, -ENOMEM, "no memory for ranges of samples");
-    if (rc == 0 && e->all.place.rank == 0) {
-        struct smb_request q = {
-            .kind = SMB_WRITE, .key = e->samples.counter, .data = &zero, .count = 1
-        };
-
-        rc = centre_ask(e, &q, err);
-    }
-    rc = collectives_agree(&e->all, rc, err);
-    if (rc == 0)
-        rc = collectives_agree(&e->all, draw_first(e, own, err), err);
-    if (rc == 0)
-        rc = collectives_allgather(&e->all, own, all, sizeof own, err);
-    return rc < 0 ? rc : learn_first(e, all, err);
 }
 
 /* ---- checkpoints ---- */
 
-int64_t samples_due(const struct eddis *e, int64_t samples)
+bool samples_listed(struct samples *s)
 {
-    int64_t every = e->area ? e->area->checkpoint_every : 0;
+    bool listed;
 
-    return every > 0 && samples != INT64_MAX ? samples / e->global_batch / every : 0;
+    pthread_mutex_lock(&s->lock);
+    listed = s->ranges != NULL;
+    pthread_mutex_unlock(&s->lock);
+    return listed;
 }
 
-int samples_freeze(struct eddis *e, struct eddis_error *err)
+int samples_freeze(struct samples *s, struct eddis_error *err)
 {
-    struct samples *t = &e->samples;
     int rc = 0;
 
-    pthread_mutex_lock(&e->plan_lock);
-    t->frozen = true;
-    while (rc == 0 && t->busy)
-        rc = samples_wait(e, err);
-    if (rc == 0 && t->asking)
-        rc = samples_draw(e, err);
-    pthread_mutex_unlock(&e->plan_lock);
+    pthread_mutex_lock(&s->lock);
+    s->frozen = true;
+    while (rc == 0 && s->counter.busy)
+        rc = samples_wait(s, clock_after_ns(clock_now_ns(), COLLECTIVES_TIMEOUT_NS), err);
+    if (rc == 0 && s->counter.asking)
+        rc = samples_counter_draw(s, err);
+    pthread_mutex_unlock(&s->lock);
     return rc;
 }
 
-void samples_thaw(struct eddis *e)
+void samples_thaw(struct samples *s)
 {
-    pthread_mutex_lock(&e->plan_lock);
-    e->samples.frozen = false;
-    pthread_cond_broadcast(&e->plan_agreed);
-    pthread_mutex_unlock(&e->plan_lock);
+    pthread_mutex_lock(&s->lock);
+    s->frozen = false;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
 }
 
-/* Rank 0: what nobody has taken, behind the n ranges that are in all, which has room for it. */
-static int left_rest(struct eddis *e, struct range *all, size_t *n, struct eddis_error *err)
-{
-    struct smb_request q = { .kind = SMB_FETCH_ADD,
-                             .key = e->samples.counter,
-                             .value = e->samples.counted };
-    int rc = centre_several(e) ? centre_ask(e, &q, err) : 0;
+/* What this worker knows of what is left, all at one moment. */
+struct snapshot {
+    struct range *own; /* [n_own] taken by this group and not done, its root only */
+    size_t n_own;
+    struct range *rest; /* [n_rest] that nobody has taken, rank 0 only */
+    size_t n_rest;
+};
 
-    if (rc == 0)
-        *n += ranges_rest(e->samples.ranges, q.value, all + *n);
+static void snapshot_fini(struct snapshot *x)
+{
+    free(x->own);
+    free(x->rest);
+}
+
+/* `counted` is what the shared counter shows; alike it is this worker's own. */
+static int snapshot_make(struct samples *s, int64_t counted, struct snapshot *ret,
+                         struct eddis_error *err)
+{
+    *ret = (struct snapshot){ .n_own = 0 };
+    pthread_mutex_lock(&s->lock);
+    if (group_is_root(s->group))
+        ret->n_own = ranges_n_unfinished(s->ranges);
+    ret->own = calloc(ret->n_own + 1, sizeof *ret->own);
+    ret->rest = calloc(ranges_n_rest(s->ranges) + 1, sizeof *ret->rest);
+    if (ret->own && ret->n_own)
+        ranges_unfinished(s->ranges, ret->own);
+    if (ret->rest && s->all->place.rank == 0)
+        ret->n_rest =
+            ranges_rest(s->ranges, s->group->several ? counted : s->counter.counted, ret->rest);
+    pthread_mutex_unlock(&s->lock);
+    if (!ret->own || !ret->rest)
+        return eddis_fail(err, -ENOMEM, "no memory for ranges");
+    return 0;
+}
+
+/* Rank 0: what the shared counter shows. */
+static int samples_count(struct samples *s, int64_t *ret, struct eddis_error *err)
+{
+    struct smb_request q = { .kind = SMB_FETCH_ADD, .key = s->counter.key };
+    int rc = 0;
+
+    if (s->group->several && s->all->place.rank == 0)
+        rc = shared_buffers_ask_own(s->box, &q, err);
+    *ret = q.value;
     return rc;
 }
 
-int samples_left(struct eddis *e, struct range **ret, size_t *ret_n, struct eddis_error *err)
+/* All take part: bring the ranges that roots have taken to all ranks, behind what nobody has.
+ * *ret has room for them.
+ */
+static int samples_gather(struct samples *s, const struct snapshot *x, struct range **ret,
+                          size_t *ret_n, struct eddis_error *err)
 {
-    struct samples *t = &e->samples;
-    size_t ranks = (size_t)e->all.place.n_ranks, longest = 0, n = 0;
+    size_t ranks = (size_t)s->all->place.n_ranks, longest = 0, n = 0;
     cleanup_free int64_t *length = calloc(ranks, sizeof *length);
     cleanup_free struct range *own = NULL, *all = NULL, *left = NULL;
-    int64_t mine = is_root(e) ? (int64_t)ranges_n_unfinished(t->ranges) : 0;
-    int rc = collectives_agree(&e->all,
+    int64_t mine = (int64_t)x->n_own;
+    int rc = collectives_agree(s->all,
                                length ? 0 : eddis_fail(err, -ENOMEM, "no memory for ranges"), err);
 
     if (rc == 0)
-        rc = collectives_allgather(&e->all, &mine, length, sizeof mine, err);
+        rc = collectives_allgather(s->all, &mine, length, sizeof mine, err);
     for (size_t i = 0; rc == 0 && i < ranks; i++)
         longest = (size_t)length[i] > longest ? (size_t)length[i] : longest;
     if (rc < 0)
         return rc;
     own = calloc(longest + 1, sizeof *own);
     all = calloc(ranks * longest + 1, sizeof *all);
-    left = calloc(ranks * longest + ranges_n_rest(t->ranges), sizeof *left);
+    left = calloc(ranks * longest + x->n_rest + 1, sizeof *left);
     rc = own && all && left ? 0 : eddis_fail(err, -ENOMEM, "no memory for ranges");
-    rc = collectives_agree(&e->all, rc, err);
+    rc = collectives_agree(s->all, rc, err);
     if (rc < 0)
         return rc;
-    if (mine)
-        ranges_unfinished(t->ranges, own);
-    rc = collectives_allgather(&e->all, own, all, longest * sizeof *own, err);
-    if (rc < 0 || e->all.place.rank != 0)
+    memcpy(own, x->own, x->n_own * sizeof *own);
+    rc = collectives_allgather(s->all, own, all, longest * sizeof *own, err);
+    if (rc < 0 || s->all->place.rank != 0)
         return rc;
     for (size_t i = 0; i < ranks; i++)
         for (int64_t k = 0; k < length[i]; k++)
             left[n++] = all[i * longest + (size_t)k];
-    rc = left_rest(e, left, &n, err);
-    if (rc < 0)
-        return rc;
-    *ret_n = ranges_join(left, n);
+    memcpy(left + n, x->rest, x->n_rest * sizeof *left);
+    *ret_n = ranges_join(left, n + x->n_rest);
     *ret = cleanup_keep(left);
     return 0;
+}
+
+int samples_left(struct samples *s, struct range **ret, size_t *ret_n, struct eddis_error *err)
+{
+    struct snapshot x = { .n_own = 0 };
+    int64_t counted = 0;
+    int rc = samples_count(s, &counted, err);
+
+    if (rc == 0)
+        rc = snapshot_make(s, counted, &x, err);
+    rc = collectives_agree(s->all, rc, err);
+    if (rc == 0)
+        rc = samples_gather(s, &x, ret, ret_n, err);
+    snapshot_fini(&x);
+    return rc;
+}
+
+int64_t samples_total(const struct samples *s)
+{
+    int64_t all;
+
+    if (s->order.epochs == 0 || __builtin_mul_overflow(s->order.samples, s->order.epochs, &all))
+        return INT64_MAX;
+    return all;
+}
+
+/* ---- beginning, and going on elsewhere ---- */
+
+/* Whoever waits for samples looks again. */
+static void samples_turn(struct samples *s, const struct samples_feed *feed, struct ranges *ranges,
+                         int64_t step)
+{
+    pthread_mutex_lock(&s->lock);
+    ranges_close(s->ranges);
+    s->ranges = ranges;
+    s->feed = feed;
+    s->counter.counted = 0;
+    s->counter.n_told = 0;
+    s->step = step;
+    sampler_resume(s->sampler, step);
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static int resume_by_counter(struct samples *s, const struct samples_rest *rest,
+                             struct eddis_error *err)
+{
+    struct ranges *ranges = NULL;
+    int rc = samples_freeze(s, err);
+
+    if (rc == 0)
+        rc = samples_counter_ranges(s, rest, &ranges, err);
+    rc = collectives_agree(s->all, rc, err);
+    if (rc == 0) {
+        samples_turn(s, &samples_by_counter, ranges, rest->step);
+        rc = samples_counter_begin(s, err);
+    } else {
+        ranges_close(ranges);
+    }
+    samples_thaw(s);
+    return rc;
+}
+
+int samples_resume(struct samples *s, const struct samples_rest *rest, struct eddis_error *err)
+{
+    struct ranges *ranges = NULL;
+    int rc = 0;
+
+    if (s->group->several)
+        return resume_by_counter(s, rest, err);
+    if (rest->left)
+        rc = samples_counter_ranges(s, rest, &ranges, err);
+    if (rc == 0)
+        samples_turn(s, rest->left ? &samples_alike : &samples_by_plan, ranges, rest->step);
+    return rc;
+}
+
+int samples_start(struct samples *s, smb_key key, struct eddis_error *err)
+{
+    s->counter.key = key;
+    return resume_by_counter(s, &(struct samples_rest){ .step = s->step }, err);
 }

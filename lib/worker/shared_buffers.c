@@ -71,6 +71,12 @@ int shared_buffers_ask(struct shared_buffers *b, struct smb_request *r, struct e
     return r->rc < 0 ? eddis_fail(err, r->rc, "%s", r->error.text) : 0;
 }
 
+int shared_buffers_ask_own(struct shared_buffers *b, struct smb_request *r, struct eddis_error *err)
+{
+    r->deadline_ns = clock_after_ns(clock_now_ns(), COLLECTIVES_TIMEOUT_NS);
+    return shared_buffers_ask(b, r, err);
+}
+
 int shared_buffers_leave(struct shared_buffers *b, int64_t deadline_ns, struct eddis_error *err)
 {
     struct comm_wait w = { .kind = WAIT_LEFT };

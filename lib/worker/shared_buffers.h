@@ -28,6 +28,10 @@ int shared_buffers_open(struct shared_buffers *b, const struct board_area *area,
 /* Make a request and wait for it; r says until when. */
 int shared_buffers_ask(struct shared_buffers *b, struct smb_request *r, struct eddis_error *err);
 
+/* The same for the library itself, whose requests wait for COLLECTIVES_TIMEOUT_NS at most. */
+int shared_buffers_ask_own(struct shared_buffers *b, struct smb_request *r,
+                           struct eddis_error *err);
+
 /* Leave the box in good order, when it is open.  Collective. */
 int shared_buffers_leave(struct shared_buffers *b, int64_t deadline_ns, struct eddis_error *err);
 

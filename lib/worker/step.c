@@ -7,10 +7,6 @@
 #include <errno.h>
 #include <math.h>
 
-/* A reader ahead waits for the agreement about a new plan at most so long. */
-#define PLAN_TIMEOUT_NS (INT64_C(600) * CLOCK_S)
-#define PLAN_SLICE_NS   (CLOCK_S / 10)
-
 /* Linear warm-up of the learning rate, as the job asks for. */
 static double step_lr_factor(const struct eddis *e, int64_t step)
 {
@@ -24,7 +20,8 @@ static double step_lr_factor(const struct eddis *e, int64_t step)
  */
 static double step_share(const struct eddis *e, int64_t batch)
 {
-    return centre_several(e) ? (double)batch * e->group.n_groups / (double)e->global_batch : 1.0;
+    return e->group.several ? (double)batch * e->group.n_groups / (double)e->samples.global_batch
+                            : 1.0;
 }
 
 static struct eddis_step step_public(const struct eddis *e, const struct sampler_step *s)
@@ -43,19 +40,18 @@ static struct eddis_step step_public(const struct eddis *e, const struct sampler
     };
 }
 
-/* With plan_lock held. */
-static struct engine_step step_engine(const struct eddis *e, const struct sampler_step *s)
+static struct engine_step step_engine(struct eddis *e, const struct sampler_step *s)
 {
-    return (struct engine_step){ .step = e->round,
+    return (struct engine_step){ .step = e->step.round,
                                  .weight = (double)s->count,
                                  .batch = s->batch ? (double)s->batch : 1.0,
-                                 .passing = s->version == e->plan_passing };
+                                 .passing = replan_is_passing(&e->replan, s->version) };
 }
 
 static unsigned step_flags(struct eddis *e, int64_t step)
 {
     int64_t every = e->area ? e->area->checkpoint_every : 0;
-    unsigned flags = replan_flags(e, step);
+    unsigned flags = replan_flags(&e->replan, step);
 
     if (every > 0 && (step + 1) % every == 0)
         flags |= EDDIS_STEP_CHECKPOINT;
@@ -68,8 +64,9 @@ static unsigned step_flags(struct eddis *e, int64_t step)
 static unsigned step_flags_models(struct eddis *e, int64_t step)
 {
     struct centre *m = &e->centre;
-    unsigned flags = replan_flags(e, step) & ~(unsigned)EDDIS_STEP_CHECKPOINT;
-    int64_t due = samples_due(e, e->current.passed) - m->due_before + m->planned;
+    unsigned flags = replan_flags(&e->replan, step) & ~(unsigned)EDDIS_STEP_CHECKPOINT;
+    int64_t due = centre_due(m, e->step.current.passed) - m->due_before +
+                  replan_checkpoints(&e->replan) - m->planned_before;
 
     if (due > m->flagged) {
         m->flagged++;
@@ -78,47 +75,34 @@ static unsigned step_flags_models(struct eddis *e, int64_t step)
     return flags;
 }
 
-static void step_show(struct eddis *e)
-{
-    phase_step_begin(&e->phase, sampler_asked(e->sampler));
-    emulate_begin(&e->emulation, e->current.count, clock_now_ns());
-}
-
-static int step_check_plan(const struct eddis *e, struct eddis_error *err)
-{
-    if (e->plan_failure.code && err)
-        *err = e->plan_failure;
-    return e->plan_failure.code;
-}
-
-/* Take the next step from the sampler.  Returns 1, 0 at the end, or a failure.  With plan_lock
- * held, here and below.
- */
+/* Take the next step's samples.  Returns 1, 0 at the end, or a failure. */
 static int step_take(struct eddis *e, struct eddis_error *err)
 {
-    int rc = step_check_plan(e, err);
+    int64_t step = e->samples.step;
+    int rc = replan_failure(&e->replan, err);
 
-    if (rc < 0 || e->stop)
+    if (rc < 0 || e->step.stop)
         return rc;
-    rc = e->samples.ranges ? samples_step(e, e->step, &e->current, err)
-                           : sampler_ask(e->sampler, e->step, &e->current, err);
-    if (rc <= 0)
-        return rc;
-    sampler_forget(e->sampler, e->step);
-    e->flags = centre_several(e) ? step_flags_models(e, e->step) : step_flags(e, e->step);
-    return 1;
+    rc = samples_take(&e->samples, &e->step.current, err);
+    if (rc > 0)
+        e->step.flags = e->group.several ? step_flags_models(e, step) : step_flags(e, step);
+    return rc;
 }
 
 /* A step without samples, for a checkpoint that others write. */
 static void step_empty(struct eddis *e)
 {
-    e->current = (struct sampler_step){ .step = e->step,
-                                        .epoch = e->current.epoch,
-                                        .step_in_epoch = e->current.step_in_epoch + 1,
-                                        .steps_in_epoch = sampler_steps_in_epoch(e->sampler),
-                                        .passed = e->current.passed,
-                                        .version = e->plan_version };
-    e->flags = EDDIS_STEP_CHECKPOINT;
+    const struct sampler_step before = e->step.current;
+
+    e->step.current = (struct sampler_step){
+        .step = e->samples.step,
+        .epoch = before.epoch,
+        .step_in_epoch = before.step_in_epoch + 1,
+        .steps_in_epoch = sampler_steps_in_epoch(e->samples.sampler),
+        .passed = before.passed,
+        .version = replan_version(&e->replan),
+    };
+    e->step.flags = EDDIS_STEP_CHECKPOINT;
     e->centre.flagged++;
 }
 
@@ -127,46 +111,39 @@ static void step_empty(struct eddis *e)
  */
 static int step_prepare(struct eddis *e, struct eddis_error *err)
 {
-    int rc = e->centre.started ? 0 : centre_start(e, err);
+    int rc = e->centre.started ? 0 : centre_start(&e->centre, err);
 
     if (rc < 0)
         return rc;
-    pthread_mutex_lock(&e->plan_lock);
-    rc = e->centre.taken ? 1 : step_take(e, err);
-    pthread_mutex_unlock(&e->plan_lock);
+    rc = e->step.taken ? 1 : step_take(e, err);
     if (rc == 0) {
-        rc = centre_finish(e, err);
+        rc = centre_finish(&e->centre, err);
         if (rc == 1)
             step_empty(e);
         return rc;
     }
     if (rc < 0)
         return rc;
-    e->centre.taken = true;
-    rc = samples_ahead(e, err);
+    e->step.taken = true;
+    rc = samples_ahead(&e->samples, err);
     if (rc == 0)
-        rc = centre_exchange(e, SYNC_STEP, err);
-    e->centre.taken = rc < 0;
+        rc = centre_exchange(&e->centre, SYNC_STEP, err);
+    e->step.taken = rc < 0;
     return rc < 0 ? rc : 1;
 }
 
 static int step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error *err)
 {
-    int rc = centre_several(e) ? step_prepare(e, err) : 1;
+    int rc = e->group.several ? step_prepare(e, err) : step_take(e, err);
 
     if (rc <= 0)
         return rc;
-    pthread_mutex_lock(&e->plan_lock);
-    if (!centre_several(e))
-        rc = step_take(e, err);
-    if (rc == 1) {
-        *ret = step_public(e, &e->current);
-        ret->flags |= e->flags;
-        e->begin.step = step_engine(e, &e->current);
-        step_show(e);
-    }
-    pthread_mutex_unlock(&e->plan_lock);
-    return rc;
+    *ret = step_public(e, &e->step.current);
+    ret->flags |= e->step.flags;
+    e->step.begin.step = step_engine(e, &e->step.current);
+    phase_step_begin(&e->phase, samples_asked(&e->samples));
+    emulate_begin(&e->emulation, e->step.current.count, clock_now_ns());
+    return 1;
 }
 
 int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error *err)
@@ -178,52 +155,27 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
         rc = comm_thread_failure(e->comm_thread, err);
     if (rc < 0)
         return rc;
-    if (!e->engine || !ret || e->in_step)
+    if (!e->engine || !ret || e->step.begun)
         return eddis_fail(err, -EINVAL,
-                          !e->engine   ? "call eddis_commit before the first step"
-                          : e->in_step ? "the step before has not been ended by eddis_step_end"
-                                       : "the step is NULL");
+                          !e->engine      ? "call eddis_commit before the first step"
+                          : e->step.begun ? "the step before has not been ended by eddis_step_end"
+                                          : "the step is NULL");
     rc = step_begin(e, &s, err);
     if (rc <= 0)
         return rc;
     if (sized_copy_out(ret, &s, sizeof s) < 0)
         return eddis_fail(err, -EINVAL, "the step's size field is not set");
-    pthread_mutex_lock(&e->announce_lock);
+    pthread_mutex_lock(&e->step.announce_lock);
     for (int i = 0; i < e->parameters.n; i++)
         e->parameters.item[i].announced = false;
-    e->finished = e->waited = e->weight_fixed = false;
-    e->n_announced = 0;
-    e->in_step = true;
-    e->begin.mail.kind = MAIL_BEGIN;
-    e->round++;
-    comm_thread_send(e->comm_thread, &e->begin.mail);
-    pthread_mutex_unlock(&e->announce_lock);
+    e->step.finished = e->step.waited = e->step.weight_fixed = false;
+    e->step.n_announced = 0;
+    e->step.begun = true;
+    e->step.begin.mail.kind = MAIL_BEGIN;
+    e->step.round++;
+    comm_thread_send(e->comm_thread, &e->step.begin.mail);
+    pthread_mutex_unlock(&e->step.announce_lock);
     return 1;
-}
-
-/* Until the workers have agreed, a failure of the communication, or the deadline; with plan_lock
- * held.  In slices, because a failure wakes nobody here.
- */
-static int replan_wait_agreed(struct eddis *e, int64_t step, struct eddis_error *err)
-{
-    int64_t deadline = clock_after_ns(clock_now_ns(), PLAN_TIMEOUT_NS), now;
-    int rc = 0;
-
-    while (rc == 0 && e->frozen && step > e->horizon) {
-        int64_t slice = clock_after_ns(now = clock_now_ns(), PLAN_SLICE_NS);
-        struct timespec ts = { .tv_sec = slice / CLOCK_S, .tv_nsec = slice % CLOCK_S };
-
-        if (now >= deadline)
-            return eddis_fail(err, -ETIMEDOUT,
-                              "step %lld is not planned yet: the workers have not agreed from "
-                              "which step a new plan holds",
-                              (long long)step);
-        pthread_cond_timedwait(&e->plan_agreed, &e->plan_lock, &ts);
-        pthread_mutex_unlock(&e->plan_lock); /* see handle.h for the order of locks */
-        rc = comm_thread_failure(e->comm_thread, err);
-        pthread_mutex_lock(&e->plan_lock);
-    }
-    return rc;
 }
 
 int eddis_plan_step(struct eddis *e, int64_t step, struct eddis_step *ret, struct eddis_error *err)
@@ -236,20 +188,11 @@ int eddis_plan_step(struct eddis *e, int64_t step, struct eddis_step *ret, struc
         return rc;
     if (!ret)
         return eddis_fail(err, -EINVAL, "the step is NULL");
-    if (centre_several(e) && !e->samples.ranges)
-        return eddis_fail(err, -EINVAL, "call eddis_commit before asking for samples");
-    pthread_mutex_lock(&e->plan_lock);
-    if (e->samples.ranges) {
-        rc = samples_step(e, step, &s, err);
-    } else {
-        rc = replan_wait_agreed(e, step, err);
-        if (rc == 0)
-            rc = sampler_ask(e->sampler, step, &s, err);
-    }
-    if (rc > 0)
-        p = step_public(e, &s);
-    pthread_mutex_unlock(&e->plan_lock);
-    if (rc > 0 && sized_copy_out(ret, &p, sizeof p) < 0)
+    rc = samples_peek(&e->samples, step, &s, err);
+    if (rc <= 0)
+        return rc;
+    p = step_public(e, &s);
+    if (sized_copy_out(ret, &p, sizeof p) < 0)
         return eddis_fail(err, -EINVAL, "the step's size field is not set");
     return rc;
 }
@@ -264,7 +207,7 @@ int eddis_sample_indices(struct eddis *e, const struct eddis_step *step, int64_t
     if (!step || (!ret && step->count))
         return eddis_fail(err, -EINVAL, "the step or the place for the numbers is NULL");
     /* Reads nothing that another thread may change. */
-    return sampler_indices(e->sampler, step->epoch, step->first, step->count, ret, err);
+    return sampler_indices(e->samples.sampler, step->epoch, step->first, step->count, ret, err);
 }
 
 int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err)
@@ -275,17 +218,17 @@ int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err)
         return rc;
     if (!(weight >= 0) || !isfinite(weight))
         return eddis_fail(err, -EINVAL, "a weight of %g is not possible", weight);
-    pthread_mutex_lock(&e->announce_lock);
-    if (!e->in_step || e->finished || e->weight_fixed) {
+    pthread_mutex_lock(&e->step.announce_lock);
+    if (!e->step.begun || e->step.finished || e->step.weight_fixed) {
         rc =
             eddis_fail(err, -EINVAL,
                        "a weight is set between eddis_step_begin and the first announcement, once");
     } else {
-        e->weight_fixed = true; /* nothing may change the weight after this */
-        e->weight = (struct mail_weight){ .mail.kind = MAIL_WEIGHT, .weight = weight };
-        comm_thread_send(e->comm_thread, &e->weight.mail);
+        e->step.weight_fixed = true; /* nothing may change the weight after this */
+        e->step.weight = (struct mail_weight){ .mail.kind = MAIL_WEIGHT, .weight = weight };
+        comm_thread_send(e->comm_thread, &e->step.weight.mail);
     }
-    pthread_mutex_unlock(&e->announce_lock);
+    pthread_mutex_unlock(&e->step.announce_lock);
     return rc;
 }
 
@@ -298,31 +241,27 @@ int eddis_step_end(struct eddis *e, const struct eddis_report *in, struct eddis_
 
     if (rc < 0)
         return rc;
-    if (!e->in_step || !e->waited)
+    if (!e->step.begun || !e->step.waited)
         return eddis_fail(err, -EINVAL,
-                          e->in_step ? "eddis_wait must have succeeded before "
-                                       "eddis_step_end"
-                                     : "no step has begun");
+                          e->step.begun ? "eddis_wait must have succeeded before "
+                                          "eddis_step_end"
+                                        : "no step has begun");
     if (in)
         sized_copy_in(&report, sizeof report, in);
     report.overrun_ns += e->emulation.overrun_ns;
-    s = (struct phase_step){ .step = e->current.step,
-                             .count = e->current.count,
-                             .plan = e->current.version,
+    s = (struct phase_step){ .step = e->step.current.step,
+                             .count = e->step.current.count,
+                             .plan = e->step.current.version,
                              .sent_bytes = comm_thread_sent_bytes(e->comm_thread),
                              .staleness = comm_thread_staleness(e->comm_thread) };
     now = clock_now_ns();
     emulate_end(&e->emulation, now);
     phase_step_end(&e->phase, &s, now, &report);
-    pthread_mutex_lock(&e->plan_lock);
-    e->stop |= (e->flags & EDDIS_STEP_STOP) != 0;
-    if (e->samples.ranges)
-        ranges_finish(e->samples.ranges, e->step);
-    e->step++;
-    pthread_mutex_unlock(&e->plan_lock);
-    pthread_mutex_lock(&e->announce_lock);
-    e->in_step = false;
-    pthread_mutex_unlock(&e->announce_lock);
+    e->step.stop |= (e->step.flags & EDDIS_STEP_STOP) != 0;
+    samples_finish(&e->samples);
+    pthread_mutex_lock(&e->step.announce_lock);
+    e->step.begun = false;
+    pthread_mutex_unlock(&e->step.announce_lock);
     return 0;
 }
 

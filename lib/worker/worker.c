@@ -33,21 +33,29 @@ static int options_check(const struct eddis_options *in, struct eddis_options *r
     return 0;
 }
 
+/* The board is there. */
+static void worker_set_board(struct eddis *e, struct board *board)
+{
+    e->board = e->phase.board = e->replan.board = board;
+    e->area = e->centre.area = e->save.area = board_setup(board);
+}
+
 /* What the job's plan area says about this worker, or the defaults. */
 static int worker_read_board(struct eddis *e, const struct worker_setup *s, struct eddis_error *err)
 {
     const struct board_area *a;
+    struct board *board;
     int rc;
 
     strcpy(e->mode, "sync");
     strcpy(e->algorithm, "allreduce");
     e->seed = e->options.seed;
     if (s->board_path) {
-        rc = board_open(s->board_path, s->local_rank, &e->board, err);
+        rc = board_open(s->board_path, s->local_rank, &board, err);
         if (rc < 0)
             return rc;
-        a = e->area = board_setup(e->board);
-        e->phase.board = e->board;
+        worker_set_board(e, board);
+        a = e->area;
         memcpy(e->mode, a->mode, sizeof e->mode - 1);
         memcpy(e->algorithm, a->algorithm, sizeof e->algorithm - 1);
         e->seed = a->seed;
@@ -87,18 +95,15 @@ static int worker_free(struct eddis *e, bool orderly, struct eddis_error *err)
     shared_buffers_close(&e->box);
     engine_free(e->engine);
     node_memory_close(&e->node_memory);
-    centre_close(e);
-    samples_end(e);
-    sampler_close(e->sampler);
-    board_close(e->board);
+    centre_close(&e->centre);
+    replan_fini(&e->replan);
+    samples_close(&e->samples);
+    group_close(&e->group);
+    checkpoint_save_close(&e->save);
     parameters_free(&e->parameters);
-    free(e->event);
-    free(e->plan);
-    free(e->fenced);
-    pthread_cond_destroy(&e->plan_agreed);
-    pthread_mutex_destroy(&e->plan_lock);
-    pthread_mutex_destroy(&e->announce_lock);
     phase_fini(&e->phase);
+    board_close(e->board);
+    pthread_mutex_destroy(&e->step.announce_lock);
     free(e);
     return rc;
 }
@@ -112,6 +117,20 @@ static void worker_wire(struct eddis *e)
     e->node_memory.all = &e->all;
     e->node_memory.group = &e->group.place;
     e->tuning.phase = &e->phase;
+    e->samples.all = &e->all;
+    e->samples.box = &e->box;
+    e->samples.group = &e->group;
+    e->replan.samples = &e->samples;
+    e->replan.phase = &e->phase;
+    e->centre.all = &e->all;
+    e->centre.box = &e->box;
+    e->centre.samples = &e->samples;
+    e->centre.group = &e->group;
+    e->centre.parameters = &e->parameters;
+    e->centre.timeout_ns = COLLECTIVES_TIMEOUT_NS;
+    e->save.all = &e->all;
+    e->save.centre = &e->centre;
+    e->save.replan = &e->replan;
 }
 
 /* The communication is there. */
@@ -122,27 +141,61 @@ static void worker_connect(struct eddis *e)
     e->all.place.channel = COMM_REQUESTS;
     e->process.thread = e->all.place.n_ranks > 1 ? e->comm_thread : NULL;
     e->tuning.rank = e->all.place.rank;
+    comm_thread_on_failure(e->comm_thread, samples_fail, &e->samples);
 }
 
 static struct eddis *worker_new(const struct worker_setup *s)
 {
     struct eddis *e = calloc(1, sizeof *e);
-    pthread_condattr_t attr;
 
     if (!e)
         return NULL;
-    pthread_mutex_init(&e->announce_lock, NULL);
-    pthread_mutex_init(&e->plan_lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&e->plan_agreed, &attr);
-    pthread_condattr_destroy(&attr);
+    pthread_mutex_init(&e->step.announce_lock, NULL);
     phase_init(&e->phase, clock_now_ns());
+    samples_init(&e->samples);
+    replan_init(&e->replan);
     e->local_rank = s->local_rank;
     e->n_local = s->n_local;
     e->process.fork_count = process_forks();
     worker_wire(e);
     return e;
+}
+
+/* Which workers are a group, and the first steps' samples.  Collective. */
+static int worker_begin(struct eddis *e, struct eddis_error *err)
+{
+    const struct sampler_options order = { .samples = e->options.samples,
+                                           .epochs = e->options.epochs,
+                                           .seed = e->seed,
+                                           .rank = e->all.place.rank,
+                                           .n_ranks = e->all.place.n_ranks };
+    int rc = group_open(&e->group, &e->all.place, e->mode, e->area, err);
+
+    if (rc == 0)
+        rc = samples_open(&e->samples, &order, err);
+    rc = collectives_agree(&e->all, rc, err);
+    if (rc < 0)
+        return rc;
+    return collectives_agree(&e->all, replan_open(&e->replan, &e->all, e->options.batch, err), err);
+}
+
+/* How long the job is, and by which plan it begins. */
+static void worker_show(struct eddis *e)
+{
+    struct board *b = phase_lock_board(&e->phase);
+    struct board_page *p;
+
+    if (!b)
+        return;
+    p = board_begin(b);
+    p->plan_version = e->replan.version;
+    p->plan_since = 0;
+    p->steps_total = sampler_steps(e->samples.sampler);
+    p->steps_in_epoch = sampler_steps_in_epoch(e->samples.sampler);
+    p->epochs = e->options.epochs;
+    p->phase_ns = clock_now_ns();
+    board_end(b);
+    phase_unlock_board(&e->phase);
 }
 
 int worker_open(const struct worker_setup *s, const struct eddis_options *options,
@@ -168,11 +221,11 @@ int worker_open(const struct worker_setup *s, const struct eddis_options *option
         rc = worker_check_place(e, err);
     rc = collectives_agree(&e->all, rc, err);
     if (rc == 0)
-        rc = collectives_agree(&e->all, centre_open(e, err), err);
+        rc = worker_begin(e, err);
     if (rc == 0)
-        rc = collectives_agree(&e->all, replan_open(e, err), err);
+        worker_show(e);
     if (rc == 0)
-        rc = collectives_agree(&e->all, checkpoint_save_open(e, err), err);
+        rc = collectives_agree(&e->all, checkpoint_save_open(&e->save, err), err);
     if (rc == 0)
         rc = process_add(&e->process, err);
     if (rc < 0)
@@ -220,12 +273,12 @@ int eddis_close(struct eddis *e, struct eddis_error *err)
     rc = worker_check(e, err);
     if (rc < 0)
         return rc;
-    eddis_set_phase(e, EDDIS_PHASE_DONE);
+    phase_enter(&e->phase, EDDIS_PHASE_DONE);
     rc = collectives_wait_all(&e->all, deadline, err);
     if (rc == 0)
         rc = shared_buffers_leave(&e->box, deadline, err);
     if (rc == 0)
-        rc = eddis_barrier(e, deadline - clock_now_ns(), err);
+        rc = collectives_barrier_until(&e->all, deadline - clock_now_ns(), err);
     if (rc < 0)
         eddis_fail_prefix(err, rc, "leaving the job");
     process_remove(&e->process);

@@ -157,8 +157,8 @@ static void resume(struct rank *r)
         CHECK(eddis_checkpoint_get(c, "state", &r->s, sizeof r->s, &err) == 0);
         CHECK(eddis_restore_end(c, &err) == 0);
     }
-    step[0] = r->e->step;
-    step[1] = -r->e->step;
+    step[0] = r->e->samples.step;
+    step[1] = -r->e->samples.step;
     CHECK(eddis_allreduce(r->e, step, 2, EDDIS_INT64, EDDIS_MIN, PATIENCE, &err) == 0);
     CHECK(step[0] == -step[1]);
     if (r->rank == 0)

@@ -186,9 +186,9 @@ static void await_report(struct eddis *e)
 
     while (!frozen) {
         usleep(1000);
-        pthread_mutex_lock(&e->plan_lock);
-        frozen = e->frozen;
-        pthread_mutex_unlock(&e->plan_lock);
+        pthread_mutex_lock(&e->samples.lock);
+        frozen = e->samples.held;
+        pthread_mutex_unlock(&e->samples.lock);
     }
 }
 

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* checkpoint_models.h - what a checkpoint holds besides the program's files: samples that are left,
+ * and in the modes with several models each group's own
+ *
+ * No lock: the thread that makes steps uses it, without any lock held.
+ */
+#ifndef EDDIS_WORKER_CHECKPOINT_MODELS_H
+#define EDDIS_WORKER_CHECKPOINT_MODELS_H
+
+#include "centre.h"
+#include "lib/checkpoint/checkpoint.h"
+#include "replan.h"
+
+/* What one checkpoint keeps; nothing but the step in sync mode by plan.  With several models the
+ * centre is in the place of the parameters until checkpoint_models_release.
+ */
+struct checkpoint_models {
+    int64_t step; /* of the checkpoint: the farthest of any worker */
+    void *local;  /* this worker's own parameters; NULL: they were the centre */
+    size_t local_bytes;
+    bool listed;        /* samples are left by a list */
+    struct range *left; /* [n_left] samples that were not done, rank 0 */
+    size_t n_left;
+};
+
+/* Wait until all workers are at it.  Collective. */
+int checkpoint_models_take(struct centre *m, struct checkpoint_models *ret,
+                           struct eddis_error *err);
+int checkpoint_models_put(const struct centre *m, const struct checkpoint_models *k,
+                          struct checkpoint *files, struct eddis_error *err);
+void checkpoint_models_release(const struct centre *m, struct checkpoint_models *k);
+
+/* Go on with the samples that are left and, where groups are as they were, with their own models.
+ * Collective.
+ */
+int checkpoint_models_restore(struct centre *m, struct replan *replan,
+                              const struct checkpoint *files, struct eddis_error *err);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* checkpoint_save.h - who may write checkpoints to a folder, and the calls of eddis.h about them
+ *
+ * No lock: the thread that makes steps uses it, without any lock held.
+ */
+#ifndef EDDIS_WORKER_CHECKPOINT_SAVE_H
+#define EDDIS_WORKER_CHECKPOINT_SAVE_H
+
+#include "centre.h"
+#include "lib/checkpoint/fence.h"
+#include "replan.h"
+
+struct checkpoint_save {
+    /* Borrowed; these do not change. */
+    struct collectives *all;
+    struct centre *centre;
+    struct replan *replan;
+    const struct board_area *area; /* NULL without eddis-run */
+
+    char *fenced; /* rank 0: the folder that it writes checkpoints to; NULL: none so far */
+    struct fence fence;
+};
+
+/* Rank 0 of a restarted job: from now on no older generation can complete a checkpoint in the job's
+ * folder.  -ESTALE: this generation is the older one.
+ */
+int checkpoint_save_open(struct checkpoint_save *s, struct eddis_error *err);
+void checkpoint_save_close(struct checkpoint_save *s);
+
+#endif

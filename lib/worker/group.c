@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* group.c - which ranks train one model with this one */
+#include "group.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The members of a group, in order of ranks. */
+static void group_find(struct group *g, int rank, const struct board_area *a)
+{
+    int n = 0;
+
+    g->number = a->group[rank];
+    for (int i = 0; i < a->n_ranks; i++) {
+        if (i == rank)
+            g->place.rank = n;
+        if (a->group[i] == g->number)
+            g->member[n++] = i;
+        g->n_groups = a->group[i] >= g->n_groups ? a->group[i] + 1 : g->n_groups;
+    }
+    g->place.n_ranks = n;
+    g->place.peer = g->member;
+}
+
+int group_open(struct group *g, const struct comm_place *all, const char *mode,
+               const struct board_area *area, struct eddis_error *err)
+{
+    g->place = *all;
+    g->n_groups = 1;
+    g->member = calloc((size_t)all->n_ranks, sizeof *g->member);
+    if (!g->member)
+        return eddis_fail(err, -ENOMEM, "no memory for a group of workers");
+    for (int i = 0; i < all->n_ranks; i++)
+        g->member[i] = i;
+    if (!area || strcmp(mode, "sync") == 0)
+        return 0;
+    if (area->period < 1 || !(area->moving_rate > 0))
+        return eddis_fail(err, -EPROTO, "the job's plan has mode %s without a period or a rate",
+                          mode);
+    g->several = true;
+    group_find(g, all->rank, area);
+    return 0;
+}
+
+bool group_is_root(const struct group *g)
+{
+    return g->place.rank == 0;
+}
+
+void group_close(struct group *g)
+{
+    free(g->member);
+}

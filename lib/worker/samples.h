@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* samples.h - the one source of a worker's samples: what it takes at each step
+ *
+ *     the program's steps ---- take, finish ---.
+ *     readers ahead of them -- peek ------------+-- one lock -- a feed
+ *     agreement on plans ----- hold, release ---|                 by plan: the epoch's permutation
+ *     checkpoints ------------ freeze, left ----|                 by counter: ranges of it, from a
+ *     restores --------------- resume ----------'                   counter that all groups share
+ *                                                                 alike: such ranges, counted by
+ *                                                                   each worker for itself
+ *
+ * Sync mode goes by plan, the modes with several models by counter; sync mode goes on alike after
+ * a checkpoint that they made.  What was said about a step never changes.
+ *
+ * One lock, `lock`, guards all but the first block of members; `changed` wakes whoever waits.  It
+ * may be taken with the communication thread's and replan's held; with it held only the phase's is
+ * taken, and no call of the communication thread is made.  Only the thread that makes steps writes
+ * `step`, so that it may read it without the lock.
+ */
+#ifndef EDDIS_WORKER_SAMPLES_H
+#define EDDIS_WORKER_SAMPLES_H
+
+#include "collectives.h"
+#include "group.h"
+#include "lib/data/ranges.h"
+#include "lib/data/sampler.h"
+#include "shared_buffers.h"
+
+#include <pthread.h>
+
+enum {
+    SAMPLES_AHEAD = 4, /* steps from the present one on whose ranges a group's root has taken */
+    SAMPLES_TOLD = 64,
+};
+
+/* The counter's end here.  A group's root adds to it and tells the members, one range with each
+ * step's tail.
+ */
+struct samples_counter {
+    smb_key key;
+    int64_t counted;                 /* alike: the counter itself */
+    struct range told[SAMPLES_TOLD]; /* [n_told] of the root: the members do not know them yet */
+    int n_told;
+    struct mail_box ask;
+    bool asking; /* `ask` is under way */
+    bool busy;   /* a thread waits for it */
+};
+
+struct samples {
+    /* These do not change. */
+    struct collectives *all;
+    struct shared_buffers *box;
+    const struct group *group;
+    struct sampler_options order;
+    int64_t global_batch; /* of every whole step */
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    const struct samples_feed *feed; /* NULL: of several models, before eddis_commit */
+    struct sampler *sampler;         /* which part of a step is whose, by plan */
+    struct ranges *ranges;           /* of the counter; NULL by plan */
+    struct samples_counter counter;
+    int64_t step;               /* the next one, or the present one */
+    int64_t horizon;            /* while held: the last step that may be told */
+    bool held;                  /* a plan is agreed on that may share later steps otherwise */
+    bool frozen;                /* a checkpoint notes what is taken: nothing may be */
+    struct eddis_error failure; /* of the communication; code 0: none */
+};
+
+/* Make the lock; the first block of members is the caller's to set. */
+void samples_init(struct samples *s);
+
+/* Begin by plan; where there are several models nothing is told before samples_start. */
+int samples_open(struct samples *s, const struct sampler_options *order, struct eddis_error *err);
+void samples_close(struct samples *s);
+
+/* For comm_thread_on_failure, arg a struct samples: nobody waits for samples any more. */
+void samples_fail(void *arg, const struct eddis_error *why);
+
+/* Begin by counter, with everything.  Collective. */
+int samples_start(struct samples *s, smb_key key, struct eddis_error *err);
+
+/* ---- steps ---- */
+
+/* Say what is to be done at the present step; those before it are forgotten.  Returns 1, or 0 when
+ * nothing is left.  May wait, as samples_peek.
+ */
+int samples_take(struct samples *s, struct sampler_step *ret, struct eddis_error *err);
+
+/* The same for any step that is not forgotten, from any thread.  -EINVAL: before eddis_commit.
+ * -ETIMEDOUT: the group did not get on for COLLECTIVES_TIMEOUT_NS.
+ */
+int samples_peek(struct samples *s, int64_t step, struct sampler_step *ret,
+                 struct eddis_error *err);
+
+/* The present step begins: have a root take the samples of a later one meanwhile. */
+int samples_ahead(struct samples *s, struct eddis_error *err);
+
+/* The present step is done: the next one is the present one. */
+void samples_finish(struct samples *s);
+
+/* Return the highest step that anybody asked for. */
+int64_t samples_asked(struct samples *s);
+
+/* ---- plans ---- */
+
+/* Return the step up to which samples may be told: all that were asked for, and `ahead` steps
+ * behind the present one.  With hold set no later step is told until samples_release.
+ */
+int64_t samples_hold(struct samples *s, int64_t ahead, bool hold);
+void samples_release(struct samples *s);
+
+/* As sampler_add_plan. */
+int samples_add_plan(struct samples *s, int64_t version, int64_t from_step, const int64_t *batch,
+                     struct eddis_error *err);
+
+/* Write a root's next range into the tail; learn it as a member. */
+void samples_report(struct samples *s, struct sync_tail *tail);
+int samples_learn(struct samples *s, const struct sync_tail *tail, struct eddis_error *err);
+
+/* ---- checkpoints ---- */
+
+/* Whether samples come from ranges, which a checkpoint has to list; false by plan, where the step
+ * says it all.
+ */
+bool samples_listed(struct samples *s);
+
+/* Until samples_thaw nothing is taken from the shared counter, and what was is known. */
+int samples_freeze(struct samples *s, struct eddis_error *err);
+void samples_thaw(struct samples *s);
+
+/* Return the ranges that are left, in order, on rank 0, and nothing elsewhere.  Collective; by
+ * counter while all are frozen.
+ */
+int samples_left(struct samples *s, struct range **ret, size_t *ret_n, struct eddis_error *err);
+
+/* Samples of all epochs; INT64_MAX: without end. */
+int64_t samples_total(const struct samples *s);
+
+/* Where to go on. */
+struct samples_rest {
+    int64_t step;
+    const struct range *left; /* [n_left], in order; NULL: by plan, from the step on */
+    size_t n_left;
+};
+
+/* Go on there.  Collective where there are several models, which need a list. */
+int samples_resume(struct samples *s, const struct samples_rest *rest, struct eddis_error *err);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* samples_counter.c - samples from a counter: one that all groups share in async and hybrid mode,
+ * or one that every worker keeps for itself
+ *
+ * A group's root adds to the counter while a step computes, so that nobody waits for the answer.  A
+ * member learns of a range with the tail of a step, and should know the next step, and whether that
+ * ends its epoch, before it ends its own: the samples of steps t, t + 1 and t + 2 at step t.  So
+ * the root has SAMPLES_AHEAD of them when it asks for another:
+ *
+ *     root     step t: asks for t + 4 | step t + 1: tells t + 4 with the tail |
+ *     member                          |                                       | step t + 2
+ */
+#include "samples_feed.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct sampler_group members(const struct samples *s)
+{
+    return (struct sampler_group){ s->group->member, s->group->place.n_ranks };
+}
+
+/* The same on all workers.  One that has no members to tell needs one range less. */
+static int ahead(const struct samples *s)
+{
+    return s->group->n_groups < s->all->place.n_ranks ? SAMPLES_AHEAD : SAMPLES_AHEAD - 1;
+}
+
+/* ---- asking the shared counter ---- */
+
+static void ask_prepare(struct samples *s)
+{
+    const struct sampler_group g = members(s);
+    struct samples_counter *c = &s->counter;
+    int64_t deadline = clock_after_ns(clock_now_ns(), COLLECTIVES_TIMEOUT_NS);
+
+    c->asking = true;
+    c->ask = (struct mail_box){ .mail.kind = MAIL_BOX,
+                                .r = { .kind = SMB_FETCH_ADD,
+                                       .key = c->key,
+                                       .add = sampler_group_batch(s->sampler, &g),
+                                       .deadline_ns = deadline } };
+}
+
+/* The counter has answered. */
+static int ask_answered(struct samples *s, struct eddis_error *err)
+{
+    struct samples_counter *c = &s->counter;
+    struct range x = { c->ask.r.value, c->ask.r.add };
+    int rc = c->ask.r.rc < 0 ? eddis_fail(err, c->ask.r.rc, "the shared counter of samples: %s",
+                                          c->ask.r.error.text)
+                             : ranges_add(s->ranges, x.first, x.count, err);
+
+    c->asking = false;
+    if (rc == 0 && s->group->place.n_ranks > 1)
+        c->told[c->n_told++] = ranges_exhausted(s->ranges) ? (struct range){ 0, -1 } : x;
+    return rc;
+}
+
+int samples_counter_draw(struct samples *s, struct eddis_error *err)
+{
+    struct samples_counter *c = &s->counter;
+    struct comm_wait w = { .kind = WAIT_BOX, .box = &c->ask };
+    bool send = !c->asking;
+    int rc;
+
+    /* Before any are taken: what the group never heard of nobody would do. */
+    if (send && c->n_told == SAMPLES_TOLD)
+        return eddis_fail(err, -EAGAIN,
+                          "the samples of %d steps were asked for ahead, the group "
+                          "knows of none of them yet",
+                          SAMPLES_TOLD);
+    c->busy = true;
+    if (send)
+        ask_prepare(s);
+    pthread_mutex_unlock(&s->lock);
+    if (send)
+        comm_thread_send(s->all->waiter.thread, &c->ask.mail);
+    /* has its own deadline */
+    rc = comm_thread_wait(s->all->waiter.thread, &w, CLOCK_NEVER, err);
+    pthread_mutex_lock(&s->lock);
+    if (rc == 0)
+        rc = ask_answered(s, err);
+    c->busy = false;
+    pthread_cond_broadcast(&s->changed);
+    return rc;
+}
+
+int samples_counter_ahead(struct samples *s, struct eddis_error *err)
+{
+    struct samples_counter *c = &s->counter;
+    int rc = c->asking && !c->busy ? samples_counter_draw(s, err) : 0;
+
+    if (rc < 0 || c->busy || ranges_exhausted(s->ranges) ||
+        ranges_end(s->ranges) > s->step + ahead(s))
+        return rc;
+    ask_prepare(s);
+    return 1;
+}
+
+/* ---- the feeds ---- */
+
+static int ranges_feed_look(struct samples *s, int64_t step, struct sampler_step *ret,
+                            struct eddis_error *err)
+{
+    const struct sampler_group g = members(s);
+    struct ranges_step r;
+    int rc = ranges_look(s->ranges, step, &r, err);
+
+    if (rc <= 0)
+        return rc;
+    rc = sampler_share(s->sampler, &g, step, r.count, ret, err);
+    if (rc < 0)
+        return rc;
+    ret->epoch = r.epoch;
+    ret->first += r.first;
+    ret->step_in_epoch = r.step_in_epoch;
+    ret->last_of_epoch = r.last_of_epoch;
+    ret->passed = r.passed;
+    return 1;
+}
+
+static int counter_more(struct samples *s, struct eddis_error *err)
+{
+    int rc;
+
+    if (!group_is_root(s->group) || s->counter.busy || s->frozen)
+        return 0;
+    rc = samples_counter_draw(s, err);
+    return rc < 0 ? rc : 1;
+}
+
+/* Every worker does the same, in the same order. */
+static int alike_more(struct samples *s, struct eddis_error *err)
+{
+    int rc = ranges_add(s->ranges, s->counter.counted, s->global_batch, err);
+
+    s->counter.counted += s->global_batch;
+    return rc < 0 ? rc : 1;
+}
+
+const struct samples_feed samples_by_counter = {
+    .who = "the group",
+    .look = ranges_feed_look,
+    .more = counter_more,
+};
+
+const struct samples_feed samples_alike = {
+    .who = "the group",
+    .look = ranges_feed_look,
+    .more = alike_more,
+};
+
+/* ---- beginning ---- */
+
+int samples_counter_ranges(const struct samples *s, const struct samples_rest *rest,
+                           struct ranges **ret, struct eddis_error *err)
+{
+    /* A list of nothing means everything to ranges_open: an empty range means nothing. */
+    const struct range none = { 0, 0 };
+    struct ranges_options o = { .samples = s->order.samples,
+                                .epochs = s->order.epochs,
+                                .left = rest->left,
+                                .n_left = rest->n_left,
+                                .first_step = rest->step };
+
+    if (rest->left) {
+        o.done_before = samples_total(s);
+        for (size_t i = 0; i < rest->n_left; i++)
+            o.done_before -= rest->left[i].count;
+    }
+    if (rest->left && rest->n_left == 0) {
+        o.left = &none;
+        o.n_left = 1;
+    }
+    return ranges_open(&o, ret, err);
+}
+
+/* The root's first ranges. */
+static int draw_first(struct samples *s, struct range *ret, struct eddis_error *err)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&s->lock);
+    for (int i = 0; rc == 0 && group_is_root(s->group) && i < ahead(s); i++) {
+        rc = samples_counter_draw(s, err);
+        ret[i] = (struct range){ s->counter.ask.r.value, s->counter.ask.r.add };
+    }
+    s->counter.n_told = 0; /* the members learn these at once */
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
+static int learn_first(struct samples *s, const struct range *all, struct eddis_error *err)
+{
+    const struct range *root = all + (size_t)s->group->member[0] * SAMPLES_AHEAD;
+    int rc = 0;
+
+    pthread_mutex_lock(&s->lock);
+    for (int i = 0; rc == 0 && !group_is_root(s->group) && i < ahead(s); i++)
+        rc = ranges_add(s->ranges, root[i].first, root[i].count, err);
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
+int samples_counter_begin(struct samples *s, struct eddis_error *err)
+{
+    struct range own[SAMPLES_AHEAD] = { 0 };
+    cleanup_free struct range *all = malloc((size_t)s->all->place.n_ranks * sizeof own);
+    int64_t zero = 0;
+    int rc = all ? 0 : eddis_fail(err, -ENOMEM, "no memory for ranges of samples");
+
+    if (rc == 0 && s->all->place.rank == 0) {
+        struct smb_request q = {
+            .kind = SMB_WRITE, .key = s->counter.key, .data = &zero, .count = 1
+        };
+
+        rc = shared_buffers_ask_own(s->box, &q, err);
+    }
+    rc = collectives_agree(s->all, rc, err);
+    if (rc == 0)
+        rc = collectives_agree(s->all, draw_first(s, own, err), err);
+    if (rc == 0)
+        rc = collectives_allgather(s->all, own, all, sizeof own, err);
+    return rc < 0 ? rc : learn_first(s, all, err);
+}

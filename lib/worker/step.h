@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step.h - the state of the present step: what was announced, what is waited for
+ *
+ * announce_lock guards the second block of members, which announcing from any thread looks at, and
+ * the marks of parameters.  It is held while mail is sent, so that the order of mail is the order
+ * of calls; it is the first in the order of locks.  The first block belongs to the thread that
+ * makes steps.
+ */
+#ifndef EDDIS_WORKER_STEP_H
+#define EDDIS_WORKER_STEP_H
+
+#include "lib/data/sampler.h"
+#include "lib/sync/comm_thread.h"
+
+#include <pthread.h>
+
+struct step {
+    struct sampler_step current;
+    unsigned flags; /* EDDIS_STEP_... of the current one */
+    bool taken;     /* its samples and flags are known, but it has not begun */
+    bool stop;      /* the step before was the last */
+    bool waited;    /* all results of this step are there */
+    int64_t round;  /* steps begun, whatever their numbers */
+    struct mail_begin begin;
+
+    pthread_mutex_t announce_lock;
+    bool begun; /* between eddis_step_begin and eddis_step_end */
+    int n_announced;
+    bool finished;     /* no more announcements in this step */
+    bool weight_fixed; /* set, or a gradient was announced */
+    struct mail_weight weight;
+    struct mail finish;
+};
+
+#endif
