@@ -92,7 +92,7 @@ static int machine_open(struct machine *m, size_t bytes, int sizes, struct eddis
     if (rc == 0)
         rc = run_one(m, share, err);
     if (rc == 0)
-        rc = comm_shm_take(share, &m->nodes->node, err);
+        rc = comm_shm_take(share, &m->nodes->shm, err);
     if (rc < 0)
         return rc;
     collective_free(share);
@@ -102,7 +102,7 @@ static int machine_open(struct machine *m, size_t bytes, int sizes, struct eddis
 
 static int machine_close(struct machine *m, struct eddis_error *err)
 {
-    comm_shm_close(m->nodes->node);
+    comm_shm_close(m->nodes->shm);
     node_groups_free(m->nodes);
     outbox_fini(&m->out);
     return transport_close(m->transport, true, err);
@@ -241,7 +241,7 @@ static int run_eddis(const struct options *o, float *x, struct eddis_error *err)
     j.ranks = m.place.n_ranks;
     for (int i = 0; rc == 0 && i < o->sizes; i++) {
         j.n = o->bytes[i] / sizeof *x;
-        j.x = comm_shm_arena(m.nodes->node);
+        j.x = comm_shm_arena(m.nodes->shm);
         rc = measure_eddis(j, "in_place", err);
         j.x = x;
         if (rc == 0)

@@ -17,7 +17,7 @@ const char *allreduce_choose(const struct comm_place *p, size_t bytes)
 {
     const struct comm_limits *l = comm_limits(p);
 
-    if (p->nodes && p->nodes->node)
+    if (p->nodes && p->nodes->shm)
         return p->nodes->n == 1 ? "shared" : "hosts";
     if (p->n_ranks <= COMM_DIRECT_RANKS && bytes <= l->direct_bytes)
         return "direct";

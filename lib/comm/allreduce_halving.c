@@ -30,7 +30,7 @@ struct halving {
     struct reduction r;
     int core;                       /* 2^k */
     int steps;                      /* 2k + 2 */
-    int receiving, folded, sending; /* so many steps' are posted, added, posted */
+    int receiving, folded, sending; /* steps posted, added, posted */
     bool arrived[HALVING_MAX_STEPS], left[HALVING_MAX_STEPS];
     char scratch[] __attribute__((aligned(64))); /* of step 0, then of steps 1 .. k */
 };
@@ -52,7 +52,7 @@ static int halving_core(int n_ranks)
     return core;
 }
 
-/* Room to receive so many blocks. */
+/* Bytes that these blocks are received in. */
 static size_t halving_room(const struct allreduce *a, int core, int blocks)
 {
     return reduction_room(a, (a->n / (size_t)core + 1) * (size_t)blocks);

@@ -36,7 +36,7 @@ struct ring {
     struct reduction r;
     int segments;                                 /* of every block */
     int moves;                                    /* in all, in each direction */
-    int receiving, folded, sending, sent;         /* so many are posted, added, posted, gone */
+    int receiving, folded, sending, sent;         /* moves posted, added, posted, gone */
     bool arrived[RING_WINDOW], left[RING_WINDOW]; /* by move % RING_WINDOW, out of order */
     size_t stride;                                /* of scratch, from one piece to the next */
     char scratch[] __attribute__((aligned(64)));  /* RING_WINDOW pieces */

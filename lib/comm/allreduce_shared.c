@@ -56,13 +56,13 @@ static int shared_prepare(struct reduction *r, struct eddis_error *err)
     const struct comm_place *p = &r->base.place;
     int rc;
 
-    if (!p->nodes || !p->nodes->node)
+    if (!p->nodes || !p->nodes->shm)
         return eddis_fail(err, -EINVAL, "these ranks share no memory");
     s->nodes = p->nodes;
     if (p->n_ranks == 1)
         return 0; /* over as soon as it is started */
     const struct node_stage_options node = { .what = &r->what,
-                                             .shm = s->nodes->node,
+                                             .shm = s->nodes->shm,
                                              .here = s->nodes->here,
                                              .n_here = s->nodes->n_here,
                                              .in_place_bytes =

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* collective.c - what every collective does around its own start, done and poll */
 #include "collective_impl.h"
 
 #include <assert.h>

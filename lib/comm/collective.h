@@ -23,7 +23,7 @@ enum {
     COMM_PIECE_BYTES = 1 << 20, /* of a ring's messages, see allreduce_ring.c */
 };
 
-/* Which kind of all-reduce is taken for which size. */
+/* Up to which size which kind of all-reduce by messages is taken. */
 struct comm_limits {
     size_t direct_bytes;  /* up to this size an exchange with everybody ... */
     size_t tree_bytes;    /* ... up to this one a tree ... */
@@ -60,10 +60,10 @@ struct allreduce {
     void (*tail_rule)(void *acc, const void *in);
 };
 
-/* Borrows the limits that hold there. */
+/* Borrow the limits that hold in this place. */
 const struct comm_limits *comm_limits(const struct comm_place *p);
 
-/* The kind is chosen by allreduce_choose. */
+/* Make an all-reduce of the kind that allreduce_choose names. */
 int allreduce_new(const struct comm_place *p, const struct allreduce *a, struct collective **ret,
                   struct eddis_error *err);
 
@@ -72,17 +72,18 @@ int allreduce_new(const struct comm_place *p, const struct allreduce *a, struct 
  */
 void allreduce_redirect(struct collective *c, void *data);
 
-/* Borrows the result of a kind that is over, and the tail behind it: the data itself, or memory of
- * the node that is to be read only.  It stays until every rank has started the same one again.
+/* Borrow the result of an all-reduce that is over, and the tail behind it: the data itself, or
+ * memory of the node that is to be read only.  It stays until every rank has started the same one
+ * again.
  */
 const void *allreduce_result(const struct collective *c);
 
-/* Name of the kind that allreduce_new takes: "shared" and "hosts" when the members of a node share
- * memory, else "direct", "tree", "halving" or "ring".
+/* Return the name of the kind that allreduce_new takes: "shared" on one node and "hosts" on several
+ * when the members of a node share memory, else "direct", "tree", "halving" or "ring".
  */
 const char *allreduce_choose(const struct comm_place *p, size_t bytes);
 
-/* As allreduce_new with the kind given, for tests and measurements.  -EINVAL: no such kind. */
+/* Make an all-reduce of a given kind, for tests and measurements.  -EINVAL: no such kind. */
 int allreduce_new_kind(const char *kind, const struct comm_place *p, const struct allreduce *a,
                        struct collective **ret, struct eddis_error *err);
 
@@ -90,34 +91,36 @@ int allreduce_new_kind(const char *kind, const struct comm_place *p, const struc
 int broadcast_new(const struct comm_place *p, void *data, size_t bytes, int root,
                   struct collective **ret, struct eddis_error *err);
 
-/* in [bytes] of each rank to out [n_ranks * bytes] in order of ranks; in must not overlap out. */
+/* Copy in [bytes] of each rank to out [n_ranks * bytes] of all, in order of ranks; in must not
+ * overlap out.
+ */
 int allgather_new(const struct comm_place *p, const void *in, void *out, size_t bytes,
                   struct collective **ret, struct eddis_error *err);
 
-/* Over when every rank has started it. */
+/* Make a barrier, which is over when every rank has started it. */
 int barrier_new(const struct comm_place *p, struct collective **ret, struct eddis_error *err);
 
-/* Start, or start again.  Returns 1 when it is over already, else 0.  tag must differ from those
- * of all other collectives under way.
+/* Start, or start again.  tag must differ from those of all other collectives under way.  Returns 1
+ * when it is over already, else 0.
  */
 int collective_start(struct collective *c, int tag, struct outbox *out, struct eddis_error *err);
 
-/* One of its operations is complete.  Returns as collective_start. */
+/* Tell a collective that one of its operations is complete.  Returns as collective_start. */
 int collective_done(struct collective *c, const struct comm_op *op, struct outbox *out,
                     struct eddis_error *err);
 
-/* Whether it waits for something that only collective_poll sees. */
+/* Return whether it waits for something that only collective_poll sees. */
 bool collective_polls(const struct collective *c);
 
 /* Look at what the others have done in shared memory.  Returns as collective_start. */
 int collective_poll(struct collective *c, struct outbox *out, struct eddis_error *err);
 
-/* The transport's number of the rank without which it cannot go on, as far as this rank can tell;
- * -1 when it is over.
+/* Return the transport's number of the rank without which it cannot go on, as far as this rank can
+ * tell; -1 when it is over.
  */
 int collective_waits_for(const struct collective *c);
 
-/* What the communication thread keeps with it. */
+/* Keep something of the caller's with it, and return what is kept. */
 void collective_set_user(struct collective *c, void *user);
 void *collective_user(const struct collective *c);
 

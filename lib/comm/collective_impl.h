@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collective_impl.h - for the authors of collectives */
+/* collective_impl.h - what the author of a collective provides, and what he may call */
 #ifndef EDDIS_COMM_COLLECTIVE_IMPL_H
 #define EDDIS_COMM_COLLECTIVE_IMPL_H
 
@@ -7,14 +7,16 @@
 
 struct collective_ops {
     const char *name;
-    /* Both return 1 when it is over, 0 when not. */
+    /* Begin; take note of an operation that is complete.  Both return 1 when it is over, 0 when
+     * not.
+     */
     int (*start)(struct collective *c, struct outbox *out);
     int (*done)(struct collective *c, const struct comm_op *op, struct outbox *out);
-    /* Returns as done; NULL: it waits for messages only. */
+    /* Look at shared memory.  Returns as done; NULL: it waits for messages only. */
     int (*poll)(struct collective *c, struct outbox *out, struct eddis_error *err);
-    /* Member without which it cannot go on. */
+    /* Return the member without which it cannot go on. */
     int (*waits_for)(const struct collective *c);
-    /* Let go of what is not in the instance's own memory; NULL: there is nothing. */
+    /* Let go of what is not in the instance's own memory; NULL: all is. */
     void (*fini)(struct collective *c);
 };
 

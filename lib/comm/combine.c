@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* combine.c - the loops over elements, and the 16-bit numbers through float32 */
 #include "combine.h"
 #include "half.h"
 

@@ -19,19 +19,20 @@ enum comm_type {
 
 enum comm_rule { COMM_SUM = 1, COMM_MIN = 2, COMM_MAX = 3 };
 
-/* Bytes of one element; 0 when there is no such type. */
+/* Return the bytes of one element; 0 when there is no such type. */
 size_t comm_type_bytes(enum comm_type type);
 
+/* Return whether there is such a rule. */
 bool comm_rule_valid(enum comm_rule rule);
 
-/* acc[i] = acc[i] rule in[i] for n elements; integers wrap around.  The 16-bit numbers are added as
- * float32 and rounded once.
+/* Compute acc[i] = acc[i] rule in[i] for n elements; integers wrap around.  The 16-bit numbers are
+ * added as float32 and rounded once.
  */
 void combine(enum comm_type type, enum comm_rule rule, void *acc, const void *in, size_t n);
 
-/* out[i] = in[0][i] rule in[1][i] rule ... in[k - 1][i], in this order, for n elements and k >= 1:
- * the bits of k - 1 calls of combine, but the 16-bit numbers stay float32 until the last is in.
- * out must not overlap an input.
+/* Compute out[i] = in[0][i] rule in[1][i] rule ... in[k - 1][i], in this order, for n elements and
+ * k >= 1: the bits of k - 1 calls of combine, but the 16-bit numbers stay float32 until the last is
+ * in. out must not overlap an input.
  */
 void combine_many(enum comm_type type, enum comm_rule rule, void *out, const void *const *in, int k,
                   size_t n);

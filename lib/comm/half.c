@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* half.c - converting 16-bit numbers, by the processor where it can */
 #include "half.h"
 
 #include <stdbool.h>

@@ -11,12 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Convert n numbers from one form to the other. */
 void float16_widen(float *to, const uint16_t *from, size_t n);
 void float16_narrow(uint16_t *to, const float *from, size_t n);
 void bfloat16_widen(float *to, const uint16_t *from, size_t n);
 void bfloat16_narrow(uint16_t *to, const float *from, size_t n);
 
-/* The float16 pair without the processor's own instructions, for tests. */
+/* Do the same without the processor's own instructions, for tests. */
 void float16_widen_portable(float *to, const uint16_t *from, size_t n);
 void float16_narrow_portable(uint16_t *to, const float *from, size_t n);
 

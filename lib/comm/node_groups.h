@@ -19,7 +19,7 @@ struct node_groups {
     int *first_rank, *rank; /* the same in the transport's numbers */
     int n_here, here;       /* members on this node, and this one's place among them */
     bool hosts;             /* as in struct comm_place */
-    struct comm_shm *node;  /* memory that those here share, borrowed; NULL: none so far */
+    struct comm_shm *shm;   /* memory that those here share, borrowed; NULL: none so far */
 };
 
 /* Sort the members of p; node_of [n_ranks] is any number of each member's node.  -ENOMEM. */

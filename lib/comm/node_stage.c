@@ -28,7 +28,7 @@ static size_t width(const struct node_stage *s)
     return comm_type_bytes(s->o.what->type);
 }
 
-/* Elements of whole cache lines in so many bytes, at least one line. */
+/* Elements of the whole cache lines in these bytes, of at least one line. */
 static size_t line_elements(size_t bytes, size_t element_bytes)
 {
     return (bytes < SHM_LINE ? SHM_LINE : bytes / SHM_LINE * SHM_LINE) / element_bytes;

@@ -39,11 +39,13 @@ struct outbox {
     bool failed;
 };
 
+/* Append a copy of op. */
 void outbox_add(struct outbox *out, const struct comm_op *op);
 
-/* Forget the operations, keep the memory. */
+/* Forget the operations and keep the memory. */
 void outbox_clear(struct outbox *out);
 
+/* Free the memory; it is empty and valid again. */
 void outbox_fini(struct outbox *out);
 
 #endif

@@ -7,7 +7,7 @@
 
 struct allreduce_kind;
 
-/* What the kinds of all-reduce share. */
+/* First in every instance of an all-reduce. */
 struct reduction {
     struct collective base;
     const struct allreduce_kind *kind;
@@ -15,18 +15,20 @@ struct reduction {
     size_t bytes; /* of the elements and the tail */
 };
 
-/* A kind of all-reduce: how much memory an instance takes beside struct x. */
+/* What the author of a kind provides. */
 struct allreduce_kind {
     const struct collective_ops *ops;
+    /* Return the bytes of an instance, with its scratch memory. */
     size_t (*instance_bytes)(const struct comm_place *p, const struct allreduce *a);
-    /* What else there is to prepare, in a zeroed instance that knows what to reduce; NULL: nothing.
+    /* Prepare what else is needed, in a zeroed instance that knows what to reduce; NULL: nothing.
+     * A kind without it takes messages only.
      */
     int (*prepare)(struct reduction *r, struct eddis_error *err);
-    /* Where the result is to be read; NULL: in the buffer that was given. */
+    /* Return where the result is to be read; NULL: in the buffer that was given. */
     const void *(*result)(const struct reduction *r);
 };
 
-/* acc = acc rule in over all elements and the tail. */
+/* Compute acc = acc rule in over all elements and the tail. */
 void reduction_add(const struct reduction *r, void *acc, const void *in);
 
 /* Some elements, and the tail when the last ones are among them. */
@@ -36,20 +38,22 @@ struct comm_part {
     size_t bytes; /* with the tail */
 };
 
-/* A segment of block b of so many, as ring.h cuts. */
+/* Return a segment of block b, of the given numbers of blocks and of segments a block, as ring.h
+ * cuts.
+ */
 struct comm_part reduction_segment(const struct reduction *r, int blocks, int b, int segments,
                                    int segment);
 
-/* Blocks first .. end - 1 of so many. */
+/* Return blocks first .. end - 1 of the given number of blocks. */
 struct comm_part reduction_blocks(const struct reduction *r, int blocks, int first, int end);
 
-/* Bytes, a multiple of 64, to receive n elements and the tail in, and how far into them the
- * elements of a part go, so that the tail behind them is aligned.
+/* Return the bytes, a multiple of 64, that n elements and the tail are received in; and how far
+ * into them the elements of a part go, so that the tail behind them is aligned.
  */
 size_t reduction_room(const struct allreduce *a, size_t n);
 size_t reduction_pad(const struct reduction *r, const struct comm_part *p);
 
-/* p = p rule in, which was received there. */
+/* Compute p = p rule in, which was received at in. */
 void reduction_add_part(const struct reduction *r, const struct comm_part *p, const void *in);
 
 extern const struct allreduce_kind allreduce_ring, allreduce_halving, allreduce_direct,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* ring.c - the arithmetic of ring.h */
 #include "ring.h"
 
 /* The first n % size blocks are one longer; written so that n * b cannot overflow. */

@@ -13,13 +13,13 @@
 
 #include <stddef.h>
 
-/* First element of block b, 0 <= b <= size; block b ends where b + 1 starts. */
+/* Return the first element of block b, 0 <= b <= size; block b ends where b + 1 starts. */
 size_t ring_block(size_t n, int size, int b);
 
-/* Block that rank sends to rank + 1 at this step; it receives the block before it. */
+/* Return the block that rank sends to rank + 1 at this step; it receives the block before it. */
 int ring_send(int rank, int size, int step);
 
-/* Number of steps of the whole all-reduce. */
+/* Return the number of steps of the whole all-reduce. */
 int ring_steps(int size);
 
 #endif

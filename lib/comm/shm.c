@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* shm.c - laying out, making, opening and leaving a node's memory, and its slots */
 #include "shm_impl.h"
 
 #include <errno.h>
@@ -29,27 +30,27 @@ static size_t shm_piece_bytes(int n_ranks)
     return piece > SHM_PIECE_MIN_BYTES ? piece : SHM_PIECE_MIN_BYTES;
 }
 
-static int shm_lay_out(struct comm_shm *n, struct eddis_error *err)
+static int shm_lay_out(struct comm_shm *m, struct eddis_error *err)
 {
-    size_t ranks = (size_t)n->n_ranks, slots = SHM_POOL_SLOTS + (size_t)n->size.slots;
-    size_t arena = round_up(n->size.arena_bytes, SHM_PAGE);
+    size_t ranks = (size_t)m->n_ranks, slots = SHM_POOL_SLOTS + (size_t)m->size.slots;
+    size_t arena = round_up(m->size.arena_bytes, SHM_PAGE);
     size_t memory = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
     struct shm_layout at = { .slot_bytes =
                                  sizeof(struct shm_slot) + ranks * sizeof(struct shm_rank),
-                             .piece_bytes = n->size.pool ? shm_piece_bytes(n->n_ranks) : 0 };
+                             .piece_bytes = m->size.pool ? shm_piece_bytes(m->n_ranks) : 0 };
 
     /* The system would rather end a process than refuse it more than there is. */
     if (arena > memory / 2 / (ranks + 1))
         return eddis_fail(err, -ENOMEM,
                           "%zu bytes of shared memory for each of %d ranks are more "
                           "than half of what this machine has",
-                          arena, n->n_ranks);
+                          arena, m->n_ranks);
     at.pool = round_up(slots * at.slot_bytes, SHM_PAGE);
     at.arena = at.pool + SHM_POOL_SLOTS * (ranks + 1) * at.piece_bytes;
     at.results = at.arena + ranks * arena;
     at.bytes = at.results + arena;
-    n->size.arena_bytes = arena;
-    n->at = at;
+    m->size.arena_bytes = arena;
+    m->at = at;
     return 0;
 }
 
@@ -57,149 +58,149 @@ static int shm_lay_out(struct comm_shm *n, struct eddis_error *err)
 static int shm_new(int rank, int n_ranks, const struct comm_shm_size *size, struct comm_shm **ret,
                    struct eddis_error *err)
 {
-    struct comm_shm *n = calloc(1, sizeof *n);
+    struct comm_shm *m = calloc(1, sizeof *m);
     int slots = SHM_POOL_SLOTS + size->slots, rc;
 
-    if (!n)
+    if (!m)
         return eddis_fail(err, -ENOMEM, "no memory to share memory");
-    n->rank = rank;
-    n->n_ranks = n_ranks;
-    n->size = *size;
-    n->fd = -1;
-    n->uses = calloc((size_t)slots, sizeof *n->uses);
-    n->taken = calloc((size_t)slots, sizeof *n->taken);
-    rc = n->uses && n->taken ? shm_lay_out(n, err)
+    m->rank = rank;
+    m->n_ranks = n_ranks;
+    m->size = *size;
+    m->fd = -1;
+    m->uses = calloc((size_t)slots, sizeof *m->uses);
+    m->taken = calloc((size_t)slots, sizeof *m->taken);
+    rc = m->uses && m->taken ? shm_lay_out(m, err)
                              : eddis_fail(err, -ENOMEM, "no memory to share memory");
     if (rc < 0) {
-        comm_shm_close(n);
+        comm_shm_close(m);
         return rc;
     }
-    *ret = n;
+    *ret = m;
     return 0;
 }
 
 /* The lock that says this rank is there, on a byte of its own. */
-static int shm_lock(const struct comm_shm *n, struct eddis_error *err)
+static int shm_lock(const struct comm_shm *m, struct eddis_error *err)
 {
-    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = n->rank, .l_len = 1 };
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = m->rank, .l_len = 1 };
 
-    return fcntl(n->fd, F_OFD_SETLK, &lock) == 0
+    return fcntl(m->fd, F_OFD_SETLK, &lock) == 0
                ? 0
                : eddis_fail_errno(err, -errno, "locking shared memory");
 }
 
-static void shm_unmap(struct comm_shm *n)
+static void shm_unmap(struct comm_shm *m)
 {
-    if (n->joined)
+    if (m->joined)
         return;
-    shm_region_unmap(n->map, n->at.bytes);
-    shm_region_unmap(n->results, n->size.arena_bytes);
+    shm_region_unmap(m->map, m->at.bytes);
+    shm_region_unmap(m->results, m->size.arena_bytes);
 }
 
 /* Have the pages now: later there would be a signal instead of an error. */
-static int shm_reserve(const struct comm_shm *n, size_t at, size_t bytes, struct eddis_error *err)
+static int shm_reserve(const struct comm_shm *m, size_t at, size_t bytes, struct eddis_error *err)
 {
     int rc;
 
     do
-        rc = shm_region_reserve(n->fd, at, bytes);
+        rc = shm_region_reserve(m->fd, at, bytes);
     while (rc == -EINTR);
     return rc == 0 ? 0 : eddis_fail_errno(err, rc, "getting %zu bytes of shared memory", bytes);
 }
 
-static int shm_map(struct comm_shm *n, struct eddis_error *err)
+static int shm_map(struct comm_shm *m, struct eddis_error *err)
 {
-    size_t arena = n->size.arena_bytes;
+    size_t arena = m->size.arena_bytes;
     const void *results = NULL;
     void *map;
-    int rc = shm_lock(n, err);
+    int rc = shm_lock(m, err);
 
     if (rc == 0)
-        rc = shm_reserve(n, n->at.arena + (size_t)n->rank * arena, arena, err);
-    if (rc == 0 && n->rank == 0)
-        rc = shm_reserve(n, 0, n->at.arena, err);
-    if (rc == 0 && n->rank == 0)
-        rc = shm_reserve(n, n->at.results, arena, err);
+        rc = shm_reserve(m, m->at.arena + (size_t)m->rank * arena, arena, err);
+    if (rc == 0 && m->rank == 0)
+        rc = shm_reserve(m, 0, m->at.arena, err);
+    if (rc == 0 && m->rank == 0)
+        rc = shm_reserve(m, m->at.results, arena, err);
     if (rc < 0)
         return rc;
-    rc = shm_region_map(n->fd, 0, n->at.bytes, &map);
-    n->map = rc == 0 ? map : NULL;
+    rc = shm_region_map(m->fd, 0, m->at.bytes, &map);
+    m->map = rc == 0 ? map : NULL;
     if (rc == 0 && arena)
-        rc = shm_region_view(n->fd, n->at.results, arena, &results);
+        rc = shm_region_view(m->fd, m->at.results, arena, &results);
     if (rc < 0)
-        return eddis_fail_errno(err, rc, "mapping %zu bytes of shared memory", n->at.bytes);
-    n->results = results;
+        return eddis_fail_errno(err, rc, "mapping %zu bytes of shared memory", m->at.bytes);
+    m->results = results;
     /* Where the system lets shared memory have them, large pages spare much of the walking. */
-    (void)madvise(n->map, n->at.bytes, MADV_HUGEPAGE);
+    (void)madvise(m->map, m->at.bytes, MADV_HUGEPAGE);
     return 0;
 }
 
-void shm_populate(const struct comm_shm *n)
+void shm_populate(const struct comm_shm *m)
 {
 #ifdef MADV_POPULATE_WRITE
-    if (!n->joined)
-        (void)madvise(n->map, n->at.bytes, MADV_POPULATE_WRITE);
-    if (!n->joined && n->results)
-        (void)madvise((void *)n->results, n->size.arena_bytes, MADV_POPULATE_READ);
+    if (!m->joined)
+        (void)madvise(m->map, m->at.bytes, MADV_POPULATE_WRITE);
+    if (!m->joined && m->results)
+        (void)madvise((void *)m->results, m->size.arena_bytes, MADV_POPULATE_READ);
 #else
-    (void)n;
+    (void)m;
 #endif
 }
 
 int shm_make(int n_ranks, const struct comm_shm_size *size, struct comm_shm **ret,
              struct eddis_error *err)
 {
-    struct comm_shm *n;
-    int rc = shm_new(0, n_ranks, size, &n, err);
+    struct comm_shm *m;
+    int rc = shm_new(0, n_ranks, size, &m, err);
 
     if (rc < 0)
         return rc;
-    n->fd = shm_region_make("eddis");
-    rc = n->fd < 0 ? n->fd : shm_region_resize(n->fd, n->at.bytes);
-    if (n->fd < 0)
+    m->fd = shm_region_make("eddis");
+    rc = m->fd < 0 ? m->fd : shm_region_resize(m->fd, m->at.bytes);
+    if (m->fd < 0)
         rc = eddis_fail_errno(err, rc, "making shared memory");
     else if (rc < 0)
-        rc = eddis_fail_errno(err, rc, "making %zu bytes of shared memory", n->at.bytes);
+        rc = eddis_fail_errno(err, rc, "making %zu bytes of shared memory", m->at.bytes);
     else
-        rc = shm_map(n, err);
+        rc = shm_map(m, err);
     if (rc < 0) {
-        comm_shm_close(n);
+        comm_shm_close(m);
         return rc;
     }
-    *ret = n;
+    *ret = m;
     return 0;
 }
 
 int shm_attach(const struct shm_region_mark *mark, int rank, int n_ranks,
                const struct comm_shm_size *size, struct comm_shm **ret, struct eddis_error *err)
 {
-    struct comm_shm *n;
+    struct comm_shm *m;
     char path[SHM_REGION_PATH];
-    int rc = shm_new(rank, n_ranks, size, &n, err);
+    int rc = shm_new(rank, n_ranks, size, &m, err);
 
     if (rc < 0)
         return rc;
     shm_region_path(mark, path);
-    n->fd = shm_region_open(mark);
-    if (n->fd == -ESTALE)
+    m->fd = shm_region_open(mark);
+    if (m->fd == -ESTALE)
         rc = eddis_fail(
             err, -ESTALE,
             "%s is not the first worker's memory: the two do not see the same processes", path);
-    else if (n->fd < 0)
-        rc = eddis_fail_errno(err, n->fd, "opening the first worker's memory %s", path);
+    else if (m->fd < 0)
+        rc = eddis_fail_errno(err, m->fd, "opening the first worker's memory %s", path);
     else
-        rc = shm_map(n, err);
+        rc = shm_map(m, err);
     if (rc < 0) {
-        comm_shm_close(n);
+        comm_shm_close(m);
         return rc;
     }
-    *ret = n;
+    *ret = m;
     return 0;
 }
 
-int shm_describe(const struct comm_shm *n, struct shm_region_mark *ret, struct eddis_error *err)
+int shm_describe(const struct comm_shm *m, struct shm_region_mark *ret, struct eddis_error *err)
 {
-    int rc = shm_region_describe(n->fd, ret);
+    int rc = shm_region_describe(m->fd, ret);
 
     return rc < 0 ? eddis_fail_errno(err, rc, "looking at shared memory") : 0;
 }
@@ -207,91 +208,91 @@ int shm_describe(const struct comm_shm *n, struct shm_region_mark *ret, struct e
 int shm_join(const struct comm_shm *first, int rank, struct comm_shm **ret, struct eddis_error *err)
 {
     struct shm_region_mark mark;
-    struct comm_shm *n;
+    struct comm_shm *m;
     int rc = shm_describe(first, &mark, err);
 
     if (rc == 0)
-        rc = shm_attach(&mark, rank, first->n_ranks, &first->size, &n, err);
+        rc = shm_attach(&mark, rank, first->n_ranks, &first->size, &m, err);
     if (rc < 0)
         return rc;
-    shm_unmap(n);
-    n->map = first->map;
-    n->results = first->map + first->at.results;
-    n->joined = true;
-    *ret = n;
+    shm_unmap(m);
+    m->map = first->map;
+    m->results = first->map + first->at.results;
+    m->joined = true;
+    *ret = m;
     return 0;
 }
 
-void comm_shm_close(struct comm_shm *n)
+void comm_shm_close(struct comm_shm *m)
 {
-    if (!n)
+    if (!m)
         return;
-    shm_unmap(n);
-    if (n->fd >= 0)
-        (void)close(n->fd); /* lets go of the lock as well */
-    free(n->uses);
-    free(n->taken);
-    free(n);
+    shm_unmap(m);
+    if (m->fd >= 0)
+        (void)close(m->fd); /* lets go of the lock as well */
+    free(m->uses);
+    free(m->taken);
+    free(m);
 }
 
-void *comm_shm_arena(const struct comm_shm *n)
+void *comm_shm_arena(const struct comm_shm *m)
 {
-    return n->size.arena_bytes ? n->map + n->at.arena + (size_t)n->rank * n->size.arena_bytes
+    return m->size.arena_bytes ? m->map + m->at.arena + (size_t)m->rank * m->size.arena_bytes
                                : NULL;
 }
 
-int64_t shm_offset(const struct comm_shm *n, const void *data, size_t bytes)
+int64_t shm_offset(const struct comm_shm *m, const void *data, size_t bytes)
 {
-    uintptr_t at = (uintptr_t)data, arena = (uintptr_t)comm_shm_arena(n);
+    uintptr_t at = (uintptr_t)data, arena = (uintptr_t)comm_shm_arena(m);
 
-    return arena && at >= arena && bytes <= n->size.arena_bytes &&
-                   at - arena <= n->size.arena_bytes - bytes
+    return arena && at >= arena && bytes <= m->size.arena_bytes &&
+                   at - arena <= m->size.arena_bytes - bytes
                ? (int64_t)(at - arena)
                : -1;
 }
 
 /* ---- slots ---- */
 
-struct shm_slot *shm_slot(const struct comm_shm *n, int slot)
+struct shm_slot *shm_slot(const struct comm_shm *m, int slot)
 {
-    return (struct shm_slot *)(n->map + (size_t)slot * n->at.slot_bytes);
+    return (struct shm_slot *)(m->map + (size_t)slot * m->at.slot_bytes);
 }
 
-int shm_slots_take(struct comm_shm *n, int count)
+int shm_slots_take(struct comm_shm *m, int count)
 {
     int run = 0;
 
-    for (int i = SHM_POOL_SLOTS; i < SHM_POOL_SLOTS + n->size.slots; i++) {
-        run = n->taken[i] ? 0 : run + 1;
+    for (int i = SHM_POOL_SLOTS; i < SHM_POOL_SLOTS + m->size.slots; i++) {
+        run = m->taken[i] ? 0 : run + 1;
         if (run < count)
             continue;
         for (int k = i - count + 1; k <= i; k++)
-            n->taken[k] = true;
+            m->taken[k] = true;
         return i - count + 1;
     }
     return -1;
 }
 
-void shm_slots_give(struct comm_shm *n, int first, int count)
+void shm_slots_give(struct comm_shm *m, int first, int count)
 {
     for (int i = first; i < first + count; i++)
-        n->taken[i] = false;
+        m->taken[i] = false;
 }
 
-void shm_arrive(const struct comm_shm *n, struct shm_slot *s, uint64_t use)
+void shm_arrive(const struct comm_shm *m, struct shm_slot *s, uint64_t use)
 {
-    atomic_store_explicit(&s->rank[n->rank].arrived, use, memory_order_release);
+    atomic_store_explicit(&s->rank[m->rank].arrived, use, memory_order_release);
     if (atomic_fetch_add_explicit(&s->arrived, 1, memory_order_acq_rel) + 1 !=
-        use * (uint64_t)n->n_ranks)
+        use * (uint64_t)m->n_ranks)
         return;
     atomic_store_explicit(&s->claimed, 0, memory_order_relaxed);
     atomic_store_explicit(&s->finished, 0, memory_order_relaxed);
     atomic_store_explicit(&s->opened, use, memory_order_release);
 }
 
-int64_t shm_claim(const struct comm_shm *n, struct shm_slot *s, uint64_t use, uint64_t chunks)
+int64_t shm_claim(const struct comm_shm *m, struct shm_slot *s, uint64_t use, uint64_t chunks)
 {
-    struct shm_rank *me = &s->rank[n->rank];
+    struct shm_rank *me = &s->rank[m->rank];
     uint64_t chunk;
 
     if (atomic_load_explicit(&s->claimed, memory_order_relaxed) >= chunks)
@@ -304,21 +305,21 @@ int64_t shm_claim(const struct comm_shm *n, struct shm_slot *s, uint64_t use, ui
     return -1;
 }
 
-bool shm_finish(const struct comm_shm *n, struct shm_slot *s, uint64_t chunks)
+bool shm_finish(const struct comm_shm *m, struct shm_slot *s, uint64_t chunks)
 {
-    atomic_store_explicit(&s->rank[n->rank].busy, 0, memory_order_relaxed);
+    atomic_store_explicit(&s->rank[m->rank].busy, 0, memory_order_relaxed);
     return atomic_fetch_add_explicit(&s->finished, 1, memory_order_acq_rel) + 1 == chunks;
 }
 
-int shm_waits_for(const struct comm_shm *n, struct shm_slot *s, uint64_t use)
+int shm_waits_for(const struct comm_shm *m, struct shm_slot *s, uint64_t use)
 {
-    unsigned others = n->n_ranks > 1 ? (unsigned)n->n_ranks - 1 : 1;
+    unsigned others = m->n_ranks > 1 ? (unsigned)m->n_ranks - 1 : 1;
     bool opened = shm_opened(s, use);
 
-    for (int i = 0; i < n->n_ranks; i++) {
+    for (int i = 0; i < m->n_ranks; i++) {
         const struct shm_rank *r = &s->rank[i];
 
-        if (i != n->rank &&
+        if (i != m->rank &&
             (opened ? atomic_load_explicit(&r->busy, memory_order_relaxed) == use
                     : atomic_load_explicit(&r->arrived, memory_order_acquire) < use))
             return i;
@@ -326,20 +327,20 @@ int shm_waits_for(const struct comm_shm *n, struct shm_slot *s, uint64_t use)
     /* Between two chunks, or just about to be seen; or killed there, by which nothing in its line
      * shows who it was: each look at who is still there is at another one.
      */
-    return (n->rank + 1 + (int)(n->idle / SHM_IDLE_POLLS % others)) % n->n_ranks;
+    return (m->rank + 1 + (int)(m->idle / SHM_IDLE_POLLS % others)) % m->n_ranks;
 }
 
 /* Whether that rank still holds its lock. */
-static bool shm_is_there(const struct comm_shm *n, int rank)
+static bool shm_is_there(const struct comm_shm *m, int rank)
 {
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = rank, .l_len = 1 };
 
-    return fcntl(n->fd, F_OFD_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
+    return fcntl(m->fd, F_OFD_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
 }
 
-int shm_idle(struct comm_shm *n, int rank)
+int shm_idle(struct comm_shm *m, int rank)
 {
-    if (++n->idle % SHM_IDLE_POLLS || rank == n->rank || shm_is_there(n, rank))
+    if (++m->idle % SHM_IDLE_POLLS || rank == m->rank || shm_is_there(m, rank))
         return 0;
     return -EPIPE;
 }

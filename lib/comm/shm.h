@@ -7,8 +7,8 @@
  *     [lines of every slot][pool][arena of rank 0][arena of rank 1] ... [results]
  *
  * A rank writes its contribution into its own arena and all read the sum at the same place of the
- * results, or both go through the pool when they lie in private memory; allreduce_shared.c says
- * how. Each rank holds a lock on one byte of the file: so the others see that it has gone, however
+ * results, or both go through the pool when they lie in private memory; node_stage.h says how.
+ * Each rank holds a lock on one byte of the file: so the others see that it has gone, however
  * it went.
  *
  * Not for several threads, but ranks may be threads of one process.
@@ -21,31 +21,34 @@
 struct comm_shm; /* one rank's view */
 
 enum {
-    /* A reduction in place between several nodes takes one slot for each so many bytes. */
+    /* A reduction in place between several nodes takes a slot for each of its pieces of this size.
+     */
     COMM_SHM_PIECE_BYTES = 2 << 20,
 };
 
+/* How much memory is shared, the same on all ranks. */
 struct comm_shm_size {
-    size_t arena_bytes; /* of each rank, and of the results; 0: none */
-    int slots;          /* of reductions in place that exist at a time; on one node one each */
-    bool pool;          /* for reductions of private memory */
+    size_t arena_bytes; /* of each rank, and of the results; 0: no arenas */
+    int slots;          /* of all reductions in place that exist at a time; on one node one each */
+    bool pool;          /* whether private memory can be reduced */
 };
 
-/* Share memory among all members of p, which must be on one node.  A collective: what it made is
- * taken with comm_shm_take when it is over.  *size must be the same on all.
+/* Make a collective that shares memory among all members of p, which must be on one node.  When it
+ * is over the memory is taken with comm_shm_take.
  */
 int comm_shm_share(const struct comm_place *p, const struct comm_shm_size *size,
                    struct collective **ret, struct eddis_error *err);
 
-/* The caller owns *ret; collective_free is still due.  When any member could not, all get the same
- * failure: -ENOMEM, -ENOSPC, -EACCES, ..., with the sentence of that member.
+/* Take what comm_shm_share has made, of which the caller becomes the owner; collective_free is
+ * still due.  When one member has failed all get its failure, -ENOMEM, -ENOSPC, -EACCES, ..., and
+ * its sentence.
  */
 int comm_shm_take(struct collective *share, struct comm_shm **ret, struct eddis_error *err);
 
-/* Borrows this rank's arena, page-aligned; NULL: there is none. */
-void *comm_shm_arena(const struct comm_shm *n);
+/* Borrow this rank's arena, page-aligned; NULL: there are no arenas. */
+void *comm_shm_arena(const struct comm_shm *m);
 
-/* Leave.  The others' reductions that wait for this rank fail.  Accepts NULL. */
-void comm_shm_close(struct comm_shm *n);
+/* Leave: reductions of others that wait for this rank fail.  Accepts NULL. */
+void comm_shm_close(struct comm_shm *m);
 
 #endif

@@ -31,19 +31,21 @@ struct shm_slot {
     _Alignas(SHM_LINE) _Atomic uint64_t claimed; /* chunks of this use */
     _Atomic uint64_t finished;                   /* the same */
     _Alignas(SHM_LINE) _Atomic uint64_t opened;  /* last use that all have arrived at */
-    _Atomic uint64_t reduced, done;              /* last use that ... */
+    _Atomic uint64_t reduced, done;              /* last use that is so */
     struct shm_rank {
         _Alignas(SHM_LINE) _Atomic uint64_t arrived; /* last use */
         _Atomic uint64_t busy;                       /* use with a claimed chunk not finished */
     } rank[];
 };
 
+/* Where what lies, in bytes from the beginning. */
 struct shm_layout {
     size_t slot_bytes;                  /* from one slot to the next */
     size_t piece_bytes;                 /* of the pool */
     size_t pool, arena, results, bytes; /* offsets, and the end */
 };
 
+/* The memory as one rank has it. */
 struct comm_shm {
     int rank, n_ranks;
     struct comm_shm_size size;
@@ -58,15 +60,16 @@ struct comm_shm {
     unsigned idle;       /* polls in a row that found nothing */
 };
 
-struct shm_slot *shm_slot(const struct comm_shm *n, int slot);
+/* Borrow the lines of a slot, in shared memory. */
+struct shm_slot *shm_slot(const struct comm_shm *m, int slot);
 
-/* Slots for a reduction in place, the same on all ranks as all make and free reductions in the same
- * order.  Returns -1 when too few are left.
+/* Take count slots in a row for a reduction in place: the same on all ranks, as all make and free
+ * reductions in the same order.  Returns the first, or -1 when too few are left.
  */
-int shm_slots_take(struct comm_shm *n, int count);
-void shm_slots_give(struct comm_shm *n, int first, int count);
+int shm_slots_take(struct comm_shm *m, int count);
+void shm_slots_give(struct comm_shm *m, int first, int count);
 
-/* Whether the use is as far. */
+/* Return whether the use has come as far. */
 static inline bool shm_opened(const struct shm_slot *s, uint64_t use)
 {
     return atomic_load_explicit(&s->opened, memory_order_acquire) >= use;
@@ -82,25 +85,27 @@ static inline bool shm_done(const struct shm_slot *s, uint64_t use)
     return atomic_load_explicit(&s->done, memory_order_acquire) >= use;
 }
 
-/* This rank's contribution to this use is there. */
-void shm_arrive(const struct comm_shm *n, struct shm_slot *s, uint64_t use);
+/* Tell the others that this rank's contribution to this use is there. */
+void shm_arrive(const struct comm_shm *m, struct shm_slot *s, uint64_t use);
 
 /* Take a chunk of an opened use.  Returns its number, or -1 when none is left. */
-int64_t shm_claim(const struct comm_shm *n, struct shm_slot *s, uint64_t use, uint64_t chunks);
+int64_t shm_claim(const struct comm_shm *m, struct shm_slot *s, uint64_t use, uint64_t chunks);
 
-/* It is reduced.  Returns whether all chunks are, which exactly one caller learns. */
-bool shm_finish(const struct comm_shm *n, struct shm_slot *s, uint64_t chunks);
+/* Count a chunk as reduced.  Returns whether all are, which exactly one caller learns. */
+bool shm_finish(const struct comm_shm *m, struct shm_slot *s, uint64_t chunks);
 
-/* Rank without which this use cannot go on, never this one. */
-int shm_waits_for(const struct comm_shm *n, struct shm_slot *s, uint64_t use);
+/* Return a rank without which this use cannot go on, never this one. */
+int shm_waits_for(const struct comm_shm *m, struct shm_slot *s, uint64_t use);
 
-/* Nothing moved: see now and then whether that rank is still there.  -EPIPE: it is not. */
-int shm_idle(struct comm_shm *n, int rank);
+/* Count a poll in which nothing moved, and see now and then whether that rank is still there.
+ * -EPIPE: it has left.
+ */
+int shm_idle(struct comm_shm *m, int rank);
 
-/* Making it: the first rank makes and describes it, the others open what they are told. */
+/* Make and describe the memory, on the first rank; open what was described, on the others. */
 int shm_make(int n_ranks, const struct comm_shm_size *size, struct comm_shm **ret,
              struct eddis_error *err);
-int shm_describe(const struct comm_shm *n, struct shm_region_mark *ret, struct eddis_error *err);
+int shm_describe(const struct comm_shm *m, struct shm_region_mark *ret, struct eddis_error *err);
 int shm_attach(const struct shm_region_mark *mark, int rank, int n_ranks,
                const struct comm_shm_size *size, struct comm_shm **ret, struct eddis_error *err);
 
@@ -108,15 +113,15 @@ int shm_attach(const struct shm_region_mark *mark, int rank, int n_ranks,
  * so that steps would go on to meet pages for the first time.  Where the system cannot it is done
  * then.
  */
-void shm_populate(const struct comm_shm *n);
+void shm_populate(const struct comm_shm *m);
 
-/* Another rank of the same process that uses the very mapping of first, which must outlive it; for
- * tests under a thread sanitizer, which knows memory by its address.
+/* Make another rank of the same process that uses the very mapping of first, which must outlive it;
+ * for tests under a thread sanitizer, which knows memory by its address.
  */
 int shm_join(const struct comm_shm *first, int rank, struct comm_shm **ret,
              struct eddis_error *err);
 
-/* Where these bytes lie in this rank's arena, or -1. */
-int64_t shm_offset(const struct comm_shm *n, const void *data, size_t bytes);
+/* Return where in this rank's arena these bytes lie, or -1. */
+int64_t shm_offset(const struct comm_shm *m, const void *data, size_t bytes);
 
 #endif

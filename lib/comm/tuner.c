@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tuner.c - what to measure next, predicting the rest, and choosing limits by it */
 #include "tuner.h"
 
 #include <math.h>
@@ -11,9 +12,9 @@ enum {
     SIZES = TUNER_RUNGS + 1, /* that limits are chosen by: one more is predicted */
 };
 
-#define MAY_WIN 3.0 /* so many times the predicted best is worth a try */
-#define CLEARLY 1.1 /* so many times faster in the mean of the rungs is worth another choice */
-#define SLOWER  2.0 /* so many times slower is shared memory not taken */
+#define MAY_WIN 3.0 /* times the predicted best: worth a try */
+#define CLEARLY 1.1 /* times faster in the mean of the rungs: worth another choice */
+#define SLOWER  2.0 /* times slower: shared memory is not taken */
 
 size_t tuner_bytes(int rung)
 {
@@ -24,54 +25,54 @@ size_t tuner_bytes(int rung)
     return bytes;
 }
 
-void tuner_init(struct tuner *c, const struct comm_place *p, size_t shared_bytes)
+void tuner_init(struct tuner *t, const struct comm_place *p, size_t shared_bytes)
 {
-    *c = (struct tuner){ .place = *p, .shared_bytes = shared_bytes, .left_s = TUNER_BUDGET_S };
+    *t = (struct tuner){ .place = *p, .shared_bytes = shared_bytes, .left_s = TUNER_BUDGET_S };
 }
 
-static bool is_possible(const struct tuner *c, int kind)
+static bool is_possible(const struct tuner *t, int kind)
 {
     if (kind == TUNER_SHARED)
-        return c->shared_bytes > 0;
-    return kind != TUNER_DIRECT || c->place.n_ranks <= COMM_DIRECT_RANKS;
+        return t->shared_bytes > 0;
+    return kind != TUNER_DIRECT || t->place.n_ranks <= COMM_DIRECT_RANKS;
 }
 
 /* ---- predicting ---- */
 
 /* The last rung before `before` at which the kind was measured, or -1. */
-static int rung_measured(const struct tuner *c, int kind, int before)
+static int rung_measured(const struct tuner *t, int kind, int before)
 {
     int i = before - 1;
 
-    while (i >= 0 && c->seconds[i][kind] <= 0)
+    while (i >= 0 && t->seconds[i][kind] <= 0)
         i--;
     return i;
 }
 
 /* Seconds a byte between the kind's last two measured rungs; 0 when there are none. */
-static double slope(const struct tuner *c, int kind)
+static double slope(const struct tuner *t, int kind)
 {
-    int last = rung_measured(c, kind, c->n), first = rung_measured(c, kind, last);
+    int last = rung_measured(t, kind, t->n), first = rung_measured(t, kind, last);
     double s;
 
     if (first < 0)
         return 0;
-    s = (c->seconds[last][kind] - c->seconds[first][kind]) /
+    s = (t->seconds[last][kind] - t->seconds[first][kind]) /
         (double)(tuner_bytes(last) - tuner_bytes(first));
     return s > 0 ? s : 0;
 }
 
 /* ---- the formulas of tuner.h ---- */
 
-static bool has_guests(const struct tuner *c)
+static bool has_guests(const struct tuner *t)
 {
-    return exp2(floor(log2(c->place.n_ranks))) < c->place.n_ranks;
+    return exp2(floor(log2(t->place.n_ranks))) < t->place.n_ranks;
 }
 
 /* Messages one after the other. */
-static double kind_steps(const struct tuner *c, int kind)
+static double kind_steps(const struct tuner *t, int kind)
 {
-    double p = c->place.n_ranks;
+    double p = t->place.n_ranks;
 
     switch (kind) {
     case TUNER_DIRECT:
@@ -79,16 +80,16 @@ static double kind_steps(const struct tuner *c, int kind)
     case TUNER_TREE:
         return 2 * ceil(log2(p));
     case TUNER_HALVING:
-        return 2 * floor(log2(p)) + (has_guests(c) ? 2 : 0);
+        return 2 * floor(log2(p)) + (has_guests(t) ? 2 : 0);
     default:
         return 2 * (p - 1);
     }
 }
 
 /* How often the buffer goes over the busiest link. */
-static double kind_copies(const struct tuner *c, int kind)
+static double kind_copies(const struct tuner *t, int kind)
 {
-    double p = c->place.n_ranks;
+    double p = t->place.n_ranks;
 
     switch (kind) {
     case TUNER_DIRECT:
@@ -96,7 +97,7 @@ static double kind_copies(const struct tuner *c, int kind)
     case TUNER_TREE:
         return 2 * ceil(log2(p));
     case TUNER_HALVING:
-        return 2 * (1 - 1 / p) + (has_guests(c) ? 2 : 0);
+        return 2 * (1 - 1 / p) + (has_guests(t) ? 2 : 0);
     default:
         return 2 * (1 - 1 / p);
     }
@@ -105,45 +106,45 @@ static double kind_copies(const struct tuner *c, int kind)
 /* Seconds a byte of a message, as the kind says that is slowed most by them: a link that lets a few
  * hundred KB pass at once hides from some what all will see of more.
  */
-static double byte_s(const struct tuner *c)
+static double byte_s(const struct tuner *t)
 {
     double most = 0;
 
     for (int k = 0; k < MESSAGE_KINDS; k++)
-        most = fmax(most, slope(c, k) / kind_copies(c, k));
+        most = fmax(most, slope(t, k) / kind_copies(t, k));
     return most;
 }
 
-static double model_s(const struct tuner *c, int kind, size_t bytes)
+static double model_s(const struct tuner *t, int kind, size_t bytes)
 {
-    double a = c->seconds[0][TUNER_TREE] / kind_steps(c, TUNER_TREE);
+    double a = t->seconds[0][TUNER_TREE] / kind_steps(t, TUNER_TREE);
 
-    return kind_steps(c, kind) * a + kind_copies(c, kind) * byte_s(c) * (double)bytes;
+    return kind_steps(t, kind) * a + kind_copies(t, kind) * byte_s(t) * (double)bytes;
 }
 
 /* Time of a kind at a rung, as measured or else predicted. */
-static double time_s(const struct tuner *c, int kind, int rung)
+static double time_s(const struct tuner *t, int kind, int rung)
 {
-    int last = rung_measured(c, kind, c->n);
-    double own = kind == TUNER_SHARED ? slope(c, kind) : 0;
-    double a_byte = own > 0 ? own : kind_copies(c, kind) * byte_s(c);
+    int last = rung_measured(t, kind, t->n);
+    double own = kind == TUNER_SHARED ? slope(t, kind) : 0;
+    double a_byte = own > 0 ? own : kind_copies(t, kind) * byte_s(t);
 
-    if (!is_possible(c, kind))
+    if (!is_possible(t, kind))
         return INFINITY;
-    if (rung < TUNER_RUNGS && c->seconds[rung][kind] > 0)
-        return c->seconds[rung][kind];
+    if (rung < TUNER_RUNGS && t->seconds[rung][kind] > 0)
+        return t->seconds[rung][kind];
     if (last < 0 || rung < last)
-        return model_s(c, kind, tuner_bytes(rung));
-    return c->seconds[last][kind] + a_byte * (double)(tuner_bytes(rung) - tuner_bytes(last));
+        return model_s(t, kind, tuner_bytes(rung));
+    return t->seconds[last][kind] + a_byte * (double)(tuner_bytes(rung) - tuner_bytes(last));
 }
 
 /* By messages. */
-static double best_s(const struct tuner *c, int rung)
+static double best_s(const struct tuner *t, int rung)
 {
     double best = INFINITY;
 
     for (int k = 0; k < MESSAGE_KINDS; k++)
-        best = fmin(best, time_s(c, k, rung));
+        best = fmin(best, time_s(t, k, rung));
     return best;
 }
 
@@ -151,53 +152,53 @@ static double best_s(const struct tuner *c, int rung)
 
 /* At first trees, which are never bad, and with few ranks all; shared memory wherever it is there.
  */
-static bool is_tried(const struct tuner *c, int kind)
+static bool is_tried(const struct tuner *t, int kind)
 {
     double s;
 
     if (kind == TUNER_SHARED)
-        return tuner_bytes(c->n) <= c->shared_bytes &&
-               (c->n == 0 || time_s(c, kind, c->n) <= c->left_s);
-    if (c->n == 0)
-        return kind == TUNER_TREE || c->place.n_ranks <= COMM_DIRECT_RANKS;
-    s = time_s(c, kind, c->n);
-    return s <= MAY_WIN * best_s(c, c->n) &&
-           (s <= c->left_s || (c->n < MUST && kind == TUNER_TREE));
+        return tuner_bytes(t->n) <= t->shared_bytes &&
+               (t->n == 0 || time_s(t, kind, t->n) <= t->left_s);
+    if (t->n == 0)
+        return kind == TUNER_TREE || t->place.n_ranks <= COMM_DIRECT_RANKS;
+    s = time_s(t, kind, t->n);
+    return s <= MAY_WIN * best_s(t, t->n) &&
+           (s <= t->left_s || (t->n < MUST && kind == TUNER_TREE));
 }
 
-bool tuner_next(const struct tuner *c, struct tuner_rung *ret)
+bool tuner_next(const struct tuner *t, struct tuner_rung *ret)
 {
     static const char *const name[TUNER_KINDS] = { "direct", "tree", "halving", "ring", "shared" };
     double all = 0;
     bool any = false;
 
-    *ret = (struct tuner_rung){ .runs = MAX_RUNS, .warm_up = c->n == 0 };
-    if (c->n == TUNER_RUNGS || c->place.n_ranks < 2)
+    *ret = (struct tuner_rung){ .runs = MAX_RUNS, .warm_up = t->n == 0 };
+    if (t->n == TUNER_RUNGS || t->place.n_ranks < 2)
         return false;
-    ret->bytes = tuner_bytes(c->n);
+    ret->bytes = tuner_bytes(t->n);
     for (int k = 0; k < TUNER_KINDS; k++)
-        if (is_tried(c, k)) {
+        if (is_tried(t, k)) {
             ret->kind[k] = name[k];
-            all += c->n ? time_s(c, k, c->n) : 0;
+            all += t->n ? time_s(t, k, t->n) : 0;
             any = true;
         }
-    while (ret->runs > 1 && all * ret->runs > c->left_s)
+    while (ret->runs > 1 && all * ret->runs > t->left_s)
         ret->runs--;
-    return any && (c->n < MUST || all <= c->left_s);
+    return any && (t->n < MUST || all <= t->left_s);
 }
 
-void tuner_note(struct tuner *c, const double *seconds)
+void tuner_note(struct tuner *t, const double *seconds)
 {
     struct tuner_rung rung;
 
-    if (!tuner_next(c, &rung))
+    if (!tuner_next(t, &rung))
         return;
     for (int k = 0; k < TUNER_KINDS; k++)
         if (rung.kind[k]) {
-            c->seconds[c->n][k] = seconds[k];
-            c->left_s -= seconds[k] * (rung.runs + rung.warm_up);
+            t->seconds[t->n][k] = seconds[k];
+            t->left_s -= seconds[k] * (rung.runs + rung.warm_up);
         }
-    c->n++;
+    t->n++;
 }
 
 /* ---- what to make of it ---- */
@@ -213,9 +214,9 @@ static size_t size_before(int rung, size_t usual)
 }
 
 /* As allreduce_choose. */
-static int kind_of(const struct tuner *c, const struct comm_limits *l, size_t bytes)
+static int kind_of(const struct tuner *t, const struct comm_limits *l, size_t bytes)
 {
-    if (is_possible(c, TUNER_DIRECT) && bytes <= l->direct_bytes)
+    if (is_possible(t, TUNER_DIRECT) && bytes <= l->direct_bytes)
         return TUNER_DIRECT;
     if (bytes <= l->tree_bytes)
         return TUNER_TREE;
@@ -225,21 +226,21 @@ static int kind_of(const struct tuner *c, const struct comm_limits *l, size_t by
 /* Logarithm of how many times slower than the best kinds, all rungs multiplied: thus one disturbed
  * figure does not decide alone.
  */
-static double loss(const struct tuner *c, const struct comm_limits *l)
+static double loss(const struct tuner *t, const struct comm_limits *l)
 {
     double all = 0;
 
     for (int i = 0; i < SIZES; i++)
-        all += log(time_s(c, kind_of(c, l, tuner_bytes(i)), i) / best_s(c, i));
+        all += log(time_s(t, kind_of(t, l, tuner_bytes(i)), i) / best_s(t, i));
     return all;
 }
 
 /* The usual limits, or those between two rungs that are clearly better. */
-static struct comm_limits choose_limits(const struct tuner *c)
+static struct comm_limits best_limits(const struct tuner *t)
 {
-    const struct comm_limits *usual = comm_limits(&c->place);
+    const struct comm_limits *usual = comm_limits(&t->place);
     struct comm_limits best = *usual, l = best;
-    double least = loss(c, &best) - SIZES * log(CLEARLY);
+    double least = loss(t, &best) - SIZES * log(CLEARLY);
 
     for (int trees = 0; trees <= SIZES; trees++)
         for (int halvings = trees; halvings <= SIZES; halvings++)
@@ -247,8 +248,8 @@ static struct comm_limits choose_limits(const struct tuner *c)
                 l.direct_bytes = size_before(trees, usual->direct_bytes);
                 l.tree_bytes = size_before(halvings, usual->tree_bytes);
                 l.halving_bytes = size_before(rings, usual->halving_bytes);
-                if (loss(c, &l) < least) {
-                    least = loss(c, &l);
+                if (loss(t, &l) < least) {
+                    least = loss(t, &l);
                     best = l;
                 }
             }
@@ -258,14 +259,14 @@ static struct comm_limits choose_limits(const struct tuner *c)
 /* Whether memory of the nodes is not clearly slower than messages with these limits, all rungs
  * multiplied: of two runs on a busy machine one would else take the other way.
  */
-static bool choose_shared(const struct tuner *c, const struct comm_limits *l)
+static bool is_shared_taken(const struct tuner *t, const struct comm_limits *l)
 {
     double all = 0;
     int n = 0;
 
-    for (int i = 0; i < c->n; i++)
-        if (c->seconds[i][TUNER_SHARED] > 0) {
-            all += log(c->seconds[i][TUNER_SHARED] / time_s(c, kind_of(c, l, tuner_bytes(i)), i));
+    for (int i = 0; i < t->n; i++)
+        if (t->seconds[i][TUNER_SHARED] > 0) {
+            all += log(t->seconds[i][TUNER_SHARED] / time_s(t, kind_of(t, l, tuner_bytes(i)), i));
             n++;
         }
     return n && all < n * log(SLOWER);
@@ -275,19 +276,19 @@ static bool choose_shared(const struct tuner *c, const struct comm_limits *l)
  * the latency is no less than that of a few bytes.  Times of small messages alone tell nothing of
  * the bandwidth.
  */
-static void fit_cost(const struct tuner *c, const struct tuner_result *r, struct comm_cost *ret)
+static void fit_cost(const struct tuner *t, const struct tuner_result *r, struct comm_cost *ret)
 {
     enum { LAST = TUNER_RUNGS - 1 };
-    double seconds[2], least = r->shared ? time_s(c, TUNER_SHARED, 0) : best_s(c, 0);
+    double seconds[2], least = r->shared ? time_s(t, TUNER_SHARED, 0) : best_s(t, 0);
     double bytes = (double)tuner_bytes(LAST);
 
     for (int i = 0; i < 2; i++) {
         int rung = LAST - 1 + i;
 
         seconds[i] =
-            time_s(c, r->shared ? TUNER_SHARED : kind_of(c, &r->limits, tuner_bytes(rung)), rung);
+            time_s(t, r->shared ? TUNER_SHARED : kind_of(t, &r->limits, tuner_bytes(rung)), rung);
     }
-    if (c->n <= MUST || seconds[1] <= seconds[0])
+    if (t->n <= MUST || seconds[1] <= seconds[0])
         return;
     ret->bytes_per_s = (bytes - (double)tuner_bytes(LAST - 1)) / (seconds[1] - seconds[0]);
     ret->latency_s = fmax(least, seconds[1] - bytes / ret->bytes_per_s);
@@ -304,12 +305,12 @@ static const char *size_text(size_t bytes, char *ret, size_t n)
 }
 
 /* "direct up to 64 KB, by a tree up to 1 MB, by a ring above" */
-static void messages_text(const struct tuner *c, const struct comm_limits *l, char *ret, size_t n)
+static void messages_text(const struct tuner *t, const struct comm_limits *l, char *ret, size_t n)
 {
     const struct {
         const char *how;
         size_t limit;
-    } row[] = { { "direct", is_possible(c, TUNER_DIRECT) ? l->direct_bytes : 0 },
+    } row[] = { { "direct", is_possible(t, TUNER_DIRECT) ? l->direct_bytes : 0 },
                 { "by a tree", l->tree_bytes },
                 { "by halving", l->halving_bytes } };
     size_t above = 0, used = 0;
@@ -325,29 +326,29 @@ static void messages_text(const struct tuner *c, const struct comm_limits *l, ch
     (void)snprintf(ret + used, n - used, "by a ring%s", above ? " above" : "");
 }
 
-static void explain(const struct tuner *c, struct tuner_result *r)
+static void explain(const struct tuner *t, struct tuner_result *r)
 {
     char how[112] = "in memory that ranks of a node share";
 
     if (!r->shared)
-        messages_text(c, &r->limits, how, sizeof how);
+        messages_text(t, &r->limits, how, sizeof how);
     if (r->cost.bytes_per_s > 0)
         (void)snprintf(r->reason, sizeof r->reason,
                        "an all-reduce lasts %.3g ms and %.3g ms a MB, as measured: %s",
                        r->cost.latency_s * 1e3, 1e9 / r->cost.bytes_per_s, how);
     else
         (void)snprintf(r->reason, sizeof r->reason, "%s: %s",
-                       c->n <= MUST ? "messages are too slow to measure more"
+                       t->n <= MUST ? "messages are too slow to measure more"
                                     : "what a MB takes could not be measured",
                        how);
 }
 
-void tuner_choose(const struct tuner *c, struct tuner_result *ret)
+void tuner_choose(const struct tuner *t, struct tuner_result *ret)
 {
-    *ret = (struct tuner_result){ .limits = *comm_limits(&c->place) };
-    if (c->n >= MUST)
-        ret->limits = choose_limits(c);
-    ret->shared = choose_shared(c, &ret->limits);
-    fit_cost(c, ret, &ret->cost);
-    explain(c, ret);
+    *ret = (struct tuner_result){ .limits = *comm_limits(&t->place) };
+    if (t->n >= MUST)
+        ret->limits = best_limits(t);
+    ret->shared = is_shared_taken(t, &ret->limits);
+    fit_cost(t, ret, &ret->cost);
+    explain(t, ret);
 }

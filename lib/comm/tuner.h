@@ -3,12 +3,12 @@
  *
  * Arithmetic only: whoever measures, with whatever clock, does
  *
- *     tuner_init(&c, &place, shared_bytes);
- *     while (tuner_next(&c, &rung))
+ *     tuner_init(&t, &place, shared_bytes);
+ *     while (tuner_next(&t, &rung))
  *         run each of the rung's kinds `runs` times on rung.bytes bytes; seconds[kind] = the
  *         quickest run of the slowest rank;
- *         tuner_note(&c, seconds);
- *     tuner_choose(&c, &result);
+ *         tuner_note(&t, seconds);
+ *     tuner_choose(&t, &result);
  *
  * on every rank with the same seconds, and has the same result on all.
  *
@@ -46,8 +46,8 @@ enum {
 
 struct tuner_rung {
     size_t bytes;
-    int runs;                      /* that count, of each kind */
-    bool warm_up;                  /* and one before them that does not, to make connections */
+    int runs;                      /* of each kind, that count */
+    bool warm_up;                  /* one run before them that does not, to make connections */
     const char *kind[TUNER_KINDS]; /* for allreduce_new_kind, or "shared"; NULL: not at this rung */
 };
 
@@ -59,7 +59,7 @@ struct tuner {
     double left_s;
 };
 
-/* What an all-reduce of so many bytes lasts: latency_s + bytes / bytes_per_s; both 0: unknown. */
+/* How long an all-reduce lasts: latency_s + bytes / bytes_per_s; both 0: unknown. */
 struct comm_cost {
     double latency_s, bytes_per_s;
 };
@@ -71,19 +71,20 @@ struct tuner_result {
     char reason[TUNER_REASON]; /* one sentence for people */
 };
 
-/* Bytes of a rung, 0 .. TUNER_RUNGS - 1. */
+/* Return the bytes of a rung, 0 .. TUNER_RUNGS - 1. */
 size_t tuner_bytes(int rung);
 
-/* shared_bytes: up to this size members can reduce in memory of their node; 0: they cannot. */
-void tuner_init(struct tuner *c, const struct comm_place *p, size_t shared_bytes);
+/* Begin.  shared_bytes: up to this size members can reduce in memory of their node; 0: they cannot.
+ */
+void tuner_init(struct tuner *t, const struct comm_place *p, size_t shared_bytes);
 
-/* Returns false when it is over. */
-bool tuner_next(const struct tuner *c, struct tuner_rung *ret);
+/* Say what to measure next.  Returns false when it is over. */
+bool tuner_next(const struct tuner *t, struct tuner_rung *ret);
 
-/* seconds [TUNER_KINDS] of what tuner_next asked for; more than 0. */
-void tuner_note(struct tuner *c, const double *seconds);
+/* Take note of the seconds [TUNER_KINDS] of what tuner_next asked for, each more than 0. */
+void tuner_note(struct tuner *t, const double *seconds);
 
-/* At least one rung is measured. */
-void tuner_choose(const struct tuner *c, struct tuner_result *ret);
+/* Choose by what was measured, which is at least one rung. */
+void tuner_choose(const struct tuner *t, struct tuner_result *ret);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* wakeup.c - watching all TCP sockets of this process by one epoll, and an event to end the wait */
 #include "wakeup.h"
 
 #include "lib/base/cleanup.h"
@@ -30,34 +31,34 @@ struct wakeup {
 
 int wakeup_new(struct wakeup **ret, struct eddis_error *err)
 {
-    struct wakeup *a = calloc(1, sizeof *a);
+    struct wakeup *w = calloc(1, sizeof *w);
     struct epoll_event wake = { .events = EPOLLIN };
     int rc;
 
-    if (!a)
+    if (!w)
         return eddis_fail(err, -ENOMEM, "no memory to wait for messages");
-    a->poll_fd = epoll_create1(EPOLL_CLOEXEC);
-    a->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    wake.data.fd = a->wake_fd;
-    if (a->poll_fd < 0 || a->wake_fd < 0 ||
-        epoll_ctl(a->poll_fd, EPOLL_CTL_ADD, a->wake_fd, &wake) < 0) {
+    w->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+    w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    wake.data.fd = w->wake_fd;
+    if (w->poll_fd < 0 || w->wake_fd < 0 ||
+        epoll_ctl(w->poll_fd, EPOLL_CTL_ADD, w->wake_fd, &wake) < 0) {
         rc = -errno;
-        wakeup_free(a);
+        wakeup_free(w);
         return eddis_fail_errno(err, rc, "cannot watch for messages");
     }
-    *ret = a;
+    *ret = w;
     return 0;
 }
 
-void wakeup_free(struct wakeup *a)
+void wakeup_free(struct wakeup *w)
 {
-    if (!a)
+    if (!w)
         return;
-    if (a->poll_fd >= 0)
-        (void)close(a->poll_fd);
-    if (a->wake_fd >= 0)
-        (void)close(a->wake_fd);
-    free(a);
+    if (w->poll_fd >= 0)
+        (void)close(w->poll_fd);
+    if (w->wake_fd >= 0)
+        (void)close(w->wake_fd);
+    free(w);
 }
 
 static bool is_connection(int fd)
@@ -72,7 +73,7 @@ static bool is_connection(int fd)
 /* Watch new connections; those that are watched already are refused, those that are closed have
  * left by themselves.  Returns whether there was one.
  */
-static bool arrival_scan(struct wakeup *a)
+static bool scan_sockets(struct wakeup *w)
 {
     DIR *dir = opendir("/proc/self/fd");
     const struct dirent *one;
@@ -86,17 +87,17 @@ static bool arrival_scan(struct wakeup *a)
         if (*end || !is_connection((int)fd))
             continue;
         e.data.fd = (int)fd;
-        any |= epoll_ctl(a->poll_fd, EPOLL_CTL_ADD, (int)fd, &e) == 0;
+        any |= epoll_ctl(w->poll_fd, EPOLL_CTL_ADD, (int)fd, &e) == 0;
     }
     if (dir)
         (void)closedir(dir);
     return any;
 }
 
-bool wakeup_wait(struct wakeup *a, int64_t ns)
+bool wakeup_wait(struct wakeup *w, int64_t ns)
 {
     struct timespec limit = { .tv_sec = ns / CLOCK_S, .tv_nsec = ns % CLOCK_S };
-    struct pollfd any = { .fd = a->poll_fd, .events = POLLIN };
+    struct pollfd any = { .fd = w->poll_fd, .events = POLLIN };
     struct epoll_event e[EVENTS];
     bool arrived = false;
     uint64_t woken;
@@ -104,31 +105,31 @@ bool wakeup_wait(struct wakeup *a, int64_t ns)
 
     if (ppoll(&any, 1, &limit, NULL) <= 0)
         return false;
-    n = epoll_wait(a->poll_fd, e, EVENTS, 0);
+    n = epoll_wait(w->poll_fd, e, EVENTS, 0);
     for (int i = 0; i < n; i++)
-        if (e[i].data.fd == a->wake_fd)
-            (void)!read(a->wake_fd, &woken, sizeof woken);
+        if (e[i].data.fd == w->wake_fd)
+            (void)!read(w->wake_fd, &woken, sizeof woken);
         else
             arrived = true;
-    a->heard += arrived;
+    w->heard += arrived;
     return n > 0;
 }
 
-bool wakeup_missed(struct wakeup *a)
+bool wakeup_missed(struct wakeup *w)
 {
     int64_t now = clock_now_ns();
 
-    if (now - a->scanned_ns < SCAN_EVERY_NS)
+    if (now - w->scanned_ns < SCAN_EVERY_NS)
         return true;
-    a->scanned_ns = now;
-    if (!arrival_scan(a))
-        a->missed++;
-    return a->missed < MISSES + a->heard;
+    w->scanned_ns = now;
+    if (!scan_sockets(w))
+        w->missed++;
+    return w->missed < MISSES + w->heard;
 }
 
-void wakeup_wake(struct wakeup *a)
+void wakeup_wake(struct wakeup *w)
 {
     const uint64_t one = 1;
 
-    (void)!write(a->wake_fd, &one, sizeof one);
+    (void)!write(w->wake_fd, &one, sizeof one);
 }

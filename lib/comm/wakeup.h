@@ -15,25 +15,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct wakeup;
+struct wakeup; /* of one process */
 
+/* Begin to watch.  -EMFILE, -ENOMEM. */
 int wakeup_new(struct wakeup **ret, struct eddis_error *err);
 
 /* Accepts NULL. */
-void wakeup_free(struct wakeup *a);
+void wakeup_free(struct wakeup *w);
 
-/* Sleep at most so long.  Returns whether something has come in since the last call, or
+/* Sleep at most ns nanoseconds.  Returns whether something has come in since the last call, or
  * wakeup_wake ended it.  By one thread at a time, here and below.
  */
-bool wakeup_wait(struct wakeup *a, int64_t ns);
+bool wakeup_wait(struct wakeup *w, int64_t ns);
 
-/* After a wait that nothing ended a message was there: it came over a new connection, which is
- * watched from now on, or not over TCP at all.  Returns false when that is so again and again:
- * waits tell nothing here.
+/* Take note that a message was there after a wait that nothing ended: it came over a new
+ * connection, which is watched from now on, or not over TCP at all.  Returns false when that has
+ * happened again and again: waits tell nothing here.
  */
-bool wakeup_missed(struct wakeup *a);
+bool wakeup_missed(struct wakeup *w);
 
 /* End the present wait, or the next one.  From any thread. */
-void wakeup_wake(struct wakeup *a);
+void wakeup_wake(struct wakeup *w);
 
 #endif

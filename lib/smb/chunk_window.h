@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 /* Before the elements of a written piece.  A write that timed out no longer has its data, but the
- * server expects so many bytes.
+ * server expects its bytes.
  */
 struct chunk_head {
     uint64_t abandoned;

@@ -98,7 +98,7 @@ static int engine_make_arena(struct engine *e, size_t bytes, struct eddis_error 
 {
     const struct node_groups *nodes = e->place.nodes;
 
-    e->arena = nodes && nodes->node ? comm_shm_arena(nodes->node) : NULL;
+    e->arena = nodes && nodes->shm ? comm_shm_arena(nodes->shm) : NULL;
     if (!e->arena)
         e->arena = e->own_arena = aligned_alloc(ENGINE_ALIGN, bytes);
     if (!e->arena)
@@ -204,7 +204,7 @@ static struct bucket_cost engine_typical_cost(const struct comm_place *p)
 {
     double steps = p->n_ranks > 1 ? 2.0 * (p->n_ranks - 1) : 1, shares = p->n_ranks / steps;
 
-    if (p->nodes && p->nodes->node && p->nodes->n == 1)
+    if (p->nodes && p->nodes->shm && p->nodes->n == 1)
         return (struct bucket_cost){ 2e-5, 4e9 };
     return p->hosts ? (struct bucket_cost){ 2e-4 * steps, 1.2e8 * shares }
                     : (struct bucket_cost){ 2e-5 * steps, 1e9 * shares };

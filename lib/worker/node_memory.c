@@ -83,7 +83,7 @@ int node_memory_open(struct node_memory *s, const struct board_area *area,
         return eddis_fail(err, rc, "the plan has workers of a node share memory: %s", s->why.text);
     if (!s->node)
         return 0;
-    s->nodes->node = s->node;
+    s->nodes->shm = s->node;
     s->bytes = n->arena_bytes;
     s->group->nodes = s->nodes;
     return 0;

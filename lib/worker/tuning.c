@@ -103,8 +103,8 @@ int tuning_measure(struct collectives *all, const struct comm_place *group, size
     struct tuner c;
     int rc;
 
-    if (nodes && nodes->node) {
-        m.arena = comm_shm_arena(nodes->node);
+    if (nodes && nodes->shm) {
+        m.arena = comm_shm_arena(nodes->shm);
         m.arena_bytes = arena_bytes;
     }
     rc = tuning_most(all, most, 2, COMM_INT64, err);

@@ -105,7 +105,7 @@ static void world_share(struct world *w, const struct comm_shm_size *size, uint6
 
         ck_assert_msg(comm_shm_take(share[r], &w->node[r], &err) == 0, "%s", err.text);
         collective_free(share[r]);
-        w->nodes[r]->node = w->node[r];
+        w->nodes[r]->shm = w->node[r];
         w->place[r].nodes = w->nodes[r];
     }
 }
@@ -584,7 +584,7 @@ START_TEST(threads_agree)
         if (r)
             ck_assert_int_eq(shm_join(t[0].node, r, &t[r].node, NULL), 0);
         ck_assert_int_eq(node_groups_new(&p, node_of, &t[r].nodes, NULL), 0);
-        t[r].nodes->node = t[r].node;
+        t[r].nodes->shm = t[r].node;
     }
     for (int r = 0; r < RANKS; r++)
         ck_assert_int_eq(pthread_create(&t[r].thread, NULL, thread_main, &t[r]), 0);

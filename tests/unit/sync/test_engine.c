@@ -157,11 +157,11 @@ static void workers_share(struct workers *w, size_t bytes)
                          0);
         w->nodes[r] = n;
         if (n->here == 0) {
-            ck_assert_int_eq(shm_make(n->n_here, &size, &n->node, NULL), 0);
+            ck_assert_int_eq(shm_make(n->n_here, &size, &n->shm, NULL), 0);
             continue;
         }
-        ck_assert_int_eq(shm_describe(w->nodes[n->member[0]]->node, &mark, NULL), 0);
-        ck_assert_int_eq(shm_attach(&mark, n->here, n->n_here, &size, &n->node, NULL), 0);
+        ck_assert_int_eq(shm_describe(w->nodes[n->member[0]]->shm, &mark, NULL), 0);
+        ck_assert_int_eq(shm_attach(&mark, n->here, n->n_here, &size, &n->shm, NULL), 0);
     }
 }
 
@@ -214,7 +214,7 @@ static void workers_close(struct workers *w)
     for (int r = 0; r < w->t->ranks; r++)
         engine_free(w->engine[r]);
     for (int r = 0; r < w->t->ranks && w->t->nodes; r++) {
-        comm_shm_close(w->nodes[r]->node);
+        comm_shm_close(w->nodes[r]->shm);
         node_groups_free(w->nodes[r]);
     }
 }
