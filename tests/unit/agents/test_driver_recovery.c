@@ -2,7 +2,7 @@
 /* The driver's state machine over failures: what is recovered from and what is not, for every actor
  * and fault that a node can suffer, and what holds whatever happens in whatever order.
  */
-#include "driver_fixture.h"
+#include "driver_run.h"
 
 /* ---- the fault matrix ---- */
 
@@ -511,7 +511,7 @@ START_TEST(mpirun_heard_second)
         exited(&f, r, 0, 0, false);
     mpirun_ended(&f, 1, 1, row[_i].daemon_signal, 0, false);
     ck_assert_int_eq(f.s.phase, PHASE_STOP);
-    said(&f, "node b: mpirun's daemon, orted, has ended; stopping 2 ranks\n");
+    said(&f, "node b: mpirun's daemon, orted, has ended; stopping 2 ranks;");
     f.now_ns += row[_i].later_ns < 0 ? 0 : row[_i].later_ns;
     mpirun_ended(&f, 0, row[_i].code, row[_i].signal, age_ns, row[_i].by_us);
     ck_assert_int_eq(strstr(f.said, "before that: mpirun died of signal") != NULL, row[_i].first);

@@ -1,64 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agents/driver/state/state.h"
+/* test_driver_state.c - a job's way from its agents' start to its end, action by action */
+#include "driver_fixture.h"
 
-#include "lib/base/clock.h"
-#include "suite.h"
-
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-
-static const int64_t second = CLOCK_S;
-
-struct fixture {
-    struct state s;
-    int64_t now_ns;
-    char did[2048]; /* actions since the last check, "profile;plan;" */
-    char said[4096];
-};
-
-static const char *action_word(const struct action *a)
-{
-    static const char *const words[] = {
-        [ACTION_PROFILE] = "profile",  [ACTION_PLAN] = "plan",
-        [ACTION_PREPARE] = "prepare",  [ACTION_START] = "start",
-        [ACTION_SIGNAL] = "signal",    [ACTION_CHECKPOINT] = "checkpoint",
-        [ACTION_BYE] = "bye",          [ACTION_KILL] = "kill",
-        [ACTION_LAST_LINES] = "lines", [ACTION_NETWORK] = "network",
-        [ACTION_FORGET] = "forget",    [ACTION_CHECK] = "check",
-        [ACTION_REVIVE] = "revive",    [ACTION_RECOVERED] = "recovered",
-    };
-    static const char *const ladder[] = { "stop orderly", "stop failure", "stop kill" };
-
-    return a->type == ACTION_STOP ? ladder[a->ladder] : words[a->type];
-}
-
-static void drain(struct fixture *f)
-{
-    struct action a;
-
-    while (state_action(&f->s, &a)) {
-        char *to = a.type == ACTION_SAY ? f->said : f->did;
-        size_t size = a.type == ACTION_SAY ? sizeof f->said : sizeof f->did, n = strlen(to);
-
-        (void)snprintf(to + n, size - n, "%s;", a.type == ACTION_SAY ? a.text : action_word(&a));
-    }
-}
-
-#define did(f, text)                                                                               \
-    do {                                                                                           \
-        drain(f);                                                                                  \
-        ck_assert_str_eq((f)->did, text);                                                          \
-        (f)->did[0] = '\0';                                                                        \
-    } while (0)
-
-#define said(f, text)                                                                              \
-    do {                                                                                           \
-        drain(f);                                                                                  \
-        ck_assert_msg(strstr((f)->said, text), "said: %s", (f)->said);                             \
-    } while (0)
-
-static void begin(struct fixture *f, int n_agents)
+/* All nodes are this machine, and nothing is started again. */
+static void begin_here(struct fixture *f, int n_agents)
 {
     const struct state_options o = {
         .n_agents = n_agents,
@@ -69,39 +14,30 @@ static void begin(struct fixture *f, int n_agents)
         .job_ns = 3600 * second,
     };
 
-    memset(f, 0, sizeof *f);
-    f->now_ns = 1000 * second;
-    ck_assert_int_eq(state_init(&f->s, &o, f->now_ns, NULL), 0);
+    begin_with(f, &o);
 }
 
-static struct event event(enum event_type type)
+static struct event event_why(struct fixture *f, enum event_type type)
 {
-    return (struct event){ .type = type,
-                           .generation = 1,
-                           .rank = -1,
-                           .text = (char *)(uintptr_t) "why",
-                           .last_lines = (char *)(uintptr_t) "" };
+    struct event e = event(f, type);
+
+    e.generation = 1;
+    e.step = 0;
+    e.text = (char *)(uintptr_t) "why";
+    return e;
 }
 
-static void tell(struct fixture *f, int agent, enum event_type type)
+static void tell_why(struct fixture *f, int agent, enum event_type type)
 {
-    struct event e = event(type);
+    struct event e = event_why(f, type);
 
     state_event(&f->s, agent, &e, f->now_ns);
 }
 
-static void started(struct fixture *f, int rank)
+static void exited_before(struct fixture *f, int rank, int code, int sig, int64_t age_ns,
+                          bool by_us)
 {
-    struct event e = event(EVENT_RANK_STARTED);
-
-    e.rank = rank;
-    e.pid = 100 + rank;
-    state_event(&f->s, f->s.rank[rank].agent, &e, f->now_ns);
-}
-
-static void exited(struct fixture *f, int rank, int code, int sig, int64_t age_ns, bool by_us)
-{
-    struct event e = event(EVENT_RANK_EXIT);
+    struct event e = event_why(f, EVENT_RANK_EXIT);
 
     e.rank = rank;
     e.pid = 100 + rank;
@@ -112,49 +48,26 @@ static void exited(struct fixture *f, int rank, int code, int sig, int64_t age_n
     state_event(&f->s, f->s.rank[rank].agent, &e, f->now_ns);
 }
 
-static void progress(struct fixture *f, int rank, int64_t steps, int64_t here)
-{
-    const struct progress p = { .rank = rank,
-                                .pid = 100 + rank,
-                                .phase = 2,
-                                .waits_for = -1,
-                                .steps_done = steps,
-                                .steps_here = here,
-                                .page_age_ns = 0,
-                                .phase_age_ns = 0 };
-
-    state_progress(&f->s, &p, f->now_ns);
-}
-
-static void mpirun(struct fixture *f, int code, int sig)
-{
-    struct event e = event(EVENT_MPIRUN_EXIT);
-
-    e.code = sig ? -1 : code;
-    e.signal = sig;
-    state_event(&f->s, 0, &e, f->now_ns);
-}
-
 /* Two nodes with two ranks each, all up. */
 static void run_four(struct fixture *f)
 {
     static const int node[] = { 0, 0, 1, 1 };
 
-    begin(f, 2);
+    begin_here(f, 2);
     state_registered(&f->s, 0, "a", f->now_ns);
     did(f, "");
     state_registered(&f->s, 1, "b", f->now_ns);
     did(f, "profile;");
-    tell(f, 1, EVENT_PROFILE);
+    tell_why(f, 1, EVENT_PROFILE);
     did(f, "");
-    tell(f, 0, EVENT_PROFILE);
+    tell_why(f, 0, EVENT_PROFILE);
     did(f, "network;");
     state_network_known(&f->s, false, f->now_ns);
     did(f, "plan;");
     ck_assert_int_eq(state_planned(&f->s, 4, node, f->now_ns, NULL), 0);
     did(f, "prepare;");
-    tell(f, 0, EVENT_PREPARED);
-    tell(f, 1, EVENT_PREPARED);
+    tell_why(f, 0, EVENT_PREPARED);
+    tell_why(f, 1, EVENT_PREPARED);
     did(f, "start;");
     for (int r = 0; r < 4; r++)
         started(f, r);
@@ -163,11 +76,11 @@ static void run_four(struct fixture *f)
 }
 
 /* Everybody confirms and goes. */
-static void wind_up(struct fixture *f)
+static void end_two(struct fixture *f)
 {
-    tell(f, 0, EVENT_STOPPED);
+    tell_why(f, 0, EVENT_STOPPED);
     ck_assert_int_eq(f->s.phase, PHASE_STOP);
-    tell(f, 1, EVENT_STOPPED);
+    tell_why(f, 1, EVENT_STOPPED);
     did(f, "bye;");
     state_ended(&f->s, 0, "exited 0", f->now_ns);
     ck_assert_int_eq(f->s.phase, PHASE_BYE);
@@ -187,12 +100,12 @@ START_TEST(good_run)
 
     run_four(&f);
     for (int r = 0; r < 4; r++)
-        exited(&f, r, 0, 0, 0, false);
+        exited_before(&f, r, 0, 0, 0, false);
     did(&f, "");
     ck_assert_ptr_null(f.s.reason);
     mpirun(&f, 0, 0);
     did(&f, "stop failure;");
-    wind_up(&f);
+    end_two(&f);
     ended(&f, "ok", 0);
     ck_assert(!f.s.failure.set);
     state_fini(&f.s);
@@ -208,7 +121,7 @@ START_TEST(mpirun_before_ranks)
     mpirun(&f, 0, 0);
     did(&f, "");
     for (int r = 0; r < 4; r++)
-        exited(&f, r, 0, 0, 0, false);
+        exited_before(&f, r, 0, 0, 0, false);
     did(&f, "stop failure;");
     ended(&f, "ok", 0);
     state_fini(&f.s);
@@ -221,7 +134,7 @@ START_TEST(a_rank_is_never_heard_of)
 
     run_four(&f);
     for (int r = 0; r < 3; r++)
-        exited(&f, r, 0, 0, 0, false);
+        exited_before(&f, r, 0, 0, 0, false);
     mpirun(&f, 0, 0);
     did(&f, "");
     f.now_ns = state_deadline(&f.s);
@@ -239,7 +152,7 @@ START_TEST(mpirun_stays)
 
     run_four(&f);
     for (int r = 0; r < 4; r++)
-        exited(&f, r, 0, 0, 0, false);
+        exited_before(&f, r, 0, 0, 0, false);
     state_heard(&f.s, 0, f.now_ns + 9 * second);
     state_heard(&f.s, 1, f.now_ns + 9 * second);
     f.now_ns += 10 * second;
@@ -268,7 +181,7 @@ static const struct {
 START_TEST(rank_fails)
 {
     struct fixture f;
-    struct event e = event(EVENT_RANK_EXIT);
+    struct event e = event_why(&f, EVENT_RANK_EXIT);
 
     run_four(&f);
     f.now_ns += 72 * second;
@@ -286,9 +199,9 @@ START_TEST(rank_fails)
     /* What follows is our doing. */
     for (int r = 0; r < 4; r++)
         if (r != 2)
-            exited(&f, r, 0, SIGTERM, 0, true);
+            exited_before(&f, r, 0, SIGTERM, 0, true);
     mpirun(&f, 0, SIGKILL);
-    wind_up(&f);
+    end_two(&f);
     ended(&f, failure_rows[_i].reason, failure_rows[_i].exit_code);
     ck_assert_int_eq(f.s.failure.rank, 2);
     state_fini(&f.s);
@@ -300,8 +213,8 @@ START_TEST(step_is_named)
     struct fixture f;
 
     run_four(&f);
-    progress(&f, 1, 12, 12);
-    exited(&f, 1, 1, 0, 0, false);
+    progress(&f, 1, 2, 12, 0);
+    exited_before(&f, 1, 1, 0, 0, false);
     said(&f, "rank 1 (node a, pid 101) exited 1 at step 12, 0 ms after the start");
     ck_assert_int_eq(f.s.failure.step, 12);
     state_fini(&f.s);
@@ -315,13 +228,13 @@ START_TEST(first_by_age)
 
     run_four(&f);
     f.now_ns += 5 * second;
-    exited(&f, 0, 3, 0, second / 10, false);
+    exited_before(&f, 0, 3, 0, second / 10, false);
     did(&f, "lines;stop failure;");
-    exited(&f, 3, 9, 0, second, false);
+    exited_before(&f, 3, 9, 0, second, false);
     did(&f, "lines;");
     said(&f, "before that: rank 3");
-    exited(&f, 1, 8, 0, 2 * second, true); /* by us: never counts */
-    exited(&f, 2, 8, 0, 0, false);         /* later */
+    exited_before(&f, 1, 8, 0, 2 * second, true); /* by us: never counts */
+    exited_before(&f, 2, 8, 0, 0, false);         /* later */
     ended(&f, "rank_exit", 9);
     ck_assert_int_eq(f.s.failure.rank, 3);
     state_fini(&f.s);
@@ -336,7 +249,7 @@ START_TEST(mpirun_killed)
     mpirun(&f, 0, SIGKILL);
     did(&f, "stop failure;");
     said(&f, "mpirun died of signal 9 (Killed); stopping 4 ranks");
-    exited(&f, 0, 0, SIGKILL, 0, false); /* the consequence, later */
+    exited_before(&f, 0, 0, SIGKILL, 0, false); /* the consequence, later */
     ended(&f, "internal", 1);
     state_fini(&f.s);
 }
@@ -346,7 +259,7 @@ END_TEST
 START_TEST(daemon_killed)
 {
     struct fixture f;
-    struct event e = event(EVENT_MPIRUN_EXIT);
+    struct event e = event_why(&f, EVENT_MPIRUN_EXIT);
 
     run_four(&f);
     e.code = -1;
@@ -363,18 +276,18 @@ END_TEST
 START_TEST(mpirun_cannot_start)
 {
     struct fixture f;
-    struct event e = event(EVENT_MPIRUN_EXIT);
+    struct event e = event_why(&f, EVENT_MPIRUN_EXIT);
     static const int node[] = { 0, 0, 1, 1 };
 
-    begin(&f, 2);
+    begin_here(&f, 2);
     state_registered(&f.s, 0, "a", f.now_ns);
     state_registered(&f.s, 1, "b", f.now_ns);
-    tell(&f, 0, EVENT_PROFILE);
-    tell(&f, 1, EVENT_PROFILE);
+    tell_why(&f, 0, EVENT_PROFILE);
+    tell_why(&f, 1, EVENT_PROFILE);
     state_network_known(&f.s, false, f.now_ns);
     state_planned(&f.s, 4, node, f.now_ns, NULL);
-    tell(&f, 0, EVENT_PREPARED);
-    tell(&f, 1, EVENT_PREPARED);
+    tell_why(&f, 0, EVENT_PREPARED);
+    tell_why(&f, 1, EVENT_PREPARED);
     e.code = 213;
     e.text = (char[]){ "it finds no network" };
     state_event(&f.s, 0, &e, f.now_ns);
@@ -393,7 +306,7 @@ START_TEST(mpirun_disagrees)
 
     run_four(&f);
     for (int r = 0; r < 4; r++)
-        exited(&f, r, 0, 0, 0, false);
+        exited_before(&f, r, 0, 0, 0, false);
     mpirun(&f, 1, 0);
     ended(&f, "internal", 1);
     state_fini(&f.s);
@@ -416,20 +329,20 @@ START_TEST(phase_is_late)
     struct fixture f;
     int phase = late_rows[_i].phase;
 
-    begin(&f, 2);
+    begin_here(&f, 2);
     if (phase > PHASE_REGISTER) {
         state_registered(&f.s, 0, "a", f.now_ns);
         state_registered(&f.s, 1, "b", f.now_ns);
-        tell(&f, 0, EVENT_PROFILE);
+        tell_why(&f, 0, EVENT_PROFILE);
     }
     if (phase > PHASE_PROFILE) {
-        tell(&f, 1, EVENT_PROFILE);
+        tell_why(&f, 1, EVENT_PROFILE);
         state_network_known(&f.s, false, f.now_ns);
         state_planned(&f.s, 4, node, f.now_ns, NULL);
-        tell(&f, 0, EVENT_PREPARED);
+        tell_why(&f, 0, EVENT_PREPARED);
     }
     if (phase > PHASE_PREPARE) {
-        tell(&f, 1, EVENT_PREPARED);
+        tell_why(&f, 1, EVENT_PREPARED);
         for (int r = 0; r < 3; r++)
             started(&f, r);
     }
@@ -452,16 +365,16 @@ START_TEST(order_fails)
     static const int node[] = { 0 };
     struct fixture f;
 
-    begin(&f, 1);
+    begin_here(&f, 1);
     state_registered(&f.s, 0, "a", f.now_ns);
-    tell(&f, 0, EVENT_PROFILE);
+    tell_why(&f, 0, EVENT_PROFILE);
     state_planned(&f.s, 1, node, f.now_ns, NULL);
     did(&f, "profile;plan;prepare;");
-    tell(&f, 0, EVENT_FAILED);
+    tell_why(&f, 0, EVENT_FAILED);
     did(&f, "stop failure;");
     said(&f, "node a: why");
     ended(&f, "start", 3);
-    tell(&f, 0, EVENT_FAILED); /* the stop too: we go on to the end all the same */
+    tell_why(&f, 0, EVENT_FAILED); /* the stop too: we go on to the end all the same */
     did(&f, "bye;");
     state_fini(&f.s);
 }
@@ -482,7 +395,7 @@ START_TEST(agent_is_lost)
     did(&f, "stop failure;");
     said(&f, "node b: nothing heard of its agent for 15.0 s");
     ended(&f, "node_lost", 1);
-    tell(&f, 0, EVENT_STOPPED); /* nobody waits for the lost one's word */
+    tell_why(&f, 0, EVENT_STOPPED); /* nobody waits for the lost one's word */
     did(&f, "bye;");
     state_ended(&f.s, 0, "exited 0", f.now_ns);
     ck_assert_int_eq(f.s.phase, PHASE_BYE);
@@ -503,7 +416,7 @@ START_TEST(agent_ends)
     did(&f, "stop failure;");
     said(&f, "node b: its keeper was killed by signal 9");
     ended(&f, "node_lost", 1);
-    tell(&f, 0, EVENT_STOPPED);
+    tell_why(&f, 0, EVENT_STOPPED);
     did(&f, "bye;");
     state_ended(&f.s, 0, "exited 0", f.now_ns);
     ck_assert_int_eq(f.s.phase, PHASE_OVER);
@@ -515,7 +428,7 @@ START_TEST(agent_ends_before_it_registers)
 {
     struct fixture f;
 
-    begin(&f, 1);
+    begin_here(&f, 1);
     state_ended(&f.s, 0, "agent exited 1: no room", f.now_ns);
     said(&f, "this machine: its agent exited 1 before it registered: no room");
     ended(&f, "start", 3);
@@ -529,7 +442,7 @@ START_TEST(nobody_confirms_the_stop)
     struct fixture f;
 
     run_four(&f);
-    exited(&f, 0, 1, 0, 0, false);
+    exited_before(&f, 0, 1, 0, 0, false);
     did(&f, "lines;stop failure;");
     for (int i = 0; i < 100 && f.s.phase == PHASE_STOP; i++) {
         f.now_ns += second;
@@ -552,13 +465,13 @@ START_TEST(ctrl_c)
     run_four(&f);
     state_signal(&f.s, SIGINT, f.now_ns);
     did(&f, "stop orderly;");
-    exited(&f, 0, 0, SIGTERM, 0, true);
-    exited(&f, 1, 1, 0, 0, false); /* dies while stopping: not the reason */
+    exited_before(&f, 0, 0, SIGTERM, 0, true);
+    exited_before(&f, 1, 1, 0, 0, false); /* dies while stopping: not the reason */
     state_signal(&f.s, SIGINT, f.now_ns);
     did(&f, "stop kill;");
     state_signal(&f.s, SIGINT, f.now_ns);
     did(&f, "");
-    wind_up(&f);
+    end_two(&f);
     ended(&f, "interrupted", 130);
     ck_assert(!f.s.failure.set);
     state_fini(&f.s);
@@ -569,7 +482,7 @@ START_TEST(ctrl_c_before_the_launch)
 {
     struct fixture f;
 
-    begin(&f, 1);
+    begin_here(&f, 1);
     state_registered(&f.s, 0, "a", f.now_ns);
     did(&f, "profile;");
     state_signal(&f.s, SIGINT, f.now_ns);
@@ -584,7 +497,7 @@ END_TEST
 static void all_steps(struct fixture *f, int64_t steps)
 {
     for (int r = 0; r < 4; r++)
-        progress(f, r, steps, steps);
+        progress(f, r, 2, steps, 0);
 }
 
 START_TEST(preempted_with_checkpoint)
@@ -598,10 +511,10 @@ START_TEST(preempted_with_checkpoint)
     did(&f, "checkpoint;");
     state_checkpoint_seen(&f.s, 10);
     for (int r = 0; r < 4; r++)
-        exited(&f, r, 0, 0, 0, false);
+        exited_before(&f, r, 0, 0, 0, false);
     mpirun(&f, 0, 0);
     did(&f, "stop failure;");
-    wind_up(&f);
+    end_two(&f);
     ended(&f, "preempted", 75);
     state_fini(&f.s);
 }
@@ -633,7 +546,7 @@ START_TEST(preempted_without_checkpoint)
     all_steps(&f, 10);
     state_signal(&f.s, SIGTERM, f.now_ns);
     for (int r = 0; r < 4; r++)
-        exited(&f, r, 0, 0, 0, false);
+        exited_before(&f, r, 0, 0, 0, false);
     mpirun(&f, 0, 0);
     ended(&f, "preempted", 143);
     state_checkpoint_seen(&f.s, 10); /* found after all */
@@ -655,7 +568,7 @@ START_TEST(user_2)
 {
     struct fixture f;
 
-    begin(&f, 1);
+    begin_here(&f, 1);
     state_signal(&f.s, SIGUSR2, f.now_ns);
     did(&f, "");
     state_fini(&f.s);
@@ -692,7 +605,7 @@ START_TEST(any_order)
     struct fixture f;
     bool all_zero;
 
-    begin(&f, 2);
+    begin_here(&f, 2);
     for (int k = 0; k < 400 && f.s.phase != PHASE_OVER; k++) {
         struct event e;
         int what, agent;
@@ -702,7 +615,7 @@ START_TEST(any_order)
         seed ^= seed << 17;
         what = (int)(seed % 40);
         agent = (int)(seed / 64 % 2);
-        e = event((enum event_type)(seed / 128 % 8));
+        e = event_why(&f, (enum event_type)(seed / 128 % 8));
         e.rank = (int)(seed / 1024 % 6) - 1;
         e.code = seed / 8192 % 8 ? 0 : 3;
         e.signal = seed / 65536 % 16 ? 0 : 9;
