@@ -69,7 +69,7 @@ static bool is_root(const struct worker *w)
 
 static bool has_models(const struct run *r)
 {
-    return strcmp(r->o->algorithm, "allreduce") != 0;
+    return algorithm_has(r->o->algorithm, ALGORITHM_SEVERAL);
 }
 
 /* ---- what travels with a step's last bucket ---- */
@@ -399,17 +399,18 @@ static int worker_engine(struct worker *w, struct eddis_error *err)
                              .centre = { r->centre[0], r->centre[1] },
                              .writer = w->group,
                              .n_writers = r->n_groups,
-                             .period = o->period,
-                             .moving_rate =
-                                 o->moving_rate >= 0 ? o->moving_rate : 0.9 / r->n_groups,
                              .timeout_ns = patience_ns / 2 };
-    struct engine_options e = { .place = w->place,
-                                .algorithm = o->algorithm,
-                                .models = has_models(r) ? &m : NULL,
-                                .bucket_bytes = 1 << 20,
-                                .parameter = o->parameter,
-                                .n_parameters = o->n_parameters,
-                                .hooks = { w, report, agreed } };
+    struct engine_options e = {
+        .place = w->place,
+        .algorithm = o->algorithm,
+        .models = has_models(r) ? &m : NULL,
+        .options = { .period = o->period,
+                     .moving_rate = o->moving_rate >= 0 ? o->moving_rate : 0.9 / r->n_groups },
+        .bucket_bytes = 1 << 20,
+        .parameter = o->parameter,
+        .n_parameters = o->n_parameters,
+        .hooks = { w, report, agreed }
+    };
     int rc = engine_new(&e, &w->engine, err);
 
     for (int i = 0; rc == 0 && i < o->n_parameters; i++)

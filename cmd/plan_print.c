@@ -368,10 +368,11 @@ void plan_print_plan(const struct plan_print *o, const struct plan *p, const cha
     print_network(o, p);
     print_label(o, "plan");
     fprintf(o->out, "%s, %s, ", p->mode, p->algorithm);
-    if (strcmp(p->mode, "hybrid") == 0)
+    if (algorithm_has(p->algorithm, ALGORITHM_GROUPED))
         fprintf(o->out, "%s, ", number_of(p->n_groups, "group", batch));
-    if (p->period > 0)
-        fprintf(o->out, "period %lld, moving rate %.3g, ", (long long)p->period, p->moving_rate);
+    if (algorithm_has(p->algorithm, ALGORITHM_ELASTIC))
+        fprintf(o->out, "period %lld, moving rate %.3g, ", (long long)p->options.period,
+                p->options.moving_rate);
     fprintf(o->out, "global batch %s", text_grouped((double)p->global_batch, batch, sizeof batch));
     if (remark) {
         fputs(", ", o->out);

@@ -100,7 +100,7 @@ static void print_ranks(const struct plan *p, FILE *out)
     struct table_column column[TABLE_MAX_COLUMNS];
     struct style s = style_of(p);
     struct table t = { .column = column };
-    bool grouped = strcmp(p->mode, "hybrid") == 0;
+    bool grouped = algorithm_has(p->algorithm, ALGORITHM_GROUPED);
 
     if (grouped)
         t.n_columns = choose_columns(p, grouped_columns,

@@ -6,6 +6,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/text.h"
+#include "lib/model/algorithm.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -37,7 +38,7 @@ static const struct table_column elastic_columns[] = {
 
 static bool is_elastic(const struct job_status *s)
 {
-    return strcmp(s->mode, "async") == 0 || strcmp(s->mode, "hybrid") == 0;
+    return algorithm_has(s->algorithm, ALGORITHM_SEVERAL);
 }
 
 enum status_mark status_mark(const struct worker_status *w)

@@ -145,6 +145,12 @@ int eddis_close(struct eddis *e, struct eddis_error *err);
 /* End the whole job at once with this exit code (1 to 255); does not return. */
 void eddis_abort(struct eddis *e, int code) __attribute__((noreturn));
 
+/* What mode and algorithm come to. */
+enum eddis_world_flags {
+    EDDIS_WORLD_SEVERAL = 1, /* workers, or groups of them, train models of their own */
+    EDDIS_WORLD_GROUPS = 2,  /* a model belongs to a group of workers */
+};
+
 struct eddis_world {
     size_t size; /* sizeof (struct eddis_world) */
     int rank, n_ranks;
@@ -156,6 +162,7 @@ struct eddis_world {
     uint64_t seed;                /* of the job */
     const char *mode, *algorithm; /* "sync", "allreduce"; valid until close */
     double momentum; /* Nesterov's, that the job asks the program's own step to use; 0: its own */
+    unsigned flags;  /* enum eddis_world_flags */
 };
 
 /* Who and how many we are; fills the first ret->size bytes. */

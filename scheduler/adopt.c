@@ -5,6 +5,7 @@
 #include "time_model.h"
 
 #include "lib/model/algorithm.h"
+#include "lib/model/sync_options_json.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,26 +17,34 @@ static bool near(double a, double b)
     return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b));
 }
 
-/* What the job itself says of averaging models must be what the plan says. */
-static int check_averages(const struct plan *p, const struct job *job, struct eddis_error *err)
+/* What the job itself says of the algorithm must be what the plan says. */
+static int check_options(const struct plan *p, const struct job *job, struct eddis_error *err)
 {
-    const struct job_groups *g = &job->sync.groups;
+    const struct sync_options *has = &p->options, *wish = &job->sync.options;
+    const char *clash = sync_options_clash(wish, has);
 
-    if (job->sync.period && job->sync.period != p->period)
+    if (wish->period && wish->period != has->period)
         return eddis_fail(err, -EINVAL,
                           "the plan averages models every %" PRId64
                           " steps, sync.period is %" PRId64
                           "; leave it away, or set it to the plan's",
-                          p->period, job->sync.period);
-    if ((job->sync.moving_rate > 0 && !near(job->sync.moving_rate, p->moving_rate)) ||
-        (job->sync.momentum > 0 && !near(job->sync.momentum, p->momentum)))
+                          has->period, wish->period);
+    if (clash && algorithm_has(p->algorithm, ALGORITHM_ELASTIC))
         return eddis_fail(err, -EINVAL,
                           "the plan's moving rate is %g and its momentum %g, the job's "
                           "sync.moving_rate or sync.momentum is another; leave them away",
-                          p->moving_rate, p->momentum);
-    if (strcmp(p->mode, "hybrid") != 0 || !g->n)
-        return 0;
-    for (int i = 0; i < p->n_workers; i++)
+                          has->moving_rate, has->momentum);
+    if (clash)
+        return eddis_fail(err, -EINVAL, "the plan has another sync.%s than the job; leave it away",
+                          clash);
+    return 0;
+}
+
+static int check_groups(const struct plan *p, const struct job *job, struct eddis_error *err)
+{
+    const struct job_groups *g = &job->sync.groups;
+
+    for (int i = 0; g->n && i < p->n_workers; i++)
         if (g->n != p->n_groups ||
             (g->of && ((size_t)p->n_workers != g->n_of || g->of[i] != p->worker[i].group)))
             return eddis_fail(
@@ -48,14 +57,14 @@ static int check_averages(const struct plan *p, const struct job *job, struct ed
 static int check_job(const struct plan *p, const struct job *job, struct eddis_error *err)
 {
     const struct algorithm *a = algorithm_find(p->algorithm);
+    int rc;
 
-    if (!a || strcmp(a->mode, p->mode) != 0)
+    if (!a || !algorithm_suits(a, p->mode, p->algorithm))
         return eddis_fail(err, -EINVAL,
                           "the plan's algorithm is '%s' of mode '%s', which this version does not "
                           "have",
                           p->algorithm, p->mode);
-    if ((strcmp(job->sync.mode, "auto") != 0 && strcmp(job->sync.mode, p->mode) != 0) ||
-        (strcmp(job->sync.algorithm, "auto") != 0 && strcmp(job->sync.algorithm, p->algorithm)))
+    if (!algorithm_suits(a, job->sync.mode, job->sync.algorithm))
         return eddis_fail(err, -EINVAL, "the plan is for %s, %s; the job asks for %s, %s", p->mode,
                           p->algorithm, job->sync.mode, job->sync.algorithm);
     if (p->global_batch != job->batch.global)
@@ -68,7 +77,8 @@ static int check_job(const struct plan *p, const struct job *job, struct eddis_e
                           "the plan was made with seed %llu, the job's is %llu; set seed to the "
                           "plan's",
                           (unsigned long long)p->seed, (unsigned long long)job->seed);
-    return p->period > 0 ? check_averages(p, job, err) : 0;
+    rc = check_options(p, job, err);
+    return rc == 0 && a->traits & ALGORITHM_GROUPED ? check_groups(p, job, err) : rc;
 }
 
 static const struct device *find_device(const struct node_profile *node,

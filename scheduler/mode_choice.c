@@ -17,19 +17,6 @@
 /* Of the centre, all writers together; a larger one is unstable when they write in lock step. */
 static const double ALL_WRITERS_RATE = 0.9;
 
-/* The row that the job asks for; with both on auto, sync's. */
-static const struct algorithm *find_algorithm(const char *mode, const char *name)
-{
-    const struct algorithm *rows;
-    size_t n = algorithms(&rows);
-
-    for (size_t i = 0; i < n; i++)
-        if ((strcmp(name, "auto") == 0 || strcmp(name, rows[i].name) == 0) &&
-            strcmp(strcmp(mode, "auto") == 0 ? "sync" : mode, rows[i].mode) == 0)
-            return &rows[i];
-    return strcmp(mode, "auto") == 0 ? algorithm_find(name) : NULL;
-}
-
 /* ---- what the modes are predicted to be ---- */
 
 /* One mode that could be taken. */
@@ -71,7 +58,7 @@ static int predict(const struct job *job, const struct modes_setup *s, struct ca
 {
     int rc = 0;
 
-    c->period = job->sync.period;
+    c->period = job->sync.options.period;
     if (!c->period)
         rc = modes_period(s, c->group, &c->period, err);
     return rc < 0 ? rc : modes_elastic(s, c->group, c->period, &c->samples_per_s, err);
@@ -136,12 +123,12 @@ static void say_sync(const struct field *f, const struct candidate *best, bool k
         snprintf(p->reason, sizeof p->reason,
                  "sync because it is exact; other modes (%s %s%s) are weighed once a run has told "
                  "how large the model is",
-                 best->algorithm->mode, rate, at);
+                 sync_mode_name(best->algorithm->mode), rate, at);
     else
         snprintf(p->reason, sizeof p->reason,
                  "sync because no other mode is predicted to be %.0f %% faster (%s %s%s), and it "
                  "is exact",
-                 100 * (ALGORITHM_MARGIN - 1), best->algorithm->mode, rate, at);
+                 100 * (ALGORITHM_MARGIN - 1), sync_mode_name(best->algorithm->mode), rate, at);
 }
 
 static void say_other(const struct field *f, const struct candidate *best, struct plan *p)
@@ -153,8 +140,8 @@ static void say_other(const struct field *f, const struct candidate *best, struc
     snprintf(p->reason, sizeof p->reason,
              "%s because it is predicted to be %.2f times as fast as sync (%s against %s), at %.2f "
              "of its progress a sample",
-             best->algorithm->mode, best->samples_per_s / f->sync.samples_per_s, rate, sync,
-             efficiency(best));
+             sync_mode_name(best->algorithm->mode), best->samples_per_s / f->sync.samples_per_s,
+             rate, sync, efficiency(best));
 }
 
 /* The job's wish, or what it has begun with; NULL: it is open. */
@@ -163,14 +150,16 @@ static const struct algorithm *settled(const struct job *job, const struct plann
 {
     const struct algorithm *a;
 
-    if (strcmp(job->sync.mode, "auto") != 0 || strcmp(job->sync.algorithm, "auto") != 0) {
-        a = find_algorithm(job->sync.mode, job->sync.algorithm);
-        snprintf(p->reason, sizeof p->reason, "%s because the job asks for it", a->mode);
+    if (!algorithm_is_open(job->sync.mode, job->sync.algorithm)) {
+        a = algorithm_asked(job->sync.mode, job->sync.algorithm);
+        snprintf(p->reason, sizeof p->reason, "%s because the job asks for it",
+                 sync_mode_name(a->mode));
         return a;
     }
     a = known->algorithm ? algorithm_find(known->algorithm) : NULL;
     if (a)
-        snprintf(p->reason, sizeof p->reason, "%s because the job has begun with it", a->mode);
+        snprintf(p->reason, sizeof p->reason, "%s because the job has begun with it",
+                 sync_mode_name(a->mode));
     return a;
 }
 
@@ -203,13 +192,13 @@ static void take(const struct job *job, const struct field *f, const struct cand
 {
     int writers = 0;
 
-    snprintf(p->mode, sizeof p->mode, "%s", c->algorithm->mode);
+    snprintf(p->mode, sizeof p->mode, "%s", sync_mode_name(c->algorithm->mode));
     snprintf(p->algorithm, sizeof p->algorithm, "%s", c->algorithm->name);
     p->sync_samples_per_s = f->sync.samples_per_s;
     p->async_samples_per_s = f->async.samples_per_s;
     p->hybrid_samples_per_s = f->hybrid.samples_per_s;
     p->predicted_samples_per_s = c->samples_per_s;
-    p->period = c->period;
+    p->options.period = c->period;
     for (int i = 0; i < p->n_workers; i++) {
         p->worker[i].group = c->period == 0 ? 0 : c->group ? c->group[i] : i;
         writers = p->worker[i].group >= writers ? p->worker[i].group + 1 : writers;
@@ -217,8 +206,9 @@ static void take(const struct job *job, const struct field *f, const struct cand
     p->n_groups = writers;
     if (!c->period)
         return;
-    p->moving_rate = job->sync.moving_rate > 0 ? job->sync.moving_rate : ALL_WRITERS_RATE / writers;
-    p->momentum = job->sync.momentum;
+    p->options.moving_rate = job->sync.options.moving_rate > 0 ? job->sync.options.moving_rate
+                                                               : ALL_WRITERS_RATE / writers;
+    p->options.momentum = job->sync.options.momentum;
 }
 
 static int form_groups(const struct job *job, const struct planner_known *known,
@@ -246,7 +236,7 @@ static void say_groups(const struct job *job, struct plan *p)
     const struct job_groups *g = &job->sync.groups;
     size_t used = strlen(p->reason);
 
-    if (strcmp(p->mode, "hybrid") != 0)
+    if (!algorithm_has(p->algorithm, ALGORITHM_GROUPED))
         return;
     if (g->of && (size_t)p->n_workers < g->n_of)
         snprintf(p->reason + used, sizeof p->reason - used,
@@ -269,7 +259,7 @@ int mode_choose(const struct job *job, const struct planner_known *known, struct
                        .hybrid = { .algorithm = algorithm_find("hsgd"), .group = group } };
     int rc;
 
-    if (!find_algorithm(job->sync.mode, job->sync.algorithm))
+    if (!algorithm_asked(job->sync.mode, job->sync.algorithm))
         return eddis_fail(err, -EINVAL, "no algorithm '%s' of mode '%s' in this version",
                           job->sync.algorithm, job->sync.mode);
     if (!w || !even || !group)

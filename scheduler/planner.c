@@ -385,7 +385,7 @@ static int balance_groups(const struct job *job, struct plan *p, struct eddis_er
     if ((rc = feed_groups(p, job->batch.grain, batch, err)) < 0 ||
         (rc = feed_groups(p, 1, equal, err)) < 0)
         return rc;
-    if (strcmp(p->mode, "hybrid") == 0)
+    if (algorithm_has(p->algorithm, ALGORITHM_GROUPED))
         rc = groups_balance(w, group, p->n_workers, job->batch.grain, batch, err);
     if (rc == 0)
         set_batches(p, batch, equal);
@@ -400,7 +400,8 @@ static int choose_mode(const struct job *job, const struct planner_known *known,
     static const struct planner_known nothing;
     int rc = mode_choose(job, known ? known : &nothing, p, err);
 
-    return rc == 0 && p->period > 0 ? balance_groups(job, p, err) : rc;
+    return rc == 0 && algorithm_has(p->algorithm, ALGORITHM_SEVERAL) ? balance_groups(job, p, err)
+                                                                     : rc;
 }
 
 static int choose_options(const struct job *job, const struct planner_known *known, struct plan *p,

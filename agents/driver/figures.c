@@ -127,7 +127,7 @@ int64_t figures_steps(const struct figures *f)
 {
     int64_t n = INT64_MAX;
 
-    if (f->plan && f->plan->period > 0)
+    if (f->plan && algorithm_has(f->plan->algorithm, ALGORITHM_SEVERAL))
         return steps_of_samples(f);
     for (int i = 0; i < f->n_workers; i++) {
         int64_t steps = f->worker[i].seen ? f->worker[i].last.steps_done : 0;

@@ -92,9 +92,7 @@ static struct order training(const struct launching *l)
         .resume = resumes(l),
         /* At once of the first step: what fails behind it is recovered from. */
         .report_at_step = l->plans->equal_until ? l->plans->equal_until : 1,
-        .period = p->period,
-        .moving_rate = p->moving_rate,
-        .momentum = p->momentum,
+        .options = p->options,
         .choice = p->choice,
         .plan = job_run_board_plan(p, 1, l->plans->equal ? BOARD_FLAG_PASSING : 0),
         .n_plan = p->n_workers,

@@ -38,9 +38,7 @@ static void fill_places(struct board_area *area, const struct order *o)
             area->node_of[rank++] = i;
     for (int r = 0; r < o->n_ranks; r++)
         area->group[r] = o->group[r];
-    area->period = o->period;
-    area->moving_rate = o->moving_rate;
-    area->momentum = o->momentum;
+    area->options = o->options;
     if (o->choice)
         area->choice = *o->choice;
 }

@@ -7,6 +7,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/model/choice_json.h"
+#include "lib/model/sync_options_json.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -34,9 +35,6 @@ static const struct field prepare_fields[] = {
     FIELD(struct order, n_ranks, INT, 1, BOARD_MAX_RANKS),
     FIELD(struct order, mode, NAME, 0, 0),
     FIELD(struct order, algorithm, NAME, 0, 0),
-    FIELD(struct order, period, INT64, 0, INT64_MAX),
-    FIELD_REAL(struct order, moving_rate, DOUBLE, 0, 1),
-    FIELD_REAL(struct order, momentum, DOUBLE, 0, 1),
     FIELD(struct order, seed, UINT64, 0, 0),
     FIELD(struct order, bucket_bytes, INT64, 0, INT64_MAX),
     FIELD(struct order, warmup_steps, INT64, 0, INT64_MAX),
@@ -130,8 +128,9 @@ static int write_prepare(const struct order *order, json_t *o)
     int rc = fields_write(prepare_fields, N(prepare_fields), order, o);
 
     if (rc == 0)
+        rc = sync_options_write(&order->options, o);
+    if (rc == 0)
         rc = write_groups(order, o);
-
     if (rc == 0)
         rc = fields_write_rows(o, "node", &node_rows, order->node, (size_t)order->n_nodes);
     if (rc == 0)
@@ -274,8 +273,10 @@ static int read_groups(struct order *order, const json_t *o, struct eddis_error 
 
 static int read_prepare(struct order *order, const json_t *o, struct eddis_error *err)
 {
-    int rc = fields_read(prepare_fields, N(prepare_fields), o, order, err);
+    int rc = fields_read(prepare_fields, N(prepare_fields), o, order, err), options = 0;
 
+    if (rc >= 0)
+        rc = options = sync_options_read(o, false, &order->options, err);
     if (rc >= 0)
         rc = read_groups(order, o, err);
     if (rc >= 0)
@@ -288,7 +289,7 @@ static int read_prepare(struct order *order, const json_t *o, struct eddis_error
         return eddis_fail(err, -EINVAL, "\"rank\" is empty");
     for (int i = 0; rc >= 0 && i < order->n_local; i++)
         rc = check_rank(order, i, err);
-    return rc < 0 ? rc : (int)N(prepare_fields) + 4;
+    return rc < 0 ? rc : (int)N(prepare_fields) + options + 4;
 }
 
 /* As write_own; returns how many members were read. */

@@ -77,9 +77,8 @@ struct order {
     struct order_rank *rank;         /* [n_local] of this node */
     int n_local;
     char mode[16], algorithm[16];
-    int *group;     /* [n_ranks] of each, from 0 */
-    int64_t period; /* with moving_rate and momentum as in struct board_area */
-    double moving_rate, momentum;
+    int *group; /* [n_ranks] of each, from 0 */
+    struct sync_options options;
     struct comm_choice *choice; /* of a plan that is replayed; NULL: to be measured */
     uint64_t seed;
     int64_t bucket_bytes, warmup_steps, checkpoint_every, checkpoint_keep;

@@ -68,8 +68,7 @@ static bool groups_are_sane(const struct board_area *a)
             a->node_of[r] > (r ? a->node_of[r - 1] + 1 : 0) ||
             (r && a->node_of[r] < a->node_of[r - 1]))
             return false;
-    return a->period >= 0 && a->moving_rate >= 0 && a->moving_rate <= 1 && a->momentum >= 0 &&
-           a->momentum < 1;
+    return sync_options_are_sane(&a->options);
 }
 
 static bool area_is_sane(const struct board_area *a)

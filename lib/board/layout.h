@@ -35,6 +35,7 @@
 #ifndef EDDIS_BOARD_LAYOUT_H
 #define EDDIS_BOARD_LAYOUT_H
 
+#include "lib/model/algorithm.h"
 #include "lib/model/choice.h"
 
 #include <stdint.h>
@@ -47,7 +48,8 @@ enum {
     BOARD_METRICS = 8,
     BOARD_METRIC_NAME = 24,
     BOARD_JOB = 128, /* of a job's id with its 0 */
-    BOARD_VERSION = 6,
+    /* Layout 7; an option more of an algorithm is another one. */
+    BOARD_VERSION = 7 << 16 | (int)sizeof(struct sync_options),
 };
 
 #define BOARD_MAGIC UINT64_C(0x64616f6273696465) /* "edisboad", little endian */
@@ -137,9 +139,7 @@ struct board_area {
     char mode[16], algorithm[16];
     int32_t group[BOARD_MAX_RANKS];   /* of every rank of the job, from 0; all 0 in sync mode */
     int32_t node_of[BOARD_MAX_RANKS]; /* likewise, numbers of nodes in the order of ranks */
-    int64_t period;                   /* steps between two elastic exchanges; 0 in sync mode */
-    double moving_rate;               /* of such an exchange; 0 in sync mode */
-    double momentum;                  /* Nesterov's, of the algorithms that have their own */
+    struct sync_options options;      /* of the algorithm */
     struct comm_choice choice;        /* of a plan that is replayed; version 0: to be measured */
     char job[BOARD_JOB];              /* the job's id; "": it has none */
     char checkpoint_dir[1024];        /* of this job alone; "": none */

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* algorithm.c - the rows of the table of algorithms, and the only place that compares their names
+ */
 #include "algorithm.h"
 
 #include <math.h>
@@ -34,26 +36,114 @@ static const struct efficiency hsgd = { 3,
                                           { 0.83, 0.81, 0.63, 0.53, 0.41 } } };
 
 static const struct algorithm table[] = {
-    { "allreduce", "sync", "weighted all-reduce of the gradients at every step", "", NULL },
-    { "easgd", "async", "each worker by itself, pulled to a common centre now and then",
+    { "allreduce", SYNC_MODE_SYNC, ALGORITHM_EXACT,
+      "weighted all-reduce of the gradients at every step", "", NULL },
+    { "easgd", SYNC_MODE_ASYNC, ALGORITHM_SEVERAL | ALGORITHM_ELASTIC,
+      "each worker by itself, pulled to a common centre now and then",
       "SEASGD of ShmCaffe (ICDCS 2018)", &easgd },
-    { "hsgd", "hybrid", "all-reduce inside a group at every step, groups pulled to a centre",
+    { "hsgd", SYNC_MODE_HYBRID, ALGORITHM_SEVERAL | ALGORITHM_ELASTIC | ALGORITHM_GROUPED,
+      "all-reduce inside a group at every step, groups pulled to a centre",
       "HSGD of ShmCaffe (ICDCS 2018)", &hsgd },
 };
+
+enum { N_ALGORITHMS = sizeof table / sizeof *table };
+
+static const char *const mode_names[SYNC_MODES] = { "sync", "async", "hybrid" };
+
+/* What later versions will have. */
+static const char *const later_modes[] = { "local" };
+static const char *const later_names[] = { "bsp",    "asp",      "ssp",   "gosgd",
+                                           "adpsgd", "local-ps", "local", "diloco" };
+
+#define N(list) (sizeof list / sizeof *list)
+
+const char *sync_mode_name(enum sync_mode mode)
+{
+    return mode_names[mode];
+}
+
+bool sync_options_are_sane(const struct sync_options *o)
+{
+    return o->period >= 0 && o->moving_rate >= 0 && o->moving_rate <= 1 && o->momentum >= 0 &&
+           o->momentum < 1;
+}
 
 size_t algorithms(const struct algorithm **ret)
 {
     *ret = table;
-    return sizeof table / sizeof *table;
+    return N_ALGORITHMS;
 }
 
 const struct algorithm *algorithm_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    for (size_t i = 0; i < N_ALGORITHMS; i++)
         if (strcmp(table[i].name, name) == 0)
             return &table[i];
     return NULL;
 }
+
+bool algorithm_has(const char *name, enum algorithm_trait trait)
+{
+    const struct algorithm *a = algorithm_find(name);
+
+    return a && a->traits & trait;
+}
+
+/* ---- what a job asks for ---- */
+
+static bool is_auto(const char *word)
+{
+    return strcmp(word, "auto") == 0;
+}
+
+bool algorithm_is_open(const char *mode, const char *name)
+{
+    return is_auto(mode) && is_auto(name);
+}
+
+bool algorithm_suits(const struct algorithm *a, const char *mode, const char *name)
+{
+    return (is_auto(mode) || strcmp(mode, mode_names[a->mode]) == 0) &&
+           (is_auto(name) || strcmp(name, a->name) == 0);
+}
+
+const struct algorithm *algorithm_asked(const char *mode, const char *name)
+{
+    for (size_t i = 0; i < N_ALGORITHMS; i++)
+        if (algorithm_suits(&table[i], mode, name))
+            return &table[i];
+    return NULL;
+}
+
+bool algorithm_may_have(const char *mode, const char *name, enum algorithm_trait trait)
+{
+    for (size_t i = 0; i < N_ALGORITHMS; i++)
+        if (algorithm_suits(&table[i], mode, name) && table[i].traits & trait)
+            return true;
+    return false;
+}
+
+const char *sync_mode_word(size_t i)
+{
+    return i == 0 ? "auto" : i <= SYNC_MODES ? mode_names[i - 1] : NULL;
+}
+
+const char *sync_mode_later(size_t i)
+{
+    return i < N(later_modes) ? later_modes[i] : NULL;
+}
+
+const char *algorithm_word(size_t i)
+{
+    return i == 0 ? "auto" : i <= N_ALGORITHMS ? table[i - 1].name : NULL;
+}
+
+const char *algorithm_later(size_t i)
+{
+    return i < N(later_names) ? later_names[i] : NULL;
+}
+
+/* ---- efficiency ---- */
 
 /* A place in a table of n: the point before it, and how far it is to the next. */
 struct place {

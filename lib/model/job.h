@@ -9,6 +9,7 @@
 #define EDDIS_MODEL_JOB_H
 
 #include "lib/base/error.h"
+#include "lib/model/algorithm.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,10 +84,8 @@ struct job {
     } batch;
     struct {
         char *mode, *algorithm; /* "auto" or a name of algorithm.h */
-        int64_t period;         /* steps between two averages of models; 0: auto */
+        struct sync_options options;
         struct job_groups groups;
-        double moving_rate; /* 0: auto */
-        double momentum;
     } sync;
     struct {
         int64_t warmup_steps; /* learning_rate.warmup */

@@ -108,17 +108,22 @@ static int check_hosts(const struct job *job, struct eddis_error *err)
 
 /* ---- how the workers keep in step ---- */
 
-/* Keys that mean something in some modes alone. */
+#define WHOLE_OPTION(member, low, high, trait, help, otherwise)                                    \
+    { "sync." #member, trait, otherwise },
+#define NUMBER_OPTION(member, low, high, trait, help, otherwise)                                   \
+    { "sync." #member, trait, otherwise },
+#define PLAIN_OPTION(member, high, trait, help, otherwise) { "sync." #member, trait, otherwise },
+#define GROUPS_OPTION(help)
+#define LATER_OPTION(name, type, initial, help, feature)
+
+/* Keys that mean something to some algorithms alone. */
 static const struct {
-    const char *key, *modes, *what;
-} only_in[] = {
-    { "sync.period", " async hybrid ",
-      "only asynchronous and hybrid training average models now and then; remove it" },
-    { "sync.moving_rate", " async hybrid ",
-      "only asynchronous and hybrid training have a centre to move to; remove it" },
-    { "sync.momentum", " async hybrid ",
-      "in synchronous training the optimiser has its own momentum; remove it" },
-    { "sync.groups", " hybrid ", "only hybrid training has groups; remove it" },
+    const char *key;
+    enum algorithm_trait trait;
+    const char *otherwise;
+} option[] = {
+#include "sync_options_rows.h"
+    { "sync.groups", ALGORITHM_GROUPED, "only hybrid training has groups; remove it" },
 };
 
 /* Whether a key has the value that it would have if nobody had written it. */
@@ -132,19 +137,15 @@ static bool is_unset(const struct job *job, const char *key)
 
 static int check_sync(const struct job *job, struct eddis_error *err)
 {
-    const struct algorithm *a = algorithm_find(job->sync.algorithm);
-    const char *mode = a ? a->mode : job->sync.mode;
-    const char *said_by = a ? "sync.algorithm" : "sync.mode";
-    char word[24];
+    const char *mode = job->sync.mode, *name = job->sync.algorithm;
+    const char *said_by = algorithm_find(name) ? "sync.algorithm" : "sync.mode";
 
-    if (a && strcmp(job->sync.mode, "auto") != 0 && strcmp(job->sync.mode, a->mode) != 0)
+    if (!algorithm_asked(mode, name))
         return clash(job, "sync.algorithm", "sync.mode", err,
                      "that is no algorithm of this mode; leave one of them away");
-    (void)snprintf(word, sizeof word, " %s ", mode);
-    for (size_t i = 0; i < sizeof only_in / sizeof *only_in; i++)
-        if (strcmp(mode, "auto") != 0 && !strstr(only_in[i].modes, word) &&
-            !is_unset(job, only_in[i].key))
-            return clash(job, only_in[i].key, said_by, err, only_in[i].what);
+    for (size_t i = 0; i < sizeof option / sizeof *option; i++)
+        if (!algorithm_may_have(mode, name, option[i].trait) && !is_unset(job, option[i].key))
+            return clash(job, option[i].key, said_by, err, option[i].otherwise);
     return 0;
 }
 

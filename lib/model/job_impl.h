@@ -20,6 +20,7 @@ enum {
     JOB_MAX_ITEMS = JOB_MAX_HOSTS, /* of one list, or words of one command */
     JOB_MAX_ENTRIES = 4096,        /* of one map */
     JOB_MAX_NAME = 64,
+    JOB_MAX_WORDS = 64, /* that one key may be, those of later versions too */
 };
 
 enum job_node_kind { JOB_SCALAR, JOB_LIST, JOB_MAP };
@@ -99,8 +100,9 @@ struct job_field {
     int (*check)(const char *text, struct eddis_error *err); /* of texts and words of lists */
     int64_t min, max;                                        /* whole numbers, durations in ns */
     double low, high;                                        /* numbers */
-    const char *words[8];                                    /* choices, NULL-ended */
-    const char *soon[12]; /* choices of later versions, NULL-ended */
+    const char *words[4];                                    /* choices, NULL-ended ... */
+    /* ... or of another table: choice i, and choice i of a later version; NULL behind the last */
+    const char *(*nth_word)(size_t i), *(*nth_soon)(size_t i);
 };
 
 extern const struct job_type job_type_name, job_type_path, job_type_text, job_type_whole,

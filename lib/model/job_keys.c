@@ -7,6 +7,7 @@
 #include "job_impl.h"
 
 #include "lib/base/clock.h"
+#include "lib/model/algorithm.h"
 
 #include <string.h>
 
@@ -50,9 +51,32 @@ enum { BILLION = 1000000000 };
     }
 
 #define REPLAN      "re-planning while a job runs"
-#define SERVERS     "parameter servers"
 #define COMPRESSION "gradient compression"
 #define SLURM       "running under Slurm"
+
+/* The options of an algorithm. */
+#define WHOLE_OPTION(member, low, high, trait, help, otherwise)                                    \
+    { "sync." #member,                                                                             \
+      "whole number or auto",                                                                      \
+      "auto",                                                                                      \
+      help,                                                                                        \
+      NULL,                                                                                        \
+      WHOLE(sync.options.member, low, high, "auto", "auto") },
+#define NUMBER_OPTION(member, low, high, trait, help, otherwise)                                   \
+    { "sync." #member,                                                                             \
+      "number or auto",                                                                            \
+      "auto",                                                                                      \
+      help,                                                                                        \
+      NULL,                                                                                        \
+      NUMBER(sync.options.member, low, high, "auto", "auto") },
+#define PLAIN_OPTION(member, high, trait, help, otherwise)                                         \
+    { "sync." #member, "number", "0", help, NULL, NUMBER(sync.options.member, 0, high, NULL, "0") },
+#define GROUPS_OPTION(help)                                                                        \
+    { "sync.groups", "whole number, list of lists of ranks, or auto",                              \
+      "auto",        help,                                                                         \
+      NULL,          OTHER(groups, sync.groups, "auto") },
+#define LATER_OPTION(name, type, initial, help, feature)                                           \
+    { "sync." #name, type, initial, help, feature, NULL },
 
 static const struct job_key table[] = {
     { "name", "name", "the folder's name", "names the job, its folder and its id", NULL,
@@ -98,29 +122,11 @@ static const struct job_key table[] = {
       NULL },
     { "sync.mode", "word", "auto", "how the workers keep in step", NULL,
       &(const struct job_field){ FIELD(word, sync.mode), .value = "auto",
-                                 .words = { "auto", "sync", "async", "hybrid" },
-                                 .soon = { "local" } } },
+                                 .nth_word = sync_mode_word, .nth_soon = sync_mode_later } },
     { "sync.algorithm", "word", "auto", "the algorithm of that mode", NULL,
-      &(const struct job_field){
-          FIELD(word, sync.algorithm), .value = "auto",
-          .words = { "auto", "allreduce", "easgd", "hsgd" },
-          .soon = { "bsp", "asp", "ssp", "gosgd", "adpsgd", "local-ps", "local", "diloco" } } },
-    { "sync.staleness", "whole number", "3", "steps that a worker may be ahead of the slowest",
-      SERVERS, NULL },
-    { "sync.period", "whole number or auto", "auto", "steps between two averages of models", NULL,
-      WHOLE(sync.period, 1, 1000000, "auto", "auto") },
-    { "sync.groups", "whole number, list of lists of ranks, or auto", "auto",
-      "groups of the hybrid mode", NULL, OTHER(groups, sync.groups, "auto") },
-    { "sync.moving_rate", "number or auto", "auto",
-      "how far a model and the centre move towards each other at an average", NULL,
-      NUMBER(sync.moving_rate, 1e-6, 1, "auto", "auto") },
-    { "sync.momentum", "number", "0", "Nesterov momentum of the workers' own steps", NULL,
-      NUMBER(sync.momentum, 0, 0.9999, NULL, "0") },
-    { "sync.large_batch", "whole number or auto", "auto",
-      "samples between two steps of the servers", SERVERS, NULL },
-    { "sync.shards", "whole number or auto", "auto", "parameter servers", SERVERS, NULL },
-    { "sync.gossip", "number", "0.01", "chance of a push after a step", "gossip between workers",
-      NULL },
+      &(const struct job_field){ FIELD(word, sync.algorithm), .value = "auto",
+                                 .nth_word = algorithm_word, .nth_soon = algorithm_later } },
+#include "sync_options_rows.h"
     { "learning_rate.scale", "word", "none", "what a changed batch does to the learning rate",
       REPLAN, NULL },
     { "learning_rate.warmup", "whole number", "0",

@@ -363,46 +363,55 @@ const struct job_type job_type_duration = {
 
 /* ---- word ---- */
 
-static size_t count(const char *const *words)
+/* Choice i of the field, or NULL behind the last. */
+static const char *nth_word(const struct job_field *f, size_t i)
 {
-    size_t n = 0;
-
-    while (words[n])
-        n++;
-    return n;
+    return f->nth_word ? f->nth_word(i) : f->words[i];
 }
 
-static bool among(const char *s, const char *const *words)
+static const char *nth_soon(const struct job_field *f, size_t i)
 {
-    for (; *words; words++)
-        if (strcmp(s, *words) == 0)
+    return f->nth_soon ? f->nth_soon(i) : NULL;
+}
+
+static bool among(const char *s, const struct job_field *f,
+                  const char *(*word)(const struct job_field *f, size_t i))
+{
+    for (size_t i = 0; word(f, i); i++)
+        if (strcmp(s, word(f, i)) == 0)
             return true;
     return false;
 }
 
+/* Add the words to all, where n are; returns how many there are then. */
+static size_t gather(const struct job_field *f,
+                     const char *(*word)(const struct job_field *f, size_t i), const char **all,
+                     size_t n)
+{
+    for (size_t i = 0; word(f, i) && n < JOB_MAX_WORDS; i++)
+        all[n++] = word(f, i);
+    return n;
+}
+
 static void word_expect(const struct job_key *key, struct strbuf *b)
 {
-    const char *const *words = key->field->words;
-    size_t n = count(words);
+    const char *word;
 
-    for (size_t i = 0; i < n; i++)
-        strbuf_addf(b, "%s%s", i == 0 ? "" : i + 1 == n ? " or " : ", ", words[i]);
+    for (size_t i = 0; (word = nth_word(key->field, i)); i++)
+        strbuf_addf(b, "%s%s", i == 0 ? "" : nth_word(key->field, i + 1) ? ", " : " or ", word);
 }
 
 static int word_refuse(const struct job_reader *r, const struct job_key *key,
                        const struct job_node *n, struct eddis_error *err)
 {
-    const struct job_field *f = key->field;
-    const char *all[sizeof f->words / sizeof *f->words + sizeof f->soon / sizeof *f->soon];
-    size_t n_words = count(f->words), n_soon = count(f->soon);
-    const char *nearest;
+    const char *all[JOB_MAX_WORDS], *nearest;
+    size_t n_all = gather(key->field, nth_word, all, 0);
     char words[80];
 
     if (n->kind != JOB_SCALAR)
         return job_mistyped(r, key, n, err);
-    memcpy(all, f->words, n_words * sizeof *all);
-    memcpy(all + n_words, f->soon, n_soon * sizeof *all);
-    nearest = text_nearest(n->text, all, n_words + n_soon);
+    n_all = gather(key->field, nth_soon, all, n_all);
+    nearest = text_nearest(n->text, all, n_all);
     if (!nearest)
         return job_mistyped(r, key, n, err);
     job_node_words(n, words, sizeof words);
@@ -418,11 +427,11 @@ static int word_read(const struct job_reader *r, const struct job_key *key,
     char *text;
     int rc;
 
-    if (n->kind == JOB_SCALAR && among(n->text, f->words)) {
+    if (n->kind == JOB_SCALAR && among(n->text, f, nth_word)) {
         text = strdup(n->text);
         return text ? replace_text(r, key, text) : job_no_memory(err);
     }
-    if (n->kind != JOB_SCALAR || !among(n->text, f->soon))
+    if (n->kind != JOB_SCALAR || !among(n->text, f, nth_soon))
         return word_refuse(r, key, n, err);
     word_expect(key, &b);
     rc = job_wrong(r, n->line, n->column, err,

@@ -4,6 +4,7 @@
 #define EDDIS_MODEL_PLAN_H
 
 #include "lib/base/error.h"
+#include "lib/model/algorithm.h"
 #include "lib/model/choice.h"
 #include "lib/model/profile.h"
 
@@ -34,10 +35,8 @@ struct plan {
     char mode[16], algorithm[16];
     char reason[256]; /* why this mode, one sentence */
     int n_groups;
-    int64_t period;      /* steps between two averages of models; 0 in sync mode, as are ... */
-    double moving_rate;  /* ... the pull of an average ... */
-    double momentum;     /* ... and Nesterov's momentum */
-    int64_t model_bytes; /* what the predictions know of the model; 0: unknown */
+    struct sync_options options; /* of the algorithm */
+    int64_t model_bytes;         /* what the predictions know of the model; 0: unknown */
     double sync_samples_per_s, async_samples_per_s, hybrid_samples_per_s; /* predicted; 0: not */
     struct comm_choice *choice; /* owned; what a run has chosen of its communication, or NULL */
     int64_t global_batch;

@@ -12,6 +12,7 @@
 #include "lib/base/fields.h"
 #include "lib/base/strbuf.h"
 #include "lib/model/choice_json.h"
+#include "lib/model/sync_options_json.h"
 
 #include <errno.h>
 #include <math.h>
@@ -20,7 +21,6 @@
 #define MAX_S        1e12 /* seconds of one step */
 #define MAX_PER_S    1e18 /* samples per second */
 #define MAX_BATCH    (INT64_C(1) << 53)
-#define MAX_PERIOD   (INT64_C(1) << 40)
 #define MAX_BUCKET   (INT64_C(1) << 40)
 #define WEIGHT_ERROR 1e-12 /* of a weight's 15 digits */
 
@@ -40,10 +40,7 @@ static const struct field plan_fields[] = {
     FIELD_REAL(struct plan, predicted_samples_per_s, DOUBLE, 0, MAX_PER_S),
     FIELD_REAL(struct plan, ideal_samples_per_s, DOUBLE, 0, MAX_PER_S),
     FIELD_REAL(struct plan, equal_samples_per_s, DOUBLE, 0, MAX_PER_S),
-    FIELD_LATE(struct plan, period, INT64, 0, MAX_PERIOD),
     FIELD_LATE(struct plan, model_bytes, INT64, 0, INT64_MAX),
-    FIELD_REAL_LATE(struct plan, moving_rate, 0, 1),
-    FIELD_REAL_LATE(struct plan, momentum, 0, 0.9999),
     FIELD_REAL_LATE(struct plan, sync_samples_per_s, 0, MAX_PER_S),
     FIELD_REAL_LATE(struct plan, async_samples_per_s, 0, MAX_PER_S),
     FIELD_REAL_LATE(struct plan, hybrid_samples_per_s, 0, MAX_PER_S),
@@ -72,10 +69,14 @@ static const struct field worker_fields[] = {
     FIELD_REAL(struct plan_worker, weight, DOUBLE, 0, 1),
 };
 
-/* Members beside those of plan_fields and worker_fields. */
-static const char *const plan_others[] = { "communication", "network",        "network_reason",
-                                           "nodes",         "schema_version", "workers" };
-static const char *const worker_others[] = { "kind" };
+/* Members that are written and read one by one. */
+static const struct field plan_others[] = {
+    { .key = "communication" },
+    { .key = "nodes" },
+    { .key = "schema_version" },
+    { .key = "workers" },
+};
+static const struct field worker_others[] = { { .key = "kind" } };
 
 /* ---- writing ---- */
 
@@ -116,6 +117,7 @@ static int write_plan(const struct plan *p, json_t *o)
     if (json_object_set_new(o, "communication", choice) < 0 ||
         json_object_set_new(o, "schema_version", json_integer(PLAN_SCHEMA_VERSION)) < 0 ||
         fields_write(plan_fields, N(plan_fields), p, o) < 0 ||
+        sync_options_write(&p->options, o) < 0 ||
         fields_write(network_fields, N(network_fields), p, o) < 0 || write_nodes(p, o) < 0)
         return -ENOMEM;
     return write_workers(p, o);
@@ -139,23 +141,46 @@ char *plan_text(const struct plan *p)
 
 /* ---- reading ---- */
 
-/* Members are those of f [n] and `others` [n_others]. */
-static int only_members(const json_t *o, const struct field *f, size_t n, const char *const *others,
-                        size_t n_others, struct eddis_error *err)
+struct known {
+    const struct field *field;
+    size_t n;
+};
+
+/* Every member of o has to be in one of n tables. */
+static int only_known(const json_t *o, const struct known *table, size_t n, struct eddis_error *err)
 {
     const char *key;
     json_t *value;
 
     json_object_foreach((json_t *)o, key, value)
     {
-        bool known = fields_have(f, n, key);
+        bool known = false;
 
-        for (size_t i = 0; i < n_others && !known; i++)
-            known = strcmp(others[i], key) == 0;
+        for (size_t i = 0; i < n && !known; i++)
+            known = fields_have(table[i].field, table[i].n, key);
         if (!known)
             return eddis_fail(err, -EINVAL, "unknown member \"%.40s\"", key);
     }
     return 0;
+}
+
+static int check_members(const json_t *o, struct eddis_error *err)
+{
+    struct known table[] = { { plan_fields, N(plan_fields) },
+                             { network_fields, N(network_fields) },
+                             { plan_others, N(plan_others) },
+                             { NULL, 0 } };
+
+    table[3].n = sync_options_fields(&table[3].field);
+    return only_known(o, table, N(table), err);
+}
+
+static int check_worker_members(const json_t *o, struct eddis_error *err)
+{
+    const struct known table[] = { { worker_fields, N(worker_fields) },
+                                   { worker_others, N(worker_others) } };
+
+    return only_known(o, table, N(table), err);
 }
 
 static int read_kind(const json_t *o, enum device_kind *ret, struct eddis_error *err)
@@ -188,8 +213,7 @@ static int read_worker(const json_t *o, const struct plan *p, struct plan_worker
 
     if (!json_is_object(o))
         return eddis_fail(err, -EINVAL, "it is no object");
-    if ((rc = only_members(o, worker_fields, N(worker_fields), worker_others, N(worker_others),
-                           err)) < 0 ||
+    if ((rc = check_worker_members(o, err)) < 0 ||
         (rc = fields_limit(o, "node", 0, p->n_nodes - 1, err)) < 0 ||
         (rc = fields_limit(o, "group", 0, p->n_workers - 1, err)) < 0 ||
         (rc = fields_limit(o, "batch", 0, p->global_batch, err)) < 0 ||
@@ -315,9 +339,11 @@ static int read_choice(const json_t *o, struct plan *p, struct eddis_error *err)
 /* Only who averages models does so at some period, by some rate. */
 static int check_mode(const struct plan *p, struct eddis_error *err)
 {
-    bool elastic = strcmp(p->mode, "async") == 0 || strcmp(p->mode, "hybrid") == 0;
+    bool elastic = algorithm_has(p->algorithm, ALGORITHM_ELASTIC);
 
-    if (elastic != (p->period > 0) || elastic != (p->moving_rate > 0))
+    if (!algorithm_find(p->algorithm)) /* planner_adopt says so */
+        return 0;
+    if (elastic != (p->options.period > 0) || elastic != (p->options.moving_rate > 0))
         return eddis_fail(err, -EINVAL, "\"period\" and \"moving_rate\" do not fit the mode '%s'",
                           p->mode);
     return 0;
@@ -327,6 +353,8 @@ static int read_head(const json_t *o, struct plan *p, struct eddis_error *err)
 {
     int rc = fields_read(plan_fields, N(plan_fields), o, p, err);
 
+    if (rc >= 0)
+        rc = sync_options_read(o, true, &p->options, err);
     if (rc >= 0 && json_has(o, "network"))
         rc = fields_read(network_fields, N(network_fields), o, p, err);
     if (rc >= 0)
@@ -348,7 +376,7 @@ static int read_plan(const json_t *o, struct plan **ret, struct eddis_error *err
     if (schema != PLAN_SCHEMA_VERSION)
         return eddis_fail(err, -EINVAL, "its schema_version is %lld, this eddis reads %d",
                           (long long)schema, PLAN_SCHEMA_VERSION);
-    if ((rc = only_members(o, plan_fields, N(plan_fields), plan_others, N(plan_others), err)) < 0 ||
+    if ((rc = check_members(o, err)) < 0 ||
         (rc = json_want_array(o, "nodes", PLAN_MAX_WORKERS, &nodes, err)) < 0 ||
         (rc = json_want_array(o, "workers", PLAN_MAX_WORKERS, &workers, err)) < 0)
         return rc;

@@ -43,6 +43,7 @@ struct part {
 
 struct elastic {
     struct sync_models m;
+    double moving_rate;
     struct sync_value *value; /* [m.n_values] */
     struct part part[SYNC_TYPES];
     int n_parts;
@@ -97,11 +98,11 @@ size_t sync_centre_size(const struct sync_value *v, int n, enum comm_type type)
     return sum;
 }
 
-bool elastic_due(const struct sync_models *m, int64_t step, int64_t since)
+bool elastic_due(const struct sync_models *m, int64_t period, int64_t step, int64_t since)
 {
-    int64_t offset = m->writer * m->period / m->n_writers;
+    int64_t offset = m->writer * period / m->n_writers;
 
-    return since > 0 && (step + offset) % m->period == 0;
+    return since > 0 && (step + offset) % period == 0;
 }
 
 /* ---- opening ---- */
@@ -120,9 +121,10 @@ static int part_open(struct elastic *e, int type, struct eddis_error *err)
     return p->data ? 0 : eddis_fail(err, -ENOMEM, "no memory for a copy of %zu parameters", p->n);
 }
 
-int elastic_open(const struct sync_models *m, void *user, struct elastic **ret,
+int elastic_open(const struct sync_setup *o, void *user, struct elastic **ret,
                  struct eddis_error *err)
 {
+    const struct sync_models *m = o->models;
     struct elastic *e = calloc(1, sizeof *e);
     size_t bytes = (size_t)m->n_values * sizeof *e->value;
     int rc = 0;
@@ -134,6 +136,7 @@ int elastic_open(const struct sync_models *m, void *user, struct elastic **ret,
         return eddis_fail(err, -ENOMEM, "no memory for elastic averaging");
     }
     e->m = *m;
+    e->moving_rate = o->options.moving_rate;
     memcpy(e->value, m->value, bytes);
     e->at = over;
     for (int i = 0; rc == 0 && i < SYNC_TYPES; i++)
@@ -199,9 +202,9 @@ static void part_move(const struct elastic *e, const struct part *p, enum direct
         else if (how == FROM_VALUES)
             memcpy(data, v->data, bytes);
         else if (v->type == COMM_FLOAT32)
-            pull_float32(v->data, (float *)data, v->n, (float)e->m.moving_rate);
+            pull_float32(v->data, (float *)data, v->n, (float)e->moving_rate);
         else
-            pull_float64(v->data, (double *)data, v->n, e->m.moving_rate);
+            pull_float64(v->data, (double *)data, v->n, e->moving_rate);
         data += bytes;
     }
 }

@@ -29,7 +29,7 @@
 struct elastic;
 
 /* user marks the box's requests as this algorithm's. */
-int elastic_open(const struct sync_models *m, void *user, struct elastic **ret,
+int elastic_open(const struct sync_setup *o, void *user, struct elastic **ret,
                  struct eddis_error *err);
 
 /* Start what sync_exchange says.  Returns 1 when it is over, else 0. */
@@ -47,7 +47,7 @@ int elastic_waits_for(const struct elastic *e);
 void elastic_close(struct elastic *e);
 
 /* Whether an exchange is due before this step, of which `since` were done since the last. */
-bool elastic_due(const struct sync_models *m, int64_t step, int64_t since);
+bool elastic_due(const struct sync_models *m, int64_t period, int64_t step, int64_t since);
 
 /* All values, one behind the other, in one block of values_bytes. */
 size_t values_bytes(const struct sync_value *v, int n);

@@ -230,7 +230,8 @@ static int engine_give_buffers(struct engine *e, const struct engine_options *o,
                        &(struct sync_setup){ .place = e->place,
                                              .buffer = buffer,
                                              .n_buffers = e->n_buckets,
-                                             .models = o->models },
+                                             .models = o->models,
+                                             .options = o->options },
                        &e->sync, err);
     free(buffer);
     return rc;

@@ -53,6 +53,7 @@ struct engine_hooks {
 struct engine_options {
     struct comm_place place;
     const char *algorithm;
+    struct sync_options options;
     /* The layout of a plan, borrowed, or the size of the buckets; NULL and 0: measured, see
      * layout.h. -EINVAL: the layout is of other parameters.
      */

@@ -21,6 +21,7 @@ struct hsgd {
     struct sync base;
     struct comm_place place;
     struct sync_models m;
+    int64_t period;
     struct sync_value *value; /* [m.n_values] */
     struct sync *gradients;   /* the all-reduce inside the group */
     struct elastic *elastic;  /* of the root */
@@ -69,7 +70,7 @@ static int hsgd_build(struct hsgd *h, const struct sync_setup *o, struct eddis_e
     memcpy(h->value, o->models->value, list);
     rc = broadcast_new(&o->place, h->model, bytes, 0, &h->broadcast, err);
     if (rc == 0 && is_root(h))
-        rc = elastic_open(o->models, h, &h->elastic, err);
+        rc = elastic_open(o, h, &h->elastic, err);
     return rc;
 }
 
@@ -86,6 +87,7 @@ static int hsgd_open(const struct sync_setup *o, struct sync **ret, struct eddis
     h->base.ops = &sync_hsgd;
     h->place = o->place;
     h->m = *o->models;
+    h->period = o->options.period;
     rc = hsgd_build(h, o, err);
     if (rc < 0) {
         hsgd_close(&h->base);
@@ -160,7 +162,7 @@ static int hsgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now_
     struct hsgd *h = hsgd(s);
     int rc = 1;
 
-    if (t->what == SYNC_STEP && !elastic_due(&h->m, t->step, h->since))
+    if (t->what == SYNC_STEP && !elastic_due(&h->m, h->period, t->step, h->since))
         return 1;
     h->since = 0;
     h->tag = t->tag;

@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
-static const struct sync_ops *const algorithms[] = { &sync_allreduce, &sync_easgd, &sync_hsgd };
+static const struct sync_ops *const all_ops[] = { &sync_allreduce, &sync_easgd, &sync_hsgd };
 
 const enum comm_type sync_type[SYNC_TYPES] = { COMM_FLOAT32, COMM_FLOAT64 };
 
-enum { N_ALGORITHMS = sizeof algorithms / sizeof *algorithms };
+enum { N_ALGORITHMS = sizeof all_ops / sizeof *all_ops };
 
 void sync_tail_combine(void *acc, const void *in)
 {
@@ -29,8 +29,8 @@ int sync_open(const char *name, const struct sync_setup *setup, struct sync **re
               struct eddis_error *err)
 {
     for (int i = 0; i < N_ALGORITHMS; i++)
-        if (strcmp(algorithms[i]->name, name) == 0)
-            return algorithms[i]->open(setup, ret, err);
+        if (strcmp(all_ops[i]->name, name) == 0)
+            return all_ops[i]->open(setup, ret, err);
     return eddis_fail(err, -ENOTSUP, "this libeddis has no algorithm named '%s'", name);
 }
 
@@ -131,5 +131,5 @@ void sync_close(struct sync *s)
 
 const char *sync_name(int i)
 {
-    return i >= 0 && i < N_ALGORITHMS ? algorithms[i]->name : NULL;
+    return i >= 0 && i < N_ALGORITHMS ? all_ops[i]->name : NULL;
 }

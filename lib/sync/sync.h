@@ -11,6 +11,7 @@
 #define EDDIS_SYNC_SYNC_H
 
 #include "lib/comm/collective.h"
+#include "lib/model/algorithm.h"
 #include "lib/smb/smb.h"
 
 #include <stdint.h>
@@ -63,8 +64,6 @@ struct sync_models {
     int n_values;
     smb_key centre[SYNC_TYPES]; /* buffers of sync_centre_size elements, made by rank 0 */
     int writer, n_writers;
-    int64_t period;     /* steps from one exchange to the next, at least 1 */
-    double moving_rate; /* of an exchange, of the distance from the centre */
     int64_t timeout_ns; /* of what is asked of the box */
 };
 
@@ -76,6 +75,7 @@ struct sync_setup {
     const struct sync_buffer *buffer; /* [n_buffers], copied */
     int n_buffers;
     const struct sync_models *models; /* copied; NULL: the algorithm has but one model */
+    struct sync_options options;
 };
 
 /* Open the algorithm of this name.  -ENOTSUP: there is none. */

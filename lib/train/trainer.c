@@ -146,7 +146,7 @@ static int set_up(struct run *r, struct eddis_error *err)
 
     if (rc < 0)
         return eddis_fail(err, rc, "cannot learn the number of workers");
-    r->several = strcmp(r->world.mode, "sync") != 0;
+    r->several = r->world.flags & EDDIS_WORLD_SEVERAL;
     rc = take_momentum(r, err);
     if (rc < 0)
         return rc;

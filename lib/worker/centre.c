@@ -88,16 +88,12 @@ int centre_commit(struct centre *m, struct eddis_error *err)
 
 struct sync_models centre_setup(const struct centre *m, const struct sync_value *value)
 {
-    const struct board_area *a = m->area;
-
     return (struct sync_models){ .box = m->box->box,
                                  .value = value,
                                  .n_values = m->parameters->n,
                                  .centre = { m->key[0], m->key[1] },
                                  .writer = m->group->number,
                                  .n_writers = m->group->n_groups,
-                                 .period = a->period,
-                                 .moving_rate = a->moving_rate,
                                  .timeout_ns = COLLECTIVES_TIMEOUT_NS };
 }
 

@@ -182,6 +182,8 @@ static int commit_engine(struct eddis *e, const struct comm_cost *cost, struct e
                                            .laid_out = hook_laid_out } };
     int rc = p && v ? 0 : eddis_fail(err, -ENOMEM, "no memory for %d parameters", e->parameters.n);
 
+    if (e->area)
+        o.options = e->area->options;
     if (rc == 0 && e->group.several)
         models = centre_setup(&e->centre, v);
     for (int i = 0; rc == 0 && i < e->parameters.n; i++)

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The members of a group, in order of ranks. */
 static void group_find(struct group *g, int rank, const struct board_area *a)
@@ -23,8 +22,8 @@ static void group_find(struct group *g, int rank, const struct board_area *a)
     g->place.peer = g->member;
 }
 
-int group_open(struct group *g, const struct comm_place *all, const char *mode,
-               const struct board_area *area, struct eddis_error *err)
+int group_open(struct group *g, const struct comm_place *all, const struct board_area *area,
+               struct eddis_error *err)
 {
     g->place = *all;
     g->n_groups = 1;
@@ -33,11 +32,11 @@ int group_open(struct group *g, const struct comm_place *all, const char *mode,
         return eddis_fail(err, -ENOMEM, "no memory for a group of workers");
     for (int i = 0; i < all->n_ranks; i++)
         g->member[i] = i;
-    if (!area || strcmp(mode, "sync") == 0)
+    if (!area || !algorithm_has(area->algorithm, ALGORITHM_SEVERAL))
         return 0;
-    if (area->period < 1 || !(area->moving_rate > 0))
+    if (area->options.period < 1 || !(area->options.moving_rate > 0))
         return eddis_fail(err, -EPROTO, "the job's plan has mode %s without a period or a rate",
-                          mode);
+                          area->mode);
     g->several = true;
     group_find(g, all->rank, area);
     return 0;

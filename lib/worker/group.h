@@ -19,8 +19,8 @@ struct group {
 /* Find the group of the rank at this place among all ranks.  In the modes with several models the
  * board tells the groups; area may be NULL in sync mode.  Nothing is sent.
  */
-int group_open(struct group *g, const struct comm_place *all, const char *mode,
-               const struct board_area *area, struct eddis_error *err);
+int group_open(struct group *g, const struct comm_place *all, const struct board_area *area,
+               struct eddis_error *err);
 
 /* Whether this rank speaks for its group: the member with the lowest rank. */
 bool group_is_root(const struct group *g);

@@ -169,7 +169,7 @@ static int worker_begin(struct eddis *e, struct eddis_error *err)
                                            .seed = e->seed,
                                            .rank = e->all.place.rank,
                                            .n_ranks = e->all.place.n_ranks };
-    int rc = group_open(&e->group, &e->all.place, e->mode, e->area, err);
+    int rc = group_open(&e->group, &e->all.place, e->area, err);
 
     if (rc == 0)
         rc = samples_open(&e->samples, &order, err);
@@ -308,11 +308,13 @@ int eddis_world(const struct eddis *e, struct eddis_world *ret)
     w.seed = e->seed;
     w.mode = e->mode;
     w.algorithm = e->algorithm;
+    w.flags = (algorithm_has(e->algorithm, ALGORITHM_SEVERAL) ? EDDIS_WORLD_SEVERAL : 0u) |
+              (algorithm_has(e->algorithm, ALGORITHM_GROUPED) ? EDDIS_WORLD_GROUPS : 0u);
     if (e->area) {
         const struct board_area *a = e->area;
 
         w.generation = a->generation;
-        w.momentum = a->momentum;
+        w.momentum = a->options.momentum;
         w.emulated = a->emulated;
         if (a->emulated) {
             w.emulated_fixed_s = a->fixed_s[e->local_rank];

@@ -162,10 +162,10 @@ void loop_job_board_of(struct loop_job *j, const int64_t *batch)
     strcpy(a->algorithm, j->algorithm ? j->algorithm : "allreduce");
     if (j->checkpoint_dir)
         strcpy(a->checkpoint_dir, j->checkpoint_dir);
-    a->period = j->period;
+    a->options.period = j->period;
     for (int i = 0; i < j->n && j->per_group; i++) {
         a->group[i] = a->node_of[i] = i / j->per_group;
-        a->moving_rate = 0.9 / (a->group[i] + 1);
+        a->options.moving_rate = 0.9 / (a->group[i] + 1);
     }
     for (int i = 0; i < j->n && j->node_of; i++)
         a->node_of[i] = j->node_of[i];

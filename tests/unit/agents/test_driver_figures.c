@@ -369,7 +369,8 @@ START_TEST(own_paces)
     struct fixture x;
 
     begin(&x, true, false, 1);
-    x.plan->period = 8;
+    strcpy(x.plan->algorithm, "easgd");
+    x.plan->options.period = 8;
     x.plan->worker[1].group = 1;
     hear(&x, progress(0, 300, 1, 30, 40));
     hear(&x, progress(1, 100, 1, 10, 40));

@@ -103,6 +103,7 @@ START_TEST(own_paces)
     char *text;
 
     strcpy(s.mode, "async");
+    strcpy(s.algorithm, "easgd");
     s.worker[1].group = 1;
     s.worker[1].staleness = 7;
     text = made(true);

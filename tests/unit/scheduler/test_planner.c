@@ -363,8 +363,8 @@ START_TEST(chooses_by_prediction)
     ck_assert_msg(strncmp(p->reason, chosen[_i].reason, strlen(chosen[_i].reason)) == 0, "%s",
                   p->reason);
     ck_assert_int_eq(p->n_groups, chosen[_i].n_groups);
-    ck_assert_double_eq(p->moving_rate, chosen[_i].rate);
-    ck_assert_int_eq(p->period > 0, chosen[_i].n_groups > 1);
+    ck_assert_double_eq(p->options.moving_rate, chosen[_i].rate);
+    ck_assert_int_eq(p->options.period > 0, chosen[_i].n_groups > 1);
     for (int r = 0; r < 16 && chosen[_i].nodes == 4 && p->n_groups == 4; r++)
         ck_assert_int_eq(p->worker[r].group, p->worker[r].node);
     plan_free(p);
@@ -385,7 +385,7 @@ START_TEST(seasgd_5_the_moving_rate_is_shared_by_the_writers)
             job.sync.mode = asked[i];
             ck_assert_int_eq(planner_plan(&job, node, nodes, NULL, &p, NULL), 0);
             ck_assert_int_ge(p->n_groups, 2);
-            ck_assert_double_eq(p->moving_rate, 0.9 / p->n_groups);
+            ck_assert_double_eq(p->options.moving_rate, 0.9 / p->n_groups);
             plan_free(p);
         }
 }
@@ -409,7 +409,7 @@ START_TEST(chooses_by_progress)
             const char *want = "sync";
             struct plan *p;
 
-            job.sync.period = period;
+            job.sync.options.period = period;
             ck_assert_int_eq(planner_plan(&job, node, 4, &known, &p, NULL), 0);
             sync = p->sync_samples_per_s * ALGORITHM_MARGIN;
             async = p->async_samples_per_s * algorithm_efficiency(easgd, 16, period);
@@ -516,17 +516,17 @@ START_TEST(adopt_averages)
 
     job.sync.mode = hybrid;
     job.sync.groups = (struct job_groups){ .n = 2, .of = of, .n_of = 4 };
-    job.sync.period = 8;
+    job.sync.options.period = 8;
     ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &p, NULL), 0);
     ck_assert_int_eq(planner_adopt(p, &job, node, 1, NULL), 0);
-    job.sync.period = 9;
+    job.sync.options.period = 9;
     ck_assert_int_eq(planner_adopt(p, &job, node, 1, &err), -EINVAL);
     ck_assert_ptr_nonnull(strstr(err.text, "every 8 steps, sync.period is 9"));
-    job.sync.period = 0;
-    job.sync.moving_rate = 0.3;
+    job.sync.options.period = 0;
+    job.sync.options.moving_rate = 0.3;
     ck_assert_int_eq(planner_adopt(p, &job, node, 1, &err), -EINVAL);
     ck_assert_ptr_nonnull(strstr(err.text, "moving rate is 0.45"));
-    job.sync.moving_rate = 0.45;
+    job.sync.options.moving_rate = 0.45;
     of[1] = 1;
     ck_assert_int_eq(planner_adopt(p, &job, node, 1, &err), -EINVAL);
     ck_assert_ptr_nonnull(strstr(err.text, "other ones than sync.groups"));

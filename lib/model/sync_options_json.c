@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sync_options_json.c - the options of an algorithm as a field table, made of their rows */
+#include "sync_options_json.h"
+
+#include <math.h>
+
+/* 0 is a value of each: auto, or none. */
+#define WHOLE_OPTION(member, low, high, trait, help, otherwise)                                    \
+    FIELD(struct sync_options, member, INT64, 0, high),
+#define NUMBER_OPTION(member, low, high, trait, help, otherwise)                                   \
+    FIELD_REAL(struct sync_options, member, DOUBLE, 0, high),
+#define PLAIN_OPTION(member, high, trait, help, otherwise)                                         \
+    FIELD_REAL(struct sync_options, member, DOUBLE, 0, high),
+#define GROUPS_OPTION(help)
+#define LATER_OPTION(name, type, initial, help, feature)
+
+static const struct field fields[] = {
+#include "sync_options_rows.h"
+};
+
+enum { N_FIELDS = sizeof fields / sizeof *fields };
+
+size_t sync_options_fields(const struct field **ret)
+{
+    *ret = fields;
+    return N_FIELDS;
+}
+
+int sync_options_write(const struct sync_options *s, json_t *o)
+{
+    return fields_write(fields, N_FIELDS, s, o);
+}
+
+int sync_options_read(const json_t *o, bool late, struct sync_options *s, struct eddis_error *err)
+{
+    int taken = 0;
+
+    for (size_t i = 0; i < N_FIELDS; i++) {
+        int rc = late && !json_has(o, fields[i].key) ? 0 : fields_read(&fields[i], 1, o, s, err);
+
+        if (rc < 0)
+            return rc;
+        taken += rc;
+    }
+    return taken;
+}
+
+/* JSON keeps 15 digits. */
+static bool near(double a, double b)
+{
+    return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b));
+}
+
+static double value(const struct field *f, const struct sync_options *s)
+{
+    const void *p = (const char *)s + f->offset;
+
+    return f->kind == FIELD_INT64 ? (double)*(const int64_t *)p : *(const double *)p;
+}
+
+const char *sync_options_clash(const struct sync_options *wish, const struct sync_options *has)
+{
+    for (size_t i = 0; i < N_FIELDS; i++) {
+        double wished = value(&fields[i], wish);
+
+        if (wished > 0 && !near(wished, value(&fields[i], has)))
+            return fields[i].key;
+    }
+    return NULL;
+}
