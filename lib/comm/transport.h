@@ -16,13 +16,23 @@
 
 struct transport;
 
+/* What the policy of waiting (transport_rest) remembers. */
+struct transport_quiet {
+    int64_t moved_ns; /* when something moved last */
+    int rests;        /* since something moved, or came in */
+    bool unheard;     /* nothing ended the last wait: what is complete now was missed by it */
+};
+
 struct transport_ops {
     const char *name;
     int (*post)(struct transport *t, const struct comm_op *op, struct eddis_error *err);
     int (*poll)(struct transport *t, struct comm_op *ret, int max, struct eddis_error *err);
     void (*abort)(struct transport *t, int code);
     int (*close)(struct transport *t, bool orderly, struct eddis_error *err);
-    /* Where `wakes` may be set. */
+    /* Where `wakes` may be set: sleep at most so long, and return whether something came in or
+     * `wake` ended it; a wait that nothing ended was too long, return whether to wait on; end the
+     * present wait, or the next one, from any thread.
+     */
     bool (*wait)(struct transport *t, int64_t ns);
     bool (*missed)(struct transport *t);
     void (*wake)(struct transport *t);
@@ -34,7 +44,8 @@ struct transport {
     bool hosts;         /* the ranks are on several hosts */
     int64_t sent_bytes; /* of all sends posted so far */
     int under_way;      /* operations posted and not yet returned by transport_poll */
-    bool wakes;         /* transport_wait ends when a message comes in; else it must be polled */
+    bool wakes;         /* a wait ends when a message comes in; else it must be polled */
+    struct transport_quiet quiet;
 };
 
 /* Begin every operation of the outbox and clear it. */
@@ -48,18 +59,31 @@ int transport_poll(struct transport *t, struct comm_op *ret, int max, struct edd
  */
 int transport_fail_length(const struct comm_op *op, size_t got, struct eddis_error *err);
 
-/* Sleep at most so long for something to come in, or for transport_wake, where it wakes.  Returns
- * whether something did.
- */
-bool transport_wait(struct transport *t, int64_t ns);
+/* How to rest between two polls. */
+enum transport_rest_kind {
+    REST_YIELD,  /* by transport_wait, which lets others have the core for a moment */
+    REST_LISTEN, /* by transport_wait, until something comes in, or transport_wake */
+    REST_NAP,    /* by the caller's own means: nothing that comes in would end it */
+};
 
-/* A wait that nothing ended was too long: an operation was complete after it.  Where that happens
- * again and again, it wakes no more.
- */
-void transport_missed(struct transport *t);
+struct transport_rest {
+    enum transport_rest_kind kind;
+    int64_t ns; /* at most; not of REST_YIELD */
+};
 
-/* End the present wait, or the next one.  From any thread. */
+/* Say how to rest when nothing has moved, at most until the deadline.  polls: something is awaited
+ * in shared memory, of which no message tells.  Accepts NULL: one rank, which awaits nothing else.
+ */
+struct transport_rest transport_rest(struct transport *t, bool polls, int64_t deadline_ns);
+
+void transport_wait(struct transport *t, struct transport_rest r);
+
+/* End the present REST_LISTEN, or the next one.  From any thread. */
 void transport_wake(struct transport *t);
+
+/* Something has moved, or somebody has begun to wait for it: rests are short again.  Accepts NULL.
+ */
+void transport_moved(struct transport *t);
 
 /* End all ranks at once with this exit code.  From any thread; may return. */
 void transport_abort(struct transport *t, int code);

@@ -30,19 +30,19 @@ typedef int (*comm_thread_open_fn)(void *arg, struct transport **ret, struct edd
 int comm_thread_open(comm_thread_open_fn open, void *arg, struct comm_thread **ret,
                      struct eddis_error *err);
 
-struct comm_place comm_thread_place(const struct comm_thread *d);
+struct comm_place comm_thread_place(const struct comm_thread *t);
 
 /* Hand over the engine, before the first mail that needs one.  Borrows it until comm_thread_close.
  */
-int comm_thread_set_engine(struct comm_thread *d, struct engine *e, struct eddis_error *err);
+int comm_thread_set_engine(struct comm_thread *t, struct engine *e, struct eddis_error *err);
 
 /* Hand over this rank's end of the Soft Memory Box, before the first mail that needs it and before
  * comm_thread_set_engine.  Borrows it until comm_thread_close.
  */
-void comm_thread_set_box(struct comm_thread *d, struct smb *box);
+void comm_thread_set_box(struct comm_thread *t, struct smb *box);
 
 /* Forget the engine again, when no mail that needs one was sent. */
-void comm_thread_drop_engine(struct comm_thread *d);
+void comm_thread_drop_engine(struct comm_thread *t);
 
 enum mail_kind {
     MAIL_BEGIN,
@@ -119,12 +119,12 @@ struct request {
     enum request_level level;
     int tag; /* set by comm_thread_send */
     struct request *next_active;
-    bool started, done; /* guarded by the communication thread's lock */
-    int peer;           /* whom it waits for; -1: nobody */
+    bool done; /* guarded by the communication thread's lock */
+    int peer;  /* whom it waits for; -1: nobody */
 };
 
 /* Queue a mail.  Never blocks for long: the lock is held for a few instructions. */
-void comm_thread_send(struct comm_thread *d, struct mail *m);
+void comm_thread_send(struct comm_thread *t, struct mail *m);
 
 enum comm_wait_kind {
     WAIT_STEP,     /* until a parameter, or every one, is combined for a step */
@@ -151,38 +151,38 @@ struct comm_wait {
 };
 
 /* Wait until it is so.  -ETIMEDOUT: w tells for whom.  Another failure is for good. */
-int comm_thread_wait(struct comm_thread *d, struct comm_wait *w, int64_t deadline_ns,
+int comm_thread_wait(struct comm_thread *t, struct comm_wait *w, int64_t deadline_ns,
                      struct eddis_error *err);
 
 /* The parameter's bucket, until the layout changes. */
-int comm_thread_bucket_of(struct comm_thread *d, int parameter);
+int comm_thread_bucket_of(struct comm_thread *t, int parameter);
 
 /* The algorithm's (sync.h), as published last. */
-int64_t comm_thread_staleness(struct comm_thread *d);
+int64_t comm_thread_staleness(struct comm_thread *t);
 
 /* Bytes sent so far. */
-int64_t comm_thread_sent_bytes(struct comm_thread *d);
+int64_t comm_thread_sent_bytes(struct comm_thread *t);
 
 /* The failure that ended the communication, or 0. */
-int comm_thread_failure(struct comm_thread *d, struct eddis_error *err);
+int comm_thread_failure(struct comm_thread *t, struct eddis_error *err);
 
 /* Have fn called once, with the communication thread's lock held, when a failure ends the
  * communication, or now when one has.  It must not call the communication thread.
  */
 typedef void (*comm_thread_failure_fn)(void *arg, const struct eddis_error *why);
-void comm_thread_on_failure(struct comm_thread *d, comm_thread_failure_fn fn, void *arg);
+void comm_thread_on_failure(struct comm_thread *t, comm_thread_failure_fn fn, void *arg);
 
 /* End the communication of this rank with -ECONNABORTED and this sentence, unless it has failed.
  * When it returns nothing that is under way is gone on with: no caller's memory is used.
  */
-void comm_thread_give_up(struct comm_thread *d, const char *why);
+void comm_thread_give_up(struct comm_thread *t, const char *why);
 
 /* End all ranks at once.  May return. */
-void comm_thread_abort(struct comm_thread *d, int code);
+void comm_thread_abort(struct comm_thread *t, int code);
 
-/* End the thread and free d.  orderly: see transport_close; nothing may be under way then.
+/* End the thread and free t.  orderly: see transport_close; nothing may be under way then.
  * Accepts NULL.
  */
-int comm_thread_close(struct comm_thread *d, bool orderly, struct eddis_error *err);
+int comm_thread_close(struct comm_thread *t, bool orderly, struct eddis_error *err);
 
 #endif

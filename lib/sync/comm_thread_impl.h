@@ -1,6 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_thread_impl.h - what comm_thread.c, the thread, shares with comm_thread_wait.c, the callers
- * that wait */
+/* comm_thread_impl.h - the progress token of the communication thread, and a turn of its holder
+ *
+ * Whoever holds the token makes progress: takes the mail, hands engine, box and collectives what
+ * the transport has completed, posts what they send.  The thread holds it, or a caller as long as
+ * it waits: waking the thread and being woken by it would double the delay of a small message.
+ *
+ *                           mail, or time to look             a caller waits
+ *             thread holds <--------------------- nobody holds --------------> caller holds
+ *                  |                                ^      ^                        |
+ *                  '---- after every turn ----------'      '------- its wait ends --'
+ *
+ * What the three do:
+ *     nobody holds   the thread sleeps by the event, until mail or for a time that transport_rest
+ *                    says, which is why a caller mostly finds the token free
+ *     thread holds   one turn without the lock; when nothing moved it rests, and when it rests in
+ *                    the transport, still with the token, `listens` is set
+ *     caller holds   turns without the lock until it has what it waits for; rests likewise, but
+ *                    sleeps by the event with the token, so that it loses no time to take it again
+ *
+ * Handing over: a caller counts as one of `callers` from the begin of its wait to the end.  As long
+ * as there are any the thread leaves the token alone, and gives it as soon as its turn is over; if
+ * it listens it is woken.  The caller yields until then, since it would be woken later than that;
+ * to sleep doubled the time of a small sum between hosts.  Where another caller holds the token it
+ * sleeps by the event.  During a halt, which is how engine and box are set, the holder gives the
+ * token after its turn and nobody takes it.
+ *
+ * No wake-up is lost.  All that somebody may sleep for (mail, failure, stop, callers, halts,
+ * holder, what is published) changes under the lock, and comm_thread_rouse follows before the lock
+ * is let go. Who goes to sleep has looked at it under the lock and not let go of it since: a wait
+ * for the event does that in one, and `listens` is set before the lock is let go, from when on a
+ * rouse wakes the transport, which keeps a wake-up that comes before its wait.
+ *
+ * No deadlock.  The holder waits for no other thread but for locks that the engine's hooks take;
+ * nobody may wait for the token with one of those held.
+ *
+ * With one rank there is no thread and no transport, and turns are made under the lock, which then
+ * is all that keeps two apart: of callers that wait and of those that send mail.
+ */
 #ifndef EDDIS_SYNC_COMM_THREAD_IMPL_H
 #define EDDIS_SYNC_COMM_THREAD_IMPL_H
 
@@ -8,104 +44,85 @@
 
 #include <pthread.h>
 
-enum {
-    COMM_THREAD_POLL = 64, /* completed operations taken at a time */
-    /* While messages are awaited: poll without a pause for a moment after something moved, then
-     * nap for a sixteenth of the time since, so that a waiting thread costs a few per cent of a
-     * core and answers within a few per cent of what it waited.
-     */
-    COMM_THREAD_SPIN_NS = 100 * 1000,
-    COMM_THREAD_NAP_MIN_NS = 20 * 1000,
-    COMM_THREAD_NAP_MAX_NS = 200 * 1000,
-    /* Where a message ends the nap it may be longer, and the polls before it are counted. */
-    COMM_THREAD_LISTEN_TURNS = 8,
-    COMM_THREAD_LISTEN_MIN_NS = 1000 * 1000,
-    COMM_THREAD_LISTEN_MAX_NS = 20 * 1000 * 1000,
-    /* With nothing under way only what others push through this process needs a look, the more
-     * rarely the longer nothing has moved: a step of 100 ms costs five of them.
-     */
-    COMM_THREAD_IDLE_MIN_NS = 1000 * 1000,
-    COMM_THREAD_IDLE_MAX_NS = 50 * 1000 * 1000,
-};
+enum holder { HOLDER_NOBODY, HOLDER_THREAD, HOLDER_CALLER };
 
 struct comm_thread {
     pthread_mutex_t lock;
-    pthread_cond_t mailed;   /* wakes the communication thread */
-    pthread_cond_t answered; /* wakes waiting callers */
+    pthread_cond_t event; /* something has changed that somebody may sleep for */
     pthread_t thread;
-    bool threaded;
+    bool threaded; /* false: one rank */
+
+    /* The token and who wants it, guarded by lock. */
+    enum holder holder;
+    bool listens; /* the holder rests in the transport */
+    int callers;  /* that wait */
+    int halts;    /* by those who change what is the holder's: nobody takes it */
 
     /* Guarded by lock. */
     struct mail *first, **last;
     bool opened, stop, orderly;
-    /* Transport and engine have one user at a time: the thread between two locks (`busy`), or a
-     * caller as long as it waits (`calling`), and then the thread stands back.  The caller drives
-     * because waking the thread and being woken by it would double the delay of a small message.
-     */
-    bool busy, calling;
-    bool listens;               /* the one that drives naps in transport_wait */
     struct eddis_error failure; /* code 0: none */
     comm_thread_failure_fn on_failure;
     void *on_failure_arg;
-    struct engine *engine;
+    int close_rc;
+    struct eddis_error close_err;
+    unsigned requests[REQUEST_LEVELS]; /* sent so far */
+    struct comm_wait *box_waits;       /* of kind WAIT_BOX, under way */
+
+    /* Published, guarded by lock. */
     int64_t *done_step; /* [n_buckets], room for one a parameter */
     int *peer;          /* [n_buckets] */
     int *bucket_of;     /* [n_parameters] */
     int n_buckets, n_parameters;
-    int layouts;                 /* engine_layouts of these */
-    struct smb *box;             /* NULL: none */
-    bool left;                   /* the box */
-    struct comm_wait *box_waits; /* of kind WAIT_BOX, under way */
+    int layouts; /* engine_layouts of these */
+    bool left;   /* the box */
     int64_t exchanges, staleness;
     int exchange_peer;
-    unsigned requests[REQUEST_LEVELS]; /* sent so far */
     int64_t sent_bytes;
-    int close_rc;
-    struct eddis_error close_err;
 
-    /* Of the one that drives. */
-    bool unheard; /* nothing ended its last nap: a message that is there now was missed */
-    int turns;    /* since something moved or was heard */
-
-    /* The communication thread's own; the transport's pointer does not change once opened. */
-    comm_thread_open_fn open;
-    void *open_arg;
-    struct comm_place place;
+    /* The holder's; others change them in a halt.  The transport's pointer does not change once
+     * opened.
+     */
+    struct engine *engine; /* NULL: none */
+    struct smb *box;       /* NULL: none */
     struct transport *transport;
     struct outbox out;
     struct request *active;
     struct mail_box *boxed; /* requests to the box that are done and not published */
     bool polls;             /* something waits for shared memory */
+
+    comm_thread_open_fn open;
+    void *open_arg;
+    struct comm_place place;
 };
 
-/* All but comm_thread_turn with the lock held. */
+/* All with the lock held. */
 
-struct mail *comm_thread_take_mail(struct comm_thread *d);
-
-/* Handle mail and take what has come, without the lock unless there is one rank only.  Returns
- * whether anything moved, or a failure.
+/* Make one turn, for the holder, and rest when nothing moved, until deadline_ns at most; both
+ * without the lock unless there is one rank.  Returns 0, or for how many ns the holder may sleep by
+ * the event before the next turn; the lock was not let go of then since mail was looked for.
  */
-int comm_thread_turn(struct comm_thread *d, struct engine *e, struct mail *m,
-                     struct eddis_error *err);
+int64_t comm_thread_turn(struct comm_thread *t, int64_t deadline_ns);
 
-/* Make known what is done, or a failure. */
-void comm_thread_publish(struct comm_thread *d);
-void comm_thread_fail(struct comm_thread *d, int rc, const struct eddis_error *err);
+/* Make known what is done and for whom the rest waits; for the holder. */
+void comm_thread_publish(struct comm_thread *t);
 
-/* The failure as err. */
-int comm_thread_failed(const struct comm_thread *d, struct eddis_error *err);
+/* Take the engine's layout, which may have changed. */
+void comm_thread_publish_layout(struct comm_thread *t);
 
-/* Until the thread is at no turn and in no nap; `calling` is set, so it begins none. */
-void comm_thread_hold(struct comm_thread *d);
+/* End the communication with this failure unless it has ended. */
+void comm_thread_fail(struct comm_thread *t, int rc, const struct eddis_error *err);
 
-/* Wake the one that drives, which waits on this condition or for messages. */
-void comm_thread_rouse(struct comm_thread *d, pthread_cond_t *cond);
+/* Return the failure as err. */
+int comm_thread_failed(const struct comm_thread *t, struct eddis_error *err);
 
-/* Sleep until woken, or for a time that grows with how long nothing has moved. */
-void comm_thread_nap(struct comm_thread *d, pthread_cond_t *woken, int64_t moved_ns,
-                     int64_t deadline_ns);
+/* Wake all that sleep, the holder among them. */
+void comm_thread_rouse(struct comm_thread *t);
 
-/* Wait for the condition; CLOCK_NEVER: for good. */
-void comm_thread_timed_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t deadline_ns);
+/* Give the token back. */
+void comm_thread_give(struct comm_thread *t);
+
+/* Sleep until the next event, at most until deadline_ns; CLOCK_NEVER: until it comes. */
+void comm_thread_sleep(struct comm_thread *t, int64_t deadline_ns);
 
 #endif

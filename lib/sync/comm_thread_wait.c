@@ -1,107 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_thread_wait.c - callers that wait, and drive the communication meanwhile */
+/* comm_thread_wait.c - callers that wait, and hold the progress token meanwhile */
 #include "comm_thread_impl.h"
 
 #include "lib/base/clock.h"
 
 #include <errno.h>
-
-/* A caller begins to wait: from here it drives.  Returns false when another one does already.  With
- * the lock held, here and below.
- */
-static bool caller_enter(struct comm_thread *d)
-{
-    if (!d->threaded || d->calling)
-        return false;
-    d->calling = true;
-    comm_thread_hold(d);
-    return true;
-}
-
-static void caller_leave(struct comm_thread *d)
-{
-    d->calling = false;
-    pthread_cond_signal(&d->mailed);
-}
-
-/* One turn of the caller that drives, or a nap when nothing moved. */
-static void caller_turn(struct comm_thread *d, int64_t *moved_ns, int64_t deadline_ns)
-{
-    struct eddis_error err = { 0 };
-    struct engine *e = d->engine;
-    struct mail *m = comm_thread_take_mail(d);
-    int rc;
-
-    pthread_mutex_unlock(&d->lock);
-    rc = comm_thread_turn(d, e, m, &err);
-    pthread_mutex_lock(&d->lock);
-    if (rc < 0) {
-        comm_thread_fail(d, rc, &err);
-    } else if (rc > 0) {
-        *moved_ns = clock_now_ns();
-        comm_thread_publish(d);
-    } else if (!d->first) {
-        comm_thread_nap(d, &d->answered, *moved_ns, deadline_ns);
-    }
-}
-
-/* One rank: nobody else looks after the box. */
-static void caller_poll(struct comm_thread *d)
-{
-    struct eddis_error err = { 0 };
-    int rc = comm_thread_turn(d, d->engine, NULL, &err);
-
-    if (rc < 0)
-        comm_thread_fail(d, rc, &err);
-    comm_thread_publish(d);
-    if (rc == 0)
-        comm_thread_timed_wait(&d->answered, &d->lock, clock_now_ns() + COMM_THREAD_NAP_MIN_NS);
-}
+#include <sched.h>
 
 /* ---- what is waited for; all of it published ---- */
 
 /* First bucket that is waited for; -1: none. */
-static int bucket_missing(const struct comm_thread *d, const struct comm_wait *w)
+static int bucket_missing(const struct comm_thread *t, const struct comm_wait *w)
 {
-    int b = w->parameter < 0 ? 0 : d->bucket_of[w->parameter];
-    int end = w->parameter < 0 ? d->n_buckets : b + 1;
+    int b = w->parameter < 0 ? 0 : t->bucket_of[w->parameter];
+    int end = w->parameter < 0 ? t->n_buckets : b + 1;
 
-    while (b < end && d->done_step[b] >= w->step)
+    while (b < end && t->done_step[b] >= w->step)
         b++;
     return b < end ? b : -1;
 }
 
-static bool wait_done(const struct comm_thread *d, const struct comm_wait *w)
+static bool wait_done(const struct comm_thread *t, const struct comm_wait *w)
 {
     switch (w->kind) {
     case WAIT_STEP:
-        return bucket_missing(d, w) < 0;
+        return bucket_missing(t, w) < 0;
     case WAIT_REQUEST:
         return w->request->done;
     case WAIT_BOX:
         return w->box->done;
     case WAIT_LEFT:
-        return d->left;
+        return t->left;
     case WAIT_EXCHANGE:
         break;
     }
-    return d->exchanges >= w->exchanges;
+    return t->exchanges >= w->exchanges;
 }
 
 /* After a time-out: for whom. */
-static void wait_tell(const struct comm_thread *d, struct comm_wait *w)
+static void wait_tell(const struct comm_thread *t, struct comm_wait *w)
 {
     switch (w->kind) {
     case WAIT_STEP:
-        w->bucket = bucket_missing(d, w);
-        w->n_buckets = d->n_buckets;
-        w->peer = d->peer[w->bucket];
+        w->bucket = bucket_missing(t, w);
+        w->n_buckets = t->n_buckets;
+        w->peer = t->peer[w->bucket];
         break;
     case WAIT_REQUEST:
         w->peer = w->request->peer;
         break;
     case WAIT_EXCHANGE:
-        w->peer = d->exchange_peer;
+        w->peer = t->exchange_peer;
         break;
     case WAIT_BOX: /* is told as it goes */
     case WAIT_LEFT:
@@ -109,15 +58,15 @@ static void wait_tell(const struct comm_thread *d, struct comm_wait *w)
     }
 }
 
-static void box_wait_begin(struct comm_thread *d, struct comm_wait *w)
+static void box_wait_begin(struct comm_thread *t, struct comm_wait *w)
 {
-    w->next = d->box_waits;
-    d->box_waits = w;
+    w->next = t->box_waits;
+    t->box_waits = w;
 }
 
-static void box_wait_end(struct comm_thread *d, const struct comm_wait *w)
+static void box_wait_end(struct comm_thread *t, const struct comm_wait *w)
 {
-    struct comm_wait **at = &d->box_waits;
+    struct comm_wait **at = &t->box_waits;
 
     while (*at != w)
         at = &(*at)->next;
@@ -126,72 +75,123 @@ static void box_wait_end(struct comm_thread *d, const struct comm_wait *w)
 
 /* ---- waiting ---- */
 
-static int caller_wait(struct comm_thread *d, struct comm_wait *w, int64_t deadline_ns,
-                       struct eddis_error *err)
+/* Returns 1 when it is done, 0 when it is to be waited for, or why that is over. */
+static int wait_look(const struct comm_thread *t, const struct comm_wait *w, int64_t deadline_ns,
+                     struct eddis_error *err)
 {
-    int64_t moved_ns = clock_now_ns();
-    bool driving = false;
-    int rc = 0;
+    int rc;
 
-    while (rc == 0 && !wait_done(d, w)) {
-        int64_t now = clock_now_ns();
+    if (wait_done(t, w))
+        return 1;
+    rc = comm_thread_failed(t, err);
+    return rc < 0 ? rc : clock_now_ns() >= deadline_ns ? -ETIMEDOUT : 0;
+}
 
-        rc = comm_thread_failed(d, err);
-        if (rc == 0 && now >= deadline_ns)
-            rc = -ETIMEDOUT;
-        if (rc < 0)
-            break;
-        if (!driving)
-            driving = caller_enter(d);
-        if (driving)
-            caller_turn(d, &moved_ns, deadline_ns);
-        else if (!d->threaded)
-            caller_poll(d);
-        else /* the other caller publishes, or leaves and it is our turn */
-            comm_thread_timed_wait(&d->answered, &d->lock, now + COMM_THREAD_NAP_MAX_NS);
+static void wait_begin(struct comm_thread *t, struct comm_wait *w)
+{
+    t->callers++;
+    if (t->holder == HOLDER_THREAD)
+        comm_thread_rouse(t);
+    if (w->kind == WAIT_BOX)
+        box_wait_begin(t, w);
+}
+
+static void wait_end(struct comm_thread *t, const struct comm_wait *w, bool holds)
+{
+    if (w->kind == WAIT_BOX)
+        box_wait_end(t, w);
+    t->callers--;
+    if (holds)
+        comm_thread_give(t);
+    else
+        comm_thread_rouse(t); /* the thread, which stands back as long as there are callers */
+}
+
+static void yield(struct comm_thread *t)
+{
+    pthread_mutex_unlock(&t->lock);
+    sched_yield();
+    pthread_mutex_lock(&t->lock);
+}
+
+/* Make a turn with the token, or do something about not having it.  Returns whether it has. */
+static bool wait_turn(struct comm_thread *t, bool holds, int64_t deadline_ns)
+{
+    int64_t ns;
+
+    if (!holds && t->holder == HOLDER_THREAD) {
+        yield(t); /* it gives the token sooner than this caller would be woken */
+    } else if (!holds && (t->holder == HOLDER_CALLER || t->halts)) {
+        comm_thread_sleep(t, deadline_ns);
+    } else {
+        if (!holds)
+            transport_moved(t->transport);
+        t->holder = HOLDER_CALLER;
+        holds = true;
+        ns = comm_thread_turn(t, deadline_ns);
+        if (ns > 0)
+            comm_thread_sleep(t, clock_now_ns() + ns);
     }
+    if (holds && t->halts) {
+        comm_thread_give(t);
+        holds = false;
+    }
+    return holds;
+}
+
+/* Returns as wait_look, but not 0.  It is not over while the thread makes its turn: what that
+ * publishes says for whom the wait was.
+ */
+static int wait_until(struct comm_thread *t, struct comm_wait *w, int64_t deadline_ns,
+                      struct eddis_error *err)
+{
+    bool holds = false;
+    int rc;
+
+    wait_begin(t, w);
+    do {
+        holds = wait_turn(t, holds, deadline_ns);
+        rc = wait_look(t, w, t->holder == HOLDER_THREAD ? CLOCK_NEVER : deadline_ns, err);
+    } while (rc == 0);
     /* Whom shared memory waits for changes without anything moving here. */
-    if (driving && rc == -ETIMEDOUT)
-        comm_thread_publish(d);
-    if (driving)
-        caller_leave(d);
+    if (rc == -ETIMEDOUT && (holds || t->holder == HOLDER_NOBODY))
+        comm_thread_publish(t);
+    wait_end(t, w, holds);
     return rc;
 }
 
-int comm_thread_wait(struct comm_thread *d, struct comm_wait *w, int64_t deadline_ns,
+int comm_thread_wait(struct comm_thread *t, struct comm_wait *w, int64_t deadline_ns,
                      struct eddis_error *err)
 {
     int rc;
 
     w->peer = -1;
-    pthread_mutex_lock(&d->lock);
-    if (w->kind == WAIT_BOX)
-        box_wait_begin(d, w);
-    rc = caller_wait(d, w, deadline_ns, err);
-    if (w->kind == WAIT_BOX)
-        box_wait_end(d, w);
+    pthread_mutex_lock(&t->lock);
+    rc = wait_look(t, w, deadline_ns, err);
+    if (rc == 0)
+        rc = wait_until(t, w, deadline_ns, err);
     if (rc == -ETIMEDOUT)
-        wait_tell(d, w);
-    pthread_mutex_unlock(&d->lock);
-    return rc;
+        wait_tell(t, w);
+    pthread_mutex_unlock(&t->lock);
+    return rc < 0 ? rc : 0;
 }
 
-int comm_thread_bucket_of(struct comm_thread *d, int parameter)
+int comm_thread_bucket_of(struct comm_thread *t, int parameter)
 {
     int b;
 
-    pthread_mutex_lock(&d->lock);
-    b = d->bucket_of[parameter];
-    pthread_mutex_unlock(&d->lock);
+    pthread_mutex_lock(&t->lock);
+    b = t->bucket_of[parameter];
+    pthread_mutex_unlock(&t->lock);
     return b;
 }
 
-int64_t comm_thread_staleness(struct comm_thread *d)
+int64_t comm_thread_staleness(struct comm_thread *t)
 {
     int64_t n;
 
-    pthread_mutex_lock(&d->lock);
-    n = d->staleness;
-    pthread_mutex_unlock(&d->lock);
+    pthread_mutex_lock(&t->lock);
+    n = t->staleness;
+    pthread_mutex_unlock(&t->lock);
     return n;
 }

@@ -51,7 +51,9 @@ static int counting_close(struct transport *t, bool orderly, struct eddis_error 
 
 static bool counting_wait(struct transport *t, int64_t ns)
 {
-    return transport_wait(((struct counting *)t)->loop, ns);
+    struct transport *loop = ((struct counting *)t)->loop;
+
+    return loop->ops->wait(loop, ns);
 }
 
 static bool counting_missed(struct transport *t)

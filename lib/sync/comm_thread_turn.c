@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm_thread_turn.c - one turn of whoever holds the progress token: mail, messages, shared memory
+ */
+#include "comm_thread_impl.h"
+
+#include "lib/base/clock.h"
+
+#include <time.h>
+
+enum { POLL = 64 }; /* completed operations taken at a time */
+
+/* ---- mail ---- */
+
+static int start_request(struct comm_thread *t, struct request *r, struct eddis_error *err)
+{
+    int rc = collective_start(r->collective, r->tag, &t->out, err);
+
+    if (rc < 0)
+        return rc;
+    collective_set_user(r->collective, r);
+    r->next_active = t->active;
+    t->active = r;
+    return 0;
+}
+
+/* With one rank there is nobody to send to. */
+static int post(struct comm_thread *t, struct eddis_error *err)
+{
+    return t->transport ? transport_post(t->transport, &t->out, err) : 0;
+}
+
+/* A request to the box is done. */
+static void boxed(struct comm_thread *t, struct smb_request *r)
+{
+    struct mail_box *m = r->user;
+
+    m->next_done = t->boxed;
+    t->boxed = m;
+}
+
+static int start_box(struct comm_thread *t, struct mail_box *m, int64_t now_ns,
+                     struct eddis_error *err)
+{
+    int rc;
+
+    m->r.user = m;
+    rc = smb_start(t->box, &m->r, now_ns, &t->out, err);
+    if (rc == 1)
+        boxed(t, &m->r);
+    return rc < 0 ? rc : 0;
+}
+
+static int handle(struct comm_thread *t, struct mail *m, struct eddis_error *err)
+{
+    int64_t now = clock_now_ns();
+
+    switch (m->kind) {
+    case MAIL_BEGIN:
+        engine_begin(t->engine, &((struct mail_begin *)m)->step, now);
+        return 0;
+    case MAIL_WEIGHT:
+        engine_set_weight(t->engine, ((struct mail_weight *)m)->weight);
+        return 0;
+    case MAIL_ANNOUNCE:
+        return engine_announce(t->engine, &((struct mail_announce *)m)->what, now, &t->out, err);
+    case MAIL_FINISH:
+        return engine_finish(t->engine, now, &t->out, err);
+    case MAIL_EXCHANGE:
+        return engine_exchange(t->engine, ((struct mail_exchange *)m)->what,
+                               ((struct mail_exchange *)m)->step, now, &t->out, err);
+    case MAIL_BOX:
+        return start_box(t, (struct mail_box *)m, now, err);
+    case MAIL_LEAVE:
+        smb_leave(t->box);
+        return 0;
+    case MAIL_REQUEST:
+        break;
+    }
+    return start_request(t, (struct request *)m, err);
+}
+
+static int handle_all(struct comm_thread *t, struct mail *m, struct eddis_error *err)
+{
+    while (m) {
+        struct mail *next = m->next; /* m may be used again once it is handled */
+        int rc = handle(t, m, err);
+
+        if (rc == 0)
+            rc = post(t, err);
+        if (rc < 0)
+            return rc;
+        m = next;
+    }
+    return 0;
+}
+
+static struct mail *take_mail(struct comm_thread *t)
+{
+    struct mail *m = t->first;
+
+    t->first = NULL;
+    t->last = &t->first;
+    return m;
+}
+
+/* ---- messages ---- */
+
+static int dispatch(struct comm_thread *t, const struct comm_op *op, struct eddis_error *err)
+{
+    switch (op->channel) {
+    case COMM_REQUESTS:
+        return collective_done(op->owner, op, &t->out, err);
+    case COMM_BOX:
+        return smb_receive(t->box, op, clock_now_ns(), &t->out, err);
+    default:
+        return engine_receive(t->engine, op, clock_now_ns(), &t->out, err);
+    }
+}
+
+/* Take what the transport has completed.  Returns how much, or a failure. */
+static int receive(struct comm_thread *t, struct eddis_error *err)
+{
+    struct comm_op op[POLL];
+    int n = t->transport ? transport_poll(t->transport, op, POLL, err) : 0;
+
+    for (int i = 0; i < n; i++) {
+        int rc = dispatch(t, &op[i], err);
+
+        if (rc >= 0)
+            rc = transport_post(t->transport, &t->out, err);
+        if (rc < 0)
+            return rc;
+    }
+    return n;
+}
+
+/* ---- shared memory: these return whether anything moved, or a failure ---- */
+
+static int poll_engine(struct comm_thread *t, struct eddis_error *err)
+{
+    int moved;
+
+    if (!t->engine || !engine_polls(t->engine))
+        return 0;
+    moved = engine_poll(t->engine, clock_now_ns(), &t->out, err);
+    t->polls |= engine_polls(t->engine);
+    return moved;
+}
+
+static int poll_requests(struct comm_thread *t, struct eddis_error *err)
+{
+    int moved = 0;
+
+    for (struct request *r = t->active; r; r = r->next_active) {
+        int rc;
+
+        if (!collective_polls(r->collective))
+            continue;
+        rc = collective_poll(r->collective, &t->out, err);
+        if (rc < 0)
+            return rc;
+        moved |= rc;
+        t->polls |= collective_polls(r->collective);
+    }
+    return moved;
+}
+
+/* What is done is the algorithm's, which goes on, or a caller's. */
+static int poll_box(struct comm_thread *t, struct eddis_error *err)
+{
+    struct smb_request *r;
+    int rc = 0;
+
+    if (!t->box)
+        return 0;
+    if (smb_polls(t->box)) {
+        rc = smb_poll(t->box, clock_now_ns(), &t->out, err);
+        t->polls |= smb_awaits_memory(t->box);
+    }
+    while (rc >= 0 && (r = smb_take_done(t->box))) {
+        int own = t->engine ? engine_box(t->engine, r, clock_now_ns(), &t->out, err) : 0;
+
+        if (own == 0)
+            boxed(t, r);
+        rc = own < 0 ? own : 1;
+    }
+    return rc;
+}
+
+static int poll_memory(struct comm_thread *t, struct eddis_error *err)
+{
+    int engine, requests, box, rc;
+
+    t->polls = false;
+    engine = poll_engine(t, err);
+    requests = engine < 0 ? engine : poll_requests(t, err);
+    box = requests < 0 ? requests : poll_box(t, err);
+    rc = box < 0 ? box : post(t, err);
+    return rc < 0 ? rc : engine || requests || box;
+}
+
+/* ---- publishing ---- */
+
+/* Returns whether one is done, here and below. */
+static bool publish_requests(struct comm_thread *t)
+{
+    struct request **at = &t->active;
+    bool done = false;
+
+    while (*at) {
+        struct request *r = *at;
+
+        r->peer = collective_waits_for(r->collective);
+        if (r->peer < 0) {
+            *at = r->next_active;
+            r->done = true; /* from here on it is the caller's */
+            done = true;
+        } else {
+            at = &r->next_active;
+        }
+    }
+    return done;
+}
+
+static bool publish_box(struct comm_thread *t)
+{
+    bool done = t->boxed != NULL;
+
+    while (t->boxed) {
+        struct mail_box *m = t->boxed;
+
+        t->boxed = m->next_done;
+        m->done = true; /* from here on it is the caller's */
+    }
+    for (struct comm_wait *w = t->box_waits; w; w = w->next)
+        w->peer = smb_waits_for(t->box, &w->box->r);
+    if (t->box && smb_left(t->box) && !t->left)
+        t->left = done = true;
+    return done;
+}
+
+void comm_thread_publish_layout(struct comm_thread *t)
+{
+    t->layouts = engine_layouts(t->engine);
+    t->n_buckets = engine_n_buckets(t->engine);
+    for (int i = 0; i < t->n_parameters; i++)
+        t->bucket_of[i] = engine_bucket_of(t->engine, i);
+}
+
+static bool publish_engine(struct comm_thread *t)
+{
+    int64_t before = t->exchanges;
+    bool done = false;
+
+    if (t->layouts != engine_layouts(t->engine))
+        comm_thread_publish_layout(t);
+    for (int i = 0; i < t->n_buckets; i++) {
+        int64_t step = engine_done_step(t->engine, i);
+
+        done |= step != t->done_step[i];
+        t->done_step[i] = step;
+        t->peer[i] = engine_waits_for(t->engine, i);
+    }
+    t->exchanges = engine_exchanges(t->engine);
+    t->exchange_peer = engine_exchange_waits_for(t->engine);
+    t->staleness = engine_staleness(t->engine);
+    return done || t->exchanges != before;
+}
+
+/* Callers are woken only by what one may wait for, not by every message; a single one holds the
+ * token, or is told when it is given.
+ */
+void comm_thread_publish(struct comm_thread *t)
+{
+    bool done = publish_requests(t);
+
+    done |= publish_box(t);
+    if (t->engine)
+        done |= publish_engine(t);
+    if (t->transport)
+        t->sent_bytes = t->transport->sent_bytes;
+    if (done && t->callers > 1)
+        pthread_cond_broadcast(&t->event);
+}
+
+void comm_thread_fail(struct comm_thread *t, int rc, const struct eddis_error *err)
+{
+    if (t->failure.code)
+        return;
+    t->failure = *err;
+    t->failure.code = rc;
+    if (t->on_failure)
+        t->on_failure(t->on_failure_arg, &t->failure);
+    /* Nobody will look at it any more, and callers free theirs. */
+    (void)take_mail(t);
+    comm_thread_rouse(t);
+}
+
+int comm_thread_failed(const struct comm_thread *t, struct eddis_error *err)
+{
+    if (t->failure.code && err)
+        *err = t->failure;
+    return t->failure.code;
+}
+
+/* ---- the token ---- */
+
+void comm_thread_rouse(struct comm_thread *t)
+{
+    pthread_cond_broadcast(&t->event);
+    if (t->listens)
+        transport_wake(t->transport);
+}
+
+void comm_thread_give(struct comm_thread *t)
+{
+    t->holder = HOLDER_NOBODY;
+    pthread_cond_broadcast(&t->event);
+}
+
+void comm_thread_sleep(struct comm_thread *t, int64_t deadline_ns)
+{
+    struct timespec ts = { .tv_sec = deadline_ns / CLOCK_S, .tv_nsec = deadline_ns % CLOCK_S };
+
+    if (deadline_ns == CLOCK_NEVER)
+        pthread_cond_wait(&t->event, &t->lock);
+    else
+        pthread_cond_timedwait(&t->event, &t->lock, &ts);
+}
+
+static void unlock(struct comm_thread *t)
+{
+    if (t->threaded)
+        pthread_mutex_unlock(&t->lock);
+}
+
+static void lock(struct comm_thread *t)
+{
+    if (t->threaded)
+        pthread_mutex_lock(&t->lock);
+}
+
+/* Whether the holder must go on instead of resting. */
+static bool is_called(const struct comm_thread *t)
+{
+    return t->first || t->failure.code || t->halts ||
+           (t->holder == HOLDER_THREAD && (t->callers || t->stop));
+}
+
+static int64_t rest(struct comm_thread *t, int64_t deadline_ns)
+{
+    struct transport_rest r = transport_rest(t->transport, t->polls, deadline_ns);
+
+    if (r.kind == REST_NAP)
+        return r.ns;
+    t->listens = r.kind == REST_LISTEN;
+    unlock(t);
+    transport_wait(t->transport, r);
+    lock(t);
+    t->listens = false;
+    return 0;
+}
+
+/* Handle mail and take what has come.  Returns whether anything moved, or a failure. */
+static int move(struct comm_thread *t, struct mail *m, struct eddis_error *err)
+{
+    int rc = handle_all(t, m, err);
+    int n = rc < 0 ? rc : receive(t, err);
+    int polled = n < 0 ? n : poll_memory(t, err);
+
+    return polled < 0 ? polled : m || n || polled;
+}
+
+int64_t comm_thread_turn(struct comm_thread *t, int64_t deadline_ns)
+{
+    struct mail *m = take_mail(t);
+    struct eddis_error err = { 0 };
+    int rc;
+
+    unlock(t);
+    rc = move(t, m, &err);
+    lock(t);
+    if (rc < 0) {
+        comm_thread_fail(t, rc, &err);
+    } else if (rc > 0) {
+        transport_moved(t->transport);
+        comm_thread_publish(t);
+    } else if (!is_called(t)) {
+        return rest(t, deadline_ns);
+    }
+    return 0;
+}
