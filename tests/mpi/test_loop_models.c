@@ -34,6 +34,8 @@ struct shared {
     float w[MAX_RANKS][DIM];
     int sleep_ms[MAX_RANKS]; /* a step's */
     bool publish;            /* rank 0 publishes new splits */
+    int64_t read_ahead;      /* so many steps, by a thread of each rank; 0: none reads ahead */
+    bool go_back;            /* each checkpoint is restored at once */
     int64_t flags_at, flags; /* ... and, after so many of its steps, these flags */
 };
 
@@ -43,6 +45,9 @@ struct worker {
     struct loop_job *j;
     int rank, parameter;
     float w[DIM], g[DIM];
+    pthread_t reader;
+    atomic_bool done;
+    atomic_llong present; /* the step that the reader begins at */
 };
 
 static double input(int64_t sample, int j)
@@ -169,6 +174,43 @@ static void step(struct worker *w, const struct eddis_step *s)
     count(w, s, index);
 }
 
+/* Ask for the samples of steps ahead again and again, as a thread that loads data would.  Some are
+ * over when it comes to them.
+ */
+static void *read_ahead(void *arg)
+{
+    struct worker *w = arg;
+
+    while (!atomic_load(&w->done)) {
+        int64_t from = atomic_load(&w->present);
+
+        for (int64_t i = 0; i < w->s->read_ahead && !atomic_load(&w->done); i++) {
+            struct eddis_step s = { .size = sizeof s };
+            struct eddis_error err = { 0 };
+            int rc = eddis_plan_step(w->e, from + i, &s, &err);
+
+            if (rc < 0 && rc != -ESTALE)
+                fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
+            CHECK(rc >= 0 || rc == -ESTALE);
+            usleep(100); /* leave the cores to the others */
+        }
+    }
+    return NULL;
+}
+
+static void reader_start(struct worker *w)
+{
+    if (w->s->read_ahead)
+        CHECK(pthread_create(&w->reader, NULL, read_ahead, w) == 0);
+}
+
+static void reader_end(struct worker *w)
+{
+    atomic_store(&w->done, true);
+    if (w->s->read_ahead)
+        CHECK(pthread_join(w->reader, NULL) == 0);
+}
+
 static void steer(struct worker *w, int64_t n)
 {
     static const int64_t split[2][MAX_RANKS] = { { 10, 10, 10, 10, 10, 10, 10, 10 },
@@ -191,6 +233,7 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
     int rc;
 
     set_up(&w);
+    reader_start(&w);
     if (w.s->resume)
         restore(&w);
     while ((rc = eddis_step_begin(e, &s, &err)) == 1) {
@@ -198,14 +241,20 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
             w.s->first_step[rank] = s.step;
             w.s->boxed[rank] = -atomic_load(&j->sent[rank][COMM_BOX]);
         }
+        atomic_store(&w.present, s.step);
         step(&w, &s);
         n++;
-        if (s.flags & EDDIS_STEP_CHECKPOINT)
+        if (s.flags & EDDIS_STEP_CHECKPOINT || w.s->go_back)
             checkpoint(&w);
+        if (w.s->go_back)
+            restore(&w);
         if (w.s->checkpoints[rank] == w.s->leave_at)
-            return;
+            break;
         steer(&w, n);
     }
+    reader_end(&w);
+    if (rc == 1)
+        return;
     if (rc < 0)
         fprintf(stderr, "rank %d: %s\n", rank, err.text);
     CHECK(rc == 0);
@@ -259,6 +308,8 @@ static const struct row {
     const char *mode, *algorithm;
     int n, per_group, period;
     int node_of[MAX_RANKS]; /* all 0: each group's own */
+    int read_ahead;         /* in the generation that is restarted; see struct shared */
+    bool go_back;
 } rows[] = { { "async", "easgd", 2, 1, 1, { 0 } },
              { "async", "easgd", 4, 1, 3, { 0 } },
              { "hybrid", "hsgd", 4, 2, 2, { 0 } },
@@ -335,6 +386,8 @@ static void restarts(const struct row *r, const struct row *next, const int64_t 
     set_epochs(&j, epochs[1]);
     s.leave_at = 0;
     s.resume = true;
+    s.read_ahead = next->read_ahead;
+    s.go_back = next->go_back;
     memset(s.checkpoints, 0, sizeof s.checkpoints);
     run(&j, &s);
     for (int i = 0; i < j.n; i++) {
@@ -406,6 +459,28 @@ static void restarts_in_sync(const struct row *r, const char *dir)
         restarts(r, &rows[6], all_epochs, dir);
 }
 
+/* Threads read ahead while checkpoints are written and restored: what is left is looked at, or
+ * replaced, at one moment.
+ */
+static void restarts_with_readers(const struct row *r, const char *dir)
+{
+    struct row next = *r;
+
+    next.read_ahead = 2;
+    if (r->n == 4)
+        restarts(r, &next, all_epochs, dir);
+}
+
+static void goes_back_with_readers(const struct row *r, const char *dir)
+{
+    struct row next = rows[6];
+
+    next.read_ahead = 60;
+    next.go_back = true;
+    if (r == &rows[1])
+        restarts(r, &next, all_epochs, dir);
+}
+
 int main(void)
 {
     for (int i = 0; i < N_ROWS; i++) {
@@ -414,6 +489,8 @@ int main(void)
         each(i % 2 ? restarts_longer : restarts_shorter, &rows[i]);
         each(restarts_other_groups, &rows[i]);
         each(restarts_in_sync, &rows[i]);
+        each(restarts_with_readers, &rows[i]);
+        each(goes_back_with_readers, &rows[i]);
         each(stops, &rows[i]);
     }
     return loop_job_failures ? EXIT_FAILURE : EXIT_SUCCESS;
