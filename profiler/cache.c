@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* cache.c - keeps profiles in the user's cache folder, and tells whether one still holds */
 #include "cache.h"
 
 #include "lib/base/cleanup.h"

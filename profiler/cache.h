@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A profile with figures missing, or taken on a busy machine, is believed for so long only. */
+/* How long a profile is believed that misses figures or was taken on a busy machine. */
 #define CACHE_PROVISIONAL_NS (INT64_C(600) * 1000000000)
 
 /* Read the entry of machine m, at most age_ns old at wall time now_ns.  Sets ret->cached.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* cpu.c - times products of matrices on the cores of a NUMA node */
 #include "cpu.h"
 
 #include "lib/base/clock.h"

@@ -7,11 +7,11 @@
 
 #include <stdint.h>
 
-/* The cores to measure, also for memory.h. */
+/* The cores to measure, also for probe_memory.h. */
 struct cpu_task {
     char cpus[256]; /* "" : not bound */
     int threads;
-    int64_t sweep_bytes; /* memory.h: of all threads together */
+    int64_t sweep_bytes; /* probe_memory.h: of all threads together */
 };
 
 /* An isolate_fn: struct cpu_task -> double, single-precision operations per second of a square

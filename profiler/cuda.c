@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* cuda.c - counts the node's GPUs and measures each in a child */
 #include "cuda.h"
 
 #include "isolate.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* emulated.c - puts the devices that a job emulates in the place of a profile's own */
 #include "emulated.h"
 
 #include <errno.h>

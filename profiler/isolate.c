@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* isolate.c - runs a measurement in a child and takes over its result */
 #include "isolate.h"
 
 #include "lib/base/clock.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* machine.c - reads what identifies a machine, for the cache's key */
 #include "machine.h"
 
 #include "lib/base/cleanup.h"

@@ -20,11 +20,12 @@ struct machine {
     char visible[1024]; /* CUDA_VISIBLE_DEVICES; "" unset */
 };
 
-/* Read it; what cannot be read stays "".  root is put before every path: "" but in tests. */
+/* Describe this machine; what cannot be read stays "".  root is put before every path: "" but in
+ * tests. */
 void machine_read(const char *root, const char *visible, struct machine *ret);
 
-/* Version of the Open MPI whose mpirun is in PATH, "Open MPI 4.1.4"; "" without one.  Blocks for
- * 2 s at most.
+/* Write the version of the Open MPI whose mpirun is in PATH, "Open MPI 4.1.4"; "" without one.
+ * Blocks for 2 s at most.
  */
 void machine_mpi_version(char *ret, size_t size);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* network_rounds.c - pairs nodes into rounds, and the pairs on one machine into turns */
 #include "network_rounds.h"
 
 #include "lib/base/cleanup.h"

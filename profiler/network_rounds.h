@@ -18,16 +18,17 @@
 
 enum { NETWORK_ALL_PAIRS = 8, NETWORK_TURNS = 4 };
 
-/* Number of rounds among n ranks, and a rank's partner in a round; -1: it has none. */
+/* Return the number of rounds among n ranks; and a rank's partner in a round, -1: it has none. */
 int network_rounds(int n);
 int network_partner(int n, int round, int rank);
 
-/* The turns of each round and a rank's own among them, to ret [network_rounds(n)]; machine [n]:
- * numbers that are alike for nodes of one machine.  -ENOMEM.
- */
 struct network_turn {
-    int own, n;
+    int own, n; /* a rank's own turn of the n of a round */
 };
+
+/* Write the turns of each round and a rank's own among them to ret [network_rounds(n)].  machine
+ * [n]: numbers that are alike for nodes of one machine.  -ENOMEM.
+ */
 int network_turns(const int64_t *machine, int n, int rank, struct network_turn *ret,
                   struct eddis_error *err);
 

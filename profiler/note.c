@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* note.c - appends a sentence to a profile's note */
 #include "note.h"
 
 #include "lib/base/text.h"

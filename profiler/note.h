@@ -8,7 +8,7 @@
 /* Append to p->note after "; ".  What does not fit is cut. */
 void note_add(struct node_profile *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Take a sentence that was added out again; nothing happens when it is not there. */
+/* Remove a sentence from p->note; nothing happens when it is not there. */
 void note_remove(struct node_profile *p, const char *sentence);
 
 #endif

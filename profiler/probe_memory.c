@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* probe_memory.c - times sweeps through memory */
 #include "probe_memory.h"
 
 #include "cpu.h"

@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
-/* Bytes to sweep through so that the caches do not answer: four times the largest cache, but no
- * more than an eighth of the memory that is free.
+/* Return the bytes to sweep through so that the caches do not answer: four times the largest cache,
+ * but no more than an eighth of the memory that is free.
  */
 int64_t probe_memory_sweep_bytes(int64_t cache_bytes, int64_t free_bytes);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* probe_network.c - measures latency and bandwidth between ranks, pair by pair */
 #include "probe_network.h"
 
 #include "network_rounds.h"

@@ -4,9 +4,10 @@
  *   connect    every rank and its partners exchange a few bytes, all at once: who does not answer
  *              by the deadline is the pair that fails
  *   measure    in rounds (network_rounds.h): a few exchanges of a few bytes; then some messages
- *              that warm the connection up, behind which bursts of a third of the time or more are
- * timed, of which the best counts; the same the other way allreduce  a number from each is added
- * up, which all must find to be right gather     rank 0 gets what the others have measured
+ *              that warm the connection up, and behind them bursts of a third of the time or
+ *              more are timed, of which the best counts; the same the other way
+ *   allreduce  a number from each is added up, and all must find the sum right
+ *   gather     rank 0 gets what the others have measured
  */
 #ifndef EDDIS_PROFILER_PROBE_NETWORK_H
 #define EDDIS_PROFILER_PROBE_NETWORK_H
@@ -29,10 +30,10 @@ struct probe_network_options {
 
 extern const struct probe_network_options network_defaults;
 
-/* Measure.  Collective; blocks, within the deadlines.  room [PROBE_NETWORK_ROOM], borrowed until
- * the transport is closed, is where messages lie.  *ret is made on every rank, the links are all
- * there on rank 0 only.  -ETIMEDOUT: somebody did not answer, *ret is made as well and names the
- * pair, and the transport can only be closed without order.
+/* Measure all pairs.  Collective; blocks, within the deadlines.  room [PROBE_NETWORK_ROOM],
+ * borrowed until the transport is closed, is where messages lie.  *ret is made on every rank, the
+ * links are all there on rank 0 only.  -ETIMEDOUT: somebody did not answer, *ret is made as well
+ * and names the pair, and the transport can only be closed without order.
  */
 int probe_network_measure(struct transport *t, const struct probe_network_options *o, void *room,
                           struct network **ret, struct eddis_error *err);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* profiler.c - puts a node's profile together, from the cache or measured */
 #include "profiler.h"
 
 #include "cache.h"

@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-/* All of it, whatever hangs: the agent allows 20 s. */
+/* Longest profile, whatever hangs: the agent allows 20 s. */
 #define PROFILER_MOST_NS (INT64_C(18) * 1000000000)
 
 struct profiler_options {

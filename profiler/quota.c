@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* quota.c - reads control groups' limits and the load of the machine */
 #include "quota.h"
 
 #include "lib/base/cleanup.h"

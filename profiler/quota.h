@@ -10,18 +10,18 @@
 
 #include <stdint.h>
 
-/* Cores this process may use, 1.5 for 150 ms in 100 ms; NAN: no limit.  root is put before every
- * path: "" but in tests.
+/* Return the cores this process may use, 1.5 for 150 ms in 100 ms; NAN: no limit.  root is put
+ * before every path: "" but in tests.
  */
 double quota_cpus(const char *root);
 
-/* Bytes of memory it may use; INT64_MAX: no limit. */
+/* Return the bytes of memory it may use; INT64_MAX: no limit. */
 int64_t quota_memory_bytes(const char *root);
 
-/* Bytes of memory of the machine; 0 unknown. */
+/* Return the bytes of memory of the machine; 0 unknown. */
 int64_t quota_machine_bytes(const char *root);
 
-/* Load of the last minute; NAN unknown. */
+/* Return the load of the last minute; NAN unknown. */
 double quota_load(const char *root);
 
 #endif

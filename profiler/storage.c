@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* storage.c - times reads of a data path, and tells how much was in the page cache */
 #include "storage.h"
 
 #include "lib/base/cleanup.h"

@@ -10,13 +10,13 @@
 
 struct storage_task {
     char path[1024];
-    int64_t most_bytes; /* stop after these many bytes or ns */
-    int64_t most_ns;
+    int64_t most_bytes; /* stop after these bytes ... */
+    int64_t most_ns;    /* ... or this time */
 };
 
 struct storage_result {
     double bytes_per_s;
-    int64_t bytes;  /* that many were read */
+    int64_t bytes;  /* that were read */
     bool in_memory; /* most of it came from the page cache or a file system in memory */
 };
 

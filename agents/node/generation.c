@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* generation.c - starts one generation on this node, follows it and ends it */
 #include "generation.h"
 
 #include "launch.h"

@@ -37,7 +37,7 @@ struct worker {
     struct frozen wrapper_frozen, program_frozen;
 };
 
-/* Its nodes, by their places in the order. */
+/* A node of a generation, by its place in the order. */
 struct generation_node {
     int agent;
     char host[256];   /* as people call it */
@@ -50,7 +50,7 @@ struct generation {
     const struct openmpi *mpi;
     struct generation_node *node; /* [n_nodes] */
     int n_nodes, place;           /* of this node; mpirun runs on the first */
-    char *share_dir;              /* where a file of ours is to be seen by all; NULL: nowhere */
+    char *share_dir;              /* where all must see this node's file; NULL: nowhere */
     char share[PROTOCOL_FOLDER + 1];
     size_t share_kept; /* see shared_folder.h */
     int n, n_ended;
@@ -69,14 +69,14 @@ struct generation {
     struct strlist *argv, *env; /* env->item NULL: this process's own */
     pid_t mpirun; /* or its daemon, on other nodes; 0 before the start and after the end */
     bool started, mpirun_ended;
-    int64_t report_at_step;      /* of the order to prepare; 0: none, or all have done so many */
+    int64_t report_at_step;      /* of the order to prepare; 0: none, or all have done it */
     struct poll_backoff backoff; /* for that */
     int32_t choice_version;      /* of rank 0's choice, as reported */
     int64_t log_offset;          /* where this generation's words in mpirun.log begin */
     struct frozen mpirun_frozen;
 };
 
-/* Where it runs. */
+/* What a generation is made from, beside its order. */
 struct generation_place {
     const struct brief *brief;
     const struct folders *folders;
@@ -85,52 +85,56 @@ struct generation_place {
     int cores;
 };
 
-/* Make everything that a start needs. */
+/* Make everything that a start of this order needs. */
 int generation_prepare(const struct generation_place *where, const struct order *order,
                        struct generation **ret, struct eddis_error *err);
 
-/* Whether this node has what all must share: the place of a node that is not seen, or -1. */
+/* Return the place of a node whose file is not seen here, or -1: what all must share is shared. */
 int generation_unseen(struct generation *g);
 
-/* Start mpirun; for the first node only. */
+/* Start mpirun, on the first node. */
 int generation_start(struct generation *g, const struct brief *b, struct eddis_error *err);
 
-/* Start mpirun's daemon; for the others. */
+/* Start mpirun's daemon, on another node. */
 int generation_start_daemon(struct generation *g, const struct brief *b, const struct relay *r,
                             struct eddis_error *err);
 
-/* Next wish of mpirun's for a daemon, its host made the name that people use; freed by the caller
- * with relay_free.  Returns and fails as relay_receive.
+/* Take mpirun's next wish for a daemon, with the host's name as people use it; the caller frees it
+ * by relay_free.  Returns and fails as relay_receive.
  */
 int generation_relay(struct generation *g, struct relay *ret, struct eddis_error *err);
 
-/* Next message of a wrapper, its rank checked.  Returns its worker, or NULL when there is none.
- * Only output is taken from one whose program has ended.
+/* Take the next message of a wrapper, its rank checked.  Returns its worker, or NULL when there is
+ * none. Only output is taken from one whose program has ended.
  */
 struct worker *generation_message(struct generation *g, struct rank_message *ret);
 
 /* Signal all wrappers that live, which pass it on. */
 void generation_signal(const struct generation *g, int sig);
 
-/* Read the boards: rows of progress since the call before to ret [g->n]; returns their number. */
+/* Write rows of progress since the call before to ret [g->n], from the boards.  Returns their
+ * number.
+ */
 int generation_progress(struct generation *g, int64_t now_ns, struct progress *ret);
 
-/* Borrows what rank 0 of this node had chosen of the communication when the boards were last read;
+/* Borrow what rank 0 of this node had chosen of the communication when the boards were last read;
  * NULL when it is not here, or has chosen nothing new since the call before.
  */
 const struct comm_choice *generation_choice(struct generation *g);
 
-/* Whether all workers have done report_at_step steps: true once, to be asked when look.next_ns has
- * come.  most_ns: between two reports.
+/* Whether all workers have done report_at_step steps, which is true once; to be asked when
+ * backoff.next_ns has come.  most_ns: the time between two reports.
  */
 bool generation_reached_step(struct generation *g, int64_t most_ns, int64_t now_ns);
 
-/* Returns what mpirun said in this generation, the last of it, with the names of nodes that people
- * use; NULL when nothing.
+/* Return the last words of mpirun in this generation, with the names of nodes that people use, for
+ * the caller to free; NULL when it said nothing.
  */
 char *generation_words(const struct generation *g);
 
-/* Returns what the network's probe has printed as this rank, one line; NULL when nothing. */
+/* Return the line that the network's probe has printed as this rank, for the caller to free; NULL
+ * when it has printed none.
+ */
 char *generation_network(const struct generation *g, int rank);
 
 /* Find mpirun, a wrapper or a program that has been stopped by a signal for limit_ns and kill it.
@@ -139,7 +143,7 @@ char *generation_network(const struct generation *g, int rank);
 bool generation_kill_frozen(struct generation *g, int64_t now_ns, int64_t limit_ns, char *ret,
                             size_t size);
 
-/* Free everything and remove its files.  Accepts NULL. */
+/* Free g and remove its files.  Accepts NULL. */
 void generation_close(struct generation *g);
 
 #endif

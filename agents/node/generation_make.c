@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a generation is made: its folders, board, sockets, rank file and argument vector. */
+/* generation_make.c - makes the folders, board, sockets, rank file and arguments of a generation */
 #include "generation.h"
 
 #include "launch.h"

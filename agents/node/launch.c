@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* launch.c - writes the arguments of mpirun and of its daemons from fixed templates */
 #include "launch.h"
 
 #include "agents/protocol/timing.h"

@@ -23,7 +23,7 @@
 
 enum { LAUNCH_NAME = 32 };
 
-/* What these names are made of. */
+/* Letters of mpirun's names of nodes. */
 #define LAUNCH_NAME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
 
 struct launch {
@@ -51,25 +51,26 @@ struct launch {
 void launch_node_name(int node, char *ret);
 int launch_node_place(const char *name);
 
-/* mpirun's argument vector; argv[0] is "mpirun". */
+/* Append mpirun's argument vector to ret; its first word is "mpirun". */
 int launch_argv(const struct launch *l, struct strlist *ret, struct eddis_error *err);
 
-/* That of its daemon on this node, but for what a relay brings. */
+/* Append the argument vector of mpirun's daemon on this node, but for what a relay brings. */
 int launch_daemon_argv(const struct launch *l, struct strlist *ret, struct eddis_error *err);
 
-/* The environment of either when there are several nodes.  Ranks inherit it, and so find on each
- * node the eddis-rank and the rank file that are there: mpirun knows paths of its own node only.
+/* Append the environment of mpirun or its daemon when there are several nodes.  Ranks inherit it,
+ * and so find on each node the eddis-rank and the rank file that are there: mpirun knows paths of
+ * its own node only.
  */
 int launch_environ(const struct launch *l, struct strlist *ret, struct eddis_error *err);
 
-/* Append what the relay has brought. */
+/* Append to a daemon's arguments what its relay has brought. */
 void launch_add_relay(const struct openmpi *mpi, const struct relay *r, struct strlist *ret);
 
-/* Several nodes: write the file that names them for mpirun. */
+/* Write the file that names the nodes for mpirun, when there are several. */
 int launch_write_hosts(const struct launch *l, struct eddis_error *err);
 
-/* Several nodes: write the file by which Open MPI chooses how to do an MPI_Allreduce of the user's
- * own: large ones as a ring, which it would not, at half the speed of a slow network.
+/* Write the file by which Open MPI does the user's own large MPI_Allreduce as a ring, when there
+ * are several nodes: by itself it would not, and reach half the speed of a slow network.
  */
 int launch_write_rules(const struct launch *l, struct eddis_error *err);
 
@@ -84,10 +85,10 @@ const char *launch_resume_from(const struct brief *b, const struct order *o);
  */
 int launch_check(const struct launch *l, struct eddis_error *err);
 
-/* The folder alone, before the probe runs in it.  As above. */
+/* Check the program's folder alone, before the probe runs in it.  Fails as launch_check. */
 int launch_check_workdir(const char *dir, struct eddis_error *err);
 
-/* How many cores a list "0-3,8" names; 0 for "" and nonsense. */
+/* Return how many cores a list "0-3,8" names; 0 for "" and nonsense. */
 int launch_count_cpus(const char *cpus);
 
 /* Make this process's own environment fit for starting mpirun: no traces of an mpirun above us,
@@ -98,10 +99,10 @@ int launch_clean_environment(struct eddis_error *err);
 /* Whether the user's mpi.mca sets this parameter. */
 bool launch_user_sets(const struct brief *b, const char *name);
 
-/* The value that a variable will have for the ranks unless we set it, or NULL. */
+/* Borrow the value that a variable will have for the ranks unless we set it, or NULL. */
 const char *launch_given(const struct launch *l, const char *name);
 
-/* Where the ranks will look for programs, our own folder apart. */
+/* Borrow the list of folders in which the ranks will look for programs, without our own. */
 const char *launch_search_path(const struct launch *l);
 
 #endif

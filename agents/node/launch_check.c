@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be seen to be missing before anything is started. */
+/* launch_check.c - looks for what would be missing before anything is started */
 #include "launch.h"
 
 #include "lib/base/cleanup.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rank file: what each rank of this node is told, see rank_file.h. */
+/* launch_ranks.c - writes the rank file: what each rank of this node is told, see rank_file.h */
 #include "launch.h"
 
 #include "lib/base/cleanup.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* oom.c - reads the counter of a control group, and the kernel's log */
 #include "oom.h"
 
 #include "lib/base/cleanup.h"

@@ -17,12 +17,13 @@ struct oom_watch {
     int kmsg; /* at the end of the kernel's log; -1: not readable */
 };
 
-/* Remember the state of things before a program starts. */
+/* Remember what counter and log say before a program starts. */
 void oom_begin(struct oom_watch *w);
 
 /* Whether pid, which ended by SIGKILL, is known to have been killed for memory. */
 bool oom_killed(const struct oom_watch *w, pid_t pid);
 
+/* Close the kernel's log. */
 void oom_end(struct oom_watch *w);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* openmpi.c - the table of Open MPI's versions, and what its sentences mean */
 #include "openmpi.h"
 
 #include "lib/base/cleanup.h"

@@ -36,7 +36,7 @@ struct openmpi {
     const char *shared; /* the byte transfer layer between ranks of one node */
 };
 
-/* The row for a major version; for one that is newer than this table the newest. */
+/* Return the row for a major version; for one that is newer than the table its newest row. */
 const struct openmpi *openmpi_row(int major);
 
 /* Ask the mpirun in PATH for its version, as "4.1.4".  Blocks, for seconds at worst.
@@ -47,8 +47,8 @@ int openmpi_version(char *ret, size_t size, struct eddis_error *err);
 /* Take the version out of what `mpirun --version` prints.  Returns and fails as above. */
 int openmpi_parse_version(const char *text, char *ret, size_t size, struct eddis_error *err);
 
-/* One sentence for people in place of the many lines in which mpirun says that it could not start:
- * borrowed for ever.  NULL when the words hold nothing that is known.
+/* Borrow, for ever, one sentence for people in the place of the many lines in which mpirun says
+ * that it could not start.  NULL when the words hold nothing that is known.
  */
 const char *openmpi_explain(const char *words);
 

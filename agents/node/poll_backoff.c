@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* poll_backoff.c - waits a fixed part of the time in which nothing was seen */
 #include "poll_backoff.h"
 
 #include "lib/base/clock.h"

@@ -15,11 +15,11 @@
 struct poll_backoff {
     int64_t next_ns;  /* when to look again */
     int64_t since_ns; /* when something was seen last, or the first look */
-    int64_t seen;     /* by then */
+    int64_t seen;     /* pages and steps by then */
 };
 
-/* A look has just been taken.  seen: how much there was, pages and steps; most_ns: between two
- * reports.
+/* Set the time of the next look, after one that has seen `seen` pages and steps; at most most_ns,
+ * the time between two reports, from now.
  */
 void poll_backoff_taken(struct poll_backoff *l, int64_t seen, int64_t most_ns, int64_t now_ns);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* probe.c - starts eddis-probe, reads its answer and kills it when it is late */
 #include "probe.h"
 
 #include "launch.h"

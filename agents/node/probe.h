@@ -19,14 +19,15 @@ struct probe {
     int64_t deadline_ns;
 };
 
+/* Start eddis-probe as the brief says. */
 int probe_start(struct probe *p, const struct brief *b, struct eddis_error *err);
 
-/* It has ended with this waitpid status.  Returns the profile's text; or an error that ends with
- * what it said on standard error.
+/* Take the result of a probe that has ended with this status, as waitpid's.  *ret: the profile's
+ * text, for the caller to free.  An error ends with what the probe said on standard error.
  */
 int probe_finish(struct probe *p, int status, char **ret, struct eddis_error *err);
 
-/* Kill it, if it is under way; whoever reaps calls probe_finish. */
+/* Kill the probe if one is under way; who reaps it calls probe_finish. */
 void probe_kill(const struct probe *p);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* rank_file.c - turns the rank file into JSON and back */
 #include "rank_file.h"
 
 #include "lib/base/cleanup.h"

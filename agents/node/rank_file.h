@@ -35,10 +35,10 @@ struct rank_file {
     int n;
 };
 
-/* Write the file, 0600; it must not exist. */
+/* Write f to a new file at path, 0600. */
 int rank_file_write(const char *path, const struct rank_file *f, struct eddis_error *err);
 
-/* Read it; `rank` holds one row then, that of this rank.  -ENOENT: it has none. */
+/* Read the file; of its rows (*ret)->rank holds that of `rank` alone.  -ENOENT: it has none. */
 int rank_file_read(const char *path, int rank, struct rank_file **ret, struct eddis_error *err);
 
 void rank_file_free(struct rank_file *f); /* accepts NULL; frees what rank_file_read made */
@@ -58,11 +58,11 @@ struct rank_message {
     int32_t log_error;     /* why the log could not be written, negative errno; 0 */
     int64_t dropped_bytes; /* of the log, for lack of room or for that */
     int64_t dropped_lines; /* output: lines missing before these */
-    /* The last ones of a rank that failed, or its output; of no more is sent than there is. */
+    /* The last lines of a rank that failed, or its output; sent up to its 0. */
     char lines[PROTOCOL_LAST_LINES * (PROTOCOL_LINE + 1) + 1];
 };
 
-/* Bytes of a message as it is sent. */
+/* Return the bytes of m that are sent. */
 size_t rank_message_size(const struct rank_message *m);
 
 #endif

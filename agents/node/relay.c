@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* relay.c - reads how mpirun calls for a daemon, and hands that to the agent */
 #include "relay.h"
 
 #include "agents/protocol/protocol_relay.h"

@@ -20,20 +20,20 @@
  */
 int relay_parse(int argc, char *const *argv, struct relay *ret, struct eddis_error *err);
 
-/* Of a relay's uri what leads to `address`, which is the first node's; host is its name, for the
- * sentence.  A daemon starts whatever the mpirun says that it connects to, so it may connect to
- * none but that node's.  Returns a text for the caller to free, or NULL.
+/* Return the part of uri that leads to `address`, the first node's, as a text for the caller to
+ * free; NULL when there is none.  host is that node's name, for the sentence.  A daemon starts
+ * whatever the mpirun says that it connects to, so it may connect to that node's alone.
  */
 char *relay_uri_at(const char *uri, const char *address, const char *host, struct eddis_error *err);
 
-/* Send it to the agent's socket.  Blocks, for seconds at worst. */
+/* Send r to the agent's socket.  Blocks, for seconds at worst. */
 int relay_send(const char *socket_path, const struct relay *r, struct eddis_error *err);
 
 /* Make the agent's socket at path.  Returns a descriptor that does not block. */
 int relay_listen(const char *path, struct eddis_error *err);
 
-/* Receive the next one, which the caller frees by relay_free.  Returns 1, or 0 when there is none.
- * A negative value: one was dropped, and err says why; there may be more.
+/* Receive the next relay, which the caller frees by relay_free.  Returns 1, or 0 when none has
+ * come. A negative value: one was dropped, and err says why; more may have come.
  */
 int relay_receive(int fd, struct relay *ret, struct eddis_error *err);
 

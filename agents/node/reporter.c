@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* reporter.c - sends reports one by one, and again those that were not answered */
 #include "reporter.h"
 
 #include "lib/base/cleanup.h"

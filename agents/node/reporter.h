@@ -23,12 +23,12 @@ struct reporter;
 /* Called when the driver has answered, which renews the lease. */
 typedef void (*reporter_heard_fn)(void *ctx);
 
-/* Take output from here, from now on; o belongs to the caller and must live as long.  hurry: do not
- * wait for the next tenth of a second, for this is the end.
+/* Take output from o from now on, which belongs to the caller and must live as long as r.  hurry:
+ * do not wait for the next tenth of a second, for this is the end.
  */
 void reporter_take_output(struct reporter *r, struct outputs *o, bool hurry);
 
-/* The same with pieces of logs, one in each report. */
+/* Take pieces of logs from s in the same way, one for each report. */
 void reporter_take_logs(struct reporter *r, struct log_send *s);
 
 int reporter_open(struct http_client *http, int agent, int64_t timeout_ns, reporter_heard_fn heard,

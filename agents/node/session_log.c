@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* session_log.c - says on standard error what happens until the driver hears it over HTTP */
 #include "session_log.h"
 
 #include "lib/base/clock.h"

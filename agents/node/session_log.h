@@ -15,14 +15,14 @@ struct session_log {
     bool over;
 };
 
-/* "eddis-agent 0.1.0 started" */
+/* Say "eddis-agent 0.1.0 started". */
 void session_log_begin(void);
 
-/* "eddis-agent: <sentence>", at most once a second. */
+/* Say "eddis-agent: <sentence>", at most once a second. */
 void session_log_say(struct session_log *e, int64_t now_ns, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The driver hears us: whatever is still written goes to this descriptor. */
+/* Send whatever is still written to log_fd, for the driver hears the agent now. */
 void session_log_end(struct session_log *e, int log_fd);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* setup.c - makes the words that run the user's shell lines before the program */
 #include "setup.h"
 
 #include "lib/base/spawn.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* shared_folder.c - leaves a file in the checkpoint folder and looks for those of others */
 #include "shared_folder.h"
 
 #include "lib/base/cleanup.h"

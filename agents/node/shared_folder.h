@@ -16,14 +16,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Make the folder and leave this node's file in it, on the disk; *ret_kept: see above. */
+/* Make dir and leave this node's file in it, on the disk.  *ret_kept: bytes of dir's path that were
+ * there before.
+ */
 int shared_folder_leave(const char *dir, const char *name, int agent, size_t *ret_kept,
                         struct eddis_error *err);
 
-/* Whether the file of another is there; *kept becomes the least that any tells. */
+/* Whether the file of that agent is there.  If it is, and it tells of fewer bytes that were there
+ * before, *kept becomes their number.
+ */
 bool shared_folder_is_seen(const char *dir, const char *name, int agent, size_t *kept);
 
-/* Remove this node's file, and what was made of the folder's path when nothing else is in it. */
+/* Remove this node's file, and the folders of dir's path behind its first `kept` bytes when nothing
+ * else is in them.
+ */
 void shared_folder_remove(const char *dir, const char *name, int agent, size_t kept);
 
 #endif

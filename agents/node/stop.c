@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* stop.c - the ladders of signals that end a generation, and the walk down them */
 #include "stop.h"
 
 #include "lib/base/clock.h"

@@ -29,16 +29,16 @@ struct stop {
     int64_t grace_ns, next_ns, began_ns;
 };
 
-/* Begin, or change to a harder ladder when one is under way; a softer one changes nothing. */
+/* Begin a stop, or change one under way to a harder ladder; a softer one changes nothing. */
 void stop_begin(struct stop *s, enum stop_ladder ladder, int64_t grace_ns, int64_t now_ns);
 
-/* The row to carry out now, or NULL when its time has not come. */
+/* Return the row to carry out now, or NULL when its time has not come. */
 const struct stop_row *stop_due(struct stop *s, int64_t now_ns);
 
-/* There is nobody to wait for: go down the rows without waiting. */
+/* Go down the rows without waiting, for there is nobody to wait for. */
 void stop_hasten(struct stop *s, int64_t now_ns);
 
-/* Moment of the next row; CLOCK_NEVER when no stop is under way. */
+/* Return the moment of the next row; CLOCK_NEVER when no stop is under way. */
 int64_t stop_next_ns(const struct stop *s);
 
 #endif

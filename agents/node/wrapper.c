@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* wrapper.c - runs a rank's program, copies its output and tells the agent of its end */
 #include "wrapper.h"
 
 #include "oom.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* log_answer.c - turns a part of a rank's log into JSON and back */
 #include "log_answer.h"
 
 #include "lib/base/fields.h"

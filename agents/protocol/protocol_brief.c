@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* protocol_brief.c - turns the brief into JSON and back */
 #include "protocol.h"
 
 #include "timing.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* protocol_order.c - turns orders into JSON and back */
 #include "protocol.h"
 
 #include "lib/base/fields.h"

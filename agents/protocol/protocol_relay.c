@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* protocol_relay.c - turns a relay into a JSON object and back */
 #include "protocol_relay.h"
 
 #include "lib/base/cleanup.h"

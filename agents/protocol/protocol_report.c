@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* protocol_report.c - turns hellos and reports into JSON and back */
 #include "protocol.h"
 
 #include "lib/base/fields.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* csv_row.c - reads the numbers and the label of a line, rounded as strtod would */
 #include "csv_row.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* csv_store.c - keeps parsed rows, or where they start, for access by number */
 #include "csv_store.h"
 
 #include "dataset_impl.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* dataset.c - opens a data set in the format that it has */
 #include "dataset.h"
 
 #include "dataset_impl.h"

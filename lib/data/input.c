@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* input.c - reads a file through zlib, in bytes or in lines */
 #include "input.h"
 
 #include "lib/base/cleanup.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* permutation.c - permutes the numbers below n by a small cipher */
 #include "permutation.h"
 
 #include "lib/base/random.h"

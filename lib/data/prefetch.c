@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* prefetch.c - the thread that reads the next batch */
 #include "prefetch.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_api.c - loads the CUDA driver and finds its functions */
 #include "cuda_api.h"
 
 #include "lib/base/dlopen.h"

@@ -44,7 +44,7 @@ struct cuda_api {
  */
 int cuda_load(struct cuda_api *ret, struct eddis_error *err);
 
-/* 0, or the failure with the driver's words; what: "cannot allocate 64 MB". */
+/* Return 0, or the failure e with the driver's words in err; what: "cannot allocate 64 MB". */
 int cuda_check(const struct cuda_api *api, CUresult e, const char *what, struct eddis_error *err);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_blas.c - loads cuBLAS and times a product of matrices */
 #include "cuda_blas.h"
 
 #include "lib/base/clock.h"

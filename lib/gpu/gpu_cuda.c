@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* gpu_cuda.c - the GPUs of this process, through the CUDA driver */
 #include "gpu.h"
 
 #include "cuda_api.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* gpu_none.c - stands in where eddis was built without CUDA: there are no GPUs */
 #include "gpu.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* client.c - runs requests on libcurl's multi interface, address after address */
 #include "client.h"
 
 #include "lib/base/cleanup.h"

@@ -35,6 +35,7 @@ struct http_client_options {
     struct http_tcp tcp;
 };
 
+/* Make a client; the options are copied. */
 int http_client_open(const struct http_client_options *o, struct http_client **ret,
                      struct eddis_error *err);
 
@@ -56,13 +57,13 @@ int http_client_start(struct http_client *c, const char *path, const char *json,
 int http_client_wait(struct http_client *c, struct pollfd *fds, int n, int64_t deadline_ns,
                      struct eddis_error *err);
 
-/* One request, waiting for its answer; returns the status and, in *ret_body, the body that the
+/* Send one request and wait for its answer.  Returns the status; *ret_body: the body, which the
  * caller frees.
  */
 int http_client_call(struct http_client *c, const char *path, const char *json, int64_t timeout_ns,
                      char **ret_body, size_t *ret_n, struct eddis_error *err);
 
-/* Ends requests under way.  Accepts NULL. */
+/* End requests under way and free c.  Accepts NULL. */
 void http_client_close(struct http_client *c);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* deadline.c - the thread that shuts down sockets which are late */
 #include "deadline.h"
 
 #include "lib/base/clock.h"

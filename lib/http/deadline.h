@@ -16,17 +16,19 @@
 struct deadlines;
 struct deadline; /* of one socket */
 
+/* Start the thread. */
 int deadlines_start(struct deadlines **ret, struct eddis_error *err);
 
-/* Ends the thread and frees what is left; accepts NULL. */
+/* End the thread and free what is left; accepts NULL. */
 void deadlines_stop(struct deadlines *d);
 
 /* Watch a socket; it must stay open until deadline_remove.  Returns NULL without memory. */
 struct deadline *deadline_add(struct deadlines *d, int fd, int64_t at_ns);
 
-/* Move the moment; CLOCK_NEVER: no limit for now. */
+/* Move x to at_ns; CLOCK_NEVER: no limit for now. */
 void deadline_set(struct deadlines *d, struct deadline *x, int64_t at_ns);
 
+/* Watch x's socket no longer, and free x. */
 void deadline_remove(struct deadlines *d, struct deadline *x);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* key.c - makes a key and its certificate with GnuTLS, and the pin of the key */
 #include "key.h"
 
 #include <errno.h>

@@ -17,16 +17,17 @@ enum { HTTP_PIN_CHARS = 52 }; /* "sha256//" and 44 characters of base64 */
 
 struct http_key;
 
+/* Make a key and its certificate. */
 int http_key_new(struct http_key **ret, struct eddis_error *err);
 
-/* Borrowed until http_key_free: "sha256//...", as libcurl takes it. */
+/* Borrow the pin until http_key_free: "sha256//...", as libcurl takes it. */
 const char *http_key_pin(const struct http_key *k);
 
-/* Borrowed, PEM: for the server. */
+/* Borrow the private key and the certificate in PEM, for the server. */
 const char *http_key_private(const struct http_key *k);
 const char *http_key_certificate(const struct http_key *k);
 
-/* Wipes and frees; accepts NULL.  Servers started with the key need it no longer. */
+/* Wipe and free k; accepts NULL.  Servers started with the key need it no longer. */
 void http_key_free(struct http_key *k);
 
 #endif

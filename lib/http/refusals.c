@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* refusals.c - counts refused requests by peer, the last of them together */
 #include "refusals.h"
 
 #include <stdio.h>

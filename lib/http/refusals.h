@@ -21,7 +21,7 @@ struct http_refusals {
     struct http_refusal peer[HTTP_REFUSAL_PEERS];
 };
 
-/* Count n more; a zeroed struct is empty. */
+/* Count n more requests of a peer; a zeroed struct is empty. */
 void http_refusals_add(struct http_refusals *r, const char *peer, int64_t n);
 
 #endif

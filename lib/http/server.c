@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* server.c - serves requests with libmicrohttpd, each checked before its body is read */
 #include "server.h"
 
 #include "deadline.h"

@@ -64,7 +64,9 @@ int http_server_start(const struct http_server_options *o, struct http_server **
                       struct eddis_error *err);
 int http_server_port(const struct http_server *s);
 
-/* Requests refused so far for a wrong or missing token: how many, and from whom.  Any thread. */
+/* Tell of requests refused so far for a wrong or missing token: how many, and from whom.  Any
+ * thread.
+ */
 int64_t http_server_refused(const struct http_server *s);
 void http_server_refusals(struct http_server *s, struct http_refusals *ret);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tokens.c - draws tokens and tells in constant time whose one is */
 #include "tokens.h"
 
 #include "lib/base/random.h"

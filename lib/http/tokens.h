@@ -17,19 +17,19 @@ enum { HTTP_TOKEN_CHARS = 64 };
 
 struct http_tokens;
 
-/* Returns tokens for the numbers 0 .. n-1. */
+/* Draw tokens for the numbers 0 .. n-1. */
 int http_tokens_new(int n, struct http_tokens **ret, struct eddis_error *err);
 
 /* Write the token of number who and a 0; the caller wipes it.  Any thread. */
 void http_tokens_text(struct http_tokens *t, int who, char ret[HTTP_TOKEN_CHARS + 1]);
 
-/* From now on number who has another one.  Any thread. */
+/* Draw another token for number who; the old one is worth nothing from now on.  Any thread. */
 int http_tokens_renew(struct http_tokens *t, int who, struct eddis_error *err);
 
-/* Whose token is given?  -1: nobody's.  Any thread. */
+/* Return the number whose token is given, or -1: nobody's.  Any thread. */
 int http_tokens_who(struct http_tokens *t, const char *given);
 
-/* Wipes and frees; accepts NULL. */
+/* Wipe and free t; accepts NULL. */
 void http_tokens_free(struct http_tokens *t);
 
 #endif

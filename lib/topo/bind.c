@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* bind.c - binds a thread to the cores of a list */
 #include "topo.h"
 
 #include <errno.h>

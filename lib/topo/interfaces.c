@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* interfaces.c - reads the interfaces of this machine from the kernel */
 #include "interfaces.h"
 
 #include <arpa/inet.h>

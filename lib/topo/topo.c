@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* topo.c - turns hwloc's tree into plain data */
 #include "topo.h"
 
 #include "lib/base/cleanup.h"

@@ -33,13 +33,16 @@ void topo_close(struct topo *t); /* accepts NULL */
  */
 void topo_describe(const struct topo *t, struct node_profile *p);
 
-/* Cores of the NUMA node of this index, threads of one core counted once; 1 at least. */
+/* Return the cores of the NUMA node of this index, threads of one core counted once; 1 at least. */
 int topo_cores(const struct topo *t, int index);
 
-/* Bytes of the largest cache near a NUMA node's cores, all of its kind together; 0 unknown. */
+/* Return the bytes of the largest cache near a NUMA node's cores, all of its kind together; 0
+ * unknown. */
 int64_t topo_cache_bytes(const struct topo *t, int index);
 
-/* Which cores and NUMA node a PCI device is near, by its id "0000:17:00.0".  -ENOENT: not seen. */
+/* Write to ret which cores and NUMA node a PCI device is near, by its id "0000:17:00.0".  -ENOENT:
+ * it is not seen.
+ */
 int topo_locate(const struct topo *t, const char *pci, struct device *ret, struct eddis_error *err);
 
 /* Bind this process, all its threads, to a list of cores, "0-3,8".  -EINVAL: not a list, or none

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* conv.c - forward and backward pass of the convolution */
 #include "conv.h"
 
 #include "matmul.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* dense.c - forward and backward pass of the fully connected layer */
 #include "dense.h"
 
 #include "matmul.h"

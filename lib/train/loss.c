@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* loss.c - softmax, its loss and its gradient */
 #include "loss.h"
 
 static int64_t largest(const real *z, int64_t k)

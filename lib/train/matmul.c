@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* matmul.c - matrix products through OpenBLAS, with as many threads as pay */
 #include "matmul.h"
 
 #include <stdatomic.h>

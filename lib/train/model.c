@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* model.c - the table of models, their layers and first values */
 #include "model.h"
 
 #include "lib/base/random.h"

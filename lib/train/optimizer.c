@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* optimizer.c - one step of SGD, Nesterov or Adam */
 #include "optimizer.h"
 
 int optimizer_states(const struct optimizer *o)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* pace.c - waits after each layer until its part of the given time is over */
 #include "pace.h"
 
 #include "lib/base/clock.h"

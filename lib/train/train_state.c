@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* train_state.c - writes and reads parameters and optimiser through eddis.h */
 #include "train_state.h"
 
 #include <errno.h>

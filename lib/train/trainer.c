@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* trainer.c - the training loop */
 #include "trainer.h"
 
 #include "lib/base/clock.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* job_cleanup.c - logs in to every node of a job and has its keeper end what is left */
 #include "job_cleanup.h"
 
 #include "start.h"

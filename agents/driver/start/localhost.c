@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* localhost.c - compares a host's name with the names and addresses of this machine */
 #include "localhost.h"
 
 #include <arpa/inet.h>

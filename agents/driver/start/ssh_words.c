@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* ssh_words.c - the table of what ssh says when it fails */
 #include "ssh_words.h"
 
 #include <string.h>

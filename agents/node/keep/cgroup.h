@@ -21,27 +21,28 @@ struct cgroup {
     char path[CGROUP_PATH]; /* "": none */
 };
 
-/* Make one of this name below this process's own, after removing empty ones that dead keepers have
- * left there. Negative: none may be made here.
+/* Make a group of this name below this process's own, after removing empty ones that dead keepers
+ * have left there.  Negative: none may be made here.
  */
 int cgroup_make(const char *name, struct cgroup *ret, struct eddis_error *err);
 
-/* Move a process into it. */
+/* Move a process into the group. */
 int cgroup_add(const struct cgroup *c, pid_t pid, struct eddis_error *err);
 
-/* SIGKILL all in it, also what forks meanwhile or is frozen, until nothing living is in it or the
- * deadline has passed.  Zombies do not count.  Blocks.  Returns how many processes were seen.
+/* SIGKILL all in the group, also what forks meanwhile or is frozen, until nothing lives there or
+ * the deadline has passed.  Zombies do not count.  Blocks.  Returns how many processes were seen.
  */
 int cgroup_kill(const struct cgroup *c, int64_t deadline_ns, struct eddis_error *err);
 
-/* Remove it; silently not, when something is in it.  Blocks a moment for what is just ending. */
+/* Remove the group; silently not, when something is in it.  Blocks a moment for what is just
+ * ending. */
 void cgroup_remove(struct cgroup *c);
 
-/* Find those of this name wherever they are; at most max.  Returns their number. */
+/* Find groups of this name wherever they are, at most max.  Returns their number. */
 int cgroup_find(const char *name, struct cgroup *ret, int max);
 
-/* For an agent whose keeper is dead: move this process out of its group, kill what is left in that
- * and remove it.  Nothing happens in a group of another name.
+/* Move this process, an agent whose keeper is dead, out of its group, kill what is left in that and
+ * remove it.  Nothing happens in a group of another name.
  */
 void cgroup_leave(int64_t deadline_ns);
 

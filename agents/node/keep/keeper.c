@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* keeper.c - starts the agent, watches it and ends everything below it */
 #include "keeper.h"
 
 #include "cgroup.h"

@@ -15,10 +15,9 @@
 
 enum { KEEPER_EXIT_LOST = 3 };
 
-/* Start the agent with this process's standard input, output
- * and error and watch it to its end.  Both are found on the node by id.
- * That nobody reads what is said ends nothing: a session may be lost.
- * Blocks.  Returns the exit code: the agent's own, 128 + signal when it was killed, or
+/* Start the agent with this process's standard input, output and error and watch it to its end.
+ * Both are found on the node by id.  That nobody reads what is said ends nothing: a session may be
+ * lost.  Blocks.  Returns the exit code: the agent's own, 128 + signal when it was killed, or
  * KEEPER_EXIT_LOST when it had to be.
  */
 int keeper_run(const char *agent_path, int64_t lease_ns, const struct node_identity *id,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tick.c - the counters and folder names that keeper and agent share in memory */
 #include "tick.h"
 
 #include "agents/protocol/timing.h"

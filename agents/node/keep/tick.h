@@ -34,9 +34,11 @@ int tick_create(struct tick_page **ret, int *ret_fd, struct eddis_error *err);
 /* Map the page of an inherited descriptor, which is closed: nobody else shall inherit it. */
 int tick_map(int fd, struct tick_page **ret, struct eddis_error *err);
 
+/* Show that this side lives. */
 void tick_beat(struct tick_page *p, enum tick_side side);
 
-/* How long that side has been silent; to be called once a period, timing_tick_ns of the lease. */
+/* Return how long that side has been silent; to be called once a period, timing_tick_ns of the
+ * lease. */
 int64_t tick_silence_ns(const struct tick_page *p, enum tick_side side, struct tick_watch *w,
                         int64_t now_ns, int64_t period_ns);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* lines.c - cuts a stream of bytes into whole lines */
 #include "lines.h"
 
 #include <string.h>

@@ -30,12 +30,13 @@ struct lines {
 /* Called with a line of n bytes without its newline; any byte but a newline may be in it. */
 typedef void (*lines_fn)(void *ctx, const char *line, size_t n);
 
+/* Take n bytes of the stream, and give out the lines that end in them. */
 void lines_feed(struct lines *l, const char *data, size_t n, lines_fn fn, void *ctx);
 
 /* Whether a line has begun that has not ended. */
 bool lines_begun(const struct lines *l);
 
-/* Give out what there is of it as a line; what follows will be another. */
+/* Give out a line that has begun as if it had ended; what follows will be another. */
 void lines_flush(struct lines *l, lines_fn fn, void *ctx);
 
 #endif

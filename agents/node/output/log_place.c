@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* log_place.c - takes the driver's log folder where it is seen, else makes a local one */
 #include "log_place.h"
 
 #include "lib/base/cleanup.h"

@@ -21,11 +21,11 @@ struct log_place {
     bool shared;
 };
 
-/* home and state_home as in the environment, or NULL. */
+/* Find or make the folder.  home and state_home are as in the environment, or NULL. */
 int log_place_open(const struct brief *b, const char *state_home, const char *home,
                    struct log_place *ret, struct eddis_error *err);
 
-/* Folder of a generation's files.  Returns a string, NULL without memory. */
+/* Return the path of a generation's folder, for the caller to free; NULL without memory. */
 char *log_place_generation(const struct log_place *p, int64_t generation);
 
 /* Remove the folders made here, as far as they are empty. */

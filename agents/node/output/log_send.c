@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* log_send.c - reads logs piece by piece as the driver asks for them */
 #include "log_send.h"
 
 #include "lib/base/cleanup.h"

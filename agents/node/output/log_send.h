@@ -23,10 +23,10 @@ struct log_wish {
     int64_t generation;
     int64_t offset; /* as order.log_offset */
     char *paths[3]; /* in their order, NULL: fewer; taken */
-    bool remove;    /* they, when all of them has arrived */
+    bool remove;    /* the files, when all of them has arrived */
 };
 
-/* What became of it. */
+/* What became of a wish. */
 struct log_sent {
     int rank;
     int64_t generation;
@@ -38,24 +38,25 @@ struct log_send;
 
 struct log_send *log_send_new(void); /* NULL without memory */
 
-/* Remove what has arrived.  Returns how many files that were to be removed are kept.  Accepts
+/* Remove the files that have arrived.  Returns how many of those to be removed were kept.  Accepts
  * NULL.
  */
 int log_send_close(struct log_send *s);
 
-/* -EBUSY: too many wishes wait.  Takes the paths, also then. */
+/* Queue a wish, and take its paths.  -EBUSY: too many wishes wait; the paths are taken also then.
+ */
 int log_send_add_take(struct log_send *s, const struct log_wish *w, struct eddis_error *err);
 
 /* Whether there is something to be sent. */
 bool log_send_busy(const struct log_send *s);
 
-/* Next piece, its text for the caller to free: 1; 0: there is none now. */
+/* Take the next piece, whose text the caller frees.  Returns 1, or 0 when none is ready. */
 int log_send_next(struct log_send *s, struct log_piece *ret);
 
-/* The pieces taken since the last call have arrived, or were refused. */
+/* Note that the pieces taken since the last call have arrived, or were refused. */
 void log_send_arrived(struct log_send *s, bool refused);
 
-/* A wish that is done, once: 1, else 0. */
+/* Take a wish that is done.  Returns 1, or 0 when none is. */
 int log_send_done(struct log_send *s, struct log_sent *ret);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* node_log.c - writes agent.log */
 #include "node_log.h"
 
 #include "lib/base/cleanup.h"

@@ -7,13 +7,13 @@
 
 struct node_log;
 
-/* Open for appending, 0600; the folder is made if it is not there. */
+/* Open dir/agent.log for appending, 0600; make dir if it is not there. */
 int node_log_open(const char *dir, struct node_log **ret, struct eddis_error *err);
 
 /* Write one line with the time before it; l may be NULL. */
 void node_log_say(struct node_log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Its descriptor, -1 for NULL. */
+/* Return the file's descriptor, -1 for NULL. */
 int node_log_fd(const struct node_log *l);
 
 void node_log_close(struct node_log *l); /* accepts NULL */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* output_copy.c - copies a rank's lines for the screen, as fast as its share allows */
 #include "output_copy.h"
 
 #include "lines.h"

@@ -23,11 +23,13 @@ struct output_copy;
  */
 typedef bool (*output_copy_fn)(void *ctx, const char *text, int64_t dropped);
 
-/* At most bytes_per_s on average, and four seconds' worth at once.  Returns NULL without memory. */
+/* Make a copy of at most bytes_per_s on average, and of four seconds' worth at once.  Returns NULL
+ * without memory.
+ */
 struct output_copy *output_copy_new(int64_t bytes_per_s, output_copy_fn send, void *ctx);
 void output_copy_free(struct output_copy *c); /* accepts NULL */
 
-/* Output came.  What may be sent at once is. */
+/* Take n bytes of output, and send at once what may be. */
 void output_copy_feed(struct output_copy *c, const char *data, size_t n, int64_t now_ns);
 
 /* Send what is due: to be called at output_copy_next_ns, which is CLOCK_NEVER when nothing waits.
@@ -36,8 +38,8 @@ void output_copy_feed(struct output_copy *c, const char *data, size_t n, int64_t
 void output_copy_tick(struct output_copy *c, int64_t now_ns);
 int64_t output_copy_next_ns(const struct output_copy *c);
 
-/* The program has ended: send all that waits, whatever the bucket holds.  false: something waits
- * still, because it could not be handed over.
+/* Send all that waits, whatever the bucket holds, for the program has ended.  Returns false when
+ * something waits still, because it could not be handed over.
  */
 bool output_copy_end(struct output_copy *c, int64_t now_ns);
 

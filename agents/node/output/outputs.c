@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* outputs.c - queues what ranks have printed until a report takes it */
 #include "outputs.h"
 
 #include <stdlib.h>

@@ -20,13 +20,13 @@ struct outputs;
 struct outputs *outputs_new(void);    /* NULL without memory */
 void outputs_free(struct outputs *o); /* accepts NULL */
 
-/* Whole lines came, copied.  Without memory they count as dropped. */
+/* Append a copy of x, whole lines.  Without memory they count as dropped. */
 void outputs_add(struct outputs *o, const struct output *x);
 
 bool outputs_empty(const struct outputs *o);
 
-/* Take about `bytes` of text, at least one piece: the rows for a report, which outputs_free_rows
- * frees.  Returns their number, 0 also without memory.
+/* Take about `bytes` of text, at least one piece, as rows for a report, which outputs_free_rows
+ * frees.  Returns the number of rows, 0 also without memory.
  */
 int outputs_take(struct outputs *o, size_t bytes, struct output **ret);
 void outputs_free_rows(struct output *row, int n); /* accepts NULL */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* rank_log.c - writes a rank's output to a file that keeps its beginning and its end */
 #include "rank_log.h"
 
 #include "lib/base/cleanup.h"

@@ -25,15 +25,16 @@ int rank_log_open(const char *dir, int rank, int64_t generation, int64_t max_byt
  */
 void rank_log_write(struct rank_log *l, const char *data, size_t n);
 
-/* The last lines (at most max_lines, each cut to line_bytes) to ret [size], ended by newlines;
- * made plain.
+/* Write the last lines (at most max_lines, each cut to line_bytes) to ret [size], each ended by a
+ * newline and free of control characters.
  */
 void rank_log_last_lines(const struct rank_log *l, int max_lines, size_t line_bytes, char *ret,
                          size_t size);
 
+/* Return how many bytes were dropped. */
 int64_t rank_log_dropped(const struct rank_log *l);
 
-/* Why some could not be written: negative errno; 0: all that was dropped was too much. */
+/* Return why bytes could not be written, a negative errno; 0: those dropped were too many. */
 int rank_log_error(const struct rank_log *l);
 
 /* Note in the log what was dropped, and close it.  Accepts NULL. */
