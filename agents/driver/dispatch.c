@@ -3,7 +3,6 @@
 #include "driver_impl.h"
 
 #include "check.h"
-#include "routes.h"
 
 #include "agents/protocol/timing.h"
 #include "lib/base/clock.h"
@@ -23,6 +22,11 @@ static const struct {
     [SUBJECT_LOGS] = { &logs_ops, offsetof(struct driver, logs) },
     [SUBJECT_TELLING] = { &telling_ops, offsetof(struct driver, telling) },
 };
+
+const struct subject_ops *dispatch_ops(enum subject s)
+{
+    return subjects[s].ops;
+}
 
 static void *self_of(struct driver *d, enum subject s)
 {

@@ -19,6 +19,8 @@
 #include "network_choice.h"
 #include "planning.h"
 #include "registration.h"
+#include "routes.h"
+
 #include "telling.h"
 
 struct driver {
@@ -39,6 +41,8 @@ void driver_loop(struct driver *d); /* until the job is over */
 void driver_take_signals(struct driver *d);
 
 /* dispatch.c */
+const struct subject_ops *dispatch_ops(enum subject s); /* NULL: SUBJECT_NONE */
+
 void dispatch_item(struct driver *d, struct inbox_item *i); /* frees it */
 void dispatch_starts(struct driver *d);
 void dispatch_stop(struct driver *d, int sig, int64_t now_ns); /* as state_signal */

@@ -31,22 +31,25 @@ void fetch_free(struct fetch *f); /* removes what was not made a log; accepts NU
 /* Add a log unless it is there already. */
 int fetch_add(struct fetch *f, const struct fetch_log *l, struct eddis_error *err);
 
-/* The next log of this agent is to be ordered: true and which; false: none, or one is under way. */
+/* Begin with the agent's next log: true, and *ret is to be ordered; false: there is none, or one is
+ * under way.
+ */
 bool fetch_next(struct fetch *f, int agent, struct fetch_log *ret);
 
-/* A piece came.  -EINVAL: it is none that was asked for; other failures: it could not be written,
- * and the log is given up.
+/* Keep a piece that came.  -EINVAL: nobody has asked for it; other failures: it could not be
+ * written, and the log is given up.
  */
 int fetch_piece(struct fetch *f, int agent, const struct log_piece *p, struct eddis_error *err);
 
-/* The agent has sent all that it sends of its log under way, `end` bytes; negative: there is none.
- * Not whole: it has left something out, and written into it where.
+/* End the agent's log under way, which has `end` bytes (negative: the agent has no such log).  Not
+ * whole: the agent has left something out, and written into the log where.
  */
 void fetch_done(struct fetch *f, int agent, int rank, int64_t end, bool whole);
 
-/* Nothing more comes of this agent (-1: of any). */
+/* Expect nothing more from this agent (-1: from any). */
 void fetch_give_up(struct fetch *f, int agent);
 
+/* Whether nothing is under way or left to fetch. */
 bool fetch_over(const struct fetch *f);
 
 /* Make the ranks' files; host(ctx, agent) borrows a node's name.  A file that is not whole says so
@@ -56,7 +59,7 @@ bool fetch_over(const struct fetch *f);
 int fetch_finish(struct fetch *f, const char *(*host)(void *ctx, int agent), void *ctx,
                  struct eddis_error *err);
 
-/* After that: the next of these at or behind *at, which begins with 0; false: no more. */
+/* After fetch_finish: step *at, 0 at first, to the next log that is missing; false: no more. */
 bool fetch_missing(const struct fetch *f, int *at, struct fetch_log *ret);
 
 #endif

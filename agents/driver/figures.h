@@ -76,13 +76,13 @@ struct figures {
     struct figures_past past;
 };
 
-/* plan is borrowed until figures_fini. */
+/* Begin with a plan, borrowed until figures_fini, that is in force from version real_version on. */
 int figures_init(struct figures *f, const struct plan *plan, int64_t real_version,
                  struct eddis_error *err);
 void figures_fini(struct figures *f);
 
-/* A generation has ended, the next one resumes from this step (-1: from the beginning): its plan is
- * no longer used.  Then the next one begins with its own, as figures_init.
+/* End a generation, whose plan is no longer used; the next one resumes from resume_step (-1: from
+ * the beginning), and begins with its own plan by figures_next.
  */
 void figures_end_generation(struct figures *f, int64_t resume_step);
 int figures_next(struct figures *f, const struct plan *plan, int64_t real_version,
@@ -91,22 +91,23 @@ int figures_next(struct figures *f, const struct plan *plan, int64_t real_versio
 /* Take one worker's progress from a report that came now. */
 void figures_progress(struct figures *f, const struct progress *p, int64_t now_ns);
 
-/* How a worker ended, for its state. */
+/* Keep how a worker ended, "exited", for its state. */
 void figures_end(struct figures *f, int rank, const char *how);
 
-/* Number of the last step that every worker has done + 1; 0 while one has not been heard of.  Where
- * workers or groups go at their own paces, global batches that all samples together make.
+/* Return the number of the last step that every worker has done + 1; 0 while one has not been heard
+ * of.  Where workers or groups go at their own paces, the global batches that all samples together
+ * make.
  */
 int64_t figures_steps(const struct figures *f);
 
-/* Fewest steps done by any worker since this job began. */
+/* Return the fewest steps that any worker has done in this generation. */
 int64_t figures_steps_here(const struct figures *f);
 
-/* Whether every worker has done a step of the real plan. */
-bool figures_any_seen(const struct figures *f); /* a worker has opened its page */
+/* Whether any worker has opened its page; whether every one has done a step of the real plan. */
+bool figures_any_seen(const struct figures *f);
 bool figures_real_begun(const struct figures *f);
 
-/* The plan that the job was to measure against never comes: the steps so far are all there is. */
+/* Expect no real plan any more: the equal split's steps are all that count. */
 void figures_only_equal(struct figures *f);
 
 /* Fill what the boards know; the rest of *s is left alone.  s has room for the workers. */

@@ -52,14 +52,14 @@ struct inbox;
 
 int inbox_open(struct inbox **ret, struct eddis_error *err);
 
-/* Readable when something may have come. */
+/* Borrow the descriptor that is readable when something may have come. */
 int inbox_fd(const struct inbox *b);
 
 /* Take the oldest item; NULL when there is none.  inbox_item_free frees it, without answering. */
 struct inbox_item *inbox_take(struct inbox *b);
 void inbox_item_free(struct inbox_item *i);
 
-/* From now on everything is answered "503 the job is over" at once, also what is waiting. */
+/* Answer everything "503 the job is over" from now on, also what is waiting. */
 void inbox_shut(struct inbox *b);
 
 /* The server must have been stopped.  Accepts NULL. */

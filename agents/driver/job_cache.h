@@ -17,13 +17,13 @@
 
 #include <stdint.h>
 
-/* Returns what was stored for this key at most age_ns ago: a JSON object.  -ENOENT, -ESTALE:
- * nothing is.
+/* Load what was stored for this key at most age_ns ago, a JSON object, into *ret, to be freed.
+ * -ENOENT, -ESTALE: there is nothing.
  */
 int job_cache_load(const char *kind, const char *key, int64_t age_ns, char **ret,
                    struct eddis_error *err);
 
-/* Replace it, atomically, mode 0600.  text is a JSON object. */
+/* Replace what is stored for this key by text, a JSON object: atomically, mode 0600. */
 int job_cache_store(const char *kind, const char *key, const char *text, struct eddis_error *err);
 
 void job_cache_drop(const char *kind, const char *key);

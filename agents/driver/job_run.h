@@ -38,15 +38,15 @@ struct run_agent {
 /* The network that the nodes use, as it was chosen last. */
 struct run_network {
     char subnet[64];  /* "10.1.0.0/24"; "" with one node */
-    char reason[200]; /* what is known of it, for people */
-    char *measured;   /* of it, JSON; NULL: nothing */
+    char reason[200]; /* its slowest link, for people; "" unknown */
+    char *measured;   /* what the probe has measured, JSON; NULL: nothing */
 };
 
 /* The plans of the generation. */
 struct run_plans {
     struct plan *plan;   /* the real one; NULL: none yet */
     struct plan *equal;  /* the equal split before it, of --measure-equal; NULL: none */
-    int64_t equal_until; /* after so many steps the real one is published; 0: at once */
+    int64_t equal_until; /* steps after which the real one is published; 0: at once */
     int64_t newest;      /* version that was published last */
 };
 

@@ -31,12 +31,14 @@ struct journal {
 void journal_event(struct journal *r, enum job_event type, const char *node, int rank,
                    const char *text);
 
-/* Returns {"events": [...], "schema_version": 1} of those kept with a number above after. */
+/* Return {"events": [...], "schema_version": 1} with the events kept whose number is above after.
+ */
 char *journal_events_text(const struct journal *r, int64_t after);
 
-/* One line more at the end of a file. */
+/* Append a line to the file of this name; NULL: there was no memory for it. */
 void journal_line(struct journal *r, const char *name, const char *line);
 
+/* Replace a file: of this name, plan-<g>-<v>.json or summary.json; append to metrics.jsonl. */
 void journal_file(struct journal *r, const char *name, const char *text);
 void journal_plan(struct journal *r, const struct plan *p);
 void journal_metrics(struct journal *r, const struct job_status *s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* learned.h - what earlier runs of a program have told of it, and what this one tells the next */
+/* learned.h - what one run of a program remembers for the next: the size of its model */
 #ifndef EDDIS_AGENTS_DRIVER_LEARNED_H
 #define EDDIS_AGENTS_DRIVER_LEARNED_H
 
@@ -12,11 +12,11 @@
  */
 int64_t learned_model(const struct job *job);
 
-/* Keep them for the next run of the program. */
+/* Keep bytes for the next run of the program. */
 int learned_keep_model(const struct job *job, int64_t bytes, struct eddis_error *err);
 
-/* Write what was measured of the network, JSON or NULL, into known as the planner wants it; it
- * stays as it is when nothing can be said.
+/* Fill the wire's figures in *known from what the network's probe has measured, JSON or NULL; leave
+ * them alone when it does not tell.
  */
 void learned_wire(const char *measured, struct planner_known *known);
 

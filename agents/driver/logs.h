@@ -14,8 +14,8 @@ struct logs {
     struct job_run *run;
     char marker[PROTOCOL_FOLDER + 1]; /* file in log_dir, by which agents see that they share it */
     struct fetch *fetch;
-    int64_t end_ns; /* logs are being fetched, until then; 0: not */
-    bool fetched;   /* they were, and the agents have not been told to leave yet */
+    int64_t end_ns; /* when fetching under way has to end; 0: nothing is fetched */
+    bool fetched;   /* for logs_fetched */
     struct lookers *lookers;
 };
 
@@ -38,7 +38,7 @@ void logs_look(struct logs *l, const struct inbox_item *i, int64_t now_ns);
 /* Fetch no more: logs are as far as they have come. */
 void logs_stop(struct logs *l);
 
-/* Whether fetching has come to its end since it was asked last. */
+/* Return true once when fetching has come to its end. */
 bool logs_fetched(struct logs *l);
 
 void logs_close(struct logs *l);

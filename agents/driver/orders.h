@@ -23,17 +23,19 @@ struct orders {
     int64_t poll_after, poll_deadline_ns;
 };
 
-/* Zero-initialise and set first = 1. */
+/* Zeroed but for first = 1 before. */
 
-/* Give it the next number and hand it out when the agent is waiting.  -EOVERFLOW: the agent has
+/* Give order the next number, and hand it out when the agent is waiting.  -EOVERFLOW: the agent has
  * not taken ORDERS_KEPT orders.
  */
 int orders_add(struct orders *o, struct order *order, struct eddis_error *err);
 
-/* The agent asks for what comes after `after`; x is answered now or later. */
+/* Answer x, by which the agent asks for the order behind number `after`: now, when there is one, or
+ * by deadline_ns.
+ */
 void orders_poll(struct orders *o, int64_t after, struct http_exchange *x, int64_t deadline_ns);
 
-/* Answer a poll whose time has come. */
+/* Answer a poll whose deadline has come. */
 void orders_tick(struct orders *o, int64_t now_ns);
 
 /* Answer what is held and free everything. */

@@ -22,7 +22,7 @@ extern const struct subject_ops planning_ops;
 /* g is zeroed but for run and network before.  planning_fini also when this fails. */
 int planning_init(struct planning *g, struct eddis_error *err);
 
-/* Hear what a worker of the generation tells of the plan in force and of its model. */
+/* Take what a worker of the generation says about the plan in force and its model. */
 void planning_progress(struct planning *g, const struct progress *p);
 
 void planning_fini(struct planning *g);

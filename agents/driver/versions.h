@@ -12,8 +12,8 @@ struct versions {
     const char *mpi;   /* "Open MPI 4.1.4"; "" unknown */
 };
 
-/* -EPROTO: they cannot; the sentence names both and what each has.  What is unknown is no reason.
- * Control characters are taken out of the names.
+/* Fail with -EPROTO when a and b cannot work in one job; err names both and what each has, without
+ * control characters.  What is unknown is no reason.
  */
 int versions_agree(const struct versions *a, const struct versions *b, struct eddis_error *err);
 

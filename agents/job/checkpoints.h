@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Step of the newest complete checkpoint, -1: none.  Its path goes to ret [size] when ret is not
- * NULL and it fits.
+/* Find the newest complete checkpoint in the folder dir.  Returns its step, -1 when there is none;
+ * writes its path to ret [size] when ret is not NULL and the path fits.
  */
 int64_t checkpoints_newest(const char *dir, char *ret, size_t size);
 

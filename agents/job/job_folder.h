@@ -48,9 +48,8 @@ int job_folder_find(const char *prefix, struct job_folder *ret, struct eddis_err
  */
 int job_folder_list(struct job_folder **ret, struct eddis_error *err);
 
-/* Borrows nothing: the name part of an id is everything before "-YYYYMMDD-HHMMSS-xxxx".  Writes it
- * to ret_name [size] and the time, seconds since 1970, to *ret_s; either may be NULL.
- * false: not an id.
+/* Write the name part of an id, everything before "-YYYYMMDD-HHMMSS-xxxx", to ret_name [size] and
+ * the time, seconds since 1970, to *ret_s; either may be NULL.  Returns false when it is no id.
  */
 bool job_folder_parse_id(const char *id, char *ret_name, size_t size, int64_t *ret_s);
 
@@ -68,10 +67,10 @@ struct job_driver {
 int job_driver_write(const struct job_folder *f, const struct job_driver *d,
                      struct eddis_error *err);
 
-/* Remove it at the end; a missing one is success. */
+/* Remove driver.json at the end; a missing one is success. */
 int job_driver_remove(const struct job_folder *f, struct eddis_error *err);
 
-/* Read it.  Returns 1 when its process is still that process, 0 when it is gone.
+/* Read driver.json.  Returns 1 when its process is still that process, 0 when it is gone.
  * -ENOENT: the job has ended in good order, or never begun; -EPERM: the file is not ours alone;
  * -EREMOTE: it was on another machine, where alone can be told whether it lives; *ret is written.
  */

@@ -30,14 +30,14 @@ struct node_list {
     size_t n;
 };
 
-/* Returns one line without its end, or NULL without memory.  ssh is what holds for this host. */
+/* Return one line without its end, or NULL without memory.  ssh: the settings for this host. */
 char *node_list_line(const char *job_id, const struct job_host *host, const struct job_ssh *ssh,
                      const char *digits);
 
-/* Read those of a job's folder.  -ENOENT: it has none, for nothing was ever started. */
+/* Read the list in a job's folder.  -ENOENT: it has none, for nothing was ever started. */
 int node_list_read(const struct job_folder *f, struct node_list **ret, struct eddis_error *err);
 
-/* The same from text, for its tests; `what` names it in errors. */
+/* Read the list from text, for its tests; `what` names it in errors. */
 int node_list_parse(char *text, size_t n, const char *what, struct node_list **ret,
                     struct eddis_error *err);
 

@@ -12,7 +12,9 @@
 
 #define PROMETHEUS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-/* Returns the text; NULL without memory.  What is not known is left out. */
+/* Return the text, to be freed, or NULL without memory.  refused: requests without a valid token.
+ * What is not known is left out.
+ */
 char *prometheus_text(const struct job_status *s, int64_t refused);
 
 #endif

@@ -108,10 +108,10 @@ struct job_status {
     int n_workers;
 };
 
-/* Everything unknown, no workers. */
+/* Make everything unknown, without workers. */
 void job_status_init(struct job_status *s);
 
-/* Room for n workers, all unknown; those that were there are dropped. */
+/* Make room for n workers, all unknown, and drop those that were there. */
 int job_status_resize(struct job_status *s, int n, struct eddis_error *err);
 
 void job_status_fini(struct job_status *s);

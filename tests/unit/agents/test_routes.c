@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_routes.c - every event and every action has a subject, and every event a word */
-#include "agents/driver/routes.h"
+/* test_routes.c - every event and every action has subjects that take it, and every event a word */
+#include "agents/driver/driver_impl.h"
 #include "agents/job/job_event.h"
 #include "suite.h"
 
@@ -23,15 +23,25 @@ static void check_route(const struct route *r)
 
 START_TEST(events)
 {
-    for (int e = 0; e <= EVENT_LEFT; e++)
-        check_route(routes_event((enum event_type)e));
+    for (int e = 0; e <= EVENT_LEFT; e++) {
+        const struct route *r = routes_event((enum event_type)e);
+
+        check_route(r);
+        for (int i = 0; r->to[i]; i++)
+            ck_assert(dispatch_ops(r->to[i])->on_event != NULL);
+    }
 }
 END_TEST
 
 START_TEST(actions)
 {
-    for (int a = 0; a <= ACTION_LAST_LINES; a++)
-        check_route(routes_action((enum action_type)a));
+    for (int a = 0; a <= ACTION_LAST_LINES; a++) {
+        const struct route *r = routes_action((enum action_type)a);
+
+        check_route(r);
+        for (int i = 0; r->to[i]; i++)
+            ck_assert(dispatch_ops(r->to[i])->on_action != NULL);
+    }
 }
 END_TEST
 
