@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* recovery.c - the rules by which a job, its network and its nodes are started again */
 #include "recovery.h"
 
 #include <stddef.h>
@@ -31,14 +32,17 @@ static bool used_up(const struct recovery_case *c)
     return c->restarts_done >= c->restarts;
 }
 
+static bool unwanted(const struct recovery_case *c)
+{
+    return c->unwanted;
+}
+
 static const struct {
     bool (*fits)(const struct recovery_case *c);
     enum recovery then;
 } rules[] = {
-    { never, RECOVERY_NEVER },
-    { no_step, RECOVERY_NO_STEP },
-    { same_step, RECOVERY_SAME_STEP },
-    { used_up, RECOVERY_USED_UP },
+    { unwanted, RECOVERY_UNWANTED },   { never, RECOVERY_NEVER },     { no_step, RECOVERY_NO_STEP },
+    { same_step, RECOVERY_SAME_STEP }, { used_up, RECOVERY_USED_UP },
 };
 
 enum recovery recovery_decide(const struct recovery_case *c)
@@ -49,7 +53,7 @@ enum recovery recovery_decide(const struct recovery_case *c)
     return RECOVERY_RESTART;
 }
 
-const char *recovery_words(enum recovery r)
+const char *recovery_words(const struct recovery_case *c)
 {
     static const char *const words[RECOVERIES] = {
         [RECOVERY_NO_STEP] = "no worker had finished a step",
@@ -57,6 +61,37 @@ const char *recovery_words(enum recovery r)
         [RECOVERY_SAME_STEP] = "the same rank has failed at the same step before",
         [RECOVERY_USED_UP] = "all restarts are used up",
     };
+    enum recovery r = recovery_decide(c);
 
-    return r < RECOVERIES && words[r] ? words[r] : "";
+    if (c->restarts == 0 || !c->started || c->cause == CAUSE_LAUNCH)
+        return "";
+    if (r == RECOVERY_NO_STEP && !c->any_page)
+        return "no finished step is known, for only programs that use libeddis tell of theirs";
+    return words[r] ? words[r] : "";
+}
+
+/* No network kills, and one over which a step was done works. */
+bool recovery_network_again(const struct recovery_case *c)
+{
+    bool launch = c->cause == CAUSE_LAUNCH || c->cause == CAUSE_MPIRUN;
+
+    return c->network_cached && launch && !c->signal && !c->unwanted && c->generation == 1 &&
+           c->started && !c->any_step;
+}
+
+enum recovery_gather recovery_gather(const struct recovery_nodes *n)
+{
+    if (n->usable == 0)
+        return n->in_time ? RECOVERY_WAIT : RECOVERY_NOBODY;
+    return n->coming && n->soon ? RECOVERY_WAIT : RECOVERY_BEGIN;
+}
+
+int recovery_pause_s(int failed_starts)
+{
+    enum { MOST_S = 30 };
+    int s = 1;
+
+    for (int i = 0; i < failed_starts && s < MOST_S; i++)
+        s *= 2;
+    return s < MOST_S ? s : MOST_S;
 }

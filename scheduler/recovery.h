@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recovery.h - may a job that failed go on with another generation?
+/* recovery.h - every decision to start again: a job that failed, its network, its nodes
  *
  * Pure: the rules of eddis-run(1) as one table, first row that fits.
  */
@@ -34,6 +34,11 @@ struct recovery_case {
     bool any_step;                    /* it had finished a step */
     struct recovery_rank now, before; /* before: rank -1 in generation 1 */
     int64_t restarts_done, restarts;  /* so far, and at most */
+    int signal;                       /* that it failed by; 0: none */
+    bool unwanted;                    /* somebody has asked for the job's end */
+    bool started;                     /* its mpirun was ordered */
+    bool any_page;                    /* a rank has told of its steps, if only that it has none */
+    bool network_cached;              /* an earlier job has found the network that it used */
 };
 
 enum recovery {
@@ -42,12 +47,37 @@ enum recovery {
     RECOVERY_NEVER,     /* exit 2, 126, 127: the program says that it cannot run */
     RECOVERY_SAME_STEP, /* the same rank at the same step twice running */
     RECOVERY_USED_UP,   /* no restart is left */
+    RECOVERY_UNWANTED,  /* the job is to end */
     RECOVERIES,
 };
 
 enum recovery recovery_decide(const struct recovery_case *c);
 
-/* Why not, for people: "all restarts are used up"; "" for RECOVERY_RESTART. */
-const char *recovery_words(enum recovery r);
+/* Say why the job is not started again: "all restarts are used up"; "" when it is, or when nobody
+ * expects it.
+ */
+const char *recovery_words(const struct recovery_case *c);
+
+/* Whether the launch failed over a network that an earlier job had found, which may have changed
+ * since: it is measured anew and the launch tried again, once.  Never true of what recovery_decide
+ * lets go on.
+ */
+bool recovery_network_again(const struct recovery_case *c);
+
+/* ---- the nodes of the next generation ---- */
+
+struct recovery_nodes {
+    int usable;   /* nodes that it could begin on */
+    bool coming;  /* another one may be there in a moment */
+    bool soon;    /* the moment is not over */
+    bool in_time; /* nor the time in which a node must have come */
+};
+
+enum recovery_gather { RECOVERY_WAIT, RECOVERY_BEGIN, RECOVERY_NOBODY };
+
+enum recovery_gather recovery_gather(const struct recovery_nodes *n);
+
+/* Seconds before a node is started again whose starts have failed so many times in a row. */
+int recovery_pause_s(int failed_starts);
 
 #endif

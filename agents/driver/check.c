@@ -20,7 +20,7 @@ void check_trouble(struct job_run *r, int agent, const char *text)
 
 bool check_waits(const struct job_run *r)
 {
-    if (!r->o->check_only || r->state.phase != PHASE_REGISTER)
+    if (!r->o->check_only || r->state.phase != STATE_PHASE_REGISTER)
         return false;
     for (int i = 0; i < r->n_agents; i++)
         if (!r->state.agent[i].registered && !r->agent[i].trouble[0])
@@ -30,7 +30,7 @@ bool check_waits(const struct job_run *r)
 
 void check_heard(struct job_run *r, int64_t now_ns)
 {
-    if (!r->o->check_only || r->state.phase != PHASE_REGISTER || check_waits(r))
+    if (!r->o->check_only || r->state.phase != STATE_PHASE_REGISTER || check_waits(r))
         return;
     for (int i = 0; i < r->n_agents; i++)
         if (r->agent[i].trouble[0])

@@ -92,8 +92,7 @@ static void hear_progress(struct driver *d, int agent, const struct progress *p,
 {
     const struct state *s = &d->run.state;
 
-    if (s->generation == 0 || s->phase < PHASE_START || s->phase > PHASE_STOP ||
-        !state_has_rank(s, agent, p->rank))
+    if (!state_has_workers(s) || !state_has_rank(s, agent, p->rank))
         return;
     planning_progress(&d->planning, p);
     figures_progress(&d->run.figures, p, now_ns);

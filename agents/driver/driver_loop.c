@@ -44,7 +44,7 @@ static void tick(struct driver *d)
 {
     const char *dir = d->run.checkpoint_dir;
 
-    if (d->run.state.preempt_ns && !d->run.state.checkpointed && dir)
+    if (d->run.state.preempt_ns && d->run.state.checkpoint != STATE_CHECKPOINT_SEEN && dir)
         state_checkpoint_seen(&d->run.state, checkpoints_newest(dir, NULL, 0));
     dispatch_tick(d, clock_now_ns());
 }
@@ -67,7 +67,7 @@ void driver_loop(struct driver *d)
     const struct driver_view *v = &d->run.o->view;
     int64_t looked_ns = clock_now_ns();
 
-    while (d->run.state.phase != PHASE_OVER) {
+    while (d->run.state.phase != STATE_PHASE_OVER) {
         struct inbox_item *i;
 
         (void)poll(fds, 3, clock_poll_ms(earlier(next_ns(d), clock_now_ns() + look_ns)));

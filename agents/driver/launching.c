@@ -204,7 +204,7 @@ static void relay(struct launching *l, int agent, const struct event *e)
     int node = node_of(l, e->relay.host);
 
     if (e->generation != l->run->state.generation || agent != l->run->state.first ||
-        l->run->state.phase < PHASE_START || l->run->state.phase > PHASE_RUN)
+        !state_is_up(&l->run->state))
         return;
     if (node < 0)
         eddis_fail(&err, -ENOENT, "mpirun wants to start on \"%.200s\", where it has no ranks",

@@ -196,7 +196,7 @@ static void keep(struct network_choice *c)
 {
     struct eddis_error err = { 0 };
 
-    if (c->key && c->used.measured && !c->run->state.network_cached &&
+    if (c->key && c->used.measured && c->run->state.network != STATE_NETWORK_CACHED &&
         job_cache_store("network", c->key, c->used.measured, &err) < 0)
         job_run_say(c->run, JOB_EVENT_NOTE, -1, -1, err.text);
 }

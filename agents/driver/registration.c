@@ -202,7 +202,7 @@ void registration_say_waiting(struct registration *r)
     char text[sizeof r->waiting];
     int64_t now_ns = clock_now_ns();
 
-    if (r->run->state.phase != PHASE_REGISTER || now_ns < r->waiting_ns)
+    if (r->run->state.phase != STATE_PHASE_REGISTER || now_ns < r->waiting_ns)
         return;
     r->waiting_ns = now_ns + CLOCK_S;
     if (starter_waiting(r->starter, text, sizeof text) == 0 || strcmp(text, r->waiting) == 0)

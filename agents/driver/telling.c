@@ -26,21 +26,6 @@ void telling_begin(struct telling *t)
     s->exit_code = -1;
 }
 
-/* The network probe is a part of the profile. */
-static enum job_state job_state_of(const struct state *s)
-{
-    static const enum job_state state[] = {
-        [PHASE_REGISTER] = JOB_STARTING, [PHASE_PROFILE] = JOB_PROFILING,
-        [PHASE_NETWORK] = JOB_PROFILING, [PHASE_PLAN] = JOB_PLANNING,
-        [PHASE_PREPARE] = JOB_LAUNCHING, [PHASE_CHECK] = JOB_LAUNCHING,
-        [PHASE_START] = JOB_LAUNCHING,   [PHASE_RUN] = JOB_RUNNING,
-        [PHASE_STOP] = JOB_STOPPING,     [PHASE_REGROUP] = JOB_LAUNCHING,
-        [PHASE_BYE] = JOB_STOPPING,      [PHASE_OVER] = JOB_ENDED,
-    };
-
-    return s->generation == 0 && s->phase < PHASE_BYE ? JOB_PROFILING : state[s->phase];
-}
-
 /* What failed first, in the generation that ended the job or the last one that it recovered from.
  */
 static void fill_failure(const struct state *s, struct job_status *t)
@@ -78,10 +63,10 @@ void telling_fill(struct telling *t)
     struct job_status *u = &t->run->status;
     int64_t now_ns = clock_now_ns();
 
-    u->state = job_state_of(s);
+    u->state = state_shown(s);
     u->wall_s = (double)(now_ns - t->run->begun_ns) / CLOCK_S;
     (void)snprintf(u->waiting, sizeof u->waiting, "%s",
-                   s->phase == PHASE_REGISTER ? t->waiting : "");
+                   s->phase == STATE_PHASE_REGISTER ? t->waiting : "");
     telling_fill_refused(t);
     u->generation = u->generations = s->n_ranks ? s->generation : 0;
     u->restarts = s->restarts;
@@ -243,7 +228,7 @@ static void say_trouble(struct telling *t)
 
 int64_t telling_next_ns(const struct telling *t)
 {
-    return t->run->state.phase == PHASE_RUN ? t->metrics_ns : CLOCK_NEVER;
+    return t->run->state.phase == STATE_PHASE_RUN ? t->metrics_ns : CLOCK_NEVER;
 }
 
 static void tick(void *self, int64_t now_ns)

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stopping a generation, and what comes after it: the next one, or the job's end. */
+/* state_end.c - stopping a generation, and what comes after it: the next one, or the job's end */
 #include "state_impl.h"
-
-#include "agents/protocol/timing.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
-
-static const int64_t confirm_ns = 5 * CLOCK_S; /* beyond what a stop ladder takes itself */
-static const int64_t regroup_ns = 5 * CLOCK_S; /* an agent is up again in a second or two */
 
 /* ---- the job's end ---- */
 
@@ -22,47 +16,63 @@ static bool is_over(const struct state_agent *a)
 
 void state_over(struct state *s)
 {
-    if (s->phase != PHASE_BYE)
-        return;
     for (int i = 0; i < s->o.n_agents; i++)
         if (!is_over(&s->agent[i]))
             return;
-    s->phase = PHASE_OVER;
-    s->deadline_ns = CLOCK_NEVER;
-}
-
-void state_bye_from(struct state *s, int64_t from_ns)
-{
-    if (s->phase == PHASE_BYE)
-        s->deadline_ns = clock_after_ns(from_ns, timing_all_over_ns(s->o.lease_ns, confirm_ns));
+    state_go(s, STATE_PHASE_OVER, s->deadline_ns);
 }
 
 static void enter_bye(struct state *s, int64_t now_ns)
 {
-    s->phase = PHASE_BYE;
-    s->deadline_ns = clock_after_ns(now_ns, timing_all_over_ns(s->o.lease_ns, confirm_ns));
-    state_push(s, ACTION_BYE);
+    state_go(s, STATE_PHASE_BYE, now_ns);
     state_over(s);
 }
 
-/* The job ends for this reason; the first one counts. */
-void state_end(struct state *s, const char *reason, int exit_code, enum stop_ladder l,
-               int64_t now_ns)
+void state_end_by(struct state *s, enum state_outcome o, const char *reason, int exit_code,
+                  int64_t now_ns)
 {
-    if (s->ending)
+    if (state_is_ending(s))
         return;
-    s->ending = true;
     s->reason = reason;
     s->exit_code = exit_code;
-    if (s->phase == PHASE_STOP)
+    state_end(s, o, STOP_FAILURE, now_ns);
+}
+
+void state_end(struct state *s, enum state_outcome o, enum stop_ladder l, int64_t now_ns)
+{
+    static const struct {
+        const char *reason; /* NULL: as it was set */
+        int exit_code;
+    } row[STATE_OUTCOMES] = {
+        [STATE_OUTCOME_OK] = { "ok", 0 },
+        [STATE_OUTCOME_PREEMPTED] = { "preempted", 128 + SIGTERM },
+        [STATE_OUTCOME_INTERRUPTED] = { "interrupted", 128 + SIGINT },
+        [STATE_OUTCOME_QUIT] = { "interrupted", 128 + SIGQUIT },
+        [STATE_OUTCOME_TIMEOUT] = { "timeout", EXIT_TIMEOUT },
+    };
+
+    if (state_is_ending(s))
+        return;
+    s->outcome = o;
+    if (row[o].reason) {
+        s->reason = row[o].reason;
+        s->exit_code = row[o].exit_code;
+    }
+    if (o == STATE_OUTCOME_PREEMPTED && s->checkpoint == STATE_CHECKPOINT_SEEN)
+        s->exit_code = EXIT_RESUMABLE;
+    if (state_is_stopping(s))
         s->next = NEXT_BYE;
     else
         state_stop(s, l, NEXT_BYE, now_ns);
 }
 
-void state_finish(struct state *s, int64_t now_ns)
+void state_note_checkpoint(struct state *s, int64_t step)
 {
-    state_end(s, "ok", 0, STOP_FAILURE, now_ns);
+    if (s->checkpoint == STATE_CHECKPOINT_UNASKED || step < s->asked_step)
+        return;
+    s->checkpoint = STATE_CHECKPOINT_SEEN;
+    if (s->outcome == STATE_OUTCOME_PREEMPTED)
+        s->exit_code = EXIT_RESUMABLE;
 }
 
 /* ---- stopping ---- */
@@ -72,16 +82,30 @@ static void enter_regroup(struct state *s, int64_t now_ns)
     s->restarts++;
     s->generation++;
     s->before = s->failure;
-    s->regroup_ns = now_ns + regroup_ns;
-    s->deadline_ns = clock_after_ns(now_ns, s->o.launch_ns);
-    s->phase = PHASE_REGROUP;
+    s->regroup_ns = now_ns + REGROUP_S * CLOCK_S;
+    state_go(s, STATE_PHASE_REGROUP, now_ns);
     state_regroup(s, now_ns);
+}
+
+static void enter_plan(struct state *s, int64_t now_ns)
+{
+    s->generation = 1;
+    state_go(s, STATE_PHASE_PLAN, now_ns);
+}
+
+void state_begin_network(struct state *s, int64_t now_ns)
+{
+    s->network = STATE_NETWORK_UNKNOWN;
+    if (state_count_usable(s) > 1) {
+        s->generation = 0;
+        state_go(s, STATE_PHASE_NETWORK, now_ns);
+    } else {
+        enter_plan(s, now_ns);
+    }
 }
 
 static void go_on(struct state *s, int64_t now_ns)
 {
-    s->launched = false;
-    s->probe_ns = 0;
     switch (s->next) {
     case NEXT_BYE:
         enter_bye(s, now_ns);
@@ -90,18 +114,17 @@ static void go_on(struct state *s, int64_t now_ns)
         enter_regroup(s, now_ns);
         break;
     case NEXT_NETWORK:
-        state_network(s, now_ns);
+        state_begin_network(s, now_ns);
         break;
     case NEXT_PLAN:
-        s->generation = 1;
-        state_enter(s, PHASE_PLAN, ACTION_PLAN, now_ns);
+        enter_plan(s, now_ns);
         break;
     }
 }
 
 void state_stopped(struct state *s, int64_t now_ns)
 {
-    if (s->phase != PHASE_STOP)
+    if (!state_is_stopping(s))
         return;
     for (int i = 0; i < s->o.n_agents; i++) {
         const struct state_agent *a = &s->agent[i];
@@ -112,46 +135,19 @@ void state_stopped(struct state *s, int64_t now_ns)
     go_on(s, now_ns);
 }
 
-static int64_t ladder_ns(const struct state *s, enum stop_ladder l)
-{
-    return l == STOP_ORDERLY ? clock_after_ns(s->o.grace_ns, 3 * CLOCK_S) : 3 * CLOCK_S;
-}
-
 void state_stop(struct state *s, enum stop_ladder l, enum state_next next, int64_t now_ns)
 {
     s->next = next;
     s->settle_ns = 0;
-    if (!s->launched) {
+    if (!state_is_launched(s)) {
         go_on(s, now_ns);
         return;
     }
-    if (s->phase != PHASE_STOP)
+    if (!state_is_stopping(s))
         s->resume_known = false;
-    s->phase = PHASE_STOP;
     s->ladder = l;
     s->stop_ns = now_ns;
-    s->deadline_ns = clock_after_ns(now_ns, clock_after_ns(ladder_ns(s, l), confirm_ns));
-    state_push(s, ACTION_STOP)->ladder = l;
-    state_stopped(s, now_ns);
-}
-
-/* Whoever has been heard since and has not confirmed never will.  A silent node is given up when
- * its time has come, no sooner: until then its lease may keep its ranks alive.
- */
-void state_stop_late(struct state *s, int64_t now_ns)
-{
-    s->deadline_ns = now_ns + CLOCK_S;
-    for (int i = 0; i < s->o.n_agents; i++) {
-        struct state_agent *a = &s->agent[i];
-
-        if (!a->part || a->stopped || a->lost || a->ended || a->heard_ns <= s->stop_ns)
-            continue;
-        a->lost = true;
-        state_say(s, "node %s did not confirm in time that everything is stopped",
-                  state_host(s, i));
-        s->deadline_ns = now_ns; /* the others at the next tick: the queue is short */
-        break;
-    }
+    state_go(s, state_is_probe(s) ? STATE_PHASE_PROBE_STOP : STATE_PHASE_STOP, now_ns);
     state_stopped(s, now_ns);
 }
 
@@ -165,15 +161,33 @@ static bool is_coming(const struct state_agent *a)
     return !a->lost && a->failed_starts == 0 && (a->ended || a->starting || back);
 }
 
-static bool wait_more(const struct state *s, int usable, int64_t now_ns)
+void state_give_up(struct state *s, const char *why, int64_t now_ns)
 {
-    bool coming = false;
+    state_say(s, "the job cannot go on: %s", why);
+    (void)snprintf(s->message, sizeof s->message, "%s", s->before.what);
+    state_end_by(s, STATE_OUTCOME_FAILED, s->before.reason, s->before.exit_code, now_ns);
+}
 
-    if (usable == 0)
-        return now_ns < s->deadline_ns;
+void state_regroup(struct state *s, int64_t now_ns)
+{
+    struct recovery_nodes n = { .usable = state_count_usable(s),
+                                .soon = now_ns < s->regroup_ns,
+                                .in_time = now_ns < s->deadline_ns };
+
     for (int i = 0; i < s->o.n_agents; i++)
-        coming = coming || is_coming(&s->agent[i]);
-    return coming && now_ns < s->regroup_ns;
+        n.coming = n.coming || is_coming(&s->agent[i]);
+    switch (recovery_gather(&n)) {
+    case RECOVERY_WAIT:
+        if (!n.soon)
+            s->regroup_ns = s->deadline_ns;
+        break;
+    case RECOVERY_NOBODY:
+        state_give_up(s, "no node is left", now_ns);
+        break;
+    case RECOVERY_BEGIN:
+        state_go(s, STATE_PHASE_PLAN, now_ns);
+        break;
+    }
 }
 
 void state_restart_text(const struct state *s, int n_nodes, char *ret, size_t size)
@@ -188,40 +202,4 @@ void state_restart_text(const struct state *s, int n_nodes, char *ret, size_t si
                    "restarting from %s on %d node%s (generation %" PRId64 " of at most %" PRId64
                    ")",
                    from, n_nodes, n_nodes == 1 ? "" : "s", s->generation, s->o.restarts + 1);
-}
-
-/* Nothing more can be done: the job ends by the failure that it could not recover from. */
-static void give_up(struct state *s, const char *why, int64_t now_ns)
-{
-    state_say(s, "the job cannot go on: %s", why);
-    (void)snprintf(s->message, sizeof s->message, "%s", s->before.what);
-    s->by_failure = true;
-    state_end(s, s->before.reason, s->before.exit_code, STOP_FAILURE, now_ns);
-}
-
-void state_regroup(struct state *s, int64_t now_ns)
-{
-    int usable;
-
-    if (s->phase != PHASE_REGROUP)
-        return;
-    usable = state_count_usable(s);
-    if (wait_more(s, usable, now_ns)) {
-        if (now_ns >= s->regroup_ns)
-            s->regroup_ns = s->deadline_ns;
-        return;
-    }
-    if (usable == 0) {
-        give_up(s, "no node is left", now_ns);
-        return;
-    }
-    state_enter(s, PHASE_PLAN, ACTION_PLAN, now_ns);
-}
-
-void state_unplannable(struct state *s, const char *why, int64_t now_ns)
-{
-    if (s->generation > 1)
-        give_up(s, why, now_ns);
-    else /* the job asks for what these nodes cannot give */
-        state_fail(s, "usage", 2, why, now_ns);
 }

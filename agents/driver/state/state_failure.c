@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who failed first, and what follows from it: the end, or another generation. */
+/* state_failure.c - who failed first, and what follows from it: the end, or another generation */
 #include "state_impl.h"
 
 #include "agents/job/status_json.h"
@@ -9,22 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
-bool state_any_step(const struct state *s)
-{
-    for (int r = 0; r < s->n_ranks; r++)
-        if (s->rank[r].stepped)
-            return true;
-    return false;
-}
-
 static struct recovery_rank rank_of(const struct state_failure *f)
 {
     return (struct recovery_rank){ f->set ? f->rank : -1, f->step, f->stepped };
 }
 
-static enum recovery judge(const struct state *s)
+static struct recovery_case recovery_case(const struct state *s)
 {
-    const struct recovery_case c = {
+    struct recovery_case c = {
         .cause = s->failure.cause,
         .code = s->failure.code,
         .generation = s->generation,
@@ -33,29 +25,20 @@ static enum recovery judge(const struct state *s)
         .before = rank_of(&s->before),
         .restarts_done = s->restarts,
         .restarts = s->o.restarts,
+        .signal = s->failure.signal,
+        .unwanted = s->outcome == STATE_OUTCOME_UNWANTED,
+        .started = s->started_ns != 0,
+        .network_cached = s->network == STATE_NETWORK_CACHED,
     };
 
-    return recovery_decide(&c);
-}
-
-/* Why the job is not started again; "": nobody expects it. */
-static const char *why_not(const struct state *s, enum recovery r)
-{
-    bool any_page = false;
-
-    if (s->o.restarts == 0 || s->unwanted || !s->started_ns || s->failure.cause == CAUSE_LAUNCH)
-        return "";
     for (int i = 0; i < s->n_ranks; i++)
-        any_page = any_page || s->rank[i].phase >= 0;
-    if (r == RECOVERY_NO_STEP && !any_page)
-        return "no finished step is known, for only programs that use libeddis tell of theirs";
-    return recovery_words(r);
+        c.any_page = c.any_page || s->rank[i].phase >= 0;
+    return c;
 }
 
 /* "...; stopping 3 ranks; not started again: all restarts are used up" */
-static void say_failure(struct state *s, const char *before, int stopping, enum recovery r)
+static void say_failure(struct state *s, const char *before, int stopping, const char *why)
 {
-    const char *why = why_not(s, r);
     char ranks[48] = "", again[128] = "";
 
     if (stopping > 0)
@@ -66,34 +49,38 @@ static void say_failure(struct state *s, const char *before, int stopping, enum 
     state_say(s, "%s%s%s%s", before, s->failure.what, ranks, again);
 }
 
-/* The launch of the job's first generation over a network that another job had found: it may have
- * changed since, so find it anew, once.  No network kills.
- */
-static bool blame_network(struct state *s)
+static void forget_network(struct state *s)
 {
-    bool launch = s->failure.cause == CAUSE_LAUNCH || s->failure.cause == CAUSE_MPIRUN;
-
-    if (!s->network_cached || !launch || s->failure.signal || s->generation != 1 ||
-        !s->started_ns || state_any_step(s))
-        return false;
-    s->network_cached = false;
+    s->network = STATE_NETWORK_UNKNOWN;
     state_say(s, "the network of an earlier job may have changed: it is measured again");
     state_push(s, ACTION_FORGET);
-    return true;
+}
+
+static enum state_next next_of(enum recovery r)
+{
+    return r == RECOVERY_RESTART ? NEXT_REGROUP : NEXT_BYE;
 }
 
 /* The failure is known, or another one that came before it: go on, or end by it. */
-static void decide(struct state *s, enum recovery r, int64_t now_ns)
+static void decide(struct state *s, const struct recovery_case *c, int64_t now_ns)
 {
-    enum state_next next = r == RECOVERY_RESTART && !s->unwanted ? NEXT_REGROUP : NEXT_BYE;
+    enum state_next next = next_of(recovery_decide(c));
 
-    if (next == NEXT_BYE && !s->unwanted && blame_network(s))
+    if (recovery_network_again(c)) {
+        forget_network(s);
         next = NEXT_NETWORK;
-    s->ending = s->by_failure = next == NEXT_BYE;
-    s->reason = s->ending ? s->failure.reason : NULL;
-    s->exit_code = s->ending ? s->failure.exit_code : -1;
-    (void)snprintf(s->message, sizeof s->message, "%s", s->ending ? s->failure.what : "");
-    if (s->phase == PHASE_STOP)
+    }
+    if (next == NEXT_BYE) {
+        s->outcome = c->unwanted ? STATE_OUTCOME_UNWANTED : STATE_OUTCOME_FAILED;
+        s->reason = s->failure.reason;
+        s->exit_code = s->failure.exit_code;
+    } else {
+        s->outcome = STATE_OUTCOME_OPEN;
+        s->reason = NULL;
+        s->exit_code = -1;
+    }
+    (void)snprintf(s->message, sizeof s->message, "%s", next == NEXT_BYE ? s->failure.what : "");
+    if (state_is_stopping(s))
         s->next = next;
     else
         state_stop(s, STOP_FAILURE, next, now_ns);
@@ -102,30 +89,47 @@ static void decide(struct state *s, enum recovery r, int64_t now_ns)
 /* The failure that happened first counts, also when it is heard of second. */
 static bool counts(const struct state *s, const struct state_failure *f)
 {
-    if (s->phase >= PHASE_REGROUP || (s->ending && !s->by_failure))
+    switch (s->outcome) {
+    case STATE_OUTCOME_OPEN:
+    case STATE_OUTCOME_SAVING:
+    case STATE_OUTCOME_FAILED:
+    case STATE_OUTCOME_UNWANTED:
+        return !s->failure.set || f->at_ns < s->failure.at_ns;
+    default:
         return false;
-    return !s->failure.set || f->at_ns < s->failure.at_ns;
+    }
 }
 
 void state_failed(struct state *s, const struct state_failure *f, int64_t now_ns)
 {
     bool second = s->failure.set;
-    enum recovery r;
+    struct recovery_case c;
 
     if (!counts(s, f))
         return;
-    if (s->preempt_ns) { /* the job has to go: what it has saved by now is all there is */
+    if (s->outcome == STATE_OUTCOME_SAVING) { /* what it has saved by now is all there is */
         state_say(s, "%s", f->what);
-        state_end(s, "preempted", state_preempted_code(s), STOP_FAILURE, now_ns);
+        state_end(s, STATE_OUTCOME_PREEMPTED, STOP_FAILURE, now_ns);
         return;
     }
     s->failure = *f;
-    r = judge(s);
+    c = recovery_case(s);
     say_failure(s, second ? "before that: " : "", second || f->rank < 0 ? 0 : state_ranks_left(s),
-                r);
+                recovery_words(&c));
     if (f->rank >= 0)
         state_push(s, ACTION_LAST_LINES)->rank = f->rank;
-    decide(s, r, now_ns);
+    decide(s, &c, now_ns);
+}
+
+/* ---- of the probe ---- */
+
+/* The next network is tried when nothing of this one is left. */
+void state_probe_failed(struct state *s, const char *why, int64_t now_ns)
+{
+    if (state_is_stopping(s))
+        return;
+    (void)snprintf(s->probe_trouble, sizeof s->probe_trouble, "%s", why);
+    state_stop(s, STOP_FAILURE, NEXT_NETWORK, now_ns);
 }
 
 /* ---- of a rank ---- */
@@ -179,14 +183,15 @@ static struct state_failure failure_of(const struct state *s, const struct event
     return f;
 }
 
+/* One that leaves after its checkpoint, or because of us, has not failed. */
 void state_rank_failed(struct state *s, const struct event *e, int agent, int64_t now_ns)
 {
     struct state_failure f;
 
-    if (s->preempt_ns || e->by_us)
+    if (s->outcome == STATE_OUTCOME_SAVING || e->by_us)
         return;
     f = failure_of(s, e, agent, now_ns - e->age_ns);
-    if (s->generation == 0)
+    if (state_is_probe(s))
         state_probe_failed(s, f.what, now_ns);
     else
         state_failed(s, &f, now_ns);
@@ -207,7 +212,7 @@ void state_trouble(struct state *s, const struct state_trouble *t, int64_t now_n
                                .of_daemon = t->of_daemon,
                                .step = -1 };
 
-    if (s->generation == 0 && t->cause != CAUSE_NODE && t->cause != CAUSE_HANG) {
+    if (state_is_probe(s) && t->cause != CAUSE_NODE) {
         state_probe_failed(s, t->text, now_ns);
         return;
     }
@@ -216,12 +221,15 @@ void state_trouble(struct state *s, const struct state_trouble *t, int64_t now_n
     state_failed(s, &f, now_ns);
 }
 
-void state_fail(struct state *s, const char *reason, int exit_code, const char *sentence,
-                int64_t now_ns)
+void state_launch_failed(struct state *s, int agent, int64_t at_ns, const char *text,
+                         int64_t now_ns)
 {
-    if (s->ending)
-        return;
-    state_say(s, "%s", sentence);
-    (void)snprintf(s->message, sizeof s->message, "%s", sentence);
-    state_end(s, reason, exit_code, STOP_FAILURE, now_ns);
+    const struct state_trouble t = { .cause = CAUSE_LAUNCH,
+                                     .reason = "start",
+                                     .exit_code = EXIT_START,
+                                     .agent = agent,
+                                     .at_ns = at_ns,
+                                     .text = text };
+
+    state_trouble(s, &t, now_ns);
 }

@@ -1,18 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Progress of ranks, and ranks that make none.
+/* state_hang.c - progress of ranks, and ranks that make none
  *
  * A rank stands still when neither its steps nor its phase change.  How long is told by its own
  * node's clock with each report, so that a node that says nothing is lost, and never hangs.  Ranks
  * that wait for others, in a step or in a checkpoint, stand still because of them: what is looked
  * for is one that does not wait, or, when there is none, all of them waiting for each other.
  */
-#include "state_impl.h"
+#include "state_input.h"
 
 #include "agents/job/status_json.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+/* What a rank is doing, as enum eddis_phase of lib/eddis.h numbers it. */
+enum rank_phase {
+    RANK_START,
+    RANK_INPUT,
+    RANK_COMPUTE,
+    RANK_WAIT,
+    RANK_EVALUATE,
+    RANK_CHECKPOINT,
+    RANK_DONE,
+};
 
 /* ---- progress ---- */
 
@@ -39,23 +50,24 @@ static int64_t min_known(int64_t a, int64_t b)
     return a < 0 ? b : b < 0 || a < b ? a : b;
 }
 
-void state_progress(struct state *s, const struct progress *p, int64_t now_ns)
+void state_hang_progress(struct state *s, const struct state_input *in)
 {
+    const struct progress *p = in->progress;
     struct state_rank *r;
 
-    if (p->rank < 0 || p->rank >= s->n_ranks || s->generation == 0)
+    if (p->rank < 0 || p->rank >= s->n_ranks)
         return;
     r = &s->rank[p->rank];
     if (p->steps_done != r->steps || p->phase != r->phase)
-        r->moved_ns = now_ns;
+        r->moved_ns = in->now_ns;
     r->still_ns = min_known(p->phase_age_ns, p->page_age_ns);
     if (r->still_ns < 0)
-        r->still_ns = now_ns - r->moved_ns;
+        r->still_ns = in->now_ns - r->moved_ns;
     r->steps = p->steps_done;
     r->phase = p->phase;
     r->waits_for = p->waits_for < s->n_ranks && p->waits_for != p->rank ? p->waits_for : -1;
     if (p->steps_here > 0 && !r->stepped) {
-        recovered(s, p, now_ns);
+        recovered(s, p, in->now_ns);
         r->stepped = true;
     }
 }
@@ -184,7 +196,7 @@ static void hang_text(const struct state *s, int rank, bool all_wait, char *ret,
         state_host(s, r->agent), r->pid, still, r->steps - 1, doing(r->phase), wait);
 }
 
-void state_find_hang(struct state *s, int64_t now_ns)
+void state_hang_look(struct state *s, const struct state_input *in)
 {
     struct state_failure f = { .set = true,
                                .cause = CAUSE_HANG,
@@ -195,14 +207,14 @@ void state_find_hang(struct state *s, int64_t now_ns)
     bool all_wait;
     int r;
 
-    if (s->phase != PHASE_RUN || s->o.hang_ns <= 0 || s->preempt_ns || !state_any_step(s) ||
+    if (s->o.hang_ns <= 0 || s->outcome == STATE_OUTCOME_SAVING || !state_any_step(s) ||
         (r = find(s, &all_wait)) < 0)
         return;
-    f.at_ns = now_ns;
+    f.at_ns = in->now_ns;
     f.rank = r;
     f.pid = s->rank[r].pid;
     f.step = s->rank[r].steps;
     (void)snprintf(f.node, sizeof f.node, "%s", state_host(s, s->rank[r].agent));
     hang_text(s, r, all_wait, f.what, sizeof f.what);
-    state_failed(s, &f, now_ns);
+    state_failed(s, &f, in->now_ns);
 }

@@ -1,5 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state_impl.h - what the state machine's files share; see state.h */
+/* state_impl.h - what the state machine's files share, in layers: a file knows those above it only
+ *
+ *     state_queue.c     actions for the caller
+ *     state_phase.c     the table of phases, and the one function that changes the phase
+ *     state_count.c     questions about nodes and ranks
+ *     state_end.c       stopping, and what comes after it
+ *     state_failure.c   who failed first, and what follows from it
+ *     handlers          state_agent.c   nodes: registered, lost, started again
+ *                       state_launch.c  from the plan to mpirun, and orders that failed
+ *                       state_probe.c   which network the nodes use: its probe
+ *                       state_rank.c    ranks and mpirun: started, ended
+ *                       state_hang.c    progress, and ranks that make none
+ *                       state_stop.c    what is heard while things are stopped, and when all leave
+ *                       state_wish.c    what the user or the caller wants, and limits of time
+ *     state_table.c     phase x input: which handler
+ *     state_time.c      deadlines
+ *     state.c           the interface: every call as an input
+ */
 #ifndef EDDIS_AGENTS_DRIVER_STATE_STATE_IMPL_H
 #define EDDIS_AGENTS_DRIVER_STATE_STATE_IMPL_H
 
@@ -7,43 +24,65 @@
 
 #include "lib/base/clock.h"
 
+#include <stddef.h>
+
 enum { EXIT_FAULT = 1, EXIT_START = 3, EXIT_RESUMABLE = 75, EXIT_TIMEOUT = 124 };
 
-/* What a rank is doing, as enum eddis_phase of lib/eddis.h numbers it. */
-enum rank_phase {
-    RANK_START,
-    RANK_INPUT,
-    RANK_COMPUTE,
-    RANK_WAIT,
-    RANK_EVALUATE,
-    RANK_CHECKPOINT,
-    RANK_DONE,
+/* Times that are the machine's own, in seconds. */
+enum {
+    LADDER_S = 3,      /* a stop ladder takes so long beside the time of grace */
+    CONFIRM_S = 5,     /* to confirm a stop, or to leave, beyond what they take themselves */
+    REGROUP_S = 5,     /* an agent is up again in a second or two */
+    SETTLE_S = 2,      /* events of one moment may travel apart */
+    MPIRUN_END_S = 10, /* its own clean-up takes mpirun a moment */
+    REPEAT_S = 2,      /* wrappers hand on a signal that came to us too */
+    PROBE_S = 30,      /* more than three seconds a probe never takes itself */
+    STOP_LATE_S = 1,   /* a stop that is late is looked at so often */
 };
 
-/* state.c */
+/* state_queue.c */
 struct action *state_push(struct state *s, enum action_type type);
 void state_say(struct state *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void state_enter(struct state *s, enum driver_phase p, enum action_type a, int64_t now_ns);
 
-/* state_agent.c */
+/* state_phase.c */
+void state_go(struct state *s, enum state_phase to, int64_t now_ns);
+void state_extend(struct state *s, int64_t from_ns); /* the phase's time counts from there */
+const char *state_phase_name(enum state_phase p);
+bool state_is_launched(const struct state *s); /* nodes were asked to prepare: there may be
+                                                * something to stop */
+bool state_is_stopping(const struct state *s); /* ... and they have been asked to stop it */
+bool state_is_early(const struct state *s);    /* no part of a training generation was launched */
+bool state_is_probe(const struct state *s);    /* looking for a network */
+/* What agents have to do in this phase, and whose member says that one has; NULL: nothing. */
+const char *state_awaited(const struct state *s, size_t *ret_member, bool *ret_parts);
+
+/* state_count.c */
 const char *state_host(const struct state *s, int agent); /* as people know it */
 int state_count_usable(const struct state *s);
-bool state_all_parts(const struct state *s, size_t member); /* offset of a bool; of all parts */
-int64_t state_silence_ns(const struct state *s);            /* how long an agent may be silent */
-void state_find_lost(struct state *s, int64_t now_ns);
-void state_revive_due(struct state *s, int64_t now_ns);
-bool state_may_revive(const struct state *s, int agent);
-
-/* state_rank.c */
+int state_count_parts(const struct state *s);
+/* The first agent, or part, without this bool of struct state_agent; -1: all have it. */
+int state_first_without(const struct state *s, size_t member, bool parts);
+int64_t state_silence_ns(const struct state *s);         /* how long an agent may be silent */
 int state_ranks_left(const struct state *s);             /* that have not ended */
 int state_first_not(const struct state *s, bool exited); /* exited, or started; -1: all are */
-void state_rank_started(struct state *s, int agent, const struct event *e);
-void state_rank_exit(struct state *s, int agent, const struct event *e, int64_t now_ns);
-void state_mpirun_exit(struct state *s, int agent, const struct event *e, int64_t now_ns);
-void state_settle(struct state *s, int64_t now_ns); /* settle_ns has come */
+bool state_any_started(const struct state *s);
+bool state_any_step(const struct state *s);
+
+/* state_end.c */
+/* The job ends so, unless its end has been decided. */
+void state_end(struct state *s, enum state_outcome o, enum stop_ladder l, int64_t now_ns);
+/* ... for a reason of its own, FAILED or FAULT. */
+void state_end_by(struct state *s, enum state_outcome o, const char *reason, int exit_code,
+                  int64_t now_ns);
+void state_stop(struct state *s, enum stop_ladder l, enum state_next next, int64_t now_ns);
+void state_stopped(struct state *s, int64_t now_ns); /* go on when all have confirmed */
+void state_begin_network(struct state *s, int64_t now_ns);
+void state_regroup(struct state *s, int64_t now_ns); /* go on when nobody is worth waiting for */
+void state_give_up(struct state *s, const char *why, int64_t now_ns);
+void state_note_checkpoint(struct state *s, int64_t step);
+void state_over(struct state *s); /* when all have ended */
 
 /* state_failure.c */
-void state_rank_failed(struct state *s, const struct event *e, int agent, int64_t now_ns);
 /* A failure that is no rank's: of a node, of mpirun, of the launch, or of the probe. */
 struct state_trouble {
     enum recovery_cause cause;
@@ -55,25 +94,10 @@ struct state_trouble {
     bool of_daemon; /* as in struct state_failure */
 };
 void state_trouble(struct state *s, const struct state_trouble *t, int64_t now_ns);
+void state_rank_failed(struct state *s, const struct event *e, int agent, int64_t now_ns);
 void state_failed(struct state *s, const struct state_failure *f, int64_t now_ns);
-bool state_any_step(const struct state *s);
-
-/* state_hang.c */
-void state_find_hang(struct state *s, int64_t now_ns);
-
-/* state_end.c */
-void state_end(struct state *s, const char *reason, int exit_code, enum stop_ladder l,
-               int64_t now_ns);
-void state_stop(struct state *s, enum stop_ladder l, enum state_next next, int64_t now_ns);
-void state_stopped(struct state *s, int64_t now_ns); /* leave PHASE_STOP when all have confirmed */
-void state_stop_late(struct state *s, int64_t now_ns);
-void state_regroup(struct state *s, int64_t now_ns); /* go on when nobody is worth waiting for */
-void state_over(struct state *s);                    /* leave PHASE_BYE when all have ended */
-int state_preempted_code(const struct state *s);
-
-/* state_network.c */
-void state_network(struct state *s, int64_t now_ns); /* PROFILE is done, or a probe has failed */
 void state_probe_failed(struct state *s, const char *why, int64_t now_ns);
-void state_probe_ended(struct state *s, int64_t now_ns);
+void state_launch_failed(struct state *s, int agent, int64_t at_ns, const char *text,
+                         int64_t now_ns);
 
 #endif

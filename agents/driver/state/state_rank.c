@@ -1,43 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks and mpirun: how they start and how they end. */
-#include "state_impl.h"
+/* state_rank.c - ranks and mpirun: how they start and how they end */
+#include "state_input.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-
-static const int64_t settle_ns = 2 * CLOCK_S; /* events of one moment may travel apart */
-
-bool state_has_rank(const struct state *s, int agent, int rank)
-{
-    return rank >= 0 && rank < s->n_ranks && s->rank[rank].agent == agent;
-}
-
-/* Those included that are about to start. */
-int state_ranks_left(const struct state *s)
-{
-    int n = 0;
-
-    for (int r = 0; r < s->n_ranks; r++)
-        n += !s->rank[r].exited;
-    return n;
-}
-
-int state_first_not(const struct state *s, bool exited)
-{
-    for (int r = 0; r < s->n_ranks; r++)
-        if (exited ? !s->rank[r].exited : !s->rank[r].started)
-            return r;
-    return -1;
-}
-
-static bool any_started(const struct state *s)
-{
-    for (int r = 0; r < s->n_ranks; r++)
-        if (s->rank[r].started)
-            return true;
-    return false;
-}
 
 static bool all_exited_zero(const struct state *s)
 {
@@ -47,21 +14,31 @@ static bool all_exited_zero(const struct state *s)
     return s->n_ranks > 0;
 }
 
+/* ---- all of them have ended ---- */
+
+static void probe_ended(struct state *s, int64_t now_ns)
+{
+    if (s->network == STATE_NETWORK_WORKS)
+        state_stop(s, STOP_FAILURE, NEXT_PLAN, now_ns);
+    else
+        state_probe_failed(s, "it ended without a result", now_ns);
+}
+
 static void ended_well(struct state *s, int64_t now_ns)
 {
-    if (s->generation == 0)
-        state_probe_ended(s, now_ns);
-    else if (s->preempt_ns)
-        state_end(s, "preempted", state_preempted_code(s), STOP_FAILURE, now_ns);
+    if (state_is_probe(s))
+        probe_ended(s, now_ns);
+    else if (s->outcome == STATE_OUTCOME_SAVING)
+        state_end(s, STATE_OUTCOME_PREEMPTED, STOP_FAILURE, now_ns);
     else
-        state_end(s, "ok", 0, STOP_FAILURE, now_ns);
+        state_end(s, STATE_OUTCOME_OK, STOP_FAILURE, now_ns);
 }
 
 static void mpirun_text(const struct state *s, char *ret, size_t size)
 {
     char stopping[48] = "";
 
-    if (s->phase < PHASE_STOP)
+    if (!state_is_stopping(s))
         (void)snprintf(stopping, sizeof stopping, "; stopping %d ranks", state_ranks_left(s));
     if (s->mpirun_signal)
         (void)snprintf(ret, size, "mpirun died of signal %d (%s)%s", s->mpirun_signal,
@@ -75,18 +52,31 @@ static void mpirun_text(const struct state *s, char *ret, size_t size)
                        s->mpirun_text[0] ? ": " : "", s->mpirun_text);
 }
 
+/* mpirun, or a daemon of its, could not begin, or has ended later. */
+static struct state_trouble trouble(const struct state *s, int agent, int64_t at_ns, int signal,
+                                    const char *text)
+{
+    bool cannot_start = s->phase == STATE_PHASE_START && !state_any_started(s);
+
+    return (struct state_trouble){ .cause = cannot_start ? CAUSE_LAUNCH : CAUSE_MPIRUN,
+                                   .reason = cannot_start ? "start" : "internal",
+                                   .exit_code = cannot_start ? EXIT_START : EXIT_FAULT,
+                                   .agent = agent,
+                                   .at_ns = at_ns,
+                                   .text = text,
+                                   .signal = signal };
+}
+
 static void mpirun_failed(struct state *s, int64_t at_ns, int64_t now_ns)
 {
-    bool cannot_start = s->phase == PHASE_START && !any_started(s) && !s->mpirun_signal;
     char text[512];
-    struct state_trouble t = { .cause = cannot_start ? CAUSE_LAUNCH : CAUSE_MPIRUN,
-                               .reason = cannot_start ? "start" : "internal",
-                               .exit_code = cannot_start ? EXIT_START : EXIT_FAULT,
-                               .agent = s->first,
-                               .at_ns = at_ns,
-                               .text = text,
-                               .signal = s->mpirun_signal };
+    struct state_trouble t = trouble(s, s->first, at_ns, s->mpirun_signal, text);
 
+    if (s->mpirun_signal) { /* it had begun */
+        t.cause = CAUSE_MPIRUN;
+        t.reason = "internal";
+        t.exit_code = EXIT_FAULT;
+    }
     mpirun_text(s, text, sizeof text);
     state_trouble(s, &t, now_ns);
 }
@@ -94,111 +84,152 @@ static void mpirun_failed(struct state *s, int64_t at_ns, int64_t now_ns)
 /* Ranks and mpirun have ended, or mpirun has and its ranks were not reported in time. */
 static void mpirun_settled(struct state *s, int64_t now_ns)
 {
-    if (s->preempt_ns || (all_exited_zero(s) && s->mpirun_code == 0))
+    if (s->outcome == STATE_OUTCOME_SAVING || (all_exited_zero(s) && s->mpirun_code == 0))
         ended_well(s, now_ns);
     else
         mpirun_failed(s, s->mpirun_over ? s->mpirun_ns : now_ns, now_ns);
 }
 
-/* Everything is being stopped because of something else.  Its daemons go when mpirun has been
- * killed, and one of them may be heard of first, by more than the reports' ages can tell.
- */
-static void mpirun_was_first(struct state *s, int64_t now_ns)
+void state_rank_settled(struct state *s, const struct state_input *in)
 {
-    int64_t at_ns = s->mpirun_ns;
-
-    if (s->failure.of_daemon && at_ns >= s->failure.at_ns && at_ns < s->failure.at_ns + settle_ns)
-        at_ns = s->failure.at_ns - 1;
-    mpirun_failed(s, at_ns, now_ns);
-}
-
-/* mpirun itself does not end when a daemon of its could not begin, and else seconds later. */
-static void daemon_exit(struct state *s, int agent, const struct event *e, int64_t now_ns)
-{
-    bool cannot_start = s->phase == PHASE_START && !any_started(s);
-    char text[512];
-    struct state_trouble t = { .cause = cannot_start ? CAUSE_LAUNCH : CAUSE_MPIRUN,
-                               .reason = cannot_start ? "start" : "internal",
-                               .exit_code = cannot_start ? EXIT_START : EXIT_FAULT,
-                               .agent = agent,
-                               .at_ns = now_ns - e->age_ns,
-                               .text = text,
-                               .signal = e->signal,
-                               .of_daemon = !e->signal };
-
-    (void)snprintf(text, sizeof text, "node %.120s: %.300s; stopping %d ranks",
-                   state_host(s, agent), e->text ? e->text : "", state_ranks_left(s));
-    state_trouble(s, &t, now_ns);
-}
-
-void state_mpirun_exit(struct state *s, int agent, const struct event *e, int64_t now_ns)
-{
-    if (agent != s->first) {
-        if (s->phase < PHASE_STOP && !e->by_us)
-            daemon_exit(s, agent, e, now_ns);
+    s->settle_ns = 0;
+    if (!all_exited_zero(s) || s->mpirun_over) {
+        mpirun_settled(s, in->now_ns);
         return;
     }
+    state_say(s, "mpirun is still there after its ranks have ended");
+    ended_well(s, in->now_ns);
+}
+
+/* ---- mpirun ---- */
+
+static void note_mpirun(struct state *s, const struct event *e, int64_t now_ns)
+{
     s->mpirun_over = true;
     s->mpirun_code = e->code;
     s->mpirun_signal = e->signal;
     s->mpirun_ns = now_ns - e->age_ns;
     (void)snprintf(s->mpirun_text, sizeof s->mpirun_text, "%s", e->text ? e->text : "");
-    if (s->phase == PHASE_STOP && e->signal && !e->by_us)
-        mpirun_was_first(s, now_ns);
-    if (s->phase >= PHASE_STOP || e->by_us)
+}
+
+void state_rank_mpirun_exit(struct state *s, const struct state_input *in)
+{
+    const struct event *e = in->event;
+
+    note_mpirun(s, e, in->now_ns);
+    if (e->by_us)
         return;
     /* A banner that one sentence says better stays in mpirun.log. */
     if (e->last_lines && *e->last_lines && !s->mpirun_text[0] && !all_exited_zero(s) &&
-        s->generation > 0)
+        !state_is_probe(s))
         state_push(s, ACTION_LAST_LINES);
     if (e->signal || state_first_not(s, true) < 0)
-        mpirun_settled(s, now_ns);
+        mpirun_settled(s, in->now_ns);
     else
-        s->settle_ns = now_ns + settle_ns;
+        s->settle_ns = in->now_ns + SETTLE_S * CLOCK_S;
 }
 
-void state_settle(struct state *s, int64_t now_ns)
+/* Everything is being stopped because of something else.  Its daemons go when mpirun has been
+ * killed, and one of them may be heard of first, by more than the reports' ages can tell.
+ */
+void state_rank_mpirun_exit_late(struct state *s, const struct state_input *in)
 {
-    s->settle_ns = 0;
-    if (!all_exited_zero(s) || s->mpirun_over) {
-        mpirun_settled(s, now_ns);
+    const struct state_failure *f = &s->failure;
+    int64_t at_ns;
+
+    note_mpirun(s, in->event, in->now_ns);
+    if (!in->event->signal || in->event->by_us)
         return;
-    }
-    state_say(s, "mpirun is still there after its ranks have ended");
-    ended_well(s, now_ns);
+    at_ns = s->mpirun_ns;
+    if (f->of_daemon && at_ns >= f->at_ns && at_ns < f->at_ns + SETTLE_S * CLOCK_S)
+        at_ns = f->at_ns - 1;
+    mpirun_failed(s, at_ns, in->now_ns);
 }
 
-void state_rank_started(struct state *s, int agent, const struct event *e)
+/* mpirun itself does not end when a daemon of its could not begin, and else seconds later. */
+void state_rank_daemon_exit(struct state *s, const struct state_input *in)
 {
-    if (!state_has_rank(s, agent, e->rank))
+    const struct event *e = in->event;
+    char text[512];
+    struct state_trouble t = trouble(s, in->agent, in->now_ns - e->age_ns, e->signal, text);
+
+    if (e->by_us)
         return;
+    t.of_daemon = !e->signal;
+    (void)snprintf(text, sizeof text, "node %.120s: %.300s; stopping %d ranks",
+                   state_host(s, in->agent), e->text ? e->text : "", state_ranks_left(s));
+    state_trouble(s, &t, in->now_ns);
+}
+
+/* ---- ranks ---- */
+
+static void note_started(struct state *s, const struct event *e)
+{
     s->rank[e->rank].started = true;
     s->rank[e->rank].pid = e->pid;
-    if (s->phase == PHASE_START && state_first_not(s, false) < 0) {
-        s->phase = PHASE_RUN;
-        s->deadline_ns = CLOCK_NEVER;
-    }
 }
 
-void state_rank_exit(struct state *s, int agent, const struct event *e, int64_t now_ns)
+static void note_exit(struct state *s, const struct event *e)
 {
-    struct state_rank *r;
+    struct state_rank *r = &s->rank[e->rank];
 
-    if (!state_has_rank(s, agent, e->rank))
-        return;
-    state_rank_started(s, agent, e);
-    r = &s->rank[e->rank];
+    note_started(s, e);
     r->exited = true;
     r->code = e->code;
     r->signal = e->signal;
     r->by_us = e->by_us;
     r->oom = e->oom;
-    if (e->code != 0 || e->signal)
-        state_rank_failed(s, e, agent, now_ns);
-    if (s->phase < PHASE_STOP && state_first_not(s, true) < 0) {
-        if (s->mpirun_over)
-            mpirun_settled(s, now_ns);
-        else
-            s->settle_ns = now_ns + 5 * settle_ns; /* its own clean-up takes it a moment */
-    }
+}
+
+static void all_up(struct state *s, int64_t now_ns)
+{
+    if (state_first_not(s, false) >= 0)
+        return;
+    if (s->phase == STATE_PHASE_START)
+        state_go(s, STATE_PHASE_RUN, now_ns);
+    else if (s->phase == STATE_PHASE_PROBE_START)
+        state_go(s, STATE_PHASE_PROBE_RUN, now_ns);
+}
+
+void state_rank_started(struct state *s, const struct state_input *in)
+{
+    if (!state_has_rank(s, in->agent, in->event->rank))
+        return;
+    note_started(s, in->event);
+    all_up(s, in->now_ns);
+}
+
+void state_rank_started_late(struct state *s, const struct state_input *in)
+{
+    if (state_has_rank(s, in->agent, in->event->rank))
+        note_started(s, in->event);
+}
+
+static void note_failure(struct state *s, const struct state_input *in)
+{
+    if (in->event->code != 0 || in->event->signal)
+        state_rank_failed(s, in->event, in->agent, in->now_ns);
+}
+
+void state_rank_exit(struct state *s, const struct state_input *in)
+{
+    if (!state_has_rank(s, in->agent, in->event->rank))
+        return;
+    note_exit(s, in->event);
+    all_up(s, in->now_ns);
+    note_failure(s, in);
+    if (!state_is_up(s) || state_first_not(s, true) >= 0)
+        return;
+    if (s->mpirun_over)
+        mpirun_settled(s, in->now_ns);
+    else
+        s->settle_ns = in->now_ns + MPIRUN_END_S * CLOCK_S;
+}
+
+void state_rank_exit_late(struct state *s, const struct state_input *in)
+{
+    if (!state_has_rank(s, in->agent, in->event->rank))
+        return;
+    note_exit(s, in->event);
+    note_failure(s, in);
 }

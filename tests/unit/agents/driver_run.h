@@ -66,7 +66,7 @@ static inline void pass(struct fixture *f, int64_t ns)
 {
     int64_t until = f->now_ns + ns;
 
-    while (f->now_ns < until && f->s.phase != PHASE_OVER) {
+    while (f->now_ns < until && f->s.phase != STATE_PHASE_OVER) {
         int64_t at = state_deadline(&f->s);
 
         f->now_ns += second / 2;
@@ -91,22 +91,28 @@ static inline void comes(struct fixture *f, int agent)
     tell(f, agent, EVENT_PROFILE);
 }
 
+/* Of the probe, too. */
+static inline bool is_stopping(const struct state *s)
+{
+    return s->phase == STATE_PHASE_STOP || s->phase == STATE_PHASE_PROBE_STOP;
+}
+
 /* From PLAN as far as this phase, on the nodes that are there. */
-static inline void launch(struct fixture *f, enum driver_phase to)
+static inline void launch(struct fixture *f, enum state_phase to)
 {
     int node[RANKS], n = 0;
 
-    ck_assert_int_eq(f->s.phase, PHASE_PLAN);
+    ck_assert_int_eq(f->s.phase, STATE_PHASE_PLAN);
     for (int r = 0; r < RANKS; r++)
         if (state_is_usable(&f->s, rank_node[r]))
             node[n++] = rank_node[r];
     ck_assert_int_eq(state_planned(&f->s, n, node, f->now_ns, NULL), 0);
     drain(f);
-    if (to > PHASE_PREPARE) {
+    if (to > STATE_PHASE_PREPARE) {
         tell_parts(f, EVENT_PREPARED);
         tell_parts(f, EVENT_CHECKED);
     }
-    for (int r = 0; to > PHASE_START && r < n; r++)
+    for (int r = 0; to > STATE_PHASE_START && r < n; r++)
         started(f, r);
     ck_assert_int_eq(f->s.phase, to);
 }
@@ -121,7 +127,7 @@ static inline void arrive(struct fixture *f)
 {
     for (int i = 0; i < NODES; i++)
         comes(f, i);
-    ck_assert_int_eq(f->s.phase, PHASE_NETWORK);
+    ck_assert_int_eq(f->s.phase, STATE_PHASE_NETWORK);
     state_network_known(&f->s, false, f->now_ns);
     drain(f);
 }
@@ -130,7 +136,7 @@ static inline void run(struct fixture *f, int restarts)
 {
     begin(f, restarts);
     arrive(f);
-    launch(f, PHASE_RUN);
+    launch(f, STATE_PHASE_RUN);
     steps(f, 10);
 }
 
@@ -141,7 +147,7 @@ static inline void confirm(struct fixture *f, int64_t checkpoint)
         struct event e = event(f, EVENT_STOPPED);
 
         e.step = checkpoint;
-        if (f->silent[i] || !f->s.agent[i].part || f->s.phase != PHASE_STOP)
+        if (f->silent[i] || !f->s.agent[i].part || !is_stopping(&f->s))
             continue;
         state_event(&f->s, i, &e, f->now_ns);
         drain(f);
@@ -158,7 +164,7 @@ static inline void wind_up(struct fixture *f)
         drain(f);
     }
     pass(f, 40 * second);
-    ck_assert_int_eq(f->s.phase, PHASE_OVER);
+    ck_assert_int_eq(f->s.phase, STATE_PHASE_OVER);
 }
 
 #endif

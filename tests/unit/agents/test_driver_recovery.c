@@ -55,7 +55,7 @@ static void strike_rank(struct fixture *f, enum fault fault)
     else if (fault != FREEZE)
         exited(f, 2, 0, fault == SEGV ? SIGSEGV : SIGKILL, false);
     for (int i = 0; fault == FREEZE && i < 70; i++) {
-        if (f->s.phase == PHASE_RUN)
+        if (f->s.phase == STATE_PHASE_RUN)
             progress(f, 2, 2, 11, i * second / 2);
         pass(f, second / 2);
     }
@@ -96,7 +96,7 @@ static void go_to(struct fixture *f, enum when when)
 {
     begin(f, 3);
     arrive(f);
-    launch(f, when == LAUNCH ? PHASE_START : PHASE_RUN);
+    launch(f, when == LAUNCH ? STATE_PHASE_START : STATE_PHASE_RUN);
     if (when == LAUNCH)
         return;
     steps(f, 10);
@@ -111,7 +111,7 @@ static void go_to(struct fixture *f, enum when when)
         return;
     exited(f, 1, 0, SIGKILL, false);
     confirm(f, 5);
-    launch(f, PHASE_START);
+    launch(f, STATE_PHASE_START);
 }
 
 START_TEST(fault_matrix)
@@ -125,19 +125,19 @@ START_TEST(fault_matrix)
     generation = f.s.generation;
     strike(&f, matrix[k].actor, matrix[k].fault);
     if (want->reason && !want->reason[0]) {
-        ck_assert_msg(!f.s.ending, "%s", f.said);
-        ck_assert_int_le(f.s.phase, PHASE_RUN);
+        ck_assert_msg(!state_is_ending(&f.s), "%s", f.said);
+        ck_assert(f.s.phase <= STATE_PHASE_RUN && !is_stopping(&f.s));
         ck_assert_int_eq(f.s.generation, generation);
         state_fini(&f.s);
         return;
     }
     if (!want->reason) {
-        ck_assert_msg(!f.s.ending, "cell %d of row %d: %s", cell, k, f.said);
+        ck_assert_msg(!state_is_ending(&f.s), "cell %d of row %d: %s", cell, k, f.said);
         ck_assert_int_eq(f.s.generation, generation + 1);
-        ck_assert_int_eq(f.s.phase, PHASE_PLAN);
-        launch(&f, PHASE_RUN);
+        ck_assert_int_eq(f.s.phase, STATE_PHASE_PLAN);
+        launch(&f, STATE_PHASE_RUN);
     } else {
-        ck_assert_msg(f.s.ending, "cell %d of row %d goes on: %s", cell, k, f.said);
+        ck_assert_msg(state_is_ending(&f.s), "cell %d of row %d goes on: %s", cell, k, f.said);
         ck_assert_str_eq(f.s.reason, want->reason);
         ck_assert_int_eq(f.s.exit_code, want->code);
         wind_up(&f);
@@ -156,20 +156,20 @@ START_TEST(goes_on_with_who_is_left)
     run(&f, 3);
     f.silent[2] = true; /* its cable is cut */
     pass(&f, 14 * second);
-    ck_assert_int_eq(f.s.phase, PHASE_RUN); /* never sooner */
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_RUN); /* never sooner */
     pass(&f, 2 * second);
     said(&f, "node c: nothing heard of its agent for 15.0 s (timeouts.node_lost)");
-    ck_assert_int_eq(f.s.phase, PHASE_STOP);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_STOP);
     ck_assert_int_eq(f.revive[2], 1); /* its old self is shut out, and a new one called for */
     confirm(&f, 1000);                /* the cut one is not waited for */
-    ck_assert_int_eq(f.s.phase, PHASE_PLAN);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_PLAN);
     state_restart_text(&f.s, 2, text, sizeof text);
     ck_assert_str_eq(text, "restarting from step 1000 on 2 nodes (generation 2 of at most 4)");
-    launch(&f, PHASE_RUN);
+    launch(&f, STATE_PHASE_RUN);
     ck_assert_int_eq(f.s.n_ranks, 3);
     ck_assert(!state_is_known(&f.s, 2));
     comes(&f, 2); /* joined again; it has its part in the next generation */
-    ck_assert_int_eq(f.s.phase, PHASE_RUN);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_RUN);
     ck_assert(state_is_usable(&f.s, 2) && !f.s.agent[2].part);
     pass(&f, second); /* the first step is the end of the recovery */
     steps(&f, 3);
@@ -177,15 +177,15 @@ START_TEST(goes_on_with_who_is_left)
     ck_assert_int_gt(f.s.recovery_ns, 15 * second);
     state_ended(&f.s, 2, "agent exited 1", f.now_ns); /* it is nobody's loss now */
     drain(&f);
-    ck_assert_int_eq(f.s.phase, PHASE_RUN);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_RUN);
     pass(&f, second);
     exited(&f, 0, 0, SIGSEGV, false);
     confirm(&f, 2000);
-    ck_assert_int_eq(f.s.phase, PHASE_REGROUP); /* for a moment: it may be back at once */
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_REGROUP); /* for a moment: it may be back at once */
     ck_assert_int_eq(f.revive[2], 2);
     comes(&f, 2);
-    ck_assert_int_eq(f.s.phase, PHASE_PLAN);
-    launch(&f, PHASE_RUN);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_PLAN);
+    launch(&f, STATE_PHASE_RUN);
     ck_assert_int_eq(f.s.n_ranks, RANKS);
     for (int r = 0; r < RANKS; r++)
         exited(&f, r, 0, 0, false);
@@ -205,7 +205,7 @@ START_TEST(an_older_generation_is_not_heard)
     run(&f, 3);
     exited(&f, 3, 0, SIGKILL, false);
     confirm(&f, 10);
-    launch(&f, PHASE_RUN);
+    launch(&f, STATE_PHASE_RUN);
     e = event(&f, EVENT_RANK_EXIT);
     e.generation = 1;
     e.rank = 0;
@@ -216,7 +216,7 @@ START_TEST(an_older_generation_is_not_heard)
     e.type = EVENT_FAILED;
     state_event(&f.s, 1, &e, f.now_ns);
     drain(&f);
-    ck_assert_int_eq(f.s.phase, PHASE_RUN);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_RUN);
     ck_assert(!f.s.rank[0].exited && !f.s.agent[1].stopped);
     state_fini(&f.s);
 }
@@ -234,7 +234,7 @@ START_TEST(first_failure_decides)
     e.code = 2;
     state_event(&f.s, 0, &e, f.now_ns);
     drain(&f);
-    ck_assert(f.s.ending);
+    ck_assert(state_is_ending(&f.s));
     e = event(&f, EVENT_RANK_EXIT);
     e.rank = 4;
     e.code = -1;
@@ -243,22 +243,22 @@ START_TEST(first_failure_decides)
     state_event(&f.s, 2, &e, f.now_ns);
     drain(&f);
     said(&f, "before that: rank 4 (node c, pid 0) died of signal 11");
-    ck_assert(!f.s.ending && f.s.reason == NULL);
+    ck_assert(!state_is_ending(&f.s) && f.s.reason == NULL);
     confirm(&f, 10);
-    ck_assert_int_eq(f.s.phase, PHASE_PLAN);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_PLAN);
     state_fini(&f.s);
 
     run(&f, 3); /* and the other way round */
     f.now_ns += 5 * second;
     exited(&f, 4, 0, SIGSEGV, false);
-    ck_assert(!f.s.ending);
+    ck_assert(!state_is_ending(&f.s));
     e = event(&f, EVENT_RANK_EXIT);
     e.rank = 0;
     e.code = 2;
     e.age_ns = second;
     state_event(&f.s, 0, &e, f.now_ns);
     drain(&f);
-    ck_assert(f.s.ending);
+    ck_assert(state_is_ending(&f.s));
     ck_assert_int_eq(f.s.exit_code, 2);
     wind_up(&f);
     state_fini(&f.s);
@@ -275,11 +275,11 @@ START_TEST(a_lost_node_is_to_blame)
     pass(&f, 5 * second);
     exited(&f, 4, 1, 0, false);
     confirm(&f, 10);
-    ck_assert_int_eq(f.s.phase, PHASE_STOP); /* the silent one may still run */
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_STOP); /* the silent one may still run */
     pass(&f, 12 * second);
     said(&f, "before that: node b: nothing heard");
     ck_assert_str_eq(f.s.before.reason, "node_lost");
-    ck_assert_int_eq(f.s.phase, PHASE_PLAN);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_PLAN);
     state_fini(&f.s);
 }
 END_TEST
@@ -292,7 +292,7 @@ START_TEST(used_up)
     exited(&f, 1, 0, SIGKILL, false);
     confirm(&f, -1);
     ck_assert(f.s.resume_known && f.s.resume_step < 0);
-    launch(&f, PHASE_RUN);
+    launch(&f, STATE_PHASE_RUN);
     steps(&f, 20);
     exited(&f, 2, 9, 0, false);
     said(&f, "exited 9 at step 20");
@@ -313,7 +313,7 @@ START_TEST(nobody_is_left)
     for (int i = 0; i < NODES; i++)
         f.silent[i] = true;
     pass(&f, 20 * second);
-    ck_assert_int_eq(f.s.phase, PHASE_REGROUP);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_REGROUP);
     pass(&f, 61 * second);
     said(&f, "the job cannot go on: no node is left");
     ck_assert_str_eq(f.s.reason, "node_lost");
@@ -358,13 +358,13 @@ static void answer(struct fixture *f, uint64_t *seed)
     for (int r = 0; r < RANKS; r++)
         if (state_is_usable(&f->s, rank_node[r]))
             node[n++] = rank_node[r];
-    if (f->s.phase == PHASE_NETWORK && next(seed) % 3)
+    if (f->s.phase == STATE_PHASE_NETWORK && next(seed) % 3)
         ck_assert_int_eq(state_network_try(&f->s, f->now_ns, NULL), 0);
-    else if (f->s.phase == PHASE_NETWORK)
+    else if (f->s.phase == STATE_PHASE_NETWORK)
         state_network_known(&f->s, next(seed) % 2, f->now_ns);
-    else if (f->s.phase == PHASE_PLAN && (n == 0 || next(seed) % 16 == 0))
+    else if (f->s.phase == STATE_PHASE_PLAN && (n == 0 || next(seed) % 16 == 0))
         state_unplannable(&f->s, "it cannot be", f->now_ns);
-    else if (f->s.phase == PHASE_PLAN)
+    else if (f->s.phase == STATE_PHASE_PLAN)
         ck_assert_int_eq(state_planned(&f->s, n, node, f->now_ns, NULL), 0);
 }
 
@@ -410,7 +410,7 @@ static void random_move(struct fixture *f, uint64_t *seed)
 static void check_step(const struct fixture *f, const struct state *before,
                        const struct state_agent *was)
 {
-    bool left_stop = before->phase == PHASE_STOP && f->s.phase != PHASE_STOP;
+    bool left_stop = is_stopping(before) && !is_stopping(&f->s);
 
     ck_assert_int_le(f->s.restarts, f->s.o.restarts);
     ck_assert(f->s.restarts == before->restarts ||
@@ -432,7 +432,7 @@ START_TEST(any_order)
     begin(&f, (int)(next(&seed) % 4));
     for (int i = 0; i < NODES; i++)
         f.s.agent[i].remote = next(&seed) % 2;
-    for (int k = 0; k < 3000 && f.s.phase != PHASE_OVER; k++) {
+    for (int k = 0; k < 3000 && f.s.phase != STATE_PHASE_OVER; k++) {
         struct state_agent was[NODES];
         struct state before = f.s;
 
@@ -450,10 +450,10 @@ START_TEST(any_order)
         check_step(&f, &before, was);
         f.said[0] = '\0';
     }
-    if (!f.s.ending)
+    if (!state_is_ending(&f.s))
         state_signal(&f.s, SIGINT, f.now_ns);
     drain(&f);
-    while (f.s.phase != PHASE_OVER) { /* silence ends everything */
+    while (f.s.phase != STATE_PHASE_OVER) { /* silence ends everything */
         int64_t at = state_deadline(&f.s);
 
         ck_assert_int_lt(at, CLOCK_NEVER);
@@ -464,7 +464,7 @@ START_TEST(any_order)
     }
     ck_assert_ptr_nonnull(f.s.reason);
     ck_assert_int_ge(f.s.exit_code, 0);
-    if (f.s.by_failure && f.s.failure.set && f.s.failure.rank >= 0)
+    if (f.s.outcome == STATE_OUTCOME_FAILED && f.s.failure.set && f.s.failure.rank >= 0)
         ck_assert_int_eq(f.s.exit_code, f.s.failure.exit_code);
     state_fini(&f.s);
 }
@@ -510,7 +510,7 @@ START_TEST(mpirun_heard_second)
     for (int r = 2; r < RANKS; r++)
         exited(&f, r, 0, 0, false);
     mpirun_ended(&f, 1, 1, row[_i].daemon_signal, 0, false);
-    ck_assert_int_eq(f.s.phase, PHASE_STOP);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_STOP);
     said(&f, "node b: mpirun's daemon, orted, has ended; stopping 2 ranks;");
     f.now_ns += row[_i].later_ns < 0 ? 0 : row[_i].later_ns;
     mpirun_ended(&f, 0, row[_i].code, row[_i].signal, age_ns, row[_i].by_us);
@@ -533,7 +533,7 @@ START_TEST(killed_over_a_cached_network)
         comes(&f, i);
     state_network_known(&f.s, true, f.now_ns);
     drain(&f);
-    launch(&f, PHASE_RUN);
+    launch(&f, STATE_PHASE_RUN);
     mpirun_ended(&f, _i, 0, SIGKILL, 0, false);
     ck_assert_int_eq(f.ordered[ACTION_FORGET], 0);
     ck_assert_str_eq(f.s.reason, "internal");

@@ -71,7 +71,7 @@ static void run_four(struct fixture *f)
     did(f, "start;");
     for (int r = 0; r < 4; r++)
         started(f, r);
-    ck_assert_int_eq(f->s.phase, PHASE_RUN);
+    ck_assert_int_eq(f->s.phase, STATE_PHASE_RUN);
     did(f, "");
 }
 
@@ -79,13 +79,13 @@ static void run_four(struct fixture *f)
 static void end_two(struct fixture *f)
 {
     tell_why(f, 0, EVENT_STOPPED);
-    ck_assert_int_eq(f->s.phase, PHASE_STOP);
+    ck_assert_int_eq(f->s.phase, STATE_PHASE_STOP);
     tell_why(f, 1, EVENT_STOPPED);
     did(f, "bye;");
     state_ended(&f->s, 0, "exited 0", f->now_ns);
-    ck_assert_int_eq(f->s.phase, PHASE_BYE);
+    ck_assert_int_eq(f->s.phase, STATE_PHASE_BYE);
     state_ended(&f->s, 1, "exited 0", f->now_ns);
-    ck_assert_int_eq(f->s.phase, PHASE_OVER);
+    ck_assert_int_eq(f->s.phase, STATE_PHASE_OVER);
 }
 
 #define ended(f, why, code)                                                                        \
@@ -317,10 +317,10 @@ static const struct {
     int phase; /* how far it came */
     const char *sentence;
 } late_rows[] = {
-    { PHASE_REGISTER, "the agent of this machine took longer than 60 s to register" },
-    { PHASE_PROFILE, "the agent of b took longer than 60 s to measure its devices" },
-    { PHASE_PREPARE, "the agent of b took longer than 60 s to prepare the start" },
-    { PHASE_START, "rank 3 (node b) was not up 60 s after mpirun was started" },
+    { STATE_PHASE_REGISTER, "the agent of this machine took longer than 60 s to register" },
+    { STATE_PHASE_PROFILE, "the agent of b took longer than 60 s to measure its devices" },
+    { STATE_PHASE_PREPARE, "the agent of b took longer than 60 s to prepare the start" },
+    { STATE_PHASE_START, "rank 3 (node b) was not up 60 s after mpirun was started" },
 };
 
 START_TEST(phase_is_late)
@@ -330,18 +330,18 @@ START_TEST(phase_is_late)
     int phase = late_rows[_i].phase;
 
     begin_here(&f, 2);
-    if (phase > PHASE_REGISTER) {
+    if (phase > STATE_PHASE_REGISTER) {
         state_registered(&f.s, 0, "a", f.now_ns);
         state_registered(&f.s, 1, "b", f.now_ns);
         tell_why(&f, 0, EVENT_PROFILE);
     }
-    if (phase > PHASE_PROFILE) {
+    if (phase > STATE_PHASE_PROFILE) {
         tell_why(&f, 1, EVENT_PROFILE);
         state_network_known(&f.s, false, f.now_ns);
         state_planned(&f.s, 4, node, f.now_ns, NULL);
         tell_why(&f, 0, EVENT_PREPARED);
     }
-    if (phase > PHASE_PREPARE) {
+    if (phase > STATE_PHASE_PREPARE) {
         tell_why(&f, 1, EVENT_PREPARED);
         for (int r = 0; r < 3; r++)
             started(&f, r);
@@ -398,11 +398,11 @@ START_TEST(agent_is_lost)
     tell_why(&f, 0, EVENT_STOPPED); /* nobody waits for the lost one's word */
     did(&f, "bye;");
     state_ended(&f.s, 0, "exited 0", f.now_ns);
-    ck_assert_int_eq(f.s.phase, PHASE_BYE);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_BYE);
     f.now_ns = state_deadline(&f.s);
     state_tick(&f.s, f.now_ns); /* but its end is waited for, then enforced */
     did(&f, "kill;");
-    ck_assert_int_eq(f.s.phase, PHASE_OVER);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_OVER);
     state_fini(&f.s);
 }
 END_TEST
@@ -419,7 +419,7 @@ START_TEST(agent_ends)
     tell_why(&f, 0, EVENT_STOPPED);
     did(&f, "bye;");
     state_ended(&f.s, 0, "exited 0", f.now_ns);
-    ck_assert_int_eq(f.s.phase, PHASE_OVER);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_OVER);
     state_fini(&f.s);
 }
 END_TEST
@@ -432,7 +432,7 @@ START_TEST(agent_ends_before_it_registers)
     state_ended(&f.s, 0, "agent exited 1: no room", f.now_ns);
     said(&f, "this machine: its agent exited 1 before it registered: no room");
     ended(&f, "start", 3);
-    ck_assert_int_eq(f.s.phase, PHASE_OVER);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_OVER);
     state_fini(&f.s);
 }
 END_TEST
@@ -444,7 +444,7 @@ START_TEST(nobody_confirms_the_stop)
     run_four(&f);
     exited_before(&f, 0, 1, 0, 0, false);
     did(&f, "lines;stop failure;");
-    for (int i = 0; i < 100 && f.s.phase == PHASE_STOP; i++) {
+    for (int i = 0; i < 100 && f.s.phase == STATE_PHASE_STOP; i++) {
         f.now_ns += second;
         state_heard(&f.s, 0, f.now_ns);
         state_heard(&f.s, 1, f.now_ns);
@@ -488,7 +488,7 @@ START_TEST(ctrl_c_before_the_launch)
     state_signal(&f.s, SIGINT, f.now_ns);
     did(&f, "bye;");
     state_ended(&f.s, 0, "exited 0", f.now_ns);
-    ck_assert_int_eq(f.s.phase, PHASE_OVER);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_OVER);
     ended(&f, "interrupted", 130);
     state_fini(&f.s);
 }
@@ -606,7 +606,7 @@ START_TEST(any_order)
     bool all_zero;
 
     begin_here(&f, 2);
-    for (int k = 0; k < 400 && f.s.phase != PHASE_OVER; k++) {
+    for (int k = 0; k < 400 && f.s.phase != STATE_PHASE_OVER; k++) {
         struct event e;
         int what, agent;
 
@@ -631,15 +631,15 @@ START_TEST(any_order)
             state_ended(&f.s, agent, "ended", f.now_ns);
         else
             state_heard(&f.s, agent, f.now_ns);
-        if (f.s.phase == PHASE_NETWORK)
+        if (f.s.phase == STATE_PHASE_NETWORK)
             state_network_known(&f.s, false, f.now_ns);
-        if (f.s.phase == PHASE_PLAN)
+        if (f.s.phase == STATE_PHASE_PLAN)
             ck_assert_int_eq(state_planned(&f.s, 4, node, f.now_ns, NULL), 0);
         state_tick(&f.s, f.now_ns);
         drain(&f);
         f.did[0] = f.said[0] = '\0';
     }
-    while (f.s.phase != PHASE_OVER) { /* silence ends everything */
+    while (f.s.phase != STATE_PHASE_OVER) { /* silence ends everything */
         int64_t at = state_deadline(&f.s);
 
         ck_assert_int_lt(at, CLOCK_NEVER);

@@ -34,10 +34,10 @@ START_TEST(hang)
 
     run(&f, 0);
     stand_still(&f, row[_i].phase, 30 * second - 1);
-    ck_assert(!f.s.ending);
+    ck_assert(!state_is_ending(&f.s));
     stand_still(&f, row[_i].phase, 30 * second);
     if (row[_i].rank < 0) {
-        ck_assert(!f.s.ending);
+        ck_assert(!state_is_ending(&f.s));
     } else {
         said(&f, row[_i].text);
         ck_assert_str_eq(f.s.reason, "hang");
@@ -113,10 +113,10 @@ START_TEST(no_hang_behind_waits)
         stand_waiting(&f, r, 5, 500 * second, r - 1);
     progress(&f, 0, 5, 10, 29 * second);
     pass(&f, second);
-    ck_assert(!f.s.ending);
+    ck_assert(!state_is_ending(&f.s));
     progress(&f, 0, 6, 10, 0); /* and is leaving now */
     pass(&f, second);
-    ck_assert(!f.s.ending);
+    ck_assert(!state_is_ending(&f.s));
     state_fini(&f.s);
 }
 END_TEST
@@ -127,11 +127,11 @@ START_TEST(no_hang)
 
     begin(&f, 0); /* before the first step nobody knows how long it takes */
     arrive(&f);
-    launch(&f, PHASE_RUN);
+    launch(&f, STATE_PHASE_RUN);
     for (int r = 0; r < RANKS; r++)
         progress(&f, r, 3, 0, 500 * second);
     pass(&f, second);
-    ck_assert(!f.s.ending);
+    ck_assert(!state_is_ending(&f.s));
     state_fini(&f.s);
 
     run(&f, 0); /* waiters alone do not make one: rank 4 gets on, slowly */
@@ -139,14 +139,14 @@ START_TEST(no_hang)
         progress(&f, r, 3, 10, 500 * second);
     progress(&f, 4, 2, 10, 5 * second);
     pass(&f, second);
-    ck_assert(!f.s.ending);
+    ck_assert(!state_is_ending(&f.s));
     state_fini(&f.s);
 
     run(&f, 0); /* a program without a page is watched from outside only */
     for (int r = 0; r < RANKS; r++)
         f.s.rank[r].phase = -1;
     pass(&f, 300 * second);
-    ck_assert(!f.s.ending);
+    ck_assert(!state_is_ending(&f.s));
     state_fini(&f.s);
 
     run(&f, 0); /* and an agent that is silent is lost, not hanging */
@@ -167,7 +167,7 @@ START_TEST(ctrl_c_in_recovery)
     exited(&f, 1, 0, SIGSEGV, false);
     state_signal(&f.s, SIGINT, f.now_ns);
     drain(&f);
-    ck_assert_int_eq(f.s.phase, PHASE_STOP); /* it still confirms */
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_STOP); /* it still confirms */
     state_signal(&f.s, SIGINT, f.now_ns);
     drain(&f);
     said(&f, "killing what is left");
@@ -181,10 +181,10 @@ START_TEST(ctrl_c_in_recovery)
     state_ended(&f.s, 2, "agent was killed by signal 9", f.now_ns);
     drain(&f);
     confirm(&f, 10);
-    ck_assert_int_eq(f.s.phase, PHASE_REGROUP);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_REGROUP);
     state_signal(&f.s, SIGINT, f.now_ns);
     drain(&f);
-    ck_assert_int_eq(f.s.phase, PHASE_BYE);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_BYE);
     ck_assert_int_eq(f.s.exit_code, 130);
     wind_up(&f);
     state_fini(&f.s);
@@ -208,7 +208,7 @@ START_TEST(preempted_in_recovery)
     run(&f, 3);
     exited(&f, 1, 0, SIGSEGV, false);
     confirm(&f, -1);
-    launch(&f, PHASE_START);
+    launch(&f, STATE_PHASE_START);
     state_signal(&f.s, SIGTERM, f.now_ns);
     drain(&f);
     ck_assert_int_eq(f.s.exit_code, 143);
@@ -239,7 +239,7 @@ static void probe(struct fixture *f)
     ck_assert_int_eq(f->s.generation, 0);
     ck_assert_int_eq(f->s.n_ranks, NODES);
     tell_parts(f, EVENT_PREPARED);
-    ck_assert_int_eq(f->s.phase, PHASE_START); /* nothing to be shared */
+    ck_assert_int_eq(f->s.phase, STATE_PHASE_PROBE_START); /* nothing to be shared */
     for (int r = 0; r < NODES; r++)
         started(f, r);
 }
@@ -254,25 +254,25 @@ START_TEST(network_is_probed)
     probe(&f); /* the first candidate: one pair does not answer */
     state_network_failed(&f.s, "a got no answer of c", f.now_ns);
     exited(&f, 0, 1, 0, false);
-    ck_assert_int_eq(f.s.phase, PHASE_STOP);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_PROBE_STOP);
     confirm(&f, -1);
-    ck_assert_int_eq(f.s.phase, PHASE_NETWORK);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_NETWORK);
     ck_assert_str_eq(f.s.probe_trouble, "a got no answer of c");
     probe(&f); /* the second takes too long */
     pass(&f, 31 * second);
     ck_assert_str_eq(f.s.probe_trouble, "it took too long");
     confirm(&f, -1);
-    ck_assert_int_eq(f.s.phase, PHASE_NETWORK);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_NETWORK);
     probe(&f); /* the third works */
     tell(&f, 0, EVENT_NETWORK);
     for (int r = 0; r < NODES; r++)
         exited(&f, r, 0, 0, false);
     mpirun(&f, 0, 0);
     confirm(&f, -1);
-    ck_assert_int_eq(f.s.phase, PHASE_PLAN);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_PLAN);
     ck_assert_int_eq(f.s.generation, 1);
-    ck_assert(!f.s.ending && f.s.restarts == 0);
-    launch(&f, PHASE_RUN);
+    ck_assert(!state_is_ending(&f.s) && f.s.restarts == 0);
+    launch(&f, STATE_PHASE_RUN);
     state_fini(&f.s);
 }
 END_TEST
@@ -304,20 +304,20 @@ START_TEST(cached_network)
         comes(&f, i);
     state_network_known(&f.s, true, f.now_ns);
     drain(&f);
-    launch(&f, PHASE_START);
+    launch(&f, STATE_PHASE_START);
     mpirun(&f, 1, 0);
     pass(&f, 3 * second);
     said(&f, "the network of an earlier job may have changed");
     ck_assert_int_eq(f.ordered[ACTION_FORGET], 1);
     confirm(&f, -1);
-    ck_assert_int_eq(f.s.phase, PHASE_NETWORK);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_NETWORK);
     probe(&f);
     tell(&f, 0, EVENT_NETWORK);
     for (int r = 0; r < NODES; r++)
         exited(&f, r, 0, 0, false);
     mpirun(&f, 0, 0);
     confirm(&f, -1);
-    launch(&f, PHASE_START);
+    launch(&f, STATE_PHASE_START);
     mpirun(&f, 1, 0); /* it was not the network */
     pass(&f, 3 * second);
     ck_assert_str_eq(f.s.reason, "start");
@@ -336,7 +336,7 @@ START_TEST(no_restart_after_a_signal)
 
     run(&f, 3);
     exited(&f, 1, 2, 0, false);
-    ck_assert(f.s.ending);
+    ck_assert(state_is_ending(&f.s));
     state_signal(&f.s, signals[_i], f.now_ns);
     drain(&f);
     e = event(&f, EVENT_RANK_EXIT); /* heard of later, and to be recovered from */
@@ -404,7 +404,7 @@ START_TEST(an_agent_that_never_lasts)
     drain(&f);
     confirm(&f, 10);
     pass(&f, 6 * second);
-    launch(&f, PHASE_RUN);
+    launch(&f, STATE_PHASE_RUN);
     steps(&f, 20);
     for (int i = 0; i < 240; i++) {
         steps(&f, 21 + i);
@@ -415,7 +415,7 @@ START_TEST(an_agent_that_never_lasts)
         state_ended(&f.s, 2, "agent exited 1", f.now_ns);
         drain(&f);
     }
-    ck_assert_int_eq(f.s.phase, PHASE_RUN);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_RUN);
     ck_assert_int_ge(f.revive[2], 4);
     ck_assert_int_le(f.revive[2], 10);
     state_fini(&f.s);
@@ -435,7 +435,7 @@ START_TEST(ranks_of_others)
     e.code = 9;
     state_event(&f.s, 0, &e, f.now_ns);
     drain(&f);
-    ck_assert_int_eq(f.s.phase, PHASE_RUN);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_RUN);
     ck_assert(!f.s.rank[4].exited && f.s.rank[4].pid == 104);
     e.type = EVENT_RANK_STARTED;
     state_event(&f.s, 1, &e, f.now_ns);
@@ -456,7 +456,7 @@ START_TEST(why_not_again)
 
     begin(&f, 3);
     arrive(&f);
-    launch(&f, PHASE_RUN);
+    launch(&f, STATE_PHASE_RUN);
     progress(&f, 1, 2, 0, 0);
     exited(&f, 1, 0, SIGSEGV, false);
     said(&f, "not started again: no worker had finished a step");
@@ -465,7 +465,7 @@ START_TEST(why_not_again)
 
     begin(&f, 3);
     arrive(&f);
-    launch(&f, PHASE_RUN);
+    launch(&f, STATE_PHASE_RUN);
     exited(&f, 1, 0, SIGSEGV, false);
     said(&f, "not started again: no finished step is known, for only programs that use libeddis "
              "tell of theirs");
@@ -473,14 +473,14 @@ START_TEST(why_not_again)
 
     begin(&f, 0); /* nobody expects it */
     arrive(&f);
-    launch(&f, PHASE_RUN);
+    launch(&f, STATE_PHASE_RUN);
     exited(&f, 1, 0, SIGSEGV, false);
     ck_assert_ptr_null(strstr(f.said, "not started again"));
     state_fini(&f.s);
 
     begin(&f, 3); /* it has not started at all */
     arrive(&f);
-    launch(&f, PHASE_START);
+    launch(&f, STATE_PHASE_START);
     mpirun(&f, 1, 0);
     pass(&f, 3 * second);
     ck_assert_ptr_null(strstr(f.said, "not started again"));

@@ -57,6 +57,9 @@ static const struct {
     { { CAUSE_SIGNAL, 0, 1, true, { 5, 9, true }, NOBODY, 0, 0 }, RECOVERY_USED_UP },
     { { CAUSE_SIGNAL, 0, 4, true, { 5, 99, true }, { 1, 9, true }, 3, 3 }, RECOVERY_USED_UP },
     { { CAUSE_SIGNAL, 0, 3, true, { 5, 99, true }, { 1, 9, true }, 2, 3 }, RECOVERY_RESTART },
+    /* nobody wants it */
+    { { CAUSE_NODE, 0, 1, true, NOBODY, NOBODY, 0, 3, .unwanted = true }, RECOVERY_UNWANTED },
+    { { CAUSE_EXIT, 2, 1, true, NOBODY, NOBODY, 0, 3, .unwanted = true }, RECOVERY_UNWANTED },
 };
 
 START_TEST(row)
@@ -93,11 +96,104 @@ END_TEST
 
 START_TEST(words)
 {
-    ck_assert_str_eq(recovery_words(RECOVERY_RESTART), "");
-    for (int r = RECOVERY_RESTART + 1; r < RECOVERIES; r++)
-        ck_assert_int_gt(strlen(recovery_words((enum recovery)r)), 0);
-    ck_assert_str_eq(recovery_words(RECOVERY_USED_UP), "all restarts are used up");
-    ck_assert_str_eq(recovery_words(RECOVERIES), "");
+    struct recovery_case c = { CAUSE_EXIT, 1, 1, true, NOBODY, NOBODY, 0, 3, .started = true };
+
+    ck_assert_str_eq(recovery_words(&c), "");
+    c.restarts_done = 3;
+    ck_assert_str_eq(recovery_words(&c), "all restarts are used up");
+    c.now = c.before = (struct recovery_rank){ 5, 9, true };
+    ck_assert_str_eq(recovery_words(&c), "the same rank has failed at the same step before");
+    c.any_step = false;
+    ck_assert_str_eq(recovery_words(&c), "no finished step is known, for only programs that use "
+                                         "libeddis tell of theirs");
+    c.any_page = true;
+    ck_assert_str_eq(recovery_words(&c), "no worker had finished a step");
+    c.code = 126;
+    ck_assert_str_eq(recovery_words(&c),
+                     "exit codes 2, 126 and 127 say that the program cannot run");
+    c.unwanted = true;
+    ck_assert_str_eq(recovery_words(&c), "");
+}
+END_TEST
+
+/* Nobody expects it where none was allowed, or where the job has not begun. */
+START_TEST(no_words)
+{
+    struct recovery_case c = { CAUSE_EXIT, 2, 1, true, NOBODY, NOBODY, 0, 3, .started = true };
+
+    ck_assert_str_ne(recovery_words(&c), "");
+    c.started = false;
+    ck_assert_str_eq(recovery_words(&c), "");
+    c.started = true;
+    c.restarts = 0;
+    ck_assert_str_eq(recovery_words(&c), "");
+    c.restarts = 3;
+    c.cause = CAUSE_LAUNCH;
+    ck_assert_str_eq(recovery_words(&c), "");
+}
+END_TEST
+
+/* Each condition of measuring the network anew, alone. */
+START_TEST(network_again)
+{
+    const struct recovery_case good = {
+        CAUSE_MPIRUN, 0, 1, false, NOBODY, NOBODY, 0, 3, .started = true, .network_cached = true
+    };
+    struct recovery_case c = good;
+
+    ck_assert(recovery_network_again(&c));
+    ck_assert_int_ne(recovery_decide(&c), RECOVERY_RESTART);
+    c.cause = CAUSE_LAUNCH;
+    ck_assert(recovery_network_again(&c));
+    c.cause = CAUSE_NODE;
+    ck_assert(!recovery_network_again(&c));
+    c = good;
+    c.generation = 2;
+    ck_assert(!recovery_network_again(&c));
+    c = good;
+    c.any_step = true;
+    ck_assert(!recovery_network_again(&c));
+    c = good;
+    c.signal = 9;
+    ck_assert(!recovery_network_again(&c));
+    c = good;
+    c.unwanted = true;
+    ck_assert(!recovery_network_again(&c));
+    c = good;
+    c.started = false;
+    ck_assert(!recovery_network_again(&c));
+    c = good;
+    c.network_cached = false;
+    ck_assert(!recovery_network_again(&c));
+}
+END_TEST
+
+START_TEST(gather)
+{
+    static const struct {
+        struct recovery_nodes n;
+        enum recovery_gather then;
+    } nodes[] = {
+        { { 2, false, true, true }, RECOVERY_BEGIN }, /* nobody is coming */
+        { { 2, true, true, true }, RECOVERY_WAIT },
+        { { 2, true, false, true }, RECOVERY_BEGIN },
+        { { 0, true, false, true }, RECOVERY_WAIT },
+        { { 0, false, false, true }, RECOVERY_WAIT },
+        { { 0, true, false, false }, RECOVERY_NOBODY },
+    };
+
+    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
+        ck_assert_int_eq(recovery_gather(&nodes[i].n), nodes[i].then);
+}
+END_TEST
+
+START_TEST(pauses)
+{
+    static const int s[] = { 1, 2, 4, 8, 16, 30, 30 };
+
+    for (int i = 0; i < 7; i++)
+        ck_assert_int_eq(recovery_pause_s(i), s[i]);
+    ck_assert_int_eq(recovery_pause_s(1000000), 30);
 }
 END_TEST
 
@@ -106,6 +202,10 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, row, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, every_case);
     tcase_add_test(tc, words);
+    tcase_add_test(tc, no_words);
+    tcase_add_test(tc, network_again);
+    tcase_add_test(tc, gather);
+    tcase_add_test(tc, pauses);
 }
 
 SUITE_MAIN("recovery", add_tests)

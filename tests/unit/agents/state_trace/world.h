@@ -35,6 +35,7 @@ enum world_phase {
 enum world_phase world_phase(const struct state *s);
 bool world_checkpointed(const struct state *s);
 bool world_network_cached(const struct state *s);
+int world_impossible(const struct state *s); /* inputs that no honest caller gives; 0 then */
 
 enum { WORLD_AGENTS = 3, WORLD_RANKS = 4 };
 

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* state_count.c - questions about the nodes and ranks of the state machine */
+#include "state_impl.h"
+
+#include "agents/protocol/timing.h"
+
+/* ---- nodes ---- */
+
+const char *state_host(const struct state *s, int agent)
+{
+    return s->agent[agent].host[0] ? s->agent[agent].host : "this machine";
+}
+
+bool state_is_known(const struct state *s, int agent)
+{
+    return s->agent[agent].registered && !s->agent[agent].lost;
+}
+
+bool state_is_usable(const struct state *s, int agent)
+{
+    const struct state_agent *a = &s->agent[agent];
+
+    return a->registered && a->profiled && !a->lost && !a->ended;
+}
+
+int state_count_usable(const struct state *s)
+{
+    int n = 0;
+
+    for (int i = 0; i < s->o.n_agents; i++)
+        n += state_is_usable(s, i);
+    return n;
+}
+
+int state_count_parts(const struct state *s)
+{
+    int n = 0;
+
+    for (int i = 0; i < s->o.n_agents; i++)
+        n += s->agent[i].part;
+    return n;
+}
+
+int state_first_without(const struct state *s, size_t member, bool parts)
+{
+    for (int i = 0; i < s->o.n_agents; i++) {
+        const struct state_agent *a = &s->agent[i];
+
+        if ((!parts || a->part) && !*(const bool *)((const char *)a + member))
+            return i;
+    }
+    return -1;
+}
+
+bool state_is_echo(const struct state *s)
+{
+    return state_is_stopping(s) && s->failure.set && s->failure.cause == CAUSE_LAUNCH &&
+           state_first_without(s, offsetof(struct state_agent, prepared), true) < 0;
+}
+
+int64_t state_silence_ns(const struct state *s)
+{
+    int64_t sure_ns = timing_surely_over_ns(s->o.lease_ns);
+
+    return s->o.node_lost_ns > sure_ns ? s->o.node_lost_ns : sure_ns;
+}
+
+/* ---- ranks ---- */
+
+bool state_has_rank(const struct state *s, int agent, int rank)
+{
+    return rank >= 0 && rank < s->n_ranks && s->rank[rank].agent == agent;
+}
+
+/* Those included that are about to start. */
+int state_ranks_left(const struct state *s)
+{
+    int n = 0;
+
+    for (int r = 0; r < s->n_ranks; r++)
+        n += !s->rank[r].exited;
+    return n;
+}
+
+int state_first_not(const struct state *s, bool exited)
+{
+    for (int r = 0; r < s->n_ranks; r++)
+        if (exited ? !s->rank[r].exited : !s->rank[r].started)
+            return r;
+    return -1;
+}
+
+bool state_any_started(const struct state *s)
+{
+    for (int r = 0; r < s->n_ranks; r++)
+        if (s->rank[r].started)
+            return true;
+    return false;
+}
+
+bool state_any_step(const struct state *s)
+{
+    for (int r = 0; r < s->n_ranks; r++)
+        if (s->rank[r].stepped)
+            return true;
+    return false;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* state_time.c - deadlines of the state machine: which there are, and what is due */
+#include "state_input.h"
+
+/* Whether time does anything with this input in the present phase. */
+static bool takes(const struct state *s, enum input_type type)
+{
+    return state_cell(type, s->phase) == CELL_HANDLER;
+}
+
+/* ---- of nodes ---- */
+
+static int64_t silent_ns(const struct state *s, int agent)
+{
+    const struct state_agent *a = &s->agent[agent];
+
+    if (!takes(s, INPUT_SILENT) || !a->registered || a->lost || a->ended)
+        return CLOCK_NEVER;
+    return clock_after_ns(a->heard_ns, state_silence_ns(s));
+}
+
+/* A node that is only silent may have an agent yet: on this machine its keeper sees to its end. */
+static int64_t revive_ns(const struct state *s, int agent)
+{
+    const struct state_agent *a = &s->agent[agent];
+    bool gone = a->ended || (a->lost && a->remote);
+
+    if (!takes(s, INPUT_REVIVE) || state_is_ending(s) || a->starting || !gone)
+        return CLOCK_NEVER;
+    return a->revive_ns;
+}
+
+/* One agent a call, since the queue is short; the others' time has come, too, so that the next
+ * call is not far.
+ */
+static void first_due(struct state *s, enum input_type type,
+                      int64_t (*at_ns)(const struct state *s, int agent), int64_t now_ns)
+{
+    for (int i = 0; i < s->o.n_agents; i++)
+        if (now_ns >= at_ns(s, i)) {
+            state_take(s, &(struct state_input){ .type = type, .agent = i, .now_ns = now_ns });
+            return;
+        }
+}
+
+/* ---- of all ---- */
+
+static const enum input_type timers[] = {
+    INPUT_LATE,    INPUT_PROBE_LATE,      INPUT_REGROUPED,
+    INPUT_SETTLED, INPUT_CHECKPOINT_LATE, INPUT_JOB_LATE,
+};
+
+static int64_t timer_ns(const struct state *s, enum input_type type)
+{
+    if (!takes(s, type))
+        return CLOCK_NEVER;
+    switch (type) {
+    case INPUT_LATE:
+        return s->deadline_ns;
+    case INPUT_PROBE_LATE:
+        return s->probe_ns;
+    case INPUT_REGROUPED:
+        return s->regroup_ns;
+    case INPUT_SETTLED:
+        return s->settle_ns ? s->settle_ns : CLOCK_NEVER;
+    case INPUT_CHECKPOINT_LATE:
+        return s->outcome == STATE_OUTCOME_SAVING ? s->preempt_ns : CLOCK_NEVER;
+    case INPUT_JOB_LATE:
+        return state_is_ending(s) ? CLOCK_NEVER : clock_after_ns(s->begun_ns, s->o.job_ns);
+    default:
+        return CLOCK_NEVER;
+    }
+}
+
+void state_tick(struct state *s, int64_t now_ns)
+{
+    first_due(s, INPUT_SILENT, silent_ns, now_ns);
+    state_take(s, &(struct state_input){ .type = INPUT_LOOK_FOR_HANG, .now_ns = now_ns });
+    for (size_t i = 0; i < sizeof timers / sizeof *timers; i++)
+        if (now_ns >= timer_ns(s, timers[i]))
+            state_take(s, &(struct state_input){ .type = timers[i], .now_ns = now_ns });
+    first_due(s, INPUT_REVIVE, revive_ns, now_ns);
+}
+
+static void sooner(int64_t *at, int64_t other)
+{
+    if (other < *at)
+        *at = other;
+}
+
+int64_t state_deadline(const struct state *s)
+{
+    int64_t at = CLOCK_NEVER;
+
+    for (size_t i = 0; i < sizeof timers / sizeof *timers; i++)
+        sooner(&at, timer_ns(s, timers[i]));
+    for (int i = 0; i < s->o.n_agents; i++) {
+        sooner(&at, silent_ns(s, i));
+        sooner(&at, revive_ns(s, i));
+    }
+    return at;
+}
