@@ -17,7 +17,6 @@ from source import ROOT, finish
 LIMITS = {
     "agents": 3,
     "agents/driver/state": 8,
-    "agents/node": 4,
     "cmd": 1,
     "lib": 1,
     "lib/checkpoint": 3,

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_lifeline.c - who is lost when: a driver or keeper silent for a lease, and nobody sooner */
+#include "agents/node/lifeline.h"
+#include "agents/protocol/timing.h"
+#include "tests/unit/suite.h"
+
+#include <unistd.h>
+
+enum { BEATS = 9 }; /* more of them than make a lease */
+
+static const int64_t begin_ns = 1000 * CLOCK_S, period_ns = CLOCK_S / TIMING_TICKS;
+
+static struct lifeline make(void)
+{
+    struct lifeline l = { .lease_ns = CLOCK_S };
+    int fd;
+
+    ck_assert_int_eq(tick_create(&l.page, &fd, NULL), 0);
+    (void)close(fd);
+    lifeline_find_keeper(&l);
+    ck_assert_int_ge(l.keeper_fd, 0);
+    ck_assert_int_eq(lifeline_beat(&l, begin_ns), 0);
+    ck_assert_int_eq(l.beat_ns, begin_ns + period_ns);
+    return l;
+}
+
+static const struct {
+    bool driver, keeper; /* is heard */
+    int lost;
+} rows[] = {
+    { true, true, 0 },
+    { false, true, LIFELINE_DRIVER },
+    { true, false, LIFELINE_KEEPER },
+    { false, false, LIFELINE_DRIVER | LIFELINE_KEEPER },
+};
+
+START_TEST(silence_of_a_lease)
+{
+    struct lifeline l = make();
+    int lost = 0;
+
+    for (int i = 1; i <= BEATS; i++) {
+        ck_assert_int_eq(lost, 0);
+        if (rows[_i].driver)
+            lifeline_heard(&l);
+        if (rows[_i].keeper)
+            tick_beat(l.page, TICK_KEEPER);
+        lost = lifeline_beat(&l, begin_ns + i * period_ns);
+    }
+    ck_assert_int_eq(lost, rows[_i].lost);
+    ck_assert_int_eq(lifeline_is_cut(&l), !rows[_i].driver);
+}
+END_TEST
+
+/* Whoever was stopped, or slept, accuses nobody on waking. */
+START_TEST(slept_itself)
+{
+    struct lifeline l = make();
+
+    ck_assert_int_eq(lifeline_beat(&l, begin_ns + 3600 * CLOCK_S), 0);
+    ck_assert_int_eq(l.silence_ns, TIMING_TICKS_COUNTED * period_ns);
+    lifeline_heard(&l);
+    ck_assert_int_eq(l.silence_ns, 0);
+}
+END_TEST
+
+START_TEST(keeper_has_died)
+{
+    struct lifeline l = make();
+
+    l.keeper = getpid(); /* not our parent */
+    ck_assert(!lifeline_has_keeper(&l));
+    ck_assert_int_eq(lifeline_beat(&l, begin_ns + period_ns), LIFELINE_KEEPER);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, silence_of_a_lease, 0, sizeof rows / sizeof *rows);
+    tcase_add_test(tc, slept_itself);
+    tcase_add_test(tc, keeper_has_died);
+}
+
+SUITE_MAIN("lifeline", add_tests)
