@@ -16,7 +16,7 @@
 
 enum { CSV_MAX_LABEL = 65535 };
 
-/* Number of fields: commas + 1. */
+/* Count the fields of a line: commas + 1. */
 int64_t csv_row_fields(const char *s);
 
 /* Parse the line s (ends with 0) of exactly n_fields >= 2 fields.  Writes the n_fields - 1

@@ -40,9 +40,10 @@ struct csv_index {
     int64_t rows;
 };
 
-/* The next row starts at this offset. */
+/* Note that the next row starts at this offset, in bytes. */
 int csv_index_add(struct csv_index *x, int64_t offset, struct eddis_error *err);
 
+/* Free the offsets. */
 void csv_index_fini(struct csv_index *x);
 
 #endif

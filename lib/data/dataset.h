@@ -36,12 +36,12 @@ struct dataset_info {
 
 struct dataset;
 
-/* Open and check every byte of it.  The caller closes it with dataset_close.  -EINVAL: what is
- * wrong with the file, with its line or offset.
+/* Open a file and check every byte of it.  The caller closes it with dataset_close.  -EINVAL: what
+ * is wrong with the file, with its line or offset.
  */
 int dataset_open(const struct dataset_options *o, struct dataset **ret, struct eddis_error *err);
 
-/* Borrowed until close. */
+/* Borrow what is known of the file, until dataset_close. */
 const struct dataset_info *dataset_info(const struct dataset *d);
 
 /* Write samples index [n], 0 .. n_samples - 1 in any order, to x [n, n_features], each value
@@ -50,7 +50,7 @@ const struct dataset_info *dataset_info(const struct dataset *d);
 int dataset_read(struct dataset *d, const int64_t *index, int64_t n, float scale, float *x,
                  int32_t *label, struct eddis_error *err);
 
-/* Accepts NULL. */
+/* Close the file and free d, which may be NULL. */
 void dataset_close(struct dataset *d);
 
 #endif

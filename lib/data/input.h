@@ -35,12 +35,13 @@ struct input_line {
 /* Read the next line.  Returns 1, or 0 at the end.  Not to be mixed with input_read. */
 int input_line(struct input *in, struct input_line *ret, struct eddis_error *err);
 
+/* Whether the file is gzipped. */
 bool input_is_gzip(struct input *in);
 
-/* Bytes of the file as it lies on disk. */
+/* Return the bytes of the file as it lies on disk. */
 int64_t input_file_bytes(const struct input *in);
 
-/* Accepts NULL. */
+/* Close the file and free in, which may be NULL. */
 void input_close(struct input *in);
 
 /* Unpack a gzipped file into a new file without a name in the folder dir.  Returns its
@@ -48,7 +49,7 @@ void input_close(struct input *in);
  */
 int input_unpack(const char *path, const char *dir, int *ret, struct eddis_error *err);
 
-/* pread exactly n bytes.  -EIO: the file has become shorter. */
+/* Read exactly n bytes from an offset on, as pread.  -EIO: the file has become shorter. */
 int input_pread(int fd, const char *path, void *ret, size_t n, int64_t offset,
                 struct eddis_error *err);
 

@@ -4,8 +4,8 @@
  * A keyed bijection of [0, n): element i is computed from (n, seed, epoch, i) alone, so any worker
  * can ask for any part of any epoch without memory or work that grows with n.
  *
- *     x -> Feistel network on the smallest 2^w >= n, again while the result is >= n -> + shift mod
- * n
+ *     x -> Feistel network on the smallest 2^w >= n -> + shift mod n
+ *          again while the result is >= n
  *
  * Walking along the network's own cycle until it comes back into [0, n) is a bijection of [0, n)
  * (Black and Rogaway, Ciphers with arbitrary finite domains, CT-RSA 2002); since 2^w < 2 n it takes
@@ -33,7 +33,7 @@ struct permutation {
 /* Prepare the permutation of n elements, 1 <= n <= PERMUTATION_MAX, of this epoch. */
 void permutation_init(struct permutation *p, int64_t n, uint64_t seed, int64_t epoch);
 
-/* Its element i, 0 <= i < n. */
+/* Return element i, 0 <= i < n. */
 int64_t permutation_at(const struct permutation *p, int64_t i);
 
 #endif

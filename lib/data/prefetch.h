@@ -29,7 +29,7 @@ int prefetch_start(struct prefetch *p, const int64_t *index, int64_t n, struct e
 /* Wait for the batch that was started.  Blocks on the disk only. */
 int prefetch_wait(struct prefetch *p, struct prefetch_batch *ret, struct eddis_error *err);
 
-/* Ends the thread after what it is reading.  Accepts NULL. */
+/* End the thread after what it is reading, and free p, which may be NULL. */
 void prefetch_free(struct prefetch *p);
 
 #endif

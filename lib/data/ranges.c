@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* ranges.c - a queue of own steps, cut out of what a counter hands out */
 #include "ranges.h"
 
 #include <errno.h>

@@ -45,19 +45,21 @@ struct ranges_options {
     int64_t done_before;
 };
 
+/* Make the ranges, nothing queued.  The options' list is copied. */
 int ranges_open(const struct ranges_options *o, struct ranges **ret, struct eddis_error *err);
 
 /* Accepts NULL. */
 void ranges_close(struct ranges *r);
 
-/* The counter was at `counter` when `count` were added: queue the steps of that range, one or more,
- * or learn that nothing is left, which ranges_exhausted tells.
+/* Tell that the counter was at `counter` when `count` were added: queue the steps of that range,
+ * one or more, or learn that nothing is left, which ranges_exhausted tells.
  */
 int ranges_add(struct ranges *r, int64_t counter, int64_t count, struct eddis_error *err);
 
+/* Whether the counter has passed the last sample. */
 bool ranges_exhausted(const struct ranges *r);
 
-/* Number of the step after the last one queued. */
+/* Return the number of the step after the last one queued. */
 int64_t ranges_end(const struct ranges *r);
 
 struct ranges_step {
@@ -67,28 +69,30 @@ struct ranges_step {
     int64_t passed;              /* samples of the job up to the end of its range */
 };
 
-/* What is to be done at a step.  Returns 1, or 0 behind the last step once nothing is left.
+/* Say what is to be done at a step.  Returns 1, or 0 behind the last step once nothing is left.
  * -EAGAIN, without a sentence in err: it, or the one after it, is not taken yet, so wait; -ESTALE:
  * it is over.
  */
 int ranges_look(const struct ranges *r, int64_t step, struct ranges_step *ret,
                 struct eddis_error *err);
 
-/* The steps up to this one are done. */
+/* Drop the steps up to this one, which are done. */
 void ranges_finish(struct ranges *r, int64_t step);
 
-/* Samples of all epochs; INT64_MAX: without end. */
+/* Count the samples of all epochs; INT64_MAX: without end. */
 int64_t ranges_total(const struct ranges *r);
 
-/* Write the ranges of the queued steps that are not done, at most ranges_n_unfinished. */
+/* Count the queued steps that are not done, and write their ranges to ret [that many]. */
 size_t ranges_n_unfinished(const struct ranges *r);
 void ranges_unfinished(const struct ranges *r, struct range *ret);
 
-/* Write what nobody has taken while the counter is at `counter`, at most ranges_n_rest. */
+/* Write what nobody has taken while the counter is at `counter` to ret, which has room for
+ * ranges_n_rest ranges.  Returns how many they are.
+ */
 size_t ranges_n_rest(const struct ranges *r);
 size_t ranges_rest(const struct ranges *r, int64_t counter, struct range *ret);
 
-/* Sort them and join neighbours.  Returns how many are left of n. */
+/* Sort r [n] and join neighbours.  Returns how many are left of n. */
 size_t ranges_join(struct range *r, size_t n);
 
 #endif

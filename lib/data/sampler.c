@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* sampler.c - plans by the step that they hold from, and a step's split by largest remainder */
 #include "sampler.h"
 
 #include "permutation.h"

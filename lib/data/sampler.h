@@ -19,8 +19,8 @@
  * What was said about a step never changes, since sampler_add_plan refuses a plan in force at a
  * step that was already asked for.
  *
- * Threads: none of its own and no lock; the caller keeps calls apart.  Nothing blocks, and no call
- * takes time or memory that grows with N.
+ * Threads: none of its own and no lock; the caller keeps calls apart, but sampler_indices reads
+ * nothing that changes.  Nothing blocks, and no call takes time or memory that grows with N.
  */
 #ifndef EDDIS_DATA_SAMPLER_H
 #define EDDIS_DATA_SAMPLER_H
@@ -39,17 +39,16 @@ struct sampler_options {
     int rank, n_ranks;
 };
 
-/* Returns a sampler without a plan, nothing asked yet.  -EINVAL: options. */
+/* Make a sampler without a plan, nothing asked yet.  -EINVAL: the options are out of range. */
 int sampler_open(const struct sampler_options *o, struct sampler **ret, struct eddis_error *err);
 
 /* Accepts NULL. */
 void sampler_close(struct sampler *s);
 
-/* The batch sizes batch [n_ranks], each at least 0, hold from from_step on.  The first plan must
- * hold from step 0 and fixes B; a later one must have the same sum and a higher version.  One in
- * force at the same step as the plan before replaces it.
- * -EINVAL: sum, sign or version; -ESTALE: from_step was already asked for, or lies before the
- * newest plan's.  Nothing has changed then.
+/* Let the batch sizes batch [n_ranks], each at least 0, hold from from_step on.  The first plan
+ * must hold from step 0 and fixes B; a later one must have the same sum and a higher version.  One
+ * in force at the same step as the plan before replaces it. -EINVAL: sum, sign or version; -ESTALE:
+ * from_step was already asked for, or lies before the newest plan's.  Nothing has changed then.
  */
 int sampler_add_plan(struct sampler *s, int64_t version, int64_t from_step, const int64_t *batch,
                      struct eddis_error *err);
@@ -64,30 +63,32 @@ struct sampler_step {
     int64_t passed; /* samples of the job up to its end */
 };
 
-/* What this rank has to do at a step; raises sampler_asked.  Returns 1, or 0 behind the last
+/* Say what this rank has to do at a step; raises sampler_asked.  Returns 1, or 0 behind the last
  * epoch (nothing is written then).  -EINVAL: no plan yet, step < 0; -ESTALE: a forgotten step.
  */
 int sampler_ask(struct sampler *s, int64_t step, struct sampler_step *ret, struct eddis_error *err);
 
-/* The same for any rank, without raising sampler_asked. */
+/* Say the same for any rank, without raising sampler_asked. */
 int sampler_look(const struct sampler *s, int64_t step, int rank, struct sampler_step *ret,
                  struct eddis_error *err);
 
-/* For samples that come from ranges.h, where a step is one of a group of ranks: member [n_members],
- * among them this rank, split n samples in the proportion of the batch sizes that hold at the step.
- * Positions count from 0.  Raises sampler_asked.
- */
+/* Ranks that make steps together on samples of ranges.h. */
 struct sampler_group {
-    const int *member;
+    const int *member; /* [n_members] */
     int n_members;
 };
+
+/* Split n samples among the group, this rank in it, in the proportion of the batch sizes that hold
+ * at the step, and say what this rank has to do; positions count from 0.  Raises sampler_asked.
+ */
 int sampler_share(struct sampler *s, const struct sampler_group *g, int64_t step, int64_t n,
                   struct sampler_step *ret, struct eddis_error *err);
 
-/* Samples that the group takes at a whole step, by the newest plan. */
+/* Count the samples that the group takes at a whole step, by the newest plan. */
 int64_t sampler_group_batch(const struct sampler *s, const struct sampler_group *g);
 
-/* Highest step asked so far; -1: none.  A new plan may hold from the highest of all ranks + 1. */
+/* Return the highest step asked so far; -1: none.  A new plan may hold from the highest of all
+ * ranks + 1. */
 int64_t sampler_asked(const struct sampler *s);
 
 /* Go on at this step, after a restart: the steps before it count as asked.  The plan that holds
@@ -95,7 +96,7 @@ int64_t sampler_asked(const struct sampler *s);
  */
 void sampler_resume(struct sampler *s, int64_t step);
 
-/* Steps before this one will not be asked for again: plans that ended before it are freed. */
+/* Free the plans that ended before this step: no earlier one will be asked for again. */
 void sampler_forget(struct sampler *s, int64_t step);
 
 /* Write the numbers (0 .. N - 1) of the samples at positions first .. first + count - 1 of an
@@ -104,10 +105,10 @@ void sampler_forget(struct sampler *s, int64_t step);
 int sampler_indices(const struct sampler *s, int64_t epoch, int64_t first, int64_t count,
                     int64_t *ret, struct eddis_error *err);
 
-/* ceil(N / B); 0 without a plan. */
+/* Return ceil(N / B); 0 without a plan. */
 int64_t sampler_steps_in_epoch(const struct sampler *s);
 
-/* Steps of all epochs; 0: without end, or no plan. */
+/* Count the steps of all epochs; 0: without end, or no plan. */
 int64_t sampler_steps(const struct sampler *s);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* environment.c - what mpirun, srun and the agent set in a worker's environment */
 #include "environment.h"
 
 #include <errno.h>

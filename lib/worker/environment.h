@@ -14,7 +14,7 @@ struct environment {
     int local_rank, n_local; /* on this node */
 };
 
-/* Borrows the strings.  -EINVAL: a variable is no number. */
+/* Read the environment; the strings are borrowed.  -EINVAL: a variable is no number. */
 int environment_read(struct environment *ret, struct eddis_error *err);
 
 #endif

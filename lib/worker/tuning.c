@@ -27,7 +27,7 @@ struct measurement {
     size_t arena_bytes;
 };
 
-/* One kind's all-reduce of x; through the memory of the node where there is some. */
+/* Make one kind's all-reduce of x, in the memory of the node where its ranks share one. */
 static int tuning_make(const struct measurement *m, const char *kind, void *x, size_t bytes,
                        struct collective **ret, struct eddis_error *err)
 {
@@ -42,7 +42,7 @@ static int tuning_make(const struct measurement *m, const char *kind, void *x, s
     return allreduce_new(&m->place, &a, ret, err);
 }
 
-/* One run of each of the rung's kinds; their seconds where they are the quickest so far. */
+/* Run each of the rung's kinds once, and keep its seconds where they are the least so far. */
 static int tuning_kinds(const struct measurement *m, const struct tuner_rung *rung, void *x,
                         double *seconds, struct eddis_error *err)
 {
@@ -74,7 +74,7 @@ static int tuning_most(struct collectives *all, void *x, size_t n, enum comm_typ
         all, &(struct allreduce){ .data = x, .n = n, .type = type, .rule = COMM_MAX }, err);
 }
 
-/* A rung's figures, the same on all ranks. */
+/* Measure a rung: the least seconds of each kind, by the slowest rank, the same on all. */
 static int tuning_rung(const struct measurement *m, const struct tuner_rung *rung, double *seconds,
                        struct eddis_error *err)
 {
@@ -124,7 +124,7 @@ int tuning_measure(struct collectives *all, const struct comm_place *group, size
     return 0;
 }
 
-/* ---- the choice, as the board has it ---- */
+/* ---- to and from the choice that the board and a plan hold ---- */
 
 /* Parameter number k of the order. */
 static int tuning_parameter(const struct comm_choice *c, int n, int k)

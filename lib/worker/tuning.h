@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tuning.h - all-reduces and buckets: as measured, as told on the board, as a replayed plan gives
- * them
+/* tuning.h - kinds of all-reduce and buckets: measured, told on the board, read from a plan
  *
  * A bucket holds neighbours of the arena, in which parameter i of n is number n - 1 - i; the choice
  * lists parameters by their own numbers.
