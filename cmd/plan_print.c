@@ -309,21 +309,19 @@ static void print_speed(const struct plan_print *o, const struct plan *p)
 /* What the modes that were not taken would give, once it is known what their exchanges cost. */
 static void print_others(const struct plan_print *o, const struct plan *p)
 {
-    const struct {
-        const char *mode;
-        double samples_per_s;
-    } mode[] = { { "sync", p->sync_samples_per_s },
-                 { "async", p->async_samples_per_s },
-                 { "hybrid", p->hybrid_samples_per_s } };
     const char *before = "  other modes: ";
     char n[NUMBER_SIZE];
 
     if (p->model_bytes == 0 || p->relative || p->n_workers == 1)
         return;
-    for (size_t i = 0; i < sizeof mode / sizeof *mode; i++) {
-        if (strcmp(mode[i].mode, p->mode) == 0 || mode[i].samples_per_s <= 0)
+    for (int i = 0; i < p->n_candidates; i++) {
+        const struct plan_candidate *c = &p->candidate[i];
+
+        if (!c->lost[0] || c->predicted_samples_per_s <= 0)
             continue;
-        fprintf(o->out, "%s%s %s", before, mode[i].mode, number_rate(mode[i].samples_per_s, n));
+        fputs(before, o->out);
+        print_foreign(o->out, c->mode);
+        fprintf(o->out, " %s", number_rate(c->predicted_samples_per_s, n));
         before = ", ";
     }
     fprintf(o->out, " samples/s, for a model of %s\n", number_bytes((double)p->model_bytes, n));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* mode_choice.c - candidates, which of them is taken, and the sentences that say why */
 #include "mode_choice.h"
 
 #include "groups.h"
-#include "modes.h"
+#include "predictors.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/text.h"
@@ -14,23 +15,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the centre, all writers together; a larger one is unstable when they write in lock step. */
-static const double ALL_WRITERS_RATE = 0.9;
+/* ---- what the algorithms are predicted to be ---- */
 
-/* ---- what the modes are predicted to be ---- */
-
-/* One mode that could be taken. */
+/* One algorithm that could be taken. */
 struct candidate {
     const struct algorithm *algorithm;
-    const int *group; /* [n_workers], NULL: each worker is one */
-    int64_t period;   /* 0: it has none */
-    int writers;      /* of models: the groups */
-    double samples_per_s;
+    struct prediction is;
+    double efficiency;
 };
 
-struct field {
-    struct modes_setup setup;
-    struct candidate sync, async, hybrid;
+/* All of them; the first is what a job gets when no other is better. */
+struct choice {
+    struct predictor_input in;
+    struct candidate candidate[PLAN_MAX_CANDIDATES];
+    int n;
 };
 
 static void fill_setup(const struct plan *p, const struct planner_known *known,
@@ -53,95 +51,107 @@ static void fill_setup(const struct plan *p, const struct planner_known *known,
     ret->bytes_per_s = known->bytes_per_s;
 }
 
-static int predict(const struct job *job, const struct modes_setup *s, struct candidate *c,
-                   struct eddis_error *err)
-{
-    int rc = 0;
-
-    c->period = job->sync.options.period;
-    if (!c->period)
-        rc = modes_period(s, c->group, &c->period, err);
-    return rc < 0 ? rc : modes_elastic(s, c->group, c->period, &c->samples_per_s, err);
-}
-
 /* What an equal split would give, in synchronous training; w [n] is scratch. */
-static int predict_equal(const struct field *f, struct modes_worker *w, struct plan *p,
+static int predict_equal(const struct choice *f, struct modes_worker *w, struct plan *p,
                          struct eddis_error *err)
 {
-    struct modes_setup s = f->setup;
+    struct modes_setup s = f->in.setup;
 
     for (int i = 0; i < p->n_workers; i++) {
-        w[i] = f->setup.worker[i];
+        w[i] = f->in.setup.worker[i];
         w[i].batch = p->worker[i].equal_batch;
     }
     s.worker = w;
     return modes_sync(&s, &p->equal_samples_per_s, err);
 }
 
-static int predict_all(const struct job *job, struct field *f, struct eddis_error *err)
+static int predict_all(struct choice *f, struct eddis_error *err)
 {
-    int rc = modes_sync(&f->setup, &f->sync.samples_per_s, err);
+    const struct algorithm *row;
+    size_t n = algorithms(&row);
+    int rc = 0;
 
-    if (rc < 0 || (rc = predict(job, &f->setup, &f->async, err)) < 0)
-        return rc;
-    return predict(job, &f->setup, &f->hybrid, err);
+    for (size_t i = 0; i < n && rc >= 0 && f->n < PLAN_MAX_CANDIDATES; i++) {
+        struct candidate *c = &f->candidate[f->n++];
+
+        c->algorithm = &row[i];
+        rc = predictors_run(c->algorithm, &f->in, &c->is, err);
+        c->efficiency = algorithm_efficiency(c->algorithm, c->is.writers, c->is.options.period);
+    }
+    return rc;
 }
 
 /* ---- the choice and its reason ---- */
 
-static double efficiency(const struct candidate *c)
-{
-    return algorithm_efficiency(c->algorithm, c->writers, c->period);
-}
-
 static double progress(const struct candidate *c)
 {
-    return c->samples_per_s * efficiency(c);
+    return c->is.samples_per_s * c->efficiency;
+}
+
+static double speed(const struct candidate *c)
+{
+    return c->is.samples_per_s;
+}
+
+/* The first of the candidates behind the default that has most of this; NULL: there are none. */
+static const struct candidate *best_other(const struct choice *f,
+                                          double (*most)(const struct candidate *c))
+{
+    const struct candidate *best = f->n > 1 ? &f->candidate[1] : NULL;
+
+    for (int i = 2; i < f->n; i++)
+        if (most(&f->candidate[i]) > most(best))
+            best = &f->candidate[i];
+    return best;
+}
+
+static const char *mode_of(const struct candidate *c)
+{
+    return sync_mode_name(c->algorithm->mode);
 }
 
 /* "22 600", three digits of it; of a relative plan "1.02 times sync". */
-static const char *rate_text(const struct plan *p, const struct field *f, double x, char *ret,
+static const char *rate_text(const struct plan *p, const struct choice *f, double x, char *ret,
                              size_t size)
 {
     double unit = pow(10, floor(log10(fmax(x, 1))) - 2);
 
     if (!p->relative)
         return text_grouped(unit > 1 ? round(x / unit) * unit : x, ret, size);
-    snprintf(ret, size, "%.2f times sync", x / f->sync.samples_per_s);
+    snprintf(ret, size, "%.2f times sync", x / speed(&f->candidate[0]));
     return ret;
 }
 
-static void say_sync(const struct field *f, const struct candidate *best, bool known,
+static void say_sync(const struct choice *f, const struct candidate *best, bool known,
                      struct plan *p)
 {
     char rate[48], at[64] = "";
 
-    rate_text(p, f, best->samples_per_s, rate, sizeof rate);
-    if (best->samples_per_s > f->sync.samples_per_s * ALGORITHM_MARGIN)
-        snprintf(at, sizeof at, " at %.2f of its progress a sample", efficiency(best));
+    rate_text(p, f, speed(best), rate, sizeof rate);
+    if (speed(best) > speed(&f->candidate[0]) * ALGORITHM_MARGIN)
+        snprintf(at, sizeof at, " at %.2f of its progress a sample", best->efficiency);
     if (at[0] && !known)
         snprintf(p->reason, sizeof p->reason,
                  "sync because it is exact; other modes (%s %s%s) are weighed once a run has told "
                  "how large the model is",
-                 sync_mode_name(best->algorithm->mode), rate, at);
+                 mode_of(best), rate, at);
     else
         snprintf(p->reason, sizeof p->reason,
                  "sync because no other mode is predicted to be %.0f %% faster (%s %s%s), and it "
                  "is exact",
-                 100 * (ALGORITHM_MARGIN - 1), sync_mode_name(best->algorithm->mode), rate, at);
+                 100 * (ALGORITHM_MARGIN - 1), mode_of(best), rate, at);
 }
 
-static void say_other(const struct field *f, const struct candidate *best, struct plan *p)
+static void say_other(const struct choice *f, const struct candidate *best, struct plan *p)
 {
     char rate[48], sync[48];
 
-    rate_text(p, f, best->samples_per_s, rate, sizeof rate);
-    rate_text(p, f, f->sync.samples_per_s, sync, sizeof sync);
+    rate_text(p, f, speed(best), rate, sizeof rate);
+    rate_text(p, f, speed(&f->candidate[0]), sync, sizeof sync);
     snprintf(p->reason, sizeof p->reason,
              "%s because it is predicted to be %.2f times as fast as sync (%s against %s), at %.2f "
              "of its progress a sample",
-             sync_mode_name(best->algorithm->mode), best->samples_per_s / f->sync.samples_per_s,
-             rate, sync, efficiency(best));
+             mode_of(best), speed(best) / speed(&f->candidate[0]), rate, sync, best->efficiency);
 }
 
 /* The job's wish, or what it has begun with; NULL: it is open. */
@@ -163,52 +173,91 @@ static const struct algorithm *settled(const struct job *job, const struct plann
     return a;
 }
 
-static const struct candidate *choose(const struct job *job, const struct field *f,
-                                      const struct planner_known *past, struct plan *p)
+/* What the plan's reason is, seen from the other candidates. */
+enum why { WHY_ASKED, WHY_BEGUN, WHY_ALONE, WHY_BETTER, WHY_EXACT };
+
+static const struct candidate *choose(const struct job *job, const struct choice *f,
+                                      const struct planner_known *past, struct plan *p,
+                                      enum why *ret_why)
 {
     const struct algorithm *wish = settled(job, past, p);
-    const struct candidate *all[] = { &f->sync, &f->async, &f->hybrid }, *best;
+    const struct candidate *best = best_other(f, progress);
     bool known = past->model_bytes > 0;
 
-    for (size_t i = 0; wish && i < sizeof all / sizeof *all; i++)
-        if (all[i]->algorithm == wish)
-            return all[i];
-    best = progress(&f->hybrid) > progress(&f->async) ? &f->hybrid : &f->async;
+    *ret_why = algorithm_is_open(job->sync.mode, job->sync.algorithm) ? WHY_BEGUN : WHY_ASKED;
+    for (int i = 0; wish && i < f->n; i++)
+        if (f->candidate[i].algorithm == wish)
+            return &f->candidate[i];
+    *ret_why = p->n_workers == 1 ? WHY_ALONE : WHY_EXACT;
     if (p->n_workers == 1)
         snprintf(p->reason, sizeof p->reason, "sync because there is one worker");
-    else if (known && progress(best) > progress(&f->sync) * ALGORITHM_MARGIN) {
+    else if (known && progress(best) > progress(&f->candidate[0]) * ALGORITHM_MARGIN) {
         say_other(f, best, p);
+        *ret_why = WHY_BETTER;
         return best;
     } else
-        say_sync(f, f->async.samples_per_s >= f->hybrid.samples_per_s ? &f->async : &f->hybrid,
-                 known, p);
-    return &f->sync;
+        say_sync(f, best_other(f, speed), known, p);
+    return &f->candidate[0];
 }
 
 /* ---- filling it in ---- */
 
-static void take(const struct job *job, const struct field *f, const struct candidate *c,
-                 struct plan *p)
+/* Why candidate c was not taken. */
+static void say_lost(const struct choice *f, const struct candidate *c, enum why why, bool known,
+                     struct plan_candidate *ret)
 {
-    int writers = 0;
+    double part = progress(c) / progress(&f->candidate[0]);
 
-    snprintf(p->mode, sizeof p->mode, "%s", sync_mode_name(c->algorithm->mode));
-    snprintf(p->algorithm, sizeof p->algorithm, "%s", c->algorithm->name);
-    p->sync_samples_per_s = f->sync.samples_per_s;
-    p->async_samples_per_s = f->async.samples_per_s;
-    p->hybrid_samples_per_s = f->hybrid.samples_per_s;
-    p->predicted_samples_per_s = c->samples_per_s;
-    p->options.period = c->period;
-    for (int i = 0; i < p->n_workers; i++) {
-        p->worker[i].group = c->period == 0 ? 0 : c->group ? c->group[i] : i;
-        writers = p->worker[i].group >= writers ? p->worker[i].group + 1 : writers;
+    if (why == WHY_ASKED)
+        snprintf(ret->lost, sizeof ret->lost, "the job asks for another");
+    else if (why == WHY_BEGUN)
+        snprintf(ret->lost, sizeof ret->lost, "the job has begun with another");
+    else if (why == WHY_ALONE)
+        snprintf(ret->lost, sizeof ret->lost, "there is one worker");
+    else if (why == WHY_BETTER)
+        snprintf(ret->lost, sizeof ret->lost, "another is predicted to make more progress");
+    else if (!known)
+        snprintf(ret->lost, sizeof ret->lost,
+                 "it is weighed once a run has told how large the model is");
+    else
+        snprintf(ret->lost, sizeof ret->lost,
+                 "its predicted progress is %.2f times that of %s, which is exact", part,
+                 mode_of(&f->candidate[0]));
+}
+
+static void list_candidates(const struct choice *f, const struct candidate *taken, enum why why,
+                            bool known, struct plan *p)
+{
+    p->n_candidates = f->n;
+    for (int i = 0; i < f->n; i++) {
+        const struct candidate *c = &f->candidate[i];
+        struct plan_candidate *to = &p->candidate[i];
+
+        *to = (struct plan_candidate){ .options = c->is.options,
+                                       .predicted_samples_per_s = speed(c),
+                                       .efficiency = c->efficiency,
+                                       .predicted_progress = progress(c) };
+        snprintf(to->mode, sizeof to->mode, "%s", mode_of(c));
+        snprintf(to->algorithm, sizeof to->algorithm, "%s", c->algorithm->name);
+        if (c != taken)
+            say_lost(f, c, why, known, to);
     }
-    p->n_groups = writers;
-    if (!c->period)
-        return;
-    p->options.moving_rate = job->sync.options.moving_rate > 0 ? job->sync.options.moving_rate
-                                                               : ALL_WRITERS_RATE / writers;
-    p->options.momentum = job->sync.options.momentum;
+}
+
+static void take(const struct candidate *c, struct plan *p)
+{
+    const int *group = c->is.group;
+    bool several = c->algorithm->traits & ALGORITHM_SEVERAL;
+
+    snprintf(p->mode, sizeof p->mode, "%s", mode_of(c));
+    snprintf(p->algorithm, sizeof p->algorithm, "%s", c->algorithm->name);
+    p->options = c->is.options;
+    p->predicted_samples_per_s = speed(c);
+    p->n_groups = 0;
+    for (int i = 0; i < p->n_workers; i++) {
+        p->worker[i].group = !several ? 0 : group ? group[i] : i;
+        p->n_groups = p->worker[i].group >= p->n_groups ? p->worker[i].group + 1 : p->n_groups;
+    }
 }
 
 static int form_groups(const struct job *job, const struct planner_known *known,
@@ -254,9 +303,9 @@ int mode_choose(const struct job *job, const struct planner_known *known, struct
     cleanup_free struct modes_worker *w = calloc((size_t)p->n_workers, sizeof *w);
     cleanup_free struct modes_worker *even = calloc((size_t)p->n_workers, sizeof *even);
     cleanup_free int *group = calloc((size_t)p->n_workers, sizeof *group);
-    struct field f = { .sync = { .algorithm = algorithm_find("allreduce") },
-                       .async = { .algorithm = algorithm_find("easgd") },
-                       .hybrid = { .algorithm = algorithm_find("hsgd"), .group = group } };
+    struct choice f = { .in = { .group = group, .wish = &job->sync.options } };
+    const struct candidate *taken;
+    enum why why;
     int rc;
 
     if (!algorithm_asked(job->sync.mode, job->sync.algorithm))
@@ -266,16 +315,14 @@ int mode_choose(const struct job *job, const struct planner_known *known, struct
         return eddis_fail(err, -ENOMEM, "no memory to choose a mode");
     if ((rc = form_groups(job, known, p, group, err)) < 0)
         return rc;
-    f.async.writers = p->n_workers;
-    f.hybrid.writers = rc;
-    fill_setup(p, known, w, &f.setup);
+    f.in.n_groups = rc;
+    fill_setup(p, known, w, &f.in.setup);
     p->model_bytes = known->model_bytes;
-    rc = predict_all(job, &f, err);
-    if (rc == 0)
-        rc = predict_equal(&f, even, p, err);
-    if (rc < 0)
+    if ((rc = predict_all(&f, err)) < 0 || (rc = predict_equal(&f, even, p, err)) < 0)
         return rc;
-    take(job, &f, choose(job, &f, known, p), p);
+    taken = choose(job, &f, known, p, &why);
+    take(taken, p);
+    list_candidates(&f, taken, why, known->model_bytes > 0, p);
     say_groups(job, p);
     return 0;
 }

@@ -12,7 +12,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PLAN_SCHEMA_VERSION = 1, PLAN_MAX_WORKERS = 65536 };
+enum {
+    PLAN_SCHEMA_VERSION = 2, /* written; 1, which had no candidates, is read too */
+    PLAN_MAX_WORKERS = 65536,
+    PLAN_MAX_CANDIDATES = 16,
+};
+
+/* An algorithm that the plan's job could have been given. */
+struct plan_candidate {
+    char mode[16], algorithm[16];
+    struct sync_options options;
+    double predicted_samples_per_s;
+    double efficiency;         /* progress per sample beside sync; 0: not known */
+    double predicted_progress; /* the product of the two */
+    char lost[128];            /* why it was not taken, one sentence; "": it was */
+};
 
 struct plan_worker {
     int rank, local_rank;
@@ -37,7 +51,8 @@ struct plan {
     int n_groups;
     struct sync_options options; /* of the algorithm */
     int64_t model_bytes;         /* what the predictions know of the model; 0: unknown */
-    double sync_samples_per_s, async_samples_per_s, hybrid_samples_per_s; /* predicted; 0: not */
+    struct plan_candidate candidate[PLAN_MAX_CANDIDATES]; /* [n_candidates] */
+    int n_candidates;
     struct comm_choice *choice; /* owned; what a run has chosen of its communication, or NULL */
     int64_t global_batch;
     int64_t bucket_bytes; /* 0: as the workers measure */

@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define MAX_S        1e12 /* seconds of one step */
@@ -41,9 +42,22 @@ static const struct field plan_fields[] = {
     FIELD_REAL(struct plan, ideal_samples_per_s, DOUBLE, 0, MAX_PER_S),
     FIELD_REAL(struct plan, equal_samples_per_s, DOUBLE, 0, MAX_PER_S),
     FIELD_LATE(struct plan, model_bytes, INT64, 0, INT64_MAX),
-    FIELD_REAL_LATE(struct plan, sync_samples_per_s, 0, MAX_PER_S),
-    FIELD_REAL_LATE(struct plan, async_samples_per_s, 0, MAX_PER_S),
-    FIELD_REAL_LATE(struct plan, hybrid_samples_per_s, 0, MAX_PER_S),
+};
+
+static const struct field candidate_fields[] = {
+    FIELD(struct plan_candidate, mode, TEXT, 0, 0),
+    FIELD(struct plan_candidate, algorithm, TEXT, 0, 0),
+    FIELD_REAL(struct plan_candidate, predicted_samples_per_s, DOUBLE, 0, MAX_PER_S),
+    FIELD_REAL(struct plan_candidate, efficiency, DOUBLE, 0, 1),
+    FIELD_REAL(struct plan_candidate, predicted_progress, DOUBLE, 0, MAX_PER_S),
+    FIELD(struct plan_candidate, lost, TEXT, 0, 0),
+};
+
+/* In schema 1 each mode had one candidate, of which no more was written than its throughput. */
+static const char *const throughput_fields[SYNC_MODES] = {
+    [SYNC_MODE_SYNC] = "sync_samples_per_s",
+    [SYNC_MODE_ASYNC] = "async_samples_per_s",
+    [SYNC_MODE_HYBRID] = "hybrid_samples_per_s",
 };
 
 /* There together, or not at all. */
@@ -71,9 +85,16 @@ static const struct field worker_fields[] = {
 
 /* Members that are written and read one by one. */
 static const struct field plan_others[] = {
+    { .key = "candidates" },     { .key = "communication" }, { .key = "nodes" },
+    { .key = "schema_version" }, { .key = "workers" },
+};
+static const struct field plan_others_1[] = {
+    { .key = "async_samples_per_s" },
     { .key = "communication" },
+    { .key = "hybrid_samples_per_s" },
     { .key = "nodes" },
     { .key = "schema_version" },
+    { .key = "sync_samples_per_s" },
     { .key = "workers" },
 };
 static const struct field worker_others[] = { { .key = "kind" } };
@@ -93,6 +114,23 @@ static int write_workers(const struct plan *p, json_t *o)
         if (json_array_append_new(list, one) < 0 ||
             fields_write(worker_fields, N(worker_fields), w, one) < 0 ||
             json_object_set_new(one, "kind", json_string(device_kind_name(w->kind))) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int write_candidates(const struct plan *p, json_t *o)
+{
+    json_t *list = json_array();
+
+    if (json_object_set_new(o, "candidates", list) < 0)
+        return -ENOMEM;
+    for (int i = 0; i < p->n_candidates; i++) {
+        json_t *one = json_object();
+
+        if (json_array_append_new(list, one) < 0 ||
+            fields_write(candidate_fields, N(candidate_fields), &p->candidate[i], one) < 0 ||
+            sync_options_write(&p->candidate[i].options, one) < 0)
             return -ENOMEM;
     }
     return 0;
@@ -118,7 +156,8 @@ static int write_plan(const struct plan *p, json_t *o)
         json_object_set_new(o, "schema_version", json_integer(PLAN_SCHEMA_VERSION)) < 0 ||
         fields_write(plan_fields, N(plan_fields), p, o) < 0 ||
         sync_options_write(&p->options, o) < 0 ||
-        fields_write(network_fields, N(network_fields), p, o) < 0 || write_nodes(p, o) < 0)
+        fields_write(network_fields, N(network_fields), p, o) < 0 || write_nodes(p, o) < 0 ||
+        write_candidates(p, o) < 0)
         return -ENOMEM;
     return write_workers(p, o);
 }
@@ -164,13 +203,15 @@ static int only_known(const json_t *o, const struct known *table, size_t n, stru
     return 0;
 }
 
-static int check_members(const json_t *o, struct eddis_error *err)
+static int check_members(const json_t *o, int schema, struct eddis_error *err)
 {
     struct known table[] = { { plan_fields, N(plan_fields) },
                              { network_fields, N(network_fields) },
                              { plan_others, N(plan_others) },
                              { NULL, 0 } };
 
+    if (schema == 1)
+        table[2] = (struct known){ plan_others_1, N(plan_others_1) };
     table[3].n = sync_options_fields(&table[3].field);
     return only_known(o, table, N(table), err);
 }
@@ -336,6 +377,56 @@ static int read_choice(const json_t *o, struct plan *p, struct eddis_error *err)
     return choice_read(json_object_get(o, "communication"), p->choice, err);
 }
 
+static int read_candidate(const json_t *o, struct plan_candidate *c, struct eddis_error *err)
+{
+    int rc = fields_read(candidate_fields, N(candidate_fields), o, c, err);
+
+    if (rc >= 0) {
+        int options = sync_options_read(o, true, &c->options, err);
+
+        rc = options < 0 ? options : fields_end(o, (size_t)(rc + options), err);
+    }
+    return rc;
+}
+
+static int read_candidates(const json_t *o, struct plan *p, struct eddis_error *err)
+{
+    json_t *list;
+    int rc = json_want_array(o, "candidates", PLAN_MAX_CANDIDATES, &list, err);
+
+    for (size_t i = 0; rc >= 0 && i < json_array_size(list); i++) {
+        rc = read_candidate(json_array_get(list, i), &p->candidate[i], err);
+        if (rc < 0)
+            return eddis_fail_prefix(err, rc, "candidate %zu", i);
+        p->n_candidates++;
+    }
+    return rc;
+}
+
+static int read_throughputs(const json_t *o, struct plan *p, struct eddis_error *err)
+{
+    const struct algorithm *own = algorithm_find(p->algorithm);
+    int rc = 0;
+
+    for (int m = 0; m < SYNC_MODES && rc == 0; m++) {
+        const struct algorithm *a = algorithm_asked(sync_mode_name((enum sync_mode)m), "auto");
+        struct plan_candidate *c = &p->candidate[p->n_candidates];
+
+        if (!json_has(o, throughput_fields[m]))
+            continue;
+        rc = json_want_number(o, throughput_fields[m], 0, MAX_PER_S, &c->predicted_samples_per_s,
+                              err);
+        snprintf(c->mode, sizeof c->mode, "%s", sync_mode_name(a->mode));
+        snprintf(c->algorithm, sizeof c->algorithm, "%s", a->name);
+        if (a == own)
+            c->options = p->options;
+        else
+            snprintf(c->lost, sizeof c->lost, "a plan of schema 1 does not tell");
+        p->n_candidates++;
+    }
+    return rc;
+}
+
 /* Only who averages models does so at some period, by some rate. */
 static int check_mode(const struct plan *p, struct eddis_error *err)
 {
@@ -349,7 +440,7 @@ static int check_mode(const struct plan *p, struct eddis_error *err)
     return 0;
 }
 
-static int read_head(const json_t *o, struct plan *p, struct eddis_error *err)
+static int read_head(const json_t *o, int schema, struct plan *p, struct eddis_error *err)
 {
     int rc = fields_read(plan_fields, N(plan_fields), o, p, err);
 
@@ -357,6 +448,8 @@ static int read_head(const json_t *o, struct plan *p, struct eddis_error *err)
         rc = sync_options_read(o, true, &p->options, err);
     if (rc >= 0 && json_has(o, "network"))
         rc = fields_read(network_fields, N(network_fields), o, p, err);
+    if (rc >= 0)
+        rc = schema == 1 ? read_throughputs(o, p, err) : read_candidates(o, p, err);
     if (rc >= 0)
         rc = check_mode(p, err);
     return rc < 0 ? rc : read_choice(o, p, err);
@@ -373,10 +466,10 @@ static int read_plan(const json_t *o, struct plan **ret, struct eddis_error *err
         return eddis_fail(err, -EINVAL, "it is no object");
     if ((rc = json_want_int(o, "schema_version", 0, INT64_MAX, &schema, err)) < 0)
         return rc;
-    if (schema != PLAN_SCHEMA_VERSION)
-        return eddis_fail(err, -EINVAL, "its schema_version is %lld, this eddis reads %d",
+    if (schema < 1 || schema > PLAN_SCHEMA_VERSION)
+        return eddis_fail(err, -EINVAL, "its schema_version is %lld, this eddis reads 1 to %d",
                           (long long)schema, PLAN_SCHEMA_VERSION);
-    if ((rc = check_members(o, err)) < 0 ||
+    if ((rc = check_members(o, (int)schema, err)) < 0 ||
         (rc = json_want_array(o, "nodes", PLAN_MAX_WORKERS, &nodes, err)) < 0 ||
         (rc = json_want_array(o, "workers", PLAN_MAX_WORKERS, &workers, err)) < 0)
         return rc;
@@ -385,7 +478,7 @@ static int read_plan(const json_t *o, struct plan **ret, struct eddis_error *err
     p = plan_new((int)json_array_size(nodes), (int)json_array_size(workers));
     if (!p)
         return eddis_fail(err, -ENOMEM, "no memory");
-    if ((rc = read_head(o, p, err)) < 0 || (rc = read_nodes(nodes, p, err)) < 0 ||
+    if ((rc = read_head(o, (int)schema, p, err)) < 0 || (rc = read_nodes(nodes, p, err)) < 0 ||
         (rc = read_workers(workers, p, err)) < 0 || (rc = check_duplicates(p, err)) < 0 ||
         (rc = check_groups(p, err)) < 0) {
         plan_free(p);

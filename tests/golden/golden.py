@@ -16,6 +16,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 SENTENCES = {
     "a device that a CPU imitates": "a device that a CPU emulates",
     "workers imitate devices of these speeds": "workers emulate devices of these speeds",
+    "schema_version is 99, this eddis reads 1": "schema_version is 99, this eddis reads 1 to 2",
 }
 
 
@@ -27,6 +28,9 @@ def sentence_now(text):
 
 def plan_then(plan):
     """A plan of today's schema with the members that one of schema 1 has."""
+    for candidate in plan.pop("candidates", []):
+        plan[candidate["mode"] + "_samples_per_s"] = candidate["predicted_samples_per_s"]
+    plan["schema_version"] = 1
     return plan
 
 

@@ -3,6 +3,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/model/algorithm.h"
+#include "scheduler/predictors.h"
 #include "suite.h"
 
 #include <errno.h>
@@ -391,6 +392,52 @@ START_TEST(seasgd_5_the_moving_rate_is_shared_by_the_writers)
 }
 END_TEST
 
+static double throughput(const struct plan *p, const char *algorithm)
+{
+    for (int i = 0; i < p->n_candidates; i++)
+        if (strcmp(p->candidate[i].algorithm, algorithm) == 0)
+            return p->candidate[i].predicted_samples_per_s;
+    ck_abort_msg("%s is no candidate", algorithm);
+    return 0;
+}
+
+/* Every algorithm has its predictor, and there are no others. */
+START_TEST(predictors_follow_the_table)
+{
+    const struct algorithm *row;
+    const struct predictor *predictor;
+    size_t n = algorithms(&row);
+
+    ck_assert_uint_eq(predictors(&predictor), n);
+    for (size_t i = 0; i < n; i++)
+        ck_assert_str_eq(predictor[i].name, row[i].name);
+}
+END_TEST
+
+/* One candidate was taken, the others say why not. */
+START_TEST(candidates)
+{
+    cleanup_free struct node_profile *node = mix_nodes(chosen[_i].nodes);
+    struct job job = job_of(512);
+    struct plan *p;
+    char m[16];
+
+    snprintf(m, sizeof m, "%s", chosen[_i].mode);
+    job.sync.mode = m;
+    ck_assert_int_eq(planner_plan(&job, node, chosen[_i].nodes, &chosen[_i].known, &p, NULL), 0);
+    ck_assert_int_eq(p->n_candidates, 3);
+    for (int i = 0; i < p->n_candidates; i++) {
+        const struct plan_candidate *c = &p->candidate[i];
+
+        ck_assert_double_eq(c->predicted_progress, c->predicted_samples_per_s * c->efficiency);
+        ck_assert_int_eq(c->lost[0] == 0, strcmp(c->algorithm, p->algorithm) == 0);
+        if (!c->lost[0])
+            ck_assert(memcmp(&c->options, &p->options, sizeof p->options) == 0);
+    }
+    plan_free(p);
+}
+END_TEST
+
 /* The mode of the most progress a second, by the plan's own predictions and the table: it may not
  * be the one of the most samples, and both the wire and the period decide.
  */
@@ -411,16 +458,16 @@ START_TEST(chooses_by_progress)
 
             job.sync.options.period = period;
             ck_assert_int_eq(planner_plan(&job, node, 4, &known, &p, NULL), 0);
-            sync = p->sync_samples_per_s * ALGORITHM_MARGIN;
-            async = p->async_samples_per_s * algorithm_efficiency(easgd, 16, period);
-            hybrid = p->hybrid_samples_per_s * algorithm_efficiency(hsgd, 4, period);
+            sync = throughput(p, "allreduce") * ALGORITHM_MARGIN;
+            async = throughput(p, "easgd") * algorithm_efficiency(easgd, 16, period);
+            hybrid = throughput(p, "hsgd") * algorithm_efficiency(hsgd, 4, period);
             if (async > sync && async > hybrid)
                 want = "async";
             else if (hybrid > sync)
                 want = "hybrid";
             ck_assert_str_eq(p->mode, want);
             other += strcmp(want, "sync") != 0;
-            held_back += strcmp(want, "sync") == 0 && p->hybrid_samples_per_s > sync;
+            held_back += strcmp(want, "sync") == 0 && throughput(p, "hsgd") > sync;
             plan_free(p);
         }
     ck_assert_int_gt(other, 0);
@@ -579,6 +626,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, chooses_by_progress);
     tcase_add_loop_test(tc, mode, 0, sizeof modes / sizeof *modes);
     tcase_add_loop_test(tc, chooses_by_prediction, 0, sizeof chosen / sizeof *chosen);
+    tcase_add_test(tc, predictors_follow_the_table);
+    tcase_add_loop_test(tc, candidates, 0, sizeof chosen / sizeof *chosen);
     tcase_add_test(tc, seasgd_5_the_moving_rate_is_shared_by_the_writers);
     tcase_add_test(tc, groups_must_fit);
     tcase_add_test(tc, groups_lose_who_is_gone);
