@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 void check_trouble(struct job_run *r, int agent, const char *text)
 {

@@ -130,7 +130,8 @@ static int open_checkpoint_dir(struct driver *d, struct eddis_error *err)
     return 0;
 }
 
-static int open_all(struct driver *d, struct eddis_error *err)
+/* The agents, of which none has been started, and the state machine. */
+static int open_state(struct driver *d, struct eddis_error *err)
 {
     const struct job *job = d->run.o->job;
     const struct state_options so = {
@@ -148,21 +149,29 @@ static int open_all(struct driver *d, struct eddis_error *err)
     };
     int rc;
 
-    raise_descriptor_limit(d);
-    (void)prctl(PR_SET_DUMPABLE, 0); /* no core file with the tokens */
     d->run.agent = calloc((size_t)d->run.n_agents, sizeof *d->run.agent);
     if (!d->run.agent)
         return eddis_fail(err, -ENOMEM, "no memory for %d agents", d->run.n_agents);
     for (int i = 0; i < d->run.n_agents; i++)
         d->run.agent[i].orders.first = 1;
+    rc = state_init(&d->run.state, &so, d->run.begun_ns, err);
+    for (size_t i = 0; rc == 0 && i < job->n_hosts; i++)
+        (void)snprintf(d->run.state.agent[i].host, sizeof d->run.state.agent[i].host, "%s",
+                       job->host[i].host);
+    return rc;
+}
+
+static int open_all(struct driver *d, struct eddis_error *err)
+{
+    int rc;
+
+    raise_descriptor_limit(d);
+    (void)prctl(PR_SET_DUMPABLE, 0); /* no core file with the tokens */
     rc = planning_init(&d->planning, err);
     if (rc == 0)
         rc = open_checkpoint_dir(d, err);
     if (rc == 0)
-        rc = state_init(&d->run.state, &so, d->run.begun_ns, err);
-    for (size_t i = 0; rc == 0 && i < job->n_hosts; i++)
-        (void)snprintf(d->run.state.agent[i].host, sizeof d->run.state.agent[i].host, "%s",
-                       job->host[i].host);
+        rc = open_state(d, err);
     if (rc == 0)
         rc = open_log_dir(d, err);
     if (rc == 0)

@@ -7,6 +7,7 @@
 #include "lib/base/random.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,6 +9,7 @@
 #include "lib/base/strbuf.h"
 #include "lib/model/network.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

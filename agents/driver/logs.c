@@ -16,7 +16,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static const int64_t fetch_ns = 30 * CLOCK_S; /* for all logs together */

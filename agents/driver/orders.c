@@ -3,9 +3,9 @@
 #include "orders.h"
 
 #include "lib/base/cleanup.h"
-#include "lib/base/clock.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void answer_none(struct http_exchange *x)

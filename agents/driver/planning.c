@@ -11,10 +11,9 @@
 #include "lib/base/strbuf.h"
 #include "lib/model/choice_json.h"
 #include "scheduler/planner.h"
-#include "scheduler/split.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

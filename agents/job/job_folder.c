@@ -5,7 +5,6 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
-#include "lib/base/json.h"
 #include "lib/base/random.h"
 #include "lib/base/text.h"
 

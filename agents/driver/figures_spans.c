@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* figures_spans.c - samples and step times of workers between two marks */
+#include "figures_spans.h"
+
+#include "lib/base/clock.h"
+
+#include <math.h>
+
+struct figures_mark figures_spans_mark(const struct progress *p)
+{
+    return (struct figures_mark){ p->steps_here, p->samples_done, p->sum };
+}
+
+double figures_spans_per_s(int64_t samples, int64_t ns)
+{
+    return ns > 0 ? (double)samples * CLOCK_S / (double)ns : NAN;
+}
+
+bool figures_spans_sum(const struct figures *f, figures_spans_fn marks, int64_t *samples,
+                       int64_t *longest_ns)
+{
+    *samples = *longest_ns = 0;
+    for (int i = 0; i < f->n_workers; i++) {
+        struct figures_mark from, to;
+        int64_t ns;
+
+        if (!f->worker[i].seen)
+            return false;
+        marks(&f->worker[i], &from, &to);
+        ns = to.sum.total_ns - from.sum.total_ns;
+        *samples += to.samples - from.samples;
+        *longest_ns = ns > *longest_ns ? ns : *longest_ns;
+    }
+    return *longest_ns > 0;
+}
+
+double figures_spans_rate(const struct figures *f, figures_spans_fn marks)
+{
+    int64_t samples, ns;
+
+    return figures_spans_sum(f, marks, &samples, &ns) ? figures_spans_per_s(samples, ns) : NAN;
+}
+
+void figures_spans_all(const struct figures_worker *w, struct figures_mark *from,
+                       struct figures_mark *to)
+{
+    *from = (struct figures_mark){ 0 };
+    *to = figures_spans_mark(&w->last);
+}
+
+void figures_spans_real(const struct figures_worker *w, struct figures_mark *from,
+                        struct figures_mark *to)
+{
+    *to = figures_spans_mark(&w->last);
+    *from = w->real_begun ? w->real_first : *to;
+}
+
+void figures_spans_equal(const struct figures_worker *w, struct figures_mark *from,
+                         struct figures_mark *to)
+{
+    *from = (struct figures_mark){ 0 };
+    *to = w->real_begun ? w->real_first : figures_spans_mark(&w->last);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* figures_spans.h - samples and step times of workers between two marks, for the figures of a job
+ */
+#ifndef EDDIS_AGENTS_DRIVER_FIGURES_SPANS_H
+#define EDDIS_AGENTS_DRIVER_FIGURES_SPANS_H
+
+#include "figures.h"
+
+/* Writes the marks between which a worker's steps count. */
+typedef void (*figures_spans_fn)(const struct figures_worker *w, struct figures_mark *from,
+                                 struct figures_mark *to);
+
+/* All steps of the worker, those under the real plan, and those under the equal split before it. */
+void figures_spans_all(const struct figures_worker *w, struct figures_mark *from,
+                       struct figures_mark *to);
+void figures_spans_real(const struct figures_worker *w, struct figures_mark *from,
+                        struct figures_mark *to);
+void figures_spans_equal(const struct figures_worker *w, struct figures_mark *from,
+                         struct figures_mark *to);
+
+/* Return where a worker is. */
+struct figures_mark figures_spans_mark(const struct progress *p);
+
+/* Add up the samples of all workers, and find the longest of their step times.  Returns false when
+ * that of one is not known.
+ */
+bool figures_spans_sum(const struct figures *f, figures_spans_fn marks, int64_t *samples,
+                       int64_t *longest_ns);
+
+/* Return samples per second, NAN in no time. */
+double figures_spans_per_s(int64_t samples, int64_t ns);
+
+/* Return the samples per second of all workers together, NAN when they are not known. */
+double figures_spans_rate(const struct figures *f, figures_spans_fn marks);
+
+#endif
