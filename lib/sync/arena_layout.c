@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* arena_layout.c - when gradients are ready and how long buckets take, and one layout agreed from
+ * it
+ */
 #include "arena_layout.h"
 
 #include <errno.h>
@@ -19,7 +22,7 @@ struct traffic {
     int spells;
 };
 
-struct layout {
+struct arena_layout {
     bool root;
     int n_items;
     int steps; /* begun */
@@ -38,10 +41,10 @@ struct layout {
     int64_t ready_ns[][LAYOUT_MEASURED];   /* [n_items] since the step began */
 };
 
-int arena_layout_new(const struct comm_place *p, int n_items, struct layout **ret,
+int arena_layout_new(const struct comm_place *p, int n_items, struct arena_layout **ret,
                      struct eddis_error *err)
 {
-    struct layout *l = calloc(1, sizeof *l + (size_t)n_items * sizeof l->ready_ns[0]);
+    struct arena_layout *l = calloc(1, sizeof *l + (size_t)n_items * sizeof l->ready_ns[0]);
     int64_t *ready = calloc((size_t)n_items, sizeof *ready);
     const struct allreduce latest = {
         .data = ready, .n = (size_t)n_items, .type = COMM_INT64, .rule = COMM_MAX
@@ -67,7 +70,7 @@ int arena_layout_new(const struct comm_place *p, int n_items, struct layout **re
     return 0;
 }
 
-void arena_layout_free(struct layout *l)
+void arena_layout_free(struct arena_layout *l)
 {
     if (!l)
         return;
@@ -77,21 +80,21 @@ void arena_layout_free(struct layout *l)
     free(l);
 }
 
-void arena_layout_begin(struct layout *l, bool passing, int64_t now_ns)
+void arena_layout_begin(struct arena_layout *l, bool passing, int64_t now_ns)
 {
     l->steps = passing ? 0 : l->steps + 1;
     l->begin_ns = now_ns;
 }
 
 /* Number of the present step among the measured ones, or -1. */
-static int layout_step(const struct layout *l)
+static int layout_step(const struct arena_layout *l)
 {
     int step = l->steps - 1 - LAYOUT_WARM;
 
     return step >= 0 && step < LAYOUT_MEASURED ? step : -1;
 }
 
-void arena_layout_left(struct layout *l, size_t bytes, int64_t now_ns)
+void arena_layout_left(struct arena_layout *l, size_t bytes, int64_t now_ns)
 {
     int step = layout_step(l);
 
@@ -106,7 +109,7 @@ void arena_layout_left(struct layout *l, size_t bytes, int64_t now_ns)
     l->spell.bytes += bytes;
 }
 
-void arena_layout_back(struct layout *l, int64_t now_ns)
+void arena_layout_back(struct arena_layout *l, int64_t now_ns)
 {
     struct spell *s = &l->spell, *low = &l->smallest, *high = &l->largest;
     int step = layout_step(l);
@@ -121,7 +124,7 @@ void arena_layout_back(struct layout *l, int64_t now_ns)
         *high = *s;
 }
 
-void arena_layout_ready(struct layout *l, int item, int64_t now_ns)
+void arena_layout_ready(struct arena_layout *l, int item, int64_t now_ns)
 {
     int step = layout_step(l);
 
@@ -129,12 +132,12 @@ void arena_layout_ready(struct layout *l, int item, int64_t now_ns)
         l->ready_ns[item][step] = now_ns - l->begin_ns;
 }
 
-bool arena_layout_due(const struct layout *l)
+bool arena_layout_due(const struct arena_layout *l)
 {
     return l->steps > LAYOUT_WARM + LAYOUT_MEASURED;
 }
 
-bool arena_layout_started(const struct layout *l)
+bool arena_layout_started(const struct arena_layout *l)
 {
     return l->started;
 }
@@ -149,7 +152,7 @@ static int64_t median(const int64_t t[LAYOUT_MEASURED])
 /* The line through the smallest and the largest spell tells of a latency that they cannot have had:
  * the machine was busy with starting when it was measured.
  */
-static double layout_latency_s(const struct layout *l, double known_s)
+static double layout_latency_s(const struct arena_layout *l, double known_s)
 {
     const struct spell *low = &l->smallest, *high = &l->largest;
     double slope, least = known_s / 8, s;
@@ -164,7 +167,7 @@ static double layout_latency_s(const struct layout *l, double known_s)
 /* A measurement before the first step has no time for large buffers and tells too little of the
  * bandwidth; and these steps too little where a rank was waited for.  Neither tells too much.
  */
-static struct bucket_cost layout_cost(const struct layout *l, const struct bucket_cost *known)
+static struct bucket_cost layout_cost(const struct arena_layout *l, const struct bucket_cost *known)
 {
     struct bucket_cost c = { layout_latency_s(l, known->latency_s), known->bytes_per_s };
 
@@ -179,7 +182,7 @@ static struct bucket_cost layout_cost(const struct layout *l, const struct bucke
     return c;
 }
 
-static void layout_make(struct layout *l)
+static void layout_make(struct arena_layout *l)
 {
     struct bucket_cost c = layout_cost(l, l->cost);
 
@@ -193,7 +196,7 @@ static void layout_make(struct layout *l)
 }
 
 /* latest_rc: what the collective of all times has returned; when it is over, the layout follows. */
-static int layout_follow(struct layout *l, int latest_rc, struct outbox *out,
+static int layout_follow(struct arena_layout *l, int latest_rc, struct outbox *out,
                          struct eddis_error *err)
 {
     if (latest_rc <= 0)
@@ -203,8 +206,9 @@ static int layout_follow(struct layout *l, int latest_rc, struct outbox *out,
     return collective_start(l->broadcast, l->broadcast_tag, out, err);
 }
 
-int arena_layout_start(struct layout *l, struct bucket_item *item, const struct bucket_cost *cost,
-                       const int *tag, struct outbox *out, struct eddis_error *err)
+int arena_layout_start(struct arena_layout *l, struct bucket_item *item,
+                       const struct bucket_cost *cost, const int *tag, struct outbox *out,
+                       struct eddis_error *err)
 {
     l->started = true;
     l->item = item;
@@ -215,12 +219,12 @@ int arena_layout_start(struct layout *l, struct bucket_item *item, const struct 
     return layout_follow(l, collective_start(l->latest, tag[0], out, err), out, err);
 }
 
-bool arena_layout_owns(const struct layout *l, const struct comm_op *op)
+bool arena_layout_owns(const struct arena_layout *l, const struct comm_op *op)
 {
     return op->owner == l->latest || op->owner == l->broadcast;
 }
 
-int arena_layout_receive(struct layout *l, const struct comm_op *op, struct outbox *out,
+int arena_layout_receive(struct arena_layout *l, const struct comm_op *op, struct outbox *out,
                          struct eddis_error *err)
 {
     if (op->owner == l->latest)
@@ -228,14 +232,14 @@ int arena_layout_receive(struct layout *l, const struct comm_op *op, struct outb
     return collective_done(l->broadcast, op, out, err);
 }
 
-int arena_layout_waits_for(const struct layout *l)
+int arena_layout_waits_for(const struct arena_layout *l)
 {
     int rank = l->started ? collective_waits_for(l->latest) : -1;
 
     return l->started && rank < 0 ? collective_waits_for(l->broadcast) : rank;
 }
 
-const struct bucket_layout *arena_layout_agreed(const struct layout *l)
+const struct bucket_layout *arena_layout_agreed(const struct arena_layout *l)
 {
     return &l->agreed;
 }

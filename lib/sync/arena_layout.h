@@ -24,28 +24,28 @@
 
 #include "lib/comm/collective.h"
 
-struct layout;
+struct arena_layout;
 
 enum {
     ARENA_LAYOUT_MAX_ITEMS = 2048
 }; /* as many as a plan can keep in an order, see CHOICE_MAX_ORDER */
 
-int arena_layout_new(const struct comm_place *p, int n_items, struct layout **ret,
+int arena_layout_new(const struct comm_place *p, int n_items, struct arena_layout **ret,
                      struct eddis_error *err);
 
 /* Accepts NULL. */
-void arena_layout_free(struct layout *l);
+void arena_layout_free(struct arena_layout *l);
 
 /* A step begins; its items become ready.  passing: as in struct engine_step. */
-void arena_layout_begin(struct layout *l, bool passing, int64_t now_ns);
-void arena_layout_ready(struct layout *l, int item, int64_t now_ns);
+void arena_layout_begin(struct arena_layout *l, bool passing, int64_t now_ns);
+void arena_layout_ready(struct arena_layout *l, int item, int64_t now_ns);
 
 /* A bucket of the step leaves, and is combined. */
-void arena_layout_left(struct layout *l, size_t bytes, int64_t now_ns);
-void arena_layout_back(struct layout *l, int64_t now_ns);
+void arena_layout_left(struct arena_layout *l, size_t bytes, int64_t now_ns);
+void arena_layout_back(struct arena_layout *l, int64_t now_ns);
 
 /* Whether the present step takes the new layout. */
-bool arena_layout_due(const struct layout *l);
+bool arena_layout_due(const struct arena_layout *l);
 
 enum { ARENA_LAYOUT_TAGS = 2 };
 
@@ -53,19 +53,20 @@ enum { ARENA_LAYOUT_TAGS = 2 };
  * it fills in, and what is known of the cost: both are borrowed until agreed.  Returns 1 when
  * agreed, else 0.
  */
-int arena_layout_start(struct layout *l, struct bucket_item *item, const struct bucket_cost *cost,
-                       const int *tag, struct outbox *out, struct eddis_error *err);
-bool arena_layout_started(const struct layout *l);
+int arena_layout_start(struct arena_layout *l, struct bucket_item *item,
+                       const struct bucket_cost *cost, const int *tag, struct outbox *out,
+                       struct eddis_error *err);
+bool arena_layout_started(const struct arena_layout *l);
 
 /* Whether the operation belongs to it, and what to do then; returns as arena_layout_start. */
-bool arena_layout_owns(const struct layout *l, const struct comm_op *op);
-int arena_layout_receive(struct layout *l, const struct comm_op *op, struct outbox *out,
+bool arena_layout_owns(const struct arena_layout *l, const struct comm_op *op);
+int arena_layout_receive(struct arena_layout *l, const struct comm_op *op, struct outbox *out,
                          struct eddis_error *err);
 
 /* Rank that it waits for; -1: none. */
-int arena_layout_waits_for(const struct layout *l);
+int arena_layout_waits_for(const struct arena_layout *l);
 
 /* Borrows what was agreed; no buckets: leave all as it is. */
-const struct bucket_layout *arena_layout_agreed(const struct layout *l);
+const struct bucket_layout *arena_layout_agreed(const struct arena_layout *l);
 
 #endif

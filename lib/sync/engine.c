@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* engine.c - buckets that fill, leave in order, and give their results out */
 #include "engine.h"
+
+#include "arena.h"
 #include "arena_layout.h"
 #include "pack.h"
 
 #include "lib/comm/node_groups.h"
-#include "lib/comm/shm.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* What becomes of a parameter's slot in the arena. */
 struct slot {
-    size_t n, offset; /* elements; bytes from the arena's start */
-    enum comm_type type;
     int bucket;
     bool announced; /* in this step */
     void *result;   /* where this step's goes; NULL: stays in the slot */
@@ -33,16 +34,14 @@ struct bucket {
 struct engine {
     struct comm_place place;
     struct engine_hooks hooks;
-    struct slot *slot;
+    struct arena arena;
+    struct slot *slot; /* [n_slots], those of the arena */
     int n_slots;
     struct bucket *bucket; /* [n_slots + 1] */
     int n_buckets;
-    struct bucket_item *item; /* [n_slots + 1], the slots in the arena's order */
     struct bucket_cost cost;
-    struct layout *layout; /* NULL: it stays as it is */
-    int layouts;           /* taken so far */
-    char *arena;
-    char *own_arena; /* the same, unless it lies in memory that ranks share */
+    struct arena_layout *layout; /* NULL: it stays as it is */
+    int layouts;                 /* taken so far */
     struct sync *sync;
     struct engine_step step;
     int next;      /* bucket to leave next */
@@ -53,77 +52,9 @@ struct engine {
     bool exchanging;
 };
 
-/* Bytes kept free behind every slot. */
-enum { ENGINE_TAIL = (sizeof(struct sync_tail) + ENGINE_ALIGN - 1) / ENGINE_ALIGN * ENGINE_ALIGN };
-
-static size_t engine_align(size_t bytes)
-{
-    return (bytes + ENGINE_ALIGN - 1) / ENGINE_ALIGN * ENGINE_ALIGN;
-}
-
 static struct sync_tail *bucket_tail(const struct engine *e, const struct bucket *b)
 {
-    return (struct sync_tail *)(e->arena + b->offset + b->n * comm_type_bytes(b->type));
-}
-
-/* What a parameter takes in the arena.  Behind each there is room for a tail, so that a bucket may
- * end anywhere.
- */
-size_t engine_takes(size_t n, enum comm_type type)
-{
-    return engine_align(n * comm_type_bytes(type)) + ENGINE_TAIL;
-}
-
-size_t engine_arena_bytes(size_t taken)
-{
-    return taken + ENGINE_TAIL;
-}
-
-/* Give every parameter its place.  Returns the bytes of the arena. */
-static size_t engine_place(struct engine *e)
-{
-    size_t at = 0;
-
-    for (int i = e->n_slots - 1; i >= 0; i--) {
-        struct slot *s = &e->slot[i];
-
-        s->offset = at;
-        at += engine_takes(s->n, s->type);
-    }
-    return engine_arena_bytes(at);
-}
-
-/* In memory that ranks share when there is some, so that they read it where it lies. */
-static int engine_make_arena(struct engine *e, size_t bytes, struct eddis_error *err)
-{
-    const struct node_groups *nodes = e->place.nodes;
-
-    e->arena = nodes && nodes->shm ? comm_shm_arena(nodes->shm) : NULL;
-    if (!e->arena)
-        e->arena = e->own_arena = aligned_alloc(ENGINE_ALIGN, bytes);
-    if (!e->arena)
-        return eddis_fail(err, -ENOMEM, "no memory for gradients of %zu bytes", bytes);
-    memset(e->arena, 0, bytes); /* the gaps too: they are added up with the rest */
-    return 0;
-}
-
-/* Bytes of a bucket of parameters last .. first. */
-static size_t engine_span(const struct engine *e, int last, int first)
-{
-    const struct slot *s = &e->slot[first];
-
-    return s->offset + engine_align(s->n * comm_type_bytes(s->type)) - e->slot[last].offset;
-}
-
-static void engine_items(struct engine *e)
-{
-    for (int i = 0; i < e->n_slots; i++) {
-        const struct slot *s = &e->slot[e->n_slots - 1 - i];
-
-        e->item[i] = (struct bucket_item){ .bytes = engine_align(s->n * comm_type_bytes(s->type)) +
-                                                    ENGINE_TAIL,
-                                           .type = (int)s->type };
-    }
+    return (struct sync_tail *)(e->arena.data + b->offset + b->n * comm_type_bytes(b->type));
 }
 
 /* No bucket of a step after done_step may have left. */
@@ -133,13 +64,14 @@ static void engine_cut(struct engine *e, const struct bucket_run *run, int n_run
     e->n_buckets = n_runs;
     for (int b = 0; b < n_runs; b++) {
         int last = e->n_slots - 1 - run[b].first, first = e->n_slots - run[b].end;
-        enum comm_type type = e->slot[last].type;
+        const struct arena_slot *begin = &e->arena.slot[last];
+        size_t bytes = arena_span(&e->arena, last, first);
 
         e->bucket[b] = (struct bucket){ .last = last,
                                         .first = first,
-                                        .offset = e->slot[last].offset,
-                                        .n = engine_span(e, last, first) / comm_type_bytes(type),
-                                        .type = type,
+                                        .offset = begin->offset,
+                                        .n = bytes / comm_type_bytes(begin->type),
+                                        .type = begin->type,
                                         .done_step = done_step };
         for (int i = first; i <= last; i++) {
             e->slot[i].bucket = b;
@@ -181,7 +113,7 @@ static int engine_lay_out(struct engine *e, const struct engine_options *o, stru
     struct bucket_run *run;
 
     if (o->layout) {
-        if (!bucket_fits(o->layout, e->item, e->n_slots))
+        if (!bucket_fits(o->layout, e->arena.item, e->n_slots))
             return eddis_fail(err, -EINVAL,
                               "the plan's %d buckets are not of these %d parameters; was the plan "
                               "made for another model?",
@@ -192,7 +124,7 @@ static int engine_lay_out(struct engine *e, const struct engine_options *o, stru
     run = calloc((size_t)e->n_slots + 1, sizeof *run);
     if (!run)
         return eddis_fail(err, -ENOMEM, "no memory for %d parameters", e->n_slots);
-    engine_cut(e, run, bucket_fill(e->item, e->n_slots, first, bytes, run), -1);
+    engine_cut(e, run, bucket_fill(e->arena.item, e->n_slots, first, bytes, run), -1);
     free(run);
     return 0;
 }
@@ -220,7 +152,7 @@ static int engine_give_buffers(struct engine *e, const struct engine_options *o,
     if (!buffer)
         return eddis_fail(err, -ENOMEM, "no memory for %d buckets", e->n_buckets);
     for (int i = 0; i < e->n_buckets; i++)
-        buffer[i] = (struct sync_buffer){ .data = e->arena + e->bucket[i].offset,
+        buffer[i] = (struct sync_buffer){ .data = e->arena.data + e->bucket[i].offset,
                                           .n = e->bucket[i].n,
                                           .type = e->bucket[i].type };
     if (e->sync)
@@ -257,8 +189,8 @@ static int engine_open(struct engine *e, const struct engine_options *o, struct 
 int engine_new(const struct engine_options *o, struct engine **ret, struct eddis_error *err)
 {
     struct engine *e = calloc(1, sizeof *e);
-    size_t n = (size_t)o->n_parameters, bytes;
-    int rc = -ENOMEM;
+    size_t n = (size_t)o->n_parameters;
+    int rc;
 
     if (!e)
         return eddis_fail(err, -ENOMEM, "no memory for an engine");
@@ -268,17 +200,16 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct eddis
     e->n_slots = o->n_parameters;
     e->slot = calloc(n + 1, sizeof *e->slot);
     e->bucket = calloc(n + 1, sizeof *e->bucket);
-    e->item = calloc(n + 1, sizeof *e->item);
-    if (!e->slot || !e->bucket || !e->item) {
-        eddis_fail(err, rc, "no memory for %d parameters", o->n_parameters);
+    rc = arena_init(&e->arena, o->n_parameters, err);
+    if (rc == 0 && (!e->slot || !e->bucket))
+        rc = eddis_fail(err, -ENOMEM, "no memory for %d parameters", o->n_parameters);
+    if (rc < 0)
         goto fail;
-    }
     for (size_t i = 0; i < n; i++)
-        e->slot[i] = (struct slot){ .n = o->parameter[i].n, .type = o->parameter[i].type };
+        e->arena.slot[i] =
+            (struct arena_slot){ .n = o->parameter[i].n, .type = o->parameter[i].type };
     e->cost = o->cost.bytes_per_s > 0 ? o->cost : engine_typical_cost(&o->place);
-    bytes = engine_place(e);
-    engine_items(e);
-    rc = engine_make_arena(e, bytes, err);
+    rc = arena_place(&e->arena, &e->place, err);
     if (rc == 0)
         rc = engine_open(e, o, err);
     if (rc < 0)
@@ -297,16 +228,15 @@ void engine_free(struct engine *e)
         return;
     sync_close(e->sync);
     arena_layout_free(e->layout);
-    free(e->own_arena);
+    arena_fini(&e->arena);
     free(e->slot);
     free(e->bucket);
-    free(e->item);
     free(e);
 }
 
 void *engine_slot(const struct engine *e, int parameter)
 {
-    return e->arena + e->slot[parameter].offset;
+    return arena_data(&e->arena, parameter);
 }
 
 int engine_n_buckets(const struct engine *e)
@@ -361,16 +291,16 @@ const void *engine_result(const struct engine *e, int parameter)
 {
     const struct slot *s = &e->slot[parameter];
     const struct bucket *b = &e->bucket[s->bucket];
+    size_t offset = e->arena.slot[parameter].offset - b->offset;
 
-    return s->result == ENGINE_IN_PLACE ? b->result + (s->offset - b->offset)
-                                        : engine_slot(e, parameter);
+    return s->result == ENGINE_IN_PLACE ? b->result + offset : engine_slot(e, parameter);
 }
 
 static void engine_pack(struct engine *e, const struct engine_announcement *a)
 {
-    struct slot *s = &e->slot[a->parameter];
+    const struct arena_slot *s = &e->arena.slot[a->parameter];
     double factor = engine_alone(e) ? 1.0 : e->step.weight / e->step.batch;
-    void *own = e->arena + s->offset;
+    void *own = engine_slot(e, a->parameter);
     bool to_result = engine_alone(e) && a->result && a->result != ENGINE_IN_PLACE;
     void *to = to_result ? a->result : own;
 
@@ -380,7 +310,7 @@ static void engine_pack(struct engine *e, const struct engine_announcement *a)
         pack_product(s->type, to, &(struct pack_factors){ a->u, a->v, a->k, a->m, a->n }, factor);
     else
         pack_scaled(s->type, to, a->source ? a->source : own, s->n, factor);
-    s->result = engine_alone(e) ? NULL : a->result;
+    e->slot[a->parameter].result = engine_alone(e) ? NULL : a->result;
 }
 
 /* A bucket is combined: scale when the weights do not add up to the batch, give results out. */
@@ -390,18 +320,18 @@ static void bucket_unpack(struct engine *e, struct bucket *b)
     const struct sync_tail *tail;
     double factor = 1.0;
 
-    b->result = e->arena + b->offset;
+    b->result = e->arena.data + b->offset;
     read = read ? read : b->result;
     tail = (const void *)(read + b->n * comm_type_bytes(b->type));
     if (!engine_alone(e) && tail->weight != e->step.batch && tail->weight > 0)
         factor = e->step.batch / tail->weight;
     for (int i = b->last; i >= b->first; i--) {
-        const struct slot *s = &e->slot[i];
-        void *own = e->arena + s->offset;
+        const struct arena_slot *s = &e->arena.slot[i];
+        void *to = e->slot[i].result;
 
-        if (s->result == ENGINE_IN_PLACE && factor == 1.0)
+        if (to == ENGINE_IN_PLACE && factor == 1.0)
             continue;
-        pack_scaled(s->type, s->result && s->result != ENGINE_IN_PLACE ? s->result : own,
+        pack_scaled(s->type, to && to != ENGINE_IN_PLACE ? to : engine_slot(e, i),
                     read + (s->offset - b->offset), s->n, factor);
     }
     if (factor == 1.0)
@@ -413,30 +343,17 @@ static void bucket_unpack(struct engine *e, struct bucket *b)
         e->hooks.agreed(e->hooks.arg, e->step.step, e->bucket[e->n_buckets - 1].tail);
 }
 
-/* Between two layouts: what was a tail may now lie in the middle of a bucket, and is added up with
- * the rest.
- */
-static void engine_clear_gaps(struct engine *e)
-{
-    for (int i = 0; i < e->n_slots; i++) {
-        const struct slot *s = &e->slot[i];
-        size_t bytes = s->n * comm_type_bytes(s->type);
-
-        memset(e->arena + s->offset + bytes, 0, engine_align(bytes) - bytes + ENGINE_TAIL);
-    }
-}
-
 /* All ranks have the new layout, and none has let a bucket of this step leave. */
 static int engine_take_layout(struct engine *e, struct eddis_error *err)
 {
     const struct bucket_layout *l = arena_layout_agreed(e->layout);
     int rc = 0;
 
-    if (l->n && !bucket_fits(l, e->item, e->n_slots))
+    if (l->n && !bucket_fits(l, e->arena.item, e->n_slots))
         return eddis_fail(err, -EPROTO, "rank 0 has other parameters than this worker");
     if (l->n) {
         engine_cut(e, l->run, l->n, e->bucket[0].done_step);
-        engine_clear_gaps(e);
+        arena_clear_gaps(&e->arena);
         rc = engine_give_buffers(e, NULL, err);
     }
     if (rc == 0 && e->hooks.laid_out)
@@ -457,7 +374,7 @@ static int engine_settle(struct engine *e, struct outbox *out, struct eddis_erro
         return 0;
     for (int i = 0; i < ARENA_LAYOUT_TAGS; i++)
         tag[i] = (int)(e->sequence++ % ENGINE_TAGS);
-    rc = arena_layout_start(e->layout, e->item, &e->cost, tag, out, err);
+    rc = arena_layout_start(e->layout, e->arena.item, &e->cost, tag, out, err);
     if (rc == 1)
         rc = engine_take_layout(e, err);
     return rc < 0 ? rc : !e->layout;
@@ -517,11 +434,11 @@ int engine_announce(struct engine *e, const struct engine_announcement *a, int64
 int engine_finish(struct engine *e, int64_t now_ns, struct outbox *out, struct eddis_error *err)
 {
     for (int i = 0; i < e->n_slots; i++) {
-        struct slot *s = &e->slot[i];
+        const struct arena_slot *s = &e->arena.slot[i];
 
-        if (s->announced)
+        if (e->slot[i].announced)
             continue;
-        memset(e->arena + s->offset, 0, s->n * comm_type_bytes(s->type));
+        memset(engine_slot(e, i), 0, s->n * comm_type_bytes(s->type));
         engine_mark(e, i, now_ns);
     }
     if (e->n_slots == 0)

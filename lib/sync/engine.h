@@ -3,7 +3,7 @@
  *
  * Parameters are gathered into buckets in the reverse order of registration, the order in which
  * back-propagation produces gradients (bucket.h).  The layout is the same on every rank; after
- * the first steps it is replaced by a measured one (layout.h), and no slot moves:
+ * the first steps it is replaced by a measured one (arena_layout.h), and no slot moves:
  *
  *     registered   conv1.w conv1.b conv2.w conv2.b dense.w dense.b
  *     bucket 0     dense.b dense.w [tail]
@@ -27,7 +27,6 @@
 struct engine;
 
 enum {
-    ENGINE_ALIGN = 64,              /* of every slot, bytes */
     ENGINE_FIRST_BYTES = 1 << 20,   /* of the first bucket: the sooner something is under way */
     ENGINE_BUCKET_BYTES = 4 << 20,  /* of the others; at most, where they are to be measured ... */
     ENGINE_EARLY_BYTES = 256 << 10, /* ... and at least, until they are */
@@ -55,7 +54,7 @@ struct engine_options {
     const char *algorithm;
     struct sync_options options;
     /* The layout of a plan, borrowed, or the size of the buckets; NULL and 0: measured, see
-     * layout.h. -EINVAL: the layout is of other parameters.
+     * arena_layout.h.  -EINVAL: the layout is of other parameters.
      */
     const struct bucket_layout *layout;
     const struct sync_models *models; /* for algorithms that average models, else NULL */
@@ -78,12 +77,6 @@ void *engine_slot(const struct engine *e, int parameter);
  * was announced to stay where it is, until the next step begins.
  */
 const void *engine_result(const struct engine *e, int parameter);
-
-/* Bytes of an arena for parameters that take so many together, each what engine_takes says; it lies
- * in the memory that ranks share when the place has some.
- */
-size_t engine_takes(size_t n, enum comm_type type);
-size_t engine_arena_bytes(size_t taken);
 
 int engine_n_parameters(const struct engine *e);
 

@@ -5,6 +5,7 @@
 #include "worker.h"
 
 #include "lib/base/random.h"
+#include "lib/sync/arena.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -58,12 +59,11 @@ static int commit_share(struct eddis *e, struct eddis_error *err)
     for (int i = 0; i < e->parameters.n; i++) {
         const struct parameter *p = &e->parameters.item[i];
 
-        bytes += engine_takes(p->n, (enum comm_type)p->dtype);
+        bytes += arena_slot_bytes(p->n, (enum comm_type)p->dtype);
     }
-    return node_memory_open(
-        &e->node_memory, e->area,
-        &(struct node_memory_size){ engine_arena_bytes(bytes), e->parameters.n }, fixed != NULL,
-        err);
+    return node_memory_open(&e->node_memory, e->area,
+                            &(struct node_memory_size){ arena_bytes(bytes), e->parameters.n },
+                            fixed != NULL, err);
 }
 
 /* Rank 0 shows on the board what was chosen. */

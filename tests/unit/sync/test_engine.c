@@ -5,6 +5,7 @@
 #include "lib/base/random.h"
 #include "lib/comm/node_groups.h"
 #include "lib/comm/shm_impl.h"
+#include "lib/sync/arena.h"
 #include "lib/sync/loop_thread.h"
 #include "lib/train/optimizer.h"
 #include "suite.h"
@@ -187,10 +188,10 @@ static void workers_open(struct workers *w, struct trial *t)
     *w = (struct workers){ .t = t };
     for (int i = 0; i < PARAMETERS; i++) {
         p[i] = (struct engine_parameter){ lengths[i], t->type };
-        bytes += engine_takes(lengths[i], t->type);
+        bytes += arena_slot_bytes(lengths[i], t->type);
     }
     if (t->nodes)
-        workers_share(w, engine_arena_bytes(bytes));
+        workers_share(w, arena_bytes(bytes));
     for (int r = 0; r < t->ranks; r++)
         ck_assert_int_eq(engine_new(
                              &(struct engine_options){

@@ -547,7 +547,7 @@ START_TEST(cost_is_seen_in_the_steps)
     struct bucket_item item[8] = { 0 };
     struct bucket_layout best;
     struct outbox out = { 0 };
-    struct layout *l;
+    struct arena_layout *l;
 
     ck_assert_int_eq(arena_layout_new(&place, 8, &l, NULL), 0);
     for (int step = 0; step < 5; step++) {

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* arena.c - where in the arena each parameter's gradient lies */
+#include "arena.h"
+
+#include "lib/comm/node_groups.h"
+#include "lib/comm/shm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ALIGN = 64,
+    TAIL = (sizeof(struct sync_tail) + ALIGN - 1) / ALIGN * ALIGN, /* free behind every slot */
+};
+
+static size_t align(size_t bytes)
+{
+    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+size_t arena_slot_bytes(size_t n, enum comm_type type)
+{
+    return align(n * comm_type_bytes(type)) + TAIL;
+}
+
+size_t arena_bytes(size_t slots_bytes)
+{
+    return slots_bytes + TAIL;
+}
+
+int arena_init(struct arena *a, int n_slots, struct eddis_error *err)
+{
+    size_t n = (size_t)n_slots + 1;
+
+    a->n_slots = n_slots;
+    a->slot = calloc(n, sizeof *a->slot);
+    a->item = calloc(n, sizeof *a->item);
+    if (!a->slot || !a->item)
+        return eddis_fail(err, -ENOMEM, "no memory for %d parameters", n_slots);
+    return 0;
+}
+
+/* Returns the bytes of the arena. */
+static size_t place_slots(struct arena *a)
+{
+    size_t at = 0;
+
+    for (int i = 0; i < a->n_slots; i++) {
+        struct arena_slot *s = &a->slot[a->n_slots - 1 - i];
+        size_t bytes = arena_slot_bytes(s->n, s->type);
+
+        s->offset = at;
+        a->item[i] = (struct bucket_item){ .bytes = bytes, .type = (int)s->type };
+        at += bytes;
+    }
+    return arena_bytes(at);
+}
+
+int arena_place(struct arena *a, const struct comm_place *place, struct eddis_error *err)
+{
+    const struct node_groups *nodes = place->nodes;
+    size_t bytes = place_slots(a);
+
+    a->data = nodes && nodes->shm ? comm_shm_arena(nodes->shm) : NULL;
+    if (!a->data)
+        a->data = a->own = aligned_alloc(ALIGN, bytes);
+    if (!a->data)
+        return eddis_fail(err, -ENOMEM, "no memory for gradients of %zu bytes", bytes);
+    memset(a->data, 0, bytes);
+    return 0;
+}
+
+void arena_fini(struct arena *a)
+{
+    free(a->own);
+    free(a->slot);
+    free(a->item);
+}
+
+void *arena_data(const struct arena *a, int slot)
+{
+    return a->data + a->slot[slot].offset;
+}
+
+size_t arena_span(const struct arena *a, int last, int first)
+{
+    const struct arena_slot *s = &a->slot[first];
+
+    return s->offset + align(s->n * comm_type_bytes(s->type)) - a->slot[last].offset;
+}
+
+void arena_clear_gaps(const struct arena *a)
+{
+    for (int i = 0; i < a->n_slots; i++) {
+        const struct arena_slot *s = &a->slot[i];
+        size_t bytes = s->n * comm_type_bytes(s->type);
+
+        memset(a->data + s->offset + bytes, 0, align(bytes) - bytes + TAIL);
+    }
+}

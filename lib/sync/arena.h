@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* arena.h - the one block of memory that the gradients of all parameters lie in
+ *
+ * A slot a parameter, in the reverse order of registration, 64-byte aligned, and behind each room
+ * for a tail (sync.h), so that a bucket may end with any slot:
+ *
+ *     slot n-1 | room for a tail | slot n-2 | room for a tail | ... | slot 0 | room for a tail
+ *
+ * A bucket is a run of neighbours, rooms included: these are zero but for the tail behind it, since
+ * they are added up with the rest.  No slot moves.
+ */
+#ifndef EDDIS_SYNC_ARENA_H
+#define EDDIS_SYNC_ARENA_H
+
+#include "bucket.h"
+#include "sync.h"
+
+struct arena_slot {
+    size_t n, offset; /* elements; bytes from the arena's start */
+    enum comm_type type;
+};
+
+struct arena {
+    char *data;
+    char *own;               /* the same, unless it lies in memory that ranks share */
+    struct arena_slot *slot; /* [n_slots] by parameter */
+    int n_slots;
+    struct bucket_item *item; /* [n_slots] in the order of the arena */
+};
+
+/* Make room for the slots [n_slots], whose n and type are to be filled in. */
+int arena_init(struct arena *a, int n_slots, struct eddis_error *err);
+
+/* Give every slot its place, in the arena that ranks of the place's node share when there is$
+ * (then the others read results where they lie), else in memory of its own.
+ */
+int arena_place(struct arena *a, const struct comm_place *place, struct eddis_error *err);
+
+/* Accepts an arena of zeros and a half-built one. */
+void arena_fini(struct arena *a);
+
+/* Borrows the slot's data. */
+void *arena_data(const struct arena *a, int slot);
+
+/* Return the bytes of a bucket of the slots last, last - 1, ..., first without its tail. */
+size_t arena_span(const struct arena *a, int last, int first);
+
+/* Clear what lies between the slots: between two layouts, since what was a tail may now lie in the
+ * middle of a bucket.
+ */
+void arena_clear_gaps(const struct arena *a);
+
+/* Return the bytes that a parameter of n elements takes in an arena, tail included. */
+size_t arena_slot_bytes(size_t n, enum comm_type type);
+
+/* Return the size of an arena, bytes, from the sum of its parameters' arena_slot_bytes. */
+size_t arena_bytes(size_t slots_bytes);
+
+#endif
