@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* bucket.c - buckets by size, or merged by when their gradients are ready */
 #include "bucket.h"
 
 #include <errno.h>

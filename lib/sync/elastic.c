@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* elastic.c - an exchange with the centre as a list of phases, each a few requests to the box */
 #include "elastic.h"
 
 #include <assert.h>
@@ -7,28 +8,28 @@
 #include <string.h>
 
 /* What an exchange is made of. */
-enum phase {
-    PHASE_OVER,
-    PHASE_ATTACH, /* to the centre */
-    PHASE_CREATE, /* the increment's buffer */
-    PHASE_SEED,   /* the first writer's parameters become the centre */
-    PHASE_SETTLE, /* the increment under way is in the centre */
-    PHASE_READ,   /* the centre */
-    PHASE_PULL,   /* the equations; the increment leaves */
-    PHASE_COPY,   /* the centre becomes the parameters */
-    PHASE_FREE,   /* the increment's buffer */
-    PHASE_DETACH, /* from the centre */
+enum elastic_phase {
+    ELASTIC_OVER,
+    ELASTIC_ATTACH, /* to the centre */
+    ELASTIC_CREATE, /* the increment's buffer */
+    ELASTIC_SEED,   /* the first writer's parameters become the centre */
+    ELASTIC_SETTLE, /* the increment under way is in the centre */
+    ELASTIC_READ,   /* the centre */
+    ELASTIC_PULL,   /* the equations; the increment leaves */
+    ELASTIC_COPY,   /* the centre becomes the parameters */
+    ELASTIC_FREE,   /* the increment's buffer */
+    ELASTIC_DETACH, /* from the centre */
 };
 
-enum { MAX_PHASES = 5 };
+enum { ELASTIC_MAX_PHASES = 5 };
 
-static const enum phase phases[][MAX_PHASES] = {
-    [SYNC_START] = { PHASE_ATTACH, PHASE_CREATE, PHASE_SEED },
-    [SYNC_STEP] = { PHASE_SETTLE, PHASE_READ, PHASE_PULL },
-    [SYNC_SETTLE] = { PHASE_SETTLE },
-    [SYNC_LAST] = { PHASE_SETTLE, PHASE_READ, PHASE_PULL, PHASE_SETTLE },
-    [SYNC_ADOPT] = { PHASE_SETTLE, PHASE_READ, PHASE_COPY },
-    [SYNC_LEAVE] = { PHASE_SETTLE, PHASE_FREE, PHASE_DETACH },
+static const enum elastic_phase phases[][ELASTIC_MAX_PHASES] = {
+    [SYNC_START] = { ELASTIC_ATTACH, ELASTIC_CREATE, ELASTIC_SEED },
+    [SYNC_STEP] = { ELASTIC_SETTLE, ELASTIC_READ, ELASTIC_PULL },
+    [SYNC_SETTLE] = { ELASTIC_SETTLE },
+    [SYNC_LAST] = { ELASTIC_SETTLE, ELASTIC_READ, ELASTIC_PULL, ELASTIC_SETTLE },
+    [SYNC_ADOPT] = { ELASTIC_SETTLE, ELASTIC_READ, ELASTIC_COPY },
+    [SYNC_LEAVE] = { ELASTIC_SETTLE, ELASTIC_FREE, ELASTIC_DETACH },
 };
 
 /* All values of one type: they share a buffer in the box. */
@@ -47,16 +48,16 @@ struct elastic {
     struct sync_value *value; /* [m.n_values] */
     struct part part[SYNC_TYPES];
     int n_parts;
-    const enum phase *at; /* of the exchange under way */
-    int waiting;          /* for so many requests `now` */
-    int updating;         /* so many updates are under way */
+    const enum elastic_phase *at; /* of the exchange under way */
+    int waiting;                  /* for so many requests `now` */
+    int updating;                 /* so many updates are under way */
 };
 
-static const enum phase over[] = { PHASE_OVER };
+static const enum elastic_phase over[] = { ELASTIC_OVER };
 
 /* ---- blocks of values ---- */
 
-size_t values_bytes(const struct sync_value *v, int n)
+size_t elastic_values_bytes(const struct sync_value *v, int n)
 {
     size_t bytes = 0;
 
@@ -65,7 +66,7 @@ size_t values_bytes(const struct sync_value *v, int n)
     return bytes;
 }
 
-void values_gather(const struct sync_value *v, int n, void *block)
+void elastic_values_gather(const struct sync_value *v, int n, void *block)
 {
     char *to = block;
 
@@ -77,7 +78,7 @@ void values_gather(const struct sync_value *v, int n, void *block)
     }
 }
 
-void values_scatter(const struct sync_value *v, int n, const void *block)
+void elastic_values_scatter(const struct sync_value *v, int n, const void *block)
 {
     const char *from = block;
 
@@ -184,7 +185,7 @@ static void pull_float64(double *restrict x, double *restrict c, size_t n, doubl
     }
 }
 
-enum direction { PULL, TO_VALUES, FROM_VALUES };
+enum direction { DIRECTION_PULL, DIRECTION_TO_VALUES, DIRECTION_FROM_VALUES };
 
 /* Go through a part's values beside its data. */
 static void part_move(const struct elastic *e, const struct part *p, enum direction how)
@@ -197,9 +198,9 @@ static void part_move(const struct elastic *e, const struct part *p, enum direct
 
         if (v->type != p->type)
             continue;
-        if (how == TO_VALUES)
+        if (how == DIRECTION_TO_VALUES)
             memcpy(v->data, data, bytes);
-        else if (how == FROM_VALUES)
+        else if (how == DIRECTION_FROM_VALUES)
             memcpy(data, v->data, bytes);
         else if (v->type == COMM_FLOAT32)
             pull_float32(v->data, (float *)data, v->n, (float)e->moving_rate);
@@ -248,7 +249,7 @@ static int update_begin(struct elastic *e, struct part *p, int64_t now_ns, struc
 {
     int rc;
 
-    part_move(e, p, PULL);
+    part_move(e, p, DIRECTION_PULL);
     e->updating++;
     rc = ask(e, &p->update,
              &(struct smb_request){
@@ -259,26 +260,26 @@ static int update_begin(struct elastic *e, struct part *p, int64_t now_ns, struc
 
 /* ---- an exchange ---- */
 
-static struct smb_request phase_request(enum phase phase, const struct part *p)
+static struct smb_request phase_request(enum elastic_phase phase, const struct part *p)
 {
     switch (phase) {
-    case PHASE_ATTACH:
+    case ELASTIC_ATTACH:
         return (
             struct smb_request){ .kind = SMB_ATTACH, .key = p->centre, .type = p->type, .n = p->n };
-    case PHASE_CREATE:
+    case ELASTIC_CREATE:
         return (struct smb_request){ .kind = SMB_CREATE, .type = p->type, .n = p->n };
-    case PHASE_SEED:
+    case ELASTIC_SEED:
         return (struct smb_request){
             .kind = SMB_WRITE, .key = p->centre, .data = p->data, .count = p->n
         };
-    case PHASE_READ:
+    case ELASTIC_READ:
         return (struct smb_request){
             .kind = SMB_READ, .key = p->centre, .data = p->data, .count = p->n
         };
-    case PHASE_FREE:
+    case ELASTIC_FREE:
         return (struct smb_request){ .kind = SMB_DETACH, .key = p->increment };
     default:
-        assert(phase == PHASE_DETACH);
+        assert(phase == ELASTIC_DETACH);
         return (struct smb_request){ .kind = SMB_DETACH, .key = p->centre };
     }
 }
@@ -290,16 +291,16 @@ static void part_done(struct elastic *e, struct part *p)
 }
 
 /* One request a part. */
-static int phase_ask(struct elastic *e, enum phase phase, int64_t now_ns, struct outbox *out,
-                     struct eddis_error *err)
+static int phase_ask(struct elastic *e, enum elastic_phase phase, int64_t now_ns,
+                     struct outbox *out, struct eddis_error *err)
 {
     for (int i = 0; i < e->n_parts; i++) {
         struct part *p = &e->part[i];
         struct smb_request what;
         int rc;
 
-        if (phase == PHASE_SEED)
-            part_move(e, p, FROM_VALUES);
+        if (phase == ELASTIC_SEED)
+            part_move(e, p, DIRECTION_FROM_VALUES);
         what = phase_request(phase, p);
         rc = ask(e, &p->now, &what, now_ns, out, err);
         if (rc < 0)
@@ -312,23 +313,23 @@ static int phase_ask(struct elastic *e, enum phase phase, int64_t now_ns, struct
     return 0;
 }
 
-static int phase_begin(struct elastic *e, enum phase phase, int64_t now_ns, struct outbox *out,
-                       struct eddis_error *err)
+static int phase_begin(struct elastic *e, enum elastic_phase phase, int64_t now_ns,
+                       struct outbox *out, struct eddis_error *err)
 {
     int rc = 0;
 
     switch (phase) {
-    case PHASE_SETTLE:
+    case ELASTIC_SETTLE:
         return 0;
-    case PHASE_PULL:
+    case ELASTIC_PULL:
         for (int i = 0; rc >= 0 && i < e->n_parts; i++)
             rc = update_begin(e, &e->part[i], now_ns, out, err);
         return rc < 0 ? rc : 0;
-    case PHASE_COPY:
+    case ELASTIC_COPY:
         for (int i = 0; i < e->n_parts; i++)
-            part_move(e, &e->part[i], TO_VALUES);
+            part_move(e, &e->part[i], DIRECTION_TO_VALUES);
         return 0;
-    case PHASE_SEED:
+    case ELASTIC_SEED:
         return e->m.writer == 0 ? phase_ask(e, phase, now_ns, out, err) : 0;
     default:
         return phase_ask(e, phase, now_ns, out, err);
@@ -339,10 +340,10 @@ static int phase_begin(struct elastic *e, enum phase phase, int64_t now_ns, stru
 static int elastic_run(struct elastic *e, int64_t now_ns, struct outbox *out,
                        struct eddis_error *err)
 {
-    while (*e->at != PHASE_OVER) {
+    while (*e->at != ELASTIC_OVER) {
         int rc;
 
-        if (e->waiting || (*e->at == PHASE_SETTLE && e->updating))
+        if (e->waiting || (*e->at == ELASTIC_SETTLE && e->updating))
             return 0;
         rc = phase_begin(e, *e->at++, now_ns, out, err);
         if (rc < 0)
@@ -354,7 +355,7 @@ static int elastic_run(struct elastic *e, int64_t now_ns, struct outbox *out,
 int elastic_begin(struct elastic *e, enum sync_exchange what, int64_t now_ns, struct outbox *out,
                   struct eddis_error *err)
 {
-    assert(*e->at == PHASE_OVER && !e->waiting);
+    assert(*e->at == ELASTIC_OVER && !e->waiting);
     e->at = phases[what];
     return elastic_run(e, now_ns, out, err);
 }
@@ -362,7 +363,7 @@ int elastic_begin(struct elastic *e, enum sync_exchange what, int64_t now_ns, st
 int elastic_done(struct elastic *e, struct smb_request *r, int64_t now_ns, struct outbox *out,
                  struct eddis_error *err)
 {
-    bool busy = *e->at != PHASE_OVER || e->waiting;
+    bool busy = *e->at != ELASTIC_OVER || e->waiting;
 
     if (r->rc < 0)
         return eddis_fail(err, r->rc, "%s", r->error.text);

@@ -49,9 +49,9 @@ void elastic_close(struct elastic *e);
 /* Whether an exchange is due before this step, of which `since` were done since the last. */
 bool elastic_due(const struct sync_models *m, int64_t period, int64_t step, int64_t since);
 
-/* All values, one behind the other, in one block of values_bytes. */
-size_t values_bytes(const struct sync_value *v, int n);
-void values_gather(const struct sync_value *v, int n, void *block);
-void values_scatter(const struct sync_value *v, int n, const void *block);
+/* All values, one behind the other, in one block of elastic_values_bytes. */
+size_t elastic_values_bytes(const struct sync_value *v, int n);
+void elastic_values_gather(const struct sync_value *v, int n, void *block);
+void elastic_values_scatter(const struct sync_value *v, int n, const void *block);
 
 #endif

@@ -57,7 +57,7 @@ static void hsgd_close(struct sync *s)
 
 static int hsgd_build(struct hsgd *h, const struct sync_setup *o, struct eddis_error *err)
 {
-    size_t bytes = values_bytes(o->models->value, o->models->n_values);
+    size_t bytes = elastic_values_bytes(o->models->value, o->models->n_values);
     size_t list = (size_t)o->models->n_values * sizeof *h->value;
     int rc = sync_allreduce.open(o, &h->gradients, err);
 
@@ -140,7 +140,7 @@ static int hsgd_waits_for(const struct sync *s, int buffer)
 static int hsgd_told(struct hsgd *h)
 {
     if (h->tell && !is_root(h))
-        values_scatter(h->value, h->m.n_values, h->model);
+        elastic_values_scatter(h->value, h->m.n_values, h->model);
     return 1;
 }
 
@@ -151,7 +151,7 @@ static int hsgd_tell(struct hsgd *h, struct outbox *out, struct eddis_error *err
     if (!h->tell)
         return 1;
     if (is_root(h))
-        values_gather(h->value, h->m.n_values, h->model);
+        elastic_values_gather(h->value, h->m.n_values, h->model);
     rc = collective_start(h->broadcast, h->tag, out, err);
     return rc == 1 ? hsgd_told(h) : rc;
 }

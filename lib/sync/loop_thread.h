@@ -16,46 +16,46 @@ int loop_thread_new(struct engine *const *engine, int n_ranks, uint64_t seed,
                     struct loop_thread **ret, struct eddis_error *err);
 
 /* Announce on one rank; what it sends is under way afterwards. */
-int loop_thread_announce(struct loop_thread *d, int rank, const struct engine_announcement *a,
+int loop_thread_announce(struct loop_thread *t, int rank, const struct engine_announcement *a,
                          struct eddis_error *err);
-int loop_thread_finish(struct loop_thread *d, int rank, struct eddis_error *err);
+int loop_thread_finish(struct loop_thread *t, int rank, struct eddis_error *err);
 
 /* The ranks' ends of the Soft Memory Box [n_ranks]; borrowed likewise. */
-void loop_thread_set_boxes(struct loop_thread *d, struct smb *const *box);
+void loop_thread_set_boxes(struct loop_thread *t, struct smb *const *box);
 
 /* Begin an exchange on one rank; engine_exchanges tells when it is over. */
-int loop_thread_exchange(struct loop_thread *d, int rank, enum sync_exchange what, int64_t step,
+int loop_thread_exchange(struct loop_thread *t, int rank, enum sync_exchange what, int64_t step,
                          struct eddis_error *err);
 
 /* Begin a request to the box on one rank.  Returns 1 when it is done already; r->done tells later.
  */
-int loop_thread_box(struct loop_thread *d, int rank, struct smb_request *r,
+int loop_thread_box(struct loop_thread *t, int rank, struct smb_request *r,
                     struct eddis_error *err);
 
 /* Let one rank, drawn at random, handle what has arrived, or when nobody has anything move time to
  * the next delivery.  Returns 1, or 0 when nothing can happen any more.
  */
-int loop_thread_step(struct loop_thread *d, struct eddis_error *err);
+int loop_thread_step(struct loop_thread *t, struct eddis_error *err);
 
 /* The same, but time moves to until_ns at most; when nothing is delivered before, it gets there.
  * Returns 1 when something was handled or delivered.
  */
-int loop_thread_step_to(struct loop_thread *d, int64_t until_ns, struct eddis_error *err);
+int loop_thread_step_to(struct loop_thread *t, int64_t until_ns, struct eddis_error *err);
 
 /* Until nothing can happen any more.  -EDEADLK: a bucket of this step is not combined then. */
-int loop_thread_run(struct loop_thread *d, int64_t step, struct eddis_error *err);
+int loop_thread_run(struct loop_thread *t, int64_t step, struct eddis_error *err);
 
 /* Handle all that arrives until this moment of virtual time, which is the present one then. */
-int loop_thread_run_to(struct loop_thread *d, int64_t until_ns, struct eddis_error *err);
+int loop_thread_run_to(struct loop_thread *t, int64_t until_ns, struct eddis_error *err);
 
 /* See loop_set_link. */
-void loop_thread_set_link(struct loop_thread *d, int64_t latency_ns, double bytes_per_s);
+void loop_thread_set_link(struct loop_thread *t, int64_t latency_ns, double bytes_per_s);
 
-int64_t loop_thread_now_ns(const struct loop_thread *d);
+int64_t loop_thread_now_ns(const struct loop_thread *t);
 
-int64_t loop_thread_sent_bytes(const struct loop_thread *d, int rank);
+int64_t loop_thread_sent_bytes(const struct loop_thread *t, int rank);
 
 /* Accepts NULL. */
-void loop_thread_free(struct loop_thread *d);
+void loop_thread_free(struct loop_thread *t);
 
 #endif

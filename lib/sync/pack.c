@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* pack.c - the loops that scale gradients and multiply factors */
 #include "pack.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* sync.c - the table of algorithms, and calls that each may leave out */
 #include "sync_impl.h"
 
 #include <errno.h>
