@@ -42,68 +42,75 @@ struct memory_shape {
     size_t first, count; /* those that are here */
 };
 
-/* Make it, for ranks 0 .. n_ranks - 1. */
+/* Make an empty memory, for ranks 0 .. n_ranks - 1. */
 int memory_make(int n_ranks, struct memory **ret, struct eddis_error *err);
 
-/* What another process of this node and user can open it by, as long as this one has it open. */
+/* Tell what another process of this node and user can open it by, as long as this one has it open.
+ */
 void memory_where(const struct memory *m, int64_t *ret_pid, int64_t *ret_fd);
 
+/* Open what memory_where told in another process.  -EPROTO: something else is there. */
 int memory_open(int64_t pid, int64_t fd, struct memory **ret, struct eddis_error *err);
 
-/* Accepts NULL.  The memory goes with the last process that has it open. */
+/* Leave it; it goes with the last process that has it open.  Accepts NULL. */
 void memory_close(struct memory *m);
 
-/* State of making or freeing a buffer between calls; zero-initialised is its beginning. */
+/* How far the making or freeing of a buffer has come; zero-initialised is its beginning. */
 struct memory_creation {
     int entry;
     size_t offset, bytes, ready;
 };
 
-/* Make a buffer of zeros, with `users` users.  -EAGAIN: not yet, its memory is taken in turns. */
+/* Make a buffer of zeros, with `users` users.  -EAGAIN: not made yet, its memory is taken in turns;
+ * -ENOSPC, -ENOMEM.
+ */
 int memory_create(struct memory *m, uint64_t id, const struct memory_shape *shape, int users,
                   struct memory_creation *c, struct eddis_error *err);
 
-/* Borrows the buffer of this id until memory_sweep finds that it is gone; NULL: there is none, or,
- * with *ret_rc -ENOMEM, it cannot be mapped.
+/* Borrow the buffer of this id until memory_sweep finds that it is gone.  NULL: no buffer has it,
+ * or, with *ret_rc -ENOMEM, it cannot be mapped.
  */
 struct memory_buffer *memory_find(struct memory *m, uint64_t id, int *ret_rc);
 
 /* Unmap the buffers that others have freed. */
 void memory_sweep(struct memory *m);
 
-/* Give a buffer's memory back, whatever its number of users.  -EAGAIN: not yet, as above. */
+/* Give a buffer's memory back, whatever its number of users.  -EAGAIN: not given back yet, this too
+ * is done in turns.
+ */
 int memory_free(struct memory *m, uint64_t id, struct memory_creation *c);
 
+/* Borrow a buffer's shape. */
 const struct memory_shape *memory_shape(const struct memory_buffer *b);
 
-/* One user more.  -ENOENT: the last one has left in the meantime. */
+/* Count one user more.  -ENOENT: the last one has left in the meantime. */
 int memory_attach(struct memory *m, struct memory_buffer *b);
 
-/* One user less.  *ret_last: it was the last, now nobody can attach any more. */
+/* Count one user less.  *ret_last: it was the last, now nobody can attach any more. */
 int memory_detach(struct memory_buffer *b, bool *ret_last);
 
-/* Elements at .. at + n - 1 of the whole buffer, which are here. */
+/* Copy elements at .. at + n - 1 of the whole buffer, which are here. */
 void memory_read(const struct memory_buffer *b, size_t at, size_t n, void *ret);
 int memory_write(struct memory_buffer *b, size_t at, size_t n, const void *from);
 
 /* Add to an int64 element; *ret_before is what it was. */
 int memory_fetch_add(struct memory_buffer *b, size_t at, int64_t add, int64_t *ret_before);
 
-/* Notices given so far. */
+/* Return how many notices were given so far; give one more. */
 uint64_t memory_version(const struct memory_buffer *b);
 int memory_notify(struct memory_buffer *b, uint64_t *ret_version);
 
-/* State of a sum between calls; zero-initialised is its beginning. */
+/* How far a sum has come between calls; zero-initialised is its beginning. */
 struct memory_sum {
     bool queued;
     uint64_t seen_ticket, seen_state;
     int64_t seen_ns;
 };
 
-/* b += the buffer `source`, which has the same shape: all of it, after the sums that were queued
- * earlier.  rank: for whom; it has one sum into b at a time.  notify: count a notice with it.
- * *budget: bytes that may still be added in this turn.  -EAGAIN: not over yet; -ENOENT: there is no
- * such source any more.
+/* Add the whole buffer `source`, which has the same shape, to b, after the sums that were queued
+ * earlier.  rank: for whom; it has one sum into b at a time.  notify: give a notice with it.
+ * *budget: bytes that may still be added in this turn.  -EAGAIN: not over yet; -ENOENT: no buffer
+ * `source` is left.
  */
 int memory_accumulate(struct memory *m, struct memory_buffer *b, uint64_t source, int rank,
                       bool notify, int64_t now_ns, struct memory_sum *sum, size_t *budget);

@@ -44,16 +44,16 @@ struct memory_buffer {
     size_t offset, bytes; /* of the mapping in the file */
 };
 
-/* Begin a mutex in shared memory.  Returns 0 or a negative errno value. */
+/* Make a robust mutex in shared memory.  Returns 0 or a negative errno value. */
 int memory_lock_init(pthread_mutex_t *lock);
 
 /* Write the state of a new buffer; b->shared is all zeros. */
 int buffer_init(struct shared_buffer *s, const struct memory_shape *shape, int n_ranks, int users);
 
-/* memory_attach without looking whether the buffer is being freed. */
+/* Do as memory_attach, without looking whether the buffer is being freed. */
 int buffer_attach(struct memory_buffer *b);
 
-/* Bytes that a buffer needs in the file. */
+/* Return the bytes that a buffer needs in the file. */
 size_t buffer_bytes(const struct memory_shape *shape, int n_ranks);
 
 #endif

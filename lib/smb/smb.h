@@ -42,7 +42,7 @@ struct smb_options {
     int n_servers;           /* stripes, at most one a node; 0: one a node */
 };
 
-/* A plain number, which may be sent to other ranks.  0: none. */
+/* What a buffer is known by: a plain number, which may be sent to other ranks; 0: no buffer. */
 typedef struct {
     uint64_t id;
 } smb_key;
@@ -78,7 +78,7 @@ struct smb_request {
     struct smb_request *next; /* of those that smb_take_done will return */
 };
 
-/* Collective in so far as a server's failure must be made known to the others. */
+/* Open this rank's end.  When a server fails here, the others must be told by the caller. */
 int smb_open(const struct smb_options *o, struct smb **ret, struct eddis_error *err);
 
 /* Begin a request.  Returns 1 when it is done already, and then smb_take_done does not return it;
@@ -88,7 +88,7 @@ int smb_open(const struct smb_options *o, struct smb **ret, struct eddis_error *
 int smb_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct outbox *out,
               struct eddis_error *err);
 
-/* An operation of the box is complete. */
+/* Tell the box that an operation of it is complete. */
 int smb_receive(struct smb *b, const struct comm_op *op, int64_t now_ns, struct outbox *out,
                 struct eddis_error *err);
 
@@ -98,30 +98,32 @@ int smb_receive(struct smb *b, const struct comm_op *op, int64_t now_ns, struct 
  */
 int smb_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_error *err);
 
-/* Whether smb_poll has something to look after. */
+/* Return whether smb_poll has something to look after. */
 bool smb_polls(const struct smb *b);
 
-/* Right after smb_poll: whether a request or an order waits for this node's memory, or for its next
- * turn, of which no message tells.  If none does, smb_poll is wanted after the next message, and
- * now and then for deadlines.
+/* Return, right after smb_poll, whether a request or an order waits for this node's memory, or for
+ * its next turn, of which no message tells.  If none does, smb_poll is wanted after the next
+ * message, and now and then for deadlines.
  */
 bool smb_awaits_memory(const struct smb *b);
 
-/* The next request that is done, or NULL. */
+/* Take the next request that is done; NULL: none is. */
 struct smb_request *smb_take_done(struct smb *b);
 
-/* Transport's number of the rank whose server a request waits for; -1: none, or anybody's notice,
- * or it is done.
+/* Return the transport's number of the rank whose server a request waits for; -1: it waits for
+ * none, or for anybody's notice, or is done.
  */
 int smb_waits_for(const struct smb *b, const struct smb_request *r);
 
-/* This rank begins no more requests.  smb_left: nor does any other that has it as its server, and
- * nothing of the box is under way any more; until then it must be driven.
+/* Say that this rank begins no more requests; return whether no other does that has it as its
+ * server, and nothing of the box is under way any more.  Until then the box must be driven.
  */
 void smb_leave(struct smb *b);
 bool smb_left(const struct smb *b);
 
-/* Accepts NULL.  When it has not left, operations under way keep their memory for good. */
+/* Close this rank's end.  When it has not left, the memory of its operations under way goes too:
+ * the transport must not go on with them.  Accepts NULL.
+ */
 void smb_close(struct smb *b);
 
 #endif

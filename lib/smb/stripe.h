@@ -11,15 +11,13 @@
 
 #include <stddef.h>
 
-enum {
-    STRIPE_ELEMENTS = 1024
-}; /* a page of float32: smaller pieces cost more messages than they
-    * save time */
+/* A page of float32: smaller pieces cost more messages than they save time. */
+enum { STRIPE_ELEMENTS = 1024 };
 
-/* First element of stripe s, 0 <= s <= m; n at most SIZE_MAX / 2 / m. */
+/* Return the first element of stripe s, 0 <= s <= m; n at most SIZE_MAX / 2 / m. */
 size_t stripe_first(size_t n, int m, int s);
 
-/* Stripe that holds element i < n. */
+/* Return the stripe that holds element i < n. */
 int stripe_of(size_t n, int m, size_t i);
 
 #endif

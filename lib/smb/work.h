@@ -26,6 +26,7 @@ enum work_kind {
     WORK_FETCH_ADD,
 };
 
+/* What is asked of a server. */
 struct work_order {
     int32_t kind;
     int32_t rank;   /* for whom */
@@ -40,6 +41,7 @@ struct work_order {
     uint64_t version;      /* WAIT */
 };
 
+/* What comes back; the members that belong to the kind of order. */
 struct work_result {
     uint32_t seq;
     int32_t rc;
@@ -51,6 +53,7 @@ struct work_result {
     int64_t pid, fd;  /* answer 0 of a server to its own node: where its memory is */
 };
 
+/* An order that is being carried out. */
 struct work {
     struct work_order order;
     struct work_result result;
@@ -59,9 +62,8 @@ struct work {
     struct memory_sum sum;
 };
 
-/* Go on with it.  data: of the first element, READ and WRITE.  *budget: bytes that may still be
- * moved in this turn.  Returns 1 when it is over, with the result; 0 when it has to be called
- * again.
+/* Go on with an order.  data: memory of its first element, for READ and WRITE.  *budget: bytes that
+ * may still be moved in this turn.  Returns 1 when it is over, with the result, else 0.
  */
 int work_turn(struct work *w, struct memory *m, void *data, int64_t now_ns, size_t *budget);
 
