@@ -198,6 +198,39 @@ START_TEST(allreduce_is_right)
 }
 END_TEST
 
+/* One instance sums one buffer after the other. */
+START_TEST(an_allreduce_goes_to_other_memory)
+{
+    enum { RANKS = 3, N = 1000, BUFFERS = 3 };
+    static float x[BUFFERS][RANKS][N];
+    struct collective *c[RANKS];
+    struct world w;
+
+    world_open(&w, RANKS, 8);
+    for (int r = 0; r < RANKS; r++) {
+        struct allreduce a = { x[0][r], N, COMM_FLOAT32, COMM_SUM, 0, NULL };
+
+        for (int b = 0; b < BUFFERS; b++)
+            for (int i = 0; i < N; i++)
+                x[b][r][i] = (float)(100 * b + r + i);
+        ck_assert_int_eq(
+            allreduce_new_kind(kinds[_i], &(struct comm_place){ r, RANKS }, &a, &c[r], NULL), 0);
+    }
+    for (int b = BUFFERS - 1; b >= 0; b--) {
+        for (int r = 0; r < RANKS; r++) {
+            allreduce_redirect(c[r], x[b][r]);
+            world_start(&w, r, c[r], 1);
+        }
+        ck_assert_int_eq(world_run(&w, 8), 0);
+        for (int r = 0; r < RANKS; r++)
+            for (int i = 0; i < N; i++)
+                ck_assert(x[b][r][i] == (float)(3 * (100 * b + i) + 3));
+    }
+    for (int r = 0; r < RANKS; r++)
+        collective_free(c[r]);
+    world_close(&w);
+}
+END_TEST
 /* Two groups of odd and even ranks at once, and all of them together on another channel with the
  * same tag.
  */
@@ -575,6 +608,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, allreduce_is_right, 0, 4);
+    tcase_add_loop_test(tc, an_allreduce_goes_to_other_memory, 0, 4);
     tcase_add_loop_test(tc, groups_do_not_disturb_each_other, 0, 4);
     tcase_add_loop_test(tc, bits_do_not_depend_on_timing, 0, 4);
     tcase_add_test(tc, a_ring_in_any_segments_is_right);
