@@ -21,10 +21,10 @@ import hosts  # noqa: E402
 import network  # noqa: E402,F401 (for those who import this)
 import kernel  # noqa: E402
 from hosts import HOME, LOGIN, Lab  # noqa: E402
+from cases import skip_all  # noqa: E402
 from job import LEASE, Job  # noqa: E402
 from node import wait_for  # noqa: E402
 
-SKIP = 77
 # What may stay on a host: the profile's cache, and folders of jobs.
 MAY_STAY = re.compile(rf"{HOME}/(\.cache/eddis|\.local/state/eddis|job-[0-9]+|\.ssh|shared)(/|$)|/run/sshd$")
 PARENTS = {HOME + "/.cache", HOME + "/.local", HOME + "/.local/state"}
@@ -37,8 +37,7 @@ def skip_unless_possible():
         if not Lab("x").groups.has("freezer") and not Lab("x").groups.base:
             raise hosts.LabError("no control groups that a host could be put in")
     except hosts.LabError as e:
-        print(f"skipped: {e}")
-        sys.exit(SKIP)
+        skip_all(e)
 
 
 def comm(pid):

@@ -19,8 +19,9 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 import uuid
+
+from cases import run
 
 LEASE = 2.0
 TOKEN = "0123456789abcdef"
@@ -338,11 +339,10 @@ def run_tests(tests, kind):
 
     Each is handed a function that starts what it needs, a kind(build, ...), and that is ended with it.
     """
-    build, wanted, failed = os.path.abspath(sys.argv[1]), sys.argv[2:], []
-    for name, test in list(tests.items()):
-        if not name.startswith("test_") or (wanted and name[5:] not in wanted):
-            continue
-        made, wrong, began = [], False, time.monotonic()
+    build = os.path.abspath(sys.argv[1])
+
+    def run_test(test):
+        made, good = [], False
 
         def make(*what, **more):
             made.append(kind(build, *what, **more))
@@ -350,13 +350,10 @@ def run_tests(tests, kind):
 
         try:
             test(make)
-        except Exception:
-            wrong = True
-            traceback.print_exc(file=sys.stdout)
-        for started in made:
-            started.close(wrong)
-        print(f"{'FAIL' if wrong else 'ok  '} {name} {time.monotonic() - began:.1f} s", flush=True)
-        if wrong:
-            failed.append(name)
-    if failed:
-        sys.exit(f"failed: {' '.join(failed)}")
+            good = True
+        finally:
+            for started in made:
+                started.close(not good)
+
+    run({name[5:]: functools.partial(run_test, test) for name, test in list(tests.items())
+         if name.startswith("test_")}, sys.argv[2:])

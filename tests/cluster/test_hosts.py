@@ -5,8 +5,8 @@
 import json
 import os
 import sys
-import time
 
+from cases import run
 from lab import HOME, LOGIN, Cluster
 from node import wait_for
 
@@ -79,13 +79,5 @@ def refused(c):
 CASES = [unequal, check, background, refused]
 
 
-def main():
-    with Cluster(3, build=BUILD) as c:
-        for case in CASES:
-            if not sys.argv[2:] or case.__name__ in sys.argv[2:]:
-                began = time.monotonic()
-                case(c)
-                print(f"{case.__name__}: ok, {time.monotonic() - began:.1f} s", flush=True)
-
-
-main()
+with Cluster(3, build=BUILD) as c:
+    run(CASES, sys.argv[2:], c)

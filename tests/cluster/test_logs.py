@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 
+from cases import run
 from lab import Cluster, LOGIN
 from node import wait_for
 
@@ -139,15 +140,5 @@ def refused(c):
 CASES = [fetched, long_log, cut_short, full_disk, looked_at, failed, refused]
 
 
-def main():
-    wanted = sys.argv[2:]
-    with Cluster(2, build=BUILD) as c:
-        for case in CASES:
-            if wanted and case.__name__ not in wanted:
-                continue
-            began = time.monotonic()
-            case(c)
-            print(f"{case.__name__}: ok, {time.monotonic() - began:.1f} s", flush=True)
-
-
-main()
+with Cluster(2, build=BUILD) as c:
+    run(CASES, sys.argv[2:], c)

@@ -11,6 +11,7 @@ import re
 import signal
 import sys
 
+from cases import run
 from job import Folders, Job
 from node import wait_for
 
@@ -149,12 +150,4 @@ CASES = [async_trains, hybrid_trains, momentum, async_killed, hybrid_killed, int
          sync_after_async]
 
 
-def main():
-    names = sys.argv[3:]
-    for case in CASES:
-        if not names or case.__name__ in names:
-            print(case.__name__, flush=True)
-            case()
-
-
-main()
+run(CASES, sys.argv[3:])

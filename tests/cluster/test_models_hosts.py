@@ -11,6 +11,7 @@ import shutil
 import signal
 import sys
 
+from cases import run
 from lab import LOGIN, Cluster
 from node import wait_for
 
@@ -178,12 +179,5 @@ CASES = [asynchronous, groups_are_nodes, groups_over_nodes, host_lost, given_gro
          killed_in_sync, killed_in_hybrid]
 
 
-def main():
-    with Cluster(2, build=BUILD) as c:
-        for case in CASES:
-            if not sys.argv[3:] or case.__name__ in sys.argv[3:]:
-                case(c)
-                print(f"{case.__name__}: ok", flush=True)
-
-
-main()
+with Cluster(2, build=BUILD) as c:
+    run(CASES, sys.argv[3:], c)

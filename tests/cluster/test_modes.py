@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 
+import cases
 from job import Folders, Job
 from node import marked, wait_for
 
@@ -255,12 +256,4 @@ def prune_running():
 CASES = [stop, stop_refused, stop_elsewhere, detach, detach_ended, detach_signal, detach_quiet, check, prune, prune_running]
 
 
-def main():
-    chosen = [c for c in CASES if not sys.argv[2:] or c.__name__ in sys.argv[2:]]
-    for case in chosen:
-        began = time.monotonic()
-        case()
-        print(f"{case.__name__}: ok, {time.monotonic() - began:.1f} s", flush=True)
-
-
-main()
+cases.run(CASES, sys.argv[2:])

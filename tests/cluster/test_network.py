@@ -9,9 +9,8 @@ import json
 import os
 import sys
 import time
-import traceback
 
-import lab
+from cases import run
 import network
 from lab import Cluster
 
@@ -100,23 +99,6 @@ def test_folder_missing_on_one(c):
             tidy=lambda: [os.rmdir(folder) for folder in folders])
 
 
-def main():
-    wanted, failed = sys.argv[2:], []
-    lab.skip_unless_possible()
-    with Cluster(3, build=BUILD) as c:
-        for name, test in list(globals().items()):
-            if not name.startswith("test_") or (wanted and name[5:] not in wanted):
-                continue
-            began = time.monotonic()
-            try:
-                test(c)
-                print(f"ok   {name} {time.monotonic() - began:.1f} s", flush=True)
-            except Exception:
-                traceback.print_exc(file=sys.stdout)
-                print(f"FAIL {name} {time.monotonic() - began:.1f} s", flush=True)
-                failed.append(name)
-    if failed:
-        sys.exit(f"failed: {' '.join(failed)}")
-
-
-main()
+tests = {name[5:]: test for name, test in list(globals().items()) if name.startswith("test_")}
+with Cluster(3, build=BUILD) as c:
+    run(tests, sys.argv[2:], c)

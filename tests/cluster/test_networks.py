@@ -11,6 +11,7 @@ import re
 import sys
 import time
 
+from cases import run
 import lab
 
 BUILD = sys.argv[1]
@@ -181,15 +182,5 @@ def second_choice():
 CASES = [door, bridges, wish, kept, second_choice]
 
 
-def main():
-    lab.skip_unless_possible()
-    wanted = sys.argv[2:]
-    for case in CASES:
-        if wanted and case.__name__ not in wanted:
-            continue
-        began = time.monotonic()
-        case()
-        print(f"{case.__name__}: ok, {time.monotonic() - began:.1f} s", flush=True)
-
-
-main()
+lab.skip_unless_possible()
+run(CASES, sys.argv[2:])

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 
+from cases import run
 from job import Folders, Job
 from node import wait_for
 
@@ -182,14 +183,4 @@ CASES = [prefixes, own_prefix, folded, selected, silent, progress_bar, failed, m
          head, slow_reader, terminal]
 
 
-def main():
-    wanted = sys.argv[2:]
-    for case in CASES:
-        if wanted and case.__name__ not in wanted:
-            continue
-        began = time.monotonic()
-        case()
-        print(f"{case.__name__}: ok, {time.monotonic() - began:.1f} s", flush=True)
-
-
-main()
+run(CASES, sys.argv[2:])

@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 
+from cases import run
 from job import Folders, Job
 from node import wait_for
 
@@ -278,14 +279,4 @@ CASES = [rank_killed, agent_killed, keeper_killed, mpirun_killed, exit_1, no_che
          out_of_time, damaged, resumed, box_killed]
 
 
-def main():
-    wanted = sys.argv[3:]
-    for case in CASES:
-        if wanted and case.__name__ not in wanted:
-            continue
-        began = time.monotonic()
-        case()
-        print(f"{case.__name__}: ok, {time.monotonic() - began:.1f} s", flush=True)
-
-
-main()
+run(CASES, sys.argv[3:])

@@ -20,6 +20,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lab"))
 
 import cgroup  # noqa: E402
+from cases import Skip, run, skip_part  # noqa: E402
 from job import Folders, Job, LEASE, request  # noqa: E402
 from node import marked, wait_for  # noqa: E402
 
@@ -210,8 +211,7 @@ def out_of_memory():
     """The kernel's own kill is not taken for somebody's."""
     group = little_memory(300 << 20)
     if not group:
-        print("out_of_memory: needs a control group of memory that may be made here")
-        return
+        raise Skip("needs a control group of memory that may be made here")
     eat = "import time\na = []\nwhile True: a.append(bytearray(1 << 20))"
     try:
         with script(f"[ $RANK = 0 ] && sleep 60; exec {sys.executable} -c '{eat}'",
@@ -303,8 +303,7 @@ def full_disk():
     os.mkdir(small)
     if not own_mounts() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k,mode=700", "none", small],
                                           capture_output=True).returncode:
-        print("full_disk: needs root and a mount namespace")
-        return
+        raise Skip("needs root and a mount namespace")
     full = r"No space left on device"
     try:
         with Job(BUILD, FOLDERS, ["--job-dir", small, "--", "sh", "-c", "seq 100000"]) as j:
@@ -572,7 +571,8 @@ def listeners(pid):
 def agents_door(j, url, *tokens):
     """Only the driver listens, on loopback here; its other door is TLS 1.3 and the agents' own."""
     if os.geteuid() != 0:
-        return  # whose memory holds secrets, its descriptors are root's to see
+        skip_part("door", "the descriptors of who holds secrets are root's to see")
+        return
     found = listeners(j.process.pid)
     assert len(found) == 2 and all(address == "0100007F" for address, _ in found), found
     for program in "eddis-agent", "eddis-keeper", "eddis-rank":
@@ -618,15 +618,5 @@ CASES = [true, false, exit_7, segv, missing_program, preflight, grandchildren, s
          variables, quiet_and_json, broken_pipe, door]
 
 
-def main():
-    wanted = sys.argv[2:]
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup has ignored, and the jobs would too
-    for case in CASES:
-        if wanted and case.__name__ not in wanted:
-            continue
-        began = time.monotonic()
-        case()
-        print(f"{case.__name__}: ok, {time.monotonic() - began:.1f} s", flush=True)
-
-
-main()
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup has ignored, and the jobs would too
+run(CASES, sys.argv[2:])

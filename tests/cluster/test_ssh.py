@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 
+from cases import Skip, run, skip_all
 from job import Folders, Job, LEASE
 from node import alive, marked, wait_for
 import sshd
@@ -113,8 +114,7 @@ def mute_names():
         f.write("nameserver 127.77.0.53\n")
     own = ("unshare", "-m", "sh", "-c", 'mount --bind "$0" /etc/resolv.conf && exec "$@"', resolv)
     if subprocess.run([*own, "true"], capture_output=True).returncode:
-        print("mute_names: needs a mount namespace")
-        return
+        raise Skip("needs a mount namespace")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mute:
         mute.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # others may run this test
         mute.bind(("127.77.0.53", 53))
@@ -340,24 +340,10 @@ CASES = [profile, mixed, runs, wrong_host, refused_key, refused_connection, unkn
          cleanup_here, cleanup_unreachable]
 
 if not sshd.have():
-    print("skipped: needs ssh, sshd and root")
-    sys.exit(77)
-
-
-def main():
-    global SERVER
-    wanted = sys.argv[2:]
-    with tempfile.TemporaryDirectory(prefix="test-ssh-") as folder:
-        SERVER = sshd.Server(folder)
-        try:
-            for case in CASES:
-                if wanted and case.__name__ not in wanted:
-                    continue
-                began = time.monotonic()
-                case()
-                print(f"{case.__name__}: ok, {time.monotonic() - began:.1f} s", flush=True)
-        finally:
-            SERVER.close()
-
-
-main()
+    skip_all("needs ssh, sshd and root")
+with tempfile.TemporaryDirectory(prefix="test-ssh-") as folder:
+    SERVER = sshd.Server(folder)
+    try:
+        run(CASES, sys.argv[2:])
+    finally:
+        SERVER.close()

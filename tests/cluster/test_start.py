@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 
+from cases import Skip, run
 from lab import HOME, LEASE, LOGIN, Cluster
 import network
 
@@ -47,8 +48,7 @@ def unreachable_driver(c):
     address = network.address(c.hosts.index("node3"))
     wall = c.run(LOGIN, ["nft", WALL.format(address=address)])
     if wall.returncode:
-        print("skipped: no nftables here")
-        return
+        raise Skip("needs nftables")
     with job(c, *SLEEP) as j:
         assert j.end() == 3, (j.code, j.err)
         assert re.search(r"node3: its agent exited 3 before it registered: cannot reach the driver at "
@@ -111,15 +111,5 @@ def cleanup_at_once(c):
 CASES = [unreachable_driver, unreachable_host, driver_killed, cleanup_at_once]
 
 
-def main():
-    wanted = sys.argv[2:]
-    with Cluster(3, build=BUILD) as c:
-        for case in CASES:
-            if wanted and case.__name__ not in wanted:
-                continue
-            began = time.monotonic()
-            case(c)
-            print(f"{case.__name__}: ok, {time.monotonic() - began:.1f} s", flush=True)
-
-
-main()
+with Cluster(3, build=BUILD) as c:
+    run(CASES, sys.argv[2:], c)

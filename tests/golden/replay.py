@@ -47,7 +47,7 @@ def main():
     with open("/proc/cpuinfo") as f:
         flags = f.read().split()
     if not {"avx2", "fma"} <= set(flags):
-        print("SKIP replay: the stored bits are those of a processor with AVX2 and FMA")
+        print("SKIP all: the stored bits are those of a processor with AVX2 and FMA")
         sys.exit(77)
     golden, folders = Golden("replay.json"), Folders()
     for name in JOBS:

@@ -43,24 +43,28 @@ def objects(build):
     return {source: path for source, path in found.items() if os.path.exists(path)}
 
 
-def symbols(path):
-    """(defined, used) of an object."""
-    defined, used = set(), set()
-    for line in subprocess.run(["nm", path], check=True, capture_output=True, text=True).stdout.splitlines():
-        kind, name = line.split()[-2:]
-        if kind == "U":
-            used.add(name)
-        elif kind in "TDBRVWC":
-            defined.add(name)
-    return defined, used
+def symbols(paths):
+    """{object: (defined, used)}."""
+    found = {path: (set(), set()) for path in paths}
+    out = subprocess.run(["nm", "--print-file-name", *paths], check=True, capture_output=True, text=True).stdout
+    for line in out.splitlines():
+        path, rest = line.split(":", 1)
+        kind, name = rest.split()[-2:]
+        if kind in "TDBRVWC":
+            found[path][0].add(name)
+        elif kind == "U":
+            found[path][1].add(name)
+    return found
 
 
 def edges(build):
     """{module: modules of its folder that it needs}."""
     homes, uses, graph = collections.defaultdict(set), {}, {}
-    for source, path in objects(build).items():
+    files = objects(build)
+    names = symbols(files.values())
+    for source, path in files.items():
         module = source[:-len(".c")]
-        defined, uses[module] = symbols(path)
+        defined, uses[module] = names[path]
         for name in defined:
             homes[name].add(module)
     for module, names in uses.items():

@@ -122,13 +122,13 @@ def main():
     try:
         check_machine()
     except LabError as e:
-        print(e)
+        print(f"SKIP all: {e}")
         return SKIP
     lab = Lab(f"mpi-{os.getpid()}")
     try:
         lab.up(len(HOSTS), rate="1gbit", keep=[os.path.dirname(PROGRAM), os.path.dirname(SMB)], until=os.getpid())
     except LabError as e:
-        print(e)
+        print(f"SKIP all: {e}" if e.cannot else e)
         return SKIP if e.cannot else 1
     try:
         for case in (train, smb, smb_lossy, lossy, cut_direct, cut_tree, cut_ring):

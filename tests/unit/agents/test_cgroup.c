@@ -16,7 +16,7 @@
 
 static char name[NODE_IDENTITY_NAME];
 
-static bool make(struct cgroup *c)
+static bool make(struct cgroup *c, const char *who)
 {
     struct node_identity id;
     struct eddis_error err = { 0 };
@@ -25,7 +25,7 @@ static bool make(struct cgroup *c)
     strcpy(name, id.cgroup);
     if (cgroup_make(name, c, &err) == 0)
         return true;
-    printf("skipped: %s\n", err.text);
+    printf("SKIP %s: %s\n", who, err.text);
     return false;
 }
 
@@ -54,7 +54,7 @@ START_TEST(kills_all)
     int n;
 
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-    if (!make(&c))
+    if (!make(&c, "kills_all"))
         return;
     /* waits to be moved, then makes children in sessions of their own that ignore what they can */
     ck_assert_int_eq(cgroup_add(&c,
@@ -81,7 +81,7 @@ START_TEST(leaves)
     int status;
     pid_t pid, other;
 
-    if (!make(&c))
+    if (!make(&c, "leaves"))
         return;
     other = spawn_script("sleep 60");
     ck_assert_int_eq(cgroup_add(&c, other, NULL), 0);
@@ -108,14 +108,14 @@ START_TEST(sweeps)
     struct cgroup old, c, found[4];
     char before[sizeof name];
 
-    if (!make(&old))
+    if (!make(&old, "sweeps"))
         return;
     strcpy(before, name);
-    ck_assert(make(&c));
+    ck_assert(make(&c, "sweeps"));
     ck_assert_int_eq(cgroup_find(before, found, 4), 1);
     cgroup_remove(&c);
     clock_sleep_until_ns(clock_now_ns() + 4 * CLOCK_S);
-    ck_assert(make(&c));
+    ck_assert(make(&c, "sweeps"));
     ck_assert_int_eq(cgroup_find(before, found, 4), 0);
     ck_assert_int_eq(cgroup_find(name, found, 4), 1);
     cgroup_remove(&c);
