@@ -127,7 +127,8 @@ int sampler_add_plan(struct sampler *s, int64_t version, int64_t from_step, cons
         s->plan_room = room;
     }
     s->plan[s->n_plans++] = (struct plan){ version, from_step, cleanup_keep(copy) };
-    s->batch = sum;
+    if (!s->batch)
+        s->batch = sum; /* the same ever after, so that it may be read beside another thread */
     return 0;
 }
 

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_samples.c - the one source of samples, by plan and from a list, with a reader beside it
+ *
+ * One rank; what several agree on is tested by tests/mpi/test_loop_*.c.
+ */
+#include "lib/worker/samples.h"
+#include "suite.h"
+
+#include "lib/base/clock.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAMPLES = 100, BATCH = 10, AHEAD = 2 };
+
+struct source {
+    struct phase phase;
+    struct collectives all;
+    struct shared_buffers box;
+    struct group group;
+    struct samples samples;
+};
+
+static void source_open(struct source *f)
+{
+    const struct sampler_options order = { .samples = SAMPLES, .epochs = 1, .n_ranks = 1 };
+    const int64_t batch = BATCH;
+
+    *f = (struct source){ .all = { .timeout_ns = CLOCK_S } };
+    phase_init(&f->phase, clock_now_ns());
+    ck_assert_int_eq(comm_thread_open(NULL, NULL, &f->all.waiter.thread, NULL), 0);
+    f->all.waiter.phase = &f->phase;
+    f->all.place = comm_thread_place(f->all.waiter.thread);
+    f->box.all = &f->all;
+    ck_assert_int_eq(group_open(&f->group, &f->all.place, NULL, NULL), 0);
+    f->samples.all = &f->all;
+    f->samples.box = &f->box;
+    f->samples.group = &f->group;
+    f->samples.global_batch = BATCH;
+    samples_init(&f->samples);
+    ck_assert_int_eq(samples_open(&f->samples, &order, NULL), 0);
+    ck_assert_int_eq(samples_add_plan(&f->samples, 1, 0, &batch, NULL), 0);
+}
+
+static void source_close(struct source *f)
+{
+    ck_assert_int_eq(comm_thread_close(f->all.waiter.thread, true, NULL), 0);
+    samples_close(&f->samples);
+    group_close(&f->group);
+    phase_fini(&f->phase);
+}
+
+static void take(struct source *f, int64_t first, int64_t count)
+{
+    struct sampler_step s;
+
+    ck_assert_int_eq(samples_take(&f->samples, &s, NULL), 1);
+    ck_assert_int_eq(s.first, first);
+    ck_assert_int_eq(s.count, count);
+    samples_finish(&f->samples);
+}
+
+START_TEST(test_by_plan)
+{
+    struct source f;
+    struct sampler_step s;
+
+    source_open(&f);
+    ck_assert(!samples_listed(&f.samples));
+    for (int i = 0; i < SAMPLES / BATCH; i++) {
+        ck_assert_int_eq(samples_peek(&f.samples, i, &s, NULL), 1); /* takes nothing */
+        take(&f, i * BATCH, BATCH);
+    }
+    ck_assert_int_eq(samples_take(&f.samples, &s, NULL), 0);
+    ck_assert_int_eq(samples_asked(&f.samples), SAMPLES / BATCH - 1);
+    source_close(&f);
+}
+END_TEST
+
+/* A thread that asks for the first step behind the horizon. */
+struct reader {
+    struct source *f;
+    pthread_t thread;
+    int64_t step;
+    struct sampler_step got;
+    struct eddis_error err;
+    int rc;
+};
+
+static void *read_one(void *arg)
+{
+    struct reader *r = arg;
+
+    r->rc = samples_peek(&r->f->samples, r->step, &r->got, &r->err);
+    return NULL;
+}
+
+/* Hold the samples, and have a reader wait for one that may be shared otherwise. */
+static void reader_start(struct reader *r, struct source *f)
+{
+    *r = (struct reader){ .f = f };
+    r->step = samples_hold(&f->samples, AHEAD, true) + 1;
+    ck_assert_int_eq(r->step, AHEAD + 1);
+    ck_assert_int_eq(pthread_create(&r->thread, NULL, read_one, r), 0);
+    clock_sleep_until_ns(clock_now_ns() + 20 * CLOCK_MS);
+}
+
+START_TEST(test_held)
+{
+    const int64_t batch = BATCH;
+    struct source f;
+    struct reader r;
+    struct sampler_step s;
+
+    source_open(&f);
+    reader_start(&r, &f);
+    ck_assert_int_eq(samples_peek(&f.samples, AHEAD, &s, NULL), 1); /* was said to be settled */
+    ck_assert_int_eq(samples_add_plan(&f.samples, 2, r.step, &batch, NULL), 0);
+    samples_release(&f.samples);
+    ck_assert_int_eq(pthread_join(r.thread, NULL), 0);
+    ck_assert_int_eq(r.rc, 1);
+    ck_assert_int_eq(r.got.version, 2);
+    ck_assert_int_eq(samples_add_plan(&f.samples, 3, r.step, &batch, NULL), -ESTALE);
+    source_close(&f);
+}
+END_TEST
+
+START_TEST(test_failure_wakes)
+{
+    const struct eddis_error why = { -ECONNRESET, "rank 1 is gone" };
+    struct source f;
+    struct reader r;
+
+    source_open(&f);
+    reader_start(&r, &f);
+    samples_fail(&f.samples, &why);
+    ck_assert_int_eq(pthread_join(r.thread, NULL), 0);
+    ck_assert_int_eq(r.rc, -ECONNRESET);
+    ck_assert_str_eq(r.err.text, why.text);
+    source_close(&f);
+}
+END_TEST
+
+static void left(struct source *f, const struct range *want, size_t n)
+{
+    struct range *got = NULL;
+    size_t n_got = 0;
+
+    ck_assert_int_eq(samples_left(&f->samples, &got, &n_got, NULL), 0);
+    ck_assert_uint_eq(n_got, n);
+    ck_assert_mem_eq(got, want, n * sizeof *got);
+    free(got);
+}
+
+/* What is left does not depend on how far somebody has read ahead. */
+START_TEST(test_from_a_list)
+{
+    static const struct range list[] = { { 10, 25 }, { 60, 30 } };
+    static const struct range later[] = { { 20, 15 }, { 60, 30 } };
+    struct source f;
+    struct sampler_step s;
+
+    source_open(&f);
+    ck_assert_int_eq(samples_resume(&f.samples, &(struct samples_rest){ 7, list, 2 }, NULL), 0);
+    ck_assert(samples_listed(&f.samples));
+    left(&f, list, 2);
+    ck_assert_int_eq(samples_peek(&f.samples, 9, &s, NULL), 1);
+    left(&f, list, 2);
+    take(&f, 10, 10);
+    left(&f, later, 2);
+    for (int64_t step = 8; samples_peek(&f.samples, step, &s, NULL) == 1; step++)
+        left(&f, later, 2);
+    take(&f, 20, 10);
+    take(&f, 30, 5);
+    take(&f, 60, 5);
+    source_close(&f);
+}
+END_TEST
+
+START_TEST(test_resumes_by_plan)
+{
+    static const struct range list[] = { { 10, 25 } };
+    struct source f;
+
+    source_open(&f);
+    ck_assert_int_eq(samples_resume(&f.samples, &(struct samples_rest){ 1, list, 1 }, NULL), 0);
+    ck_assert_int_eq(samples_resume(&f.samples, &(struct samples_rest){ .step = 4 }, NULL), 0);
+    ck_assert(!samples_listed(&f.samples));
+    take(&f, 4 * BATCH, BATCH);
+    source_close(&f);
+}
+END_TEST
+
+START_TEST(test_nothing_left)
+{
+    static const struct range none[] = { { 0, 0 } };
+    struct source f;
+    struct sampler_step s;
+
+    source_open(&f);
+    ck_assert_int_eq(samples_resume(&f.samples, &(struct samples_rest){ 5, none, 0 }, NULL), 0);
+    ck_assert_int_eq(samples_take(&f.samples, &s, NULL), 0);
+    left(&f, none, 0);
+    source_close(&f);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, test_by_plan);
+    tcase_add_test(tc, test_held);
+    tcase_add_test(tc, test_failure_wakes);
+    tcase_add_test(tc, test_from_a_list);
+    tcase_add_test(tc, test_resumes_by_plan);
+    tcase_add_test(tc, test_nothing_left);
+}
+
+SUITE_MAIN("samples", add_tests)
