@@ -16,6 +16,7 @@
 #include "lib/base/json.h"
 #include "lib/data/dataset.h"
 #include "lib/data/permutation.h"
+#include "lib/model/algorithm.h"
 #include "lib/train/matmul.h"
 #include "lib/train/model.h"
 #include "lib/train/optimizer.h"
@@ -363,7 +364,12 @@ static int make_points(struct row *row)
 
 static bool is_hybrid(const struct row *r)
 {
-    return strcmp(r->name, "hybrid") == 0;
+    return algorithm_has(r->algorithm, ALGORITHM_GROUPED);
+}
+
+static bool is_async(const struct row *r)
+{
+    return algorithm_has(r->algorithm, ALGORITHM_SEVERAL) && !is_hybrid(r);
 }
 
 static bool reaches(const struct row *r, const struct row *one)
@@ -462,7 +468,7 @@ static void print_verdict(const struct row *row, int n)
             hybrid++;
             reached += reaches(&row[i], &row[0]);
         }
-        if (strcmp(row[i].name, "async") == 0 && (!worst || row[i].mean < worst->mean))
+        if (is_async(&row[i]) && (!worst || row[i].mean < worst->mean))
             worst = &row[i];
     }
     printf("hybrid: interval must reach within %.1f points of one process: %d of %d rows do\n",

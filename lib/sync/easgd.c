@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+extern const struct sync_ops sync_easgd; /* the row in sync.c */
+
 struct easgd {
     struct sync base;
     struct sync_models m;

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+extern const struct sync_ops sync_hsgd; /* the row in sync.c */
+
 struct hsgd {
     struct sync base;
     struct comm_place place;
