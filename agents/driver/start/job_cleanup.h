@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* Called once for each host: what was found and done there, or why it could not be looked at. */
+/* Say what was found and done on a host, or why it could not be looked at; called once for each. */
 typedef void (*job_cleanup_say_fn)(void *ctx, const char *host, bool good, const char *text);
 
 /* Log in to all nodes that the job has been on and end what is there.  Blocks, a minute a node at

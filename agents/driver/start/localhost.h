@@ -11,7 +11,7 @@
  */
 bool localhost_is(const char *name);
 
-/* The same with the machine's name given; for its test. */
+/* As localhost_is, with this machine's name given; for its test. */
 bool localhost_is_named(const char *name, const char *own);
 
 #endif

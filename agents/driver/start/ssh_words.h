@@ -17,7 +17,7 @@ struct ssh_word {
     const char *advice; /* what to do */
 };
 
-/* Borrows the row that ssh's words mean, or NULL. */
+/* Borrow the row that ssh's words mean, or NULL. */
 const struct ssh_word *ssh_words_find(const char *text);
 
 #endif

@@ -48,7 +48,9 @@ struct start_options {
 
 struct starter;
 
-/* Makes this process the reaper of its orphans.  The caller ignores SIGPIPE. */
+/* Make a starter for these hosts, and this process the reaper of its orphans.  The caller ignores
+ * SIGPIPE.
+ */
 int starter_open(const struct start_options *o, struct starter **ret, struct eddis_error *err);
 
 /* Run eddis-keeper with these arguments (NULL-ended) on a host, with input (NULL: none) on its
@@ -58,29 +60,29 @@ int starter_open(const struct start_options *o, struct starter **ret, struct edd
 int starter_add(struct starter *s, int host, const char *const *args, const char *input,
                 int64_t deadline_ns, struct eddis_error *err);
 
-/* Readable when starter_turn has something to do; and when it has without that. */
+/* Do what is due: to be called when starter_fd is readable, and at starter_next_ns. */
+void starter_turn(struct starter *s, int64_t now_ns);
 int starter_fd(const struct starter *s);
 int64_t starter_next_ns(const struct starter *s);
-void starter_turn(struct starter *s, int64_t now_ns);
 
 /* Take an event; false when there is none. */
 bool starter_event(struct starter *s, struct start_event *ret);
 
-/* The agent on this host has registered. */
+/* Note that the agent on this host has registered. */
 void starter_registered(struct starter *s, int host);
 
-/* The agent on this host has said that it leaves, and why ("": because it was told to): its session
- * is expected to end in a moment, and START_ENDED comes also when it does not, or had ended before.
- * An agent of this machine just ends.
+/* Note that the agent on this host has said that it leaves, and why ("": it was told to).  Its
+ * session is expected to end in a moment, and START_ENDED comes also when it does not, or had ended
+ * before. An agent of this machine just ends.
  */
 void starter_left(struct starter *s, int host, const char *why, int64_t now_ns);
 
-/* End the ssh session of an agent that is lost; nothing more is heard of it, and its
- * host may be started again.  An agent of this machine stays: its process tells its end.
+/* End the ssh session of an agent that is lost; nothing more is heard of it, and its host may be
+ * started again.  An agent of this machine stays: its process tells its end.
  */
 void starter_drop(struct starter *s, int host);
 
-/* Give up those that have not been told what they are to do; they are START_ENDED. */
+/* Give up the starts that have not been told what they are to do; each is START_ENDED. */
 void starter_abandon(struct starter *s);
 
 /* Write who is there and who is not, and why: "agents 6/8 up; waiting for c07 (ssh: logging in),
@@ -88,15 +90,17 @@ void starter_abandon(struct starter *s);
  */
 int starter_waiting(const struct starter *s, char *ret, size_t size);
 
-/* Borrows the last sentence that the host's keeper or agent said, "" when there is none. */
+/* Borrow the last sentence that the host's keeper or agent said, "" when there is none. */
 const char *starter_words(const struct starter *s, int host);
 
-/* Whether this host is reached without ssh; its name as people know it. */
+/* Whether this host is reached without ssh. */
 bool starter_is_local(const struct starter *s, int host);
+
+/* Borrow the name of this host as people know it. */
 const char *starter_host(const struct starter *s, int host);
 
-/* Returns the line of nodes.jsonl (agents/job/node_list.h) for a start of this identity;
- * NULL without memory.
+/* Return the line of nodes.jsonl (agents/job/node_list.h) for a start of this identity;
+ * for the caller to free; NULL without memory.
  */
 char *starter_record(const struct starter *s, int host, const char *job_id,
                      const struct node_identity *id);
@@ -109,13 +113,13 @@ char *starter_record(const struct starter *s, int host, const char *job_id,
 int starter_clean(struct starter *s, int64_t patience_ns, int64_t deadline_ns,
                   struct eddis_error *err);
 
-/* After that: remove the folders of a local agent of this identity.  An agent or its keeper have
- * done so, unless both were killed.
+/* Remove the folders of a local agent of this identity, after starter_clean.  An agent or its
+ * keeper have done so, unless both were killed.
  */
 int starter_sweep(const struct starter *s, int host, const struct node_identity *id,
                   struct eddis_error *err);
 
-/* Kills nothing.  Accepts NULL. */
+/* Free s, and kill nothing.  Accepts NULL. */
 void starter_close(struct starter *s);
 
 #endif
