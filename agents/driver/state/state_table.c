@@ -35,7 +35,7 @@ static const struct row {
                          "--.1..2.3...2...",
                          { state_probe_prepared, state_launch_prepared_late,
                            state_launch_prepared } },
-    [INPUT_CHECKED] = { "checked", "---------1......", { state_launch_checked } },
+    [INPUT_CHECKED] = { "checked", "--.---..-1......", { state_launch_checked } },
     [INPUT_RANK_STARTED] = { "rank started",
                              "----112---112---",
                              { state_rank_started, state_rank_started_late } },

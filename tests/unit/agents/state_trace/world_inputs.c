@@ -73,6 +73,8 @@ enum kind {
     DUE_UNHEARD,
     ALL_EXIT,
     ALL_STEP,
+    MINUTE,
+    HOUR,
     KINDS,
 };
 
@@ -145,6 +147,8 @@ static const struct {
     [DUE_UNHEARD] = { "due, unheard", ONE },
     [ALL_EXIT] = { "all exit 0", ONE },
     [ALL_STEP] = { "all step", ONE },
+    [MINUTE] = { "a minute", ONE },
+    [HOUR] = { "an hour", ONE },
 };
 
 static int count(const struct world_set *set, enum kind k)
@@ -238,7 +242,7 @@ static bool stopped(struct world *w, int agent, int64_t step)
     struct event e = event(w, EVENT_STOPPED);
 
     e.step = step;
-    return w->stop_ordered && (p == WORLD_STOP || p == WORLD_BYE) && w->s.agent[agent].part &&
+    return w->stop_ordered && (p == WORLD_STOP || p >= WORLD_BYE) && w->s.agent[agent].part &&
            tell(w, agent, e);
 }
 
@@ -256,7 +260,7 @@ static bool registered(struct world *w, int agent)
 {
     static const char *const name[] = { "a", "b", "c" };
 
-    if (w->s.agent[agent].ended || world_phase(&w->s) == WORLD_OVER)
+    if (w->s.agent[agent].ended)
         return false;
     state_registered(&w->s, agent, name[agent], w->now_ns);
     return true;
@@ -410,15 +414,13 @@ static bool planned(struct world *w, int at_most)
     for (int r = 0; r < w->set->n_ranks && n < at_most; r++)
         if (state_is_usable(&w->s, w->set->node[r]))
             node[n++] = w->set->node[r];
-    if ((p != WORLD_PLAN && p != WORLD_BYE) || n == 0)
+    if ((p != WORLD_PLAN && p < WORLD_BYE) || n == 0)
         return false;
     return state_planned(&w->s, n, node, w->now_ns, NULL) == 0;
 }
 
 static bool ended(struct world *w, int agent, const char *how)
 {
-    if (world_phase(&w->s) == WORLD_OVER)
-        return false;
     state_ended(&w->s, agent, how, w->now_ns);
     return true;
 }
@@ -433,7 +435,7 @@ static bool not_started(struct world *w, int agent)
 
 static bool in(const struct world *w, enum world_phase p)
 {
-    return world_phase(&w->s) == p || world_phase(&w->s) == WORLD_BYE;
+    return world_phase(&w->s) == p || world_phase(&w->s) >= WORLD_BYE;
 }
 
 static bool all_step(struct world *w)
@@ -684,11 +686,20 @@ static bool give_one(struct world *w, enum kind k)
         return due(w, true);
     case DUE_UNHEARD:
         return due(w, false);
+    case MINUTE:
+        return pass(w, 61 * CLOCK_S, true);
+    case HOUR:
+        return pass(w, 3601 * CLOCK_S, true);
     case ALL_EXIT:
         return all_exit(w);
     default:
         return all_step(w);
     }
+}
+
+static bool is_of_time(enum kind k)
+{
+    return (k >= TICK && k <= DUE_UNHEARD) || k == SILENT || k == MINUTE || k == HOUR;
 }
 
 bool world_give(struct world *w, int input, struct world_felt *f)
@@ -697,8 +708,8 @@ bool world_give(struct world *w, int input, struct world_felt *f)
     enum kind k = decode(w->set, input, &of);
     bool given;
 
-    if (world_phase(&w->s) == WORLD_OVER)
-        return false;
+    if (world_phase(&w->s) == WORLD_OVER && is_of_time(k))
+        return false; /* the driver has stopped to wait */
     given = kinds[k].per == AGENT  ? give_agent(w, k, of)
             : kinds[k].per == RANK ? give_rank(w, k, of)
                                    : give_one(w, k);
