@@ -36,15 +36,17 @@ int arena_layout_new(const struct comm_place *p, int n_items, struct arena_layou
 /* Accepts NULL. */
 void arena_layout_free(struct arena_layout *l);
 
-/* A step begins; its items become ready.  passing: as in struct engine_step. */
+/* Note that a step begins, and then that an item of it is ready.  passing: as in struct
+ * engine_step.
+ */
 void arena_layout_begin(struct arena_layout *l, bool passing, int64_t now_ns);
 void arena_layout_ready(struct arena_layout *l, int item, int64_t now_ns);
 
-/* A bucket of the step leaves, and is combined. */
+/* Note that a bucket of the step leaves, and that one is combined. */
 void arena_layout_left(struct arena_layout *l, size_t bytes, int64_t now_ns);
 void arena_layout_back(struct arena_layout *l, int64_t now_ns);
 
-/* Whether the present step takes the new layout. */
+/* Return whether the present step takes the new layout. */
 bool arena_layout_due(const struct arena_layout *l);
 
 enum { ARENA_LAYOUT_TAGS = 2 };
@@ -58,15 +60,17 @@ int arena_layout_start(struct arena_layout *l, struct bucket_item *item,
                        struct eddis_error *err);
 bool arena_layout_started(const struct arena_layout *l);
 
-/* Whether the operation belongs to it, and what to do then; returns as arena_layout_start. */
+/* Return whether the operation belongs to l; go on after it, if so, returning as
+ * arena_layout_start.
+ */
 bool arena_layout_owns(const struct arena_layout *l, const struct comm_op *op);
 int arena_layout_receive(struct arena_layout *l, const struct comm_op *op, struct outbox *out,
                          struct eddis_error *err);
 
-/* Rank that it waits for; -1: none. */
+/* Return the rank that agreeing waits for; -1: none. */
 int arena_layout_waits_for(const struct arena_layout *l);
 
-/* Borrows what was agreed; no buckets: leave all as it is. */
+/* Return the layout agreed on, borrowed; one without buckets: leave all as it is. */
 const struct bucket_layout *arena_layout_agreed(const struct arena_layout *l);
 
 #endif

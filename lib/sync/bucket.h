@@ -49,27 +49,28 @@ struct bucket_cost {
     double latency_s, bytes_per_s;
 };
 
-/* Without times: buckets in the arena's order, filled up to `bytes`, the first up to first_bytes so
- * that something is under way early.  ret [n].  Returns how many.
+/* Make buckets without times: in the arena's order, filled up to `bytes`, the first up to
+ * first_bytes so that something is under way early.  ret [n].  Returns how many.
  */
 int bucket_fill(const struct bucket_item *item, int n, size_t first_bytes, size_t bytes,
                 struct bucket_run *ret);
 
-/* The layout whose last bucket ends first, among those that list items as they become ready and
- * those that keep the arena's order; so it never ends later than one bucket an item or one for all.
- * Of several that end first it is one of few buckets, where latency matters.  When BUCKET_MAX are
- * not enough, with fewer.  Returns how many, -ENOMEM, or -E2BIG when the types change more often.
+/* Find the layout whose last bucket ends first, among those that list items as they become ready
+ * and those that keep the arena's order; so it never ends later than one bucket an item or one for
+ * all. Of several that end first it is one of few buckets, where latency matters.  When BUCKET_MAX
+ * are not enough, with fewer.  Returns how many, -ENOMEM, or -E2BIG when the types change more
+ * often.
  */
 int bucket_merge(const struct bucket_item *item, int n, const struct bucket_cost *cost,
                  struct bucket_layout *ret);
 
-/* Whether every item is in one run, and no run holds two types. */
+/* Return whether every item is in one run, and no run holds two types. */
 bool bucket_fits(const struct bucket_layout *l, const struct bucket_item *item, int n);
 
-/* How long a bucket takes. */
+/* Return how long a bucket of `bytes` bytes takes. */
 int64_t bucket_ns(const struct bucket_cost *cost, size_t bytes);
 
-/* When the last one ends, on the items' clock. */
+/* Return when the last bucket ends, on the items' clock. */
 int64_t bucket_end_ns(const struct bucket_item *item, const struct bucket_run *run, int n_runs,
                       const struct bucket_cost *cost);
 

@@ -15,24 +15,25 @@
 #ifndef EDDIS_SYNC_COMM_THREAD_H
 #define EDDIS_SYNC_COMM_THREAD_H
 
-#include "engine.h"
+#include "mail.h"
 
 #include "lib/comm/transport.h"
-#include "lib/smb/smb.h"
 
 struct comm_thread;
 
 typedef int (*comm_thread_open_fn)(void *arg, struct transport **ret, struct eddis_error *err);
 
-/* Start the thread, which opens the transport by this function and closes it.  open NULL: one
- * rank.  Blocks until it is open.
+/* Start the thread, which opens the transport by open(arg), and closes it.  open NULL: one rank.
+ * Blocks until the transport is open.
  */
 int comm_thread_open(comm_thread_open_fn open, void *arg, struct comm_thread **ret,
                      struct eddis_error *err);
 
+/* Return this rank's place among all ranks. */
 struct comm_place comm_thread_place(const struct comm_thread *t);
 
 /* Hand over the engine, before the first mail that needs one.  Borrows it until comm_thread_close.
+ * Waits for a turn under way to end, and so does each of the next two.
  */
 int comm_thread_set_engine(struct comm_thread *t, struct engine *e, struct eddis_error *err);
 
@@ -44,85 +45,6 @@ void comm_thread_set_box(struct comm_thread *t, struct smb *box);
 /* Forget the engine again, when no mail that needs one was sent. */
 void comm_thread_drop_engine(struct comm_thread *t);
 
-enum mail_kind {
-    MAIL_BEGIN,
-    MAIL_WEIGHT,
-    MAIL_ANNOUNCE,
-    MAIL_FINISH,
-    MAIL_EXCHANGE,
-    MAIL_BOX,
-    MAIL_LEAVE,
-    MAIL_REQUEST,
-};
-
-/* Part of what is sent; belongs to the communication thread until it has been handled, which is
- * certain when the bucket or request it is about is done.
- */
-struct mail {
-    struct mail *next;
-    enum mail_kind kind;
-};
-
-struct mail_begin {
-    struct mail mail;
-    struct engine_step step;
-};
-
-struct mail_weight {
-    struct mail mail;
-    double weight;
-};
-
-struct mail_announce {
-    struct mail mail;
-    struct engine_announcement what;
-};
-
-/* Between two steps; over when a wait for WAIT_EXCHANGE says so. */
-struct mail_exchange {
-    struct mail mail;
-    enum sync_exchange what;
-    int64_t step; /* the one that follows */
-};
-
-/* A request to the Soft Memory Box. */
-struct mail_box {
-    struct mail mail;
-    struct smb_request r; /* its user is the communication thread's */
-    struct mail_box *next_done;
-    bool done; /* guarded by the communication thread's lock */
-};
-
-/* By whom a request is made, which decides what its messages are told apart by.  Requests of one
- * level are numbered by each rank for itself, and the number is part of the tag: so the ranks of a
- * group must send those of its level in the same order, and all of them.  Other ranks need not send
- * any.  A rank is in one group of each level.
- *
- * Where ranks send unlike requests in one place of that order, a message that meets a receive of
- * another length ends the communication of the rank that gets it, and names the sender; where no
- * message meets one the wait names for whom it is.  What is not seen is unlike requests whose
- * messages are as long by chance, such as a sum and a maximum of the same buffers: for that the
- * kind would have to be part of the tag, of which MPI promises 15 bits only, or each request cost
- * another message.
- */
-enum request_level {
-    REQUEST_ALL,   /* all ranks */
-    REQUEST_GROUP, /* the group that trains one model */
-    REQUEST_NODE,  /* its members on one node */
-    REQUEST_LEVELS,
-};
-
-/* A general collective. */
-struct request {
-    struct mail mail;
-    struct collective *collective; /* made by the caller, freed by request_fini */
-    enum request_level level;
-    int tag; /* set by comm_thread_send */
-    struct request *next_active;
-    bool done; /* guarded by the communication thread's lock */
-    int peer;  /* whom it waits for; -1: nobody */
-};
-
 /* Queue a mail.  Never blocks for long: the lock is held for a few instructions. */
 void comm_thread_send(struct comm_thread *t, struct mail *m);
 
@@ -131,7 +53,7 @@ enum comm_wait_kind {
     WAIT_REQUEST,  /* until a request is done */
     WAIT_BOX,      /* until a request to the box is done */
     WAIT_LEFT,     /* until the box is left, after MAIL_LEAVE */
-    WAIT_EXCHANGE, /* until so many exchanges are over */
+    WAIT_EXCHANGE, /* until a number of exchanges are over */
 };
 
 /* What a caller waits for, and for whom it did in vain. */
@@ -141,7 +63,7 @@ struct comm_wait {
     int64_t step;
     const struct request *request;
     const struct mail_box *box;
-    int64_t exchanges; /* counted from 1 */
+    int64_t exchanges; /* how many, since the first */
 
     /* Set when the wait times out. */
     int peer; /* rank; -1: nobody; WAIT_STEP: this worker's own gradients are missing */
@@ -150,20 +72,21 @@ struct comm_wait {
     struct comm_wait *next; /* the communication thread's */
 };
 
-/* Wait until it is so.  -ETIMEDOUT: w tells for whom.  Another failure is for good. */
+/* Wait until what w names has happened.  -ETIMEDOUT: w says for whom.  Another failure is for good.
+ */
 int comm_thread_wait(struct comm_thread *t, struct comm_wait *w, int64_t deadline_ns,
                      struct eddis_error *err);
 
-/* The parameter's bucket, until the layout changes. */
+/* Return the parameter's bucket, which it is until the layout changes. */
 int comm_thread_bucket_of(struct comm_thread *t, int parameter);
 
-/* The algorithm's (sync.h), as published last. */
+/* Return sync_staleness (sync.h), in steps, as published last. */
 int64_t comm_thread_staleness(struct comm_thread *t);
 
-/* Bytes sent so far. */
+/* Return the bytes that this rank has sent so far. */
 int64_t comm_thread_sent_bytes(struct comm_thread *t);
 
-/* The failure that ended the communication, or 0. */
+/* Return the failure that ended the communication, or 0. */
 int comm_thread_failure(struct comm_thread *t, struct eddis_error *err);
 
 /* Have fn called once, with the communication thread's lock held, when a failure ends the

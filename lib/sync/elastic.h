@@ -28,28 +28,32 @@
 
 struct elastic;
 
-/* user marks the box's requests as this algorithm's. */
+/* Open this writer's end.  user: what its requests to the box carry, so that the algorithm knows
+ * them as its own.
+ */
 int elastic_open(const struct sync_setup *o, void *user, struct elastic **ret,
                  struct eddis_error *err);
 
-/* Start what sync_exchange says.  Returns 1 when it is over, else 0. */
+/* Begin an exchange.  Returns 1 when it is over already, else 0. */
 int elastic_begin(struct elastic *e, enum sync_exchange what, int64_t now_ns, struct outbox *out,
                   struct eddis_error *err);
 
-/* One of its requests to the box is done.  Returns 1 when an exchange is over by it, else 0. */
+/* Go on after this request to the box, which is done.  Returns 1 when that ends an exchange, else
+ * 0.
+ */
 int elastic_done(struct elastic *e, struct smb_request *r, int64_t now_ns, struct outbox *out,
                  struct eddis_error *err);
 
-/* Rank that the exchange under way waits for; -1: none. */
+/* Return the rank that the exchange under way waits for; -1: none. */
 int elastic_waits_for(const struct elastic *e);
 
 /* Accepts NULL. */
 void elastic_close(struct elastic *e);
 
-/* Whether an exchange is due before this step, of which `since` were done since the last. */
+/* Return whether an exchange is due before this step, `since` steps after the last exchange. */
 bool elastic_due(const struct sync_models *m, int64_t period, int64_t step, int64_t since);
 
-/* All values, one behind the other, in one block of elastic_values_bytes. */
+/* Copy all values, one behind the other, into a block of elastic_values_bytes, and back. */
 size_t elastic_values_bytes(const struct sync_value *v, int n);
 void elastic_values_gather(const struct sync_value *v, int n, void *block);
 void elastic_values_scatter(const struct sync_value *v, int n, const void *block);

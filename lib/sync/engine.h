@@ -70,17 +70,20 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct eddis
 /* Accepts NULL. */
 void engine_free(struct engine *e);
 
-/* Borrows the parameter's slot, 64-byte aligned, valid until engine_free. */
+/* Return the parameter's slot, 64-byte aligned, borrowed until engine_free. */
 void *engine_slot(const struct engine *e, int parameter);
 
-/* Borrows where this step's result of a parameter whose bucket is combined is to be read when it
- * was announced to stay where it is, until the next step begins.
+/* Return where to read this step's result of a parameter that was announced with ENGINE_IN_PLACE,
+ * once its bucket is combined; borrowed until the next step begins.
  */
 const void *engine_result(const struct engine *e, int parameter);
 
+/* Return how many parameters the engine was made for. */
 int engine_n_parameters(const struct engine *e);
 
-/* How many layouts there were; what the next two say holds until the number changes. */
+/* Return how many layouts there have been.  What the next two return, the number of buckets and a
+ * parameter's bucket, holds until that changes.
+ */
 int engine_layouts(const struct engine *e);
 int engine_n_buckets(const struct engine *e);
 int engine_bucket_of(const struct engine *e, int parameter);
@@ -98,7 +101,7 @@ struct engine_step {
 /* Begin a step; all buckets of the one before must be done. */
 void engine_begin(struct engine *e, const struct engine_step *s, int64_t now_ns);
 
-/* Another weight, before the first announcement of the step. */
+/* Change the step's weight, before its first announcement. */
 void engine_set_weight(struct engine *e, double weight);
 
 #define ENGINE_IN_PLACE ((void *)1)
@@ -111,18 +114,18 @@ struct engine_announcement {
     size_t k, m, n;     /* of the factors */
 };
 
-/* Pack one gradient, once a step.  These three append what is to be sent. */
+/* Pack one gradient, once a step.  This and the next two append to out what is to be sent. */
 int engine_announce(struct engine *e, const struct engine_announcement *a, int64_t now_ns,
                     struct outbox *out, struct eddis_error *err);
 
-/* What has not been announced counts as zero. */
+/* Take what has not been announced in this step as zero. */
 int engine_finish(struct engine *e, int64_t now_ns, struct outbox *out, struct eddis_error *err);
 
-/* An operation is complete. */
+/* Go on after this operation, which is complete. */
 int engine_receive(struct engine *e, const struct comm_op *op, int64_t now_ns, struct outbox *out,
                    struct eddis_error *err);
 
-/* Whether a bucket under way waits for something that only engine_poll sees. */
+/* Return whether a bucket under way waits for something that only engine_poll sees. */
 bool engine_polls(const struct engine *e);
 
 /* Look at what others have done in shared memory.  Returns whether a bucket is done, or a failure.
@@ -134,18 +137,24 @@ int engine_poll(struct engine *e, int64_t now_ns, struct outbox *out, struct edd
  */
 int engine_exchange(struct engine *e, enum sync_exchange what, int64_t step, int64_t now_ns,
                     struct outbox *out, struct eddis_error *err);
+
+/* Return how many exchanges are over, the rank that the present one waits for (-1: none), and
+ * sync_staleness.
+ */
 int64_t engine_exchanges(const struct engine *e);
 int engine_exchange_waits_for(const struct engine *e);
 int64_t engine_staleness(const struct engine *e);
 
-/* A request to the box is done.  Returns whether it was the algorithm's, or a failure. */
+/* Go on after this request to the box, which is done.  Returns whether it was the algorithm's, or a
+ * failure.
+ */
 int engine_box(struct engine *e, struct smb_request *r, int64_t now_ns, struct outbox *out,
                struct eddis_error *err);
 
-/* Last step at which this bucket was combined; -1: none. */
+/* Return the last step at which this bucket was combined; -1: none. */
 int64_t engine_done_step(const struct engine *e, int bucket);
 
-/* Rank that a bucket waits for; -1: this worker's own gradients, or none. */
+/* Return the rank that a bucket waits for; -1: this worker's own gradients, or none. */
 int engine_waits_for(const struct engine *e, int bucket);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loop_thread.h - N engines driven by one thread over the in-process loop, for tests and
- * simulations: every order of events comes from one seed, time is virtual
+/* loop_thread.h - N engines on one thread over the in-process loop, for tests and simulations
+ *
+ * Every order of events comes from one seed, and time is virtual.
  */
 #ifndef EDDIS_SYNC_LOOP_THREAD_H
 #define EDDIS_SYNC_LOOP_THREAD_H
@@ -15,12 +16,12 @@ struct loop_thread;
 int loop_thread_new(struct engine *const *engine, int n_ranks, uint64_t seed,
                     struct loop_thread **ret, struct eddis_error *err);
 
-/* Announce on one rank; what it sends is under way afterwards. */
+/* Announce a gradient, or finish the step, on one rank; what it sends is under way afterwards. */
 int loop_thread_announce(struct loop_thread *t, int rank, const struct engine_announcement *a,
                          struct eddis_error *err);
 int loop_thread_finish(struct loop_thread *t, int rank, struct eddis_error *err);
 
-/* The ranks' ends of the Soft Memory Box [n_ranks]; borrowed likewise. */
+/* Hand over the ranks' ends of the Soft Memory Box [n_ranks], borrowed until loop_thread_free. */
 void loop_thread_set_boxes(struct loop_thread *t, struct smb *const *box);
 
 /* Begin an exchange on one rank; engine_exchanges tells when it is over. */
@@ -37,18 +38,18 @@ int loop_thread_box(struct loop_thread *t, int rank, struct smb_request *r,
  */
 int loop_thread_step(struct loop_thread *t, struct eddis_error *err);
 
-/* The same, but time moves to until_ns at most; when nothing is delivered before, it gets there.
+/* Do the same, but move time to until_ns at most; when nothing is delivered before, it gets there.
  * Returns 1 when something was handled or delivered.
  */
 int loop_thread_step_to(struct loop_thread *t, int64_t until_ns, struct eddis_error *err);
 
-/* Until nothing can happen any more.  -EDEADLK: a bucket of this step is not combined then. */
+/* Step until nothing can happen any more.  -EDEADLK: a bucket of this step is not combined then. */
 int loop_thread_run(struct loop_thread *t, int64_t step, struct eddis_error *err);
 
 /* Handle all that arrives until this moment of virtual time, which is the present one then. */
 int loop_thread_run_to(struct loop_thread *t, int64_t until_ns, struct eddis_error *err);
 
-/* See loop_set_link. */
+/* Give every rank a link, as loop_set_link does. */
 void loop_thread_set_link(struct loop_thread *t, int64_t latency_ns, double bytes_per_s);
 
 int64_t loop_thread_now_ns(const struct loop_thread *t);

@@ -8,14 +8,15 @@
 
 #include "lib/comm/combine.h"
 
-/* to[i] = from[i] * factor; to may be from. */
+/* Set to[i] = from[i] * factor, for i < n; to may be from. */
 void pack_scaled(enum comm_type type, void *to, const void *from, size_t n, double factor);
 
-/* to [m, n] = factor * u' v with u [k, m], v [k, n], all row by row. */
 struct pack_factors {
-    const void *u, *v;
+    const void *u, *v; /* [k, m] and [k, n], row by row */
     size_t k, m, n;
 };
+
+/* Set to [m, n], row by row, to factor times u transposed times v. */
 void pack_product(enum comm_type type, void *to, const struct pack_factors *f, double factor);
 
 #endif

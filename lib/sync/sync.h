@@ -35,7 +35,7 @@ enum {
     SYNC_NO_PLAN = 1, /* a worker cannot read the newest plan */
 };
 
-/* The tail's rule; does not depend on the order of its arguments. */
+/* Combine two tails, the result in acc; does not depend on the order of the arguments. */
 void sync_tail_combine(void *acc, const void *in);
 
 struct sync_buffer {
@@ -67,7 +67,7 @@ struct sync_models {
     int64_t timeout_ns; /* of what is asked of the box */
 };
 
-/* Elements of one type that all values together have. */
+/* Return how many elements of one type all values have together. */
 size_t sync_centre_size(const struct sync_value *v, int n, enum comm_type type);
 
 struct sync_setup {
@@ -82,8 +82,8 @@ struct sync_setup {
 int sync_open(const char *name, const struct sync_setup *setup, struct sync **ret,
               struct eddis_error *err);
 
-/* Whether the buffers may change, and the new ones; nothing may be under way.  After a failure only
- * close may follow.
+/* Return whether the buffers may change; change them, while nothing is under way.  After a failure
+ * only close may follow.
  */
 bool sync_can_lay_out(const struct sync *s);
 int sync_lay_out(struct sync *s, const struct sync_buffer *buffer, int n_buffers,
@@ -95,13 +95,13 @@ int sync_lay_out(struct sync *s, const struct sync_buffer *buffer, int n_buffers
 int sync_begin(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbox *out,
                struct eddis_error *err);
 
-/* An operation that the algorithm asked for is complete.  Returns the number of the buffer that is
- * now combined plus 1, or 0.
+/* Go on after this operation, which is complete.  Returns the number of the buffer that is combined
+ * by it plus 1, or 0.
  */
 int sync_receive(struct sync *s, const struct comm_op *op, int64_t now_ns, struct outbox *out,
                  struct eddis_error *err);
 
-/* Whether a buffer under way waits for something that only sync_poll sees. */
+/* Return whether a buffer under way waits for something that only sync_poll sees. */
 bool sync_polls(const struct sync *s);
 
 /* Look at what others have done in shared memory.  Returns as sync_receive; call it again until it
@@ -109,11 +109,11 @@ bool sync_polls(const struct sync *s);
  */
 int sync_poll(struct sync *s, int64_t now_ns, struct outbox *out, struct eddis_error *err);
 
-/* Rank that a buffer under way waits for; -1: none. */
+/* Return the rank that a buffer under way waits for; -1: none. */
 int sync_waits_for(const struct sync *s, int buffer);
 
-/* Borrows what a buffer was combined to, and the tail behind it: the buffer itself, or memory that
- * is to be read only and stays until the buffer is begun again.  NULL: the buffer itself.
+/* Return where to read what a buffer was combined to, and the tail behind it, borrowed until the
+ * buffer is begun again.  NULL: in the buffer itself.
  */
 const void *sync_result(const struct sync *s, int buffer);
 
@@ -142,23 +142,23 @@ int sync_exchange(struct sync *s, const struct sync_turn *t, int64_t now_ns, str
                   struct eddis_error *err);
 bool sync_exchanging(const struct sync *s);
 
-/* Whether this request to the box is the algorithm's, which has to learn that it is done. */
+/* Return whether this request to the box is the algorithm's; go on after it, when it is done. */
 bool sync_owns(const struct sync *s, const struct smb_request *r);
 int sync_box(struct sync *s, struct smb_request *r, int64_t now_ns, struct outbox *out,
              struct eddis_error *err);
 
-/* Rank that the exchange under way waits for; -1: none. */
+/* Return the rank that the exchange under way waits for; -1: none. */
 int sync_exchange_waits_for(const struct sync *s);
 
-/* Steps since this model was last drawn to the centre: so old is what it knows of the others.  0
- * for algorithms with one model.
+/* Return the steps since this model was last drawn to the centre, which is how old what it knows of
+ * the others is; 0 for algorithms with one model.
  */
 int64_t sync_staleness(const struct sync *s);
 
 /* Accepts NULL. */
 void sync_close(struct sync *s);
 
-/* Borrows the name of algorithm i, or NULL behind the last. */
+/* Return the name of algorithm i, borrowed, or NULL behind the last. */
 const char *sync_name(int i);
 
 #endif

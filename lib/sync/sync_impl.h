@@ -45,7 +45,7 @@ struct sync {
     bool exchanging;
 };
 
-/* The exchange under way is over. */
+/* Note that the exchange under way is over. */
 void sync_exchange_over(struct sync *s);
 
 extern const struct sync_ops sync_allreduce;
