@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_comm_thread.c - who holds the progress token: the thread, several callers, nobody
+ *
+ * Every rank has its communication thread over the in-process loop, and threads that wait at the
+ * same time for requests of their own.  A wake-up that is lost is a test that does not end.
+ */
+#include "lib/sync/comm_thread.h"
+
+#include "lib/base/clock.h"
+#include "lib/base/random.h"
+#include "lib/comm/loop.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+enum { RANKS = 2, WAITERS = 3, ROUNDS = 500, WAIT_MAX_NS = 300 * 1000 };
+
+struct rank {
+    struct loop *loop;
+    int rank, n_waiters;
+    struct comm_thread *thread;
+    pthread_barrier_t sent, waited;
+    struct request request[WAITERS];
+    int rc[WAITERS];
+    atomic_bool over;
+};
+
+struct waiter {
+    struct rank *r;
+    int number;
+};
+
+static int open_loop(void *arg, struct transport **ret, struct eddis_error *err)
+{
+    struct rank *r = arg;
+
+    return loop_open(r->loop, r->rank, ret, err);
+}
+
+static void rank_open(struct rank *r, struct loop *loop, int rank)
+{
+    r->loop = loop;
+    r->rank = rank;
+    atomic_init(&r->over, false);
+    ck_assert_int_eq(comm_thread_open(open_loop, r, &r->thread, NULL), 0);
+    pthread_barrier_init(&r->sent, NULL, WAITERS + 1);
+    pthread_barrier_init(&r->waited, NULL, WAITERS + 1);
+}
+
+static void rank_close(struct rank *r, bool orderly)
+{
+    ck_assert_int_eq(comm_thread_close(r->thread, orderly, NULL), 0);
+    pthread_barrier_destroy(&r->sent);
+    pthread_barrier_destroy(&r->waited);
+}
+
+/* A barrier for each waiter. */
+static void rank_send(struct rank *r)
+{
+    struct comm_place place = comm_thread_place(r->thread);
+
+    place.channel = COMM_REQUESTS;
+    for (int i = 0; i < WAITERS; i++) {
+        r->request[i] = (struct request){ .mail.kind = MAIL_REQUEST, .level = REQUEST_ALL };
+        ck_assert_int_eq(barrier_new(&place, &r->request[i].collective, NULL), 0);
+        comm_thread_send(r->thread, &r->request[i].mail);
+    }
+}
+
+static void rank_free_requests(struct rank *r)
+{
+    for (int i = 0; i < WAITERS; i++)
+        collective_free(r->request[i].collective);
+}
+
+/* In slices of any length, or without an end. */
+static int wait_in_slices(struct waiter *w, uint64_t *random)
+{
+    struct comm_wait what = { .kind = WAIT_REQUEST, .request = &w->r->request[w->number] };
+    int rc;
+
+    do {
+        int64_t ns = (int64_t)random_below(random, WAIT_MAX_NS);
+
+        rc =
+            comm_thread_wait(w->r->thread, &what, ns % 4 ? clock_now_ns() + ns : CLOCK_NEVER, NULL);
+    } while (rc == -ETIMEDOUT);
+    return rc;
+}
+
+static void *waiter_main(void *arg)
+{
+    struct waiter *w = arg;
+    uint64_t random = random_mix((uint64_t)w->r->rank, (uint64_t)w->number);
+
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_barrier_wait(&w->r->sent);
+        w->r->rc[w->number] = wait_in_slices(w, &random);
+        pthread_barrier_wait(&w->r->waited);
+    }
+    return NULL;
+}
+
+/* Halts the others again and again. */
+static void *halter_main(void *arg)
+{
+    struct rank *r = arg;
+
+    while (!atomic_load(&r->over)) {
+        comm_thread_drop_engine(r->thread);
+        sched_yield();
+    }
+    return NULL;
+}
+
+static void *rank_main(void *arg)
+{
+    struct rank *r = arg;
+    pthread_t waiter[WAITERS], halter;
+    struct waiter w[WAITERS];
+
+    for (int i = 0; i < WAITERS; i++) {
+        w[i] = (struct waiter){ r, i };
+        ck_assert_int_eq(pthread_create(&waiter[i], NULL, waiter_main, &w[i]), 0);
+    }
+    ck_assert_int_eq(pthread_create(&halter, NULL, halter_main, r), 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        rank_send(r);
+        pthread_barrier_wait(&r->sent);
+        pthread_barrier_wait(&r->waited);
+        for (int k = 0; k < WAITERS; k++)
+            ck_assert_int_eq(r->rc[k], 0);
+        rank_free_requests(r);
+    }
+    atomic_store(&r->over, true);
+    pthread_join(halter, NULL);
+    for (int i = 0; i < WAITERS; i++)
+        pthread_join(waiter[i], NULL);
+    return NULL;
+}
+
+/* Each waits for a request of its own, while a fourth halts whoever holds the token. */
+START_TEST(several_wait_at_once)
+{
+    static struct rank r[RANKS];
+    pthread_t thread[RANKS];
+    struct loop *loop;
+
+    ck_assert_int_eq(loop_new(RANKS, 0, &loop, NULL), 0);
+    for (int i = 0; i < RANKS; i++)
+        rank_open(&r[i], loop, i);
+    for (int i = 0; i < RANKS; i++)
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, rank_main, &r[i]), 0);
+    for (int i = 0; i < RANKS; i++)
+        pthread_join(thread[i], NULL);
+    for (int i = 0; i < RANKS; i++)
+        rank_close(&r[i], true);
+    loop_free(loop);
+}
+END_TEST
+
+static void *lost_main(void *arg)
+{
+    struct waiter *w = arg;
+    struct comm_wait what = { .kind = WAIT_REQUEST, .request = &w->r->request[w->number] };
+
+    pthread_barrier_wait(&w->r->sent);
+    w->r->rc[w->number] = comm_thread_wait(w->r->thread, &what, CLOCK_NEVER, NULL);
+    return NULL;
+}
+
+/* The other rank never begins: giving up ends all waits, and nothing is gone on with after it. */
+START_TEST(giving_up_ends_all_waits)
+{
+    static struct rank r[RANKS];
+
+    for (int round = 0; round < 50; round++) {
+        pthread_t thread[WAITERS];
+        struct waiter w[WAITERS];
+        struct loop *loop;
+
+        ck_assert_int_eq(loop_new(RANKS, 0, &loop, NULL), 0);
+        for (int i = 0; i < RANKS; i++)
+            rank_open(&r[i], loop, i);
+        rank_send(&r[0]);
+        for (int i = 0; i < WAITERS; i++) {
+            w[i] = (struct waiter){ &r[0], i };
+            ck_assert_int_eq(pthread_create(&thread[i], NULL, lost_main, &w[i]), 0);
+        }
+        pthread_barrier_wait(&r[0].sent);
+        clock_sleep_until_ns(clock_now_ns() + round * CLOCK_MS / 10);
+        comm_thread_give_up(r[0].thread, "enough");
+        rank_free_requests(&r[0]); /* nobody may look at them any more but by the waits */
+        for (int i = 0; i < WAITERS; i++) {
+            pthread_join(thread[i], NULL);
+            ck_assert_int_eq(r[0].rc[i], -ECONNABORTED);
+        }
+        for (int i = 0; i < RANKS; i++)
+            rank_close(&r[i], false);
+        loop_free(loop);
+    }
+}
+END_TEST
+
+/* With one rank whoever sends makes the turn, and a wait is over at once. */
+START_TEST(one_rank_waits_for_nobody)
+{
+    struct request q = { .mail.kind = MAIL_REQUEST };
+    struct comm_wait w = { .kind = WAIT_REQUEST, .request = &q };
+    struct comm_thread *t;
+    struct comm_place place;
+
+    ck_assert_int_eq(comm_thread_open(NULL, NULL, &t, NULL), 0);
+    place = comm_thread_place(t);
+    ck_assert_int_eq(place.n_ranks, 1);
+    ck_assert_int_eq(barrier_new(&place, &q.collective, NULL), 0);
+    comm_thread_send(t, &q.mail);
+    ck_assert_int_eq(comm_thread_wait(t, &w, 0, NULL), 0);
+    collective_free(q.collective);
+    ck_assert_int_eq(comm_thread_close(t, true, NULL), 0);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, several_wait_at_once);
+    tcase_add_test(tc, giving_up_ends_all_waits);
+    tcase_add_test(tc, one_rank_waits_for_nobody);
+}
+
+SUITE_MAIN("comm_thread", add_tests)
