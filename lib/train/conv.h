@@ -7,8 +7,8 @@
  * within CONV_COL_BYTES, so that the memory does not grow with the batch and col stays in a cache.
  *
  * ReLU and bias commute with the maximum, so they are done on the pooled quarter only, and z itself
- * need not be kept: where each maximum was is enough for the way back.  A side
- * of 1 is not pooled; of an odd side the last row or column is dropped.
+ * need not be kept: where each maximum was is enough for the way back.  A side of 1 is
+ * not pooled; of an odd side the last row or column is dropped.
  */
 #ifndef EDDIS_TRAIN_CONV_H
 #define EDDIS_TRAIN_CONV_H
@@ -21,20 +21,22 @@ struct conv {
     int64_t height, width, c_in, c_out;
 };
 
-/* Sides of the pooled output. */
+/* Return the sides of the pooled output, in pixels. */
 int64_t conv_out_height(const struct conv *c);
 int64_t conv_out_width(const struct conv *c);
 
-/* Elements of the scratch memory that forward and backward need. */
+/* Return the elements of scratch memory that forward and backward need. */
 int64_t conv_scratch(const struct conv *c);
 
-/* x [n, h, w, c_in], w [9 c_in, c_out], b [c_out] -> y [n, h/2, w/2, c_out] and, of the same
- * shape, which of its window's pixels (0 to 3) each maximum came from, 4 where the ReLU has cut it.
+/* Compute x [n, h, w, c_in], w [9 c_in, c_out], b [c_out] -> y [n, h/2, w/2, c_out] and, of the
+ * same shape, which of its window's pixels (0 to 3) each maximum came from, 4 where the ReLU has
+ * cut it.
  */
 void conv_forward(const struct conv *c, real *y, real_index *which, const real *x, const real *w,
                   const real *b, int64_t n, real *scratch);
 
-/* dy [as y] -> dw [9 c_in, c_out], db [c_out] and, unless it is NULL, dx [as x]; sums over n. */
+/* Compute dy [as y] -> dw [9 c_in, c_out], db [c_out] and, unless it is NULL, dx [as x]; sums over
+ * n. */
 struct conv_backward {
     real *dx, *dw, *db;
     const real *dy, *x, *w;
@@ -42,7 +44,8 @@ struct conv_backward {
 };
 void conv_backward(const struct conv *c, const struct conv_backward *a, int64_t n, real *scratch);
 
-/* The parts, for the tests.  pad is [h + 2, w + 2, c]. */
+/* Lay out the surroundings of every pixel, and add them back; for the tests.  pad is [h + 2, w + 2,
+ * c]. */
 void conv_im2col(real *col, const real *x, int64_t n, int64_t h, int64_t w, int64_t c, real *pad);
 void conv_col2im(real *x, const real *col, int64_t n, int64_t h, int64_t w, int64_t c, real *pad);
 

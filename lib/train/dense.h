@@ -16,11 +16,11 @@ struct dense {
     bool relu;
 };
 
-/* x [n, in], w [in, out], b [out] -> y [n, out] */
+/* Compute x [n, in], w [in, out], b [out] -> y [n, out] */
 void dense_forward(const struct dense *d, real *y, const real *x, const real *w, const real *b,
                    int64_t n);
 
-/* dy [n, out] becomes the gradient before the ReLU.  y [n, out] as the forward pass left it.
+/* Turn dy [n, out] into the gradient before the ReLU; y [n, out] is as the forward pass left it.
  * Writes dw [in, out], db [out] and, unless it is NULL, dx [n, in].
  */
 void dense_backward(const struct dense *d, real *dx, real *dw, real *db, real *dy, const real *y,

@@ -10,8 +10,8 @@ struct loss {
     int64_t hits; /* samples whose label has the largest logit */
 };
 
-/* logits [n, k], label [n], 0 .. k - 1.  Writes d [n, k], the gradient of the *mean* loss, unless
- * it is NULL.
+/* Return the loss of logits [n, k] with label [n], 0 .. k - 1.  Writes d [n, k], the gradient of
+ * the *mean* loss, unless it is NULL.
  */
 struct loss loss_softmax(real *d, const real *logits, const int32_t *label, int64_t n, int64_t k);
 

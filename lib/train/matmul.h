@@ -8,12 +8,13 @@
 
 #include "real.h"
 
-/* How many threads a large product may use; small ones use one, because waking a second costs
- * more than it saves.  Of the whole process, as OpenBLAS's own setting is.
+/* Let a large product of this process use n threads; small ones use one, because waking a second
+ * costs more than it saves.
  */
 void matmul_set_threads(int n);
 
-/* Threads that OpenBLAS would take: its environment variables, else the cores of this process. */
+/* Return the threads that OpenBLAS would take: its environment variables, else the cores of this
+ * process. */
 int matmul_default_threads(void);
 
 /* c [n, m] = a [n, k] b [k, m] */

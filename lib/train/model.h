@@ -65,13 +65,13 @@ struct model {
     int64_t n;
 };
 
-/* Build it, parameters zero.  Returns; the caller frees it with model_free.
+/* Build a model, its parameters zero, which the caller frees with model_free.
  * -EINVAL: the name, the widths, or a shape that is not the features'.
  */
 int model_new(const struct model_spec *s, struct model **ret, struct eddis_error *err);
 
-/* Weights normal with variance 2 / (inputs of a neuron) (He et al., ICCV 2015), biases 0: the same
- * for the same seed on every machine.
+/* Fill the weights with normal numbers of variance 2 / (inputs of a neuron) (He et al., ICCV 2015),
+ * the biases with 0: the same for the same seed on every machine.
  */
 void model_init(struct model *m, uint64_t seed);
 
@@ -84,15 +84,16 @@ void model_set_gradients(struct model *m, real *g);
 /* Begin a pass over x [n, n_features], borrowed until the pass is over; n at most the capacity. */
 void model_begin(struct model *m, const real *x, int64_t n);
 
+/* Run a layer, from the first to the last. */
 void model_forward(struct model *m, int layer);
 
-/* After the last layer's forward; backward: the way back follows. */
+/* Return the loss, after the last layer's forward; backward: the way back follows. */
 struct loss model_loss(struct model *m, const int32_t *label, int backward);
 
-/* From the last layer to the first: writes the layer's two gradients. */
+/* Write the layer's two gradients; from the last layer to the first. */
 void model_backward(struct model *m, int layer);
 
-/* Accepts NULL. */
+/* Free m, which may be NULL. */
 void model_free(struct model *m);
 
 #endif

@@ -24,11 +24,11 @@ struct optimizer {
     int64_t updates; /* done so far */
 };
 
-/* Numbers of state a parameter: 0, 1 (v) or 2 (m, then s). */
+/* Return the numbers of state a parameter: 0, 1 (v) or 2 (m, then s). */
 int optimizer_states(const struct optimizer *o);
 
-/* Before the gradient is computed: move w [n] to where nesterov takes it; the update that follows
- * takes that back.  Nothing for the others.
+/* Move w [n] to where nesterov computes the gradient; the update that follows takes that back. Does
+ * nothing for the others.
  */
 void optimizer_look_ahead(const struct optimizer *o, real *w, const real *state, int64_t n);
 

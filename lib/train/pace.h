@@ -19,17 +19,17 @@ struct pace {
     int64_t start_ns, total_ns;
 };
 
-/* A step of total_ns began at now_ns, or before by the credit, which is used up. */
+/* Begin a step of total_ns at now_ns, or before by the credit, which is used up. */
 void pace_begin(struct pace *p, int64_t now_ns, int64_t total_ns);
 
 /* Sleep until the layer's forward (backward) pass is over on the emulated device. */
 void pace_forward(const struct pace *p, int layer);
 void pace_backward(const struct pace *p, int layer);
 
-/* By how much real work has exceeded the step's time until now; 0 when it fitted. */
+/* Return by how much real work has exceeded the step's time until now; 0 when it fitted. */
 int64_t pace_overrun_ns(const struct pace *p);
 
-/* This work, an optimiser's update, is a part of the emulated step too. */
+/* Count work_ns of an optimiser's update as a part of the next emulated step. */
 void pace_credit(struct pace *p, int64_t work_ns);
 
 #endif

@@ -23,7 +23,7 @@ struct train_state {
 int train_state_init(struct train_state *s, struct model *m, struct optimizer *o,
                      struct eddis_error *err);
 
-/* Before the step's forward pass, see optimizer.h. */
+/* Move the parameters before the step's forward pass, see optimizer.h. */
 void train_state_look_ahead(struct train_state *s);
 
 /* Apply the combined gradients; factor multiplies the learning rate. */
@@ -35,12 +35,14 @@ void train_state_update(struct train_state *s, double factor);
 int train_state_save(const struct train_state *s, struct eddis *e, const char *folder, int rank,
                      struct eddis_error *err);
 
-/* Read the one that eddis_restore_begin chooses.  Collective.  Returns 1, or 0 when there is none;
- * passed receives what it says of damaged ones.  -EINVAL: it is of another model.
+/* Read the checkpoint that eddis_restore_begin chooses.  Collective.  Returns 1, or 0 when none is
+ * there; passed receives what eddis_restore_begin says of damaged ones.  -EINVAL: it is of another
+ * model.
  */
 int train_state_restore(struct train_state *s, struct eddis *e, const char *path,
                         struct eddis_error *passed, struct eddis_error *err);
 
+/* Free the optimiser's numbers. */
 void train_state_fini(struct train_state *s);
 
 #endif
