@@ -49,18 +49,20 @@ int centre_commit(struct centre *m, struct eddis_error *err);
 /* Return the parameters as a list; NULL without memory. */
 struct sync_value *centre_values(const struct parameters *all);
 
-/* What engine_new wants to know; borrows value [parameters.n]. */
+/* Say what engine_new wants to know; borrows value [parameters.n]. */
 struct sync_models centre_setup(const struct centre *m, const struct sync_value *value);
 
-/* Between two steps: exchange when it is due.  -ETIMEDOUT: the same call goes on with it. */
+/* Exchange with the centre between two steps, when it is due.  -ETIMEDOUT: the same call goes on
+ * with it.
+ */
 int centre_exchange(struct centre *m, enum sync_exchange what, struct eddis_error *err);
 
-/* Before the first step: the first group's parameters become the centre.  Collective. */
+/* Make the first group's parameters the centre, before the first step.  Collective. */
 int centre_start(struct centre *m, struct eddis_error *err);
 
-/* Nothing is left to do.  Returns 0 when all workers have come here, and parameters are the centre;
- * 1 when one of them writes a checkpoint that this one has to take part in.  -EINVAL: it did not
- * take part, the last time that this returned 1.
+/* Wait for all workers to have nothing left to do.  Returns 0 when parameters are the centre, or 1
+ * when one of them writes a checkpoint that this one has to take part in.  -EINVAL: this one did
+ * not take part, the last time that 1 was returned.
  */
 int centre_finish(struct centre *m, struct eddis_error *err);
 

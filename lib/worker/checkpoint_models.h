@@ -23,9 +23,11 @@ struct checkpoint_models {
     size_t n_left;
 };
 
-/* Wait until all workers are at it.  Collective. */
+/* Wait until all workers are at a checkpoint, and keep what belongs to it.  Collective. */
 int checkpoint_models_take(struct centre *m, struct checkpoint_models *ret,
                            struct eddis_error *err);
+
+/* Write what was kept to the files; give the parameters back and free it. */
 int checkpoint_models_put(const struct centre *m, const struct checkpoint_models *k,
                           struct checkpoint *files, struct eddis_error *err);
 void checkpoint_models_release(const struct centre *m, struct checkpoint_models *k);

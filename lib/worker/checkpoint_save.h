@@ -21,8 +21,8 @@ struct checkpoint_save {
     struct fence fence;
 };
 
-/* Rank 0 of a restarted job: from now on no older generation can complete a checkpoint in the job's
- * folder.  -ESTALE: this generation is the older one.
+/* Fence the job's folder, as rank 0 of a restarted job: no older generation can complete a
+ * checkpoint in it from now on.  -ESTALE: this generation is the older one.
  */
 int checkpoint_save_open(struct checkpoint_save *s, struct eddis_error *err);
 void checkpoint_save_close(struct checkpoint_save *s);

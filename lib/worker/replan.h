@@ -44,7 +44,7 @@ void replan_fini(struct replan *r);
  */
 int replan_open(struct replan *r, struct collectives *all, int64_t batch, struct eddis_error *err);
 
-/* The engine's hooks: fill in the tail of a step, and learn what all have filled in. */
+/* Fill in the tail of a step, and learn what all have filled in: the engine's hooks. */
 void replan_report(struct replan *r, struct sync_tail *tail);
 void replan_agree(struct replan *r, const struct sync_tail *tail);
 
@@ -54,7 +54,7 @@ int replan_failure(struct replan *r, struct eddis_error *err);
 /* Return the flags that plans have put on this step, and forget those before it. */
 unsigned replan_flags(struct replan *r, int64_t step);
 
-/* Return the newest version, or whether this one asked for `passing` steps. */
+/* Return the newest version; whether this one is the newest that has BOARD_FLAG_PASSING. */
 int64_t replan_version(struct replan *r);
 bool replan_is_passing(struct replan *r, int64_t version);
 

@@ -93,10 +93,10 @@ int samples_take(struct samples *s, struct sampler_step *ret, struct eddis_error
 int samples_peek(struct samples *s, int64_t step, struct sampler_step *ret,
                  struct eddis_error *err);
 
-/* The present step begins: have a root take the samples of a later one meanwhile. */
+/* Have a group's root take the samples of a later step while the present one computes. */
 int samples_ahead(struct samples *s, struct eddis_error *err);
 
-/* The present step is done: the next one is the present one. */
+/* End the present step: the next one is the present one from now on. */
 void samples_finish(struct samples *s);
 
 /* Return the highest step that anybody asked for. */
@@ -120,12 +120,10 @@ int samples_learn(struct samples *s, const struct sync_tail *tail, struct eddis_
 
 /* ---- checkpoints ---- */
 
-/* Whether samples come from ranges, which a checkpoint has to list; false by plan, where the step
- * says it all.
- */
+/* Whether a checkpoint has to list samples; false by plan, where the step says it all. */
 bool samples_listed(struct samples *s);
 
-/* Until samples_thaw nothing is taken from the shared counter, and what was is known. */
+/* Stop taking samples from the shared counter until samples_thaw, and wait for those asked for. */
 int samples_freeze(struct samples *s, struct eddis_error *err);
 void samples_thaw(struct samples *s);
 
@@ -134,17 +132,18 @@ void samples_thaw(struct samples *s);
  */
 int samples_left(struct samples *s, struct range **ret, size_t *ret_n, struct eddis_error *err);
 
-/* Samples of all epochs; INT64_MAX: without end. */
+/* Count the samples of all epochs; INT64_MAX: without end. */
 int64_t samples_total(const struct samples *s);
 
-/* Where to go on. */
+/* Where a restored worker goes on. */
 struct samples_rest {
     int64_t step;
     const struct range *left; /* [n_left], in order; NULL: by plan, from the step on */
     size_t n_left;
 };
 
-/* Go on there.  Collective where there are several models, which need a list. */
+/* Go on there; readers look again.  Collective where there are several models, which need a list.
+ */
 int samples_resume(struct samples *s, const struct samples_rest *rest, struct eddis_error *err);
 
 #endif
