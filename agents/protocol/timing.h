@@ -24,19 +24,19 @@
 #define TIMING_LEAST_LEASE_NS (100 * CLOCK_MS) /* that keeper and agent accept */
 #define TIMING_MOST_LEASE_NS  (86400 * CLOCK_S)
 
-/* A limit is one part of so many that make a lease. */
+/* Into how many parts the lease is divided, of which the limit is one; or what is counted. */
 enum {
-    TIMING_POLLS = 3,         /* a poll without news is answered after one */
-    TIMING_TICKS = 8,         /* keeper and agent show that they live after one */
-    TIMING_TICKS_COUNTED = 2, /* of silence at one look, however long ago the last was */
-    TIMING_PAUSES = 3,        /* a driver that slept for one tells its agents' ends from failures */
-    TIMING_FAREWELLS = 2,     /* an agent's last words are given one */
-    TIMING_MARGINS = 2,       /* a lease and one: then an agent that was silent is surely over */
-    TIMING_FROZEN_LOOKS = 4,  /* a process is stopped for good when it was at that many at least */
-    TIMING_TCP_PROBES = 4,    /* unanswered ones end an idle connection */
-    TIMING_MPI_PROBES = 5,    /* the same of Open MPI's own, ... */
-    TIMING_MPI_ALIVE = 2, /* ... of which the first goes out after one of these parts, and all */
-};                        /* the others together take another */
+    TIMING_POLLS = 3,         /* a poll without news is held for a part */
+    TIMING_TICKS = 8,         /* keeper and agent show in every part that they live */
+    TIMING_TICKS_COUNTED = 2, /* ticks of silence that one look adds at most */
+    TIMING_PAUSES = 3,        /* a driver that sleeps through a part was stopped itself */
+    TIMING_FAREWELLS = 2,     /* an agent's last words may take a part */
+    TIMING_MARGINS = 2,       /* a part behind the lease a silent agent is surely over */
+    TIMING_FROZEN_LOOKS = 4,  /* one look at a stopped process counts for a part at most */
+    TIMING_TCP_PROBES = 4,    /* an idle TCP connection is probed in every part */
+    TIMING_MPI_ALIVE = 2,     /* an idle connection of Open MPI's is probed after a part, ... */
+    TIMING_MPI_PROBES = 5,    /* ... and that often in the part behind it */
+};
 
 _Static_assert(TIMING_POLLS >= 3, "two thirds of a lease are left to hear of a poll's answer");
 _Static_assert(TIMING_MARGINS <= TIMING_POLLS,
@@ -56,117 +56,62 @@ _Static_assert(TIMING_TCP_PROBES >= 2 && TIMING_MPI_PROBES >= 2, "one lost packe
 _Static_assert(TIMING_MPI_ALIVE >= 2, "Open MPI's probes fit into a lease");
 _Static_assert(TIMING_LEAST_LEASE_NS / TIMING_TICKS >= CLOCK_MS, "the shortest lease has ticks");
 
-static inline int64_t timing_least_ns(int64_t x, int64_t y)
-{
-    return x < y ? x : y;
-}
+/* Return the lesser of two times. */
+int64_t timing_least_ns(int64_t x, int64_t y);
 
 /* ---- driver ---- */
 
-/* How long the driver holds a poll without news. */
-static inline int64_t timing_poll_ns(int64_t lease_ns)
-{
-    return lease_ns / TIMING_POLLS;
-}
+/* Return how long the driver holds a poll without news. */
+int64_t timing_poll_ns(int64_t lease_ns);
 
-/* Silence after which an agent's ranks are surely dead, whatever node_lost says. */
-static inline int64_t timing_surely_over_ns(int64_t lease_ns)
-{
-    return clock_after_ns(lease_ns, lease_ns / TIMING_MARGINS);
-}
+/* Return the silence after which an agent's ranks are surely dead, whatever node_lost says. */
+int64_t timing_surely_over_ns(int64_t lease_ns);
 
-/* A longer gap between two looks of the driver, beyond what it sleeps itself, is a pause. */
-static inline int64_t timing_pause_ns(int64_t lease_ns)
-{
-    return lease_ns / TIMING_PAUSES;
-}
+/* Return the gap between two looks of the driver, beyond what it sleeps itself, that is no pause
+ * yet. */
+int64_t timing_pause_ns(int64_t lease_ns);
 
-/* How long agents may take to end by themselves when nothing is said to them any more: their
+/* Return how long agents may take to end by themselves when nothing is said to them any more: their
  * leases, and more_ns for cleaning up.
  */
-static inline int64_t timing_all_over_ns(int64_t lease_ns, int64_t more_ns)
-{
-    return clock_after_ns(lease_ns, more_ns);
-}
+int64_t timing_all_over_ns(int64_t lease_ns, int64_t more_ns);
 
-/* How long a driver that was told to stop may take: the ranks' grace, a lease for agents that do
- * not answer it and one for what these leave.
+/* Return how long a driver that was told to stop may take: the ranks' grace, a lease for agents
+ * that do not answer it and one for what these leave.
  */
-static inline int64_t timing_stop_ns(int64_t lease_ns, int64_t grace_ns)
-{
-    return clock_after_ns(grace_ns, 2 * lease_ns);
-}
+int64_t timing_stop_ns(int64_t lease_ns, int64_t grace_ns);
 
 /* ---- agent and keeper ---- */
 
-/* How long a request may take, registering and polling included. */
-static inline int64_t timing_request_ns(int64_t lease_ns)
-{
-    return lease_ns;
-}
+/* Return how long a request may take, registering and polling included. */
+int64_t timing_request_ns(int64_t lease_ns);
 
-/* How often keeper and agent beat and look. */
-static inline int64_t timing_tick_ns(int64_t lease_ns)
-{
-    return timing_least_ns(lease_ns / TIMING_TICKS, CLOCK_S / 4);
-}
+/* Return the time between two beats, and looks, of keeper and agent. */
+int64_t timing_tick_ns(int64_t lease_ns);
 
-/* Silence that a look adds, which comes since_ns after the one before. */
-static inline int64_t timing_silence_ns(int64_t since_ns, int64_t tick_ns)
-{
-    return timing_least_ns(since_ns, TIMING_TICKS_COUNTED * tick_ns);
-}
+/* Return the silence that a look adds which comes since_ns after the one before. */
+int64_t timing_silence_ns(int64_t since_ns, int64_t tick_ns);
 
-/* How long a leaving agent waits for its last words to be heard. */
-static inline int64_t timing_farewell_ns(int64_t lease_ns)
-{
-    return timing_least_ns(lease_ns / TIMING_FAREWELLS, 2 * CLOCK_S);
-}
+/* Return how long a leaving agent waits for its last words to be heard. */
+int64_t timing_farewell_ns(int64_t lease_ns);
 
-/* How long a process may be stopped (SIGSTOP) before it is killed, and how much of that one look
- * adds at most.
+/* Return how long a process may be stopped (SIGSTOP) before it is killed; and how much of that one
+ * look adds at most.
  */
-static inline int64_t timing_frozen_ns(int64_t lease_ns)
-{
-    return lease_ns;
-}
-
-static inline int64_t timing_frozen_look_ns(int64_t frozen_ns)
-{
-    return frozen_ns / TIMING_FROZEN_LOOKS;
-}
+int64_t timing_frozen_ns(int64_t lease_ns);
+int64_t timing_frozen_look_ns(int64_t frozen_ns);
 
 /* ---- connections ---- */
 
-/* Silence of a TCP peer, in ms, after which a connection is given up. */
-static inline int64_t timing_tcp_silence_ms(int64_t lease_ns)
-{
-    int64_t ms = lease_ns / CLOCK_MS;
+/* Return the silence of a TCP peer, in ms, after which a connection is given up. */
+int64_t timing_tcp_silence_ms(int64_t lease_ns);
 
-    return ms < 1000 ? 1000 : ms;
-}
+/* Return the seconds before the first TCP probe of an idle connection, and between probes. */
+int timing_tcp_probe_s(int64_t lease_ns);
 
-/* Seconds before the first TCP probe of an idle connection, and between probes. */
-static inline int timing_tcp_probe_s(int64_t lease_ns)
-{
-    int64_t s = lease_ns / CLOCK_S / TIMING_TCP_PROBES;
-
-    return s < 1 ? 1 : s > 3600 ? 3600 : (int)s;
-}
-
-/* The same of Open MPI's connections between nodes: seconds to the first probe, and between. */
-static inline int64_t timing_mpi_alive_s(int64_t lease_ns)
-{
-    int64_t s = lease_ns / CLOCK_S / TIMING_MPI_ALIVE;
-
-    return s < 2 ? 2 : s;
-}
-
-static inline int64_t timing_mpi_probe_s(int64_t lease_ns)
-{
-    int64_t s = lease_ns / CLOCK_S / (TIMING_MPI_ALIVE * TIMING_MPI_PROBES);
-
-    return s < 2 ? 2 : s;
-}
+/* Return the same for Open MPI's connections between nodes: seconds to the first probe, and
+ * between. */
+int64_t timing_mpi_alive_s(int64_t lease_ns);
+int64_t timing_mpi_probe_s(int64_t lease_ns);
 
 #endif
