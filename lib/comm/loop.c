@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* loop.c - the loop: when a message arrives, in virtual time, and the endpoints of its ranks */
 #include "loop.h"
 #include "wakeup.h"
 
