@@ -53,8 +53,15 @@ bool state_is_launched(const struct state *s); /* nodes were asked to prepare: t
 bool state_is_stopping(const struct state *s); /* ... and they have been asked to stop it */
 bool state_is_early(const struct state *s);    /* no part of a training generation was launched */
 bool state_is_probe(const struct state *s);    /* looking for a network */
-/* What agents have to do in this phase, and whose member says that one has; NULL: nothing. */
-const char *state_awaited(const struct state *s, size_t *ret_member, bool *ret_parts);
+/* What an agent has to do, "took longer than 60 s to ...", the bool of struct state_agent that says
+ * it has, and whether only parts have to.
+ */
+struct state_awaited {
+    const char *what;
+    size_t member;
+    bool parts;
+};
+const struct state_awaited *state_awaited(const struct state *s); /* NULL: nothing */
 
 /* state_count.c */
 const char *state_host(const struct state *s, int agent); /* as people know it */

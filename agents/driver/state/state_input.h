@@ -71,7 +71,7 @@ enum cell_kind { CELL_IMPOSSIBLE, CELL_IGNORE, CELL_HANDLER };
 /* Let the handler of this input in the present phase see to it. */
 void state_take(struct state *s, const struct state_input *in);
 
-/* state_table.c; the kind is CELL_HANDLER also where *ret_handler is NULL by mistake. */
+/* state_table.c, for its test: is_whole says that a cell with a handler has one */
 enum cell_kind state_cell(enum input_type type, enum state_phase phase);
 bool state_cell_is_whole(enum input_type type, enum state_phase phase);
 const char *state_input_name(enum input_type type);
@@ -93,8 +93,7 @@ state_handler_fn state_agent_not_started;
 state_handler_fn state_agent_left; /* one that has to */
 state_handler_fn state_agent_revive;
 
-/* state_launch.c */
-/* The ranks of the generation to come, and who has a part in it. */
+/* state_launch.c; place: the ranks of the generation to come, and who has a part in it */
 void state_place(struct state *s, const struct state_input *in, enum state_phase next);
 state_handler_fn state_launch_planned;
 state_handler_fn state_launch_prepared;

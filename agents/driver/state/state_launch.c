@@ -95,15 +95,13 @@ void state_launch_stop_failed(struct state *s, const struct state_input *in)
 /* The sentence names whom all wait for. */
 void state_launch_agent_late(struct state *s, const struct state_input *in)
 {
-    size_t member;
-    bool parts;
-    const char *what = state_awaited(s, &member, &parts);
-    int agent = state_first_without(s, member, parts);
+    const struct state_awaited *a = state_awaited(s);
+    int agent = state_first_without(s, a->member, a->parts);
     char text[512];
 
     (void)snprintf(text, sizeof text,
                    "the agent of %.200s took longer than %g s to %s (timeouts.launch)",
-                   state_host(s, agent), (double)s->o.launch_ns / CLOCK_S, what);
+                   state_host(s, agent), (double)s->o.launch_ns / CLOCK_S, a->what);
     state_launch_failed(s, agent, in->now_ns, text, in->now_ns);
 }
 

@@ -20,60 +20,64 @@ enum stage {
     STAGE_STOPPING, /* they were asked to stop */
 };
 
+/* What is under way. */
+enum about {
+    ABOUT_NODES,   /* which there are, and what they shall do: nothing that trains is launched */
+    ABOUT_NETWORK, /* the same, for its probe */
+    ABOUT_RANKS,   /* a generation that trains, or its end */
+};
+
 enum { NO_ACTION = -1 };
+
+static const struct state_awaited to_register = { "register",
+                                                  offsetof(struct state_agent, registered), false };
+static const struct state_awaited to_measure = { "measure its devices",
+                                                 offsetof(struct state_agent, profiled), false };
+static const struct state_awaited to_prepare = { "prepare the start",
+                                                 offsetof(struct state_agent, prepared), true };
+static const struct state_awaited to_check = { "look for what all nodes share",
+                                               offsetof(struct state_agent, checked), true };
 
 static const struct phase_row {
     const char *name;
     int action; /* enum action_type: pushed when it is entered; NO_ACTION */
     enum limit limit;
     enum stage stage;
-    bool probe; /* it is about the network, not about a generation that trains */
-    bool early; /* no part of a training generation was launched since the last one */
+    enum about about;
     enum job_state shown;
-    /* What an agent has to do, "took longer than 60 s to ...", the bool of struct state_agent that
-     * says it has, and whether only parts have to; NULL: others than agents are waited for.
-     */
-    const char *awaited;
-    size_t member;
-    bool parts;
+    const struct state_awaited *awaited; /* NULL: others than agents are waited for */
 } phase_table[STATE_PHASES] = {
-    [STATE_PHASE_REGISTER] = { "register", NO_ACTION, LIMIT_LAUNCH, STAGE_NONE, false, true,
-                               JOB_STARTING, "register", offsetof(struct state_agent, registered),
-                               false },
-    [STATE_PHASE_PROFILE] = { "profile", ACTION_PROFILE, LIMIT_LAUNCH, STAGE_NONE, false, true,
-                              JOB_PROFILING, "measure its devices",
-                              offsetof(struct state_agent, profiled), false },
-    [STATE_PHASE_NETWORK] = { "network", ACTION_NETWORK, LIMIT_NONE, STAGE_NONE, true, true,
-                              JOB_PROFILING, NULL, 0, false },
+    [STATE_PHASE_REGISTER] = { "register", NO_ACTION, LIMIT_LAUNCH, STAGE_NONE, ABOUT_NODES,
+                               JOB_STARTING, &to_register },
+    [STATE_PHASE_PROFILE] = { "profile", ACTION_PROFILE, LIMIT_LAUNCH, STAGE_NONE, ABOUT_NODES,
+                              JOB_PROFILING, &to_measure },
+    [STATE_PHASE_NETWORK] = { "network", ACTION_NETWORK, LIMIT_NONE, STAGE_NONE, ABOUT_NETWORK,
+                              JOB_PROFILING, NULL },
     [STATE_PHASE_PROBE_PREPARE] = { "probe prepare", ACTION_PREPARE, LIMIT_LAUNCH, STAGE_LAUNCHED,
-                                    true, true, JOB_PROFILING, "prepare the start",
-                                    offsetof(struct state_agent, prepared), true },
-    [STATE_PHASE_PROBE_START] = { "probe start", ACTION_START, LIMIT_LAUNCH, STAGE_UP, true, true,
-                                  JOB_PROFILING, NULL, 0, false },
-    [STATE_PHASE_PROBE_RUN] = { "probe run", NO_ACTION, LIMIT_NONE, STAGE_UP, true, true,
-                                JOB_PROFILING, NULL, 0, false },
-    [STATE_PHASE_PROBE_STOP] = { "probe stop", ACTION_STOP, LIMIT_STOP, STAGE_STOPPING, true, true,
-                                 JOB_PROFILING, NULL, 0, false },
-    [STATE_PHASE_PLAN] = { "plan", ACTION_PLAN, LIMIT_NONE, STAGE_NONE, false, true, JOB_PLANNING,
-                           NULL, 0, false },
-    [STATE_PHASE_PREPARE] = { "prepare", ACTION_PREPARE, LIMIT_LAUNCH, STAGE_LAUNCHED, false, false,
-                              JOB_LAUNCHING, "prepare the start",
-                              offsetof(struct state_agent, prepared), true },
-    [STATE_PHASE_CHECK] = { "check", ACTION_CHECK, LIMIT_LAUNCH, STAGE_LAUNCHED, false, false,
-                            JOB_LAUNCHING, "look for what all nodes share",
-                            offsetof(struct state_agent, checked), true },
-    [STATE_PHASE_START] = { "start", ACTION_START, LIMIT_LAUNCH, STAGE_UP, false, false,
-                            JOB_LAUNCHING, NULL, 0, false },
-    [STATE_PHASE_RUN] = { "run", NO_ACTION, LIMIT_NONE, STAGE_UP, false, false, JOB_RUNNING, NULL,
-                          0, false },
-    [STATE_PHASE_STOP] = { "stop", ACTION_STOP, LIMIT_STOP, STAGE_STOPPING, false, false,
-                           JOB_STOPPING, NULL, 0, false },
-    [STATE_PHASE_REGROUP] = { "regroup", NO_ACTION, LIMIT_LAUNCH, STAGE_NONE, false, false,
-                              JOB_LAUNCHING, NULL, 0, false },
-    [STATE_PHASE_BYE] = { "bye", ACTION_BYE, LIMIT_BYE, STAGE_NONE, false, false, JOB_STOPPING,
-                          NULL, 0, false },
-    [STATE_PHASE_OVER] = { "over", NO_ACTION, LIMIT_NONE, STAGE_NONE, false, false, JOB_ENDED, NULL,
-                           0, false },
+                                    ABOUT_NETWORK, JOB_PROFILING, &to_prepare },
+    [STATE_PHASE_PROBE_START] = { "probe start", ACTION_START, LIMIT_LAUNCH, STAGE_UP,
+                                  ABOUT_NETWORK, JOB_PROFILING, NULL },
+    [STATE_PHASE_PROBE_RUN] = { "probe run", NO_ACTION, LIMIT_NONE, STAGE_UP, ABOUT_NETWORK,
+                                JOB_PROFILING, NULL },
+    [STATE_PHASE_PROBE_STOP] = { "probe stop", ACTION_STOP, LIMIT_STOP, STAGE_STOPPING,
+                                 ABOUT_NETWORK, JOB_PROFILING, NULL },
+    [STATE_PHASE_PLAN] = { "plan", ACTION_PLAN, LIMIT_NONE, STAGE_NONE, ABOUT_NODES, JOB_PLANNING,
+                           NULL },
+    [STATE_PHASE_PREPARE] = { "prepare", ACTION_PREPARE, LIMIT_LAUNCH, STAGE_LAUNCHED, ABOUT_RANKS,
+                              JOB_LAUNCHING, &to_prepare },
+    [STATE_PHASE_CHECK] = { "check", ACTION_CHECK, LIMIT_LAUNCH, STAGE_LAUNCHED, ABOUT_RANKS,
+                            JOB_LAUNCHING, &to_check },
+    [STATE_PHASE_START] = { "start", ACTION_START, LIMIT_LAUNCH, STAGE_UP, ABOUT_RANKS,
+                            JOB_LAUNCHING, NULL },
+    [STATE_PHASE_RUN] = { "run", NO_ACTION, LIMIT_NONE, STAGE_UP, ABOUT_RANKS, JOB_RUNNING, NULL },
+    [STATE_PHASE_STOP] = { "stop", ACTION_STOP, LIMIT_STOP, STAGE_STOPPING, ABOUT_RANKS,
+                           JOB_STOPPING, NULL },
+    [STATE_PHASE_REGROUP] = { "regroup", NO_ACTION, LIMIT_LAUNCH, STAGE_NONE, ABOUT_RANKS,
+                              JOB_LAUNCHING, NULL },
+    [STATE_PHASE_BYE] = { "bye", ACTION_BYE, LIMIT_BYE, STAGE_NONE, ABOUT_RANKS, JOB_STOPPING,
+                          NULL },
+    [STATE_PHASE_OVER] = { "over", NO_ACTION, LIMIT_NONE, STAGE_NONE, ABOUT_RANKS, JOB_ENDED,
+                           NULL },
 };
 
 static int64_t limit_ns(const struct state *s, enum limit l)
@@ -145,19 +149,15 @@ bool state_has_workers(const struct state *s)
 
 bool state_is_early(const struct state *s)
 {
-    return phase_table[s->phase].early;
+    return phase_table[s->phase].about != ABOUT_RANKS;
 }
 
 bool state_is_probe(const struct state *s)
 {
-    return phase_table[s->phase].probe;
+    return phase_table[s->phase].about == ABOUT_NETWORK;
 }
 
-const char *state_awaited(const struct state *s, size_t *ret_member, bool *ret_parts)
+const struct state_awaited *state_awaited(const struct state *s)
 {
-    const struct phase_row *r = &phase_table[s->phase];
-
-    *ret_member = r->member;
-    *ret_parts = r->parts;
-    return r->awaited;
+    return phase_table[s->phase].awaited;
 }
