@@ -23,7 +23,7 @@
 enum {
     MAX_SIZES = 8,
     POLL = 16,
-    SPIN_NS = 100 * 1000, /* without a pause after something moved, then with naps; as the driver */
+    SPIN_NS = 100 * 1000, /* without a pause after something moved, then with naps */
     NAP_NS = 20 * 1000,
     ROW_MAX = 1000,
     STREAM_BYTES =

@@ -49,8 +49,8 @@ struct elastic {
     struct part part[SYNC_TYPES];
     int n_parts;
     const enum elastic_phase *at; /* of the exchange under way */
-    int waiting;                  /* for so many requests `now` */
-    int updating;                 /* so many updates are under way */
+    int waiting;                  /* requests `now` that are not done */
+    int updating;                 /* updates under way */
 };
 
 static const enum elastic_phase over[] = { ELASTIC_OVER };

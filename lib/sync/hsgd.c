@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hsgd.c - HSGD: one model a group, drawn to the other groups' by its root
  *
- * Inside a group every step sums the weighted gradients, as allreduce.c does among all ranks, so
- * its members' models stay the same bits.  Every so many steps the root alone exchanges with the
- * centre in the Soft Memory Box (elastic.h) and tells the group its new parameters.  Groups never
- * wait for each other.
+ * Inside a group every step sums the weighted gradients, as sync_allreduce.c does among all ranks,
+ * so its members' models stay the same bits.  Every `period` steps the root alone exchanges with
+ * the centre in the Soft Memory Box (elastic.h) and tells the group its new parameters.  Groups
+ * never wait for each other.
  *
  *     root      all-reduce ... all-reduce | settle, read, pull | broadcast | all-reduce
  *     member    all-reduce ... all-reduce |                    | broadcast | all-reduce
