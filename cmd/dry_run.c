@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* dry_run.c - prints every value of a job and where it comes from, as text and as JSON */
 #include "dry_run.h"
 
 #include "lib/base/cleanup.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* fold.c - folds a line that many ranks print at the same time into one */
 #include "fold.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* number.c - writes rates, times, sizes and percentages for people */
 #include "number.h"
 
 #include "lib/base/text.h"

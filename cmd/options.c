@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* options.c - parses a command line by its table, and prints the help from the same table */
 #include "options.h"
 
 #include "lib/base/text.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* output_view.c - shows what ranks print: whole lines, folded, with node and rank before them */
 #include "output_view.h"
 
 #include "agents/protocol/protocol.h"

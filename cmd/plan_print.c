@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* plan_print.c - prints the nodes, the plan, its predictions and its reason before a job starts */
 #include "plan_print.h"
 
 #include "lib/base/cleanup.h"

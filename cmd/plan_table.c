@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* plan_table.c - prints the ranks of a plan as a table, equal ones of a large job as groups */
 #include "plan_table.h"
 
 #include "lib/base/cleanup.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* preflight.c - looks for the program and the folders that a job names on this machine */
 #include "preflight.h"
 
 #include "lib/base/file.h"

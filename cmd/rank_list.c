@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* rank_list.c - parses sets of ranks, "0,5-7" */
 #include "rank_list.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* run_check.c - prints what a start found out about each node */
 #include "run_check.h"
 
 #include "cmd/table.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* run_cleanup.c - ends what a dead job left on its hosts, and prints a line for each */
 #include "run_cleanup.h"
 
 #include "agents/driver/start/job_cleanup.h"

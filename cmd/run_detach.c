@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* run_detach.c - hands a job to a process in the background, and tells its id */
 #include "run_detach.h"
 
 #include "lib/base/cleanup.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* run_env.c - chooses which of the caller's variables the workers get */
 #include "run_env.h"
 
 #include "lib/base/cleanup.h"

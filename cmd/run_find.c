@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* run_find.c - finds the job, checkpoint or plan that an option names */
 #include "run_find.h"
 
 #include "agents/job/checkpoints.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* run_job.c - reads the job file and sets over it what the command line says */
 #include "run_job.h"
 
 #include "cmd/preflight.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* run_prune.c - removes the folders of jobs that ended long ago */
 #include "run_prune.h"
 
 #include "lib/base/cleanup.h"

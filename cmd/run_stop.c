@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* run_stop.c - asks the driver of a job to end it, and waits until it has */
 #include "run_stop.h"
 
 #include "agents/protocol/timing.h"

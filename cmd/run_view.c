@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* run_view.c - turns events and the status of a job into lines on the terminal */
 #include "run_view.h"
 
 #include "lib/base/cleanup.h"

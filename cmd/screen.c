@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* screen.c - writes to a terminal or a pipe from a thread of its own, so that nobody waits */
 #include "screen.h"
 
 #include "lib/base/clock.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* status_fetch.c - asks the driver for a job's status, or reads what the job's folder keeps */
 #include "status_fetch.h"
 
 #include "lib/base/cleanup.h"

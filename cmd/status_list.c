@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* status_list.c - lists the jobs of a user, as a table and as JSON */
 #include "status_list.h"
 
 #include "status_fetch.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* status_live.c - draws the page of a job again and again until it ends */
 #include "status_live.h"
 
 #include "status_page.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* status_logs.c - prints the log of a rank, from the driver or from the job's folder */
 #include "status_logs.h"
 
 #include "agents/protocol/log_answer.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* status_page.c - writes a job's status as a page of text */
 #include "status_page.h"
 
 #include "table.h"

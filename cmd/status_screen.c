@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* status_screen.c - enters the second screen of a terminal, and leaves it on every way out */
 #include "status_screen.h"
 
 #include <signal.h>

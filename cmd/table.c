@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* table.c - gathers rows of text and prints them in columns */
 #include "table.h"
 
 #include "lib/base/strbuf.h"

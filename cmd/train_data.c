@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* train_data.c - opens the data sets that eddis-train's command line names */
 #include "train_options.h"
 
 #include <errno.h>

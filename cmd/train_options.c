@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* train_options.c - parses and checks eddis-train's command line */
 #include "train_options.h"
 
 #include "cmd/options.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* cpus.c - divides the cores of a node's CPU among its workers */
 #include "cpus.h"
 
 #include <errno.h>

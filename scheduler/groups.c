@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* groups.c - puts workers into groups, and splits a group's batch among its members */
 #include "groups.h"
 
 #include "lib/base/cleanup.h"

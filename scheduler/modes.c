@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* modes.c - predicts the throughput of synchronous and of elastic training in virtual time */
 #include "modes.h"
 
 #include "lib/base/cleanup.h"

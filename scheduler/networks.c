@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* networks.c - finds the networks that all nodes of a job are on, and ranks them */
 #include "networks.h"
 
 #include "lib/base/strbuf.h"

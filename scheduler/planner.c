@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* planner.c - makes a plan: workers on the nodes' devices, batches, the algorithm */
 #include "planner.h"
 
 #include "cpus.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* time_model.c - tells a worker's time for a batch from what its device was measured to be */
 #include "time_model.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* board.c - maps the shared memory of a node, and reads and writes it under its locks */
 #include "board.h"
 
 #include "lib/base/cleanup.h"

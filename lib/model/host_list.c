@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* host_list.c - adds up the hosts of a job, so that each stands there once with its workers */
 #include "host_list.h"
 
 #include "host_range.h"

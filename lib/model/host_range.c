@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* host_range.c - writes out the ranges in a host's name, "v100-[1-4,7]" */
 #include "host_range.h"
 
 #include <ctype.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* hostfile.c - reads one machine a line, as Open MPI, MPICH and DeepSpeed have it */
 #include "hostfile.h"
 
 #include "job_impl.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* plan.c - makes, frees, reads and writes plans; plan_json.c knows their members */
 #include "plan.h"
 
 #include "lib/base/cleanup.h"
