@@ -200,6 +200,7 @@ class Cell:
         if r.code == 0:
             with open(self.shared("story")) as f:
                 check_story(f.read())
+            assert (r.generations == "2") == ("restarting from " in j.err), j.err
 
     def run(self):
         self.prepare()

@@ -105,20 +105,6 @@ def agent_killed():
         check_went_on(j, sentences=("its agent", "restarting from step"))
 
 
-def keeper_killed():
-    with training() as j:
-        wait_checkpoint(j)
-        os.kill(j.pids("eddis-keeper")[0], signal.SIGKILL)
-        check_went_on(j, sentences=("its keeper was killed by signal 9", "restarting from step"))
-
-
-def mpirun_killed():
-    with training() as j:
-        wait_checkpoint(j)
-        os.kill(j.pids("mpirun")[0], signal.SIGKILL)
-        check_went_on(j, sentences=("mpirun died of signal 9", "restarting from step"))
-
-
 def exit_1():
     """A failure after steps: exit 1 at once when a mark appears, once only."""
     mark = FOLDERS.path("work", "fail-once")
@@ -226,14 +212,6 @@ def hang():
         check_went_on(j, failed_rank=1, sentences=("has made no step for 0:0", "; ranks 0, 2 wait for it"))
 
 
-def hang_without_restarts():
-    with training("--set", "timeouts.hang=2s", "--set", "timeouts.lease=30s", restarts=0, epochs=400) as j:
-        pid = rank_pid(j, 1)
-        wait_checkpoint(j)
-        os.kill(pid, signal.SIGSTOP)
-        j.check(124, "hang", "has made no step for", failed_rank=1)
-
-
 def out_of_time():
     """A job whose time is over says, like one that was stopped, from where it can go on."""
     with training("--timeout", "4s", epochs=4000) as j:
@@ -274,9 +252,8 @@ def box_killed():
         j.check(137, "rank_signal", "rank 2 (node", "died of signal 9", failed_rank=2)
 
 
-CASES = [rank_killed, agent_killed, keeper_killed, mpirun_killed, exit_1, no_checkpoint, no_restart,
-         used_up, same_step, never, blocked, interrupted, preempted, hang, hang_without_restarts,
-         out_of_time, damaged, resumed, box_killed]
+CASES = [rank_killed, agent_killed, exit_1, no_checkpoint, no_restart, used_up, same_step, never, blocked,
+         interrupted, preempted, hang, out_of_time, damaged, resumed, box_killed]
 
 
 run(CASES, sys.argv[3:])

@@ -243,30 +243,6 @@ def driver_killed():
         j.check_nothing_left(LEASE + 3)
 
 
-def kill_node(j, *programs, sig=signal.SIGKILL):
-    """Processes of the job on the 'remote' machine, which are not below eddis-run."""
-    for pid, line in marked(j.mark).items():
-        if any(p in line.split(" ")[0] for p in programs):
-            try:
-                os.kill(pid, sig)
-            except ProcessLookupError:
-                pass
-
-
-def agent_killed():
-    with job(["fake1"], SLEEP, more="restarts: 0\n") as j:
-        j.wait_log(0, "up")
-        kill_node(j, "eddis-agent")
-        j.check(1, "node_lost", "fake1", seconds=LEASE * 3 + 10)
-
-
-def keeper_killed():
-    with job(["fake1"], SLEEP, more="restarts: 0\n") as j:
-        j.wait_log(0, "up")
-        kill_node(j, "eddis-keeper")
-        j.check(1, "node_lost", "fake1", "its keeper was lost", seconds=LEASE * 3 + 10)
-
-
 GUARDS = ("eddis-rank", "mpirun", "eddis-agent", "eddis-keeper")
 
 
@@ -336,7 +312,7 @@ def cleanup_unreachable():
 
 CASES = [profile, mixed, runs, wrong_host, refused_key, refused_connection, unknown_key, mute_server,
          mute_names, missing_eddis, other_version, hanging_login, burst, hostile_names, no_terminal,
-         ssh_killed_early, ssh_killed_late, driver_killed, agent_killed, keeper_killed, cleanup,
+         ssh_killed_early, ssh_killed_late, driver_killed, cleanup,
          cleanup_here, cleanup_unreachable]
 
 if not sshd.have():
