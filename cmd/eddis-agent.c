@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eddis-agent - carries out the driver's orders on one node; started by eddis-keeper */
+/* eddis-agent.c - carries out the driver's orders on one node; started by eddis-keeper */
 #include "agents/node/agent.h"
 #include "cmd/options.h"
 #include "lib/base/program.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eddis-run - trains a job from its description to its summary */
+/* eddis-run.c - trains a job from its description to its summary */
 #include "agents/driver/driver.h"
 #include "cmd/dry_run.h"
 #include "cmd/number.h"

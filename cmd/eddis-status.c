@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eddis-status - who is slow, why, and what was done about it */
+/* eddis-status.c - who is slow, why, and what was done about it */
 #include "agents/job/job_folder.h"
 #include "agents/job/status_json.h"
 #include "cmd/options.h"

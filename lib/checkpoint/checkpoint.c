@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* checkpoint.c - writes the checkpoint of all ranks, and keeps the newest */
 #include "checkpoint.h"
 
 #include "checkpoint_impl.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* checkpoint_read.c - finds the newest whole checkpoint and reads it, for any number of ranks */
 #include "checkpoint.h"
 
 #include "checkpoint_impl.h"

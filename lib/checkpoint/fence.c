@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* fence.c - the file by which a folder refuses what an older generation writes */
 #include "fence.h"
 
 #include "checkpoint_impl.h"

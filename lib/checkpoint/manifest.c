@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* manifest.c - the list of a checkpoint's files, each with its size and checksum */
 #include "manifest.h"
 
 #include "lib/base/crc32.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which addresses a machine has is not ours to say: what is found is held against its interfaces.
+/* test_addresses.c - which addresses a machine has is not ours to say: what is found is held
+ * against its interfaces.
  */
 #include "agents/driver/addresses.h"
 

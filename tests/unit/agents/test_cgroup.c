@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where no group may be made there is nothing to test, and each test says so. */
+/* test_cgroup.c - groups are killed, left and swept; where none may be made a test is skipped */
 #include "agents/node/keep/cgroup.h"
 #include "agents/protocol/node_identity.h"
 #include "lib/base/clock.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_driver_figures.c - tests of agents/driver/figures.h */
 #include "agents/driver/figures.h"
 
 #include "lib/base/clock.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver's door: what a request is let in as, how orders are handed out, what readers get. */
+/* test_driver_listeners.c - the driver's door: what a request is let in as, how orders are handed
+ * out, what readers get. */
 #include "agents/driver/inbox.h"
 #include "agents/driver/journal.h"
 #include "agents/driver/listeners.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver's state machine over failures: what is recovered from and what is not, for every actor
- * and fault that a node can suffer, and what holds whatever happens in whatever order.
+/* test_driver_recovery.c - the driver's state machine over failures: what is recovered from and
+ * what is not, for every actor and fault that a node can suffer, and what holds whatever happens in
+ * whatever order.
  */
 #include "driver_run.h"
 

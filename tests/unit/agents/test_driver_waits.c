@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver's state machine: ranks that hang, signals while it recovers, networks that are tried.
+/* test_driver_waits.c - the driver's state machine: ranks that hang, signals while it recovers,
+ * networks that are tried.
  */
 #include "driver_run.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_fetch.c - tests of agents/driver/fetch.h */
 #include "agents/driver/fetch.h"
 
 #include "lib/base/cleanup.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_folders.c - tests of agents/node/keep/folders.h */
 #include "agents/node/keep/folders.h"
 
 #include "lib/base/file.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_job_folder.c - tests of agents/job/job_folder.h */
 #include "suite.h"
 
 #include "agents/job/job_folder.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_launch.c - tests of agents/node/launch.h */
 #include "agents/node/launch.h"
 
 #include "lib/base/cleanup.h"

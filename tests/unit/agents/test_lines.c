@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_lines.c - tests of agents/node/output/lines.h */
 #include "agents/node/output/lines.h"
 
 #include "lib/base/cleanup.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_log_send.c - tests of agents/node/output/log_send.h */
 #include "agents/node/output/log_place.h"
 #include "agents/node/output/log_send.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_node_list.c - tests of agents/job/node_list.h */
 #include "agents/job/node_list.h"
 #include "lib/base/cleanup.h"
 #include "tests/unit/suite.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_orphans.c - tests of agents/node/keep/orphans.h */
 #include "agents/node/keep/orphans.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"

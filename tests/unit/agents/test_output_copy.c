@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_output_copy.c - tests of agents/node/output/output_copy.h */
 #include "agents/node/output/output_copy.h"
 
 #include "lib/base/clock.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_outputs.c - tests of agents/node/output/outputs.h */
 #include "agents/node/output/outputs.h"
 
 #include "lib/base/cleanup.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_poll_backoff.c - tests of agents/node/poll_backoff.h */
 #include "agents/node/poll_backoff.h"
 #include "lib/base/clock.h"
 #include "suite.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_protocol.c - tests of agents/protocol/protocol.h */
 #include "agents/protocol/protocol.h"
 
 #include "lib/base/cleanup.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_rank_log.c - tests of agents/node/output/rank_log.h */
 #include "agents/node/output/rank_log.h"
 
 #include "lib/base/cleanup.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_relay.c - tests of agents/node/relay.h */
 #include "agents/node/openmpi.h"
 #include "agents/node/relay.h"
 

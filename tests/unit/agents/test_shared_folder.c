@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_shared_folder.c - tests of agents/node/shared_folder.h */
 #include "agents/node/shared_folder.h"
 
 #include "lib/base/cleanup.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts through a shell in the place of ssh: what it says and does is each test's script. */
+/* test_start.c - starts through a shell in the place of ssh: what it says and does is each test's
+ * script. */
 #include "agents/driver/start/localhost.h"
 #include "agents/driver/start/ssh_words.h"
 #include "agents/driver/start/start.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_status_json.c - tests of agents/job/status_json.h */
 #include "suite.h"
 
 #include "agents/job/status_json.h"

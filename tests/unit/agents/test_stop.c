@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_stop.c - tests of agents/node/stop.h */
 #include "agents/node/stop.h"
 
 #include "lib/base/clock.h"

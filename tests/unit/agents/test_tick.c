@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_tick.c - tests of agents/node/keep/tick.h */
 #include "agents/node/keep/tick.h"
 
 #include "lib/base/clock.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_versions.c - tests of agents/driver/versions.h */
 #include "agents/driver/versions.h"
 
 #include "suite.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The small ones: error, strbuf, random, crc32, clock, dlopen. */
+/* test_base.c - the small ones: error, strbuf, random, crc32, clock, dlopen. */
 #include "lib/base/clock.h"
 #include "lib/base/crc32.h"
 #include "lib/base/dlopen.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_file.c - tests of lib/base/file.h */
 #include "lib/base/file.h"
 
 #include "lib/base/cleanup.h"

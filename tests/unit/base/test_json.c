@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_json.c - tests of lib/base/json.h */
 #include "lib/base/json.h"
 
 #include "lib/base/cleanup.h"

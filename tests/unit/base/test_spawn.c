@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_spawn.c - tests of lib/base/spawn.h */
 #include "lib/base/spawn.h"
 
 #include "lib/base/clock.h"

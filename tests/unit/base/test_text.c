@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_text.c - tests of lib/base/text.h */
 #include "lib/base/text.h"
 
 #include "lib/base/clock.h"

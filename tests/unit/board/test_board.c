@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_board.c - tests of lib/board/board.h */
 #include "suite.h"
 
 #include "lib/base/clock.h"

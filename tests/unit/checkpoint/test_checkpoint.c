@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_checkpoint.c - tests of lib/checkpoint/checkpoint.h */
 #include "suite.h"
 
 #include "lib/base/file.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_faults - checkpoints when any one system call is the last, or fails
+/* test_faults.c - checkpoints when any one system call is the last, or fails
  *
  * The linker puts our functions in the place of the system calls that write.  They count, and at
  * the call that a test asks for they kill the process, fail, or do something first.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_fence.c - tests of lib/checkpoint/fence.h */
 #include "suite.h"
 
 #include "lib/base/file.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_manifest.c - tests of lib/checkpoint/manifest.h */
 #include "suite.h"
 
 #include "lib/base/crc32.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_dry_run.c - tests of cmd/dry_run.h */
 #include "cmd/dry_run.h"
 
 #include "lib/base/cleanup.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_fold.c - tests of cmd/fold.h */
 #include "cmd/fold.h"
 
 #include "lib/base/random.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_number.c - tests of cmd/number.h */
 #include "cmd/number.h"
 
 #include "suite.h"

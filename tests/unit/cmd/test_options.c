@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_options.c - tests of cmd/options.h */
 #include "cmd/options.h"
 
 #include "suite.h"

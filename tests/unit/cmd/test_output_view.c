@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_output_view.c - tests of cmd/output_view.h */
 #include "cmd/output_view.h"
 
 #include "lib/base/clock.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_plan_print.c - tests of cmd/plan_print.h */
 #include "cmd/plan_print.h"
 
 #include "lib/base/cleanup.h"

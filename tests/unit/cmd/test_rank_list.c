@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_rank_list.c - tests of cmd/rank_list.h */
 #include "cmd/rank_list.h"
 
 #include "suite.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_screen.c - tests of cmd/screen.h */
 #include "cmd/screen.h"
 
 #include "lib/base/cleanup.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_status_fetch.c - tests of cmd/status_fetch.h */
 #include "suite.h"
 #include "tests/unit/scratch.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_status_page.c - tests of cmd/status_page.h */
 #include "suite.h"
 
 #include "cmd/status_page.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_table.c - tests of cmd/table.h */
 #include "cmd/table.h"
 
 #include "suite.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every collective on the in-process loop, in random orders of delivery, against a serial one. */
+/* test_collective.c - every collective on the in-process loop, in random orders of delivery,
+ * against a serial one. */
 #include "lib/comm/collective.h"
 
 #include "element.h"

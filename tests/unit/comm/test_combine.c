@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums, minima and maxima of buffers against float64, and 16-bit floating point to the bit. */
+/* test_combine.c - sums, minima and maxima of buffers against float64, and 16-bit floating point to
+ * the bit. */
 #include "lib/comm/combine.h"
 
 #include "element.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_ring.c - tests of lib/comm/ring.h */
 #include "lib/comm/ring.h"
 
 #include "suite.h"

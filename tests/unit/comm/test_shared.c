@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions in memory that ranks share: N ranks of this process, polled in a random order by one
- * thread or each by its own.
+/* test_shared.c - reductions in memory that ranks share: N ranks of this process, polled in a
+ * random order by one thread or each by its own.
  */
 #include "lib/comm/shm_impl.h"
 

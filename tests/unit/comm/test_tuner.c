@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What chooser makes of networks that are formulas. */
+/* test_tuner.c - what chooser makes of networks that are formulas. */
 #include "lib/comm/tuner.h"
 
 #include "lib/base/random.h"

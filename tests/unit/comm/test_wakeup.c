@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits for what comes in over TCP connections of this process. */
+/* test_wakeup.c - waits for what comes in over TCP connections of this process. */
 #include "lib/comm/wakeup.h"
 
 #include "lib/base/clock.h"

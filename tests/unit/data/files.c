@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* files.c - writes data files, plain and gzipped, for the tests of readers */
 #include "files.h"
 
 #include "suite.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CSV files good and bad, plain and gzipped, held in memory and read in blocks. */
+/* test_csv.c - CSV files good and bad, plain and gzipped, held in memory and read in blocks. */
 #include "files.h"
 #include "lib/base/random.h"
 #include "lib/data/csv_row.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* IDX files good and bad, plain and gzipped, held in memory and read from the file. */
+/* test_idx.c - IDX files good and bad, plain and gzipped, held in memory and read from the file. */
 #include "files.h"
 #include "lib/base/random.h"
 #include "lib/data/dataset.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_permutation.c - tests of lib/data/permutation.h */
 #include "suite.h"
 
 #include "lib/base/random.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_prefetch.c - tests of lib/data/prefetch.h */
 #include "lib/data/prefetch.h"
 
 #include "files.h"

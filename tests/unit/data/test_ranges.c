@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_ranges.c - tests of lib/data/ranges.h */
 #include "suite.h"
 
 #include "lib/base/random.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_sampler.c - tests of lib/data/sampler.h */
 #include "suite.h"
 
 #include "lib/base/random.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_gpu.c - tests of lib/gpu/gpu.h */
 #include "lib/gpu/gpu.h"
 
 #include "suite.h"

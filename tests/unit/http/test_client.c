@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_client.c - tests of lib/http/client.h */
 #include "lib/http/client.h"
 
 #include "lib/base/clock.h"

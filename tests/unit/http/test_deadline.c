@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_deadline.c - tests of lib/http/deadline.h */
 #include "lib/http/deadline.h"
 
 #include "lib/base/clock.h"

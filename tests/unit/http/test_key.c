@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_key.c - tests of lib/http/key.h */
 #include "lib/http/key.h"
 
 #include "suite.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_server.c - tests of lib/http/server.h */
 #include "lib/http/server.h"
 
 #include "lib/base/clock.h"

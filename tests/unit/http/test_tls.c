@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stays outside a server with a key, and what a client with a pin does not believe. */
+/* test_tls.c - what stays outside a server with a key, and what a client with a pin does not
+ * believe. */
 #include "lib/base/clock.h"
 #include "lib/http/client.h"
 #include "lib/http/server.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_tokens.c - tests of lib/http/tokens.h */
 #include "lib/http/tokens.h"
 
 #include "suite.h"

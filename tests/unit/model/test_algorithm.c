@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_algorithm.c - tests of lib/model/algorithm.h */
 #include "lib/model/algorithm.h"
 
 #include "suite.h"

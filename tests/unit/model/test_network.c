@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_network.c - tests of lib/model/network.h */
 #include "lib/model/network.h"
 
 #include "lib/base/cleanup.h"

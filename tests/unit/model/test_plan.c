@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_plan.c - tests of lib/model/plan.h */
 #include "lib/model/plan.h"
 
 #include "lib/base/cleanup.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_profile.c - tests of lib/model/profile.h */
 #include "lib/model/profile.h"
 
 #include "suite.h"

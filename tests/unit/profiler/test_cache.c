@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_cache.c - tests of profiler/cache.h */
 #include "profiler/cache.h"
 
 #include "fake_root.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_isolate.c - tests of profiler/isolate.h */
 #include "profiler/isolate.h"
 
 #include "lib/base/clock.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_machine.c - tests of profiler/machine.h */
 #include "profiler/machine.h"
 
 #include "fake_root.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program as the agent runs it: EDDIS_PROBE in the environment is its path. */
+/* test_probe.c - the program as the agent runs it: EDDIS_PROBE in the environment is its path. */
 #include "fake_root.h"
 #include "lib/base/clock.h"
 #include "lib/base/spawn.h"

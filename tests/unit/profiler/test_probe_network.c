@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who meets whom, for every size; then ranks in threads, over the in-process loop. */
+/* test_probe_network.c - who meets whom, for every size; then ranks in threads, over the in-process
+ * loop. */
 #include "profiler/network_rounds.h"
 #include "profiler/probe_network.h"
 

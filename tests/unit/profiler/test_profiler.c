@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_profiler.c - tests of profiler/profiler.h */
 #include "profiler/profiler.h"
 
 #include "fake_root.h"

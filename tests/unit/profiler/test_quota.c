@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_quota.c - tests of profiler/quota.h */
 #include "profiler/quota.h"
 
 #include "fake_root.h"

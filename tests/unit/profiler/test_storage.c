@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_storage.c - tests of profiler/storage.h */
 #include "profiler/storage.h"
 
 #include "fake_root.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_cpus.c - tests of scheduler/cpus.h */
 #include "scheduler/cpus.h"
 
 #include "suite.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_groups.c - tests of scheduler/groups.h */
 #include "scheduler/groups.h"
 
 #include "suite.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_modes.c - tests of scheduler/modes.h */
 #include "scheduler/modes.h"
 
 #include "suite.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_networks.c - tests of scheduler/networks.h */
 #include "scheduler/networks.h"
 
 #include "lib/base/random.h"

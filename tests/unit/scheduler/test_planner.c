@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_planner.c - tests of scheduler/planner.h */
 #include "scheduler/planner.h"
 
 #include "lib/base/cleanup.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_recovery.c - tests of scheduler/recovery.h */
 #include "scheduler/recovery.h"
 
 #include "suite.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_split.c - tests of scheduler/split.h */
 #include "scheduler/split.h"
 
 #include "lib/base/random.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_time_model.c - tests of scheduler/time_model.h */
 #include "scheduler/time_model.h"
 
 #include "suite.h"

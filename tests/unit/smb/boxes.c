@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* boxes.c - starts ranks in threads over the loop, each with its Soft Memory Box */
 #include "boxes.h"
 
 #include "lib/base/clock.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_faults - a Soft Memory Box when any one allocation or system call of it fails
+/* test_faults.c - a Soft Memory Box when any one allocation or system call of it fails
  *
  * The linker puts our functions in the place of those calls.  They count what the box calls, and
  * let the one that a test asks for fail.

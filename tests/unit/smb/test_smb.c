@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an implementation of the Soft Memory Box must do (its points are the tests' names), on the
- * in-process loop with seeded orders of messages.
+/* test_smb.c - what an implementation of the Soft Memory Box must do (its points are the tests'
+ * names), on the in-process loop with seeded orders of messages.
  */
 #include "boxes.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_stripe.c - tests of lib/smb/stripe.h */
 #include "lib/smb/stripe.h"
 
 #include "suite.h"

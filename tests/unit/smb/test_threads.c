@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Soft Memory Box whose ranks are threads: nothing but the loop and the memory is shared. */
+/* test_threads.c - a Soft Memory Box whose ranks are threads: nothing but the loop and the memory
+ * is shared. */
 #include "lib/base/clock.h"
 #include "lib/comm/loop.h"
 #include "lib/smb/smb.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Property 42: merging never raises the predicted time. */
+/* test_bucket.c - property 42: merging never raises the predicted time. */
 #include "lib/sync/bucket.h"
 
 #include "lib/base/random.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Properties 1 to 3 of synchronous training, on N engines over the in-process loop: a small least
- * squares problem, its weights in several parameters, by the trainer's own optimizers in double.
+/* test_engine.c - properties 1 to 3 of synchronous training, on N engines over the in-process loop:
+ * a small least squares problem, its weights in several parameters, by the trainer's own optimizers
+ * in double.
  */
 #include "lib/base/random.h"
 #include "lib/comm/node_groups.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The algorithms that average models, on workers in virtual time (bench/simulation.h): properties
- * 1, 2 and 15 to 18 of synchronisation, what SEASGD, HSGD, the shared counter and the alignment of
- * ends promise.
+/* test_models.c - the algorithms that average models, on workers in virtual time
+ * (bench/simulation.h): properties 1, 2 and 15 to 18 of synchronisation, what SEASGD, HSGD, the
+ * shared counter and the alignment of ends promise.
  */
 #include "bench/simulation.h"
 #include "lib/base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Properties 2 and 3: buckets and paths; property 41: what is hidden behind compute, in virtual
- * time. */
+/* test_overlap.c - properties 2 and 3: buckets and paths; property 41: what is hidden behind
+ * compute, in virtual time. */
 #include "lib/base/random.h"
 #include "lib/comm/loop.h"
 #include "lib/sync/arena_layout.h"

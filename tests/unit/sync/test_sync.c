@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_sync.c - tests of lib/sync/sync.h */
 #include "lib/sync/sync.h"
 
 #include "lib/model/algorithm.h"

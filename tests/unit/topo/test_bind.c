@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_bind.c - tests of lib/topo/topo.h */
 #include "lib/topo/topo.h"
 
 #include "suite.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_interfaces.c - tests of lib/topo/interfaces.h */
 #include "lib/topo/interfaces.h"
 
 #include "suite.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fast layers against naive ones, for random shapes; built for float and double. */
+/* test_layers.c - the fast layers against naive ones, for random shapes; built for float and
+ * double. */
 #include "lib/base/random.h"
 #include "lib/train/conv.h"
 #include "lib/train/dense.h"

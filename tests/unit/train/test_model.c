@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole models: every gradient against differences of the loss (in double), initialisation, and
- * what a model refuses.
+/* test_model.c - whole models: every gradient against differences of the loss (in double),
+ * initialisation, and what a model refuses.
  */
 #include "lib/train/model.h"
 

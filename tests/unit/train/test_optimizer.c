@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* test_optimizer.c - tests of lib/train/optimizer.h */
 #include "lib/train/optimizer.h"
 
 #include "suite.h"
