@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sizes.py - no function over 80 lines, no file over 750 (of tests 800), no header over 250; prints the largest.
+"""sizes.py - no function over 80 lines, no file over 600 (of tests 800), no header over 250; prints the largest.
 
 With the project's brace style a function opens with '{' and closes with '}' in the first column;
 tables close with '};' and may be as long as they are.
@@ -9,7 +9,7 @@ import re
 
 from source import ROOT, c_files, finish
 
-FUNCTION, FILE, TEST, HEADER = 80, 750, 800, 250
+FUNCTION, FILE, TEST, HEADER = 80, 600, 800, 250
 NAME = re.compile(r"(\w+)\s*\(")
 # the public interface is one page on purpose
 HEADER_MAY = {"lib/eddis.h": 500}
