@@ -11,8 +11,8 @@ import sys
 import time
 
 from cases import run
-import network
 from lab import Cluster
+import network
 
 BUILD = os.path.realpath(sys.argv[1])
 WORKER = [f"{BUILD}/tests/cluster/node-worker", "20"]
