@@ -234,13 +234,13 @@ void dispatch_starts(struct driver *d)
 
 /* ---- time ---- */
 
-/* People are told what the state machine makes of it, not what was before. */
+/* The figures are of what the state machine makes of it, not of what was before. */
 void dispatch_tick(struct driver *d, int64_t now_ns)
 {
-    for (enum subject s = SUBJECT_NONE + 1; s < SUBJECT_TELLING; s++)
+    for (enum subject s = SUBJECT_NONE + 1; s < SUBJECTS; s++)
         if (subjects[s].ops->tick)
             subjects[s].ops->tick(self_of(d, s), now_ns);
     state_tick(&d->run.state, now_ns);
     dispatch_actions(d);
-    telling_ops.tick(&d->telling, now_ns);
+    telling_metrics(&d->telling, now_ns);
 }

@@ -213,10 +213,12 @@ void telling_answer(struct telling *t, const struct inbox_item *i)
 /* ---- as time passes ---- */
 
 /* While there is time to do something about it. */
-static void say_trouble(struct telling *t)
+static void say_trouble(void *self, int64_t now_ns)
 {
+    struct telling *t = self;
     char text[600];
 
+    (void)now_ns;
     if (!t->run->journal.trouble.code || t->told_trouble)
         return;
     t->told_trouble = true;
@@ -228,15 +230,13 @@ static void say_trouble(struct telling *t)
 
 int64_t telling_next_ns(const struct telling *t)
 {
-    return t->run->state.phase == STATE_PHASE_RUN ? t->metrics_ns : CLOCK_NEVER;
+    return state_all_up(&t->run->state) ? t->metrics_ns : CLOCK_NEVER;
 }
 
-static void tick(void *self, int64_t now_ns)
+void telling_metrics(struct telling *t, int64_t now_ns)
 {
-    struct telling *t = self;
     const struct driver_view *v = &t->run->o->view;
 
-    say_trouble(t);
     if (now_ns < telling_next_ns(t))
         return;
     telling_fill(t);
@@ -247,4 +247,4 @@ static void tick(void *self, int64_t now_ns)
 
 const struct subject_ops telling_ops = { .on_event = on_event,
                                          .on_action = on_action,
-                                         .tick = tick };
+                                         .tick = say_trouble };

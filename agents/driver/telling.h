@@ -20,7 +20,9 @@ struct telling {
     int64_t metrics_ns;                /* next line of metrics.jsonl */
 };
 
-/* Events: a line of events.jsonl each.  Actions: sentences for people. */
+/* Events: a line of events.jsonl each.  Actions: sentences for people.  Time: what could not be
+ * recorded is said.
+ */
 extern const struct subject_ops telling_ops;
 
 /* Begin the status of a job of which nothing is known. */
@@ -41,7 +43,10 @@ void telling_output(struct telling *t, int agent, const struct output *o);
 /* Answer a reader. */
 void telling_answer(struct telling *t, const struct inbox_item *i);
 
-/* Returns when the next line of metrics.jsonl is due, while ranks run; else never. */
+/* Returns when the next line of metrics.jsonl is due, while all ranks are up; else never. */
 int64_t telling_next_ns(const struct telling *t);
+
+/* Write that line when it is due, and show people how far the job is. */
+void telling_metrics(struct telling *t, int64_t now_ns);
 
 #endif

@@ -137,6 +137,11 @@ bool state_is_up(const struct state *s)
     return phase_table[s->phase].stage == STAGE_UP;
 }
 
+bool state_all_up(const struct state *s)
+{
+    return s->phase == STATE_PHASE_RUN || s->phase == STATE_PHASE_PROBE_RUN;
+}
+
 bool state_is_stopping(const struct state *s)
 {
     return phase_table[s->phase].stage == STAGE_STOPPING;

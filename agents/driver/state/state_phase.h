@@ -57,6 +57,9 @@ enum job_state state_shown(const struct state *s);
 /* Whether mpirun was ordered and nothing has been stopped since, of the probe or of the job. */
 bool state_is_up(const struct state *s);
 
+/* Whether all ranks are up besides, of the probe or of the job. */
+bool state_all_up(const struct state *s);
+
 /* Whether workers may tell of their progress: they were ordered and may still be there. */
 bool state_has_workers(const struct state *s);
 

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_telling.c - tests of agents/driver/telling.h: figures as time passes, and trouble said */
+#include "agents/driver/telling.h"
+
+#include "lib/base/clock.h"
+#include "suite.h"
+
+#include <string.h>
+
+struct fixture {
+    struct job job;
+    struct driver_options o;
+    struct listeners listeners;
+    struct job_run run;
+    struct telling t;
+    int shown, said;
+    enum job_state state; /* as it was shown last */
+};
+
+static void progress(void *ctx, const struct job_status *s)
+{
+    struct fixture *f = ctx;
+
+    f->shown++;
+    f->state = s->state;
+}
+
+static void say(void *ctx, const char *sentence)
+{
+    struct fixture *f = ctx;
+
+    f->said++;
+    ck_assert_str_eq(sentence, "the disk is full; the job goes on: free space there, or its "
+                               "records will have gaps");
+}
+
+static void begin(struct fixture *f)
+{
+    static char name[] = "a";
+
+    memset(f, 0, sizeof *f);
+    f->job.name = name;
+    f->o.job = &f->job;
+    f->o.view.ctx = f;
+    f->o.view.progress = progress;
+    f->o.view.say = say;
+    f->run.o = &f->o;
+    f->t.run = &f->run;
+    f->t.listeners = &f->listeners;
+    f->t.waiting = "";
+    telling_begin(&f->t);
+}
+
+/* Once a second while all ranks are up, those of the probe, too, and in no other phase. */
+START_TEST(metrics)
+{
+    enum state_phase phase = (enum state_phase)_i;
+    bool up = phase == STATE_PHASE_RUN || phase == STATE_PHASE_PROBE_RUN;
+    int64_t now_ns = 1000 * CLOCK_S;
+    struct fixture f;
+
+    begin(&f);
+    f.run.state.phase = phase;
+    for (int i = 0; i < 8; i++)
+        telling_metrics(&f.t, now_ns + i * CLOCK_S / 4);
+    ck_assert_int_eq(f.shown, up ? 2 : 0);
+    ck_assert_int_eq(telling_next_ns(&f.t), up ? now_ns + 2 * CLOCK_S : CLOCK_NEVER);
+    if (up)
+        ck_assert_int_eq((int)f.state, phase == STATE_PHASE_RUN ? JOB_RUNNING : JOB_PROFILING);
+    job_status_fini(&f.run.status);
+}
+END_TEST
+
+START_TEST(trouble)
+{
+    struct fixture f;
+
+    begin(&f);
+    telling_ops.tick(&f.t, 0);
+    ck_assert_int_eq(f.said, 0);
+    (void)eddis_fail(&f.run.journal.trouble, -1, "the disk is full");
+    telling_ops.tick(&f.t, 0);
+    telling_ops.tick(&f.t, 0);
+    ck_assert_int_eq(f.said, 1);
+    job_status_fini(&f.run.status);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, metrics, 0, STATE_PHASES);
+    tcase_add_test(tc, trouble);
+}
+
+SUITE_MAIN("telling", add_tests)
