@@ -180,6 +180,7 @@ static void choose_next(struct network_choice *c)
         known = find_cached(c, &v);
     if (known) {
         choose(c, &v, known);
+        network_result_describe(&c->used);
         state_network_known(&c->run->state, true, clock_now_ns());
     } else if (rc == 0) {
         rc = try_next(c, &v, &err);
@@ -207,6 +208,7 @@ static void forget(struct network_choice *c)
         job_cache_drop("network", c->key);
     free(c->used.measured);
     c->used.measured = NULL;
+    network_result_describe(&c->used);
 }
 
 /* ---- entries ---- */
@@ -230,7 +232,6 @@ static bool on_action(void *self, const struct action *a)
         forget(c);
     } else {
         keep(c);
-        network_result_describe(&c->used);
     }
     return false;
 }

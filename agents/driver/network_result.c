@@ -52,6 +52,18 @@ static int name_nodes(const struct job_run *r, struct network *n)
     return n->host ? 0 : -1;
 }
 
+void network_result_describe(struct run_network *used)
+{
+    struct network *n = NULL;
+
+    used->reason[0] = '\0';
+    if (!used->measured ||
+        network_parse(used->measured, strlen(used->measured), "the network", &n, NULL) < 0)
+        return;
+    describe(n, used);
+    network_free(n);
+}
+
 static void measured(const struct job_run *r, struct network *n, struct run_network *used)
 {
     (void)snprintf(n->network, sizeof n->network, "%s", used->subnet);
@@ -59,6 +71,7 @@ static void measured(const struct job_run *r, struct network *n, struct run_netw
         return;
     free(used->measured);
     used->measured = network_text(n);
+    network_result_describe(used);
 }
 
 bool network_result_take(struct job_run *r, const struct event *e, struct run_network *used)
@@ -79,16 +92,4 @@ bool network_result_take(struct job_run *r, const struct event *e, struct run_ne
     }
     network_free(n);
     return good;
-}
-
-void network_result_describe(struct run_network *used)
-{
-    struct network *n = NULL;
-
-    used->reason[0] = '\0';
-    if (!used->measured ||
-        network_parse(used->measured, strlen(used->measured), "the network", &n, NULL) < 0)
-        return;
-    describe(n, used);
-    network_free(n);
 }

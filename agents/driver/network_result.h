@@ -5,12 +5,14 @@
 
 #include "job_run.h"
 
-/* Take what the probe has measured into used->measured.  Returns whether the network works; else
+/* Take what the probe has measured into *used.  Returns whether the network works; else
  * the state machine was told that it does not, unless the event is of no probe under way.
  */
 bool network_result_take(struct job_run *r, const struct event *e, struct run_network *used);
 
-/* Fill used->reason: "slowest from c01 to c03: 112 MB/s, 0.11 ms", "" when nothing is known. */
+/* Fill used->reason from used->measured: "slowest from c01 to c03: 112 MB/s, 0.11 ms", "" when
+ * nothing is known.
+ */
 void network_result_describe(struct run_network *used);
 
 #endif

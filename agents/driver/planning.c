@@ -178,7 +178,8 @@ static int plan_nodes(struct planning *g, const struct node_profile *nodes, int 
     return 0;
 }
 
-static void plan(struct planning *g)
+/* Returns whether there were nodes to plan for. */
+static bool plan(struct planning *g)
 {
     cleanup_free struct node_profile *nodes = calloc((size_t)g->run->n_agents, sizeof *nodes);
     struct eddis_error err = { 0 };
@@ -187,7 +188,7 @@ static void plan(struct planning *g)
     if (!nodes) {
         state_fail(&g->run->state, "internal", 1, "no memory for the nodes' profiles",
                    clock_now_ns());
-        return;
+        return false;
     }
     n = usable_nodes(g, nodes, &err);
     if (n >= 0) {
@@ -200,6 +201,7 @@ static void plan(struct planning *g)
         say_restart(g, n);
     if (n < 0 || plan_nodes(g, nodes, n, &err) < 0)
         state_unplannable(&g->run->state, err.text, clock_now_ns());
+    return n >= 0;
 }
 
 /* ---- what workers tell ---- */
@@ -252,9 +254,8 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
 static bool on_action(void *self, const struct action *a)
 {
     if (a->type == ACTION_PLAN)
-        plan(self);
-    else
-        publishing_checkpoint(&((struct planning *)self)->published);
+        return !plan(self);
+    publishing_checkpoint(&((struct planning *)self)->published);
     return false;
 }
 
