@@ -23,8 +23,8 @@ static void fill_known(struct planning *g, struct planner_known *ret)
     if (!g->model_bytes)
         g->model_bytes = learned_model(g->run->o->job);
     ret->model_bytes = g->model_bytes;
-    if (g->run->state.generation > 1 && g->run->status.algorithm[0])
-        ret->algorithm = g->run->status.algorithm;
+    if (g->run->state.generation > 1 && g->algorithm[0])
+        ret->algorithm = g->algorithm;
     learned_wire(g->network->measured, ret);
 }
 
@@ -77,6 +77,7 @@ static int take_plan(struct planning *g, struct eddis_error *err)
         if (g->run->state.generation == 1 && p->worker[r].local_rank == 0)
             g->run->agent[node[r]].first_rank = r;
     }
+    (void)snprintf(g->algorithm, sizeof g->algorithm, "%s", p->algorithm);
     (void)snprintf(g->run->status.mode, sizeof g->run->status.mode, "%s", p->mode);
     (void)snprintf(g->run->status.algorithm, sizeof g->run->status.algorithm, "%s", p->algorithm);
     return rc < 0 ? rc : state_planned(&g->run->state, p->n_workers, node, clock_now_ns(), err);

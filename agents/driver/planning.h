@@ -13,6 +13,7 @@ struct planning {
     struct publishing published;       /* its plans are lent to who launches and who tells */
     int *agent;                        /* [n_agents] of the plan's nodes */
     bool choice_given;                 /* the plan that is replayed fixes how ranks communicate */
+    char algorithm[16];                /* of the last plan that was launched; "": none */
     int64_t model_bytes;               /* of the program's model, as it was told last; 0: never */
 };
 
