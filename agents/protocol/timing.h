@@ -71,6 +71,9 @@ int64_t timing_surely_over_ns(int64_t lease_ns);
  * yet. */
 int64_t timing_pause_ns(int64_t lease_ns);
 
+/* Return how long after such a pause the end of an agent is put down to it. */
+int64_t timing_pause_blamed_ns(int64_t lease_ns);
+
 /* Return how long agents may take to end by themselves when nothing is said to them any more: their
  * leases, and more_ns for cleaning up.
  */

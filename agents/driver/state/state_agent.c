@@ -7,6 +7,8 @@
  */
 #include "state_input.h"
 
+#include "agents/protocol/timing.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -139,7 +141,7 @@ static void start_failed(struct state *s, int agent, int64_t now_ns)
 static void ended_text(const struct state *s, int agent, const char *how, int64_t now_ns,
                        char ret[512])
 {
-    if (s->pause_ns && now_ns < s->paused_ns + s->o.lease_ns)
+    if (s->pause_ns && now_ns < s->paused_ns + timing_pause_blamed_ns(s->o.lease_ns))
         (void)snprintf(ret, 512,
                        "eddis-run itself was stopped for %.1f s, too long for timeouts.lease "
                        "(%g s): its agents have ended the workers",

@@ -99,6 +99,8 @@ void state_launch_agent_late(struct state *s, const struct state_input *in)
     int agent = state_first_without(s, a->member, a->parts);
     char text[512];
 
+    if (agent < 0) /* nobody is late; some node is named */
+        agent = 0;
     (void)snprintf(text, sizeof text,
                    "the agent of %.200s took longer than %g s to %s (timeouts.launch)",
                    state_host(s, agent), (double)s->o.launch_ns / CLOCK_S, a->what);

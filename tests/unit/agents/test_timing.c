@@ -30,6 +30,7 @@ START_TEST(derived)
     ck_assert_int_eq(timing_poll_ns(lease), rows[_i].poll);
     ck_assert_int_eq(timing_surely_over_ns(lease), rows[_i].sure);
     ck_assert_int_eq(timing_pause_ns(lease), rows[_i].pause);
+    ck_assert_int_eq(timing_pause_blamed_ns(lease), lease);
     ck_assert_int_eq(timing_tick_ns(lease), rows[_i].tick);
     ck_assert_int_eq(timing_farewell_ns(lease), rows[_i].farewell);
     ck_assert_int_eq(timing_request_ns(lease), lease);
