@@ -268,7 +268,6 @@ static void take(struct inbox *b, const struct http_request *q, struct http_exch
         return;
     }
     i->x = x;
-    i->door = q->door;
     (void)snprintf(i->peer, sizeof i->peer, "%s", q->peer);
     status = read(q, i, &err);
     if (status) {

@@ -39,7 +39,6 @@ struct inbox_item {
     struct inbox_item *next;
     enum inbox_type type;
     int agent;
-    int door; /* number of the address that it came to */
     char peer[HTTP_PEER_CHARS];
     int64_t after;
     int rank; /* of INBOX_LOGS */

@@ -34,7 +34,6 @@ static int open_agents(struct listeners *d, const struct listeners_options *o,
         int rc;
 
         so.address = o->address[i];
-        so.door = i;
         rc = http_server_start(&so, &d->agents[i], err);
         if (rc < 0)
             return rc;

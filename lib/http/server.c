@@ -270,7 +270,6 @@ static void hand_over(struct http_exchange *x, const char *method, const char *p
         .method = method,
         .path = path,
         .who = x->who,
-        .door = s->o.door,
         .body = x->body ? x->body : "",
         .body_n = x->body_n,
         .after = MHD_lookup_connection_value(x->connection, MHD_GET_ARGUMENT_KIND, "after"),

@@ -39,7 +39,6 @@ struct http_request {
     const char *method; /* "GET", "POST" */
     const char *path;   /* "/v1/agents/0/orders", checked to be printable ASCII */
     int who;            /* number of the token that it came with */
-    int door;           /* of the server that it came to, as its options say */
     const char *body;   /* body_n bytes, followed by a 0; valid until the handler returns */
     size_t body_n;
     const char *after; /* value of the query argument "after", NULL without */
@@ -50,7 +49,6 @@ struct http_server_options {
     const char *address;        /* "127.0.0.1"; the port is chosen by the kernel */
     const struct http_key *key; /* needed until the start is done; NULL: plain HTTP */
     struct http_tokens *tokens; /* borrowed until the stop */
-    int door;                   /* any number, for the handler to tell its servers apart */
     void (*handle)(void *ctx, const struct http_request *q, struct http_exchange *x);
     void *ctx;
     int max_connections; /* 0: 4096 */
