@@ -153,7 +153,7 @@ static int prepare_parts(struct launching *l, struct order *o, struct eddis_erro
     if (o->n_nodes > 1)
         (void)snprintf(o->network, sizeof o->network, "%s", l->network->subnet);
     if (o->n_nodes > 1 && l->run->checkpoint_dir && !o->probe)
-        rc = random_hex(o->share, PROTOCOL_FOLDER, err);
+        rc = random_hex(o->share, PROTOCOL_MARKER, err);
     for (int i = 0; i < o->n_nodes && rc == 0; i++) {
         list_ranks(l, o->node[i].agent, o);
         rc = orders_add(&l->run->agent[o->node[i].agent].orders, o, err);

@@ -25,7 +25,7 @@ enum { PLACES = 3 }; /* named, of logs that were not fetched */
 int logs_open(struct logs *l, struct job_run *run, struct eddis_error *err)
 {
     cleanup_free char *marker = NULL;
-    int fd, rc = *run->log_dir ? random_hex(l->marker, PROTOCOL_FOLDER, err) : 0;
+    int fd, rc = *run->log_dir ? random_hex(l->marker, PROTOCOL_MARKER, err) : 0;
 
     l->run = run;
     if (rc < 0)

@@ -12,7 +12,7 @@ struct lookers;
 
 struct logs {
     struct job_run *run;
-    char marker[PROTOCOL_FOLDER + 1]; /* file in log_dir, by which agents see that they share it */
+    char marker[PROTOCOL_MARKER + 1]; /* file in log_dir, by which agents see that they share it */
     struct fetch *fetch;
     int64_t end_ns; /* when fetching under way has to end; 0: nothing is fetched */
     bool fetched;   /* for logs_fetched */

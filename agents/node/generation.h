@@ -51,7 +51,7 @@ struct generation {
     struct generation_node *node; /* [n_nodes] */
     int n_nodes, place;           /* of this node; mpirun runs on the first */
     char *share_dir;              /* where all must see this node's file; NULL: nowhere */
-    char share[PROTOCOL_FOLDER + 1];
+    char share[PROTOCOL_MARKER + 1];
     size_t share_kept; /* see shared_folder.h */
     int n, n_ended;
     struct worker *worker; /* [n], by local rank */

@@ -68,7 +68,7 @@ struct brief {
     char *workdir;
     char **env;                           /* NULL-ended "NAME=VALUE": the user's additions */
     char *log_dir;                        /* where rank-0003.log goes; "": nothing is to stay */
-    char log_marker[PROTOCOL_FOLDER + 1]; /* the driver's log_dir holds a file ".<digits>" */
+    char log_marker[PROTOCOL_MARKER + 1]; /* the driver's log_dir holds a file ".<digits>" */
     char *checkpoint_dir;                 /* NULL: none */
     char *resume_from;                    /* a checkpoint's folder, NULL: none */
     char *data_path;                      /* read by the storage probe, NULL: none */

@@ -8,7 +8,7 @@ enum {
     PROTOCOL_LAST_LINES = 20,
     PROTOCOL_LINE = 400,
     PROTOCOL_MAX_AGENTS = 65536,
-    PROTOCOL_FOLDER = 32,
+    PROTOCOL_MARKER = 32, /* digits that name a file by which a shared folder is known */
     PROTOCOL_PIN = 64,
     PROTOCOL_TOKEN = 96,
     PROTOCOL_MAX_ADDRESSES = 64,

@@ -220,8 +220,8 @@ static int check_share(const char *share, struct eddis_error *err)
 {
     size_t n = strlen(share);
 
-    if (n && (n != PROTOCOL_FOLDER || share[strspn(share, "0123456789abcdef")]))
-        return eddis_fail(err, -EINVAL, "\"share\" is not %d hexadecimal digits", PROTOCOL_FOLDER);
+    if (n && (n != PROTOCOL_MARKER || share[strspn(share, "0123456789abcdef")]))
+        return eddis_fail(err, -EINVAL, "\"share\" is not %d hexadecimal digits", PROTOCOL_MARKER);
     return 0;
 }
 

@@ -71,7 +71,7 @@ struct order {
     struct order_node *node; /* [n_nodes] by their first rank; mpirun runs on the first */
     int n_nodes;
     char network[64];                /* "10.1.0.0/24"; "" when there is one node */
-    char share[PROTOCOL_FOLDER + 1]; /* name that all nodes leave in the checkpoint folder and
+    char share[PROTOCOL_MARKER + 1]; /* name that all nodes leave in the checkpoint folder and
                                       * look for when told to check; "": nothing is to be shared */
     int n_ranks;                     /* of the job */
     struct order_rank *rank;         /* [n_local] of this node */
