@@ -69,8 +69,8 @@ bool recovery_network_again(const struct recovery_case *c);
 struct recovery_nodes {
     int usable;   /* nodes that it could begin on */
     bool coming;  /* another one may be there in a moment */
-    bool soon;    /* the moment is not over */
-    bool in_time; /* nor the time in which a node must have come */
+    bool soon;    /* it is still worth waiting for that one */
+    bool in_time; /* there is still time to wait for a first one */
 };
 
 enum recovery_gather { RECOVERY_WAIT, RECOVERY_BEGIN, RECOVERY_NOBODY };

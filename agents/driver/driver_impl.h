@@ -20,7 +20,6 @@
 #include "planning.h"
 #include "registration.h"
 #include "routes.h"
-
 #include "telling.h"
 
 struct driver {

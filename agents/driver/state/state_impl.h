@@ -76,9 +76,11 @@ bool state_any_started(const struct state *s);
 bool state_any_step(const struct state *s);
 
 /* state_end.c */
-/* The job ends so, unless its end has been decided. */
+/* End the job with this outcome, stopping what runs by this ladder; nothing when its end has been
+ * decided already.
+ */
 void state_end(struct state *s, enum state_outcome o, enum stop_ladder l, int64_t now_ns);
-/* ... for a reason of its own, FAILED or FAULT. */
+/* The same with STATE_OUTCOME_FAILED or _FAULT, which have no reason and exit code of their own. */
 void state_end_by(struct state *s, enum state_outcome o, const char *reason, int exit_code,
                   int64_t now_ns);
 void state_stop(struct state *s, enum stop_ladder l, enum state_next next, int64_t now_ns);

@@ -93,7 +93,10 @@ state_handler_fn state_agent_not_started;
 state_handler_fn state_agent_left; /* one that has to */
 state_handler_fn state_agent_revive;
 
-/* state_launch.c; place: the ranks of the generation to come, and who has a part in it */
+/* state_launch.c */
+/* Take over in->rank [in->n_ranks] as the ranks of the generation to come, make their nodes its
+ * parts, forget the one before, and enter the phase next.
+ */
 void state_place(struct state *s, const struct state_input *in, enum state_phase next);
 state_handler_fn state_launch_planned;
 state_handler_fn state_launch_prepared;

@@ -160,4 +160,4 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, route);
 }
 
-SUITE_MAIN("listen", add_tests)
+SUITE_MAIN("addresses", add_tests)

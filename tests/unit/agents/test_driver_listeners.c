@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_driver_listeners.c - the driver's door: what a request is let in as, how orders are handed
- * out, what readers get. */
+/* test_driver_listeners.c - the driver's listeners: what a request is let in as, how orders are
+ * handed out, what readers get
+ */
 #include "agents/driver/inbox.h"
 #include "agents/driver/journal.h"
 #include "agents/driver/listeners.h"
@@ -164,7 +165,7 @@ static const struct {
     { AGENT_1, "/v1/agents", "{\"agent\":0}", 400, 0 },
 };
 
-START_TEST(door_row)
+START_TEST(request)
 {
     struct fixture f;
     struct answer a;
@@ -326,7 +327,7 @@ START_TEST(prometheus)
 }
 END_TEST
 
-/* Ask as who, but with the token of another door. */
+/* Ask as who, but with the token of another listener. */
 static void ask_wrongly(struct fixture *f, enum who who, const char *path)
 {
     char *body = NULL;
@@ -366,7 +367,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, refusals);
-    tcase_add_loop_test(tc, door_row, 0, sizeof rows / sizeof *rows);
+    tcase_add_loop_test(tc, request, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, shut);
     tcase_add_test(tc, orders);
     tcase_add_test(tc, too_many_orders);
@@ -374,4 +375,4 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, prometheus);
 }
 
-SUITE_MAIN("driver_door", add_tests)
+SUITE_MAIN("driver_listeners", add_tests)

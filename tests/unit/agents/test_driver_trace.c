@@ -10,14 +10,16 @@
  * (state_trace/world_1a7d9a2.c for its names).  From the first state of every set of nodes
  * (world.h) every input that is possible is given, breadth first, where going on well ("forward")
  * counts as no step.  Two states are the same when they answer every input alike, but for exact
- * times and numbers in sentences: so every flag that the machine reads is met as soon as it makes a
- * difference.
+ * times and numbers in sentences.  No set is ever complete: each is cut at STATES states, of which
+ * those behind "forward" alone come first and others from anywhere.  Longer ways are met only by
+ * WALKS random walks a set; test_driver_cells.c looks at every cell of the machine's table.
  *
  *     states.txt   a line a state: the state that it was reached from, by which input, and a hash
- * of all that is felt (actions with their fields, phase, outcome, deadlines, what the driver reads)
- * for every input given in it: a row of the trace for each walks.txt    hashes of long random
- * walks, for what shows later than at the next input cover.txt    for people: for each (phase,
- * input), in the probe and in the job, two of its rows
+ *                  of all that is felt (actions with their fields, phase, outcome, deadlines, what
+ *                  the driver reads) for every input given in it: a row of the trace for each
+ *     walks.txt    hashes of long random walks, for what shows later than at the next input
+ *     cover.txt    for people: for each (phase, input), in the probe and in the job, two of its
+ *                  rows
  */
 #include "tests/unit/agents/state_trace/world.h"
 

@@ -117,4 +117,4 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, nul);
 }
 
-SUITE_MAIN("job_nodes", add_tests)
+SUITE_MAIN("node_list", add_tests)

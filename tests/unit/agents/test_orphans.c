@@ -223,4 +223,4 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, digits_alone);
 }
 
-SUITE_MAIN("leftover", add_tests)
+SUITE_MAIN("orphans", add_tests)

@@ -72,4 +72,4 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, seen_before);
 }
 
-SUITE_MAIN("look", add_tests)
+SUITE_MAIN("poll_backoff", add_tests)

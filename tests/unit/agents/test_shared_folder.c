@@ -68,4 +68,4 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, not_writable);
 }
 
-SUITE_MAIN("share", add_tests)
+SUITE_MAIN("shared_folder", add_tests)
