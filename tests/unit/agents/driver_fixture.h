@@ -23,7 +23,7 @@ struct fixture {
     bool silent[NODES];             /* the node is frozen or cut off: not heard, and does nothing */
     int ordered[32], revive[NODES]; /* how often each action was, and that of each node */
     char did[2048];                 /* actions since did() looked last, "profile;plan;" */
-    char said[8192];
+    char said[8192];                /* a sentence a line */
 };
 
 static inline const char *action_word(const struct action *a)
@@ -51,7 +51,10 @@ static inline void drain(struct fixture *f)
         size_t size = a.type == ACTION_SAY ? sizeof f->said : sizeof f->did, n = strlen(to);
 
         f->ordered[a.type]++;
-        (void)snprintf(to + n, size - n, "%s;", a.type == ACTION_SAY ? a.text : action_word(&a));
+        if (a.type == ACTION_SAY)
+            (void)snprintf(to + n, size - n, "%s\n", a.text);
+        else
+            (void)snprintf(to + n, size - n, "%s;", action_word(&a));
         if (a.type == ACTION_REVIVE)
             f->revive[a.agent]++;
     }

@@ -465,7 +465,8 @@ START_TEST(any_order)
     }
     ck_assert_ptr_nonnull(f.s.reason);
     ck_assert_int_ge(f.s.exit_code, 0);
-    if (f.s.outcome == STATE_OUTCOME_FAILED && f.s.failure.set && f.s.failure.rank >= 0)
+    if ((f.s.outcome == STATE_OUTCOME_FAILED || f.s.outcome == STATE_OUTCOME_UNWANTED) &&
+        f.s.failure.set && f.s.failure.rank >= 0)
         ck_assert_int_eq(f.s.exit_code, f.s.failure.exit_code);
     state_fini(&f.s);
 }
@@ -512,7 +513,7 @@ START_TEST(mpirun_heard_second)
         exited(&f, r, 0, 0, false);
     mpirun_ended(&f, 1, 1, row[_i].daemon_signal, 0, false);
     ck_assert_int_eq(f.s.phase, STATE_PHASE_STOP);
-    said(&f, "node b: mpirun's daemon, orted, has ended; stopping 2 ranks;");
+    said(&f, "node b: mpirun's daemon, orted, has ended; stopping 2 ranks\n");
     f.now_ns += row[_i].later_ns < 0 ? 0 : row[_i].later_ns;
     mpirun_ended(&f, 0, row[_i].code, row[_i].signal, age_ns, row[_i].by_us);
     ck_assert_int_eq(strstr(f.said, "before that: mpirun died of signal") != NULL, row[_i].first);

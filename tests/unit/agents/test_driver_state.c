@@ -195,7 +195,7 @@ START_TEST(rank_fails)
     state_event(&f.s, 1, &e, f.now_ns);
     did(&f, "lines;stop failure;");
     said(&f, failure_rows[_i].sentence);
-    said(&f, "; stopping 3 ranks;");
+    said(&f, "; stopping 3 ranks\n");
     /* What follows is our doing. */
     for (int r = 0; r < 4; r++)
         if (r != 2)

@@ -28,7 +28,7 @@ START_TEST(hang)
         { { 1, 3, 3, 3, 3 }, 0, "waiting for data; ranks 1-4 wait for it" },
         { { 3, 3, 3, 3, 3 }, 0, "waiting for others; all ranks wait for each other" },
         { { 3, 5, 3, 6, 6 }, 1, "writing a checkpoint; ranks 0, 2 wait for it" },
-        { { 6, 6, 6, 4, 6 }, 3, "last step 1041, evaluating; stopping 5 ranks;" },
+        { { 6, 6, 6, 4, 6 }, 3, "last step 1041, evaluating; stopping 5 ranks\n" },
         { { 6, 6, 6, 6, 6 }, -1, "" },
     };
     struct fixture f;
