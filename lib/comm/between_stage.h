@@ -5,7 +5,9 @@
  * at a time, and all ranks of the stage start the same pieces in the same order.  Where a piece
  * lies and who else has added to it is the caller's business.
  *
- * Two collectives, one for each length, are made once and started for every piece.
+ * Two collectives, one for each length, are made once and started for every piece, so that memory
+ * is short when the stage is made or not at all; their scratch, about half a piece in two nodes'
+ * ring, is kept as long as the stage.
  */
 #ifndef EDDIS_COMM_BETWEEN_STAGE_H
 #define EDDIS_COMM_BETWEEN_STAGE_H

@@ -29,12 +29,13 @@ struct transport_ops {
     int (*poll)(struct transport *t, struct comm_op *ret, int max, struct eddis_error *err);
     void (*abort)(struct transport *t, int code);
     int (*close)(struct transport *t, bool orderly, struct eddis_error *err);
-    /* Where `wakes` may be set: sleep at most so long, and return whether something came in or
-     * `wake` ended it; a wait that nothing ended was too long, return whether to wait on; end the
-     * present wait, or the next one, from any thread.
+    /* The next three only where `wakes` may be set.  Sleep for at most ns; return whether something
+     * came in or `wake` ended it.
      */
     bool (*wait)(struct transport *t, int64_t ns);
+    /* A wait that nothing ended has missed a message; return whether to wait again all the same. */
     bool (*missed)(struct transport *t);
+    /* End the present wait, or the next one; from any thread. */
     void (*wake)(struct transport *t);
 };
 

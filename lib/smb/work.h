@@ -57,7 +57,7 @@ struct work_result {
 struct work {
     struct work_order order;
     struct work_result result;
-    size_t moved; /* READ, WRITE: elements so far */
+    size_t moved; /* READ, WRITE that work_turn carries out: elements done */
     struct memory_creation creation;
     struct memory_sum sum;
 };

@@ -31,8 +31,8 @@ struct arena {
 /* Make room for the slots [n_slots], whose n and type are to be filled in. */
 int arena_init(struct arena *a, int n_slots, struct eddis_error *err);
 
-/* Give every slot its place, in the arena that ranks of the place's node share when there is$
- * (then the others read results where they lie), else in memory of its own.
+/* Give every slot its place, in the arena that the ranks of the place's node share, if they share
+ * one (the others then read results where they lie), else in memory of its own.
  */
 int arena_place(struct arena *a, const struct comm_place *place, struct eddis_error *err);
 

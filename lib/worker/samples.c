@@ -69,8 +69,7 @@ static int samples_late(const struct samples *s, int64_t step, struct eddis_erro
 {
     if (samples_unsettled(s, step))
         return eddis_fail(err, -ETIMEDOUT,
-                          "step %lld is not planned yet: %s have not agreed from which step a new "
-                          "plan holds",
+                          "step %lld is not planned yet: %s not agreed from which step a new plan holds",
                           (long long)step, s->feed->who);
     return eddis_fail(err, -ETIMEDOUT,
                       "the group's rank %d has not told which samples step %lld takes",

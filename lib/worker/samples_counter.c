@@ -144,13 +144,13 @@ static int alike_more(struct samples *s, struct eddis_error *err)
 }
 
 const struct samples_feed samples_by_counter = {
-    .who = "the group",
+    .who = "the group has",
     .look = ranges_feed_look,
     .more = counter_more,
 };
 
 const struct samples_feed samples_alike = {
-    .who = "the group",
+    .who = "the group has",
     .look = ranges_feed_look,
     .more = alike_more,
 };

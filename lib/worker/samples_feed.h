@@ -9,7 +9,7 @@
 #include "samples.h"
 
 struct samples_feed {
-    const char *who; /* agrees on plans: "the workers" */
+    const char *who; /* agrees on plans, with its verb: "the workers have" */
 
     /* Say what this worker takes at a step.  Returns 1, 0 behind the last one, or -EAGAIN, without
      * a sentence, when it is not known yet.

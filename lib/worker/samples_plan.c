@@ -9,6 +9,6 @@ static int plan_look(struct samples *s, int64_t step, struct sampler_step *ret,
 }
 
 const struct samples_feed samples_by_plan = {
-    .who = "the workers",
+    .who = "the workers have",
     .look = plan_look,
 };

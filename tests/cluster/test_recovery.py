@@ -105,6 +105,14 @@ def agent_killed():
         check_went_on(j, sentences=("its agent", "restarting from step"))
 
 
+def keeper_killed():
+    """On the driver's own machine, where the agent's end is seen at once; faults.table has it on another host."""
+    with training() as j:
+        wait_checkpoint(j)
+        os.kill(j.pids("eddis-keeper")[0], signal.SIGKILL)
+        check_went_on(j, sentences=("its keeper was killed by signal 9", "restarting from step"))
+
+
 def exit_1():
     """A failure after steps: exit 1 at once when a mark appears, once only."""
     mark = FOLDERS.path("work", "fail-once")
@@ -252,7 +260,7 @@ def box_killed():
         j.check(137, "rank_signal", "rank 2 (node", "died of signal 9", failed_rank=2)
 
 
-CASES = [rank_killed, agent_killed, exit_1, no_checkpoint, no_restart, used_up, same_step, never, blocked,
+CASES = [rank_killed, agent_killed, keeper_killed, exit_1, no_checkpoint, no_restart, used_up, same_step, never, blocked,
          interrupted, preempted, hang, out_of_time, damaged, resumed, box_killed]
 
 

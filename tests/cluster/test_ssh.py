@@ -243,6 +243,18 @@ def driver_killed():
         j.check_nothing_left(LEASE + 3)
 
 
+def keeper_killed():
+    with job(["fake1"], SLEEP, more="restarts: 0\n") as j:
+        j.wait_log(0, "up")
+        for pid, line in marked(j.mark).items():
+            if "eddis-keeper" in line.split(" ")[0]:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+        j.check(1, "node_lost", "fake1", "its keeper was lost", seconds=LEASE * 3 + 10)
+
+
 GUARDS = ("eddis-rank", "mpirun", "eddis-agent", "eddis-keeper")
 
 
@@ -312,7 +324,7 @@ def cleanup_unreachable():
 
 CASES = [profile, mixed, runs, wrong_host, refused_key, refused_connection, unknown_key, mute_server,
          mute_names, missing_eddis, other_version, hanging_login, burst, hostile_names, no_terminal,
-         ssh_killed_early, ssh_killed_late, driver_killed, cleanup,
+         ssh_killed_early, ssh_killed_late, driver_killed, keeper_killed, cleanup,
          cleanup_here, cleanup_unreachable]
 
 if not sshd.have():

@@ -199,39 +199,71 @@ START_TEST(allreduce_is_right)
 }
 END_TEST
 
-/* One instance sums one buffer after the other. */
-START_TEST(an_allreduce_goes_to_other_memory)
+enum { OTHER_RANKS = 3, OTHER_N = 1000, OTHER_BUFFERS = 4 };
+
+/* A rank begins with the next buffer as soon as its own sum is there, while others are still at the
+ * one before: one instance under one tag.
+ */
+static void sum_all_buffers(struct collective *c[OTHER_RANKS],
+                            float x[OTHER_BUFFERS][OTHER_RANKS][OTHER_N], uint64_t seed)
 {
-    enum { RANKS = 3, N = 1000, BUFFERS = 3 };
-    static float x[BUFFERS][RANKS][N];
-    struct collective *c[RANKS];
+    int begun[OTHER_RANKS] = { 0 };
     struct world w;
+    bool moved;
 
-    world_open(&w, RANKS, 8);
-    for (int r = 0; r < RANKS; r++) {
-        struct allreduce a = { x[0][r], N, COMM_FLOAT32, COMM_SUM, 0, NULL };
-
-        for (int b = 0; b < BUFFERS; b++)
-            for (int i = 0; i < N; i++)
-                x[b][r][i] = (float)(100 * b + r + i);
-        ck_assert_int_eq(
-            allreduce_new_kind(kinds[_i], &(struct comm_place){ r, RANKS }, &a, &c[r], NULL), 0);
+    world_open(&w, OTHER_RANKS, seed);
+    for (int r = 0; r < OTHER_RANKS; r++) {
+        allreduce_redirect(c[r], x[begun[r]++][r]);
+        world_start(&w, r, c[r], 1);
     }
-    for (int b = BUFFERS - 1; b >= 0; b--) {
-        for (int r = 0; r < RANKS; r++) {
-            allreduce_redirect(c[r], x[b][r]);
-            world_start(&w, r, c[r], 1);
+    do {
+        int first = (int)random_below(&seed, OTHER_RANKS);
+
+        moved = false;
+        for (int i = 0; i < OTHER_RANKS && !moved; i++) {
+            int r = (first + i) % OTHER_RANKS, running = w.running;
+
+            moved = world_poll(&w, r);
+            if (w.running < running && begun[r] < OTHER_BUFFERS) {
+                allreduce_redirect(c[r], x[begun[r]++][r]);
+                world_start(&w, r, c[r], 1);
+            }
         }
-        ck_assert_int_eq(world_run(&w, 8), 0);
-        for (int r = 0; r < RANKS; r++)
-            for (int i = 0; i < N; i++)
-                ck_assert(x[b][r][i] == (float)(3 * (100 * b + i) + 3));
-    }
-    for (int r = 0; r < RANKS; r++)
-        collective_free(c[r]);
+        if (!moved)
+            moved = loop_advance(w.loop);
+    } while (moved);
+    ck_assert_int_eq(w.running, 0);
     world_close(&w);
 }
+
+START_TEST(an_allreduce_goes_to_other_memory)
+{
+    static float x[OTHER_BUFFERS][OTHER_RANKS][OTHER_N];
+
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct collective *c[OTHER_RANKS];
+
+        for (int r = 0; r < OTHER_RANKS; r++) {
+            struct allreduce a = { x[0][r], OTHER_N, COMM_FLOAT32, COMM_SUM, 0, NULL };
+
+            for (int b = 0; b < OTHER_BUFFERS; b++)
+                for (int i = 0; i < OTHER_N; i++)
+                    x[b][r][i] = (float)(100 * b + r + i);
+            ck_assert_int_eq(allreduce_new_kind(kinds[_i], &(struct comm_place){ r, OTHER_RANKS },
+                                                &a, &c[r], NULL),
+                             0);
+        }
+        sum_all_buffers(c, x, seed);
+        for (int r = 0; r < OTHER_RANKS; r++) {
+            for (int b = 0; b < OTHER_BUFFERS; b++)
+                for (int i = 0; i < OTHER_N; i++)
+                    ck_assert(x[b][r][i] == (float)(3 * (100 * b + i) + 3));
+            collective_free(c[r]);
+        }
+    }
+}
 END_TEST
+
 /* Two groups of odd and even ranks at once, and all of them together on another channel with the
  * same tag.
  */
