@@ -20,7 +20,8 @@
  * step that was already asked for.
  *
  * Threads: none of its own and no lock; the caller keeps calls apart, but sampler_indices and,
- * after the first plan, sampler_steps and sampler_steps_in_epoch read nothing that changes.  Nothing blocks, and no call takes time or memory that grows with N.
+ * after the first plan, sampler_steps and sampler_steps_in_epoch read nothing that changes. Nothing
+ * blocks, and no call takes time or memory that grows with N.
  */
 #ifndef EDDIS_DATA_SAMPLER_H
 #define EDDIS_DATA_SAMPLER_H

@@ -68,9 +68,10 @@ static bool samples_unsettled(const struct samples *s, int64_t step)
 static int samples_late(const struct samples *s, int64_t step, struct eddis_error *err)
 {
     if (samples_unsettled(s, step))
-        return eddis_fail(err, -ETIMEDOUT,
-                          "step %lld is not planned yet: %s not agreed from which step a new plan holds",
-                          (long long)step, s->feed->who);
+        return eddis_fail(
+            err, -ETIMEDOUT,
+            "step %lld is not planned yet: %s not agreed from which step a new plan holds",
+            (long long)step, s->feed->who);
     return eddis_fail(err, -ETIMEDOUT,
                       "the group's rank %d has not told which samples step %lld takes",
                       s->group->member[0], (long long)step);
