@@ -20,7 +20,6 @@ struct samples_feed {
     int (*more)(struct samples *s, struct eddis_error *err);
 };
 
-extern const struct samples_feed samples_by_plan;
 extern const struct samples_feed samples_by_counter;
 extern const struct samples_feed samples_alike;
 
