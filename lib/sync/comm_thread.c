@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_thread.c - the communication thread itself, and what callers tell it; comm_thread_impl.h
- * says how thread and callers take turns
+/* comm_thread.c - the communication thread itself: opening, what it works with, failure, closing;
+ * comm_thread_impl.h says how thread and callers take turns
  */
 #include "comm_thread_impl.h"
 
@@ -202,31 +202,6 @@ void comm_thread_drop_engine(struct comm_thread *t)
     t->n_buckets = t->n_parameters = 0;
     t->engine = NULL;
     resume(t);
-}
-
-/* See comm_thread.h; tags of unlike levels never meet. */
-static void number(struct comm_thread *t, struct request *r)
-{
-    unsigned n = t->requests[r->level]++ % (ENGINE_TAGS / REQUEST_LEVELS);
-
-    r->tag = (int)(n * REQUEST_LEVELS + r->level);
-}
-
-void comm_thread_send(struct comm_thread *t, struct mail *m)
-{
-    m->next = NULL;
-    pthread_mutex_lock(&t->lock);
-    if (m->kind == MAIL_REQUEST)
-        number(t, (struct request *)m);
-    if (!t->failure.code) { /* else the waits say it */
-        *t->last = m;
-        t->last = &m->next;
-        if (t->threaded)
-            comm_thread_rouse(t);
-        else
-            (void)comm_thread_turn(t, 0);
-    }
-    pthread_mutex_unlock(&t->lock);
 }
 
 void comm_thread_on_failure(struct comm_thread *t, comm_thread_failure_fn fn, void *arg)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_thread_turn.c - one turn of whoever holds the progress token: mail, messages, shared memory
+/* comm_thread_turn.c - sending mail, and one turn of whoever holds the progress token: mail,
+ * messages, shared memory
  */
 #include "comm_thread_impl.h"
 
@@ -10,6 +11,31 @@
 enum { POLL = 64 }; /* completed operations taken at a time */
 
 /* ---- mail ---- */
+
+/* See enum request_level; tags of unlike levels never meet. */
+static void number(struct comm_thread *t, struct request *r)
+{
+    unsigned n = t->requests[r->level]++ % (ENGINE_TAGS / REQUEST_LEVELS);
+
+    r->tag = (int)(n * REQUEST_LEVELS + r->level);
+}
+
+void comm_thread_send(struct comm_thread *t, struct mail *m)
+{
+    m->next = NULL;
+    pthread_mutex_lock(&t->lock);
+    if (m->kind == MAIL_REQUEST)
+        number(t, (struct request *)m);
+    if (!t->failure.code) { /* else the waits say it */
+        *t->last = m;
+        t->last = &m->next;
+        if (t->threaded)
+            comm_thread_rouse(t);
+        else
+            (void)comm_thread_turn(t, 0);
+    }
+    pthread_mutex_unlock(&t->lock);
+}
 
 static int start_request(struct comm_thread *t, struct request *r, struct eddis_error *err)
 {
