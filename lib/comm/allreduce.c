@@ -3,7 +3,6 @@
 #include "node_groups.h"
 #include "reduction.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -58,21 +57,6 @@ int allreduce_new_kind(const char *kind, const struct comm_place *p, const struc
         return 0;
     }
     return eddis_fail(err, -EINVAL, "no kind of all-reduce is named '%s'", kind);
-}
-
-void allreduce_redirect(struct collective *c, void *data)
-{
-    struct reduction *r = (struct reduction *)c;
-
-    assert(c->over && !r->kind->prepare);
-    r->what.data = data;
-}
-
-const void *allreduce_result(const struct collective *c)
-{
-    const struct reduction *r = (const struct reduction *)c;
-
-    return r->kind->result ? r->kind->result(r) : r->what.data;
 }
 
 int allreduce_new(const struct comm_place *p, const struct allreduce *a, struct collective **ret,

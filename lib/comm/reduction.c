@@ -1,10 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduction.c - adding a contribution, whole or in parts, and where the parts lie */
+/* reduction.c - the instance of an all-reduce: its data and its result, adding a contribution,
+ * whole or in parts, and where the parts lie
+ */
 #include "reduction.h"
 
 #include "ring.h"
 
+#include <assert.h>
+
 enum { TAIL_ALIGN = 8 };
+
+void allreduce_redirect(struct collective *c, void *data)
+{
+    struct reduction *r = (struct reduction *)c;
+
+    assert(c->over && !r->kind->prepare);
+    r->what.data = data;
+}
+
+const void *allreduce_result(const struct collective *c)
+{
+    const struct reduction *r = (const struct reduction *)c;
+
+    return r->kind->result ? r->kind->result(r) : r->what.data;
+}
 
 void reduction_add(const struct reduction *r, void *acc, const void *in)
 {
