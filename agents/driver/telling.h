@@ -2,7 +2,7 @@
 /* telling.h - what people, readers and the job's folder are told of the job
  *
  * One struct job_status is the source of every figure.  telling.c fills it with what the state
- * machine knows and has figures_fill.c add what is measured; planning.c and publishing.c note what
+ * machine knows and has figures.c add what is measured; planning.c and publishing.c note what
  * the plan says, summary.c what is known in the end.  The driver decides nothing by it.
  */
 #ifndef EDDIS_AGENTS_DRIVER_TELLING_H
