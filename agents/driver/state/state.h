@@ -25,6 +25,7 @@
 #include "state_phase.h"
 
 #include "lib/base/error.h"
+#include "scheduler/recovery.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,6 +41,21 @@ struct state_options {
 };
 
 enum state_next { NEXT_BYE, NEXT_REGROUP, NEXT_NETWORK, NEXT_PLAN };
+
+/* What failed first: by arrival less age, so that clocks of nodes are never compared. */
+struct state_failure {
+    bool set;
+    enum recovery_cause cause;
+    const char *reason; /* "rank_exit", ... */
+    int exit_code;      /* that the job has when it ends by this */
+    int64_t at_ns;
+    int rank, pid, code, signal; /* rank -1: not a rank */
+    bool of_daemon;              /* mpirun's daemon went by itself, as it does when mpirun has */
+    int64_t step;                /* -1 unknown */
+    bool stepped;
+    char node[256];
+    char what[512];
+};
 
 struct state {
     struct state_options o;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state_members.h - what the state machine knows of a node, a rank and a failure */
+/* state_members.h - what the state machine knows of a node and of a rank */
 #ifndef EDDIS_AGENTS_DRIVER_STATE_STATE_MEMBERS_H
 #define EDDIS_AGENTS_DRIVER_STATE_STATE_MEMBERS_H
-
-#include "scheduler/recovery.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,21 +29,6 @@ struct state_rank {
     int waits_for;    /* the rank without which it cannot go on; -1: none that is known */
     int64_t still_ns; /* without a step or another phase, when it was last reported */
     int64_t moved_ns; /* when its steps or phase last changed, as seen from here */
-};
-
-/* What failed first: by arrival less age, so that clocks of nodes are never compared. */
-struct state_failure {
-    bool set;
-    enum recovery_cause cause;
-    const char *reason; /* "rank_exit", ... */
-    int exit_code;      /* that the job has when it ends by this */
-    int64_t at_ns;
-    int rank, pid, code, signal; /* rank -1: not a rank */
-    bool of_daemon;              /* mpirun's daemon went by itself, as it does when mpirun has */
-    int64_t step;                /* -1 unknown */
-    bool stepped;
-    char node[256];
-    char what[512];
 };
 
 #endif
