@@ -2,8 +2,6 @@
 /* job_run.c - words about the job under way, and orders to its agents */
 #include "job_run.h"
 
-#include <stdlib.h>
-
 void job_run_say(struct job_run *r, enum job_event type, int agent, int rank, const char *text)
 {
     const char *node = agent >= 0 ? r->state.agent[agent].host : NULL;
@@ -34,18 +32,4 @@ void job_run_order_all(struct job_run *r, const struct order *order)
     for (int i = 0; i < r->n_agents; i++)
         if (!r->state.agent[i].ended && !r->state.agent[i].lost)
             job_run_order(r, i, order);
-}
-
-struct board_plan *job_run_board_plan(const struct plan *p, int64_t version, int64_t flags)
-{
-    struct board_plan *b = calloc(1, sizeof *b);
-
-    if (!b)
-        return NULL;
-    b->version = version;
-    b->global_batch = p->global_batch;
-    b->flags = flags;
-    for (int r = 0; r < p->n_workers; r++)
-        b->batch[r] = p->worker[r].batch;
-    return b;
 }

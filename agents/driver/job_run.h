@@ -15,7 +15,6 @@
 
 #include "agents/driver/state/state.h"
 #include "agents/job/job_event.h"
-#include "lib/board/layout.h"
 
 /* One node and the agent on it; agent i is on the job's host i. */
 struct run_agent {
@@ -75,8 +74,5 @@ void job_run_say(struct job_run *r, enum job_event type, int agent, int rank, co
 void job_run_order(struct job_run *r, int agent, const struct order *order);
 void job_run_order_parts(struct job_run *r, const struct order *order);
 void job_run_order_all(struct job_run *r, const struct order *order);
-
-/* Returns a plan as an order carries it, to be freed; NULL without memory. */
-struct board_plan *job_run_board_plan(const struct plan *p, int64_t version, int64_t flags);
 
 #endif

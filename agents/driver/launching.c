@@ -95,7 +95,7 @@ static struct order training(const struct launching *l)
         .report_at_step = l->plans->equal_until ? l->plans->equal_until : 1,
         .options = p->options,
         .choice = p->choice,
-        .plan = job_run_board_plan(p, 1, l->plans->equal ? BOARD_FLAG_PASSING : 0),
+        .plan = order_plan(p, 1, l->plans->equal ? BOARD_FLAG_PASSING : 0),
         .n_plan = p->n_workers,
     };
 

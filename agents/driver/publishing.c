@@ -69,7 +69,7 @@ int publishing_begin(struct publishing *s, struct eddis_error *err)
 static int publish(struct publishing *s, const struct plan *p, int64_t flags,
                    struct eddis_error *err)
 {
-    cleanup_free struct board_plan *b = job_run_board_plan(p, s->plans.newest + 1, flags);
+    cleanup_free struct board_plan *b = order_plan(p, s->plans.newest + 1, flags);
     const struct order o = { .type = ORDER_REBALANCE,
                              .generation = s->run->state.generation,
                              .plan = b,

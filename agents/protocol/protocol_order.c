@@ -8,6 +8,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/model/choice_json.h"
+#include "lib/model/plan.h"
 #include "lib/model/sync_options_json.h"
 
 #include <errno.h>
@@ -88,6 +89,22 @@ static const struct field_rows rank_rows =
 static bool has_plan(enum order_type type)
 {
     return type == ORDER_PREPARE || type == ORDER_REBALANCE;
+}
+
+/* ---- making ---- */
+
+struct board_plan *order_plan(const struct plan *p, int64_t version, int64_t flags)
+{
+    struct board_plan *b = calloc(1, sizeof *b);
+
+    if (!b)
+        return NULL;
+    b->version = version;
+    b->global_batch = p->global_batch;
+    b->flags = flags;
+    for (int r = 0; r < p->n_workers; r++)
+        b->batch[r] = p->worker[r].batch;
+    return b;
 }
 
 /* ---- writing ---- */

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct plan;
+
 /* ---- mpirun's daemons ---- */
 
 /* What mpirun tells a daemon of its own on another node, and nothing else of its command line. */
@@ -98,6 +100,11 @@ struct order {
     int log_rank;
     int64_t log_offset; /* from there on; negative: so many bytes before the end */
 };
+
+/* Return plan p as an order carries it, as this version and with these flags (BOARD_FLAG_STOP,
+ * ...), to be freed; NULL without memory.
+ */
+struct board_plan *order_plan(const struct plan *p, int64_t version, int64_t flags);
 
 char *order_text(const struct order *o);
 int order_parse(const char *text, size_t n, struct order **ret, struct eddis_error *err);
