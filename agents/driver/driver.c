@@ -266,7 +266,7 @@ int driver_run(const struct driver_options *o, struct job_status *ret, struct ed
         summary_tell(&d.telling);
         if (o->check_only)
             check_tell(&d.run);
-        rc = d.run.status.exit_code;
+        rc = d.run.state.exit_code;
         *ret = d.run.status;
         job_status_init(&d.run.status); /* handed over */
     }
