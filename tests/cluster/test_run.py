@@ -281,7 +281,7 @@ def driver_killed():
 def driver_stopped():
     """A stopped driver is a lost one; when it goes on it says so."""
     with job(*SLEEP) as j:
-        j.wait_log(0, "up")
+        wait_for("ranks to be asleep", lambda: len(j.pids("sleep")) == 2)
         j.signal(signal.SIGSTOP)
         wait_for("ranks to go", lambda: not j.pids("sleep"), LEASE + 8)
         j.signal(signal.SIGCONT)
