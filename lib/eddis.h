@@ -52,6 +52,8 @@
  * eddis_announce, eddis_announce_layer, eddis_announce_factors and eddis_plan_step may be called
  * from any thread at any time.  In a child made by fork every call fails with -EPERM.
  * A process that exits without eddis_close ends the job: the others would wait for it for ever.
+ * What it has written with stdio is kept, exit handlers that were there before eddis_open do not
+ * run.
  */
 #ifndef EDDIS_H
 #define EDDIS_H
@@ -142,7 +144,9 @@ int eddis_open(const struct eddis_options *options, struct eddis **ret, struct e
  */
 int eddis_close(struct eddis *e, struct eddis_error *err);
 
-/* End the whole job at once with this exit code (1 to 255); does not return. */
+/* End the whole job with this exit code (1 to 255), as soon as what stdio holds has been written,
+ * in three seconds at most; does not return.
+ */
 void eddis_abort(struct eddis *e, int code) __attribute__((noreturn));
 
 /* What mode and algorithm come to. */

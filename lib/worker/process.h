@@ -25,9 +25,14 @@ int process_forks(void);
 int process_check(const struct process_worker *w, struct eddis_error *err);
 
 /* Make an exit of the process before process_remove end all ranks, with the exit code of the
- * process, or 1 when that is 0.
+ * process, or 1 when that is 0, after process_last_words.
  */
 int process_add(struct process_worker *w, struct eddis_error *err);
 void process_remove(struct process_worker *w);
+
+/* Write out what stdio still holds, before an end that would lose it.  Where that takes longer than
+ * three seconds the process ends with this code instead.
+ */
+void process_last_words(int code);
 
 #endif

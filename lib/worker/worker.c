@@ -288,7 +288,11 @@ int eddis_close(struct eddis *e, struct eddis_error *err)
 
 void eddis_abort(struct eddis *e, int code)
 {
-    if (e && e->process.fork_count == process_forks())
+    bool own = e && e->process.fork_count == process_forks();
+
+    if (own || !e) /* in a child what stdio holds is its parent's too */
+        process_last_words(code);
+    if (own)
         comm_thread_abort(e->comm_thread, code);
     _exit(code);
 }

@@ -207,12 +207,16 @@ static int run_unlike(void)
     return 1;
 }
 
-/* code 0: leave by exit. */
+/* code 0: leave by exit.  What was written is in a buffer of stdio's, as in a log file. */
 static int run_exit(int code)
 {
+    static char buffer[BUFSIZ];
     struct eddis_error err = { 0 };
     struct eddis_world w;
     struct eddis *e;
+
+    setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
+    puts("last words");
 
     if (open_job(NULL, &e, &w))
         return 1;
