@@ -322,6 +322,9 @@ int eddis_set_metric(struct eddis *e, const char *name, double value, struct edd
  * _test; the buffers belong to the library until then.  n counts elements, bytes bytes.
  * allreduce works in place; the result is the same bits on every worker.
  * allgather: in [bytes] of each worker to out [n_ranks * bytes], in order of ranks.
+ * A blocking form that ended with -ETIMEDOUT is still under way and has the buffers: the same call,
+ * everything but the timeout as before, goes on with it.  -EBUSY: another call with one of these
+ * buffers before that; nothing was begun.
  * -EMSGSIZE: another worker's call is of another size, or another call; communication is over.
  */
 int eddis_allreduce(struct eddis *e, void *buffer, size_t n, enum eddis_dtype dtype,

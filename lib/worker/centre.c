@@ -198,8 +198,8 @@ static int centre_end(struct centre *m, struct eddis_error *err)
     case END_LAST:
         return centre_exchange(m, SYNC_LAST, err);
     case END_MET:
-        return collectives_barrier_until(m->all, m->timeout_ns,
-                                         err); /* all increments are in the centre */
+        /* all increments are in the centre */
+        return collectives_barrier_until(m->all, &m->met, m->timeout_ns, err);
     case END_ADOPT:
         return centre_exchange(m, SYNC_ADOPT, err);
     default:

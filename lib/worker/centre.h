@@ -33,8 +33,9 @@ struct centre {
     bool exchanging;    /* the last of them is not over */
     bool started;       /* the centre is there */
     enum centre_end end;
-    bool finished;          /* parameters are the centre, all workers have left */
-    void *local;            /* own parameters to begin with, of a checkpoint; NULL: none */
+    struct eddis_request *met; /* the barrier of END_MET, when it timed out */
+    bool finished;             /* parameters are the centre, all workers have left */
+    void *local;               /* own parameters to begin with, of a checkpoint; NULL: none */
     int64_t due_before;     /* checkpoints that were due by samples when this generation began, */
     int64_t planned_before; /* and that plans had asked for */
     int64_t flagged;        /* checkpoints that steps were flagged with since */

@@ -10,16 +10,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* All that a call says of itself. */
+struct call {
+    const char *what; /* "allreduce" */
+    void *buffer;     /* [bytes] the library writes to it; NULL: none */
+    const void *in;   /* [in_bytes] the library reads it; NULL: none */
+    size_t bytes, in_bytes;
+    enum comm_type type;
+    enum comm_rule rule;
+    int root;
+};
+
 struct eddis_request {
     struct request r;
     struct eddis_request *next;
-    const char *what; /* "allreduce" */
-    const void *buffer;
-    size_t size;
+    struct call call;
     bool timed_out; /* a blocking call gave up; the same call goes on with it */
 };
 
-static int request_start(struct collectives *c, const struct eddis_request *like,
+static int request_start(struct collectives *c, enum request_level level, const struct call *call,
                          struct collective *taken, struct eddis_request **ret,
                          struct eddis_error *err)
 {
@@ -29,7 +38,8 @@ static int request_start(struct collectives *c, const struct eddis_request *like
         collective_free(taken);
         return eddis_fail(err, -ENOMEM, "no memory for a request");
     }
-    *q = *like;
+    q->call = *call;
+    q->r.level = level;
     q->r.mail.kind = MAIL_REQUEST;
     q->r.collective = taken;
     q->r.peer = -1;
@@ -65,7 +75,7 @@ int collectives_wait(struct collectives *c, struct eddis_request *q, int64_t tim
     int rc = waiter_wait_timed(&c->waiter, &w, deadline, err);
 
     if (rc == -ETIMEDOUT)
-        return eddis_fail(err, rc, "%s still waits for rank %d", q->what, w.peer);
+        return eddis_fail(err, rc, "%s still waits for rank %d", q->call.what, w.peer);
     request_free(c, q);
     return rc;
 }
@@ -81,71 +91,118 @@ int collectives_wait_all(struct collectives *c, int64_t deadline_ns, struct eddi
 
 /* ---- the four kinds ---- */
 
+static struct call call_allreduce(const struct allreduce *a)
+{
+    return (struct call){ .what = "allreduce",
+                          .buffer = a->data,
+                          .bytes = a->n * comm_type_bytes(a->type),
+                          .type = a->type,
+                          .rule = a->rule };
+}
+
+static struct call call_broadcast(void *buffer, size_t bytes, int root)
+{
+    return (struct call){ .what = "broadcast", .buffer = buffer, .bytes = bytes, .root = root };
+}
+
+static struct call call_allgather(const struct collectives *c, const void *in, void *out,
+                                  size_t bytes)
+{
+    return (struct call){ .what = "allgather",
+                          .buffer = out,
+                          .in = in,
+                          .bytes = (size_t)c->place.n_ranks * bytes,
+                          .in_bytes = bytes };
+}
+
+static struct call call_barrier(void)
+{
+    return (struct call){ .what = "barrier" };
+}
+
 int collectives_start_allreduce(struct collectives *c, const struct allreduce *a,
                                 struct eddis_request **ret, struct eddis_error *err)
 {
+    const struct call call = call_allreduce(a);
     struct collective *made;
     int rc = !a->data && a->n ? eddis_fail(err, -EINVAL, "the buffer is NULL")
                               : allreduce_new(&c->place, a, &made, err);
 
-    if (rc < 0)
-        return rc;
-    return request_start(
-        c, &(struct eddis_request){ .what = "allreduce", .buffer = a->data, .size = a->n }, made,
-        ret, err);
+    return rc < 0 ? rc : request_start(c, REQUEST_ALL, &call, made, ret, err);
 }
 
 int collectives_start_broadcast(struct collectives *c, void *buffer, size_t bytes, int root,
                                 struct eddis_request **ret, struct eddis_error *err)
 {
+    const struct call call = call_broadcast(buffer, bytes, root);
     struct collective *made;
     int rc = !buffer && bytes ? eddis_fail(err, -EINVAL, "the buffer is NULL")
                               : broadcast_new(&c->place, buffer, bytes, root, &made, err);
 
-    if (rc < 0)
-        return rc;
-    return request_start(
-        c, &(struct eddis_request){ .what = "broadcast", .buffer = buffer, .size = bytes }, made,
-        ret, err);
+    return rc < 0 ? rc : request_start(c, REQUEST_ALL, &call, made, ret, err);
 }
 
 int collectives_start_allgather(struct collectives *c, const void *in, void *out, size_t bytes,
                                 struct eddis_request **ret, struct eddis_error *err)
 {
+    const struct call call = call_allgather(c, in, out, bytes);
     struct collective *made;
     int rc = (!in || !out) && bytes ? eddis_fail(err, -EINVAL, "a buffer is NULL")
                                     : allgather_new(&c->place, in, out, bytes, &made, err);
 
-    if (rc < 0)
-        return rc;
-    return request_start(
-        c, &(struct eddis_request){ .what = "allgather", .buffer = out, .size = bytes }, made, ret,
-        err);
+    return rc < 0 ? rc : request_start(c, REQUEST_ALL, &call, made, ret, err);
 }
 
 int collectives_start_barrier(struct collectives *c, struct eddis_request **ret,
                               struct eddis_error *err)
 {
+    const struct call call = call_barrier();
     struct collective *made;
     int rc = barrier_new(&c->place, &made, err);
 
-    if (rc < 0)
-        return rc;
-    return request_start(c, &(struct eddis_request){ .what = "barrier" }, made, ret, err);
+    return rc < 0 ? rc : request_start(c, REQUEST_ALL, &call, made, ret, err);
 }
 
-/* ---- blocking forms that may time out ---- */
+/* ---- blocking calls of the program, which may time out ---- */
 
-/* The request of an earlier call with these arguments that timed out, or NULL. */
-static struct eddis_request *request_again(const struct collectives *c, const char *what,
-                                           const void *buffer, size_t size)
+static bool call_same(const struct call *a, const struct call *b)
 {
-    struct eddis_request *q = c->requests;
+    return strcmp(a->what, b->what) == 0 && a->buffer == b->buffer && a->in == b->in &&
+           a->bytes == b->bytes && a->in_bytes == b->in_bytes && a->type == b->type &&
+           a->rule == b->rule && a->root == b->root;
+}
 
-    while (q &&
-           !(q->timed_out && strcmp(q->what, what) == 0 && q->buffer == buffer && q->size == size))
-        q = q->next;
-    return q;
+static bool overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
+{
+    return a && b && (uintptr_t)a < (uintptr_t)b + b_bytes && (uintptr_t)b < (uintptr_t)a + a_bytes;
+}
+
+/* Whether one of the two calls writes what the other reads or writes. */
+static bool call_clashes(const struct call *a, const struct call *b)
+{
+    return overlap(a->buffer, a->bytes, b->buffer, b->bytes) ||
+           overlap(a->buffer, a->bytes, b->in, b->in_bytes) ||
+           overlap(a->in, a->in_bytes, b->buffer, b->bytes);
+}
+
+/* Find the request of this very call, made before, that timed out; NULL: none.  -EBUSY: that of
+ * another one still has the buffer, and both results would be wrong.
+ */
+static int request_again(const struct collectives *c, const struct call *call,
+                         struct eddis_request **ret, struct eddis_error *err)
+{
+    for (*ret = c->requests; *ret; *ret = (*ret)->next) {
+        const struct eddis_request *q = *ret;
+
+        if (q->timed_out && call_same(&q->call, call))
+            return 0;
+        if (q->timed_out && call_clashes(&q->call, call))
+            return eddis_fail(err, -EBUSY,
+                              "the buffer belongs to another call of eddis_%s, which timed out and "
+                              "is still under way: make that call again until it has succeeded",
+                              q->call.what);
+    }
+    return 0;
 }
 
 static int request_finish(struct collectives *c, struct eddis_request *q, int64_t timeout_ns,
@@ -156,14 +213,6 @@ static int request_finish(struct collectives *c, struct eddis_request *q, int64_
     if (rc == -ETIMEDOUT)
         q->timed_out = true;
     return rc;
-}
-
-int collectives_barrier_until(struct collectives *c, int64_t timeout_ns, struct eddis_error *err)
-{
-    struct eddis_request *q = request_again(c, "barrier", NULL, 0);
-    int rc = q ? 0 : collectives_start_barrier(c, &q, err);
-
-    return rc < 0 ? rc : request_finish(c, q, timeout_ns, err);
 }
 
 /* ---- the library's own ---- */
@@ -222,12 +271,23 @@ int collectives_barrier(struct collectives *c, struct eddis_error *err)
     return rc < 0 ? rc : collectives_request_wait(c, q, err);
 }
 
+int collectives_barrier_until(struct collectives *c, struct eddis_request **under_way,
+                              int64_t timeout_ns, struct eddis_error *err)
+{
+    int rc = *under_way ? 0 : collectives_start_barrier(c, under_way, err);
+
+    if (rc == 0)
+        rc = collectives_wait(c, *under_way, timeout_ns, err);
+    if (rc != -ETIMEDOUT)
+        *under_way = NULL;
+    return rc;
+}
+
 int collectives_run(struct collectives *c, const char *what, struct collective *taken,
                     struct eddis_error *err)
 {
     struct eddis_request *q;
-    int rc = request_start(c, &(struct eddis_request){ .what = what, .r.level = REQUEST_GROUP },
-                           taken, &q, err);
+    int rc = request_start(c, REQUEST_GROUP, &(struct call){ .what = what }, taken, &q, err);
 
     return rc < 0 ? rc : collectives_request_wait(c, q, err);
 }
@@ -330,45 +390,61 @@ int eddis_barrier_start(struct eddis *e, struct eddis_request **ret, struct eddi
 int eddis_allreduce(struct eddis *e, void *buffer, size_t n, enum eddis_dtype dtype,
                     enum eddis_op op, int64_t timeout_ns, struct eddis_error *err)
 {
-    struct eddis_request *q = NULL;
+    const struct allreduce a = {
+        .data = buffer, .n = n, .type = (enum comm_type)dtype, .rule = (enum comm_rule)op
+    };
+    struct eddis_request *q;
+    struct call call;
     int rc = worker_check(e, err);
 
     if (rc < 0)
         return rc;
-    q = request_again(&e->all, "allreduce", buffer, n);
-    rc = q ? 0 : eddis_allreduce_start(e, buffer, n, dtype, op, &q, err);
+    call = call_allreduce(&a);
+    rc = request_again(&e->all, &call, &q, err);
+    if (rc == 0 && !q)
+        rc = collectives_start_allreduce(&e->all, &a, &q, err);
     return rc < 0 ? rc : request_finish(&e->all, q, timeout_ns, err);
 }
 
 int eddis_broadcast(struct eddis *e, void *buffer, size_t bytes, int root, int64_t timeout_ns,
                     struct eddis_error *err)
 {
-    struct eddis_request *q = NULL;
+    const struct call call = call_broadcast(buffer, bytes, root);
+    struct eddis_request *q;
     int rc = worker_check(e, err);
 
-    if (rc < 0)
-        return rc;
-    q = request_again(&e->all, "broadcast", buffer, bytes);
-    rc = q ? 0 : eddis_broadcast_start(e, buffer, bytes, root, &q, err);
+    if (rc == 0)
+        rc = request_again(&e->all, &call, &q, err);
+    if (rc == 0 && !q)
+        rc = collectives_start_broadcast(&e->all, buffer, bytes, root, &q, err);
     return rc < 0 ? rc : request_finish(&e->all, q, timeout_ns, err);
 }
 
 int eddis_allgather(struct eddis *e, const void *in, void *out, size_t bytes, int64_t timeout_ns,
                     struct eddis_error *err)
 {
-    struct eddis_request *q = NULL;
+    struct eddis_request *q;
+    struct call call;
     int rc = worker_check(e, err);
 
     if (rc < 0)
         return rc;
-    q = request_again(&e->all, "allgather", out, bytes);
-    rc = q ? 0 : eddis_allgather_start(e, in, out, bytes, &q, err);
+    call = call_allgather(&e->all, in, out, bytes);
+    rc = request_again(&e->all, &call, &q, err);
+    if (rc == 0 && !q)
+        rc = collectives_start_allgather(&e->all, in, out, bytes, &q, err);
     return rc < 0 ? rc : request_finish(&e->all, q, timeout_ns, err);
 }
 
 int eddis_barrier(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
 {
+    const struct call call = call_barrier();
+    struct eddis_request *q;
     int rc = worker_check(e, err);
 
-    return rc < 0 ? rc : collectives_barrier_until(&e->all, timeout_ns, err);
+    if (rc == 0)
+        rc = request_again(&e->all, &call, &q, err);
+    if (rc == 0 && !q)
+        rc = collectives_start_barrier(&e->all, &q, err);
+    return rc < 0 ? rc : request_finish(&e->all, q, timeout_ns, err);
 }

@@ -44,8 +44,11 @@ int collectives_allgather(struct collectives *c, const void *in, void *out, size
                           struct eddis_error *err);
 int collectives_barrier(struct collectives *c, struct eddis_error *err);
 
-/* A barrier that may time out, and is gone on with when it is called again. */
-int collectives_barrier_until(struct collectives *c, int64_t timeout_ns, struct eddis_error *err);
+/* A barrier that may time out, and is gone on with when it is called again: *under_way, NULL at
+ * first, keeps it meanwhile, apart from any of the program's.
+ */
+int collectives_barrier_until(struct collectives *c, struct eddis_request **under_way,
+                              int64_t timeout_ns, struct eddis_error *err);
 
 /* Replace x [n] by the least that any rank has at each place. */
 int collectives_least(struct collectives *c, int64_t *x, size_t n, struct eddis_error *err);

@@ -266,6 +266,7 @@ int eddis_open(const struct eddis_options *options, struct eddis **ret, struct e
 int eddis_close(struct eddis *e, struct eddis_error *err)
 {
     int64_t deadline = clock_after_ns(clock_now_ns(), CLOSE_TIMEOUT_NS);
+    struct eddis_request *barrier = NULL;
     int rc, rc2;
 
     if (!e)
@@ -278,7 +279,7 @@ int eddis_close(struct eddis *e, struct eddis_error *err)
     if (rc == 0)
         rc = shared_buffers_leave(&e->box, deadline, err);
     if (rc == 0)
-        rc = collectives_barrier_until(&e->all, deadline - clock_now_ns(), err);
+        rc = collectives_barrier_until(&e->all, &barrier, deadline - clock_now_ns(), err);
     if (rc < 0)
         eddis_fail_prefix(err, rc, "leaving the job");
     process_remove(&e->process);

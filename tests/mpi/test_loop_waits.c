@@ -161,6 +161,46 @@ static void test_give_up(void)
     loop_job_run(&j);
 }
 
+/* A call that timed out is gone on with by the very same call only.  Another one with its buffer is
+ * refused until then, one with other buffers goes its own way.
+ */
+static void again_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    const int64_t ns = 10 * CLOCK_S;
+    struct eddis_error err = { 0 };
+    int32_t x[2] = { rank + 1, 7 }, y = rank, all[4];
+
+    if (rank == 0) {
+        CHECK(eddis_allreduce(e, x, 2, EDDIS_INT32, EDDIS_SUM, 0, &err) == -ETIMEDOUT);
+        CHECK(eddis_broadcast(e, &y, sizeof y, 1, 0, &err) == -ETIMEDOUT);
+        atomic_store(&j->opened, 1);
+        CHECK(eddis_allreduce(e, x, 2, EDDIS_INT32, EDDIS_MAX, ns, &err) == -EBUSY &&
+              strstr(err.text, "eddis_allreduce"));
+        CHECK(eddis_allreduce(e, x, 2, EDDIS_FLOAT32, EDDIS_SUM, ns, &err) == -EBUSY);
+        CHECK(eddis_allgather(e, x + 1, all, sizeof *x, ns, &err) == -EBUSY);
+        CHECK(eddis_broadcast(e, &y, sizeof y, 0, ns, &err) == -EBUSY &&
+              strstr(err.text, "eddis_broadcast"));
+    }
+    while (!atomic_load(&j->opened))
+        usleep(1000);
+    CHECK(eddis_allreduce(e, x, 2, EDDIS_INT32, EDDIS_SUM, ns, &err) == 0);
+    CHECK(x[0] == 3 && x[1] == 14);
+    CHECK(eddis_broadcast(e, &y, sizeof y, 1, ns, &err) == 0 && y == 1);
+    x[0] = rank;
+    CHECK(eddis_allreduce(e, x, 2, EDDIS_INT32, EDDIS_MAX, ns, &err) == 0);
+    CHECK(x[0] == 1 && x[1] == 14);
+}
+
+static void test_again(void)
+{
+    struct loop_job j = { .n = 2, .body = again_body };
+
+    loop_job_board(&j);
+    for (int i = 0; i < 2; i++)
+        j.scenario[i].batch = 43;
+    loop_job_run(&j);
+}
+
 /* Two workers that average their models every `period` steps: as one hybrid group, or async. */
 static void models_run(void (*body)(struct eddis *e, int rank, struct loop_job *j), bool hybrid,
                        int64_t period)
@@ -314,6 +354,36 @@ static void test_resume(void)
     models_run(resume_body, true, 1);
 }
 
+/* The barrier at the end of async mode is its own, not one of the program's that timed out. */
+static void own_barrier_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    int rc;
+
+    CHECK(eddis_commit(e, &err) == 0);
+    if (rank == 0)
+        CHECK(eddis_barrier(e, 0, &err) == -ETIMEDOUT);
+    else
+        while (!atomic_load(&j->opened))
+            usleep(1000);
+    atomic_store(&j->opened, 1);
+    if (rank == 1)
+        CHECK(eddis_barrier(e, 10 * CLOCK_S, &err) == 0);
+    while ((rc = eddis_step_begin(e, &s, &err)) == 1)
+        CHECK(eddis_wait(e, 60 * CLOCK_S, &err) == 0 && eddis_step_end(e, NULL, &err) == 0);
+    CHECK(rc == 0);
+    if (rank == 0) {
+        CHECK(e->all.requests != NULL); /* it is still there */
+        CHECK(eddis_barrier(e, CLOCK_S, &err) == 0 && e->all.requests == NULL);
+    }
+}
+
+static void test_own_barrier(void)
+{
+    models_run(own_barrier_body, false, 4);
+}
+
 /* Until that rank's page tells that it waits for rank 1 in this phase, and a second more, which is
  * longer than it waits for messages.
  */
@@ -405,6 +475,8 @@ int main(void)
     test_late_save();
     test_give_up();
     test_give_up_own();
+    test_again();
+    test_own_barrier();
     test_ahead();
     test_ignore();
     test_resume();
