@@ -189,6 +189,10 @@ struct eddis_parameter {
                    * only */
     int factored; /* 1: dims are { m, n } and the gradient is u' v with u [k, m] and
                    * v [k, n]; see eddis_announce_factors */
+    void *result; /* as many elements, borrowed until eddis_close and never moved: where every
+                   * step's combined gradient goes unless eddis_announce says otherwise, also
+                   * when this worker announces none; EDDIS_IN_PLACE: eddis_result tells where
+                   * it is; NULL: each announcement says */
 };
 
 /* Register a parameter of a layer.  Returns its number. */
@@ -224,7 +228,8 @@ struct eddis_step {
     int64_t step_in_epoch;  /* from 0 */
     int64_t steps_in_epoch; /* in async and hybrid mode about so many */
     int64_t first;          /* this worker's samples: positions first .. first + count - 1 of the */
-    int64_t count;          /* epoch's permutation; count may be 0: announce nothing or zeros */
+    int64_t count;          /* epoch's permutation; it may be 0: announce all the same, or
+                             * EDDIS_ZERO, since the others' gradient is to be received */
     int64_t batch;          /* samples of the group at this step; 0: only the flags count */
     double weight;          /* count / batch */
     double lr_factor;       /* multiply the learning rate by it: the job's warm-up, and in async and
@@ -264,23 +269,26 @@ int eddis_sample_indices(struct eddis *e, const struct eddis_step *step, int64_t
 int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err);
 
 /* This parameter's gradient is ready.  Never blocks.  source: its elements, the mean over this
- * worker's samples, to be left alone until the wait returns; NULL: it is in eddis_gradient.
- * result: where the combined gradient goes, may be source; NULL: read it in eddis_gradient,
- * until the next eddis_step_begin; EDDIS_IN_PLACE: read it where eddis_result says.  A parameter
- * not announced by eddis_wait counts as zero.
+ * worker's samples, to be left alone until the wait returns; NULL: it is in eddis_gradient;
+ * EDDIS_ZERO: it is zero.  Of a step with weight 0 no source is read.  result: where the combined
+ * gradient goes, may be source; EDDIS_IN_PLACE: read it where eddis_result says; NULL: where
+ * eddis_parameter.result says, and if that is NULL read it in eddis_gradient, until the next
+ * eddis_step_begin.  A parameter not announced by eddis_wait counts as zero; what the others
+ * announced of it goes to eddis_parameter.result, without which eddis_wait fails.
  */
 int eddis_announce(struct eddis *e, int parameter, const void *source, void *result,
                    struct eddis_error *err);
 
 #define EDDIS_IN_PLACE ((void *)1)
+#define EDDIS_ZERO     ((const void *)2)
 
-/* Borrows the combined gradient of a parameter that was announced with EDDIS_IN_PLACE, after a wait
- * for its layer, until the next eddis_step_begin.  Spares a copy where the workers of a node share
- * memory; not to be written to.
+/* Borrows the combined gradient of a parameter whose result is EDDIS_IN_PLACE, after a wait for its
+ * layer, until the next eddis_step_begin.  Spares a copy where the workers of a node share memory;
+ * not to be written to.
  */
 const void *eddis_result(const struct eddis *e, int parameter);
 
-/* All parameters of the layer are ready in their library slots. */
+/* All parameters of the layer are ready in their library slots; results as of NULL above. */
 int eddis_announce_layer(struct eddis *e, int layer, struct eddis_error *err);
 
 /* As eddis_announce for a `factored` parameter: its gradient is u' v, u [k, m], v [k, n], row by
@@ -292,7 +300,9 @@ int eddis_announce_factors(struct eddis *e, int parameter, const void *u, const 
 /* Wait until the combined gradients of one layer (of all) are in place.  eddis_wait first counts
  * what was not announced as zero; eddis_wait_layer demands that the layer was announced, and ends
  * once all that shares its bucket, and the buckets before it, has been announced by all workers.
- * -ETIMEDOUT: err names what is missing and from whom; the wait may be repeated.
+ * -ETIMEDOUT: err names what is missing and from whom; the wait may be repeated.  -EINVAL of
+ * eddis_wait: a parameter that others announced has no place for its result in this step, so that
+ * this worker's model would no longer be theirs; err names it.
  */
 int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddis_error *err);
 int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);

@@ -19,9 +19,15 @@ static size_t align(size_t bytes)
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
+/* Of a gradient of n elements and its mark. */
+static size_t marked_bytes(size_t n, enum comm_type type)
+{
+    return (n + 1) * comm_type_bytes(type);
+}
+
 size_t arena_slot_bytes(size_t n, enum comm_type type)
 {
-    return align(n * comm_type_bytes(type)) + TAIL;
+    return align(marked_bytes(n, type)) + TAIL;
 }
 
 size_t arena_bytes(size_t slots_bytes)
@@ -83,18 +89,37 @@ void *arena_data(const struct arena *a, int slot)
     return a->data + a->slot[slot].offset;
 }
 
+void arena_mark(const struct arena *a, int slot, bool announced)
+{
+    const struct arena_slot *s = &a->slot[slot];
+    void *data = arena_data(a, slot);
+
+    if (s->type == COMM_FLOAT32)
+        ((float *)data)[s->n] = announced;
+    else
+        ((double *)data)[s->n] = announced;
+}
+
+bool arena_marked(const struct arena *a, int slot, const void *data)
+{
+    const struct arena_slot *s = &a->slot[slot];
+
+    return s->type == COMM_FLOAT32 ? ((const float *)data)[s->n] != 0
+                                   : ((const double *)data)[s->n] != 0;
+}
+
 size_t arena_span(const struct arena *a, int last, int first)
 {
     const struct arena_slot *s = &a->slot[first];
 
-    return s->offset + align(s->n * comm_type_bytes(s->type)) - a->slot[last].offset;
+    return s->offset + align(marked_bytes(s->n, s->type)) - a->slot[last].offset;
 }
 
 void arena_clear_gaps(const struct arena *a)
 {
     for (int i = 0; i < a->n_slots; i++) {
         const struct arena_slot *s = &a->slot[i];
-        size_t bytes = s->n * comm_type_bytes(s->type);
+        size_t bytes = marked_bytes(s->n, s->type);
 
         memset(a->data + s->offset + bytes, 0, align(bytes) - bytes + TAIL);
     }

@@ -6,8 +6,11 @@
  *
  *     slot n-1 | room for a tail | slot n-2 | room for a tail | ... | slot 0 | room for a tail
  *
+ * A slot is the gradient and one element more, its mark: 1 where the worker has announced it, else
+ * 0.  It is added up with the rest, so that all learn whether anybody has.
+ *
  * A bucket is a run of neighbours, rooms included: these are zero but for the tail behind it, since
- * they are added up with the rest.  No slot moves.
+ * they are added up too.  No slot moves.
  */
 #ifndef EDDIS_SYNC_ARENA_H
 #define EDDIS_SYNC_ARENA_H
@@ -16,7 +19,7 @@
 #include "sync.h"
 
 struct arena_slot {
-    size_t n, offset; /* elements; bytes from the arena's start */
+    size_t n, offset; /* elements, without the mark; bytes from the arena's start */
     enum comm_type type;
 };
 
@@ -41,6 +44,10 @@ void arena_fini(struct arena *a);
 
 /* Borrows the slot's data. */
 void *arena_data(const struct arena *a, int slot);
+
+/* Set the slot's mark; look at it where the slot was combined to, `data`. */
+void arena_mark(const struct arena *a, int slot, bool announced);
+bool arena_marked(const struct arena *a, int slot, const void *data);
 
 /* Return the bytes of a bucket of the slots last, last - 1, ..., first without its tail. */
 size_t arena_span(const struct arena *a, int last, int first);

@@ -16,7 +16,10 @@
 /* What becomes of a parameter's slot in the arena. */
 struct slot {
     int bucket;
-    bool announced; /* in this step */
+    bool announced; /* in this step, or taken as zero */
+    bool placeless; /* in this step it was not announced and has no place ... */
+    bool missed;    /* ... but others announced it */
+    void *place;    /* of every step's result; NULL: none */
     void *result;   /* where this step's goes; NULL: stays in the slot */
 };
 
@@ -205,9 +208,11 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct eddis
         rc = eddis_fail(err, -ENOMEM, "no memory for %d parameters", o->n_parameters);
     if (rc < 0)
         goto fail;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         e->arena.slot[i] =
             (struct arena_slot){ .n = o->parameter[i].n, .type = o->parameter[i].type };
+        e->slot[i].place = o->parameter[i].result;
+    }
     e->cost = o->cost.bytes_per_s > 0 ? o->cost : engine_typical_cost(&o->place);
     rc = arena_place(&e->arena, &e->place, err);
     if (rc == 0)
@@ -265,8 +270,10 @@ void engine_begin(struct engine *e, const struct engine_step *s, int64_t now_ns)
     e->step = *s;
     e->next = e->in_flight = e->finished = 0;
     for (int i = 0; i < e->n_slots; i++) {
-        e->slot[i].announced = false;
-        e->slot[i].result = NULL;
+        struct slot *own = &e->slot[i];
+
+        own->announced = own->placeless = own->missed = false;
+        own->result = own->place;
     }
     for (int i = 0; i < e->n_buckets; i++)
         e->bucket[i].missing = e->bucket[i].last - e->bucket[i].first + 1;
@@ -296,21 +303,28 @@ const void *engine_result(const struct engine *e, int parameter)
     return s->result == ENGINE_IN_PLACE ? b->result + offset : engine_slot(e, parameter);
 }
 
+bool engine_missed(const struct engine *e, int parameter)
+{
+    return e->slot[parameter].missed;
+}
+
 static void engine_pack(struct engine *e, const struct engine_announcement *a)
 {
     const struct arena_slot *s = &e->arena.slot[a->parameter];
     double factor = engine_alone(e) ? 1.0 : e->step.weight / e->step.batch;
     void *own = engine_slot(e, a->parameter);
-    bool to_result = engine_alone(e) && a->result && a->result != ENGINE_IN_PLACE;
-    void *to = to_result ? a->result : own;
+    void *result = a->result ? a->result : e->slot[a->parameter].place;
+    bool to_result = engine_alone(e) && result && result != ENGINE_IN_PLACE;
+    void *to = to_result ? result : own;
 
-    if (e->step.weight == 0)
+    if (e->step.weight == 0 || a->source == ENGINE_ZERO)
         memset(to, 0, s->n * comm_type_bytes(s->type));
     else if (a->u)
         pack_product(s->type, to, &(struct pack_factors){ a->u, a->v, a->k, a->m, a->n }, factor);
     else
         pack_scaled(s->type, to, a->source ? a->source : own, s->n, factor);
-    e->slot[a->parameter].result = engine_alone(e) ? NULL : a->result;
+    arena_mark(&e->arena, a->parameter, true);
+    e->slot[a->parameter].result = engine_alone(e) ? NULL : result;
 }
 
 /* A bucket is combined: scale when the weights do not add up to the batch, give results out. */
@@ -327,12 +341,14 @@ static void bucket_unpack(struct engine *e, struct bucket *b)
         factor = e->step.batch / tail->weight;
     for (int i = b->last; i >= b->first; i--) {
         const struct arena_slot *s = &e->arena.slot[i];
+        const char *from = read + (s->offset - b->offset);
         void *to = e->slot[i].result;
 
+        e->slot[i].missed = e->slot[i].placeless && arena_marked(&e->arena, i, from);
         if (to == ENGINE_IN_PLACE && factor == 1.0)
             continue;
-        pack_scaled(s->type, to && to != ENGINE_IN_PLACE ? to : engine_slot(e, i),
-                    read + (s->offset - b->offset), s->n, factor);
+        pack_scaled(s->type, to && to != ENGINE_IN_PLACE ? to : engine_slot(e, i), from, s->n,
+                    factor);
     }
     if (factor == 1.0)
         b->result = read;
@@ -439,6 +455,8 @@ int engine_finish(struct engine *e, int64_t now_ns, struct outbox *out, struct e
         if (e->slot[i].announced)
             continue;
         memset(engine_slot(e, i), 0, s->n * comm_type_bytes(s->type));
+        arena_mark(&e->arena, i, false);
+        e->slot[i].placeless = !e->slot[i].place;
         engine_mark(e, i, now_ns);
     }
     if (e->n_slots == 0)

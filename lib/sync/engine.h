@@ -36,6 +36,10 @@ enum {
 struct engine_parameter {
     size_t n;            /* elements */
     enum comm_type type; /* COMM_FLOAT32 or COMM_FLOAT64 */
+    /* Where results go unless an announcement says otherwise, also of steps without one; NULL:
+     * there is no such place; ENGINE_IN_PLACE: engine_result tells it.
+     */
+    void *result;
 };
 
 /* Called by engine_announce, _finish, _receive and _poll. */
@@ -73,10 +77,15 @@ void engine_free(struct engine *e);
 /* Return the parameter's slot, 64-byte aligned, borrowed until engine_free. */
 void *engine_slot(const struct engine *e, int parameter);
 
-/* Return where to read this step's result of a parameter that was announced with ENGINE_IN_PLACE,
- * once its bucket is combined; borrowed until the next step begins.
+/* Return where to read this step's result of a parameter whose place is ENGINE_IN_PLACE, once its
+ * bucket is combined; borrowed until the next step begins.
  */
 const void *engine_result(const struct engine *e, int parameter);
+
+/* Return whether other workers announced the parameter in this step and this one did not and has no
+ * place for the result, once its bucket is combined.
+ */
+bool engine_missed(const struct engine *e, int parameter);
 
 /* Return how many parameters the engine was made for. */
 int engine_n_parameters(const struct engine *e);
@@ -105,11 +114,13 @@ void engine_begin(struct engine *e, const struct engine_step *s, int64_t now_ns)
 void engine_set_weight(struct engine *e, double weight);
 
 #define ENGINE_IN_PLACE ((void *)1)
+#define ENGINE_ZERO     ((const void *)2)
 
 struct engine_announcement {
     int parameter;
-    const void *source; /* NULL: the slot, or the factors when there are any */
-    void *result;       /* NULL: the slot; ENGINE_IN_PLACE: wherever it is, see engine_result */
+    const void *source; /* NULL: the slot, or the factors when there are any; ENGINE_ZERO: zeros */
+    void *result;       /* NULL: the parameter's, or else the slot; ENGINE_IN_PLACE: wherever it
+                         * is, see engine_result */
     const void *u, *v;  /* factors of a matrix [m, n], see pack.h; NULL: none */
     size_t k, m, n;     /* of the factors */
 };
@@ -118,7 +129,8 @@ struct engine_announcement {
 int engine_announce(struct engine *e, const struct engine_announcement *a, int64_t now_ns,
                     struct outbox *out, struct eddis_error *err);
 
-/* Take what has not been announced in this step as zero. */
+/* Take what has not been announced in this step as zero; where it has a place it gets the result.
+ */
 int engine_finish(struct engine *e, int64_t now_ns, struct outbox *out, struct eddis_error *err);
 
 /* Go on after this operation, which is complete. */

@@ -69,6 +69,13 @@ int eddis_announce(struct eddis *e, int parameter, const void *source, void *res
 
     if (rc < 0)
         return rc;
+    if (source == EDDIS_IN_PLACE || result == EDDIS_ZERO)
+        return eddis_fail(err, -EINVAL,
+                          "parameter '%s' was announced with %s: EDDIS_ZERO is a source, "
+                          "EDDIS_IN_PLACE a result",
+                          e->parameters.item[parameter].name,
+                          result == EDDIS_ZERO ? "EDDIS_ZERO as its result"
+                                               : "EDDIS_IN_PLACE as its source");
     pthread_mutex_lock(&e->step.announce_lock);
     rc = announce_locked(
         e,
@@ -167,6 +174,29 @@ static int wait_parameter(struct eddis *e, int parameter, int64_t deadline_ns,
                       (long long)e->step.current.step, w.bucket, w.n_buckets, layer, w.peer);
 }
 
+/* The parameters of a layer, -1: all, are combined: whether this worker has them all.  One that
+ * went on without would train another model than the rest.
+ */
+static int wait_places(const struct eddis *e, int layer, struct eddis_error *err)
+{
+    /* Before eddis_wait only what was announced is waited for, and that has a place. */
+    if (!e->step.finished || e->step.n_announced == e->parameters.n)
+        return 0;
+    for (int i = 0; i < e->parameters.n; i++) {
+        const struct parameter *p = &e->parameters.item[i];
+
+        if ((layer < 0 || p->layer == layer) && engine_missed(e->engine, i))
+            return eddis_fail(
+                err, -EINVAL,
+                "step %lld: parameter '%s' of layer '%s' was announced by other workers, but what "
+                "they combined has no place on this one, which did not announce it; announce it at "
+                "every step, with EDDIS_ZERO where there is nothing to add, or register it with a "
+                "result",
+                (long long)e->step.current.step, p->name, e->parameters.layer[p->layer].name);
+    }
+    return 0;
+}
+
 static int wait_check(const struct eddis *e, struct eddis_error *err)
 {
     int rc = worker_check(e, err);
@@ -201,6 +231,8 @@ int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
     phase_wait_leave(&e->phase, before, rc);
     if (rc == 0)
         rc = replan_failure(&e->replan, err); /* fails the step on this worker */
+    if (rc == 0)
+        rc = wait_places(e, -1, err);
     if (rc == 0) {
         e->step.waited = true;
         e->emulation.waited_ns = clock_now_ns();
@@ -235,5 +267,5 @@ int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddi
         if (e->parameters.item[i].layer == layer)
             rc = wait_parameter(e, i, deadline, err);
     phase_wait_leave(&e->phase, before, rc);
-    return rc;
+    return rc < 0 ? rc : wait_places(e, layer, err);
 }

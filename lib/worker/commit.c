@@ -187,7 +187,9 @@ static int commit_engine(struct eddis *e, const struct comm_cost *cost, struct e
     if (rc == 0 && e->group.several)
         models = centre_setup(&e->centre, v);
     for (int i = 0; rc == 0 && i < e->parameters.n; i++)
-        p[i] = (struct engine_parameter){ .n = v[i].n, .type = v[i].type };
+        p[i] = (struct engine_parameter){ .n = v[i].n,
+                                          .type = v[i].type,
+                                          .result = e->parameters.item[i].result };
     if (rc == 0)
         rc = commit_buckets(e, &layout, &o, err);
     if (rc == 0)

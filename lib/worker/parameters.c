@@ -32,6 +32,11 @@ static int parameter_check(const struct parameters *all, int layer, const struct
             n > SIZE_MAX / 64)
             return eddis_fail(err, -EINVAL, "parameter '%s' has an impossible dimension %lld",
                               p->name, (long long)p->dims[i]);
+    if (p->result == EDDIS_ZERO)
+        return eddis_fail(err, -EINVAL,
+                          "parameter '%s' has EDDIS_ZERO as its result, which is a "
+                          "source of eddis_announce",
+                          p->name);
     *ret_n = n;
     return 0;
 }
@@ -177,6 +182,7 @@ int eddis_add_parameter(struct eddis *e, int layer, const struct eddis_parameter
                              .n_dims = p.n_dims,
                              .n = n,
                              .value = p.value,
+                             .result = p.result,
                              .factored = p.factored != 0 };
     memcpy(q->dims, p.dims, sizeof q->dims);
     return all->n++;

@@ -24,6 +24,7 @@ struct parameter {
     int64_t dims[EDDIS_MAX_DIMS];
     size_t n;
     void *value;
+    void *result; /* NULL: each announcement says */
     bool factored;
     bool announced; /* in this step */
     bool held;      /* announced, but an emulated device is not so far */

@@ -238,13 +238,14 @@ static void await_report(struct eddis *e)
 static void ahead_body(struct eddis *e, int rank, struct loop_job *j)
 {
     static const int64_t other[] = { 13, 7 };
-    float value[4] = { 0 };
+    float value[4] = { 0 }, gradient[4];
     struct eddis_parameter p = { .size = sizeof p,
                                  .name = "w",
                                  .dtype = EDDIS_FLOAT32,
                                  .n_dims = 1,
                                  .dims = { 4 },
-                                 .value = value };
+                                 .value = value,
+                                 .result = gradient };
     struct eddis_step s = { .size = sizeof s }, later = { .size = sizeof later };
     struct eddis_error err = { 0 };
     int rc;

@@ -3,6 +3,7 @@
  * compute, in virtual time. */
 #include "lib/base/random.h"
 #include "lib/comm/loop.h"
+#include "lib/sync/arena.h"
 #include "lib/sync/arena_layout.h"
 #include "lib/sync/loop_thread.h"
 #include "lib/worker/phase.h"
@@ -320,7 +321,7 @@ END_TEST
 
 /* ---- virtual time ---- */
 
-enum { LAYERS = 30, LATENCY_NS = 20000, TAIL_BYTES = 64 };
+enum { LAYERS = 30, LATENCY_NS = 20000 };
 
 /* Layers in the order of the arena: what a bucket of one costs and when it is ready. */
 struct profile {
@@ -339,7 +340,7 @@ static void profile_make(struct profile *p, uint64_t *random)
         size_t n = 16 * (1 + random_below(random, 60));
 
         ready += 1 + (int64_t)random_below(random, 60000);
-        p->item[i] = (struct bucket_item){ n * sizeof(float) + TAIL_BYTES, COMM_FLOAT32, ready };
+        p->item[i] = (struct bucket_item){ arena_slot_bytes(n, COMM_FLOAT32), COMM_FLOAT32, ready };
         p->parameter[LAYERS - 1 - i] = (struct engine_parameter){ n, COMM_FLOAT32 };
     }
 }
