@@ -140,7 +140,9 @@ struct eddis_options {
 int eddis_open(const struct eddis_options *options, struct eddis **ret, struct eddis_error *err);
 
 /* Leave the job in good order and free everything, gradient slots included.  Collective; waits
- * for the others at most one minute.  Accepts NULL.
+ * for the others as long as they take, to evaluate or to save perhaps.  Under eddis-run the job's
+ * timeouts.hang ends that wait; elsewhere it lasts as long as the others live, and each minute
+ * standard error is told for whom.  Accepts NULL.
  */
 int eddis_close(struct eddis *e, struct eddis_error *err);
 

@@ -84,8 +84,10 @@ int shared_buffers_leave(struct shared_buffers *b, int64_t deadline_ns, struct e
 
     if (!b->box)
         return 0;
-    b->leave.kind = MAIL_LEAVE;
-    comm_thread_send(b->all->waiter.thread, &b->leave);
+    if (b->leave.kind != MAIL_LEAVE) { /* not told before a time-out */
+        b->leave.kind = MAIL_LEAVE;
+        comm_thread_send(b->all->waiter.thread, &b->leave);
+    }
     rc = waiter_wait(&b->all->waiter, &w, deadline_ns, err);
     return rc == -ETIMEDOUT ? eddis_fail(err, rc, "others still use the Soft Memory Box") : rc;
 }

@@ -32,7 +32,7 @@ int shared_buffers_ask(struct shared_buffers *b, struct smb_request *r, struct e
 int shared_buffers_ask_own(struct shared_buffers *b, struct smb_request *r,
                            struct eddis_error *err);
 
-/* Leave the box in good order, when it is open.  Collective. */
+/* Leave the box in good order, when it is open.  Collective.  After -ETIMEDOUT: call it again. */
 int shared_buffers_leave(struct shared_buffers *b, int64_t deadline_ns, struct eddis_error *err);
 
 /* Free the box and the requests that nobody waited for, after the communication thread's end. */

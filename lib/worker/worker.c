@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define CLOSE_TIMEOUT_NS (INT64_C(60) * CLOCK_S)
+#define LEAVE_TELL_NS (INT64_C(60) * CLOCK_S)
 
 _Static_assert((int)EDDIS_FLOAT32 == COMM_FLOAT32 && (int)EDDIS_FLOAT64 == COMM_FLOAT64 &&
                    (int)EDDIS_INT32 == COMM_INT32 && (int)EDDIS_INT64 == COMM_INT64 &&
@@ -38,6 +38,7 @@ static void worker_set_board(struct eddis *e, struct board *board)
 {
     e->board = e->phase.board = e->replan.board = board;
     e->area = e->centre.area = e->save.area = board_setup(board);
+    e->leave.tells = false;
 }
 
 /* What the job's plan area says about this worker, or the defaults. */
@@ -131,6 +132,8 @@ static void worker_wire(struct eddis *e)
     e->save.all = &e->all;
     e->save.centre = &e->centre;
     e->save.replan = &e->replan;
+    e->leave = (struct leave){ .all = &e->all, .box = &e->box, .tells = true };
+    e->leave.tell_ns = LEAVE_TELL_NS;
 }
 
 /* The communication is there. */
@@ -265,8 +268,6 @@ int eddis_open(const struct eddis_options *options, struct eddis **ret, struct e
 
 int eddis_close(struct eddis *e, struct eddis_error *err)
 {
-    int64_t deadline = clock_after_ns(clock_now_ns(), CLOSE_TIMEOUT_NS);
-    struct eddis_request *barrier = NULL;
     int rc, rc2;
 
     if (!e)
@@ -275,13 +276,7 @@ int eddis_close(struct eddis *e, struct eddis_error *err)
     if (rc < 0)
         return rc;
     phase_enter(&e->phase, EDDIS_PHASE_DONE);
-    rc = collectives_wait_all(&e->all, deadline, err);
-    if (rc == 0)
-        rc = shared_buffers_leave(&e->box, deadline, err);
-    if (rc == 0)
-        rc = collectives_barrier_until(&e->all, &barrier, deadline - clock_now_ns(), err);
-    if (rc < 0)
-        eddis_fail_prefix(err, rc, "leaving the job");
+    rc = leave_wait(&e->leave, err);
     process_remove(&e->process);
     rc2 = worker_free(e, rc == 0, rc == 0 ? err : NULL);
     return rc < 0 ? rc : rc2;

@@ -19,6 +19,7 @@
 #include "collectives.h"
 #include "emulate.h"
 #include "group.h"
+#include "leave.h"
 #include "lib/comm/tuner.h"
 #include "node_memory.h"
 #include "parameters.h"
@@ -57,6 +58,7 @@ struct eddis {
     struct centre centre;
     struct checkpoint_save save;
     struct step step;
+    struct leave leave;
 };
 
 /* How to open: eddis_open reads it from the environment, tests give it. */

@@ -201,6 +201,88 @@ static void test_again(void)
     loop_job_run(&j);
 }
 
+/* What has been written to a file so far. */
+static const char *content(FILE *f, char *ret, size_t size)
+{
+    ssize_t n = pread(fileno(f), ret, size - 1, 0);
+
+    ret[n > 0 ? n : 0] = '\0';
+    return ret;
+}
+
+/* Whether all other ranks wait in eddis_close, and it is known for whom. */
+static bool others_wait(struct loop_job *j)
+{
+    struct board_page page;
+    char said[4096], words[64];
+
+    for (int r = 1; r < j->n; r++) {
+        snprintf(words, sizeof words, "rank %d has come to eddis_close", r);
+        if (!j->board && !strstr(content(j->arg, said, sizeof said), words))
+            return false;
+        if (j->board)
+            loop_job_page(j, r, &page);
+        if (j->board && (page.phase != EDDIS_PHASE_DONE || page.waits_for < 0))
+            return false;
+    }
+    return true;
+}
+
+/* Rank 0 evaluates for several times `tell_ns`, which stands for the minute, and is only missed:
+ * nobody fails.
+ */
+static void late_leave_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    int64_t end = clock_now_ns() + 60 * CLOCK_S;
+
+    e->leave.tell_ns = CLOCK_S / 20;
+    if (rank != 0)
+        return;
+    eddis_set_phase(e, EDDIS_PHASE_EVALUATE);
+    while (!others_wait(j) && clock_now_ns() < end)
+        usleep(1000);
+    CHECK(others_wait(j));
+    usleep(150000);
+}
+
+/* What standard error is told meanwhile. */
+static void late_leave(bool board, bool hybrid, char *ret, size_t size)
+{
+    struct loop_job j = { .n = 3, .body = late_leave_body, .arg = tmpfile() };
+    int old = dup(STDERR_FILENO);
+
+    for (int i = 0; i < 3; i++)
+        j.scenario[i].batch = 43;
+    if (hybrid) {
+        j.mode = "hybrid";
+        j.algorithm = "hsgd";
+        j.per_group = 3;
+        j.period = 2;
+    }
+    if (board)
+        loop_job_board(&j);
+    CHECK(j.arg && old >= 0 && dup2(fileno(j.arg), STDERR_FILENO) >= 0);
+    loop_job_run(&j);
+    CHECK(dup2(old, STDERR_FILENO) >= 0 && close(old) == 0);
+    content(j.arg, ret, size);
+    CHECK(fclose(j.arg) == 0);
+}
+
+static void test_late_leave(void)
+{
+    char said[4096];
+
+    late_leave(false, false, said, sizeof said);
+    CHECK(strstr(said, "eddis: rank 1 has come to eddis_close and waits, for 0 minutes so far: "
+                       "barrier still waits for rank 0\n"));
+    CHECK(strstr(said, "eddis: rank 2 has come to eddis_close"));
+    CHECK(!strstr(said, "eddis: rank 0 has come"));
+    late_leave(true, false, said, sizeof said); /* the board tells it */
+    CHECK(said[0] == '\0');
+    late_leave(true, true, said, sizeof said);
+    CHECK(said[0] == '\0');
+}
+
 /* Two workers that average their models every `period` steps: as one hybrid group, or async. */
 static void models_run(void (*body)(struct eddis *e, int rank, struct loop_job *j), bool hybrid,
                        int64_t period)
@@ -475,6 +557,7 @@ int main(void)
     test_late();
     test_late_save();
     test_give_up();
+    test_late_leave();
     test_give_up_own();
     test_again();
     test_own_barrier();

@@ -4,7 +4,8 @@
  * A rank stands still when neither its steps nor its phase change.  How long is told by its own
  * node's clock with each report, so that a node that says nothing is lost, and never hangs.  Ranks
  * that wait for others, in a step or in a checkpoint, stand still because of them: what is looked
- * for is one that does not wait, or, when there is none, all of them waiting for each other.
+ * for is one that does not wait, or, when there is none, all of them waiting for each other.  Ranks
+ * that leave are missed by nobody but by others that do: see stuck_leaving.
  */
 #include "state_input.h"
 
@@ -104,6 +105,23 @@ static int furthest_behind(const struct state *s, bool waiting)
     return behind;
 }
 
+/* One that waits in vain for others to leave with, when no rank is at work any more; -1: none. */
+static int stuck_leaving(const struct state *s)
+{
+    for (int r = 0; r < s->n_ranks; r++)
+        if (waits(&s->rank[r]) && s->rank[r].still_ns >= s->o.hang_ns)
+            return r;
+    return -1;
+}
+
+static bool any_at_work(const struct state *s)
+{
+    for (int r = 0; r < s->n_ranks; r++)
+        if (is_at_work(&s->rank[r]))
+            return true;
+    return false;
+}
+
 /* Whom r waits for, if that one is still there; -1: nobody, as far as is known. */
 static int awaited(const struct state *s, int r)
 {
@@ -131,7 +149,7 @@ static int find(const struct state *s, bool *all_wait)
     for (int k = 0; k < s->n_ranks; k++)
         if (is_at_work(&s->rank[k]) && !stands(s, &s->rank[k]))
             return -1; /* it gets on, or has begun to wait but now */
-    r = furthest_behind(s, true);
+    r = any_at_work(s) ? furthest_behind(s, true) : stuck_leaving(s);
     if (r < 0)
         return -1;
     r = last_awaited(s, r);
@@ -181,19 +199,21 @@ static const char *doing(int phase)
 static void hang_text(const struct state *s, int rank, bool all_wait, char *ret, size_t size)
 {
     const struct state_rank *r = &s->rank[rank];
-    char still[32], who[128], wait[200] = "";
+    char still[32], limit[32], who[128], wait[200] = "";
     int n = waiting_text(s, rank, who, sizeof who);
 
     job_status_duration((double)r->still_ns / CLOCK_S, still, sizeof still);
+    job_status_duration((double)s->o.hang_ns / CLOCK_S, limit, sizeof limit);
     if (n && all_wait)
         (void)snprintf(wait, sizeof wait, "; all ranks wait for each other");
     else if (n)
         (void)snprintf(wait, sizeof wait, "; rank%s %s wait%s for it", n == 1 ? "" : "s", who,
                        n == 1 ? "s" : "");
-    (void)snprintf(
-        ret, size,
-        "rank %d (node %.120s, pid %d) has made no step for %s: last step %" PRId64 ", %s%s", rank,
-        state_host(s, r->agent), r->pid, still, r->steps - 1, doing(r->phase), wait);
+    (void)snprintf(ret, size,
+                   "rank %d (node %.120s, pid %d) has made no step for %s, timeouts.hang is %s: "
+                   "last step %" PRId64 ", %s%s",
+                   rank, state_host(s, r->agent), r->pid, still, limit, r->steps - 1,
+                   doing(r->phase), wait);
 }
 
 void state_hang_look(struct state *s, const struct state_input *in)
@@ -207,8 +227,8 @@ void state_hang_look(struct state *s, const struct state_input *in)
     bool all_wait;
     int r;
 
-    if (s->o.hang_ns <= 0 || s->outcome == STATE_OUTCOME_SAVING || !state_any_step(s) ||
-        (r = find(s, &all_wait)) < 0)
+    if (s->o.hang_ns <= 0 || s->outcome == STATE_OUTCOME_SAVING ||
+        (!state_any_step(s) && any_at_work(s)) || (r = find(s, &all_wait)) < 0)
         return;
     f.at_ns = in->now_ns;
     f.rank = r;

@@ -7,7 +7,8 @@
  *     test_driver_trace write FOLDER           make the files anew
  *
  * The files were made by "write" with this source and the state library of 1a7d9a2
- * (state_trace/world_1a7d9a2.c for its names).  From the first state of every set of nodes
+ * (state_trace/world_1a7d9a2.c for its names), and anew where its answers were meant to change:
+ * the sentence about a hang names timeouts.hang.  From the first state of every set of nodes
  * (world.h) every input that is possible is given, breadth first, where going on well ("forward")
  * counts as no step.  Two states are the same when they answer every input alike, but for exact
  * times and numbers in sentences.  No set is ever complete: each is cut at STATES states, of which

@@ -23,8 +23,8 @@ START_TEST(hang)
     } row[] = {
         { { 3, 3, 2, 3, 3 },
           2,
-          "rank 2 (node b, pid 102) has made no step for 0:30: last step 1041, computing; ranks "
-          "0, 1, 3, 4 wait for it" },
+          "rank 2 (node b, pid 102) has made no step for 0:30, timeouts.hang is 0:30: last step "
+          "1041, computing; ranks 0, 1, 3, 4 wait for it" },
         { { 1, 3, 3, 3, 3 }, 0, "waiting for data; ranks 1-4 wait for it" },
         { { 3, 3, 3, 3, 3 }, 0, "waiting for others; all ranks wait for each other" },
         { { 3, 5, 3, 6, 6 }, 1, "writing a checkpoint; ranks 0, 2 wait for it" },
@@ -74,8 +74,8 @@ START_TEST(hang_behind_waits)
         { { 5, 5, 5, 5, 5 }, /* in a checkpoint: 4 waits for 3, 3 for 2, 2 does not wait */
           { 2, 0, -1, 2, 3 },
           2,
-          "rank 2 (node b, pid 102) has made no step for 0:30: last step 1041, writing a "
-          "checkpoint; ranks 0, 1, 3, 4 wait for it" },
+          "rank 2 (node b, pid 102) has made no step for 0:30, timeouts.hang is 0:30: last step "
+          "1041, writing a checkpoint; ranks 0, 1, 3, 4 wait for it" },
         { { 4, 4, 4, 4, 4 }, { 3, 3, 3, -1, 3 }, 3, "evaluating; ranks 0-2, 4 wait for it" },
         { { 5, 5, 5, 5, 5 }, /* 0 waits for a circle of 1, 2 and 4 */
           { 3, 2, 4, 1, 1 },
@@ -87,6 +87,9 @@ START_TEST(hang_behind_waits)
           "all ranks wait for each other" },
         { { 3, 3, 3, 6, 3 }, { 3, 3, 3, -1, 3 }, 3, "leaving; ranks 0-2, 4 wait for it" },
         { { 2, 6, 6, 6, 6 }, { -1, 0, 0, 0, 0 }, 0, "computing; ranks 1-4 wait for it" },
+        /* nobody is at work: 2 is stuck on its way out, or all are */
+        { { 6, 6, 6, 6, 6 }, { 2, 0, -1, 2, 1 }, 2, "leaving; ranks 0, 1, 3, 4 wait for it" },
+        { { 6, 6, 6, 6, 6 }, { 1, 2, 0, 0, 0 }, 2, "leaving; all ranks wait for each other" },
         { { 5, 5, 5, 5, 5 }, { 0, 1, 2, 3, 4 }, 0, "last step 1041, writing a checkpoint; stop" },
         { { 5, 5, 5, 5, 5 }, { 7, 7, 7, 7, 7 }, 0, "last step 1041, writing a checkpoint; stop" },
     };
