@@ -256,6 +256,25 @@ static int make_whole(struct checkpoint *c, struct eddis_error *err)
     return rc < 0 ? rc : rename_whole(c, err);
 }
 
+void checkpoint_drop_later(struct checkpoint *c, int64_t last_step)
+{
+    c->drop_to = last_step;
+}
+
+/* Those that cannot be removed stay: the commit itself has succeeded. */
+static void drop_later(const struct checkpoint *c)
+{
+    cleanup_free struct checkpoint_name *names = NULL;
+    int n = c->drop_to > c->step ? checkpoint_names(c->dir, &names, NULL) : 0;
+
+    for (int i = 0; i < n; i++) {
+        cleanup_free char *path = path_of(c->dir, names[i].step, 0);
+
+        if (path && !names[i].generation && names[i].step > c->step && names[i].step <= c->drop_to)
+            (void)remove_any(path, NULL);
+    }
+}
+
 int checkpoint_commit_take(struct checkpoint *c, const struct checkpoint_meta *meta, int keep,
                            struct eddis_error *err)
 {
@@ -275,6 +294,8 @@ int checkpoint_commit_take(struct checkpoint *c, const struct checkpoint_meta *m
     /* Old ones that cannot be removed now are tried again next time. */
     if (rc == 0)
         (void)checkpoint_prune(c->dir, c->step, c->fence.generation, keep, NULL);
+    if (rc == 0)
+        drop_later(c);
     checkpoint_free(c);
     return rc;
 }

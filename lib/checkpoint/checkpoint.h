@@ -83,6 +83,9 @@ int checkpoint_add_list(struct checkpoint *c, const char *text, size_t n, struct
 int checkpoint_commit_take(struct checkpoint *c, const struct checkpoint_meta *meta, int keep,
                            struct eddis_error *err);
 
+/* Have the commit remove whole checkpoints of later steps too, up to this one. */
+void checkpoint_drop_later(struct checkpoint *c, int64_t last_step);
+
 /* Give it up: rank 0 removes the folder, others only free.  Accepts NULL. */
 void checkpoint_abandon_take(struct checkpoint *c);
 

@@ -13,6 +13,7 @@ struct checkpoint {
     int64_t step;
     bool owner;         /* rank 0 while writing: removes the folder unless it is committed */
     struct fence fence; /* the owner's */
+    int64_t drop_to;    /* later steps up to this one are removed by the commit */
     struct manifest m;
 };
 

@@ -186,6 +186,24 @@ START_TEST(kept_and_pruned)
 }
 END_TEST
 
+START_TEST(way_left)
+{
+    struct checkpoint *c;
+
+    for (int64_t step = 100; step <= 500; step += 100)
+        ck_assert_int_eq(save(step, 0), 0);
+    ck_assert_int_eq(checkpoint_begin(dir, 250, &fence, &c, NULL), 0);
+    checkpoint_drop_later(c, 400);
+    found_step(500);
+    ck_assert_int_eq(checkpoint_commit_take(c, &meta, 0, &err), 0);
+    ck_assert(is_there(in_dir("step-00000200")));
+    ck_assert(is_there(in_dir("step-00000250")));
+    ck_assert(!is_there(in_dir("step-00000300")));
+    ck_assert(!is_there(in_dir("step-00000400")));
+    ck_assert(is_there(in_dir("step-00000500"))); /* of a run that went further */
+}
+END_TEST
+
 START_TEST(same_step_again)
 {
     struct checkpoint *c;
@@ -436,6 +454,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, there_and_back);
     tcase_add_test(tc, names);
     tcase_add_test(tc, kept_and_pruned);
+    tcase_add_test(tc, way_left);
     tcase_add_test(tc, same_step_again);
     tcase_add_test(tc, abandoned);
     tcase_add_loop_test(tc, spoiled_before_commit, 0, 8);
