@@ -251,8 +251,9 @@ struct eddis_step {
 int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error *err);
 
 /* What this worker will have to do at a later step: for reading ahead.  What it says about a step
- * never changes afterwards; a new plan takes force after every step that any worker asked for.
- * flags holds EDDIS_STEP_END_OF_EPOCH only.  Returns 1, or 0 behind the last step.
+ * never changes afterwards, unless the job goes back (eddis_restore_end); a new plan takes force
+ * after every step that any worker asked for. flags holds EDDIS_STEP_END_OF_EPOCH only.  Returns 1,
+ * or 0 behind the last step.
  *   - async, hybrid: after eddis_commit.  Takes the samples from the counter, so ask for no more
  *     steps than are wanted: what is taken is this group's.  In hybrid mode the next step is known
  *     at once; for one beyond it the call may wait until steps before it have been done, so that
@@ -398,14 +399,23 @@ int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const voi
  */
 int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_error *err);
 
-/* Open the checkpoint to begin with.  Collective: rank 0 chooses and all open the same.
+/* Give one up in the place of commit: nothing of it remains, and training goes on.  Every worker
+ * must.  Frees c, which may be one of eddis_restore_begin too.
+ */
+int eddis_checkpoint_abandon(struct eddis_checkpoint *c, struct eddis_error *err);
+
+/* Open the checkpoint to begin with, or to go back to.  Collective: rank 0 chooses and all open the
+ * same.  Before the first step:
  *   - In generation 2 and later the newest whole one that the job has written.
  *   - In generation 1, or when the job has none: path, which is one or a folder of them, the newest
  *     whole one of which is taken; NULL: what the job was told to resume from.
- * Its checksums are verified.  Returns 1, or 0: a fresh start.  In both cases err->text (may be "")
- * tells which newer one was passed over because it is damaged; err->code is 0.
- * -ENOENT, -EBADMSG: what path names is not there or not whole; -EINVAL: it was made with another
- * number of samples, global batch or seed.
+ * After a step:
+ *   - path, likewise; NULL: the newest whole one that the job has written, or, when it has none,
+ *     what it was told to resume from.
+ * Its checksums are verified.  Returns 1, or 0: there is none, a fresh start.  In both cases
+ * err->text (may be "") tells which newer one was passed over because it is damaged; err->code is
+ * 0. -ENOENT, -EBADMSG: what path names is not there or not whole; -EINVAL: it was made with
+ * another number of samples, global batch or seed.
  */
 int eddis_restore_begin(struct eddis *e, const char *path, struct eddis_checkpoint **ret,
                         struct eddis_error *err);
@@ -414,10 +424,34 @@ int eddis_restore_begin(struct eddis *e, const char *path, struct eddis_checkpoi
 int eddis_checkpoint_get(struct eddis_checkpoint *c, const char *name, void *data, size_t n,
                          struct eddis_error *err);
 
-/* Done reading: the next eddis_step_begin is the step after the checkpoint.  Collective.
- * Frees c.
- *   - async, hybrid: before the first step; the parameters must be what the checkpoint holds: they
+/* Done reading: the next eddis_step_begin is the step after the checkpoint.  Between two steps, or
+ * when eddis_step_begin has returned 0.  Collective.  Frees c.
+ *   - async, hybrid: after eddis_commit; the parameters must be what the checkpoint holds: they
  *     become the centre.  Groups that are as they were go on with their own values.
+ *
+ * Going back to an earlier step, as when the loss is no number any more, works in every mode.  All
+ * workers do it together, so they must agree on it, in async and hybrid mode where all of them
+ * meet, in a checkpoint:
+ *
+ *     if (s.flags & EDDIS_STEP_CHECKPOINT) {              // after eddis_step_end
+ *         eddis_checkpoint_begin(e, NULL, &c, &err);      // all workers are here now
+ *         lost = !isfinite(loss);
+ *         eddis_allreduce(e, &lost, 1, EDDIS_INT32, EDDIS_MAX, timeout_ns, &err);
+ *         if (lost) {
+ *             eddis_checkpoint_abandon(c, &err);
+ *             eddis_restore_begin(e, NULL, &c, &err);     // 1; 0: none was written yet
+ *             ... eddis_checkpoint_get of all that was put
+ *             eddis_restore_end(c, &err);
+ *         } else {
+ *             ... eddis_checkpoint_put
+ *             eddis_checkpoint_commit(c, 0, &err);
+ *         }
+ *     }
+ *
+ * The newest plan holds from the restored step on.  What eddis_plan_step said before is void: a
+ * thread that reads ahead may go on calling it meanwhile, and begins again at the restored step.
+ * Checkpoints of the steps that were left stay until the next one is committed, which removes those
+ * later than itself.  A job that was told to stop stops all the same.
  */
 int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err);
 

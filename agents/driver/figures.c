@@ -51,7 +51,7 @@ static void move_window(struct figures_worker *w)
 }
 
 /* The generation began with an older checkpoint than was thought, since the newest was damaged, or
- * with none at all.
+ * with none at all; or its program went back to an older one.
  */
 static void went_back(struct figures *f, int64_t step)
 {
@@ -64,6 +64,7 @@ static void went_back(struct figures *f, int64_t step)
 void figures_progress(struct figures *f, const struct progress *p, int64_t now_ns)
 {
     struct figures_worker *w;
+    int64_t began;
 
     if (p->rank < 0 || p->rank >= f->n_workers)
         return;
@@ -71,8 +72,9 @@ void figures_progress(struct figures *f, const struct progress *p, int64_t now_n
     w->seen = true;
     w->seen_ns = now_ns;
     w->last = *p;
-    if (f->plan && p->steps_here > 0 && p->steps_done - p->steps_here < f->past.steps)
-        went_back(f, p->steps_done - p->steps_here);
+    began = p->steps_done > p->steps_here ? p->steps_done - p->steps_here : 0;
+    if (f->plan && p->steps_here > 0 && began < f->past.steps)
+        went_back(f, began);
     if (!w->real_begun && p->step_plan >= f->real_version) {
         w->real_begun = true;
         /* With a later plan already what was before is no longer of the equal split alone. */

@@ -304,10 +304,24 @@ int64_t sampler_asked(const struct sampler *s)
     return s->asked;
 }
 
+/* Free the first plans. */
+static void drop_plans(struct sampler *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free(s->plan[i].batch);
+    s->n_plans -= n;
+    if (n)
+        memmove(s->plan, s->plan + n, s->n_plans * sizeof *s->plan);
+}
+
 void sampler_resume(struct sampler *s, int64_t step)
 {
-    if (step - 1 > s->asked)
-        s->asked = step - 1;
+    if (s->n_plans) {
+        drop_plans(s, s->n_plans - 1);
+        s->plan[0].from_step = 0;
+    }
+    s->asked = step - 1;
+    s->forgotten = step;
 }
 
 void sampler_forget(struct sampler *s, int64_t step)
@@ -318,11 +332,8 @@ void sampler_forget(struct sampler *s, int64_t step)
         return;
     s->forgotten = step;
     while (gone + 1 < s->n_plans && s->plan[gone + 1].from_step <= step)
-        free(s->plan[gone++].batch);
-    if (gone) {
-        s->n_plans -= gone;
-        memmove(s->plan, s->plan + gone, s->n_plans * sizeof *s->plan);
-    }
+        gone++;
+    drop_plans(s, gone);
 }
 
 int sampler_indices(const struct sampler *s, int64_t epoch, int64_t first, int64_t count,

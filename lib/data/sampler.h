@@ -92,8 +92,9 @@ int64_t sampler_group_batch(const struct sampler *s, const struct sampler_group 
  * ranks + 1. */
 int64_t sampler_asked(const struct sampler *s);
 
-/* Go on at this step, after a restart: the steps before it count as asked.  The plan that holds
- * from step 0 holds there too, unless one is added.
+/* Go on at this step, after a restart or back from a later one: what was said before counts no
+ * more, the steps before it count as asked and are forgotten.  The newest plan holds from there,
+ * unless one is added.
  */
 void sampler_resume(struct sampler *s, int64_t step);
 

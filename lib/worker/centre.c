@@ -5,6 +5,7 @@
  *     first step  the first group's parameters become the centre, then all begin
  *     a step      exchange when it is due; its wait counts as communication
  *     the end     every worker: last exchange; when all have made theirs, centre -> parameters
+ *     going back  all let go of the centre; the first step after it begins as the first one did
  *
  * Workers come to a checkpoint and to the end at unlike times.  Both begin with the same small
  * all-reduce, so that who has finished learns of a checkpoint that others still write.
@@ -229,6 +230,27 @@ int centre_finish(struct centre *m, struct eddis_error *err)
         rc = centre_end(m, err);
     m->finished = rc == 0;
     return rc;
+}
+
+/* ---- going back ---- */
+
+int centre_rest(struct centre *m, struct eddis_error *err)
+{
+    return m->exchanging ? exchange_wait(m, err) : 0;
+}
+
+int centre_go_back(struct centre *m, struct eddis_error *err)
+{
+    int rc = m->met ? collectives_barrier_until(m->all, &m->met, m->timeout_ns, err) : 0;
+
+    if (rc == 0 && m->started && !m->finished)
+        rc = centre_exchange(m, SYNC_LEAVE, err);
+    rc = collectives_agree(m->all, rc, err);
+    if (rc < 0)
+        return rc;
+    m->started = m->finished = m->owed = false;
+    m->end = END_NOT;
+    return 0;
 }
 
 int64_t centre_due(const struct centre *m, int64_t samples)

@@ -58,6 +58,14 @@ struct sync_models centre_setup(const struct centre *m, const struct sync_value 
  */
 int centre_exchange(struct centre *m, enum sync_exchange what, struct eddis_error *err);
 
+/* Wait for an exchange that was given up, so that nothing writes to the parameters any more. */
+int centre_rest(struct centre *m, struct eddis_error *err);
+
+/* Let go of the centre: the next step begins anew, with the parameters as they are then.  Between
+ * two steps, or at the end.  Collective.
+ */
+int centre_go_back(struct centre *m, struct eddis_error *err);
+
 /* Make the first group's parameters the centre, before the first step.  Collective. */
 int centre_start(struct centre *m, struct eddis_error *err);
 

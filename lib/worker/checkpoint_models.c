@@ -225,8 +225,9 @@ static int get_group(const struct centre *m, const struct checkpoint *files,
     return rc < 0 ? rc : memcmp(member, m->group->member, bytes) == 0;
 }
 
-/* The group's own model, when there was the same group; it replaces the centre after the start. */
-static int get_local(struct centre *m, const struct checkpoint *files, struct eddis_error *err)
+/* The group's own model, when there was the same group, else NULL. */
+static int get_local(const struct centre *m, const struct checkpoint *files, void **ret,
+                     struct eddis_error *err)
 {
     size_t bytes = parameters_bytes(m->parameters);
     cleanup_free void *local = malloc(bytes + 1);
@@ -239,22 +240,38 @@ static int get_local(struct centre *m, const struct checkpoint *files, struct ed
     rc = checkpoint_get(files, root, KEPT_LOCAL, local, bytes, err);
     if (rc < 0)
         return rc;
-    free(m->local);
-    m->local = cleanup_keep(local);
+    *ret = cleanup_keep(local);
     return 0;
 }
 
-/* Count checkpoints anew: those due by the samples done before, or planned before, are made. */
-static void count_checkpoints(struct centre *m, struct replan *replan,
-                              const struct samples_rest *rest)
+/* Count checkpoints anew: those due by the samples done before are made, and those that plans asked
+ * for, as far as every worker knows of them.
+ */
+static int count_checkpoints(struct centre *m, struct replan *replan,
+                             const struct samples_rest *rest, struct eddis_error *err)
 {
-    int64_t done = samples_total(m->samples);
+    int64_t done = samples_total(m->samples), planned = replan_checkpoints(replan);
+    int rc = collectives_least(m->all, &planned, 1, err);
 
+    if (rc < 0)
+        return rc;
     for (size_t i = 0; i < rest->n_left; i++)
         done -= rest->left[i].count;
     m->due_before = centre_due(m, done);
-    m->planned_before = replan_checkpoints(replan);
+    m->planned_before = planned;
     m->flagged = 0;
+    return 0;
+}
+
+/* With several models: the groups' own, taken, replace the centre when that has begun anew. */
+static int models_go_back(struct centre *m, struct replan *replan, void *local_taken,
+                          const struct samples_rest *rest, struct eddis_error *err)
+{
+    int rc = centre_go_back(m, err);
+
+    free(m->local);
+    m->local = local_taken;
+    return rc < 0 ? rc : count_checkpoints(m, replan, rest, err);
 }
 
 int checkpoint_models_restore(struct centre *m, struct replan *replan,
@@ -262,23 +279,24 @@ int checkpoint_models_restore(struct centre *m, struct replan *replan,
 {
     struct samples_rest rest = { .step = checkpoint_meta(files)->step };
     cleanup_free struct range *left = NULL;
+    cleanup_free void *local = NULL;
     bool several = m->group->several;
-    int rc;
+    int rc = 0;
 
-    if (!several && !lists_samples(files))
-        return samples_resume(m->samples, &rest, err);
-    if (several && (!samples_listed(m->samples) || m->started))
-        return eddis_fail(err, -EINVAL,
-                          "a checkpoint is restored between eddis_commit and the first "
-                          "step");
-    rc = get_samples(m, files, &left, &rest.n_left, err);
+    if (several && !samples_listed(m->samples))
+        return eddis_fail(err, -EINVAL, "call eddis_commit before a checkpoint is restored");
+    if (several || lists_samples(files)) {
+        rc = get_samples(m, files, &left, &rest.n_left, err);
+        if (rc == 0 && several)
+            rc = get_local(m, files, &local, err);
+        rc = collectives_agree(m->all, rc, err);
+        rest.left = left;
+    }
     if (rc == 0 && several)
-        rc = get_local(m, files, err);
-    rc = collectives_agree(m->all, rc, err);
-    if (rc < 0)
-        return rc;
-    rest.left = left;
-    if (several)
-        count_checkpoints(m, replan, &rest);
-    return samples_resume(m->samples, &rest, err);
+        rc = models_go_back(m, replan, cleanup_keep(local), &rest, err);
+    if (rc == 0)
+        rc = samples_resume(m->samples, &rest, err);
+    if (rc == 0)
+        replan_resume(replan, rest.step);
+    return rc;
 }

@@ -32,8 +32,8 @@ int checkpoint_models_put(const struct centre *m, const struct checkpoint_models
                           struct checkpoint *files, struct eddis_error *err);
 void checkpoint_models_release(const struct centre *m, struct checkpoint_models *k);
 
-/* Go on with the samples that are left and, where groups are as they were, with their own models.
- * Collective.
+/* Go on with the samples that are left and, where groups are as they were, with their own models,
+ * also from a later step.  Collective.
  */
 int checkpoint_models_restore(struct centre *m, struct replan *replan,
                               const struct checkpoint *files, struct eddis_error *err);

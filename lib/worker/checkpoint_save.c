@@ -218,13 +218,27 @@ static int save_gather(struct eddis_checkpoint *c, struct eddis_error *err)
     return rc;
 }
 
-/* Rank 0 makes it whole; the files are freed. */
+/* Rank 0 makes it whole; the files are freed.  What was written on a way that was left by going
+ * back must not be gone on with after a restart.
+ */
 static int save_finish(struct eddis_checkpoint *c, const struct checkpoint_meta *meta, int keep,
                        struct eddis_error *err)
 {
-    if (c->e->all.place.rank == 0)
-        return checkpoint_commit_take(c->files, meta, keep, err);
-    checkpoint_abandon_take(c->files);
+    struct checkpoint_save *s = &c->e->save;
+    int rc = 0;
+
+    if (c->e->all.place.rank != 0) {
+        checkpoint_abandon_take(c->files);
+    } else {
+        if (s->went_back)
+            checkpoint_drop_later(c->files, s->farthest);
+        rc = checkpoint_commit_take(c->files, meta, keep, err);
+    }
+    if (rc < 0)
+        return rc;
+    if (s->went_back || meta->step > s->farthest)
+        s->farthest = meta->step;
+    s->went_back = false;
     return 0;
 }
 
@@ -257,6 +271,17 @@ int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_e
         checkpoint_abandon_take(c->files);
     save_free(c);
     return rc;
+}
+
+int eddis_checkpoint_abandon(struct eddis_checkpoint *c, struct eddis_error *err)
+{
+    int rc = c ? worker_check(c->e, err) : eddis_fail(err, -EINVAL, "the checkpoint is NULL");
+
+    if (rc < 0)
+        return rc;
+    checkpoint_abandon_take(c->files);
+    save_free(c);
+    return 0;
 }
 
 /* ---- reading ---- */
@@ -296,15 +321,23 @@ static int restore_open(const struct eddis *e, const char *path, struct checkpoi
                       passed->code ? "; " : "", passed->code ? passed->text : "");
 }
 
+/* Steps were made: the program does not begin, it goes back. */
+static bool restore_is_back(const struct eddis *e)
+{
+    return e->step.round > 0;
+}
+
 /* Rank 0: open what the workers are to begin with, as layout.h says, with a path that the program
- * gave in the place of the job's.  Returns 1, or 0: a fresh start.
+ * gave in the place of the job's; or to go back to: that path, or what the job has written itself.
+ * Returns 1, or 0: there is none.
  */
 static int restore_choose(const struct eddis *e, const char *path, struct checkpoint **ret,
                           struct eddis_error *passed, struct eddis_error *err)
 {
     const struct board_area *a = e->area;
+    bool own = restore_is_back(e) ? !path : a && a->generation > 1;
 
-    if (a && a->generation > 1 && a->checkpoint_dir[0]) {
+    if (own && a && a->checkpoint_dir[0]) {
         int rc = checkpoint_open_newest(a->checkpoint_dir, ret, passed, err);
 
         if (rc != 0)
@@ -362,8 +395,10 @@ int eddis_restore_begin(struct eddis *e, const char *path, struct eddis_checkpoi
 
     if (rc < 0)
         return rc;
-    rc = collectives_agree(
-        &e->all, choice ? 0 : eddis_fail(err, -ENOMEM, "no memory to look for checkpoints"), err);
+    rc = centre_rest(&e->centre, err);
+    if (rc == 0 && !choice)
+        rc = eddis_fail(err, -ENOMEM, "no memory to look for checkpoints");
+    rc = collectives_agree(&e->all, rc, err);
     if (rc < 0)
         return rc;
     rc = restore_agree(e, path, &files, choice, err);
@@ -397,16 +432,29 @@ int eddis_checkpoint_get(struct eddis_checkpoint *c, const char *name, void *dat
     return checkpoint_get(c->files, 0, name, data, n, err);
 }
 
+/* The workers have gone back from this step to an earlier one. */
+static void restore_note_back(struct eddis *e, int64_t step)
+{
+    struct checkpoint_save *s = &e->save;
+
+    s->went_back = true;
+    s->farthest = step > s->farthest ? step : s->farthest;
+    e->step.taken = false;
+}
+
 int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err)
 {
+    int64_t before;
     struct eddis *e;
     int rc = c ? worker_check(c->e, err) : eddis_fail(err, -EINVAL, "the checkpoint is NULL");
 
     if (rc < 0)
         return rc;
     e = c->e;
+    before = e->samples.step;
     rc = checkpoint_models_restore(&e->centre, &e->replan, c->files, err);
-    e->step.stop &= rc < 0;
+    if (rc == 0 && restore_is_back(e))
+        restore_note_back(e, before);
     checkpoint_close(c->files);
     save_free(c);
     return rc < 0 ? rc : collectives_barrier(&e->all, err);

@@ -17,6 +17,9 @@ struct checkpoint_save {
     struct replan *replan;
     const struct board_area *area; /* NULL without eddis-run */
 
+    int64_t farthest; /* step, of checkpoints committed and of ways left by going back */
+    bool went_back;   /* and no checkpoint was committed since */
+
     char *fenced; /* rank 0: the folder that it writes checkpoints to; NULL: none so far */
     struct fence fence;
 };

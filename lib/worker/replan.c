@@ -177,6 +177,14 @@ unsigned replan_flags(struct replan *r, int64_t step)
     return flags;
 }
 
+void replan_resume(struct replan *r, int64_t step)
+{
+    pthread_mutex_lock(&r->lock);
+    for (int i = 0; i < r->n_events; i++)
+        r->event[i].step = step;
+    pthread_mutex_unlock(&r->lock);
+}
+
 int64_t replan_version(struct replan *r)
 {
     int64_t version;

@@ -54,6 +54,11 @@ int replan_failure(struct replan *r, struct eddis_error *err);
 /* Return the flags that plans have put on this step, and forget those before it. */
 unsigned replan_flags(struct replan *r, int64_t step);
 
+/* Go on at this step, between two steps: the newest plan holds from there, and flags that are still
+ * to come are due there.
+ */
+void replan_resume(struct replan *r, int64_t step);
+
 /* Return the newest version; whether this one is the newest that has BOARD_FLAG_PASSING. */
 int64_t replan_version(struct replan *r);
 bool replan_is_passing(struct replan *r, int64_t version);

@@ -10,7 +10,8 @@
  *                                                                   each worker for itself
  *
  * Sync mode goes by plan, the modes with several models by counter; sync mode goes on alike after
- * a checkpoint that they made.  What was said about a step never changes.
+ * a checkpoint that they made.  What was said about a step never changes, until the job goes back
+ * to a checkpoint: from then on only what is asked for after it counts.
  *
  * One lock, `lock`, guards all but the first block of members; `changed` wakes whoever waits.  It
  * may be taken with the communication thread's and replan's held; with it held only the phase's is
@@ -142,7 +143,8 @@ struct samples_rest {
     size_t n_left;
 };
 
-/* Go on there; readers look again.  Collective where there are several models, which need a list.
+/* Go on there, wherever the present step is, by the newest plan; readers look again.  Between two
+ * steps.  Collective where there are several models, which need a list.
  */
 int samples_resume(struct samples *s, const struct samples_rest *rest, struct eddis_error *err);
 

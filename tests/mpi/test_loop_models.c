@@ -36,6 +36,10 @@ struct shared {
     bool publish;            /* rank 0 publishes new splits */
     int64_t read_ahead;      /* so many steps, by a thread of each rank; 0: none reads ahead */
     bool go_back;            /* each checkpoint is restored at once */
+    int lose_at;             /* the model is lost before this checkpoint; 0: never */
+    char first[256];         /* the first checkpoint, to go back to */
+    int kept[SCENARIO_EPOCHS][SCENARIO_SAMPLES]; /* what was taken before it */
+    int lost[MAX_RANKS];                         /* times that each went back */
     int64_t flags_at, flags; /* ... and, after so many of its steps, these flags */
 };
 
@@ -90,11 +94,12 @@ static void set_up(struct worker *w)
     CHECK(eddis_broadcast_parameters(w->e, 0, &err) == 0);
 }
 
-static void restore(struct worker *w)
+/* path NULL: the newest. */
+static void restore(struct worker *w, const char *path)
 {
     struct eddis_checkpoint *c = NULL;
     struct eddis_error err = { 0 };
-    int rc = eddis_restore_begin(w->e, NULL, &c, &err);
+    int rc = eddis_restore_begin(w->e, path, &c, &err);
 
     CHECK(rc == 1);
     if (rc < 0)
@@ -107,6 +112,37 @@ static void restore(struct worker *w)
         fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
     CHECK(rc == 0);
     w->s->own[w->rank] = w->e->centre.local != NULL;
+}
+
+/* Rank 0 notes, or takes back, what all have taken; nobody makes steps meanwhile. */
+static void kept(struct worker *w, void *to, const void *from)
+{
+    struct eddis_error err = { 0 };
+
+    CHECK(eddis_barrier(w->e, TIMEOUT_NS, &err) == 0);
+    if (w->rank == 0)
+        memcpy(to, from, sizeof w->s->kept);
+    CHECK(eddis_barrier(w->e, TIMEOUT_NS, &err) == 0);
+}
+
+/* As eddis.h says: all agree in a checkpoint that is given up, and go back to the first one. */
+static void go_back(struct worker *w)
+{
+    struct eddis_checkpoint *c = NULL;
+    struct eddis_error err = { 0 };
+    int32_t lost = w->rank == w->j->n - 1;
+
+    for (int k = 0; k < DIM && lost; k++)
+        w->w[k] = NAN;
+    CHECK(eddis_checkpoint_begin(w->e, NULL, &c, &err) == 0);
+    CHECK(eddis_allreduce(w->e, &lost, 1, EDDIS_INT32, EDDIS_MAX, TIMEOUT_NS, &err) == 0 && lost);
+    CHECK(eddis_checkpoint_abandon(c, &err) == 0);
+    for (int k = 0; k < DIM; k++)
+        w->w[k] = NAN;
+    atomic_store(&w->present, 0);
+    restore(w, w->s->first);
+    kept(w, w->s->taken, w->s->kept);
+    w->s->lost[w->rank]++;
 }
 
 static void checkpoint(struct worker *w)
@@ -129,6 +165,13 @@ static void checkpoint(struct worker *w)
         CHECK(memcmp(all[i], centre, sizeof centre) == 0);
     if (w->rank == 0)
         CHECK(eddis_checkpoint_put(c, "w", w->w, sizeof w->w, &err) == 0);
+    if (w->s->lose_at && !w->s->checkpoints[w->rank]) {
+        if (w->rank == 0)
+            snprintf(w->s->first, sizeof w->s->first, "%.*s",
+                     (int)(strlen(eddis_checkpoint_folder(c)) - strlen(".g1.part")),
+                     eddis_checkpoint_folder(c));
+        kept(w, w->s->kept, w->s->taken);
+    }
     rc = eddis_checkpoint_commit(c, 0, &err);
     if (rc < 0)
         fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
@@ -235,7 +278,7 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
     set_up(&w);
     reader_start(&w);
     if (w.s->resume)
-        restore(&w);
+        restore(&w, NULL);
     while ((rc = eddis_step_begin(e, &s, &err)) == 1) {
         if (n == 0) {
             w.s->first_step[rank] = s.step;
@@ -244,10 +287,13 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
         atomic_store(&w.present, s.step);
         step(&w, &s);
         n++;
-        if (s.flags & EDDIS_STEP_CHECKPOINT || w.s->go_back)
+        if (s.flags & EDDIS_STEP_CHECKPOINT && w.s->checkpoints[rank] + 1 == w.s->lose_at &&
+            !w.s->lost[rank])
+            go_back(&w);
+        else if (s.flags & EDDIS_STEP_CHECKPOINT || w.s->go_back)
             checkpoint(&w);
         if (w.s->go_back)
-            restore(&w);
+            restore(&w, NULL);
         if (w.s->checkpoints[rank] == w.s->leave_at)
             break;
         steer(&w, n);
@@ -397,6 +443,25 @@ static void restarts(const struct row *r, const struct row *next, const int64_t 
     check_end(&j, &s);
 }
 
+/* The model is lost after some checkpoints: all go back to the first one and on from there, while
+ * plans change and threads read ahead.  What was taken since is taken once more.
+ */
+static void goes_back(const struct row *r, const char *dir)
+{
+    struct loop_job j = job_of(r, dir);
+    static struct shared s;
+
+    memset(&s, 0, sizeof s);
+    s.lose_at = r->n > 4 ? 2 : 3; /* of as many as there are, or more */
+    s.publish = r->n > 1;
+    s.read_ahead = 2;
+    s.sleep_ms[0] = 1;
+    run(&j, &s);
+    check_end(&j, &s);
+    for (int i = 0; i < r->n; i++)
+        CHECK(s.lost[i] == 1 && s.steps[i] > s.first_step[i]);
+}
+
 /* Told to write a checkpoint and stop, each does so at a step of its own. */
 static void stops(const struct row *r, const char *dir)
 {
@@ -491,6 +556,7 @@ int main(void)
         each(restarts_in_sync, &rows[i]);
         each(restarts_with_readers, &rows[i]);
         each(goes_back_with_readers, &rows[i]);
+        each(goes_back, &rows[i]);
         each(stops, &rows[i]);
     }
     return loop_job_failures ? EXIT_FAILURE : EXIT_SUCCESS;

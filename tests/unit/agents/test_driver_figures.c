@@ -227,6 +227,29 @@ START_TEST(restarted_run)
 }
 END_TEST
 
+/* The program goes back from step 100 to step 50, and is ten steps further. */
+START_TEST(back_to_a_checkpoint)
+{
+    struct fixture x;
+
+    begin(&x, true, false, 1);
+    for (int r = 0; r < N; r++)
+        hear(&x, progress(r, 100, 100, r ? 10 : 30, 50));
+    for (int r = 0; r < N; r++) {
+        struct progress p = progress(r, 110, 10, r ? 10 : 30, 50);
+
+        p.steps_done = 60;
+        hear(&x, p);
+    }
+    ck_assert_int_eq(x.s.steps_done, 60);
+    ck_assert_int_eq(x.s.samples, 110 * 40);
+    figures_end_generation(&x.f, 50);
+    ck_assert_int_eq(figures_next(&x.f, x.plan, 1, NULL), 0);
+    ck_assert_int_eq(figures_steps(&x.f), 50);
+    finish(&x);
+}
+END_TEST
+
 /* What the page says of the steps before the plan in force. */
 static struct progress with_before(struct progress p, const struct progress *before)
 {
@@ -388,6 +411,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, nothing_known);
     tcase_add_test(tc, ordinary_run);
     tcase_add_test(tc, resumed_run);
+    tcase_add_test(tc, back_to_a_checkpoint);
     tcase_add_loop_test(tc, restarted_run, 0, 3);
     tcase_add_test(tc, equal_split_is_measured_apart);
     tcase_add_test(tc, equal_split_to_the_end);

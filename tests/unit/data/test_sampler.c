@@ -213,6 +213,30 @@ START_TEST(property_51_through_many_plans)
 }
 END_TEST
 
+/* Back from a later step, and from plans that were to come: the newest holds. */
+START_TEST(back)
+{
+    static const int64_t a[] = { 4, 6 }, b[] = { 7, 3 };
+    struct sampler *s = open_one(95, 4, 1, 2, a);
+    struct sampler_step x;
+
+    ck_assert_int_eq(sampler_add_plan(s, 2, 12, b, NULL), 0);
+    ck_assert_int_eq(sampler_ask(s, 20, &x, NULL), 1);
+    ck_assert_int_eq(sampler_add_plan(s, 3, 30, a, NULL), 0);
+    sampler_forget(s, 15);
+    ck_assert_int_eq(sampler_ask(s, 5, &x, NULL), -ESTALE);
+    sampler_resume(s, 5);
+    ck_assert_int_eq(sampler_asked(s), 4);
+    ck_assert_int_eq(sampler_ask(s, 4, &x, NULL), -ESTALE);
+    ck_assert_int_eq(sampler_ask(s, 5, &x, NULL), 1);
+    ck_assert_int_eq(x.version, 3);
+    ck_assert_int_eq(sampler_add_plan(s, 4, 6, b, NULL), 0);
+    ck_assert_int_eq(sampler_ask(s, 6, &x, NULL), 1);
+    ck_assert_int_eq(x.version, 4);
+    sampler_close(s);
+}
+END_TEST
+
 START_TEST(resume)
 {
     static const int64_t a[] = { 4, 6 }, b[] = { 7, 3 };
@@ -298,6 +322,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, said_is_said);
     tcase_add_test(tc, property_51_through_many_plans);
     tcase_add_test(tc, resume);
+    tcase_add_test(tc, back);
     tcase_add_test(tc, bad_options);
     tcase_add_test(tc, huge_epoch);
 }
