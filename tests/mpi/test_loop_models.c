@@ -433,7 +433,7 @@ static void restarts(const struct row *r, const struct row *next, const int64_t 
     s.leave_at = 0;
     s.resume = true;
     s.read_ahead = next->read_ahead;
-    s.go_back = next->go_back;
+    s.go_back = s.publish = next->go_back;
     memset(s.checkpoints, 0, sizeof s.checkpoints);
     run(&j, &s);
     for (int i = 0; i < j.n; i++) {
