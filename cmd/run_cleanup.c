@@ -8,12 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static void on_host(void *ctx, const char *host, bool good, const char *text)
+static void on_host(void *ctx, int i, const char *host, bool good, const char *text)
 {
     const bool *quiet = ctx;
     /* A sentence about a login begins with the host already. */
     bool named = strncmp(text, host, strlen(host)) == 0 && text[strlen(host)] == ':';
 
+    (void)i;
     if (good && !*quiet)
         printf("%s: %s\n", host, text);
     else if (!good)

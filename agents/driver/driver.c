@@ -201,7 +201,7 @@ static void close_agents(struct driver *d)
     listeners_close(&d->listeners);
     inbox_close(d->inbox);
     if (d->registration.starter)
-        registration_clean(&d->registration);
+        registration_clean(&d->registration, d->signals);
 }
 
 static void free_driver(struct driver *d)

@@ -21,6 +21,7 @@ struct run_agent {
     struct orders orders;
     struct node_profile profile;
     struct node_identity identity; /* of its latest start; all "": never started */
+    bool may_have_left;            /* it was here, and nobody saw that nothing of it stayed */
     int pid;                       /* of the agent that registered; 0: none yet */
     int64_t sequence;              /* of its last report */
     bool shared_logs;              /* it writes them into our folder */

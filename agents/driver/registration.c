@@ -3,6 +3,7 @@
 #include "registration.h"
 
 #include "brief_make.h"
+#include "left_over.h"
 #include "versions.h"
 
 #include "agents/job/node_list.h"
@@ -30,8 +31,8 @@ static int start_agent(struct registration *r, int agent, int64_t deadline_ns,
     struct run_agent *a = &r->run->agent[agent];
     const struct node_identity before = a->identity; /* what it may have left goes first */
     char lease[32], *brief = NULL;
-    const char *const args[] = { lease, a->identity.mark,
-                                 before.digits[0] ? before.revive_key : NULL, NULL };
+    const char *const args[] = { lease, a->identity.mark, before.mark[0] ? before.mark : NULL,
+                                 NULL };
     int rc = node_identity_make(&a->identity, err);
 
     starter_drop(r->starter, agent);
@@ -74,16 +75,12 @@ int registration_open(struct registration *r, struct eddis_error *err)
     return rc;
 }
 
-/* A node that was given up or has ended is started again; what it may have left here is removed
- * first.
- */
+/* A node that was given up or has ended is started again. */
 static void revive(struct registration *r, int agent)
 {
     int64_t deadline_ns = clock_after_ns(clock_now_ns(), r->run->o->job->timeouts.launch_ns);
     struct eddis_error err = { 0 };
 
-    if (starter_is_local(r->starter, agent))
-        (void)starter_sweep(r->starter, agent, &r->run->agent[agent].identity, NULL);
     job_run_say(r->run, JOB_EVENT_START_AGAIN, agent, -1, "");
     if (start_agent(r, agent, deadline_ns, &err) < 0)
         state_not_started(&r->run->state, agent, err.text, clock_now_ns());
@@ -152,6 +149,7 @@ int registration_hello(struct registration *r, const struct inbox_item *i, int64
         return rc;
     }
     a->pid = h->pid;
+    a->may_have_left = true; /* what was there before, its keeper has ended */
     a->shared_logs = h->shared_logs;
     (void)snprintf(a->log_dir, sizeof a->log_dir, "%s", h->log_dir);
     starter_registered(r->starter, i->agent);
@@ -187,6 +185,8 @@ bool registration_take_start(struct registration *r, struct registration_start *
         fill_failure(r, &e, ret);
         break;
     case START_ENDED:
+        if (e.swept)
+            r->run->agent[e.host].may_have_left = false;
         job_run_say(r->run, JOB_EVENT_AGENT_ENDED, e.host, -1, e.text);
         state_ended(&r->run->state, e.host, e.text, clock_now_ns());
         break;
@@ -250,16 +250,15 @@ static void kill_left_over(struct registration *r)
         job_run_say(r->run, JOB_EVENT_SAY, -1, -1, err.text);
 }
 
-void registration_clean(struct registration *r)
+void registration_clean(struct registration *r, int stop)
 {
     int64_t lease_ns = r->run->o->job->timeouts.lease_ns;
     struct eddis_error err = { 0 };
     int rc = starter_clean(r->starter, timing_all_over_ns(lease_ns, clean_ns / 2),
                            clock_now_ns() + timing_all_over_ns(lease_ns, clean_ns), &err);
 
-    for (int i = 0; rc >= 0 && i < r->run->n_agents; i++)
-        if (r->run->agent[i].identity.digits[0])
-            rc = starter_sweep(r->starter, i, &r->run->agent[i].identity, &err);
+    if (rc >= 0)
+        rc = left_over_end(r->run, stop, &err);
     if (rc >= 0)
         return;
     job_run_say(r->run, JOB_EVENT_SAY, -1, -1, err.text);
@@ -293,6 +292,7 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
 
     if (e->type == EVENT_PROFILE)
         return take_profile(r, agent, e);
+    r->run->agent[agent].may_have_left = false;
     starter_left(r->starter, agent, e->text, now_ns);
     return HEARD;
 }

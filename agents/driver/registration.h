@@ -53,8 +53,10 @@ void registration_say_waiting(struct registration *r);
 /* Tell every agent to leave. */
 void registration_bye(struct registration *r);
 
-/* See to it that nothing of the job runs here any more, and that its folders are gone. */
-void registration_clean(struct registration *r);
+/* See to it that nothing of the job runs here any more, and on the nodes that were lost as far as
+ * they can be reached.  stop: a descriptor that can be read when nobody wants to wait for them.
+ */
+void registration_clean(struct registration *r, int stop);
 
 void registration_close(struct registration *r);
 

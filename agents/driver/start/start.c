@@ -97,11 +97,11 @@ char *starter_record(const struct starter *s, int host, const char *job_id,
 
     if (!starter_is_local(s, host)) {
         ssh = start_ssh_settings(at);
-        return node_list_line(job_id, at->host, &ssh, id->cleanup_key);
+        return node_list_line(job_id, at->host, &ssh, id->mark);
     }
     if (gethostname(own, sizeof own - 1) < 0 || !own[0])
         (void)snprintf(own, sizeof own, "localhost");
-    return node_list_line(job_id, &here, &nothing, id->cleanup_key);
+    return node_list_line(job_id, &here, &nothing, id->mark);
 }
 
 /* ---- the end ---- */
@@ -115,14 +115,6 @@ int starter_clean(struct starter *s, int64_t patience_ns, int64_t deadline_ns,
         if (s->node[i].ops->logs_in)
             session_kill(&s->node[i].session);
     return start_local_clean(patience_ns, deadline_ns, err);
-}
-
-int starter_sweep(const struct starter *s, int host, const struct node_identity *id,
-                  struct eddis_error *err)
-{
-    return s->clean && starter_is_local(s, host)
-               ? node_identity_remove_folders(id, getenv("XDG_RUNTIME_DIR"), err)
-               : 0;
 }
 
 void starter_close(struct starter *s)

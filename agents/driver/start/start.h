@@ -36,6 +36,7 @@ struct start_event {
     enum start_event_type type;
     int host;
     int code;
+    bool swept; /* its keeper has ended by itself, and leaves nothing of what it started */
     char text[512];
 };
 
@@ -111,12 +112,6 @@ char *starter_record(const struct starter *s, int host, const char *job_id,
  * some were here before us, for not all would be ours.  Blocks until the deadline at most.
  */
 int starter_clean(struct starter *s, int64_t patience_ns, int64_t deadline_ns,
-                  struct eddis_error *err);
-
-/* Remove the folders of a local agent of this identity, after starter_clean.  An agent or its
- * keeper have done so, unless both were killed.
- */
-int starter_sweep(const struct starter *s, int host, const struct node_identity *id,
                   struct eddis_error *err);
 
 /* Free s, and kill nothing.  Accepts NULL. */
