@@ -11,12 +11,12 @@
 
 static const struct option_row rows[] = {
     { "tick-fd", 0, "N", "descriptor of the page shared with eddis-keeper" },
-    { "digits", 0, "DIGITS", "mark by which eddis-run --cleanup finds this process" },
+    { "mark", 0, "MARK", "digits by which eddis-run --cleanup finds this process" },
     { "help", 'h', NULL, "print this and exit" },
     { "version", 'V', NULL, "print the version and exit" },
 };
 
-static const char *const use[] = { "--tick-fd N [--digits DIGITS] < BRIEF", NULL };
+static const char *const use[] = { "--tick-fd N [--mark MARK] < BRIEF", NULL };
 
 static const struct option_table table = {
     .program = "eddis-agent",
@@ -51,7 +51,7 @@ static int read_options(int argc, char **argv, struct agent_options *ret)
             puts("eddis-agent " EDDIS_VERSION);
             return options_flush(&err) < 0 ? fail(&err, 1) : EXIT_SUCCESS;
         }
-        if (options_is(&item, "digits"))
+        if (options_is(&item, "mark"))
             continue; /* to be seen in the list of processes */
         if (!options_is(&item, "tick-fd")) {
             eddis_fail(&err, -1, "'%s' is too much; see --help", item.value);
@@ -75,9 +75,7 @@ static int read_options(int argc, char **argv, struct agent_options *ret)
 int main(int argc, char **argv)
 {
     char bin[PATH_MAX] = "";
-    struct agent_options o = {
-        .brief_fd = 0, .tick_fd = -1, .bin = bin, .runtime_dir = getenv("XDG_RUNTIME_DIR")
-    };
+    struct agent_options o = { .brief_fd = 0, .tick_fd = -1, .bin = bin };
     struct eddis_error err = { 0 };
     int code = read_options(argc, argv, &o);
 

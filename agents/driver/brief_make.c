@@ -112,7 +112,7 @@ int brief_make(const struct job_run *r, int agent, const struct listeners *l,
     (void)snprintf(b.pin, sizeof b.pin, "%s", l->pin);
     http_tokens_text(l->agent_tokens, agent, b.token);
     (void)snprintf(b.log_marker, sizeof b.log_marker, "%s", log_marker);
-    (void)snprintf(b.folder, sizeof b.folder, "%s", r->agent[agent].identity.digits);
+    (void)snprintf(b.mark, sizeof b.mark, "%s", r->agent[agent].identity.mark);
     *ret = brief_text(&b);
     explicit_bzero(b.token, sizeof b.token);
     return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for an agent's brief");

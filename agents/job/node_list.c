@@ -42,11 +42,11 @@ static json_t *pack_ssh(const struct job_ssh *s)
 }
 
 char *node_list_line(const char *job_id, const struct job_host *host, const struct job_ssh *ssh,
-                     const char *digits)
+                     const char *mark)
 {
     cleanup_json json_t *o =
         json_pack("{s:i, s:s, s:s, s:s, s:o}", "schema_version", 1, "job", job_id, "host",
-                  host->host, "digits", digits, "ssh", pack_ssh(ssh));
+                  host->host, "mark", mark, "ssh", pack_ssh(ssh));
 
     if (!o)
         return NULL;
@@ -65,9 +65,9 @@ static void free_node(struct node_list_entry *n)
     for (char **w = n->host.ssh.command; w && *w; w++)
         free(*w);
     free(n->host.ssh.command);
-    for (size_t i = 0; i < n->n_digits; i++)
-        free(n->digits[i]);
-    free(n->digits);
+    for (size_t i = 0; i < n->n_marks; i++)
+        free(n->mark[i]);
+    free(n->mark);
 }
 
 void node_list_free(struct node_list *j)
@@ -136,17 +136,17 @@ static int read_host(const json_t *o, struct job_host *ret, struct eddis_error *
     return rc == 0 ? read_command(ssh, &ret->ssh, err) : rc;
 }
 
-static int add_digits(struct node_list_entry *n, const char *digits, struct eddis_error *err)
+static int add_mark(struct node_list_entry *n, const char *mark, struct eddis_error *err)
 {
-    char **more = realloc(n->digits, (n->n_digits + 2) * sizeof *more);
+    char **more = realloc(n->mark, (n->n_marks + 2) * sizeof *more);
 
     if (!more)
         return no_memory(err);
-    n->digits = more;
-    more[n->n_digits] = strdup(digits);
-    if (!more[n->n_digits])
+    n->mark = more;
+    more[n->n_marks] = strdup(mark);
+    if (!more[n->n_marks])
         return no_memory(err);
-    more[++n->n_digits] = NULL;
+    more[++n->n_marks] = NULL;
     return 0;
 }
 
@@ -184,20 +184,20 @@ static int parse_line(struct node_list *j, const char *line, const char *what,
 {
     cleanup_json json_t *o = NULL;
     struct node_list_entry *node = NULL;
-    char digits[NODE_IDENTITY_DIGITS + 1], id[sizeof j->job_id];
+    char mark[NODE_IDENTITY_DIGITS + 1], id[sizeof j->job_id];
     int rc = json_parse(line, strlen(line), what, &o, err);
 
     if (rc == 0)
-        rc = json_copy_string(o, "digits", digits, sizeof digits, err);
-    if (rc == 0 && !node_identity_is_digits(digits))
-        rc = eddis_fail(err, -EINVAL, "member \"digits\" is not %d hexadecimal digits",
+        rc = json_copy_string(o, "mark", mark, sizeof mark, err);
+    if (rc == 0 && !node_identity_is_mark(mark))
+        rc = eddis_fail(err, -EINVAL, "member \"mark\" is not %d hexadecimal digits",
                         NODE_IDENTITY_DIGITS);
     if (rc == 0)
         rc = json_copy_string(o, "job", id, sizeof id, err);
     if (rc == 0)
         rc = place(j, o, &node, err);
     if (rc == 0)
-        rc = add_digits(node, digits, err);
+        rc = add_mark(node, mark, err);
     if (rc == 0)
         strcpy(j->job_id, id);
     return rc;

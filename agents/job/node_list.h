@@ -2,8 +2,8 @@
 /* node_list.h - nodes.jsonl: where a job has been, for eddis-run --cleanup
  *
  * One line for each start of an agent, written before it: host, how it is logged in to, where eddis
- * is there, the job's id and the digits of the agent's brief, by which what it started is found.
- * No secret is in it.
+ * is there, the job's id and the start's mark (agents/protocol/node_identity.h), by which what it
+ * started is found. No secret is in it.
  */
 #ifndef EDDIS_AGENTS_JOB_NODE_LIST_H
 #define EDDIS_AGENTS_JOB_NODE_LIST_H
@@ -17,11 +17,11 @@
 
 #define JOB_NODES_FILE "nodes.jsonl"
 
-/* One host, with the digits of every start on it. */
+/* One host, with the mark of every start on it. */
 struct node_list_entry {
     struct job_host host; /* only host, eddis and ssh are set; owned */
-    char **digits;        /* [n_digits], NULL-ended */
-    size_t n_digits;
+    char **mark;          /* [n_marks], NULL-ended */
+    size_t n_marks;
 };
 
 struct node_list {
@@ -32,7 +32,7 @@ struct node_list {
 
 /* Return one line without its end, or NULL without memory.  ssh: the settings for this host. */
 char *node_list_line(const char *job_id, const struct job_host *host, const struct job_ssh *ssh,
-                     const char *digits);
+                     const char *mark);
 
 /* Read the list in a job's folder.  -ENOENT: it has none, for nothing was ever started. */
 int node_list_read(const struct job_folder *f, struct node_list **ret, struct eddis_error *err);

@@ -119,13 +119,17 @@ static int log_for_a_while(struct agent *a, struct eddis_error *err)
     return agent_logs_open(&a->logs, a->brief, &a->voice.log, err);
 }
 
-static int make_folders(struct agent *a, struct eddis_error *err)
+/* Said once: on a node that only one user logs in to there is no harm in it. */
+static void tell_of_folders(const struct agent *a)
 {
-    struct node_identity id;
+    int n;
+    const char *base = folders_unsafe(&a->folders, &n);
 
-    if (!node_identity_read(a->brief->folder, &id))
-        return eddis_fail(err, -EINVAL, "the brief names no folder");
-    return folders_make(a->life.page, &id, a->options.runtime_dir, &a->folders, err);
+    if (base)
+        voice_note(&a->voice, 0,
+                   "other users may rename what is in '%.*s', where the job's files are, for it "
+                   "lacks the sticky bit: chmod +t %.*s",
+                   n, base, n, base);
 }
 
 static int begin(struct agent *a, struct eddis_error *err)
@@ -143,7 +147,8 @@ static int begin(struct agent *a, struct eddis_error *err)
         (rc = open_events(a, err)) < 0 || (session_log_begin(), rc = read_brief(a, err)) < 0 ||
         (*a->brief->log_dir &&
          (rc = agent_logs_open(&a->logs, a->brief, &a->voice.log, err)) < 0) ||
-        (rc = launch_clean_environment(err)) < 0 || (rc = make_folders(a, err)) < 0 ||
+        (rc = launch_clean_environment(err)) < 0 ||
+        (rc = folders_take(a->life.page, &a->folders, err)) < 0 ||
         (!*a->brief->log_dir && (rc = log_for_a_while(a, err)) < 0))
         return rc;
     a->progress = calloc(BOARD_MAX_LOCAL, sizeof *a->progress);
@@ -155,7 +160,10 @@ static int begin(struct agent *a, struct eddis_error *err)
     node_log_say(a->voice.log, "agent %d of job %s, pid %d under %d, %d cores, folders %s and %s",
                  a->brief->agent, a->brief->job_id, (int)getpid(), (int)a->life.keeper, a->cores,
                  a->folders.run, a->folders.shm);
-    return open_http(a, err);
+    rc = open_http(a, err);
+    if (rc == 0)
+        tell_of_folders(a);
+    return rc;
 }
 
 /* ---- the loop ---- */

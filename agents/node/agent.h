@@ -11,10 +11,9 @@
 #include "lib/base/error.h"
 
 struct agent_options {
-    int brief_fd;            /* where the brief comes from; read to its end */
-    int tick_fd;             /* the keeper's page */
-    const char *runtime_dir; /* XDG_RUNTIME_DIR, or NULL */
-    const char *bin;         /* folder of the programs that users start */
+    int brief_fd;    /* where the brief comes from; read to its end */
+    int tick_fd;     /* the keeper's page */
+    const char *bin; /* folder of the programs that users start */
 };
 
 enum { AGENT_EXIT_LOST = 3 };

@@ -56,11 +56,11 @@ struct generation {
     int n, n_ended;
     struct worker *worker; /* [n], by local rank */
     struct folders folders;
-    char run[NODE_IDENTITY_PATH + 24], shm[NODE_IDENTITY_PATH + 24]; /* of this generation */
-    char board_path[NODE_IDENTITY_PATH + 40], rank_file[NODE_IDENTITY_PATH + 40];
-    char socket_path[NODE_IDENTITY_PATH + 40], log_path[PATH_MAX];
-    char relay_path[NODE_IDENTITY_PATH + 40], relay_program[NODE_IDENTITY_PATH + 40];
-    char hosts_path[NODE_IDENTITY_PATH + 40], rules_path[NODE_IDENTITY_PATH + 40];
+    char run[FOLDERS_PATH + 24], shm[FOLDERS_PATH + 24]; /* of this generation */
+    char board_path[FOLDERS_PATH + 40], rank_file[FOLDERS_PATH + 40];
+    char socket_path[FOLDERS_PATH + 40], log_path[PATH_MAX];
+    char relay_path[FOLDERS_PATH + 40], relay_program[FOLDERS_PATH + 40];
+    char hosts_path[FOLDERS_PATH + 40], rules_path[FOLDERS_PATH + 40];
     int socket;  /* the wrappers' messages */
     int relay;   /* those of mpirun's relay; -1: none */
     int port_fd; /* keeps MASTER_PORT ours until the start; -1 from then on */

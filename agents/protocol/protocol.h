@@ -58,12 +58,12 @@
 struct brief {
     int agent; /* number of the agent = of its node */
     char job_id[128];
-    char host[256];                        /* name by which people know the node */
-    char **url;                            /* of the driver, NULL-ended, "https://10.1.0.7:41233" */
-    char pin[PROTOCOL_PIN];                /* of the driver's key, "sha256//..." */
-    char token[PROTOCOL_TOKEN];            /* of this agent alone; wiped from memory after use */
-    char folder[NODE_IDENTITY_DIGITS + 1]; /* digits of its struct node_identity */
-    char **command;                        /* NULL-ended */
+    char host[256];                      /* name by which people know the node */
+    char **url;                          /* of the driver, NULL-ended, "https://10.1.0.7:41233" */
+    char pin[PROTOCOL_PIN];              /* of the driver's key, "sha256//..." */
+    char token[PROTOCOL_TOKEN];          /* of this agent alone; wiped from memory after use */
+    char mark[NODE_IDENTITY_DIGITS + 1]; /* of its struct node_identity */
+    char **command;                      /* NULL-ended */
     char **setup; /* NULL-ended lines for the user's shell, before the command */
     char *workdir;
     char **env;                           /* NULL-ended "NAME=VALUE": the user's additions */

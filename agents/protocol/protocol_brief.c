@@ -23,7 +23,7 @@ static const struct field brief_fields[] = {
     FIELD(struct brief, url, LIST, 0, 0),
     FIELD(struct brief, pin, TEXT, 0, 0),
     FIELD(struct brief, token, NAME, 0, 0),
-    FIELD(struct brief, folder, NAME, 0, 0),
+    FIELD(struct brief, mark, NAME, 0, 0),
     FIELD(struct brief, command, LIST, 0, 0),
     FIELD(struct brief, setup, LIST, 0, 0),
     FIELD(struct brief, workdir, BYTES, 0, 0),
@@ -100,8 +100,8 @@ static int check_brief(const struct brief *b, struct eddis_error *err)
 
     if (!b->job_id[0] || !b->token[0])
         return eddis_fail(err, -EINVAL, "\"job_id\" or \"token\" is empty");
-    if (!node_identity_is_digits(b->folder))
-        return eddis_fail(err, -EINVAL, "\"folder\" is not %d hexadecimal digits",
+    if (!node_identity_is_mark(b->mark))
+        return eddis_fail(err, -EINVAL, "\"mark\" is not %d hexadecimal digits",
                           NODE_IDENTITY_DIGITS);
     if (!b->url[0])
         return eddis_fail(err, -EINVAL, "\"url\" is empty");

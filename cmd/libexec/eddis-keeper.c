@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eddis-keeper.c - starts the agent and leaves nothing behind when it ends
  *
- *     eddis-keeper LEASE_NS DIGITS [BEFORE ...] < BRIEF
- *     eddis-keeper --cleanup JOB DIGITS ...      ends what is left of a job here, and says what
+ *     eddis-keeper LEASE_NS MARK [BEFORE ...] < BRIEF
+ *     eddis-keeper --cleanup JOB MARK ...      ends what is left of a job here, and says what
  *
- * BEFORE are digits of agents that were given up here: what they may have left is ended first.
+ * BEFORE are marks of agents that were given up here: what they may have left is ended first.
  * Its first words are its version, so that who starts it from afar knows whom he talks to.
  */
 #include "agents/node/keep/keeper.h"
@@ -26,8 +26,8 @@ static const int64_t most_ns = 10 * CLOCK_S; /* for ending what is left */
 
 static int usage(void)
 {
-    fputs("usage: eddis-keeper LEASE_NS DIGITS [BEFORE ...] < BRIEF\n"
-          "       eddis-keeper --cleanup JOB DIGITS ...\n"
+    fputs("usage: eddis-keeper LEASE_NS MARK [BEFORE ...] < BRIEF\n"
+          "       eddis-keeper --cleanup JOB MARK ...\n"
           "started by eddis-run; the lease is at least 0.1 s\n",
           stderr);
     return 2;
@@ -93,6 +93,7 @@ int main(int argc, char **argv)
     if (code == 0 && n > 1)
         code = orphans_end(NULL, id + 1, n - 1, clock_now_ns() + most_ns, &l, &err);
     if (code == 0)
-        code = keeper_run(agent, lease_ns, &id[0], &err);
+        code = keeper_run(
+            &(struct keeper_options){ agent, lease_ns, &id[0], getenv("XDG_RUNTIME_DIR") }, &err);
     return code < 0 ? fail(&err) : code;
 }

@@ -272,6 +272,11 @@ bool text_is_name(const char *s, size_t max)
     return n > 0;
 }
 
+bool text_is_hex(const char *s, size_t n)
+{
+    return strlen(s) == n && strspn(s, "0123456789abcdef") == n;
+}
+
 char *text_grouped(double n, char *ret, size_t size)
 {
     char digits[40];

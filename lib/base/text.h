@@ -32,6 +32,9 @@ void text_make_plain(char *s);
 /* Whether s is one to max letters, digits, '.', '_' or '-', and does not start with '-' or '.'. */
 bool text_is_name(const char *s, size_t max);
 
+/* Whether s is exactly n lower-case hexadecimal digits. */
+bool text_is_hex(const char *s, size_t n);
+
 /* Write n as "22 400": digits in groups of three; size at least 32.  Returns ret. */
 char *text_grouped(double n, char *ret, size_t size);
 

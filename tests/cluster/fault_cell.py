@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 
 from lab import LOGIN, Cluster, command_line
 from node import alive, parent, wait_for
@@ -15,6 +16,8 @@ PHASES = ("login", "launch", "step", "checkpoint", "shutdown")
 SIGNALS = {"segv": signal.SIGSEGV, "kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 HOSTS = {"host": "node2", "first": "node1", "home": LOGIN}
 PROGRAMS = {"agent": "eddis-agent", "keeper": "eddis-keeper", "orted": "orted", "mpirun": "mpirun"}
+STRANGER = os.path.join(os.path.dirname(os.path.realpath(__file__)), "stranger.py")
+NOBODY = 65534
 EXIT_CODE = 7
 LEASE, LOSSY_LEASE = 2.0, 10.0
 LAUNCH_S = 90    # for all that comes before the moment, on a busy machine
@@ -71,7 +74,7 @@ def check_story(text, every=EVERY):
 class Cell:
     def __init__(self, cluster, row, phase):
         self.c, self.row, self.phase = cluster, row, phase
-        self.job = None
+        self.job = self.stranger = None
 
     # ---- the moment ----
 
@@ -89,6 +92,26 @@ class Cell:
         os.mkdir(self.shared("checkpoints"))
         with open(self.shared("told"), "w") as f:
             f.write(self.told() + "\n")
+        if self.row.actor == "stranger":
+            self.meet_stranger()
+
+    def meet_stranger(self):
+        """He is on node2 before the job, and its files there are his once it has ended."""
+        self.stranger = self.c.lab.popen(
+            "node2", ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "/usr/bin/python3", "-c",
+                      open(STRANGER).read()], cwd="/", stdout=subprocess.PIPE, text=True)
+
+    def part_with_stranger(self):
+        """He has seen the job; what he made stays until now, and is no part of what the job left."""
+        self.stranger.kill()
+        said = self.stranger.communicate()[0]
+        assert "names taken" in said, f"the stranger saw no keeper: {said}"
+        for base in ("/tmp", "/dev/shm"):
+            top = self.c.path("node2", base)
+            for name in os.listdir(top):
+                path = os.path.join(top, name)
+                if os.lstat(path).st_uid == NOBODY:
+                    os.unlink(path) if os.path.islink(path) else shutil.rmtree(path)
 
     def shared(self, name):
         return os.path.join(self.c.shared, name)
@@ -142,7 +165,7 @@ class Cell:
 
     def strike(self):
         actor, fault = self.row.actor, self.row.fault
-        if fault in ("exit", "hang") or (actor, fault) == ("rank", "segv"):
+        if fault in ("exit", "hang") or (actor, fault) == ("rank", "segv") or actor == "stranger":
             return
         if actor in HOSTS:
             args = [5] if fault == "loss" else []
@@ -155,7 +178,7 @@ class Cell:
 
     def release(self):
         """Let rank 1 go on, where the fault is one that the job is to live with."""
-        quiet = self.row.actor == "ssh" or self.row.fault == "loss"
+        quiet = self.row.actor in ("ssh", "stranger") or self.row.fault == "loss"
         if quiet or self.row.fault == "stop" and self.row.actor in ("mpirun", "orted"):
             with open(self.shared("go"), "w"):
                 pass
@@ -188,6 +211,8 @@ class Cell:
     def check(self):
         r, j = self.row, self.job
         assert j.code == r.code, f"exit code {j.code}, not {r.code}"
+        if self.stranger:
+            self.part_with_stranger()
         lingers = r.actor in ("driver", "home") or r.fault in ("freeze", "cut")
         self.c.check_nothing_left(LEASE + 8 if lingers else 2.0)
         if r.reason != "-":
@@ -212,6 +237,9 @@ class Cell:
                 self.end()
                 self.check()
             finally:
+                if self.stranger:
+                    self.stranger.kill()
+                    self.stranger.wait()
                 if self.job.process.poll() is None and alive(self.job.process.pid):
                     os.kill(self.job.process.pid, signal.SIGCONT)
 

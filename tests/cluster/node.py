@@ -255,7 +255,7 @@ class Node:
         self.driver = driver or Driver()
         self.runtime = after.runtime if after else os.path.join(self.dir, "run")
         os.makedirs(self.runtime, 0o700, exist_ok=True)
-        self.brief = {"agent": 0, "job_id": "test-1", "folder": uuid.uuid4().hex, "url": [self.driver.url], "pin": self.driver.pin, "token": TOKEN,
+        self.brief = {"agent": 0, "job_id": "test-1", "mark": uuid.uuid4().hex, "url": [self.driver.url], "pin": self.driver.pin, "token": TOKEN,
                       "host": "here", "setup": [], "log_marker": "", "restarts": 0,
                       "command": command, "workdir": self.dir, "env": [], "log_dir": self.dir,
                       "checkpoint_dir": None, "resume_from": None, "data_path": None,
@@ -264,8 +264,8 @@ class Node:
                       "heartbeat_ns": SECOND // 10, **more}
         name, value = self.mark.split("=")
         self.keeper = subprocess.Popen(
-            [*enter, f"{build}/cmd/libexec/eddis-keeper", str(int(LEASE * SECOND)), self.brief["folder"],
-             *([after.brief["folder"]] if after else [])],
+            [*enter, f"{build}/cmd/libexec/eddis-keeper", str(int(LEASE * SECOND)), self.brief["mark"],
+             *([after.brief["mark"]] if after else [])],
             stdin=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
             env={**os.environ, name: value, "XDG_CACHE_HOME": self.dir,
                  "XDG_RUNTIME_DIR": self.runtime})

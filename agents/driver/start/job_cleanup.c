@@ -44,7 +44,7 @@ static int clean_list(const struct node_list *j, host_cleanup_say_fn say, void *
         return eddis_fail(err, -ENOMEM, "no memory to clean up");
     for (size_t i = 0; i < j->n; i++) {
         host[i] = j->node[i].host;
-        mark[i] = j->node[i].digits;
+        mark[i] = j->node[i].mark;
     }
     return host_cleanup(&c, err);
 }

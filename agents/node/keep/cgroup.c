@@ -243,6 +243,14 @@ int cgroup_kill(const struct cgroup *c, int64_t deadline_ns, struct eddis_error 
 
 /* ---- finding ---- */
 
+/* Whoever may make groups of his own can make one of this name, and we could not end it. */
+static bool is_ours(int dir, const char *name)
+{
+    struct stat st;
+
+    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == geteuid();
+}
+
 static int search(const char *base, const char *name, int depth, struct cgroup *ret, int max)
 {
     DIR *dir = opendir(base);
@@ -257,7 +265,7 @@ static int search(const char *base, const char *name, int depth, struct cgroup *
         path = file_join(base, "%s", e->d_name);
         if (!path || strlen(path) >= sizeof ret->path)
             continue;
-        if (strcmp(e->d_name, name) == 0)
+        if (strcmp(e->d_name, name) == 0 && is_ours(dirfd(dir), e->d_name))
             strcpy(ret[n++].path, path);
         else if (depth > 0)
             n += search(path, name, depth - 1, ret + n, max - n);

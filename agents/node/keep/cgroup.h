@@ -38,7 +38,7 @@ int cgroup_kill(const struct cgroup *c, int64_t deadline_ns, struct eddis_error 
  * ending. */
 void cgroup_remove(struct cgroup *c);
 
-/* Find groups of this name wherever they are, at most max.  Returns their number. */
+/* Find this user's groups of this name wherever they are, at most max.  Returns their number. */
 int cgroup_find(const char *name, struct cgroup *ret, int max);
 
 /* Move this process, an agent whose keeper is dead, out of its group, kill what is left in that and

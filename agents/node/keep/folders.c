@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* folders.c - makes a job's folders on a node, and removes those that dead agents have left */
+/* folders.c - makes a start's folders on a node, finds them by its mark, and removes old ones */
 #include "folders.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
+#include "lib/base/random.h"
+#include "lib/base/text.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -19,58 +21,243 @@
 /* Between making a folder and locking it there is a moment. */
 enum { SWEEP_AGE_S = 60 };
 
+/* A name is one of 2^64: who takes so many before us does not guess. */
+enum { NAME_DIGITS = 16, DRAWS = 32 };
+
+enum { BASES = 4 };
+
+static const char prefix[] = "eddis-", mark_file[] = "mark";
+
+/* ---- where they are ---- */
+
+/* Our own folder, or the sticky one that everybody may write to. */
+static const char *usable(const char *dir)
+{
+    struct stat st;
+
+    if (dir && dir[0] == '/' && strlen(dir) < FOLDERS_BASE && stat(dir, &st) == 0 &&
+        S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022) &&
+        access(dir, W_OK | X_OK) == 0)
+        return dir;
+    return "/tmp";
+}
+
+static const char *shm_base(void)
+{
+    return access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
+}
+
+/* Open a folder of this name if it can be one of ours: nobody else's, and no link to one. */
+static int open_ours(const char *base, const char *name, char ret_path[FOLDERS_PATH])
+{
+    struct stat st;
+    int fd;
+
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0 ||
+        !text_is_hex(name + sizeof prefix - 1, NAME_DIGITS))
+        return -1;
+    snprintf(ret_path, FOLDERS_PATH, "%.39s/%.22s", base, name);
+    fd = open(ret_path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || (fstat(fd, &st) == 0 && st.st_uid == geteuid()))
+        return fd;
+    (void)close(fd);
+    return -1;
+}
+
+const char *folders_unsafe(const struct folders *f, int *ret_n)
+{
+    const char *const path[] = { f->run, f->shm };
+
+    for (int i = 0; i < 2; i++) {
+        char base[FOLDERS_PATH];
+        struct stat st;
+
+        *ret_n = (int)(strrchr(path[i], '/') - path[i]);
+        snprintf(base, sizeof base, "%.*s", *ret_n, path[i]);
+        if (stat(base, &st) == 0 && (st.st_mode & 022) && !(st.st_mode & S_ISVTX))
+            return path[i];
+    }
+    return NULL;
+}
+
+/* ---- what dead agents have left ---- */
+
 static void sweep(const char *base)
 {
     DIR *dir = opendir(base);
     struct dirent *e;
 
     while (dir && (e = readdir(dir))) {
-        cleanup_free char *path =
-            node_identity_is_folder(e->d_name) ? file_join(base, "%s", e->d_name) : NULL;
-        cleanup_fd int fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+        char path[FOLDERS_PATH];
+        cleanup_fd int fd = open_ours(base, e->d_name, path);
         struct stat st;
 
-        if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
-            time(NULL) - st.st_ctime > SWEEP_AGE_S && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        if (fd >= 0 && fstat(fd, &st) == 0 && time(NULL) - st.st_ctime > SWEEP_AGE_S &&
+            flock(fd, LOCK_EX | LOCK_NB) == 0)
             (void)file_remove_tree(path, NULL);
     }
     if (dir)
         (void)closedir(dir);
 }
 
-static int make_one(struct tick_page *page, const char *ret, int *ret_lock, struct eddis_error *err)
-{
-    int rc = tick_add_folder(page, ret, err);
+/* ---- making ---- */
 
-    if (rc < 0)
-        return rc;
-    if (mkdir(ret, 0700) < 0)
-        return eddis_fail_errno(err, -errno, "cannot make the folder '%s'", ret);
-    *ret_lock = open(ret, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+static int make_new(const char *base, char ret[FOLDERS_PATH], struct eddis_error *err)
+{
+    for (int i = 0; i < DRAWS; i++) {
+        char digits[NAME_DIGITS + 1];
+        int rc = random_hex(digits, NAME_DIGITS, err);
+
+        if (rc < 0)
+            return rc;
+        snprintf(ret, FOLDERS_PATH, "%.39s/%s%s", base, prefix, digits);
+        if (mkdir(ret, 0700) == 0)
+            return 0;
+        if (errno != EEXIST)
+            return eddis_fail_errno(err, -errno, "cannot make the folder '%s'", ret);
+    }
+    return eddis_fail(err, -EEXIST, "cannot make a folder in '%s': %d names were taken", base,
+                      DRAWS);
+}
+
+static int hold(const char *path, int *ret_lock, struct eddis_error *err)
+{
+    *ret_lock = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (*ret_lock < 0 || flock(*ret_lock, LOCK_SH | LOCK_NB) < 0)
-        return eddis_fail_errno(err, -errno, "cannot lock the folder '%s'", ret);
+        return eddis_fail_errno(err, -errno, "cannot lock the folder '%s'", path);
     return 0;
 }
 
-static void sweep_beside(const char *path)
+static int write_mark(int folder, const char *mark, struct eddis_error *err)
 {
-    char base[NODE_IDENTITY_PATH];
+    cleanup_fd int fd =
+        openat(folder, mark_file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-    snprintf(base, sizeof base, "%.*s", (int)(strrchr(path, '/') - path), path);
-    sweep(base);
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot mark the folder of the job");
+    return file_write_all(fd, mark, strlen(mark), err);
+}
+
+static int make_one(struct tick_page *page, const struct node_identity *id, const char *base,
+                    char ret[FOLDERS_PATH], int *ret_lock, struct eddis_error *err)
+{
+    int rc = make_new(base, ret, err);
+
+    if (rc == 0)
+        rc = tick_add_folder(page, ret, err);
+    if (rc == 0)
+        rc = hold(ret, ret_lock, err);
+    return rc < 0 ? rc : write_mark(*ret_lock, id->mark, err);
 }
 
 int folders_make(struct tick_page *page, const struct node_identity *id, const char *runtime_dir,
                  struct folders *ret, struct eddis_error *err)
 {
+    const char *run = usable(runtime_dir), *shm = shm_base();
     int rc;
 
-    node_identity_places(id, runtime_dir, ret->run, ret->shm);
-    sweep_beside(ret->run);
-    sweep_beside(ret->shm);
-    rc = make_one(page, ret->run, &ret->lock[0], err);
-    return rc < 0 ? rc : make_one(page, ret->shm, &ret->lock[1], err);
+    sweep(run);
+    sweep(shm);
+    rc = make_one(page, id, run, ret->run, &ret->lock[0], err);
+    return rc < 0 ? rc : make_one(page, id, shm, ret->shm, &ret->lock[1], err);
 }
+
+int folders_take(const struct tick_page *page, struct folders *ret, struct eddis_error *err)
+{
+    char *const path[] = { ret->run, ret->shm };
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < 2; i++) {
+        const char *entered = tick_folder(page, i);
+
+        if (!entered || strlen(entered) >= FOLDERS_PATH)
+            return eddis_fail(err, -EPROTO, "the keeper has made no folders");
+        strcpy(path[i], entered);
+        rc = hold(path[i], &ret->lock[i], err);
+    }
+    return rc;
+}
+
+/* ---- finding ---- */
+
+static bool bears_mark(int folder, const struct node_identity *start, int n)
+{
+    const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    cleanup_fd int fd = openat(folder, mark_file, flags);
+    char mark[NODE_IDENTITY_DIGITS + 1] = "";
+
+    if (fd < 0 || read(fd, mark, NODE_IDENTITY_DIGITS) != NODE_IDENTITY_DIGITS)
+        return false;
+    for (int i = 0; i < n; i++)
+        if (strcmp(mark, start[i].mark) == 0)
+            return true;
+    return false;
+}
+
+struct found {
+    const struct node_identity *start; /* [n_starts] whose folders are looked for */
+    int n_starts;
+    char (*path)[FOLDERS_PATH]; /* [n] */
+    int n;
+};
+
+static int keep(struct found *f, const char *path, struct eddis_error *err)
+{
+    char(*more)[FOLDERS_PATH] = realloc(f->path, ((size_t)f->n + 1) * sizeof *more);
+
+    if (!more)
+        return eddis_fail(err, -ENOMEM, "no memory for the folders that are left");
+    f->path = more;
+    strcpy(more[f->n++], path);
+    return 0;
+}
+
+static int search(const char *base, struct found *f, struct eddis_error *err)
+{
+    DIR *dir = opendir(base);
+    struct dirent *e;
+    int rc = 0;
+
+    while (dir && rc == 0 && (e = readdir(dir))) {
+        char path[FOLDERS_PATH];
+        cleanup_fd int fd = open_ours(base, e->d_name, path);
+
+        if (fd >= 0 && bears_mark(fd, f->start, f->n_starts))
+            rc = keep(f, path, err);
+    }
+    if (dir)
+        (void)closedir(dir);
+    return rc;
+}
+
+/* Whoever looks may have another XDG_RUNTIME_DIR than the keeper had, or none. */
+int folders_find(const struct node_identity *start, int n, char (**ret)[FOLDERS_PATH],
+                 struct eddis_error *err)
+{
+    char user[FOLDERS_BASE];
+    const char *base[BASES] = { usable(getenv("XDG_RUNTIME_DIR")), NULL, "/tmp", shm_base() };
+    struct found f = { .start = start, .n_starts = n };
+    int rc = 0;
+
+    snprintf(user, sizeof user, "/run/user/%u", (unsigned)geteuid());
+    base[1] = usable(user);
+    for (int i = 0; rc == 0 && i < BASES; i++) {
+        bool again = false;
+
+        for (int j = 0; j < i && !again; j++)
+            again = strcmp(base[i], base[j]) == 0;
+        if (!again)
+            rc = search(base[i], &f, err);
+    }
+    if (rc < 0) {
+        free(f.path);
+        return rc;
+    }
+    *ret = f.path;
+    return f.n;
+}
+
+/* ---- generations ---- */
 
 int folders_begin(const struct folders *f, int64_t generation, struct eddis_error *err)
 {

@@ -3,6 +3,7 @@
 #include "keeper.h"
 
 #include "cgroup.h"
+#include "folders.h"
 #include "tick.h"
 
 #include "agents/protocol/timing.h"
@@ -27,6 +28,7 @@ struct keeper {
     int64_t lease_ns;
     struct tick_watch watch;
     struct cgroup group;
+    struct folders folders;
 };
 
 /* Signals are read, not ignored: an ignored one would stay ignored in the user's program. */
@@ -50,7 +52,7 @@ static int start_agent(struct keeper *k, const char *path, const struct node_ide
                        struct eddis_error *err)
 {
     char fd[16];
-    const char *argv[] = { path, "--tick-fd", fd, "--digits", id->mark, NULL };
+    const char *argv[] = { path, "--tick-fd", fd, "--mark", id->mark, NULL };
     struct spawn s = { .argv = argv, .in = 0, .out = 1, .err = 2 };
     int rc;
 
@@ -122,10 +124,24 @@ static int end_all(struct keeper *k, int64_t deadline_ns, struct eddis_error *er
     return tree < 0 ? tree : rc < 0 ? rc : 0;
 }
 
-int keeper_run(const char *agent_path, int64_t lease_ns, const struct node_identity *id,
-               struct eddis_error *err)
+/* Make what the agent needs, and start it. */
+static int begin(struct keeper *k, const struct keeper_options *o, struct eddis_error *err)
 {
-    struct keeper k = { .page_fd = -1, .lease_ns = lease_ns };
+    int rc = tick_create(&k->page, &k->page_fd, err);
+
+    if (rc < 0)
+        return rc;
+    rc = folders_make(k->page, o->id, o->runtime_dir, &k->folders, err);
+    if (rc == 0)
+        rc = start_agent(k, o->agent_path, o->id, err);
+    if (rc < 0)
+        (void)tick_remove_folders(k->page, NULL);
+    return rc;
+}
+
+int keeper_run(const struct keeper_options *o, struct eddis_error *err)
+{
+    struct keeper k = { .page_fd = -1, .lease_ns = o->lease_ns };
     int rc, code;
 
     (void)signal(SIGPIPE, SIG_IGN); /* programs started from here get the default again */
@@ -138,8 +154,7 @@ int keeper_run(const char *agent_path, int64_t lease_ns, const struct node_ident
     k.signals = open_signals(err);
     if (k.signals < 0)
         return k.signals;
-    if ((rc = tick_create(&k.page, &k.page_fd, err)) < 0 ||
-        (rc = start_agent(&k, agent_path, id, err)) < 0) {
+    if ((rc = begin(&k, o, err)) < 0) {
         (void)close(k.signals);
         return rc;
     }

@@ -15,12 +15,18 @@
 
 enum { KEEPER_EXIT_LOST = 3 };
 
-/* Start the agent with this process's standard input, output and error and watch it to its end.
- * Both are found on the node by id.  That nobody reads what is said ends nothing: a session may be
- * lost.  Blocks.  Returns the exit code: the agent's own, 128 + signal when it was killed, or
- * KEEPER_EXIT_LOST when it had to be.
+struct keeper_options {
+    const char *agent_path;
+    int64_t lease_ns;
+    const struct node_identity *id; /* by which both are found on the node */
+    const char *runtime_dir;        /* XDG_RUNTIME_DIR, or NULL: see folders.h */
+};
+
+/* Make the node's folders, start the agent with this process's standard input, output and error and
+ * watch it to its end.  That nobody reads what is said ends nothing: a session may be lost. Blocks.
+ * Returns the exit code: the agent's own, 128 + signal when it was killed, or KEEPER_EXIT_LOST when
+ * it had to be.
  */
-int keeper_run(const char *agent_path, int64_t lease_ns, const struct node_identity *id,
-               struct eddis_error *err);
+int keeper_run(const struct keeper_options *o, struct eddis_error *err);
 
 #endif

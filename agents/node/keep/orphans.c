@@ -3,6 +3,7 @@
 #include "orphans.h"
 
 #include "cgroup.h"
+#include "folders.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -25,6 +26,8 @@ struct job_marks {
     char id[160];                      /* "EDDIS_JOB_ID=..." */
     const struct node_identity *start; /* [n_starts] */
     int n_starts;
+    char (*folder)[FOLDERS_PATH]; /* [n_folders] that bear their marks */
+    int n_folders;
 };
 
 /* Returns the file's bytes with a 0 behind them, or NULL. */
@@ -55,16 +58,19 @@ static bool has_entry(const char *text, size_t n, const char *entry)
     return false;
 }
 
-/* The mark as one word, or the path of a folder of the start's. */
-static bool names_start(const char *text, size_t n, const struct node_identity *id)
+/* Whether a start's mark is one of the words, or a folder of a start's is in one of them. */
+static bool names_start(const char *text, size_t n, const struct job_marks *m)
 {
-    char run[NODE_IDENTITY_NAME + 1], shm[NODE_IDENTITY_NAME + 1];
+    for (int i = 0; i < m->n_starts; i++)
+        if (has_entry(text, n, m->start[i].mark))
+            return true;
+    for (int i = 0; i < m->n_folders; i++) {
+        const char *name = strrchr(m->folder[i], '/');
 
-    if (has_entry(text, n, id->mark))
-        return true;
-    snprintf(run, sizeof run, "/%s", id->run_folder);
-    snprintf(shm, sizeof shm, "/%s", id->shm_folder);
-    return memmem(text, n, run, strlen(run)) || memmem(text, n, shm, strlen(shm));
+        if (memmem(text, n, name, strlen(name)))
+            return true;
+    }
+    return false;
 }
 
 static bool is_marked(const struct job_marks *m, pid_t pid)
@@ -72,9 +78,8 @@ static bool is_marked(const struct job_marks *m, pid_t pid)
     size_t n = 0;
     cleanup_free char *line = read_proc(pid, "cmdline", &n), *environment = NULL;
 
-    for (int i = 0; line && i < m->n_starts; i++)
-        if (names_start(line, n, &m->start[i]))
-            return true;
+    if (line && names_start(line, n, m))
+        return true;
     environment = m->id[0] ? read_proc(pid, "environ", &n) : NULL;
     return environment && has_entry(environment, n, m->id);
 }
@@ -181,23 +186,15 @@ static int check_free(const char *folder, struct eddis_error *err)
     return 0;
 }
 
-/* Whoever cleans up may have another XDG_RUNTIME_DIR than the agent had, or none. */
-static int remove_folders(const struct node_identity *id, struct orphans *l,
-                          struct eddis_error *err)
+static int remove_folders(const struct job_marks *m, struct orphans *l, struct eddis_error *err)
 {
-    char user[64];
-    const char *const bases[] = { getenv("XDG_RUNTIME_DIR"), user, NULL };
     int rc = 0;
 
-    snprintf(user, sizeof user, "/run/user/%u", (unsigned)getuid());
-    for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) {
-        char run[NODE_IDENTITY_PATH], shm[NODE_IDENTITY_PATH];
-
-        node_identity_places(id, bases[i], run, shm);
-        l->folders += (access(run, F_OK) == 0) + (access(shm, F_OK) == 0);
-        if (check_free(run, err) < 0 || check_free(shm, err) < 0)
+    for (int i = 0; i < m->n_folders; i++) {
+        l->folders++;
+        if (check_free(m->folder[i], err) < 0)
             rc = -EBUSY;
-        else if (node_identity_remove_folders(id, bases[i], err) < 0)
+        else if (file_remove_tree(m->folder[i], err) < 0)
             rc = -EIO;
     }
     return rc;
@@ -212,12 +209,15 @@ int orphans_end(const char *job_id, const struct node_identity *start, int n, in
 
     if (job_id && *job_id)
         snprintf(m.id, sizeof m.id, "EDDIS_JOB_ID=%.140s", job_id);
+    rc = m.n_folders = folders_find(start, n, &m.folder, err);
+    if (rc < 0)
+        return rc;
     rc = kill_processes(&m, deadline_ns, &l, err);
-    for (int i = 0; rc == 0 && i < n; i++) {
+    for (int i = 0; rc == 0 && i < n; i++)
         rc = end_groups(start[i].cgroup, deadline_ns, &l, err);
-        if (rc == 0)
-            rc = remove_folders(&start[i], &l, err);
-    }
+    if (rc == 0)
+        rc = remove_folders(&m, &l, err);
+    free(m.folder);
     if (rc == 0)
         *ret = l;
     return rc;

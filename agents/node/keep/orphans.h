@@ -2,10 +2,11 @@
 /* orphans.h - finding and ending what is left of a job on this node
  *
  * Keeper and agent see to it that nothing is left; this is for when both were killed at once, or
- * could not run.  What belongs to the job is told by the digits of its agents' briefs, which are
- * the names of its folders and control groups and stand in the arguments of keeper, agent and
- * mpirun, and by the job's id in the environment of the ranks; and all that descends from these.
- * Only processes of this user count, and never this process or those above it.
+ * could not run.  What belongs to the job is told by the marks of its starts, which name their
+ * control groups, lie in their folders and stand in the arguments of keeper and agent; by those
+ * folders, which mpirun is told; and by the job's id in the environment of the ranks; and all that
+ * descends from these.  Only processes of this user count, and never this process or those above
+ * it.
  */
 #ifndef EDDIS_AGENTS_NODE_KEEP_ORPHANS_H
 #define EDDIS_AGENTS_NODE_KEEP_ORPHANS_H

@@ -95,6 +95,13 @@ int tick_add_folder(struct tick_page *p, const char *path, struct eddis_error *e
     return 0;
 }
 
+const char *tick_folder(const struct tick_page *p, int i)
+{
+    uint32_t n = atomic_load(&p->n_folders);
+
+    return i < TICK_FOLDERS && (uint32_t)i < n ? p->folder[i] : NULL;
+}
+
 int tick_remove_folders(const struct tick_page *p, struct eddis_error *err)
 {
     uint32_t n = atomic_load(&p->n_folders);

@@ -6,8 +6,8 @@
  * counter has stood still.  Silence is counted by the watcher's own looks, each for at most two
  * periods: a watcher that was itself stopped, or a machine that slept, accuses nobody on waking.
  *
- * The page also says what the keeper must remove: the agent enters a folder's name before it
- * makes the folder, so that there is no moment at which a folder is there and not known.
+ * The page also names the folders that the keeper has made for the agent, which both remove: who
+ * of them is left when the other dies.
  */
 #ifndef EDDIS_AGENTS_NODE_KEEP_TICK_H
 #define EDDIS_AGENTS_NODE_KEEP_TICK_H
@@ -44,6 +44,9 @@ int64_t tick_silence_ns(const struct tick_page *p, enum tick_side side, struct t
 
 /* Enter a folder's absolute path.  -ENOSPC: too many, or too long. */
 int tick_add_folder(struct tick_page *p, const char *path, struct eddis_error *err);
+
+/* Borrow the path of folder i, in the order in which they were entered; NULL: there is none. */
+const char *tick_folder(const struct tick_page *p, int i);
 
 /* Remove all folders entered, with what is in them. */
 int tick_remove_folders(const struct tick_page *p, struct eddis_error *err);

@@ -1,24 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_folders.c - tests of agents/node/keep/folders.h */
+/* test_folders.c - tests of agents/node/keep/folders.h, with somebody who takes names before us */
 #include "agents/node/keep/folders.h"
 
+#include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 #include "suite.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-static char dir[NODE_IDENTITY_RUNTIME_DIR];
+static char dir[FOLDERS_BASE];
 static struct node_identity id;
+
+static int races_lost; /* how often somebody else makes the folder in the moment before us */
+static char taken[8][FOLDERS_PATH];
+
+int mkdir(const char *path, mode_t mode)
+{
+    if (races_lost > 0) {
+        races_lost--;
+        snprintf(taken[races_lost % 8], FOLDERS_PATH, "%s", path);
+        ck_assert_int_eq(syscall(SYS_mkdirat, AT_FDCWD, path, 0755), 0);
+    }
+    return (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
+}
 
 static void make_dir(void)
 {
     strcpy(dir, "/tmp/eddis-test-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(dir));
     ck_assert_int_eq(node_identity_make(&id, NULL), 0);
+    ck_assert_int_eq(setenv("XDG_RUNTIME_DIR", dir, 1), 0);
 }
 
 static void remove_dir(void)
@@ -36,6 +55,13 @@ static struct tick_page *page(void)
     return p;
 }
 
+static void make(struct tick_page *p, const char *runtime_dir, struct folders *ret)
+{
+    struct eddis_error err = { 0 };
+
+    ck_assert_msg(folders_make(p, &id, runtime_dir, ret, &err) == 0, "%s", err.text);
+}
+
 static void leave(const struct tick_page *p, const struct folders *f)
 {
     ck_assert_int_eq(tick_remove_folders(p, NULL), 0);
@@ -45,17 +71,42 @@ static void leave(const struct tick_page *p, const struct folders *f)
     (void)close(f->lock[1]);
 }
 
+static int find(char (**ret)[FOLDERS_PATH])
+{
+    int n = folders_find(&id, 1, ret, NULL);
+
+    ck_assert_int_ge(n, 0);
+    return n;
+}
+
+/* A folder of this name in `dir` whose mark is ours, as anybody can make one. */
+static void plant(const char *name, const char *mark, char ret[FOLDERS_PATH])
+{
+    cleanup_free char *path = file_join(dir, "%s/mark", name);
+    FILE *f;
+
+    snprintf(ret, FOLDERS_PATH, "%.39s/%.23s", dir, name);
+    ck_assert_int_eq(mkdir(ret, 0700), 0);
+    f = fopen(path, "w");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_ge(fputs(mark, f), 0);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
 START_TEST(made_and_removed)
 {
     struct tick_page *p = page();
     struct folders f;
     struct stat st;
-    char g[NODE_IDENTITY_PATH + 8];
+    char g[FOLDERS_PATH + 8];
 
-    ck_assert_int_eq(folders_make(p, &id, dir, &f, NULL), 0);
+    make(p, dir, &f);
     ck_assert_int_eq(strncmp(f.run, dir, strlen(dir)), 0);
     ck_assert_int_eq(stat(f.run, &st), 0);
     ck_assert_int_eq(st.st_mode & 0777, 0700);
+    snprintf(g, sizeof g, "%s/mark", f.run);
+    ck_assert_int_eq(stat(g, &st), 0);
+    ck_assert_int_eq(st.st_mode & 0777, 0600);
     ck_assert_int_eq(folders_begin(&f, 1, NULL), 0);
     ck_assert_int_eq(folders_begin(&f, 1, NULL), -EEXIST);
     snprintf(g, sizeof g, "%s/g1", f.shm);
@@ -67,16 +118,95 @@ START_TEST(made_and_removed)
 }
 END_TEST
 
-/* Keeper and agent are dead; somebody else knows the digits. */
-START_TEST(removed_by_name)
+/* Nothing that others can see of a start tells its folders' names. */
+START_TEST(unlike_the_mark)
+{
+    struct tick_page *p[2] = { page(), page() };
+    struct folders f[2];
+    char part[9];
+
+    for (int i = 0; i < 2; i++)
+        make(p[i], dir, &f[i]);
+    ck_assert_str_ne(f[0].run, f[1].run);
+    ck_assert_str_ne(f[0].shm, f[1].shm);
+    for (int i = 0; i + 8 <= NODE_IDENTITY_DIGITS; i++) {
+        snprintf(part, sizeof part, "%.8s", id.mark + i);
+        ck_assert(!strstr(f[0].run, part) && !strstr(f[0].shm, part));
+    }
+    for (int i = 0; i < 2; i++)
+        leave(p[i], &f[i]);
+}
+END_TEST
+
+/* What another made first stays his. */
+START_TEST(lost_races)
 {
     struct tick_page *p = page();
     struct folders f;
+    struct eddis_error err = { 0 };
 
-    ck_assert_int_eq(node_identity_remove_folders(&id, dir, NULL), 0);
-    ck_assert_int_eq(folders_make(p, &id, dir, &f, NULL), 0);
-    ck_assert_int_eq(folders_begin(&f, 3, NULL), 0);
-    ck_assert_int_eq(node_identity_remove_folders(&id, dir, NULL), 0);
+    races_lost = 5;
+    make(p, dir, &f);
+    ck_assert_int_eq(races_lost, 0);
+    leave(p, &f);
+    for (int i = 0; i < 5; i++)
+        ck_assert_int_eq(rmdir(taken[i]), 0);
+    races_lost = 1000;
+    ck_assert_int_eq(folders_make(page(), &id, dir, &f, &err), -EEXIST);
+    ck_assert_msg(strstr(err.text, "names were taken"), "%s", err.text);
+    races_lost = 0;
+}
+END_TEST
+
+START_TEST(taken_by_the_agent)
+{
+    struct tick_page *p = page();
+    struct folders f, agents;
+
+    ck_assert_int_eq(folders_take(p, &agents, NULL), -EPROTO);
+    make(p, dir, &f);
+    ck_assert_int_eq(folders_take(p, &agents, NULL), 0);
+    ck_assert_str_eq(agents.run, f.run);
+    ck_assert_str_eq(agents.shm, f.shm);
+    (void)close(f.lock[0]); /* the keeper is dead: the agent's lock is there still */
+    f.lock[0] = open(f.run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ck_assert_int_eq(flock(f.lock[0], LOCK_EX | LOCK_NB), -1);
+    (void)close(agents.lock[0]);
+    (void)close(agents.lock[1]);
+    leave(p, &f);
+}
+END_TEST
+
+/* By its mark, and by nothing that another could have put there. */
+START_TEST(found)
+{
+    struct tick_page *p = page();
+    struct folders f;
+    char(*path)[FOLDERS_PATH] = NULL, foreign[FOLDERS_PATH], link[FOLDERS_PATH],
+    other[FOLDERS_PATH], inside[FOLDERS_PATH];
+    int n;
+
+    ck_assert_int_eq(find(&path), 0);
+    make(p, dir, &f);
+    plant("eddis-0123456789abcdef", id.mark, foreign);
+    plant("victim", id.mark, inside);
+    plant("eddis-00000000000000ff", "0123456789abcdef0123456789abcdef", other);
+    snprintf(link, sizeof link, "%.39s/eddis-0000000000000001", dir);
+    ck_assert_int_eq(symlink(inside, link), 0);
+    n = find(&path);
+    if (geteuid() == 0) {
+        ck_assert_int_eq(n, 3);
+        free(path);
+        ck_assert_int_eq(chown(foreign, 65534, 65534), 0);
+        n = find(&path);
+    } else {
+        n--; /* the foreign one is ours, too */
+    }
+    ck_assert_int_eq(n, 2);
+    for (int i = 0; i < n; i++)
+        ck_assert(strcmp(path[i], link) != 0 && strcmp(path[i], inside) != 0 &&
+                  strcmp(path[i], other) != 0);
+    free(path);
     leave(p, &f);
 }
 END_TEST
@@ -98,10 +228,31 @@ START_TEST(unusable_runtime_dir)
     struct folders f;
 
     ck_assert_int_eq(chmod(dir, unusable_rows[_i].mode), 0);
-    ck_assert_int_eq(folders_make(p, &id, unusable_rows[_i].dir, &f, NULL), 0);
+    make(p, unusable_rows[_i].dir, &f);
     ck_assert_int_eq(strncmp(f.run, "/tmp/eddis-", 11), 0);
     ck_assert_int_eq(strlen(f.run), 27);
     leave(p, &f);
+}
+END_TEST
+
+static const struct {
+    mode_t mode;
+    bool unsafe;
+} base_rows[] = {
+    { 0700, false }, { 0755, false }, { 0777, true }, { 0775, true }, { 01777, false }
+};
+
+START_TEST(unsafe)
+{
+    struct folders f;
+    int n = 0;
+
+    snprintf(f.run, sizeof f.run, "/nowhere/eddis-0123456789abcdef");
+    snprintf(f.shm, sizeof f.shm, "%.39s/eddis-0123456789abcdef", dir);
+    ck_assert_int_eq(chmod(dir, base_rows[_i].mode), 0);
+    ck_assert_int_eq(folders_unsafe(&f, &n) != NULL, base_rows[_i].unsafe);
+    if (base_rows[_i].unsafe)
+        ck_assert_int_eq(n, (int)strlen(dir));
 }
 END_TEST
 
@@ -118,7 +269,7 @@ START_TEST(young_and_foreign_stay)
         snprintf(path[i], sizeof path[i], "%s/%s", dir, names[i]);
         ck_assert_int_eq(mkdir(path[i], 0700), 0);
     }
-    ck_assert_int_eq(folders_make(p, &id, dir, &f, NULL), 0);
+    make(p, dir, &f);
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(access(path[i], F_OK), 0);
     leave(p, &f);
@@ -129,8 +280,12 @@ static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, make_dir, remove_dir);
     tcase_add_test(tc, made_and_removed);
-    tcase_add_test(tc, removed_by_name);
+    tcase_add_test(tc, unlike_the_mark);
+    tcase_add_test(tc, lost_races);
+    tcase_add_test(tc, taken_by_the_agent);
+    tcase_add_test(tc, found);
     tcase_add_loop_test(tc, unusable_runtime_dir, 0, sizeof unusable_rows / sizeof *unusable_rows);
+    tcase_add_loop_test(tc, unsafe, 0, sizeof base_rows / sizeof *base_rows);
     tcase_add_test(tc, young_and_foreign_stay);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_node_identity.c - the names of a start are those that other versions of eddis look for */
+/* test_node_identity.c - tests of agents/protocol/node_identity.h */
 #include "agents/protocol/node_identity.h"
 #include "tests/unit/suite.h"
 
@@ -12,28 +12,11 @@ START_TEST(names)
     struct node_identity id;
 
     ck_assert(node_identity_read(digits, &id));
-    ck_assert_str_eq(id.digits, digits);
     ck_assert_str_eq(id.mark, digits);
-    ck_assert_str_eq(id.revive_key, digits);
-    ck_assert_str_eq(id.cleanup_key, digits);
-    ck_assert_str_eq(id.run_folder, "eddis-0123456789abcdef");
-    ck_assert_str_eq(id.shm_folder, "eddis-00112233445566ff");
     ck_assert_str_eq(id.cgroup, "eddis-0123456789abcdef00112233445566ff");
-    ck_assert(node_identity_is_folder(id.run_folder) && node_identity_is_folder(id.shm_folder));
     ck_assert(node_identity_is_cgroup(id.cgroup));
-    ck_assert(!node_identity_is_folder(id.cgroup) && !node_identity_is_cgroup(id.run_folder));
-}
-END_TEST
-
-START_TEST(places)
-{
-    struct node_identity id;
-    char run[NODE_IDENTITY_PATH], shm[NODE_IDENTITY_PATH];
-
-    ck_assert(node_identity_read(digits, &id));
-    node_identity_places(&id, "/no/such/folder", run, shm);
-    ck_assert_str_eq(run, "/tmp/eddis-0123456789abcdef");
-    ck_assert_ptr_nonnull(strstr(shm, "/eddis-00112233445566ff"));
+    ck_assert(!node_identity_is_cgroup("eddis-0123456789abcdef"));
+    ck_assert(!node_identity_is_cgroup(id.mark));
 }
 END_TEST
 
@@ -50,8 +33,8 @@ START_TEST(refused)
     struct node_identity id = { .mark = "kept" };
 
     ck_assert(!node_identity_read(bad_rows[_i], &id));
-    ck_assert(!node_identity_is_digits(bad_rows[_i]));
-    ck_assert(!node_identity_is_folder(bad_rows[_i]) && !node_identity_is_cgroup(bad_rows[_i]));
+    ck_assert(!node_identity_is_mark(bad_rows[_i]));
+    ck_assert(!node_identity_is_cgroup(bad_rows[_i]));
     ck_assert_str_eq(id.mark, "kept");
 }
 END_TEST
@@ -62,15 +45,14 @@ START_TEST(unlike)
 
     ck_assert_int_eq(node_identity_make(&a, NULL), 0);
     ck_assert_int_eq(node_identity_make(&b, NULL), 0);
-    ck_assert(node_identity_is_digits(a.digits));
-    ck_assert_str_ne(a.digits, b.digits);
+    ck_assert(node_identity_is_mark(a.mark));
+    ck_assert_str_ne(a.mark, b.mark);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, names);
-    tcase_add_test(tc, places);
     tcase_add_loop_test(tc, refused, 0, sizeof bad_rows / sizeof *bad_rows);
     tcase_add_test(tc, unlike);
 }

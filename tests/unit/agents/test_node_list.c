@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DIGITS  "0123456789abcdef0123456789abcdef"
+#define MARK    "0123456789abcdef0123456789abcdef"
 #define OTHERS  "fedcba9876543210fedcba9876543210"
 #define TEXT(s) ((char *)(uintptr_t)(s))
 
@@ -19,8 +19,8 @@ START_TEST(round_trip)
     struct job_host a = { .host = TEXT("a"), .eddis = TEXT("/opt/eddis") };
     struct job_host b = { .host = TEXT("b") };
     struct node_list *j = NULL;
-    cleanup_free char *one = node_list_line("job-1", &a, &ssh, DIGITS);
-    cleanup_free char *two = node_list_line("job-1", &b, &(struct job_ssh){ 0 }, DIGITS);
+    cleanup_free char *one = node_list_line("job-1", &a, &ssh, MARK);
+    cleanup_free char *two = node_list_line("job-1", &b, &(struct job_ssh){ 0 }, MARK);
     cleanup_free char *three = node_list_line("job-1", &a, &ssh, OTHERS);
     cleanup_free char *text = NULL;
     int n = asprintf(&text, "%s\n%s\n%s\n{\"half\": ", one, two, three);
@@ -36,17 +36,17 @@ START_TEST(round_trip)
     ck_assert_int_eq(j->node[0].host.ssh.port, 2222);
     for (int i = 0; i < 4; i++)
         ck_assert_pstr_eq(j->node[0].host.ssh.command[i], command[i]);
-    ck_assert_uint_eq(j->node[0].n_digits, 2);
-    ck_assert_str_eq(j->node[0].digits[1], OTHERS);
-    ck_assert_ptr_null(j->node[0].digits[2]);
+    ck_assert_uint_eq(j->node[0].n_marks, 2);
+    ck_assert_str_eq(j->node[0].mark[1], OTHERS);
+    ck_assert_ptr_null(j->node[0].mark[2]);
     ck_assert_ptr_null(j->node[1].host.eddis);
     ck_assert_ptr_null(j->node[1].host.ssh.command);
     node_list_free(j);
 }
 END_TEST
 
-#define LINE(host, digits, ssh)                                                                    \
-    "{\"digits\": \"" digits "\", \"host\": " host ", \"job\": \"j\", \"ssh\": " ssh "}\n"
+#define LINE(host, mark, ssh)                                                                      \
+    "{\"mark\": \"" mark "\", \"host\": " host ", \"job\": \"j\", \"ssh\": " ssh "}\n"
 
 static const struct {
     const char *text, *says;
@@ -56,18 +56,18 @@ static const struct {
     { "\n", "nodes:1" },
     { "[]\n", "nodes:1" },
     { "{}\n", "nodes:1" },
-    { LINE("\"a\"", DIGITS, "{}") "x\n", "nodes:2" },
-    { LINE("\"\"", DIGITS, "{}"), "host" },
-    { LINE("1", DIGITS, "{}"), "host" },
-    { LINE("\"a\"", "0123", "{}"), "digits" },
-    { LINE("\"a\"", "../../../../../../../etc/passwd/", "{}"), "digits" },
-    { LINE("\"a\"", DIGITS "0", "{}"), "digits" },
-    { LINE("\"a\"", DIGITS, "[]"), "ssh" },
-    { LINE("\"a\"", DIGITS, "{\"port\": 0}"), "port" },
-    { LINE("\"a\"", DIGITS, "{\"port\": 70000}"), "port" },
-    { LINE("\"a\"", DIGITS, "{\"user\": 1}"), "user" },
-    { LINE("\"a\"", DIGITS, "{\"command\": [1]}"), "command" },
-    { LINE("\"a\"", DIGITS, "{\"command\": \"ssh\"}"), "command" },
+    { LINE("\"a\"", MARK, "{}") "x\n", "nodes:2" },
+    { LINE("\"\"", MARK, "{}"), "host" },
+    { LINE("1", MARK, "{}"), "host" },
+    { LINE("\"a\"", "0123", "{}"), "mark" },
+    { LINE("\"a\"", "../../../../../../../etc/passwd/", "{}"), "mark" },
+    { LINE("\"a\"", MARK "0", "{}"), "mark" },
+    { LINE("\"a\"", MARK, "[]"), "ssh" },
+    { LINE("\"a\"", MARK, "{\"port\": 0}"), "port" },
+    { LINE("\"a\"", MARK, "{\"port\": 70000}"), "port" },
+    { LINE("\"a\"", MARK, "{\"user\": 1}"), "user" },
+    { LINE("\"a\"", MARK, "{\"command\": [1]}"), "command" },
+    { LINE("\"a\"", MARK, "{\"command\": \"ssh\"}"), "command" },
 };
 
 START_TEST(refused)
@@ -85,8 +85,8 @@ END_TEST
 /* Every beginning of a good file is read or refused, and neither frees twice nor leaks. */
 START_TEST(truncated)
 {
-    static const char good[] = LINE("\"a\"", DIGITS, "{\"user\": \"u\", \"command\": [\"x\"]}")
-        LINE("\"b\"", OTHERS, "{}");
+    static const char good[] =
+        LINE("\"a\"", MARK, "{\"user\": \"u\", \"command\": [\"x\"]}") LINE("\"b\"", OTHERS, "{}");
 
     for (size_t n = 0; n < sizeof good; n++) {
         cleanup_free char *text = strndup(good, n);
@@ -101,7 +101,7 @@ END_TEST
 
 START_TEST(nul)
 {
-    char text[] = LINE("\"a\"", DIGITS, "{}");
+    char text[] = LINE("\"a\"", MARK, "{}");
     struct node_list *j = NULL;
 
     text[5] = '\0';

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_orphans.c - tests of agents/node/keep/orphans.h */
 #include "agents/node/keep/orphans.h"
+
+#include "agents/node/keep/folders.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -19,17 +21,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-struct places {
-    char run[NODE_IDENTITY_PATH], shm[NODE_IDENTITY_PATH];
-};
-
 static struct node_identity id;
 static char job[64];
 
 static void setup(void)
 {
     ck_assert_int_eq(node_identity_make(&id, NULL), 0);
-    snprintf(job, sizeof job, "test-%s", id.digits);
+    snprintf(job, sizeof job, "test-%s", id.mark);
     ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
 }
 
@@ -45,6 +43,20 @@ static pid_t begin(const char *script, const char *word, const char *variable)
                     &pid, NULL),
         0);
     return pid;
+}
+
+/* The folders of a start that has died, made where this runtime folder sends them. */
+static struct folders dead_folders(const char *runtime_dir)
+{
+    struct tick_page *page;
+    struct folders f;
+    int fd;
+
+    ck_assert_int_eq(tick_create(&page, &fd, NULL), 0);
+    ck_assert_int_eq(folders_make(page, &id, runtime_dir, &f, NULL), 0);
+    for (int *l = (int[]){ fd, f.lock[0], f.lock[1], -1 }; *l >= 0; l++)
+        (void)close(*l);
+    return f;
 }
 
 static bool lives(pid_t pid)
@@ -73,13 +85,14 @@ static void end_child(pid_t pid)
 
 START_TEST(finds_what_is_the_jobs)
 {
-    char variable[128], folder[64], other[128], near[33];
+    char variable[128], folder[FOLDERS_PATH + 8], other[128], near[33];
     pid_t mine[4], bystander[4];
+    struct folders f = dead_folders(NULL);
     struct orphans l;
 
     snprintf(variable, sizeof variable, "EDDIS_JOB_ID=%s", job);
     snprintf(other, sizeof other, "EDDIS_JOB_ID=%s0", job);
-    snprintf(folder, sizeof folder, "/dev/shm/%s/g1", id.shm_folder);
+    snprintf(folder, sizeof folder, "%s/g1", f.shm);
     strcpy(near, id.mark);
     near[31] = near[31] == '0' ? '1' : '0';
     mine[0] = begin("sleep 60; :", id.mark, "A=1");
@@ -153,20 +166,18 @@ END_TEST
 START_TEST(removes_folders)
 {
     char runtime[] = "/tmp/test-left-XXXXXX";
-    struct places in_runtime, in_tmp;
+    struct folders in_runtime, in_tmp;
     cleanup_free char *deep = NULL;
     struct orphans l;
 
     ck_assert_ptr_nonnull(mkdtemp(runtime));
     setenv("XDG_RUNTIME_DIR", runtime, 1);
-    node_identity_places(&id, runtime, in_runtime.run, in_runtime.shm);
-    node_identity_places(&id, NULL, in_tmp.run, in_tmp.shm);
+    in_runtime = dead_folders(runtime);
+    in_tmp = dead_folders(NULL);
     deep = file_join(in_tmp.run, "g1/a/b");
-    ck_assert_int_eq(mkdir(in_runtime.run, 0700), 0);
-    ck_assert_int_eq(mkdir(in_runtime.shm, 0700), 0);
     ck_assert_int_eq(file_mkdirs(deep, 0700, NULL), 0);
     l = end_it();
-    ck_assert_int_eq(l.folders, 3);
+    ck_assert_int_eq(l.folders, 4);
     ck_assert_int_eq(l.processes, 0);
     ck_assert_int_ne(access(in_runtime.run, F_OK), 0);
     ck_assert_int_ne(access(in_tmp.run, F_OK), 0);
@@ -179,14 +190,11 @@ END_TEST
 /* Where processes are hidden, the lock tells that an agent lives. */
 START_TEST(held_folder)
 {
-    struct places f;
+    struct folders f = dead_folders(NULL);
     struct orphans l;
     struct eddis_error err = { 0 };
-    int fd;
+    int fd = open(f.run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    node_identity_places(&id, NULL, f.run, f.shm);
-    ck_assert_int_eq(mkdir(f.run, 0700), 0);
-    fd = open(f.run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ck_assert_int_eq(flock(fd, LOCK_SH), 0);
     ck_assert_int_eq(orphans_end(job, &id, 1, clock_now_ns() + CLOCK_S, &l, &err), -EBUSY);
     ck_assert_msg(strstr(err.text, "held by a process"), "%s", err.text);

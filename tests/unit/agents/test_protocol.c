@@ -73,7 +73,7 @@ static char *sample_brief(void)
     struct brief b = {
         .agent = 3,
         .job_id = "digits-1",
-        .folder = "0123456789abcdef0123456789abcdef",
+        .mark = "0123456789abcdef0123456789abcdef",
         .host = "login1",
         .url = url,
         .pin = "sha256//AAAA",

@@ -98,6 +98,9 @@ START_TEST(control)
     ck_assert(!text_is_name("a/b", 64));
     ck_assert(!text_is_name("", 64));
     ck_assert(!text_is_name("abcd", 3));
+    ck_assert(text_is_hex("0123456789abcdef", 16) && text_is_hex("", 0));
+    ck_assert(!text_is_hex("0123", 3) && !text_is_hex("012", 4));
+    ck_assert(!text_is_hex("0123AB", 6) && !text_is_hex("01 3", 4));
 }
 END_TEST
 
