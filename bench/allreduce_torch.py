@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """allreduce_torch.py - PyTorch's all-reduce over gloo: float32 buffers, in place
 
-Rank 0, which makes the others of WORLD_SIZE when PyTorch is imported.  Each line on standard input is {"size": ...,
-"row_s": ...}: one all-reduce that is checked and not counted, then as many in a row as fit into so many seconds, at
+Run by torchrun.  Each line on rank 0's standard input is {"size": ..., "row_s": ...}: one all-reduce that is checked and not counted, then as many in a row as fit into so many seconds, at
 least one.  It answers with {"s": ...}, the mean of one on the slowest rank.  The first answer is PyTorch's version.
 """
 
 import json
-import os
 import sys
 import time
 
@@ -49,19 +47,10 @@ def requests(first):
         yield json.loads(line[0])
 
 
-def fork_ranks(ranks):
-    """This process's rank."""
-    for rank in range(1, ranks):
-        if os.fork() == 0:
-            return rank
-    return 0
-
-
 def main():
-    rank = fork_ranks(int(os.environ["WORLD_SIZE"]))
-    os.environ["RANK"] = str(rank)
     torch.set_num_threads(1)
     distributed.init_process_group("gloo")
+    rank = distributed.get_rank()
     if rank == 0:
         print(json.dumps({"torch": torch.__version__}), flush=True)
     for request in requests(rank == 0):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """trainer_torch.py - the models of eddis-train in PyTorch, with the same data, batch and optimiser
 
-Reads requests, one JSON object a line, and answers each with one: {"samples_per_s": ...}, the
+Reads requests, one JSON object a line, and answers each with one: {"error": ...}, or {"samples_per_s": ...}, the
 median over epochs, so that one process serves all rounds and no start-up is measured.
 """
 
@@ -49,17 +49,17 @@ def measure(x, y, request):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, **options)
     loss_of = nn.CrossEntropyLoss()
 
-    def loss_and_back(a, b):
-        loss = loss_of(model(a), b)
-        loss.backward()
-        return loss.detach()
+    def loss_forward(a, b):
+        return loss_of(model(a), b)
 
-    forward = torch.compile(loss_and_back) if request["compile"] else loss_and_back
+    forward = torch.compile(loss_forward) if request["compile"] else loss_forward
     total = torch.zeros(())
 
     def step(a, b):
         optimizer.zero_grad(set_to_none=True)
-        total.add_(forward(a, b))
+        loss = forward(a, b)
+        loss.backward()
+        total.add_(loss.detach())
         optimizer.step()
 
     rates = [epoch(step, x, y, request["batch"]) for _ in range(request["epochs"])]
@@ -73,7 +73,11 @@ def main():
     x, y = torch.from_numpy(rows[:, :-1] / 16), torch.from_numpy(rows[:, -1].astype(numpy.int64))
     print(json.dumps({"torch": torch.__version__}), flush=True)
     for line in sys.stdin:
-        print(json.dumps(measure(x, y, json.loads(line))), flush=True)
+        try:
+            answer = measure(x, y, json.loads(line))
+        except Exception as e:  # of many kinds, where torch.compile lacks a compiler
+            answer = {"error": f"{type(e).__name__}: {e}".strip().splitlines()[0]}
+        print(json.dumps(answer), flush=True)
 
 
 main()
