@@ -182,10 +182,15 @@ static void measure(struct probe *b)
     topo_close(b->topo);
 }
 
-/* Others computed beside us, so that the figures are too low. */
+/* Whether so many others compute beside us that figures come out too low. */
+static bool is_busy(double load, int threads)
+{
+    return load > 1 && load > threads / 2.0;
+}
+
 static bool busy(const struct node_profile *p)
 {
-    return p->load > 1 && p->load > p->threads / 2.0;
+    return is_busy(p->load, p->threads);
 }
 
 /* Whether nothing that is there failed or was disturbed; that may be mended soon. */
@@ -262,6 +267,11 @@ static int load(struct probe *b, struct eddis_error *err)
     fill_now(&b->machine, b->p);
     if (isnan(quota) != isnan(b->p->cpu_quota) || fabs(quota - b->p->cpu_quota) > 1e-6)
         return eddis_fail(err, -ESTALE, "the cached profile is of another CPU quota");
+    /* Twice the load, so that one about the limit does not measure at every job. */
+    if (busy(b->p) && !is_busy(2 * quota_load(""), b->p->threads))
+        return eddis_fail(err, -ESTALE,
+                          "the machine is quiet again, which it was not at the last "
+                          "measurement");
     return 0;
 }
 
@@ -274,24 +284,16 @@ static void store(struct probe *b)
         note_add(b->p, "the profile is not kept: %s", err.text);
 }
 
-/* Not part of what is kept: how long ago it was is known only when it is read. */
-void profiler_note_busy(struct node_profile *p, int64_t now_s)
+/* Said of a measurement when it is made, not of one that is kept: that is as old as its age says,
+ * and made anew as soon as the machine is quiet.
+ */
+void profiler_note_busy(struct node_profile *p)
 {
-    int64_t age_s = now_s - p->measured_s;
-    char age[32];
-
-    if (!busy(p))
-        return;
-    if (age_s < 60)
-        (void)snprintf(age, sizeof age, "just now");
-    else if (age_s < 3600)
-        (void)snprintf(age, sizeof age, "%d min ago", (int)(age_s / 60));
-    else
-        (void)snprintf(age, sizeof age, "%lld h ago", (long long)(age_s / 3600));
-    note_add(p,
-             "measured %s while the machine was busy (load %.1f, %d threads); "
-             "--set profile.cache=0s measures again",
-             age, p->load, p->threads);
+    if (busy(p))
+        note_add(p,
+                 "measured while the machine was busy (load %.1f, %d threads), so these figures "
+                 "are too low; they are measured again once it is quiet",
+                 p->load, p->threads);
 }
 
 static void load_or_measure(struct probe *b)
@@ -302,13 +304,12 @@ static void load_or_measure(struct probe *b)
     if (rc == 0) {
         if (read_again(b))
             store(b);
-        profiler_note_busy(b->p, clock_wall_ns() / CLOCK_S);
         return;
     }
     start_profile(&b->machine, b->p);
     measure(b);
     store(b);
-    profiler_note_busy(b->p, clock_wall_ns() / CLOCK_S);
+    profiler_note_busy(b->p);
     if (rc != -ENOENT) /* that there is none is no news */
         note_add(b->p, "%s: measured anew", err.text);
 }

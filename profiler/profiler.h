@@ -32,9 +32,7 @@ struct profiler_options {
 int profiler_run(const struct profiler_options *o, struct node_profile *ret,
                  struct eddis_error *err);
 
-/* Note in p that others computed beside the measurement, and how long before now (seconds since
- * 1970) that was; nothing when none did.
- */
-void profiler_note_busy(struct node_profile *p, int64_t now_s);
+/* Note in p that others compute beside the measurement just made; nothing when none do. */
+void profiler_note_busy(struct node_profile *p);
 
 #endif

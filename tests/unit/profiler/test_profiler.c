@@ -5,6 +5,7 @@
 #include "fake_root.h"
 #include "lib/base/clock.h"
 #include "lib/base/proctree.h"
+#include "profiler/cache.h"
 #include "profiler/cpu.h"
 #include "profiler/emulated.h"
 #include "profiler/note.h"
@@ -146,28 +147,42 @@ END_TEST
 
 static const struct {
     double load;
-    int64_t age_s;
     const char *note;
 } busy_rows[] = {
-    { 2, 7300, "" },
-    { 17.6, -5,
-      "measured just now while the machine was busy (load 17.6, 8 threads); "
-      "--set profile.cache=0s measures again" },
-    { 17.6, 119,
-      "measured 1 min ago while the machine was busy (load 17.6, 8 threads); "
-      "--set profile.cache=0s measures again" },
-    { 17.6, 7300,
-      "measured 2 h ago while the machine was busy (load 17.6, 8 threads); "
-      "--set profile.cache=0s measures again" },
+    { 2, "" },
+    { 17.6,
+      "measured while the machine was busy (load 17.6, 8 threads), so these figures are too low; "
+      "they are measured again once it is quiet" },
 };
 
-/* The load of then must not read like that of now. */
 START_TEST(busy_then)
 {
-    struct node_profile p = { .measured_s = 1000000, .threads = 8, .load = busy_rows[_i].load };
+    struct node_profile p = { .threads = 8, .load = busy_rows[_i].load };
 
-    profiler_note_busy(&p, p.measured_s + busy_rows[_i].age_s);
+    profiler_note_busy(&p);
     ck_assert_str_eq(p.note, busy_rows[_i].note);
+}
+END_TEST
+
+/* What was measured beside others is not kept longer than they stay. */
+START_TEST(busy_no_more)
+{
+    struct fake_root r;
+    struct node_profile p = { 0 };
+    struct machine m;
+    struct profiler_options o = { .cache_ns = 3600 * CLOCK_S };
+
+    fake_root_init(&r);
+    o.cache_dir = r.path;
+    ck_assert_int_eq(profiler_run(&o, &p, NULL), 0);
+    machine_read("", NULL, &m);
+    p.threads = 100000; /* beside so many this machine is quiet, whatever it does */
+    p.load = 60000;
+    ck_assert_int_eq(cache_store(o.cache_dir, &m, &p, false, NULL), 0);
+    ck_assert_int_eq(profiler_run(&o, &p, NULL), 0);
+    ck_assert(!p.cached);
+    ck_assert_msg(strstr(p.note, "the machine is quiet again") != NULL, "%s", p.note);
+    fake_root_fini(&r);
 }
 END_TEST
 
@@ -252,6 +267,7 @@ static void add_tests(TCase *tc)
         return;
     }
     tcase_add_test(tc, no_cache);
+    tcase_add_test(tc, busy_no_more);
     tcase_add_loop_test(tc, busy_then, 0, sizeof busy_rows / sizeof *busy_rows);
     tcase_add_loop_test(tc, emulated_refused, 0, sizeof bad / sizeof *bad);
     tcase_add_test(tc, sizes);
