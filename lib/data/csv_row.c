@@ -72,14 +72,42 @@ int csv_number(const char **s, double *ret)
     return 0;
 }
 
+/* A number that may stand in quotes. */
+static int field_number(const char **s, double *ret)
+{
+    const char *p = skip_blanks(*s);
+    int rc;
+
+    if (*p != '"')
+        return csv_number(s, ret);
+    p++;
+    rc = csv_number(&p, ret);
+    if (rc < 0)
+        return rc;
+    if (*p != '"')
+        return -EINVAL;
+    *s = skip_blanks(p + 1);
+    return 0;
+}
+
+/* The end of the field that begins at s: a comma outside of quotes, or the end of the line.  A
+ * quote in a quoted field is written twice, which closes it and opens it again.
+ */
+static const char *field_end(const char *s)
+{
+    bool quoted = false;
+
+    for (; *s && (quoted || *s != ','); s++)
+        quoted ^= *s == '"';
+    return s;
+}
+
 int64_t csv_row_fields(const char *s)
 {
     int64_t n = 1;
 
-    while ((s = strchr(s, ',')) != NULL) {
+    for (s = field_end(s); *s; s = field_end(s + 1))
         n++;
-        s++;
-    }
     return n;
 }
 
@@ -88,10 +116,10 @@ bool csv_row_is_header(const char *s)
     for (;;) {
         double v;
 
-        if (csv_number(&s, &v) != -EINVAL)
+        if (field_number(&s, &v) != -EINVAL)
             return false;
-        s = strchr(s, ',');
-        if (!s)
+        s = field_end(s);
+        if (!*s)
             return true;
         s++;
     }
@@ -100,7 +128,7 @@ bool csv_row_is_header(const char *s)
 /* The sentence shows the field itself, at most 24 bytes of it. */
 static int bad_field(const char *s, int64_t column, const char *what, struct eddis_error *err)
 {
-    int n = (int)strcspn(s, ",");
+    int n = (int)(field_end(s) - s);
 
     return eddis_fail(err, -EINVAL, "column %lld is %s: '%.*s'", (long long)column, what,
                       n < 24 ? n : 24, s);
@@ -122,7 +150,7 @@ int csv_row_parse(const char *s, int64_t n_fields, bool label_first, float *ret_
     for (int64_t i = 0; i < n_fields; i++) {
         const char *field = s;
         double v = 0;
-        int rc = csv_number(&s, &v);
+        int rc = field_number(&s, &v);
 
         if (rc == -ERANGE)
             return bad_field(field, i + 1, "too large", err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csv_row.h - one line of numbers and a label
  *
- * Fields are separated by commas; blanks around a number are allowed, quotes are not.  A number
- * is decimal, with an optional fraction and exponent.  The label is a whole number from 0 to
+ * Fields are separated by commas and may be quoted (RFC 4180); blanks around a number are allowed.
+ * A number is decimal, with an optional fraction and exponent.  The label is a whole number from 0 to
  * CSV_MAX_LABEL in the first or last field.
  */
 #ifndef EDDIS_DATA_CSV_ROW_H
@@ -16,7 +16,7 @@
 
 enum { CSV_MAX_LABEL = 65535 };
 
-/* Count the fields of a line: commas + 1. */
+/* Count the fields of a line: commas outside of quotes + 1. */
 int64_t csv_row_fields(const char *s);
 
 /* Parse the line s (ends with 0) of exactly n_fields >= 2 fields.  Writes the n_fields - 1

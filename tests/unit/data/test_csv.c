@@ -103,6 +103,8 @@ static const struct {
     { " 1 , -2.5 , 7 \n", 1, 2, 8, -2.5, 1 },
     { "1,65535\n", 1, 1, 65536, 1, 1 },
     { "1e-3,2.0\n", 1, 1, 3, 0.001f, 0.001f },
+    { "\"1\",\"-2.5\", \"7\" \n", 1, 2, 8, -2.5, 1 },
+    { "\"a, \"\"b\"\"\",\"x\",label\n\"1\",2,0\n", 1, 2, 1, 1, 2 },
 };
 
 START_TEST(good_file)
@@ -139,6 +141,10 @@ static const struct {
     { "1\n2\n", ":1: a row has one column" },
     { "a,b,c\nd,e,f\n", ":2: column 1 is not a number: 'd'" },
     { "1;2;0\n", ":1: a row has one column" },
+    { "1,2,0\n3,\"4,1\n", ":2: column 2 is not a number: '\"4,1'" },
+    { "1,2,0\n3,\"4\"5,1\n", ":2: column 2 is not a number: '\"4\"5'" },
+    { "1,2,0\n3,\"\",1\n", ":2: column 2 is not a number: '\"\"'" },
+    { "1,2,0\n3,\"4,5\",1\n", ":2: column 2 is not a number: '\"4,5\"'" },
 };
 
 START_TEST(bad_file)
