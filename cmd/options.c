@@ -46,6 +46,10 @@ static int unknown(const struct option_table *t, const char *name, size_t n,
         if (word[i] == '_')
             word[i] = '-';
     text_strip_control(word);
+    for (size_t i = 0; i < t->n_foreign; i++)
+        if (strcmp(word, t->foreign[i].name) == 0)
+            return eddis_fail(err, -EINVAL, "unknown option \"--%s\"; %s", word,
+                              t->foreign[i].said);
     for (size_t i = 0; i < t->n && i < OPTIONS_MAX; i++)
         names[i] = t->row[i].name;
     nearest = text_nearest(word, names, t->n < OPTIONS_MAX ? t->n : OPTIONS_MAX);

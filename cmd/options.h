@@ -27,12 +27,20 @@ struct option_row {
     const char *help;     /* one line, lower case, no full stop */
 };
 
+/* What other programs of the kind call an option. */
+struct option_foreign {
+    const char *name; /* "nproc-per-node" */
+    const char *said; /* "did you mean \"-n\"?" */
+};
+
 struct option_table {
     const char *program;    /* "eddis-run" */
     const char *summary;    /* one line */
     const char *const *use; /* NULL-ended: what may follow the program's name, one line each */
     const struct option_row *row;
     size_t n;
+    const struct option_foreign *foreign; /* [n_foreign] */
+    size_t n_foreign;
     const char *footer; /* printed behind the options as it is; NULL: none */
 };
 

@@ -49,6 +49,25 @@ static const struct option_row rows[] = {
     { "version", 'V', NULL, "print the version and exit" },
 };
 
+/* Of torchrun, horovodrun, mpirun, srun and deepspeed. */
+static const struct option_foreign foreign[] = {
+    { "nproc-per-node", "did you mean \"-n\"?" },
+    { "num-proc", "did you mean \"-n\"?" },
+    { "ntasks-per-node", "did you mean \"-n\"?" },
+    { "num-gpus", "did you mean \"-n\", workers on each node?" },
+    { "hosts", "did you mean \"-H\"?" },
+    { "nodelist", "did you mean \"-H\"?" },
+    { "nnodes", "the machines are named: -H a,b, --hostfile FILE or nodes: in the file" },
+    { "num-nodes", "the machines are named: -H a,b, --hostfile FILE or nodes: in the file" },
+    { "node-rank", "eddis-run starts the workers of all nodes itself, from one of them" },
+    { "standalone", "leave it out: eddis-run needs no rendezvous" },
+    { "rdzv-backend", "leave it out: eddis-run needs no rendezvous" },
+    { "rdzv-endpoint", "leave it out: eddis-run needs no rendezvous" },
+    { "rdzv-id", "leave it out: eddis-run needs no rendezvous" },
+    { "master-addr", "eddis-run chooses it; -x MASTER_ADDR=... sets the variable" },
+    { "master-port", "eddis-run chooses it; -x MASTER_PORT=... sets the variable" },
+};
+
 static const char *const use[] = { "[option ...] train.yaml",
                                    "[option ...] -- command [argument ...]",
                                    "[option ...] --profile",
@@ -60,6 +79,8 @@ const struct option_table run_options = {
     .use = use,
     .row = rows,
     .n = sizeof rows / sizeof *rows,
+    .foreign = foreign,
+    .n_foreign = sizeof foreign / sizeof *foreign,
     .footer = "exit codes: 0 every worker ended well, 1 fault of eddis or a lost node, 2 usage,\n"
               "3 the job could not start, 75 stopped with a checkpoint, 124 time is over,\n"
               "130 Ctrl-C, 143 SIGTERM; otherwise that of the worker that failed first, or\n"
@@ -301,6 +322,16 @@ static int set_keys(const struct words *w, struct run_request *r, struct eddis_e
     return rc;
 }
 
+/* "--prune --dry-run 30d" is said as often as "--prune 30d --dry-run". */
+static void settle_prune(struct words *w, struct run_request *r)
+{
+    if (!w->prune || !w->file || strcmp(w->prune, "--dry-run") != 0)
+        return;
+    w->prune = w->file;
+    w->file = NULL;
+    r->dry_run = true;
+}
+
 /* --stop, --cleanup and --prune are about other jobs than one to be run. */
 static int check_mode(const struct words *w, struct run_request *r, struct eddis_error *err)
 {
@@ -339,6 +370,7 @@ int run_request_read(int argc, char **argv, struct run_request *ret, struct eddi
     int rc = read_words(argc, argv, &r, &w, err);
 
     if (rc == 0 && !r.help && !r.version) {
+        settle_prune(&w, &r);
         if (r.stop || r.cleanup || w.prune) {
             rc = check_mode(&w, &r, err);
         } else {

@@ -76,7 +76,7 @@ static const char *reason_words(const char *reason)
         { "timeout", "its time was over" },
         { "interrupted", "by hand" },
         { "preempted", "by a signal" },
-        { "usage", "the job asks for what cannot be" },
+        { "usage", "options, job file or nodes do not allow it" },
         { "start", "the job could not start" },
         { "internal", "a fault of eddis or of MPI" },
     };

@@ -208,13 +208,14 @@ void tuning_add_reason(struct comm_choice *c, const char *fmt, ...)
 void tuning_laid_out(const struct tuning *t, const struct bucket_layout *l)
 {
     struct board *b = t->rank ? NULL : phase_lock_board(t->phase);
+    int n = engine_n_buckets(t->engine);
     struct comm_choice c;
 
     if (!b)
         return;
     c = board_own(b)->choice;
     tuning_set_layout(&c, t->n_parameters, l);
-    tuning_add_reason(&c, "%d buckets by when gradients were ready", engine_n_buckets(t->engine));
+    tuning_add_reason(&c, "%d bucket%s by when gradients were ready", n, n == 1 ? "" : "s");
     board_choose(b, &c);
     phase_unlock_board(t->phase);
 }

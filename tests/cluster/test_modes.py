@@ -63,6 +63,8 @@ def stop_refused():
             (["--prune", "soon"], '--prune "soon" is no duration'),
             (["--prune", "none"], '--prune "none" is no duration'),
             (["--prune", "1d", "--detach"], "--prune runs no job"),
+            (["--nproc_per_node", "4"], 'unknown option "--nproc-per-node"; did you mean "-n"?'),
+            (["--nnodes=2"], 'unknown option "--nnodes"; the machines are named: -H a,b'),
             (["--detach", "--dry-run", "--", "true"], "--detach: nothing is left to run"),
             (["--check", "--dry-run", "--", "true"], "--check and --dry-run"),
             (["--detach", "--check", "--", "true"], "--detach: nothing is left to run"),
@@ -208,7 +210,7 @@ def prune():
     os.mkdir(other)
     os.utime(other, (0, 0))
 
-    p = run("--prune", "30d", "--dry-run")
+    p = run("--prune", "--dry-run", "30d")
     assert p.returncode == 0 and p.stdout.endswith("2 jobs found\n") and os.path.exists(old), p
     p = run("--prune", "30d")
     assert p.returncode == 0 and p.stdout.endswith("2 jobs removed\n"), p

@@ -455,10 +455,10 @@ def replay_is_bitwise():
                 saved.append(f.read())
             return os.path.join(j.dir, "plan-1-1.json"), json.loads(j.file("plan-1-1.json")), j.out
 
-    path, first, said = run()
+    path, first, said = run("-v")
     assert first["model_bytes"] == 0 and "other modes:" not in said, said
     assert first["communication"]["version"] > 0 and first["communication"]["reason"], first
-    assert f"communication: {first['communication']['reason']}\n" in said, said
+    assert f"communication: {first['communication']['reason']}\n" in said, said  # with -v
     for _ in range(2):
         _, again, said = run("--plan", path)
         assert "replayed" in said and again == first, again

@@ -17,7 +17,8 @@ static const struct option_row rows[] = {
 };
 static const char *const use[] = { "[option ...] FILE", "[option ...] -- command ...", NULL };
 static const struct option_table table = {
-    "eddis-test", "Does nothing.", use, rows, sizeof rows / sizeof *rows, "exit codes: none\n"
+    "eddis-test",        "Does nothing.", use, rows, sizeof rows / sizeof *rows, NULL, 0,
+    "exit codes: none\n"
 };
 
 /* argv as one string of words, and what is read from it: "name=value", ":word". */
