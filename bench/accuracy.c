@@ -519,7 +519,7 @@ static int number_of(const char *text, int most)
 
 static int parse(int argc, char **argv, struct options *o)
 {
-    *o = (struct options){ .seeds = 10, .epochs = 60 };
+    *o = (struct options){ .seeds = 40, .epochs = 60 };
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--json") == 0)
             o->json = true;
