@@ -2,8 +2,8 @@
 /* csv_row.h - one line of numbers and a label
  *
  * Fields are separated by commas and may be quoted (RFC 4180); blanks around a number are allowed.
- * A number is decimal, with an optional fraction and exponent.  The label is a whole number from 0 to
- * CSV_MAX_LABEL in the first or last field.
+ * A number is decimal, with an optional fraction and exponent.  The label is a whole number from 0
+ * to CSV_MAX_LABEL in the first or last field.
  */
 #ifndef EDDIS_DATA_CSV_ROW_H
 #define EDDIS_DATA_CSV_ROW_H
