@@ -22,9 +22,6 @@ enum {
     CLIENT_BASE = 128,
 };
 
-/* An address that swallows what is sent to it may not hold up the others behind it. */
-static const int64_t connect_ns = 3 * CLOCK_S;
-
 struct request {
     struct request *next;
     struct http_client *c;
@@ -45,6 +42,10 @@ struct http_client {
     CURLM *multi;
     char base[HTTP_MAX_BASES][CLIENT_BASE];
     int n_bases, now; /* the one to be tried first */
+    int other;        /* the one tried last when that did not work */
+    bool known;       /* `now` has answered */
+    bool unanswered;  /* the last request was: only a new connection will do */
+    int64_t connect_ns;
     char *pin;
     struct http_tcp tcp;
     struct curl_slist *headers; /* the token is in the first */
@@ -158,6 +159,7 @@ int http_client_open(const struct http_client_options *o, struct http_client **r
         return eddis_fail(err, -ENOMEM, "no memory for an HTTP client");
     }
     c->tcp = o->tcp;
+    c->connect_ns = o->connect_ns ? o->connect_ns : 3 * CLOCK_S;
     c->pin = o->pin ? strdup(o->pin) : NULL;
     if ((o->pin && !c->pin) || !client_set(c, o->token))
         rc = eddis_fail(err, -ENOMEM, "no memory for an HTTP client");
@@ -246,15 +248,20 @@ static long milliseconds(int64_t ns)
     return ms < 1 ? 1 : ms > 1 << 30 ? 1 << 30 : (long)ms;
 }
 
+/* How many addresses a request may try. */
+static int most_tries(const struct http_client *c)
+{
+    return c->known && c->n_bases > 2 ? 2 : c->n_bases;
+}
+
 /* Send it on its way to r->base. */
 static bool request_go(struct request *r)
 {
-    int64_t left_ns = r->deadline_ns - clock_now_ns(), to_connect_ns = left_ns;
-    int others = r->c->n_bases - r->tries - 1;
+    int64_t left_ns = r->deadline_ns - clock_now_ns();
+    int64_t share_ns = left_ns / (most_tries(r->c) - r->tries);
+    int64_t to_connect_ns = share_ns < r->c->connect_ns ? share_ns : r->c->connect_ns;
     cleanup_free char *url = NULL;
 
-    if (others > 0)
-        to_connect_ns = left_ns / (others + 1) < connect_ns ? left_ns / (others + 1) : connect_ns;
     if (asprintf(&url, "%s%s", r->c->base[r->base], r->path) < 0) {
         url = NULL;
         return false;
@@ -263,6 +270,8 @@ static bool request_go(struct request *r)
     return curl_easy_setopt(r->easy, CURLOPT_URL, url) == CURLE_OK &&
            curl_easy_setopt(r->easy, CURLOPT_TIMEOUT_MS, milliseconds(left_ns)) == CURLE_OK &&
            curl_easy_setopt(r->easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(to_connect_ns)) ==
+               CURLE_OK &&
+           curl_easy_setopt(r->easy, CURLOPT_FRESH_CONNECT, r->c->unanswered ? 1L : 0L) ==
                CURLE_OK &&
            curl_multi_add_handle(r->c->multi, r->easy) == CURLM_OK;
 }
@@ -315,6 +324,17 @@ static bool was_not_reached(const struct request *r, CURLcode code, struct eddis
     return true;
 }
 
+/* The address behind the one that was tried, or any but the one that is known. */
+static int next_base(struct http_client *c, int tried)
+{
+    if (!c->known)
+        return (tried + 1) % c->n_bases;
+    do
+        c->other = (c->other + 1) % c->n_bases;
+    while (c->other == c->now);
+    return c->other;
+}
+
 /* The address did not take it: go on to the next one.  False when there is none, or no time. */
 static bool request_turn(struct request *r, const struct eddis_error *why)
 {
@@ -323,11 +343,11 @@ static bool request_turn(struct request *r, const struct eddis_error *why)
     if (r->unreached.len)
         strbuf_add(&r->unreached, "; ");
     strbuf_add(&r->unreached, why->text);
-    if (c->now == r->base)
+    if (!c->known && c->now == r->base)
         c->now = (r->base + 1) % c->n_bases;
-    if (++r->tries >= c->n_bases || clock_now_ns() >= r->deadline_ns)
+    if (++r->tries >= most_tries(c) || clock_now_ns() >= r->deadline_ns)
         return false;
-    r->base = (r->base + 1) % c->n_bases;
+    r->base = next_base(c, r->base);
     curl_multi_remove_handle(c->multi, r->easy);
     return request_go(r);
 }
@@ -353,7 +373,9 @@ static void request_end(struct request *r, CURLcode code)
                    r->why[0] ? r->why : curl_easy_strerror(code));
     } else {
         r->c->now = r->base;
+        r->c->known = true;
     }
+    r->c->unanswered = code != CURLE_OK;
     request_unlink(r->c, r);
     r->done(r->ctx, err.code ? 0 : (int)status, strbuf_text(&r->answer), r->answer.len, &err);
     request_free(r);

@@ -5,9 +5,14 @@
  * poll(2): it waits for them and for the caller's own descriptors together.
  *
  * A server may have several addresses, of which not all can be reached from everywhere.  A request
- * tries them in turn, beginning with the one that answered last, until one takes a connection; it
- * is sent once at most.  There are two connections at most, so that a long poll and one other
- * request go on at a time.
+ * tries them in turn until one takes a connection; once one has answered, that one and then one of
+ * the others, so that an interruption of the network is not made longer by addresses that lead
+ * nowhere.  It is sent once at most.  There are two connections at most, so that a long poll and
+ * one other request go on at a time.
+ *
+ * What was not answered has its connection closed, and until one is answered every request makes a
+ * new one: a connection that has lost packets sends them again at growing intervals, and is silent
+ * long after the network is back.
  *
  * With a pin the client speaks TLS 1.3 with a server that holds the key of that pin and with nobody
  * else; names and dates of the certificate are not looked at.  Without a pin it speaks plain HTTP,
@@ -30,8 +35,9 @@ enum { HTTP_MAX_BASES = 16 };
 struct http_client_options {
     const char *const *base; /* [n_bases] "https://10.1.0.7:41233", "http://127.0.0.1:41233" */
     int n_bases;
-    const char *token; /* sent as bearer, kept in memory only */
-    const char *pin;   /* of the server's key, see key.h; NULL: plain HTTP */
+    const char *token;  /* sent as bearer, kept in memory only */
+    const char *pin;    /* of the server's key, see key.h; NULL: plain HTTP */
+    int64_t connect_ns; /* for an address to take a connection, TLS included; 0: 3 s */
     struct http_tcp tcp;
 };
 

@@ -415,7 +415,8 @@ START_TEST(addresses_in_turn)
     char base[4][64], *body = NULL;
     const char *const list[] = { base[0], base[1], base[2], base[3] };
     struct http_client_options o = { .base = list, .n_bases = 4 };
-    int refusing = refusing_port(base[0]), silent = silent_port(base[1]);
+    int refusing = refusing_port(base[0]), silent = silent_port(base[1]), tried[3] = { 0 };
+    bool other_key = false, late = false;
 
     start_with(&f, true);
     ck_assert_int_eq(http_key_new(&other, NULL), 0);
@@ -434,13 +435,20 @@ START_TEST(addresses_in_turn)
     }
     http_server_stop(f.s);
     f.s = NULL;
-    ck_assert_int_lt(http_client_call(c, "/x", "{}", CLOCK_S * 2, &body, NULL, &err), 0);
+    /* That one always, and the others one by one. */
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_lt(http_client_call(c, "/x", "{}", CLOCK_S * 2, &body, NULL, &err), 0);
+        ck_assert_msg(strstr(err.text, strstr(base[3], "127.")), "%s", err.text);
+        for (int k = 0; k < 3; k++)
+            tried[k] += strstr(err.text, strstr(base[k], "127.")) != NULL;
+        ck_assert_msg(strstr(err.text, "Connection refused"), "%s", err.text);
+        other_key |= strstr(err.text, "shows another key than the job's") != NULL;
+        late |= strstr(err.text, " in time") != NULL;
+    }
+    ck_assert(other_key && late);
     ck_assert_int_eq(f.asked, 6);
-    for (int i = 0; i < 4; i++)
-        ck_assert_msg(strstr(err.text, strstr(base[i], "127.")), "%s", err.text);
-    ck_assert_msg(strstr(err.text, "shows another key than the job's"), "%s", err.text);
-    ck_assert_msg(strstr(err.text, "Connection refused"), "%s", err.text);
-    ck_assert_msg(strstr(err.text, " in time"), "%s", err.text);
+    for (int k = 0; k < 3; k++)
+        ck_assert_int_eq(tried[k], 1);
     http_client_close(c);
     http_server_stop(second);
     http_key_free(other);
@@ -473,6 +481,80 @@ START_TEST(sent_once)
     free(body);
     http_client_close(c);
     http_server_stop(second);
+    stop(&f);
+}
+END_TEST
+
+/* Write the own ports of connections to the server; returns how many. */
+static int own_ports(const struct fixture *f, uint16_t ret[8])
+{
+    int n = 0;
+
+    for (int fd = 3; fd < 200 && n < 8; fd++) {
+        struct sockaddr_in a, own;
+        socklen_t size = sizeof a;
+
+        if (getpeername(fd, (struct sockaddr *)&a, &size) == 0 && a.sin_family == AF_INET &&
+            ntohs(a.sin_port) == http_server_port(f->s) &&
+            getsockname(fd, (struct sockaddr *)&own, &size) == 0)
+            ret[n++] = own.sin_port;
+    }
+    return n;
+}
+
+/* A connection that was good before the trouble is not trusted behind it. */
+START_TEST(new_connection)
+{
+    struct fixture f;
+    struct seen seen = { 0 };
+    uint16_t before[8], after[8];
+    int n, m;
+    char *body = NULL;
+
+    start(&f, _i);
+    ck_assert_int_eq(http_client_start(f.c, "/keep", NULL, 300 * CLOCK_MS, on_done, &seen, NULL),
+                     0);
+    ck_assert_int_eq(http_client_call(f.c, "/x", "{}", CLOCK_S * 10, &body, NULL, NULL), 200);
+    free(body);
+    n = own_ports(&f, before);
+    ck_assert_int_eq(n, 2); /* the poll's, and one that is idle now */
+    while (!seen.done)
+        ck_assert_int_eq(http_client_wait(f.c, NULL, 0, CLOCK_NEVER, NULL), 0);
+    ck_assert_int_eq(seen.code, -ETIMEDOUT);
+    ck_assert_int_eq(http_client_call(f.c, "/release", "{}", CLOCK_S * 10, &body, NULL, NULL), 200);
+    free(body);
+    m = own_ports(&f, after);
+    ck_assert_int_gt(m, 0);
+    ck_assert_int_le(m, 2);
+    n = 0;
+    for (int i = 0; i < m; i++)
+        n += after[i] != before[0] && after[i] != before[1];
+    ck_assert_int_eq(n, 1);
+    stop(&f);
+}
+END_TEST
+
+/* The time for a connection is its own, however long the answer may take. */
+START_TEST(time_to_connect)
+{
+    struct fixture f;
+    struct http_client *c;
+    struct eddis_error err = { 0 };
+    char base[64], *body = NULL;
+    const char *const list[] = { base };
+    struct http_client_options o = { .base = list, .n_bases = 1, .connect_ns = 100 * CLOCK_MS };
+    int silent = silent_port(base);
+    int64_t began_ns = clock_now_ns();
+
+    start_with(&f, true);
+    o.token = f.token;
+    o.pin = http_key_pin(f.key);
+    ck_assert_int_eq(http_client_open(&o, &c, NULL), 0);
+    ck_assert_int_eq(http_client_call(c, "/x", "{}", CLOCK_S * 60, &body, NULL, &err), -ETIMEDOUT);
+    ck_assert_msg(strstr(err.text, " in time"), "%s", err.text);
+    ck_assert_int_lt(clock_now_ns() - began_ns, CLOCK_S * 30);
+    http_client_close(c);
+    close(silent);
     stop(&f);
 }
 END_TEST
@@ -532,6 +614,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, no_tls);
     tcase_add_test(tc, addresses_in_turn);
     tcase_add_test(tc, sent_once);
+    tcase_add_loop_test(tc, new_connection, 0, 2);
+    tcase_add_test(tc, time_to_connect);
     tcase_add_loop_test(tc, two_connections, 0, 2);
 }
 
