@@ -11,6 +11,7 @@
 #include "lib/base/file.h"
 #include "lib/base/json.h"
 #include "lib/base/proctree.h"
+#include "lib/base/random.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -92,6 +93,7 @@ static int open_http(struct agent *a, struct eddis_error *err)
     struct http_client_options o = { .base = (const char *const *)a->brief->url,
                                      .token = a->brief->token,
                                      .pin = a->brief->pin,
+                                     .connect_ns = timing_connect_ns(lease_ns),
                                      .tcp = { .silence_ms = timing_tcp_silence_ms(lease_ns),
                                               .probe_s = timing_tcp_probe_s(lease_ns),
                                               .probes = TIMING_TCP_PROBES } };
@@ -102,8 +104,8 @@ static int open_http(struct agent *a, struct eddis_error *err)
     rc = http_client_open(&o, &a->http, err);
     explicit_bzero(a->brief->token, sizeof a->brief->token);
     if (rc == 0)
-        rc = reporter_open(a->http, a->brief->agent, timing_request_ns(lease_ns), lifeline_heard,
-                           &a->life, &a->voice.reporter, err);
+        rc = reporter_open(a->http, a->brief->agent, lease_ns, lifeline_heard, &a->life,
+                           &a->voice.reporter, err);
     return rc;
 }
 
@@ -188,6 +190,17 @@ static void lost(struct agent *a, const char *who)
     agent_end(a, AGENT_EXIT_LOST);
 }
 
+/* Said where the driver may read it in spite of that: its own network may be well. */
+static void driver_lost(struct agent *a)
+{
+    if (!a->over && a->registered)
+        session_log_last(&a->session_log,
+                         "agent heard nothing of eddis-run for %.1f s (timeouts.lease), and ended "
+                         "its workers",
+                         (double)a->life.silence_ns / CLOCK_S);
+    lost(a, "driver");
+}
+
 static void keeper_lost(struct agent *a)
 {
     a->life.keeper_lost = true;
@@ -202,7 +215,7 @@ static void beat(struct agent *a, int64_t now_ns)
         return;
     who = lifeline_beat(&a->life, now_ns);
     if (who & LIFELINE_DRIVER)
-        lost(a, "driver");
+        driver_lost(a);
     if (who & LIFELINE_KEEPER)
         keeper_lost(a);
     if (a->probe.pid && now_ns >= a->probe.deadline_ns)
@@ -221,7 +234,7 @@ static int64_t next_ns(const struct agent *a, int64_t now_ns)
         next = timing_least_ns(next, reporter_next_ns(a->voice.reporter, now_ns));
     if (a->generation && a->generation->started && a->generation->report_at_step)
         next = timing_least_ns(next, a->generation->backoff.next_ns);
-    if (a->generation && a->generation->started && reporter_idle(a->voice.reporter))
+    if (a->registered && reporter_idle(a->voice.reporter))
         next = timing_least_ns(next, a->progress_due ? now_ns : a->progress_ns);
     return next;
 }
@@ -288,6 +301,7 @@ int agent_run(const struct agent_options *o, struct eddis_error *err)
         return eddis_fail(err, -ENOMEM, "no memory for the agent");
     a->options = *o;
     a->check_order = -1;
+    a->chance = random_mix((uint64_t)clock_now_ns(), (uint64_t)getpid());
     a->events = a->signals = a->life.keeper_fd = -1;
     rc = begin(a, err);
     while (rc >= 0 && !a->over)

@@ -301,6 +301,7 @@ void agent_report(struct agent *a, int64_t now_ns)
     if ((now_ns >= a->progress_ns || a->progress_due) && reporter_idle(a->voice.reporter)) {
         a->progress_ns = clock_after_ns(now_ns, a->brief->heartbeat_ns);
         a->progress_due = false;
+        reporter_beat(a->voice.reporter); /* the driver's answer is what this node lives by */
         if (g && g->started) {
             n = generation_progress(g, now_ns, a->progress);
             tell_choice(a, now_ns);

@@ -51,6 +51,7 @@ struct agent {
     struct outputs *outputs; /* what ranks have printed, for the next report */
     bool registered, asking; /* a request for orders (or to be registered) is under way */
     int64_t ask_ns;          /* when to ask again after a failure */
+    uint64_t chance;         /* of that pause */
     int64_t after;           /* number of the last order */
 
     struct probe probe;

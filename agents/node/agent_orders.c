@@ -7,6 +7,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/proctree.h"
+#include "lib/base/random.h"
 #include "lib/topo/interfaces.h"
 
 #include <errno.h>
@@ -15,8 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ASK_AGAIN_NS (100 * CLOCK_MS)
-#define CHECK_NS     (5 * CLOCK_S)
+#define CHECK_NS (5 * CLOCK_S)
 
 static const char *const names[] = { "none",      "profile", "prepare", "check", "start", "relay",
                                      "rebalance", "signal",  "stop",    "logs",  "bye" };
@@ -156,6 +156,12 @@ static void take_order(struct agent *a, const struct order *o)
 
 /* ---- asking for them ---- */
 
+/* Not all agents of a job at one moment, when its driver is heard again. */
+static void ask_again(struct agent *a)
+{
+    a->ask_ns = clock_now_ns() + timing_retry_ns(a->brief->lease_ns, random_next(&a->chance));
+}
+
 static void on_order(void *ctx, int status, const char *body, size_t body_n,
                      const struct eddis_error *why)
 {
@@ -170,7 +176,7 @@ static void on_order(void *ctx, int status, const char *body, size_t body_n,
         order_free(o);
         return;
     }
-    a->ask_ns = clock_after_ns(clock_now_ns(), ASK_AGAIN_NS);
+    ask_again(a);
     if (!a->over)
         node_log_say(a->voice.log, "no order: status %d, %s", status,
                      status == 200 ? err.text : why->text);
@@ -189,7 +195,7 @@ static void on_registered(void *ctx, int status, const char *body, size_t body_n
         session_log_end(&a->session_log, node_log_fd(a->voice.log));
         return;
     }
-    a->ask_ns = clock_after_ns(clock_now_ns(), ASK_AGAIN_NS);
+    ask_again(a);
     if (a->over)
         return;
     node_log_say(a->voice.log, "not registered: status %d, %s", status,
@@ -259,12 +265,13 @@ void agent_ask(struct agent *a, int64_t now_ns)
     snprintf(path, sizeof path, "/v1/agents/%d/orders?after=%lld", a->brief->agent,
              (long long)a->after);
     a->asking = true; /* before: the answer may come from inside */
-    rc = a->registered ? http_client_start(a->http, path, NULL,
-                                           timing_request_ns(a->brief->lease_ns), on_order, a, &err)
-                       : ask_registration(a, &err);
+    rc = a->registered
+             ? http_client_start(a->http, path, NULL, timing_poll_request_ns(a->brief->lease_ns),
+                                 on_order, a, &err)
+             : ask_registration(a, &err);
     if (rc < 0) {
         a->asking = false;
-        a->ask_ns = clock_after_ns(now_ns, ASK_AGAIN_NS);
+        ask_again(a);
         node_log_say(a->voice.log, "cannot ask the driver: %s", err.text);
     }
 }

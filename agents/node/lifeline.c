@@ -4,6 +4,7 @@
 
 #include "agents/node/keep/cgroup.h"
 #include "agents/protocol/timing.h"
+#include "lib/base/clock.h"
 
 #include <signal.h>
 #include <stddef.h>
@@ -26,6 +27,7 @@ void lifeline_heard(void *ctx)
     struct lifeline *l = ctx;
 
     l->silence_ns = 0;
+    l->heard_ns = clock_now_ns();
 }
 
 bool lifeline_is_cut(const struct lifeline *l)
@@ -39,6 +41,8 @@ int lifeline_beat(struct lifeline *l, int64_t now_ns)
     int lost = 0;
 
     tick_beat(l->page, TICK_AGENT);
+    if (l->heard_ns && now_ns - l->heard_ns >= 0 && now_ns - l->heard_ns < since)
+        since = now_ns - l->heard_ns; /* between two beats */
     if (l->beat_ns)
         l->silence_ns += timing_silence_ns(since, period);
     l->beat_ns = now_ns + period;

@@ -23,6 +23,7 @@ struct lifeline {
     int keeper_fd; /* its pidfd; -1: none */
     bool keeper_lost;
     int64_t silence_ns; /* since the driver was heard */
+    int64_t heard_ns;   /* when that was; 0: never */
     int64_t beat_ns;    /* when to beat next; 0: at once, for the first time */
 };
 

@@ -2,8 +2,10 @@
 /* reporter.c - sends reports one by one, and again those that were not answered */
 #include "reporter.h"
 
+#include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/random.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +16,6 @@ enum { REPORT_TEXT = 128 << 10, REPORT_EVENTS = 1024, REPORT_OUTPUT = 64 << 10 }
 
 enum { STATUS_TOO_LONG = 413 };
 
-#define RETRY_NS  (100 * CLOCK_MS)
 #define OUTPUT_NS (100 * CLOCK_MS)
 #define PIECE_NS  (8 * CLOCK_MS) /* 8 MB a second of logs */
 
@@ -27,13 +28,14 @@ struct reporter {
     struct http_client *http;
     char path[64];
     int agent;
-    int64_t timeout_ns;
+    int64_t lease_ns;
+    uint64_t chance; /* of pauses */
     reporter_heard_fn heard;
     void *ctx;
     struct waiting *queue;
     int n, cap;
     int64_t sequence; /* of the report under way or next */
-    bool in_flight, failed;
+    bool in_flight, failed, beat;
     int n_sent;              /* events of the queue that the report holds */
     struct progress *worker; /* [n_workers] that it holds */
     int n_workers;
@@ -48,7 +50,7 @@ struct reporter {
     int64_t retry_ns;
 };
 
-int reporter_open(struct http_client *http, int agent, int64_t timeout_ns, reporter_heard_fn heard,
+int reporter_open(struct http_client *http, int agent, int64_t lease_ns, reporter_heard_fn heard,
                   void *ctx, struct reporter **ret, struct eddis_error *err)
 {
     struct reporter *r = calloc(1, sizeof *r);
@@ -57,7 +59,8 @@ int reporter_open(struct http_client *http, int agent, int64_t timeout_ns, repor
         return eddis_fail(err, -ENOMEM, "no memory for reports");
     r->http = http;
     r->agent = agent;
-    r->timeout_ns = timeout_ns;
+    r->lease_ns = lease_ns;
+    r->chance = random_mix((uint64_t)clock_now_ns(), (uint64_t)agent);
     r->heard = heard;
     r->ctx = ctx;
     r->sequence = 1;
@@ -153,7 +156,7 @@ static void on_answer(void *ctx, int status, const char *body, size_t body_n,
             if (r->piece.text)
                 drop_piece(r, true);
         }
-        r->retry_ns = clock_after_ns(clock_now_ns(), RETRY_NS);
+        r->retry_ns = clock_now_ns() + timing_retry_ns(r->lease_ns, random_next(&r->chance));
         return;
     }
     drop_sent(r);
@@ -201,7 +204,8 @@ static int post(struct reporter *r, int64_t now_ns, struct eddis_error *err)
     if (!text)
         return eddis_fail(err, -ENOMEM, "no memory for a report");
     r->in_flight = true;
-    rc = http_client_start(r->http, r->path, text, r->timeout_ns, on_answer, r, err);
+    rc = http_client_start(r->http, r->path, text, timing_request_ns(r->lease_ns), on_answer, r,
+                           err);
     if (rc < 0)
         r->in_flight = false;
     return rc;
@@ -259,8 +263,9 @@ int reporter_send(struct reporter *r, const struct progress *worker, int n, int6
         return 0;
     if (!r->failed) {
         take_piece(r, now_ns);
-        if (r->n == 0 && n == 0 && !r->piece.text && !is_output_due(r, now_ns))
+        if (r->n == 0 && n == 0 && !r->piece.text && !is_output_due(r, now_ns) && !r->beat)
             return 0;
+        r->beat = false;
         r->n_sent = choose(r);
         r->worker = n ? malloc((size_t)n * sizeof *worker) : NULL;
         r->n_workers = r->worker ? n : 0;
@@ -269,6 +274,11 @@ int reporter_send(struct reporter *r, const struct progress *worker, int n, int6
         take_output(r, now_ns);
     }
     return post(r, now_ns, err);
+}
+
+void reporter_beat(struct reporter *r)
+{
+    r->beat = true;
 }
 
 bool reporter_idle(const struct reporter *r)

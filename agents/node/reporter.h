@@ -31,7 +31,8 @@ void reporter_take_output(struct reporter *r, struct outputs *o, bool hurry);
 /* Take pieces of logs from s in the same way, one for each report. */
 void reporter_take_logs(struct reporter *r, struct log_send *s);
 
-int reporter_open(struct http_client *http, int agent, int64_t timeout_ns, reporter_heard_fn heard,
+/* lease_ns: what the limits of a report, and the pause before it is sent again, are parts of. */
+int reporter_open(struct http_client *http, int agent, int64_t lease_ns, reporter_heard_fn heard,
                   void *ctx, struct reporter **ret, struct eddis_error *err);
 
 /* Queue an event that happened at at_ns.  Its text and last_lines are copied (NULL: ""). */
@@ -42,6 +43,9 @@ int reporter_add(struct reporter *r, const struct event *e, int64_t at_ns, struc
  */
 int reporter_send(struct reporter *r, const struct progress *worker, int n, int64_t now_ns,
                   struct eddis_error *err);
+
+/* Have the next reporter_send send a report even when there is nothing to say. */
+void reporter_beat(struct reporter *r);
 
 /* Whether progress would be taken now. */
 bool reporter_idle(const struct reporter *r);

@@ -2,7 +2,8 @@
 /* session_log.h - what an agent says on standard error before the driver hears it over HTTP
  *
  * Its session, through which the driver reads that, may be lost at any time and is of no use once
- * the agent has registered: then standard output and error become its log.
+ * the agent has registered: then standard output and error become its log.  Only why it ends when
+ * it has lost the driver is said there once more.
  */
 #ifndef EDDIS_AGENTS_NODE_SESSION_LOG_H
 #define EDDIS_AGENTS_NODE_SESSION_LOG_H
@@ -13,6 +14,7 @@
 struct session_log {
     int64_t next_ns; /* not to be repeated before */
     bool over;
+    int fd; /* the session's standard error, once over; 0: none */
 };
 
 /* Say "eddis-agent 0.1.0 started". */
@@ -24,5 +26,9 @@ void session_log_say(struct session_log *e, int64_t now_ns, const char *fmt, ...
 
 /* Send whatever is still written to log_fd, for the driver hears the agent now. */
 void session_log_end(struct session_log *e, int log_fd);
+
+/* Say "eddis-agent: <sentence>" in the session after all, if it takes it at once. */
+void session_log_last(struct session_log *e, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -39,7 +39,24 @@ int64_t timing_stop_ns(int64_t lease_ns, int64_t grace_ns)
 
 int64_t timing_request_ns(int64_t lease_ns)
 {
-    return lease_ns;
+    return lease_ns / TIMING_ANSWERS;
+}
+
+int64_t timing_poll_request_ns(int64_t lease_ns)
+{
+    return timing_poll_ns(lease_ns) + timing_request_ns(lease_ns);
+}
+
+int64_t timing_connect_ns(int64_t lease_ns)
+{
+    return lease_ns / TIMING_CONNECTS;
+}
+
+int64_t timing_retry_ns(int64_t lease_ns, uint64_t chance)
+{
+    int64_t half_ns = timing_least_ns(lease_ns / TIMING_PAUSES_ASKED, CLOCK_S) / 2;
+
+    return half_ns + (int64_t)(chance % (uint64_t)half_ns);
 }
 
 int64_t timing_tick_ns(int64_t lease_ns)

@@ -7,8 +7,17 @@
  *
  *     driver heard     poll answered                       lease over      node lost
  *     |--- poll 1/3 ---|-------------------------------------|--- 1/2 -------|
- *     agent's request, TCP: given up at the lease -----------|
  *     keeper and agent look at each other every 1/8 ---------|
+ *
+ * An agent says something every heartbeat, and again, over a new connection, when it is not
+ * answered.  So an interruption of the network, of TIMING_OUTAGE_1000 parts of 1000 of the lease,
+ * is survived wherever it begins; the line is what an agent with a driver of several addresses does
+ * at worst:
+ *
+ *     heard  network lost                        network back              heard again   over
+ *     |-1/8--|-------------- 6/10 ---------------|-1/10-|-1/10-|-1/40-|-------|------------|
+ *      heartbeat, its answer lost                 a connection begun just before, one to
+ *                                                 another address, the pause, the next
  *
  * Only heartbeat and node_lost may be set by users; their defaults are in lib/model/job_lease.h.
  * All times are in ns unless a name says otherwise.
@@ -27,6 +36,10 @@
 /* Into how many parts the lease is divided, of which the limit is one; or what is counted. */
 enum {
     TIMING_POLLS = 3,         /* a poll without news is held for a part */
+    TIMING_ANSWERS = 4,       /* any other request, or the answer to a poll, takes a part at most */
+    TIMING_CONNECTS = 10,     /* a connection is there within a part */
+    TIMING_PAUSES_ASKED = 40, /* what was not answered is said again behind a part, at most */
+    TIMING_OUTAGE_1000 = 600, /* thousandths of a lease without a network that are survived */
     TIMING_TICKS = 8,         /* keeper and agent show in every part that they live */
     TIMING_TICKS_COUNTED = 2, /* ticks of silence that one look adds at most */
     TIMING_PAUSES = 3,        /* a driver that sleeps through a part was stopped itself */
@@ -39,6 +52,14 @@ enum {
 };
 
 _Static_assert(TIMING_POLLS >= 3, "two thirds of a lease are left to hear of a poll's answer");
+_Static_assert(1000 / JOB_LEASE_LEAST_HEARTBEATS + TIMING_OUTAGE_1000 + 2 * 1000 / TIMING_CONNECTS +
+                       1000 / TIMING_PAUSES_ASKED <
+                   1000,
+               "the network may be away for a part of the lease");
+_Static_assert(2 * 1000 / TIMING_CONNECTS + 2 * 1000 / TIMING_ANSWERS < 1000,
+               "two requests over new connections fit into a lease");
+_Static_assert(1000 / TIMING_ANSWERS < TIMING_OUTAGE_1000,
+               "what an interruption has swallowed is given up before it is over");
 _Static_assert(TIMING_MARGINS <= TIMING_POLLS,
                "the last answer may have been sent a poll after the agent was heard");
 _Static_assert((int)JOB_LEASE_LOST_PART <= (int)TIMING_MARGINS,
@@ -86,8 +107,17 @@ int64_t timing_stop_ns(int64_t lease_ns, int64_t grace_ns);
 
 /* ---- agent and keeper ---- */
 
-/* Return how long a request may take, registering and polling included. */
+/* Return how long a report, or registering, may take; how long a poll; and how long a connection
+ * for any of them.
+ */
 int64_t timing_request_ns(int64_t lease_ns);
+int64_t timing_poll_request_ns(int64_t lease_ns);
+int64_t timing_connect_ns(int64_t lease_ns);
+
+/* Return the pause before what was not answered is said again: half of the longest one or more, as
+ * `chance` says, so that not all agents come back at one moment.
+ */
+int64_t timing_retry_ns(int64_t lease_ns, uint64_t chance);
 
 /* Return the time between two beats, and looks, of keeper and agent. */
 int64_t timing_tick_ns(int64_t lease_ns);

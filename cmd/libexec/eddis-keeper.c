@@ -95,5 +95,7 @@ int main(int argc, char **argv)
     if (code == 0)
         code = keeper_run(
             &(struct keeper_options){ agent, lease_ns, &id[0], getenv("XDG_RUNTIME_DIR") }, &err);
+    if (code == KEEPER_EXIT_LOST && err.code)
+        (void)fail(&err); /* whoever started it reads why */
     return code < 0 ? fail(&err) : code;
 }

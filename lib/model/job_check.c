@@ -61,7 +61,7 @@ static int check_timeouts(const struct job *job, struct eddis_error *err)
 
     if (job->timeouts.heartbeat_ns > lease / JOB_LEASE_LEAST_HEARTBEATS)
         return clash(job, "timeouts.heartbeat", "timeouts.lease", err,
-                     "the lease must be at least three heartbeats");
+                     "the lease must be at least eight heartbeats");
     if (job->timeouts.node_lost_ns < job_lease_least_node_lost_ns(lease))
         return clash(job, "timeouts.node_lost", "timeouts.lease", err,
                      "a node is lost only when its lease is surely over: a quarter of the lease "

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 enum {
-    JOB_LEASE_HEARTBEATS = 4,       /* in a lease, when nobody says otherwise ... */
-    JOB_LEASE_LEAST_HEARTBEATS = 3, /* ... and when somebody does */
+    JOB_LEASE_HEARTBEATS = 8,       /* in a lease, when nobody says otherwise ... */
+    JOB_LEASE_LEAST_HEARTBEATS = 8, /* ... and when somebody does */
     JOB_LEASE_LOST_PART = 2,        /* node_lost is the lease and this part of it ... */
     JOB_LEASE_LEAST_LOST_PART = 4,  /* ... and this one at least */
 };

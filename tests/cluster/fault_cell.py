@@ -3,10 +3,12 @@
 
 import dataclasses
 import os
+import random
 import re
 import shutil
 import signal
 import subprocess
+import time
 
 from lab import LOGIN, Cluster, command_line
 from node import alive, parent, wait_for
@@ -20,6 +22,8 @@ STRANGER = os.path.join(os.path.dirname(os.path.realpath(__file__)), "stranger.p
 NOBODY = 65534
 EXIT_CODE = 7
 LEASE, LOSSY_LEASE = 2.0, 10.0
+OUTAGE = 0.6     # leases that an interruption lasts
+CABLE_LEASE = 4.0
 LAUNCH_S = 90    # for all that comes before the moment, on a busy machine
 END_S = 90
 HANG_S = 4
@@ -72,8 +76,8 @@ def check_story(text, every=EVERY):
 
 
 class Cell:
-    def __init__(self, cluster, row, phase):
-        self.c, self.row, self.phase = cluster, row, phase
+    def __init__(self, cluster, row, phase, lease=LEASE):
+        self.c, self.row, self.phase, self.lease = cluster, row, phase, lease
         self.job = self.stranger = None
 
     # ---- the moment ----
@@ -119,11 +123,13 @@ class Cell:
     def start(self):
         r = self.row
         hangs = r.fault == "hang" or r.fault == "stop" and r.actor in ("mpirun", "orted")
-        lease = LOSSY_LEASE if r.fault == "loss" else LEASE
+        lease = LOSSY_LEASE if r.fault == "loss" else self.lease
         worker = os.path.join(self.c.build, "tests/cluster/fault-worker")
         keys = {"profile.emulate": EMULATE, "batch.global": BATCH, "checkpoint.every": EVERY,
                 "checkpoint.dir": self.shared("checkpoints"), "restarts": r.restarts,
                 "timeouts.launch": "60s", "timeouts.hang": f"{HANG_S}s" if hangs else "5m"}
+        if r.fault == "blink":
+            keys["timeouts.heartbeat"] = f"{lease / 8}s"  # the slowest
         args = ["-H", ",".join(self.c.nodes[:NODES])]
         for key, value in keys.items():
             args += ["--set", f"{key}={value}"]
@@ -167,6 +173,9 @@ class Cell:
         actor, fault = self.row.actor, self.row.fault
         if fault in ("exit", "hang") or (actor, fault) == ("rank", "segv") or actor == "stranger":
             return
+        if fault == "blink":
+            self.blink(HOSTS[actor])
+            return
         if actor in HOSTS:
             args = [5] if fault == "loss" else []
             getattr(self.c.lab, fault)(HOSTS[actor], *args)
@@ -176,9 +185,22 @@ class Cell:
         for pid in victims:
             os.kill(pid, SIGNALS[fault])
 
+    def blink(self, host):
+        """At no moment of heartbeats and polls in particular.  The ranks wait on each other meanwhile.
+        With a long lease it is the cable itself, after which the kernel looks for its neighbours, once
+        a second."""
+        begin, end = self.c.lab.cut, self.c.lab.join
+        if self.lease < CABLE_LEASE:
+            begin, end = (lambda h: self.c.lab.loss(h, 100)), (lambda h: self.c.lab.loss(h, 0))
+        time.sleep(random.uniform(0, self.lease))
+        begin(host)
+        time.sleep(OUTAGE * self.lease)
+        end(host)
+        time.sleep(self.lease)  # whoever counts it out does so by now
+
     def release(self):
         """Let rank 1 go on, where the fault is one that the job is to live with."""
-        quiet = self.row.actor in ("ssh", "stranger") or self.row.fault == "loss"
+        quiet = self.row.actor in ("ssh", "stranger") or self.row.fault in ("loss", "blink")
         if quiet or self.row.fault == "stop" and self.row.actor in ("mpirun", "orted"):
             with open(self.shared("go"), "w"):
                 pass
@@ -189,7 +211,8 @@ class Cell:
         if actor in HOSTS:
             host = HOSTS[actor]
             {"freeze": lambda: self.c.lab.thaw(host), "cut": lambda: self.c.lab.join(host),
-             "loss": lambda: self.c.lab.loss(host, 0), "crash": lambda: self.c.lab.revive(host)}[fault]()
+             "loss": lambda: self.c.lab.loss(host, 0), "blink": lambda: None,
+             "crash": lambda: self.c.lab.revive(host)}[fault]()
 
     # ---- the end ----
 

@@ -211,10 +211,13 @@ static void say_end(struct starter *s, int host, int code, bool killed)
     struct start_node *p = &s->node[host];
     const char *words = p->session.words;
     bool spoke = *words && strcmp(words, "started") != 0 && code != 0;
+    bool whole = spoke && strncmp(words, "agent ", 6) == 0; /* they say all: how it was lost */
 
     if (code > 128 && p->ops == &start_local)
         tell(s, host, START_ENDED, code, "%s was killed by signal %d", killed ? "keeper" : "agent",
              code - 128);
+    else if (whole)
+        tell(s, host, START_ENDED, code, "%.300s", words);
     else
         tell(s, host, START_ENDED, code, "agent exited %d%s%.300s", code, spoke ? ": " : "",
              spoke ? words : "");

@@ -91,7 +91,8 @@ static bool agent_ended(const struct keeper *k, int *ret_status)
     return false;
 }
 
-static int watch(struct keeper *k)
+/* Returns the agent's exit code, or KEEPER_EXIT_LOST with the sentence in err. */
+static int watch(struct keeper *k, struct eddis_error *err)
 {
     int64_t period = timing_tick_ns(k->lease_ns);
     struct pollfd fd = { .fd = k->signals, .events = POLLIN };
@@ -110,8 +111,13 @@ static int watch(struct keeper *k)
             continue;
         look = now + period;
         tick_beat(k->page, TICK_KEEPER);
-        if (tick_silence_ns(k->page, TICK_AGENT, &k->watch, now, period) > k->lease_ns)
+        if (tick_silence_ns(k->page, TICK_AGENT, &k->watch, now, period) > k->lease_ns) {
+            eddis_fail(err, -ETIMEDOUT,
+                       "agent did not move for %.1f s (timeouts.lease), and was killed with its "
+                       "workers",
+                       (double)k->watch.silence_ns / CLOCK_S);
             return KEEPER_EXIT_LOST;
+        }
     }
 }
 
@@ -158,7 +164,7 @@ int keeper_run(const struct keeper_options *o, struct eddis_error *err)
         (void)close(k.signals);
         return rc;
     }
-    code = watch(&k);
+    code = watch(&k, err);
     rc = end_all(&k, clock_after_ns(clock_now_ns(), 5 * CLOCK_S), err);
     if (tick_remove_folders(k.page, err) < 0 && rc == 0)
         rc = -EIO;

@@ -64,6 +64,20 @@ START_TEST(slept_itself)
 }
 END_TEST
 
+/* A lease begins when the driver is heard, not at the look before. */
+START_TEST(counted_from_hearing)
+{
+    struct lifeline l = make();
+
+    lifeline_heard(&l);
+    l.heard_ns = begin_ns + period_ns - 1; /* just before the next look */
+    ck_assert_int_eq(lifeline_beat(&l, begin_ns + period_ns), 0);
+    ck_assert_int_eq(l.silence_ns, 1);
+    ck_assert_int_eq(lifeline_beat(&l, begin_ns + 2 * period_ns), 0);
+    ck_assert_int_eq(l.silence_ns, 1 + period_ns);
+}
+END_TEST
+
 START_TEST(keeper_has_died)
 {
     struct lifeline l = make();
@@ -78,6 +92,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, silence_of_a_lease, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, slept_itself);
+    tcase_add_test(tc, counted_from_hearing);
     tcase_add_test(tc, keeper_has_died);
 }
 

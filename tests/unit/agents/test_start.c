@@ -448,6 +448,21 @@ START_TEST(abandoned)
 }
 END_TEST
 
+/* How it was lost is a sentence of its own; its exit code would say nothing. */
+START_TEST(lost_words)
+{
+    struct hosts h;
+
+    open_hosts(&h, 1,
+               ANSWER "cat > /dev/null; echo 'eddis-agent: agent heard nothing of eddis-run for "
+                      "2.1 s' >&2; exit 3");
+    add(&h, 0, "secret", 60 * CLOCK_S);
+    ck_assert_int_eq(wait_event(&h, 0)->type, START_ENDED);
+    ck_assert_str_eq(h.event[0].text, "agent heard nothing of eddis-run for 2.1 s");
+    close_hosts(&h);
+}
+END_TEST
+
 /* After its end a host can be started again, and what it said before is forgotten. */
 START_TEST(once_more)
 {
@@ -589,6 +604,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, leaves);
     tcase_add_test(tc, dropped);
     tcase_add_test(tc, abandoned);
+    tcase_add_test(tc, lost_words);
     tcase_add_test(tc, once_more);
     tcase_add_test(tc, quoting);
     tcase_add_test(tc, arguments);

@@ -345,10 +345,10 @@ static const struct {
                              "must divide the global batch" },
     { C "timeouts: {lease: 2s, heartbeat: 1s}",
       "2:23: \"timeouts.heartbeat\" is 1s and \"timeouts.lease\" is 2s; the lease must be at least "
-      "three heartbeats" },
+      "eight heartbeats" },
     { C "timeouts: {heartbeat: 5s}", "2:12: \"timeouts.heartbeat\" is 5s and \"timeouts.lease\" is "
                                      "10s; the lease must be at least "
-                                     "three heartbeats" },
+                                     "eight heartbeats" },
     { C "timeouts: {node_lost: 12s}",
       "2:12: \"timeouts.node_lost\" is 12s and \"timeouts.lease\" is 10s; a node is lost only when "
       "its lease is surely over: a quarter of the lease later, and at least 500ms" },

@@ -374,7 +374,7 @@ START_TEST(nodes)
     ck_assert_str_eq(job->communication.interface, "10.1.0.0/24");
     ck_assert_int_eq(job->restarts, 0);
     ck_assert_int_eq(job->timeouts.node_lost_ns, 1500 * CLOCK_MS);
-    ck_assert_int_eq(job->timeouts.heartbeat_ns, 250 * CLOCK_MS);
+    ck_assert_int_eq(job->timeouts.heartbeat_ns, 125 * CLOCK_MS);
     ck_assert_int_eq(job->timeouts.hang_ns, CLOCK_NEVER);
     ck_assert_str_eq(job->env_pass[1], "HF_TOKEN");
     job_free(job);
@@ -622,7 +622,7 @@ START_TEST(follow)
 
     ck_assert_int_eq(job_set(job, "timeouts.lease", "2s", "--set", &err), 0);
     ck_assert_int_eq(job_check(job, &err), 0);
-    ck_assert_int_eq(job->timeouts.heartbeat_ns, 500 * CLOCK_MS);
+    ck_assert_int_eq(job->timeouts.heartbeat_ns, 250 * CLOCK_MS);
     ck_assert_int_eq(job->timeouts.node_lost_ns, 3 * CLOCK_S);
     ck_assert_int_eq(job_set(job, "timeouts.node_lost", "2s", "--set", &err), 0);
     ck_assert_int_eq(job_check(job, &err), -EINVAL);
