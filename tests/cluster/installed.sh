@@ -1,46 +1,63 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# installed.sh - what `meson install` puts into a private prefix works from there, also after the
-# prefix was moved: programs, helper programs, library, header, pkg-config file, manuals.
+# installed.sh - the README's way to install works as it stands there: its lines are run by an
+# ordinary user in an empty home, down to the trained example; and what they installed works from
+# where it is moved to.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-source=$PWD
 work=$(mktemp -d)
+# What was installed is the user's, and a job of that user may be ending still.
 trap 'rm -rf "$work"' EXIT
-export XDG_CACHE_HOME=$work/cache XDG_STATE_HOME=$work/state
+home=$work/home
+mkdir -p "$home/eddis"
+tar --exclude=./.git --exclude='./build*' -cf - . | tar -C "$home/eddis" -xf -
 
-meson setup "$work/build" -Dtests=false --prefix "$work/first" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
-meson install -C "$work/build" >"$work/log" 2>&1 || { tail -50 "$work/log"; exit 1; }
-mv "$work/first" "$work/prefix"
+as_user=()
+if [ "$(id -u)" -eq 0 ]; then
+    chmod 711 "$work"
+    chown -R 65534:65534 "$home"
+    as_user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+fi
+run() {
+    (cd "$home/eddis" && env -i HOME="$home" PATH=/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 "${as_user[@]}" "$@") >"$work/log" 2>&1 ||
+        { tail -60 "$work/log"; exit 1; }
+}
+
+# The indented lines between the two sentences, as they are.
+awk '/^The programs are in `build\/cmd`/ {on = 1} /^A job of yours:/ {on = 0} on && /^    / {print substr($0, 5)}' README.md >"$work/lines"
+[ "$(wc -l <"$work/lines")" -eq 6 ] || { cat "$work/lines"; echo "installed.sh: the README says something else"; exit 1; }
+chmod 644 "$work/lines"
+run bash -eux "$work/lines"
+grep -q 'rank 1 of 2: y = 3.000 x -1.000' "$home"/.local/state/eddis/jobs/*/logs/rank-0001.log
+if [ -e "$home/eddis/build-release/tests" ] || [ -e "$home/eddis/build-release/bench" ]; then
+    echo "installed.sh: tests or measurements were built"
+    exit 1
+fi
+
+mv "$home/.local" "$work/prefix"
 prefix=$work/prefix
-
 for program in eddis-run eddis-status eddis-train; do
     "$prefix/bin/$program" --version | grep -q '0\.1\.0'
     test -s "$prefix/share/man/man1/$program.1"
 done
 test -s "$prefix/share/man/man5/eddis-train.yaml.5"
 test -s "$prefix/include/eddis.h"
-pc=$(find "$prefix" -name eddis.pc)
-libdir=$(dirname "$(dirname "$pc")")
 
-# The manual's first example, outside the source tree, by the installed files alone.
-cp -r "$source/examples/linear" "$work/linear"
-export PKG_CONFIG_PATH=$libdir/pkgconfig
+linear=$home/eddis/examples/linear
+rm "$linear/linear"
+export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 # shellcheck disable=SC2046  # words on purpose
-cc -Wall -Werror "$work/linear/linear.c" -o "$work/linear/linear" \
-    $(pkg-config --define-variable=prefix="$prefix" --cflags --libs eddis) -Wl,-rpath,"$libdir"
-"$work/linear/linear" | grep -q 'rank 0 of 1: y = 3.000 x -1.000'
+cc -Wall -Werror "$linear/linear.c" -o "$linear/linear" $(pkg-config --define-variable=prefix="$prefix" --cflags --libs eddis)
+"$linear/linear" | grep -q 'rank 0 of 1: y = 3.000 x -1.000'
 
 # The same by what was only built.
-PKG_CONFIG_PATH=$work/build/meson-uninstalled
+PKG_CONFIG_PATH=$home/eddis/build-release/meson-uninstalled
 # shellcheck disable=SC2046
-cc -Wall -Werror "$work/linear/linear.c" -o "$work/linear/uninstalled" \
-    $(pkg-config --cflags --libs eddis) -Wl,-rpath,"$work/build/lib"
-"$work/linear/uninstalled" | grep -q 'rank 0 of 1: y = 3.000 x -1.000'
-"$prefix/bin/eddis-run" "$work/linear/train.yaml" >"$work/out" 2>&1 || { cat "$work/out"; exit 1; }
-grep -q 'rank 1 of 2: y = 3.000 x -1.000' "$XDG_STATE_HOME"/eddis/jobs/*/logs/rank-0001.log
+cc -Wall -Werror "$linear/linear.c" -o "$linear/uninstalled" $(pkg-config --cflags --libs eddis)
+"$linear/uninstalled" | grep -q 'rank 0 of 1: y = 3.000 x -1.000'
 
 # The trainer by the name that a train.yaml uses, PATH untouched.
-"$prefix/bin/eddis-run" "$source/examples/digits/train.yaml" --timeout 3m >"$work/out" 2>&1 || { cat "$work/out"; exit 1; }
+export XDG_CACHE_HOME=$work/cache XDG_STATE_HOME=$work/state
+"$prefix/bin/eddis-run" "$home/eddis/examples/digits/train.yaml" --timeout 3m >"$work/out" 2>&1 || { cat "$work/out"; exit 1; }
 "$prefix/bin/eddis-status" --once >/dev/null
 echo "installed tree works"
