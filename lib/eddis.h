@@ -44,9 +44,10 @@
  * library sends nothing.
  *
  * Errors: 0 or a count on success, a negative errno value on failure, with one sentence in err
- * (may be NULL).  "Collective": every worker must call it, in the same order.  Waits take a
- * timeout; EDDIS_FOREVER is allowed.  A wait that ends with -ETIMEDOUT may be called again, so
- * short slices keep a program responsive to signals.
+ * (may be NULL).  NULL where it is not said that it may be, and a size field that is not set, are
+ * -EINVAL on this worker alone, before anything is sent.  "Collective": every worker must call it,
+ * in the same order.  Waits take a timeout; EDDIS_FOREVER is allowed.  A wait that ends with
+ * -ETIMEDOUT may be called again, so short slices keep a program responsive to signals.
  *
  * Threads: one thread at a time may be inside a call of one handle, except that
  * eddis_announce, eddis_announce_layer, eddis_announce_factors and eddis_plan_step may be called

@@ -53,9 +53,9 @@ static void save_free(struct eddis_checkpoint *c)
     free(c);
 }
 
-static int save_check(const struct eddis *e, struct eddis_error *err)
+static int save_check(const struct eddis *e, struct eddis_checkpoint **ret, struct eddis_error *err)
 {
-    int rc = worker_check(e, err);
+    int rc = worker_check_ret(e, ret, "checkpoint", err);
 
     if (rc == 0 && e->step.begun)
         rc = eddis_fail(err, -EINVAL,
@@ -144,7 +144,7 @@ int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_che
     struct checkpoint *files = NULL;
     struct checkpoint_models kept = { 0 };
     enum eddis_phase before;
-    int rc = save_check(e, err);
+    int rc = save_check(e, ret, err);
 
     if (rc < 0)
         return rc;
@@ -391,7 +391,7 @@ int eddis_restore_begin(struct eddis *e, const char *path, struct eddis_checkpoi
 {
     cleanup_free struct choice *choice = calloc(1, sizeof *choice);
     struct checkpoint *files = NULL;
-    int rc = save_check(e, err);
+    int rc = save_check(e, ret, err);
 
     if (rc < 0)
         return rc;

@@ -359,7 +359,7 @@ int eddis_allreduce_start(struct eddis *e, void *buffer, size_t n, enum eddis_dt
     const struct allreduce a = {
         .data = buffer, .n = n, .type = (enum comm_type)dtype, .rule = (enum comm_rule)op
     };
-    int rc = worker_check(e, err);
+    int rc = worker_check_ret(e, ret, "request", err);
 
     return rc < 0 ? rc : collectives_start_allreduce(&e->all, &a, ret, err);
 }
@@ -367,7 +367,7 @@ int eddis_allreduce_start(struct eddis *e, void *buffer, size_t n, enum eddis_dt
 int eddis_broadcast_start(struct eddis *e, void *buffer, size_t bytes, int root,
                           struct eddis_request **ret, struct eddis_error *err)
 {
-    int rc = worker_check(e, err);
+    int rc = worker_check_ret(e, ret, "request", err);
 
     return rc < 0 ? rc : collectives_start_broadcast(&e->all, buffer, bytes, root, ret, err);
 }
@@ -375,14 +375,14 @@ int eddis_broadcast_start(struct eddis *e, void *buffer, size_t bytes, int root,
 int eddis_allgather_start(struct eddis *e, const void *in, void *out, size_t bytes,
                           struct eddis_request **ret, struct eddis_error *err)
 {
-    int rc = worker_check(e, err);
+    int rc = worker_check_ret(e, ret, "request", err);
 
     return rc < 0 ? rc : collectives_start_allgather(&e->all, in, out, bytes, ret, err);
 }
 
 int eddis_barrier_start(struct eddis *e, struct eddis_request **ret, struct eddis_error *err)
 {
-    int rc = worker_check(e, err);
+    int rc = worker_check_ret(e, ret, "request", err);
 
     return rc < 0 ? rc : collectives_start_barrier(&e->all, ret, err);
 }

@@ -160,8 +160,9 @@ int eddis_add_parameter(struct eddis *e, int layer, const struct eddis_parameter
 
     if (rc < 0)
         return rc;
-    if (!in || in->size <= sizeof in->size)
-        return eddis_fail(err, -EINVAL, "the parameter is NULL, or its size field is not set");
+    rc = sized_check(in, "parameter", err);
+    if (rc < 0)
+        return rc;
     sized_copy_in(&p, sizeof p, in);
     all = &e->parameters;
     rc = parameter_check(all, layer, &p, &n, err);

@@ -144,8 +144,10 @@ int eddis_smb_create(struct eddis *e, enum eddis_dtype dtype, size_t n, uint64_t
                      int64_t timeout_ns, struct eddis_error *err)
 {
     struct smb_request r = { .kind = SMB_CREATE, .type = (enum comm_type)dtype, .n = n };
-    int rc = smb_ask(e, &r, timeout_ns, err);
+    int rc = worker_check_ret(e, ret_key, "key", err);
 
+    if (rc == 0)
+        rc = smb_ask(e, &r, timeout_ns, err);
     if (rc == 0)
         *ret_key = r.key.id;
     return rc;
@@ -178,10 +180,10 @@ int eddis_smb_wait(struct eddis *e, uint64_t key, uint64_t *count, int64_t timeo
                    struct eddis_error *err)
 {
     struct smb_request r = { .kind = SMB_WAIT, .key.id = key };
-    int rc;
+    int rc = worker_check_ret(e, count, "number of notices", err);
 
-    if (!count)
-        return eddis_fail(err, -EINVAL, "the number of notices is NULL");
+    if (rc < 0)
+        return rc;
     r.version = *count;
     rc = smb_ask(e, &r, timeout_ns, err);
     if (rc == 0)
@@ -193,8 +195,10 @@ int eddis_smb_fetch_add(struct eddis *e, uint64_t key, size_t element, int64_t a
                         int64_t *ret_before, int64_t timeout_ns, struct eddis_error *err)
 {
     struct smb_request r = { .kind = SMB_FETCH_ADD, .key.id = key, .first = element, .add = add };
-    int rc = smb_ask(e, &r, timeout_ns, err);
+    int rc = worker_check_ret(e, ret_before, "value before", err);
 
+    if (rc == 0)
+        rc = smb_ask(e, &r, timeout_ns, err);
     if (rc == 0)
         *ret_before = r.value;
     return rc;
@@ -243,8 +247,10 @@ static int smb_begin(struct eddis *e, const struct smb_request *r, struct eddis_
                      struct eddis_error *err)
 {
     struct eddis_smb_request *q;
-    int rc = smb_check(e, err);
+    int rc = worker_check_ret(e, ret, "request", err);
 
+    if (rc == 0)
+        rc = smb_check(e, err);
     if (rc < 0)
         return rc;
     q = calloc(1, sizeof *q);

@@ -152,19 +152,19 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
     int rc = worker_check(e, err);
 
     if (rc == 0)
+        rc = sized_check(ret, "step", err);
+    if (rc == 0)
         rc = comm_thread_failure(e->comm_thread, err);
     if (rc < 0)
         return rc;
-    if (!e->engine || !ret || e->step.begun)
+    if (!e->engine || e->step.begun)
         return eddis_fail(err, -EINVAL,
-                          !e->engine      ? "call eddis_commit before the first step"
-                          : e->step.begun ? "the step before has not been ended by eddis_step_end"
-                                          : "the step is NULL");
+                          e->engine ? "the step before has not been ended by eddis_step_end"
+                                    : "call eddis_commit before the first step");
     rc = step_begin(e, &s, err);
     if (rc <= 0)
         return rc;
-    if (sized_copy_out(ret, &s, sizeof s) < 0)
-        return eddis_fail(err, -EINVAL, "the step's size field is not set");
+    sized_copy_out(ret, &s, sizeof s);
     pthread_mutex_lock(&e->step.announce_lock);
     for (int i = 0; i < e->parameters.n; i++)
         e->parameters.item[i].announced = false;
@@ -184,16 +184,15 @@ int eddis_plan_step(struct eddis *e, int64_t step, struct eddis_step *ret, struc
     struct eddis_step p;
     int rc = worker_check(e, err);
 
+    if (rc == 0)
+        rc = sized_check(ret, "step", err);
     if (rc < 0)
         return rc;
-    if (!ret)
-        return eddis_fail(err, -EINVAL, "the step is NULL");
     rc = samples_peek(&e->samples, step, &s, err);
     if (rc <= 0)
         return rc;
     p = step_public(e, &s);
-    if (sized_copy_out(ret, &p, sizeof p) < 0)
-        return eddis_fail(err, -EINVAL, "the step's size field is not set");
+    sized_copy_out(ret, &p, sizeof p);
     return rc;
 }
 
@@ -239,6 +238,8 @@ int eddis_step_end(struct eddis *e, const struct eddis_report *in, struct eddis_
     int64_t now;
     int rc = worker_check(e, err);
 
+    if (rc == 0 && in)
+        rc = sized_check(in, "report", err);
     if (rc < 0)
         return rc;
     if (!e->step.begun || !e->step.waited)

@@ -22,8 +22,10 @@ _Static_assert((int)EDDIS_FLOAT32 == COMM_FLOAT32 && (int)EDDIS_FLOAT64 == COMM_
 static int options_check(const struct eddis_options *in, struct eddis_options *ret,
                          struct eddis_error *err)
 {
-    if (!in || in->size <= sizeof in->size)
-        return eddis_fail(err, -EINVAL, "options are missing, or their size field is not set");
+    int rc = sized_check(in, "struct of options", err);
+
+    if (rc < 0)
+        return rc;
     sized_copy_in(ret, sizeof *ret, in);
     if (ret->samples < 1)
         return eddis_fail(err, -EINVAL, "samples is %lld, at least 1 is needed",
@@ -298,8 +300,10 @@ int eddis_world(const struct eddis *e, struct eddis_world *ret)
     struct eddis_world w = { 0 };
     int rc = worker_check(e, NULL);
 
-    if (rc < 0 || !ret)
-        return rc < 0 ? rc : -EINVAL;
+    if (rc == 0)
+        rc = sized_check(ret, "world", NULL);
+    if (rc < 0)
+        return rc;
     w.rank = e->all.place.rank;
     w.n_ranks = e->all.place.n_ranks;
     w.local_rank = e->local_rank;
@@ -321,7 +325,8 @@ int eddis_world(const struct eddis *e, struct eddis_world *ret)
             w.emulated_sample_s = a->sample_s[e->local_rank];
         }
     }
-    return sized_copy_out(ret, &w, sizeof w);
+    sized_copy_out(ret, &w, sizeof w);
+    return 0;
 }
 
 const char *eddis_version(void)

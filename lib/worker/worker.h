@@ -32,6 +32,8 @@
 #include "step.h"
 #include "tuning.h"
 
+#include <errno.h>
+
 struct eddis {
     struct process_worker process;
     struct eddis_options options;
@@ -76,6 +78,15 @@ int worker_open(const struct worker_setup *s, const struct eddis_options *option
 static inline int worker_check(const struct eddis *e, struct eddis_error *err)
 {
     return process_check(e ? &e->process : NULL, err);
+}
+
+/* The same for a call that writes its result, which is called so, to ret: -EINVAL for NULL too. */
+static inline int worker_check_ret(const struct eddis *e, const void *ret, const char *what,
+                                   struct eddis_error *err)
+{
+    int rc = worker_check(e, err);
+
+    return rc < 0 || ret ? rc : eddis_fail(err, -EINVAL, "the place for the %s is NULL", what);
 }
 
 #endif

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_loop_calls.c - calls out of order, or of a worker that has no gradient, over the loop */
+/* test_loop_calls.c - calls out of order, with NULL, or of a worker that has no gradient, over
+ * the loop
+ */
 #include "lib/base/clock.h"
+#include "lib/eddis_smb.h"
 #include "loop_job.h"
 
 #include <errno.h>
@@ -62,6 +65,275 @@ static void test_misuse(int n)
     struct loop_job j = { .n = n, .body = misuse_body };
 
     loop_job_run(&j);
+}
+
+/* ---- NULL ---- */
+
+static char called[8192]; /* the names of all that was called with NULL, a blank before each */
+
+static void note(const char *call)
+{
+    size_t used = strlen(called);
+
+    CHECK(used + strlen(call) < sizeof called);
+    snprintf(called + used, sizeof called - used, " %.*s ", (int)strcspn(call, "("), call);
+}
+
+/* -EINVAL, and one sentence with this word in it. */
+static void refused(const char *call, int rc, const char *word, const struct eddis_error *err)
+{
+    note(call);
+    if (rc != -EINVAL || !strstr(err->text, word) || strchr(err->text, '\n') ||
+        err->text[strlen(err->text) - 1] == '.') {
+        fprintf(stderr, "%s: %d, %s\n", call, rc, err->text);
+        CHECK(0);
+    }
+}
+
+/* A call that ends in "err)", with an error and without. */
+#define REFUSED(word, call)                                                                        \
+    do {                                                                                           \
+        struct eddis_error said = { 0 }, *err = &said;                                             \
+        int rc = call;                                                                             \
+                                                                                                   \
+        refused(#call, rc, word, &said);                                                           \
+        err = NULL;                                                                                \
+        CHECK((call) == -EINVAL);                                                                  \
+    } while (0)
+
+/* A call that cannot say so. */
+#define GIVES(value, call)                                                                         \
+    do {                                                                                           \
+        note(#call);                                                                               \
+        CHECK((call) == (value));                                                                  \
+    } while (0)
+
+static struct eddis_parameter one_value(float *value)
+{
+    return (struct eddis_parameter){ .size = sizeof(struct eddis_parameter),
+                                     .name = "w",
+                                     .dtype = EDDIS_FLOAT32,
+                                     .n_dims = 1,
+                                     .dims = { 1 },
+                                     .value = value };
+}
+
+static void null_registering(struct eddis *e)
+{
+    float value = 0;
+    struct eddis_parameter p = one_value(&value), no_size = p, no_name = p, no_value = p;
+    struct eddis_world no_world = { 0 };
+
+    no_size.size = 0;
+    no_name.name = NULL;
+    no_value.value = NULL;
+    GIVES(-EINVAL, eddis_world(e, NULL));
+    GIVES(-EINVAL, eddis_world(e, &no_world));
+    REFUSED("needs a name", eddis_add_layer(e, NULL, EDDIS_LAYER_OTHER, err));
+    CHECK(eddis_add_layer(e, "only", EDDIS_LAYER_OTHER, NULL) == 0);
+    REFUSED("is NULL", eddis_add_parameter(e, 0, NULL, err));
+    REFUSED("size field", eddis_add_parameter(e, 0, &no_size, err));
+    REFUSED("no name", eddis_add_parameter(e, 0, &no_name, err));
+    REFUSED("no value", eddis_add_parameter(e, 0, &no_value, err));
+    p.result = (void *)(uintptr_t)EDDIS_ZERO;
+    REFUSED("EDDIS_ZERO", eddis_add_parameter(e, 0, &p, err));
+}
+
+static void null_collectives(struct eddis *e)
+{
+    struct eddis_request *r;
+    int x[8];
+
+    REFUSED("NULL", eddis_allreduce(e, NULL, 1, EDDIS_INT32, EDDIS_SUM, 0, err));
+    REFUSED("NULL", eddis_broadcast(e, NULL, 1, 0, 0, err));
+    REFUSED("NULL", eddis_allgather(e, NULL, x, 1, 0, err));
+    REFUSED("NULL", eddis_allgather(e, x, NULL, 1, 0, err));
+    REFUSED("NULL", eddis_allreduce_start(e, NULL, 1, EDDIS_INT32, EDDIS_SUM, &r, err));
+    REFUSED("NULL", eddis_allreduce_start(e, x, 1, EDDIS_INT32, EDDIS_SUM, NULL, err));
+    REFUSED("NULL", eddis_broadcast_start(e, NULL, 1, 0, &r, err));
+    REFUSED("NULL", eddis_broadcast_start(e, x, 1, 0, NULL, err));
+    REFUSED("NULL", eddis_allgather_start(e, NULL, x, 1, &r, err));
+    REFUSED("NULL", eddis_allgather_start(e, x, NULL, 1, &r, err));
+    REFUSED("NULL", eddis_allgather_start(e, x, x + 4, 1, NULL, err));
+    REFUSED("NULL", eddis_barrier_start(e, NULL, err));
+    REFUSED("NULL", eddis_request_wait(e, NULL, 0, err));
+    REFUSED("NULL", eddis_request_test(e, NULL, err));
+}
+
+static void null_box(struct eddis *e)
+{
+    struct eddis_smb_request *r;
+    uint64_t key;
+    int64_t x;
+
+    CHECK(eddis_smb_create(e, EDDIS_INT64, 1, &key, 60 * CLOCK_S, NULL) == 0);
+    REFUSED("NULL", eddis_smb_create(e, EDDIS_INT64, 1, NULL, CLOCK_S, err));
+    CHECK(eddis_smb_attach(e, key, NULL, NULL, 60 * CLOCK_S, NULL) == 0);
+    REFUSED("NULL", eddis_smb_read(e, key, 0, 1, NULL, 60 * CLOCK_S, err));
+    REFUSED("NULL", eddis_smb_write(e, key, 0, 1, NULL, 60 * CLOCK_S, err));
+    REFUSED("NULL", eddis_smb_wait(e, key, NULL, CLOCK_S, err));
+    REFUSED("NULL", eddis_smb_fetch_add(e, key, 0, 1, NULL, CLOCK_S, err));
+    REFUSED("NULL", eddis_smb_read_start(e, key, 0, 1, &x, NULL, err));
+    REFUSED("NULL", eddis_smb_write_start(e, key, 0, 1, &x, NULL, err));
+    REFUSED("NULL", eddis_smb_accumulate_start(e, key, key, NULL, err));
+    REFUSED("NULL", eddis_smb_request_wait(e, NULL, 0, err));
+    CHECK(eddis_smb_read_start(e, key, 0, 1, NULL, &r, NULL) == 0);
+    CHECK(eddis_smb_request_wait(e, r, 60 * CLOCK_S, NULL) == -EINVAL);
+}
+
+static void null_steps(struct eddis *e)
+{
+    struct eddis_step s = { .size = sizeof s }, no_size = { 0 };
+    struct eddis_report report = { 0 };
+    float g = 0;
+
+    REFUSED("NULL", eddis_plan_step(e, 0, NULL, err));
+    REFUSED("size field", eddis_plan_step(e, 0, &no_size, err));
+    REFUSED("NULL", eddis_step_begin(e, NULL, err));
+    REFUSED("size field", eddis_step_begin(e, &no_size, err));
+    CHECK(eddis_step_begin(e, &s, NULL) == 1 && s.step == 0); /* nothing was taken */
+    REFUSED("NULL", eddis_sample_indices(e, NULL, &(int64_t){ 0 }, err));
+    REFUSED("NULL", eddis_sample_indices(e, &s, NULL, err));
+    REFUSED("EDDIS_IN_PLACE", eddis_announce(e, 0, EDDIS_IN_PLACE, &g, err));
+    REFUSED("EDDIS_ZERO", eddis_announce(e, 0, &g, (void *)(uintptr_t)EDDIS_ZERO, err));
+    REFUSED("factored", eddis_announce_factors(e, 0, NULL, NULL, 1, &g, err));
+    CHECK(eddis_announce(e, 0, EDDIS_ZERO, &g, NULL) == 0);
+    CHECK(eddis_wait(e, 60 * CLOCK_S, NULL) == 0);
+    REFUSED("size field", eddis_step_end(e, &report, err));
+    CHECK(eddis_step_end(e, NULL, NULL) == 0);
+    REFUSED("no name", eddis_set_metric(e, NULL, 0, err));
+}
+
+static void null_checkpoints(struct eddis *e)
+{
+    REFUSED("NULL", eddis_checkpoint_begin(e, NULL, NULL, err));
+    REFUSED("NULL", eddis_restore_begin(e, NULL, NULL, err));
+}
+
+/* Only rank 0 is wrong, and the others never hear of it. */
+static void null_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct eddis_step s = { .size = sizeof s };
+    float value = 0, g = 1;
+    struct eddis_parameter p = one_value(&value);
+
+    if (rank == 0)
+        null_registering(e);
+    else
+        CHECK(eddis_add_layer(e, "only", EDDIS_LAYER_OTHER, NULL) == 0);
+    CHECK(eddis_add_parameter(e, 0, &p, NULL) == 0 && eddis_commit(e, NULL) == 0);
+    CHECK(eddis_smb_open(e, 0, NULL) == 0);
+    if (rank == 0) {
+        null_collectives(e);
+        null_box(e);
+        null_checkpoints(e);
+        null_steps(e);
+    } else {
+        CHECK(eddis_step_begin(e, &s, NULL) == 1 && eddis_announce(e, 0, &g, &g, NULL) == 0);
+        CHECK(eddis_wait(e, 60 * CLOCK_S, NULL) == 0 && eddis_step_end(e, NULL, NULL) == 0);
+    }
+    CHECK(eddis_barrier(e, 60 * CLOCK_S, NULL) == 0);
+}
+
+static void null_handles(void)
+{
+    struct eddis_options o = { 0 };
+    struct eddis_world w = { .size = sizeof w };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_request *r = NULL;
+    struct eddis_smb_request *q = NULL;
+    struct eddis_checkpoint *c = NULL;
+    struct eddis *none = NULL;
+    uint64_t key = 0;
+    int64_t n = 0;
+    float x = 0;
+    struct eddis_parameter p = one_value(&x);
+
+    REFUSED("NULL", eddis_open(NULL, &none, err));
+    REFUSED("size field", eddis_open(&o, &none, err));
+    o = (struct eddis_options){ .size = sizeof o, .samples = 1 };
+    REFUSED("NULL", eddis_open(&o, NULL, err));
+    GIVES(0, eddis_close(NULL, NULL));
+    GIVES(-EINVAL, eddis_world(NULL, &w));
+    REFUSED("NULL", eddis_add_layer(NULL, "l", EDDIS_LAYER_OTHER, err));
+    REFUSED("NULL", eddis_add_parameter(NULL, 0, &p, err));
+    REFUSED("NULL", eddis_commit(NULL, err));
+    GIVES(NULL, eddis_gradient(NULL, 0));
+    GIVES(NULL, eddis_result(NULL, 0));
+    REFUSED("NULL", eddis_broadcast_parameters(NULL, 0, err));
+    REFUSED("NULL", eddis_step_begin(NULL, &s, err));
+    REFUSED("NULL", eddis_plan_step(NULL, 0, &s, err));
+    REFUSED("NULL", eddis_sample_indices(NULL, &s, &n, err));
+    REFUSED("NULL", eddis_set_weight(NULL, 1, err));
+    REFUSED("NULL", eddis_announce(NULL, 0, &x, &x, err));
+    REFUSED("NULL", eddis_announce_layer(NULL, 0, err));
+    REFUSED("NULL", eddis_announce_factors(NULL, 0, &x, &x, 1, &x, err));
+    REFUSED("NULL", eddis_wait_layer(NULL, 0, 0, err));
+    REFUSED("NULL", eddis_wait(NULL, 0, err));
+    REFUSED("NULL", eddis_step_end(NULL, NULL, err));
+    eddis_set_phase(NULL, EDDIS_PHASE_INPUT);
+    note("eddis_set_phase");
+    REFUSED("NULL", eddis_set_metric(NULL, "m", 0, err));
+    REFUSED("NULL", eddis_allreduce(NULL, &x, 1, EDDIS_FLOAT32, EDDIS_SUM, 0, err));
+    REFUSED("NULL", eddis_broadcast(NULL, &x, 1, 0, 0, err));
+    REFUSED("NULL", eddis_allgather(NULL, &x, &x, 1, 0, err));
+    REFUSED("NULL", eddis_barrier(NULL, 0, err));
+    REFUSED("NULL", eddis_allreduce_start(NULL, &x, 1, EDDIS_FLOAT32, EDDIS_SUM, &r, err));
+    REFUSED("NULL", eddis_broadcast_start(NULL, &x, 1, 0, &r, err));
+    REFUSED("NULL", eddis_allgather_start(NULL, &x, &x, 1, &r, err));
+    REFUSED("NULL", eddis_barrier_start(NULL, &r, err));
+    REFUSED("NULL", eddis_request_wait(NULL, r, 0, err));
+    REFUSED("NULL", eddis_request_test(NULL, r, err));
+    REFUSED("NULL", eddis_checkpoint_begin(NULL, NULL, &c, err));
+    GIVES(NULL, eddis_checkpoint_folder(NULL));
+    REFUSED("NULL", eddis_checkpoint_put(NULL, "n", &x, 1, err));
+    REFUSED("NULL", eddis_checkpoint_commit(NULL, 0, err));
+    REFUSED("NULL", eddis_checkpoint_abandon(NULL, err));
+    REFUSED("NULL", eddis_restore_begin(NULL, NULL, &c, err));
+    REFUSED("NULL", eddis_checkpoint_get(NULL, "n", &x, 1, err));
+    REFUSED("NULL", eddis_restore_end(NULL, err));
+    REFUSED("NULL", eddis_smb_open(NULL, 0, err));
+    REFUSED("NULL", eddis_smb_create(NULL, EDDIS_INT64, 1, &key, 0, err));
+    REFUSED("NULL", eddis_smb_attach(NULL, key, NULL, NULL, 0, err));
+    REFUSED("NULL", eddis_smb_detach(NULL, key, 0, err));
+    REFUSED("NULL", eddis_smb_read(NULL, key, 0, 1, &x, 0, err));
+    REFUSED("NULL", eddis_smb_write(NULL, key, 0, 1, &x, 0, err));
+    REFUSED("NULL", eddis_smb_accumulate(NULL, key, key, 0, err));
+    REFUSED("NULL", eddis_smb_notify(NULL, key, 0, err));
+    REFUSED("NULL", eddis_smb_wait(NULL, key, &key, 0, err));
+    REFUSED("NULL", eddis_smb_fetch_add(NULL, key, 0, 1, &n, 0, err));
+    REFUSED("NULL", eddis_smb_read_start(NULL, key, 0, 1, &x, &q, err));
+    REFUSED("NULL", eddis_smb_write_start(NULL, key, 0, 1, &x, &q, err));
+    REFUSED("NULL", eddis_smb_accumulate_start(NULL, key, key, &q, err));
+    REFUSED("NULL", eddis_smb_request_wait(NULL, q, 0, err));
+}
+
+/* Every function of the list of what the library exports was called so. */
+static void null_all(const char *exports)
+{
+    FILE *f = fopen(exports, "r");
+    char name[80], blank[96];
+
+    CHECK(f != NULL);
+    for (int n = 0; f && fscanf(f, "%79s", name) == 1; n++) {
+        snprintf(blank, sizeof blank, " %s ", name);
+        if (!strstr(called, blank) && strcmp(name, "eddis_abort") != 0 &&
+            strcmp(name, "eddis_version") != 0) {
+            fprintf(stderr, "%s was not called with NULL\n", name);
+            CHECK(0);
+        }
+    }
+    if (f)
+        fclose(f);
+}
+
+static void test_null(const char *exports)
+{
+    struct loop_job j = { .n = 2, .body = null_body };
+
+    null_handles();
+    loop_job_run(&j);
+    null_all(exports);
 }
 
 /* ---- a worker without a gradient ---- */
@@ -186,8 +458,10 @@ static void test_absent(const struct absent *a)
     loop_job_run(&j);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1)
+        test_null(argv[1]);
     test_misuse(1);
     test_misuse(3);
     for (int i = 0; i < ABSENT_ROWS; i++)
