@@ -387,8 +387,8 @@ int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_che
 /* Borrows the folder to write own files into, valid until commit. */
 const char *eddis_checkpoint_folder(const struct eddis_checkpoint *c);
 
-/* Write n bytes under a name (letters, digits, '.', '_', '-') into this worker's part.  For state
- * that is equal on all workers only rank 0 need do so.
+/* Write n bytes under a name (letters, digits, '.', '_', '-'; "eddis." first is the library's) into
+ * this worker's part.  For state that is equal on all workers only rank 0 need do so.
  */
 int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const void *data, size_t n,
                          struct eddis_error *err);

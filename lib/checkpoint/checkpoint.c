@@ -151,6 +151,19 @@ int checkpoint_put(struct checkpoint *c, int rank, const char *name, const void 
     return manifest_add(&c->m, file, (int64_t)n, crc32_update(0, data, n), err);
 }
 
+bool checkpoint_is_own(const char *name)
+{
+    return strncmp(name, CHECKPOINT_OWN, sizeof CHECKPOINT_OWN - 1) == 0;
+}
+
+/* Whether a file is called as such an entry of any rank. */
+static bool is_own_file(const char *file)
+{
+    int name = 0;
+
+    return sscanf(file, "rank-%*d.%n", &name) == 0 && name && checkpoint_is_own(file + name);
+}
+
 char *checkpoint_list(const struct checkpoint *c)
 {
     return manifest_list_text(&c->m);
@@ -186,9 +199,11 @@ static int take_stock(struct checkpoint *c, struct eddis_error *err)
             met++;
             continue;
         }
-        if (f || !manifest_is_name(e->d_name)) {
+        if (f || !manifest_is_name(e->d_name) || is_own_file(e->d_name)) {
             rc = eddis_fail(err, -EINVAL, "'%s' in the checkpoint %s", e->d_name,
-                            f ? "was changed after it was put" : "has a name that cannot be kept");
+                            f                        ? "was changed after it was put"
+                            : is_own_file(e->d_name) ? "has a name of the library's own"
+                                                     : "has a name that cannot be kept");
             break;
         }
         rc = checkpoint_sum(c->folder, e->d_name, true, &found, err);

@@ -35,6 +35,9 @@ enum {
     CHECKPOINT_MAX_MANIFEST = 16 << 20,
 };
 
+/* How the names of entries begin that the library itself makes; a program's do not. */
+#define CHECKPOINT_OWN "eddis."
+
 struct checkpoint;
 
 struct checkpoint_meta {
@@ -69,14 +72,18 @@ const char *checkpoint_folder(const struct checkpoint *c);
 int checkpoint_put(struct checkpoint *c, int rank, const char *name, const void *data, size_t n,
                    struct eddis_error *err);
 
+/* Return whether an entry of this name is the library's own. */
+bool checkpoint_is_own(const char *name);
+
 /* What this process has put, as text for rank 0's checkpoint_add_list.  NULL without memory. */
 char *checkpoint_list(const struct checkpoint *c);
 
 /* Add another rank's list, n bytes.  -EINVAL: it is damaged. */
 int checkpoint_add_list(struct checkpoint *c, const char *text, size_t n, struct eddis_error *err);
 
-/* Make it whole: files that are in the folder but in no list are read, summed and synced; then the
- * manifest, the rename, and checkpoint_prune(dir, step, keep).  An earlier checkpoint of the same
+/* Make it whole: files that are in the folder but in no list are read, summed and synced (-EINVAL:
+ * one is called as an entry of the library's own); then the manifest, the rename, and
+ * checkpoint_prune(dir, step, keep).  An earlier checkpoint of the same
  * step is replaced.  Rank 0 alone; takes c.  After a failure no part of it is left.  -ESTALE: a
  * later generation writes here, fence.h.
  */

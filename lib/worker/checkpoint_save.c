@@ -179,6 +179,12 @@ int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const voi
         return rc;
     if (!name || (!data && n))
         rc = eddis_fail(&why, -EINVAL, "the name or the data is NULL");
+    else if (checkpoint_is_own(name))
+        rc = eddis_fail(
+            &why, -EINVAL,
+            "'%s' cannot name an entry of a checkpoint: names that begin with '" CHECKPOINT_OWN
+            "' are the library's",
+            name);
     else
         rc = checkpoint_put(c->files, c->e->all.place.rank, name, data, n, &why);
     if (rc < 0 && !c->failure.code)

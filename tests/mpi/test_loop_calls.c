@@ -7,6 +7,7 @@
 #include "loop_job.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- misuse ---- */
@@ -336,6 +337,57 @@ static void test_null(const char *exports)
     null_all(exports);
 }
 
+/* ---- the library's names in a checkpoint ---- */
+
+static struct eddis_checkpoint *saving(struct eddis *e, const struct loop_job *j)
+{
+    struct eddis_checkpoint *c = NULL;
+    char folder[sizeof j->dir + 16];
+
+    snprintf(folder, sizeof folder, "%s/saved", (const char *)j->arg);
+    CHECK(eddis_checkpoint_begin(e, folder, &c, NULL) == 0);
+    return c;
+}
+
+static void names_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct eddis_error why = { 0 };
+    struct eddis_checkpoint *c = saving(e, j);
+    char path[256];
+    FILE *f;
+
+    if (rank == 1)
+        REFUSED("the library's", eddis_checkpoint_put(c, "eddis.samples", &rank, 4, err));
+    CHECK(eddis_checkpoint_commit(c, 0, &why) == -EINVAL && strstr(why.text, "'eddis.samples'"));
+    c = saving(e, j);
+    snprintf(path, sizeof path, "%s/rank-0000.eddis.samples", eddis_checkpoint_folder(c));
+    if (rank == 0) {
+        REFUSED("NULL", eddis_checkpoint_get(c, NULL, &rank, 4, err));
+        REFUSED("NULL", eddis_checkpoint_get(c, "x", NULL, 4, err));
+        CHECK(eddis_checkpoint_put(c, "eddis", &rank, 4, &why) == 0);
+        f = fopen(path, "w");
+        CHECK(f && fclose(f) == 0);
+    }
+    CHECK(eddis_checkpoint_commit(c, 0, &why) == -EINVAL && strstr(why.text, "library's own"));
+    c = saving(e, j);
+    if (rank == 0) {
+        REFUSED("NULL", eddis_checkpoint_put(c, NULL, &rank, 4, err));
+        REFUSED("NULL", eddis_checkpoint_put(c, "x", NULL, 4, err));
+    }
+    CHECK(eddis_checkpoint_commit(c, 0, &why) == -EINVAL && strstr(why.text, "NULL"));
+}
+
+static void test_names(void)
+{
+    char dir[] = "/tmp/eddis-names.XXXXXX", command[64];
+    struct loop_job j = { .n = 2, .body = names_body, .arg = dir };
+
+    CHECK(mkdtemp(dir) != NULL);
+    loop_job_run(&j);
+    snprintf(command, sizeof command, "rm -r %s", dir);
+    CHECK(system(command) == 0);
+}
+
 /* ---- a worker without a gradient ---- */
 
 enum way { NOTHING, OLDER, RESULT, LEFT, ZERO, SLOT };
@@ -462,6 +514,7 @@ int main(int argc, char **argv)
 {
     if (argc > 1)
         test_null(argv[1]);
+    test_names();
     test_misuse(1);
     test_misuse(3);
     for (int i = 0; i < ABSENT_ROWS; i++)
