@@ -106,6 +106,7 @@ int ranges_add(struct ranges *r, int64_t counter, int64_t count, struct eddis_er
 {
     size_t before = r->n;
     int64_t at = 0; /* of the counter where left[i] begins */
+    bool wanted = count > 0;
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && count && i < r->o.n_left; i++) {
@@ -121,9 +122,14 @@ int ranges_add(struct ranges *r, int64_t counter, int64_t count, struct eddis_er
         }
         at += x.count;
     }
-    if (rc == 0 && r->n == before)
+    if (rc == 0 && wanted && r->n == before)
         r->exhausted = true;
     return rc;
+}
+
+void ranges_exhaust(struct ranges *r)
+{
+    r->exhausted = true;
 }
 
 bool ranges_exhausted(const struct ranges *r)

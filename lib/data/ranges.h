@@ -52,9 +52,13 @@ int ranges_open(const struct ranges_options *o, struct ranges **ret, struct eddi
 void ranges_close(struct ranges *r);
 
 /* Tell that the counter was at `counter` when `count` were added: queue the steps of that range,
- * one or more, or learn that nothing is left, which ranges_exhausted tells.
+ * one or more, or learn that nothing is left, which ranges_exhausted tells.  A count of 0 tells
+ * nothing.
  */
 int ranges_add(struct ranges *r, int64_t counter, int64_t count, struct eddis_error *err);
+
+/* Tell that nothing is left. */
+void ranges_exhaust(struct ranges *r);
 
 /* Whether the counter has passed the last sample. */
 bool ranges_exhausted(const struct ranges *r);

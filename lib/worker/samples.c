@@ -203,11 +203,32 @@ void samples_release(struct samples *s)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* A group that takes nothing from the counter would never come to its end. */
+static int samples_fed(const struct samples *s, int64_t version, const int64_t *batch,
+                       struct eddis_error *err)
+{
+    int64_t sum = 0;
+
+    if (!s->group->several)
+        return 0;
+    for (int i = 0; i < s->group->place.n_ranks; i++)
+        sum += batch[s->group->member[i]];
+    if (sum)
+        return 0;
+    return eddis_fail(
+        err, -EINVAL,
+        "plan %lld gives no samples to group %d, of rank %d: each group that trains a "
+        "model of its own needs some",
+        (long long)version, s->group->number, s->group->member[0]);
+}
+
 int samples_add_plan(struct samples *s, int64_t version, int64_t from_step, const int64_t *batch,
                      struct eddis_error *err)
 {
-    int rc;
+    int rc = samples_fed(s, version, batch, err);
 
+    if (rc < 0)
+        return rc;
     pthread_mutex_lock(&s->lock);
     rc = sampler_add_plan(s->sampler, version, from_step, batch, err);
     pthread_mutex_unlock(&s->lock);
@@ -229,13 +250,15 @@ void samples_report(struct samples *s, struct sync_tail *tail)
 
 int samples_learn(struct samples *s, const struct sync_tail *tail, struct eddis_error *err)
 {
-    int rc;
+    int rc = 0;
 
     if (group_is_root(s->group) || !tail->range_count)
         return 0;
     pthread_mutex_lock(&s->lock);
-    rc = ranges_add(s->ranges, tail->range_first, tail->range_count < 0 ? 0 : tail->range_count,
-                    err);
+    if (tail->range_count < 0)
+        ranges_exhaust(s->ranges);
+    else
+        rc = ranges_add(s->ranges, tail->range_first, tail->range_count, err);
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
     return rc;

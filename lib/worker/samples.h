@@ -111,7 +111,7 @@ int64_t samples_asked(struct samples *s);
 int64_t samples_hold(struct samples *s, int64_t ahead, bool hold);
 void samples_release(struct samples *s);
 
-/* As sampler_add_plan. */
+/* As sampler_add_plan; -EINVAL too when one of several models would get no samples. */
 int samples_add_plan(struct samples *s, int64_t version, int64_t from_step, const int64_t *batch,
                      struct eddis_error *err);
 

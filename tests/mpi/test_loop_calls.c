@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_loop_calls.c - calls out of order, with NULL, or of a worker that has no gradient, over
- * the loop
+/* test_loop_calls.c - calls out of order, with NULL, or of a worker that has no gradient or no
+ * samples, over the loop
  */
 #include "lib/base/clock.h"
 #include "lib/eddis_smb.h"
@@ -388,6 +388,45 @@ static void test_names(void)
     CHECK(system(command) == 0);
 }
 
+/* ---- a group without samples ---- */
+
+/* A plan that gives one nothing is refused by it, and nobody is told that the job is over. */
+static void starved_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    static const int64_t split[] = { 16, 0 };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    int rc;
+
+    CHECK(eddis_commit(e, &err) == 0);
+    for (int64_t step = 0; (rc = eddis_step_begin(e, &s, &err)) == 1; step++) {
+        if (step == 0 && rank == 0)
+            loop_job_publish(j, split, 0);
+        rc = eddis_wait(e, 60 * CLOCK_S, &err);
+        if (rc < 0 || atomic_load(&j->opened))
+            break;
+        CHECK(eddis_step_end(e, NULL, &err) == 0);
+    }
+    atomic_store(&j->opened, 1);
+    CHECK(rank == 0 ? rc == 0 : rc == -EINVAL);
+    CHECK(rank == 0 || strstr(err.text, "plan 2 gives no samples to group 1"));
+}
+
+static void test_starved(void)
+{
+    struct loop_job j = { .n = 2,
+                          .body = starved_body,
+                          .mode = "async",
+                          .algorithm = "easgd",
+                          .per_group = 1,
+                          .period = 2 };
+
+    for (int i = 0; i < j.n; i++)
+        j.scenario[i] = (struct scenario){ .batch = 16, .epochs = 1 << 20 };
+    loop_job_board_of(&j, (const int64_t[]){ 8, 8 });
+    loop_job_run(&j);
+}
+
 /* ---- a worker without a gradient ---- */
 
 enum way { NOTHING, OLDER, RESULT, LEFT, ZERO, SLOT };
@@ -515,6 +554,7 @@ int main(int argc, char **argv)
     if (argc > 1)
         test_null(argv[1]);
     test_names();
+    test_starved();
     test_misuse(1);
     test_misuse(3);
     for (int i = 0; i < ABSENT_ROWS; i++)

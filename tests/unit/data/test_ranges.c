@@ -63,6 +63,9 @@ START_TEST(end_alignment_end_is_the_counter_exhausted)
     struct ranges *r = open_some(NULL, 0, 0, 3);
     struct ranges_step s;
 
+    /* Who adds 0 learns nothing. */
+    ck_assert_int_eq(ranges_add(r, SAMPLES * EPOCHS - 9, 0, &err), 0);
+    ck_assert(!ranges_exhausted(r));
     ck_assert_int_eq(ranges_add(r, SAMPLES * EPOCHS - 4, 20, &err), 0);
     ck_assert(!ranges_exhausted(r));
     ck_assert_int_eq(ranges_look(r, 3, &s, &err), -EAGAIN);
