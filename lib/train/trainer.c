@@ -291,6 +291,17 @@ static int compute(struct run *r, const struct prefetch_batch *b, double *ret_lo
     return 0;
 }
 
+/* Without samples: nothing to add, but the others' gradients come into the slots as ever. */
+static int compute_nothing(struct run *r, struct eddis_error *err)
+{
+    int rc = 0;
+
+    pace_backward(&r->pace, 0);
+    for (int i = r->model->n_layers - 1; rc >= 0 && i >= 0; i--)
+        rc = eddis_announce_layer(r->e, r->layer_id[i], err);
+    return rc;
+}
+
 /* In slices, so that a signal is not kept waiting. */
 static int wait_gradients(struct run *r, struct eddis_error *err)
 {
@@ -322,10 +333,7 @@ static int one_step(struct run *r, const struct eddis_step *s, struct eddis_erro
         return rc;
     if (s->batch)
         train_state_look_ahead(&r->state);
-    if (s->count > 0)
-        rc = compute(r, &batch, &loss, err);
-    else
-        pace_backward(&r->pace, 0);
+    rc = s->count > 0 ? compute(r, &batch, &loss, err) : compute_nothing(r, err);
     report.overrun_ns = pace_overrun_ns(&r->pace);
     if (rc >= 0)
         rc = wait_gradients(r, err);
