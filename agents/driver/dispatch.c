@@ -152,7 +152,7 @@ static void take_report(struct driver *d, int agent, const struct report *r, int
         hear_event(d, agent, &r->event[e], now_ns);
     if (r->n_workers) {
         publishing_stepped(&d->planning.published);
-        telling_show(&d->telling);
+        telling_stepped(&d->telling);
     }
 }
 

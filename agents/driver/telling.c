@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SHOW_NS (CLOCK_S / 10) /* between two looks that people get */
+
 /* ---- the status ---- */
 
 void telling_begin(struct telling *t)
@@ -75,14 +77,6 @@ void telling_fill(struct telling *t)
         fill_failure(s, u);
     if (s->reason)
         fill_end(s, u);
-}
-
-void telling_show(struct telling *t)
-{
-    const struct driver_view *v = &t->run->o->view;
-
-    telling_fill(t);
-    v->progress(v->ctx, &t->run->status);
 }
 
 /* ---- events ---- */
@@ -228,9 +222,21 @@ static void say_trouble(void *self, int64_t now_ns)
     t->run->o->view.say(t->run->o->view.ctx, text);
 }
 
-int64_t telling_next_ns(const struct telling *t)
+void telling_stepped(struct telling *t)
+{
+    t->stepped = true;
+}
+
+static int64_t next_line_ns(const struct telling *t)
 {
     return state_all_up(&t->run->state) ? t->metrics_ns : CLOCK_NEVER;
+}
+
+int64_t telling_next_ns(const struct telling *t)
+{
+    int64_t line_ns = next_line_ns(t);
+
+    return t->stepped && t->show_ns < line_ns ? t->show_ns : line_ns;
 }
 
 void telling_metrics(struct telling *t, int64_t now_ns)
@@ -240,9 +246,13 @@ void telling_metrics(struct telling *t, int64_t now_ns)
     if (now_ns < telling_next_ns(t))
         return;
     telling_fill(t);
-    journal_metrics(&t->run->journal, &t->run->status);
+    if (now_ns >= next_line_ns(t)) {
+        journal_metrics(&t->run->journal, &t->run->status);
+        t->metrics_ns = now_ns + CLOCK_S;
+    }
     v->progress(v->ctx, &t->run->status); /* also of programs without libeddis */
-    t->metrics_ns = now_ns + CLOCK_S;
+    t->stepped = false;
+    t->show_ns = now_ns + SHOW_NS;
 }
 
 const struct subject_ops telling_ops = { .on_event = on_event,

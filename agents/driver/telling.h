@@ -20,6 +20,8 @@ struct telling {
     const char *waiting;               /* whom the start waits for */
     bool told_trouble;                 /* that something could not be recorded */
     int64_t metrics_ns;                /* next line of metrics.jsonl */
+    bool stepped;                      /* people have not seen what workers have told */
+    int64_t show_ns;                   /* when they may */
 };
 
 /* Events: a line of events.jsonl each.  Actions: sentences for people.  Time: what could not be
@@ -36,8 +38,10 @@ void telling_fill(struct telling *t);
 /* Keep what the listeners tell of refused requests, since they will be closed. */
 void telling_fill_refused(struct telling *t);
 
-/* Show people how far the job is. */
-void telling_show(struct telling *t);
+/* Have telling_metrics show people how far the job is: ten times a second at most, however many
+ * reports there are, since filling the status takes the longer the more workers there are.
+ */
+void telling_stepped(struct telling *t);
 
 /* Hand on what a rank has printed: an agent speaks for the ranks of its node only. */
 void telling_output(struct telling *t, int agent, const struct output *o);
@@ -45,10 +49,12 @@ void telling_output(struct telling *t, int agent, const struct output *o);
 /* Answer a reader. */
 void telling_answer(struct telling *t, const struct inbox_item *i);
 
-/* Returns when the next line of metrics.jsonl is due, while all ranks are up; else never. */
+/* Returns when the next line of metrics.jsonl is due, while all ranks are up, or something to be
+ * shown; else never.
+ */
 int64_t telling_next_ns(const struct telling *t);
 
-/* Write that line when it is due, and show people how far the job is. */
+/* Write that line and show people how far the job is, when that is due. */
 void telling_metrics(struct telling *t, int64_t now_ns);
 
 #endif

@@ -71,6 +71,27 @@ START_TEST(metrics)
 }
 END_TEST
 
+/* However many reports come, ten times a second at most, and the last one is shown as well. */
+START_TEST(many_reports)
+{
+    int64_t now_ns = 1000 * CLOCK_S;
+    struct fixture f;
+
+    begin(&f);
+    f.run.state.phase = STATE_PHASE_STOP; /* without lines of metrics.jsonl */
+    for (int i = 0; i < 1000; i++) {
+        telling_stepped(&f.t);
+        telling_metrics(&f.t, now_ns + i * CLOCK_MS);
+    }
+    ck_assert_int_eq(f.shown, 10);
+    ck_assert_int_eq(telling_next_ns(&f.t), now_ns + CLOCK_S);
+    telling_metrics(&f.t, now_ns + CLOCK_S);
+    ck_assert_int_eq(f.shown, 11);
+    ck_assert_int_eq(telling_next_ns(&f.t), CLOCK_NEVER);
+    job_status_fini(&f.run.status);
+}
+END_TEST
+
 START_TEST(trouble)
 {
     struct fixture f;
@@ -89,6 +110,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, metrics, 0, STATE_PHASES);
+    tcase_add_test(tc, many_reports);
     tcase_add_test(tc, trouble);
 }
 
