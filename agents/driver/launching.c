@@ -111,7 +111,7 @@ static struct order probing(const struct launching *l)
                        .n_ranks = l->run->state.n_ranks,
                        .mode = "sync",
                        .algorithm = "allreduce",
-                       .plan = calloc(1, sizeof *o.plan),
+                       .plan = order_plan_new(l->run->state.n_ranks),
                        .n_plan = l->run->state.n_ranks };
 
     if (!o.plan)

@@ -166,9 +166,6 @@ static int plan_nodes(struct planning *g, const struct node_profile *nodes, int 
 
     if (rc == 0 && g->published.plans.plan)
         name_plan(g, g->published.plans.plan);
-    if (rc == 0 && g->published.plans.plan && g->published.plans.plan->n_workers > BOARD_MAX_RANKS)
-        rc = eddis_fail(err, -ERANGE, "the plan has %d workers; at most %d are possible",
-                        g->published.plans.plan->n_workers, BOARD_MAX_RANKS);
     if (rc == 0)
         rc = v->planned(v->ctx, g->published.plans.plan, nodes, n, err);
     if (rc < 0)

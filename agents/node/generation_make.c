@@ -28,28 +28,28 @@ static int copy_path(const char *path, char *ret, size_t size, struct eddis_erro
     return 0;
 }
 
-/* Which ranks are together: on a node, and in a group. */
-static void fill_places(struct board_area *area, const struct order *o)
+/* Which ranks are together: on a node [n_ranks], and in a group [n_ranks] behind that. */
+static int32_t *make_places(const struct order *o)
 {
+    int32_t *place = calloc(2 * (size_t)o->n_ranks, sizeof *place);
     int rank = 0;
 
-    for (int i = 0; i < o->n_nodes; i++)
+    for (int i = 0; place && i < o->n_nodes; i++)
         for (int k = 0; k < o->node[i].n_ranks && rank < o->n_ranks; k++)
-            area->node_of[rank++] = i;
-    for (int r = 0; r < o->n_ranks; r++)
-        area->group[r] = o->group[r];
-    area->options = o->options;
-    if (o->choice)
-        area->choice = *o->choice;
+            place[rank++] = i;
+    for (int r = 0; place && r < o->n_ranks; r++)
+        place[o->n_ranks + r] = o->group[r];
+    return place;
 }
 
 static int make_board(struct generation *g, const struct brief *b, const struct order *o,
                       struct eddis_error *err)
 {
     cleanup_free struct board_area *area = calloc(1, sizeof *area);
+    cleanup_free int32_t *place = make_places(o);
     int rc;
 
-    if (!area)
+    if (!area || !place)
         return eddis_fail(err, -ENOMEM, "no memory for the board");
     area->n_ranks = o->n_ranks;
     area->n_local = o->n_local;
@@ -63,7 +63,11 @@ static int make_board(struct generation *g, const struct brief *b, const struct 
     area->warmup_steps = o->warmup_steps;
     memcpy(area->mode, o->mode, sizeof area->mode);
     memcpy(area->algorithm, o->algorithm, sizeof area->algorithm);
-    fill_places(area, o);
+    area->node_of = place;
+    area->group = place + o->n_ranks;
+    area->options = o->options;
+    if (o->choice)
+        area->choice = *o->choice;
     for (int i = 0; i < o->n_local; i++) {
         area->fixed_s[i] = o->rank[i].fixed_s;
         area->sample_s[i] = o->rank[i].sample_s;

@@ -93,9 +93,20 @@ static bool has_plan(enum order_type type)
 
 /* ---- making ---- */
 
+_Static_assert((int)BOARD_MAX_RANKS == (int)PLAN_MAX_WORKERS, "what can be planned can be started");
+
+struct board_plan *order_plan_new(int n_ranks)
+{
+    struct board_plan *b = calloc(1, sizeof *b + (size_t)n_ranks * sizeof *b->batch);
+
+    if (b)
+        b->batch = (int64_t *)(b + 1);
+    return b;
+}
+
 struct board_plan *order_plan(const struct plan *p, int64_t version, int64_t flags)
 {
-    struct board_plan *b = calloc(1, sizeof *b);
+    struct board_plan *b = order_plan_new(p->n_workers);
 
     if (!b)
         return NULL;
@@ -194,14 +205,13 @@ static int read_plan(struct order *order, const json_t *o, struct eddis_error *e
     int64_t left;
     int rc = json_want_object(o, "plan", &plan, err);
 
-    if (rc < 0)
+    if (rc < 0 || (rc = json_want_array(plan, "batch", BOARD_MAX_RANKS, &batch, err)) < 0)
         return rc;
-    order->plan = calloc(1, sizeof *order->plan);
+    order->plan = order_plan_new((int)json_array_size(batch));
     if (!order->plan)
         return eddis_fail(err, -ENOMEM, "no memory for a plan");
     if ((rc = fields_read(plan_fields, N(plan_fields), plan, order->plan, err)) < 0 ||
-        (rc = fields_end(plan, N(plan_fields) + 1, err)) < 0 ||
-        (rc = json_want_array(plan, "batch", BOARD_MAX_RANKS, &batch, err)) < 0)
+        (rc = fields_end(plan, N(plan_fields) + 1, err)) < 0)
         return rc;
     left = order->plan->global_batch;
     for (size_t i = 0; i < json_array_size(batch); i++) {

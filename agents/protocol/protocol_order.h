@@ -106,6 +106,9 @@ struct order {
  */
 struct board_plan *order_plan(const struct plan *p, int64_t version, int64_t flags);
 
+/* Return an empty plan for so many ranks, to be freed with one free; NULL without memory. */
+struct board_plan *order_plan_new(int n_ranks);
+
 char *order_text(const struct order *o);
 int order_parse(const char *text, size_t n, struct order **ret, struct eddis_error *err);
 void order_free(struct order *o); /* accepts NULL */

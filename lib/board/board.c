@@ -21,7 +21,7 @@ enum { READ_TRIES = 100 };
 /* What the sequence number guards of a page: all behind it. */
 #define PAGE_HEAD offsetof(struct board_page, rank)
 _Static_assert(PAGE_HEAD % 8 == 0 && sizeof(struct board_page) % 8 == 0 &&
-                   sizeof(struct board_plan) % 8 == 0,
+                   sizeof(struct board_slot) % 8 == 0,
                "copied by words of 8 bytes");
 
 struct board {
@@ -31,11 +31,12 @@ struct board {
     int64_t published;       /* steps_done at the last board_end */
     struct board_page page;  /* the worker's own copy, which board_end publishes */
     struct board_area setup; /* constant part, copied once, so that nobody can change it later */
+    int32_t *places;         /* setup.group [n_ranks], setup.node_of [n_ranks] */
 };
 
-static size_t file_bytes(int n_local)
+static size_t file_bytes(const struct board_area *a, int n_local)
 {
-    return (size_t)BOARD_PLAN_BYTES + (size_t)n_local * BOARD_PAGE_BYTES;
+    return (size_t)board_pages_at(a->n_ranks) + (size_t)n_local * BOARD_PAGE_BYTES;
 }
 
 static struct board_area *area_of(const struct board *b)
@@ -45,7 +46,12 @@ static struct board_area *area_of(const struct board *b)
 
 static struct board_page *page_of(const struct board *b, int local_rank)
 {
-    return (struct board_page *)(b->map + file_bytes(local_rank));
+    return (struct board_page *)(b->map + file_bytes(&b->setup, local_rank));
+}
+
+static struct board_slot *slot_of(const struct board *b, int64_t version)
+{
+    return (struct board_slot *)(b->map + board_slot_at(b->setup.n_ranks, version % BOARD_PLANS));
 }
 
 static bool is_text(const char *s, size_t size)
@@ -69,7 +75,7 @@ static bool groups_are_sane(const struct board_area *a)
             a->node_of[r] > (r ? a->node_of[r - 1] + 1 : 0) ||
             (r && a->node_of[r] < a->node_of[r - 1]))
             return false;
-    return sync_options_are_sane(&a->options);
+    return true;
 }
 
 static bool area_is_sane(const struct board_area *a)
@@ -80,65 +86,103 @@ static bool area_is_sane(const struct board_area *a)
            is_text(a->algorithm, sizeof a->algorithm) && is_text(a->job, sizeof a->job) &&
            is_text(a->checkpoint_dir, sizeof a->checkpoint_dir) &&
            is_text(a->resume_from, sizeof a->resume_from) && choice_is_sane(&a->choice) &&
-           groups_are_sane(a);
+           sync_options_are_sane(&a->options);
 }
 
-/* Map the open file.  Returns a board with neither setup nor page filled in. */
-static int map_file(int fd, const char *path, size_t size, struct board **ret,
-                    struct eddis_error *err)
+/* A board without a mapping, whose setup is a copy of this one with its own arrays.  Without them
+ * all ranks are of one group and one node.
+ */
+static int board_new(const struct board_area *setup, struct board **ret, struct eddis_error *err)
 {
     struct board *b = calloc(1, sizeof *b);
+    size_t n = (size_t)setup->n_ranks;
 
-    if (!b)
-        return eddis_fail(err, -ENOMEM, "no memory for a progress board");
-    b->map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (b->map == MAP_FAILED) {
-        int rc = eddis_fail_errno(err, -errno, "cannot map progress board '%s'", path);
-
+    if (b)
+        b->places = calloc(2 * n, sizeof *b->places);
+    if (!b || !b->places) {
         free(b);
-        return rc;
+        return eddis_fail(err, -ENOMEM, "no memory for a progress board");
     }
-    b->size = size;
     b->local_rank = -1;
+    b->setup = *setup;
+    b->setup.group = b->places;
+    b->setup.node_of = b->places + n;
+    if (setup->group)
+        memcpy(b->places, setup->group, n * sizeof *b->places);
+    if (setup->node_of)
+        memcpy(b->places + n, setup->node_of, n * sizeof *b->places);
     *ret = b;
     return 0;
+}
+
+static int map_file(struct board *b, int fd, const char *path, struct eddis_error *err)
+{
+    size_t size = file_bytes(&b->setup, b->setup.n_local);
+    void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    if (map == MAP_FAILED)
+        return eddis_fail_errno(err, -errno, "cannot map progress board '%s'", path);
+    b->map = map;
+    b->size = size;
+    return 0;
+}
+
+/* The constant part, for the workers. */
+static void write_setup(struct board *b)
+{
+    size_t n = (size_t)b->setup.n_ranks;
+    struct board_area *a = area_of(b);
+
+    b->setup.magic = BOARD_MAGIC;
+    b->setup.version = BOARD_VERSION;
+    b->setup.sequence = 0;
+    b->setup.plan_version = 0;
+    *a = b->setup;
+    a->group = a->node_of = NULL;
+    memcpy(b->map + BOARD_GROUP_AT, b->setup.group, n * sizeof *b->places);
+    memcpy(b->map + board_node_at(b->setup.n_ranks), b->setup.node_of, n * sizeof *b->places);
 }
 
 int board_create(const char *path, const struct board_area *setup, struct board **ret,
                  struct eddis_error *err)
 {
     cleanup_fd int fd = -1;
-    struct board *b;
+    struct board *b = NULL;
     size_t size;
     int rc;
 
     if (!area_is_sane(setup))
         return eddis_fail(err, -EINVAL, "a progress board cannot have %d of %d ranks from %d on",
                           setup->n_local, setup->n_ranks, setup->first_rank);
-    size = file_bytes(setup->n_local);
+    rc = board_new(setup, &b, err);
+    if (rc < 0)
+        return rc;
+    if (!groups_are_sane(&b->setup)) {
+        board_close(b);
+        return eddis_fail(err, -EINVAL, "the groups or nodes of a progress board are none");
+    }
+    size = file_bytes(setup, setup->n_local);
     fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return eddis_fail_errno(err, -errno, "cannot make progress board '%s'", path);
+    if (fd < 0) {
+        rc = eddis_fail_errno(err, -errno, "cannot make progress board '%s'", path);
+        board_close(b);
+        return rc;
+    }
     /* All blocks now: a full /dev/shm is an error here and would be a SIGBUS in a worker later. */
     rc = -posix_fallocate(fd, 0, (off_t)size);
     if (rc < 0) {
         eddis_fail_errno(err, rc, "no room for progress board '%s' (%zu bytes)", path, size);
         goto fail;
     }
-    rc = map_file(fd, path, size, &b, err);
+    rc = map_file(b, fd, path, err);
     if (rc < 0)
         goto fail;
-    b->setup = *setup;
-    b->setup.magic = BOARD_MAGIC;
-    b->setup.version = BOARD_VERSION;
-    b->setup.sequence = 0;
-    b->setup.plan_version = 0;
-    memset(b->setup.plan, 0, sizeof b->setup.plan);
-    *area_of(b) = b->setup;
+    write_setup(b);
     *ret = b;
     return 0;
 fail:
     (void)unlink(path);
+    board_close(b);
     return rc;
 }
 
@@ -229,7 +273,9 @@ static int64_t version_in_force(const struct board *b, int local_rank)
 
 int board_publish(struct board *b, const struct board_plan *plan, struct eddis_error *err)
 {
+    const struct board_slot head = { plan->version, plan->global_batch, plan->flags };
     struct board_area *a = area_of(b);
+    struct board_slot *slot = slot_of(b, plan->version > 0 ? plan->version : 0);
     int64_t newest = b->setup.plan_version;
 
     if (plan->version != newest + 1)
@@ -240,30 +286,61 @@ int board_publish(struct board *b, const struct board_plan *plan, struct eddis_e
             return eddis_fail(err, -EBUSY, "rank %d has not taken up the last %d plans yet",
                               b->setup.first_rank + i, BOARD_PLANS - 1);
     seqlock_write_begin(&a->sequence);
-    seqlock_store(&a->plan[plan->version % BOARD_PLANS], plan, sizeof *plan);
+    seqlock_store(slot, &head, sizeof head);
+    seqlock_store(slot + 1, plan->batch, (size_t)b->setup.n_ranks * sizeof *plan->batch);
     seqlock_write_end(&a->sequence);
     b->setup.plan_version = plan->version;
     seqlock_store_u64((uint64_t *)&a->plan_version, (uint64_t)plan->version);
     return 0;
 }
 
-/* Read and check the constant part before anything is mapped, so that no size is trusted. */
-static int read_setup(int fd, const char *path, struct board_area *ret, struct eddis_error *err)
+static int damaged(const char *path, struct eddis_error *err)
+{
+    return eddis_fail(err, -EPROTO, "progress board '%s' is damaged", path);
+}
+
+/* Read and check the area before anything is mapped, so that no size is trusted. */
+static int read_area(int fd, const char *path, struct board_area *ret, struct eddis_error *err)
 {
     struct stat st;
 
     if (fstat(fd, &st) < 0)
         return eddis_fail_errno(err, -errno, "cannot look at progress board '%s'", path);
-    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size < BOARD_PLAN_BYTES ||
-        pread(fd, ret, sizeof *ret, 0) != (ssize_t)sizeof *ret || ret->magic != BOARD_MAGIC)
+    if (!S_ISREG(st.st_mode) || pread(fd, ret, sizeof *ret, 0) != (ssize_t)sizeof *ret ||
+        ret->magic != BOARD_MAGIC)
         return eddis_fail(err, -EPROTO, "'%s' is not a progress board", path);
     if (ret->version != BOARD_VERSION)
         return eddis_fail(err, -EPROTO,
                           "progress board '%s' is of layout %u and this program of layout %d; "
                           "the job's nodes need the same version of eddis",
                           path, ret->version, BOARD_VERSION);
-    if (!area_is_sane(ret) || (uint64_t)st.st_size != file_bytes(ret->n_local))
-        return eddis_fail(err, -EPROTO, "progress board '%s' is damaged", path);
+    ret->group = ret->node_of = NULL;
+    if (!area_is_sane(ret) || (uint64_t)st.st_size != file_bytes(ret, ret->n_local))
+        return damaged(path, err);
+    return 0;
+}
+
+/* The area, and what is of each rank. */
+static int read_setup(int fd, const char *path, struct board **ret, struct eddis_error *err)
+{
+    cleanup_free struct board_area *area = malloc(sizeof *area);
+    ssize_t bytes;
+    struct board *b;
+    int rc;
+
+    if (!area)
+        return eddis_fail(err, -ENOMEM, "no memory for a progress board");
+    if ((rc = read_area(fd, path, area, err)) < 0 || (rc = board_new(area, &b, err)) < 0)
+        return rc;
+    bytes = (ssize_t)((size_t)area->n_ranks * sizeof *b->places);
+    if (pread(fd, b->places, (size_t)bytes, BOARD_GROUP_AT) != bytes ||
+        pread(fd, b->places + area->n_ranks, (size_t)bytes, (off_t)board_node_at(area->n_ranks)) !=
+            bytes ||
+        !groups_are_sane(&b->setup)) {
+        board_close(b);
+        return damaged(path, err);
+    }
+    *ret = b;
     return 0;
 }
 
@@ -301,31 +378,26 @@ static void init_page(struct board *b, int local_rank)
 int board_open(const char *path, int local_rank, struct board **ret, struct eddis_error *err)
 {
     cleanup_fd int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    cleanup_free struct board_area *setup = malloc(sizeof *setup);
-    struct board *b;
+    struct board *b = NULL;
     int rc;
 
     if (fd < 0)
         return eddis_fail_errno(err, -errno, "cannot open progress board '%s'", path);
-    if (!setup)
-        return eddis_fail(err, -ENOMEM, "no memory for a progress board");
-    rc = read_setup(fd, path, setup, err);
+    rc = read_setup(fd, path, &b, err);
     if (rc < 0)
         return rc;
-    if (local_rank < 0 || local_rank >= setup->n_local)
-        return eddis_fail(err, -EINVAL, "progress board '%s' has no page for local rank %d", path,
-                          local_rank);
-    rc = map_file(fd, path, file_bytes(setup->n_local), &b, err);
-    if (rc < 0)
-        return rc;
-    if (page_is_taken(page_of(b, local_rank))) {
+    if (local_rank < 0 || local_rank >= b->setup.n_local)
+        rc = eddis_fail(err, -EINVAL, "progress board '%s' has no page for local rank %d", path,
+                        local_rank);
+    else
+        rc = map_file(b, fd, path, err);
+    if (rc == 0 && page_is_taken(page_of(b, local_rank)))
         rc = eddis_fail(err, -EBUSY, "the progress page of local rank %d belongs to process %d",
                         local_rank, page_of(b, local_rank)->pid);
+    if (rc < 0) {
         board_close(b);
         return rc;
     }
-    b->setup = *setup;
-    memset(b->setup.plan, 0, sizeof b->setup.plan);
     init_page(b, local_rank);
     *ret = b;
     return 0;
@@ -388,20 +460,24 @@ int64_t board_newest(const struct board *b)
 int board_plan_get(const struct board *b, int64_t version, struct board_plan *ret,
                    struct eddis_error *err)
 {
+    const struct board_slot *slot = slot_of(b, version > 0 ? version : 0);
     struct board_area *a = area_of(b);
-    struct board_plan plan;
+    struct board_slot head;
     uint32_t seen;
 
     if (version < 1 || version > board_newest(b))
         return eddis_fail(err, -ENOENT, "there is no plan %lld yet", (long long)version);
     for (int i = 0; i < READ_TRIES; i++) {
         if (seqlock_read_begin(&a->sequence, &seen)) {
-            seqlock_load(&plan, &a->plan[version % BOARD_PLANS], sizeof plan);
+            seqlock_load(&head, slot, sizeof head);
+            seqlock_load(ret->batch, slot + 1, (size_t)b->setup.n_ranks * sizeof *ret->batch);
             if (seqlock_read_end(&a->sequence, seen)) {
-                if (plan.version != version)
+                if (head.version != version)
                     return eddis_fail(err, -ESTALE, "plan %lld is no longer kept",
                                       (long long)version);
-                *ret = plan;
+                ret->version = head.version;
+                ret->global_batch = head.global_batch;
+                ret->flags = head.flags;
                 return 0;
             }
         }
@@ -414,6 +490,8 @@ void board_close(struct board *b)
 {
     if (!b)
         return;
-    (void)munmap(b->map, b->size);
+    if (b->map)
+        (void)munmap(b->map, b->size);
+    free(b->places);
     free(b);
 }

@@ -18,8 +18,7 @@ struct board; /* a mapping */
 /* The agent's end. */
 
 /* Make the file (it must not exist) for n_local workers.  Everything of *setup but magic, version,
- * sequence and plan_version is copied into the plan area; its plan[] is ignored, see
- * board_publish.
+ * sequence and plan_version is copied into the area; group or node_of NULL: all ranks are of one.
  */
 int board_create(const char *path, const struct board_area *setup, struct board **ret,
                  struct eddis_error *err);
@@ -61,14 +60,15 @@ void board_choose(struct board *b, const struct comm_choice *choice);
 /* Read back what this worker itself wrote last. */
 const struct board_page *board_own(const struct board *b);
 
-/* Borrows the plan area's constant part (all but sequence, plan_version and plan). */
+/* Borrows the area's constant part (all but sequence and plan_version), and its arrays. */
 const struct board_area *board_setup(const struct board *b);
 
 /* Newest plan version: one load. */
 int64_t board_newest(const struct board *b);
 
-/* Copy plan `version`; -ESTALE when it is no longer kept, -ENOENT when it is not yet there,
- * -EAGAIN when the agent was writing a hundred times running.
+/* Copy plan `version`; ret->batch is the caller's, [n_ranks], and written in any case; -ESTALE when
+ * it is no longer kept, -ENOENT when it is not yet there, -EAGAIN when the agent was writing a
+ * hundred times running.
  */
 int board_plan_get(const struct board *b, int64_t version, struct board_plan *ret,
                    struct eddis_error *err);

@@ -5,8 +5,11 @@
  * node's workers:
  *
  *     +-----------+  0
- *     | plan area |  written by the agent, read by every worker
- *     +-----------+  BOARD_PLAN_BYTES
+ *     | area      |  written by the agent, read by every worker
+ *     +-----------+  BOARD_GROUP_AT: int32_t [n_ranks], the group of every rank of the job
+ *     | of each   |  board_node_at: int32_t [n_ranks], its node
+ *     | rank      |  board_slot_at, BOARD_PLANS times: struct board_slot, int64_t [n_ranks]
+ *     +-----------+  board_pages_at
  *     | page of   |  written by local rank 0, read by the agent
  *     |  local 0  |
  *     +-----------+  + BOARD_PAGE_BYTES
@@ -14,13 +17,15 @@
  *     |  local 1  |  ...
  *     +-----------+
  *
+ * So its size follows from the job's number of ranks and the node's own.
+ *
  * Both sides may be of unlike builds of eddis, so every field has a fixed size and `magic` and
  * `version` come first.  A page has one writer: it makes `sequence` odd, writes, makes it even; a
  * reader copies and tries again when the number was odd or has changed.  Neither side makes a
  * system call or waits for the other.
  *
- * The plan area is written under the same kind of lock, `sequence`.  Plans are kept as a short
- * history, since a worker may have read ahead under the one before: plan v is in slot
+ * The slots are written under the same kind of lock, the area's `sequence`.  Plans are kept as a
+ * short history, since a worker may have read ahead under the one before: plan v is in slot
  * v % BOARD_PLANS.
  *
  * Where a generation begins, as rank 0 finds it and tells the others:
@@ -41,15 +46,15 @@
 #include <stdint.h>
 
 enum {
-    BOARD_MAX_RANKS = 1024, /* of one job: the plan area holds every rank's batch size */
-    BOARD_MAX_LOCAL = 256,  /* of one node */
-    BOARD_PLANS = 4,        /* plan versions kept */
-    BOARD_RING = 64,        /* recent steps kept in a page */
+    BOARD_MAX_RANKS = 65536, /* of one job */
+    BOARD_MAX_LOCAL = 256,   /* of one node */
+    BOARD_PLANS = 4,         /* plan versions kept */
+    BOARD_RING = 64,         /* recent steps kept in a page */
     BOARD_METRICS = 8,
     BOARD_METRIC_NAME = 24,
     BOARD_JOB = 128, /* of a job's id with its 0 */
-    /* Layout 7; an option more of an algorithm is another one. */
-    BOARD_VERSION = 7 << 16 | (int)sizeof(struct sync_options),
+    /* Layout 8; an option more of an algorithm is another one. */
+    BOARD_VERSION = 8 << 16 | (int)sizeof(struct sync_options),
 };
 
 #define BOARD_MAGIC UINT64_C(0x64616f6273696465) /* "edisboad", little endian */
@@ -116,11 +121,16 @@ enum {
     BOARD_FLAGS = BOARD_FLAG_CHECKPOINT | BOARD_FLAG_STOP | BOARD_FLAG_PASSING,
 };
 
-struct board_plan {
+struct board_slot {
     int64_t version; /* from 1 */
     int64_t global_batch;
-    int64_t flags;                  /* BOARD_FLAG_... */
-    int64_t batch[BOARD_MAX_RANKS]; /* of every rank of the job; they add up to global_batch */
+    int64_t flags; /* BOARD_FLAG_... */
+};
+
+/* A plan as it is handed over outside the memory. */
+struct board_plan {
+    int64_t version, global_batch, flags;
+    int64_t *batch; /* [n_ranks] of every rank of the job; they add up to global_batch */
 };
 
 struct board_area {
@@ -137,8 +147,6 @@ struct board_area {
     int64_t warmup_steps; /* of the learning rate; 0: none */
     int64_t plan_version; /* newest */
     char mode[16], algorithm[16];
-    int32_t group[BOARD_MAX_RANKS];   /* of every rank of the job, from 0; all 0 in sync mode */
-    int32_t node_of[BOARD_MAX_RANKS]; /* likewise, numbers of nodes in the order of ranks */
     struct sync_options options;      /* of the algorithm */
     struct comm_choice choice;        /* of a plan that is replayed; version 0: to be measured */
     char job[BOARD_JOB];              /* the job's id; "": it has none */
@@ -146,17 +154,37 @@ struct board_area {
     char resume_from[1024];           /* see above; "": a fresh start */
     double fixed_s[BOARD_MAX_LOCAL];  /* emulated devices: a of a + c b, by local rank */
     double sample_s[BOARD_MAX_LOCAL]; /* c, already divided by the device's rate */
-    struct board_plan plan[BOARD_PLANS];
+    /* Where this process has them, NULL in the memory itself: of every rank of the job its group,
+     * from 0, all 0 in sync mode; and its node, numbered in the order of ranks.
+     */
+    const int32_t *group, *node_of;
 };
 
 #define BOARD_PAGE_BYTES 12288
-#define BOARD_PLAN_BYTES                                                                           \
-    (((uint64_t)sizeof(struct board_area) + UINT64_C(4095)) / UINT64_C(4096) * UINT64_C(4096))
+#define BOARD_GROUP_AT   ((uint64_t)sizeof(struct board_area))
+
+/* Return where the ranks' nodes begin, a plan's slot (0 .. BOARD_PLANS - 1) and the pages. */
+static inline uint64_t board_node_at(int32_t n_ranks)
+{
+    return BOARD_GROUP_AT + ((uint64_t)n_ranks + 1) / 2 * 8;
+}
+
+static inline uint64_t board_slot_at(int32_t n_ranks, int64_t slot)
+{
+    return board_node_at(n_ranks) + ((uint64_t)n_ranks + 1) / 2 * 8 +
+           (uint64_t)slot * ((uint64_t)sizeof(struct board_slot) + (uint64_t)n_ranks * 8);
+}
+
+static inline uint64_t board_pages_at(int32_t n_ranks)
+{
+    return (board_slot_at(n_ranks, BOARD_PLANS) + 4095) / 4096 * 4096;
+}
 
 #ifndef __cplusplus
 _Static_assert(sizeof(struct board_page) <= BOARD_PAGE_BYTES, "a page must hold its struct");
 _Static_assert(sizeof(struct board_times) == 40 && sizeof(struct board_step) == 72,
                "no padding in shared memory");
+_Static_assert(sizeof(struct board_area) % 8 == 0, "what lies behind it is aligned");
 #endif
 
 #endif

@@ -31,6 +31,7 @@ void replan_fini(struct replan *r)
 {
     free(r->event);
     free(r->plan);
+    free(r->batch);
     pthread_mutex_destroy(&r->lock);
 }
 
@@ -231,8 +232,11 @@ static int replan_first(struct replan *r, int n_ranks, int64_t *batch, struct ed
     int rc = -EAGAIN;
 
     r->plan = calloc(BOARD_PLANS, sizeof *r->plan);
-    if (!r->plan)
+    r->batch = calloc((size_t)BOARD_PLANS * (size_t)n_ranks, sizeof *r->batch);
+    if (!r->plan || !r->batch)
         return eddis_fail(err, -ENOMEM, "no memory for plans");
+    for (int i = 0; i < BOARD_PLANS; i++)
+        r->plan[i].batch = r->batch + (size_t)i * (size_t)n_ranks;
     plan = replan_copy(r, r->version);
     for (int i = 0; i < REPLAN_TRIES && rc == -EAGAIN; i++) {
         rc = board_plan_get(r->board, r->version, plan, err);

@@ -29,6 +29,7 @@ struct replan {
      * one cannot fail any more.
      */
     struct board_plan *plan; /* [BOARD_PLANS], plan v in v % BOARD_PLANS; NULL without a board */
+    int64_t *batch;          /* [BOARD_PLANS, n_ranks], theirs */
     int64_t read;
     struct replan_event *event; /* [n_events] in order of steps */
     int n_events;

@@ -19,7 +19,8 @@
 
 static int64_t see_plan(struct board *b, int rank, int64_t seen)
 {
-    struct board_plan plan;
+    static int64_t batch[BOARD_MAX_RANKS];
+    struct board_plan plan = { .batch = batch };
     int64_t newest = board_newest(b);
 
     if (newest == seen || board_plan_get(b, newest, &plan, NULL) < 0)

@@ -125,9 +125,10 @@ static void *rank_main(void *arg)
 
 void loop_job_publish(struct loop_job *j, const int64_t *batch, int64_t flags)
 {
-    struct board_plan *p = calloc(1, sizeof *p);
+    struct board_plan *p = calloc(1, sizeof *p + (size_t)j->n * sizeof *p->batch);
     struct eddis_error err = { 0 };
 
+    p->batch = (int64_t *)(p + 1);
     p->version = ++j->version;
     p->flags = flags;
     for (int i = 0; i < j->n; i++)
@@ -142,6 +143,7 @@ void loop_job_publish(struct loop_job *j, const int64_t *batch, int64_t flags)
 void loop_job_board_of(struct loop_job *j, const int64_t *batch)
 {
     struct board_area *a = calloc(1, sizeof *a);
+    int32_t group[MAX_RANKS] = { 0 }, node_of[MAX_RANKS] = { 0 };
     struct eddis_error err = { 0 };
 
     strcpy(j->dir, "/tmp/eddis-loop.XXXXXX");
@@ -166,11 +168,13 @@ void loop_job_board_of(struct loop_job *j, const int64_t *batch)
         strcpy(a->checkpoint_dir, j->checkpoint_dir);
     a->options.period = j->period;
     for (int i = 0; i < j->n && j->per_group; i++) {
-        a->group[i] = a->node_of[i] = i / j->per_group;
-        a->options.moving_rate = 0.9 / (a->group[i] + 1);
+        group[i] = node_of[i] = i / j->per_group;
+        a->options.moving_rate = 0.9 / (group[i] + 1);
     }
     for (int i = 0; i < j->n && j->node_of; i++)
-        a->node_of[i] = j->node_of[i];
+        node_of[i] = j->node_of[i];
+    a->group = group;
+    a->node_of = node_of;
     CHECK(board_create(j->path, a, &j->board, &err) == 0);
     free(a);
     loop_job_publish(j, batch, 0);

@@ -225,7 +225,7 @@ static void *rank_main(void *arg)
 static void make_board(struct world *w)
 {
     struct board_area *a = calloc(1, sizeof *a);
-    struct board_plan *p = calloc(1, sizeof *p);
+    struct board_plan *p = calloc(1, sizeof *p + (size_t)w->n * sizeof *p->batch);
     struct eddis_error err = { 0 };
 
     a->n_ranks = a->n_local = w->n;
@@ -238,6 +238,7 @@ static void make_board(struct world *w)
     strcpy(a->job, "restarted");
     strcpy(a->checkpoint_dir, w->checkpoints);
     CHECK(board_create(w->board, a, &w->agent, &err) == 0);
+    p->batch = (int64_t *)(p + 1);
     p->version = 1;
     for (int i = 0; i < w->n; i++)
         p->global_batch += p->batch[i] = w->batch[i];

@@ -173,7 +173,8 @@ int main(int argc, char **argv)
                                        .algorithm = "allreduce",
                                        .job = "test",
                                        .checkpoint_keep = 3 };
-    static struct board_plan plan = { .version = 1 };
+    static int64_t batch[BOARD_MAX_LOCAL];
+    struct board_plan plan = { .version = 1, .batch = batch };
     char folder[] = "/dev/shm/eddis-test-XXXXXX", path[64];
     struct words w = { .death.rank = -1 };
     struct board *b;

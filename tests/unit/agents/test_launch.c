@@ -21,6 +21,7 @@ struct case_ {
     struct order_rank rank[2];
     struct order_node node[3];
     struct board_plan plan;
+    int64_t batch[2];
     struct order order;
     struct launch launch;
     struct folders folders;
@@ -48,7 +49,9 @@ static struct case_ *make(void)
     c->node[0] = (struct order_node){ 0, "login", "10.1.0.7", 2 };
     c->node[1] = (struct order_node){ 5, "c05", "10.1.0.8", 1 };
     c->node[2] = (struct order_node){ 9, "c09", "10.1.0.9", 3 };
-    c->plan = (struct board_plan){ .version = 1, .global_batch = 8, .batch = { 6, 2 } };
+    c->batch[0] = 6;
+    c->batch[1] = 2;
+    c->plan = (struct board_plan){ .version = 1, .global_batch = 8, .batch = c->batch };
     c->order = (struct order){ .number = 1,
                                .type = ORDER_PREPARE,
                                .generation = 3,

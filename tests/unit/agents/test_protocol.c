@@ -120,7 +120,8 @@ static char *sample_order(enum order_type type)
         { 1, 0, "emulated:0", "0-1,4", 94, 0.5, 0.002, 0.0001 },
         { 2, 1, "GPU-8d1f", "", 94, 0.5, 0, 0 },
     };
-    struct board_plan plan = { .version = 2, .global_batch = 188, .batch = { 0, 94, 94 } };
+    int64_t batch[] = { 0, 94, 94 };
+    struct board_plan plan = { .version = 2, .global_batch = 188, .batch = batch };
     struct order_node node[] = {
         { 0, "login1", "10.1.0.7", 1 },
         { 3, "c07", "10.1.0.8", 2 },
@@ -324,7 +325,7 @@ static const struct {
     { 2, "\"0-1,4\"", "\"0;rm\"", "cpus" },
     { 2, "\"emulated:0\"", "\"a b\"", "device_id" },
     { 2, "\"local_rank\":1", "\"local_rank\":0", "order" },
-    { 2, "\"n_ranks\":3", "\"n_ranks\":2000", "n_ranks" },
+    { 2, "\"n_ranks\":3", "\"n_ranks\":70000", "n_ranks" },
     { 2, "\"number\":7", "\"number\":0", "number" },
     { 2, "\"sync\"", "\"../sync\"", "mode" },
     { 2, "\"group\":[0,0,1]", "\"group\":[0,0,3]", "group" },

@@ -170,7 +170,6 @@ END_TEST
 
 static void plan_fill(struct board_plan *p, int64_t version)
 {
-    memset(p, 0, sizeof *p);
     p->version = version;
     p->global_batch = 6 * version;
     for (int i = 0; i < 6; i++)
@@ -188,7 +187,8 @@ static void take_up(struct board *w, int64_t version, int64_t since)
 
 START_TEST(plan_history)
 {
-    static struct board_plan p, got;
+    int64_t batch[2][6];
+    struct board_plan p = { .batch = batch[0] }, got = { .batch = batch[1] };
     struct board *w[3];
 
     plan_fill(&p, 2);
@@ -234,10 +234,50 @@ START_TEST(plan_history)
 }
 END_TEST
 
+/* The memory is sized by the job: the largest has all its ranks' batches, groups and nodes, and a
+ * small one has no more than it needs.
+ */
+START_TEST(many_ranks)
+{
+    enum { N = BOARD_MAX_RANKS };
+    int32_t *node = calloc(2 * N, sizeof *node), *group = node + N;
+    int64_t *batch = calloc(2 * N, sizeof *batch);
+    struct board_plan p = { .version = 1, .batch = batch }, got = { .batch = batch + N };
+    struct board_area a = setup_of(N, N - 2, 2);
+    char large[80];
+    struct board *b, *w;
+    struct stat st;
+
+    for (int i = 0; i < N; i++) {
+        node[i] = i / 2;
+        group[i] = i % 3;
+        p.global_batch += batch[i] = i;
+    }
+    a.node_of = node;
+    a.group = group;
+    snprintf(large, sizeof large, "%s/large", folder);
+    ck_assert_msg(board_create(large, &a, &b, &err) == 0, "%s", err.text);
+    ck_assert_msg(board_publish(b, &p, &err) == 0, "%s", err.text);
+    ck_assert_msg(board_open(large, 1, &w, &err) == 0, "%s", err.text);
+    ck_assert_mem_eq(board_setup(w)->node_of, node, N * sizeof *node);
+    ck_assert_mem_eq(board_setup(w)->group, group, N * sizeof *group);
+    ck_assert_int_eq(board_own(w)->rank, N - 1);
+    ck_assert_int_eq(board_plan_get(w, 1, &got, NULL), 0);
+    ck_assert_int_eq(got.global_batch, p.global_batch);
+    ck_assert_mem_eq(got.batch, batch, N * sizeof *batch);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_le(st.st_size, 16384 + 3 * BOARD_PAGE_BYTES);
+    board_close(w);
+    board_close(b);
+    free(batch);
+    free(node);
+}
+END_TEST
+
 START_TEST(create_refuses)
 {
-    static const int rows[][3] = { { 0, 0, 1 },  { 1, 0, 0 },    { 4, 3, 2 },
-                                   { 4, -1, 2 }, { 2000, 0, 1 }, { 1000, 0, 257 } };
+    static const int rows[][3] = { { 0, 0, 1 },  { 1, 0, 0 },     { 4, 3, 2 },
+                                   { 4, -1, 2 }, { 65537, 0, 1 }, { 1000, 0, 257 } };
     struct board_area good = setup_of(2, 0, 2);
     char other[80];
     struct board *b;
@@ -259,6 +299,8 @@ START_TEST(create_refuses)
 END_TEST
 
 /* Overwrite n bytes at an offset of the board's file. */
+#define NODE_AT (BOARD_GROUP_AT + 24) /* of six ranks */
+
 static void poke(size_t at, const void *bytes, size_t n)
 {
     int fd = open(path, O_RDWR);
@@ -285,12 +327,12 @@ START_TEST(open_refuses_damage)
         { offsetof(struct board_area, n_local), -1, -EPROTO },
         { offsetof(struct board_area, n_ranks), 2000000, -EPROTO },
         { offsetof(struct board_area, first_rank), 4, -EPROTO },
-        { offsetof(struct board_area, group) + 4, 6, -EPROTO },
-        { offsetof(struct board_area, group) + 4, -1, -EPROTO },
-        { offsetof(struct board_area, group) + 4, 5, 0 },
-        { offsetof(struct board_area, node_of), 1, -EPROTO },
-        { offsetof(struct board_area, node_of) + 20, 2, -EPROTO },
-        { offsetof(struct board_area, node_of) + 20, 1, 0 },
+        { BOARD_GROUP_AT + 4, 6, -EPROTO },
+        { BOARD_GROUP_AT + 4, -1, -EPROTO },
+        { BOARD_GROUP_AT + 4, 5, 0 },
+        { NODE_AT, 1, -EPROTO },
+        { NODE_AT + 20, 2, -EPROTO },
+        { NODE_AT + 20, 1, 0 },
         { offsetof(struct board_area, choice.n_order), CHOICE_MAX_ORDER + 1, -EPROTO },
         { offsetof(struct board_area, choice.n_buckets), -1, -EPROTO },
         { offsetof(struct board_area, seed), 99, 0 },
@@ -307,7 +349,8 @@ START_TEST(open_refuses_foreign_files)
 {
     struct stat st;
     struct board *w;
-    off_t cut[] = { 0, 1, 7, 100, 4096, BOARD_PLAN_BYTES, BOARD_PLAN_BYTES + 1, 0 };
+    const off_t pages = (off_t)board_pages_at(6);
+    off_t cut[] = { 0, 1, 7, 100, 4096, pages, pages + 1, 0 };
 
     ck_assert_int_eq(board_open(path, -1, &w, NULL), -EINVAL);
     ck_assert_int_eq(board_open(path, 3, &w, NULL), -EINVAL);
@@ -337,7 +380,7 @@ START_TEST(read_survives_nonsense)
             junk[i] = (unsigned char)((state = state * 6364136223846793005u + 1) >> 56);
         if (round % 3) /* past the first check */
             memcpy(junk, &(uint64_t){ BOARD_MAGIC }, 8);
-        poke(BOARD_PLAN_BYTES, junk, sizeof junk);
+        poke(board_pages_at(6), junk, sizeof junk);
         ck_assert_int_lt(board_read(agent, 0, &p, &err), 0);
     }
     ck_assert(err.code == -EPROTO || err.code == -EAGAIN);
@@ -393,7 +436,8 @@ END_TEST
 static void *race_planner(void *arg)
 {
     struct racer *r = arg;
-    static struct board_plan p;
+    int64_t batch[6];
+    struct board_plan p = { .batch = batch };
 
     for (int64_t v = 1; v <= r->n;) {
         plan_fill(&p, v);
@@ -406,7 +450,8 @@ static void *race_planner(void *arg)
 START_TEST(plans_race)
 {
     struct racer r = { .b = agent, .n = 3000 };
-    static struct board_plan got;
+    int64_t batch[6];
+    struct board_plan got = { .batch = batch };
     struct board *w[3];
     pthread_t thread;
 
@@ -448,7 +493,7 @@ START_TEST(writer_killed_in_write)
             _exit(1);
         write_step(w, 0);
         page = mmap(NULL, BOARD_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-                    (off_t)BOARD_PLAN_BYTES);
+                    (off_t)board_pages_at(6));
         page->sequence++;
         page->samples_done = -5;
         raise(SIGKILL);
@@ -534,6 +579,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, choice_is_published);
     tcase_add_test(tc, publishes_every_new_slot);
     tcase_add_test(tc, plan_history);
+    tcase_add_test(tc, many_ranks);
     tcase_add_test(tc, create_refuses);
     tcase_add_loop_test(tc, open_refuses_damage, 0, 20);
     tcase_add_test(tc, open_refuses_foreign_files);
