@@ -4,6 +4,12 @@
 
 #include <stddef.h>
 
+/* Whatever becomes of its launcher and nodes afterwards. */
+static bool done(const struct recovery_case *c)
+{
+    return c->all_done;
+}
+
 /* Before its first step a generation has shown nothing that a restart would be for; the first one
  * whatever happened, a later one when the program itself says no.
  */
@@ -41,8 +47,8 @@ static const struct {
     bool (*fits)(const struct recovery_case *c);
     enum recovery then;
 } rules[] = {
-    { unwanted, RECOVERY_UNWANTED },   { never, RECOVERY_NEVER },     { no_step, RECOVERY_NO_STEP },
-    { same_step, RECOVERY_SAME_STEP }, { used_up, RECOVERY_USED_UP },
+    { done, RECOVERY_DONE },       { unwanted, RECOVERY_UNWANTED },   { never, RECOVERY_NEVER },
+    { no_step, RECOVERY_NO_STEP }, { same_step, RECOVERY_SAME_STEP }, { used_up, RECOVERY_USED_UP },
 };
 
 enum recovery recovery_decide(const struct recovery_case *c)
@@ -70,13 +76,13 @@ const char *recovery_words(const struct recovery_case *c)
     return words[r] ? words[r] : "";
 }
 
-/* No network kills, and one over which a step was done works. */
+/* No network kills, and one over which all ranks came up works. */
 bool recovery_network_again(const struct recovery_case *c)
 {
     bool launch = c->cause == CAUSE_LAUNCH || c->cause == CAUSE_MPIRUN;
 
     return c->network_cached && launch && !c->signal && !c->unwanted && c->generation == 1 &&
-           c->started && !c->any_step;
+           c->started && !c->all_up;
 }
 
 enum recovery_gather recovery_gather(const struct recovery_nodes *n)

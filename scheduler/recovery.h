@@ -37,12 +37,15 @@ struct recovery_case {
     int signal;                       /* that it failed by; 0: none */
     bool unwanted;                    /* somebody has asked for the job's end */
     bool started;                     /* its mpirun was ordered */
+    bool all_up;                      /* and every rank of it was up */
+    bool all_done;                    /* ... and has exited 0 by itself */
     bool any_page;                    /* a rank has told of its steps, if only that it has none */
     bool network_cached;              /* an earlier job has found the network that it used */
 };
 
 enum recovery {
     RECOVERY_RESTART,
+    RECOVERY_DONE,      /* its work was done before: it has ended well */
     RECOVERY_NO_STEP,   /* nothing was done that could be gone on with */
     RECOVERY_NEVER,     /* exit 2, 126, 127: the program says that it cannot run */
     RECOVERY_SAME_STEP, /* the same rank at the same step twice running */
@@ -59,8 +62,8 @@ enum recovery recovery_decide(const struct recovery_case *c);
 const char *recovery_words(const struct recovery_case *c);
 
 /* Whether the launch failed over a network that an earlier job had found, which may have changed
- * since: it is measured anew and the launch tried again, once.  Never true of what recovery_decide
- * lets go on.
+ * since: it is measured anew and the launch tried again, once.  Never true once all ranks were up,
+ * for then the program has begun, nor of what recovery_decide lets go on.
  */
 bool recovery_network_again(const struct recovery_case *c);
 

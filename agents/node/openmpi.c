@@ -153,6 +153,8 @@ static const struct {
       "two nodes have the same host name, which Open MPI 5 cannot bear; give each "
       "its own" },
     { "was not found on its list", "mpirun does not know a node that it was told to use" },
+    { "exited without calling \"finalize\"",
+      "a rank called MPI_Init and ended without MPI_Finalize (init without finalize)" },
     { "version mismatch", "the nodes have unlike versions of Open MPI; install one on all" },
     { "different version", "the nodes have unlike versions of Open MPI; install one on all" },
     { "unable to complete a TCP connection", "it cannot connect to the node where mpirun runs; "

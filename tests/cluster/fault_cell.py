@@ -14,8 +14,8 @@ from lab import LOGIN, Cluster, command_line
 from node import alive, parent, wait_for
 
 NODES = 3
-PHASES = ("login", "launch", "step", "checkpoint", "shutdown")
-SIGNALS = {"segv": signal.SIGSEGV, "kill": signal.SIGKILL, "stop": signal.SIGSTOP}
+PHASES = ("login", "launch", "step", "checkpoint", "shutdown", "finished")
+SIGNALS = {"segv": signal.SIGSEGV, "kill": signal.SIGKILL, "stop": signal.SIGSTOP, "fail": signal.SIGCONT}
 HOSTS = {"host": "node2", "first": "node1", "home": LOGIN}
 PROGRAMS = {"agent": "eddis-agent", "keeper": "eddis-keeper", "orted": "orted", "mpirun": "mpirun"}
 STRANGER = os.path.join(os.path.dirname(os.path.realpath(__file__)), "stranger.py")
@@ -84,7 +84,7 @@ class Cell:
 
     def told(self):
         """What the worker does at the moment."""
-        if self.phase == "login":
+        if self.phase in ("login", "finished"):
             return "none 0 0 hold"
         own = {("rank", "exit"): EXIT_CODE, ("rank", "segv"): "segv"}.get((self.row.actor, self.row.fault))
         return f"{self.phase} 1 1 {own or 'hold'}"
@@ -123,8 +123,9 @@ class Cell:
     def start(self):
         r = self.row
         hangs = r.fault == "hang" or r.fault == "stop" and r.actor in ("mpirun", "orted")
-        lease = LOSSY_LEASE if r.fault == "loss" else self.lease
-        worker = os.path.join(self.c.build, "tests/cluster/fault-worker")
+        lease = LOSSY_LEASE if r.fault == "loss" or self.phase == "finished" else self.lease
+        worker = os.path.join(self.c.build, "tests/cluster",
+                              "leaver" if self.phase == "finished" else "fault-worker")
         keys = {"profile.emulate": EMULATE, "batch.global": BATCH, "checkpoint.every": EVERY,
                 "checkpoint.dir": self.shared("checkpoints"), "restarts": r.restarts,
                 "timeouts.launch": "60s", "timeouts.hang": f"{HANG_S}s" if hangs else "5m"}
@@ -146,9 +147,24 @@ class Cell:
     def await_moment(self):
         if self.phase == "login":
             wait_for("an ssh session to node2", lambda: self.running() and self.sessions(), LAUNCH_S)
+        elif self.phase == "finished":
+            wait_for("all ranks to have exited", lambda: self.running() and self.runs() and self.exits() == NODES, LAUNCH_S)
         elif self.row.fault != "exit" and not (self.row.actor == "rank" and self.row.fault == "segv"):
             wait_for(f"rank 1 to come to '{self.phase}'",
                      lambda: self.running() and os.path.exists(self.shared("here")), LAUNCH_S)
+
+    def exits(self):
+        """Ranks of the newest start, which may be the network's probe, that have ended."""
+        types = [e["type"] for e in self.job.events()]
+        return types[::-1][:types[::-1].index("prepared")].count("rank_exit") if "prepared" in types else 0
+
+    def runs(self):
+        """A line for each rank of the program that has begun."""
+        try:
+            with open(self.shared("runs")) as f:
+                return sorted(f)
+        except FileNotFoundError:
+            return []
 
     # ---- the blow ----
 
@@ -245,7 +261,9 @@ class Cell:
             assert r.generations in (".", str(s["generations"])), \
                 f"{s['generations']} generations, not {r.generations}"
         assert r.says == "-" or re.search(r.says, j.err), f"nothing like '{r.says}' in what it said"
-        if r.code == 0:
+        if self.phase == "finished":
+            assert self.runs() == [f"rank {r}\n" for r in range(NODES)], "a finished job ran again"
+        elif r.code == 0:
             with open(self.shared("story")) as f:
                 check_story(f.read())
             assert (r.generations == "2") == ("restarting from " in j.err), j.err

@@ -90,6 +90,30 @@ int state_first_not(const struct state *s, bool exited)
     return -1;
 }
 
+static bool exited_zero(const struct state_rank *r)
+{
+    return r->exited && r->code == 0 && !r->signal;
+}
+
+bool state_all_zero(const struct state *s)
+{
+    for (int r = 0; r < s->n_ranks; r++)
+        if (!exited_zero(&s->rank[r]))
+            return false;
+    return s->n_ranks > 0;
+}
+
+/* A program that was told to end may call it a success; one that had told of its end before has
+ * nothing left to do.
+ */
+bool state_all_done(const struct state *s)
+{
+    for (int r = 0; r < s->n_ranks; r++)
+        if (s->rank[r].by_us && s->rank[r].phase != STATE_RANK_DONE)
+            return false;
+    return state_has_workers(s) && state_all_zero(s);
+}
+
 bool state_any_started(const struct state *s)
 {
     for (int r = 0; r < s->n_ranks; r++)

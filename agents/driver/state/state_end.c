@@ -96,6 +96,8 @@ static void enter_plan(struct state *s, int64_t now_ns)
 void state_begin_network(struct state *s, int64_t now_ns)
 {
     s->network = STATE_NETWORK_UNKNOWN;
+    s->failure =
+        (struct state_failure){ .rank = -1 }; /* of a launch that the network was to blame for */
     if (state_count_usable(s) > 1) {
         s->generation = 0;
         state_go(s, STATE_PHASE_NETWORK, now_ns);

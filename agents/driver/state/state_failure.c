@@ -14,20 +14,22 @@ static struct recovery_rank rank_of(const struct state_failure *f)
     return (struct recovery_rank){ f->set ? f->rank : -1, f->step, f->stepped };
 }
 
-static struct recovery_case recovery_case(const struct state *s)
+static struct recovery_case recovery_case(const struct state *s, const struct state_failure *f)
 {
     struct recovery_case c = {
-        .cause = s->failure.cause,
-        .code = s->failure.code,
+        .cause = f->cause,
+        .code = f->code,
         .generation = s->generation,
         .any_step = state_any_step(s),
-        .now = rank_of(&s->failure),
+        .now = rank_of(f),
         .before = rank_of(&s->before),
         .restarts_done = s->restarts,
         .restarts = s->o.restarts,
-        .signal = s->failure.signal,
+        .signal = f->signal,
         .unwanted = s->outcome == STATE_OUTCOME_UNWANTED,
         .started = s->started_ns != 0,
+        .all_up = s->n_ranks > 0 && state_first_not(s, false) < 0,
+        .all_done = state_all_done(s),
         .network_cached = s->network == STATE_NETWORK_CACHED,
     };
 
@@ -86,6 +88,16 @@ static void decide(struct state *s, const struct recovery_case *c, int64_t now_n
         state_stop(s, STOP_FAILURE, next, now_ns);
 }
 
+/* What fails behind the job's work is worth a word, no more. */
+static void done(struct state *s, const char *what, int64_t now_ns)
+{
+    state_say(s, "%s; every rank has exited 0: the job has ended well", what);
+    s->failure = (struct state_failure){ .rank = -1 };
+    s->outcome = STATE_OUTCOME_OPEN;
+    s->message[0] = '\0';
+    state_end(s, STATE_OUTCOME_OK, STOP_FAILURE, now_ns);
+}
+
 /* The failure that happened first counts, also when it is heard of second. */
 static bool counts(const struct state *s, const struct state_failure *f)
 {
@@ -112,13 +124,28 @@ void state_failed(struct state *s, const struct state_failure *f, int64_t now_ns
         state_end(s, STATE_OUTCOME_PREEMPTED, STOP_FAILURE, now_ns);
         return;
     }
+    c = recovery_case(s, f);
+    if (recovery_decide(&c) == RECOVERY_DONE) {
+        done(s, f->what, now_ns);
+        return;
+    }
     s->failure = *f;
-    c = recovery_case(s);
     say_failure(s, second ? "before that: " : "", second || f->rank < 0 ? 0 : state_ranks_left(s),
                 recovery_words(&c));
     if (f->rank >= 0)
         state_push(s, ACTION_LAST_LINES)->rank = f->rank;
     decide(s, &c, now_ns);
+}
+
+/* What it was stopped for may have been heard of before its last rank's end. */
+void state_done_late(struct state *s, int64_t now_ns)
+{
+    bool blamed = s->failure.set && s->failure.rank < 0;
+    struct recovery_case c = recovery_case(s, &s->failure);
+
+    if (!blamed || s->outcome > STATE_OUTCOME_UNWANTED || recovery_decide(&c) != RECOVERY_DONE)
+        return;
+    done(s, "no rank was stopped by it", now_ns);
 }
 
 /* ---- of the probe ---- */

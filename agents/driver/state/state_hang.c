@@ -15,17 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a rank is doing, as enum eddis_phase of lib/eddis.h numbers it. */
-enum rank_phase {
-    RANK_START,
-    RANK_INPUT,
-    RANK_COMPUTE,
-    RANK_WAIT,
-    RANK_EVALUATE,
-    RANK_CHECKPOINT,
-    RANK_DONE,
-};
-
 /* ---- progress ---- */
 
 /* From the last failure to the end of the first step after it. */
@@ -77,7 +66,7 @@ void state_hang_progress(struct state *s, const struct state_input *in)
 
 static bool is_at_work(const struct state_rank *r)
 {
-    return r->phase >= 0 && r->phase != RANK_DONE && !r->exited;
+    return r->phase >= 0 && r->phase != STATE_RANK_DONE && !r->exited;
 }
 
 static bool stands(const struct state *s, const struct state_rank *r)
@@ -90,7 +79,7 @@ static bool stands(const struct state *s, const struct state_rank *r)
  */
 static bool waits(const struct state_rank *r)
 {
-    return r->phase >= 0 && !r->exited && (r->phase == RANK_WAIT || r->waits_for >= 0);
+    return r->phase >= 0 && !r->exited && (r->phase == STATE_RANK_WAIT || r->waits_for >= 0);
 }
 
 /* Of those that stand still the one that is furthest behind, the first of equals. */
@@ -187,10 +176,10 @@ static int waiting_text(const struct state *s, int but, char *ret, size_t size)
 static const char *doing(int phase)
 {
     static const char *const words[] = {
-        [RANK_START] = "starting",      [RANK_INPUT] = "waiting for data",
-        [RANK_COMPUTE] = "computing",   [RANK_WAIT] = "waiting for others",
-        [RANK_EVALUATE] = "evaluating", [RANK_CHECKPOINT] = "writing a checkpoint",
-        [RANK_DONE] = "leaving",
+        [STATE_RANK_START] = "starting",      [STATE_RANK_INPUT] = "waiting for data",
+        [STATE_RANK_COMPUTE] = "computing",   [STATE_RANK_WAIT] = "waiting for others",
+        [STATE_RANK_EVALUATE] = "evaluating", [STATE_RANK_CHECKPOINT] = "writing a checkpoint",
+        [STATE_RANK_DONE] = "leaving",
     };
 
     return phase >= 0 && phase < (int)(sizeof words / sizeof *words) ? words[phase] : "at work";

@@ -40,6 +40,17 @@ enum {
     STOP_LATE_S = 1,   /* a stop that is late is looked at so often */
 };
 
+/* What a rank is doing, as enum eddis_phase of lib/eddis.h numbers it. */
+enum state_rank_phase {
+    STATE_RANK_START,
+    STATE_RANK_INPUT,
+    STATE_RANK_COMPUTE,
+    STATE_RANK_WAIT,
+    STATE_RANK_EVALUATE,
+    STATE_RANK_CHECKPOINT,
+    STATE_RANK_DONE,
+};
+
 /* state_queue.c */
 struct action *state_push(struct state *s, enum action_type type);
 void state_say(struct state *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -72,6 +83,8 @@ int state_first_without(const struct state *s, size_t member, bool parts);
 int64_t state_silence_ns(const struct state *s);         /* how long an agent may be silent */
 int state_ranks_left(const struct state *s);             /* that have not ended */
 int state_first_not(const struct state *s, bool exited); /* exited, or started; -1: all are */
+bool state_all_zero(const struct state *s);              /* exited 0, all of them */
+bool state_all_done(const struct state *s);              /* ... by themselves, none of a probe */
 bool state_any_started(const struct state *s);
 bool state_any_step(const struct state *s);
 
@@ -105,6 +118,7 @@ struct state_trouble {
 void state_trouble(struct state *s, const struct state_trouble *t, int64_t now_ns);
 void state_rank_failed(struct state *s, const struct event *e, int agent, int64_t now_ns);
 void state_failed(struct state *s, const struct state_failure *f, int64_t now_ns);
+void state_done_late(struct state *s, int64_t now_ns); /* a rank's end was heard of meanwhile */
 void state_probe_failed(struct state *s, const char *why, int64_t now_ns);
 void state_launch_failed(struct state *s, int agent, int64_t at_ns, const char *text,
                          int64_t now_ns);

@@ -6,14 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool all_exited_zero(const struct state *s)
-{
-    for (int r = 0; r < s->n_ranks; r++)
-        if (!s->rank[r].exited || s->rank[r].code != 0 || s->rank[r].signal)
-            return false;
-    return s->n_ranks > 0;
-}
-
 /* ---- all of them have ended ---- */
 
 static void probe_ended(struct state *s, int64_t now_ns)
@@ -34,12 +26,19 @@ static void ended_well(struct state *s, int64_t now_ns)
         state_end(s, STATE_OUTCOME_OK, STOP_FAILURE, now_ns);
 }
 
+/* "; stopping 3 ranks", or "" where that is not worth a word. */
+static void stopping_text(const struct state *s, char ret[48])
+{
+    ret[0] = '\0';
+    if (!state_is_stopping(s) && !state_all_done(s))
+        (void)snprintf(ret, 48, "; stopping %d ranks", state_ranks_left(s));
+}
+
 static void mpirun_text(const struct state *s, char *ret, size_t size)
 {
-    char stopping[48] = "";
+    char stopping[48];
 
-    if (!state_is_stopping(s))
-        (void)snprintf(stopping, sizeof stopping, "; stopping %d ranks", state_ranks_left(s));
+    stopping_text(s, stopping);
     if (s->mpirun_signal)
         (void)snprintf(ret, size, "mpirun died of signal %d (%s)%s", s->mpirun_signal,
                        strsignal(s->mpirun_signal), stopping);
@@ -48,7 +47,8 @@ static void mpirun_text(const struct state *s, char *ret, size_t size)
                        state_first_not(s, true));
     else
         (void)snprintf(ret, size, "mpirun exited %d%s%s%s", s->mpirun_code,
-                       all_exited_zero(s) ? " although every rank exited 0" : "",
+                       state_all_zero(s) && !state_all_done(s) ? " although every rank exited 0"
+                                                               : "",
                        s->mpirun_text[0] ? ": " : "", s->mpirun_text);
 }
 
@@ -84,7 +84,7 @@ static void mpirun_failed(struct state *s, int64_t at_ns, int64_t now_ns)
 /* Ranks and mpirun have ended, or mpirun has and its ranks were not reported in time. */
 static void mpirun_settled(struct state *s, int64_t now_ns)
 {
-    if (s->outcome == STATE_OUTCOME_SAVING || (all_exited_zero(s) && s->mpirun_code == 0))
+    if (s->outcome == STATE_OUTCOME_SAVING || (state_all_zero(s) && s->mpirun_code == 0))
         ended_well(s, now_ns);
     else
         mpirun_failed(s, s->mpirun_over ? s->mpirun_ns : now_ns, now_ns);
@@ -93,7 +93,7 @@ static void mpirun_settled(struct state *s, int64_t now_ns)
 void state_rank_settled(struct state *s, const struct state_input *in)
 {
     s->settle_ns = 0;
-    if (!all_exited_zero(s) || s->mpirun_over) {
+    if (!state_all_zero(s) || s->mpirun_over) {
         mpirun_settled(s, in->now_ns);
         return;
     }
@@ -120,7 +120,7 @@ void state_rank_mpirun_exit(struct state *s, const struct state_input *in)
     if (e->by_us)
         return;
     /* A banner that one sentence says better stays in mpirun.log. */
-    if (e->last_lines && *e->last_lines && !s->mpirun_text[0] && !all_exited_zero(s) &&
+    if (e->last_lines && *e->last_lines && !s->mpirun_text[0] && !state_all_zero(s) &&
         !state_is_probe(s))
         state_push(s, ACTION_LAST_LINES);
     if (e->signal || state_first_not(s, true) < 0)
@@ -150,14 +150,15 @@ void state_rank_mpirun_exit_late(struct state *s, const struct state_input *in)
 void state_rank_daemon_exit(struct state *s, const struct state_input *in)
 {
     const struct event *e = in->event;
-    char text[512];
+    char text[512], stopping[48];
     struct state_trouble t = trouble(s, in->agent, in->now_ns - e->age_ns, e->signal, text);
 
     if (e->by_us)
         return;
     t.of_daemon = !e->signal;
-    (void)snprintf(text, sizeof text, "node %.120s: %.300s; stopping %d ranks",
-                   state_host(s, in->agent), e->text ? e->text : "", state_ranks_left(s));
+    stopping_text(s, stopping);
+    (void)snprintf(text, sizeof text, "node %.120s: %.300s%s", state_host(s, in->agent),
+                   e->text ? e->text : "", stopping);
     state_trouble(s, &t, in->now_ns);
 }
 
@@ -232,4 +233,5 @@ void state_rank_exit_late(struct state *s, const struct state_input *in)
         return;
     note_exit(s, in->event);
     note_failure(s, in);
+    state_done_late(s, in->now_ns);
 }

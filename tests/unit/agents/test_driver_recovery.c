@@ -545,8 +545,149 @@ START_TEST(killed_over_a_cached_network)
 }
 END_TEST
 
+/* ---- a job whose work is done ---- */
+
+static void run_cached(struct fixture *f, int restarts, enum state_phase to)
+{
+    begin(f, restarts);
+    for (int i = 0; i < NODES; i++)
+        comes(f, i);
+    state_network_known(&f->s, true, f->now_ns);
+    drain(f);
+    launch(f, to);
+}
+
+static void ends_well(struct fixture *f)
+{
+    said(f, "; every rank has exited 0: the job has ended well\n");
+    ck_assert_int_eq(f->ordered[ACTION_FORGET], 0);
+    ck_assert(!f->s.failure.set);
+    wind_up(f);
+    ck_assert_str_eq(f->s.reason, "ok");
+    ck_assert_int_eq(f->s.exit_code, 0);
+    ck_assert_int_eq(f->s.restarts, 0);
+    state_fini(&f->s);
+}
+
+/* Whatever its launcher and its nodes do then, it does not run again. */
+START_TEST(done_is_done)
+{
+    struct fixture f;
+
+    run_cached(&f, _i % 2 ? 3 : 0, STATE_PHASE_RUN);
+    for (int r = 0; r < RANKS; r++)
+        exited(&f, r, 0, 0, false);
+    switch (_i / 2) {
+    case 0:
+        mpirun_ended(&f, 0, 1, 0, 0, false);
+        break;
+    case 1:
+        mpirun_ended(&f, 0, 0, SIGKILL, 0, false);
+        break;
+    case 2:
+        mpirun_ended(&f, 1, 1, 0, 0, false); /* a daemon */
+        break;
+    case 3:
+        state_ended(&f.s, 2, "agent was killed by signal 9", f.now_ns);
+        drain(&f);
+        break;
+    }
+    ends_well(&f);
+}
+END_TEST
+
+/* mpirun ends the others as soon as one has ended without MPI_Finalize, and nodes report when they
+ * come to it.
+ */
+START_TEST(done_is_heard_of_late)
+{
+    struct fixture f;
+
+    run_cached(&f, 3, STATE_PHASE_RUN);
+    for (int r = 1; r < RANKS; r++)
+        exited(&f, r, 0, 0, false);
+    mpirun_ended(&f, 1, 1, 0, 0, false);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_STOP);
+    exited(&f, 0, 0, 0, false);
+    ends_well(&f);
+}
+END_TEST
+
+/* A program that is told to end may exit 0 in the midst of its work; one that is leaving may not.
+ */
+START_TEST(told_to_end)
+{
+    struct fixture f;
+
+    run_cached(&f, 0, STATE_PHASE_RUN);
+    for (int r = 0; r < RANKS; r++)
+        progress(&f, r, _i ? 6 : 2, 10, 0);
+    for (int r = 0; r < RANKS; r++)
+        exited(&f, r, 0, 0, true);
+    mpirun_ended(&f, 0, 0, SIGKILL, 0, false);
+    if (_i) {
+        ends_well(&f);
+        return;
+    }
+    wind_up(&f);
+    ck_assert_str_eq(f.s.reason, "internal");
+    ck_assert_int_eq(f.s.exit_code, 1);
+    state_fini(&f.s);
+}
+END_TEST
+
+/* A node lost hours into a run that tells of no step: mpirun says it first, and no network of an
+ * earlier job is to blame.
+ */
+START_TEST(no_second_run_over_a_network)
+{
+    struct fixture f;
+
+    run_cached(&f, 3, STATE_PHASE_RUN);
+    pass(&f, 2 * 3600 * second);
+    f.silent[2] = true;
+    pass(&f, 5 * second);
+    mpirun_ended(&f, 0, 1, 0, 0, false);
+    pass(&f, 3 * second); /* ranks of node c are not heard of */
+    said(&f, "; not started again: no finished step is known");
+    ck_assert_int_eq(f.ordered[ACTION_FORGET], 0);
+    wind_up(&f);
+    said(&f, "before that: node c: nothing heard of its agent");
+    ck_assert_str_eq(f.s.reason, "node_lost");
+    ck_assert_int_eq(f.ordered[ACTION_NETWORK], 1);
+    ck_assert_int_eq(f.s.generation, 1);
+    state_fini(&f.s);
+}
+END_TEST
+
+/* What failed over the network is forgotten with it: the next failure is one of its own. */
+START_TEST(a_blamed_launch_is_forgotten)
+{
+    struct fixture f;
+
+    run_cached(&f, 0, STATE_PHASE_START);
+    mpirun_ended(&f, 0, 1, 0, 0, false);
+    pass(&f, 3 * second);
+    said(&f, "it is measured again");
+    confirm(&f, -1);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_NETWORK);
+    ck_assert(!f.s.failure.set);
+    state_ended(&f.s, 1, "agent exited 3", f.now_ns);
+    said(&f, "node b: its agent exited 3");
+    wind_up(&f);
+    ck_assert_str_eq(f.s.reason, "node_lost");
+    ck_assert_int_eq(f.s.exit_code, 3);
+    state_fini(&f.s);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_loop_test(tc, done_is_done, 0, 8);
+    tcase_add_test(tc, done_is_heard_of_late);
+    tcase_add_loop_test(tc, told_to_end, 0, 2);
+    tcase_add_test(tc, no_second_run_over_a_network);
+    tcase_add_test(tc, a_blamed_launch_is_forgotten);
     tcase_add_loop_test(tc, mpirun_heard_second, 0, 7);
     tcase_add_loop_test(tc, killed_over_a_cached_network, 0, 2);
     tcase_add_loop_test(tc, fault_matrix, 0, WHENS * (int)(sizeof matrix / sizeof *matrix));

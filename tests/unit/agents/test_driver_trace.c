@@ -14,6 +14,7 @@
  * times and numbers in sentences.  No set is ever complete: each is cut at STATES states, of which
  * those behind "forward" alone come first and others from anywhere.  Longer ways are met only by
  * WALKS random walks a set; test_driver_cells.c looks at every cell of the machine's table.
+ * What the machine does otherwise on purpose is not given: state_trace/world_differs.c.
  *
  *     states.txt   a line a state: the state that it was reached from, by which input, and a hash
  *                  of all that is felt (actions with their fields, phase, outcome, deadlines, what

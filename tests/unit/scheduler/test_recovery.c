@@ -58,6 +58,11 @@ static const struct {
     { { CAUSE_SIGNAL, 0, 1, true, { 5, 9, true }, NOBODY, 0, 0 }, RECOVERY_USED_UP },
     { { CAUSE_SIGNAL, 0, 4, true, { 5, 99, true }, { 1, 9, true }, 3, 3 }, RECOVERY_USED_UP },
     { { CAUSE_SIGNAL, 0, 3, true, { 5, 99, true }, { 1, 9, true }, 2, 3 }, RECOVERY_RESTART },
+    /* its work is done */
+    { { CAUSE_MPIRUN, 0, 1, false, NOBODY, NOBODY, 0, 0, .all_done = true }, RECOVERY_DONE },
+    { { CAUSE_NODE, 0, 2, true, NOBODY, NOBODY, 1, 3, .all_done = true }, RECOVERY_DONE },
+    { { CAUSE_NODE, 0, 1, true, NOBODY, NOBODY, 0, 3, .unwanted = true, .all_done = true },
+      RECOVERY_DONE },
     /* nobody wants it */
     { { CAUSE_NODE, 0, 1, true, NOBODY, NOBODY, 0, 3, .unwanted = true }, RECOVERY_UNWANTED },
     { { CAUSE_EXIT, 2, 1, true, NOBODY, NOBODY, 0, 3, .unwanted = true }, RECOVERY_UNWANTED },
@@ -152,7 +157,7 @@ START_TEST(network_again)
     c.generation = 2;
     ck_assert(!recovery_network_again(&c));
     c = good;
-    c.any_step = true;
+    c.all_up = true; /* the program has begun: it is not run twice */
     ck_assert(!recovery_network_again(&c));
     c = good;
     c.signal = 9;

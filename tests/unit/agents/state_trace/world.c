@@ -170,7 +170,11 @@ static void feel_action(struct world *w, const struct action *a, struct world_fe
             if (a->agent < 0 || a->agent == i)
                 w->profile_ordered[i] = true;
         break;
+    case ACTION_FORGET:
+        w->forgot = true;
+        break;
     case ACTION_PREPARE:
+        w->forgot = false;
         w->prepare_ordered = true;
         w->check_ordered = w->start_ordered = w->stop_ordered = false;
         break;
@@ -248,7 +252,8 @@ static void feel_state(struct world *w, struct world_felt *f)
     feel_number(f, "resume_step", s->resume_step);
     feel_time(f, "recovery", s->recovery_ns);
     feel_text(f, "probe", s->generation == 0 ? s->probe_trouble : "");
-    feel_failure(w, &s->failure, "failure", f);
+    if (!w->forgot || s->generation > 0)
+        feel_failure(w, &s->failure, "failure", f);
     feel_failure(w, &s->before, "before", f);
     feel_agents(w, f);
     feel_number(f, "echo", state_is_echo(s));

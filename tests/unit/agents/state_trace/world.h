@@ -55,6 +55,7 @@ struct world {
     struct state s;
     int64_t now_ns;
     bool profile_ordered[WORLD_AGENTS]; /* of this start of it */
+    bool forgot; /* a network that an earlier job had found, and no other is there yet */
     bool prepare_ordered, check_ordered, start_ordered, stop_ordered;
 };
 
@@ -75,7 +76,14 @@ void world_input_name(const struct world_set *set, int input, char *ret, size_t 
 /* Take in the actions that wait, and what the driver reads now. */
 void world_feel(struct world *w, struct world_felt *f);
 
-/* Give input number i and take in what the machine does.  Returns false where it is impossible. */
+/* Whether the machine does otherwise on purpose than at 1a7d9a2, when it is given this kind of
+ * input in a world that becomes another one: world_differs.c states every such difference.
+ */
+bool world_differs(const struct world *before, const char *input, const struct world *after);
+
+/* Give input number i and take in what the machine does.  Returns false, and gives nothing, where
+ * it is impossible or world_differs.
+ */
 bool world_give(struct world *w, int input, struct world_felt *f);
 
 /* The number of an input by its name, "forward". */

@@ -702,18 +702,28 @@ static bool is_of_time(enum kind k)
     return (k >= TICK && k <= DUE_UNHEARD) || k == SILENT || k == MINUTE || k == HOUR;
 }
 
+static bool give(struct world *w, enum kind k, int of)
+{
+    if (world_phase(&w->s) == WORLD_OVER && is_of_time(k))
+        return false; /* the driver has stopped to wait */
+    return kinds[k].per == AGENT  ? give_agent(w, k, of)
+           : kinds[k].per == RANK ? give_rank(w, k, of)
+                                  : give_one(w, k);
+}
+
 bool world_give(struct world *w, int input, struct world_felt *f)
 {
     int of;
     enum kind k = decode(w->set, input, &of);
-    bool given;
+    struct world to;
 
-    if (world_phase(&w->s) == WORLD_OVER && is_of_time(k))
-        return false; /* the driver has stopped to wait */
-    given = kinds[k].per == AGENT  ? give_agent(w, k, of)
-            : kinds[k].per == RANK ? give_rank(w, k, of)
-                                   : give_one(w, k);
-    if (given)
-        world_feel(w, f);
-    return given;
+    world_copy(&to, w);
+    if (!give(&to, k, of) || world_differs(w, kinds[k].name, &to)) {
+        world_fini(&to);
+        return false;
+    }
+    world_fini(w);
+    *w = to;
+    world_feel(w, f);
+    return true;
 }
