@@ -35,6 +35,7 @@ struct run {
     char *log_dir;
     struct job_folder folder;
     bool launches;      /* there is a folder */
+    bool headed;        /* the job, its nodes and their profile were printed */
     int up;             /* whom to tell that the workers are up; -1: nobody */
     struct strbuf said; /* so that the summary does not say it again */
 };
@@ -201,15 +202,16 @@ static void print_plan(struct run *r, const struct plan_print *how, const struct
     o.out = open_memstream(&text, &size);
     if (!o.out)
         return;
-    if (p->generation <= 1) {
+    if (!r->headed) {
         plan_print_job(&o, r->q.job->name, r->launches ? r->folder.id : NULL,
                        r->launches ? r->folder.path : NULL);
         plan_print_nodes(&o, nodes, n);
         plan_print_profiles(&o, nodes, n);
     }
     plan_print_plan(&o, p, p->generation <= 1 && r->q.plan_path ? "replayed" : NULL);
-    if (p->generation <= 1)
+    if (!r->headed)
         print_no_checkpoints(r->q.job, o.out);
+    r->headed = true;
     if (r->q.dry_run || r->q.verbose) {
         putc('\n', o.out);
         dry_run_print(r->q.job, o.out);

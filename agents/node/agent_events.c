@@ -77,11 +77,13 @@ static void rank_ended(struct agent *a, struct worker *w, const struct rank_mess
                    w->rank, (long long)m->dropped_bytes);
 }
 
+/* What the network's probe prints is no program's output: its result goes another way. */
 static void rank_output(struct agent *a, const struct worker *w, struct rank_message *m)
 {
     const struct output o = { .rank = w->rank, .dropped = m->dropped_lines, .text = m->lines };
 
-    outputs_add(a->outputs, &o);
+    if (!a->generation->probe)
+        outputs_add(a->outputs, &o);
 }
 
 void agent_read_messages(struct agent *a)
