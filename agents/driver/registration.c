@@ -29,11 +29,10 @@ static int start_agent(struct registration *r, int agent, int64_t deadline_ns,
                        struct eddis_error *err)
 {
     struct run_agent *a = &r->run->agent[agent];
-    const struct node_identity before = a->identity; /* what it may have left goes first */
     char lease[32], *brief = NULL;
-    const char *const args[] = { lease, a->identity.mark, before.mark[0] ? before.mark : NULL,
-                                 NULL };
-    int rc = node_identity_make(&a->identity, err);
+    const char *const args[] = { lease, a->identity.mark, NULL };
+    int rc = a->identity.mark[0] ? node_identity_next(&a->identity, err)
+                                 : node_identity_make(&a->identity, err);
 
     starter_drop(r->starter, agent);
     orders_fini(&a->orders);

@@ -136,10 +136,25 @@ static int read_host(const json_t *o, struct job_host *ret, struct eddis_error *
     return rc == 0 ? read_command(ssh, &ret->ssh, err) : rc;
 }
 
+/* A node's newest start stands for all of them. */
+static bool is_later(const char *mark, char *known)
+{
+    struct node_identity id;
+
+    if (!node_identity_read(mark, &id) || !node_identity_covers(&id, known))
+        return false;
+    memcpy(known, mark, sizeof id.mark);
+    return true;
+}
+
 static int add_mark(struct node_list_entry *n, const char *mark, struct eddis_error *err)
 {
-    char **more = realloc(n->mark, (n->n_marks + 2) * sizeof *more);
+    char **more;
 
+    for (size_t i = 0; i < n->n_marks; i++)
+        if (is_later(mark, n->mark[i]))
+            return 0;
+    more = realloc(n->mark, (n->n_marks + 2) * sizeof *more);
     if (!more)
         return no_memory(err);
     n->mark = more;

@@ -17,7 +17,7 @@
 
 #define JOB_NODES_FILE "nodes.jsonl"
 
-/* One host, with the mark of every start on it. */
+/* One host, with the mark of the newest start of every node on it. */
 struct node_list_entry {
     struct job_host host; /* only host, eddis and ssh are set; owned */
     char **mark;          /* [n_marks], NULL-ended */

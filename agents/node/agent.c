@@ -149,7 +149,7 @@ static int begin(struct agent *a, struct eddis_error *err)
         (rc = open_events(a, err)) < 0 || (session_log_begin(), rc = read_brief(a, err)) < 0 ||
         (*a->brief->log_dir &&
          (rc = agent_logs_open(&a->logs, a->brief, &a->voice.log, err)) < 0) ||
-        (rc = launch_clean_environment(err)) < 0 ||
+        (rc = launch_clean_environment(a->brief, err)) < 0 ||
         (rc = folders_take(a->life.page, &a->folders, err)) < 0 ||
         (!*a->brief->log_dir && (rc = log_for_a_while(a, err)) < 0))
         return rc;

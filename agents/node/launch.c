@@ -298,7 +298,7 @@ int launch_environ(const struct launch *l, struct strlist *ret, struct eddis_err
     return ret->failed ? eddis_fail(err, -ENOMEM, "no memory for mpirun's environment") : 0;
 }
 
-int launch_clean_environment(struct eddis_error *err)
+int launch_clean_environment(const struct brief *b, struct eddis_error *err)
 {
     static const char *const drop[] = {
         "PMIX_",           "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_",    "OMPI_MCA_orte_",
@@ -322,6 +322,8 @@ int launch_clean_environment(struct eddis_error *err)
     for (size_t i = 0; i < names.n; i++)
         (void)unsetenv(names.item[i]);
     strlist_fini(&names);
+    if (setenv(NODE_IDENTITY_VARIABLE, b->mark, 1) < 0)
+        return eddis_fail_errno(err, -errno, "cannot set a variable");
     for (size_t i = 0; geteuid() == 0 && i < sizeof root / sizeof *root; i++)
         if (setenv(root[i], "1", 1) < 0)
             return eddis_fail_errno(err, -errno, "cannot set a variable");

@@ -91,10 +91,10 @@ int launch_check_workdir(const char *dir, struct eddis_error *err);
 /* Return how many cores a list "0-3,8" names; 0 for "" and nonsense. */
 int launch_count_cpus(const char *cpus);
 
-/* Make this process's own environment fit for starting mpirun: no traces of an mpirun above us,
- * and leave to run as root where we are root.
+/* Make this process's own environment fit for starting mpirun: no traces of an mpirun above us, the
+ * mark of this start, and leave to run as root where we are root.
  */
-int launch_clean_environment(struct eddis_error *err);
+int launch_clean_environment(const struct brief *b, struct eddis_error *err);
 
 /* Whether the user's mpi.mca sets this parameter. */
 bool launch_user_sets(const struct brief *b, const char *name);

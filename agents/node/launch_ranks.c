@@ -252,7 +252,9 @@ int launch_write_rank_file(const struct launch *l, struct eddis_error *err)
         return eddis_fail(err, -ENOMEM, "no memory for the ranks");
     add_common(&common, l);
     add_users(&users, l);
-    strlist_addf(&users, "EDDIS_JOB_ID=%s", l->brief->job_id); /* never empty, never the user's */
+    /* Never empty, never the user's. */
+    strlist_addf(&users, "EDDIS_JOB_ID=%s", l->brief->job_id);
+    strlist_addf(&users, NODE_IDENTITY_VARIABLE "=%s", l->brief->mark);
     f.env = common.item;
     f.user_env = users.item;
     rc = fill_specs(l, &f, own, err);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_identity.c - the mark of one start of an agent */
+/* node_identity.c - marks of starts: a node and a number */
 #include "node_identity.h"
 
 #include "lib/base/random.h"
 #include "lib/base/text.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char prefix[] = "eddis-";
@@ -30,12 +33,52 @@ bool node_identity_read(const char *mark, struct node_identity *ret)
     return true;
 }
 
-int node_identity_make(struct node_identity *ret, struct eddis_error *err)
+static void write_start(struct node_identity *ret, const char *node, uint32_t number)
 {
     char mark[NODE_IDENTITY_DIGITS + 1];
-    int rc = random_hex(mark, NODE_IDENTITY_DIGITS, err);
+
+    snprintf(mark, sizeof mark, "%.*s%08" PRIx32, NODE_IDENTITY_NODE, node, number);
+    (void)node_identity_read(mark, ret);
+}
+
+static uint32_t number_of(const struct node_identity *id)
+{
+    return (uint32_t)strtoul(id->mark + NODE_IDENTITY_NODE, NULL, 16);
+}
+
+int node_identity_make(struct node_identity *ret, struct eddis_error *err)
+{
+    char node[NODE_IDENTITY_NODE + 1];
+    int rc = random_hex(node, NODE_IDENTITY_NODE, err);
 
     if (rc == 0)
-        (void)node_identity_read(mark, ret);
+        write_start(ret, node, 1);
     return rc;
+}
+
+int node_identity_next(struct node_identity *id, struct eddis_error *err)
+{
+    uint32_t number = number_of(id);
+
+    if (number == UINT32_MAX)
+        return eddis_fail(err, -ERANGE, "a node was started too often");
+    write_start(id, id->mark, number + 1);
+    return 0;
+}
+
+bool node_identity_before(const struct node_identity *id, struct node_identity *ret)
+{
+    uint32_t number = number_of(id);
+
+    if (number <= 1)
+        return false;
+    write_start(ret, id->mark, number - 1);
+    return true;
+}
+
+/* Digits of one length are in the order of their numbers. */
+bool node_identity_covers(const struct node_identity *id, const char *text)
+{
+    return node_identity_is_mark(text) && strncmp(text, id->mark, NODE_IDENTITY_NODE) == 0 &&
+           strcmp(text, id->mark) <= 0;
 }

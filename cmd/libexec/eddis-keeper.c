@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eddis-keeper.c - starts the agent and leaves nothing behind when it ends
  *
- *     eddis-keeper LEASE_NS MARK [BEFORE ...] < BRIEF
+ *     eddis-keeper LEASE_NS MARK < BRIEF
  *     eddis-keeper --cleanup JOB MARK ...      ends what is left of a job here, and says what
  *
- * BEFORE are marks of agents that were given up here: what they may have left is ended first.
+ * What earlier starts of the same node, which were given up, may have left here is ended first.
  * Its first words are its version, so that who starts it from afar knows whom he talks to.
  */
 #include "agents/node/keep/keeper.h"
@@ -26,7 +26,7 @@ static const int64_t most_ns = 10 * CLOCK_S; /* for ending what is left */
 
 static int usage(void)
 {
-    fputs("usage: eddis-keeper LEASE_NS MARK [BEFORE ...] < BRIEF\n"
+    fputs("usage: eddis-keeper LEASE_NS MARK < BRIEF\n"
           "       eddis-keeper --cleanup JOB MARK ...\n"
           "started by eddis-run; the lease is at least 0.1 s\n",
           stderr);
@@ -67,14 +67,32 @@ static int clean_up(const char *job, const struct node_identity *start, int n)
     return 0;
 }
 
+/* Before and behind an agent that is not its node's first: what those before it have left may have
+ * hidden from the first look.
+ */
+static int keep_node(int64_t lease_ns, const struct node_identity *id, struct eddis_error *err)
+{
+    char agent[PATH_MAX];
+    const struct keeper_options o = { agent, lease_ns, id, getenv("XDG_RUNTIME_DIR") };
+    struct node_identity before;
+    struct orphans l;
+    bool again = node_identity_before(id, &before);
+    int code, rc = program_path("eddis-agent", agent, sizeof agent, err);
+
+    if (rc == 0 && again)
+        rc = orphans_end(NULL, &before, 1, clock_now_ns() + most_ns, &l, err);
+    code = rc < 0 ? rc : keeper_run(&o, err);
+    if (code >= 0 && again)
+        rc = orphans_end(NULL, id, 1, clock_now_ns() + most_ns, &l, err);
+    return rc < 0 ? rc : code;
+}
+
 int main(int argc, char **argv)
 {
     struct eddis_error err = { 0 };
     bool cleanup = argc >= 4 && strcmp(argv[1], "--cleanup") == 0;
-    int64_t lease_ns = argc >= 3 && !cleanup ? strtoll(argv[1], NULL, 10) : 0;
+    int64_t lease_ns = argc == 3 ? strtoll(argv[1], NULL, 10) : 0;
     cleanup_free struct node_identity *id = calloc((size_t)argc + 1, sizeof *id);
-    struct orphans l;
-    char agent[PATH_MAX];
     int code, n;
 
     if (!id) {
@@ -89,12 +107,7 @@ int main(int argc, char **argv)
     fputs("eddis-keeper " EDDIS_VERSION "\n", stderr);
     if (cleanup)
         return clean_up(argv[2], id, n);
-    code = program_path("eddis-agent", agent, sizeof agent, &err);
-    if (code == 0 && n > 1)
-        code = orphans_end(NULL, id + 1, n - 1, clock_now_ns() + most_ns, &l, &err);
-    if (code == 0)
-        code = keeper_run(
-            &(struct keeper_options){ agent, lease_ns, &id[0], getenv("XDG_RUNTIME_DIR") }, &err);
+    code = keep_node(lease_ns, id, &err);
     if (code == KEEPER_EXIT_LOST && err.code)
         (void)fail(&err); /* whoever started it reads why */
     return code < 0 ? fail(&err) : code;

@@ -17,6 +17,7 @@ NODES = 3
 PHASES = ("login", "launch", "step", "checkpoint", "shutdown", "finished")
 SIGNALS = {"segv": signal.SIGSEGV, "kill": signal.SIGKILL, "stop": signal.SIGSTOP, "fail": signal.SIGCONT}
 HOSTS = {"host": "node2", "first": "node1", "home": LOGIN}
+GUARDS = ("eddis-rank", "eddis-agent", "eddis-keeper")  # none ends another's children before it is dead
 PROGRAMS = {"agent": "eddis-agent", "keeper": "eddis-keeper", "orted": "orted", "mpirun": "mpirun"}
 STRANGER = os.path.join(os.path.dirname(os.path.realpath(__file__)), "stranger.py")
 NOBODY = 65534
@@ -86,7 +87,8 @@ class Cell:
         """What the worker does at the moment."""
         if self.phase in ("login", "finished"):
             return "none 0 0 hold"
-        own = {("rank", "exit"): EXIT_CODE, ("rank", "segv"): "segv"}.get((self.row.actor, self.row.fault))
+        own = {("rank", "exit"): EXIT_CODE, ("rank", "segv"): "segv",
+               ("guards", "kill"): "stray"}.get((self.row.actor, self.row.fault))
         return f"{self.phase} 1 1 {own or 'hold'}"
 
     def prepare(self):
@@ -180,6 +182,8 @@ class Cell:
             return [self.job.process.pid]
         if actor == "ssh":
             return self.sessions()
+        if actor == "guards":
+            return [p for program in GUARDS for p in self.c.pids("node2", program)]
         # The youngest: what the probe of the network ran may not be gone yet.  A child of the same
         # name is about to become another program.
         found = self.c.pids("node1" if actor == "mpirun" else "node2", PROGRAMS[actor])
@@ -198,6 +202,9 @@ class Cell:
             return
         victims = self.victims()
         assert victims, f"there is no {actor}"
+        if actor == "guards":
+            for pid in victims:
+                os.kill(pid, signal.SIGSTOP)
         for pid in victims:
             os.kill(pid, SIGNALS[fault])
 

@@ -13,8 +13,9 @@
  *     MOMENT RANK GENERATION ACTION      MOMENT: launch, step, checkpoint, shutdown, or "none"
  *
  * At the first such moment (the step is the eighth of the generation) this rank writes its pid to
- * "here" and acts: "hold" waits for a file "go", a number exits with it, "segv" is SIGSEGV.
- * Without the file nothing happens.
+ * "here" and acts: "hold" waits for a file "go", "stray" too, after it has left a child behind that
+ * only its environment names, a number exits with it, "segv" is SIGSEGV.  Without the file nothing
+ * happens.
  */
 #include <eddis.h>
 
@@ -112,6 +113,17 @@ static void write_here(const struct worker *w)
         _exit(91);
 }
 
+/* A child without parent, session and control group. */
+static void leave_stray(void)
+{
+    if (system(
+            "setsid sh -c 'for g in /sys/fs/cgroup/ /sys/fs/cgroup/unified/ "
+            "/sys/fs/cgroup/freezer/; do test -w ${g}cgroup.procs && echo $$ > ${g}cgroup.procs; "
+            "done; exec sleep 1000' > /dev/null 2>&1 &"))
+        _exit(91);
+    nap();
+}
+
 /* The moment has come: do what was told for it, once. */
 static void moment(struct worker *w, const char *name)
 {
@@ -121,10 +133,12 @@ static void moment(struct worker *w, const char *name)
         w->generation != number("EDDIS_GENERATION"))
         return;
     w->done = true;
+    if (!strcmp(w->action, "stray"))
+        leave_stray();
     write_here(w);
     if (!strcmp(w->action, "segv"))
         (void)raise(SIGSEGV);
-    if (strcmp(w->action, "hold"))
+    if (strcmp(w->action, "hold") && strcmp(w->action, "stray"))
         _exit(atoi(w->action));
     (void)snprintf(path, sizeof path, "%s/go", w->folder);
     while (access(path, F_OK))

@@ -32,6 +32,17 @@ FAMILY = ["sh", "-c", "setsid sh -c 'setsid sleep 1000 & sleep 1000' & (sleep 10
           "trap '' HUP; sleep 1000"]
 
 
+# A child of a rank that only its environment names: without parent, session and control group.
+STRAY = "setsid sh -c 'for g in /sys/fs/cgroup/ /sys/fs/cgroup/unified/ /sys/fs/cgroup/freezer/; do " \
+        "test -w ${g}cgroup.procs && echo $$ > ${g}cgroup.procs; done; exec sleep 300' > /dev/null 2>&1 & "
+
+
+def next_mark(after):
+    """Of a node's first start, or of the one after that: agents/protocol/node_identity.h."""
+    mark = after.brief["mark"] if after else uuid.uuid4().hex[:24] + "0" * 8
+    return mark[:24] + "%08x" % (int(mark[24:], 16) + 1)
+
+
 def sh(script):
     return ["sh", "-c", script]
 
@@ -255,7 +266,7 @@ class Node:
         self.driver = driver or Driver()
         self.runtime = after.runtime if after else os.path.join(self.dir, "run")
         os.makedirs(self.runtime, 0o700, exist_ok=True)
-        self.brief = {"agent": 0, "job_id": "test-1", "mark": uuid.uuid4().hex, "url": [self.driver.url], "pin": self.driver.pin, "token": TOKEN,
+        self.brief = {"agent": 0, "job_id": "test-1", "mark": next_mark(after), "url": [self.driver.url], "pin": self.driver.pin, "token": TOKEN,
                       "host": "here", "setup": [], "log_marker": "", "restarts": 0,
                       "command": command, "workdir": self.dir, "env": [], "log_dir": self.dir,
                       "checkpoint_dir": None, "resume_from": None, "data_path": None,
@@ -264,8 +275,7 @@ class Node:
                       "heartbeat_ns": SECOND // 10, **more}
         name, value = self.mark.split("=")
         self.keeper = subprocess.Popen(
-            [*enter, f"{build}/cmd/libexec/eddis-keeper", str(int(LEASE * SECOND)), self.brief["mark"],
-             *([after.brief["mark"]] if after else [])],
+            [*enter, f"{build}/cmd/libexec/eddis-keeper", str(int(LEASE * SECOND)), self.brief["mark"]],
             stdin=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
             env={**os.environ, name: value, "XDG_CACHE_HOME": self.dir,
                  "XDG_RUNTIME_DIR": self.runtime})

@@ -10,7 +10,7 @@ import random
 import signal
 import time
 
-from node import FAMILY, LEASE, SLEEP, Node, alive, marked, run_tests, sh, wait_for
+from node import FAMILY, LEASE, SLEEP, STRAY, Node, alive, marked, run_tests, sh, wait_for
 
 
 def test_driver_stopped(make):
@@ -60,8 +60,8 @@ def test_keeper_stopped(make):
 
 
 def test_next_ends_what_is_left(make):
-    """All that would clean up is killed at once; the next start here does it first."""
-    n = make(sh("setsid sleep 300 & exec sleep 1000"))
+    """All that would clean up is killed at once; the next start here does it first, by the node's mark."""
+    n = make(sh(STRAY + "exec sleep 1000"))
     n.launch(2)
     daemons = lambda: [p for p, c in marked(n.mark).items() if c.strip() == "sleep 300"]  # noqa: E731
     wait_for("the daemons", lambda: len(daemons()) == 2)

@@ -2,7 +2,6 @@
 /* cgroup.c - control groups of version 2, and of version 1's freezer */
 #include "cgroup.h"
 
-#include "agents/protocol/node_identity.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -251,7 +250,8 @@ static bool is_ours(int dir, const char *name)
     return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == geteuid();
 }
 
-static int search(const char *base, const char *name, int depth, struct cgroup *ret, int max)
+static int search(const char *base, const struct node_identity *id, int depth, struct cgroup *ret,
+                  int max)
 {
     DIR *dir = opendir(base);
     struct dirent *e;
@@ -265,24 +265,25 @@ static int search(const char *base, const char *name, int depth, struct cgroup *
         path = file_join(base, "%s", e->d_name);
         if (!path || strlen(path) >= sizeof ret->path)
             continue;
-        if (strcmp(e->d_name, name) == 0 && is_ours(dirfd(dir), e->d_name))
+        if (node_identity_is_cgroup(e->d_name) &&
+            node_identity_covers(id, strchr(e->d_name, '-') + 1) && is_ours(dirfd(dir), e->d_name))
             strcpy(ret[n++].path, path);
         else if (depth > 0)
-            n += search(path, name, depth - 1, ret + n, max - n);
+            n += search(path, id, depth - 1, ret + n, max - n);
     }
     if (dir)
         (void)closedir(dir);
     return n;
 }
 
-int cgroup_find(const char *name, struct cgroup *ret, int max)
+int cgroup_find(const struct node_identity *id, struct cgroup *ret, int max)
 {
     char root[CGROUP_PATH], point[CGROUP_PATH];
     int n = 0;
 
     for (int v2 = 1; v2 >= 0 && n < max; v2--)
         if (find_mount(v2, root, point, sizeof root))
-            n += search(point, name, DEPTH, ret + n, max - n);
+            n += search(point, id, DEPTH, ret + n, max - n);
     return n;
 }
 

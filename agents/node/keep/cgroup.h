@@ -10,6 +10,7 @@
 #ifndef EDDIS_AGENTS_NODE_KEEP_CGROUP_H
 #define EDDIS_AGENTS_NODE_KEEP_CGROUP_H
 
+#include "agents/protocol/node_identity.h"
 #include "lib/base/error.h"
 
 #include <stdint.h>
@@ -38,8 +39,10 @@ int cgroup_kill(const struct cgroup *c, int64_t deadline_ns, struct eddis_error 
  * ending. */
 void cgroup_remove(struct cgroup *c);
 
-/* Find this user's groups of this name wherever they are, at most max.  Returns their number. */
-int cgroup_find(const char *name, struct cgroup *ret, int max);
+/* Find this user's groups of this start, and of earlier ones of its node, wherever they are, at
+ * most max.  Returns their number.
+ */
+int cgroup_find(const struct node_identity *id, struct cgroup *ret, int max);
 
 /* Move this process, an agent whose keeper is dead, out of its group, kill what is left in that and
  * remove it.  Nothing happens in a group of another name.

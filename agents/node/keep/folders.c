@@ -189,7 +189,7 @@ static bool bears_mark(int folder, const struct node_identity *start, int n)
     if (fd < 0 || read(fd, mark, NODE_IDENTITY_DIGITS) != NODE_IDENTITY_DIGITS)
         return false;
     for (int i = 0; i < n; i++)
-        if (strcmp(mark, start[i].mark) == 0)
+        if (node_identity_covers(&start[i], mark))
             return true;
     return false;
 }

@@ -52,8 +52,9 @@ int folders_take(const struct tick_page *page, struct folders *ret, struct eddis
  */
 const char *folders_unsafe(const struct folders *f, int *ret_n);
 
-/* Find this user's folders that bear the mark of one of these starts [n], wherever a keeper of his
- * may have made them.  Returns their number and an array that the caller frees.
+/* Find this user's folders that bear the mark of one of these starts [n], or of an earlier one of
+ * its node, wherever a keeper of his may have made them.  Returns their number and an array that
+ * the caller frees.
  */
 int folders_find(const struct node_identity *start, int n, char (**ret)[FOLDERS_PATH],
                  struct eddis_error *err);

@@ -50,24 +50,38 @@ static bool is_ours(pid_t pid)
     return line && strtoul(line + 5, NULL, 10) == getuid();
 }
 
-static bool has_entry(const char *text, size_t n, const char *entry)
+static bool is_covered(const struct job_marks *m, const char *mark)
 {
-    for (const char *at = text; at < text + n; at += strlen(at) + 1)
-        if (strcmp(at, entry) == 0)
+    for (int i = 0; i < m->n_starts; i++)
+        if (node_identity_covers(&m->start[i], mark))
             return true;
     return false;
 }
 
-/* Whether a start's mark is one of the words, or a folder of a start's is in one of them. */
+/* Whether a mark is one of the words of a command line, or a folder is in one of them. */
 static bool names_start(const char *text, size_t n, const struct job_marks *m)
 {
-    for (int i = 0; i < m->n_starts; i++)
-        if (has_entry(text, n, m->start[i].mark))
+    for (const char *at = text; at < text + n; at += strlen(at) + 1)
+        if (is_covered(m, at))
             return true;
     for (int i = 0; i < m->n_folders; i++) {
         const char *name = strrchr(m->folder[i], '/');
 
         if (memmem(text, n, name, strlen(name)))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the node is named in the environment, or the job, where all of it is meant. */
+static bool carries_mark(const char *text, size_t n, const struct job_marks *m)
+{
+    static const char mark[] = NODE_IDENTITY_VARIABLE "=";
+
+    for (const char *at = text; at < text + n; at += strlen(at) + 1) {
+        if (m->id[0] && strcmp(at, m->id) == 0)
+            return true;
+        if (strncmp(at, mark, sizeof mark - 1) == 0 && is_covered(m, at + sizeof mark - 1))
             return true;
     }
     return false;
@@ -80,8 +94,8 @@ static bool is_marked(const struct job_marks *m, pid_t pid)
 
     if (line && names_start(line, n, m))
         return true;
-    environment = m->id[0] ? read_proc(pid, "environ", &n) : NULL;
-    return environment && has_entry(environment, n, m->id);
+    environment = read_proc(pid, "environ", &n);
+    return environment && carries_mark(environment, n, m);
 }
 
 /* Whether `pid` is this process or above it. */
@@ -158,11 +172,11 @@ static int kill_processes(const struct job_marks *m, int64_t deadline_ns, struct
     }
 }
 
-static int end_groups(const char *name, int64_t deadline_ns, struct orphans *l,
+static int end_groups(const struct node_identity *start, int64_t deadline_ns, struct orphans *l,
                       struct eddis_error *err)
 {
     cleanup_free struct cgroup *group = calloc(MAX_GROUPS, sizeof *group);
-    int n = group ? cgroup_find(name, group, MAX_GROUPS) : 0;
+    int n = group ? cgroup_find(start, group, MAX_GROUPS) : 0;
 
     for (int i = 0; i < n; i++) {
         int rc = cgroup_kill(&group[i], deadline_ns, err);
@@ -214,7 +228,7 @@ int orphans_end(const char *job_id, const struct node_identity *start, int n, in
         return rc;
     rc = kill_processes(&m, deadline_ns, &l, err);
     for (int i = 0; rc == 0 && i < n; i++)
-        rc = end_groups(start[i].cgroup, deadline_ns, &l, err);
+        rc = end_groups(&start[i], deadline_ns, &l, err);
     if (rc == 0)
         rc = remove_folders(&m, &l, err);
     free(m.folder);

@@ -14,16 +14,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char name[NODE_IDENTITY_NAME];
+static struct node_identity id;
 
 static bool make(struct cgroup *c, const char *who)
 {
-    struct node_identity id;
     struct eddis_error err = { 0 };
 
     ck_assert_int_eq(node_identity_make(&id, NULL), 0);
-    strcpy(name, id.cgroup);
-    if (cgroup_make(name, c, &err) == 0)
+    if (cgroup_make(id.cgroup, c, &err) == 0)
         return true;
     printf("SKIP %s: %s\n", who, err.text);
     return false;
@@ -64,14 +62,21 @@ START_TEST(kills_all)
                                 NULL),
                      0);
     clock_sleep_until_ns(clock_now_ns() + CLOCK_S);
-    ck_assert_int_eq(cgroup_find(name, found, 4), 1);
+    ck_assert_int_eq(cgroup_find(&id, found, 4), 1);
     ck_assert_str_eq(found[0].path, c.path);
+    ck_assert_int_eq(node_identity_next(&id, NULL), 0); /* a later start looks for it, too */
+    ck_assert_int_eq(cgroup_find(&id, found, 4), 1);
+    if (geteuid() == 0) { /* another user's is none of ours */
+        ck_assert_int_eq(chown(c.path, 65534, 65534), 0);
+        ck_assert_int_eq(cgroup_find(&id, found, 4), 0);
+        ck_assert_int_eq(chown(c.path, 0, 0), 0);
+    }
     n = cgroup_kill(&c, clock_now_ns() + 20 * CLOCK_S, NULL);
     ck_assert_int_ge(n, 7);
     reap_all();
     ck_assert_int_eq(cgroup_kill(&c, clock_now_ns() + 20 * CLOCK_S, NULL), 0);
     cgroup_remove(&c);
-    ck_assert_int_eq(cgroup_find(name, found, 4), 0);
+    ck_assert_int_eq(cgroup_find(&id, found, 4), 0);
 }
 END_TEST
 
@@ -97,7 +102,7 @@ START_TEST(leaves)
     ck_assert_int_eq(waitpid(other, &status, 0), other);
     ck_assert(WIFSIGNALED(status));
     cgroup_remove(&c); /* as it may not have been, while the dead one was not reaped */
-    ck_assert_int_eq(cgroup_find(name, found, 4), 0);
+    ck_assert_int_eq(cgroup_find(&id, found, 4), 0);
 }
 END_TEST
 
@@ -106,18 +111,18 @@ END_TEST
 START_TEST(sweeps)
 {
     struct cgroup old, c, found[4];
-    char before[sizeof name];
+    struct node_identity before;
 
     if (!make(&old, "sweeps"))
         return;
-    strcpy(before, name);
+    before = id;
     ck_assert(make(&c, "sweeps"));
-    ck_assert_int_eq(cgroup_find(before, found, 4), 1);
+    ck_assert_int_eq(cgroup_find(&before, found, 4), 1);
     cgroup_remove(&c);
     clock_sleep_until_ns(clock_now_ns() + 4 * CLOCK_S);
     ck_assert(make(&c, "sweeps"));
-    ck_assert_int_eq(cgroup_find(before, found, 4), 0);
-    ck_assert_int_eq(cgroup_find(name, found, 4), 1);
+    ck_assert_int_eq(cgroup_find(&before, found, 4), 0);
+    ck_assert_int_eq(cgroup_find(&id, found, 4), 1);
     cgroup_remove(&c);
     cgroup_remove(&c);
     cgroup_leave(clock_now_ns() + CLOCK_S); /* is in none of ours */

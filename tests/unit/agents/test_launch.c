@@ -428,7 +428,8 @@ START_TEST(environment)
     ck_assert_int_eq(setenv("PMIX_RANK", "3", 1), 0);
     ck_assert_int_eq(setenv("OMPI_COMM_WORLD_RANK", "3", 1), 0);
     ck_assert_int_eq(setenv("OMPI_MCA_btl_base_verbose", "1", 1), 0);
-    ck_assert_int_eq(launch_clean_environment(NULL), 0);
+    ck_assert_int_eq(launch_clean_environment(&(struct brief){ .mark = "0123" }, NULL), 0);
+    ck_assert_str_eq(getenv("EDDIS_NODE_MARK"), "0123");
     ck_assert_ptr_null(getenv("PMIX_RANK"));
     ck_assert_ptr_null(getenv("OMPI_COMM_WORLD_RANK"));
     ck_assert_str_eq(getenv("OMPI_MCA_btl_base_verbose"), "1"); /* the user's wish */

@@ -3,6 +3,7 @@
 #include "agents/protocol/node_identity.h"
 #include "tests/unit/suite.h"
 
+#include <errno.h>
 #include <string.h>
 
 static const char digits[] = "0123456789abcdef00112233445566ff";
@@ -50,11 +51,59 @@ START_TEST(unlike)
 }
 END_TEST
 
+START_TEST(starts)
+{
+    struct node_identity first, id, before;
+
+    ck_assert_int_eq(node_identity_make(&first, NULL), 0);
+    ck_assert_str_eq(first.mark + NODE_IDENTITY_NODE, "00000001");
+    ck_assert(!node_identity_before(&first, &before));
+    id = first;
+    for (int i = 0; i < 16; i++)
+        ck_assert_int_eq(node_identity_next(&id, NULL), 0);
+    ck_assert_str_eq(id.mark + NODE_IDENTITY_NODE, "00000011");
+    ck_assert_int_eq(strncmp(id.mark, first.mark, NODE_IDENTITY_NODE), 0);
+    ck_assert(node_identity_before(&id, &before));
+    ck_assert_str_eq(before.mark + NODE_IDENTITY_NODE, "00000010");
+    ck_assert_str_eq(before.cgroup + strlen("eddis-"), before.mark);
+    ck_assert(node_identity_read("0123456789abcdef00112233ffffffff", &id));
+    ck_assert_int_eq(node_identity_next(&id, NULL), -ERANGE);
+}
+END_TEST
+
+#define NODE "0123456789abcdef00112233"
+
+static const struct {
+    const char *text;
+    bool covered;
+} covered_rows[] = {
+    { NODE "00000001", true },
+    { NODE "0000000f", true },
+    { NODE "00000010", true },
+    { NODE "00000011", false },
+    { NODE "f0000000", false },
+    { "0123456789abcdef0011223400000001", false }, /* another node's */
+    { NODE "0000001", false },
+    { NODE "00000001 ", false },
+    { "", false },
+};
+
+START_TEST(covered)
+{
+    struct node_identity id;
+
+    ck_assert(node_identity_read(NODE "00000010", &id));
+    ck_assert_int_eq(node_identity_covers(&id, covered_rows[_i].text), covered_rows[_i].covered);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, names);
     tcase_add_loop_test(tc, refused, 0, sizeof bad_rows / sizeof *bad_rows);
     tcase_add_test(tc, unlike);
+    tcase_add_test(tc, starts);
+    tcase_add_loop_test(tc, covered, 0, sizeof covered_rows / sizeof *covered_rows);
 }
 
 SUITE_MAIN("node_identity", add_tests)

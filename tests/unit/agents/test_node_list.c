@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define MARK    "0123456789abcdef0123456789abcdef"
+#define NEXT    "0123456789abcdef01234567f0000000"
 #define OTHERS  "fedcba9876543210fedcba9876543210"
 #define TEXT(s) ((char *)(uintptr_t)(s))
 
@@ -22,8 +23,9 @@ START_TEST(round_trip)
     cleanup_free char *one = node_list_line("job-1", &a, &ssh, MARK);
     cleanup_free char *two = node_list_line("job-1", &b, &(struct job_ssh){ 0 }, MARK);
     cleanup_free char *three = node_list_line("job-1", &a, &ssh, OTHERS);
+    cleanup_free char *four = node_list_line("job-1", &a, &ssh, NEXT);
     cleanup_free char *text = NULL;
-    int n = asprintf(&text, "%s\n%s\n%s\n{\"half\": ", one, two, three);
+    int n = asprintf(&text, "%s\n%s\n%s\n%s\n{\"half\": ", one, two, three, four);
 
     ck_assert_int_gt(n, 0);
     ck_assert_int_eq(node_list_parse(text, (size_t)n, "nodes", &j, NULL), 0);
@@ -37,6 +39,7 @@ START_TEST(round_trip)
     for (int i = 0; i < 4; i++)
         ck_assert_pstr_eq(j->node[0].host.ssh.command[i], command[i]);
     ck_assert_uint_eq(j->node[0].n_marks, 2);
+    ck_assert_str_eq(j->node[0].mark[0], NEXT); /* the newest start of a node is enough */
     ck_assert_str_eq(j->node[0].mark[1], OTHERS);
     ck_assert_ptr_null(j->node[0].mark[2]);
     ck_assert_ptr_null(j->node[1].host.eddis);

@@ -94,7 +94,7 @@ START_TEST(finds_what_is_the_jobs)
     snprintf(other, sizeof other, "EDDIS_JOB_ID=%s0", job);
     snprintf(folder, sizeof folder, "%s/g1", f.shm);
     strcpy(near, id.mark);
-    near[31] = near[31] == '0' ? '1' : '0';
+    near[0] = near[0] == '0' ? '1' : '0';
     mine[0] = begin("sleep 60; :", id.mark, "A=1");
     mine[1] = begin("sleep 60; :", "x", variable);
     mine[2] = begin("sleep 60; :", folder, "A=1");
@@ -203,19 +203,38 @@ START_TEST(held_folder)
 }
 END_TEST
 
-/* Without the job's id, only what the digits mark: ranks of other nodes may run beside. */
-START_TEST(digits_alone)
+/* Without the job's id, only what a mark of the node names: ranks of other nodes may run beside,
+ * and later starts of this one.
+ */
+START_TEST(marks_alone)
 {
-    char variable[128];
+    char jobs[128], variable[5][80];
+    struct node_identity other, next = id, last;
+    const struct node_identity *of[5] = { &id, &next, &last, &other, &id };
     struct orphans l = { 0 };
-    pid_t mine, bystander;
+    pid_t mine[3], bystander[4];
 
-    snprintf(variable, sizeof variable, "EDDIS_JOB_ID=%s", job);
-    mine = begin("sleep 60; :", id.mark, variable);
-    bystander = begin("sleep 60; :", "x", variable);
-    ck_assert_int_eq(orphans_end(NULL, &id, 1, clock_now_ns() + 20 * CLOCK_S, &l, NULL), 0);
-    ck_assert(!lives(mine));
-    end_child(bystander);
+    ck_assert_int_eq(node_identity_make(&other, NULL), 0);
+    ck_assert_int_eq(node_identity_next(&next, NULL), 0);
+    last = next;
+    ck_assert_int_eq(node_identity_next(&last, NULL), 0);
+    snprintf(jobs, sizeof jobs, "EDDIS_JOB_ID=%s", job);
+    for (int i = 0; i < 5; i++)
+        snprintf(variable[i], sizeof variable[i], "%s" NODE_IDENTITY_VARIABLE "=%s",
+                 i == 4 ? "X" : "", of[i]->mark);
+    mine[0] = begin("sleep 60; :", id.mark, jobs);
+    mine[1] = begin("sleep 60; :", "x", variable[0]);
+    mine[2] = begin("sleep 60; :", "x", variable[1]);
+    bystander[0] = begin("sleep 60; :", "x", jobs);
+    bystander[1] = begin("sleep 60; :", "x", variable[2]);
+    bystander[2] = begin("sleep 60; :", "x", variable[3]);
+    bystander[3] = begin("sleep 60; :", "x", variable[4]);
+    clock_sleep_until_ns(clock_now_ns() + CLOCK_S / 5);
+    ck_assert_int_eq(orphans_end(NULL, &next, 1, clock_now_ns() + 20 * CLOCK_S, &l, NULL), 0);
+    for (int i = 0; i < 3; i++)
+        ck_assert(!lives(mine[i]));
+    for (int i = 0; i < 4; i++)
+        end_child(bystander[i]);
     ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 20 * CLOCK_S, NULL), 0);
 }
 END_TEST
@@ -228,7 +247,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, spares_itself);
     tcase_add_test(tc, removes_folders);
     tcase_add_test(tc, held_folder);
-    tcase_add_test(tc, digits_alone);
+    tcase_add_test(tc, marks_alone);
 }
 
 SUITE_MAIN("orphans", add_tests)
