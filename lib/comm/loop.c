@@ -30,6 +30,7 @@ struct loop {
     int64_t now_ns;
     int64_t latency_ns;         /* of a link that carries one message at a time ... */
     double bytes_per_s;         /* ... at this rate; 0: there are no links */
+    bool empty;                 /* messages carry nothing */
     int64_t *free_ns;           /* [n_ranks] when the rank's link is free again */
     struct loop_list *sends;    /* [n_ranks] by destination, in order of arrival for one tag */
     struct loop_list *receives; /* [n_ranks] by owner, posted and not yet met */
@@ -147,17 +148,18 @@ static void loop_tell(struct loop *l, int rank)
 static int loop_post_send(struct loop *l, int rank, struct loop_item *item)
 {
     const struct comm_op *op = &item->op;
+    size_t carried = l->empty ? 0 : op->bytes;
 
     item->arrival_ns = loop_arrival(l, rank, op);
     if (l->random ? random_below(&l->random, 2) : op->bytes <= 4096) {
         struct loop_item *done = calloc(1, sizeof *done);
 
-        item->copy = malloc(op->bytes ? op->bytes : 1);
+        item->copy = malloc(carried ? carried : 1);
         if (!done || !item->copy) {
             free(done);
             return -ENOMEM;
         }
-        memcpy(item->copy, op->data, op->bytes);
+        memcpy(item->copy, op->data, carried);
         done->op = *op;
         list_add(&l->done[rank], done);
     }
@@ -204,7 +206,8 @@ static int loop_deliver(struct loop *l, int rank, struct loop_item *send, struct
         free(receive);
         return rc;
     }
-    memcpy(receive->op.data, send->copy ? send->copy : send->op.data, send->op.bytes);
+    if (!l->empty)
+        memcpy(receive->op.data, send->copy ? send->copy : send->op.data, send->op.bytes);
     list_add(&l->done[rank], receive);
     if (send->copy) {
         free(send->copy);
@@ -348,6 +351,11 @@ void loop_set_link(struct loop *l, int64_t latency_ns, double bytes_per_s)
 {
     l->latency_ns = latency_ns;
     l->bytes_per_s = bytes_per_s;
+}
+
+void loop_set_empty(struct loop *l)
+{
+    l->empty = true;
 }
 
 /* When the next delivery is, INT64_MAX: never. */

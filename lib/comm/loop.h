@@ -23,6 +23,11 @@ int loop_open(struct loop *l, int rank, struct transport **ret, struct eddis_err
  */
 void loop_set_link(struct loop *l, int64_t latency_ns, double bytes_per_s);
 
+/* From now on messages carry nothing, for simulations with buffers that no machine has: what is
+ * received stays as it was.
+ */
+void loop_set_empty(struct loop *l);
+
 /* Move virtual time to the next delivery, when that is not after until_ns; else there.  Returns
  * whether something can be delivered.
  */

@@ -14,11 +14,11 @@ static int member_rank(const struct comm_place *p, int member)
 static void groups_fill(struct node_groups *n, const struct comm_place *p, const int *node_of)
 {
     for (int i = 0; i < p->n_ranks; i++) {
-        int before = 0;
+        int node = n->n - 1; /* mostly that of the member before */
 
-        while (before < i && node_of[before] != node_of[i])
-            before++;
-        if (before == i) {
+        while (node >= 0 && node_of[n->first[node]] != node_of[i])
+            node--;
+        if (node < 0) {
             n->first[n->n] = i;
             n->first_rank[n->n++] = member_rank(p, i);
         }

@@ -71,7 +71,7 @@ void node_stage_fini(struct node_stage *s)
 
 void node_stage_start(struct node_stage *s)
 {
-    s->arrived = s->taken = 0;
+    s->arrived = s->taken = s->claimed = 0;
     if (s->in_place)
         return;
     s->ticket = s->o.shm->tickets;
@@ -174,8 +174,10 @@ bool node_stage_reduce(struct node_stage *s, size_t *budget)
 {
     bool moved = stage_arrive(s);
 
-    for (uint64_t i = s->taken; i < s->arrived && *budget; i++) {
-        struct piece p = stage_piece(s, i);
+    if (s->claimed < s->taken)
+        s->claimed = s->taken; /* its slot may have another use already */
+    for (; s->claimed < s->arrived && *budget; s->claimed++) {
+        struct piece p = stage_piece(s, s->claimed);
         int64_t chunk;
 
         if (!shm_opened(p.slot, p.use))
@@ -187,6 +189,8 @@ bool node_stage_reduce(struct node_stage *s, size_t *budget)
             *budget -= bytes < *budget ? bytes : *budget;
             moved = true;
         }
+        if (!*budget)
+            break; /* there may be more */
     }
     return moved;
 }

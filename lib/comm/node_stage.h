@@ -44,6 +44,7 @@ struct node_stage {
     uint64_t n_pieces;
     uint64_t ticket;         /* private: piece 0's turn in the pool */
     uint64_t arrived, taken; /* pieces, on this rank */
+    uint64_t claimed;        /* pieces of which nothing is left to be reduced */
 };
 
 /* Cut the data and take its slots.  -EINVAL: private memory without a pool; -ENOSPC: no slots. */
