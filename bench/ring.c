@@ -63,7 +63,7 @@ static int eddis_open_it(int *ret_rank, int *ret_ranks, struct eddis_error *err)
     ours.place.n_ranks = *ret_ranks = ours.transport->n_ranks;
     ours.place.hosts = ours.transport->hosts;
     if (ours.piece_bytes) {
-        ours.limits = *comm_limits(&ours.place);
+        ours.limits = comm_limits(&ours.place);
         ours.limits.piece_bytes = ours.piece_bytes;
         ours.place.limits = &ours.limits;
     }

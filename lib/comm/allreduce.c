@@ -14,13 +14,13 @@ static const struct allreduce_kind *const kinds[] = { &allreduce_direct,  &allre
 /* A function of what all ranks know alike, so that all take the same. */
 const char *allreduce_choose(const struct comm_place *p, size_t bytes)
 {
-    const struct comm_limits *l = comm_limits(p);
+    const struct comm_limits l = comm_limits(p);
 
     if (p->nodes && p->nodes->shm)
         return p->nodes->n == 1 ? "shared" : "hosts";
-    if (p->n_ranks <= COMM_DIRECT_RANKS && bytes <= l->direct_bytes)
+    if (p->n_ranks <= COMM_DIRECT_RANKS && bytes <= l.direct_bytes)
         return "direct";
-    return bytes <= l->tree_bytes ? "tree" : bytes <= l->halving_bytes ? "halving" : "ring";
+    return bytes <= l.tree_bytes ? "tree" : bytes <= l.halving_bytes ? "halving" : "ring";
 }
 
 int allreduce_new_kind(const char *kind, const struct comm_place *p, const struct allreduce *a,

@@ -55,7 +55,7 @@ static struct ring *ring(struct collective *c)
  */
 static int ring_segments(const struct comm_place *p, const struct allreduce *a)
 {
-    size_t longest = a->n / (size_t)p->n_ranks + 1, piece = comm_limits(p)->piece_bytes;
+    size_t longest = a->n / (size_t)p->n_ranks + 1, piece = comm_limits(p).piece_bytes;
     size_t n = piece ? longest * comm_type_bytes(a->type) / piece + 1 : 1;
 
     return n < RING_SEGMENTS ? (int)n : RING_SEGMENTS;

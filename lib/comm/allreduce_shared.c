@@ -9,7 +9,7 @@
  *     every rank of a node     take piece i
  *
  * On one node there is nothing between: the node's stage publishes what it has reduced, in place as
- * one piece.  Between nodes there are several in place, so that one is on the wire while the next
+ * one piece.  Between nodes there are several in place, so that some are on the wire while the next
  * is reduced.
  */
 #include "between_stage.h"
@@ -28,7 +28,7 @@ struct shared {
     const struct node_groups *nodes;
     struct node_stage node;
     struct between_stage between; /* on the node's first rank, where there are several nodes */
-    uint64_t summed;              /* pieces summed between the nodes, on a first rank */
+    uint64_t passed;              /* pieces passed on to the other nodes, on a first rank */
     const void *scratch[];        /* [n_here] */
 };
 
@@ -54,6 +54,7 @@ static int shared_prepare(struct reduction *r, struct eddis_error *err)
 {
     struct shared *s = (struct shared *)r;
     const struct comm_place *p = &r->base.place;
+    struct comm_place firsts;
     int rc;
 
     if (!p->nodes || !p->nodes->shm)
@@ -61,24 +62,26 @@ static int shared_prepare(struct reduction *r, struct eddis_error *err)
     s->nodes = p->nodes;
     if (p->n_ranks == 1)
         return 0; /* over as soon as it is started */
-    const struct node_stage_options node = { .what = &r->what,
-                                             .shm = s->nodes->shm,
-                                             .here = s->nodes->here,
-                                             .n_here = s->nodes->n_here,
-                                             .in_place_bytes =
-                                                 s->nodes->n > 1 ? COMM_SHM_PIECE_BYTES : SIZE_MAX,
-                                             .publishes = s->nodes->n == 1,
-                                             .scratch = s->scratch };
+    firsts = node_groups_firsts(s->nodes, p->channel);
+    firsts.limits = p->limits;
+    const struct node_stage_options node = {
+        .what = &r->what,
+        .shm = s->nodes->shm,
+        .here = s->nodes->here,
+        .n_here = s->nodes->n_here,
+        .in_place_bytes = firsts.n_ranks > 1 ? comm_limits(&firsts).stage_bytes : SIZE_MAX,
+        .publishes = s->nodes->n == 1,
+        .scratch = s->scratch
+    };
 
     rc = node_stage_init(&s->node, &node, err);
     if (rc < 0 || !is_between(s))
         return rc;
-    const struct between_stage_options between = { .place =
-                                                       node_groups_firsts(s->nodes, p->channel),
+    const struct between_stage_options between = { .place = firsts,
                                                    .what = &r->what,
                                                    .piece_n = s->node.piece_n,
-                                                   .owner = &r->base,
-                                                   .measured = p->limits };
+                                                   .n_pieces = s->node.n_pieces,
+                                                   .owner = &r->base };
 
     return between_stage_init(&s->between, &between, err);
 }
@@ -91,27 +94,25 @@ static void shared_fini(struct collective *c)
     node_stage_fini(&s->node);
 }
 
-/* A sum between the nodes is not over (0), over (1) or has failed. */
-static int shared_summed(struct shared *s, int rc)
+/* The sum of a piece between the nodes is not over (0), over (1) or has failed. */
+static int shared_summed(struct shared *s, uint64_t piece, int rc)
 {
     if (rc == 1)
-        node_stage_publish(&s->node, s->summed++);
+        node_stage_publish(&s->node, piece);
     return rc;
 }
 
-/* Pass the next sum of the node on, one at a time and in their order.  Returns 1 when there was
- * one.
- */
+/* Pass the next sum of the node on, in their order.  Returns 1 when there was one. */
 static int shared_pass_on(struct shared *s, struct outbox *out, struct eddis_error *err)
 {
     struct comm_part piece;
     int rc;
 
-    if (!is_between(s) || between_stage_busy(&s->between) ||
-        !node_stage_reduced(&s->node, s->summed, &piece))
+    if (!is_between(s) || !between_stage_free(&s->between, s->passed) ||
+        !node_stage_reduced(&s->node, s->passed, &piece))
         return 0;
-    rc = between_stage_start(&s->between, piece.data, s->summed + 1 == s->node.n_pieces, out, err);
-    return shared_summed(s, rc) < 0 ? rc : 1;
+    rc = between_stage_start(&s->between, s->passed, piece.data, out, err);
+    return shared_summed(s, s->passed++, rc) < 0 ? rc : 1;
 }
 
 /* Go on as far as the others let.  Returns 1 at the end, 0, or a failure; *ret_moved: whether this
@@ -145,7 +146,7 @@ static int shared_start(struct collective *c, struct outbox *out)
 
     if (!s->r.bytes || c->place.n_ranks == 1)
         return 1;
-    s->summed = 0;
+    s->passed = 0;
     node_stage_start(&s->node);
     return shared_go(s, out, &moved, NULL);
 }
@@ -153,9 +154,11 @@ static int shared_start(struct collective *c, struct outbox *out)
 static int shared_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
     struct shared *s = shared(c);
+    uint64_t piece;
     bool moved;
-    int rc = shared_summed(s, between_stage_done(&s->between, op, out, NULL));
+    int rc = between_stage_done(&s->between, op, &piece, out, NULL);
 
+    rc = shared_summed(s, piece, rc);
     return rc <= 0 ? rc : shared_go(s, out, &moved, NULL);
 }
 

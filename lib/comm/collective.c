@@ -4,19 +4,25 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
+
+enum { ALIGN = 64 }; /* of instances */
 
 int collective_make(const struct collective_ops *ops, size_t bytes, const struct comm_place *p,
                     struct collective **ret, struct eddis_error *err)
 {
-    size_t rounded = (bytes + 63) / 64 * 64; /* aligned for the scratch memory inside */
-    struct collective *c = rounded < bytes ? NULL : aligned_alloc(64, rounded);
+    /* Zeroed by the system, so that the scratch memory inside costs nothing until it is used; and
+     * that is aligned.
+     */
+    void *memory = bytes > SIZE_MAX - ALIGN ? NULL : calloc(1, bytes + ALIGN);
+    struct collective *c;
 
-    if (!c)
+    if (!memory)
         return eddis_fail(err, -ENOMEM, "no memory for a %s of %zu bytes", ops->name, bytes);
-    memset(c, 0, rounded);
+    c = (struct collective *)(((uintptr_t)memory + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
     c->ops = ops;
+    c->memory = memory;
     c->place = *p;
     c->over = true;
     *ret = c;
@@ -35,7 +41,7 @@ void collective_post(struct collective *c, enum comm_kind kind, int member, void
     outbox_add(out, &(struct comm_op){ .kind = kind,
                                        .channel = c->place.channel,
                                        .peer = collective_rank(c, member),
-                                       .tag = c->tag,
+                                       .tag = c->tag * COMM_LANES + c->lane,
                                        .data = data,
                                        .bytes = bytes,
                                        .owner = c,
@@ -99,5 +105,5 @@ void collective_free(struct collective *c)
 {
     if (c && c->ops->fini)
         c->ops->fini(c);
-    free(c);
+    free(c ? c->memory : NULL);
 }

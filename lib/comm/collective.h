@@ -19,8 +19,10 @@ struct collective; /* one rank's end */
 struct node_groups;
 
 enum {
-    COMM_DIRECT_RANKS = 8,      /* with more an exchange with everybody is never taken */
-    COMM_PIECE_BYTES = 1 << 20, /* of a ring's messages, see allreduce_ring.c */
+    COMM_DIRECT_RANKS = 8,          /* with more an exchange with everybody is never taken */
+    COMM_PIECE_BYTES = 1 << 20,     /* of a ring's messages, see allreduce_ring.c */
+    COMM_LANES = 2,                 /* messages of a collective that may overtake each other */
+    COMM_TAGS = 32768 / COMM_LANES, /* to start collectives with; MPI promises as many messages' */
 };
 
 /* Up to which size which kind of all-reduce by messages is taken. */
@@ -29,6 +31,7 @@ struct comm_limits {
     size_t tree_bytes;    /* ... up to this one a tree ... */
     size_t halving_bytes; /* ... up to this one recursive halving, above a ring ... */
     size_t piece_bytes;   /* ... with messages of about this size at most; 0: whole blocks */
+    size_t stage_bytes;   /* between nodes that share memory: of each piece; 0: the usual */
 };
 
 /* A group of ranks, and this rank's place in it. */
@@ -60,8 +63,8 @@ struct allreduce {
     void (*tail_rule)(void *acc, const void *in);
 };
 
-/* Borrow the limits that hold in this place. */
-const struct comm_limits *comm_limits(const struct comm_place *p);
+/* Return the limits that hold in this place. */
+struct comm_limits comm_limits(const struct comm_place *p);
 
 /* Make an all-reduce of the kind that allreduce_choose names. */
 int allreduce_new(const struct comm_place *p, const struct allreduce *a, struct collective **ret,
@@ -100,8 +103,8 @@ int allgather_new(const struct comm_place *p, const void *in, void *out, size_t 
 /* Make a barrier, which is over when every rank has started it. */
 int barrier_new(const struct comm_place *p, struct collective **ret, struct eddis_error *err);
 
-/* Start, or start again.  tag must differ from those of all other collectives under way.  Returns 1
- * when it is over already, else 0.
+/* Start, or start again.  tag, below COMM_TAGS, must differ from those of all other collectives
+ * under way.  Returns 1 when it is over already, else 0.
  */
 int collective_start(struct collective *c, int tag, struct outbox *out, struct eddis_error *err);
 

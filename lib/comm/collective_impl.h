@@ -23,8 +23,10 @@ struct collective_ops {
 /* First in every instance, which is one block of memory. */
 struct collective {
     const struct collective_ops *ops;
+    void *memory; /* that it lies in */
     struct comm_place place;
     int tag;
+    int lane; /* of COMM_LANES, within the tag */
     bool over;
     void *user;
 };

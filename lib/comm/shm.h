@@ -21,7 +21,8 @@
 struct comm_shm; /* one rank's view */
 
 enum {
-    /* A reduction in place between several nodes takes a slot for each of its pieces of this size.
+    /* A reduction in place between several nodes takes a slot for each of its pieces, which are of
+     * this size at least.
      */
     COMM_SHM_PIECE_BYTES = 2 << 20,
 };

@@ -2,6 +2,8 @@
 /* tuner.c - what to measure next, predicting the rest, and choosing limits by it */
 #include "tuner.h"
 
+#include "shm.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -10,11 +12,13 @@ enum {
     MUST = 2,     /* rungs that are measured though they do not fit: two make a line */
     MESSAGE_KINDS = TUNER_RING + 1,
     SIZES = TUNER_RUNGS + 1, /* that limits are chosen by: one more is predicted */
+    STAGE_MOST = 8,          /* times the usual, of a piece between nodes */
 };
 
 #define MAY_WIN 3.0 /* times the predicted best: worth a try */
-#define CLEARLY 1.1 /* times faster in the mean of the rungs: worth another choice */
+#define CLEARLY 1.1 /* times faster in the mean of the rungs, or in all: worth another choice */
 #define SLOWER  2.0 /* times slower: shared memory is not taken */
+#define LATENCY 8   /* a piece travels so many times as long as its latency */
 
 size_t tuner_bytes(int rung)
 {
@@ -25,9 +29,9 @@ size_t tuner_bytes(int rung)
     return bytes;
 }
 
-void tuner_init(struct tuner *t, const struct comm_place *p, size_t shared_bytes)
+void tuner_init(struct tuner *t, const struct comm_place *p, size_t shared_bytes, double budget_s)
 {
-    *t = (struct tuner){ .place = *p, .shared_bytes = shared_bytes, .left_s = TUNER_BUDGET_S };
+    *t = (struct tuner){ .place = *p, .shared_bytes = shared_bytes, .left_s = budget_s };
 }
 
 static bool is_possible(const struct tuner *t, int kind)
@@ -238,16 +242,16 @@ static double loss(const struct tuner *t, const struct comm_limits *l)
 /* The usual limits, or those between two rungs that are clearly better. */
 static struct comm_limits best_limits(const struct tuner *t)
 {
-    const struct comm_limits *usual = comm_limits(&t->place);
-    struct comm_limits best = *usual, l = best;
-    double least = loss(t, &best) - SIZES * log(CLEARLY);
+    const struct comm_limits usual = comm_limits(&t->place);
+    struct comm_limits best = usual, l = best;
+    double least = loss(t, &best) - (t->few ? 1 : SIZES) * log(CLEARLY);
 
     for (int trees = 0; trees <= SIZES; trees++)
         for (int halvings = trees; halvings <= SIZES; halvings++)
             for (int rings = halvings; rings <= SIZES; rings++) {
-                l.direct_bytes = size_before(trees, usual->direct_bytes);
-                l.tree_bytes = size_before(halvings, usual->tree_bytes);
-                l.halving_bytes = size_before(rings, usual->halving_bytes);
+                l.direct_bytes = size_before(trees, usual.direct_bytes);
+                l.tree_bytes = size_before(halvings, usual.tree_bytes);
+                l.halving_bytes = size_before(rings, usual.halving_bytes);
                 if (loss(t, &l) < least) {
                     least = loss(t, &l);
                     best = l;
@@ -328,10 +332,13 @@ static void messages_text(const struct tuner *t, const struct comm_limits *l, ch
 
 static void explain(const struct tuner *t, struct tuner_result *r)
 {
-    char how[112] = "in memory that ranks of a node share";
+    char how[160] = "in memory that ranks of a node share";
 
     if (!r->shared)
-        messages_text(t, &r->limits, how, sizeof how);
+        (void)snprintf(how, sizeof how, "%s", r->messages);
+    else if (t->between)
+        (void)snprintf(how, sizeof how, "in memory that ranks of a node share, between nodes %s",
+                       r->messages);
     if (r->cost.bytes_per_s > 0)
         (void)snprintf(r->reason, sizeof r->reason,
                        "an all-reduce lasts %.3g ms and %.3g ms a MB, as measured: %s",
@@ -345,10 +352,26 @@ static void explain(const struct tuner *t, struct tuner_result *r)
 
 void tuner_choose(const struct tuner *t, struct tuner_result *ret)
 {
-    *ret = (struct tuner_result){ .limits = *comm_limits(&t->place) };
+    *ret = (struct tuner_result){ .limits = comm_limits(&t->place) };
     if (t->n >= MUST)
         ret->limits = best_limits(t);
     ret->shared = is_shared_taken(t, &ret->limits);
     fit_cost(t, ret, &ret->cost);
+    messages_text(t, &ret->limits, ret->messages, sizeof ret->messages);
+    if (ret->shared && t->between) {
+        ret->limits = t->between->limits;
+        (void)snprintf(ret->messages, sizeof ret->messages, "%s", t->between->messages);
+    }
     explain(t, ret);
+}
+
+/* The cost's latency is that of few bytes, which take 2 log2 n steps; a ring has 2 (n - 1). */
+size_t tuner_stage_bytes(const struct comm_cost *c, const struct comm_limits *l, int n_nodes)
+{
+    const size_t usual = COMM_SHM_PIECE_BYTES, most = STAGE_MOST * usual;
+    double bytes = LATENCY * c->latency_s * c->bytes_per_s;
+
+    if (n_nodes > 2 && fmax(bytes, (double)usual) > (double)l->halving_bytes)
+        bytes *= (n_nodes - 1) / ceil(log2(n_nodes));
+    return bytes < (double)usual ? usual : bytes < (double)most ? (size_t)bytes : most;
 }

@@ -3,7 +3,7 @@
  *
  * Arithmetic only: whoever measures, with whatever clock, does
  *
- *     tuner_init(&t, &place, shared_bytes);
+ *     tuner_init(&t, &place, shared_bytes, budget_s);
  *     while (tuner_next(&t, &rung))
  *         run each of the rung's kinds `runs` times on rung.bytes bytes; seconds[kind] = the
  *         quickest run of the slowest rank;
@@ -12,8 +12,13 @@
  *
  * on every rank with the same seconds, and has the same result on all.
  *
+ * Where memory is shared on several nodes messages go between these alone.  So their kinds are
+ * measured first, by a tuner of its own among one rank of each node; what it chooses is used when
+ * shared memory is measured beside messages among all, and holds if it is taken.  Each tuner has
+ * half of TUNER_BUDGET_S then.
+ *
  * Sizes grow sixteenfold from rung to rung, to 4 MiB.  A kind is tried on a rung when what is known
- * predicts that it may win there and that it fits into what is left of TUNER_BUDGET_S.  What is
+ * predicts that it may win there and that it fits into what is left of the budget.  What is
  * not measured is predicted, with what the trees' times say of a message (a) and the kinds' growth
  * of a byte (b), with P ranks and M bytes:
  *
@@ -41,7 +46,8 @@ enum {
     TUNER_RUNGS = 5,
     TUNER_FIRST_BYTES = 64,
     TUNER_GROWTH = 16,
-    TUNER_REASON = 160,
+    TUNER_MESSAGES = 96,
+    TUNER_REASON = 224,
 };
 
 struct tuner_rung {
@@ -51,10 +57,14 @@ struct tuner_rung {
     const char *kind[TUNER_KINDS]; /* for allreduce_new_kind, or "shared"; NULL: not at this rung */
 };
 
+struct tuner_result;
+
 struct tuner {
     struct comm_place place;
     size_t shared_bytes;
-    int n;                                    /* rungs measured */
+    bool few;                           /* one rank of each node: they disturb each other little */
+    const struct tuner_result *between; /* the choice among the nodes, borrowed; NULL: one node */
+    int n;                              /* rungs measured */
     double seconds[TUNER_RUNGS][TUNER_KINDS]; /* 0: not measured */
     double left_s;
 };
@@ -66,17 +76,19 @@ struct comm_cost {
 
 struct tuner_result {
     bool shared;               /* through the memory of the nodes; false too when there is none */
-    struct comm_limits limits; /* of messages */
+    struct comm_limits limits; /* of messages; among the nodes where memory is shared on several */
     struct comm_cost cost;     /* of large buffers, as chosen */
-    char reason[TUNER_REASON]; /* one sentence for people */
+    char messages[TUNER_MESSAGES]; /* the limits, for people ... */
+    char reason[TUNER_REASON];     /* ... and one sentence of all */
 };
 
 /* Return the bytes of a rung, 0 .. TUNER_RUNGS - 1. */
 size_t tuner_bytes(int rung);
 
 /* Begin.  shared_bytes: up to this size members can reduce in memory of their node; 0: they cannot.
+ * budget_s: TUNER_BUDGET_S or a part of it.
  */
-void tuner_init(struct tuner *t, const struct comm_place *p, size_t shared_bytes);
+void tuner_init(struct tuner *t, const struct comm_place *p, size_t shared_bytes, double budget_s);
 
 /* Say what to measure next.  Returns false when it is over. */
 bool tuner_next(const struct tuner *t, struct tuner_rung *ret);
@@ -86,5 +98,11 @@ void tuner_note(struct tuner *t, const double *seconds);
 
 /* Choose by what was measured, which is at least one rung. */
 void tuner_choose(const struct tuner *t, struct tuner_result *ret);
+
+/* Return of which size the pieces between so many nodes should be, where an all-reduce costs this
+ * and these limits hold: so large that their latency matters little, and no larger, since a piece
+ * is on the wire while the next is reduced on the node.
+ */
+size_t tuner_stage_bytes(const struct comm_cost *c, const struct comm_limits *l, int n_nodes);
 
 #endif

@@ -15,7 +15,7 @@ enum { POLL = 64 }; /* completed operations taken at a time */
 /* See enum request_level; tags of unlike levels never meet. */
 static void number(struct comm_thread *t, struct request *r)
 {
-    unsigned n = t->requests[r->level]++ % (ENGINE_TAGS / REQUEST_LEVELS);
+    unsigned n = t->requests[r->level]++ % (COMM_TAGS / REQUEST_LEVELS);
 
     r->tag = (int)(n * REQUEST_LEVELS + r->level);
 }

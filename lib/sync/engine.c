@@ -389,7 +389,7 @@ static int engine_settle(struct engine *e, struct outbox *out, struct eddis_erro
     if (arena_layout_started(e->layout))
         return 0;
     for (int i = 0; i < ARENA_LAYOUT_TAGS; i++)
-        tag[i] = (int)(e->sequence++ % ENGINE_TAGS);
+        tag[i] = (int)(e->sequence++ % COMM_TAGS);
     rc = arena_layout_start(e->layout, e->arena.item, &e->cost, tag, out, err);
     if (rc == 1)
         rc = engine_take_layout(e, err);
@@ -408,7 +408,7 @@ static int engine_launch(struct engine *e, int64_t now_ns, struct outbox *out,
            e->in_flight < BUCKET_IN_FLIGHT) {
         struct bucket *b = &e->bucket[e->next];
         struct sync_tail *tail = bucket_tail(e, b);
-        int tag = (int)(e->sequence++ % ENGINE_TAGS), rc;
+        int tag = (int)(e->sequence++ % COMM_TAGS), rc;
 
         *tail = (struct sync_tail){ .weight = e->step.weight };
         if (e->next == e->n_buckets - 1 && e->hooks.report)
@@ -489,7 +489,7 @@ static void engine_look(struct engine *e)
 int engine_exchange(struct engine *e, enum sync_exchange what, int64_t step, int64_t now_ns,
                     struct outbox *out, struct eddis_error *err)
 {
-    struct sync_turn t = { what, step, (int)(e->sequence++ % ENGINE_TAGS) };
+    struct sync_turn t = { what, step, (int)(e->sequence++ % COMM_TAGS) };
     int rc;
 
     assert(e->finished == e->n_buckets && !e->exchanging);

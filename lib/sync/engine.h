@@ -30,7 +30,6 @@ enum {
     ENGINE_FIRST_BYTES = 1 << 20,   /* of the first bucket: the sooner something is under way */
     ENGINE_BUCKET_BYTES = 4 << 20,  /* of the others; at most, where they are to be measured ... */
     ENGINE_EARLY_BYTES = 256 << 10, /* ... and at least, until they are */
-    ENGINE_TAGS = 32768,            /* MPI promises tags up to 32767 */
 };
 
 struct engine_parameter {

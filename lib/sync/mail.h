@@ -77,6 +77,7 @@ enum request_level {
     REQUEST_ALL,   /* all ranks */
     REQUEST_GROUP, /* the group that trains one model */
     REQUEST_NODE,  /* its members on one node */
+    REQUEST_FIRST, /* the first of its members on each node */
     REQUEST_LEVELS,
 };
 

@@ -283,11 +283,11 @@ int collectives_barrier_until(struct collectives *c, struct eddis_request **unde
     return rc;
 }
 
-int collectives_run(struct collectives *c, const char *what, struct collective *taken,
-                    struct eddis_error *err)
+int collectives_run(struct collectives *c, const char *what, enum request_level level,
+                    struct collective *taken, struct eddis_error *err)
 {
     struct eddis_request *q;
-    int rc = request_start(c, REQUEST_GROUP, &(struct call){ .what = what }, taken, &q, err);
+    int rc = request_start(c, level, &(struct call){ .what = what }, taken, &q, err);
 
     return rc < 0 ? rc : collectives_request_wait(c, q, err);
 }

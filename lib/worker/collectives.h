@@ -56,11 +56,11 @@ int collectives_least(struct collectives *c, int64_t *x, size_t n, struct eddis_
 /* Make all ranks return the same: rc and err of the lowest rank that failed, or 0.  Collective. */
 int collectives_agree(struct collectives *c, int rc, struct eddis_error *err);
 
-/* Run a collective of this rank's group, which is taken, to its end.  `what` is named when it does
- * not come.
+/* Run a collective of some ranks, which is taken, to its end.  `what` is named when it does not
+ * come.
  */
-int collectives_run(struct collectives *c, const char *what, struct collective *taken,
-                    struct eddis_error *err);
+int collectives_run(struct collectives *c, const char *what, enum request_level level,
+                    struct collective *taken, struct eddis_error *err);
 
 /* Start a request, which is returned; buffers are borrowed until it has been waited for. */
 int collectives_start_allreduce(struct collectives *c, const struct allreduce *a,

@@ -77,6 +77,12 @@ static void commit_publish(struct eddis *e, const struct comm_choice *c)
     phase_unlock_board(&e->phase);
 }
 
+/* Nodes of the group, among which messages go; 1 where no memory is shared. */
+static int commit_nodes(const struct eddis *e)
+{
+    return e->group.place.nodes ? e->group.place.nodes->n : 1;
+}
+
 /* Measure which kinds of all-reduce are best, and tell. */
 static int commit_measure(struct eddis *e, struct comm_cost *ret, struct eddis_error *err)
 {
@@ -88,9 +94,9 @@ static int commit_measure(struct eddis *e, struct comm_cost *ret, struct eddis_e
         return rc;
     if (!r.shared)
         node_memory_drop(&e->node_memory);
-    e->limits = r.limits;
     *ret = r.cost;
     tuning_set_limits(&c, &r);
+    e->limits = tuning_limits(&c, commit_nodes(e));
     if (e->node_memory.why.code)
         tuning_add_reason(&c, "no memory is shared: %s", e->node_memory.why.text);
     commit_publish(e, &c);
@@ -108,7 +114,7 @@ static int commit_kinds(struct eddis *e, struct comm_cost *ret, struct eddis_err
     if (e->group.n_groups == e->all.place.n_ranks || (!fixed && !e->options.measure))
         return 0;
     if (fixed) {
-        e->limits = tuning_limits(fixed);
+        e->limits = tuning_limits(fixed, commit_nodes(e));
         *ret = (struct comm_cost){ fixed->latency_s, fixed->bytes_per_s };
     } else {
         rc = commit_measure(e, ret, err);

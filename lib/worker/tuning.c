@@ -23,7 +23,9 @@
 struct measurement {
     struct collectives *all;
     struct comm_place place;
-    void *arena; /* [arena_bytes] in the memory of the node */
+    enum request_level level; /* of the place's ranks */
+    bool apart;               /* this rank is not one of them */
+    void *arena;              /* [arena_bytes] in the memory of the node */
     size_t arena_bytes;
 };
 
@@ -54,13 +56,15 @@ static int tuning_kinds(const struct measurement *m, const struct tuner_rung *ru
 
         if (!rung->kind[k])
             continue;
-        rc = collectives_agree(m->all, tuning_make(m, rung->kind[k], x, rung->bytes, &c, err), err);
+        rc = m->apart ? 0 : tuning_make(m, rung->kind[k], x, rung->bytes, &c, err);
+        rc = collectives_agree(m->all, rc, err);
         if (rc < 0) {
             collective_free(c);
             break;
         }
         began = clock_now_ns();
-        rc = collectives_run(m->all, "the measurement of the network", c, err);
+        if (c)
+            rc = collectives_run(m->all, "the measurement of the network", m->level, c, err);
         seconds[k] = fmin(seconds[k], (double)(clock_now_ns() - began) / (double)CLOCK_S);
     }
     return rc;
@@ -93,35 +97,67 @@ static int tuning_rung(const struct measurement *m, const struct tuner_rung *run
     return rc < 0 ? rc : tuning_most(m->all, seconds, TUNER_KINDS, COMM_FLOAT64, err);
 }
 
+/* Go through the rungs of a tuner that is initialised. */
+static int tuning_run(const struct measurement *m, struct tuner *t, struct tuner_result *ret,
+                      struct eddis_error *err)
+{
+    struct tuner_rung rung;
+
+    while (tuner_next(t, &rung)) {
+        double seconds[TUNER_KINDS];
+        int rc = tuning_rung(m, &rung, seconds, err);
+
+        if (rc < 0)
+            return rc;
+        tuner_note(t, seconds);
+    }
+    tuner_choose(t, ret);
+    return 0;
+}
+
+/* Which kinds are best among the first ranks of so many nodes at most. */
+static int tuning_between(const struct measurement *group, int n_nodes, struct tuner_result *ret,
+                          struct eddis_error *err)
+{
+    const struct node_groups *nodes = group->place.nodes;
+    struct measurement m = { .all = group->all, .level = REQUEST_FIRST };
+    struct tuner t;
+
+    m.apart = !nodes || nodes->here > 0;
+    if (!m.apart)
+        m.place = node_groups_firsts(nodes, group->place.channel);
+    tuner_init(&t, &(struct comm_place){ .n_ranks = n_nodes, .hosts = group->place.hosts }, 0,
+               TUNER_BUDGET_S / 2);
+    t.few = true;
+    return tuning_run(&m, &t, ret, err);
+}
+
 int tuning_measure(struct collectives *all, const struct comm_place *group, size_t arena_bytes,
                    struct tuner_result *ret, struct eddis_error *err)
 {
     const struct node_groups *nodes = group->nodes;
-    struct measurement m = { .all = all, .place = *group };
-    int64_t most[2] = { m.place.n_ranks, nodes ? (int64_t)arena_bytes : 0 };
-    struct tuner_rung rung;
-    struct tuner c;
+    struct measurement m = { .all = all, .place = *group, .level = REQUEST_GROUP };
+    int64_t most[3] = { m.place.n_ranks, nodes ? (int64_t)arena_bytes : 0, nodes ? nodes->n : 1 };
+    struct tuner_result between;
+    struct tuner t;
     int rc;
 
     if (nodes && nodes->shm) {
         m.arena = comm_shm_arena(nodes->shm);
         m.arena_bytes = arena_bytes;
     }
-    rc = tuning_most(all, most, 2, COMM_INT64, err);
+    rc = tuning_most(all, most, 3, COMM_INT64, err);
+    if (rc == 0 && most[2] > 1)
+        rc = tuning_between(&m, (int)most[2], &between, err);
     if (rc < 0)
         return rc;
-    tuner_init(&c, &(struct comm_place){ .n_ranks = (int)most[0], .hosts = m.place.hosts },
-               (size_t)most[1]);
-    while (tuner_next(&c, &rung)) {
-        double seconds[TUNER_KINDS];
-
-        rc = tuning_rung(&m, &rung, seconds, err);
-        if (rc < 0)
-            return rc;
-        tuner_note(&c, seconds);
+    tuner_init(&t, &(struct comm_place){ .n_ranks = (int)most[0], .hosts = m.place.hosts },
+               (size_t)most[1], most[2] > 1 ? TUNER_BUDGET_S / 2 : TUNER_BUDGET_S);
+    if (most[2] > 1) {
+        t.between = &between;
+        m.place.limits = &between.limits;
     }
-    tuner_choose(&c, ret);
-    return 0;
+    return tuning_run(&m, &t, ret, err);
 }
 
 /* ---- to and from the choice that the board and a plan hold ---- */
@@ -181,10 +217,15 @@ void tuning_set_limits(struct comm_choice *c, const struct tuner_result *r)
     (void)snprintf(c->reason, sizeof c->reason, "%s", r->reason);
 }
 
-struct comm_limits tuning_limits(const struct comm_choice *c)
+struct comm_limits tuning_limits(const struct comm_choice *c, int n_nodes)
 {
-    return (struct comm_limits){ (size_t)c->direct_bytes, (size_t)c->tree_bytes,
-                                 (size_t)c->halving_bytes, (size_t)c->piece_bytes };
+    const struct comm_cost cost = { c->latency_s, c->bytes_per_s };
+
+    struct comm_limits l = { (size_t)c->direct_bytes, (size_t)c->tree_bytes,
+                             (size_t)c->halving_bytes, (size_t)c->piece_bytes };
+
+    l.stage_bytes = tuner_stage_bytes(&cost, &l, n_nodes);
+    return l;
 }
 
 void tuning_add_reason(struct comm_choice *c, const char *fmt, ...)

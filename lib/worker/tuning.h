@@ -31,9 +31,11 @@ int tuning_layout(const struct comm_choice *c, int n, struct bucket_layout *ret,
 /* Write the layout of n parameters, at most CHOICE_MAX_ORDER, into the choice. */
 void tuning_set_layout(struct comm_choice *c, int n, const struct bucket_layout *l);
 
-/* Write the kinds of all-reduce into the choice, and read them. */
+/* Write the kinds of all-reduce into the choice, and read them, as they hold for a group on so many
+ * nodes that share memory.
+ */
 void tuning_set_limits(struct comm_choice *c, const struct tuner_result *r);
-struct comm_limits tuning_limits(const struct comm_choice *c);
+struct comm_limits tuning_limits(const struct comm_choice *c, int n_nodes);
 
 /* Add a clause to the reason. */
 void tuning_add_reason(struct comm_choice *c, const char *fmt, ...)

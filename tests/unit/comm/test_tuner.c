@@ -52,7 +52,7 @@ static double choose(const struct network *w, uint64_t *random, struct tuner_res
     struct tuner c;
     double all = 0;
 
-    tuner_init(&c, &place, w->node_bytes_per_s > 0 ? LAST_BYTES : 0);
+    tuner_init(&c, &place, w->node_bytes_per_s > 0 ? LAST_BYTES : 0, TUNER_BUDGET_S);
     while (tuner_next(&c, &rung)) {
         double s[TUNER_KINDS] = { 0 };
 
@@ -224,7 +224,7 @@ START_TEST(a_small_arena_has_a_cost)
     struct tuner c;
 
     for (size_t arena = 64; arena <= 64 << 10; arena *= 16) {
-        tuner_init(&c, &(struct comm_place){ .n_ranks = 4 }, arena);
+        tuner_init(&c, &(struct comm_place){ .n_ranks = 4 }, arena, TUNER_BUDGET_S);
         while (tuner_next(&c, &rung)) {
             double s[TUNER_KINDS] = { 0 };
 
@@ -264,12 +264,58 @@ START_TEST(the_reason_names_what_is_used)
 }
 END_TEST
 
+/* Where memory is shared on several nodes what was measured among these holds, and the reason says
+ * so; messages among all have their own limits.
+ */
+START_TEST(limits_between_nodes_hold)
+{
+    struct network w = { 16, 20e-6, 2e9, 0, 10e9 };
+    const struct tuner_result among = { .limits = { 1, 2, 3, 4, 5 }, .messages = "by pigeon" };
+    struct tuner_result r;
+    struct tuner_rung rung;
+    struct tuner c;
+
+    for (int slow = 0; slow < 2; slow++) {
+        w.node_bytes_per_s = slow ? 1e5 : 10e9;
+        tuner_init(&c, &(struct comm_place){ .n_ranks = w.ranks }, LAST_BYTES, TUNER_BUDGET_S);
+        c.between = &among;
+        while (tuner_next(&c, &rung)) {
+            double s[TUNER_KINDS] = { 0 };
+
+            for (int k = 0; k < TUNER_KINDS; k++)
+                if (rung.kind[k])
+                    s[k] = time_of(&w, k, rung.bytes);
+            tuner_note(&c, s);
+        }
+        tuner_choose(&c, &r);
+        ck_assert_int_eq(r.shared, !slow);
+        ck_assert_int_eq(r.limits.tree_bytes == 2, !slow);
+        ck_assert_int_eq(strstr(r.reason, "share, between nodes by pigeon") != NULL, !slow);
+    }
+}
+END_TEST
+
+/* Eight times the latency's bytes, of a ring its many steps' too, between the usual and a limit. */
+START_TEST(pieces_outweigh_their_latency)
+{
+    const struct comm_limits ring = { .halving_bytes = 256 << 10 },
+                             halving = { .halving_bytes = 64 << 20 };
+    const struct comm_cost slow = { 100e-6, 80e6 }, fast = { 60e-6, 6.25e9 };
+
+    ck_assert_uint_eq(tuner_stage_bytes(&slow, &ring, 4), 2 << 20);
+    ck_assert_uint_eq(tuner_stage_bytes(&(struct comm_cost){ 0 }, &ring, 256), 2 << 20);
+    ck_assert_uint_eq(tuner_stage_bytes(&fast, &halving, 64), 3000000);
+    ck_assert_uint_eq(tuner_stage_bytes(&fast, &ring, 16), 11250000);
+    ck_assert_uint_eq(tuner_stage_bytes(&fast, &ring, 256), 16 << 20);
+}
+END_TEST
+
 START_TEST(one_rank_measures_nothing)
 {
     struct tuner_rung rung;
     struct tuner c;
 
-    tuner_init(&c, &(struct comm_place){ .n_ranks = 1 }, 0);
+    tuner_init(&c, &(struct comm_place){ .n_ranks = 1 }, 0, TUNER_BUDGET_S);
     ck_assert(!tuner_next(&c, &rung));
 }
 END_TEST
@@ -285,6 +331,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, shared_memory_where_it_is_faster);
     tcase_add_test(tc, a_small_arena_has_a_cost);
     tcase_add_test(tc, the_reason_names_what_is_used);
+    tcase_add_test(tc, limits_between_nodes_hold);
+    tcase_add_test(tc, pieces_outweigh_their_latency);
     tcase_add_test(tc, one_rank_measures_nothing);
 }
 
