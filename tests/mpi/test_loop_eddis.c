@@ -176,7 +176,7 @@ static void test_choice(void)
     run_choice(NULL);
     CHECK(chosen.n_order == 3 && chosen.n_buckets >= 1 && chosen.piece_bytes == COMM_PIECE_BYTES);
     CHECK(strstr(chosen.reason, "measure"));
-    CHECK(strstr(chosen.reason, " buckets by when gradients were ready"));
+    CHECK(strstr(chosen.reason, " by when gradients were ready"));
     first = chosen;
     first.direct_bytes++; /* what no measurement chooses */
     run_choice(&first);
