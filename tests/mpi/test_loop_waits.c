@@ -235,9 +235,10 @@ static void late_leave_body(struct eddis *e, int rank, struct loop_job *j)
 {
     int64_t end = clock_now_ns() + 60 * CLOCK_S;
 
-    e->leave.tell_ns = CLOCK_S / 20;
-    if (rank != 0)
+    if (rank != 0) {
+        e->leave.tell_ns = CLOCK_S / 20;
         return;
+    }
     eddis_set_phase(e, EDDIS_PHASE_EVALUATE);
     while (!others_wait(j) && clock_now_ns() < end)
         usleep(1000);
