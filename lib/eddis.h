@@ -49,6 +49,13 @@
  * in the same order.  Waits take a timeout; EDDIS_FOREVER is allowed.  A wait that ends with
  * -ETIMEDOUT may be called again, so short slices keep a program responsive to signals.
  *
+ * Handles: a process may open several, one after the other or at once, each a worker with steps and
+ * messages of its own; all ranks open and close them in the same order.  Under eddis-run one at a
+ * time, since it reads one progress page.  They share one communication thread, and MPI, which the
+ * first one starts unless the program has; it ends when the process exits, so that another handle
+ * can be opened until then.  Leave by exit or by returning from main: to plain mpirun a process
+ * that ends by _exit has failed, whatever it has closed.
+ *
  * Threads: one thread at a time may be inside a call of one handle, except that
  * eddis_announce, eddis_announce_layer, eddis_announce_factors and eddis_plan_step may be called
  * from any thread at any time.  In a child made by fork every call fails with -EPERM.
@@ -136,7 +143,9 @@ struct eddis_options {
 };
 
 /* Join the job.  Collective.  Blocks until all workers are there.  The handle is closed by
- * eddis_close.  -EINVAL: options; -ENODEV: MPI or the job's shared memory cannot be used.
+ * eddis_close.  -EINVAL: options; -ENODEV: MPI or the job's shared memory cannot be used; -EBUSY:
+ * under eddis-run, another handle is open; -EPERM: in a child made by fork, when its parent has
+ * joined.
  */
 int eddis_open(const struct eddis_options *options, struct eddis **ret, struct eddis_error *err);
 

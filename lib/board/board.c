@@ -403,6 +403,13 @@ int board_open(const char *path, int local_rank, struct board **ret, struct eddi
     return 0;
 }
 
+void board_renew(struct board *b)
+{
+    b->page = (struct board_page){ .magic = 0 };
+    b->published = 0;
+    init_page(b, b->local_rank);
+}
+
 struct board_page *board_begin(struct board *b)
 {
     return &b->page;

@@ -46,6 +46,9 @@ bool board_all_mapped(const struct board *b);
  */
 int board_open(const char *path, int local_rank, struct board **ret, struct eddis_error *err);
 
+/* Begin the page anew, for another worker of the process that has opened it. */
+void board_renew(struct board *b);
+
 /* Borrows the page to write to, between board_begin and board_end; under a microsecond and no
  * system call.  One thread at a time.  It is this process's own copy and holds what was written
  * before; board_end publishes all but the ring and `choice`, and of the ring the slots of the steps

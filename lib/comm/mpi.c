@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpi.c - messages over MPI's point-to-point calls; the only file that includes mpi.h */
+/* mpi.c - messages over MPI's point-to-point calls; the only file that includes mpi.h
+ *
+ * MPI can be started once in a process, so a root stands for MPI itself, and the endpoints of
+ * workers, which come and go, are derived from it: each has communicators of its own.
+ */
 #include "transport.h"
 #include "wakeup.h"
+
+#include "lib/base/clock.h"
 
 #include <errno.h>
 #include <mpi.h>
@@ -9,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define CANCEL_NS (CLOCK_S / 10) /* for messages that are on their way */
 
 enum { MPI_CHUNK_BYTES = 1 << 30 }; /* counts are int */
 
@@ -21,8 +29,11 @@ struct mpi_slot {
 
 struct mpi_end {
     struct transport base;
-    MPI_Comm comm[COMM_CHANNELS]; /* one a channel */
-    bool finalize;                /* MPI was started here */
+    struct mpi_end *root;         /* that this one was derived from; NULL: this one is it */
+    bool owns_root;               /* and closes it */
+    MPI_Comm comm[COMM_CHANNELS]; /* one a channel; all MPI_COMM_NULL in a root */
+    MPI_Request dup;              /* of the channel that is being opened */
+    int channels;                 /* opened so far */
     MPI_Request *request;         /* [n], one a chunk */
     int *slot_of;                 /* [n] */
     int *index;                   /* [n] scratch of MPI_Testsome, */
@@ -30,9 +41,15 @@ struct mpi_end {
     int n, cap;
     struct mpi_slot *slot; /* [slots] */
     int slots, first_free; /* -1: none */
-    struct wakeup *wakeup;
-    bool by_mpirun; /* it has started this process */
+    bool by_mpirun;        /* it has started this process */
+    /* The root's. */
+    bool finalize;         /* MPI was started here */
+    bool disorder;         /* an endpoint was closed with messages under way */
+    int near;              /* ranks that share this one's memory; 0: not known yet */
+    struct wakeup *wakeup; /* of all endpoints; NULL: ranks of one host meet in memory */
 };
+
+static const struct transport_ops mpi_ops; /* at the end */
 
 static struct mpi_end *mpi_end(struct transport *t)
 {
@@ -184,7 +201,8 @@ static int mpi_poll(struct transport *t, struct comm_op *ret, int max, struct ed
          */
         int flag;
 
-        rc = MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, e->comm[0], &flag, MPI_STATUS_IGNORE);
+        rc = MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, e->channels ? e->comm[0] : MPI_COMM_SELF,
+                        &flag, MPI_STATUS_IGNORE);
         return rc == MPI_SUCCESS ? 0 : mpi_fail(err, -EIO, "MPI_Iprobe", rc);
     }
     /* A window at a time: each request completes at most one operation, so ret cannot overflow. */
@@ -224,54 +242,91 @@ static void mpi_abort(struct transport *t, int code)
     MPI_Abort(MPI_COMM_WORLD, code);
 }
 
+/* Whether any is under way. */
+static bool mpi_receives(const struct mpi_end *e)
+{
+    for (int i = 0; i < e->n; i++)
+        if (e->request[i] != MPI_REQUEST_NULL && e->slot[e->slot_of[i]].op.kind == COMM_RECEIVE)
+            return true;
+    return false;
+}
+
+/* Take back the receives, so that nothing is written to their buffers any more.  One whose message
+ * is on its way comes to its end instead, if its sender is still there.
+ */
+static void mpi_cancel(struct mpi_end *e)
+{
+    int64_t end = clock_now_ns() + CANCEL_NS;
+    int done = 0;
+
+    for (int i = 0; i < e->n; i++)
+        if (e->slot[e->slot_of[i]].op.kind == COMM_RECEIVE)
+            MPI_Cancel(&e->request[i]);
+    do
+        for (int i = 0; i < e->n; i++)
+            if (e->slot[e->slot_of[i]].op.kind == COMM_RECEIVE)
+                MPI_Test(&e->request[i], &done, MPI_STATUS_IGNORE);
+    while (mpi_receives(e) && clock_now_ns() < end);
+}
+
+/* An endpoint of a worker's. */
+static void mpi_leave(struct mpi_end *e, bool orderly)
+{
+    if (!orderly || e->n || e->channels < COMM_CHANNELS) {
+        mpi_cancel(e);
+        e->root->disorder = true;
+        return;
+    }
+    for (int i = 0; i < e->channels; i++)
+        if (e->comm[i] != MPI_COMM_WORLD)
+            MPI_Comm_free(&e->comm[i]);
+}
+
 static int mpi_close(struct transport *t, bool orderly, struct eddis_error *err)
 {
     struct mpi_end *e = mpi_end(t);
-    int rc = MPI_SUCCESS;
+    int rc = MPI_SUCCESS, rc2 = 0;
 
+    if (e->root)
+        mpi_leave(e, orderly);
     /* Ending MPI while messages are under way waits for ever when their peer is gone. */
-    if (orderly && e->n == 0) {
-        for (int i = 0; i < COMM_CHANNELS; i++)
-            if (e->comm[i] != MPI_COMM_NULL && e->comm[i] != MPI_COMM_WORLD)
-                MPI_Comm_free(&e->comm[i]);
-        if (e->finalize)
-            rc = MPI_Finalize();
-    }
-    wakeup_free(e->wakeup);
+    else if (e->finalize && orderly && e->n == 0 && !e->disorder)
+        rc = MPI_Finalize();
+    if (e->owns_root)
+        rc2 = mpi_close(&e->root->base, orderly, err);
+    if (!e->root)
+        wakeup_free(e->wakeup);
     free(e->request);
     free(e->slot_of);
     free(e->index);
     free(e->status);
     free(e->slot);
     free(e);
-    return rc == MPI_SUCCESS ? 0 : eddis_fail(err, -EIO, "MPI_Finalize failed with code %d", rc);
+    return rc == MPI_SUCCESS ? rc2 : eddis_fail(err, -EIO, "MPI_Finalize failed with code %d", rc);
+}
+
+/* Of the root, which all endpoints' waits are made on. */
+static struct wakeup *mpi_wakeup(struct transport *t)
+{
+    struct mpi_end *e = mpi_end(t);
+
+    return e->root ? e->root->wakeup : e->wakeup;
 }
 
 static bool mpi_wait(struct transport *t, int64_t ns)
 {
-    return wakeup_wait(mpi_end(t)->wakeup, ns);
+    return wakeup_wait(mpi_wakeup(t), ns);
 }
 
 static bool mpi_missed(struct transport *t)
 {
-    return wakeup_missed(mpi_end(t)->wakeup);
+    return wakeup_missed(mpi_wakeup(t));
 }
 
 static void mpi_wake(struct transport *t)
 {
-    wakeup_wake(mpi_end(t)->wakeup);
+    wakeup_wake(mpi_wakeup(t));
 }
-
-static const struct transport_ops mpi_ops = {
-    .name = "mpi",
-    .post = mpi_post,
-    .poll = mpi_poll,
-    .abort = mpi_abort,
-    .close = mpi_close,
-    .wait = mpi_wait,
-    .missed = mpi_missed,
-    .wake = mpi_wake,
-};
 
 /* Start MPI unless the program has. */
 static int mpi_start(struct mpi_end *e, struct eddis_error *err)
@@ -298,73 +353,155 @@ static int mpi_start(struct mpi_end *e, struct eddis_error *err)
     return 0;
 }
 
-/* How many ranks share this one's memory: as many as there are, unless they are on several hosts.
- */
-static int mpi_near(const struct mpi_end *e)
-{
-    MPI_Comm near = MPI_COMM_NULL;
-    int n = 0;
-
-    if (MPI_Comm_split_type(e->comm[0], MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near) !=
-        MPI_SUCCESS)
-        return 0;
-    MPI_Comm_size(near, &n);
-    MPI_Comm_free(&near);
-    return n;
-}
-
-static int mpi_open_channel(struct mpi_end *e, int channel, bool own, struct eddis_error *err)
-{
-    MPI_Comm *comm = &e->comm[channel];
-    int rc;
-
-    *comm = MPI_COMM_WORLD;
-    rc = own ? MPI_Comm_dup(MPI_COMM_WORLD, comm) : MPI_SUCCESS;
-    if (rc != MPI_SUCCESS)
-        return mpi_fail(err, -ENODEV, "MPI_Comm_dup", rc);
-    MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN);
-    return 0;
-}
-
-static int mpi_open(bool own, struct transport **ret, struct eddis_error *err)
+static struct mpi_end *mpi_new(struct eddis_error *err)
 {
     struct mpi_end *e = calloc(1, sizeof *e);
-    int near, rc;
 
-    if (!e)
-        return eddis_fail(err, -ENOMEM, "no memory for MPI");
+    if (!e) {
+        eddis_fail(err, -ENOMEM, "no memory for MPI");
+        return NULL;
+    }
     e->base.ops = &mpi_ops;
     for (int i = 0; i < COMM_CHANNELS; i++)
         e->comm[i] = MPI_COMM_NULL;
     e->first_free = -1;
     e->by_mpirun = getenv("OMPI_COMM_WORLD_RANK") != NULL;
+    return e;
+}
+
+int transport_mpi_start(struct transport **ret, struct eddis_error *err)
+{
+    struct mpi_end *e = mpi_new(err);
+    int rc;
+
+    if (!e)
+        return -ENOMEM;
     rc = mpi_start(e, err);
-    for (int i = 0; rc == 0 && i < COMM_CHANNELS; i++)
-        rc = mpi_open_channel(e, i, own, err);
-    if (rc < 0)
-        goto fail;
-    MPI_Comm_rank(e->comm[0], &e->base.rank);
-    MPI_Comm_size(e->comm[0], &e->base.n_ranks);
-    near = own ? mpi_near(e) : 0; /* which asks the others */
-    e->base.hosts = near < e->base.n_ranks;
-    /* Ranks of one host meet in memory, of which nobody hears. */
-    e->base.wakes = near == 1;
-    rc = e->base.wakes ? wakeup_new(&e->wakeup, err) : 0;
-    if (rc < 0)
-        goto fail;
+    if (rc < 0) {
+        mpi_close(&e->base, false, NULL);
+        return rc;
+    }
+    MPI_Comm_rank(MPI_COMM_WORLD, &e->base.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &e->base.n_ranks);
+    e->base.lasts = e->finalize;
     *ret = &e->base;
     return 0;
-fail:
-    mpi_close(&e->base, false, NULL);
-    return rc;
+}
+
+/* How many ranks share this one's memory: as many as there are, unless they are on several hosts.
+ */
+static int mpi_find_near(struct mpi_end *root, struct eddis_error *err)
+{
+    MPI_Comm near = MPI_COMM_NULL;
+    int rc = MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near);
+
+    if (rc != MPI_SUCCESS)
+        return mpi_fail(err, -ENODEV, "MPI_Comm_split_type", rc);
+    MPI_Comm_size(near, &root->near);
+    MPI_Comm_free(&near);
+    /* Ranks of one host meet in memory, of which nobody hears. */
+    return root->near == 1 ? wakeup_new(&root->wakeup, err) : 0;
+}
+
+/* Begin to open the next channel, unless there are all.  It must not block: what other endpoints
+ * wait for would stand still.
+ */
+static int mpi_begin_channel(struct mpi_end *e, struct eddis_error *err)
+{
+    int rc;
+
+    if (e->channels == COMM_CHANNELS)
+        return 0;
+    rc = MPI_Comm_idup(MPI_COMM_WORLD, &e->comm[e->channels], &e->dup);
+    return rc == MPI_SUCCESS ? 0 : mpi_fail(err, -ENODEV, "MPI_Comm_idup", rc);
+}
+
+static int mpi_derive(struct transport *t, struct transport **ret, struct eddis_error *err)
+{
+    struct mpi_end *root = mpi_end(t), *e = mpi_new(err);
+    int rc = e ? 0 : -ENOMEM;
+
+    if (rc == 0 && !root->near)
+        rc = mpi_find_near(root, err);
+    if (rc == 0)
+        rc = mpi_begin_channel(e, err);
+    if (rc < 0) {
+        free(e);
+        return rc;
+    }
+    e->root = root;
+    e->base.rank = root->base.rank;
+    e->base.n_ranks = root->base.n_ranks;
+    e->base.hosts = root->near < root->base.n_ranks;
+    e->base.wakes = root->wakeup != NULL;
+    *ret = &e->base;
+    return 0;
+}
+
+static int mpi_ready(struct transport *t, struct eddis_error *err)
+{
+    struct mpi_end *e = mpi_end(t);
+    int done = 1, rc = MPI_SUCCESS;
+
+    while (e->channels < COMM_CHANNELS) {
+        rc = MPI_Test(&e->dup, &done, MPI_STATUS_IGNORE);
+        if (rc != MPI_SUCCESS)
+            return mpi_fail(err, -ENODEV, "MPI_Comm_idup", rc);
+        if (!done)
+            return 0;
+        MPI_Comm_set_errhandler(e->comm[e->channels++], MPI_ERRORS_RETURN);
+        rc = mpi_begin_channel(e, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 1;
 }
 
 int transport_mpi_open(struct transport **ret, struct eddis_error *err)
 {
-    return mpi_open(true, ret, err);
+    struct transport *root, *t = NULL;
+    int rc = transport_mpi_start(&root, err);
+
+    if (rc < 0)
+        return rc;
+    rc = transport_derive(root, &t, err);
+    while (rc == 0 && (rc = transport_ready(t, err)) == 0)
+        ;
+    if (rc < 0) {
+        transport_close(t, false, NULL);
+        transport_close(root, false, NULL);
+        return rc;
+    }
+    mpi_end(t)->owns_root = true;
+    *ret = t;
+    return 0;
 }
 
 int transport_mpi_open_world(struct transport **ret, struct eddis_error *err)
 {
-    return mpi_open(false, ret, err);
+    struct transport *t;
+    int rc = transport_mpi_start(&t, err);
+
+    if (rc < 0)
+        return rc;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int i = 0; i < COMM_CHANNELS; i++)
+        mpi_end(t)->comm[i] = MPI_COMM_WORLD;
+    mpi_end(t)->channels = COMM_CHANNELS;
+    t->hosts = true; /* as far as is known */
+    *ret = t;
+    return 0;
 }
+
+static const struct transport_ops mpi_ops = {
+    .name = "mpi",
+    .post = mpi_post,
+    .poll = mpi_poll,
+    .abort = mpi_abort,
+    .close = mpi_close,
+    .wait = mpi_wait,
+    .missed = mpi_missed,
+    .wake = mpi_wake,
+    .derive = mpi_derive,
+    .ready = mpi_ready,
+};

@@ -129,6 +129,19 @@ void transport_abort(struct transport *t, int code)
     t->ops->abort(t, code);
 }
 
+int transport_derive(struct transport *t, struct transport **ret, struct eddis_error *err)
+{
+    if (!t->ops->derive)
+        return eddis_fail(err, -ENOTSUP, "there is one endpoint of kind %s a process",
+                          t->ops->name);
+    return t->ops->derive(t, ret, err);
+}
+
+int transport_ready(struct transport *t, struct eddis_error *err)
+{
+    return t->ops->ready ? t->ops->ready(t, err) : 1;
+}
+
 int transport_close(struct transport *t, bool orderly, struct eddis_error *err)
 {
     return t ? t->ops->close(t, orderly, err) : 0;

@@ -2,8 +2,8 @@
 /* transport.h - what carries messages between ranks: MPI, or an in-process loop
  *
  * One endpoint belongs to one rank.  All calls but transport_abort and transport_wake come from one
- * thread at a time, open and close from the same one (MPI wants to be finalised by the thread that
- * initialised it).
+ * thread at a time, for all that are derived from one together; what starts MPI is closed by the
+ * thread that opened it (MPI wants to be finalised by the thread that initialised it).
  */
 #ifndef EDDIS_COMM_TRANSPORT_H
 #define EDDIS_COMM_TRANSPORT_H
@@ -37,6 +37,9 @@ struct transport_ops {
     bool (*missed)(struct transport *t);
     /* End the present wait, or the next one; from any thread. */
     void (*wake)(struct transport *t);
+    /* The next two only where others can be derived from this one, see transport_derive. */
+    int (*derive)(struct transport *t, struct transport **ret, struct eddis_error *err);
+    int (*ready)(struct transport *t, struct eddis_error *err);
 };
 
 struct transport {
@@ -46,6 +49,7 @@ struct transport {
     int64_t sent_bytes; /* of all sends posted so far */
     int under_way;      /* operations posted and not yet returned by transport_poll */
     bool wakes;         /* a wait ends when a message comes in; else it must be polled */
+    bool lasts;         /* once closed it cannot be opened again in this process */
     struct transport_quiet quiet;
 };
 
@@ -94,14 +98,28 @@ void transport_abort(struct transport *t, int code);
  */
 int transport_close(struct transport *t, bool orderly, struct eddis_error *err);
 
-/* An endpoint over MPI (mpi.c).  Starts MPI with threads when the program has not, and then ends
- * it in close; messages travel on a communicator of their own.  Collective.  -ENODEV: MPI cannot
- * be used, with its own words.
+/* Begin another endpoint of the same ranks, whose messages meet none of t's.  It must be closed
+ * before t, which it keeps moving.  Collective, in the same order on all ranks; blocks for the
+ * first one only.  -ENOTSUP: this kind has one endpoint.
+ */
+int transport_derive(struct transport *t, struct transport **ret, struct eddis_error *err);
+
+/* Whether an endpoint that was derived can be used: 1, or 0 when it is to be asked again. */
+int transport_ready(struct transport *t, struct eddis_error *err);
+
+/* MPI itself (mpi.c), started with threads unless the program has, and ended by transport_close if
+ * it was started here: it carries no messages, others are derived from it.  -ENODEV: MPI cannot be
+ * used, with its own words.
+ */
+int transport_mpi_start(struct transport **ret, struct eddis_error *err);
+
+/* An endpoint over MPI which has MPI to itself, and ends it when it is closed.  Collective.  Fails
+ * as transport_mpi_start.
  */
 int transport_mpi_open(struct transport **ret, struct eddis_error *err);
 
-/* The same on the communicator that is there already, for a program that has MPI to itself.  Sends
- * nothing, so it works where two ranks cannot reach each other.  Its channels share their tags.
+/* The same on the communicator that is there already.  Sends nothing, so it works where two ranks
+ * cannot reach each other.  Its channels share their tags.
  */
 int transport_mpi_open_world(struct transport **ret, struct eddis_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_thread.c - the communication thread itself: opening, what it works with, failure, closing;
- * comm_thread_impl.h says how thread and callers take turns
+/* comm_thread.c - the communication thread itself, and the workers' ends of it: opening, what they
+ * work with, failure, closing; comm_thread_impl.h says how thread and callers take turns
  */
 #include "comm_thread_impl.h"
 
@@ -13,120 +13,257 @@
 
 /* ---- the thread ---- */
 
-/* Until told to stop and nothing is left to do, or after a failure.  With the lock held. */
-static void thread_loop(struct comm_thread *t)
+static bool any_mail(const struct comm_hub *h)
 {
-    transport_moved(t->transport);
+    for (const struct comm_thread *t = h->ends; t; t = t->next_end)
+        if (t->first)
+            return true;
+    return false;
+}
+
+/* Until told to stop and nothing is left to do.  With the lock held. */
+static void thread_loop(struct comm_hub *h)
+{
+    transport_moved(h->root);
     for (;;) {
         int64_t ns;
 
-        while (t->callers || t->halts || t->holder != HOLDER_NOBODY)
-            comm_thread_sleep(t, CLOCK_NEVER);
-        if (t->failure.code || (t->stop && !t->first))
+        while (h->callers || h->halts || h->holder != HOLDER_NOBODY)
+            comm_thread_sleep(h, CLOCK_NEVER);
+        if (h->stop && !any_mail(h))
             return;
-        t->holder = HOLDER_THREAD;
-        ns = comm_thread_turn(t, CLOCK_NEVER);
-        comm_thread_give(t);
+        h->holder = HOLDER_THREAD;
+        ns = comm_thread_turn(h, CLOCK_NEVER);
+        comm_thread_give(h);
         if (ns > 0)
-            comm_thread_sleep(t, clock_now_ns() + ns);
+            comm_thread_sleep(h, clock_now_ns() + ns);
     }
 }
 
-static void thread_opened(struct comm_thread *t, int rc, const struct eddis_error *err)
+static void thread_opened(struct comm_hub *h, int rc, const struct eddis_error *err)
 {
-    if (rc < 0)
-        comm_thread_fail(t, rc, err);
-    else
-        t->place =
-            (struct comm_place){ t->transport->rank, t->transport->n_ranks, t->transport->hosts };
-    t->opened = true;
-    comm_thread_rouse(t);
+    h->open_err = *err;
+    h->open_err.code = rc < 0 ? rc : 0;
+    h->opened = true;
+    comm_thread_rouse(h);
 }
 
-/* After a failure it waits for comm_thread_close: MPI ends in the thread that began it. */
+/* It stays to the end: MPI ends in the thread that began it. */
 static void *thread_main(void *arg)
 {
-    struct comm_thread *t = arg;
+    struct comm_hub *h = arg;
     struct eddis_error err = { 0 };
-    bool orderly;
     int rc;
 
     /* The kernel's default would stretch each nap by 50 us. */
     prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
-    rc = t->open(t->open_arg, &t->transport, &err);
-    pthread_mutex_lock(&t->lock);
-    thread_opened(t, rc, &err);
+    rc = h->open(h->open_arg, &h->root, &err);
+    pthread_mutex_lock(&h->lock);
+    thread_opened(h, rc, &err);
     if (rc >= 0)
-        thread_loop(t);
-    while (rc >= 0 && !t->stop)
-        comm_thread_sleep(t, CLOCK_NEVER);
-    orderly = t->orderly && !t->failure.code;
-    pthread_mutex_unlock(&t->lock);
+        thread_loop(h);
+    pthread_mutex_unlock(&h->lock);
     if (rc >= 0)
-        t->close_rc = transport_close(t->transport, orderly, &t->close_err);
+        h->close_rc = transport_close(h->root, h->orderly, &h->close_err);
     return NULL;
 }
 
-/* ---- callers ---- */
+/* ---- the hub ---- */
 
-static void thread_free(struct comm_thread *t)
+static struct comm_hub *hub_new(void)
 {
-    outbox_fini(&t->out);
-    free(t->done_step);
-    free(t->peer);
-    free(t->bucket_of);
-    pthread_cond_destroy(&t->event);
-    pthread_mutex_destroy(&t->lock);
-    free(t);
+    struct comm_hub *h = calloc(1, sizeof *h);
+    pthread_condattr_t attr;
+
+    if (!h)
+        return NULL;
+    pthread_mutex_init(&h->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&h->event, &attr);
+    pthread_condattr_destroy(&attr);
+    return h;
+}
+
+static void hub_free(struct comm_hub *h)
+{
+    pthread_cond_destroy(&h->event);
+    pthread_mutex_destroy(&h->lock);
+    free(h);
 }
 
 /* Signals are for the program's threads. */
-static int start_thread(struct comm_thread *t, struct eddis_error *err)
+static int hub_start(struct comm_hub *h, struct eddis_error *err)
 {
     sigset_t all, old;
     int rc;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    rc = pthread_create(&t->thread, NULL, thread_main, t);
+    rc = pthread_create(&h->thread, NULL, thread_main, h);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (rc)
         return eddis_fail_errno(err, -rc, "no communication thread");
-    pthread_mutex_lock(&t->lock);
-    while (!t->opened)
-        comm_thread_sleep(t, CLOCK_NEVER);
-    rc = t->failure.code;
-    pthread_mutex_unlock(&t->lock);
+    pthread_mutex_lock(&h->lock);
+    while (!h->opened)
+        comm_thread_sleep(h, CLOCK_NEVER);
+    rc = h->open_err.code;
+    pthread_mutex_unlock(&h->lock);
     if (rc < 0) {
         if (err)
-            *err = t->failure;
-        pthread_join(t->thread, NULL);
+            *err = h->open_err;
+        pthread_join(h->thread, NULL);
     }
     return rc;
+}
+
+int comm_hub_open(comm_thread_open_fn open, void *arg, struct comm_hub **ret,
+                  struct eddis_error *err)
+{
+    struct comm_hub *h = hub_new();
+    int rc;
+
+    if (!h)
+        return eddis_fail(err, -ENOMEM, "no memory for a communication thread");
+    h->open = open;
+    h->open_arg = arg;
+    h->threaded = open != NULL;
+    rc = open ? hub_start(h, err) : 0;
+    if (rc < 0) {
+        hub_free(h);
+        return rc;
+    }
+    *ret = h;
+    return 0;
+}
+
+bool comm_hub_lasts(const struct comm_hub *h)
+{
+    return h->root && h->root->lasts;
+}
+
+int comm_hub_close(struct comm_hub *h, bool orderly, struct eddis_error *err)
+{
+    int rc = 0;
+
+    if (h->threaded) {
+        pthread_mutex_lock(&h->lock);
+        h->stop = true;
+        h->orderly = orderly;
+        comm_thread_rouse(h);
+        pthread_mutex_unlock(&h->lock);
+        pthread_join(h->thread, NULL);
+        rc = h->close_rc;
+        if (rc < 0 && err)
+            *err = h->close_err;
+    }
+    hub_free(h);
+    return rc;
+}
+
+/* Lock, and until resume nobody holds the token. */
+static void halt(struct comm_hub *h)
+{
+    pthread_mutex_lock(&h->lock);
+    h->halts++;
+    comm_thread_rouse(h);
+    while (h->threaded && h->holder != HOLDER_NOBODY)
+        comm_thread_sleep(h, CLOCK_NEVER);
+}
+
+static void resume(struct comm_hub *h)
+{
+    h->halts--;
+    comm_thread_rouse(h);
+    pthread_mutex_unlock(&h->lock);
+}
+
+/* ---- a worker's end ---- */
+
+static struct comm_thread *end_new(struct comm_hub *h)
+{
+    struct comm_thread *t = calloc(1, sizeof *t);
+
+    if (!t)
+        return NULL;
+    t->hub = h;
+    t->last = &t->first;
+    t->place.n_ranks = 1;
+    return t;
+}
+
+static void end_free(struct comm_thread *t)
+{
+    outbox_fini(&t->out);
+    free(t->done_step);
+    free(t->peer);
+    free(t->bucket_of);
+    free(t);
+}
+
+/* In a halt.  transport NULL: one rank. */
+static void end_add(struct comm_thread *t, struct transport *transport)
+{
+    t->transport = transport;
+    if (transport)
+        t->place = (struct comm_place){ transport->rank, transport->n_ranks, transport->hosts };
+    t->next_end = t->hub->ends;
+    t->hub->ends = t;
+}
+
+/* In a halt. */
+static void end_remove(struct comm_thread *t)
+{
+    struct comm_thread **at = &t->hub->ends;
+
+    while (*at != t)
+        at = &(*at)->next_end;
+    *at = t->next_end;
 }
 
 int comm_thread_open(comm_thread_open_fn open, void *arg, struct comm_thread **ret,
                      struct eddis_error *err)
 {
-    struct comm_thread *t = calloc(1, sizeof *t);
-    pthread_condattr_t attr;
+    struct comm_hub *h;
+    struct comm_thread *t;
+    int rc = comm_hub_open(open, arg, &h, err);
+
+    if (rc < 0)
+        return rc;
+    t = end_new(h);
+    if (!t) {
+        (void)comm_hub_close(h, false, NULL);
+        return eddis_fail(err, -ENOMEM, "no memory for a communication thread");
+    }
+    halt(h);
+    t->own_hub = t->ready = true;
+    end_add(t, h->root);
+    resume(h);
+    *ret = t;
+    return 0;
+}
+
+int comm_thread_join(struct comm_hub *h, struct comm_thread **ret, struct eddis_error *err)
+{
+    struct comm_wait w = { .kind = WAIT_READY };
+    struct comm_thread *t = end_new(h);
+    struct transport *derived = NULL;
     int rc;
 
     if (!t)
-        return eddis_fail(err, -ENOMEM, "no memory for a communication thread");
-    pthread_mutex_init(&t->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&t->event, &attr);
-    pthread_condattr_destroy(&attr);
-    t->last = &t->first;
-    t->open = open;
-    t->open_arg = arg;
-    t->place.n_ranks = 1;
-    t->threaded = open != NULL;
-    rc = open ? start_thread(t, err) : 0;
+        return eddis_fail(err, -ENOMEM, "no memory for a worker's communication");
+    halt(h);
+    rc = transport_derive(h->root, &derived, err);
+    if (rc == 0)
+        end_add(t, derived);
+    resume(h);
     if (rc < 0) {
-        thread_free(t);
+        end_free(t);
+        return rc;
+    }
+    rc = comm_thread_wait(t, &w, CLOCK_NEVER, err);
+    if (rc < 0) {
+        (void)comm_thread_close(t, false, NULL);
         return rc;
     }
     *ret = t;
@@ -136,23 +273,6 @@ int comm_thread_open(comm_thread_open_fn open, void *arg, struct comm_thread **r
 struct comm_place comm_thread_place(const struct comm_thread *t)
 {
     return t->place;
-}
-
-/* Lock, and until resume nobody holds the token. */
-static void halt(struct comm_thread *t)
-{
-    pthread_mutex_lock(&t->lock);
-    t->halts++;
-    comm_thread_rouse(t);
-    while (t->threaded && t->holder != HOLDER_NOBODY)
-        comm_thread_sleep(t, CLOCK_NEVER);
-}
-
-static void resume(struct comm_thread *t)
-{
-    t->halts--;
-    comm_thread_rouse(t);
-    pthread_mutex_unlock(&t->lock);
 }
 
 int comm_thread_set_engine(struct comm_thread *t, struct engine *e, struct eddis_error *err)
@@ -171,28 +291,28 @@ int comm_thread_set_engine(struct comm_thread *t, struct engine *e, struct eddis
         done_step[i] = -1;
         peer[i] = -1;
     }
-    halt(t);
+    halt(t->hub);
     t->done_step = done_step;
     t->peer = peer;
     t->bucket_of = bucket_of;
     t->n_parameters = engine_n_parameters(e);
     t->engine = e;
     comm_thread_publish_layout(t);
-    resume(t);
+    resume(t->hub);
     return 0;
 }
 
 void comm_thread_set_box(struct comm_thread *t, struct smb *box)
 {
-    halt(t);
+    halt(t->hub);
     t->box = box;
     t->polls = true; /* it opens by being polled */
-    resume(t);
+    resume(t->hub);
 }
 
 void comm_thread_drop_engine(struct comm_thread *t)
 {
-    halt(t);
+    halt(t->hub);
     free(t->done_step);
     free(t->peer);
     free(t->bucket_of);
@@ -201,26 +321,26 @@ void comm_thread_drop_engine(struct comm_thread *t)
     t->bucket_of = NULL;
     t->n_buckets = t->n_parameters = 0;
     t->engine = NULL;
-    resume(t);
+    resume(t->hub);
 }
 
 void comm_thread_on_failure(struct comm_thread *t, comm_thread_failure_fn fn, void *arg)
 {
-    pthread_mutex_lock(&t->lock);
+    pthread_mutex_lock(&t->hub->lock);
     t->on_failure = fn;
     t->on_failure_arg = arg;
     if (t->failure.code)
         fn(arg, &t->failure);
-    pthread_mutex_unlock(&t->lock);
+    pthread_mutex_unlock(&t->hub->lock);
 }
 
 int64_t comm_thread_sent_bytes(struct comm_thread *t)
 {
     int64_t n;
 
-    pthread_mutex_lock(&t->lock);
+    pthread_mutex_lock(&t->hub->lock);
     n = t->sent_bytes;
-    pthread_mutex_unlock(&t->lock);
+    pthread_mutex_unlock(&t->hub->lock);
     return n;
 }
 
@@ -228,9 +348,9 @@ int comm_thread_failure(struct comm_thread *t, struct eddis_error *err)
 {
     int rc;
 
-    pthread_mutex_lock(&t->lock);
+    pthread_mutex_lock(&t->hub->lock);
     rc = comm_thread_failed(t, err);
-    pthread_mutex_unlock(&t->lock);
+    pthread_mutex_unlock(&t->hub->lock);
     return rc;
 }
 
@@ -239,11 +359,11 @@ void comm_thread_give_up(struct comm_thread *t, const char *why)
     struct eddis_error err = { 0 };
     int rc = eddis_fail(&err, -ECONNABORTED, "%s", why);
 
-    pthread_mutex_lock(&t->lock);
+    pthread_mutex_lock(&t->hub->lock);
     comm_thread_fail(t, rc, &err);
-    while (t->threaded && t->holder != HOLDER_NOBODY) /* at most one turn, then it sees it */
-        comm_thread_sleep(t, CLOCK_NEVER);
-    pthread_mutex_unlock(&t->lock);
+    while (t->hub->threaded && t->hub->holder != HOLDER_NOBODY) /* one turn, then it sees it */
+        comm_thread_sleep(t->hub, CLOCK_NEVER);
+    pthread_mutex_unlock(&t->hub->lock);
 }
 
 void comm_thread_abort(struct comm_thread *t, int code)
@@ -254,21 +374,20 @@ void comm_thread_abort(struct comm_thread *t, int code)
 
 int comm_thread_close(struct comm_thread *t, bool orderly, struct eddis_error *err)
 {
+    struct comm_hub *h;
+    bool own_hub;
     int rc = 0;
 
     if (!t)
         return 0;
-    if (t->threaded) {
-        pthread_mutex_lock(&t->lock);
-        t->stop = true;
-        t->orderly = orderly;
-        comm_thread_rouse(t);
-        pthread_mutex_unlock(&t->lock);
-        pthread_join(t->thread, NULL);
-        rc = t->close_rc;
-        if (rc < 0 && err)
-            *err = t->close_err;
-    }
-    thread_free(t);
-    return rc;
+    h = t->hub;
+    own_hub = t->own_hub;
+    orderly = orderly && !t->failure.code;
+    halt(h);
+    end_remove(t);
+    if (!own_hub)
+        rc = transport_close(t->transport, orderly, err);
+    resume(h);
+    end_free(t);
+    return own_hub ? comm_hub_close(h, orderly, err) : rc;
 }

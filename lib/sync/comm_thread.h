@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_thread.h - the communication thread: an engine and general collectives over a transport
+/* comm_thread.h - the communication thread: engines and general collectives over a transport
  *
  *     program's threads                       communication thread
  *     comm_thread_send(mail) ---- queue ---------> engine, collectives --> outbox --> transport
@@ -10,6 +10,10 @@
  * engine's hooks may run in a caller: it must not wait with a lock held that they take.  With one
  * rank there is no thread and no transport: mail is handled by whoever sends it.
  *
+ * The workers of one process share a hub, the thread with MPI behind it, since several threads in
+ * MPI at once are slow: each has its end of it, with mail, engine and messages of its own, and
+ * fails for itself.
+ *
  * All functions may be called from any thread.
  */
 #ifndef EDDIS_SYNC_COMM_THREAD_H
@@ -19,13 +23,27 @@
 
 #include "lib/comm/transport.h"
 
-struct comm_thread;
+struct comm_hub;
+struct comm_thread; /* a worker's end */
 
 typedef int (*comm_thread_open_fn)(void *arg, struct transport **ret, struct eddis_error *err);
 
-/* Start the thread, which opens the transport by open(arg), and closes it.  open NULL: one rank.
- * Blocks until the transport is open.
+/* Start a thread, which opens a transport by open(arg), and closes it.  Blocks until it is open. */
+int comm_hub_open(comm_thread_open_fn open, void *arg, struct comm_hub **ret,
+                  struct eddis_error *err);
+
+/* Whether it must be kept until the process ends: what it stands on cannot be started again. */
+bool comm_hub_lasts(const struct comm_hub *h);
+
+/* End the thread and free h, which has no ends any more.  orderly: see transport_close. */
+int comm_hub_close(struct comm_hub *h, bool orderly, struct eddis_error *err);
+
+/* Open another end, with a transport that is derived from the hub's.  Collective, in the same order
+ * on all ranks.  Blocks until it can be used; the other ends go on meanwhile.
  */
+int comm_thread_join(struct comm_hub *h, struct comm_thread **ret, struct eddis_error *err);
+
+/* Open an end with a hub of its own, and the hub's transport.  open NULL: one rank. */
 int comm_thread_open(comm_thread_open_fn open, void *arg, struct comm_thread **ret,
                      struct eddis_error *err);
 
@@ -54,6 +72,7 @@ enum comm_wait_kind {
     WAIT_BOX,      /* until a request to the box is done */
     WAIT_LEFT,     /* until the box is left, after MAIL_LEAVE */
     WAIT_EXCHANGE, /* until a number of exchanges are over */
+    WAIT_READY,    /* until the end's transport can be used */
 };
 
 /* What a caller waits for, and for whom it did in vain. */
@@ -103,8 +122,8 @@ void comm_thread_give_up(struct comm_thread *t, const char *why);
 /* End all ranks at once.  May return. */
 void comm_thread_abort(struct comm_thread *t, int code);
 
-/* End the thread and free t.  orderly: see transport_close; nothing may be under way then.
- * Accepts NULL.
+/* Close the end, with its hub if that is its own, and free t.  orderly: see transport_close;
+ * nothing may be under way then.  Accepts NULL.
  */
 int comm_thread_close(struct comm_thread *t, bool orderly, struct eddis_error *err);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm_thread_impl.h - the progress token of the communication thread, and a turn of its holder
  *
- * Whoever holds the token makes progress: takes the mail, hands engine, box and collectives what
- * the transport has completed, posts what they send.  The thread holds it, or a caller as long as
- * it waits: waking the thread and being woken by it would double the delay of a small message.
+ * Whoever holds the token makes progress for all workers of the hub: takes the mail, hands engine,
+ * box and collectives what the transport has completed, posts what they send.  The thread holds it,
+ * or a caller as long as it waits: waking the thread and being woken by it would double the delay
+ * of a small message.
  *
  *                           mail, or time to look             a caller waits
  *             thread holds <--------------------- nobody holds --------------> caller holds
@@ -46,30 +47,48 @@
 
 enum holder { HOLDER_NOBODY, HOLDER_THREAD, HOLDER_CALLER };
 
-struct comm_thread {
-    pthread_mutex_t lock;
+/* The thread and the token: what the workers of a process share. */
+struct comm_hub {
+    pthread_mutex_t lock; /* of the hub and of all its workers' ends */
     pthread_cond_t event; /* something has changed that somebody may sleep for */
     pthread_t thread;
     bool threaded; /* false: one rank */
 
     /* The token and who wants it, guarded by lock. */
     enum holder holder;
-    bool listens; /* the holder rests in the transport */
-    int callers;  /* that wait */
-    int halts;    /* by those who change what is the holder's: nobody takes it */
+    struct transport *listens; /* that the holder rests in; NULL: it does not */
+    int callers;               /* that wait */
+    int halts;                 /* by those who change what is the holder's: nobody takes it */
 
     /* Guarded by lock. */
-    struct mail *first, **last;
     bool opened, stop, orderly;
+    struct eddis_error open_err; /* code 0: none */
+    int close_rc;
+    struct eddis_error close_err;
+
+    /* The holder's; others change them in a halt. */
+    struct comm_thread *ends;
+    struct transport *root; /* the ends' own are derived from it, or it is the only end's */
+
+    comm_thread_open_fn open;
+    void *open_arg;
+};
+
+struct comm_thread {
+    struct comm_hub *hub;
+    struct comm_thread *next_end;
+    bool own_hub; /* made for this end alone */
+
+    /* Guarded by the hub's lock. */
+    struct mail *first, **last;
+    bool ready;                 /* the transport can be used */
     struct eddis_error failure; /* code 0: none */
     comm_thread_failure_fn on_failure;
     void *on_failure_arg;
-    int close_rc;
-    struct eddis_error close_err;
     unsigned requests[REQUEST_LEVELS]; /* sent so far */
     struct comm_wait *box_waits;       /* of kind WAIT_BOX, under way */
 
-    /* Published, guarded by lock. */
+    /* Published, guarded by the hub's lock. */
     int64_t *done_step; /* [n_buckets], room for one a parameter */
     int *peer;          /* [n_buckets] */
     int *bucket_of;     /* [n_parameters] */
@@ -91,18 +110,28 @@ struct comm_thread {
     struct mail_box *boxed; /* requests to the box that are done and not published */
     bool polls;             /* something waits for shared memory */
 
-    comm_thread_open_fn open;
-    void *open_arg;
+    /* Of the present turn. */
+    bool in_turn; /* it had not failed when the turn began */
+    struct mail *taken;
+    int moved; /* whether anything has, or a failure */
+    struct eddis_error turn_err;
+
     struct comm_place place;
 };
 
-/* All with the lock held. */
+/* Whether the hub's transport carries nothing itself. */
+static inline bool comm_hub_derives(const struct comm_hub *h)
+{
+    return h->root && h->root->ops->derive;
+}
+
+/* All with the hub's lock held. */
 
 /* Make one turn, for the holder, and rest when nothing moved, until deadline_ns at most; both
  * without the lock unless there is one rank.  Returns 0, or for how many ns the holder may sleep by
  * the event before the next turn; the lock was not let go of then since mail was looked for.
  */
-int64_t comm_thread_turn(struct comm_thread *t, int64_t deadline_ns);
+int64_t comm_thread_turn(struct comm_hub *h, int64_t deadline_ns);
 
 /* Make known what is done and for whom the rest waits; for the holder. */
 void comm_thread_publish(struct comm_thread *t);
@@ -117,12 +146,12 @@ void comm_thread_fail(struct comm_thread *t, int rc, const struct eddis_error *e
 int comm_thread_failed(const struct comm_thread *t, struct eddis_error *err);
 
 /* Wake all that sleep, the holder among them. */
-void comm_thread_rouse(struct comm_thread *t);
+void comm_thread_rouse(struct comm_hub *h);
 
 /* Give the token back. */
-void comm_thread_give(struct comm_thread *t);
+void comm_thread_give(struct comm_hub *h);
 
 /* Sleep until the next event, at most until deadline_ns; CLOCK_NEVER: until it comes. */
-void comm_thread_sleep(struct comm_thread *t, int64_t deadline_ns);
+void comm_thread_sleep(struct comm_hub *h, int64_t deadline_ns);
 
 #endif

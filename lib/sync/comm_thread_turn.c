@@ -23,18 +23,18 @@ static void number(struct comm_thread *t, struct request *r)
 void comm_thread_send(struct comm_thread *t, struct mail *m)
 {
     m->next = NULL;
-    pthread_mutex_lock(&t->lock);
+    pthread_mutex_lock(&t->hub->lock);
     if (m->kind == MAIL_REQUEST)
         number(t, (struct request *)m);
     if (!t->failure.code) { /* else the waits say it */
         *t->last = m;
         t->last = &m->next;
-        if (t->threaded)
-            comm_thread_rouse(t);
+        if (t->hub->threaded)
+            comm_thread_rouse(t->hub);
         else
-            (void)comm_thread_turn(t, 0);
+            (void)comm_thread_turn(t->hub, 0);
     }
-    pthread_mutex_unlock(&t->lock);
+    pthread_mutex_unlock(&t->hub->lock);
 }
 
 static int start_request(struct comm_thread *t, struct request *r, struct eddis_error *err)
@@ -305,8 +305,8 @@ void comm_thread_publish(struct comm_thread *t)
         done |= publish_engine(t);
     if (t->transport)
         t->sent_bytes = t->transport->sent_bytes;
-    if (done && t->callers > 1)
-        pthread_cond_broadcast(&t->event);
+    if (done && t->hub->callers > 1)
+        pthread_cond_broadcast(&t->hub->event);
 }
 
 void comm_thread_fail(struct comm_thread *t, int rc, const struct eddis_error *err)
@@ -319,7 +319,7 @@ void comm_thread_fail(struct comm_thread *t, int rc, const struct eddis_error *e
         t->on_failure(t->on_failure_arg, &t->failure);
     /* Nobody will look at it any more, and callers free theirs. */
     (void)take_mail(t);
-    comm_thread_rouse(t);
+    comm_thread_rouse(t->hub);
 }
 
 int comm_thread_failed(const struct comm_thread *t, struct eddis_error *err)
@@ -331,88 +331,156 @@ int comm_thread_failed(const struct comm_thread *t, struct eddis_error *err)
 
 /* ---- the token ---- */
 
-void comm_thread_rouse(struct comm_thread *t)
+void comm_thread_rouse(struct comm_hub *h)
 {
-    pthread_cond_broadcast(&t->event);
-    if (t->listens)
-        transport_wake(t->transport);
+    pthread_cond_broadcast(&h->event);
+    if (h->listens)
+        transport_wake(h->listens);
 }
 
-void comm_thread_give(struct comm_thread *t)
+void comm_thread_give(struct comm_hub *h)
 {
-    t->holder = HOLDER_NOBODY;
-    pthread_cond_broadcast(&t->event);
+    h->holder = HOLDER_NOBODY;
+    pthread_cond_broadcast(&h->event);
 }
 
-void comm_thread_sleep(struct comm_thread *t, int64_t deadline_ns)
+void comm_thread_sleep(struct comm_hub *h, int64_t deadline_ns)
 {
     struct timespec ts = { .tv_sec = deadline_ns / CLOCK_S, .tv_nsec = deadline_ns % CLOCK_S };
 
     if (deadline_ns == CLOCK_NEVER)
-        pthread_cond_wait(&t->event, &t->lock);
+        pthread_cond_wait(&h->event, &h->lock);
     else
-        pthread_cond_timedwait(&t->event, &t->lock, &ts);
+        pthread_cond_timedwait(&h->event, &h->lock, &ts);
 }
 
-static void unlock(struct comm_thread *t)
+static void unlock(struct comm_hub *h)
 {
-    if (t->threaded)
-        pthread_mutex_unlock(&t->lock);
+    if (h->threaded)
+        pthread_mutex_unlock(&h->lock);
 }
 
-static void lock(struct comm_thread *t)
+static void lock(struct comm_hub *h)
 {
-    if (t->threaded)
-        pthread_mutex_lock(&t->lock);
+    if (h->threaded)
+        pthread_mutex_lock(&h->lock);
 }
 
 /* Whether the holder must go on instead of resting. */
-static bool is_called(const struct comm_thread *t)
+static bool is_called(const struct comm_hub *h)
 {
-    return t->first || t->failure.code || t->halts ||
-           (t->holder == HOLDER_THREAD && (t->callers || t->stop));
+    for (const struct comm_thread *t = h->ends; t; t = t->next_end)
+        if (t->first || (t->in_turn && t->failure.code))
+            return true;
+    return h->halts || (h->holder == HOLDER_THREAD && (h->callers || h->stop));
 }
 
-static int64_t rest(struct comm_thread *t, int64_t deadline_ns)
+/* How to rest for all ends: the shortest rest of any, and so that each is woken that would be.
+ * *ret_where: the transport to rest in; NULL when there is none.
+ */
+static struct transport_rest choose_rest(const struct comm_hub *h, int64_t deadline_ns,
+                                         struct transport **ret_where)
 {
-    struct transport_rest r = transport_rest(t->transport, t->polls, deadline_ns);
+    struct transport_rest best = { .kind = REST_NAP, .ns = INT64_MAX };
+
+    *ret_where = NULL;
+    for (const struct comm_thread *t = h->ends; t; t = t->next_end) {
+        struct transport_rest r;
+
+        if (!t->in_turn)
+            continue;
+        r = transport_rest(t->transport, t->polls || !t->ready, deadline_ns);
+        if (r.kind < best.kind || !*ret_where)
+            *ret_where = t->transport;
+        best.kind = r.kind < best.kind ? r.kind : best.kind;
+        best.ns = r.kind != REST_YIELD && r.ns < best.ns ? r.ns : best.ns;
+    }
+    if (best.kind == REST_NAP && best.ns == INT64_MAX) /* no end, or all have failed */
+        best.ns = comm_hub_derives(h) ? transport_rest(h->root, false, deadline_ns).ns : CLOCK_S;
+    return best;
+}
+
+static int64_t rest(struct comm_hub *h, int64_t deadline_ns)
+{
+    struct transport *where;
+    struct transport_rest r = choose_rest(h, deadline_ns, &where);
 
     if (r.kind == REST_NAP)
         return r.ns;
-    t->listens = r.kind == REST_LISTEN;
-    unlock(t);
-    transport_wait(t->transport, r);
-    lock(t);
-    t->listens = false;
+    h->listens = r.kind == REST_LISTEN ? where : NULL;
+    unlock(h);
+    transport_wait(where, r);
+    lock(h);
+    h->listens = NULL;
     return 0;
+}
+
+/* Returns whether the transport can be used from now on, or a failure. */
+static int become_ready(struct comm_thread *t, struct eddis_error *err)
+{
+    int rc = transport_ready(t->transport, err);
+
+    t->ready = rc == 1;
+    return rc;
 }
 
 /* Handle mail and take what has come.  Returns whether anything moved, or a failure. */
 static int move(struct comm_thread *t, struct mail *m, struct eddis_error *err)
 {
-    int rc = handle_all(t, m, err);
-    int n = rc < 0 ? rc : receive(t, err);
-    int polled = n < 0 ? n : poll_memory(t, err);
+    int rc = t->ready ? handle_all(t, m, err) : become_ready(t, err);
+    int n = rc < 0 || !t->ready ? rc : receive(t, err);
+    int polled = n < 0 || !t->ready ? n : poll_memory(t, err);
 
-    return polled < 0 ? polled : m || n || polled;
+    return polled < 0 ? polled : m || rc || n || polled;
 }
 
-int64_t comm_thread_turn(struct comm_thread *t, int64_t deadline_ns)
+/* The part of a turn that needs no lock. */
+static void move_all(struct comm_hub *h)
 {
-    struct mail *m = take_mail(t);
-    struct eddis_error err = { 0 };
-    int rc;
+    struct comm_op op;
+    bool any = false;
 
-    unlock(t);
-    rc = move(t, m, &err);
-    lock(t);
-    if (rc < 0) {
-        comm_thread_fail(t, rc, &err);
-    } else if (rc > 0) {
-        transport_moved(t->transport);
-        comm_thread_publish(t);
-    } else if (!is_called(t)) {
-        return rest(t, deadline_ns);
+    for (struct comm_thread *t = h->ends; t; t = t->next_end) {
+        any |= t->in_turn;
+        if (t->in_turn)
+            t->moved = move(t, t->taken, &t->turn_err);
     }
-    return 0;
+    if (!any && comm_hub_derives(h)) /* what others push through this process */
+        (void)transport_poll(h->root, &op, 1, NULL);
+}
+
+static void begin_turn(struct comm_hub *h)
+{
+    for (struct comm_thread *t = h->ends; t; t = t->next_end) {
+        t->in_turn = !t->failure.code;
+        t->taken = t->in_turn ? take_mail(t) : NULL;
+    }
+}
+
+/* Returns whether anything moved. */
+static bool end_turn(struct comm_hub *h)
+{
+    bool moved = false;
+
+    for (struct comm_thread *t = h->ends; t; t = t->next_end) {
+        if (!t->in_turn || !t->moved)
+            continue;
+        moved = true;
+        if (t->moved < 0) {
+            comm_thread_fail(t, t->moved, &t->turn_err);
+        } else {
+            transport_moved(t->transport);
+            comm_thread_publish(t);
+        }
+    }
+    return moved;
+}
+
+int64_t comm_thread_turn(struct comm_hub *h, int64_t deadline_ns)
+{
+    begin_turn(h);
+    unlock(h);
+    move_all(h);
+    lock(h);
+    return end_turn(h) || is_called(h) ? 0 : rest(h, deadline_ns);
 }

@@ -31,6 +31,8 @@ static bool wait_done(const struct comm_thread *t, const struct comm_wait *w)
         return w->box->done;
     case WAIT_LEFT:
         return t->left;
+    case WAIT_READY:
+        return t->ready;
     case WAIT_EXCHANGE:
         break;
     }
@@ -54,6 +56,7 @@ static void wait_tell(const struct comm_thread *t, struct comm_wait *w)
         break;
     case WAIT_BOX: /* is told as it goes */
     case WAIT_LEFT:
+    case WAIT_READY:
         break;
     }
 }
@@ -89,9 +92,9 @@ static int wait_look(const struct comm_thread *t, const struct comm_wait *w, int
 
 static void wait_begin(struct comm_thread *t, struct comm_wait *w)
 {
-    t->callers++;
-    if (t->holder == HOLDER_THREAD)
-        comm_thread_rouse(t);
+    t->hub->callers++;
+    if (t->hub->holder == HOLDER_THREAD)
+        comm_thread_rouse(t->hub);
     if (w->kind == WAIT_BOX)
         box_wait_begin(t, w);
 }
@@ -100,40 +103,41 @@ static void wait_end(struct comm_thread *t, const struct comm_wait *w, bool hold
 {
     if (w->kind == WAIT_BOX)
         box_wait_end(t, w);
-    t->callers--;
+    t->hub->callers--;
     if (holds)
-        comm_thread_give(t);
+        comm_thread_give(t->hub);
     else
-        comm_thread_rouse(t); /* the thread, which stands back as long as there are callers */
+        comm_thread_rouse(t->hub); /* the thread, which stands back as long as there are callers */
 }
 
-static void yield(struct comm_thread *t)
+static void yield(struct comm_hub *h)
 {
-    pthread_mutex_unlock(&t->lock);
+    pthread_mutex_unlock(&h->lock);
     sched_yield();
-    pthread_mutex_lock(&t->lock);
+    pthread_mutex_lock(&h->lock);
 }
 
 /* Make a turn with the token, or do something about not having it.  Returns whether it has. */
 static bool wait_turn(struct comm_thread *t, bool holds, int64_t deadline_ns)
 {
+    struct comm_hub *h = t->hub;
     int64_t ns;
 
-    if (!holds && t->holder == HOLDER_THREAD) {
-        yield(t); /* it gives the token sooner than this caller would be woken */
-    } else if (!holds && (t->holder == HOLDER_CALLER || t->halts)) {
-        comm_thread_sleep(t, deadline_ns);
+    if (!holds && h->holder == HOLDER_THREAD) {
+        yield(h); /* it gives the token sooner than this caller would be woken */
+    } else if (!holds && (h->holder == HOLDER_CALLER || h->halts)) {
+        comm_thread_sleep(h, deadline_ns);
     } else {
         if (!holds)
             transport_moved(t->transport);
-        t->holder = HOLDER_CALLER;
+        h->holder = HOLDER_CALLER;
         holds = true;
-        ns = comm_thread_turn(t, deadline_ns);
+        ns = comm_thread_turn(h, deadline_ns);
         if (ns > 0)
-            comm_thread_sleep(t, clock_now_ns() + ns);
+            comm_thread_sleep(h, clock_now_ns() + ns);
     }
-    if (holds && t->halts) {
-        comm_thread_give(t);
+    if (holds && h->halts) {
+        comm_thread_give(h);
         holds = false;
     }
     return holds;
@@ -151,10 +155,10 @@ static int wait_until(struct comm_thread *t, struct comm_wait *w, int64_t deadli
     wait_begin(t, w);
     do {
         holds = wait_turn(t, holds, deadline_ns);
-        rc = wait_look(t, w, t->holder == HOLDER_THREAD ? CLOCK_NEVER : deadline_ns, err);
+        rc = wait_look(t, w, t->hub->holder == HOLDER_THREAD ? CLOCK_NEVER : deadline_ns, err);
     } while (rc == 0);
     /* Whom shared memory waits for changes without anything moving here. */
-    if (rc == -ETIMEDOUT && (holds || t->holder == HOLDER_NOBODY))
+    if (rc == -ETIMEDOUT && (holds || t->hub->holder == HOLDER_NOBODY))
         comm_thread_publish(t);
     wait_end(t, w, holds);
     return rc;
@@ -166,13 +170,13 @@ int comm_thread_wait(struct comm_thread *t, struct comm_wait *w, int64_t deadlin
     int rc;
 
     w->peer = -1;
-    pthread_mutex_lock(&t->lock);
+    pthread_mutex_lock(&t->hub->lock);
     rc = wait_look(t, w, deadline_ns, err);
     if (rc == 0)
         rc = wait_until(t, w, deadline_ns, err);
     if (rc == -ETIMEDOUT)
         wait_tell(t, w);
-    pthread_mutex_unlock(&t->lock);
+    pthread_mutex_unlock(&t->hub->lock);
     return rc < 0 ? rc : 0;
 }
 
@@ -180,9 +184,9 @@ int comm_thread_bucket_of(struct comm_thread *t, int parameter)
 {
     int b;
 
-    pthread_mutex_lock(&t->lock);
+    pthread_mutex_lock(&t->hub->lock);
     b = t->bucket_of[parameter];
-    pthread_mutex_unlock(&t->lock);
+    pthread_mutex_unlock(&t->hub->lock);
     return b;
 }
 
@@ -190,8 +194,8 @@ int64_t comm_thread_staleness(struct comm_thread *t)
 {
     int64_t n;
 
-    pthread_mutex_lock(&t->lock);
+    pthread_mutex_lock(&t->hub->lock);
     n = t->staleness;
-    pthread_mutex_unlock(&t->lock);
+    pthread_mutex_unlock(&t->hub->lock);
     return n;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process.c - the list of open workers, and what a fork or an exit does to them */
+/* process.c - the list of open workers and what they share, and what a fork or an exit does to them
+ */
 #include "process.h"
-
-#include "lib/sync/comm_thread.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { LAST_WORDS_S = 3 }; /* for the others to wait for what stdio still holds */
@@ -16,6 +16,19 @@ enum { LAST_WORDS_S = 3 }; /* for the others to wait for what stdio still holds 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two below */
 static struct process_worker *list;
 static bool installed;
+
+/* What the workers share.  Its lock is held while MPI starts, and may be taken before list_lock. */
+static pthread_mutex_t share_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    struct comm_hub *hub; /* NULL: none */
+    int hub_users, hub_forks;
+    bool disorder; /* an end of the hub was closed so */
+    struct board *board;
+    char *board_path;
+    int board_rank, board_forks;
+    bool board_taken;
+} share;
+
 static int forks;                       /* written in a child while it has one thread */
 static volatile sig_atomic_t last_code; /* to exit with when the last words take too long */
 
@@ -35,9 +48,21 @@ int process_check(const struct process_worker *w, struct eddis_error *err)
     return 0;
 }
 
+/* No other thread may be at the list, or the child could never take its lock. */
+static void process_before_fork(void)
+{
+    pthread_mutex_lock(&list_lock);
+}
+
+static void process_after_fork(void)
+{
+    pthread_mutex_unlock(&list_lock);
+}
+
 static void process_in_child(void)
 {
     __atomic_add_fetch(&forks, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&list_lock);
 }
 
 static void too_late(int sig)
@@ -70,6 +95,19 @@ static bool is_awaited(const struct process_worker *w)
     return w->fork_count == process_forks() && w->thread;
 }
 
+/* The thread must not be in MPI while that is taken apart; and the others wait in MPI_Finalize for
+ * this process.
+ */
+static void end_hub(bool orderly)
+{
+    pthread_mutex_lock(&share_lock);
+    if (share.hub && share.hub_users == 0) {
+        (void)comm_hub_close(share.hub, orderly && !share.disorder, NULL);
+        share.hub = NULL;
+    }
+    pthread_mutex_unlock(&share_lock);
+}
+
 /* The others would wait for this process for ever. */
 static void process_at_exit(int status, void *arg)
 {
@@ -81,23 +119,30 @@ static void process_at_exit(int status, void *arg)
     pthread_mutex_unlock(&list_lock);
     while (w && !is_awaited(w))
         w = w->next;
-    if (!w)
-        return;
-    process_last_words(status ? status : 1);
-    comm_thread_abort(w->thread, status ? status : 1);
+    if (w) {
+        process_last_words(status ? status : 1);
+        comm_thread_abort(w->thread, status ? status : 1);
+    } else if (share.hub && share.hub_forks == process_forks()) {
+        end_hub(status == 0);
+    }
+}
+
+/* With list_lock. */
+static int install(struct eddis_error *err)
+{
+    if (!installed && (pthread_atfork(process_before_fork, process_after_fork, process_in_child) ||
+                       on_exit(process_at_exit, NULL) != 0))
+        return eddis_fail(err, -ENOMEM, "no memory for an exit handler");
+    installed = true;
+    return 0;
 }
 
 int process_add(struct process_worker *w, struct eddis_error *err)
 {
-    int rc = 0;
+    int rc;
 
     pthread_mutex_lock(&list_lock);
-    if (!installed) {
-        if (pthread_atfork(NULL, NULL, process_in_child) != 0 ||
-            on_exit(process_at_exit, NULL) != 0)
-            rc = eddis_fail(err, -ENOMEM, "no memory for an exit handler");
-        installed = rc == 0;
-    }
+    rc = install(err);
     if (rc == 0) {
         w->next = list;
         list = w;
@@ -116,4 +161,121 @@ void process_remove(struct process_worker *w)
             break;
         }
     pthread_mutex_unlock(&list_lock);
+}
+
+/* ---- what workers share ---- */
+
+static int start_mpi(void *arg, struct transport **ret, struct eddis_error *err)
+{
+    (void)arg;
+    return transport_mpi_start(ret, err);
+}
+
+static int hub_take(struct eddis_error *err)
+{
+    int rc;
+
+    if (share.hub && share.hub_forks != process_forks())
+        return eddis_fail(err, -EPERM,
+                          "MPI belongs to the process that has made this one by fork; open the job "
+                          "there, or start the child as a new program");
+    if (share.hub)
+        return 0;
+    rc = comm_hub_open(start_mpi, NULL, &share.hub, err);
+    if (rc < 0)
+        return rc;
+    share.hub_forks = process_forks();
+    /* Behind those of MPI, which run after it. */
+    pthread_mutex_lock(&list_lock);
+    rc = install(err);
+    pthread_mutex_unlock(&list_lock);
+    return rc;
+}
+
+int process_hub_take(struct comm_hub **ret, struct eddis_error *err)
+{
+    int rc;
+
+    pthread_mutex_lock(&share_lock);
+    rc = hub_take(err);
+    if (rc == 0) {
+        share.hub_users++;
+        *ret = share.hub;
+    }
+    pthread_mutex_unlock(&share_lock);
+    return rc;
+}
+
+void process_hub_put(bool orderly)
+{
+    pthread_mutex_lock(&share_lock);
+    share.disorder |= !orderly;
+    if (--share.hub_users == 0 && !comm_hub_lasts(share.hub)) {
+        (void)comm_hub_close(share.hub, orderly, NULL);
+        share.hub = NULL;
+    }
+    pthread_mutex_unlock(&share_lock);
+}
+
+/* Whether the page that is kept is the one at this place, and of this process. */
+static bool is_kept(const char *path, int local_rank)
+{
+    return share.board && share.board_forks == process_forks() && share.board_rank == local_rank &&
+           strcmp(share.board_path, path) == 0;
+}
+
+/* Keep another page, or none. */
+static int board_keep(const char *path, int local_rank, struct eddis_error *err)
+{
+    char *copy = strdup(path);
+    struct board *board;
+    int rc = copy ? board_open(path, local_rank, &board, err)
+                  : eddis_fail(err, -ENOMEM, "no memory for a path");
+
+    if (rc < 0) {
+        free(copy);
+        return rc;
+    }
+    board_close(share.board);
+    free(share.board_path);
+    share.board = board;
+    share.board_path = copy;
+    share.board_rank = local_rank;
+    share.board_forks = process_forks();
+    return 0;
+}
+
+static int board_take(const char *path, int local_rank, struct eddis_error *err)
+{
+    bool kept = is_kept(path, local_rank);
+
+    if (share.board_taken && share.board_forks == process_forks())
+        return eddis_fail(err, -EBUSY,
+                          "this process has a worker open already, whose progress page eddis-run "
+                          "reads; close it before another one is opened");
+    if (kept)
+        board_renew(share.board);
+    return kept ? 0 : board_keep(path, local_rank, err);
+}
+
+int process_board_take(const char *path, int local_rank, struct board **ret,
+                       struct eddis_error *err)
+{
+    int rc;
+
+    pthread_mutex_lock(&share_lock);
+    rc = board_take(path, local_rank, err);
+    if (rc == 0) {
+        share.board_taken = true;
+        *ret = share.board;
+    }
+    pthread_mutex_unlock(&share_lock);
+    return rc;
+}
+
+void process_board_put(void)
+{
+    pthread_mutex_lock(&share_lock);
+    share.board_taken = false;
+    pthread_mutex_unlock(&share_lock);
 }

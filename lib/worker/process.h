@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process.h - what belongs to the process as a whole: forks, and exits without eddis_close
+/* process.h - what belongs to the process as a whole: MPI and its thread, the progress page, forks,
+ * and exits without eddis_close
  *
- * MPI's state is the process's too, and exit handlers know no handle.  One lock, which is never
- * held while another is taken.
+ * A process has MPI once and one page on the board, while workers are opened and closed in it: so
+ * both are kept when the last worker has been closed.  Nothing is of use in a child made by fork,
+ * where nothing is ended either.
  */
 #ifndef EDDIS_WORKER_PROCESS_H
 #define EDDIS_WORKER_PROCESS_H
 
-#include "lib/base/error.h"
-
-struct comm_thread;
+#include "lib/board/board.h"
+#include "lib/sync/comm_thread.h"
 
 /* An open worker, as the process sees it; a member of its struct eddis. */
 struct process_worker {
@@ -34,5 +35,23 @@ void process_remove(struct process_worker *w);
  * three seconds the process ends with this code instead.
  */
 void process_last_words(int code);
+
+/* Take a share of the process's hub, which stands on MPI; the first one makes it.  Blocks until all
+ * ranks do so.  -EPERM: this is a child of the process that has it.
+ */
+int process_hub_take(struct comm_hub **ret, struct eddis_error *err);
+
+/* Give it back; orderly: as the worker's end of it was closed.  The last one ends it, unless MPI
+ * was started here: then it is kept, and ended with MPI when the process exits.  MPI is not where
+ * it could wait for ever: when an end was not closed in good order, or the process has failed.
+ */
+void process_hub_put(bool orderly);
+
+/* Borrow this process's page of the board until process_board_put.  -EBUSY: another worker of this
+ * process has it.  Else fails as board_open.
+ */
+int process_board_take(const char *path, int local_rank, struct board **ret,
+                       struct eddis_error *err);
+void process_board_put(void);
 
 #endif

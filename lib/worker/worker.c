@@ -54,7 +54,8 @@ static int worker_read_board(struct eddis *e, const struct worker_setup *s, stru
     strcpy(e->algorithm, "allreduce");
     e->seed = e->options.seed;
     if (s->board_path) {
-        rc = board_open(s->board_path, s->local_rank, &board, err);
+        rc = s->of_process ? process_board_take(s->board_path, s->local_rank, &board, err)
+                           : board_open(s->board_path, s->local_rank, &board, err);
         if (rc < 0)
             return rc;
         worker_set_board(e, board);
@@ -89,11 +90,24 @@ static int worker_check_place(const struct eddis *e, struct eddis_error *err)
     return 0;
 }
 
+/* The communication thread's end for this worker. */
+static int worker_join(struct eddis *e, const struct worker_setup *s, struct eddis_error *err)
+{
+    int rc;
+
+    if (!s->mpi)
+        return comm_thread_open(s->open_transport, s->open_arg, &e->comm_thread, err);
+    rc = process_hub_take(&e->hub, err);
+    return rc < 0 ? rc : comm_thread_join(e->hub, &e->comm_thread, err);
+}
+
 /* Release everything but the communication thread's orderly leave. */
 static int worker_free(struct eddis *e, bool orderly, struct eddis_error *err)
 {
     int rc = comm_thread_close(e->comm_thread, orderly, err);
 
+    if (e->hub)
+        process_hub_put(orderly && rc == 0);
     collectives_free_all(&e->all);
     shared_buffers_close(&e->box);
     engine_free(e->engine);
@@ -105,7 +119,10 @@ static int worker_free(struct eddis *e, bool orderly, struct eddis_error *err)
     checkpoint_save_close(&e->save);
     parameters_free(&e->parameters);
     phase_fini(&e->phase);
-    board_close(e->board);
+    if (!e->of_process)
+        board_close(e->board);
+    else if (e->board)
+        process_board_put();
     pthread_mutex_destroy(&e->step.announce_lock);
     free(e);
     return rc;
@@ -161,6 +178,7 @@ static struct eddis *worker_new(const struct worker_setup *s)
     replan_init(&e->replan);
     e->local_rank = s->local_rank;
     e->n_local = s->n_local;
+    e->of_process = s->of_process;
     e->process.fork_count = process_forks();
     worker_wire(e);
     return e;
@@ -216,7 +234,7 @@ int worker_open(const struct worker_setup *s, const struct eddis_options *option
         goto fail;
     rc = worker_read_board(e, s, err);
     /* Without a board too: the others would wait for this rank for ever. */
-    rc2 = comm_thread_open(s->open_transport, s->open_arg, &e->comm_thread, rc < 0 ? NULL : err);
+    rc2 = worker_join(e, s, rc < 0 ? NULL : err);
     if (rc2 < 0) {
         rc = rc < 0 ? rc : rc2;
         goto fail;
@@ -242,12 +260,6 @@ fail:
     return rc;
 }
 
-static int open_mpi(void *arg, struct transport **ret, struct eddis_error *err)
-{
-    (void)arg;
-    return transport_mpi_open(ret, err);
-}
-
 int eddis_open(const struct eddis_options *options, struct eddis **ret, struct eddis_error *err)
 {
     struct environment env;
@@ -260,12 +272,12 @@ int eddis_open(const struct eddis_options *options, struct eddis **ret, struct e
         return rc;
     if (!ret)
         return eddis_fail(err, -EINVAL, "ret is NULL");
-    return worker_open(
-        &(struct worker_setup){ .open_transport = env.mpi && env.n_ranks != 1 ? open_mpi : NULL,
-                                .board_path = env.board_path,
-                                .local_rank = env.local_rank,
-                                .n_local = env.n_local },
-        &checked, ret, err);
+    return worker_open(&(struct worker_setup){ .mpi = env.mpi && env.n_ranks != 1,
+                                               .of_process = true,
+                                               .board_path = env.board_path,
+                                               .local_rank = env.local_rank,
+                                               .n_local = env.n_local },
+                       &checked, ret, err);
 }
 
 int eddis_close(struct eddis *e, struct eddis_error *err)

@@ -38,6 +38,8 @@ struct eddis {
     struct process_worker process;
     struct eddis_options options;
     int local_rank, n_local;
+    struct comm_hub *hub;          /* a share in the process's; NULL: the thread has its own */
+    bool of_process;               /* the board is the process's */
     struct board *board;           /* NULL without eddis-run */
     const struct board_area *area; /* its set-up; NULL without eddis-run */
     char mode[16], algorithm[16];
@@ -67,6 +69,8 @@ struct eddis {
 struct worker_setup {
     comm_thread_open_fn open_transport; /* NULL: one rank */
     void *open_arg;
+    bool mpi;        /* the process's hub, which stands on MPI, instead of these two */
+    bool of_process; /* the page of the board is the process's, whose other workers use it too */
     const char *board_path; /* NULL: without eddis-run */
     int local_rank, n_local;
 };

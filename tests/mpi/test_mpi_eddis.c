@@ -6,6 +6,8 @@
  *     test_mpi_eddis fork         calls in a forked child fail
  *     test_mpi_eddis exit         rank 0 leaves without eddis_close: the job must end
  *     test_mpi_eddis abort        rank 1 ends the job with code 7
+ *     test_mpi_eddis again        a worker opened twice, one after the other and both at once
+ *     test_mpi_eddis gone         rank 1 leaves by _exit(0) behind its last eddis_close
  *     test_mpi_eddis mismatch     unlike registrations are refused on all ranks
  *     test_mpi_eddis latency N S  seconds a step of N floats after S ms of sleep
  *
@@ -14,6 +16,7 @@
 #include "scenario.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,6 +210,114 @@ static int run_unlike(void)
     return 1;
 }
 
+/* A sum over all ranks through this worker, with a wait that the others' makes end. */
+static int sum_up(struct eddis *e, const struct eddis_world *w)
+{
+    struct eddis_error err = { 0 };
+    int32_t x = w->rank + 1;
+
+    if (eddis_allreduce(e, &x, 1, EDDIS_INT32, EDDIS_SUM, 60 * S_NS, &err) < 0)
+        return fail("eddis_allreduce", &err);
+    return x != w->n_ranks * (w->n_ranks + 1) / 2;
+}
+
+struct training {
+    struct eddis *e;
+    struct scenario s;
+    int failures;
+};
+
+static void *train_beside(void *arg)
+{
+    struct training *t = arg;
+
+    t->failures = scenario_run(t->e, &t->s);
+    return NULL;
+}
+
+/* Two workers of one process train at once, each by a thread; then one goes on alone. */
+static int run_two(void)
+{
+    struct training t[2] = { { .s.batch = 43 }, { .s.batch = 43 } };
+    pthread_t thread;
+    struct eddis_world w;
+    int failures;
+
+    if (open_job(&t[0].s, &t[0].e, &w) || open_job(&t[1].s, &t[1].e, &w))
+        return 1;
+    if (pthread_create(&thread, NULL, train_beside, &t[1]) != 0)
+        return 1;
+    train_beside(&t[0]);
+    pthread_join(thread, NULL);
+    failures = t[0].failures + t[1].failures + sum_up(t[0].e, &w) + sum_up(t[1].e, &w);
+    failures += close_job(t[0].e);
+    failures += scenario_collectives(t[1].e) + sum_up(t[1].e, &w);
+    return failures + close_job(t[1].e);
+}
+
+/* Rank 0 opens another worker while others still wait for its part of a sum, which must go on. */
+static int run_crossed(void)
+{
+    struct eddis_error err = { 0 };
+    struct eddis_request *r = NULL;
+    struct eddis_world w;
+    struct eddis *e, *other;
+    int n = 1 << 20, rc = 0;
+    float *x = calloc((size_t)n, sizeof *x);
+
+    if (open_job(NULL, &e, &w))
+        return 1;
+    if (eddis_allreduce_start(e, x, (size_t)n, EDDIS_FLOAT32, EDDIS_SUM, &r, &err) < 0)
+        return fail("eddis_allreduce_start", &err);
+    if (w.rank != 0)
+        rc = eddis_request_wait(e, r, 60 * S_NS, &err);
+    if (rc < 0 || open_job(NULL, &other, &w))
+        return fail("eddis_request_wait", &err);
+    if (w.rank == 0 && eddis_request_wait(e, r, 60 * S_NS, &err) < 0)
+        return fail("eddis_request_wait", &err);
+    free(x);
+    return close_job(other) + close_job(e);
+}
+
+/* A board makes one worker at a time. */
+static int run_again(void)
+{
+    struct eddis_world w;
+    struct eddis *e;
+    int failures = 0;
+
+    for (int i = 0; i < 2; i++) {
+        if (open_job(NULL, &e, &w))
+            return 1;
+        failures += sum_up(e, &w) + close_job(e);
+    }
+    if (!getenv("EDDIS_BOARD"))
+        failures += run_two() + run_crossed();
+    return failures;
+}
+
+/* Ends with 0 under eddis-run; mpirun itself calls it a failure and ends the others. */
+static int run_gone(void)
+{
+    struct eddis_error err = { 0 };
+    struct eddis_options o = scenario_options(&(struct scenario){ 0 });
+    struct eddis_world w;
+    struct eddis *e, *second;
+
+    if (open_job(NULL, &e, &w))
+        return 1;
+    if (getenv("EDDIS_BOARD") &&
+        (eddis_open(&o, &second, &err) != -EBUSY || !strstr(err.text, "has a worker open already")))
+        return fail("a second worker of one page", &err);
+    if (sum_up(e, &w) || close_job(e))
+        return 1;
+    if (w.rank == 1)
+        _exit(0);
+    usleep(500000);
+    puts("rank 0 has gone on");
+    return fflush(stdout);
+}
+
 /* code 0: leave by exit.  What was written is in a buffer of stdio's, as in a log file. */
 static int run_exit(int code)
 {
@@ -322,6 +433,10 @@ int main(int argc, char **argv)
         return run_timeout();
     if (strcmp(what, "fork") == 0)
         return run_fork();
+    if (strcmp(what, "again") == 0)
+        return run_again();
+    if (strcmp(what, "gone") == 0)
+        return run_gone();
     if (strcmp(what, "mismatch") == 0)
         return run_mismatch();
     if (strcmp(what, "unlike") == 0)
@@ -334,7 +449,7 @@ int main(int argc, char **argv)
         return run_cut(argv[2], atoi(argv[3]));
     if (strcmp(what, "latency") == 0 && argc > 3)
         return run_latency(atoi(argv[2]), atoi(argv[3]));
-    fprintf(stderr,
-            "usage: test_mpi_eddis train|timeout|fork|mismatch|unlike|exit|cut|latency ...\n");
+    fprintf(stderr, "usage: test_mpi_eddis "
+                    "train|timeout|fork|again|gone|mismatch|unlike|exit|cut|latency ...\n");
     return 2;
 }

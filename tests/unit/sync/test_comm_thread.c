@@ -40,14 +40,19 @@ static int open_loop(void *arg, struct transport **ret, struct eddis_error *err)
     return loop_open(r->loop, r->rank, ret, err);
 }
 
-static void rank_open(struct rank *r, struct loop *loop, int rank)
+static void rank_init(struct rank *r, struct loop *loop, int rank)
 {
     r->loop = loop;
     r->rank = rank;
     atomic_init(&r->over, false);
-    ck_assert_int_eq(comm_thread_open(open_loop, r, &r->thread, NULL), 0);
     pthread_barrier_init(&r->sent, NULL, WAITERS + 1);
     pthread_barrier_init(&r->waited, NULL, WAITERS + 1);
+}
+
+static void rank_open(struct rank *r, struct loop *loop, int rank)
+{
+    rank_init(r, loop, rank);
+    ck_assert_int_eq(comm_thread_open(open_loop, r, &r->thread, NULL), 0);
 }
 
 static void rank_close(struct rank *r, bool orderly)
@@ -162,6 +167,97 @@ START_TEST(several_wait_at_once)
 }
 END_TEST
 
+/* ---- several workers ---- */
+
+enum { WORKERS = 2 };
+
+/* Stands for MPI: what is derived from it is an end of the next loop. */
+struct root {
+    struct transport base;
+    struct loop *const *loop;
+    int derived;
+};
+
+static int root_poll(struct transport *t, struct comm_op *ret, int max, struct eddis_error *err)
+{
+    (void)t, (void)ret, (void)max, (void)err;
+    return 0;
+}
+
+static int root_close(struct transport *t, bool orderly, struct eddis_error *err)
+{
+    (void)t, (void)orderly, (void)err;
+    return 0;
+}
+
+static int root_derive(struct transport *t, struct transport **ret, struct eddis_error *err)
+{
+    struct root *r = (struct root *)t;
+
+    return loop_open(r->loop[r->derived++], t->rank, ret, err);
+}
+
+static const struct transport_ops root_ops = {
+    .name = "root", .poll = root_poll, .close = root_close, .derive = root_derive
+};
+
+static int open_root(void *arg, struct transport **ret, struct eddis_error *err)
+{
+    (void)err;
+    *ret = arg;
+    return 0;
+}
+
+static void all_rounds(struct rank *r, int n)
+{
+    pthread_t thread[WORKERS * RANKS];
+
+    for (int i = 0; i < n; i++) {
+        atomic_store(&r[i].over, false);
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, rank_main, &r[i]), 0);
+    }
+    for (int i = 0; i < n; i++)
+        pthread_join(thread[i], NULL);
+}
+
+/* All move beside each other, one fails and is closed for itself, and the other goes on. */
+START_TEST(workers_share_a_thread)
+{
+    static struct rank r[WORKERS * RANKS]; /* those of worker 0, those of worker 1 */
+    struct loop *loop[WORKERS];
+    struct comm_hub *hub[RANKS];
+    struct root root[RANKS];
+
+    for (int w = 0; w < WORKERS; w++)
+        ck_assert_int_eq(loop_new(RANKS, 0, &loop[w], NULL), 0);
+    for (int i = 0; i < RANKS; i++) {
+        root[i] = (struct root){ { .ops = &root_ops, .rank = i, .n_ranks = RANKS }, loop, 0 };
+        ck_assert_int_eq(comm_hub_open(open_root, &root[i], &hub[i], NULL), 0);
+        ck_assert(!comm_hub_lasts(hub[i]));
+        for (int w = 0; w < WORKERS; w++) {
+            rank_init(&r[w * RANKS + i], loop[w], i);
+            ck_assert_int_eq(comm_thread_join(hub[i], &r[w * RANKS + i].thread, NULL), 0);
+        }
+    }
+    all_rounds(r, WORKERS * RANKS);
+    rank_send(&r[0]);
+    comm_thread_give_up(r[0].thread, "enough");
+    rank_free_requests(&r[0]);
+    all_rounds(r + RANKS, RANKS);
+    for (int i = 0; i < RANKS; i++)
+        rank_close(&r[i], false);
+    all_rounds(r + RANKS, RANKS);
+    for (int i = 0; i < RANKS; i++)
+        rank_close(&r[RANKS + i], true);
+    for (int i = 0; i < RANKS; i++)
+        ck_assert_int_eq(comm_hub_close(hub[i], true, NULL), 0);
+    for (int w = 0; w < WORKERS; w++)
+        loop_free(loop[w]);
+}
+END_TEST
+
+/* ---- the end ---- */
+
 static void *lost_main(void *arg)
 {
     struct waiter *w = arg;
@@ -227,6 +323,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, several_wait_at_once);
+    tcase_add_test(tc, workers_share_a_thread);
     tcase_add_test(tc, giving_up_ends_all_waits);
     tcase_add_test(tc, one_rank_waits_for_nobody);
 }
