@@ -90,7 +90,11 @@ struct comm_thread {
 
     /* Published, guarded by the hub's lock. */
     int64_t *done_step; /* [n_buckets], room for one a parameter */
-    int *peer;          /* [n_buckets] */
+    int *peer;          /* [n_buckets] of those that have left */
+    int64_t step;       /* engine_step_begun of these; for it ... */
+    int n_left;         /* ... so many buckets have left ... */
+    int n_combined;     /* ... and the first so many are combined */
+    int held_peer;      /* whom the buckets wait for that have not left; -1: nobody */
     int *bucket_of;     /* [n_parameters] */
     int n_buckets, n_parameters;
     int layouts; /* engine_layouts of these */

@@ -271,22 +271,43 @@ void comm_thread_publish_layout(struct comm_thread *t)
     t->n_buckets = engine_n_buckets(t->engine);
     for (int i = 0; i < t->n_parameters; i++)
         t->bucket_of[i] = engine_bucket_of(t->engine, i);
+    t->step = INT64_MIN;
+}
+
+/* Of a step only the buckets that have left since, or are under way, can have changed. */
+static bool publish_buckets(struct comm_thread *t)
+{
+    int64_t step = engine_step_begun(t->engine);
+    int end = engine_n_left(t->engine);
+    bool done = false;
+
+    t->n_left = end;
+    t->held_peer = end < t->n_buckets ? engine_waits_for(t->engine, end) : -1;
+    if (step != t->step) {
+        t->step = step;
+        t->n_combined = 0;
+        end = t->n_buckets;
+    }
+    for (int i = t->n_combined; i < end; i++) {
+        int64_t done_step = engine_done_step(t->engine, i);
+
+        done |= done_step != t->done_step[i];
+        t->done_step[i] = done_step;
+        t->peer[i] = engine_waits_for(t->engine, i);
+    }
+    while (t->n_combined < t->n_left && t->done_step[t->n_combined] >= step)
+        t->n_combined++;
+    return done;
 }
 
 static bool publish_engine(struct comm_thread *t)
 {
     int64_t before = t->exchanges;
-    bool done = false;
+    bool done;
 
     if (t->layouts != engine_layouts(t->engine))
         comm_thread_publish_layout(t);
-    for (int i = 0; i < t->n_buckets; i++) {
-        int64_t step = engine_done_step(t->engine, i);
-
-        done |= step != t->done_step[i];
-        t->done_step[i] = step;
-        t->peer[i] = engine_waits_for(t->engine, i);
-    }
+    done = publish_buckets(t);
     t->exchanges = engine_exchanges(t->engine);
     t->exchange_peer = engine_exchange_waits_for(t->engine);
     t->staleness = engine_staleness(t->engine);

@@ -12,7 +12,8 @@
 /* First bucket that is waited for; -1: none. */
 static int bucket_missing(const struct comm_thread *t, const struct comm_wait *w)
 {
-    int b = w->parameter < 0 ? 0 : t->bucket_of[w->parameter];
+    int all = w->step == t->step ? t->n_combined : 0;
+    int b = w->parameter < 0 ? all : t->bucket_of[w->parameter];
     int end = w->parameter < 0 ? t->n_buckets : b + 1;
 
     while (b < end && t->done_step[b] >= w->step)
@@ -46,7 +47,7 @@ static void wait_tell(const struct comm_thread *t, struct comm_wait *w)
     case WAIT_STEP:
         w->bucket = bucket_missing(t, w);
         w->n_buckets = t->n_buckets;
-        w->peer = t->peer[w->bucket];
+        w->peer = w->bucket < t->n_left ? t->peer[w->bucket] : t->held_peer;
         break;
     case WAIT_REQUEST:
         w->peer = w->request->peer;

@@ -220,6 +220,7 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct eddis
     if (rc < 0)
         goto fail;
     e->next = e->finished = e->n_buckets;
+    e->step.step = -1;
     *ret = e;
     return 0;
 fail:
@@ -563,6 +564,16 @@ int engine_poll(struct engine *e, int64_t now_ns, struct outbox *out, struct edd
             break;
     }
     return rc < 0 ? rc : any;
+}
+
+int64_t engine_step_begun(const struct engine *e)
+{
+    return e->step.step;
+}
+
+int engine_n_left(const struct engine *e)
+{
+    return e->next;
 }
 
 int64_t engine_done_step(const struct engine *e, int bucket)

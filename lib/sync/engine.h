@@ -162,6 +162,10 @@ int64_t engine_staleness(const struct engine *e);
 int engine_box(struct engine *e, struct smb_request *r, int64_t now_ns, struct outbox *out,
                struct eddis_error *err);
 
+/* Return the step begun last, -1: none, and how many of its buckets have left. */
+int64_t engine_step_begun(const struct engine *e);
+int engine_n_left(const struct engine *e);
+
 /* Return the last step at which this bucket was combined; -1: none. */
 int64_t engine_done_step(const struct engine *e, int bucket);
 

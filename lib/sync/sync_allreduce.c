@@ -8,12 +8,15 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct reducer {
     struct sync base;
     struct comm_place place;
     int n;
     struct collective **sum; /* [n], one a buffer, started again at every step */
+    int *active;             /* [n_active] buffers under way, of n */
+    int n_active;
 };
 
 static struct reducer *reducer(struct sync *s)
@@ -27,8 +30,10 @@ static void allreduce_clear(struct reducer *r)
     for (int i = 0; i < r->n; i++)
         collective_free(r->sum[i]);
     free(r->sum);
+    free(r->active);
     r->sum = NULL;
-    r->n = 0;
+    r->active = NULL;
+    r->n = r->n_active = 0;
 }
 
 static void allreduce_close(struct sync *s)
@@ -44,7 +49,8 @@ static int allreduce_lay_out(struct sync *s, const struct sync_buffer *buffer, i
 
     allreduce_clear(r);
     r->sum = calloc((size_t)n_buffers, sizeof(struct collective *));
-    if (!r->sum)
+    r->active = calloc((size_t)n_buffers, sizeof *r->active);
+    if (!r->sum || !r->active)
         return eddis_fail(err, -ENOMEM, "no memory for %d buffers", n_buffers);
     for (; r->n < n_buffers; r->n++) {
         const struct sync_buffer *b = &buffer[r->n];
@@ -84,26 +90,45 @@ static int allreduce_open(const struct sync_setup *o, struct sync **ret, struct 
 static int allreduce_begin(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbox *out,
                            struct eddis_error *err)
 {
+    struct reducer *r = reducer(s);
+    int rc = collective_start(r->sum[buffer], tag, out, err);
+
     (void)now_ns;
-    return collective_start(reducer(s)->sum[buffer], tag, out, err);
+    if (rc == 0)
+        r->active[r->n_active++] = buffer;
+    return rc;
+}
+
+/* Few are under way at a time. */
+static void allreduce_over(struct reducer *r, int buffer)
+{
+    int i = 0;
+
+    while (r->active[i] != buffer)
+        i++;
+    r->n_active--;
+    memmove(r->active + i, r->active + i + 1, (size_t)(r->n_active - i) * sizeof *r->active);
 }
 
 static int allreduce_receive(struct sync *s, const struct comm_op *op, int64_t now_ns,
                              struct outbox *out, struct eddis_error *err)
 {
-    int rc = collective_done(op->owner, op, out, err);
+    int rc = collective_done(op->owner, op, out, err), buffer;
 
-    (void)s;
     (void)now_ns;
-    return rc == 1 ? (int)(intptr_t)collective_user(op->owner) + 1 : rc;
+    if (rc != 1)
+        return rc;
+    buffer = (int)(intptr_t)collective_user(op->owner);
+    allreduce_over(reducer(s), buffer);
+    return buffer + 1;
 }
 
 static bool allreduce_polls(const struct sync *s)
 {
     const struct reducer *r = (const struct reducer *)s;
 
-    for (int i = 0; i < r->n; i++)
-        if (collective_polls(r->sum[i]))
+    for (int i = 0; i < r->n_active; i++)
+        if (collective_polls(r->sum[r->active[i]]))
             return true;
     return false;
 }
@@ -114,11 +139,17 @@ static int allreduce_poll(struct sync *s, int64_t now_ns, struct outbox *out,
     struct reducer *r = reducer(s);
 
     (void)now_ns;
-    for (int i = 0; i < r->n; i++) {
-        int rc = collective_polls(r->sum[i]) ? collective_poll(r->sum[i], out, err) : 0;
+    for (int i = 0; i < r->n_active; i++) {
+        int buffer = r->active[i];
+        struct collective *c = r->sum[buffer];
+        int rc = collective_polls(c) ? collective_poll(c, out, err) : 0;
 
-        if (rc)
-            return rc < 0 ? rc : i + 1;
+        if (rc < 0)
+            return rc;
+        if (rc) {
+            allreduce_over(r, buffer);
+            return buffer + 1;
+        }
     }
     return 0;
 }

@@ -23,6 +23,7 @@ static int announce_locked(struct eddis *e, const struct engine_announcement *a,
     e->step.weight_fixed = true;
     p->mail = (struct mail_announce){ .mail.kind = MAIL_ANNOUNCE, .what = *a };
     p->held = e->emulation.until_ns != 0;
+    e->step.n_held += p->held;
     if (!p->held)
         comm_thread_send(e->comm_thread, &p->mail.mail);
     return 0;
@@ -39,9 +40,10 @@ static int announce_held(struct eddis *e, int64_t deadline, struct eddis_error *
         return rc;
     pthread_mutex_lock(&e->step.announce_lock);
     e->emulation.until_ns = 0;
-    for (int i = e->parameters.n - 1; i >= 0; i--)
+    for (int i = e->parameters.n - 1; e->step.n_held && i >= 0; i--)
         if (e->parameters.item[i].held) {
             e->parameters.item[i].held = false;
+            e->step.n_held--;
             comm_thread_send(e->comm_thread, &e->parameters.item[i].mail.mail);
         }
     pthread_mutex_unlock(&e->step.announce_lock);
@@ -97,9 +99,9 @@ int eddis_announce_layer(struct eddis *e, int layer, struct eddis_error *err)
                                     : "layer %d is announced before eddis_commit",
                           layer);
     pthread_mutex_lock(&e->step.announce_lock);
-    for (int i = e->parameters.n - 1; rc == 0 && i >= 0; i--)
-        if (e->parameters.item[i].layer == layer)
-            rc = announce_locked(e, &(struct engine_announcement){ .parameter = i }, err);
+    for (int i = e->parameters.layer[layer].newest; rc == 0 && i >= 0;
+         i = e->parameters.item[i].older)
+        rc = announce_locked(e, &(struct engine_announcement){ .parameter = i }, err);
     pthread_mutex_unlock(&e->step.announce_lock);
     return rc;
 }
@@ -174,27 +176,43 @@ static int wait_parameter(struct eddis *e, int parameter, int64_t deadline_ns,
                       (long long)e->step.current.step, w.bucket, w.n_buckets, layer, w.peer);
 }
 
-/* The parameters of a layer, -1: all, are combined: whether this worker has them all.  One that
- * went on without would train another model than the rest.
+/* A parameter is combined: whether this worker has it.  One that went on without would train
+ * another model than the rest.
  */
-static int wait_places(const struct eddis *e, int layer, struct eddis_error *err)
+static int wait_place(const struct eddis *e, int parameter, struct eddis_error *err)
 {
-    /* Before eddis_wait only what was announced is waited for, and that has a place. */
+    const struct parameter *p = &e->parameters.item[parameter];
+
+    if (!engine_missed(e->engine, parameter))
+        return 0;
+    return eddis_fail(
+        err, -EINVAL,
+        "step %lld: parameter '%s' of layer '%s' was announced by other workers, but what they "
+        "combined has no place on this one, which did not announce it; announce it at every step, "
+        "with EDDIS_ZERO where there is nothing to add, or register it with a result",
+        (long long)e->step.current.step, p->name, e->parameters.layer[p->layer].name);
+}
+
+/* The same for those of a layer, and for all; where all were announced they have places. */
+static int wait_places_layer(const struct eddis *e, int layer, struct eddis_error *err)
+{
+    int rc = 0;
+
     if (!e->step.finished || e->step.n_announced == e->parameters.n)
         return 0;
-    for (int i = 0; i < e->parameters.n; i++) {
-        const struct parameter *p = &e->parameters.item[i];
+    for (int i = e->parameters.layer[layer].newest; rc == 0 && i >= 0;
+         i = e->parameters.item[i].older)
+        rc = wait_place(e, i, err);
+    return rc;
+}
 
-        if ((layer < 0 || p->layer == layer) && engine_missed(e->engine, i))
-            return eddis_fail(
-                err, -EINVAL,
-                "step %lld: parameter '%s' of layer '%s' was announced by other workers, but what "
-                "they combined has no place on this one, which did not announce it; announce it at "
-                "every step, with EDDIS_ZERO where there is nothing to add, or register it with a "
-                "result",
-                (long long)e->step.current.step, p->name, e->parameters.layer[p->layer].name);
-    }
-    return 0;
+static int wait_places(const struct eddis *e, struct eddis_error *err)
+{
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < e->parameters.n && e->step.n_announced < e->parameters.n; i++)
+        rc = wait_place(e, i, err);
+    return rc;
 }
 
 static int wait_check(const struct eddis *e, struct eddis_error *err)
@@ -232,7 +250,7 @@ int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
     if (rc == 0)
         rc = replan_failure(&e->replan, err); /* fails the step on this worker */
     if (rc == 0)
-        rc = wait_places(e, -1, err);
+        rc = wait_places(e, err);
     if (rc == 0) {
         e->step.waited = true;
         e->emulation.waited_ns = clock_now_ns();
@@ -251,9 +269,9 @@ int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddi
     if (layer < 0 || layer >= e->parameters.n_layers)
         return eddis_fail(err, -EINVAL, "there is no layer %d", layer);
     pthread_mutex_lock(&e->step.announce_lock);
-    for (int i = 0; rc == 0 && i < e->parameters.n; i++)
-        if (e->parameters.item[i].layer == layer && !e->parameters.item[i].announced &&
-            !e->step.finished)
+    for (int i = e->parameters.layer[layer].newest; rc == 0 && !e->step.finished && i >= 0;
+         i = e->parameters.item[i].older)
+        if (!e->parameters.item[i].announced)
             rc = eddis_fail(err, -EINVAL,
                             "layer '%s' cannot be waited for, its parameter '%s' was not announced",
                             e->parameters.layer[layer].name, e->parameters.item[i].name);
@@ -263,9 +281,9 @@ int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddi
     if (rc < 0)
         return rc;
     before = phase_wait_enter(&e->phase);
-    for (int i = e->parameters.n - 1; rc == 0 && i >= 0; i--)
-        if (e->parameters.item[i].layer == layer)
-            rc = wait_parameter(e, i, deadline, err);
+    for (int i = e->parameters.layer[layer].newest; rc == 0 && i >= 0;
+         i = e->parameters.item[i].older)
+        rc = wait_parameter(e, i, deadline, err);
     phase_wait_leave(&e->phase, before, rc);
-    return rc < 0 ? rc : wait_places(e, layer, err);
+    return rc < 0 ? rc : wait_places_layer(e, layer, err);
 }

@@ -144,7 +144,8 @@ int eddis_add_layer(struct eddis *e, const char *name, enum eddis_layer_kind kin
         free(copy);
         return eddis_fail(err, -ENOMEM, "no memory for layer '%s'", name);
     }
-    all->layer[all->n_layers] = (struct parameter_layer){ .name = copy, .kind = kind };
+    all->layer[all->n_layers] =
+        (struct parameter_layer){ .name = copy, .kind = kind, .newest = -1 };
     return all->n_layers++;
 }
 
@@ -179,6 +180,7 @@ int eddis_add_parameter(struct eddis *e, int layer, const struct eddis_parameter
     q = &all->item[all->n];
     *q = (struct parameter){ .name = copy,
                              .layer = layer,
+                             .older = all->layer[layer].newest,
                              .dtype = p.dtype,
                              .n_dims = p.n_dims,
                              .n = n,
@@ -186,5 +188,6 @@ int eddis_add_parameter(struct eddis *e, int layer, const struct eddis_parameter
                              .result = p.result,
                              .factored = p.factored != 0 };
     memcpy(q->dims, p.dims, sizeof q->dims);
+    all->layer[layer].newest = all->n;
     return all->n++;
 }

@@ -14,11 +14,13 @@
 struct parameter_layer {
     char *name;
     enum eddis_layer_kind kind;
+    int newest; /* its parameter registered last; -1: it has none */
 };
 
 struct parameter {
     char *name;
     int layer;
+    int older; /* the layer's parameter registered before this one; -1: none */
     enum eddis_dtype dtype;
     int n_dims;
     int64_t dims[EDDIS_MAX_DIMS];

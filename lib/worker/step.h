@@ -25,7 +25,7 @@ struct step {
 
     pthread_mutex_t announce_lock;
     bool begun; /* between eddis_step_begin and eddis_step_end */
-    int n_announced;
+    int n_announced, n_held;
     bool finished;     /* no more announcements in this step */
     bool weight_fixed; /* set, or a gradient was announced */
     struct mail_weight weight;

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- training ---- */
@@ -641,6 +642,98 @@ static void test_fork(void)
     CHECK(eddis_close(NULL, &err) == 0 && eddis_commit(NULL, &err) == -EINVAL);
 }
 
+/* ---- many layers ---- */
+
+enum { LAYERS_FEW = 300, LAYERS_MANY = 16 * LAYERS_FEW, GROWTH_STEPS = 5 };
+
+static double cpu_s(void)
+{
+    struct timespec t;
+
+    CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double growth_step(struct eddis *e, int layers)
+{
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    double begun;
+
+    CHECK(eddis_step_begin(e, &s, &err) == 1);
+    begun = cpu_s();
+    for (int i = layers - 1; i >= 0; i--)
+        CHECK(eddis_announce_layer(e, i, &err) == 0);
+    for (int i = layers - 1; i >= 0; i--)
+        CHECK(eddis_wait_layer(e, i, 60 * CLOCK_S, &err) == 0);
+    CHECK(eddis_wait(e, 60 * CLOCK_S, &err) == 0);
+    begun = cpu_s() - begun;
+    CHECK(eddis_step_end(e, NULL, &err) == 0);
+    return begun;
+}
+
+struct growth {
+    int layers;
+    double least_s; /* of a step's calls, rank 0's processor time */
+};
+
+static void growth_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct growth *g = j->arg;
+    static float value[4];
+    struct eddis_parameter p = { .size = sizeof p,
+                                 .name = "w",
+                                 .dtype = EDDIS_FLOAT32,
+                                 .n_dims = 1,
+                                 .dims = { 4 },
+                                 .value = value };
+    struct eddis_error err = { 0 };
+    double least = 1e9;
+
+    for (int i = 0; i < g->layers; i++)
+        CHECK(eddis_add_parameter(e, eddis_add_layer(e, "l", EDDIS_LAYER_OTHER, &err), &p, &err) ==
+              i);
+    CHECK(eddis_commit(e, &err) == 0);
+    for (int i = 0; i < GROWTH_STEPS; i++) {
+        double s = growth_step(e, g->layers);
+
+        least = s < least ? s : least;
+    }
+    if (rank == 0)
+        g->least_s = least;
+}
+
+static double growth_of(int n, int measured, int layers)
+{
+    struct growth g = { .layers = layers };
+    struct loop_job j = { .n = n, .body = growth_body, .arg = &g };
+
+    for (int i = 0; i < n; i++)
+        j.scenario[i] = (struct scenario){ .batch = 43, .measured = measured };
+    loop_job_run(&j);
+    return g.least_s;
+}
+
+/* Sixteen times as many layers cost about sixteen times as much, where all share a bucket and where
+ * each is a message; the square would be 256 times.
+ */
+static void test_growth(void)
+{
+    static const struct {
+        int n, measured;
+    } rows[] = { { 1, 1 }, { 1, 0 }, { 2, 0 } };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double few = growth_of(rows[i].n, rows[i].measured, LAYERS_FEW);
+        double many = growth_of(rows[i].n, rows[i].measured, LAYERS_MANY);
+
+        if (many > 4 * LAYERS_MANY / LAYERS_FEW * few)
+            fprintf(stderr, "row %zu: %d layers take %.0f times as long as %d\n", i, LAYERS_MANY,
+                    many / few, LAYERS_FEW);
+        CHECK(many <= 4 * LAYERS_MANY / LAYERS_FEW * few);
+    }
+}
+
 int main(void)
 {
     test_fork();
@@ -659,6 +752,7 @@ int main(void)
     test_close();
     test_abort();
     test_many();
+    test_growth();
     if (loop_job_failures)
         fprintf(stderr, "%d failures\n", loop_job_failures);
     return loop_job_failures != 0;
