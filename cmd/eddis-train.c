@@ -2,6 +2,7 @@
 /* eddis-train.c - the embedded trainer: options, data, one call, and what is printed */
 #include "lib/base/error.h"
 #include "lib/eddis.h"
+#include "lib/train/evaluation.h"
 #include "lib/train/matmul.h"
 #include "options.h"
 #include "train_options.h"
@@ -72,6 +73,26 @@ static int train(struct train_options *o)
     return 0;
 }
 
+/* No worker of a job: one process, one line. */
+static int test(struct train_options *o)
+{
+    const struct trainer_data *d = &o->trainer.data;
+    struct evaluation e = { 0 };
+    struct eddis_error err = { 0 };
+    struct loss sum = { 0 };
+    int rc = evaluation_init(&e, o->loaded.model, d->test, d->first_test, d->scale, &err);
+
+    if (rc == 0)
+        rc = evaluation_run(&e, 0, d->n_test, &sum, &err);
+    evaluation_fini(&e);
+    if (rc < 0)
+        return complain(&err, EXIT_FAULT);
+    (void)printf("test accuracy %.4f  test loss %.4f  %lld of %lld right\n",
+                 (double)sum.hits / (double)d->n_test, sum.sum / (double)d->n_test,
+                 (long long)sum.hits, (long long)d->n_test);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct train_options o = { 0 };
@@ -94,7 +115,7 @@ int main(int argc, char **argv)
     o.trainer.on_epoch = print_epoch;
     o.trainer.on_note = print_note;
     o.trainer.arg = &o;
-    code = train(&o);
+    code = o.test_only ? test(&o) : train(&o);
     train_data_close(&o);
     return close_output(code);
 }

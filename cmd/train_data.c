@@ -49,7 +49,9 @@ static int split_off_test(struct train_options *o, struct eddis_error *err)
     struct trainer_data *d = &o->trainer.data;
     int64_t n = dataset_info(d->train)->n_samples;
 
-    if (o->test >= n)
+    if (o->test_only && o->test == 0)
+        o->test = n;
+    if (o->test > n || (o->test == n && !o->test_only))
         return eddis_fail(err, -EINVAL, "--test takes %lld rows of the %lld in '%s'; none are left",
                           (long long)o->test, (long long)n, o->data);
     d->test = d->train;
@@ -113,6 +115,27 @@ static int find_shape(struct train_options *o, struct eddis_error *err)
     return rc;
 }
 
+/* The model of --load, which the data must fit. */
+static int take_model(struct train_options *o, struct eddis_error *err)
+{
+    const struct dataset_info *info = dataset_info(o->trainer.data.train);
+    const struct model_spec *s = &o->loaded.spec;
+    int rc = model_file_read(o->load, &o->loaded, err);
+
+    if (rc < 0)
+        return rc;
+    if (info->n_features != o->loaded.model->n_features)
+        return eddis_fail(
+            err, -EINVAL, "'%s' has %lld features a row; the model of '%s' takes %lld", o->data,
+            (long long)info->n_features, o->load, (long long)o->loaded.model->n_features);
+    if (info->n_classes > s->n_classes)
+        return eddis_fail(err, -EINVAL, "'%s' has label %d; the largest of the model in '%s' is %d",
+                          o->data, (int)info->n_classes - 1, o->load, (int)s->n_classes - 1);
+    o->trainer.model = *s;
+    o->trainer.start = o->loaded.model;
+    return 0;
+}
+
 static float find_scale(const struct train_options *o)
 {
     const struct dataset_info *info = dataset_info(o->trainer.data.train);
@@ -130,12 +153,12 @@ int train_data_open(struct train_options *o, struct eddis_error *err)
     if (rc == 0)
         rc = o->test_data ? open_test(o, err) : split_off_test(o, err);
     if (rc == 0)
-        rc = find_shape(o, err);
+        rc = o->load ? take_model(o, err) : find_shape(o, err);
     if (rc < 0) {
         train_data_close(o);
         return rc;
     }
-    o->trainer.data.scale = find_scale(o);
+    o->trainer.data.scale = o->load && !(o->scale > 0) ? o->loaded.scale : find_scale(o);
     return 0;
 }
 
@@ -147,4 +170,5 @@ void train_data_close(struct train_options *o)
         dataset_close(d->test);
     dataset_close(d->train);
     d->train = d->test = NULL;
+    model_file_fini(&o->loaded);
 }

@@ -32,7 +32,9 @@ static const struct option_row rows[] = {
     { "eval-every", 0, "N", "test after every N epochs and the last; 0: the last (default 1)" },
     { "checkpoint-dir", 0, "DIR", "write a checkpoint there after each epoch" },
     { "resume", 0, "DIR", "begin with this checkpoint" },
-    { "save", 0, "FILE", "write the final parameters, plain numbers" },
+    { "save", 0, "FILE", "write the final parameters, in the safetensors format" },
+    { "load", 0, "FILE", "begin with the parameters that --save has written" },
+    { "test-only", 0, NULL, "train nothing: print the test accuracy of --load" },
     { "memory", 0, "SIZE", "hold data up to this size in memory, as 512M (default 1G)" },
     { "threads", 0, "N", "threads for large matrix products (default: the cores)" },
     { "quiet", 'q', NULL, "print no line for each epoch" },
@@ -40,7 +42,8 @@ static const struct option_row rows[] = {
     { "help", 'h', NULL, "print this" },
 };
 
-static const char *const uses[] = { "--data FILE [OPTION]...", NULL };
+static const char *const uses[] = { "--data FILE [OPTION]...",
+                                    "--test-only --load FILE --data FILE [OPTION]...", NULL };
 
 static const struct option_table table = {
     .program = "eddis-train",
@@ -154,6 +157,7 @@ static int take_file(struct train_options *o, const struct options_item *i)
         { "checkpoint-dir", &o->trainer.checkpoint_folder },
         { "resume", &o->trainer.resume },
         { "save", &o->trainer.save },
+        { "load", &o->load },
     };
 
     for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
@@ -244,6 +248,8 @@ static int take_rest(struct train_options *o, const struct options_item *i, stru
         rc = want_widths(i->value, &o->trainer.model, err);
     } else if (options_is(i, "memory")) {
         rc = want_bytes(i->value, &o->memory_bytes, err);
+    } else if (options_is(i, "test-only")) {
+        o->test_only = true;
     } else if (options_is(i, "quiet")) {
         o->quiet = true;
     } else if (options_is(i, "version")) {
@@ -270,6 +276,25 @@ static int take(struct train_options *o, const struct options_item *i, struct ed
     return rc < 0 ? rc : 0;
 }
 
+static int check_load(const struct train_options *o, struct eddis_error *err)
+{
+    const struct trainer *t = &o->trainer;
+
+    if (o->load && (t->model.name || t->model.n_widths || o->shape))
+        return eddis_fail(err, -EINVAL, "--load FILE says what model it is; leave %s out",
+                          t->model.name       ? "--model"
+                          : t->model.n_widths ? "--widths"
+                                              : "--shape");
+    if (o->load && t->resume)
+        return eddis_fail(err, -EINVAL, "--load and --resume exclude each other");
+    if (o->test_only && !o->load)
+        return eddis_fail(err, -EINVAL, "--test-only tests a model; name it with --load FILE");
+    if (o->test_only && (t->save || t->checkpoint_folder))
+        return eddis_fail(err, -EINVAL, "--test-only trains nothing; leave %s out",
+                          t->save ? "--save" : "--checkpoint-dir");
+    return 0;
+}
+
 static int check(const struct train_options *o, struct eddis_error *err)
 {
     if (o->help || o->version)
@@ -282,16 +307,15 @@ static int check(const struct train_options *o, struct eddis_error *err)
         return eddis_fail(err, -EINVAL, "--test-labels needs --test-data");
     if (o->test_data && !o->labels != !o->test_labels)
         return eddis_fail(err, -EINVAL, "--labels and --test-labels go together");
-    return 0;
+    return check_load(o, err);
 }
 
 int train_options_parse(int argc, char **argv, struct train_options *ret, struct eddis_error *err)
 {
     struct options options = { .table = &table, .argc = argc, .argv = argv };
-    struct train_options o = { .trainer = { .model = { .name = "mlp" },
-                                            .optimizer = { .rate = -1, .momentum = 0.9 },
-                                            .epochs = 20,
-                                            .eval_every = 1 } };
+    struct train_options o = {
+        .trainer = { .optimizer = { .rate = -1, .momentum = 0.9 }, .epochs = 20, .eval_every = 1 }
+    };
     struct options_item item;
     int rc;
 
@@ -304,6 +328,8 @@ int train_options_parse(int argc, char **argv, struct train_options *ret, struct
         rc = check(&o, err);
     if (rc < 0)
         return rc;
+    if (!o.trainer.model.name)
+        o.trainer.model.name = "mlp";
     if (o.trainer.optimizer.rate < 0)
         o.trainer.optimizer.rate = o.trainer.optimizer.kind == OPTIMIZER_ADAM ? 0.001 : 0.1;
     *ret = o;

@@ -3,6 +3,7 @@
 #ifndef EDDIS_CMD_TRAIN_OPTIONS_H
 #define EDDIS_CMD_TRAIN_OPTIONS_H
 
+#include "lib/train/model_file.h"
 #include "lib/train/trainer.h"
 
 struct train_options {
@@ -15,6 +16,9 @@ struct train_options {
     int64_t batch; /* 0: 64 a worker */
     uint64_t seed;
     const char *shape;         /* "28x28", or NULL: as the file says */
+    const char *load;          /* a model to begin with, or to test; NULL: none */
+    bool test_only;            /* train nothing */
+    struct model_file loaded;  /* what load names, once the data are open */
     bool help, version, quiet; /* help, version: print it and do nothing else */
     struct trainer trainer;    /* the rest */
 };
@@ -29,7 +33,8 @@ int train_options_check_output(const struct train_options *o, struct eddis_error
 
 void train_options_help(void);
 
-/* Open the files, and fill in o->trainer.data and the model's shape and classes.
+/* Open the files, and fill in o->trainer.data and the model's shape and classes; those, the kind of
+ * model and the scale are those of o->load where that is given, else the data's.
  * The caller closes trainer.data.train and, when it is another, .test.
  */
 int train_data_open(struct train_options *o, struct eddis_error *err);

@@ -139,12 +139,12 @@ static int make_values(struct model *m, struct eddis_error *err)
     return m->values && m->scratch ? 0 : eddis_fail(err, -ENOMEM, "out of memory");
 }
 
-int model_new(const struct model_spec *spec, struct model **ret, struct eddis_error *err)
+/* The layers without their memory. */
+static int lay_out(const struct model_spec *spec, struct model *m, struct eddis_error *err)
 {
     struct model_spec s = *spec;
     size_t k = 0;
     int rc = check_spec(&s, err);
-    struct model *m;
 
     if (rc == 0)
         rc = find_kind(&s, &k, err);
@@ -154,13 +154,33 @@ int model_new(const struct model_spec *spec, struct model **ret, struct eddis_er
         s.n_widths = kinds[k].n_defaults;
         memcpy(s.widths, kinds[k].defaults, sizeof kinds[k].defaults);
     }
-    m = calloc(1, sizeof *m);
-    if (!m)
-        return eddis_fail(err, -ENOMEM, "out of memory");
     m->n_classes = s.n_classes;
     m->n_features = s.height * s.width * s.channels;
     kinds[k].build(m, &s);
-    rc = make_values(m, err);
+    return 0;
+}
+
+int model_count(const struct model_spec *spec, int64_t *ret, struct eddis_error *err)
+{
+    struct model m = { 0 };
+    int rc = lay_out(spec, &m, err);
+
+    *ret = 0;
+    for (int i = 0; i < m.n_layers; i++)
+        *ret += m.layer[i].weight.n + m.layer[i].bias.n;
+    return rc;
+}
+
+int model_new(const struct model_spec *spec, struct model **ret, struct eddis_error *err)
+{
+    struct model *m = calloc(1, sizeof *m);
+    int rc;
+
+    if (!m)
+        return eddis_fail(err, -ENOMEM, "out of memory");
+    rc = lay_out(spec, m, err);
+    if (rc == 0)
+        rc = make_values(m, err);
     if (rc < 0) {
         model_free(m);
         return rc;
@@ -241,6 +261,12 @@ void model_init(struct model *m, uint64_t seed)
                     random_mix(seed, (uint64_t)i));
         memset(l->bias.value, 0, (size_t)l->bias.n * sizeof(real));
     }
+}
+
+void model_copy(struct model *to, const struct model *from)
+{
+    assert(to->n_values == from->n_values);
+    memcpy(to->values, from->values, (size_t)to->n_values * sizeof *to->values);
 }
 
 /* ---- running ----------------------------------------------------------------------------- */

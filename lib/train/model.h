@@ -75,6 +75,14 @@ int model_new(const struct model_spec *s, struct model **ret, struct eddis_error
  */
 void model_init(struct model *m, uint64_t seed);
 
+/* Copy the parameters of a model of the same spec. */
+void model_copy(struct model *to, const struct model *from);
+
+/* Return how many numbers the parameters of such a model are, without building it; errors as
+ * model_new.
+ */
+int model_count(const struct model_spec *s, int64_t *ret, struct eddis_error *err);
+
 /* Make room for batches of n samples. */
 int model_reserve(struct model *m, int64_t n, struct eddis_error *err);
 

@@ -2,9 +2,10 @@
 /* trainer.c - the training loop */
 #include "trainer.h"
 
+#include "evaluation.h"
 #include "lib/base/clock.h"
-#include "lib/base/file.h"
 #include "lib/data/prefetch.h"
+#include "model_file.h"
 #include "pace.h"
 #include "train_state.h"
 
@@ -14,8 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { EVAL_CHUNK = 256 };
 
 static const int64_t slice_ns = CLOCK_S, patience_ns = 600 * CLOCK_S;
 
@@ -34,11 +33,8 @@ struct run {
     int64_t ahead; /* the step that prefetch reads, or -1 */
     int64_t *index;
     int64_t index_cap;
-    real *converted; /* the batch in double, in the float64 build */
-    int64_t converted_cap;
-
-    float *test_x;
-    int32_t *test_label;
+    struct real_batch batch;
+    struct evaluation test;
 
     double loss_sum; /* of this worker's samples of the epoch so far */
     int64_t loss_count;
@@ -105,15 +101,6 @@ static int register_model(struct run *r, struct eddis_error *err)
     return rc < 0 ? rc : 0;
 }
 
-static int make_test_chunk(struct run *r, struct eddis_error *err)
-{
-    r->test_x = malloc(EVAL_CHUNK * (size_t)r->model->n_features * sizeof *r->test_x);
-    r->test_label = malloc(EVAL_CHUNK * sizeof *r->test_label);
-    if (!r->test_x || !r->test_label)
-        return eddis_fail(err, -ENOMEM, "out of memory");
-    return model_reserve(r->model, EVAL_CHUNK, err);
-}
-
 static int restore(struct run *r, struct eddis_error *err)
 {
     struct eddis_error passed = { 0 }, own = { 0 };
@@ -153,7 +140,8 @@ static int set_up(struct run *r, struct eddis_error *err)
         return rc;
     rc = model_new(&t->model, &r->model, err);
     if (rc == 0)
-        rc = make_test_chunk(r, err);
+        rc = evaluation_init(&r->test, r->model, t->data.test, t->data.first_test, t->data.scale,
+                             err);
     if (rc == 0)
         rc = register_model(r, err);
     if (rc == 0)
@@ -161,6 +149,8 @@ static int set_up(struct run *r, struct eddis_error *err)
     if (rc < 0)
         return rc;
     model_init(r->model, r->world.seed);
+    if (t->start)
+        model_copy(r->model, t->start);
     if (r->world.emulated)
         r->pace.n_layers = r->model->n_layers;
     rc = eddis_broadcast_parameters(r->e, 0, err);
@@ -175,9 +165,8 @@ static void tear_down(struct run *r)
     train_state_fini(&r->state);
     model_free(r->model);
     free(r->index);
-    free(r->converted);
-    free(r->test_x);
-    free(r->test_label);
+    real_batch_fini(&r->batch);
+    evaluation_fini(&r->test);
 }
 
 /* ---- input --------------------------------------------------------------------------------- */
@@ -232,33 +221,6 @@ static int get_batch(struct run *r, const struct eddis_step *s, struct prefetch_
     return rc < 0 ? rc : 0;
 }
 
-#ifdef EDDIS_TRAIN_FLOAT64
-static int to_real(struct run *r, const float *x, int64_t n, const real **ret,
-                   struct eddis_error *err)
-{
-    if (n > r->converted_cap) {
-        real *grown = realloc(r->converted, (size_t)n * sizeof *grown);
-
-        if (!grown)
-            return eddis_fail(err, -ENOMEM, "out of memory");
-        r->converted = grown;
-        r->converted_cap = n;
-    }
-    for (int64_t i = 0; i < n; i++)
-        r->converted[i] = (real)x[i];
-    *ret = r->converted;
-    return 0;
-}
-#else
-static int to_real(struct run *r, const float *x, int64_t n, const real **ret,
-                   struct eddis_error *err)
-{
-    (void)r, (void)n, (void)err;
-    *ret = x;
-    return 0;
-}
-#endif
-
 /* ---- a step -------------------------------------------------------------------------------- */
 
 /* Forward, loss and backward over the batch; announces every layer. */
@@ -270,7 +232,7 @@ static int compute(struct run *r, const struct prefetch_batch *b, double *ret_lo
     int rc = model_reserve(m, b->n, err);
 
     if (rc == 0)
-        rc = to_real(r, b->x, b->n * m->n_features, &x, err);
+        rc = real_batch_of(&r->batch, b->x, b->n * m->n_features, &x, err);
     if (rc < 0)
         return rc;
     model_begin(m, x, b->n);
@@ -354,43 +316,15 @@ static int one_step(struct run *r, const struct eddis_step *s, struct eddis_erro
 
 /* ---- the test after an epoch --------------------------------------------------------------- */
 
-static int test_chunk(struct run *r, int64_t first, int64_t n, struct loss *sum,
-                      struct eddis_error *err)
-{
-    struct trainer_data const *d = &r->t->data;
-    int64_t index[EVAL_CHUNK];
-    const real *x = NULL;
-    struct loss l;
-    int rc;
-
-    for (int64_t i = 0; i < n; i++)
-        index[i] = d->first_test + first + i;
-    rc = dataset_read(d->test, index, n, d->scale, r->test_x, r->test_label, err);
-    if (rc == 0)
-        rc = to_real(r, r->test_x, n * r->model->n_features, &x, err);
-    if (rc < 0)
-        return rc;
-    model_begin(r->model, x, n);
-    for (int i = 0; i < r->model->n_layers; i++)
-        model_forward(r->model, i);
-    l = model_loss(r->model, r->test_label, 0);
-    sum->sum += l.sum;
-    sum->hits += l.hits;
-    return 0;
-}
-
 /* This worker's share of the test set. */
 static int test_share(struct run *r, struct loss *ret, struct eddis_error *err)
 {
     int64_t n = r->t->data.n_test;
     int64_t first = n * r->world.rank / r->world.n_ranks;
     int64_t end = n * (r->world.rank + 1) / r->world.n_ranks;
-    int rc = 0;
 
     eddis_set_phase(r->e, EDDIS_PHASE_EVALUATE);
-    for (int64_t i = first; i < end && rc == 0; i += EVAL_CHUNK)
-        rc = test_chunk(r, i, end - i < EVAL_CHUNK ? end - i : EVAL_CHUNK, ret, err);
-    return rc;
+    return evaluation_run(&r->test, first, end, ret, err);
 }
 
 static int publish(struct run *r, const struct trainer_epoch *epoch, struct eddis_error *err)
@@ -527,8 +461,7 @@ static int save_parameters(const struct run *r, struct eddis_error *err)
 {
     if (!r->t->save || r->world.rank != 0)
         return 0;
-    return file_write_atomic(r->t->save, r->model->values,
-                             (size_t)r->model->n_values * sizeof(real), 0644, err);
+    return model_file_write(r->t->save, &r->t->model, r->model, r->t->data.scale, err);
 }
 
 int trainer_run(const struct trainer *t, struct eddis *e, struct eddis_error *err)

@@ -47,7 +47,8 @@ struct trainer {
     const char *checkpoint_folder; /* write one there after each epoch; NULL: when the job asks */
     const char *resume;            /* a checkpoint to begin with; NULL: what the job resumes from */
     bool weigh_equally; /* every worker's mean counts alike: wrong for unequal shares, to compare */
-    const char *save;   /* the final parameters' file; NULL: none */
+    const char *save;   /* the final parameters' file (model_file.h); NULL: none */
+    const struct model *start; /* its parameters are the first; borrowed; NULL: drawn by the seed */
     void (*on_epoch)(void *arg, const struct trainer_epoch *r); /* on rank 0; may be NULL */
     /* On rank 0: what people should read, a sentence; may be NULL. */
     void (*on_note)(void *arg, const char *text);

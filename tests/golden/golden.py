@@ -16,7 +16,6 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 SENTENCES = {
     "a device that a CPU imitates": "a device that a CPU emulates",
     "workers imitate devices of these speeds": "workers emulate devices of these speeds",
-    "schema_version is 99, this eddis reads 1": "schema_version is 99, this eddis reads 1 to 2",
 }
 
 

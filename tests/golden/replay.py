@@ -29,6 +29,13 @@ JOBS = {
 }
 
 
+def plain(whole):
+    """The arrays of a safetensors file, each filled up to 64 bytes: so they were written when the answers were."""
+    start = 8 + int.from_bytes(whole[:8], "little")
+    spans = sorted(t["data_offsets"] for k, t in json.loads(whole[8:start]).items() if k != "__metadata__")
+    return b"".join(whole[start + a:start + b] + bytes((a - b) % 64) for a, b in spans)
+
+
 def replay(folders, name):
     with Job(BUILD, folders, ["--plan", path("replay", name + ".json")] + JOBS[name], ranks=None) as j:
         assert j.end(90) == 0, (j.code, j.out, j.err)
@@ -38,7 +45,7 @@ def replay(folders, name):
     answer = {"plan": plan, "samples": summary["samples"], "steps": summary["steps_done"]}
     if name == "sync":
         with open(folders.path("work", "final"), "rb") as f:
-            answer["parameters"] = hashlib.sha256(f.read()).hexdigest()
+            answer["parameters"] = hashlib.sha256(plain(f.read())).hexdigest()
         answer.update({k: summary[k] for k in ("accuracy", "loss", "test_loss")})
     return answer
 

@@ -6,11 +6,12 @@ and an emulated device takes the time it should."""
 
 import gzip
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 
-from trainjob import DIGITS, check, digits, mpirun, run
+from trainjob import DIGITS, ROOT, accuracy, check, digits, mpirun, run
 
 TRAIN_JOB, EDDIS_TRAIN = sys.argv[1:]
 FOLDER = pathlib.Path()
@@ -31,6 +32,10 @@ def bad_input():
             (["--data", DIGITS, "--save", "/nowhere/x"], "--save: cannot write '/nowhere/x': "),
             (["--data", DIGITS, "--save", FOLDER], "is not a regular file"),
             (["--data", DIGITS, "--checkpoint-dir", "/dev/null"], "--checkpoint-dir /dev/null: "),
+            (["--data", DIGITS, "--load", DIGITS], "it is no safetensors file"),
+            (["--data", DIGITS, "--load", "/nowhere.model"], "cannot open '/nowhere.model'"),
+            (["--data", DIGITS, "--load", "x", "--model", "mlp"], "leave --model out"),
+            (["--data", DIGITS, "--test-only"], "name it with --load FILE"),
             (["--data", "/nowhere.csv"], "cannot open '/nowhere.csv'"),
             ([], "no data")]:
         _, error = run([EDDIS_TRAIN, *words], code=2)
@@ -55,6 +60,25 @@ def resume(model, *options):
           f"{model} resumed from {first.name} equals the run without interruption")
     _, error = run([EDDIS_TRAIN, *digits("--model", "softmax", "--batch", 128, "--resume", first)], code=2)
     check("the checkpoint is of" in error, error.strip())
+
+
+def saved():
+    """A model that is saved is tested alike by eddis-train and by numpy, and can be trained on."""
+    path = FOLDER / "model"
+    out, _ = run([EDDIS_TRAIN, *digits("--epochs", 4, "--save", path)])
+    at_the_end = accuracy(out)
+    out, _ = run([EDDIS_TRAIN, *digits("--test-only", "--load", path)])
+    check(accuracy(out) == at_the_end, f"tested as at the end of training: {out.strip()}")
+    right = re.search(r"\d+ of 360 right", out).group()
+    by_numpy, _ = run([sys.executable, ROOT / "examples/digits/predict.py", path, DIGITS])
+    check(by_numpy.strip() == right, f"numpy: {by_numpy.strip()}")
+    out, _ = run([EDDIS_TRAIN, "--data", DIGITS, "--test-only", "--load", path])
+    check("of 1797 right" in out, "without a test set all rows are tested: " + out.strip())
+    out, _ = run([EDDIS_TRAIN, *digits("--epochs", 1, "--load", path)])
+    check(accuracy(out) > at_the_end - 0.03, "trained on: " + out.strip())
+    (FOLDER / "other.csv").write_text("1,2,0\n3,4,1\n")
+    _, error = run([EDDIS_TRAIN, "--data", FOLDER / "other.csv", "--test-only", "--load", path], code=2)
+    check("has 2 features a row; the model of" in error, error.strip())
 
 
 def blocks():
@@ -89,6 +113,7 @@ def main():
         resume("mlp")
         resume("cnn", "--optimizer", "adam")
         blocks()
+        saved()
         pace()
 
 

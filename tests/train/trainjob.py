@@ -42,8 +42,10 @@ def accuracy(text):
 
 
 def parameters(path, double):
+    """All numbers of a safetensors file, in the order of the file."""
+    whole = pathlib.Path(path).read_bytes()
     numbers = array.array("d" if double else "f")
-    numbers.frombytes(pathlib.Path(path).read_bytes())
+    numbers.frombytes(whole[8 + int.from_bytes(whole[:8], "little"):])
     return numbers
 
 

@@ -1,0 +1,20 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""predict.py MODEL DIGITS.csv - what a softmax or mlp that `eddis-train --save MODEL` wrote makes of the last 360 digits, by numpy"""
+
+import json
+import sys
+
+import numpy as np
+
+raw = open(sys.argv[1], "rb").read()
+start = 8 + int.from_bytes(raw[:8], "little")
+header = json.loads(raw[8:start])
+about = header.pop("__metadata__")
+array = {name: np.frombuffer(raw[start:], "<f4", np.prod(t["shape"]), t["data_offsets"][0]).reshape(t["shape"]) for name, t in header.items()}
+rows = np.loadtxt(sys.argv[2], delimiter=",")[-360:]
+x, n = rows[:, :-1] * float(about["scale"]), len(array) // 2
+for i in range(1, n + 1):
+    x = x @ array[f"dense{i}.weight"] + array[f"dense{i}.bias"]
+    x = np.maximum(x, 0) if i < n else x
+print(f"{(x.argmax(1) == rows[:, -1]).sum()} of {len(rows)} right")

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* evaluation.c - runs the test set through the model, a chunk at a time */
+#include "evaluation.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { CHUNK = 256 };
+
+int evaluation_init(struct evaluation *e, struct model *m, struct dataset *data, int64_t first_row,
+                    float scale, struct eddis_error *err)
+{
+    *e = (struct evaluation){ .model = m, .data = data, .first_row = first_row, .scale = scale };
+    e->x = malloc(CHUNK * (size_t)m->n_features * sizeof *e->x);
+    e->label = malloc(CHUNK * sizeof *e->label);
+    if (!e->x || !e->label)
+        return eddis_fail(err, -ENOMEM, "out of memory");
+    return model_reserve(m, CHUNK, err);
+}
+
+static int run_chunk(struct evaluation *e, int64_t first, int64_t n, struct loss *sum,
+                     struct eddis_error *err)
+{
+    int64_t index[CHUNK];
+    const real *x = NULL;
+    struct loss l;
+    int rc;
+
+    for (int64_t i = 0; i < n; i++)
+        index[i] = e->first_row + first + i;
+    rc = dataset_read(e->data, index, n, e->scale, e->x, e->label, err);
+    if (rc == 0)
+        rc = real_batch_of(&e->batch, e->x, n * e->model->n_features, &x, err);
+    if (rc < 0)
+        return rc;
+    model_begin(e->model, x, n);
+    for (int i = 0; i < e->model->n_layers; i++)
+        model_forward(e->model, i);
+    l = model_loss(e->model, e->label, 0);
+    sum->sum += l.sum;
+    sum->hits += l.hits;
+    return 0;
+}
+
+int evaluation_run(struct evaluation *e, int64_t first, int64_t end, struct loss *sum,
+                   struct eddis_error *err)
+{
+    int rc = 0;
+
+    for (int64_t i = first; i < end && rc == 0; i += CHUNK)
+        rc = run_chunk(e, i, end - i < CHUNK ? end - i : CHUNK, sum, err);
+    return rc;
+}
+
+void evaluation_fini(struct evaluation *e)
+{
+    free(e->x);
+    free(e->label);
+    real_batch_fini(&e->batch);
+    *e = (struct evaluation){ 0 };
+}
