@@ -45,7 +45,8 @@ static int shm_lay_out(struct comm_shm *m, struct eddis_error *err)
                           "%zu bytes of shared memory for each of %d ranks are more "
                           "than half of what this machine has",
                           arena, m->n_ranks);
-    at.pool = round_up(slots * at.slot_bytes, SHM_PAGE);
+    at.members = slots * at.slot_bytes;
+    at.pool = round_up(at.members + ranks * sizeof(struct shm_member), SHM_PAGE);
     at.arena = at.pool + SHM_POOL_SLOTS * (ranks + 1) * at.piece_bytes;
     at.results = at.arena + ranks * arena;
     at.bytes = at.results + arena;
@@ -79,12 +80,20 @@ static int shm_new(int rank, int n_ranks, const struct comm_shm_size *size, stru
     return 0;
 }
 
-/* The lock that says this rank is there, on a byte of its own. */
+static struct shm_member *shm_member(const struct comm_shm *m, int rank)
+{
+    return (struct shm_member *)(m->map + m->at.members) + rank;
+}
+
+/* The lock that says this rank is there, on a byte of its own.  It is the process's: a lock of the
+ * open file would go on with any child that the process has forked, a loader of data, and a rank
+ * that was killed would look alive for as long.
+ */
 static int shm_lock(const struct comm_shm *m, struct eddis_error *err)
 {
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = m->rank, .l_len = 1 };
 
-    return fcntl(m->fd, F_OFD_SETLK, &lock) == 0
+    return fcntl(m->fd, F_SETLK, &lock) == 0
                ? 0
                : eddis_fail_errno(err, -errno, "locking shared memory");
 }
@@ -125,6 +134,8 @@ static int shm_map(struct comm_shm *m, struct eddis_error *err)
         return rc;
     rc = shm_region_map(m->fd, 0, m->at.bytes, &map);
     m->map = rc == 0 ? map : NULL;
+    if (rc == 0)
+        atomic_store(&shm_member(m, m->rank)->pid, getpid());
     if (rc == 0 && arena)
         rc = shm_region_view(m->fd, m->at.results, arena, &results);
     if (rc < 0)
@@ -227,6 +238,8 @@ void comm_shm_close(struct comm_shm *m)
 {
     if (!m)
         return;
+    if (m->map)
+        atomic_store(&shm_member(m, m->rank)->left, true);
     shm_unmap(m);
     if (m->fd >= 0)
         (void)close(m->fd); /* lets go of the lock as well */
@@ -330,12 +343,18 @@ int shm_waits_for(const struct comm_shm *m, struct shm_slot *s, uint64_t use)
     return (m->rank + 1 + (int)(m->idle / SHM_IDLE_POLLS % others)) % m->n_ranks;
 }
 
-/* Whether that rank still holds its lock. */
+/* Whether that rank has not left and its process still holds its lock.  One of this very process
+ * does, which is not told of its own locks.
+ */
 static bool shm_is_there(const struct comm_shm *m, int rank)
 {
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = rank, .l_len = 1 };
+    const struct shm_member *other = shm_member(m, rank);
 
-    return fcntl(m->fd, F_OFD_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
+    if (atomic_load(&other->left))
+        return false;
+    return atomic_load(&other->pid) == getpid() || fcntl(m->fd, F_GETLK, &lock) < 0 ||
+           lock.l_type != F_UNLCK;
 }
 
 int shm_idle(struct comm_shm *m, int rank)

@@ -4,12 +4,12 @@
  * One anonymous file, made by the first rank and opened by the others through /proc, so that
  * nothing is left in any folder whoever is killed when:
  *
- *     [lines of every slot][pool][arena of rank 0][arena of rank 1] ... [results]
+ *     [lines of every slot][members][pool][arena of rank 0][arena of rank 1] ... [results]
  *
  * A rank writes its contribution into its own arena and all read the sum at the same place of the
  * results, or both go through the pool when they lie in private memory; node_stage.h says how.
- * Each rank holds a lock on one byte of the file: so the others see that it has gone, however
- * it went.
+ * Each rank's process holds a lock on one byte of the file: so the others see that it has gone,
+ * however it went, and whatever children that it forked live on.
  *
  * Not for several threads, but ranks may be threads of one process.
  */

@@ -38,11 +38,17 @@ struct shm_slot {
     } rank[];
 };
 
+/* A rank, as the others see it. */
+struct shm_member {
+    _Alignas(SHM_LINE) _Atomic int64_t pid;
+    _Atomic bool left; /* in good order */
+};
+
 /* Where what lies, in bytes from the beginning. */
 struct shm_layout {
-    size_t slot_bytes;                  /* from one slot to the next */
-    size_t piece_bytes;                 /* of the pool */
-    size_t pool, arena, results, bytes; /* offsets, and the end */
+    size_t slot_bytes;                           /* from one slot to the next */
+    size_t piece_bytes;                          /* of the pool */
+    size_t members, pool, arena, results, bytes; /* offsets, and the end */
 };
 
 /* The memory as one rank has it. */

@@ -14,9 +14,11 @@
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { MAX_RANKS = 8, ARENA = 1 << 20 };
@@ -405,6 +407,67 @@ START_TEST(a_rank_killed_in_arriving_is_an_error)
 }
 END_TEST
 
+/* A loader of data that rank 1 has forked: ends with the pipe. */
+static void loader_main(int end)
+{
+    char c;
+
+    (void)!read(end, &c, 1);
+    _exit(0);
+}
+
+/* Rank 1, a process of its own: opens the memory, forks, tells of the child, and waits. */
+static void rank_main(const struct shm_region_mark *mark, const struct comm_shm_size *size,
+                      const int tell[2], const int end[2])
+{
+    struct comm_shm *m;
+    pid_t loader;
+
+    (void)close(end[1]);
+    if (shm_attach(mark, 1, 2, size, &m, NULL) < 0)
+        _exit(1);
+    loader = fork();
+    if (loader == 0)
+        loader_main(end[0]);
+    (void)!write(tell[1], &loader, sizeof loader);
+    loader_main(end[0]);
+}
+
+/* Look often enough to see whether rank 1 is there. */
+static int look(struct comm_shm *m)
+{
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < 5000; i++)
+        rc = shm_idle(m, 1);
+    return rc;
+}
+
+START_TEST(a_killed_rank_is_gone_though_its_child_lives)
+{
+    const struct comm_shm_size size = { .arena_bytes = 4096, .slots = 1 };
+    struct shm_region_mark mark;
+    int tell[2], end[2], status;
+    struct comm_shm *m;
+    pid_t rank, loader;
+
+    ck_assert(pipe(tell) == 0 && pipe(end) == 0);
+    ck_assert_int_eq(shm_make(2, &size, &m, NULL), 0);
+    ck_assert_int_eq(shm_describe(m, &mark, NULL), 0);
+    rank = fork();
+    if (rank == 0)
+        rank_main(&mark, &size, tell, end);
+    ck_assert_int_eq(read(tell[0], &loader, sizeof loader), sizeof loader);
+    ck_assert_int_eq(look(m), 0);
+    ck_assert_int_eq(kill(rank, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(rank, &status, 0), rank);
+    ck_assert_int_eq(kill(loader, 0), 0);
+    ck_assert_int_eq(look(m), -EPIPE);
+    (void)close(end[1]);
+    comm_shm_close(m);
+}
+END_TEST
+
 /* ---- groups, order, refusals ---- */
 
 /* Two reductions of private memory under way at once share the pool, whichever is polled first. */
@@ -605,6 +668,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, the_missing_rank_is_named, 0, 4);
     tcase_add_loop_test(tc, a_rank_that_leaves_is_an_error, 0, 4);
     tcase_add_loop_test(tc, a_rank_killed_in_arriving_is_an_error, 0, 4);
+    tcase_add_test(tc, a_killed_rank_is_gone_though_its_child_lives);
     tcase_add_test(tc, the_pool_is_shared_in_order);
     tcase_add_test(tc, what_does_not_fit_is_refused);
     tcase_add_test(tc, memory_that_is_not_there);
