@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* file_thread.c - a queue of tasks, the thread that runs them, and those that are over */
+#include "file_thread.h"
+
+#include "clock.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+struct list {
+    struct file_task *first, **last;
+};
+
+struct file_thread {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct list waiting, over;
+    struct file_task *running;
+    int64_t since_ns; /* when that was begun */
+    int fd;           /* eventfd: a task is over */
+    bool stopping;
+};
+
+/* ---- lists ---- */
+
+static void append(struct list *l, struct file_task *k)
+{
+    k->next = NULL;
+    *l->last = k;
+    l->last = &k->next;
+}
+
+static struct file_task *take_first(struct list *l)
+{
+    struct file_task *k = l->first;
+
+    if (k && !(l->first = k->next))
+        l->last = &l->first;
+    return k;
+}
+
+/* Returns whether it was there. */
+static bool take(struct list *l, const struct file_task *k)
+{
+    for (struct file_task **at = &l->first; *at; at = &(*at)->next)
+        if (*at == k) {
+            *at = k->next;
+            if (!*at)
+                l->last = at;
+            return true;
+        }
+    return false;
+}
+
+static void free_tasks(struct list *l)
+{
+    struct file_task *k;
+
+    while ((k = take_first(l)))
+        k->free(k);
+}
+
+static void free_all(struct file_thread *t)
+{
+    free_tasks(&t->waiting);
+    free_tasks(&t->over);
+    (void)close(t->fd);
+    pthread_cond_destroy(&t->changed);
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+}
+
+/* ---- the thread ---- */
+
+static void run_one(struct file_thread *t, struct file_task *k)
+{
+    const uint64_t one = 1;
+
+    t->running = k;
+    t->since_ns = clock_now_ns();
+    pthread_mutex_unlock(&t->lock);
+    k->run(k);
+    pthread_mutex_lock(&t->lock);
+    t->running = NULL;
+    append(&t->over, k);
+    (void)!write(t->fd, &one, sizeof one);
+    pthread_cond_broadcast(&t->changed);
+}
+
+static void *run(void *arg)
+{
+    struct file_thread *t = arg;
+
+    pthread_mutex_lock(&t->lock);
+    while (!t->stopping) {
+        struct file_task *k = take_first(&t->waiting);
+
+        if (k)
+            run_one(t, k);
+        else
+            pthread_cond_wait(&t->changed, &t->lock);
+    }
+    pthread_mutex_unlock(&t->lock);
+    free_all(t); /* nobody else knows of it any more */
+    return NULL;
+}
+
+static int start(struct file_thread *t, struct eddis_error *err)
+{
+    pthread_attr_t detached;
+    pthread_condattr_t clock;
+    sigset_t all, before;
+    pthread_t thread;
+    int rc;
+
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&t->changed, &clock);
+    pthread_condattr_destroy(&clock);
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all); /* signals are for the caller's thread */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    rc = pthread_create(&thread, &detached, run, t);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&detached);
+    return rc ? eddis_fail_errno(err, -rc, "cannot start a thread for files") : 0;
+}
+
+int file_thread_start(struct file_thread **ret, struct eddis_error *err)
+{
+    struct file_thread *t = calloc(1, sizeof *t);
+    int rc;
+
+    if (!t)
+        return eddis_fail(err, -ENOMEM, "no memory for a thread");
+    t->waiting.last = &t->waiting.first;
+    t->over.last = &t->over.first;
+    t->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (t->fd < 0) {
+        rc = eddis_fail_errno(err, -errno, "cannot make an eventfd");
+        free(t);
+        return rc;
+    }
+    rc = start(t, err);
+    if (rc < 0)
+        free_all(t);
+    else
+        *ret = t;
+    return rc;
+}
+
+void file_thread_stop(struct file_thread *t)
+{
+    struct list left = { .last = &left.first };
+    struct file_task *k;
+
+    if (!t)
+        return;
+    pthread_mutex_lock(&t->lock);
+    while ((k = take_first(&t->waiting)))
+        append(&left, k);
+    while ((k = take_first(&t->over)))
+        append(&left, k);
+    t->stopping = true;
+    pthread_cond_broadcast(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+    free_tasks(&left);
+}
+
+/* ---- the caller's side ---- */
+
+void file_thread_add(struct file_thread *t, struct file_task *k)
+{
+    pthread_mutex_lock(&t->lock);
+    append(&t->waiting, k);
+    pthread_cond_broadcast(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+}
+
+int file_thread_fd(const struct file_thread *t)
+{
+    return t->fd;
+}
+
+static struct file_task *take_over(struct file_thread *t)
+{
+    struct file_task *k;
+    uint64_t n;
+
+    pthread_mutex_lock(&t->lock);
+    k = take_first(&t->over);
+    if (!k)
+        (void)!read(t->fd, &n, sizeof n);
+    pthread_mutex_unlock(&t->lock);
+    return k;
+}
+
+void file_thread_turn(struct file_thread *t)
+{
+    struct file_task *k;
+
+    while ((k = take_over(t))) {
+        if (k->done)
+            k->done(k);
+        k->free(k);
+    }
+}
+
+static struct timespec moment(int64_t deadline_ns)
+{
+    return (struct timespec){ .tv_sec = deadline_ns / CLOCK_S, .tv_nsec = deadline_ns % CLOCK_S };
+}
+
+bool file_thread_idle(struct file_thread *t)
+{
+    bool idle;
+
+    pthread_mutex_lock(&t->lock);
+    idle = !t->waiting.first && !t->running;
+    pthread_mutex_unlock(&t->lock);
+    return idle;
+}
+
+bool file_thread_settle(struct file_thread *t, int64_t deadline_ns)
+{
+    const struct timespec until = moment(deadline_ns);
+    bool idle;
+    int rc = 0;
+
+    pthread_mutex_lock(&t->lock);
+    while (!(idle = !t->waiting.first && !t->running) && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&t->changed, &t->lock, &until);
+    pthread_mutex_unlock(&t->lock);
+    return idle;
+}
+
+int64_t file_thread_held_ns(struct file_thread *t, int64_t now_ns)
+{
+    int64_t ns;
+
+    pthread_mutex_lock(&t->lock);
+    ns = t->running && now_ns > t->since_ns ? now_ns - t->since_ns : 0;
+    pthread_mutex_unlock(&t->lock);
+    return ns;
+}
+
+bool file_thread_await(struct file_thread *t, struct file_task *k, int64_t deadline_ns)
+{
+    const struct timespec until = moment(deadline_ns);
+    bool over;
+    int rc = 0;
+
+    pthread_mutex_lock(&t->lock);
+    while (!(over = take(&t->over, k)) && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&t->changed, &t->lock, &until);
+    pthread_mutex_unlock(&t->lock);
+    return over;
+}
+
+void file_thread_each(struct file_thread *t, void (*look)(const struct file_task *k, void *ctx),
+                      void *ctx)
+{
+    pthread_mutex_lock(&t->lock);
+    if (t->running)
+        look(t->running, ctx);
+    for (const struct file_task *k = t->waiting.first; k; k = k->next)
+        look(k, ctx);
+    pthread_mutex_unlock(&t->lock);
+}
