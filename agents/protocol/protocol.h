@@ -126,7 +126,8 @@ enum event_type {
     EVENT_NETWORK, /* text of what the network probe measured, of its rank 0; of any other rank
                     * that one did not answer it, see lib/model/network.h */
     EVENT_CHOICE,  /* text of what rank 0 has chosen of the communication, lib/model/choice.h */
-    EVENT_STOPPED, /* step: of the newest checkpoint that is seen here; -1 none */
+    EVENT_STOPPED, /* step: of the newest checkpoint that is seen here; -1 none, or
+                    * PROTOCOL_STEP_UNKNOWN: the folder does not answer */
     EVENT_LOGS,    /* all of the rank's log that was asked for has been sent */
     EVENT_FAILED,  /* an order could not be carried out; text says why */
     EVENT_NOTE,    /* something people should read once */

@@ -14,6 +14,7 @@ enum {
     PROTOCOL_MAX_ADDRESSES = 64,
     PROTOCOL_LOG_AGENT = -1,         /* in the place of a rank: what its node's agent has said, */
     PROTOCOL_LOG_MPIRUN = -2,        /* and mpirun */
+    PROTOCOL_STEP_UNKNOWN = -2,      /* in the place of a checkpoint's step */
     PROTOCOL_MAX_OUTPUT = 256 << 10, /* bytes of output and log pieces in one report, about */
 };
 

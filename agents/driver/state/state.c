@@ -18,7 +18,7 @@ int state_init(struct state *s, const struct state_options *o, int64_t now_ns,
                          .before.rank = -1,
                          .exit_code = -1 };
     s->agent = calloc((size_t)o->n_agents, sizeof *s->agent);
-    if (!s->agent)
+    if (!s->agent || state_queue_init(&s->queue) < 0)
         return eddis_fail(err, -ENOMEM, "no memory for %d agents", o->n_agents);
     state_go(s, STATE_PHASE_REGISTER, now_ns);
     return 0;
@@ -28,8 +28,10 @@ void state_fini(struct state *s)
 {
     free(s->agent);
     free(s->rank);
+    free(s->queue.at);
     s->agent = NULL;
     s->rank = NULL;
+    s->queue = (struct action_queue){ 0 };
 }
 
 /* ---- agents ---- */
@@ -185,6 +187,12 @@ void state_network_known(struct state *s, bool cached, int64_t now_ns)
 void state_finish(struct state *s, int64_t now_ns)
 {
     state_take(s, &(struct state_input){ .type = INPUT_FINISH, .now_ns = now_ns });
+}
+
+void state_plan_again(struct state *s)
+{
+    if (s->phase == STATE_PHASE_PLAN)
+        state_push(s, ACTION_PLAN);
 }
 
 void state_unplannable(struct state *s, const char *why, int64_t now_ns)

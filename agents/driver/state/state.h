@@ -7,8 +7,8 @@
  *     PROBE_PREPARE -> _START -> _RUN -> _STOP                                            -> OVER
  *
  * It knows no socket, process or clock: what happens is told to it with the time, and what is to
- * be done it puts into a short queue of actions that the caller takes with state_action after
- * every call.
+ * be done it puts into a queue of actions that the caller takes with state_action after every
+ * call.
  *
  * A start of the ranks is a *generation*, numbered from 1; the nodes that have ranks in it are its
  * parts.  Number 0 is the probe of a network with one rank on each node, in phases of its own:
@@ -96,8 +96,7 @@ struct state {
     int exit_code;
     char message[512];
     struct state_failure failure; /* of this generation */
-    struct action queue[16];
-    int n_queue;
+    struct action_queue queue;
     int impossible; /* inputs that came in a phase where no honest caller gives them: ignored */
 };
 
@@ -147,6 +146,11 @@ int state_planned(struct state *s, int n_ranks, const int *node, int64_t now_ns,
                   struct eddis_error *err);
 void state_finish(struct state *s, int64_t now_ns);
 void state_unplannable(struct state *s, const char *why, int64_t now_ns);
+
+/* The caller had to find out something first and does not wait for it: ACTION_PLAN comes again,
+ * unless there is no plan wanted any more.
+ */
+void state_plan_again(struct state *s);
 
 /* Write for a plan of a later generation on so many nodes: "restarting from step 1000 on 3 nodes
  * (generation 2 of at most 4)".

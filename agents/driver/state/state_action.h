@@ -34,9 +34,18 @@ struct action {
     char text[600];
 };
 
+struct action_queue {
+    struct action *at; /* [room], of which n are waiting, oldest first */
+    int n, room;
+    int lost; /* that found no memory */
+};
+
 struct state;
 
 /* Take the oldest action; false when there is none. */
 bool state_action(struct state *s, struct action *ret);
+
+/* Whether an action was lost, for there was no memory for it; false from then on. */
+bool state_lost_action(struct state *s);
 
 #endif

@@ -52,6 +52,7 @@ enum state_rank_phase {
 };
 
 /* state_queue.c */
+int state_queue_init(struct action_queue *q); /* -ENOMEM */
 struct action *state_push(struct state *s, enum action_type type);
 void state_say(struct state *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

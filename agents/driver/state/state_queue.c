@@ -2,17 +2,46 @@
 /* state_queue.c - what the state machine wants done, until the caller takes it */
 #include "state_impl.h"
 
-#include <assert.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { ROOM = 16 };
+
+int state_queue_init(struct action_queue *q)
+{
+    /* One more, for what is lost. */
+    *q = (struct action_queue){ .at = calloc(ROOM + 1, sizeof *q->at), .room = ROOM };
+    return q->at ? 0 : -ENOMEM;
+}
+
+static bool has_room(struct action_queue *q)
+{
+    struct action *more;
+
+    if (q->n < q->room)
+        return true;
+    more = realloc(q->at, (size_t)(2 * q->room + 1) * sizeof *more);
+    if (!more)
+        return false;
+    q->at = more;
+    q->room *= 2;
+    return true;
+}
 
 struct action *state_push(struct state *s, enum action_type type)
 {
+    struct action_queue *q = &s->queue;
     struct action *a;
 
-    assert(s->n_queue < (int)(sizeof s->queue / sizeof *s->queue));
-    a = &s->queue[s->n_queue++];
+    if (has_room(q)) {
+        a = &q->at[q->n++];
+    } else {
+        a = &q->at[q->room];
+        q->lost++;
+    }
     *a = (struct action){ .type = type, .agent = -1, .rank = -1 };
     return a;
 }
@@ -29,9 +58,19 @@ void state_say(struct state *s, const char *fmt, ...)
 
 bool state_action(struct state *s, struct action *ret)
 {
-    if (s->n_queue == 0)
+    struct action_queue *q = &s->queue;
+
+    if (q->n == 0)
         return false;
-    *ret = s->queue[0];
-    memmove(s->queue, s->queue + 1, (size_t)--s->n_queue * sizeof *s->queue);
+    *ret = q->at[0];
+    memmove(q->at, q->at + 1, (size_t)--q->n * sizeof *q->at);
     return true;
+}
+
+bool state_lost_action(struct state *s)
+{
+    bool lost = s->queue.lost > 0;
+
+    s->queue.lost = 0;
+    return lost;
 }

@@ -7,6 +7,8 @@
 static void note_stopped(struct state *s, const struct state_input *in)
 {
     s->agent[in->agent].stopped = true;
+    if (in->event->step == PROTOCOL_STEP_UNKNOWN)
+        return;
     s->resume_known = true;
     if (in->event->step > s->resume_step)
         s->resume_step = in->event->step;

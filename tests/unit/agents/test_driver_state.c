@@ -600,6 +600,35 @@ END_TEST
 /* Whatever is said in whatever order: it ends, within bounds, with a reason, and with 0 only when
  * every rank said 0.
  */
+/* A caller that takes no action for long loses none. */
+START_TEST(many_actions)
+{
+    struct fixture f;
+    struct event e;
+    struct action a;
+    int n = 0;
+
+    run_four(&f);
+    e = event(&f, EVENT_NOTE);
+    for (int i = 0; i < 1000; i++) {
+        char text[32];
+
+        (void)snprintf(text, sizeof text, "note %d.", i);
+        e.text = text;
+        state_event(&f.s, 0, &e, f.now_ns);
+    }
+    for (; state_action(&f.s, &a); n++) {
+        char text[32];
+
+        (void)snprintf(text, sizeof text, "note %d.", n);
+        ck_assert(a.type == ACTION_SAY && strstr(a.text, text));
+    }
+    ck_assert_int_eq(n, 1000);
+    ck_assert(!state_lost_action(&f.s));
+    state_fini(&f.s);
+}
+END_TEST
+
 START_TEST(any_order)
 {
     static const int node[] = { 0, 0, 1, 1 };
@@ -686,6 +715,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, preempted_without_checkpoint);
     tcase_add_test(tc, user_2);
     tcase_add_test(tc, time_is_over);
+    tcase_add_test(tc, many_actions);
     tcase_add_loop_test(tc, any_order, 0, 300);
 }
 

@@ -74,6 +74,8 @@ void world_copy(struct world *to, const struct world *from)
     *to = *from;
     to->s.agent = twin(from->s.agent, (size_t)from->set->n_agents * sizeof *from->s.agent);
     to->s.rank = twin(from->s.rank, (size_t)from->s.n_ranks * sizeof *from->s.rank);
+    to->s.queue.at =
+        twin(from->s.queue.at, ((size_t)from->s.queue.room + 1) * sizeof *from->s.queue.at);
 }
 
 bool world_same(const struct world *a, const struct world *b)
@@ -82,8 +84,8 @@ bool world_same(const struct world *a, const struct world *b)
 
     x.agent = y.agent = NULL;
     x.rank = y.rank = NULL;
-    memset(x.queue, 0, sizeof x.queue);
-    memset(y.queue, 0, sizeof y.queue);
+    x.queue.at = y.queue.at = NULL;
+    x.queue.room = y.queue.room = 0;
     return a->now_ns == b->now_ns && memcmp(&x, &y, sizeof x) == 0 &&
            memcmp(a->s.agent, b->s.agent, (size_t)a->set->n_agents * sizeof *a->s.agent) == 0 &&
            (a->s.n_ranks == 0 ||
