@@ -64,6 +64,15 @@ static int open_events(struct agent *a, struct eddis_error *err)
     return 0;
 }
 
+static int open_files(struct agent *a, struct eddis_error *err)
+{
+    int rc = file_thread_start(&a->files, err);
+
+    if (rc == 0 && agent_watch_fd(a, file_thread_fd(a->files)) < 0)
+        rc = eddis_fail_errno(err, -errno, "cannot watch a thread");
+    return rc;
+}
+
 static int count_cores(void)
 {
     cpu_set_t *set = CPU_ALLOC(8192);
@@ -118,7 +127,7 @@ static int log_for_a_while(struct agent *a, struct eddis_error *err)
         return eddis_fail(err, -ENOMEM, "no memory for the agent's log");
     free(a->brief->log_dir);
     a->brief->log_dir = dir;
-    return agent_logs_open(&a->logs, a->brief, &a->voice.log, err);
+    return agent_logs_open(&a->logs, a->brief, a->files, &a->voice.log, err);
 }
 
 /* Said once: on a node that only one user logs in to there is no harm in it. */
@@ -146,9 +155,10 @@ static int begin(struct agent *a, struct eddis_error *err)
     if (prctl(PR_SET_PDEATHSIG, SIGCONT) < 0)
         return eddis_fail_errno(err, -errno, "cannot tie this process to the keeper");
     if ((rc = tick_map(a->options.tick_fd, &a->life.page, err)) < 0 ||
-        (rc = open_events(a, err)) < 0 || (session_log_begin(), rc = read_brief(a, err)) < 0 ||
+        (rc = open_events(a, err)) < 0 || (rc = open_files(a, err)) < 0 ||
+        (session_log_begin(), rc = read_brief(a, err)) < 0 ||
         (*a->brief->log_dir &&
-         (rc = agent_logs_open(&a->logs, a->brief, &a->voice.log, err)) < 0) ||
+         (rc = agent_logs_open(&a->logs, a->brief, a->files, &a->voice.log, err)) < 0) ||
         (rc = launch_clean_environment(a->brief, err)) < 0 ||
         (rc = folders_take(a->life.page, &a->folders, err)) < 0 ||
         (!*a->brief->log_dir && (rc = log_for_a_while(a, err)) < 0))
@@ -260,6 +270,7 @@ static int turn(struct agent *a, struct eddis_error *err)
     agent_read_relays(a);
     agent_reap(a);
     agent_look_at_wrappers(a);
+    file_thread_turn(a->files);
     if (!lifeline_has_keeper(&a->life))
         keeper_lost(a);
     return rc;
@@ -281,8 +292,9 @@ static int finish(struct agent *a, struct eddis_error *err)
     if (a->voice.log)
         node_log_say(a->voice.log, "end, code %d%s%s", a->exit_code, rc < 0 && err ? ": " : "",
                      rc < 0 && err ? err->text : "");
-    node_log_close(a->voice.log);
-    agent_logs_close(&a->logs, a->exit_code);
+    if (node_log_close(a->voice.log)) /* else they are where nobody answers */
+        agent_logs_close(&a->logs, a->exit_code);
+    file_thread_stop(a->files);
     brief_free(a->brief);
     free(a->progress);
     outputs_free(a->outputs);

@@ -24,6 +24,7 @@
 #include "agents/node/keep/folders.h"
 #include "agents/node/output/outputs.h"
 #include "agents/protocol/protocol.h"
+#include "lib/base/file_thread.h"
 #include "lib/http/client.h"
 
 #include <errno.h>
@@ -43,6 +44,10 @@ struct agent {
 
     struct lifeline life;
     struct agent_logs logs;
+
+    struct file_thread *files; /* for what a file system can hold up */
+    bool looking;              /* at the checkpoints of a generation that has ended */
+    int64_t look_ns;           /* since then */
 
     int events;  /* epoll: all descriptors below, and the wrappers' pidfds */
     int signals; /* signalfd */

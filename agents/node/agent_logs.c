@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-int agent_logs_open(struct agent_logs *l, struct brief *b, struct node_log **ret,
-                    struct eddis_error *err)
+int agent_logs_open(struct agent_logs *l, struct brief *b, struct file_thread *files,
+                    struct node_log **ret, struct eddis_error *err)
 {
     int rc = log_place_open(b, getenv("XDG_STATE_HOME"), getenv("HOME"), &l->place, err);
     char *dir = rc == 0 ? strdup(l->place.dir) : NULL;
@@ -29,7 +29,7 @@ int agent_logs_open(struct agent_logs *l, struct brief *b, struct node_log **ret
     b->log_dir = dir;
     if (l->place.shared)
         b->log_marker[0] = '\0';
-    return node_log_open(dir, ret, err);
+    return node_log_open(dir, files, ret, err);
 }
 
 /* The files of a rank's log, of the agent's own, or of mpirun's. */

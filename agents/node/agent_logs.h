@@ -24,8 +24,8 @@ struct agent_logs {
 /* Find the logs' folder and open the agent's own log there.  b then names the folder that is really
  * used, and no marker where it is shared.
  */
-int agent_logs_open(struct agent_logs *l, struct brief *b, struct node_log **ret,
-                    struct eddis_error *err);
+int agent_logs_open(struct agent_logs *l, struct brief *b, struct file_thread *files,
+                    struct node_log **ret, struct eddis_error *err);
 
 /* Begin to send the log that an order asks for. */
 int agent_logs_send(struct agent_logs *l, const struct order *o, struct eddis_error *err);

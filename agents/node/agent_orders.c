@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define CHECK_NS (5 * CLOCK_S)
+#define LOOK_NS  (2 * CLOCK_S) /* a folder that takes longer does not answer */
 
 static const char *const names[] = { "none",      "profile", "prepare", "check", "start", "relay",
                                      "rebalance", "signal",  "stop",    "logs",  "bye" };
@@ -325,13 +326,12 @@ static void carry_row(struct agent *a, const struct stop_row *row)
     }
 }
 
-static void stopped(struct agent *a)
+/* step: of the newest checkpoint. */
+static void stopped(struct agent *a, int64_t step)
 {
-    const char *dir = a->brief->checkpoint_dir;
-    struct event e = { .type = EVENT_STOPPED,
-                       .generation = a->stop_generation,
-                       .rank = -1,
-                       .step = dir ? checkpoints_newest(dir, NULL, 0) : -1 };
+    struct event e = {
+        .type = EVENT_STOPPED, .generation = a->stop_generation, .rank = -1, .step = step
+    };
 
     agent_read_messages(a);    /* the last output */
     agent_look_at_wrappers(a); /* ends that nobody told */
@@ -339,7 +339,59 @@ static void stopped(struct agent *a)
     generation_close(a->generation);
     a->generation = NULL;
     a->stop = (struct stop){ 0 };
+    a->looking = false;
     voice_tell(&a->voice, &e, clock_now_ns());
+}
+
+/* Which checkpoint is the newest, asked without waiting for its folder. */
+struct look {
+    struct file_task task;
+    struct agent *agent; /* not for the thread */
+    int64_t generation, step;
+    char dir[];
+};
+
+static void look_run(struct file_task *k)
+{
+    struct look *l = (struct look *)k;
+
+    l->step = checkpoints_newest(l->dir, NULL, 0);
+}
+
+static void look_done(struct file_task *k)
+{
+    const struct look *l = (const struct look *)k;
+
+    if (l->agent->looking && l->agent->stop_generation == l->generation)
+        stopped(l->agent, l->step);
+}
+
+static void look_free(struct file_task *k)
+{
+    free(k);
+}
+
+/* Nothing is left of the generation: look for its newest checkpoint, and say both.  The driver
+ * waits for that a few seconds.
+ */
+static void look_and_say(struct agent *a, int64_t now_ns)
+{
+    const char *dir = a->brief->checkpoint_dir;
+    struct look *l = dir && !a->looking ? malloc(sizeof *l + strlen(dir) + 1) : NULL;
+
+    if (!dir) {
+        stopped(a, -1);
+    } else if (!a->looking && l) {
+        *l = (struct look){ .task = { .run = look_run, .done = look_done, .free = look_free },
+                            .agent = a,
+                            .generation = a->stop_generation };
+        strcpy(l->dir, dir);
+        a->looking = true;
+        a->look_ns = now_ns;
+        file_thread_add(a->files, &l->task);
+    } else if (!l && (!a->looking || now_ns >= a->look_ns + LOOK_NS)) {
+        stopped(a, PROTOCOL_STEP_UNKNOWN);
+    }
 }
 
 /* Whether the ladder waits for nobody: every program has ended, or what could start one has, or
@@ -375,5 +427,5 @@ void agent_step_stop(struct agent *a, int64_t now_ns)
         return;
     agent_reap(a);
     if (proctree_list(getpid(), &left, NULL) == 0)
-        stopped(a);
+        look_and_say(a, now_ns);
 }

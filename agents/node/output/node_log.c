@@ -13,11 +13,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CLOSE_NS CLOCK_S /* for a file system that does not answer */
+
 struct node_log {
     int fd;
+    struct file_thread *files;
 };
 
-int node_log_open(const char *dir, struct node_log **ret, struct eddis_error *err)
+/* One line on its way. */
+struct line {
+    struct file_task task;
+    int fd;
+    size_t n;
+    char text[];
+};
+
+int node_log_open(const char *dir, struct file_thread *files, struct node_log **ret,
+                  struct eddis_error *err)
 {
     cleanup_free char *path = file_join(dir, "agent.log");
     struct node_log *l;
@@ -34,8 +46,32 @@ int node_log_open(const char *dir, struct node_log **ret, struct eddis_error *er
         free(l);
         return rc;
     }
+    l->files = files;
     *ret = l;
     return 0;
+}
+
+static void write_line(struct file_task *k)
+{
+    const struct line *line = (const struct line *)k;
+
+    (void)file_write_all(line->fd, line->text, line->n, NULL);
+}
+
+static void free_line(struct file_task *k)
+{
+    free(k);
+}
+
+static void add(struct node_log *l, const char *text, size_t n)
+{
+    struct line *line = malloc(sizeof *line + n);
+
+    if (!line)
+        return;
+    *line = (struct line){ .task = { .run = write_line, .free = free_line }, .fd = l->fd, .n = n };
+    memcpy(line->text, text, n);
+    file_thread_add(l->files, &line->task);
 }
 
 void node_log_say(struct node_log *l, const char *fmt, ...)
@@ -55,7 +91,7 @@ void node_log_say(struct node_log *l, const char *fmt, ...)
     text_strip_control(line);
     n = strlen(line);
     line[n] = '\n';
-    (void)file_write_all(l->fd, line, n + 1, NULL);
+    add(l, line, n + 1);
 }
 
 int node_log_fd(const struct node_log *l)
@@ -63,10 +99,15 @@ int node_log_fd(const struct node_log *l)
     return l ? l->fd : -1;
 }
 
-void node_log_close(struct node_log *l)
+bool node_log_close(struct node_log *l)
 {
+    bool over;
+
     if (!l)
-        return;
-    (void)close(l->fd);
+        return true;
+    over = file_thread_settle(l->files, clock_after_ns(clock_now_ns(), CLOSE_NS));
+    if (over)
+        (void)close(l->fd); /* else the thread may yet write there */
     free(l);
+    return over;
 }
