@@ -306,7 +306,8 @@ static void print_summary(struct run *r, struct job_status *s)
         job_status_print(s, name, &b);
         if (s->communication[0] && r->q.verbose)
             strbuf_addf(&b, "communication: %s\n", s->communication);
-        add_output(r, rank, &b);
+        if (!s->folder_hangs)
+            add_output(r, rank, &b);
         printf("%s%s", r->showed ? "\n" : "", strbuf_text(&b));
         strbuf_fini(&b);
     }

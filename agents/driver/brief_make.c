@@ -37,10 +37,7 @@ static char **join_env(const struct job *job, const char *const *more)
     return list;
 }
 
-/* What the program is told to read, for the storage probe: the argument of --data when it is
- * there.  Returns a path, or NULL.
- */
-static char *data_path(const struct job *job)
+char *brief_data_path(const struct job *job)
 {
     const char *value = NULL;
     char *path;
@@ -76,7 +73,6 @@ int brief_make(const struct job_run *r, int agent, const struct listeners *l,
     const struct job *job = r->o->job;
     const struct job_folder *folder = r->o->folder;
     cleanup_free char **env = join_env(job, r->o->env);
-    cleanup_free char *data = data_path(job);
     static char *empty[] = { NULL };
     char *url[HTTP_MAX_BASES + 1] = { NULL };
     struct brief b = {
@@ -88,7 +84,7 @@ int brief_make(const struct job_run *r, int agent, const struct listeners *l,
         .env = env,
         .log_dir = r->log_dir,
         .checkpoint_dir = r->checkpoint_dir,
-        .data_path = data,
+        .data_path = r->data_path,
         .mpi_args = job->mpi.args ? job->mpi.args : empty,
         .mpi_mca = job->mpi.mca ? job->mpi.mca : empty,
         .bind = strcmp(job->binding, "none") != 0,

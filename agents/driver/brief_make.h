@@ -12,4 +12,9 @@
 int brief_make(const struct job_run *r, int agent, const struct listeners *l,
                const char *log_marker, char **ret, struct eddis_error *err);
 
+/* Returns the path of what the program is told to read, for the storage probe: the argument of
+ * --data when it is there; NULL: not known.
+ */
+char *brief_data_path(const struct job *job);
+
 #endif

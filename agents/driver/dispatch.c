@@ -49,12 +49,19 @@ static void let_agents_leave(struct driver *d)
         registration_bye(&d->registration);
 }
 
+static bool next_action(struct state *s, struct action *ret)
+{
+    if (state_lost_action(s))
+        state_fail(s, "internal", 1, "no memory for what is to be done next", clock_now_ns());
+    return state_action(s, ret);
+}
+
 void dispatch_actions(struct driver *d)
 {
     struct action a;
 
     let_agents_leave(d);
-    while (state_action(&d->run.state, &a)) {
+    while (next_action(&d->run.state, &a)) {
         act(d, &a);
         let_agents_leave(d);
     }
@@ -124,11 +131,16 @@ static void hear_hello(struct driver *d, const struct inbox_item *i, int64_t now
     state_not_started(&d->run.state, i->agent, err.text, now_ns);
 }
 
+static void refuse_given_up(const struct inbox_item *i)
+{
+    http_reply_error(i->x, 409, "this agent was given up");
+}
+
 /* Whether an agent is to be heard; else it is told that it was given up. */
 static bool admit(struct driver *d, const struct inbox_item *i, int64_t now_ns)
 {
     if (!state_is_known(&d->run.state, i->agent)) {
-        http_reply_error(i->x, 409, "this agent was given up");
+        refuse_given_up(i);
         return false;
     }
     state_heard(&d->run.state, i->agent, now_ns);
@@ -156,24 +168,54 @@ static void take_report(struct driver *d, int agent, const struct report *r, int
     }
 }
 
-static void hear_report(struct driver *d, const struct inbox_item *i, int64_t now_ns)
+/* rc: what became of the pieces of logs that came with it. */
+static void answer_report(struct driver *d, const struct inbox_item *i, int rc, const char *why)
 {
     struct run_agent *a = &d->run.agent[i->agent];
-    const struct report *r = i->report;
-    struct eddis_error err = { 0 };
-    bool again = r->sequence <= a->sequence; /* because the answer got lost */
 
-    if (!admit(d, i, now_ns))
-        return;
-    if (!again && logs_pieces(&d->logs, i->agent, r, &err) < 0) {
-        http_reply_error(i->x, 400, err.text); /* comes again without them */
+    if (rc < 0) {
+        http_reply_error(i->x, 400, why); /* comes again without them */
         return;
     }
     http_reply(i->x, 200, "{}");
-    if (again)
-        return;
-    a->sequence = r->sequence;
-    take_report(d, i->agent, r, now_ns);
+    a->sequence = i->report->sequence;
+    take_report(d, i->agent, i->report, clock_now_ns());
+}
+
+/* Returns whether it was taken, to be answered later. */
+static bool hear_report(struct driver *d, struct inbox_item *i, int64_t now_ns)
+{
+    struct eddis_error err = { 0 };
+    int rc;
+
+    if (!admit(d, i, now_ns))
+        return false;
+    if (i->report->sequence <= d->run.agent[i->agent].sequence) {
+        http_reply(i->x, 200, "{}"); /* the answer got lost */
+        return false;
+    }
+    rc = logs_pieces(&d->logs, i, &err);
+    if (rc <= 0)
+        answer_report(d, i, rc, err.text);
+    return rc > 0;
+}
+
+void dispatch_files(struct driver *d)
+{
+    struct eddis_error err = { 0 };
+    struct inbox_item *i;
+    int rc;
+
+    file_thread_turn(d->run.records);
+    file_thread_turn(d->run.looks);
+    while ((i = logs_written(&d->logs, &rc, &err))) {
+        if (state_is_known(&d->run.state, i->agent))
+            answer_report(d, i, rc, err.text);
+        else
+            refuse_given_up(i);
+        inbox_item_free(i);
+    }
+    dispatch_actions(d);
 }
 
 void dispatch_stop(struct driver *d, int sig, int64_t now_ns)
@@ -196,6 +238,7 @@ static void hear_stop(struct driver *d, const struct inbox_item *i, int64_t now_
 void dispatch_item(struct driver *d, struct inbox_item *i)
 {
     int64_t now_ns = clock_now_ns();
+    bool taken = false;
 
     switch (i->type) {
     case INBOX_HELLO:
@@ -205,7 +248,7 @@ void dispatch_item(struct driver *d, struct inbox_item *i)
         hear_poll(d, i, now_ns);
         break;
     case INBOX_REPORT:
-        hear_report(d, i, now_ns);
+        taken = hear_report(d, i, now_ns);
         break;
     case INBOX_STOP:
         hear_stop(d, i, now_ns);
@@ -216,7 +259,8 @@ void dispatch_item(struct driver *d, struct inbox_item *i)
     default:
         telling_answer(&d->telling, i);
     }
-    inbox_item_free(i);
+    if (!taken)
+        inbox_item_free(i);
     dispatch_actions(d);
 }
 

@@ -3,6 +3,7 @@
 #include "driver_impl.h"
 
 #include "addresses.h"
+#include "brief_make.h"
 #include "check.h"
 #include "summary.h"
 
@@ -161,12 +162,25 @@ static int open_state(struct driver *d, struct eddis_error *err)
     return rc;
 }
 
+static int open_threads(struct driver *d, struct eddis_error *err)
+{
+    int rc = file_thread_start(&d->run.records, err);
+
+    d->run.journal.files = d->run.records;
+    return rc < 0 ? rc : file_thread_start(&d->run.looks, err);
+}
+
+/* Before the first agent is started nobody waits for us, and files may be looked at here. */
 static int open_all(struct driver *d, struct eddis_error *err)
 {
     int rc;
 
+    rc = open_threads(d, err);
+    if (rc < 0)
+        return rc;
     raise_descriptor_limit(d);
     (void)prctl(PR_SET_DUMPABLE, 0); /* no core file with the tokens */
+    d->run.data_path = brief_data_path(d->run.o->job);
     rc = planning_init(&d->planning, err);
     if (rc == 0)
         rc = open_checkpoint_dir(d, err);
@@ -206,6 +220,9 @@ static void close_agents(struct driver *d)
 
 static void free_driver(struct driver *d)
 {
+    file_thread_stop(d->run.records);
+    file_thread_stop(d->run.looks);
+    logs_fini(&d->logs);
     if (d->signals >= 0)
         (void)close(d->signals);
     registration_close(&d->registration);
@@ -214,6 +231,7 @@ static void free_driver(struct driver *d)
     journal_fini(&d->run.journal);
     state_fini(&d->run.state);
     job_status_fini(&d->run.status);
+    free(d->run.data_path);
     free(d->run.log_dir);
     free(d->run.checkpoint_dir);
     network_choice_fini(&d->network);
@@ -263,7 +281,7 @@ int driver_run(const struct driver_options *o, struct job_status *ret, struct ed
     }
     close_agents(&d);
     if (rc == 0) {
-        summary_tell(&d.telling);
+        summary_tell(&d.telling, d.signals);
         if (o->check_only)
             check_tell(&d.run);
         rc = d.run.state.exit_code;

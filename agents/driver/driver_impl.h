@@ -26,7 +26,8 @@ struct driver {
     struct job_run run;
     struct inbox *inbox;
     struct listeners listeners;
-    int signals; /* signalfd */
+    int signals;  /* signalfd */
+    bool looking; /* for the checkpoint that was asked for */
     struct registration registration;
     struct network_choice network;
     struct planning planning;
@@ -44,6 +45,7 @@ const struct subject_ops *dispatch_ops(enum subject s); /* NULL: SUBJECT_NONE */
 
 void dispatch_item(struct driver *d, struct inbox_item *i); /* frees it */
 void dispatch_starts(struct driver *d);
+void dispatch_files(struct driver *d);                         /* what files were written or read */
 void dispatch_stop(struct driver *d, int sig, int64_t now_ns); /* as state_signal */
 void dispatch_actions(struct driver *d);                       /* that the state machine wants */
 void dispatch_tick(struct driver *d, int64_t now_ns);

@@ -2,7 +2,8 @@
 /* driver_loop.c - the driver's one thread: it waits for signals, requests, starts and time */
 #include "driver_impl.h"
 
-#include "agents/job/checkpoints.h"
+#include "checkpoint_look.h"
+
 #include "agents/protocol/timing.h"
 #include "lib/base/clock.h"
 
@@ -40,12 +41,21 @@ static int64_t next_ns(const struct driver *d)
     return earlier(at, starter_next_ns(d->registration.starter));
 }
 
+static void checkpoint_seen(void *ctx, const struct checkpoint_found *f)
+{
+    struct driver *d = ctx;
+
+    d->looking = false;
+    state_checkpoint_seen(&d->run.state, f->step);
+}
+
 static void tick(struct driver *d)
 {
-    const char *dir = d->run.checkpoint_dir;
-
-    if (d->run.state.preempt_ns && d->run.state.checkpoint != STATE_CHECKPOINT_SEEN && dir)
-        state_checkpoint_seen(&d->run.state, checkpoints_newest(dir, NULL, 0));
+    if (d->run.state.preempt_ns && d->run.state.checkpoint != STATE_CHECKPOINT_SEEN &&
+        !d->looking) {
+        d->looking = true;
+        checkpoint_look(&d->run, checkpoint_seen, d);
+    }
     dispatch_tick(d, clock_now_ns());
 }
 
@@ -63,16 +73,20 @@ void driver_loop(struct driver *d)
 {
     struct pollfd fds[] = { { .fd = inbox_fd(d->inbox), .events = POLLIN },
                             { .fd = d->signals, .events = POLLIN },
-                            { .fd = starter_fd(d->registration.starter), .events = POLLIN } };
+                            { .fd = starter_fd(d->registration.starter), .events = POLLIN },
+                            { .fd = file_thread_fd(d->run.records), .events = POLLIN },
+                            { .fd = file_thread_fd(d->run.looks), .events = POLLIN } };
     const struct driver_view *v = &d->run.o->view;
     int64_t looked_ns = clock_now_ns();
 
     while (d->run.state.phase != STATE_PHASE_OVER) {
         struct inbox_item *i;
 
-        (void)poll(fds, 3, clock_poll_ms(earlier(next_ns(d), clock_now_ns() + look_ns)));
+        (void)poll(fds, sizeof fds / sizeof *fds,
+                   clock_poll_ms(earlier(next_ns(d), clock_now_ns() + look_ns)));
         notice_pause(d, &looked_ns);
         driver_take_signals(d);
+        dispatch_files(d);
         while ((i = inbox_take(d->inbox)))
             dispatch_item(d, i);
         notice_pause(d, &looked_ns); /* before the ends of agents are put down to them */

@@ -47,14 +47,18 @@ void fetch_free(struct fetch *f)
 {
     if (!f)
         return;
-    for (int i = 0; i < f->n; i++) {
-        if (f->log[i].path)
-            (void)unlink(f->log[i].path);
+    for (int i = 0; i < f->n; i++)
         free(f->log[i].path);
-    }
     free(f->log);
     free(f->dir);
     free(f);
+}
+
+void fetch_remove(struct fetch *f)
+{
+    for (int i = 0; i < f->n; i++)
+        if (f->log[i].path)
+            (void)unlink(f->log[i].path);
 }
 
 int fetch_add(struct fetch *f, const struct fetch_log *l, struct eddis_error *err)
@@ -94,34 +98,38 @@ bool fetch_next(struct fetch *f, int agent, struct fetch_log *ret)
     return false;
 }
 
-static int append(struct fetch *f, struct log *l, const char *text, size_t n,
-                  struct eddis_error *err)
-{
-    if (!l->path) {
-        l->path = file_join(f->dir, ".fetched-%d", (int)(l - f->log));
-        if (!l->path)
-            return eddis_fail(err, -ENOMEM, "no memory for a path");
-        (void)unlink(l->path);
-    }
-    return file_append(l->path, text, n, 0600, err);
-}
-
-int fetch_piece(struct fetch *f, int agent, const struct log_piece *p, struct eddis_error *err)
+int fetch_piece(struct fetch *f, int agent, const struct log_piece *p, struct fetch_write *ret,
+                struct eddis_error *err)
 {
     struct log *l = under_way(f, agent);
     size_t n = strlen(p->text);
-    int rc;
+    bool first = l && !l->path;
 
     if (!l || l->id.rank != p->rank || p->offset != l->bytes || l->bytes + (int64_t)n > FETCH_MOST)
         return eddis_fail(err, -EINVAL, "a piece of a log that nobody has asked for");
-    rc = append(f, l, p->text, n, err);
-    if (rc < 0) {
-        l->state = LOG_PART;
-        f->trouble = f->trouble.code || !err ? f->trouble : *err;
-        return rc;
-    }
+    if (first)
+        l->path = file_join(f->dir, ".fetched-%d", (int)(l - f->log));
+    if (!l->path)
+        return eddis_fail(err, -ENOMEM, "no memory for a path");
     l->bytes += (int64_t)n;
+    *ret = (struct fetch_write){ l->path, p->text, first };
     return 0;
+}
+
+int fetch_write(const struct fetch_write *w, struct eddis_error *err)
+{
+    if (w->first)
+        (void)unlink(w->path);
+    return file_append(w->path, w->text, strlen(w->text), 0600, err);
+}
+
+void fetch_failed(struct fetch *f, int agent, const struct eddis_error *why)
+{
+    struct log *l = under_way(f, agent);
+
+    if (l)
+        l->state = LOG_PART;
+    f->trouble = f->trouble.code ? f->trouble : *why;
 }
 
 void fetch_done(struct fetch *f, int agent, int rank, int64_t end, bool whole)
@@ -254,7 +262,7 @@ static bool is_missing(const struct log *l)
     return l->id.rank >= 0 && (l->state == LOG_PART || l->state == LOG_CUT);
 }
 
-int fetch_finish(struct fetch *f, const char *(*host)(void *ctx, int agent), void *ctx,
+int fetch_finish(struct fetch *f, const char *(*host)(const void *ctx, int agent), const void *ctx,
                  struct eddis_error *err)
 {
     int missing = 0;

@@ -22,11 +22,20 @@ struct fetch_log {
     int64_t generation;
 };
 
+struct fetch_write {
+    const char *path; /* borrowed until fetch_finish */
+    const char *text; /* of the piece, borrowed */
+    bool first;
+};
+
 struct fetch;
 
 /* dir must be there.  Returns NULL without memory. */
 struct fetch *fetch_new(const char *dir);
-void fetch_free(struct fetch *f); /* removes what was not made a log; accepts NULL */
+void fetch_free(struct fetch *f); /* accepts NULL */
+
+/* Remove the files that were not made logs. */
+void fetch_remove(struct fetch *f);
 
 /* Add a log unless it is there already. */
 int fetch_add(struct fetch *f, const struct fetch_log *l, struct eddis_error *err);
@@ -36,10 +45,17 @@ int fetch_add(struct fetch *f, const struct fetch_log *l, struct eddis_error *er
  */
 bool fetch_next(struct fetch *f, int agent, struct fetch_log *ret);
 
-/* Keep a piece that came.  -EINVAL: nobody has asked for it; other failures: it could not be
- * written, and the log is given up.
+/* Take a piece that came, which is then to be written.  -EINVAL: nobody has asked for it. */
+int fetch_piece(struct fetch *f, int agent, const struct log_piece *p, struct fetch_write *ret,
+                struct eddis_error *err);
+
+/* Write a piece that was taken, which needs nothing but this: on any thread, the pieces of a log in
+ * their order.
  */
-int fetch_piece(struct fetch *f, int agent, const struct log_piece *p, struct eddis_error *err);
+int fetch_write(const struct fetch_write *w, struct eddis_error *err);
+
+/* Give up the agent's log under way: a piece of it could not be written. */
+void fetch_failed(struct fetch *f, int agent, const struct eddis_error *why);
 
 /* End the agent's log under way, which has `end` bytes (negative: the agent has no such log).  Not
  * whole: the agent has left something out, and written into the log where.
@@ -56,7 +72,7 @@ bool fetch_over(const struct fetch *f);
  * at its end.  Returns how many logs of ranks are missing or not whole; err, when something could
  * not be written, says why.
  */
-int fetch_finish(struct fetch *f, const char *(*host)(void *ctx, int agent), void *ctx,
+int fetch_finish(struct fetch *f, const char *(*host)(const void *ctx, int agent), const void *ctx,
                  struct eddis_error *err);
 
 /* After fetch_finish: step *at, 0 at first, to the next log that is missing; false: no more. */

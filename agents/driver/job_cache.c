@@ -16,6 +16,8 @@
 
 enum { MAX_BYTES = 8 << 20 };
 
+#define PATIENCE_NS (CLOCK_S / 2)
+
 /* Names that collide cost a measurement, since the whole key is in the file: FNV-1a will do. */
 static char *path_of(const char *dir, const char *kind, const char *key)
 {
@@ -58,45 +60,142 @@ static int take_entry(json_t *o, const char *key, int64_t age_ns, char **ret,
     return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for a cached figure");
 }
 
-int job_cache_load(const char *kind, const char *key, int64_t age_ns, char **ret,
-                   struct eddis_error *err)
+/* ---- the calls themselves, on the thread ---- */
+
+enum job_cache_call { CALL_LOAD, CALL_STORE, CALL_DROP };
+
+struct call {
+    struct file_task task;
+    enum job_cache_call what;
+    char *dir, *path, *key;
+    char *text; /* of the entry: given, or loaded */
+    int64_t age_ns;
+    int rc;
+    struct eddis_error err;
+};
+
+static int load(struct call *c)
 {
-    cleanup_free char *dir = file_cache_dir(), *path = path_of(dir, kind, key), *text = NULL;
+    cleanup_free char *text = NULL;
     cleanup_json json_t *o = NULL;
     size_t n = 0;
-    int rc;
+    int rc = check_owner(c->path, &c->err);
 
-    if (!path)
-        return eddis_fail(err, -ENOENT, "there is no place for a cache");
-    if ((rc = check_owner(path, err)) < 0 || (rc = file_read(path, MAX_BYTES, &text, &n, err)) < 0)
-        return rc;
-    rc = json_parse(text, n, path, &o, err);
-    return rc < 0 ? rc : take_entry(o, key, age_ns, ret, err);
+    if (rc == 0)
+        rc = file_read(c->path, MAX_BYTES, &text, &n, &c->err);
+    if (rc == 0)
+        rc = json_parse(text, n, c->path, &o, &c->err);
+    return rc < 0 ? rc : take_entry(o, c->key, c->age_ns, &c->text, &c->err);
 }
 
-int job_cache_store(const char *kind, const char *key, const char *text, struct eddis_error *err)
+static int store(struct call *c)
 {
-    cleanup_free char *dir = file_cache_dir(), *path = path_of(dir, kind, key), *all = NULL;
+    cleanup_free char *all = NULL;
     cleanup_json json_t *value = NULL, *o = NULL;
-    int rc;
+    int rc = json_parse(c->text, strlen(c->text), "what is to be kept", &value, &c->err);
 
-    if (!path)
-        return eddis_fail(err, -ENOENT, "there is no place for a cache");
-    if ((rc = json_parse(text, strlen(text), "what is to be kept", &value, err)) < 0)
+    if (rc < 0)
         return rc;
-    o = json_pack("{s:s, s:I, s:O}", "key", key, "measured_s",
+    o = json_pack("{s:s, s:I, s:O}", "key", c->key, "measured_s",
                   (json_int_t)(clock_wall_ns() / CLOCK_S), "value", value);
     all = o ? json_text(o, true) : NULL;
     if (!all)
-        return eddis_fail(err, -ENOMEM, "no memory for a cached figure");
-    rc = file_mkdirs(dir, 0700, err);
-    return rc < 0 ? rc : file_write_atomic(path, all, strlen(all), 0600, err);
+        return eddis_fail(&c->err, -ENOMEM, "no memory for a cached figure");
+    rc = file_mkdirs(c->dir, 0700, &c->err);
+    return rc < 0 ? rc : file_write_atomic(c->path, all, strlen(all), 0600, &c->err);
 }
 
-void job_cache_drop(const char *kind, const char *key)
+static void run(struct file_task *k)
 {
-    cleanup_free char *dir = file_cache_dir(), *path = path_of(dir, kind, key);
+    struct call *c = (struct call *)k;
 
-    if (path)
-        (void)unlink(path);
+    if (c->what == CALL_LOAD)
+        c->rc = load(c);
+    else if (c->what == CALL_STORE)
+        c->rc = store(c);
+    else
+        (void)unlink(c->path);
+}
+
+static void free_call(struct file_task *k)
+{
+    struct call *c = (struct call *)k;
+
+    free(c->dir);
+    free(c->path);
+    free(c->key);
+    free(c->text);
+    free(c);
+}
+
+/* Returns NULL when there is no place for a cache, or no memory. */
+static struct call *make_call(enum job_cache_call what, const struct job_cache_entry *e,
+                              const char *text, struct eddis_error *err)
+{
+    struct call *c = calloc(1, sizeof *c);
+
+    if (c) {
+        *c = (struct call){ .task = { .run = run, .free = free_call }, .what = what };
+        c->dir = file_cache_dir();
+        c->path = path_of(c->dir, e->kind, e->key);
+        c->key = strdup(e->key);
+        c->text = text ? strdup(text) : NULL;
+    }
+    if (c && c->path && c->key && (!text || c->text))
+        return c;
+    if (c)
+        free_call(&c->task);
+    eddis_fail(err, -ENOENT, "there is no place for a cache");
+    return NULL;
+}
+
+/* ---- for who must not wait ---- */
+
+/* An answer is taken when it comes in this time; a cache on a file system that has not answered the
+ * call before is not even asked.
+ */
+static int call(struct file_thread *looks, struct call *c, char **ret, struct eddis_error *err)
+{
+    int64_t now_ns = clock_now_ns();
+    bool held = file_thread_held_ns(looks, now_ns) > PATIENCE_NS;
+    int rc;
+
+    file_thread_add(looks, &c->task);
+    if (held || !file_thread_await(looks, &c->task, now_ns + PATIENCE_NS))
+        return eddis_fail(err, -ETIMEDOUT, "the cache did not answer within %g s",
+                          (double)PATIENCE_NS / CLOCK_S);
+    rc = c->rc;
+    if (rc < 0 && err)
+        *err = c->err;
+    if (rc == 0 && ret)
+        *ret = cleanup_keep(c->text);
+    free_call(&c->task);
+    return rc;
+}
+
+int job_cache_load(struct file_thread *looks, const struct job_cache_entry *e, int64_t age_ns,
+                   char **ret, struct eddis_error *err)
+{
+    struct call *c = make_call(CALL_LOAD, e, NULL, err);
+
+    if (!c)
+        return -ENOENT;
+    c->age_ns = age_ns;
+    return call(looks, c, ret, err);
+}
+
+int job_cache_store(struct file_thread *looks, const struct job_cache_entry *e, const char *text,
+                    struct eddis_error *err)
+{
+    struct call *c = make_call(CALL_STORE, e, text, err);
+
+    return c ? call(looks, c, NULL, err) : -ENOENT;
+}
+
+void job_cache_drop(struct file_thread *looks, const struct job_cache_entry *e)
+{
+    struct call *c = make_call(CALL_DROP, e, NULL, NULL);
+
+    if (c)
+        file_thread_add(looks, &c->task);
 }

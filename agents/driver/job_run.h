@@ -15,6 +15,7 @@
 
 #include "agents/driver/state/state.h"
 #include "agents/job/job_event.h"
+#include "lib/base/file_thread.h"
 
 /* One node and the agent on it; agent i is on the job's host i. */
 struct run_agent {
@@ -55,11 +56,14 @@ struct job_run {
     struct state state;
     struct run_agent *agent; /* [n_agents] */
     int n_agents;
+    struct file_thread *records; /* writes into the job's folder */
+    struct file_thread *looks;   /* reads: checkpoints, logs, what is remembered of other jobs */
     struct journal journal;
     struct job_status status;
     struct figures figures;
     int64_t begun_ns;
     char *checkpoint_dir;      /* NULL: none */
+    char *data_path;           /* what the program is told to read; NULL: not known */
     char *log_dir;             /* "": of a plan only, the agents take a folder that they remove */
     const struct event *event; /* being taken in: ACTION_LAST_LINES means its lines; else NULL */
 };

@@ -13,32 +13,104 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-static void note_trouble(struct journal *r, const char *name, const struct eddis_error *err)
+/* ---- what is to be written ---- */
+
+enum record_kind { RECORD_LINE, RECORD_METRICS, RECORD_FILE, RECORD_REMOVE };
+
+struct record {
+    struct file_task task;
+    struct journal *journal; /* not for the thread */
+    enum record_kind kind;
+    char *path, *text;
+    struct eddis_error err; /* what became of it */
+};
+
+static void note_missing(struct journal *r, const char *name)
 {
     size_t n = strlen(r->missing);
 
-    if (!r->trouble.code)
-        r->trouble = *err;
     if (!strstr(r->missing, name) && n + strlen(name) + 3 < sizeof r->missing)
         (void)snprintf(r->missing + n, sizeof r->missing - n, "%s%s", n ? ", " : "", name);
 }
 
-static void append(struct journal *r, const char *name, const char *line)
+static void note_trouble(struct journal *r, const char *name, const struct eddis_error *err)
 {
-    cleanup_free char *path = file_join(r->folder->path, "%s", name);
-    struct strbuf b = { 0 };
+    if (!r->trouble.code)
+        r->trouble = *err;
+    note_missing(r, name);
+}
+
+static const char *name_of(const struct file_task *k)
+{
+    return strrchr(((const struct record *)k)->path, '/') + 1;
+}
+
+static void run(struct file_task *k)
+{
+    struct record *w = (struct record *)k;
+
+    if (w->kind == RECORD_REMOVE)
+        (void)unlink(w->path);
+    else if (w->kind == RECORD_FILE)
+        (void)file_write_atomic(w->path, w->text, strlen(w->text), 0600, &w->err);
+    else
+        (void)file_append(w->path, w->text, strlen(w->text), 0600, &w->err);
+}
+
+static void done(struct file_task *k)
+{
+    struct record *w = (struct record *)k;
+
+    w->journal->metrics_waiting -= w->kind == RECORD_METRICS;
+    if (w->err.code)
+        note_trouble(w->journal, name_of(k), &w->err);
+}
+
+static void free_record(struct file_task *k)
+{
+    struct record *w = (struct record *)k;
+
+    free(w->path);
+    free(w->text);
+    free(w);
+}
+
+/* Takes text; NULL: there was no memory for it. */
+static void add_take(struct journal *r, enum record_kind kind, const char *name, char *text)
+{
+    char *path = file_join(r->folder->path, "%s", name);
+    struct record *w = path && (text || kind == RECORD_REMOVE) ? calloc(1, sizeof *w) : NULL;
     struct eddis_error err = { 0 };
 
-    strbuf_addf(&b, "%s\n", line);
-    if (!path || b.failed)
+    if (!w) {
         eddis_fail(&err, -ENOMEM, "no memory to write '%s'", name);
-    else
-        (void)file_append(path, b.text, b.len, 0600, &err);
-    if (err.code)
         note_trouble(r, name, &err);
-    strbuf_fini(&b);
+        free(path);
+        free(text);
+        return;
+    }
+    *w = (struct record){ .task = { .run = run, .done = done, .free = free_record },
+                          .journal = r,
+                          .kind = kind,
+                          .path = path,
+                          .text = text };
+    r->metrics_waiting += kind == RECORD_METRICS;
+    file_thread_add(r->files, &w->task);
 }
+
+/* line: NULL when there was no memory for it. */
+static void add_line(struct journal *r, enum record_kind kind, const char *name, const char *line)
+{
+    char *text = NULL;
+
+    if (line && asprintf(&text, "%s\n", line) < 0)
+        text = NULL;
+    add_take(r, kind, name, text);
+}
+
+/* ---- events ---- */
 
 void journal_event(struct journal *r, enum job_event type, const char *node, int rank,
                    const char *text)
@@ -62,7 +134,7 @@ void journal_event(struct journal *r, enum job_event type, const char *node, int
     free(r->line[r->n_events % JOURNAL_KEPT]);
     r->line[r->n_events % JOURNAL_KEPT] = line;
     if (r->folder)
-        append(r, "events.jsonl", line);
+        add_line(r, RECORD_LINE, "events.jsonl", line);
 }
 
 char *journal_events_text(const struct journal *r, int64_t after)
@@ -79,29 +151,24 @@ char *journal_events_text(const struct journal *r, int64_t after)
     return strbuf_steal(&b);
 }
 
+/* ---- the others ---- */
+
 void journal_line(struct journal *r, const char *name, const char *line)
 {
-    struct eddis_error err = { 0 };
-
-    if (r->folder && line)
-        append(r, name, line);
-    else if (r->folder && eddis_fail(&err, -ENOMEM, "no memory to write '%s'", name) < 0)
-        note_trouble(r, name, &err);
+    if (r->folder)
+        add_line(r, RECORD_LINE, name, line);
 }
 
 void journal_file(struct journal *r, const char *name, const char *text)
 {
-    cleanup_free char *path = r->folder ? file_join(r->folder->path, "%s", name) : NULL;
-    struct eddis_error err = { 0 };
+    if (r->folder)
+        add_take(r, RECORD_FILE, name, text ? strdup(text) : NULL);
+}
 
-    if (!r->folder)
-        return;
-    if (!path || !text)
-        eddis_fail(&err, -ENOMEM, "no memory to write '%s'", name);
-    else
-        (void)file_write_atomic(path, text, strlen(text), 0600, &err);
-    if (err.code)
-        note_trouble(r, name, &err);
+void journal_remove(struct journal *r, const char *name)
+{
+    if (r->folder)
+        add_take(r, RECORD_REMOVE, name, NULL);
 }
 
 void journal_plan(struct journal *r, const struct plan *p)
@@ -116,10 +183,17 @@ void journal_plan(struct journal *r, const struct plan *p)
 
 void journal_metrics(struct journal *r, const struct job_status *s)
 {
-    cleanup_free char *text = r->folder ? job_status_text(s, true) : NULL;
+    cleanup_free char *text = NULL;
 
+    if (!r->folder)
+        return;
+    if (r->metrics_waiting >= JOURNAL_METRICS) {
+        r->metrics_left_out++;
+        return;
+    }
+    text = job_status_text(s, true);
     if (text)
-        append(r, "metrics.jsonl", text);
+        add_line(r, RECORD_METRICS, "metrics.jsonl", text);
 }
 
 void journal_summary(struct journal *r, const struct job_status *s)
@@ -129,6 +203,22 @@ void journal_summary(struct journal *r, const struct job_status *s)
     if (text && asprintf(&lines, "%s\n", text) < 0)
         lines = NULL;
     journal_file(r, "summary.json", lines);
+}
+
+static void look(const struct file_task *k, void *ctx)
+{
+    if (k->run == run && ((const struct record *)k)->kind != RECORD_REMOVE)
+        note_missing(ctx, name_of(k));
+}
+
+int journal_give_up(struct journal *r)
+{
+    if (!r->folder || file_thread_idle(r->files))
+        return 0;
+    if (!r->trouble.code)
+        eddis_fail(&r->trouble, -ETIMEDOUT, "its folder does not answer");
+    file_thread_each(r->files, look, r);
+    return r->trouble.code;
 }
 
 void journal_fini(struct journal *r)

@@ -24,21 +24,23 @@ static char *key_of(const struct job *job)
     return strbuf_steal(&b);
 }
 
-int64_t learned_model(const struct job *job)
+int64_t learned_model(struct file_thread *looks, const struct job *job)
 {
     cleanup_free char *key = key_of(job), *text = NULL;
     cleanup_json json_t *o = NULL;
     int64_t bytes = 0;
 
     if (!key || job->profile.cache_ns == 0 ||
-        job_cache_load("model", key, job->profile.cache_ns, &text, NULL) < 0 ||
+        job_cache_load(looks, &(struct job_cache_entry){ "model", key }, job->profile.cache_ns,
+                       &text, NULL) < 0 ||
         json_parse(text, strlen(text), "the model's size", &o, NULL) < 0)
         return 0;
     (void)json_want_int(o, "bytes", 0, INT64_MAX, &bytes, NULL);
     return bytes;
 }
 
-int learned_keep_model(const struct job *job, int64_t bytes, struct eddis_error *err)
+int learned_keep_model(struct file_thread *looks, const struct job *job, int64_t bytes,
+                       struct eddis_error *err)
 {
     cleanup_free char *key = key_of(job);
     char text[48];
@@ -46,7 +48,7 @@ int learned_keep_model(const struct job *job, int64_t bytes, struct eddis_error 
     if (!key)
         return 0; /* the next run measures it again */
     (void)snprintf(text, sizeof text, "{\"bytes\": %lld}", (long long)bytes);
-    return job_cache_store("model", key, text, err);
+    return job_cache_store(looks, &(struct job_cache_entry){ "model", key }, text, err);
 }
 
 void learned_wire(const char *measured, struct planner_known *known)

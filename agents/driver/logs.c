@@ -18,7 +18,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static const int64_t fetch_ns = 30 * CLOCK_S; /* for all logs together */
+/* For all logs together: to be fetched, and to be put into their places. */
+static const int64_t fetch_ns = 30 * CLOCK_S, place_ns = 10 * CLOCK_S;
 
 enum { PLACES = 3 }; /* named, of logs that were not fetched */
 
@@ -44,16 +45,162 @@ int logs_open(struct logs *l, struct job_run *run, struct eddis_error *err)
     return 0;
 }
 
+/* ---- reports that are held ---- */
+
+struct held_report {
+    struct file_task task;
+    struct held_report *next;
+    struct logs *logs; /* not for the thread */
+    struct inbox_item *item;
+    struct fetch_write *piece; /* [n] */
+    int n;
+    bool over; /* it stays for logs_written */
+    struct eddis_error err;
+};
+
+static void write_pieces(struct file_task *k)
+{
+    struct held_report *h = (struct held_report *)k;
+
+    for (int i = 0; i < h->n && !h->err.code; i++)
+        (void)fetch_write(&h->piece[i], &h->err);
+}
+
+static void free_held(struct file_task *k)
+{
+    struct held_report *h = (struct held_report *)k;
+
+    if (h->over)
+        return;
+    inbox_item_free(h->item);
+    free(h->piece);
+    free(h);
+}
+
+static void pieces_written(struct file_task *k)
+{
+    struct held_report *h = (struct held_report *)k;
+    struct logs *l = h->logs;
+
+    for (struct held_report **at = &l->held; *at; at = &(*at)->next)
+        if (*at == h) {
+            *at = h->next;
+            break;
+        }
+    if (h->err.code && l->fetch)
+        fetch_failed(l->fetch, h->item->agent, &h->err);
+    h->over = true;
+    h->next = l->written;
+    l->written = h;
+}
+
+static struct held_report *held_of(struct logs *l, int agent)
+{
+    for (struct held_report *h = l->held; h; h = h->next)
+        if (h->item->agent == agent)
+            return h;
+    return NULL;
+}
+
+static int hold(struct logs *l, struct inbox_item *i, struct eddis_error *err)
+{
+    const struct report *r = i->report;
+    struct held_report *h = calloc(1, sizeof *h);
+    int rc = 0;
+
+    if (h)
+        h->piece = calloc((size_t)r->n_pieces, sizeof *h->piece);
+    if (!h || !h->piece)
+        rc = eddis_fail(err, -ENOMEM, "no memory for a log");
+    for (int k = 0; k < r->n_pieces && rc == 0; k++)
+        if ((rc = fetch_piece(l->fetch, i->agent, &r->piece[k], &h->piece[k], err)) == 0)
+            h->n++;
+    if (rc < 0) {
+        if (h && h->n)
+            fetch_failed(l->fetch, i->agent, err);
+        if (h)
+            free_held(&h->task);
+        return rc;
+    }
+    h->task = (struct file_task){ .run = write_pieces, .done = pieces_written, .free = free_held };
+    h->logs = l;
+    h->item = i;
+    h->next = l->held;
+    l->held = h;
+    file_thread_add(l->run->records, &h->task);
+    return 1;
+}
+
+struct inbox_item *logs_written(struct logs *l, int *ret_rc, struct eddis_error *err)
+{
+    struct held_report *h = l->written;
+    struct inbox_item *i;
+
+    if (!h)
+        return NULL;
+    l->written = h->next;
+    *ret_rc = h->err.code;
+    *err = h->err;
+    i = cleanup_keep(h->item);
+    h->over = false;
+    free_held(&h->task);
+    return i;
+}
+
+/* ---- the end of all ---- */
+
+struct closing {
+    struct file_task task;
+    struct fetch *fetch;
+    char *marker;
+};
+
+static void close_files(struct file_task *k)
+{
+    struct closing *c = (struct closing *)k;
+
+    if (c->fetch)
+        fetch_remove(c->fetch);
+    if (c->marker)
+        (void)unlink(c->marker);
+}
+
+static void free_closing(struct file_task *k)
+{
+    struct closing *c = (struct closing *)k;
+
+    fetch_free(c->fetch);
+    free(c->marker);
+    free(c);
+}
+
 void logs_close(struct logs *l)
 {
-    cleanup_free char *marker = NULL;
+    struct closing *c = l->run->records ? calloc(1, sizeof *c) : NULL;
+    struct eddis_error err;
+    struct inbox_item *i;
+    int rc;
 
+    lookers_shut(l->lookers);
+    for (struct held_report *h = l->held; h; h = h->next) {
+        http_reply_error(h->item->x, 503, "the job is over");
+        h->item->x = NULL;
+    }
+    while ((i = logs_written(l, &rc, &err))) {
+        http_reply_error(i->x, 503, "the job is over");
+        inbox_item_free(i);
+    }
+    if (!c)
+        return;
+    c->task = (struct file_task){ .run = close_files, .free = free_closing };
+    c->fetch = cleanup_keep(l->fetch);
+    c->marker = l->marker[0] ? file_join(l->run->log_dir, ".%s", l->marker) : NULL;
+    file_thread_add(l->run->records, &c->task);
+}
+
+void logs_fini(struct logs *l)
+{
     lookers_free(l->lookers);
-    fetch_free(l->fetch);
-    if (l->marker[0])
-        marker = file_join(l->run->log_dir, ".%s", l->marker);
-    if (marker)
-        (void)unlink(marker);
 }
 
 /* ---- for the folder ---- */
@@ -64,7 +211,8 @@ static void note_rank(struct logs *l, int agent, const struct event *e)
     const struct fetch_log g = { .agent = agent, .rank = e->rank, .generation = e->generation };
     struct eddis_error err = { 0 };
 
-    if (e->rank < 0 || e->generation < 1 || l->run->agent[agent].shared_logs || !l->run->o->folder)
+    if (e->rank < 0 || e->generation < 1 || l->run->agent[agent].shared_logs ||
+        !l->run->o->folder || !l->fetch)
         return;
     if (fetch_add(l->fetch, &g, &err) < 0)
         job_run_say(l->run, JOB_EVENT_NOTE, agent, e->rank, err.text);
@@ -82,13 +230,6 @@ static void order_next(struct logs *l, int agent)
             &(struct order){ .type = ORDER_LOGS, .generation = g.generation, .log_rank = g.rank },
             &err) < 0)
         fetch_give_up(l->fetch, agent);
-}
-
-static const char *host_of(void *ctx, int agent)
-{
-    const struct logs *l = ctx;
-
-    return l->run->state.agent[agent].host;
 }
 
 /* "node2:/home/me/job/logs/g1/rank-0001.log" */
@@ -123,17 +264,93 @@ static void say_missing(struct logs *l, int missing, const struct eddis_error *w
     strbuf_fini(&b);
 }
 
-static void end_fetching(struct logs *l)
-{
-    struct eddis_error err = { 0 };
+/* All that was fetched, on its way into its place; the thread has it to itself. */
+struct placing {
+    struct file_task task;
+    struct logs *logs; /* not for the thread */
+    struct fetch *fetch;
+    char (*host)[256]; /* [n_agents] */
     int missing;
+    struct eddis_error err;
+};
 
-    l->end_ns = 0;
-    missing = fetch_finish(l->fetch, host_of, l, &err);
-    if (missing)
-        say_missing(l, missing, &err);
+static const char *host_of(const void *ctx, int agent)
+{
+    const struct placing *p = ctx;
+
+    return p->host[agent];
+}
+
+static void place(struct file_task *k)
+{
+    struct placing *p = (struct placing *)k;
+
+    p->missing = fetch_finish(p->fetch, host_of, p, &p->err);
+}
+
+static void let_leave(struct logs *l)
+{
+    l->place_ns = 0;
     l->fetched = true;
     state_bye_from(&l->run->state, clock_now_ns());
+}
+
+static void placed(struct file_task *k)
+{
+    struct placing *p = (struct placing *)k;
+    struct logs *l = p->logs;
+
+    if (!l->place_ns) /* it was given up */
+        return;
+    l->fetch = cleanup_keep(p->fetch);
+    if (p->missing)
+        say_missing(l, p->missing, &p->err);
+    let_leave(l);
+}
+
+static void free_placing(struct file_task *k)
+{
+    struct placing *p = (struct placing *)k;
+
+    fetch_free(p->fetch); /* it was given up: the files stay where they are */
+    free(p->host);
+    free(p);
+}
+
+static void end_fetching(struct logs *l)
+{
+    struct placing *p = calloc(1, sizeof *p);
+
+    l->end_ns = 0;
+    if (p)
+        p->host = calloc((size_t)l->run->n_agents, sizeof *p->host);
+    if (!p || !p->host) {
+        free(p);
+        job_run_say(l->run, JOB_EVENT_SAY, -1, -1, "no memory for the workers' logs");
+        let_leave(l);
+        return;
+    }
+    for (int i = 0; i < l->run->n_agents; i++)
+        (void)snprintf(p->host[i], sizeof *p->host, "%s", l->run->state.agent[i].host);
+    p->task = (struct file_task){ .run = place, .done = placed, .free = free_placing };
+    p->logs = l;
+    p->fetch = cleanup_keep(l->fetch);
+    l->place_ns = clock_now_ns() + place_ns;
+    state_bye_from(&l->run->state, l->place_ns);
+    file_thread_add(l->run->records, &p->task);
+}
+
+/* The folder does not answer: the files are beside their places. */
+static void give_up_placing(struct logs *l)
+{
+    cleanup_free char *text = NULL;
+
+    if (asprintf(&text,
+                 "the logs that were fetched are not in their places: '%s' does not answer; what "
+                 "has come is in its files .fetched-*, the rest on its nodes",
+                 l->run->log_dir) >= 0)
+        job_run_say(l->run, JOB_EVENT_SAY, -1, -1, text);
+    let_leave(l);
 }
 
 /* Ask the agent of a node for its own logs, too, and for the first of all. */
@@ -184,29 +401,44 @@ bool logs_fetched(struct logs *l)
 
 void logs_stop(struct logs *l)
 {
-    if (!l->end_ns)
-        return;
-    fetch_give_up(l->fetch, -1);
-    end_fetching(l);
+    if (l->end_ns) {
+        fetch_give_up(l->fetch, -1);
+        end_fetching(l);
+    } else if (l->place_ns) {
+        give_up_placing(l);
+    }
 }
 
 /* ---- what agents send ---- */
 
-int logs_pieces(struct logs *l, int agent, const struct report *r, struct eddis_error *err)
+/* A report that comes again while it is held is the same one: its agent has given up waiting. */
+static int take_again(struct held_report *h, struct inbox_item *i)
 {
-    int rc = 0;
+    http_reply_error(h->item->x, 503, "it has come again");
+    h->item->x = i->x;
+    inbox_item_free(i);
+    return 1;
+}
 
-    for (int i = 0; i < r->n_pieces && rc >= 0; i++)
-        if (l->end_ns)
-            rc = fetch_piece(l->fetch, agent, &r->piece[i], err);
-        else
-            lookers_piece(l->lookers, agent, &r->piece[i]);
-    return rc;
+int logs_pieces(struct logs *l, struct inbox_item *i, struct eddis_error *err)
+{
+    const struct report *r = i->report;
+    struct held_report *h = held_of(l, i->agent);
+
+    if (h)
+        return take_again(h, i);
+    if (r->n_pieces && l->end_ns)
+        return hold(l, i, err);
+    if (r->n_pieces && l->place_ns)
+        return eddis_fail(err, -ETIMEDOUT, "logs are not fetched any more");
+    for (int k = 0; k < r->n_pieces; k++)
+        lookers_piece(l->lookers, i->agent, &r->piece[k]);
+    return 0;
 }
 
 void logs_look(struct logs *l, const struct inbox_item *i, int64_t now_ns)
 {
-    lookers_add(l->lookers, i, l->end_ns > 0, now_ns);
+    lookers_add(l->lookers, i, l->end_ns || l->place_ns, now_ns);
 }
 
 /* A log has been sent. */
@@ -239,6 +471,8 @@ static void tick(void *self, int64_t now_ns)
     struct logs *l = self;
 
     lookers_tick(l->lookers, now_ns);
+    if (l->place_ns && now_ns >= l->place_ns)
+        give_up_placing(l);
     if (!l->end_ns)
         return;
     for (int i = 0; i < l->run->n_agents; i++)

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* logs.h - logs that are on their nodes: fetched when the job is over, or for who looks now */
+/* logs.h - logs that are on their nodes: fetched when the job is over, or for who looks now
+ *
+ * A report with a piece of a log is held until that is written: what could not be written must not
+ * be taken for arrived, for its agent removes what has.  In the end the files are put into their
+ * places, all at once.  Both are the records' thread's to do.
+ */
 #ifndef EDDIS_AGENTS_DRIVER_LOGS_H
 #define EDDIS_AGENTS_DRIVER_LOGS_H
 
@@ -8,14 +13,18 @@
 #include "subject.h"
 
 struct fetch;
+struct held_report;
 struct lookers;
 
 struct logs {
     struct job_run *run;
     char marker[PROTOCOL_MARKER + 1]; /* file in log_dir, by which agents see that they share it */
-    struct fetch *fetch;
-    int64_t end_ns; /* when fetching under way has to end; 0: nothing is fetched */
-    bool fetched;   /* for logs_fetched */
+    struct fetch *fetch;              /* NULL while its files are put into their places */
+    int64_t end_ns;              /* when fetching under way has to end; 0: nothing is fetched */
+    int64_t place_ns;            /* when what was fetched has to be in its place; 0: it is */
+    bool fetched;                /* for logs_fetched */
+    struct held_report *held;    /* being written */
+    struct held_report *written; /* for logs_written */
     struct lookers *lookers;
 };
 
@@ -24,13 +33,18 @@ struct logs {
  */
 extern const struct subject_ops logs_ops;
 
-/* l is zeroed before; run is borrowed.  logs_close also when this fails. */
+/* l is zeroed before; run is borrowed.  logs_close and logs_fini also when this fails. */
 int logs_open(struct logs *l, struct job_run *run, struct eddis_error *err);
 
-/* Keep the pieces of logs that a report has brought, before it is answered: what cannot be kept
- * must not be taken for arrived.
+/* Take the pieces of logs that a report has brought.  Returns 0: it may be answered; 1: it is held,
+ * and *i was taken; negative: it cannot be kept.
  */
-int logs_pieces(struct logs *l, int agent, const struct report *r, struct eddis_error *err);
+int logs_pieces(struct logs *l, struct inbox_item *i, struct eddis_error *err);
+
+/* Take a report back whose pieces are written (0), or could not be (negative), in *ret_rc; NULL:
+ * there is none.
+ */
+struct inbox_item *logs_written(struct logs *l, int *ret_rc, struct eddis_error *err);
 
 /* Answer somebody who looks at a rank's log, now or when its node has sent it. */
 void logs_look(struct logs *l, const struct inbox_item *i, int64_t now_ns);
@@ -41,6 +55,8 @@ void logs_stop(struct logs *l);
 /* Return true once when fetching has come to its end. */
 bool logs_fetched(struct logs *l);
 
+/* Answer all who wait, before the listeners are closed; logs_fini: when no thread runs any more. */
 void logs_close(struct logs *l);
+void logs_fini(struct logs *l);
 
 #endif

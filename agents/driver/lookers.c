@@ -6,12 +6,13 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/base/file_thread.h"
 #include "lib/base/strbuf.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const int64_t look_ns = 4 * CLOCK_S; /* for the answer of a node */
+static const int64_t look_ns = 4 * CLOCK_S; /* for the answer of a node, or a file */
 
 enum { LOOKERS = 16 }; /* at one time, at most */
 
@@ -20,13 +21,15 @@ struct looker {
     struct http_exchange *x; /* NULL: free */
     int agent, rank;
     int64_t offset, begin, deadline_ns;
-    bool ordered;
+    bool ordered;   /* of its node */
+    int64_t number; /* of the reading of a file; 0: none */
     struct strbuf text;
 };
 
 struct lookers {
     struct job_run *run;
     struct looker looker[LOOKERS];
+    int64_t n_readings;
 };
 
 struct lookers *lookers_new(struct job_run *run)
@@ -61,11 +64,15 @@ static void refuse(struct looker *k, int status, const char *why)
     k->x = NULL;
 }
 
-void lookers_free(struct lookers *s)
+void lookers_shut(struct lookers *s)
 {
     for (int i = 0; s && i < LOOKERS; i++)
         if (s->looker[i].x)
             refuse(&s->looker[i], 503, "the job is over");
+}
+
+void lookers_free(struct lookers *s)
+{
     free(s);
 }
 
@@ -80,22 +87,67 @@ static struct looker *looker_of(struct lookers *s, int agent, int rank)
     return NULL;
 }
 
-/* A log that this machine can read itself. */
+/* ---- logs that this machine can read itself ---- */
+
+struct reading {
+    struct file_task task;
+    struct lookers *lookers; /* not for the thread */
+    int64_t number;
+    char *path;
+    struct log_answer a; /* text NULL: there is none */
+};
+
+static void read_log(struct file_task *t)
+{
+    struct reading *r = (struct reading *)t;
+
+    (void)log_answer_read(r->path, &r->a, NULL);
+}
+
+static void was_read(struct file_task *t)
+{
+    const struct reading *r = (const struct reading *)t;
+
+    for (int i = 0; i < LOOKERS; i++) {
+        struct looker *k = &r->lookers->looker[i];
+
+        if (!k->x || k->number != r->number)
+            continue;
+        k->begin = r->a.offset;
+        if (r->a.text)
+            strbuf_add(&k->text, r->a.text);
+        answer(k, r->a.text ? r->a.end : -1);
+    }
+}
+
+static void free_reading(struct file_task *t)
+{
+    struct reading *r = (struct reading *)t;
+
+    free(r->path);
+    free(r->a.text);
+    free(r);
+}
+
 static void answer_here(struct lookers *s, struct looker *k)
 {
-    cleanup_free char *path = file_join(s->run->log_dir, "rank-%04d.log", k->rank);
-    struct eddis_error err = { 0 };
-    struct log_answer a = { .rank = k->rank, .offset = k->offset };
+    struct reading *r = calloc(1, sizeof *r);
 
-    if (!path || log_answer_read(path, &a, &err) < 0) {
-        refuse(k, 404, "this rank has no log yet");
+    if (r)
+        r->path = file_join(s->run->log_dir, "rank-%04d.log", k->rank);
+    if (!r || !r->path) {
+        free(r);
+        refuse(k, 503, "no memory");
         return;
     }
-    k->begin = a.offset;
-    strbuf_add(&k->text, a.text);
-    free(a.text);
-    answer(k, a.end);
+    r->task = (struct file_task){ .run = read_log, .done = was_read, .free = free_reading };
+    r->lookers = s;
+    r->number = k->number = ++s->n_readings;
+    r->a = (struct log_answer){ .rank = k->rank, .offset = k->offset };
+    file_thread_add(s->run->looks, &r->task);
 }
+
+/* ---- all ---- */
 
 void lookers_add(struct lookers *s, const struct inbox_item *i, bool ending, int64_t now_ns)
 {
@@ -162,5 +214,7 @@ void lookers_tick(struct lookers *s, int64_t now_ns)
 {
     for (int i = 0; i < LOOKERS; i++)
         if (s->looker[i].x && now_ns >= s->looker[i].deadline_ns)
-            refuse(&s->looker[i], 504, "the rank's node did not send its log in time");
+            refuse(&s->looker[i], 504,
+                   s->looker[i].ordered ? "the rank's node did not send its log in time"
+                                        : "the folder of the logs does not answer");
 }

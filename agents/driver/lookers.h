@@ -25,7 +25,8 @@ void lookers_end(struct lookers *s, int agent, const struct event *e);
 /* Send away those for whom no answer came in time. */
 void lookers_tick(struct lookers *s, int64_t now_ns);
 
-/* Send all away.  Accepts NULL. */
+/* Send all away; accept NULL.  lookers_free when no file is read for them any more. */
+void lookers_shut(struct lookers *s);
 void lookers_free(struct lookers *s);
 
 #endif

@@ -140,7 +140,8 @@ static const struct network_candidate *find_cached(struct network_choice *c, con
     for (int k = 0; age_ns > 0 && k < c->candidates.n; k++) {
         cleanup_free char *key = key_of(v, &c->candidates.network[k]);
 
-        if (key && job_cache_load("network", key, age_ns, &c->used.measured, NULL) == 0)
+        if (key && job_cache_load(c->run->looks, &(struct job_cache_entry){ "network", key },
+                                  age_ns, &c->used.measured, NULL) == 0)
             return &c->candidates.network[k];
     }
     return NULL;
@@ -198,14 +199,15 @@ static void keep(struct network_choice *c)
     struct eddis_error err = { 0 };
 
     if (c->key && c->used.measured && c->run->state.network != STATE_NETWORK_CACHED &&
-        job_cache_store("network", c->key, c->used.measured, &err) < 0)
+        job_cache_store(c->run->looks, &(struct job_cache_entry){ "network", c->key },
+                        c->used.measured, &err) < 0)
         job_run_say(c->run, JOB_EVENT_NOTE, -1, -1, err.text);
 }
 
 static void forget(struct network_choice *c)
 {
     if (c->key)
-        job_cache_drop("network", c->key);
+        job_cache_drop(c->run->looks, &(struct job_cache_entry){ "network", c->key });
     free(c->used.measured);
     c->used.measured = NULL;
     network_result_describe(&c->used);

@@ -2,9 +2,8 @@
 /* planning.c - a plan for the usable nodes, and what has to be ready before it is launched */
 #include "planning.h"
 
+#include "checkpoint_look.h"
 #include "learned.h"
-
-#include "agents/job/checkpoints.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -17,11 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LATE_NS (2 * CLOCK_S) /* a folder that takes longer does not answer */
+
 static void fill_known(struct planning *g, struct planner_known *ret)
 {
     *ret = (struct planner_known){ 0 };
     if (!g->model_bytes)
-        g->model_bytes = learned_model(g->run->o->job);
+        g->model_bytes = learned_model(g->run->looks, g->run->o->job);
     ret->model_bytes = g->model_bytes;
     if (g->run->state.generation > 1 && g->algorithm[0])
         ret->algorithm = g->algorithm;
@@ -49,7 +50,9 @@ static int make_plan(struct planning *g, const struct node_profile *nodes, int n
         known.began_as = g->run->state.generation > 1 ? began_as : NULL;
         return planner_plan(g->run->o->job, nodes, n, &known, ret, err);
     }
-    rc = plan_read(g->run->o->plan_path, ret, err);
+    if (!g->replay)
+        return eddis_fail(err, g->unreadable.code, "%s", g->unreadable.text);
+    rc = plan_parse(g->replay, strlen(g->replay), g->run->o->plan_path, ret, err);
     if (rc < 0)
         return rc;
     g->choice_given = (*ret)->choice != NULL;
@@ -103,18 +106,6 @@ static void forget_plans(struct planning *g)
 {
     figures_end_generation(&g->run->figures, g->run->state.resume_step);
     publishing_forget(&g->published);
-}
-
-/* The checkpoint that the generation resumes from may be seen by this machine alone: the nodes
- * that knew it are gone.
- */
-static void look_for_checkpoint(struct planning *g)
-{
-    int64_t seen =
-        g->run->checkpoint_dir ? checkpoints_newest(g->run->checkpoint_dir, NULL, 0) : -1;
-
-    if (g->run->state.generation > 1 && seen > g->run->state.resume_step)
-        g->run->state.resume_step = seen;
 }
 
 /* The usable nodes, in the order of the job and as it wants them; fills g->agent.  Returns
@@ -189,10 +180,11 @@ static bool plan(struct planning *g)
         return false;
     }
     n = usable_nodes(g, nodes, &err);
+    if (n == 0) /* they went while the plan waited */
+        n = eddis_fail(&err, -ENOENT, "no node is left");
     if (n >= 0) {
         g->run->status.n_nodes = n;
         record_profiles(g, nodes, n);
-        look_for_checkpoint(g);
         forget_plans(g);
     }
     if (n >= 0 && g->run->state.generation > 1)
@@ -200,6 +192,58 @@ static bool plan(struct planning *g)
     if (n < 0 || plan_nodes(g, nodes, n, &err) < 0)
         state_unplannable(&g->run->state, err.text, clock_now_ns());
     return n >= 0;
+}
+
+/* ---- the newest checkpoint ---- */
+
+static void take_checkpoint(void *ctx, const struct checkpoint_found *f)
+{
+    struct planning *g = ctx;
+
+    if (!g->look_ns) /* it was given up */
+        return;
+    g->look_ns = 0;
+    g->looked = g->run->state.generation;
+    if (f->step > g->run->state.resume_step)
+        g->run->state.resume_step = f->step;
+    state_plan_again(&g->run->state);
+}
+
+/* The checkpoint that a later generation resumes from may be seen by this machine alone, for the
+ * nodes that knew it are gone: the plan waits until its folder has been listed.
+ */
+static bool is_ready(struct planning *g)
+{
+    if (g->run->state.generation <= 1 || g->looked == g->run->state.generation)
+        return true;
+    if (!g->look_ns) {
+        g->look_ns = clock_now_ns();
+        g->told_look = false;
+        checkpoint_look(g->run, take_checkpoint, g);
+    }
+    return false;
+}
+
+static void look_is_late(struct planning *g, int64_t now_ns)
+{
+    char text[JOB_FOLDER_MAX_PATH + 160];
+    int64_t launch_ns = g->run->o->job->timeouts.launch_ns;
+
+    if (now_ns >= clock_after_ns(g->look_ns, launch_ns)) {
+        g->look_ns = 0;
+        (void)snprintf(text, sizeof text,
+                       "the checkpoints in '%.1000s' could not be listed within %g s "
+                       "(timeouts.launch): the folder does not answer",
+                       g->run->checkpoint_dir, (double)launch_ns / CLOCK_S);
+        state_unplannable(&g->run->state, text, now_ns);
+    } else if (!g->told_look && now_ns >= g->look_ns + LATE_NS) {
+        g->told_look = true;
+        (void)snprintf(text, sizeof text,
+                       "the restart waits for the list of checkpoints in '%.1000s', which does not "
+                       "answer",
+                       g->run->checkpoint_dir);
+        job_run_say(g->run, JOB_EVENT_SAY, -1, -1, text);
+    }
 }
 
 /* ---- what workers tell ---- */
@@ -212,7 +256,7 @@ void planning_progress(struct planning *g, const struct progress *p)
     if (p->model_bytes == 0 || p->model_bytes == g->model_bytes)
         return;
     g->model_bytes = p->model_bytes;
-    if (learned_keep_model(g->run->o->job, p->model_bytes, &err) < 0)
+    if (learned_keep_model(g->run->looks, g->run->o->job, p->model_bytes, &err) < 0)
         job_run_say(g->run, JOB_EVENT_NOTE, -1, -1, err.text);
 }
 
@@ -252,15 +296,35 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
 static bool on_action(void *self, const struct action *a)
 {
     if (a->type == ACTION_PLAN)
-        return !plan(self);
+        return !is_ready(self) || !plan(self);
     publishing_checkpoint(&((struct planning *)self)->published);
     return false;
 }
 
-const struct subject_ops planning_ops = { .on_event = on_event, .on_action = on_action };
+static void tick(void *self, int64_t now_ns)
+{
+    struct planning *g = self;
+
+    if (g->look_ns && g->run->state.phase == STATE_PHASE_PLAN)
+        look_is_late(g, now_ns);
+    else
+        g->look_ns = 0; /* the job ends */
+}
+
+const struct subject_ops planning_ops = { .on_event = on_event,
+                                          .on_action = on_action,
+                                          .tick = tick };
 
 int planning_init(struct planning *g, struct eddis_error *err)
 {
+    struct plan *replay = NULL;
+
+    if (g->run->o->plan_path && /* now, while nobody waits for it */
+        plan_read(g->run->o->plan_path, &replay, &g->unreadable) == 0)
+        g->replay = plan_text(replay);
+    plan_free(replay);
+    if (!g->replay && !g->unreadable.code)
+        eddis_fail(&g->unreadable, -ENOMEM, "no memory for a plan");
     g->agent = calloc((size_t)g->run->n_agents, sizeof *g->agent);
     return g->agent ? 0 : eddis_fail(err, -ENOMEM, "no memory for %d agents", g->run->n_agents);
 }
@@ -269,4 +333,5 @@ void planning_fini(struct planning *g)
 {
     publishing_forget(&g->published);
     free(g->agent);
+    free(g->replay);
 }

@@ -15,6 +15,12 @@ struct planning {
     bool choice_given;                 /* the plan that is replayed fixes how ranks communicate */
     char algorithm[16];                /* of the last plan that was launched; "": none */
     int64_t model_bytes;               /* of the program's model, as it was told last; 0: never */
+    char *replay;                      /* text of the plan that is replayed; NULL: none */
+    struct eddis_error unreadable;     /* why it could not be read */
+    int64_t look_ns;                   /* when the checkpoints' list was asked for that the plan
+                                        * waits for; 0: it waits for none */
+    bool told_look;                    /* that it waits */
+    int64_t looked;                    /* generation for which the list is known */
 };
 
 /* Events: what rank 0 has chosen of the communication.  Actions: a plan, a checkpoint. */

@@ -2,15 +2,60 @@
 /* summary.c - the last word about a job: its summary, and what people should know of it */
 #include "summary.h"
 
-#include "agents/job/checkpoints.h"
+#include "checkpoint_look.h"
+
 #include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+/* ---- waiting for files ---- */
+
+/* For all that is left to be read and written, and behind a signal. */
+static const int64_t wait_ns = 10 * CLOCK_S, hurry_ns = CLOCK_S;
+
+struct patience {
+    int signals; /* -1: none */
+    int64_t end_ns;
+};
+
+/* Whoever presses Ctrl-C does not want to wait; a folder that answers needs no second. */
+static void hurry(struct patience *p)
+{
+    struct signalfd_siginfo i;
+    int64_t soon_ns = clock_now_ns() + hurry_ns;
+
+    while (p->signals >= 0 && read(p->signals, &i, sizeof i) == sizeof i)
+        p->end_ns = soon_ns < p->end_ns ? soon_ns : p->end_ns;
+}
+
+/* Until the thread has done all, or the time is over. */
+static void wait_for(struct patience *p, struct file_thread *t)
+{
+    struct pollfd fds[] = { { .fd = file_thread_fd(t), .events = POLLIN },
+                            { .fd = p->signals, .events = POLLIN } };
+
+    while (!file_thread_idle(t) && clock_now_ns() < p->end_ns) {
+        (void)poll(fds, 2, clock_poll_ms(p->end_ns));
+        file_thread_turn(t);
+        hurry(p);
+    }
+    file_thread_turn(t);
+}
+
+static void take_found(void *ctx, const struct checkpoint_found *f)
+{
+    *(struct checkpoint_found *)ctx = *f;
+}
+
+/* ---- what is to be said ---- */
 
 /* Figures of --measure-equal that compare a split with itself need a word. */
 static void say_only_equal(struct telling *t)
@@ -27,30 +72,22 @@ static void say_only_equal(struct telling *t)
 }
 
 /* A job that was stopped can go on: from where, and how. */
-static void say_how_to_go_on(struct telling *t)
+static void say_how_to_go_on(struct telling *t, const struct checkpoint_found *newest)
 {
     struct job_status *s = &t->run->status;
-    struct job_folder found;
-    char path[PATH_MAX];
     size_t n = strlen(s->message);
-    int64_t newest;
 
     if (strcmp(s->reason, "interrupted") != 0 && strcmp(s->reason, "preempted") != 0 &&
         strcmp(s->reason, "timeout") != 0)
         return;
     if (s->steps_done > 0)
         (void)snprintf(s->message + n, sizeof s->message - n, " at step %" PRId64, s->steps_done);
-    newest =
-        t->run->checkpoint_dir ? checkpoints_newest(t->run->checkpoint_dir, path, sizeof path) : -1;
-    if (newest < 0 || !t->run->o->folder)
+    if (newest->step < 0 || !t->run->o->folder)
         return;
-    /* The id is shorter, but finds only what lies in the usual places. */
-    if (job_folder_find(t->run->o->folder->id, &found, NULL) == 0 &&
-        strcmp(found.path, t->run->o->folder->path) == 0)
-        (void)snprintf(path, sizeof path, "%s", found.id);
     n = strlen(s->message);
     (void)snprintf(s->message + n, sizeof s->message - n,
-                   "; newest checkpoint: step %" PRId64 "; go on with --resume %s", newest, path);
+                   "; newest checkpoint: step %" PRId64 "; go on with --resume %s", newest->step,
+                   newest->resume);
 }
 
 /* Devices are emulated by libeddis, in the programs that use it: claim nothing for others. */
@@ -72,32 +109,52 @@ static void say_not_emulated(struct telling *t)
 /* What the folder lacks is no failure of the job. */
 static void say_gaps(struct telling *t)
 {
-    cleanup_free char *text = NULL;
+    const struct journal *j = &t->run->journal;
+    cleanup_free char *text = NULL, *left_out = NULL;
+    const char *folder = t->run->o->folder ? t->run->o->folder->path : "";
 
-    if (!t->run->journal.trouble.code)
+    if (j->metrics_left_out &&
+        asprintf(&left_out,
+                 "%" PRId64 " lines of metrics.jsonl were left out, for '%s' did not "
+                 "answer for so long",
+                 j->metrics_left_out, folder) >= 0)
+        t->run->o->view.say(t->run->o->view.ctx, left_out);
+    if (!j->trouble.code)
         return;
     if (asprintf(&text, "%s%smissing or with gaps in '%s': %s; the job's own result stands",
-                 t->told_trouble ? "" : t->run->journal.trouble.text, t->told_trouble ? "" : "; ",
-                 t->run->o->folder->path, t->run->journal.missing) >= 0)
+                 t->told_trouble ? "" : j->trouble.text, t->told_trouble ? "" : "; ", folder,
+                 j->missing) >= 0)
         t->run->o->view.say(t->run->o->view.ctx, text);
 }
 
-void summary_tell(struct telling *t)
+static void record(struct telling *t, const struct checkpoint_found *newest)
 {
     struct job_status *s = &t->run->status;
 
-    if (t->run->checkpoint_dir)
-        state_checkpoint_seen(&t->run->state, checkpoints_newest(t->run->checkpoint_dir, NULL, 0));
     telling_fill(t);
     s->state = JOB_ENDED; /* also of a job that could not begin */
     say_only_equal(t);
-    say_how_to_go_on(t);
+    say_how_to_go_on(t, newest);
     say_not_emulated(t);
     s->eta_s = 0;
     journal_metrics(&t->run->journal, s);
     journal_event(&t->run->journal, JOB_EVENT_ENDED, NULL, -1, s->reason);
     journal_summary(&t->run->journal, s);
-    if (t->run->o->folder)
-        (void)job_driver_remove(t->run->o->folder, NULL);
+    journal_remove(&t->run->journal, JOB_DRIVER_FILE);
+}
+
+void summary_tell(struct telling *t, int signals)
+{
+    struct checkpoint_found newest = { .step = -1 };
+    struct patience p = { signals, clock_now_ns() + wait_ns };
+
+    checkpoint_look(t->run, take_found, &newest);
+    wait_for(&p, t->run->looks);
+    state_checkpoint_seen(&t->run->state, newest.step);
+    record(t, &newest);
+    if (p.end_ns < clock_now_ns() + hurry_ns) /* it may be another file system that answers */
+        p.end_ns = clock_now_ns() + hurry_ns;
+    wait_for(&p, t->run->records);
+    t->run->status.folder_hangs = journal_give_up(&t->run->journal) < 0;
     say_gaps(t);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define SHOW_NS (CLOCK_S / 10) /* between two looks that people get */
+#define LATE_NS (2 * CLOCK_S)  /* a folder that takes longer does not answer */
 
 /* ---- the status ---- */
 
@@ -206,13 +207,36 @@ void telling_answer(struct telling *t, const struct inbox_item *i)
 
 /* ---- as time passes ---- */
 
+/* A folder that does not answer, and when it does again. */
+static void say_held(struct telling *t, int64_t now_ns)
+{
+    int64_t held_ns = t->run->records ? file_thread_held_ns(t->run->records, now_ns) : 0;
+    char text[JOB_FOLDER_MAX_PATH + 200];
+
+    if (!t->run->o->folder)
+        return;
+    if (!t->held_ns && held_ns >= LATE_NS) {
+        t->held_ns = now_ns - held_ns;
+        (void)snprintf(text, sizeof text,
+                       "the job's folder '%s' has not answered for %.1f s; the job goes on, and "
+                       "what is to be written there waits",
+                       t->run->o->folder->path, (double)held_ns / CLOCK_S);
+        job_run_say(t->run, JOB_EVENT_SAY, -1, -1, text);
+    } else if (t->held_ns && held_ns < LATE_NS) {
+        (void)snprintf(text, sizeof text, "the job's folder answers again, after %.1f s",
+                       (double)(now_ns - t->held_ns) / CLOCK_S);
+        t->held_ns = 0;
+        job_run_say(t->run, JOB_EVENT_SAY, -1, -1, text);
+    }
+}
+
 /* While there is time to do something about it. */
 static void say_trouble(void *self, int64_t now_ns)
 {
     struct telling *t = self;
     char text[600];
 
-    (void)now_ns;
+    say_held(t, now_ns);
     if (!t->run->journal.trouble.code || t->told_trouble)
         return;
     t->told_trouble = true;

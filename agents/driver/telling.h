@@ -19,6 +19,7 @@ struct telling {
     const struct listeners *listeners; /* who was refused there */
     const char *waiting;               /* whom the start waits for */
     bool told_trouble;                 /* that something could not be recorded */
+    int64_t held_ns;                   /* since when the folder does not answer; 0: it does */
     int64_t metrics_ns;                /* next line of metrics.jsonl */
     bool stepped;                      /* people have not seen what workers have told */
     int64_t show_ns;                   /* when they may */

@@ -49,7 +49,7 @@ static void this_host(char *ret, size_t size)
 int job_driver_write(const struct job_folder *f, const struct job_driver *d,
                      struct eddis_error *err)
 {
-    cleanup_free char *path = file_join(f->path, "driver.json");
+    cleanup_free char *path = file_join(f->path, JOB_DRIVER_FILE);
     cleanup_json json_t *o = NULL;
     char host[sizeof d->host];
 
@@ -60,17 +60,6 @@ int job_driver_write(const struct job_folder *f, const struct job_driver *d,
     if (!path || !o)
         return eddis_fail(err, -ENOMEM, "no memory for driver.json");
     return json_write_file(path, o, err); /* mode 0600 */
-}
-
-int job_driver_remove(const struct job_folder *f, struct eddis_error *err)
-{
-    cleanup_free char *path = file_join(f->path, "driver.json");
-
-    if (!path)
-        return eddis_fail(err, -ENOMEM, "no memory to remove driver.json");
-    if (unlink(path) < 0 && errno != ENOENT)
-        return eddis_fail_errno(err, -errno, "cannot remove '%s'", path);
-    return 0;
 }
 
 static int parse(const char *text, size_t n, const char *path, struct job_driver *ret,
@@ -104,7 +93,7 @@ static int parse(const char *text, size_t n, const char *path, struct job_driver
 
 int job_driver_read(const struct job_folder *f, struct job_driver *ret, struct eddis_error *err)
 {
-    cleanup_free char *path = file_join(f->path, "driver.json");
+    cleanup_free char *path = file_join(f->path, JOB_DRIVER_FILE);
     cleanup_free char *text = NULL;
     cleanup_fd int fd = -1;
     char host[sizeof ret->host];

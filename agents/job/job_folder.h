@@ -63,12 +63,11 @@ struct job_driver {
     int64_t pid_start; /* as in /proc/PID/stat, so that a reused pid is noticed */
 };
 
-/* Write driver.json (0600) for this process.  Only url and tokens of *d are taken. */
+#define JOB_DRIVER_FILE "driver.json"
+
+/* Write it (0600) for this process.  Only url and tokens of *d are taken. */
 int job_driver_write(const struct job_folder *f, const struct job_driver *d,
                      struct eddis_error *err);
-
-/* Remove driver.json at the end; a missing one is success. */
-int job_driver_remove(const struct job_folder *f, struct eddis_error *err);
 
 /* Read driver.json.  Returns 1 when its process is still that process, 0 when it is gone.
  * -ENOENT: the job has ended in good order, or never begun; -EPERM: the file is not ours alone;

@@ -103,6 +103,7 @@ struct job_status {
     double wall_s, eta_s;
     double recovery_s; /* from the last failure to the next step; NAN: none yet */
     bool emulated;
+    bool folder_hangs; /* it did not answer in the end; not in the JSON */
     struct first_failure failure;
     struct worker_status *worker; /* [n_workers] by rank; owned */
     int n_workers;

@@ -15,11 +15,15 @@
 static int piece(struct fetch *f, int agent, int rank, int64_t offset, const char *text)
 {
     const struct log_piece p = { .rank = rank, .offset = offset, .text = (char *)(uintptr_t)text };
+    struct eddis_error err = { 0 };
+    struct fetch_write w;
 
-    return fetch_piece(f, agent, &p, NULL);
+    if (fetch_piece(f, agent, &p, &w, &err) == 0 && fetch_write(&w, &err) < 0)
+        fetch_failed(f, agent, &err);
+    return err.code;
 }
 
-static const char *host(void *ctx, int agent)
+static const char *host(const void *ctx, int agent)
 {
     static const char *const name[] = { "a", "b", "../c" };
 
@@ -163,8 +167,7 @@ START_TEST(no_room)
     ck_assert(fetch_next(f, 1, &l) && l.rank == 1);
     ck_assert_int_eq(piece(f, 1, 1, 0, text), 0);
     scratch_limit_files(300);
-    ck_assert_int_lt(
-        fetch_piece(f, 1, &(struct log_piece){ .rank = 1, .offset = 200, .text = text }, &err), 0);
+    ck_assert_int_lt(piece(f, 1, 1, 200, text), 0);
     ck_assert(fetch_over(f));
     err = (struct eddis_error){ 0 };
     scratch_limit_files(240);

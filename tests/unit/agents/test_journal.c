@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_journal.c - tests of agents/driver/journal.h: records, while their folder does not answer */
+#include "agents/driver/journal.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "suite.h"
+#include "tests/unit/scratch.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct job_folder folder;
+static struct journal j;
+static struct job_status status;
+
+/* What a folder does that does not answer: hold the thread up, here until hold[1] is closed. */
+static int hold[2];
+
+static void wait_for_close(struct file_task *k)
+{
+    char byte;
+
+    (void)k;
+    (void)!read(hold[0], &byte, 1);
+}
+
+static void keep(struct file_task *k)
+{
+    (void)k;
+}
+
+static struct file_task held = { .run = wait_for_close, .free = keep };
+
+static void begin(bool answers)
+{
+    snprintf(folder.path, sizeof folder.path, "%s", scratch);
+    j = (struct journal){ .folder = &folder };
+    ck_assert_int_eq(file_thread_start(&j.files, NULL), 0);
+    job_status_init(&status);
+    ck_assert_int_eq(pipe(hold), 0);
+    if (!answers)
+        file_thread_add(j.files, &held);
+}
+
+static void finish(void)
+{
+    while (!file_thread_idle(j.files))
+        (void)poll(&(struct pollfd){ .fd = file_thread_fd(j.files), .events = POLLIN }, 1, 10000);
+    file_thread_turn(j.files);
+}
+
+static void end(void)
+{
+    file_thread_stop(j.files);
+    journal_fini(&j);
+    job_status_fini(&status);
+}
+
+static int lines_of(const char *name)
+{
+    cleanup_free char *text = scratch_content(name);
+    int n = 0;
+
+    for (const char *s = text; s && *s; s++)
+        n += *s == '\n';
+    return n;
+}
+
+/* Nothing is lost but lines of metrics, and those are counted; what waited is in its order. */
+START_TEST(waits)
+{
+    cleanup_free char *events = NULL, *summary = NULL;
+    int64_t began_ns = clock_now_ns();
+    const char *at;
+
+    begin(false);
+    for (int i = 0; i < 1000; i++)
+        journal_event(&j, JOB_EVENT_NOTE, NULL, i, "words");
+    for (int i = 0; i < JOURNAL_METRICS + 7; i++)
+        journal_metrics(&j, &status);
+    journal_file(&j, "plan-1-1.json", "{}");
+    journal_line(&j, "nodes.jsonl", "{}");
+    journal_summary(&j, &status);
+    ck_assert_int_lt(clock_now_ns() - began_ns, 10 * CLOCK_S);
+    ck_assert_int_eq(j.metrics_left_out, 7);
+    ck_assert_ptr_null(scratch_content("events.jsonl"));
+    (void)close(hold[1]);
+    finish();
+    ck_assert_int_eq(j.trouble.code, 0);
+    ck_assert_int_eq(journal_give_up(&j), 0);
+    ck_assert_int_eq(lines_of("events.jsonl"), 1000);
+    ck_assert_int_eq(lines_of("metrics.jsonl"), JOURNAL_METRICS);
+    ck_assert_int_eq(lines_of("nodes.jsonl"), 1);
+    at = events = scratch_content("events.jsonl");
+    for (int i = 1; i <= 1000; i++) {
+        char want[32];
+
+        snprintf(want, sizeof want, "\"n\":%d,", i);
+        at = strstr(at, want);
+        ck_assert_msg(at != NULL, "event %d is not in its place", i);
+    }
+    summary = scratch_content("summary.json");
+    ck_assert_ptr_nonnull(summary);
+    journal_metrics(&j, &status); /* there is room again */
+    ck_assert_int_eq(j.metrics_left_out, 7);
+    end();
+}
+END_TEST
+
+/* What has not been written in time is named. */
+START_TEST(given_up)
+{
+    begin(false);
+    journal_event(&j, JOB_EVENT_NOTE, NULL, -1, "words");
+    journal_metrics(&j, &status);
+    journal_event(&j, JOB_EVENT_NOTE, NULL, -1, "words");
+    journal_summary(&j, &status);
+    journal_remove(&j, "driver.json");
+    ck_assert_int_lt(journal_give_up(&j), 0);
+    ck_assert_str_eq(j.missing, "events.jsonl, metrics.jsonl, summary.json");
+    ck_assert_ptr_nonnull(strstr(j.trouble.text, "does not answer"));
+    end();
+    (void)close(hold[1]);
+}
+END_TEST
+
+/* A folder that cannot be written is heard of when it has been tried. */
+START_TEST(trouble)
+{
+    begin(true);
+    ck_assert_int_eq(file_remove_tree(scratch, NULL), 0);
+    journal_event(&j, JOB_EVENT_NOTE, NULL, -1, "words");
+    finish();
+    ck_assert_int_lt(j.trouble.code, 0);
+    ck_assert_str_eq(j.missing, "events.jsonl");
+    end();
+    (void)close(hold[1]);
+    ck_assert_int_eq(mkdir(scratch, 0700), 0);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    scratch_add(tc);
+    tcase_add_test(tc, waits);
+    tcase_add_test(tc, given_up);
+    tcase_add_test(tc, trouble);
+}
+
+SUITE_MAIN("journal", add_tests)
