@@ -176,7 +176,7 @@ static void free_closing(struct file_task *k)
 
 void logs_close(struct logs *l)
 {
-    struct closing *c = l->run->records ? calloc(1, sizeof *c) : NULL;
+    struct closing *c = l->run && l->run->records ? calloc(1, sizeof *c) : NULL;
     struct eddis_error err;
     struct inbox_item *i;
     int rc;

@@ -12,6 +12,7 @@ import time
 
 from lab import LOGIN, Cluster, command_line
 from node import alive, parent, wait_for
+from slow_disk import SlowDisk
 
 NODES = 3
 PHASES = ("login", "launch", "step", "checkpoint", "shutdown", "finished")
@@ -79,7 +80,7 @@ def check_story(text, every=EVERY):
 class Cell:
     def __init__(self, cluster, row, phase, lease=LEASE):
         self.c, self.row, self.phase, self.lease = cluster, row, phase, lease
-        self.job = self.stranger = None
+        self.job = self.stranger = self.disk = None
 
     # ---- the moment ----
 
@@ -124,7 +125,7 @@ class Cell:
 
     def start(self):
         r = self.row
-        hangs = r.fault == "hang" or r.fault == "stop" and r.actor in ("mpirun", "orted")
+        hangs = r.fault == "hang" and r.actor == "rank" or r.fault == "stop" and r.actor in ("mpirun", "orted")
         lease = LOSSY_LEASE if r.fault == "loss" or self.phase == "finished" else self.lease
         worker = os.path.join(self.c.build, "tests/cluster",
                               "leaver" if self.phase == "finished" else "fault-worker")
@@ -134,11 +135,19 @@ class Cell:
         if r.fault == "blink":
             keys["timeouts.heartbeat"] = f"{lease / 8}s"  # the slowest
         args = ["-H", ",".join(self.c.nodes[:NODES])]
+        if r.actor == "disk":
+            self.disk = self.slow_folder()
         for key, value in keys.items():
             args += ["--set", f"{key}={value}"]
         self.job = self.c.job(args + ["--", worker, self.c.shared, str(EPOCHS)], lease=lease,
                               node_lost=2 * lease)
         return self.job
+
+    def slow_folder(self):
+        """The folder that the job to come will have, on a file system that can hang."""
+        place = self.c.next_place()
+        os.mkdir(self.c.path(LOGIN, place), 0o700)
+        return SlowDisk(place, inside=self.c.lab.find(LOGIN)[1])
 
     def running(self):
         if self.job.process.poll() is not None:
@@ -191,6 +200,11 @@ class Cell:
 
     def strike(self):
         actor, fault = self.row.actor, self.row.fault
+        if actor == "disk":
+            self.disk.hang()
+            time.sleep(2.5 * self.lease)
+            self.disk.go_on()
+            return
         if fault in ("exit", "hang") or (actor, fault) == ("rank", "segv") or actor == "stranger":
             return
         if fault == "blink":
@@ -223,7 +237,7 @@ class Cell:
 
     def release(self):
         """Let rank 1 go on, where the fault is one that the job is to live with."""
-        quiet = self.row.actor in ("ssh", "stranger") or self.row.fault in ("loss", "blink")
+        quiet = self.row.actor in ("ssh", "stranger", "disk") or self.row.fault in ("loss", "blink")
         if quiet or self.row.fault == "stop" and self.row.actor in ("mpirun", "orted"):
             with open(self.shared("go"), "w"):
                 pass
@@ -290,6 +304,8 @@ class Cell:
                     self.stranger.wait()
                 if self.job.process.poll() is None and alive(self.job.process.pid):
                     os.kill(self.job.process.pid, signal.SIGCONT)
+                if self.disk:
+                    self.disk.__exit__()
 
     def story(self):
         """What is known of a cell that went wrong."""

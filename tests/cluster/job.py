@@ -39,7 +39,7 @@ class Folders:
 class Job:
     """A running eddis-run; `with` sees to it that nothing of it stays."""
 
-    def __init__(self, build, folders, args, ranks=2, ignore_hup=False, lease=LEASE, before=(),
+    def __init__(self, build, folders, args, ranks=2, ignore_hup=False, lease=LEASE, before=(), place=None,
                  **environ):
         self.mark = "EDDIS_TEST_MARK=" + uuid.uuid4().hex
         self.folders = folders
@@ -48,7 +48,7 @@ class Job:
                    XDG_CACHE_HOME=folders.path("cache"), XDG_RUNTIME_DIR=folders.path("runtime"),
                    TMPDIR=folders.path("tmp"), **environ)
         env[name] = value
-        self.dir = folders.path("job-" + value[:8])
+        self.dir = os.path.join(place or folders.root.name, "job-" + value[:8])
         command = [*before, os.path.join(build, "cmd/eddis-run"), "--job-dir", self.dir,
                    "--set", f"timeouts.lease={lease}s", "--set", "timeouts.heartbeat=200ms"]
         command += (["-n", str(ranks)] if ranks else []) + args

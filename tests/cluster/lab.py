@@ -98,6 +98,10 @@ class Cluster:
     def path(self, host, path):
         return self.lab.path(host, path)
 
+    def next_place(self):
+        """The folder of the next job, on its host."""
+        return f"{HOME}/job-{self.jobs + 1}"
+
     def job(self, args, **more):
         return ClusterJob(self, args, **more)
 
@@ -180,8 +184,8 @@ class ClusterJob(Job):
 
     def __init__(self, cluster, args, lease=LEASE, node_lost=None, host=LOGIN, env=None):
         self.cluster, self.host = cluster, host
+        self.place = cluster.next_place()  # on the host
         cluster.jobs += 1
-        self.place = f"{HOME}/job-{cluster.jobs}"  # on the host
         self.dir = cluster.path(host, self.place)
         self.mark = "EDDIS_TEST_MARK=" + uuid.uuid4().hex
         command = [os.path.join(cluster.build, "cmd/eddis-run"), "--job-dir", self.place,

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_slow_disk.py BUILD [CASE ...] - jobs whose folder is on a file system that does not answer for a
+while, longer than agents and keepers hold their leases.
+
+The folder is the driver's and, on this one machine, the agent's and the ranks' too.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+
+from cases import run
+from job import Folders, Job, LEASE
+from node import marked, wait_for
+from slow_disk import SlowDisk
+
+BUILD = sys.argv[1]
+FOLDERS = Folders()
+HANG_S = 2.5 * LEASE
+
+
+def slow_disk():
+    os.makedirs(FOLDERS.path("slow"), exist_ok=True)
+    return SlowDisk(FOLDERS.path("slow"))
+
+
+def job(text, *args):
+    return Job(BUILD, FOLDERS, [*args, "--", "sh", "-c", text], place=FOLDERS.path("slow"))
+
+
+def started(j):
+    """Until both ranks run, which is known without a look into the folder."""
+    wait_for("the ranks", lambda: sum(line.startswith("sleep ") for line in marked(j.mark).values()) == 2)
+    j.wait_event("rank_started", 2)
+
+
+def goes_on():
+    """Nothing of the job ends, and no record but of figures is missing or in another place."""
+    with slow_disk() as disk, job(f"sleep {HANG_S + 2}; echo well") as j:
+        started(j)
+        disk.hang()
+        time.sleep(HANG_S)
+        assert j.process.poll() is None
+        disk.go_on()
+        j.check(0, "ok")
+        assert "has not answered" in j.err and "answers again" in j.err, j.err
+        assert [e["n"] for e in j.events()] == list(range(1, len(j.events()) + 1)), j.events()
+        assert j.summary()["generations"] == 1 and "well" in j.log(0)
+        assert all(json.loads(line) for line in j.file("metrics.jsonl").splitlines())
+        assert not os.path.exists(os.path.join(j.dir, "driver.json"))
+
+
+def interrupted():
+    """Ctrl-C ends it; the end waits for the folder, but not behind another Ctrl-C, and names what is missing."""
+    with slow_disk() as disk, job("sleep 60") as j:
+        started(j)
+        disk.hang()
+        j.signal(signal.SIGINT)
+        wait_for("the ranks to be gone", lambda: not any(line.startswith("sleep ") for line in marked(j.mark).values()))
+        wait_for("the agent to be gone", lambda: not j.pids("eddis-agent") and not j.pids("eddis-keeper"))
+        j.signal(signal.SIGINT)
+        assert j.end() == 130, (j.code, j.err)
+        assert "events.jsonl" in j.err and "summary.json" in j.err and "does not answer" in j.err, j.err
+        assert not marked(j.mark), marked(j.mark)
+
+
+run([goes_on, interrupted], sys.argv[2:])
