@@ -3,19 +3,25 @@
  *
  *     bench-agents SOCKET   be an agent for each brief that bench-login hands over at SOCKET
  *
- * Each agent registers and polls for orders as real ones do, over the real protocol, but does
- * nothing: it answers the orders that end a job.  As each is registered the program says
- * "registered N" on standard output.  It ends with its standard input.
+ * Each agent speaks the real protocol as real ones do, with a long poll and a report each
+ * heartbeat, but its node has what the brief emulates and its ranks are numbers: they start when
+ * the first node is told to, do a step every STEP_NS and end when they are told to.  A network is
+ * as fast as any.  As each agent is registered the program says "registered N" on standard output.
+ * It ends with its standard input.
  */
 #include "agents/protocol/protocol.h"
 
+#include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/json.h"
 #include "lib/http/client.h"
+#include "lib/model/network.h"
+#include "lib/model/profile.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -27,19 +33,31 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 1024, STACK_BYTES = 256 << 10 };
+enum { BACKLOG = 1024, STACK_BYTES = 256 << 10, MAX_EVENTS = 2 * BOARD_MAX_LOCAL + 8, STARTS = 16 };
 
-static const int64_t patience_ns = 60 * CLOCK_S;
+static const int64_t patience_ns = 60 * CLOCK_S, step_ns = CLOCK_S / 10, look_ns = CLOCK_S / 10;
 
 struct agent {
     int session; /* of the login, closed when the agent has left */
     struct brief *brief;
     struct http_client *http;
-    int64_t sequence;
-    bool registered;
+    bool registered, asking, reporting, over;
+    struct eddis_error failed; /* code 0: not yet */
+    int64_t after;             /* number of the last order */
+    int64_t sequence, beat_ns;
+    struct event event[MAX_EVENTS]; /* [n_events] to be told, of which n_sent are under way */
+    int n_events, n_sent;
+    char *owned; /* text of one of them */
+    /* the generation */
+    int64_t generation; /* -1: none */
+    int first_rank, n_local, n_ranks;
+    int64_t batch;           /* of each of its workers, about */
+    int64_t started_ns;      /* 0: not yet */
+    struct progress *worker; /* [n_local] */
 };
 
 static atomic_int registered;
+static atomic_llong starts[STARTS]; /* when the generation of this number, modulo, was started */
 
 static void say(const struct agent *a, const char *what, const struct eddis_error *err)
 {
@@ -47,19 +65,250 @@ static void say(const struct agent *a, const char *what, const struct eddis_erro
             err->text);
 }
 
-/* ---- one agent, in a thread ---- */
+/* ---- what it tells ---- */
 
-static int post(struct agent *a, const char *path, char *text, struct eddis_error *err)
+static struct event *tell(struct agent *a, enum event_type type, int rank)
 {
-    cleanup_free char *json = text, *body = NULL;
-    size_t n;
-    int status =
-        json ? http_client_call(a->http, path, json, patience_ns, &body, &n, err) : -ENOMEM;
+    static char nothing[] = "";
+    struct event *e = &a->event[a->n_events < MAX_EVENTS ? a->n_events++ : MAX_EVENTS - 1];
 
-    if (status == 200 || status < 0)
-        return status < 0 ? status : 0;
-    return eddis_fail(err, -EPROTO, "the driver answered %d", status);
+    *e = (struct event){ .type = type,
+                         .generation = a->generation < 0 ? 0 : a->generation,
+                         .rank = rank,
+                         .pid = rank < 0 ? 0 : 1000 + rank,
+                         .step = -1,
+                         .text = nothing,
+                         .last_lines = nothing };
+    return e;
 }
+
+static void tell_text(struct agent *a, enum event_type type, int rank, char *text)
+{
+    free(a->owned);
+    a->owned = text;
+    tell(a, type, rank)->text = text;
+}
+
+static void profile(struct agent *a)
+{
+    cleanup_free struct node_profile *p = calloc(1, sizeof *p);
+    const struct brief *b = a->brief;
+
+    if (!p)
+        exit(1);
+    (void)snprintf(p->host, sizeof p->host, "%s", b->host);
+    (void)strcpy(p->eddis_version, EDDIS_VERSION);
+    p->probe_version = PROFILE_PROBE_VERSION;
+    p->measured_s = clock_wall_ns() / CLOCK_S;
+    p->sockets = p->n_numa = 1;
+    p->cores = p->threads = b->n_emulate;
+    p->cpu_quota = p->load = p->read_bytes_per_s = NAN;
+    for (int i = 0; i < b->n_emulate; i++) {
+        struct device *d = &p->device[p->n_devices++];
+
+        *d = (struct device){ .kind = DEVICE_EMULATED,
+                              .index = i,
+                              .numa = -1,
+                              .rate = b->emulate[i].rate,
+                              .fixed_s = b->emulate[i].fixed_s,
+                              .sample_s = b->emulate[i].sample_s };
+        (void)snprintf(d->id, sizeof d->id, "emulated:%d", i);
+        (void)snprintf(d->name, sizeof d->name, "emulated %.2f", d->rate);
+    }
+    tell_text(a, EVENT_PROFILE, -1, profile_text(p));
+}
+
+/* Each node and the next one: who asks for more has other tests. */
+static char *network(int n)
+{
+    cleanup_free struct network_link *link = calloc((size_t)n, sizeof *link);
+    struct network net = { .n_nodes = n,
+                           .allreduce_s = 1e-3,
+                           .link = link,
+                           .n_links = n - 1,
+                           .failed_from = -1,
+                           .failed_to = -1 };
+
+    for (int i = 0; link && i + 1 < n; i++)
+        link[i] = (struct network_link){ i, i + 1, 5e-5, 1e9 };
+    return link ? network_text(&net) : NULL;
+}
+
+static void start_ranks(struct agent *a)
+{
+    int64_t at_ns = a->generation < 0 ? 0 : atomic_load(&starts[a->generation % STARTS]);
+
+    if (a->started_ns || !at_ns)
+        return;
+    a->started_ns = at_ns;
+    for (int i = 0; i < a->n_local; i++)
+        tell(a, EVENT_RANK_STARTED, a->first_rank + i);
+    if (a->generation > 0)
+        return;
+    if (a->first_rank == 0)
+        tell_text(a, EVENT_NETWORK, 0, network(a->n_ranks));
+    for (int i = 0; i < a->n_local; i++)
+        tell(a, EVENT_RANK_EXIT, a->first_rank + i);
+    if (a->first_rank == 0)
+        tell(a, EVENT_MPIRUN_EXIT, -1);
+}
+
+static void count_steps(struct agent *a, int64_t now_ns)
+{
+    int64_t done = (now_ns - a->started_ns) / step_ns;
+
+    for (int i = 0; i < a->n_local; i++) {
+        struct progress *p = &a->worker[i];
+        int64_t more = done - p->steps_done;
+        const struct board_times one = { 0, step_ns / 2, step_ns / 4, step_ns / 4, step_ns };
+
+        p->rank = a->first_rank + i;
+        p->pid = 1000 + p->rank;
+        p->phase = 2;
+        p->waits_for = -1;
+        p->steps_total = p->steps_in_epoch = 1000000;
+        p->epochs = p->plan_version = p->step_plan = 1;
+        p->steps_done = p->steps_here = done;
+        p->samples_done = done * a->batch;
+        p->recent_steps = more;
+        p->recent_samples = more * a->batch;
+        p->loss = 1.0 / (double)(done + 1);
+        p->sum = (struct board_times){ 0, done * one.compute_ns, done * one.exposed_ns,
+                                       done * one.wait_ns, done * one.total_ns };
+        p->recent = (struct board_times){ 0, more * one.compute_ns, more * one.exposed_ns,
+                                          more * one.wait_ns, more * one.total_ns };
+        p->page_age_ns = p->phase_age_ns = (now_ns - a->started_ns) % step_ns;
+    }
+}
+
+static void on_reported(void *ctx, int status, const char *body, size_t n,
+                        const struct eddis_error *why)
+{
+    struct agent *a = ctx;
+
+    (void)body;
+    (void)n;
+    a->reporting = false;
+    if (status != 200) {
+        a->failed = *why;
+        if (status)
+            eddis_fail(&a->failed, -EPROTO, "a report was answered with %d", status);
+        return;
+    }
+    for (int i = 0; i < a->n_sent; i++)
+        a->over = a->over || a->event[i].type == EVENT_LEFT;
+    a->n_events -= a->n_sent;
+    memmove(a->event, a->event + a->n_sent, (size_t)a->n_events * sizeof *a->event);
+}
+
+static int report(struct agent *a, int64_t now_ns, struct eddis_error *err)
+{
+    bool trains = a->generation > 0 && a->started_ns;
+    struct report r = { .agent = a->brief->agent,
+                        .sequence = ++a->sequence,
+                        .event = a->event,
+                        .n_events = a->n_events,
+                        .worker = a->worker,
+                        .n_workers = trains ? a->n_local : 0 };
+    cleanup_free char *text = NULL;
+    char path[64];
+
+    if (trains)
+        count_steps(a, now_ns);
+    a->n_sent = a->n_events;
+    a->reporting = true;
+    a->beat_ns = now_ns + a->brief->heartbeat_ns;
+    (void)snprintf(path, sizeof path, "/v1/agents/%d/reports", a->brief->agent);
+    text = report_text(&r);
+    if (!text)
+        return eddis_fail(err, -ENOMEM, "no memory for a report");
+    return http_client_start(a->http, path, text, patience_ns, on_reported, a, err);
+}
+
+/* ---- what it is told ---- */
+
+static void prepare(struct agent *a, const struct order *o)
+{
+    a->generation = o->generation;
+    a->first_rank = o->rank[0].rank;
+    a->n_local = o->n_local;
+    a->n_ranks = o->n_ranks;
+    a->batch = o->rank[0].batch;
+    a->started_ns = 0;
+    free(a->worker);
+    a->worker = calloc((size_t)o->n_local, sizeof *a->worker);
+    if (!a->worker)
+        exit(1);
+    tell(a, EVENT_PREPARED, -1);
+}
+
+static void carry_out(struct agent *a, const struct order *o)
+{
+    switch (o->type) {
+    case ORDER_PROFILE:
+        profile(a);
+        break;
+    case ORDER_PREPARE:
+        prepare(a, o);
+        break;
+    case ORDER_CHECK:
+        tell(a, EVENT_CHECKED, -1);
+        break;
+    case ORDER_START:
+        atomic_store(&starts[o->generation % STARTS], clock_now_ns());
+        break;
+    case ORDER_STOP:
+        for (int i = 0; a->started_ns && a->generation > 0 && i < a->n_local; i++) {
+            struct event *e = tell(a, EVENT_RANK_EXIT, a->first_rank + i);
+
+            e->signal = 15;
+            e->code = -1;
+            e->by_us = true;
+        }
+        tell(a, EVENT_STOPPED, -1)->generation = o->generation;
+        a->generation = -1;
+        a->started_ns = 0;
+        break;
+    case ORDER_BYE:
+        tell(a, EVENT_LEFT, -1);
+        break;
+    default:
+        break;
+    }
+}
+
+static void on_order(void *ctx, int status, const char *body, size_t n,
+                     const struct eddis_error *why)
+{
+    struct agent *a = ctx;
+    struct order *o = NULL;
+
+    a->asking = false;
+    if (status != 200) {
+        a->failed = *why;
+        if (status)
+            eddis_fail(&a->failed, -EPROTO, "no order, the driver answered %d", status);
+        return;
+    }
+    if (order_parse(body, n, &o, &a->failed) < 0)
+        return;
+    if (o->type != ORDER_NONE)
+        a->after = o->number;
+    carry_out(a, o);
+    order_free(o);
+}
+
+static int ask(struct agent *a, struct eddis_error *err)
+{
+    char path[64];
+
+    a->asking = true;
+    (void)snprintf(path, sizeof path, "/v1/agents/%d/orders?after=%lld", a->brief->agent,
+                   (long long)a->after);
+    return http_client_start(a->http, path, NULL, patience_ns, on_order, a, err);
+}
+
+/* ---- one agent, in a thread ---- */
 
 static int enroll(struct agent *a, struct eddis_error *err)
 {
@@ -67,54 +316,22 @@ static int enroll(struct agent *a, struct eddis_error *err)
                        .agent = a->brief->agent,
                        .pid = (int)getpid(),
                        .eddis_version = EDDIS_VERSION,
-                       .mpi_version = "simulated" };
+                       .mpi_version = "simulated",
+                       .address = { { .interface = "eth0", .prefix = 8 } },
+                       .n_addresses = 1 };
+    cleanup_free char *json = NULL, *body = NULL;
+    size_t n;
+    int status;
 
     (void)snprintf(h.host, sizeof h.host, "%s", a->brief->host);
-    return post(a, "/v1/agents", hello_text(&h), err);
-}
-
-static int report(struct agent *a, enum event_type type, int64_t generation,
-                  struct eddis_error *err)
-{
-    char nothing[] = "";
-    struct event e = { .type = type, .generation = generation, .rank = -1, .step = -1 };
-    struct report r = {
-        .agent = a->brief->agent, .sequence = ++a->sequence, .event = &e, .n_events = 1
-    };
-    char path[64];
-
-    e.text = e.last_lines = nothing;
-    (void)snprintf(path, sizeof path, "/v1/agents/%d/reports", a->brief->agent);
-    return post(a, path, report_text(&r), err);
-}
-
-/* Poll for the order after `after`; returns its number and answers it, sets *ret_over at the last.
- */
-static int64_t next_order(struct agent *a, int64_t after, bool *ret_over, struct eddis_error *err)
-{
-    cleanup_free char *body = NULL;
-    struct order *o = NULL;
-    char path[64];
-    size_t n;
-    int64_t number;
-    int rc;
-
-    (void)snprintf(path, sizeof path, "/v1/agents/%d/orders?after=%lld", a->brief->agent,
-                   (long long)after);
-    rc = http_client_call(a->http, path, NULL, patience_ns, &body, &n, err);
-    if (rc != 200)
-        return rc < 0 ? rc : eddis_fail(err, -EPROTO, "no order, the driver answered %d", rc);
-    if ((rc = order_parse(body, n, &o, err)) < 0)
-        return rc;
-    if (o->type == ORDER_STOP)
-        rc = report(a, EVENT_STOPPED, o->generation, err);
-    if (o->type == ORDER_BYE) {
-        rc = report(a, EVENT_LEFT, o->generation, err);
-        *ret_over = true;
-    }
-    number = o->type == ORDER_NONE ? after : o->number;
-    order_free(o);
-    return rc < 0 ? rc : number;
+    (void)snprintf(h.address[0].address, sizeof h.address[0].address, "10.%d.%d.1",
+                   100 + h.agent / 256 % 100, h.agent % 256);
+    json = hello_text(&h);
+    status =
+        json ? http_client_call(a->http, "/v1/agents", json, patience_ns, &body, &n, err) : -ENOMEM;
+    if (status == 200 || status < 0)
+        return status < 0 ? status : 0;
+    return eddis_fail(err, -EPROTO, "the driver answered %d", status);
 }
 
 static int open_http(struct agent *a, struct eddis_error *err)
@@ -128,23 +345,42 @@ static int open_http(struct agent *a, struct eddis_error *err)
     return http_client_open(&o, &a->http, err);
 }
 
+/* The two requests that an agent has under way, until the last report was heard. */
+static int serve(struct agent *a, struct eddis_error *err)
+{
+    int rc = 0;
+
+    while (rc >= 0 && !a->over && !a->failed.code) {
+        int64_t now_ns = clock_now_ns(), next_ns = a->beat_ns;
+
+        start_ranks(a);
+        if (!a->asking)
+            rc = ask(a, err);
+        if (rc >= 0 && !a->reporting && (a->n_events || now_ns >= a->beat_ns))
+            rc = report(a, now_ns, err);
+        if (a->generation >= 0 && !a->started_ns)
+            next_ns = timing_least_ns(next_ns, now_ns + look_ns);
+        if (a->reporting)
+            next_ns = now_ns + look_ns;
+        if (rc >= 0)
+            rc = http_client_wait(a->http, NULL, 0, next_ns, err);
+    }
+    return a->failed.code ? eddis_fail(err, a->failed.code, "%s", a->failed.text) : rc;
+}
+
 static int live(struct agent *a, struct eddis_error *err)
 {
     cleanup_free char *text = NULL;
-    bool over = false;
-    int64_t number = 0;
     size_t n;
-    int now, rc = file_read_fd(a->session, "a brief", JSON_MAX_BYTES, &text, &n, err);
+    int rc = file_read_fd(a->session, "a brief", JSON_MAX_BYTES, &text, &n, err);
 
     if (rc < 0 || (rc = brief_parse(text, n, &a->brief, err)) < 0 || (rc = open_http(a, err)) < 0 ||
         (rc = enroll(a, err)) < 0)
         return rc;
     a->registered = true;
-    now = atomic_fetch_add(&registered, 1) + 1;
-    printf("registered %d\n", now);
-    while (!over && number >= 0)
-        number = next_order(a, number, &over, err);
-    return number < 0 ? (int)number : 0;
+    a->generation = -1;
+    printf("registered %d\n", atomic_fetch_add(&registered, 1) + 1);
+    return serve(a, err);
 }
 
 static void *run_agent(void *arg)
@@ -157,6 +393,8 @@ static void *run_agent(void *arg)
     http_client_close(a->http);
     brief_free(a->brief);
     (void)close(a->session);
+    free(a->owned);
+    free(a->worker);
     free(a);
     return NULL;
 }
