@@ -214,13 +214,93 @@ static void merge_relax(const struct bucket_item *item, const struct ranked *ord
     free(all);
 }
 
-int bucket_merge(const struct bucket_item *item, int n, const struct bucket_cost *cost,
-                 struct bucket_layout *ret)
+/* Items of one or more neighbours each.  Merging looks at all pairs, which for thousands would take
+ * half a second while all ranks wait.  Telling no more than so many apart takes some milliseconds:
+ * of 2048 the last bucket then ended 0.05 % later where they were ready in order, 0.16 % where in
+ * none, 0.5 % in the worst of 60 combinations of networks, models and orders.
+ */
+enum { ATOMS = 512 };
+
+/* What an atom may be at least, of what the coarsest may. */
+#define FINEST 0.05
+
+struct atoms {
+    int n;
+    int first[ATOMS + 1]; /* atom i is the items first[i] .. first[i + 1] - 1 */
+    struct bucket_item item[ATOMS];
+};
+
+/* What atoms are made of, and how fine. */
+struct grain {
+    size_t bytes;             /* of all items */
+    int64_t soonest, latest;  /* when they are ready */
+    double of_bytes, of_time; /* an atom may be at most; 0: nothing joins */
+};
+
+/* Join neighbours of one type.  What is ready long before the last one has time to spare, so atoms
+ * may be the coarser the sooner they are ready.  Returns whether there was room for all.
+ */
+static bool atoms_join(struct atoms *a, const struct bucket_item *item, int n,
+                       const struct grain *g)
 {
+    double span = (double)(g->latest - g->soonest) + 1, share = 0;
+    struct bucket_item *last = NULL;
+    int64_t soonest = 0;
+
+    a->n = 0;
+    for (int i = 0; i < n; i++) {
+        int64_t ready = item[i].ready_ns, late = last ? later(ready, last->ready_ns) : 0;
+
+        if (last && item[i].type == last->type &&
+            (double)(last->bytes + item[i].bytes) <= share * g->of_bytes * (double)g->bytes &&
+            (double)(late - (ready < soonest ? ready : soonest)) <= share * g->of_time * span) {
+            last->bytes += item[i].bytes;
+            last->ready_ns = late;
+            soonest = ready < soonest ? ready : soonest;
+            continue;
+        }
+        if (a->n == ATOMS)
+            return false;
+        a->first[a->n] = i;
+        last = &a->item[a->n++];
+        *last = item[i];
+        soonest = ready;
+        share = (double)(g->latest - ready) / span + FINEST;
+    }
+    a->first[a->n] = n;
+    return true;
+}
+
+/* Find atoms as fine as there is room for; where there is room for all, they are the items.
+ * Returns whether there was, which types that take turns too often prevent.
+ */
+static bool atoms_make(struct atoms *a, const struct bucket_item *item, int n)
+{
+    struct grain g = { 0 };
+
+    for (int i = 0; i < n; i++) {
+        g.bytes += item[i].bytes;
+        g.soonest = i && g.soonest < item[i].ready_ns ? g.soonest : item[i].ready_ns;
+        g.latest = later(g.latest, item[i].ready_ns);
+    }
+    if (n <= ATOMS)
+        return atoms_join(a, item, n, &g);
+    for (g.of_bytes = 2.0 / ATOMS; g.of_bytes * FINEST <= 2; g.of_bytes *= 2)
+        for (g.of_time = 1.0 / ATOMS; g.of_time * FINEST <= 2; g.of_time *= 1.5)
+            if (atoms_join(a, item, n, &g))
+                return true;
+    return false;
+}
+
+/* Returns as bucket_merge, in atoms. */
+static int merge_atoms(const struct atoms *a, const struct bucket_cost *cost,
+                       struct bucket_layout *ret)
+{
+    const struct bucket_item *item = a->item;
     struct bucket_cost c = *cost;
+    int n = a->n, k = -ENOMEM;
     struct ranked *order = calloc((size_t)n + 1, sizeof *order);
     struct prefix *p = calloc((size_t)n + 1, sizeof *p);
-    int k = -ENOMEM;
 
     if (!order || !p)
         goto out;
@@ -241,6 +321,22 @@ int bucket_merge(const struct bucket_item *item, int n, const struct bucket_cost
 out:
     free(order);
     free(p);
+    return k;
+}
+
+int bucket_merge(const struct bucket_item *item, int n, const struct bucket_cost *cost,
+                 struct bucket_layout *ret)
+{
+    struct atoms *a = calloc(1, sizeof *a);
+    int k = -ENOMEM;
+
+    if (a)
+        k = atoms_make(a, item, n) ? merge_atoms(a, cost, ret) : -E2BIG;
+    for (int b = 0; b < k; b++) {
+        ret->run[b].first = a->first[ret->run[b].first];
+        ret->run[b].end = a->first[ret->run[b].end];
+    }
+    free(a);
     return k;
 }
 

@@ -58,8 +58,9 @@ int bucket_fill(const struct bucket_item *item, int n, size_t first_bytes, size_
 /* Find the layout whose last bucket ends first, among those that list items as they become ready
  * and those that keep the arena's order; so it never ends later than one bucket an item or one for
  * all. Of several that end first it is one of few buckets, where latency matters.  When BUCKET_MAX
- * are not enough, with fewer.  Returns how many, -ENOMEM, or -E2BIG when the types change more
- * often.
+ * are not enough, with fewer.  Of more than 512 items small neighbours count as one, so that it may
+ * end a little later, and time grows with n alone.  Returns how many, -ENOMEM, or -E2BIG when the
+ * types change more often.
  */
 int bucket_merge(const struct bucket_item *item, int n, const struct bucket_cost *cost,
                  struct bucket_layout *ret);

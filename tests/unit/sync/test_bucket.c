@@ -7,8 +7,9 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
-enum { ITEMS = 300 };
+enum { ITEMS = 300, MANY = 2048 };
 
 /* Every item in one run, and no run of two types. */
 static void check_runs(const struct bucket_item *item, int n, const struct bucket_run *run, int k)
@@ -241,6 +242,76 @@ START_TEST(few_where_time_allows)
 }
 END_TEST
 
+/* Far more gradients than are told apart, some of another type: nearly as good as by any size. */
+START_TEST(many)
+{
+    static struct bucket_item item[MANY];
+    static struct bucket_run run[MANY];
+    uint64_t random = 11;
+
+    for (int trial = 0; trial < 24; trial++) {
+        int n = MANY - trial * 60, k;
+        struct bucket_cost cost = random_cost(&random);
+        struct bucket_layout l;
+        int64_t end;
+
+        random_items(item, n, trial % 3, &random);
+        for (int i = n / 3; i < n / 2; i++)
+            item[i].type = 1;
+        k = bucket_merge(item, n, &cost, &l);
+        ck_assert_int_ge(k, 3);
+        ck_assert(bucket_fits(&l, item, n));
+        end = bucket_end_ns(item, l.run, k, &cost);
+        for (size_t bytes = 1 << 16; bytes <= 1 << 30; bytes *= 4) {
+            int filled = bucket_fill(item, n, bytes, bytes, run);
+
+            if (filled <= BUCKET_MAX)
+                ck_assert_int_le(end, bucket_end_ns(item, run, filled, &cost) / 100 * 101);
+        }
+    }
+}
+END_TEST
+
+static double cpu_s(void)
+{
+    struct timespec t;
+
+    ck_assert_int_eq(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t), 0);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Processor time to lay out n small gradients, the least of some. */
+static double merge_s(int n)
+{
+    const struct bucket_cost cost = { 5e-6, 4e9 };
+    static struct bucket_item item[MANY];
+    double least = 1e9;
+    uint64_t random = 5;
+
+    for (int i = 0; i < n; i++)
+        item[i] = (struct bucket_item){ .bytes = 64 * (1 + random_below(&random, 200)),
+                                        .ready_ns = 20000 * i };
+    for (int trial = 0; trial < 3; trial++) {
+        struct bucket_layout l;
+        double begun = cpu_s();
+
+        ck_assert_int_ge(bucket_merge(item, n, &cost, &l), 1);
+        begun = cpu_s() - begun;
+        least = begun < least ? begun : least;
+    }
+    return least;
+}
+
+/* Four times as many take four times as long at most; the square would be sixteen times. */
+START_TEST(time_is_linear)
+{
+    double few = merge_s(MANY / 4), more = merge_s(MANY);
+
+    ck_assert_msg(more <= 8 * few, "%d gradients take %.0f times as long as %d", MANY, more / few,
+                  MANY / 4);
+}
+END_TEST
+
 START_TEST(not_more_than_fit)
 {
     const struct bucket_cost cost = { 0, 1e9 };
@@ -291,6 +362,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, cheap_and_dear_messages);
     tcase_add_test(tc, order_of_readiness);
     tcase_add_test(tc, few_where_time_allows);
+    tcase_add_test(tc, many);
+    tcase_add_test(tc, time_is_linear);
     tcase_add_test(tc, not_more_than_fit);
     tcase_add_test(tc, layouts_that_do_not_fit);
 }
