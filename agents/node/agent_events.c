@@ -52,6 +52,7 @@ static void rank_ended(struct agent *a, struct worker *w, const struct rank_mess
                        .code = m->code,
                        .signal = m->signal,
                        .oom = m->oom,
+                       .lingers = m->lingers,
                        .last_lines = (char *)(uintptr_t)m->lines };
 
     e.by_us = m->told || (a->stop.active && m->at_ns >= a->stop.began_ns);

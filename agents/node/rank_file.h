@@ -55,6 +55,7 @@ struct rank_message {
     int32_t wrapper, pid;  /* of eddis-rank, of the user's program */
     int32_t code, signal;  /* as struct event */
     int32_t told, oom;     /* 1: mpirun or the agent had asked it to end; out of memory */
+    int32_t lingers;       /* as struct event */
     int32_t log_error;     /* why the log could not be written, negative errno; 0 */
     int64_t dropped_bytes; /* of the log, for lack of room or for that */
     int64_t dropped_lines; /* output: lines missing before these */

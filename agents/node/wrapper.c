@@ -13,6 +13,7 @@
 #include "lib/base/file.h"
 #include "lib/base/proctree.h"
 #include "lib/base/spawn.h"
+#include "lib/board/board.h"
 #include "lib/topo/topo.h"
 
 #include <errno.h>
@@ -55,6 +56,7 @@ struct wrapper {
     bool asked;    /* to end: SIGTERM was passed on */
     bool told;     /* mpirun or the agent wants us to end */
     bool by_agent; /* the agent does, and it will end us itself */
+    bool lingers;  /* the program left the job in good order, and MPI open */
     char chunk[CHUNK];
     int64_t kill_ns; /* when to kill what is left, CLOCK_NEVER before mpirun's death */
 };
@@ -132,7 +134,7 @@ static void take_output(struct wrapper *w, const char *data, size_t n)
 
 static void tell_end(struct wrapper *w, int status)
 {
-    struct rank_message m = { .kind = RANK_ENDED };
+    struct rank_message m = { .kind = RANK_ENDED, .lingers = w->lingers };
 
     show_rest(w);
     m.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -360,10 +362,22 @@ static int run(struct wrapper *w)
     return status;
 }
 
+/* Whether the program has left the job, and not MPI.  libeddis looks for its page by the same
+ * names.
+ */
+static bool has_left(void)
+{
+    const char *board = getenv("EDDIS_BOARD"), *rank = getenv("EDDIS_LOCAL_RANK");
+
+    if (!rank || !*rank)
+        rank = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+    return board && *board && rank && board_left(board, atoi(rank));
+}
+
 /* Stay until the stop comes; see wrapper.h. */
 static void hold(struct wrapper *w)
 {
-    int64_t end = w->by_agent ? CLOCK_NEVER : clock_after_ns(clock_now_ns(), HOLD_NS);
+    int64_t end = w->by_agent || w->lingers ? CLOCK_NEVER : clock_after_ns(clock_now_ns(), HOLD_NS);
     bool mpirun_asked = w->told && !w->by_agent;
 
     while (!mpirun_asked && clock_now_ns() < end && w->mpirun >= 0) {
@@ -466,8 +480,9 @@ int wrapper_run(const char *file, int rank, struct eddis_error *err)
     }
     tell(&w, &m);
     status = run(&w);
+    w.lingers = status == 0 && has_left();
     tell_end(&w, status);
-    if (status != 0)
+    if (status != 0 || w.lingers)
         hold(&w);
     end_orphaned(&w);
     rc = 0;

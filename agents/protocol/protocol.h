@@ -144,6 +144,7 @@ struct event {
     int signal;   /* 0: none */
     bool by_us;   /* it ended after we had begun to stop it */
     bool oom;     /* killed by the kernel for lack of memory */
+    bool lingers; /* it ended well but left MPI open, which mpirun hears of when it is stopped */
     int64_t step; /* -1: none */
     struct relay relay;
     char *text;       /* profile, sentence; "" when unused */

@@ -50,6 +50,7 @@ static const struct field event_fields[] = {
     FIELD(struct event, signal, INT, 0, 64),
     FIELD(struct event, by_us, BOOL, 0, 0),
     FIELD(struct event, oom, BOOL, 0, 0),
+    FIELD(struct event, lingers, BOOL, 0, 0),
     FIELD(struct event, step, INT64, PROTOCOL_STEP_UNKNOWN, INT64_MAX),
     FIELD(struct event, text, SENTENCE, 0, 0),
     FIELD(struct event, last_lines, SENTENCE, 0, 0),

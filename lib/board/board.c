@@ -8,8 +8,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -491,6 +493,35 @@ int board_plan_get(const struct board *b, int64_t version, struct board_plan *re
         seqlock_pause();
     }
     return eddis_fail(err, -EAGAIN, "a plan is being written to the progress board");
+}
+
+/* Fails where the name would be too long. */
+static bool left_path(const char *path, int local_rank, char ret[PATH_MAX])
+{
+    return snprintf(ret, PATH_MAX, "%s.left-%d", path, local_rank) < PATH_MAX;
+}
+
+void board_note_left(const char *path, int local_rank, bool left)
+{
+    char name[PATH_MAX];
+    int fd;
+
+    if (!left_path(path, local_rank, name))
+        return;
+    if (!left) {
+        (void)unlink(name);
+        return;
+    }
+    fd = open(name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+bool board_left(const char *path, int local_rank)
+{
+    char name[PATH_MAX];
+
+    return left_path(path, local_rank, name) && access(name, F_OK) == 0;
 }
 
 void board_close(struct board *b)

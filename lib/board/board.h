@@ -76,6 +76,15 @@ int64_t board_newest(const struct board *b);
 int board_plan_get(const struct board *b, int64_t version, struct board_plan *ret,
                    struct eddis_error *err);
 
+/* Note beside the file, or take the note back, that this worker has left the job in good order and
+ * its process has not ended MPI yet: should that end by _exit, mpirun must not see it, for it would
+ * end the others.  Does what it can.
+ */
+void board_note_left(const char *path, int local_rank, bool left);
+
+/* Whether there is such a note. */
+bool board_left(const char *path, int local_rank);
+
 /* Unmap; accepts NULL.  The file itself is the agent's to unlink. */
 void board_close(struct board *b);
 

@@ -102,8 +102,11 @@ static void end_hub(bool orderly)
 {
     pthread_mutex_lock(&share_lock);
     if (share.hub && share.hub_users == 0) {
-        (void)comm_hub_close(share.hub, orderly && !share.disorder, NULL);
+        orderly = orderly && !share.disorder;
+        (void)comm_hub_close(share.hub, orderly, NULL);
         share.hub = NULL;
+        if (orderly && share.board)
+            board_note_left(share.board_path, share.board_rank, false);
     }
     pthread_mutex_unlock(&share_lock);
 }
@@ -179,6 +182,8 @@ static int hub_take(struct eddis_error *err)
         return eddis_fail(err, -EPERM,
                           "MPI belongs to the process that has made this one by fork; open the job "
                           "there, or start the child as a new program");
+    if (share.hub && share.hub_users == 0 && share.board)
+        board_note_left(share.board_path, share.board_rank, false);
     if (share.hub)
         return 0;
     rc = comm_hub_open(start_mpi, NULL, &share.hub, err);
@@ -210,9 +215,12 @@ void process_hub_put(bool orderly)
 {
     pthread_mutex_lock(&share_lock);
     share.disorder |= !orderly;
-    if (--share.hub_users == 0 && !comm_hub_lasts(share.hub)) {
+    share.hub_users--;
+    if (share.hub_users == 0 && !comm_hub_lasts(share.hub)) {
         (void)comm_hub_close(share.hub, orderly, NULL);
         share.hub = NULL;
+    } else if (share.hub_users == 0 && !share.disorder && share.board) {
+        board_note_left(share.board_path, share.board_rank, true);
     }
     pthread_mutex_unlock(&share_lock);
 }

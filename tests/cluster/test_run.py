@@ -26,6 +26,7 @@ from node import marked, wait_for  # noqa: E402
 
 BUILD = sys.argv[1]
 FOLDERS = Folders()
+WORKER = os.path.join(BUILD, "tests/mpi/test_mpi_eddis")
 SLEEP = ["--", "sh", "-c", "echo up; sleep 60"]
 
 
@@ -77,6 +78,27 @@ def segv():
 def missing_program():
     with job("--", "./no-such-program") as j:
         j.check(3, "start", "no-such-program")
+
+
+def last_words():
+    """What a rank that ends the job has in stdio's buffers is in its log, and shown."""
+    with job("--", WORKER, "exit") as j:
+        j.check(1, "rank_exit", "rank 0: last words", failed_rank=0, seconds=15)
+
+
+def opened_again():
+    """One worker after the other in a process, whose page's file is gone by then."""
+    with job("--", WORKER, "again") as j:
+        j.check(0, "ok")
+
+
+def gone():
+    """A second worker of one page is refused; who has closed its last one and left by _exit has ended
+    well, and mpirun ends nobody for it."""
+    with job("--", WORKER, "gone", ranks=3) as j:
+        j.check(0, "ok", seconds=9)
+        assert "rank 0 has gone on" in j.out and "mpirun" not in j.err, j.out + j.err
+        assert j.summary()["first_failure"] is None
 
 
 def preflight():
@@ -610,7 +632,7 @@ def secrets(j, *tokens):
         assert not re.search(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])", shown), pid
 
 
-CASES = [true, false, exit_7, segv, missing_program, preflight, grandchildren, stubborn, timeout,
+CASES = [true, false, exit_7, segv, missing_program, last_words, opened_again, gone, preflight, grandchildren, stubborn, timeout,
          interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, hangup_ignored,
          rank_killed, out_of_memory, agent_killed, keeper_killed, keeper_and_agent_killed, agent_stopped, mpirun_killed,
          driver_killed, driver_stopped, full_disk, usage, impossible, dry_run, output, replay,

@@ -314,7 +314,7 @@ static int run_gone(void)
     if (w.rank == 1)
         _exit(0);
     usleep(500000);
-    puts("rank 0 has gone on");
+    printf("rank %d has gone on\n", w.rank);
     return fflush(stdout);
 }
 

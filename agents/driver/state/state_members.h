@@ -22,7 +22,7 @@ struct state_agent {
 
 struct state_rank {
     int agent, pid, code, signal; /* as in struct event */
-    bool started, exited, by_us, oom;
+    bool started, exited, by_us, oom, lingers;
     int64_t steps;    /* done; -1 unknown */
     bool stepped;     /* it has finished a step of this generation */
     int phase;        /* enum eddis_phase; -1: it has no page */

@@ -90,6 +90,15 @@ static void mpirun_settled(struct state *s, int64_t now_ns)
         mpirun_failed(s, s->mpirun_over ? s->mpirun_ns : now_ns, now_ns);
 }
 
+/* Whether mpirun has not heard of a rank's end: then it does not end by itself. */
+static bool any_lingers(const struct state *s)
+{
+    for (int r = 0; r < s->n_ranks; r++)
+        if (s->rank[r].lingers)
+            return true;
+    return false;
+}
+
 void state_rank_settled(struct state *s, const struct state_input *in)
 {
     s->settle_ns = 0;
@@ -97,7 +106,8 @@ void state_rank_settled(struct state *s, const struct state_input *in)
         mpirun_settled(s, in->now_ns);
         return;
     }
-    state_say(s, "mpirun is still there after its ranks have ended");
+    if (!any_lingers(s))
+        state_say(s, "mpirun is still there after its ranks have ended");
     ended_well(s, in->now_ns);
 }
 
@@ -180,6 +190,7 @@ static void note_exit(struct state *s, const struct event *e)
     r->signal = e->signal;
     r->by_us = e->by_us;
     r->oom = e->oom;
+    r->lingers = e->lingers;
 }
 
 static void all_up(struct state *s, int64_t now_ns)
@@ -224,7 +235,7 @@ void state_rank_exit(struct state *s, const struct state_input *in)
     if (s->mpirun_over)
         mpirun_settled(s, in->now_ns);
     else
-        s->settle_ns = in->now_ns + MPIRUN_END_S * CLOCK_S;
+        s->settle_ns = in->now_ns + (any_lingers(s) ? 0 : MPIRUN_END_S * CLOCK_S);
 }
 
 void state_rank_exit_late(struct state *s, const struct state_input *in)

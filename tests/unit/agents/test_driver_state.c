@@ -163,6 +163,29 @@ START_TEST(mpirun_stays)
 }
 END_TEST
 
+/* mpirun has not been told that a rank has left, and need not be waited for. */
+START_TEST(a_rank_lingers)
+{
+    struct fixture f;
+    struct event e;
+
+    run_four(&f);
+    e = event(&f, EVENT_RANK_EXIT);
+    e.rank = 1;
+    e.pid = 101;
+    e.lingers = true;
+    state_event(&f.s, f.s.rank[1].agent, &e, f.now_ns);
+    for (int r = 0; r < 4; r++)
+        if (r != 1)
+            exited_before(&f, r, 0, 0, 0, false);
+    state_tick(&f.s, f.now_ns);
+    did(&f, "stop failure;");
+    ended(&f, "ok", 0);
+    ck_assert_ptr_null(strstr(f.said, "mpirun"));
+    state_fini(&f.s);
+}
+END_TEST
+
 static const struct {
     int code, signal;
     bool oom;
@@ -696,6 +719,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, mpirun_before_ranks);
     tcase_add_test(tc, a_rank_is_never_heard_of);
     tcase_add_test(tc, mpirun_stays);
+    tcase_add_test(tc, a_rank_lingers);
     tcase_add_loop_test(tc, rank_fails, 0, sizeof failure_rows / sizeof *failure_rows);
     tcase_add_test(tc, step_is_named);
     tcase_add_test(tc, first_by_age);

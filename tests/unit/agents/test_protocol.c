@@ -197,6 +197,7 @@ static char *sample_report(void)
           .code = -1,
           .signal = 9,
           .oom = true,
+          .lingers = true,
           .text = S(""),
           .last_lines = S("a\nb \xff \xc3\xa9\n") },
         { .type = EVENT_NOTE, .rank = -1, .text = S("x \"y\""), .last_lines = S("") },
