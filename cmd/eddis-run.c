@@ -10,6 +10,7 @@
 #include "cmd/run_detach.h"
 #include "cmd/run_job.h"
 #include "cmd/run_prune.h"
+#include "cmd/run_resume.h"
 #include "cmd/run_stop.h"
 #include "cmd/run_view.h"
 #include "lib/base/cleanup.h"
@@ -427,6 +428,30 @@ static int prune_jobs(struct run *r)
     return 0;
 }
 
+/* --resume of a job that has nothing left to do: how it went. */
+static int tell_over(const struct run *r)
+{
+    struct eddis_error err = { 0 };
+    struct job_status status;
+    struct strbuf b = { 0 };
+
+    if (!run_resume_is_over(r->q.over, &status)) /* it was removed a moment ago */
+        return eddis_fail(&err, -ENOENT, "--resume %s: the job is gone", r->q.over),
+               fail(&err, EXIT_USAGE);
+    if (r->q.json) {
+        cleanup_free char *text = job_status_text(&status, false);
+
+        puts(text ? text : "null");
+    } else if (!r->q.quiet) {
+        printf("nothing left to train: job %s has come to its end\n", status.job);
+        job_status_print(&status, strchr(r->q.over, '/') ? r->q.over : NULL, &b);
+        fputs(strbuf_text(&b), stdout);
+        strbuf_fini(&b);
+    }
+    job_status_fini(&status);
+    return 0;
+}
+
 /* 2 when it could not begin, 1 when a host may have something left. */
 static int clean_up(const struct run *r)
 {
@@ -488,6 +513,8 @@ int main(int argc, char **argv)
         code = stop_job(&r);
     else if (r.q.cleanup)
         code = clean_up(&r);
+    else if (r.q.over)
+        code = tell_over(&r);
     else if (r.q.prune)
         code = prune_jobs(&r);
     else

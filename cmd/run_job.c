@@ -4,6 +4,7 @@
 
 #include "cmd/preflight.h"
 #include "cmd/run_find.h"
+#include "cmd/run_resume.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -272,6 +273,8 @@ static int open_job(const struct words *w, struct run_request *r, struct eddis_e
                               w->file, w->file);
         return rc;
     }
+    if (!w->command && w->resume && !r->profile)
+        return run_resume_job(w->resume, &r->env, &r->job, err);
     if (!w->command && r->profile)
         command = nothing; /* devices are measured without a job, too */
     else if (!w->command)
@@ -319,7 +322,7 @@ static int set_keys(const struct words *w, struct run_request *r, struct eddis_e
         rc = run_find_plan(w->plan, &r->plan_path, err);
     if (rc == 0 && (w->n_set || w->resume))
         rc = job_check(r->job, err);
-    return rc;
+    return rc == 0 && checkpoint ? run_resume_check(r->job, checkpoint, err) : rc;
 }
 
 /* "--prune --dry-run 30d" is said as often as "--prune 30d --dry-run". */
@@ -350,6 +353,18 @@ static int check_mode(const struct words *w, struct run_request *r, struct eddis
     return 0;
 }
 
+/* Whether a job is to go on, as it was, that has nothing left to do. */
+static bool is_over(const struct words *w, const struct run_request *r)
+{
+    struct job_status s;
+
+    if (!w->resume || w->file || w->command || w->n_set || r->profile || r->dry_run ||
+        !run_resume_is_over(w->resume, &s))
+        return false;
+    job_status_fini(&s);
+    return true;
+}
+
 static int check_together(const struct run_request *r, struct eddis_error *err)
 {
     if (r->detach && (r->dry_run || r->profile || r->check))
@@ -373,6 +388,8 @@ int run_request_read(int argc, char **argv, struct run_request *ret, struct eddi
         settle_prune(&w, &r);
         if (r.stop || r.cleanup || w.prune) {
             rc = check_mode(&w, &r, err);
+        } else if (is_over(&w, &r)) {
+            r.over = w.resume;
         } else {
             rc = check_together(&r, err);
             if (rc == 0)

@@ -21,6 +21,7 @@ struct run_request {
     const char *job_dir; /* borrowed from argv */
     const char *stop;    /* the job to be ended, borrowed from argv; there is no job to run */
     const char *cleanup; /* likewise: what is left of it */
+    const char *over;    /* likewise: to be resumed, but it has trained to its end */
     bool prune;          /* likewise: remove folders of jobs older than prune_ns; or, with dry_run,
                           * tell which */
     int64_t prune_ns;

@@ -255,7 +255,50 @@ def prune_running():
         p.communicate()
 
 
-CASES = [stop, stop_refused, stop_elsewhere, detach, detach_ended, detach_signal, detach_quiet, check, prune, prune_running]
+# ---- --resume ----
+
+def resume():
+    """A job that was stopped goes on by its id alone; one that is over says so; what does not fit is refused."""
+    data = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../examples/digits/digits.csv")
+    path = FOLDERS.path("work", "train.yaml")
+    with open(path, "w") as f:
+        f.write(f"command: [eddis-train, --data, {data}, --test, 360, --model, softmax, --epochs, 4, --quiet]\n"
+                "name: again\nseed: 3\nbatch: {global: 240}\ncheckpoint: {every: 4}\nenv: {API_KEY: hidden}\n"
+                "profile: {emulate: [{rate: 1, a_ms: 60, c_ms: 0.01}, {rate: 0.5}]}\n")
+    p = subprocess.Popen([os.path.join(BUILD, "cmd/eddis-run"), "-q", path], env=environ(), stderr=subprocess.PIPE, text=True)
+    jobs = FOLDERS.path("state", "eddis", "jobs")
+
+    def first():
+        found = [n for n in os.listdir(jobs) if n.startswith("again-")] if os.path.isdir(jobs) else []
+        return found[0] if found and os.path.exists(os.path.join(jobs, found[0], "checkpoints/step-00000004/MANIFEST")) else None
+    try:
+        wait_for("a checkpoint", first)
+        stopped = first()
+        assert run("--stop", stopped).returncode == 0 and p.wait(20) == 130, p.stderr.read()
+    finally:
+        p.kill()
+        p.communicate()
+    for args, sentence in (
+            ([stopped], "the value of API_KEY is not kept in its job.yaml; give it again, -x API_KEY=..."),
+            ([stopped, "--seed", "4", path], "is of seed 3 and this job's is 4"),
+            ([stopped, "--set", "batch.global=100", path], "is of a global batch of 240 and this job's is 100"),
+            ([os.path.join(jobs, stopped, "checkpoints")], "there is neither such a file or folder nor a job")):
+        p = run("--resume", *args)
+        assert p.returncode == 2 and sentence in p.stderr and p.stderr.count("\n") == 1, p
+    before = os.listdir(jobs)
+    p = run("--resume", stopped, "-x", "API_KEY=hidden")
+    assert p.returncode == 0 and "test accuracy" in p.stdout, p
+    done = [n for n in os.listdir(jobs) if n not in before]
+    assert len(done) == 1, done
+    with open(os.path.join(jobs, done[0], "summary.json")) as f:
+        s = json.load(f)
+    assert s["samples"] < 4 * 1437, f"it began from nothing: {s}"
+    p = run("--resume", done[0])
+    assert p.returncode == 0 and f"nothing left to train: job {done[0]}" in p.stdout and "test accuracy" in p.stdout, p
+    assert len(os.listdir(jobs)) == len(before) + 1, "a job that is over left another folder"
+
+
+CASES = [stop, stop_refused, stop_elsewhere, detach, detach_ended, detach_signal, detach_quiet, check, prune, prune_running, resume]
 
 
 cases.run(CASES, sys.argv[2:])

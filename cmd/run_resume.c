@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_resume.c - goes on with a job of which only the folder is named, and compares checkpoints */
+#include "run_resume.h"
+
+#include "cmd/run_find.h"
+#include "cmd/status_fetch.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+#include "lib/checkpoint/manifest.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MANIFEST_MAX = 64 << 20 };
+
+static const char masked[] = "=***"; /* how job_text writes a secret */
+
+static bool is_given(const struct run_env *given, const char *variable, size_t n)
+{
+    for (int i = 0; i < given->n; i++)
+        if (strncmp(given->at[i], variable, n) == 0 && given->at[i][n] == '=')
+            return true;
+    return false;
+}
+
+/* The secrets that job.yaml does not keep. */
+static int check_masked(const char *word, const struct job *job, const struct run_env *given,
+                        struct eddis_error *err)
+{
+    for (char *const *v = job->env; v && *v; v++) {
+        size_t n = strcspn(*v, "=");
+
+        if (strcmp(*v + n, masked) == 0 && !is_given(given, *v, n))
+            return eddis_fail(err, -EINVAL,
+                              "--resume %s: the value of %.*s is not kept in its job.yaml; give it "
+                              "again, -x %.*s=...",
+                              word, (int)n, *v, (int)n, *v);
+    }
+    for (char *const *v = job->command; v && *v; v++)
+        if (strstr(*v, masked))
+            return eddis_fail(err, -EINVAL,
+                              "--resume %s: its command has a secret that job.yaml does not keep; "
+                              "name the job's file or give the command again",
+                              word);
+    return 0;
+}
+
+int run_resume_job(const char *word, const struct run_env *given, struct job **ret,
+                   struct eddis_error *err)
+{
+    cleanup_free char *path = NULL;
+    struct job_folder folder;
+    struct job *job = NULL;
+    int rc = run_find_job("--resume", word, &folder, err);
+
+    if (rc < 0)
+        return rc;
+    path = file_join(folder.path, "job.yaml");
+    if (!path)
+        return eddis_fail(err, -ENOMEM, "no memory for an option");
+    if (access(path, F_OK) < 0)
+        return eddis_fail(
+            err, -EINVAL,
+            "--resume %s: '%s' is no job's folder, and does not say what to run; name "
+            "a train.yaml, or a command behind --",
+            word, folder.path);
+    rc = job_read(path, &job, err);
+    if (rc == 0)
+        rc = check_masked(word, job, given, err);
+    if (rc < 0) {
+        job_free(job);
+        return rc;
+    }
+    *ret = job;
+    return 0;
+}
+
+int run_resume_check(const struct job *job, const char *checkpoint, struct eddis_error *err)
+{
+    cleanup_free char *path = file_join(checkpoint, "%s", MANIFEST_NAME), *text = NULL;
+    struct manifest m = { 0 };
+    size_t n = 0;
+    int rc = 0;
+
+    if (!path)
+        return eddis_fail(err, -ENOMEM, "no memory for an option");
+    /* What is damaged the workers pass over, for an older one. */
+    if (file_read(path, MANIFEST_MAX, &text, &n, NULL) < 0 || manifest_parse(text, n, &m, NULL) < 0)
+        return 0;
+    if (m.meta.batch != job->batch.global)
+        rc = eddis_fail(
+            err, -EINVAL,
+            "--resume: the checkpoint '%s' is of a global batch of %lld and this job's is "
+            "%lld; --set batch.global=%lld goes on with it",
+            checkpoint, (long long)m.meta.batch, (long long)job->batch.global,
+            (long long)m.meta.batch);
+    else if (m.meta.seed != (uint64_t)job->seed)
+        rc = eddis_fail(err, -EINVAL,
+                        "--resume: the checkpoint '%s' is of seed %llu and this job's is %lld; "
+                        "--seed %llu goes on with it",
+                        checkpoint, (unsigned long long)m.meta.seed, (long long)job->seed,
+                        (unsigned long long)m.meta.seed);
+    manifest_fini(&m);
+    return rc;
+}
+
+bool run_resume_is_over(const char *word, struct job_status *ret)
+{
+    struct job_folder folder;
+
+    if (job_folder_find(word, &folder, NULL) < 0 || status_from_files(&folder, ret, NULL) < 0)
+        return false;
+    if (ret->state == JOB_ENDED && strcmp(ret->reason, "ok") == 0)
+        return true;
+    job_status_fini(ret);
+    return false;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_resume.h - --resume: the job of its own that it may name, and whether the checkpoint fits */
+#ifndef EDDIS_CMD_RUN_RESUME_H
+#define EDDIS_CMD_RUN_RESUME_H
+
+#include "agents/job/status_json.h"
+#include "cmd/run_env.h"
+#include "lib/base/error.h"
+#include "lib/model/job.h"
+
+/* Read the job.yaml of the job that --resume names, to go on with that.  given: variables of the
+ * command line, which must have those whose values job.yaml does not keep.
+ * -EINVAL: such a value is missing, or the word is a checkpoint, which says nothing of a program.
+ */
+int run_resume_job(const char *word, const struct run_env *given, struct job **ret,
+                   struct eddis_error *err);
+
+/* Check that the job has the batch and the seed of the checkpoint that it is to go on from. */
+int run_resume_check(const struct job *job, const char *checkpoint, struct eddis_error *err);
+
+/* Return whether the job that --resume names has trained to its end, and how it went; the caller
+ * frees *ret with job_status_fini then.
+ */
+bool run_resume_is_over(const char *word, struct job_status *ret);
+
+#endif
