@@ -8,16 +8,17 @@
 #include <stdio.h>
 #include <string.h>
 
-static void on_host(void *ctx, int i, const char *host, bool good, const char *text)
+static void on_host(void *ctx, int i, const char *host, enum host_cleanup_result result,
+                    const char *text)
 {
     const bool *quiet = ctx;
     /* A sentence about a login begins with the host already. */
     bool named = strncmp(text, host, strlen(host)) == 0 && text[strlen(host)] == ':';
 
     (void)i;
-    if (good && !*quiet)
+    if (result == HOST_CLEAN && !*quiet)
         printf("%s: %s\n", host, text);
-    else if (!good)
+    else if (result != HOST_CLEAN)
         fprintf(stderr, "eddis-run: %s%s%s\n", named ? "" : host, named ? "" : ": ", text);
 }
 

@@ -61,20 +61,20 @@ static int round_init(struct round *o, struct job_run *r, struct eddis_error *er
     return 0;
 }
 
-static void on_host(void *ctx, int i, const char *host, bool good, const char *text)
+static void on_host(void *ctx, int i, const char *host, enum host_cleanup_result result,
+                    const char *text)
 {
-    static const char nothing[] = "nothing was left";
     struct round *o = ctx;
     struct run_agent *a = &o->run->agent[o->agent[i]];
     const char *name = o->run->state.agent[o->agent[i]].host;
+    bool silent = result == HOST_UNSEEN || strcmp(text, "nothing was left") == 0;
     char said[640];
 
     (void)host;
     (void)snprintf(said, sizeof said, "node %.100s was lost; at the end: %.500s", name, text);
-    job_run_say(o->run, good && strcmp(text, nothing) != 0 ? JOB_EVENT_SAY : JOB_EVENT_NOTE,
-                o->agent[i], -1, said);
-    a->may_have_left = !good;
-    if (good)
+    job_run_say(o->run, silent ? JOB_EVENT_NOTE : JOB_EVENT_SAY, o->agent[i], -1, said);
+    a->may_have_left = result != HOST_CLEAN;
+    if (result == HOST_CLEAN)
         return;
     if (o->n_missed < NAMED)
         strbuf_addf(&o->missed, "%s%s", o->n_missed ? ", " : "", name);
@@ -94,10 +94,10 @@ static void say_missed(struct round *o)
 
     if (o->n_missed > NAMED)
         strbuf_addf(&o->missed, " and %d more", o->n_missed - NAMED);
-    strbuf_addf(&text, "something of the job may be left on %s, which cannot be reached now",
-                strbuf_text(&o->missed));
+    strbuf_addf(&text, "something of the job may be left on %s", strbuf_text(&o->missed));
     if (f)
-        strbuf_addf(&text, "; when it can: eddis-run --cleanup %s", word_of(f));
+        strbuf_addf(&text, "; to end it, when it can be reached: eddis-run --cleanup %s",
+                    word_of(f));
     job_run_say(o->run, JOB_EVENT_SAY, -1, -1, strbuf_text(&text));
     strbuf_fini(&text);
 }

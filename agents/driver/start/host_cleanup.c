@@ -8,7 +8,7 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
+#include <stdio.h>
 
 static const int64_t kill_ns = 5 * CLOCK_S; /* for what was begun here to die */
 
@@ -30,15 +30,26 @@ static int add(struct starter *s, const struct host_cleanup *c, int i, struct ed
     return rc;
 }
 
+static enum host_cleanup_result result_of(const struct start_event *e)
+{
+    if (e->type == START_ENDED && e->code == 0)
+        return HOST_CLEAN;
+    return e->type == START_ENDED && e->code == START_KEEPER_FAILED ? HOST_LEFT : HOST_UNSEEN;
+}
+
 static bool take_event(const struct starter *s, const struct start_event *e,
                        const struct host_cleanup *c)
 {
-    bool good = e->type == START_ENDED && e->code == 0;
-    bool its_own = good || (e->type == START_ENDED && e->code == 1);
+    enum host_cleanup_result result = result_of(e);
+    const char *words = starter_words(s, e->host);
+    char late[640];
 
-    c->say(c->ctx, e->host, starter_host(s, e->host), good,
-           its_own ? starter_words(s, e->host) : e->text);
-    return good;
+    (void)snprintf(late, sizeof late, "not reached in time: %s", words);
+    c->say(c->ctx, e->host, starter_host(s, e->host), result,
+           result != HOST_UNSEEN   ? words
+           : e->type == START_LATE ? late
+                                   : e->text);
+    return result == HOST_CLEAN;
 }
 
 static int run(struct starter *s, const struct host_cleanup *c)

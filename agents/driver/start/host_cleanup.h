@@ -10,9 +10,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Say what was found and done on host i, or why it could not be looked at; called once for each. */
-typedef void (*host_cleanup_say_fn)(void *ctx, int i, const char *host, bool good,
-                                    const char *text);
+enum host_cleanup_result {
+    HOST_CLEAN,  /* nothing is left */
+    HOST_LEFT,   /* its keeper says that something is */
+    HOST_UNSEEN, /* nobody has answered there */
+};
+
+/* Say what was found and done on host i, or why not; called once for each. */
+typedef void (*host_cleanup_say_fn)(void *ctx, int i, const char *host,
+                                    enum host_cleanup_result result, const char *text);
 
 struct host_cleanup {
     struct start_options start;

@@ -20,8 +20,6 @@ static const int64_t leave_ns = CLOCK_S; /* from an agent's farewell to its sess
 
 enum { NAMED = 8 }; /* hosts that a sentence names */
 
-enum { KEEPER_FAILED = 1 }; /* exit code: it could not end or remove all */
-
 enum watch_kind { WATCH_FROM, WATCH_TO, WATCH_PID, WATCH_KINDS };
 
 static void set_stage(struct starter *s, struct start_node *p, enum start_stage stage)
@@ -221,7 +219,7 @@ static void say_end(struct starter *s, int host, int code, bool killed)
     else
         tell(s, host, START_ENDED, code, "agent exited %d%s%.300s", code, spoke ? ": " : "",
              spoke ? words : "");
-    p->event.swept = !killed && code != KEEPER_FAILED;
+    p->event.swept = !killed && code != START_KEEPER_FAILED;
 }
 
 static void say_cut(struct starter *s, int host, int code)

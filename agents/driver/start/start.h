@@ -25,6 +25,9 @@
 
 enum { START_LOGINS = 32 }; /* under way at a time */
 
+/* Exit code of eddis-keeper when it could not end, or remove, all. */
+enum { START_KEEPER_FAILED = 1 };
+
 enum start_event_type {
     START_FAILED, /* it could not be started: text is a sentence that names the host */
     START_LATE,   /* the same, because its deadline has passed */
