@@ -5,6 +5,7 @@
 #include "addresses.h"
 #include "brief_make.h"
 #include "check.h"
+#include "checkpoint_end.h"
 #include "summary.h"
 
 #include "lib/base/cleanup.h"
@@ -216,6 +217,7 @@ static void close_agents(struct driver *d)
     inbox_close(d->inbox);
     if (d->registration.starter)
         registration_clean(&d->registration, d->signals);
+    checkpoint_end(&d->run);
 }
 
 static void free_driver(struct driver *d)

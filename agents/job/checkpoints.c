@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoints.c - finding the newest complete checkpoint in a folder */
+/* checkpoints.c - the newest complete checkpoint in a folder, and the incomplete ones */
 #include "checkpoints.h"
 
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+
 #include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,4 +41,47 @@ int64_t checkpoints_newest(const char *dir, char *ret, size_t size)
     if (d)
         closedir(d);
     return newest;
+}
+
+/* A part, or one that was being taken away: .dead-part-<owner>-<n>. */
+static bool is_part(const char *name)
+{
+    static const char dead[] = ".dead-part-", part[] = ".part";
+    size_t n = strlen(name);
+
+    if (strncmp(name, dead, sizeof dead - 1) == 0)
+        return true;
+    return strncmp(name, "step-", 5) == 0 && n > sizeof part - 1 &&
+           strcmp(name + n - (sizeof part - 1), part) == 0;
+}
+
+/* Renamed first: nobody can complete it from then on, however long the removal takes. */
+static int drop(const char *dir, const char *name, struct eddis_error *err)
+{
+    cleanup_free char *path = file_join(dir, "%s", name);
+    cleanup_free char *dead = file_join(dir, ".dead-part-%s", name);
+
+    if (!path || !dead)
+        return eddis_fail(err, -ENOMEM, "no memory for a path");
+    if (name[0] == '.')
+        return file_remove_tree(path, err);
+    (void)file_remove_tree(dead, NULL); /* of a removal that was held up */
+    if (rename(path, dead) < 0 && errno != ENOENT)
+        return eddis_fail_errno(err, -errno, "cannot remove '%s'", path);
+    return file_remove_tree(dead, err);
+}
+
+int checkpoints_drop_parts(const char *dir, struct eddis_error *err)
+{
+    DIR *d = opendir(dir);
+    struct dirent *e;
+    int rc = 0;
+
+    if (!d)
+        return errno == ENOENT ? 0 : eddis_fail_errno(err, -errno, "cannot read folder '%s'", dir);
+    while ((e = readdir(d)))
+        if (is_part(e->d_name) && drop(dir, e->d_name, err) < 0)
+            rc = -EIO;
+    (void)closedir(d);
+    return rc;
 }

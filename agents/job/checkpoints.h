@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoints.h - which checkpoints a folder holds
  *
- * libeddis writes "step-00000500.part" and renames it when it is whole, so a folder "step-<n>"
- * with a manifest is one.
+ * libeddis writes "step-00000500.g1.part" and renames it when it is whole, so a folder "step-<n>"
+ * with a manifest is one; see lib/checkpoint.
  */
 #ifndef EDDIS_AGENTS_JOB_CHECKPOINTS_H
 #define EDDIS_AGENTS_JOB_CHECKPOINTS_H
+
+#include "lib/base/error.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,5 +16,10 @@
  * writes its path to ret [size] when ret is not NULL and the path fits.
  */
 int64_t checkpoints_newest(const char *dir, char *ret, size_t size);
+
+/* Remove from a job's own folder what is no whole checkpoint and will be none, for the job is over.
+ * Whoever was frozen while he wrote one finds it gone.  Returns 0 also when dir is not there.
+ */
+int checkpoints_drop_parts(const char *dir, struct eddis_error *err);
 
 #endif

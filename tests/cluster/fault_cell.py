@@ -275,6 +275,9 @@ class Cell:
             self.part_with_stranger()
         lingers = r.actor in ("driver", "home") or r.fault in ("freeze", "cut")
         self.c.check_nothing_left(LEASE + 8 if lingers else 2.0)
+        if r.actor not in ("driver", "home"):
+            parts = [n for _, folders, _ in os.walk(self.shared("checkpoints")) for n in folders if "part" in n]
+            assert not parts, f"checkpoints that were never completed: {parts}"
         if r.reason != "-":
             s = j.summary()
             assert r.reason in (".", s["reason"]), f"reason '{s['reason']}', not '{r.reason}'"

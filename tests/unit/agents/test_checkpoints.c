@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_checkpoints.c - tests of agents/job/checkpoints.h */
+#include "agents/job/checkpoints.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+#include "tests/unit/suite.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static char dir[] = "/tmp/eddis-test-XXXXXX";
+
+static const struct {
+    const char *name;
+    bool stays;
+} rows[] = {
+    { "step-00000010", true },
+    { "step-00000020", true },
+    { "step-00000030.g1.part", false },
+    { "step-00000040.g12.part", false },
+    { ".dead-part-0123456789abcdef-0", false },
+    { ".dead-part-step-00000030.g1.part", false }, /* of a removal that was held up */
+    { "mine.part", true },
+    { "step-notes", true },
+    { ".part", true },
+};
+
+static char *folder_of(int i)
+{
+    return file_join(dir, "%s", rows[i].name);
+}
+
+START_TEST(parts_are_dropped)
+{
+    const int n = sizeof rows / sizeof *rows;
+    char newest[64];
+
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    for (int i = 0; i < n; i++) {
+        cleanup_free char *folder = folder_of(i), *inside = file_join(folder, "rank-0000.w");
+
+        ck_assert_int_eq(file_mkdirs(folder, 0700, NULL), 0);
+        ck_assert_int_eq(file_write_atomic(inside, "x", 1, 0600, NULL), 0);
+    }
+    for (int round = 0; round < 2; round++) {
+        ck_assert_int_eq(checkpoints_drop_parts(dir, NULL), 0);
+        for (int i = 0; i < n; i++) {
+            cleanup_free char *folder = folder_of(i);
+
+            ck_assert_int_eq(access(folder, F_OK) == 0, rows[i].stays);
+        }
+    }
+    ck_assert_int_eq(checkpoints_newest(dir, newest, sizeof newest), 20);
+    ck_assert_int_eq(file_remove_tree(dir, NULL), 0);
+    ck_assert_int_eq(checkpoints_drop_parts(dir, NULL), 0);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, parts_are_dropped);
+}
+
+SUITE_MAIN("checkpoints", add_tests)
