@@ -2,6 +2,8 @@
 /* loop_job.c - starts a thread a rank over the loop, each with its board, and counts failures */
 #include "loop_job.h"
 
+#include "own_folder.h"
+
 #include "lib/base/clock.h"
 #include "lib/worker/worker.h"
 
@@ -146,8 +148,7 @@ void loop_job_board_of(struct loop_job *j, const int64_t *batch)
     int32_t group[MAX_RANKS] = { 0 }, node_of[MAX_RANKS] = { 0 };
     struct eddis_error err = { 0 };
 
-    strcpy(j->dir, "/tmp/eddis-loop.XXXXXX");
-    CHECK(mkdtemp(j->dir) != NULL);
+    CHECK(own_folder_make(j->dir, sizeof j->dir) == 0);
     snprintf(j->path, sizeof j->path, "%s/board", j->dir);
     a->n_ranks = a->n_local = j->n;
     a->generation = j->generation ? j->generation : 1;

@@ -5,6 +5,7 @@
 #include "lib/base/clock.h"
 #include "lib/eddis_smb.h"
 #include "loop_job.h"
+#include "own_folder.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -379,10 +380,10 @@ static void names_body(struct eddis *e, int rank, struct loop_job *j)
 
 static void test_names(void)
 {
-    char dir[] = "/tmp/eddis-names.XXXXXX", command[64];
+    char dir[64], command[80];
     struct loop_job j = { .n = 2, .body = names_body, .arg = dir };
 
-    CHECK(mkdtemp(dir) != NULL);
+    CHECK(own_folder_make(dir, sizeof dir) == 0);
     loop_job_run(&j);
     snprintf(command, sizeof command, "rm -r %s", dir);
     CHECK(system(command) == 0);

@@ -8,6 +8,7 @@
 #include "lib/base/random.h"
 #include "lib/worker/worker.h"
 #include "loop_job.h"
+#include "own_folder.h"
 
 #include <errno.h>
 #include <math.h>
@@ -483,9 +484,9 @@ static void stops(const struct row *r, const char *dir)
 
 static void each(void (*test)(const struct row *r, const char *dir), const struct row *r)
 {
-    char dir[] = "/tmp/eddis-models.XXXXXX", command[64];
+    char dir[64], command[80];
 
-    CHECK(mkdtemp(dir) != NULL);
+    CHECK(own_folder_make(dir, sizeof dir) == 0);
     test(r, dir);
     snprintf(command, sizeof command, "rm -r %s", dir);
     CHECK(system(command) == 0);

@@ -13,6 +13,7 @@
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/comm/loop.h"
 #include "lib/worker/worker.h"
+#include "own_folder.h"
 
 #include <errno.h>
 #include <math.h>
@@ -271,8 +272,7 @@ static void open_world(struct world *w)
 {
     memset(w, 0, sizeof *w);
     w->body = train;
-    strcpy(w->dir, "/tmp/eddis-restart.XXXXXX");
-    CHECK(mkdtemp(w->dir) != NULL);
+    CHECK(own_folder_make(w->dir, sizeof w->dir) == 0);
     snprintf(w->checkpoints, sizeof w->checkpoints, "%s/checkpoints", w->dir);
     snprintf(w->board, sizeof w->board, "%s/board", w->dir);
 }
