@@ -167,18 +167,6 @@ bad:
     return eddis_fail(err, -EINVAL, "'%s' is no duration; write 250ms, 10s, 5m, 2h or 7d", s);
 }
 
-void text_strip_control(char *s)
-{
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s, next = (unsigned char)s[1];
-
-        if ((c < 0x20 && c != '\t') || c == 0x7f)
-            *s = '?';
-        else if (c == 0xc2 && next >= 0x80 && next < 0xa0) /* U+009B is as good as ESC [ */
-            s[0] = s[1] = '?';
-    }
-}
-
 /* The character of UTF-8 at s: its length, and the character in *ret.  0: there is none. */
 static size_t utf8_char(const unsigned char *s, uint32_t *ret)
 {
@@ -195,6 +183,28 @@ static size_t utf8_char(const unsigned char *s, uint32_t *ret)
         return 0;
     *ret = c;
     return n;
+}
+
+/* C0 but the tab, DEL, and C1: U+009B is as good as ESC [. */
+static bool is_control(uint32_t c)
+{
+    return (c < 0x20 && c != '\t') || (c >= 0x7f && c < 0xa0);
+}
+
+void text_strip_control(char *s)
+{
+    while (*s) {
+        uint32_t c = 0;
+        size_t n = utf8_char((const unsigned char *)s, &c);
+
+        if (n == 0) { /* a terminal of one byte a character sees the byte */
+            c = (unsigned char)*s;
+            n = 1;
+        }
+        if (is_control(c))
+            memset(s, '?', n);
+        s += n;
+    }
 }
 
 /* Behind a string that an OSC, DCS, SOS, PM or APC sequence carries: its end is BEL or ST. */
@@ -249,7 +259,7 @@ void text_make_plain(char *s)
             from = skip_csi(from + n);
         } else if (c == 0x90 || c == 0x98 || (c >= 0x9d && c <= 0x9f)) {
             from = skip_string(from + n);
-        } else if ((c < 0x20 && c != '\t') || (c >= 0x7f && c < 0xa0)) {
+        } else if (is_control(c)) {
             from += n;
         } else {
             memmove(to, from, n);

@@ -88,11 +88,14 @@ END_TEST
 START_TEST(control)
 {
     char s[] = "a\033[2Jb\tc\n", c1[] = "a\302\2332J\u00e9\u2501";
+    char bytes[] = "a\2332Jb\342\233c\237\200\240\377\303"; /* of no UTF-8 */
 
     text_strip_control(s);
     ck_assert_str_eq(s, "a?[2Jb\tc?");
     text_strip_control(c1);
     ck_assert_str_eq(c1, "a??2J\u00e9\u2501");
+    text_strip_control(bytes);
+    ck_assert_str_eq(bytes, "a?2Jb\342?c??\240\377\303");
     ck_assert(text_is_name("job-1.x_y", 64));
     ck_assert(!text_is_name("-rf", 64));
     ck_assert(!text_is_name("a/b", 64));
