@@ -11,6 +11,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +60,25 @@ static int make_id(const char *name, char *ret, struct eddis_error *err)
     return 0;
 }
 
+/* Of jobs that find the same empty folder at one moment it is the one's who makes the first file.
+ */
+static int claim(const char *path, struct eddis_error *err)
+{
+    cleanup_free char *first = file_join(path, "job.yaml");
+    cleanup_fd int fd =
+        first ? open(first, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+
+    if (!first)
+        return eddis_fail(err, -ENOMEM, "no memory for the job's folder");
+    if (fd < 0 && errno == EEXIST)
+        return eddis_fail(err, -EEXIST,
+                          "another job has taken the job's folder '%s' this moment; name another "
+                          "one",
+                          path);
+    return fd < 0 ? eddis_fail_errno(err, -errno, "cannot write in the job's folder '%s'", path)
+                  : 0;
+}
+
 /* Make `path`, or take it when it is there, ours and empty.  Its absolute path goes to ret. */
 static int take_folder(const char *path, char *ret, struct eddis_error *err)
 {
@@ -103,7 +123,7 @@ static int take_folder(const char *path, char *ret, struct eddis_error *err)
     if (!realpath(path, full) || strlen(full) >= JOB_FOLDER_MAX_PATH)
         return eddis_fail(err, -ENAMETOOLONG, "the path '%s' is too long", path);
     strcpy(ret, full);
-    return 0;
+    return claim(full, err);
 }
 
 int job_folder_make(const char *name, const char *dir, struct job_folder *ret,

@@ -33,7 +33,8 @@ struct job_folder {
 int job_folder_root(char *ret, size_t size, struct eddis_error *err);
 
 /* Make the folder of a new job of this name (as text_is_name; other characters become '_').
- * dir: --job-dir, the folder itself, which must be missing or empty; NULL: below the root.
+ * dir: --job-dir, the folder itself, which must be missing or empty, and in which an empty job.yaml
+ * keeps others out; NULL: below the root.
  */
 int job_folder_make(const char *name, const char *dir, struct job_folder *ret,
                     struct eddis_error *err);

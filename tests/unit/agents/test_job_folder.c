@@ -105,7 +105,7 @@ START_TEST(own_folder)
     ck_assert_msg(job_folder_make("x", path, &f, &err) == 0, "%s", err.text);
     ck_assert_str_eq(f.path, path);
     ck_assert_int_eq(mode_of(path), 0700);
-    ck_assert_int_eq(job_folder_make("x", path, &f, NULL), 0); /* empty: taken */
+    ck_assert_int_eq(job_folder_make("x", path, &f, NULL), -EEXIST); /* no more: it is taken */
     snprintf(path, sizeof path, "%s/deep", state);
     ck_assert_int_eq(job_folder_make("x", path, &f, &err), -EEXIST);
     ck_assert_int_lt(job_folder_make("x", "/dev/null/x", &f, &err), 0);
@@ -202,6 +202,39 @@ START_TEST(root)
 }
 END_TEST
 
+/* Of several that find it empty one takes it. */
+START_TEST(race)
+{
+    enum { RACERS = 8, ROUNDS = 20 };
+    char dir[sizeof state + 16];
+
+    for (int round = 0; round < ROUNDS; round++) {
+        pid_t racer[RACERS];
+        int go[2], taken = 0, status;
+        char byte;
+
+        snprintf(dir, sizeof dir, "%s/race-%d", state, round);
+        ck_assert_int_eq(mkdir(dir, 0700), 0);
+        ck_assert_int_eq(pipe(go), 0);
+        for (int i = 0; i < RACERS; i++)
+            if ((racer[i] = fork()) == 0) {
+                struct job_folder f;
+
+                (void)close(go[1]);
+                (void)!read(go[0], &byte, 1);
+                _exit(job_folder_make("x", dir, &f, &err) < 0);
+            }
+        (void)close(go[0]);
+        (void)close(go[1]);
+        for (int i = 0; i < RACERS; i++) {
+            ck_assert_int_eq(waitpid(racer[i], &status, 0), racer[i]);
+            taken += status == 0;
+        }
+        ck_assert_int_eq(taken, 1);
+    }
+}
+END_TEST
+
 START_TEST(driver)
 {
     struct job_driver d = { .url = "http://127.0.0.1:4123", .token = "secret", .owner = "other" },
@@ -267,6 +300,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, many_at_once_are_different);
     tcase_add_loop_test(tc, ids, 0, sizeof id_rows / sizeof *id_rows);
     tcase_add_test(tc, root);
+    tcase_add_test(tc, race);
     tcase_add_test(tc, driver);
 }
 
