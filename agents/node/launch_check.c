@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -79,10 +80,33 @@ static int check_data(const struct launch *l, struct eddis_error *err)
     return eddis_fail_errno(err, -errno, "cannot read the data '%s'", l->brief->data_path);
 }
 
+/* Open MPI's mpirun, and its daemon, wait for ever when they can open no more pipes: measured are
+ * 26 descriptors and 4.3 for each rank here; mpirun has connections to other nodes, too.
+ */
+static int check_descriptors(const struct launch *l, struct eddis_error *err)
+{
+    const struct order *o = l->order;
+    const rlim_t need = 32 + 5 * (rlim_t)o->n_local + (l->node == 0 ? 2 * (rlim_t)o->n_nodes : 0);
+    struct rlimit now;
+
+    if (getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur >= need)
+        return 0;
+    now.rlim_cur = need; /* no more: programs that use select() count on the usual limit */
+    if (now.rlim_max >= need && setrlimit(RLIMIT_NOFILE, &now) == 0)
+        return 0;
+    return eddis_fail(err, -EMFILE,
+                      "only %llu files may be open at a time here, and mpirun may need %llu for %d "
+                      "rank%s; raise the limit (ulimit -n, limits.conf, LimitNOFILE=)",
+                      (unsigned long long)now.rlim_max, (unsigned long long)need, o->n_local,
+                      o->n_local == 1 ? "" : "s");
+}
+
 int launch_check(const struct launch *l, struct eddis_error *err)
 {
-    int rc = launch_check_workdir(l->brief->workdir, err);
+    int rc = check_descriptors(l, err);
 
+    if (rc == 0)
+        rc = launch_check_workdir(l->brief->workdir, err);
     /* The setup lines may change PATH: the shell that runs them looks for itself. */
     if (rc == 0 && (!l->brief->setup[0] || strchr(l->brief->command[0], '/')))
         rc = check_program(l, err);

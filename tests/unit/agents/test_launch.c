@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -454,6 +455,26 @@ START_TEST(truncated_rank_file)
 }
 END_TEST
 
+/* mpirun would wait for ever for pipes that it cannot open. */
+START_TEST(descriptors)
+{
+    struct eddis_error err = { 0 };
+    struct case_ *c = make();
+    struct rlimit few = { 24, 64 }, now;
+
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+    ck_assert_msg(launch_check(&c->launch, &err) == 0, "%s", err.text);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &now), 0);
+    ck_assert_uint_eq(now.rlim_cur, 44); /* raised as far as is needed */
+    few.rlim_cur = few.rlim_max = 24;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+    ck_assert_int_eq(launch_check(&c->launch, &err), -EMFILE);
+    ck_assert_ptr_nonnull(strstr(err.text, "only 24 files may be open at a time here, and mpirun "
+                                           "may need 44 for 2 ranks; raise the limit"));
+    drop(c);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, arguments);
@@ -469,6 +490,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, variables_of_several);
     tcase_add_test(tc, environment);
     tcase_add_test(tc, truncated_rank_file);
+    tcase_add_test(tc, descriptors); /* last: the limit stays */
 }
 
 SUITE_MAIN("launch", add_tests)
