@@ -19,13 +19,12 @@ static const int handed_on[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGU
 
 static void fill(sigset_t *set)
 {
-    struct sigaction hup;
+    struct sigaction now;
 
     sigemptyset(set);
     for (size_t i = 0; i < sizeof handed_on / sizeof *handed_on; i++)
-        sigaddset(set, handed_on[i]);
-    if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler == SIG_IGN)
-        sigdelset(set, SIGHUP);
+        if (sigaction(handed_on[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaddset(set, handed_on[i]);
 }
 
 /* The job has ended before it could be left alone. */

@@ -26,17 +26,17 @@
 
 static int open_signals(struct driver *d, struct eddis_error *err)
 {
-    struct sigaction hup;
+    static const int wanted[] = { SIGTERM, SIGUSR1, SIGUSR2 };
+    static const int of_terminal[] = { SIGINT, SIGQUIT, SIGHUP };
+    struct sigaction now;
     sigset_t set;
 
     sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGQUIT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGUSR1);
-    sigaddset(&set, SIGUSR2);
-    if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler != SIG_IGN)
-        sigaddset(&set, SIGHUP); /* nohup eddis-run stays as it was asked to */
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        sigaddset(&set, wanted[i]);
+    for (size_t i = 0; i < sizeof of_terminal / sizeof *of_terminal; i++)
+        if (sigaction(of_terminal[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaddset(&set, of_terminal[i]); /* else nohup, or a script's `&`: not ours to take */
     if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 ||
         (d->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
         return eddis_fail_errno(err, -errno, "cannot wait for signals");
@@ -60,9 +60,10 @@ static void raise_descriptor_limit(struct driver *d)
     if (l.rlim_cur >= wanted)
         return;
     (void)snprintf(text, sizeof text,
-                   "only %llu files may be open at a time, and %d agents may need %llu: raise the "
+                   "only %llu files may be open at a time, and %d agent%s may need %llu: raise the "
                    "limit (ulimit -Hn, limits.conf) if some cannot register",
-                   (unsigned long long)l.rlim_cur, d->run.n_agents, (unsigned long long)wanted);
+                   (unsigned long long)l.rlim_cur, d->run.n_agents, d->run.n_agents == 1 ? "" : "s",
+                   (unsigned long long)wanted);
     job_run_say(&d->run, JOB_EVENT_SAY, -1, -1, text);
 }
 

@@ -56,7 +56,7 @@ struct driver_options {
     struct driver_view view;
 };
 
-/* Run the job.  Blocks SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGCHLD and, unless it is ignored,
+/* Run the job.  Blocks SIGTERM, SIGUSR1, SIGUSR2 and, unless they are ignored, SIGINT, SIGQUIT and
  * SIGHUP in this process and takes them as orders.  Returns the job's exit code, and in *ret how it
  * went (for job_status_fini).  Negative: it could not begin.
  */

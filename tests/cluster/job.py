@@ -22,6 +22,7 @@ import uuid
 from node import marked, state_of, wait_for
 
 LEASE = 2.0
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's `&` has it ignored, and the jobs would too
 
 
 class Folders:
@@ -39,7 +40,7 @@ class Folders:
 class Job:
     """A running eddis-run; `with` sees to it that nothing of it stays."""
 
-    def __init__(self, build, folders, args, ranks=2, ignore_hup=False, lease=LEASE, before=(), place=None,
+    def __init__(self, build, folders, args, ranks=2, ignore=(), lease=LEASE, before=(), place=None,
                  **environ):
         self.mark = "EDDIS_TEST_MARK=" + uuid.uuid4().hex
         self.folders = folders
@@ -55,7 +56,7 @@ class Job:
         self.process = subprocess.Popen(
             command, env=env, cwd=folders.path("work"), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-            preexec_fn=(lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) if ignore_hup else None)
+            preexec_fn=lambda: [signal.signal(number, signal.SIG_IGN) for number in ignore])
         self.began = time.monotonic()
         self.out = self.err = self.code = None
 

@@ -197,10 +197,12 @@ def user_2():
         assert "told" in j.log(0) and "told" in j.log(1)
 
 
-def hangup_ignored():
-    with script("echo up; sleep 3", ignore_hup=True) as j:
+def ignored():
+    """What nohup, or a script's `&`, has ignored stays ignored."""
+    with script("echo up; sleep 3", ignore=[signal.SIGHUP, signal.SIGINT, signal.SIGQUIT]) as j:
         j.wait_log(0, "up")
-        j.signal(signal.SIGHUP)
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+            j.signal(number)
         j.check(0, "ok")
 
 
@@ -343,6 +345,13 @@ def full_disk():
                        for e in ends), ends
     finally:
         subprocess.run(["umount", small], check=True)
+
+
+def few_files():
+    """Where mpirun cannot open its pipes, which it would wait for, the limit is named."""
+    with job("--", "true", ranks=1, before=["sh", "-c", 'ulimit -n 24; exec "$@"', "sh"]) as j:
+        j.check(3, "start", seconds=20)
+        assert re.search(r"Too many open files|only 24 files may be open at a time here", j.err), j.err
 
 
 def usage():
@@ -633,9 +642,9 @@ def secrets(j, *tokens):
 
 
 CASES = [true, false, exit_7, segv, missing_program, last_words, opened_again, gone, preflight, grandchildren, stubborn, timeout,
-         interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, hangup_ignored,
+         interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, ignored,
          rank_killed, out_of_memory, agent_killed, keeper_killed, keeper_and_agent_killed, agent_stopped, mpirun_killed,
-         driver_killed, driver_stopped, full_disk, usage, impossible, dry_run, output, replay,
+         driver_killed, driver_stopped, full_disk, few_files, usage, impossible, dry_run, output, replay,
          replay_is_bitwise, modes,
          variables, quiet_and_json, broken_pipe, door]
 
