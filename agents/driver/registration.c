@@ -261,8 +261,7 @@ void registration_clean(struct registration *r, int stop)
     if (rc >= 0)
         return;
     job_run_say(r->run, JOB_EVENT_SAY, -1, -1, err.text);
-    if (r->run->state.exit_code == 0)
-        r->run->state.exit_code = 1;
+    state_left_behind(&r->run->state, err.text);
 }
 
 static int keep_profile(struct job_run *r, int agent, const struct event *e,

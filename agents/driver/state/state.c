@@ -211,6 +211,15 @@ void state_fail(struct state *s, const char *reason, int exit_code, const char *
                                          .now_ns = now_ns });
 }
 
+void state_left_behind(struct state *s, const char *sentence)
+{
+    if (s->exit_code != 0) /* what went wrong first counts */
+        return;
+    s->exit_code = EXIT_FAULT;
+    s->reason = "internal";
+    (void)snprintf(s->message, sizeof s->message, "%s", sentence);
+}
+
 /* ---- what else comes from outside ---- */
 
 void state_signal(struct state *s, int sig, int64_t now_ns)

@@ -164,6 +164,9 @@ void state_bye_from(struct state *s, int64_t from_ns);
 void state_fail(struct state *s, const char *reason, int exit_code, const char *sentence,
                 int64_t now_ns);
 
+/* The job is over, and something of it is left here: it has not ended well then. */
+void state_left_behind(struct state *s, const char *sentence);
+
 /* SIGINT, SIGTERM, SIGUSR1, SIGUSR2 or SIGHUP came, or --stop, which is 0 and ends as SIGINT. */
 void state_signal(struct state *s, int sig, int64_t now_ns);
 

@@ -623,6 +623,28 @@ END_TEST
 /* Whatever is said in whatever order: it ends, within bounds, with a reason, and with 0 only when
  * every rank said 0.
  */
+/* What is left behind spoils a good end, and no other. */
+START_TEST(left_behind)
+{
+    struct fixture f;
+
+    run_four(&f);
+    for (int r = 0; r < 4; r++)
+        exited_before(&f, r, _i ? 7 : 0, 0, 0, false);
+    mpirun(&f, _i ? 7 : 0, 0);
+    tell_why(&f, 0, EVENT_STOPPED);
+    tell_why(&f, 1, EVENT_STOPPED);
+    state_ended(&f.s, 0, "exited 0", f.now_ns);
+    state_ended(&f.s, 1, "exited 0", f.now_ns);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_OVER);
+    state_left_behind(&f.s, "process 7 does not end");
+    ended(&f, _i ? "rank_exit" : "internal", _i ? 7 : 1);
+    if (!_i)
+        ck_assert_str_eq(f.s.message, "process 7 does not end");
+    state_fini(&f.s);
+}
+END_TEST
+
 /* A caller that takes no action for long loses none. */
 START_TEST(many_actions)
 {
@@ -740,6 +762,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, user_2);
     tcase_add_test(tc, time_is_over);
     tcase_add_test(tc, many_actions);
+    tcase_add_loop_test(tc, left_behind, 0, 2);
     tcase_add_loop_test(tc, any_order, 0, 300);
 }
 
