@@ -268,6 +268,29 @@ static void steer(struct worker *w, int64_t n)
         loop_job_publish(w->j, split[0], w->s->flags);
 }
 
+/* After the end: back to the first checkpoint and to the end again, and back. */
+static void once_more(struct worker *w)
+{
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    int64_t first;
+    int rc, n = 0;
+
+    restore(w, w->s->first);
+    first = w->e->samples.step;
+    while ((rc = eddis_step_begin(w->e, &s, &err)) == 1) {
+        CHECK(n > 0 || s.step == first);
+        CHECK(eddis_announce(w->e, w->parameter, w->g, w->g, &err) == 0);
+        CHECK(eddis_wait(w->e, TIMEOUT_NS, &err) == 0);
+        CHECK(eddis_step_end(w->e, NULL, &err) == 0);
+        if (s.flags & EDDIS_STEP_CHECKPOINT)
+            checkpoint(w);
+        n++;
+    }
+    CHECK(rc == 0 && n > 0);
+    restore(w, w->s->first);
+}
+
 static void body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct worker w = { .e = e, .s = j->arg, .j = j, .rank = rank };
@@ -309,6 +332,8 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
     w.s->steps[rank] = n;
     w.s->boxed[rank] += atomic_load(&j->sent[rank][COMM_BOX]);
     memcpy(w.s->w[rank], w.w, sizeof w.w);
+    if (w.s->lose_at)
+        once_more(&w);
 }
 
 static void run(struct loop_job *j, struct shared *s)
