@@ -7,6 +7,7 @@
  *     test_mpi_eddis exit         rank 0 leaves without eddis_close: the job must end
  *     test_mpi_eddis abort        rank 1 ends the job with code 7
  *     test_mpi_eddis again        a worker opened twice, one after the other and both at once
+ *     test_mpi_eddis own          in a program that starts and ends MPI itself
  *     test_mpi_eddis gone         rank 1 leaves by _exit(0) behind its last eddis_close
  *     test_mpi_eddis mismatch     unlike registrations are refused on all ranks
  *     test_mpi_eddis latency N S  seconds a step of N floats after S ms of sleep
@@ -16,6 +17,7 @@
 #include "scenario.h"
 
 #include <errno.h>
+#include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,8 +153,20 @@ static int run_timeout(void)
     return close_job(e);
 }
 
+/* A sum over all ranks through this worker, with a wait that the others' makes end. */
+static int sum_up(struct eddis *e, const struct eddis_world *w)
+{
+    struct eddis_error err = { 0 };
+    int32_t x = w->rank + 1;
+
+    if (eddis_allreduce(e, &x, 1, EDDIS_INT32, EDDIS_SUM, 60 * S_NS, &err) < 0)
+        return fail("eddis_allreduce", &err);
+    return x != w->n_ranks * (w->n_ranks + 1) / 2;
+}
+
 static int run_fork(void)
 {
+    struct eddis_options o = scenario_options(&(struct scenario){ 0 });
     struct eddis_error err = { 0 };
     struct eddis_world w;
     struct eddis *e;
@@ -163,10 +177,38 @@ static int run_fork(void)
         return 1;
     child = fork();
     if (child == 0)
-        _exit(eddis_barrier(e, S_NS, &err) == -EPERM && eddis_close(e, &err) == -EPERM ? 0 : 1);
+        exit(eddis_barrier(e, S_NS, &err) == -EPERM && eddis_close(e, &err) == -EPERM ? 0 : 1);
     if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
         return fail("calls in a child", &err);
-    return close_job(e);
+    if (close_job(e))
+        return 1;
+    /* Nor may one join when MPI is the parent's, or end that. */
+    child = fork();
+    if (child == 0)
+        exit(eddis_open(&o, &e, &err) == -EPERM && strstr(err.text, "by fork") ? 0 : 1);
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
+        return fail("joining in a child", &err);
+    return open_job(NULL, &e, &w) || close_job(e);
+}
+
+/* The program has MPI to itself, before, between and behind the workers that it opens. */
+static int run_own(void)
+{
+    struct eddis_world w;
+    struct eddis *e;
+    int level = 0, over = 0, sum = 1;
+
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
+    for (int i = 0; i < 2; i++) {
+        if (open_job(NULL, &e, &w) || sum_up(e, &w) || close_job(e))
+            return 1;
+        MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    }
+    MPI_Finalized(&over);
+    if (over || sum != w.n_ranks * w.n_ranks)
+        return fail("the program's MPI", &(struct eddis_error){ 0 });
+    MPI_Finalize();
+    return 0;
 }
 
 static int run_mismatch(void)
@@ -208,17 +250,6 @@ static int run_unlike(void)
     usleep(300000); /* for the other one to see it too */
     eddis_abort(e, 7);
     return 1;
-}
-
-/* A sum over all ranks through this worker, with a wait that the others' makes end. */
-static int sum_up(struct eddis *e, const struct eddis_world *w)
-{
-    struct eddis_error err = { 0 };
-    int32_t x = w->rank + 1;
-
-    if (eddis_allreduce(e, &x, 1, EDDIS_INT32, EDDIS_SUM, 60 * S_NS, &err) < 0)
-        return fail("eddis_allreduce", &err);
-    return x != w->n_ranks * (w->n_ranks + 1) / 2;
 }
 
 struct training {
@@ -435,6 +466,8 @@ int main(int argc, char **argv)
         return run_fork();
     if (strcmp(what, "again") == 0)
         return run_again();
+    if (strcmp(what, "own") == 0)
+        return run_own();
     if (strcmp(what, "gone") == 0)
         return run_gone();
     if (strcmp(what, "mismatch") == 0)
@@ -450,6 +483,6 @@ int main(int argc, char **argv)
     if (strcmp(what, "latency") == 0 && argc > 3)
         return run_latency(atoi(argv[2]), atoi(argv[3]));
     fprintf(stderr, "usage: test_mpi_eddis "
-                    "train|timeout|fork|again|gone|mismatch|unlike|exit|cut|latency ...\n");
+                    "train|timeout|fork|again|own|gone|mismatch|unlike|exit|cut|latency ...\n");
     return 2;
 }
