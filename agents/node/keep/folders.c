@@ -3,6 +3,7 @@
 #include "folders.h"
 
 #include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/random.h"
 #include "lib/base/text.h"
@@ -20,6 +21,8 @@
 
 /* Between making a folder and locking it there is a moment. */
 enum { SWEEP_AGE_S = 60 };
+
+#define SWEEP_NS (CLOCK_S / 2)
 
 /* A name is one of 2^64: who takes so many before us does not guess. */
 enum { NAME_DIGITS = 16, DRAWS = 32 };
@@ -82,12 +85,14 @@ const char *folders_unsafe(const struct folders *f, int *ret_n)
 
 /* ---- what dead agents have left ---- */
 
+/* For a moment only: another user may have made folders without number that are called alike. */
 static void sweep(const char *base)
 {
+    int64_t end_ns = clock_after_ns(clock_now_ns(), SWEEP_NS);
     DIR *dir = opendir(base);
     struct dirent *e;
 
-    while (dir && (e = readdir(dir))) {
+    while (dir && (e = readdir(dir)) && clock_now_ns() < end_ns) {
         char path[FOLDERS_PATH];
         cleanup_fd int fd = open_ours(base, e->d_name, path);
         struct stat st;
