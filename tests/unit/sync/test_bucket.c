@@ -249,8 +249,8 @@ START_TEST(many)
     static struct bucket_run run[MANY];
     uint64_t random = 11;
 
-    for (int trial = 0; trial < 24; trial++) {
-        int n = MANY - trial * 60, k;
+    for (int trial = 0; trial < 9; trial++) {
+        int n = MANY - trial * 170, k;
         struct bucket_cost cost = random_cost(&random);
         struct bucket_layout l;
         int64_t end;
