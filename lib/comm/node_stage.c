@@ -4,12 +4,17 @@
 
 #include "shm_impl.h"
 
+#include "lib/base/clock.h"
+
 #include <errno.h>
 #include <string.h>
 
 enum {
     CHUNK_MIN_BYTES = 16 << 10,
     CHUNK_MAX_BYTES = 256 << 10,
+    PATIENT_BYTES = 512 << 10, /* of a piece in place: worth waiting for the others' shares */
+    PATIENCE_MIN_NS =
+        100 * 1000 * 1000, /* longer than a busy system puts a rank aside for others */
 };
 
 /* One piece and where it lies. */
@@ -21,6 +26,7 @@ struct piece {
     size_t tail_bytes;
     size_t chunk_n;
     uint64_t chunks;
+    bool patient; /* chunks are left to those whose share they are */
 };
 
 static size_t width(const struct node_stage *s)
@@ -43,26 +49,6 @@ static void stage_cut(struct node_stage *s)
     s->n_pieces = s->piece_n && a->n ? (a->n + s->piece_n - 1) / s->piece_n : 1;
 }
 
-int node_stage_init(struct node_stage *s, const struct node_stage_options *o,
-                    struct eddis_error *err)
-{
-    size_t bytes = o->what->n * comm_type_bytes(o->what->type) + o->what->tail_bytes;
-    int64_t offset = shm_offset(o->shm, o->what->data, bytes);
-
-    *s = (struct node_stage){ .o = *o, .in_place = offset >= 0 };
-    if (!s->in_place && !o->shm->size.pool)
-        return eddis_fail(err, -EINVAL, "private memory needs a pool to be reduced");
-    stage_cut(s);
-    if (!s->in_place)
-        return 0;
-    s->offset = (size_t)offset;
-    s->first_slot = shm_slots_take(o->shm, (int)s->n_pieces);
-    if (s->first_slot >= 0)
-        return 0;
-    s->in_place = false; /* holds no slot */
-    return eddis_fail(err, -ENOSPC, "the node's memory has no room for %zu bytes more", bytes);
-}
-
 void node_stage_fini(struct node_stage *s)
 {
     if (s->in_place)
@@ -71,7 +57,9 @@ void node_stage_fini(struct node_stage *s)
 
 void node_stage_start(struct node_stage *s)
 {
-    s->arrived = s->taken = s->claimed = 0;
+    s->arrived = s->taken = s->own = s->claimed = 0;
+    s->since_ns = s->own_ns = 0;
+    s->timed = 0;
     if (s->in_place)
         return;
     s->ticket = s->o.shm->tickets;
@@ -102,7 +90,14 @@ static struct piece stage_piece(const struct node_stage *s, uint64_t i)
                                                         : bytes,
                               width(s));
     p.chunks = p.n ? (p.n + p.chunk_n - 1) / p.chunk_n : 1;
+    p.patient = s->in_place && p.n * width(s) >= PATIENT_BYTES;
     return p;
+}
+
+/* First chunk of a member's share; that of the next member is behind its last. */
+static uint64_t piece_share(const struct node_stage *s, const struct piece *p, int member)
+{
+    return p->chunks * (uint64_t)member / (uint64_t)s->o.n_here;
 }
 
 /* A member's contribution to a piece; member n_here: the sum. */
@@ -127,6 +122,53 @@ static char *piece_private(const struct node_stage *s, const struct piece *p)
 static size_t piece_bytes(const struct node_stage *s, const struct piece *p)
 {
     return p->n * width(s) + p->tail_bytes;
+}
+
+/* What this rank reads and writes while it reduces its shares; and all results where it sums
+ * between nodes.
+ */
+static void stage_populate(const struct node_stage *s)
+{
+    size_t bytes = s->o.what->n * width(s);
+
+    if (!s->o.publishes && s->o.here == 0)
+        shm_populate_results(s->o.shm, s->offset, bytes);
+    for (uint64_t i = 0; i < s->n_pieces; i++) {
+        struct piece p = stage_piece(s, i);
+        size_t chunk = p.chunk_n * width(s), at, end;
+
+        at = piece_share(s, &p, s->o.here) * chunk;
+        end = piece_share(s, &p, s->o.here + 1) * chunk;
+        end = end < p.n * width(s) ? end : p.n * width(s);
+        if (!p.patient || at >= end)
+            continue; /* pages are met as they come */
+        at += s->offset + p.first * width(s);
+        end += s->offset + p.first * width(s);
+        shm_populate_part(s->o.shm, at, end - at);
+        shm_populate_results(s->o.shm, at, end - at);
+    }
+}
+
+int node_stage_init(struct node_stage *s, const struct node_stage_options *o,
+                    struct eddis_error *err)
+{
+    size_t bytes = o->what->n * comm_type_bytes(o->what->type) + o->what->tail_bytes;
+    int64_t offset = shm_offset(o->shm, o->what->data, bytes);
+
+    *s = (struct node_stage){ .o = *o, .in_place = offset >= 0 };
+    if (!s->in_place && !o->shm->size.pool)
+        return eddis_fail(err, -EINVAL, "private memory needs a pool to be reduced");
+    stage_cut(s);
+    if (!s->in_place)
+        return 0;
+    s->offset = (size_t)offset;
+    s->first_slot = shm_slots_take(o->shm, (int)s->n_pieces);
+    if (s->first_slot >= 0) {
+        stage_populate(s);
+        return 0;
+    }
+    s->in_place = false; /* holds no slot */
+    return eddis_fail(err, -ENOSPC, "the node's memory has no room for %zu bytes more", bytes);
 }
 
 static void piece_reduce(struct node_stage *s, const struct piece *p, uint64_t chunk)
@@ -170,28 +212,97 @@ static bool stage_arrive(struct node_stage *s)
     return moved;
 }
 
-bool node_stage_reduce(struct node_stage *s, size_t *budget)
+/* Reduce what is left of a member's share, within the budget.  Returns whether there was any. */
+static bool piece_help(struct node_stage *s, const struct piece *p, int member, size_t *budget)
 {
-    bool moved = stage_arrive(s);
+    uint64_t first = piece_share(s, p, member), chunks = piece_share(s, p, member + 1) - first;
+    size_t bytes = p->chunk_n * width(s);
+    bool moved = false;
+    int64_t i;
 
-    if (s->claimed < s->taken)
-        s->claimed = s->taken; /* its slot may have another use already */
-    for (; s->claimed < s->arrived && *budget; s->claimed++) {
-        struct piece p = stage_piece(s, s->claimed);
-        int64_t chunk;
+    while (*budget && (i = shm_claim(s->o.shm, p->slot, member, p->use, chunks)) >= 0) {
+        piece_reduce(s, p, first + (uint64_t)i);
+        *budget -= bytes < *budget ? bytes : *budget;
+        moved = true;
+    }
+    return moved;
+}
+
+/* A part of this rank's share of piece `own` has taken so long. */
+static void stage_time(struct node_stage *s, int64_t ns)
+{
+    s->own_ns = s->timed == s->own ? s->own_ns + ns : ns;
+    s->timed = s->own;
+}
+
+/* This rank's shares of the pieces that all have contributed to. */
+static bool stage_reduce_own(struct node_stage *s, size_t *budget)
+{
+    bool moved = false;
+
+    if (s->own < s->taken)
+        s->own = s->taken; /* its slot may have another use already */
+    for (; s->own < s->arrived && *budget; s->own++) {
+        struct piece p = stage_piece(s, s->own);
+        int64_t began;
 
         if (!shm_opened(p.slot, p.use))
             break;
-        while (*budget && (chunk = shm_claim(s->o.shm, p.slot, p.use, p.chunks)) >= 0) {
-            size_t bytes = p.chunk_n * width(s);
-
-            piece_reduce(s, &p, (uint64_t)chunk);
-            *budget -= bytes < *budget ? bytes : *budget;
+        began = p.patient ? clock_now_ns() : 0;
+        if (piece_help(s, &p, s->o.here, budget)) {
+            if (p.patient)
+                stage_time(s, clock_now_ns() - began);
             moved = true;
         }
         if (!*budget)
             break; /* there may be more */
     }
+    return moved;
+}
+
+/* Whether those whose shares are left of piece `claimed` have had their time. */
+static bool stage_is_due(struct node_stage *s, const struct piece *p)
+{
+    int64_t now;
+
+    if (!p->patient)
+        return true;
+    now = clock_now_ns();
+    if (!s->since_ns)
+        s->since_ns = now;
+    return now - s->since_ns > PATIENCE_MIN_NS + (s->o.n_here + 1) * s->own_ns;
+}
+
+/* Others' shares of the pieces of which this rank's own is done. */
+static bool stage_reduce_others(struct node_stage *s, size_t *budget)
+{
+    bool moved = false;
+
+    if (s->claimed < s->taken) {
+        s->claimed = s->taken;
+        s->since_ns = 0;
+    }
+    for (; s->claimed < s->own && *budget; s->claimed++, s->since_ns = 0) {
+        struct piece p = stage_piece(s, s->claimed);
+
+        if (shm_reduced(p.slot, p.use) || shm_done(p.slot, p.use))
+            continue;
+        if (!stage_is_due(s, &p))
+            break;
+        for (int i = 1; i < s->o.n_here && *budget; i++)
+            moved |= piece_help(s, &p, (s->o.here + i) % s->o.n_here, budget);
+        if (!*budget)
+            break;
+    }
+    return moved;
+}
+
+bool node_stage_reduce(struct node_stage *s, size_t *budget)
+{
+    bool moved = stage_arrive(s);
+
+    moved |= stage_reduce_own(s, budget);
+    moved |= stage_reduce_others(s, budget);
     return moved;
 }
 

@@ -10,11 +10,13 @@
  *
  *     arrive ... -> reduced ... -> published -> taken
  *
- * A piece is reduced in chunks that are claimed by whoever runs: so nobody waits for a rank that
- * the system has put aside, and a small one is reduced by the last to arrive while the others
- * sleep. The order of additions is that of the ranks, whoever makes them.  Who publishes a reduced
- * piece may change it before: the stage itself, at once, or else the node's first rank when told
- * to.
+ * A piece is reduced in chunks, of which each rank claims its share first and then the others': so
+ * nobody waits for a rank that the system has put aside, and a small one is reduced by the last to
+ * arrive while the others sleep.  A large one in place is left to the ranks whose shares they are
+ * until one must have been stopped: who reads what others have contributed needs page tables for
+ * it.  The order of additions is that of the ranks, whoever makes them.  Who
+ * publishes a reduced piece may change it before: the stage itself, at once, or else the node's
+ * first rank when told to.
  *
  * All members of the node call the same functions with the same options; none blocks.
  */
@@ -44,10 +46,16 @@ struct node_stage {
     uint64_t n_pieces;
     uint64_t ticket;         /* private: piece 0's turn in the pool */
     uint64_t arrived, taken; /* pieces, on this rank */
-    uint64_t claimed;        /* pieces of which nothing is left to be reduced */
+    uint64_t own;            /* pieces of which nothing is left of this rank's share ... */
+    uint64_t claimed;        /* ... and of none */
+    int64_t own_ns;          /* that this rank's share of the last of them took, or takes so far */
+    uint64_t timed;          /* which one that is */
+    int64_t since_ns; /* when waiting for others' shares of piece `claimed` began; 0: not yet */
 };
 
-/* Cut the data and take its slots.  -EINVAL: private memory without a pool; -ENOSPC: no slots. */
+/* Cut the data, take its slots and map this rank's shares.  -EINVAL: private memory without a pool;
+ * -ENOSPC: no slots.
+ */
 int node_stage_init(struct node_stage *s, const struct node_stage_options *o,
                     struct eddis_error *err);
 

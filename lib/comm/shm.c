@@ -146,16 +146,44 @@ static int shm_map(struct comm_shm *m, struct eddis_error *err)
     return 0;
 }
 
+#ifdef MADV_POPULATE_WRITE
+static void populate(const struct comm_shm *m, size_t at, size_t bytes, bool write)
+{
+    size_t first = at / SHM_PAGE * SHM_PAGE;
+
+    if (bytes && !m->joined)
+        (void)madvise(m->map + first, round_up(at + bytes, SHM_PAGE) - first,
+                      write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+}
+#else
+static void populate(const struct comm_shm *m, size_t at, size_t bytes, bool write)
+{
+    (void)m, (void)at, (void)bytes, (void)write;
+}
+#endif
+
 void shm_populate(const struct comm_shm *m)
 {
+    size_t arena = m->size.arena_bytes;
+
+    populate(m, 0, m->at.arena, true);
+    populate(m, m->at.arena + (size_t)m->rank * arena, arena, true);
 #ifdef MADV_POPULATE_WRITE
-    if (!m->joined)
-        (void)madvise(m->map, m->at.bytes, MADV_POPULATE_WRITE);
     if (!m->joined && m->results)
-        (void)madvise((void *)m->results, m->size.arena_bytes, MADV_POPULATE_READ);
-#else
-    (void)m;
+        (void)madvise((void *)m->results, arena, MADV_POPULATE_READ);
 #endif
+}
+
+void shm_populate_part(const struct comm_shm *m, size_t offset, size_t bytes)
+{
+    for (int i = 0; i < m->n_ranks; i++)
+        if (i != m->rank)
+            populate(m, m->at.arena + (size_t)i * m->size.arena_bytes + offset, bytes, false);
+}
+
+void shm_populate_results(const struct comm_shm *m, size_t offset, size_t bytes)
+{
+    populate(m, m->at.results + offset, bytes, true);
 }
 
 int shm_make(int n_ranks, const struct comm_shm_size *size, struct comm_shm **ret,
@@ -298,22 +326,34 @@ void shm_arrive(const struct comm_shm *m, struct shm_slot *s, uint64_t use)
     if (atomic_fetch_add_explicit(&s->arrived, 1, memory_order_acq_rel) + 1 !=
         use * (uint64_t)m->n_ranks)
         return;
-    atomic_store_explicit(&s->claimed, 0, memory_order_relaxed);
     atomic_store_explicit(&s->finished, 0, memory_order_relaxed);
     atomic_store_explicit(&s->opened, use, memory_order_release);
 }
 
-int64_t shm_claim(const struct comm_shm *m, struct shm_slot *s, uint64_t use, uint64_t chunks)
+/* The next value of a share's count, or 0: nothing is left of this use. */
+static uint64_t share_next(uint64_t claimed, uint64_t use, uint64_t chunks)
 {
-    struct shm_rank *me = &s->rank[m->rank];
-    uint64_t chunk;
+    uint32_t of = (uint32_t)(claimed >> 32), n = (uint32_t)claimed;
 
-    if (atomic_load_explicit(&s->claimed, memory_order_relaxed) >= chunks)
+    if (of != (uint32_t)use)
+        n = (int32_t)(of - (uint32_t)use) > 0 ? UINT32_MAX : 0; /* a newer one, or an older one */
+    return n < chunks ? use << 32 | (n + 1) : 0;
+}
+
+int64_t shm_claim(const struct comm_shm *m, struct shm_slot *s, int share, uint64_t use,
+                  uint64_t chunks)
+{
+    _Atomic uint64_t *claimed = &s->rank[share].claimed;
+    struct shm_rank *me = &s->rank[m->rank];
+    uint64_t was = atomic_load_explicit(claimed, memory_order_relaxed), next;
+
+    if (!share_next(was, use, chunks))
         return -1;
     atomic_store_explicit(&me->busy, use, memory_order_relaxed);
-    chunk = atomic_fetch_add_explicit(&s->claimed, 1, memory_order_relaxed);
-    if (chunk < chunks)
-        return (int64_t)chunk;
+    while ((next = share_next(was, use, chunks)))
+        if (atomic_compare_exchange_weak_explicit(claimed, &was, next, memory_order_relaxed,
+                                                  memory_order_relaxed))
+            return (int64_t)(uint32_t)next - 1;
     atomic_store_explicit(&me->busy, 0, memory_order_relaxed);
     return -1;
 }

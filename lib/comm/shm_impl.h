@@ -3,12 +3,15 @@
  *
  * A slot is used again and again; its uses are numbered from 1.  One use:
  *
- *     arrive ... all have: opened -> chunks are claimed by whoever runs, reduced, finished
+ *     arrive ... all have: opened -> chunks are claimed, reduced, finished
  *            ... all are: reduced -> (between nodes: summed by the first) -> done
  *
  * A rank arrives at use u + 1 only after it has seen that u is done and has read the result.  So
  * when u + 1 opens nobody reads anything of u any more, and nothing need be reset by hand but what
  * the last to arrive sets before it opens.
+ *
+ * Every rank has a share of the chunks, which it claims before others do; what is claimed of a
+ * share is counted beside the use, so that who comes late for an older one gets nothing.
  */
 #ifndef EDDIS_COMM_SHM_IMPL_H
 #define EDDIS_COMM_SHM_IMPL_H
@@ -27,14 +30,14 @@ enum {
 
 /* What everybody writes while a use is under way, apart from what everybody waits for. */
 struct shm_slot {
-    _Alignas(SHM_LINE) _Atomic uint64_t arrived; /* in all uses, all ranks together */
-    _Alignas(SHM_LINE) _Atomic uint64_t claimed; /* chunks of this use */
-    _Atomic uint64_t finished;                   /* the same */
-    _Alignas(SHM_LINE) _Atomic uint64_t opened;  /* last use that all have arrived at */
-    _Atomic uint64_t reduced, done;              /* last use that is so */
+    _Alignas(SHM_LINE) _Atomic uint64_t arrived;  /* in all uses, all ranks together */
+    _Alignas(SHM_LINE) _Atomic uint64_t finished; /* chunks of this use */
+    _Alignas(SHM_LINE) _Atomic uint64_t opened;   /* last use that all have arrived at */
+    _Atomic uint64_t reduced, done;               /* last use that is so */
     struct shm_rank {
         _Alignas(SHM_LINE) _Atomic uint64_t arrived; /* last use */
         _Atomic uint64_t busy;                       /* use with a claimed chunk not finished */
+        _Alignas(SHM_LINE) _Atomic uint64_t claimed; /* of its share: use << 32 | chunks */
     } rank[];
 };
 
@@ -94,8 +97,11 @@ static inline bool shm_done(const struct shm_slot *s, uint64_t use)
 /* Tell the others that this rank's contribution to this use is there. */
 void shm_arrive(const struct comm_shm *m, struct shm_slot *s, uint64_t use);
 
-/* Take a chunk of an opened use.  Returns its number, or -1 when none is left. */
-int64_t shm_claim(const struct comm_shm *m, struct shm_slot *s, uint64_t use, uint64_t chunks);
+/* Take a chunk of a rank's share of an opened use.  Returns its number in the share of so many
+ * chunks, or -1 when none is left.
+ */
+int64_t shm_claim(const struct comm_shm *m, struct shm_slot *s, int share, uint64_t use,
+                  uint64_t chunks);
 
 /* Count a chunk as reduced.  Returns whether all are, which exactly one caller learns. */
 bool shm_finish(const struct comm_shm *m, struct shm_slot *s, uint64_t chunks);
@@ -115,11 +121,15 @@ int shm_describe(const struct comm_shm *m, struct shm_region_mark *ret, struct e
 int shm_attach(const struct shm_region_mark *mark, int rank, int n_ranks,
                const struct comm_shm_size *size, struct comm_shm **ret, struct eddis_error *err);
 
-/* Map every page now that all ranks have got theirs.  Which rank sums what is not the same twice,
- * so that steps would go on to meet pages for the first time.  Where the system cannot it is done
- * then.
+/* Map the pages that this rank uses whatever is reduced, now that all ranks have got theirs: its
+ * own and the results.  Steps would else meet them one by one.  Where the system cannot it is done
+ * then. Mapping everything would take a rank 2 MB of page tables for each GB of each other rank.
  */
 void shm_populate(const struct comm_shm *m);
+
+/* The same for bytes of all ranks' arenas, to be read, and of the results, to be written. */
+void shm_populate_part(const struct comm_shm *m, size_t offset, size_t bytes);
+void shm_populate_results(const struct comm_shm *m, size_t offset, size_t bytes);
 
 /* Make another rank of the same process that uses the very mapping of first, which must outlive it;
  * for tests under a thread sanitizer, which knows memory by its address.

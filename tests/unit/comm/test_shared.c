@@ -316,6 +316,108 @@ START_TEST(bits_do_not_depend_on_timing)
 }
 END_TEST
 
+/* ---- what of the memory a rank maps ---- */
+
+/* Bytes of the node's memory that this process has in its page tables, all its ranks together. */
+static double mapped_bytes(void)
+{
+    FILE *f = fopen("/proc/self/smaps", "r");
+    char line[512];
+    bool ours = false;
+    double all = 0, kb;
+
+    ck_assert_ptr_nonnull(f);
+    while (fgets(line, sizeof line, f)) {
+        if (strchr(line, '-') && strchr(line, '/') && !strstr(line, "kB"))
+            ours = strstr(line, "memfd:eddis") != NULL;
+        else if (ours && sscanf(line, "Rss: %lf", &kb) == 1)
+            all += kb * 1024;
+    }
+    fclose(f);
+    return all;
+}
+
+/* Its own, what is to be read of the results, and its share of all: that is three arenas of ten. */
+START_TEST(a_rank_maps_its_share)
+{
+    enum { RANKS = 8, BYTES = 16 << 20, TURNS = 20 };
+    struct collective *c[RANKS];
+    struct world w;
+
+    world_open(&w, RANKS, 1, BYTES, 9);
+    for (int r = 0; r < RANKS; r++) {
+        float *x = comm_shm_arena(w.node[r]);
+
+        for (size_t i = 0; i < BYTES / sizeof *x; i++)
+            x[i] = (float)r;
+        ck_assert_int_eq(allreduce_new(&w.place[r],
+                                       &(struct allreduce){ x, BYTES / sizeof *x, COMM_FLOAT32,
+                                                            COMM_SUM, 0, NULL },
+                                       &c[r], NULL),
+                         0);
+    }
+    for (int turn = 0; turn < TURNS; turn++) {
+        for (int r = 0; r < RANKS; r++)
+            world_start(&w, r, c[r]);
+        while (world_busy(&w))
+            world_run(&w, (uint64_t)turn + 1, 1000);
+    }
+    for (int r = 0; r < RANKS; r++) {
+        const float *sum = allreduce_result(c[r]);
+
+        for (size_t i = 0; i < BYTES / sizeof *sum; i += 1000)
+            ck_assert_float_eq(sum[i], RANKS * (RANKS - 1) / 2);
+    }
+    ck_assert_msg(mapped_bytes() < 0.5 * RANKS * (RANKS + 2.0) * BYTES,
+                  "%g MB of %d ranks' %g MB are mapped", mapped_bytes() / 1e6, RANKS,
+                  RANKS * (RANKS + 2.0) * BYTES / 1e6);
+    for (int r = 0; r < RANKS; r++)
+        collective_free(c[r]);
+    world_close(&w);
+}
+END_TEST
+
+/* A rank that has contributed and then is put aside: the others do its share. */
+START_TEST(a_rank_put_aside_holds_nobody_up)
+{
+    enum { RANKS = 4, N = 1 << 18 };
+    struct collective *c[RANKS];
+    struct world w;
+    int aside = _i;
+    uint64_t seed = 3;
+
+    world_open(&w, RANKS, 1, N * sizeof(float), 9);
+    for (int r = 0; r < RANKS; r++) {
+        float *x = comm_shm_arena(w.node[r]);
+
+        for (int i = 0; i < N; i++)
+            x[i] = 1;
+        ck_assert_int_eq(allreduce_new(&w.place[r],
+                                       &(struct allreduce){ x, N, COMM_FLOAT32, COMM_SUM, 0, NULL },
+                                       &c[r], NULL),
+                         0);
+    }
+    world_start(&w, aside, c[aside]);
+    for (int r = 0; r < RANKS; r++)
+        if (r != aside)
+            world_start(&w, r, c[r]);
+    for (int left = RANKS - 1; left;) {
+        int r = (int)random_below(&seed, RANKS);
+
+        if (r == aside || !w.c[r])
+            continue;
+        world_turn(&w, r);
+        left -= !w.c[r];
+    }
+    ck_assert_float_eq(((const float *)allreduce_result(c[(aside + 1) % RANKS]))[N - 1], RANKS);
+    world_run(&w, 1, 1000);
+    ck_assert(!world_busy(&w));
+    for (int r = 0; r < RANKS; r++)
+        collective_free(c[r]);
+    world_close(&w);
+}
+END_TEST
+
 /* ---- who is missing, and who has gone ---- */
 
 static void one_absent(bool in_place, int absent, bool leaves)
@@ -665,6 +767,8 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, sums_are_right, 1, 4);
     tcase_add_loop_test(tc, large_ones_are_cut, 1, 3);
     tcase_add_loop_test(tc, bits_do_not_depend_on_timing, 1, 3);
+    tcase_add_test(tc, a_rank_maps_its_share);
+    tcase_add_loop_test(tc, a_rank_put_aside_holds_nobody_up, 0, 4);
     tcase_add_loop_test(tc, the_missing_rank_is_named, 0, 4);
     tcase_add_loop_test(tc, a_rank_that_leaves_is_an_error, 0, 4);
     tcase_add_loop_test(tc, a_rank_killed_in_arriving_is_an_error, 0, 4);
