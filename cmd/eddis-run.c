@@ -38,6 +38,8 @@ struct run {
     bool launches;      /* there is a folder */
     bool headed;        /* the job, its nodes and their profile were printed */
     int up;             /* whom to tell that the workers are up; -1: nobody */
+    int up_log;         /* and where the output goes from then on */
+    bool stuck;         /* that file does not answer: nothing more can be said */
     struct strbuf said; /* so that the summary does not say it again */
 };
 
@@ -93,12 +95,11 @@ static void on_waiting(void *ctx, const char *text)
 /* From here on nobody looks at the terminal: the job's output is a file of its folder. */
 static void go_to_background(struct run *r)
 {
-    cleanup_free char *path = file_join(r->folder.path, "driver.log");
     struct eddis_error err = { 0 };
 
     run_view_clear(&r->view);
     (void)run_view_flush(&r->view, CLOCK_S, NULL);
-    if (!path || run_detach_up(&r->up, path, &err) < 0)
+    if (run_detach_up(&r->up, r->up_log, &err) < 0)
         run_view_say(&r->view, err.text);
     run_view_look(&r->view);
 }
@@ -349,6 +350,11 @@ static int run_job(struct run *r)
     struct eddis_error err = { 0 };
     int code = driver_run(&o, &status, &err);
 
+    if (code >= 0 && r->q.detach && r->up < 0 && status.folder_hangs) {
+        r->stuck = true;
+        job_status_fini(&status);
+        return code;
+    }
     end_output(r);
     if (code < 0)
         return fail(&err, EXIT_START);
@@ -477,6 +483,18 @@ static void tell_detached(const struct run *r)
                r->folder.id, name, end, name, end);
 }
 
+/* Before the job, which must not wait for its folder.  Without it the output stays where it is. */
+static void open_log(struct run *r)
+{
+    cleanup_free char *path = file_join(r->folder.path, "driver.log");
+    struct eddis_error err = { 0 };
+
+    r->up_log = path ? run_detach_log(path, &err)
+                     : eddis_fail(&err, -ENOMEM, "no memory for the job's folder");
+    if (r->up_log < 0)
+        fail(&err, 0);
+}
+
 static int train(struct run *r)
 {
     struct eddis_error err = { 0 };
@@ -485,6 +503,8 @@ static int train(struct run *r)
     if (!r->q.dry_run && !r->q.profile && !r->q.check && make_folder(r, &err) < 0)
         return fail(&err, EXIT_USAGE);
     rc = r->q.detach ? run_detach(&r->up, &code, &err) : 1;
+    if (rc == 1 && r->q.detach)
+        open_log(r);
     if (rc == 1) /* before, there must be no thread */
         rc = run_view_open(&r->view, r->q.quiet || r->q.json, &err) < 0 ? -1 : 1;
     if (rc == 1)
@@ -519,6 +539,8 @@ int main(int argc, char **argv)
         code = prune_jobs(&r);
     else
         code = train(&r);
+    if (r.stuck)
+        _exit(code);
     code = close_output(&r, code);
     output_view_free(r.output);
     run_view_close(&r.view);

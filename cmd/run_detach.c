@@ -112,18 +112,25 @@ int run_detach(int *ret_up, int *ret_code, struct eddis_error *err)
     return 1;
 }
 
-int run_detach_up(int *up, const char *path, struct eddis_error *err)
+int run_detach_log(const char *path, struct eddis_error *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+    return fd < 0 ? eddis_fail_errno(err, -errno, "cannot write to '%s'", path) : fd;
+}
+
+int run_detach_up(int *up, int log, struct eddis_error *err)
 {
     cleanup_fd int told = *up;
-    cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-    int rc = fd < 0 ? -errno : 0;
+    cleanup_fd int fd = log;
+    int rc = 0;
 
     *up = -1;
     fflush(stdout);
     fflush(stderr);
-    if (rc == 0 && (dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0))
+    if (fd >= 0 && (dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0))
         rc = -errno;
     if (write(told, "u", 1) != 1 && rc == 0) /* the parent has gone: nobody to be told */
         rc = 0;
-    return rc < 0 ? eddis_fail_errno(err, rc, "cannot write to '%s'", path) : 0;
+    return rc < 0 ? eddis_fail_errno(err, rc, "cannot write to the job's own log") : 0;
 }

@@ -16,10 +16,15 @@
  */
 int run_detach(int *ret_up, int *ret_code, struct eddis_error *err);
 
-/* In the child: the workers are up.  Standard output and error go to this file, which is made when
- * it is missing, and the parent ends.  A failure leaves the output where it is; the parent ends all
- * the same.
+/* In the child, while nobody waits for it: open the file that its output goes to, which is made
+ * when it is missing.  Returns a descriptor.
  */
-int run_detach_up(int *up, const char *path, struct eddis_error *err);
+int run_detach_log(const char *path, struct eddis_error *err);
+
+/* In the child: the workers are up.  Standard output and error go to log, which is taken (-1: they
+ * stay), and the parent ends.  A failure leaves the output where it is; the parent ends all the
+ * same.
+ */
+int run_detach_up(int *up, int log, struct eddis_error *err);
 
 #endif

@@ -3,7 +3,6 @@
  */
 #include "logs.h"
 
-#include "fetch.h"
 #include "lookers.h"
 
 #include "lib/base/cleanup.h"
@@ -29,6 +28,7 @@ int logs_open(struct logs *l, struct job_run *run, struct eddis_error *err)
     int fd, rc = *run->log_dir ? random_hex(l->marker, PROTOCOL_MARKER, err) : 0;
 
     l->run = run;
+    l->held.fetch = &l->fetch;
     if (rc < 0)
         return rc;
     marker = file_join(l->run->log_dir, ".%s", l->marker);
@@ -43,108 +43,6 @@ int logs_open(struct logs *l, struct job_run *run, struct eddis_error *err)
         return eddis_fail_errno(err, -errno, "cannot make '%s'", marker);
     (void)close(fd);
     return 0;
-}
-
-/* ---- reports that are held ---- */
-
-struct held_report {
-    struct file_task task;
-    struct held_report *next;
-    struct logs *logs; /* not for the thread */
-    struct inbox_item *item;
-    struct fetch_write *piece; /* [n] */
-    int n;
-    bool over; /* it stays for logs_written */
-    struct eddis_error err;
-};
-
-static void write_pieces(struct file_task *k)
-{
-    struct held_report *h = (struct held_report *)k;
-
-    for (int i = 0; i < h->n && !h->err.code; i++)
-        (void)fetch_write(&h->piece[i], &h->err);
-}
-
-static void free_held(struct file_task *k)
-{
-    struct held_report *h = (struct held_report *)k;
-
-    if (h->over)
-        return;
-    inbox_item_free(h->item);
-    free(h->piece);
-    free(h);
-}
-
-static void pieces_written(struct file_task *k)
-{
-    struct held_report *h = (struct held_report *)k;
-    struct logs *l = h->logs;
-
-    for (struct held_report **at = &l->held; *at; at = &(*at)->next)
-        if (*at == h) {
-            *at = h->next;
-            break;
-        }
-    if (h->err.code && l->fetch)
-        fetch_failed(l->fetch, h->item->agent, &h->err);
-    h->over = true;
-    h->next = l->written;
-    l->written = h;
-}
-
-static struct held_report *held_of(struct logs *l, int agent)
-{
-    for (struct held_report *h = l->held; h; h = h->next)
-        if (h->item->agent == agent)
-            return h;
-    return NULL;
-}
-
-static int hold(struct logs *l, struct inbox_item *i, struct eddis_error *err)
-{
-    const struct report *r = i->report;
-    struct held_report *h = calloc(1, sizeof *h);
-    int rc = 0;
-
-    if (h)
-        h->piece = calloc((size_t)r->n_pieces, sizeof *h->piece);
-    if (!h || !h->piece)
-        rc = eddis_fail(err, -ENOMEM, "no memory for a log");
-    for (int k = 0; k < r->n_pieces && rc == 0; k++)
-        if ((rc = fetch_piece(l->fetch, i->agent, &r->piece[k], &h->piece[k], err)) == 0)
-            h->n++;
-    if (rc < 0) {
-        if (h && h->n)
-            fetch_failed(l->fetch, i->agent, err);
-        if (h)
-            free_held(&h->task);
-        return rc;
-    }
-    h->task = (struct file_task){ .run = write_pieces, .done = pieces_written, .free = free_held };
-    h->logs = l;
-    h->item = i;
-    h->next = l->held;
-    l->held = h;
-    file_thread_add(l->run->records, &h->task);
-    return 1;
-}
-
-struct inbox_item *logs_written(struct logs *l, int *ret_rc, struct eddis_error *err)
-{
-    struct held_report *h = l->written;
-    struct inbox_item *i;
-
-    if (!h)
-        return NULL;
-    l->written = h->next;
-    *ret_rc = h->err.code;
-    *err = h->err;
-    i = cleanup_keep(h->item);
-    h->over = false;
-    free_held(&h->task);
-    return i;
 }
 
 /* ---- the end of all ---- */
@@ -177,19 +75,9 @@ static void free_closing(struct file_task *k)
 void logs_close(struct logs *l)
 {
     struct closing *c = l->run && l->run->records ? calloc(1, sizeof *c) : NULL;
-    struct eddis_error err;
-    struct inbox_item *i;
-    int rc;
 
     lookers_shut(l->lookers);
-    for (struct held_report *h = l->held; h; h = h->next) {
-        http_reply_error(h->item->x, 503, "the job is over");
-        h->item->x = NULL;
-    }
-    while ((i = logs_written(l, &rc, &err))) {
-        http_reply_error(i->x, 503, "the job is over");
-        inbox_item_free(i);
-    }
+    held_refuse(&l->held);
     if (!c)
         return;
     c->task = (struct file_task){ .run = close_files, .free = free_closing };
@@ -201,6 +89,7 @@ void logs_close(struct logs *l)
 void logs_fini(struct logs *l)
 {
     lookers_free(l->lookers);
+    held_fini(&l->held);
 }
 
 /* ---- for the folder ---- */
@@ -411,29 +300,27 @@ void logs_stop(struct logs *l)
 
 /* ---- what agents send ---- */
 
-/* A report that comes again while it is held is the same one: its agent has given up waiting. */
-static int take_again(struct held_report *h, struct inbox_item *i)
-{
-    http_reply_error(h->item->x, 503, "it has come again");
-    h->item->x = i->x;
-    inbox_item_free(i);
-    return 1;
-}
-
 int logs_pieces(struct logs *l, struct inbox_item *i, struct eddis_error *err)
 {
     const struct report *r = i->report;
-    struct held_report *h = held_of(l, i->agent);
 
-    if (h)
-        return take_again(h, i);
-    if (r->n_pieces && l->end_ns)
-        return hold(l, i, err);
+    if (held_again(&l->held, i))
+        return 1;
+    if (r->n_pieces && l->end_ns) {
+        int rc = held_add(&l->held, l->run->records, i, err);
+
+        return rc < 0 ? rc : 1;
+    }
     if (r->n_pieces && l->place_ns)
         return eddis_fail(err, -ETIMEDOUT, "logs are not fetched any more");
     for (int k = 0; k < r->n_pieces; k++)
         lookers_piece(l->lookers, i->agent, &r->piece[k]);
     return 0;
+}
+
+struct inbox_item *logs_written(struct logs *l, int *ret_rc, struct eddis_error *err)
+{
+    return held_take(&l->held, ret_rc, err);
 }
 
 void logs_look(struct logs *l, const struct inbox_item *i, int64_t now_ns)

@@ -8,23 +8,21 @@
 #ifndef EDDIS_AGENTS_DRIVER_LOGS_H
 #define EDDIS_AGENTS_DRIVER_LOGS_H
 
+#include "held.h"
 #include "inbox.h"
 #include "job_run.h"
 #include "subject.h"
 
-struct fetch;
-struct held_report;
 struct lookers;
 
 struct logs {
     struct job_run *run;
     char marker[PROTOCOL_MARKER + 1]; /* file in log_dir, by which agents see that they share it */
     struct fetch *fetch;              /* NULL while its files are put into their places */
-    int64_t end_ns;              /* when fetching under way has to end; 0: nothing is fetched */
-    int64_t place_ns;            /* when what was fetched has to be in its place; 0: it is */
-    bool fetched;                /* for logs_fetched */
-    struct held_report *held;    /* being written */
-    struct held_report *written; /* for logs_written */
+    int64_t end_ns;   /* when fetching under way has to end; 0: nothing is fetched */
+    int64_t place_ns; /* when what was fetched has to be in its place; 0: it is */
+    bool fetched;     /* for logs_fetched */
+    struct held held; /* reports with pieces of logs */
     struct lookers *lookers;
 };
 
