@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_held.c - tests of agents/driver/held.h: reports that wait for a folder that does not answer
+ */
+#include "agents/driver/held.h"
+
+#include "lib/base/cleanup.h"
+#include "suite.h"
+#include "tests/unit/scratch.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- answers, which the linker sends here ---- */
+
+static struct http_exchange *refused[8];
+static int n_refused;
+
+void __wrap_http_reply_error(struct http_exchange *x, int status, const char *text);
+
+void __wrap_http_reply_error(struct http_exchange *x, int status, const char *text)
+{
+    (void)text;
+    ck_assert_int_eq(status, 503);
+    refused[n_refused++] = x;
+}
+
+static struct http_exchange *exchange(int number)
+{
+    static char some[8];
+
+    return (struct http_exchange *)(void *)&some[number];
+}
+
+/* ---- a thread that is held up until the pipe is closed ---- */
+
+static int hold[2];
+static struct file_thread *files;
+static struct fetch *fetch;
+static struct held held;
+
+static void wait_for_close(struct file_task *k)
+{
+    char byte;
+
+    (void)k;
+    (void)!read(hold[0], &byte, 1);
+}
+
+static void stay(struct file_task *k)
+{
+    (void)k;
+}
+
+static void begin(void)
+{
+    static struct file_task task = { .run = wait_for_close, .free = stay };
+    struct fetch_log l = { 0, 3, 1 };
+
+    ck_assert_int_eq(pipe(hold), 0);
+    ck_assert_int_eq(file_thread_start(&files, NULL), 0);
+    file_thread_add(files, &task);
+    fetch = fetch_new(scratch);
+    ck_assert_int_eq(fetch_add(fetch, &l, NULL), 0);
+    ck_assert(fetch_next(fetch, 0, &l));
+    held = (struct held){ .fetch = &fetch };
+    n_refused = 0;
+}
+
+static void let_go(void)
+{
+    (void)close(hold[1]);
+    while (!file_thread_idle(files))
+        (void)poll(&(struct pollfd){ .fd = file_thread_fd(files), .events = POLLIN }, 1, 10000);
+    file_thread_turn(files);
+}
+
+static void end(void)
+{
+    file_thread_stop(files);
+    held_fini(&held);
+    fetch_free(fetch);
+}
+
+static struct inbox_item *item(int number, int64_t offset)
+{
+    struct inbox_item *i = calloc(1, sizeof *i);
+    struct report *r = calloc(1, sizeof *r);
+    struct log_piece *p = calloc(1, sizeof *p);
+
+    *p = (struct log_piece){ .rank = 3, .offset = offset, .text = strdup("words\n") };
+    *r = (struct report){ .sequence = 7, .piece = p, .n_pieces = 1 };
+    *i = (struct inbox_item){ .type = INBOX_REPORT, .report = r, .x = exchange(number) };
+    return i;
+}
+
+/* It comes again, the newest request is answered when the piece is written, and that is once. */
+START_TEST(again)
+{
+    struct eddis_error err = { 0 };
+    cleanup_free char *text = NULL;
+    struct inbox_item *i;
+    int rc = -1;
+
+    begin();
+    i = item(1, 0);
+    ck_assert(!held_again(&held, i));
+    ck_assert_int_eq(held_add(&held, files, i, &err), 0);
+    ck_assert(held_again(&held, item(2, 0)));
+    ck_assert(held_again(&held, item(3, 0)));
+    ck_assert(n_refused == 2 && refused[0] == exchange(1) && refused[1] == exchange(2));
+    ck_assert_ptr_null(held_take(&held, &rc, &err));
+    let_go();
+    i = held_take(&held, &rc, &err);
+    ck_assert_ptr_nonnull(i);
+    ck_assert_int_eq(rc, 0);
+    ck_assert_ptr_eq(i->x, exchange(3));
+    ck_assert_int_eq(i->report->sequence, 7);
+    inbox_item_free(i);
+    ck_assert_ptr_null(held_take(&held, &rc, &err));
+    text = scratch_content(".fetched-0");
+    ck_assert_str_eq(text, "words\n");
+    end();
+}
+END_TEST
+
+/* A piece that cannot be written, or that nobody has asked for, is told of as such. */
+START_TEST(refused_piece)
+{
+    struct eddis_error err = { 0 };
+    struct inbox_item *i;
+    int rc = 0;
+
+    begin();
+    i = item(1, 40);
+    ck_assert_int_eq(held_add(&held, files, i, &err), -EINVAL);
+    inbox_item_free(i);
+    ck_assert_int_eq(held_add(&held, files, item(1, 0), &err), 0);
+    ck_assert_int_eq(file_remove_tree(scratch, NULL), 0);
+    let_go();
+    i = held_take(&held, &rc, &err);
+    ck_assert_ptr_nonnull(i);
+    ck_assert_int_lt(rc, 0);
+    ck_assert(fetch_over(fetch)); /* it is given up */
+    inbox_item_free(i);
+    ck_assert_int_eq(mkdir(scratch, 0700), 0);
+    end();
+}
+END_TEST
+
+/* At the end of the job nobody is left without an answer. */
+START_TEST(over)
+{
+    struct eddis_error err = { 0 };
+
+    begin();
+    ck_assert_int_eq(held_add(&held, files, item(1, 0), &err), 0);
+    held_refuse(&held);
+    ck_assert(n_refused == 1 && refused[0] == exchange(1));
+    let_go();
+    end();
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    scratch_add(tc);
+    tcase_add_test(tc, again);
+    tcase_add_test(tc, refused_piece);
+    tcase_add_test(tc, over);
+}
+
+SUITE_MAIN("held", add_tests)

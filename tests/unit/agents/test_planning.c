@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_planning.c - tests of agents/driver/planning.h: a restart waits for the list of checkpoints
+ */
+#include "agents/driver/planning.h"
+
+#include "lib/base/clock.h"
+#include "suite.h"
+#include "tests/unit/scratch.h"
+
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int hold[2]; /* the folder answers when this is closed */
+static struct job job;
+static struct driver_options options;
+static struct job_run run;
+static struct planning planning;
+static char said[2048];
+
+static void say(void *ctx, const char *sentence)
+{
+    (void)ctx;
+    strncat(said, sentence, sizeof said - strlen(said) - 1);
+}
+
+static void wait_for_close(struct file_task *k)
+{
+    char byte;
+
+    (void)k;
+    (void)!read(hold[0], &byte, 1);
+}
+
+static void stay(struct file_task *k)
+{
+    (void)k;
+}
+
+/* The second generation is to be planned, and a checkpoint of step 40 lies in the folder. */
+static void begin(void)
+{
+    static struct file_task task = { .run = wait_for_close, .free = stay };
+    const struct state_options so = { .n_agents = 1, .restarts = 3, .launch_ns = 60 * CLOCK_S };
+    cleanup_free char *step = file_join(scratch, "step-00000040");
+
+    ck_assert_int_eq(mkdir(step, 0700), 0);
+    job = (struct job){ .timeouts.launch_ns = 60 * CLOCK_S };
+    options = (struct driver_options){ .job = &job, .view.say = say };
+    run = (struct job_run){ .o = &options, .n_agents = 1, .checkpoint_dir = scratch };
+    planning = (struct planning){ .run = &run, .published.run = &run };
+    said[0] = '\0';
+    ck_assert_int_eq(state_init(&run.state, &so, clock_now_ns(), NULL), 0);
+    run.state.phase = STATE_PHASE_PLAN;
+    run.state.generation = 2;
+    run.state.resume_step = 20;
+    ck_assert_int_eq(pipe(hold), 0);
+    ck_assert_int_eq(file_thread_start(&run.looks, NULL), 0);
+    file_thread_add(run.looks, &task);
+}
+
+static void end(void)
+{
+    file_thread_stop(run.looks);
+    journal_fini(&run.journal);
+    state_fini(&run.state);
+}
+
+static void ask_for_plan(void)
+{
+    ck_assert(planning_ops.on_action(&planning, &(struct action){ .type = ACTION_PLAN }));
+    ck_assert_ptr_null(planning.published.plans.plan);
+}
+
+/* Nothing else stands still meanwhile, people hear of it once, and then the plan is asked for
+ * again.
+ */
+START_TEST(waits)
+{
+    int64_t now_ns = clock_now_ns();
+    struct action a;
+
+    begin();
+    ask_for_plan();
+    planning_ops.tick(&planning, now_ns + CLOCK_S);
+    ck_assert_str_eq(said, "");
+    planning_ops.tick(&planning, now_ns + 5 * CLOCK_S);
+    planning_ops.tick(&planning, now_ns + 6 * CLOCK_S);
+    ck_assert_ptr_nonnull(strstr(said, "the restart waits for the list of checkpoints in '"));
+    ck_assert_ptr_null(strstr(strstr(said, "waits") + 1, "waits"));
+    ck_assert(!state_action(&run.state, &a));
+    (void)close(hold[1]);
+    while (!file_thread_idle(run.looks))
+        (void)poll(&(struct pollfd){ .fd = file_thread_fd(run.looks), .events = POLLIN }, 1, 10000);
+    file_thread_turn(run.looks);
+    ck_assert_int_eq(run.state.resume_step, 40);
+    ck_assert(state_action(&run.state, &a) && a.type == ACTION_PLAN);
+    end();
+}
+END_TEST
+
+/* A folder that never answers ends the job by a sentence that names it and the limit. */
+START_TEST(gives_up)
+{
+    struct action a = { .type = ACTION_PLAN };
+
+    begin();
+    ask_for_plan();
+    planning_ops.tick(&planning, clock_now_ns() + 61 * CLOCK_S);
+    ck_assert(state_action(&run.state, &a) && a.type == ACTION_SAY);
+    ck_assert_ptr_nonnull(strstr(a.text, "could not be listed within 60 s (timeouts.launch)"));
+    ck_assert(state_is_ending(&run.state));
+    (void)close(hold[1]);
+    end();
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    scratch_add(tc);
+    tcase_add_test(tc, waits);
+    tcase_add_test(tc, gives_up);
+}
+
+SUITE_MAIN("planning", add_tests)
