@@ -94,6 +94,13 @@ int allreduce_new_kind(const char *kind, const struct comm_place *p, const struc
 int broadcast_new(const struct comm_place *p, void *data, size_t bytes, int root,
                   struct collective **ret, struct eddis_error *err);
 
+/* The same from the first rank, through the results in memory that the ranks of a node share, and
+ * in pieces between nodes: nobody may read what was reduced once he has started it.  By
+ * broadcast_new where there is no such memory or no room.
+ */
+int broadcast_shared_new(const struct comm_place *p, void *data, size_t bytes,
+                         struct collective **ret, struct eddis_error *err);
+
 /* Copy in [bytes] of each rank to out [n_ranks * bytes] of all, in order of ranks; in must not
  * overlap out.
  */

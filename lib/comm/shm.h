@@ -30,7 +30,8 @@ enum {
 /* How much memory is shared, the same on all ranks. */
 struct comm_shm_size {
     size_t arena_bytes; /* of each rank, and of the results; 0: no arenas */
-    int slots;          /* of all reductions in place that exist at a time; on one node one each */
+    int slots;          /* of all reductions in place and broadcasts that exist at a time; on one
+                         * node one each */
     bool pool;          /* whether private memory can be reduced */
 };
 

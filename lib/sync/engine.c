@@ -478,13 +478,14 @@ static int engine_done(struct engine *e, int bucket, int64_t now_ns, struct outb
 
 /* ---- exchanges between steps ---- */
 
-/* After anything that may have ended one. */
-static void engine_look(struct engine *e)
+/* After anything that may have ended one.  Returns whether it has. */
+static bool engine_look(struct engine *e)
 {
-    if (e->exchanging && !sync_exchanging(e->sync)) {
-        e->exchanging = false;
-        e->exchanges++;
-    }
+    if (!e->exchanging || sync_exchanging(e->sync))
+        return false;
+    e->exchanging = false;
+    e->exchanges++;
+    return true;
 }
 
 int engine_exchange(struct engine *e, enum sync_exchange what, int64_t step, int64_t now_ns,
@@ -549,7 +550,7 @@ int engine_receive(struct engine *e, const struct comm_op *op, int64_t now_ns, s
 
 bool engine_polls(const struct engine *e)
 {
-    return e->in_flight && sync_polls(e->sync);
+    return (e->in_flight || e->exchanging) && sync_polls(e->sync);
 }
 
 int engine_poll(struct engine *e, int64_t now_ns, struct outbox *out, struct eddis_error *err)
@@ -563,6 +564,7 @@ int engine_poll(struct engine *e, int64_t now_ns, struct outbox *out, struct edd
         if (rc < 0)
             break;
     }
+    any |= engine_look(e);
     return rc < 0 ? rc : any;
 }
 

@@ -136,10 +136,12 @@ int engine_finish(struct engine *e, int64_t now_ns, struct outbox *out, struct e
 int engine_receive(struct engine *e, const struct comm_op *op, int64_t now_ns, struct outbox *out,
                    struct eddis_error *err);
 
-/* Return whether a bucket under way waits for something that only engine_poll sees. */
+/* Return whether a bucket or an exchange under way waits for something that only engine_poll sees.
+ */
 bool engine_polls(const struct engine *e);
 
-/* Look at what others have done in shared memory.  Returns whether a bucket is done, or a failure.
+/* Look at what others have done in shared memory.  Returns whether a bucket or an exchange is done,
+ * or a failure.
  */
 int engine_poll(struct engine *e, int64_t now_ns, struct outbox *out, struct eddis_error *err);
 

@@ -3,8 +3,8 @@
  *
  * Inside a group every step sums the weighted gradients, as sync_allreduce.c does among all ranks,
  * so its members' models stay the same bits.  Every `period` steps the root alone exchanges with
- * the centre in the Soft Memory Box (elastic.h) and tells the group its new parameters.  Groups
- * never wait for each other.
+ * the centre in the Soft Memory Box (elastic.h) and tells the group its new parameters, through
+ * memory where members of a node share some.  Groups never wait for each other.
  *
  *     root      all-reduce ... all-reduce | settle, read, pull | broadcast | all-reduce
  *     member    all-reduce ... all-reduce |                    | broadcast | all-reduce
@@ -70,7 +70,7 @@ static int hsgd_build(struct hsgd *h, const struct sync_setup *o, struct eddis_e
     if (!h->value || !h->model)
         return eddis_fail(err, -ENOMEM, "no memory for a model of %zu bytes", bytes);
     memcpy(h->value, o->models->value, list);
-    rc = broadcast_new(&o->place, h->model, bytes, 0, &h->broadcast, err);
+    rc = broadcast_shared_new(&o->place, h->model, bytes, &h->broadcast, err);
     if (rc == 0 && is_root(h))
         rc = elastic_open(o, h, &h->elastic, err);
     return rc;
@@ -99,6 +99,21 @@ static int hsgd_open(const struct sync_setup *o, struct sync **ret, struct eddis
     return 0;
 }
 
+/* The broadcast is over, or was not needed. */
+static int hsgd_told(struct hsgd *h)
+{
+    if (h->tell && !is_root(h))
+        elastic_values_scatter(h->value, h->m.n_values, h->model);
+    return 1;
+}
+
+/* The broadcast is over, and with it the exchange. */
+static void hsgd_over(struct hsgd *h)
+{
+    hsgd_told(h);
+    sync_exchange_over(&h->base);
+}
+
 /* ---- gradients ---- */
 
 static int hsgd_lay_out(struct sync *s, const struct sync_buffer *buffer, int n_buffers,
@@ -118,12 +133,20 @@ static bool hsgd_polls(const struct sync *s)
 {
     const struct hsgd *h = (const struct hsgd *)s;
 
-    return sync_polls(h->gradients);
+    return sync_polls(h->gradients) || collective_polls(h->broadcast);
 }
 
 static int hsgd_poll(struct sync *s, int64_t now_ns, struct outbox *out, struct eddis_error *err)
 {
-    return sync_poll(hsgd(s)->gradients, now_ns, out, err);
+    struct hsgd *h = hsgd(s);
+    int rc;
+
+    if (!collective_polls(h->broadcast))
+        return sync_poll(h->gradients, now_ns, out, err);
+    rc = collective_poll(h->broadcast, out, err);
+    if (rc == 1)
+        hsgd_over(h);
+    return rc < 0 ? rc : 0;
 }
 
 static const void *hsgd_result(const struct sync *s, int buffer)
@@ -137,14 +160,6 @@ static int hsgd_waits_for(const struct sync *s, int buffer)
 }
 
 /* ---- exchanges ---- */
-
-/* The broadcast is over, or was not needed. */
-static int hsgd_told(struct hsgd *h)
-{
-    if (h->tell && !is_root(h))
-        elastic_values_scatter(h->value, h->m.n_values, h->model);
-    return 1;
-}
 
 static int hsgd_tell(struct hsgd *h, struct outbox *out, struct eddis_error *err)
 {
@@ -191,10 +206,8 @@ static int hsgd_receive(struct sync *s, const struct comm_op *op, int64_t now_ns
     if (op->owner != h->broadcast)
         return sync_receive(h->gradients, op, now_ns, out, err);
     rc = collective_done(h->broadcast, op, out, err);
-    if (rc == 1) {
-        hsgd_told(h);
-        sync_exchange_over(s);
-    }
+    if (rc == 1)
+        hsgd_over(h);
     return rc < 0 ? rc : 0;
 }
 

@@ -101,7 +101,7 @@ int sync_begin(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbo
 int sync_receive(struct sync *s, const struct comm_op *op, int64_t now_ns, struct outbox *out,
                  struct eddis_error *err);
 
-/* Return whether a buffer under way waits for something that only sync_poll sees. */
+/* Return whether a buffer or an exchange under way waits for something that only sync_poll sees. */
 bool sync_polls(const struct sync *s);
 
 /* Look at what others have done in shared memory.  Returns as sync_receive; call it again until it

@@ -62,7 +62,7 @@ int node_memory_open(struct node_memory *s, const struct board_area *area,
 {
     const struct comm_shm_size size = {
         .arena_bytes = n->arena_bytes,
-        .slots = n->n_parameters + 1 + (int)(n->arena_bytes / COMM_SHM_PIECE_BYTES),
+        .slots = n->n_parameters + 2 + (int)(n->arena_bytes / COMM_SHM_PIECE_BYTES),
     };
     bool company;
     int rc;

@@ -2,13 +2,9 @@
 /* test_shared.c - reductions in memory that ranks share: N ranks of this process, polled in a
  * random order by one thread or each by its own.
  */
-#include "lib/comm/shm_impl.h"
+#include "shared_world.h"
 
 #include "element.h"
-#include "lib/base/random.h"
-#include "lib/comm/loop.h"
-#include "lib/comm/node_groups.h"
-#include "suite.h"
 
 #include <errno.h>
 #include <math.h>
@@ -20,125 +16,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-enum { MAX_RANKS = 8, ARENA = 1 << 20 };
-
-struct world {
-    int n;
-    struct loop *loop;
-    struct transport *end[MAX_RANKS];
-    struct node_groups *nodes[MAX_RANKS];
-    struct comm_shm *node[MAX_RANKS];
-    struct comm_place place[MAX_RANKS];
-    struct collective *c[MAX_RANKS]; /* under way, or NULL */
-    int failed[MAX_RANKS];           /* code of a failure */
-    struct eddis_error error[MAX_RANKS];
-};
-
-static void world_after(struct world *w, int r, int rc, struct outbox *out)
-{
-    if (rc < 0)
-        w->failed[r] = rc;
-    if (rc)
-        w->c[r] = NULL;
-    ck_assert_int_eq(transport_post(w->end[r], out, NULL), 0);
-    outbox_fini(out);
-}
-
-static void world_start(struct world *w, int r, struct collective *c)
-{
-    struct outbox out = { 0 };
-
-    w->c[r] = c;
-    world_after(w, r, collective_start(c, 3, &out, &w->error[r]), &out);
-}
-
-/* Returns whether rank r had something to do. */
-static bool world_turn(struct world *w, int r)
-{
-    struct outbox out = { 0 };
-    struct comm_op op;
-    int n = transport_poll(w->end[r], &op, 1, NULL), rc;
-
-    ck_assert_int_ge(n, 0);
-    if (n) {
-        rc = collective_done(op.owner, &op, &out, &w->error[r]);
-        world_after(w, r, rc, &out);
-        return true;
-    }
-    if (!w->c[r] || !collective_polls(w->c[r]))
-        return false;
-    rc = collective_poll(w->c[r], &out, &w->error[r]);
-    world_after(w, r, rc, &out);
-    return rc != 0;
-}
-
-static bool world_busy(const struct world *w)
-{
-    for (int r = 0; r < w->n; r++)
-        if (w->c[r])
-            return true;
-    return false;
-}
-
-/* Until all are over, or so many turns were in vain. */
-static void world_run(struct world *w, uint64_t seed, int vain)
-{
-    for (int idle = 0; world_busy(w) && idle < vain;) {
-        int r = (int)random_below(&seed, (uint64_t)w->n);
-
-        idle = world_turn(w, r) || loop_advance(w->loop) ? 0 : idle + 1;
-    }
-}
-
-static void world_share(struct world *w, const struct comm_shm_size *size, uint64_t seed)
-{
-    struct collective *share[MAX_RANKS];
-
-    for (int r = 0; r < w->n; r++) {
-        struct comm_place here = node_groups_here(w->nodes[r], COMM_REQUESTS);
-
-        ck_assert_int_eq(comm_shm_share(&here, size, &share[r], NULL), 0);
-        world_start(w, r, share[r]);
-    }
-    world_run(w, seed, 1000);
-    for (int r = 0; r < w->n; r++) {
-        struct eddis_error err = { 0 };
-
-        ck_assert_msg(comm_shm_take(share[r], &w->node[r], &err) == 0, "%s", err.text);
-        collective_free(share[r]);
-        w->nodes[r]->shm = w->node[r];
-        w->place[r].nodes = w->nodes[r];
-    }
-}
-
-/* n ranks, dealt to so many nodes in turn. */
-static void world_open(struct world *w, int n, int n_nodes, size_t arena, uint64_t seed)
-{
-    int node_of[MAX_RANKS];
-
-    *w = (struct world){ .n = n };
-    ck_assert_int_eq(loop_new(n, seed, &w->loop, NULL), 0);
-    for (int r = 0; r < n; r++)
-        node_of[r] = 7 * (r % n_nodes);
-    for (int r = 0; r < n; r++) {
-        ck_assert_int_eq(loop_open(w->loop, r, &w->end[r], NULL), 0);
-        w->place[r] = (struct comm_place){ .rank = r, .n_ranks = n, .hosts = n_nodes > 1 };
-        ck_assert_int_eq(node_groups_new(&w->place[r], node_of, &w->nodes[r], NULL), 0);
-    }
-    world_share(w, &(struct comm_shm_size){ .arena_bytes = arena, .slots = 12, .pool = true },
-                seed);
-}
-
-static void world_close(struct world *w)
-{
-    for (int r = 0; r < w->n; r++) {
-        comm_shm_close(w->node[r]);
-        node_groups_free(w->nodes[r]);
-        transport_close(w->end[r], true, NULL);
-    }
-    loop_free(w->loop);
-}
 
 /* ---- right results ---- */
 
@@ -313,108 +190,6 @@ START_TEST(bits_do_not_depend_on_timing)
         }
         world_close(&w);
     }
-}
-END_TEST
-
-/* ---- what of the memory a rank maps ---- */
-
-/* Bytes of the node's memory that this process has in its page tables, all its ranks together. */
-static double mapped_bytes(void)
-{
-    FILE *f = fopen("/proc/self/smaps", "r");
-    char line[512];
-    bool ours = false;
-    double all = 0, kb;
-
-    ck_assert_ptr_nonnull(f);
-    while (fgets(line, sizeof line, f)) {
-        if (strchr(line, '-') && strchr(line, '/') && !strstr(line, "kB"))
-            ours = strstr(line, "memfd:eddis") != NULL;
-        else if (ours && sscanf(line, "Rss: %lf", &kb) == 1)
-            all += kb * 1024;
-    }
-    fclose(f);
-    return all;
-}
-
-/* Its own, what is to be read of the results, and its share of all: that is three arenas of ten. */
-START_TEST(a_rank_maps_its_share)
-{
-    enum { RANKS = 8, BYTES = 16 << 20, TURNS = 20 };
-    struct collective *c[RANKS];
-    struct world w;
-
-    world_open(&w, RANKS, 1, BYTES, 9);
-    for (int r = 0; r < RANKS; r++) {
-        float *x = comm_shm_arena(w.node[r]);
-
-        for (size_t i = 0; i < BYTES / sizeof *x; i++)
-            x[i] = (float)r;
-        ck_assert_int_eq(allreduce_new(&w.place[r],
-                                       &(struct allreduce){ x, BYTES / sizeof *x, COMM_FLOAT32,
-                                                            COMM_SUM, 0, NULL },
-                                       &c[r], NULL),
-                         0);
-    }
-    for (int turn = 0; turn < TURNS; turn++) {
-        for (int r = 0; r < RANKS; r++)
-            world_start(&w, r, c[r]);
-        while (world_busy(&w))
-            world_run(&w, (uint64_t)turn + 1, 1000);
-    }
-    for (int r = 0; r < RANKS; r++) {
-        const float *sum = allreduce_result(c[r]);
-
-        for (size_t i = 0; i < BYTES / sizeof *sum; i += 1000)
-            ck_assert_float_eq(sum[i], RANKS * (RANKS - 1) / 2);
-    }
-    ck_assert_msg(mapped_bytes() < 0.5 * RANKS * (RANKS + 2.0) * BYTES,
-                  "%g MB of %d ranks' %g MB are mapped", mapped_bytes() / 1e6, RANKS,
-                  RANKS * (RANKS + 2.0) * BYTES / 1e6);
-    for (int r = 0; r < RANKS; r++)
-        collective_free(c[r]);
-    world_close(&w);
-}
-END_TEST
-
-/* A rank that has contributed and then is put aside: the others do its share. */
-START_TEST(a_rank_put_aside_holds_nobody_up)
-{
-    enum { RANKS = 4, N = 1 << 18 };
-    struct collective *c[RANKS];
-    struct world w;
-    int aside = _i;
-    uint64_t seed = 3;
-
-    world_open(&w, RANKS, 1, N * sizeof(float), 9);
-    for (int r = 0; r < RANKS; r++) {
-        float *x = comm_shm_arena(w.node[r]);
-
-        for (int i = 0; i < N; i++)
-            x[i] = 1;
-        ck_assert_int_eq(allreduce_new(&w.place[r],
-                                       &(struct allreduce){ x, N, COMM_FLOAT32, COMM_SUM, 0, NULL },
-                                       &c[r], NULL),
-                         0);
-    }
-    world_start(&w, aside, c[aside]);
-    for (int r = 0; r < RANKS; r++)
-        if (r != aside)
-            world_start(&w, r, c[r]);
-    for (int left = RANKS - 1; left;) {
-        int r = (int)random_below(&seed, RANKS);
-
-        if (r == aside || !w.c[r])
-            continue;
-        world_turn(&w, r);
-        left -= !w.c[r];
-    }
-    ck_assert_float_eq(((const float *)allreduce_result(c[(aside + 1) % RANKS]))[N - 1], RANKS);
-    world_run(&w, 1, 1000);
-    ck_assert(!world_busy(&w));
-    for (int r = 0; r < RANKS; r++)
-        collective_free(c[r]);
-    world_close(&w);
 }
 END_TEST
 
@@ -767,8 +542,6 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, sums_are_right, 1, 4);
     tcase_add_loop_test(tc, large_ones_are_cut, 1, 3);
     tcase_add_loop_test(tc, bits_do_not_depend_on_timing, 1, 3);
-    tcase_add_test(tc, a_rank_maps_its_share);
-    tcase_add_loop_test(tc, a_rank_put_aside_holds_nobody_up, 0, 4);
     tcase_add_loop_test(tc, the_missing_rank_is_named, 0, 4);
     tcase_add_loop_test(tc, a_rank_that_leaves_is_an_error, 0, 4);
     tcase_add_loop_test(tc, a_rank_killed_in_arriving_is_an_error, 0, 4);
