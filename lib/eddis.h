@@ -53,8 +53,9 @@
  * messages of its own; all ranks open and close them in the same order.  Under eddis-run one at a
  * time, since it reads one progress page.  They share one communication thread, and MPI, which the
  * first one starts unless the program has; it ends when the process exits, so that another handle
- * can be opened until then.  Leave by exit or by returning from main: to plain mpirun a process
- * that ends by _exit has failed, whatever it has closed.
+ * can be opened until then.  Without eddis-run all ranks wait there for each other, so leave by
+ * exit or by returning from main: to mpirun a process that ends by _exit has failed, and all fail
+ * with it.
  *
  * Threads: one thread at a time may be inside a call of one handle, except that
  * eddis_announce, eddis_announce_layer, eddis_announce_factors and eddis_plan_step may be called

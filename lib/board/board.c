@@ -501,20 +501,19 @@ static bool left_path(const char *path, int local_rank, char ret[PATH_MAX])
     return snprintf(ret, PATH_MAX, "%s.left-%d", path, local_rank) < PATH_MAX;
 }
 
-void board_note_left(const char *path, int local_rank, bool left)
+bool board_note_left(const char *path, int local_rank, bool left)
 {
     char name[PATH_MAX];
     int fd;
 
     if (!left_path(path, local_rank, name))
-        return;
-    if (!left) {
-        (void)unlink(name);
-        return;
-    }
+        return false;
+    if (!left)
+        return unlink(name) < 0 && errno != ENOENT;
     fd = open(name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd >= 0)
         (void)close(fd);
+    return fd >= 0;
 }
 
 bool board_left(const char *path, int local_rank)

@@ -77,10 +77,10 @@ int board_plan_get(const struct board *b, int64_t version, struct board_plan *re
                    struct eddis_error *err);
 
 /* Note beside the file, or take the note back, that this worker has left the job in good order and
- * its process has not ended MPI yet: should that end by _exit, mpirun must not see it, for it would
- * end the others.  Does what it can.
+ * its process will end without ending MPI: mpirun must not see that, for it would end the others.
+ * Returns whether the note is there.
  */
-void board_note_left(const char *path, int local_rank, bool left);
+bool board_note_left(const char *path, int local_rank, bool left);
 
 /* Whether there is such a note. */
 bool board_left(const char *path, int local_rank);

@@ -27,6 +27,7 @@ static struct {
     char *board_path;
     int board_rank, board_forks;
     bool board_taken;
+    bool noted; /* that eddis-run need not see MPI end, see board_note_left */
 } share;
 
 static int forks;                       /* written in a child while it has one thread */
@@ -95,18 +96,16 @@ static bool is_awaited(const struct process_worker *w)
     return w->fork_count == process_forks() && w->thread;
 }
 
-/* The thread must not be in MPI while that is taken apart; and the others wait in MPI_Finalize for
- * this process.
+/* The thread must not be in MPI while that is taken apart.  MPI_Finalize waits for all ranks: for
+ * hours when one still evaluates, and for ever when one on another node has left by _exit.  Where
+ * mpirun does not hear of it nothing is lost without.
  */
 static void end_hub(bool orderly)
 {
     pthread_mutex_lock(&share_lock);
     if (share.hub && share.hub_users == 0) {
-        orderly = orderly && !share.disorder;
-        (void)comm_hub_close(share.hub, orderly, NULL);
+        (void)comm_hub_close(share.hub, orderly && !share.disorder && !share.noted, NULL);
         share.hub = NULL;
-        if (orderly && share.board)
-            board_note_left(share.board_path, share.board_rank, false);
     }
     pthread_mutex_unlock(&share_lock);
 }
@@ -183,7 +182,7 @@ static int hub_take(struct eddis_error *err)
                           "MPI belongs to the process that has made this one by fork; open the job "
                           "there, or start the child as a new program");
     if (share.hub && share.hub_users == 0 && share.board)
-        board_note_left(share.board_path, share.board_rank, false);
+        share.noted = board_note_left(share.board_path, share.board_rank, false);
     if (share.hub)
         return 0;
     rc = comm_hub_open(start_mpi, NULL, &share.hub, err);
@@ -220,7 +219,7 @@ void process_hub_put(bool orderly)
         (void)comm_hub_close(share.hub, orderly, NULL);
         share.hub = NULL;
     } else if (share.hub_users == 0 && !share.disorder && share.board) {
-        board_note_left(share.board_path, share.board_rank, true);
+        share.noted = board_note_left(share.board_path, share.board_rank, true);
     }
     pthread_mutex_unlock(&share_lock);
 }

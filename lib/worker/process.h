@@ -42,8 +42,9 @@ void process_last_words(int code);
 int process_hub_take(struct comm_hub **ret, struct eddis_error *err);
 
 /* Give it back; orderly: as the worker's end of it was closed.  The last one ends it, unless MPI
- * was started here: then it is kept, and ended with MPI when the process exits.  MPI is not where
- * it could wait for ever: when an end was not closed in good order, or the process has failed.
+ * was started here: then it is kept, and ended when the process exits.  So is MPI, but not where
+ * that could wait for ever, when an end was not closed in good order or the process has failed, nor
+ * under eddis-run, which sees to mpirun's end.
  */
 void process_hub_put(bool orderly);
 

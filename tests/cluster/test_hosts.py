@@ -32,6 +32,15 @@ def unequal(c):
         j.check_nothing_left()
 
 
+def left_early(c):
+    """Who has closed its last handle leaves by _exit, and the others on other nodes go on and end."""
+    with c.job(["-H", "node1,node2,node3", "--", os.path.join(BUILD, "tests/mpi/test_mpi_eddis"), "gone"]) as j:
+        assert j.end(60) == 0, (j.code, j.err, j.out)
+        assert "rank 0 has gone on" in j.out and "rank 2 has gone on" in j.out, j.out
+        assert j.summary()["reason"] == "ok" and "mpirun" not in j.err, j.err
+        j.check_nothing_left()
+
+
 def check(c):
     p = c.run(LOGIN, [RUN, *FAST, "--check", "-H", "node1,node2", "--", "sh", "-c", "touch trained"], cwd=HOME,
               timeout=120)
@@ -76,7 +85,7 @@ def refused(c):
         j.check_nothing_left(4)
 
 
-CASES = [unequal, check, background, refused]
+CASES = [unequal, left_early, check, background, refused]
 
 
 with Cluster(3, build=BUILD) as c:
