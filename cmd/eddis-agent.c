@@ -28,7 +28,7 @@ static const struct option_table table = {
 
 static int fail(const struct eddis_error *err, int code)
 {
-    fprintf(stderr, "eddis-agent: %s\n", err->text);
+    options_complain("eddis-agent", err, stderr);
     return code;
 }
 

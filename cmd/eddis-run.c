@@ -45,7 +45,7 @@ struct run {
 
 static int fail(const struct eddis_error *err, int code)
 {
-    fprintf(stderr, "eddis-run: %s\n", err->text);
+    options_complain("eddis-run", err, stderr);
     return code;
 }
 

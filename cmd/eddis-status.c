@@ -63,7 +63,7 @@ struct request {
 
 static int fail(const struct eddis_error *err, int code)
 {
-    fprintf(stderr, "eddis-status: %s\n", err->text);
+    options_complain("eddis-status", err, stderr);
     return code;
 }
 

@@ -14,7 +14,7 @@ enum { EXIT_FAULT = 1, EXIT_USAGE = 2 };
 
 static int complain(const struct eddis_error *err, int code)
 {
-    (void)fprintf(stderr, "eddis-train: %s\n", err->text);
+    options_complain("eddis-train", err, stderr);
     return code;
 }
 

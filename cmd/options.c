@@ -169,6 +169,14 @@ void options_help(const struct option_table *t, FILE *out)
         fprintf(out, "\n%s", t->footer);
 }
 
+void options_complain(const char *program, const struct eddis_error *err, FILE *out)
+{
+    struct eddis_error clean = *err;
+
+    text_strip_control(clean.text);
+    fprintf(out, "%s: %s\n", program, clean.text);
+}
+
 int options_flush(struct eddis_error *err)
 {
     struct pollfd reader = { .fd = STDOUT_FILENO, .events = POLLOUT };

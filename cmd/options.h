@@ -70,6 +70,11 @@ bool options_is(const struct options_item *i, const char *name);
 /* Print --help. */
 void options_help(const struct option_table *t, FILE *out);
 
+/* Print "<program>: <sentence>", whose names may be of a file that somebody else has written,
+ * without control characters.
+ */
+void options_complain(const char *program, const struct eddis_error *err, FILE *out);
+
 /* At a program's end: whether all that was printed on standard output got there.  0, also when its
  * reader has gone away, who has seen what he wanted; else a failure for the program to say.
  */

@@ -117,6 +117,18 @@ START_TEST(bad)
 }
 END_TEST
 
+START_TEST(complain)
+{
+    struct eddis_error err = { .text = "unknown key \"x\302\2332J\033[2J\233\"" };
+    char text[64] = "";
+    FILE *out = fmemopen(text, sizeof text, "w");
+
+    options_complain("prog", &err, out);
+    (void)fclose(out);
+    ck_assert_str_eq(text, "prog: unknown key \"x??2J?[2J?\"\n");
+}
+END_TEST
+
 START_TEST(help)
 {
     char *text = NULL;
@@ -148,6 +160,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, good, 0, sizeof rows_good / sizeof *rows_good);
     tcase_add_loop_test(tc, bad, 0, sizeof rows_bad / sizeof *rows_bad);
     tcase_add_test(tc, help);
+    tcase_add_test(tc, complain);
 }
 
 SUITE_MAIN("options", add_tests)
