@@ -22,7 +22,8 @@ import uuid
 from node import marked, state_of, wait_for
 
 LEASE = 2.0
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's `&` has it ignored, and the jobs would too
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's `&` has both ignored, and the jobs would too
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 class Folders:
