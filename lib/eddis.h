@@ -212,7 +212,8 @@ struct eddis_parameter {
 int eddis_add_parameter(struct eddis *e, int layer, const struct eddis_parameter *p,
                         struct eddis_error *err);
 
-/* End of registration: fix the buckets and make the gradient slots.  Collective: all workers
+/* End of registration: fix the buckets and make the gradient slots.  A network that an earlier job
+ * has measured is looked at, too, by a message over a link of each node.  Collective: all workers
  * must have registered the same (-EPROTO otherwise, on all of them).
  */
 int eddis_commit(struct eddis *e, struct eddis_error *err);

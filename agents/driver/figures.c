@@ -380,6 +380,21 @@ static void fill_rates(const struct figures *f, struct job_status *s)
                    s->recent_samples_per_s;
 }
 
+double figures_exposed(const struct figures *f)
+{
+    int64_t exposed_ns = 0, total_ns = 0;
+
+    for (int i = 0; i < f->n_workers; i++) {
+        const struct figures_worker *w = &f->worker[i];
+
+        if (!w->seen || w->last.steps_here < FIGURES_WINDOW)
+            return NAN;
+        exposed_ns += w->last.sum.exposed_ns;
+        total_ns += w->last.sum.total_ns;
+    }
+    return total_ns > 0 ? (double)exposed_ns / (double)total_ns : NAN;
+}
+
 void figures_fill(const struct figures *f, int64_t now_ns, struct job_status *s)
 {
     if (!f->plan || s->n_workers != f->n_workers)

@@ -110,6 +110,11 @@ bool figures_real_begun(const struct figures *f);
 /* Expect no real plan any more: the equal split's steps are all that count. */
 void figures_only_equal(struct figures *f);
 
+/* Return which part of the steps' time was communication that compute did not hide, of all workers
+ * of this generation; NAN while one of them has done less than a window of them.
+ */
+double figures_exposed(const struct figures *f);
+
 /* Fill what the boards know; the rest of *s is left alone.  s has room for the workers. */
 void figures_fill(const struct figures *f, int64_t now_ns, struct job_status *s);
 

@@ -16,6 +16,7 @@
 #include "agents/driver/state/state.h"
 #include "agents/job/job_event.h"
 #include "lib/base/file_thread.h"
+#include "lib/model/network_check.h"
 
 /* One node and the agent on it; agent i is on the job's host i. */
 struct run_agent {
@@ -38,9 +39,10 @@ struct run_agent {
 
 /* The network that the nodes use, as it was chosen last. */
 struct run_network {
-    char subnet[64];  /* "10.1.0.0/24"; "" with one node */
-    char reason[200]; /* its slowest link, for people; "" unknown */
-    char *measured;   /* what the probe has measured, JSON; NULL: nothing */
+    char subnet[64];            /* "10.1.0.0/24"; "" with one node */
+    char reason[200];           /* its slowest link, for people; "" unknown */
+    char *measured;             /* what the probe has measured, JSON; NULL: nothing */
+    struct network_check check; /* what the ranks found of one that an earlier job had measured */
 };
 
 /* The plans of the generation. */

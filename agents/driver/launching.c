@@ -2,9 +2,13 @@
 /* launching.c - who takes part in a generation, under which names and addresses, with what */
 #include "launching.h"
 
+#include "learned.h"
+
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/random.h"
+#include "lib/model/network.h"
+#include "scheduler/network_checks.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -143,19 +147,69 @@ static void list_ranks(const struct launching *l, int agent, struct order *o)
     }
 }
 
+/* ---- the network that was believed ---- */
+
+static bool believes_network(const struct launching *l, const struct order *o)
+{
+    return l->run->state.network == STATE_NETWORK_CACHED && l->network->measured && !o->probe &&
+           !l->network->check.known && o->n_nodes > 1 && !l->run->o->plan_path;
+}
+
+static int choose_checks(const struct launching *l, const struct order *o,
+                         struct network_checks *ret, struct eddis_error *err)
+{
+    cleanup_free const char **host = calloc((size_t)o->n_nodes, sizeof *host);
+    cleanup_free int *rank = calloc((size_t)o->n_nodes, sizeof *rank);
+    struct network *n = NULL;
+    int first = 0, rc;
+
+    if (!host || !rank)
+        return eddis_fail(err, -ENOMEM, "no memory to check the network");
+    for (int i = 0; i < o->n_nodes; i++) {
+        host[i] = l->run->state.agent[o->node[i].agent].host;
+        rank[i] = first;
+        first += o->node[i].n_ranks;
+    }
+    rc = network_parse(l->network->measured, strlen(l->network->measured), "the network", &n, err);
+    if (rc == 0)
+        rc = network_checks_choose(n, host, rank, o->n_nodes, ret, err);
+    network_free(n);
+    return rc;
+}
+
+/* What the nodes have to find out of it, [o->n_nodes]; no turns: nothing. */
+static int ask_for_checks(const struct launching *l, const struct order *o,
+                          struct network_checks *ret, struct eddis_error *err)
+{
+    struct planner_known wire = { 0 };
+    int rc = believes_network(l, o) ? choose_checks(l, o, ret, err) : 0;
+
+    learned_wire(l->network->measured, &wire);
+    for (int i = 0; rc == 0 && i < o->n_nodes; i++) {
+        ret[i].bytes_per_s = wire.bytes_per_s;
+        ret[i].period_open = l->run->o->job->sync.options.period == 0 && o->options.period > 0 &&
+                             l->plans->plan && l->plans->plan->model_bytes > 0;
+    }
+    return rc;
+}
+
 /* ---- the orders ---- */
 
 static int prepare_parts(struct launching *l, struct order *o, struct eddis_error *err)
 {
-    int rc = 0;
+    cleanup_free struct network_checks *checks = calloc((size_t)l->run->n_agents, sizeof *checks);
+    int rc = checks ? 0 : eddis_fail(err, -ENOMEM, "no memory for an order");
 
     o->n_nodes = list_nodes(l, o->node);
     if (o->n_nodes > 1)
         (void)snprintf(o->network, sizeof o->network, "%s", l->network->subnet);
-    if (o->n_nodes > 1 && l->run->checkpoint_dir && !o->probe)
+    if (rc == 0)
+        rc = ask_for_checks(l, o, checks, err);
+    if (rc == 0 && o->n_nodes > 1 && l->run->checkpoint_dir && !o->probe)
         rc = random_hex(o->share, PROTOCOL_MARKER, err);
     for (int i = 0; i < o->n_nodes && rc == 0; i++) {
         list_ranks(l, o->node[i].agent, o);
+        o->checks = checks[i];
         rc = orders_add(&l->run->agent[o->node[i].agent].orders, o, err);
     }
     return rc;

@@ -6,6 +6,8 @@
 
 #include "job_cache.h"
 
+#include "lib/model/network_check_json.h"
+
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/strbuf.h"
@@ -210,7 +212,29 @@ static void forget(struct network_choice *c)
         job_cache_drop(c->run->looks, &(struct job_cache_entry){ "network", c->key });
     free(c->used.measured);
     c->used.measured = NULL;
+    c->used.check = (struct network_check){ 0 };
     network_result_describe(&c->used);
+}
+
+/* What the ranks of a generation have found of a network that was believed: the next job measures
+ * one that has changed anew.
+ */
+static enum heard take_check(struct network_choice *c, const struct event *e)
+{
+    const struct state *s = &c->run->state;
+    struct eddis_error err = { 0 };
+    struct network_check found;
+
+    if (e->generation != s->generation || s->network != STATE_NETWORK_CACHED || c->used.check.known)
+        return HEARD_TAKEN;
+    if (network_check_parse(e->text, strlen(e->text), &found, &err) < 0) {
+        job_run_say(c->run, JOB_EVENT_NOTE, -1, -1, err.text);
+        return HEARD_TAKEN;
+    }
+    c->used.check = found;
+    if (found.known && !found.holds && c->key)
+        job_cache_drop(c->run->looks, &(struct job_cache_entry){ "network", c->key });
+    return HEARD;
 }
 
 /* ---- entries ---- */
@@ -221,6 +245,8 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
 
     (void)agent;
     (void)now_ns;
+    if (e->generation > 0)
+        return take_check(c, e);
     return network_result_take(c->run, e, &c->used) ? HEARD : HEARD_TAKEN;
 }
 

@@ -4,6 +4,7 @@
 
 #include "checkpoint_look.h"
 #include "learned.h"
+#include "network_effect.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -27,6 +28,8 @@ static void fill_known(struct planning *g, struct planner_known *ret)
     if (g->run->state.generation > 1 && g->algorithm[0])
         ret->algorithm = g->algorithm;
     learned_wire(g->network->measured, ret);
+    if (g->network->check.known && !g->network->check.holds)
+        ret->bytes_per_s = g->network->check.wire_bytes_per_s;
 }
 
 /* A plan that is replayed was made for the nodes of the beginning: it holds as long as all are
@@ -128,6 +131,15 @@ static int usable_nodes(struct planning *g, struct node_profile *nodes, struct e
     return rc < 0 ? rc : n;
 }
 
+/* Its figures are an earlier job's, and nothing is known of a worker that could look: only those
+ * with libeddis tell of a model.
+ */
+static bool is_unconfirmed(const struct planning *g)
+{
+    return g->run->state.network == STATE_NETWORK_CACHED && !g->network->check.known &&
+           g->model_bytes == 0;
+}
+
 /* What the plan says beside the workers. */
 static void name_plan(struct planning *g, struct plan *p)
 {
@@ -138,6 +150,12 @@ static void name_plan(struct planning *g, struct plan *p)
     if (p->n_nodes ==
         g->run->n_agents) /* else the slowest cable may be that of a node that is gone */
         (void)snprintf(p->network_reason, sizeof p->network_reason, "%s", g->network->reason);
+    if (is_unconfirmed(g)) {
+        size_t n = strlen(p->network_reason);
+
+        (void)snprintf(p->network_reason + n, sizeof p->network_reason - n,
+                       "%snetwork not confirmed", n ? "; " : "");
+    }
 }
 
 static void say_restart(struct planning *g, int n_nodes)
@@ -283,13 +301,46 @@ static void take_choice(struct planning *g, const struct event *e)
     job_run_say(g->run, JOB_EVENT_COMMUNICATION, -1, -1, c->reason);
 }
 
+/* ---- the network, once it is known ---- */
+
+static void take_network(struct planning *g)
+{
+    struct plan *p = g->published.plans.plan;
+    struct planner_known known;
+
+    if (!p || !g->network->check.known)
+        return;
+    fill_known(g, &known);
+    if (!g->network->check.holds)
+        network_effect_take(g->run, g->network, &known, p);
+    name_plan(g, p);
+    journal_plan(&g->run->journal, p);
+}
+
+static void compare_exposed(struct planning *g)
+{
+    const struct plan *p = g->published.plans.plan;
+    struct planner_known known;
+
+    if (!p || p->n_nodes < 2 || !g->network->measured || !g->model_bytes ||
+        g->run->state.outcome != STATE_OUTCOME_OK)
+        return;
+    fill_known(g, &known);
+    network_effect_compare(g->run, &known, p);
+}
+
 /* ---- entries ---- */
 
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
     (void)agent;
     (void)now_ns;
-    take_choice(self, e);
+    if (e->type == EVENT_CHOICE) {
+        take_choice(self, e);
+    } else if (e->generation > 0) {
+        take_network(self);
+        return HEARD_TAKEN; /* the state machine knows of a probe's only */
+    }
     return HEARD;
 }
 
@@ -297,6 +348,10 @@ static bool on_action(void *self, const struct action *a)
 {
     if (a->type == ACTION_PLAN)
         return !is_ready(self) || !plan(self);
+    if (a->type == ACTION_BYE) {
+        compare_exposed(self);
+        return false;
+    }
     publishing_checkpoint(&((struct planning *)self)->published);
     return false;
 }

@@ -7,6 +7,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/model/choice_json.h"
+#include "lib/model/network_check_json.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -290,6 +291,18 @@ static void tell_choice(struct agent *a, int64_t now_ns)
         voice_tell(&a->voice, &e, now_ns);
 }
 
+static void tell_network(struct agent *a, int64_t now_ns)
+{
+    const struct network_check *c = generation_network_check(a->generation);
+    cleanup_free char *text = c ? network_check_text(c) : NULL;
+    struct event e = {
+        .type = EVENT_NETWORK, .generation = a->generation->number, .rank = 0, .text = text
+    };
+
+    if (text)
+        voice_tell(&a->voice, &e, now_ns);
+}
+
 void agent_report(struct agent *a, int64_t now_ns)
 {
     struct generation *g = a->generation;
@@ -308,6 +321,7 @@ void agent_report(struct agent *a, int64_t now_ns)
         if (g && g->started) {
             n = generation_progress(g, now_ns, a->progress);
             tell_choice(a, now_ns);
+            tell_network(a, now_ns);
             look_for_frozen(a, now_ns);
         }
     }

@@ -247,6 +247,16 @@ const struct comm_choice *generation_choice(struct generation *g)
     return &w->before.choice;
 }
 
+const struct network_check *generation_network_check(struct generation *g)
+{
+    const struct worker *w = &g->worker[0];
+
+    if (w->rank != 0 || !w->seen || !w->before.network.known || g->network_told)
+        return NULL;
+    g->network_told = true;
+    return &w->before.network;
+}
+
 int generation_progress(struct generation *g, int64_t now_ns, struct progress *ret)
 {
     int n = 0;

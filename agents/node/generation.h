@@ -72,6 +72,7 @@ struct generation {
     int64_t report_at_step;      /* of the order to prepare; 0: none, or all have done it */
     struct poll_backoff backoff; /* for that */
     int32_t choice_version;      /* of rank 0's choice, as reported */
+    bool network_told;           /* what rank 0 found the network to be was reported */
     int64_t log_offset;          /* where this generation's words in mpirun.log begin */
     struct frozen mpirun_frozen;
 };
@@ -121,6 +122,9 @@ int generation_progress(struct generation *g, int64_t now_ns, struct progress *r
  * NULL when it is not here, or has chosen nothing new since the call before.
  */
 const struct comm_choice *generation_choice(struct generation *g);
+
+/* Return what rank 0 found the network to be, once; NULL: nothing, or it was told before. */
+const struct network_check *generation_network_check(struct generation *g);
 
 /* Whether all workers have done report_at_step steps, which is true once; to be asked when
  * backoff.next_ns has come.  most_ns: the time between two reports.

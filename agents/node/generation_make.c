@@ -66,6 +66,7 @@ static int make_board(struct generation *g, const struct brief *b, const struct 
     area->node_of = place;
     area->group = place + o->n_ranks;
     area->options = o->options;
+    area->checks = o->checks;
     if (o->choice)
         area->choice = *o->choice;
     for (int i = 0; i < o->n_local; i++) {

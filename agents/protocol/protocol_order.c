@@ -8,6 +8,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/model/choice_json.h"
+#include "lib/model/network_check_json.h"
 #include "lib/model/plan.h"
 #include "lib/model/sync_options_json.h"
 
@@ -160,6 +161,8 @@ static int write_prepare(const struct order *order, json_t *o)
         rc = sync_options_write(&order->options, o);
     if (rc == 0)
         rc = write_groups(order, o);
+    if (rc == 0 && order->checks.turns)
+        rc = json_object_set_new(o, "checks", network_checks_json(&order->checks));
     if (rc == 0)
         rc = fields_write_rows(o, "node", &node_rows, order->node, (size_t)order->n_nodes);
     if (rc == 0)
@@ -301,12 +304,15 @@ static int read_groups(struct order *order, const json_t *o, struct eddis_error 
 
 static int read_prepare(struct order *order, const json_t *o, struct eddis_error *err)
 {
+    const json_t *checks = json_object_get(o, "checks");
     int rc = fields_read(prepare_fields, N(prepare_fields), o, order, err), options = 0;
 
     if (rc >= 0)
         rc = options = sync_options_read(o, false, &order->options, err);
     if (rc >= 0)
         rc = read_groups(order, o, err);
+    if (rc >= 0 && checks)
+        rc = network_checks_read(checks, &order->checks, err);
     if (rc >= 0)
         rc = check_share(order->share, err);
     if (rc >= 0)
@@ -317,7 +323,7 @@ static int read_prepare(struct order *order, const json_t *o, struct eddis_error
         return eddis_fail(err, -EINVAL, "\"rank\" is empty");
     for (int i = 0; rc >= 0 && i < order->n_local; i++)
         rc = check_rank(order, i, err);
-    return rc < 0 ? rc : (int)N(prepare_fields) + options + 4;
+    return rc < 0 ? rc : (int)N(prepare_fields) + options + 4 + (checks != NULL);
 }
 
 /* As write_own; returns how many members were read. */

@@ -81,7 +81,8 @@ struct order {
     char mode[16], algorithm[16];
     int *group; /* [n_ranks] of each, from 0 */
     struct sync_options options;
-    struct comm_choice *choice; /* of a plan that is replayed; NULL: to be measured */
+    struct comm_choice *choice;   /* of a plan that is replayed; NULL: to be measured */
+    struct network_checks checks; /* of the network, from this node */
     uint64_t seed;
     int64_t bucket_bytes, warmup_steps, checkpoint_every, checkpoint_keep;
     bool emulated;

@@ -69,6 +69,16 @@ static bool choice_is_sane(const struct comm_choice *c)
            c->n_buckets <= CHOICE_MAX_BUCKETS && is_text(c->reason, sizeof c->reason);
 }
 
+static bool checks_are_sane(const struct network_checks *c, int n_ranks)
+{
+    bool sane = c->turns >= 0 && c->turns <= NETWORK_CHECK_TURNS && c->bytes_per_s >= 0;
+
+    for (int i = 0; c->turns && i < NETWORK_CHECK_ROWS; i++)
+        sane = sane && c->row[i].peer >= -1 && c->row[i].peer < n_ranks && c->row[i].turn >= 0 &&
+               c->row[i].turn < c->turns && (c->row[i].peer < 0 || c->row[i].bytes_per_s > 0);
+    return sane;
+}
+
 /* Groups and nodes are numbered from 0 and no rank is in one beyond the others' number. */
 static bool groups_are_sane(const struct board_area *a)
 {
@@ -88,7 +98,7 @@ static bool area_is_sane(const struct board_area *a)
            is_text(a->algorithm, sizeof a->algorithm) && is_text(a->job, sizeof a->job) &&
            is_text(a->checkpoint_dir, sizeof a->checkpoint_dir) &&
            is_text(a->resume_from, sizeof a->resume_from) && choice_is_sane(&a->choice) &&
-           sync_options_are_sane(&a->options);
+           checks_are_sane(&a->checks, a->n_ranks) && sync_options_are_sane(&a->options);
 }
 
 /* A board without a mapping, whose setup is a copy of this one with its own arrays.  Without them

@@ -42,6 +42,7 @@
 
 #include "lib/model/algorithm.h"
 #include "lib/model/choice.h"
+#include "lib/model/network_check.h"
 
 #include <stdint.h>
 
@@ -53,8 +54,8 @@ enum {
     BOARD_METRICS = 8,
     BOARD_METRIC_NAME = 24,
     BOARD_JOB = 128, /* of a job's id with its 0 */
-    /* Layout 8; an option more of an algorithm is another one. */
-    BOARD_VERSION = 8 << 16 | (int)sizeof(struct sync_options),
+    /* Layout 9; an option more of an algorithm is another one. */
+    BOARD_VERSION = 9 << 16 | (int)sizeof(struct sync_options),
 };
 
 #define BOARD_MAGIC UINT64_C(0x64616f6273696465) /* "edisboad", little endian */
@@ -109,6 +110,8 @@ struct board_page {
     int64_t step_plan;      /* version that the last finished step was done under; 0: none yet */
     struct board_times sum_before;        /* of the steps before the first one under it ... */
     int64_t steps_before, samples_before; /* ... and how many of what they were */
+    struct network_check network; /* of rank 0, in the first generation over a network that an
+                                   * earlier job has measured */
     struct board_metric metric[BOARD_METRICS];
     struct board_step ring[BOARD_RING]; /* step s in slot s % BOARD_RING */
     struct comm_choice choice;          /* of rank 0: as measured, or as the area gives it */
@@ -149,6 +152,7 @@ struct board_area {
     char mode[16], algorithm[16];
     struct sync_options options;      /* of the algorithm */
     struct comm_choice choice;        /* of a plan that is replayed; version 0: to be measured */
+    struct network_checks checks;     /* of the network, from this node */
     char job[BOARD_JOB];              /* the job's id; "": it has none */
     char checkpoint_dir[1024];        /* of this job alone; "": none */
     char resume_from[1024];           /* see above; "": a fresh start */

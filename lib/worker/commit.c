@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* commit.c - eddis_commit: compare what was registered, choose the communication, make the engine
  */
+#include "confirm.h"
 #include "tuning.h"
 #include "worker.h"
 
@@ -190,6 +191,8 @@ static int commit_engine(struct eddis *e, const struct comm_cost *cost, struct e
 
     if (e->area)
         o.options = e->area->options;
+    if (e->network.period)
+        o.options.period = e->network.period;
     if (rc == 0 && e->group.several)
         models = centre_setup(&e->centre, v);
     for (int i = 0; rc == 0 && i < e->parameters.n; i++)
@@ -205,14 +208,19 @@ static int commit_engine(struct eddis *e, const struct comm_cost *cost, struct e
     return rc;
 }
 
-/* Tell the job how large the model is: what its exchanges cost follows from that. */
+/* Tell the job how large the model is and what the network carries: what its exchanges cost follows
+ * from that.
+ */
 static void commit_show(struct eddis *e)
 {
     struct board *b = phase_lock_board(&e->phase);
+    struct board_page *page;
 
     if (!b)
         return;
-    board_begin(b)->model_bytes = (int64_t)parameters_bytes(&e->parameters);
+    page = board_begin(b);
+    page->model_bytes = (int64_t)parameters_bytes(&e->parameters);
+    page->network = e->network;
     board_end(b);
     phase_unlock_board(&e->phase);
 }
@@ -228,6 +236,9 @@ int eddis_commit(struct eddis *e, struct eddis_error *err)
     if (e->engine)
         return eddis_fail(err, -EINVAL, "layers cannot be added after eddis_commit");
     rc = commit_compare(e, err);
+    if (rc == 0)
+        rc = confirm_network(&e->all, e->area, e->area ? e->area->options.period : 0, &e->network,
+                             err);
     if (rc == 0 && e->group.several)
         rc = centre_commit(&e->centre, err);
     if (rc < 0)

@@ -51,8 +51,9 @@ struct eddis {
     struct parameters parameters;
     struct group group;
     struct node_memory node_memory;
-    struct comm_limits limits; /* of eddis_commit: the places refer to them from then on */
-    struct engine *engine;     /* NULL before eddis_commit */
+    struct network_check network; /* what eddis_commit found it to be */
+    struct comm_limits limits;    /* of eddis_commit: the places refer to them from then on */
+    struct engine *engine;        /* NULL before eddis_commit */
     struct tuning tuning;
     struct shared_buffers box;
     struct emulation emulation;

@@ -7,6 +7,7 @@ one sentence for each thing that is missing on a node.
 
 import json
 import os
+import re
 import sys
 import time
 
@@ -15,7 +16,10 @@ from lab import Cluster
 import network
 
 BUILD = os.path.realpath(sys.argv[1])
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 WORKER = [f"{BUILD}/tests/cluster/node-worker", "20"]
+TRAIN = [f"{BUILD}/cmd/eddis-train", "--data", os.path.join(ROOT, "examples/digits/digits.csv"), "--test", "360",
+         "--model", "mlp", "--widths", "512", "--epochs", "1"]
 HOSTS = ["-H", "node1,node2,node3"]
 
 
@@ -40,7 +44,36 @@ def test_works(c):
         fast = min(x["bytes_per_s"] for x in net["links"] if 2 not in (x["from"], x["to"]))
         assert slow < 20e6 and fast > slow, net
         j.check_nothing_left(2)
-    c.lab.rate("node3", "0")
+    stale(c)
+
+
+def train(c, rate):
+    """A job of libeddis when node3's cable is so fast.  Returns it, what it said of a network that has changed, the
+    period that it trained with, and whether the network's figures are kept for the next one."""
+    c.lab.rate("node3", rate)
+    with c.job(HOSTS + ["--set", f"checkpoint.dir={c.shared}", "--set", "sync.mode=async", "--set", "batch.global=96",
+                        "--set", "profile.emulate=[{rate: 1.0, a_ms: 5, c_ms: 0.1}]", "--"] + TRAIN) as j:
+        assert j.end(60) == 0, j.err
+        changed = [e["text"] for e in j.events() if e["type"] in ("say", "network") and
+                   "the network is not what an earlier job has measured: from node" in e.get("text", "")]
+        plan = json.loads(j.file("plan-1-1.json"))
+        assert "not confirmed" not in plan["network_reason"], plan
+        kept = any(f.startswith("network-") for f in os.listdir(c.path("login", "/root/.cache/eddis")))
+        return j, changed, plan["options"]["period"] if "options" in plan else plan["period"], kept
+
+
+def stale(c):
+    """The cable has changed since: said, the period that it gave is another, and it is not believed again.
+    Nobody looks before there are workers with libeddis, and the first job of a program may have none."""
+    j, changed, _, kept = train(c, "100mbit")
+    assert "network not confirmed" in j.out, j.out
+    while not kept:  # a busy machine has looked like another network
+        assert changed, j.events()
+        j, changed, _, kept = train(c, "100mbit")
+    j, changed, period, kept = train(c, "0")
+    printed = int(re.search(r"easgd, period (\d+)", j.out).group(1))
+    assert "network not confirmed" not in j.out and changed and not kept, (j.out, changed, kept)
+    assert f"; period {period} instead of {printed};" in j.err and period < printed, (period, j.err)
 
 
 def test_pair_cannot_connect(c):

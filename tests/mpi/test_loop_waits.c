@@ -2,10 +2,12 @@
 /* test_loop_waits.c - what the board tells of ranks that wait, over the in-process loop */
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/worker/confirm.h"
 #include "lib/worker/worker.h"
 #include "loop_job.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -553,6 +555,45 @@ static void test_give_up_own(void)
     loop_job_run(&j);
 }
 
+/* ---- eddis_commit: whether the network is what it was ---- */
+
+/* Three nodes of one rank, 0 - 1 and 1 - 2, whose links were expected to carry `was` so far. */
+static void confirm_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    const double was = *(const double *)j->arg;
+    struct board_area *a = calloc(1, sizeof *a);
+    struct network_check found;
+    struct eddis_error err = { 0 };
+
+    a->first_rank = rank;
+    a->checks = (struct network_checks){
+        .turns = NETWORK_CHECK_TURNS,
+        .period_open = 1,
+        .bytes_per_s = was,
+        .row = { { rank == 1 ? 0 : 1, rank == 2 ? NETWORK_CHECK_TURNS - 1 : 0, was },
+                 { rank == 1 ? 2 : -1, NETWORK_CHECK_TURNS - 1, was } },
+    };
+    CHECK(confirm_network(&e->all, a, 100, &found, &err) == 0);
+    CHECK(found.known && !found.holds);
+    CHECK(found.from >= 0 && found.from < 3 && abs(found.to - found.from) == 1);
+    CHECK(found.was_bytes_per_s == was);
+    CHECK(found.bytes_per_s > was && found.wire_bytes_per_s > was);
+    CHECK(found.period == 1);
+    a->checks.turns = 0;
+    CHECK(confirm_network(&e->all, a, 100, &found, &err) == 0 && !found.known && !found.period);
+    CHECK(confirm_network(&e->all, NULL, 100, &found, &err) == 0 && !found.known);
+    free(a);
+}
+
+/* No loop is as slow as that. */
+static void test_confirm(void)
+{
+    double was = 1e2;
+    struct loop_job j = { .n = 3, .body = confirm_body, .arg = &was };
+
+    loop_job_run(&j);
+}
+
 int main(void)
 {
     test_late();
@@ -566,6 +607,7 @@ int main(void)
     test_ignore();
     test_resume();
     test_last();
+    test_confirm();
     if (loop_job_failures)
         fprintf(stderr, "%d failures\n", loop_job_failures);
     return loop_job_failures != 0;

@@ -357,6 +357,27 @@ START_TEST(own_speed_needs_a_window)
 }
 END_TEST
 
+/* Which part of the steps' time communication took, once all have done enough of them. */
+START_TEST(exposed)
+{
+    struct fixture x;
+    struct progress p;
+
+    begin(&x, true, false, 1);
+    ck_assert(isnan(figures_exposed(&x.f)));
+    for (int r = 0; r < N; r++) {
+        p = progress(r, FIGURES_WINDOW, 100, 30, 50);
+        p.sum = (struct board_times){ .compute_ns = 700,
+                                      .exposed_ns = r ? 100 : 300,
+                                      .total_ns = 1000 };
+        ck_assert(isnan(figures_exposed(&x.f)));
+        hear(&x, p);
+    }
+    ck_assert_double_eq_tol(figures_exposed(&x.f), 0.2, 1e-9);
+    finish(&x);
+}
+END_TEST
+
 START_TEST(relative_model)
 {
     struct fixture x;
@@ -407,6 +428,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, exposed);
     tcase_add_test(tc, own_paces);
     tcase_add_test(tc, nothing_known);
     tcase_add_test(tc, ordinary_run);

@@ -142,6 +142,7 @@ static char *sample_order(enum order_type type)
         .group = group,
         .options = { .period = 32, .moving_rate = 0.45 },
         .choice = &choice,
+        .checks = { { { 4, 1, 1e8 }, { -1, 0, 0 } }, 2, 1, 9e7 },
         .generation = 2,
         .node = node,
         .n_nodes = 2,

@@ -2,6 +2,8 @@
 /* test_network.c - tests of lib/model/network.h */
 #include "lib/model/network.h"
 
+#include "lib/model/network_check_json.h"
+
 #include "lib/base/cleanup.h"
 #include "suite.h"
 
@@ -119,8 +121,24 @@ START_TEST(wire)
 }
 END_TEST
 
+/* What ranks have found of it, from agent to driver. */
+START_TEST(found_there_and_back)
+{
+    const struct network_check was = { 1, 0, 3, 7, 1.25e8, 2.4e7, 2.5e7, 132 };
+    struct network_check got = { 0 };
+    struct eddis_error err = { 0 };
+    char *text = network_check_text(&was);
+
+    ck_assert_int_eq(network_check_parse(text, strlen(text), &got, &err), 0);
+    ck_assert_mem_eq(&got, &was, sizeof was);
+    free(text);
+    ck_assert_int_eq(network_check_parse("{\"known\": true}", 15, &got, &err), -EINVAL);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, found_there_and_back);
     tcase_add_test(tc, wire);
     tcase_add_test(tc, there_and_back);
     tcase_add_test(tc, with_failure);

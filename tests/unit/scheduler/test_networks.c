@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_networks.c - tests of scheduler/networks.h */
+/* test_networks.c - tests of scheduler/networks.h and network_checks.h */
 #include "scheduler/networks.h"
+
+#include "scheduler/network_checks.h"
 
 #include "lib/base/random.h"
 #include "suite.h"
@@ -8,6 +10,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_NODES = 6, MAX_ADDRESSES = 8 };
@@ -356,8 +359,107 @@ START_TEST(many_nodes)
 }
 END_TEST
 
+/* ---- which links tell whether a network is what it was ---- */
+
+enum { CHECKED = 5 };
+
+/* Every pair of n nodes, at a speed that depends on the pair: the greater the faster. */
+static struct network *all_pairs(int n)
+{
+    struct network *net = calloc(1, sizeof *net);
+
+    net->n_nodes = n;
+    net->host = calloc((size_t)n, sizeof *net->host);
+    net->link = calloc((size_t)(n * n), sizeof *net->link);
+    for (int i = 0; i < n; i++)
+        ck_assert_int_gt(asprintf(&net->host[i], "n%d", i), 0);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < n; k++)
+            if (i != k)
+                net->link[net->n_links++] =
+                    (struct network_link){ i, k, 1e-4, 1e8 + 1e6 * (i + k) + (i > k) };
+    return net;
+}
+
+/* The slowest first, each node once; the one that is left over with one that has another. */
+START_TEST(checks_chosen)
+{
+    static const char *const host[CHECKED] = { "n4", "n0", "n1", "n2", "n3" };
+    static const int rank[CHECKED] = { 0, 2, 4, 6, 8 };
+    struct network *net = all_pairs(CHECKED);
+    struct network_checks c[CHECKED];
+
+    ck_assert_int_eq(network_checks_choose(net, host, rank, CHECKED, c, NULL), 0);
+    ck_assert_int_eq(c[1].row[0].peer, 4); /* n0 and n1 */
+    ck_assert_int_eq(c[2].row[0].peer, 2);
+    ck_assert_int_eq(c[1].row[0].turn, 0);
+    ck_assert(c[1].row[0].bytes_per_s == 1e8 + 1e6 && c[2].row[0].bytes_per_s == 1e8 + 1e6 + 1);
+    ck_assert_int_eq(c[3].row[0].peer, 8); /* n2 and n3 */
+    ck_assert_int_eq(c[3].row[0].turn, 1);
+    ck_assert_int_eq(c[0].row[0].peer, 2); /* n4 with n0, which has one */
+    ck_assert_int_eq(c[1].row[1].peer, 0);
+    ck_assert_int_eq(c[0].row[0].turn, NETWORK_CHECK_TURNS - 1);
+    ck_assert_int_eq(c[0].row[1].peer, -1);
+    for (int i = 0; i < CHECKED; i++)
+        ck_assert_int_eq(c[i].turns, NETWORK_CHECK_TURNS);
+    network_free(net);
+}
+END_TEST
+
+/* Whatever links are known: a node has one link at a time, and both ends know of it. */
+START_TEST(checks_meet)
+{
+    enum { MANY = 40 };
+    uint64_t seed = 7 + (uint64_t)_i;
+    int n = 2 + _i, rank[MANY];
+    struct network *net = all_pairs(n);
+    const char *host[MANY];
+    struct network_checks c[MANY];
+
+    for (int i = 0; i < n; i++) {
+        host[i] = net->host[i];
+        rank[i] = 3 * i;
+    }
+    for (int i = 0; i < net->n_links; i++)
+        net->link[i].bytes_per_s =
+            (seed = random_mix(seed, 1)) % 4 ? 1e6 + (double)(seed % 999) : 0;
+    ck_assert_int_eq(network_checks_choose(net, host, rank, n, c, NULL), 0);
+    for (int i = 0; i < n; i++)
+        for (int r = 0; r < NETWORK_CHECK_ROWS; r++) {
+            const struct network_check_row *x = &c[i].row[r];
+            const struct network_checks *of = &c[x->peer < 0 ? i : x->peer / 3];
+
+            if (x->peer < 0)
+                continue;
+            ck_assert_int_lt(x->turn, c[i].turns);
+            ck_assert(x->bytes_per_s > 0);
+            ck_assert((of->row[0].peer == rank[i] && of->row[0].turn == x->turn) ||
+                      (of->row[1].peer == rank[i] && of->row[1].turn == x->turn));
+            ck_assert(r == 0 || x->turn != c[i].row[0].turn);
+        }
+    network_free(net);
+}
+END_TEST
+
+/* Names that are missing, or there twice, are no use. */
+START_TEST(checks_without_names)
+{
+    static const char *const host[][2] = { { "n0", "n9" }, { "n0", "n0" } };
+    static const int rank[] = { 0, 1 };
+    struct network *net = all_pairs(3);
+    struct network_checks c[2];
+
+    ck_assert_int_eq(network_checks_choose(net, host[_i], rank, 2, c, NULL), 0);
+    ck_assert_int_eq(c[0].turns, 0);
+    network_free(net);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, checks_chosen);
+    tcase_add_loop_test(tc, checks_meet, 0, 38);
+    tcase_add_loop_test(tc, checks_without_names, 0, 2);
     tcase_add_loop_test(tc, row, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, sentences);
     tcase_add_test(tc, random_clusters);

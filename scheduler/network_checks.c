@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* network_checks.c - a link for every node, the slowest first, and when it is measured */
+#include "network_checks.h"
+
+#include "lib/base/cleanup.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SPREAD = NETWORK_CHECK_TURNS - 1
+}; /* turns of the links that have both nodes to themselves */
+
+/* A link whose other direction is known, too; nodes as they take part. */
+struct pair {
+    int a, b;
+    double there, back; /* bytes a second from a to b, from b to a */
+};
+
+static double slower(const struct pair *p)
+{
+    return p->there < p->back ? p->there : p->back;
+}
+
+static int compare(const void *x, const void *y)
+{
+    const struct pair *p = x, *q = y;
+    double a = slower(p), b = slower(q);
+
+    if (a < b || a > b)
+        return a < b ? -1 : 1;
+    return p->a != q->a ? p->a - q->a : p->b - q->b;
+}
+
+/* Number each of the network's nodes as it takes part, -1: it does not.  False: names are no use.
+ */
+static bool number_nodes(const struct network *net, const char *const *host, int n, int *ret)
+{
+    int found = 0;
+
+    for (int k = 0; net->host && k < net->n_nodes; k++) {
+        int times = 0;
+
+        ret[k] = -1;
+        for (int i = 0; i < n; i++)
+            if (strcmp(net->host[k], host[i]) == 0) {
+                ret[k] = i;
+                times++;
+            }
+        if (times > 1)
+            return false;
+        for (int j = 0; j < k; j++)
+            if (ret[k] >= 0 && ret[j] == ret[k])
+                return false;
+        found += times;
+    }
+    return found == n;
+}
+
+static int by_ends(const void *x, const void *y)
+{
+    const struct network_link *a = x, *b = y;
+
+    return a->from != b->from ? a->from - b->from : a->to - b->to;
+}
+
+/* link [n_links] is a copy of the network's, to be sorted. */
+static int list_pairs(const struct network *net, struct network_link *link, const int *number,
+                      struct pair *ret)
+{
+    size_t links = (size_t)net->n_links;
+    int n = 0;
+
+    memcpy(link, net->link, links * sizeof *link);
+    qsort(link, links, sizeof *link, by_ends);
+    for (size_t i = 0; i < links; i++) {
+        const struct network_link *l = &link[i], other = { .from = l->to, .to = l->from };
+        const struct network_link *back = bsearch(&other, link, links, sizeof *link, by_ends);
+        int a = number[l->from], b = number[l->to];
+
+        if (a >= 0 && b > a && l->bytes_per_s > 0 && back && back->bytes_per_s > 0)
+            ret[n++] = (struct pair){ a, b, l->bytes_per_s, back->bytes_per_s };
+    }
+    qsort(ret, (size_t)n, sizeof *ret, compare);
+    return n;
+}
+
+static int used(const struct network_checks *c)
+{
+    return (c->row[0].peer >= 0) + (c->row[1].peer >= 0);
+}
+
+static void add(struct network_checks *ret, const struct pair *p, const int *rank, int turn)
+{
+    struct network_checks *a = &ret[p->a], *b = &ret[p->b];
+
+    a->row[used(a)] = (struct network_check_row){ rank[p->b], turn, p->there };
+    b->row[used(b)] = (struct network_check_row){ rank[p->a], turn, p->back };
+}
+
+/* One of the two has none, and the other none in the last turn. */
+static bool is_left_over(const struct network_checks *a, const struct network_checks *b)
+{
+    return used(a) + used(b) == 1 && a->row[0].turn < SPREAD && b->row[0].turn < SPREAD;
+}
+
+/* First those whose nodes have none yet, in turns; then, in one more, those with one who has one.
+ */
+static int choose(const struct pair *pair, int n_pairs, const int *rank, struct network_checks *ret)
+{
+    int n = 0, turns;
+
+    for (int i = 0; i < n_pairs; i++)
+        if (!used(&ret[pair[i].a]) && !used(&ret[pair[i].b]))
+            add(ret, &pair[i], rank, n++ % SPREAD);
+    turns = n < SPREAD ? n : SPREAD;
+    for (int i = 0; i < n_pairs; i++) {
+        if (is_left_over(&ret[pair[i].a], &ret[pair[i].b])) {
+            add(ret, &pair[i], rank, SPREAD);
+            turns = NETWORK_CHECK_TURNS;
+        }
+    }
+    return turns;
+}
+
+int network_checks_choose(const struct network *net, const char *const *host, const int *rank,
+                          int n, struct network_checks *ret, struct eddis_error *err)
+{
+    cleanup_free int *number = calloc((size_t)net->n_nodes + 1, sizeof *number);
+    cleanup_free struct pair *pair = calloc((size_t)net->n_links + 1, sizeof *pair);
+    cleanup_free struct network_link *link = calloc((size_t)net->n_links + 1, sizeof *link);
+    int turns = 0;
+
+    if (!number || !pair || !link)
+        return eddis_fail(err, -ENOMEM, "no memory for the links to be checked");
+    for (int i = 0; i < n; i++)
+        ret[i] = (struct network_checks){ .row = { { .peer = -1 }, { .peer = -1 } } };
+    if (number_nodes(net, host, n, number))
+        turns = choose(pair, list_pairs(net, link, number, pair), rank, ret);
+    for (int i = 0; i < n; i++)
+        ret[i].turns = turns;
+    return 0;
+}
