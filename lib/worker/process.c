@@ -173,14 +173,20 @@ static int start_mpi(void *arg, struct transport **ret, struct eddis_error *err)
     return transport_mpi_start(ret, err);
 }
 
+static int fail_in_child(struct eddis_error *err)
+{
+    return eddis_fail(
+        err, -EPERM,
+        "the process that has made this one by fork has joined the job; use it there, "
+        "or start the child as a new program");
+}
+
 static int hub_take(struct eddis_error *err)
 {
     int rc;
 
     if (share.hub && share.hub_forks != process_forks())
-        return eddis_fail(err, -EPERM,
-                          "MPI belongs to the process that has made this one by fork; open the job "
-                          "there, or start the child as a new program");
+        return fail_in_child(err);
     if (share.hub && share.hub_users == 0 && share.board)
         share.noted = board_note_left(share.board_path, share.board_rank, false);
     if (share.hub)
@@ -224,11 +230,10 @@ void process_hub_put(bool orderly)
     pthread_mutex_unlock(&share_lock);
 }
 
-/* Whether the page that is kept is the one at this place, and of this process. */
+/* Whether the page that is kept is the one at this place. */
 static bool is_kept(const char *path, int local_rank)
 {
-    return share.board && share.board_forks == process_forks() && share.board_rank == local_rank &&
-           strcmp(share.board_path, path) == 0;
+    return share.board && share.board_rank == local_rank && strcmp(share.board_path, path) == 0;
 }
 
 /* Keep another page, or none. */
@@ -256,7 +261,9 @@ static int board_take(const char *path, int local_rank, struct eddis_error *err)
 {
     bool kept = is_kept(path, local_rank);
 
-    if (share.board_taken && share.board_forks == process_forks())
+    if (share.board && share.board_forks != process_forks())
+        return fail_in_child(err);
+    if (share.board_taken)
         return eddis_fail(err, -EBUSY,
                           "this process has a worker open already, whose progress page eddis-run "
                           "reads; close it before another one is opened");

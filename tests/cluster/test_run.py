@@ -87,9 +87,10 @@ def last_words():
 
 
 def opened_again():
-    """One worker after the other in a process, whose page's file is gone by then."""
-    with job("--", WORKER, "again") as j:
-        j.check(0, "ok")
+    """One worker after the other in a process, whose page's file is gone by then; none in its child."""
+    for what in ("again", "fork"):
+        with job("--", WORKER, what) as j:
+            j.check(0, "ok")
 
 
 def gone():
