@@ -46,7 +46,7 @@ struct http_client {
     bool known;       /* `now` has answered */
     bool unanswered;  /* the last request was: only a new connection will do */
     int64_t connect_ns;
-    char *pin;
+    char *pin, *path;
     struct http_tcp tcp;
     struct curl_slist *headers; /* the token is in the first */
     struct request *requests;
@@ -161,7 +161,8 @@ int http_client_open(const struct http_client_options *o, struct http_client **r
     c->tcp = o->tcp;
     c->connect_ns = o->connect_ns ? o->connect_ns : 3 * CLOCK_S;
     c->pin = o->pin ? strdup(o->pin) : NULL;
-    if ((o->pin && !c->pin) || !client_set(c, o->token))
+    c->path = o->path ? strdup(o->path) : NULL;
+    if ((o->pin && !c->pin) || (o->path && !c->path) || !client_set(c, o->token))
         rc = eddis_fail(err, -ENOMEM, "no memory for an HTTP client");
     for (int i = 0; rc == 0 && i < o->n_bases; i++)
         rc = take_base(c, o->base[i], err);
@@ -233,6 +234,8 @@ static bool request_set(struct request *r)
     bad |= curl_easy_setopt(e, CURLOPT_ERRORBUFFER, r->why) != CURLE_OK;
     bad |= curl_easy_setopt(e, CURLOPT_PRIVATE, r) != CURLE_OK;
     bad |= curl_easy_setopt(e, CURLOPT_HTTPHEADER, r->c->headers) != CURLE_OK;
+    if (r->c->path)
+        bad |= curl_easy_setopt(e, CURLOPT_UNIX_SOCKET_PATH, r->c->path) != CURLE_OK;
     if (r->json) {
         bad |= curl_easy_setopt(e, CURLOPT_POSTFIELDS, r->json) != CURLE_OK;
         bad |= curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(r->json)) !=
@@ -508,6 +511,7 @@ void http_client_close(struct http_client *c)
         explicit_bzero(c->headers->data, strlen(c->headers->data));
     curl_slist_free_all(c->headers);
     free(c->pin);
+    free(c->path);
     free(c);
     curl_global_cleanup();
 }

@@ -37,6 +37,7 @@ struct http_client_options {
     int n_bases;
     const char *token;  /* sent as bearer, kept in memory only */
     const char *pin;    /* of the server's key, see key.h; NULL: plain HTTP */
+    const char *path;   /* of a Unix socket at which all of base are, for plain HTTP; NULL: none */
     int64_t connect_ns; /* for an address to take a connection, TLS included; 0: 3 s */
     struct http_tcp tcp;
 };

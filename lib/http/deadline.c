@@ -15,6 +15,8 @@ struct deadline {
     struct deadline *next, *prev;
     int fd;
     int64_t at_ns;
+    void (*wake)(void *ctx); /* instead of shutting the socket down; NULL: none */
+    void *ctx;
 };
 
 struct deadlines {
@@ -23,16 +25,40 @@ struct deadlines {
     pthread_cond_t changed; /* on the monotonic clock */
     struct deadline head;   /* of a ring */
     int64_t nearest_ns;     /* what the thread sleeps until */
-    bool stop;
+    bool stop, awake;       /* awake: nobody may wait */
 };
+
+/* Wake those whose time has come, with the lock free: who waits is closed by nobody. */
+static void wake_due(struct deadlines *d, int64_t now_ns)
+{
+    struct deadline *x = d->head.next;
+
+    while (x != &d->head) {
+        void (*wake)(void *ctx) = x->wake;
+        void *ctx = x->ctx;
+
+        if (!wake || x->at_ns > now_ns) {
+            x = x->next;
+            continue;
+        }
+        x->wake = NULL;
+        x->at_ns = CLOCK_NEVER;
+        pthread_mutex_unlock(&d->lock);
+        wake(ctx);
+        pthread_mutex_lock(&d->lock);
+        x = d->head.next;
+    }
+}
 
 /* Shut down what is late; returns the nearest moment of the others. */
 static int64_t sweep(struct deadlines *d, int64_t now_ns)
 {
     int64_t nearest = CLOCK_NEVER;
 
+    wake_due(d, now_ns);
+
     for (struct deadline *x = d->head.next; x != &d->head; x = x->next) {
-        if (x->at_ns <= now_ns) {
+        if (x->at_ns <= now_ns && !x->wake) {
             (void)shutdown(x->fd, SHUT_RDWR);
             x->at_ns = CLOCK_NEVER; /* the server sees the end of the stream and closes it */
         }
@@ -136,6 +162,34 @@ void deadline_set(struct deadlines *d, struct deadline *x, int64_t at_ns)
     pthread_mutex_lock(&d->lock);
     x->at_ns = at_ns;
     wake(d, at_ns);
+    pthread_mutex_unlock(&d->lock);
+}
+
+bool deadline_hold(struct deadlines *d, struct deadline *x, int64_t at_ns,
+                   void (*wake_fn)(void *ctx), void *ctx)
+{
+    bool held;
+
+    pthread_mutex_lock(&d->lock);
+    held = !d->awake;
+    if (held) {
+        x->wake = wake_fn;
+        x->ctx = ctx;
+        x->at_ns = at_ns;
+        wake(d, at_ns);
+    }
+    pthread_mutex_unlock(&d->lock);
+    return held;
+}
+
+void deadlines_wake(struct deadlines *d)
+{
+    pthread_mutex_lock(&d->lock);
+    d->awake = true;
+    for (struct deadline *x = d->head.next; x != &d->head; x = x->next)
+        if (x->wake)
+            x->at_ns = 0;
+    wake_due(d, 0);
     pthread_mutex_unlock(&d->lock);
 }
 

@@ -2,10 +2,11 @@
 /* server.c - serves requests with libmicrohttpd, each checked before its body is read */
 #include "server.h"
 
-#include "deadline.h"
+#include "guests.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
+#include "strangers.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,11 +16,15 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 /* Not epoll alone: with exactly a multiple of 128 ready connections its internal thread sleeps a
  * whole time-out with work pending (libmicrohttpd 0.9.75).
  */
-enum { SERVER_THREADS = 2, SERVER_CONNECTIONS = 4096, SERVER_PATH = 512 };
+enum { SERVER_THREADS = 2, SERVER_CONNECTIONS = 4096, SERVER_PATH = 512, SERVER_BACKLOG = 256 };
 
 enum { SERVER_TOO_LARGE = 413 }; /* libmicrohttpd has renamed its constant */
 
@@ -27,11 +32,12 @@ static const char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3";
 
 struct http_server {
     struct MHD_Daemon *daemon;
-    struct deadlines *deadlines;
+    struct guests *guests;
     struct http_server_options o;
-    int64_t deadline_ns;
+    int64_t deadline_ns, stranger_ns, refusal_ns;
     int port;
-    pthread_mutex_t counting; /* of `refusals` */
+    char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* of the Unix socket; "": none */
+    pthread_mutex_t counting;                             /* of `refusals` */
     struct http_refusals refusals;
     atomic_llong refused;     /* their total, for those who ask often */
     pthread_mutex_t handling; /* one call of the handler at a time */
@@ -51,7 +57,7 @@ struct http_exchange {
     struct MHD_Response *response; /* queued by libmicrohttpd's thread */
 };
 
-static struct deadline *connection_deadline(struct MHD_Connection *c)
+static struct guest *guest_of(struct MHD_Connection *c)
 {
     const union MHD_ConnectionInfo *i =
         MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -59,13 +65,18 @@ static struct deadline *connection_deadline(struct MHD_Connection *c)
     return i ? i->socket_context : NULL;
 }
 
+static const struct sockaddr *peer_of(struct MHD_Connection *c)
+{
+    const union MHD_ConnectionInfo *i =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+
+    return i ? i->client_addr : NULL;
+}
+
 /* From now on this connection has ns to get on. */
 static void connection_allow(struct http_server *s, struct MHD_Connection *c, int64_t ns)
 {
-    struct deadline *d = connection_deadline(c);
-
-    if (d)
-        deadline_set(s->deadlines, d, clock_after_ns(clock_now_ns(), ns));
+    guests_allow(s->guests, guest_of(c), ns);
 }
 
 static void connection_changed(void *ctx, struct MHD_Connection *c, void **socket_context,
@@ -74,14 +85,13 @@ static void connection_changed(void *ctx, struct MHD_Connection *c, void **socke
     struct http_server *s = ctx;
 
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-        const union MHD_ConnectionInfo *i =
-            MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+        int fd = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 
-        http_socket_tune(i->connect_fd, &s->o.tcp);
-        *socket_context = deadline_add(s->deadlines, i->connect_fd,
-                                       clock_after_ns(clock_now_ns(), s->deadline_ns));
-    } else if (*socket_context) {
-        deadline_remove(s->deadlines, *socket_context);
+        if (!*s->path)
+            http_socket_tune(fd, &s->o.tcp);
+        *socket_context = guests_begin(s->guests, fd, peer_of(c));
+    } else {
+        guests_end(s->guests, *socket_context);
         *socket_context = NULL;
     }
 }
@@ -169,6 +179,10 @@ static int authenticate(const struct http_server *s, struct MHD_Connection *c)
 {
     const char *h = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
 
+    if (*s->path && !guests_is_local(guest_of(c)))
+        return -1; /* another user: what he has sent may be there, but he gets no answer */
+    if (!h && *s->path)
+        return s->o.local_who;
     if (!h || strncmp(h, "Bearer ", 7) != 0)
         return -1;
     return http_tokens_who(s->o.tokens, h + 7);
@@ -176,11 +190,13 @@ static int authenticate(const struct http_server *s, struct MHD_Connection *c)
 
 static void peer_text(struct MHD_Connection *c, char *ret, size_t size)
 {
-    const union MHD_ConnectionInfo *i =
-        MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    const struct sockaddr_in *a = i ? (const struct sockaddr_in *)i->client_addr : NULL;
+    const struct sockaddr *peer = peer_of(c);
+    const struct sockaddr_in *a = (const struct sockaddr_in *)peer;
 
-    if (!a || a->sin_family != AF_INET || !inet_ntop(AF_INET, &a->sin_addr, ret, (unsigned)size))
+    if (peer && peer->sa_family == AF_UNIX)
+        (void)snprintf(ret, size, "this machine");
+    else if (!peer || peer->sa_family != AF_INET ||
+             !inet_ntop(AF_INET, &a->sin_addr, ret, (unsigned)size))
         (void)snprintf(ret, size, "unknown");
 }
 
@@ -213,10 +229,8 @@ static int check_headers(struct http_server *s, struct MHD_Connection *c, const 
         MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
     int who = authenticate(s, c);
 
-    if (who < 0) {
-        count_refusal(s, c);
+    if (who < 0)
         return MHD_HTTP_UNAUTHORIZED;
-    }
     *ret_who = who;
     if (MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_TRANSFER_ENCODING))
         return MHD_HTTP_LENGTH_REQUIRED;
@@ -306,6 +320,23 @@ static enum MHD_Result pass_answer(struct http_exchange *x)
     return rc;
 }
 
+static void resume(void *ctx)
+{
+    MHD_resume_connection(ctx);
+}
+
+/* Have who has shown a wrong token, or none, wait.  False: he need not wait any more. */
+static bool wait_for_refusal(struct http_server *s, struct MHD_Connection *c)
+{
+    struct guest *g = guest_of(c);
+
+    if (guests_has_waited(g))
+        return false;
+    count_refusal(s, c);
+    MHD_suspend_connection(c);
+    return guests_wait(s->guests, g, s->refusal_ns, resume, c);
+}
+
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const char *url,
                                   const char *method, const char *http, const char *data,
                                   size_t *data_n, void **state)
@@ -316,8 +347,12 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
     if (!x) {
         int who = 0, status = check_headers(s, c, url, &who);
 
+        if (status == MHD_HTTP_UNAUTHORIZED && wait_for_refusal(s, c))
+            return MHD_YES;
+        connection_allow(s, c, s->stranger_ns);
         if (status)
             return refuse_headers(c, status);
+        guests_know(s->guests, guest_of(c));
         connection_allow(s, c, s->deadline_ns);
         *state = x = exchange_new(s, c);
         if (!x)
@@ -357,14 +392,30 @@ static void on_log(void *ctx, const char *fmt, va_list ap)
 
 static void free_server(struct http_server *s)
 {
-    deadlines_stop(s->deadlines);
+    guests_close(s->guests);
     pthread_mutex_destroy(&s->handling);
     pthread_mutex_destroy(&s->counting);
     free(s);
 }
 
-static int take_options(struct http_server *s, const struct http_server_options *o,
-                        struct sockaddr_in *ret, struct eddis_error *err)
+static int64_t or_else(int64_t ns, int64_t otherwise_ns)
+{
+    return ns ? ns : otherwise_ns;
+}
+
+static void take_limits(struct http_server *s, const struct http_server_options *o)
+{
+    s->o = *o;
+    s->o.key = NULL; /* ours until the start is done only */
+    s->deadline_ns = or_else(o->deadline_ns, 10 * CLOCK_S);
+    s->refusal_ns = or_else(o->refusal_ns, CLOCK_S);
+    s->stranger_ns = or_else(o->stranger_ns, 3 * CLOCK_S);
+    if (s->stranger_ns > s->deadline_ns)
+        s->stranger_ns = s->deadline_ns;
+}
+
+static int take_address(const struct http_server_options *o, struct sockaddr_in *ret,
+                        struct eddis_error *err)
 {
     *ret = (struct sockaddr_in){ .sin_family = AF_INET };
     if (inet_pton(AF_INET, o->address, &ret->sin_addr) != 1)
@@ -377,16 +428,40 @@ static int take_options(struct http_server *s, const struct http_server_options 
                           o->address);
     if (o->key && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
         return eddis_fail(err, -ENOTSUP, "this libmicrohttpd was built without TLS");
-    s->o = *o;
-    s->o.key = NULL; /* ours until the start is done only */
-    s->deadline_ns = o->deadline_ns ? o->deadline_ns : 10 * CLOCK_S;
     return 0;
 }
 
-static int listen_on(struct http_server *s, const struct sockaddr_in *address,
+/* Returns the descriptor of a listening Unix socket. */
+static int make_socket(struct http_server *s, const char *path, struct eddis_error *err)
+{
+    struct sockaddr_un a = { .sun_family = AF_UNIX };
+    int fd, rc;
+
+    if (strlen(path) >= sizeof a.sun_path)
+        return eddis_fail(err, -ENAMETOOLONG, "the path '%s' is too long for a socket", path);
+    memcpy(a.sun_path, path, strlen(path) + 1);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    rc = fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) < 0 ? -errno : 0;
+    if (rc == 0) {
+        memcpy(s->path, path, strlen(path) + 1);
+        rc = chmod(path, 0600) < 0 || listen(fd, SERVER_BACKLOG) < 0 ? -errno : 0;
+    }
+    if (rc == 0)
+        return fd;
+    if (fd >= 0)
+        (void)close(fd);
+    return eddis_fail_errno(err, rc, "cannot listen on '%s'", path);
+}
+
+static int listen_on(struct http_server *s, const struct sockaddr_in *address, int fd,
                      const struct http_key *key, struct eddis_error *err)
 {
     const struct MHD_OptionItem none[] = { { MHD_OPTION_END, 0, NULL } };
+    const struct MHD_OptionItem where[] = {
+        { fd < 0 ? MHD_OPTION_SOCK_ADDR : MHD_OPTION_LISTEN_SOCKET, fd < 0 ? 0 : fd,
+          fd < 0 ? (void *)(uintptr_t)address : NULL },
+        { MHD_OPTION_END, 0, NULL },
+    };
     const struct MHD_OptionItem tls[] = {
         { MHD_OPTION_HTTPS_MEM_KEY, 0, key ? (void *)(uintptr_t)http_key_private(key) : NULL },
         { MHD_OPTION_HTTPS_MEM_CERT, 0, key ? (void *)(uintptr_t)http_key_certificate(key) : NULL },
@@ -394,22 +469,29 @@ static int listen_on(struct http_server *s, const struct sockaddr_in *address,
         { MHD_OPTION_END, 0, NULL },
     };
     const union MHD_DaemonInfo *i;
-    int max = s->o.max_connections ? s->o.max_connections : SERVER_CONNECTIONS;
+    int max = (s->o.max_connections ? s->o.max_connections : SERVER_CONNECTIONS) + 2 * STRANGERS;
 
     s->daemon = MHD_start_daemon(
         MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
             (key ? MHD_USE_TLS : 0),
-        0, NULL, NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_log, s, MHD_OPTION_SOCK_ADDR,
-        address, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)SERVER_THREADS,
+        0, NULL, NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_log, s, MHD_OPTION_ARRAY,
+        where, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)SERVER_THREADS,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_MAX_HEADER, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)max, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
         connection_changed, s, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY, key ? tls : none,
         MHD_OPTION_END);
     if (!s->daemon)
-        return eddis_fail_errno(err, -(errno ? errno : EIO), "cannot listen on %s", s->o.address);
+        return eddis_fail_errno(err, -(errno ? errno : EIO), "cannot listen on %s",
+                                fd < 0 ? s->o.address : s->path);
     i = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
     s->port = i ? i->port : 0;
     return 0;
+}
+
+static void remove_socket(const struct http_server *s)
+{
+    if (*s->path)
+        (void)unlink(s->path);
 }
 
 int http_server_start(const struct http_server_options *o, struct http_server **ret,
@@ -417,18 +499,24 @@ int http_server_start(const struct http_server_options *o, struct http_server **
 {
     struct http_server *s = calloc(1, sizeof *s);
     struct sockaddr_in address;
-    int rc;
+    int rc, fd = -1;
 
     if (!s)
         return eddis_fail(err, -ENOMEM, "no memory for a server");
     pthread_mutex_init(&s->handling, NULL);
     pthread_mutex_init(&s->counting, NULL);
-    rc = take_options(s, o, &address, err);
+    take_limits(s, o);
+    rc = o->path ? fd = make_socket(s, o->path, err) : take_address(o, &address, err);
+    if (rc >= 0)
+        rc =
+            guests_open(&(struct guests_options){ s->stranger_ns, s->deadline_ns, o->path != NULL },
+                        &s->guests, err);
     if (rc == 0)
-        rc = deadlines_start(&s->deadlines, err);
-    if (rc == 0)
-        rc = listen_on(s, &address, o->key, err);
+        rc = listen_on(s, &address, fd, o->key, err);
     if (rc < 0) {
+        if (fd >= 0)
+            (void)close(fd);
+        remove_socket(s);
         free_server(s);
         return rc;
     }
@@ -439,6 +527,11 @@ int http_server_start(const struct http_server_options *o, struct http_server **
 int http_server_port(const struct http_server *s)
 {
     return s->port;
+}
+
+const char *http_server_path(const struct http_server *s)
+{
+    return s ? s->path : "";
 }
 
 int64_t http_server_refused(const struct http_server *s)
@@ -457,6 +550,8 @@ void http_server_stop(struct http_server *s)
 {
     if (!s)
         return;
+    remove_socket(s);
+    guests_wake(s->guests); /* nobody may be asleep when it stops */
     MHD_stop_daemon(s->daemon);
     free_server(s);
 }

@@ -3,16 +3,22 @@
 #include "lib/http/server.h"
 
 #include "lib/base/clock.h"
+#include "lib/http/strangers.h"
 #include "suite.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { MAX_KEPT = 512 };
@@ -57,6 +63,7 @@ static struct fixture *start(int64_t deadline_ns, int max_connections)
         .handle = handle,
         .ctx = f,
         .deadline_ns = deadline_ns,
+        .refusal_ns = 20 * CLOCK_MS,
         .max_connections = max_connections,
     };
     struct eddis_error err = { 0 };
@@ -456,6 +463,187 @@ START_TEST(connection_cap)
 }
 END_TEST
 
+static void raise_files(void)
+{
+    struct rlimit l;
+
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &l), 0);
+    l.rlim_cur = l.rlim_max;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &l), 0);
+}
+
+static int status_within(int fd, int seconds, char *answer, size_t size)
+{
+    const struct timeval wait = { .tv_sec = seconds };
+
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait), 0);
+    return hear(fd, answer, size);
+}
+
+/* Those who come and say nothing keep nobody out, and nobody who has shown a token has to go. */
+START_TEST(idle_ones_give_way)
+{
+    enum { IDLE = 600, KEPT = 20 };
+    struct fixture *f = start(60 * CLOCK_S, 64);
+    static int idle[IDLE];
+    int kept_fd[KEPT], fd, open_ones = 0;
+    char answer[4096];
+
+    raise_files();
+    for (int i = 0; i < KEPT; i++) {
+        kept_fd[i] = dial(f);
+        say(f, kept_fd[i], "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
+    }
+    wait_kept(f, KEPT);
+    for (int i = 0; i < IDLE; i++)
+        idle[i] = dial(f);
+    /* As agents do: again when it had to go. */
+    for (int i = 0, status = 0; status != 200; i++) {
+        ck_assert_int_lt(i, 300);
+        fd = dial(f);
+        say(f, fd, ask_rows[0].request);
+        status = status_within(fd, 5, answer, sizeof answer);
+        close(fd);
+        clock_sleep_until_ns(clock_now_ns() + (status == 200 ? 0 : 20 * CLOCK_MS));
+    }
+    release(f);
+    for (int i = 0; i < KEPT; i++) {
+        ck_assert_int_eq(hear(kept_fd[i], answer, sizeof answer), 200);
+        close(kept_fd[i]);
+    }
+    for (int i = 0; i < IDLE; i++) {
+        open_ones += recv(idle[i], answer, 1, MSG_DONTWAIT) < 0;
+        close(idle[i]);
+    }
+    ck_assert_int_le(open_ones, STRANGERS_OF_ONE + 1); /* one may be about to go */
+    stop(f);
+}
+END_TEST
+
+/* A short time is enough to show a token. */
+START_TEST(strangers_have_little_time)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    struct http_server_options o = { .address = "127.0.0.1",
+                                     .handle = handle,
+                                     .ctx = f,
+                                     .deadline_ns = 600 * CLOCK_S,
+                                     .stranger_ns = 100 * CLOCK_MS };
+    char answer[4096];
+    int fd, known;
+
+    pthread_mutex_init(&f->lock, NULL);
+    ck_assert_int_eq(http_tokens_new(2, &f->tokens, NULL), 0);
+    o.tokens = f->tokens;
+    ck_assert_int_eq(http_server_start(&o, &f->s, NULL), 0);
+    known = dial(f);
+    say(f, known, ask_rows[0].request);
+    ck_assert_int_eq(hear(known, answer, sizeof answer), 200);
+    fd = dial(f);
+    ck_assert_int_eq(status_within(fd, 60, answer, sizeof answer), 0); /* closed */
+    say(f, known, ask_rows[0].request);
+    ck_assert_int_eq(hear(known, answer, sizeof answer), 200);
+    close(known);
+    close(fd);
+    stop(f);
+}
+END_TEST
+
+/* Who guesses waits for his answer, and others do not wait for him. */
+START_TEST(wrong_tokens_are_slow)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    struct http_server_options o = {
+        .address = "127.0.0.1", .handle = handle, .ctx = f, .refusal_ns = 400 * CLOCK_MS
+    };
+    char answer[4096];
+    int64_t since_ns;
+    int fd, asleep;
+
+    pthread_mutex_init(&f->lock, NULL);
+    ck_assert_int_eq(http_tokens_new(2, &f->tokens, NULL), 0);
+    o.tokens = f->tokens;
+    ck_assert_int_eq(http_server_start(&o, &f->s, NULL), 0);
+    fd = dial(f);
+    since_ns = clock_now_ns();
+    say(f, fd, "GET /echo HTTP/1.1\r\n" HOST "Authorization: Bearer <x>\r\n\r\n");
+    ck_assert_int_eq(ask(f, ask_rows[0].request, answer, sizeof answer), 200);
+    ck_assert_int_lt(recv(fd, answer, 1, MSG_DONTWAIT), 0);
+    ck_assert_int_eq(status_within(fd, 60, answer, sizeof answer), 401);
+    ck_assert_int_ge(clock_now_ns() - since_ns, 400 * CLOCK_MS);
+    ck_assert_int_eq(http_server_refused(f->s), 1);
+    close(fd);
+    asleep = dial(f); /* and the server stops all the same */
+    say(f, asleep, "GET /echo HTTP/1.1\r\n" HOST "\r\n");
+    while (http_server_refused(f->s) < 2)
+        clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
+    stop(f);
+    close(asleep);
+}
+END_TEST
+
+static int dial_path(const char *path)
+{
+    struct sockaddr_un a = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    (void)snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
+    return fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof a) == 0 ? fd : -1;
+}
+
+/* The kernel says who comes to a Unix socket: this user needs no token, another one has no answer
+ * although his is right.
+ */
+START_TEST(unix_socket)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    char folder[] = "/tmp/eddis-server-XXXXXX", path[64], answer[4096];
+    struct http_server_options o = {
+        .path = path, .local_who = 1, .handle = handle, .ctx = f, .refusal_ns = CLOCK_MS
+    };
+    struct stat st;
+    int fd, status;
+
+    pthread_mutex_init(&f->lock, NULL);
+    ck_assert_int_eq(http_tokens_new(2, &f->tokens, NULL), 0);
+    o.tokens = f->tokens;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    (void)snprintf(path, sizeof path, "%s/socket", folder);
+    ck_assert_int_eq(http_server_start(&o, &f->s, NULL), 0);
+    ck_assert_str_eq(http_server_path(f->s), path);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_eq(st.st_mode & 0777, 0600);
+    ck_assert_int_ge(fd = dial_path(path), 0);
+    say(f, fd, "GET /echo HTTP/1.1\r\n" HOST "\r\n");
+    ck_assert_int_eq(hear(fd, answer, sizeof answer), 200);
+    ck_assert_ptr_nonnull(strstr(answer, "\"who\":1"));
+    ck_assert_ptr_nonnull(strstr(answer, "\"peer\":\"this machine\""));
+    say(f, fd, "GET /echo HTTP/1.1\r\n" HOST AGENT "\r\n");
+    ck_assert_int_eq(hear(fd, answer, sizeof answer), 200);
+    ck_assert_ptr_nonnull(strstr(answer, "\"who\":0"));
+    close(fd);
+    if (geteuid() == 0) {
+        char *request = expand(f, ask_rows[0].request);
+
+        ck_assert_int_eq(chmod(folder, 0755) + chmod(path, 0666), 0);
+        if (fork() == 0) {
+            if (setgroups(0, NULL) < 0 || setgid(65534) < 0 || setuid(65534) < 0)
+                _exit(2);
+            fd = dial_path(path);
+            (void)!send(fd, request, strlen(request), MSG_NOSIGNAL); /* it may be shut already */
+            _exit(fd >= 0 && hear(fd, answer, sizeof answer) == 0 ? 0 : 1);
+        }
+        ck_assert_int_gt(wait(&status), 0);
+        ck_assert_int_eq(status, 0);
+        free(request);
+    }
+    ck_assert_int_eq(f->n_asked, 2);
+    stop(f);
+    ck_assert_int_lt(access(path, F_OK), 0);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
 /* Not every address, no address that is none, and without a key none that others can reach. */
 START_TEST(bad_options)
 {
@@ -516,6 +704,10 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, many_long_polls);
     tcase_add_test(tc, stop_with_open_connections);
     tcase_add_test(tc, connection_cap);
+    tcase_add_test(tc, idle_ones_give_way);
+    tcase_add_test(tc, strangers_have_little_time);
+    tcase_add_test(tc, wrong_tokens_are_slow);
+    tcase_add_test(tc, unix_socket);
     tcase_add_test(tc, bad_options);
     tcase_add_test(tc, close_on_exec);
 }

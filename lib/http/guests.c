@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* guests.c - gives each connection its deadline, and strangers their place among each other */
+#include "guests.h"
+
+#include "deadline.h"
+#include "lib/base/clock.h"
+#include "strangers.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct guest {
+    struct stranger stranger; /* first: in the list until a token was shown */
+    struct deadline *deadline;
+    bool local, waited;
+};
+
+struct guests {
+    struct guests_options o;
+    struct deadlines *deadlines;
+    pthread_mutex_t lock; /* of `strangers` */
+    struct strangers strangers;
+};
+
+int guests_open(const struct guests_options *o, struct guests **ret, struct eddis_error *err)
+{
+    struct guests *s = calloc(1, sizeof *s);
+    int rc;
+
+    if (!s)
+        return eddis_fail(err, -ENOMEM, "no memory for a server's connections");
+    s->o = *o;
+    pthread_mutex_init(&s->lock, NULL);
+    strangers_init(&s->strangers);
+    rc = deadlines_start(&s->deadlines, err);
+    if (rc < 0) {
+        guests_close(s);
+        return rc;
+    }
+    *ret = s;
+    return 0;
+}
+
+void guests_close(struct guests *s)
+{
+    if (!s)
+        return;
+    deadlines_stop(s->deadlines);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+static bool is_ours(int fd)
+{
+    struct ucred peer;
+    socklen_t n = sizeof peer;
+
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 &&
+           (peer.uid == geteuid() || peer.uid == 0);
+}
+
+static uint32_t address_of(const struct sockaddr *peer)
+{
+    return peer && peer->sa_family == AF_INET ? ((const struct sockaddr_in *)peer)->sin_addr.s_addr
+                                              : 0;
+}
+
+/* One of them has to go when there are too many. */
+static void stranger_came(struct guests *s, struct guest *g, const struct sockaddr *peer,
+                          int64_t now_ns)
+{
+    struct stranger *goes;
+
+    pthread_mutex_lock(&s->lock);
+    goes = strangers_add(&s->strangers, &g->stranger, address_of(peer), now_ns);
+    if (goes) /* with the lock held: it may be about to end */
+        deadline_set(s->deadlines, ((struct guest *)goes)->deadline, 0);
+    pthread_mutex_unlock(&s->lock);
+}
+
+struct guest *guests_begin(struct guests *s, int fd, const struct sockaddr *peer)
+{
+    struct guest *g = calloc(1, sizeof *g);
+    int64_t now_ns = clock_now_ns();
+
+    if (g) {
+        g->local = s->o.local && is_ours(fd);
+        g->deadline = deadline_add(
+            s->deadlines, fd, clock_after_ns(now_ns, g->local ? s->o.local_ns : s->o.stranger_ns));
+    }
+    if (s->o.local && g && !g->local)
+        (void)shutdown(fd, SHUT_RDWR);
+    if (!g || !g->deadline) { /* nobody would end it */
+        (void)shutdown(fd, SHUT_RDWR);
+        free(g);
+        return NULL;
+    }
+    if (!g->local)
+        stranger_came(s, g, peer, now_ns);
+    return g;
+}
+
+void guests_know(struct guests *s, struct guest *g)
+{
+    if (!g)
+        return;
+    pthread_mutex_lock(&s->lock);
+    strangers_remove(&s->strangers, &g->stranger);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void guests_end(struct guests *s, struct guest *g)
+{
+    if (!g)
+        return;
+    guests_know(s, g);
+    deadline_remove(s->deadlines, g->deadline);
+    free(g);
+}
+
+bool guests_is_local(const struct guest *g)
+{
+    return g && g->local;
+}
+
+void guests_allow(struct guests *s, struct guest *g, int64_t ns)
+{
+    if (g)
+        deadline_set(s->deadlines, g->deadline, clock_after_ns(clock_now_ns(), ns));
+}
+
+bool guests_has_waited(const struct guest *g)
+{
+    return !g || g->waited;
+}
+
+bool guests_wait(struct guests *s, struct guest *g, int64_t ns, void (*wake)(void *ctx), void *ctx)
+{
+    if (guests_has_waited(g))
+        return false;
+    g->waited = true;
+    if (!deadline_hold(s->deadlines, g->deadline, clock_now_ns() + ns, wake, ctx))
+        wake(ctx);
+    return true;
+}
+
+void guests_wake(struct guests *s)
+{
+    deadlines_wake(s->deadlines);
+}
