@@ -329,6 +329,7 @@ static int run_job(struct run *r)
     const struct driver_options o = {
         .job = r->q.job,
         .folder = r->launches ? &r->folder : NULL,
+        .runtime_dir = getenv("XDG_RUNTIME_DIR"),
         .env = (const char *const *)r->q.env.at,
         .plan_path = r->q.plan_path,
         .measure_equal = r->q.measure_equal,

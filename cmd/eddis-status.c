@@ -218,6 +218,12 @@ static int print_once(const struct request *q, const struct job_folder *f,
     return rc;
 }
 
+static void say_unanswered(int fetched, const struct eddis_error *why)
+{
+    if (fetched == 2)
+        fprintf(stderr, "eddis-status: %s\n", why->text);
+}
+
 /* Look until the job has ended.  Not on a terminal: a page, or a line of JSON, for each look. */
 static int watch_plainly(const struct request *q, const struct job_folder *f,
                          struct eddis_error *err)
@@ -229,6 +235,7 @@ static int watch_plainly(const struct request *q, const struct job_folder *f,
 
         if (live < 0)
             return live;
+        say_unanswered(live, err);
         rc = print_once(q, f, &s, err);
         job_status_fini(&s);
         if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout)))
@@ -248,6 +255,7 @@ static int look_once(const struct request *q, const struct job_folder *f, struct
 
     if (rc < 0)
         return rc;
+    say_unanswered(rc, err);
     rc = print_once(q, f, &s, err);
     job_status_fini(&s);
     return rc;

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static void on_host(void *ctx, int i, const char *host, enum host_cleanup_result result,
                     const char *text)
@@ -22,10 +23,21 @@ static void on_host(void *ctx, int i, const char *host, enum host_cleanup_result
         fprintf(stderr, "eddis-run: %s%s%s\n", named ? "" : host, named ? "" : ": ", text);
 }
 
+/* The socket of a driver that was killed, which may not be in its folder. */
+static void remove_socket(const struct job_folder *f)
+{
+    struct job_driver d;
+
+    if (job_driver_read(f, &d, NULL) == 0 && *d.socket == '/')
+        (void)unlink(d.socket);
+}
+
 int run_cleanup(const char *job, bool quiet, struct eddis_error *err)
 {
     struct job_folder folder;
     int rc = run_find_job("--cleanup", job, &folder, err);
 
+    if (rc >= 0)
+        remove_socket(&folder);
     return rc < 0 ? rc : job_cleanup(&folder, on_host, &quiet, err);
 }

@@ -2,13 +2,13 @@
 /* run_stop.c - asks the driver of a job to end it, and waits until it has */
 #include "run_stop.h"
 
+#include "agents/job/job_door.h"
 #include "agents/protocol/timing.h"
 #include "cmd/run_find.h"
 #include "cmd/status_fetch.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
-#include "lib/http/client.h"
 #include "lib/model/job.h"
 
 #include <errno.h>
@@ -21,12 +21,10 @@ static const int64_t extra_ns = 60 * CLOCK_S; /* beyond what the job gives its w
 
 static int post(const struct job_driver *d, struct eddis_error *err)
 {
-    const char *url = d->url;
-    const struct http_client_options o = { .base = &url, .n_bases = 1, .token = d->owner };
     struct http_client *c = NULL;
     cleanup_free char *body = NULL;
     size_t n;
-    int rc = http_client_open(&o, &c, err);
+    int rc = job_door_dial(d, d->owner, &c, err);
 
     if (rc == 0)
         rc = http_client_call(c, "/v1/job/stop", "{}", ask_ns, &body, &n, err);

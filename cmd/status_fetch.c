@@ -2,10 +2,10 @@
 /* status_fetch.c - asks the driver for a job's status, or reads what the job's folder keeps */
 #include "status_fetch.h"
 
+#include "agents/job/job_door.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
-#include "lib/http/client.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -138,12 +138,10 @@ int status_glance(const struct job_folder *f, struct job_status *ret, struct edd
 
 static int ask(const struct job_driver *d, struct job_status *ret, struct eddis_error *err)
 {
-    const char *const base[] = { d->url };
-    const struct http_client_options o = { .base = base, .n_bases = 1, .token = d->token };
     struct http_client *c = NULL;
     cleanup_free char *body = NULL;
     size_t n = 0;
-    int rc = http_client_open(&o, &c, err);
+    int rc = job_door_dial(d, d->token, &c, err);
 
     if (rc == 0)
         rc = http_client_call(c, "/v1/job", NULL, ask_ns, &body, &n, err);
@@ -153,6 +151,17 @@ static int ask(const struct job_driver *d, struct job_status *ret, struct eddis_
         rc = eddis_fail(err, -EPROTO, "the driver answered with HTTP status %d", rc);
     http_client_close(c);
     return rc;
+}
+
+/* The driver lives and does not answer: what it has written is of a second ago. */
+static int in_spite_of(const struct eddis_error *why, const struct job_folder *f,
+                       struct job_status *ret, struct eddis_error *err)
+{
+    int rc = from_files(f, JOB_STARTING, ret, err);
+
+    if (err && rc == 0)
+        eddis_fail(err, why->code, "%.300s; this is what the job's folder says", why->text);
+    return rc < 0 ? rc : 2;
 }
 
 int status_fetch(const struct job_folder *f, struct job_status *ret, struct eddis_error *err)
@@ -172,11 +181,8 @@ int status_fetch(const struct job_folder *f, struct job_status *ret, struct eddi
             if (rc == 0)
                 return 1;
             /* It may just have ended. */
-            if (job_driver_read(f, &d, NULL) == 1) {
-                if (err)
-                    *err = asked;
-                return rc;
-            }
+            if (job_driver_read(f, &d, NULL) == 1)
+                return in_spite_of(&asked, f, ret, err);
         } else if (rc == -EREMOTE) {
             return from_files(f, JOB_STARTING, ret, err); /* what it has written so far */
         } else if (rc < 0 && rc != -ENOENT) {

@@ -14,7 +14,8 @@
 int status_from_files(const struct job_folder *f, struct job_status *ret, struct eddis_error *err);
 
 /* Ask the driver, or read the files when it is gone.  Blocks for some seconds at most.  Returns 1
- * when the driver answered, 0 when the files did.
+ * when the driver answered, 0 when the files did, 2 when they did although the driver lives: err
+ * says why it has not answered.
  */
 int status_fetch(const struct job_folder *f, struct job_status *ret, struct eddis_error *err);
 

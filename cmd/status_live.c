@@ -2,9 +2,11 @@
 /* status_live.c - draws the page of a job again and again until it ends */
 #include "status_live.h"
 
+#include "status_fetch.h"
 #include "status_page.h"
 #include "status_screen.h"
 
+#include "agents/job/job_door.h"
 #include "agents/job/status_json.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -51,6 +53,10 @@ static void on_answer(void *ctx, int status, const char *body, size_t n,
     else if (status != 200)
         eddis_fail(&v->trouble, -EPROTO, "the driver answered with HTTP status %d", status);
     v->over = job_driver_read(v->folder, &d, NULL) != 1;
+    if (!v->over && status_glance(v->folder, &s, NULL) == 0) { /* of a second ago */
+        job_status_fini(&v->status);
+        v->status = s;
+    }
 }
 
 static void paint(struct live *v)
@@ -136,15 +142,12 @@ int status_live_run(const struct job_folder *f, const struct status_live *o,
     static const int caught[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH };
     struct live v = { .o = o, .folder = f, .signals = -1 };
     struct job_driver d;
-    const char *url = d.url;
     sigset_t set, before;
     int rc = job_driver_read(f, &d, err);
 
     if (rc != 1)
         return rc == -ENOENT ? 0 : rc;
-    rc = http_client_open(
-        &(struct http_client_options){ .base = &url, .n_bases = 1, .token = d.token }, &v.client,
-        err);
+    rc = job_door_dial(&d, d.token, &v.client, err);
     if (rc < 0)
         return rc;
     job_status_init(&v.status);

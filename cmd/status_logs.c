@@ -2,12 +2,12 @@
 /* status_logs.c - prints the log of a rank, from the driver or from the job's folder */
 #include "status_logs.h"
 
+#include "agents/job/job_door.h"
 #include "agents/protocol/log_answer.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/text.h"
-#include "lib/http/client.h"
 #include "lib/model/job.h"
 
 #include <errno.h>
@@ -22,13 +22,11 @@ static const int64_t patience_ns = 60 * CLOCK_S; /* with a driver that fetches l
 static int ask(const struct job_driver *d, int64_t after, struct log_answer *a,
                struct eddis_error *err)
 {
-    const char *const base[] = { d->url };
-    const struct http_client_options o = { .base = base, .n_bases = 1, .token = d->token };
     struct http_client *c = NULL;
     cleanup_free char *body = NULL;
     char path[64];
     size_t n = 0;
-    int rc = http_client_open(&o, &c, err);
+    int rc = job_door_dial(d, d->token, &c, err);
 
     (void)snprintf(path, sizeof path, "/v1/logs/%d?after=%lld", a->rank, (long long)after);
     if (rc == 0)

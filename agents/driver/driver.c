@@ -8,6 +8,7 @@
 #include "checkpoint_end.h"
 #include "summary.h"
 
+#include "agents/job/job_door.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -69,15 +70,18 @@ static void raise_descriptor_limit(struct driver *d)
 
 static int open_listeners(struct driver *d, struct eddis_error *err)
 {
-    char address[HTTP_MAX_BASES][LISTENERS_ADDRESS];
+    char address[HTTP_MAX_BASES][LISTENERS_ADDRESS], door[JOB_DOOR_PATH] = "";
     struct listeners_options o = { .n_agents = d->run.n_agents,
                                    .address = (const char(*)[LISTENERS_ADDRESS])address,
-                                   .lease_ns = d->run.o->job->timeouts.lease_ns };
+                                   .lease_ns = d->run.o->job->timeouts.lease_ns,
+                                   .path = door };
     int rc = inbox_open(&d->inbox, err);
 
     if (rc == 0)
         rc = o.n_addresses = addresses_find(d->run.o->job, address, err);
     o.inbox = d->inbox;
+    if (rc >= 0 && d->run.o->folder)
+        (void)job_door_choose(d->run.o->folder, d->run.o->runtime_dir, door);
     return rc < 0 ? rc : listeners_open(&d->listeners, &o, err);
 }
 
@@ -89,6 +93,7 @@ static int write_driver_file(const struct driver *d, struct eddis_error *err)
     if (!d->run.o->folder)
         return 0;
     (void)snprintf(file.url, sizeof file.url, "%s", d->listeners.people_url);
+    (void)snprintf(file.socket, sizeof file.socket, "%s", http_server_path(d->listeners.local));
     http_tokens_text(d->listeners.person_tokens, PERSON_READER, file.token);
     http_tokens_text(d->listeners.person_tokens, PERSON_OWNER, file.owner);
     rc = job_driver_write(d->run.o->folder, &file, err);

@@ -46,6 +46,7 @@ struct driver_view {
 struct driver_options {
     const struct job *job;
     const struct job_folder *folder; /* NULL: nothing will be launched and nothing is kept */
+    const char *runtime_dir;         /* $XDG_RUNTIME_DIR; NULL: none */
     const char *const *env;          /* NULL-ended "NAME=VALUE" over the job's own; NULL: none */
     const char *plan_path;           /* replay this plan; NULL: make one */
     int64_t measure_equal;           /* steps under an equal split first; 0: none */

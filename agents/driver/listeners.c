@@ -9,9 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An agent has two connections; strangers, who are shown out within seconds, may not take theirs.
- */
-enum { PER_AGENT = 2, SPARE_CONNECTIONS = 4096, PEOPLE_CONNECTIONS = 256 };
+/* An agent has two connections, and those that it has given up may not be gone yet. */
+enum { PER_AGENT = 2, SPARE_CONNECTIONS = 256, PEOPLE_CONNECTIONS = 256 };
 
 static int open_agents(struct listeners *d, const struct listeners_options *o,
                        const struct http_key *key, struct eddis_error *err)
@@ -21,7 +20,7 @@ static int open_agents(struct listeners *d, const struct listeners_options *o,
         .tokens = d->agent_tokens,
         .handle = inbox_handle_agent,
         .ctx = o->inbox,
-        .max_connections = PER_AGENT * o->n_agents + SPARE_CONNECTIONS,
+        .max_connections = 2 * PER_AGENT * o->n_agents + SPARE_CONNECTIONS,
         .tcp = { .silence_ms = timing_tcp_silence_ms(o->lease_ns),
                  .probe_s = timing_tcp_probe_s(o->lease_ns),
                  .probes = TIMING_TCP_PROBES },
@@ -47,7 +46,7 @@ static int open_agents(struct listeners *d, const struct listeners_options *o,
 static int open_people(struct listeners *d, const struct listeners_options *o,
                        struct eddis_error *err)
 {
-    const struct http_server_options so = {
+    struct http_server_options so = {
         .address = "127.0.0.1",
         .tokens = d->person_tokens,
         .handle = inbox_handle_person,
@@ -56,6 +55,10 @@ static int open_people(struct listeners *d, const struct listeners_options *o,
     };
     int rc = http_server_start(&so, &d->people, err);
 
+    so.path = o->path;
+    so.local_who = PERSON_OWNER;
+    if (rc == 0 && o->path && *o->path) /* where it cannot be made there is the port */
+        (void)http_server_start(&so, &d->local, NULL);
     if (rc == 0)
         (void)snprintf(d->people_url, LISTENERS_URL, "http://127.0.0.1:%d",
                        http_server_port(d->people));
@@ -98,12 +101,14 @@ static void collect(const struct listeners *d, struct http_refusals *ret)
     for (int i = 0; i < d->n_agent_listeners; i++)
         add(ret, d->agents[i]);
     add(ret, d->people);
+    add(ret, d->local);
 }
 
 int64_t listeners_refused(const struct listeners *d)
 {
     int64_t n = d->people ? http_server_refused(d->people) : 0;
 
+    n += d->local ? http_server_refused(d->local) : 0;
     for (int i = 0; i < d->n_agent_listeners; i++)
         n += http_server_refused(d->agents[i]);
     return n;
@@ -152,6 +157,7 @@ void listeners_close(struct listeners *d)
     for (int i = 0; i < d->n_agent_listeners; i++)
         http_server_stop(d->agents[i]);
     http_server_stop(d->people);
+    http_server_stop(d->local);
     http_tokens_free(d->agent_tokens);
     http_tokens_free(d->person_tokens);
     *d = (struct listeners){ 0 };

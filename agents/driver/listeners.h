@@ -3,7 +3,8 @@
  *
  *   agents   TLS 1.3 with a key made for this job, on the addresses from which the way to the nodes
  *            starts; one token for each agent
- *   people   plain HTTP on 127.0.0.1; one token for who may read, one for who may stop the job
+ *   people   plain HTTP on 127.0.0.1; one token for who may read, one for who may stop the job; and
+ *            at a Unix socket, where this user needs none
  *
  * The driver listens nowhere else, and nothing else of eddis listens at all.
  */
@@ -26,11 +27,13 @@ struct listeners_options {
     const char (*address)[LISTENERS_ADDRESS]; /* [n_addresses] for agents */
     int n_addresses;
     int64_t lease_ns;
+    const char *path; /* of the Unix socket; "": none */
 };
 
 struct listeners {
     struct http_tokens *agent_tokens, *person_tokens;
     struct http_server *agents[HTTP_MAX_BASES], *people;
+    struct http_server *local; /* at the Unix socket; NULL: none */
     int n_agent_listeners;
     char url[HTTP_MAX_BASES][LISTENERS_URL]; /* of those for agents */
     char people_url[LISTENERS_URL];

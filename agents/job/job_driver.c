@@ -54,9 +54,9 @@ int job_driver_write(const struct job_folder *f, const struct job_driver *d,
     char host[sizeof d->host];
 
     this_host(host, sizeof host);
-    o = json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:I}", "schema_version", 1, "url", d->url,
-                  "token", d->token, "owner", d->owner, "host", host, "pid", (int)getpid(),
-                  "pid_start", (json_int_t)start_of(getpid()));
+    o = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:I}", "schema_version", 1, "url", d->url,
+                  "socket", d->socket, "token", d->token, "owner", d->owner, "host", host, "pid",
+                  (int)getpid(), "pid_start", (json_int_t)start_of(getpid()));
     if (!path || !o)
         return eddis_fail(err, -ENOMEM, "no memory for driver.json");
     return json_write_file(path, o, err); /* mode 0600 */
@@ -77,6 +77,9 @@ static int parse(const char *text, size_t n, const char *path, struct job_driver
         rc = json_copy_string(o, "token", d.token, sizeof d.token, err);
     if (rc == 0)
         rc = json_copy_string(o, "owner", d.owner, sizeof d.owner, err);
+    d.socket[0] = '\0';
+    if (rc == 0 && json_has(o, "socket"))
+        rc = json_copy_string(o, "socket", d.socket, sizeof d.socket, err);
     this_host(d.host, sizeof d.host);
     if (rc == 0 && json_has(o, "host"))
         rc = json_copy_string(o, "host", d.host, sizeof d.host, err);

@@ -3,7 +3,7 @@
  *
  *     $XDG_STATE_HOME/eddis/jobs/            (~/.local/state without it), 0700
  *         digits-20261121-140712-3f9a/       one a job, made exclusively, 0700
- *             driver.json                    while the driver lives: how to ask it, 0600
+ *             driver.json driver.sock        while the driver lives: how to ask it, 0600
  *             job.yaml profile.json plan-<g>-<v>.json events.jsonl metrics.jsonl
  *             logs/rank-0003.log  checkpoints/  summary.json
  *
@@ -54,11 +54,14 @@ int job_folder_list(struct job_folder **ret, struct eddis_error *err);
  */
 bool job_folder_parse_id(const char *id, char *ret_name, size_t size, int64_t *ret_s);
 
+enum { JOB_DOOR_PATH = 108 };
+
 /* How to reach a running driver. */
 struct job_driver {
-    char url[256];  /* "http://127.0.0.1:41233" */
-    char token[65]; /* of who may read */
-    char owner[65]; /* of who may stop the job, too */
+    char url[256];              /* "http://127.0.0.1:41233" */
+    char socket[JOB_DOOR_PATH]; /* the same door as a Unix socket; "": there is none */
+    char token[65];             /* of who may read */
+    char owner[65];             /* of who may stop the job, too */
     char host[256]; /* of the machine, which a folder that several share does not tell */
     pid_t pid;
     int64_t pid_start; /* as in /proc/PID/stat, so that a reused pid is noticed */
@@ -66,7 +69,7 @@ struct job_driver {
 
 #define JOB_DRIVER_FILE "driver.json"
 
-/* Write it (0600) for this process.  Only url and tokens of *d are taken. */
+/* Write it (0600) for this process.  Only url, socket and tokens of *d are taken. */
 int job_driver_write(const struct job_folder *f, const struct job_driver *d,
                      struct eddis_error *err);
 

@@ -4,10 +4,12 @@
 
 import json
 import os
+import signal
+import subprocess
 import sys
 
 from cases import run
-from lab import HOME, LOGIN, Cluster
+from lab import HOME, LOGIN, Cluster, network
 from node import wait_for
 
 BUILD = os.path.realpath(sys.argv[1])
@@ -85,7 +87,65 @@ def refused(c):
         j.check_nothing_left(4)
 
 
-CASES = [unequal, left_early, check, background, refused]
+IDLE = """
+import os, resource, socket, sys, time
+n, doors = int(sys.argv[1]), [d.rsplit(":", 1) for d in sys.argv[2:]]
+resource.setrlimit(resource.RLIMIT_NOFILE, (20000, 20000))
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+held = []
+for i in range(n):
+    for host, port in doors:
+        s = socket.socket()
+        s.setblocking(False)
+        s.connect_ex((host, int(port)))
+        held.append(s)
+    if i % 100 == 0:
+        time.sleep(0.01)
+print("idle", flush=True)
+sys.stdin.read()
+"""
+
+
+def idle(c, host, n, doors):
+    p = c.lab.popen(host, ["/usr/bin/python3", "-c", IDLE, str(n), *doors], cwd="/", stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE, text=True)
+    assert p.stdout.readline() == "idle\n"
+    return p
+
+
+def doors(c):
+    """Another user opens connections and says nothing, at both doors: the job goes on, agents that
+    were not answered come in again, and who may look sees it.  While the driver is stopped the job's
+    folder tells."""
+    with c.job(["-H", "node1,node2", "--", "sh", "-c", "while [ ! -e ~/over ]; do sleep 0.05; done"], lease=12) as j:
+        j.wait_events("both ranks", lambda e: e["type"] == "rank_started" and e.get("rank") == 1)
+        address = network.address(0)
+        people = json.loads(j.file("driver.json"))["url"].split("//")[1]
+        ports = [s.split()[-1] for s in c.sockets(LOGIN)]
+        agents = [f"{address}:{p}" for p in ports if p != people.split(":")[1]]
+        idle_ones = [idle(c, LOGIN, 900, [people] + agents), idle(c, "node2", 1500, agents)]
+        try:
+            s = c.run(LOGIN, [STATUS, j.place + "/", "--once", "--json"])
+            assert s.returncode == 0 and json.loads(s.stdout)["state"] in ("launching", "running"), s
+            assert s.stderr == "", s  # it was the driver that answered
+            os.kill(j.process.pid, signal.SIGSTOP)
+            s = c.run(LOGIN, [STATUS, j.place + "/", "--once", "--json"])
+            os.kill(j.process.pid, signal.SIGCONT)
+            assert s.returncode == 0 and json.loads(s.stdout)["job"], s
+            assert "no answer" in s.stderr and "this is what the job's folder says" in s.stderr, s
+            for node in ("node1", "node2"):
+                open(c.path(node, HOME + "/over"), "w").close()
+            assert j.end(30) == 0 and j.summary()["generations"] == 1, (j.code, j.err)
+        finally:
+            for p in idle_ones:
+                p.kill()
+                p.communicate()
+    for node in ("node1", "node2"):
+        os.remove(c.path(node, HOME + "/over"))
+    c.check_nothing_left(4)
+
+
+CASES = [unequal, left_early, check, background, refused, doors]
 
 
 with Cluster(3, build=BUILD) as c:
