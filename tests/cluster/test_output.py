@@ -85,9 +85,10 @@ def progress_bar():
 
 def failed():
     """The last lines stand on standard error, unless they have just been shown in the same place."""
-    text = "sleep 0.3; [ $RANK = 1 ] && { echo bad luck; exit 7; }; sleep 60"
+    text = "sleep 0.3; [ $RANK = 1 ] && { printf '10%%\\r20%%\\n'; echo bad luck; exit 7; }; sleep 60"
     with script(text) as j:
-        j.check(7, "rank_exit", "rank 1: bad luck", failed_rank=1)
+        j.check(7, "rank_exit", "rank 1: 20%\n  rank 1: bad luck", failed_rank=1)
+        assert "10%" not in j.err, j.err
         assert (f"{HOST}:1", "bad luck") in shown(j.out), j.out
     got = on_terminal(["-n", "2", "--", "sh", "-c", text], code=7)
     assert got.count("bad luck") == 1 and "exited 7" in got, got

@@ -27,8 +27,9 @@ struct rank_log {
     int error;         /* negative errno of the last write; 0: it went well */
     int first_error;   /* of all */
     int64_t unwritten; /* bytes, since then */
-    char kept[KEPT];   /* the last output */
+    char kept[KEPT];   /* the last output; of a line that was drawn anew its last state */
     size_t n_kept;
+    bool returned; /* the last byte was a carriage return */
 };
 
 static int open_append(const char *path, int64_t *ret_size, struct eddis_error *err)
@@ -78,7 +79,7 @@ int rank_log_open(const char *dir, int rank, int64_t generation, int64_t max_byt
     return 0;
 }
 
-static void keep(struct rank_log *l, const char *data, size_t n)
+static void keep_bytes(struct rank_log *l, const char *data, size_t n)
 {
     if (n >= KEPT) {
         memcpy(l->kept, data + n - KEPT, KEPT);
@@ -93,6 +94,27 @@ static void keep(struct rank_log *l, const char *data, size_t n)
     }
     memcpy(l->kept + l->n_kept, data, n);
     l->n_kept += n;
+}
+
+/* As lines_feed: what follows a carriage return takes back what stands before it in its line. */
+static void keep(struct rank_log *l, const char *data, size_t n)
+{
+    while (n > 0) {
+        const char *back = memchr(data, '\r', n);
+        size_t some = back ? (size_t)(back - data) : n;
+
+        if (some && l->returned && data[0] != '\n')
+            while (l->n_kept > 0 && l->kept[l->n_kept - 1] != '\n')
+                l->n_kept--;
+        if (some) {
+            keep_bytes(l, data, some);
+            l->returned = false;
+        }
+        some += !!back;
+        l->returned = l->returned || back;
+        data += some;
+        n -= some;
+    }
 }
 
 static void say(int fd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -187,10 +209,10 @@ void rank_log_write(struct rank_log *l, const char *data, size_t n)
     }
 }
 
-/* Start of the line before `at`; a carriage return ends a line too, as progress bars use it. */
+/* Start of the line before `at`. */
 static size_t line_start(const char *text, size_t at)
 {
-    while (at > 0 && text[at - 1] != '\n' && text[at - 1] != '\r')
+    while (at > 0 && text[at - 1] != '\n')
         at--;
     return at;
 }

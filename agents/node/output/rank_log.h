@@ -26,7 +26,8 @@ int rank_log_open(const char *dir, int rank, int64_t generation, int64_t max_byt
 void rank_log_write(struct rank_log *l, const char *data, size_t n);
 
 /* Write the last lines (at most max_lines, each cut to line_bytes) to ret [size], each ended by a
- * newline and free of control characters.
+ * newline and free of control characters.  Of a line that was drawn anew with carriage returns it
+ * is the last state.
  */
 void rank_log_last_lines(const struct rank_log *l, int max_lines, size_t line_bytes, char *ret,
                          size_t size);

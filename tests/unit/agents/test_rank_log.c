@@ -145,7 +145,9 @@ static const struct {
     { "", 0, "" },
     { "\n\n\n", 3, "" },
     { "a\n\nb\n", 5, "a\nb\n" },
-    { "10%\r20%\r30%", 11, "10%\n20%\n30%\n" },
+    { "10%\r20%\r30%", 11, "30%\n" },
+    { "\r10%\r20%\r\nend\r\n", 15, "20%\nend\n" },
+    { "a\n10%\r\r20%\rb\r", 13, "a\nb\n" },
     { "\033[31mred\033[0m\n", 13, "red\n" },
     { "a\0b\n", 4, "a?b\n" },
     { "tab\there\n", 9, "tab\there\n" },
@@ -159,6 +161,27 @@ START_TEST(last_lines)
     rank_log_write(l, line_rows[_i].data, line_rows[_i].n);
     rank_log_last_lines(l, 20, 400, lines, sizeof lines);
     ck_assert_str_eq(lines, line_rows[_i].lines);
+    rank_log_close(l);
+}
+END_TEST
+
+/* What stands before a long progress bar is not pushed out by it, wherever its bytes are cut. */
+START_TEST(progress_bar)
+{
+    struct rank_log *l = open_log(1, 1 << 20);
+    char lines[64], state[16];
+
+    rank_log_write(l, "loading\n", 8);
+    for (int i = 0; i <= 10000; i++) {
+        int n = snprintf(state, sizeof state, "%5d/10000\r", i);
+        int cut = i % n;
+
+        rank_log_write(l, state, (size_t)cut);
+        rank_log_write(l, state + cut, (size_t)(n - cut));
+    }
+    rank_log_write(l, "\nbad luck\n", 10);
+    rank_log_last_lines(l, 20, 400, lines, sizeof lines);
+    ck_assert_str_eq(lines, "loading\n10000/10000\nbad luck\n");
     rank_log_close(l);
 }
 END_TEST
@@ -249,6 +272,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, no_way_on);
     tcase_add_test(tc, tiny_limit);
     tcase_add_loop_test(tc, last_lines, 0, sizeof line_rows / sizeof *line_rows);
+    tcase_add_test(tc, progress_bar);
     tcase_add_test(tc, many_lines);
     tcase_add_test(tc, no_folder);
     tcase_add_test(tc, link_in_the_way);
