@@ -278,6 +278,22 @@ static int make_folder(struct run *r, struct eddis_error *err)
     return file_write_atomic(path, text, strlen(text), 0600, err);
 }
 
+/* Of a job that was refused before a worker was started nobody needs a folder. */
+static void drop_folder(struct run *r)
+{
+    struct eddis_error err = { 0 };
+
+    if (r->launches && job_folder_drop(&r->folder, &err) < 0)
+        fail(&err, 0);
+    r->launches = false;
+}
+
+static bool was_refused(const struct job_status *s)
+{
+    return strcmp(s->reason, "usage") == 0 && s->generation == 0 && !s->folder_hangs &&
+           !s->may_be_left;
+}
+
 /* Where to look on: what the ranks have printed. */
 static void add_output(const struct run *r, int rank, struct strbuf *b)
 {
@@ -297,7 +313,7 @@ static void print_summary(struct run *r, struct job_status *s)
         json = job_status_text(s, false);
         if (json)
             printf("%s\n", json);
-    } else if (!r->q.quiet) {
+    } else if (!r->q.quiet && r->launches) {
         /* By its id only jobs in the usual place are found. */
         if (r->q.job_dir && asprintf(&name, "%s/", r->folder.path) < 0)
             name = NULL;
@@ -350,6 +366,7 @@ static int run_job(struct run *r)
     struct job_status status;
     struct eddis_error err = { 0 };
     int code = driver_run(&o, &status, &err);
+    bool has_job = r->launches;
 
     if (code >= 0 && r->q.detach && r->up < 0 && status.folder_hangs) {
         r->stuck = true;
@@ -357,9 +374,11 @@ static int run_job(struct run *r)
         return code;
     }
     end_output(r);
+    if (code < 0 || was_refused(&status))
+        drop_folder(r);
     if (code < 0)
         return fail(&err, EXIT_START);
-    if (r->launches)
+    if (has_job)
         print_summary(r, &status);
     job_status_fini(&status);
     return code;
@@ -422,6 +441,7 @@ static int prune_jobs(struct run *r)
 {
     const struct run_prune p = { .older_ns = r->q.prune_ns,
                                  .now_ns = clock_wall_ns(),
+                                 .only_failed = r->q.failed,
                                  .only_tell = r->q.dry_run,
                                  .tell = tell_pruned,
                                  .ctx = r };
@@ -501,8 +521,10 @@ static int train(struct run *r)
     struct eddis_error err = { 0 };
     int code = 0, rc;
 
-    if (!r->q.dry_run && !r->q.profile && !r->q.check && make_folder(r, &err) < 0)
+    if (!r->q.dry_run && !r->q.profile && !r->q.check && make_folder(r, &err) < 0) {
+        drop_folder(r);
         return fail(&err, EXIT_USAGE);
+    }
     rc = r->q.detach ? run_detach(&r->up, &code, &err) : 1;
     if (rc == 1 && r->q.detach)
         open_log(r);

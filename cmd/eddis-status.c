@@ -53,7 +53,7 @@ static const struct option_table table = {
 };
 
 struct request {
-    const char *job; /* NULL: the newest */
+    const char *job; /* NULL: status_newest */
     bool once, watch, json, list, report, ascii, version, help;
     bool color, terminal; /* of standard output */
     int64_t interval_ns;
@@ -306,7 +306,7 @@ int main(int argc, char **argv)
     look_around(&q);
     if (q.list)
         rc = status_list(q.json, &err);
-    else if (job_folder_find(q.job, &f, &err) < 0)
+    else if ((q.job ? job_folder_find(q.job, &f, &err) : status_newest(&f, &err)) < 0)
         return fail(&err, EXIT_USAGE);
     else if (q.log_rank >= 0)
         rc = show_log(&q, &f, &err);

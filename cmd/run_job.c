@@ -41,6 +41,7 @@ static const struct option_row rows[] = {
     { "stop", 0, "JOB", "end a job that runs, in good order, and wait for its end" },
     { "cleanup", 0, "JOB", "end what a dead job may have left on its machines, and stop" },
     { "prune", 0, "TIME", "remove folders of jobs that ended so long ago, 30d" },
+    { "failed", 0, NULL, "with --prune: only of jobs that failed, or whose driver is gone" },
     { "dry-run", 0, NULL, "print the plan and where each value of the job comes from, and stop" },
     { "profile", 0, NULL, "print what the devices were measured to be and stop" },
     { "json", 0, NULL, "print one JSON document instead of text" },
@@ -72,7 +73,7 @@ static const struct option_foreign foreign[] = {
 static const char *const use[] = { "[option ...] train.yaml",
                                    "[option ...] -- command [argument ...]",
                                    "[option ...] --profile",
-                                   "--stop JOB | --cleanup JOB | --prune TIME", NULL };
+                                   "--stop JOB | --cleanup JOB | --prune TIME [--failed]", NULL };
 
 const struct option_table run_options = {
     .program = "eddis-run",
@@ -177,7 +178,7 @@ static bool take_switch(struct run_request *r, const struct options_item *i)
     } row[] = {
         { "dry-run", &r->dry_run }, { "profile", &r->profile }, { "json", &r->json },
         { "quiet", &r->quiet },     { "help", &r->help },       { "version", &r->version },
-        { "detach", &r->detach },   { "check", &r->check },
+        { "detach", &r->detach },   { "check", &r->check },     { "failed", &r->failed },
     };
 
     for (size_t k = 0; k < sizeof row / sizeof *row; k++)
@@ -325,14 +326,18 @@ static int set_keys(const struct words *w, struct run_request *r, struct eddis_e
     return rc == 0 && checkpoint ? run_resume_check(r->job, checkpoint, err) : rc;
 }
 
-/* "--prune --dry-run 30d" is said as often as "--prune 30d --dry-run". */
+/* "--prune --dry-run 30d" is said as often as "--prune 30d --dry-run"; so is --failed. */
 static void settle_prune(struct words *w, struct run_request *r)
 {
-    if (!w->prune || !w->file || strcmp(w->prune, "--dry-run") != 0)
+    bool dry = w->prune && strcmp(w->prune, "--dry-run") == 0;
+    bool failed = w->prune && strcmp(w->prune, "--failed") == 0;
+
+    if (!w->file || (!dry && !failed))
         return;
     w->prune = w->file;
     w->file = NULL;
-    r->dry_run = true;
+    r->dry_run = r->dry_run || dry;
+    r->failed = r->failed || failed;
 }
 
 /* --stop, --cleanup and --prune are about other jobs than one to be run. */
@@ -344,6 +349,8 @@ static int check_mode(const struct words *w, struct run_request *r, struct eddis
         return eddis_fail(err, -EINVAL, "--stop, --cleanup and --prune: one of them at a time");
     if (w->file || w->command || (!w->prune && r->dry_run) || r->profile || r->check || r->detach)
         return eddis_fail(err, -EINVAL, "%s runs no job; give it alone", mode);
+    if (!w->prune && r->failed)
+        return eddis_fail(err, -EINVAL, "--failed belongs to --prune, not to %s", mode);
     if (!w->prune)
         return 0;
     if (text_duration_ns(w->prune, &r->prune_ns, NULL) < 0 || r->prune_ns == CLOCK_NEVER)
@@ -372,6 +379,8 @@ static int check_together(const struct run_request *r, struct eddis_error *err)
                           r->dry_run   ? "--dry-run"
                           : r->profile ? "--profile"
                                        : "--check");
+    if (r->failed)
+        return eddis_fail(err, -EINVAL, "--failed belongs to --prune: --prune 7d --failed");
     if (r->check && (r->dry_run || r->profile))
         return eddis_fail(err, -EINVAL, "--check and %s: one of them at a time",
                           r->dry_run ? "--dry-run" : "--profile");

@@ -25,6 +25,7 @@ struct run_request {
     bool prune;          /* likewise: remove folders of jobs older than prune_ns; or, with dry_run,
                           * tell which */
     int64_t prune_ns;
+    bool failed; /* likewise: of these only jobs that failed */
     int64_t measure_equal;
     struct rank_list ranks; /* whose output is shown */
     int verbose;

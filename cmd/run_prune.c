@@ -2,6 +2,7 @@
 /* run_prune.c - removes the folders of jobs that ended long ago */
 #include "run_prune.h"
 
+#include "cmd/status_fetch.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -66,6 +67,19 @@ static bool is_over(const struct job_folder *f, int64_t age_ns)
     return age_ns >= (rc == -EREMOTE ? silent_ns : birth_ns);
 }
 
+/* Of a job that is over; one whose files cannot be read is not known to have failed. */
+static bool has_failed(const struct job_folder *f)
+{
+    struct job_status s;
+    bool failed = status_from_files(f, &s, NULL) == 0;
+
+    if (!failed)
+        return false;
+    failed = job_status_failed(&s);
+    job_status_fini(&s);
+    return failed;
+}
+
 int run_prune(const struct run_prune *p, struct eddis_error *err)
 {
     cleanup_free struct job_folder *list = NULL;
@@ -80,6 +94,8 @@ int run_prune(const struct run_prune *p, struct eddis_error *err)
         look(list[i].path, &use);
         age_ns = p->now_ns - use.newest_ns;
         if (!use.newest_ns || age_ns < p->older_ns || !is_over(&list[i], age_ns))
+            continue;
+        if (p->only_failed && !has_failed(&list[i]))
             continue;
         p->tell(p->ctx, &list[i], (double)age_ns / CLOCK_S, use.bytes);
         if (!p->only_tell)

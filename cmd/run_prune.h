@@ -15,6 +15,7 @@ typedef void (*run_prune_fn)(void *ctx, const struct job_folder *f, double age_s
 struct run_prune {
     int64_t older_ns; /* than this, by the newest of the folder's files */
     int64_t now_ns;   /* wall clock */
+    bool only_failed; /* as job_status_failed has it */
     bool only_tell;   /* remove nothing */
     run_prune_fn tell;
     void *ctx;

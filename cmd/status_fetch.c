@@ -3,6 +3,7 @@
 #include "status_fetch.h"
 
 #include "agents/job/job_door.h"
+#include "agents/job/job_event.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -197,4 +198,39 @@ int status_fetch(const struct job_folder *f, struct job_status *ret, struct eddi
         job_status_fini(ret);
         clock_sleep_until_ns(clock_now_ns() + 50 * CLOCK_MS);
     }
+}
+
+/* Whether events.jsonl tells of a worker's start. */
+static bool had_ranks(const struct job_folder *f)
+{
+    cleanup_free char *path = file_join(f->path, "events.jsonl");
+    cleanup_free char *line = NULL, *word = NULL;
+    FILE *events = path ? fopen(path, "re") : NULL;
+    size_t room = 0;
+    bool found = false;
+
+    if (asprintf(&word, "\"%s\"", job_event_word(JOB_EVENT_RANK_STARTED)) < 0)
+        word = NULL;
+    while (events && word && !found && getline(&line, &room, events) > 0)
+        found = strstr(line, word) != NULL;
+    if (events)
+        (void)fclose(events);
+    return found;
+}
+
+int status_newest(struct job_folder *ret, struct eddis_error *err)
+{
+    cleanup_free struct job_folder *list = NULL;
+    int n = job_folder_list(&list, err);
+
+    for (int i = n - 1; i >= 0; i--) {
+        struct job_driver d;
+        int alive = job_driver_read(&list[i], &d, NULL);
+
+        if (alive != 1 && alive != -EREMOTE && !had_ranks(&list[i]))
+            continue;
+        *ret = list[i];
+        return 0;
+    }
+    return n < 0 ? n : job_folder_find(NULL, ret, err);
 }

@@ -24,4 +24,9 @@ int status_fetch(const struct job_folder *f, struct job_status *ret, struct eddi
  */
 int status_glance(const struct job_folder *f, struct job_status *ret, struct eddis_error *err);
 
+/* Find the newest job that came so far as to start workers, or that lives; when there is none, the
+ * newest.  -ENOENT: there are no jobs.
+ */
+int status_newest(struct job_folder *ret, struct eddis_error *err);
+
 #endif

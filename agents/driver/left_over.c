@@ -92,6 +92,7 @@ static void say_missed(struct round *o)
     const struct job_folder *f = o->run->o->folder;
     struct strbuf text = { 0 };
 
+    o->run->status.may_be_left = true;
     if (o->n_missed > NAMED)
         strbuf_addf(&o->missed, " and %d more", o->n_missed - NAMED);
     strbuf_addf(&text, "something of the job may be left on %s", strbuf_text(&o->missed));

@@ -80,7 +80,7 @@ static int claim(const char *path, struct eddis_error *err)
 }
 
 /* Make `path`, or take it when it is there, ours and empty.  Its absolute path goes to ret. */
-static int take_folder(const char *path, char *ret, struct eddis_error *err)
+static int take_folder(const char *path, struct job_folder *ret, struct eddis_error *err)
 {
     char full[PATH_MAX];
     struct dirent *e;
@@ -122,7 +122,8 @@ static int take_folder(const char *path, char *ret, struct eddis_error *err)
                           "other users can write to the job's folder '%s'; chmod go-w it", path);
     if (!realpath(path, full) || strlen(full) >= JOB_FOLDER_MAX_PATH)
         return eddis_fail(err, -ENAMETOOLONG, "the path '%s' is too long", path);
-    strcpy(ret, full);
+    strcpy(ret->path, full);
+    ret->was_there = rc == -EEXIST;
     return claim(full, err);
 }
 
@@ -130,13 +131,13 @@ int job_folder_make(const char *name, const char *dir, struct job_folder *ret,
                     struct eddis_error *err)
 {
     char root[JOB_FOLDER_MAX_PATH - JOB_FOLDER_MAX_ID - 1];
-    struct job_folder f;
+    struct job_folder f = { 0 };
     int rc;
 
     if (dir) {
         rc = make_id(name, f.id, err);
         if (rc == 0)
-            rc = take_folder(dir, f.path, err);
+            rc = take_folder(dir, &f, err);
         if (rc == 0)
             *ret = f;
         return rc;
@@ -159,6 +160,11 @@ int job_folder_make(const char *name, const char *dir, struct job_folder *ret,
             break;
     }
     return eddis_fail_errno(err, -errno, "cannot make the job's folder '%s'", f.path);
+}
+
+int job_folder_drop(const struct job_folder *f, struct eddis_error *err)
+{
+    return f->was_there ? file_remove_inside(f->path, err) : file_remove_tree(f->path, err);
 }
 
 bool job_folder_parse_id(const char *id, char *ret_name, size_t size, int64_t *ret_s)
@@ -188,12 +194,27 @@ bool job_folder_parse_id(const char *id, char *ret_name, size_t size, int64_t *r
     return true;
 }
 
+/* When the job was made, to less than the second of its id: nobody writes its job.yaml again. */
+static int64_t made_ns(const struct job_folder *f)
+{
+    cleanup_free char *path = file_join(f->path, "job.yaml");
+    struct stat st;
+
+    if (!path || stat(path, &st) < 0)
+        return 0;
+    return (int64_t)st.st_mtim.tv_sec * CLOCK_S + st.st_mtim.tv_nsec;
+}
+
 /* By date and time, then by id. */
 static int by_age(const void *a, const void *b)
 {
-    const char *x = ((const struct job_folder *)a)->id, *y = ((const struct job_folder *)b)->id;
+    const struct job_folder *f = a, *g = b;
+    const char *x = f->id, *y = g->id;
     int order = strncmp(x + strlen(x) - STAMP, y + strlen(y) - STAMP, STAMP - 5);
+    int64_t x_ns = order ? 0 : made_ns(f), y_ns = order ? 0 : made_ns(g);
 
+    if (x_ns != y_ns)
+        order = x_ns < y_ns ? -1 : 1;
     return order ? order : strcmp(x, y);
 }
 

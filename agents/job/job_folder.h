@@ -8,7 +8,8 @@
  *             logs/rank-0003.log  checkpoints/  summary.json
  *
  * The id is name, date, time (UTC) and four random hexadecimal digits.  There is no "last" link:
- * the newest job is the one with the greatest date and time in its id.
+ * the newest job is the one with the greatest date and time in its id, and of one second the one
+ * whose job.yaml was written last.
  */
 #ifndef EDDIS_AGENTS_JOB_JOB_FOLDER_H
 #define EDDIS_AGENTS_JOB_JOB_FOLDER_H
@@ -25,6 +26,7 @@ enum { JOB_FOLDER_MAX_ID = 127, JOB_FOLDER_MAX_PATH = 1024 };
 struct job_folder {
     char id[JOB_FOLDER_MAX_ID + 1];
     char path[JOB_FOLDER_MAX_PATH]; /* absolute */
+    bool was_there;                 /* job_folder_make has found it, empty */
 };
 
 /* Write the folder that holds all jobs' folders to ret [size]; it need not be there.
@@ -38,6 +40,9 @@ int job_folder_root(char *ret, size_t size, struct eddis_error *err);
  */
 int job_folder_make(const char *name, const char *dir, struct job_folder *ret,
                     struct eddis_error *err);
+
+/* Remove the folder of a job that came to nothing; one that was there before is emptied. */
+int job_folder_drop(const struct job_folder *f, struct eddis_error *err);
 
 /* Find the job whose id begins with prefix (NULL: the newest).  A prefix with a '/' is the path of
  * a job's folder.  -ENOENT: there is none; -EINVAL: more than one, err names two of them.

@@ -104,6 +104,7 @@ struct job_status {
     double recovery_s; /* from the last failure to the next step; NAN: none yet */
     bool emulated;
     bool folder_hangs; /* it did not answer in the end; not in the JSON */
+    bool may_be_left;  /* something on a node, for eddis-run --cleanup; not in the JSON */
     struct first_failure failure;
     struct worker_status *worker; /* [n_workers] by rank; owned */
     int n_workers;
@@ -130,6 +131,11 @@ int job_status_parse(const char *text, size_t n, const char *what, struct job_st
                      struct eddis_error *err);
 
 const char *job_state_name(enum job_state state); /* "running" */
+
+/* Whether the job came to an end that nobody wanted: neither well nor, to go on later, by hand, by
+ * a signal or since its time was over.  One that is lost has failed.
+ */
+bool job_status_failed(const struct job_status *s);
 
 struct strbuf;
 

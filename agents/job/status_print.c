@@ -63,6 +63,12 @@ static bool was_stopped(const struct job_status *s)
            strcmp(s->reason, "timeout") == 0;
 }
 
+bool job_status_failed(const struct job_status *s)
+{
+    return s->state == JOB_LOST ||
+           (s->state == JOB_ENDED && strcmp(s->reason, "ok") != 0 && !was_stopped(s));
+}
+
 static const char *reason_words(const char *reason)
 {
     static const struct {

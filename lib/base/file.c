@@ -278,6 +278,13 @@ static int remove_inside(int parent, const char *name)
     return rc;
 }
 
+int file_remove_inside(const char *path, struct eddis_error *err)
+{
+    int rc = remove_inside(AT_FDCWD, path);
+
+    return rc < 0 ? eddis_fail_errno(err, rc, "cannot empty folder '%s'", path) : 0;
+}
+
 int file_remove_tree(const char *path, struct eddis_error *err)
 {
     int rc = remove_inside(AT_FDCWD, path);

@@ -55,6 +55,9 @@ void file_rmdirs(const char *path, size_t kept);
 /* Remove a folder and all in it, never following a link.  A missing folder is success. */
 int file_remove_tree(const char *path, struct eddis_error *err);
 
+/* Likewise, but leave the folder, which must be there. */
+int file_remove_inside(const char *path, struct eddis_error *err);
+
 /* fsync a folder, so that a rename inside it survives a power cut. */
 int file_sync_dir(const char *path, struct eddis_error *err);
 

@@ -5,6 +5,7 @@ jobs in the background, ended from elsewhere, and folders of old ones removed.""
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -62,6 +63,8 @@ def stop_refused():
             (["--stop", "x", "--", "true"], "--stop runs no job"),
             (["--prune", "soon"], '--prune "soon" is no duration'),
             (["--prune", "none"], '--prune "none" is no duration'),
+            (["--failed", "--", "true"], "--failed belongs to --prune"),
+            (["--stop", "x", "--failed"], "--failed belongs to --prune"),
             (["--prune", "1d", "--detach"], "--prune runs no job"),
             (["--nproc_per_node", "4"], 'unknown option "--nproc-per-node"; did you mean "-n"?'),
             (["--nnodes=2"], 'unknown option "--nnodes"; the machines are named: -H a,b'),
@@ -223,6 +226,27 @@ def prune():
     assert [r["job"] for r in rows] == ["young-20250101-000000-cccc"], rows
 
 
+def prune_failed():
+    """A refused job has no folder; the newest job is the newest that started workers; with --failed those
+    that ended well or were stopped stay."""
+    jobs = FOLDERS.path("state", "eddis", "jobs")
+    for n in os.listdir(jobs) if os.path.isdir(jobs) else []:
+        shutil.rmtree(os.path.join(jobs, n))
+    one = ["-q", "-n", "2", "--set", "profile.emulate=[{rate: 1, a_ms: 2, c_ms: 0.1}, {rate: 1}]", "--set"]
+    for name, code, more in (("stopped", 124, ["--timeout", "1s", "--", "sleep", "60"]), ("bad", 5, ["--", "sh", "-c", "exit 5"]),
+                             ("good", 0, ["--", "true"]), ("gone", 3, ["--", "/no/such/program"]),
+                             ("less", 2, ["--set", "batch.global=1", "--", "true"])):
+        p = run(*one, "name=" + name, *more)
+        assert p.returncode == code, (name, p)
+    assert sorted(n.split("-")[0] for n in os.listdir(jobs)) == ["bad", "gone", "good", "stopped"], os.listdir(jobs)
+    p = tool("eddis-status", "--json")
+    assert json.loads(p.stdout)["name"] == "good", p
+    for args, gone in ((["--failed", "1h"], []), (["0s", "--failed", "--dry-run", "--json"], []), (["0s", "--failed"], ["bad", "gone"])):
+        p = run("--prune", *args)
+        assert p.returncode == 0 and len(re.findall("removing", p.stdout)) == len(gone), p
+    assert sorted(n.split("-")[0] for n in os.listdir(jobs)) == ["good", "stopped"], os.listdir(jobs)
+
+
 def prune_running():
     """A job that runs, or whose driver is on another machine, stays, however old."""
     p = subprocess.Popen([os.path.join(BUILD, "cmd/eddis-run"), "-n", "1", "--set", "timeouts.lease=2s",
@@ -298,7 +322,7 @@ def resume():
     assert len(os.listdir(jobs)) == len(before) + 1, "a job that is over left another folder"
 
 
-CASES = [stop, stop_refused, stop_elsewhere, detach, detach_ended, detach_signal, detach_quiet, check, prune, prune_running, resume]
+CASES = [stop, stop_refused, stop_elsewhere, detach, detach_ended, detach_signal, detach_quiet, check, prune, prune_failed, prune_running, resume]
 
 
 cases.run(CASES, sys.argv[2:])

@@ -382,13 +382,26 @@ def usage():
         assert sentence in p.stderr, (sentence, p.stderr)
     assert not os.path.exists(FOLDERS.path("state", "eddis")), "a folder of a job that never was"
     with Job(BUILD, FOLDERS, ["--ranks", "0,9", "--", "true"]) as j:  # known once there is a plan
-        j.check(2, "usage", "--ranks: there is no rank 9; the last of 2 is rank 1")
+        refused(j, "--ranks: there is no rank 9; the last of 2 is rank 1")
+
+
+def refused(j, sentence, was_there=False):
+    """One sentence and no folder; a folder that was there is empty."""
+    assert j.end() == 2 and sentence in j.err, (j.code, j.err)
+    assert j.err.count("\n") == 1 and not j.out, (j.err, j.out)
+    j.check_nothing_left()
+    assert os.path.isdir(j.dir) == was_there and (not was_there or not os.listdir(j.dir)), j.dir
 
 
 def impossible():
     """What the nodes cannot give is usage too: known only after the profile."""
     with job("--set", "batch.global=2", "--", "true", ranks=4) as j:
-        j.check(2, "usage", "batch")
+        refused(j, "batch.global is 2, too small for 4 workers")
+    empty = FOLDERS.path("work", "empty")
+    os.mkdir(empty)
+    with job("--job-dir", empty, "--set", "batch.global=2", "--", "true", ranks=4) as j:
+        j.dir = empty
+        refused(j, "batch.global is 2, too small for 4 workers", was_there=True)
 
 
 # ---- options ----
@@ -463,8 +476,7 @@ def replay():
             k.check(0, "ok")
             assert json.loads(k.file("plan-1-1.json")) == plan
         with job("--set", "batch.global=100", "--plan", path, "--", "true", ranks=2) as k:
-            k.check(2, "usage", "plan")
-            assert k.err.count("\n") == 1, k.err
+            refused(k, "plan")
         assert j.file("summary.json").endswith("}\n")
 
 

@@ -4,10 +4,12 @@
 
 #include "agents/job/job_folder.h"
 
+#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -93,6 +95,55 @@ START_TEST(order_and_prefixes)
                                "alpha-20250101-000001-bbbb; write more of the id");
     ck_assert_int_eq(job_folder_find("alpha-2025", &got, NULL), 0);
     ck_assert_str_eq(got.id, ids[1]);
+}
+END_TEST
+
+/* Of one second, by when they were made: the digits behind it are drawn. */
+START_TEST(one_second)
+{
+    static const char *const ids[] = { "job-20250101-000000-cccc", "job-20250101-000000-aaaa",
+                                       "a-20250101-000000-bbbb" };
+    struct job_folder *list, got;
+    char path[256];
+
+    for (int i = 0; i < 3; i++) {
+        struct timespec t[2] = { { 1000, 5 + i }, { 1000, 5 + i } };
+
+        snprintf(path, sizeof path, "%s/eddis/jobs/%s", state, ids[i]);
+        ck_assert_int_eq(file_mkdirs(path, 0700, NULL), 0);
+        strcat(path, "/job.yaml");
+        ck_assert_int_eq(file_write_atomic(path, "", 0, 0600, NULL), 0);
+        ck_assert_int_eq(utimensat(AT_FDCWD, path, t, 0), 0);
+    }
+    ck_assert_int_eq(job_folder_list(&list, NULL), 3);
+    for (int i = 0; i < 3; i++)
+        ck_assert_str_eq(list[i].id, ids[i]);
+    free(list);
+    ck_assert_int_eq(job_folder_find(NULL, &got, NULL), 0);
+    ck_assert_str_eq(got.id, ids[2]);
+}
+END_TEST
+
+/* What job_folder_make has made goes; what was there is empty again. */
+START_TEST(dropped)
+{
+    struct job_folder f;
+    char path[256];
+
+    ck_assert_int_eq(job_folder_make("x", NULL, &f, NULL), 0);
+    ck_assert_int_eq(job_folder_drop(&f, &err), 0);
+    ck_assert_int_lt(access(f.path, F_OK), 0);
+    snprintf(path, sizeof path, "%s/mine", state);
+    for (int i = 0; i < 2; i++) {
+        cleanup_free char *logs = file_join(path, "logs/more");
+
+        ck_assert_int_eq(job_folder_make("x", path, &f, NULL), 0);
+        ck_assert_int_eq(file_mkdirs(logs, 0700, NULL), 0);
+        ck_assert_int_eq(job_folder_drop(&f, &err), 0);
+        ck_assert_int_eq(access(path, F_OK), i - 1);
+        ck_assert_int_eq(mkdir(path, 0700), i ? -1 : 0);
+    }
+    ck_assert_int_eq(rmdir(path), 0);
 }
 END_TEST
 
@@ -295,6 +346,8 @@ static void add_tests(TCase *tc)
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, make_and_find);
     tcase_add_test(tc, order_and_prefixes);
+    tcase_add_test(tc, one_second);
+    tcase_add_test(tc, dropped);
     tcase_add_test(tc, own_folder);
     tcase_add_test(tc, own_folder_mode);
     tcase_add_test(tc, many_at_once_are_different);
