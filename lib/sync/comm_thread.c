@@ -236,7 +236,7 @@ int comm_thread_open(comm_thread_open_fn open, void *arg, struct comm_thread **r
         return eddis_fail(err, -ENOMEM, "no memory for a communication thread");
     }
     halt(h);
-    t->own_hub = t->ready = true;
+    t->own_hub = t->usable = t->ready = true;
     end_add(t, h->root);
     resume(h);
     *ret = t;
@@ -359,11 +359,9 @@ void comm_thread_give_up(struct comm_thread *t, const char *why)
     struct eddis_error err = { 0 };
     int rc = eddis_fail(&err, -ECONNABORTED, "%s", why);
 
-    pthread_mutex_lock(&t->hub->lock);
+    halt(t->hub); /* nobody is amidst a turn, who else waits goes on after it */
     comm_thread_fail(t, rc, &err);
-    while (t->hub->threaded && t->hub->holder != HOLDER_NOBODY) /* one turn, then it sees it */
-        comm_thread_sleep(t->hub, CLOCK_NEVER);
-    pthread_mutex_unlock(&t->hub->lock);
+    resume(t->hub);
 }
 
 void comm_thread_abort(struct comm_thread *t, int code)

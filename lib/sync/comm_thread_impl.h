@@ -81,7 +81,6 @@ struct comm_thread {
 
     /* Guarded by the hub's lock. */
     struct mail *first, **last;
-    bool ready;                 /* the transport can be used */
     struct eddis_error failure; /* code 0: none */
     comm_thread_failure_fn on_failure;
     void *on_failure_arg;
@@ -89,6 +88,7 @@ struct comm_thread {
     struct comm_wait *box_waits;       /* of kind WAIT_BOX, under way */
 
     /* Published, guarded by the hub's lock. */
+    bool ready;         /* usable */
     int64_t *done_step; /* [n_buckets], room for one a parameter */
     int *peer;          /* [n_buckets] of those that have left */
     int64_t step;       /* engine_step_begun of these; for it ... */
@@ -109,6 +109,7 @@ struct comm_thread {
     struct engine *engine; /* NULL: none */
     struct smb *box;       /* NULL: none */
     struct transport *transport;
+    bool usable; /* the transport */
     struct outbox out;
     struct request *active;
     struct mail_box *boxed; /* requests to the box that are done and not published */

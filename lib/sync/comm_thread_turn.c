@@ -321,6 +321,8 @@ void comm_thread_publish(struct comm_thread *t)
 {
     bool done = publish_requests(t);
 
+    done |= t->ready != t->usable;
+    t->ready = t->usable;
     done |= publish_box(t);
     if (t->engine)
         done |= publish_engine(t);
@@ -410,7 +412,7 @@ static struct transport_rest choose_rest(const struct comm_hub *h, int64_t deadl
 
         if (!t->in_turn)
             continue;
-        r = transport_rest(t->transport, t->polls || !t->ready, deadline_ns);
+        r = transport_rest(t->transport, t->polls || !t->usable, deadline_ns);
         if (r.kind < best.kind || !*ret_where)
             *ret_where = t->transport;
         best.kind = r.kind < best.kind ? r.kind : best.kind;
@@ -441,16 +443,16 @@ static int become_ready(struct comm_thread *t, struct eddis_error *err)
 {
     int rc = transport_ready(t->transport, err);
 
-    t->ready = rc == 1;
+    t->usable = rc == 1;
     return rc;
 }
 
 /* Handle mail and take what has come.  Returns whether anything moved, or a failure. */
 static int move(struct comm_thread *t, struct mail *m, struct eddis_error *err)
 {
-    int rc = t->ready ? handle_all(t, m, err) : become_ready(t, err);
-    int n = rc < 0 || !t->ready ? rc : receive(t, err);
-    int polled = n < 0 || !t->ready ? n : poll_memory(t, err);
+    int rc = t->usable ? handle_all(t, m, err) : become_ready(t, err);
+    int n = rc < 0 || !t->usable ? rc : receive(t, err);
+    int polled = n < 0 || !t->usable ? n : poll_memory(t, err);
 
     return polled < 0 ? polled : m || rc || n || polled;
 }

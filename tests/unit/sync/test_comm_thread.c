@@ -256,6 +256,147 @@ START_TEST(workers_share_a_thread)
 }
 END_TEST
 
+/* ---- one worker waits, another opens or fails ---- */
+
+enum { REST_NS = 50 * 1000 * 1000 }; /* until whoever has nothing to do sleeps */
+
+/* Two workers of rank 0; rank 1 takes part in nothing before it is told to. */
+struct pair {
+    struct loop *loop[WORKERS];
+    struct root root;
+    struct comm_hub *hub;
+    struct rank waits, other; /* rank 0's */
+    struct rank far;          /* rank 1's part of what `waits` waits for */
+    pthread_t waiter;
+};
+
+static void *wait_for_first(void *arg)
+{
+    struct rank *r = arg;
+    struct comm_wait what = { .kind = WAIT_REQUEST, .request = &r->request[0] };
+
+    r->rc[0] = comm_thread_wait(r->thread, &what, CLOCK_NEVER, NULL);
+    return NULL;
+}
+
+static void pair_open(struct pair *p)
+{
+    for (int w = 0; w < WORKERS; w++)
+        ck_assert_int_eq(loop_new(RANKS, 0, &p->loop[w], NULL), 0);
+    p->root = (struct root){ { .ops = &root_ops, .n_ranks = RANKS }, p->loop, 0 };
+    ck_assert_int_eq(comm_hub_open(open_root, &p->root, &p->hub, NULL), 0);
+    rank_init(&p->waits, p->loop[0], 0);
+    rank_init(&p->other, p->loop[1], 0);
+    rank_open(&p->far, p->loop[0], 1);
+    ck_assert_int_eq(comm_thread_join(p->hub, &p->waits.thread, NULL), 0);
+    rank_send(&p->waits);
+    ck_assert_int_eq(pthread_create(&p->waiter, NULL, wait_for_first, &p->waits), 0);
+    clock_sleep_until_ns(clock_now_ns() + REST_NS);
+}
+
+/* Only now the first wait comes to its end. */
+static void pair_close(struct pair *p)
+{
+    struct comm_wait what = { .kind = WAIT_REQUEST };
+
+    rank_send(&p->far);
+    pthread_join(p->waiter, NULL);
+    ck_assert_int_eq(p->waits.rc[0], 0);
+    for (int i = 0; i < WAITERS; i++) {
+        what.request = &p->waits.request[i];
+        ck_assert_int_eq(comm_thread_wait(p->waits.thread, &what, CLOCK_NEVER, NULL), 0);
+        what.request = &p->far.request[i];
+        ck_assert_int_eq(comm_thread_wait(p->far.thread, &what, CLOCK_NEVER, NULL), 0);
+    }
+    rank_free_requests(&p->waits);
+    rank_free_requests(&p->far);
+    rank_close(&p->other, false);
+    rank_close(&p->waits, true);
+    rank_close(&p->far, true);
+    ck_assert_int_eq(comm_hub_close(p->hub, true, NULL), 0);
+    for (int w = 0; w < WORKERS; w++)
+        loop_free(p->loop[w]);
+}
+
+/* A transport that becomes ready in the hands of another thread than the one that opens it, which
+ * has looked in vain and sleeps by then.
+ */
+static struct {
+    struct transport_ops ops;
+    pthread_t opener;
+    _Atomic int64_t since_ns; /* when the other first asked */
+    atomic_int asked;         /* times, by the opener */
+} late;
+
+static int late_ready(struct transport *t, struct eddis_error *err)
+{
+    (void)t, (void)err;
+    if (pthread_equal(pthread_self(), late.opener)) {
+        atomic_fetch_add(&late.asked, 1);
+        return 0;
+    }
+    if (!late.since_ns)
+        late.since_ns = clock_now_ns();
+    return clock_now_ns() - late.since_ns > REST_NS;
+}
+
+static int late_derive(struct transport *t, struct transport **ret, struct eddis_error *err)
+{
+    int rc = root_derive(t, ret, err);
+
+    late.ops = *(*ret)->ops;
+    late.ops.ready = late_ready;
+    (*ret)->ops = &late.ops;
+    return rc;
+}
+
+static void *join_main(void *arg)
+{
+    struct pair *p = arg;
+
+    late.opener = pthread_self();
+    ck_assert_int_eq(comm_thread_join(p->hub, &p->other.thread, NULL), 0);
+    return NULL;
+}
+
+/* The opener has the token as long as nobody halts it. */
+START_TEST(opens_while_another_waits)
+{
+    struct transport_ops ops = root_ops;
+    static struct pair p;
+    pthread_t opener;
+
+    pair_open(&p);
+    ops.derive = late_derive;
+    p.root.base.ops = &ops;
+    ck_assert_int_eq(pthread_create(&opener, NULL, join_main, &p), 0);
+    while (!late.since_ns) {
+        int asked = atomic_load(&late.asked);
+
+        comm_thread_drop_engine(p.waits.thread);
+        while (asked == atomic_load(&late.asked) && !late.since_ns)
+            sched_yield();
+    }
+    pthread_join(opener, NULL);
+    pair_close(&p);
+}
+END_TEST
+
+/* Giving up does not last as long as another worker's wait. */
+START_TEST(gives_up_while_another_waits)
+{
+    static struct pair p;
+    struct eddis_error err = { 0 };
+
+    pair_open(&p);
+    ck_assert_int_eq(comm_thread_join(p.hub, &p.other.thread, NULL), 0);
+    comm_thread_give_up(p.other.thread, "enough");
+    ck_assert_int_eq(comm_thread_failure(p.other.thread, &err), -ECONNABORTED);
+    ck_assert_str_eq(err.text, "enough");
+    pair_close(&p);
+}
+END_TEST
+
 /* ---- the end ---- */
 
 static void *lost_main(void *arg)
@@ -324,6 +465,8 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, several_wait_at_once);
     tcase_add_test(tc, workers_share_a_thread);
+    tcase_add_test(tc, opens_while_another_waits);
+    tcase_add_test(tc, gives_up_while_another_waits);
     tcase_add_test(tc, giving_up_ends_all_waits);
     tcase_add_test(tc, one_rank_waits_for_nobody);
 }
