@@ -399,7 +399,8 @@ int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_che
 const char *eddis_checkpoint_folder(const struct eddis_checkpoint *c);
 
 /* Write n bytes under a name (letters, digits, '.', '_', '-'; "eddis." first is the library's) into
- * this worker's part.  For state that is equal on all workers only rank 0 need do so.
+ * this worker's part.  For state that is equal on all workers only rank 0 need do so.  -EINVAL: the
+ * name; or c is of eddis_restore_begin, which this call and commit leave as it is.
  */
 int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const void *data, size_t n,
                          struct eddis_error *err);
@@ -464,6 +465,7 @@ int eddis_checkpoint_get(struct eddis_checkpoint *c, const char *name, void *dat
  * thread that reads ahead may go on calling it meanwhile, and begins again at the restored step.
  * Checkpoints of the steps that were left stay until the next one is committed, which removes those
  * later than itself.  A job that was told to stop stops all the same.
+ * -EINVAL: c is of eddis_checkpoint_begin, and is left as it is.
  */
 int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err);
 

@@ -22,6 +22,7 @@
 struct eddis_checkpoint {
     struct eddis *e;
     struct checkpoint *files;
+    bool whole;                    /* opened to be read */
     enum eddis_phase before;       /* to go back to */
     struct eddis_error failure;    /* of the first put that failed; code 0: none did */
     struct checkpoint_models kept; /* while it is written */
@@ -61,6 +62,26 @@ static int save_check(const struct eddis *e, struct eddis_checkpoint **ret, stru
         rc = eddis_fail(err, -EINVAL,
                         "a checkpoint is of the state between steps: call eddis_step_end before");
     return rc;
+}
+
+static int save_check_given(const struct eddis_checkpoint *c, struct eddis_error *err)
+{
+    return c ? worker_check(c->e, err) : eddis_fail(err, -EINVAL, "the checkpoint is NULL");
+}
+
+/* The same for a call that takes only what is whole, or only what is being written. */
+static int save_check_kind(const struct eddis_checkpoint *c, bool whole, struct eddis_error *err)
+{
+    int rc = save_check_given(c, err);
+
+    if (rc < 0 || c->whole == whole)
+        return rc;
+    return eddis_fail(err, -EINVAL,
+                      whole ? "checkpoint '%s' is being written: commit it or give it up, and open "
+                              "what is to be restored by eddis_restore_begin"
+                            : "checkpoint '%s' is whole and only to be read: write another one, "
+                              "which eddis_checkpoint_begin begins",
+                      checkpoint_folder(c->files));
 }
 
 /* ---- who may write ---- */
@@ -173,7 +194,7 @@ int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const voi
                          struct eddis_error *err)
 {
     struct eddis_error why = { 0 };
-    int rc = c ? worker_check(c->e, err) : eddis_fail(err, -EINVAL, "the checkpoint is NULL");
+    int rc = save_check_kind(c, false, err);
 
     if (rc < 0)
         return rc;
@@ -252,7 +273,7 @@ int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_e
 {
     struct checkpoint_meta meta;
     struct eddis *e;
-    int rc = c ? worker_check(c->e, err) : eddis_fail(err, -EINVAL, "the checkpoint is NULL");
+    int rc = save_check_kind(c, false, err);
 
     if (rc < 0)
         return rc;
@@ -281,7 +302,7 @@ int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_e
 
 int eddis_checkpoint_abandon(struct eddis_checkpoint *c, struct eddis_error *err)
 {
-    int rc = c ? worker_check(c->e, err) : eddis_fail(err, -EINVAL, "the checkpoint is NULL");
+    int rc = save_check_given(c, err);
 
     if (rc < 0)
         return rc;
@@ -413,6 +434,8 @@ int eddis_restore_begin(struct eddis *e, const char *path, struct eddis_checkpoi
         if (rc > 0)
             rc = restore_check(e, checkpoint_meta(files), err);
         rc = save_make(e, files, rc, ret, err);
+        if (rc == 0)
+            (*ret)->whole = true;
     }
     if (rc < 0) {
         checkpoint_close(files);
@@ -429,7 +452,7 @@ int eddis_restore_begin(struct eddis *e, const char *path, struct eddis_checkpoi
 int eddis_checkpoint_get(struct eddis_checkpoint *c, const char *name, void *data, size_t n,
                          struct eddis_error *err)
 {
-    int rc = c ? worker_check(c->e, err) : eddis_fail(err, -EINVAL, "the checkpoint is NULL");
+    int rc = save_check_given(c, err);
 
     if (rc < 0)
         return rc;
@@ -452,7 +475,7 @@ int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err)
 {
     int64_t before;
     struct eddis *e;
-    int rc = c ? worker_check(c->e, err) : eddis_fail(err, -EINVAL, "the checkpoint is NULL");
+    int rc = save_check_kind(c, true, err);
 
     if (rc < 0)
         return rc;

@@ -448,12 +448,33 @@ static void fail_body(struct rank *r)
     CHECK(strstr(err.text, "generation 2 of the job has taken over"));
 }
 
-static void test_failing(int n)
+/* What is opened to be read is not written to, and what is written is not restored. */
+static void kind_body(struct rank *r)
+{
+    struct world *w = r->world;
+    struct eddis_checkpoint *c = NULL;
+    struct eddis_error err = { 0 };
+
+    CHECK(eddis_checkpoint_begin(r->e, NULL, &c, &err) == 0);
+    CHECK(eddis_restore_end(c, &err) == -EINVAL && strstr(err.text, "is being written"));
+    CHECK(put_and_commit(r, c, "a", &err) == 0);
+    CHECK(eddis_restore_begin(r->e, NULL, &c, &err) == 0); /* a fresh start in generation 1 */
+    CHECK(eddis_restore_begin(r->e, w->checkpoints, &c, &err) == 1);
+    CHECK(eddis_checkpoint_put(c, "b", "x", 1, &err) == -EINVAL);
+    CHECK(strstr(err.text, "is whole and only to be read"));
+    CHECK(put_and_commit(r, c, "b", &err) == -EINVAL && strstr(err.text, "only to be read"));
+    CHECK(!is_there(w, "step-00000000/rank-0000.b"));
+    CHECK(eddis_restore_end(c, &err) == 0);
+    CHECK(eddis_restore_begin(r->e, w->checkpoints, &c, &err) == 1);
+    CHECK(eddis_checkpoint_abandon(c, &err) == 0);
+}
+
+static void run_body(void (*body)(struct rank *r), int n)
 {
     struct world *w = malloc(sizeof *w);
 
     open_world(w);
-    w->body = fail_body;
+    w->body = body;
     w->generation = 1;
     w->n = n;
     w->batch[0] = BATCH;
@@ -514,8 +535,9 @@ int main(void)
     for (uint64_t seed = 1; seed <= HISTORIES && !failures; seed++)
         generations += one_history(seed, &want);
     CHECK(generations > 2 * HISTORIES);
-    test_failing(1);
-    test_failing(3);
+    run_body(fail_body, 1);
+    run_body(fail_body, 3);
+    run_body(kind_body, 2);
     test_stale();
     if (failures)
         fprintf(stderr, "%d failures\n", failures);
