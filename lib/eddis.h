@@ -463,9 +463,9 @@ int eddis_checkpoint_get(struct eddis_checkpoint *c, const char *name, void *dat
  *
  * The newest plan holds from the restored step on.  What eddis_plan_step said before is void: a
  * thread that reads ahead may go on calling it meanwhile, and begins again at the restored step.
- * Checkpoints of the steps that were left stay until the next one is committed, which removes those
- * later than itself.  A job that was told to stop stops all the same.
- * -EINVAL: c is of eddis_checkpoint_begin, and is left as it is.
+ * Checkpoints of the steps that were left stay until one is committed in their folder before these
+ * steps are reached again, which removes those later than itself.  A job that was told to stop
+ * stops all the same. -EINVAL: c is of eddis_checkpoint_begin, and is left as it is.
  */
 int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err);
 

@@ -257,16 +257,12 @@ static int save_finish(struct eddis_checkpoint *c, const struct checkpoint_meta 
     if (c->e->all.place.rank != 0) {
         checkpoint_abandon_take(c->files);
     } else {
-        if (s->went_back)
-            checkpoint_drop_later(c->files, s->farthest);
+        checkpoint_drop_later(c->files, s->farthest); /* there are some only behind a way back */
         rc = checkpoint_commit_take(c->files, meta, keep, err);
     }
-    if (rc < 0)
-        return rc;
-    if (s->went_back || meta->step > s->farthest)
+    if (rc == 0 && meta->step > s->farthest)
         s->farthest = meta->step;
-    s->went_back = false;
-    return 0;
+    return rc;
 }
 
 int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_error *err)
@@ -466,7 +462,6 @@ static void restore_note_back(struct eddis *e, int64_t step)
 {
     struct checkpoint_save *s = &e->save;
 
-    s->went_back = true;
     s->farthest = step > s->farthest ? step : s->farthest;
     e->step.taken = false;
 }

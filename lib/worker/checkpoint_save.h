@@ -18,7 +18,6 @@ struct checkpoint_save {
     const struct board_area *area; /* NULL without eddis-run */
 
     int64_t farthest; /* step, of checkpoints committed and of ways left by going back */
-    bool went_back;   /* and no checkpoint was committed since */
 
     char *fenced; /* rank 0: the folder that it writes checkpoints to; NULL: none so far */
     struct fence fence;

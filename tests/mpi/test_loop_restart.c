@@ -469,6 +469,44 @@ static void kind_body(struct rank *r)
     CHECK(eddis_checkpoint_abandon(c, &err) == 0);
 }
 
+static void save_to(struct rank *r, const char *folder)
+{
+    struct eddis_checkpoint *c = NULL;
+    struct eddis_error err = { 0 };
+
+    CHECK(eddis_checkpoint_begin(r->e, folder, &c, &err) == 0);
+    CHECK(put_and_commit(r, c, "a", &err) == 0);
+}
+
+/* Back from step 4 to step 2: a checkpoint that is first written elsewhere does not spare those of
+ * the way that was left once one is written among them.
+ */
+static void back_body(struct rank *r)
+{
+    struct world *w = r->world;
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_checkpoint *c = NULL;
+    struct eddis_error err = { 0 };
+    char best[96], first[128];
+
+    snprintf(best, sizeof best, "%s/best", w->dir);
+    snprintf(first, sizeof first, "%s/step-00000002", w->checkpoints);
+    CHECK(eddis_commit(r->e, &err) == 0);
+    while (eddis_step_begin(r->e, &s, &err) == 1) {
+        CHECK(eddis_wait(r->e, PATIENCE, &err) == 0 && eddis_step_end(r->e, NULL, &err) == 0);
+        save_to(r, NULL);
+        if (s.step == 3)
+            break;
+    }
+    CHECK(eddis_restore_begin(r->e, first, &c, &err) == 1 && eddis_restore_end(c, &err) == 0);
+    save_to(r, best);
+    CHECK(r->rank || is_there(w, "step-00000004"));
+    CHECK(eddis_barrier(r->e, PATIENCE, &err) == 0);
+    save_to(r, NULL);
+    CHECK(r->rank || (is_there(w, "step-00000002") && !is_there(w, "step-00000004")));
+    CHECK(r->rank || !is_there(w, "step-00000003"));
+}
+
 static void run_body(void (*body)(struct rank *r), int n)
 {
     struct world *w = malloc(sizeof *w);
@@ -538,6 +576,7 @@ int main(void)
     run_body(fail_body, 1);
     run_body(fail_body, 3);
     run_body(kind_body, 2);
+    run_body(back_body, 2);
     test_stale();
     if (failures)
         fprintf(stderr, "%d failures\n", failures);
