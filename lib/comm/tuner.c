@@ -207,12 +207,18 @@ void tuner_note(struct tuner *t, const double *seconds)
 
 /* ---- what to make of it ---- */
 
+/* The rungs that limits are chosen by: where a tenth in all counts none that is predicted. */
+static int sizes(const struct tuner *t)
+{
+    return t->few ? t->n : SIZES;
+}
+
 /* A limit between the rung and the one below it, or beyond the last. */
-static size_t size_before(int rung, size_t usual)
+static size_t size_before(const struct tuner *t, int rung, size_t usual)
 {
     size_t below = rung ? tuner_bytes(rung - 1) : 0;
 
-    if (rung == SIZES)
+    if (rung == sizes(t))
         return below > usual ? below : usual;
     return (size_t)sqrt((double)below * (double)tuner_bytes(rung));
 }
@@ -234,7 +240,7 @@ static double loss(const struct tuner *t, const struct comm_limits *l)
 {
     double all = 0;
 
-    for (int i = 0; i < SIZES; i++)
+    for (int i = 0; i < sizes(t); i++)
         all += log(time_s(t, kind_of(t, l, tuner_bytes(i)), i) / best_s(t, i));
     return all;
 }
@@ -246,12 +252,12 @@ static struct comm_limits best_limits(const struct tuner *t)
     struct comm_limits best = usual, l = best;
     double least = loss(t, &best) - (t->few ? 1 : SIZES) * log(CLEARLY);
 
-    for (int trees = 0; trees <= SIZES; trees++)
-        for (int halvings = trees; halvings <= SIZES; halvings++)
-            for (int rings = halvings; rings <= SIZES; rings++) {
-                l.direct_bytes = size_before(trees, usual.direct_bytes);
-                l.tree_bytes = size_before(halvings, usual.tree_bytes);
-                l.halving_bytes = size_before(rings, usual.halving_bytes);
+    for (int trees = 0; trees <= sizes(t); trees++)
+        for (int halvings = trees; halvings <= sizes(t); halvings++)
+            for (int rings = halvings; rings <= sizes(t); rings++) {
+                l.direct_bytes = size_before(t, trees, usual.direct_bytes);
+                l.tree_bytes = size_before(t, halvings, usual.tree_bytes);
+                l.halving_bytes = size_before(t, rings, usual.halving_bytes);
                 if (loss(t, &l) < least) {
                     least = loss(t, &l);
                     best = l;
