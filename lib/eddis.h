@@ -298,8 +298,8 @@ int eddis_announce(struct eddis *e, int parameter, const void *source, void *res
 #define EDDIS_ZERO     ((const void *)2)
 
 /* Borrows the combined gradient of a parameter whose result is EDDIS_IN_PLACE, after a wait for its
- * layer, until the next eddis_step_begin.  Spares a copy where the workers of a node share memory;
- * not to be written to.
+ * layer, until the next eddis_step_begin, _checkpoint_begin or _restore_end.  Spares a copy where
+ * the workers of a node share memory; not to be written to.
  */
 const void *eddis_result(const struct eddis *e, int parameter);
 
@@ -412,8 +412,8 @@ int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const voi
  */
 int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_error *err);
 
-/* Give one up in the place of commit: nothing of it remains, and training goes on.  Every worker
- * must.  Frees c, which may be one of eddis_restore_begin too.
+/* Give one up in the place of commit: nothing of it remains, and training goes on.  Collective.
+ * Frees c, which may be one of eddis_restore_begin too.
  */
 int eddis_checkpoint_abandon(struct eddis_checkpoint *c, struct eddis_error *err);
 

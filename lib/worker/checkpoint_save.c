@@ -302,9 +302,10 @@ int eddis_checkpoint_abandon(struct eddis_checkpoint *c, struct eddis_error *err
 
     if (rc < 0)
         return rc;
+    rc = collectives_barrier(&c->e->all, err); /* others may still write into the folder */
     checkpoint_abandon_take(c->files);
     save_free(c);
-    return 0;
+    return rc;
 }
 
 /* ---- reading ---- */

@@ -469,6 +469,21 @@ static void kind_body(struct rank *r)
     CHECK(eddis_checkpoint_abandon(c, &err) == 0);
 }
 
+/* Who gives up first takes nothing away from those who still write. */
+static void slow_body(struct rank *r)
+{
+    struct eddis_checkpoint *c = NULL;
+    struct eddis_error err = { 0 };
+
+    CHECK(eddis_checkpoint_begin(r->e, NULL, &c, &err) == 0);
+    for (int i = 0; r->rank && i < 100 && is_there(r->world, "step-00000000.g1.part"); i++)
+        usleep(1000);
+    CHECK(eddis_checkpoint_put(c, "a", "x", 1, &err) == 0);
+    CHECK(eddis_checkpoint_abandon(c, &err) == 0);
+    CHECK(eddis_barrier(r->e, PATIENCE, &err) == 0);
+    CHECK(!is_there(r->world, "step-00000000.g1.part"));
+}
+
 static void save_to(struct rank *r, const char *folder)
 {
     struct eddis_checkpoint *c = NULL;
@@ -576,6 +591,7 @@ int main(void)
     run_body(fail_body, 1);
     run_body(fail_body, 3);
     run_body(kind_body, 2);
+    run_body(slow_body, 2);
     run_body(back_body, 2);
     test_stale();
     if (failures)
