@@ -335,7 +335,10 @@ void starter_abandon(struct starter *s)
 
         if (!is_waited_for(p) || (p->stage == START_UP && p->session.told))
             continue;
-        session_kill(&p->session);
+        if (p->ops->logs_in)
+            session_kill(&p->session);
+        else
+            session_end(&p->session); /* it may be making its folders, and removes them then */
         tell(s, i, START_ENDED, -1, "start was given up");
     }
 }

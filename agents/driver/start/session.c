@@ -214,6 +214,12 @@ void session_kill(const struct session *p)
         (void)kill(-p->pid, SIGKILL);
 }
 
+void session_end(const struct session *p)
+{
+    if (p->pid > 0)
+        (void)kill(p->pid, SIGTERM);
+}
+
 /* ssh was killed, and what it had started to connect through was not.  Before the reaping, for the
  * number of the group is nobody else's as long.
  */

@@ -58,6 +58,9 @@ void session_wipe_input(struct session *p);
 /* Kill the process and all of its session: what stands in the place of ssh may have started ssh. */
 void session_kill(const struct session *p);
 
+/* Ask the process to end in good order. */
+void session_end(const struct session *p);
+
 /* Reap the process and take in its last words.  with_helpers: what it had started to connect
  * through is killed.  Returns its exit code, or -1 while it runs; *ret_status is as waitpid's, 0
  * when that is not known.
