@@ -50,7 +50,9 @@ static int announce_held(struct eddis *e, int64_t deadline, struct eddis_error *
     return 0;
 }
 
-static int announce_check(const struct eddis *e, int parameter, struct eddis_error *err)
+/* With factors source is NULL. */
+static int announce_check(const struct eddis *e, int parameter, const void *source,
+                          const void *result, struct eddis_error *err)
 {
     int rc = worker_check(e, err);
 
@@ -61,16 +63,6 @@ static int announce_check(const struct eddis *e, int parameter, struct eddis_err
                           e->engine ? "there is no parameter %d"
                                     : "parameter %d is announced before eddis_commit",
                           parameter);
-    return 0;
-}
-
-int eddis_announce(struct eddis *e, int parameter, const void *source, void *result,
-                   struct eddis_error *err)
-{
-    int rc = announce_check(e, parameter, err);
-
-    if (rc < 0)
-        return rc;
     if (source == EDDIS_IN_PLACE || result == EDDIS_ZERO)
         return eddis_fail(err, -EINVAL,
                           "parameter '%s' was announced with %s: EDDIS_ZERO is a source, "
@@ -78,6 +70,16 @@ int eddis_announce(struct eddis *e, int parameter, const void *source, void *res
                           e->parameters.item[parameter].name,
                           result == EDDIS_ZERO ? "EDDIS_ZERO as its result"
                                                : "EDDIS_IN_PLACE as its source");
+    return 0;
+}
+
+int eddis_announce(struct eddis *e, int parameter, const void *source, void *result,
+                   struct eddis_error *err)
+{
+    int rc = announce_check(e, parameter, source, result, err);
+
+    if (rc < 0)
+        return rc;
     pthread_mutex_lock(&e->step.announce_lock);
     rc = announce_locked(
         e,
@@ -110,7 +112,7 @@ int eddis_announce_factors(struct eddis *e, int parameter, const void *u, const 
                            void *result, struct eddis_error *err)
 {
     const struct parameter *p;
-    int rc = announce_check(e, parameter, err);
+    int rc = announce_check(e, parameter, NULL, result, err);
 
     if (rc < 0)
         return rc;

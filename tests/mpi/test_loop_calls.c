@@ -199,6 +199,8 @@ static void null_steps(struct eddis *e)
     REFUSED("EDDIS_IN_PLACE", eddis_announce(e, 0, EDDIS_IN_PLACE, &g, err));
     REFUSED("EDDIS_ZERO", eddis_announce(e, 0, &g, (void *)(uintptr_t)EDDIS_ZERO, err));
     REFUSED("factored", eddis_announce_factors(e, 0, NULL, NULL, 1, &g, err));
+    REFUSED("EDDIS_ZERO",
+            eddis_announce_factors(e, 0, &g, &g, 1, (void *)(uintptr_t)EDDIS_ZERO, err));
     CHECK(eddis_announce(e, 0, EDDIS_ZERO, &g, NULL) == 0);
     CHECK(eddis_wait(e, 60 * CLOCK_S, NULL) == 0);
     REFUSED("size field", eddis_step_end(e, &report, err));
