@@ -23,9 +23,11 @@ struct deadlines {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed; /* on the monotonic clock */
+    pthread_cond_t woken;   /* none is being woken any more */
     struct deadline head;   /* of a ring */
     int64_t nearest_ns;     /* what the thread sleeps until */
     bool stop, awake;       /* awake: nobody may wait */
+    int waking;             /* calls of wake() under way */
 };
 
 /* Wake those whose time has come, with the lock free: who waits is closed by nobody. */
@@ -43,9 +45,12 @@ static void wake_due(struct deadlines *d, int64_t now_ns)
         }
         x->wake = NULL;
         x->at_ns = CLOCK_NEVER;
+        d->waking++;
         pthread_mutex_unlock(&d->lock);
         wake(ctx);
         pthread_mutex_lock(&d->lock);
+        if (--d->waking == 0)
+            pthread_cond_broadcast(&d->woken);
         x = d->head.next;
     }
 }
@@ -103,8 +108,10 @@ int deadlines_start(struct deadlines **ret, struct eddis_error *err)
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&d->changed, &attr);
     pthread_condattr_destroy(&attr);
+    pthread_cond_init(&d->woken, NULL);
     e = pthread_create(&d->thread, NULL, deadlines_thread, d);
     if (e) {
+        pthread_cond_destroy(&d->woken);
         pthread_cond_destroy(&d->changed);
         pthread_mutex_destroy(&d->lock);
         free(d);
@@ -125,6 +132,7 @@ void deadlines_stop(struct deadlines *d)
     pthread_join(d->thread, NULL);
     while (d->head.next != &d->head)
         deadline_remove(d, d->head.next);
+    pthread_cond_destroy(&d->woken);
     pthread_cond_destroy(&d->changed);
     pthread_mutex_destroy(&d->lock);
     free(d);
@@ -190,6 +198,8 @@ void deadlines_wake(struct deadlines *d)
         if (x->wake)
             x->at_ns = 0;
     wake_due(d, 0);
+    while (d->waking) /* the thread has taken one */
+        pthread_cond_wait(&d->woken, &d->lock);
     pthread_mutex_unlock(&d->lock);
 }
 

@@ -35,7 +35,7 @@ void deadline_set(struct deadlines *d, struct deadline *x, int64_t at_ns);
 bool deadline_hold(struct deadlines *d, struct deadline *x, int64_t at_ns, void (*wake)(void *ctx),
                    void *ctx);
 
-/* Wake all who wait, now, and let nobody wait any more. */
+/* Wake all who wait, now, and let nobody wait any more.  Returns when all are awake. */
 void deadlines_wake(struct deadlines *d);
 
 /* Watch x's socket no longer, and free x. */

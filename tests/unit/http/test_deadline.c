@@ -5,6 +5,7 @@
 #include "lib/base/clock.h"
 #include "suite.h"
 
+#include <stdatomic.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -35,8 +36,40 @@ START_TEST(late_is_shut_down_and_others_stay)
 }
 END_TEST
 
+static int begun[2];
+static atomic_bool woken;
+
+static void wake_slowly(void *ctx)
+{
+    (void)!write(begun[1], ctx, 1);
+    clock_sleep_until_ns(clock_now_ns() + 200 * CLOCK_MS);
+    atomic_store(&woken, true);
+}
+
+/* One that the thread is just waking is awake, too, before the server may stop. */
+START_TEST(nobody_is_asleep_behind_a_wake)
+{
+    struct deadlines *d;
+    struct deadline *x;
+    int a[2];
+    char byte = 'x';
+
+    ck_assert_int_eq(pipe(begun), 0);
+    ck_assert_int_eq(deadlines_start(&d, NULL), 0);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, a), 0);
+    x = deadline_add(d, a[0], CLOCK_NEVER);
+    ck_assert(deadline_hold(d, x, clock_now_ns(), wake_slowly, &byte));
+    ck_assert_int_eq(read(begun[0], &byte, 1), 1);
+    deadlines_wake(d);
+    ck_assert(atomic_load(&woken));
+    ck_assert(!deadline_hold(d, x, clock_now_ns(), wake_slowly, &byte));
+    deadlines_stop(d);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, nobody_is_asleep_behind_a_wake);
     tcase_add_test(tc, late_is_shut_down_and_others_stay);
 }
 
