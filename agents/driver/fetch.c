@@ -109,10 +109,10 @@ int fetch_piece(struct fetch *f, int agent, const struct log_piece *p, struct fe
         return eddis_fail(err, -EINVAL, "a piece of a log that nobody has asked for");
     if (first)
         l->path = file_join(f->dir, ".fetched-%d", (int)(l - f->log));
-    if (!l->path)
+    *ret = (struct fetch_write){ l->path ? strdup(l->path) : NULL, p->text, first };
+    if (!ret->path)
         return eddis_fail(err, -ENOMEM, "no memory for a path");
     l->bytes += (int64_t)n;
-    *ret = (struct fetch_write){ l->path, p->text, first };
     return 0;
 }
 

@@ -23,7 +23,7 @@ struct fetch_log {
 };
 
 struct fetch_write {
-    const char *path; /* borrowed until fetch_finish */
+    char *path;       /* owned: the log may be gone before it is written */
     const char *text; /* of the piece, borrowed */
     bool first;
 };
@@ -45,7 +45,9 @@ int fetch_add(struct fetch *f, const struct fetch_log *l, struct eddis_error *er
  */
 bool fetch_next(struct fetch *f, int agent, struct fetch_log *ret);
 
-/* Take a piece that came, which is then to be written.  -EINVAL: nobody has asked for it. */
+/* Take a piece that came, which is then to be written; the caller frees ret->path.  -EINVAL: nobody
+ * has asked for it.
+ */
 int fetch_piece(struct fetch *f, int agent, const struct log_piece *p, struct fetch_write *ret,
                 struct eddis_error *err);
 

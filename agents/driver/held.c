@@ -33,6 +33,8 @@ static void free_report(struct file_task *k)
     if (r->over)
         return;
     inbox_item_free(r->item);
+    for (int i = 0; i < r->n; i++)
+        free(r->piece[i].path);
     free(r->piece);
     free(r);
 }

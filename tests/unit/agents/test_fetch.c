@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,10 +17,11 @@ static int piece(struct fetch *f, int agent, int rank, int64_t offset, const cha
 {
     const struct log_piece p = { .rank = rank, .offset = offset, .text = (char *)(uintptr_t)text };
     struct eddis_error err = { 0 };
-    struct fetch_write w;
+    struct fetch_write w = { 0 };
 
     if (fetch_piece(f, agent, &p, &w, &err) == 0 && fetch_write(&w, &err) < 0)
         fetch_failed(f, agent, &err);
+    free(w.path);
     return err.code;
 }
 

@@ -4,10 +4,12 @@
 #include "agents/driver/held.h"
 
 #include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
 #include "suite.h"
 #include "tests/unit/scratch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,8 +167,49 @@ START_TEST(over)
 }
 END_TEST
 
+/* Two more pieces of the log, the second of which is written when the job is forgotten. */
+static struct inbox_item *two_pieces(int number)
+{
+    struct inbox_item *i = item(number, 6);
+    struct log_piece *p = realloc(i->report->piece, 2 * sizeof *p);
+
+    p[1] = (struct log_piece){ .rank = 3, .offset = 12, .text = strdup("more\n") };
+    i->report->piece = p;
+    i->report->n_pieces = 2;
+    return i;
+}
+
+/* A write that is held up at the job's end goes on alone: where it leads stays with it. */
+START_TEST(held_up_at_the_end)
+{
+    cleanup_free char *path = file_join(scratch, ".fetched-0");
+    struct eddis_error err = { 0 };
+    char text[16] = "";
+    int rc, fd, n = 0;
+
+    begin();
+    ck_assert_int_eq(held_add(&held, files, item(1, 0), &err), 0);
+    let_go();
+    inbox_item_free(held_take(&held, &rc, &err));
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(mkfifo(path, 0600), 0); /* opening it waits for a reader */
+    ck_assert_int_eq(held_add(&held, files, two_pieces(2), &err), 0);
+    while (!file_thread_held_ns(files, clock_now_ns()))
+        ;
+    held_refuse(&held);
+    end();
+    fd = open(path, O_RDWR | O_NONBLOCK);
+    ck_assert_int_ge(fd, 0);
+    while (n < 11 && poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 5000) == 1)
+        n += (int)read(fd, text + n, sizeof text - 1 - (size_t)n);
+    ck_assert_str_eq(text, "words\nmore\n");
+    (void)close(fd);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, held_up_at_the_end);
     scratch_add(tc);
     tcase_add_test(tc, again);
     tcase_add_test(tc, refused_piece);
