@@ -3,18 +3,16 @@
 #include "checkpoint_end.h"
 
 #include "agents/job/checkpoints.h"
-#include "lib/base/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const int64_t most_ns = 5 * CLOCK_S;
-
 struct drop {
     struct file_task task;
+    struct job_run *job; /* as over, not for the thread */
+    bool *over;
     char *dir;
-    int rc;
     struct eddis_error err;
 };
 
@@ -22,7 +20,22 @@ static void run(struct file_task *t)
 {
     struct drop *k = (struct drop *)t;
 
-    k->rc = checkpoints_drop_parts(k->dir, &k->err);
+    (void)checkpoints_drop_parts(k->dir, &k->err);
+}
+
+static void say_stays(struct job_run *job, struct eddis_error *why)
+{
+    eddis_fail_prefix(why, why->code, "a checkpoint that was not completed may stay");
+    job_run_say(job, JOB_EVENT_SAY, -1, -1, why->text);
+}
+
+static void done(struct file_task *t)
+{
+    struct drop *k = (struct drop *)t;
+
+    *k->over = true;
+    if (k->err.code < 0)
+        say_stays(k->job, &k->err);
 }
 
 static void free_drop(struct file_task *t)
@@ -37,7 +50,7 @@ static struct drop *drop_new(const char *dir)
 
     if (!k)
         return NULL;
-    k->task = (struct file_task){ .run = run, .free = free_drop };
+    k->task = (struct file_task){ .run = run, .done = done, .free = free_drop };
     k->dir = strdup(dir);
     if (k->dir)
         return k;
@@ -45,24 +58,23 @@ static struct drop *drop_new(const char *dir)
     return NULL;
 }
 
-void checkpoint_end(struct job_run *job)
+void checkpoint_end(struct job_run *job, bool *ret_over)
 {
     /* Without a folder of the job's there was no training, and the checkpoints are another's. */
-    struct drop *k =
-        job->checkpoint_dir && job->o->folder && job->looks ? drop_new(job->checkpoint_dir) : NULL;
-    struct eddis_error err = { 0 };
+    struct drop *k = job->checkpoint_dir && job->o->folder ? drop_new(job->checkpoint_dir) : NULL;
 
+    *ret_over = !k;
     if (!k)
         return;
+    k->job = job;
+    k->over = ret_over;
     file_thread_add(job->looks, &k->task);
-    if (file_thread_await(job->looks, &k->task, clock_after_ns(clock_now_ns(), most_ns))) {
-        err = k->err;
-        free_drop(&k->task);
-    } else {
-        eddis_fail(&err, -ETIMEDOUT, "'%s' does not answer", job->checkpoint_dir);
-    }
-    if (err.code < 0) {
-        eddis_fail_prefix(&err, err.code, "a checkpoint that was not completed may stay");
-        job_run_say(job, JOB_EVENT_SAY, -1, -1, err.text);
-    }
+}
+
+void checkpoint_end_give_up(struct job_run *job)
+{
+    struct eddis_error err = { 0 };
+
+    eddis_fail(&err, -ETIMEDOUT, "'%s' does not answer", job->checkpoint_dir);
+    say_stays(job, &err);
 }

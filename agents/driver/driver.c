@@ -5,7 +5,6 @@
 #include "addresses.h"
 #include "brief_make.h"
 #include "check.h"
-#include "checkpoint_end.h"
 #include "summary.h"
 
 #include "agents/job/job_door.h"
@@ -223,7 +222,6 @@ static void close_agents(struct driver *d)
     inbox_close(d->inbox);
     if (d->registration.starter)
         registration_clean(&d->registration, d->signals);
-    checkpoint_end(&d->run);
 }
 
 static void free_driver(struct driver *d)

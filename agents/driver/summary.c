@@ -2,6 +2,7 @@
 /* summary.c - the last word about a job: its summary, and what people should know of it */
 #include "summary.h"
 
+#include "checkpoint_end.h"
 #include "checkpoint_look.h"
 
 #include "lib/base/cleanup.h"
@@ -147,9 +148,13 @@ void summary_tell(struct telling *t, int signals)
 {
     struct checkpoint_found newest = { .step = -1 };
     struct patience p = { signals, clock_now_ns() + wait_ns };
+    bool no_parts;
 
+    checkpoint_end(t->run, &no_parts);
     checkpoint_look(t->run, take_found, &newest);
     wait_for(&p, t->run->looks);
+    if (!no_parts)
+        checkpoint_end_give_up(t->run);
     state_checkpoint_seen(&t->run->state, newest.step);
     record(t, &newest);
     if (p.end_ns < clock_now_ns() + hurry_ns) /* it may be another file system that answers */
