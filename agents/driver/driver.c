@@ -44,9 +44,14 @@ static int open_signals(struct driver *d, struct eddis_error *err)
 }
 
 /* Every agent holds two connections, and its start a pipe or two. */
+static rlim_t descriptors_wanted(const struct driver *d)
+{
+    return 4 * (rlim_t)d->run.n_agents + 256;
+}
+
 static void raise_descriptor_limit(struct driver *d)
 {
-    const rlim_t wanted = 4 * (rlim_t)d->run.n_agents + 256;
+    const rlim_t wanted = descriptors_wanted(d);
     struct rlimit l;
     char text[200];
 
@@ -67,6 +72,22 @@ static void raise_descriptor_limit(struct driver *d)
     job_run_say(&d->run, JOB_EVENT_SAY, -1, -1, text);
 }
 
+/* Connections without a token that each of so many doors may have: they take no descriptor that the
+ * job needs.  Those that have to go take a moment, and so long they are there twice.
+ */
+static int strangers_allowed(const struct driver *d, int doors)
+{
+    enum { LEAST = 16, MOST = 1 << 16 };
+    const rlim_t wanted = descriptors_wanted(d);
+    struct rlimit l;
+    rlim_t n;
+
+    if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur <= wanted)
+        return LEAST;
+    n = (l.rlim_cur - wanted) / (2 * (rlim_t)doors);
+    return n < LEAST ? LEAST : n > MOST ? MOST : (int)n;
+}
+
 static int open_listeners(struct driver *d, struct eddis_error *err)
 {
     char address[HTTP_MAX_BASES][LISTENERS_ADDRESS], door[JOB_DOOR_PATH] = "";
@@ -79,6 +100,7 @@ static int open_listeners(struct driver *d, struct eddis_error *err)
     if (rc == 0)
         rc = o.n_addresses = addresses_find(d->run.o->job, address, err);
     o.inbox = d->inbox;
+    o.strangers = rc < 0 ? 0 : strangers_allowed(d, o.n_addresses + 2); /* and two for people */
     if (rc >= 0 && d->run.o->folder)
         (void)job_door_choose(d->run.o->folder, d->run.o->runtime_dir, door);
     return rc < 0 ? rc : listeners_open(&d->listeners, &o, err);

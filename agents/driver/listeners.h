@@ -27,6 +27,7 @@ struct listeners_options {
     const char (*address)[LISTENERS_ADDRESS]; /* [n_addresses] for agents */
     int n_addresses;
     int64_t lease_ns;
+    int strangers;    /* connections without a token, on each address */
     const char *path; /* of the Unix socket; "": none */
 };
 

@@ -34,7 +34,7 @@ int guests_open(const struct guests_options *o, struct guests **ret, struct eddi
         return eddis_fail(err, -ENOMEM, "no memory for a server's connections");
     s->o = *o;
     pthread_mutex_init(&s->lock, NULL);
-    strangers_init(&s->strangers);
+    strangers_init(&s->strangers, o->strangers);
     rc = deadlines_start(&s->deadlines, err);
     if (rc < 0) {
         guests_close(s);

@@ -15,12 +15,14 @@
 struct guests;
 struct guest; /* one connection */
 
-/* stranger_ns: how long one may stay that has shown no token; local: they come to a Unix socket,
+/* stranger_ns: how long one may stay that has shown no token, of whom there may be as many as
+ * strangers; local: they come to a Unix socket,
  * where the kernel tells who they are: this user and root, who may stay local_ns at first, or
  * others, who are shown out.
  */
 struct guests_options {
     int64_t stranger_ns, local_ns;
+    int strangers;
     bool local;
 };
 

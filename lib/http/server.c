@@ -407,6 +407,8 @@ static void take_limits(struct http_server *s, const struct http_server_options 
 {
     s->o = *o;
     s->o.key = NULL; /* ours until the start is done only */
+    if (s->o.strangers <= 0 || s->o.strangers > STRANGERS)
+        s->o.strangers = STRANGERS;
     s->deadline_ns = or_else(o->deadline_ns, 10 * CLOCK_S);
     s->refusal_ns = or_else(o->refusal_ns, CLOCK_S);
     s->stranger_ns = or_else(o->stranger_ns, 3 * CLOCK_S);
@@ -469,7 +471,8 @@ static int listen_on(struct http_server *s, const struct sockaddr_in *address, i
         { MHD_OPTION_END, 0, NULL },
     };
     const union MHD_DaemonInfo *i;
-    int max = (s->o.max_connections ? s->o.max_connections : SERVER_CONNECTIONS) + 2 * STRANGERS;
+    int max =
+        (s->o.max_connections ? s->o.max_connections : SERVER_CONNECTIONS) + 2 * s->o.strangers;
 
     s->daemon = MHD_start_daemon(
         MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
@@ -508,9 +511,11 @@ int http_server_start(const struct http_server_options *o, struct http_server **
     take_limits(s, o);
     rc = o->path ? fd = make_socket(s, o->path, err) : take_address(o, &address, err);
     if (rc >= 0)
-        rc =
-            guests_open(&(struct guests_options){ s->stranger_ns, s->deadline_ns, o->path != NULL },
-                        &s->guests, err);
+        rc = guests_open(&(struct guests_options){ .stranger_ns = s->stranger_ns,
+                                                   .local_ns = s->deadline_ns,
+                                                   .strangers = s->o.strangers,
+                                                   .local = o->path != NULL },
+                         &s->guests, err);
     if (rc == 0)
         rc = listen_on(s, &address, fd, o->key, err);
     if (rc < 0) {

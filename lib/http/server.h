@@ -59,6 +59,7 @@ struct http_server_options {
     void (*handle)(void *ctx, const struct http_request *q, struct http_exchange *x);
     void *ctx;
     int max_connections; /* with a token; 0: 4096 */
+    int strangers; /* connections without one (strangers.h); 0: STRANGERS, which is the most */
     int64_t deadline_ns; /* for a request to come in whole and for its answer to be taken; a
                           * connection may be idle three times as long.  0: 10 s */
     int64_t stranger_ns; /* until a token was shown; 0: 3 s, at most deadline_ns */

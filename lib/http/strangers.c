@@ -4,10 +4,11 @@
 
 #include <stddef.h>
 
-void strangers_init(struct strangers *s)
+void strangers_init(struct strangers *s, int most)
 {
     s->head.next = s->head.prev = &s->head;
     s->n = 0;
+    s->most = most;
 }
 
 void strangers_remove(struct strangers *s, struct stranger *x)
@@ -31,9 +32,9 @@ static struct stranger *too_many(struct strangers *s, uint32_t address)
             oldest = x;
             n++;
         }
-    if (n > STRANGERS_OF_ONE)
+    if (n > s->most / 2)
         return oldest;
-    return s->n > STRANGERS ? s->head.next : NULL;
+    return s->n > s->most ? s->head.next : NULL;
 }
 
 struct stranger *strangers_add(struct strangers *s, struct stranger *x, uint32_t address,

@@ -2,11 +2,11 @@
 /* strangers.h - connections that have shown no token yet, and which of them have to go
  *
  * Anybody who reaches a server can open connections and say nothing.  Those who have shown a token
- * are not counted; of the others an address may have STRANGERS_OF_ONE and all addresses together
- * STRANGERS.  One more takes the place of the oldest, of its own address first, when that has had
- * STRANGERS_GRACE_NS: who has something to say has said it by then, so that idle connections keep
- * nobody out.  Else the new one has to go: when a thousand agents come back at one moment, those
- * who have begun get through, and the others come again.
+ * are not counted; of the others all addresses together may have so many, STRANGERS where there is
+ * room, and one address half of them.  One more takes the place of the oldest, of its own address
+ * first, when that has had STRANGERS_GRACE_NS: who has something to say has said it by then, so
+ * that idle connections keep nobody out.  Else the new one has to go: when a thousand agents come
+ * back at one moment, those who have begun get through, and the others come again.
  */
 #ifndef EDDIS_HTTP_STRANGERS_H
 #define EDDIS_HTTP_STRANGERS_H
@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-enum { STRANGERS_OF_ONE = 256, STRANGERS = 512 };
+enum { STRANGERS = 512 };
 
 #define STRANGERS_GRACE_NS (CLOCK_S / 4)
 
@@ -27,10 +27,10 @@ struct stranger {
 
 struct strangers {
     struct stranger head; /* of a ring, the oldest first */
-    int n;
+    int n, most;
 };
 
-void strangers_init(struct strangers *s);
+void strangers_init(struct strangers *s, int most);
 
 /* Add x, which has come now from this IPv4 address.  Returns the one that has to go, x or another,
  * which is in the list no longer; or NULL.
