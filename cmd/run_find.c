@@ -3,6 +3,7 @@
 #include "run_find.h"
 
 #include "agents/job/checkpoints.h"
+#include "lib/base/cleanup.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,8 +26,12 @@ static bool has_file(const char *folder, const char *name)
 int run_find_job(const char *option, const char *word, struct job_folder *ret,
                  struct eddis_error *err)
 {
+    cleanup_free char *folder = NULL;
     int rc = job_folder_find(word, ret, err);
 
+    /* As people write a folder's name that is here, without its slash. */
+    if (rc == -ENOENT && has_file(word, "job.yaml") && asprintf(&folder, "%s/", word) > 0)
+        rc = job_folder_find(folder, ret, err);
     if (rc == -ENOENT)
         return eddis_fail(err, rc,
                           "%s %s: there is neither such a file or folder nor a job whose id begins "

@@ -51,9 +51,26 @@ static const struct option_row rows[] = {
     { "version", 'V', NULL, "print the version and exit" },
 };
 
+#define NEEDLESS "leave it out: eddis-run needs no rendezvous"
+#define BEHIND                                                                                     \
+    "the program and its arguments stand behind --: eddis-run -- python3 -m package.train"
+#define SHOWN  "each worker's output has a file and is shown; see --ranks and --log-dir"
+#define OF_MPI "what mpirun is to be given stands in mpi.args of train.yaml"
+
 /* Of torchrun, horovodrun, mpirun, srun and deepspeed. */
 static const struct option_foreign foreign[] = {
     { "nproc-per-node", "did you mean \"-n\"?" },
+    { "nproc", "did you mean \"-n\"?" },
+    { "module", BEHIND },
+    { "no-python", BEHIND },
+    { "tee", SHOWN },
+    { "redirects", SHOWN },
+    { "monitor-interval", "leave it out: a worker that fails is noticed at once" },
+    { "start-method", "leave it out: each worker is a process of its own" },
+    { "local-addr", "did you mean \"--network-interface\"?" },
+    { "oversubscribe", OF_MPI },
+    { "bind-to", OF_MPI },
+    { "mca", "MCA parameters stand in mpi.mca of train.yaml" },
     { "num-proc", "did you mean \"-n\"?" },
     { "ntasks-per-node", "did you mean \"-n\"?" },
     { "num-gpus", "did you mean \"-n\", workers on each node?" },
@@ -62,10 +79,10 @@ static const struct option_foreign foreign[] = {
     { "nnodes", "the machines are named: -H a,b, --hostfile FILE or nodes: in the file" },
     { "num-nodes", "the machines are named: -H a,b, --hostfile FILE or nodes: in the file" },
     { "node-rank", "eddis-run starts the workers of all nodes itself, from one of them" },
-    { "standalone", "leave it out: eddis-run needs no rendezvous" },
-    { "rdzv-backend", "leave it out: eddis-run needs no rendezvous" },
-    { "rdzv-endpoint", "leave it out: eddis-run needs no rendezvous" },
-    { "rdzv-id", "leave it out: eddis-run needs no rendezvous" },
+    { "standalone", NEEDLESS },
+    { "rdzv-backend", NEEDLESS },
+    { "rdzv-endpoint", NEEDLESS },
+    { "rdzv-id", NEEDLESS },
     { "master-addr", "eddis-run chooses it; -x MASTER_ADDR=... sets the variable" },
     { "master-port", "eddis-run chooses it; -x MASTER_PORT=... sets the variable" },
 };
@@ -256,6 +273,31 @@ static int read_words(int argc, char **argv, struct run_request *r, struct words
     return rc;
 }
 
+static bool ends_in(const char *name, const char *end)
+{
+    size_t n = strlen(name), k = strlen(end);
+
+    return n >= k && strcmp(name + n - k, end) == 0;
+}
+
+static bool is_yaml(const char *name)
+{
+    return ends_in(name, ".yaml") || ends_in(name, ".yml") || ends_in(name, ".json");
+}
+
+/* A file that is no job may be a program. */
+static int hint_program(const char *name, int rc, struct eddis_error *err)
+{
+    size_t n = err ? strlen(err->text) : 0;
+    const char *slash = access(name, X_OK) == 0 && !strchr(name, '/') ? "./" : "";
+
+    if (err)
+        (void)snprintf(
+            err->text + n, sizeof err->text - n, "; if it is a program: eddis-run -- %s%s%s",
+            ends_in(name, ".py") ? "python3 " : "", ends_in(name, ".py") ? "" : slash, name);
+    return rc;
+}
+
 static int open_job(const struct words *w, struct run_request *r, struct eddis_error *err)
 {
     static const char *const nothing[] = { "true", NULL };
@@ -272,7 +314,7 @@ static int open_job(const struct words *w, struct run_request *r, struct eddis_e
             return eddis_fail(err, -ENOENT,
                               "no file '%s'; to run the program of this name: eddis-run -- %s",
                               w->file, w->file);
-        return rc;
+        return rc == -EINVAL && !is_yaml(w->file) ? hint_program(w->file, rc, err) : rc;
     }
     if (!w->command && w->resume && !r->profile)
         return run_resume_job(w->resume, &r->env, &r->job, err);

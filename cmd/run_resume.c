@@ -10,7 +10,9 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MANIFEST_MAX = 64 << 20 };
@@ -47,26 +49,64 @@ static int check_masked(const char *word, const struct job *job, const struct ru
     return 0;
 }
 
+/* The job.yaml of the folder that holds a checkpoint, or all of them, as a job's own ones are held:
+ * by the path as it was written, since "checkpoints" may be a link.  NULL: there is none.
+ */
+static char *holder_of(const char *word)
+{
+    cleanup_free char *folder = strdup(word);
+
+    for (int up = 0; folder && up < 2; up++) {
+        size_t n = strlen(folder);
+        char *slash;
+
+        while (n > 1 && folder[n - 1] == '/')
+            folder[--n] = '\0';
+        slash = strrchr(folder, '/');
+        if (!slash || slash == folder)
+            break;
+        *slash = '\0';
+        if (strcmp(slash + 1, "checkpoints") == 0) {
+            char *path = file_join(folder, "job.yaml");
+
+            if (path && access(path, F_OK) == 0)
+                return path;
+            free(path);
+        }
+    }
+    return NULL;
+}
+
+static int find_file(const char *word, char **ret, struct eddis_error *err)
+{
+    struct job_folder folder;
+    struct stat st;
+    int rc;
+
+    *ret = holder_of(word);
+    if (*ret)
+        return 0;
+    rc = run_find_job("--resume", word, &folder, err);
+    if (rc == -ENOENT && stat(word, &st) == 0)
+        return eddis_fail(err, -EINVAL,
+                          "--resume %s: this is no job's folder, so it does not say what to run; "
+                          "name a train.yaml, too, or a command behind --",
+                          word);
+    if (rc < 0)
+        return rc;
+    *ret = file_join(folder.path, "job.yaml");
+    return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for an option");
+}
+
 int run_resume_job(const char *word, const struct run_env *given, struct job **ret,
                    struct eddis_error *err)
 {
     cleanup_free char *path = NULL;
-    struct job_folder folder;
     struct job *job = NULL;
-    int rc = run_find_job("--resume", word, &folder, err);
+    int rc = find_file(word, &path, err);
 
-    if (rc < 0)
-        return rc;
-    path = file_join(folder.path, "job.yaml");
-    if (!path)
-        return eddis_fail(err, -ENOMEM, "no memory for an option");
-    if (access(path, F_OK) < 0)
-        return eddis_fail(
-            err, -EINVAL,
-            "--resume %s: '%s' is no job's folder, and does not say what to run; name "
-            "a train.yaml, or a command behind --",
-            word, folder.path);
-    rc = job_read(path, &job, err);
+    if (rc == 0)
+        rc = job_read(path, &job, err);
     if (rc == 0)
         rc = check_masked(word, job, given, err);
     if (rc < 0) {

@@ -122,6 +122,8 @@ static void process_at_exit(int status, void *arg)
     while (w && !is_awaited(w))
         w = w->next;
     if (w) {
+        if (!status)
+            (void)fputs("eddis: this worker leaves without eddis_close, so the job ends\n", stderr);
         process_last_words(status ? status : 1);
         comm_thread_abort(w->thread, status ? status : 1);
     } else if (share.hub && share.hub_forks == process_forks()) {

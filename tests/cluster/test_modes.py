@@ -67,6 +67,8 @@ def stop_refused():
             (["--stop", "x", "--failed"], "--failed belongs to --prune"),
             (["--prune", "1d", "--detach"], "--prune runs no job"),
             (["--nproc_per_node", "4"], 'unknown option "--nproc-per-node"; did you mean "-n"?'),
+            (["--tee", "3"], "each worker's output has a file"),
+            ([__file__], "; if it is a program: eddis-run -- python3 "),
             (["--nnodes=2"], 'unknown option "--nnodes"; the machines are named: -H a,b'),
             (["--detach", "--dry-run", "--", "true"], "--detach: nothing is left to run"),
             (["--check", "--dry-run", "--", "true"], "--check and --dry-run"),
@@ -306,7 +308,9 @@ def resume():
             ([stopped], "the value of API_KEY is not kept in its job.yaml; give it again, -x API_KEY=..."),
             ([stopped, "--seed", "4", path], "is of seed 3 and this job's is 4"),
             ([stopped, "--set", "batch.global=100", path], "is of a global batch of 240 and this job's is 100"),
-            ([os.path.join(jobs, stopped, "checkpoints")], "there is neither such a file or folder nor a job")):
+            ([os.path.join(jobs, stopped, "checkpoints")], "the value of API_KEY is not kept"),
+            ([os.path.join(jobs, stopped, "checkpoints", "step-00000004") + "/"], "the value of API_KEY is not kept"),
+            ([jobs + "/"], "this is no job's folder, so it does not say what to run")):
         p = run("--resume", *args)
         assert p.returncode == 2 and sentence in p.stderr and p.stderr.count("\n") == 1, p
     before = os.listdir(jobs)

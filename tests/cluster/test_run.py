@@ -84,6 +84,7 @@ def last_words():
     """What a rank that ends the job has in stdio's buffers is in its log, and shown."""
     with job("--", WORKER, "exit") as j:
         j.check(1, "rank_exit", "rank 0: last words", failed_rank=0, seconds=15)
+        assert "leaves without eddis_close, so the job ends" in j.log(0) + j.out + j.err, j.log(0)
 
 
 def opened_again():
