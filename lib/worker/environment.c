@@ -34,7 +34,8 @@ int environment_read(struct environment *ret, struct eddis_error *err)
                                               "SLURM_LOCALID", NULL };
     static const char *const n_local[] = { "OMPI_COMM_WORLD_LOCAL_SIZE", NULL };
     static const char *const size[] = { "OMPI_COMM_WORLD_SIZE", NULL };
-    struct environment e = { .board_path = getenv("EDDIS_BOARD") };
+    struct environment e = { .board_path = getenv("EDDIS_BOARD"),
+                             .watched = getenv("EDDIS_NODE_MARK") != NULL };
     int rc;
 
     if (e.board_path && !*e.board_path)

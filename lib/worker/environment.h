@@ -9,6 +9,7 @@
 
 struct environment {
     const char *board_path;  /* EDDIS_BOARD; NULL: not started by eddis-run */
+    bool watched;            /* EDDIS_NODE_MARK: below an agent, whose wrapper sees how we end */
     bool mpi;                /* started by mpirun or srun --mpi */
     int n_ranks;             /* 0: only MPI knows */
     int local_rank, n_local; /* on this node */

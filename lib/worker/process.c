@@ -3,6 +3,8 @@
  */
 #include "process.h"
 
+#include "environment.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -218,6 +220,14 @@ int process_hub_take(struct comm_hub **ret, struct eddis_error *err)
     return rc;
 }
 
+/* Whether anybody reads that note, and keeps our end from mpirun. */
+static bool is_watched(void)
+{
+    struct environment e;
+
+    return environment_read(&e, NULL) == 0 && e.watched;
+}
+
 void process_hub_put(bool orderly)
 {
     pthread_mutex_lock(&share_lock);
@@ -227,7 +237,7 @@ void process_hub_put(bool orderly)
         (void)comm_hub_close(share.hub, orderly, NULL);
         share.hub = NULL;
     } else if (share.hub_users == 0 && !share.disorder && share.board) {
-        share.noted = board_note_left(share.board_path, share.board_rank, true);
+        share.noted = is_watched() && board_note_left(share.board_path, share.board_rank, true);
     }
     pthread_mutex_unlock(&share_lock);
 }
