@@ -644,7 +644,7 @@ static void test_fork(void)
 
 /* ---- many layers ---- */
 
-enum { LAYERS_FEW = 300, LAYERS_MANY = 16 * LAYERS_FEW, GROWTH_STEPS = 5 };
+enum { LAYERS_FEW = 300, LAYERS_MANY = 16 * LAYERS_FEW, GROWTH_STEPS = 5, GROWTH_MOST = 64 };
 
 static double cpu_s(void)
 {
@@ -714,6 +714,23 @@ static double growth_of(int n, int measured, int layers)
     return g.least_s;
 }
 
+/* How many times as long a step of many layers takes as one of few: the least of some tries, since
+ * whatever else the machine does can only stretch one of the two.  What grows with the square does
+ * so in every try.
+ */
+static double growth_ratio(int n, int measured)
+{
+    double least = 1e9;
+
+    for (int tries = 0; tries < 5 && least > GROWTH_MOST; tries++) {
+        double few = growth_of(n, measured, LAYERS_FEW);
+        double ratio = growth_of(n, measured, LAYERS_MANY) / few;
+
+        least = ratio < least ? ratio : least;
+    }
+    return least;
+}
+
 /* Sixteen times as many layers cost about sixteen times as much, where all share a bucket and where
  * each is a message; the square would be 256 times.
  */
@@ -724,13 +741,12 @@ static void test_growth(void)
     } rows[] = { { 1, 1 }, { 1, 0 }, { 2, 0 } };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        double few = growth_of(rows[i].n, rows[i].measured, LAYERS_FEW);
-        double many = growth_of(rows[i].n, rows[i].measured, LAYERS_MANY);
+        double ratio = growth_ratio(rows[i].n, rows[i].measured);
 
-        if (many > 4 * LAYERS_MANY / LAYERS_FEW * few)
+        if (ratio > GROWTH_MOST)
             fprintf(stderr, "row %zu: %d layers take %.0f times as long as %d\n", i, LAYERS_MANY,
-                    many / few, LAYERS_FEW);
-        CHECK(many <= 4 * LAYERS_MANY / LAYERS_FEW * few);
+                    ratio, LAYERS_FEW);
+        CHECK(ratio <= GROWTH_MOST);
     }
 }
 

@@ -305,10 +305,15 @@ static double merge_s(int n)
 /* Four times as many take four times as long at most; the square would be sixteen times. */
 START_TEST(time_is_linear)
 {
-    double few = merge_s(MANY / 4), more = merge_s(MANY);
+    double least = 1e9;
 
-    ck_assert_msg(more <= 8 * few, "%d gradients take %.0f times as long as %d", MANY, more / few,
-                  MANY / 4);
+    /* The least of some tries: other work stretches one of the two, growth by the square each. */
+    for (int tries = 0; tries < 5 && least > 8; tries++) {
+        double few = merge_s(MANY / 4), ratio = merge_s(MANY) / few;
+
+        least = ratio < least ? ratio : least;
+    }
+    ck_assert_msg(least <= 8, "%d gradients take %.0f times as long as %d", MANY, least, MANY / 4);
 }
 END_TEST
 
