@@ -292,7 +292,16 @@ class Lab:
         self.popen(host, ssh.command(self.folder + "/ssh", host), cwd="/", stdin=subprocess.DEVNULL).wait()
 
     def await_sshd(self, host):
-        kernel.await_true(f"sshd of {host}", lambda: os.path.exists(f"{self.folder}/ssh/{host}.pid"))
+        """Until it listens and says so in its title, by which tests tell it from what a job has left."""
+        def listens():
+            try:
+                with open(f"{self.folder}/ssh/{host}.pid") as f:
+                    pid = int(f.read() or 0)
+                with open(f"/proc/{pid}/cmdline", "rb") as f:
+                    return b"[listener]" in f.read()
+            except FileNotFoundError:
+                return False
+        kernel.await_true(f"sshd of {host}", listens)
 
     # ---- what may happen to a host ----
 
