@@ -17,8 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LATE_NS (2 * CLOCK_S) /* a folder that takes longer does not answer */
-
 static void fill_known(struct planning *g, struct planner_known *ret)
 {
     *ret = (struct planner_known){ 0 };
@@ -254,7 +252,7 @@ static void look_is_late(struct planning *g, int64_t now_ns)
                        "(timeouts.launch): the folder does not answer",
                        g->run->checkpoint_dir, (double)launch_ns / CLOCK_S);
         state_unplannable(&g->run->state, text, now_ns);
-    } else if (!g->told_look && now_ns >= g->look_ns + LATE_NS) {
+    } else if (!g->told_look && now_ns >= g->look_ns + FILE_THREAD_LATE_NS) {
         g->told_look = true;
         (void)snprintf(text, sizeof text,
                        "the restart waits for the list of checkpoints in '%.1000s', which does not "

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #define SHOW_NS (CLOCK_S / 10) /* between two looks that people get */
-#define LATE_NS (2 * CLOCK_S)  /* a folder that takes longer does not answer */
 
 /* ---- the status ---- */
 
@@ -215,14 +214,14 @@ static void say_held(struct telling *t, int64_t now_ns)
 
     if (!t->run->o->folder)
         return;
-    if (!t->held_ns && held_ns >= LATE_NS) {
+    if (!t->held_ns && held_ns >= FILE_THREAD_LATE_NS) {
         t->held_ns = now_ns - held_ns;
         (void)snprintf(text, sizeof text,
                        "the job's folder '%s' has not answered for %.1f s; the job goes on, and "
                        "what is to be written there waits",
                        t->run->o->folder->path, (double)held_ns / CLOCK_S);
         job_run_say(t->run, JOB_EVENT_SAY, -1, -1, text);
-    } else if (t->held_ns && held_ns < LATE_NS) {
+    } else if (t->held_ns && held_ns < FILE_THREAD_LATE_NS) {
         (void)snprintf(text, sizeof text, "the job's folder answers again, after %.1f s",
                        (double)(now_ns - t->held_ns) / CLOCK_S);
         t->held_ns = 0;

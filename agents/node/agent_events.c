@@ -278,29 +278,29 @@ static void look_for_frozen(struct agent *a, int64_t now_ns)
         voice_note(&a->voice, a->generation->number, "%s", what);
 }
 
-/* Chosen once or twice in a run. */
+/* What rank 0's page says of the whole job, once or twice in a run; text may be NULL. */
+static void tell_text(struct agent *a, enum event_type type, char *text, int64_t now_ns)
+{
+    struct event e = { .type = type, .generation = a->generation->number, .rank = 0, .text = text };
+
+    if (text)
+        voice_tell(&a->voice, &e, now_ns);
+}
+
 static void tell_choice(struct agent *a, int64_t now_ns)
 {
     const struct comm_choice *c = generation_choice(a->generation);
     cleanup_free char *text = c ? choice_text(c) : NULL;
-    struct event e = {
-        .type = EVENT_CHOICE, .generation = a->generation->number, .rank = 0, .text = text
-    };
 
-    if (text)
-        voice_tell(&a->voice, &e, now_ns);
+    tell_text(a, EVENT_CHOICE, text, now_ns);
 }
 
 static void tell_network(struct agent *a, int64_t now_ns)
 {
     const struct network_check *c = generation_network_check(a->generation);
     cleanup_free char *text = c ? network_check_text(c) : NULL;
-    struct event e = {
-        .type = EVENT_NETWORK, .generation = a->generation->number, .rank = 0, .text = text
-    };
 
-    if (text)
-        voice_tell(&a->voice, &e, now_ns);
+    tell_text(a, EVENT_NETWORK, text, now_ns);
 }
 
 void agent_report(struct agent *a, int64_t now_ns)

@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #define CHECK_NS (5 * CLOCK_S)
-#define LOOK_NS  (2 * CLOCK_S) /* a folder that takes longer does not answer */
 
 static const char *const names[] = { "none",      "profile", "prepare", "check", "start", "relay",
                                      "rebalance", "signal",  "stop",    "logs",  "bye" };
@@ -389,7 +388,7 @@ static void look_and_say(struct agent *a, int64_t now_ns)
         a->looking = true;
         a->look_ns = now_ns;
         file_thread_add(a->files, &l->task);
-    } else if (!l && (!a->looking || now_ns >= a->look_ns + LOOK_NS)) {
+    } else if (!l && (!a->looking || now_ns >= a->look_ns + FILE_THREAD_LATE_NS)) {
         stopped(a, PROTOCOL_STEP_UNKNOWN);
     }
 }

@@ -13,10 +13,14 @@
 #ifndef EDDIS_BASE_FILE_THREAD_H
 #define EDDIS_BASE_FILE_THREAD_H
 
+#include "clock.h"
 #include "error.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* A folder that takes longer does not answer. */
+#define FILE_THREAD_LATE_NS (2 * CLOCK_S)
 
 /* The first member of what a caller hands over. */
 struct file_task {

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from lab import LOGIN, Cluster, command_line
+from lab import HOME, LOGIN, Cluster, command_line
 from node import alive, parent, wait_for
 from slow_disk import SlowDisk
 
@@ -125,7 +125,7 @@ class Cell:
 
     def stale(self):
         """An earlier job measures the network with a slow cable, which is none when ours begins."""
-        folder = self.c.path(LOGIN, "/root/.cache/eddis")
+        folder = self.c.path(LOGIN, HOME + "/.cache/eddis")
         for name in os.listdir(folder) if os.path.exists(folder) else []:
             if name.startswith("network-"):
                 os.unlink(os.path.join(folder, name))

@@ -12,7 +12,7 @@ import sys
 import time
 
 from cases import run
-from lab import Cluster
+from lab import HOME, Cluster
 import network
 
 BUILD = os.path.realpath(sys.argv[1])
@@ -58,7 +58,7 @@ def train(c, rate):
                    "the network is not what an earlier job has measured: from node" in e.get("text", "")]
         plan = json.loads(j.file("plan-1-1.json"))
         assert "not confirmed" not in plan["network_reason"], plan
-        kept = any(f.startswith("network-") for f in os.listdir(c.path("login", "/root/.cache/eddis")))
+        kept = any(f.startswith("network-") for f in os.listdir(c.path("login", HOME + "/.cache/eddis")))
         return j, changed, plan["options"]["period"] if "options" in plan else plan["period"], kept
 
 
