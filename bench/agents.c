@@ -153,6 +153,30 @@ static void start_ranks(struct agent *a)
         tell(a, EVENT_MPIRUN_EXIT, -1);
 }
 
+static struct step_spread spread(double s)
+{
+    return (struct step_spread){ s, s, s, s };
+}
+
+/* As long a text as a worker's that never has two steps alike. */
+static struct step_figures figures(const struct progress *p)
+{
+    double s = (double)step_ns / CLOCK_S * (1 + 1e-3 / (double)(p->steps_done + 1));
+
+    if (p->steps_done < STEP_WINDOW_CHANGE)
+        return (struct step_figures){ .plan = 0 };
+    return (struct step_figures){ .plan = p->step_plan,
+                                  .since = 1,
+                                  .steps = p->steps_done,
+                                  .points = p->steps_done,
+                                  .count = p->samples_done / p->steps_done + 1,
+                                  .work = (double)p->samples_done / (double)p->steps_done + 1,
+                                  .own = spread(s / 2),
+                                  .compute = spread(s / 2),
+                                  .exposed = spread(s / 4),
+                                  .total = spread(s) };
+}
+
 static void count_steps(struct agent *a, int64_t now_ns)
 {
     int64_t done = (now_ns - a->started_ns) / step_ns;
@@ -177,6 +201,7 @@ static void count_steps(struct agent *a, int64_t now_ns)
                                        done * one.wait_ns, done * one.total_ns };
         p->recent = (struct board_times){ 0, more * one.compute_ns, more * one.exposed_ns,
                                           more * one.wait_ns, more * one.total_ns };
+        p->figures = figures(p);
         p->page_age_ns = p->phase_age_ns = (now_ns - a->started_ns) % step_ns;
     }
 }
@@ -378,6 +403,7 @@ static int live(struct agent *a, struct eddis_error *err)
         (rc = enroll(a, err)) < 0)
         return rc;
     a->registered = true;
+    a->beat_ns = clock_now_ns() + a->brief->heartbeat_ns;
     a->generation = -1;
     printf("registered %d\n", atomic_fetch_add(&registered, 1) + 1);
     return serve(a, err);

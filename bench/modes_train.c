@@ -60,14 +60,11 @@ static int check_result(struct eddis *e, struct eddis_error *err)
 
 static int train(struct eddis *e, struct eddis_error *err)
 {
-    struct eddis_world w = { .size = sizeof w };
     struct eddis_step s = { .size = sizeof s };
-    int rc = eddis_world(e, &w);
+    int rc = 0;
 
     while (rc == 0 && (rc = eddis_step_begin(e, &s, err)) == 1) {
-        double step_s = w.emulated_fixed_s + w.emulated_sample_s * (double)s.count;
-
-        rc = compute(e, s.count ? step_s : 0, err);
+        rc = compute(e, s.emulated_s, err);
         if (rc == 0)
             rc = eddis_wait(e, TIMEOUT_NS, err);
         if (rc == 0)

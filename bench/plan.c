@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.c - seconds for a plan of many workers, and an equal split's step beside the plan's
+/* plan.c - seconds for a plan of many workers, and an equal split's step beside the plan's; and
+ * seconds to simulate many
  *
  * The workers are the design's mix, speeds 1, 0.6, 0.35 and 0.15 in equal numbers, eight devices
- * a node, 32 samples a worker.  The bound on the time for 10 000 workers is one second.
+ * a node, 32 samples a worker.  The bound on the time for 10 000 workers is one second, that on 1
+ * 000 simulated steps of 1 000 workers, which begin with equal batches and re-plan, five seconds.
  */
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
 #include "lib/base/text.h"
 #include "scheduler/planner.h"
+#include "scheduler/sim.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { DEVICES = 8, ROUNDS = 5, SAMPLES = 32 };
+enum { DEVICES = 8, ROUNDS = 5, SAMPLES = 32, SIMULATED = 1000, STEPS = 1000 };
+
+static const double speed[] = { 1, 0.6, 0.35, 0.15 };
+enum { SPEEDS = sizeof speed / sizeof *speed };
+static const double FIXED_S = 0.010, SAMPLE_S = 0.004;
 
 struct result {
     double plan_s; /* median of the rounds */
@@ -26,7 +34,6 @@ enum { N_SIZES = sizeof sizes / sizeof *sizes };
 
 static struct node_profile *mixed_nodes(int n_workers, int *ret_n)
 {
-    static const double speed[] = { 1, 0.6, 0.35, 0.15 };
     int n = (n_workers + DEVICES - 1) / DEVICES;
     struct node_profile *nodes = calloc((size_t)n, sizeof *nodes);
 
@@ -35,9 +42,10 @@ static struct node_profile *mixed_nodes(int n_workers, int *ret_n)
         struct device *d = &node->device[node->n_devices++];
 
         snprintf(node->host, sizeof node->host, "node%d", i / DEVICES);
-        *d = (struct device){
-            .kind = DEVICE_EMULATED, .rate = speed[i % 4], .fixed_s = 0.010, .sample_s = 0.004
-        };
+        *d = (struct device){ .kind = DEVICE_EMULATED,
+                              .rate = speed[i % SPEEDS],
+                              .fixed_s = FIXED_S,
+                              .sample_s = SAMPLE_S };
         snprintf(d->id, sizeof d->id, "emulated:%d", i % DEVICES);
     }
     *ret_n = n;
@@ -55,7 +63,8 @@ static int measure(int n_workers, struct result *ret, struct eddis_error *err)
 {
     char word[] = "auto";
     struct job job = { .batch = { .global = (int64_t)SAMPLES * n_workers, .min = 1, .grain = 1 },
-                       .sync = { .mode = word, .algorithm = word } };
+                       .sync = { .mode = word, .algorithm = word },
+                       .communication.wire = word };
     /* YOLOv5m's size, links of 1 Gbit/s: every mode is predicted with what its exchanges cost. */
     const struct planner_known known = { 85000000, 1e-4, 125e6, NULL };
     double seconds[ROUNDS];
@@ -83,7 +92,58 @@ static int measure(int n_workers, struct result *ret, struct eddis_error *err)
     return 0;
 }
 
-static void print_table(const struct result *r)
+struct simulated {
+    double s; /* of processor time: the machine may be shared */
+    int64_t replans;
+    double gain; /* samples/s of the batches at the end beside those of the first */
+};
+
+static int simulate(struct simulated *ret, struct eddis_error *err)
+{
+    static struct rebalance_worker w[SIMULATED];
+    static struct sim_worker law[SIMULATED];
+    static int64_t equal[SIMULATED];
+    struct rebalance_setup r = {
+        .worker = w, .n = SIMULATED, .version = 1, .grain = 1, .algorithm = "allreduce"
+    };
+    struct sim_setup s = {
+        .worker = law, .n = SIMULATED, .seed = 1, .algorithm = "allreduce", .jitter = 0.05
+    };
+    struct rebalance *rebalance = NULL;
+    struct sim *sim = NULL;
+    clock_t start;
+    int rc;
+
+    for (int i = 0; i < SIMULATED; i++) {
+        equal[i] = SAMPLES;
+        w[i] = (struct rebalance_worker){ .first = { .sample_s = 1 },
+                                          .batch = SAMPLES,
+                                          .min = 1,
+                                          .max = INT64_MAX,
+                                          .node = i / DEVICES };
+        law[i] = (struct sim_worker){ .fixed_s = FIXED_S,
+                                      .sample_s = SAMPLE_S / speed[i % SPEEDS],
+                                      .node = i / DEVICES,
+                                      .batch = SAMPLES };
+    }
+    start = clock();
+    rc = rebalance_new(&r, &rebalance, err);
+    s.rebalance = rebalance;
+    if (rc == 0)
+        rc = sim_new(&s, &sim, err);
+    if (rc == 0) {
+        sim_run(sim, STEPS);
+        *ret = (struct simulated){ .s = (double)(clock() - start) / CLOCKS_PER_SEC,
+                                   .replans = sim_version(sim) - 1,
+                                   .gain = sim_longest_s(sim, equal) /
+                                           sim_longest_s(sim, sim_batch(sim)) };
+    }
+    sim_free(sim);
+    rebalance_free(rebalance);
+    return rc;
+}
+
+static void print_table(const struct result *r, const struct simulated *s)
 {
     char n[32];
 
@@ -93,15 +153,20 @@ static void print_table(const struct result *r)
                r[i].equal_to_plan);
     printf("bound for 10 000 workers: 1000 ms, %.0f times what it takes\n",
            1 / r[N_SIZES - 1].plan_s);
+    printf("%d simulated steps of %d workers: %.2f s of processor time (bound: 5), %lld re-plans, "
+           "%.2f times an equal "
+           "split\n",
+           STEPS, SIMULATED, s->s, (long long)s->replans, s->gain);
 }
 
-static int print_json(const struct result *r)
+static int print_json(const struct result *r, const struct simulated *s)
 {
     cleanup_json json_t *j =
-        json_pack("{s:s, s:f, s:f, s:f, s:f, s:f}", "bench", "plan", "plan_100_workers_s",
+        json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "bench", "plan", "plan_100_workers_s",
                   r[0].plan_s, "plan_1000_workers_s", r[1].plan_s, "plan_10000_workers_s",
                   r[2].plan_s, "ratio_bound_to_plan_10000_workers", 1 / r[2].plan_s,
-                  "ratio_equal_step_to_plan_step", r[2].equal_to_plan);
+                  "ratio_equal_step_to_plan_step", r[2].equal_to_plan, "simulated_1000_workers_s",
+                  s->s, "ratio_bound_to_simulated_1000_workers", 5 / s->s);
     char *text = j ? json_text(j, false) : NULL;
 
     if (!text)
@@ -115,6 +180,7 @@ int main(int argc, char **argv)
 {
     bool json = argc == 2 && strcmp(argv[1], "--json") == 0;
     struct result r[N_SIZES] = { 0 };
+    struct simulated s = { 0 };
     struct eddis_error err = { 0 };
 
     if (argc > 1 && !json) {
@@ -126,8 +192,12 @@ int main(int argc, char **argv)
             fprintf(stderr, "plan: %s\n", err.text);
             return 1;
         }
+    if (simulate(&s, &err) < 0) {
+        fprintf(stderr, "plan: %s\n", err.text);
+        return 1;
+    }
     if (json)
-        return print_json(r) < 0;
-    print_table(r);
+        return print_json(r, &s) < 0;
+    print_table(r, &s);
     return 0;
 }

@@ -145,9 +145,13 @@ static int take_look(struct worker *w, struct eddis_error *err)
 static int begin_exchange(struct worker *w, enum sync_exchange what, enum state next,
                           struct eddis_error *err)
 {
+    const struct sync_turn turn = { .what = what,
+                                    .step = w->step.step,
+                                    .period = w->run->o->period };
+
     w->exchanges++;
     w->state = next;
-    return loop_thread_exchange(w->run->loop, w->rank, what, w->step.step, err);
+    return loop_thread_exchange(w->run->loop, w->rank, &turn, err);
 }
 
 static int begin_step(struct worker *w, const struct ranges_step *r, struct eddis_error *err)
@@ -404,8 +408,7 @@ static int worker_engine(struct worker *w, struct eddis_error *err)
         .place = w->place,
         .algorithm = o->algorithm,
         .models = has_models(r) ? &m : NULL,
-        .options = { .period = o->period,
-                     .moving_rate = o->moving_rate >= 0 ? o->moving_rate : 0.9 / r->n_groups },
+        .options = { .moving_rate = o->moving_rate >= 0 ? o->moving_rate : 0.9 / r->n_groups },
         .bucket_bytes = 1 << 20,
         .parameter = o->parameter,
         .n_parameters = o->n_parameters,

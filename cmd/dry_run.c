@@ -18,25 +18,32 @@ static const struct table_column columns[] = { { "key", false },
                                                { "from", false },
                                                { "value", false } };
 
-void dry_run_print(const struct job *job, FILE *out)
+void dry_run_print(const struct job *job, bool all, FILE *out)
 {
     struct table t = { .column = columns, .n_columns = sizeof columns / sizeof *columns };
     cleanup_free char *value = malloc(VALUE_SIZE);
     const struct job_key *key;
     size_t n = job_keys(&key);
     char origin[ORIGIN_SIZE];
+    int left_out = 0;
 
     for (size_t i = 0; i < n && value; i++) {
         if (key[i].later)
             continue;
         job_value_text(job, key[i].name, value, VALUE_SIZE);
         job_origin_text(job, key[i].name, origin, sizeof origin);
+        if (!all && strcmp(origin, "default") == 0) {
+            left_out++;
+            continue;
+        }
         table_add(&t, "%s", key[i].name);
         table_add(&t, "%s", origin);
         table_add(&t, "%s", value);
     }
     table_print(&t, 2, out);
     table_fini(&t);
+    if (left_out)
+        fprintf(out, "  and %d keys with their defaults, which -v shows\n", left_out);
 }
 
 void dry_run_env(char *const *env, FILE *out)

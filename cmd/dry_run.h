@@ -16,12 +16,13 @@
 #include "lib/model/plan.h"
 #include "lib/model/profile.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 enum { DRY_RUN_SCHEMA_VERSION = 1 };
 
-/* Print a line for each key: name, origin, value. */
-void dry_run_print(const struct job *job, FILE *out);
+/* Print a line for each key: name, origin, value; unless all, only how many have their defaults. */
+void dry_run_print(const struct job *job, bool all, FILE *out);
 
 /* Print the names of these "NAME=VALUE", which the workers get beside the job's own. */
 void dry_run_env(char *const *env, FILE *out);

@@ -5,6 +5,7 @@
 #include "cmd/number.h"
 #include "cmd/output_view.h"
 #include "cmd/plan_print.h"
+#include "cmd/preflight.h"
 #include "cmd/run_check.h"
 #include "cmd/run_cleanup.h"
 #include "cmd/run_detach.h"
@@ -20,6 +21,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,9 +167,17 @@ static void print_dry_run_json(const struct run *r, const struct node_profile *n
 /* Nobody asked for none: a long job must not find out at its end. */
 static void print_no_checkpoints(const struct job *job, FILE *out)
 {
-    if (job->n_hosts > 1 && job->checkpoint.every == 0 &&
+    if (job->n_hosts > 1 && job_period_is_never(&job->checkpoint.every) &&
         job_origin(job, "checkpoint.every").kind == JOB_DEFAULT)
         fputs("  no checkpoints, until checkpoint.dir names a folder that all nodes share\n", out);
+}
+
+static void print_resume(const struct job *job, FILE *out)
+{
+    char text[PATH_MAX + 64];
+
+    if (run_resume_text(job, text, sizeof text))
+        fprintf(out, "  goes on from %s\n", text);
 }
 
 /* From here on the workers of this plan may print. */
@@ -211,12 +221,14 @@ static void print_plan(struct run *r, const struct plan_print *how, const struct
         plan_print_profiles(&o, nodes, n);
     }
     plan_print_plan(&o, p, p->generation <= 1 && r->q.plan_path ? "replayed" : NULL);
-    if (!r->headed)
+    if (!r->headed) {
+        print_resume(r->q.job, o.out);
         print_no_checkpoints(r->q.job, o.out);
+    }
     r->headed = true;
     if (r->q.dry_run || r->q.verbose) {
         putc('\n', o.out);
-        dry_run_print(r->q.job, o.out);
+        dry_run_print(r->q.job, r->q.verbose, o.out);
         dry_run_env(r->q.env.at, o.out);
     }
     putc('\n', o.out);
@@ -259,6 +271,16 @@ static int on_planned(void *ctx, const struct plan *p, const struct node_profile
     return 0;
 }
 
+static void on_settled(void *ctx, const struct plan *p)
+{
+    struct run *r = ctx;
+    cleanup_free char *text =
+        r->q.quiet || r->q.json ? NULL : plan_print_settled(p, r->view.colour);
+
+    if (text)
+        run_view_print(&r->view, text);
+}
+
 /* ---- the job's folder ---- */
 
 static int make_folder(struct run *r, struct eddis_error *err)
@@ -295,12 +317,12 @@ static bool was_refused(const struct job_status *s)
 }
 
 /* Where to look on: what the ranks have printed. */
-static void add_output(const struct run *r, int rank, struct strbuf *b)
+static void add_output(const struct run *r, int rank, int n, struct strbuf *b)
 {
     cleanup_free char *path = file_join(r->log_dir, "rank-%04d.log", rank >= 0 ? rank : 0);
 
     if (path && access(path, F_OK) == 0)
-        strbuf_addf(b, "output in %s%s\n", path, rank >= 0 ? "" : " and so on");
+        strbuf_addf(b, "output in %s%s\n", path, rank >= 0 || n == 1 ? "" : " and so on");
 }
 
 static void print_summary(struct run *r, struct job_status *s)
@@ -310,7 +332,7 @@ static void print_summary(struct run *r, struct job_status *s)
     cleanup_free char *json = NULL, *name = NULL;
 
     if (r->q.json) {
-        json = job_status_text(s, false);
+        json = job_status_text(s);
         if (json)
             printf("%s\n", json);
     } else if (!r->q.quiet && r->launches) {
@@ -325,7 +347,7 @@ static void print_summary(struct run *r, struct job_status *s)
         if (s->communication[0] && r->q.verbose)
             strbuf_addf(&b, "communication: %s\n", s->communication);
         if (!s->folder_hangs)
-            add_output(r, rank, &b);
+            add_output(r, rank, s->n_workers, &b);
         printf("%s%s", r->showed ? "\n" : "", strbuf_text(&b));
         strbuf_fini(&b);
     }
@@ -356,11 +378,11 @@ static int run_job(struct run *r)
                   .say = on_say,
                   .last_lines = on_last_lines,
                   .planned = on_planned,
+                  .settled = on_settled,
                   .waiting = on_waiting,
                   .progress = on_progress,
                   .output = on_output,
                   .turn = on_turn,
-
                   .checked = on_checked },
     };
     struct job_status status;
@@ -381,6 +403,9 @@ static int run_job(struct run *r)
     if (has_job)
         print_summary(r, &status);
     job_status_fini(&status);
+    /* Last, for the plan is worth having without it; the job would end so. */
+    if (code == 0 && r->q.dry_run && preflight_program(r->q.job, &r->q.env, &err) < 0)
+        return fail(&err, EXIT_START);
     return code;
 }
 
@@ -408,17 +433,18 @@ static int stop_job(const struct run *r)
     if (rc < 0)
         return fail(&err, rc == -ETIMEDOUT ? EXIT_FAULT : EXIT_USAGE);
     if (r->q.json) {
-        cleanup_free char *text = job_status_text(&status, false);
+        cleanup_free char *text = job_status_text(&status);
 
         puts(text ? text : "null");
     } else if (!r->q.quiet) {
-        printf("job %s %s\n", status.job, rc ? "was stopped" : "had ended before");
+        printf("job %s %s\n", status.job, run_stop_words(rc, &status));
         job_status_print(&status, strchr(r->q.stop, '/') ? r->q.stop : NULL, &b);
         fputs(strbuf_text(&b), stdout);
         strbuf_fini(&b);
     }
+    rc = rc != 1 && status.state == JOB_LOST ? EXIT_FAULT : 0; /* nothing was stopped then */
     job_status_fini(&status);
-    return 0;
+    return rc;
 }
 
 static void tell_pruned(void *ctx, const struct job_folder *f, double age_s, int64_t bytes)
@@ -466,7 +492,7 @@ static int tell_over(const struct run *r)
         return eddis_fail(&err, -ENOENT, "--resume %s: the job is gone", r->q.over),
                fail(&err, EXIT_USAGE);
     if (r->q.json) {
-        cleanup_free char *text = job_status_text(&status, false);
+        cleanup_free char *text = job_status_text(&status);
 
         puts(text ? text : "null");
     } else if (!r->q.quiet) {

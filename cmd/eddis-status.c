@@ -8,6 +8,7 @@
 #include "cmd/status_live.h"
 #include "cmd/status_logs.h"
 #include "cmd/status_page.h"
+#include "cmd/status_screen.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
@@ -155,7 +156,7 @@ static void look_around(struct request *q)
 
 static int print_json(const struct job_status *s, bool one_line, struct eddis_error *err)
 {
-    cleanup_free char *text = job_status_text(s, false);
+    cleanup_free char *text = job_status_text(s);
     cleanup_json json_t *o = NULL;
 
     if (text && one_line) {
@@ -185,8 +186,11 @@ static int print_page(const struct request *q, const struct job_status *s, struc
 {
     const struct status_print o = { .out = stdout, .color = q->color };
     struct status_page page;
-    int rc = status_page_make(s, q->ascii, &page, err);
+    int lines, columns = 0, rc;
 
+    if (q->terminal)
+        screen_size(&lines, &columns);
+    rc = status_page_make(s, q->ascii, columns, &page, err);
     if (rc < 0)
         return rc;
     status_page_print(&page, s, &o);

@@ -50,6 +50,11 @@ static void print_note(void *arg, const char *text)
     (void)fprintf(stderr, "eddis-train: %s\n", text);
 }
 
+static int exit_code(int rc)
+{
+    return rc == -EINVAL ? EXIT_USAGE : rc == -ENOMEM ? EDDIS_EXIT_MEMORY : EXIT_FAULT;
+}
+
 /* The data are checked before the job is joined: every worker reads the same file, so all find the
  * same fault and leave with the same code.
  */
@@ -60,7 +65,9 @@ static int train(struct train_options *o)
                                        .epochs = o->trainer.epochs,
                                        .batch = o->batch,
                                        .seed = o->seed,
-                                       .own_pace = 1 };
+                                       .own_pace = 1,
+                                       .pieces = 1,
+                                       .read_ahead = 1 };
     struct eddis_error err = { 0 };
     struct eddis *e = NULL;
     int rc = eddis_open(&e_options, &e, &err);
@@ -69,7 +76,7 @@ static int train(struct train_options *o)
         return complain(&err, EXIT_FAULT);
     rc = trainer_run(&o->trainer, e, &err);
     if (rc < 0)
-        eddis_abort(e, complain(&err, rc == -EINVAL ? EXIT_USAGE : EXIT_FAULT));
+        eddis_abort(e, complain(&err, exit_code(rc)));
     return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "table.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_NODE_LINES = 16 };
@@ -198,15 +199,16 @@ void plan_print_profiles(const struct plan_print *o, const struct node_profile *
     struct strbuf b = { 0 };
     char age[NUMBER_SIZE];
     int64_t oldest_s = INT64_MAX;
-    int cached = 0;
+    int cached = 0, busy = 0;
 
     add_count(&b, nodes, n, DEVICE_EMULATED, "emulated device");
     add_count(&b, nodes, n, DEVICE_CUDA, "GPU");
-    add_count(&b, nodes, n, DEVICE_CPU, "CPU");
+    add_count(&b, nodes, n, DEVICE_CPU, "CPU device"); /* "CPU" alone would be a core to many */
     for (int i = 0; i < n; i++) {
         if (!nodes[i].cached)
             continue;
         cached++;
+        busy += profile_is_busy(nodes[i].load, nodes[i].threads);
         if (nodes[i].measured_s < oldest_s)
             oldest_s = nodes[i].measured_s;
     }
@@ -220,7 +222,11 @@ void plan_print_profiles(const struct plan_print *o, const struct node_profile *
     if (cached < n)
         fprintf(o->out, "%d of %d nodes ", cached, n);
     number_age(o->now_s - oldest_s, age);
-    fprintf(o->out, "cached %s%s\n", age, strcmp(age, "now") == 0 ? "" : " ago");
+    fprintf(o->out, "cached %s%s%s\n", age, strcmp(age, "now") == 0 ? "" : " ago",
+            busy == 0       ? ""
+            : cached == 1   ? ", of a busy machine"
+            : busy < cached ? ", some of busy machines"
+                            : ", of busy machines");
 }
 
 static const struct table_column device_columns[] = {
@@ -307,32 +313,42 @@ static void print_speed(const struct plan_print *o, const struct plan *p)
         fputs("  of the devices only their ratios are known, not samples a second\n", o->out);
 }
 
-/* What the modes that were not taken would give, once it is known what their exchanges cost. */
-static void print_others(const struct plan_print *o, const struct plan *p)
+static bool is_candidate(const struct plan_candidate *c)
 {
-    const char *before = "  other modes: ";
+    return c->predicted_samples_per_s > 0;
+}
+
+static void print_candidate(const struct plan_print *o, const struct plan_candidate *c)
+{
+    char mode[sizeof c->mode], speed[NUMBER_SIZE], progress[NUMBER_SIZE];
+
+    memcpy(mode, c->mode, sizeof mode);
+    text_strip_control(mode);
+    fprintf(o->out, "  %s %-6s  %10s  %10.2f  %10s\n", c->lost[0] ? " " : "*", mode,
+            number_rate(c->predicted_samples_per_s, speed), c->efficiency,
+            number_rate(c->predicted_progress, progress));
+}
+
+/* What each mode would give, once it is known what their exchanges cost. */
+static void print_modes(const struct plan_print *o, const struct plan *p)
+{
     char n[NUMBER_SIZE];
 
     if (p->model_bytes == 0 || p->relative || p->n_workers == 1)
         return;
-    for (int i = 0; i < p->n_candidates; i++) {
-        const struct plan_candidate *c = &p->candidate[i];
-
-        if (!c->lost[0] || c->predicted_samples_per_s <= 0)
-            continue;
-        fputs(before, o->out);
-        print_foreign(o->out, c->mode);
-        fprintf(o->out, " %s", number_rate(c->predicted_samples_per_s, n));
-        before = ", ";
-    }
-    fprintf(o->out, " samples/s, for a model of %s\n", number_bytes((double)p->model_bytes, n));
+    fprintf(o->out, "  modes, for a model of %s\n\n", number_bytes((double)p->model_bytes, n));
+    fputs("    mode     samples/s  efficiency    progress\n", o->out);
+    for (int i = 0; i < p->n_candidates; i++)
+        if (is_candidate(&p->candidate[i]))
+            print_candidate(o, &p->candidate[i]);
+    fputc('\n', o->out);
 }
 
 static void print_predictions(const struct plan_print *o, const struct plan *p)
 {
     fputc('\n', o->out);
     print_speed(o, p);
-    print_others(o, p);
+    print_modes(o, p);
     if (p->choice && p->choice->reason[0]) {
         fputs("  communication: ", o->out);
         print_foreign(o->out, p->choice->reason);
@@ -343,9 +359,6 @@ static void print_predictions(const struct plan_print *o, const struct plan *p)
         paint(o, YELLOW, "emulated");
         fputs(": workers emulate devices of these speeds by waiting\n", o->out);
     }
-    fputs("  ", o->out);
-    print_foreign(o->out, p->reason);
-    fputc('\n', o->out);
 }
 
 static void print_network(const struct plan_print *o, const struct plan *p)
@@ -360,19 +373,37 @@ static void print_network(const struct plan_print *o, const struct plan *p)
     fputc('\n', o->out);
 }
 
+/* "hybrid, hsgd, 4 groups, period 16, moving rate 0.22" */
+static void print_mode(const struct plan_print *o, const struct plan *p)
+{
+    char n[NUMBER_SIZE];
+
+    fprintf(o->out, "%s, %s", p->mode, p->algorithm);
+    if (algorithm_has(p->algorithm, ALGORITHM_GROUPED))
+        fprintf(o->out, ", %s", number_of(p->n_groups, "group", n));
+    if (algorithm_has(p->algorithm, ALGORITHM_ELASTIC))
+        fprintf(o->out, ", period %lld, moving rate %.3g", (long long)p->options.period,
+                p->options.moving_rate);
+    if (sync_wire_is_half(p->options.wire))
+        fprintf(o->out, ", %s between nodes", sync_wire_name(p->options.wire));
+}
+
+static void print_reason(const struct plan_print *o, const struct plan *p)
+{
+    fputs("  ", o->out);
+    print_foreign(o->out, p->reason);
+    fputc('\n', o->out);
+}
+
 void plan_print_plan(const struct plan_print *o, const struct plan *p, const char *remark)
 {
     char batch[NUMBER_SIZE];
 
     print_network(o, p);
     print_label(o, "plan");
-    fprintf(o->out, "%s, %s, ", p->mode, p->algorithm);
-    if (algorithm_has(p->algorithm, ALGORITHM_GROUPED))
-        fprintf(o->out, "%s, ", number_of(p->n_groups, "group", batch));
-    if (algorithm_has(p->algorithm, ALGORITHM_ELASTIC))
-        fprintf(o->out, "period %lld, moving rate %.3g, ", (long long)p->options.period,
-                p->options.moving_rate);
-    fprintf(o->out, "global batch %s", text_grouped((double)p->global_batch, batch, sizeof batch));
+    print_mode(o, p);
+    fprintf(o->out, ", global batch %s",
+            text_grouped((double)p->global_batch, batch, sizeof batch));
     if (remark) {
         fputs(", ", o->out);
         print_foreign(o->out, remark);
@@ -380,4 +411,29 @@ void plan_print_plan(const struct plan_print *o, const struct plan *p, const cha
     fputs("\n\n", o->out);
     plan_table_print(p, o->out);
     print_predictions(o, p);
+    print_reason(o, p);
+}
+
+char *plan_print_settled(const struct plan *p, bool colour)
+{
+    struct plan_print o = { .colour = colour };
+    char *text = NULL;
+
+    o.out = open_memstream(&text, &(size_t){ 0 });
+    if (!o.out)
+        return NULL;
+    print_label(&o, "mode");
+    print_mode(&o, p);
+    fputs("\n\n", o.out);
+    if (algorithm_has(p->algorithm, ALGORITHM_SEVERAL)) { /* with batches of its own */
+        plan_table_print(p, o.out);
+        fputc('\n', o.out);
+    }
+    print_modes(&o, p);
+    print_reason(&o, p);
+    fputc('\n', o.out);
+    if (fclose(o.out) == 0)
+        return text;
+    free(text);
+    return NULL;
 }

@@ -4,7 +4,7 @@
  *     eddis 0.1.0   job digits-20261121-140712-3f9a   logs in ~/.local/state/eddis/jobs/...
  *     nodes     3   login1 (2 cores, 23 GB, no GPU; 4 emulated devices)
  *                   node1, node2 (each 8 cores, 64 GB, 2 NVIDIA V100)
- *     profile   4 emulated devices, 1 CPU, cached 2 h ago
+ *     profile   4 emulated devices, 1 CPU device, cached 2 h ago
  *     plan      sync, allreduce, global batch 256
  *
  *       rank  node    device         rate/s  batch  weight  step ms
@@ -48,6 +48,11 @@ void plan_print_profiles(const struct plan_print *o, const struct node_profile *
  * "replayed from plan.json"; NULL: none.
  */
 void plan_print_plan(const struct plan_print *o, const struct plan *p, const char *remark);
+
+/* Returns the mode that was chosen once the size of the model was known, beside the others, and
+ * why, for the caller to free; NULL without memory.
+ */
+char *plan_print_settled(const struct plan *p, bool colour);
 
 /* Every device of the nodes with what was measured: what --profile prints. */
 void plan_print_devices(const struct plan_print *o, const struct node_profile *nodes, int n);

@@ -13,18 +13,20 @@
 
 static const struct table_column rank_columns[] = {
     { "rank", true },  { "node", false },  { "device", false }, { "rate/s", true },
-    { "batch", true }, { "weight", true }, { "step ms", true },
+    { "batch", true }, { "weight", true }, { "step ms", true }, { "time", false },
 };
 
 /* Of hybrid mode. */
 static const struct table_column grouped_columns[] = {
-    { "rank", true },   { "group", true }, { "node", false },  { "device", false },
-    { "rate/s", true }, { "batch", true }, { "weight", true }, { "step ms", true },
+    { "rank", true },    { "group", true },   { "node", false },
+    { "device", false }, { "rate/s", true },  { "batch", true },
+    { "weight", true },  { "step ms", true }, { "time", false },
 };
 
 static const struct table_column group_columns[] = {
-    { "workers", true }, { "ranks", false }, { "nodes", true },  { "device", false },
-    { "rate/s", true },  { "batch", true },  { "weight", true }, { "step ms", true },
+    { "workers", true }, { "ranks", false },  { "nodes", true },
+    { "device", false }, { "rate/s", true },  { "batch", true },
+    { "weight", true },  { "step ms", true }, { "time", false },
 };
 
 /* Columns that only a plan with real seconds has, at the same places of both tables' ends. */
@@ -43,6 +45,7 @@ struct style {
     const struct plan *p;
     double fastest; /* samples per second at any batch, of the fastest worker */
     int rate_digits, step_digits, weight_digits;
+    bool sources; /* where the workers' times are from is shown */
 };
 
 static struct style style_of(const struct plan *p)
@@ -54,6 +57,7 @@ static struct style style_of(const struct plan *p)
         const struct plan_worker *w = &p->worker[i];
 
         s.fastest = fmax(s.fastest, 1 / w->sample_s);
+        s.sources |= w->time != TIME_GIVEN;
         if (w->batch > 0) {
             rate = fmin(rate, w->samples_per_s);
             step_ms = fmin(step_ms, w->step_s * 1e3);
@@ -77,23 +81,27 @@ static void add_numbers(struct table *t, const struct style *s, const struct pla
         table_add(t, "-");
     table_add(t, "%lld", (long long)w->batch);
     table_add(t, "%.*f", s->weight_digits, w->weight);
-    if (s->p->relative)
-        return;
-    if (w->batch > 0)
+    if (!s->p->relative && w->batch > 0)
         table_add(t, "%.*f", s->step_digits, w->step_s * 1e3);
-    else
+    else if (!s->p->relative)
         table_add(t, "-");
+    if (s->sources)
+        table_add(t, "%s", time_source_name(w->time));
 }
 
-/* The columns, with those of a relative plan in their places; returns their number. */
-static size_t choose_columns(const struct plan *p, const struct table_column *from, size_t n,
+/* The columns, with those of a relative plan in their places and without those that say nothing;
+ * returns their number.
+ */
+static size_t choose_columns(const struct style *s, const struct table_column *from, size_t n,
                              struct table_column *ret)
 {
     memcpy(ret, from, n * sizeof *ret);
-    if (!p->relative)
-        return n;
-    ret[n - 4] = ratio_column;
-    return n - 1;
+    if (s->p->relative) {
+        ret[n - 5] = ratio_column;
+        ret[n - 2] = ret[n - 1];
+        n--;
+    }
+    return s->sources ? n : n - 1;
 }
 
 static void print_ranks(const struct plan *p, FILE *out)
@@ -104,11 +112,11 @@ static void print_ranks(const struct plan *p, FILE *out)
     bool grouped = algorithm_has(p->algorithm, ALGORITHM_GROUPED);
 
     if (grouped)
-        t.n_columns = choose_columns(p, grouped_columns,
+        t.n_columns = choose_columns(&s, grouped_columns,
                                      sizeof grouped_columns / sizeof *grouped_columns, column);
     else
         t.n_columns =
-            choose_columns(p, rank_columns, sizeof rank_columns / sizeof *rank_columns, column);
+            choose_columns(&s, rank_columns, sizeof rank_columns / sizeof *rank_columns, column);
     for (int i = 0; i < p->n_workers; i++) {
         const struct plan_worker *w = &p->worker[i];
 
@@ -145,7 +153,9 @@ static int compare_workers(const struct plan_worker *a, const struct plan_worker
         c = (a->batch > b->batch) - (a->batch < b->batch);
     if (c == 0)
         c = compare_double(a->step_s, b->step_s);
-    return c != 0 ? c : compare_double(a->sample_s, b->sample_s);
+    if (c == 0)
+        c = compare_double(a->sample_s, b->sample_s);
+    return c != 0 ? c : (int)a->time - (int)b->time;
 }
 
 static int by_group(const void *a, const void *b)
@@ -224,7 +234,7 @@ static void print_groups(const struct plan *p, const struct group *g, int n, FIL
     char text[NUMBER_SIZE];
 
     t.n_columns =
-        choose_columns(p, group_columns, sizeof group_columns / sizeof *group_columns, column);
+        choose_columns(&s, group_columns, sizeof group_columns / sizeof *group_columns, column);
     for (int i = 0; i < shown; i++) {
         table_add(&t, "%d", g[i].n);
         add_rank_list(&t, &g[i]);
@@ -240,7 +250,31 @@ static void print_groups(const struct plan *p, const struct group *g, int n, FIL
         fprintf(out, "  ... and %s more workers\n", text_grouped((double)left, text, sizeof text));
 }
 
-void plan_table_print(const struct plan *p, FILE *out)
+/* ---- pieces ---- */
+
+enum { MAX_PIECES = 4 };
+
+/* Who does not hold all of its samples at once; where the program does not promise to take pieces,
+ * its batch itself is no larger.
+ */
+static void print_pieces(const struct plan *p, FILE *out)
+{
+    int n = 0;
+
+    for (int i = 0; i < p->n_workers; i++) {
+        const struct plan_worker *w = &p->worker[i];
+
+        if (!p->takes_pieces || w->piece <= 0 || w->piece >= w->batch)
+            continue;
+        if (n++ < MAX_PIECES)
+            fprintf(out, "  rank %d takes its %lld samples at most %lld at once, by its memory\n",
+                    w->rank, (long long)w->batch, (long long)w->piece);
+    }
+    if (n > MAX_PIECES)
+        fprintf(out, "  ... and %d more take theirs in pieces\n", n - MAX_PIECES);
+}
+
+static void print_rows(const struct plan *p, FILE *out)
 {
     cleanup_free const struct plan_worker **w = NULL;
     cleanup_free struct group *g = NULL;
@@ -255,4 +289,10 @@ void plan_table_print(const struct plan *p, FILE *out)
         print_groups(p, g, find_groups(p, w, g), out);
     else
         print_ranks(p, out); /* long, but it needs no memory for groups */
+}
+
+void plan_table_print(const struct plan *p, FILE *out)
+{
+    print_rows(p, out);
+    print_pieces(p, out);
 }

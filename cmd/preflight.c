@@ -3,10 +3,13 @@
 #include "preflight.h"
 
 #include "lib/base/file.h"
+#include "lib/base/program.h"
+#include "lib/base/strlist.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -86,4 +89,19 @@ int preflight_check(const struct job *job, struct eddis_error *err)
     if (rc == 0)
         rc = check_made(job, "checkpoint.dir", job->checkpoint.dir, err);
     return rc;
+}
+
+int preflight_program(const struct job *job, const struct run_env *more, struct eddis_error *err)
+{
+    const char *path = more->at ? strlist_value(more->at, "PATH") : NULL;
+    char beside[PATH_MAX] = "";
+
+    if (job->n_hosts || (job->setup && job->setup[0] && !strchr(job->command[0], '/')))
+        return 0;
+    if (!path && job->env)
+        path = strlist_value(job->env, "PATH");
+    if (!path)
+        path = getenv("PATH");
+    (void)program_folder(beside, sizeof beside, NULL);
+    return program_check(job->command[0], job->workdir, path ? path : "", beside, err);
 }

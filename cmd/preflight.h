@@ -3,6 +3,7 @@
 #ifndef EDDIS_CMD_PREFLIGHT_H
 #define EDDIS_CMD_PREFLIGHT_H
 
+#include "cmd/run_env.h"
 #include "lib/model/job.h"
 
 /* Look for the working folder and the checkpoint to go on from, and whether the folders of logs and
@@ -10,5 +11,10 @@
  * value was given, "train.yaml:3:1: ...".
  */
 int preflight_check(const struct job *job, struct eddis_error *err);
+
+/* Look for the job's program, of which a plan says nothing; more: variables that are given beside
+ * the job's.  On other machines, or behind the job's own lines of setup, the nodes look alone.
+ */
+int preflight_program(const struct job *job, const struct run_env *more, struct eddis_error *err);
 
 #endif

@@ -4,6 +4,8 @@
 
 #include "agents/job/checkpoints.h"
 #include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+#include "lib/model/job.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -40,6 +42,19 @@ int run_find_job(const char *option, const char *word, struct job_folder *ret,
     return rc < 0 ? eddis_fail_prefix(err, rc, "%s %s", option, word) : rc;
 }
 
+/* Write to ret [size] the checkpoint that a job without one of its own began with; false: none. */
+static bool began_with(const struct job_folder *folder, char *ret, size_t size)
+{
+    cleanup_free char *path = file_join(folder->path, "job.yaml");
+    struct job *job = NULL;
+    bool found = path && job_read(path, &job, NULL) == 0 &&
+                 strcmp(job->checkpoint.resume, "auto") != 0 &&
+                 checkpoints_resumed(job->checkpoint.resume, ret, size) >= 0;
+
+    job_free(job);
+    return found;
+}
+
 int run_find_checkpoint(const char *word, char **ret, struct eddis_error *err)
 {
     char path[PATH_MAX], dir[PATH_MAX];
@@ -53,7 +68,8 @@ int run_find_checkpoint(const char *word, char **ret, struct eddis_error *err)
         if (rc < 0)
             return rc;
         (void)snprintf(dir, sizeof dir, "%s/checkpoints", folder.path);
-        if (checkpoints_newest(dir, path, sizeof path) < 0)
+        if (checkpoints_newest(dir, path, sizeof path) < 0 &&
+            !began_with(&folder, path, sizeof path))
             return eddis_fail(err, -ENOENT, "--resume %s: the job has no checkpoint in '%s'", word,
                               dir);
     }

@@ -101,9 +101,9 @@ const struct option_table run_options = {
     .foreign = foreign,
     .n_foreign = sizeof foreign / sizeof *foreign,
     .footer = "exit codes: 0 every worker ended well, 1 fault of eddis or a lost node, 2 usage,\n"
-              "3 the job could not start, 75 stopped with a checkpoint, 124 time is over,\n"
-              "130 Ctrl-C, 143 SIGTERM; otherwise that of the worker that failed first, or\n"
-              "128 + its signal.  More in eddis-run(1).\n",
+              "3 the job could not start, 75 SIGTERM and saved, 143 SIGTERM and not saved,\n"
+              "124 time is over, 130 Ctrl-C; otherwise that of the worker that failed first,\n"
+              "or 128 + its signal.  More in eddis-run(1).\n",
 };
 
 enum value_kind {
@@ -156,13 +156,19 @@ static int remember(struct words *w, const struct setting *s, const char *value,
     return 0;
 }
 
-static int whole_number(const char *flag, const char *text, int64_t *ret, struct eddis_error *err)
+/* Fewer steps cannot be kept: the workers agree on the change while they train. */
+enum { LEAST_EQUAL_STEPS = 4 };
+
+static int take_measure_equal(const char *text, int64_t *ret, struct eddis_error *err)
 {
     char *end;
     long long n = strtoll(text, &end, 10);
 
-    if (end == text || *end || n < 1 || n > INT32_MAX)
-        return eddis_fail(err, -EINVAL, "%s \"%s\" is no whole number from 1", flag, text);
+    if (end == text || *end || n < LEAST_EQUAL_STEPS || n > INT32_MAX)
+        return eddis_fail(err, -EINVAL,
+                          "--measure-equal \"%s\" is no whole number from %d, the fewest steps in "
+                          "which workers agree on a change",
+                          text, LEAST_EQUAL_STEPS);
     *ret = n;
     return 0;
 }
@@ -228,7 +234,7 @@ static int take_option(struct run_request *r, struct words *w, const struct opti
         return rc < 0 ? eddis_fail_prefix(err, rc, "--ranks") : 0;
     }
     if (options_is(i, "measure-equal"))
-        return whole_number("--measure-equal", i->value, &r->measure_equal, err);
+        return take_measure_equal(i->value, &r->measure_equal, err);
     if (options_is(i, "resume"))
         w->resume = i->value;
     else if (options_is(i, "plan"))
@@ -298,6 +304,23 @@ static int hint_program(const char *name, int rc, struct eddis_error *err)
     return rc;
 }
 
+/* A file has all its mistakes told at once; all but the last are printed here. */
+static int read_file(const char *path, struct job **ret, struct eddis_error *err)
+{
+    struct job_mistakes wrong;
+    int rc = job_read_all(path, &wrong, ret, err);
+
+    if (rc == 0 || (wrong.n == 1 && !wrong.more))
+        return rc;
+    for (int i = 0; i < wrong.n; i++) {
+        eddis_fail(err, rc, "%s", wrong.text[i]);
+        if (i < wrong.n - 1 || wrong.more)
+            options_complain("eddis-run", err, stderr);
+    }
+    return wrong.more ? eddis_fail(err, rc, "'%s' has more mistakes than these %d", path, wrong.n)
+                      : rc;
+}
+
 static int open_job(const struct words *w, struct run_request *r, struct eddis_error *err)
 {
     static const char *const nothing[] = { "true", NULL };
@@ -308,7 +331,8 @@ static int open_job(const struct words *w, struct run_request *r, struct eddis_e
         return eddis_fail(err, -EINVAL, "give either \"%s\" or a command behind --, not both",
                           w->file);
     if (w->file) {
-        int rc = job_read(w->file, &r->job, err);
+        int rc =
+            is_yaml(w->file) ? read_file(w->file, &r->job, err) : job_read(w->file, &r->job, err);
 
         if (rc == -ENOENT && spawn_find(w->file, folder, sizeof folder, NULL) == 0)
             return eddis_fail(err, -ENOENT,

@@ -33,7 +33,9 @@ struct run_request {
     bool help, version; /* nothing else was read */
 };
 
-/* Read the command line and the job it names.  -EINVAL, -ENOENT, ...: one sentence for people. */
+/* Read the command line and the job it names.  -EINVAL, -ENOENT, ...: one sentence for people; of
+ * several mistakes in a file it is the last, the others are printed on standard error.
+ */
 int run_request_read(int argc, char **argv, struct run_request *ret, struct eddis_error *err);
 
 void run_request_fini(struct run_request *r);

@@ -2,6 +2,7 @@
 /* run_resume.c - goes on with a job of which only the folder is named, and compares checkpoints */
 #include "run_resume.h"
 
+#include "agents/job/checkpoints.h"
 #include "cmd/run_find.h"
 #include "cmd/status_fetch.h"
 #include "lib/base/cleanup.h"
@@ -9,7 +10,9 @@
 #include "lib/checkpoint/manifest.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -117,18 +120,26 @@ int run_resume_job(const char *word, const struct run_env *given, struct job **r
     return 0;
 }
 
-int run_resume_check(const struct job *job, const char *checkpoint, struct eddis_error *err)
+/* Returns 1, or 0 for what is damaged: that the workers pass over, for an older one. */
+static int read_manifest(const char *checkpoint, struct manifest *ret, struct eddis_error *err)
 {
     cleanup_free char *path = file_join(checkpoint, "%s", MANIFEST_NAME), *text = NULL;
-    struct manifest m = { 0 };
     size_t n = 0;
-    int rc = 0;
 
     if (!path)
         return eddis_fail(err, -ENOMEM, "no memory for an option");
-    /* What is damaged the workers pass over, for an older one. */
-    if (file_read(path, MANIFEST_MAX, &text, &n, NULL) < 0 || manifest_parse(text, n, &m, NULL) < 0)
-        return 0;
+    return file_read(path, MANIFEST_MAX, &text, &n, NULL) == 0 &&
+           manifest_parse(text, n, ret, NULL) == 0;
+}
+
+int run_resume_check(const struct job *job, const char *checkpoint, struct eddis_error *err)
+{
+    struct manifest m = { 0 };
+    int rc = read_manifest(checkpoint, &m, err);
+
+    if (rc <= 0)
+        return rc;
+    rc = 0;
     if (m.meta.batch != job->batch.global)
         rc = eddis_fail(
             err, -EINVAL,
@@ -144,6 +155,24 @@ int run_resume_check(const struct job *job, const char *checkpoint, struct eddis
                         (unsigned long long)m.meta.seed);
     manifest_fini(&m);
     return rc;
+}
+
+bool run_resume_text(const struct job *job, char *ret, size_t size)
+{
+    const char *from = job->checkpoint.resume;
+    char newest[PATH_MAX];
+    struct manifest m = { 0 };
+
+    if (strcmp(from, "auto") == 0)
+        return false;
+    if (checkpoints_newest(from, newest, sizeof newest) >= 0)
+        from = newest;
+    if (read_manifest(from, &m, NULL) == 1)
+        (void)snprintf(ret, size, "step %" PRId64 " (%s)", m.meta.step, from);
+    else
+        (void)snprintf(ret, size, "%s", from);
+    manifest_fini(&m);
+    return true;
 }
 
 bool run_resume_is_over(const char *word, struct job_status *ret)

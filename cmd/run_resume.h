@@ -18,6 +18,11 @@ int run_resume_job(const char *word, const struct run_env *given, struct job **r
 /* Check that the job has the batch and the seed of the checkpoint that it is to go on from. */
 int run_resume_check(const struct job *job, const char *checkpoint, struct eddis_error *err);
 
+/* Write for people where the job goes on from, "step 279 (/path/step-00000279)"; false: it begins
+ * anew.
+ */
+bool run_resume_text(const struct job *job, char *ret, size_t size);
+
 /* Return whether the job that --resume names has trained to its end, and how it went; the caller
  * frees *ret with job_status_fini then.
  */

@@ -34,7 +34,7 @@ static int post(const struct job_driver *d, struct eddis_error *err)
     return rc < 300 ? 0 : eddis_fail(err, -EPROTO, "the driver answered with HTTP status %d", rc);
 }
 
-/* How long an orderly end may take, by what the job itself says. */
+/* How long an orderly end may take behind a checkpoint, by what the job itself says. */
 static int64_t patience_ns(const struct job_folder *f)
 {
     cleanup_free char *path = file_join(f->path, "job.yaml");
@@ -42,7 +42,8 @@ static int64_t patience_ns(const struct job_folder *f)
     int64_t ns = extra_ns;
 
     if (path && job_read(path, &job, NULL) == 0)
-        ns = clock_after_ns(ns, timing_stop_ns(job->timeouts.lease_ns, job->timeouts.grace_ns));
+        ns = clock_after_ns(clock_after_ns(ns, job->timeouts.checkpoint_ns),
+                            timing_stop_ns(job->timeouts.lease_ns, job->timeouts.grace_ns));
     job_free(job);
     return ns;
 }
@@ -85,4 +86,11 @@ int run_stop(const char *word, struct job_status *ret, struct eddis_error *err)
     if (rc == 0)
         rc = status_fetch(&f, ret, err);
     return rc < 0 ? rc : was == 1;
+}
+
+const char *run_stop_words(int rc, const struct job_status *s)
+{
+    if (rc == 1)
+        return "was stopped";
+    return s->state == JOB_LOST ? "cannot be stopped, its eddis-run is gone" : "had ended before";
 }

@@ -13,4 +13,7 @@
  */
 int run_stop(const char *word, struct job_status *ret, struct eddis_error *err);
 
+/* Say what has become of the job: rc is what run_stop returned, *s what it filled. */
+const char *run_stop_words(int rc, const struct job_status *s);
+
 #endif

@@ -132,14 +132,17 @@ static void add_where(const struct job_status *s, struct strbuf *b)
 
 static void add_figures(const struct job_status *s, struct strbuf *b)
 {
+    double stalled_s = job_status_stalled_s(s);
     char text[32];
 
     if (isfinite(s->loss))
         strbuf_addf(b, "  loss %.3f", s->loss);
     if (isfinite(s->recent_samples_per_s))
         strbuf_addf(b, "  %s samples/s", text_grouped(s->recent_samples_per_s, text, sizeof text));
-    if (isfinite(s->recent_samples_per_s) && s->ideal_samples_per_s > 0)
-        strbuf_addf(b, "  %.0f %%", 100 * s->recent_samples_per_s / s->ideal_samples_per_s);
+    else if (stalled_s > 0)
+        strbuf_addf(b, "  no step for %s", job_status_duration(stalled_s, text, sizeof text));
+    if (isfinite(s->recent_samples_per_s) && s->recent_ideal_samples_per_s > 0)
+        strbuf_addf(b, "  %.0f %%", 100 * s->recent_samples_per_s / s->recent_ideal_samples_per_s);
     if (isfinite(s->eta_s) && s->eta_s < 1e7)
         strbuf_addf(b, "  ETA %s", job_status_duration(s->eta_s, text, sizeof text));
 }

@@ -55,7 +55,7 @@ static int last_metrics(const struct job_folder *f, struct job_status *ret, stru
 
         line = line ? line + 1 : text;
         if (job_status_parse(line, (size_t)(end - line), path, ret, err) == 0)
-            return 0;
+            return job_status_resize(ret, 0, err); /* a line has some of the workers only */
         end = line > text ? line - 1 : NULL;
     }
     return eddis_fail(err, -ENODATA, "'%s' has no whole line", path);

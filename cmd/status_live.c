@@ -65,9 +65,9 @@ static void paint(struct live *v)
     struct status_page page;
 
     v->fresh = false;
-    if (status_page_make(&v->status, v->o->ascii, &page, &v->trouble) < 0)
-        return;
     screen_size(&o.rows, &o.columns);
+    if (status_page_make(&v->status, v->o->ascii, o.columns, &page, &v->trouble) < 0)
+        return;
     o.rows -= 1; /* the last row is for the keys */
     fputs("\033[H", stdout);
     status_page_print(&page, &v->status, &o);

@@ -2,6 +2,8 @@
 /* status_logs.c - prints the log of a rank, from the driver or from the job's folder */
 #include "status_logs.h"
 
+#include "status_fetch.h"
+
 #include "agents/job/job_door.h"
 #include "agents/protocol/log_answer.h"
 #include "lib/base/cleanup.h"
@@ -136,6 +138,24 @@ static int print(const struct status_logs *o, char *text, struct eddis_error *er
     return 0;
 }
 
+/* A log is missing: say so of a rank that the job does not have. */
+static int no_log(const struct job_folder *f, int rank, struct eddis_error *err)
+{
+    struct job_status s;
+    int n;
+
+    if (status_fetch(f, &s, NULL) < 0)
+        return -ENOENT;
+    n = s.n_workers;
+    job_status_fini(&s);
+    if (n == 1 && rank > 0)
+        return eddis_fail(err, -ENOENT, "there is no rank %d: the job has rank 0 alone", rank);
+    if (n > 0 && rank >= n)
+        return eddis_fail(err, -ENOENT, "there is no rank %d: the job has %d, from 0 to %d", rank,
+                          n, n - 1);
+    return -ENOENT;
+}
+
 int status_logs_print(const struct job_folder *f, const struct status_logs *o,
                       struct eddis_error *err)
 {
@@ -155,5 +175,7 @@ int status_logs_print(const struct job_folder *f, const struct status_logs *o,
             rc = print(o, a.text, err);
     }
     free(a.text);
+    if (rc == -ENOENT)
+        return no_log(f, o->rank, err);
     return rc < 0 ? rc : 0;
 }

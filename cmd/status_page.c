@@ -16,11 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BAR = 24 };
+enum { LABEL = 8 };                            /* cells of "where   " */
+enum { BAR = 24, LEAST_BAR = 5, BAR_GAP = 3 }; /* cells; fewer than the least show nothing */
 
-#define SLOW_BELOW 0.7 /* of the worker's own expected speed, NVRx's threshold */
-/* Seconds without a step from which a job is said to stall. */
-#define STALLED_S 2.0
+enum { WORKER_LINES = 10 }; /* below the table */
 
 static const struct table_column worker_columns[] = {
     { "rank", true },   { "node", false },     { "device", false }, { "step", true },
@@ -37,6 +36,13 @@ static const struct table_column elastic_columns[] = {
     { "group", true }, { "stale", true },     { "state", false },
 };
 
+/* What a narrow window does without, the first of them first: who it is, how fast and in which
+ * state stays.
+ */
+static const char *const spare_columns[] = { "device", "batch", "step ms",   "input",
+                                             "stale",  "group", "samples/s", "exposed",
+                                             "node",   "wait",  "compute",   "step" };
+
 static bool is_elastic(const struct job_status *s)
 {
     return algorithm_has(s->algorithm, ALGORITHM_SEVERAL);
@@ -49,7 +55,7 @@ enum status_mark status_mark(const struct worker_status *w)
     for (size_t i = 0; i < sizeof gone / sizeof *gone; i++)
         if (strcmp(w->state, gone[i]) == 0)
             return STATUS_GONE;
-    return w->relative_speed < SLOW_BELOW ? STATUS_SLOW : STATUS_PLAIN;
+    return w->straggler[0] ? STATUS_SLOW : STATUS_PLAIN;
 }
 
 /* ---- the head ---- */
@@ -66,9 +72,46 @@ static void add_clean(struct strbuf *b, const char *text)
     strbuf_add(b, clean);
 }
 
-static void add_job(struct strbuf *b, const struct job_status *s)
+/* Characters of n bytes. */
+static int width_of(const char *text, size_t n)
 {
-    strbuf_add(b, "job     ");
+    int width = 0;
+
+    for (size_t i = 0; i < n; i++)
+        width += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return width;
+}
+
+/* A line of parts with three spaces between them.  One that the window has no room for begins
+ * another line.  Frees parts.
+ */
+static void add_parts(struct strbuf *b, const char *label, struct strbuf *parts, int columns)
+{
+    int at = LABEL;
+
+    strbuf_addf(b, "%-*s", LABEL, label);
+    for (const char *part = strbuf_text(parts), *gap; *part; part = gap) {
+        size_t blank = strspn(part, " "), n;
+
+        gap = strstr(part + blank, "   ");
+        n = gap ? (size_t)(gap - part) : strlen(part);
+        gap = part + n;
+        if (columns && at > LABEL && at + width_of(part, n) > columns) {
+            strbuf_addf(b, "\n%*s", LABEL, "");
+            part += blank;
+            n -= blank;
+            at = LABEL;
+        }
+        strbuf_addf(b, "%.*s", (int)n, part);
+        at += width_of(part, n);
+    }
+    strbuf_add(b, "\n");
+    b->failed = b->failed || parts->failed;
+    strbuf_fini(parts);
+}
+
+static void job_parts(struct strbuf *b, const struct job_status *s)
+{
     add_clean(b, s->job);
     strbuf_addf(b, "   %s", job_state_name(s->state));
     if (s->reason[0]) {
@@ -87,36 +130,62 @@ static void add_job(struct strbuf *b, const struct job_status *s)
     if (s->n_workers)
         strbuf_addf(b, "   %d worker%s on %d node%s", s->n_workers, s->n_workers == 1 ? "" : "s",
                     s->n_nodes, s->n_nodes == 1 ? "" : "s");
-    strbuf_add(b, s->emulated ? "   emulated devices\n" : "\n");
+    if (s->emulated)
+        strbuf_add(b, "   emulated devices");
 }
 
-static void add_bar(struct strbuf *b, double part, bool ascii)
+static void add_bar(struct strbuf *b, double part, int cells, bool ascii)
 {
-    int full = (int)(part * BAR + 0.5);
+    int full = (int)(part * cells + 0.5);
 
-    strbuf_add(b, "   ");
-    for (int i = 0; i < BAR; i++)
+    strbuf_addf(b, "%*s", BAR_GAP, "");
+    for (int i = 0; i < cells; i++)
         strbuf_add(b, i < full ? (ascii ? "#" : "\u2501") : (ascii ? "." : "\u2500"));
-    strbuf_addf(b, " %.0f %%", 100 * part);
 }
 
-static void add_progress(struct strbuf *b, const struct job_status *s, bool ascii)
+static void add_times(struct strbuf *b, const struct job_status *s)
 {
     char time[32];
 
-    strbuf_add(b, "where   ");
-    if (s->epochs > 0)
-        strbuf_addf(b, "epoch %" PRId64 "/%" PRId64 "   ", s->epoch, s->epochs);
-    strbuf_addf(b, "step %" PRId64, s->steps_done);
-    if (s->steps_total > 0) {
-        strbuf_addf(b, "/%" PRId64, s->steps_total);
-        add_bar(b, fmin((double)s->steps_done / (double)s->steps_total, 1), ascii);
-    }
     if (isfinite(s->wall_s))
         strbuf_addf(b, "   %s", job_status_duration(s->wall_s, time, sizeof time));
     if (isfinite(s->eta_s) && s->state == JOB_RUNNING)
         strbuf_addf(b, ", ETA %s", job_status_duration(s->eta_s, time, sizeof time));
-    strbuf_add(b, "\n");
+}
+
+/* The bar has what the window leaves of the line. */
+static int bar_cells(const struct strbuf *before, const struct strbuf *after, int columns)
+{
+    int left = columns - (int)before->len - (int)after->len - BAR_GAP;
+
+    if (!columns || left > BAR)
+        return BAR;
+    return left < LEAST_BAR ? 0 : left;
+}
+
+static void add_progress(struct strbuf *b, const struct job_status *s, bool ascii, int columns)
+{
+    struct strbuf before = { 0 }, after = { 0 };
+    double part = s->steps_total > 0 ? fmin((double)s->steps_done / (double)s->steps_total, 1) : 0;
+    int cells;
+
+    strbuf_add(&before, "where   ");
+    if (s->epochs > 0)
+        strbuf_addf(&before, "epoch %" PRId64 "/%" PRId64 "   ", s->epoch, s->epochs);
+    strbuf_addf(&before, "step %" PRId64, s->steps_done);
+    if (s->steps_total > 0) {
+        strbuf_addf(&before, "/%" PRId64, s->steps_total);
+        strbuf_addf(&after, " %.0f %%", 100 * part);
+    }
+    add_times(&after, s);
+    cells = s->steps_total > 0 ? bar_cells(&before, &after, columns) : 0;
+    strbuf_add(b, strbuf_text(&before));
+    if (cells)
+        add_bar(b, part, cells, ascii);
+    strbuf_addf(b, "%s\n", strbuf_text(&after));
+    b->failed = b->failed || before.failed || after.failed;
+    strbuf_fini(&before);
+    strbuf_fini(&after);
 }
 
 static void add_result(struct strbuf *b, const struct job_status *s)
@@ -131,30 +200,58 @@ static void add_result(struct strbuf *b, const struct job_status *s)
     strbuf_add(b, "\n");
 }
 
-static void add_speed(struct strbuf *b, const struct job_status *s)
+static void speed_parts(struct strbuf *b, const struct job_status *s)
 {
-    bool measured = isfinite(s->equal_measured_samples_per_s);
-    double equal = measured ? s->equal_measured_samples_per_s : s->equal_predicted_samples_per_s;
+    bool measured;
+    double equal = job_status_equal(s, &measured);
     char n[40];
 
-    if (isfinite(s->samples_per_s)) {
-        strbuf_addf(b, "speed   %s samples/s", text_grouped(s->samples_per_s, n, sizeof n));
-        if (isfinite(s->recent_samples_per_s) && s->state == JOB_RUNNING)
-            strbuf_addf(b, " (now %s)", text_grouped(s->recent_samples_per_s, n, sizeof n));
-        if (s->ideal_samples_per_s > 0)
-            strbuf_addf(b, "   %.0f %% of ideal (%s)",
-                        100 * s->samples_per_s / s->ideal_samples_per_s,
-                        text_grouped(s->ideal_samples_per_s, n, sizeof n));
-        if (equal > 0)
-            strbuf_addf(b, "   %.1fx an equal split (%s %s)", s->samples_per_s / equal,
-                        measured ? "measured" : "predicted", text_grouped(equal, n, sizeof n));
-        strbuf_add(b, "\n");
+    strbuf_addf(b, "%s samples/s", text_grouped(s->samples_per_s, n, sizeof n));
+    if (isfinite(s->recent_samples_per_s) && s->state == JOB_RUNNING)
+        strbuf_addf(b, " (now %s)", text_grouped(s->recent_samples_per_s, n, sizeof n));
+    if (s->ideal_samples_per_s > 0 && s->replans == 0) /* else it is said of the last plan */
+        strbuf_addf(b, "   %.0f %% of ideal (%s)", 100 * s->samples_per_s / s->ideal_samples_per_s,
+                    text_grouped(s->ideal_samples_per_s, n, sizeof n));
+    if (equal > 0)
+        strbuf_addf(b, "   %.1fx an equal split (%s %s)", s->samples_per_s / equal,
+                    measured ? "measured" : "predicted", text_grouped(equal, n, sizeof n));
+}
+
+static void add_count(struct strbuf *b, int64_t n, const char *what)
+{
+    strbuf_addf(b, ", %" PRId64 " %s%s", n, what, n == 1 ? "" : "s");
+}
+
+/* The plan in force, what it gives, and why it took the place of the one before. */
+static void add_plan(struct strbuf *b, const struct job_status *s)
+{
+    const struct plan_status *p = s->n_plans ? &s->plan[s->n_plans - 1] : NULL;
+    char n[40];
+
+    if (s->plan_version == 0)
+        return;
+    strbuf_addf(b, "plan    generation %" PRId64 ", version %" PRId64, s->generation,
+                s->plan_version);
+    if (p && p->since >= 0)
+        strbuf_addf(b, " from step %" PRId64, p->since);
+    strbuf_addf(b, ", global batch %" PRId64, s->global_batch);
+    add_count(b, s->replans, "re-plan");
+    add_count(b, s->restarts, "restart");
+    strbuf_add(b, "\n");
+    if (!p || s->n_plans < 2)
+        return;
+    strbuf_add(b, "        ");
+    if (isfinite(p->samples_per_s))
+        strbuf_addf(b, "%s samples/s", text_grouped(p->samples_per_s, n, sizeof n));
+    else
+        strbuf_add(b, "not measured yet");
+    if (p->ideal_samples_per_s > 0 && isfinite(p->samples_per_s))
+        strbuf_addf(b, ", %.0f %% of its ideal", 100 * p->samples_per_s / p->ideal_samples_per_s);
+    if (p->reason[0]) {
+        strbuf_add(b, "; why: ");
+        add_clean(b, p->reason);
     }
-    if (s->plan_version > 0)
-        strbuf_addf(b,
-                    "plan    generation %" PRId64 ", version %" PRId64 ", global batch %" PRId64
-                    ", %" PRId64 " re-plans, %" PRId64 " restarts\n",
-                    s->generation, s->plan_version, s->global_batch, s->replans, s->restarts);
+    strbuf_add(b, "\n");
 }
 
 /* ---- the workers ---- */
@@ -193,46 +290,49 @@ static void add_worker(struct table *t, const struct worker_status *w, bool elas
     table_add(t, "%s", w->state);
 }
 
-/* Why: what takes the worker longer than its plan expects. */
+/* As the driver has named it. */
 static void add_slow(FILE *out, const struct worker_status *w)
 {
-    char node[sizeof w->node];
+    char node[sizeof w->node], says[sizeof w->straggler_says];
 
     memcpy(node, w->node, sizeof node);
+    memcpy(says, w->straggler_says, sizeof says);
     text_strip_control(node);
-    fprintf(out, "slow    rank %d on %s runs at %.2f of its own expected speed: ", w->rank, node,
-            w->relative_speed);
-    if (w->input_ms > w->compute_ms)
-        fprintf(out, "it waits %.1f ms a step for data\n", w->input_ms);
-    else if (isfinite(w->expected_ms))
-        fprintf(out, "it computes for %.1f ms a step, %.1f were expected\n", w->compute_ms,
-                w->expected_ms);
-    else
-        fprintf(out, "it computes for %.1f ms a step\n", w->compute_ms);
+    text_strip_control(says);
+    fprintf(out, "slow    rank %d on %s %s\n", w->rank, node, says);
 }
 
-static bool has_ended(const struct worker_status *w)
+/* Keep the slowest, the slowest first.  Returns their number. */
+static int keep_slowest(const struct worker_status **slowest, int n, const struct worker_status *w)
 {
-    return strcmp(w->state, "done") == 0 || strcmp(w->state, "exited") == 0 ||
-           status_mark(w) == STATUS_GONE;
+    int at = n;
+
+    while (at > 0 && slowest[at - 1]->straggler_times < w->straggler_times)
+        at--;
+    if (at == WORKER_LINES)
+        return n;
+    n += n < WORKER_LINES;
+    memmove(&slowest[at + 1], &slowest[at], (size_t)(n - 1 - at) * sizeof *slowest);
+    slowest[at] = w;
+    return n;
 }
 
-/* Seconds without a step of any worker that has not ended; 0: steps are made. */
-static double stalled_s(const struct job_status *s)
+static void add_slowest(FILE *out, const struct job_status *s)
 {
-    double least = INFINITY;
+    const struct worker_status *slowest[WORKER_LINES];
+    int n = 0, all = 0;
 
-    for (int i = 0; i < s->n_workers; i++) {
-        const struct worker_status *w = &s->worker[i];
-
-        if (has_ended(w))
-            continue;
-        /* Steps that take long are no stall. */
-        if (!(w->last_step_age_s > fmax(STALLED_S, 10e-3 * w->step_ms)))
-            return 0;
-        least = fmin(least, w->last_step_age_s);
-    }
-    return s->state == JOB_RUNNING && isfinite(least) ? least : 0;
+    for (int i = 0; i < s->n_workers; i++)
+        if (status_mark(&s->worker[i]) == STATUS_SLOW) {
+            n = keep_slowest(slowest, n, &s->worker[i]);
+            all++;
+        }
+    if (isfinite(s->all_slow_times))
+        fprintf(out, "slow    most workers take %.1f times as long as before\n", s->all_slow_times);
+    for (int i = 0; i < n; i++)
+        add_slow(out, slowest[i]);
+    if (all > n)
+        fprintf(out, "slow    and %d more\n", all - n);
 }
 
 /* Nobody makes steps: those who wait for others are not to blame. */
@@ -244,22 +344,25 @@ static void add_stalled(FILE *out, const struct job_status *s, double age_s)
         const struct worker_status *w = &s->worker[i];
         char node[sizeof w->node];
 
-        if (has_ended(w) || strcmp(w->state, "wait") == 0)
+        if (job_status_has_ended(w) || strcmp(w->state, "wait") == 0)
+            continue;
+        if (++blamed > WORKER_LINES)
             continue;
         memcpy(node, w->node, sizeof node);
         text_strip_control(node);
         fprintf(out, "stalled rank %d on %s has made no step for %.0f s, its state is %s\n",
                 w->rank, node, w->last_step_age_s, w->state);
-        blamed++;
     }
+    if (blamed > WORKER_LINES)
+        fprintf(out, "stalled and %d more\n", blamed - WORKER_LINES);
     if (!blamed)
         fprintf(out, "stalled no rank has made a step for %.0f s: all wait for one another\n",
                 age_s);
 }
 
-static void print_workers(const struct job_status *s, FILE *out)
+static void print_workers(const struct job_status *s, int columns, FILE *out)
 {
-    double age_s = stalled_s(s);
+    double age_s = job_status_stalled_s(s);
     struct table t = { .column = worker_columns,
                        .n_columns = sizeof worker_columns / sizeof *worker_columns };
 
@@ -268,6 +371,8 @@ static void print_workers(const struct job_status *s, FILE *out)
                             .n_columns = sizeof elastic_columns / sizeof *elastic_columns };
     for (int i = 0; i < s->n_workers; i++)
         add_worker(&t, &s->worker[i], is_elastic(s));
+    if (columns)
+        table_fit(&t, 2, columns, spare_columns, sizeof spare_columns / sizeof *spare_columns);
     fputc('\n', out);
     table_print(&t, 2, out);
     table_fini(&t);
@@ -276,9 +381,7 @@ static void print_workers(const struct job_status *s, FILE *out)
         add_stalled(out, s, age_s);
         return;
     }
-    for (int i = 0; i < s->n_workers; i++)
-        if (status_mark(&s->worker[i]) == STATUS_SLOW)
-            add_slow(out, &s->worker[i]);
+    add_slowest(out, s);
 }
 
 static int count_lines(const char *text)
@@ -299,17 +402,22 @@ static void add_note(struct strbuf *b, const char *text)
     strbuf_add(b, "\n");
 }
 
-int status_page_make(const struct job_status *s, bool ascii, struct status_page *ret,
+int status_page_make(const struct job_status *s, bool ascii, int columns, struct status_page *ret,
                      struct eddis_error *err)
 {
-    struct strbuf head = { 0 };
+    struct strbuf head = { 0 }, job = { 0 }, speed = { 0 };
     char *text = NULL;
     size_t n = 0;
     FILE *out;
 
-    add_job(&head, s);
-    add_progress(&head, s, ascii);
-    add_speed(&head, s);
+    job_parts(&job, s);
+    add_parts(&head, "job", &job, columns);
+    add_progress(&head, s, ascii, columns);
+    if (isfinite(s->samples_per_s)) {
+        speed_parts(&speed, s);
+        add_parts(&head, "speed", &speed, columns);
+    }
+    add_plan(&head, s);
     add_result(&head, s);
     add_note(&head, s->waiting);
     add_note(&head, s->refused);
@@ -321,7 +429,7 @@ int status_page_make(const struct job_status *s, bool ascii, struct status_page 
     }
     fputs(strbuf_text(&head), out);
     if (s->n_workers)
-        print_workers(s, out);
+        print_workers(s, columns, out);
     if (fclose(out) != 0 || !text) {
         strbuf_fini(&head);
         free(text);

@@ -20,8 +20,11 @@ struct status_page {
     int n_workers;
 };
 
-/* ascii: no other characters of ours.  Freed by status_page_fini; -ENOMEM. */
-int status_page_make(const struct job_status *s, bool ascii, struct status_page *ret,
+/* ascii: no other characters of ours.  columns: of the window, in which the bar of progress is
+ * shorter and the table leaves out what tells least; 0: no limit.  Freed by status_page_fini;
+ * -ENOMEM.
+ */
+int status_page_make(const struct job_status *s, bool ascii, int columns, struct status_page *ret,
                      struct eddis_error *err);
 void status_page_fini(struct status_page *p);
 

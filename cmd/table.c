@@ -57,6 +57,26 @@ static void measure(const struct table *t, int *width)
             width[i % t->n_columns] = width_of(t->cell[i]);
 }
 
+static bool is_hidden(const struct table *t, size_t column)
+{
+    return t->hidden >> column & 1;
+}
+
+void table_fit(struct table *t, int indent, int columns, const char *const *drop, size_t n_drop)
+{
+    int width[TABLE_MAX_COLUMNS], needed = indent - GAP;
+
+    measure(t, width);
+    for (size_t c = 0; c < t->n_columns; c++)
+        needed += is_hidden(t, c) ? 0 : width[c] + GAP;
+    for (size_t i = 0; i < n_drop; i++)
+        for (size_t c = 0; c < t->n_columns && needed > columns; c++)
+            if (!is_hidden(t, c) && strcmp(t->column[c].title, drop[i]) == 0) {
+                t->hidden |= 1U << c;
+                needed -= width[c] + GAP;
+            }
+}
+
 /* Print a cell behind the blanks that are due; returns those due before the next. */
 static int print_cell(const char *text, int width, bool right, int due, FILE *out)
 {
@@ -80,7 +100,8 @@ void table_print(const struct table *t, int indent, FILE *out)
         for (size_t c = 0; c < t->n_columns; c++) {
             const char *text = r == 0 ? t->column[c].title : t->cell[(r - 1) * t->n_columns + c];
 
-            due = print_cell(text, width[c], t->column[c].right, due, out);
+            if (!is_hidden(t, c))
+                due = print_cell(text, width[c], t->column[c].right, due, out);
         }
         fputc('\n', out);
     }

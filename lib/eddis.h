@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eddis.h - the C API of a training program
  *
+ * Samples, checkpoints and collectives have headers of their own, which this one includes.
+ *
  * One process is one worker (a rank).  It opens a handle, registers its layers and their
  * parameters, and then, at every step, asks which samples to take, announces its gradients as
  * back-propagation produces them, waits for the combined ones and updates its weights:
@@ -15,6 +17,7 @@
  *             .dims = { 64, 10 }, .value = weights }, &err);
  *     eddis_commit(e, &err);
  *     eddis_broadcast_parameters(e, 0, &err);
+ *     ... eddis_restore_begin, and what a checkpoint holds     // when there is one
  *     while (eddis_step_begin(e, &s, &err) == 1) {
  *         eddis_sample_indices(e, &s, index, &err);       // which s.count samples to read
  *         ... forward, backward: mean gradient over the s.count samples, from the last layer on
@@ -23,6 +26,8 @@
  *         ... update the weights
  *         eddis_step_end(e, &(struct eddis_report){ .size = sizeof(struct eddis_report),
  *                             .loss = loss, .has_loss = 1 }, &err);
+ *         if (s.flags & EDDIS_STEP_CHECKPOINT)            // every so often, and before a stop
+ *             ... eddis_checkpoint_begin, eddis_checkpoint_put on rank 0, eddis_checkpoint_commit
  *     }
  *     eddis_close(e, &err);
  *
@@ -40,8 +45,7 @@
  * the centre: the model to evaluate and to keep.
  *
  * Started by eddis-run the plan (batch sizes, algorithm, seed) comes from it.  Under plain mpirun
- * every worker gets an equal share of eddis_options.batch; alone there is one worker and the
- * library sends nothing.
+ * every worker gets an equal share of eddis_options.batch; a worker alone sends nothing.
  *
  * Errors: 0 or a count on success, a negative errno value on failure, with one sentence in err
  * (may be NULL).  NULL where it is not said that it may be, and a size field that is not set, are
@@ -49,20 +53,19 @@
  * in the same order.  Waits take a timeout; EDDIS_FOREVER is allowed.  A wait that ends with
  * -ETIMEDOUT may be called again, so short slices keep a program responsive to signals.
  *
- * Handles: a process may open several, one after the other or at once, each a worker with steps and
- * messages of its own; all ranks open and close them in the same order.  Under eddis-run one at a
- * time, since it reads one progress page.  They share one communication thread, and MPI, which the
- * first one starts unless the program has; it ends when the process exits, so that another handle
- * can be opened until then.  Without eddis-run all ranks wait there for each other, so leave by
- * exit or by returning from main: to mpirun a process that ends by _exit has failed, and all fail
- * with it.
+ * Handles: a process may open several, one after the other or at once, each a worker of its own;
+ * all ranks open and close them in the same order.  Under eddis-run one at a time, since it reads
+ * one progress page.  They share one communication thread, and MPI, which the first one starts
+ * unless the program has; it ends when the process exits.  Without eddis-run all ranks wait there
+ * for each other, so leave by exit or by returning from main: to mpirun a process that ends by
+ * _exit has failed, and all fail with it.
  *
  * Threads: one thread at a time may be inside a call of one handle, except that
- * eddis_announce, eddis_announce_layer, eddis_announce_factors and eddis_plan_step may be called
- * from any thread at any time.  In a child made by fork every call fails with -EPERM.
- * A process that exits without eddis_close ends the job: the others would wait for it for ever.
- * What it has written with stdio is kept, exit handlers that were there before eddis_open do not
- * run.
+ * eddis_announce, eddis_announce_layer, eddis_announce_factors, eddis_plan_step, eddis_counts and
+ * eddis_sample_indices may be called from any thread at any time.  In a child made by fork every
+ * call fails with -EPERM. A process that exits without eddis_close ends the job: the others would
+ * wait for it for ever. What it has written with stdio is kept; exit handlers from before
+ * eddis_open do not run.
  */
 #ifndef EDDIS_H
 #define EDDIS_H
@@ -116,7 +119,7 @@ enum eddis_layer_kind {
     EDDIS_LAYER_EMBEDDING = 4,
 };
 
-/* What a worker is doing, as people see it in eddis-status. */
+/* What a worker is doing, as people see it. */
 enum eddis_phase {
     EDDIS_PHASE_START = 0,
     EDDIS_PHASE_INPUT = 1,   /* waiting for data; from eddis_step_end on */
@@ -129,18 +132,33 @@ enum eddis_phase {
 
 /* ---- opening and closing ---------------------------------------------------------------- */
 
+#define EDDIS_READ_NONE (-1)
+
 struct eddis_options {
     size_t size;          /* sizeof (struct eddis_options) */
-    int64_t samples;      /* samples of one epoch, all workers together; at least 1 */
+    int64_t samples;      /* samples of one epoch, all workers together; 0: eddis_set_data tells */
     int64_t epochs;       /* how many; 0: unknown, eddis_step_begin never returns 0 by itself */
     int64_t batch;        /* global batch without a plan of eddis-run; 0: 64 a worker */
     uint64_t seed;        /* of the order of samples, without a plan of eddis-run */
     int64_t bucket_bytes; /* gradients gathered into one message; 0: the plan's, or as measured
                            * in the first steps, or without eddis-run 4 MiB */
     int own_pace;         /* 1: the program itself takes the time of an emulated device, see
-                           * eddis_world; 0: eddis_wait sleeps until it is over */
+                           * eddis_step; 0: eddis_wait sleeps until it is over */
     int measure; /* 1: measure how to combine gradients without eddis-run too, where no plan
                   * keeps what was chosen: two runs may then differ in rounding */
+    int pieces; /* 1: the program takes a step's samples eddis_step.piece at a time; 0: all at once:
+                 * a worker gets no more than its memory holds */
+    int read_ahead; /* how many steps behind the present one eddis_plan_step tells, 1 to 64, the
+                     * same on all workers; 0: 2; EDDIS_READ_NONE: none.  In async and hybrid mode a
+                     * group takes the samples of so many more steps from the counter */
+    int drop_last;  /* 1: what of an epoch does not fill a global batch is left out, samples modulo
+                     * batch of them, others in each epoch.  In async and hybrid mode a group's step
+                     * may still be short where an epoch ends inside of it */
+    int64_t min_count; /* no worker gets fewer samples than this in a step, or it gets none, as
+                        * batch normalisation cannot take one; what cannot be shared so is left out:
+                        * of an epoch's end, and in async and hybrid mode of a group's step that an
+                        * epoch's end has cut.  At most the global batch; 0: any number.  The job's
+                        * batch.min has the plan itself keep to it */
 };
 
 /* Join the job.  Collective.  Blocks until all workers are there.  The handle is closed by
@@ -158,8 +176,11 @@ int eddis_open(const struct eddis_options *options, struct eddis **ret, struct e
 int eddis_close(struct eddis *e, struct eddis_error *err);
 
 /* End the whole job with this exit code (1 to 255), as soon as what stdio holds has been written,
- * in three seconds at most; does not return.
+ * in three seconds at most; does not return.  EDDIS_EXIT_MEMORY, which a plain exit may give, too:
+ * no memory for the samples of a step, as of a GPU.  Under eddis-run the job then goes on from its
+ * newest checkpoint, and this worker holds half as many at once.
  */
+#define EDDIS_EXIT_MEMORY 79
 void eddis_abort(struct eddis *e, int code) __attribute__((noreturn));
 
 /* What mode and algorithm come to. */
@@ -174,15 +195,20 @@ struct eddis_world {
     int local_rank, n_local_ranks; /* on this node */
     int generation;                /* 1 at first, one more after each restart */
     int emulated;                  /* 1: this worker emulates a device of another speed */
-    double emulated_fixed_s;       /* it then takes fixed + per_sample * count seconds a step */
+    double emulated_fixed_s;       /* its mean step is fixed + per_sample * count seconds */
     double emulated_sample_s;
     uint64_t seed;                /* of the job */
-    const char *mode, *algorithm; /* "sync", "allreduce"; valid until close */
+    const char *mode, *algorithm; /* "sync", "allreduce"; "auto": as eddis_commit will find */
     double momentum; /* Nesterov's, that the job asks the program's own step to use; 0: its own */
     unsigned flags;  /* enum eddis_world_flags */
+    /* Until eddis_commit knows a mode that is "auto" all workers are one group. */
+    int group, n_groups;           /* this worker's, of those with a model of their own, from 0 */
+    int group_rank, n_group_ranks; /* and its place there, in the order of ranks */
+    int node, n_nodes;             /* nodes are counted in the order of ranks */
+    int64_t batch;                 /* samples of a step of all workers together */
 };
 
-/* Who and how many we are; fills the first ret->size bytes. */
+/* Who and how many we are; fills the first ret->size bytes, with texts that last until close. */
 int eddis_world(const struct eddis *e, struct eddis_world *ret);
 
 /* ---- layers and parameters -------------------------------------------------------------- */
@@ -213,8 +239,10 @@ int eddis_add_parameter(struct eddis *e, int layer, const struct eddis_parameter
                         struct eddis_error *err);
 
 /* End of registration: fix the buckets and make the gradient slots.  A network that an earlier job
- * has measured is looked at, too, by a message over a link of each node.  Collective: all workers
- * must have registered the same (-EPROTO otherwise, on all of them).
+ * has measured is looked at, too, by a message over a link of each node; and a mode that is "auto"
+ * is chosen now that the model's size is known (-ETIMEDOUT: not within timeouts.launch; call it
+ * again).  Collective: all workers must have registered the same, with the same options and data
+ * (-EPROTO otherwise, on all, which says where they differ; -EINVAL: a worker has no data).
  */
 int eddis_commit(struct eddis *e, struct eddis_error *err);
 
@@ -249,6 +277,10 @@ struct eddis_step {
     double lr_factor;       /* multiply the learning rate by it: the job's warm-up, and in async and
                              * hybrid mode the group's samples beside an equal share of the batch */
     unsigned flags;         /* EDDIS_STEP_... */
+    double emulated_s;      /* seconds that an emulated device computes in this step; 0: none */
+    int64_t piece;          /* most samples to hold at once; without eddis_options.pieces: count */
+    int64_t samples_before; /* of all workers before this step's, through all epochs; in async and
+                             * hybrid mode those that the counter gave out before */
 };
 
 /* Begin the next step and say what this worker has to do in it.  The only call in which an
@@ -257,25 +289,10 @@ struct eddis_step {
  *   - async, hybrid: draws the parameters to the centre when that is due, which waits for the
  *     centre to be read; collective the first time, and the last, where all wait for the last group
  *     to end its steps, and the centre becomes the parameters.  As samples are taken ahead,
- *     that group may be four of its steps behind the first, five in hybrid mode.  To be called
- *     until it returns 0, also after EDDIS_STEP_STOP.
+ *     that group may be eddis_options.read_ahead + 3 of its steps behind the first, + 4 in hybrid
+ *     mode.  To be called until it returns 0, also after EDDIS_STEP_STOP.
  */
 int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error *err);
-
-/* What this worker will have to do at a later step: for reading ahead.  What it says about a step
- * never changes afterwards, unless the job goes back (eddis_restore_end); a new plan takes force
- * after every step that any worker asked for. flags holds EDDIS_STEP_END_OF_EPOCH only.  Returns 1,
- * or 0 behind the last step.
- *   - async, hybrid: after eddis_commit.  Takes the samples from the counter, so ask for no more
- *     steps than are wanted: what is taken is this group's.  In hybrid mode the next step is known
- *     at once; for one beyond it the call may wait until steps before it have been done, so that
- *     only another thread than the one that does them may ask.
- */
-int eddis_plan_step(struct eddis *e, int64_t step, struct eddis_step *ret, struct eddis_error *err);
-
-/* Write the numbers (0 .. samples - 1) of the step's samples to ret [step->count]. */
-int eddis_sample_indices(struct eddis *e, const struct eddis_step *step, int64_t *ret,
-                         struct eddis_error *err);
 
 /* Count for `weight` instead of count samples at this step, on this worker: for losses that are
  * not plain means over samples (tokens, masked pixels).  Before the step's first announcement.
@@ -283,12 +300,12 @@ int eddis_sample_indices(struct eddis *e, const struct eddis_step *step, int64_t
  */
 int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err);
 
-/* This parameter's gradient is ready.  Never blocks.  source: its elements, the mean over this
- * worker's samples, to be left alone until the wait returns; NULL: it is in eddis_gradient;
- * EDDIS_ZERO: it is zero.  Of a step with weight 0 no source is read.  result: where the combined
- * gradient goes, may be source; EDDIS_IN_PLACE: read it where eddis_result says; NULL: where
- * eddis_parameter.result says, and if that is NULL read it in eddis_gradient, until the next
- * eddis_step_begin.  A parameter not announced by eddis_wait counts as zero; what the others
+/* This parameter's gradient is ready, after the last piece.  Never blocks.  source: its elements,
+ * the mean over all of this worker's samples, to be left alone until the wait returns; NULL: it is
+ * in eddis_gradient; EDDIS_ZERO: it is zero.  Of a step with weight 0 no source is read.  result:
+ * where the combined gradient goes, may be source; EDDIS_IN_PLACE: read it where eddis_result says;
+ * NULL: where eddis_parameter.result says, and if that is NULL read it in eddis_gradient, until the
+ * next eddis_step_begin.  A parameter not announced by eddis_wait counts as zero; what the others
  * announced of it goes to eddis_parameter.result, without which eddis_wait fails.
  */
 int eddis_announce(struct eddis *e, int parameter, const void *source, void *result,
@@ -327,147 +344,51 @@ struct eddis_report {
     int has_loss;       /* 1: loss is meant */
     double loss;        /* mean over this worker's samples */
     int64_t overrun_ns; /* emulated devices: real work that did not fit into the emulated time */
+    /* What the program itself has measured, which counts instead of the phases' times; 0: these.
+     * Where calls only queue work for a device, its end falls into eddis_wait or later, and only
+     * events of the device tell how long it took.
+     */
+    int64_t compute_ns;   /* forward and backward pass and update of this step */
+    int64_t input_ns;     /* time that this step stood still for its samples; 1: none */
+    double work;          /* units of work in this step's samples where they are not alike (tokens,
+                           * pixels): their split goes by it; 0: they are alike */
+    int64_t memory_bytes; /* most that was allocated on the device at once, so far or since asked
+                           * last; 0: not asked.  A plan's largest counts; where all are 0, the peak
+                           * of the process, as of getrusage too, set anew with each plan */
+    int64_t read_ns;      /* of its samples, ahead: what exceeds compute is input; 0: unknown */
 };
 
-/* End the step and publish it on the progress board.  report may be NULL. */
+/* End the step and publish it on the progress board.  report may be NULL.  Its compute and input
+ * count up to the time from the end of the step before: what they leave of that was waiting.
+ * Where the library takes the time of an emulated device they are passed over. -EINVAL: a member
+ * of report is negative, or its work is not finite.
+ */
 int eddis_step_end(struct eddis *e, const struct eddis_report *report, struct eddis_error *err);
 
 /* Say what this worker does from now on; durations of a step are split by it. */
 void eddis_set_phase(struct eddis *e, enum eddis_phase phase);
 
-/* Publish a result of the whole job on the board, "test_accuracy" = 0.98.  At most 8 names of at
- * most 23 characters; the last value of a name counts.  The job's summary takes test_accuracy and
- * test_loss from rank 0.
+/* Publish a result of the whole job, "test_accuracy" = 0.98, under at most 8 names of at most 23
+ * characters.  The last value counts; the summary has rank 0's test_accuracy and test_loss.
  */
 int eddis_set_metric(struct eddis *e, const char *name, double value, struct eddis_error *err);
 
-/* ---- collectives of any buffer; they overtake queued gradients --------------------------- */
-
-/* Collective.  The non-blocking forms return a request to be given to eddis_request_wait or
- * _test; the buffers belong to the library until then.  n counts elements, bytes bytes.
- * allreduce works in place; the result is the same bits on every worker.
- * allgather: in [bytes] of each worker to out [n_ranks * bytes], in order of ranks.
- * A blocking form that ended with -ETIMEDOUT is still under way and has the buffers: the same call,
- * everything but the timeout as before, goes on with it.  -EBUSY: another call with one of these
- * buffers before that; nothing was begun.
- * -EMSGSIZE: another worker's call is of another size, or another call; communication is over.
+/* For a program that uses nothing else of this: tell that its step has ended, of so many samples of
+ * this worker (-1: none has yet; the step of the call before and 0 samples: it is alive).  Needs no
+ * handle and no MPI, sends nothing and never waits; from any thread.  Between two calls there may
+ * be several steps, which count alike; the first call starts the clock.  eddis-run shows the steps
+ * and sees a hang between them; its plans and signs do not reach such a program, which divides its
+ * samples itself.  Does nothing where eddis-run has not started the program.  A handle that is
+ * opened later begins anew, and from then on eddis_step_end tells.  -EINVAL: step or samples;
+ * -EBUSY: a handle is open, or another process of this worker has told; -EPERM: in a child made by
+ * fork by one that has; -ENOENT, -EPROTO: what eddis-run made for it is not there any more.
  */
-int eddis_allreduce(struct eddis *e, void *buffer, size_t n, enum eddis_dtype dtype,
-                    enum eddis_op op, int64_t timeout_ns, struct eddis_error *err);
-int eddis_broadcast(struct eddis *e, void *buffer, size_t bytes, int root, int64_t timeout_ns,
-                    struct eddis_error *err);
-int eddis_allgather(struct eddis *e, const void *in, void *out, size_t bytes, int64_t timeout_ns,
-                    struct eddis_error *err);
-int eddis_barrier(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);
+int eddis_progress(int64_t step, int64_t samples, struct eddis_error *err);
 
-int eddis_allreduce_start(struct eddis *e, void *buffer, size_t n, enum eddis_dtype dtype,
-                          enum eddis_op op, struct eddis_request **ret, struct eddis_error *err);
-int eddis_broadcast_start(struct eddis *e, void *buffer, size_t bytes, int root,
-                          struct eddis_request **ret, struct eddis_error *err);
-int eddis_allgather_start(struct eddis *e, const void *in, void *out, size_t bytes,
-                          struct eddis_request **ret, struct eddis_error *err);
-int eddis_barrier_start(struct eddis *e, struct eddis_request **ret, struct eddis_error *err);
+#include "eddis_samples.h"
 
-/* Wait for the request; 0: done and freed.  -ETIMEDOUT: still under way, wait again. */
-int eddis_request_wait(struct eddis *e, struct eddis_request *r, int64_t timeout_ns,
-                       struct eddis_error *err);
-
-/* 1: done and freed; 0: still under way. */
-int eddis_request_test(struct eddis *e, struct eddis_request *r, struct eddis_error *err);
-
-/* ---- checkpoints -------------------------------------------------------------------------- */
-
-/* A checkpoint is a folder "step-00000500" with the files that the workers put into it and a
- * manifest of their sizes and checksums.  It is written as "step-00000500.g1.part", by generation
- * 1, and renamed when complete, so a folder without ".part" is whole.  The library adds the step,
- * the seed and the number of samples.
- *
- * A job that lost a worker is started again as the next generation, perhaps with fewer workers and
- * another split.  Its workers resume from the job's newest whole checkpoint; what a process of an
- * older generation still writes never becomes one (-ESTALE there).
- */
-
-/* Begin one for the state after the steps ended so far.  Collective.  folder: where checkpoints
- * are kept, for this job alone; NULL: the job's.  -ENOENT: the job has none and none was given;
- * -ESTALE: a later generation, or another job, writes there now.  After any failure training may go
- * on: nothing has changed.
- */
-int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_checkpoint **ret,
-                           struct eddis_error *err);
-
-/* Borrows the folder to write own files into, valid until commit. */
-const char *eddis_checkpoint_folder(const struct eddis_checkpoint *c);
-
-/* Write n bytes under a name (letters, digits, '.', '_', '-'; "eddis." first is the library's) into
- * this worker's part.  For state that is equal on all workers only rank 0 need do so.  -EINVAL: the
- * name; or c is of eddis_restore_begin, which this call and commit leave as it is.
- */
-int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const void *data, size_t n,
-                         struct eddis_error *err);
-
-/* Make it whole: all files synced, manifest written, folder renamed, the oldest beyond `keep`
- * removed (0: the job's number).  Collective.  Frees c, also on failure; nothing half-written
- * remains then and training may go on.  A put that failed on any worker fails this on all, with its
- * sentence.  -ESTALE: a later generation, or another job, writes there now.
- */
-int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_error *err);
-
-/* Give one up in the place of commit: nothing of it remains, and training goes on.  Collective.
- * Frees c, which may be one of eddis_restore_begin too.
- */
-int eddis_checkpoint_abandon(struct eddis_checkpoint *c, struct eddis_error *err);
-
-/* Open the checkpoint to begin with, or to go back to.  Collective: rank 0 chooses and all open the
- * same.  Before the first step:
- *   - In generation 2 and later the newest whole one that the job has written.
- *   - In generation 1, or when the job has none: path, which is one or a folder of them, the newest
- *     whole one of which is taken; NULL: what the job was told to resume from.
- * After a step:
- *   - path, likewise; NULL: the newest whole one that the job has written, or, when it has none,
- *     what it was told to resume from.
- * Its checksums are verified.  Returns 1, or 0: there is none, a fresh start.  In both cases
- * err->text (may be "") tells which newer one was passed over because it is damaged; err->code is
- * 0. -ENOENT, -EBADMSG: what path names is not there or not whole; -EINVAL: it was made with
- * another number of samples, global batch or seed.
- */
-int eddis_restore_begin(struct eddis *e, const char *path, struct eddis_checkpoint **ret,
-                        struct eddis_error *err);
-
-/* Read what was put under this name by rank 0 into data; its length must be n exactly. */
-int eddis_checkpoint_get(struct eddis_checkpoint *c, const char *name, void *data, size_t n,
-                         struct eddis_error *err);
-
-/* Done reading: the next eddis_step_begin is the step after the checkpoint.  Between two steps, or
- * when eddis_step_begin has returned 0.  Collective.  Frees c.
- *   - async, hybrid: after eddis_commit; the parameters must be what the checkpoint holds: they
- *     become the centre.  Groups that are as they were go on with their own values.
- *
- * Going back to an earlier step, as when the loss is no number any more, works in every mode.  All
- * workers do it together, so they must agree on it, in async and hybrid mode where all of them
- * meet, in a checkpoint:
- *
- *     if (s.flags & EDDIS_STEP_CHECKPOINT) {              // after eddis_step_end
- *         eddis_checkpoint_begin(e, NULL, &c, &err);      // all workers are here now
- *         lost = !isfinite(loss);
- *         eddis_allreduce(e, &lost, 1, EDDIS_INT32, EDDIS_MAX, timeout_ns, &err);
- *         if (lost) {
- *             eddis_checkpoint_abandon(c, &err);
- *             eddis_restore_begin(e, NULL, &c, &err);     // 1; 0: none was written yet
- *             ... eddis_checkpoint_get of all that was put
- *             eddis_restore_end(c, &err);
- *         } else {
- *             ... eddis_checkpoint_put
- *             eddis_checkpoint_commit(c, 0, &err);
- *         }
- *     }
- *
- * The newest plan holds from the restored step on.  What eddis_plan_step said before is void: a
- * thread that reads ahead may go on calling it meanwhile, and begins again at the restored step.
- * Checkpoints of the steps that were left stay until one is committed in their folder before these
- * steps are reached again, which removes those later than itself.  A job that was told to stop
- * stops all the same. -EINVAL: c is of eddis_checkpoint_begin, and is left as it is.
- */
-int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err);
+#include "eddis_checkpoint.h"
+#include "eddis_collective.h"
 
 /* "0.1.0", of the library that is loaded. */
 const char *eddis_version(void);

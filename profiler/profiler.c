@@ -182,24 +182,13 @@ static void measure(struct probe *b)
     topo_close(b->topo);
 }
 
-/* Whether so many others compute beside us that figures come out too low. */
-static bool is_busy(double load, int threads)
-{
-    return load > 1 && load > threads / 2.0;
-}
-
-static bool busy(const struct node_profile *p)
-{
-    return is_busy(p->load, p->threads);
-}
-
 /* Whether nothing that is there failed or was disturbed; that may be mended soon. */
 static bool complete(const struct probe *b)
 {
     const struct node_profile *p = b->p;
     int gpus = 0;
 
-    if (busy(p))
+    if (profile_is_busy(p->load, p->threads))
         return false;
     for (int i = 0; i < p->n_devices; i++) {
         if (isnan(p->device[i].fp32_flops) || isnan(p->device[i].memory_bytes_per_s))
@@ -218,6 +207,9 @@ static void fill_now(const struct machine *m, struct node_profile *p)
     memcpy(p->machine_id, m->machine_id, sizeof p->machine_id);
     memcpy(p->kernel, m->kernel, sizeof p->kernel);
     p->cpu_quota = quota_cpus("");
+    p->memory_limit = quota_memory_bytes("");
+    if (p->memory_limit == INT64_MAX)
+        p->memory_limit = 0;
     machine_mpi_version(p->mpi_version, sizeof p->mpi_version);
 }
 
@@ -268,7 +260,8 @@ static int load(struct probe *b, struct eddis_error *err)
     if (isnan(quota) != isnan(b->p->cpu_quota) || fabs(quota - b->p->cpu_quota) > 1e-6)
         return eddis_fail(err, -ESTALE, "the cached profile is of another CPU quota");
     /* Twice the load, so that one about the limit does not measure at every job. */
-    if (busy(b->p) && !is_busy(2 * quota_load(""), b->p->threads))
+    if (profile_is_busy(b->p->load, b->p->threads) &&
+        !profile_is_busy(2 * quota_load(""), b->p->threads))
         return eddis_fail(err, -ESTALE,
                           "the machine is quiet again, which it was not at the last "
                           "measurement");
@@ -289,10 +282,10 @@ static void store(struct probe *b)
  */
 void profiler_note_busy(struct node_profile *p)
 {
-    if (busy(p))
+    if (profile_is_busy(p->load, p->threads))
         note_add(p,
-                 "measured while the machine was busy (load %.1f, %d threads), so these figures "
-                 "are too low; they are measured again once it is quiet",
+                 "measured while it was busy (load %.1f on %d threads), so too low; measured again "
+                 "once it is quiet",
                  p->load, p->threads);
 }
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { MOST_TEXT = 4 << 20 };
 
@@ -91,37 +92,61 @@ static bool find_mount(const char *mountinfo, const char *controller, struct mou
 /* Reads one group's limit; INFINITY when it has none. */
 typedef double (*limit_fn)(const char *root, const char *group);
 
-/* The smallest limit of the groups from this process' own up to the mount. */
-static double smallest(const char *root, const char *controller, limit_fn limit)
+/* A process's limit in a hierarchy of version 1, by its controller, or in that of version 2: "". */
+struct search {
+    const char *root, *process, *controller; /* process: "self" or its number */
+    limit_fn limit;
+};
+
+enum { GROUP_PATH = 2 * PATH_MAX };
+
+/* Write the folder of the process's own group to ret; returns the length of the mount it is under,
+ * 0: there is none.
+ */
+static size_t own_group(const struct search *s, char ret[GROUP_PATH])
 {
-    cleanup_free char *cgroup = text_of(root, "proc/self/cgroup");
-    cleanup_free char *mountinfo = text_of(root, "proc/self/mountinfo");
+    char of[64], path[PATH_MAX];
+    cleanup_free char *cgroup = NULL, *mountinfo = text_of(s->root, "proc/self/mountinfo");
     cleanup_free struct mount *m = malloc(sizeof *m);
-    char path[PATH_MAX], group[2 * PATH_MAX];
     const char *below = path;
-    double least = INFINITY;
     size_t n;
 
-    if (!cgroup || !mountinfo || !m || !group_path(cgroup, controller, path, sizeof path) ||
-        !find_mount(mountinfo, controller, m))
-        return INFINITY;
+    (void)snprintf(of, sizeof of, "proc/%.32s/cgroup", s->process);
+    cgroup = text_of(s->root, of);
+    if (!cgroup || !mountinfo || !m || !group_path(cgroup, s->controller, path, sizeof path) ||
+        !find_mount(mountinfo, s->controller, m))
+        return 0;
     /* In a container the mount begins at the container's group, which the path may repeat. */
     n = strcmp(m->root, "/") == 0 ? 0 : strlen(m->root);
     if (strncmp(path, m->root, n) == 0 && (n == 0 || path[n] == '/' || !path[n]))
         below = path + n;
     else
         below = "";
-    (void)snprintf(group, sizeof group, "%s%s", m->point, below);
-    n = strlen(m->point);
-    for (;;) {
-        double l = limit(root, group);
+    (void)snprintf(ret, GROUP_PATH, "%s%s", m->point, below);
+    return strlen(m->point);
+}
+
+/* The smallest limit of the groups from the process' own up to the mount; ret: whose it is, the
+ * outermost of equals, or NULL.
+ */
+static double smallest(const struct search *s, char ret[GROUP_PATH])
+{
+    char group[GROUP_PATH];
+    double least = INFINITY;
+    size_t n = own_group(s, group);
+
+    while (n > 0) {
+        double l = s->limit(s->root, group);
         char *slash = strrchr(group, '/');
 
+        if (l <= least && isfinite(l) && ret)
+            strcpy(ret, group);
         least = l < least ? l : least;
         if (strlen(group) <= n || !slash || (size_t)(slash - group) < n)
-            return least;
+            break;
         *slash = 0;
     }
+    return least;
 }
 
 /* Read up to two numbers of root/group/name; "max" and what is no number are INFINITY. */
@@ -187,26 +212,97 @@ static double memory_v2(const char *root, const char *group)
 
 double quota_cpus(const char *root)
 {
-    double least = fmin(smallest(root, "cpu", cpus_v1), smallest(root, "", cpus_v2));
+    double least = fmin(smallest(&(struct search){ root, "self", "cpu", cpus_v1 }, NULL),
+                        smallest(&(struct search){ root, "self", "", cpus_v2 }, NULL));
 
     return isfinite(least) ? least : NAN;
 }
 
 int64_t quota_memory_bytes(const char *root)
 {
-    double least = fmin(smallest(root, "memory", memory_v1), smallest(root, "", memory_v2));
+    double least = fmin(smallest(&(struct search){ root, "self", "memory", memory_v1 }, NULL),
+                        smallest(&(struct search){ root, "self", "", memory_v2 }, NULL));
 
     return least > 0 && least < 9e18 ? (int64_t)least : INT64_MAX;
 }
 
+/* A number behind a word at the beginning of a line; 0: there is none. */
+static int64_t number_behind(const char *text, const char *word)
+{
+    size_t n = strlen(word);
+    const char *at = text;
+    long long x;
+
+    while (at && strncmp(at, word, n) != 0)
+        at = (at = strchr(at, '\n')) ? at + 1 : NULL;
+    x = at ? strtoll(at + n, NULL, 10) : 0;
+    return x > 0 ? x : 0;
+}
+
+static int64_t meminfo_bytes(const char *root, const char *word)
+{
+    cleanup_free char *text = text_of(root, "/proc/meminfo");
+    int64_t kb = text ? number_behind(text, word) : 0;
+
+    return kb < INT64_MAX / 1024 ? kb * 1024 : 0;
+}
+
 int64_t quota_machine_bytes(const char *root)
 {
-    static const char word[] = "MemTotal:";
-    cleanup_free char *text = text_of(root, "/proc/meminfo");
-    char *at = text ? strstr(text, word) : NULL;
-    long long kb = at ? strtoll(at + strlen(word), NULL, 10) : 0;
+    return meminfo_bytes(root, "MemTotal:");
+}
 
-    return kb > 0 && kb < INT64_MAX / 1024 ? (int64_t)kb * 1024 : 0;
+/* ---- what holds a process's memory ---- */
+
+/* What a group holds but could give back: the kernel does that before it kills. */
+static int64_t group_used(const char *root, const char *group, bool old)
+{
+    cleanup_free char *path = file_join(group, "memory.stat");
+    cleanup_free char *text = path ? text_of(root, path) : NULL;
+    double all[2] = { 0 };
+    int64_t cache;
+
+    if (!text || numbers(root, group, old ? "memory.usage_in_bytes" : "memory.current", all) < 1 ||
+        !(all[0] < 9e18))
+        return 0;
+    cache = old ? number_behind(text, "total_inactive_file ") +
+                      number_behind(text, "total_active_file ")
+                : number_behind(text, "inactive_file ") + number_behind(text, "active_file ") +
+                      number_behind(text, "slab_reclaimable ");
+    return (int64_t)all[0] > cache ? (int64_t)all[0] - cache : 0;
+}
+
+static uint64_t group_number(const char *root, const char *group)
+{
+    cleanup_free char *path = file_join(root, "%s", group);
+    struct stat st;
+
+    return path && stat(path, &st) == 0 ? st.st_ino : 1;
+}
+
+static void take_group(const struct search *s, struct quota_memory *ret)
+{
+    char group[GROUP_PATH] = "";
+    double limit = smallest(s, group);
+
+    if (!group[0] || !(limit > 0) || !(limit < 9e18) ||
+        (ret->limit_bytes && limit >= (double)ret->limit_bytes))
+        return;
+    ret->limit_bytes = (int64_t)limit;
+    ret->used_bytes = group_used(s->root, group, s->controller[0] != '\0');
+    ret->group = group_number(s->root, group);
+}
+
+void quota_memory_of(const char *root, int pid, struct quota_memory *ret)
+{
+    char process[16] = "self";
+    int64_t all = quota_machine_bytes(root), spare = meminfo_bytes(root, "MemAvailable:");
+
+    if (pid > 0)
+        (void)snprintf(process, sizeof process, "%d", pid);
+    *ret = (struct quota_memory){ .limit_bytes = all, .used_bytes = all > spare ? all - spare : 0 };
+    take_group(&(struct search){ root, process, "memory", memory_v1 }, ret);
+    take_group(&(struct search){ root, process, "", memory_v2 }, ret);
 }
 
 double quota_load(const char *root)

@@ -22,6 +22,13 @@ static int check_options(const struct plan *p, const struct job *job, struct edd
 {
     const struct sync_options *has = &p->options, *wish = &job->sync.options;
     const char *clash = sync_options_clash(wish, has);
+    enum sync_wire asked = sync_wire_find(job->communication.wire);
+
+    if (asked && asked != has->wire)
+        return eddis_fail(err, -EINVAL,
+                          "the plan's gradients travel as %s between nodes, communication.wire is "
+                          "%s; leave it away, or set it to the plan's",
+                          sync_wire_name(has->wire), sync_wire_name(asked));
 
     if (wish->period && wish->period != has->period)
         return eddis_fail(err, -EINVAL,

@@ -103,23 +103,38 @@ int groups_form(const struct group_worker *w, int n, const struct job_groups *wi
     return by_speed(w, n, (int)round(sqrt((double)n)), ret, err);
 }
 
-/* Split the batch of one group, whose members are gathered in `member` and `part` [n]. */
-static int balance_one(const struct split_worker *w, const int *group, int n, int number,
-                       int64_t grain, int64_t *batch, struct split_worker *member, int64_t *part,
+/* Fill rank [n] with the ranks in the order of their groups; behind [groups], zeroed: where in it
+ * each group ends.
+ */
+static void sort_by_group(const int *group, int n, int groups, int *rank, int *behind)
+{
+    for (int i = 0; i < n; i++)
+        behind[group[i]]++;
+    for (int g = 0, at = 0; g < groups; g++) { /* where it begins, at first */
+        int members = behind[g];
+
+        behind[g] = at;
+        at += members;
+    }
+    for (int i = 0; i < n; i++)
+        rank[behind[group[i]]++] = i;
+}
+
+/* Split the batch of one group, of m ranks; member and part [m] are scratch. */
+static int balance_one(const struct split_worker *w, const int *rank, int m, int64_t grain,
+                       int64_t *batch, struct split_worker *member, int64_t *part,
                        struct eddis_error *err)
 {
     int64_t sum = 0;
-    int m = 0, rc;
+    int rc;
 
-    for (int i = 0; i < n; i++)
-        if (group[i] == number) {
-            member[m++] = w[i];
-            sum += batch[i];
-        }
+    for (int k = 0; k < m; k++) {
+        member[k] = w[rank[k]];
+        sum += batch[rank[k]];
+    }
     rc = split_optimal(member, m, sum, grain, part, err);
-    for (int i = 0, k = 0; i < n && rc == 0; i++)
-        if (group[i] == number)
-            batch[i] = part[k++];
+    for (int k = 0; k < m && rc == 0; k++)
+        batch[rank[k]] = part[k];
     return rc;
 }
 
@@ -128,13 +143,17 @@ int groups_balance(const struct split_worker *w, const int *group, int n, int64_
 {
     cleanup_free struct split_worker *member = calloc((size_t)n, sizeof *member);
     cleanup_free int64_t *part = calloc((size_t)n, sizeof *part);
-    int groups = 0, rc = 0;
+    cleanup_free int *rank = calloc((size_t)n, sizeof *rank), *behind = NULL;
+    int groups = 0, at = 0, rc = 0;
 
-    if (!member || !part)
-        return eddis_fail(err, -ENOMEM, "no memory to split the batch");
     for (int i = 0; i < n; i++)
         groups = group[i] >= groups ? group[i] + 1 : groups;
-    for (int g = 0; g < groups && rc == 0; g++)
-        rc = balance_one(w, group, n, g, grain, batch, member, part, err);
+    behind = calloc((size_t)groups, sizeof *behind);
+    if (!member || !part || !rank || !behind)
+        return eddis_fail(err, -ENOMEM, "no memory to split the batch");
+    sort_by_group(group, n, groups, rank, behind);
+    for (int g = 0; g < groups && rc == 0; at = behind[g++])
+        if (behind[g] > at)
+            rc = balance_one(w, &rank[at], behind[g] - at, grain, batch, member, part, err);
     return rc;
 }

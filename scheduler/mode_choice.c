@@ -47,6 +47,7 @@ static void fill_setup(const struct plan *p, const struct planner_known *known,
     if (p->relative)
         return;
     ret->model_bytes = known->model_bytes;
+    ret->n_gradients = known->n_gradients;
     ret->latency_s = known->latency_s;
     ret->bytes_per_s = known->bytes_per_s;
 }
@@ -57,6 +58,7 @@ static int predict_equal(const struct choice *f, struct modes_worker *w, struct 
 {
     struct modes_setup s = f->in.setup;
 
+    s.wire = f->candidate[0].is.options.wire;
     for (int i = 0; i < p->n_workers; i++) {
         w[i] = f->in.setup.worker[i];
         w[i].batch = p->worker[i].equal_batch;
@@ -93,14 +95,20 @@ static double speed(const struct candidate *c)
     return c->is.samples_per_s;
 }
 
-/* The first of the candidates behind the default that has most of this; NULL: there are none. */
-static const struct candidate *best_other(const struct choice *f,
-                                          double (*most)(const struct candidate *c))
+/* Hybrid with a single group waits for everybody, as sync does. */
+static bool is_one_model(const struct candidate *c)
 {
-    const struct candidate *best = f->n > 1 ? &f->candidate[1] : NULL;
+    return (c->algorithm->traits & ALGORITHM_SEVERAL) && c->is.writers == 1;
+}
 
-    for (int i = 2; i < f->n; i++)
-        if (most(&f->candidate[i]) > most(best))
+/* The first of the candidates behind the default that makes most progress; NULL: there are none. */
+static const struct candidate *best_other(const struct choice *f)
+{
+    const struct candidate *best = NULL;
+
+    for (int i = 1; i < f->n; i++)
+        if (!is_one_model(&f->candidate[i]) &&
+            (!best || progress(&f->candidate[i]) > progress(best)))
             best = &f->candidate[i];
     return best;
 }
@@ -110,48 +118,64 @@ static const char *mode_of(const struct candidate *c)
     return sync_mode_name(c->algorithm->mode);
 }
 
-/* "22 600", three digits of it; of a relative plan "1.02 times sync". */
-static const char *rate_text(const struct plan *p, const struct choice *f, double x, char *ret,
-                             size_t size)
+/* Whether it makes so much more progress than the default that being exact is outweighed. */
+static bool is_better(const struct choice *f, const struct candidate *c)
 {
-    double unit = pow(10, floor(log10(fmax(x, 1))) - 2);
-
-    if (!p->relative)
-        return text_grouped(unit > 1 ? round(x / unit) * unit : x, ret, size);
-    snprintf(ret, size, "%.2f times sync", x / speed(&f->candidate[0]));
-    return ret;
+    return c && progress(c) > progress(&f->candidate[0]) * ALGORITHM_MARGIN;
 }
 
-static void say_sync(const struct choice *f, const struct candidate *best, bool known,
+/* What has to be told before modes are weighed; NULL: nothing. */
+static const char *what_lacks(const struct choice *f, const struct planner_known *known,
+                              const struct plan *p)
+{
+    if (known->model_bytes <= 0)
+        return "how large the model is";
+    /* A ratio cannot be set against what exchanges take. */
+    return p->relative && is_better(f, best_other(f)) ? "how fast the workers are" : NULL;
+}
+
+static double times(const struct candidate *a, const struct candidate *b)
+{
+    return progress(a) / progress(b);
+}
+
+/* Gradients that are rounded are not exact. */
+static bool is_exact(const struct candidate *c)
+{
+    return !sync_wire_is_half(c->is.options.wire);
+}
+
+static void say_sync(const struct choice *f, const struct candidate *best, const char *lacks,
                      struct plan *p)
 {
-    char rate[48], at[64] = "";
+    const char *merit = is_exact(&f->candidate[0]) ? "it is exact" : "its workers train one model";
 
-    rate_text(p, f, speed(best), rate, sizeof rate);
-    if (speed(best) > speed(&f->candidate[0]) * ALGORITHM_MARGIN)
-        snprintf(at, sizeof at, " at %.2f of its progress a sample", best->efficiency);
-    if (at[0] && !known)
+    if (lacks)
         snprintf(p->reason, sizeof p->reason,
-                 "sync because it is exact; other modes (%s %s%s) are weighed once a run has told "
-                 "how large the model is",
-                 mode_of(best), rate, at);
+                 "sync because %s; other modes are weighed once a run has told %s", merit, lacks);
     else
         snprintf(p->reason, sizeof p->reason,
-                 "sync because no other mode is predicted to be %.0f %% faster (%s %s%s), and it "
-                 "is exact",
-                 100 * (ALGORITHM_MARGIN - 1), mode_of(best), rate, at);
+                 "sync because %s, and no other mode is predicted to make %.0f %% more "
+                 "progress (%s %.2f times that of sync)",
+                 merit, 100 * (ALGORITHM_MARGIN - 1), mode_of(best), times(best, &f->candidate[0]));
 }
 
 static void say_other(const struct choice *f, const struct candidate *best, struct plan *p)
 {
-    char rate[48], sync[48];
+    const struct candidate *next = NULL;
+    size_t used;
 
-    rate_text(p, f, speed(best), rate, sizeof rate);
-    rate_text(p, f, speed(&f->candidate[0]), sync, sizeof sync);
+    for (int i = 1; i < f->n; i++)
+        if (&f->candidate[i] != best && !is_one_model(&f->candidate[i]) &&
+            (!next || progress(&f->candidate[i]) > progress(next)))
+            next = &f->candidate[i];
     snprintf(p->reason, sizeof p->reason,
-             "%s because it is predicted to be %.2f times as fast as sync (%s against %s), at %.2f "
-             "of its progress a sample",
-             mode_of(best), speed(best) / speed(&f->candidate[0]), rate, sync, best->efficiency);
+             "%s because it is predicted to make %.2f times the progress of sync", mode_of(best),
+             times(best, &f->candidate[0]));
+    used = strlen(p->reason);
+    if (next)
+        snprintf(p->reason + used, sizeof p->reason - used, " and %.2f times that of %s",
+                 times(best, next), mode_of(next));
 }
 
 /* The job's wish, or what it has begun with; NULL: it is open. */
@@ -177,12 +201,11 @@ static const struct algorithm *settled(const struct job *job, const struct plann
 enum why { WHY_ASKED, WHY_BEGUN, WHY_ALONE, WHY_BETTER, WHY_EXACT };
 
 static const struct candidate *choose(const struct job *job, const struct choice *f,
-                                      const struct planner_known *past, struct plan *p,
-                                      enum why *ret_why)
+                                      const struct planner_known *past, const char *lacks,
+                                      struct plan *p, enum why *ret_why)
 {
     const struct algorithm *wish = settled(job, past, p);
-    const struct candidate *best = best_other(f, progress);
-    bool known = past->model_bytes > 0;
+    const struct candidate *best = best_other(f);
 
     *ret_why = algorithm_is_open(job->sync.mode, job->sync.algorithm) ? WHY_BEGUN : WHY_ASKED;
     for (int i = 0; wish && i < f->n; i++)
@@ -191,20 +214,39 @@ static const struct candidate *choose(const struct job *job, const struct choice
     *ret_why = p->n_workers == 1 ? WHY_ALONE : WHY_EXACT;
     if (p->n_workers == 1)
         snprintf(p->reason, sizeof p->reason, "sync because there is one worker");
-    else if (known && progress(best) > progress(&f->candidate[0]) * ALGORITHM_MARGIN) {
+    else if (!lacks && is_better(f, best)) {
         say_other(f, best, p);
         *ret_why = WHY_BETTER;
         return best;
     } else
-        say_sync(f, best_other(f, speed), known, p);
+        say_sync(f, best, lacks, p);
     return &f->candidate[0];
+}
+
+/* The job's wish, or what it has begun with, which planner_again and a restart go on with. */
+static enum sync_wire wished_wire(const struct job *job, const struct planner_known *known)
+{
+    enum sync_wire asked = sync_wire_find(job->communication.wire);
+
+    return job->sync.options.wire ? job->sync.options.wire : asked ? asked : known->wire;
+}
+
+/* That gradients are rounded is not silent. */
+static void say_wire(const struct candidate *taken, struct plan *p)
+{
+    size_t used = strlen(p->reason);
+
+    if (taken->is.wire_gain > 0)
+        snprintf(p->reason + used, sizeof p->reason - used,
+                 "; gradients as %s between nodes: predicted %.2f times as fast as float32",
+                 sync_wire_name(taken->is.options.wire), taken->is.wire_gain);
 }
 
 /* ---- filling it in ---- */
 
 /* Why candidate c was not taken. */
-static void say_lost(const struct choice *f, const struct candidate *c, enum why why, bool known,
-                     struct plan_candidate *ret)
+static void say_lost(const struct choice *f, const struct candidate *c, enum why why,
+                     const char *lacks, struct plan_candidate *ret)
 {
     double part = progress(c) / progress(&f->candidate[0]);
 
@@ -214,33 +256,36 @@ static void say_lost(const struct choice *f, const struct candidate *c, enum why
         snprintf(ret->lost, sizeof ret->lost, "the job has begun with another");
     else if (why == WHY_ALONE)
         snprintf(ret->lost, sizeof ret->lost, "there is one worker");
+    else if (is_one_model(c))
+        snprintf(ret->lost, sizeof ret->lost, "its workers would be one group, as in sync");
     else if (why == WHY_BETTER)
         snprintf(ret->lost, sizeof ret->lost, "another is predicted to make more progress");
-    else if (!known)
-        snprintf(ret->lost, sizeof ret->lost,
-                 "it is weighed once a run has told how large the model is");
+    else if (lacks)
+        snprintf(ret->lost, sizeof ret->lost, "it is weighed once a run has told %s", lacks);
     else
-        snprintf(ret->lost, sizeof ret->lost,
-                 "its predicted progress is %.2f times that of %s, which is exact", part,
-                 mode_of(&f->candidate[0]));
+        snprintf(ret->lost, sizeof ret->lost, "its predicted progress is %.2f times that of %s, %s",
+                 part, mode_of(&f->candidate[0]),
+                 is_exact(&f->candidate[0]) ? "which is exact" : "whose workers train one model");
 }
 
 static void list_candidates(const struct choice *f, const struct candidate *taken, enum why why,
-                            bool known, struct plan *p)
+                            const char *lacks, struct plan *p)
 {
     p->n_candidates = f->n;
     for (int i = 0; i < f->n; i++) {
         const struct candidate *c = &f->candidate[i];
         struct plan_candidate *to = &p->candidate[i];
 
-        *to = (struct plan_candidate){ .options = c->is.options,
-                                       .predicted_samples_per_s = speed(c),
-                                       .efficiency = c->efficiency,
-                                       .predicted_progress = progress(c) };
+        *to = (struct plan_candidate){ .options = c->is.options };
+        if (c == taken || !is_one_model(c)) {
+            to->predicted_samples_per_s = speed(c);
+            to->efficiency = c->efficiency;
+            to->predicted_progress = progress(c);
+        }
         snprintf(to->mode, sizeof to->mode, "%s", mode_of(c));
         snprintf(to->algorithm, sizeof to->algorithm, "%s", c->algorithm->name);
         if (c != taken)
-            say_lost(f, c, why, known, to);
+            say_lost(f, c, why, lacks, to);
     }
 }
 
@@ -268,6 +313,12 @@ static int form_groups(const struct job *job, const struct planner_known *known,
 
     if (!w || !began_as)
         return eddis_fail(err, -ENOMEM, "no memory for groups");
+    if (algorithm_has(p->algorithm,
+                      ALGORITHM_GROUPED)) { /* a plan that is in force keeps its own */
+        for (int i = 0; i < p->n_workers; i++)
+            group[i] = p->worker[i].group;
+        return p->n_groups;
+    }
     for (int i = 0; i < p->n_workers; i++) {
         const struct plan_worker *x = &p->worker[i];
 
@@ -303,8 +354,10 @@ int mode_choose(const struct job *job, const struct planner_known *known, struct
     cleanup_free struct modes_worker *w = calloc((size_t)p->n_workers, sizeof *w);
     cleanup_free struct modes_worker *even = calloc((size_t)p->n_workers, sizeof *even);
     cleanup_free int *group = calloc((size_t)p->n_workers, sizeof *group);
-    struct choice f = { .in = { .group = group, .wish = &job->sync.options } };
+    struct sync_options wish = job->sync.options;
+    struct choice f = { .in = { .group = group, .wish = &wish } };
     const struct candidate *taken;
+    const char *lacks;
     enum why why;
     int rc;
 
@@ -316,13 +369,16 @@ int mode_choose(const struct job *job, const struct planner_known *known, struct
     if ((rc = form_groups(job, known, p, group, err)) < 0)
         return rc;
     f.in.n_groups = rc;
+    wish.wire = wished_wire(job, known);
     fill_setup(p, known, w, &f.in.setup);
     p->model_bytes = known->model_bytes;
     if ((rc = predict_all(&f, err)) < 0 || (rc = predict_equal(&f, even, p, err)) < 0)
         return rc;
-    taken = choose(job, &f, known, p, &why);
+    lacks = what_lacks(&f, known, p);
+    taken = choose(job, &f, known, lacks, p, &why);
     take(taken, p);
-    list_candidates(&f, taken, why, known->model_bytes > 0, p);
+    list_candidates(&f, taken, why, lacks, p);
+    say_wire(taken, p);
     say_groups(job, p);
     return 0;
 }

@@ -9,16 +9,18 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-static const double FORWARD = 1.0 / 3;        /* of a step's compute time */
-static const double MEMORY_BYTES_PER_S = 4e9; /* of one core that reads, adds and writes */
-static const double EXPOSED = 0.015;          /* of compute, that a period of its own may cost */
+static const double FORWARD = 1.0 / 3;           /* of a step's compute time */
+static const double MEMORY_BYTES_PER_S = 4e9;    /* of one core that reads, adds and writes */
+static const double CONVERT_BYTE_S = 0.2e-9 / 4; /* of float32, to 16 bits or back: bench/half */
+static const double EXPOSED = 0.015;             /* of compute, that a period of its own may cost */
 static const double STEP = 0.75;
 static const double AGREED = 1e-9;
 static const double MAX_LOAD = 0.95; /* by others; beyond it waiting has no bound */
 
 enum {
     ITERATIONS = 60,
-    AUTO_BUCKETS = 8, /* about, when the workers lay them out themselves */
+    AUTO_BUCKETS = 8,  /* at least about, when the workers lay them out themselves */
+    MOST_BUCKETS = 64, /* that they lay out */
 };
 
 /* Those that keep one model together. */
@@ -37,6 +39,12 @@ static bool has_wire(const struct modes_setup *s)
     return s->n_nodes > 1 && s->model_bytes > 0 && s->bytes_per_s > 0;
 }
 
+/* What a ring needs for each byte of the model that a node sends and receives. */
+static double ring_byte_s(const struct modes_setup *s)
+{
+    return sync_wire_is_half(s->wire) ? 0.5 / s->bytes_per_s + CONVERT_BYTE_S : 1 / s->bytes_per_s;
+}
+
 static double allreduce_s(const struct modes_setup *s, int members, int nodes)
 {
     double m = (double)s->model_bytes, time = 0;
@@ -44,17 +52,26 @@ static double allreduce_s(const struct modes_setup *s, int members, int nodes)
     if (members > nodes)
         time += 2 * m / MEMORY_BYTES_PER_S;
     if (nodes > 1 && has_wire(s))
-        time += 2.0 * (nodes - 1) / nodes * m / s->bytes_per_s + 2.0 * (nodes - 1) * s->latency_s;
+        time += 2.0 * (nodes - 1) / nodes * m * ring_byte_s(s) + 2.0 * (nodes - 1) * s->latency_s;
     return time;
+}
+
+/* How fine the gradients are cut.  Workers that lay buckets out themselves let the first one leave,
+ * where the wire is what counts, as soon as it has a gradient, and have the last one of no more
+ * where compute is.  Few gradients are of unlike sizes and say less than the guess.
+ */
+static double parts_of_model(const struct modes_setup *s)
+{
+    if (s->bucket_bytes > 0)
+        return fmax(ceil((double)s->model_bytes / (double)s->bucket_bytes), 1);
+    return fmin(fmax((double)s->n_gradients, AUTO_BUCKETS), MOST_BUCKETS);
 }
 
 /* A step that computes for compute_s and combines meanwhile. */
 static double overlapped_s(const struct modes_setup *s, double compute_s, double combine_s)
 {
-    double first, n = AUTO_BUCKETS;
+    double first, n = parts_of_model(s);
 
-    if (s->bucket_bytes > 0)
-        n = fmax(ceil((double)s->model_bytes / (double)s->bucket_bytes), 1);
     if (combine_s <= 0)
         return compute_s;
     first = compute_s * (FORWARD + (1 - FORWARD) / n);
@@ -165,13 +182,25 @@ static void settle(const struct modes_setup *s, struct party *p, int n, int64_t 
     }
 }
 
+/* No wire carries more than it can, however long the queues that were not followed: how many times
+ * as long all takes for that.
+ */
+static double overload(const struct modes_setup *s, const double *load)
+{
+    double heaviest = 1;
+
+    for (int k = 0; k < s->n_nodes; k++)
+        heaviest = fmax(heaviest, load[k]);
+    return heaviest;
+}
+
 int modes_elastic(const struct modes_setup *s, const int *group, int64_t period,
                   double *ret_samples_per_s, struct eddis_error *err)
 {
     int n;
     cleanup_free struct party *p = gather(s, group, &n);
     cleanup_free double *load = calloc((size_t)s->n_nodes + 1, sizeof *load);
-    double sum = 0, heaviest = 1;
+    double sum = 0;
 
     if (!p || !load)
         return eddis_fail(err, -ENOMEM, "no memory to predict the modes");
@@ -179,11 +208,29 @@ int modes_elastic(const struct modes_setup *s, const int *group, int64_t period,
     for (int g = 0; g < n; g++)
         if (p[g].period_s > 0)
             sum += (double)period * p[g].samples / p[g].period_s;
-    /* No wire carries more than it can, however long the queues that were not followed. */
-    for (int k = 0; k < s->n_nodes; k++)
-        heaviest = fmax(heaviest, load[k]);
-    *ret_samples_per_s = sum / heaviest;
+    *ret_samples_per_s = sum / overload(s, load);
     return 0;
+}
+
+int modes_times(const struct modes_setup *s, const int *group, int64_t period,
+                struct modes_time *ret, struct eddis_error *err)
+{
+    int n;
+    cleanup_free struct party *p = gather(s, group, &n);
+    cleanup_free double *load = calloc((size_t)s->n_nodes + 1, sizeof *load);
+
+    if (!p || !load)
+        return eddis_fail(err, -ENOMEM, "no memory to predict the modes");
+    if (period > 0)
+        settle(s, p, n, period, load);
+    for (int g = 0; g < n; g++) {
+        ret[g] = (struct modes_time){ .compute_s = p[g].compute_s,
+                                      .exposed_s = p[g].step_s - p[g].compute_s,
+                                      .nodes = p[g].nodes };
+        if (period > 0)
+            ret[g].exchange_s = p[g].period_s * overload(s, load) - (double)period * p[g].step_s;
+    }
+    return n;
 }
 
 /* Samples per second without any exchange. */

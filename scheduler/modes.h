@@ -7,7 +7,8 @@
  *   sync     Buckets leave as back-propagation fills them, so a step is the later of
  *                max t_i + the last bucket, and
  *                the first bucket's filling + the whole all-reduce,
- *            where the ring needs 2 (N - 1) / N M / L.
+ *            where the ring needs 2 (N - 1) / N M / L, with M / 2 when 16 bits travel, and the time
+ *            of converting them.
  *   hybrid   The same inside each group.  Every `period` steps its root exchanges models with the
  *            centre, which lies in stripes over the nodes (heterogeneity: SEASGD of ShmCaffe):
  *                T = max(period * step, write + accumulate) + read + local update + broadcast
@@ -21,6 +22,7 @@
 #define EDDIS_SCHEDULER_MODES_H
 
 #include "lib/base/error.h"
+#include "lib/model/algorithm.h"
 #include "scheduler/time_model.h"
 
 #include <stdint.h>
@@ -40,7 +42,9 @@ struct modes_setup {
     const struct modes_worker *worker; /* [n] */
     int n, n_nodes;
     int64_t model_bytes, bucket_bytes;
+    int64_t n_gradients; /* that buckets are cut of, where bucket_bytes is 0; 0: unknown */
     double latency_s, bytes_per_s; /* of a node's link */
+    enum sync_wire wire;           /* of gradients between nodes; SYNC_WIRE_AUTO: float32 */
 };
 
 /* Synchronous training. */
@@ -49,6 +53,20 @@ int modes_sync(const struct modes_setup *s, double *ret_samples_per_s, struct ed
 /* Groups [n] that average models every `period` steps; NULL: every worker is one. */
 int modes_elastic(const struct modes_setup *s, const int *group, int64_t period,
                   double *ret_samples_per_s, struct eddis_error *err);
+
+/* Seconds of those who train one model together. */
+struct modes_time {
+    double compute_s;  /* of a step: of its slowest member */
+    double exposed_s;  /* of a step beside it: gradients that compute does not hide */
+    double exchange_s; /* of an exchange of models that steps do not hide */
+    int nodes;         /* that they are on */
+};
+
+/* Fill ret [at most n] with the times of these groups, in their order: without exchanges at period
+ * 0.  Returns how many there are, or -ENOMEM.
+ */
+int modes_times(const struct modes_setup *s, const int *group, int64_t period,
+                struct modes_time *ret, struct eddis_error *err);
 
 /* The shortest period at which exchanging models costs at most 1.5 % of the time. */
 int modes_period(const struct modes_setup *s, const int *group, int64_t *ret,

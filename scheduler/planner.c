@@ -5,6 +5,7 @@
 #include "cpus.h"
 #include "groups.h"
 #include "lib/base/cleanup.h"
+#include "limits.h"
 #include "mode_choice.h"
 #include "split.h"
 #include "time_model.h"
@@ -13,8 +14,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-static const int64_t MAX_GLOBAL_BATCH = INT64_C(1) << 53; /* what a double counts exactly */
 
 /* ---- workers of a node ---- */
 
@@ -74,6 +73,7 @@ int planner_host(const struct job_host *host, struct node_profile *node, struct 
                               device_kind_name(kind), (long long)host->device[i]);
     snprintf(node->host, sizeof node->host, "%s", host->host);
     node->workers = host->workers;
+    node->max_batch = host->max_batch;
     for (int d = 0; host->device && d < node->n_devices; d++)
         if (node->device[d].kind == kind && is_wished(host, &node->device[d]))
             node->device[n++] = node->device[d];
@@ -134,8 +134,8 @@ static int fill_worker(struct plan *p, struct plan_worker *w, const struct devic
     name_device(d, w->device, sizeof w->device);
     w->fixed_s = t.fixed_s;
     w->sample_s = t.sample_s;
+    w->time = relative ? TIME_PROBE : TIME_GIVEN;
     p->emulated |= d->kind == DEVICE_EMULATED;
-    p->relative |= relative;
     return 0;
 }
 
@@ -203,60 +203,85 @@ static int make_workers(const struct job *job, const struct node_profile *nodes,
     return rc;
 }
 
-/* ---- batches ---- */
+/* ---- what was learnt of them ---- */
 
-/* The sentence for bounds that cannot hold the batch, in the words of train.yaml. */
-static int check_batch(const struct job *job, int n, int64_t max, struct eddis_error *err)
+static const struct planner_time *find_time(const struct planner_known *known, const char *key)
 {
-    int64_t global = job->batch.global, min = job->batch.min;
-
-    if (global < 1 || global > MAX_GLOBAL_BATCH)
-        return eddis_fail(err, -EINVAL, "batch.global is %lld, not a number of samples",
-                          (long long)global);
-    if (min < 0 || job->batch.grain < 1)
-        return eddis_fail(err, -EINVAL, "batch.min is %lld and batch.grain %lld", (long long)min,
-                          (long long)job->batch.grain);
-    if (min > max)
-        return eddis_fail(err, -EINVAL, "batch.min is %lld, more than batch.max %lld",
-                          (long long)min, (long long)max);
-    if (min > global / n)
-        return eddis_fail(err, -EINVAL,
-                          "batch.global is %lld, too small for %d workers with batch.min: %lld; "
-                          "raise it to %lld or more",
-                          (long long)global, n, (long long)min,
-                          (long long)(min > MAX_GLOBAL_BATCH / n ? MAX_GLOBAL_BATCH : min * n));
-    if (max < (global + n - 1) / n)
-        return eddis_fail(err, -EINVAL,
-                          "batch.global is %lld, too large for %d workers with batch.max: %lld; "
-                          "lower it to %lld or less",
-                          (long long)global, n, (long long)max, (long long)(max * n));
-    return 0;
+    for (int i = 0; i < known->n_times; i++)
+        if (strcmp(known->time[i].key, key) == 0)
+            return &known->time[i];
+    return NULL;
 }
 
-static void fill_split(const struct job *job, const struct plan *p, struct split_worker *w)
+/* Seconds that were learnt for one unit of the probe's ratios, of a worker with b samples. */
+static double seconds_of_ratio(const struct plan_worker *w, const struct planner_time *t, int64_t b)
 {
+    const struct time_model m = { .fixed_s = t->fixed_s, .sample_s = t->sample_s };
+
+    return time_model_s(&m, b) / (w->sample_s * (double)b);
+}
+
+/* Set the ratios of workers that are new here against those that are known, by the mean of these
+ * (geometric: it is ratios): a guess, but one in seconds.
+ */
+static void scale_ratios(struct plan *p, double log_sum, int n)
+{
+    double scale = exp(log_sum / n);
+
     for (int i = 0; i < p->n_workers; i++)
-        w[i] = (struct split_worker){
-            .t = { .fixed_s = p->worker[i].fixed_s, .sample_s = p->worker[i].sample_s },
-            .min = job->batch.min,
-            .max = job->batch.max > 0 ? job->batch.max : INT64_MAX,
-        };
+        if (p->worker[i].time == TIME_PROBE) {
+            p->worker[i].sample_s *= scale;
+            p->worker[i].time = TIME_GUESSED;
+        }
 }
+
+/* A time that the job gives is not learnt. */
+static void use_known(struct plan *p, const struct node_profile *nodes, int64_t global_batch,
+                      const struct planner_known *known)
+{
+    int64_t b = global_batch / p->n_workers + 1;
+    double log_sum = 0;
+    int n = 0;
+
+    for (int i = 0; i < p->n_workers && known; i++) {
+        struct plan_worker *w = &p->worker[i];
+        const struct planner_time *t;
+        char key[PLANNER_KEY];
+
+        planner_key(p->node[w->node], &nodes[w->node], w, key);
+        t = w->time == TIME_PROBE ? find_time(known, key) : NULL;
+        if (!t)
+            continue;
+        log_sum += log(seconds_of_ratio(w, t, b));
+        n++;
+        w->fixed_s = t->fixed_s;
+        w->sample_s = t->sample_s;
+        w->largest = t->largest;
+        w->time = t->source;
+    }
+    if (n)
+        scale_ratios(p, log_sum, n);
+    for (int i = 0; i < p->n_workers; i++)
+        p->relative |= p->worker[i].time == TIME_PROBE;
+}
+
+/* ---- batches ---- */
 
 static int split_batch(const struct job *job, struct plan *p, int64_t *optimal,
                        struct eddis_error *err)
 {
-    int64_t max = job->batch.max > 0 ? job->batch.max : INT64_MAX;
     cleanup_free struct split_worker *w = calloc((size_t)p->n_workers, sizeof *w);
-    int rc = check_batch(job, p->n_workers, max, err);
+    int rc;
 
-    if (rc < 0)
-        return rc;
     if (!w)
         return eddis_fail(err, -ENOMEM, "no memory to split the batch");
-    fill_split(job, p, w);
+    if ((rc = limits_fill(job, p, w, err)) < 0)
+        return rc;
     rc = split_optimal(w, p->n_workers, job->batch.global, job->batch.grain, optimal, err);
-    return rc < 0 ? eddis_fail_prefix(err, rc, "batch.global") : 0;
+    if (rc == 0)
+        return 0;
+    eddis_fail_prefix(err, rc, "batch.global");
+    return limits_place(job, "batch.global", "batch.grain", rc, err);
 }
 
 static void set_batches(struct plan *p, const int64_t *optimal, const int64_t *equal)
@@ -334,7 +359,8 @@ static int64_t group_sum(const struct plan *p, int group, const int64_t *batch)
 /* Who takes no samples from the shared counter would be at its end at once, and hold up the others
  * at theirs: with batch.min: 0, give every group one grain of the largest batch.
  */
-static int feed_groups(const struct plan *p, int64_t grain, int64_t *batch, struct eddis_error *err)
+static int feed_groups(const struct job *job, const struct plan *p, int64_t grain, int64_t *batch,
+                       struct eddis_error *err)
 {
     for (int g = 0; g < p->n_groups; g++) {
         int from = -1, to = -1;
@@ -350,13 +376,14 @@ static int feed_groups(const struct plan *p, int64_t grain, int64_t *batch, stru
                 (from < 0 || batch[i] > batch[from]))
                 from = i;
         }
-        if (from < 0)
-            return eddis_fail(
-                err, -EINVAL,
-                "batch.global is %lld, too small for %d groups of %s mode, which take "
-                "at least %lld each; raise it to %lld",
-                (long long)p->global_batch, p->n_groups, p->mode, (long long)grain,
-                (long long)grain * p->n_groups);
+        if (from < 0) {
+            eddis_fail(err, -EINVAL,
+                       "batch.global is %lld, too small for %d groups of %s mode, which take "
+                       "at least %lld each; raise it to %lld",
+                       (long long)p->global_batch, p->n_groups, p->mode, (long long)grain,
+                       (long long)grain * p->n_groups);
+            return limits_place(job, "batch.global", "sync.groups", -EINVAL, err);
+        }
         batch[from] -= grain;
         batch[to] += grain;
     }
@@ -377,14 +404,15 @@ static int balance_groups(const struct job *job, struct plan *p, struct eddis_er
 
     if (!w || !batch || !equal || !group)
         return eddis_fail(err, -ENOMEM, "no memory to split the batch");
-    fill_split(job, p, w);
+    if ((rc = limits_fill(job, p, w, err)) < 0)
+        return rc;
     for (int i = 0; i < p->n_workers; i++) {
         batch[i] = p->worker[i].batch;
         equal[i] = p->worker[i].equal_batch;
         group[i] = p->worker[i].group;
     }
-    if ((rc = feed_groups(p, job->batch.grain, batch, err)) < 0 ||
-        (rc = feed_groups(p, 1, equal, err)) < 0)
+    if ((rc = feed_groups(job, p, job->batch.grain, batch, err)) < 0 ||
+        (rc = feed_groups(job, p, 1, equal, err)) < 0)
         return rc;
     if (algorithm_has(p->algorithm, ALGORITHM_GROUPED))
         rc = groups_balance(w, group, p->n_workers, job->batch.grain, batch, err);
@@ -427,10 +455,78 @@ int planner_plan(const struct job *job, const struct node_profile *nodes, int n_
 
     if (rc < 0)
         return rc;
+    use_known(p, nodes, job->batch.global, known);
+    limits_use(job, nodes, known, p);
     if ((rc = plan_batches(job, p, err)) < 0 || (rc = choose_options(job, known, p, err)) < 0) {
         plan_free(p);
         return rc;
     }
     *ret = p;
     return 0;
+}
+
+bool planner_is_open(const struct job *job, const struct plan *p)
+{
+    return algorithm_is_open(job->sync.mode, job->sync.algorithm) && p->model_bytes == 0 &&
+           p->n_workers > 1;
+}
+
+void planner_leave_open(struct plan *p)
+{
+    snprintf(p->reason, sizeof p->reason,
+             "%s until the program has told how large its model is: then the mode is chosen",
+             p->mode);
+}
+
+/* ---- while it runs ---- */
+
+static void set_workers(struct plan *p, const struct planner_worker *w, int64_t *batch,
+                        int64_t *equal, bool *ret_pieces)
+{
+    p->relative = *ret_pieces = false;
+    for (int i = 0; i < p->n_workers; i++) {
+        struct plan_worker *to = &p->worker[i];
+
+        batch[i] = w[i].batch;
+        equal[i] = to->equal_batch;
+        to->fixed_s = w[i].fixed_s;
+        to->sample_s = w[i].sample_s;
+        to->time = w[i].time;
+        to->largest = w[i].largest;
+        to->piece = w[i].piece;
+        *ret_pieces |= to->piece > 0;
+        p->relative |= to->time == TIME_PROBE;
+    }
+    set_batches(p, batch, equal);
+}
+
+int planner_again(const struct job *job, const struct plan *p, const struct planner_worker *w,
+                  int64_t period, const struct planner_known *known, struct plan **ret,
+                  struct eddis_error *err)
+{
+    cleanup_free int64_t *batch = calloc((size_t)p->n_workers, sizeof *batch);
+    cleanup_free int64_t *equal = calloc((size_t)p->n_workers, sizeof *equal);
+    struct plan *again = plan_copy(p);
+    struct planner_known begun = *known;
+    struct job settled = *job;
+    bool pieces;
+    int rc;
+
+    if (!batch || !equal || !again) {
+        plan_free(again);
+        return eddis_fail(err, -ENOMEM, "no memory for a plan");
+    }
+    begun.algorithm = p->algorithm;
+    settled.sync.options = p->options;
+    if (period)
+        settled.sync.options.period = period;
+    set_workers(again, w, batch, equal, &pieces);
+    again->takes_pieces = pieces && known->takes_pieces;
+    rc = mode_choose(&settled, &begun, again, err);
+    memcpy(again->reason, p->reason, sizeof again->reason);
+    if (rc < 0)
+        plan_free(again);
+    else
+        *ret = again;
+    return rc;
 }

@@ -56,12 +56,38 @@ size_t predictors(const struct predictor **ret)
     return sizeof table / sizeof *table;
 }
 
+/* With gradients that travel so. */
+static int predict_wire(const struct algorithm *a, const struct predictor_input *in,
+                        enum sync_wire wire, struct prediction *ret, struct eddis_error *err)
+{
+    struct predictor_input with = *in;
+
+    with.setup.wire = wire;
+    *ret = (struct prediction){ 0 };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(table[i].name, a->name) == 0) {
+            int rc = table[i].predict(&with, ret, err);
+
+            ret->options.wire = wire;
+            return rc;
+        }
+    return eddis_fail(err, -ENOTSUP, "nothing predicts the algorithm '%s'", a->name);
+}
+
 int predictors_run(const struct algorithm *a, const struct predictor_input *in,
                    struct prediction *ret, struct eddis_error *err)
 {
-    *ret = (struct prediction){ 0 };
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (strcmp(table[i].name, a->name) == 0)
-            return table[i].predict(in, ret, err);
-    return eddis_fail(err, -ENOTSUP, "nothing predicts the algorithm '%s'", a->name);
+    enum sync_wire asked = in->wish->wire;
+    struct prediction half;
+    int rc = predict_wire(a, in, asked ? asked : SYNC_WIRE_FLOAT32, ret, err);
+
+    if (rc < 0 || asked)
+        return rc;
+    /* Never float16 unasked: its range is not that of gradients. */
+    rc = predict_wire(a, in, SYNC_WIRE_BFLOAT16, &half, err);
+    if (rc == 0 && half.samples_per_s >= ret->samples_per_s * ALGORITHM_MARGIN) {
+        half.wire_gain = half.samples_per_s / ret->samples_per_s;
+        *ret = half;
+    }
+    return rc;
 }

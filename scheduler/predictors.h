@@ -14,7 +14,7 @@ struct predictor_input {
     struct modes_setup setup;
     const int *group; /* [setup.n] groups of workers, for algorithms that have some */
     int n_groups;
-    const struct sync_options *wish; /* of the job */
+    const struct sync_options *wish; /* of the job; its wire may be of what it has begun with */
 };
 
 struct prediction {
@@ -22,6 +22,8 @@ struct prediction {
     int writers;                 /* of models of their own; 0: there is one model */
     struct sync_options options; /* the job's, and what was left open */
     double samples_per_s;
+    /* Where the wire was left open and is not float32: times as many samples. */
+    double wire_gain;
 };
 
 struct predictor {
@@ -33,7 +35,9 @@ struct predictor {
 /* Borrows the rows; returns their number. */
 size_t predictors(const struct predictor **ret);
 
-/* Predict the algorithm.  -ENOTSUP: nothing predicts it. */
+/* Predict the algorithm, with bfloat16 between nodes where the wish leaves that open and it is
+ * ALGORITHM_MARGIN ahead.  -ENOTSUP: nothing predicts it.
+ */
 int predictors_run(const struct algorithm *a, const struct predictor_input *in,
                    struct prediction *ret, struct eddis_error *err);
 

@@ -11,11 +11,12 @@ static bool done(const struct recovery_case *c)
 }
 
 /* Before its first step a generation has shown nothing that a restart would be for; the first one
- * whatever happened, a later one when the program itself says no.
+ * whatever happened, a later one when the program itself says no.  With fewer samples at once it is
+ * another attempt.
  */
 static bool no_step(const struct recovery_case *c)
 {
-    return !c->any_step && (c->generation <= 1 || c->cause == CAUSE_EXIT);
+    return !c->less && !c->any_step && (c->generation <= 1 || c->cause == CAUSE_EXIT);
 }
 
 /* Usage, and what shells say of programs that cannot be run or found. */
@@ -29,7 +30,7 @@ static bool never(const struct recovery_case *c)
  */
 static bool same_step(const struct recovery_case *c)
 {
-    return c->now.rank >= 0 && c->now.rank == c->before.rank && c->now.step >= 0 &&
+    return !c->less && c->now.rank >= 0 && c->now.rank == c->before.rank && c->now.step >= 0 &&
            c->now.step == c->before.step && (c->now.stepped || c->before.stepped);
 }
 

@@ -12,7 +12,7 @@
 enum recovery_cause {
     CAUSE_EXIT,   /* a rank exited with a code other than 0 */
     CAUSE_SIGNAL, /* a rank died of a signal */
-    CAUSE_OOM,    /* of the kernel's, for lack of memory */
+    CAUSE_OOM,    /* likewise, or exited, for lack of memory */
     CAUSE_NODE,   /* a node or its agent was lost */
     CAUSE_HANG,   /* no step for timeouts.hang */
     CAUSE_MPIRUN, /* mpirun or one of its daemons ended, no rank is to blame */
@@ -40,6 +40,7 @@ struct recovery_case {
     bool all_up;                      /* and every rank of it was up */
     bool all_done;                    /* ... and has exited 0 by itself */
     bool any_page;                    /* a rank has told of its steps, if only that it has none */
+    bool less;                        /* for lack of memory, and less can be asked of the rank */
     bool network_cached;              /* an earlier job has found the network that it used */
 };
 

@@ -12,7 +12,7 @@ struct look {
     struct file_task task;
     checkpoint_tell_fn *tell;
     void *ctx;
-    char *dir;
+    char *dir, *begun;        /* the job's own, and what it began with; NULL: there is none */
     struct job_folder folder; /* id "": none */
     struct checkpoint_found found;
 };
@@ -31,8 +31,12 @@ static void run(struct file_task *t)
 {
     struct look *k = (struct look *)t;
 
-    k->found.step = checkpoints_newest(k->dir, k->found.resume, sizeof k->found.resume);
-    if (k->found.step >= 0)
+    if (k->dir)
+        k->found.step = checkpoints_newest(k->dir, k->found.resume, sizeof k->found.resume);
+    if (k->found.step < 0 && k->begun)
+        k->found.begun_step =
+            checkpoints_resumed(k->begun, k->found.resume, sizeof k->found.resume);
+    if (k->found.step >= 0 || k->found.begun_step >= 0)
         name_by_id(k);
 }
 
@@ -45,23 +49,40 @@ static void done(struct file_task *t)
 
 static void free_look(struct file_task *t)
 {
-    free(((struct look *)t)->dir);
-    free(t);
+    struct look *k = (struct look *)t;
+
+    free(k->dir);
+    free(k->begun);
+    free(k);
+}
+
+static struct look *look_new(const struct job_run *job)
+{
+    const char *begun = job->o->job->checkpoint.resume;
+    bool none = strcmp(begun, "auto") == 0;
+    struct look *k = job->checkpoint_dir || !none ? calloc(1, sizeof *k) : NULL;
+
+    if (!k)
+        return NULL;
+    k->task = (struct file_task){ .run = run, .done = done, .free = free_look };
+    k->found.step = k->found.begun_step = -1;
+    k->dir = job->checkpoint_dir ? strdup(job->checkpoint_dir) : NULL;
+    k->begun = none ? NULL : strdup(begun);
+    if (!k->dir == !job->checkpoint_dir && !k->begun == none)
+        return k;
+    free_look(&k->task);
+    return NULL;
 }
 
 void checkpoint_look(struct job_run *job, checkpoint_tell_fn *tell, void *ctx)
 {
-    const struct checkpoint_found none = { .step = -1 };
-    struct look *k = job->checkpoint_dir ? calloc(1, sizeof *k) : NULL;
+    const struct checkpoint_found none = { .step = -1, .begun_step = -1 };
+    struct look *k = look_new(job);
 
-    if (k)
-        k->dir = strdup(job->checkpoint_dir);
-    if (!k || !k->dir) {
-        free(k);
+    if (!k) {
         tell(ctx, &none);
         return;
     }
-    k->task = (struct file_task){ .run = run, .done = done, .free = free_look };
     k->tell = tell;
     k->ctx = ctx;
     if (job->o->folder)

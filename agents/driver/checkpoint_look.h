@@ -8,9 +8,10 @@
 #include <limits.h>
 
 struct checkpoint_found {
-    int64_t step;          /* -1: there is none, or no folder for them */
-    char resume[PATH_MAX]; /* what --resume takes it by: the job's id where that finds it, or its
-                            * path; "" */
+    int64_t step;          /* -1: the job has written none, or has no folder for them */
+    int64_t begun_step;    /* then: of the one that it began with; -1: with none */
+    char resume[PATH_MAX]; /* what --resume takes either by: the job's id where that finds it, or
+                            * its path; "" */
 };
 
 typedef void checkpoint_tell_fn(void *ctx, const struct checkpoint_found *f);

@@ -99,9 +99,10 @@ static void hear_progress(struct driver *d, int agent, const struct progress *p,
 {
     const struct state *s = &d->run.state;
 
-    if (!state_has_workers(s) || !state_has_rank(s, agent, p->rank))
+    if (!state_has_workers(s) || !state_has_rank(s, agent, p->rank) ||
+        !publishing_knows(&d->planning.published, p))
         return;
-    planning_progress(&d->planning, p);
+    plan_watch_progress(&d->planning.watch, p, now_ns);
     figures_progress(&d->run.figures, p, now_ns);
     state_progress(&d->run.state, p, now_ns);
 }
@@ -163,7 +164,7 @@ static void take_report(struct driver *d, int agent, const struct report *r, int
     for (int e = 0; e < r->n_events; e++)
         hear_event(d, agent, &r->event[e], now_ns);
     if (r->n_workers) {
-        publishing_stepped(&d->planning.published);
+        plan_watch_stepped(&d->planning.watch, now_ns);
         telling_stepped(&d->telling);
     }
 }

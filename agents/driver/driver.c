@@ -168,6 +168,8 @@ static int open_state(struct driver *d, struct eddis_error *err)
         .launch_ns = job->timeouts.launch_ns,
         .check_only = d->run.o->check_only,
         .share = job->checkpoint.dir != NULL,
+        .unsaved = !d->run.checkpoint_dir,
+        .resumes = strcmp(job->checkpoint.resume, "auto") != 0,
         .restarts = job->restarts,
         .lease_ns = job->timeouts.lease_ns,
         .node_lost_ns = job->timeouts.node_lost_ns,
@@ -277,8 +279,7 @@ static void join(struct driver *d)
     d->registration.listeners = &d->listeners;
     d->registration.log_marker = d->logs.marker;
     d->network.run = run;
-    d->planning.run = d->planning.published.run = run;
-    d->planning.network = &d->network.used;
+    planning_join(&d->planning, run, &d->network.used);
     d->launching = (struct launching){ run, &d->planning.published.plans, &d->network.used };
     d->telling = (struct telling){ .run = run,
                                    .plans = &d->planning.published.plans,

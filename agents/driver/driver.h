@@ -35,6 +35,8 @@ struct driver_view {
     /* Negative: the plan is not for what the user asked, err says why, and the job ends. */
     int (*planned)(void *ctx, const struct plan *p, const struct node_profile *nodes, int n,
                    struct eddis_error *err);
+    /* p, whose mode was open, is what the workers train by. */
+    void (*settled)(void *ctx, const struct plan *p);
     void (*waiting)(void *ctx, const char *text); /* before the profile: for whom, and why */
     void (*progress)(void *ctx, const struct job_status *s);
     /* Whole lines that a rank has printed, before which `dropped` lines are in its log only. */

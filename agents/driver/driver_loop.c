@@ -49,24 +49,25 @@ static void checkpoint_seen(void *ctx, const struct checkpoint_found *f)
     state_checkpoint_seen(&d->run.state, f->step);
 }
 
-static void tick(struct driver *d)
+static void tick(struct driver *d, int64_t now_ns)
 {
     if (d->run.state.preempt_ns && d->run.state.checkpoint != STATE_CHECKPOINT_SEEN &&
         !d->looking) {
         d->looking = true;
         checkpoint_look(&d->run, checkpoint_seen, d);
     }
-    dispatch_tick(d, clock_now_ns());
+    dispatch_tick(d, now_ns);
 }
 
-/* Ctrl-Z, or kill -STOP, which need not have come while we slept in poll. */
-static void notice_pause(struct driver *d, int64_t *looked_ns)
+/* Ctrl-Z, or kill -STOP, which need not have come while we slept in poll.  Returns the time. */
+static int64_t notice_pause(struct driver *d, int64_t *looked_ns)
 {
     int64_t now_ns = clock_now_ns(), gone_ns = now_ns - *looked_ns;
 
     if (gone_ns > look_ns + timing_pause_ns(d->run.o->job->timeouts.lease_ns))
         state_paused(&d->run.state, gone_ns, now_ns);
     *looked_ns = now_ns;
+    return now_ns;
 }
 
 void driver_loop(struct driver *d)
@@ -84,15 +85,15 @@ void driver_loop(struct driver *d)
 
         (void)poll(fds, sizeof fds / sizeof *fds,
                    clock_poll_ms(earlier(next_ns(d), clock_now_ns() + look_ns)));
-        notice_pause(d, &looked_ns);
+        (void)notice_pause(d, &looked_ns);
         driver_take_signals(d);
         dispatch_files(d);
         while ((i = inbox_take(d->inbox)))
             dispatch_item(d, i);
-        notice_pause(d, &looked_ns); /* before the ends of agents are put down to them */
+        (void)notice_pause(d, &looked_ns); /* before the ends of agents are put down to them */
         dispatch_starts(d); /* behind the inbox: what has registered did so before it ended */
         registration_say_waiting(&d->registration);
-        tick(d);
+        tick(d, notice_pause(d, &looked_ns)); /* or their silence */
         v->turn(v->ctx);
     }
 }

@@ -2,6 +2,7 @@
 /* figures.c - how far the workers are in all generations of a job, and its status from that */
 #include "figures.h"
 
+#include "figures_plans.h"
 #include "figures_spans.h"
 
 #include "lib/base/clock.h"
@@ -25,11 +26,15 @@ int figures_next(struct figures *f, const struct plan *plan, int64_t real_versio
                  struct eddis_error *err)
 {
     free(f->worker);
-    *f = (struct figures){ .plan = plan, .real_version = real_version, .past = f->past };
+    f->worker = NULL;
+    f->n_workers = 0;
+    f->plan = plan;
+    f->real_version = real_version;
     f->worker = calloc((size_t)plan->n_workers, sizeof *f->worker);
     if (!f->worker)
         return eddis_fail(err, -ENOMEM, "no memory for %d workers", plan->n_workers);
     f->n_workers = plan->n_workers;
+    figures_plans_begin(f);
     return 0;
 }
 
@@ -69,6 +74,7 @@ void figures_progress(struct figures *f, const struct progress *p, int64_t now_n
     if (p->rank < 0 || p->rank >= f->n_workers)
         return;
     w = &f->worker[p->rank];
+    figures_plans_progress(f, w, p);
     w->seen = true;
     w->seen_ns = now_ns;
     w->last = *p;
@@ -105,6 +111,8 @@ bool figures_any_seen(const struct figures *f)
 
 void figures_only_equal(struct figures *f)
 {
+    if (f->real_version < INT64_MAX)
+        figures_plans_drop(f);
     f->real_version = INT64_MAX;
 }
 
@@ -114,21 +122,44 @@ void figures_end(struct figures *f, int rank, const char *how)
         (void)snprintf(f->worker[rank].end, sizeof f->worker[rank].end, "%s", how);
 }
 
-/* Where workers go at their own paces, the job is as far as all their samples are. */
-static int64_t steps_of_samples(const struct figures *f)
+/* Samples of the job up to the checkpoint that the workers went on from; each tells the same. */
+static int64_t restored_samples(const struct figures *f)
 {
-    int64_t samples = 0;
+    int64_t most = 0;
 
     for (int i = 0; i < f->n_workers; i++)
-        samples += f->worker[i].last.samples_done;
-    return f->past.steps + samples / f->plan->global_batch;
+        if (f->worker[i].last.restored_samples > most)
+            most = f->worker[i].last.restored_samples;
+    return most;
+}
+
+/* Whether workers go at their own paces, or do together what such left out. */
+static bool counts_samples(const struct figures *f)
+{
+    return f->plan && (algorithm_has(f->plan->algorithm, ALGORITHM_SEVERAL) || restored_samples(f));
+}
+
+/* Then the job is as far as sync mode is with as many samples done. */
+static int64_t steps_of_samples(const struct figures *f)
+{
+    const struct progress *p = &f->worker[0].last;
+    int64_t samples = restored_samples(f), epoch = p->samples_in_epoch, steps = 0;
+
+    for (int i = 0; i < f->n_workers; i++)
+        samples += f->worker[i].last.samples_done - f->worker[i].last.restored_at;
+    if (epoch > 0) {
+        steps = samples / epoch * p->steps_in_epoch;
+        samples %= epoch;
+    }
+    steps += samples / f->plan->global_batch;
+    return steps > f->past.steps ? steps : f->past.steps; /* not all have read their checkpoint */
 }
 
 int64_t figures_steps(const struct figures *f)
 {
     int64_t n = INT64_MAX;
 
-    if (f->plan && algorithm_has(f->plan->algorithm, ALGORITHM_SEVERAL))
+    if (counts_samples(f))
         return steps_of_samples(f);
     for (int i = 0; i < f->n_workers; i++) {
         int64_t steps = f->worker[i].seen ? f->worker[i].last.steps_done : 0;
@@ -149,6 +180,74 @@ int64_t figures_steps_here(const struct figures *f)
     return f->n_workers ? n : 0;
 }
 
+static int64_t batch_in_force(const struct figures *f, int i)
+{
+    const struct plan_worker *pw = &f->plan->worker[i];
+    const struct figures_worker *w = &f->worker[i];
+
+    return f->real_version > 1 && w->seen && !w->real_begun ? pw->equal_batch : pw->batch;
+}
+
+double figures_modelled_speed(const struct plan_worker *w, int64_t batch)
+{
+    return batch > 0 ? (double)batch / (w->fixed_s + w->sample_s * (double)batch) : 0;
+}
+
+/* What is known of a device that has made no steps yet. */
+static double expected_speed(const struct figures *f, int i)
+{
+    return f->plan->relative ? NAN : f->plan->worker[i].samples_per_s;
+}
+
+/* b / (a + c b) of one worker, from the plan's model or as measured over the steps of the rate. */
+static double own_speed(const struct figures *f, int i)
+{
+    const struct figures_worker *w = &f->worker[i];
+    struct figures_mark from, to;
+    double speed;
+
+    if (f->plan->worker[i].kind == DEVICE_EMULATED)
+        return figures_modelled_speed(&f->plan->worker[i], batch_in_force(f, i));
+    if (w->real_begun)
+        figures_spans_real(w, &from, &to);
+    else
+        figures_spans_all(w, &from, &to);
+    speed = figures_spans_own_speed(&from, &to);
+    return isnan(speed) ? expected_speed(f, i) : speed;
+}
+
+/* The same over the steps of the last report; where it has none, as they were before. */
+static double recent_speed(const struct figures *f, int i)
+{
+    const struct progress *p = &f->worker[i].last;
+    const struct figures_mark to = { p->recent_steps, p->recent_samples, p->recent };
+    double speed;
+
+    if (f->plan->worker[i].kind == DEVICE_EMULATED)
+        return own_speed(f, i);
+    speed = figures_spans_own_speed(&(struct figures_mark){ 0 }, &to);
+    if (!isnan(speed))
+        return speed;
+    if (p->figures.plan >= f->plan->version && p->figures.own.median_s > 0)
+        return (double)p->figures.count / p->figures.own.median_s;
+    return own_speed(f, i);
+}
+
+static double ideal_rate(const struct figures *f, double (*speed)(const struct figures *f, int i))
+{
+    double sum = 0;
+
+    for (int i = 0; i < f->n_workers; i++)
+        sum += speed(f, i);
+    return sum;
+}
+
+void figures_replan(struct figures *f, const struct plan *plan)
+{
+    f->plan = plan;
+    figures_plans_begin(f);
+}
+
 void figures_end_generation(struct figures *f, int64_t resume_step)
 {
     struct figures_past *past = &f->past;
@@ -164,6 +263,8 @@ void figures_end_generation(struct figures *f, int64_t resume_step)
         past->samples = 0;
     if (figures_spans_sum(f, figures_spans_real, &samples, &ns) ||
         figures_spans_sum(f, figures_spans_all, &samples, &ns)) {
+        past->ideal_samples += ideal_rate(f, own_speed) * (double)ns / CLOCK_S;
+        past->equal_samples += f->plan->equal_samples_per_s * (double)ns / CLOCK_S;
         past->all_samples += samples;
         past->all_ns += ns;
     }
@@ -171,60 +272,61 @@ void figures_end_generation(struct figures *f, int64_t resume_step)
         past->equal_samples_per_s = figures_spans_rate(f, figures_spans_equal);
     past->any_seen = figures_any_seen(f);
     past->steps = resume_step > 0 ? resume_step : 0;
+    figures_plans_end(f);
     f->plan = NULL;
+}
+
+void figures_refine(struct figures *f, const struct plan *plan)
+{
+    f->plan = plan;
+    figures_plans_refine(f);
 }
 
 /* ---- the status ---- */
 
-/* Of the real plan when it has begun, in all generations. */
+/* Of the real plan when it has begun. */
+static void sum_here(const struct figures *f, int64_t *samples, int64_t *ns)
+{
+    if (!figures_spans_sum(f, figures_spans_real, samples, ns) &&
+        !figures_spans_sum(f, figures_spans_all, samples, ns))
+        *samples = *ns = 0;
+}
+
 static double job_rate(const struct figures *f)
 {
     int64_t samples, ns;
 
-    if (!figures_spans_sum(f, figures_spans_real, &samples, &ns) &&
-        !figures_spans_sum(f, figures_spans_all, &samples, &ns))
-        samples = ns = 0;
+    sum_here(f, &samples, &ns);
     return figures_spans_per_s(f->past.all_samples + samples, f->past.all_ns + ns);
 }
 
-static double recent_rate(const struct figures *f)
+/* The mean over the time of all generations of what the plan of each could have done. */
+static double over_generations(const struct figures *f, double past_samples, double here_per_s)
+{
+    int64_t samples, ns;
+
+    if (f->past.all_ns == 0)
+        return here_per_s;
+    sum_here(f, &samples, &ns);
+    if (ns > 0)
+        past_samples += here_per_s * (double)ns / CLOCK_S;
+    return past_samples * CLOCK_S / (double)(f->past.all_ns + ns);
+}
+
+/* What a worker that makes no steps said last is no rate of now. */
+static double recent_rate(const struct figures *f, const struct job_status *s)
 {
     int64_t samples = 0, longest_ns = 0;
 
     for (int i = 0; i < f->n_workers; i++) {
         const struct progress *p = &f->worker[i].last;
 
+        if (job_status_is_stalled(&s->worker[i]))
+            continue;
         samples += p->recent_samples;
         longest_ns = p->recent.total_ns > longest_ns ? p->recent.total_ns : longest_ns;
     }
     return longest_ns > 0 ? (double)samples * CLOCK_S / (double)longest_ns : NAN;
-}
-
-static int64_t batch_in_force(const struct figures *f, int i)
-{
-    const struct plan_worker *pw = &f->plan->worker[i];
-    const struct figures_worker *w = &f->worker[i];
-
-    return f->real_version > 1 && w->seen && !w->real_begun ? pw->equal_batch : pw->batch;
-}
-
-/* b / (a + c b) of one worker, from the plan's model or as measured. */
-static double own_speed(const struct figures *f, int i)
-{
-    const struct plan_worker *pw = &f->plan->worker[i];
-    const struct figures_worker *w = &f->worker[i];
-    int64_t batch = batch_in_force(f, i), ns;
-    struct figures_mark from, to;
-
-    if (pw->kind == DEVICE_EMULATED)
-        return batch > 0 ? (double)batch / (pw->fixed_s + pw->sample_s * (double)batch) : 0;
-    if (w->real_begun) {
-        figures_spans_real(w, &from, &to);
-        ns = to.sum.compute_ns - from.sum.compute_ns + to.sum.input_ns - from.sum.input_ns;
-        if (ns > 0)
-            return (double)(to.samples - from.samples) * CLOCK_S / (double)ns;
-    }
-    return f->plan->relative ? NAN : pw->samples_per_s;
 }
 
 static struct board_times difference(const struct board_times *a, const struct board_times *b)
@@ -242,7 +344,7 @@ static double mean_ms(int64_t ns, int64_t steps)
 /* The steps since the report before; when there were none, and at the end, all under the plan in
  * force.
  */
-static void fill_times(const struct figures_worker *w, bool ended, struct worker_status *s)
+static void fill_means(const struct figures_worker *w, bool ended, struct worker_status *s)
 {
     const struct progress *p = &w->last;
     struct figures_mark from = w->real_first, to = figures_spans_mark(p);
@@ -256,9 +358,33 @@ static void fill_times(const struct figures_worker *w, bool ended, struct worker
     s->input_ms = mean_ms(t.input_ns, n);
     s->exposed_ms = mean_ms(t.exposed_ns, n);
     s->wait_ms = mean_ms(t.wait_ns, n);
-    s->overrun_ms = mean_ms(p->overrun_ns, p->steps_here);
     if (t.total_ns > 0)
         s->samples_per_s = (double)samples * CLOCK_S / (double)t.total_ns;
+}
+
+/* Of one plan and one speed; medians need not add up, so waiting is what the others leave. */
+static void fill_medians(const struct step_figures *f, struct worker_status *s)
+{
+    s->compute_ms = 1e3 * f->compute.median_s;
+    s->input_ms = 1e3 * f->input.median_s;
+    s->exposed_ms = 1e3 * f->exposed.median_s;
+    s->step_ms = fmax(1e3 * f->total.median_s, s->compute_ms + s->input_ms + s->exposed_ms);
+    s->wait_ms = fmax(s->step_ms - (s->compute_ms + s->input_ms + s->exposed_ms), 0);
+}
+
+static void fill_times(const struct figures_worker *w, bool ended, struct worker_status *s)
+{
+    const struct progress *p = &w->last;
+
+    fill_means(w, ended, s);
+    if (p->figures.plan > 0 && !ended)
+        fill_medians(&p->figures, s);
+    s->overrun_ms = mean_ms(p->overrun_ns, p->steps_here);
+    s->figures = p->figures;
+    s->queued_ms = 1e3 * p->queued_s;
+    s->memory_bytes = p->memory_bytes;
+    s->memory_told = p->memory_told;
+    s->piece = p->at_once;
 }
 
 /* From the samples that it had, not from its batch: the last step of an epoch is a shorter one. */
@@ -364,35 +490,20 @@ static void fill_rates(const struct figures *f, struct job_status *s)
     const struct plan *p = f->plan;
 
     s->samples_per_s = job_rate(f);
-    s->recent_samples_per_s = recent_rate(f);
+    s->recent_samples_per_s = recent_rate(f, s);
     s->equal_measured_samples_per_s =
         f->real_version > 1               ? figures_spans_rate(f, figures_spans_equal)
         : f->past.equal_samples_per_s > 0 ? f->past.equal_samples_per_s
                                           : NAN;
     s->predicted_samples_per_s = p->relative ? NAN : p->predicted_samples_per_s;
-    s->equal_predicted_samples_per_s = p->relative ? NAN : p->equal_samples_per_s;
-    s->ideal_samples_per_s = 0;
-    for (int i = 0; i < f->n_workers; i++)
-        s->ideal_samples_per_s += own_speed(f, i);
+    s->equal_predicted_samples_per_s =
+        p->relative ? NAN : over_generations(f, f->past.equal_samples, p->equal_samples_per_s);
+    s->recent_ideal_samples_per_s = ideal_rate(f, recent_speed);
+    s->ideal_samples_per_s = over_generations(f, f->past.ideal_samples, ideal_rate(f, own_speed));
     s->eta_s = NAN;
     if (s->steps_total > 0 && s->recent_samples_per_s > 0)
         s->eta_s = (double)(s->steps_total - s->steps_done) * (double)p->global_batch /
                    s->recent_samples_per_s;
-}
-
-double figures_exposed(const struct figures *f)
-{
-    int64_t exposed_ns = 0, total_ns = 0;
-
-    for (int i = 0; i < f->n_workers; i++) {
-        const struct figures_worker *w = &f->worker[i];
-
-        if (!w->seen || w->last.steps_here < FIGURES_WINDOW)
-            return NAN;
-        exposed_ns += w->last.sum.exposed_ns;
-        total_ns += w->last.sum.total_ns;
-    }
-    return total_ns > 0 ? (double)exposed_ns / (double)total_ns : NAN;
 }
 
 void figures_fill(const struct figures *f, int64_t now_ns, struct job_status *s)
@@ -408,4 +519,5 @@ void figures_fill(const struct figures *f, int64_t now_ns, struct job_status *s)
     s->emulated = f->plan->emulated;
     fill_steps(f, s);
     fill_rates(f, s);
+    figures_plans_fill(f, s);
 }

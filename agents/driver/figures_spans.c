@@ -16,6 +16,13 @@ double figures_spans_per_s(int64_t samples, int64_t ns)
     return ns > 0 ? (double)samples * CLOCK_S / (double)ns : NAN;
 }
 
+double figures_spans_own_speed(const struct figures_mark *from, const struct figures_mark *to)
+{
+    return figures_spans_per_s(to->samples - from->samples,
+                               to->sum.compute_ns - from->sum.compute_ns + to->sum.input_ns -
+                                   from->sum.input_ns);
+}
+
 bool figures_spans_sum(const struct figures *f, figures_spans_fn marks, int64_t *samples,
                        int64_t *longest_ns)
 {

@@ -30,6 +30,11 @@ bool figures_spans_sum(const struct figures *f, figures_spans_fn marks, int64_t 
 /* Return samples per second, NAN in no time. */
 double figures_spans_per_s(int64_t samples, int64_t ns);
 
+/* Return the samples per second of a worker's computing and input between two marks; NAN: no time
+ * of these is known.
+ */
+double figures_spans_own_speed(const struct figures_mark *from, const struct figures_mark *to);
+
 /* Return the samples per second of all workers together, NAN when they are not known. */
 double figures_spans_rate(const struct figures *f, figures_spans_fn marks);
 

@@ -7,6 +7,7 @@
  *   network   the network with the nodes' names and addresses, so that nothing is believed of other
  *             nodes or of nodes that were moved
  *   model     the command and its folder
+ *   times     the version of eddis, the command and its folder
  *
  * A file that others could have written is not believed.  It is a convenience, so that nobody waits
  * for a file system that does not answer: then it is as if there were no cache (-ETIMEDOUT).

@@ -7,7 +7,7 @@ void job_run_say(struct job_run *r, enum job_event type, int agent, int rank, co
     const char *node = agent >= 0 ? r->state.agent[agent].host : NULL;
 
     journal_event(&r->journal, type, node, rank, text);
-    if (type == JOB_EVENT_SAY)
+    if (type == JOB_EVENT_SAY || type == JOB_EVENT_STRAGGLER || type == JOB_EVENT_STRAGGLER_OVER)
         r->o->view.say(r->o->view.ctx, text);
 }
 

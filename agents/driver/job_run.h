@@ -45,12 +45,20 @@ struct run_network {
     struct network_check check; /* what the ranks found of one that an earlier job had measured */
 };
 
+/* What the workers make of that network, where it is not what was measured: it is dropped then, for
+ * the next job to measure anew.
+ */
+struct run_wire {
+    double bytes_per_s; /* of the slowest node; 0: it is as it was measured */
+    double latency_s;   /* 0: likewise */
+};
+
 /* The plans of the generation. */
 struct run_plans {
     struct plan *plan;   /* the real one; NULL: none yet */
     struct plan *equal;  /* the equal split before it, of --measure-equal; NULL: none */
     int64_t equal_until; /* steps after which the real one is published; 0: at once */
-    int64_t newest;      /* version that was published last */
+    int64_t newest;      /* version that was published last; 0: none, the mode is open */
 };
 
 struct job_run {
@@ -63,6 +71,7 @@ struct job_run {
     struct journal journal;
     struct job_status status;
     struct figures figures;
+    struct run_wire wire;
     int64_t begun_ns;
     char *checkpoint_dir;      /* NULL: none */
     char *data_path;           /* what the program is told to read; NULL: not known */
@@ -70,8 +79,8 @@ struct job_run {
     const struct event *event; /* being taken in: ACTION_LAST_LINES means its lines; else NULL */
 };
 
-/* Write an event into events.jsonl; people are told the text of a JOB_EVENT_SAY, too.  agent or
- * rank -1: of none.
+/* Write an event into events.jsonl; people are told the text of a JOB_EVENT_SAY, and of a
+ * straggler's, too.  agent or rank -1: of none.
  */
 void job_run_say(struct job_run *r, enum job_event type, int agent, int rank, const char *text);
 

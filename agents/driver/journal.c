@@ -184,6 +184,7 @@ void journal_plan(struct journal *r, const struct plan *p)
 void journal_metrics(struct journal *r, const struct job_status *s)
 {
     cleanup_free char *text = NULL;
+    int rank[METRICS_ROWS], n;
 
     if (!r->folder)
         return;
@@ -191,14 +192,15 @@ void journal_metrics(struct journal *r, const struct job_status *s)
         r->metrics_left_out++;
         return;
     }
-    text = job_status_text(s, true);
+    n = metrics_rows_choose(&r->rows, s, clock_now_ns(), rank);
+    text = job_status_line(s, rank, n);
     if (text)
         add_line(r, RECORD_METRICS, "metrics.jsonl", text);
 }
 
 void journal_summary(struct journal *r, const struct job_status *s)
 {
-    cleanup_free char *text = job_status_text(s, false), *lines = NULL;
+    cleanup_free char *text = job_status_text(s), *lines = NULL;
 
     if (text && asprintf(&lines, "%s\n", text) < 0)
         lines = NULL;
@@ -225,5 +227,6 @@ void journal_fini(struct journal *r)
 {
     for (int i = 0; i < JOURNAL_KEPT; i++)
         free(r->line[i]);
+    metrics_rows_fini(&r->rows);
     *r = (struct journal){ 0 };
 }

@@ -17,6 +17,7 @@
 #include "lib/base/error.h"
 #include "lib/base/file_thread.h"
 #include "lib/model/plan.h"
+#include "metrics_rows.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,6 +29,7 @@ struct journal {
     struct file_thread *files;       /* that writes */
     char *line[JOURNAL_KEPT];        /* event n in slot n % JOURNAL_KEPT */
     int64_t n_events;
+    struct metrics_rows rows;   /* of workers, in them */
     int metrics_waiting;        /* lines */
     int64_t metrics_left_out;   /* lines that found too many waiting */
     struct eddis_error trouble; /* the first that could not be written */

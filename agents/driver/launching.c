@@ -7,6 +7,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/random.h"
+#include "lib/base/text.h"
 #include "lib/model/network.h"
 #include "scheduler/network_checks.h"
 
@@ -73,13 +74,9 @@ static void fill_rank(struct order_rank *r, const struct plan_worker *w)
 }
 
 /* Later generations go on from the newest checkpoint, unless it is known that there is none. */
-static bool resumes(const struct launching *l)
+static bool resumes(const struct state *s)
 {
-    const struct state *s = &l->run->state;
-
-    if (strcmp(l->run->o->job->checkpoint.resume, "auto") != 0)
-        return true;
-    return s->generation > 1 && (s->resume_step >= 0 || !s->resume_known);
+    return s->o.resumes || (s->generation > 1 && (s->resume_step >= 0 || !s->resume_known));
 }
 
 /* What is the same for all nodes; the plan is prepare's to free. */
@@ -87,20 +84,23 @@ static struct order training(const struct launching *l)
 {
     const struct plan *p = l->plans->equal ? l->plans->equal : l->plans->plan;
     const struct job *job = l->run->o->job;
+    const struct state *s = &l->run->state;
     struct order o = {
         .n_ranks = p->n_workers,
         .seed = p->seed,
         .bucket_bytes = p->bucket_bytes,
         .warmup_steps = job->learning_rate.warmup_steps,
-        .checkpoint_every = job->checkpoint.every,
+        .checkpoint_every = job->checkpoint.every.steps,
         .checkpoint_keep = job->checkpoint.keep,
-        .resume = resumes(l),
+        .resume = resumes(s),
+        .resume_begun = s->o.resumes && s->resume_step < 0,
         /* At once of the first step: what fails behind it is recovered from. */
         .report_at_step = l->plans->equal_until ? l->plans->equal_until : 1,
         .options = p->options,
         .choice = p->choice,
-        .plan = order_plan(p, 1, l->plans->equal ? BOARD_FLAG_PASSING : 0),
+        .plan = order_plan(p, l->plans->newest, l->plans->equal ? BOARD_FLAG_PASSING : 0),
         .n_plan = p->n_workers,
+        .open_ns = l->plans->newest ? 0 : job->timeouts.launch_ns,
     };
 
     (void)snprintf(o.mode, sizeof o.mode, "%s", p->mode);
@@ -181,16 +181,7 @@ static int choose_checks(const struct launching *l, const struct order *o,
 static int ask_for_checks(const struct launching *l, const struct order *o,
                           struct network_checks *ret, struct eddis_error *err)
 {
-    struct planner_known wire = { 0 };
-    int rc = believes_network(l, o) ? choose_checks(l, o, ret, err) : 0;
-
-    learned_wire(l->network->measured, &wire);
-    for (int i = 0; rc == 0 && i < o->n_nodes; i++) {
-        ret[i].bytes_per_s = wire.bytes_per_s;
-        ret[i].period_open = l->run->o->job->sync.options.period == 0 && o->options.period > 0 &&
-                             l->plans->plan && l->plans->plan->model_bytes > 0;
-    }
-    return rc;
+    return believes_network(l, o) ? choose_checks(l, o, ret, err) : 0;
 }
 
 /* ---- the orders ---- */
@@ -285,12 +276,27 @@ static void profile(struct launching *l, int agent)
         job_run_order_all(l->run, &o);
 }
 
+/* Of all nodes: the ranks that know their mode would wait in vain for those that do not. */
+static void unsettled(const struct launching *l, int agent, const struct event *e, int64_t now_ns)
+{
+    struct state *s = &l->run->state;
+    char text[512];
+
+    if (e->generation != s->generation)
+        return;
+    (void)snprintf(text, sizeof text, "node %.120s: %.380s", s->agent[agent].host, e->text);
+    text_strip_control(text);
+    state_fail(s, "start", 3, text, now_ns);
+}
+
 /* ---- entries ---- */
 
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
-    (void)now_ns;
-    relay(self, agent, e);
+    if (e->type == EVENT_UNSETTLED)
+        unsettled(self, agent, e, now_ns);
+    else
+        relay(self, agent, e);
     return HEARD;
 }
 

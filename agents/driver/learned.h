@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* learned.h - what one run of a program remembers for the next: the size of its model */
+/* learned.h - what one run of a program remembers for the next: the size of its model, and how long
+ * its workers take for a batch
+ */
 #ifndef EDDIS_AGENTS_DRIVER_LEARNED_H
 #define EDDIS_AGENTS_DRIVER_LEARNED_H
 
@@ -8,14 +10,58 @@
 #include "lib/model/job.h"
 #include "scheduler/planner.h"
 
-/* Returns the bytes of the program's model; 0 when they are not known, or when that is older than
- * profiles may be.
- */
-int64_t learned_model(struct file_thread *looks, const struct job *job);
+/* A program's model; 0: unknown. */
+struct learned_model {
+    int64_t bytes;
+    int64_t n_gradients; /* that its workers laid out in buckets */
+};
 
-/* Keep bytes for the next run of the program. */
-int learned_keep_model(struct file_thread *looks, const struct job *job, int64_t bytes,
+/* Returns what is known of the program's model; nothing when that is older than profiles may be. */
+struct learned_model learned_model(struct file_thread *looks, const struct job *job);
+
+/* Keep it for the next run of the program. */
+int learned_keep_model(struct file_thread *looks, const struct job *job,
+                       const struct learned_model *model, struct eddis_error *err);
+
+/* What is known of workers of one program: of this job's and of those of earlier ones. */
+struct learned_times {
+    struct planner_time *row; /* [n] */
+    int n;
+};
+
+/* Fill *ret, zeroed, with what earlier jobs of this program have learnt with a model of this size
+ * (0: not known, then nothing is); it stays empty when there is nothing.  For learned_times_fini.
+ */
+void learned_times_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+                        struct learned_times *ret);
+
+/* Replace or add a row.  -ENOMEM. */
+int learned_times_set(struct learned_times *l, const struct planner_time *row);
+
+/* Keep the rows for the next job of the program, with a model of this size. */
+int learned_times_keep(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+                       const struct learned_times *l, struct eddis_error *err);
+
+void learned_times_fini(struct learned_times *l);
+
+/* What is known of the memory of one program's workers. */
+struct learned_memory {
+    struct planner_bound *row; /* [n] */
+    int n;
+    bool takes_pieces; /* the program promises to hold no more at once */
+};
+
+/* As of learned_times; a bound that is known already is replaced by a smaller one only. */
+void learned_memory_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+                         struct learned_memory *ret);
+int learned_memory_set(struct learned_memory *l, const struct planner_bound *row,
                        struct eddis_error *err);
+
+/* Replace, add or, where it binds no more, drop a row of peaks; one of a failure stays. */
+void learned_memory_measured(struct learned_memory *l, const struct planner_bound *row, bool binds);
+int learned_memory_keep(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+                        const struct learned_memory *l, struct eddis_error *err);
+void learned_memory_fini(struct learned_memory *l);
 
 /* Fill the wire's figures in *known from what the network's probe has measured, JSON or NULL; leave
  * them alone when it does not tell.

@@ -89,6 +89,7 @@ void logs_close(struct logs *l)
 void logs_fini(struct logs *l)
 {
     lookers_free(l->lookers);
+    fetch_free(l->fetch); /* what came back behind logs_close */
     held_fini(&l->held);
 }
 

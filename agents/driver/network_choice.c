@@ -166,6 +166,7 @@ static int try_next(struct network_choice *c, const struct view *v, struct eddis
     if (c->next == c->candidates.n)
         return eddis_fail(err, -ENETUNREACH, "no network joins the nodes: %s", c->why);
     choose(c, v, &c->candidates.network[c->next++]);
+    c->heard.left = 0; /* of the one before it, no more will come */
     return state_network_try(&c->run->state, clock_now_ns(), err);
 }
 
@@ -201,6 +202,7 @@ static void keep(struct network_choice *c)
     struct eddis_error err = { 0 };
 
     if (c->key && c->used.measured && c->run->state.network != STATE_NETWORK_CACHED &&
+        !c->run->wire.bytes_per_s &&
         job_cache_store(c->run->looks, &(struct job_cache_entry){ "network", c->key },
                         c->used.measured, &err) < 0)
         job_run_say(c->run, JOB_EVENT_NOTE, -1, -1, err.text);
@@ -213,12 +215,12 @@ static void forget(struct network_choice *c)
     free(c->used.measured);
     c->used.measured = NULL;
     c->used.check = (struct network_check){ 0 };
+    c->run->wire = (struct run_wire){ 0 };
+    c->dropped = false;
     network_result_describe(&c->used);
 }
 
-/* What the ranks of a generation have found of a network that was believed: the next job measures
- * one that has changed anew.
- */
+/* What the ranks of a generation have found of a network that was believed. */
 static enum heard take_check(struct network_choice *c, const struct event *e)
 {
     const struct state *s = &c->run->state;
@@ -232,9 +234,23 @@ static enum heard take_check(struct network_choice *c, const struct event *e)
         return HEARD_TAKEN;
     }
     c->used.check = found;
-    if (found.known && !found.holds && c->key)
-        job_cache_drop(c->run->looks, &(struct job_cache_entry){ "network", c->key });
+    if (found.known && !found.holds)
+        c->run->wire.bytes_per_s = found.wire_bytes_per_s;
     return HEARD;
+}
+
+/* Returns whether the network works; false also while there is more to come. */
+static bool take_measured(struct network_choice *c, const struct event *e)
+{
+    struct eddis_error err = { 0 };
+    int rc;
+
+    if (e->generation != 0 || c->run->state.generation != 0)
+        return false;
+    rc = parts_take(&c->heard, e->text, e->step, &err);
+    if (rc < 0)
+        state_network_failed(&c->run->state, err.text, clock_now_ns());
+    return rc == 1 && network_result_take(c->run, strbuf_text(&c->heard.text), &c->used);
 }
 
 /* ---- entries ---- */
@@ -247,7 +263,7 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
     (void)now_ns;
     if (e->generation > 0)
         return take_check(c, e);
-    return network_result_take(c->run, e, &c->used) ? HEARD : HEARD_TAKEN;
+    return take_measured(c, e) ? HEARD : HEARD_TAKEN;
 }
 
 static bool on_action(void *self, const struct action *a)
@@ -264,11 +280,26 @@ static bool on_action(void *self, const struct action *a)
     return false;
 }
 
-const struct subject_ops network_choice_ops = { .on_event = on_event, .on_action = on_action };
+/* The next job measures one anew that is not what was measured. */
+static void tick(void *self, int64_t now_ns)
+{
+    struct network_choice *c = self;
+
+    (void)now_ns;
+    if (!c->run->wire.bytes_per_s || c->dropped || !c->key)
+        return;
+    job_cache_drop(c->run->looks, &(struct job_cache_entry){ "network", c->key });
+    c->dropped = true;
+}
+
+const struct subject_ops network_choice_ops = { .on_event = on_event,
+                                                .on_action = on_action,
+                                                .tick = tick };
 
 void network_choice_fini(struct network_choice *c)
 {
     networks_fini(&c->candidates);
+    parts_fini(&c->heard);
     free(c->key);
     free(c->used.measured);
 }

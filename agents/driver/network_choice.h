@@ -10,6 +10,7 @@
 #include "job_run.h"
 #include "subject.h"
 
+#include "agents/protocol/parts.h"
 #include "scheduler/networks.h"
 
 struct network_choice {
@@ -17,8 +18,10 @@ struct network_choice {
     struct run_network used;    /* lent to who plans and launches */
     struct networks candidates; /* best first; the first `next` have been tried */
     int next;
-    char *key;     /* of the one chosen, for the cache */
-    char why[512]; /* "10.1.0.0/24: c01 got no answer of c02; ...", of those tried */
+    char *key;          /* of the one chosen, for the cache */
+    bool dropped;       /* from the cache, for it is not what it was */
+    struct parts heard; /* of what the probe has measured */
+    char why[512];      /* "10.1.0.0/24: c01 got no answer of c02; ...", of those tried */
 };
 
 /* Events: what the probe has measured.  Actions: the choice, forgetting it, and what is remembered

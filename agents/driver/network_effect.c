@@ -1,52 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network_effect.c - what a network that has changed does to a plan, and whether a run agrees with
- * it
- */
+/* network_effect.c - what a network that has changed does to a plan, as sentences */
 #include "network_effect.h"
 
-#include "lib/base/cleanup.h"
 #include "lib/base/text.h"
 #include "scheduler/mode_choice.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* The same plan, predicted with what is known now; period 0: left open.  NULL: it cannot be. */
+enum { SENTENCE = 640 };
+
+/* A copy of p, predicted with what is known now: as it is under way, or as a job that begins would
+ * be planned.  NULL: it cannot be.
+ */
 static struct plan *predict_anew(const struct job_run *r, const struct planner_known *known,
-                                 const struct plan *p, int64_t period, struct eddis_error *err)
+                                 const struct plan *p, bool under_way, struct eddis_error *err)
 {
-    cleanup_free char *text = plan_text(p);
     struct planner_known begun = *known;
     struct job job = *r->o->job;
-    struct plan *now = NULL;
-    int rc = text ? plan_parse(text, strlen(text), "plan", &now, err)
-                  : eddis_fail(err, -ENOMEM, "no memory for a plan");
+    struct plan *now = plan_copy(p);
 
-    if (rc < 0)
+    if (!now) {
+        eddis_fail(err, -ENOMEM, "no memory for a plan");
         return NULL;
-    begun.algorithm = p->algorithm;
-    if (period)
-        job.sync.options.period = period;
-    rc = mode_choose(&job, &begun, now, err);
-    if (rc == 0)
+    }
+    begun.algorithm = under_way ? p->algorithm : NULL;
+    if (under_way && p->options.period)
+        job.sync.options.period = p->options.period;
+    if (under_way)
+        job.sync.options.wire = p->options.wire;
+    if (mode_choose(&job, &begun, now, err) == 0)
         return now;
     plan_free(now);
     return NULL;
 }
 
 /* The plan's figures, not what it has everybody do: that is under way. */
-static void take_prediction(struct plan *p, const struct plan *now, int64_t period)
+static void take_prediction(struct plan *p, const struct plan *now)
 {
     p->predicted_samples_per_s = now->predicted_samples_per_s;
     p->equal_samples_per_s = now->equal_samples_per_s;
     p->model_bytes = now->model_bytes;
     p->n_candidates = now->n_candidates;
     memcpy(p->candidate, now->candidate, sizeof p->candidate);
-    if (period)
-        p->options.period = period;
 }
 
 static const char *host_of(const struct job_run *r, int rank)
@@ -56,72 +54,79 @@ static const char *host_of(const struct job_run *r, int rank)
     return rank < s->n_ranks ? s->agent[s->rank[rank].agent].host : "a node";
 }
 
-/* "from node1 to node2 24 MB/s, then 118; predicted 1 218 samples/s instead of 1 707" */
-static void changed_text(const struct job_run *r, const struct network_check *c,
-                         const struct plan *was, const struct plan *now, char ret[600])
+static void add_rates(const struct plan *was, const struct plan *now, char text[SENTENCE])
 {
-    char a[48], b[48], rates[128] = "", period[96] = "";
+    char a[48], b[48];
+    size_t n = strlen(text);
 
-    if (now && !now->relative && now->model_bytes > 0)
-        (void)snprintf(rates, sizeof rates, "; predicted %s samples/s instead of %s",
+    if (!now->relative && now->model_bytes > 0)
+        (void)snprintf(text + n, SENTENCE - n, "; predicted %s samples/s instead of %s",
                        text_grouped(round(now->predicted_samples_per_s), a, sizeof a),
                        text_grouped(round(was->predicted_samples_per_s), b, sizeof b));
-    if (c->period && c->period != was->options.period)
-        (void)snprintf(period, sizeof period, "; period %lld instead of %lld", (long long)c->period,
-                       (long long)was->options.period);
-    (void)snprintf(ret, 600,
-                   "the network is not what an earlier job has measured: from %.60s to %.60s %.3g "
-                   "MB/s, then %.3g%s%s; the next job measures it anew",
-                   host_of(r, c->from), host_of(r, c->to), c->bytes_per_s / 1e6,
-                   c->was_bytes_per_s / 1e6, rates, period);
 }
 
-/* Whether people want to know: what hardly counts for this job they need not. */
-static bool matters(const struct network_check *c, const struct plan *was, const struct plan *now)
+static void add_mode(const struct job_run *r, const struct planner_known *known,
+                     const struct plan *p, char text[SENTENCE])
 {
-    double gain = now ? now->predicted_samples_per_s / was->predicted_samples_per_s : 1;
+    struct plan *begun = predict_anew(r, known, p, false, NULL);
+    size_t n = strlen(text);
 
-    return (c->period && c->period != was->options.period) || fabs(gain - 1) > 0.05;
+    if (begun && algorithm_find(begun->algorithm) != algorithm_find(p->algorithm))
+        (void)snprintf(text + n, SENTENCE - n, "; a job that begins now would be %s (%s)",
+                       begun->mode, begun->algorithm);
+    plan_free(begun);
 }
 
-void network_effect_take(struct job_run *r, const struct run_network *net,
-                         const struct planner_known *known, struct plan *p)
+/* Returns by how much the prediction has changed; 0: there is none. */
+static double tell_effect(struct job_run *r, const struct planner_known *known, struct plan *p,
+                          char text[SENTENCE])
 {
-    const struct network_check *c = &net->check;
     struct eddis_error err = { 0 };
-    struct plan *now = predict_anew(r, known, p, c->period, &err);
-    char text[600];
+    struct plan *now = predict_anew(r, known, p, true, &err);
+    double change = now ? now->predicted_samples_per_s / p->predicted_samples_per_s - 1 : 0;
+    size_t n;
 
-    if (!now)
+    if (now) {
+        add_rates(p, now, text);
+        add_mode(r, known, p, text);
+        take_prediction(p, now);
+    } else {
         job_run_say(r, JOB_EVENT_NOTE, -1, -1, err.text);
-    changed_text(r, c, p, now, text);
-    job_run_say(r, matters(c, p, now) ? JOB_EVENT_SAY : JOB_EVENT_NETWORK, -1, -1, text);
-    if (now)
-        take_prediction(p, now, c->period);
+    }
+    n = strlen(text);
+    (void)snprintf(text + n, SENTENCE - n, "; the next job measures it anew");
     plan_free(now);
+    return change;
 }
 
-/* So much more, or less, of the steps' time than predicted is no accident. */
-#define EXPOSED_OFF 0.2
-
-void network_effect_compare(struct job_run *r, const struct planner_known *known,
-                            const struct plan *p)
+/* What hardly counts for this job people need not know. */
+void network_effect_checked(struct job_run *r, const struct network_check *c,
+                            const struct planner_known *known, struct plan *p)
 {
-    double is = figures_exposed(&r->figures), expected;
-    struct plan *now;
-    char text[320];
+    char text[SENTENCE];
+    double change;
 
-    if (p->relative || !isfinite(is))
-        return;
-    now = predict_anew(r, known, p, p->options.period, NULL);
-    expected = now ? fmax(0, 1 - now->predicted_samples_per_s / now->ideal_samples_per_s) : is;
-    plan_free(now);
-    if (fabs(is - expected) <= EXPOSED_OFF)
-        return;
     (void)snprintf(text, sizeof text,
-                   "communication that compute did not hide took %.0f %% of the steps' time, where "
-                   "the network as it was measured explains %.0f %%: it has changed since, or the "
-                   "nodes are busy; --set profile.cache=0s measures again",
-                   100 * is, 100 * expected);
-    job_run_say(r, JOB_EVENT_SAY, -1, -1, text);
+                   "the network is not what an earlier job has measured: from %.60s to %.60s %.3g "
+                   "MB/s, then %.3g",
+                   host_of(r, c->from), host_of(r, c->to), c->bytes_per_s / 1e6,
+                   c->was_bytes_per_s / 1e6);
+    change = tell_effect(r, known, p, text);
+    job_run_say(r, fabs(change) > 0.05 ? JOB_EVENT_SAY : JOB_EVENT_NETWORK, -1, -1, text);
+}
+
+void network_effect_contradicted(struct job_run *r, const struct rebalance_contradiction *c,
+                                 const struct planner_known *known, bool news, struct plan *p)
+{
+    const char *cause = c->times > 1 ? ", or the nodes are busy" : "";
+    char text[SENTENCE];
+
+    (void)snprintf(text, sizeof text,
+                   "communication that compute did not hide takes %.3g ms of a step, where the "
+                   "network as it was measured explains %.3g: it has changed since%s, and is "
+                   "taken to carry %.3g MB/s, not %.3g",
+                   1e3 * c->measured_s, 1e3 * c->predicted_s, cause, c->network.bytes_per_s / 1e6,
+                   c->network.bytes_per_s * c->times / 1e6);
+    (void)tell_effect(r, known, p, text);
+    job_run_say(r, news ? JOB_EVENT_SAY : JOB_EVENT_NETWORK, -1, -1, text);
 }

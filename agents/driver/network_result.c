@@ -74,15 +74,13 @@ static void measured(const struct job_run *r, struct network *n, struct run_netw
     network_result_describe(used);
 }
 
-bool network_result_take(struct job_run *r, const struct event *e, struct run_network *used)
+bool network_result_take(struct job_run *r, const char *text, struct run_network *used)
 {
     struct eddis_error err = { 0 };
     struct network *n = NULL;
     bool good = false;
 
-    if (e->generation != 0 || r->state.generation != 0)
-        return false;
-    if (network_parse(e->text, strlen(e->text), "the network probe", &n, &err) < 0)
+    if (network_parse(text, strlen(text), "the network probe", &n, &err) < 0)
         state_network_failed(&r->state, err.text, clock_now_ns());
     else if (n->failed[0])
         failed(r, n);

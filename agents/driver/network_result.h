@@ -5,10 +5,10 @@
 
 #include "job_run.h"
 
-/* Take what the probe has measured into *used.  Returns whether the network works; else
- * the state machine was told that it does not, unless the event is of no probe under way.
+/* Take what the probe has measured, as lib/model/network.h writes it, into *used.  Returns whether
+ * the network works; else the state machine was told that it does not.
  */
-bool network_result_take(struct job_run *r, const struct event *e, struct run_network *used);
+bool network_result_take(struct job_run *r, const char *text, struct run_network *used);
 
 /* Fill used->reason from used->measured: "slowest from c01 to c03: 112 MB/s, 0.11 ms", "" when
  * nothing is known.

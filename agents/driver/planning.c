@@ -1,44 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planning.c - a plan for the usable nodes, and what has to be ready before it is launched */
+/* planning.c - a generation's plan, for the usable nodes: what has to be ready before it is
+ * launched, and its mode, once the program has told how large its model is
+ */
 #include "planning.h"
 
-#include "checkpoint_look.h"
-#include "learned.h"
+#include "less_memory.h"
 #include "network_effect.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/strbuf.h"
-#include "lib/model/choice_json.h"
 #include "scheduler/planner.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void fill_known(struct planning *g, struct planner_known *ret)
-{
-    *ret = (struct planner_known){ 0 };
-    if (!g->model_bytes)
-        g->model_bytes = learned_model(g->run->looks, g->run->o->job);
-    ret->model_bytes = g->model_bytes;
-    if (g->run->state.generation > 1 && g->algorithm[0])
-        ret->algorithm = g->algorithm;
-    learned_wire(g->network->measured, ret);
-    if (g->network->check.known && !g->network->check.holds)
-        ret->bytes_per_s = g->network->check.wire_bytes_per_s;
-}
-
-/* A plan that is replayed was made for the nodes of the beginning: it holds as long as all are
- * there.
- */
+/* A plan that is replayed holds as long as all nodes of the beginning are there, and suffice. */
 static int make_plan(struct planning *g, const struct node_profile *nodes, int n, struct plan **ret,
                      struct eddis_error *err)
 {
     cleanup_free int *began_as = calloc((size_t)n, sizeof *began_as);
     struct planner_known known = { 0 };
-    bool replay = g->run->o->plan_path && (g->run->state.generation == 1 || n == g->run->n_agents);
+    bool replay = g->run->o->plan_path && !g->less_memory &&
+                  (g->run->state.generation == 1 || n == g->run->n_agents);
     int rc;
 
     if (!began_as)
@@ -47,7 +34,7 @@ static int make_plan(struct planning *g, const struct node_profile *nodes, int n
         began_as[i] = g->run->agent[g->agent[i]].first_rank;
     g->choice_given = false;
     if (!replay) {
-        fill_known(g, &known);
+        known_fill(&g->known, &known);
         known.began_as = g->run->state.generation > 1 ? began_as : NULL;
         return planner_plan(g->run->o->job, nodes, n, &known, ret, err);
     }
@@ -61,6 +48,25 @@ static int make_plan(struct planning *g, const struct node_profile *nodes, int n
     return rc < 0 ? eddis_fail_prefix(err, rc, "%s", g->run->o->plan_path) : rc;
 }
 
+/* Whether the workers' eddis_commit brings the mode. */
+static bool is_open(const struct planning *g, const struct plan *p)
+{
+    return g->run->state.generation == 1 && !g->run->o->plan_path &&
+           planner_is_open(g->run->o->job, p);
+}
+
+/* A restart keeps the mode that was settled. */
+static void take_mode(struct planning *g, const struct plan *p)
+{
+    struct job_status *s = &g->run->status;
+
+    (void)snprintf(g->known.algorithm, sizeof g->known.algorithm, "%s",
+                   publishing_is_open(&g->published) ? "" : p->algorithm);
+    g->known.wire = p->options.wire;
+    (void)snprintf(s->mode, sizeof s->mode, "%s", p->mode);
+    (void)snprintf(s->algorithm, sizeof s->algorithm, "%s", p->algorithm);
+}
+
 /* The plan is there: ready everything that counts under it. */
 static int take_plan(struct planning *g, struct eddis_error *err)
 {
@@ -70,7 +76,9 @@ static int take_plan(struct planning *g, struct eddis_error *err)
 
     if (!node)
         return eddis_fail(err, -ENOMEM, "no memory for a plan");
-    rc = publishing_begin(&g->published, err);
+    rc = publishing_begin(&g->published, is_open(g, p), err);
+    if (rc == 0)
+        rc = plan_watch_begin(&g->watch, err);
     if (rc < 0)
         return rc;
     rc = figures_next(&g->run->figures, p, p->version, err);
@@ -81,9 +89,7 @@ static int take_plan(struct planning *g, struct eddis_error *err)
         if (g->run->state.generation == 1 && p->worker[r].local_rank == 0)
             g->run->agent[node[r]].first_rank = r;
     }
-    (void)snprintf(g->algorithm, sizeof g->algorithm, "%s", p->algorithm);
-    (void)snprintf(g->run->status.mode, sizeof g->run->status.mode, "%s", p->mode);
-    (void)snprintf(g->run->status.algorithm, sizeof g->run->status.algorithm, "%s", p->algorithm);
+    take_mode(g, p);
     return rc < 0 ? rc : state_planned(&g->run->state, p->n_workers, node, clock_now_ns(), err);
 }
 
@@ -98,34 +104,42 @@ static void record_profiles(struct planning *g, const struct node_profile *nodes
         strbuf_addf(&b, "%s%s", i ? ",\n" : "", one ? one : "null");
     }
     strbuf_addf(&b, "],\n\"network\": %s,\n\"schema_version\": 1}\n",
-                g->network->measured ? g->network->measured : "null");
+                g->known.network->measured ? g->known.network->measured : "null");
     journal_file(&g->run->journal, "profile.json", strbuf_text(&b));
     strbuf_fini(&b);
 }
 
 static void forget_plans(struct planning *g)
 {
-    figures_end_generation(&g->run->figures, g->run->state.resume_step);
+    plan_watch_end(&g->watch);
+    figures_end_generation(&g->run->figures, state_resume_step(&g->run->state));
     publishing_forget(&g->published);
 }
 
-/* The usable nodes, in the order of the job and as it wants them; fills g->agent.  Returns
- * their number.
- */
-static int usable_nodes(struct planning *g, struct node_profile *nodes, struct eddis_error *err)
+/* The first n of g->agent, as the job wants them. */
+static int profiles(const struct planning *g, int n, struct node_profile *ret,
+                    struct eddis_error *err)
 {
     const struct job *job = g->run->o->job;
-    int n = 0, rc = 0;
+    int rc = 0;
 
-    for (int i = 0; i < g->run->n_agents && rc == 0; i++) {
-        if (!state_is_usable(&g->run->state, i))
-            continue;
-        g->agent[n] = i;
-        nodes[n] = g->run->agent[i].profile;
+    for (int i = 0; i < n && rc == 0; i++) {
+        ret[i] = g->run->agent[g->agent[i]].profile;
         if (job->n_hosts)
-            rc = planner_host(&job->host[i], &nodes[n], err);
-        n++;
+            rc = planner_host(&job->host[g->agent[i]], &ret[i], err);
     }
+    return rc;
+}
+
+/* The usable nodes, in the order of the job; fills g->agent.  Returns their number. */
+static int usable_nodes(struct planning *g, struct node_profile *nodes, struct eddis_error *err)
+{
+    int n = 0, rc;
+
+    for (int i = 0; i < g->run->n_agents; i++)
+        if (state_is_usable(&g->run->state, i))
+            g->agent[n++] = i;
+    rc = profiles(g, n, nodes, err);
     return rc < 0 ? rc : n;
 }
 
@@ -134,8 +148,8 @@ static int usable_nodes(struct planning *g, struct node_profile *nodes, struct e
  */
 static bool is_unconfirmed(const struct planning *g)
 {
-    return g->run->state.network == STATE_NETWORK_CACHED && !g->network->check.known &&
-           g->model_bytes == 0;
+    return g->run->state.network == STATE_NETWORK_CACHED && !g->known.network->check.known &&
+           g->known.model.bytes == 0;
 }
 
 /* What the plan says beside the workers. */
@@ -144,10 +158,10 @@ static void name_plan(struct planning *g, struct plan *p)
     p->generation = g->run->state.generation;
     if (p->n_nodes < 2)
         return;
-    (void)snprintf(p->network, sizeof p->network, "%s", g->network->subnet);
+    (void)snprintf(p->network, sizeof p->network, "%s", g->known.network->subnet);
     if (p->n_nodes ==
         g->run->n_agents) /* else the slowest cable may be that of a node that is gone */
-        (void)snprintf(p->network_reason, sizeof p->network_reason, "%s", g->network->reason);
+        (void)snprintf(p->network_reason, sizeof p->network_reason, "%s", g->known.network->reason);
     if (is_unconfirmed(g)) {
         size_t n = strlen(p->network_reason);
 
@@ -173,6 +187,8 @@ static int plan_nodes(struct planning *g, const struct node_profile *nodes, int 
 
     if (rc == 0 && g->published.plans.plan)
         name_plan(g, g->published.plans.plan);
+    if (rc == 0 && g->published.plans.plan && is_open(g, g->published.plans.plan))
+        planner_leave_open(g->published.plans.plan);
     if (rc == 0)
         rc = v->planned(v->ctx, g->published.plans.plan, nodes, n, err);
     if (rc < 0)
@@ -195,6 +211,9 @@ static bool plan(struct planning *g)
                    clock_now_ns());
         return false;
     }
+    plan_watch_keep(&g->watch);
+    g->less_memory |=
+        less_memory(&g->known, &g->run->state.before, g->published.plans.plan, g->agent);
     n = usable_nodes(g, nodes, &err);
     if (n == 0) /* they went while the plan waited */
         n = eddis_fail(&err, -ENOENT, "no node is left");
@@ -210,93 +229,65 @@ static bool plan(struct planning *g)
     return n >= 0;
 }
 
-/* ---- the newest checkpoint ---- */
+/* ---- the mode, once the program has told how large its model is ---- */
 
-static void take_checkpoint(void *ctx, const struct checkpoint_found *f)
+static struct plan *plan_settled(struct planning *g, struct eddis_error *err)
 {
-    struct planning *g = ctx;
+    int n = g->published.plans.plan->n_nodes;
+    cleanup_free struct node_profile *nodes = calloc((size_t)n, sizeof *nodes);
+    struct planner_known known;
+    struct plan *p = NULL;
+    int rc = nodes ? profiles(g, n, nodes, err)
+                   : eddis_fail(err, -ENOMEM, "no memory for the nodes' profiles");
 
-    if (!g->look_ns) /* it was given up */
-        return;
-    g->look_ns = 0;
-    g->looked = g->run->state.generation;
-    if (f->step > g->run->state.resume_step)
-        g->run->state.resume_step = f->step;
-    state_plan_again(&g->run->state);
+    known_fill(&g->known, &known);
+    if (rc == 0)
+        rc = planner_plan(g->run->o->job, nodes, n, &known, &p, err);
+    if (rc < 0)
+        return NULL;
+    name_plan(g, p);
+    return p;
 }
 
-/* The checkpoint that a later generation resumes from may be seen by this machine alone, for the
- * nodes that knew it are gone: the plan waits until its folder has been listed.
- */
-static bool is_ready(struct planning *g)
+/* Have everybody train by p, which is taken; the workers wait for it. */
+static int settle_by(struct planning *g, struct plan *p, struct eddis_error *err)
 {
-    if (g->run->state.generation <= 1 || g->looked == g->run->state.generation)
-        return true;
-    if (!g->look_ns) {
-        g->look_ns = clock_now_ns();
-        g->told_look = false;
-        checkpoint_look(g->run, take_checkpoint, g);
-    }
-    return false;
+    const struct driver_view *v = &g->run->o->view;
+    int rc = publishing_settle(&g->published, p, err);
+
+    figures_refine(&g->run->figures, g->published.plans.plan);
+    take_mode(g, p);
+    if (rc == 0)
+        rc = plan_watch_begin(&g->watch, err);
+    if (rc < 0)
+        return rc;
+    job_run_say(g->run, JOB_EVENT_MODE, -1, -1, p->reason);
+    v->settled(v->ctx, p);
+    return 0;
 }
 
-static void look_is_late(struct planning *g, int64_t now_ns)
-{
-    char text[JOB_FOLDER_MAX_PATH + 160];
-    int64_t launch_ns = g->run->o->job->timeouts.launch_ns;
-
-    if (now_ns >= clock_after_ns(g->look_ns, launch_ns)) {
-        g->look_ns = 0;
-        (void)snprintf(text, sizeof text,
-                       "the checkpoints in '%.1000s' could not be listed within %g s "
-                       "(timeouts.launch): the folder does not answer",
-                       g->run->checkpoint_dir, (double)launch_ns / CLOCK_S);
-        state_unplannable(&g->run->state, text, now_ns);
-    } else if (!g->told_look && now_ns >= g->look_ns + FILE_THREAD_LATE_NS) {
-        g->told_look = true;
-        (void)snprintf(text, sizeof text,
-                       "the restart waits for the list of checkpoints in '%.1000s', which does not "
-                       "answer",
-                       g->run->checkpoint_dir);
-        job_run_say(g->run, JOB_EVENT_SAY, -1, -1, text);
-    }
-}
-
-/* ---- what workers tell ---- */
-
-void planning_progress(struct planning *g, const struct progress *p)
+/* A mode that cannot be planned is no reason to end a job that could train in another. */
+static void settle(struct planning *g)
 {
     struct eddis_error err = { 0 };
+    struct plan *p = plan_settled(g, &err);
 
-    publishing_progress(&g->published, p);
-    if (p->model_bytes == 0 || p->model_bytes == g->model_bytes)
-        return;
-    g->model_bytes = p->model_bytes;
-    if (learned_keep_model(g->run->looks, g->run->o->job, p->model_bytes, &err) < 0)
-        job_run_say(g->run, JOB_EVENT_NOTE, -1, -1, err.text);
+    if (!p) {
+        job_run_say(g->run, JOB_EVENT_SAY, -1, -1, err.text);
+        p = g->published.plans.plan;
+    }
+    if (settle_by(g, p, &err) < 0)
+        state_fail(&g->run->state, "internal", 1, err.text, clock_now_ns());
 }
 
-/* It goes into the plan in force, which --plan then replays. */
-static void take_choice(struct planning *g, const struct event *e)
+/* Nobody has made a step yet. */
+static void take_model(struct planning *g, const struct event *e)
 {
-    struct plan *p = g->published.plans.plan;
-    struct job_status *t = &g->run->status;
-    struct eddis_error err = { 0 };
-    struct comm_choice *c;
-
-    if (e->generation != g->run->state.generation || e->generation == 0 || !p || g->choice_given)
+    if (e->generation != g->run->state.generation || !publishing_is_open(&g->published) ||
+        g->run->state.outcome != STATE_OUTCOME_OPEN)
         return;
-    c = calloc(1, sizeof *c);
-    if (!c || choice_parse(e->text, strlen(e->text), c, &err) < 0) {
-        free(c);
-        job_run_say(g->run, JOB_EVENT_NOTE, -1, -1, err.text);
-        return;
-    }
-    free(p->choice);
-    p->choice = c;
-    journal_plan(&g->run->journal, p);
-    (void)snprintf(t->communication, sizeof t->communication, "%s", c->reason);
-    job_run_say(g->run, JOB_EVENT_COMMUNICATION, -1, -1, c->reason);
+    plan_watch_model(&g->watch, e->step);
+    settle(g);
 }
 
 /* ---- the network, once it is known ---- */
@@ -306,28 +297,38 @@ static void take_network(struct planning *g)
     struct plan *p = g->published.plans.plan;
     struct planner_known known;
 
-    if (!p || !g->network->check.known)
+    if (!p || !g->known.network->check.known)
         return;
-    fill_known(g, &known);
-    if (!g->network->check.holds)
-        network_effect_take(g->run, g->network, &known, p);
+    known_fill(&g->known, &known);
+    if (publishing_is_open(&g->published)) /* it was planned without exchanges */
+        known.model_bytes = 0;
+    if (!g->known.network->check.holds)
+        network_effect_checked(g->run, &g->known.network->check, &known, p);
+    plan_watch_network(&g->watch);
     name_plan(g, p);
     journal_plan(&g->run->journal, p);
 }
 
-static void compare_exposed(struct planning *g)
-{
-    const struct plan *p = g->published.plans.plan;
-    struct planner_known known;
+/* ---- entries ---- */
 
-    if (!p || p->n_nodes < 2 || !g->network->measured || !g->model_bytes ||
-        g->run->state.outcome != STATE_OUTCOME_OK)
-        return;
-    fill_known(g, &known);
-    network_effect_compare(g->run, &known, p);
+/* That rank 0's buckets hold; 0: it laid none out. */
+static int64_t count_gradients(const struct plan *p)
+{
+    int64_t n = 0;
+
+    for (int i = 0; p && p->choice && i < p->choice->n_buckets; i++)
+        n += p->choice->bucket[i];
+    return n;
 }
 
-/* ---- entries ---- */
+/* The plan that is replayed gives it. */
+static void take_choice(struct planning *g, const struct event *e)
+{
+    if (e->generation != g->run->state.generation || e->generation == 0 || g->choice_given)
+        return;
+    publishing_choice(&g->published, e->text);
+    known_gradients(&g->known, count_gradients(g->published.plans.plan));
+}
 
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
@@ -335,6 +336,8 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
     (void)now_ns;
     if (e->type == EVENT_CHOICE) {
         take_choice(self, e);
+    } else if (e->type == EVENT_COMMITTED) {
+        take_model(self, e);
     } else if (e->generation > 0) {
         take_network(self);
         return HEARD_TAKEN; /* the state machine knows of a probe's only */
@@ -342,12 +345,22 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
     return HEARD;
 }
 
+/* For the next job.  A failure that was recovered from has taught its lesson. */
+static void keep(struct planning *g)
+{
+    const struct state *s = &g->run->state;
+
+    plan_watch_keep(&g->watch);
+    if (s->outcome == STATE_OUTCOME_FAILED)
+        (void)less_memory(&g->known, &s->failure, g->published.plans.plan, g->agent);
+}
+
 static bool on_action(void *self, const struct action *a)
 {
     if (a->type == ACTION_PLAN)
-        return !is_ready(self) || !plan(self);
+        return !checkpoint_wait_ready(&((struct planning *)self)->wait) || !plan(self);
     if (a->type == ACTION_BYE) {
-        compare_exposed(self);
+        keep(self);
         return false;
     }
     publishing_checkpoint(&((struct planning *)self)->published);
@@ -356,17 +369,19 @@ static bool on_action(void *self, const struct action *a)
 
 static void tick(void *self, int64_t now_ns)
 {
-    struct planning *g = self;
-
-    if (g->look_ns && g->run->state.phase == STATE_PHASE_PLAN)
-        look_is_late(g, now_ns);
-    else
-        g->look_ns = 0; /* the job ends */
+    checkpoint_wait_tick(&((struct planning *)self)->wait, now_ns);
 }
 
 const struct subject_ops planning_ops = { .on_event = on_event,
                                           .on_action = on_action,
                                           .tick = tick };
+
+void planning_join(struct planning *g, struct job_run *run, const struct run_network *network)
+{
+    g->run = g->published.run = g->wait.run = run;
+    g->known = (struct known){ .run = run, .network = network };
+    g->watch = (struct plan_watch){ .run = run, .known = &g->known, .published = &g->published };
+}
 
 int planning_init(struct planning *g, struct eddis_error *err)
 {
@@ -378,13 +393,15 @@ int planning_init(struct planning *g, struct eddis_error *err)
     plan_free(replay);
     if (!g->replay && !g->unreadable.code)
         eddis_fail(&g->unreadable, -ENOMEM, "no memory for a plan");
-    g->agent = calloc((size_t)g->run->n_agents, sizeof *g->agent);
+    g->watch.agent = g->agent = calloc((size_t)g->run->n_agents, sizeof *g->agent);
     return g->agent ? 0 : eddis_fail(err, -ENOMEM, "no memory for %d agents", g->run->n_agents);
 }
 
 void planning_fini(struct planning *g)
 {
+    plan_watch_end(&g->watch);
     publishing_forget(&g->published);
     free(g->agent);
     free(g->replay);
+    known_fini(&g->known);
 }

@@ -83,12 +83,18 @@ static void say_how_to_go_on(struct telling *t, const struct checkpoint_found *n
         return;
     if (s->steps_done > 0)
         (void)snprintf(s->message + n, sizeof s->message - n, " at step %" PRId64, s->steps_done);
-    if (newest->step < 0 || !t->run->o->folder)
-        return;
     n = strlen(s->message);
-    (void)snprintf(s->message + n, sizeof s->message - n,
-                   "; newest checkpoint: step %" PRId64 "; go on with --resume %s", newest->step,
-                   newest->resume);
+    if (!t->run->o->folder)
+        return;
+    if (newest->step >= 0)
+        (void)snprintf(s->message + n, sizeof s->message - n,
+                       "; newest checkpoint: step %" PRId64 "; go on with --resume %s",
+                       newest->step, newest->resume);
+    else if (newest->begun_step >= 0)
+        (void)snprintf(s->message + n, sizeof s->message - n,
+                       "; no checkpoint but the one it began with, of step %" PRId64
+                       "; go on from it with --resume %s",
+                       newest->begun_step, newest->resume);
 }
 
 /* Devices are emulated by libeddis, in the programs that use it: claim nothing for others. */
@@ -146,7 +152,7 @@ static void record(struct telling *t, const struct checkpoint_found *newest)
 
 void summary_tell(struct telling *t, int signals)
 {
-    struct checkpoint_found newest = { .step = -1 };
+    struct checkpoint_found newest = { .step = -1, .begun_step = -1 };
     struct patience p = { signals, clock_now_ns() + wait_ns };
     bool no_parts;
 

@@ -88,8 +88,9 @@ static enum job_event word_of(enum event_type type)
         [EVENT_CHECKED] = JOB_EVENT_CHECKED,     [EVENT_RANK_STARTED] = JOB_EVENT_RANK_STARTED,
         [EVENT_RANK_EXIT] = JOB_EVENT_RANK_EXIT, [EVENT_MPIRUN_EXIT] = JOB_EVENT_MPIRUN_EXIT,
         [EVENT_RELAY] = JOB_EVENT_RELAY,         [EVENT_NETWORK] = JOB_EVENT_NETWORK,
-        [EVENT_CHOICE] = JOB_EVENT_CHOICE,       [EVENT_STOPPED] = JOB_EVENT_STOPPED,
-        [EVENT_FAILED] = JOB_EVENT_FAILED,       [EVENT_NOTE] = JOB_EVENT_NOTE,
+        [EVENT_CHOICE] = JOB_EVENT_CHOICE,       [EVENT_COMMITTED] = JOB_EVENT_COMMITTED,
+        [EVENT_STOPPED] = JOB_EVENT_STOPPED,     [EVENT_FAILED] = JOB_EVENT_FAILED,
+        [EVENT_UNSETTLED] = JOB_EVENT_FAILED,    [EVENT_NOTE] = JOB_EVENT_NOTE,
         [EVENT_LEFT] = JOB_EVENT_LEFT,
     };
 
@@ -109,9 +110,12 @@ static void note_event(struct job_run *r, int agent, const struct event *e)
             (void)snprintf(text, sizeof text, "pid %d, code %d", e->pid, e->code);
         if (e->by_us)
             (void)strncat(text, ", stopped by eddis", sizeof text - strlen(text) - 1);
+    } else if (e->type == EVENT_COMMITTED) {
+        (void)snprintf(text, sizeof text, "a model of %lld bytes", (long long)e->step);
     } else if (e->type == EVENT_RANK_STARTED) {
         (void)snprintf(text, sizeof text, "pid %d", e->pid);
-    } else if (e->type == EVENT_FAILED || e->type == EVENT_NOTE || e->type == EVENT_LEFT) {
+    } else if (e->type == EVENT_FAILED || e->type == EVENT_UNSETTLED || e->type == EVENT_NOTE ||
+               e->type == EVENT_LEFT) {
         (void)snprintf(text, sizeof text, "%s", e->text);
         text_strip_control(text);
     }
@@ -176,7 +180,7 @@ void telling_answer(struct telling *t, const struct inbox_item *i)
     telling_fill(t);
     switch (i->type) {
     case INBOX_JOB:
-        text = job_status_text(&t->run->status, false);
+        text = job_status_text(&t->run->status);
         break;
     case INBOX_WORKERS:
         text = job_status_workers_text(&t->run->status);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The number in "step-00000500"; -1: another name. */
 static int64_t step_of(const char *name)
@@ -41,6 +42,19 @@ int64_t checkpoints_newest(const char *dir, char *ret, size_t size)
     if (d)
         closedir(d);
     return newest;
+}
+
+int64_t checkpoints_resumed(const char *path, char *ret, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    int64_t step = checkpoints_newest(path, ret, size);
+
+    if (step >= 0 || access(path, F_OK) < 0)
+        return step;
+    step = step_of(slash ? slash + 1 : path);
+    if (step >= 0 && ret)
+        (void)snprintf(ret, size, "%s", path);
+    return step;
 }
 
 /* A part, or one that was being taken away: .dead-part-<owner>-<n>. */

@@ -17,6 +17,9 @@
  */
 int64_t checkpoints_newest(const char *dir, char *ret, size_t size);
 
+/* The same of what a job is to resume: a folder of checkpoints, or one itself. */
+int64_t checkpoints_resumed(const char *path, char *ret, size_t size);
+
 /* Remove from a job's own folder what is no whole checkpoint and will be none, for the job is over.
  * Whoever was frozen while he wrote one finds it gone.  Returns 0 also when dir is not there.
  */

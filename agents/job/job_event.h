@@ -19,6 +19,10 @@ enum job_event {
     JOB_EVENT_NETWORK_FAILED,
     JOB_EVENT_PLAN_PUBLISHED,
     JOB_EVENT_PLAN_AGREED,
+    JOB_EVENT_MODE,      /* which one was chosen, and why */
+    JOB_EVENT_REPLANNED, /* why another plan was published */
+    JOB_EVENT_STRAGGLER, /* a worker that has become slow; people are told */
+    JOB_EVENT_STRAGGLER_OVER,
     JOB_EVENT_COMMUNICATION,
     JOB_EVENT_RECOVERED,
     JOB_EVENT_FETCHING,
@@ -32,6 +36,7 @@ enum job_event {
     JOB_EVENT_MPIRUN_EXIT,
     JOB_EVENT_RELAY,
     JOB_EVENT_CHOICE,
+    JOB_EVENT_COMMITTED,
     JOB_EVENT_STOPPED,
     JOB_EVENT_FAILED,
     JOB_EVENT_LEFT,

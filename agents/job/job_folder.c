@@ -6,6 +6,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/random.h"
+#include "lib/base/strbuf.h"
 #include "lib/base/text.h"
 
 #include <ctype.h>
@@ -21,7 +22,7 @@
 #include <unistd.h>
 
 /* "-20261121-140712-3f9a" behind the name */
-enum { STAMP = 21, MAX_NAME = JOB_FOLDER_MAX_ID - STAMP, MAX_DRIVER_JSON = 4096 };
+enum { STAMP = 21, MAX_NAME = JOB_FOLDER_MAX_ID - STAMP, MAX_DRIVER_JSON = 4096, MAX_TOLD = 3 };
 
 int job_folder_root(char *ret, size_t size, struct eddis_error *err)
 {
@@ -127,6 +128,19 @@ static int take_folder(const char *path, struct job_folder *ret, struct eddis_er
     return claim(full, err);
 }
 
+/* Below the root: who may not write there can have it elsewhere. */
+static int no_folder(int rc, struct eddis_error *err)
+{
+    char why[sizeof err->text];
+
+    if (!err)
+        return rc;
+    memcpy(why, err->text, sizeof why);
+    return eddis_fail(
+        err, rc, "%s; set XDG_STATE_HOME to a folder where jobs can be kept, or give --job-dir",
+        why);
+}
+
 int job_folder_make(const char *name, const char *dir, struct job_folder *ret,
                     struct eddis_error *err)
 {
@@ -143,10 +157,11 @@ int job_folder_make(const char *name, const char *dir, struct job_folder *ret,
         return rc;
     }
     rc = job_folder_root(root, sizeof root, err);
-    if (rc == 0)
-        rc = file_mkdirs(root, 0700, err);
     if (rc < 0)
         return rc;
+    rc = file_mkdirs(root, 0700, err);
+    if (rc < 0)
+        return no_folder(rc, err);
     for (int tries = 0; tries < 16; tries++) {
         rc = make_id(name, f.id, err);
         if (rc < 0)
@@ -159,7 +174,8 @@ int job_folder_make(const char *name, const char *dir, struct job_folder *ret,
         if (errno != EEXIST)
             break;
     }
-    return eddis_fail_errno(err, -errno, "cannot make the job's folder '%s'", f.path);
+    rc = eddis_fail_errno(err, -errno, "cannot make the job's folder '%s'", f.path);
+    return no_folder(rc, err);
 }
 
 int job_folder_drop(const struct job_folder *f, struct eddis_error *err)
@@ -277,10 +293,59 @@ static int find_by_path(const char *path, struct job_folder *ret, struct eddis_e
     return 0;
 }
 
+/* Name the newest of those that the prefix fits, in this machine's time, as people tell them apart.
+ */
+static int ambiguous(const struct job_folder *list, int n, const char *prefix, int count,
+                     struct eddis_error *err)
+{
+    struct strbuf b = { 0 };
+    int told = 0, rc;
+
+    for (int i = n - 1; i >= 0 && told < MAX_TOLD; i--) {
+        char when[32];
+        int64_t s = 0;
+        time_t start;
+        struct tm local;
+
+        if (strncmp(list[i].id, prefix, strlen(prefix)) != 0)
+            continue;
+        (void)job_folder_parse_id(list[i].id, NULL, 0, &s);
+        start = (time_t)s;
+        (void)strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", localtime_r(&start, &local));
+        strbuf_addf(&b, "%s%s (%s%s)", told ? ", " : "", list[i].id, told ? "" : "started ", when);
+        told++;
+    }
+    if (count > told)
+        strbuf_addf(&b, " and %d older", count - told);
+    rc = eddis_fail(err, -EINVAL, "%d jobs begin with '%s', write more of the id: %s", count,
+                    prefix, strbuf_text(&b));
+    strbuf_fini(&b);
+    return rc;
+}
+
+/* Of several whose ids begin so people mean the one that runs. */
+static bool only_running(const struct job_folder *list, int n, const char *prefix,
+                         const struct job_folder **ret)
+{
+    int count = 0;
+
+    for (int i = 0; i < n; i++) {
+        struct job_driver d;
+
+        if (strncmp(list[i].id, prefix, strlen(prefix)) != 0 ||
+            job_driver_read(&list[i], &d, NULL) != 1)
+            continue;
+        explicit_bzero(&d, sizeof d);
+        *ret = &list[i];
+        count++;
+    }
+    return count == 1;
+}
+
 int job_folder_find(const char *prefix, struct job_folder *ret, struct eddis_error *err)
 {
     cleanup_free struct job_folder *list = NULL;
-    const struct job_folder *found = NULL, *first = NULL;
+    const struct job_folder *found = NULL;
     int n, count = 0;
 
     if (prefix && strchr(prefix, '/'))
@@ -296,17 +361,11 @@ int job_folder_find(const char *prefix, struct job_folder *ret, struct eddis_err
         }
         if (prefix && strncmp(list[i].id, prefix, strlen(prefix)) != 0)
             continue;
-        first = first ? first : &list[i];
         found = &list[i];
         count++;
     }
-    if (prefix && count == 2)
-        return eddis_fail(err, -EINVAL, "two jobs begin with '%s': %s and %s; write more of the id",
-                          prefix, first->id, found->id);
-    if (prefix && count > 2)
-        return eddis_fail(err, -EINVAL,
-                          "%d jobs begin with '%s'; write more of the id, the newest is %s", count,
-                          prefix, found->id);
+    if (prefix && count > 1 && !only_running(list, n, prefix, &found))
+        return ambiguous(list, n, prefix, count, err);
     if (!found)
         return prefix ? eddis_fail(err, -ENOENT,
                                    "no job begins with '%s'; eddis-status --list shows the jobs",

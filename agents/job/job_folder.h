@@ -45,7 +45,7 @@ int job_folder_make(const char *name, const char *dir, struct job_folder *ret,
 int job_folder_drop(const struct job_folder *f, struct eddis_error *err);
 
 /* Find the job whose id begins with prefix (NULL: the newest).  A prefix with a '/' is the path of
- * a job's folder.  -ENOENT: there is none; -EINVAL: more than one, err names two of them.
+ * a job's folder.  -ENOENT: there is none; -EINVAL: more than one, err names the newest.
  */
 int job_folder_find(const char *prefix, struct job_folder *ret, struct eddis_error *err);
 

@@ -89,9 +89,24 @@ static double wait_s(const struct worker_status *w)
     return w->wait_ms / 1e3;
 }
 
+static double queued_s(const struct worker_status *w)
+{
+    return w->queued_ms / 1e3;
+}
+
+static double memory(const struct worker_status *w)
+{
+    return w->memory_bytes ? (double)w->memory_bytes : NAN;
+}
+
 static double speed(const struct worker_status *w)
 {
     return w->relative_speed;
+}
+
+static double straggler(const struct worker_status *w)
+{
+    return w->straggler[0] ? w->straggler_times : 1;
 }
 
 static double age_s(const struct worker_status *w)
@@ -105,13 +120,17 @@ static const struct {
 } worker_rows[] = {
     { "eddis_rank_steps_total", "counter", "Steps done.", steps },
     { "eddis_batch_size", "gauge", "Samples a step.", batch },
-    { "eddis_step_seconds", "gauge", "Recent mean time of a step.", step_s },
-    { "eddis_compute_seconds", "gauge", "Computing, of a recent step.", compute_s },
-    { "eddis_input_seconds", "gauge", "Waiting for data, of a recent step.", input_s },
-    { "eddis_exposed_seconds", "gauge", "Communication not hidden, of a recent step.", exposed_s },
-    { "eddis_wait_seconds", "gauge", "Waiting for other workers, of a recent step.", wait_s },
+    { "eddis_step_seconds", "gauge", "Time of a step, median.", step_s },
+    { "eddis_compute_seconds", "gauge", "Computing, of a step, median.", compute_s },
+    { "eddis_input_seconds", "gauge", "Waiting for data, of a step, median.", input_s },
+    { "eddis_exposed_seconds", "gauge", "Communication not hidden, of a step, median.", exposed_s },
+    { "eddis_wait_seconds", "gauge", "Waiting for other workers, of a step.", wait_s },
+    { "eddis_queued_seconds", "gauge", "Waiting for a processor, of a step, mean.", queued_s },
+    { "eddis_memory_bytes", "gauge", "Most memory held at once under the plan in force.", memory },
     { "eddis_rank_relative_speed", "gauge", "Expected over measured time of computing and input.",
       speed },
+    { "eddis_rank_straggler_times", "gauge", "As long as before, of a straggler; 1: it is none.",
+      straggler },
     { "eddis_rank_last_step_seconds", "gauge", "Since its last step ended.", age_s },
 };
 
@@ -123,13 +142,15 @@ char *prometheus_text(const struct job_status *s, int64_t refused)
             s->state == JOB_RUNNING);
     add_job(&b, s, "eddis_generation", "gauge", "Number of the generation.", (double)s->generation);
     add_job(&b, s, "eddis_replans_total", "counter", "Changes of plan.", (double)s->replans);
+    add_job(&b, s, "eddis_stragglers_total", "counter", "Workers that were named as slow.",
+            (double)s->stragglers);
     add_job(&b, s, "eddis_steps_total", "counter", "Steps that every worker has done.",
             (double)s->steps_done);
     add_job(&b, s, "eddis_samples_total", "counter", "Samples trained.", (double)s->samples);
     add_job(&b, s, "eddis_samples_per_second", "gauge", "Recent throughput.",
             s->recent_samples_per_s);
     add_job(&b, s, "eddis_ideal_samples_per_second", "gauge", "Sum of the devices' own speeds.",
-            s->ideal_samples_per_s);
+            s->recent_ideal_samples_per_s);
     add_job(&b, s, "eddis_loss", "gauge", "Last training loss.", s->loss);
     add_job(&b, s, "eddis_test_accuracy", "gauge", "Last accuracy on the test set.", s->accuracy);
     add_job(&b, s, "eddis_refused_requests_total", "counter", "Requests with a wrong token.",

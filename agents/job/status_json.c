@@ -2,6 +2,7 @@
 /* status_json.c - the table of members of a job's status, to and from JSON */
 #include "status_json.h"
 
+#include "agents/protocol/protocol_figures.h"
 #include "lib/base/fields.h"
 
 #include "lib/base/cleanup.h"
@@ -52,6 +53,9 @@ static const struct field job_fields[] = {
     /* Members that older drivers did not write. */
     FIELD_LATE(struct job_status, waiting, TEXT, 0, 0),
     FIELD_LATE(struct job_status, refused, TEXT, 0, 0),
+    FIELD_LATE(struct job_status, stragglers, INT64, 0, INT64_MAX),
+    FIELD_LATE(struct job_status, recent_ideal_samples_per_s, MEASURE, 0, 0),
+    FIELD_LATE(struct job_status, all_slow_times, MEASURE, 0, 0),
 };
 
 /* Members of "equal_split_samples_per_s". */
@@ -75,6 +79,18 @@ static const struct field failure_fields[] = {
     FIELD(struct first_failure, step, INT64, -1, INT64_MAX),
 };
 
+/* Members of each of "plans". */
+static const struct field plan_fields[] = {
+    FIELD(struct plan_status, generation, INT64, 0, INT32_MAX),
+    FIELD(struct plan_status, version, INT64, 0, INT64_MAX),
+    FIELD(struct plan_status, since, INT64, -1, INT64_MAX),
+    FIELD(struct plan_status, steps, INT64, 0, INT64_MAX),
+    FIELD(struct plan_status, samples_per_s, MEASURE, 0, 0),
+    FIELD(struct plan_status, predicted_samples_per_s, MEASURE, 0, 0),
+    FIELD(struct plan_status, ideal_samples_per_s, MEASURE, 0, 0),
+    FIELD(struct plan_status, reason, TEXT, 0, 0),
+};
+
 static const struct field worker_fields[] = {
     FIELD(struct worker_status, rank, INT, 0, STATUS_MAX_WORKERS - 1),
     FIELD(struct worker_status, pid, INT, 0, INT32_MAX),
@@ -93,6 +109,15 @@ static const struct field worker_fields[] = {
     FIELD(struct worker_status, relative_speed, MEASURE, 0, 0),
     FIELD(struct worker_status, overrun_ms, MEASURE, 0, 0),
     FIELD(struct worker_status, last_step_age_s, MEASURE, 0, 0),
+    FIELD_LATE(struct worker_status, queued_ms, MEASURE, 0, 0),
+    FIELD_LATE(struct worker_status, memory_bytes, INT64, 0, INT64_MAX),
+    FIELD_LATE(struct worker_status, straggler, TEXT, 0, 0),
+    FIELD_LATE(struct worker_status, straggler_times, MEASURE, 0, 0),
+    FIELD_LATE(struct worker_status, straggler_since, INT64, 0, INT64_MAX),
+    FIELD_LATE(struct worker_status, straggler_confidence, MEASURE, 0, 0),
+    FIELD_LATE(struct worker_status, straggler_says, TEXT, 0, 0),
+    FIELD_LATE(struct worker_status, memory_told, BOOL, 0, 0),
+    FIELD_LATE(struct worker_status, piece, INT64, 0, INT64_MAX),
     FIELD_LATE(struct worker_status, group, INT, 0, STATUS_MAX_WORKERS - 1),
     FIELD_LATE(struct worker_status, staleness, INT, 0, INT32_MAX),
 };
@@ -162,24 +187,39 @@ static int write_group(json_t *o, const char *key, const struct field *f, size_t
     return json_object_set_new(o, key, group) < 0 ? -ENOMEM : 0;
 }
 
-static int write_workers(json_t *o, const struct job_status *s)
+/* rank: of the n workers that are meant; NULL: the first ones. */
+static int write_workers(json_t *o, const struct job_status *s, const int *rank, int n)
 {
     json_t *list = json_array();
 
-    for (int i = 0; i < s->n_workers; i++) {
-        json_t *w = json_object();
+    if (json_object_set_new(o, "workers", list) < 0)
+        return -ENOMEM;
+    for (int i = 0; i < n; i++) {
+        const struct worker_status *w = &s->worker[rank ? rank[i] : i];
+        json_t *one = json_object();
 
-        if (!w || fields_write(worker_fields, N(worker_fields), &s->worker[i], w) < 0) {
-            json_decref(w);
-            json_decref(list);
+        if (json_array_append_new(list, one) < 0 ||
+            fields_write(worker_fields, N(worker_fields), w, one) < 0 ||
+            figures_write(&w->figures, one) < 0)
             return -ENOMEM;
-        }
-        if (json_array_append_new(list, w) < 0) {
-            json_decref(list);
-            return -ENOMEM;
-        }
     }
-    return json_object_set_new(o, "workers", list) < 0 ? -ENOMEM : 0;
+    return 0;
+}
+
+static int write_plans(json_t *o, const struct job_status *s)
+{
+    json_t *list = json_array();
+
+    if (json_object_set_new(o, "plans", list) < 0)
+        return -ENOMEM;
+    for (int i = 0; i < s->n_plans; i++) {
+        json_t *one = json_object();
+
+        if (json_array_append_new(list, one) < 0 ||
+            fields_write(plan_fields, N(plan_fields), &s->plan[i], one) < 0)
+            return -ENOMEM;
+    }
+    return 0;
 }
 
 static int write_job(json_t *o, const struct job_status *s)
@@ -195,20 +235,31 @@ static int write_job(json_t *o, const struct job_status *s)
     return write_group(o, "first_failure", failure_fields, N(failure_fields), &s->failure);
 }
 
-char *job_status_text(const struct job_status *s, bool one_line)
+char *job_status_text(const struct job_status *s)
 {
     cleanup_json json_t *o = json_pack("{s:i}", "schema_version", STATUS_SCHEMA_VERSION);
 
-    if (!o || write_job(o, s) < 0 || (!one_line && write_workers(o, s) < 0))
+    if (!o || write_job(o, s) < 0 || write_plans(o, s) < 0 ||
+        write_workers(o, s, NULL, s->n_workers) < 0)
         return NULL;
-    return json_text(o, !one_line);
+    return json_text(o, true);
+}
+
+char *job_status_line(const struct job_status *s, const int *rank, int n)
+{
+    cleanup_json json_t *o = json_pack("{s:i}", "schema_version", STATUS_SCHEMA_VERSION);
+
+    if (!o || write_job(o, s) < 0 || write_workers(o, s, rank, n) < 0)
+        return NULL;
+    return json_text(o, false);
 }
 
 char *job_status_workers_text(const struct job_status *s)
 {
     cleanup_json json_t *o = json_pack("{s:i}", "schema_version", STATUS_SCHEMA_VERSION);
 
-    if (!o || json_object_set_new(o, "job", json_string(s->job)) < 0 || write_workers(o, s) < 0)
+    if (!o || json_object_set_new(o, "job", json_string(s->job)) < 0 ||
+        write_workers(o, s, NULL, s->n_workers) < 0)
         return NULL;
     return json_text(o, true);
 }
@@ -229,8 +280,29 @@ static int read_workers(const json_t *o, struct job_status *s, struct eddis_erro
         const json_t *one = json_array_get(list, (size_t)i);
 
         rc = fields_read(worker_fields, N(worker_fields), one, &s->worker[i], err);
+        if (rc >= 0)
+            rc = figures_read(&s->worker[i].figures, one, err);
         if (rc < 0)
             eddis_fail_prefix(err, rc, "worker %d", i);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+static int read_plans(const json_t *o, struct job_status *s, struct eddis_error *err)
+{
+    json_t *list;
+    int rc;
+
+    if (!json_has(o, "plans")) /* of an older driver */
+        return 0;
+    rc = json_want_array(o, "plans", STATUS_MAX_PLANS, &list, err);
+    if (rc == 0)
+        s->n_plans = (int)json_array_size(list);
+    for (int i = 0; i < s->n_plans && rc >= 0; i++) {
+        rc = fields_read(plan_fields, N(plan_fields), json_array_get(list, (size_t)i), &s->plan[i],
+                         err);
+        if (rc < 0)
+            eddis_fail_prefix(err, rc, "plan %d", i);
     }
     return rc < 0 ? rc : 0;
 }
@@ -268,6 +340,8 @@ static int read_job(const json_t *o, struct job_status *s, struct eddis_error *e
         rc = fields_read(equal_fields, N(equal_fields), group, s, err);
     if (rc >= 0)
         rc = read_failure(o, s, err);
+    if (rc >= 0)
+        rc = read_plans(o, s, err);
     s->exit_code = (int)code;
     return rc < 0 ? rc : read_workers(o, s, err);
 }

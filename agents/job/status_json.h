@@ -4,12 +4,13 @@
  * One struct, filled by the driver alone, is the source of every figure that people or programs
  * see, so that they agree:
  *
- *     GET /v1/job          job_status_text(s, false)     eddis-status, live
+ *     GET /v1/job          job_status_text(s)     eddis-status, live
  *     GET /v1/workers      job_status_workers_text(s)    the same workers without the job
- *     metrics.jsonl        job_status_text(s, true), one line a second
- *     summary.json         job_status_text(s, false) at the end, with state "ended"
+ *     metrics.jsonl        job_status_line(s, ...), one line a second, with a few of the workers
+ *                                               and without the list of plans
+ *     summary.json         job_status_text(s) at the end, with state "ended"
  *     the printed summary  job_status_print
- *     eddis-status --json  job_status_text(s, false)
+ *     eddis-status --json  job_status_text(s)
  *
  * Units are part of the key.  A figure that is not known is NAN here and null in JSON.
  */
@@ -18,12 +19,13 @@
 
 #include "lib/base/error.h"
 #include "lib/model/choice.h"
+#include "lib/model/step_window.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { STATUS_SCHEMA_VERSION = 1, STATUS_MAX_WORKERS = 65536 };
+enum { STATUS_SCHEMA_VERSION = 1, STATUS_MAX_WORKERS = 65536, STATUS_MAX_PLANS = 32 };
 
 enum job_state {
     JOB_STARTING,
@@ -50,12 +52,34 @@ struct worker_status {
     int group;            /* of hybrid mode; 0 in sync mode, the rank in async mode */
     int staleness;        /* steps since its model was last drawn to the centre */
     double samples_per_s; /* recent: its own share */
-    double step_ms;       /* means over its recent steps ... */
-    double compute_ms, input_ms, exposed_ms, wait_ms; /* ... which add up to step_ms */
+    double step_ms;       /* medians of `figures`, and the rest of it as wait; while there are none,
+                           * means of recent steps, in the end of all under the plan in force */
+    double compute_ms, input_ms, exposed_ms, wait_ms; /* add up to step_ms */
     double expected_ms;     /* step time of the plan's model for its batch; NAN: relative model */
     double relative_speed;  /* expected / (compute + input), 1 = as expected; NAN unknown */
     double overrun_ms;      /* emulated: real work beyond the emulated time, per step */
     double last_step_age_s; /* NAN: no step yet */
+    struct step_figures figures; /* of its latest steps; plan 0: none */
+    double queued_ms;     /* of such a step, mean: its thread waited for a processor; NAN unknown */
+    int64_t memory_bytes; /* most held at once under the plan in force; 0: unknown */
+    char straggler[16];   /* what makes it slow while it is one: "compute", "processor", "input",
+                           * "network"; "": it is none */
+    double straggler_times;  /* as long as before, of the last time that it was one; NAN never */
+    int64_t straggler_since; /* number of the first step of that */
+    double straggler_confidence; /* 0 to 1: part of the extra time that the cause explains */
+    char straggler_says[384];    /* of one: "takes 3.0 times as long as before since ..." */
+    int64_t piece;    /* most samples that it holds at once in its present step; 0: none yet */
+    bool memory_told; /* it is of the device, as the program tells; else of the process */
+};
+
+/* What one plan gave. */
+struct plan_status {
+    int64_t generation, version;
+    int64_t since, steps;           /* its first step, -1: not agreed on; how many under it count */
+    double samples_per_s;           /* measured; NAN: not by all workers */
+    double predicted_samples_per_s; /* NAN: ratios only were known */
+    double ideal_samples_per_s;     /* sum of the devices at the batches that it gave them */
+    char reason[256];               /* why it took the place of the one before; "": the first */
 };
 
 /* What failed first. */
@@ -86,6 +110,8 @@ struct job_status {
     int64_t generation, plan_version; /* 0: none yet */
     int64_t generations, replans;     /* so far: 1 and 0 in an ordinary run */
     int64_t restarts;                 /* after failures */
+    int64_t stragglers;               /* how often a worker was named */
+    double all_slow_times; /* as long as before, while most workers take that at once; NAN: no */
     int n_nodes;
     int64_t steps_done, steps_total; /* total 0: unknown */
     int64_t epoch, epochs;           /* epoch under way, from 1; 0: unknown */
@@ -94,8 +120,9 @@ struct job_status {
     double loss;                 /* last, weighted over workers */
     double accuracy, test_loss;  /* last test_accuracy and test_loss of rank 0 */
     double samples_per_s;        /* samples over the longest sum of step times; see figures.h */
-    double recent_samples_per_s; /* over the last seconds */
-    double ideal_samples_per_s;  /* sum of the devices at the batch they get */
+    double recent_samples_per_s; /* over the last seconds; NAN: no steps are made */
+    double ideal_samples_per_s;  /* sum of the devices at the batch they get, over generations */
+    double recent_ideal_samples_per_s; /* the same of the plan in force */
     double predicted_samples_per_s;
     double equal_predicted_samples_per_s;
     double equal_measured_samples_per_s; /* NAN in an ordinary run */
@@ -106,6 +133,8 @@ struct job_status {
     bool folder_hangs; /* it did not answer in the end; not in the JSON */
     bool may_be_left;  /* something on a node, for eddis-run --cleanup; not in the JSON */
     struct first_failure failure;
+    struct plan_status plan[STATUS_MAX_PLANS]; /* [n_plans], the first one and the newest */
+    int n_plans;
     struct worker_status *worker; /* [n_workers] by rank; owned */
     int n_workers;
 };
@@ -118,8 +147,9 @@ int job_status_resize(struct job_status *s, int n, struct eddis_error *err);
 
 void job_status_fini(struct job_status *s);
 
-/* Returns JSON text: one line without workers, or indented with them; NULL without memory. */
-char *job_status_text(const struct job_status *s, bool one_line);
+/* Returns JSON text, NULL without memory: indented, with all workers; one line with n of them. */
+char *job_status_text(const struct job_status *s);
+char *job_status_line(const struct job_status *s, const int *rank, int n);
 
 /* Returns {"schema_version": 1, "job": ..., "workers": [...]}. */
 char *job_status_workers_text(const struct job_status *s);
@@ -129,6 +159,22 @@ char *job_status_workers_text(const struct job_status *s);
  */
 int job_status_parse(const char *text, size_t n, const char *what, struct job_status *ret,
                      struct eddis_error *err);
+
+/* Whether a worker is past its last step, however it ended. */
+bool job_status_has_ended(const struct worker_status *w);
+
+/* Whether its last step ended longer ago than its steps explain. */
+bool job_status_is_stalled(const struct worker_status *w);
+
+/* Seconds without a step of any worker that has not ended, while the job runs; 0: steps are made.
+ */
+double job_status_stalled_s(const struct job_status *s);
+
+/* Return the rate of an equal split that the job's own may be held against, and whether it was
+ * measured; NAN: none.  A prediction knows real devices alone, without communication and what else
+ * a job's steps take, so it is left out there, and where the plan is the equal split.
+ */
+double job_status_equal(const struct job_status *s, bool *ret_measured);
 
 const char *job_state_name(enum job_state state); /* "running" */
 

@@ -9,10 +9,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sysexits.h>
 
-/* Below this share of its own expected speed a worker is named (NVRx's threshold). */
-#define STRAGGLER_BELOW 0.7
-#define AT_ONCE_S       0.1 /* before it began, in truth */
+#define AT_ONCE_S 0.1 /* before it began, in truth */
 
 char *job_status_duration(double s, char *ret, size_t size)
 {
@@ -93,12 +92,20 @@ static const char *reason_words(const char *reason)
     return reason;
 }
 
+/* Two codes for one reason. */
+static const char *code_words(const struct job_status *s)
+{
+    if (strcmp(s->reason, "preempted") != 0)
+        return "";
+    return s->exit_code == EX_TEMPFAIL ? " (saved)" : " (not saved)";
+}
+
 static void print_failure(const struct job_status *s, struct strbuf *b)
 {
     const struct first_failure *f = &s->failure;
 
     print_message(s, b);
-    if (!f->set || strcmp(f->what, s->message) == 0) /* the sentence says it all */
+    if (!f->set || strncmp(f->what, s->message, strlen(f->what)) == 0) /* that says it all */
         return;
     strbuf_add(b, "  first failure: ");
     if (f->rank >= 0)
@@ -133,19 +140,44 @@ static bool plan_is_equal(const struct job_status *s)
            1e-9 * s->predicted_samples_per_s;
 }
 
+double job_status_equal(const struct job_status *s, bool *ret_measured)
+{
+    *ret_measured = isfinite(s->equal_measured_samples_per_s);
+    if (*ret_measured)
+        return s->equal_measured_samples_per_s;
+    return s->emulated && !plan_is_equal(s) ? s->equal_predicted_samples_per_s : NAN;
+}
+
+/* Ideal is of the plan in force: the rate over plans that were unlike is not held against it.
+ * " = 97 % of ideal"; " (last plan 1 690 = 97 % of ideal)"
+ */
+static void print_ideal(const struct job_status *s, struct strbuf *b)
+{
+    const struct plan_status *last = s->n_plans ? &s->plan[s->n_plans - 1] : NULL;
+    char number[40];
+
+    if (s->replans == 0) {
+        if (s->ideal_samples_per_s > 0)
+            strbuf_addf(b, " = %.0f %% of ideal", 100 * s->samples_per_s / s->ideal_samples_per_s);
+    } else if (last && isfinite(last->samples_per_s) && last->ideal_samples_per_s > 0) {
+        strbuf_addf(b, " (last plan %s = %.0f %% of ideal)",
+                    text_grouped(last->samples_per_s, number, sizeof number),
+                    100 * last->samples_per_s / last->ideal_samples_per_s);
+    }
+}
+
 /* "21 900 samples/s = 97 % of ideal, 2.4x an equal split (measured 9 200)" */
 static void print_speed(const struct job_status *s, struct strbuf *b)
 {
-    bool measured = isfinite(s->equal_measured_samples_per_s);
-    double equal = measured ? s->equal_measured_samples_per_s : s->equal_predicted_samples_per_s;
+    bool measured;
+    double equal = job_status_equal(s, &measured);
     char number[40];
 
     if (!isfinite(s->samples_per_s))
         return;
     strbuf_addf(b, "   %s samples/s", text_grouped(s->samples_per_s, number, sizeof number));
-    if (s->ideal_samples_per_s > 0)
-        strbuf_addf(b, " = %.0f %% of ideal", 100 * s->samples_per_s / s->ideal_samples_per_s);
-    if (equal > 0 && (measured || !plan_is_equal(s)))
+    print_ideal(s, b);
+    if (equal > 0)
         strbuf_addf(b, ", %.1fx an equal split (%s %s)", s->samples_per_s / equal,
                     measured ? "measured" : "predicted",
                     text_grouped(equal, number, sizeof number));
@@ -159,44 +191,96 @@ static void print_count(struct strbuf *b, int64_t n, const char *what)
         strbuf_addf(b, "%" PRId64 " %s%s", n, what, n == 1 ? "" : "s");
 }
 
+/* With more plans than this only the first and the newest are printed. */
+enum { PLANS_PRINTED = 6 };
+
+/* " (613, 1 203, 1 690 samples/s)": what each plan gave. */
+static void print_plans(const struct job_status *s, struct strbuf *b)
+{
+    int known = 0;
+    char number[40];
+
+    for (int i = 0; i < s->n_plans; i++)
+        known += isfinite(s->plan[i].samples_per_s);
+    if (s->replans == 0 || known < 2)
+        return;
+    strbuf_add(b, " (");
+    for (int i = 0; i < s->n_plans; i++) {
+        double rate = s->plan[i].samples_per_s;
+
+        if (i == 1 && s->n_plans > PLANS_PRINTED) {
+            strbuf_add(b, ", ...");
+            i = s->n_plans - PLANS_PRINTED + 1;
+            rate = s->plan[i].samples_per_s;
+        }
+        strbuf_addf(b, "%s%s", i ? ", " : "",
+                    isfinite(rate) ? text_grouped(rate, number, sizeof number) : "?");
+    }
+    strbuf_add(b, " samples/s)");
+}
+
+/* Whether anything was measured by which one could be named. */
+static bool was_watched(const struct job_status *s)
+{
+    bool ret = s->stragglers > 0;
+
+    for (int i = 0; i < s->n_workers; i++)
+        ret = ret || s->worker[i].figures.plan > 0;
+    return ret;
+}
+
+/* Those that were named while it ran; the slowest of them that is known. */
+static void print_stragglers(const struct job_status *s, struct strbuf *b)
+{
+    const struct worker_status *w = NULL;
+
+    if (!was_watched(s))
+        return;
+    for (int i = 0; i < s->n_workers; i++)
+        if (isfinite(s->worker[i].straggler_times) &&
+            (!w || s->worker[i].straggler_times > w->straggler_times))
+            w = &s->worker[i];
+    print_count(b, s->stragglers, "straggler");
+    if (w)
+        strbuf_addf(b, " (rank %d took %.1f times as long from step %" PRId64 " on)", w->rank,
+                    w->straggler_times, w->straggler_since);
+    strbuf_add(b, ", ");
+}
+
 static void print_events(const struct job_status *s, const char *name, struct strbuf *b)
 {
-    int known = 0, slow = 0, slowest = -1;
     char time[32];
 
-    for (int i = 0; i < s->n_workers; i++) {
-        double speed = s->worker[i].relative_speed;
-
-        known += isfinite(speed);
-        if (!(speed < STRAGGLER_BELOW))
-            continue;
-        if (slowest < 0 || speed < s->worker[slowest].relative_speed)
-            slowest = i;
-        slow++;
-    }
-    if (known) {
-        print_count(b, slow, "straggler");
-        if (slow)
-            strbuf_addf(b, " (rank %d at %.2f of its own expected speed)", s->worker[slowest].rank,
-                        s->worker[slowest].relative_speed);
-        strbuf_add(b, ", ");
-    }
+    print_stragglers(s, b);
     print_count(b, s->restarts, "restart");
     if (s->restarts && isfinite(s->recovery_s))
         strbuf_addf(b, " (%s from the last failure to the next step)",
                     job_status_elapsed(s->recovery_s, time, sizeof time));
     strbuf_add(b, ", ");
     print_count(b, s->replans, "re-plan");
+    print_plans(s, b);
     strbuf_add(b, "\nmore: eddis-status ");
     add_clean(b, name ? name : s->job);
     strbuf_add(b, " --report\n");
+}
+
+/* Its workers end by themselves where their driver is gone. */
+static void print_advice(const char *job, struct strbuf *b)
+{
+    strbuf_add(b, "  eddis-run --cleanup ");
+    add_clean(b, job);
+    strbuf_add(b,
+               " ends what may be left of it, --resume goes on from its last checkpoint, if any\n");
 }
 
 static void print_time(const struct job_status *s, struct strbuf *b)
 {
     char time[32];
 
-    if (s->exit_code && s->wall_s < AT_ONCE_S)
+    if (s->state == JOB_LOST)
+        strbuf_addf(b, "lost%s%s", isfinite(s->wall_s) ? " after " : "",
+                    isfinite(s->wall_s) ? job_status_elapsed(s->wall_s, time, sizeof time) : "");
+    else if (s->exit_code && s->wall_s < AT_ONCE_S)
         strbuf_addf(b, "%s at once", was_stopped(s) ? "stopped" : "failed");
     else
         strbuf_addf(b, "%s %s",
@@ -211,11 +295,11 @@ void job_status_print(const struct job_status *s, const char *name, struct strbu
     bool ok = s->exit_code == 0;
 
     print_time(s, b);
-    if (!ok) {
+    if (!ok && s->reason[0]) {
         strbuf_add(b, "   ");
         add_clean(b, reason_words(s->reason));
         if (s->exit_code >= 0)
-            strbuf_addf(b, ", exit code %d", s->exit_code);
+            strbuf_addf(b, ", exit code %d%s", s->exit_code, code_words(s));
     }
     if (isfinite(s->accuracy))
         strbuf_addf(b, "   test accuracy %.3f", s->accuracy);
@@ -227,5 +311,7 @@ void job_status_print(const struct job_status *s, const char *name, struct strbu
         print_failure(s, b);
     else
         print_message(s, b);
+    if (s->state == JOB_LOST)
+        print_advice(name ? name : s->job, b);
     print_events(s, name, b);
 }

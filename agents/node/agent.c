@@ -244,6 +244,10 @@ static int64_t next_ns(const struct agent *a, int64_t now_ns)
         next = timing_least_ns(next, reporter_next_ns(a->voice.reporter, now_ns));
     if (a->generation && a->generation->started && a->generation->report_at_step)
         next = timing_least_ns(next, a->generation->backoff.next_ns);
+    if (a->registered && a->generation && a->generation->started && a->generation->open)
+        next = timing_least_ns(next, a->generation->asked.next_ns);
+    if (a->registered && a->generation && a->generation->started)
+        next = timing_least_ns(next, a->generation->look_ns);
     if (a->registered && reporter_idle(a->voice.reporter))
         next = timing_least_ns(next, a->progress_due ? now_ns : a->progress_ns);
     return next;

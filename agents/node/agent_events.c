@@ -2,10 +2,12 @@
 /* agent_events.c - what a node's ranks, mpirun and probe do, and what the driver is told of it */
 #include "agent_impl.h"
 
+#include "agents/protocol/parts.h"
 #include "agents/protocol/protocol_relay.h"
 #include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/proctree.h"
 #include "lib/model/choice_json.h"
 #include "lib/model/network_check_json.h"
 
@@ -36,12 +38,30 @@ static void rank_started(struct agent *a, const struct worker *w, const struct r
 static void network_measured(struct agent *a, const struct worker *w)
 {
     cleanup_free char *text = generation_network(a->generation, w->rank);
-    struct event e = {
-        .type = EVENT_NETWORK, .generation = a->generation->number, .rank = w->rank, .text = text
-    };
 
-    if (text)
+    for (const char *at = text; at && *at;) {
+        struct event e = { .type = EVENT_NETWORK,
+                           .generation = a->generation->number,
+                           .rank = w->rank };
+        cleanup_free char *part = parts_cut(&at, &e.step);
+
+        if (!part)
+            return; /* the driver says that the probe ended without a result */
+        e.text = part;
         voice_tell(&a->voice, &e, clock_now_ns());
+    }
+}
+
+/* A rank that has failed may have seen another leave, whose end will be heard of later: the kernel
+ * takes a killed one's memory before its wrapper can know.
+ */
+static void see_who_ends(const struct agent *a)
+{
+    for (int i = 0; i < a->generation->n; i++) {
+        struct worker *w = &a->generation->worker[i];
+
+        w->ending = w->ending || (!w->ended && w->pid > 0 && proctree_ending(w->pid));
+    }
 }
 
 static void rank_ended(struct agent *a, struct worker *w, const struct rank_message *m)
@@ -54,10 +74,15 @@ static void rank_ended(struct agent *a, struct worker *w, const struct rank_mess
                        .signal = m->signal,
                        .oom = m->oom,
                        .lingers = m->lingers,
+                       .peak_bytes = m->peak_bytes,
+                       .limit_bytes = m->limit_bytes,
+                       .first = generation_was_first(w, m),
                        .last_lines = (char *)(uintptr_t)m->lines };
 
-    e.by_us = m->told || (a->stop.active && m->at_ns >= a->stop.began_ns);
+    e.by_us = !e.first && (m->told || (a->stop.active && m->at_ns >= a->stop.began_ns));
     w->ended = true;
+    if (!m->signal && !e.by_us)
+        see_who_ends(a);
     a->generation->n_ended++;
     a->progress_due = true; /* its last page, beside its end */
     node_log_say(a->voice.log, "rank %d ended, pid %d, code %d, signal %d%s%s", w->rank, m->pid,
@@ -116,7 +141,7 @@ void agent_read_relays(struct agent *a)
         if (rc == 0)
             return;
         if (rc < 0) {
-            voice_failed(&a->voice, e.generation, &err);
+            voice_failed(&a->voice, EVENT_FAILED, e.generation, &err);
             continue;
         }
         node_log_say(a->voice.log, "mpirun wants a daemon on %s", e.relay.host);
@@ -162,7 +187,8 @@ void agent_look_at_wrappers(struct agent *a)
 static void describe_end(const struct generation *g, int status, const char *words, char *ret,
                          size_t size)
 {
-    const char *known = openmpi_explain(words);
+    char why[300] = "";
+    bool known = openmpi_explain(words, why, sizeof why);
 
     ret[0] = '\0';
     if (g->place > 0 && WIFSIGNALED(status))
@@ -170,9 +196,9 @@ static void describe_end(const struct generation *g, int status, const char *wor
                  WTERMSIG(status), strsignal(WTERMSIG(status)));
     else if (g->place > 0)
         snprintf(ret, size, "mpirun's daemon, %s, exited %d%s%s", g->mpi->daemon,
-                 WEXITSTATUS(status), known ? ": " : "", known ? known : "");
-    else if (known)
-        snprintf(ret, size, "%s", known);
+                 WEXITSTATUS(status), known ? ": " : "", why);
+    else
+        snprintf(ret, size, "%s", why);
 }
 
 /* Of another node than the first it was a daemon, whose ordinary end is nobody's business. */
@@ -209,7 +235,7 @@ static void probe_ended(struct agent *a, int status)
     struct event e = { .type = EVENT_PROFILE, .generation = a->probe_order, .rank = -1 };
 
     if (probe_finish(&a->probe, status, &text, &err) < 0) {
-        voice_failed(&a->voice, a->probe_order, &err);
+        voice_failed(&a->voice, EVENT_FAILED, a->probe_order, &err);
         return;
     }
     node_log_say(a->voice.log, "profiled");
@@ -303,6 +329,15 @@ static void tell_network(struct agent *a, int64_t now_ns)
     tell_text(a, EVENT_NETWORK, text, now_ns);
 }
 
+static void tell_model(struct agent *a, int64_t now_ns)
+{
+    struct event e = { .type = EVENT_COMMITTED, .generation = a->generation->number, .rank = 0 };
+
+    e.step = generation_model_bytes(a->generation);
+    if (e.step >= 0)
+        voice_tell(&a->voice, &e, now_ns);
+}
+
 void agent_report(struct agent *a, int64_t now_ns)
 {
     struct generation *g = a->generation;
@@ -314,6 +349,12 @@ void agent_report(struct agent *a, int64_t now_ns)
     if (g && g->started && g->report_at_step && now_ns >= g->backoff.next_ns &&
         generation_reached_step(g, a->brief->heartbeat_ns, now_ns))
         a->progress_due = true;
+    if (g && g->started && g->open && now_ns >= g->asked.next_ns && generation_asks_mode(g, now_ns))
+        a->progress_due = true;
+    if (g && g->started && now_ns >= g->look_ns &&
+        generation_look(g, a->brief->heartbeat_ns, now_ns) && !a->progress_due &&
+        hurry_allows(&a->hurry, a->brief->heartbeat_ns, now_ns))
+        a->progress_due = true;
     if ((now_ns >= a->progress_ns || a->progress_due) && reporter_idle(a->voice.reporter)) {
         a->progress_ns = clock_after_ns(now_ns, a->brief->heartbeat_ns);
         a->progress_due = false;
@@ -322,6 +363,7 @@ void agent_report(struct agent *a, int64_t now_ns)
             n = generation_progress(g, now_ns, a->progress);
             tell_choice(a, now_ns);
             tell_network(a, now_ns);
+            tell_model(a, now_ns); /* behind what it is weighed with */
             look_for_frozen(a, now_ns);
         }
     }

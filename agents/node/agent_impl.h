@@ -14,6 +14,7 @@
 #include "agent.h"
 #include "agent_logs.h"
 #include "generation.h"
+#include "hurry.h"
 #include "lifeline.h"
 #include "openmpi.h"
 #include "probe.h"
@@ -70,6 +71,7 @@ struct agent {
     int64_t progress_ns;       /* when next */
     struct progress *progress; /* [BOARD_MAX_LOCAL] */
     bool progress_due;         /* without waiting for that */
+    struct hurry hurry;        /* for news of steps */
     bool bye;                  /* leave when nothing is left */
     bool over;
     int exit_code;

@@ -18,8 +18,8 @@
 
 #define CHECK_NS (5 * CLOCK_S)
 
-static const char *const names[] = { "none",      "profile", "prepare", "check", "start", "relay",
-                                     "rebalance", "signal",  "stop",    "logs",  "bye" };
+static const char *const names[] = { "none",   "profile",   "prepare", "check", "start", "relay",
+                                     "settle", "rebalance", "signal",  "stop",  "logs",  "bye" };
 
 /* ---- carrying them out ---- */
 
@@ -84,11 +84,20 @@ static int relay(struct agent *a, const struct order *o, struct eddis_error *err
     return g ? generation_start_daemon(g, a->brief, &o->relay, err) : -ENOENT;
 }
 
+static int settle(struct agent *a, const struct order *o, struct eddis_error *err)
+{
+    struct generation *g = meant(a, o, err);
+
+    int rc = g ? generation_settle(g, o, err) : -ENOENT;
+
+    return rc < 0 ? eddis_fail_prefix(err, rc, "cannot tell the ranks the job's mode") : 0;
+}
+
 static int rebalance(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     struct generation *g = meant(a, o, err);
 
-    return g ? board_publish(g->board, o->plan, err) : -ENOENT;
+    return g ? generation_rebalance(g, o, err) : -ENOENT;
 }
 
 static int pass_signal(struct agent *a, const struct order *o, struct eddis_error *err)
@@ -127,11 +136,17 @@ static int bye(struct agent *a, const struct order *o, struct eddis_error *err)
 }
 
 static int (*const carry_out[])(struct agent *a, const struct order *o, struct eddis_error *err) = {
-    [ORDER_PROFILE] = profile,    [ORDER_PREPARE] = prepare,
-    [ORDER_CHECK] = check,        [ORDER_START] = start,
-    [ORDER_RELAY] = relay,        [ORDER_REBALANCE] = rebalance,
-    [ORDER_SIGNAL] = pass_signal, [ORDER_STOP] = stop,
-    [ORDER_LOGS] = send_log,      [ORDER_BYE] = bye,
+    [ORDER_PROFILE] = profile,
+    [ORDER_PREPARE] = prepare,
+    [ORDER_CHECK] = check,
+    [ORDER_START] = start,
+    [ORDER_RELAY] = relay,
+    [ORDER_SETTLE] = settle,
+    [ORDER_REBALANCE] = rebalance,
+    [ORDER_SIGNAL] = pass_signal,
+    [ORDER_STOP] = stop,
+    [ORDER_LOGS] = send_log,
+    [ORDER_BYE] = bye,
 };
 
 static void take_order(struct agent *a, const struct order *o)
@@ -151,7 +166,8 @@ static void take_order(struct agent *a, const struct order *o)
     if (!carry_out[o->type])
         eddis_fail(&err, -ENOSYS, "this agent knows no order \"%s\"", names[o->type]);
     if (!carry_out[o->type] || carry_out[o->type](a, o, &err) < 0)
-        voice_failed(&a->voice, o->generation, &err);
+        voice_failed(&a->voice, o->type == ORDER_SETTLE ? EVENT_UNSETTLED : EVENT_FAILED,
+                     o->generation, &err);
 }
 
 /* ---- asking for them ---- */
@@ -190,6 +206,8 @@ static void on_registered(void *ctx, int status, const char *body, size_t body_n
     a->asking = false;
     if (status == 200) {
         a->registered = true;
+        /* Its connection would be a second one, while all the others still want their first. */
+        a->progress_ns = clock_after_ns(clock_now_ns(), a->brief->heartbeat_ns);
         lifeline_heard(&a->life);
         node_log_say(a->voice.log, "registered");
         session_log_end(&a->session_log, node_log_fd(a->voice.log));
@@ -301,7 +319,7 @@ void agent_step_check(struct agent *a, int64_t now_ns)
                "checkpoint.dir '%s' is not the same folder on %s: what %s wrote there is not seen; "
                "name one that all nodes share",
                g->share_dir, g->node[g->place].host, g->node[unseen].host);
-    voice_failed(&a->voice, e.generation, &err);
+    voice_failed(&a->voice, EVENT_FAILED, e.generation, &err);
 }
 
 /* ---- the end of a generation ---- */

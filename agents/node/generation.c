@@ -3,6 +3,7 @@
 #include "generation.h"
 
 #include "launch.h"
+#include "memory_limits.h"
 #include "relay.h"
 #include "shared_folder.h"
 
@@ -30,6 +31,10 @@
 enum { EDDIS_PHASES = 63 };
 
 enum { WORDS_BYTES = 2048 };
+
+/* Looks at the steps are at least this far apart, and take at most one part of the time. */
+#define LOOK_NS (100 * CLOCK_MS)
+enum { LOOK_PART = 200 };
 
 /* ---- starting it ---- */
 
@@ -104,6 +109,36 @@ int generation_start_daemon(struct generation *g, const struct brief *b, const s
     return start(g, b, err);
 }
 
+static int check_plan(const struct generation *g, const struct order *o, struct eddis_error *err)
+{
+    int n = board_setup(g->board)->n_ranks;
+
+    return o->n_plan == n
+               ? 0
+               : eddis_fail(err, -EINVAL, "a plan for %d ranks where there are %d", o->n_plan, n);
+}
+
+int generation_settle(struct generation *g, const struct order *o, struct eddis_error *err)
+{
+    cleanup_free struct board_area *area = calloc(1, sizeof *area);
+    int rc = area ? check_plan(g, o, err) : eddis_fail(err, -ENOMEM, "no memory for a plan");
+
+    if (rc < 0)
+        return rc;
+    memcpy(area->mode, o->mode, sizeof area->mode);
+    memcpy(area->algorithm, o->algorithm, sizeof area->algorithm);
+    area->options = o->options;
+    area->group = o->group;
+    return board_settle(g->board, area, o->plan, err);
+}
+
+int generation_rebalance(struct generation *g, const struct order *o, struct eddis_error *err)
+{
+    int rc = check_plan(g, o, err);
+
+    return rc < 0 ? rc : board_publish(g->board, o->plan, err);
+}
+
 int generation_relay(struct generation *g, struct relay *ret, struct eddis_error *err)
 {
     int place, rc = g->relay < 0 ? 0 : relay_receive(g->relay, ret, err);
@@ -149,6 +184,11 @@ struct worker *generation_message(struct generation *g, struct rank_message *ret
     return NULL;
 }
 
+bool generation_was_first(const struct worker *w, const struct rank_message *m)
+{
+    return w->ending && m->signal && m->signal != SIGABRT && !(m->told && m->signal == SIGTERM);
+}
+
 void generation_signal(const struct generation *g, int sig)
 {
     for (int i = 0; i < g->n; i++)
@@ -162,11 +202,14 @@ void generation_signal(const struct generation *g, int sig)
 static void make_sane(struct board_page *page)
 {
     int64_t *number[] = {
-        &page->steps_done,   &page->steps_total,    &page->steps_in_epoch, &page->epochs,
-        &page->samples_done, &page->plan_version,   &page->bytes_sent,     &page->overrun_ns,
-        &page->steps_here,   &page->step_plan,      &page->steps_before,   &page->samples_before,
-        &page->sum.input_ns, &page->sum.compute_ns, &page->sum.exposed_ns, &page->sum.wait_ns,
-        &page->sum.total_ns, &page->model_bytes,
+        &page->steps_done,       &page->steps_total,      &page->steps_in_epoch,
+        &page->epochs,           &page->samples_done,     &page->plan_version,
+        &page->bytes_sent,       &page->overrun_ns,       &page->steps_here,
+        &page->step_plan,        &page->steps_before,     &page->samples_before,
+        &page->sum.input_ns,     &page->sum.compute_ns,   &page->sum.exposed_ns,
+        &page->sum.wait_ns,      &page->sum.total_ns,     &page->model_bytes,
+        &page->samples_in_epoch, &page->restored_samples, &page->restored_at,
+        &page->exchanges,        &page->exchange_ns,
     };
 
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
@@ -201,15 +244,20 @@ static void fill(struct progress *p, const struct board_page *page, const struct
         .steps_done = page->steps_done,
         .steps_total = page->steps_total,
         .steps_in_epoch = page->steps_in_epoch,
+        .samples_in_epoch = page->samples_in_epoch,
         .epochs = page->epochs,
         .steps_here = page->steps_here,
         .samples_done = page->samples_done,
+        .restored_samples = page->restored_samples,
+        .restored_at = page->restored_at,
         .plan_version = page->plan_version,
         .plan_since = page->plan_since,
         .bytes_sent = page->bytes_sent,
         .overrun_ns = page->overrun_ns,
         .model_bytes = page->model_bytes,
         .staleness = page->staleness,
+        .exchanges = page->exchanges,
+        .exchange_ns = page->exchange_ns,
         .page_age_ns = -1,
         .loss = page->has_loss ? page->loss : __builtin_nan(""),
         .sum = page->sum,
@@ -217,6 +265,8 @@ static void fill(struct progress *p, const struct board_page *page, const struct
         .steps_before = page->steps_before,
         .samples_before = page->samples_before,
         .sum_before = page->sum_before,
+        .at_once = page->at_once,
+        .takes_pieces = page->takes_pieces != 0,
     };
     memcpy(p->metric, page->metric, sizeof p->metric);
     p->waits_for = (int)page->waits_for;
@@ -259,25 +309,71 @@ const struct network_check *generation_network_check(struct generation *g)
 
 int generation_progress(struct generation *g, int64_t now_ns, struct progress *ret)
 {
+    cleanup_free struct memory_limits_worker *held = calloc((size_t)g->n, sizeof *held);
     int n = 0;
 
+    core_watch_take(g->cores, now_ns);
+    link_watch_take(g->links, now_ns);
     for (int i = 0; i < g->n; i++) {
         struct worker *w = &g->worker[i];
         struct board_page page;
 
+        step_watch_look_at_memory(&w->steps);
         if (board_read(g->board, w->local_rank, &page, NULL) < 0)
             continue;
         make_sane(&page);
-        fill(&ret[n++], &page, w, now_ns);
+        step_watch_take(&w->steps, &page, g->board);
+        fill(&ret[n], &page, w, now_ns);
+        step_watch_report(&w->steps, &page, w->wrapper, &ret[n]);
+        core_watch_set(g->cores, i, w->wrapper, w->steps.load.pid);
+        if (held)
+            held[n] = (struct memory_limits_worker){ w->steps.load.pid, &w->steps.memory, &ret[n] };
+        link_watch_set(g->links, i, w->steps.load.pid);
+        ret[n].core_loss = core_watch_loss(g->cores, i);
+        ret[n++].link = link_watch_load(g->links, i);
         w->before = page;
         w->seen = true;
     }
+    if (held)
+        memory_limits_fill(held, n);
     /* All have mapped it: from now on nothing is left of it when they are gone. */
     if (g->board_linked && board_all_mapped(g->board)) {
         (void)unlink(g->board_path);
         g->board_linked = false;
     }
     return n;
+}
+
+/* Nothing new is to be seen before the fastest worker has done a step. */
+static int64_t look_again_ns(int64_t step_ns, int64_t most_ns, int64_t began_ns)
+{
+    int64_t now_ns = clock_now_ns(), wait_ns = LOOK_PART * (now_ns - began_ns);
+
+    wait_ns = wait_ns > step_ns ? wait_ns : step_ns;
+    wait_ns = wait_ns > LOOK_NS ? wait_ns : LOOK_NS;
+    return now_ns + (wait_ns < most_ns ? wait_ns : most_ns);
+}
+
+bool generation_look(struct generation *g, int64_t most_ns, int64_t now_ns)
+{
+    int64_t step_ns = most_ns;
+    bool news = false;
+
+    for (int i = 0; i < g->n; i++) {
+        struct worker *w = &g->worker[i];
+        const struct board_step *last;
+        struct board_page page;
+
+        if (board_read(g->board, w->local_rank, &page, NULL) < 0 || page.steps_done == 0)
+            continue;
+        make_sane(&page);
+        step_watch_take(&w->steps, &page, g->board);
+        last = &page.ring[(page.steps_done - 1) % BOARD_RING];
+        step_ns = last->t.total_ns < step_ns ? last->t.total_ns : step_ns;
+        news = news || step_watch_has_news(&w->steps);
+    }
+    g->look_ns = look_again_ns(step_ns, most_ns, now_ns);
+    return news;
 }
 
 bool generation_reached_step(struct generation *g, int64_t most_ns, int64_t now_ns)
@@ -299,6 +395,28 @@ bool generation_reached_step(struct generation *g, int64_t most_ns, int64_t now_
         return false;
     g->report_at_step = 0;
     return true;
+}
+
+/* Late by at most a tenth of a second; ranks that read a large data set first take minutes. */
+#define ASKED_NS (100 * CLOCK_MS)
+
+bool generation_asks_mode(struct generation *g, int64_t now_ns)
+{
+    struct board_page page;
+    bool seen = board_read(g->board, 0, &page, NULL) == 0;
+
+    poll_backoff_taken(&g->asked, seen, ASKED_NS, now_ns);
+    return seen && page.committed;
+}
+
+int64_t generation_model_bytes(struct generation *g)
+{
+    const struct worker *w = &g->worker[0];
+
+    if (!g->open || !w->seen || !w->before.committed)
+        return -1;
+    g->open = false;
+    return w->before.model_bytes;
 }
 
 /* Returns the text with mpirun's names of nodes made people's. */
@@ -385,7 +503,11 @@ bool generation_kill_frozen(struct generation *g, int64_t now_ns, int64_t limit_
     static const char said[] = "was stopped by a signal and has not gone on: killed";
 
     if (g->mpirun && is_frozen(&g->mpirun_frozen, g->mpirun, now_ns, limit_ns)) {
-        snprintf(ret, size, "mpirun (pid %d) %s", (int)g->mpirun, said);
+        if (g->place)
+            snprintf(ret, size, "mpirun's daemon, %s (pid %d), %s", g->mpi->daemon, (int)g->mpirun,
+                     said);
+        else
+            snprintf(ret, size, "mpirun (pid %d) %s", (int)g->mpirun, said);
         (void)kill(g->mpirun, SIGKILL);
         g->mpirun_frozen.stopped_ns = 0;
         return true;
@@ -434,6 +556,8 @@ void generation_close(struct generation *g)
     free_list(g->env);
     free(g->share_dir);
     free(g->node);
+    core_watch_close(g->cores);
+    link_watch_close(g->links);
     free(g->worker);
     free(g);
 }

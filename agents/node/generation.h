@@ -7,9 +7,12 @@
 #ifndef EDDIS_AGENTS_NODE_GENERATION_H
 #define EDDIS_AGENTS_NODE_GENERATION_H
 
+#include "core_watch.h"
+#include "link_watch.h"
 #include "openmpi.h"
 #include "poll_backoff.h"
 #include "rank_file.h"
+#include "step_watch.h"
 
 #include "agents/node/keep/folders.h"
 #include "agents/protocol/protocol.h"
@@ -32,8 +35,10 @@ struct worker {
     pid_t wrapper, pid;       /* 0 until it started */
     int pidfd;                /* of the wrapper; -1: none, or dead */
     bool ended;               /* its end is known and was reported */
+    bool ending;              /* its program was seen to end when another rank had failed */
     bool seen;                /* `before` holds something */
     struct board_page before; /* as last reported */
+    struct step_watch steps;
     struct frozen wrapper_frozen, program_frozen;
 };
 
@@ -54,7 +59,9 @@ struct generation {
     char share[PROTOCOL_MARKER + 1];
     size_t share_kept; /* see shared_folder.h */
     int n, n_ended;
-    struct worker *worker; /* [n], by local rank */
+    struct worker *worker;    /* [n], by local rank */
+    struct core_watch *cores; /* of these */
+    struct link_watch *links; /* likewise */
     struct folders folders;
     char run[FOLDERS_PATH + 24], shm[FOLDERS_PATH + 24]; /* of this generation */
     char board_path[FOLDERS_PATH + 40], rank_file[FOLDERS_PATH + 40];
@@ -71,6 +78,9 @@ struct generation {
     bool started, mpirun_ended;
     int64_t report_at_step;      /* of the order to prepare; 0: none, or all have done it */
     struct poll_backoff backoff; /* for that */
+    int64_t look_ns;             /* when to look at the workers' steps again */
+    bool open;                   /* rank 0 is here, and its eddis_commit will ask for the mode */
+    struct poll_backoff asked;   /* for that */
     int32_t choice_version;      /* of rank 0's choice, as reported */
     bool network_told;           /* what rank 0 found the network to be was reported */
     int64_t log_offset;          /* where this generation's words in mpirun.log begin */
@@ -100,6 +110,12 @@ int generation_start(struct generation *g, const struct brief *b, struct eddis_e
 int generation_start_daemon(struct generation *g, const struct brief *b, const struct relay *r,
                             struct eddis_error *err);
 
+/* Publish the first plan and the mode that comes with it, or a later plan.  -EINVAL: it is of
+ * another number of ranks than the generation; otherwise as board_settle and board_publish.
+ */
+int generation_settle(struct generation *g, const struct order *order, struct eddis_error *err);
+int generation_rebalance(struct generation *g, const struct order *order, struct eddis_error *err);
+
 /* Take mpirun's next wish for a daemon, with the host's name as people use it; the caller frees it
  * by relay_free.  Returns and fails as relay_receive.
  */
@@ -109,6 +125,12 @@ int generation_relay(struct generation *g, struct relay *ret, struct eddis_error
  * none. Only output is taken from one whose program has ended.
  */
 struct worker *generation_message(struct generation *g, struct rank_message *ret);
+
+/* Whether this message of its end says that it was killed before a rank failed that was heard of
+ * earlier, when w->ending was set.  What ended by itself then may well have seen the other leave,
+ * and so may what aborted; and mpirun tells the others to end by SIGTERM.
+ */
+bool generation_was_first(const struct worker *w, const struct rank_message *m);
 
 /* Signal all wrappers that live, which pass it on. */
 void generation_signal(const struct generation *g, int sig);
@@ -126,10 +148,26 @@ const struct comm_choice *generation_choice(struct generation *g);
 /* Return what rank 0 found the network to be, once; NULL: nothing, or it was told before. */
 const struct network_check *generation_network_check(struct generation *g);
 
+/* Look at the steps that were done since the look before, and set look_ns; most_ns: the time
+ * between two reports.  Returns whether there is news that should not wait for the next report:
+ * figures of a plan or of a speed of which none were reported yet.
+ */
+bool generation_look(struct generation *g, int64_t most_ns, int64_t now_ns);
+
 /* Whether all workers have done report_at_step steps, which is true once; to be asked when
  * backoff.next_ns has come.  most_ns: the time between two reports.
  */
 bool generation_reached_step(struct generation *g, int64_t most_ns, int64_t now_ns);
+
+/* Whether rank 0 has come to eddis_commit where the mode is open; to be asked when asked.next_ns
+ * has come.
+ */
+bool generation_asks_mode(struct generation *g, int64_t now_ns);
+
+/* Return how many bytes rank 0's model has, as it was read last, when it asks for the mode, once;
+ * else -1.
+ */
+int64_t generation_model_bytes(struct generation *g);
 
 /* Return the last words of mpirun in this generation, with the names of nodes that people use, for
  * the caller to free; NULL when it said nothing.

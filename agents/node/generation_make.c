@@ -42,6 +42,16 @@ static int32_t *make_places(const struct order *o)
     return place;
 }
 
+/* That of the row of emulate which the rank stands for; 0 for a real device. */
+static double jitter_of(const struct brief *b, const struct order_rank *r)
+{
+    int row;
+
+    if (sscanf(r->device_id, "emulated:%d", &row) != 1 || row < 0 || row >= b->n_emulate)
+        return 0;
+    return b->emulate[row].jitter;
+}
+
 static int make_board(struct generation *g, const struct brief *b, const struct order *o,
                       struct eddis_error *err)
 {
@@ -61,6 +71,7 @@ static int make_board(struct generation *g, const struct brief *b, const struct 
     area->bucket_bytes = o->bucket_bytes;
     area->seed = o->seed;
     area->warmup_steps = o->warmup_steps;
+    area->open_ns = o->open_ns;
     memcpy(area->mode, o->mode, sizeof area->mode);
     memcpy(area->algorithm, o->algorithm, sizeof area->algorithm);
     area->node_of = place;
@@ -72,6 +83,7 @@ static int make_board(struct generation *g, const struct brief *b, const struct 
     for (int i = 0; i < o->n_local; i++) {
         area->fixed_s[i] = o->rank[i].fixed_s;
         area->sample_s[i] = o->rank[i].sample_s;
+        area->jitter[i] = jitter_of(b, &o->rank[i]);
     }
     snprintf(area->job, sizeof area->job, "%s", b->job_id);
     if ((rc = copy_path(b->checkpoint_dir, area->checkpoint_dir, sizeof area->checkpoint_dir,
@@ -273,9 +285,11 @@ static struct generation *allocate(const struct generation_place *where, const s
     g->n = o->n_local;
     g->n_nodes = o->n_nodes;
     g->report_at_step = o->report_at_step;
+    g->open = o->plan->version == 0 && o->rank[0].rank == 0;
     g->socket = g->relay = g->port_fd = -1;
     g->folders = *where->folders;
-    if (g->worker && g->node && g->argv && g->env)
+    if (g->worker && g->node && g->argv && g->env && core_watch_open(g->n, &g->cores, NULL) >= 0 &&
+        link_watch_open(g->n, &g->links, NULL) >= 0)
         return g;
     generation_close(g);
     return NULL;
@@ -301,8 +315,10 @@ static int find_place(struct generation *g, const struct brief *b, const struct 
         g->place = 0;
         return eddis_fail(err, -EINVAL, "the order's nodes and its ranks of this one disagree");
     }
-    for (int i = 0; i < g->n; i++)
+    for (int i = 0; i < g->n; i++) {
         g->worker[i] = (struct worker){ .rank = o->rank[i].rank, .local_rank = i, .pidfd = -1 };
+        step_watch_init(&g->worker[i].steps);
+    }
     return 0;
 }
 

@@ -2,38 +2,14 @@
 /* launch_check.c - looks for what would be missing before anything is started */
 #include "launch.h"
 
-#include "lib/base/cleanup.h"
+#include "lib/base/program.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static bool is_program(const char *path)
-{
-    struct stat st;
-
-    return access(path, X_OK) == 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-static int check_with_slash(const char *dir, const char *name, struct eddis_error *err)
-{
-    cleanup_free char *path = NULL;
-
-    while (name[0] == '.' && name[1] == '/' && name[2]) /* for the sentence */
-        name += 2;
-    if (asprintf(&path, "%s%s%s", name[0] == '/' ? "" : dir, name[0] == '/' ? "" : "/", name) < 0)
-        return eddis_fail(err, -ENOMEM, "no memory for a path");
-    if (access(path, F_OK) < 0)
-        return eddis_fail(err, -errno, "no program '%s'; build it first, or correct the command",
-                          path);
-    if (!is_program(path))
-        return eddis_fail(err, -EACCES, "'%s' is no program that may be executed", path);
-    return 0;
-}
 
 int launch_check_workdir(const char *dir, struct eddis_error *err)
 {
@@ -52,25 +28,8 @@ int launch_check_workdir(const char *dir, struct eddis_error *err)
 
 static int check_program(const struct launch *l, struct eddis_error *err)
 {
-    const char *name = l->brief->command[0], *path = launch_search_path(l);
-    char at[PATH_MAX];
-
-    if (strchr(name, '/'))
-        return check_with_slash(l->brief->workdir, name, err);
-    while (*path) {
-        size_t n = strcspn(path, ":");
-
-        if (n && snprintf(at, sizeof at, "%.*s/%s", (int)n, path, name) < (int)sizeof at &&
-            is_program(at))
-            return 0;
-        path += n + (path[n] == ':');
-    }
-    snprintf(at, sizeof at, "%s/%s", l->bin, name);
-    if (l->bin[0] && is_program(at))
-        return 0;
-    return eddis_fail(err, -ENOENT,
-                      "no program '%s' in PATH; install it, or write its path as in ./%s", name,
-                      name);
+    return program_check(l->brief->command[0], l->brief->workdir, launch_search_path(l), l->bin,
+                         err);
 }
 
 static int check_data(const struct launch *l, struct eddis_error *err)

@@ -104,12 +104,14 @@ static void add_master(struct strlist *e, const struct launch *l)
         strlist_addf(e, "MASTER_PORT=%d", l->master_port);
 }
 
-/* A later generation goes on from the newest whole checkpoint, which rank 0 looks for. */
+/* A later generation goes on from the newest whole checkpoint, which rank 0 looks for, or, while
+ * the job has written none, from the one that it began with.
+ */
 const char *launch_resume_from(const struct brief *b, const struct order *o)
 {
     if (!o->resume)
         return NULL;
-    return o->generation > 1 ? b->checkpoint_dir : b->resume_from;
+    return o->generation > 1 && !o->resume_begun ? b->checkpoint_dir : b->resume_from;
 }
 
 /* What scripts written for torchrun and for us read; see the manual of eddis-run. */

@@ -164,8 +164,7 @@ static const struct {
     { "unable to connect", "it cannot connect to the node where mpirun runs; look at firewalls "
                            "between the nodes" },
     { "no path to daemon", "mpirun has no way to one of its daemons" },
-    { "lost communication with a remote daemon", "mpirun has lost the connection to a node" },
-    { "lost communication with", "mpirun has lost the connection to a node" },
+    { "lost communication with", NULL }, /* which names a node */
     { "unable to reliably start", "mpirun could not start its daemon on a node" },
     { "A daemon failed to report back", "mpirun could not start its daemon on a node" },
     { "None of the TCP networks specified",
@@ -174,10 +173,28 @@ static const struct {
     { "No network interfaces were found", "mpirun finds no network interface that it may use" },
 };
 
-const char *openmpi_explain(const char *words)
+/* "  Remote daemon: [[4711,0],2] on node c07": that node. */
+static void lost_node(const char *words, char *ret, size_t size)
 {
-    for (size_t i = 0; words && i < sizeof known / sizeof *known; i++)
-        if (strstr(words, known[i].words))
-            return known[i].sentence;
-    return NULL;
+    static const char on[] = " on node ";
+    const char *line = strstr(words, "Remote daemon:");
+    const char *name = line ? strstr(line, on) : NULL;
+
+    name = name && name < line + strcspn(line, "\n") ? name + strlen(on) : "a node";
+    (void)snprintf(ret, size, "mpirun has lost the connection to %.*s", (int)strcspn(name, "\n"),
+                   name);
+}
+
+bool openmpi_explain(const char *words, char *ret, size_t size)
+{
+    for (size_t i = 0; words && i < sizeof known / sizeof *known; i++) {
+        if (!strstr(words, known[i].words))
+            continue;
+        if (known[i].sentence)
+            (void)snprintf(ret, size, "%s", known[i].sentence);
+        else
+            lost_node(words, ret, size);
+        return true;
+    }
+    return false;
 }

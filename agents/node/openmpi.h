@@ -10,6 +10,7 @@
 
 #include "lib/base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { OPENMPI_VERSION = 64 };
@@ -47,9 +48,9 @@ int openmpi_version(char *ret, size_t size, struct eddis_error *err);
 /* Take the version out of what `mpirun --version` prints.  Returns and fails as above. */
 int openmpi_parse_version(const char *text, char *ret, size_t size, struct eddis_error *err);
 
-/* Borrow, for ever, one sentence for people in the place of the many lines in which mpirun says
- * that it could not start.  NULL when the words hold nothing that is known.
+/* Write one sentence for people to ret, in the place of the many lines in which mpirun says why it
+ * ended; words may be NULL.  False: they hold nothing that is known.
  */
-const char *openmpi_explain(const char *words);
+bool openmpi_explain(const char *words, char *ret, size_t size);
 
 #endif

@@ -52,9 +52,11 @@ struct rank_message {
     int64_t generation;
     int64_t at_ns; /* clock_now_ns when it happened */
     int32_t rank;
-    int32_t wrapper, pid;  /* of eddis-rank, of the user's program */
-    int32_t code, signal;  /* as struct event */
-    int32_t told, oom;     /* 1: mpirun or the agent had asked it to end; out of memory */
+    int32_t wrapper, pid; /* of eddis-rank, of the user's program */
+    int32_t code, signal; /* as struct event */
+    int32_t told, oom;    /* 1: mpirun or the agent had asked it to end; out of memory */
+    int64_t peak_bytes;   /* as struct event, and so the next */
+    int64_t limit_bytes;
     int32_t lingers;       /* as struct event */
     int32_t log_error;     /* why the log could not be written, negative errno; 0 */
     int64_t dropped_bytes; /* of the log, for lack of room or for that */

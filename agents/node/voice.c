@@ -28,12 +28,12 @@ void voice_note(const struct voice *v, int64_t generation, const char *fmt, ...)
     voice_tell(v, &e, clock_now_ns());
 }
 
-void voice_failed(const struct voice *v, int64_t generation, const struct eddis_error *why)
+void voice_failed(const struct voice *v, enum event_type type, int64_t generation,
+                  const struct eddis_error *why)
 {
-    struct event e = { .type = EVENT_FAILED,
-                       .generation = generation,
-                       .rank = -1,
-                       .text = (char *)(uintptr_t)why->text };
+    struct event e = {
+        .type = type, .generation = generation, .rank = -1, .text = (char *)(uintptr_t)why->text
+    };
 
     node_log_say(v->log, "failed: %s", why->text);
     voice_tell(v, &e, clock_now_ns());

@@ -22,7 +22,10 @@ void voice_tell(const struct voice *v, const struct event *e, int64_t at_ns);
 void voice_note(const struct voice *v, int64_t generation, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Tell the driver why an order of that generation could not be carried out. */
-void voice_failed(const struct voice *v, int64_t generation, const struct eddis_error *why);
+/* Tell the driver why an order of that generation could not be carried out: EVENT_FAILED or
+ * EVENT_UNSETTLED.
+ */
+void voice_failed(const struct voice *v, enum event_type type, int64_t generation,
+                  const struct eddis_error *why);
 
 #endif

@@ -15,6 +15,7 @@
 #include "lib/base/spawn.h"
 #include "lib/board/board.h"
 #include "lib/topo/topo.h"
+#include "profiler/quota.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,16 +48,18 @@ struct wrapper {
     struct rank_log *log;
     struct output_copy *copy; /* for the screen */
     struct oom_watch oom;
-    int agent;   /* socket */
-    int signals; /* signalfd */
-    int output;  /* read end of the program's pipe; -1 at its end */
+    int64_t peak_bytes; /* of the program, once it is reaped */
+    int agent;          /* socket */
+    int signals;        /* signalfd */
+    int output;         /* read end of the program's pipe; -1 at its end */
     pid_t parent, pid;
-    int mpirun;    /* its pidfd; -1 once it is dead */
-    bool reaped;   /* pid has ended */
-    bool asked;    /* to end: SIGTERM was passed on */
-    bool told;     /* mpirun or the agent wants us to end */
-    bool by_agent; /* the agent does, and it will end us itself */
-    bool lingers;  /* the program left the job in good order, and MPI open */
+    int mpirun;        /* its pidfd; -1 once it is dead */
+    bool reaped;       /* pid has ended ... */
+    int64_t reaped_ns; /* ... then */
+    bool asked;        /* to end: SIGTERM was passed on */
+    bool told;         /* mpirun or the agent wants us to end */
+    bool by_agent;     /* the agent does, and it will end us itself */
+    bool lingers;      /* the program left the job in good order, and MPI open */
     char chunk[CHUNK];
     int64_t kill_ns; /* when to kill what is left, CLOCK_NEVER before mpirun's death */
 };
@@ -86,7 +89,7 @@ static void address_message(const struct wrapper *w, struct rank_message *m)
 {
     m->magic = RANK_MESSAGE_MAGIC;
     m->generation = w->file->generation;
-    m->at_ns = clock_now_ns();
+    m->at_ns = w->reaped ? w->reaped_ns : clock_now_ns();
     m->rank = w->rank;
     m->wrapper = (int32_t)getpid();
     m->pid = (int32_t)w->pid;
@@ -132,6 +135,15 @@ static void take_output(struct wrapper *w, const char *data, size_t n)
     output_copy_feed(w->copy, data, n, clock_now_ns());
 }
 
+/* The program is gone: it was in our control groups, or in some of its own making below them. */
+static int64_t memory_limit(void)
+{
+    struct quota_memory m;
+
+    quota_memory_of("", 0, &m);
+    return m.limit_bytes;
+}
+
 static void tell_end(struct wrapper *w, int status)
 {
     struct rank_message m = { .kind = RANK_ENDED, .lingers = w->lingers };
@@ -139,7 +151,11 @@ static void tell_end(struct wrapper *w, int status)
     show_rest(w);
     m.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     m.code = WIFSIGNALED(status) ? -1 : WEXITSTATUS(status);
-    m.oom = m.signal == SIGKILL && !w->told && oom_killed(&w->oom, w->pid);
+    m.oom = m.code == PROTOCOL_EXIT_MEMORY ||
+            (m.signal == SIGKILL && !w->told && oom_killed(&w->oom, w->pid));
+    m.peak_bytes = w->peak_bytes;
+    if (m.oom && m.signal)
+        m.limit_bytes = memory_limit();
     m.dropped_bytes = rank_log_dropped(w->log);
     m.log_error = rank_log_error(w->log);
     if (status != 0)
@@ -329,13 +345,16 @@ static void wait_for_something(struct wrapper *w, int64_t deadline_ns)
 /* Reap; whether the program itself has ended. */
 static bool ended(struct wrapper *w, int *ret_status)
 {
+    struct rusage used;
     int status;
     pid_t pid;
 
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+    while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0)
         if (pid == w->pid) {
             *ret_status = status;
+            w->peak_bytes = (int64_t)used.ru_maxrss * 1024;
             w->reaped = true;
+            w->reaped_ns = clock_now_ns(); /* not after its last output, which may be long */
             return true;
         }
     return false;

@@ -12,8 +12,9 @@
  *              A long poll: the order numbered n + 1 when it is there, else type "none" after at
  *              most a third of the lease.  Orders carry numbers and names of ranks only.
  *   reports    POST /v1/agents/<id>/reports   struct report       -> 200 {}
- *              Events at once, progress of the workers at most once a second.  A report that was
- *              not answered is sent again under the same `sequence`; the driver drops repeats.
+ *              Events at once, progress of the workers once a heartbeat, and at once when there
+ *              are figures of a plan or a speed of which none were told.  A report that was not
+ *              answered is sent again under the same `sequence`; the driver drops repeats.
  *
  * Each order is answered by an event:
  *
@@ -24,6 +25,7 @@
  *                 node, relay for every node on which mpirun wants a daemon of its own; of another,
  *                 mpirun_exit only when its daemon ended badly and not by us
  *   relay      -> nothing, or failed: run that daemon
+ *   settle     -> nothing; workers that wait in eddis_commit go on with the first plan
  *   rebalance  -> nothing; the boards report from which step the new plan holds
  *   signal     -> nothing; SIGUSR2 to every rank
  *   stop       -> stopped: nothing of the generation is left on the node
@@ -44,7 +46,10 @@
 
 #include "lib/base/error.h"
 #include "lib/board/layout.h"
+#include "lib/model/core_loss.h"
 #include "lib/model/job.h"
+#include "lib/model/link_load.h"
+#include "lib/model/step_window.h"
 #include "node_identity.h"
 #include "protocol_limits.h"
 #include "protocol_order.h"
@@ -115,6 +120,9 @@ int hello_parse(const char *text, size_t n, struct hello *ret, struct eddis_erro
 
 /* ---- reports: agent to driver ---- */
 
+/* EDDIS_EXIT_MEMORY of lib/eddis.h. */
+enum { PROTOCOL_EXIT_MEMORY = 79 };
+
 enum event_type {
     EVENT_PROFILE,
     EVENT_PREPARED,
@@ -123,15 +131,18 @@ enum event_type {
     EVENT_RANK_EXIT,
     EVENT_MPIRUN_EXIT,
     EVENT_RELAY,   /* mpirun wants a daemon on relay.host */
-    EVENT_NETWORK, /* text of what the network probe measured, of its rank 0; of any other rank
-                    * that one did not answer it, see lib/model/network.h */
+    EVENT_NETWORK, /* text of what the network probe measured, of its rank 0, in parts (parts.h), or
+                    * of any other rank that one did not answer it, see lib/model/network.h; step:
+                    * bytes that are to follow */
     EVENT_CHOICE,  /* text of what rank 0 has chosen of the communication, lib/model/choice.h */
-    EVENT_STOPPED, /* step: of the newest checkpoint that is seen here; -1 none, or
-                    * PROTOCOL_STEP_UNKNOWN: the folder does not answer */
-    EVENT_LOGS,    /* all of the rank's log that was asked for has been sent */
-    EVENT_FAILED,  /* an order could not be carried out; text says why */
-    EVENT_NOTE,    /* something people should read once */
-    EVENT_LEFT,    /* nothing of the job is left on the node, nor is the agent in a moment */
+    EVENT_COMMITTED, /* rank 0 waits for the job's mode; step: bytes of its model */
+    EVENT_STOPPED,   /* step: of the newest checkpoint that is seen here; -1 none, or
+                      * PROTOCOL_STEP_UNKNOWN: the folder does not answer */
+    EVENT_LOGS,      /* all of the rank's log that was asked for has been sent */
+    EVENT_FAILED,    /* an order could not be carried out; text says why */
+    EVENT_UNSETTLED, /* likewise, when its ranks wait for it: the one that settles the mode */
+    EVENT_NOTE,      /* something people should read once */
+    EVENT_LEFT,      /* nothing of the job is left on the node, nor is the agent in a moment */
 };
 
 struct event {
@@ -143,9 +154,12 @@ struct event {
     int code;     /* exit code, or -1 when it ended by a signal */
     int signal;   /* 0: none */
     bool by_us;   /* it ended after we had begun to stop it */
-    bool oom;     /* killed by the kernel for lack of memory */
+    bool oom;     /* killed by the kernel for lack of memory, or exited PROTOCOL_EXIT_MEMORY */
     bool lingers; /* it ended well but left MPI open, which mpirun hears of when it is stopped */
+    bool first;   /* killed before a rank of its node failed that was heard of earlier */
     int64_t step; /* -1: none */
+    int64_t peak_bytes;  /* most memory that the rank's processes held, one of them; 0: unknown */
+    int64_t limit_bytes; /* where oom: what its control group, or else the machine, has; likewise */
     struct relay relay;
     char *text;       /* profile, sentence; "" when unused */
     char *last_lines; /* of a rank that failed: its last output, at most
@@ -155,11 +169,13 @@ struct event {
 /* Progress of one worker: what its board page says, in plain numbers. */
 struct progress {
     int rank, pid, phase;
-    int64_t steps_done, steps_total, steps_in_epoch, epochs;
-    int64_t steps_here, samples_done; /* by this process */
+    int64_t steps_done, steps_total, steps_in_epoch, samples_in_epoch, epochs;
+    int64_t steps_here, samples_done;      /* by this process */
+    int64_t restored_samples, restored_at; /* as in board_page */
     int64_t plan_version, plan_since, bytes_sent, overrun_ns;
     int64_t model_bytes;                  /* 0: not told yet */
     int staleness;                        /* 0 in synchronous modes */
+    int64_t exchanges, exchange_ns;       /* as in board_page */
     int64_t page_age_ns;                  /* since its last step ended; -1: none yet */
     int64_t phase_age_ns;                 /* since the phase began; -1: unknown */
     int waits_for;                        /* rank that it has waited for a second or more; -1 */
@@ -170,7 +186,19 @@ struct progress {
     struct board_times sum_before;
     int64_t recent_steps; /* steps in `recent` */
     int64_t recent_samples;
-    struct board_times recent; /* sum over the steps since the report before */
+    struct board_times recent;   /* sum over the steps since the report before */
+    struct step_figures figures; /* of its latest steps, of one plan and speed; plan 0: none yet */
+    double
+        queued_s; /* of a step of figures, mean: its thread waited for a processor; NAN unknown */
+    struct core_loss core_loss; /* as read last, within a second or two */
+    struct link_load link;      /* likewise */
+    int64_t memory_bytes;       /* most held at once under step_plan, about; 0: unknown */
+    bool memory_told; /* that is of the device, as the program tells; else of the process */
+    int64_t memory_limit_bytes; /* what memory_bytes of all workers of memory_pool may come to on
+                                 * this node, which others use too; 0: unknown */
+    int memory_pool;            /* a rank of those that are under one limit here */
+    int64_t at_once;            /* samples that it holds at most in the present step; 0: none yet */
+    bool takes_pieces;          /* the program promises to keep to a plan's piece */
     struct board_metric metric[BOARD_METRICS];
 };
 

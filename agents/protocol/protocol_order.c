@@ -20,9 +20,9 @@
 
 enum { MAX_SECONDS = 1000000 };
 
-static const char *const type_names[] = { "none",  "profile", "prepare",   "check",
-                                          "start", "relay",   "rebalance", "signal",
-                                          "stop",  "logs",    "bye" };
+static const char *const type_names[] = { "none",   "profile", "prepare", "check",
+                                          "start",  "relay",   "settle",  "rebalance",
+                                          "signal", "stop",    "logs",    "bye" };
 static const char *const ladder_names[] = { "orderly", "failure", "kill" };
 
 static const struct field every_fields[] = {
@@ -36,8 +36,6 @@ static const struct field prepare_fields[] = {
     FIELD(struct order, network, TEXT, 0, 0),
     FIELD(struct order, share, NAME, 0, 0),
     FIELD(struct order, n_ranks, INT, 1, BOARD_MAX_RANKS),
-    FIELD(struct order, mode, NAME, 0, 0),
-    FIELD(struct order, algorithm, NAME, 0, 0),
     FIELD(struct order, seed, UINT64, 0, 0),
     FIELD(struct order, bucket_bytes, INT64, 0, INT64_MAX),
     FIELD(struct order, warmup_steps, INT64, 0, INT64_MAX),
@@ -45,7 +43,15 @@ static const struct field prepare_fields[] = {
     FIELD(struct order, checkpoint_keep, INT64, 0, INT32_MAX),
     FIELD(struct order, emulated, BOOL, 0, 0),
     FIELD(struct order, resume, BOOL, 0, 0),
+    FIELD(struct order, resume_begun, BOOL, 0, 0),
     FIELD(struct order, report_at_step, INT64, 0, INT64_MAX),
+    FIELD(struct order, open_ns, INT64, 0, INT64_MAX),
+};
+
+/* Of prepare and settle. */
+static const struct field mode_fields[] = {
+    FIELD(struct order, mode, NAME, 0, 0),
+    FIELD(struct order, algorithm, NAME, 0, 0),
 };
 
 static const struct field node_fields[] = {
@@ -67,9 +73,10 @@ static const struct field rank_fields[] = {
 };
 
 static const struct field plan_fields[] = {
-    FIELD(struct board_plan, version, INT64, 1, INT64_MAX),
+    FIELD(struct board_plan, version, INT64, 0, INT64_MAX),
     FIELD(struct board_plan, global_batch, INT64, 0, INT64_MAX),
     FIELD(struct board_plan, flags, INT64, 0, BOARD_FLAGS),
+    FIELD(struct board_plan, period, INT64, 0, INT32_MAX),
 };
 
 static const struct field stop_fields[] = {
@@ -89,7 +96,7 @@ static const struct field_rows rank_rows =
 
 static bool has_plan(enum order_type type)
 {
-    return type == ORDER_PREPARE || type == ORDER_REBALANCE;
+    return type == ORDER_PREPARE || type == ORDER_SETTLE || type == ORDER_REBALANCE;
 }
 
 /* ---- making ---- */
@@ -98,10 +105,12 @@ _Static_assert((int)BOARD_MAX_RANKS == (int)PLAN_MAX_WORKERS, "what can be plann
 
 struct board_plan *order_plan_new(int n_ranks)
 {
-    struct board_plan *b = calloc(1, sizeof *b + (size_t)n_ranks * sizeof *b->batch);
+    struct board_plan *b = calloc(1, sizeof *b + 2 * (size_t)n_ranks * sizeof *b->batch);
 
-    if (b)
+    if (b) {
         b->batch = (int64_t *)(b + 1);
+        b->piece = b->batch + n_ranks;
+    }
     return b;
 }
 
@@ -114,8 +123,11 @@ struct board_plan *order_plan(const struct plan *p, int64_t version, int64_t fla
     b->version = version;
     b->global_batch = p->global_batch;
     b->flags = flags;
-    for (int r = 0; r < p->n_workers; r++)
+    b->period = p->options.period;
+    for (int r = 0; r < p->n_workers; r++) {
         b->batch[r] = p->worker[r].batch;
+        b->piece[r] = p->worker[r].piece;
+    }
     return b;
 }
 
@@ -123,34 +135,36 @@ struct board_plan *order_plan(const struct plan *p, int64_t version, int64_t fla
 
 static int write_plan(const struct order *order, json_t *o)
 {
-    json_t *plan = json_object(), *batch = json_array();
+    json_t *plan = json_object(), *batch = json_array(), *piece = json_array();
     int rc;
 
-    if (json_object_set_new(o, "plan", plan) < 0 || json_object_set_new(plan, "batch", batch) < 0)
+    if (json_object_set_new(o, "plan", plan) < 0 || json_object_set_new(plan, "batch", batch) < 0 ||
+        json_object_set_new(plan, "piece", piece) < 0)
         return -ENOMEM;
     rc = fields_write(plan_fields, N(plan_fields), order->plan, plan);
     for (int i = 0; rc == 0 && i < order->n_plan; i++)
-        if (json_array_append_new(batch, json_integer(order->plan->batch[i])) < 0)
+        if (json_array_append_new(batch, json_integer(order->plan->batch[i])) < 0 ||
+            json_array_append_new(piece, json_integer(order->plan->piece[i])) < 0)
             rc = -ENOMEM;
     return rc;
 }
 
-/* Which group each rank is in, and the choice of a plan that is replayed, else null. */
-static int write_groups(const struct order *order, json_t *o)
+/* The mode and which group each rank is in. */
+static int write_mode(const struct order *order, json_t *o)
 {
     json_t *group = json_array();
+    int rc = fields_write(mode_fields, N(mode_fields), order, o);
 
-    for (int r = 0; r < order->n_ranks; r++)
+    for (int r = 0; r < order->n_plan; r++)
         if (json_array_append_new(group, json_integer(order->group[r])) < 0)
             break;
-    if (json_array_size(group) != (size_t)order->n_ranks) {
+    if (json_array_size(group) != (size_t)order->n_plan) {
         json_decref(group);
         return -ENOMEM;
     }
     if (json_object_set_new(o, "group", group) < 0)
         return -ENOMEM;
-    return json_object_set_new(o, "choice",
-                               order->choice ? choice_json(order->choice) : json_null());
+    return rc < 0 ? rc : sync_options_write(&order->options, o);
 }
 
 static int write_prepare(const struct order *order, json_t *o)
@@ -158,9 +172,10 @@ static int write_prepare(const struct order *order, json_t *o)
     int rc = fields_write(prepare_fields, N(prepare_fields), order, o);
 
     if (rc == 0)
-        rc = sync_options_write(&order->options, o);
-    if (rc == 0)
-        rc = write_groups(order, o);
+        rc = write_mode(order, o);
+    if (rc == 0) /* of a plan that is replayed */
+        rc = json_object_set_new(o, "choice",
+                                 order->choice ? choice_json(order->choice) : json_null());
     if (rc == 0 && order->checks.turns)
         rc = json_object_set_new(o, "checks", network_checks_json(&order->checks));
     if (rc == 0)
@@ -176,6 +191,8 @@ static int write_own(const struct order *order, json_t *o)
     switch (order->type) {
     case ORDER_PREPARE:
         return write_prepare(order, o);
+    case ORDER_SETTLE:
+        return write_mode(order, o);
     case ORDER_RELAY:
         return relay_write(&order->relay, o);
     case ORDER_STOP:
@@ -202,6 +219,25 @@ char *order_text(const struct order *order)
 
 /* ---- reading ---- */
 
+static int read_pieces(const json_t *plan, int n, int64_t *ret, struct eddis_error *err)
+{
+    json_t *piece;
+    int rc = json_want_array(plan, "piece", BOARD_MAX_RANKS, &piece, err);
+
+    if (rc < 0)
+        return rc;
+    if (json_array_size(piece) != (size_t)n)
+        return eddis_fail(err, -EINVAL, "the plan has not one piece for each batch");
+    for (int i = 0; i < n; i++) {
+        const json_t *one = json_array_get(piece, (size_t)i);
+
+        if (!json_is_integer(one) || json_integer_value(one) < 0)
+            return eddis_fail(err, -EINVAL, "the piece of rank %d is no number of samples", i);
+        ret[i] = json_integer_value(one);
+    }
+    return 0;
+}
+
 static int read_plan(struct order *order, const json_t *o, struct eddis_error *err)
 {
     json_t *plan, *batch;
@@ -214,7 +250,7 @@ static int read_plan(struct order *order, const json_t *o, struct eddis_error *e
     if (!order->plan)
         return eddis_fail(err, -ENOMEM, "no memory for a plan");
     if ((rc = fields_read(plan_fields, N(plan_fields), plan, order->plan, err)) < 0 ||
-        (rc = fields_end(plan, N(plan_fields) + 1, err)) < 0)
+        (rc = fields_end(plan, N(plan_fields) + 2, err)) < 0)
         return rc;
     left = order->plan->global_batch;
     for (size_t i = 0; i < json_array_size(batch); i++) {
@@ -228,7 +264,7 @@ static int read_plan(struct order *order, const json_t *o, struct eddis_error *e
     if (left)
         return eddis_fail(err, -EINVAL, "the batches do not add up to \"global_batch\"");
     order->n_plan = (int)json_array_size(batch);
-    return 0;
+    return read_pieces(plan, order->n_plan, order->plan->piece, err);
 }
 
 static int check_rank(const struct order *order, int i, struct eddis_error *err)
@@ -279,38 +315,58 @@ static int check_nodes(const struct order *order, struct eddis_error *err)
 
 static int read_groups(struct order *order, const json_t *o, struct eddis_error *err)
 {
-    const json_t *choice = json_object_get(o, "choice");
     json_t *group;
-    int rc = json_want_array(o, "group", (size_t)order->n_ranks, &group, err);
+    int rc = json_want_array(o, "group", BOARD_MAX_RANKS, &group, err);
+    int n = rc < 0 ? 0 : (int)json_array_size(group);
 
     if (rc < 0)
         return rc;
-    if (json_array_size(group) != (size_t)order->n_ranks)
-        return eddis_fail(err, -EINVAL, "\"group\" is not one of each rank");
-    order->group = calloc((size_t)order->n_ranks, sizeof *order->group);
-    order->choice = json_is_null(choice) ? NULL : calloc(1, sizeof *order->choice);
-    if (!order->group || (!order->choice && !json_is_null(choice)))
+    order->group = calloc((size_t)n + 1, sizeof *order->group);
+    if (!order->group)
         return eddis_fail(err, -ENOMEM, "no memory for groups");
-    for (int r = 0; r < order->n_ranks; r++) {
+    order->n_group = n;
+    for (int r = 0; r < n; r++) {
         const json_t *one = json_array_get(group, (size_t)r);
 
-        if (!json_is_integer(one) || json_integer_value(one) < 0 ||
-            json_integer_value(one) >= order->n_ranks)
+        if (!json_is_integer(one) || json_integer_value(one) < 0 || json_integer_value(one) >= n)
             return eddis_fail(err, -EINVAL, "\"group\" of rank %d is none", r);
         order->group[r] = (int)json_integer_value(one);
     }
-    return order->choice ? choice_read(choice, order->choice, err) : 0;
+    return 0;
 }
 
-static int read_prepare(struct order *order, const json_t *o, struct eddis_error *err)
+/* Returns how many members were read. */
+static int read_mode(struct order *order, const json_t *o, struct eddis_error *err)
 {
-    const json_t *checks = json_object_get(o, "checks");
-    int rc = fields_read(prepare_fields, N(prepare_fields), o, order, err), options = 0;
+    int rc = fields_read(mode_fields, N(mode_fields), o, order, err), options = 0;
 
     if (rc >= 0)
         rc = options = sync_options_read(o, false, &order->options, err);
     if (rc >= 0)
         rc = read_groups(order, o, err);
+    return rc < 0 ? rc : (int)N(mode_fields) + options + 1;
+}
+
+static int read_choice(struct order *order, const json_t *o, struct eddis_error *err)
+{
+    const json_t *choice = json_object_get(o, "choice");
+
+    if (json_is_null(choice))
+        return 0;
+    order->choice = calloc(1, sizeof *order->choice);
+    return order->choice ? choice_read(choice, order->choice, err)
+                         : eddis_fail(err, -ENOMEM, "no memory for a choice");
+}
+
+static int read_prepare(struct order *order, const json_t *o, struct eddis_error *err)
+{
+    const json_t *checks = json_object_get(o, "checks");
+    int rc = fields_read(prepare_fields, N(prepare_fields), o, order, err), mode = 0;
+
+    if (rc >= 0)
+        rc = mode = read_mode(order, o, err);
+    if (rc >= 0)
+        rc = read_choice(order, o, err);
     if (rc >= 0 && checks)
         rc = network_checks_read(checks, &order->checks, err);
     if (rc >= 0)
@@ -323,7 +379,7 @@ static int read_prepare(struct order *order, const json_t *o, struct eddis_error
         return eddis_fail(err, -EINVAL, "\"rank\" is empty");
     for (int i = 0; rc >= 0 && i < order->n_local; i++)
         rc = check_rank(order, i, err);
-    return rc < 0 ? rc : (int)N(prepare_fields) + options + 4 + (checks != NULL);
+    return rc < 0 ? rc : (int)N(prepare_fields) + mode + 3 + (checks != NULL);
 }
 
 /* As write_own; returns how many members were read. */
@@ -332,6 +388,8 @@ static int read_own(struct order *order, const json_t *o, struct eddis_error *er
     switch (order->type) {
     case ORDER_PREPARE:
         return read_prepare(order, o, err);
+    case ORDER_SETTLE:
+        return read_mode(order, o, err);
     case ORDER_RELAY:
         return relay_read(&order->relay, o, err);
     case ORDER_STOP:
@@ -369,8 +427,12 @@ static int read_order(struct order *order, const json_t *o, struct eddis_error *
         rc = read_plan(order, o, err);
         n++;
     }
+    if (rc >= 0 && has_plan(order->type) && order->type != ORDER_PREPARE && !order->plan->version)
+        rc = eddis_fail(err, -EINVAL, "the plan's \"version\" is 0");
     if (rc >= 0 && order->type == ORDER_PREPARE)
         rc = check_prepare(order, err);
+    if (rc >= 0 && order->group && order->n_group != order->n_plan)
+        rc = eddis_fail(err, -EINVAL, "\"group\" is not one of each rank");
     if (rc >= 0 && (order->type == ORDER_NONE) != (order->number == 0))
         rc = eddis_fail(err, -EINVAL, "\"number\" does not fit \"type\"");
     return rc < 0 ? rc : fields_end(o, n, err);

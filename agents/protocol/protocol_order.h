@@ -33,6 +33,7 @@ enum order_type {
     ORDER_CHECK,
     ORDER_START,
     ORDER_RELAY,
+    ORDER_SETTLE, /* the first plan of a generation that was prepared with plan 0 */
     ORDER_REBALANCE,
     ORDER_SIGNAL,
     ORDER_STOP,
@@ -78,9 +79,7 @@ struct order {
     int n_ranks;                     /* of the job */
     struct order_rank *rank;         /* [n_local] of this node */
     int n_local;
-    char mode[16], algorithm[16];
-    int *group; /* [n_ranks] of each, from 0 */
-    struct sync_options options;
+    int64_t open_ns;              /* of struct board_area; plan->version is 0 then */
     struct comm_choice *choice;   /* of a plan that is replayed; NULL: to be measured */
     struct network_checks checks; /* of the network, from this node */
     uint64_t seed;
@@ -88,9 +87,15 @@ struct order {
     bool emulated;
     bool resume;            /* start from the brief's resume_from; in a later generation than the
                              * first from the newest whole checkpoint in checkpoint_dir */
+    bool resume_begun;      /* there is none: from resume_from in a later one too */
     int64_t report_at_step; /* report as soon as every worker has done so many; 0: as ever */
-    /* prepare and rebalance */
-    struct board_plan *plan; /* version, flags, batches of all ranks; NULL otherwise */
+    /* prepare and settle */
+    char mode[16], algorithm[16];
+    struct sync_options options;
+    int *group;  /* [n_group] of each rank, from 0 */
+    int n_group; /* as n_plan */
+    /* prepare, settle and rebalance */
+    struct board_plan *plan; /* version, flags, period, batches of all ranks; NULL otherwise */
     int n_plan;              /* ranks in plan->batch */
     /* relay */
     struct relay relay;

@@ -3,6 +3,7 @@
 #include "protocol.h"
 
 #include "lib/base/fields.h"
+#include "protocol_figures.h"
 #include "protocol_relay.h"
 
 #include "lib/base/cleanup.h"
@@ -37,8 +38,8 @@ static const struct field address_fields[] = {
 
 static const char *const event_names[] = { "profile",   "prepared",    "checked", "rank_started",
                                            "rank_exit", "mpirun_exit", "relay",   "network",
-                                           "choice",    "stopped",     "logs",    "failed",
-                                           "note",      "left" };
+                                           "choice",    "committed",   "stopped", "logs",
+                                           "failed",    "unsettled",   "note",    "left" };
 
 static const struct field event_fields[] = {
     FIELD_WORD(struct event, type, event_names),
@@ -51,7 +52,10 @@ static const struct field event_fields[] = {
     FIELD(struct event, by_us, BOOL, 0, 0),
     FIELD(struct event, oom, BOOL, 0, 0),
     FIELD(struct event, lingers, BOOL, 0, 0),
+    FIELD(struct event, first, BOOL, 0, 0),
     FIELD(struct event, step, INT64, PROTOCOL_STEP_UNKNOWN, INT64_MAX),
+    FIELD(struct event, peak_bytes, INT64, 0, INT64_MAX),
+    FIELD(struct event, limit_bytes, INT64, 0, INT64_MAX),
     FIELD(struct event, text, SENTENCE, 0, 0),
     FIELD(struct event, last_lines, SENTENCE, 0, 0),
 };
@@ -75,6 +79,19 @@ static const struct field event_fields[] = {
 #name "_total_ns", FIELD_INT64, offsetof(struct progress, name.total_ns), 0, 0, INT64_MAX    \
     }
 
+#define LINK(name, member, kind_, high_)                                                           \
+    {                                                                                              \
+        .key = #name, .kind = FIELD_##kind_, .offset = offsetof(struct progress, link.member),     \
+        .size = sizeof(((struct progress *)0)->link.member), .low = 0, .high = (high_)             \
+    }
+
+#define LOST(name, kind_)                                                                          \
+    {                                                                                              \
+        .key = #name, .kind = FIELD_MEASURE,                                                       \
+        .offset = offsetof(struct progress, core_loss.part[CORE_LOSS_##kind_]), .low = 0,          \
+        .high = 1                                                                                  \
+    }
+
 static const struct field progress_fields[] = {
     FIELD(struct progress, rank, INT, 0, BOARD_MAX_RANKS - 1),
     FIELD(struct progress, pid, INT, 0, INT32_MAX),
@@ -82,15 +99,20 @@ static const struct field progress_fields[] = {
     FIELD(struct progress, steps_done, INT64, 0, INT64_MAX),
     FIELD(struct progress, steps_total, INT64, 0, INT64_MAX),
     FIELD(struct progress, steps_in_epoch, INT64, 0, INT64_MAX),
+    FIELD(struct progress, samples_in_epoch, INT64, 0, INT64_MAX),
     FIELD(struct progress, epochs, INT64, 0, INT64_MAX),
     FIELD(struct progress, steps_here, INT64, 0, INT64_MAX),
     FIELD(struct progress, samples_done, INT64, 0, INT64_MAX),
+    FIELD(struct progress, restored_samples, INT64, 0, INT64_MAX),
+    FIELD(struct progress, restored_at, INT64, 0, INT64_MAX),
     FIELD(struct progress, plan_version, INT64, 0, INT64_MAX),
     FIELD(struct progress, plan_since, INT64, -1, INT64_MAX),
     FIELD(struct progress, bytes_sent, INT64, 0, INT64_MAX),
     FIELD(struct progress, overrun_ns, INT64, 0, INT64_MAX),
     FIELD(struct progress, model_bytes, INT64, 0, INT64_MAX),
     FIELD(struct progress, staleness, INT, 0, INT32_MAX),
+    FIELD(struct progress, exchanges, INT64, 0, INT64_MAX),
+    FIELD(struct progress, exchange_ns, INT64, 0, INT64_MAX),
     FIELD(struct progress, page_age_ns, INT64, -1, INT64_MAX),
     FIELD(struct progress, phase_age_ns, INT64, -1, INT64_MAX),
     FIELD(struct progress, waits_for, INT, -1, BOARD_MAX_RANKS - 1),
@@ -103,6 +125,20 @@ static const struct field progress_fields[] = {
     FIELD(struct progress, recent_steps, INT64, 0, INT64_MAX),
     FIELD(struct progress, recent_samples, INT64, 0, INT64_MAX),
     TIMES(recent),
+    FIELD_REAL(struct progress, queued_s, MEASURE, 0, STEP_FIGURES_MAX_S),
+    LOST(stolen, STOLEN),
+    LOST(throttled, THROTTLED),
+    LOST(others, OTHERS),
+    LOST(clock_lost, CLOCK),
+    LINK(link_busy, busy, MEASURE, 1),
+    LINK(link_bytes_per_s, bytes_per_s, MEASURE, 1e15),
+    LINK(link_peer, peer, LINE, 0),
+    FIELD(struct progress, memory_bytes, INT64, 0, INT64_MAX),
+    FIELD(struct progress, memory_told, BOOL, 0, 0),
+    FIELD(struct progress, memory_limit_bytes, INT64, 0, INT64_MAX),
+    FIELD(struct progress, memory_pool, INT, 0, BOARD_MAX_RANKS - 1),
+    FIELD(struct progress, at_once, INT64, 0, INT64_MAX),
+    FIELD(struct progress, takes_pieces, BOOL, 0, 0),
 };
 
 static const struct field metric_fields[] = {
@@ -222,7 +258,7 @@ static int write_workers(const struct report *r, json_t *o)
 
         if (json_array_append_new(list, one) < 0 ||
             fields_write(progress_fields, N(progress_fields), &r->worker[i], one) < 0 ||
-            write_metrics(&r->worker[i], one) < 0)
+            figures_write(&r->worker[i].figures, one) < 0 || write_metrics(&r->worker[i], one) < 0)
             return -ENOMEM;
     }
     return 0;
@@ -263,6 +299,8 @@ static int read_event(struct event *e, const json_t *o, struct eddis_error *err)
 {
     int rc = fields_read(event_fields, N(event_fields), o, e, err), own = 0;
 
+    if (rc >= 0 && e->type == EVENT_COMMITTED && e->step < 0)
+        rc = eddis_fail(err, -EINVAL, "\"step\" is no number of bytes of a model");
     if (rc >= 0 && e->type == EVENT_RELAY)
         rc = own = relay_read(&e->relay, o, err);
     return rc < 0 ? rc : fields_end(o, N(event_fields) + (size_t)own, err);
@@ -287,6 +325,17 @@ static int read_events(struct report *r, const json_t *o, struct eddis_error *er
     return rc;
 }
 
+static int read_worker(struct progress *p, const json_t *o, struct eddis_error *err)
+{
+    int rc = fields_read(progress_fields, N(progress_fields), o, p, err), own = 0;
+
+    if (rc >= 0)
+        rc = own = figures_read(&p->figures, o, err);
+    if (rc >= 0)
+        rc = fields_end(o, N(progress_fields) + 1 + (size_t)own, err);
+    return rc < 0 ? rc : read_metrics(p, o, err);
+}
+
 static int read_workers(struct report *r, const json_t *o, struct eddis_error *err)
 {
     json_t *list;
@@ -298,15 +347,8 @@ static int read_workers(struct report *r, const json_t *o, struct eddis_error *e
     if (!r->worker)
         return eddis_fail(err, -ENOMEM, "no memory for progress");
     r->n_workers = (int)json_array_size(list);
-    for (int i = 0; rc >= 0 && i < r->n_workers; i++) {
-        const json_t *one = json_array_get(list, (size_t)i);
-
-        rc = fields_read(progress_fields, N(progress_fields), one, &r->worker[i], err);
-        if (rc >= 0)
-            rc = fields_end(one, N(progress_fields) + 1, err);
-        if (rc >= 0)
-            rc = read_metrics(&r->worker[i], one, err);
-    }
+    for (int i = 0; rc >= 0 && i < r->n_workers; i++)
+        rc = read_worker(&r->worker[i], json_array_get(list, (size_t)i), err);
     return rc;
 }
 

@@ -2,7 +2,10 @@
 /* pi.c - the Soft Memory Box by itself: workers of unlike speed add up one integral
  *
  *     cc pi.c -o pi $(pkg-config --cflags --libs eddis)
- *     mpirun -n 4 ./pi
+ *     eddis-run -n 4 -- ./pi
+ *
+ * Bare mpirun starts it, too: mpirun -n 4 --oversubscribe ./pi, which on fewer than four cores is
+ * needed, and root has to add --allow-run-as-root.
  *
  * Slices of the integral are taken from a shared counter, so that a fast worker takes more of them;
  * each slice is added to a shared sum.  Nobody waits for anybody else before the end.

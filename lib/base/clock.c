@@ -26,6 +26,11 @@ int64_t clock_wall_ns(void)
     return read_ns(CLOCK_REALTIME);
 }
 
+int64_t clock_thread_ns(void)
+{
+    return read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 int64_t clock_after_ns(int64_t now_ns, int64_t ns)
 {
     if (ns == CLOCK_NEVER || now_ns > CLOCK_NEVER - ns)

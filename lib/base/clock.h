@@ -19,6 +19,9 @@ int64_t clock_now_ns(void);
 /* Wall time, ns since 1970 UTC. */
 int64_t clock_wall_ns(void);
 
+/* What the calling thread has computed, ns: on a busy machine work lasts longer than it costs. */
+int64_t clock_thread_ns(void);
+
 /* now + ns without overflow; CLOCK_NEVER stays itself. */
 int64_t clock_after_ns(int64_t now_ns, int64_t ns);
 

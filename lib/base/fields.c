@@ -371,7 +371,7 @@ int fields_read_rows(const json_t *o, const char *key, const struct field_rows *
 
         rc = fields_read(r->field, r->n, one, (char *)*ret + i * r->size, err);
         if (rc >= 0)
-            rc = fields_end(one, r->n, err);
+            rc = fields_end(one, (size_t)rc, err);
     }
     return rc < 0 ? rc : 0;
 }

@@ -16,6 +16,8 @@
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 
+#define EXITING 0x4 /* the kernel's PF_EXITING, in the flags of /proc/PID/stat */
+
 /* The command in /proc/PID/stat may hold spaces, brackets and newlines: what follows the last ')'
  * is safe.
  */
@@ -24,6 +26,8 @@ static int read_stat(const char *pid, struct proctree_process *ret)
     char path[64], line[512];
     cleanup_fd int fd = -1;
     char *open_bracket, *close_bracket;
+    int64_t used[4]; /* as user and kernel, itself and its children */
+    unsigned flags;
     int parent;
     ssize_t n;
 
@@ -36,14 +40,17 @@ static int read_stat(const char *pid, struct proctree_process *ret)
     open_bracket = strchr(line, '(');
     close_bracket = strrchr(line, ')');
     if (!open_bracket || !close_bracket || close_bracket < open_bracket ||
-        sscanf(
-            close_bracket + 1,
-            " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNd64,
-            &ret->state, &parent, &ret->start) != 3)
+        sscanf(close_bracket + 1,
+               " %c %d %*s %*s %*s %*s %u %*s %*s %*s %*s %" SCNd64 " %" SCNd64 " %" SCNd64
+               " %" SCNd64 " %*s %*s %*s %*s %" SCNd64,
+               &ret->state, &parent, &flags, &used[0], &used[1], &used[2], &used[3],
+               &ret->start) != 8)
         return -EINVAL;
     *close_bracket = '\0';
     ret->pid = (pid_t)atoi(pid);
     ret->parent = parent;
+    ret->used = used[0] + used[1] + used[2] + used[3];
+    ret->ending = ret->state == 'Z' || ret->state == 'X' || (flags & EXITING);
     snprintf(ret->command, sizeof ret->command, "%.15s", open_bracket + 1);
     text_strip_control(ret->command);
     return 0;
@@ -124,6 +131,24 @@ char proctree_state(pid_t pid)
 
     snprintf(name, sizeof name, "%d", (int)pid);
     return pid > 0 && read_stat(name, &p) == 0 ? p.state : '\0';
+}
+
+int64_t proctree_start(pid_t pid)
+{
+    struct proctree_process p;
+    char name[16];
+
+    snprintf(name, sizeof name, "%d", (int)pid);
+    return pid > 0 && read_stat(name, &p) == 0 ? p.start : -1;
+}
+
+bool proctree_ending(pid_t pid)
+{
+    struct proctree_process p;
+    char name[16];
+
+    snprintf(name, sizeof name, "%d", (int)pid);
+    return read_stat(name, &p) < 0 || p.ending;
 }
 
 int64_t proctree_switches(pid_t pid)

@@ -9,6 +9,7 @@
 
 #include "error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -16,7 +17,9 @@
 struct proctree_process {
     pid_t pid, parent;
     int64_t start;    /* clock ticks since boot: with the pid, who it is */
+    int64_t used;     /* clock ticks of processor time, of its children that were reaped, too */
     char state;       /* as in /proc/PID/stat: R, S, D, T, Z, ... */
+    bool ending;      /* the kernel is taking it apart, or it waits to be reaped */
     char command[16]; /* its comm, control characters replaced */
 };
 
@@ -35,6 +38,14 @@ int proctree_list(pid_t root, struct proctree_process **ret, struct eddis_error 
 
 /* State of one process as in struct proctree_process; 0 when it is not there. */
 char proctree_state(pid_t pid);
+
+/* Its start as in struct proctree_process; -1 when it is not there. */
+int64_t proctree_start(pid_t pid);
+
+/* Whether it has begun to end, or is not there.  From then on others may see it leave: its memory
+ * goes first, then its files and locks, and only then can it be reaped.
+ */
+bool proctree_ending(pid_t pid);
 
 /* How often its first thread has given up the processor, by itself or not; a process that went on
  * has given it up since.  -1 when it is not there.

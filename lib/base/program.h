@@ -2,7 +2,7 @@
 /* program.h - where the other programs of eddis are, seen from the one that runs
  *
  * Programs find each other relative to their own file, so that an installed tree may be moved and
- * the build folder works without installing.
+ * the build folder works without installing.  And whether a program of the user's is there.
  */
 #ifndef EDDIS_BASE_PROGRAM_H
 #define EDDIS_BASE_PROGRAM_H
@@ -18,5 +18,11 @@ int program_path(const char *name, char *ret, size_t size, struct eddis_error *e
 
 /* Write the folder of this program's own file to ret [size]. */
 int program_folder(char *ret, size_t size, struct eddis_error *err);
+
+/* Look for the program of a command as one that works in `folder` finds it, by this PATH; one of
+ * the folder `beside` is found last, "" none.  -ENOENT or -EACCES with what to do about it.
+ */
+int program_check(const char *name, const char *folder, const char *path, const char *beside,
+                  struct eddis_error *err);
 
 #endif

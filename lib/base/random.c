@@ -3,6 +3,7 @@
 #include "random.h"
 
 #include <errno.h>
+#include <math.h>
 #include <sys/random.h>
 
 int random_hex(char *ret, size_t n, struct eddis_error *err)
@@ -44,6 +45,13 @@ uint64_t random_below(uint64_t *state, uint64_t n)
 double random_unit(uint64_t *state)
 {
     return (double)(random_next(state) >> 11) * 0x1.0p-53;
+}
+
+double random_normal(uint64_t *state)
+{
+    double u = 1 - random_unit(state), v = random_unit(state);
+
+    return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
 }
 
 uint64_t random_mix(uint64_t a, uint64_t b)

@@ -26,6 +26,9 @@ uint64_t random_below(uint64_t *state, uint64_t n);
 /* Uniform in [0, 1). */
 double random_unit(uint64_t *state);
 
+/* Of the standard normal distribution (Box and Muller 1958); takes two numbers of the stream. */
+double random_normal(uint64_t *state);
+
 /* Mix two numbers into one seed, so that (seed, epoch) and (seed, epoch + 1) are unrelated. */
 uint64_t random_mix(uint64_t a, uint64_t b);
 

@@ -47,7 +47,7 @@ int spawn_find(const char *name, char *ret, size_t size, struct eddis_error *err
 /* Move fd above 2, so that putting 0, 1 and 2 in place cannot overwrite one still needed. */
 static int above_stdio(int fd)
 {
-    return fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    return fd > 2 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, 3);
 }
 
 static int place_stdio(const struct spawn *s)
@@ -119,11 +119,10 @@ int spawn_start(const struct spawn *s, pid_t *ret, struct eddis_error *err)
         return rc;
     }
     if (pid == 0) {
-        int e;
+        int to_parent = above_stdio(report[1]);
+        int e = to_parent < 0 ? errno : child_exec(s, program, parent);
 
-        report[1] = above_stdio(report[1]);
-        e = child_exec(s, program, parent);
-        (void)!write(report[1], &e, sizeof e);
+        (void)!write(to_parent < 0 ? report[1] : to_parent, &e, sizeof e);
         _exit(127);
     }
     (void)close(report[1]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* board.c - maps the shared memory of a node, and reads and writes it under its locks */
-#include "board.h"
+#include "board_impl.h"
 
 #include "lib/base/cleanup.h"
 
@@ -18,42 +18,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { READ_TRIES = 100 };
-
 /* What the sequence number guards of a page: all behind it. */
 #define PAGE_HEAD offsetof(struct board_page, rank)
 _Static_assert(PAGE_HEAD % 8 == 0 && sizeof(struct board_page) % 8 == 0 &&
                    sizeof(struct board_slot) % 8 == 0,
                "copied by words of 8 bytes");
 
-struct board {
-    unsigned char *map;
-    size_t size;
-    int local_rank;          /* of the worker; -1 in the agent */
-    int64_t published;       /* steps_done at the last board_end */
-    struct board_page page;  /* the worker's own copy, which board_end publishes */
-    struct board_area setup; /* constant part, copied once, so that nobody can change it later */
-    int32_t *places;         /* setup.group [n_ranks], setup.node_of [n_ranks] */
-};
-
 static size_t file_bytes(const struct board_area *a, int n_local)
 {
     return (size_t)board_pages_at(a->n_ranks) + (size_t)n_local * BOARD_PAGE_BYTES;
 }
 
-static struct board_area *area_of(const struct board *b)
-{
-    return (struct board_area *)b->map;
-}
-
 static struct board_page *page_of(const struct board *b, int local_rank)
 {
     return (struct board_page *)(b->map + file_bytes(&b->setup, local_rank));
-}
-
-static struct board_slot *slot_of(const struct board *b, int64_t version)
-{
-    return (struct board_slot *)(b->map + board_slot_at(b->setup.n_ranks, version % BOARD_PLANS));
 }
 
 static bool is_text(const char *s, size_t size)
@@ -71,7 +49,7 @@ static bool choice_is_sane(const struct comm_choice *c)
 
 static bool checks_are_sane(const struct network_checks *c, int n_ranks)
 {
-    bool sane = c->turns >= 0 && c->turns <= NETWORK_CHECK_TURNS && c->bytes_per_s >= 0;
+    bool sane = c->turns >= 0 && c->turns <= NETWORK_CHECK_TURNS;
 
     for (int i = 0; c->turns && i < NETWORK_CHECK_ROWS; i++)
         sane = sane && c->row[i].peer >= -1 && c->row[i].peer < n_ranks && c->row[i].turn >= 0 &&
@@ -79,8 +57,7 @@ static bool checks_are_sane(const struct network_checks *c, int n_ranks)
     return sane;
 }
 
-/* Groups and nodes are numbered from 0 and no rank is in one beyond the others' number. */
-static bool groups_are_sane(const struct board_area *a)
+bool board_groups_are_sane(const struct board_area *a)
 {
     for (int r = 0; r < a->n_ranks; r++)
         if (a->group[r] < 0 || a->group[r] >= a->n_ranks || a->node_of[r] < 0 ||
@@ -90,7 +67,7 @@ static bool groups_are_sane(const struct board_area *a)
     return true;
 }
 
-static bool area_is_sane(const struct board_area *a)
+bool board_area_is_sane(const struct board_area *a)
 {
     return a->n_ranks >= 1 && a->n_ranks <= BOARD_MAX_RANKS && a->n_local >= 1 &&
            a->n_local <= BOARD_MAX_LOCAL && a->first_rank >= 0 &&
@@ -143,7 +120,7 @@ static int map_file(struct board *b, int fd, const char *path, struct eddis_erro
 static void write_setup(struct board *b)
 {
     size_t n = (size_t)b->setup.n_ranks;
-    struct board_area *a = area_of(b);
+    struct board_area *a = board_area_of(b);
 
     b->setup.magic = BOARD_MAGIC;
     b->setup.version = BOARD_VERSION;
@@ -163,13 +140,13 @@ int board_create(const char *path, const struct board_area *setup, struct board 
     size_t size;
     int rc;
 
-    if (!area_is_sane(setup))
+    if (!board_area_is_sane(setup))
         return eddis_fail(err, -EINVAL, "a progress board cannot have %d of %d ranks from %d on",
                           setup->n_local, setup->n_ranks, setup->first_rank);
     rc = board_new(setup, &b, err);
     if (rc < 0)
         return rc;
-    if (!groups_are_sane(&b->setup)) {
+    if (!board_groups_are_sane(&b->setup)) {
         board_close(b);
         return eddis_fail(err, -EINVAL, "the groups or nodes of a progress board are none");
     }
@@ -203,7 +180,7 @@ static int copy_page(const struct board *b, int local_rank, struct board_page *r
 {
     struct board_page *page = page_of(b, local_rank);
 
-    for (int i = 0; i < READ_TRIES; i++) {
+    for (int i = 0; i < BOARD_READ_TRIES; i++) {
         uint32_t seen;
 
         if (seqlock_read_begin(&page->sequence, &seen)) {
@@ -230,15 +207,17 @@ static bool page_is_sane(const struct board *b, int local_rank, const struct boa
     if (p->version != BOARD_VERSION || p->local_rank != local_rank ||
         p->rank != b->setup.first_rank + local_rank || p->phase < 0 || p->steps_done < 0 ||
         p->steps_here < 0 || p->model_bytes < 0 || p->step_plan < 0 || p->steps_before < 0 ||
-        p->samples_done < 0 || p->samples_before < 0 || p->plan_since < -1 || p->waits_for < -1 ||
-        p->waits_for >= b->setup.n_ranks || !times_are_sane(&p->sum) ||
-        !times_are_sane(&p->sum_before))
+        p->samples_done < 0 || p->samples_before < 0 || p->memory_bytes < 0 || p->at_once < 0 ||
+        p->exchanges < 0 || p->exchange_ns < 0 || p->thread < 0 || p->samples_in_epoch < 0 ||
+        p->restored_samples < 0 || p->restored_at < 0 || p->thread > INT32_MAX ||
+        p->plan_since < -1 || p->waits_for < -1 || p->waits_for >= b->setup.n_ranks ||
+        !times_are_sane(&p->sum) || !times_are_sane(&p->sum_before))
         return false;
     for (int i = 0; i < BOARD_METRICS; i++)
         if (!is_text(p->metric[i].name, sizeof p->metric[i].name))
             return false;
     for (int i = 0; i < BOARD_RING; i++)
-        if (!times_are_sane(&p->ring[i].t) || p->ring[i].count < 0)
+        if (!times_are_sane(&p->ring[i].t) || p->ring[i].count < 0 || !(p->ring[i].work >= 0))
             return false;
     return choice_is_sane(&p->choice);
 }
@@ -270,42 +249,6 @@ bool board_all_mapped(const struct board *b)
     return true;
 }
 
-/* Newest plan version that this worker is known to work under; 0: none. */
-static int64_t version_in_force(const struct board *b, int local_rank)
-{
-    struct board_page page;
-
-    if (board_read(b, local_rank, &page, NULL) < 0)
-        return 0;
-    if (page.plan_since >= 0)
-        return page.plan_version;
-    /* It has seen plan_version, perhaps over several that it never took: its last step tells. */
-    return page.steps_done ? page.ring[(page.steps_done - 1) % BOARD_RING].plan : 0;
-}
-
-int board_publish(struct board *b, const struct board_plan *plan, struct eddis_error *err)
-{
-    const struct board_slot head = { plan->version, plan->global_batch, plan->flags };
-    struct board_area *a = area_of(b);
-    struct board_slot *slot = slot_of(b, plan->version > 0 ? plan->version : 0);
-    int64_t newest = b->setup.plan_version;
-
-    if (plan->version != newest + 1)
-        return eddis_fail(err, -EINVAL, "plan %lld cannot follow plan %lld",
-                          (long long)plan->version, (long long)newest);
-    for (int i = 0; i < b->setup.n_local; i++)
-        if (newest - version_in_force(b, i) >= BOARD_PLANS - 1)
-            return eddis_fail(err, -EBUSY, "rank %d has not taken up the last %d plans yet",
-                              b->setup.first_rank + i, BOARD_PLANS - 1);
-    seqlock_write_begin(&a->sequence);
-    seqlock_store(slot, &head, sizeof head);
-    seqlock_store(slot + 1, plan->batch, (size_t)b->setup.n_ranks * sizeof *plan->batch);
-    seqlock_write_end(&a->sequence);
-    b->setup.plan_version = plan->version;
-    seqlock_store_u64((uint64_t *)&a->plan_version, (uint64_t)plan->version);
-    return 0;
-}
-
 static int damaged(const char *path, struct eddis_error *err)
 {
     return eddis_fail(err, -EPROTO, "progress board '%s' is damaged", path);
@@ -327,7 +270,7 @@ static int read_area(int fd, const char *path, struct board_area *ret, struct ed
                           "the job's nodes need the same version of eddis",
                           path, ret->version, BOARD_VERSION);
     ret->group = ret->node_of = NULL;
-    if (!area_is_sane(ret) || (uint64_t)st.st_size != file_bytes(ret, ret->n_local))
+    if (!board_area_is_sane(ret) || (uint64_t)st.st_size != file_bytes(ret, ret->n_local))
         return damaged(path, err);
     return 0;
 }
@@ -348,7 +291,7 @@ static int read_setup(int fd, const char *path, struct board **ret, struct eddis
     if (pread(fd, b->places, (size_t)bytes, BOARD_GROUP_AT) != bytes ||
         pread(fd, b->places + area->n_ranks, (size_t)bytes, (off_t)board_node_at(area->n_ranks)) !=
             bytes ||
-        !groups_are_sane(&b->setup)) {
+        !board_groups_are_sane(&b->setup)) {
         board_close(b);
         return damaged(path, err);
     }
@@ -469,40 +412,6 @@ const struct board_page *board_own(const struct board *b)
 const struct board_area *board_setup(const struct board *b)
 {
     return &b->setup;
-}
-
-int64_t board_newest(const struct board *b)
-{
-    return (int64_t)seqlock_load_u64((const uint64_t *)&area_of(b)->plan_version);
-}
-
-int board_plan_get(const struct board *b, int64_t version, struct board_plan *ret,
-                   struct eddis_error *err)
-{
-    const struct board_slot *slot = slot_of(b, version > 0 ? version : 0);
-    struct board_area *a = area_of(b);
-    struct board_slot head;
-    uint32_t seen;
-
-    if (version < 1 || version > board_newest(b))
-        return eddis_fail(err, -ENOENT, "there is no plan %lld yet", (long long)version);
-    for (int i = 0; i < READ_TRIES; i++) {
-        if (seqlock_read_begin(&a->sequence, &seen)) {
-            seqlock_load(&head, slot, sizeof head);
-            seqlock_load(ret->batch, slot + 1, (size_t)b->setup.n_ranks * sizeof *ret->batch);
-            if (seqlock_read_end(&a->sequence, seen)) {
-                if (head.version != version)
-                    return eddis_fail(err, -ESTALE, "plan %lld is no longer kept",
-                                      (long long)version);
-                ret->version = head.version;
-                ret->global_batch = head.global_batch;
-                ret->flags = head.flags;
-                return 0;
-            }
-        }
-        seqlock_pause();
-    }
-    return eddis_fail(err, -EAGAIN, "a plan is being written to the progress board");
 }
 
 /* Fails where the name would be too long. */

@@ -23,17 +23,25 @@ struct board; /* a mapping */
 int board_create(const char *path, const struct board_area *setup, struct board **ret,
                  struct eddis_error *err);
 
-/* Publish a plan; its version must be one more than the last, 1 at first.  -EBUSY: BOARD_PLANS - 1
- * versions are not yet in force on some local worker.  In force is a page's plan_version once its
- * plan_since is set, until then the version of its last step in the ring.
+/* Publish a plan, its piece NULL: all 0; its version must be one more than the last, 1 at first, or
+ * 0 while the mode is open.  -EBUSY: BOARD_PLANS - 1 versions are not yet in force on some local
+ * worker.  In force is a page's plan_version once its plan_since is set, until then the version of
+ * its last step in the ring.
  */
 int board_publish(struct board *b, const struct board_plan *plan, struct eddis_error *err);
+
+/* Publish plan 1 behind plan 0, with the mode, algorithm, options and group of *settled. */
+int board_settle(struct board *b, const struct board_area *settled, const struct board_plan *plan,
+                 struct eddis_error *err);
 
 /* Copy a worker's page.  Never blocks: -EAGAIN when its writer was at it a hundred times running,
  * -ENODATA before the worker has mapped it, -EPROTO when it holds nonsense.
  */
 int board_read(const struct board *b, int local_rank, struct board_page *ret,
                struct eddis_error *err);
+
+/* Return the samples that plan `version` gives a local rank; 0 where it is no longer kept. */
+int64_t board_batch(const struct board *b, int64_t version, int local_rank);
 
 /* Whether all n_local workers have mapped their pages (the file may be unlinked then). */
 bool board_all_mapped(const struct board *b);
@@ -66,12 +74,17 @@ const struct board_page *board_own(const struct board *b);
 /* Borrows the area's constant part (all but sequence and plan_version), and its arrays. */
 const struct board_area *board_setup(const struct board *b);
 
+/* Bring mode, algorithm, options and groups of the set-up up to date, once there is a plan 1.
+ * -EAGAIN: the agent was writing a hundred times running; -EPROTO: they are none.
+ */
+int board_take_mode(struct board *b, struct eddis_error *err);
+
 /* Newest plan version: one load. */
 int64_t board_newest(const struct board *b);
 
-/* Copy plan `version`; ret->batch is the caller's, [n_ranks], and written in any case; -ESTALE when
- * it is no longer kept, -ENOENT when it is not yet there, -EAGAIN when the agent was writing a
- * hundred times running.
+/* Copy plan `version`; ret->batch and piece (may be NULL) are the caller's, [n_ranks], and written
+ * in any case; -ESTALE when it is no longer kept, -ENOENT when it is not yet there, -EAGAIN when
+ * the agent was writing a hundred times running.
  */
 int board_plan_get(const struct board *b, int64_t version, struct board_plan *ret,
                    struct eddis_error *err);

@@ -8,7 +8,8 @@
  *     | area      |  written by the agent, read by every worker
  *     +-----------+  BOARD_GROUP_AT: int32_t [n_ranks], the group of every rank of the job
  *     | of each   |  board_node_at: int32_t [n_ranks], its node
- *     | rank      |  board_slot_at, BOARD_PLANS times: struct board_slot, int64_t [n_ranks]
+ *     | rank      |  board_slot_at, BOARD_PLANS times: struct board_slot, int64_t [n_ranks] of
+ *     |           |  batches, as many of pieces
  *     +-----------+  board_pages_at
  *     | page of   |  written by local rank 0, read by the agent
  *     |  local 0  |
@@ -27,6 +28,9 @@
  * The slots are written under the same kind of lock, the area's `sequence`.  Plans are kept as a
  * short history, since a worker may have read ahead under the one before: plan v is in slot
  * v % BOARD_PLANS.
+ * Where the mode is open the first plan is version 0, which is in force nowhere: batches of
+ * programs that never commit.  The workers' eddis_commit tells the size of the model in its page
+ * and waits for version 1, with which mode, algorithm, options and groups are written anew.
  *
  * Where a generation begins, as rank 0 finds it and tells the others:
  *
@@ -54,8 +58,8 @@ enum {
     BOARD_METRICS = 8,
     BOARD_METRIC_NAME = 24,
     BOARD_JOB = 128, /* of a job's id with its 0 */
-    /* Layout 9; an option more of an algorithm is another one. */
-    BOARD_VERSION = 9 << 16 | (int)sizeof(struct sync_options),
+    /* Layout 17; an option more of an algorithm is another one. */
+    BOARD_VERSION = 17 << 16 | (int)sizeof(struct sync_options),
 };
 
 #define BOARD_MAGIC UINT64_C(0x64616f6273696465) /* "edisboad", little endian */
@@ -74,6 +78,7 @@ struct board_step {
     int64_t count;  /* samples of this worker */
     int64_t plan;   /* version of the plan it was done under */
     int64_t end_ns; /* clock_now_ns when it ended */
+    double work;    /* units of work in its samples; 0: they are alike */
     struct board_times t;
 };
 
@@ -90,10 +95,15 @@ struct board_page {
     int32_t phase;       /* enum eddis_phase */
     int64_t steps_done;  /* number of the last finished step + 1; 0: none yet */
     int64_t steps_total; /* 0: unknown */
-    int64_t steps_in_epoch;
+    int64_t steps_in_epoch, samples_in_epoch;
     int64_t epochs;       /* 0: unknown */
     int64_t steps_here;   /* done by this process; a resumed one's first step is not number 0 */
     int64_t samples_done; /* by this worker, over all these steps */
+    /* Where steps of this worker do not tell how far the job is, since the workers count their own
+     * or do what others left out: samples of all workers up to the checkpoint that it went on from,
+     * and samples_done at that moment.  Otherwise 0.
+     */
+    int64_t restored_samples, restored_at;
     int64_t asked_step;   /* highest step its sampler was asked for */
     int64_t plan_version; /* newest version seen */
     int64_t plan_since;   /* first step under the newest version; -1 while not agreed */
@@ -107,11 +117,18 @@ struct board_page {
     int64_t waits_for; /* the rank without which this one, waiting for a second or more, cannot go
                         * on, as far as it can tell; otherwise -1 */
     struct board_times sum; /* over all finished steps */
+    int64_t exchanges;      /* of models, that these steps began with; 0 in synchronous modes */
+    int64_t exchange_ns;    /* sum: how long they waited for them */
+    int64_t memory_bytes;   /* most that the program told under step_plan; 0: none */
+    int64_t at_once;        /* samples that it holds at most in the present step; 0: none yet */
+    int64_t takes_pieces;   /* 1: the program promises to keep to a plan's piece */
+    int64_t thread;         /* number (gettid) of the one that begins the steps; 0: none yet */
     int64_t step_plan;      /* version that the last finished step was done under; 0: none yet */
     struct board_times sum_before;        /* of the steps before the first one under it ... */
     int64_t steps_before, samples_before; /* ... and how many of what they were */
     struct network_check network; /* of rank 0, in the first generation over a network that an
                                    * earlier job has measured */
+    int64_t committed;            /* 1: eddis_commit has told model_bytes and network */
     struct board_metric metric[BOARD_METRICS];
     struct board_step ring[BOARD_RING]; /* step s in slot s % BOARD_RING */
     struct comm_choice choice;          /* of rank 0: as measured, or as the area gives it */
@@ -125,15 +142,17 @@ enum {
 };
 
 struct board_slot {
-    int64_t version; /* from 1 */
+    int64_t version; /* from 1; 0: the mode is open */
     int64_t global_batch;
-    int64_t flags; /* BOARD_FLAG_... */
+    int64_t flags;  /* BOARD_FLAG_... */
+    int64_t period; /* steps between two averages of models; 0: the algorithm has none */
 };
 
 /* A plan as it is handed over outside the memory. */
 struct board_plan {
-    int64_t version, global_batch, flags;
+    int64_t version, global_batch, flags, period;
     int64_t *batch; /* [n_ranks] of every rank of the job; they add up to global_batch */
+    int64_t *piece; /* [n_ranks] most samples that each holds at once; 0: any number */
 };
 
 struct board_area {
@@ -148,9 +167,11 @@ struct board_area {
     int64_t bucket_bytes;     /* 0: as the workers measure */
     uint64_t seed;
     int64_t warmup_steps; /* of the learning rate; 0: none */
+    int64_t open_ns;      /* eddis_commit waits so long for an open mode */
     int64_t plan_version; /* newest */
+    /* With plan version 1 the next three, and the groups, may change. */
     char mode[16], algorithm[16];
-    struct sync_options options;      /* of the algorithm */
+    struct sync_options options;      /* of the algorithm; its period is the plans' */
     struct comm_choice choice;        /* of a plan that is replayed; version 0: to be measured */
     struct network_checks checks;     /* of the network, from this node */
     char job[BOARD_JOB];              /* the job's id; "": it has none */
@@ -158,6 +179,7 @@ struct board_area {
     char resume_from[1024];           /* see above; "": a fresh start */
     double fixed_s[BOARD_MAX_LOCAL];  /* emulated devices: a of a + c b, by local rank */
     double sample_s[BOARD_MAX_LOCAL]; /* c, already divided by the device's rate */
+    double jitter[BOARD_MAX_LOCAL];   /* relative standard deviation of a step */
     /* Where this process has them, NULL in the memory itself: of every rank of the job its group,
      * from 0, all 0 in sync mode; and its node, numbered in the order of ranks.
      */
@@ -176,7 +198,7 @@ static inline uint64_t board_node_at(int32_t n_ranks)
 static inline uint64_t board_slot_at(int32_t n_ranks, int64_t slot)
 {
     return board_node_at(n_ranks) + ((uint64_t)n_ranks + 1) / 2 * 8 +
-           (uint64_t)slot * ((uint64_t)sizeof(struct board_slot) + (uint64_t)n_ranks * 8);
+           (uint64_t)slot * ((uint64_t)sizeof(struct board_slot) + (uint64_t)n_ranks * 16);
 }
 
 static inline uint64_t board_pages_at(int32_t n_ranks)
@@ -186,7 +208,7 @@ static inline uint64_t board_pages_at(int32_t n_ranks)
 
 #ifndef __cplusplus
 _Static_assert(sizeof(struct board_page) <= BOARD_PAGE_BYTES, "a page must hold its struct");
-_Static_assert(sizeof(struct board_times) == 40 && sizeof(struct board_step) == 72,
+_Static_assert(sizeof(struct board_times) == 40 && sizeof(struct board_step) == 80,
                "no padding in shared memory");
 _Static_assert(sizeof(struct board_area) % 8 == 0, "what lies behind it is aligned");
 #endif

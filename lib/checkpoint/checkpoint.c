@@ -146,6 +146,11 @@ int checkpoint_put(struct checkpoint *c, int rank, const char *name, const void 
                           "'_' and '-', at most %d",
                           name, CHECKPOINT_MAX_NAME);
     rc = write_file(c->folder, file, data, n, err);
+    if (rc == -ENOENT)
+        return eddis_fail(err, rc,
+                          "folder '%s' is gone: somebody has removed it, or the checkpoint was "
+                          "given up, as when a worker has died",
+                          c->folder);
     if (rc < 0)
         return rc;
     return manifest_add(&c->m, file, (int64_t)n, crc32_update(0, data, n), err);

@@ -41,7 +41,7 @@ enum {
 struct checkpoint;
 
 struct checkpoint_meta {
-    int64_t step;    /* the next step to be done */
+    int64_t step;    /* the next one to be done; of listed samples that of sync mode */
     uint64_t seed;   /* of the order of samples */
     int64_t samples; /* of one epoch */
     int64_t batch;   /* of all ranks: with it the step tells the position in the epoch */

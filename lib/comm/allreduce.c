@@ -32,6 +32,8 @@ int allreduce_new_kind(const char *kind, const struct comm_place *p, const struc
     if (!width || !comm_rule_valid(a->rule))
         return eddis_fail(err, -EINVAL, "type %d or operation %d is unknown", (int)a->type,
                           (int)a->rule);
+    if (a->wire && (!comm_type_half(a->wire) || a->type != COMM_FLOAT32 || a->rule != COMM_SUM))
+        return eddis_fail(err, -EINVAL, "only sums of float32 travel as 16-bit numbers");
     /* So that no kind's memory for contributions overflows. */
     if (a->n > SIZE_MAX / 4 / (size_t)p->n_ranks / width)
         return eddis_fail(err, -ENOMEM, "no memory to combine %zu elements", a->n);
@@ -62,7 +64,5 @@ int allreduce_new_kind(const char *kind, const struct comm_place *p, const struc
 int allreduce_new(const struct comm_place *p, const struct allreduce *a, struct collective **ret,
                   struct eddis_error *err)
 {
-    size_t bytes = a->n * comm_type_bytes(a->type) + a->tail_bytes;
-
-    return allreduce_new_kind(allreduce_choose(p, bytes), p, a, ret, err);
+    return allreduce_new_kind(allreduce_choose(p, allreduce_message_bytes(a)), p, a, ret, err);
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* allreduce_direct.c - everybody sends everything to everybody: one step, for small buffers
  *
- * Each rank adds all contributions in the order of ranks once the last one is there, so the
- * result has the same bits everywhere.
+ * Each rank adds all contributions in the order of ranks once the last one is there, its own as the
+ * others have it, so the result has the same bits everywhere.
  */
 #include "reduction.h"
 
 #include <assert.h>
-#include <string.h>
 
 struct direct {
     struct reduction r;
@@ -26,49 +25,56 @@ static struct direct *direct(struct collective *c)
     return (struct direct *)c;
 }
 
-static size_t direct_stride(const struct allreduce *a)
-{
-    return (a->n * comm_type_bytes(a->type) + a->tail_bytes + 63) / 64 * 64;
-}
-
 static size_t direct_instance_bytes(const struct comm_place *p, const struct allreduce *a)
 {
     size_t ranks = (size_t)p->n_ranks;
 
-    return sizeof(struct direct) + ranks * direct_stride(a) + ranks * sizeof(bool);
+    return sizeof(struct direct) + ranks * reduction_room(a, a->n) + ranks * sizeof(bool);
+}
+
+/* Where a rank's contribution is, as it travels. */
+static char *direct_contribution(struct direct *d, int rank)
+{
+    struct comm_part all = reduction_whole(&d->r);
+
+    return d->scratch + (size_t)rank * d->stride + reduction_pad(&d->r, &all);
 }
 
 static int direct_start(struct collective *c, struct outbox *out)
 {
     struct direct *d = direct(c);
     int size = c->place.n_ranks, rank = c->place.rank;
+    struct comm_part all = reduction_whole(&d->r);
+    void *own;
 
-    d->stride = direct_stride(&d->r.what);
+    d->stride = reduction_room(&d->r.what, d->r.what.n);
     d->missing = (bool *)(d->scratch + (size_t)size * d->stride);
     d->pending = 2 * (size - 1);
     if (!d->r.bytes || size == 1)
         return 1;
+    own = reduction_send(&d->r, &all, direct_contribution(d, rank));
     for (int i = 1; i < size; i++) {
         int from = (rank + size - i) % size;
 
         d->missing[from] = true;
-        collective_post(c, COMM_RECEIVE, from, d->scratch + (size_t)from * d->stride, d->r.bytes,
-                        from, out);
+        collective_post(c, COMM_RECEIVE, from, direct_contribution(d, from),
+                        reduction_message(&d->r, &all), from, out);
     }
     for (int i = 1; i < size; i++)
-        collective_post(c, COMM_SEND, (rank + i) % size, d->r.what.data, d->r.bytes, 0, out);
+        collective_post(c, COMM_SEND, (rank + i) % size, own, reduction_message(&d->r, &all), 0,
+                        out);
     return 0;
 }
 
 static void direct_add_up(struct direct *d)
 {
-    const struct allreduce *a = &d->r.what;
-    int size = d->r.base.place.n_ranks;
+    struct comm_part all = reduction_whole(&d->r);
 
-    memcpy(d->scratch + (size_t)d->r.base.place.rank * d->stride, a->data, d->r.bytes);
-    memcpy(a->data, d->scratch, d->r.bytes);
-    for (int i = 1; i < size; i++)
-        reduction_add(&d->r, a->data, d->scratch + (size_t)i * d->stride);
+    if (!reduction_narrows(&d->r))
+        reduction_write(&d->r, &all, direct_contribution(d, d->r.base.place.rank));
+    reduction_take(&d->r, &all, direct_contribution(d, 0));
+    for (int i = 1; i < d->r.base.place.n_ranks; i++)
+        reduction_add(&d->r, &all, direct_contribution(d, i));
 }
 
 static int direct_done(struct collective *c, const struct comm_op *op, struct outbox *out)

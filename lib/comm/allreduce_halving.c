@@ -19,6 +19,10 @@
  *
  * All that will be added may arrive from the start; what comes back goes where the same step
  * forward sent from, so it may arrive once that has left.
+ *
+ * Where messages are narrower than the data a step has two rooms of scratch: one for what it adds,
+ * which is sent back from there, and one for what it sends, which comes back to there.  The rank
+ * that has a block's sum takes it rounded, as the others will have it.
  */
 #include "reduction.h"
 
@@ -32,7 +36,7 @@ struct halving {
     int steps;                      /* 2k + 2 */
     int receiving, folded, sending; /* steps posted, added, posted */
     bool arrived[HALVING_MAX_STEPS], left[HALVING_MAX_STEPS];
-    char scratch[] __attribute__((aligned(64))); /* of step 0, then of steps 1 .. k */
+    char scratch[] __attribute__((aligned(64))); /* of step 0 and of steps 1 .. k, see below */
 };
 
 static const struct collective_ops halving_ops;
@@ -65,6 +69,8 @@ static size_t halving_instance_bytes(const struct comm_place *p, const struct al
 
     for (int blocks = core / 2; blocks; blocks /= 2)
         bytes += halving_room(a, core, blocks);
+    if (a->wire)
+        bytes = 2 * bytes + (p->n_ranks > core ? all : 0);
     return sizeof(struct halving) + (p->n_ranks > core && all > bytes ? all : bytes);
 }
 
@@ -113,14 +119,31 @@ static struct comm_part halving_part(const struct halving *h, int step, bool rec
     return halving_kept(h, receive == halving_adds(h, step) ? rank : partner, step);
 }
 
-/* Where it is received to be added. */
-static char *halving_scratch(struct halving *h, int step, const struct comm_part *p)
+/* A message's room.  What step 0 adds may lie where the other steps will add; when it narrows it
+ * lies before them, since it is sent back from there while they still send.
+ */
+static char *halving_scratch(struct halving *h, int step, bool receive, const struct comm_part *p)
 {
-    char *at = h->scratch;
+    const struct allreduce *a = &h->r.what;
+    bool narrows = reduction_narrows(&h->r), added = receive == halving_adds(h, step);
+    int forward = halving_adds(h, step) ? step : h->steps - 1 - step;
+    char *at = h->scratch + reduction_pad(&h->r, p);
 
-    for (int before = 1; before < step; before++)
-        at += halving_room(&h->r.what, h->core, h->core >> before);
-    return at + reduction_pad(&h->r, p);
+    if (forward == 0)
+        return at;
+    if (narrows && h->r.base.place.n_ranks > h->core)
+        at += reduction_room(a, a->n);
+    for (int before = 1; before < forward; before++)
+        at += (narrows ? 2 : 1) * halving_room(a, h->core, h->core >> before);
+    return at + (narrows && !added ? halving_room(a, h->core, h->core >> forward) : 0);
+}
+
+/* Where what this rank receives arrives. */
+static void *halving_arrival(struct halving *h, int step, const struct comm_part *p)
+{
+    void *room = halving_scratch(h, step, true, p);
+
+    return halving_adds(h, step) ? room : reduction_receive(&h->r, p, room);
 }
 
 static void halving_receive(struct halving *h, struct outbox *out)
@@ -131,8 +154,7 @@ static void halving_receive(struct halving *h, struct outbox *out)
     h->arrived[step] = !p.bytes;
     if (p.bytes)
         collective_post(&h->r.base, COMM_RECEIVE, halving_partner(h, step),
-                        halving_adds(h, step) ? halving_scratch(h, step, &p) : p.data, p.bytes,
-                        step, out);
+                        halving_arrival(h, step, &p), reduction_message(&h->r, &p), step, out);
 }
 
 static void halving_send(struct halving *h, struct outbox *out)
@@ -142,17 +164,26 @@ static void halving_send(struct halving *h, struct outbox *out)
 
     h->left[step] = !p.bytes;
     if (p.bytes)
-        collective_post(&h->r.base, COMM_SEND, halving_partner(h, step), p.data, p.bytes, step,
-                        out);
+        collective_post(&h->r.base, COMM_SEND, halving_partner(h, step),
+                        reduction_send(&h->r, &p, halving_scratch(h, step, false, &p)),
+                        reduction_message(&h->r, &p), step, out);
 }
 
 static void halving_fold(struct halving *h)
 {
     int step = h->folded++;
     struct comm_part p = halving_part(h, step, true);
+    void *arrival = halving_arrival(h, step, &p);
 
-    if (halving_adds(h, step))
-        reduction_add_part(&h->r, &p, halving_scratch(h, step, &p));
+    if (!p.bytes)
+        return;
+    if (!halving_adds(h, step)) {
+        reduction_take(&h->r, &p, arrival);
+        return;
+    }
+    reduction_add(&h->r, &p, arrival);
+    if (!halving_adds(h, step + 1)) /* the last: it is a sum of all */
+        reduction_round(&h->r, &p, arrival);
 }
 
 /* What is added at step 0 has the others' scratch; what comes back needs its place. */

@@ -19,6 +19,9 @@
  *     send i      the own block at step 0, else what was folded one step before
  * Empty segments are not sent.  The tail is part of the last block's last segment.
  *
+ * Where messages are narrower than the data all are received into scratch and sent from it; the
+ * rank that has added a block's last contribution takes the sum as it sends it, rounded.
+ *
  * Block b is summed in the order of ranks b, b + 1, ..., whatever the order of arrival and the
  * number of segments.
  */
@@ -39,7 +42,7 @@ struct ring {
     int receiving, folded, sending, sent;         /* moves posted, added, posted, gone */
     bool arrived[RING_WINDOW], left[RING_WINDOW]; /* by move % RING_WINDOW, out of order */
     size_t stride;                                /* of scratch, from one piece to the next */
-    char scratch[] __attribute__((aligned(64)));  /* RING_WINDOW pieces */
+    char scratch[] __attribute__((aligned(64)));  /* RING_WINDOW pieces; as many to be sent */
 };
 
 static const struct collective_ops ring_ops;
@@ -56,7 +59,7 @@ static struct ring *ring(struct collective *c)
 static int ring_segments(const struct comm_place *p, const struct allreduce *a)
 {
     size_t longest = a->n / (size_t)p->n_ranks + 1, piece = comm_limits(p).piece_bytes;
-    size_t n = piece ? longest * comm_type_bytes(a->type) / piece + 1 : 1;
+    size_t n = piece ? longest * comm_type_bytes(a->wire ? a->wire : a->type) / piece + 1 : 1;
 
     return n < RING_SEGMENTS ? (int)n : RING_SEGMENTS;
 }
@@ -70,7 +73,7 @@ static size_t ring_stride(const struct comm_place *p, const struct allreduce *a)
 
 static size_t ring_instance_bytes(const struct comm_place *p, const struct allreduce *a)
 {
-    return sizeof(struct ring) + RING_WINDOW * ring_stride(p, a);
+    return sizeof(struct ring) + (a->wire ? 2 : 1) * RING_WINDOW * ring_stride(p, a);
 }
 
 /* What this rank sends at a move (from: itself) or receives (from: its left neighbour). */
@@ -94,10 +97,19 @@ static bool ring_adds(const struct ring *g, int move)
     return move < g->moves / 2;
 }
 
-/* Where a piece is received to be added. */
-static char *ring_scratch(struct ring *g, int move, const struct comm_part *p)
+/* Where a piece is received to be added, or its message is written to be sent. */
+static char *ring_room(struct ring *g, int move, bool sent, const struct comm_part *p)
 {
-    return g->scratch + (size_t)(move % RING_WINDOW) * g->stride + reduction_pad(&g->r, p);
+    return g->scratch + (size_t)(move % RING_WINDOW + (sent ? RING_WINDOW : 0)) * g->stride +
+           reduction_pad(&g->r, p);
+}
+
+/* Where the piece of a move arrives. */
+static void *ring_arrival(struct ring *g, int move, const struct comm_part *p)
+{
+    void *room = ring_room(g, move, false, p);
+
+    return ring_adds(g, move) ? room : reduction_receive(&g->r, p, room);
 }
 
 static void ring_receive(struct ring *g, struct outbox *out)
@@ -109,8 +121,7 @@ static void ring_receive(struct ring *g, struct outbox *out)
     g->arrived[move % RING_WINDOW] = !p.bytes;
     if (p.bytes)
         collective_post(c, COMM_RECEIVE, (c->place.rank + size - 1) % size,
-                        ring_adds(g, move) ? ring_scratch(g, move, &p) : p.data, p.bytes, move,
-                        out);
+                        ring_arrival(g, move, &p), reduction_message(&g->r, &p), move, out);
 }
 
 static void ring_fold(struct ring *g)
@@ -118,8 +129,18 @@ static void ring_fold(struct ring *g)
     int move = g->folded++;
     struct comm_part p = ring_incoming(g, move);
 
+    if (!p.bytes)
+        return;
     if (ring_adds(g, move))
-        reduction_add_part(&g->r, &p, ring_scratch(g, move, &p));
+        reduction_add(&g->r, &p, ring_arrival(g, move, &p));
+    else
+        reduction_take(&g->r, &p, ring_arrival(g, move, &p));
+}
+
+/* Whether this rank has made the sum that it sends at this move. */
+static bool ring_owns(const struct ring *g, int move)
+{
+    return !ring_adds(g, move) && ring_adds(g, move - g->segments);
 }
 
 static void ring_pass_on(struct ring *g, struct outbox *out)
@@ -127,11 +148,16 @@ static void ring_pass_on(struct ring *g, struct outbox *out)
     struct collective *c = &g->r.base;
     int move = g->sending++;
     struct comm_part p = ring_piece(g, c->place.rank, move);
+    void *data;
 
     g->left[move % RING_WINDOW] = !p.bytes;
-    if (p.bytes)
-        collective_post(c, COMM_SEND, (c->place.rank + 1) % c->place.n_ranks, p.data, p.bytes, move,
-                        out);
+    if (!p.bytes)
+        return;
+    data = reduction_send(&g->r, &p, ring_room(g, move, true, &p));
+    if (ring_owns(g, move))
+        reduction_take(&g->r, &p, data);
+    collective_post(c, COMM_SEND, (c->place.rank + 1) % c->place.n_ranks, data,
+                    reduction_message(&g->r, &p), move, out);
 }
 
 static bool ring_can_receive(const struct ring *g)

@@ -50,6 +50,14 @@ static bool is_between(const struct shared *s)
     return s->nodes->n > 1 && s->nodes->here == 0;
 }
 
+/* Of a piece in place, which is to be so long on the wire. */
+static size_t stage_bytes(const struct comm_place *firsts, const struct allreduce *a)
+{
+    size_t travels = comm_type_bytes(a->wire ? a->wire : a->type);
+
+    return comm_limits(firsts).stage_bytes * (comm_type_bytes(a->type) / travels);
+}
+
 static int shared_prepare(struct reduction *r, struct eddis_error *err)
 {
     struct shared *s = (struct shared *)r;
@@ -64,15 +72,15 @@ static int shared_prepare(struct reduction *r, struct eddis_error *err)
         return 0; /* over as soon as it is started */
     firsts = node_groups_firsts(s->nodes, p->channel);
     firsts.limits = p->limits;
-    const struct node_stage_options node = {
-        .what = &r->what,
-        .shm = s->nodes->shm,
-        .here = s->nodes->here,
-        .n_here = s->nodes->n_here,
-        .in_place_bytes = firsts.n_ranks > 1 ? comm_limits(&firsts).stage_bytes : SIZE_MAX,
-        .publishes = s->nodes->n == 1,
-        .scratch = s->scratch
-    };
+    const struct node_stage_options node = { .what = &r->what,
+                                             .shm = s->nodes->shm,
+                                             .here = s->nodes->here,
+                                             .n_here = s->nodes->n_here,
+                                             .in_place_bytes = firsts.n_ranks > 1
+                                                                   ? stage_bytes(&firsts, &r->what)
+                                                                   : SIZE_MAX,
+                                             .publishes = s->nodes->n == 1,
+                                             .scratch = s->scratch };
 
     rc = node_stage_init(&s->node, &node, err);
     if (rc < 0 || !is_between(s))

@@ -14,9 +14,9 @@ enum tree_state { TREE_UP, TREE_SENT_UP, TREE_DOWN };
 struct tree {
     struct reduction r;
     enum tree_state state;
-    int mask;    /* TREE_UP: the child waited for is rank + mask */
-    int pending; /* operations under way */
-    char scratch[] __attribute__((aligned(64)));
+    int mask;                                    /* TREE_UP: the child waited for is rank + mask */
+    int pending;                                 /* operations under way */
+    char scratch[] __attribute__((aligned(64))); /* what is received; behind it what is sent */
 };
 
 static const struct collective_ops tree_ops;
@@ -30,7 +30,25 @@ static struct tree *tree(struct collective *c)
 static size_t tree_instance_bytes(const struct comm_place *p, const struct allreduce *a)
 {
     (void)p;
-    return sizeof(struct tree) + a->n * comm_type_bytes(a->type) + a->tail_bytes;
+    return sizeof(struct tree) + (a->wire ? 2 : 1) * reduction_room(a, a->n);
+}
+
+/* Room for a message that is received to be added or, where it narrows, that is sent. */
+static char *tree_room(struct tree *t, bool sent)
+{
+    struct comm_part all = reduction_whole(&t->r);
+
+    return t->scratch + (sent ? reduction_room(&t->r.what, t->r.what.n) : 0) +
+           reduction_pad(&t->r, &all);
+}
+
+static void tree_post(struct tree *t, enum comm_kind kind, int member, void *data,
+                      struct outbox *out)
+{
+    struct comm_part all = reduction_whole(&t->r);
+
+    collective_post(&t->r.base, kind, member, data, reduction_message(&t->r, &all), 0, out);
+    t->pending++;
 }
 
 /* First power of two above all children of rank: its lowest set bit, or n rounded up for 0. */
@@ -48,14 +66,19 @@ static int tree_go_down(struct tree *t, struct outbox *out)
 {
     struct collective *c = &t->r.base;
     int rank = c->place.rank, n = c->place.n_ranks;
+    struct comm_part all = reduction_whole(&t->r);
+    void *data = NULL;
 
     t->state = TREE_DOWN;
     for (int mask = tree_span(rank, n) >> 1; mask; mask >>= 1) {
         if (rank + mask >= n)
             continue;
-        collective_post(c, COMM_SEND, rank + mask, t->r.what.data, t->r.bytes, 0, out);
-        t->pending++;
+        if (!data)
+            data = reduction_send(&t->r, &all, tree_room(t, true));
+        tree_post(t, COMM_SEND, rank + mask, data, out);
     }
+    if (rank == 0 && data)
+        reduction_take(&t->r, &all, data); /* what the others have */
     return t->pending == 0;
 }
 
@@ -64,17 +87,16 @@ static int tree_go_up(struct tree *t, struct outbox *out)
 {
     struct collective *c = &t->r.base;
     int rank = c->place.rank, n = c->place.n_ranks, span = tree_span(rank, n);
+    struct comm_part all = reduction_whole(&t->r);
 
     if (t->mask < span && rank + t->mask < n) {
-        collective_post(c, COMM_RECEIVE, rank + t->mask, t->scratch, t->r.bytes, 0, out);
-        t->pending++;
+        tree_post(t, COMM_RECEIVE, rank + t->mask, tree_room(t, false), out);
         return 0;
     }
     if (rank == 0)
         return tree_go_down(t, out);
     t->state = TREE_SENT_UP;
-    collective_post(c, COMM_SEND, rank - span, t->r.what.data, t->r.bytes, 0, out);
-    t->pending++;
+    tree_post(t, COMM_SEND, rank - span, reduction_send(&t->r, &all, tree_room(t, true)), out);
     return 0;
 }
 
@@ -93,19 +115,22 @@ static int tree_start(struct collective *c, struct outbox *out)
 static int tree_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
     struct tree *t = tree(c);
+    struct comm_part all = reduction_whole(&t->r);
 
     t->pending--;
     switch (t->state) {
     case TREE_UP:
-        reduction_add(&t->r, t->r.what.data, t->scratch);
+        reduction_add(&t->r, &all, tree_room(t, false));
         t->mask <<= 1;
         return tree_go_up(t, out);
     case TREE_SENT_UP:
-        if (op->kind == COMM_RECEIVE)
+        if (op->kind == COMM_RECEIVE) {
+            reduction_take(&t->r, &all, op->data);
             return tree_go_down(t, out);
+        }
         /* Only now, when the send has let go of the buffer, may the result be put there. */
-        collective_post(c, COMM_RECEIVE, op->member, t->r.what.data, t->r.bytes, 0, out);
-        t->pending++;
+        tree_post(t, COMM_RECEIVE, op->member, reduction_receive(&t->r, &all, tree_room(t, false)),
+                  out);
         return 0;
     case TREE_DOWN:
         break;

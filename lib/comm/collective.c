@@ -19,7 +19,8 @@ int collective_make(const struct collective_ops *ops, size_t bytes, const struct
     struct collective *c;
 
     if (!memory)
-        return eddis_fail(err, -ENOMEM, "no memory for a %s of %zu bytes", ops->name, bytes);
+        return eddis_fail(err, -ENOMEM, "no memory for a collective call (%s) of %zu bytes",
+                          ops->name, bytes);
     c = (struct collective *)(((uintptr_t)memory + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
     c->ops = ops;
     c->memory = memory;

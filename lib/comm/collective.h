@@ -61,6 +61,11 @@ struct allreduce {
      */
     size_t tail_bytes;
     void (*tail_rule)(void *acc, const void *in);
+    /* COMM_FLOAT16 or COMM_BFLOAT16: sums of float32 travel as these between the nodes, or between
+     * all ranks where messages go among all, but for the tail.  What a rank sends is rounded, and
+     * so is the result; sums are made in float32.  0: they travel as they are.
+     */
+    enum comm_type wire;
 };
 
 /* Return the limits that hold in this place. */
@@ -81,8 +86,12 @@ void allreduce_redirect(struct collective *c, void *data);
  */
 const void *allreduce_result(const struct collective *c);
 
-/* Return the name of the kind that allreduce_new takes: "shared" on one node and "hosts" on several
- * when the members of a node share memory, else "direct", "tree", "halving" or "ring".
+/* Return the bytes of all its messages' data, once: as it travels, with the tail. */
+size_t allreduce_message_bytes(const struct allreduce *a);
+
+/* Return the name of the kind that allreduce_new takes for so many bytes of messages: "shared" on
+ * one node and "hosts" on several when the members of a node share memory, else "direct", "tree",
+ * "halving" or "ring".
  */
 const char *allreduce_choose(const struct comm_place *p, size_t bytes);
 

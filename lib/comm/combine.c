@@ -25,6 +25,11 @@ size_t comm_type_bytes(enum comm_type type)
     return 0;
 }
 
+bool comm_type_half(enum comm_type type)
+{
+    return type == COMM_FLOAT16 || type == COMM_BFLOAT16;
+}
+
 bool comm_rule_valid(enum comm_rule rule)
 {
     return rule == COMM_SUM || rule == COMM_MIN || rule == COMM_MAX;
@@ -59,20 +64,32 @@ enum {
     HALF_BLOCK = 1024, /* elements; two such blocks of float32 fit into the first cache */
 };
 
-static void half_widen(enum comm_type type, float *to, const void *from, size_t first, size_t n)
+void comm_widen(enum comm_type half, float *to, const void *from, size_t n)
 {
-    if (type == COMM_FLOAT16)
-        float16_widen(to, (const uint16_t *)from + first, n);
+    if (half == COMM_FLOAT16)
+        float16_widen(to, from, n);
     else
-        bfloat16_widen(to, (const uint16_t *)from + first, n);
+        bfloat16_widen(to, from, n);
 }
 
-static void half_narrow(enum comm_type type, void *to, size_t first, const float *from, size_t n)
+void comm_narrow(enum comm_type half, void *to, const float *from, size_t n)
 {
-    if (type == COMM_FLOAT16)
-        float16_narrow((uint16_t *)to + first, from, n);
+    if (half == COMM_FLOAT16)
+        float16_narrow(to, from, n);
     else
-        bfloat16_narrow((uint16_t *)to + first, from, n);
+        bfloat16_narrow(to, from, n);
+}
+
+void combine_widened(enum comm_type half, float *acc, const void *in, size_t n)
+{
+    float wide[HALF_BLOCK];
+
+    for (size_t at = 0; at < n; at += HALF_BLOCK) {
+        size_t m = n - at < HALF_BLOCK ? n - at : HALF_BLOCK;
+
+        comm_widen(half, wide, (const uint16_t *)in + at, m);
+        combine_float32(COMM_SUM, acc + at, wide, m);
+    }
 }
 
 /* out may be in[0]. */
@@ -84,12 +101,12 @@ static void half_many(enum comm_type type, enum comm_rule rule, void *out, const
     for (size_t at = 0; at < n; at += HALF_BLOCK) {
         size_t m = n - at < HALF_BLOCK ? n - at : HALF_BLOCK;
 
-        half_widen(type, acc, in[0], at, m);
+        comm_widen(type, acc, (const uint16_t *)in[0] + at, m);
         for (int i = 1; i < k; i++) {
-            half_widen(type, next, in[i], at, m);
+            comm_widen(type, next, (const uint16_t *)in[i] + at, m);
             combine_float32(rule, acc, next, m);
         }
-        half_narrow(type, out, at, acc, m);
+        comm_narrow(type, (uint16_t *)out + at, acc, m);
     }
 }
 
@@ -206,9 +223,8 @@ void combine_many(enum comm_type type, enum comm_rule rule, void *out, const voi
                   size_t n)
 {
     size_t width = comm_type_bytes(type), block = MANY_BLOCK_BYTES / width;
-    bool half = type == COMM_FLOAT16 || type == COMM_BFLOAT16;
 
-    if (half && k > 1) {
+    if (comm_type_half(type) && k > 1) {
         half_many(type, rule, out, in, k, n);
     } else if (rule == COMM_SUM && k > 1 && (type == COMM_FLOAT32 || type == COMM_FLOAT64)) {
         void (*sum)(void *, const void *const *, int, size_t) =

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* half.c - converting 16-bit numbers, by the processor where it can */
+/* half.c - converting 16-bit numbers, by the processor where it can
+ *
+ * bfloat16 is one loop of integers, which the compiler makes vectors of: once for any processor and
+ * once for those with AVX2, so that both give the same bits.  float16 has instructions of its own.
+ */
 #include "half.h"
 
 #include <stdbool.h>
@@ -30,6 +34,9 @@ enum {
     FLOAT_INFINITY = 0x7f800000,
     FLOAT_QUIET = 0x00400000,
 };
+
+/* A loop that is compiled into each function that calls it, for that one's processors. */
+#define LOOP static inline __attribute__((always_inline))
 
 /* ---- float16, without the processor's help ---- */
 
@@ -71,18 +78,49 @@ void float16_narrow_portable(uint16_t *to, const float *from, size_t n)
         to[i] = float16_from_float(from[i]);
 }
 
-/* ---- float16, with it ---- */
+/* ---- bfloat16, for any processor ---- */
+
+/* No choice by a branch, and unsigned throughout: else it is no vector. */
+LOOP void widen_loop(float *restrict to, const uint16_t *restrict from, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = bits_float((uint32_t)from[i] << 16);
+}
+
+LOOP void narrow_loop(uint16_t *restrict to, const float *restrict from, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t u = float_bits(from[i]);
+        uint32_t rounded = u + 0x7fff + (u >> 16 & 1); /* never carries out of an infinity */
+        uint32_t nan = u | FLOAT_QUIET;
+
+        to[i] = (uint16_t)(((u & FLOAT_MAGNITUDE) > FLOAT_INFINITY ? nan : rounded) >> 16);
+    }
+}
+
+void bfloat16_widen_portable(float *to, const uint16_t *from, size_t n)
+{
+    widen_loop(to, from, n);
+}
+
+void bfloat16_narrow_portable(uint16_t *to, const float *from, size_t n)
+{
+    narrow_loop(to, from, n);
+}
+
+/* ---- with the processor's help ---- */
 
 #if defined __x86_64__
 
 /* Not every compiler's builtin knows f16c; a processor with AVX2 has it (the level x86-64-v3). */
-static bool float16_fast(void)
+static bool is_fast(void)
 {
     return __builtin_cpu_supports("avx2");
 }
 
-__attribute__((target("avx,f16c"))) static size_t widen_fast(float *to, const uint16_t *from,
-                                                             size_t n)
+/* Those of float16 return how many they have converted: the rest is not a whole vector. */
+__attribute__((target("avx,f16c"))) static size_t float16_widen_fast(float *to,
+                                                                     const uint16_t *from, size_t n)
 {
     size_t i = 0;
 
@@ -91,8 +129,8 @@ __attribute__((target("avx,f16c"))) static size_t widen_fast(float *to, const ui
     return i;
 }
 
-__attribute__((target("avx,f16c"))) static size_t narrow_fast(uint16_t *to, const float *from,
-                                                              size_t n)
+__attribute__((target("avx,f16c"))) static size_t float16_narrow_fast(uint16_t *to,
+                                                                      const float *from, size_t n)
 {
     size_t i = 0;
 
@@ -102,14 +140,26 @@ __attribute__((target("avx,f16c"))) static size_t narrow_fast(uint16_t *to, cons
     return i;
 }
 
+__attribute__((target("avx2"))) static void bfloat16_widen_fast(float *to, const uint16_t *from,
+                                                                size_t n)
+{
+    widen_loop(to, from, n);
+}
+
+__attribute__((target("avx2"))) static void bfloat16_narrow_fast(uint16_t *to, const float *from,
+                                                                 size_t n)
+{
+    narrow_loop(to, from, n);
+}
+
 #else
 
-static bool float16_fast(void)
+static bool is_fast(void)
 {
     return false;
 }
 
-static size_t widen_fast(float *to, const uint16_t *from, size_t n)
+static size_t float16_widen_fast(float *to, const uint16_t *from, size_t n)
 {
     (void)to;
     (void)from;
@@ -117,46 +167,52 @@ static size_t widen_fast(float *to, const uint16_t *from, size_t n)
     return 0;
 }
 
-static size_t narrow_fast(uint16_t *to, const float *from, size_t n)
+static size_t float16_narrow_fast(uint16_t *to, const float *from, size_t n)
 {
     (void)to;
     (void)from;
     (void)n;
     return 0;
+}
+
+static void bfloat16_widen_fast(float *to, const uint16_t *from, size_t n)
+{
+    widen_loop(to, from, n);
+}
+
+static void bfloat16_narrow_fast(uint16_t *to, const float *from, size_t n)
+{
+    narrow_loop(to, from, n);
 }
 
 #endif
 
 void float16_widen(float *to, const uint16_t *from, size_t n)
 {
-    size_t done = float16_fast() ? widen_fast(to, from, n) : 0;
+    size_t done = is_fast() ? float16_widen_fast(to, from, n) : 0;
 
     float16_widen_portable(to + done, from + done, n - done);
 }
 
 void float16_narrow(uint16_t *to, const float *from, size_t n)
 {
-    size_t done = float16_fast() ? narrow_fast(to, from, n) : 0;
+    size_t done = is_fast() ? float16_narrow_fast(to, from, n) : 0;
 
     float16_narrow_portable(to + done, from + done, n - done);
 }
 
-/* ---- bfloat16 ---- */
-
 void bfloat16_widen(float *to, const uint16_t *from, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        to[i] = bits_float((uint32_t)from[i] << 16);
+    if (is_fast())
+        bfloat16_widen_fast(to, from, n);
+    else
+        bfloat16_widen_portable(to, from, n);
 }
 
 void bfloat16_narrow(uint16_t *to, const float *from, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        uint32_t u = float_bits(from[i]);
-        uint32_t rounded = u + 0x7fff + (u >> 16 & 1); /* never carries out of an infinity */
-
-        if ((u & FLOAT_MAGNITUDE) > FLOAT_INFINITY)
-            rounded = u | FLOAT_QUIET;
-        to[i] = (uint16_t)(rounded >> 16);
-    }
+    if (is_fast())
+        bfloat16_narrow_fast(to, from, n);
+    else
+        bfloat16_narrow_portable(to, from, n);
 }

@@ -7,6 +7,7 @@
 #include "ring.h"
 
 #include <assert.h>
+#include <string.h>
 
 enum { TAIL_ALIGN = 8 };
 
@@ -23,16 +24,6 @@ const void *allreduce_result(const struct collective *c)
     const struct reduction *r = (const struct reduction *)c;
 
     return r->kind->result ? r->kind->result(r) : r->what.data;
-}
-
-void reduction_add(const struct reduction *r, void *acc, const void *in)
-{
-    const struct allreduce *a = &r->what;
-    size_t bytes = a->n * comm_type_bytes(a->type);
-
-    combine(a->type, a->rule, acc, in, a->n);
-    if (a->tail_bytes)
-        a->tail_rule((char *)acc + bytes, (const char *)in + bytes);
 }
 
 /* n elements from `first` on. */
@@ -65,22 +56,107 @@ struct comm_part reduction_blocks(const struct reduction *r, int blocks, int fir
     return reduction_cut(r, begin, ring_block(n, blocks, end) - begin, end == blocks);
 }
 
+struct comm_part reduction_whole(const struct reduction *r)
+{
+    return reduction_cut(r, 0, r->what.n, true);
+}
+
+/* ---- messages ---- */
+
+/* Bytes of an element in a message. */
+static size_t message_width(const struct allreduce *a)
+{
+    return comm_type_bytes(a->wire ? a->wire : a->type);
+}
+
+/* The tail of a part, in memory and in its message; 0: it has none. */
+static size_t part_tail(const struct reduction *r, const struct comm_part *p)
+{
+    return p->bytes - p->n * comm_type_bytes(r->what.type);
+}
+
+static char *memory_tail(const struct reduction *r, const struct comm_part *p)
+{
+    return p->data + p->n * comm_type_bytes(r->what.type);
+}
+
+size_t allreduce_message_bytes(const struct allreduce *a)
+{
+    return a->n * message_width(a) + a->tail_bytes;
+}
+
+bool reduction_narrows(const struct reduction *r)
+{
+    return r->what.wire != 0;
+}
+
 size_t reduction_room(const struct allreduce *a, size_t n)
 {
-    return (n * comm_type_bytes(a->type) + TAIL_ALIGN + a->tail_bytes + 63) / 64 * 64;
+    return (n * message_width(a) + TAIL_ALIGN + a->tail_bytes + 63) / 64 * 64;
 }
 
 size_t reduction_pad(const struct reduction *r, const struct comm_part *p)
 {
-    return (TAIL_ALIGN - p->n * comm_type_bytes(r->what.type) % TAIL_ALIGN) % TAIL_ALIGN;
+    return (TAIL_ALIGN - p->n * message_width(&r->what) % TAIL_ALIGN) % TAIL_ALIGN;
 }
 
-void reduction_add_part(const struct reduction *r, const struct comm_part *p, const void *in)
+size_t reduction_message(const struct reduction *r, const struct comm_part *p)
+{
+    return p->n * message_width(&r->what) + part_tail(r, p);
+}
+
+void reduction_write(const struct reduction *r, const struct comm_part *p, void *room)
+{
+    size_t bytes = p->n * message_width(&r->what);
+
+    if (!reduction_narrows(r)) {
+        memcpy(room, p->data, p->bytes);
+        return;
+    }
+    comm_narrow(r->what.wire, room, (const float *)p->data, p->n);
+    memcpy((char *)room + bytes, memory_tail(r, p), part_tail(r, p));
+}
+
+void *reduction_send(const struct reduction *r, const struct comm_part *p, void *room)
+{
+    if (!reduction_narrows(r))
+        return p->data;
+    reduction_write(r, p, room);
+    return room;
+}
+
+void *reduction_receive(const struct reduction *r, const struct comm_part *p, void *room)
+{
+    return reduction_narrows(r) ? room : p->data;
+}
+
+void reduction_add(const struct reduction *r, const struct comm_part *p, const void *in)
 {
     const struct allreduce *a = &r->what;
-    size_t bytes = p->n * comm_type_bytes(a->type);
 
-    combine(a->type, a->rule, p->data, in, p->n);
-    if (p->bytes > bytes)
-        a->tail_rule(p->data + bytes, (const char *)in + bytes);
+    if (reduction_narrows(r))
+        combine_widened(a->wire, (float *)p->data, in, p->n);
+    else
+        combine(a->type, a->rule, p->data, in, p->n);
+    if (part_tail(r, p))
+        a->tail_rule(memory_tail(r, p), (const char *)in + p->n * message_width(a));
+}
+
+void reduction_take(const struct reduction *r, const struct comm_part *p, const void *in)
+{
+    if (!reduction_narrows(r)) {
+        if (in != p->data)
+            memcpy(p->data, in, p->bytes);
+        return;
+    }
+    comm_widen(r->what.wire, (float *)p->data, in, p->n);
+    memcpy(memory_tail(r, p), (const char *)in + p->n * message_width(&r->what), part_tail(r, p));
+}
+
+void reduction_round(const struct reduction *r, const struct comm_part *p, void *room)
+{
+    if (!reduction_narrows(r))
+        return;
+    reduction_write(r, p, room);
+    reduction_take(r, p, room);
 }

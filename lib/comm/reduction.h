@@ -28,9 +28,6 @@ struct allreduce_kind {
     const void *(*result)(const struct reduction *r);
 };
 
-/* Compute acc = acc rule in over all elements and the tail. */
-void reduction_add(const struct reduction *r, void *acc, const void *in);
-
 /* Some elements, and the tail when the last ones are among them. */
 struct comm_part {
     char *data;
@@ -44,17 +41,42 @@ struct comm_part {
 struct comm_part reduction_segment(const struct reduction *r, int blocks, int b, int segments,
                                    int segment);
 
+/* Return all of it. */
+struct comm_part reduction_whole(const struct reduction *r);
+
 /* Return blocks first .. end - 1 of the given number of blocks. */
 struct comm_part reduction_blocks(const struct reduction *r, int blocks, int first, int end);
 
-/* Return the bytes, a multiple of 64, that n elements and the tail are received in; and how far
- * into them the elements of a part go, so that the tail behind them is aligned.
+/* ---- parts in messages, where elements may be narrower than in memory ---- */
+
+/* Return whether they are. */
+bool reduction_narrows(const struct reduction *r);
+
+/* Return the bytes, a multiple of 64, that hold a message of n elements and the tail; and how far
+ * into them that of a part begins, so that the tail behind the elements is aligned.
  */
 size_t reduction_room(const struct allreduce *a, size_t n);
 size_t reduction_pad(const struct reduction *r, const struct comm_part *p);
 
-/* Compute p = p rule in, which was received at in. */
-void reduction_add_part(const struct reduction *r, const struct comm_part *p, const void *in);
+/* Return the bytes of a part's message. */
+size_t reduction_message(const struct reduction *r, const struct comm_part *p);
+
+/* Write a part's message to room, rounded where it narrows. */
+void reduction_write(const struct reduction *r, const struct comm_part *p, void *room);
+
+/* Return what to send of a part, and where to receive it in its place: the part itself, or where
+ * it narrows room, which for sending is written here.  What was received is given to reduction_take
+ * with the same room.
+ */
+void *reduction_send(const struct reduction *r, const struct comm_part *p, void *room);
+void *reduction_receive(const struct reduction *r, const struct comm_part *p, void *room);
+
+/* Compute p = p rule in; or p = in, nothing where that is p itself.  in: a message. */
+void reduction_add(const struct reduction *r, const struct comm_part *p, const void *in);
+void reduction_take(const struct reduction *r, const struct comm_part *p, const void *in);
+
+/* p is a total that others are told: be rounded as they will have it; room as for sending. */
+void reduction_round(const struct reduction *r, const struct comm_part *p, void *room);
 
 extern const struct allreduce_kind allreduce_ring, allreduce_halving, allreduce_direct,
     allreduce_tree, allreduce_shared, allreduce_hosts;

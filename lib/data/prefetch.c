@@ -2,6 +2,8 @@
 /* prefetch.c - the thread that reads the next batch */
 #include "prefetch.h"
 
+#include "lib/base/clock.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
@@ -13,6 +15,7 @@ struct buffers {
     int64_t *index;
     float *x;
     int32_t *label;
+    int64_t read_ns;
 };
 
 enum state { IDLE, WANTED, DONE, QUIT };
@@ -37,6 +40,7 @@ static void *work(void *arg)
     (void)pthread_mutex_lock(&p->lock);
     for (;;) {
         struct buffers *b;
+        int64_t begun_ns;
 
         while (p->state == IDLE || p->state == DONE)
             (void)pthread_cond_wait(&p->change, &p->lock);
@@ -44,7 +48,9 @@ static void *work(void *arg)
             break;
         b = &p->b[p->turn];
         (void)pthread_mutex_unlock(&p->lock);
+        begun_ns = clock_now_ns();
         p->rc = dataset_read(p->data, b->index, b->n, p->scale, b->x, b->label, &p->error);
+        b->read_ns = clock_now_ns() - begun_ns;
         (void)pthread_mutex_lock(&p->lock);
         if (p->state == WANTED)
             p->state = DONE;
@@ -122,7 +128,8 @@ int prefetch_wait(struct prefetch *p, struct prefetch_batch *ret, struct eddis_e
     (void)pthread_mutex_unlock(&p->lock);
     if (p->rc < 0)
         return eddis_fail(err, p->rc, "%s", p->error.text);
-    *ret = (struct prefetch_batch){ .n = b->n, .x = b->x, .label = b->label };
+    *ret =
+        (struct prefetch_batch){ .n = b->n, .x = b->x, .label = b->label, .read_ns = b->read_ns };
     p->turn = !p->turn;
     return 0;
 }

@@ -18,6 +18,7 @@ struct prefetch_batch {
     int64_t n;
     const float *x;       /* [n, n_features] */
     const int32_t *label; /* [n] */
+    int64_t read_ns;      /* that the thread took for it */
 };
 
 /* Make the thread.  d is borrowed until prefetch_free. */

@@ -90,12 +90,13 @@ static int queue_positions(struct ranges *r, struct range x, int64_t passed,
         bool same = r->last.count && r->last.first / r->o.samples == epoch;
 
         passed += count;
-        rc = queue_push(r,
-                        &(struct piece){ .first = x.first,
-                                         .count = count,
-                                         .step_in_epoch = same ? r->last.step_in_epoch + 1 : 0,
-                                         .passed = passed },
-                        err);
+        if (count >= r->o.min_count)
+            rc = queue_push(r,
+                            &(struct piece){ .first = x.first,
+                                             .count = count,
+                                             .step_in_epoch = same ? r->last.step_in_epoch + 1 : 0,
+                                             .passed = passed },
+                            err);
         x.first += count;
         x.count -= count;
     }
@@ -104,9 +105,8 @@ static int queue_positions(struct ranges *r, struct range x, int64_t passed,
 
 int ranges_add(struct ranges *r, int64_t counter, int64_t count, struct eddis_error *err)
 {
-    size_t before = r->n;
     int64_t at = 0; /* of the counter where left[i] begins */
-    bool wanted = count > 0;
+    bool none = count > 0;
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && count && i < r->o.n_left; i++) {
@@ -119,10 +119,11 @@ int ranges_add(struct ranges *r, int64_t counter, int64_t count, struct eddis_er
                                  r->o.done_before + at + skip, err);
             counter += taken;
             count -= taken;
+            none = false;
         }
         at += x.count;
     }
-    if (rc == 0 && wanted && r->n == before)
+    if (rc == 0 && none)
         r->exhausted = true;
     return rc;
 }
@@ -178,6 +179,12 @@ void ranges_finish(struct ranges *r, int64_t step)
     r->n -= gone;
     memmove(r->queue, r->queue + gone, r->n * sizeof *r->queue);
     r->first_step = step + 1; /* also behind the last: steps without samples have numbers too */
+}
+
+void ranges_delay(struct ranges *r, int64_t step)
+{
+    if (step >= r->first_step)
+        r->first_step = step + 1;
 }
 
 int64_t ranges_total(const struct ranges *r)

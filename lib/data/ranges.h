@@ -11,7 +11,8 @@
  *                                        |
  *                                        an epoch ends inside: two steps
  *
- * A range is done as one step, or as several when an epoch ends inside of it.  After a restart only
+ * A range is done as one step, or as several when an epoch ends inside of it; of these, the ones
+ * that are too short are left out.  After a restart only
  * what was left is handed out: the counter begins at 0 again and counts through the list of the
  * ranges that were not finished (property 51 of sampling: every sample exactly once an epoch,
  * whatever happens to the split).
@@ -37,6 +38,7 @@ struct range {
 
 struct ranges_options {
     int64_t samples;          /* N */
+    int64_t min_count;        /* a shorter step is left out; 0: none is */
     int64_t epochs;           /* 0: without end */
     const struct range *left; /* [n_left], in order, copied; n_left 0: everything */
     size_t n_left;
@@ -52,8 +54,8 @@ int ranges_open(const struct ranges_options *o, struct ranges **ret, struct eddi
 void ranges_close(struct ranges *r);
 
 /* Tell that the counter was at `counter` when `count` were added: queue the steps of that range,
- * one or more, or learn that nothing is left, which ranges_exhausted tells.  A count of 0 tells
- * nothing.
+ * one or more, none where all are too short, or learn that nothing is left, which ranges_exhausted
+ * tells.  A count of 0 tells nothing.
  */
 int ranges_add(struct ranges *r, int64_t counter, int64_t count, struct eddis_error *err);
 
@@ -82,6 +84,9 @@ int ranges_look(const struct ranges *r, int64_t step, struct ranges_step *ret,
 
 /* Drop the steps up to this one, which are done. */
 void ranges_finish(struct ranges *r, int64_t step);
+
+/* Make the steps that are queued one later, as this one, the first, has no samples. */
+void ranges_delay(struct ranges *r, int64_t step);
 
 /* Count the samples of all epochs; INT64_MAX: without end. */
 int64_t ranges_total(const struct ranges *r);

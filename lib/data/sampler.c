@@ -16,6 +16,8 @@ enum { MAX_RANKS = 1 << 20 };
 struct plan {
     int64_t version, from_step;
     int64_t *batch; /* [n_ranks] */
+    int64_t piece;  /* of this rank; 0: all */
+    bool small;     /* a rank has some samples, but fewer than min_count */
 };
 
 struct sampler {
@@ -27,15 +29,26 @@ struct sampler {
     size_t n_plans, plan_room;
 };
 
+int sampler_check_data(int64_t samples, int64_t epochs, struct eddis_error *err)
+{
+    if (samples < 1 || samples > PERMUTATION_MAX)
+        return eddis_fail(err, -EINVAL, "an epoch of %lld samples is out of range, 1 to %lld",
+                          (long long)samples, (long long)PERMUTATION_MAX);
+    if (epochs < 0)
+        return eddis_fail(err, -EINVAL, "%lld epochs are out of range", (long long)epochs);
+    return 0;
+}
+
 int sampler_open(const struct sampler_options *o, struct sampler **ret, struct eddis_error *err)
 {
     struct sampler *s;
+    int rc = sampler_check_data(o->samples ? o->samples : 1, o->epochs, err);
 
-    if (o->samples < 1 || o->samples > PERMUTATION_MAX)
-        return eddis_fail(err, -EINVAL, "an epoch of %lld samples is out of range",
-                          (long long)o->samples);
-    if (o->epochs < 0)
-        return eddis_fail(err, -EINVAL, "%lld epochs are out of range", (long long)o->epochs);
+    if (rc < 0)
+        return rc;
+    if (o->min_count < 0)
+        return eddis_fail(err, -EINVAL, "a worker cannot have %lld samples at least",
+                          (long long)o->min_count);
     if (o->n_ranks < 1 || o->n_ranks > MAX_RANKS || o->rank < 0 || o->rank >= o->n_ranks)
         return eddis_fail(err, -EINVAL, "no rank %d among %d", o->rank, o->n_ranks);
     s = calloc(1, sizeof *s);
@@ -55,6 +68,17 @@ void sampler_close(struct sampler *s)
         free(s->plan[i].batch);
     free(s->plan);
     free(s);
+}
+
+int sampler_set_data(struct sampler *s, int64_t samples, int64_t epochs, struct eddis_error *err)
+{
+    int rc = sampler_check_data(samples, epochs, err);
+
+    if (rc < 0)
+        return rc;
+    s->o.samples = samples;
+    s->o.epochs = epochs;
+    return 0;
 }
 
 static int sum_of(const struct sampler *s, const int64_t *batch, int64_t *ret,
@@ -97,6 +121,14 @@ static int check_plan(const struct sampler *s, int64_t version, int64_t from_ste
     return 0;
 }
 
+static bool has_small(const struct sampler *s, const int64_t *batch)
+{
+    for (int i = 0; i < s->o.n_ranks; i++)
+        if (batch[i] > 0 && batch[i] < s->o.min_count)
+            return true;
+    return false;
+}
+
 int sampler_add_plan(struct sampler *s, int64_t version, int64_t from_step, const int64_t *batch,
                      struct eddis_error *err)
 {
@@ -126,10 +158,18 @@ int sampler_add_plan(struct sampler *s, int64_t version, int64_t from_step, cons
         s->plan = grown;
         s->plan_room = room;
     }
-    s->plan[s->n_plans++] = (struct plan){ version, from_step, cleanup_keep(copy) };
+    s->plan[s->n_plans++] = (struct plan){ .version = version,
+                                           .from_step = from_step,
+                                           .small = has_small(s, batch),
+                                           .batch = cleanup_keep(copy) };
     if (!s->batch)
         s->batch = sum; /* the same ever after, so that it may be read beside another thread */
     return 0;
+}
+
+void sampler_set_piece(struct sampler *s, int64_t piece)
+{
+    s->plan[s->n_plans - 1].piece = piece;
 }
 
 /* Borrows the plan in force at a step. */
@@ -173,40 +213,88 @@ static int by_rest(const void *a, const void *b)
  * rests get one more.
  */
 struct split {
-    const int64_t *batch;
+    int64_t *batch; /* [n_ranks], ours */
     int n_ranks;
     int64_t all, n;
 };
 
-/* Moves ret->first to the rank's part of what begins there. */
-static int split_part(const struct split *p, int rank, struct sampler_step *ret,
-                      struct eddis_error *err)
+static int by_batch(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b; /* { batch, rank } */
+
+    if (x[0] != y[0])
+        return x[0] < y[0] ? 1 : -1;
+    return (x[1] > y[1]) - (x[1] < y[1]);
+}
+
+/* Leave out the ranks that would get fewer than `least`, as few as possible: when those of the k
+ * largest batches share, the last of them gets b n / S of their sum S, which grows as k falls.
+ */
+static void split_narrow(struct split *p, int64_t least, int64_t (*order)[2])
+{
+    int64_t sum = 0;
+    int kept = p->n_ranks;
+
+    for (int i = 0; i < p->n_ranks; i++) {
+        order[i][0] = p->batch[i];
+        order[i][1] = i;
+        sum += p->batch[i];
+    }
+    qsort(order, (size_t)p->n_ranks, sizeof *order, by_batch);
+    while (kept > 1 && (unsigned __int128)order[kept - 1][0] * (unsigned __int128)p->n <
+                           (unsigned __int128)least * (unsigned __int128)sum) {
+        kept--;
+        sum -= order[kept][0];
+        p->batch[order[kept][1]] = 0;
+    }
+    p->all = sum;
+}
+
+/* Put the ranks' numbers in the place of their batches. */
+static int split_make(struct split *p, int64_t least, struct eddis_error *err)
 {
     cleanup_free int64_t(*order)[2] = malloc((size_t)p->n_ranks * sizeof *order);
-    int64_t left = p->n, first = 0, count = 0, extra_before = 0;
-    bool extra_own = false;
+    int64_t left = p->n;
 
     if (!order)
         return eddis_fail(err, -ENOMEM, "no memory to split a step");
+    if (least > 1)
+        split_narrow(p, least, order);
     for (int i = 0; i < p->n_ranks; i++) {
         struct share share = share_of(p->batch[i], p->n, p->all);
 
         order[i][0] = share.rest;
         order[i][1] = i;
         left -= share.floor;
-        if (i < rank)
-            first += share.floor;
-        else if (i == rank)
-            count = share.floor;
+        p->batch[i] = share.floor;
     }
     qsort(order, (size_t)p->n_ranks, sizeof *order, by_rest);
-    for (int64_t i = 0; i < left; i++) {
-        extra_before += order[i][1] < rank;
-        extra_own |= order[i][1] == rank;
-    }
-    ret->first += first + extra_before;
-    ret->count = count + extra_own;
+    for (int64_t i = 0; i < left; i++)
+        p->batch[order[i][1]]++;
     return 0;
+}
+
+/* Moves ret->first to the rank's part of what begins there, of a step of all ranks. */
+static int plan_part(const struct sampler *s, const struct plan *p, int rank,
+                     struct sampler_step *ret, struct eddis_error *err)
+{
+    size_t bytes = (size_t)s->o.n_ranks * sizeof *p->batch;
+    bool whole = ret->batch == s->batch && !p->small;
+    cleanup_free int64_t *own = whole ? NULL : malloc(bytes);
+    const int64_t *count = whole ? p->batch : own;
+    struct split split = { own, s->o.n_ranks, s->batch, ret->batch };
+    int rc = 0;
+
+    if (!count)
+        return eddis_fail(err, -ENOMEM, "no memory to split a step");
+    if (!whole) {
+        memcpy(own, p->batch, bytes);
+        rc = split_make(&split, s->o.min_count, err);
+    }
+    for (int i = 0; i < rank; i++)
+        ret->first += count[i];
+    ret->count = count[rank];
+    return rc;
 }
 
 int sampler_look(const struct sampler *s, int64_t step, int rank, struct sampler_step *ret,
@@ -215,9 +303,9 @@ int sampler_look(const struct sampler *s, int64_t step, int rank, struct sampler
     int64_t per_epoch = sampler_steps_in_epoch(s);
     struct sampler_step r = { .step = step, .steps_in_epoch = per_epoch };
     const struct plan *p;
-    int rc = 0;
+    int rc;
 
-    if (!s->n_plans || step < 0 || rank < 0 || rank >= s->o.n_ranks)
+    if (!per_epoch || step < 0 || rank < 0 || rank >= s->o.n_ranks)
         return eddis_fail(err, -EINVAL, "no samples for step %lld of rank %d", (long long)step,
                           rank);
     if (step < s->forgotten)
@@ -228,17 +316,14 @@ int sampler_look(const struct sampler *s, int64_t step, int rank, struct sampler
         return 0;
     p = plan_at(s, step);
     r.version = p->version;
+    r.piece = p->piece;
     r.last_of_epoch = r.step_in_epoch + 1 == per_epoch;
     r.first = r.step_in_epoch * s->batch;
-    r.batch = s->o.samples - r.first < s->batch ? s->o.samples - r.first : s->batch;
-    if (r.batch < s->batch) {
-        rc =
-            split_part(&(struct split){ p->batch, s->o.n_ranks, s->batch, r.batch }, rank, &r, err);
-    } else {
-        for (int i = 0; i < rank; i++)
-            r.first += p->batch[i];
-        r.count = p->batch[rank];
-    }
+    r.batch = sampler_used(s) - r.first < s->batch ? sampler_used(s) - r.first : s->batch;
+    if (__builtin_mul_overflow(r.epoch, sampler_used(s), &r.passed) ||
+        __builtin_add_overflow(r.passed, r.first + r.batch, &r.passed))
+        r.passed = INT64_MAX;
+    rc = plan_part(s, p, rank, &r, err);
     if (rc < 0)
         return rc;
     *ret = r;
@@ -260,39 +345,49 @@ int64_t sampler_group_batch(const struct sampler *s, const struct sampler_group 
 
     for (int i = 0; i < g->n_members; i++)
         sum += s->plan[s->n_plans - 1].batch[g->member[i]];
-    return sum;
+    return sum > s->o.min_count ? sum : s->o.min_count;
+}
+
+int sampler_counts(const struct sampler *s, const struct sampler_group *g, int64_t step, int64_t n,
+                   int64_t *ret, struct eddis_error *err)
+{
+    struct split split = { .batch = ret, .n_ranks = g->n_members, .n = n };
+    const struct plan *p;
+
+    if (!s->n_plans || step < s->forgotten)
+        return eddis_fail(err, -ESTALE, "step %lld is long over", (long long)step);
+    p = plan_at(s, step);
+    for (int i = 0; i < g->n_members; i++) {
+        ret[i] = p->batch[g->member[i]];
+        split.all += ret[i];
+    }
+    /* Taken under an older plan, by which the group had something to do: all alike. */
+    if (split.all == 0) {
+        for (int i = 0; i < g->n_members; i++)
+            ret[i] = 1;
+        split.all = g->n_members;
+    }
+    return split_make(&split, s->o.min_count, err);
 }
 
 int sampler_share(struct sampler *s, const struct sampler_group *g, int64_t step, int64_t n,
                   struct sampler_step *ret, struct eddis_error *err)
 {
-    cleanup_free int64_t *batch = malloc((size_t)g->n_members * sizeof *batch);
-    struct split split = { .batch = batch, .n_ranks = g->n_members, .n = n };
+    cleanup_free int64_t *count = malloc((size_t)g->n_members * sizeof *count);
     struct sampler_step r = { .step = step, .batch = n };
-    const struct plan *p;
     int own = 0, rc;
 
-    if (!batch)
+    if (!count)
         return eddis_fail(err, -ENOMEM, "no memory to split a step");
-    if (!s->n_plans || step < s->forgotten)
-        return eddis_fail(err, -ESTALE, "step %lld is long over", (long long)step);
-    p = plan_at(s, step);
-    for (int i = 0; i < g->n_members; i++) {
-        batch[i] = p->batch[g->member[i]];
-        split.all += batch[i];
-        own = g->member[i] == s->o.rank ? i : own;
-    }
-    /* Taken under an older plan, by which the group had something to do: all alike. */
-    if (split.all == 0) {
-        for (int i = 0; i < g->n_members; i++)
-            batch[i] = 1;
-        split.all = g->n_members;
-    }
-    r.version = p->version;
-    r.steps_in_epoch = sampler_steps_in_epoch(s);
-    rc = split_part(&split, own, &r, err);
+    rc = sampler_counts(s, g, step, n, count, err);
     if (rc < 0)
         return rc;
+    while (own + 1 < g->n_members && g->member[own] != s->o.rank)
+        r.first += count[own++];
+    r.count = count[own];
+    r.version = plan_at(s, step)->version;
+    r.piece = plan_at(s, step)->piece;
+    r.steps_in_epoch = sampler_steps_in_epoch(s);
     if (step > s->asked)
         s->asked = step;
     *ret = r;
@@ -350,9 +445,20 @@ int sampler_indices(const struct sampler *s, int64_t epoch, int64_t first, int64
     return 0;
 }
 
+int64_t sampler_used(const struct sampler *s)
+{
+    int64_t rest = s->batch ? s->o.samples % s->batch : 0;
+
+    if (s->batch < s->o.min_count || !s->batch)
+        return 0;
+    return s->o.drop_last || rest < s->o.min_count ? s->o.samples - rest : s->o.samples;
+}
+
 int64_t sampler_steps_in_epoch(const struct sampler *s)
 {
-    return s->batch ? (s->o.samples - 1) / s->batch + 1 : 0;
+    int64_t used = sampler_used(s);
+
+    return used ? (used - 1) / s->batch + 1 : 0;
 }
 
 int64_t sampler_steps(const struct sampler *s)

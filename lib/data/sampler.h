@@ -11,6 +11,11 @@
  * The last step of an epoch may be short, n < B samples: then each rank takes b_i n / B rounded
  * down, and the samples left over go one each to the largest remainders, ties to the lower rank.
  *
+ * Where no rank is to get fewer than m samples unless it gets none, those that would, of the
+ * smallest batch sizes first, get none, and the others share.  Of an epoch's N samples N mod B are
+ * left out where short steps are not wanted, or where they are fewer than m; which ones differs by
+ * the epoch.
+ *
  * Batch sizes are a function of the step, as a list of plans, each in force from some step on:
  *
  *     from_step   0         120       121
@@ -19,9 +24,9 @@
  * What was said about a step never changes, since sampler_add_plan refuses a plan in force at a
  * step that was already asked for.
  *
- * Threads: none of its own and no lock; the caller keeps calls apart, but sampler_indices and,
- * after the first plan, sampler_steps and sampler_steps_in_epoch read nothing that changes. Nothing
- * blocks, and no call takes time or memory that grows with N.
+ * Threads: none of its own and no lock; the caller keeps calls apart, but once N is known
+ * sampler_indices, and after the first plan sampler_used, _steps and _steps_in_epoch too, read
+ * nothing that changes.  Nothing blocks, and no call takes time or memory that grows with N.
  */
 #ifndef EDDIS_DATA_SAMPLER_H
 #define EDDIS_DATA_SAMPLER_H
@@ -34,10 +39,12 @@
 struct sampler;
 
 struct sampler_options {
-    int64_t samples; /* N, 1 to PERMUTATION_MAX */
+    int64_t samples; /* N, 1 to PERMUTATION_MAX; 0: sampler_set_data tells */
     int64_t epochs;  /* 0: without end */
     uint64_t seed;
     int rank, n_ranks;
+    bool drop_last;    /* no short step ends an epoch */
+    int64_t min_count; /* m; 0: any number */
 };
 
 /* Make a sampler without a plan, nothing asked yet.  -EINVAL: the options are out of range. */
@@ -45,6 +52,12 @@ int sampler_open(const struct sampler_options *o, struct sampler **ret, struct e
 
 /* Accepts NULL. */
 void sampler_close(struct sampler *s);
+
+/* Whether there may be so many samples and epochs: -EINVAL. */
+int sampler_check_data(int64_t samples, int64_t epochs, struct eddis_error *err);
+
+/* Say N and the epochs, where they are not known yet.  -EINVAL: they are out of range. */
+int sampler_set_data(struct sampler *s, int64_t samples, int64_t epochs, struct eddis_error *err);
 
 /* Let the batch sizes batch [n_ranks], each at least 0, hold from from_step on.  The first plan
  * must hold from step 0 and fixes B; a later one must have the same sum and a higher version.  One
@@ -54,18 +67,22 @@ void sampler_close(struct sampler *s);
 int sampler_add_plan(struct sampler *s, int64_t version, int64_t from_step, const int64_t *batch,
                      struct eddis_error *err);
 
+/* Have this rank hold at most so many samples at once where the newest plan is in force; 0: all. */
+void sampler_set_piece(struct sampler *s, int64_t piece);
+
 struct sampler_step {
     int64_t step; /* through all epochs */
     int64_t epoch, step_in_epoch, steps_in_epoch;
     int64_t first, count; /* this rank's positions first .. first + count - 1 of the epoch */
     int64_t batch;        /* of all ranks: B, or less at the end of an epoch */
+    int64_t piece;        /* of them at once, at most; 0: all */
     int64_t version;      /* of the plan in force */
     bool last_of_epoch;
     int64_t passed; /* samples of the job up to its end */
 };
 
 /* Say what this rank has to do at a step; raises sampler_asked.  Returns 1, or 0 behind the last
- * epoch (nothing is written then).  -EINVAL: no plan yet, step < 0; -ESTALE: a forgotten step.
+ * epoch (nothing is written then).  -EINVAL: no plan or N yet, step < 0; -ESTALE: a forgotten step.
  */
 int sampler_ask(struct sampler *s, int64_t step, struct sampler_step *ret, struct eddis_error *err);
 
@@ -85,7 +102,14 @@ struct sampler_group {
 int sampler_share(struct sampler *s, const struct sampler_group *g, int64_t step, int64_t n,
                   struct sampler_step *ret, struct eddis_error *err);
 
-/* Count the samples that the group takes at a whole step, by the newest plan. */
+/* Write what each of the group takes of the same n samples to ret [n_members].  -ESTALE: the
+ * step is forgotten, or there is no plan.
+ */
+int sampler_counts(const struct sampler *s, const struct sampler_group *g, int64_t step, int64_t n,
+                   int64_t *ret, struct eddis_error *err);
+
+/* Count the samples that the group takes at a whole step, by the newest plan, min_count at least.
+ */
 int64_t sampler_group_batch(const struct sampler *s, const struct sampler_group *g);
 
 /* Return the highest step asked so far; -1: none.  A new plan may hold from the highest of all
@@ -107,10 +131,15 @@ void sampler_forget(struct sampler *s, int64_t step);
 int sampler_indices(const struct sampler *s, int64_t epoch, int64_t first, int64_t count,
                     int64_t *ret, struct eddis_error *err);
 
-/* Return ceil(N / B); 0 without a plan. */
+/* Count the samples of an epoch that are not left out; 0 without a plan or N, or where B is too
+ * small for min_count, or N for drop_last.
+ */
+int64_t sampler_used(const struct sampler *s);
+
+/* Return the steps of an epoch, the one that may be short included; 0 where none are used. */
 int64_t sampler_steps_in_epoch(const struct sampler *s);
 
-/* Count the steps of all epochs; 0: without end, or no plan. */
+/* Count the steps of all epochs; 0: without end, or none are used. */
 int64_t sampler_steps(const struct sampler *s);
 
 #endif

@@ -50,6 +50,8 @@ enum { N_ALGORITHMS = sizeof table / sizeof *table };
 
 static const char *const mode_names[SYNC_MODES] = { "sync", "async", "hybrid" };
 
+const char *const sync_wire_names[SYNC_WIRES] = { "auto", "float32", "bfloat16", "float16" };
+
 /* What later versions will have. */
 static const char *const later_modes[] = { "local" };
 static const char *const later_names[] = { "bsp",    "asp",      "ssp",   "gosgd",
@@ -65,7 +67,26 @@ const char *sync_mode_name(enum sync_mode mode)
 bool sync_options_are_sane(const struct sync_options *o)
 {
     return o->period >= 0 && o->moving_rate >= 0 && o->moving_rate <= 1 && o->momentum >= 0 &&
-           o->momentum < 1;
+           o->momentum < 1 && (unsigned)o->wire < SYNC_WIRES;
+}
+
+const char *sync_wire_name(size_t i)
+{
+    return i < SYNC_WIRES ? sync_wire_names[i] : NULL;
+}
+
+enum sync_wire sync_wire_find(const char *name)
+{
+    size_t i = SYNC_WIRES - 1;
+
+    while (i && strcmp(sync_wire_names[i], name) != 0)
+        i--;
+    return (enum sync_wire)i;
+}
+
+bool sync_wire_is_half(enum sync_wire w)
+{
+    return w == SYNC_WIRE_BFLOAT16 || w == SYNC_WIRE_FLOAT16;
 }
 
 size_t algorithms(const struct algorithm **ret)

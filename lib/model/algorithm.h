@@ -25,14 +25,35 @@ enum algorithm_trait {
     ALGORITHM_GROUPED = 8, /* a model belongs to a group of workers */
 };
 
+/* As what numbers the sums of gradients travel between nodes. */
+enum sync_wire {
+    SYNC_WIRE_AUTO,
+    SYNC_WIRE_FLOAT32,
+    SYNC_WIRE_BFLOAT16,
+    SYNC_WIRE_FLOAT16,
+    SYNC_WIRES
+};
+
+/* "auto", "float32", "bfloat16", "float16"; the second returns NULL behind the last. */
+extern const char *const sync_wire_names[SYNC_WIRES];
+const char *sync_wire_name(size_t i);
+
+/* Return what has this name; SYNC_WIRE_AUTO: nothing has. */
+enum sync_wire sync_wire_find(const char *name);
+
+/* Return whether numbers of 16 bits travel. */
+bool sync_wire_is_half(enum sync_wire w);
+
 /* What a job may set of an algorithm.  In every member 0 is "auto" in a job, and in a plan "the
  * algorithm has none"; each has its row in sync_options_rows.h.  It lies in shared memory as it
- * stands here: members of eight bytes only.
+ * stands here: no padding.
  */
 struct sync_options {
-    int64_t period;     /* steps between two averages of models */
-    double moving_rate; /* how far a model and the centre move towards each other then, up to 1 */
-    double momentum;    /* Nesterov's, of the workers' own steps; 0: as the program has it */
+    int64_t period;      /* steps between two averages of models */
+    double moving_rate;  /* how far a model and the centre move towards each other then, up to 1 */
+    double momentum;     /* Nesterov's, of the workers' own steps; 0: as the program has it */
+    enum sync_wire wire; /* of gradients */
+    int32_t unused;      /* 0 */
 };
 
 /* Whether every member lies in the range that a plan may give it. */
@@ -88,7 +109,9 @@ const char *algorithm_later(size_t i);
  */
 double algorithm_efficiency(const struct algorithm *a, int writers, int64_t period);
 
-/* Another mode is chosen only when its predicted progress is this factor ahead of sync. */
+/* Another mode is chosen only when its predicted progress is this factor ahead of sync; and 16 bits
+ * between nodes when their speed is ahead of float32's.
+ */
 #define ALGORITHM_MARGIN 1.05
 
 #endif

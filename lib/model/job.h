@@ -29,11 +29,14 @@ struct job_origin {
     const char *flag; /* borrowed, static */
 };
 
-/* One device that a CPU emulates: a step of b samples takes fixed_s + sample_s * b / rate. */
+/* One device that a CPU emulates: a step of b samples takes fixed_s + sample_s * b / rate on
+ * average, with this relative standard deviation.
+ */
 struct job_emulated {
     double rate;     /* speed relative to the others, > 0 */
     double fixed_s;  /* a, seconds */
     double sample_s; /* c, seconds per sample at rate 1 */
+    double jitter;
 };
 
 /* How a host is logged in to; a member that is NULL or 0 is left to ssh and its configuration. */
@@ -48,15 +51,20 @@ struct job_ssh {
  * that every host stands here once; what a host does not say is taken from the job.
  */
 struct job_host {
-    char *host;      /* checked by job_check_host */
-    int64_t workers; /* 0: auto */
-    int64_t *device; /* [n_device] CUDA ordinals or rows of emulate to use; NULL: all */
-    size_t n_device; /* 0 with device NULL */
-    char *address;   /* that others reach it at; NULL: auto */
+    char *host;                 /* checked by job_check_host */
+    int64_t workers, max_batch; /* 0: auto; samples of one of them at a step, 0: the job's */
+    int64_t *device;            /* [n_device] CUDA ordinals or rows of emulate to use; NULL: all */
+    size_t n_device;            /* 0 with device NULL */
+    char *address;              /* that others reach it at; NULL: auto */
     struct job_emulated *emulate; /* [n_emulate]; NULL: the job's */
     size_t n_emulate;
     char *eddis; /* prefix of eddis there, or a build folder of it; NULL: as on this machine */
     struct job_ssh ssh;
+};
+
+/* How often something is done: every so many steps, or so much time; both 0: never. */
+struct job_period {
+    int64_t steps, ns;
 };
 
 /* Groups of the hybrid mode. */
@@ -81,6 +89,7 @@ struct job {
     uint64_t seed;
     struct {
         int64_t global, min, max, grain; /* max 0: auto */
+        int64_t rebalance;               /* steps between two re-plans at least; 0: auto, -1: off */
     } batch;
     struct {
         char *mode, *algorithm; /* "auto" or a name of algorithm.h */
@@ -91,8 +100,8 @@ struct job {
         int64_t warmup_steps; /* learning_rate.warmup */
     } learning_rate;
     struct {
-        double bucket_mb; /* 0: auto */
-        char *interface;  /* "auto", a name, an address or a network "10.1.0.0/24" */
+        double bucket_mb;       /* 0: auto */
+        char *wire, *interface; /* "auto"; or a sync_wire; or a name, an address, a network */
     } communication;
     struct {
         char **args; /* NULL-ended, given to mpirun as they are */
@@ -105,7 +114,8 @@ struct job {
     } profile;
     struct {
         char *dir; /* absolute; NULL: in the job's folder */
-        int64_t every, keep;
+        struct job_period every;
+        int64_t keep;
         char *resume; /* "auto", or a checkpoint's absolute path */
     } checkpoint;
     int64_t restarts; /* how often a failed job starts again by itself */
@@ -128,6 +138,20 @@ struct job {
  * "<file>:<line>:<column>: <what is wrong>; <what to do>".
  */
 int job_read(const char *path, struct job **ret, struct eddis_error *err);
+
+/* What is wrong in a file's keys, in their order; of values that do not fit each other, and of what
+ * is no YAML, the first alone.
+ */
+enum { JOB_MAX_MISTAKES = 10 };
+struct job_mistakes {
+    int n;
+    bool more; /* there are others */
+    char text[JOB_MAX_MISTAKES][sizeof((struct eddis_error *)0)->text];
+};
+
+/* As job_read, and write all that is wrong to *ret_wrong, err being the first of it. */
+int job_read_all(const char *path, struct job_mistakes *ret_wrong, struct job **ret,
+                 struct eddis_error *err);
 
 /* As job_read from n bytes of text; `name` stands for the file in errors, `folder` (absolute) is
  * what relative paths are relative to.
@@ -188,6 +212,9 @@ int job_check_user(const char *user, struct eddis_error *err);
 /* How this host is logged in to: what it says itself, else what the job says.  Borrows from both.
  */
 struct job_ssh job_host_ssh(const struct job *job, const struct job_host *host);
+
+/* Whether it is never. */
+bool job_period_is_never(const struct job_period *p);
 
 void job_hosts_free(struct job_host *host, size_t n); /* accepts NULL */
 

@@ -4,12 +4,19 @@
 
 #include "job_lease.h"
 
+#include "lib/base/clock.h"
+#include "lib/base/strbuf.h"
 #include "lib/model/algorithm.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { EVERY = 500 }; /* the default of checkpoint.every */
+static const int64_t every_ns = 300 * CLOCK_S; /* the default of checkpoint.every */
+
+bool job_period_is_never(const struct job_period *p)
+{
+    return p->steps == 0 && p->ns == 0;
+}
 
 static bool is_default(const struct job *job, const char *key)
 {
@@ -25,7 +32,7 @@ void job_follow(struct job *job)
     if (is_default(job, "timeouts.heartbeat"))
         job->timeouts.heartbeat_ns = job_lease_heartbeat_ns(lease);
     if (is_default(job, "checkpoint.every"))
-        job->checkpoint.every = job->n_hosts > 1 && !job->checkpoint.dir ? 0 : EVERY;
+        job->checkpoint.every.ns = job->n_hosts > 1 && !job->checkpoint.dir ? 0 : every_ns;
 }
 
 /* Fail at the place of key a, or of b when a is a default. */
@@ -99,7 +106,8 @@ static int check_hosts(const struct job *job, struct eddis_error *err)
 
     for (size_t i = 0; i < job->n_hosts && rc == 0; i++)
         rc = check_host(job, &job->host[i], err);
-    if (rc == 0 && job->n_hosts > 1 && job->checkpoint.every && !job->checkpoint.dir)
+    if (rc == 0 && job->n_hosts > 1 && !job_period_is_never(&job->checkpoint.every) &&
+        !job->checkpoint.dir)
         rc = wrong_hosts(job, err,
                          "checkpoints of several hosts need a folder that all of them share; name "
                          "it as \"checkpoint.dir\"");
@@ -114,6 +122,7 @@ static int check_hosts(const struct job *job, struct eddis_error *err)
     { "sync." #member, trait, otherwise },
 #define PLAIN_OPTION(member, high, trait, help, otherwise) { "sync." #member, trait, otherwise },
 #define GROUPS_OPTION(help)
+#define WIRE_OPTION(member)
 #define LATER_OPTION(name, type, initial, help, feature)
 
 /* Keys that mean something to some algorithms alone. */
@@ -123,7 +132,7 @@ static const struct {
     const char *otherwise;
 } option[] = {
 #include "sync_options_rows.h"
-    { "sync.groups", ALGORITHM_GROUPED, "only hybrid training has groups; remove it" },
+    { "sync.groups", ALGORITHM_GROUPED, "only hybrid training has groups" },
 };
 
 /* Whether a key has the value that it would have if nobody had written it. */
@@ -135,6 +144,31 @@ static bool is_unset(const struct job *job, const char *key)
     return strcmp(value, job_key_find(&job_table, key)->initial) == 0;
 }
 
+/* Whether the key is of a file and what it does not go with was said by a flag, as when a job is
+ * resumed in another mode: nobody edits the file for that.
+ */
+static bool is_overruled(const struct job *job, const char *key, const char *said_by)
+{
+    return job_origin(job, key).kind == JOB_FILE && job_origin(job, said_by).kind == JOB_FLAG;
+}
+
+/* What to do about keys that have no meaning: the flags for all of them, since one is named. */
+static void add_advice(const struct job *job, const char *key, const char *said_by,
+                       struct strbuf *b)
+{
+    const char *mode = job->sync.mode, *name = job->sync.algorithm;
+
+    if (!is_overruled(job, key, said_by)) {
+        strbuf_add(b, "; remove it");
+        return;
+    }
+    strbuf_add(b, "; add");
+    for (size_t i = 0; i < sizeof option / sizeof *option; i++)
+        if (!algorithm_may_have(mode, name, option[i].trait) && !is_unset(job, option[i].key))
+            strbuf_addf(b, " --set %s=%s", option[i].key,
+                        job_key_find(&job_table, option[i].key)->initial);
+}
+
 static int check_sync(const struct job *job, struct eddis_error *err)
 {
     const char *mode = job->sync.mode, *name = job->sync.algorithm;
@@ -142,10 +176,20 @@ static int check_sync(const struct job *job, struct eddis_error *err)
 
     if (!algorithm_asked(mode, name))
         return clash(job, "sync.algorithm", "sync.mode", err,
-                     "that is no algorithm of this mode; leave one of them away");
+                     is_overruled(job, "sync.algorithm", "sync.mode")
+                         ? "that is no algorithm of this mode; add --set sync.algorithm=auto"
+                         : "that is no algorithm of this mode; leave one of them away");
     for (size_t i = 0; i < sizeof option / sizeof *option; i++)
-        if (!algorithm_may_have(mode, name, option[i].trait) && !is_unset(job, option[i].key))
-            return clash(job, option[i].key, said_by, err, option[i].otherwise);
+        if (!algorithm_may_have(mode, name, option[i].trait) && !is_unset(job, option[i].key)) {
+            struct strbuf b = { 0 };
+            int rc;
+
+            strbuf_add(&b, option[i].otherwise);
+            add_advice(job, option[i].key, said_by, &b);
+            rc = clash(job, option[i].key, said_by, err, strbuf_text(&b));
+            strbuf_fini(&b);
+            return rc;
+        }
     return 0;
 }
 

@@ -12,10 +12,12 @@ static const struct member {
     const char *name;
     size_t offset;
     double scale, low, high;
+    bool optional; /* 0 where the first entry leaves it out */
 } members[] = {
     { "rate", offsetof(struct job_emulated, rate), 1, 1e-6, 1e6 },
     { "a_ms", offsetof(struct job_emulated, fixed_s), 1000, 0, 3.6e6 },
     { "c_ms", offsetof(struct job_emulated, sample_s), 1000, 1e-6, 3.6e6 },
+    { "jitter", offsetof(struct job_emulated, jitter), 1, 0, 0.5, .optional = true },
 };
 
 enum { N_MEMBERS = sizeof members / sizeof *members };
@@ -38,7 +40,8 @@ static int unknown(const struct job_reader *r, const char *name, const struct jo
                          "unknown key \"%.40s\" in \"%s\"; did you mean \"%s\"?", c->key, name,
                          nearest);
     return job_wrong(r, c->key_line, c->key_column, err,
-                     "unknown key \"%.40s\" in \"%s\"; known are rate, a_ms, c_ms", c->key, name);
+                     "unknown key \"%.40s\" in \"%s\"; known are rate, a_ms, c_ms, jitter", c->key,
+                     name);
 }
 
 static int read_member(const struct job_reader *r, const char *name, const struct job_node *c,
@@ -82,6 +85,8 @@ static int read_device(const struct job_reader *r, const char *name, const struc
     }
     for (size_t m = 0; m < N_MEMBERS; m++) {
         if (given[m])
+            continue;
+        if (d == first && members[m].optional)
             continue;
         if (d == first || m == 0)
             return job_wrong(r, n->line, n->column, err,
@@ -132,6 +137,14 @@ static int emulate_read(const struct job_reader *r, const struct job_key *key,
     return 0;
 }
 
+/* Whether the member stands in the file: the first entry's optional ones only where they are not 0,
+ * so that others have to say 0.
+ */
+static bool is_written(const struct job_emulated *first, size_t m)
+{
+    return !members[m].optional || *(const double *)((const char *)first + members[m].offset) > 0;
+}
+
 static void emulate_write(const void *base, const struct job_key *key, struct strbuf *b)
 {
     struct job_emulated *const *list = job_member_const(base, key);
@@ -141,6 +154,8 @@ static void emulate_write(const void *base, const struct job_key *key, struct st
     for (size_t i = 0; i < n; i++) {
         strbuf_add(b, i ? ", {" : "{");
         for (size_t m = 0; m < N_MEMBERS; m++) {
+            if (!is_written(*list, m) && *member_at(&(*list)[i], m) == 0)
+                continue;
             strbuf_addf(b, "%s%s: ", m ? ", " : "", members[m].name);
             job_number_add(b, *member_at(&(*list)[i], m), members[m].scale);
         }

@@ -42,6 +42,7 @@ struct job_reader {
     void *base;       /* what the rows fill: the job, or one of its hosts */
     const char *file; /* for sentences */
     const char *flag; /* NULL, or the flag that gave the text: it stands for file and line */
+    struct job_mistakes *all; /* where mistakes are gathered; NULL: the first ends the reading */
 };
 
 /* ---- job_yaml.c ---- */
@@ -98,15 +99,16 @@ struct job_field {
     bool tilde;          /* a path may begin with "~", which its user expands */
     const char *instead; /* the key that a flag of this one takes the place of */
     int (*check)(const char *text, struct eddis_error *err); /* of texts and words of lists */
-    int64_t min, max;                                        /* whole numbers, durations in ns */
-    double low, high;                                        /* numbers */
-    const char *words[4];                                    /* choices, NULL-ended ... */
+    int64_t min, max;     /* whole numbers, durations in ns, of periods the steps ... */
+    int64_t least, most;  /* ... and the time in ns */
+    double low, high;     /* numbers */
+    const char *words[4]; /* choices, NULL-ended; of a whole number the word for -1 ... */
     /* ... or of another table: choice i, and choice i of a later version; NULL behind the last */
     const char *(*nth_word)(size_t i), *(*nth_soon)(size_t i);
 };
 
 extern const struct job_type job_type_name, job_type_path, job_type_text, job_type_whole,
-    job_type_number, job_type_duration, job_type_word;                        /* job_scalar.c */
+    job_type_number, job_type_duration, job_type_period, job_type_word;       /* job_scalar.c */
 extern const struct job_type job_type_command, job_type_list, job_type_lines; /* job_list.c */
 extern const struct job_type job_type_env, job_type_mca;                      /* job_map.c */
 extern const struct job_type job_type_emulate;                                /* job_emulate.c */

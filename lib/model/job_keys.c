@@ -34,6 +34,12 @@ enum { BILLION = 1000000000 };
     {                                                                                              \
         FIELD(duration, member), .value = initial, .word = w, .min = lo, .max = hi                 \
     }
+#define PERIOD(member, lo, hi, shortest, longest, initial)                                         \
+    &(const struct job_field)                                                                      \
+    {                                                                                              \
+        FIELD(period, member), .value = initial, .min = lo, .max = hi, .least = shortest,          \
+                               .most = longest                                                     \
+    }
 #define PATH(member, w, keep, initial)                                                             \
     &(const struct job_field)                                                                      \
     {                                                                                              \
@@ -50,7 +56,7 @@ enum { BILLION = 1000000000 };
         FIELD(kind, member), .value = initial                                                      \
     }
 
-#define REPLAN      "re-planning while a job runs"
+#define REPLAN      "learning rates that follow the batch"
 #define COMPRESSION "gradient compression"
 #define SLURM       "running under Slurm"
 
@@ -75,6 +81,7 @@ enum { BILLION = 1000000000 };
     { "sync.groups", "whole number, list of lists of ranks, or auto",                              \
       "auto",        help,                                                                         \
       NULL,          OTHER(groups, sync.groups, "auto") },
+#define WIRE_OPTION(member)
 #define LATER_OPTION(name, type, initial, help, feature)                                           \
     { "sync." #name, type, initial, help, feature, NULL },
 
@@ -118,8 +125,13 @@ static const struct job_key table[] = {
       WHOLE(batch.max, 1, BILLION, "auto", "auto") },
     { "batch.grain", "whole number", "1", "every worker's batch is a multiple of it", NULL,
       WHOLE(batch.grain, 1, 1000000, NULL, "1") },
-    { "batch.rebalance", "word", "auto", "whether batches change while the job runs", REPLAN,
-      NULL },
+    { "batch.rebalance", "whole number, auto or off", "auto",
+      "whether batches follow what is measured while the job runs; a number: at most once in so "
+      "many "
+      "steps",
+      NULL,
+      &(const struct job_field){ FIELD(whole, batch.rebalance), .value = "auto", .word = "auto",
+                                 .words = { "off" }, .min = 1, .max = BILLION } },
     { "sync.mode", "word", "auto", "how the workers keep in step", NULL,
       &(const struct job_field){ FIELD(word, sync.mode), .value = "auto",
                                  .nth_word = sync_mode_word, .nth_soon = sync_mode_later } },
@@ -135,6 +147,9 @@ static const struct job_key table[] = {
     { "communication.bucket_mb", "number or auto", "auto",
       "megabytes (2^20 bytes) of gradients sent together; auto: measured in the first steps", NULL,
       NUMBER(communication.bucket_mb, 0.001, 1024, "auto", "auto") },
+    { "communication.wire", "word", "auto", "as what numbers gradients travel between nodes", NULL,
+      &(const struct job_field){ FIELD(word, communication.wire), .value = "auto",
+                                 .nth_word = sync_wire_name } },
     { "communication.compression.method", "word", "none", "how gradients are made smaller",
       COMPRESSION, NULL },
     { "communication.compression.density", "number", "0.001", "part of a gradient that is sent",
@@ -161,8 +176,9 @@ static const struct job_key table[] = {
     { "checkpoint.dir", "path or auto", "auto",
       "where the jobs' folders of checkpoints are; auto: in the job's folder", NULL,
       PATH(checkpoint.dir, "auto", false, "auto") },
-    { "checkpoint.every", "whole number", "500", "steps between two checkpoints; 0: none by itself",
-      NULL, WHOLE(checkpoint.every, 0, BILLION, NULL, "500") },
+    { "checkpoint.every", "whole number or duration", "5m",
+      "steps or time between two checkpoints; 0: none by itself", NULL,
+      PERIOD(checkpoint.every, 0, BILLION, CLOCK_S, 3650 * DAY, "5m") },
     { "checkpoint.keep", "whole number", "3", "how many checkpoints stay", NULL,
       WHOLE(checkpoint.keep, 1, 10000, NULL, "3") },
     { "checkpoint.resume", "path or auto", "auto",
@@ -183,7 +199,8 @@ static const struct job_key table[] = {
       NULL, DURATION(timeouts.hang_ns, CLOCK_S, 3650 * DAY, "none", "5m") },
     { "timeouts.grace", "duration", "10s", "for the workers to end by themselves when asked to",
       NULL, DURATION(timeouts.grace_ns, 0, 60 * MINUTE, NULL, "10s") },
-    { "timeouts.checkpoint", "duration", "2m", "for writing one checkpoint", NULL,
+    { "timeouts.checkpoint", "duration", "2m",
+      "for writing one checkpoint when the job is stopped, from the wish to the workers' end", NULL,
       DURATION(timeouts.checkpoint_ns, CLOCK_S, DAY, NULL, "2m") },
     { "timeouts.job", "duration or none", "none", "for the whole job", NULL,
       DURATION(timeouts.job_ns, CLOCK_S, 3650 * DAY, "none", "none") },
@@ -228,6 +245,10 @@ static const struct job_key host_table[] = {
     { "nodes.workers", "whole number or auto", "auto", "workers on it", NULL,
       &(const struct job_field){ AT(job_host, whole, workers), .word = "auto", .min = 1,
                                  .max = 1024 } },
+    { "nodes.batch.max", "whole number or auto", "auto",
+      "most samples of one of its workers at a step; auto: batch.max", NULL,
+      &(const struct job_field){ AT(job_host, whole, max_batch), .word = "auto", .min = 1,
+                                 .max = BILLION } },
     { "nodes.devices", "list of whole numbers or auto", "auto", "devices to use", NULL,
       &(const struct job_field){ AT(job_host, devices, device), .word = "auto",
                                  .count = offsetof(struct job_host, n_device) } },

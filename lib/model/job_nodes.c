@@ -243,25 +243,38 @@ static int nodes_read(const struct job_reader *r, const struct job_key *key,
     return rc;
 }
 
+/* What a row stands in, "ssh." of "nodes.ssh.user"; returns its length, 0: in nothing. */
+static size_t map_of(const struct job_key *k, const char **ret)
+{
+    *ret = strchr(k->name, '.') + 1;
+    return (size_t)(strrchr(k->name, '.') + 1 - *ret);
+}
+
 /* Append ", name: value" of each row that differs from what a host without it would say. */
 static bool add_settings(struct strbuf *b, const struct job_host *h)
 {
     static const struct job_host nothing;
-    static const char ssh[] = "nodes.ssh.";
-    bool any = false, inside = false;
+    const char *map = "", *before = "";
+    size_t inside = 0; /* length of `before`, whose map is open */
+    bool any = false;
 
     for (size_t i = 1; i < job_host_table.n; i++) { /* row 0 is the host itself */
         const struct job_key *k = &job_host_table.row[i];
         struct strbuf value = { 0 }, usual = { 0 };
-        bool nested = strncmp(k->name, ssh, sizeof ssh - 1) == 0;
+        size_t n = map_of(k, &map);
 
         k->field->type->write(h, k, &value);
         k->field->type->write(&nothing, k, &usual);
         if (strcmp(strbuf_text(&value), strbuf_text(&usual)) != 0) {
-            strbuf_add(b, nested && !inside ? ", ssh: {" : ", ");
-            strbuf_addf(b, "%s: ", strrchr(k->name, '.') + 1);
+            bool same = n == inside && strncmp(map, before, n) == 0;
+
+            strbuf_add(b, inside && !same ? "}, " : ", ");
+            if (n && !same)
+                strbuf_addf(b, "%.*s: {", (int)n - 1, map);
+            strbuf_addf(b, "%s: ", map + n);
             strbuf_add(b, strbuf_text(&value));
-            inside = nested;
+            before = map;
+            inside = n;
             any = true;
         }
         b->failed = b->failed || value.failed || usual.failed;

@@ -8,6 +8,7 @@
 #include "lib/base/text.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -130,11 +131,42 @@ static const char *nearest_elsewhere(const struct job_table *t, const char *word
     return NULL;
 }
 
+/* The nearest key of the group to a dotted word, without the group's name; NULL: none is near. */
+static const char *nearest_dotted(const struct job_table *t, const char *group, const char *word)
+{
+    const char *names[JOB_MAX_KEYS];
+    size_t skip = *group ? strlen(group) + 1 : 0, count = 0;
+
+    for (size_t i = 0; i < t->n; i++)
+        if (!skip ||
+            (strncmp(t->row[i].name, group, skip - 1) == 0 && t->row[i].name[skip - 1] == '.'))
+            names[count++] = t->row[i].name + skip;
+    return text_nearest(word, names, count);
+}
+
+/* --set names a key "batch.global"; append how the file has it: "batch: {global: 3}". */
+static void add_nested(const char *name, const struct job_node *value, struct strbuf *b)
+{
+    bool is_short = value->kind == JOB_SCALAR && !value->quoted && strlen(value->text) <= 32;
+    int depth = 0;
+
+    for (const char *c = name; *c; c++) {
+        if (*c == '.')
+            strbuf_add(b, ": {");
+        else
+            strbuf_addf(b, "%c", *c);
+        depth += *c == '.';
+    }
+    strbuf_addf(b, ": %s", is_short ? value->text : "...");
+    while (depth-- > 0)
+        strbuf_add(b, "}");
+}
+
 static int unknown_key(const struct job_reader *r, const struct job_table *t, const char *group,
                        const struct job_node *n, struct eddis_error *err)
 {
     char below[JOB_MAX_KEYS][32], where[PATH_SIZE + 2];
-    const char *names[JOB_MAX_KEYS], *nearest;
+    const char *names[JOB_MAX_KEYS], *nearest, *dotted = NULL;
     size_t count = job_keys_below(t, group, below);
     struct strbuf b = { 0 };
     int rc;
@@ -142,10 +174,15 @@ static int unknown_key(const struct job_reader *r, const struct job_table *t, co
     for (size_t i = 0; i < count; i++)
         names[i] = below[i];
     nearest = text_nearest(n->key, names, count);
+    if (!r->flag && strchr(n->key, '.'))
+        dotted = nearest_dotted(t, group, n->key);
     if (!nearest)
         nearest = nearest_elsewhere(t, n->key);
     snprintf(where, sizeof where, *group ? "\"%s\"" : "%s", *group ? group : "the job");
-    if (nearest) {
+    if (dotted && strchr(dotted, '.')) {
+        strbuf_add(&b, "write ");
+        add_nested(dotted, n, &b);
+    } else if (nearest) {
         strbuf_addf(&b, "did you mean \"%s\"?", nearest);
     } else if (*group) {
         strbuf_add(&b, "known are ");
@@ -184,35 +221,67 @@ static int read_value(const struct job_reader *r, const struct job_key *key,
     return rc;
 }
 
+/* Gather what err says, unless the group inside has; false: it ends the reading. */
+static bool gather(const struct job_reader *r, int rc, const struct eddis_error *err)
+{
+    struct job_mistakes *all = r->all;
+
+    if (!all || rc != -EINVAL)
+        return false;
+    for (int i = 0; i < all->n; i++)
+        if (strcmp(all->text[i], err->text) == 0)
+            return true;
+    if (all->n == JOB_MAX_MISTAKES) {
+        all->more = true;
+        return false;
+    }
+    memcpy(all->text[all->n++], err->text, sizeof err->text);
+    return true;
+}
+
+static int read_key(const struct job_reader *r, const struct job_table *t, const char *group,
+                    const struct job_node *n, struct eddis_error *err)
+{
+    char path[PATH_SIZE], below[JOB_MAX_KEYS][32], words[80];
+    const struct job_key *key;
+
+    if (!*n->key || strlen(n->key) >= 32 || strchr(n->key, '.'))
+        return unknown_key(r, t, group, n, err);
+    snprintf(path, sizeof path, "%s%s%s", group, *group ? "." : "", n->key);
+    key = job_key_find(t, path);
+    if (key)
+        return read_value(r, key, n, err);
+    if (job_keys_below(t, path, below) == 0)
+        return unknown_key(r, t, group, n, err);
+    if (n->kind == JOB_MAP)
+        return job_group_read(r, t, path, n, err);
+    job_node_words(n, words, sizeof words);
+    return job_wrong(r, n->line, n->column, err,
+                     "\"%s\" is %s; write a map of its keys, the first is \"%s\"", path, words,
+                     below[0]);
+}
+
 int job_group_read(const struct job_reader *r, const struct job_table *t, const char *group,
                    const struct job_node *map, struct eddis_error *err)
 {
-    for (const struct job_node *n = map->first; n; n = n->next) {
-        char path[PATH_SIZE], below[JOB_MAX_KEYS][32], words[80];
-        const struct job_key *key = NULL;
-        int rc;
+    int wrong = 0;
 
-        snprintf(path, sizeof path, "%s%s%s", group, *group ? "." : "", n->key);
-        if (*n->key && strlen(n->key) < 32 && !strchr(n->key, '.'))
-            key = job_key_find(t, path);
-        else
-            return unknown_key(r, t, group, n, err);
-        if (key) {
-            rc = read_value(r, key, n, err);
-        } else if (job_keys_below(t, path, below) == 0) {
-            rc = unknown_key(r, t, group, n, err);
-        } else if (n->kind == JOB_MAP) {
-            rc = job_group_read(r, t, path, n, err);
-        } else {
-            job_node_words(n, words, sizeof words);
-            rc = job_wrong(r, n->line, n->column, err,
-                           "\"%s\" is %s; write a map of its keys, the first is \"%s\"", path,
-                           words, below[0]);
-        }
-        if (rc < 0)
+    for (const struct job_node *n = map->first; n; n = n->next) {
+        int rc = read_key(r, t, group, n, err);
+
+        if (rc < 0 && !gather(r, rc, err))
             return rc;
+        wrong = rc < 0 ? rc : wrong;
     }
-    return 0;
+    return wrong;
+}
+
+static bool has_key(const struct job_node *map, const char *name)
+{
+    for (const struct job_node *n = map->first; n; n = n->next)
+        if (strcmp(n->key, name) == 0)
+            return true;
+    return false;
 }
 
 static int read_root(const struct job_reader *r, const struct job_node *root,
@@ -228,20 +297,22 @@ static int read_root(const struct job_reader *r, const struct job_node *root,
                          words);
     }
     rc = job_group_read(r, &job_table, "", root, err);
-    if (rc == 0 && !r->job->command)
+    if ((rc == 0 || (rc == -EINVAL && r->all && !r->all->more)) && !has_key(root, "command")) {
         rc = job_wrong(r, root->line, root->column, err,
                        "the key \"command\" is missing; add the program to run, as in command: "
                        "[python3, train.py]");
+        (void)gather(r, rc, err);
+    }
     if (rc < 0)
         return rc;
     job_follow(r->job);
     return job_check(r->job, err);
 }
 
-int job_parse(const char *text, size_t n, const char *name, const char *folder, struct job **ret,
-              struct eddis_error *err)
+static int parse(const char *text, size_t n, const char *name, const char *folder,
+                 struct job_mistakes *all, struct job **ret, struct eddis_error *err)
 {
-    struct job_reader r = { .file = name };
+    struct job_reader r = { .file = name, .all = all };
     struct job_node *root;
     int rc = job_new(name, folder, &r.job, err);
 
@@ -261,7 +332,14 @@ int job_parse(const char *text, size_t n, const char *name, const char *folder, 
     return 0;
 }
 
-int job_read(const char *path, struct job **ret, struct eddis_error *err)
+int job_parse(const char *text, size_t n, const char *name, const char *folder, struct job **ret,
+              struct eddis_error *err)
+{
+    return parse(text, n, name, folder, NULL, ret, err);
+}
+
+static int read_file(const char *path, struct job_mistakes *all, struct job **ret,
+                     struct eddis_error *err)
 {
     cleanup_free char *text = NULL, *parent = NULL, *folder = NULL;
     const char *slash = strrchr(path, '/');
@@ -276,7 +354,25 @@ int job_read(const char *path, struct job **ret, struct eddis_error *err)
     folder = realpath(parent, NULL);
     if (!folder)
         return eddis_fail_errno(err, -errno, "cannot find the folder of '%s'", path);
-    return job_parse(text, n, path, folder, ret, err);
+    return parse(text, n, path, folder, all, ret, err);
+}
+
+int job_read(const char *path, struct job **ret, struct eddis_error *err)
+{
+    return read_file(path, NULL, ret, err);
+}
+
+int job_read_all(const char *path, struct job_mistakes *ret_wrong, struct job **ret,
+                 struct eddis_error *err)
+{
+    struct eddis_error last = { 0 };
+    int rc;
+
+    *ret_wrong = (struct job_mistakes){ 0 };
+    rc = read_file(path, ret_wrong, ret, &last);
+    if (rc < 0 && ret_wrong->n == 0)
+        memcpy(ret_wrong->text[ret_wrong->n++], last.text, sizeof last.text);
+    return rc < 0 ? eddis_fail(err, rc, "%s", ret_wrong->text[0]) : rc;
 }
 
 int job_from_command(const char *const *command, const char *folder, struct job **ret,

@@ -12,14 +12,33 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The word that the key may have in the place of a number or the like, and that was meant. */
+static const char *word_meant(const struct job_key *key, const struct job_node *n)
+{
+    const char *all[1 + sizeof key->field->words / sizeof *key->field->words];
+    size_t n_all = 0;
+
+    if (n->kind != JOB_SCALAR || job_node_is_null(n))
+        return NULL;
+    if (key->field->word)
+        all[n_all++] = key->field->word;
+    for (size_t i = 0; n_all < sizeof all / sizeof *all && key->field->words[i]; i++)
+        all[n_all++] = key->field->words[i];
+    return text_nearest(n->text, all, n_all);
+}
+
 int job_mistyped(const struct job_reader *r, const struct job_key *key, const struct job_node *n,
                  struct eddis_error *err)
 {
+    const char *meant = word_meant(key, n);
     struct strbuf b = { 0 };
     char words[80];
     int rc;
 
     job_node_words(n, words, sizeof words);
+    if (meant)
+        return job_wrong(r, n->line, n->column, err, "\"%s\" is %s; did you mean \"%s\"?",
+                         key->name, words, meant);
     key->field->type->expect(key, &b);
     rc = job_wrong(r, n->line, n->column, err, "\"%s\" is %s; write %s", key->name, words,
                    strbuf_text(&b));
@@ -185,7 +204,7 @@ const struct job_type job_type_text = {
     .expect = text_expect,
 };
 
-/* ---- whole number; the word is 0 ---- */
+/* ---- whole number; the word is 0, another one -1 ---- */
 
 bool job_whole_parse(const char *s, int64_t *ret)
 {
@@ -205,8 +224,10 @@ static int whole_read(const struct job_reader *r, const struct job_key *key,
     const struct job_field *f = key->field;
     int64_t v = 0;
 
-    if (!is_word(key, n) && (n->kind != JOB_SCALAR || n->quoted || !job_whole_parse(n->text, &v) ||
-                             v < f->min || v > f->max))
+    if (f->words[0] && n->kind == JOB_SCALAR && strcmp(n->text, f->words[0]) == 0)
+        v = -1;
+    else if (!is_word(key, n) && (n->kind != JOB_SCALAR || n->quoted ||
+                                  !job_whole_parse(n->text, &v) || v < f->min || v > f->max))
         return job_mistyped(r, key, n, err);
     *(int64_t *)job_member(r->base, key) = v;
     return 0;
@@ -218,6 +239,8 @@ static void whole_write(const void *base, const struct job_key *key, struct strb
 
     if (v == 0 && key->field->word)
         strbuf_add(b, key->field->word);
+    else if (v == -1 && key->field->words[0])
+        strbuf_add(b, key->field->words[0]);
     else
         strbuf_addf(b, "%lld", (long long)v);
 }
@@ -227,6 +250,8 @@ static void whole_expect(const struct job_key *key, struct strbuf *b)
     strbuf_addf(b, "a whole number from %lld to %lld", (long long)key->field->min,
                 (long long)key->field->max);
     expect_word(key, b);
+    if (key->field->words[0])
+        strbuf_addf(b, " or %s", key->field->words[0]);
 }
 
 const struct job_type job_type_whole = {
@@ -359,6 +384,58 @@ const struct job_type job_type_duration = {
     .read = duration_read,
     .write = duration_write,
     .expect = duration_expect,
+};
+
+/* ---- period: a whole number of steps, or a duration ---- */
+
+static bool is_within(int64_t v, int64_t least, int64_t most)
+{
+    return v >= least && v <= most;
+}
+
+static int period_read(const struct job_reader *r, const struct job_key *key,
+                       const struct job_node *n, struct eddis_error *err)
+{
+    const struct job_field *f = key->field;
+    struct job_period p = { 0 };
+    int64_t v;
+
+    if (n->kind == JOB_SCALAR && !n->quoted && job_whole_parse(n->text, &v) &&
+        is_within(v, f->min, f->max))
+        p.steps = v;
+    else if (n->kind == JOB_SCALAR && text_duration_ns(n->text, &v, NULL) == 0 &&
+             is_within(v, f->least, f->most))
+        p.ns = v;
+    else
+        return job_mistyped(r, key, n, err);
+    *(struct job_period *)job_member(r->base, key) = p;
+    return 0;
+}
+
+static void period_write(const void *base, const struct job_key *key, struct strbuf *b)
+{
+    const struct job_period *p = job_member_const(base, key);
+
+    if (p->ns)
+        add_duration(b, p->ns);
+    else
+        strbuf_addf(b, "%lld", (long long)p->steps);
+}
+
+static void period_expect(const struct job_key *key, struct strbuf *b)
+{
+    strbuf_addf(b, "a whole number of steps from %lld to %lld or a duration from ",
+                (long long)key->field->min, (long long)key->field->max);
+    add_duration(b, key->field->least);
+    strbuf_add(b, " to ");
+    add_duration(b, key->field->most);
+    strbuf_add(b, ", like 30s, 5m or 2h");
+}
+
+const struct job_type job_type_period = {
+    .read = period_read,
+    .write = period_write,
+    .expect = period_expect,
 };
 
 /* ---- word ---- */

@@ -150,16 +150,35 @@ static int refuse(struct tree *t, const yaml_event_t *e, struct eddis_error *err
                      what);
 }
 
+/* The column, from 1, of the tab that a line is indented by, of the lines from 0; 0: of none. */
+static int indented_by_tab(const struct tree *t, size_t line)
+{
+    const char *at = t->text, *end = t->text + t->n, *tab;
+
+    for (; line && (at = memchr(at, '\n', (size_t)(end - at))); line--)
+        at++;
+    if (!at)
+        return 0;
+    tab = at;
+    while (tab < end && *tab == ' ')
+        tab++;
+    return tab < end && *tab == '\t' ? (int)(tab - at) + 1 : 0;
+}
+
 static int parser_failed(struct tree *t, struct eddis_error *err)
 {
     yaml_parser_t *p = &t->parser;
     char where[120] = "";
+    int tab;
 
     if (p->error == YAML_MEMORY_ERROR)
         return job_no_memory(err);
     if (p->error == YAML_READER_ERROR) /* has an offset and no mark */
         return wrong_byte(t->r, t->text, p->problem_offset < t->n ? p->problem_offset : t->n, err,
                           "a character that YAML does not allow; this must be plain text");
+    if ((tab = indented_by_tab(t, p->problem_mark.line)) > 0)
+        return job_wrong(t->r, (int)p->problem_mark.line + 1, tab, err,
+                         "a tab indents this line; YAML indents by spaces, write them instead");
     if (p->context) /* "while parsing a flow sequence" */
         snprintf(where, sizeof where, " %s from line %d", p->context,
                  (int)p->context_mark.line + 1);

@@ -30,12 +30,10 @@ struct network_check_row {
     double bytes_per_s; /* from here to there, as it was */
 };
 
-/* Asked of a node; turns and what stands behind it alike for all. */
+/* Asked of a node; turns alike for all. */
 struct network_checks {
     struct network_check_row row[NETWORK_CHECK_ROWS];
-    int32_t turns;       /* 0: nothing is asked */
-    int32_t period_open; /* 1: sync.period was chosen by what the wire carried ... */
-    double bytes_per_s;  /* ... which was this; 0: unknown */
+    int64_t turns; /* 0: nothing is asked */
 };
 
 /* Said by rank 0. */
@@ -46,11 +44,10 @@ struct network_check {
     double was_bytes_per_s;  /* of it, then ... */
     double bytes_per_s;      /* ... and now */
     double wire_bytes_per_s; /* of all links of a node, of the node that has least */
-    int64_t period;          /* taken in the place of the plan's; 0: the plan's */
 };
 
 #ifndef __cplusplus
-_Static_assert(sizeof(struct network_checks) == 48 && sizeof(struct network_check) == 48,
+_Static_assert(sizeof(struct network_checks) == 40 && sizeof(struct network_check) == 40,
                "no padding in shared memory");
 #endif
 

@@ -13,9 +13,7 @@
 #define MOST_BYTES 1e15
 
 static const struct field asked_fields[] = {
-    FIELD(struct network_checks, turns, INT, 1, NETWORK_CHECK_TURNS),
-    FIELD(struct network_checks, period_open, FLAG, 0, 0),
-    FIELD_REAL(struct network_checks, bytes_per_s, DOUBLE, 0, MOST_BYTES),
+    FIELD(struct network_checks, turns, INT64, 1, NETWORK_CHECK_TURNS),
 };
 
 static const struct field row_fields[] = {
@@ -35,7 +33,6 @@ static const struct field said_fields[] = {
     FIELD_REAL(struct network_check, was_bytes_per_s, DOUBLE, 0, MOST_BYTES),
     FIELD_REAL(struct network_check, bytes_per_s, DOUBLE, 0, MOST_BYTES),
     FIELD_REAL(struct network_check, wire_bytes_per_s, DOUBLE, 0, MOST_BYTES),
-    FIELD(struct network_check, period, INT64, 0, INT32_MAX),
 };
 
 json_t *network_checks_json(const struct network_checks *c)

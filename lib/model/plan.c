@@ -30,6 +30,30 @@ struct plan *plan_new(int n_nodes, int n_workers)
     return NULL;
 }
 
+struct plan *plan_copy(const struct plan *p)
+{
+    struct plan *c = plan_new(p->n_nodes, p->n_workers), own;
+
+    if (!c)
+        return NULL;
+    own = *c;
+    *c = *p;
+    c->node = own.node;
+    c->worker = own.worker;
+    c->choice = NULL;
+    memcpy(c->node, p->node, (size_t)p->n_nodes * sizeof *c->node);
+    memcpy(c->worker, p->worker, (size_t)p->n_workers * sizeof *c->worker);
+    if (!p->choice)
+        return c;
+    c->choice = malloc(sizeof *c->choice);
+    if (!c->choice) {
+        plan_free(c);
+        return NULL;
+    }
+    *c->choice = *p->choice;
+    return c;
+}
+
 void plan_free(struct plan *p)
 {
     if (!p)

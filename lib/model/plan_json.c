@@ -42,6 +42,9 @@ static const struct field plan_fields[] = {
     FIELD_REAL(struct plan, ideal_samples_per_s, DOUBLE, 0, MAX_PER_S),
     FIELD_REAL(struct plan, equal_samples_per_s, DOUBLE, 0, MAX_PER_S),
     FIELD_LATE(struct plan, model_bytes, INT64, 0, INT64_MAX),
+    FIELD_LATE(struct plan, takes_pieces, BOOL, 0, 0),
+    FIELD_LATE(struct plan, change, TEXT, 0, 0),
+    FIELD_REAL_LATE(struct plan, gain, 0, MAX_PER_S),
 };
 
 static const struct field candidate_fields[] = {
@@ -66,6 +69,9 @@ static const struct field network_fields[] = {
     FIELD(struct plan, network_reason, TEXT, 0, 0),
 };
 
+static const char *const time_sources[TIME_SOURCES] = { "probe", "guessed", "given", "learnt",
+                                                        "measured" };
+
 static const struct field worker_fields[] = {
     FIELD(struct plan_worker, rank, INT, 0, PLAN_MAX_WORKERS - 1),
     FIELD(struct plan_worker, local_rank, INT, 0, PLAN_MAX_WORKERS - 1),
@@ -81,6 +87,11 @@ static const struct field worker_fields[] = {
     FIELD(struct plan_worker, batch, INT64, 0, MAX_BATCH),
     FIELD(struct plan_worker, equal_batch, INT64, 0, MAX_BATCH),
     FIELD_REAL(struct plan_worker, weight, DOUBLE, 0, 1),
+    FIELD_LATE(struct plan_worker, largest, INT64, 0, MAX_BATCH),
+    FIELD_LATE(struct plan_worker, max, INT64, 0, MAX_BATCH),
+    FIELD_LATE(struct plan_worker, piece, INT64, 0, MAX_BATCH),
+    FIELD_ROW(struct plan_worker, time, ENUM, .max = TIME_SOURCES, .names = time_sources,
+              .late = true),
 };
 
 /* Members that are written and read one by one. */
@@ -98,6 +109,11 @@ static const struct field plan_others_1[] = {
     { .key = "workers" },
 };
 static const struct field worker_others[] = { { .key = "kind" } };
+
+const char *time_source_name(enum time_source s)
+{
+    return time_sources[s];
+}
 
 /* ---- writing ---- */
 
@@ -254,6 +270,7 @@ static int read_worker(const json_t *o, const struct plan *p, struct plan_worker
 
     if (!json_is_object(o))
         return eddis_fail(err, -EINVAL, "it is no object");
+    w->time = p->relative ? TIME_PROBE : TIME_GIVEN; /* plans of before do not say */
     if ((rc = check_worker_members(o, err)) < 0 ||
         (rc = fields_limit(o, "node", 0, p->n_nodes - 1, err)) < 0 ||
         (rc = fields_limit(o, "group", 0, p->n_workers - 1, err)) < 0 ||
@@ -377,12 +394,22 @@ static int read_choice(const json_t *o, struct plan *p, struct eddis_error *err)
     return choice_read(json_object_get(o, "communication"), p->choice, err);
 }
 
+/* Those of older plans do not tell as what gradients travel. */
+static int read_options(const json_t *o, struct sync_options *ret, struct eddis_error *err)
+{
+    int rc = sync_options_read(o, true, ret, err);
+
+    if (rc >= 0 && !ret->wire)
+        ret->wire = SYNC_WIRE_FLOAT32;
+    return rc;
+}
+
 static int read_candidate(const json_t *o, struct plan_candidate *c, struct eddis_error *err)
 {
     int rc = fields_read(candidate_fields, N(candidate_fields), o, c, err);
 
     if (rc >= 0) {
-        int options = sync_options_read(o, true, &c->options, err);
+        int options = read_options(o, &c->options, err);
 
         rc = options < 0 ? options : fields_end(o, (size_t)(rc + options), err);
     }
@@ -418,6 +445,7 @@ static int read_throughputs(const json_t *o, struct plan *p, struct eddis_error 
                               err);
         snprintf(c->mode, sizeof c->mode, "%s", sync_mode_name(a->mode));
         snprintf(c->algorithm, sizeof c->algorithm, "%s", a->name);
+        c->options.wire = SYNC_WIRE_FLOAT32;
         if (a == own)
             c->options = p->options;
         else
@@ -445,7 +473,7 @@ static int read_head(const json_t *o, int schema, struct plan *p, struct eddis_e
     int rc = fields_read(plan_fields, N(plan_fields), o, p, err);
 
     if (rc >= 0)
-        rc = sync_options_read(o, true, &p->options, err);
+        rc = read_options(o, &p->options, err);
     if (rc >= 0 && json_has(o, "network"))
         rc = fields_read(network_fields, N(network_fields), o, p, err);
     if (rc >= 0)
@@ -488,6 +516,20 @@ static int read_plan(const json_t *o, struct plan **ret, struct eddis_error *err
     return 0;
 }
 
+/* Who gives another file may not know what a plan is, nor where there is one. */
+static int no_plan(const char *what, int rc, struct eddis_error *err)
+{
+    char why[sizeof err->text];
+
+    if (!err)
+        return rc;
+    memcpy(why, err->text, sizeof why);
+    return eddis_fail(err, rc,
+                      "%.200s is no plan, which is the plan-*.json of a job's folder or what "
+                      "eddis-run --dry-run --json prints (%s)",
+                      what, why);
+}
+
 int plan_parse(const char *text, size_t n, const char *what, struct plan **ret,
                struct eddis_error *err)
 {
@@ -496,8 +538,12 @@ int plan_parse(const char *text, size_t n, const char *what, struct plan **ret,
     int rc = json_parse(text, n, what, &j, err);
 
     if (rc < 0)
-        return rc;
+        return no_plan(what, rc, err);
     whole = json_object_get(j, "plan"); /* what eddis-run --dry-run --json prints */
-    rc = read_plan(json_is_object(whole) ? whole : j, ret, err);
+    if (!json_is_object(whole))
+        whole = j;
+    rc = read_plan(whole, ret, err);
+    if (rc < 0 && !json_object_get(whole, "schema_version"))
+        return no_plan(what, rc, err);
     return rc < 0 ? eddis_fail_prefix(err, rc, "%s: not a plan", what) : 0;
 }

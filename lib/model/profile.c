@@ -30,6 +30,7 @@ static const struct field node_fields[] = {
     FIELD(struct node_profile, threads, INT, 0, MOST_COUNT),
     FIELD(struct node_profile, n_numa, INT, 0, MOST_COUNT),
     FIELD(struct node_profile, memory_bytes, INT64, 0, MOST_BYTES),
+    FIELD_LATE(struct node_profile, memory_limit, INT64, 0, MOST_BYTES),
     FIELD_REAL(struct node_profile, cpu_quota, FIGURE, 0, MOST_COUNT),
     FIELD_REAL(struct node_profile, load, FIGURE, 0, MOST_COUNT),
     FIELD_REAL(struct node_profile, read_bytes_per_s, FIGURE, 0, MOST_BYTES),
@@ -59,6 +60,11 @@ static const struct field device_fields[] = {
 #define N(table) (sizeof table / sizeof *table)
 
 static const char *const kind_names[] = { "cpu", "cuda", "emulated" };
+
+bool profile_is_busy(double load, int threads)
+{
+    return load > 1 && load > threads / 2.0;
+}
 
 const char *device_kind_name(enum device_kind kind)
 {

@@ -48,14 +48,17 @@ struct node_profile {
     char cpu_model[96];
     int sockets, cores, threads, n_numa;
     int64_t memory_bytes;
+    int64_t memory_limit;    /* that this process may use by its cgroup; 0: no limit */
     double cpu_quota;        /* cores this process may use by its cgroup; NAN: no limit */
     double load;             /* one-minute average before the probe; NAN unknown */
     double read_bytes_per_s; /* of the data path; NAN when there was none */
     char read_path[1024];
     struct device device[PROFILE_MAX_DEVICES];
     int n_devices;
-    int64_t
-        workers;    /* no measurement, and not in the text: how many the job wants there; 0: auto */
+    /* No measurements, and not in the text: how many workers the job wants there, and how many
+     * samples of a step one may get; 0: auto, and as the job says of all.
+     */
+    int64_t workers, max_batch;
     char note[256]; /* one sentence when something could not be measured; "" otherwise */
 };
 
@@ -67,6 +70,9 @@ char *profile_text(const struct node_profile *p);
  */
 int profile_parse(const char *text, size_t n, const char *what, struct node_profile *ret,
                   struct eddis_error *err);
+
+/* Whether so many others compute, by this load, beside a measurement that it comes out too low. */
+bool profile_is_busy(double load, int threads);
 
 const char *device_kind_name(enum device_kind kind); /* "cpu", "cuda", "emulated" */
 

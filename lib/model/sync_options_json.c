@@ -12,6 +12,7 @@
 #define PLAIN_OPTION(member, high, trait, help, otherwise)                                         \
     FIELD_REAL(struct sync_options, member, DOUBLE, 0, high),
 #define GROUPS_OPTION(help)
+#define WIRE_OPTION(member) FIELD_WORD(struct sync_options, member, sync_wire_names),
 #define LATER_OPTION(name, type, initial, help, feature)
 
 static const struct field fields[] = {
@@ -55,7 +56,14 @@ static double value(const struct field *f, const struct sync_options *s)
 {
     const void *p = (const char *)s + f->offset;
 
-    return f->kind == FIELD_INT64 ? (double)*(const int64_t *)p : *(const double *)p;
+    switch (f->kind) {
+    case FIELD_INT64:
+        return (double)*(const int64_t *)p;
+    case FIELD_ENUM:
+        return *(const int *)p;
+    default:
+        return *(const double *)p;
+    }
 }
 
 const char *sync_options_clash(const struct sync_options *wish, const struct sync_options *has)

@@ -92,8 +92,7 @@ static int handle(struct comm_thread *t, struct mail *m, struct eddis_error *err
     case MAIL_FINISH:
         return engine_finish(t->engine, now, &t->out, err);
     case MAIL_EXCHANGE:
-        return engine_exchange(t->engine, ((struct mail_exchange *)m)->what,
-                               ((struct mail_exchange *)m)->step, now, &t->out, err);
+        return engine_exchange(t->engine, &((struct mail_exchange *)m)->turn, now, &t->out, err);
     case MAIL_BOX:
         return start_box(t, (struct mail_box *)m, now, err);
     case MAIL_LEAVE:

@@ -16,7 +16,6 @@ extern const struct sync_ops sync_easgd; /* the row in sync.c */
 struct easgd {
     struct sync base;
     struct sync_models m;
-    int64_t period;
     struct elastic *elastic;
     int64_t since; /* steps since the last exchange */
 };
@@ -45,7 +44,6 @@ static int easgd_open(const struct sync_setup *o, struct sync **ret, struct eddi
         return eddis_fail(err, -ENOMEM, "no memory for easgd");
     g->base.ops = &sync_easgd;
     g->m = *o->models;
-    g->period = o->options.period;
     rc = elastic_open(o, g, &g->elastic, err);
     if (rc < 0) {
         easgd_close(&g->base);
@@ -82,7 +80,7 @@ static int easgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now
 {
     struct easgd *g = easgd(s);
 
-    if (t->what == SYNC_STEP && !elastic_due(&g->m, g->period, t->step, g->since))
+    if (t->what == SYNC_STEP && !elastic_due(&g->m, t, g->since))
         return 1;
     g->since = 0;
     return elastic_begin(g->elastic, t->what, now_ns, out, err);

@@ -99,11 +99,11 @@ size_t sync_centre_size(const struct sync_value *v, int n, enum comm_type type)
     return sum;
 }
 
-bool elastic_due(const struct sync_models *m, int64_t period, int64_t step, int64_t since)
+bool elastic_due(const struct sync_models *m, const struct sync_turn *t, int64_t since)
 {
-    int64_t offset = m->writer * period / m->n_writers;
+    int64_t offset = m->writer * t->period / m->n_writers;
 
-    return since > 0 && (step + offset) % period == 0;
+    return since > 0 && (t->step + offset) % t->period == 0;
 }
 
 /* ---- opening ---- */

@@ -50,8 +50,10 @@ int elastic_waits_for(const struct elastic *e);
 /* Accepts NULL. */
 void elastic_close(struct elastic *e);
 
-/* Return whether an exchange is due before this step, `since` steps after the last exchange. */
-bool elastic_due(const struct sync_models *m, int64_t period, int64_t step, int64_t since);
+/* Return whether an exchange is due before the step of t, `since` steps after the last exchange.
+ * Where the period changes two exchanges are less than the sum of both periods apart.
+ */
+bool elastic_due(const struct sync_models *m, const struct sync_turn *t, int64_t since);
 
 /* Copy all values, one behind the other, into a block of elastic_values_bytes, and back. */
 size_t elastic_values_bytes(const struct sync_value *v, int n);

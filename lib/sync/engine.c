@@ -214,6 +214,8 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct eddis
         e->slot[i].place = o->parameter[i].result;
     }
     e->cost = o->cost.bytes_per_s > 0 ? o->cost : engine_typical_cost(&o->place);
+    if (o->place.hosts && sync_wire_is_half(o->options.wire))
+        e->cost.bytes_per_s *= 2; /* what is known is of float32 */
     rc = arena_place(&e->arena, &e->place, err);
     if (rc == 0)
         rc = engine_open(e, o, err);
@@ -488,12 +490,13 @@ static bool engine_look(struct engine *e)
     return true;
 }
 
-int engine_exchange(struct engine *e, enum sync_exchange what, int64_t step, int64_t now_ns,
+int engine_exchange(struct engine *e, const struct sync_turn *turn, int64_t now_ns,
                     struct outbox *out, struct eddis_error *err)
 {
-    struct sync_turn t = { what, step, (int)(e->sequence++ % COMM_TAGS) };
+    struct sync_turn t = *turn;
     int rc;
 
+    t.tag = (int)(e->sequence++ % COMM_TAGS);
     assert(e->finished == e->n_buckets && !e->exchanging);
     rc = sync_exchange(e->sync, &t, now_ns, out, err);
     if (rc < 0)

@@ -145,10 +145,10 @@ bool engine_polls(const struct engine *e);
  */
 int engine_poll(struct engine *e, int64_t now_ns, struct outbox *out, struct eddis_error *err);
 
-/* Begin an exchange (sync.h) between two steps.  step: the one that follows.  Over once
+/* Begin an exchange (sync.h) between two steps; the tag is the engine's.  Over once
  * engine_exchanges counts it.
  */
-int engine_exchange(struct engine *e, enum sync_exchange what, int64_t step, int64_t now_ns,
+int engine_exchange(struct engine *e, const struct sync_turn *turn, int64_t now_ns,
                     struct outbox *out, struct eddis_error *err);
 
 /* Return how many exchanges are over, the rank that the present one waits for (-1: none), and

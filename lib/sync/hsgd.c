@@ -23,7 +23,6 @@ struct hsgd {
     struct sync base;
     struct comm_place place;
     struct sync_models m;
-    int64_t period;
     struct sync_value *value; /* [m.n_values] */
     struct sync *gradients;   /* the all-reduce inside the group */
     struct elastic *elastic;  /* of the root */
@@ -89,7 +88,6 @@ static int hsgd_open(const struct sync_setup *o, struct sync **ret, struct eddis
     h->base.ops = &sync_hsgd;
     h->place = o->place;
     h->m = *o->models;
-    h->period = o->options.period;
     rc = hsgd_build(h, o, err);
     if (rc < 0) {
         hsgd_close(&h->base);
@@ -179,7 +177,7 @@ static int hsgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now_
     struct hsgd *h = hsgd(s);
     int rc = 1;
 
-    if (t->what == SYNC_STEP && !elastic_due(&h->m, h->period, t->step, h->since))
+    if (t->what == SYNC_STEP && !elastic_due(&h->m, t, h->since))
         return 1;
     h->since = 0;
     h->tag = t->tag;

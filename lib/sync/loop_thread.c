@@ -84,10 +84,10 @@ int loop_thread_box(struct loop_thread *t, int rank, struct smb_request *r, stru
     return rc2 < 0 ? rc2 : rc;
 }
 
-int loop_thread_exchange(struct loop_thread *t, int rank, enum sync_exchange what, int64_t step,
+int loop_thread_exchange(struct loop_thread *t, int rank, const struct sync_turn *turn,
                          struct eddis_error *err)
 {
-    int rc = engine_exchange(t->engine[rank], what, step, loop_now_ns(t->loop), &t->out, err);
+    int rc = engine_exchange(t->engine[rank], turn, loop_now_ns(t->loop), &t->out, err);
 
     return rc < 0 ? rc : transport_post(t->end[rank], &t->out, err);
 }

@@ -25,7 +25,7 @@ int loop_thread_finish(struct loop_thread *t, int rank, struct eddis_error *err)
 void loop_thread_set_boxes(struct loop_thread *t, struct smb *const *box);
 
 /* Begin an exchange on one rank; engine_exchanges tells when it is over. */
-int loop_thread_exchange(struct loop_thread *t, int rank, enum sync_exchange what, int64_t step,
+int loop_thread_exchange(struct loop_thread *t, int rank, const struct sync_turn *turn,
                          struct eddis_error *err);
 
 /* Begin a request to the box on one rank.  Returns 1 when it is done already; r->done tells later.

@@ -49,8 +49,7 @@ struct mail_announce {
 /* Between two steps; over when a wait for WAIT_EXCHANGE says so. */
 struct mail_exchange {
     struct mail mail;
-    enum sync_exchange what;
-    int64_t step; /* the one that follows */
+    struct sync_turn turn; /* all but the tag */
 };
 
 /* A request to the Soft Memory Box. */
@@ -77,6 +76,7 @@ enum request_level {
     REQUEST_ALL,   /* all ranks */
     REQUEST_GROUP, /* the group that trains one model */
     REQUEST_NODE,  /* its members on one node */
+    REQUEST_HOST,  /* all ranks of one node */
     REQUEST_FIRST, /* the first of its members on each node */
     REQUEST_LEVELS,
 };

@@ -131,8 +131,9 @@ enum sync_exchange {
 
 struct sync_turn {
     enum sync_exchange what;
-    int64_t step; /* of SYNC_STEP: the one that follows */
-    int tag;      /* used by no other traffic meanwhile */
+    int64_t step;   /* of SYNC_STEP: the one that follows, */
+    int64_t period; /* and steps between two exchanges under its plan, at least 1 */
+    int tag;        /* used by no other traffic meanwhile */
 };
 
 /* Begin an exchange; no buffer may be under way.  Returns 1 when parameters may be used again,

@@ -13,6 +13,7 @@
 struct reducer {
     struct sync base;
     struct comm_place place;
+    enum sync_wire wire;
     int n;
     struct collective **sum; /* [n], one a buffer, started again at every step */
     int *active;             /* [n_active] buffers under way, of n */
@@ -42,6 +43,14 @@ static void allreduce_close(struct sync *s)
     free(s);
 }
 
+/* What sums of this type travel as: nothing does within a host. */
+static enum comm_type allreduce_wire(const struct reducer *r, enum comm_type type)
+{
+    if (!r->place.hosts || type != COMM_FLOAT32 || !sync_wire_is_half(r->wire))
+        return 0;
+    return r->wire == SYNC_WIRE_FLOAT16 ? COMM_FLOAT16 : COMM_BFLOAT16;
+}
+
 static int allreduce_lay_out(struct sync *s, const struct sync_buffer *buffer, int n_buffers,
                              struct eddis_error *err)
 {
@@ -59,7 +68,8 @@ static int allreduce_lay_out(struct sync *s, const struct sync_buffer *buffer, i
                                .type = b->type,
                                .rule = COMM_SUM,
                                .tail_bytes = sizeof(struct sync_tail),
-                               .tail_rule = sync_tail_combine };
+                               .tail_rule = sync_tail_combine,
+                               .wire = allreduce_wire(r, b->type) };
         int rc = allreduce_new(&r->place, &a, &r->sum[r->n], err);
 
         if (rc < 0)
@@ -78,6 +88,7 @@ static int allreduce_open(const struct sync_setup *o, struct sync **ret, struct 
         return eddis_fail(err, -ENOMEM, "no memory for %d buffers", o->n_buffers);
     r->base.ops = &sync_allreduce;
     r->place = o->place;
+    r->wire = o->options.wire;
     rc = allreduce_lay_out(&r->base, o->buffer, o->n_buffers, err);
     if (rc < 0) {
         allreduce_close(&r->base);

@@ -15,11 +15,21 @@ void pace_begin(struct pace *p, int64_t now_ns, int64_t total_ns)
     p->start_ns = now_ns - p->credit_ns;
     p->total_ns = total_ns;
     p->credit_ns = 0;
+    p->before = 0;
+    p->part = 1;
+}
+
+void pace_piece(struct pace *p, int64_t first, int64_t n, int64_t count)
+{
+    p->before = (double)first / (double)count;
+    p->part = (double)n / (double)count;
 }
 
 static void until(const struct pace *p, double part)
 {
-    clock_sleep_until_ns(p->start_ns + (int64_t)(part * (double)p->total_ns));
+    double at = p->before + part * p->part;
+
+    clock_sleep_until_ns(p->start_ns + (int64_t)(at * (double)p->total_ns));
 }
 
 void pace_forward(const struct pace *p, int layer)
@@ -32,8 +42,8 @@ void pace_backward(const struct pace *p, int layer)
 {
     if (p->n_layers && layer > 0)
         until(p, 1 - 2.0 * layer / (3.0 * p->n_layers));
-    else if (p->n_layers) /* what the others wait for */
-        clock_wait_until_ns(p->start_ns + p->total_ns);
+    else if (p->n_layers) /* what the others wait for, behind the last piece */
+        clock_wait_until_ns(p->start_ns + (int64_t)((p->before + p->part) * (double)p->total_ns));
 }
 
 int64_t pace_overrun_ns(const struct pace *p)

@@ -17,10 +17,15 @@ struct pace {
     int n_layers;      /* 0: no emulation, every function returns at once */
     int64_t credit_ns; /* work done outside of the layers that belongs to the next step */
     int64_t start_ns, total_ns;
+    double before,
+        part; /* of a step's time: what its pieces so far have had, and what this one has */
 };
 
 /* Begin a step of total_ns at now_ns, or before by the credit, which is used up. */
 void pace_begin(struct pace *p, int64_t now_ns, int64_t total_ns);
+
+/* Begin a piece: samples first .. first + n - 1 of count. */
+void pace_piece(struct pace *p, int64_t first, int64_t n, int64_t count);
 
 /* Sleep until the layer's forward (backward) pass is over on the emulated device. */
 void pace_forward(const struct pace *p, int layer);

@@ -30,10 +30,12 @@ struct run {
     struct pace pace;
 
     struct prefetch *prefetch;
-    int64_t ahead; /* the step that prefetch reads, or -1 */
+    int64_t ahead,
+        ahead_from; /* the step that prefetch reads, or -1, and from which of its samples */
     int64_t *index;
     int64_t index_cap;
     struct real_batch batch;
+    real *sum; /* [n_values of the model] gradients of a step's pieces so far; NULL: none had any */
     struct evaluation test;
 
     double loss_sum; /* of this worker's samples of the epoch so far */
@@ -127,6 +129,15 @@ static int take_momentum(struct run *r, struct eddis_error *err)
     return 0;
 }
 
+/* What may be open until eddis_commit. */
+static int take_mode(struct run *r, struct eddis_error *err)
+{
+    if (eddis_world(r->e, &r->world) < 0)
+        return eddis_fail(err, -EINVAL, "cannot learn the job's mode");
+    r->several = r->world.flags & EDDIS_WORLD_SEVERAL;
+    return take_momentum(r, err);
+}
+
 static int set_up(struct run *r, struct eddis_error *err)
 {
     const struct trainer *t = r->t;
@@ -134,16 +145,14 @@ static int set_up(struct run *r, struct eddis_error *err)
 
     if (rc < 0)
         return eddis_fail(err, rc, "cannot learn the number of workers");
-    r->several = r->world.flags & EDDIS_WORLD_SEVERAL;
-    rc = take_momentum(r, err);
-    if (rc < 0)
-        return rc;
     rc = model_new(&t->model, &r->model, err);
     if (rc == 0)
         rc = evaluation_init(&r->test, r->model, t->data.test, t->data.first_test, t->data.scale,
                              err);
     if (rc == 0)
         rc = register_model(r, err);
+    if (rc == 0)
+        rc = take_mode(r, err);
     if (rc == 0)
         rc = train_state_init(&r->state, r->model, &r->optimizer, err);
     if (rc < 0)
@@ -165,66 +174,89 @@ static void tear_down(struct run *r)
     train_state_fini(&r->state);
     model_free(r->model);
     free(r->index);
+    free(r->sum);
     real_batch_fini(&r->batch);
     evaluation_fini(&r->test);
 }
 
 /* ---- input --------------------------------------------------------------------------------- */
 
-/* Have the step's samples read in the thread. */
-static int start_reading(struct run *r, const struct eddis_step *s, struct eddis_error *err)
+/* Samples of the piece that begins at the step's sample `from`. */
+static int64_t piece_count(const struct eddis_step *s, int64_t from)
 {
+    return s->count - from < s->piece ? s->count - from : s->piece;
+}
+
+/* Have a piece's samples read in the thread. */
+static int start_reading(struct run *r, const struct eddis_step *s, int64_t from,
+                         struct eddis_error *err)
+{
+    struct eddis_step piece = *s;
     int rc;
 
-    if (s->count > r->index_cap) {
-        int64_t *grown = realloc(r->index, (size_t)s->count * sizeof *grown);
+    piece.first += from;
+    piece.count = piece_count(s, from);
+    if (piece.count > r->index_cap) {
+        int64_t *grown = realloc(r->index, (size_t)piece.count * sizeof *grown);
 
         if (!grown)
             return eddis_fail(err, -ENOMEM, "out of memory");
         r->index = grown;
-        r->index_cap = s->count;
+        r->index_cap = piece.count;
     }
-    rc = eddis_sample_indices(r->e, s, r->index, err);
+    rc = eddis_sample_indices(r->e, &piece, r->index, err);
     if (rc >= 0)
-        rc = prefetch_start(r->prefetch, r->index, s->count, err);
-    if (rc >= 0)
+        rc = prefetch_start(r->prefetch, r->index, piece.count, err);
+    if (rc >= 0) {
         r->ahead = s->step;
+        r->ahead_from = from;
+    }
     return rc < 0 ? rc : 0;
 }
 
-/* Get the step's batch and set the thread on the next one. */
-static int get_batch(struct run *r, const struct eddis_step *s, struct prefetch_batch *ret,
-                     struct eddis_error *err)
+/* Set the thread on the piece behind this one, of this step or of the next. */
+static int read_on(struct run *r, const struct eddis_step *s, int64_t from, struct eddis_error *err)
 {
     struct eddis_step next = { .size = sizeof next };
+    int rc;
+
+    if (from + s->piece < s->count)
+        return start_reading(r, s, from + s->piece, err);
+    rc = s->flags & EDDIS_STEP_STOP ? 0
+                                    : eddis_plan_step(r->e, s->step + 1, EDDIS_FOREVER, &next, err);
+    return rc > 0 ? start_reading(r, &next, 0, err) : rc;
+}
+
+/* Get a piece of the step and set the thread on the one behind it. */
+static int get_piece(struct run *r, const struct eddis_step *s, int64_t from,
+                     struct prefetch_batch *ret, struct eddis_error *err)
+{
     int rc = 0;
 
     eddis_set_phase(r->e, EDDIS_PHASE_INPUT);
-    if (r->ahead >= 0 && r->ahead != s->step) { /* the library has gone elsewhere */
-        r->ahead = -1;
+    if (r->ahead >= 0 && (r->ahead != s->step || r->ahead_from != from)) {
+        r->ahead = -1; /* the library has gone elsewhere */
         rc = prefetch_wait(r->prefetch, ret, err);
     }
     if (rc == 0 && r->ahead < 0)
-        rc = start_reading(r, s, err);
+        rc = start_reading(r, s, from, err);
     if (rc == 0)
         rc = prefetch_wait(r->prefetch, ret, err);
     if (rc < 0)
         return rc;
     r->ahead = -1;
-    if (ret->n != s->count)
+    if (ret->n != piece_count(s, from))
         return eddis_fail(err, -EPROTO, "step %lld was announced with %lld samples and has %lld",
-                          (long long)s->step, (long long)ret->n, (long long)s->count);
-    rc = s->flags & EDDIS_STEP_STOP ? 0 : eddis_plan_step(r->e, s->step + 1, &next, err);
-    if (rc > 0)
-        rc = start_reading(r, &next, err);
+                          (long long)s->step, (long long)piece_count(s, from), (long long)ret->n);
+    rc = read_on(r, s, from, err);
     eddis_set_phase(r->e, EDDIS_PHASE_COMPUTE);
     return rc < 0 ? rc : 0;
 }
 
 /* ---- a step -------------------------------------------------------------------------------- */
 
-/* Forward, loss and backward over the batch; announces every layer. */
-static int compute(struct run *r, const struct prefetch_batch *b, double *ret_loss,
+/* Forward and loss. */
+static int forward(struct run *r, const struct prefetch_batch *b, double *ret_loss,
                    struct eddis_error *err)
 {
     struct model *m = r->model;
@@ -243,14 +275,73 @@ static int compute(struct run *r, const struct prefetch_batch *b, double *ret_lo
     *ret_loss = model_loss(m, b->label, 1).sum;
     if (!isfinite(*ret_loss))
         return eddis_fail(err, -EDOM, "the loss is no finite number any more; try a smaller --lr");
-    for (int i = m->n_layers - 1; i >= 0; i--) {
-        model_backward(m, i);
-        pace_backward(&r->pace, i);
-        rc = eddis_announce_layer(r->e, r->layer_id[i], err);
-        if (rc < 0)
-            return rc;
-    }
     return 0;
+}
+
+/* Weigh the piece's mean by its part of the step's samples, beside what the pieces before gave. */
+static void add_up(struct run *r, struct param *p, double part, bool last)
+{
+    real *sum = r->sum + p->offset;
+
+    for (int64_t i = 0; i < p->n; i++)
+        sum[i] += (real)part * p->gradient[i];
+    if (!last)
+        return;
+    memcpy(p->gradient, sum, (size_t)p->n * sizeof *sum);
+    memset(sum, 0, (size_t)p->n * sizeof *sum);
+}
+
+/* The way back; announces every layer behind the last piece. */
+static int backward(struct run *r, double part, bool last, struct eddis_error *err)
+{
+    struct model *m = r->model;
+    int rc = 0;
+
+    for (int i = m->n_layers - 1; i >= 0 && rc >= 0; i--) {
+        model_backward(m, i);
+        if (part < 1) {
+            add_up(r, &m->layer[i].weight, part, last);
+            add_up(r, &m->layer[i].bias, part, last);
+        }
+        pace_backward(&r->pace, i);
+        if (last)
+            rc = eddis_announce_layer(r->e, r->layer_id[i], err);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+static int make_sum(struct run *r, struct eddis_error *err)
+{
+    if (!r->sum)
+        r->sum = calloc((size_t)r->model->n_values, sizeof *r->sum);
+    return r->sum ? 0 : eddis_fail(err, -ENOMEM, "out of memory");
+}
+
+/* Forward, loss and backward over the step's samples, a piece at a time; `first` has been read, and
+ * its read_ns becomes that of all.
+ */
+static int compute(struct run *r, const struct eddis_step *s, struct prefetch_batch *first,
+                   double *ret_loss, struct eddis_error *err)
+{
+    struct prefetch_batch b = *first;
+    int64_t from = 0;
+    int rc = b.n < s->count ? make_sum(r, err) : 0;
+
+    while (rc == 0) {
+        double loss = 0;
+
+        pace_piece(&r->pace, from, b.n, s->count);
+        rc = forward(r, &b, &loss, err);
+        *ret_loss += loss;
+        if (rc == 0)
+            rc = backward(r, (double)b.n / (double)s->count, from + b.n == s->count, err);
+        from += b.n;
+        if (rc < 0 || from == s->count)
+            return rc;
+        rc = get_piece(r, s, from, &b, err);
+        first->read_ns += rc < 0 ? 0 : b.read_ns;
+    }
+    return rc;
 }
 
 /* Without samples: nothing to add, but the others' gradients come into the slots as ever. */
@@ -279,24 +370,23 @@ static int wait_gradients(struct run *r, struct eddis_error *err)
 static int one_step(struct run *r, const struct eddis_step *s, struct eddis_error *err)
 {
     struct eddis_report report = { .size = sizeof report, .has_loss = s->count > 0 };
-    double seconds =
-        s->batch ? r->world.emulated_fixed_s + r->world.emulated_sample_s * (double)s->count : 0;
     struct prefetch_batch batch;
     int64_t begun = clock_now_ns(), updating;
     double loss = 0;
-    int rc = get_batch(r, s, &batch, err);
+    int rc = get_piece(r, s, 0, &batch, err);
 
     if (rc < 0)
         return rc;
-    pace_begin(&r->pace, begun, (int64_t)(seconds * 1e9));
+    pace_begin(&r->pace, begun, (int64_t)(s->emulated_s * 1e9));
     if (r->t->weigh_equally)
         rc = eddis_set_weight(r->e, s->count > 0, err);
     if (rc < 0)
         return rc;
     if (s->batch)
         train_state_look_ahead(&r->state);
-    rc = s->count > 0 ? compute(r, &batch, &loss, err) : compute_nothing(r, err);
+    rc = s->count > 0 ? compute(r, s, &batch, &loss, err) : compute_nothing(r, err);
     report.overrun_ns = pace_overrun_ns(&r->pace);
+    report.read_ns = batch.read_ns;
     if (rc >= 0)
         rc = wait_gradients(r, err);
     if (rc < 0)
@@ -340,12 +430,17 @@ static int publish(struct run *r, const struct trainer_epoch *epoch, struct eddi
     return rc < 0 ? rc : 0;
 }
 
+static bool test_is_due(const struct run *r, const struct eddis_step *s)
+{
+    return r->t->eval_every > 0 && (s->epoch + 1) % r->t->eval_every == 0;
+}
+
 /* Add up what all workers saw in the epoch and, when it is time, in the test. */
 static int end_epoch(struct run *r, const struct eddis_step *s, struct eddis_error *err)
 {
     const struct trainer *t = r->t;
     bool last = s->epoch + 1 == t->epochs || s->flags & EDDIS_STEP_STOP;
-    bool due = t->eval_every > 0 && (s->epoch + 1) % t->eval_every == 0;
+    bool due = test_is_due(r, s);
     struct trainer_epoch epoch = { .epoch = s->epoch + 1,
                                    .tested = t->data.n_test && (last || due) };
     struct loss test = { 0 };
@@ -371,11 +466,30 @@ static int end_epoch(struct run *r, const struct eddis_step *s, struct eddis_err
     return publish(r, &epoch, err);
 }
 
-/* With several models: rank 0 tells what it alone saw, since the others are elsewhere. */
+/* The whole test set, with this worker's model as it is. */
+static int test_own(struct run *r, struct trainer_epoch *epoch, struct eddis_error *err)
+{
+    int64_t n = r->t->data.n_test;
+    struct loss test = { 0 };
+    int rc;
+
+    eddis_set_phase(r->e, EDDIS_PHASE_EVALUATE);
+    rc = evaluation_run(&r->test, 0, n, &test, err);
+    epoch->tested = rc == 0;
+    epoch->test_loss = test.sum / (double)n;
+    epoch->accuracy = (double)test.hits / (double)n;
+    return rc;
+}
+
+/* With several models: rank 0 tells what it alone saw, and tests its own; others are elsewhere. */
 static int own_epoch(struct run *r, const struct eddis_step *s, struct eddis_error *err)
 {
     struct trainer_epoch epoch = { .epoch = s->epoch + 1 };
+    bool tests = r->world.rank == 0 && r->t->data.n_test && test_is_due(r, s);
+    int rc = tests ? test_own(r, &epoch, err) : 0;
 
+    if (rc < 0)
+        return rc;
     if (r->loss_count)
         epoch.loss = r->loss_sum / (double)r->loss_count;
     r->loss_sum = 0;

@@ -42,8 +42,9 @@ struct trainer {
     struct model_spec model;
     struct optimizer optimizer;
     struct trainer_data data;
-    int64_t eval_every;            /* test after every so many epochs and after the last; 0: last */
-    int64_t epochs;                /* as eddis_open was told */
+    int64_t eval_every; /* test after every so many epochs and after the last, 0: last; with several
+                         * models of them rank 0's, and in the end the centre */
+    int64_t epochs;     /* as eddis_open was told */
     const char *checkpoint_folder; /* write one there after each epoch; NULL: when the job asks */
     const char *resume;            /* a checkpoint to begin with; NULL: what the job resumes from */
     bool weigh_equally; /* every worker's mean counts alike: wrong for unequal shares, to compare */

@@ -66,7 +66,7 @@ int centre_commit(struct centre *m, struct eddis_error *err)
 
     rc = collectives_agree(m->all, rc, err);
     if (rc == 0)
-        rc = shared_buffers_open(m->box, m->area, 0, err);
+        rc = shared_buffers_open(m->box, 0, err);
     if (rc == 0) {
         int rc2 = m->all->place.rank == 0 ? keys_make(m, value, &keys, err) : 0;
 
@@ -111,25 +111,38 @@ static int exchange_wait(struct centre *m, struct eddis_error *err)
     if (rc == -ETIMEDOUT)
         return eddis_fail(err, rc,
                           "the exchange with the centre before step %lld waits for rank %d",
-                          (long long)m->mail.step, w.peer);
+                          (long long)m->mail.turn.step, w.peer);
     return rc;
 }
 
-int centre_exchange(struct centre *m, enum sync_exchange what, struct eddis_error *err)
+static int exchange(struct centre *m, const struct sync_turn *turn, struct eddis_error *err)
 {
-    bool again = m->exchanging && m->mail.what == what && m->mail.step == m->samples->step;
+    const struct sync_turn *last = &m->mail.turn;
+    bool again = m->exchanging && last->what == turn->what && last->step == turn->step;
     int rc = m->exchanging && !again ? exchange_wait(m, err) : 0;
 
     if (rc < 0)
         return rc;
     if (!again) {
         m->exchanges++;
-        m->mail = (struct mail_exchange){ .mail.kind = MAIL_EXCHANGE,
-                                          .what = what,
-                                          .step = m->samples->step };
+        m->mail = (struct mail_exchange){ .mail.kind = MAIL_EXCHANGE, .turn = *turn };
         comm_thread_send(m->all->waiter.thread, &m->mail.mail);
     }
     return exchange_wait(m, err);
+}
+
+int centre_exchange(struct centre *m, enum sync_exchange what, struct eddis_error *err)
+{
+    const struct sync_turn turn = { .what = what, .step = m->samples->step };
+
+    return exchange(m, &turn, err);
+}
+
+int centre_step(struct centre *m, int64_t period, struct eddis_error *err)
+{
+    const struct sync_turn turn = { .what = SYNC_STEP, .step = m->samples->step, .period = period };
+
+    return exchange(m, &turn, err);
 }
 
 int centre_start(struct centre *m, struct eddis_error *err)
@@ -155,9 +168,11 @@ enum { AT_CHECKPOINT, AT_END };
 /* Without a deadline. */
 static int centre_least(struct collectives *all, int64_t x[2], struct eddis_error *err)
 {
-    const struct allreduce a = { .data = x, .n = 2, .type = COMM_INT64, .rule = COMM_MIN };
+    const struct eddis_collective least = {
+        .kind = EDDIS_ALLREDUCE, .buffer = x, .n = 2, .dtype = EDDIS_INT64, .op = EDDIS_MIN
+    };
     struct eddis_request *q;
-    int rc = collectives_start_allreduce(all, &a, &q, err);
+    int rc = collectives_start(all, &least, &q, err);
 
     return rc < 0 ? rc : collectives_wait(all, q, CLOCK_NEVER, err);
 }

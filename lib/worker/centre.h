@@ -53,9 +53,11 @@ struct sync_value *centre_values(const struct parameters *all);
 /* Say what engine_new wants to know; borrows value [parameters.n]. */
 struct sync_models centre_setup(const struct centre *m, const struct sync_value *value);
 
-/* Exchange with the centre between two steps, when it is due.  -ETIMEDOUT: the same call goes on
- * with it.
+/* Exchange with the centre between two steps: where one is due before the next, `period` steps
+ * being between two of them; or for another reason than SYNC_STEP.  -ETIMEDOUT: the same call goes
+ * on with it.
  */
+int centre_step(struct centre *m, int64_t period, struct eddis_error *err);
 int centre_exchange(struct centre *m, enum sync_exchange what, struct eddis_error *err);
 
 /* Wait for an exchange that was given up, so that nothing writes to the parameters any more. */

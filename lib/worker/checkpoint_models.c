@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint_models.c - write and read what a checkpoint of async or hybrid mode holds besides the
- * program's files
+/* checkpoint_models.c - write and read what a checkpoint holds besides the program's files: of
+ * every mode, and of async or hybrid mode
  *
+ *     rank-0000.eddis.used      samples of an epoch that are not left out, where some are
  *     rank-0000.eddis.samples   samples done; then first and count of every range that is left
  *     rank-....eddis.local      the parameters of a group's own model, by its root
  *     rank-....eddis.group      the ranks of that group
  *
  * The program itself puts the centre: it is in the place of the parameters while the checkpoint is
  * written.  Restored with the same groups every group goes on with its own model, otherwise all go
- * on with the centre; sync mode takes the samples that are left in their order.  Numbers are in
- * this machine's order of bytes, as parameters are.
+ * on with the centre; sync mode takes the samples that are left in their order.  Workers count
+ * steps of their own then; the checkpoint's is the one at which sync mode has done as many samples.
+ * Numbers are in this machine's order of bytes, as parameters are.
  */
 #include "checkpoint_models.h"
 
@@ -23,6 +25,28 @@
 #define KEPT_GROUP   "eddis.group"
 #define KEPT_LOCAL   "eddis.local"
 #define KEPT_SAMPLES "eddis.samples"
+#define KEPT_USED    "eddis.used"
+
+/* ---- how far the job is ---- */
+
+/* Samples of the job that are not in a list of those left. */
+static int64_t done_but(const struct centre *m, const struct range *left, size_t n)
+{
+    int64_t done = samples_total(m->samples);
+
+    for (size_t i = 0; i < n; i++)
+        done -= left[i].count;
+    return done;
+}
+
+/* The step at which sync mode has done so many. */
+static int64_t step_of_done(const struct centre *m, int64_t done)
+{
+    int64_t n = sampler_used(m->samples->sampler);
+
+    return done / n * sampler_steps_in_epoch(m->samples->sampler) +
+           done % n / m->samples->global_batch;
+}
 
 /* ---- writing ---- */
 
@@ -54,25 +78,39 @@ static int checkpoint_models_samples(struct centre *m, struct checkpoint_models 
     return collectives_agree(m->all, rc, err);
 }
 
+/* The workers' own numbers of steps tell nothing of the job: by samples, known to rank 0. */
+static int checkpoint_models_step(struct centre *m, struct checkpoint_models *k,
+                                  struct eddis_error *err)
+{
+    k->step = step_of_done(m, done_but(m, k->left, k->n_left));
+    return collectives_broadcast(m->all, &k->step, sizeof k->step, 0, err);
+}
+
+/* Of several models. */
+static int checkpoint_models_meet(struct centre *m, struct checkpoint_models *k,
+                                  struct eddis_error *err)
+{
+    int rc = m->finished ? 0 : centre_meet(m, err);
+
+    if (rc == 0 && m->started && !m->finished)
+        rc = checkpoint_models_centre(m, k, err);
+    return rc < 0 ? rc : checkpoint_models_samples(m, k, err);
+}
+
 int checkpoint_models_take(struct centre *m, struct checkpoint_models *k, struct eddis_error *err)
 {
     int rc;
 
     k->step = m->samples->step;
     k->listed = samples_listed(m->samples);
-    if (!m->group->several)
-        return k->listed ? samples_left(m->samples, &k->left, &k->n_left, err) : 0;
     if (!k->listed)
-        return eddis_fail(err, -EINVAL, "call eddis_commit before a checkpoint");
-    rc = m->finished ? 0 : centre_meet(m, err);
-    if (rc == 0)
-        rc = collectives_allreduce(
-            m->all,
-            &(struct allreduce){ .data = &k->step, .n = 1, .type = COMM_INT64, .rule = COMM_MAX },
-            err);
-    if (rc == 0 && m->started && !m->finished)
-        rc = checkpoint_models_centre(m, k, err);
-    return rc < 0 ? rc : checkpoint_models_samples(m, k, err);
+        return m->group->several ? eddis_fail(err, -EINVAL, "call eddis_commit before a checkpoint")
+                                 : 0;
+    if (m->group->several)
+        rc = checkpoint_models_meet(m, k, err);
+    else
+        rc = samples_left(m->samples, &k->left, &k->n_left, err);
+    return rc < 0 ? rc : checkpoint_models_step(m, k, err);
 }
 
 /* { samples done, first, count, first, count, ... } */
@@ -84,9 +122,8 @@ static int put_samples(const struct centre *m, const struct checkpoint_models *k
 
     if (!number)
         return eddis_fail(err, -ENOMEM, "no memory for ranges of samples");
-    number[0] = samples_total(m->samples);
+    number[0] = done_but(m, k->left, k->n_left);
     for (size_t i = 0; i < k->n_left; i++) {
-        number[0] -= k->left[i].count;
         number[1 + 2 * i] = k->left[i].first;
         number[2 + 2 * i] = k->left[i].count;
     }
@@ -98,16 +135,24 @@ static size_t group_bytes(const struct centre *m)
     return (size_t)m->group->place.n_ranks * sizeof *m->group->member;
 }
 
+/* Steps and positions count them. */
+static int put_used(const struct centre *m, struct checkpoint *files, struct eddis_error *err)
+{
+    int64_t used = sampler_used(m->samples->sampler);
+
+    if (m->all->place.rank != 0 || used == m->samples->order.samples)
+        return 0;
+    return checkpoint_put(files, 0, KEPT_USED, &used, sizeof used, err);
+}
+
 int checkpoint_models_put(const struct centre *m, const struct checkpoint_models *k,
                           struct checkpoint *files, struct eddis_error *err)
 {
-    int rc = 0;
+    int rc = put_used(m, files, err);
 
-    if (!k->listed)
-        return 0;
-    if (m->all->place.rank == 0)
+    if (rc == 0 && k->listed && m->all->place.rank == 0)
         rc = put_samples(m, k, files, err);
-    if (rc < 0 || !k->local || !group_is_root(m->group))
+    if (rc < 0 || !k->listed || !k->local || !group_is_root(m->group))
         return rc;
     rc = checkpoint_put(files, m->all->place.rank, KEPT_GROUP, m->group->member, group_bytes(m),
                         err);
@@ -127,6 +172,22 @@ void checkpoint_models_release(const struct centre *m, struct checkpoint_models 
 
 /* ---- reading ---- */
 
+int checkpoint_models_check(const struct centre *m, const struct checkpoint *files,
+                            struct eddis_error *err)
+{
+    int64_t used = sampler_used(m->samples->sampler), was = checkpoint_meta(files)->samples;
+    int rc = 0;
+
+    if (checkpoint_size(files, 0, KEPT_USED) >= 0)
+        rc = checkpoint_get(files, 0, KEPT_USED, &was, sizeof was, err);
+    if (rc < 0 || was == used)
+        return rc;
+    return eddis_fail(err, -EINVAL,
+                      "the checkpoint was made with %lld samples used of an epoch's %lld, this job "
+                      "uses %lld (drop_last, min_count)",
+                      (long long)was, (long long)m->samples->order.samples, (long long)used);
+}
+
 /* Whether it lists the samples that are left: it was made with several models, or went on from one
  * that was.
  */
@@ -142,7 +203,7 @@ static int left_of_step(const struct centre *m, int64_t step, struct range *ret)
     int64_t in_epoch = step % per_epoch * m->samples->global_batch;
     int64_t total = samples_total(m->samples);
 
-    ret->first = step / per_epoch * m->samples->order.samples + in_epoch;
+    ret->first = step / per_epoch * sampler_used(m->samples->sampler) + in_epoch;
     ret->count = total - ret->first;
     return ret->count > 0;
 }
@@ -225,6 +286,14 @@ static int get_group(const struct centre *m, const struct checkpoint *files,
     return rc < 0 ? rc : memcmp(member, m->group->member, bytes) == 0;
 }
 
+int checkpoint_models_own(const struct centre *m, const struct checkpoint *files,
+                          struct eddis_error *err)
+{
+    if (m->group->several)
+        return get_group(m, files, err);
+    return m->all->place.rank < checkpoint_meta(files)->n_ranks;
+}
+
 /* The group's own model, when there was the same group, else NULL. */
 static int get_local(const struct centre *m, const struct checkpoint *files, void **ret,
                      struct eddis_error *err)
@@ -247,16 +316,14 @@ static int get_local(const struct centre *m, const struct checkpoint *files, voi
 /* Count checkpoints anew: those due by the samples done before are made, and those that plans asked
  * for, as far as every worker knows of them.
  */
-static int count_checkpoints(struct centre *m, struct replan *replan,
-                             const struct samples_rest *rest, struct eddis_error *err)
+static int count_checkpoints(struct centre *m, struct replan *replan, int64_t done,
+                             struct eddis_error *err)
 {
-    int64_t done = samples_total(m->samples), planned = replan_checkpoints(replan);
+    int64_t planned = replan_checkpoints(replan);
     int rc = collectives_least(m->all, &planned, 1, err);
 
     if (rc < 0)
         return rc;
-    for (size_t i = 0; i < rest->n_left; i++)
-        done -= rest->left[i].count;
     m->due_before = centre_due(m, done);
     m->planned_before = planned;
     m->flagged = 0;
@@ -264,18 +331,19 @@ static int count_checkpoints(struct centre *m, struct replan *replan,
 }
 
 /* With several models: the groups' own, taken, replace the centre when that has begun anew. */
-static int models_go_back(struct centre *m, struct replan *replan, void *local_taken,
-                          const struct samples_rest *rest, struct eddis_error *err)
+static int models_go_back(struct centre *m, struct replan *replan, void *local_taken, int64_t done,
+                          struct eddis_error *err)
 {
     int rc = centre_go_back(m, err);
 
     free(m->local);
     m->local = local_taken;
-    return rc < 0 ? rc : count_checkpoints(m, replan, rest, err);
+    return rc < 0 ? rc : count_checkpoints(m, replan, done, err);
 }
 
 int checkpoint_models_restore(struct centre *m, struct replan *replan,
-                              const struct checkpoint *files, struct eddis_error *err)
+                              const struct checkpoint *files, int64_t *ret_done,
+                              struct eddis_error *err)
 {
     struct samples_rest rest = { .step = checkpoint_meta(files)->step };
     cleanup_free struct range *left = NULL;
@@ -283,7 +351,8 @@ int checkpoint_models_restore(struct centre *m, struct replan *replan,
     bool several = m->group->several;
     int rc = 0;
 
-    if (several && !samples_listed(m->samples))
+    *ret_done = 0;
+    if (!samples_settled(m->samples) || (several && !samples_listed(m->samples)))
         return eddis_fail(err, -EINVAL, "call eddis_commit before a checkpoint is restored");
     if (several || lists_samples(files)) {
         rc = get_samples(m, files, &left, &rest.n_left, err);
@@ -291,9 +360,11 @@ int checkpoint_models_restore(struct centre *m, struct replan *replan,
             rc = get_local(m, files, &local, err);
         rc = collectives_agree(m->all, rc, err);
         rest.left = left;
+        *ret_done = done_but(m, left, rest.n_left);
+        rest.step = step_of_done(m, *ret_done);
     }
     if (rc == 0 && several)
-        rc = models_go_back(m, replan, cleanup_keep(local), &rest, err);
+        rc = models_go_back(m, replan, cleanup_keep(local), *ret_done, err);
     if (rc == 0)
         rc = samples_resume(m->samples, &rest, err);
     if (rc == 0)

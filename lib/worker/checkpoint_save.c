@@ -6,27 +6,16 @@
  */
 #include "checkpoint_save.h"
 
-#include "checkpoint_models.h"
 #include "worker.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
-#include "lib/checkpoint/checkpoint.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct eddis_checkpoint {
-    struct eddis *e;
-    struct checkpoint *files;
-    bool whole;                    /* opened to be read */
-    enum eddis_phase before;       /* to go back to */
-    struct eddis_error failure;    /* of the first put that failed; code 0: none did */
-    struct checkpoint_models kept; /* while it is written */
-};
 
 /* Wrap files, which is NULL after a failure rc; all workers get the same result. */
 static int save_make(struct eddis *e, struct checkpoint *files, int rc,
@@ -64,13 +53,21 @@ static int save_check(const struct eddis *e, struct eddis_checkpoint **ret, stru
     return rc;
 }
 
+/* A step number means nothing without the data that it counts. */
+static int save_check_data(struct samples *s, const char *what, struct eddis_error *err)
+{
+    if (samples_given(s))
+        return 0;
+    return eddis_fail(err, -EINVAL,
+                      "call eddis_set_data and eddis_commit before a checkpoint is %s", what);
+}
+
 static int save_check_given(const struct eddis_checkpoint *c, struct eddis_error *err)
 {
     return c ? worker_check(c->e, err) : eddis_fail(err, -EINVAL, "the checkpoint is NULL");
 }
 
-/* The same for a call that takes only what is whole, or only what is being written. */
-static int save_check_kind(const struct eddis_checkpoint *c, bool whole, struct eddis_error *err)
+int checkpoint_save_check(const struct eddis_checkpoint *c, bool whole, struct eddis_error *err)
 {
     int rc = save_check_given(c, err);
 
@@ -145,13 +142,13 @@ static int save_begin(struct checkpoint_save *s, const char *folder, int64_t ste
 static int save_files(struct checkpoint_save *s, const char *folder, int64_t step,
                       struct checkpoint **ret, struct eddis_error *err)
 {
-    int rc = 0;
+    int rc = save_check_data(s->centre->samples, "written", err);
 
     if (!folder && s->area && *s->area->checkpoint_dir)
         folder = s->area->checkpoint_dir;
-    if (!folder)
+    if (rc == 0 && !folder)
         rc = eddis_fail(err, -ENOENT, "the job has no folder for checkpoints and none was given");
-    else if (s->all->place.rank == 0)
+    else if (rc == 0 && s->all->place.rank == 0)
         rc = save_begin(s, folder, step, ret, err);
     rc = collectives_agree(s->all, rc, err); /* the folder is there before the others look for it */
     if (rc == 0 && s->all->place.rank != 0)
@@ -194,7 +191,7 @@ int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const voi
                          struct eddis_error *err)
 {
     struct eddis_error why = { 0 };
-    int rc = save_check_kind(c, false, err);
+    int rc = checkpoint_save_check(c, false, err);
 
     if (rc < 0)
         return rc;
@@ -269,14 +266,14 @@ int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_e
 {
     struct checkpoint_meta meta;
     struct eddis *e;
-    int rc = save_check_kind(c, false, err);
+    int rc = checkpoint_save_check(c, false, err);
 
     if (rc < 0)
         return rc;
     e = c->e;
     meta = (struct checkpoint_meta){ .step = c->kept.step,
                                      .seed = e->seed,
-                                     .samples = e->options.samples,
+                                     .samples = e->samples.order.samples,
                                      .batch = e->samples.global_batch,
                                      .n_ranks = e->all.place.n_ranks,
                                      .generation = generation_of(&e->save) };
@@ -314,15 +311,15 @@ int eddis_checkpoint_abandon(struct eddis_checkpoint *c, struct eddis_error *err
 static int restore_check(const struct eddis *e, const struct checkpoint_meta *m,
                          struct eddis_error *err)
 {
-    int64_t batch = e->samples.global_batch;
+    int64_t samples = e->samples.order.samples, batch = e->samples.global_batch;
 
-    if (m->samples == e->options.samples && m->batch == batch && m->seed == e->seed)
+    if (m->samples == samples && m->batch == batch && m->seed == e->seed)
         return 0;
     return eddis_fail(err, -EINVAL,
                       "the checkpoint was made with %lld samples an epoch, a global batch of %lld "
                       "and seed %llu, this job has %lld, %lld and %llu",
                       (long long)m->samples, (long long)m->batch, (unsigned long long)m->seed,
-                      (long long)e->options.samples, (long long)batch, (unsigned long long)e->seed);
+                      (long long)samples, (long long)batch, (unsigned long long)e->seed);
 }
 
 /* Rank 0: open what `path` means, a checkpoint or a folder of them.  Returns 1, or 0 when it is a
@@ -429,7 +426,11 @@ int eddis_restore_begin(struct eddis *e, const char *path, struct eddis_checkpoi
     /* Where rank 0 found none, all return here; where one cannot open it, save_make tells all. */
     if (rc > 0 || choice->found) {
         if (rc > 0)
+            rc = save_check_data(&e->samples, "restored", err);
+        if (rc == 0)
             rc = restore_check(e, checkpoint_meta(files), err);
+        if (rc == 0)
+            rc = checkpoint_models_check(&e->centre, files, err);
         rc = save_make(e, files, rc, ret, err);
         if (rc == 0)
             (*ret)->whole = true;
@@ -446,18 +447,6 @@ int eddis_restore_begin(struct eddis *e, const char *path, struct eddis_checkpoi
     return choice->found;
 }
 
-int eddis_checkpoint_get(struct eddis_checkpoint *c, const char *name, void *data, size_t n,
-                         struct eddis_error *err)
-{
-    int rc = save_check_given(c, err);
-
-    if (rc < 0)
-        return rc;
-    if (!name || (!data && n))
-        return eddis_fail(err, -EINVAL, "the name or the place for the data is NULL");
-    return checkpoint_get(c->files, 0, name, data, n, err);
-}
-
 /* The workers have gone back from this step to an earlier one. */
 static void restore_note_back(struct eddis *e, int64_t step)
 {
@@ -469,15 +458,17 @@ static void restore_note_back(struct eddis *e, int64_t step)
 
 int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err)
 {
-    int64_t before;
+    int64_t before, done;
     struct eddis *e;
-    int rc = save_check_kind(c, true, err);
+    int rc = checkpoint_save_check(c, true, err);
 
     if (rc < 0)
         return rc;
     e = c->e;
     before = e->samples.step;
-    rc = checkpoint_models_restore(&e->centre, &e->replan, c->files, err);
+    rc = checkpoint_models_restore(&e->centre, &e->replan, c->files, &done, err);
+    if (rc == 0)
+        phase_show_restored(&e->phase, done);
     if (rc == 0 && restore_is_back(e))
         restore_note_back(e, before);
     checkpoint_close(c->files);

@@ -7,7 +7,10 @@
 #define EDDIS_WORKER_CHECKPOINT_SAVE_H
 
 #include "centre.h"
+#include "checkpoint_models.h"
+#include "lib/checkpoint/checkpoint.h"
 #include "lib/checkpoint/fence.h"
+#include "lib/eddis.h"
 #include "replan.h"
 
 struct checkpoint_save {
@@ -28,5 +31,19 @@ struct checkpoint_save {
  */
 int checkpoint_save_open(struct checkpoint_save *s, struct eddis_error *err);
 void checkpoint_save_close(struct checkpoint_save *s);
+
+struct eddis_checkpoint {
+    struct eddis *e;
+    struct checkpoint *files;
+    bool whole;                    /* opened to be read */
+    enum eddis_phase before;       /* to go back to */
+    struct eddis_error failure;    /* of the first put that failed; code 0: none did */
+    struct checkpoint_models kept; /* while it is written */
+};
+
+/* Refuse NULL, and in a call that takes only what is whole, or only what is being written, the
+ * other kind: -EINVAL.
+ */
+int checkpoint_save_check(const struct eddis_checkpoint *c, bool whole, struct eddis_error *err);
 
 #endif

@@ -10,35 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All that a call says of itself. */
-struct call {
-    const char *what; /* "allreduce" */
-    void *buffer;     /* [bytes] the library writes to it; NULL: none */
-    const void *in;   /* [in_bytes] the library reads it; NULL: none */
-    size_t bytes, in_bytes;
-    enum comm_type type;
-    enum comm_rule rule;
-    int root;
-};
-
 struct eddis_request {
     struct request r;
     struct eddis_request *next;
-    struct call call;
-    bool timed_out; /* a blocking call gave up; the same call goes on with it */
+    const char *what;              /* "allreduce" */
+    struct eddis_collective call;  /* members that its kind does not read are 0 */
+    size_t buffer_bytes, in_bytes; /* of its two */
+    bool timed_out;                /* a blocking call gave up; the same call goes on with it */
 };
 
-static int request_start(struct collectives *c, enum request_level level, const struct call *call,
-                         struct collective *taken, struct eddis_request **ret,
-                         struct eddis_error *err)
+static void request_send(struct collectives *c, enum request_level level, struct collective *taken,
+                         struct eddis_request *q)
 {
-    struct eddis_request *q = calloc(1, sizeof *q);
-
-    if (!q) {
-        collective_free(taken);
-        return eddis_fail(err, -ENOMEM, "no memory for a request");
-    }
-    q->call = *call;
     q->r.level = level;
     q->r.mail.kind = MAIL_REQUEST;
     q->r.collective = taken;
@@ -46,8 +29,17 @@ static int request_start(struct collectives *c, enum request_level level, const 
     q->next = c->requests;
     c->requests = q;
     comm_thread_send(c->waiter.thread, &q->r.mail);
-    *ret = q;
-    return 0;
+}
+
+static struct eddis_request *request_new(struct collective *taken, struct eddis_error *err)
+{
+    struct eddis_request *q = calloc(1, sizeof *q);
+
+    if (!q) {
+        collective_free(taken);
+        eddis_fail(err, -ENOMEM, "no memory for a request");
+    }
+    return q;
 }
 
 static void request_free(struct collectives *c, struct eddis_request *q)
@@ -75,7 +67,7 @@ int collectives_wait(struct collectives *c, struct eddis_request *q, int64_t tim
     int rc = waiter_wait_timed(&c->waiter, &w, deadline, err);
 
     if (rc == -ETIMEDOUT)
-        return eddis_fail(err, rc, "%s still waits for rank %d", q->call.what, w.peer);
+        return eddis_fail(err, rc, "%s still waits for rank %d", q->what, w.peer);
     request_free(c, q);
     return rc;
 }
@@ -89,87 +81,138 @@ int collectives_wait_all(struct collectives *c, int64_t deadline_ns, struct eddi
     return rc;
 }
 
-/* ---- the four kinds ---- */
+/* ---- the four kinds, of three scopes ---- */
 
-static struct call call_allreduce(const struct allreduce *a)
+static const char *const kind_name[] = {
+    [EDDIS_ALLREDUCE] = "allreduce",
+    [EDDIS_BROADCAST] = "broadcast",
+    [EDDIS_ALLGATHER] = "allgather",
+    [EDDIS_BARRIER] = "barrier",
+};
+
+static bool has_buffer(const struct eddis_collective *k)
 {
-    return (struct call){ .what = "allreduce",
-                          .buffer = a->data,
-                          .bytes = a->n * comm_type_bytes(a->type),
-                          .type = a->type,
-                          .rule = a->rule };
+    return k->kind != EDDIS_BARRIER;
 }
 
-static struct call call_broadcast(void *buffer, size_t bytes, int root)
+static int call_check(const struct eddis_collective *k, struct eddis_error *err)
 {
-    return (struct call){ .what = "broadcast", .buffer = buffer, .bytes = bytes, .root = root };
+    if (k->kind < EDDIS_ALLREDUCE || k->kind > EDDIS_BARRIER)
+        return eddis_fail(err, -EINVAL, "%d is no kind of collective", (int)k->kind);
+    if (k->scope < EDDIS_ALL || k->scope > EDDIS_NODE)
+        return eddis_fail(err, -EINVAL, "%d is no scope of a collective", (int)k->scope);
+    if (has_buffer(k) && !k->buffer && k->n)
+        return eddis_fail(err, -EINVAL, "the buffer is NULL");
+    if (k->kind == EDDIS_ALLGATHER && !k->in && k->n)
+        return eddis_fail(err, -EINVAL, "what to gather is NULL");
+    return 0;
 }
 
-static struct call call_allgather(const struct collectives *c, const void *in, void *out,
-                                  size_t bytes)
+/* What the call says, without what its kind does not read. */
+static struct eddis_collective call_plain(const struct eddis_collective *k)
 {
-    return (struct call){ .what = "allgather",
-                          .buffer = out,
-                          .in = in,
-                          .bytes = (size_t)c->place.n_ranks * bytes,
-                          .in_bytes = bytes };
+    struct eddis_collective plain = { .size = sizeof plain, .kind = k->kind, .scope = k->scope };
+
+    if (has_buffer(k)) {
+        plain.buffer = k->buffer;
+        plain.n = k->n;
+    }
+    if (k->kind == EDDIS_ALLREDUCE) {
+        plain.dtype = k->dtype;
+        plain.op = k->op;
+    }
+    if (k->kind == EDDIS_BROADCAST)
+        plain.root = k->root;
+    if (k->kind == EDDIS_ALLGATHER)
+        plain.in = k->in;
+    return plain;
 }
 
-static struct call call_barrier(void)
+/* A copy, since a place may go on to change: what eddis_commit measures, and memory that members of
+ * a group share, which is for gradients only.
+ */
+static struct comm_place scope_place(const struct collectives *c, enum eddis_scope scope)
 {
-    return (struct call){ .what = "barrier" };
+    struct comm_place p = c->place;
+
+    if (scope == EDDIS_NODE)
+        return node_groups_here(c->numbers->groups, COMM_REQUESTS);
+    if (scope == EDDIS_GROUP)
+        p = *c->group;
+    p.nodes = NULL;
+    return p;
 }
 
-int collectives_start_allreduce(struct collectives *c, const struct allreduce *a,
-                                struct eddis_request **ret, struct eddis_error *err)
+static enum request_level scope_level(enum eddis_scope scope)
 {
-    const struct call call = call_allreduce(a);
+    static const enum request_level level[] = {
+        [EDDIS_ALL] = REQUEST_ALL,
+        [EDDIS_GROUP] = REQUEST_GROUP,
+        [EDDIS_NODE] = REQUEST_HOST,
+    };
+
+    return level[scope];
+}
+
+static int call_make(const struct comm_place *p, const struct eddis_collective *k,
+                     struct collective **ret, struct eddis_error *err)
+{
+    switch (k->kind) {
+    case EDDIS_ALLREDUCE:
+        return allreduce_new(p,
+                             &(struct allreduce){ .data = k->buffer,
+                                                  .n = k->n,
+                                                  .type = (enum comm_type)k->dtype,
+                                                  .rule = (enum comm_rule)k->op },
+                             ret, err);
+    case EDDIS_BROADCAST:
+        return broadcast_new(p, k->buffer, k->n, k->root, ret, err);
+    case EDDIS_ALLGATHER:
+        return allgather_new(p, k->in, k->buffer, k->n, ret, err);
+    default:
+        return barrier_new(p, ret, err);
+    }
+}
+
+static size_t buffer_bytes(const struct comm_place *p, const struct eddis_collective *k)
+{
+    size_t each = k->kind == EDDIS_ALLREDUCE ? comm_type_bytes((enum comm_type)k->dtype) : 1;
+
+    return k->n * (k->kind == EDDIS_ALLGATHER ? (size_t)p->n_ranks : each);
+}
+
+int collectives_start(struct collectives *c, const struct eddis_collective *k,
+                      struct eddis_request **ret, struct eddis_error *err)
+{
     struct collective *made;
-    int rc = !a->data && a->n ? eddis_fail(err, -EINVAL, "the buffer is NULL")
-                              : allreduce_new(&c->place, a, &made, err);
+    struct eddis_request *q;
+    struct comm_place p;
+    int rc = call_check(k, err);
 
-    return rc < 0 ? rc : request_start(c, REQUEST_ALL, &call, made, ret, err);
-}
-
-int collectives_start_broadcast(struct collectives *c, void *buffer, size_t bytes, int root,
-                                struct eddis_request **ret, struct eddis_error *err)
-{
-    const struct call call = call_broadcast(buffer, bytes, root);
-    struct collective *made;
-    int rc = !buffer && bytes ? eddis_fail(err, -EINVAL, "the buffer is NULL")
-                              : broadcast_new(&c->place, buffer, bytes, root, &made, err);
-
-    return rc < 0 ? rc : request_start(c, REQUEST_ALL, &call, made, ret, err);
-}
-
-int collectives_start_allgather(struct collectives *c, const void *in, void *out, size_t bytes,
-                                struct eddis_request **ret, struct eddis_error *err)
-{
-    const struct call call = call_allgather(c, in, out, bytes);
-    struct collective *made;
-    int rc = (!in || !out) && bytes ? eddis_fail(err, -EINVAL, "a buffer is NULL")
-                                    : allgather_new(&c->place, in, out, bytes, &made, err);
-
-    return rc < 0 ? rc : request_start(c, REQUEST_ALL, &call, made, ret, err);
-}
-
-int collectives_start_barrier(struct collectives *c, struct eddis_request **ret,
-                              struct eddis_error *err)
-{
-    const struct call call = call_barrier();
-    struct collective *made;
-    int rc = barrier_new(&c->place, &made, err);
-
-    return rc < 0 ? rc : request_start(c, REQUEST_ALL, &call, made, ret, err);
+    if (rc < 0)
+        return rc;
+    p = scope_place(c, k->scope);
+    rc = call_make(&p, k, &made, err);
+    if (rc < 0)
+        return rc;
+    q = request_new(made, err);
+    if (!q)
+        return -ENOMEM;
+    q->what = kind_name[k->kind];
+    q->call = call_plain(k);
+    q->buffer_bytes = buffer_bytes(&p, k);
+    q->in_bytes = k->kind == EDDIS_ALLGATHER ? k->n : 0;
+    request_send(c, scope_level(k->scope), made, q);
+    *ret = q;
+    return 0;
 }
 
 /* ---- blocking calls of the program, which may time out ---- */
 
-static bool call_same(const struct call *a, const struct call *b)
+static bool call_same(const struct eddis_collective *a, const struct eddis_collective *b)
 {
-    return strcmp(a->what, b->what) == 0 && a->buffer == b->buffer && a->in == b->in &&
-           a->bytes == b->bytes && a->in_bytes == b->in_bytes && a->type == b->type &&
-           a->rule == b->rule && a->root == b->root;
+    return a->kind == b->kind && a->scope == b->scope && a->buffer == b->buffer && a->in == b->in &&
+           a->n == b->n && a->dtype == b->dtype && a->op == b->op && a->root == b->root;
 }
 
 static bool overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
@@ -177,30 +220,34 @@ static bool overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes
     return a && b && (uintptr_t)a < (uintptr_t)b + b_bytes && (uintptr_t)b < (uintptr_t)a + a_bytes;
 }
 
-/* Whether one of the two calls writes what the other reads or writes. */
-static bool call_clashes(const struct call *a, const struct call *b)
+/* Whether the request writes what the call reads or writes, or reads what it writes. */
+static bool request_clashes(const struct collectives *c, const struct eddis_request *q,
+                            const struct eddis_collective *k)
 {
-    return overlap(a->buffer, a->bytes, b->buffer, b->bytes) ||
-           overlap(a->buffer, a->bytes, b->in, b->in_bytes) ||
-           overlap(a->in, a->in_bytes, b->buffer, b->bytes);
+    const struct comm_place p = scope_place(c, k->scope);
+    size_t bytes = buffer_bytes(&p, k);
+
+    return overlap(q->call.buffer, q->buffer_bytes, k->buffer, bytes) ||
+           overlap(q->call.buffer, q->buffer_bytes, k->in, k->n) ||
+           overlap(q->call.in, q->in_bytes, k->buffer, bytes);
 }
 
 /* Find the request of this very call, made before, that timed out; NULL: none.  -EBUSY: that of
  * another one still has the buffer, and both results would be wrong.
  */
-static int request_again(const struct collectives *c, const struct call *call,
+static int request_again(const struct collectives *c, const struct eddis_collective *k,
                          struct eddis_request **ret, struct eddis_error *err)
 {
     for (*ret = c->requests; *ret; *ret = (*ret)->next) {
         const struct eddis_request *q = *ret;
 
-        if (q->timed_out && call_same(&q->call, call))
+        if (q->timed_out && call_same(&q->call, k))
             return 0;
-        if (q->timed_out && call_clashes(&q->call, call))
+        if (q->timed_out && request_clashes(c, q, k))
             return eddis_fail(err, -EBUSY,
                               "the buffer belongs to another call of eddis_%s, which timed out and "
                               "is still under way: make that call again until it has succeeded",
-                              q->call.what);
+                              q->what);
     }
     return 0;
 }
@@ -231,12 +278,23 @@ int collectives_request_wait(struct collectives *c, struct eddis_request *q,
     return rc < 0 ? eddis_fail(err, rc, "%s", why.text) : rc;
 }
 
-int collectives_allreduce(struct collectives *c, const struct allreduce *a, struct eddis_error *err)
+static int run(struct collectives *c, const struct eddis_collective *k, struct eddis_error *err)
 {
     struct eddis_request *q;
-    int rc = collectives_start_allreduce(c, a, &q, err);
+    int rc = collectives_start(c, k, &q, err);
 
     return rc < 0 ? rc : collectives_request_wait(c, q, err);
+}
+
+int collectives_allreduce(struct collectives *c, const struct allreduce *a, struct eddis_error *err)
+{
+    return run(c,
+               &(struct eddis_collective){ .kind = EDDIS_ALLREDUCE,
+                                           .buffer = a->data,
+                                           .n = a->n,
+                                           .dtype = (enum eddis_dtype)a->type,
+                                           .op = (enum eddis_op)a->rule },
+               err);
 }
 
 int collectives_least(struct collectives *c, int64_t *x, size_t n, struct eddis_error *err)
@@ -248,34 +306,34 @@ int collectives_least(struct collectives *c, int64_t *x, size_t n, struct eddis_
 int collectives_broadcast(struct collectives *c, void *buffer, size_t bytes, int root,
                           struct eddis_error *err)
 {
-    struct eddis_request *q;
-    int rc = collectives_start_broadcast(c, buffer, bytes, root, &q, err);
-
-    return rc < 0 ? rc : collectives_request_wait(c, q, err);
+    return run(c,
+               &(struct eddis_collective){
+                   .kind = EDDIS_BROADCAST, .buffer = buffer, .n = bytes, .root = root },
+               err);
 }
 
 int collectives_allgather(struct collectives *c, const void *in, void *out, size_t bytes,
                           struct eddis_error *err)
 {
-    struct eddis_request *q;
-    int rc = collectives_start_allgather(c, in, out, bytes, &q, err);
-
-    return rc < 0 ? rc : collectives_request_wait(c, q, err);
+    return run(
+        c,
+        &(struct eddis_collective){ .kind = EDDIS_ALLGATHER, .buffer = out, .in = in, .n = bytes },
+        err);
 }
 
 int collectives_barrier(struct collectives *c, struct eddis_error *err)
 {
-    struct eddis_request *q;
-    int rc = collectives_start_barrier(c, &q, err);
-
-    return rc < 0 ? rc : collectives_request_wait(c, q, err);
+    return run(c, &(struct eddis_collective){ .kind = EDDIS_BARRIER }, err);
 }
 
 int collectives_barrier_until(struct collectives *c, struct eddis_request **under_way,
                               int64_t timeout_ns, struct eddis_error *err)
 {
-    int rc = *under_way ? 0 : collectives_start_barrier(c, under_way, err);
+    int rc = 0;
 
+    if (!*under_way)
+        rc = collectives_start(c, &(struct eddis_collective){ .kind = EDDIS_BARRIER }, under_way,
+                               err);
     if (rc == 0)
         rc = collectives_wait(c, *under_way, timeout_ns, err);
     if (rc != -ETIMEDOUT)
@@ -286,10 +344,13 @@ int collectives_barrier_until(struct collectives *c, struct eddis_request **unde
 int collectives_run(struct collectives *c, const char *what, enum request_level level,
                     struct collective *taken, struct eddis_error *err)
 {
-    struct eddis_request *q;
-    int rc = request_start(c, level, &(struct call){ .what = what }, taken, &q, err);
+    struct eddis_request *q = request_new(taken, err);
 
-    return rc < 0 ? rc : collectives_request_wait(c, q, err);
+    if (!q)
+        return -ENOMEM;
+    q->what = what;
+    request_send(c, level, taken, q);
+    return collectives_request_wait(c, q, err);
 }
 
 /* ---- agreement on a failure ---- */
@@ -353,98 +414,45 @@ int eddis_request_test(struct eddis *e, struct eddis_request *q, struct eddis_er
     return rc < 0 ? rc : 1;
 }
 
-int eddis_allreduce_start(struct eddis *e, void *buffer, size_t n, enum eddis_dtype dtype,
-                          enum eddis_op op, struct eddis_request **ret, struct eddis_error *err)
+/* What the program says, and no more than its version of eddis.h has. */
+static int call_read(const struct eddis *e, const struct eddis_collective *given,
+                     struct eddis_collective *ret, struct eddis_error *err)
 {
-    const struct allreduce a = {
-        .data = buffer, .n = n, .type = (enum comm_type)dtype, .rule = (enum comm_rule)op
-    };
-    int rc = worker_check_ret(e, ret, "request", err);
-
-    return rc < 0 ? rc : collectives_start_allreduce(&e->all, &a, ret, err);
-}
-
-int eddis_broadcast_start(struct eddis *e, void *buffer, size_t bytes, int root,
-                          struct eddis_request **ret, struct eddis_error *err)
-{
-    int rc = worker_check_ret(e, ret, "request", err);
-
-    return rc < 0 ? rc : collectives_start_broadcast(&e->all, buffer, bytes, root, ret, err);
-}
-
-int eddis_allgather_start(struct eddis *e, const void *in, void *out, size_t bytes,
-                          struct eddis_request **ret, struct eddis_error *err)
-{
-    int rc = worker_check_ret(e, ret, "request", err);
-
-    return rc < 0 ? rc : collectives_start_allgather(&e->all, in, out, bytes, ret, err);
-}
-
-int eddis_barrier_start(struct eddis *e, struct eddis_request **ret, struct eddis_error *err)
-{
-    int rc = worker_check_ret(e, ret, "request", err);
-
-    return rc < 0 ? rc : collectives_start_barrier(&e->all, ret, err);
-}
-
-int eddis_allreduce(struct eddis *e, void *buffer, size_t n, enum eddis_dtype dtype,
-                    enum eddis_op op, int64_t timeout_ns, struct eddis_error *err)
-{
-    const struct allreduce a = {
-        .data = buffer, .n = n, .type = (enum comm_type)dtype, .rule = (enum comm_rule)op
-    };
-    struct eddis_request *q;
-    struct call call;
-    int rc = worker_check(e, err);
-
-    if (rc < 0)
-        return rc;
-    call = call_allreduce(&a);
-    rc = request_again(&e->all, &call, &q, err);
-    if (rc == 0 && !q)
-        rc = collectives_start_allreduce(&e->all, &a, &q, err);
-    return rc < 0 ? rc : request_finish(&e->all, q, timeout_ns, err);
-}
-
-int eddis_broadcast(struct eddis *e, void *buffer, size_t bytes, int root, int64_t timeout_ns,
-                    struct eddis_error *err)
-{
-    const struct call call = call_broadcast(buffer, bytes, root);
-    struct eddis_request *q;
+    struct eddis_collective k;
     int rc = worker_check(e, err);
 
     if (rc == 0)
-        rc = request_again(&e->all, &call, &q, err);
-    if (rc == 0 && !q)
-        rc = collectives_start_broadcast(&e->all, buffer, bytes, root, &q, err);
-    return rc < 0 ? rc : request_finish(&e->all, q, timeout_ns, err);
-}
-
-int eddis_allgather(struct eddis *e, const void *in, void *out, size_t bytes, int64_t timeout_ns,
-                    struct eddis_error *err)
-{
-    struct eddis_request *q;
-    struct call call;
-    int rc = worker_check(e, err);
-
+        rc = sized_check(given, "collective", err);
     if (rc < 0)
         return rc;
-    call = call_allgather(&e->all, in, out, bytes);
-    rc = request_again(&e->all, &call, &q, err);
-    if (rc == 0 && !q)
-        rc = collectives_start_allgather(&e->all, in, out, bytes, &q, err);
-    return rc < 0 ? rc : request_finish(&e->all, q, timeout_ns, err);
+    sized_copy_in(&k, sizeof k, given);
+    rc = call_check(&k, err);
+    if (rc == 0)
+        *ret = call_plain(&k);
+    return rc;
 }
 
-int eddis_barrier(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
+int eddis_collective_start(struct eddis *e, const struct eddis_collective *c,
+                           struct eddis_request **ret, struct eddis_error *err)
 {
-    const struct call call = call_barrier();
-    struct eddis_request *q;
-    int rc = worker_check(e, err);
+    struct eddis_collective k;
+    int rc = worker_check_ret(e, ret, "request", err);
 
     if (rc == 0)
-        rc = request_again(&e->all, &call, &q, err);
+        rc = call_read(e, c, &k, err);
+    return rc < 0 ? rc : collectives_start(&e->all, &k, ret, err);
+}
+
+int eddis_collective(struct eddis *e, const struct eddis_collective *c, int64_t timeout_ns,
+                     struct eddis_error *err)
+{
+    struct eddis_collective k;
+    struct eddis_request *q;
+    int rc = call_read(e, c, &k, err);
+
+    if (rc == 0)
+        rc = request_again(&e->all, &k, &q, err);
     if (rc == 0 && !q)
-        rc = collectives_start_barrier(&e->all, &q, err);
+        rc = collectives_start(&e->all, &k, &q, err);
     return rc < 0 ? rc : request_finish(&e->all, q, timeout_ns, err);
 }

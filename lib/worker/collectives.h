@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collectives.h - collectives of all ranks, as requests to the communication thread
+/* collectives.h - collectives of all ranks, a group or a node, as requests to the communication
+ * thread
  *
  * No lock: one thread of the program makes them, as eddis.h says.  They are called without any lock
  * held, since the communication thread takes its own.
@@ -9,18 +10,21 @@
 
 #include "lib/base/clock.h"
 #include "lib/comm/collective.h"
+#include "lib/eddis.h"
 #include "waiter.h"
 
 /* Collectives without a timeout of their own: commit, initial broadcast, checkpoints. */
 #define COLLECTIVES_TIMEOUT_NS (INT64_C(600) * CLOCK_S)
 
-struct eddis_request;
+struct node_numbers;
 
 struct collectives {
     struct waiter waiter;
-    struct comm_place place;        /* among all ranks */
-    struct eddis_request *requests; /* not yet waited for */
-    int64_t timeout_ns;             /* of the calls below that take none */
+    struct comm_place place;            /* among all ranks */
+    const struct comm_place *group;     /* borrowed; read when a request of this scope is started */
+    const struct node_numbers *numbers; /* borrowed */
+    struct eddis_request *requests;     /* not yet waited for */
+    int64_t timeout_ns;                 /* of the calls below that take none */
 };
 
 /* Wait for a request and free it; after -ETIMEDOUT it is still there. */
@@ -63,13 +67,7 @@ int collectives_run(struct collectives *c, const char *what, enum request_level 
                     struct collective *taken, struct eddis_error *err);
 
 /* Start a request, which is returned; buffers are borrowed until it has been waited for. */
-int collectives_start_allreduce(struct collectives *c, const struct allreduce *a,
-                                struct eddis_request **ret, struct eddis_error *err);
-int collectives_start_broadcast(struct collectives *c, void *buffer, size_t bytes, int root,
-                                struct eddis_request **ret, struct eddis_error *err);
-int collectives_start_allgather(struct collectives *c, const void *in, void *out, size_t bytes,
-                                struct eddis_request **ret, struct eddis_error *err);
-int collectives_start_barrier(struct collectives *c, struct eddis_request **ret,
-                              struct eddis_error *err);
+int collectives_start(struct collectives *c, const struct eddis_collective *k,
+                      struct eddis_request **ret, struct eddis_error *err);
 
 #endif

@@ -2,9 +2,11 @@
 /* commit.c - eddis_commit: compare what was registered, choose the communication, make the engine
  */
 #include "confirm.h"
+#include "open_options.h"
 #include "tuning.h"
 #include "worker.h"
 
+#include "lib/base/clock.h"
 #include "lib/base/random.h"
 #include "lib/sync/arena.h"
 
@@ -12,16 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What must be alike on all workers, as one number. */
+/* What must be alike on all workers besides its options, as one number. */
 static uint64_t registration_hash(const struct eddis *e)
 {
-    uint64_t h = random_mix((uint64_t)e->options.samples, (uint64_t)e->options.epochs);
+    uint64_t h = parameters_hash_text(e->seed, e->algorithm);
 
-    h = random_mix(h, (uint64_t)e->options.batch);
-    h = random_mix(h, e->seed);
-    h = random_mix(h, (uint64_t)e->options.bucket_bytes);
-    h = random_mix(h, (uint64_t)e->options.measure);
-    h = parameters_hash_text(h, e->algorithm);
     return parameters_hash(&e->parameters, h);
 }
 
@@ -35,8 +32,25 @@ static int commit_compare(struct eddis *e, struct eddis_error *err)
         return rc;
     if (both[0] != ~both[1])
         return eddis_fail(err, -EPROTO,
-                          "the workers have registered different layers, parameters or options");
+                          "the workers have registered different layers, parameters or seeds");
     return 0;
+}
+
+/* The data that this worker has, from now on. */
+static int commit_data(struct eddis *e, struct eddis_error *err)
+{
+    int64_t samples = e->options.samples, batch = e->samples.global_batch;
+    int rc =
+        samples_given(&e->samples) ? 0 : samples_give(&e->samples, samples, e->options.epochs, err);
+
+    if (rc < 0 || sampler_used(e->samples.sampler))
+        return rc;
+    return eddis_fail(
+        err, -EINVAL,
+        "no sample is left: an epoch has %lld, the global batch is %lld, %lld samples "
+        "are the least of a worker (min_count)%s",
+        (long long)samples, (long long)batch, (long long)e->options.min_count,
+        e->options.drop_last ? " and a short step is left out (drop_last)" : "");
 }
 
 /* What a replayed plan says of the communication; NULL: it is measured, or goes by size. */
@@ -62,7 +76,7 @@ static int commit_share(struct eddis *e, struct eddis_error *err)
 
         bytes += arena_slot_bytes(p->n, (enum comm_type)p->dtype);
     }
-    return node_memory_open(&e->node_memory, e->area,
+    return node_memory_open(&e->node_memory,
                             &(struct node_memory_size){ arena_bytes(bytes), e->parameters.n },
                             fixed != NULL, err);
 }
@@ -191,8 +205,6 @@ static int commit_engine(struct eddis *e, const struct comm_cost *cost, struct e
 
     if (e->area)
         o.options = e->area->options;
-    if (e->network.period)
-        o.options.period = e->network.period;
     if (rc == 0 && e->group.several)
         models = centre_setup(&e->centre, v);
     for (int i = 0; rc == 0 && i < e->parameters.n; i++)
@@ -208,8 +220,8 @@ static int commit_engine(struct eddis *e, const struct comm_cost *cost, struct e
     return rc;
 }
 
-/* Tell the job how large the model is and what the network carries: what its exchanges cost follows
- * from that.
+/* Tell the job how large the model is and what the network carries: what its exchanges cost, and
+ * which mode is best, follows from that.
  */
 static void commit_show(struct eddis *e)
 {
@@ -219,10 +231,63 @@ static void commit_show(struct eddis *e)
     if (!b)
         return;
     page = board_begin(b);
+    worker_show_length(e, page);
     page->model_bytes = (int64_t)parameters_bytes(&e->parameters);
     page->network = e->network;
+    page->committed = 1;
     board_end(b);
     phase_unlock_board(&e->phase);
+}
+
+/* How often the board is looked at. */
+#define OPEN_LOOK_NS CLOCK_MS
+
+/* The job's answer to what commit_show has told, on this node. */
+static int commit_wait_plan(const struct eddis *e, int64_t *ret_version, struct eddis_error *err)
+{
+    int64_t deadline = clock_after_ns(clock_now_ns(), e->area->open_ns), now;
+
+    while ((*ret_version = board_newest(e->board)) == 0 && (now = clock_now_ns()) < deadline)
+        clock_sleep_until_ns(now + OPEN_LOOK_NS);
+    if (*ret_version)
+        return 0;
+    return eddis_fail(err, -ETIMEDOUT,
+                      "eddis-run, told of a model of %lld bytes, has not answered with the mode of "
+                      "the job within %g s (timeouts.launch)",
+                      (long long)parameters_bytes(&e->parameters),
+                      (double)e->area->open_ns / CLOCK_S);
+}
+
+/* Mode, groups and the first plan: all have them, or it stays open. */
+static int commit_take_plan(struct eddis *e, int64_t version, struct eddis_error *err)
+{
+    int rc = worker_settle(e, err);
+
+    if (rc == 0)
+        rc = replan_settle(&e->replan, version, err);
+    rc = collectives_agree(&e->all, rc, err);
+    if (rc < 0)
+        (void)worker_leave_open(e, NULL);
+    return rc;
+}
+
+/* The mode was open until now: all learn it, from the newest plan that all have. */
+static int commit_settle(struct eddis *e, struct eddis_error *err)
+{
+    int64_t version = 0;
+    int rc;
+
+    commit_show(e);
+    rc = commit_wait_plan(e, &version, err);
+    rc = collectives_agree(&e->all, rc, err);
+    if (rc == 0)
+        rc = collectives_least(&e->all, &version, 1, err);
+    if (rc < 0)
+        return rc;
+    rc = commit_take_plan(e, version, err);
+    if (rc == 0)
+        samples_settle(&e->samples); /* last: who reads ahead asks at once */
+    return rc;
 }
 
 int eddis_commit(struct eddis *e, struct eddis_error *err)
@@ -235,10 +300,15 @@ int eddis_commit(struct eddis *e, struct eddis_error *err)
         return rc;
     if (e->engine)
         return eddis_fail(err, -EINVAL, "layers cannot be added after eddis_commit");
-    rc = commit_compare(e, err);
+    rc = open_options_compare(&e->all, &e->options, err);
     if (rc == 0)
-        rc = confirm_network(&e->all, e->area, e->area ? e->area->options.period : 0, &e->network,
-                             err);
+        rc = commit_compare(e, err);
+    if (rc == 0)
+        rc = commit_data(e, err);
+    if (rc == 0)
+        rc = confirm_network(&e->all, e->area, &e->network, err);
+    if (rc == 0 && worker_is_open(e))
+        rc = commit_settle(e, err);
     if (rc == 0 && e->group.several)
         rc = centre_commit(&e->centre, err);
     if (rc < 0)
@@ -290,8 +360,12 @@ int eddis_broadcast_parameters(struct eddis *e, int root, struct eddis_error *er
         const struct parameter *p = &e->parameters.item[begun];
 
         if (begun < e->parameters.n && begun - done < WINDOW) {
-            rc = collectives_start_broadcast(&e->all, p->value, parameter_bytes(p), root,
-                                             &r[begun % WINDOW], err);
+            rc = collectives_start(&e->all,
+                                   &(struct eddis_collective){ .kind = EDDIS_BROADCAST,
+                                                               .buffer = p->value,
+                                                               .n = parameter_bytes(p),
+                                                               .root = root },
+                                   &r[begun % WINDOW], err);
             begun++;
             continue;
         }

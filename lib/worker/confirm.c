@@ -248,20 +248,7 @@ static int measure_all(struct confirming *c, struct network_check *ret, struct e
     return rc;
 }
 
-/* As the time that an exchange takes, which goes as the speed of the wire. */
-static int64_t period_at(int64_t period, const struct network_checks *asked,
-                         const struct network_check *found)
-{
-    enum { MOST = 1 << 14 }; /* as MODES_MAX_PERIOD */
-    double p = (double)period * asked->bytes_per_s / found->wire_bytes_per_s;
-
-    if (found->holds || !asked->period_open || !(asked->bytes_per_s > 0) ||
-        !(found->wire_bytes_per_s > 0))
-        return 0;
-    return p < 1 ? 1 : p > MOST ? MOST : (int64_t)ceil(p);
-}
-
-int confirm_network(struct collectives *all, const struct board_area *area, int64_t period,
+int confirm_network(struct collectives *all, const struct board_area *area,
                     struct network_check *ret, struct eddis_error *err)
 {
     struct confirming c = { .all = all, .asked = area ? &area->checks : NULL };
@@ -282,7 +269,5 @@ int confirm_network(struct collectives *all, const struct board_area *area, int6
     if (rc == 0)
         rc = measure_all(&c, ret, err);
     free(c.message);
-    if (rc == 0 && ret->known)
-        ret->period = period_at(period, c.asked, ret);
     return rc;
 }

@@ -12,9 +12,9 @@
 #include "lib/board/layout.h"
 
 /* Measure what the area, which may be NULL, asks for; ret->known is 0 where it asks for nothing.
- * period: of the plan.  Collective; *ret is the same on all ranks.
+ * Collective; *ret is the same on all ranks.
  */
-int confirm_network(struct collectives *all, const struct board_area *area, int64_t period,
+int confirm_network(struct collectives *all, const struct board_area *area,
                     struct network_check *ret, struct eddis_error *err);
 
 #endif

@@ -2,19 +2,34 @@
 /* emulate.c - a worker that stands for a slower device takes that device's time
  *
  * For programs that leave it to the library (eddis_options.own_pace is 0): a step's forward and
- * backward pass and the update of the step before last fixed + per_sample * count seconds, the
- * rest of which is slept in eddis_wait.  A program that paces itself can do so layer by layer, so
- * that communication overlaps as on the real device; eddis-train does.
+ * backward pass and the update of the step before last fixed + per_sample * count seconds, more
+ * or less by chance where the job wants that; the rest is slept in eddis_wait.  A program that
+ * paces itself can do so layer by layer, so that communication overlaps as on the real device;
+ * eddis-train does.
  */
 #include "emulate.h"
 
 #include "lib/base/clock.h"
+#include "lib/base/random.h"
 
 #include <errno.h>
+#include <math.h>
 
-void emulate_begin(struct emulation *m, int64_t count, int64_t now_ns)
+static const double LEAST = 0.2; /* of the average */
+
+double emulate_step_s(const struct emulation *m, int64_t step, int64_t count)
 {
-    double s = m->fixed_s + m->sample_s * (double)count;
+    uint64_t seed = random_mix(m->seed, (uint64_t)step);
+    double factor = 1;
+
+    if (m->jitter > 0)
+        factor = fmax(1 + m->jitter * random_normal(&seed), LEAST);
+    return count > 0 ? (m->fixed_s + m->sample_s * (double)count) * factor : 0;
+}
+
+void emulate_begin(struct emulation *m, int64_t step, int64_t count, int64_t now_ns)
+{
+    double s = emulate_step_s(m, step, count);
 
     m->until_ns = m->overrun_ns = 0;
     if (m->emulated && count > 0)

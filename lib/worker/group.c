@@ -8,17 +8,21 @@
 /* The members of a group, in order of ranks. */
 static void group_find(struct group *g, int rank, const struct board_area *a)
 {
+    bool hosts = false;
     int n = 0;
 
     g->number = a->group[rank];
     for (int i = 0; i < a->n_ranks; i++) {
         if (i == rank)
             g->place.rank = n;
-        if (a->group[i] == g->number)
+        if (a->group[i] == g->number) {
             g->member[n++] = i;
+            hosts |= a->node_of[i] != a->node_of[rank];
+        }
         g->n_groups = a->group[i] >= g->n_groups ? a->group[i] + 1 : g->n_groups;
     }
     g->place.n_ranks = n;
+    g->place.hosts = g->place.hosts && hosts;
     g->place.peer = g->member;
 }
 
@@ -34,9 +38,8 @@ int group_open(struct group *g, const struct comm_place *all, const struct board
         g->member[i] = i;
     if (!area || !algorithm_has(area->algorithm, ALGORITHM_SEVERAL))
         return 0;
-    if (area->options.period < 1 || !(area->options.moving_rate > 0))
-        return eddis_fail(err, -EPROTO, "the job's plan has mode %s without a period or a rate",
-                          area->mode);
+    if (!(area->options.moving_rate > 0))
+        return eddis_fail(err, -EPROTO, "the job's plan has mode %s without a rate", area->mode);
     g->several = true;
     group_find(g, all->rank, area);
     return 0;

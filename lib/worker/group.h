@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group.h - the ranks that train one model: all of them in sync mode
  *
- * No lock: it does not change after worker_open, but for what eddis_commit adds to the place.
+ * No lock: it does not change after worker_open, but in eddis_commit: where the mode was open until
+ * then it is found there, and the place gets what was measured.
  */
 #ifndef EDDIS_WORKER_GROUP_H
 #define EDDIS_WORKER_GROUP_H

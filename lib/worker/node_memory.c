@@ -2,32 +2,24 @@
 /* node_memory.c - agree on memory that the ranks of a node share, or on doing without */
 #include "node_memory.h"
 
-#include "node_numbers.h"
-
 #include "lib/base/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 /* The nodes of the group's members, from those of all ranks. */
-static int node_memory_nodes(struct node_memory *s, const struct board_area *area,
-                             struct eddis_error *err)
+static int node_memory_nodes(struct node_memory *s, struct eddis_error *err)
 {
     const struct comm_place *p = s->group;
-    int *of_rank = calloc((size_t)s->all->place.n_ranks, sizeof *of_rank);
     int *of_member = calloc((size_t)p->n_ranks, sizeof *of_member);
-    int rc = of_rank && of_member ? 0 : eddis_fail(err, -ENOMEM, "no memory to find the nodes");
+    int rc = of_member ? 0 : eddis_fail(err, -ENOMEM, "no memory to find the nodes");
 
-    rc = collectives_agree(s->all, rc, err);
-    if (rc == 0)
-        rc = node_numbers_find(s->all, area, of_rank, err);
     for (int i = 0; rc == 0 && i < p->n_ranks; i++)
-        of_member[i] = of_rank[p->peer ? p->peer[i] : i];
+        of_member[i] = s->numbers->of_rank[p->peer ? p->peer[i] : i];
     if (rc == 0)
-        rc = collectives_agree(s->all, node_groups_new(p, of_member, &s->nodes, err), err);
-    free(of_rank);
+        rc = node_groups_new(p, of_member, &s->nodes, err);
     free(of_member);
-    return rc;
+    return collectives_agree(s->all, rc, err);
 }
 
 /* Share memory with the members that are on this node. */
@@ -57,8 +49,8 @@ static int node_memory_share(struct node_memory *s, const struct comm_shm_size *
     return rc;
 }
 
-int node_memory_open(struct node_memory *s, const struct board_area *area,
-                     const struct node_memory_size *n, bool must, struct eddis_error *err)
+int node_memory_open(struct node_memory *s, const struct node_memory_size *n, bool must,
+                     struct eddis_error *err)
 {
     const struct comm_shm_size size = {
         .arena_bytes = n->arena_bytes,
@@ -69,7 +61,7 @@ int node_memory_open(struct node_memory *s, const struct board_area *area,
 
     if (s->all->place.n_ranks == 1)
         return 0;
-    rc = node_memory_nodes(s, area, err);
+    rc = node_memory_nodes(s, err);
     if (rc < 0)
         return rc;
     /* Where nobody in a group has company on its node there is nothing to share. */

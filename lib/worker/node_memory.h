@@ -10,14 +10,15 @@
 #define EDDIS_WORKER_NODE_MEMORY_H
 
 #include "collectives.h"
-#include "lib/board/layout.h"
 #include "lib/comm/node_groups.h"
 #include "lib/comm/shm.h"
+#include "node_numbers.h"
 
 struct node_memory {
-    struct collectives *all;   /* borrowed */
-    struct comm_place *group;  /* that trains one model; borrowed, gets `nodes` */
-    struct node_groups *nodes; /* NULL: messages only */
+    struct collectives *all;            /* borrowed */
+    const struct node_numbers *numbers; /* borrowed */
+    struct comm_place *group;           /* that trains one model; borrowed, gets `nodes` */
+    struct node_groups *nodes;          /* NULL: messages only */
     struct comm_shm *node;
     size_t bytes;            /* of each rank's arena; 0: messages only */
     struct request *request; /* the agreement, until it is over */
@@ -31,10 +32,10 @@ struct node_memory_size {
 
 /* Share memory for gradients of this size.  On success the group's place tells of it, unless it
  * cannot be; then `why` has the reason and all go on with messages, or with `must` fail with it.
- * Another failure is of the communication.  area may be NULL.  Collective.
+ * Another failure is of the communication.  Collective.
  */
-int node_memory_open(struct node_memory *s, const struct board_area *area,
-                     const struct node_memory_size *n, bool must, struct eddis_error *err);
+int node_memory_open(struct node_memory *s, const struct node_memory_size *n, bool must,
+                     struct eddis_error *err);
 
 /* Go back to messages.  On all ranks of the group. */
 void node_memory_drop(struct node_memory *s);

@@ -54,11 +54,25 @@ static int nodes_find(struct collectives *c, int *ret_node_of, struct eddis_erro
     return rc;
 }
 
-int node_numbers_find(struct collectives *c, const struct board_area *area, int *ret_node_of,
-                      struct eddis_error *err)
+int node_numbers_open(struct node_numbers *n, struct collectives *all,
+                      const struct board_area *area, struct eddis_error *err)
 {
+    size_t ranks = (size_t)all->place.n_ranks;
+    int rc;
+
+    n->of_rank = calloc(ranks, sizeof *n->of_rank);
+    rc = n->of_rank ? 0 : eddis_fail(err, -ENOMEM, "no memory for the nodes of %zu ranks", ranks);
     if (!area)
-        return nodes_find(c, ret_node_of, err);
-    memcpy(ret_node_of, area->node_of, (size_t)c->place.n_ranks * sizeof *ret_node_of);
-    return 0;
+        rc = collectives_agree(all, rc, err);
+    if (rc == 0 && area)
+        memcpy(n->of_rank, area->node_of, ranks * sizeof *n->of_rank);
+    else if (rc == 0)
+        rc = nodes_find(all, n->of_rank, err);
+    return rc < 0 ? rc : node_groups_new(&all->place, n->of_rank, &n->groups, err);
+}
+
+void node_numbers_close(struct node_numbers *n)
+{
+    node_groups_free(n->groups);
+    free(n->of_rank);
 }

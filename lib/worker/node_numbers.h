@@ -1,15 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_numbers.h - which ranks are on one node */
+/* node_numbers.h - which ranks are on one node
+ *
+ * No lock: it does not change after eddis_open.
+ */
 #ifndef EDDIS_WORKER_NODE_NUMBERS_H
 #define EDDIS_WORKER_NODE_NUMBERS_H
 
 #include "collectives.h"
 #include "lib/board/layout.h"
+#include "lib/comm/node_groups.h"
 
-/* Number the nodes of all ranks, ret_node_of [n_ranks], as the board does, or by host, boot and
- * process space when area is NULL.  Collective.
+struct node_numbers {
+    int *of_rank;               /* [n_ranks] a number of its node, the same on all ranks */
+    struct node_groups *groups; /* all ranks by nodes, which are counted in the order of ranks */
+};
+
+/* Number the nodes as the board does, or by host, boot and process space when area is NULL; then it
+ * is collective.
  */
-int node_numbers_find(struct collectives *c, const struct board_area *area, int *ret_node_of,
-                      struct eddis_error *err);
+int node_numbers_open(struct node_numbers *n, struct collectives *all,
+                      const struct board_area *area, struct eddis_error *err);
+
+void node_numbers_close(struct node_numbers *n);
 
 #endif

@@ -2,11 +2,14 @@
 /* phase.c - the clock of phases, and everything that a worker shows of its steps on the board */
 #include "phase.h"
 
+#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 void phase_clock_init(struct phase_clock *c, int64_t now_ns)
 {
@@ -25,24 +28,45 @@ enum eddis_phase phase_clock_set(struct phase_clock *c, enum eddis_phase phase, 
     return before;
 }
 
-struct board_times phase_clock_step(struct phase_clock *c, int64_t now_ns)
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+struct board_times phase_clock_step(struct phase_clock *c, int64_t now_ns, int64_t compute_ns,
+                                    int64_t input_ns, int64_t read_ns)
 {
     struct board_times t;
     int64_t blocked;
 
     phase_clock_set(c, EDDIS_PHASE_INPUT, now_ns);
-    blocked = c->spent_ns[EDDIS_PHASE_WAIT];
-    t.input_ns = c->spent_ns[EDDIS_PHASE_INPUT];
     t.compute_ns = c->spent_ns[EDDIS_PHASE_COMPUTE];
+    t.input_ns = c->spent_ns[EDDIS_PHASE_INPUT];
+    t.total_ns = t.input_ns + t.compute_ns + c->spent_ns[EDDIS_PHASE_WAIT];
+    t.compute_ns = least(compute_ns > 0 ? compute_ns : t.compute_ns, t.total_ns);
+    t.input_ns = least(input_ns > 0 ? input_ns : t.input_ns, t.total_ns - t.compute_ns);
+    blocked = t.total_ns - t.compute_ns - t.input_ns;
+    c->blocked_ns = blocked - least(blocked, c->told_ns);
+    c->told_ns = 0;
+    /* A path that hides behind the wait for others would seem to be none, until the worker got more
+     * samples for that and it bound again.
+     */
+    if (t.input_ns < read_ns - t.compute_ns)
+        t.input_ns = least(read_ns, t.total_ns) - t.compute_ns;
+    blocked = t.total_ns - t.compute_ns - t.input_ns;
     /* nobody knows yet: the first wait is for those that started later */
     if (c->exposed_ns == INT64_MAX)
         c->exposed_ns = 0;
-    t.exposed_ns = blocked < c->exposed_ns ? blocked : c->exposed_ns;
+    t.exposed_ns = least(blocked, c->exposed_ns);
     t.wait_ns = blocked - t.exposed_ns;
-    t.total_ns = t.input_ns + t.compute_ns + blocked;
-    c->blocked_ns = blocked;
     memset(c->spent_ns, 0, sizeof c->spent_ns);
     return t;
+}
+
+int64_t phase_clock_blocked(struct phase_clock *c)
+{
+    c->told_ns = c->spent_ns[EDDIS_PHASE_WAIT];
+    return c->blocked_ns == INT64_MAX ? INT64_MAX : c->blocked_ns + c->told_ns;
 }
 
 /* ---- with the lock held ---- */
@@ -95,6 +119,7 @@ static void show_step(struct board *b, const struct board_step *s, const struct 
         page->sum_before = page->sum;
         page->steps_before = page->steps_here;
         page->samples_before = page->samples_done;
+        page->memory_bytes = 0;
     }
     page->phase = EDDIS_PHASE_INPUT;
     page->phase_ns = s->end_ns;
@@ -103,7 +128,11 @@ static void show_step(struct board *b, const struct board_step *s, const struct 
     page->samples_done += s->count;
     page->bytes_sent = more->sent_bytes;
     page->staleness = (int32_t)more->staleness;
+    page->exchanges += more->exchange_ns > 0;
+    page->exchange_ns += more->exchange_ns;
     page->overrun_ns += report->overrun_ns;
+    if (report->memory_bytes > page->memory_bytes)
+        page->memory_bytes = report->memory_bytes;
     if (report->has_loss) {
         page->loss = report->loss;
         page->has_loss = 1;
@@ -128,6 +157,31 @@ static int show_metric(struct board *b, const char *name, double value, struct e
     m->value = value;
     board_end(b);
     return 0;
+}
+
+/* The agent reads of that thread how long it waited for a processor: reading it here, too, would be
+ * a system call in every step.
+ */
+static void show_thread(struct phase *p)
+{
+    pthread_t self = pthread_self();
+
+    if (!p->board || (board_own(p->board)->thread && pthread_equal(p->thread, self)))
+        return;
+    p->thread = self;
+    board_begin(p->board)->thread = gettid();
+}
+
+/* Let the kernel's mark of this process's memory, which the agent reads, count from now on. Whoever
+ * writes there waits while the process takes or pins memory: an agent that did it was held up.
+ */
+static void forget_peak(void)
+{
+    static const char what[] = "5"; /* proc(5): the peak resident set size */
+    cleanup_fd int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+
+    if (fd >= 0 && write(fd, what, strlen(what)) < 0)
+        return; /* then it is the peak since the start, which is a bound as well */
 }
 
 /* ---- which take the lock ---- */
@@ -205,30 +259,59 @@ void phase_hide_peer(struct phase *p)
     pthread_mutex_unlock(&p->lock);
 }
 
-void phase_step_begin(struct phase *p, int64_t asked_step)
+static void show_beginning(struct board *b, int64_t asked_step, int64_t at_once)
+{
+    struct board_page *page = board_begin(b);
+
+    page->asked_step = asked_step;
+    page->at_once = at_once;
+}
+
+void phase_step_begin(struct phase *p, int64_t asked_step, int64_t at_once)
 {
     pthread_mutex_lock(&p->lock);
     phase_clock_set(&p->clock, EDDIS_PHASE_COMPUTE, clock_now_ns());
     something_else(p);
+    show_thread(p);
     if (p->board)
-        board_begin(p->board)->asked_step = asked_step;
+        show_beginning(p->board, asked_step, at_once);
     show_phase(p);
     pthread_mutex_unlock(&p->lock);
+}
+
+void phase_show_held(struct phase *p, int64_t n)
+{
+    struct board *b = phase_lock_board(p);
+
+    if (!b)
+        return;
+    board_begin(b)->at_once = n;
+    board_end(b);
+    phase_unlock_board(p);
 }
 
 void phase_step_end(struct phase *p, const struct phase_step *s, int64_t end_ns,
                     const struct eddis_report *report)
 {
     struct board_step shown = {
-        .step = s->step, .count = s->count, .plan = s->plan, .end_ns = end_ns
+        .step = s->step,
+        .count = s->count,
+        .plan = s->plan,
+        .end_ns = end_ns,
+        .work = report->work,
     };
+    bool peak_begins;
 
     pthread_mutex_lock(&p->lock);
-    shown.t = phase_clock_step(&p->clock, end_ns);
+    peak_begins = p->board && board_own(p->board)->step_plan != s->plan && !report->memory_bytes;
+    shown.t =
+        phase_clock_step(&p->clock, end_ns, report->compute_ns, report->input_ns, report->read_ns);
     if (p->board)
         show_step(p->board, &shown, s, report);
     something_else(p);
     pthread_mutex_unlock(&p->lock);
+    if (peak_begins)
+        forget_peak();
 }
 
 int64_t phase_blocked_ns(struct phase *p)
@@ -236,7 +319,7 @@ int64_t phase_blocked_ns(struct phase *p)
     int64_t ns;
 
     pthread_mutex_lock(&p->lock);
-    ns = p->clock.blocked_ns;
+    ns = phase_clock_blocked(&p->clock);
     pthread_mutex_unlock(&p->lock);
     return ns;
 }
@@ -263,6 +346,20 @@ int phase_show_metric(struct phase *p, const char *name, double value, struct ed
     rc = show_metric(p->board, name, value, err);
     pthread_mutex_unlock(&p->lock);
     return rc;
+}
+
+void phase_show_restored(struct phase *p, int64_t done)
+{
+    struct board *b = phase_lock_board(p);
+    struct board_page *page;
+
+    if (!b)
+        return;
+    page = board_begin(b);
+    page->restored_samples = done;
+    page->restored_at = page->samples_done;
+    board_end(b);
+    phase_unlock_board(p);
 }
 
 struct board *phase_lock_board(struct phase *p)

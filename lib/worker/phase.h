@@ -23,7 +23,8 @@ struct phase_clock {
     enum eddis_phase phase;
     int64_t since_ns;                       /* of the phase */
     int64_t spent_ns[EDDIS_PHASE_DONE + 1]; /* in this step */
-    int64_t blocked_ns;                     /* in the step before; INT64_MAX: none yet */
+    int64_t blocked_ns; /* in the step before, but for told_ns; INT64_MAX: none yet */
+    int64_t told_ns;    /* blocked in this step, as phase_clock_blocked has told already */
     int64_t exposed_ns; /* least of all workers; INT64_MAX: not known, as good as 0 */
 };
 
@@ -32,15 +33,27 @@ void phase_clock_init(struct phase_clock *c, int64_t now_ns);
 /* Enter a phase; returns the one before. */
 enum eddis_phase phase_clock_set(struct phase_clock *c, enum eddis_phase phase, int64_t now_ns);
 
-/* End a step: returns its times, and begins with input again. */
-struct board_times phase_clock_step(struct phase_clock *c, int64_t now_ns);
+/* End a step: returns its times, and begins with input again.  compute_ns, input_ns: as the program
+ * measured them; 0: those of the phases.  read_ns: of samples that were read ahead, which are input
+ * where they took longer than compute; 0: unknown.  They count up to the step's whole time; the
+ * rest of it was spent blocked, or else the wait for a device would be one for other workers.
+ */
+struct board_times phase_clock_step(struct phase_clock *c, int64_t now_ns, int64_t compute_ns,
+                                    int64_t input_ns, int64_t read_ns);
+
+/* What is told of how long this worker was blocked, from one call to the next, one a step: in this
+ * step so far, as in an exchange of models at its beginning, and in the one before since it was
+ * told.
+ */
+int64_t phase_clock_blocked(struct phase_clock *c);
 
 struct phase {
     pthread_mutex_t lock;
     struct board *board; /* NULL without eddis-run */
     struct phase_clock clock;
-    bool waiting;    /* the board shows a wait, perhaps one that timed out and will go on */
-    bool peer_shown; /* and for whom */
+    bool waiting;     /* the board shows a wait, perhaps one that timed out and will go on */
+    bool peer_shown;  /* and for whom */
+    pthread_t thread; /* that began the last step; the page has its number */
 };
 
 void phase_init(struct phase *p, int64_t now_ns);
@@ -64,28 +77,36 @@ void phase_wait_leave(struct phase *p, enum eddis_phase before, int rc);
 void phase_show_peer(struct phase *p, int rank);
 void phase_hide_peer(struct phase *p);
 
-/* Begin a step's compute; asked_step is the highest step whose samples were asked for. */
-void phase_step_begin(struct phase *p, int64_t asked_step);
+/* Begin a step's compute, in the thread that does the steps; asked_step is the highest step whose
+ * samples were asked for; at_once samples of this one are held at a time. */
+void phase_step_begin(struct phase *p, int64_t asked_step, int64_t at_once);
+
+/* Show that the present step's samples, all held at once, are so many. */
+void phase_show_held(struct phase *p, int64_t n);
 
 /* What the board shows of a step that ended. */
 struct phase_step {
     int64_t step, count, plan;
-    int64_t sent_bytes; /* of this rank so far */
-    int64_t staleness;  /* of the algorithm */
+    int64_t sent_bytes;  /* of this rank so far */
+    int64_t staleness;   /* of the algorithm */
+    int64_t exchange_ns; /* waited for an exchange of models; 0: there was none */
 };
 
 /* End a step at end_ns and show it, with what the program reported. */
 void phase_step_end(struct phase *p, const struct phase_step *s, int64_t end_ns,
                     const struct eddis_report *report);
 
-/* Time that the step before waited, in ns; INT64_MAX before the second step. */
+/* As phase_clock_blocked. */
 int64_t phase_blocked_ns(struct phase *p);
 
-/* Note the least that any worker waited in the step before. */
+/* Note the least that any worker has told so of the same step. */
 void phase_set_exposed(struct phase *p, int64_t exposed_ns);
 
 /* Show a number under a name of the program's.  -EINVAL: no name; -ENOSPC: too many. */
 int phase_show_metric(struct phase *p, const char *name, double value, struct eddis_error *err);
+
+/* Show that the job goes on behind so many samples of all workers; 0 where steps tell it. */
+void phase_show_restored(struct phase *p, int64_t done);
 
 /* Borrow the board for another write until phase_unlock_board.  NULL, and nothing is locked,
  * without a board.

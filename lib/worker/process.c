@@ -269,19 +269,26 @@ static int board_keep(const char *path, int local_rank, struct eddis_error *err)
     return 0;
 }
 
-static int board_take(const char *path, int local_rank, struct eddis_error *err)
+/* The page is the process's, and no worker's. */
+static int board_have(const char *path, int local_rank, struct eddis_error *err)
 {
-    bool kept = is_kept(path, local_rank);
-
     if (share.board && share.board_forks != process_forks())
         return fail_in_child(err);
     if (share.board_taken)
         return eddis_fail(err, -EBUSY,
                           "this process has a worker open already, whose progress page eddis-run "
                           "reads; close it before another one is opened");
-    if (kept)
+    return is_kept(path, local_rank) ? 0 : board_keep(path, local_rank, err);
+}
+
+static int board_take(const char *path, int local_rank, struct eddis_error *err)
+{
+    bool kept = is_kept(path, local_rank);
+    int rc = board_have(path, local_rank, err);
+
+    if (rc == 0 && kept)
         board_renew(share.board);
-    return kept ? 0 : board_keep(path, local_rank, err);
+    return rc;
 }
 
 int process_board_take(const char *path, int local_rank, struct board **ret,
@@ -303,5 +310,31 @@ void process_board_put(void)
 {
     pthread_mutex_lock(&share_lock);
     share.board_taken = false;
+    pthread_mutex_unlock(&share_lock);
+}
+
+int process_board_lock(const char *path, int local_rank, struct board **ret,
+                       struct eddis_error *err)
+{
+    int rc;
+
+    if (process_forks()) /* the lock may be one of a thread that is not here */
+        return fail_in_child(err);
+    pthread_mutex_lock(&list_lock);
+    rc = install(err); /* so that a child is known for one */
+    pthread_mutex_unlock(&list_lock);
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&share_lock);
+    rc = board_have(path, local_rank, err);
+    if (rc == 0)
+        *ret = share.board;
+    else
+        pthread_mutex_unlock(&share_lock);
+    return rc;
+}
+
+void process_board_unlock(void)
+{
     pthread_mutex_unlock(&share_lock);
 }

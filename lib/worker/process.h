@@ -55,4 +55,11 @@ int process_board_take(const char *path, int local_rank, struct board **ret,
                        struct eddis_error *err);
 void process_board_put(void);
 
+/* Borrow it as it is, without a worker, and keep others from it, until process_board_unlock.  Fails
+ * likewise, and nothing is locked then.
+ */
+int process_board_lock(const char *path, int local_rank, struct board **ret,
+                       struct eddis_error *err);
+void process_board_unlock(void);
+
 #endif

@@ -14,6 +14,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 /* Reported beyond the present step though nobody asked yet, so that a reader one or two steps
  * ahead does not have to wait when a plan changes.
@@ -24,6 +26,7 @@ enum { REPLAN_TRIES = 1000 }; /* a millisecond each, while the agent writes a pl
 
 void replan_init(struct replan *r)
 {
+    r->fd = -1;
     pthread_mutex_init(&r->lock, NULL);
 }
 
@@ -32,6 +35,8 @@ void replan_fini(struct replan *r)
     free(r->event);
     free(r->plan);
     free(r->batch);
+    if (r->fd >= 0)
+        close(r->fd);
     pthread_mutex_destroy(&r->lock);
 }
 
@@ -68,17 +73,15 @@ void replan_report(struct replan *r, struct sync_tail *tail)
     pthread_mutex_unlock(&r->lock);
 }
 
-static int replan_add_event(struct replan *r, int64_t step, unsigned flags)
+static int replan_add_event(struct replan *r, const struct replan_event *e)
 {
     struct replan_event *bigger;
 
-    if (!flags)
-        return 0;
     bigger = realloc(r->event, (size_t)(r->n_events + 1) * sizeof *bigger);
     if (!bigger)
         return -ENOMEM;
     r->event = bigger;
-    r->event[r->n_events++] = (struct replan_event){ .step = step, .flags = flags };
+    r->event[r->n_events++] = *e;
     return 0;
 }
 
@@ -103,30 +106,50 @@ static void replan_show(struct replan *r, int64_t since)
     phase_unlock_board(r->phase);
 }
 
+static int replan_check(const struct replan *r, int64_t version, struct eddis_error *err)
+{
+    return r->samples->group->several && r->plan[version % BOARD_PLANS].period < 1
+               ? eddis_fail(err, -EPROTO, "it has no period between averages of models")
+               : 0;
+}
+
+/* Have its batches hold, and this worker's piece. */
+static int replan_take(struct replan *r, const struct board_plan *p, int64_t from,
+                       struct eddis_error *err)
+{
+    const struct samples_plan plan = { p->version, from, p->batch,
+                                       p->piece[r->samples->order.rank] };
+
+    return samples_add_plan(r->samples, &plan, err);
+}
+
 /* Plans between the old and the new one were skipped; what they asked for is not. */
 static int replan_adopt(struct replan *r, int64_t version, int64_t from, struct eddis_error *err)
 {
-    unsigned flags = 0;
-    int rc;
+    struct replan_event e = { .step = from, .period = replan_copy(r, version)->period };
+    int rc = replan_check(r, version, err);
 
     for (int64_t v = r->version + 1; v <= version; v++) {
         int64_t asked = replan_copy(r, v)->flags;
 
         if (asked & BOARD_FLAG_CHECKPOINT) {
-            flags |= EDDIS_STEP_CHECKPOINT;
-            r->checkpoints++;
+            e.flags |= EDDIS_STEP_CHECKPOINT;
+            e.checkpoints++;
         }
         if (asked & BOARD_FLAG_STOP)
-            flags |= EDDIS_STEP_STOP;
+            e.flags |= EDDIS_STEP_STOP;
     }
-    rc = samples_add_plan(r->samples, version, from, replan_copy(r, version)->batch, err);
-    if (rc == 0 && replan_add_event(r, from, flags) < 0)
+    if (rc == 0)
+        rc = replan_take(r, replan_copy(r, version), from, err);
+    if (rc == 0 && replan_add_event(r, &e) < 0)
         rc = eddis_fail(err, -ENOMEM, "no memory for a plan");
     if (rc < 0)
         return eddis_fail_prefix(err, rc, "cannot take plan %lld", (long long)version);
     r->version = version;
     replan_note_passing(r, version);
     replan_show(r, from);
+    if (r->fd >= 0)
+        (void)eventfd_write(r->fd, 1); /* fails only when it is readable already */
     return 0;
 }
 
@@ -168,8 +191,11 @@ unsigned replan_flags(struct replan *r, int64_t step)
     int n = 0;
 
     pthread_mutex_lock(&r->lock);
-    while (n < r->n_events && r->event[n].step <= step)
-        flags |= r->event[n++].flags;
+    for (; n < r->n_events && r->event[n].step <= step; n++) {
+        flags |= r->event[n].flags;
+        r->period = r->event[n].period;
+        r->checkpoints += r->event[n].checkpoints;
+    }
     if (n) {
         memmove(r->event, r->event + n, (size_t)(r->n_events - n) * sizeof *r->event);
         r->n_events -= n;
@@ -184,6 +210,18 @@ void replan_resume(struct replan *r, int64_t step)
     for (int i = 0; i < r->n_events; i++)
         r->event[i].step = step;
     pthread_mutex_unlock(&r->lock);
+}
+
+int replan_fd(struct replan *r, struct eddis_error *err)
+{
+    int fd;
+
+    pthread_mutex_lock(&r->lock);
+    if (r->fd < 0)
+        r->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    fd = r->fd >= 0 ? r->fd : -errno;
+    pthread_mutex_unlock(&r->lock);
+    return fd >= 0 ? fd : eddis_fail(err, fd, "no descriptor for plans: %s", strerror(-fd));
 }
 
 int64_t replan_version(struct replan *r)
@@ -206,6 +244,16 @@ bool replan_is_passing(struct replan *r, int64_t version)
     return passing;
 }
 
+int64_t replan_period(struct replan *r)
+{
+    int64_t period;
+
+    pthread_mutex_lock(&r->lock);
+    period = r->period;
+    pthread_mutex_unlock(&r->lock);
+    return period;
+}
+
 int64_t replan_checkpoints(struct replan *r)
 {
     int64_t n;
@@ -219,56 +267,88 @@ int64_t replan_checkpoints(struct replan *r)
 /* ---- the first plan ---- */
 
 /* Without eddis-run: the same for all, the first ones take what is left over. */
-static void replan_equal(int64_t all, int64_t n, int64_t *batch)
+static int replan_equal(struct replan *r, int64_t all, int64_t n, struct eddis_error *err)
 {
+    cleanup_free int64_t *batch = calloc((size_t)n, sizeof *batch);
+
+    if (!batch)
+        return eddis_fail(err, -ENOMEM, "no memory for %lld ranks", (long long)n);
     for (int64_t i = 0; i < n; i++)
         batch[i] = all / n + (i < all % n);
+    r->samples->global_batch = all;
+    return samples_add_plan(r->samples, &(struct samples_plan){ r->version, 0, batch, 0 }, err);
+}
+
+static int replan_make_room(struct replan *r, size_t n, struct eddis_error *err)
+{
+    r->plan = calloc(BOARD_PLANS, sizeof *r->plan);
+    r->batch = calloc(BOARD_PLANS * 2 * n, sizeof *r->batch);
+    if (!r->plan || !r->batch)
+        return eddis_fail(err, -ENOMEM, "no memory for plans");
+    for (size_t i = 0; i < BOARD_PLANS; i++) {
+        r->plan[i].batch = r->batch + 2 * i * n;
+        r->plan[i].piece = r->plan[i].batch + n;
+    }
+    return 0;
 }
 
 /* The newest plan that every worker has. */
-static int replan_first(struct replan *r, int n_ranks, int64_t *batch, struct eddis_error *err)
+static int replan_first(struct replan *r, int n_ranks, struct eddis_error *err)
 {
     struct board_plan *plan;
-    int rc = -EAGAIN;
+    int rc;
 
-    r->plan = calloc(BOARD_PLANS, sizeof *r->plan);
-    r->batch = calloc((size_t)BOARD_PLANS * (size_t)n_ranks, sizeof *r->batch);
-    if (!r->plan || !r->batch)
-        return eddis_fail(err, -ENOMEM, "no memory for plans");
-    for (int i = 0; i < BOARD_PLANS; i++)
-        r->plan[i].batch = r->batch + (size_t)i * (size_t)n_ranks;
+    rc = replan_make_room(r, (size_t)n_ranks, err);
+    if (rc < 0)
+        return rc;
     plan = replan_copy(r, r->version);
+    rc = -EAGAIN;
     for (int i = 0; i < REPLAN_TRIES && rc == -EAGAIN; i++) {
         rc = board_plan_get(r->board, r->version, plan, err);
         if (rc == -EAGAIN)
             clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
     }
+    if (rc == 0)
+        rc = replan_check(r, r->version, err);
     if (rc < 0)
         return eddis_fail_prefix(err, rc, "cannot read the job's plan");
+    r->period = plan->period;
     replan_note_passing(r, r->version);
-    memcpy(batch, plan->batch, (size_t)n_ranks * sizeof *batch);
-    return 0;
+    for (int i = 0; i < n_ranks; i++)
+        r->samples->global_batch += plan->batch[i];
+    return replan_take(r, plan, 0, err);
 }
 
-/* All that may fail on one worker alone comes after the collective. */
-int replan_open(struct replan *r, struct collectives *all, int64_t batch, struct eddis_error *err)
+int replan_begin(struct replan *r, struct collectives *all, struct eddis_error *err)
 {
-    int n_ranks = all->place.n_ranks, rc;
-    cleanup_free int64_t *share = NULL;
-
     r->version = r->board ? board_newest(r->board) : 1;
-    rc = collectives_least(all, &r->version, 1, err);
-    if (rc < 0)
-        return rc;
+    return collectives_least(all, &r->version, 1, err);
+}
+
+int replan_open(struct replan *r, int n_ranks, int64_t batch, struct eddis_error *err)
+{
     r->read = r->version;
-    share = calloc((size_t)n_ranks, sizeof *share);
-    if (!share)
-        return eddis_fail(err, -ENOMEM, "no memory for %d ranks", n_ranks);
     if (r->board)
-        rc = replan_first(r, n_ranks, share, err);
-    else
-        replan_equal(batch ? batch : 64 * (int64_t)n_ranks, n_ranks, share);
-    for (int i = 0; i < n_ranks; i++)
-        r->samples->global_batch += share[i];
-    return rc < 0 ? rc : samples_add_plan(r->samples, r->version, 0, share, err);
+        return replan_first(r, n_ranks, err);
+    return replan_equal(r, batch ? batch : 64 * (int64_t)n_ranks, n_ranks, err);
+}
+
+int replan_settle(struct replan *r, int64_t version, struct eddis_error *err)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&r->lock);
+    for (int i = 0; i < REPLAN_TRIES && rc == 0 && r->read < version; i++) {
+        rc = replan_fetch(r);
+        if (rc == 0 && r->read < version)
+            clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
+    }
+    if (rc < 0 || r->read < version)
+        rc = eddis_fail(err, rc < 0 ? rc : -EAGAIN, "cannot read the job's plan");
+    else if (r->version < version) /* else it was taken when another worker could not */
+        rc = replan_adopt(r, version, 0, err);
+    if (rc == 0)
+        r->period = replan_copy(r, version)->period;
+    pthread_mutex_unlock(&r->lock);
+    return rc;
 }

@@ -10,10 +10,12 @@
 #include "collectives.h"
 #include "samples.h"
 
-/* A step at which something is to be done, decided by a plan. */
+/* What a plan decides for the step from which it holds. */
 struct replan_event {
     int64_t step;
-    unsigned flags; /* EDDIS_STEP_... */
+    int64_t period;  /* from there on */
+    unsigned flags;  /* EDDIS_STEP_... */
+    int checkpoints; /* asked for by the plans that came together here */
 };
 
 struct replan {
@@ -25,25 +27,33 @@ struct replan {
     pthread_mutex_t lock;
     int64_t version; /* newest agreed */
     int64_t passing; /* newest agreed that has BOARD_FLAG_PASSING; 0: none */
+    int64_t period;  /* between two averages of models, at the last step of replan_flags */
     /* Copies of the plans version + 1 .. read, made before they are reported, so that agreeing on
      * one cannot fail any more.
      */
     struct board_plan *plan; /* [BOARD_PLANS], plan v in v % BOARD_PLANS; NULL without a board */
-    int64_t *batch;          /* [BOARD_PLANS, n_ranks], theirs */
+    int64_t *batch;          /* [BOARD_PLANS, 2, n_ranks], their batches and pieces */
     int64_t read;
     struct replan_event *event; /* [n_events] in order of steps */
     int n_events;
-    int64_t checkpoints;        /* that plans have asked for */
+    int64_t checkpoints;        /* that plans have asked for, up to the last step of replan_flags */
     struct eddis_error failure; /* to take a plan; code 0: none */
+    int fd;                     /* written to when a plan was agreed; -1: nobody wants it */
 };
 
 void replan_init(struct replan *r);
 void replan_fini(struct replan *r);
 
-/* Agree on the first plan and give it to the samples; without a board `batch` samples a step of all
- * ranks (0: 64 a rank) are shared equally.  Collective.
+/* Agree on the version of the first plan, r->version; 0: the job's mode is open.  Collective. */
+int replan_begin(struct replan *r, struct collectives *all, struct eddis_error *err);
+
+/* Give the first plan to the samples; without a board `batch` samples a step of all ranks (0: 64 a
+ * rank) are shared equally.
  */
-int replan_open(struct replan *r, struct collectives *all, int64_t batch, struct eddis_error *err);
+int replan_open(struct replan *r, int n_ranks, int64_t batch, struct eddis_error *err);
+
+/* Have another plan, which all have, in the place of the first one; before the first step. */
+int replan_settle(struct replan *r, int64_t version, struct eddis_error *err);
 
 /* Fill in the tail of a step, and learn what all have filled in: the engine's hooks. */
 void replan_report(struct replan *r, struct sync_tail *tail);
@@ -52,7 +62,7 @@ void replan_agree(struct replan *r, const struct sync_tail *tail);
 /* Return the failure to take a plan, or 0. */
 int replan_failure(struct replan *r, struct eddis_error *err);
 
-/* Return the flags that plans have put on this step, and forget those before it. */
+/* Return the flags that plans have put on this step, and forget what was decided up to it. */
 unsigned replan_flags(struct replan *r, int64_t step);
 
 /* Go on at this step, between two steps: the newest plan holds from there, and flags that are still
@@ -60,11 +70,19 @@ unsigned replan_flags(struct replan *r, int64_t step);
  */
 void replan_resume(struct replan *r, int64_t step);
 
+/* Borrows a descriptor that becomes readable when a plan was agreed, until replan_fini. */
+int replan_fd(struct replan *r, struct eddis_error *err);
+
 /* Return the newest version; whether this one is the newest that has BOARD_FLAG_PASSING. */
 int64_t replan_version(struct replan *r);
 bool replan_is_passing(struct replan *r, int64_t version);
 
-/* Count the checkpoints that plans have asked for. */
+/* Return the steps between two averages of models under the plan that holds at the last step of
+ * replan_flags; 0: the algorithm has one model.
+ */
+int64_t replan_period(struct replan *r);
+
+/* Count the checkpoints that plans have asked for, up to the last step of replan_flags. */
 int64_t replan_checkpoints(struct replan *r);
 
 #endif

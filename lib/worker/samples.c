@@ -37,8 +37,41 @@ void samples_init(struct samples *s)
 int samples_open(struct samples *s, const struct sampler_options *order, struct eddis_error *err)
 {
     s->order = *order;
-    s->feed = s->group->several ? NULL : &samples_by_plan;
+    s->given = order->samples > 0;
     return sampler_open(order, &s->sampler, err);
+}
+
+int samples_give(struct samples *s, int64_t samples, int64_t epochs, struct eddis_error *err)
+{
+    int rc;
+
+    pthread_mutex_lock(&s->lock);
+    rc = sampler_set_data(s->sampler, samples, epochs, err);
+    if (rc == 0) {
+        s->order.samples = samples;
+        s->order.epochs = epochs;
+        s->given = true;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
+bool samples_given(struct samples *s)
+{
+    bool given;
+
+    pthread_mutex_lock(&s->lock);
+    given = s->given;
+    pthread_mutex_unlock(&s->lock);
+    return given;
+}
+
+void samples_settle(struct samples *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->feed = s->group->several ? NULL : &samples_by_plan;
+    s->settled = true;
+    pthread_mutex_unlock(&s->lock);
 }
 
 void samples_close(struct samples *s)
@@ -47,6 +80,16 @@ void samples_close(struct samples *s)
     sampler_close(s->sampler);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
+}
+
+bool samples_settled(struct samples *s)
+{
+    bool settled;
+
+    pthread_mutex_lock(&s->lock);
+    settled = s->settled;
+    pthread_mutex_unlock(&s->lock);
+    return settled;
 }
 
 void samples_fail(void *arg, const struct eddis_error *why)
@@ -91,17 +134,10 @@ static int samples_late(const struct samples *s, int64_t step, struct eddis_erro
                       s->group->member[0], (long long)step);
 }
 
-/* Grows as long as the group gets on.  Steps may be long and a reader far ahead of them. */
-static int64_t samples_progress(const struct samples *s)
-{
-    return s->step + (s->ranges ? ranges_end(s->ranges) : 0);
-}
-
 /* Have the step's samples and the plan that shares them, waiting for either. */
-static int samples_look(struct samples *s, int64_t step, struct sampler_step *ret,
-                        struct eddis_error *err)
+static int samples_look(struct samples *s, int64_t step, int64_t deadline_ns,
+                        struct sampler_step *ret, struct eddis_error *err)
 {
-    int64_t deadline = 0, progress = -1;
     int rc;
 
     for (;;) {
@@ -110,14 +146,11 @@ static int samples_look(struct samples *s, int64_t step, struct sampler_step *re
         rc = unsettled ? -EAGAIN : s->feed->look(s, step, ret, err);
         if (rc != -EAGAIN)
             return rc;
-        if (samples_progress(s) != progress)
-            deadline = clock_after_ns(clock_now_ns(), COLLECTIVES_TIMEOUT_NS);
-        progress = samples_progress(s);
-        if (clock_now_ns() >= deadline)
+        rc = unsettled ? 0 : s->feed->more(s, deadline_ns, err);
+        if (rc == -EAGAIN || (rc == 0 && clock_now_ns() >= deadline_ns))
             return samples_late(s, step, err);
-        rc = unsettled ? 0 : s->feed->more(s, err);
         if (rc == 0)
-            rc = samples_wait(s, deadline, err);
+            rc = samples_wait(s, deadline_ns, err);
         if (rc < 0)
             return rc;
     }
@@ -128,22 +161,87 @@ int samples_take(struct samples *s, struct sampler_step *ret, struct eddis_error
     int rc;
 
     pthread_mutex_lock(&s->lock);
-    rc = samples_look(s, s->step, ret, err);
+    rc = samples_look(s, s->step, clock_after_ns(clock_now_ns(), COLLECTIVES_TIMEOUT_NS), ret, err);
     if (rc > 0)
         sampler_forget(s->sampler, s->step);
     pthread_mutex_unlock(&s->lock);
     return rc;
 }
 
-int samples_peek(struct samples *s, int64_t step, struct sampler_step *ret, struct eddis_error *err)
+/* Whether somebody can say who takes what. */
+static int samples_check(const struct samples *s, struct eddis_error *err)
 {
+    if (!s->feed && s->open)
+        return eddis_fail(err, -EAGAIN,
+                          "the job's mode, and with it who takes which samples, is open until "
+                          "eddis_commit");
+    if (!s->given)
+        return eddis_fail(err, -EINVAL,
+                          "the samples are not known: call eddis_set_data and eddis_commit before "
+                          "asking for them");
+    if (!s->feed)
+        return eddis_fail(err, -EINVAL, "call eddis_commit before asking for samples");
+    return 0;
+}
+
+/* Farther than every worker is sure to know while the present step is under way. */
+static int samples_too_far(const struct samples *s, int64_t step, struct eddis_error *err)
+{
+    if (step <= s->step + s->read_ahead)
+        return 0;
+    return eddis_fail(err, -ENOBUFS,
+                      "step %lld was asked for during step %lld: eddis_options.read_ahead lets %d "
+                      "steps be asked for ahead",
+                      (long long)step, (long long)s->step, s->read_ahead);
+}
+
+int samples_peek(struct samples *s, int64_t step, int64_t timeout_ns, struct sampler_step *ret,
+                 struct eddis_error *err)
+{
+    int64_t deadline = clock_after_ns(clock_now_ns(), timeout_ns);
     int rc;
 
     pthread_mutex_lock(&s->lock);
-    rc = s->feed ? samples_look(s, step, ret, err)
-                 : eddis_fail(err, -EINVAL, "call eddis_commit before asking for samples");
+    rc = samples_check(s, err);
+    if (rc == 0)
+        rc = samples_too_far(s, step, err);
+    if (rc == 0)
+        rc = samples_look(s, step, deadline, ret, err);
     pthread_mutex_unlock(&s->lock);
+    if (rc == -ETIMEDOUT && timeout_ns == 0)
+        rc = -EAGAIN;
+    if (rc == -EAGAIN && err)
+        err->code = rc;
     return rc;
+}
+
+int samples_counts(struct samples *s, int64_t step, int64_t *ret, struct eddis_error *err)
+{
+    const struct sampler_group g = { s->group->member, s->group->place.n_ranks };
+    struct sampler_step r;
+    int rc = samples_peek(s, step, 0, &r, err);
+
+    if (rc <= 0)
+        return rc;
+    pthread_mutex_lock(&s->lock);
+    rc = sampler_counts(s->sampler, &g, step, r.batch, ret, err);
+    pthread_mutex_unlock(&s->lock);
+    return rc < 0 ? rc : g.n_members;
+}
+
+int samples_use(struct samples *s, enum samples_use use, struct eddis_error *err)
+{
+    enum samples_use was;
+
+    pthread_mutex_lock(&s->lock);
+    was = s->use ? s->use : use;
+    s->use = was;
+    pthread_mutex_unlock(&s->lock);
+    if (was == use)
+        return 0;
+    return eddis_fail(err, -EINVAL,
+                      "a program asks for the numbers of its samples (eddis_sample_indices) or "
+                      "counts its own (eddis_set_count), not both");
 }
 
 int samples_ahead(struct samples *s, struct eddis_error *err)
@@ -165,6 +263,15 @@ void samples_finish(struct samples *s)
     pthread_mutex_lock(&s->lock);
     if (s->ranges)
         ranges_finish(s->ranges, s->step);
+    s->step++;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void samples_pass(struct samples *s)
+{
+    pthread_mutex_lock(&s->lock);
+    if (s->ranges)
+        ranges_delay(s->ranges, s->step);
     s->step++;
     pthread_mutex_unlock(&s->lock);
 }
@@ -222,15 +329,16 @@ static int samples_fed(const struct samples *s, int64_t version, const int64_t *
         (long long)version, s->group->number, s->group->member[0]);
 }
 
-int samples_add_plan(struct samples *s, int64_t version, int64_t from_step, const int64_t *batch,
-                     struct eddis_error *err)
+int samples_add_plan(struct samples *s, const struct samples_plan *p, struct eddis_error *err)
 {
-    int rc = samples_fed(s, version, batch, err);
+    int rc = samples_fed(s, p->version, p->batch, err);
 
     if (rc < 0)
         return rc;
     pthread_mutex_lock(&s->lock);
-    rc = sampler_add_plan(s->sampler, version, from_step, batch, err);
+    rc = sampler_add_plan(s->sampler, p->version, p->from_step, p->batch, err);
+    if (rc == 0)
+        sampler_set_piece(s->sampler, p->piece);
     pthread_mutex_unlock(&s->lock);
     return rc;
 }
@@ -285,7 +393,7 @@ int samples_freeze(struct samples *s, struct eddis_error *err)
     while (rc == 0 && s->counter.busy)
         rc = samples_wait(s, clock_after_ns(clock_now_ns(), COLLECTIVES_TIMEOUT_NS), err);
     if (rc == 0 && s->counter.asking)
-        rc = samples_counter_draw(s, err);
+        rc = samples_counter_draw(s, CLOCK_NEVER, err);
     pthread_mutex_unlock(&s->lock);
     return rc;
 }
@@ -302,7 +410,8 @@ int64_t samples_total(const struct samples *s)
 {
     int64_t all;
 
-    if (s->order.epochs == 0 || __builtin_mul_overflow(s->order.samples, s->order.epochs, &all))
+    if (s->order.epochs == 0 ||
+        __builtin_mul_overflow(sampler_used(s->sampler), s->order.epochs, &all))
         return INT64_MAX;
     return all;
 }

@@ -29,10 +29,7 @@
 
 #include <pthread.h>
 
-enum {
-    SAMPLES_AHEAD = 4, /* steps from the present one on whose ranges a group's root has taken */
-    SAMPLES_TOLD = 64,
-};
+enum { SAMPLES_TOLD = 4 }; /* more than a root ever has: it asks for a range a step */
 
 /* The counter's end here.  A group's root adds to it and tells the members, one range with each
  * step's tail.
@@ -47,17 +44,25 @@ struct samples_counter {
     bool busy;   /* a thread waits for it */
 };
 
+/* How the program knows what a step's samples are. */
+enum samples_use { SAMPLES_BY_INDEX = 1, SAMPLES_BY_COUNT = 2 };
+
 struct samples {
     /* These do not change. */
     struct collectives *all;
     struct shared_buffers *box;
     const struct group *group;
-    struct sampler_options order;
-    int64_t global_batch; /* of every whole step */
+    struct sampler_options order; /* samples and epochs may be given later */
+    int64_t global_batch;         /* of every whole step */
+    int read_ahead;               /* steps behind the present one that are told */
+    bool open; /* the mode is, until eddis_commit: who asks before is to ask again */
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    const struct samples_feed *feed; /* NULL: of several models, before eddis_commit */
+    const struct samples_feed *feed; /* NULL: of several models, or they may be, before commit */
+    bool settled;                    /* the group and its plan are known */
+    bool given;                      /* the data are known: `order` has them */
+    enum samples_use use;            /* 0: not known yet */
     struct sampler *sampler;         /* which part of a step is whose, by plan */
     struct ranges *ranges;           /* of the counter; NULL by plan */
     struct samples_counter counter;
@@ -71,8 +76,19 @@ struct samples {
 /* Make the lock; the first block of members is the caller's to set. */
 void samples_init(struct samples *s);
 
-/* Begin by plan; where there are several models nothing is told before samples_start. */
+/* Begin.  Nothing is told before samples_settle and, where the order has no samples, samples_give.
+ */
 int samples_open(struct samples *s, const struct sampler_options *order, struct eddis_error *err);
+
+/* Say which data there are; whether that is known. */
+int samples_give(struct samples *s, int64_t samples, int64_t epochs, struct eddis_error *err);
+bool samples_given(struct samples *s);
+
+/* The group and its plan are known now: begin by plan; where there are several models nothing is
+ * told before samples_start.
+ */
+void samples_settle(struct samples *s);
+bool samples_settled(struct samples *s);
 void samples_close(struct samples *s);
 
 /* For comm_thread_on_failure, arg a struct samples: nobody waits for samples any more. */
@@ -84,21 +100,35 @@ int samples_start(struct samples *s, smb_key key, struct eddis_error *err);
 /* ---- steps ---- */
 
 /* Say what is to be done at the present step; those before it are forgotten.  Returns 1, or 0 when
- * nothing is left.  May wait, as samples_peek.
+ * nothing is left.  May wait.  -ETIMEDOUT: not told within COLLECTIVES_TIMEOUT_NS.
  */
 int samples_take(struct samples *s, struct sampler_step *ret, struct eddis_error *err);
 
-/* The same for any step that is not forgotten, from any thread.  -EINVAL: before eddis_commit.
- * -ETIMEDOUT: the group did not get on for COLLECTIVES_TIMEOUT_NS.
+/* The same for any step that is not forgotten and at most read_ahead behind the present one, from
+ * any thread.  Before there are samples -EAGAIN where `open` is set, otherwise -EINVAL: that is
+ * before eddis_commit then, or without data.  -ENOBUFS: a later step; -ETIMEDOUT, with a timeout of
+ * 0 -EAGAIN: it is not known yet; what was asked of the counter is for the next call.
  */
-int samples_peek(struct samples *s, int64_t step, struct sampler_step *ret,
+int samples_peek(struct samples *s, int64_t step, int64_t timeout_ns, struct sampler_step *ret,
                  struct eddis_error *err);
+
+/* Write what each rank of the group takes at such a step, if it is known now, to ret [as many].
+ * Returns how many, or 0 behind the last step.
+ */
+int samples_counts(struct samples *s, int64_t step, int64_t *ret, struct eddis_error *err);
+
+/* The program does it this way.  -EINVAL: it has done it the other way. */
+int samples_use(struct samples *s, enum samples_use use, struct eddis_error *err);
 
 /* Have a group's root take the samples of a later step while the present one computes. */
 int samples_ahead(struct samples *s, struct eddis_error *err);
 
 /* End the present step: the next one is the present one from now on. */
 void samples_finish(struct samples *s);
+
+/* The same for a step without samples: what was taken for it already is for the next one, or left.
+ */
+void samples_pass(struct samples *s);
 
 /* Return the highest step that anybody asked for. */
 int64_t samples_asked(struct samples *s);
@@ -111,9 +141,14 @@ int64_t samples_asked(struct samples *s);
 int64_t samples_hold(struct samples *s, int64_t ahead, bool hold);
 void samples_release(struct samples *s);
 
+struct samples_plan {
+    int64_t version, from_step;
+    const int64_t *batch; /* [n_ranks] */
+    int64_t piece;        /* as of sampler_set_piece */
+};
+
 /* As sampler_add_plan; -EINVAL too when one of several models would get no samples. */
-int samples_add_plan(struct samples *s, int64_t version, int64_t from_step, const int64_t *batch,
-                     struct eddis_error *err);
+int samples_add_plan(struct samples *s, const struct samples_plan *p, struct eddis_error *err);
 
 /* Write a root's next range into the tail; learn it as a member. */
 void samples_report(struct samples *s, struct sync_tail *tail);

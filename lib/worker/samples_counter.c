@@ -3,12 +3,14 @@
  * or one that every worker keeps for itself
  *
  * A group's root adds to the counter while a step computes, so that nobody waits for the answer.  A
- * member learns of a range with the tail of a step, and should know the next step, and whether that
- * ends its epoch, before it ends its own: the samples of steps t, t + 1 and t + 2 at step t.  So
- * the root has SAMPLES_AHEAD of them when it asks for another:
+ * member learns of a range with the tail of a step, and should know r = read_ahead steps behind the
+ * present one, and whether the last of them ends its epoch, before that tail comes: the samples of
+ * steps t to t + r + 1 at step t.  So the root has r + 3 of them when it asks for another:
  *
- *     root     step t: asks for t + 4 | step t + 1: tells t + 4 with the tail |
- *     member                          |                                       | step t + 2
+ *     root     step t: asks for t + r + 3 | step t + 1: tells t + r + 3 with the tail |
+ *     member                              |                                           | step t + 2
+ *
+ * Then no wait for samples within read_ahead ever needs a step that has not been done.
  */
 #include "samples_feed.h"
 
@@ -27,7 +29,7 @@ static struct sampler_group members(const struct samples *s)
 /* The same on all workers.  One that has no members to tell needs one range less. */
 static int ahead(const struct samples *s)
 {
-    return s->group->n_groups < s->all->place.n_ranks ? SAMPLES_AHEAD : SAMPLES_AHEAD - 1;
+    return s->read_ahead + (s->group->n_groups < s->all->place.n_ranks ? 3 : 2);
 }
 
 /* ---- asking the shared counter ---- */
@@ -46,45 +48,46 @@ static void ask_prepare(struct samples *s)
                                        .deadline_ns = deadline } };
 }
 
-/* The counter has answered. */
+/* The counter has answered.  Returns 1 when all of the range's steps are too short: nobody needs to
+ * hear of it.
+ */
 static int ask_answered(struct samples *s, struct eddis_error *err)
 {
     struct samples_counter *c = &s->counter;
     struct range x = { c->ask.r.value, c->ask.r.add };
+    int64_t end = ranges_end(s->ranges);
     int rc = c->ask.r.rc < 0 ? eddis_fail(err, c->ask.r.rc, "the shared counter of samples: %s",
                                           c->ask.r.error.text)
                              : ranges_add(s->ranges, x.first, x.count, err);
 
     c->asking = false;
-    if (rc == 0 && s->group->place.n_ranks > 1)
+    if (rc < 0 || (ranges_end(s->ranges) == end && !ranges_exhausted(s->ranges)))
+        return rc < 0 ? rc : 1;
+    if (s->group->place.n_ranks > 1)
         c->told[c->n_told++] = ranges_exhausted(s->ranges) ? (struct range){ 0, -1 } : x;
-    return rc;
+    return 0;
 }
 
-int samples_counter_draw(struct samples *s, struct eddis_error *err)
+int samples_counter_draw(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
 {
     struct samples_counter *c = &s->counter;
-    struct comm_wait w = { .kind = WAIT_BOX, .box = &c->ask };
-    bool send = !c->asking;
     int rc;
 
-    /* Before any are taken: what the group never heard of nobody would do. */
-    if (send && c->n_told == SAMPLES_TOLD)
-        return eddis_fail(err, -EAGAIN,
-                          "the samples of %d steps were asked for ahead, the group "
-                          "knows of none of them yet",
-                          SAMPLES_TOLD);
     c->busy = true;
-    if (send)
-        ask_prepare(s);
-    pthread_mutex_unlock(&s->lock);
-    if (send)
-        comm_thread_send(s->all->waiter.thread, &c->ask.mail);
-    /* has its own deadline */
-    rc = comm_thread_wait(s->all->waiter.thread, &w, CLOCK_NEVER, err);
-    pthread_mutex_lock(&s->lock);
-    if (rc == 0)
-        rc = ask_answered(s, err);
+    do {
+        struct comm_wait w = { .kind = WAIT_BOX, .box = &c->ask };
+        bool send = !c->asking;
+
+        if (send)
+            ask_prepare(s);
+        pthread_mutex_unlock(&s->lock);
+        if (send)
+            comm_thread_send(s->all->waiter.thread, &c->ask.mail);
+        /* has a deadline of its own, too */
+        rc = comm_thread_wait(s->all->waiter.thread, &w, deadline_ns, err);
+        pthread_mutex_lock(&s->lock);
+        rc = rc == 0 ? ask_answered(s, err) : rc == -ETIMEDOUT ? -EAGAIN : rc;
+    } while (rc > 0);
     c->busy = false;
     pthread_cond_broadcast(&s->changed);
     return rc;
@@ -93,9 +96,10 @@ int samples_counter_draw(struct samples *s, struct eddis_error *err)
 int samples_counter_ahead(struct samples *s, struct eddis_error *err)
 {
     struct samples_counter *c = &s->counter;
-    int rc = c->asking && !c->busy ? samples_counter_draw(s, err) : 0;
+    int rc = c->asking && !c->busy ? samples_counter_draw(s, CLOCK_NEVER, err) : 0;
 
-    if (rc < 0 || c->busy || ranges_exhausted(s->ranges) ||
+    /* What the group never hears of nobody would do. */
+    if (rc < 0 || c->busy || c->n_told == SAMPLES_TOLD || ranges_exhausted(s->ranges) ||
         ranges_end(s->ranges) > s->step + ahead(s))
         return rc;
     ask_prepare(s);
@@ -124,21 +128,23 @@ static int ranges_feed_look(struct samples *s, int64_t step, struct sampler_step
     return 1;
 }
 
-static int counter_more(struct samples *s, struct eddis_error *err)
+static int counter_more(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
 {
+    const struct samples_counter *c = &s->counter;
     int rc;
 
-    if (!group_is_root(s->group) || s->counter.busy || s->frozen)
+    if (!group_is_root(s->group) || c->busy || s->frozen || c->n_told == SAMPLES_TOLD)
         return 0;
-    rc = samples_counter_draw(s, err);
+    rc = samples_counter_draw(s, deadline_ns, err);
     return rc < 0 ? rc : 1;
 }
 
 /* Every worker does the same, in the same order. */
-static int alike_more(struct samples *s, struct eddis_error *err)
+static int alike_more(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
 {
     int rc = ranges_add(s->ranges, s->counter.counted, s->global_batch, err);
 
+    (void)deadline_ns;
     s->counter.counted += s->global_batch;
     return rc < 0 ? rc : 1;
 }
@@ -162,7 +168,8 @@ int samples_counter_ranges(const struct samples *s, const struct samples_rest *r
 {
     /* A list of nothing means everything to ranges_open: an empty range means nothing. */
     const struct range none = { 0, 0 };
-    struct ranges_options o = { .samples = s->order.samples,
+    struct ranges_options o = { .samples = sampler_used(s->sampler),
+                                .min_count = s->order.min_count,
                                 .epochs = s->order.epochs,
                                 .left = rest->left,
                                 .n_left = rest->n_left,
@@ -187,17 +194,17 @@ static int draw_first(struct samples *s, struct range *ret, struct eddis_error *
 
     pthread_mutex_lock(&s->lock);
     for (int i = 0; rc == 0 && group_is_root(s->group) && i < ahead(s); i++) {
-        rc = samples_counter_draw(s, err);
+        rc = samples_counter_draw(s, CLOCK_NEVER, err);
+        s->counter.n_told = 0; /* the members learn these at once */
         ret[i] = (struct range){ s->counter.ask.r.value, s->counter.ask.r.add };
     }
-    s->counter.n_told = 0; /* the members learn these at once */
     pthread_mutex_unlock(&s->lock);
     return rc;
 }
 
 static int learn_first(struct samples *s, const struct range *all, struct eddis_error *err)
 {
-    const struct range *root = all + (size_t)s->group->member[0] * SAMPLES_AHEAD;
+    const struct range *root = all + s->group->member[0] * ahead(s);
     int rc = 0;
 
     pthread_mutex_lock(&s->lock);
@@ -209,10 +216,11 @@ static int learn_first(struct samples *s, const struct range *all, struct eddis_
 
 int samples_counter_begin(struct samples *s, struct eddis_error *err)
 {
-    struct range own[SAMPLES_AHEAD] = { 0 };
-    cleanup_free struct range *all = malloc((size_t)s->all->place.n_ranks * sizeof own);
+    size_t n = (size_t)ahead(s), ranks = (size_t)s->all->place.n_ranks;
+    cleanup_free struct range *own = calloc(n, sizeof *own);
+    cleanup_free struct range *all = calloc(ranks * n, sizeof *all);
     int64_t zero = 0;
-    int rc = all ? 0 : eddis_fail(err, -ENOMEM, "no memory for ranges of samples");
+    int rc = own && all ? 0 : eddis_fail(err, -ENOMEM, "no memory for ranges of samples");
 
     if (rc == 0 && s->all->place.rank == 0) {
         struct smb_request q = {
@@ -225,6 +233,6 @@ int samples_counter_begin(struct samples *s, struct eddis_error *err)
     if (rc == 0)
         rc = collectives_agree(s->all, draw_first(s, own, err), err);
     if (rc == 0)
-        rc = collectives_allgather(s->all, own, all, sizeof own, err);
+        rc = collectives_allgather(s->all, own, all, n * sizeof *own, err);
     return rc < 0 ? rc : learn_first(s, all, err);
 }

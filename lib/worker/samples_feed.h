@@ -16,8 +16,10 @@ struct samples_feed {
      */
     int (*look)(struct samples *s, int64_t step, struct sampler_step *ret, struct eddis_error *err);
 
-    /* After -EAGAIN: find out more.  Returns 1, or 0 when somebody else does.  NULL: never. */
-    int (*more)(struct samples *s, struct eddis_error *err);
+    /* After -EAGAIN: find out more.  Returns 1, 0 when somebody else does, or -EAGAIN at the
+     * deadline.  NULL: never.
+     */
+    int (*more)(struct samples *s, int64_t deadline_ns, struct eddis_error *err);
 };
 
 extern const struct samples_feed samples_by_counter;
@@ -27,8 +29,10 @@ extern const struct samples_feed samples_alike;
 int samples_counter_ranges(const struct samples *s, const struct samples_rest *rest,
                            struct ranges **ret, struct eddis_error *err);
 
-/* Have the answer of the shared counter, asked for now or before. */
-int samples_counter_draw(struct samples *s, struct eddis_error *err);
+/* Have the answer of the shared counter, asked for now or before.  -EAGAIN, without a sentence: it
+ * has not come until the deadline, and is for the next call.
+ */
+int samples_counter_draw(struct samples *s, int64_t deadline_ns, struct eddis_error *err);
 
 /* Ask the counter for the next range, unless enough is known; s->counter.ask is to be sent then.
  * Returns whether, or a failure.

@@ -2,7 +2,6 @@
 /* shared_buffers.c - a worker's end of the Soft Memory Box, for the library and for eddis_smb.h */
 #include "shared_buffers.h"
 
-#include "node_numbers.h"
 #include "worker.h"
 
 #include "lib/base/clock.h"
@@ -19,10 +18,11 @@ struct eddis_smb_request {
 
 /* ---- for the library ---- */
 
-static int shared_buffers_make(struct shared_buffers *b, const int *node_of, int n_servers,
-                               struct eddis_error *err)
+static int shared_buffers_make(struct shared_buffers *b, int n_servers, struct eddis_error *err)
 {
-    struct smb_options o = { .place = b->all->place, .node_of = node_of, .n_servers = n_servers };
+    struct smb_options o = { .place = b->all->place,
+                             .node_of = b->numbers->of_rank,
+                             .n_servers = n_servers };
     struct smb *box = NULL;
     int rc;
 
@@ -37,23 +37,9 @@ static int shared_buffers_make(struct shared_buffers *b, const int *node_of, int
     return 0;
 }
 
-int shared_buffers_open(struct shared_buffers *b, const struct board_area *area, int n_servers,
-                        struct eddis_error *err)
+int shared_buffers_open(struct shared_buffers *b, int n_servers, struct eddis_error *err)
 {
-    int *node_of, rc = 0;
-
-    if (b->box)
-        return 0;
-    node_of = calloc((size_t)b->all->place.n_ranks, sizeof *node_of);
-    if (!node_of)
-        rc = eddis_fail(err, -ENOMEM, "no memory for the Soft Memory Box");
-    rc = collectives_agree(b->all, rc, err);
-    if (rc == 0)
-        rc = node_numbers_find(b->all, area, node_of, err);
-    if (rc == 0)
-        rc = shared_buffers_make(b, node_of, n_servers, err);
-    free(node_of);
-    return rc;
+    return b->box ? 0 : shared_buffers_make(b, n_servers, err);
 }
 
 int shared_buffers_ask(struct shared_buffers *b, struct smb_request *r, struct eddis_error *err)
@@ -115,7 +101,7 @@ int eddis_smb_open(struct eddis *e, int servers, struct eddis_error *err)
 {
     int rc = worker_check(e, err);
 
-    return rc < 0 ? rc : shared_buffers_open(&e->box, e->area, servers, err);
+    return rc < 0 ? rc : shared_buffers_open(&e->box, servers, err);
 }
 
 static int smb_check(const struct eddis *e, struct eddis_error *err)

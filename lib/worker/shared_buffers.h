@@ -13,17 +13,15 @@
 struct eddis_smb_request;
 
 struct shared_buffers {
-    struct collectives *all; /* borrowed */
-    struct smb *box;         /* NULL before shared_buffers_open */
+    struct collectives *all;            /* borrowed */
+    const struct node_numbers *numbers; /* borrowed */
+    struct smb *box;                    /* NULL before shared_buffers_open */
     struct mail leave;
     struct eddis_smb_request *requests; /* not yet waited for */
 };
 
-/* Open the box with n_servers servers (0: one a node), unless it is open.  area may be NULL.
- * Collective.
- */
-int shared_buffers_open(struct shared_buffers *b, const struct board_area *area, int n_servers,
-                        struct eddis_error *err);
+/* Open the box with n_servers servers (0: one a node), unless it is open.  Collective. */
+int shared_buffers_open(struct shared_buffers *b, int n_servers, struct eddis_error *err);
 
 /* Make a request and wait for it; r says until when. */
 int shared_buffers_ask(struct shared_buffers *b, struct smb_request *r, struct eddis_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step.c - the beginning and the end of a step, its samples, the board */
+/* step.c - the beginning and the end of a step, the board */
 #include "worker.h"
 
 #include "lib/base/clock.h"
@@ -24,7 +24,13 @@ static double step_share(const struct eddis *e, int64_t batch)
                             : 1.0;
 }
 
-static struct eddis_step step_public(const struct eddis *e, const struct sampler_step *s)
+/* Without the promise a plan may still ask for pieces, until it is known that there is none. */
+static int64_t step_piece(const struct eddis *e, const struct sampler_step *s)
+{
+    return e->options.pieces && s->piece > 0 && s->piece < s->count ? s->piece : s->count;
+}
+
+struct eddis_step step_public(const struct eddis *e, const struct sampler_step *s)
 {
     return (struct eddis_step){
         .step = s->step,
@@ -37,6 +43,9 @@ static struct eddis_step step_public(const struct eddis *e, const struct sampler
         .weight = s->batch ? (double)s->count / (double)s->batch : 0,
         .lr_factor = step_lr_factor(e, s->step) * step_share(e, s->batch),
         .flags = s->last_of_epoch ? EDDIS_STEP_END_OF_EPOCH : 0,
+        .emulated_s = emulate_step_s(&e->emulation, s->step, s->count),
+        .piece = step_piece(e, s),
+        .samples_before = s->passed - s->batch,
     };
 }
 
@@ -106,6 +115,18 @@ static void step_empty(struct eddis *e)
     e->centre.flagged++;
 }
 
+/* The exchange with the centre, where it is due. */
+static int step_exchange(struct eddis *e, struct eddis_error *err)
+{
+    bool stale = comm_thread_staleness(e->comm_thread) > 0;
+    int64_t begin_ns = clock_now_ns();
+    int rc = centre_step(&e->centre, replan_period(&e->replan), err);
+
+    if (rc == 0 && stale && comm_thread_staleness(e->comm_thread) == 0)
+        e->step.exchange_ns = clock_now_ns() - begin_ns;
+    return rc;
+}
+
 /* With several models: whatever of a step's beginning waits for others.  Returns as step_take.
  * After -ETIMEDOUT the next call goes on.
  */
@@ -127,7 +148,7 @@ static int step_prepare(struct eddis *e, struct eddis_error *err)
     e->step.taken = true;
     rc = samples_ahead(&e->samples, err);
     if (rc == 0)
-        rc = centre_exchange(&e->centre, SYNC_STEP, err);
+        rc = step_exchange(e, err);
     e->step.taken = rc < 0;
     return rc < 0 ? rc : 1;
 }
@@ -141,8 +162,9 @@ static int step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_erro
     *ret = step_public(e, &e->step.current);
     ret->flags |= e->step.flags;
     e->step.begin.step = step_engine(e, &e->step.current);
-    phase_step_begin(&e->phase, samples_asked(&e->samples));
-    emulate_begin(&e->emulation, e->step.current.count, clock_now_ns());
+    phase_step_begin(&e->phase, samples_asked(&e->samples), ret->piece);
+    e->step.begun_ns = clock_now_ns();
+    emulate_begin(&e->emulation, e->step.current.step, e->step.current.count, e->step.begun_ns);
     return 1;
 }
 
@@ -178,37 +200,6 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
     return 1;
 }
 
-int eddis_plan_step(struct eddis *e, int64_t step, struct eddis_step *ret, struct eddis_error *err)
-{
-    struct sampler_step s;
-    struct eddis_step p;
-    int rc = worker_check(e, err);
-
-    if (rc == 0)
-        rc = sized_check(ret, "step", err);
-    if (rc < 0)
-        return rc;
-    rc = samples_peek(&e->samples, step, &s, err);
-    if (rc <= 0)
-        return rc;
-    p = step_public(e, &s);
-    sized_copy_out(ret, &p, sizeof p);
-    return rc;
-}
-
-int eddis_sample_indices(struct eddis *e, const struct eddis_step *step, int64_t *ret,
-                         struct eddis_error *err)
-{
-    int rc = worker_check(e, err);
-
-    if (rc < 0)
-        return rc;
-    if (!step || (!ret && step->count))
-        return eddis_fail(err, -EINVAL, "the step or the place for the numbers is NULL");
-    /* Reads nothing that another thread may change. */
-    return sampler_indices(e->samples.sampler, step->epoch, step->first, step->count, ret, err);
-}
-
 int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err)
 {
     int rc = worker_check(e, err);
@@ -231,6 +222,18 @@ int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err)
     return rc;
 }
 
+static int check_report(const struct eddis_report *r, struct eddis_error *err)
+{
+    if (r->overrun_ns >= 0 && r->compute_ns >= 0 && r->input_ns >= 0 && r->read_ns >= 0 &&
+        r->memory_bytes >= 0 && r->work >= 0 && isfinite(r->work))
+        return 0;
+    return eddis_fail(err, -EINVAL,
+                      "times, work and memory of a report are numbers from 0 on, not "
+                      "%lld, %lld, %lld, %lld ns, %g, %lld bytes",
+                      (long long)r->overrun_ns, (long long)r->compute_ns, (long long)r->input_ns,
+                      (long long)r->read_ns, r->work, (long long)r->memory_bytes);
+}
+
 int eddis_step_end(struct eddis *e, const struct eddis_report *in, struct eddis_error *err)
 {
     struct eddis_report report = { 0 };
@@ -240,6 +243,10 @@ int eddis_step_end(struct eddis *e, const struct eddis_report *in, struct eddis_
 
     if (rc == 0 && in)
         rc = sized_check(in, "report", err);
+    if (rc == 0 && in) {
+        sized_copy_in(&report, sizeof report, in);
+        rc = check_report(&report, err);
+    }
     if (rc < 0)
         return rc;
     if (!e->step.begun || !e->step.waited)
@@ -247,19 +254,24 @@ int eddis_step_end(struct eddis *e, const struct eddis_report *in, struct eddis_
                           e->step.begun ? "eddis_wait must have succeeded before "
                                           "eddis_step_end"
                                         : "no step has begun");
-    if (in)
-        sized_copy_in(&report, sizeof report, in);
+    if (e->emulation.emulated) /* what the real device took tells nothing of the other */
+        report.compute_ns = report.input_ns = report.read_ns = 0;
     report.overrun_ns += e->emulation.overrun_ns;
     s = (struct phase_step){ .step = e->step.current.step,
                              .count = e->step.current.count,
                              .plan = e->step.current.version,
                              .sent_bytes = comm_thread_sent_bytes(e->comm_thread),
-                             .staleness = comm_thread_staleness(e->comm_thread) };
+                             .staleness = comm_thread_staleness(e->comm_thread),
+                             .exchange_ns = e->step.exchange_ns };
+    e->step.exchange_ns = 0;
     now = clock_now_ns();
     emulate_end(&e->emulation, now);
     phase_step_end(&e->phase, &s, now, &report);
     e->step.stop |= (e->step.flags & EDDIS_STEP_STOP) != 0;
-    samples_finish(&e->samples);
+    if (e->step.current.batch)
+        samples_finish(&e->samples);
+    else
+        samples_pass(&e->samples);
     pthread_mutex_lock(&e->step.announce_lock);
     e->step.begun = false;
     pthread_mutex_unlock(&e->step.announce_lock);

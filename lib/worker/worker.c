@@ -3,10 +3,12 @@
 #include "worker.h"
 #include "environment.h"
 #include "lib/eddis.h"
+#include "open_options.h"
 #include "process.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/random.h"
 
 #include <string.h>
 
@@ -19,25 +21,11 @@ _Static_assert((int)EDDIS_FLOAT32 == COMM_FLOAT32 && (int)EDDIS_FLOAT64 == COMM_
                    (int)EDDIS_MIN == COMM_MIN && (int)EDDIS_MAX == COMM_MAX,
                "lib/comm repeats the public numbers");
 
-static int options_check(const struct eddis_options *in, struct eddis_options *ret,
-                         struct eddis_error *err)
-{
-    int rc = sized_check(in, "struct of options", err);
-
-    if (rc < 0)
-        return rc;
-    sized_copy_in(ret, sizeof *ret, in);
-    if (ret->samples < 1)
-        return eddis_fail(err, -EINVAL, "samples is %lld, at least 1 is needed",
-                          (long long)ret->samples);
-    if (ret->epochs < 0 || ret->batch < 0 || ret->bucket_bytes < 0)
-        return eddis_fail(err, -EINVAL, "epochs, batch and bucket_bytes must not be negative");
-    return 0;
-}
-
-/* The board is there. */
+/* The board is there.  What the program promises is known from now on. */
 static void worker_set_board(struct eddis *e, struct board *board)
 {
+    board_begin(board)->takes_pieces = e->options.pieces != 0;
+    board_end(board);
     e->board = e->phase.board = e->replan.board = board;
     e->area = e->centre.area = e->save.area = board_setup(board);
     e->leave.tells = false;
@@ -50,8 +38,6 @@ static int worker_read_board(struct eddis *e, const struct worker_setup *s, stru
     struct board *board;
     int rc;
 
-    strcpy(e->mode, "sync");
-    strcpy(e->algorithm, "allreduce");
     e->seed = e->options.seed;
     if (s->board_path) {
         rc = s->of_process ? process_board_take(s->board_path, s->local_rank, &board, err)
@@ -60,17 +46,19 @@ static int worker_read_board(struct eddis *e, const struct worker_setup *s, stru
             return rc;
         worker_set_board(e, board);
         a = e->area;
-        memcpy(e->mode, a->mode, sizeof e->mode - 1);
-        memcpy(e->algorithm, a->algorithm, sizeof e->algorithm - 1);
         e->seed = a->seed;
         e->n_local = a->n_local;
         if (!e->options.bucket_bytes)
             e->options.bucket_bytes = a->bucket_bytes;
         e->options.measure = 1; /* the plan keeps it */
-        if (a->emulated && !e->options.own_pace)
-            e->emulation = (struct emulation){ .emulated = true,
-                                               .fixed_s = a->fixed_s[s->local_rank],
-                                               .sample_s = a->sample_s[s->local_rank] };
+        if (a->emulated)
+            e->emulation =
+                (struct emulation){ .emulated = !e->options.own_pace,
+                                    .fixed_s = a->fixed_s[s->local_rank],
+                                    .sample_s = a->sample_s[s->local_rank],
+                                    .jitter = a->jitter[s->local_rank],
+                                    .seed = random_mix(a->seed,
+                                                       (uint64_t)(a->first_rank + s->local_rank)) };
     }
     return 0;
 }
@@ -116,6 +104,7 @@ static int worker_free(struct eddis *e, bool orderly, struct eddis_error *err)
     replan_fini(&e->replan);
     samples_close(&e->samples);
     group_close(&e->group);
+    node_numbers_close(&e->nodes);
     checkpoint_save_close(&e->save);
     parameters_free(&e->parameters);
     phase_fini(&e->phase);
@@ -133,6 +122,8 @@ static void worker_wire(struct eddis *e)
 {
     e->all.waiter.phase = &e->phase;
     e->all.timeout_ns = COLLECTIVES_TIMEOUT_NS;
+    e->all.group = &e->group.place;
+    e->all.numbers = e->box.numbers = e->node_memory.numbers = &e->nodes;
     e->box.all = &e->all;
     e->node_memory.all = &e->all;
     e->node_memory.group = &e->group.place;
@@ -184,22 +175,89 @@ static struct eddis *worker_new(const struct worker_setup *s)
     return e;
 }
 
+enum { MODE_TRIES = 1000 }; /* a millisecond each, while the agent writes a plan */
+
+static int take_mode(const struct eddis *e, struct eddis_error *err)
+{
+    int rc = -EAGAIN;
+
+    for (int i = 0; i < MODE_TRIES && rc == -EAGAIN; i++) {
+        rc = board_take_mode(e->board, err);
+        if (rc == -EAGAIN)
+            clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
+    }
+    return rc;
+}
+
+int worker_settle(struct eddis *e, struct eddis_error *err)
+{
+    int rc = e->board ? take_mode(e, err) : 0;
+
+    if (rc < 0)
+        return rc;
+    group_close(&e->group);
+    e->group = (struct group){ .several = false };
+    (void)snprintf(e->mode, sizeof e->mode, "%s", e->area ? e->area->mode : "sync");
+    (void)snprintf(e->algorithm, sizeof e->algorithm, "%s",
+                   e->area ? e->area->algorithm : "allreduce");
+    return group_open(&e->group, &e->all.place, e->area, err);
+}
+
+int worker_leave_open(struct eddis *e, struct eddis_error *err)
+{
+    strcpy(e->mode, "auto");
+    strcpy(e->algorithm, "auto");
+    group_close(&e->group);
+    e->group = (struct group){ .several = false };
+    return group_open(&e->group, &e->all.place, NULL, err);
+}
+
+/* Without eddis-run the environment may not tell. */
+static int worker_find_nodes(struct eddis *e, struct eddis_error *err)
+{
+    int rc = node_numbers_open(&e->nodes, &e->all, e->area, err);
+
+    if (rc == 0 && !e->area) {
+        e->local_rank = e->nodes.groups->here;
+        e->n_local = e->nodes.groups->n_here;
+    }
+    return rc;
+}
+
 /* Which workers are a group, and the first steps' samples.  Collective. */
 static int worker_begin(struct eddis *e, struct eddis_error *err)
 {
     const struct sampler_options order = { .samples = e->options.samples,
                                            .epochs = e->options.epochs,
                                            .seed = e->seed,
+                                           .drop_last = e->options.drop_last != 0,
+                                           .min_count = e->options.min_count,
                                            .rank = e->all.place.rank,
                                            .n_ranks = e->all.place.n_ranks };
-    int rc = group_open(&e->group, &e->all.place, e->area, err);
+    int rc = replan_begin(&e->replan, &e->all, err);
 
-    if (rc == 0)
-        rc = samples_open(&e->samples, &order, err);
-    rc = collectives_agree(&e->all, rc, err);
     if (rc < 0)
         return rc;
-    return collectives_agree(&e->all, replan_open(&e->replan, &e->all, e->options.batch, err), err);
+    rc = worker_find_nodes(e, err);
+    e->samples.open = e->replan.version == 0;
+    e->samples.read_ahead = open_options_ahead(&e->options);
+    if (rc == 0)
+        rc = samples_open(&e->samples, &order, err);
+    if (rc == 0)
+        rc = e->replan.version ? worker_settle(e, err) : worker_leave_open(e, err);
+    if (rc == 0)
+        rc = replan_open(&e->replan, order.n_ranks, e->options.batch, err);
+    if (rc == 0 && e->replan.version)
+        samples_settle(&e->samples);
+    return collectives_agree(&e->all, rc, err);
+}
+
+void worker_show_length(const struct eddis *e, struct board_page *p)
+{
+    p->steps_total = sampler_steps(e->samples.sampler);
+    p->steps_in_epoch = sampler_steps_in_epoch(e->samples.sampler);
+    p->samples_in_epoch = sampler_used(e->samples.sampler);
+    p->epochs = e->samples.order.epochs;
 }
 
 /* How long the job is, and by which plan it begins. */
@@ -213,9 +271,7 @@ static void worker_show(struct eddis *e)
     p = board_begin(b);
     p->plan_version = e->replan.version;
     p->plan_since = 0;
-    p->steps_total = sampler_steps(e->samples.sampler);
-    p->steps_in_epoch = sampler_steps_in_epoch(e->samples.sampler);
-    p->epochs = e->options.epochs;
+    worker_show_length(e, p);
     p->phase_ns = clock_now_ns();
     board_end(b);
     phase_unlock_board(&e->phase);
@@ -229,7 +285,7 @@ int worker_open(const struct worker_setup *s, const struct eddis_options *option
 
     if (!e)
         return eddis_fail(err, -ENOMEM, "no memory for a worker");
-    rc = options_check(options, &e->options, err);
+    rc = open_options_read(options, &e->options, err);
     if (rc < 0)
         goto fail;
     rc = worker_read_board(e, s, err);
@@ -267,7 +323,7 @@ int eddis_open(const struct eddis_options *options, struct eddis **ret, struct e
     int rc = environment_read(&env, err);
 
     if (rc == 0)
-        rc = options_check(options, &checked, err);
+        rc = open_options_read(options, &checked, err);
     if (rc < 0)
         return rc;
     if (!ret)
@@ -324,6 +380,13 @@ int eddis_world(const struct eddis *e, struct eddis_world *ret)
     w.seed = e->seed;
     w.mode = e->mode;
     w.algorithm = e->algorithm;
+    w.group = e->group.number;
+    w.n_groups = e->group.n_groups;
+    w.group_rank = e->group.place.rank;
+    w.n_group_ranks = e->group.place.n_ranks;
+    w.node = e->nodes.groups->index;
+    w.n_nodes = e->nodes.groups->n;
+    w.batch = e->samples.global_batch;
     w.flags = (algorithm_has(e->algorithm, ALGORITHM_SEVERAL) ? EDDIS_WORLD_SEVERAL : 0u) |
               (algorithm_has(e->algorithm, ALGORITHM_GROUPED) ? EDDIS_WORLD_GROUPS : 0u);
     if (e->area) {

@@ -22,6 +22,7 @@
 #include "leave.h"
 #include "lib/comm/tuner.h"
 #include "node_memory.h"
+#include "node_numbers.h"
 #include "parameters.h"
 #include "phase.h"
 #include "process.h"
@@ -50,6 +51,7 @@ struct eddis {
     struct collectives all;
     struct parameters parameters;
     struct group group;
+    struct node_numbers nodes;
     struct node_memory node_memory;
     struct network_check network; /* what eddis_commit found it to be */
     struct comm_limits limits;    /* of eddis_commit: the places refer to them from then on */
@@ -78,6 +80,24 @@ struct worker_setup {
 
 int worker_open(const struct worker_setup *s, const struct eddis_options *options,
                 struct eddis **ret, struct eddis_error *err);
+
+/* Whether the job's mode is open: eddis_commit brings it. */
+static inline bool worker_is_open(struct eddis *e)
+{
+    return !samples_settled(&e->samples);
+}
+
+/* How long the job is, as far as the data and the first plan are known. */
+void worker_show_length(const struct eddis *e, struct board_page *p);
+
+/* Until eddis_commit all are one group, which has no samples. */
+int worker_leave_open(struct eddis *e, struct eddis_error *err);
+
+/* Take the mode, and with it the group, as the board has them now. */
+int worker_settle(struct eddis *e, struct eddis_error *err);
+
+/* What the program is told of a step. */
+struct eddis_step step_public(const struct eddis *e, const struct sampler_step *s);
 
 /* Return 0, -EINVAL for NULL, or -EPERM in a forked child. */
 static inline int worker_check(const struct eddis *e, struct eddis_error *err)

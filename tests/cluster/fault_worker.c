@@ -5,8 +5,10 @@
  *
  * Every sample has a value; what the ranks have taken is summed up in the parameter and saved with
  * it, so that in the end the sum tells whether each sample was taken exactly once an epoch, however
- * often the job began again.  Rank 0 says what was saved and where it went on, also at the end of
- * the file "story" in FOLDER.
+ * often the job began again.  In sync mode it is the reduced gradient that is summed up; in async
+ * and hybrid mode, where a gradient is the group's alone, every rank's own samples, which meet when
+ * a checkpoint is written and at the end.  Rank 0 says at how many samples it has saved and gone
+ * on, also at the end of the file "story" in FOLDER.
  *
  * FOLDER is seen by all ranks and by the test.  Its file "told" holds one line
  *
@@ -19,6 +21,7 @@
  */
 #include <eddis.h>
 
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -30,13 +33,15 @@
 #include <unistd.h>
 
 enum { SAMPLES = 960, STEP = 8 }; /* the step that a moment is in */
+enum { VALUES, SQUARES, TAKEN, N_SUMS };
 
 struct worker {
     const char *folder;
     char moment[16], action[16];
     int rank, generation; /* told */
     bool done;
-    double sum[2];  /* of the values of all samples so far, and of their squares */
+    double sum[N_SUMS]; /* of all samples so far: of their values, of these squared, how many */
+    double own[N_SUMS]; /* of this rank's since then, in async and hybrid mode */
     double step[3]; /* the step's mean of both, and whether rank 0 saw that it is the last epoch */
     int64_t epochs;
     struct eddis *e;
@@ -178,17 +183,54 @@ static void resume(struct worker *w)
     }
 }
 
-static void save(struct worker *w, int64_t step)
+/* How far the job had come, in samples, as rank 0 has noted it; notes `now` instead unless NULL. */
+static double reached(const struct worker *w, const double *now)
+{
+    char path[512];
+    double before = 0;
+    int fd;
+
+    (void)snprintf(path, sizeof path, "%s/reached", w->folder);
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || pread(fd, &before, sizeof before, 0) < 0 ||
+        (now && pwrite(fd, now, sizeof *now, 0) < 0))
+        _exit(91);
+    (void)close(fd);
+    return before;
+}
+
+static bool is_sync(const struct worker *w)
+{
+    return !(w->world.flags & EDDIS_WORLD_SEVERAL);
+}
+
+/* What all ranks have taken on their own is summed up. */
+static void gather(struct worker *w)
+{
+    struct eddis_error err = { 0 };
+
+    if (is_sync(w))
+        return;
+    check(eddis_allreduce(w->e, w->own, N_SUMS, EDDIS_FLOAT64, EDDIS_SUM, EDDIS_FOREVER, &err),
+          &err);
+    for (int i = 0; i < N_SUMS; i++) {
+        w->sum[i] += w->own[i];
+        w->own[i] = 0;
+    }
+}
+
+static void save(struct worker *w)
 {
     struct eddis_error err = { 0 };
     struct eddis_checkpoint *c;
 
     check(eddis_checkpoint_begin(w->e, NULL, &c, &err), &err);
+    gather(w);
     check(eddis_checkpoint_put(c, "sum", w->sum, sizeof w->sum, &err), &err);
     moment(w, "checkpoint");
     check(eddis_checkpoint_commit(c, 0, &err), &err);
     if (w->world.rank == 0)
-        tell(w, "saved %lld", (long long)step + 1);
+        tell(w, "saved %.0f", w->sum[TAKEN]);
 }
 
 static bool told_last(const struct worker *w)
@@ -199,36 +241,66 @@ static bool told_last(const struct worker *w)
     return !w->epochs && !w->world.rank && !access(path, F_OK);
 }
 
+/* Where ranks do not wait for each other each takes its device's time, so that all take part. */
+static void pace(const struct worker *w, int64_t count)
+{
+    double s = w->world.emulated_fixed_s + w->world.emulated_sample_s * (double)count;
+
+    if (!is_sync(w))
+        (void)nanosleep(
+            &(struct timespec){ .tv_sec = (time_t)s, .tv_nsec = (long)((s - floor(s)) * 1e9) },
+            NULL);
+}
+
+/* A step has ended: its samples, all of them or this rank's own. */
+static void account(struct worker *w, const struct eddis_step *s, const double *own,
+                    const double *g)
+{
+    if (is_sync(w)) {
+        for (int i = 0; i < TAKEN; i++)
+            w->sum[i] = round(w->sum[i] + g[i] * (double)s->batch);
+        w->sum[TAKEN] += (double)s->batch;
+    } else {
+        for (int i = 0; i < TAKEN; i++)
+            w->own[i] = round(w->own[i] + own[i] * (double)s->count);
+        w->own[TAKEN] += (double)s->count;
+    }
+}
+
 /* One step; returns whether there are more. */
 static bool step(struct worker *w, int64_t *here)
 {
     struct eddis_error err = { 0 };
     struct eddis_step s = { .size = sizeof s };
     static int64_t index[SAMPLES];
-    double *g = eddis_gradient(w->e, w->parameter);
+    double *g = eddis_gradient(w->e, w->parameter), own[TAKEN] = { 0 };
     int more = eddis_step_begin(w->e, &s, &err);
 
     check(more, &err);
     if (!more)
         return false;
     if (*here == 0 && w->world.rank == 0)
-        tell(w, "generation %d begins at %lld", w->world.generation, (long long)s.step);
+        tell(w, "generation %d begins at %.0f of %.0f", w->world.generation, w->sum[TAKEN],
+             reached(w, NULL));
     check(eddis_sample_indices(w->e, &s, index, &err), &err);
-    g[0] = g[1] = 0;
-    g[2] = told_last(w);
     for (int64_t i = 0; i < s.count; i++) {
-        g[0] += (double)(index[i] + 1) / (double)s.count;
-        g[1] += (double)(index[i] + 1) * (double)(index[i] + 1) / (double)s.count;
+        own[VALUES] += (double)(index[i] + 1) / (double)s.count;
+        own[SQUARES] += (double)(index[i] + 1) * (double)(index[i] + 1) / (double)s.count;
     }
+    g[0] = own[VALUES];
+    g[1] = own[SQUARES];
+    g[2] = told_last(w);
+    pace(w, s.count);
     check(eddis_announce(w->e, w->parameter, NULL, NULL, &err), &err);
     if (++*here == STEP)
         moment(w, "step");
     check(eddis_wait(w->e, EDDIS_FOREVER, &err), &err);
-    for (int i = 0; i < 2; i++)
-        w->sum[i] = round(w->sum[i] + g[i] * (double)s.batch);
+    account(w, &s, own, g);
+    if (w->world.rank == 0)
+        (void)reached(w, &w->sum[TAKEN]);
     check(eddis_step_end(w->e, NULL, &err), &err);
     if (s.flags & EDDIS_STEP_CHECKPOINT)
-        save(w, s.step);
+        save(w);
     if (!(s.flags & EDDIS_STEP_END_OF_EPOCH) || g[2] <= 0)
         return true;
     w->epochs = s.epoch + 1;
@@ -264,6 +336,7 @@ int main(int argc, char **argv)
     resume(&w);
     while (step(&w, &here))
         ;
+    gather(&w);
     check(eddis_close(w.e, &err), &err);
     moment(&w, "shutdown");
     return right(&w) ? 0 : 92;

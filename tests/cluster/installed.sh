@@ -42,6 +42,7 @@ for program in eddis-run eddis-status eddis-train; do
 done
 test -s "$prefix/share/man/man5/eddis-train.yaml.5"
 test -s "$prefix/include/eddis.h"
+test -s "$prefix/share/doc/eddis/openapi.yaml"
 
 linear=$home/eddis/examples/linear
 rm "$linear/linear"
@@ -58,6 +59,6 @@ cc -Wall -Werror "$linear/linear.c" -o "$linear/uninstalled" $(pkg-config --cfla
 
 # The trainer by the name that a train.yaml uses, PATH untouched.
 export XDG_CACHE_HOME=$work/cache XDG_STATE_HOME=$work/state
-"$prefix/bin/eddis-run" "$home/eddis/examples/digits/train.yaml" --timeout 3m >"$work/out" 2>&1 || { cat "$work/out"; exit 1; }
+"$prefix/bin/eddis-run" "$home/eddis/examples/digits/train.yaml" --timeout 20m >"$work/out" 2>&1 || { cat "$work/out"; exit 1; }
 "$prefix/bin/eddis-status" --once >/dev/null
 echo "installed tree works"

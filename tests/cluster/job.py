@@ -19,9 +19,11 @@ import urllib.error
 import urllib.request
 import uuid
 
-from node import marked, state_of, wait_for
+from node import LEASE, PATIENCE, marked, state_of, wait_for
 
-LEASE = 2.0
+# Of a rank's script: go on when all ranks have come here.
+MEET = (': > "met-$EDDIS_JOB_ID-$RANK"; '
+        'until [ $(ls -d "met-$EDDIS_JOB_ID-"* | wc -l) = $WORLD_SIZE ]; do sleep 0.05; done; ')
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's `&` has both ignored, and the jobs would too
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
@@ -77,7 +79,7 @@ class Job:
     def signal(self, number):
         self.process.send_signal(number)
 
-    def end(self, seconds=30):
+    def end(self, seconds=PATIENCE):
         """Wait for the end; returns the exit code."""
         try:
             self.out, self.err = self.process.communicate(timeout=seconds)
@@ -162,9 +164,9 @@ class Job:
         d = json.loads(self.file("driver.json"))
         return d["url"], d["token"]
 
-    def check_nothing_left(self, seconds=0.0):
+    def check_nothing_left(self):
         try:
-            wait_for("the job's processes to go", lambda: not marked(self.mark), seconds + 0.5)
+            wait_for("the job's processes to go", lambda: not marked(self.mark))
         except AssertionError:
             raise AssertionError(f"left behind: {marked(self.mark)}") from None
         found = re.search(r"folders (\S+) and (\S+)", self.agent_log())
@@ -172,8 +174,8 @@ class Job:
         left += glob.glob(self.folders.path("runtime", "*")) + glob.glob(self.folders.path("tmp", "*"))
         assert not left, f"files left behind: {left}"
 
-    def check(self, code, reason, *sentences, seconds=30, failed_rank=None):
-        """The whole contract of an ending."""
+    def check(self, code, reason, *sentences, seconds=PATIENCE, failed_rank=None):
+        """The whole contract of an ending.  failed_rank may be several, one of which it was."""
         assert self.end(seconds) == code, (self.code, self.err, self.out)
         self.check_nothing_left()
         s = self.summary()
@@ -183,8 +185,9 @@ class Job:
         if failed_rank is None:
             assert s["first_failure"] is None or s["first_failure"]["rank"] == -1, s
         else:
-            assert s["first_failure"]["rank"] == failed_rank, s
+            assert s["first_failure"]["rank"] in (failed_rank if isinstance(failed_rank, tuple) else (failed_rank,)), s
         assert not os.path.exists(os.path.join(self.dir, "driver.json"))
+        assert reason == "node_lost" or "the driver is lost" not in self.agent_log(), "its lease ended the agent"
 
 
 def request(url, token=None, body=None):
@@ -193,7 +196,7 @@ def request(url, token=None, body=None):
     if token is not None:
         r.add_header("Authorization", "Bearer " + token)
     try:
-        with urllib.request.urlopen(r, timeout=10) as answer:
+        with urllib.request.urlopen(r, timeout=PATIENCE) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as e:
         with e:

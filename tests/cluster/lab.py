@@ -23,7 +23,7 @@ import kernel  # noqa: E402
 from hosts import HOME, LOGIN, Lab  # noqa: E402
 from cases import skip_all  # noqa: E402
 from job import LEASE, Job  # noqa: E402
-from node import wait_for  # noqa: E402
+from node import PATIENCE, wait_for  # noqa: E402
 
 # What may stay on a host: the profile's cache, and folders of jobs.
 MAY_STAY = re.compile(rf"{HOME}/(\.cache/eddis|\.local/state/eddis|job-[0-9]+|\.ssh|shared)(/|$)|/run/sshd$")
@@ -86,7 +86,7 @@ class Cluster:
         if isinstance(command, str):
             command = ["/bin/sh", "-c", command]
         more = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": "/", **more}
-        timeout = more.pop("timeout", 60)
+        timeout = more.pop("timeout", PATIENCE)
         with self.lab.popen(host, command, **more) as p:
             try:
                 out, err = p.communicate(timeout=timeout)
@@ -171,11 +171,11 @@ class Cluster:
                 found[host] = here
         return found
 
-    def check_nothing_left(self, seconds=1.0, only=None):
+    def check_nothing_left(self, seconds=PATIENCE, only=None):
         try:
             wait_for("the job to be gone", lambda: not self.left(only), seconds)
         except AssertionError:
-            raise AssertionError(f"left behind after {seconds:.1f} s: {self.left(only)}") from None
+            raise AssertionError(f"left behind: {self.left(only)}") from None
 
 
 class ClusterJob(Job):
@@ -214,7 +214,7 @@ class ClusterJob(Job):
         self.process.stdout.close()
         self.process.stderr.close()
 
-    def end(self, seconds=60):
+    def end(self, seconds=PATIENCE):
         try:
             self.out, self.err = self.process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -230,13 +230,13 @@ class ClusterJob(Job):
     def shared_memory(self):
         raise NotImplementedError("on which host?")
 
-    def check_nothing_left(self, seconds=1.0, only=None):
+    def check_nothing_left(self, seconds=PATIENCE, only=None):
         self.cluster.check_nothing_left(seconds, only)
 
-    def wait_events(self, what, condition, seconds=30.0):
+    def wait_events(self, what, condition):
         """The first event of which condition(event) is true."""
         def found():
             if self.process.poll() is not None:
                 raise AssertionError(f"the job ended while waiting for {what}: {self.process.communicate()}")
             return next((e for e in self.events() if condition(e)), None)
-        return wait_for(what, found, seconds)
+        return wait_for(what, found)

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 
-from node import LEASE, Driver, Node, marked, wait_for  # noqa: F401
+from node import LEASE, PATIENCE, Driver, Node, marked, wait_for  # noqa: F401
 
 NETWORK = "127.0.0.0/8"
 
@@ -63,14 +63,15 @@ class Nodes:
         for n, w in zip(self.node, workers):
             n.driver.order(
                 "prepare", generation, n_ranks=total, mode="sync", algorithm="allreduce", seed=7,
-                group=[0] * total, period=0, moving_rate=0.0, momentum=0.0, choice=None,
+                group=[0] * total, period=0, moving_rate=0.0, momentum=0.0, wire="float32", choice=None,
                 bucket_bytes=4 << 20, warmup_steps=0, checkpoint_every=0, checkpoint_keep=3,
-                report_at_step=0, emulated=False, resume=more.get("resume", False),
+                report_at_step=0, open_ns=0, emulated=False, resume=more.get("resume", False), resume_begun=False,
                 probe=more.get("probe", False), network=network, share=share, node=rows,
                 rank=[{"rank": first + i, "local_rank": i, "device_id": f"numa:{i}", "cpus": "",
                        "batch": 2, "weight": 1 / total, "fixed_s": 0.0, "sample_s": 0.0}
                       for i in range(w)],
-                plan={"version": 1, "global_batch": 2 * total, "flags": 0, "batch": [2] * total})
+                plan={"version": 1, "global_batch": 2 * total, "flags": 0, "period": 0, "batch": [2] * total,
+                      "piece": [0] * total})
             first += w
         if not more.get("refused"):
             for n in self.node:
@@ -112,19 +113,19 @@ class Nodes:
         return wait_for(f"{word}of node {i}", lambda: next(
             (p for p, c in marked(self.node[i].mark).items() if c.startswith(word)), None))
 
-    def stop(self, ladder, generation=1, seconds=20.0):
+    def stop(self, ladder, generation=1):
         for n in self.node:
             n.driver.stop(ladder, generation)
         wait_for("all nodes to have stopped", lambda: all(
-            n.driver.find("stopped", generation=generation) for n in self.node), seconds)
+            n.driver.find("stopped", generation=generation) for n in self.node))
 
     def leave(self):
         for n in self.node:
             n.driver.order("bye")
         for n in self.node:
-            assert n.keeper.wait(20) == 0, n.keeper.returncode
+            assert n.keeper.wait(PATIENCE) == 0, n.keeper.returncode
         for n in self.node:
-            n.expect_nothing_left(1)
+            n.expect_nothing_left()
 
     def close(self, failed):
         if self.over:

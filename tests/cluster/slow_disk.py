@@ -4,15 +4,18 @@
     with SlowDisk(folder) as disk:      # a FUSE file system is mounted on the empty folder
         disk.hang()                     # calls into it do not come back from now on ...
         disk.go_on()                    # ... until then
+        disk.set_pace(20)               # each read of a file takes so many ms from now on
 
 Its server is a process of this file's, which keeps all in memory and speaks the kernel's own
-protocol on /dev/fuse; hanging is its SIGSTOP.  Calls that hang can be killed, as those of NFS.  Needs root.
+protocol on /dev/fuse.  Hanging it reads no more of it: who waits for a call that the server has not
+read can be killed, as with NFS, and who waits for one that it has read cannot.  Needs root.
 """
 
+import contextlib
 import ctypes
 import errno
 import os
-import signal
+import select
 import stat
 import struct
 import subprocess
@@ -21,7 +24,6 @@ import threading
 import time
 
 from cases import Skip
-from node import state_of, wait_for
 
 LOOKUP, FORGET, GETATTR, SETATTR, READLINK, SYMLINK = 1, 2, 3, 4, 5, 6
 MKNOD, MKDIR, UNLINK, RMDIR, RENAME, LINK, OPEN, READ, WRITE = 8, 9, 10, 11, 12, 13, 14, 15, 16
@@ -43,6 +45,8 @@ class Server:
     def __init__(self, fd):
         self.fd, self.root = fd, Node(1, stat.S_IFDIR | 0o755)
         self.nodes, self.next = {1: self.root}, 2
+        self.read_s = 0
+        self.going = threading.Lock()  # held from a call's read to its answer, and by who stops all that
 
     def attr(self, n):
         size = len(n.data)
@@ -132,6 +136,8 @@ class Server:
             return struct.pack("<QII", 0, 1 if op == OPEN else 0, 0)
         if op in (READ, READDIR):
             offset, most = struct.unpack_from("<QI", body, 8)
+            if op == READ:
+                time.sleep(self.read_s)
             return node.data[offset:offset + most] if op == READ else self.read_dir(node, offset, most)
         if op == WRITE:
             offset, n = struct.unpack_from("<QI", body, 8)
@@ -143,29 +149,37 @@ class Server:
             return b""
         raise OSError(errno.ENOSYS, "")
 
+    def take_one(self):
+        """Returns whether there is a file system still."""
+        try:
+            message = os.read(self.fd, MOST + 4096)
+        except OSError as e:
+            return e.errno in (errno.EINTR, errno.ENOENT, errno.EAGAIN)
+        _, op, unique, number = struct.unpack_from("<IIQQ", message)
+        if op in (FORGET, BATCH_FORGET, INTERRUPT):
+            return True
+        try:
+            out, code = self.answer(op, self.nodes.get(number), message[40:]), 0
+        except OSError as e:
+            out, code = b"", -e.errno
+        try:
+            os.write(self.fd, struct.pack("<IiQ", 16 + len(out), code, unique) + out)
+        except OSError:
+            pass  # whoever asked is gone
+        return True
+
     def serve(self):
-        while True:
-            try:
-                message = os.read(self.fd, MOST + 4096)
-            except OSError as e:
-                if e.errno in (errno.EINTR, errno.ENOENT):
-                    continue
-                return  # unmounted
-            _, op, unique, number = struct.unpack_from("<IIQQ", message)
-            if op in (FORGET, BATCH_FORGET, INTERRUPT):
-                continue
-            try:
-                out, code = self.answer(op, self.nodes.get(number), message[40:]), 0
-            except OSError as e:
-                out, code = b"", -e.errno
-            try:
-                os.write(self.fd, struct.pack("<IiQ", 16 + len(out), code, unique) + out)
-            except OSError:
-                pass  # whoever asked is gone
+        some = select.poll()
+        some.register(self.fd, select.POLLIN)
+        there = True
+        while there:
+            some.poll()
+            with self.going:
+                there = self.take_one()
 
 
 def mount(folder):
-    fd = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+    fd = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
     options = f"fd={fd},rootmode=40000,user_id={os.geteuid()},group_id={os.getegid()},allow_other"
     if libc.mount(b"eddis-test", os.fsencode(folder), b"fuse", NOSUID | NODEV, options.encode()) < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), folder)
@@ -178,6 +192,7 @@ class SlowDisk:
     def __init__(self, folder, inside=None):
         command = [sys.executable, os.path.realpath(__file__), folder] + ([str(inside)] if inside else [])
         self.server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.stopped = False
         word = self.server.stdout.readline()
         if word != "mounted\n":
             self.server.wait()
@@ -186,12 +201,31 @@ class SlowDisk:
     def __enter__(self):
         return self
 
+    def order(self, word):
+        self.server.stdin.write(word + "\n")
+        self.server.stdin.flush()
+        assert self.server.stdout.readline() == word + "\n", word
+
     def hang(self):
-        self.server.send_signal(signal.SIGSTOP)
-        wait_for("the file system to hang", lambda: state_of(self.server.pid) == "T")
+        self.order("hang")
+        self.stopped = True
 
     def go_on(self):
-        self.server.send_signal(signal.SIGCONT)
+        if self.stopped:
+            self.order("go on")
+        self.stopped = False
+
+    def set_pace(self, ms):
+        self.order(f"pace {ms}")
+
+    @contextlib.contextmanager
+    def hanging(self):
+        """For a block: who looks into the folder after a failure there does not hang as well."""
+        self.hang()
+        try:
+            yield
+        finally:
+            self.go_on()
 
     def __exit__(self, *ignored):
         self.go_on()
@@ -215,8 +249,15 @@ def main(folder, inside=None):
         print(e, flush=True)
         sys.exit(1)
     print("mounted", flush=True)
-    threading.Thread(target=Server(fd).serve, daemon=True).start()
-    sys.stdin.read()
+    server = Server(fd)
+    threading.Thread(target=server.serve, daemon=True).start()
+    for line in sys.stdin:
+        word = line.split()[0]
+        if word == "pace":
+            server.read_s = float(line.split()[1]) / 1e3
+        else:
+            server.going.acquire() if word == "hang" else server.going.release()
+        print(line, end="", flush=True)
     libc.umount2(os.fsencode(folder), DETACH)
 
 

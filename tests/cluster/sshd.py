@@ -40,7 +40,7 @@ Host mute*
 Host stranger*
   UserKnownHostsFile /dev/null
 Host slow*
-  ProxyCommand sleep 60
+  ProxyCommand sleep 1000
 Host busy*
   Port {busy}
 Host nohost*

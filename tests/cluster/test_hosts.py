@@ -24,7 +24,7 @@ def unequal(c):
         f.write("# three of them\nnode1\nnode2 slots=2\nnode3:2\nnode3 1\n")
     with c.job(["--hostfile", "hosts", "-x", "MY_API_KEY=swordfish", "--", "sh", "-c",
                 "echo rank $RANK of $WORLD_SIZE, key $MY_API_KEY"]) as j:
-        assert j.end(90) in (0,), (j.code, j.err, j.out)
+        assert j.end() == 0, (j.code, j.err, j.out)
         nodes = [w["node"] for w in j.summary()["workers"]]
         assert nodes == ["node1"] + ["node2"] * 2 + ["node3"] * 3, nodes
         assert "swordfish" not in j.file("job.yaml") and "swordfish" not in j.file("events.jsonl")
@@ -37,54 +37,51 @@ def unequal(c):
 def left_early(c):
     """Who has closed its last handle leaves by _exit, and the others on other nodes go on and end."""
     with c.job(["-H", "node1,node2,node3", "--", os.path.join(BUILD, "tests/mpi/test_mpi_eddis"), "gone"]) as j:
-        assert j.end(60) == 0, (j.code, j.err, j.out)
+        assert j.end() == 0, (j.code, j.err, j.out)
         assert "rank 0 has gone on" in j.out and "rank 2 has gone on" in j.out, j.out
         assert j.summary()["reason"] == "ok" and "mpirun" not in j.err, j.err
         j.check_nothing_left()
 
 
 def check(c):
-    p = c.run(LOGIN, [RUN, *FAST, "--check", "-H", "node1,node2", "--", "sh", "-c", "touch trained"], cwd=HOME,
-              timeout=120)
+    p = c.run(LOGIN, [RUN, *FAST, "--check", "-H", "node1,node2", "--", "sh", "-c", "touch trained"], cwd=HOME)
     assert p.returncode == 0 and "all nodes are ready; nothing was trained" in p.stdout, p
     assert "network" in p.stdout, p.stdout
     # A checkpoint folder that all nodes share is made to find out, and does not stay; one that they
     # do not share is told of once.
     for place, code in ((os.path.join(c.shared, "new/deep"), 0), (HOME + "/new/deep", 3)):
         p = c.run(LOGIN, [RUN, *FAST, "--check", "--set", f"checkpoint.dir={place}", "-H", "node1,node2", "--",
-                          "true"], cwd=HOME, timeout=120)
+                          "true"], cwd=HOME)
         assert p.returncode == code, p
         assert (p.stdout + p.stderr).count("is not the same folder") == (code == 3), p
         assert not any(os.path.exists(c.path(h, os.path.dirname(place))) for h in c.hosts), place
     # Each host that cannot be used is named, not only the first.
-    p = c.run(LOGIN, [RUN, *FAST, "--check", "--json", "-H", "node1,nowhere,nobody", "--", "true"], cwd=HOME,
-              timeout=120)
+    p = c.run(LOGIN, [RUN, *FAST, "--check", "--json", "-H", "node1,nowhere,nobody", "--", "true"], cwd=HOME)
     answer = json.loads(p.stdout)
     assert p.returncode == 3 and not answer["ready"], p
     assert [bool(n["trouble"]) for n in answer["nodes"]] == [False, True, True], answer
-    c.check_nothing_left(seconds=4)
+    c.check_nothing_left()
 
 
 def background(c):
     folder = HOME + "/job-900"
-    p = c.run(LOGIN, [RUN, *FAST, "--detach", "--job-dir", folder, "-H", "node1,node2", "--", "sleep", "600"], cwd=HOME,
-              timeout=120)
+    p = c.run(LOGIN, [RUN, *FAST, "--detach", "--job-dir", folder, "-H", "node1,node2", "--", "sleep", "600"], cwd=HOME)
     assert p.returncode == 0 and "goes on in the background" in p.stdout, p
     s = c.run(LOGIN, [STATUS, folder + "/", "--json"])
     assert json.loads(s.stdout)["state"] == "running", s
     assert c.pids("node2", "sleep")
-    p = c.run(LOGIN, [RUN, "--stop", folder + "/"], timeout=60)
+    p = c.run(LOGIN, [RUN, "--stop", folder + "/"])
     assert p.returncode == 0 and "exit code 130" in p.stdout, p
     assert "stopped by eddis-run --stop" in p.stdout and "Ctrl-C" not in p.stdout, p
-    wait_for("the workers to be gone", lambda: not c.pids("node1", "sleep") and not c.pids("node2", "sleep"), 5)
-    c.check_nothing_left(seconds=4)
+    wait_for("the workers to be gone", lambda: not c.pids("node1", "sleep") and not c.pids("node2", "sleep"))
+    c.check_nothing_left()
 
 
 def refused(c):
     """A wrong host, a refused key: one sentence each, and the host that could be reached is clean."""
     with c.job(["-H", "node1,nowhere", "--", "true"]) as j:
-        assert j.end(60) == 3 and "nowhere" in j.err and j.err.count("\n") == 1, (j.code, j.err)
-        j.check_nothing_left(4)
+        assert j.end() == 3 and "nowhere" in j.err and j.err.count("\n") == 1, (j.code, j.err)
+        j.check_nothing_left()
 
 
 IDLE = """
@@ -135,14 +132,14 @@ def doors(c):
             assert "no answer" in s.stderr and "this is what the job's folder says" in s.stderr, s
             for node in ("node1", "node2"):
                 open(c.path(node, HOME + "/over"), "w").close()
-            assert j.end(30) == 0 and j.summary()["generations"] == 1, (j.code, j.err)
+            assert j.end() == 0 and j.summary()["generations"] == 1, (j.code, j.err)
         finally:
             for p in idle_ones:
                 p.kill()
                 p.communicate()
     for node in ("node1", "node2"):
         os.remove(c.path(node, HOME + "/over"))
-    c.check_nothing_left(4)
+    c.check_nothing_left()
 
 
 CASES = [unequal, left_early, check, background, refused, doors]

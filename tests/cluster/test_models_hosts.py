@@ -6,13 +6,14 @@ dies while its node's workers reduce in the memory that they share."""
 import contextlib
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
 import sys
 
 from cases import run
-from lab import LOGIN, Cluster
+from lab import HOME, LEASE, LOGIN, Cluster
 from node import wait_for
 
 BUILD, SOURCE = (os.path.realpath(p) for p in sys.argv[1:3])
@@ -20,7 +21,7 @@ EMULATE = "[{rate: 1.0, a_ms: 4, c_ms: 0.2}, {rate: 0.5}]"
 SAMPLES = 1797 - 360
 
 
-def train(c, sync, *args, epochs=20, every=0, widths=32):
+def train(c, sync, *args, epochs=20, every=0, widths=32, lease=LEASE):
     data = os.path.join(c.shared, "digits.csv")
     if not os.path.exists(data):
         shutil.copy(os.path.join(SOURCE, "examples/digits/digits.csv"), data)
@@ -31,21 +32,45 @@ def train(c, sync, *args, epochs=20, every=0, widths=32):
         f.write(f"name: models\ncommand: {json.dumps(command)}\nbatch: {{global: 128}}\nsync: {sync}\n"
                 f"nodes: [node1, node2]\nprofile: {{emulate: {EMULATE}}}\n"
                 f"checkpoint: {{every: {every}, dir: {os.path.join(c.shared, 'checkpoints')}}}\n")
-    return c.job([*args, path])
+    return c.job([*args, path], lease=lease)
 
 
 def check(j, generations=1):
-    assert j.end(180) == 0, (j.code, j.err, j.out)
+    assert j.end() == 0, (j.code, j.err, j.out)
     s = j.summary()
     assert s["accuracy"] > 0.9 and s["generations"] == generations, s
     if generations == 1:
         assert s["samples"] == 20 * SAMPLES, s
-    j.check_nothing_left(4)
+    j.check_nothing_left()
 
 
 def asynchronous(c):
     with train(c, "{mode: async, period: 4}") as j:
         check(j)
+
+
+def mode_open(c):
+    """The first run of a program: rank 0's host tells the size of the model, and both get the mode."""
+    with train(c, "{mode: auto}", widths=40) as j:
+        check(j)
+        plan = json.loads(j.file("plan-1-1.json"))
+        assert plan["model_bytes"] == 4 * (64 * 40 + 40 + 40 * 10 + 10), plan
+        progress = {m["mode"]: m["predicted_progress"] for m in plan["candidates"]}
+        best = max(progress, key=progress.get)
+        assert plan["mode"] == (best if progress[best] > 1.05 * progress["sync"] else "sync"), plan["candidates"]
+        said = [e["text"] for e in j.events() if e["type"] == "mode"]
+        assert said == [plan["reason"]], said
+
+
+def remembers(c):
+    """How many gradients the next plan may count on being cut apart, beside the model's size."""
+    with train(c, "{mode: sync}", widths=48) as j:
+        check(j)
+        plan = json.loads(j.file("plan-1-1.json"))
+        folder = c.path(LOGIN, HOME + "/.cache/eddis")
+        kept = [json.loads(path.read_text())["value"] for path in pathlib.Path(folder).glob("model-*.json")]
+        assert sum(plan["communication"]["buckets"]) == 4, plan["communication"]
+        assert {"bytes": 4 * (64 * 48 + 48 + 48 * 10 + 10), "gradients": 4} in kept, kept
 
 
 def groups_are_nodes(c):
@@ -61,7 +86,7 @@ def groups_over_nodes(c):
 def wait_checkpoint(j):
     folder = os.path.join(j.dir, "checkpoints")
     wait_for("a checkpoint", lambda: os.path.isdir(folder) and
-             any(re.fullmatch(r"step-\d+", n) for n in os.listdir(folder)), 60)
+             any(re.fullmatch(r"step-\d+", n) for n in os.listdir(folder)))
 
 
 def lose(c, host, sync):
@@ -69,7 +94,7 @@ def lose(c, host, sync):
     with train(c, sync, epochs=100, every=20) as j:
         wait_checkpoint(j)
         c.lab.crash(host)
-        assert j.end(180) == 0, (j.code, j.err, j.out)
+        assert j.end() == 0, (j.code, j.err, j.out)
         s = j.summary()
         assert s["generations"] == 2 and s["accuracy"] > 0.9, s
         c.lab.revive(host)
@@ -139,7 +164,7 @@ def sharing_plan(c, sync):
     """Path of a plan by which a node's workers share memory, whatever measures best today."""
     path = os.path.join(c.shared, "plan.json")
     with train(c, sync, epochs=1, widths=256) as j:
-        assert j.end(60) == 0, (j.code, j.err, j.out)
+        assert j.end() == 0, (j.code, j.err, j.out)
         plan = json.loads(j.file("plan-1-1.json"))
     plan["communication"]["shared"] = True
     with open(path, "w") as f:
@@ -148,9 +173,9 @@ def sharing_plan(c, sync):
 
 
 def killed_sharing(c, sync):
-    """Rank 0 is stopped, so rank 1 of its node is in the reduction for sure when it is killed; then
-    rank 0 must be killed as well."""
-    with train(c, sync, "--plan", sharing_plan(c, sync), epochs=40, every=20, widths=256) as j:
+    """Rank 0 is stopped, for less than a lease, so rank 1 of its node is in the reduction for sure when it is
+    killed; then rank 0 must be killed as well."""
+    with train(c, sync, "--plan", sharing_plan(c, sync), epochs=40, every=20, widths=256, lease=1000) as j:
         wait_checkpoint(j)
         pids = rank_pids(j)
         memory = shared_memory(pids)
@@ -159,8 +184,8 @@ def killed_sharing(c, sync):
         os.kill(pids[0], signal.SIGSTOP)
         wait_held_up(c, j, 1)
         os.kill(pids[1], signal.SIGKILL)
-        assert j.end(120) == 0, (j.code, j.err, j.out)
-        j.check_nothing_left(4)
+        assert j.end() == 0, (j.code, j.err, j.out)
+        j.check_nothing_left()
         assert not held(memory), (held(memory), pids)
         s = j.summary()
         assert s["generations"] == 2 and s["accuracy"] > 0.9, s
@@ -175,7 +200,7 @@ def killed_in_hybrid(c):
     killed_sharing(c, "{mode: hybrid, period: 4}")
 
 
-CASES = [asynchronous, groups_are_nodes, groups_over_nodes, host_lost, given_groups_lost,
+CASES = [asynchronous, mode_open, remembers, groups_are_nodes, groups_over_nodes, host_lost, given_groups_lost,
          killed_in_sync, killed_in_hybrid]
 
 

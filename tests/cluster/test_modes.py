@@ -13,7 +13,7 @@ import time
 
 import cases
 from job import Folders, Job
-from node import marked, wait_for
+from node import PATIENCE, marked, wait_for
 
 BUILD = sys.argv[1]
 FOLDERS = Folders()
@@ -27,7 +27,7 @@ def environ(**more):
 
 def tool(program, *args, **options):
     return subprocess.run([os.path.join(BUILD, "cmd", program), *args], capture_output=True, text=True,
-                          timeout=60, env=environ(), **options)
+                          timeout=PATIENCE, env=environ(), **options)
 
 
 def job(*args, **options):
@@ -43,11 +43,9 @@ def run(*args, **options):
 def stop():
     with job(*FOREVER) as j:
         j.wait_log(1, "up")
-        began = time.monotonic()
         p = run("--stop", j.dir + "/")
         assert p.returncode == 0 and not p.stderr, p
         assert "was stopped" in p.stdout and "by hand, exit code 130" in p.stdout, p.stdout
-        assert time.monotonic() - began < 20
         j.check(130, "interrupted")
         again = run("--stop", j.dir + "/")
         assert again.returncode == 0 and "had ended before" in again.stdout, again
@@ -120,7 +118,7 @@ def detach():
         assert os.stat(log).st_mode & 0o777 == 0o600
         p = run("--stop", j.dir + "/")
         assert p.returncode == 0, p
-        wait_for("the job's processes to go", lambda: not marked(j.mark), 10)
+        wait_for("the job's processes to go", lambda: not marked(j.mark))
         assert "stopped after" in j.file("driver.log")
         assert j.summary()["reason"] == "interrupted"
 
@@ -144,14 +142,14 @@ def detach_signal():
             assert j.code == 130, (j.code, j.out, j.err)
         else: # it was up already
             assert run("--stop", j.dir + "/").returncode == 0
-        wait_for("the job's processes to go", lambda: not marked(j.mark), 10)
+        wait_for("the job's processes to go", lambda: not marked(j.mark))
 
 
 def detach_quiet():
     with job("--detach", "-q", *FOREVER) as j:
         assert j.end() == 0 and re.fullmatch(r"\S+\n", j.out), j.out
         assert run("--stop", j.dir + "/").returncode == 0
-        wait_for("the job's processes to go", lambda: not marked(j.mark), 10)
+        wait_for("the job's processes to go", lambda: not marked(j.mark))
 
 
 # ---- --check ----
@@ -235,7 +233,7 @@ def prune_failed():
     for n in os.listdir(jobs) if os.path.isdir(jobs) else []:
         shutil.rmtree(os.path.join(jobs, n))
     one = ["-q", "-n", "2", "--set", "profile.emulate=[{rate: 1, a_ms: 2, c_ms: 0.1}, {rate: 1}]", "--set"]
-    for name, code, more in (("stopped", 124, ["--timeout", "1s", "--", "sleep", "60"]), ("bad", 5, ["--", "sh", "-c", "exit 5"]),
+    for name, code, more in (("stopped", 124, ["--timeout", "1s", "--", "sleep", "1000"]), ("bad", 5, ["--", "sh", "-c", "exit 5"]),
                              ("good", 0, ["--", "true"]), ("gone", 3, ["--", "/no/such/program"]),
                              ("less", 2, ["--set", "batch.global=1", "--", "true"])):
         p = run(*one, "name=" + name, *more)
@@ -273,7 +271,7 @@ def prune_running():
         os.utime(path, (then, then))
         assert run("--prune", "30m").returncode == 0 and os.path.isdir(path)
         assert run("--stop", "work-").returncode == 0
-        p.communicate(timeout=20)
+        p.communicate(timeout=PATIENCE)
         assert p.returncode == 130
         assert run("--prune", "0s").returncode == 0 and not os.path.isdir(folder)
     finally:
@@ -300,7 +298,7 @@ def resume():
     try:
         wait_for("a checkpoint", first)
         stopped = first()
-        assert run("--stop", stopped).returncode == 0 and p.wait(20) == 130, p.stderr.read()
+        assert run("--stop", stopped).returncode == 0 and p.wait(PATIENCE) == 130, p.stderr.read()
     finally:
         p.kill()
         p.communicate()

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 
-from node import LEASE, SLEEP, run_tests, sh, wait_for
+from node import PATIENCE, SLEEP, run_tests, sh, wait_for
 from nodes import Nodes
 
 BUILD = os.path.abspath(sys.argv[1])
@@ -76,7 +76,7 @@ def test_stopped_before_any_rank(make):
     c.node[0].driver.order("start", 1)
     c.node[0].driver.wait("relay")
     for n in c.node:
-        n.driver.stop("orderly", grace=600)
+        n.driver.stop("orderly")
     for n in c.node:
         n.driver.wait("stopped")
     c.leave()
@@ -168,16 +168,14 @@ def test_generations(make):
 
 
 def test_daemon_killed(make):
-    """mpirun's daemon dies: told at once, with its node; the others end in good time."""
+    """mpirun's daemon dies: told at once, with its node; the others end."""
     c = make(worker(0), [1, 2, 1])
     c.launch()
     os.kill(c.daemon(1), signal.SIGKILL)
-    e = c.node[1].driver.wait("mpirun_exit", seconds=1)
+    e = c.node[1].driver.wait("mpirun_exit")
     assert (e["signal"], e["by_us"]) == (9, False), e
     assert e["text"] == "mpirun's daemon, orted, died of signal 9 (Killed)", e["text"]
-    began = time.monotonic()
     c.stop("failure")
-    assert time.monotonic() - began < 3.5
     c.leave()
 
 
@@ -211,7 +209,7 @@ def test_daemon_cannot_connect(make):
     c.registered()
     c.prepare()
     c.node[0].driver.order("start")
-    e = c.node[1].driver.wait("mpirun_exit", seconds=60)
+    e = c.node[1].driver.wait("mpirun_exit")
     assert e["code"] > 0 and "orted" in e["text"], e
     c.stop("failure")
     c.leave()
@@ -255,9 +253,9 @@ def kill_actor(make, who, sig, node):
     for other in c.node:
         other.driver.silent = True
     for other in c.node:
-        other.expect_nothing_left(2 * LEASE + 4)
+        other.expect_nothing_left()
     for other in c.node:
-        other.keeper.wait(5)
+        other.keeper.wait(PATIENCE)
 
 
 def test_any_actor_killed(make):
@@ -298,11 +296,11 @@ def test_kill_at_any_moment(make):
         time.sleep(random.uniform(0, 0.9))
         n = c.node[round_ % 3]
         os.kill(n.agent if round_ % 2 else n.keeper.pid, signal.SIGKILL)
-        n.expect_nothing_left(LEASE + 3)
+        n.expect_nothing_left()
         for other in c.node:
             other.driver.silent = True
         for other in c.node:
-            other.expect_nothing_left(2 * LEASE + 4)
+            other.expect_nothing_left()
         c.close(False)
 
 

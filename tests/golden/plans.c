@@ -53,7 +53,7 @@ static void print(const struct job *job, const struct node_profile *nodes, int n
     plan_print_profiles(&o, nodes, n);
     plan_print_plan(&o, p, NULL);
     putchar('\n');
-    dry_run_print(job, stdout);
+    dry_run_print(job, true, stdout);
     if (dry_run_json(job, nodes, n, p, &text, NULL) == 0)
         printf("----\n%s", text);
 }

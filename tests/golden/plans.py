@@ -34,7 +34,7 @@ def name(job, nodes, known):
 
 def answer(program, job, nodes, known):
     p = subprocess.run([program, f"{job}.yaml", f"{nodes}.nodes.json"] + known, cwd=path("plans"), text=True,
-                       capture_output=True, timeout=60)
+                       capture_output=True, timeout=180)
     text, _, document = p.stdout.replace(path("plans"), "@").partition("----\n")
     document = json.loads(document) if document else None
     if document:

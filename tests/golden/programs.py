@@ -81,7 +81,7 @@ def path(program):
 def run(folder, argv):
     env = {"PATH": os.environ["PATH"], "HOME": folder, "TMPDIR": folder, "LC_ALL": "C"}
     return subprocess.run([path(argv[0])] + argv[1:], cwd=folder, env=env, stdin=subprocess.DEVNULL, text=True,
-                          capture_output=True, timeout=60)
+                          capture_output=True, timeout=180)
 
 
 def call(folder, line):

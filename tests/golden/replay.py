@@ -38,7 +38,7 @@ def plain(whole):
 
 def replay(folders, name):
     with Job(BUILD, folders, ["--plan", path("replay", name + ".json")] + JOBS[name], ranks=None) as j:
-        assert j.end(90) == 0, (j.code, j.out, j.err)
+        assert j.end() == 0, (j.code, j.out, j.err)
         assert "replayed" in j.out, j.out
         summary, plan = j.summary(), plan_then(json.loads(j.file("plan-1-1.json")))
     del plan["nodes"]

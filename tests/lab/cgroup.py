@@ -14,6 +14,7 @@ from kernel import await_true
 
 PERIOD_US = 20000  # short, so that a slow host is slow evenly
 LEAST_US = 1000    # the kernel's smallest quota
+MOST_SHARES, MOST_WEIGHT = 262144, 10000  # of versions 1 and 2
 
 
 def mounts():
@@ -47,6 +48,72 @@ def write(path, value):
 def read(path):
     with open(path) as f:
         return f.read().strip()
+
+
+def refuse_swap(group):
+    """What does not fit is killed for, not swapped out."""
+    for name in ("memory.swap.max", "memory.swappiness"):
+        if os.path.exists(os.path.join(group, name)):
+            write(os.path.join(group, name), 0)
+
+
+def little_memory(limit):
+    """A group of that much memory, below the one that this process is in; None: it cannot be made here."""
+    mine = mounts()
+    group = os.path.join(mine.get("memory") or mine.get("", "/nope"), f"eddis-test-{os.getpid()}")
+    try:
+        os.mkdir(group)
+        name = "memory.limit_in_bytes" if "memory" in mine else "memory.max"
+        if os.path.exists(os.path.join(group, name)):
+            write(os.path.join(group, name), limit)
+            refuse_swap(group)
+            return group
+        os.rmdir(group)
+    except OSError as e:
+        print(e)
+    return None
+
+
+def processor(name, percent=0):
+    """A group, below the one that this process is in, that comes before all others' programs, of so much of
+    one core; None: it cannot be made here."""
+    mine = mounts()
+    folder = mine.get("cpu") or mine.get("", "/nope")
+    group = os.path.join(folder, f"eddis-test-{os.getpid()}-{name}")
+    try:
+        if "cpu" not in mine:
+            write(os.path.join(folder, "cgroup.subtree_control"), "+cpu")
+        os.mkdir(group)
+        write(*((os.path.join(group, "cpu.shares"), MOST_SHARES) if "cpu" in mine else
+                (os.path.join(group, "cpu.weight"), MOST_WEIGHT)))
+        set_quota(group, percent, PERIOD_US)
+        return group
+    except OSError as e:
+        print(e)
+    return None
+
+
+def set_quota(group, percent, period_us):
+    """Percent of one core; 0: all there is."""
+    quota = max(LEAST_US, period_us * percent // 100) if percent else None
+    if os.path.exists(os.path.join(group, "cpu.max")):
+        write(os.path.join(group, "cpu.max"), f"{quota or 'max'} {period_us}")
+        return
+    write(os.path.join(group, "cpu.cfs_quota_us"), -1)
+    if quota:
+        write(os.path.join(group, "cpu.cfs_period_us"), period_us)
+        write(os.path.join(group, "cpu.cfs_quota_us"), quota)
+
+
+def inside(group):
+    """Words before a command that begins in the group."""
+    return ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
+
+
+def remove(group):
+    """Once nobody is left in it."""
+    await_true("its group to be empty", lambda: not read(os.path.join(group, "cgroup.procs")))
+    os.rmdir(group)
 
 
 class Groups:
@@ -93,16 +160,9 @@ class Groups:
         for folder in {self.base[c] for c in self.base if self.has(c)}:
             write(os.path.join(folder, host, "cgroup.procs"), "0")
 
-    def cpu(self, host, percent):
+    def cpu(self, host, percent, period_us=PERIOD_US):
         """Percent of one core; 0: all there is."""
-        quota = max(LEAST_US, PERIOD_US * percent // 100) if percent else None
-        if self.version["cpu"] == 2:
-            write(self.path("cpu", host, "cpu.max"), f"{quota or 'max'} {PERIOD_US}")
-            return
-        write(self.path("cpu", host, "cpu.cfs_quota_us"), -1)
-        if quota:
-            write(self.path("cpu", host, "cpu.cfs_period_us"), PERIOD_US)
-            write(self.path("cpu", host, "cpu.cfs_quota_us"), quota)
+        set_quota(self.path("cpu", host, ""), percent, period_us)
 
     def frozen(self, host):
         if not self.has("freezer"):

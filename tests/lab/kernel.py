@@ -87,7 +87,7 @@ def processes_in(networks):
     return found
 
 
-def await_true(what, condition, seconds=10.0):
+def await_true(what, condition, seconds=180.0):
     """The first true value of condition(); it is asked every 5 ms."""
     end = time.monotonic() + seconds
     while True:

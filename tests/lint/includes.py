@@ -63,7 +63,7 @@ HOME = {
     "nvml.h": ["lib/gpu"],
     "nccl.h": ["lib/gpu"],
     "cublas": ["lib/gpu"],
-    "cblas.h": ["lib/train", "profiler"],
+    "cblas.h": ["lib/train", "profiler", "bench/pace.c"],
     "zlib.h": ["lib/data"],
 }
 

@@ -31,7 +31,7 @@ def main():
     faults, count = [], 0
     for program, manual in zip(sys.argv[2::2], sys.argv[3::2]):
         name = program.rsplit("/", 1)[-1]
-        run = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=30)
+        run = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=180)
         if run.returncode != 0 or not run.stdout:
             faults.append(f"{name} --help exits {run.returncode}")
             continue

@@ -125,7 +125,14 @@ static void *rank_main(void *arg)
     return NULL;
 }
 
-void loop_job_publish(struct loop_job *j, const int64_t *batch, int64_t flags)
+int64_t loop_job_period(const struct loop_job *j, int64_t version)
+{
+    return j->period ? j->period + (version - 1) % 3 : 0;
+}
+
+/* settled NULL: the mode stays. */
+static void publish(struct loop_job *j, const int64_t *batch, int64_t flags,
+                    const struct board_area *settled)
 {
     struct board_plan *p = calloc(1, sizeof *p + (size_t)j->n * sizeof *p->batch);
     struct eddis_error err = { 0 };
@@ -133,13 +140,42 @@ void loop_job_publish(struct loop_job *j, const int64_t *batch, int64_t flags)
     p->batch = (int64_t *)(p + 1);
     p->version = ++j->version;
     p->flags = flags;
+    p->period = loop_job_period(j, p->version);
     for (int i = 0; i < j->n; i++)
         p->global_batch += p->batch[i] = batch[i];
-    if (board_publish(j->board, p, &err) < 0) {
+    if ((settled ? board_settle(j->board, settled, p, &err) : board_publish(j->board, p, &err)) <
+        0) {
         CHECK(err.code == -EBUSY && j->version > 1); /* next time */
         j->version--;
     }
     free(p);
+}
+
+void loop_job_publish(struct loop_job *j, const int64_t *batch, int64_t flags)
+{
+    publish(j, batch, flags, NULL);
+}
+
+static void fill_mode(const struct loop_job *j, struct board_area *a, int32_t *group)
+{
+    strcpy(a->mode, j->mode ? j->mode : "sync");
+    strcpy(a->algorithm, j->algorithm ? j->algorithm : "allreduce");
+    a->options.period = j->period;
+    for (int i = 0; i < j->n && j->per_group; i++) {
+        group[i] = i / j->per_group;
+        a->options.moving_rate = 0.9 / (group[i] + 1);
+    }
+    a->group = group;
+}
+
+void loop_job_settle(struct loop_job *j, const int64_t *batch, int64_t flags)
+{
+    struct board_area *a = calloc(1, sizeof *a);
+    int32_t group[MAX_RANKS] = { 0 };
+
+    fill_mode(j, a, group);
+    publish(j, batch, flags, a);
+    free(a);
 }
 
 void loop_job_board_of(struct loop_job *j, const int64_t *batch)
@@ -163,21 +199,19 @@ void loop_job_board_of(struct loop_job *j, const int64_t *batch)
         a->fixed_s[i] = 0.002;
         a->sample_s[i] = 0.0001 * (i + 1);
     }
-    strcpy(a->mode, j->mode ? j->mode : "sync");
-    strcpy(a->algorithm, j->algorithm ? j->algorithm : "allreduce");
     if (j->checkpoint_dir)
         strcpy(a->checkpoint_dir, j->checkpoint_dir);
-    a->options.period = j->period;
-    for (int i = 0; i < j->n && j->per_group; i++) {
-        group[i] = node_of[i] = i / j->per_group;
-        a->options.moving_rate = 0.9 / (group[i] + 1);
-    }
-    for (int i = 0; i < j->n && j->node_of; i++)
-        node_of[i] = j->node_of[i];
-    a->group = group;
+    if (j->open_ns)
+        fill_mode(&(struct loop_job){ .n = j->n }, a, group);
+    else
+        fill_mode(j, a, group);
+    a->open_ns = j->open_ns;
+    for (int i = 0; i < j->n; i++)
+        node_of[i] = j->node_of ? j->node_of[i] : j->per_group ? i / j->per_group : 0;
     a->node_of = node_of;
     CHECK(board_create(j->path, a, &j->board, &err) == 0);
     free(a);
+    j->version = j->open_ns ? -1 : 0;
     loop_job_publish(j, batch, 0);
 }
 
@@ -189,6 +223,13 @@ void loop_job_board(struct loop_job *j)
     loop_job_board_of(j, batch);
 }
 
+void loop_job_board_remove(struct loop_job *j)
+{
+    board_close(j->board);
+    unlink(j->path);
+    rmdir(j->dir);
+}
+
 void loop_job_page(const struct loop_job *j, int rank, struct board_page *ret)
 {
     int64_t end = clock_now_ns() + 60 * CLOCK_S;
@@ -197,7 +238,7 @@ void loop_job_page(const struct loop_job *j, int rank, struct board_page *ret)
     memset(ret, 0, sizeof *ret);
     do
         rc = board_read(j->board, rank, ret, NULL);
-    while (rc == -EAGAIN && usleep(1000) == 0 && clock_now_ns() < end);
+    while ((rc == -EAGAIN || rc == -ENODATA) && usleep(1000) == 0 && clock_now_ns() < end);
     CHECK(rc == 0);
 }
 
@@ -214,9 +255,6 @@ void loop_job_run(struct loop_job *j)
     for (int i = 0; i < j->n; i++)
         pthread_join(rank[i].thread, NULL);
     loop_free(j->loop);
-    if (j->board) {
-        board_close(j->board);
-        unlink(j->path);
-        rmdir(j->dir);
-    }
+    if (j->board)
+        loop_job_board_remove(j);
 }

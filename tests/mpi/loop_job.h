@@ -39,8 +39,9 @@ struct loop_job {
     const char *mode, *algorithm; /* NULL: sync, allreduce */
     int per_group;                /* ranks of a group, each a node; 0: one group, one node */
     const int *node_of;           /* [n] nodes that are not the groups; NULL: they are */
-    int64_t period;
-    int generation; /* 0: 1 */
+    int64_t period;               /* of models; later plans have others, see loop_job_period */
+    int64_t open_ns;              /* the mode is open, until loop_job_settle; 0: it is not */
+    int generation;               /* 0: 1 */
     const char *checkpoint_dir;
     void *arg; /* the test's own */
     atomic_int opened;
@@ -65,8 +66,17 @@ void loop_job_run(struct loop_job *j);
 void loop_job_board_of(struct loop_job *j, const int64_t *batch);
 void loop_job_board(struct loop_job *j);
 
+/* Of a job that is not run. */
+void loop_job_board_remove(struct loop_job *j);
+
+/* Return the period of this version's plan. */
+int64_t loop_job_period(const struct loop_job *j, int64_t version);
+
 /* The next plan; when there is no room for it nothing happens. */
 void loop_job_publish(struct loop_job *j, const int64_t *batch, int64_t flags);
+
+/* The first plan and the mode of a board where that was open. */
+void loop_job_settle(struct loop_job *j, const int64_t *batch, int64_t flags);
 
 /* The progress page of a rank as it is: one that is being written just now is read again. */
 void loop_job_page(const struct loop_job *j, int rank, struct board_page *ret);

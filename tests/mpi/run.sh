@@ -25,7 +25,7 @@ while [ "$n" -gt 0 ]; do # put the folder's name in place of @DIR@
 	set -- "$@" "$arg"
 	n=$((n - 1))
 done
-timeout 120 mpirun --oversubscribe --bind-to none -n "$ranks" "$@" >"$dir/out" 2>&1
+timeout 500 mpirun --oversubscribe --bind-to none -n "$ranks" "$@" >"$dir/out" 2>&1
 got=$?
 left=$(find "$dir/data" -name '*.part' | head -1)
 if [ "$got" -ne "$wanted" ] || [ -n "$left" ]; then

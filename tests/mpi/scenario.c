@@ -45,12 +45,20 @@ struct worker {
         CHECK(w, rc_ >= 0, "%d %s", rc_, err.text);                                                \
     } while (0)
 
+static int64_t scenario_epochs(const struct scenario *s)
+{
+    return s->epochs ? s->epochs : SCENARIO_EPOCHS;
+}
+
 struct eddis_options scenario_options(const struct scenario *s)
 {
     return (struct eddis_options){ .size = sizeof(struct eddis_options),
-                                   .samples = SCENARIO_SAMPLES,
-                                   .epochs = s->epochs ? s->epochs : SCENARIO_EPOCHS,
+                                   .samples = s->late ? 0 : SCENARIO_SAMPLES,
+                                   .epochs = s->late ? 0 : scenario_epochs(s),
                                    .batch = s->batch,
+                                   .read_ahead = s->read_ahead,
+                                   .drop_last = s->drop_last,
+                                   .min_count = s->min_count,
                                    .seed = 5,
                                    .bucket_bytes = s->measured ? 0 : 64,
                                    .measure = s->measured };
@@ -204,9 +212,30 @@ static void check_weights(struct worker *w)
     CHECK(w, sqrt(d / n) < 2e-6, "distance from one process is %g", sqrt(d / n));
 }
 
+/* What each worker has at the step. */
+static void check_counts(struct worker *w, const struct eddis_step *s)
+{
+    int64_t *count = calloc((size_t)w->world.n_ranks, sizeof *count), sum = 0;
+    int n;
+
+    OK(w, n = eddis_counts(w->e, s->step, count, &err));
+    for (int i = 0; i < n; i++)
+        sum += count[i];
+    CHECK(w, n == w->world.n_ranks && sum == s->batch && count[w->world.rank] == s->count,
+          "%d counts, %d in all", n, (int)sum);
+    CHECK(w, s->samples_before == s->epoch * SCENARIO_SAMPLES + s->step_in_epoch * w->s->batch,
+          "%d samples before step %d", (int)s->samples_before, (int)s->step);
+    free(count);
+}
+
 static void train(struct worker *w)
 {
-    struct eddis_report report = { .size = sizeof report, .has_loss = 1, .loss = 1.5 };
+    struct eddis_report report = { .size = sizeof report,
+                                   .has_loss = 1,
+                                   .loss = 1.5,
+                                   .compute_ns = SCENARIO_COMPUTE_NS,
+                                   .work = SCENARIO_WORK,
+                                   .memory_bytes = SCENARIO_MEMORY };
     struct eddis_step s = { .size = sizeof s }, ahead = { .size = sizeof ahead };
     int64_t before = -1, ahead_first = -1;
     int more = 0;
@@ -223,10 +252,11 @@ static void train(struct worker *w)
         if (s.batch == w->s->batch)
             before = s.count;
         w->s->all_flags |= s.flags;
+        check_counts(w, &s);
         one_step(w, &s);
         OK(w, eddis_step_end(w->e, &report, &err));
         w->s->steps++;
-        OK(w, more = eddis_plan_step(w->e, s.step + 1, &ahead, &err));
+        OK(w, more = eddis_plan_step(w->e, s.step + 1, EDDIS_FOREVER, &ahead, &err));
         ahead_first = more == 1 ? ahead.first * 1000 + ahead.count : -1;
         if (w->s->after_step && w->world.rank == 0)
             w->s->after_step(w->s->arg, s.step);
@@ -245,6 +275,8 @@ int scenario_run(struct eddis *e, struct scenario *s)
     w->world.size = sizeof w->world;
     eddis_world(e, &w->world);
     add_layers(w);
+    if (s->late)
+        OK(w, eddis_set_data(e, SCENARIO_SAMPLES, scenario_epochs(s), &err));
     OK(w, eddis_commit(e, &err));
     for (int j = 0; j < DIM; j++) {
         w->value[j] = w->world.rank ? -1 : (float)j / DIM;
@@ -322,6 +354,130 @@ int scenario_collectives(struct eddis *e)
         check_reductions(w);
         check_copies(w);
     }
+    failures = w->failures;
+    free(w);
+    return failures;
+}
+
+/* ---- scopes ---- */
+
+/* The workers of a scope, as they are expected. */
+struct scope {
+    enum eddis_scope scope;
+    int n, here, rank[64];
+};
+
+static struct scope scope_of(const struct worker *w, enum eddis_scope scope, const int *of)
+{
+    struct scope s = { .scope = scope };
+
+    for (int r = 0; r < w->world.n_ranks; r++) {
+        if (of && of[r] != of[w->world.rank])
+            continue;
+        if (r == w->world.rank)
+            s.here = s.n;
+        s.rank[s.n++] = r;
+    }
+    return s;
+}
+
+static struct eddis_collective collective(const struct scope *s, enum eddis_collective_kind kind,
+                                          void *buffer, size_t n)
+{
+    return (struct eddis_collective){ .size = sizeof(struct eddis_collective),
+                                      .kind = kind,
+                                      .scope = s->scope,
+                                      .buffer = buffer,
+                                      .n = n,
+                                      .dtype = EDDIS_INT64,
+                                      .op = EDDIS_SUM };
+}
+
+static void scope_sum(struct worker *w, const struct scope *s, size_t length)
+{
+    int64_t *x = malloc(length * sizeof *x), sum = 0;
+    const struct eddis_collective c = collective(s, EDDIS_ALLREDUCE, x, length);
+
+    for (int i = 0; i < s->n; i++)
+        sum += s->rank[i] + 1;
+    for (size_t i = 0; i < length; i++)
+        x[i] = (w->world.rank + 1) * (int64_t)(i + 1);
+    OK(w, eddis_collective(w->e, &c, TIMEOUT_NS, &err));
+    for (size_t i = 0; i < length; i += length - 1)
+        CHECK(w, x[i] == sum * (int64_t)(i + 1), "scope %d: %d", (int)s->scope, (int)x[i]);
+    free(x);
+}
+
+static void scope_copies(struct worker *w, const struct scope *s)
+{
+    int own = w->world.rank, all[64] = { 0 }, from = own;
+    struct eddis_collective gather = collective(s, EDDIS_ALLGATHER, all, sizeof own);
+    struct eddis_collective copy = collective(s, EDDIS_BROADCAST, &from, sizeof from);
+    const struct eddis_collective barrier = collective(s, EDDIS_BARRIER, NULL, 0);
+    struct eddis_request *r[2] = { NULL };
+
+    gather.in = &own;
+    copy.root = s->n - 1;
+    OK(w, eddis_collective_start(w->e, &gather, &r[0], &err));
+    OK(w, eddis_collective_start(w->e, &copy, &r[1], &err));
+    OK(w, eddis_collective(w->e, &barrier, TIMEOUT_NS, &err));
+    OK(w, eddis_request_wait(w->e, r[1], TIMEOUT_NS, &err));
+    OK(w, eddis_request_wait(w->e, r[0], TIMEOUT_NS, &err));
+    CHECK(w, from == s->rank[s->n - 1], "scope %d: from %d", (int)s->scope, from);
+    for (int i = 0; i < s->n; i++)
+        CHECK(w, all[i] == s->rank[i], "scope %d: %d", (int)s->scope, all[i]);
+}
+
+static void scope_refused(struct worker *w, const struct scope *s)
+{
+    char x[1];
+    struct eddis_collective c = collective(s, EDDIS_BROADCAST, x, 1);
+    struct eddis_error err;
+
+    c.root = s->n;
+    CHECK(w, eddis_collective(w->e, &c, 0, &err) == -EINVAL, "a root outside: %s", err.text);
+    c.scope = (enum eddis_scope)3;
+    CHECK(w, eddis_collective(w->e, &c, 0, &err) == -EINVAL, "a scope: %s", err.text);
+    c.kind = (enum eddis_collective_kind)0;
+    CHECK(w, eddis_collective(w->e, &c, 0, &err) == -EINVAL, "a kind: %s", err.text);
+    c.size = 0;
+    CHECK(w, eddis_collective(w->e, &c, 0, &err) == -EINVAL, "a size: %s", err.text);
+}
+
+/* What eddis_world tells of all ranks. */
+static void gather_worlds(struct worker *w, int *group_of, int *node_of)
+{
+    OK(w, eddis_allgather(w->e, &w->world.group, group_of, sizeof *group_of, TIMEOUT_NS, &err));
+    OK(w, eddis_allgather(w->e, &w->world.node, node_of, sizeof *node_of, TIMEOUT_NS, &err));
+}
+
+int scenario_scopes(struct eddis *e, const int *group_of, const int *node_of)
+{
+    struct worker *w = calloc(1, sizeof *w);
+    int told_group[64], told_node[64], failures;
+    struct scope all, group, node;
+
+    w->e = e;
+    w->world.size = sizeof w->world;
+    eddis_world(e, &w->world);
+    gather_worlds(w, told_group, told_node);
+    all = scope_of(w, EDDIS_ALL, NULL);
+    group = scope_of(w, EDDIS_GROUP, group_of ? group_of : told_group);
+    node = scope_of(w, EDDIS_NODE, node_of ? node_of : told_node);
+    CHECK(w, w->world.n_group_ranks == group.n && w->world.group_rank == group.here,
+          "rank %d of %d in the group", w->world.group_rank, w->world.n_group_ranks);
+    CHECK(w, w->world.group < w->world.n_groups && w->world.node < w->world.n_nodes,
+          "group %d, node %d", w->world.group, w->world.node);
+    CHECK(w, node_of || (w->world.n_local_ranks == node.n && w->world.local_rank == node.here),
+          "rank %d of %d on the node", w->world.local_rank, w->world.n_local_ranks);
+    scope_refused(w, &group);
+    for (int i = 0; i < 2 + w->world.group; i++)
+        scope_sum(w, &group, i % 2 ? 2 : 70000);
+    for (int i = 0; i < 3 + w->world.node; i++)
+        scope_copies(w, &node);
+    scope_sum(w, &node, 1000);
+    scope_copies(w, &group);
+    scope_copies(w, &all);
     failures = w->failures;
     free(w);
     return failures;

@@ -21,6 +21,7 @@ HOSTS = ["node1", "node2", "node3", "node4"]
 MCA = {"plm_rsh_no_tree_spawn": 1, "pml": "ob1", "btl": "tcp,self,vader", "btl_tcp_if_include": "eth0",
        "oob_tcp_if_include": "eth0", "btl_tcp_flags": 1, "mpi_yield_when_idle": 1}
 SKIP = 77
+PATIENCE = 180  # seconds
 
 
 def mpirun(lab, *args, program=PROGRAM, each=1):
@@ -33,13 +34,13 @@ def mpirun(lab, *args, program=PROGRAM, each=1):
 
 def train(lab):
     folder = os.path.join(lab.shared, "checkpoints")
-    code = mpirun(lab, "train", folder).wait(120)
+    code = mpirun(lab, "train", folder).wait(PATIENCE)
     with open(lab.shared + "/out") as f:
         assert code == 0, f.read()
 
 
 def smb_of(lab, each, accumulates):
-    code = mpirun(lab, "all", str(accumulates), program=SMB, each=each).wait(120)
+    code = mpirun(lab, "all", str(accumulates), program=SMB, each=each).wait(PATIENCE)
     with open(lab.shared + "/out") as f:
         assert code == 0, f.read()
 
@@ -67,7 +68,7 @@ def lossy(lab):
 
 def await_files(lab, what):
     """{rank: text} of the files that the ranks write."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     paths = [os.path.join(lab.shared, f"{what}-{r}") for r in range(len(HOSTS))]
     while not all(map(os.path.exists, paths)):
         assert time.monotonic() < deadline, [p for p in paths if not os.path.exists(p)]
@@ -92,7 +93,7 @@ def cut(lab, floats, kind):
     took = time.monotonic() - began
     for host in HOSTS:
         lab.crash(host)
-    run.wait(30)
+    run.wait(PATIENCE)
     lab.join("node4")
     for host in HOSTS:
         lab.revive(host)

@@ -8,6 +8,8 @@
 #include "own_folder.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,6 +160,8 @@ static void null_collectives(struct eddis *e)
     REFUSED("NULL", eddis_allgather_start(e, x, NULL, 1, &r, err));
     REFUSED("NULL", eddis_allgather_start(e, x, x + 4, 1, NULL, err));
     REFUSED("NULL", eddis_barrier_start(e, NULL, err));
+    REFUSED("NULL", eddis_collective(e, NULL, 0, err));
+    REFUSED("NULL", eddis_collective_start(e, NULL, &r, err));
     REFUSED("NULL", eddis_request_wait(e, NULL, 0, err));
     REFUSED("NULL", eddis_request_test(e, NULL, err));
 }
@@ -189,13 +193,14 @@ static void null_steps(struct eddis *e)
     struct eddis_report report = { 0 };
     float g = 0;
 
-    REFUSED("NULL", eddis_plan_step(e, 0, NULL, err));
-    REFUSED("size field", eddis_plan_step(e, 0, &no_size, err));
+    REFUSED("NULL", eddis_plan_step(e, 0, EDDIS_FOREVER, NULL, err));
+    REFUSED("size field", eddis_plan_step(e, 0, EDDIS_FOREVER, &no_size, err));
     REFUSED("NULL", eddis_step_begin(e, NULL, err));
     REFUSED("size field", eddis_step_begin(e, &no_size, err));
     CHECK(eddis_step_begin(e, &s, NULL) == 1 && s.step == 0); /* nothing was taken */
     REFUSED("NULL", eddis_sample_indices(e, NULL, &(int64_t){ 0 }, err));
     REFUSED("NULL", eddis_sample_indices(e, &s, NULL, err));
+    REFUSED("NULL", eddis_counts(e, 0, NULL, err));
     REFUSED("EDDIS_IN_PLACE", eddis_announce(e, 0, EDDIS_IN_PLACE, &g, err));
     REFUSED("EDDIS_ZERO", eddis_announce(e, 0, &g, (void *)(uintptr_t)EDDIS_ZERO, err));
     REFUSED("factored", eddis_announce_factors(e, 0, NULL, NULL, 1, &g, err));
@@ -204,7 +209,15 @@ static void null_steps(struct eddis *e)
     CHECK(eddis_announce(e, 0, EDDIS_ZERO, &g, NULL) == 0);
     CHECK(eddis_wait(e, 60 * CLOCK_S, NULL) == 0);
     REFUSED("size field", eddis_step_end(e, &report, err));
-    CHECK(eddis_step_end(e, NULL, NULL) == 0);
+    report = (struct eddis_report){ .size = sizeof report, .compute_ns = -1 };
+    REFUSED("-1, 0, 0 ns", eddis_step_end(e, &report, err));
+    report = (struct eddis_report){ .size = sizeof report, .read_ns = -1 };
+    REFUSED("-1 ns", eddis_step_end(e, &report, err));
+    report = (struct eddis_report){ .size = sizeof report, .work = INFINITY };
+    REFUSED("inf", eddis_step_end(e, &report, err));
+    report = (struct eddis_report){ .size = offsetof(struct eddis_report, compute_ns) };
+    report.compute_ns = -1; /* which a program built before it cannot mean */
+    CHECK(eddis_step_end(e, &report, NULL) == 0);
     REFUSED("no name", eddis_set_metric(e, NULL, 0, err));
 }
 
@@ -239,6 +252,24 @@ static void null_body(struct eddis *e, int rank, struct loop_job *j)
     CHECK(eddis_barrier(e, 60 * CLOCK_S, NULL) == 0);
 }
 
+static void null_no_checkpoint(void)
+{
+    struct eddis_checkpoint *c = NULL;
+    float x = 0;
+
+    REFUSED("NULL", eddis_checkpoint_begin(NULL, NULL, &c, err));
+    GIVES(NULL, eddis_checkpoint_folder(NULL));
+    REFUSED("NULL", eddis_checkpoint_put(NULL, "n", &x, 1, err));
+    REFUSED("NULL", eddis_checkpoint_commit(NULL, 0, err));
+    REFUSED("NULL", eddis_checkpoint_abandon(NULL, err));
+    REFUSED("NULL", eddis_restore_begin(NULL, NULL, &c, err));
+    REFUSED("NULL", eddis_checkpoint_get(NULL, "n", &x, 1, err));
+    REFUSED("NULL", eddis_checkpoint_get_from(NULL, 0, "n", &x, 1, err));
+    REFUSED("NULL", eddis_checkpoint_info(NULL, &(struct eddis_checkpoint_info){ 0 }, err));
+    REFUSED("NULL", eddis_checkpoint_size(NULL, 0, "n", err));
+    REFUSED("NULL", eddis_restore_end(NULL, err));
+}
+
 static void null_handles(void)
 {
     struct eddis_options o = { 0 };
@@ -246,9 +277,9 @@ static void null_handles(void)
     struct eddis_step s = { .size = sizeof s };
     struct eddis_request *r = NULL;
     struct eddis_smb_request *q = NULL;
-    struct eddis_checkpoint *c = NULL;
     struct eddis *none = NULL;
     uint64_t key = 0;
+    struct eddis_collective call = { .size = sizeof call, .kind = EDDIS_BARRIER };
     int64_t n = 0;
     float x = 0;
     struct eddis_parameter p = one_value(&x);
@@ -266,8 +297,12 @@ static void null_handles(void)
     GIVES(NULL, eddis_result(NULL, 0));
     REFUSED("NULL", eddis_broadcast_parameters(NULL, 0, err));
     REFUSED("NULL", eddis_step_begin(NULL, &s, err));
-    REFUSED("NULL", eddis_plan_step(NULL, 0, &s, err));
+    REFUSED("NULL", eddis_set_data(NULL, 1, 1, err));
+    REFUSED("NULL", eddis_plan_step(NULL, 0, EDDIS_FOREVER, &s, err));
     REFUSED("NULL", eddis_sample_indices(NULL, &s, &n, err));
+    REFUSED("NULL", eddis_counts(NULL, 0, &n, err));
+    REFUSED("NULL", eddis_set_count(NULL, 1, err));
+    REFUSED("NULL", eddis_plan_fd(NULL, err));
     REFUSED("NULL", eddis_set_weight(NULL, 1, err));
     REFUSED("NULL", eddis_announce(NULL, 0, &x, &x, err));
     REFUSED("NULL", eddis_announce_layer(NULL, 0, err));
@@ -278,6 +313,8 @@ static void null_handles(void)
     eddis_set_phase(NULL, EDDIS_PHASE_INPUT);
     note("eddis_set_phase");
     REFUSED("NULL", eddis_set_metric(NULL, "m", 0, err));
+    REFUSED("step -2", eddis_progress(-2, 0, err));
+    REFUSED("-1 samples", eddis_progress(0, -1, err));
     REFUSED("NULL", eddis_allreduce(NULL, &x, 1, EDDIS_FLOAT32, EDDIS_SUM, 0, err));
     REFUSED("NULL", eddis_broadcast(NULL, &x, 1, 0, 0, err));
     REFUSED("NULL", eddis_allgather(NULL, &x, &x, 1, 0, err));
@@ -286,16 +323,11 @@ static void null_handles(void)
     REFUSED("NULL", eddis_broadcast_start(NULL, &x, 1, 0, &r, err));
     REFUSED("NULL", eddis_allgather_start(NULL, &x, &x, 1, &r, err));
     REFUSED("NULL", eddis_barrier_start(NULL, &r, err));
+    REFUSED("NULL", eddis_collective(NULL, &call, 0, err));
+    REFUSED("NULL", eddis_collective_start(NULL, &call, &r, err));
     REFUSED("NULL", eddis_request_wait(NULL, r, 0, err));
     REFUSED("NULL", eddis_request_test(NULL, r, err));
-    REFUSED("NULL", eddis_checkpoint_begin(NULL, NULL, &c, err));
-    GIVES(NULL, eddis_checkpoint_folder(NULL));
-    REFUSED("NULL", eddis_checkpoint_put(NULL, "n", &x, 1, err));
-    REFUSED("NULL", eddis_checkpoint_commit(NULL, 0, err));
-    REFUSED("NULL", eddis_checkpoint_abandon(NULL, err));
-    REFUSED("NULL", eddis_restore_begin(NULL, NULL, &c, err));
-    REFUSED("NULL", eddis_checkpoint_get(NULL, "n", &x, 1, err));
-    REFUSED("NULL", eddis_restore_end(NULL, err));
+    null_no_checkpoint();
     REFUSED("NULL", eddis_smb_open(NULL, 0, err));
     REFUSED("NULL", eddis_smb_create(NULL, EDDIS_INT64, 1, &key, 0, err));
     REFUSED("NULL", eddis_smb_attach(NULL, key, NULL, NULL, 0, err));

@@ -113,6 +113,11 @@ static void test_stop(void)
 
 /* ---- the board ---- */
 
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 static void board_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct board_page p;
@@ -129,6 +134,8 @@ static void board_body(struct eddis *e, int rank, struct loop_job *j)
     CHECK(p.bytes_sent > 0 && p.asked_step >= 27 && p.plan_version == 1 && p.plan_since == 0);
     CHECK(p.sum.total_ns == p.sum.input_ns + p.sum.compute_ns + p.sum.wait_ns + p.sum.exposed_ns);
     CHECK(p.steps_here == 28 && p.steps_before == 0 && p.samples_before == 0);
+    CHECK(p.ring[27].t.compute_ns == least(SCENARIO_COMPUTE_NS, p.ring[27].t.total_ns));
+    CHECK(p.ring[27].work == SCENARIO_WORK && p.memory_bytes == SCENARIO_MEMORY && p.thread > 0);
     CHECK(p.sum.total_ns > 0 && p.ring[27].step == 27 && p.ring[27].plan == 1);
 }
 
@@ -347,12 +354,14 @@ static int add_one(struct eddis *e, const char *name, size_t n, enum eddis_dtype
     return add_to(e, name, n, type, value, NULL);
 }
 
+enum { READ_AHEAD = 25 };
+
 static void *read_ahead(void *arg)
 {
     struct eddis_step s = { .size = sizeof s };
     struct eddis_error err = { 0 };
 
-    CHECK(eddis_plan_step(arg, 25, &s, &err) == -ECONNABORTED);
+    CHECK(eddis_plan_step(arg, READ_AHEAD, EDDIS_FOREVER, &s, &err) == -ECONNABORTED);
     return NULL;
 }
 
@@ -400,6 +409,8 @@ static void test_abort(void)
 {
     struct loop_job j = { .n = 3, .body = abort_body, .broken = true };
 
+    for (int i = 0; i < j.n; i++)
+        j.scenario[i].read_ahead = READ_AHEAD;
     loop_job_board(&j);
     for (int i = 0; i < 3; i++)
         j.scenario[i].batch = 43;
@@ -637,8 +648,11 @@ static void test_fork(void)
         _exit(eddis_commit(e, &err) == -EPERM && eddis_close(e, &err) == -EPERM ? 0 : 1);
     CHECK(waitpid(child, &status, 0) == child && status == 0);
     CHECK(eddis_close(e, &err) == 0);
-    o.samples = 0;
+    o.samples = -1;
     CHECK(worker_open(&(struct worker_setup){ .n_local = 1 }, &o, &e, &err) == -EINVAL);
+    o = (struct eddis_options){ .size = sizeof o, .samples = 10, .read_ahead = 65 };
+    CHECK(worker_open(&(struct worker_setup){ .n_local = 1 }, &o, &e, &err) == -EINVAL);
+    CHECK(strstr(err.text, "read_ahead is 65"));
     CHECK(eddis_close(NULL, &err) == 0 && eddis_commit(NULL, &err) == -EINVAL);
 }
 

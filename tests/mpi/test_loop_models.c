@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { DIM = 4, FOREVER = 1 << 30 };
@@ -30,8 +31,9 @@ struct shared {
     int checkpoints[MAX_RANKS], stops[MAX_RANKS], empty[MAX_RANKS];
     int ends[MAX_RANKS]; /* of epochs, seen by each */
     int64_t steps[MAX_RANKS], first_step[MAX_RANKS];
-    int boxed[MAX_RANKS]; /* messages to and of the box between the first step and the end */
-    double lr_sum;        /* learning-rate factors times 1, of all roots' steps */
+    int64_t unsaved[MAX_RANKS]; /* samples of each since its last checkpoint */
+    int boxed[MAX_RANKS];       /* messages to and of the box between the first step and the end */
+    double lr_sum;              /* learning-rate factors times 1, of all roots' steps */
     float w[MAX_RANKS][DIM];
     int sleep_ms[MAX_RANKS]; /* a step's */
     bool publish;            /* rank 0 publishes new splits */
@@ -41,6 +43,7 @@ struct shared {
     char first[256];         /* the first checkpoint, to go back to */
     int kept[SCENARIO_EPOCHS][SCENARIO_SAMPLES]; /* what was taken before it */
     int lost[MAX_RANKS];                         /* times that each went back */
+    unsigned periods;                            /* set bits: rank 0 did steps under them */
     int64_t flags_at, flags; /* ... and, after so many of its steps, these flags */
 };
 
@@ -52,6 +55,7 @@ struct worker {
     float w[DIM], g[DIM];
     pthread_t reader;
     atomic_bool done;
+    int64_t since;        /* steps since the last exchange */
     atomic_llong present; /* the step that the reader begins at */
 };
 
@@ -98,6 +102,8 @@ static void set_up(struct worker *w)
 /* path NULL: the newest. */
 static void restore(struct worker *w, const char *path)
 {
+    struct eddis_checkpoint_info info = { .size = sizeof info };
+    int rank = -1;
     struct eddis_checkpoint *c = NULL;
     struct eddis_error err = { 0 };
     int rc = eddis_restore_begin(w->e, path, &c, &err);
@@ -108,11 +114,18 @@ static void restore(struct worker *w, const char *path)
     if (rc != 1)
         return;
     CHECK(eddis_checkpoint_get(c, "w", w->w, sizeof w->w, &err) == 0);
+    CHECK(eddis_checkpoint_info(c, &info, &err) == 0);
+    if (info.own)
+        CHECK(eddis_checkpoint_get_from(c, w->rank, "rank", &rank, sizeof rank, &err) == 0 &&
+              rank == w->rank);
+    CHECK((eddis_checkpoint_size(c, w->rank, "rank", NULL) < 0) == (w->rank >= info.n_ranks));
     rc = eddis_restore_end(c, &err);
     if (rc < 0)
         fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
     CHECK(rc == 0);
     w->s->own[w->rank] = w->e->centre.local != NULL;
+    CHECK(info.own == (w->e->group.several ? w->s->own[w->rank] : w->rank < info.n_ranks));
+    w->since = 0;
 }
 
 /* Rank 0 notes, or takes back, what all have taken; nobody makes steps meanwhile. */
@@ -166,6 +179,7 @@ static void checkpoint(struct worker *w)
         CHECK(memcmp(all[i], centre, sizeof centre) == 0);
     if (w->rank == 0)
         CHECK(eddis_checkpoint_put(c, "w", w->w, sizeof w->w, &err) == 0);
+    CHECK(eddis_checkpoint_put(c, "rank", &w->rank, sizeof w->rank, &err) == 0);
     if (w->s->lose_at && !w->s->checkpoints[w->rank]) {
         if (w->rank == 0)
             snprintf(w->s->first, sizeof w->s->first, "%.*s",
@@ -179,6 +193,7 @@ static void checkpoint(struct worker *w)
     CHECK(rc == 0);
     CHECK(memcmp(w->w, own, sizeof own) == 0);
     w->s->checkpoints[w->rank]++;
+    w->since = 0;
 }
 
 static void count(struct worker *w, const struct eddis_step *s, const int64_t *index)
@@ -192,18 +207,47 @@ static void count(struct worker *w, const struct eddis_step *s, const int64_t *i
     w->s->empty[w->rank] += s->batch == 0;
 }
 
+/* An exchange came before the step if one was due by the period of the plan that it was done under.
+ */
+static void count_exchange(struct worker *w, const struct eddis_step *s)
+{
+    const struct board_page *p = board_own(w->e->board);
+    int64_t period = loop_job_period(w->j, p->step_plan);
+    int64_t offset = w->e->group.number * period / w->e->group.n_groups;
+
+    w->since = period && s->batch && (s->step + offset) % period == 0 ? 1 : w->since + 1;
+    CHECK(p->staleness == (period ? w->since : 0));
+    if (w->rank == 0) /* who publishes, and so sees every version */
+        w->s->periods |= 1U << p->step_plan % 3;
+}
+
+/* As a sampler on the thread that makes the steps: what may be asked for is told while the step is
+ * under way, on members of a group too.
+ */
+static void look_ahead(const struct worker *w, const struct eddis_step *s)
+{
+    int64_t most = w->j->scenario[w->rank].read_ahead ? w->j->scenario[w->rank].read_ahead : 2;
+    struct eddis_step next = { .size = sizeof next };
+    struct eddis_error err = { 0 };
+
+    for (int64_t i = 1; i <= most; i++) {
+        int rc = eddis_plan_step(w->e, s->step + i, EDDIS_FOREVER, &next, &err);
+
+        if (rc < 0)
+            fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
+        CHECK(rc >= 0 && (rc == 0 || next.step == s->step + i));
+    }
+    CHECK(eddis_plan_step(w->e, s->step + most + 1, EDDIS_FOREVER, &next, &err) == -ENOBUFS);
+}
+
 static void step(struct worker *w, const struct eddis_step *s)
 {
-    struct eddis_step next = { .size = sizeof next };
     struct eddis_error err = { 0 };
     int64_t index[SCENARIO_SAMPLES];
     int rc;
 
     CHECK(eddis_sample_indices(w->e, s, index, &err) == 0);
-    rc = eddis_plan_step(w->e, s->step + 1, &next, &err);
-    if (rc < 0)
-        fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
-    CHECK(rc >= 0);
+    look_ahead(w, s);
     gradient(w, index, s->count, w->g);
     if (w->s->sleep_ms[w->rank])
         clock_sleep_until_ns(clock_now_ns() + w->s->sleep_ms[w->rank] * CLOCK_MS);
@@ -215,7 +259,21 @@ static void step(struct worker *w, const struct eddis_step *s)
     for (int k = 0; k < DIM; k++)
         w->w[k] -= (float)(0.3 * s->lr_factor) * w->g[k];
     CHECK(eddis_step_end(w->e, NULL, &err) == 0);
+    count_exchange(w, s);
     count(w, s, index);
+}
+
+/* As a loader's thread, of a step that it was told of. */
+static void told(const struct worker *w, const struct eddis_step *s)
+{
+    int64_t index[SCENARIO_SAMPLES], count[MAX_RANKS];
+    struct eddis_error err = { 0 };
+    int rc;
+
+    CHECK(eddis_sample_indices(w->e, s, index, &err) == 0);
+    rc = eddis_counts(w->e, s->step, count, &err);
+    /* the step is over, or the job has gone back, meanwhile */
+    CHECK(rc > 0 || rc == -ESTALE || w->s->go_back || w->s->lose_at);
 }
 
 /* Ask for the samples of steps ahead again and again, as a thread that loads data would.  Some are
@@ -231,11 +289,17 @@ static void *read_ahead(void *arg)
         for (int64_t i = 0; i < w->s->read_ahead && !atomic_load(&w->done); i++) {
             struct eddis_step s = { .size = sizeof s };
             struct eddis_error err = { 0 };
-            int rc = eddis_plan_step(w->e, from + i, &s, &err);
+            int64_t timeout_ns = i % 2 ? 0 : EDDIS_FOREVER;
+            int rc = eddis_plan_step(w->e, from + i, timeout_ns, &s, &err);
+            /* the step is over, the answer on its way, or the job has gone back */
+            bool good = rc >= 0 || rc == -ESTALE || (rc == -EAGAIN && timeout_ns == 0) ||
+                        (rc == -ENOBUFS && (w->s->go_back || w->s->lose_at));
 
-            if (rc < 0 && rc != -ESTALE)
+            if (!good)
                 fprintf(stderr, "rank %d: %s\n", w->rank, err.text);
-            CHECK(rc >= 0 || rc == -ESTALE);
+            CHECK(good);
+            if (rc == 1)
+                told(w, &s);
             usleep(100); /* leave the cores to the others */
         }
     }
@@ -311,6 +375,7 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
         atomic_store(&w.present, s.step);
         step(&w, &s);
         n++;
+        w.s->unsaved[rank] = s.flags & EDDIS_STEP_CHECKPOINT ? 0 : w.s->unsaved[rank] + s.count;
         if (s.flags & EDDIS_STEP_CHECKPOINT && w.s->checkpoints[rank] + 1 == w.s->lose_at &&
             !w.s->lost[rank])
             go_back(&w);
@@ -343,6 +408,7 @@ static void run(struct loop_job *j, struct shared *s)
     for (int i = 0; i < j->n; i++) {
         batch[i] = 10;
         j->scenario[i].batch = 10 * j->n;
+        j->scenario[i].read_ahead = (int)s->read_ahead;
     }
     if (!s->leave_at)
         s->leave_at = FOREVER;
@@ -426,6 +492,7 @@ static void trains(const struct row *r, const char *dir)
     check_end(&j, &s);
     /* every 10 global batches */
     CHECK(s.checkpoints[0] == SCENARIO_SAMPLES * SCENARIO_EPOCHS / (10 * r->n) / 10);
+    CHECK(s.periods == (s.publish ? 7 : 2));
     for (int i = 0; i < r->n; i++)
         CHECK(s.ends[i] >= 1);
     hsgd_2_only_roots_talk_to_the_box(r, &s);
@@ -488,14 +555,14 @@ static void goes_back(const struct row *r, const char *dir)
         CHECK(s.lost[i] == 1 && s.steps[i] > s.first_step[i]);
 }
 
-/* Told to write a checkpoint and stop, each does so at a step of its own. */
-static void stops(const struct row *r, const char *dir)
+/* Told to write a checkpoint and stop, each does so at a step of its own, which is its last. */
+static void stops_at(const struct row *r, int64_t flags_at, const char *dir)
 {
     struct loop_job j = job_of(r, dir);
     static struct shared s;
 
     memset(&s, 0, sizeof s);
-    s.flags_at = 3;
+    s.flags_at = flags_at;
     s.flags = BOARD_FLAG_CHECKPOINT | BOARD_FLAG_STOP;
     for (int i = 0; i < r->n; i++)
         s.sleep_ms[i] = 4 + i;
@@ -503,7 +570,32 @@ static void stops(const struct row *r, const char *dir)
     for (int i = 0; i < r->n; i++) {
         CHECK(s.stops[i] == 1 || s.steps[i] * 10 * r->n >= SCENARIO_SAMPLES * SCENARIO_EPOCHS / 2);
         CHECK(s.checkpoints[i] == s.checkpoints[0] && s.checkpoints[i] >= 1);
+        CHECK(!s.stops[i] || s.unsaved[i] == 0);
         CHECK(memcmp(s.w[i], s.w[0], sizeof s.w[0]) == 0);
+    }
+    j = job_of(r, dir); /* and what was not done comes then, once */
+    j.generation = 2;
+    s.flags = 0;
+    s.resume = true;
+    memset(s.checkpoints, 0, sizeof s.checkpoints);
+    run(&j, &s);
+    check_end(&j, &s);
+}
+
+static void stops(const struct row *r, const char *dir)
+{
+    stops_at(r, 3, dir);
+}
+
+/* A checkpoint is due by samples at about the same steps, which some may take together. */
+static void stops_twice(const struct row *r, const char *dir)
+{
+    for (int64_t at = 6; at < 10; at++) {
+        char own[128];
+
+        (void)snprintf(own, sizeof own, "%s/%d", dir, (int)at);
+        CHECK(mkdir(own, 0700) == 0);
+        stops_at(r, at, own);
     }
 }
 
@@ -584,6 +676,7 @@ int main(void)
         each(goes_back_with_readers, &rows[i]);
         each(goes_back, &rows[i]);
         each(stops, &rows[i]);
+        each(stops_twice, &rows[i]);
     }
     return loop_job_failures ? EXIT_FAILURE : EXIT_SUCCESS;
 }

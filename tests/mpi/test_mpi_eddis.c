@@ -2,7 +2,9 @@
 /* test_mpi_eddis.c - one rank of a test under mpirun, through the public API of libeddis.so
  *
  *     test_mpi_eddis train        train, compare with one process, collectives, a checkpoint
- *     test_mpi_eddis timeout      rank 1 is late: the others' waits say so, then all goes on
+ *     test_mpi_eddis late         the same with data that are given after opening
+ *     test_mpi_eddis scopes DIR   collectives of groups and nodes, entries of a checkpoint
+ *     test_mpi_eddis timeout DIR  rank 1 is late: the others' waits say so, then all goes on
  *     test_mpi_eddis fork         calls in a forked child fail
  *     test_mpi_eddis exit         rank 0 leaves without eddis_close: the job must end
  *     test_mpi_eddis abort        rank 1 ends the job with code 7
@@ -80,8 +82,31 @@ static int add_one(struct eddis *e, float *value, int n)
                                &err);
 }
 
-static int checkpoint(struct eddis *e, const struct eddis_world *w, const char *folder)
+/* Every rank's entry, whose length is its own. */
+static int read_entries(const struct eddis_checkpoint *c, const struct eddis_world *w, int64_t step)
 {
+    struct eddis_checkpoint_info info = { .size = sizeof info };
+    struct eddis_error err = { 0 };
+    char own[64];
+
+    if (eddis_checkpoint_info(c, &info, &err) < 0 || info.step != step ||
+        info.n_ranks != w->n_ranks || info.generation != w->generation)
+        return fail("eddis_checkpoint_info", &err);
+    for (int r = 0; r < w->n_ranks; r++)
+        if (eddis_checkpoint_size(c, r, "own", &err) != r + 1 ||
+            eddis_checkpoint_get_from(c, r, "own", own, (size_t)r + 1, &err) < 0 ||
+            own[r] != 'a' + r)
+            return fail("eddis_checkpoint_get_from", &err);
+    if (eddis_checkpoint_size(c, w->n_ranks, "own", &err) != -ENOENT ||
+        eddis_checkpoint_get_from(c, w->rank, "own", own, (size_t)w->rank, &err) != -EMSGSIZE)
+        return fail("an entry that is not there, or longer", &err);
+    return 0;
+}
+
+static int checkpoint(struct eddis *e, const struct eddis_world *w, const char *folder, int step)
+{
+    char own[64];
+
     struct eddis_error err = { 0 };
     struct eddis_checkpoint *c;
     char path[4096], name[32];
@@ -90,15 +115,19 @@ static int checkpoint(struct eddis *e, const struct eddis_world *w, const char *
     snprintf(name, sizeof name, "state-%d", w->rank);
     if (eddis_checkpoint_begin(e, folder, &c, &err) < 0)
         return fail("eddis_checkpoint_begin", &err);
-    if (eddis_checkpoint_put(c, name, &state, sizeof state, &err) < 0)
+    memset(own, 'a' + w->rank, sizeof own);
+    if (eddis_checkpoint_put(c, name, &state, sizeof state, &err) < 0 ||
+        eddis_checkpoint_put(c, "own", own, (size_t)w->rank + 1, &err) < 0)
         return fail("eddis_checkpoint_put", &err);
     if (eddis_checkpoint_commit(c, 2, &err) < 0)
         return fail("eddis_checkpoint_commit", &err);
-    snprintf(path, sizeof path, "%s/step-%08d", folder, 28);
+    snprintf(path, sizeof path, "%s/step-%08d", folder, step);
     if (eddis_restore_begin(e, path, &c, &err) != 1)
         return fail("eddis_restore_begin", &err);
     if (eddis_checkpoint_get(c, "state-0", &back, sizeof back, &err) < 0 || back != state)
         return fail("eddis_checkpoint_get", &err);
+    if (read_entries(c, w, step) != 0)
+        return 1;
     if (eddis_restore_end(c, &err) < 0)
         return fail("eddis_restore_end", &err);
     if (eddis_restore_begin(e, "/nonexistent/step-00000001", &c, &err) != -ENOENT)
@@ -106,9 +135,9 @@ static int checkpoint(struct eddis *e, const struct eddis_world *w, const char *
     return 0;
 }
 
-static int run_train(const char *folder)
+static int run_train(const char *folder, int late)
 {
-    struct scenario s = { .batch = 43, .measured = 1 };
+    struct scenario s = { .batch = 43, .measured = 1, .late = late };
     struct eddis_world w;
     struct eddis *e;
     int failures;
@@ -121,11 +150,39 @@ static int run_train(const char *folder)
         failures++;
     }
     if (folder)
-        failures += checkpoint(e, &w, folder);
+        failures += checkpoint(e, &w, folder, 28);
     return close_job(e) || failures;
 }
 
-static int run_timeout(void)
+static void late_name(const char *folder, int rank, char ret[256])
+{
+    (void)snprintf(ret, 256, "%s/late-%d", folder, rank);
+}
+
+/* In this folder ranks tell that they have waited in vain. */
+static void await_late(const char *folder, const struct eddis_world *w)
+{
+    char name[256];
+
+    for (int r = 0; r < w->n_ranks; r++) {
+        late_name(folder, r, name);
+        while (r != w->rank && access(name, F_OK) != 0)
+            usleep(1000);
+    }
+}
+
+static void tell_late(const char *folder, int rank)
+{
+    char name[256];
+    FILE *f;
+
+    late_name(folder, rank, name);
+    f = fopen(name, "w");
+    if (f)
+        (void)fclose(f);
+}
+
+static int run_timeout(const char *folder)
 {
     float value[4] = { 0 };
     struct eddis_error err = { 0 };
@@ -139,15 +196,17 @@ static int run_timeout(void)
         eddis_step_begin(e, &s, &err) != 1)
         return fail("beginning", &err);
     if (w.rank == 1)
-        usleep(700000);
+        await_late(folder, &w);
     /* In a tree, if that has measured best, rank 2 waits for rank 0, which waits for rank 1. */
     whom = w.rank == 2 ? "rank " : "rank 1";
     rc = eddis_wait(e, w.rank == 1 ? 60 * S_NS : S_NS / 5, &err);
     if (w.rank != 1 && (rc != -ETIMEDOUT || !strstr(err.text, "step 0") ||
                         !strstr(err.text, "'only'") || !strstr(err.text, whom)))
         return fail("a timeout that names step, layer and rank", &err);
-    if (w.rank != 1)
+    if (w.rank != 1) {
+        tell_late(folder, w.rank);
         rc = eddis_wait(e, 60 * S_NS, &err);
+    }
     if (rc < 0 || eddis_step_end(e, NULL, &err) < 0)
         return fail("eddis_wait", &err);
     return close_job(e);
@@ -162,6 +221,27 @@ static int sum_up(struct eddis *e, const struct eddis_world *w)
     if (eddis_allreduce(e, &x, 1, EDDIS_INT32, EDDIS_SUM, 60 * S_NS, &err) < 0)
         return fail("eddis_allreduce", &err);
     return x != w->n_ranks * (w->n_ranks + 1) / 2;
+}
+
+static int run_scopes(const char *folder)
+{
+    struct eddis_error err = { 0 };
+    struct eddis_world w;
+    float value[4] = { 0 };
+    struct eddis *e;
+    int failures;
+
+    if (open_job(NULL, &e, &w))
+        return 1;
+    failures = scenario_scopes(e, NULL, NULL);
+    if (add_one(e, value, 4) != 0 || eddis_commit(e, &err) < 0)
+        return fail("beginning", &err);
+    failures += scenario_scopes(e, NULL, NULL);
+    failures += checkpoint(e, &w, folder, 0);
+    eddis_world(e, &w);
+    if (w.rank == 0)
+        printf("%s: %d groups\n", w.mode, w.n_groups);
+    return close_job(e) || failures;
 }
 
 static int run_fork(void)
@@ -472,9 +552,13 @@ int main(int argc, char **argv)
     const char *what = argc > 1 ? argv[1] : "";
 
     if (strcmp(what, "train") == 0)
-        return run_train(argc > 2 ? argv[2] : NULL);
-    if (strcmp(what, "timeout") == 0)
-        return run_timeout();
+        return run_train(argc > 2 ? argv[2] : NULL, 0);
+    if (strcmp(what, "late") == 0)
+        return run_train(argc > 2 ? argv[2] : NULL, 1);
+    if (strcmp(what, "scopes") == 0 && argc > 2)
+        return run_scopes(argv[2]);
+    if (strcmp(what, "timeout") == 0 && argc > 2)
+        return run_timeout(argv[2]);
     if (strcmp(what, "fork") == 0)
         return run_fork();
     if (strcmp(what, "again") == 0)
@@ -495,7 +579,8 @@ int main(int argc, char **argv)
         return run_cut(argv[2], atoi(argv[3]));
     if (strcmp(what, "latency") == 0 && argc > 3)
         return run_latency(atoi(argv[2]), atoi(argv[3]));
-    fprintf(stderr, "usage: test_mpi_eddis "
-                    "train|timeout|fork|again|own|gone|mismatch|unlike|exit|cut|latency ...\n");
+    fprintf(stderr,
+            "usage: test_mpi_eddis "
+            "train|late|scopes|timeout|fork|again|own|gone|mismatch|unlike|exit|cut|latency ...\n");
     return 2;
 }

@@ -21,7 +21,7 @@ def seldom(row):
 
 def main():
     command = [sys.argv[1], "--small", "--seeds", "3", "--epochs", "20", "--json", str(DIGITS)]
-    done = [subprocess.run(command, capture_output=True, text=True, timeout=280, check=True).stdout for _ in range(2)]
+    done = [subprocess.run(command, capture_output=True, text=True, timeout=900, check=True).stdout for _ in range(2)]
     check(done[0] == done[1], "two runs are the same")
     got = rows(json.loads(done[0]))
     with open(sys.argv[2]) as f:

@@ -46,7 +46,7 @@ def full_disk():
     for words in (["--help"], ["-V"], digits("--model", "softmax", "--epochs", 1)):
         with open("/dev/full", "w") as full:
             p = subprocess.run([str(w) for w in [EDDIS_TRAIN, *words]], stdout=full, stderr=subprocess.PIPE,
-                               text=True, timeout=120)
+                               text=True, timeout=600)
         check(p.returncode == 1 and "cannot write to standard output" in p.stderr, p.stderr.strip())
 
 

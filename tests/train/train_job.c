@@ -2,7 +2,7 @@
 /* train_job.c - run a worker program under mpirun with a given plan, as eddis-run does
  *
  *     train_job [-s SEED] [-e A:C] [-g GENERATION] [-c EVERY:DIR] [-k RANK:STEP] [-p FILE]
- *         B0,B1,... COMMAND...
+ *         B0[:PIECE],B1[:PIECE],... COMMAND...
  *
  * Makes a progress board for as many ranks as there are batch sizes, publishes the plan and runs
  * the command.  -e: the workers emulate devices of A seconds + C seconds a sample.  -c: write a
@@ -10,7 +10,7 @@
  * -p: communicate as FILE says, which an earlier run has written; without it write it.
  * Afterwards one line a rank tells what its page said:
  *
- *     rank 0 steps 50 samples 900 total_s 0.8 overrun_s 0.001
+ *     rank 0 steps 50 samples 900 at_once 18 total_s 0.8 overrun_s 0.001
  */
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -32,13 +32,16 @@ static void must(int ok, const char *what, const struct eddis_error *err)
     exit(3);
 }
 
-/* Fill in the plan's batches; returns how many there are. */
+/* Fill in the plan's batches and pieces; returns how many there are. */
 static int parse_batches(char *text, struct board_plan *plan)
 {
     int n = 0;
 
     for (char *word = strtok(text, ","); word && n < BOARD_MAX_LOCAL; word = strtok(NULL, ",")) {
-        plan->batch[n] = strtoll(word, NULL, 10);
+        char *colon = NULL;
+
+        plan->batch[n] = strtoll(word, &colon, 10);
+        plan->piece[n] = *colon ? strtoll(colon + 1, NULL, 10) : 0;
         plan->global_batch += plan->batch[n++];
     }
     return n;
@@ -104,8 +107,8 @@ static void print_pages(const struct board *b, int n)
 
         if (board_read(b, i, &page, &err) < 0)
             continue;
-        printf("rank %d steps %lld samples %lld total_s %.6f overrun_s %.6f\n", i,
-               (long long)page.steps_done, (long long)page.samples_done,
+        printf("rank %d steps %lld samples %lld at_once %lld total_s %.6f overrun_s %.6f\n", i,
+               (long long)page.steps_done, (long long)page.samples_done, (long long)page.at_once,
                (double)page.sum.total_ns / 1e9, (double)page.overrun_ns / 1e9);
     }
 }
@@ -148,7 +151,7 @@ static void take_option(int option, struct board_area *setup, struct words *w)
 
     must(known,
          "usage: train_job [-s SEED] [-e A:C] [-g GENERATION] [-c EVERY:DIR] [-k RANK:STEP] "
-         "[-p FILE] B0,B1,... COMMAND",
+         "[-p FILE] B0[:PIECE],B1[:PIECE],... COMMAND",
          NULL);
     if (option == 's')
         setup->seed = strtoull(optarg, NULL, 10);
@@ -173,8 +176,8 @@ int main(int argc, char **argv)
                                        .algorithm = "allreduce",
                                        .job = "test",
                                        .checkpoint_keep = 3 };
-    static int64_t batch[BOARD_MAX_LOCAL];
-    struct board_plan plan = { .version = 1, .batch = batch };
+    static int64_t batch[BOARD_MAX_LOCAL], piece[BOARD_MAX_LOCAL];
+    struct board_plan plan = { .version = 1, .batch = batch, .piece = piece };
     char folder[] = "/dev/shm/eddis-test-XXXXXX", path[64];
     struct words w = { .death.rank = -1 };
     struct board *b;

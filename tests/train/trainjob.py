@@ -11,7 +11,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples/digits/digits.csv"
-TIMEOUT_S = 120
+TIMEOUT_S = 600
 
 # One thread a rank, and no rank that spins on a core that another one needs.
 ENVIRONMENT = dict(os.environ, OPENBLAS_NUM_THREADS="1", OMPI_MCA_mpi_yield_when_idle="1",

@@ -196,9 +196,8 @@ static void ended_early(struct starter *s, int host, int code, int64_t now_ns)
     struct start_node *p = &s->node[host];
     char text[512];
 
-    if (p->ops->judge(&p->at, &p->session, code, text, sizeof text) == START_AGAIN &&
-        p->tries + 1 < START_TRIES)
-        try_again(s, p, now_ns);
+    if (p->ops->judge(&p->at, &p->session, code, text, sizeof text) == START_AGAIN)
+        try_again(s, p, now_ns); /* until timeouts.launch: a server's queue is as long as it is */
     else
         tell(s, host, START_FAILED, code, "%s", text);
 }
@@ -265,9 +264,10 @@ static void describe(const struct start_node *p, char *ret, size_t size)
 {
     const char *words = p->session.words;
 
-    if (p->stage == START_QUEUED && p->tries)
-        (void)snprintf(ret, size, "ssh: the server takes no more connections, try %d of %d",
-                       p->tries + 1, START_TRIES);
+    if (p->tries && (p->stage == START_QUEUED || p->stage == START_LOGIN))
+        (void)snprintf(ret, size,
+                       "ssh: the server takes no more connections, try %d; raise MaxStartups there",
+                       p->tries + 1);
     else if (p->stage == START_QUEUED)
         (void)snprintf(ret, size, "not begun");
     else if (p->stage == START_LOGIN)

@@ -15,8 +15,6 @@
 
 #include "lib/base/strlist.h"
 
-enum { START_TRIES = 8 };
-
 enum start_stage {
     START_IDLE,
     START_QUEUED,

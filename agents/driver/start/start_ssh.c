@@ -157,16 +157,14 @@ static enum start_verdict ssh_judge(const struct start_place *at, const struct s
                                     char *ret, size_t size)
 {
     const struct ssh_word *w = code == EXIT_SSH ? ssh_words_find(p->said) : NULL;
-    char last[SESSION_LINE], tried[32] = "";
+    char last[SESSION_LINE];
     int n;
     const char *line = session_last_line(p, &n);
 
     (void)snprintf(last, sizeof last, "%.*s", n, line);
     if (w) {
-        if (w->again)
-            (void)snprintf(tried, sizeof tried, ", tried %d times", START_TRIES);
-        (void)snprintf(ret, size, "%.100s: ssh: %s (%.200s)%s; %s", at->name, w->reason, last,
-                       tried, w->advice);
+        (void)snprintf(ret, size, "%.100s: ssh: %s (%.200s); %s", at->name, w->reason, last,
+                       w->advice);
         return w->again ? START_AGAIN : START_GIVE_UP;
     }
     if (code == EXIT_NOT_FOUND || code == EXIT_NOT_EXECUTABLE ||

@@ -14,6 +14,7 @@ int state_init(struct state *s, const struct state_options *o, int64_t now_ns,
                          .generation = 1,
                          .begun_ns = now_ns,
                          .resume_step = -1,
+                         .begun_step = -1,
                          .recovery_ns = -1,
                          .before.rank = -1,
                          .exit_code = -1 };
@@ -107,7 +108,9 @@ static enum input_type input_of(const struct state *s, int agent, const struct e
         return INPUT_NOTE;
     case EVENT_RELAY:
     case EVENT_CHOICE:
+    case EVENT_COMMITTED:
     case EVENT_LOGS:
+    case EVENT_UNSETTLED:
     case EVENT_LEFT:
         break;
     }

@@ -34,6 +34,8 @@ struct state_options {
     int n_agents;
     bool check_only;  /* the job ends well where the ranks would start */
     bool share;       /* the parts must share the checkpoint folder: have them check it */
+    bool unsaved;     /* there is no folder for checkpoints: an interrupt does not wait for one */
+    bool resumes;     /* the job itself goes on from a checkpoint */
     int64_t restarts; /* at most */
     int64_t launch_ns, lease_ns, node_lost_ns, hang_ns, grace_ns, checkpoint_ns, job_ns;
     /* CLOCK_NEVER: no limit; node_lost_ns and hang_ns: 0 is that too, but a node is never given
@@ -53,6 +55,7 @@ struct state_failure {
     bool of_daemon;              /* mpirun's daemon went by itself, as it does when mpirun has */
     int64_t step;                /* -1 unknown */
     bool stepped;
+    int64_t at_once; /* samples that the rank held at most in its last step; 0: unknown */
     char node[256];
     char what[512];
 };
@@ -69,11 +72,12 @@ struct state {
     int n_ranks, first;      /* first: the part that runs mpirun */
     bool mpirun_over;
     int mpirun_code, mpirun_signal;
-    char mpirun_text[160];        /* what it says of itself, in one sentence; "" nothing */
-    int64_t mpirun_ns, settle_ns; /* when it ended; its ranks may be told of until then, 0: not */
-    int64_t preempt_ns;           /* a checkpoint was asked for; until then it may take; 0: not */
-    int64_t asked_ns;             /* when it was asked for */
-    int64_t asked_step;           /* a checkpoint of this step or a later one will do */
+    char mpirun_text[160];         /* what it says of itself, in one sentence; "" nothing */
+    int64_t mpirun_ns, settle_ns;  /* when it ended; its ranks may be told of until then, 0: not */
+    int64_t preempt_ns;            /* a checkpoint was asked for; until then it may take; 0: not */
+    int64_t asked_ns;              /* when it was asked for */
+    enum state_outcome saving_for; /* what the job ends as behind it */
+    int64_t asked_step;            /* a checkpoint of this step or a later one will do */
     enum state_checkpoint checkpoint;
     int64_t pause_ns, paused_ns; /* the driver itself was stopped: how long, and until when */
     enum stop_ladder ladder;     /* ordered last */
@@ -87,6 +91,8 @@ struct state {
     int64_t restarts;            /* so far */
     int64_t resume_step;         /* newest checkpoint that nodes told when they stopped; -1: none */
     bool resume_known;           /* somebody told */
+    int64_t begun_step;          /* of the checkpoint that the job itself went on from, when it has
+                                  * none of its own; -1: not looked for, or without a number */
     int64_t regroup_ns;          /* regrouping: who can come back at once has until then */
     struct state_failure before; /* that ended the generation before */
     int64_t recovery_ns;         /* from the last failure to the next step; -1: none yet */
@@ -129,7 +135,9 @@ void state_ended(struct state *s, int agent, const char *how, int64_t now_ns);
 /* It could not be started; the sentence names the host. */
 void state_not_started(struct state *s, int agent, const char *sentence, int64_t now_ns);
 
-/* The driver itself was stopped for so long, longer than the lease that agents hold. */
+/* The driver itself was stopped for so long: no node was silent meanwhile, and the ends of agents
+ * soon after are put down to it.
+ */
 void state_paused(struct state *s, int64_t pause_ns, int64_t now_ns);
 
 /* Answers to ACTION_NETWORK: probe this one, with one rank on each usable node; or it is known,
@@ -151,6 +159,11 @@ void state_unplannable(struct state *s, const char *why, int64_t now_ns);
  * unless there is no plan wanted any more.
  */
 void state_plan_again(struct state *s);
+
+/* Where the next generation begins: at the job's newest checkpoint, or where the job did; -1: at
+ * the beginning, or unknown.
+ */
+int64_t state_resume_step(const struct state *s);
 
 /* Write for a plan of a later generation on so many nodes: "restarting from step 1000 on 3 nodes
  * (generation 2 of at most 4)".

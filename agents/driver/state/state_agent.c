@@ -138,15 +138,23 @@ static void start_failed(struct state *s, int agent, int64_t now_ns)
     may_regroup(s, now_ns);
 }
 
+/* When the driver itself is to blame; returns whether it is. */
+static bool paused_text(const struct state *s, const char *what, int64_t now_ns, char ret[512])
+{
+    bool blamed = s->pause_ns && now_ns < s->paused_ns + timing_pause_blamed_ns(s->o.lease_ns);
+
+    if (blamed)
+        (void)snprintf(ret, 512,
+                       "eddis-run itself was stopped for %.1f s, too long for timeouts.lease "
+                       "(%g s): its agents have ended %s",
+                       (double)s->pause_ns / CLOCK_S, (double)s->o.lease_ns / CLOCK_S, what);
+    return blamed;
+}
+
 static void ended_text(const struct state *s, int agent, const char *how, int64_t now_ns,
                        char ret[512])
 {
-    if (s->pause_ns && now_ns < s->paused_ns + timing_pause_blamed_ns(s->o.lease_ns))
-        (void)snprintf(ret, 512,
-                       "eddis-run itself was stopped for %.1f s, too long for timeouts.lease "
-                       "(%g s): its agents have ended the workers",
-                       (double)s->pause_ns / CLOCK_S, (double)s->o.lease_ns / CLOCK_S);
-    else
+    if (!paused_text(s, "the workers", now_ns, ret))
         (void)snprintf(ret, 512, "node %.200s: its %.128s", state_host(s, agent), how);
 }
 
@@ -162,9 +170,10 @@ static void ended_before(struct state *s, int agent, const char *how, int64_t no
     const char *why = strstr(how, ": "); /* its last words */
     char text[512];
 
-    (void)snprintf(text, sizeof text, "%.150s: its %.*s before it registered%.250s",
-                   state_host(s, agent), (int)(why ? why - how : (ptrdiff_t)strlen(how)), how,
-                   why ? why : "");
+    if (!paused_text(s, "before they registered", now_ns, text))
+        (void)snprintf(text, sizeof text, "%.150s: its %.*s before it registered%.250s",
+                       state_host(s, agent), (int)(why ? why - how : (ptrdiff_t)strlen(how)), how,
+                       why ? why : "");
     never_came(s, agent, text, now_ns);
 }
 

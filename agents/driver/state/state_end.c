@@ -66,6 +66,11 @@ void state_end(struct state *s, enum state_outcome o, enum stop_ladder l, int64_
         state_stop(s, l, NEXT_BYE, now_ns);
 }
 
+void state_end_saving(struct state *s, enum stop_ladder l, int64_t now_ns)
+{
+    state_end(s, s->saving_for, l, now_ns);
+}
+
 void state_note_checkpoint(struct state *s, int64_t step)
 {
     if (s->checkpoint == STATE_CHECKPOINT_UNASKED || step < s->asked_step)
@@ -192,12 +197,22 @@ void state_regroup(struct state *s, int64_t now_ns)
     }
 }
 
+int64_t state_resume_step(const struct state *s)
+{
+    return s->resume_step >= 0 ? s->resume_step : s->begun_step;
+}
+
 void state_restart_text(const struct state *s, int n_nodes, char *ret, size_t size)
 {
     char from[64] = "the newest checkpoint";
 
     if (s->resume_step >= 0)
         (void)snprintf(from, sizeof from, "step %" PRId64, s->resume_step);
+    else if (s->begun_step >= 0)
+        (void)snprintf(from, sizeof from, "step %" PRId64 ", which the job began with,",
+                       s->begun_step);
+    else if (s->resume_known && s->o.resumes)
+        (void)snprintf(from, sizeof from, "the checkpoint that the job began with");
     else if (s->resume_known)
         (void)snprintf(from, sizeof from, "the beginning, for there is no checkpoint,");
     (void)snprintf(ret, size,

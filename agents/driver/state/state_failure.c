@@ -30,6 +30,7 @@ static struct recovery_case recovery_case(const struct state *s, const struct st
         .started = s->started_ns != 0,
         .all_up = s->n_ranks > 0 && state_first_not(s, false) < 0,
         .all_done = state_all_done(s),
+        .less = f->cause == CAUSE_OOM && f->at_once > 1,
         .network_cached = s->network == STATE_NETWORK_CACHED,
     };
 
@@ -38,16 +39,24 @@ static struct recovery_case recovery_case(const struct state *s, const struct st
     return c;
 }
 
+/* What can be done by hand where nothing is any more by itself; "": nothing that is known. */
+static const char *advice(const struct state_failure *f)
+{
+    return f->cause == CAUSE_OOM
+               ? "; lower batch.global, or batch.max of this node, or raise the limit"
+               : "";
+}
+
 /* "...; stopping 3 ranks; not started again: all restarts are used up" */
 static void say_failure(struct state *s, const char *before, int stopping, const char *why)
 {
-    char ranks[48] = "", again[128] = "";
+    char ranks[48] = "", again[224] = "";
 
     if (stopping > 0)
         (void)snprintf(ranks, sizeof ranks, "; stopping %d rank%s", stopping,
                        stopping == 1 ? "" : "s");
     if (*why)
-        (void)snprintf(again, sizeof again, "; not started again: %s", why);
+        (void)snprintf(again, sizeof again, "; not started again: %s%s", why, advice(&s->failure));
     state_say(s, "%s%s%s%s", before, s->failure.what, ranks, again);
 }
 
@@ -81,7 +90,10 @@ static void decide(struct state *s, const struct recovery_case *c, int64_t now_n
         s->reason = NULL;
         s->exit_code = -1;
     }
-    (void)snprintf(s->message, sizeof s->message, "%s", next == NEXT_BYE ? s->failure.what : "");
+    s->message[0] = '\0';
+    if (next == NEXT_BYE)
+        (void)snprintf(s->message, sizeof s->message, "%.400s%s", s->failure.what,
+                       advice(&s->failure));
     if (state_is_stopping(s))
         s->next = next;
     else
@@ -98,6 +110,16 @@ static void done(struct state *s, const char *what, int64_t now_ns)
     state_end(s, STATE_OUTCOME_OK, STOP_FAILURE, now_ns);
 }
 
+/* Whether f may be what became of the other, by which its node's agent heard of a killed rank
+ * first: wrappers tell when they have reaped, and on a busy machine that of the killed one is late.
+ */
+static bool follows(const struct state_failure *f, const struct state_failure *other)
+{
+    bool killed = other->rank >= 0 && other->signal && other->signal != SIGABRT;
+
+    return killed && f->rank >= 0 && f->cause == CAUSE_EXIT && strcmp(f->node, other->node) == 0;
+}
+
 /* The failure that happened first counts, also when it is heard of second. */
 static bool counts(const struct state *s, const struct state_failure *f)
 {
@@ -106,7 +128,7 @@ static bool counts(const struct state *s, const struct state_failure *f)
     case STATE_OUTCOME_SAVING:
     case STATE_OUTCOME_FAILED:
     case STATE_OUTCOME_UNWANTED:
-        return !s->failure.set || f->at_ns < s->failure.at_ns;
+        return !s->failure.set || (f->at_ns < s->failure.at_ns && !follows(f, &s->failure));
     default:
         return false;
     }
@@ -121,7 +143,7 @@ void state_failed(struct state *s, const struct state_failure *f, int64_t now_ns
         return;
     if (s->outcome == STATE_OUTCOME_SAVING) { /* what it has saved by now is all there is */
         state_say(s, "%s", f->what);
-        state_end(s, STATE_OUTCOME_PREEMPTED, STOP_FAILURE, now_ns);
+        state_end_saving(s, STOP_FAILURE, now_ns);
         return;
     }
     c = recovery_case(s, f);
@@ -161,14 +183,41 @@ void state_probe_failed(struct state *s, const char *why, int64_t now_ns)
 
 /* ---- of a rank ---- */
 
+static char *bytes_text(int64_t bytes, char *ret, size_t size)
+{
+    if (bytes < INT64_C(1000000000))
+        (void)snprintf(ret, size, "%.0f MB", (double)bytes / 1e6);
+    else
+        (void)snprintf(ret, size, "%.1f GB", (double)bytes / 1e9);
+    return ret;
+}
+
+/* "was killed: out of memory (it held 1.1 GB, the limit is 2.0 GB)" */
+static void oom_text(const struct event *e, char *ret, size_t size)
+{
+    char held[32], limit[32];
+
+    bytes_text(e->peak_bytes, held, sizeof held);
+    bytes_text(e->limit_bytes, limit, sizeof limit);
+    if (e->peak_bytes > 0 && e->limit_bytes > 0)
+        (void)snprintf(ret, size, "was killed: out of memory (it held %s, the limit is %s)", held,
+                       limit);
+    else if (e->peak_bytes > 0)
+        (void)snprintf(ret, size, "was killed: out of memory (it held %s)", held);
+    else
+        (void)snprintf(ret, size, "was killed: out of memory");
+}
+
 static void death_text(const struct event *e, char *ret, size_t size)
 {
-    if (e->oom)
-        (void)snprintf(ret, size, "was killed: out of memory");
+    if (e->oom && !e->signal)
+        (void)snprintf(ret, size, "exited %d: out of memory", e->code);
+    else if (e->oom)
+        oom_text(e, ret, size);
     else if (e->signal)
         (void)snprintf(ret, size, "died of signal %d (%s)", e->signal, strsignal(e->signal));
     else
-        (void)snprintf(ret, size, "exited %d", e->code);
+        (void)snprintf(ret, size, "exited %d%s", e->code, e->code ? "" : " without eddis_close");
 }
 
 static const char *rank_reason(const struct event *e)
@@ -178,7 +227,7 @@ static const char *rank_reason(const struct event *e)
 
 static int rank_exit_code(const struct event *e)
 {
-    return e->oom ? 137 : e->signal ? 128 + e->signal : e->code;
+    return e->oom && e->signal ? 137 : e->signal ? 128 + e->signal : e->code ? e->code : EXIT_FAULT;
 }
 
 static struct state_failure failure_of(const struct state *s, const struct event *e, int agent,
@@ -197,6 +246,7 @@ static struct state_failure failure_of(const struct state *s, const struct event
                                .code = e->code,
                                .signal = e->signal,
                                .step = r->steps,
+                               .at_once = r->at_once,
                                .stepped = r->stepped };
     char death[128], elapsed[32], step[48] = "";
 
@@ -218,10 +268,23 @@ void state_rank_failed(struct state *s, const struct event *e, int agent, int64_
     if (s->outcome == STATE_OUTCOME_SAVING || e->by_us)
         return;
     f = failure_of(s, e, agent, now_ns - e->age_ns);
+    /* Its agent knows the order on its node better than the reports' ages tell. */
+    if (e->first && s->failure.set && s->failure.cause == CAUSE_EXIT &&
+        strcmp(f.node, s->failure.node) == 0 && f.at_ns >= s->failure.at_ns)
+        f.at_ns = s->failure.at_ns - 1;
     if (state_is_probe(s))
         state_probe_failed(s, f.what, now_ns);
     else
         state_failed(s, &f, now_ns);
+}
+
+void state_rank_left(struct state *s, int rank, int64_t at_ns, int64_t now_ns)
+{
+    const struct state_rank *r = &s->rank[rank];
+    const struct event e = { .rank = rank, .pid = r->pid };
+    struct state_failure f = failure_of(s, &e, r->agent, at_ns);
+
+    state_failed(s, &f, now_ns);
 }
 
 /* ---- of nobody's rank ---- */

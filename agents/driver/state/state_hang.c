@@ -55,6 +55,7 @@ void state_hang_progress(struct state *s, const struct state_input *in)
         r->still_ns = in->now_ns - r->moved_ns;
     r->steps = p->steps_done;
     r->phase = p->phase;
+    r->at_once = p->at_once;
     r->waits_for = p->waits_for < s->n_ranks && p->waits_for != p->rank ? p->waits_for : -1;
     if (p->steps_here > 0 && !r->stepped) {
         recovered(s, p, in->now_ns);

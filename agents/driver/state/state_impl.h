@@ -40,17 +40,6 @@ enum {
     STOP_LATE_S = 1,   /* a stop that is late is looked at so often */
 };
 
-/* What a rank is doing, as enum eddis_phase of lib/eddis.h numbers it. */
-enum state_rank_phase {
-    STATE_RANK_START,
-    STATE_RANK_INPUT,
-    STATE_RANK_COMPUTE,
-    STATE_RANK_WAIT,
-    STATE_RANK_EVALUATE,
-    STATE_RANK_CHECKPOINT,
-    STATE_RANK_DONE,
-};
-
 /* state_queue.c */
 int state_queue_init(struct action_queue *q); /* -ENOMEM */
 struct action *state_push(struct state *s, enum action_type type);
@@ -97,6 +86,8 @@ void state_end(struct state *s, enum state_outcome o, enum stop_ladder l, int64_
 /* The same with STATE_OUTCOME_FAILED or _FAULT, which have no reason and exit code of their own. */
 void state_end_by(struct state *s, enum state_outcome o, const char *reason, int exit_code,
                   int64_t now_ns);
+/* The same for what the checkpoint was asked for, of STATE_OUTCOME_SAVING. */
+void state_end_saving(struct state *s, enum stop_ladder l, int64_t now_ns);
 void state_stop(struct state *s, enum stop_ladder l, enum state_next next, int64_t now_ns);
 void state_stopped(struct state *s, int64_t now_ns); /* go on when all have confirmed */
 void state_begin_network(struct state *s, int64_t now_ns);
@@ -118,6 +109,7 @@ struct state_trouble {
 };
 void state_trouble(struct state *s, const struct state_trouble *t, int64_t now_ns);
 void state_rank_failed(struct state *s, const struct event *e, int agent, int64_t now_ns);
+void state_rank_left(struct state *s, int rank, int64_t at_ns, int64_t now_ns); /* by exit 0 */
 void state_failed(struct state *s, const struct state_failure *f, int64_t now_ns);
 void state_done_late(struct state *s, int64_t now_ns); /* a rank's end was heard of meanwhile */
 void state_probe_failed(struct state *s, const char *why, int64_t now_ns);

@@ -130,14 +130,16 @@ state_handler_fn state_hang_progress;
 state_handler_fn state_hang_look;
 
 /* state_wish.c */
-state_handler_fn state_wish_interrupt;
+state_handler_fn state_wish_interrupt;         /* no rank runs */
+state_handler_fn state_wish_interrupt_running; /* RUN */
 state_handler_fn state_wish_quit;
 state_handler_fn state_wish_preempt;         /* no rank runs */
 state_handler_fn state_wish_preempt_running; /* RUN */
 state_handler_fn state_wish_usr2;
 state_handler_fn state_wish_checkpoint_seen;
 state_handler_fn state_wish_checkpoint_late;
-state_handler_fn state_wish_job_late;
+state_handler_fn state_wish_job_late;         /* no rank runs */
+state_handler_fn state_wish_job_late_running; /* RUN */
 state_handler_fn state_wish_finish;
 state_handler_fn state_wish_fail;
 state_handler_fn state_wish_unplannable;

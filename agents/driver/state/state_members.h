@@ -20,15 +20,28 @@ struct state_agent {
     char host[256];
 };
 
+/* What a rank is doing, as enum eddis_phase of lib/eddis.h numbers it. */
+enum state_rank_phase {
+    STATE_RANK_START,
+    STATE_RANK_INPUT,
+    STATE_RANK_COMPUTE,
+    STATE_RANK_WAIT,
+    STATE_RANK_EVALUATE,
+    STATE_RANK_CHECKPOINT,
+    STATE_RANK_DONE,
+};
+
 struct state_rank {
     int agent, pid, code, signal; /* as in struct event */
     bool started, exited, by_us, oom, lingers;
-    int64_t steps;    /* done; -1 unknown */
-    bool stepped;     /* it has finished a step of this generation */
-    int phase;        /* enum eddis_phase; -1: it has no page */
-    int waits_for;    /* the rank without which it cannot go on; -1: none that is known */
-    int64_t still_ns; /* without a step or another phase, when it was last reported */
-    int64_t moved_ns; /* when its steps or phase last changed, as seen from here */
+    int64_t steps;      /* done; -1 unknown */
+    bool stepped;       /* it has finished a step of this generation */
+    int64_t peak_bytes; /* once it has exited; as in struct event */
+    int64_t at_once;    /* samples that it holds at most in its present step; 0: none has begun */
+    int phase;          /* enum state_rank_phase; -1: it has no page */
+    int waits_for;      /* the rank without which it cannot go on; -1: none that is known */
+    int64_t still_ns;   /* without a step or another phase, when it was last reported */
+    int64_t moved_ns;   /* when its steps or phase last changed, as seen from here */
 };
 
 #endif

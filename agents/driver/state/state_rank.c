@@ -21,7 +21,7 @@ static void ended_well(struct state *s, int64_t now_ns)
     if (state_is_probe(s))
         probe_ended(s, now_ns);
     else if (s->outcome == STATE_OUTCOME_SAVING)
-        state_end(s, STATE_OUTCOME_PREEMPTED, STOP_FAILURE, now_ns);
+        state_end_saving(s, STOP_FAILURE, now_ns);
     else
         state_end(s, STATE_OUTCOME_OK, STOP_FAILURE, now_ns);
 }
@@ -67,11 +67,31 @@ static struct state_trouble trouble(const struct state *s, int agent, int64_t at
                                    .signal = signal };
 }
 
+/* The rank that has left in the middle of its work, which makes mpirun end the others; -1: none is
+ * known, as of a program without libeddis.
+ */
+static int left_early(const struct state *s)
+{
+    for (int i = 0; i < s->n_ranks; i++) {
+        const struct state_rank *r = &s->rank[i];
+
+        if (r->exited && !r->by_us && r->code == 0 && !r->signal && r->phase >= 0 &&
+            r->phase != STATE_RANK_DONE)
+            return i;
+    }
+    return -1;
+}
+
 static void mpirun_failed(struct state *s, int64_t at_ns, int64_t now_ns)
 {
     char text[512];
     struct state_trouble t = trouble(s, s->first, at_ns, s->mpirun_signal, text);
+    int left = s->mpirun_signal ? -1 : left_early(s);
 
+    if (left >= 0 && !state_is_probe(s)) {
+        state_rank_left(s, left, at_ns, now_ns);
+        return;
+    }
     if (s->mpirun_signal) { /* it had begun */
         t.cause = CAUSE_MPIRUN;
         t.reason = "internal";
@@ -190,6 +210,7 @@ static void note_exit(struct state *s, const struct event *e)
     r->signal = e->signal;
     r->by_us = e->by_us;
     r->oom = e->oom;
+    r->peak_bytes = e->peak_bytes;
     r->lingers = e->lingers;
 }
 

@@ -69,7 +69,9 @@ static const struct row {
     [INPUT_FINISH] = { "finish", "-------1------..", { state_wish_finish } },
     [INPUT_UNPLANNABLE] = { "unplannable", "-------1------11", { state_wish_unplannable } },
     [INPUT_FAIL] = { "fail", "11111111111111..", { state_wish_fail } },
-    [INPUT_INTERRUPT] = { "interrupt", "11111111111111..", { state_wish_interrupt } },
+    [INPUT_INTERRUPT] = { "interrupt",
+                          "11111111111211..",
+                          { state_wish_interrupt, state_wish_interrupt_running } },
     [INPUT_QUIT] = { "quit", "11111111111111..", { state_wish_quit } },
     [INPUT_PREEMPT] = { "preempt",
                         "11111111111211..",
@@ -91,7 +93,9 @@ static const struct row {
     [INPUT_CHECKPOINT_LATE] = { "checkpoint late",
                                 "...........1....",
                                 { state_wish_checkpoint_late } },
-    [INPUT_JOB_LATE] = { "job late", "11111111111111..", { state_wish_job_late } },
+    [INPUT_JOB_LATE] = { "job late",
+                         "11111111111211..",
+                         { state_wish_job_late, state_wish_job_late_running } },
     [INPUT_REVIVE] = { "revive", "........111111..", { state_agent_revive } },
 };
 

@@ -10,13 +10,15 @@ static bool takes(const struct state *s, enum input_type type)
 
 /* ---- of nodes ---- */
 
+/* Nobody is heard while the driver itself is stopped: no node is silent because of that. */
 static int64_t silent_ns(const struct state *s, int agent)
 {
     const struct state_agent *a = &s->agent[agent];
 
     if (!takes(s, INPUT_SILENT) || !a->registered || a->lost || a->ended)
         return CLOCK_NEVER;
-    return clock_after_ns(a->heard_ns, state_silence_ns(s));
+    return clock_after_ns(a->heard_ns > s->paused_ns ? a->heard_ns : s->paused_ns,
+                          state_silence_ns(s));
 }
 
 /* A node that is only silent may have an agent yet: on this machine its keeper sees to its end. */
@@ -66,7 +68,9 @@ static int64_t timer_ns(const struct state *s, enum input_type type)
     case INPUT_CHECKPOINT_LATE:
         return s->outcome == STATE_OUTCOME_SAVING ? s->preempt_ns : CLOCK_NEVER;
     case INPUT_JOB_LATE:
-        return state_is_ending(s) ? CLOCK_NEVER : clock_after_ns(s->begun_ns, s->o.job_ns);
+        return s->outcome == STATE_OUTCOME_SAVING || state_is_ending(s)
+                   ? CLOCK_NEVER
+                   : clock_after_ns(s->begun_ns, s->o.job_ns);
     default:
         return CLOCK_NEVER;
     }

@@ -21,22 +21,6 @@ static void kill_at_once(struct state *s, int64_t now_ns)
     state_stop(s, STOP_KILL, s->next, now_ns);
 }
 
-void state_wish_interrupt(struct state *s, const struct state_input *in)
-{
-    int n = state_is_launched(s) ? state_ranks_left(s) : 0;
-
-    unwant(s);
-    if (state_is_ending(s)) {
-        kill_at_once(s, in->now_ns);
-        return;
-    }
-    (void)snprintf(s->message, sizeof s->message, "stopped by %s", in->text);
-    if (n)
-        state_say(s, "interrupted: stopping %d rank%s; %s again to kill at once", n,
-                  n == 1 ? "" : "s", in->again);
-    state_end(s, STATE_OUTCOME_INTERRUPTED, STOP_ORDERLY, in->now_ns);
-}
-
 /* SIGQUIT: nothing is asked, all is killed. */
 void state_wish_quit(struct state *s, const struct state_input *in)
 {
@@ -57,14 +41,15 @@ void state_wish_usr2(struct state *s, const struct state_input *in)
     state_push(s, ACTION_SIGNAL);
 }
 
-/* ---- preempted ---- */
+/* ---- a checkpoint first ---- */
 
 void state_wish_checkpoint_seen(struct state *s, const struct state_input *in)
 {
     state_note_checkpoint(s, in->step);
 }
 
-static void ask_for_checkpoint(struct state *s, int64_t step)
+/* A checkpoint of this step or a later one will do. */
+static void want_checkpoint(struct state *s, int64_t step)
 {
     s->asked_step = step;
     if (s->checkpoint == STATE_CHECKPOINT_UNASKED)
@@ -88,45 +73,31 @@ static bool is_recovering(const struct state *s)
            (state_is_stopping(s) && s->next == NEXT_REGROUP);
 }
 
-static void say_stopped(struct state *s, int sig)
+/* Who has left takes part in no checkpoint any more. */
+static bool any_left(const struct state *s)
 {
-    (void)snprintf(s->message, sizeof s->message, "stopped by SIG%s", sigabbrev_np(sig));
+    for (int r = 0; r < s->n_ranks; r++)
+        if (s->rank[r].phase == STATE_RANK_DONE)
+            return true;
+    return false;
 }
 
-/* While the job recovers from a failure its newest checkpoint is all there is, so that will do. */
-void state_wish_preempt(struct state *s, const struct state_input *in)
+/* Whether the program has done steps that its newest checkpoint may lack, and can write another. */
+static bool has_to_save(const struct state *s)
 {
-    unwant(s);
-    if (state_is_ending(s))
-        return;
-    say_stopped(s, in->signal);
-    if (is_recovering(s)) {
-        ask_for_checkpoint(s, 0);
-        state_note_checkpoint(s, s->resume_step);
-    }
-    state_say(s, "%s: stopping", strsignal(in->signal));
-    state_end(s, STATE_OUTCOME_PREEMPTED, STOP_ORDERLY, in->now_ns);
+    return steps(s) > 0 && !any_left(s) && !is_recovering(s);
 }
 
-/* Ask the program for a checkpoint once; a second time, or when it has taken no step: just stop. */
-void state_wish_preempt_running(struct state *s, const struct state_input *in)
+/* Ask the program for a checkpoint, behind which the job ends so. */
+static void save(struct state *s, enum state_outcome o, int64_t now_ns)
 {
-    if (s->outcome == STATE_OUTCOME_SAVING && in->now_ns < s->asked_ns + REPEAT_S * CLOCK_S)
-        return;
-    if (s->outcome == STATE_OUTCOME_SAVING || steps(s) <= 0 || is_recovering(s)) {
-        state_wish_preempt(s, in);
-        return;
-    }
-    say_stopped(s, in->signal);
-    state_say(s, "%s: asking for a checkpoint, then stopping", strsignal(in->signal));
     s->outcome = STATE_OUTCOME_SAVING;
-    s->asked_ns = in->now_ns;
-    ask_for_checkpoint(s, steps(s));
-    s->preempt_ns = clock_after_ns(in->now_ns, s->o.checkpoint_ns);
+    s->saving_for = o;
+    s->asked_ns = now_ns;
+    want_checkpoint(s, steps(s));
+    s->preempt_ns = clock_after_ns(now_ns, s->o.checkpoint_ns);
     state_push(s, ACTION_CHECKPOINT);
 }
-
-/* ---- limits of time ---- */
 
 void state_wish_checkpoint_late(struct state *s, const struct state_input *in)
 {
@@ -135,15 +106,125 @@ void state_wish_checkpoint_late(struct state *s, const struct state_input *in)
                   ? "the checkpoint is there, but the workers have not ended"
                   : "no checkpoint",
               (double)s->o.checkpoint_ns / CLOCK_S);
+    state_end_saving(s, STOP_ORDERLY, in->now_ns);
+}
+
+/* ---- interrupted ---- */
+
+static void say_interrupted(struct state *s, const struct state_input *in, const char *first)
+{
+    int n = state_is_launched(s) ? state_ranks_left(s) : 0;
+
+    (void)snprintf(s->message, sizeof s->message, "stopped by %s", in->text);
+    if (n)
+        state_say(s, "interrupted: %sstopping %d rank%s; %s again to kill at once", first, n,
+                  n == 1 ? "" : "s", in->again);
+}
+
+void state_wish_interrupt(struct state *s, const struct state_input *in)
+{
+    unwant(s);
+    if (state_is_ending(s)) {
+        kill_at_once(s, in->now_ns);
+        return;
+    }
+    say_interrupted(s, in, "");
+    state_end(s, STATE_OUTCOME_INTERRUPTED, STOP_ORDERLY, in->now_ns);
+}
+
+/* What was trained is saved first; who asks again does not wait for that, nor for anything else. */
+void state_wish_interrupt_running(struct state *s, const struct state_input *in)
+{
+    if (s->outcome == STATE_OUTCOME_SAVING && s->saving_for == STATE_OUTCOME_INTERRUPTED) {
+        state_say(s, "killing what is left, without the checkpoint");
+        state_end(s, STATE_OUTCOME_INTERRUPTED, STOP_KILL, in->now_ns);
+        return;
+    }
+    if (s->outcome != STATE_OUTCOME_OPEN || s->o.unsaved || !has_to_save(s)) {
+        state_wish_interrupt(s, in);
+        return;
+    }
+    say_interrupted(s, in, "asking for a checkpoint, then ");
+    save(s, STATE_OUTCOME_INTERRUPTED, in->now_ns);
+}
+
+/* ---- preempted ---- */
+
+static void say_stopped(struct state *s, int sig)
+{
+    (void)snprintf(s->message, sizeof s->message, "stopped by SIG%s", sigabbrev_np(sig));
+}
+
+/* While the job recovers from a failure its newest checkpoint is all there is, so that will do; so
+ * will the one that it went on from itself as long as it has none of its own.
+ */
+static void take_newest(struct state *s)
+{
+    bool at_begun = s->o.resumes && s->resume_step < 0;
+
+    if (!is_recovering(s) && !(at_begun && !state_any_step(s)))
+        return;
+    want_checkpoint(s, 0);
+    state_note_checkpoint(s, at_begun ? 0 : s->resume_step);
+}
+
+void state_wish_preempt(struct state *s, const struct state_input *in)
+{
+    unwant(s);
+    if (state_is_ending(s))
+        return;
+    say_stopped(s, in->signal);
+    take_newest(s);
+    state_say(s, "%s: stopping", strsignal(in->signal));
     state_end(s, STATE_OUTCOME_PREEMPTED, STOP_ORDERLY, in->now_ns);
+}
+
+/* Ask the program for a checkpoint once; a second time, or when it has taken no step: just stop.
+ * The one that the end of the job's time asked for nobody has asked for yet.
+ */
+void state_wish_preempt_running(struct state *s, const struct state_input *in)
+{
+    if (s->outcome == STATE_OUTCOME_SAVING && s->saving_for == STATE_OUTCOME_TIMEOUT) {
+        say_stopped(s, in->signal);
+        s->saving_for = STATE_OUTCOME_PREEMPTED;
+        s->asked_ns = in->now_ns;
+        return;
+    }
+    if (s->outcome == STATE_OUTCOME_SAVING && in->now_ns < s->asked_ns + REPEAT_S * CLOCK_S)
+        return;
+    if (s->outcome == STATE_OUTCOME_SAVING || !has_to_save(s)) {
+        state_wish_preempt(s, in);
+        return;
+    }
+    say_stopped(s, in->signal);
+    state_say(s, "%s: asking for a checkpoint, then stopping", strsignal(in->signal));
+    save(s, STATE_OUTCOME_PREEMPTED, in->now_ns);
+}
+
+/* ---- limits of time ---- */
+
+static void say_over(struct state *s, const char *next)
+{
+    (void)snprintf(s->message, sizeof s->message, "the job's time of %g s is over (timeouts.job)",
+                   (double)s->o.job_ns / CLOCK_S);
+    state_say(s, "%s%s", s->message, next);
 }
 
 void state_wish_job_late(struct state *s, const struct state_input *in)
 {
-    (void)snprintf(s->message, sizeof s->message, "the job's time of %g s is over (timeouts.job)",
-                   (double)s->o.job_ns / CLOCK_S);
-    state_say(s, "%s", s->message);
+    say_over(s, "");
     state_end(s, STATE_OUTCOME_TIMEOUT, STOP_ORDERLY, in->now_ns);
+}
+
+/* What was trained is saved first, as for an interrupt. */
+void state_wish_job_late_running(struct state *s, const struct state_input *in)
+{
+    if (s->o.unsaved || !has_to_save(s)) {
+        state_wish_job_late(s, in);
+        return;
+    }
+    say_over(s, "; asking for a checkpoint, then stopping");
+    save(s, STATE_OUTCOME_TIMEOUT, in->now_ns);
 }
 
 /* ---- the caller's ---- */

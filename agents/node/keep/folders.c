@@ -202,6 +202,8 @@ static bool bears_mark(int folder, const struct node_identity *start, int n)
 struct found {
     const struct node_identity *start; /* [n_starts] whose folders are looked for */
     int n_starts;
+    int64_t deadline_ns;
+    bool late;                  /* it came before all were looked at */
     char (*path)[FOLDERS_PATH]; /* [n] */
     int n;
 };
@@ -223,10 +225,11 @@ static int search(const char *base, struct found *f, struct eddis_error *err)
     struct dirent *e;
     int rc = 0;
 
-    while (dir && rc == 0 && (e = readdir(dir))) {
+    while (dir && rc == 0 && (e = readdir(dir)) && !f->late) {
         char path[FOLDERS_PATH];
         cleanup_fd int fd = open_ours(base, e->d_name, path);
 
+        f->late = clock_now_ns() >= f->deadline_ns;
         if (fd >= 0 && bears_mark(fd, f->start, f->n_starts))
             rc = keep(f, path, err);
     }
@@ -236,12 +239,12 @@ static int search(const char *base, struct found *f, struct eddis_error *err)
 }
 
 /* Whoever looks may have another XDG_RUNTIME_DIR than the keeper had, or none. */
-int folders_find(const struct node_identity *start, int n, char (**ret)[FOLDERS_PATH],
-                 struct eddis_error *err)
+int folders_find(const struct node_identity *start, int n, int64_t deadline_ns,
+                 char (**ret)[FOLDERS_PATH], bool *ret_late, struct eddis_error *err)
 {
     char user[FOLDERS_BASE];
     const char *base[BASES] = { usable(getenv("XDG_RUNTIME_DIR")), NULL, "/tmp", shm_base() };
-    struct found f = { .start = start, .n_starts = n };
+    struct found f = { .start = start, .n_starts = n, .deadline_ns = deadline_ns };
     int rc = 0;
 
     snprintf(user, sizeof user, "/run/user/%u", (unsigned)geteuid());
@@ -259,6 +262,7 @@ int folders_find(const struct node_identity *start, int n, char (**ret)[FOLDERS_
         return rc;
     }
     *ret = f.path;
+    *ret_late = f.late;
     return f.n;
 }
 

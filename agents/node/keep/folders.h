@@ -54,10 +54,11 @@ const char *folders_unsafe(const struct folders *f, int *ret_n);
 
 /* Find this user's folders that bear the mark of one of these starts [n], or of an earlier one of
  * its node, wherever a keeper of his may have made them.  Returns their number and an array that
- * the caller frees.
+ * the caller frees; *ret_late: not all that are called like ours were looked at before deadline_ns,
+ * for anybody may make as many as he likes.
  */
-int folders_find(const struct node_identity *start, int n, char (**ret)[FOLDERS_PATH],
-                 struct eddis_error *err);
+int folders_find(const struct node_identity *start, int n, int64_t deadline_ns,
+                 char (**ret)[FOLDERS_PATH], bool *ret_late, struct eddis_error *err);
 
 /* Make the folders of a generation, both new. */
 int folders_begin(const struct folders *f, int64_t generation, struct eddis_error *err);

@@ -219,11 +219,14 @@ int orphans_end(const char *job_id, const struct node_identity *start, int n, in
 {
     struct job_marks m = { .start = start, .n_starts = n };
     struct orphans l = { 0 };
+    int64_t now_ns = clock_now_ns();
+    bool late;
     int rc;
 
     if (job_id && *job_id)
         snprintf(m.id, sizeof m.id, "EDDIS_JOB_ID=%.140s", job_id);
-    rc = m.n_folders = folders_find(start, n, &m.folder, err);
+    rc = m.n_folders =
+        folders_find(start, n, now_ns + (deadline_ns - now_ns) / 2, &m.folder, &late, err);
     if (rc < 0)
         return rc;
     rc = kill_processes(&m, deadline_ns, &l, err);
@@ -232,6 +235,10 @@ int orphans_end(const char *job_id, const struct node_identity *start, int n, in
     if (rc == 0)
         rc = remove_folders(&m, &l, err);
     free(m.folder);
+    if (rc == 0 && late)
+        rc = eddis_fail(err, -ETIMEDOUT,
+                        "too many folders are called eddis-* in /tmp or /dev/shm to look at all of "
+                        "them: remove those of others, then clean up again");
     if (rc == 0)
         *ret = l;
     return rc;

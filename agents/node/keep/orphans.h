@@ -23,7 +23,8 @@ struct orphans {
 
 /* End what these starts [n] of the job, and earlier ones of the same nodes, have left, and what has
  * job_id in its environment; NULL or "": the starts' alone.  Blocks.  -ETIMEDOUT: err names a
- * process that does not end; -EBUSY: a folder that somebody holds who cannot be seen.
+ * process that does not end, or folders could not all be looked at; -EBUSY: a folder that somebody
+ * holds who cannot be seen.
  */
 int orphans_end(const char *job_id, const struct node_identity *start, int n, int64_t deadline_ns,
                 struct orphans *ret, struct eddis_error *err);

@@ -3,6 +3,7 @@
 #include "agents/node/keep/cgroup.h"
 #include "agents/protocol/node_identity.h"
 #include "lib/base/clock.h"
+#include "lib/base/proctree.h"
 #include "lib/base/spawn.h"
 #include "tests/unit/suite.h"
 
@@ -40,28 +41,42 @@ static pid_t spawn_script(const char *script)
 
 static void reap_all(void)
 {
-    int64_t end = clock_now_ns() + 20 * CLOCK_S;
+    int64_t end = clock_now_ns() + 60 * CLOCK_S;
 
     while (waitpid(-1, NULL, WNOHANG) >= 0 && clock_now_ns() < end)
         clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
+}
+
+static void await_descendants(int wanted)
+{
+    int64_t end_ns = clock_now_ns() + 60 * CLOCK_S;
+    struct proctree_process *all = NULL;
+    int n;
+
+    while ((n = proctree_list(getpid(), &all, NULL)) < wanted) {
+        free(all);
+        ck_assert_msg(clock_now_ns() < end_ns, "%d processes instead of %d", n, wanted);
+        clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
+    }
+    free(all);
 }
 
 START_TEST(kills_all)
 {
     struct cgroup c, found[4];
     int n;
+    pid_t pid;
 
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (!make(&c, "kills_all"))
         return;
     /* waits to be moved, then makes children in sessions of their own that ignore what they can */
-    ck_assert_int_eq(cgroup_add(&c,
-                                spawn_script("trap '' TERM; sleep 0.2; for i in 1 2 3 4 5 6; do "
-                                             "setsid sh -c 'sleep 60' & done; "
-                                             "kill -STOP $!; sleep 60"),
-                                NULL),
-                     0);
-    clock_sleep_until_ns(clock_now_ns() + CLOCK_S);
+    pid = spawn_script("trap '' TERM; kill -STOP $$; for i in 1 2 3 4 5 6; do "
+                       "setsid sh -c 'sleep 1000' & done; kill -STOP $!; sleep 1000");
+    ck_assert_int_eq(waitpid(pid, NULL, WUNTRACED), pid);
+    ck_assert_int_eq(cgroup_add(&c, pid, NULL), 0);
+    ck_assert_int_eq(kill(pid, SIGCONT), 0);
+    await_descendants(8);
     ck_assert_int_eq(cgroup_find(&id, found, 4), 1);
     ck_assert_str_eq(found[0].path, c.path);
     ck_assert_int_eq(node_identity_next(&id, NULL), 0); /* a later start looks for it, too */
@@ -71,10 +86,10 @@ START_TEST(kills_all)
         ck_assert_int_eq(cgroup_find(&id, found, 4), 0);
         ck_assert_int_eq(chown(c.path, 0, 0), 0);
     }
-    n = cgroup_kill(&c, clock_now_ns() + 20 * CLOCK_S, NULL);
+    n = cgroup_kill(&c, clock_now_ns() + 60 * CLOCK_S, NULL);
     ck_assert_int_ge(n, 7);
     reap_all();
-    ck_assert_int_eq(cgroup_kill(&c, clock_now_ns() + 20 * CLOCK_S, NULL), 0);
+    ck_assert_int_eq(cgroup_kill(&c, clock_now_ns() + 60 * CLOCK_S, NULL), 0);
     cgroup_remove(&c);
     ck_assert_int_eq(cgroup_find(&id, found, 4), 0);
 }
@@ -88,13 +103,13 @@ START_TEST(leaves)
 
     if (!make(&c, "leaves"))
         return;
-    other = spawn_script("sleep 60");
+    other = spawn_script("sleep 1000");
     ck_assert_int_eq(cgroup_add(&c, other, NULL), 0);
     pid = fork();
     if (pid == 0) {
         if (cgroup_add(&c, getpid(), NULL) < 0)
             _exit(1);
-        cgroup_leave(clock_now_ns() + 10 * CLOCK_S);
+        cgroup_leave(clock_now_ns() + 60 * CLOCK_S);
         _exit(0);
     }
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);

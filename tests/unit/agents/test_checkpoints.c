@@ -5,6 +5,7 @@
 #include "lib/base/file.h"
 #include "tests/unit/suite.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -57,9 +58,29 @@ START_TEST(parts_are_dropped)
 }
 END_TEST
 
+START_TEST(resumed)
+{
+    static char all[] = "/tmp/eddis-test-XXXXXX";
+    cleanup_free char *one = NULL, *none = NULL;
+    char found[PATH_MAX];
+
+    ck_assert_ptr_nonnull(mkdtemp(all));
+    one = file_join(all, "step-00000020");
+    none = file_join(all, "step-00000030");
+    ck_assert_int_eq(file_mkdirs(one, 0700, NULL), 0);
+    ck_assert_int_eq(checkpoints_resumed(all, found, sizeof found), 20);
+    ck_assert_str_eq(found, one);
+    ck_assert_int_eq(checkpoints_resumed(one, found, sizeof found), 20);
+    ck_assert_str_eq(found, one);
+    ck_assert_int_eq(checkpoints_resumed(none, found, sizeof found), -1);
+    ck_assert_int_eq(file_remove_tree(all, NULL), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, parts_are_dropped);
+    tcase_add_test(tc, resumed);
 }
 
 SUITE_MAIN("checkpoints", add_tests)

@@ -263,7 +263,7 @@ static const struct world_set spare = { "spare", 3, 2, { 0, 1 }, 2, 0, 0, 15, tr
 static const char *const well[] = { "forward", "forward", "forward", "forward",
                                     "forward", "forward", "forward", "forward",
                                     "forward", "forward", "forward", "forward",
-                                    "SIGINT",  "forward", "forward", NULL };
+                                    "SIGQUIT", "forward", "forward", NULL };
 static const char *const comes_back[] = { "forward", "forward", "network known",
                                           "forward", "forward", "ended (agent 2)",
                                           "tick",    "forward", "registered (agent 2)",

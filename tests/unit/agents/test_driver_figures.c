@@ -20,6 +20,7 @@ static struct plan *make_plan(bool emulated, bool relative)
 
     ck_assert_ptr_nonnull(p);
     strcpy(p->node[0], "a");
+    p->version = 1;
     p->global_batch = 40;
     p->relative = relative;
     p->emulated = emulated;
@@ -101,6 +102,7 @@ struct fixture {
 static void begin(struct fixture *x, bool emulated, bool relative, int64_t version)
 {
     x->plan = make_plan(emulated, relative);
+    x->plan->version = version;
     ck_assert_int_eq(figures_init(&x->f, x->plan, version, NULL), 0);
     job_status_init(&x->s);
     ck_assert_int_eq(job_status_resize(&x->s, N, NULL), 0);
@@ -120,6 +122,46 @@ static void hear(struct fixture *x, struct progress p)
 }
 
 #define near(a, b) ck_assert_double_eq_tol(a, b, 1e-9 * fabs((double)(b)) + 1e-12)
+
+/* Of the plan in force and one speed, not of what came since the report before. */
+START_TEST(medians)
+{
+    const struct step_figures f = { .plan = 1,
+                                    .since = 1,
+                                    .steps = 20,
+                                    .points = 20,
+                                    .count = 30,
+                                    .work = 30,
+                                    .compute = { 0.01, 0.02, 0.03, 0.04 },
+                                    .input = { 0, 0.001, 0.002, 0.003 },
+                                    .exposed = { 0, 0.004, 0.004, 0.004 },
+                                    .total = { 0.02, 0.03, 0.04, 0.05 } };
+    struct progress p = progress(0, 100, 100, 30, 50);
+    struct fixture x;
+
+    begin(&x, true, false, 1);
+    p.figures = f;
+    p.queued_s = 0.0005;
+    p.memory_bytes = 4096;
+    hear(&x, p);
+    near(x.s.worker[0].compute_ms, 20);
+    near(x.s.worker[0].input_ms, 1);
+    near(x.s.worker[0].exposed_ms, 4);
+    near(x.s.worker[0].step_ms, 30);
+    near(x.s.worker[0].wait_ms, 5);
+    near(x.s.worker[0].queued_ms, 0.5);
+    ck_assert_int_eq(x.s.worker[0].memory_bytes, 4096);
+    ck_assert_int_eq(x.s.worker[0].figures.steps, 20);
+    p.figures.total.median_s = 0.01; /* medians of parts may be more than that of the whole */
+    hear(&x, p);
+    near(x.s.worker[0].step_ms, 25);
+    ck_assert(x.s.worker[0].wait_ms == 0);
+    x.s.state = JOB_ENDED; /* means over the plan */
+    hear(&x, p);
+    near(x.s.worker[0].step_ms, 50);
+    finish(&x);
+}
+END_TEST
 
 START_TEST(nothing_known)
 {
@@ -227,6 +269,56 @@ START_TEST(restarted_run)
 }
 END_TEST
 
+/* The next generation has fewer workers: what all did is compared with what all could have done,
+ * and the last seconds with what those that are left can do.
+ */
+START_TEST(smaller_generation)
+{
+    struct fixture x;
+    struct plan *rest;
+
+    begin(&x, true, false, 1);
+    for (int r = 0; r < N; r++)
+        hear(&x, progress(r, 100, 100, r ? 10 : 30, 50)); /* 5 s, 1000 samples/s possible */
+    near(x.s.ideal_samples_per_s, 1000);
+    figures_end_generation(&x.f, 100);
+    rest = make_plan(true, false);
+    rest->n_workers = 1;
+    rest->equal_samples_per_s = 800;
+    rest->worker[0].batch = 40; /* 50 ms: 800 samples/s possible */
+    ck_assert_int_eq(figures_next(&x.f, rest, 1, NULL), 0);
+    ck_assert_int_eq(job_status_resize(&x.s, 1, NULL), 0);
+    figures_fill(&x.f, CLOCK_S, &x.s);
+    near(x.s.ideal_samples_per_s, 1000);
+    near(x.s.recent_ideal_samples_per_s, 800);
+    hear(&x, progress(0, 250, 250, 40, 60)); /* 15 s */
+    near(x.s.samples_per_s, (4000 + 10000) / 20.0);
+    near(x.s.ideal_samples_per_s, (1000 * 5 + 800 * 15) / 20.0);
+    near(x.s.equal_predicted_samples_per_s, (500 * 5 + 800 * 15) / 20.0);
+    near(x.s.recent_samples_per_s, 40 / 60e-3);
+    near(x.s.recent_ideal_samples_per_s, 800);
+    finish(&x);
+    plan_free(rest);
+}
+END_TEST
+
+/* A node that is silent: what its workers said last is no rate of now. */
+START_TEST(silent_node)
+{
+    struct fixture x;
+    struct progress p = progress(1, 100, 0, 10, 40);
+
+    begin(&x, true, false, 1);
+    hear(&x, progress(0, 100, 100, 30, 50));
+    hear(&x, p);
+    near(x.s.recent_samples_per_s, 30 / 50e-3);
+    figures_progress(&x.f, &p, 9 * CLOCK_S);
+    figures_fill(&x.f, 9 * CLOCK_S, &x.s);
+    ck_assert(isnan(x.s.recent_samples_per_s) && isnan(x.s.eta_s));
+    finish(&x);
+}
+END_TEST
+
 /* The program goes back from step 100 to step 50, and is ten steps further. */
 START_TEST(back_to_a_checkpoint)
 {
@@ -309,6 +401,128 @@ START_TEST(equal_split_is_measured_apart)
 }
 END_TEST
 
+/* Each plan's steps count for it alone, also when a report holds steps of two. */
+START_TEST(plans)
+{
+    struct fixture x;
+    struct plan *second = make_plan(false, false), *third = make_plan(false, false);
+    struct progress at[N], first[N];
+
+    begin(&x, false, true, 1);
+    second->version = 2;
+    second->predicted_samples_per_s = 900;
+    strcpy(second->change, "rank 1 is slow");
+    third->version = 4;
+    for (int r = 0; r < N; r++)
+        hear(&x, first[r] = progress(r, 20, 20, 20, 100));
+    ck_assert_int_eq(x.s.n_plans, 1);
+    ck_assert_int_eq(x.s.plan[0].since, 0);
+    near(x.s.plan[0].samples_per_s, 400);
+    ck_assert(isnan(x.s.plan[0].predicted_samples_per_s));
+    figures_replan(&x.f, second);
+    for (int r = 0; r < N; r++) { /* ten steps more of the first, then thirty of the second */
+        struct progress at30 = progress(r, 30, 0, 20, 100);
+
+        at[r] = with_before(after(progress(r, 30, 30, r ? 10 : 30, 50), &at30, 2, 30), &at30);
+        hear(&x, at[r]);
+        ck_assert(isnan(x.s.plan[1].samples_per_s) == (r == 0));
+    }
+    ck_assert_int_eq(x.s.n_plans, 2);
+    near(x.s.plan[0].samples_per_s, 400);
+    ck_assert_int_eq(x.s.plan[0].steps, 30);
+    near(x.s.plan[0].ideal_samples_per_s, 2 * 20 / 97e-3);
+    near(x.s.plan[1].samples_per_s, 800);
+    near(x.s.plan[1].predicted_samples_per_s, 900);
+    ck_assert_int_eq(x.s.plan[1].since, 30);
+    ck_assert_str_eq(x.s.plan[1].reason, "rank 1 is slow");
+    for (int r = 0; r < N; r++) { /* version 3 is the second again, with a checkpoint */
+        struct progress at60 = at[r];
+
+        at[r] = with_before(after(progress(r, 10, 10, r ? 10 : 30, 50), &at60, 3, 60), &at60);
+        hear(&x, at[r]);
+    }
+    near(x.s.plan[1].samples_per_s, 800);
+    ck_assert_int_eq(x.s.plan[1].steps, 40);
+    figures_replan(&x.f, third);
+    at[0].plan_version = 4; /* agreed on, not reached */
+    at[0].plan_since = 70;
+    hear(&x, at[0]);
+    ck_assert_int_eq(x.s.plan[2].since, 70);
+    ck_assert_int_eq(x.s.plan[2].steps, 0);
+    ck_assert(isnan(x.s.plan[2].samples_per_s));
+    for (int r = 0; r < N; r++) {
+        struct progress at70 = at[r];
+
+        hear(&x, with_before(after(progress(r, 5, 5, r ? 10 : 30, 20), &at70, 4, 70), &at70));
+    }
+    ck_assert_int_eq(x.s.n_plans, 3);
+    near(x.s.plan[1].samples_per_s, 800);
+    near(x.s.plan[2].samples_per_s, 2000);
+    ck_assert_int_eq(x.s.plan[2].since, 70);
+    finish(&x);
+    plan_free(second);
+    plan_free(third);
+}
+END_TEST
+
+/* The next generation's are apart, and what was is still known, however many there are. */
+START_TEST(plans_of_generations)
+{
+    struct fixture x;
+    struct plan *second = make_plan(false, false);
+
+    begin(&x, false, true, 1);
+    for (int r = 0; r < N; r++)
+        hear(&x, progress(r, 20, 20, 20, 100));
+    figures_end_generation(&x.f, 20);
+    second->generation = 2;
+    ck_assert_int_eq(figures_next(&x.f, second, 1, NULL), 0);
+    hear(&x, progress(0, 10, 10, 30, 50));
+    ck_assert_int_eq(x.s.n_plans, 2);
+    near(x.s.plan[0].samples_per_s, 400);
+    ck_assert(isnan(x.s.plan[1].samples_per_s));
+    for (int v = 2; v < 3 * STATUS_MAX_PLANS; v++) {
+        second->version = v;
+        figures_replan(&x.f, second);
+    }
+    hear(&x, progress(0, 11, 1, 30, 50));
+    ck_assert_int_eq(x.s.n_plans, STATUS_MAX_PLANS);
+    near(x.s.plan[0].samples_per_s, 400);
+    ck_assert_int_eq(x.s.plan[STATUS_MAX_PLANS - 1].version, 3 * STATUS_MAX_PLANS - 1);
+    finish(&x);
+    plan_free(second);
+}
+END_TEST
+
+/* A worker went on to the plan after the next between two reports: what is known of it counts. */
+START_TEST(plan_that_was_passed_over)
+{
+    struct fixture x;
+    struct plan *second = make_plan(false, false), *third = make_plan(false, false);
+
+    begin(&x, false, false, 1);
+    second->version = 2;
+    third->version = 3;
+    for (int r = 0; r < N; r++)
+        hear(&x, progress(r, 20, 20, 20, 100));
+    figures_replan(&x.f, second);
+    figures_replan(&x.f, third);
+    for (int r = 0; r < N; r++) {
+        struct progress at30 = progress(r, 30, 0, 20, 100);
+
+        hear(&x, with_before(after(progress(r, 30, 30, 20, 50), &at30, 3, 30), &at30));
+    }
+    near(x.s.plan[0].samples_per_s, 400);
+    ck_assert_int_eq(x.s.plan[0].steps, 20);
+    ck_assert(isnan(x.s.plan[1].samples_per_s));
+    ck_assert_int_eq(x.s.plan[1].since, -1);
+    near(x.s.plan[2].samples_per_s, 800);
+    finish(&x);
+    plan_free(second);
+    plan_free(third);
+}
+END_TEST
+
 /* A checkpoint and the end were asked for while the equal split was measured: plan 2 is no other.
  */
 START_TEST(equal_split_to_the_end)
@@ -325,6 +539,7 @@ START_TEST(equal_split_to_the_end)
         hear(&x, p);
     }
     ck_assert(!figures_real_begun(&x.f));
+    ck_assert_int_eq(x.s.n_plans, 0);
     near(x.s.samples_per_s, 400);
     near(x.s.equal_measured_samples_per_s, 400);
     finish(&x);
@@ -357,23 +572,40 @@ START_TEST(own_speed_needs_a_window)
 }
 END_TEST
 
-/* Which part of the steps' time communication took, once all have done enough of them. */
-START_TEST(exposed)
+/* A device that others slow down in the end is held against its own steps, not against the last. */
+START_TEST(ideal_is_of_the_same_steps)
 {
     struct fixture x;
-    struct progress p;
+    struct progress at[N];
 
-    begin(&x, true, false, 1);
-    ck_assert(isnan(figures_exposed(&x.f)));
+    begin(&x, false, false, 1);
+    for (int r = 0; r < N; r++)
+        hear(&x, at[r] = progress(r, 100, 100, 20, 50));
+    near(x.s.samples_per_s, 40 / 50e-3);
+    near(x.s.ideal_samples_per_s, 40 / 47e-3);
     for (int r = 0; r < N; r++) {
-        p = progress(r, FIGURES_WINDOW, 100, 30, 50);
-        p.sum = (struct board_times){ .compute_ns = 700,
-                                      .exposed_ns = r ? 100 : 300,
-                                      .total_ns = 1000 };
-        ck_assert(isnan(figures_exposed(&x.f)));
+        struct progress p = after(progress(r, 10, 10, 20, 200), &at[r], 1, 0);
+
+        p.figures =
+            (struct step_figures){ .plan = 1, .steps = 10, .points = 10, .count = 20, .work = 20 };
+        p.figures.own.median_s = 197e-3;
         hear(&x, p);
     }
-    ck_assert_double_eq_tol(figures_exposed(&x.f), 0.2, 1e-9);
+    near(x.s.samples_per_s, 110 * 40 / (100 * 50e-3 + 10 * 200e-3));
+    near(x.s.ideal_samples_per_s, 110 * 40 / (100 * 47e-3 + 10 * 197e-3));
+    near(x.s.plan[0].samples_per_s, x.s.samples_per_s);
+    near(x.s.plan[0].ideal_samples_per_s, x.s.ideal_samples_per_s);
+    near(x.s.recent_samples_per_s, 40 / 200e-3);
+    near(x.s.recent_ideal_samples_per_s, 40 / 197e-3);
+    for (int r = 0; r < N; r++) { /* nothing new: as it was in its latest steps */
+        struct progress p = x.f.worker[r].last;
+
+        p.recent_steps = p.recent_samples = 0;
+        p.recent = (struct board_times){ 0 };
+        p.figures.own.median_s = 100e-3;
+        hear(&x, p);
+    }
+    near(x.s.recent_ideal_samples_per_s, 40 / 100e-3);
     finish(&x);
 }
 END_TEST
@@ -381,6 +613,7 @@ END_TEST
 START_TEST(relative_model)
 {
     struct fixture x;
+    struct plan *seconds;
 
     begin(&x, false, true, 1);
     figures_fill(&x.f, 0, &x.s);
@@ -391,7 +624,17 @@ START_TEST(relative_model)
     ck_assert(isnan(x.s.predicted_samples_per_s) && isnan(x.s.worker[0].expected_ms));
     ck_assert(isnan(x.s.equal_predicted_samples_per_s)); /* only the plan's model could tell */
     near(x.s.ideal_samples_per_s, 40 / 47e-3);           /* compute and input: 46 + 1 ms */
+    ck_assert(isnan(x.s.plan[0].predicted_samples_per_s));
+    seconds = make_plan(false, false); /* its workers were measured */
+    figures_refine(&x.f, seconds);
+    hear(&x, progress(0, 20, 10, 30, 50));
+    near(x.s.predicted_samples_per_s, 1000);
+    near(x.s.equal_predicted_samples_per_s, 500);
+    near(x.s.worker[0].expected_ms, 40);
+    near(x.s.plan[0].predicted_samples_per_s, 1000);
+    ck_assert_int_eq(x.s.n_plans, 1);
     finish(&x);
+    plan_free(seconds);
 }
 END_TEST
 
@@ -426,18 +669,82 @@ START_TEST(own_paces)
 }
 END_TEST
 
+/* A progress that went on behind so many samples of the job, with steps of its own. */
+static struct progress restored(struct progress p, int64_t samples, int64_t step)
+{
+    p.samples_in_epoch = 3990; /* an epoch's 100th step is a shorter one */
+    p.restored_samples = samples;
+    p.steps_done += step;
+    return p;
+}
+
+/* Behind a checkpoint at its 155th step the job's samples count, up to the last one, whether the
+ * workers go at their own paces or do together what such ones left out.
+ */
+START_TEST(restored_at_own_paces)
+{
+    const int64_t before = 3990 + 55 * 40;
+    struct fixture x;
+
+    begin(&x, true, false, 1);
+    strcpy(x.plan->algorithm, _i ? "easgd" : "");
+    x.plan->options.period = _i ? 8 : 0;
+    hear(&x, restored(progress(0, 0, 0, 30, 40), before, 155));
+    ck_assert_int_eq(x.s.steps_done, 155);
+    ck_assert_int_eq(x.s.epoch, 2);
+    hear(&x, restored(progress(0, 40, 40, 30, 40), before, 155));
+    hear(&x, restored(progress(1, 20, 20, 10, 40), before, 155));
+    ck_assert_int_eq(x.s.steps_done, 155 + 35);
+    figures_end_generation(&x.f, 180);
+    ck_assert_int_eq(figures_next(&x.f, x.plan, 1, NULL), 0);
+    ck_assert_int_eq(figures_steps(&x.f), 180);
+    hear(&x, restored(progress(1, 5, 5, 10, 40), before + 25 * 40, 180));
+    ck_assert_int_eq(x.s.steps_done, 181);
+    hear(&x, restored(progress(0, 1, 1, 39900 - before - 25 * 40 - 50, 40), before + 25 * 40, 180));
+    ck_assert_int_eq(x.s.steps_done, 1000);
+    finish(&x);
+}
+END_TEST
+
+/* It goes back, from 400 steps to 100. */
+START_TEST(back_at_own_paces)
+{
+    struct fixture x;
+
+    begin(&x, true, false, 1);
+    strcpy(x.plan->algorithm, "easgd");
+    x.plan->options.period = 8;
+    for (int r = 0; r < N; r++) {
+        struct progress p = restored(progress(r, 410, 10, r ? 10 : 30, 40), 3990, 0);
+
+        p.restored_at = 400 * (r ? 10 : 30);
+        hear(&x, p);
+    }
+    ck_assert_int_eq(x.s.steps_done, 110);
+    finish(&x);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
-    tcase_add_test(tc, exposed);
     tcase_add_test(tc, own_paces);
+    tcase_add_loop_test(tc, restored_at_own_paces, 0, 2);
+    tcase_add_test(tc, back_at_own_paces);
     tcase_add_test(tc, nothing_known);
+    tcase_add_test(tc, medians);
     tcase_add_test(tc, ordinary_run);
     tcase_add_test(tc, resumed_run);
+    tcase_add_test(tc, smaller_generation);
+    tcase_add_test(tc, silent_node);
     tcase_add_test(tc, back_to_a_checkpoint);
     tcase_add_loop_test(tc, restarted_run, 0, 3);
     tcase_add_test(tc, equal_split_is_measured_apart);
     tcase_add_test(tc, equal_split_to_the_end);
+    tcase_add_test(tc, plans);
+    tcase_add_test(tc, plans_of_generations);
+    tcase_add_test(tc, plan_that_was_passed_over);
     tcase_add_test(tc, own_speed_needs_a_window);
+    tcase_add_test(tc, ideal_is_of_the_same_steps);
     tcase_add_test(tc, relative_model);
     tcase_add_test(tc, nonsense);
 }

@@ -316,7 +316,16 @@ START_TEST(prometheus)
     s.samples = 1234567890123;
     s.worker[1].rank = 1;
     s.worker[1].step_ms = 12.5;
+    s.stragglers = 4;
+    (void)snprintf(s.worker[1].straggler, sizeof s.worker[1].straggler, "input");
+    s.worker[0].straggler_times = 2; /* it is none any more */
+    s.worker[1].straggler_times = 3.5;
     text = prometheus_text(&s, 3);
+    ck_assert_ptr_nonnull(strstr(text, "eddis_stragglers_total{job=\"a\\\"b\\\\c d\"} 4\n"));
+    ck_assert_ptr_nonnull(strstr(strstr(text, "# TYPE eddis_rank_straggler_times gauge\n"),
+                                 "rank=\"1\",node=\"\"} 3.5\n"));
+    ck_assert_ptr_nonnull(strstr(strstr(text, "# TYPE eddis_rank_straggler_times gauge\n"),
+                                 "rank=\"0\",node=\"\"} 1\n"));
     ck_assert_ptr_nonnull(
         strstr(text, "eddis_samples_total{job=\"a\\\"b\\\\c d\"} 1234567890123\n"));
     ck_assert_ptr_nonnull(strstr(text, "rank=\"1\",node=\"\"} 0.0125\n"));

@@ -234,6 +234,45 @@ START_TEST(preempted_in_recovery)
 }
 END_TEST
 
+/* What it went on from itself is a checkpoint, too, while it has none of its own. */
+START_TEST(preempted_resumed_job)
+{
+    struct fixture f;
+
+    run(&f, 3);
+    f.s.o.resumes = true;
+    exited(&f, 1, 0, SIGSEGV, false);
+    confirm(&f, -1);
+    launch(&f, STATE_PHASE_START);
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    drain(&f);
+    ck_assert_int_eq(f.s.exit_code, 75);
+    wind_up(&f);
+    state_fini(&f.s);
+
+    begin(&f, 3); /* before its first step */
+    f.s.o.resumes = true;
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    drain(&f);
+    ck_assert_int_eq(f.s.exit_code, 75);
+    wind_up(&f);
+    state_fini(&f.s);
+
+    run(&f, 3); /* what it has trained since is lost */
+    f.s.o.resumes = true;
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    drain(&f);
+    ck_assert_int_eq(f.ordered[ACTION_CHECKPOINT], 1);
+    for (int r = 0; r < RANKS; r++)
+        exited(&f, r, 0, 0, false);
+    mpirun(&f, 0, 0);
+    confirm(&f, -1);
+    ck_assert_int_eq(f.s.exit_code, 143);
+    wind_up(&f);
+    state_fini(&f.s);
+}
+END_TEST
+
 /* ---- the network ---- */
 
 static void probe(struct fixture *f)
@@ -500,6 +539,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, no_hang);
     tcase_add_test(tc, ctrl_c_in_recovery);
     tcase_add_test(tc, preempted_in_recovery);
+    tcase_add_test(tc, preempted_resumed_job);
     tcase_add_test(tc, network_is_probed);
     tcase_add_test(tc, node_lost_in_the_probe);
     tcase_add_test(tc, cached_network);

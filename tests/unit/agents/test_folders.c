@@ -3,6 +3,7 @@
 #include "agents/node/keep/folders.h"
 
 #include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "suite.h"
 
@@ -73,9 +74,11 @@ static void leave(const struct tick_page *p, const struct folders *f)
 
 static int find(char (**ret)[FOLDERS_PATH])
 {
-    int n = folders_find(&id, 1, ret, NULL);
+    bool late;
+    int n = folders_find(&id, 1, CLOCK_NEVER, ret, &late, NULL);
 
     ck_assert_int_ge(n, 0);
+    ck_assert(!late);
     return n;
 }
 
@@ -211,6 +214,19 @@ START_TEST(found)
 }
 END_TEST
 
+/* Others may have made folders without number. */
+START_TEST(found_no_longer)
+{
+    char(*path)[FOLDERS_PATH] = NULL, ours[FOLDERS_PATH];
+    bool late = false;
+
+    plant("eddis-0123456789abcdef", id.mark, ours);
+    ck_assert_int_le(folders_find(&id, 1, clock_now_ns(), &path, &late, NULL), 1);
+    ck_assert(late);
+    free(path);
+}
+END_TEST
+
 static const struct {
     const char *dir;
     mode_t mode;
@@ -284,6 +300,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, lost_races);
     tcase_add_test(tc, taken_by_the_agent);
     tcase_add_test(tc, found);
+    tcase_add_test(tc, found_no_longer);
     tcase_add_loop_test(tc, unusable_runtime_dir, 0, sizeof unusable_rows / sizeof *unusable_rows);
     tcase_add_loop_test(tc, unsafe, 0, sizeof base_rows / sizeof *base_rows);
     tcase_add_test(tc, young_and_foreign_stay);

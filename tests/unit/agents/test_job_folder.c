@@ -25,6 +25,7 @@ static void set_up(void)
     strcpy(state, "/tmp/eddis-state-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(state));
     setenv("XDG_STATE_HOME", state, 1);
+    setenv("TZ", "UTC", 1);
 }
 
 static void tear_down(void)
@@ -91,10 +92,22 @@ START_TEST(order_and_prefixes)
     ck_assert_int_eq(job_folder_find(NULL, &got, NULL), 0);
     ck_assert_str_eq(got.id, ids[1]);
     ck_assert_int_eq(job_folder_find("alpha", &got, &err), -EINVAL);
-    ck_assert_str_eq(err.text, "two jobs begin with 'alpha': alpha-20240101-000000-cccc and "
-                               "alpha-20250101-000001-bbbb; write more of the id");
+    ck_assert_str_eq(err.text, "2 jobs begin with 'alpha', write more of the id: "
+                               "alpha-20250101-000001-bbbb (started 2025-01-01 00:00:01), "
+                               "alpha-20240101-000000-cccc (2024-01-01 00:00:00)");
     ck_assert_int_eq(job_folder_find("alpha-2025", &got, NULL), 0);
     ck_assert_str_eq(got.id, ids[1]);
+
+    /* Of many the oldest are only counted. */
+    for (int i = 1; i <= 4; i++) {
+        snprintf(path, sizeof path, "%s/eddis/jobs/many-2025010%d-000000-aaaa", state, i);
+        ck_assert_int_eq(mkdir(path, 0700), 0);
+    }
+    ck_assert_int_eq(job_folder_find("many", &got, &err), -EINVAL);
+    ck_assert_str_eq(err.text, "4 jobs begin with 'many', write more of the id: "
+                               "many-20250104-000000-aaaa (started 2025-01-04 00:00:00), "
+                               "many-20250103-000000-aaaa (2025-01-03 00:00:00), "
+                               "many-20250102-000000-aaaa (2025-01-02 00:00:00) and 1 older");
 }
 END_TEST
 
@@ -144,6 +157,19 @@ START_TEST(dropped)
         ck_assert_int_eq(mkdir(path, 0700), i ? -1 : 0);
     }
     ck_assert_int_eq(rmdir(path), 0);
+}
+END_TEST
+
+/* Who may not write there is told where else. */
+START_TEST(no_root)
+{
+    struct job_folder f;
+
+    setenv("XDG_STATE_HOME", "/dev/null", 1);
+    ck_assert_int_eq(job_folder_make("x", NULL, &f, &err), -ENOTDIR);
+    ck_assert_str_eq(err.text,
+                     "cannot make folder '/dev/null/eddis': Not a directory; set XDG_STATE_HOME to "
+                     "a folder where jobs can be kept, or give --job-dir");
 }
 END_TEST
 
@@ -286,6 +312,23 @@ START_TEST(race)
 }
 END_TEST
 
+/* Of several whose ids begin alike people mean the one that runs. */
+START_TEST(running_is_meant)
+{
+    const struct job_driver d = { .url = "http://127.0.0.1:4123", .token = "t", .owner = "o" };
+    struct job_folder f[3], got;
+
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(job_folder_make("same", NULL, &f[i], NULL), 0);
+    ck_assert_int_eq(job_folder_find("same", &got, NULL), -EINVAL);
+    ck_assert_int_eq(job_driver_write(&f[1], &d, NULL), 0);
+    ck_assert_int_eq(job_folder_find("same", &got, NULL), 0);
+    ck_assert_str_eq(got.id, f[1].id);
+    ck_assert_int_eq(job_driver_write(&f[2], &d, NULL), 0);
+    ck_assert_int_eq(job_folder_find("same", &got, NULL), -EINVAL);
+}
+END_TEST
+
 START_TEST(driver)
 {
     struct job_driver d = { .url = "http://127.0.0.1:4123", .token = "secret", .owner = "other" },
@@ -348,12 +391,14 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, order_and_prefixes);
     tcase_add_test(tc, one_second);
     tcase_add_test(tc, dropped);
+    tcase_add_test(tc, no_root);
     tcase_add_test(tc, own_folder);
     tcase_add_test(tc, own_folder_mode);
     tcase_add_test(tc, many_at_once_are_different);
     tcase_add_loop_test(tc, ids, 0, sizeof id_rows / sizeof *id_rows);
     tcase_add_test(tc, root);
     tcase_add_test(tc, race);
+    tcase_add_test(tc, running_is_meant);
     tcase_add_test(tc, driver);
 }
 

@@ -76,7 +76,6 @@ static int lines_of(const char *name)
 START_TEST(waits)
 {
     cleanup_free char *events = NULL, *summary = NULL;
-    int64_t began_ns = clock_now_ns();
     const char *at;
 
     begin(false);
@@ -87,7 +86,6 @@ START_TEST(waits)
     journal_file(&j, "plan-1-1.json", "{}");
     journal_line(&j, "nodes.jsonl", "{}");
     journal_summary(&j, &status);
-    ck_assert_int_lt(clock_now_ns() - began_ns, 10 * CLOCK_S);
     ck_assert_int_eq(j.metrics_left_out, 7);
     ck_assert_ptr_null(scratch_content("events.jsonl"));
     (void)close(hold[1]);

@@ -324,6 +324,8 @@ START_TEST(variables_of_several)
     ck_assert_str_eq(strlist_value(f->env, "EDDIS_RESUME_FROM"), "/ckpt");
     rank_file_free(f);
     ck_assert_str_eq(launch_resume_from(&c->brief, &c->order), "/ckpt");
+    c->order.resume_begun = true; /* the job has written none yet */
+    ck_assert_str_eq(launch_resume_from(&c->brief, &c->order), "/old");
     c->order.generation = 1;
     ck_assert_str_eq(launch_resume_from(&c->brief, &c->order), "/old");
     c->order.resume = false;

@@ -45,6 +45,25 @@ static pid_t begin(const char *script, const char *word, const char *variable)
     return pid;
 }
 
+/* Until so many programs of this name, of all that were begun, are in this state; 0: in any. */
+static void await_programs(const char *name, char state, int wanted)
+{
+    int64_t end_ns = clock_now_ns() + 60 * CLOCK_S;
+    int found = 0;
+
+    while (found < wanted) {
+        struct proctree_process *all = NULL;
+        int n = proctree_list(getpid(), &all, NULL);
+
+        found = 0;
+        for (int i = 0; i < n; i++)
+            found += strcmp(all[i].command, name) == 0 && (!state || all[i].state == state);
+        free(all);
+        ck_assert_msg(clock_now_ns() < end_ns, "%d '%s' instead of %d", found, name, wanted);
+        clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
+    }
+}
+
 /* The folders of a start that has died, made where this runtime folder sends them. */
 static struct folders dead_folders(const char *runtime_dir)
 {
@@ -71,7 +90,7 @@ static struct orphans end_it(void)
     struct orphans l = { 0 };
     struct eddis_error err = { 0 };
 
-    ck_assert_msg(orphans_end(job, &id, 1, clock_now_ns() + 20 * CLOCK_S, &l, &err) == 0, "%s",
+    ck_assert_msg(orphans_end(job, &id, 1, clock_now_ns() + 60 * CLOCK_S, &l, &err) == 0, "%s",
                   err.text);
     return l;
 }
@@ -95,17 +114,18 @@ START_TEST(finds_what_is_the_jobs)
     snprintf(folder, sizeof folder, "%s/g1", f.shm);
     strcpy(near, id.mark);
     near[0] = near[0] == '0' ? '1' : '0';
-    mine[0] = begin("sleep 60; :", id.mark, "A=1");
-    mine[1] = begin("sleep 60; :", "x", variable);
-    mine[2] = begin("sleep 60; :", folder, "A=1");
+    mine[0] = begin("sleep 1000; :", id.mark, "A=1");
+    mine[1] = begin("sleep 1000; :", "x", variable);
+    mine[2] = begin("sleep 1000; :", folder, "A=1");
     /* its child hides: a session of its own, no environment, stopped */
     mine[3] =
-        begin("env -i setsid sh -c 'kill -STOP $$; sleep 60; :' & sleep 60; :", id.mark, "A=1");
-    bystander[0] = begin("sleep 60; :", near, "A=1");
-    bystander[1] = begin("sleep 60; :", "x", other);
-    bystander[2] = begin("sleep 60; :", "x", "XEDDIS_JOB_ID=1");
-    bystander[3] = begin("sleep 60; :", "eddis-keeper", "A=1");
-    clock_sleep_until_ns(clock_now_ns() + CLOCK_S / 2);
+        begin("env -i setsid sh -c 'kill -STOP $$; sleep 1000; :' & sleep 1000; :", id.mark, "A=1");
+    bystander[0] = begin("sleep 1000; :", near, "A=1");
+    bystander[1] = begin("sleep 1000; :", "x", other);
+    bystander[2] = begin("sleep 1000; :", "x", "XEDDIS_JOB_ID=1");
+    bystander[3] = begin("sleep 1000; :", "eddis-keeper", "A=1");
+    await_programs("sleep", 0, 8);
+    await_programs("sh", 'T', 1);
     l = end_it();
     ck_assert_int_ge(l.processes, 8);
     ck_assert_ptr_nonnull(strstr(l.names, "sleep"));
@@ -116,21 +136,21 @@ START_TEST(finds_what_is_the_jobs)
         end_child(bystander[i]);
     l = end_it();
     ck_assert_int_eq(l.processes + l.folders + l.groups, 0);
-    ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 20 * CLOCK_S, NULL), 0);
+    ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 60 * CLOCK_S, NULL), 0);
 }
 END_TEST
 
 /* A job without a name is no mark: a variable may well be empty. */
 START_TEST(no_job)
 {
-    pid_t bystander = begin("sleep 60; :", "x", "EDDIS_JOB_ID=");
+    pid_t bystander = begin("sleep 1000; :", "x", "EDDIS_JOB_ID=");
     struct orphans l = { 0 };
 
-    clock_sleep_until_ns(clock_now_ns() + CLOCK_S / 5);
-    ck_assert_int_eq(orphans_end("", &id, 1, clock_now_ns() + 20 * CLOCK_S, &l, NULL), 0);
+    await_programs("sleep", 0, 1);
+    ck_assert_int_eq(orphans_end("", &id, 1, clock_now_ns() + 60 * CLOCK_S, &l, NULL), 0);
     ck_assert_int_eq(l.processes, 0);
     end_child(bystander);
-    ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 20 * CLOCK_S, NULL), 0);
+    ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 60 * CLOCK_S, NULL), 0);
 }
 END_TEST
 
@@ -144,11 +164,11 @@ START_TEST(spares_itself)
         char script[256];
         const char *const argv[] = { "/bin/sh", "-c", script, id.mark, NULL };
 
-        snprintf(script, sizeof script, "sleep 60 & echo $! > /tmp/%s; wait; exit 7", job);
+        snprintf(script, sizeof script, "sleep 1000 & echo $! > /tmp/%s; wait; exit 7", job);
         (void)execv("/bin/sh", (char *const *)(uintptr_t)argv);
         _exit(1);
     }
-    clock_sleep_until_ns(clock_now_ns() + CLOCK_S / 5);
+    await_programs("sleep", 0, 1);
     setenv("EDDIS_JOB_ID", job, 1);
     ck_assert_int_ge(end_it().processes, 1);
     unsetenv("EDDIS_JOB_ID");
@@ -159,7 +179,7 @@ START_TEST(spares_itself)
 
         (void)unlink(path);
     }
-    ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 20 * CLOCK_S, NULL), 0);
+    ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 60 * CLOCK_S, NULL), 0);
 }
 END_TEST
 
@@ -222,20 +242,20 @@ START_TEST(marks_alone)
     for (int i = 0; i < 5; i++)
         snprintf(variable[i], sizeof variable[i], "%s" NODE_IDENTITY_VARIABLE "=%s",
                  i == 4 ? "X" : "", of[i]->mark);
-    mine[0] = begin("sleep 60; :", id.mark, jobs);
-    mine[1] = begin("sleep 60; :", "x", variable[0]);
-    mine[2] = begin("sleep 60; :", "x", variable[1]);
-    bystander[0] = begin("sleep 60; :", "x", jobs);
-    bystander[1] = begin("sleep 60; :", "x", variable[2]);
-    bystander[2] = begin("sleep 60; :", "x", variable[3]);
-    bystander[3] = begin("sleep 60; :", "x", variable[4]);
-    clock_sleep_until_ns(clock_now_ns() + CLOCK_S / 5);
-    ck_assert_int_eq(orphans_end(NULL, &next, 1, clock_now_ns() + 20 * CLOCK_S, &l, NULL), 0);
+    mine[0] = begin("sleep 1000; :", id.mark, jobs);
+    mine[1] = begin("sleep 1000; :", "x", variable[0]);
+    mine[2] = begin("sleep 1000; :", "x", variable[1]);
+    bystander[0] = begin("sleep 1000; :", "x", jobs);
+    bystander[1] = begin("sleep 1000; :", "x", variable[2]);
+    bystander[2] = begin("sleep 1000; :", "x", variable[3]);
+    bystander[3] = begin("sleep 1000; :", "x", variable[4]);
+    await_programs("sleep", 0, 7);
+    ck_assert_int_eq(orphans_end(NULL, &next, 1, clock_now_ns() + 60 * CLOCK_S, &l, NULL), 0);
     for (int i = 0; i < 3; i++)
         ck_assert(!lives(mine[i]));
     for (int i = 0; i < 4; i++)
         end_child(bystander[i]);
-    ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 20 * CLOCK_S, NULL), 0);
+    ck_assert_int_eq(proctree_kill_all(clock_now_ns() + 60 * CLOCK_S, NULL), 0);
 }
 END_TEST
 

@@ -16,8 +16,9 @@ static int hold[2]; /* the folder answers when this is closed */
 static struct job job;
 static struct driver_options options;
 static struct job_run run;
+static const struct run_network network;
 static struct planning planning;
-static char said[2048];
+static char said[2048], resume[] = "auto";
 
 static void say(void *ctx, const char *sentence)
 {
@@ -46,10 +47,11 @@ static void begin(void)
     cleanup_free char *step = file_join(scratch, "step-00000040");
 
     ck_assert_int_eq(mkdir(step, 0700), 0);
-    job = (struct job){ .timeouts.launch_ns = 60 * CLOCK_S };
+    job = (struct job){ .timeouts.launch_ns = 60 * CLOCK_S, .checkpoint.resume = resume };
     options = (struct driver_options){ .job = &job, .view.say = say };
     run = (struct job_run){ .o = &options, .n_agents = 1, .checkpoint_dir = scratch };
-    planning = (struct planning){ .run = &run, .published.run = &run };
+    planning = (struct planning){ 0 };
+    planning_join(&planning, &run, &network);
     said[0] = '\0';
     ck_assert_int_eq(state_init(&run.state, &so, clock_now_ns(), NULL), 0);
     run.state.phase = STATE_PHASE_PLAN;
@@ -116,11 +118,108 @@ START_TEST(gives_up)
 }
 END_TEST
 
+static void agree(int64_t version, int64_t since)
+{
+    planning.published.plans.plan->version = version;
+    plan_watch_progress(&planning.watch,
+                        &(struct progress){ .plan_version = version, .plan_since = since },
+                        clock_now_ns());
+    plan_watch_progress(
+        &planning.watch, /* a second worker says the same */
+        &(struct progress){ .rank = 1, .plan_version = version, .plan_since = since },
+        clock_now_ns());
+}
+
+static int count_of(const char *word)
+{
+    int n = 0;
+
+    for (const char *at = said; (at = strstr(at, word)) != NULL; at++)
+        n++;
+    return n;
+}
+
+/* Each once, from the step that was agreed on; many are counted and do not fill the screen. */
+START_TEST(tells_replans)
+{
+    struct plan *p = plan_new(1, 1);
+
+    ck_assert_ptr_nonnull(p);
+    begin();
+    planning.published.plans.plan = p;
+    agree(1, 0); /* the first is no re-plan */
+    ck_assert_str_eq(said, "");
+    strcpy(p->change, "rank 3 takes 380 ms for 107 samples; with 34 the longest is 200 ms");
+    p->gain = 1.9;
+    agree(2, 28);
+    ck_assert_str_eq(said, "re-planned from step 28: rank 3 takes 380 ms for 107 samples; with 34 "
+                           "the longest is 200 ms; predicted 1.9 times as fast");
+    said[0] = '\0';
+    p->gain = 1.04;
+    agree(3, 60);
+    ck_assert_ptr_nonnull(strstr(said, "200 ms; predicted 4 % faster"));
+    p->gain = 0.9; /* a bound forced it */
+    agree(4, 90);
+    ck_assert_int_eq(count_of("predicted"), 1);
+    for (int v = 5; v < 50; v++)
+        agree(v, 30 * v);
+    ck_assert_int_eq(count_of("re-planned from"), 4);
+    ck_assert_int_eq(count_of("counted only"), 1);
+    ck_assert_int_eq(count_of("re-planned"), 5);
+    planning.published.plans.plan = NULL;
+    plan_free(p);
+    (void)close(hold[1]);
+    end();
+}
+END_TEST
+
+/* What earlier jobs have learnt holds for none of many workers: a few sentences say so. */
+START_TEST(tells_of_contradictions)
+{
+    enum { N = 40 };
+    struct plan *p = plan_new(1, N);
+    struct planner_known known = { 0 };
+    struct progress report = {
+        .figures = { .plan = 1, .since = 1, .steps = 20, .points = 20, .count = 10, .work = 10 },
+    };
+
+    ck_assert_ptr_nonnull(p);
+    begin();
+    job.batch.min = job.batch.grain = 1;
+    strcpy(p->algorithm, "allreduce");
+    p->global_batch = 10 * N;
+    for (int i = 0; i < N; i++) {
+        p->worker[i].batch = p->worker[i].equal_batch = 10;
+        p->worker[i].sample_s = 0.001;
+        p->worker[i].time = TIME_LEARNT;
+    }
+    planning.watch.replan.run = &run;
+    planning.published.plans.plan = p;
+    ck_assert_int_eq(
+        replanning_begin(&planning.watch.replan, &planning.published.plans, &known, NULL), 0);
+    report.figures.own = report.figures.compute =
+        (struct step_spread){ .low_s = 0.03, .median_s = 0.03, .high_s = 0.03, .max_s = 0.03 };
+    for (int i = 0; i < N; i++) {
+        report.rank = i;
+        plan_watch_progress(&planning.watch, &report, clock_now_ns());
+    }
+    ck_assert_int_eq(count_of("earlier jobs have learnt"), 3);
+    ck_assert_ptr_nonnull(strstr(said, "rank 2 takes 3.00 times as long"));
+    replanning_end(&planning.watch.replan);
+    planning.published.plans.plan = NULL;
+    plan_free(p);
+    (void)close(hold[1]);
+    end();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     scratch_add(tc);
     tcase_add_test(tc, waits);
     tcase_add_test(tc, gives_up);
+    tcase_add_test(tc, tells_replans);
+    tcase_add_test(tc, tells_of_contradictions);
 }
 
 SUITE_MAIN("planning", add_tests)

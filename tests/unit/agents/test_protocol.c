@@ -5,11 +5,15 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/random.h"
+#include "lib/eddis.h"
+#include "lib/http/server.h"
 #include "suite.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+
+_Static_assert(PROTOCOL_EXIT_MEMORY == EDDIS_EXIT_MEMORY, "what programs say is understood");
 
 /* A string that may be written to, as the structs want them. */
 #define S(literal) ((char[]){ literal })
@@ -89,7 +93,7 @@ static char *sample_brief(void)
         .mpi_mca = mca,
         .bind = true,
         .log_max_bytes = 1 << 20,
-        .emulate = { { 1, 0.002, 0.0001 }, { 0.25, 0.002, 0.0001 } },
+        .emulate = { { 1, 0.002, 0.0001 }, { 0.25, 0.002, 0.0001, 0.05 } },
         .n_emulate = 2,
         .lease_ns = 10 * CLOCK_S,
         .heartbeat_ns = CLOCK_S,
@@ -120,8 +124,10 @@ static char *sample_order(enum order_type type)
         { 1, 0, "emulated:0", "0-1,4", 94, 0.5, 0.002, 0.0001 },
         { 2, 1, "GPU-8d1f", "", 94, 0.5, 0, 0 },
     };
-    int64_t batch[] = { 0, 94, 94 };
-    struct board_plan plan = { .version = 2, .global_batch = 188, .batch = batch };
+    int64_t batch[] = { 0, 94, 94 }, piece[] = { 0, 0, 47 };
+    struct board_plan plan = {
+        .version = 2, .global_batch = 188, .period = 32, .batch = batch, .piece = piece
+    };
     struct order_node node[] = {
         { 0, "login1", "10.1.0.7", 1 },
         { 3, "c07", "10.1.0.8", 2 },
@@ -140,9 +146,9 @@ static char *sample_order(enum order_type type)
         .number = 7,
         .type = type,
         .group = group,
-        .options = { .period = 32, .moving_rate = 0.45 },
+        .options = { .period = 32, .moving_rate = 0.45, .wire = SYNC_WIRE_BFLOAT16 },
         .choice = &choice,
-        .checks = { { { 4, 1, 1e8 }, { -1, 0, 0 } }, 2, 1, 9e7 },
+        .checks = { { { 4, 1, 1e8 }, { -1, 0, 0 } }, 2 },
         .generation = 2,
         .node = node,
         .n_nodes = 2,
@@ -182,6 +188,11 @@ static char *sample_stop(void)
     return sample_order(ORDER_STOP);
 }
 
+static char *sample_settle(void)
+{
+    return sample_order(ORDER_SETTLE);
+}
+
 static char *sample_relay(void)
 {
     return sample_order(ORDER_RELAY);
@@ -198,10 +209,15 @@ static char *sample_report(void)
           .code = -1,
           .signal = 9,
           .oom = true,
+          .peak_bytes = 1 << 20,
+          .limit_bytes = 1 << 21,
           .lingers = true,
+          .first = true,
           .text = S(""),
           .last_lines = S("a\nb \xff \xc3\xa9\n") },
         { .type = EVENT_NOTE, .rank = -1, .text = S("x \"y\""), .last_lines = S("") },
+        { .type = EVENT_UNSETTLED, .rank = -1, .text = S("why"), .last_lines = S("") },
+        { .type = EVENT_COMMITTED, .step = 4096, .text = S(""), .last_lines = S("") },
         { .type = EVENT_RELAY,
           .rank = -1,
           .relay = { "c07", "prterun-login1-99@1", 1, 3, S("prte@0.0;tcp4://10.1.0.7:4:24"),
@@ -217,12 +233,29 @@ static char *sample_report(void)
           .sum = { 1, 2, 3, 4, 10 },
           .recent_steps = 3,
           .recent = { 0, 1, 2, 3, 6 },
+          .queued_s = 0.001,
+          .core_loss = { { 0.125, 1, NAN, 0 } },
+          .link = { 0.5, 1e6, "10.1.0.7" },
+          .memory_bytes = 1 << 30,
+          .memory_told = true,
+          .at_once = 47,
+          .takes_pieces = true,
+          .figures = { .plan = 2,
+                       .since = 5,
+                       .steps = 6,
+                       .points = 6,
+                       .count = 32,
+                       .work = 4096.5,
+                       .own = { 0.01, 0.02, 0.03, 0.04 },
+                       .compute = { 0.01, 0.01, 0.025, 0.025 },
+                       .exposed = { 0, 0.5, 0.75, STEP_FIGURES_MAX_S },
+                       .total = { 0.1, 0.125, 0.25, 1.5 } },
           .metric = { { "test_accuracy", 0.98 } } },
-        { .rank = 1, .loss = 0.25, .page_age_ns = -1 },
+        { .rank = 1, .loss = 0.25, .page_age_ns = -1, .queued_s = NAN },
     };
     struct output output[] = { { 1, 17, S("\033[31mred\033[0m\n\xff\n") } };
     struct log_piece piece[] = { { 0, 65536, S("x\n\xfe\n") }, { 1, 0, S("") } };
-    struct report r = { 1, 9, event, 3, worker, 2, output, 1, piece, 2 };
+    struct report r = { 1, 9, event, 5, worker, 2, output, 1, piece, 2 };
 
     return report_text(&r);
 }
@@ -231,8 +264,10 @@ static const struct {
     char *(*sample)(void);
     again_fn again;
 } kinds[] = {
-    { sample_brief, brief_again }, { sample_hello, hello_again },   { sample_prepare, order_again },
-    { sample_stop, order_again },  { sample_report, report_again }, { sample_relay, order_again },
+    { sample_brief, brief_again },   { sample_hello, hello_again },
+    { sample_prepare, order_again }, { sample_stop, order_again },
+    { sample_report, report_again }, { sample_relay, order_again },
+    { sample_settle, order_again },
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -306,7 +341,7 @@ static const struct {
     { 0, "\"rate\":1.0", "\"rate\":0.0", "rate" },
     { 0, "\"bind\":true", "\"bind\":1", "bind" },
     { 1, "\"pid\":4711", "\"pid\":0", "pid" },
-    { 1, "\"protocol\":2", "\"protocol\":2.5", "protocol" },
+    { 1, "\"protocol\":8", "\"protocol\":6.5", "protocol" },
     { 1, "\"prefix\":16", "\"prefix\":129", "prefix" },
     { 2, "\"n_ranks\":2}", "\"n_ranks\":1}", "nodes" },
     { 2, "\"share\":\"", "\"share\":\"x", "share" },
@@ -318,11 +353,17 @@ static const struct {
     { 5, "1234567.0;tcp://", "file:/tmp/", "uri" }, /* orted would read that */
     { 5, "(2)", "(2) --mca", "nodes" },
     { 5, "\"daemon\":1", "\"daemon\":2", "daemon" },
+    { 4, "\"queued_s\":0.001", "\"queued_s\":-0.001", "queued_s" },
+    { 4, "\"queued_s\":0.001", "\"queued_s\":1e308", "queued_s" },
+    { 4, "\"stolen\":0.125", "\"stolen\":1.5", "stolen" },
+    { 4, "\"throttled\":1.0", "\"throttled\":-1", "throttled" },
     { 4, "\"offset\":65536", "\"offset\":-1", "offset" },
     { 4, "\"prterun-login1-99@1\"", "\"\"", "space" },
     { 2, "[0,94,94]", "[0,94,95]", "batch" },
     { 2, "[0,94,94]", "[1,93,94]", "batch" },
     { 2, "[0,94,94]", "[94,94]", "plan" },
+    { 2, "[0,0,47]", "[0,47]", "not one piece for each" },
+    { 2, "[0,0,47]", "[0,0,-1]", "the piece of rank 2" },
     { 2, "[0,94,94]", "[0,-94,94]", "batch" },
     { 2, "\"0-1,4\"", "\"0;rm\"", "cpus" },
     { 2, "\"emulated:0\"", "\"a b\"", "device_id" },
@@ -331,18 +372,39 @@ static const struct {
     { 2, "\"number\":7", "\"number\":0", "number" },
     { 2, "\"sync\"", "\"../sync\"", "mode" },
     { 2, "\"group\":[0,0,1]", "\"group\":[0,0,3]", "group" },
-    { 2, "\"group\":[0,0,1]", "\"group\":[0,1]", "group" },
+    { 2, "\"group\":[0,0,1]", "\"group\":[0,1,1,1]", "group" },
+    { 2, "\"open_ns\":0", "\"open_ns\":-1", "open_ns" },
     { 2, "\"period\":32", "\"period\":-1", "period" },
     { 2, "\"moving_rate\":0.45", "\"moving_rate\":1.5", "moving_rate" },
     { 2, "\"order\":[2,0,1]", "\"order\":[2,0,2]", "order" },
     { 2, "\"order\":[2,0,1]", "\"order\":[2,0,-1]", "order" },
     { 2, "\"shared\":true", "\"shared\":true,\"x\":1", "unknown" },
+    { 6, "\"version\":2", "\"version\":0", "version" },
+    { 6, "\"group\":[0,0,1]", "\"group\":[0,1]", "group" },
+    { 6, "\"sync\"", "\"../sync\"", "mode" },
+    { 6, "\"period\":32", "\"period\":-1", "period" },
+    { 6, "\"wire\":\"bfloat16\"", "\"wire\":\"float8\"", "wire" },
     { 3, "\"kill\"", "\"rm -rf\"", "ladder" },
     { 3, "\"stop\"", "\"start\"", "members" },
     { 4, "\"code\":-1", "\"code\":256", "code" },
+    { 4, "\"step\":4096", "\"step\":-1", "step" },
+    { 4, "\"step\":4096", "\"step\":-2", "step" },
     { 4, "\"sequence\":9", "\"sequence\":0", "sequence" },
     { 4, "\"rank_exit\"", "\"rank_fell\"", "type" },
     { 4, "\"loss\":0.25", "\"loss\":\"a\"", "loss" },
+    { 4, "\"figures\":{", "\"figures\":{\"x\":1,", "members" },
+    { 4, "\"figures\":{", "\"figures\":[],\"x\":{", "figures" },
+    { 4, "\"plan\":2", "\"plan\":0", "plan" },
+    { 4, "\"since\":5", "\"since\":-1", "since" },
+    { 4, "\"steps\":6", "\"steps\":2", "steps" },
+    { 4, "\"count\":32", "\"count\":0", "count" },
+    { 4, "\"work\":4096.5", "\"work\":0", "work" },
+    { 4, "\"work\":4096.5", "\"work\":null", "work" },
+    { 4, "\"own_low_s\":0.01", "\"own_low_s\":-0.01", "own_low_s" },
+    { 4, "\"own_low_s\":0.01", "\"own_low_s\":0.021", "order" },
+    { 4, "\"compute_median_s\":0.01", "\"compute_median_s\":0.026", "order" },
+    { 4, "\"exposed_max_s\":20000000000.0", "\"exposed_max_s\":20000000001.0", "exposed_max_s" },
+    { 4, "\"exposed_max_s\":20000000000.0", "\"exposed_max_s\":0.5", "order" },
 };
 
 START_TEST(refused)
@@ -386,7 +448,8 @@ START_TEST(every_order)
     ck_assert_msg(order_parse(text, strlen(text), &o, &err) == 0, "%s", err.text);
     ck_assert_int_eq(o->type, _i);
     ck_assert_int_eq(o->generation, 2);
-    ck_assert_int_eq(o->plan != NULL, _i == ORDER_PREPARE || _i == ORDER_REBALANCE);
+    ck_assert_int_eq(o->plan != NULL,
+                     _i == ORDER_PREPARE || _i == ORDER_SETTLE || _i == ORDER_REBALANCE);
     if (_i == ORDER_PREPARE)
         ck_assert_uint_eq(o->seed, UINT64_MAX - 1);
     order_free(o);
@@ -422,8 +485,83 @@ START_TEST(lines_become_utf8)
 }
 END_TEST
 
+static struct step_spread longest(void)
+{
+    double s = STEP_FIGURES_MAX_S / 3; /* as many digits as a number has */
+
+    return (struct step_spread){ s, s, s, s };
+}
+
+/* A worker whose every number is as long as it may be. */
+static struct progress longest_progress(int rank)
+{
+    const struct board_times t = { INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX };
+    struct progress p = { .rank = rank,
+                          .pid = INT32_MAX,
+                          .steps_done = INT64_MAX,
+                          .steps_total = INT64_MAX,
+                          .steps_in_epoch = INT64_MAX,
+                          .samples_in_epoch = INT64_MAX,
+                          .epochs = INT64_MAX,
+                          .steps_here = INT64_MAX,
+                          .samples_done = INT64_MAX,
+                          .restored_samples = INT64_MAX,
+                          .restored_at = INT64_MAX,
+                          .plan_version = INT64_MAX,
+                          .plan_since = INT64_MAX,
+                          .bytes_sent = INT64_MAX,
+                          .overrun_ns = INT64_MAX,
+                          .model_bytes = INT64_MAX,
+                          .staleness = INT32_MAX,
+                          .exchanges = INT64_MAX,
+                          .exchange_ns = INT64_MAX,
+                          .page_age_ns = INT64_MAX,
+                          .phase_age_ns = INT64_MAX,
+                          .loss = -1e-300 / 3,
+                          .sum = t,
+                          .step_plan = INT64_MAX,
+                          .steps_before = INT64_MAX,
+                          .samples_before = INT64_MAX,
+                          .sum_before = t,
+                          .recent_steps = INT64_MAX,
+                          .recent_samples = INT64_MAX,
+                          .recent = t,
+                          .queued_s = 1e-300 / 3,
+                          .memory_bytes = INT64_MAX,
+                          .figures = { INT64_MAX, INT64_MAX / 2, INT64_MAX / 2, INT64_MAX / 2,
+                                       INT64_MAX, 1e300 / 3, longest(), longest(), longest(),
+                                       longest(), longest() } };
+
+    for (int i = 0; i < BOARD_METRICS; i++) {
+        memset(p.metric[i].name, 'a' + i, BOARD_METRIC_NAME - 1);
+        p.metric[i].value = -1e-300 / 3;
+    }
+    return p;
+}
+
+/* Of a node's all workers, or it would be refused whatever they do. */
+START_TEST(longest_report)
+{
+    struct progress *worker = calloc(BOARD_MAX_LOCAL, sizeof *worker);
+    struct report r = { .sequence = INT64_MAX, .worker = worker, .n_workers = BOARD_MAX_LOCAL };
+    struct report *got = NULL;
+    struct eddis_error err = { 0 };
+    cleanup_free char *text = NULL;
+
+    for (int i = 0; i < BOARD_MAX_LOCAL; i++)
+        worker[i] = longest_progress(BOARD_MAX_RANKS - 1 - i);
+    text = report_text(&r);
+    ck_assert_uint_lt(strlen(text), HTTP_MAX_BODY);
+    ck_assert_msg(report_parse(text, strlen(text), &got, &err) == 0, "%s", err.text);
+    ck_assert_int_eq(got->worker[BOARD_MAX_LOCAL - 1].figures.steps, INT64_MAX / 2);
+    report_free(got);
+    free(worker);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, longest_report);
     tcase_add_loop_test(tc, round_trip, 0, KINDS);
     tcase_add_loop_test(tc, truncated, 0, KINDS);
     tcase_add_loop_test(tc, mutated, 0, KINDS);

@@ -238,12 +238,41 @@ END_TEST
 
 START_TEST(explained)
 {
-    ck_assert_ptr_null(openmpi_explain(NULL));
-    ck_assert_ptr_null(openmpi_explain("mpirun noticed that process rank 1 exited on signal 11"));
-    ck_assert_ptr_nonnull(
-        strstr(openmpi_explain("--\nORTE was unable to reliably start one or more "
-                               "daemons.\nThis usually is caused by:\n"),
-               "could not start its daemon"));
+    char said[200] = "";
+
+    ck_assert(!openmpi_explain(NULL, said, sizeof said));
+    ck_assert(!openmpi_explain("mpirun noticed that process rank 1 exited on signal 11", said,
+                               sizeof said));
+    ck_assert(openmpi_explain("--\nORTE was unable to reliably start one or more daemons.\nThis "
+                              "usually is caused by:\n",
+                              said, sizeof said));
+    ck_assert_ptr_nonnull(strstr(said, "could not start its daemon"));
+}
+END_TEST
+
+static const struct {
+    const char *words, *sentence;
+} lost_rows[] = {
+    { "ORTE has lost communication with a remote daemon.\n\n  HNP daemon   : [[7,0],0] on node "
+      "c01\n"
+      "  Remote daemon: [[7,0],2] on node c03\n\nThis is usually due to either a failure",
+      "mpirun has lost the connection to c03" },
+    { "PRTE has lost communication with a remote daemon.\n  Remote daemon: [prterun-c01-9@0,1] on "
+      "node c02",
+      "mpirun has lost the connection to c02" },
+    { "ORTE has lost communication with a remote daemon.\n  Remote daemon: [[7,0],2]\n  x on node "
+      "y",
+      "mpirun has lost the connection to a node" },
+    { "has lost communication with", "mpirun has lost the connection to a node" },
+};
+
+/* The node that is lost, before the lease says so. */
+START_TEST(lost)
+{
+    char said[200] = "";
+
+    ck_assert(openmpi_explain(lost_rows[_i].words, said, sizeof said));
+    ck_assert_str_eq(said, lost_rows[_i].sentence);
 }
 END_TEST
 
@@ -256,6 +285,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, version, 0, sizeof version_rows / sizeof *version_rows);
     tcase_add_test(tc, rows);
     tcase_add_test(tc, explained);
+    tcase_add_loop_test(tc, lost, 0, sizeof lost_rows / sizeof *lost_rows);
 }
 
 SUITE_MAIN("relay", add_tests)

@@ -267,6 +267,20 @@ START_TEST(again)
 }
 END_TEST
 
+/* However many others it serves: only timeouts.launch ends that, with what to do. */
+START_TEST(always_busy)
+{
+    struct hosts h;
+
+    open_hosts(&h, 1, "echo 'Connection closed by 10.1.0.7 port 22' >&2; exit 255");
+    add(&h, 0, NULL, CLOCK_S);
+    ck_assert_int_eq(wait_event(&h, 0)->type, START_LATE);
+    ck_assert_ptr_nonnull(strstr(h.event[0].text, "the server takes no more connections, try "));
+    ck_assert_ptr_nonnull(strstr(h.event[0].text, "; raise MaxStartups there"));
+    close_hosts(&h);
+}
+END_TEST
+
 START_TEST(most_at_a_time)
 {
     struct hosts h;
@@ -596,6 +610,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, missing_program);
     tcase_add_test(tc, hostile);
     tcase_add_test(tc, again);
+    tcase_add_test(tc, always_busy);
     tcase_add_test(tc, most_at_a_time);
     tcase_add_test(tc, large_input);
     tcase_add_test(tc, waiting_says_why);

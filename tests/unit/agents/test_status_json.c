@@ -39,6 +39,21 @@ static void example(struct job_status *s)
     s->start_s = 1795270032.5;
     s->wall_s = 7.2;
     s->emulated = true;
+    s->n_plans = 2;
+    s->plan[0] = (struct plan_status){ .generation = 1,
+                                       .version = 1,
+                                       .steps = 20,
+                                       .samples_per_s = 613.4,
+                                       .predicted_samples_per_s = NAN,
+                                       .ideal_samples_per_s = 1700 };
+    s->plan[1] = (struct plan_status){ .generation = 1,
+                                       .version = 2,
+                                       .since = 20,
+                                       .steps = 580,
+                                       .samples_per_s = 1203,
+                                       .predicted_samples_per_s = 1210,
+                                       .ideal_samples_per_s = 1250,
+                                       .reason = "rank 1 is slow" };
     ck_assert_int_eq(job_status_resize(s, 2, NULL), 0);
     strcpy(s->worker[1].node, "login1");
     strcpy(s->worker[1].device, "emulated 0.50");
@@ -48,6 +63,17 @@ static void example(struct job_status *s)
     s->worker[1].relative_speed = 0.97;
     s->worker[1].group = 1;
     s->worker[1].staleness = 7;
+    s->worker[1].queued_ms = 0.5;
+    s->worker[1].memory_bytes = 1 << 30;
+    s->worker[1].memory_told = true;
+    s->worker[1].figures = (struct step_figures){ .plan = 2,
+                                                  .since = 7,
+                                                  .steps = 64,
+                                                  .points = 32,
+                                                  .count = 46,
+                                                  .work = 46,
+                                                  .own = { 0.1, 0.2, 0.3, 0.4 },
+                                                  .total = { 0.2, 0.3, 0.4, 0.5 } };
 }
 
 START_TEST(there_and_back)
@@ -56,11 +82,11 @@ START_TEST(there_and_back)
     char *text, *again;
 
     example(&s);
-    text = job_status_text(&s, false);
+    text = job_status_text(&s);
     ck_assert_ptr_nonnull(text);
     ck_assert_msg(job_status_parse(text, strlen(text), "summary.json", &got, &err) == 0, "%s",
                   err.text);
-    again = job_status_text(&got, false);
+    again = job_status_text(&got);
     ck_assert_str_eq(text, again);
     ck_assert(got.accuracy == s.accuracy && got.samples_per_s == s.samples_per_s);
     ck_assert(isnan(got.eta_s) && isnan(got.worker[0].step_ms));
@@ -68,6 +94,10 @@ START_TEST(there_and_back)
     ck_assert_str_eq(got.worker[0].state, "waiting");
     ck_assert_int_eq(got.worker[1].group, 1);
     ck_assert_int_eq(got.worker[1].staleness, 7);
+    ck_assert_int_eq(got.worker[0].figures.plan, 0);
+    ck_assert_int_eq(got.worker[1].figures.since, 7);
+    ck_assert(got.worker[1].figures.own.high_s == 0.3 && got.worker[1].queued_ms == 0.5);
+    ck_assert(got.worker[1].memory_bytes == 1 << 30 && got.worker[1].memory_told);
     ck_assert(!got.failure.set);
     free(text);
     free(again);
@@ -78,10 +108,11 @@ START_TEST(there_and_back)
     s.state = JOB_RUNNING;
     strcpy(s.waiting, "agents 1/2 up; waiting for \xff");
     strcpy(s.refused, "3 refused requests from 10.1.0.9");
-    text = job_status_text(&s, true);
+    text = job_status_line(&s, &(int){ 1 }, 1);
     ck_assert_ptr_null(strchr(text, '\n'));
     ck_assert_int_eq(job_status_parse(text, strlen(text), "line", &got, &err), 0);
-    ck_assert_int_eq(got.n_workers, 0);
+    ck_assert_int_eq(got.n_workers, 1);
+    ck_assert_int_eq(got.worker[0].rank, 1);
     ck_assert(got.failure.set && got.failure.signal == 9 && got.failure.step == 120);
     ck_assert_int_eq(got.exit_code, 137);
     ck_assert_str_eq(got.waiting, "agents 1/2 up; waiting for ?");
@@ -99,7 +130,7 @@ START_TEST(without_waiting)
     char *text, *at;
 
     example(&s);
-    text = job_status_text(&s, false);
+    text = job_status_text(&s);
     at = strstr(text, "\"waiting\": \"\"");
     ck_assert_ptr_nonnull(at);
     memcpy(at, "\"a\"      ", 9);
@@ -126,7 +157,7 @@ START_TEST(keys_of_the_summary)
 
     example(&s);
     s.exit_code = -1;
-    text = job_status_text(&s, false);
+    text = job_status_text(&s);
     ck_assert_int_eq(json_parse(text, strlen(text), "summary", &o, NULL), 0);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         ck_assert_msg(json_object_get(o, keys[i]) != NULL, "%s", keys[i]);
@@ -151,7 +182,7 @@ START_TEST(damaged_documents)
     size_t n;
 
     example(&s);
-    text = job_status_text(&s, false);
+    text = job_status_text(&s);
     n = strlen(text);
     for (size_t i = 0; i < n; i++) {
         char old = text[i];
@@ -211,16 +242,57 @@ START_TEST(summary)
                      "more: eddis-status digits-20261121-140712-3f9a --report\n");
     free(text);
     s.equal_measured_samples_per_s = NAN;
-    s.worker[1].relative_speed = 0.5;
+    s.worker[1].relative_speed = 0.5; /* nobody was named for that */
     s.generations = 3;
     s.restarts = 2;
     s.replans = 1;
-    s.emulated = false;
     text = printed(&s);
-    ck_assert_ptr_nonnull(strstr(text, "2.4x an equal split (predicted 9 300)\n"));
-    ck_assert_ptr_nonnull(strstr(text, "1 straggler (rank 1 at 0.50 of its own expected speed), "
-                                       "2 restarts, 1 re-plan\n"));
+    ck_assert_ptr_nonnull(strstr(text, "   21 900 samples/s (last plan 1 203 = 96 % of ideal), "
+                                       "2.4x an equal split (predicted 9 300)   (emulated "
+                                       "devices)\n"));
     free(text);
+    s.emulated = false; /* that knows nothing of communication between real ones */
+    text = printed(&s);
+    ck_assert_ptr_nonnull(strstr(text, "samples/s (last plan 1 203 = 96 % of ideal)\n"));
+    ck_assert_ptr_nonnull(strstr(text, "no stragglers, "
+                                       "2 restarts, 1 re-plan (613, 1 203 samples/s)\n"));
+    free(text);
+    job_status_fini(&s);
+}
+END_TEST
+
+START_TEST(summary_counts)
+{
+    struct job_status s;
+    char *text;
+
+    example(&s);
+    s.restarts = 2;
+    s.n_plans = 9;
+    for (int i = 1; i < s.n_plans; i++)
+        s.plan[i].samples_per_s = i == 7 ? NAN : 1000 + i;
+    s.replans = 8;
+    text = printed(&s);
+    ck_assert_ptr_nonnull(
+        strstr(text, "8 re-plans (613, ..., 1 004, 1 005, 1 006, ?, 1 008 samples/s)\n"));
+    free(text);
+    s.stragglers = 2;
+    s.worker[0].straggler_times = 3;
+    s.worker[0].straggler_since = 44;
+    text = printed(&s);
+    ck_assert_ptr_nonnull(strstr(text, "\n2 stragglers (rank 0 took 3.0 times as long from step 44 "
+                                       "on), 2 restarts"));
+    free(text);
+    job_status_fini(&s);
+}
+END_TEST
+
+START_TEST(summary_of_a_failure)
+{
+    struct job_status s;
+    char *text;
+
+    example(&s);
     s.exit_code = 137;
     strcpy(s.reason, "rank_signal");
     strcpy(s.message, "rank 3 was killed\033[2J");
@@ -241,14 +313,58 @@ START_TEST(summary)
     ck_assert_ptr_null(strstr(text, "failed"));
     ck_assert_ptr_nonnull(strstr(text, "stopped after 7.2 s"));
     free(text);
+    strcpy(s.reason, "preempted");
+    s.exit_code = 75;
+    text = printed(&s);
+    ck_assert_ptr_nonnull(strstr(text, "by a signal, exit code 75 (saved)"));
+    free(text);
+    s.exit_code = 143;
+    text = printed(&s);
+    ck_assert_ptr_nonnull(strstr(text, "by a signal, exit code 143 (not saved)"));
+    free(text);
     strcpy(s.message, s.failure.what);
     s.failure.rank = -1; /* nothing beyond the message is known */
     text = printed(&s);
     ck_assert_ptr_null(strstr(text, "first failure"));
     free(text);
     job_status_fini(&s);
+}
+END_TEST
 
-    job_status_init(&s); /* a job of which nothing is known */
+/* Nobody has said why, so no reason stands there. */
+START_TEST(summary_of_a_lost_job)
+{
+    struct job_status s;
+    char *text;
+
+    job_status_init(&s);
+    strcpy(s.job, "a-20261121-140712-3f9a");
+    strcpy(s.message, "the driver is gone and has left no summary");
+    s.state = JOB_LOST;
+    s.wall_s = 2.5;
+    text = printed(&s);
+    ck_assert_str_eq(text,
+                     "lost after 2.5 s\n"
+                     "  the driver is gone and has left no summary\n"
+                     "  eddis-run --cleanup a-20261121-140712-3f9a ends what may be left of it, "
+                     "--resume goes on from its last checkpoint, if any\n"
+                     "no restarts, no re-plans\n"
+                     "more: eddis-status a-20261121-140712-3f9a --report\n");
+    free(text);
+    s.wall_s = NAN;
+    text = printed(&s);
+    ck_assert(strncmp(text, "lost\n", 5) == 0);
+    free(text);
+    job_status_fini(&s);
+}
+END_TEST
+
+START_TEST(summary_of_nothing_known)
+{
+    struct job_status s;
+    char *text;
+
+    job_status_init(&s);
     text = printed(&s);
     ck_assert_ptr_null(strstr(text, "nan"));
     free(text);
@@ -287,6 +403,10 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, damaged_documents);
     tcase_add_loop_test(tc, bad_documents, 0, sizeof bad_rows / sizeof *bad_rows);
     tcase_add_test(tc, summary);
+    tcase_add_test(tc, summary_counts);
+    tcase_add_test(tc, summary_of_a_failure);
+    tcase_add_test(tc, summary_of_a_lost_job);
+    tcase_add_test(tc, summary_of_nothing_known);
     tcase_add_test(tc, durations);
     tcase_add_test(tc, states);
 }

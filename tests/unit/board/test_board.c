@@ -172,8 +172,11 @@ static void plan_fill(struct board_plan *p, int64_t version)
 {
     p->version = version;
     p->global_batch = 6 * version;
+    p->period = 3 * version;
     for (int i = 0; i < 6; i++)
         p->batch[i] = version;
+    for (int i = 0; i < 6 && p->piece; i++)
+        p->piece[i] = version + i;
 }
 
 static void take_up(struct board *w, int64_t version, int64_t since)
@@ -187,8 +190,9 @@ static void take_up(struct board *w, int64_t version, int64_t since)
 
 START_TEST(plan_history)
 {
-    int64_t batch[2][6];
-    struct board_plan p = { .batch = batch[0] }, got = { .batch = batch[1] };
+    int64_t batch[2][6], piece[2][6];
+    struct board_plan p = { .batch = batch[0], .piece = piece[0] };
+    struct board_plan got = { .batch = batch[1], .piece = piece[1] };
     struct board *w[3];
 
     plan_fill(&p, 2);
@@ -215,22 +219,73 @@ START_TEST(plan_history)
     for (int64_t v = 1; v <= 4; v++) {
         ck_assert_int_eq(board_plan_get(w[1], v, &got, NULL), 0);
         ck_assert_int_eq(got.version, v);
+        ck_assert_int_eq(got.period, 3 * v);
         ck_assert_int_eq(got.batch[5], v);
+        ck_assert_int_eq(got.piece[5], v + 5);
     }
     plan_fill(&p, 5);
     ck_assert_int_eq(board_publish(agent, &p, NULL), -EBUSY);
     for (int i = 0; i < 3; i++)
         take_up(w[i], 4, 10);
+    p.piece = NULL;
     for (int64_t v = 5; v <= 7; v++) {
         plan_fill(&p, v);
         ck_assert_int_eq(board_publish(agent, &p, NULL), 0);
     }
     ck_assert_int_eq(board_plan_get(w[0], 3, &got, NULL), -ESTALE);
     ck_assert_int_eq(board_plan_get(w[0], 4, &got, NULL), 0);
+    ck_assert_int_eq(board_plan_get(w[0], 7, &got, NULL), 0);
+    ck_assert_int_eq(got.piece[5], 0);
     ck_assert_int_eq(board_plan_get(w[0], 8, &got, NULL), -ENOENT);
     ck_assert_int_eq(board_plan_get(w[0], -3, &got, NULL), -ENOENT);
     for (int i = 0; i < 3; i++)
         board_close(w[i]);
+}
+END_TEST
+
+/* Plan 0 leaves the mode open; plan 1 brings it, to those who have mapped the board before. */
+START_TEST(mode_is_settled)
+{
+    int64_t batch[2][6];
+    struct board_plan p = { .batch = batch[0] }, got = { .batch = batch[1] };
+    int32_t group[] = { 0, 0, 1, 1, 2, 2 }, wrong[] = { 0, 0, 1, 1, 2, 6 };
+    struct board_area settled = { .options = { .period = 8, .moving_rate = 0.3 }, .group = wrong };
+    struct board *w;
+
+    strcpy(settled.mode, "hybrid");
+    strcpy(settled.algorithm, "hsgd");
+    plan_fill(&p, 0);
+    ck_assert_int_eq(board_publish(agent, &p, NULL), 0);
+    ck_assert_int_eq(board_open(path, 0, &w, NULL), 0);
+    ck_assert_int_eq(board_newest(w), 0);
+    ck_assert_int_eq(board_plan_get(w, 0, &got, NULL), 0);
+    ck_assert_int_eq(got.global_batch, p.global_batch);
+    plan_fill(&p, 1);
+    ck_assert_int_eq(board_settle(agent, &settled, &p, NULL), -EINVAL);
+    ck_assert_str_eq(board_setup(agent)->mode, "sync");
+    settled.group = group;
+    plan_fill(&p, 2);
+    ck_assert_int_eq(board_settle(agent, &settled, &p, NULL), -EINVAL);
+    plan_fill(&p, 1);
+    ck_assert_msg(board_settle(agent, &settled, &p, &err) == 0, "%s", err.text);
+    ck_assert_int_eq(board_newest(w), 1);
+    ck_assert_str_eq(board_setup(w)->mode, "sync");
+    ck_assert_msg(board_take_mode(w, &err) == 0, "%s", err.text);
+    ck_assert_str_eq(board_setup(w)->mode, "hybrid");
+    ck_assert_str_eq(board_setup(w)->algorithm, "hsgd");
+    ck_assert_int_eq(board_setup(w)->options.period, 8);
+    ck_assert_mem_eq(board_setup(w)->group, group, sizeof group);
+    ck_assert_int_eq(board_setup(w)->node_of[5], 0);
+    ck_assert_int_eq(board_plan_get(w, 1, &got, NULL), 0);
+    ck_assert_int_eq(board_publish(agent, &p, NULL), -EINVAL);
+    plan_fill(&p, 2);
+    ck_assert_int_eq(board_settle(agent, &settled, &p, NULL), -EINVAL);
+    ck_assert_int_eq(board_publish(agent, &p, NULL), 0);
+    board_close(w);
+    ck_assert_int_eq(board_open(path, 0, &w, NULL), 0);
+    ck_assert_str_eq(board_setup(w)->mode, "hybrid");
+    ck_assert_mem_eq(board_setup(w)->group, group, sizeof group);
+    board_close(w);
 }
 END_TEST
 
@@ -579,6 +634,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, choice_is_published);
     tcase_add_test(tc, publishes_every_new_slot);
     tcase_add_test(tc, plan_history);
+    tcase_add_test(tc, mode_is_settled);
     tcase_add_test(tc, many_ranks);
     tcase_add_test(tc, create_refuses);
     tcase_add_loop_test(tc, open_refuses_damage, 0, 20);

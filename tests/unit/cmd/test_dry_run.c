@@ -68,7 +68,7 @@ START_TEST(listing)
     FILE *out = open_memstream(&text, &n);
 
     ck_assert_int_eq(job_set(job, "seed", "3", "--seed", NULL), 0);
-    dry_run_print(job, out);
+    dry_run_print(job, true, out);
     dry_run_env(NULL, out);
     dry_run_env((char *[]){ (char *)"HF_TOKEN=swordfish", (char *)"A=1", NULL }, out);
     fclose(out);
@@ -81,6 +81,26 @@ START_TEST(listing)
     ck_assert_ptr_nonnull(strstr(text, " default "));
     ck_assert_ptr_null(strstr(text, "hunter2"));
     ck_assert_ptr_null(strstr(text, " \n"));
+    free(text);
+    job_free(job);
+}
+END_TEST
+
+/* What nobody has set is not looked for among fifty lines. */
+START_TEST(short_listing)
+{
+    struct job *job = read_job();
+    char *text;
+    size_t n;
+    FILE *out = open_memstream(&text, &n);
+
+    ck_assert_int_eq(job_set(job, "seed", "3", "--seed", NULL), 0);
+    dry_run_print(job, false, out);
+    fclose(out);
+    ck_assert_ptr_nonnull(strstr(text, " train.yaml:2 "));
+    ck_assert_ptr_nonnull(strstr(text, " --seed "));
+    ck_assert_ptr_null(strstr(text, " default "));
+    ck_assert_ptr_nonnull(strstr(text, " keys with their defaults, which -v shows\n"));
     free(text);
     job_free(job);
 }
@@ -142,6 +162,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, listing);
+    tcase_add_test(tc, short_listing);
     tcase_add_test(tc, document);
     tcase_add_test(tc, same_bytes);
     tcase_add_test(tc, any_bytes);

@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+static char float32[] = "float32";
+
 static char word_auto[] = "auto";
 
 /* A stream whose text is compared at the end. */
@@ -83,7 +85,8 @@ static struct node_profile *example_node(void)
 static struct plan *plan_of(const struct node_profile *nodes, int n, int64_t global)
 {
     struct job job = { .batch = { .global = global, .min = 1, .grain = 1 },
-                       .sync = { .mode = word_auto, .algorithm = word_auto } };
+                       .sync = { .mode = word_auto, .algorithm = word_auto },
+                       .communication.wire = float32 };
     struct eddis_error err = { 0 };
     struct plan *p = NULL;
 
@@ -118,7 +121,7 @@ START_TEST(example)
     check_output(
         &out,
         "nodes     1   login1 (2 cores, 23 GB, no GPU; 4 emulated devices)\n"
-        "profile   4 emulated devices, 1 CPU, cached 2 h ago\n"
+        "profile   4 emulated devices, 1 CPU device, cached 2 h ago\n"
         "plan      sync, allreduce, global batch 256\n"
         "\n"
         "  rank  node    device         rate/s  batch  weight  step ms\n"
@@ -129,8 +132,38 @@ START_TEST(example)
         "\n"
         "  predicted 22 500 samples/s, 99 % of the devices' sum; an equal split would give 9 280\n"
         "  emulated: workers emulate devices of these speeds by waiting\n"
-        "  sync because no other mode is predicted to be 5 % faster (async 22 600), "
-        "and it is exact\n");
+        "  sync because it is exact; other modes are weighed once a run has told how large the "
+        "model is\n");
+    plan_free(p);
+}
+END_TEST
+
+/* A batch that is held at once needs no word, nor one of a program that takes no pieces. */
+START_TEST(pieces)
+{
+    static const char sentence[] =
+        "     3  login1  emulated 0.25    2054     23   0.090     11.2\n"
+        "  rank 0 takes its 94 samples at most 50 at once, by its memory\n\n";
+    cleanup_free struct node_profile *node = example_node();
+    struct plan *p = plan_of(node, 1, 256);
+    struct output out;
+
+    p->worker[0].piece = 50;
+    p->worker[1].piece = 93;
+    open_output(&out);
+    plan_print_plan(&out.o, p, NULL);
+    (void)fflush(out.o.out);
+    ck_assert_ptr_null(strstr(out.text, "at once"));
+    p->takes_pieces = true;
+    plan_print_plan(&out.o, p, NULL);
+    (void)fflush(out.o.out);
+    ck_assert_msg(strstr(out.text, sentence) != NULL, "%s", out.text);
+    for (int i = 0; i < 4; i++)
+        p->worker[i].piece = 10;
+    plan_print_plan(&out.o, p, NULL);
+    (void)fclose(out.o.out);
+    ck_assert_ptr_nonnull(strstr(out.text, "rank 3 takes its 23 samples at most 10 at once"));
+    free(out.text);
     plan_free(p);
 }
 END_TEST
@@ -140,7 +173,8 @@ START_TEST(hybrid)
 {
     cleanup_free struct node_profile *node = new_nodes(2);
     const struct planner_known known = { 4000000, 1e-4, 125e6, NULL };
-    struct job job = { .batch = { .global = 64, .min = 1, .grain = 1 } };
+    struct job job = { .batch = { .global = 64, .min = 1, .grain = 1 },
+                       .communication.wire = float32 };
     char mode[] = "hybrid", algorithm[] = "auto";
     struct plan *p;
     struct output out;
@@ -163,9 +197,58 @@ START_TEST(hybrid)
         "     3      1  node1  emulated 0.50    2500     10   0.156      4.0\n"
         "\n"
         "  predicted 14 300 samples/s, 93 % of the devices' sum; an equal split would give 1 760\n"
-        "  other modes: sync 1 780, async 15 300 samples/s, for a model of 4.0 MB\n"
+        "  modes, for a model of 4.0 MB\n"
+        "\n"
+        "    mode     samples/s  efficiency    progress\n"
+        "    sync         1 780        1.00       1 780\n"
+        "    async       15 300        0.35       5 370\n"
+        "  * hybrid      14 300        0.48       6 880\n"
+        "\n"
         "  emulated: workers emulate devices of these speeds by waiting\n"
         "  hybrid because the job asks for it\n");
+    plan_free(p);
+}
+END_TEST
+
+/* A mode that was open. */
+START_TEST(settled)
+{
+    cleanup_free struct node_profile *node = new_nodes(2);
+    const struct planner_known known = { 40000000, 1e-4, 125e6, NULL };
+    struct job job = { .batch = { .global = 64, .min = 1, .grain = 1 },
+                       .communication.wire = float32 };
+    char open[] = "auto";
+    struct plan *p;
+    cleanup_free char *text = NULL;
+
+    for (int i = 0; i < 4; i++)
+        add_device(&node[i / 2], DEVICE_EMULATED, i % 2 ? 0.5 : 1);
+    job.sync.mode = job.sync.algorithm = open;
+    ck_assert_int_eq(planner_plan(&job, node, 2, &known, &p, NULL), 0);
+    text = plan_print_settled(p, false);
+    ck_assert_str_eq(text,
+                     "mode      hybrid, hsgd, 2 groups, period 621, moving rate 0.45\n"
+                     "\n"
+                     "  rank  group  node   device         rate/s  batch  weight  step ms\n"
+                     "     0      0  node0  emulated 1.00    5238     22   0.344      4.2\n"
+                     "     1      0  node0  emulated 0.50    2619     11   0.172      4.2\n"
+                     "     2      1  node1  emulated 1.00    5122     21   0.328      4.1\n"
+                     "     3      1  node1  emulated 0.50    2500     10   0.156      4.0\n"
+                     "\n"
+                     "  modes, for a model of 40 MB\n"
+                     "\n"
+                     "    mode     samples/s  efficiency    progress\n"
+                     "    sync           187        1.00         187\n"
+                     "    async       15 300        0.04         543\n"
+                     "  * hybrid       2 900        0.24         694\n"
+                     "\n"
+                     "  hybrid because it is predicted to make 3.71 times the progress of sync "
+                     "and 1.28 times that of async\n"
+                     "\n");
+    free(text);
+    p->options.wire = SYNC_WIRE_BFLOAT16;
+    text = plan_print_settled(p, false);
+    ck_assert_ptr_nonnull(strstr(text, "moving rate 0.45, bfloat16 between nodes\n"));
     plan_free(p);
 }
 END_TEST
@@ -187,21 +270,21 @@ START_TEST(relative)
     plan_print_nodes(&out.o, node, 1);
     plan_print_profiles(&out.o, node, 1);
     plan_print_plan(&out.o, p, "replayed from p.json");
-    check_output(
-        &out, "nodes     1   login1 (2 cores, 23 GB, 2 NVIDIA H100, 1 NVIDIA H50)\n"
-              "              login1: the GPUs are busy\n"
-              "profile   3 GPUs, 1 CPU, measured now\n"
-              "plan      sync, allreduce, global batch 250, replayed from p.json\n"
-              "\n"
-              "  rank  node    device       rate  batch  weight\n"
-              "     0  login1  NVIDIA H100  1.00    100   0.400\n"
-              "     1  login1  NVIDIA H50   0.50     50   0.200\n"
-              "     2  login1  NVIDIA H100  1.00    100   0.400\n"
-              "\n"
-              "  predicted 100 % of the devices' sum; 1.7x an equal split\n"
-              "  of the devices only their ratios are known, not samples a second\n"
-              "  sync because no other mode is predicted to be 5 % faster (async 1.00 times sync), "
-              "and it is exact\n");
+    check_output(&out,
+                 "nodes     1   login1 (2 cores, 23 GB, 2 NVIDIA H100, 1 NVIDIA H50)\n"
+                 "              login1: the GPUs are busy\n"
+                 "profile   3 GPUs, 1 CPU device, measured now\n"
+                 "plan      sync, allreduce, global batch 250, replayed from p.json\n"
+                 "\n"
+                 "  rank  node    device       rate  batch  weight  time\n"
+                 "     0  login1  NVIDIA H100  1.00    100   0.400  probe\n"
+                 "     1  login1  NVIDIA H50   0.50     50   0.200  probe\n"
+                 "     2  login1  NVIDIA H100  1.00    100   0.400  probe\n"
+                 "\n"
+                 "  predicted 100 % of the devices' sum; 1.7x an equal split\n"
+                 "  of the devices only their ratios are known, not samples a second\n"
+                 "  sync because it is exact; other modes are weighed once a run has told how "
+                 "large the model is\n");
     plan_free(p);
 }
 END_TEST
@@ -218,11 +301,38 @@ START_TEST(alike)
     plan_print_plan(&out.o, p, NULL);
     check_output(&out, "plan      sync, allreduce, global batch 64\n"
                        "\n"
-                       "  rank  node    device   rate  batch  weight\n"
-                       "     0  login1  cpu 0-1  1.00     64   1.000\n"
+                       "  rank  node    device   rate  batch  weight  time\n"
+                       "     0  login1  cpu 0-1  1.00     64   1.000  probe\n"
                        "\n"
                        "  sync because there is one worker\n");
     plan_free(p);
+}
+END_TEST
+
+/* What was measured beside others is not passed off as the devices' own speed. */
+START_TEST(cached_busy)
+{
+    cleanup_free struct node_profile *nodes = new_nodes(2);
+    struct output out;
+
+    for (int i = 0; i < 2; i++) {
+        add_device(&nodes[i], DEVICE_CPU, 1);
+        nodes[i].cached = true;
+        nodes[i].measured_s = 1000000 - 7300;
+        nodes[i].threads = 4;
+    }
+    open_output(&out);
+    nodes[0].load = 2.0; /* half of them: that will do */
+    plan_print_profiles(&out.o, nodes, 1);
+    nodes[0].load = 2.1;
+    plan_print_profiles(&out.o, nodes, 1);
+    plan_print_profiles(&out.o, nodes, 2);
+    nodes[1].load = 9;
+    plan_print_profiles(&out.o, nodes, 2);
+    check_output(&out, "profile   1 CPU device, cached 2 h ago\n"
+                       "profile   1 CPU device, cached 2 h ago, of a busy machine\n"
+                       "profile   2 CPU devices, cached 2 h ago, some of busy machines\n"
+                       "profile   2 CPU devices, cached 2 h ago, of busy machines\n");
 }
 END_TEST
 
@@ -262,8 +372,8 @@ START_TEST(folded)
                  "  predicted 157 000 samples/s, 99 % of the devices' sum; an equal split would "
                  "give 54 900\n"
                  "  emulated: workers emulate devices of these speeds by waiting\n"
-                 "  sync because no other mode is predicted to be 5 % faster (async 158 000), "
-                 "and it is exact\n");
+                 "  sync because it is exact; other modes are weighed once a run has told how "
+                 "large the model is\n");
     plan_free(p);
 }
 END_TEST
@@ -384,9 +494,12 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, job_line);
     tcase_add_test(tc, example);
+    tcase_add_test(tc, pieces);
     tcase_add_test(tc, hybrid);
+    tcase_add_test(tc, settled);
     tcase_add_test(tc, relative);
     tcase_add_test(tc, alike);
+    tcase_add_test(tc, cached_busy);
     tcase_add_test(tc, folded);
     tcase_add_test(tc, unlike_nodes);
     tcase_add_test(tc, many_nodes);

@@ -4,6 +4,7 @@
 
 #include "suite.h"
 
+#include <math.h>
 #include <string.h>
 
 static struct job_status example(void)
@@ -18,7 +19,7 @@ static struct job_status example(void)
     s.steps_total = 600;
     s.loss = 0.142;
     s.recent_samples_per_s = 21900;
-    s.ideal_samples_per_s = 22600;
+    s.recent_ideal_samples_per_s = 22600;
     s.eta_s = 3605;
     return s;
 }
@@ -65,6 +66,28 @@ START_TEST(little)
 }
 END_TEST
 
+/* While nobody makes steps, as when a node is silent, there is no rate. */
+START_TEST(no_steps)
+{
+    struct run_view v = { .columns = 80 };
+    struct job_status s = example();
+    char text[128];
+
+    ck_assert_int_eq(job_status_resize(&s, 2, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        s.worker[i].step_ms = 50;
+        s.worker[i].last_step_age_s = 12 + i;
+    }
+    s.recent_samples_per_s = s.eta_s = NAN;
+    run_view_text(&v, &s, text, sizeof text);
+    ck_assert_str_eq(text, "epoch 31/100  loss 0.142  no step for 0:12");
+    strcpy(s.worker[0].state, "exited");
+    run_view_text(&v, &s, text, sizeof text);
+    ck_assert_str_eq(text, "epoch 31/100  loss 0.142  no step for 0:13");
+    job_status_fini(&s);
+}
+END_TEST
+
 START_TEST(beautiful)
 {
     struct run_view v = { .terminal = true, .columns = 100, .utf8 = true, .colour = true };
@@ -82,6 +105,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, line);
     tcase_add_test(tc, little);
     tcase_add_test(tc, beautiful);
+    tcase_add_test(tc, no_steps);
 }
 
 SUITE_MAIN("run_view", add_tests)

@@ -47,7 +47,7 @@ static char *text_at(int64_t step, enum job_state now, bool one_line)
     s.exit_code = step == ENDING ? 0 : -1;
     s.steps_done = step;
     s.wall_s = (double)step;
-    text = job_status_text(&s, one_line);
+    text = one_line ? job_status_line(&s, NULL, 0) : job_status_text(&s);
     job_status_fini(&s);
     return text;
 }

@@ -29,7 +29,9 @@ static void set_up(void)
     s.samples_per_s = 21900;
     s.recent_samples_per_s = 22100;
     s.ideal_samples_per_s = 22600;
+    s.predicted_samples_per_s = 22400;
     s.equal_predicted_samples_per_s = 9300;
+    s.emulated = true;
     ck_assert_int_eq(job_status_resize(&s, 2, NULL), 0);
     for (int i = 0; i < 2; i++) {
         struct worker_status *w = &s.worker[i];
@@ -59,7 +61,7 @@ static char *made(bool ascii)
 {
     struct status_page p;
 
-    ck_assert_int_eq(status_page_make(&s, ascii, &p, NULL), 0);
+    ck_assert_int_eq(status_page_make(&s, ascii, 0, &p, NULL), 0);
     return p.text;
 }
 
@@ -67,12 +69,13 @@ START_TEST(page)
 {
     char *text;
 
-    s.worker[1].relative_speed = 0.45;
+    s.worker[1].relative_speed = 0.45; /* nobody is named for that */
     s.worker[1].compute_ms = 25.3;
     text = made(true);
     ck_assert_str_eq(
         text,
-        "job     digits-20261121-140712-3f9a   running   sync, allreduce   2 workers on 1 node\n"
+        "job     digits-20261121-140712-3f9a   running   sync, allreduce   2 workers on 1 node   "
+        "emulated devices\n"
         "where   epoch 31/100   step 186/600   #######................. 31 %   0:07, ETA 0:16\n"
         "speed   21 900 samples/s (now 22 100)   97 % of ideal (22 600)   2.4x an equal split "
         "(predicted 9 300)\n"
@@ -85,15 +88,170 @@ START_TEST(page)
         "0.1   1.01  compute\n"
         "     1  login1  emulated 1.00   186     94      8 030     11.7     25.3    0.1      0.3   "
         "0.1   0.45  compute\n"
-        "\n"
-        "slow    rank 1 on login1 runs at 0.45 of its own expected speed: it computes for 25.3 ms "
-        "a "
-        "step, 11.4 were expected\n");
+        "\n");
     free(text);
-    s.worker[1].input_ms = 30;
     text = made(false);
-    ck_assert_ptr_nonnull(strstr(text, "expected speed: it waits 30.0 ms a step for data\n"));
     ck_assert_ptr_nonnull(strstr(text, "\u2501"));
+    free(text);
+}
+END_TEST
+
+/* Only the driver names, and in its words. */
+START_TEST(named_is_slow)
+{
+    struct worker_status *w = &s.worker[1];
+    char *text;
+
+    strcpy(w->straggler, "processor");
+    w->straggler_times = 3.04;
+    strcpy(w->straggler_says, "takes 3.0 times as long");
+    text = made(true);
+    ck_assert_ptr_nonnull(strstr(text, "\n\nslow    rank 1 on login1 takes 3.0 times as long\n"));
+    free(text);
+    w->straggler[0] = '\0'; /* it is over */
+    text = made(true);
+    ck_assert_ptr_null(strstr(text, "slow "));
+    free(text);
+    s.all_slow_times = 2.04;
+    text = made(true);
+    ck_assert_ptr_nonnull(
+        strstr(text, "\n\nslow    most workers take 2.0 times as long as before\n"));
+    free(text);
+}
+END_TEST
+
+static void many_workers(int n)
+{
+    const struct worker_status one = s.worker[0];
+
+    ck_assert_int_eq(job_status_resize(&s, n, NULL), 0);
+    for (int i = 0; i < n; i++) {
+        s.worker[i] = one;
+        s.worker[i].rank = i;
+    }
+}
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+
+    for (; (text = strstr(text, what)); text++)
+        n++;
+    return n;
+}
+
+START_TEST(many_are_slow)
+{
+    char *text;
+
+    many_workers(47);
+    for (int i = 0; i < 46; i++) {
+        strcpy(s.worker[i].straggler, "compute");
+        s.worker[i].straggler_times = 2 + 0.01 * i;
+        (void)snprintf(s.worker[i].straggler_says, sizeof s.worker[i].straggler_says, "says %d", i);
+    }
+    strcpy(s.worker[46].straggler, "input");
+    s.worker[46].straggler_times = 100;
+    text = made(true);
+    ck_assert_int_eq(count(text, "\nslow "), 11);
+    ck_assert_ptr_nonnull(strstr(text, "\n\nslow    rank 46 on login1 "));
+    ck_assert_ptr_nonnull(strstr(text, "\nslow    rank 45 on login1 says 45\n"));
+    ck_assert_ptr_nonnull(strstr(text, "\nslow    rank 37 on login1 says 37\n"));
+    ck_assert_ptr_null(strstr(text, "slow    rank 36"));
+    ck_assert_ptr_nonnull(strstr(text, "\nslow    and 37 more\n"));
+    free(text);
+    for (int i = 0; i < 37; i++)
+        s.worker[i].straggler[0] = '\0';
+    text = made(true);
+    ck_assert_int_eq(count(text, "\nslow "), 10);
+    ck_assert_ptr_null(strstr(text, " more\n"));
+    free(text);
+}
+END_TEST
+
+static void check_where(int columns, const char *line)
+{
+    struct status_page p;
+
+    ck_assert_int_eq(status_page_make(&s, true, columns, &p, NULL), 0);
+    ck_assert_msg(strstr(p.text, line), "%d columns: %s", columns, p.text);
+    status_page_fini(&p);
+}
+
+/* In a narrow window the bar is shorter, so that the times stay. */
+START_TEST(narrow_bar)
+{
+    s.epoch = 103;
+    s.epochs = 40000;
+    s.steps_done = 60512;
+    s.steps_total = 240000;
+    s.wall_s = 7325;
+    s.eta_s = 21900;
+    check_where(100,
+                "\nwhere   epoch 103/40000   step 60512/240000   ######.................. 25 %   "
+                "2:02:05, ETA 6:05:00\n");
+    check_where(80, "\nwhere   epoch 103/40000   step 60512/240000   ##.... 25 %   "
+                    "2:02:05, ETA 6:05:00\n");
+    check_where(75, "\nwhere   epoch 103/40000   step 60512/240000 25 %   2:02:05, ETA 6:05:00\n");
+}
+END_TEST
+
+/* What of the job and its speed a narrow window has no room for is told in another line. */
+START_TEST(narrow_parts)
+{
+    check_where(80, "job     digits-20261121-140712-3f9a   running   sync, allreduce\n"
+                    "        2 workers on 1 node   emulated devices\n");
+    check_where(80, "\nspeed   21 900 samples/s (now 22 100)   97 % of ideal (22 600)\n"
+                    "        2.4x an equal split (predicted 9 300)\n");
+    check_where(104, "2 workers on 1 node   emulated devices\nwhere");
+    check_where(20,
+                "job     digits-20261121-140712-3f9a\n        running\n        sync, allreduce\n");
+}
+END_TEST
+
+/* Of real devices the prediction for an equal split leaves out communication. */
+START_TEST(real_devices)
+{
+    char *text;
+
+    s.emulated = false;
+    text = made(true);
+    ck_assert_ptr_nonnull(strstr(text, "97 % of ideal (22 600)\n"));
+    free(text);
+    s.equal_measured_samples_per_s = 9200;
+    text = made(true);
+    ck_assert_ptr_nonnull(strstr(text, "   2.4x an equal split (measured 9 200)\n"));
+    free(text);
+}
+END_TEST
+
+/* What is in force, since when, why, and what it gives. */
+START_TEST(plan_in_force)
+{
+    char *text;
+
+    s.plan_version = 3;
+    s.replans = 1;
+    s.n_plans = 2;
+    s.plan[0] = (struct plan_status){ .generation = 1, .version = 1, .samples_per_s = 613 };
+    s.plan[1] = (struct plan_status){ .generation = 1,
+                                      .version = 3,
+                                      .since = 28,
+                                      .samples_per_s = 1203,
+                                      .ideal_samples_per_s = 1300,
+                                      .reason = "rank 3 is slow\033[2J" };
+    text = made(true);
+    ck_assert_ptr_nonnull(strstr(text, "samples/s (now 22 100)   2.4x an equal split"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "plan    generation 1, version 3 from step 28, global batch 256, 1 re-plan, 0 "
+                     "restarts\n"
+                     "        1 203 samples/s, 93 % of its ideal; why: rank 3 is slow?[2J\n"));
+    free(text);
+    s.plan[1].since = -1; /* nobody has done a step of it */
+    s.plan[1].samples_per_s = NAN;
+    text = made(true);
+    ck_assert_ptr_nonnull(strstr(text, "version 3, global batch 256"));
+    ck_assert_ptr_nonnull(strstr(text, "\n        not measured yet; why: rank 3"));
     free(text);
 }
 END_TEST
@@ -155,7 +313,8 @@ START_TEST(foreign_text)
     strcpy(s.worker[0].node, evil);
     strcpy(s.worker[0].device, evil);
     strcpy(s.worker[0].state, "\033c");
-    s.worker[0].relative_speed = 0.1;
+    strcpy(s.worker[0].straggler, "input");
+    strcpy(s.worker[0].straggler_says, evil);
     text = made(true);
     for (const char *c = text; *c; c++)
         ck_assert_msg(*c == '\n' || (*c >= 0x20 && *c != 0x7f), "byte %d", *c);
@@ -170,7 +329,7 @@ static char *printed(bool color, int rows, int columns, int *ret_lines)
     char *text;
     size_t n;
 
-    ck_assert_int_eq(status_page_make(&s, false, &p, NULL), 0);
+    ck_assert_int_eq(status_page_make(&s, false, columns, &p, NULL), 0);
     o.out = open_memstream(&text, &n);
     *ret_lines = status_page_print(&p, &s, &o);
     fclose(o.out);
@@ -187,7 +346,7 @@ START_TEST(printing)
     ck_assert_int_eq(lines, 10);
     free(text);
     strcpy(s.worker[0].state, "killed");
-    s.worker[1].relative_speed = 0.5;
+    strcpy(s.worker[1].straggler, "input");
     text = printed(true, 0, 0, &lines);
     ck_assert_ptr_nonnull(strstr(text, "\n\033[1m  rank"));
     ck_assert_ptr_nonnull(strstr(text, "\n\033[31m     0  "));
@@ -210,12 +369,38 @@ START_TEST(printing)
 }
 END_TEST
 
+/* A window may be too narrow for all: never without who it is, how fast and in which state. */
+START_TEST(narrow)
+{
+    char *text;
+    int lines;
+
+    strcpy(s.mode, "async");
+    strcpy(s.algorithm, "easgd");
+    strcpy(s.worker[0].state, "stopped by eddis");
+    for (int width = 36; width < 130; width++) {
+        text = printed(false, 0, width, &lines);
+        ck_assert_msg(strstr(text, "speed") && strstr(text, "  state\n"), "%d: %s", width, text);
+        ck_assert_msg(strstr(text, "1.01") && strstr(text, "  stopped by eddis\n"), "%d", width);
+        free(text);
+    }
+    strcpy(s.mode, "sync");
+    strcpy(s.algorithm, "allreduce");
+    strcpy(s.worker[0].state, "compute");
+    text = printed(false, 0, 80, &lines);
+    ck_assert_ptr_nonnull(strstr(
+        text, "\n  rank  node    step  samples/s  compute  input  exposed  wait  speed  state\n"
+              "     0  login1   186      8 030     11.2    0.1      0.3   0.1   1.01  compute\n"));
+    free(text);
+}
+END_TEST
+
 START_TEST(marks)
 {
-    struct worker_status w = { .relative_speed = NAN };
+    struct worker_status w = { .relative_speed = 0.1 };
 
     ck_assert_int_eq(status_mark(&w), STATUS_PLAIN);
-    w.relative_speed = 0.69;
+    strcpy(w.straggler, "input");
     ck_assert_int_eq(status_mark(&w), STATUS_SLOW);
     strcpy(w.state, "lost");
     ck_assert_int_eq(status_mark(&w), STATUS_GONE);
@@ -229,7 +414,7 @@ START_TEST(stalled)
 
     for (int i = 0; i < 2; i++) {
         s.worker[i].last_step_age_s = 4;
-        s.worker[i].relative_speed = 0.3;
+        strcpy(s.worker[i].straggler, "input");
     }
     strcpy(s.worker[1].state, "wait");
     text = made(true);
@@ -257,11 +442,18 @@ static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, page);
+    tcase_add_test(tc, named_is_slow);
+    tcase_add_test(tc, many_are_slow);
+    tcase_add_test(tc, narrow_bar);
+    tcase_add_test(tc, narrow_parts);
+    tcase_add_test(tc, real_devices);
+    tcase_add_test(tc, plan_in_force);
     tcase_add_test(tc, own_paces);
     tcase_add_test(tc, little_is_known);
     tcase_add_test(tc, foreign_text);
     tcase_add_test(tc, printing);
     tcase_add_test(tc, marks);
+    tcase_add_test(tc, narrow);
     tcase_add_test(tc, stalled);
 }
 

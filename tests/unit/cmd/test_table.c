@@ -38,6 +38,24 @@ START_TEST(aligned)
 }
 END_TEST
 
+START_TEST(fitted)
+{
+    static const char *const drop[] = { "n", "name" };
+    struct table t = { .column = columns, .n_columns = 3 };
+
+    table_add(&t, "abc");
+    table_add(&t, "%d", 1000);
+    table_add(&t, "x");
+    table_fit(&t, 1, 17, drop, 2);
+    check_text(&t, 1, " name     n  note\n abc   1000  x\n");
+    table_fit(&t, 1, 16, drop, 2);
+    check_text(&t, 1, " name  note\n abc   x\n");
+    table_fit(&t, 1, 2, drop, 2);
+    check_text(&t, 1, " note\n x\n");
+    table_fini(&t);
+}
+END_TEST
+
 START_TEST(foreign)
 {
     struct table t = { .column = columns, .n_columns = 1 };
@@ -64,6 +82,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, aligned);
+    tcase_add_test(tc, fitted);
     tcase_add_test(tc, foreign);
     tcase_add_test(tc, empty_and_long);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_combine.c - sums, minima and maxima of buffers against float64, and 16-bit floating point to
- * the bit. */
+/* test_combine.c - sums, minima and maxima of buffers against float64. */
 #include "lib/comm/combine.h"
 
 #include "element.h"
@@ -132,99 +131,10 @@ START_TEST(sixteen_bits_are_added_in_float32)
 }
 END_TEST
 
-static double float16_value(uint16_t h)
-{
-    int exponent = h >> 10 & 31, mantissa = h & 1023;
-    double v = exponent == 31  ? (mantissa ? (double)NAN : (double)INFINITY)
-               : exponent == 0 ? ldexp(mantissa, -24)
-                               : ldexp(1024 + mantissa, exponent - 25);
-
-    return h & 0x8000 ? -v : v;
-}
-
-/* Every float16 there is, with and without the processor's instructions. */
-START_TEST(float16_is_what_it_says)
-{
-    static uint16_t all[65536], back[65536], back2[65536];
-    static float wide[65536], wide2[65536];
-
-    for (int i = 0; i < 65536; i++)
-        all[i] = (uint16_t)i;
-    float16_widen(wide, all, 65536);
-    float16_widen_portable(wide2, all, 65536);
-    ck_assert_int_eq(memcmp(wide, wide2, sizeof wide), 0);
-    float16_narrow(back, wide, 65536);
-    float16_narrow_portable(back2, wide, 65536);
-    ck_assert_int_eq(memcmp(back, back2, sizeof back), 0);
-    for (int i = 0; i < 65536; i++) {
-        double v = float16_value(all[i]);
-
-        if (isnan(v)) {
-            ck_assert(isnan(wide[i]) && isnan((double)float16_value(back[i])));
-            continue;
-        }
-        ck_assert_double_eq(wide[i], v);
-        ck_assert_uint_eq(back[i], all[i]);
-    }
-}
-END_TEST
-
-/* Numbers all over the range, among them the ones half-way between two float16. */
-static float any_float(uint64_t *random)
-{
-    uint32_t u = (uint32_t)random_next(random);
-    float f;
-
-    if (u % 4 == 0)
-        u = (u & 0x80000000) + (UINT32_C(100) << 23) + (u & 0x1fffffff) % (UINT32_C(50) << 23);
-    if (u % 3 == 0)
-        u = (u & ~UINT32_C(0x1fff)) | 0x1000;
-    memcpy(&f, &u, sizeof f);
-    return f;
-}
-
-START_TEST(narrowing_is_to_the_nearest)
-{
-    enum { N = 1 << 16 };
-    static float from[N];
-    static uint16_t fast[N], slow[N], brain[N];
-    uint64_t random = 5;
-
-    for (int i = 0; i < N; i++)
-        from[i] = any_float(&random);
-    float16_narrow(fast, from, N);
-    float16_narrow_portable(slow, from, N);
-    ck_assert_int_eq(memcmp(fast, slow, sizeof fast), 0);
-    bfloat16_narrow(brain, from, N);
-    for (int i = 0; i < N; i++) {
-        uint16_t b = brain[i], next = (uint16_t)(b + 1), before = (uint16_t)(b - 1);
-        float x, up, down;
-
-        if (isnan(from[i])) {
-            bfloat16_widen(&x, &b, 1);
-            ck_assert(isnan(x));
-            continue;
-        }
-        if (fabsf(from[i]) < 65504 && fabsf(from[i]) > 0x1p-14f)
-            ck_assert_double_le(fabs(float16_value(slow[i]) - (double)from[i]),
-                                fabs((double)from[i]) * 0x1p-11);
-        if (fabsf(from[i]) > 1e38f || (b & 0x7fff) == 0)
-            continue;
-        bfloat16_widen(&x, &b, 1);
-        bfloat16_widen(&up, &next, 1);
-        bfloat16_widen(&down, &before, 1);
-        ck_assert(fabsf(x - from[i]) <= fabsf(up - from[i]));
-        ck_assert(fabsf(x - from[i]) <= fabsf(down - from[i]));
-    }
-}
-END_TEST
-
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, many_buffers_are_combined, COMM_FLOAT32, COMM_BFLOAT16 + 1);
     tcase_add_test(tc, sixteen_bits_are_added_in_float32);
-    tcase_add_test(tc, float16_is_what_it_says);
-    tcase_add_test(tc, narrowing_is_to_the_nearest);
 }
 
 SUITE_MAIN("combine", add_tests)

@@ -54,6 +54,7 @@ START_TEST(one_ahead)
         int64_t n = t * 7 % ROWS, next = (t + 1) * 7 % ROWS;
 
         ck_assert_int_eq(prefetch_wait(p, &b, NULL), 0);
+        ck_assert_int_gt(b.read_ns, 0);
         if (t)
             check(&before, t - 1, (t - 1) * 7 % ROWS);
         start(p, t + 1, next);

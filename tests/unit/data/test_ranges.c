@@ -58,6 +58,32 @@ START_TEST(range_across_the_end_of_an_epoch_is_two_steps)
 }
 END_TEST
 
+/* What an epoch's end leaves too short is nobody's, which is not the end. */
+START_TEST(short_steps_are_left_out)
+{
+    struct ranges_options o = { .samples = SAMPLES, .epochs = 2, .min_count = 5 };
+    struct ranges *r = NULL;
+    struct ranges_step s;
+
+    ck_assert_int_eq(ranges_open(&o, &r, &err), 0);
+    ck_assert_int_eq(ranges_add(r, SAMPLES - 4, 8, &err), 0); /* 4 and 4 */
+    ck_assert_int_eq(ranges_end(r), 0);
+    ck_assert(!ranges_exhausted(r));
+    ck_assert_int_eq(ranges_add(r, SAMPLES + 4, 5, &err), 0);
+    ck_assert_int_eq(ranges_add(r, 2 * SAMPLES - 4, 8, &err), 0);
+    ck_assert(!ranges_exhausted(r));
+    ck_assert_int_eq(ranges_add(r, 2 * SAMPLES + 4, 8, &err), 0);
+    ck_assert(ranges_exhausted(r));
+    ck_assert_int_eq(ranges_look(r, 0, &s, &err), 1);
+    ck_assert_int_eq(s.first, 4);
+    ck_assert_int_eq(s.count, 5);
+    ck_assert_int_eq(s.passed, SAMPLES + 9);
+    ck_assert(s.last_of_epoch);
+    ck_assert_int_eq(ranges_look(r, 1, &s, &err), 0);
+    ranges_close(r);
+}
+END_TEST
+
 START_TEST(end_alignment_end_is_the_counter_exhausted)
 {
     struct ranges *r = open_some(NULL, 0, 0, 3);
@@ -224,6 +250,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, range_across_the_end_of_an_epoch_is_two_steps);
+    tcase_add_test(tc, short_steps_are_left_out);
     tcase_add_test(tc, end_alignment_end_is_the_counter_exhausted);
     tcase_add_test(tc, without_end);
     tcase_add_loop_test(

@@ -175,11 +175,13 @@ START_TEST(said_is_said)
     ck_assert_int_eq(sampler_add_plan(s, 2, 8, b, NULL), 0);
     ck_assert_int_eq(sampler_add_plan(s, 3, 8, c, NULL), 0); /* replaces 2, nobody asked for 8 */
     ck_assert_int_eq(sampler_add_plan(s, 5, 12, a, NULL), 0);
+    sampler_set_piece(s, 4);
     ck_assert_int_eq(sampler_add_plan(s, 6, 11, a, NULL), -ESTALE);
     for (int64_t t = 0; t < 20; t++) {
         ck_assert_int_eq(sampler_ask(s, t, &got, NULL), 1);
         ck_assert_int_eq(got.version, t < 8 ? 1 : t < 12 ? 3 : 5);
         ck_assert_int_eq(got.count, t < 8 ? 6 : t < 12 ? 9 : 6);
+        ck_assert_int_eq(got.piece, t < 12 ? 0 : 4);
     }
     sampler_forget(s, 10);
     ck_assert_int_eq(sampler_ask(s, 9, &got, NULL), -ESTALE);
@@ -262,11 +264,101 @@ START_TEST(resume)
 }
 END_TEST
 
+static const struct {
+    int64_t samples, min_count, batch[5], step;
+    int n_ranks;
+    bool drop_last;
+    int64_t used, count[5], all; /* all 0: the step is of the next epoch, which is not there */
+} tail_rows[] = {
+    /* 7 left: 2, 4, 1, and the last gets none */
+    { 97, 2, { 3, 5, 2 }, 9, 3, false, 97, { 3, 4, 0 }, 7 },
+    { 97, 3, { 3, 5, 2 }, 9, 3, false, 97, { 0, 7, 0 }, 7 },
+    { 97, 7, { 3, 5, 2 }, 9, 3, false, 97, { 0, 7, 0 }, 7 },
+    { 97, 8, { 3, 5, 2 }, 9, 3, false, 90, { 0 }, 0 },
+    /* in a whole step too */
+    { 97, 3, { 3, 5, 2 }, 0, 3, false, 97, { 4, 6, 0 }, 10 },
+    { 97, 2, { 3, 5, 2 }, 0, 3, false, 97, { 3, 5, 2 }, 10 },
+    { 97, 10, { 3, 5, 2 }, 0, 3, false, 90, { 0, 10, 0 }, 10 },
+    /* as many as can be, the lower ranks of equal ones */
+    { 9, 2, { 1, 1, 1, 1, 1 }, 1, 5, false, 9, { 2, 2, 0, 0, 0 }, 4 },
+    { 8, 2, { 1, 1, 1, 1, 1 }, 1, 5, false, 8, { 3, 0, 0, 0, 0 }, 3 },
+    { 6, 2, { 1, 1, 1, 1, 1 }, 1, 5, false, 5, { 0 }, 0 },
+    { 5, 2, { 1, 1, 1, 1, 1 }, 0, 5, false, 5, { 3, 2, 0, 0, 0 }, 5 },
+    { 97, 0, { 3, 5, 2 }, 9, 3, true, 90, { 0 }, 0 },
+    { 97, 0, { 3, 5, 2 }, 8, 3, true, 90, { 3, 5, 2 }, 10 },
+    { 90, 0, { 3, 5, 2 }, 8, 3, true, 90, { 3, 5, 2 }, 10 },
+    /* nothing is left */
+    { 9, 0, { 3, 5, 2 }, 0, 3, true, 0, { 0 }, -1 },
+    { 97, 11, { 3, 5, 2 }, 0, 3, false, 0, { 0 }, -1 },
+};
+
+START_TEST(tails)
+{
+    int64_t end = 0;
+
+    for (int rank = 0; rank < tail_rows[_i].n_ranks; rank++) {
+        struct sampler_options o = { .samples = tail_rows[_i].samples,
+                                     .epochs = 1,
+                                     .rank = rank,
+                                     .n_ranks = tail_rows[_i].n_ranks,
+                                     .drop_last = tail_rows[_i].drop_last,
+                                     .min_count = tail_rows[_i].min_count };
+        struct sampler_step got = { 0 };
+        struct sampler *s = NULL;
+
+        ck_assert_int_eq(sampler_open(&o, &s, &err), 0);
+        ck_assert_int_eq(sampler_add_plan(s, 1, 0, tail_rows[_i].batch, &err), 0);
+        ck_assert_int_eq(sampler_used(s), tail_rows[_i].used);
+        ck_assert_int_eq(sampler_ask(s, tail_rows[_i].step, &got, NULL),
+                         tail_rows[_i].all < 0   ? -EINVAL
+                         : tail_rows[_i].all > 0 ? 1
+                                                 : 0);
+        ck_assert_int_eq(got.count, tail_rows[_i].count[rank]);
+        if (tail_rows[_i].all > 0) {
+            end = rank ? end : got.first;
+            ck_assert_int_eq(got.batch, tail_rows[_i].all);
+            ck_assert_int_eq(got.first, end);
+            ck_assert(got.last_of_epoch == (got.first / 10 == (tail_rows[_i].used - 1) / 10) ||
+                      tail_rows[_i].n_ranks == 5);
+            end += got.count;
+        }
+        sampler_close(s);
+    }
+}
+END_TEST
+
+/* Nothing is told before it is known how many samples there are. */
+START_TEST(late_data)
+{
+    static const int64_t batch[] = { 30, 10 };
+    struct sampler *s = open_one(0, 0, 0, 2, batch);
+    struct sampler_step got;
+
+    ck_assert_int_eq(sampler_ask(s, 0, &got, NULL), -EINVAL);
+    ck_assert_int_eq(sampler_steps_in_epoch(s), 0);
+    ck_assert_int_eq(sampler_steps(s), 0);
+    ck_assert_int_eq(sampler_set_data(s, 0, 1, NULL), -EINVAL);
+    ck_assert_int_eq(sampler_set_data(s, PERMUTATION_MAX + 1, 1, NULL), -EINVAL);
+    ck_assert_int_eq(sampler_set_data(s, 100, -1, NULL), -EINVAL);
+    ck_assert_int_eq(sampler_set_data(s, 100, 2, NULL), 0);
+    ck_assert_int_eq(sampler_steps_in_epoch(s), 3);
+    ck_assert_int_eq(sampler_steps(s), 6);
+    ck_assert_int_eq(sampler_ask(s, 5, &got, NULL), 1);
+    ck_assert_int_eq(got.count, 15);
+    ck_assert_int_eq(sampler_ask(s, 6, &got, NULL), 0);
+    sampler_close(s);
+}
+END_TEST
+
 START_TEST(bad_options)
 {
     static const struct sampler_options rows[] = {
-        { 0, 1, 0, 0, 1 },  { -1, 1, 0, 0, 1 }, { PERMUTATION_MAX + 1, 1, 0, 0, 1 },
-        { 1, -1, 0, 0, 1 }, { 1, 1, 0, 1, 1 },  { 1, 1, 0, -1, 1 },
+        { -1, 1, 0, 0, 1 },
+        { PERMUTATION_MAX + 1, 1, 0, 0, 1 },
+        { .samples = 1, .n_ranks = 1, .min_count = -1 },
+        { 1, -1, 0, 0, 1 },
+        { 1, 1, 0, 1, 1 },
+        { 1, 1, 0, -1, 1 },
         { 1, 1, 0, 0, 0 },
     };
     static const int64_t none[] = { 0, 0 }, minus[] = { 5, -1 }, huge[] = { INT64_MAX, 1 },
@@ -323,6 +415,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, property_51_through_many_plans);
     tcase_add_test(tc, resume);
     tcase_add_test(tc, back);
+    tcase_add_test(tc, late_data);
+    tcase_add_loop_test(tc, tails, 0, sizeof tail_rows / sizeof *tail_rows);
     tcase_add_test(tc, bad_options);
     tcase_add_test(tc, huge_epoch);
 }

@@ -111,22 +111,22 @@ START_TEST(call)
     size_t n = 0;
 
     start(&f, _i);
-    ck_assert_int_eq(http_client_call(f.c, "/x", NULL, CLOCK_S * 10, &body, &n, NULL), 200);
+    ck_assert_int_eq(http_client_call(f.c, "/x", NULL, CLOCK_S * 60, &body, &n, NULL), 200);
     ck_assert_str_eq(body, "{\"method\":\"GET\",\"n\":0}");
     ck_assert_uint_eq(n, strlen(body));
     free(body);
     memset(json, ' ', 500000);
     json[500000] = '\0';
-    ck_assert_int_eq(http_client_call(f.c, "/x", json, CLOCK_S * 10, &body, NULL, NULL), 200);
+    ck_assert_int_eq(http_client_call(f.c, "/x", json, CLOCK_S * 60, &body, NULL, NULL), 200);
     ck_assert_str_eq(body, "{\"method\":\"POST\",\"n\":500000}");
     free(body);
-    ck_assert_int_eq(http_client_call(f.c, "/x", "", CLOCK_S * 10, &body, NULL, NULL), 200);
+    ck_assert_int_eq(http_client_call(f.c, "/x", "", CLOCK_S * 60, &body, NULL, NULL), 200);
     ck_assert_str_eq(body, "{\"method\":\"POST\",\"n\":0}");
     free(body);
-    ck_assert_int_eq(http_client_call(f.c, "/teapot", "{}", CLOCK_S * 10, &body, NULL, NULL), 418);
+    ck_assert_int_eq(http_client_call(f.c, "/teapot", "{}", CLOCK_S * 60, &body, NULL, NULL), 418);
     ck_assert_str_eq(body, "{\"error\":\"a sentence\"}");
     free(body);
-    ck_assert_int_eq(http_client_call(f.c, "/plain", NULL, CLOCK_S * 10, &body, NULL, NULL), 200);
+    ck_assert_int_eq(http_client_call(f.c, "/plain", NULL, CLOCK_S * 60, &body, NULL, NULL), 200);
     ck_assert_str_eq(body, "a 1\n");
     free(body);
     free(json);
@@ -162,11 +162,11 @@ START_TEST(side_by_side)
     ck_assert_int_eq(http_client_wait(f.c, NULL, 0, clock_now_ns() + 50 * CLOCK_MS, NULL), 0);
     ck_assert_int_eq(seen.done, 0);
     for (int i = 0; i < 20; i++) {
-        ck_assert_int_eq(http_client_call(f.c, "/x", "{}", CLOCK_S * 10, &body, NULL, NULL), 200);
+        ck_assert_int_eq(http_client_call(f.c, "/x", "{}", CLOCK_S * 60, &body, NULL, NULL), 200);
         free(body);
     }
     ck_assert_int_eq(seen.done, 0);
-    ck_assert_int_eq(http_client_call(f.c, "/release", "{}", CLOCK_S * 10, &body, NULL, NULL), 200);
+    ck_assert_int_eq(http_client_call(f.c, "/release", "{}", CLOCK_S * 60, &body, NULL, NULL), 200);
     free(body);
     while (!seen.done)
         ck_assert_int_eq(http_client_wait(f.c, NULL, 0, CLOCK_NEVER, NULL), 0);
@@ -186,16 +186,16 @@ START_TEST(time_out_and_close)
 
     start(&f, _i);
     /* The connection is there: it is the answer that does not come. */
-    ck_assert_int_eq(http_client_call(f.c, "/x", "{}", CLOCK_S * 10, &body, NULL, NULL), 200);
+    ck_assert_int_eq(http_client_call(f.c, "/x", "{}", CLOCK_S * 60, &body, NULL, NULL), 200);
     free(body);
     ck_assert_int_eq(http_client_call(f.c, "/keep", NULL, 200 * CLOCK_MS, &body, NULL, &err),
                      -ETIMEDOUT);
     ck_assert_ptr_nonnull(strstr(err.text, "/keep"));
     ck_assert_ptr_null(strstr(err.text, f.token));
-    ck_assert_int_eq(http_client_call(f.c, "/release", "{}", CLOCK_S * 10, &body, NULL, NULL), 200);
+    ck_assert_int_eq(http_client_call(f.c, "/release", "{}", CLOCK_S * 60, &body, NULL, NULL), 200);
     free(body);
     ck_assert_int_eq(http_client_start(f.c, "/keep", NULL, CLOCK_S * 60, on_done, &seen, NULL), 0);
-    ck_assert_int_eq(http_client_call(f.c, "/x", "{}", CLOCK_S * 10, &body, NULL, NULL), 200);
+    ck_assert_int_eq(http_client_call(f.c, "/x", "{}", CLOCK_S * 60, &body, NULL, NULL), 200);
     free(body);
     ck_assert_int_eq(seen.done, 0);
     http_client_close(f.c);
@@ -242,11 +242,11 @@ START_TEST(refused_and_nobody_there)
 
     start(&f, _i);
     ck_assert_int_eq(client(&f, "wrong", &c), 0);
-    ck_assert_int_eq(http_client_call(c, "/x", "{}", CLOCK_S * 10, &body, NULL, NULL), 401);
+    ck_assert_int_eq(http_client_call(c, "/x", "{}", CLOCK_S * 60, &body, NULL, NULL), 401);
     free(body);
     http_server_stop(f.s);
     f.s = NULL;
-    ck_assert_int_eq(http_client_call(c, "/x", "{}", CLOCK_S * 10, &body, NULL, &err),
+    ck_assert_int_eq(http_client_call(c, "/x", "{}", CLOCK_S * 60, &body, NULL, &err),
                      -ECONNREFUSED);
     (void)snprintf(sentence, sizeof sentence, "cannot reach the driver at %s: Connection refused",
                    strstr(f.base, "127."));
@@ -279,7 +279,7 @@ START_TEST(close_on_exec)
     char *body = NULL;
 
     start(&f, _i);
-    ck_assert_int_eq(http_client_call(f.c, "/x", NULL, CLOCK_S * 10, &body, NULL, NULL), 200);
+    ck_assert_int_eq(http_client_call(f.c, "/x", NULL, CLOCK_S * 60, &body, NULL, NULL), 200);
     free(body);
     for (int i = 3; i < 200; i++) {
         int flags = fcntl(i, F_GETFD);
@@ -350,7 +350,7 @@ START_TEST(another_key)
     mine = f.key;
     f.key = others;
     ck_assert_int_eq(client(&f, f.token, &f.c), 0);
-    ck_assert_int_eq(http_client_call(f.c, "/x", "{}", CLOCK_S * 10, &body, NULL, &err), -EACCES);
+    ck_assert_int_eq(http_client_call(f.c, "/x", "{}", CLOCK_S * 60, &body, NULL, &err), -EACCES);
     (void)snprintf(sentence, sizeof sentence, "the driver at %s shows another key than the job's",
                    strstr(f.base, "127."));
     ck_assert_str_eq(err.text, sentence);
@@ -373,7 +373,7 @@ START_TEST(no_tls)
     memmove(f.base + 5, f.base + 4, strlen(f.base + 4) + 1);
     f.base[4] = 's';
     ck_assert_int_eq(client(&f, f.token, &f.c), 0);
-    ck_assert_int_eq(http_client_call(f.c, "/x", "{}", CLOCK_S * 10, &body, NULL, &err), -EPROTO);
+    ck_assert_int_eq(http_client_call(f.c, "/x", "{}", CLOCK_S * 60, &body, NULL, &err), -EPROTO);
     ck_assert_ptr_nonnull(strstr(err.text, "no TLS 1.3 with the driver at 127.0.0.1:"));
     ck_assert_int_eq(f.asked, 0);
     ck_assert_int_eq(http_server_refused(f.s), 0);
@@ -405,6 +405,21 @@ static int silent_port(char base[64])
     return fd;
 }
 
+/* How many connections have come since the last look. */
+static int visits(int listener)
+{
+    struct pollfd p = { .fd = listener, .events = POLLIN };
+    int n = 0;
+
+    for (; poll(&p, 1, 0) == 1; n++) {
+        int fd = accept(listener, NULL, NULL);
+
+        ck_assert_int_ge(fd, 0);
+        close(fd);
+    }
+    return n;
+}
+
 START_TEST(addresses_in_turn)
 {
     struct fixture f;
@@ -425,14 +440,16 @@ START_TEST(addresses_in_turn)
     o.token = f.token;
     o.pin = http_key_pin(f.key);
     ck_assert_int_eq(http_client_open(&o, &c, NULL), 0);
-    ck_assert_int_eq(http_client_call(c, "/x", "{}", CLOCK_S * 20, &body, NULL, &err), 200);
+    ck_assert_int_eq(http_client_call(c, "/x", "{}", CLOCK_S * 60, &body, NULL, &err), 200);
     free(body);
     ck_assert_int_eq(f.asked, 1);
     /* It stays with the one that answered. */
+    (void)visits(silent);
     for (int i = 0; i < 5; i++) {
-        ck_assert_int_eq(http_client_call(c, "/x", "{}", 500 * CLOCK_MS, &body, NULL, &err), 200);
+        ck_assert_int_eq(http_client_call(c, "/x", "{}", CLOCK_S * 60, &body, NULL, &err), 200);
         free(body);
     }
+    ck_assert_int_eq(visits(silent), 0);
     http_server_stop(f.s);
     f.s = NULL;
     /* That one always, and the others one by one. */
@@ -477,7 +494,7 @@ START_TEST(sent_once)
     ck_assert_int_eq(http_client_call(c, "/keep", "{}", 300 * CLOCK_MS, &body, NULL, NULL),
                      -ETIMEDOUT);
     ck_assert_int_eq(f.asked, 1);
-    ck_assert_int_eq(http_client_call(c, "/release", "{}", CLOCK_S * 10, &body, NULL, NULL), 200);
+    ck_assert_int_eq(http_client_call(c, "/release", "{}", CLOCK_S * 60, &body, NULL, NULL), 200);
     free(body);
     http_client_close(c);
     http_server_stop(second);
@@ -514,14 +531,14 @@ START_TEST(new_connection)
     start(&f, _i);
     ck_assert_int_eq(http_client_start(f.c, "/keep", NULL, 300 * CLOCK_MS, on_done, &seen, NULL),
                      0);
-    ck_assert_int_eq(http_client_call(f.c, "/x", "{}", CLOCK_S * 10, &body, NULL, NULL), 200);
+    ck_assert_int_eq(http_client_call(f.c, "/x", "{}", CLOCK_S * 60, &body, NULL, NULL), 200);
     free(body);
     n = own_ports(&f, before);
     ck_assert_int_eq(n, 2); /* the poll's, and one that is idle now */
     while (!seen.done)
         ck_assert_int_eq(http_client_wait(f.c, NULL, 0, CLOCK_NEVER, NULL), 0);
     ck_assert_int_eq(seen.code, -ETIMEDOUT);
-    ck_assert_int_eq(http_client_call(f.c, "/release", "{}", CLOCK_S * 10, &body, NULL, NULL), 200);
+    ck_assert_int_eq(http_client_call(f.c, "/release", "{}", CLOCK_S * 60, &body, NULL, NULL), 200);
     free(body);
     m = own_ports(&f, after);
     ck_assert_int_gt(m, 0);
@@ -544,15 +561,13 @@ START_TEST(time_to_connect)
     const char *const list[] = { base };
     struct http_client_options o = { .base = list, .n_bases = 1, .connect_ns = 100 * CLOCK_MS };
     int silent = silent_port(base);
-    int64_t began_ns = clock_now_ns();
 
     start_with(&f, true);
     o.token = f.token;
     o.pin = http_key_pin(f.key);
     ck_assert_int_eq(http_client_open(&o, &c, NULL), 0);
-    ck_assert_int_eq(http_client_call(c, "/x", "{}", CLOCK_S * 60, &body, NULL, &err), -ETIMEDOUT);
+    ck_assert_int_eq(http_client_call(c, "/x", "{}", CLOCK_NEVER, &body, NULL, &err), -ETIMEDOUT);
     ck_assert_msg(strstr(err.text, " in time"), "%s", err.text);
-    ck_assert_int_lt(clock_now_ns() - began_ns, CLOCK_S * 30);
     http_client_close(c);
     close(silent);
     stop(&f);

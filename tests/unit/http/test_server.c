@@ -363,24 +363,57 @@ START_TEST(slow_loris)
 }
 END_TEST
 
-/* A long poll is no idle connection: the deadline does not run while the answer is ours to give. */
-START_TEST(long_poll)
+/* How many of them the server has not closed. */
+static int open_of(const int *fd, int n)
 {
-    struct fixture *f = start(100 * CLOCK_MS, 0);
-    int fd = dial(f);
+    int open_ones = 0;
+    char byte;
+
+    for (int i = 0; i < n; i++)
+        open_ones +=
+            recv(fd[i], &byte, 1, MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+    return open_ones;
+}
+
+/* Three long polls on one connection of a server with this deadline.  Returns false when it was
+ * over before a request had come.
+ */
+static bool polls(int64_t deadline_ns)
+{
+    struct fixture *f = start(deadline_ns, 0);
+    int fd = dial(f), n = 0;
     char answer[4096];
 
-    for (int i = 0; i < 3; i++) { /* on one connection */
+    for (bool open = true; n < 3 && open; n += open) {
         say(f, fd, "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
-        wait_kept(f, 1);
-        clock_sleep_until_ns(clock_now_ns() + 250 * CLOCK_MS);
-        ck_assert_int_lt(recv(fd, answer, 1, MSG_DONTWAIT), 0);
+        while (open && kept(f) < 1) {
+            clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
+            open = open_of(&fd, 1) == 1 || kept(f) == 1;
+        }
+        if (!open)
+            break;
+        clock_sleep_until_ns(clock_now_ns() + 5 * deadline_ns / 2);
+        ck_assert_int_eq(open_of(&fd, 1), 1);
         release(f);
         ck_assert_int_eq(hear(fd, answer, sizeof answer), 200);
         ck_assert_ptr_nonnull(strstr(answer, "late"));
     }
     close(fd);
     stop(f);
+    return n == 3;
+}
+
+/* A long poll is no idle connection: the deadline does not run while the answer is ours to give.
+ * Ours are as short as a busy machine allows.
+ */
+START_TEST(long_poll)
+{
+    int64_t deadline_ns = 100 * CLOCK_MS;
+
+    while (!polls(deadline_ns)) {
+        deadline_ns *= 2;
+        ck_assert_int_lt(deadline_ns, 20 * CLOCK_S);
+    }
 }
 END_TEST
 
@@ -486,7 +519,8 @@ START_TEST(idle_ones_give_way)
     enum { IDLE = 600, KEPT = 20 };
     struct fixture *f = start(60 * CLOCK_S, 64);
     static int idle[IDLE];
-    int kept_fd[KEPT], fd, open_ones = 0;
+    int kept_fd[KEPT], fd;
+    int64_t end_ns;
     char answer[4096];
 
     raise_files();
@@ -511,11 +545,12 @@ START_TEST(idle_ones_give_way)
         ck_assert_int_eq(hear(kept_fd[i], answer, sizeof answer), 200);
         close(kept_fd[i]);
     }
-    for (int i = 0; i < IDLE; i++) {
-        open_ones += recv(idle[i], answer, 1, MSG_DONTWAIT) < 0;
+    end_ns = clock_now_ns() + 60 * CLOCK_S; /* some may have come that it has not seen yet */
+    while (open_of(idle, IDLE) > STRANGERS / 2 + 1 && clock_now_ns() < end_ns)
+        clock_sleep_until_ns(clock_now_ns() + 10 * CLOCK_MS);
+    ck_assert_int_le(open_of(idle, IDLE), STRANGERS / 2 + 1); /* one may be about to go */
+    for (int i = 0; i < IDLE; i++)
         close(idle[i]);
-    }
-    ck_assert_int_le(open_ones, STRANGERS / 2 + 1); /* one may be about to go */
     stop(f);
 }
 END_TEST
@@ -536,9 +571,15 @@ START_TEST(strangers_have_little_time)
     ck_assert_int_eq(http_tokens_new(2, &f->tokens, NULL), 0);
     o.tokens = f->tokens;
     ck_assert_int_eq(http_server_start(&o, &f->s, NULL), 0);
-    known = dial(f);
-    say(f, known, ask_rows[0].request);
-    ck_assert_int_eq(hear(known, answer, sizeof answer), 200);
+    for (known = -1; known < 0;) {
+        known = dial(f);
+        say(f, known, ask_rows[0].request);
+        if (hear(known, answer, sizeof answer) !=
+            200) { /* the token came too late: a busy machine */
+            close(known);
+            known = -1;
+        }
+    }
     fd = dial(f);
     ck_assert_int_eq(status_within(fd, 60, answer, sizeof answer), 0); /* closed */
     say(f, known, ask_rows[0].request);
@@ -559,6 +600,7 @@ START_TEST(wrong_tokens_are_slow)
     char answer[4096];
     int64_t since_ns;
     int fd, asleep;
+    ssize_t n;
 
     pthread_mutex_init(&f->lock, NULL);
     ck_assert_int_eq(http_tokens_new(2, &f->tokens, NULL), 0);
@@ -568,7 +610,8 @@ START_TEST(wrong_tokens_are_slow)
     since_ns = clock_now_ns();
     say(f, fd, "GET /echo HTTP/1.1\r\n" HOST "Authorization: Bearer <x>\r\n\r\n");
     ck_assert_int_eq(ask(f, ask_rows[0].request, answer, sizeof answer), 200);
-    ck_assert_int_lt(recv(fd, answer, 1, MSG_DONTWAIT), 0);
+    n = recv(fd, answer, 1, MSG_DONTWAIT | MSG_PEEK);
+    ck_assert(n < 0 || clock_now_ns() - since_ns >= 400 * CLOCK_MS);
     ck_assert_int_eq(status_within(fd, 60, answer, sizeof answer), 401);
     ck_assert_int_ge(clock_now_ns() - since_ns, 400 * CLOCK_MS);
     ck_assert_int_eq(http_server_refused(f->s), 1);

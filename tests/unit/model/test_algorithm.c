@@ -52,10 +52,22 @@ START_TEST(never_rises)
 }
 END_TEST
 
+START_TEST(wires_by_name)
+{
+    for (size_t i = 0; i < SYNC_WIRES; i++)
+        ck_assert_int_eq(sync_wire_find(sync_wire_name(i)), i);
+    ck_assert_ptr_null(sync_wire_name(SYNC_WIRES));
+    ck_assert_int_eq(sync_wire_find("float8"), SYNC_WIRE_AUTO);
+    ck_assert(sync_wire_is_half(SYNC_WIRE_FLOAT16) && sync_wire_is_half(SYNC_WIRE_BFLOAT16));
+    ck_assert(!sync_wire_is_half(SYNC_WIRE_FLOAT32) && !sync_wire_is_half(SYNC_WIRE_AUTO));
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, measured, 0, sizeof points / sizeof *points);
     tcase_add_test(tc, never_rises);
+    tcase_add_test(tc, wires_by_name);
 }
 
 SUITE_MAIN("algorithm", add_tests)

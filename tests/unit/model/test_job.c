@@ -41,6 +41,7 @@ START_TEST(defaults)
     ck_assert_int_eq(job->batch.max, 0);
     ck_assert_str_eq(job->sync.mode, "auto");
     ck_assert(job->communication.bucket_mb == 0);
+    ck_assert_str_eq(job->communication.wire, "auto");
     ck_assert_ptr_null(job->mpi.args[0]);
     ck_assert_ptr_null(job->mpi.mca[0]);
     ck_assert_ptr_null(job->env[0]);
@@ -127,7 +128,7 @@ static const char everything[] =
     "batch: {global: 512, min: 4, max: 400, grain: 2}\n"
     "sync: {mode: sync, algorithm: allreduce}\n"
     "learning_rate: {warmup: 100}\n"
-    "communication: {bucket_mb: 0.1}\n"
+    "communication: {bucket_mb: 0.1, wire: bfloat16}\n"
     "mpi: {args: [--mca, \"x y\", \"\"], mca: {btl: \"self,vader\", pml: ob1}}\n"
     "profile:\n"
     "  cache: 1h30m\n"
@@ -135,7 +136,7 @@ static const char everything[] =
     "    - {rate: 1.0, a_ms: 2, c_ms: 0.1}\n"
     "    - {rate: 0.4}\n"
     "    - {c_ms: 0.3, rate: 2}\n"
-    "checkpoint: {dir: /ckpt, every: 0, keep: 1, resume: old/step-00000500}\n"
+    "checkpoint: {dir: /ckpt, every: 1m30s, keep: 1, resume: old/step-00000500}\n"
     "timeouts: {launch: 90s, lease: 12.0000005s, heartbeat: 250ms, grace: 0s, checkpoint: 1m, "
     "job: \"12:00:00\"}\n"
     "env: {ZED: \"a=b\", OMP_NUM_THREADS: 4, A: \"\", WANDB_API_KEY: geheim, U: "
@@ -157,6 +158,7 @@ START_TEST(full)
     ck_assert_uint_eq(job->seed, INT64_MAX);
     ck_assert_int_eq(job->batch.grain, 2);
     ck_assert(job->communication.bucket_mb == 0.1);
+    ck_assert_str_eq(job->communication.wire, "bfloat16");
     ck_assert_str_eq(job->mpi.args[1], "x y");
     ck_assert_str_eq(job->mpi.mca[2], "pml");
     ck_assert_uint_eq(job->profile.n_emulate, 3);
@@ -165,6 +167,8 @@ START_TEST(full)
     ck_assert(job->profile.emulate[1].sample_s == 0.1 / 1000);
     ck_assert(job->profile.emulate[2].sample_s == 0.3 / 1000);
     ck_assert_str_eq(job->checkpoint.dir, "/ckpt");
+    ck_assert_int_eq(job->checkpoint.every.ns, 90 * CLOCK_S);
+    ck_assert_int_eq(job->checkpoint.every.steps, 0);
     ck_assert_str_eq(job->checkpoint.resume, "/home/ada/digits/old/step-00000500");
     ck_assert_int_eq(job->timeouts.lease_ns, 12000000500);
     ck_assert_int_eq(job->timeouts.job_ns, 43200 * CLOCK_S);
@@ -204,13 +208,24 @@ static const struct {
     { C "qqqqqqqq: 3",
       "2:1: unknown key \"qqqqqqqq\" in the job; eddis-train.yaml(5) lists the keys" },
     { C "batch.global: 3",
-      "2:1: unknown key \"batch.global\" in the job; did you mean \"batch\"?" },
+      "2:1: unknown key \"batch.global\" in the job; write batch: {global: 3}" },
+    { C "batch.globl: 3", "2:1: unknown key \"batch.globl\" in the job; write batch: {global: 3}" },
+    { C "batch: {batch.min: 3}",
+      "2:9: unknown key \"batch.min\" in \"batch\"; known are global, min, max, grain, rebalance" },
+    { C "timeouts.lease: [1]",
+      "2:1: unknown key \"timeouts.lease\" in the job; write timeouts: {lease: ...}" },
+    { C "communication.compression.method: none",
+      "2:1: unknown key \"communication.compression.method\" in the job; write communication: "
+      "{compression: {method: none}}" },
+    { C "no.such.key.at.all: 3", NULL },
     { C "<<: {seed: 1}", "2:1: unknown key \"<<\" in the job; eddis-train.yaml(5) lists the keys" },
     { C "\"\": 1", "2:1: unknown key \"\" in the job; eddis-train.yaml(5) lists the keys" },
     /* keys of later versions */
-    { C "batch: {rebalance: 3}",
-      "2:9: the key \"batch.rebalance\" is not in this version yet, it waits for re-planning while "
-      "a job runs; remove it" },
+    { C "batch: {rebalance: 0}", "2:20: \"batch.rebalance\" is \"0\"; write a whole number from 1 "
+                                 "to 1000000000 or auto or off" },
+    { C "batch: {rebalance: -1}", NULL },
+    { C "batch: {rebalance: of}", "2:20: \"batch.rebalance\" is \"of\"; did you mean \"off\"?" },
+    { C "batch: {max: atuo}", "2:14: \"batch.max\" is \"atuo\"; did you mean \"auto\"?" },
     { C "slurm: {gres: }", "2:9: the key \"slurm.gres\" is not in this version yet, it waits for "
                            "running under Slurm; remove it" },
     { C "communication: {compression: {method: none}}",
@@ -279,6 +294,8 @@ static const struct {
       "2:14: \"batch.max\" is \"many\"; write a whole number from 1 to 1000000000 or auto" },
     { C "communication: {bucket_mb: .nan}",
       "2:28: \"communication.bucket_mb\" is \".nan\"; write a number from 0.001 to 1024 or auto" },
+    { C "communication: {wire: half}", "2:23: \"communication.wire\" is \"half\"; write auto, "
+                                       "float32, bfloat16 or float16" },
     { C "communication: {bucket_mb: 1e999}",
       "2:28: \"communication.bucket_mb\" is \"1e999\"; write a number from 0.001 to 1024 or auto" },
     { C "timeouts: {lease: 10}", "2:19: \"timeouts.lease\" is \"10\"; write a duration from 1s to "
@@ -329,7 +346,9 @@ static const struct {
     { C "profile: {emulate: [{rate: 0, a_ms: 1, c_ms: 1}]}",
       "2:28: \"rate\" is \"0\"; write a number from 1e-06 to 1e+06" },
     { C "profile: {emulate: [{rate: 1, a: 1, c_ms: 1}]}",
-      "2:31: unknown key \"a\" in \"profile.emulate\"; known are rate, a_ms, c_ms" },
+      "2:31: unknown key \"a\" in \"profile.emulate\"; known are rate, a_ms, c_ms, jitter" },
+    { C "profile: {emulate: [{rate: 1, a_ms: 1, c_ms: 1, jitter: 2}]}",
+      "2:57: \"jitter\" is \"2\"; write a number from 0 to 0.5" },
     { C "profile: {emulate: [{rat: 1, a_ms: 1, c_ms: 1}]}",
       "2:22: unknown key \"rat\" in \"profile.emulate\"; did you mean \"rate\"?" },
     { C "profile: {emulate: [1]}",
@@ -363,6 +382,10 @@ static const struct {
     { "%YAML 1.1\n---\n" C, "1:1: a directive; remove the line that starts with %" },
     { C "---\n" C, "2:1: a second document; a job is one, remove the line \"---\"" },
     { C "? [a]\n: b", "2:3: a list or map as a key; write a word before the colon" },
+    { C "batch:\n\tglobal: 4\n",
+      "3:1: a tab indents this line; YAML indents by spaces, write them instead" },
+    { C "batch:\n  global: 4\n \tmin: 1\n",
+      "4:2: a tab indents this line; YAML indents by spaces, write them instead" },
     { C "name: [a", "3:1: not YAML, did not find expected ',' or ']' while parsing a flow sequence "
                     "from line 2; mend the line or put the value in quotes" },
     { C "name:\t- a\n  b: c", NULL },
@@ -447,6 +470,7 @@ static void assert_same(const struct job *a, const struct job *b)
     ck_assert_str_eq(a->sync.algorithm, b->sync.algorithm);
     ck_assert_mem_eq(&a->learning_rate, &b->learning_rate, sizeof a->learning_rate);
     ck_assert(a->communication.bucket_mb == b->communication.bucket_mb);
+    ck_assert_str_eq(a->communication.wire, b->communication.wire);
     ck_assert(same_words(a->mpi.args, b->mpi.args));
     ck_assert(same_words(a->mpi.mca, b->mpi.mca));
     ck_assert_int_eq(a->profile.cache_ns, b->profile.cache_ns);
@@ -454,7 +478,8 @@ static void assert_same(const struct job *a, const struct job *b)
     ck_assert_mem_eq(a->profile.emulate, b->profile.emulate,
                      a->profile.n_emulate * sizeof *a->profile.emulate);
     ck_assert(same_text(a->checkpoint.dir, b->checkpoint.dir));
-    ck_assert_int_eq(a->checkpoint.every, b->checkpoint.every);
+    ck_assert_int_eq(a->checkpoint.every.steps, b->checkpoint.every.steps);
+    ck_assert_int_eq(a->checkpoint.every.ns, b->checkpoint.every.ns);
     ck_assert_int_eq(a->checkpoint.keep, b->checkpoint.keep);
     ck_assert_str_eq(a->checkpoint.resume, b->checkpoint.resume);
     ck_assert_mem_eq(&a->timeouts, &b->timeouts, sizeof a->timeouts);
@@ -641,28 +666,6 @@ START_TEST(flags)
 }
 END_TEST
 
-START_TEST(from_command)
-{
-    const char *const words[] = { "python3", "train me.py", NULL };
-    const char *const nothing[] = { NULL };
-    const char *const binary[] = { "a", "\xff", NULL };
-    struct job *job = NULL;
-    char text[64];
-
-    ck_assert_int_eq(job_from_command(words, "/home/me/my job!", &job, NULL), 0);
-    ck_assert_str_eq(job->name, "my-job-");
-    ck_assert_ptr_null(job->file);
-    job_value_text(job, "command", text, sizeof text);
-    ck_assert_str_eq(text, "[python3, \"train me.py\"]");
-    job_origin_text(job, "command", text, sizeof text);
-    ck_assert_str_eq(text, "command line");
-    job_free(job);
-    ck_assert_int_eq(job_from_command(nothing, "/", &job, NULL), -EINVAL);
-    ck_assert_int_eq(job_from_command(binary, "/", &job, NULL), -EINVAL);
-    ck_assert_int_eq(job_from_command(words, "relative", &job, NULL), -EINVAL);
-}
-END_TEST
-
 START_TEST(files)
 {
     char folder[] = "/tmp/eddis-test-job-XXXXXX", path[64];
@@ -686,6 +689,62 @@ START_TEST(files)
     ck_assert_int_eq(job_read(folder, &job, &err), -EISDIR);
     ck_assert_int_eq(truncate(path, 2 << 20), 0);
     ck_assert_int_eq(job_read(path, &job, &err), -EFBIG);
+    unlink(path);
+    rmdir(folder);
+}
+END_TEST
+
+static const char wrong_keys[] = "comand: a\n"
+                                 "batch: {global: x, min: 1, mix: 2}\n"
+                                 "nodes: [a, {host: b, worker: 2, address: 3.3.3}]\n"
+                                 "seed: 1\n"
+                                 "restarts: -1\n";
+
+/* Everything that is wrong, in its order; a sentence once. */
+START_TEST(all_mistakes)
+{
+    static const char *const begin[] = { "1:1: unknown key",
+                                         "2:17: \"batch.global\" is",
+                                         "2:28: unknown key",
+                                         "3:22: unknown key",
+                                         "3:42: \"nodes.address\"",
+                                         "5:11: \"restarts\" is",
+                                         "1:1: the key \"command\" is missing" };
+    char folder[] = "/tmp/eddis-test-job-XXXXXX", path[64];
+    struct job_mistakes wrong;
+    struct eddis_error err;
+    struct job *job = NULL;
+    FILE *f;
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/train.yaml", folder);
+    f = fopen(path, "w");
+    fputs(wrong_keys, f);
+    fclose(f);
+    ck_assert_int_eq(job_read_all(path, &wrong, &job, &err), -EINVAL);
+    for (int i = 0; i < wrong.n; i++) {
+        ck_assert_int_eq(strncmp(wrong.text[i], path, strlen(path)), 0);
+        ck_assert_msg(strncmp(wrong.text[i] + strlen(path) + 1, begin[i], strlen(begin[i])) == 0,
+                      "%s", wrong.text[i]);
+    }
+    ck_assert_int_eq(wrong.n, 7);
+    ck_assert(!wrong.more);
+    ck_assert_str_eq(err.text, wrong.text[0]);
+
+    f = fopen(path, "w");
+    for (int i = 0; i < JOB_MAX_MISTAKES + 1; i++)
+        fprintf(f, "wrong%d: 1\n", i);
+    fclose(f);
+    ck_assert_int_eq(job_read_all(path, &wrong, &job, NULL), -EINVAL);
+    ck_assert_int_eq(wrong.n, JOB_MAX_MISTAKES);
+    ck_assert(wrong.more);
+
+    f = fopen(path, "w");
+    fputs("command: a\nbatch: [\n", f);
+    fclose(f);
+    ck_assert_int_eq(job_read_all(path, &wrong, &job, &err), -EINVAL);
+    ck_assert_int_eq(wrong.n, 1);
+    ck_assert_str_eq(err.text, wrong.text[0]);
     unlink(path);
     rmdir(folder);
 }
@@ -728,8 +787,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, prefixes);
     tcase_add_test(tc, mutations);
     tcase_add_test(tc, flags);
-    tcase_add_test(tc, from_command);
     tcase_add_test(tc, files);
+    tcase_add_test(tc, all_mistakes);
     tcase_add_test(tc, table);
 }
 

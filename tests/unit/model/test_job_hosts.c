@@ -326,6 +326,7 @@ static const char several[] =
     "  - a100-1\n"
     "  - host: v100-[1-2]\n"
     "    workers: 2\n"
+    "    batch: {max: 64}\n"
     "    devices: [3, 0]\n"
     "    address: fd00::7\n"
     "    emulate: [{rate: 1, a_ms: 2, c_ms: 0.1}, {rate: 2}, {rate: 3}, {rate: 4}]\n"
@@ -406,6 +407,34 @@ START_TEST(nothing_said)
 }
 END_TEST
 
+/* An optional member of emulate that the first entry gives holds for the others, unless they say 0.
+ */
+START_TEST(jitter_again)
+{
+    static const char text[] = "command: [t]\nnodes: [{host: a, emulate: [{rate: 1, a_ms: 2, c_ms: "
+                               "0.1%s}, {rate: 2}, {rate: 3, jitter: %s}]}]\n";
+    static const struct {
+        const char *first, *third;
+        double jitter[3];
+    } rows[] = { { "", "0.1", { 0, 0, 0.1 } }, { ", jitter: 0.05", "0", { 0.05, 0.05, 0 } } };
+
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        char first[300];
+        cleanup_free char *again = NULL;
+        struct job *job;
+
+        snprintf(first, sizeof first, text, rows[k].first, rows[k].third);
+        job = good(first);
+        again = job_text(job);
+        job_free(job);
+        job = good(again);
+        for (int i = 0; i < 3; i++)
+            ck_assert_double_eq(job->host[0].emulate[i].jitter, rows[k].jitter[i]);
+        job_free(job);
+    }
+}
+END_TEST
+
 /* The text of a job reads as the same hosts. */
 START_TEST(text_again)
 {
@@ -418,14 +447,15 @@ START_TEST(text_again)
     job_value_text(again, "nodes", after, sizeof after);
     ck_assert_str_eq(before, after);
     ck_assert_str_eq(
-        before, "[a100-1, {host: v100-1, workers: 2, devices: [3, 0], address: \"fd00::7\", "
-                "emulate: [{rate: 1, a_ms: 2, c_ms: 0.1}, {rate: 2, a_ms: 2, c_ms: 0.1}, {rate: 3, "
-                "a_ms: 2, c_ms: 0.1}, {rate: 4, a_ms: 2, c_ms: 0.1}], eddis: /opt/eddis, ssh: "
-                "{user: ml, port: 2222, identity: \"~/.ssh/lab\", command: [ssh, \"-4\"]}}, {host: "
-                "v100-2, workers: 2, devices: [3, 0], address: \"fd00::7\", emulate: [{rate: 1, "
-                "a_ms: 2, c_ms: 0.1}, {rate: 2, a_ms: 2, c_ms: 0.1}, {rate: 3, a_ms: 2, c_ms: "
-                "0.1}, {rate: 4, a_ms: 2, c_ms: 0.1}], eddis: /opt/eddis, ssh: {user: ml, port: "
-                "2222, identity: \"~/.ssh/lab\", command: [ssh, \"-4\"]}}, x]");
+        before, "[a100-1, {host: v100-1, workers: 2, batch: {max: 64}, devices: [3, 0], address: "
+                "\"fd00::7\", emulate: [{rate: 1, a_ms: 2, c_ms: 0.1}, {rate: 2, a_ms: 2, c_ms: "
+                "0.1}, {rate: 3, a_ms: 2, c_ms: 0.1}, {rate: 4, a_ms: 2, c_ms: 0.1}], eddis: "
+                "/opt/eddis, ssh: {user: ml, port: 2222, identity: \"~/.ssh/lab\", command: [ssh, "
+                "\"-4\"]}}, {host: v100-2, workers: 2, batch: {max: 64}, devices: [3, 0], address: "
+                "\"fd00::7\", emulate: [{rate: 1, a_ms: 2, c_ms: 0.1}, {rate: 2, a_ms: 2, c_ms: "
+                "0.1}, {rate: 3, a_ms: 2, c_ms: 0.1}, {rate: 4, a_ms: 2, c_ms: 0.1}], eddis: "
+                "/opt/eddis, ssh: {user: ml, port: 2222, identity: \"~/.ssh/lab\", command: [ssh, "
+                "\"-4\"]}}, x]");
     job_free(again);
     job_free(job);
 }
@@ -476,6 +506,12 @@ static const struct {
       "3:24: \"nodes.ssh\" is \"x\"; write a map of its keys, the first is \"user\"" },
     { "nodes: [{host: a, workers: 0}]", "3:28: \"nodes.workers\" is \"0\"; write a whole number "
                                         "from 1 to 1024 or auto" },
+    { "nodes: [{host: a, batch: {maxx: 4}}]",
+      "3:27: unknown key \"maxx\" in \"nodes.batch\"; did you mean \"max\"?" },
+    { "nodes: [{host: a, batch.max: 4}]",
+      "3:19: unknown key \"batch.max\" in \"nodes\"; write batch: {max: 4}" },
+    { "nodes: [{host: a, batch: {max: 0}}]", "3:32: \"nodes.batch.max\" is \"0\"; write a whole "
+                                             "number from 1 to 1000000000 or auto" },
     { "nodes: [{host: a, devices: [0, 0]}]", "3:32: \"nodes.devices\" names device 0 twice" },
     { "nodes: [{host: a, devices: []}]", "3:28: \"nodes.devices\" is a list; write a list of "
                                          "whole numbers from 0, like [0, 1], or auto" },
@@ -555,19 +591,45 @@ START_TEST(checkpoints)
     ck_assert_str_eq(err.text, "train.yaml:2:1: checkpoints of several hosts need a folder that "
                                "all of them share; name it as \"checkpoint.dir\"");
     job = good("command: [a]\nnodes: [a]\n");
-    ck_assert_int_eq(job->checkpoint.every, 500);
+    ck_assert_int_eq(job->checkpoint.every.ns, 300 * CLOCK_S);
     ck_assert_int_eq(job_set_text(job, "nodes", "a,b", "-H", &err), 0);
     ck_assert_int_eq(job_check(job, &err), 0);
-    ck_assert_int_eq(job->checkpoint.every, 0);
+    ck_assert(job_period_is_never(&job->checkpoint.every));
     ck_assert_int_eq(job_set(job, "checkpoint.every", "9", "--set", &err), 0);
     ck_assert_int_eq(job_check(job, &err), -EINVAL);
     ck_assert_msg(strncmp(err.text, "-H: checkpoints of several", 26) == 0, "%s", err.text);
     ck_assert_int_eq(job_set(job, "checkpoint.dir", "/x", "--set", &err), 0);
     ck_assert_int_eq(job_check(job, &err), 0);
-    ck_assert_int_eq(job->checkpoint.every, 9);
+    ck_assert_int_eq(job->checkpoint.every.steps, 9);
+    ck_assert_int_eq(job->checkpoint.every.ns, 0);
     job_free(job);
     job = good("command: [a]\nnodes: [a, b]\ncheckpoint: {dir: /x}\n");
-    ck_assert_int_eq(job->checkpoint.every, 500);
+    ck_assert_int_eq(job->checkpoint.every.ns, 300 * CLOCK_S);
+    job_free(job);
+}
+END_TEST
+
+/* Steps or a time, and nothing that is neither. */
+START_TEST(checkpoint_period)
+{
+    static const char *const wrong[] = { "5 m", "-1m", "5x", "1e400s", "0s", "none", "-1" };
+    struct eddis_error err = { 0 };
+    struct job *job = good("command: [a]\ncheckpoint: {every: 90s}\n");
+
+    ck_assert_int_eq(job->checkpoint.every.ns, 90 * CLOCK_S);
+    ck_assert_int_eq(job->checkpoint.every.steps, 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char want[200];
+
+        (void)snprintf(
+            want, sizeof want,
+            "--set: \"checkpoint.every\" is \"%s\"; write a whole number of steps from 0 "
+            "to 1000000000 or a duration from 1s to 3650d, like 30s, 5m or 2h",
+            wrong[i]);
+        ck_assert_int_eq(job_set(job, "checkpoint.every", wrong[i], "--set", &err), -EINVAL);
+        ck_assert_str_eq(err.text, want);
+    }
+    ck_assert_int_eq(job->checkpoint.every.ns, 90 * CLOCK_S);
     job_free(job);
 }
 END_TEST
@@ -645,9 +707,11 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, nodes);
     tcase_add_test(tc, nothing_said);
     tcase_add_test(tc, text_again);
+    tcase_add_test(tc, jitter_again);
     tcase_add_test(tc, largest);
     tcase_add_loop_test(tc, bad, 0, sizeof bad_rows / sizeof *bad_rows);
     tcase_add_test(tc, checkpoints);
+    tcase_add_test(tc, checkpoint_period);
     tcase_add_test(tc, hostfile_key);
     tcase_add_test(tc, follow);
 }

@@ -22,6 +22,7 @@ static struct plan *small(void)
     snprintf(p->reason, sizeof p->reason, "sync because of \"it\"");
     p->global_batch = 10;
     p->bucket_bytes = 4 << 20;
+    p->options.wire = SYNC_WIRE_BFLOAT16;
     p->seed = INT64_MAX;
     p->emulated = true;
     p->predicted_samples_per_s = 1.0 / 3;
@@ -127,7 +128,7 @@ START_TEST(sorted)
 
     ck_assert_ptr_nonnull(
         strstr(text, "{\n  \"algorithm\": \"allreduce\",\n  \"bucket_bytes\": 4194304,\n"
-                     "  \"candidates\": [],\n  \"communication\": null,"));
+                     "  \"candidates\": [],\n  \"change\": \"\",\n  \"communication\": null,"));
     ck_assert_ptr_nonnull(strstr(text, "\"schema_version\": 2"));
     plan_free(p);
 }
@@ -169,6 +170,8 @@ static const struct {
     { "\"reason\": \"sync", "\"reason\": \"sync\\u0000", "" },
     { "\"seed\": 9", "\"seed\": -9", "\"seed\"" },
     { "\"bucket_bytes\": 4194304", "\"bucket_bytes\": -1", "\"bucket_bytes\"" },
+    { "\"wire\": \"bfloat16\"", "\"wire\": \"float8\"", "\"wire\"" },
+    { "\"wire\": \"bfloat16\"", "\"wire\": 2", "\"wire\"" },
     { "\"workers\": [", "\"workers\": [7, ", "worker 0: it is no object" },
     { "{", "[", "" },
 };
@@ -324,12 +327,27 @@ START_TEST(schema_1)
 }
 END_TEST
 
+/* Another file than a plan. */
+START_TEST(no_plan)
+{
+    static const char *const text[] = { "command: [a]\n", "{\"name\": 1}", "[1]" };
+    struct eddis_error err = { 0 };
+    struct plan *p;
+
+    ck_assert_int_lt(plan_parse(text[_i], strlen(text[_i]), "my.yaml", &p, &err), 0);
+    ck_assert_msg(strstr(err.text, "my.yaml is no plan, which is the plan-*.json of a job's folder "
+                                   "or what eddis-run --dry-run --json prints (") == err.text,
+                  "%s", err.text);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, schema_1, 0, sizeof stored / sizeof *stored);
     tcase_add_test(tc, there_and_back);
     tcase_add_test(tc, ranks_by_node);
     tcase_add_test(tc, hungry_group);
+    tcase_add_loop_test(tc, no_plan, 0, 3);
     tcase_add_test(tc, sorted);
     tcase_add_loop_test(tc, refuses, 0, sizeof edits / sizeof *edits);
     tcase_add_test(tc, truncated);

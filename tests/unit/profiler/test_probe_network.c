@@ -106,7 +106,7 @@ static void run(struct loop **loop, struct end *end, int n, int missing)
         end[i].options.stream_ns = CLOCK_MS;
         end[i].options.machine = i % 5;
         end[i].options.deadline_ns = 60 * CLOCK_S;
-        end[i].options.connect_ns = missing < 0 ? 60 * CLOCK_S : CLOCK_S;
+        end[i].options.connect_ns = missing < 0 ? 60 * CLOCK_S : 5 * CLOCK_S;
     }
     for (int i = 0; i < n; i++)
         if (i != missing)

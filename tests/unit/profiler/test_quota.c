@@ -162,11 +162,54 @@ START_TEST(machine_memory)
 }
 END_TEST
 
+/* What a process is held by, and what is used there that nobody gives back. */
+START_TEST(memory_of)
+{
+    struct quota_memory m, other;
+    struct fake_root r;
+
+    fake_root_init(&r);
+    quota_memory_of(r.path, 7, &m);
+    ck_assert(m.limit_bytes == 0 && m.used_bytes == 0 && m.group == 0);
+    fake_root_add(&r, "proc/meminfo",
+                  "MemTotal:       1000 kB\nMemFree: 1 kB\nMemAvailable: 400 kB\n");
+    fake_root_add(&r, "proc/self/mountinfo", V2);
+    fake_root_add(&r, "proc/self/cgroup", "0::/agent\n");
+    fake_root_add(&r, "proc/7/cgroup", "0::/job/rank\n");
+    quota_memory_of(r.path, 7, &m);
+    ck_assert(m.limit_bytes == 1024000 && m.used_bytes == 600 * 1024 && m.group == 0);
+    fake_root_add(&r, "sys/fs/cgroup/job/memory.max", "5000\n");
+    fake_root_add(&r, "sys/fs/cgroup/job/memory.current", "3000\n");
+    fake_root_add(&r, "sys/fs/cgroup/job/memory.stat",
+                  "anon 500\ninactive_file 700\nactive_file 300\nslab_reclaimable 100\n");
+    fake_root_add(&r, "sys/fs/cgroup/job/rank/memory.max", "max\n");
+    quota_memory_of(r.path, 7, &m);
+    ck_assert(m.limit_bytes == 5000 && m.used_bytes == 1900 && m.group != 0);
+    fake_root_add(&r, "proc/8/cgroup", "0::/job/another\n"); /* below the same limit */
+    quota_memory_of(r.path, 8, &other);
+    ck_assert(other.group == m.group && other.limit_bytes == 5000);
+    quota_memory_of(r.path, 0, &other);
+    ck_assert(other.group == 0 && other.limit_bytes == 1024000);
+    fake_root_add(&r, "proc/8/cgroup", "3:memory:/slurm\n");
+    fake_root_add(&r, "proc/self/mountinfo", V1);
+    fake_root_add(&r, "sys/fs/cgroup/memory/slurm/memory.limit_in_bytes", "9000\n");
+    fake_root_add(&r, "sys/fs/cgroup/memory/slurm/memory.usage_in_bytes", "8000\n");
+    fake_root_add(&r, "sys/fs/cgroup/memory/slurm/memory.stat",
+                  "inactive_file 1\ntotal_inactive_file 2000\ntotal_active_file 100\n");
+    quota_memory_of(r.path, 8, &other);
+    ck_assert(other.limit_bytes == 9000 && other.used_bytes == 5900);
+    fake_root_fini(&r);
+    quota_memory_of("", 0, &m);
+    ck_assert(m.limit_bytes > 0 && m.used_bytes > 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, limits, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, load);
     tcase_add_test(tc, machine_memory);
+    tcase_add_test(tc, memory_of);
 }
 
 SUITE_MAIN("quota", add_tests)

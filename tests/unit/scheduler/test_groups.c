@@ -121,6 +121,23 @@ START_TEST(hsgd_4_batches_are_balanced_inside)
 }
 END_TEST
 
+/* However a group's ranks lie among the others'. */
+START_TEST(balance_of_ranks_in_any_order)
+{
+    struct split_worker w[5] = { { { 0, 0.001 }, 1, INT64_MAX },
+                                 { { 0, 0.001 }, 1, INT64_MAX },
+                                 { { 0, 0.003 }, 1, INT64_MAX },
+                                 { { 0, 0.004 }, 1, INT64_MAX },
+                                 { { 0, 0.001 }, 1, INT64_MAX } };
+    int group[] = { 2, 0, 2, 0, 1 };
+    int64_t batch[] = { 10, 5, 30, 45, 7 };
+    static const int64_t want[] = { 30, 40, 10, 10, 7 };
+
+    ck_assert_int_eq(groups_balance(w, group, 5, 1, batch, NULL), 0);
+    ck_assert_mem_eq(batch, want, sizeof want);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, hsgd_4_groups_are_nodes_or_of_like_speed, 0,
@@ -128,6 +145,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, takes_what_is_given);
     tcase_add_test(tc, takes_what_is_left_of_what_is_given);
     tcase_add_test(tc, hsgd_4_batches_are_balanced_inside);
+    tcase_add_test(tc, balance_of_ranks_in_any_order);
 }
 
 SUITE_MAIN("groups", add_tests)

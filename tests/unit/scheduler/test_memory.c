@@ -48,7 +48,8 @@ static struct plan *plan_once(long n)
     static char word[] = "auto";
     static struct node_profile node;
     struct job job = { .batch = { .global = 64, .min = 1, .grain = 1 },
-                       .sync = { .mode = word, .algorithm = word } };
+                       .sync = { .mode = word, .algorithm = word },
+                       .communication.wire = word };
     struct eddis_error err = { 0 };
     struct plan *p = NULL;
     int rc;

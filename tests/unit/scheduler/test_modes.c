@@ -56,6 +56,66 @@ static double sync_of(const struct modes_setup *s)
     return ret;
 }
 
+/* Half the bytes travel between nodes, and none inside one: as with twice the link, but for what
+ * the converting takes.
+ */
+START_TEST(sixteen_bits_are_half_the_bytes)
+{
+    struct modes_setup twice = mix(16, 1e7), half = mix(16, 5e6), one;
+    double of_one;
+
+    twice.latency_s = half.latency_s;
+    half.wire = SYNC_WIRE_BFLOAT16;
+    ck_assert_double_eq_tol(sync_of(&half), sync_of(&twice), 1e-3 * sync_of(&twice));
+    half.wire = SYNC_WIRE_FLOAT32;
+    ck_assert_double_lt(sync_of(&half), 0.7 * sync_of(&twice));
+    one = half;
+    one.n_nodes = 1;
+    for (int i = 0; i < one.n; i++)
+        worker[i].node = 0;
+    of_one = sync_of(&one);
+    one.wire = SYNC_WIRE_FLOAT16;
+    ck_assert_double_eq(sync_of(&one), of_one);
+    half = mix(16, 100e9); /* where converting costs more than it saves */
+    half.model_bytes = 100000000000;
+    of_one = sync_of(&half);
+    half.wire = SYNC_WIRE_BFLOAT16;
+    ck_assert_double_lt(sync_of(&half), of_one);
+}
+END_TEST
+
+/* What is predicted to be waited for is what is missing from the devices' sum. */
+START_TEST(times_add_up)
+{
+    static const int64_t periods[] = { 1, 8, 100 };
+    static const double links[] = { 2e6, 25e6, 125e6, 1e9 };
+    int group[16];
+
+    for (int k = 0; k < 24; k++) {
+        struct modes_setup s = mix(k % 2 ? 4 : 16, links[k / 6]);
+        int64_t period = periods[k / 2 % 3];
+        struct modes_time t[16];
+        double sum = 0, samples[16] = { 0 }, combined = 0;
+
+        for (int i = 0; i < 16; i++) {
+            group[i] = i / 4;
+            samples[i / 4] += (double)s.worker[i].batch;
+            combined += (double)s.worker[i].batch;
+        }
+        ck_assert_int_eq(modes_times(&s, group, period, t, NULL), 4);
+        for (int g = 0; g < 4; g++)
+            sum +=
+                samples[g] / (t[g].compute_s + t[g].exposed_s + t[g].exchange_s / (double)period);
+        ck_assert_double_eq_tol(sum, elastic(&s, group, period), 1e-6 * sum);
+        for (int i = 0; i < 16; i++)
+            group[i] = 0;
+        ck_assert_int_eq(modes_times(&s, group, 0, t, NULL), 1);
+        ck_assert_double_eq(t[0].exchange_s, 0);
+        ck_assert_double_eq_tol(combined / (t[0].compute_s + t[0].exposed_s), sync_of(&s), 1e-6);
+    }
+}
+END_TEST
+
 /* Hidden behind back-propagation at 1 Gbit/s; at 200 Mbit/s no float32 step of the mix can end
  * before 0.40 s.
  */
@@ -67,6 +127,29 @@ START_TEST(sync_is_bound_by_the_wire)
     s = mix(16, 25e6);
     ck_assert_double_le(512 / sync_of(&s), 0.44);
     ck_assert_double_ge(512 / sync_of(&s), 0.38);
+}
+END_TEST
+
+/* Where the wire is what counts a step ends when all has gone through it since the first gradient
+ * was ready: how many share the backward pass is what the prediction hangs on.
+ */
+START_TEST(first_gradient_begins)
+{
+    struct modes_setup s = mix(16, 25e6);
+    const double ring = 2 * 15 / 16.0 * 4e6 / 25e6 + 2 * 15 * 1e-4;
+    const double compute = 0.010 + 0.004 * 37 / 0.6;
+    static const struct {
+        int64_t gradients;
+        double parts;
+    } rows[] = { { 16, 16 }, { 40, 40 }, { 1000, 64 }, { 0, 8 }, { 2, 8 } };
+
+    s.bucket_bytes = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double first = compute * (1 + 2 / rows[i].parts) / 3;
+
+        s.n_gradients = rows[i].gradients;
+        ck_assert_double_eq_tol(512 / sync_of(&s), first + ring, 1e-9);
+    }
 }
 END_TEST
 
@@ -141,7 +224,10 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, sixteen_bits_are_half_the_bytes);
+    tcase_add_test(tc, times_add_up);
     tcase_add_test(tc, sync_is_bound_by_the_wire);
+    tcase_add_test(tc, first_gradient_begins);
     tcase_add_test(tc, unknown_costs_nothing);
     tcase_add_test(tc, period_is_the_shortest);
     tcase_add_test(tc, wire_is_never_overrun);

@@ -18,7 +18,7 @@ static struct job job_of(int64_t global)
 {
     struct job job = { .batch = { .global = global, .min = 1, .grain = 1 } };
 
-    job.sync.mode = job.sync.algorithm = word_auto;
+    job.sync.mode = job.sync.algorithm = job.communication.wire = word_auto;
     return job;
 }
 
@@ -229,6 +229,30 @@ START_TEST(unmeasured)
 }
 END_TEST
 
+/* Devices whose speeds are ratios: a mode that would be faster waits for seconds, and the reason
+ * says so.
+ */
+START_TEST(ratios_weigh_no_modes)
+{
+    const struct planner_known known = { .model_bytes = 1000000 };
+    cleanup_free struct node_profile *node = calloc(1, sizeof *node);
+    struct job job = job_of(64);
+    struct plan *p;
+
+    add_device(node, DEVICE_CUDA, 1);
+    add_device(node, DEVICE_CUDA, 10);
+    job.batch.min = job.batch.max = 32;
+    ck_assert_int_eq(planner_plan(&job, node, 1, &known, &p, NULL), 0);
+    ck_assert(p->relative);
+    ck_assert_str_eq(p->mode, "sync");
+    ck_assert_msg(strstr(p->reason, "are weighed once a run has told how fast the workers are"),
+                  "%s", p->reason);
+    ck_assert_str_eq(p->candidate[1].lost,
+                     "it is weighed once a run has told how fast the workers are");
+    plan_free(p);
+}
+END_TEST
+
 START_TEST(zero_samples)
 {
     cleanup_free struct node_profile *node = emulated_node();
@@ -308,15 +332,16 @@ static const struct {
       4,
       { 0 },
       "sync",
-      "sync because no other mode is predicted to be 5 % faster (async 2 020), and it is exact",
+      "sync because it is exact; other modes are weighed once a run has told how large the model "
+      "is",
       1,
       0 },
-    { "auto", 4, { 4000000, 1e-4, 125e6, NULL }, "sync", "sync because no other mode", 1, 0 },
+    { "auto", 4, { 4000000, 1e-4, 125e6, NULL }, "sync", "sync because it is exact, and no", 1, 0 },
     { "auto",
       4,
       { 4000000, 1e-4, 5e6, NULL },
       "hybrid",
-      "hybrid because it is predicted to be ",
+      "hybrid because it is predicted to make ",
       4,
       0.9 / 4 },
     { "async",
@@ -452,7 +477,7 @@ START_TEST(chooses_by_progress)
 
     for (size_t i = 0; i < sizeof wires / sizeof *wires; i++)
         for (int64_t period = 1; period <= 1024; period *= 4) {
-            struct planner_known known = { 4000000, 1e-4, wires[i], NULL, NULL };
+            struct planner_known known = { 4000000, 1e-4, wires[i] };
             struct job job = job_of(512);
             double sync, async, hybrid;
             const char *want = "sync";
@@ -616,14 +641,142 @@ START_TEST(adopt)
 }
 END_TEST
 
+/* ---- what was learnt ---- */
+
+/* Two nodes, the second one half as fast by the probe. */
+static struct node_profile *two_nodes(void)
+{
+    struct node_profile *node = calloc(2, sizeof *node);
+
+    for (int i = 0; i < 2; i++) {
+        snprintf(node[i].host, sizeof node[i].host, "n%d", i);
+        node[i].cpu_quota = NAN;
+        add_device(&node[i], DEVICE_CUDA, i ? 0.5 : 1);
+    }
+    return node;
+}
+
+/* The time of rank `rank`, as an earlier job would have kept it. */
+static struct planner_time learnt(const struct node_profile *node, int rank, double fixed_s,
+                                  double sample_s)
+{
+    struct planner_time t = {
+        .fixed_s = fixed_s, .sample_s = sample_s, .largest = 100, .source = TIME_LEARNT
+    };
+    const struct plan_worker w = { .device_id = "cuda:0" };
+
+    planner_key(node[rank].host, &node[rank], &w, t.key);
+    return t;
+}
+
+/* What is learnt of one is not of the other, also where they share a device and its cores. */
+START_TEST(key_of_each)
+{
+    struct node_profile *node = two_nodes();
+    struct plan_worker w = { .device_id = "numa:0", .cpus = "0-1" };
+    char one[PLANNER_KEY], other[PLANNER_KEY];
+
+    planner_key("host", node, &w, one);
+    w.local_rank = 1;
+    planner_key("host", node, &w, other);
+    ck_assert_str_ne(one, other);
+    free(node);
+}
+END_TEST
+
+static struct plan *plan_by(const struct node_profile *node, const struct planner_time *t, int n)
+{
+    struct planner_known known = { .time = t, .n_times = n };
+    struct job job = job_of(300);
+    struct plan *p;
+
+    ck_assert_int_eq(planner_plan(&job, node, 2, &known, &p, NULL), 0);
+    return p;
+}
+
+/* Seconds of all: the split is theirs, not the probe's. */
+START_TEST(learnt_times)
+{
+    cleanup_free struct node_profile *node = two_nodes();
+    struct planner_time t[] = { learnt(node, 1, 0, 0.001), learnt(node, 0, 0, 0.002) };
+    struct plan *p = plan_by(node, t, 2);
+
+    ck_assert(!p->relative);
+    ck_assert_int_eq(p->worker[0].time, TIME_LEARNT);
+    ck_assert_int_eq(p->worker[0].largest, 100);
+    ck_assert_int_eq(p->worker[0].batch, 100);
+    ck_assert_int_eq(p->worker[1].batch, 200);
+    ck_assert_double_eq_tol(p->predicted_samples_per_s, 1500, 1e-9);
+    plan_free(p);
+}
+END_TEST
+
+/* Far beyond what was measured nothing is known: the third batch of 100 goes to the slow one,
+ * unless it could not take it either.
+ */
+START_TEST(learnt_times_are_not_stretched)
+{
+    cleanup_free struct node_profile *node = two_nodes();
+    struct planner_time t[] = { learnt(node, 1, 0, 0.001), learnt(node, 0, 0, 0.1) };
+    struct plan *p;
+
+    p = plan_by(node, t, 2);
+    ck_assert_int_eq(p->worker[0].batch, 100);
+    ck_assert_int_eq(p->worker[1].batch, 200);
+    plan_free(p);
+    t[0].largest = t[1].largest = 10;
+    p = plan_by(node, t, 2);
+    ck_assert_int_eq(p->worker[1].batch, 298);
+    plan_free(p);
+}
+END_TEST
+
+/* Of one alone: the probe's ratio tells the other's, in seconds. */
+START_TEST(guessed_times)
+{
+    cleanup_free struct node_profile *node = two_nodes();
+    struct planner_time t[] = { learnt(node, 0, 0, 0.005) };
+    struct plan *p = plan_by(node, t, 1);
+
+    ck_assert(!p->relative);
+    ck_assert_int_eq(p->worker[1].time, TIME_GUESSED);
+    ck_assert_double_eq_tol(p->worker[1].sample_s, 0.010, 1e-12);
+    ck_assert_int_eq(p->worker[0].batch, 200);
+    plan_free(p);
+}
+END_TEST
+
+/* A device that may use less than then, or another program's: nothing is known. */
+START_TEST(times_of_other_limits)
+{
+    cleanup_free struct node_profile *node = two_nodes();
+    struct planner_time t[] = { learnt(node, 1, 0, 0.001), learnt(node, 0, 0, 0.005) };
+    struct plan *p;
+
+    node[0].cpu_quota = 0.5;
+    snprintf(node[1].device[0].name, sizeof node[1].device[0].name, "NVIDIA Other");
+    p = plan_by(node, t, 2);
+    ck_assert(p->relative);
+    ck_assert_int_eq(p->worker[0].time, TIME_PROBE);
+    ck_assert_int_eq(p->worker[0].batch, 200);
+    plan_free(p);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, learnt_times);
+    tcase_add_test(tc, learnt_times_are_not_stretched);
+    tcase_add_test(tc, guessed_times);
+    tcase_add_test(tc, times_of_other_limits);
+
     tcase_add_test(tc, example);
     tcase_add_test(tc, same_bytes);
     tcase_add_loop_test(tc, layout, 0, sizeof layouts / sizeof *layouts);
     tcase_add_test(tc, cpu_name);
     tcase_add_loop_test(tc, batch_errors, 0, sizeof batches / sizeof *batches);
     tcase_add_test(tc, unmeasured);
+    tcase_add_test(tc, ratios_weigh_no_modes);
     tcase_add_test(tc, zero_samples);
     tcase_add_test(tc, chooses_by_progress);
     tcase_add_loop_test(tc, mode, 0, sizeof modes / sizeof *modes);
@@ -636,6 +789,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, every_writer_has_samples, 0, 3);
     tcase_add_test(tc, adopt_averages);
     tcase_add_test(tc, adopt);
+    tcase_add_test(tc, key_of_each);
 }
 
 SUITE_MAIN("planner", add_tests)

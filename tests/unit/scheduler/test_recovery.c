@@ -54,6 +54,12 @@ static const struct {
     { { CAUSE_SIGNAL, 0, 3, false, { 5, 9, false }, { 5, 9, false }, 2, 9 }, RECOVERY_RESTART },
     { { CAUSE_SIGNAL, 0, 3, false, { 5, -1, false }, { 5, -1, false }, 2, 9 }, RECOVERY_RESTART },
     { { CAUSE_NODE, 0, 3, true, NOBODY, NOBODY, 2, 9 }, RECOVERY_RESTART },
+    /* fewer samples at once are another attempt, of those there are */
+    { { CAUSE_OOM, 0, 1, false, { 5, 0, false }, NOBODY, 0, 3, .less = true }, RECOVERY_RESTART },
+    { { CAUSE_OOM, 0, 2, true, { 5, 9, true }, { 5, 9, true }, 1, 3, .less = true },
+      RECOVERY_RESTART },
+    { { CAUSE_OOM, 0, 4, true, { 5, 9, true }, { 5, 9, true }, 3, 3, .less = true },
+      RECOVERY_USED_UP },
     /* how often */
     { { CAUSE_SIGNAL, 0, 1, true, { 5, 9, true }, NOBODY, 0, 0 }, RECOVERY_USED_UP },
     { { CAUSE_SIGNAL, 0, 4, true, { 5, 99, true }, { 1, 9, true }, 3, 3 }, RECOVERY_USED_UP },

@@ -353,7 +353,7 @@ struct pair {
 
 static void pair_report(void *arg, struct sync_tail *tail)
 {
-    tail->blocked = ((struct phase_clock *)arg)->blocked_ns;
+    tail->blocked = phase_clock_blocked(arg);
 }
 
 static void pair_agreed(void *arg, int64_t step, const struct sync_tail *tail)
@@ -485,7 +485,7 @@ START_TEST(exposed_is_what_is_not_overlapped)
             pair_step(&w, &p, step, times);
             end = loop_thread_now_ns(w.loop);
             for (int r = 0; r < 2; r++) {
-                struct board_times t = phase_clock_step(&w.clock[r], end);
+                struct board_times t = phase_clock_step(&w.clock[r], end, 0, 0, 0);
                 int64_t exposed = end - begin - times * computed;
 
                 ck_assert_int_eq(t.compute_ns, (r ? times : 1) * computed);

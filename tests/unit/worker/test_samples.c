@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES = 100, BATCH = 10, AHEAD = 2 };
+enum { SAMPLES = 100, BATCH = 10, AHEAD = 2, READ_AHEAD = 4 };
 
 struct source {
     struct phase phase;
@@ -39,9 +39,12 @@ static void source_open(struct source *f)
     f->samples.box = &f->box;
     f->samples.group = &f->group;
     f->samples.global_batch = BATCH;
+    f->samples.read_ahead = READ_AHEAD;
     samples_init(&f->samples);
     ck_assert_int_eq(samples_open(&f->samples, &order, NULL), 0);
-    ck_assert_int_eq(samples_add_plan(&f->samples, 1, 0, &batch, NULL), 0);
+    samples_settle(&f->samples);
+    ck_assert_int_eq(samples_add_plan(&f->samples, &(struct samples_plan){ 1, 0, &batch, 0 }, NULL),
+                     0);
 }
 
 static void source_close(struct source *f)
@@ -70,11 +73,29 @@ START_TEST(test_by_plan)
     source_open(&f);
     ck_assert(!samples_listed(&f.samples));
     for (int i = 0; i < SAMPLES / BATCH; i++) {
-        ck_assert_int_eq(samples_peek(&f.samples, i, &s, NULL), 1); /* takes nothing */
+        ck_assert_int_eq(samples_peek(&f.samples, i, CLOCK_NEVER, &s, NULL), 1); /* takes nothing */
         take(&f, i * BATCH, BATCH);
     }
     ck_assert_int_eq(samples_take(&f.samples, &s, NULL), 0);
     ck_assert_int_eq(samples_asked(&f.samples), SAMPLES / BATCH - 1);
+    source_close(&f);
+}
+END_TEST
+
+/* A step too far is not asked for, and holds up no plan. */
+START_TEST(test_too_far)
+{
+    struct eddis_error err;
+    struct source f;
+    struct sampler_step s;
+
+    source_open(&f);
+    ck_assert_int_eq(samples_peek(&f.samples, READ_AHEAD, 0, &s, &err), 1);
+    ck_assert_int_eq(samples_peek(&f.samples, READ_AHEAD + 1, 0, &s, &err), -ENOBUFS);
+    ck_assert(strstr(err.text, "step 5 was asked for during step 0") != NULL);
+    ck_assert_int_eq(samples_asked(&f.samples), READ_AHEAD);
+    take(&f, 0, BATCH);
+    ck_assert_int_eq(samples_peek(&f.samples, READ_AHEAD + 1, 0, &s, &err), 1);
     source_close(&f);
 }
 END_TEST
@@ -93,7 +114,7 @@ static void *read_one(void *arg)
 {
     struct reader *r = arg;
 
-    r->rc = samples_peek(&r->f->samples, r->step, &r->got, &r->err);
+    r->rc = samples_peek(&r->f->samples, r->step, CLOCK_NEVER, &r->got, &r->err);
     return NULL;
 }
 
@@ -116,13 +137,19 @@ START_TEST(test_held)
 
     source_open(&f);
     reader_start(&r, &f);
-    ck_assert_int_eq(samples_peek(&f.samples, AHEAD, &s, NULL), 1); /* was said to be settled */
-    ck_assert_int_eq(samples_add_plan(&f.samples, 2, r.step, &batch, NULL), 0);
+    ck_assert_int_eq(samples_peek(&f.samples, AHEAD, CLOCK_NEVER, &s, NULL),
+                     1); /* was said to be settled */
+    ck_assert_int_eq(samples_peek(&f.samples, r.step, 0, &s, NULL), -EAGAIN);
+    ck_assert_int_eq(samples_peek(&f.samples, r.step, CLOCK_MS, &s, NULL), -ETIMEDOUT);
+    ck_assert_int_eq(
+        samples_add_plan(&f.samples, &(struct samples_plan){ 2, r.step, &batch, 0 }, NULL), 0);
     samples_release(&f.samples);
     ck_assert_int_eq(pthread_join(r.thread, NULL), 0);
     ck_assert_int_eq(r.rc, 1);
     ck_assert_int_eq(r.got.version, 2);
-    ck_assert_int_eq(samples_add_plan(&f.samples, 3, r.step, &batch, NULL), -ESTALE);
+    ck_assert_int_eq(
+        samples_add_plan(&f.samples, &(struct samples_plan){ 3, r.step, &batch, 0 }, NULL),
+        -ESTALE);
     source_close(&f);
 }
 END_TEST
@@ -166,11 +193,11 @@ START_TEST(test_from_a_list)
     ck_assert_int_eq(samples_resume(&f.samples, &(struct samples_rest){ 7, list, 2 }, NULL), 0);
     ck_assert(samples_listed(&f.samples));
     left(&f, list, 2);
-    ck_assert_int_eq(samples_peek(&f.samples, 9, &s, NULL), 1);
+    ck_assert_int_eq(samples_peek(&f.samples, 9, CLOCK_NEVER, &s, NULL), 1);
     left(&f, list, 2);
     take(&f, 10, 10);
     left(&f, later, 2);
-    for (int64_t step = 8; samples_peek(&f.samples, step, &s, NULL) == 1; step++)
+    for (int64_t step = 8; samples_peek(&f.samples, step, 0, &s, NULL) == 1; step++)
         left(&f, later, 2);
     take(&f, 20, 10);
     take(&f, 30, 5);
@@ -210,6 +237,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, test_by_plan);
+    tcase_add_test(tc, test_too_far);
     tcase_add_test(tc, test_held);
     tcase_add_test(tc, test_failure_wakes);
     tcase_add_test(tc, test_from_a_list);

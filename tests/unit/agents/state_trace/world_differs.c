@@ -5,6 +5,8 @@
  */
 #include "tests/unit/agents/state_trace/world.h"
 
+#include "lib/base/clock.h"
+
 #include <string.h>
 
 static bool all_zero(const struct state *s)
@@ -63,7 +65,29 @@ static bool is_forgotten(const struct world *before, const char *input)
             begins(input, "a minute") || begins(input, "an hour"));
 }
 
+/* What all ranks have done, and nobody has asked for the job's end. */
+static bool is_saveable(const struct state *s)
+{
+    bool stepped = s->restarts == 0, done = s->n_ranks > 0;
+
+    for (int r = 0; r < s->n_ranks; r++) {
+        stepped = stepped || s->rank[r].stepped;
+        done = done && s->rank[r].steps > 0;
+    }
+    return world_phase(s) == WORLD_RUN && s->generation > 0 && stepped && done;
+}
+
+/* An interrupt saves that first, and so does the end of the job's time. */
+static bool is_saved(const struct world *before, const char *input, const struct world *after)
+{
+    const struct state *s = &before->s;
+    bool over = s->o.job_ns < CLOCK_NEVER && after->now_ns - s->begun_ns >= s->o.job_ns;
+
+    return is_saveable(s) && (over || strcmp(input, "SIGINT") == 0 || strcmp(input, "--stop") == 0);
+}
+
 bool world_differs(const struct world *before, const char *input, const struct world *after)
 {
-    return is_done(before, input, after) || is_blamed(before, after) || is_forgotten(before, input);
+    return is_done(before, input, after) || is_blamed(before, after) ||
+           is_forgotten(before, input) || is_saved(before, input, after);
 }

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory_watch.c - from reported peaks to the most samples that each worker can hold at once */
+#include "memory_watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- a generation ---- */
+
+static int64_t device_bytes(const struct node_profile *node, const struct plan_worker *w)
+{
+    for (int i = 0; i < node->n_devices && w->kind == DEVICE_CUDA; i++)
+        if (strcmp(node->device[i].id, w->device_id) == 0)
+            return node->device[i].memory_bytes;
+    return 0;
+}
+
+static const struct planner_bound *find(const struct learned_memory *known, const char *key)
+{
+    for (int i = 0; i < known->n; i++)
+        if (strcmp(known->row[i].key, key) == 0)
+            return &known->row[i];
+    return NULL;
+}
+
+/* Only a worker that has a piece is known. */
+static void begin_worker(struct memory_watch *m, int i, const struct plan *p,
+                         const struct node_profile *node, const struct learned_memory *known)
+{
+    const struct plan_worker *w = &p->worker[i];
+    const struct planner_bound *row = NULL;
+    char key[PLANNER_KEY];
+
+    m->device_bytes[i] = device_bytes(node, w);
+    m->pool[i] = -1;
+    m->before[i] = w->piece > 0 ? w->piece : INT64_MAX;
+    if (w->piece > 0) {
+        planner_key(p->node[w->node], node, w, key);
+        row = find(known, key);
+    }
+    m->failed[i] = row && !row->measured ? row->samples : INT64_MAX;
+    m->measured[i] = INT64_MAX;
+    m->most[i] = m->before[i];
+}
+
+int memory_watch_begin(struct memory_watch *m, const struct plan *p,
+                       const struct node_profile *const *node, const struct learned_memory *known,
+                       struct eddis_error *err)
+{
+    size_t n = (size_t)p->n_workers;
+
+    memory_watch_end(m);
+    m->worker = calloc(n, sizeof *m->worker);
+    m->device_bytes = calloc(n, sizeof *m->device_bytes);
+    m->pool = calloc(n, sizeof *m->pool);
+    m->first = calloc(n, sizeof *m->first);
+    m->before = calloc(n, sizeof *m->before);
+    m->failed = calloc(n, sizeof *m->failed);
+    m->measured = calloc(n, sizeof *m->measured);
+    m->most = calloc(n, sizeof *m->most);
+    if (!m->worker || !m->device_bytes || !m->pool || !m->first || !m->before || !m->failed ||
+        !m->measured || !m->most)
+        return eddis_fail(err, -ENOMEM, "no memory to watch that of %d workers", p->n_workers);
+    m->n = p->n_workers;
+    for (int i = 0; i < m->n; i++)
+        begin_worker(m, i, p, node[p->worker[i].node], known);
+    return 0;
+}
+
+void memory_watch_end(struct memory_watch *m)
+{
+    free(m->worker);
+    free(m->device_bytes);
+    free(m->pool);
+    free(m->first);
+    free(m->before);
+    free(m->failed);
+    free(m->measured);
+    free(m->most);
+    *m = (struct memory_watch){ 0 };
+}
+
+/* ---- peaks ---- */
+
+/* What is told of a device is held by the device; workers that share one are not known of here. */
+static void take_limit(struct memory_watch *m, const struct progress *p, struct memory_worker *w)
+{
+    bool on_device = p->memory_told && m->device_bytes[p->rank] > 0;
+
+    w->limit_bytes = on_device ? m->device_bytes[p->rank] : p->memory_limit_bytes;
+    m->pool[p->rank] = on_device || p->memory_pool >= m->n ? -1 : p->memory_pool;
+}
+
+/* A pool is named for a rank under the node's limit, who may itself be held by its device: number
+ * it by the first who is in it.
+ */
+static void number_pools(struct memory_watch *m)
+{
+    for (int i = 0; i < m->n; i++)
+        m->first[i] = -1;
+    for (int i = 0; i < m->n; i++) {
+        int pool = m->pool[i];
+
+        if (pool >= 0 && m->first[pool] < 0)
+            m->first[pool] = i;
+        m->worker[i].pool = pool >= 0 ? m->first[pool] : i;
+    }
+}
+
+/* A peak counts from the plan's first step on, which the window leaves out, too, and until the next
+ * version is seen, whose first step may be under way.
+ */
+static bool is_of(const struct plan *plan, const struct progress *p)
+{
+    return p->memory_bytes > 0 && p->figures.plan >= plan->version &&
+           p->figures.plan == p->step_plan && p->plan_version == p->step_plan;
+}
+
+/* In a whole step, as it was at the peak: the present one may be an epoch's last, which is shorter.
+ */
+static int64_t at_once(const struct plan_worker *w, const struct progress *p)
+{
+    int64_t count = p->figures.count;
+
+    return p->takes_pieces && w->piece > 0 && w->piece < count ? w->piece : count;
+}
+
+void memory_watch_progress(struct memory_watch *m, const struct plan *plan,
+                           const struct progress *p)
+{
+    struct memory_worker *w;
+
+    if (!m->worker || p->rank < 0 || p->rank >= m->n || !is_of(plan, p))
+        return;
+    w = &m->worker[p->rank];
+    take_limit(m, p, w);
+    w->bytes = p->memory_bytes;
+    w->samples = at_once(&plan->worker[p->rank], p);
+    memory_take(&w->learnt, w->samples, p->memory_bytes);
+    m->fresh = true;
+}
+
+/* What a line says is known better now; what is less than that never takes anything back. */
+static int64_t without_failure(const struct memory_watch *m, int i)
+{
+    const struct memory_worker *w = &m->worker[i];
+    int64_t before = m->before[i], now = m->measured[i];
+
+    if (w->learnt.n == 0 || w->limit_bytes <= 0)
+        return before;
+    return memory_is_line(&w->learnt) || before == INT64_MAX || now > before ? now : before;
+}
+
+bool memory_watch_look(struct memory_watch *m)
+{
+    if (!m->fresh)
+        return false;
+    number_pools(m);
+    if (memory_bounds(m->worker, m->n, m->measured) < 0)
+        return false;
+    m->fresh = false;
+    for (int i = 0; i < m->n; i++) {
+        int64_t most = without_failure(m, i);
+
+        m->most[i] = most < m->failed[i] ? most : m->failed[i];
+    }
+    return true;
+}
+
+void memory_watch_learnt(const struct memory_watch *m, const struct plan *p,
+                         const struct node_profile *const *node, struct learned_memory *ret)
+{
+    for (int i = 0; i < m->n; i++) {
+        const struct plan_worker *w = &p->worker[i];
+        struct planner_bound row = { .samples = m->most[i], .measured = true };
+
+        if (!memory_is_line(&m->worker[i].learnt) || (m->most[i] >= p->global_batch && ret->n == 0))
+            continue;
+        planner_key(p->node[w->node], node[w->node], w, row.key);
+        learned_memory_measured(ret, &row, row.samples < p->global_batch);
+    }
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* straggling.c - sentences about workers that are slow, and their rows of the status */
+#include "straggling.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/strbuf.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A machine that others use, too, may be slow and fast by turns: the rest are events only. */
+enum { ALL_TOLD = 3 };
+
+enum { SENTENCE = 1200, SAYS = 800, CAUSE = 500, LOSS = 300, SHARE = 100 };
+
+static int watch(struct straggling *s, const struct plan *p, const struct time_model *learnt,
+                 int *node, struct eddis_error *err)
+{
+    int rc = stragglers_new(learnt, p->n_workers, &s->found, err);
+
+    for (int i = 0; i < p->n_workers; i++)
+        node[i] = p->worker[i].node;
+    return rc < 0 ? rc : stragglers_watch_links(s->found, node, p->n_nodes, err);
+}
+
+int straggling_begin(struct straggling *s, const struct plan *p, struct eddis_error *err)
+{
+    cleanup_free struct time_model *learnt = calloc((size_t)p->n_workers, sizeof *learnt);
+    cleanup_free int *node = calloc((size_t)p->n_workers, sizeof *node);
+
+    straggling_end(s);
+    s->run->status.all_slow_times = NAN;
+    if (!learnt || !node)
+        return eddis_fail(err, -ENOMEM, "no memory to watch %d workers", p->n_workers);
+    for (int i = 0; i < p->n_workers; i++)
+        if (p->worker[i].time == TIME_LEARNT)
+            learnt[i] = (struct time_model){ .fixed_s = p->worker[i].fixed_s,
+                                             .sample_s = p->worker[i].sample_s };
+    return watch(s, p, learnt, node, err);
+}
+
+void straggling_end(struct straggling *s)
+{
+    stragglers_free(s->found);
+    s->found = NULL;
+}
+
+/* Steps since the report before. */
+static void take_step(struct straggling *s, const struct progress *p, int peer)
+{
+    const struct board_times *t = &p->recent;
+    double n = (double)p->recent_steps * CLOCK_S;
+
+    if (p->recent_steps > 0)
+        stragglers_take_step(s->found, p->rank,
+                             &(struct straggler_step){
+                                 .number = p->steps_done,
+                                 .step_s = (double)t->total_ns / n,
+                                 .waits_s = (double)(t->total_ns - t->compute_ns - t->input_ns) / n,
+                                 .link = p->link,
+                                 .peer = peer });
+}
+
+void straggling_progress(struct straggling *s, const struct plan *in_force,
+                         const struct progress *p, const struct time_model *model, int peer)
+{
+    if (!s->found)
+        return;
+    stragglers_take(s->found, p->rank, &p->figures, p->queued_s, model);
+    stragglers_take_loss(s->found, p->rank, in_force->worker[p->rank].kind, &p->core_loss);
+    take_step(s, p, peer);
+}
+
+/* ---- sentences ---- */
+
+static const char *cause_word(enum straggler_cause c)
+{
+    static const char *const word[STRAGGLER_CAUSES] = { "compute", "processor", "input",
+                                                        "network" };
+
+    return word[c];
+}
+
+/* What the machine says, each behind "; "; returns whether it says anything. */
+static bool loss_text(const struct straggler *w, char *ret, size_t size)
+{
+    static const struct {
+        const char *before, *after;
+    } words[CORE_LOSSES] = {
+        [CORE_LOSS_STOLEN] = { "", " of its cores' time is stolen by the hypervisor" },
+        [CORE_LOSS_THROTTLED] = { "it is throttled in ", " of its control group's periods" },
+        [CORE_LOSS_OTHERS] = { "other programs take ", " of its cores' time" },
+        [CORE_LOSS_CLOCK] = { "its clock is ", " below the highest" },
+    };
+    struct strbuf b = { 0 };
+
+    for (int i = 0; i < CORE_LOSSES; i++)
+        if (w->lost.part[i] > 0)
+            strbuf_addf(&b, "; %s%.0f %%%s", words[i].before, 100 * w->lost.part[i],
+                        words[i].after);
+    (void)snprintf(ret, size, "%s", b.failed ? "" : strbuf_text(&b));
+    strbuf_fini(&b);
+    return ret[0] != '\0';
+}
+
+/* Of a slow link; node: names. */
+static int link_text(const struct slow_link *l, char (*node)[256], char *ret, size_t size)
+{
+    return snprintf(ret, size,
+                    "the connection from %.64s to %.64s carries %.3g MB/s, where it was %.3g, and "
+                    "is busy for %.3g of %.3g ms a step",
+                    node[l->from], node[l->to], 1e-6 * l->bytes_per_s, 1e-6 * l->usual_bytes_per_s,
+                    1e3 * l->busy_s, 1e3 * l->step_s);
+}
+
+static int input_text(const struct straggler *w, char *ret, size_t size)
+{
+    return snprintf(
+        ret, size,
+        "it waits %.3g of %.3g ms a step for its data, which comes at %.3g samples/s at least",
+        1e3 * w->input_s, 1e3 * w->own_s, w->data_per_s);
+}
+
+static int compute_text(const struct straggler *w, char *ret, size_t size)
+{
+    char lost[LOSS], queued[SHARE] = "";
+    bool told = loss_text(w, lost, sizeof lost);
+
+    if (isfinite(w->queued_part))
+        (void)snprintf(queued, sizeof queued,
+                       ", and %.0f %% of them its main thread waits for a processor%s",
+                       100 * w->queued_part,
+                       w->cause == STRAGGLER_PROCESSOR && !told ? ", which others use" : "");
+    return snprintf(ret, size, "%.3g ms a step were %.3g%s%s", 1e3 * w->own_s, 1e3 * w->usual_s,
+                    queued, lost);
+}
+
+static void cause_text(const struct straggler *w, char (*node)[256], char *ret)
+{
+    int n = snprintf(ret, CAUSE, "%s, %.0f %% of it: ", cause_word(w->cause), 100 * w->confidence);
+
+    if (w->cause == STRAGGLER_INPUT)
+        n += input_text(w, ret + n, (size_t)(CAUSE - n));
+    else if (w->cause == STRAGGLER_NETWORK)
+        n += link_text(&w->link, node, ret + n, (size_t)(CAUSE - n));
+    else
+        n += compute_text(w, ret + n, (size_t)(CAUSE - n));
+    if (w->waited_s > 0 && n < CAUSE)
+        (void)snprintf(ret + n, (size_t)(CAUSE - n), "; the others wait %.3g ms a step for it",
+                       1e3 * w->waited_s);
+}
+
+static void share_text(const struct straggler *w, int64_t batch, char *ret)
+{
+    if (w->usual_count > 0 && batch != w->usual_count)
+        (void)snprintf(ret, SHARE, "it gets %" PRId64 " samples instead of %" PRId64, batch,
+                       w->usual_count);
+    else
+        (void)snprintf(ret, SHARE, "it has %" PRId64 " samples a step", batch);
+}
+
+static const char *before_text(const struct straggler *w)
+{
+    if (w->bound)
+        return "with the data at hand";
+    return w->learnt ? "in earlier jobs" : "before";
+}
+
+static void tell_all(struct straggling *s, const struct straggler *w)
+{
+    char text[SENTENCE], lost[LOSS];
+    bool told = loss_text(w, lost, sizeof lost);
+
+    s->n_all += !w->over;
+    if (w->over)
+        (void)snprintf(text, sizeof text, "the workers are as fast as %s again", before_text(w));
+    else
+        (void)snprintf(text, sizeof text,
+                       "most workers take %.1f times as long as %s%s%s%s, so that none of them is "
+                       "named",
+                       w->times, before_text(w), told ? " (" : "", lost + (told ? strlen("; ") : 0),
+                       told ? ")" : "");
+    job_run_say(s->run, s->n_all <= ALL_TOLD ? JOB_EVENT_SAY : JOB_EVENT_NOTE, -1, -1, text);
+    s->run->status.all_slow_times = w->over ? NAN : w->times;
+}
+
+/* What is told of a worker, behind its name. */
+static void says_text(const struct straggler *w, const struct plan *p, char *ret)
+{
+    char cause[CAUSE], share[SHARE];
+
+    cause_text(w, p->node, cause);
+    share_text(w, p->worker[w->rank].batch, share);
+    if (w->over)
+        (void)snprintf(ret, SAYS, "is as fast as before again since step %" PRId64 "; %s", w->since,
+                       share);
+    else
+        (void)snprintf(ret, SAYS, "takes %.1f times as long as %s since step %" PRId64 " (%s); %s",
+                       w->times, before_text(w), w->since, cause, share);
+}
+
+static void tell_one(struct straggling *s, const struct straggler *w, const char *node, int agent,
+                     const char *says)
+{
+    char text[SENTENCE];
+
+    (void)snprintf(text, sizeof text, "rank %d on %.255s %s", w->rank, node, says);
+    job_run_say(s->run, w->over ? JOB_EVENT_STRAGGLER_OVER : JOB_EVENT_STRAGGLER, agent, w->rank,
+                text);
+}
+
+/* ---- the status ---- */
+
+static void fill_status(struct job_status *s, const struct straggler *w, const char *says)
+{
+    struct worker_status *row = &s->worker[w->rank];
+
+    s->stragglers += !w->over;
+    (void)snprintf(row->straggler, sizeof row->straggler, "%s",
+                   w->over ? "" : cause_word(w->cause));
+    (void)snprintf(row->straggler_says, sizeof row->straggler_says, "%.*s",
+                   (int)sizeof row->straggler_says - 1, w->over ? "" : says);
+    if (w->over)
+        return;
+    row->straggler_times = w->times;
+    row->straggler_since = w->since;
+    row->straggler_confidence = w->confidence;
+}
+
+void straggling_tell(struct straggling *s, const struct plan *p, const int *agent, int64_t now_ns)
+{
+    struct straggler w;
+
+    while (s->found && stragglers_next(s->found, (double)now_ns / CLOCK_S, &w)) {
+        const struct plan_worker *of = w.rank >= 0 ? &p->worker[w.rank] : NULL;
+        char says[SAYS];
+
+        if (!of) {
+            tell_all(s, &w);
+            continue;
+        }
+        says_text(&w, p, says);
+        tell_one(s, &w, p->node[of->node], agent[of->node], says);
+        if (w.rank < s->run->status.n_workers)
+            fill_status(&s->run->status, &w, says);
+    }
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* straggling.h - who has become slow in a generation, for people, the status and the journal */
+#ifndef EDDIS_AGENTS_DRIVER_STRAGGLING_H
+#define EDDIS_AGENTS_DRIVER_STRAGGLING_H
+
+#include "job_run.h"
+
+#include "scheduler/stragglers.h"
+
+struct straggling {
+    struct job_run *run;      /* borrowed */
+    struct stragglers *found; /* NULL: there is no generation */
+    int n_all;                /* how often most were slow at once */
+};
+
+/* Begin with a generation's plan. */
+int straggling_begin(struct straggling *s, const struct plan *p, struct eddis_error *err);
+
+/* Take what a worker has measured; model: what is learnt of it; peer: the node to which its busiest
+ * connection goes, -1: none.
+ */
+void straggling_progress(struct straggling *s, const struct plan *in_force,
+                         const struct progress *p, const struct time_model *model, int peer);
+
+/* Tell of those that are slow by now, or no more.  p: the plan published last; agent [n_nodes]: of
+ * its nodes.
+ */
+void straggling_tell(struct straggling *s, const struct plan *p, const int *agent, int64_t now_ns);
+
+void straggling_end(struct straggling *s); /* of the generation */
+
+#endif

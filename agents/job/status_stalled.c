@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* status_stalled.c - whether the workers of a job make steps */
+#include "status_json.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Seconds without a step from which a worker is said to stall ... */
+#define STALLED_S 2.0
+/* ... unless its steps take long: as many of them. */
+#define STALLED_STEPS 10
+
+bool job_status_has_ended(const struct worker_status *w)
+{
+    static const char *const states[] = { "done", "exited", "killed", "lost" };
+
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        if (strcmp(w->state, states[i]) == 0)
+            return true;
+    return false;
+}
+
+bool job_status_is_stalled(const struct worker_status *w)
+{
+    return w->last_step_age_s > fmax(STALLED_S, STALLED_STEPS * 1e-3 * w->step_ms);
+}
+
+double job_status_stalled_s(const struct job_status *s)
+{
+    double least = INFINITY;
+
+    for (int i = 0; i < s->n_workers; i++) {
+        const struct worker_status *w = &s->worker[i];
+
+        if (job_status_has_ended(w))
+            continue;
+        if (!job_status_is_stalled(w))
+            return 0;
+        least = fmin(least, w->last_step_age_s);
+    }
+    return s->state == JOB_RUNNING && isfinite(least) ? least : 0;
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core_watch.c - differences of counters of /proc/stat, /proc/PID/stat and cpu.stat */
+#include "core_watch.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/proctree.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    GROUP = 512,
+    DEEPEST = 1000, /* processes above one another */
+    CLOCKS = 8,     /* cores of a rank whose clock is read: each is a file */
+};
+
+#define LEAST_NS CLOCK_S
+#define TIMES    100 /* as long as a reading computes, until the next */
+
+/* In clock ticks since the machine started. */
+struct ticks {
+    int64_t all, busy, stolen;
+};
+
+struct rank {
+    pid_t wrapper, pid;
+    int64_t used; /* by all its processes, in ticks */
+    cpu_set_t cores;
+};
+
+/* Counters of one rank at the reading before. */
+struct counts {
+    pid_t pid; /* 0: there was none */
+    cpu_set_t cores;
+    struct ticks ticks;
+    int64_t own; /* of the job's ranks on these cores */
+    char group[GROUP];
+    int64_t periods, throttled;
+};
+
+struct core_watch {
+    struct rank *rank;      /* [n] */
+    struct counts *before;  /* [n] */
+    struct core_loss *loss; /* [n] */
+    struct ticks core[CPU_SETSIZE];
+    int n;
+    int64_t next_ns;
+};
+
+static void forget(struct core_loss *l)
+{
+    for (int i = 0; i < CORE_LOSSES; i++)
+        l->part[i] = NAN;
+}
+
+int core_watch_open(int n_ranks, struct core_watch **ret, struct eddis_error *err)
+{
+    struct core_watch *w = calloc(1, sizeof *w);
+    size_t n = (size_t)n_ranks;
+
+    if (w) {
+        w->n = n_ranks;
+        w->before = calloc(n, sizeof *w->before);
+        w->loss = calloc(n, sizeof *w->loss);
+        w->rank = calloc(n, sizeof *w->rank);
+    }
+    if (!w || !w->before || !w->loss || !w->rank) {
+        core_watch_close(w);
+        return eddis_fail(err, -ENOMEM, "no memory to watch the cores of %d ranks", n_ranks);
+    }
+    for (int i = 0; i < n_ranks; i++)
+        forget(&w->loss[i]);
+    *ret = w;
+    return 0;
+}
+
+void core_watch_close(struct core_watch *w)
+{
+    if (!w)
+        return;
+    free(w->before);
+    free(w->loss);
+    free(w->rank);
+    free(w);
+}
+
+struct core_loss core_watch_loss(const struct core_watch *w, int i)
+{
+    return w->loss[i];
+}
+
+void core_watch_set(struct core_watch *w, int i, pid_t wrapper, pid_t pid)
+{
+    w->rank[i].wrapper = wrapper;
+    w->rank[i].pid = pid;
+}
+
+/* ---- reading ---- */
+
+/* Time of virtual machines' guests is in the user's already. */
+static bool read_cores(struct core_watch *w)
+{
+    cleanup_file FILE *f = fopen("/proc/stat", "re");
+    char line[512];
+
+    memset(w->core, 0, sizeof w->core);
+    while (f && fgets(line, sizeof line, f) && strncmp(line, "cpu", 3) == 0) {
+        int64_t user, nice, kernel, idle, waiting, irq, soft, stolen;
+        int i;
+
+        if (sscanf(line,
+                   "cpu%d %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64
+                   " %" SCNd64 " %" SCNd64,
+                   &i, &user, &nice, &kernel, &idle, &waiting, &irq, &soft, &stolen) != 9 ||
+            i < 0 || i >= CPU_SETSIZE)
+            continue;
+        w->core[i] = (struct ticks){ .busy = user + nice + kernel + irq + soft, .stolen = stolen };
+        w->core[i].all = w->core[i].busy + stolen + idle + waiting;
+    }
+    return f != NULL;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    const struct proctree_process *x = a, *y = b;
+
+    return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+/* The rank whose wrapper is this process or above it; -1 none. */
+static int rank_of(const struct core_watch *w, const struct proctree_process *p,
+                   const struct proctree_process *all, size_t n)
+{
+    for (int depth = 0; p && depth < DEEPEST; depth++) {
+        const struct proctree_process above = { .pid = p->parent };
+
+        for (int i = 0; i < w->n; i++)
+            if (p->pid == w->rank[i].wrapper)
+                return i;
+        p = bsearch(&above, all, n, sizeof *all, by_pid);
+    }
+    return -1;
+}
+
+/* A child that has ended is in the time of the one that has reaped it. */
+static bool read_used(struct core_watch *w)
+{
+    cleanup_free struct proctree_process *all = NULL;
+    int n = proctree_all(&all, NULL);
+
+    if (n <= 0)
+        return false;
+    for (int i = 0; i < w->n; i++)
+        w->rank[i].used = 0;
+    qsort(all, (size_t)n, sizeof *all, by_pid);
+    for (int i = 0; i < n; i++) {
+        int r = rank_of(w, &all[i], all, (size_t)n);
+
+        if (r >= 0)
+            w->rank[r].used += all[i].used;
+    }
+    return true;
+}
+
+/* Of all ranks on the cores of one; a rank that may run on others, too, has used all its alike. */
+static int64_t used_on(const struct core_watch *w, const cpu_set_t *cores)
+{
+    double ret = 0;
+
+    for (int i = 0; i < w->n; i++) {
+        cpu_set_t both;
+        int n = CPU_COUNT(&w->rank[i].cores);
+
+        CPU_AND(&both, cores, &w->rank[i].cores);
+        if (n)
+            ret += (double)w->rank[i].used * CPU_COUNT(&both) / n;
+    }
+    return (int64_t)ret;
+}
+
+/* Add a group's counters; in version 2 not every group has them. */
+static void add_group(const char *path, struct counts *c)
+{
+    cleanup_file FILE *f = fopen(path, "re");
+    int64_t periods = -1, throttled = -1;
+    char line[128];
+
+    while (f && fgets(line, sizeof line, f)) {
+        (void)sscanf(line, "nr_periods %" SCNd64, &periods);
+        (void)sscanf(line, "nr_throttled %" SCNd64, &throttled);
+    }
+    if (periods < 0 || throttled < 0)
+        return;
+    c->periods += periods;
+    c->throttled += throttled;
+}
+
+/* A quota may be any group's above the process: those without one count no periods. */
+static void add_groups(const char *mount, const char *group, struct counts *c)
+{
+    char path[GROUP], file[3 * GROUP];
+    char *slash = path;
+
+    (void)snprintf(path, sizeof path, "%s", strcmp(group, "/") == 0 ? "" : group);
+    while (slash) {
+        (void)snprintf(file, sizeof file, "%s%s/cpu.stat", mount, path);
+        add_group(file, c);
+        slash = strrchr(path, '/');
+        if (slash)
+            *slash = '\0';
+    }
+}
+
+/* Lines are "0::/path" in version 2, "5:cpu,cpuacct:/path" in version 1. */
+static void read_group(pid_t pid, struct counts *c)
+{
+    char name[64], line[GROUP], mount[GROUP + 32];
+    cleanup_file FILE *f = NULL;
+
+    (void)snprintf(name, sizeof name, "/proc/%d/cgroup", (int)pid);
+    f = fopen(name, "re");
+    while (f && fgets(line, sizeof line, f)) {
+        char *which = strchr(line, ':'), *group = which ? strchr(which + 1, ':') : NULL;
+
+        if (!group)
+            continue;
+        *group++ = '\0';
+        group[strcspn(group, "\n")] = '\0';
+        which++;
+        if (*which && strcmp(which, "cpu") != 0 && strncmp(which, "cpu,", 4) != 0 &&
+            !strstr(which, ",cpu,"))
+            continue;
+        (void)snprintf(mount, sizeof mount, "/sys/fs/cgroup%s%s", *which ? "/" : "", which);
+        add_groups(mount, group, c);
+        if (*which || !c->group[0]) /* where both versions are, version 1 has the controller */
+            (void)snprintf(c->group, sizeof c->group, "%s", group);
+    }
+}
+
+static double frequency(int core, const char *name)
+{
+    char path[128];
+    cleanup_file FILE *f = NULL;
+    double ret = NAN;
+
+    (void)snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/%s", core, name);
+    f = fopen(path, "re");
+    if (f && fscanf(f, "%lf", &ret) != 1)
+        ret = NAN;
+    return ret;
+}
+
+static double clock_lost(const cpu_set_t *cores)
+{
+    double lost = 0;
+    int n = 0;
+
+    for (int i = 0; i < CPU_SETSIZE && n < CLOCKS; i++) {
+        double now, most;
+
+        if (!CPU_ISSET(i, cores))
+            continue;
+        now = frequency(i, "scaling_cur_freq");
+        most = frequency(i, "cpuinfo_max_freq");
+        if (!(now > 0 && most > 0))
+            return NAN;
+        lost += fmax(1 - now / most, 0);
+        n++;
+    }
+    return n ? lost / n : NAN;
+}
+
+/* ---- one rank ---- */
+
+static double part(int64_t some, int64_t all)
+{
+    return all > 0 ? fmin(fmax((double)some / (double)all, 0), 1) : NAN;
+}
+
+static void count(const struct core_watch *w, const struct rank *r, struct counts *ret)
+{
+    *ret = (struct counts){ .pid = r->pid, .cores = r->cores };
+    for (int c = 0; c < CPU_SETSIZE; c++)
+        if (CPU_ISSET(c, &ret->cores)) {
+            ret->ticks.all += w->core[c].all;
+            ret->ticks.busy += w->core[c].busy;
+            ret->ticks.stolen += w->core[c].stolen;
+        }
+    ret->own = used_on(w, &ret->cores);
+    read_group(r->pid, ret);
+}
+
+static void compare(const struct counts *a, const struct counts *b, struct core_loss *ret)
+{
+    int64_t all = b->ticks.all - a->ticks.all, busy = b->ticks.busy - a->ticks.busy;
+
+    forget(ret);
+    if (a->pid <= 0 || a->pid != b->pid || !CPU_EQUAL(&a->cores, &b->cores))
+        return;
+    ret->part[CORE_LOSS_STOLEN] = part(b->ticks.stolen - a->ticks.stolen, all);
+    ret->part[CORE_LOSS_OTHERS] = part(busy - (b->own - a->own), all);
+    if (strcmp(a->group, b->group) == 0)
+        ret->part[CORE_LOSS_THROTTLED] = part(b->throttled - a->throttled, b->periods - a->periods);
+    ret->part[CORE_LOSS_CLOCK] = clock_lost(&b->cores);
+}
+
+static void find_cores(struct rank *r)
+{
+    if (r->pid <= 0 || sched_getaffinity(r->pid, sizeof r->cores, &r->cores) < 0)
+        CPU_ZERO(&r->cores);
+}
+
+static void take_rank(struct core_watch *w, int i)
+{
+    struct counts now = { .pid = 0 };
+
+    if (CPU_COUNT(&w->rank[i].cores) > 0)
+        count(w, &w->rank[i], &now);
+    compare(&w->before[i], &now, &w->loss[i]);
+    w->before[i] = now;
+}
+
+void core_watch_take(struct core_watch *w, int64_t now_ns)
+{
+    int64_t begun_ns = clock_thread_ns(), cost_ns;
+
+    if (now_ns < w->next_ns)
+        return;
+    for (int i = 0; i < w->n; i++)
+        find_cores(&w->rank[i]);
+    if (read_cores(w) && read_used(w))
+        for (int i = 0; i < w->n; i++)
+            take_rank(w, i);
+    cost_ns = clock_thread_ns() - begun_ns;
+    w->next_ns =
+        clock_after_ns(clock_now_ns(), cost_ns > LEAST_NS / TIMES ? cost_ns * TIMES : LEAST_NS);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hurry.c - doubles the pause between reports that are made at once */
+#include "hurry.h"
+
+#include "lib/base/clock.h"
+
+static const int64_t least_ns = 100 * CLOCK_MS;
+
+bool hurry_allows(struct hurry *h, int64_t every_ns, int64_t now_ns)
+{
+    int64_t gone_ns = now_ns - h->last_ns;
+
+    if (h->last_ns == 0 || gone_ns >= every_ns)
+        h->pause_ns = 0;
+    if (gone_ns < h->pause_ns)
+        return false;
+    h->pause_ns = h->pause_ns ? 2 * h->pause_ns : least_ns;
+    h->last_ns = now_ns;
+    return true;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* link_watch.c - differences of tcp_info of the sockets that ranks have open */
+#include "link_watch.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/tcp.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum { ANSWER = 32 << 10, ESTABLISHED = 1, ADDRESS = 46 };
+enum { MOST = 64 << 10 }; /* of a machine's connections: where there are more nothing is known */
+
+#define LEAST_NS CLOCK_S
+#define TIMES    100 /* as long as a reading computes, until the next */
+
+struct link {
+    uint32_t inode;
+    uint64_t busy_us, acked;
+    char peer[ADDRESS];
+};
+
+struct reading {
+    struct link *link; /* [n] by inode */
+    size_t n, room;
+    int64_t at_ns;
+};
+
+struct link_watch {
+    pid_t *pid;             /* [n] */
+    struct link_load *load; /* [n] */
+    struct reading now, before;
+    int n;
+    int64_t next_ns;
+};
+
+static const struct link_load unknown = { .busy = NAN, .bytes_per_s = NAN };
+
+int link_watch_open(int n_ranks, struct link_watch **ret, struct eddis_error *err)
+{
+    struct link_watch *w = calloc(1, sizeof *w);
+
+    if (w) {
+        w->n = n_ranks;
+        w->pid = calloc((size_t)n_ranks, sizeof *w->pid);
+        w->load = calloc((size_t)n_ranks, sizeof *w->load);
+    }
+    if (!w || !w->pid || !w->load) {
+        link_watch_close(w);
+        return eddis_fail(err, -ENOMEM, "no memory to watch the links of %d ranks", n_ranks);
+    }
+    for (int i = 0; i < n_ranks; i++)
+        w->load[i] = unknown;
+    *ret = w;
+    return 0;
+}
+
+void link_watch_close(struct link_watch *w)
+{
+    if (!w)
+        return;
+    free(w->now.link);
+    free(w->before.link);
+    free(w->pid);
+    free(w->load);
+    free(w);
+}
+
+void link_watch_set(struct link_watch *w, int i, pid_t pid)
+{
+    w->pid[i] = pid;
+}
+
+struct link_load link_watch_load(const struct link_watch *w, int i)
+{
+    return w->load[i];
+}
+
+/* ---- all connections of the machine ---- */
+
+static bool keep(struct reading *r, const struct link *l)
+{
+    if (r->n == MOST)
+        return false;
+    if (r->n == r->room) {
+        size_t room = r->room ? 2 * r->room : 64;
+        struct link *more = realloc(r->link, room * sizeof *more);
+
+        if (!more)
+            return false;
+        r->link = more;
+        r->room = room;
+    }
+    r->link[r->n++] = *l;
+    return true;
+}
+
+/* Within a machine there is no link. */
+static bool goes_out(const struct inet_diag_msg *m)
+{
+    return memcmp(m->id.idiag_src, m->id.idiag_dst, sizeof m->id.idiag_src) != 0;
+}
+
+/* Who does not read makes no link slow.  Older kernels tell less of a connection. */
+static bool read_info(const struct inet_diag_msg *m, int n, struct link *ret)
+{
+    const struct rtattr *a = (const struct rtattr *)(m + 1);
+    struct tcp_info info = { 0 };
+
+    for (; RTA_OK(a, n); a = RTA_NEXT(a, n))
+        if (a->rta_type == INET_DIAG_INFO) {
+            size_t size = RTA_PAYLOAD(a);
+
+            if (size < offsetof(struct tcp_info, tcpi_sndbuf_limited))
+                return false;
+            memcpy(&info, RTA_DATA(a), size < sizeof info ? size : sizeof info);
+            ret->busy_us = info.tcpi_busy_time - info.tcpi_rwnd_limited;
+            ret->acked = info.tcpi_bytes_acked;
+            return true;
+        }
+    return false;
+}
+
+/* Sockets of version 6 may be of version 4 in truth: "10.1.0.7", not "::ffff:10.1.0.7". */
+static bool read_peer(const struct inet_diag_msg *m, struct link *ret)
+{
+    const struct in6_addr *six = (const struct in6_addr *)(const void *)m->id.idiag_dst;
+
+    if (m->idiag_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(six))
+        return inet_ntop(AF_INET, &six->s6_addr[12], ret->peer, sizeof ret->peer) != NULL;
+    return inet_ntop(m->idiag_family, m->id.idiag_dst, ret->peer, sizeof ret->peer) != NULL;
+}
+
+/* Returns false where there are too many. */
+static bool take_message(struct reading *r, const struct nlmsghdr *h)
+{
+    const struct inet_diag_msg *m = NLMSG_DATA(h);
+    struct link l = { .inode = 0 };
+
+    if (h->nlmsg_len < NLMSG_LENGTH(sizeof *m) || !goes_out(m) ||
+        !read_info(m, (int)(h->nlmsg_len - NLMSG_LENGTH(sizeof *m)), &l) || !read_peer(m, &l))
+        return true;
+    l.inode = m->idiag_inode;
+    return keep(r, &l);
+}
+
+static bool ask(int fd, int family)
+{
+    const struct {
+        struct nlmsghdr h;
+        struct inet_diag_req_v2 q;
+    } all = { .h = { .nlmsg_len = sizeof all,
+                     .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                     .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+              .q = { .sdiag_family = (uint8_t)family,
+                     .sdiag_protocol = IPPROTO_TCP,
+                     .idiag_ext = 1 << (INET_DIAG_INFO - 1),
+                     .idiag_states = 1 << ESTABLISHED } };
+
+    return send(fd, &all, sizeof all, 0) == (ssize_t)sizeof all;
+}
+
+/* Take the messages of an answer's part.  Returns whether more of it are to come. */
+static bool take_part(struct reading *r, const char *text, size_t n)
+{
+    const struct nlmsghdr *h;
+
+    for (size_t at = 0; at < n; at += NLMSG_ALIGN(h->nlmsg_len)) {
+        h = (const struct nlmsghdr *)(const void *)(text + at);
+        if (n - at < sizeof *h || h->nlmsg_len < sizeof *h || h->nlmsg_len > n - at ||
+            h->nlmsg_type != SOCK_DIAG_BY_FAMILY)
+            return false;
+        if (!take_message(r, h)) {
+            r->n = 0;
+            return false;
+        }
+    }
+    return n > 0;
+}
+
+static void read_family(struct reading *r, int family)
+{
+    static const struct timeval most = { .tv_sec = 1 };
+    cleanup_fd int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    cleanup_free char *text = malloc(ANSWER);
+    bool more = text && fd >= 0 &&
+                setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most) == 0 && ask(fd, family);
+
+    while (more) {
+        ssize_t got = recv(fd, text, ANSWER, 0);
+
+        more = take_part(r, text, got > 0 ? (size_t)got : 0);
+    }
+}
+
+static int by_inode(const void *a, const void *b)
+{
+    const struct link *x = a, *y = b;
+
+    return (x->inode > y->inode) - (x->inode < y->inode);
+}
+
+static void read_all(struct reading *r)
+{
+    r->n = 0;
+    r->at_ns = clock_now_ns();
+    read_family(r, AF_INET);
+    read_family(r, AF_INET6);
+    if (r->n)
+        qsort(r->link, r->n, sizeof *r->link, by_inode);
+}
+
+static const struct link *find(const struct reading *r, uint32_t inode)
+{
+    const struct link key = { .inode = inode };
+
+    return r->n ? bsearch(&key, r->link, r->n, sizeof *r->link, by_inode) : NULL;
+}
+
+/* ---- a rank's own ---- */
+
+static void compare(const struct link_watch *w, uint32_t inode, struct link_load *busiest)
+{
+    const struct link *a = find(&w->before, inode), *b = find(&w->now, inode);
+    double passed_s = (double)(w->now.at_ns - w->before.at_ns) / CLOCK_S, busy_s;
+
+    if (!a || !b || b->busy_us < a->busy_us || b->acked < a->acked || !(passed_s > 0))
+        return;
+    busy_s = 1e-6 * (double)(b->busy_us - a->busy_us);
+    if (busiest->busy >= busy_s / passed_s)
+        return;
+    busiest->busy = fmin(busy_s / passed_s, 1);
+    busiest->bytes_per_s = busy_s > 0 ? (double)(b->acked - a->acked) / busy_s : 0;
+    memcpy(busiest->peer, b->peer, sizeof busiest->peer);
+}
+
+static void take_rank(struct link_watch *w, int i)
+{
+    char path[64], target[64];
+    struct dirent *e;
+    DIR *dir;
+
+    w->load[i] = unknown;
+    (void)snprintf(path, sizeof path, "/proc/%d/fd", (int)w->pid[i]);
+    dir = w->pid[i] > 0 ? opendir(path) : NULL;
+    while (dir && (e = readdir(dir))) {
+        ssize_t n = readlinkat(dirfd(dir), e->d_name, target, sizeof target - 1);
+        uint32_t inode;
+
+        target[n > 0 ? n : 0] = '\0';
+        if (sscanf(target, "socket:[%" SCNu32 "]", &inode) == 1)
+            compare(w, inode, &w->load[i]);
+    }
+    if (dir)
+        (void)closedir(dir);
+}
+
+void link_watch_take(struct link_watch *w, int64_t now_ns)
+{
+    struct reading before = w->now;
+    int64_t begun_ns = clock_thread_ns(), cost_ns;
+
+    if (now_ns < w->next_ns)
+        return;
+    w->now = w->before;
+    w->before = before;
+    read_all(&w->now);
+    for (int i = 0; i < w->n; i++)
+        take_rank(w, i);
+    cost_ns = clock_thread_ns() - begun_ns;
+    w->next_ns =
+        clock_after_ns(clock_now_ns(), cost_ns > LEAST_NS / TIMES ? cost_ns * TIMES : LEAST_NS);
+}

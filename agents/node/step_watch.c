@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step_watch.c - from the ring of a board page to a window of steps */
+#include "step_watch.h"
+
+#include "lib/base/clock.h"
+
+#include <math.h>
+
+void step_watch_init(struct step_watch *w)
+{
+    *w = (struct step_watch){ .told_since = -1 };
+    step_window_init(&w->window);
+}
+
+static double seconds(int64_t ns)
+{
+    return (double)ns / CLOCK_S;
+}
+
+static void take(struct step_watch *w, const struct board_page *page, const struct board *b,
+                 const struct board_step *s)
+{
+    const struct window_step one = { .step = s->step,
+                                     .plan = s->plan,
+                                     .count = s->count,
+                                     .work = s->work > 0 ? s->work : (double)s->count,
+                                     .compute_s = seconds(s->t.compute_ns),
+                                     .input_s = seconds(s->t.input_ns),
+                                     .exposed_s = seconds(s->t.exposed_ns),
+                                     .total_s = seconds(s->t.total_ns) };
+
+    if (s->plan != w->batch_plan) {
+        w->batch_plan = s->plan;
+        w->batch = board_batch(b, s->plan, page->local_rank);
+    }
+    step_window_add(&w->window, &one, w->batch);
+}
+
+void step_watch_take(struct step_watch *w, const struct board_page *page, const struct board *b)
+{
+    int64_t from = page->steps_done - BOARD_RING;
+
+    if (page->steps_done <= w->window.last || page->steps_here < w->steps_here) {
+        step_window_init(&w->window);
+        w->told_since = -1;
+    }
+    w->steps_here = page->steps_here;
+    if (from < page->steps_done - page->steps_here) /* it was resumed there */
+        from = page->steps_done - page->steps_here;
+    if (from <= w->window.last)
+        from = w->window.last + 1;
+    for (int64_t step = from < 0 ? 0 : from; step < page->steps_done; step++) {
+        const struct board_step *s = &page->ring[step % BOARD_RING];
+
+        if (s->step == step)
+            take(w, page, b, s);
+    }
+}
+
+/* Whether there are figures of a window of which none were reported. */
+static bool is_another(const struct step_watch *w)
+{
+    return w->window.points >= STEP_WINDOW_CHANGE &&
+           (w->window.plan != w->told_plan || w->window.since != w->told_since);
+}
+
+bool step_watch_has_news(const struct step_watch *w)
+{
+    return is_another(w) || (w->unsure && w->window.points >= STEP_WINDOW_SURE);
+}
+
+/* Mean time in the run queue of the steps since these figures were reported first. */
+static double queued_s(const struct step_watch *w, const struct board_page *page, int64_t queued_ns)
+{
+    int64_t steps = page->steps_here - w->queued_at;
+
+    return w->queued_ns >= 0 && queued_ns >= w->queued_ns && steps > 0
+               ? seconds(queued_ns - w->queued_ns) / (double)steps
+               : NAN;
+}
+
+static void report_figures(struct step_watch *w, const struct board_page *page,
+                           struct progress *ret)
+{
+    int64_t queued_ns = process_load_queued_ns(w->load.pid, w->load.thread);
+
+    w->unsure = (w->unsure || (is_another(w) && w->window.plan == w->told_plan)) &&
+                w->window.points < STEP_WINDOW_SURE;
+    if (is_another(w)) {
+        w->told_plan = w->window.plan;
+        w->told_since = w->window.since;
+        w->queued_ns = queued_ns;
+        w->queued_at = page->steps_here;
+    }
+    if (step_window_figures(&w->window, &ret->figures) && step_figures_are_sane(&ret->figures))
+        ret->queued_s = queued_s(w, page, queued_ns);
+    else
+        ret->figures = (struct step_figures){ .plan = 0 };
+}
+
+void step_watch_look_at_memory(struct step_watch *w)
+{
+    process_load_memory(w->load.pid, &w->memory);
+}
+
+void step_watch_report(struct step_watch *w, const struct board_page *page, pid_t wrapper,
+                       struct progress *ret)
+{
+    bool known = process_load_find(&w->load, wrapper, page->pid, (pid_t)page->thread);
+
+    if (!known)
+        w->memory = (struct process_memory){ 0 };
+    ret->queued_s = NAN;
+    report_figures(w, page, ret);
+    ret->memory_told = page->memory_bytes > 0;
+    ret->memory_bytes = page->memory_bytes;
+    if (!ret->memory_told)
+        ret->memory_bytes = w->memory.peak_bytes;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* protocol_figures.c - figures of a worker's steps to and from JSON */
+#include "protocol_figures.h"
+
+#include "lib/base/fields.h"
+
+#include <errno.h>
+#include <float.h>
+
+#define N(table) (sizeof(table) / sizeof *(table))
+
+#define SECONDS(spread, member)                                                                    \
+    {                                                                                              \
+        .key = #spread "_" #member, .kind = FIELD_DOUBLE,                                          \
+        .offset = offsetof(struct step_figures, spread.member), .low = 0,                          \
+        .high = STEP_FIGURES_MAX_S                                                                 \
+    }
+#define SPREAD(spread)                                                                             \
+    SECONDS(spread, low_s), SECONDS(spread, median_s), SECONDS(spread, high_s),                    \
+        SECONDS(spread, max_s)
+
+static const struct field figures_fields[] = {
+    FIELD(struct step_figures, plan, INT64, 1, INT64_MAX),
+    FIELD(struct step_figures, since, INT64, 0, INT64_MAX),
+    FIELD(struct step_figures, steps, INT64, STEP_WINDOW_CHANGE, INT64_MAX),
+    FIELD(struct step_figures, points, INT64, STEP_WINDOW_CHANGE, INT64_MAX),
+    FIELD(struct step_figures, count, INT64, 1, INT64_MAX),
+    FIELD_REAL(struct step_figures, work, DOUBLE, DBL_MIN, DBL_MAX),
+    SPREAD(own),
+    SPREAD(compute),
+    SPREAD(input),
+    SPREAD(exposed),
+    SPREAD(total),
+};
+
+int figures_write(const struct step_figures *f, json_t *o)
+{
+    json_t *one;
+
+    if (f->plan == 0)
+        return 0;
+    one = json_object();
+    if (json_object_set_new(o, "figures", one) < 0 ||
+        fields_write(figures_fields, N(figures_fields), f, one) < 0)
+        return -ENOMEM;
+    return 0;
+}
+
+int figures_read(struct step_figures *ret, const json_t *o, struct eddis_error *err)
+{
+    json_t *one;
+    int rc;
+
+    *ret = (struct step_figures){ .plan = 0 };
+    if (!json_object_get(o, "figures"))
+        return 0;
+    rc = json_want_object(o, "figures", &one, err);
+    if (rc >= 0)
+        rc = fields_read(figures_fields, N(figures_fields), one, ret, err);
+    if (rc >= 0)
+        rc = fields_end(one, N(figures_fields), err);
+    if (rc >= 0 && !step_figures_are_sane(ret))
+        rc = eddis_fail(err, -EINVAL, "quartiles are out of order");
+    return rc < 0 ? eddis_fail_prefix(err, rc, "figures") : 1;
+}

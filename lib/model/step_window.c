@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step_window.c - keeps a worker's last steps of one plan and one speed, and sums them up */
+#include "step_window.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void step_window_init(struct step_window *w)
+{
+    memset(w, 0, sizeof *w);
+    w->last = -1;
+}
+
+/* ---- order statistics ---- */
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Of n sorted values, between two of them where it falls there. */
+static double quantile(const double *v, int n, double part)
+{
+    double at = part * (n - 1);
+    int below = (int)at;
+
+    return below + 1 < n ? v[below] + (at - below) * (v[below + 1] - v[below]) : v[n - 1];
+}
+
+static double median(double *v, int n)
+{
+    qsort(v, (size_t)n, sizeof *v, by_size);
+    return quantile(v, n, 0.5);
+}
+
+static struct step_spread spread_of(double *v, int n)
+{
+    qsort(v, (size_t)n, sizeof *v, by_size);
+    return (struct step_spread){ .low_s = quantile(v, n, 0.25),
+                                 .median_s = quantile(v, n, 0.5),
+                                 .high_s = quantile(v, n, 0.75),
+                                 .max_s = v[n - 1] };
+}
+
+static double own_s(const struct window_step *s)
+{
+    return s->compute_s + s->input_s;
+}
+
+/* Seconds a unit of work. */
+static double pace(const struct window_step *s)
+{
+    return own_s(s) / s->work;
+}
+
+/* ---- what is in the window ---- */
+
+/* The kept point with `back` younger ones. */
+static const struct step_point *kept(const struct step_window *w, int back)
+{
+    return &w->point[(w->points - 1 - back) % STEP_WINDOW_MAX];
+}
+
+static void keep(struct step_window *w, const struct step_point *p)
+{
+    if (w->points == 0)
+        w->since = p->mean.step;
+    w->point[w->points++ % STEP_WINDOW_MAX] = *p;
+    w->steps += p->n;
+    w->n += w->n < STEP_WINDOW_MAX;
+}
+
+static void begin(struct step_window *w, int64_t plan)
+{
+    w->plan = plan;
+    w->points = w->steps = w->n = 0;
+    w->next.n = 0;
+}
+
+/* Whether the newest point is out of the range of the n points before, whose median lies in it:
+ * said without sorting them, which is done for few points then.
+ */
+static bool may_have_changed(const struct step_window *w, const double *v, int n)
+{
+    double low = v[0], high = v[0], newest = pace(&kept(w, 0)->mean);
+
+    for (int i = 1; i < n; i++) {
+        low = v[i] < low ? v[i] : low;
+        high = v[i] > high ? v[i] : high;
+    }
+    return newest > low * STEP_WINDOW_RATIO || newest < high / STEP_WINDOW_RATIO;
+}
+
+/* Whether the newest points are all slower, or all faster, than the median of those before. */
+static bool has_changed(const struct step_window *w)
+{
+    double v[STEP_WINDOW_MAX], before;
+    int n = 0, slower = 0, faster = 0;
+
+    if (w->n < 2 * STEP_WINDOW_CHANGE)
+        return false;
+    for (int i = STEP_WINDOW_CHANGE; i < w->n; i++)
+        v[n++] = pace(&kept(w, i)->mean);
+    if (!may_have_changed(w, v, n))
+        return false;
+    before = median(v, n);
+    for (int i = 0; i < STEP_WINDOW_CHANGE; i++) {
+        slower += pace(&kept(w, i)->mean) > before * STEP_WINDOW_RATIO;
+        faster += pace(&kept(w, i)->mean) < before / STEP_WINDOW_RATIO;
+    }
+    return slower == STEP_WINDOW_CHANGE || faster == STEP_WINDOW_CHANGE;
+}
+
+static void begin_again(struct step_window *w)
+{
+    struct step_point newest[STEP_WINDOW_CHANGE];
+
+    for (int i = 0; i < STEP_WINDOW_CHANGE; i++)
+        newest[STEP_WINDOW_CHANGE - 1 - i] = *kept(w, i);
+    begin(w, w->plan);
+    for (int i = 0; i < STEP_WINDOW_CHANGE; i++)
+        keep(w, &newest[i]);
+}
+
+static void sum_up(struct step_point *to, const struct window_step *s)
+{
+    struct window_step *sum = &to->mean;
+
+    if (to->n++ == 0) {
+        *sum = *s;
+        return;
+    }
+    sum->count += s->count;
+    sum->work += s->work;
+    sum->compute_s += s->compute_s;
+    sum->input_s += s->input_s;
+    sum->exposed_s += s->exposed_s;
+    sum->total_s += s->total_s;
+}
+
+static struct step_point mean_of(const struct step_point *sum)
+{
+    struct step_point p = *sum;
+    double n = (double)p.n;
+
+    p.mean.count = (int64_t)((double)p.mean.count / n + 0.5);
+    p.mean.work /= n;
+    p.mean.compute_s /= n;
+    p.mean.input_s /= n;
+    p.mean.exposed_s /= n;
+    p.mean.total_s /= n;
+    return p;
+}
+
+/* Steps that were missed between have taken as long as the others. */
+static bool is_point(const struct step_point *sum, int64_t last)
+{
+    double all_s = fmax(sum->mean.total_s, own_s(&sum->mean)) / (double)sum->n;
+
+    return all_s * (double)(last - sum->mean.step + 1) >= STEP_POINT_S;
+}
+
+void step_window_add(struct step_window *w, const struct window_step *s, int64_t full)
+{
+    struct step_point next;
+
+    if (s->step <= w->last)
+        return;
+    w->last = s->step;
+    if (s->plan != w->plan) {
+        begin(w, s->plan);
+        return;
+    }
+    if (s->count <= 0 || !(s->work > 0) || !(own_s(s) > 0) || (full > 0 && s->count < full))
+        return;
+    sum_up(&w->next, s);
+    if (!is_point(&w->next, s->step))
+        return;
+    next = mean_of(&w->next);
+    w->next.n = 0;
+    keep(w, &next);
+    if (has_changed(w))
+        begin_again(w);
+}
+
+/* ---- figures ---- */
+
+static struct step_spread spread_by(const struct step_window *w, double work,
+                                    double (*time_s)(const struct window_step *))
+{
+    double v[STEP_WINDOW_MAX];
+
+    for (int i = 0; i < w->n; i++)
+        v[i] = time_s(&w->point[i].mean) * (work > 0 ? work / w->point[i].mean.work : 1);
+    return spread_of(v, w->n);
+}
+
+static double compute_s(const struct window_step *s)
+{
+    return s->compute_s;
+}
+
+static double input_s(const struct window_step *s)
+{
+    return s->input_s;
+}
+
+static double exposed_s(const struct window_step *s)
+{
+    return s->exposed_s;
+}
+
+static double total_s(const struct window_step *s)
+{
+    return s->total_s;
+}
+
+bool step_window_figures(const struct step_window *w, struct step_figures *ret)
+{
+    double count[STEP_WINDOW_MAX], work[STEP_WINDOW_MAX];
+
+    *ret = (struct step_figures){
+        .plan = w->plan, .since = w->since, .steps = w->steps, .points = w->points
+    };
+    if (w->points < STEP_WINDOW_CHANGE)
+        return false;
+    for (int i = 0; i < w->n; i++) {
+        count[i] = (double)w->point[i].mean.count;
+        work[i] = w->point[i].mean.work;
+    }
+    ret->count = (int64_t)(median(count, w->n) + 0.5);
+    ret->work = median(work, w->n);
+    ret->own = spread_by(w, ret->work, own_s);
+    ret->compute = spread_by(w, ret->work, compute_s);
+    ret->input = spread_by(w, ret->work, input_s);
+    ret->exposed = spread_by(w, 0, exposed_s);
+    ret->total = spread_by(w, 0, total_s);
+    return true;
+}
+
+static bool spread_is_sane(const struct step_spread *s)
+{
+    return s->low_s >= 0 && s->low_s <= s->median_s && s->median_s <= s->high_s &&
+           s->high_s <= s->max_s && s->max_s <= STEP_FIGURES_MAX_S;
+}
+
+bool step_figures_are_sane(const struct step_figures *f)
+{
+    return f->plan > 0 && f->since >= 0 && f->points >= STEP_WINDOW_CHANGE &&
+           f->steps >= f->points && f->since <= INT64_MAX - f->steps && f->count > 0 &&
+           f->work >= DBL_MIN && isfinite(f->work) && spread_is_sane(&f->own) &&
+           spread_is_sane(&f->compute) && spread_is_sane(&f->input) &&
+           spread_is_sane(&f->exposed) && spread_is_sane(&f->total);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step_samples.c - which data there are, which samples a step has, and when that changes */
+#include "worker.h"
+
+#include "lib/base/clock.h"
+
+#include <errno.h>
+
+#define SAMPLES_MOST (INT64_C(1) << 53) /* all of them, and sums of them, are exact as weights */
+
+int eddis_set_data(struct eddis *e, int64_t samples, int64_t epochs, struct eddis_error *err)
+{
+    int rc = worker_check(e, err);
+
+    if (rc == 0)
+        rc = sampler_check_data(samples, epochs, err);
+    if (rc < 0)
+        return rc;
+    if (samples_given(&e->samples))
+        return eddis_fail(err, -EBUSY,
+                          "the data are given already, by eddis_options or until eddis_commit");
+    e->options.samples = samples;
+    e->options.epochs = epochs;
+    return 0;
+}
+
+int eddis_plan_step(struct eddis *e, int64_t step, int64_t timeout_ns, struct eddis_step *ret,
+                    struct eddis_error *err)
+{
+    struct sampler_step s;
+    struct eddis_step p;
+    int rc = worker_check(e, err);
+
+    if (rc == 0)
+        rc = sized_check(ret, "step", err);
+    if (rc < 0)
+        return rc;
+    rc = samples_peek(&e->samples, step, timeout_ns, &s, err);
+    if (rc <= 0)
+        return rc;
+    p = step_public(e, &s);
+    sized_copy_out(ret, &p, sizeof p);
+    return rc;
+}
+
+int eddis_sample_indices(struct eddis *e, const struct eddis_step *step, int64_t *ret,
+                         struct eddis_error *err)
+{
+    int rc = worker_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    if (!step || (!ret && step->count))
+        return eddis_fail(err, -EINVAL, "the step or the place for the numbers is NULL");
+    if (!samples_given(&e->samples))
+        return eddis_fail(err, -EINVAL,
+                          "the samples are not known: call eddis_set_data and eddis_commit before "
+                          "asking for their numbers");
+    rc = samples_use(&e->samples, SAMPLES_BY_INDEX, err);
+    if (rc < 0)
+        return rc;
+    /* Reads nothing that another thread may change from now on. */
+    return sampler_indices(e->samples.sampler, step->epoch, step->first, step->count, ret, err);
+}
+
+int eddis_counts(struct eddis *e, int64_t step, int64_t *ret, struct eddis_error *err)
+{
+    int rc = worker_check_ret(e, ret, "counts", err);
+
+    return rc < 0 ? rc : samples_counts(&e->samples, step, ret, err);
+}
+
+/* With announce_lock held: an emulated device takes the time of so many. */
+static void count_locked(struct eddis *e, int64_t count)
+{
+    e->step.current.count = count;
+    e->step.weight_fixed = true; /* nothing may change the weight after this */
+    e->step.weight = (struct mail_weight){ .mail.kind = MAIL_WEIGHT, .weight = (double)count };
+    comm_thread_send(e->comm_thread, &e->step.weight.mail);
+    emulate_begin(&e->emulation, e->step.current.step, count, e->step.begun_ns);
+}
+
+int eddis_set_count(struct eddis *e, int64_t count, struct eddis_error *err)
+{
+    int rc = worker_check(e, err);
+
+    if (rc == 0 && (count < 0 || count > SAMPLES_MOST))
+        rc = eddis_fail(err, -EINVAL, "a step of %lld samples is not possible", (long long)count);
+    if (rc == 0)
+        rc = samples_use(&e->samples, SAMPLES_BY_COUNT, err);
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&e->step.announce_lock);
+    if (!e->step.begun || e->step.finished || e->step.weight_fixed)
+        rc = eddis_fail(err, -EINVAL,
+                        "samples are counted between eddis_step_begin and the first announcement, "
+                        "once, and weigh by their number");
+    else
+        count_locked(e, count);
+    pthread_mutex_unlock(&e->step.announce_lock);
+    if (rc == 0)
+        phase_show_held(&e->phase, count);
+    return rc;
+}
+
+int eddis_plan_fd(struct eddis *e, struct eddis_error *err)
+{
+    int rc = worker_check(e, err);
+
+    return rc < 0 ? rc : replan_fd(&e->replan, err);
+}

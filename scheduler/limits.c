@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* limits.c - bounds of a split, and the sentences for those that cannot hold the batch */
+#include "limits.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const int64_t MAX_GLOBAL_BATCH = INT64_C(1) << 53; /* what a double counts exactly */
+
+/* ---- of each worker ---- */
+
+static int64_t known_piece(const struct planner_known *known, const char *key)
+{
+    for (int i = 0; i < known->n_bounds; i++)
+        if (strcmp(known->bound[i].key, key) == 0)
+            return known->bound[i].samples;
+    return 0;
+}
+
+void limits_use(const struct job *job, const struct node_profile *nodes,
+                const struct planner_known *known, struct plan *p)
+{
+    p->takes_pieces = known && known->n_bounds > 0 && known->takes_pieces;
+    for (int i = 0; i < p->n_workers; i++) {
+        struct plan_worker *w = &p->worker[i];
+        const struct node_profile *node = &nodes[w->node];
+        char key[PLANNER_KEY];
+
+        w->max = node->max_batch > 0 ? node->max_batch : job->batch.max;
+        if (!known || known->n_bounds == 0)
+            continue;
+        planner_key(p->node[w->node], node, w, key);
+        w->piece = known_piece(known, key);
+    }
+}
+
+static bool bound_by_memory(const struct plan *p, int rank)
+{
+    const struct plan_worker *w = &p->worker[rank];
+
+    return !p->takes_pieces && w->piece > 0 && (w->max <= 0 || w->piece < w->max);
+}
+
+int64_t limits_most(const struct plan *p, int rank)
+{
+    const struct plan_worker *w = &p->worker[rank];
+
+    return bound_by_memory(p, rank) ? w->piece : w->max > 0 ? w->max : INT64_MAX;
+}
+
+/* What does not fit into its memory nobody can wish for. */
+int64_t limits_least(const struct job *job, const struct plan *p, int rank)
+{
+    int64_t most = limits_most(p, rank);
+
+    return job->batch.min < most ? job->batch.min : most;
+}
+
+/* ---- whether they hold the batch ---- */
+
+static bool is_written(const struct job *job, const char *key)
+{
+    return job_origin(job, key).kind != JOB_DEFAULT;
+}
+
+int limits_place(const struct job *job, const char *key, const char *other, int rc,
+                 struct eddis_error *err)
+{
+    char where[1024];
+
+    if (!is_written(job, key))
+        key = other;
+    if (!is_written(job, key))
+        return rc;
+    job_origin_text(job, key, where, sizeof where);
+    return eddis_fail_prefix(err, rc, "%s", where);
+}
+
+static int check_job(const struct job *job, int n, struct eddis_error *err)
+{
+    int64_t global = job->batch.global, min = job->batch.min;
+
+    if (global < 1 || global > MAX_GLOBAL_BATCH)
+        return eddis_fail(err, -EINVAL, "batch.global is %lld, not a number of samples",
+                          (long long)global);
+    if (min < 0 || job->batch.grain < 1)
+        return eddis_fail(err, -EINVAL, "batch.min is %lld and batch.grain %lld", (long long)min,
+                          (long long)job->batch.grain);
+    if (min <= global / n)
+        return 0;
+    eddis_fail(err, -EINVAL,
+               "batch.global is %lld, too small for %d workers with batch.min: %lld; "
+               "raise it to %lld or more, or lower batch.min",
+               (long long)global, n, (long long)min,
+               (long long)(min > MAX_GLOBAL_BATCH / n ? MAX_GLOBAL_BATCH : min * n));
+    return limits_place(job, "batch.global", "batch.min", -EINVAL, err);
+}
+
+static int check_min(const struct job *job, const struct plan *p, struct eddis_error *err)
+{
+    for (int i = 0; i < p->n_workers; i++) {
+        const struct plan_worker *w = &p->worker[i];
+
+        if (w->max <= 0 || job->batch.min <= w->max)
+            continue;
+        eddis_fail(err, -EINVAL, "batch.min is %lld, more than batch.max %lld%s%s; lower it",
+                   (long long)job->batch.min, (long long)w->max,
+                   w->max == job->batch.max ? "" : " of node ",
+                   w->max == job->batch.max ? "" : p->node[w->node]);
+        return limits_place(job, "batch.min", "nodes", -EINVAL, err);
+    }
+    return 0;
+}
+
+/* Beyond the global batch nothing has to be added up. */
+static int64_t sum_of_most(const struct job *job, const struct plan *p, bool *ret_by_memory)
+{
+    int64_t sum = 0;
+
+    *ret_by_memory = false;
+    for (int i = 0; i < p->n_workers && sum < job->batch.global; i++) {
+        int64_t most = limits_most(p, i);
+
+        sum = most < job->batch.global - sum ? sum + most : job->batch.global;
+        *ret_by_memory |= bound_by_memory(p, i);
+    }
+    return sum;
+}
+
+/* The worker that may take the fewest. */
+static int tightest(const struct plan *p)
+{
+    int least = 0;
+
+    for (int i = 1; i < p->n_workers; i++)
+        if (limits_most(p, i) < limits_most(p, least))
+            least = i;
+    return least;
+}
+
+static bool is_one_max(const struct plan *p)
+{
+    for (int i = 1; i < p->n_workers; i++)
+        if (p->worker[i].max != p->worker[0].max)
+            return false;
+    return true;
+}
+
+static int check_sum(const struct job *job, const struct plan *p, struct eddis_error *err)
+{
+    bool by_memory;
+    int64_t sum = sum_of_most(job, p, &by_memory);
+    int least = tightest(p);
+
+    if (sum >= job->batch.global)
+        return 0;
+    if (by_memory)
+        eddis_fail(err, -EINVAL,
+                   "batch.global is %lld, more than the %lld samples that the workers' memory was "
+                   "seen to hold, on node %s %lld a worker; lower it to that, or let the program "
+                   "take micro-batches (eddis_options.pieces)",
+                   (long long)job->batch.global, (long long)sum, p->node[p->worker[least].node],
+                   (long long)limits_most(p, least));
+    else if (!is_one_max(p))
+        eddis_fail(err, -EINVAL,
+                   "batch.global is %lld, too large for nodes whose workers may take %lld by "
+                   "batch.max, on node %s %lld each; lower it to that or less, or raise batch.max",
+                   (long long)job->batch.global, (long long)sum, p->node[p->worker[least].node],
+                   (long long)limits_most(p, least));
+    else
+        eddis_fail(err, -EINVAL,
+                   "batch.global is %lld, too large for %d workers with batch.max: %lld; "
+                   "lower it to %lld or less, or raise batch.max",
+                   (long long)job->batch.global, p->n_workers, (long long)limits_most(p, 0),
+                   (long long)sum);
+    return limits_place(job, "batch.global", by_memory ? "batch.min" : "batch.max", -EINVAL, err);
+}
+
+/* ---- the split's ---- */
+
+/* A time that was learnt says little of batches far beyond those it was learnt from, and nothing of
+ * whether they fit into the device's memory: a worker gets at most twice the largest one, as while
+ * a job runs, where the others can take the rest.
+ */
+static void trust(const struct job *job, const struct plan *p, struct split_worker *w)
+{
+    int64_t left = job->batch.global;
+
+    for (int i = 0; i < p->n_workers && left > 0; i++) {
+        int64_t most = p->worker[i].largest ? 2 * p->worker[i].largest : w[i].max;
+
+        most = most < w[i].max ? most : w[i].max;
+        left -= most < left ? most : left;
+    }
+    for (int i = 0; i < p->n_workers && left == 0; i++) {
+        int64_t most = 2 * p->worker[i].largest;
+
+        if (most > 0 && most < w[i].max)
+            w[i].max = most > w[i].min ? most : w[i].min;
+    }
+}
+
+int limits_fill(const struct job *job, const struct plan *p, struct split_worker *w,
+                struct eddis_error *err)
+{
+    int rc = check_job(job, p->n_workers, err);
+
+    if (rc < 0 || (rc = check_min(job, p, err)) < 0 || (rc = check_sum(job, p, err)) < 0)
+        return rc;
+    for (int i = 0; i < p->n_workers; i++)
+        w[i] = (struct split_worker){
+            .t = { .fixed_s = p->worker[i].fixed_s, .sample_s = p->worker[i].sample_s },
+            .min = limits_least(job, p, i),
+            .max = limits_most(p, i),
+        };
+    trust(job, p, w);
+    return 0;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory_model.c - lines through peaks, and by which factor all that share a limit may grow */
+#include "memory_model.h"
+
+#include "lib/base/cleanup.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double MOST_SAMPLES = 9007199254740992.0; /* 2^53, what a double counts exactly */
+
+void memory_take(struct memory_learner *m, int64_t samples, int64_t bytes)
+{
+    struct memory_point *last = m->n > 0 ? &m->point[m->n - 1] : NULL;
+
+    if (samples <= 0 || bytes <= 0 || (last && samples < last->samples))
+        return;
+    if (last && samples == last->samples) {
+        last->bytes = bytes > last->bytes ? bytes : last->bytes;
+        return;
+    }
+    if (m->n == MEMORY_POINTS)
+        memmove(m->point, m->point + 1, --m->n * sizeof *m->point);
+    m->point[m->n++] = (struct memory_point){ samples, bytes };
+}
+
+/* The nearest point that is far enough below the largest; -1: there is none. */
+static int far_below(const struct memory_learner *m)
+{
+    int i = m->n - 2;
+
+    while (i >= 0 && (double)m->point[i].samples * MEMORY_SPAN > (double)m->point[m->n - 1].samples)
+        i--;
+    return i;
+}
+
+bool memory_is_line(const struct memory_learner *m)
+{
+    return m->n > 1 && far_below(m) >= 0;
+}
+
+static double sample_bytes(const struct memory_learner *m)
+{
+    const struct memory_point *high = &m->point[m->n - 1];
+    int i = far_below(m);
+
+    if (i < 0)
+        return (double)high->bytes / (double)high->samples;
+    return fmax((double)(high->bytes - m->point[i].bytes), 0) /
+           (double)(high->samples - m->point[i].samples);
+}
+
+/* What those who share a limit hold: all, and what grows with their samples. */
+struct pool {
+    double bytes, growing;
+};
+
+static double growing(const struct memory_worker *w)
+{
+    if (w->samples <= 0 || w->learnt.n == 0)
+        return 0;
+    return fmin(sample_bytes(&w->learnt) * (double)w->samples, (double)w->bytes);
+}
+
+static double limit_of(const struct memory_worker *w)
+{
+    return (double)w->limit_bytes * (1 - MEMORY_SPARE);
+}
+
+/* By what a worker's samples may grow when all of the pool's do. */
+static double growth(const struct memory_worker *w, const struct pool *p)
+{
+    return 1 + (limit_of(w) - p->bytes) / p->growing;
+}
+
+/* It has held so many before, and what the others hold now leaves room for that. */
+static int64_t held_before(const struct memory_worker *w, const struct pool *p)
+{
+    const struct memory_point *high = &w->learnt.point[w->learnt.n - 1];
+
+    return p->bytes - (double)w->bytes + (double)high->bytes <= limit_of(w) ? high->samples : 0;
+}
+
+static int64_t bound(const struct memory_worker *w, const struct pool *p)
+{
+    double most, times;
+    int64_t before;
+
+    if (w->limit_bytes <= 0 || !(growing(w) > 0))
+        return INT64_MAX;
+    times = fmax(growth(w, p), 1);
+    if (!memory_is_line(&w->learnt) && p->bytes <= limit_of(w))
+        times = fmax(times, MEMORY_TRIED);
+    most = floor((double)w->samples * times);
+    if (!(most < MOST_SAMPLES))
+        return INT64_MAX;
+    before = held_before(w, p);
+    return (int64_t)most > before ? (int64_t)most : before;
+}
+
+int memory_bounds(const struct memory_worker *w, int n, int64_t *ret)
+{
+    cleanup_free struct pool *pool = calloc((size_t)(n > 0 ? n : 1), sizeof *pool);
+
+    if (!pool)
+        return -ENOMEM;
+    for (int i = 0; i < n; i++) {
+        pool[w[i].pool].bytes += (double)w[i].bytes;
+        pool[w[i].pool].growing += growing(&w[i]);
+    }
+    for (int i = 0; i < n; i++)
+        ret[i] = bound(&w[i], &pool[w[i].pool]);
+    return 0;
+}

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rebalance.c - what happens to the plan in force, when another is weighed, and the decision */
+#include "rebalance_impl.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double GAP_S = 1;
+static const double UNSURE_S = 4;        /* that it is waited until all speeds are known */
+static const double LEAST_GAIN = 0.01;   /* a change that costs a step pays within a hundred */
+static const double BACK = -0.25;        /* cosine of two moves of which one undoes the other */
+static const double BOUND_BY_DATA = 0.3; /* part of a worker's time that is worth a word */
+static const double GROWN = 0.1;         /* of its share, by which a worker may have become slow */
+static const double KEPT = 0.25; /* of a promised gain, below which the promise was not kept */
+
+enum {
+    GAP_STEPS = 5,
+    BACKS = 2, /* moves back running, that shares go back and forth; one corrects */
+    MAX_DOUBLINGS = 6,
+    QUIET_STEPS = 50, /* that a plan holds, and ... */
+    QUIET_GAPS = 10,  /* ... gaps, until the moves before it mean nothing */
+};
+
+/* ---- making one ---- */
+
+static void fill_defaults(struct rebalance_setup *s)
+{
+    if (!(s->gap_s > 0))
+        s->gap_s = GAP_S;
+    if (s->gap_steps <= 0)
+        s->gap_steps = GAP_STEPS;
+    if (!(s->least_gain > 0))
+        s->least_gain = LEAST_GAIN;
+    s->worker = NULL;
+}
+
+static void fill_worker(struct rebalance_member *to, const struct rebalance_worker *w)
+{
+    *to = (struct rebalance_member){
+        .batch = w->batch, .min = w->min, .max = w->max, .node = w->node, .group = w->group
+    };
+    learner_init(&to->learner, &w->first, w->source);
+}
+
+static int check(const struct rebalance_setup *s, struct eddis_error *err)
+{
+    if (s->n < 1 || s->grain < 1)
+        return eddis_fail(err, -EINVAL, "no re-planning of %d workers in steps of %lld", s->n,
+                          (long long)s->grain);
+    if (!algorithm_find(s->algorithm))
+        return eddis_fail(err, -EINVAL, "no algorithm '%s' in this version", s->algorithm);
+    for (int i = 0; i < s->n; i++) {
+        const struct rebalance_worker *w = &s->worker[i];
+
+        if (w->batch < 0 || w->min < 0 || w->max < w->min || !(w->first.sample_s > 0) ||
+            !(w->first.fixed_s >= 0) || w->group < 0 || w->group >= s->n)
+            return eddis_fail(err, -EINVAL,
+                              "rank %d of the plan has no batch or time to begin with", i);
+    }
+    return 0;
+}
+
+int rebalance_new(const struct rebalance_setup *s, struct rebalance **ret, struct eddis_error *err)
+{
+    size_t n = s->n > 0 ? (size_t)s->n : 0;
+    struct rebalance *r;
+    int rc = check(s, err);
+
+    if (rc < 0)
+        return rc;
+    r = calloc(1, sizeof *r);
+    if (r) {
+        r->set = *s;
+        fill_defaults(&r->set);
+        r->algorithm = algorithm_find(s->algorithm);
+        r->n = s->n;
+        r->period = s->period;
+        r->since = s->version;
+        r->agreed = r->weigh = true;
+        r->member = calloc(n, sizeof *r->member);
+        r->split = calloc(n, sizeof *r->split);
+        r->worker = calloc(n, sizeof *r->worker);
+        r->time = calloc(n, sizeof *r->time);
+        r->teller = calloc(n, sizeof *r->teller);
+        r->sum = calloc(n, sizeof *r->sum);
+        r->best = calloc(n, sizeof *r->best);
+        r->last = calloc(n, sizeof *r->last);
+        r->group = calloc(n, sizeof *r->group);
+        r->past = calloc(n, REBALANCE_PAST * sizeof *r->past);
+    }
+    if (!r || !r->member || !r->split || !r->worker || !r->time || !r->teller || !r->sum ||
+        !r->best || !r->last || !r->group || !r->past) {
+        rebalance_free(r);
+        return eddis_fail(err, -ENOMEM, "no memory to re-plan %d workers", s->n);
+    }
+    r->in_force_s = -INFINITY;
+    for (int i = 0; i < r->n; i++) {
+        fill_worker(&r->member[i], &s->worker[i]);
+        r->total += s->worker[i].batch;
+        r->group[i] = trains_several(r) ? s->worker[i].group : 0;
+    }
+    *ret = r;
+    return 0;
+}
+
+void rebalance_free(struct rebalance *r)
+{
+    if (!r)
+        return;
+    free(r->member);
+    free(r->split);
+    free(r->worker);
+    free(r->time);
+    free(r->teller);
+    free(r->sum);
+    free(r->best);
+    free(r->last);
+    free(r->group);
+    free(r->past);
+    free(r);
+}
+
+/* ---- what happens ---- */
+
+/* What led to a plan that has held for long is no going back and forth. */
+static void forget_moves(struct rebalance *r, double now_s)
+{
+    if ((double)rebalance_steps(r) < ldexp(QUIET_STEPS, r->doublings) ||
+        now_s - r->in_force_s < ldexp(QUIET_GAPS * r->set.gap_s, r->doublings))
+        return;
+    r->backs = r->doublings = 0;
+    for (int i = 0; i < r->n; i++)
+        r->member[i].move = 0;
+}
+
+void rebalance_figures(struct rebalance *r, int rank, const struct step_figures *f, double now_s)
+{
+    struct rebalance_member *s;
+
+    (void)now_s;
+    if (rank < 0 || rank >= r->n || f->points < STEP_WINDOW_CHANGE)
+        return;
+    s = &r->member[rank];
+    learner_take(&s->learner, f);
+    if (s->plan < r->since)
+        s->first = f->since;
+    s->plan = f->plan;
+    s->steps = f->since + f->steps - s->first;
+    s->exposed_s = f->exposed.median_s;
+    r->fresh = true;
+}
+
+void rebalance_bounds(struct rebalance *r, int rank, int64_t min, int64_t max)
+{
+    if (rank < 0 || rank >= r->n || min < 0 || max < min)
+        return;
+    r->member[rank].min = min;
+    r->member[rank].max = max;
+    r->fresh = true;
+}
+
+/* Whether these moves undo those that led to the present batches. */
+static bool moves_back(const struct rebalance *r, const int64_t *batch)
+{
+    double both = 0, now = 0, before = 0;
+
+    for (int i = 0; i < r->n; i++) {
+        double x = (double)(batch[i] - r->member[i].batch), y = (double)r->member[i].move;
+
+        both += x * y;
+        now += x * x;
+        before += y * y;
+    }
+    return both < BACK * sqrt(now * before);
+}
+
+static bool is_same(const struct rebalance *r, const int64_t *batch, int64_t period)
+{
+    for (int i = 0; i < r->n; i++)
+        if (batch[i] != r->member[i].batch)
+            return false;
+    return period <= 0 || period == r->period;
+}
+
+static void promise(struct rebalance *r, const int64_t *batch)
+{
+    r->before_s = r->promised_s = 0;
+    for (int i = 0; i < r->n; i++) {
+        const struct time_model t = learner_model(&r->member[i].learner);
+
+        if (learner_source(&r->member[i].learner) != TIME_MEASURED)
+            continue;
+        r->before_s = fmax(r->before_s, time_model_s(&t, r->member[i].batch));
+        r->promised_s = fmax(r->promised_s, time_model_s(&t, batch[i]));
+    }
+}
+
+/* Whether the slowest may have become so by the plan: its share grew. */
+static bool made_slow(const struct rebalance *r)
+{
+    int i = rebalance_slowest(r, rebalance_present);
+
+    return (double)r->member[i].move > GROWN * (double)r->last[i];
+}
+
+/* See once what became of the plan in force, with split as filled: where it gives little of what
+ * was promised the gap doubles, and where steps are longer than before it, it is to be undone.
+ */
+static void look_at_promise(struct rebalance *r)
+{
+    double promised = r->promised_s > 0 ? r->before_s / r->promised_s - 1 : 0;
+    double longest_s = rebalance_longest_s(r, rebalance_present);
+
+    r->worse =
+        !trains_several(r) && made_slow(r) && longest_s > r->before_s * (1 + rebalance_noise(r));
+    if (!trains_several(r) && promised > r->set.least_gain && r->doublings < MAX_DOUBLINGS &&
+        r->before_s / longest_s - 1 < KEPT * promised)
+        r->doublings++;
+    r->worse_s = r->before_s;
+    r->before_s = r->promised_s = 0;
+}
+
+/* A version of the same batches, as one that asks for a checkpoint, has to be agreed on but begins
+ * nothing anew: else a job that saves each second would never be planned again.
+ */
+void rebalance_published(struct rebalance *r, int64_t version, const int64_t *batch, int64_t period)
+{
+    r->set.version = version;
+    r->agreed = false;
+    if (is_same(r, batch, period))
+        return;
+    r->worse = false;
+    r->backs = moves_back(r, batch) ? r->backs + 1 : 0;
+    if (r->backs >= BACKS && r->doublings < MAX_DOUBLINGS)
+        r->doublings++;
+    promise(r, batch);
+    for (int i = 0; i < r->n; i++) {
+        r->last[i] = r->member[i].batch;
+        r->member[i].move = batch[i] - r->member[i].batch;
+        r->member[i].batch = batch[i];
+    }
+    r->period = period > 0 ? period : r->period;
+    r->since = version;
+    r->in_force_s = INFINITY;
+    r->weigh = true;
+}
+
+void rebalance_agreed(struct rebalance *r, int64_t version, double now_s)
+{
+    if (version != r->set.version)
+        return;
+    r->agreed = true;
+    if (r->in_force_s == INFINITY)
+        r->in_force_s = now_s;
+}
+
+/* ---- whether it is time ---- */
+
+static bool out_of_bounds(const struct rebalance *r)
+{
+    for (int i = 0; i < r->n; i++)
+        if (r->member[i].batch < r->member[i].min || r->member[i].batch > r->member[i].max)
+            return true;
+    return false;
+}
+
+/* A plan's first step is in no figures, but counts. */
+static bool is_time(const struct rebalance *r, int doublings, double now_s)
+{
+    int64_t steps = rebalance_steps(r);
+    double doubled = ldexp(1, doublings);
+
+    return r->agreed && steps >= 0 && (double)steps + 1 >= (double)r->set.gap_steps * doubled &&
+           now_s - r->in_force_s >= r->set.gap_s * doubled;
+}
+
+/* ---- the decision ---- */
+
+static const char *time_text(double s, char *ret, size_t size)
+{
+    if (s < 0.9995)
+        snprintf(ret, size, "%.3g ms", 1e3 * s);
+    else
+        snprintf(ret, size, "%.4g s", s);
+    return ret;
+}
+
+/* Where a good part of a worker's time is a wait for its data; "" else. */
+static const char *data_text(const struct rebalance *r, int rank, char *ret, size_t size)
+{
+    double part = learner_input(rebalance_learner(r, rank));
+
+    ret[0] = '\0';
+    if (part >= BOUND_BY_DATA)
+        snprintf(ret, size, ", %.0f %% of it a wait for data", 100 * part);
+    return ret;
+}
+
+static void say_why(const struct rebalance *r, bool forced, struct rebalance_proposal *ret)
+{
+    int i = ret->rank = rebalance_slowest(r, rebalance_present);
+    char present[32], best[32], data[48];
+    size_t used;
+
+    for (int k = 0; forced && k < r->n; k++)
+        if (r->member[k].batch < r->member[k].min || r->member[k].batch > r->member[k].max)
+            i = ret->rank = k;
+    if (forced)
+        snprintf(ret->reason, sizeof ret->reason, "rank %d may take %lld to %lld samples, not %lld",
+                 i, (long long)r->member[i].min, (long long)r->member[i].max,
+                 (long long)r->member[i].batch);
+    else
+        snprintf(ret->reason, sizeof ret->reason,
+                 "rank %d takes %s for %lld samples%s; with %lld the longest is %s", i,
+                 time_text(rebalance_longest_s(r, rebalance_present), present, sizeof present),
+                 (long long)r->member[i].batch, data_text(r, i, data, sizeof data),
+                 (long long)r->best[i],
+                 time_text(rebalance_longest_s(r, rebalance_proposed), best, sizeof best));
+    used = strlen(ret->reason);
+    if (ret->halved)
+        snprintf(ret->reason + used, sizeof ret->reason - used,
+                 "; half of the way, for shares went back and forth");
+    used = strlen(ret->reason);
+    if (ret->period)
+        snprintf(ret->reason + used, sizeof ret->reason - used,
+                 "; models are exchanged every %lld steps, not %lld", (long long)ret->period,
+                 (long long)r->period);
+}
+
+static bool changes(const struct rebalance *r)
+{
+    for (int i = 0; i < r->n; i++)
+        if (r->best[i] != r->member[i].batch)
+            return true;
+    return false;
+}
+
+/* The plan before, which was measured to be better. */
+static bool go_back(struct rebalance *r, struct rebalance_proposal *ret)
+{
+    char longest[32], before[32];
+
+    for (int i = 0; i < r->n; i++) {
+        r->best[i] = r->last[i];
+        if (r->best[i] < r->member[i].min || r->best[i] > r->member[i].max)
+            return false;
+    }
+    *ret = (struct rebalance_proposal){
+        .batch = r->best,
+        .rank = rebalance_slowest(r, rebalance_present),
+        .gain = rebalance_longest_s(r, rebalance_present) / r->worse_s - 1,
+        .wanted = rebalance_noise(r),
+    };
+    snprintf(ret->reason, sizeof ret->reason,
+             "the longest step takes %s, and took %s before: back to that plan",
+             time_text(rebalance_longest_s(r, rebalance_present), longest, sizeof longest),
+             time_text(r->worse_s, before, sizeof before));
+    return changes(r);
+}
+
+/* Whether the plan in force has had its time, and is not to be undone. */
+static bool may_move(struct rebalance *r, double now_s)
+{
+    if (!is_time(r, r->doublings, now_s))
+        return false;
+    r->fresh = false;
+    forget_moves(r, now_s);
+    return true;
+}
+
+static void note_past(struct rebalance *r, double now_s)
+{
+    if (now_s < r->past_s || rebalance_steps(r) < 0)
+        return;
+    r->past_s = now_s + r->set.gap_s;
+    rebalance_note_past(r);
+}
+
+/* Speeds that change together are believed one after another: a plan of some of them would be the
+ * wrong one.  Of many workers one is always unsure, so this ends.
+ */
+static bool is_sure(struct rebalance *r, double now_s)
+{
+    bool unsure = false;
+
+    for (int i = 0; i < r->n; i++)
+        unsure |= learner_is_unsure(&r->member[i].learner);
+    if (!unsure)
+        r->sure_s = now_s;
+    return now_s - r->sure_s < UNSURE_S ? !unsure : true;
+}
+
+/* What a plan promised of one moment is nothing to hold it to. */
+static bool decide_by_past(struct rebalance *r, double now_s, struct rebalance_proposal *ret)
+{
+    struct rebalance_proposal p = { .batch = r->best };
+
+    r->before_s = 0;
+    r->worse = false;
+    if (!may_move(r, now_s) || !rebalance_is_better_by_past(r, &p) || !changes(r))
+        return false;
+    say_why(r, false, &p);
+    *ret = p;
+    return true;
+}
+
+bool rebalance_decide(struct rebalance *r, double now_s, struct rebalance_proposal *ret)
+{
+    struct rebalance_proposal p = { .batch = r->best };
+    bool forced = out_of_bounds(r);
+
+    note_past(r, now_s);
+    if (!r->fresh || !is_time(r, 0, now_s))
+        return false;
+    rebalance_fill(r);
+    if (!forced && !trains_several(r) && rebalance_is_fickle(r))
+        return decide_by_past(r, now_s, ret);
+    if (!forced && !is_sure(r, now_s))
+        return false;
+    if (r->before_s > 0)
+        look_at_promise(r);
+    if (r->worse && !forced && go_back(r, ret))
+        return true;
+    if (!may_move(r, now_s))
+        return false;
+    if (!forced && !trains_several(r) && rebalance_is_hopeless(r))
+        return false;
+    if (rebalance_solve(r, false) < 0)
+        return false;
+    if (!forced && r->backs + 1 >= BACKS && moves_back(r, r->best)) {
+        p.halved = true;
+        if (rebalance_solve(r, true) < 0)
+            return false;
+    }
+    if (!changes(r) || !(rebalance_is_worth(r, &p) || forced))
+        return rebalance_decide_period(r, ret);
+    p.period = rebalance_better_period(r, rebalance_proposed);
+    say_why(r, forced, &p);
+    *ret = p;
+    return true;
+}

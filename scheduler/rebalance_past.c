@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rebalance_past.c - what to do where speeds do not last: what would have been best of late
+ *
+ * On cores that others use, who is slow changes sooner than plans can follow.  What stays is how
+ * much of the time each is slow.  So the speeds of each of the last seconds are kept, and the
+ * present plan and another one are set against each other in all of them: the second is better if
+ * it is by more than how the seconds differ explains.
+ */
+#include "rebalance_impl.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double ERRORS = 2; /* standard ones */
+static const double GAIN = 0.03;
+
+bool rebalance_is_fickle(const struct rebalance *r)
+{
+    for (int i = 0; i < r->n; i++)
+        if (learner_is_fickle(&r->member[i].learner))
+            return true;
+    return false;
+}
+
+static double *moment(const struct rebalance *r, int k)
+{
+    return r->past + (size_t)k * (size_t)r->n;
+}
+
+void rebalance_note_past(struct rebalance *r)
+{
+    if (r->n_past == REBALANCE_PAST)
+        memmove(r->past, moment(r, 1), (size_t)(r->n_past - 1) * (size_t)r->n * sizeof *r->past);
+    else
+        r->n_past++;
+    for (int i = 0; i < r->n; i++)
+        moment(r, r->n_past - 1)[i] = learner_present(&r->member[i].learner).sample_s;
+}
+
+/* Steps a second under these batches at the speeds of then. */
+static double rate(const struct rebalance *r, int k, batch_fn batch)
+{
+    double longest = 0;
+
+    for (int i = 0; i < r->n; i++) {
+        double samples = (double)batch(r, i);
+
+        if (samples > 0)
+            longest = fmax(longest, moment(r, k)[i] * (r->member[i].learner.rest + samples));
+    }
+    return 1 / longest;
+}
+
+/* Mean speeds, for the split. */
+static void fill(struct rebalance *r)
+{
+    rebalance_fill(r);
+    for (int i = 0; i < r->n; i++) {
+        double speed = 0;
+
+        for (int k = 0; k < r->n_past; k++)
+            speed += 1 / moment(r, k)[i];
+        r->split[i].t.sample_s = r->n_past / speed;
+        r->split[i].t.fixed_s = r->split[i].t.sample_s * r->member[i].learner.rest;
+    }
+}
+
+bool rebalance_is_better_by_past(struct rebalance *r, struct rebalance_proposal *ret)
+{
+    double present = 0, more = 0, squares = 0, n = r->n_past, error;
+
+    if (r->n_past < REBALANCE_PAST / 2)
+        return false;
+    fill(r);
+    if (split_optimal(r->split, r->n, r->total, r->set.grain, r->best, NULL) < 0)
+        return false;
+    for (int k = 0; k < r->n_past; k++) {
+        double now = rate(r, k, rebalance_present), x = rate(r, k, rebalance_proposed) - now;
+
+        present += now / n;
+        more += x / n;
+        squares += x * x / n;
+    }
+    error = sqrt(fmax(squares - more * more, 0) / n);
+    ret->gain = more / present;
+    ret->wanted = GAIN + ERRORS * error / present;
+    return ret->gain > ret->wanted;
+}

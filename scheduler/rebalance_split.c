@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rebalance_split.c - the best split within bounds, and its gain beside what noise explains */
+#include "rebalance_impl.h"
+
+#include "groups.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double UNWAITED_GAIN = 0.1; /* more is wanted where nobody waits for another */
+
+enum { TRUST = 2 /* times the largest batch measured */ };
+
+/* ---- models ---- */
+
+const struct learner *rebalance_learner(const struct rebalance *r, int rank)
+{
+    return &r->member[rank].learner;
+}
+
+/* Seconds of a unit of the probe's ratios: the mean, of logarithms, over those that tell; 0: none
+ * does.
+ */
+static double probe_unit_s(const struct rebalance *r)
+{
+    double sum = 0;
+    int n = 0;
+
+    for (int i = 0; i < r->n; i++) {
+        const struct learner *l = &r->member[i].learner;
+        struct time_model m = learner_model(l);
+        int64_t b = learner_largest(l);
+
+        if (l->source != TIME_PROBE || b == 0)
+            continue;
+        sum += log(time_model_s(&m, b) / time_model_s(&l->first, b));
+        n++;
+    }
+    return n > 0 ? exp(sum / n) : 0;
+}
+
+static struct rebalance_time time_of(const struct rebalance *r, int rank, double unit_s)
+{
+    const struct learner *l = &r->member[rank].learner;
+    struct rebalance_time x = { learner_model(l), learner_source(l) };
+
+    if (x.source == TIME_PROBE && unit_s > 0) {
+        x.t.fixed_s *= unit_s;
+        x.t.sample_s *= unit_s;
+        x.source = TIME_GUESSED;
+    }
+    return x;
+}
+
+void rebalance_times(const struct rebalance *r, struct rebalance_time *ret)
+{
+    double unit_s = probe_unit_s(r);
+
+    for (int i = 0; i < r->n; i++)
+        ret[i] = time_of(r, i, unit_s);
+}
+
+/* ---- the best split within bounds ---- */
+
+/* What a worker may get for now: within its bounds, and near what was measured of it.  One that had
+ * no samples so far may show what it can with an equal part.
+ */
+static int64_t trusted(const struct rebalance *r, int rank)
+{
+    const struct rebalance_member *s = &r->member[rank];
+    int64_t most = learner_largest(&s->learner);
+
+    most = most > 0 ? TRUST * most : r->total / r->n + r->set.grain;
+    return most > s->batch ? most : s->batch;
+}
+
+/* Raise all by the factor that makes them hold the batch, should they not. */
+static void set_limits(struct rebalance *r)
+{
+    double sum = 0, factor;
+
+    for (int i = 0; i < r->n; i++)
+        sum += (double)at_most(trusted(r, i), r->member[i].max);
+    factor = fmax((double)r->total / fmax(sum, 1), 1);
+    for (int i = 0; i < r->n; i++) {
+        struct split_worker *w = &r->split[i];
+        double most = ceil((double)trusted(r, i) * factor * factor) + (double)r->set.grain;
+
+        w->max = factor > 1 && most < 1e15 ? at_most((int64_t)most, r->member[i].max)
+                                           : at_most(trusted(r, i), r->member[i].max);
+        w->max = w->max > w->min ? w->max : w->min;
+    }
+}
+
+/* A group without samples would be at the end of its epoch at once: its fastest gets some. */
+static void feed_groups(struct rebalance *r)
+{
+    for (int g = 0; g < r->n; g++)
+        r->sum[g].fastest = -1;
+    for (int i = 0; i < r->n; i++) {
+        int *fastest = &r->sum[r->group[i]].fastest;
+
+        if (*fastest < 0 || r->split[i].t.sample_s < r->split[*fastest].t.sample_s)
+            *fastest = i;
+    }
+    for (int g = 0; g < r->n; g++) {
+        int i = r->sum[g].fastest;
+
+        if (i >= 0 && r->split[i].min == 0)
+            r->split[i].min = at_most(r->set.grain, r->member[i].max);
+    }
+}
+
+void rebalance_fill(struct rebalance *r)
+{
+    double unit_s = probe_unit_s(r);
+
+    for (int i = 0; i < r->n; i++) {
+        r->split[i].t = time_of(r, i, unit_s).t;
+        r->split[i].min = r->member[i].min;
+    }
+    if (trains_several(r))
+        feed_groups(r);
+    set_limits(r);
+}
+
+/* Bounds from where a worker is to half of the way to best. */
+static void set_half_way(struct rebalance *r)
+{
+    for (int i = 0; i < r->n; i++) {
+        struct split_worker *w = &r->split[i];
+        int64_t from = r->member[i].batch, to = from + (r->best[i] - from) / 2;
+        int64_t low = from < to ? from : to, high = from < to ? to : from;
+
+        if (low > w->min)
+            w->min += (low - w->min) / r->set.grain * r->set.grain;
+        if (high >= w->min)
+            w->max = at_most(high, w->max);
+    }
+}
+
+int rebalance_solve(struct rebalance *r, bool half)
+{
+    int rc;
+
+    rebalance_fill(r);
+    rc = split_optimal(r->split, r->n, r->total, r->set.grain, r->best, NULL);
+    if (rc == 0 && (r->algorithm->traits & ALGORITHM_GROUPED))
+        rc = groups_balance(r->split, r->group, r->n, r->set.grain, r->best, NULL);
+    if (rc == 0 && half) {
+        set_half_way(r);
+        rc = split_optimal(r->split, r->n, r->total, r->set.grain, r->best, NULL);
+    }
+    return rc;
+}
+
+/* ---- gain ---- */
+
+static double own_s(const struct rebalance *r, int i, int64_t batch)
+{
+    return time_model_s(&r->split[i].t, batch);
+}
+
+int64_t rebalance_present(const struct rebalance *r, int i)
+{
+    return r->member[i].batch;
+}
+
+int64_t rebalance_proposed(const struct rebalance *r, int i)
+{
+    return r->best[i];
+}
+
+int rebalance_slowest(const struct rebalance *r, batch_fn batch)
+{
+    int at = 0;
+
+    for (int i = 1; i < r->n; i++)
+        if (own_s(r, i, batch(r, i)) > own_s(r, at, batch(r, at)))
+            at = i;
+    return at;
+}
+
+double rebalance_longest_s(const struct rebalance *r, batch_fn batch)
+{
+    int i = rebalance_slowest(r, batch);
+
+    return own_s(r, i, batch(r, i));
+}
+
+/* Communication that stays when nobody waits for another's compute: what the worker that waits
+ * least sees of it.
+ */
+static double exposed_s(const struct rebalance *r)
+{
+    double least = INFINITY;
+
+    for (int i = 0; i < r->n; i++)
+        if (r->member[i].batch > 0)
+            least = fmin(least, r->member[i].exposed_s);
+    return isfinite(least) && least > 0 ? least : 0;
+}
+
+/* Samples per second of groups that do not wait for each other. */
+static double free_rate(const struct rebalance *r, batch_fn batch)
+{
+    double rate = 0;
+
+    for (int g = 0; g < r->n; g++)
+        r->sum[g].samples = r->sum[g].step_s = 0;
+    for (int i = 0; i < r->n; i++) {
+        struct rebalance_group *g = &r->sum[r->group[i]];
+
+        g->samples += (double)batch(r, i);
+        g->step_s = fmax(g->step_s, own_s(r, i, batch(r, i)));
+    }
+    for (int g = 0; g < r->n; g++)
+        rate += r->sum[g].step_s > 0 ? r->sum[g].samples / r->sum[g].step_s : 0;
+    return rate;
+}
+
+/* How many standard errors a gain must have: two, and those by which the slowest of n stands out
+ * when all are alike.
+ */
+static double errors_wanted(const struct rebalance *r)
+{
+    return 2 + sqrt(2 * log(r->n));
+}
+
+/* Of a worker's time, and of its estimate from few steps: those of its window, which may have begun
+ * again after many under the plan.
+ */
+static double error_of(const struct rebalance *r, int i)
+{
+    const struct learner *l = &r->member[i].learner;
+    int64_t points = learner_points(l);
+
+    return learner_error(l) * (1 + 4.0 / (double)(points > 0 ? points : 1));
+}
+
+static double threshold(const struct rebalance *r, double error)
+{
+    return r->set.least_gain + errors_wanted(r) * error;
+}
+
+/* The least that a change must promise: by the noise of the slowest, whose time is the step's, and
+ * of those whose shares change, by how much they do.
+ */
+static double wanted_gain(const struct rebalance *r)
+{
+    double moved = 0, error = 0;
+
+    for (int i = 0; i < r->n; i++) {
+        double move = fabs((double)(r->best[i] - r->member[i].batch));
+
+        moved += move;
+        error += move * error_of(r, i);
+    }
+    error = moved > 0 ? error / moved : 0;
+    return threshold(r, fmax(error, error_of(r, rebalance_slowest(r, rebalance_present))));
+}
+
+/* Samples that all can take within limit_s, fractions of them too. */
+static double samples_within(const struct rebalance *r, double limit_s)
+{
+    double sum = 0;
+
+    for (int i = 0; i < r->n; i++) {
+        const struct time_model *t = &r->split[i].t;
+
+        sum += fmax(limit_s - t->fixed_s, 0) / t->sample_s;
+    }
+    return sum;
+}
+
+double rebalance_noise(const struct rebalance *r)
+{
+    return threshold(r, error_of(r, rebalance_slowest(r, rebalance_present)));
+}
+
+bool rebalance_is_hopeless(const struct rebalance *r)
+{
+    double step_s = rebalance_longest_s(r, rebalance_present), rest_s = exposed_s(r);
+    double needed_s = (step_s + rest_s) / (1 + rebalance_noise(r)) - rest_s;
+
+    return needed_s <= 0 || samples_within(r, needed_s) < (double)r->total;
+}
+
+bool rebalance_is_worth(const struct rebalance *r, struct rebalance_proposal *ret)
+{
+    double rest_s = trains_several(r) ? 0 : exposed_s(r);
+    double even = (rebalance_longest_s(r, rebalance_present) + rest_s) /
+                      (rebalance_longest_s(r, rebalance_proposed) + rest_s) -
+                  1;
+
+    ret->wanted = wanted_gain(r);
+    ret->gain = even;
+    if (!trains_several(r))
+        return even > ret->wanted;
+    ret->gain = free_rate(r, rebalance_proposed) / free_rate(r, rebalance_present) - 1;
+    return ret->gain > ret->wanted || even > ret->wanted + UNWAITED_GAIN;
+}

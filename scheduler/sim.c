@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sim.c - parties of workers step in the order of virtual time, and report */
+#include "sim.h"
+
+#include "lib/base/random.h"
+#include "lib/model/algorithm.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double FORWARD = 1.0 / 3;        /* of a step's compute */
+static const double MEMORY_BYTES_PER_S = 4e9; /* of one core that reads, adds and writes */
+static const double REPORT_S = 1;             /* between two reports of a worker */
+static const double SOON_S = 0.1;             /* the same when there is something new; and ticks */
+static const double STEP_S = 1e-5;            /* that a step without samples takes */
+static const double LEAST_OF_LAW = 0.2;       /* no jitter makes a step shorter */
+
+static const double THROTTLED = 3;  /* times as long, behind a quota */
+static const double SLICE_S = 3e-3; /* that a program computes until it is another's turn */
+
+enum { BUCKETS = 8 };
+
+struct member {
+    struct sim_worker law;
+    double times; /* as long as the law says */
+    int64_t batch;
+    struct step_window window;
+    int64_t told_since, told_plan; /* of the last report that had something new */
+    bool unsure;                   /* that was of a window begun again, of few steps */
+    double told_s;
+    double own_s;                 /* of the step under way */
+    double exposed_s, exchange_s; /* of all steps; the part of exchanges */
+    double sum_s;                 /* of own times */
+    int64_t sum_n;
+    double slice_s, visited_s; /* computed of its turn; till when others are there, or are not */
+    bool visited;
+    uint64_t visits; /* chance of them alone: the same in a run with other plans */
+};
+
+struct party {
+    int first, n; /* ranks */
+    int n_nodes;
+    double slowest_bytes_per_s;
+    int64_t step, version;
+    int64_t switch_at;     /* step from which the published plan holds */
+    int64_t exchanges;     /* that its steps began with */
+    double begin_s, end_s; /* of the step under way */
+    double longest_s;      /* own time of its members, ... */
+    double exchange_s;     /* ... and what it waited for before it */
+    double written_s;      /* when its last increment is in the centre */
+};
+
+struct sim {
+    struct sim_setup set;
+    const struct algorithm *algorithm;
+    struct member *member; /* [n] */
+    int n, n_nodes;
+    struct party *party; /* [n_parties], a heap by end_s from `heap` */
+    int n_parties;
+    int *heap;             /* [n_parties] */
+    double *link_s;        /* [n_nodes] until when each is busy */
+    int64_t *batch, *next; /* [n] in force everywhere; published */
+    int64_t version, published, period;
+    int waiting; /* parties that have not taken the published plan */
+    uint64_t seed;
+    double now_s, tick_s;
+    int contradictions;
+    struct rebalance_contradiction contradiction;
+    int64_t samples, total;
+};
+
+/* ---- chance ---- */
+
+/* A step's time as a part of the law's. */
+static double luck(struct sim *s)
+{
+    double x = 1;
+
+    if (s->set.jitter > 0)
+        x = fmax(1 + s->set.jitter * random_normal(&s->seed), LEAST_OF_LAW);
+    if (s->set.spike > 0 && random_unit(&s->seed) < s->set.spike)
+        x *= s->set.spike_ratio;
+    return x;
+}
+
+/* ---- laws ---- */
+
+static double compute_s(const struct member *m, int64_t batch)
+{
+    const struct sim_worker *law = &m->law;
+    double s = fmax(law->floor_s, law->fixed_s + law->sample_s * (double)batch);
+
+    if (law->quota_s > 0 && s > law->quota_s)
+        s *= THROTTLED;
+    return batch <= 0 ? 0 : m->times * s;
+}
+
+/* The wait for input beside compute. */
+static double input_s(const struct sim *s, const struct member *m, int64_t batch, double compute)
+{
+    double input = m->law.input_s * (double)batch;
+
+    return s->set.read_ahead ? fmax(input - compute, 0) : input;
+}
+
+static double own_s(const struct sim *s, int rank, int64_t batch)
+{
+    const struct member *m = &s->member[rank];
+    double compute = compute_s(m, batch);
+
+    return compute + input_s(s, m, batch, compute);
+}
+
+double sim_longest_s(const struct sim *s, const int64_t *batch)
+{
+    double longest = 0;
+
+    for (int i = 0; i < s->n; i++)
+        longest = fmax(longest, own_s(s, i, batch[i]));
+    return longest;
+}
+
+double sim_best_s(const struct sim *s, int64_t min, const int64_t *max, int64_t *ret)
+{
+    for (int i = 0; i < s->n; i++)
+        ret[i] = min;
+    for (int64_t left = s->total - min * s->n; left > 0; left--) {
+        int best = -1;
+
+        for (int i = 0; i < s->n; i++)
+            if ((!max || ret[i] < max[i]) &&
+                (best < 0 || own_s(s, i, ret[i] + 1) < own_s(s, best, ret[best] + 1)))
+                best = i;
+        if (best < 0)
+            return INFINITY;
+        ret[best]++;
+    }
+    return sim_longest_s(s, ret);
+}
+
+/* ---- who else computes on a worker's core ---- */
+
+static bool are_others_there(struct member *m, double now_s)
+{
+    if (m->law.others <= 0 || m->law.visit_s <= 0)
+        return m->law.others > 0;
+    for (; now_s >= m->visited_s; m->visited = !m->visited)
+        m->visited_s += m->law.visit_s * (0.5 + random_unit(&m->visits));
+    return m->visited;
+}
+
+/* How long a worker that computes so long from now on has to wait for its turn. */
+static double turns_s(struct member *m, double now_s, double compute)
+{
+    double turns;
+
+    if (!are_others_there(m, now_s))
+        return 0;
+    turns = floor((m->slice_s + compute) / SLICE_S);
+    m->slice_s += compute - turns * SLICE_S;
+    return turns * SLICE_S * m->law.others;
+}
+
+/* ---- the heap of parties ---- */
+
+static bool ends_before(const struct sim *s, int x, int y)
+{
+    const struct party *a = &s->party[s->heap[x]], *b = &s->party[s->heap[y]];
+
+    return a->end_s != b->end_s ? a->end_s < b->end_s : s->heap[x] < s->heap[y];
+}
+
+static void sift_down(struct sim *s, int i)
+{
+    for (;;) {
+        int least = i, kept;
+
+        for (int c = 2 * i + 1; c <= 2 * i + 2 && c < s->n_parties; c++)
+            if (ends_before(s, c, least))
+                least = c;
+        if (least == i)
+            return;
+        kept = s->heap[i];
+        s->heap[i] = s->heap[least];
+        s->heap[least] = kept;
+        i = least;
+    }
+}
+
+/* ---- communication ---- */
+
+static double allreduce_s(const struct sim *s, const struct party *p)
+{
+    double m = (double)s->set.model_bytes, n = p->n_nodes, time = 0;
+
+    if (p->n > p->n_nodes)
+        time += 2 * m / MEMORY_BYTES_PER_S;
+    if (p->n_nodes > 1 && p->slowest_bytes_per_s > 0)
+        time += 2 * (n - 1) / n * m / p->slowest_bytes_per_s + 2 * (n - 1) * s->set.latency_s;
+    return time;
+}
+
+/* A step of which the slowest computes for so long: buckets leave one after another as
+ * back-propagation fills them.
+ */
+static double step_s(const struct sim *s, const struct party *p, double compute)
+{
+    double bucket = allreduce_s(s, p) / BUCKETS, end = 0;
+
+    for (int k = 1; k <= BUCKETS; k++)
+        end = fmax(end, compute * (FORWARD + (1 - FORWARD) * k / BUCKETS)) + bucket;
+    return fmax(fmax(end, compute), STEP_S);
+}
+
+/* Steps since the exchange that was due last: parties take turns, as elastic_due of lib/sync says.
+ */
+static int64_t since_exchange(const struct sim *s, const struct party *p)
+{
+    return (p->step + (p - s->party) * s->period / s->n_parties) % s->period;
+}
+
+/* A party's exchange with the centre, begun now.  Returns when its next step may begin: models are
+ * read first, the increment is written while it computes, over the link that all of its node share.
+ */
+static double exchange(struct sim *s, struct party *p, double now_s)
+{
+    const struct sim_worker *root = &s->member[p->first].law;
+    double m = (double)s->set.model_bytes, local = 3 * m / MEMORY_BYTES_PER_S, wire = 0;
+    double *link = &s->link_s[root->node];
+    double begin = fmax(now_s, p->written_s);
+
+    if (s->n_nodes > 1 && root->bytes_per_s > 0)
+        wire = m * (s->n_nodes - 1) / s->n_nodes / root->bytes_per_s + s->set.latency_s;
+    begin = fmax(begin, *link) + wire;
+    *link = begin + wire;
+    p->written_s = *link + local;
+    begin += local;
+    if (p->n_nodes > 1 && p->slowest_bytes_per_s > 0)
+        begin += m / p->slowest_bytes_per_s;
+    if (p->n > p->n_nodes)
+        begin += m / MEMORY_BYTES_PER_S;
+    return begin;
+}
+
+/* ---- plans ---- */
+
+void sim_publish(struct sim *s, const int64_t *batch)
+{
+    memcpy(s->next, batch, (size_t)s->n * sizeof *batch);
+    s->published = s->version + 1;
+    s->waiting = s->n_parties;
+    for (int i = 0; i < s->n_parties; i++)
+        s->party[i].switch_at = s->party[i].step + 2 + (int64_t)random_below(&s->seed, 2);
+}
+
+static void take_plan(struct sim *s, struct party *p)
+{
+    if (p->version == s->published || p->step < p->switch_at)
+        return;
+    p->version = s->published;
+    for (int i = p->first; i < p->first + p->n; i++)
+        s->member[i].batch = s->next[i];
+    if (--s->waiting > 0)
+        return;
+    s->version = s->published;
+    memcpy(s->batch, s->next, (size_t)s->n * sizeof *s->batch);
+    if (s->set.rebalance)
+        rebalance_agreed(s->set.rebalance, s->version, s->now_s);
+}
+
+static void tick(struct sim *s)
+{
+    struct rebalance_proposal p;
+
+    if (!s->set.rebalance || s->now_s < s->tick_s || s->waiting > 0)
+        return;
+    s->tick_s = s->now_s + SOON_S;
+    s->contradictions += rebalance_contradicted(s->set.rebalance, &s->contradiction);
+    if (!rebalance_decide(s->set.rebalance, s->now_s, &p))
+        return;
+    s->period = p.period ? p.period : s->period;
+    sim_publish(s, p.batch);
+    rebalance_published(s->set.rebalance, s->published, s->next, p.period);
+}
+
+/* ---- steps ---- */
+
+static void tell_stragglers(struct sim *s, int rank, const struct step_figures *f)
+{
+    struct time_model t = learner_model(rebalance_learner(s->set.rebalance, rank));
+
+    if (s->set.stragglers)
+        stragglers_take(s->set.stragglers, rank, f, NAN, &t);
+}
+
+static void report_exposed(struct sim *s, int rank, const struct party *p)
+{
+    const struct rebalance_exposed e = { .plan = p->version,
+                                         .steps = p->step + 1,
+                                         .exchanges = p->exchanges,
+                                         .exposed_s = s->member[rank].exposed_s,
+                                         .exchange_s = s->member[rank].exchange_s };
+
+    rebalance_exposed(s->set.rebalance, rank, &e);
+}
+
+static void report(struct sim *s, int rank, const struct party *p)
+{
+    struct member *m = &s->member[rank];
+    bool is_another = m->window.points >= STEP_WINDOW_CHANGE &&
+                      (m->window.since != m->told_since || m->window.plan != m->told_plan);
+    bool is_new = is_another || (m->unsure && m->window.points >= STEP_WINDOW_SURE);
+    struct step_figures f;
+
+    if (s->now_s < m->told_s + (is_new ? SOON_S : REPORT_S))
+        return;
+    m->told_s = s->now_s;
+    if (!step_window_figures(&m->window, &f))
+        return;
+    m->unsure =
+        (m->unsure || (is_another && f.plan == m->told_plan)) && f.points < STEP_WINDOW_SURE;
+    m->told_since = f.since;
+    m->told_plan = f.plan;
+    rebalance_figures(s->set.rebalance, rank, &f, s->now_s);
+    report_exposed(s, rank, p);
+    tell_stragglers(s, rank, &f);
+}
+
+static void begin_step(struct sim *s, struct party *p, double now_s)
+{
+    double longest = 0;
+
+    take_plan(s, p);
+    for (int i = p->first; i < p->first + p->n; i++) {
+        struct member *m = &s->member[i];
+
+        m->own_s = own_s(s, i, m->batch) * (m->batch > 0 ? luck(s) : 0);
+        m->own_s += turns_s(m, now_s, m->own_s);
+        longest = fmax(longest, m->own_s);
+    }
+    p->longest_s = longest;
+    p->begin_s = now_s;
+    p->end_s = now_s + step_s(s, p, longest);
+}
+
+static void end_step(struct sim *s, struct party *p)
+{
+    for (int i = p->first; i < p->first + p->n; i++) {
+        struct member *m = &s->member[i];
+        double part = own_s(s, i, m->batch), compute = compute_s(m, m->batch);
+        struct window_step w = { .step = p->step,
+                                 .plan = p->version,
+                                 .count = m->batch,
+                                 .work = (double)m->batch,
+                                 .compute_s = part > 0 ? m->own_s * compute / part : 0,
+                                 .exposed_s =
+                                     fmax(p->end_s - p->begin_s - m->own_s, 0) + p->exchange_s,
+                                 .total_s = p->end_s - p->begin_s + p->exchange_s };
+
+        w.input_s = fmax(m->own_s - w.compute_s, 0);
+        m->exposed_s += w.exposed_s;
+        m->exchange_s += p->exchange_s;
+        s->samples += m->batch;
+        m->sum_s += m->own_s;
+        m->sum_n += m->batch > 0;
+        if (!s->set.rebalance)
+            continue;
+        step_window_add(&m->window, &w, 0);
+        report(s, i, p);
+    }
+}
+
+static void next_event(struct sim *s)
+{
+    struct party *p = &s->party[s->heap[0]];
+    double next_s = s->now_s = p->end_s;
+
+    end_step(s, p);
+    p->step++;
+    if (s->period > 0 && since_exchange(s, p) == 0) {
+        next_s = exchange(s, p, s->now_s);
+        p->exchanges++;
+    }
+    p->exchange_s = next_s - s->now_s;
+    tick(s);
+    begin_step(s, p, next_s);
+    sift_down(s, 0);
+}
+
+void sim_link(struct sim *s, double bytes_per_s)
+{
+    for (int i = 0; i < s->n; i++)
+        s->member[i].law.bytes_per_s = bytes_per_s;
+    for (int k = 0; k < s->n_parties; k++)
+        s->party[k].slowest_bytes_per_s = bytes_per_s;
+}
+
+void sim_run(struct sim *s, int64_t steps)
+{
+    int64_t last = s->party[0].step + steps;
+
+    while (s->party[0].step < last)
+        next_event(s);
+}
+
+/* ---- making one ---- */
+
+static int check(const struct sim_setup *s, struct eddis_error *err)
+{
+    if (s->n < 1 || s->n > SIM_MAX_WORKERS)
+        return eddis_fail(err, -EINVAL, "%d workers to simulate, not 1 to %d", s->n,
+                          SIM_MAX_WORKERS);
+    if (!algorithm_find(s->algorithm))
+        return eddis_fail(err, -EINVAL, "no algorithm '%s' in this version", s->algorithm);
+    for (int i = 0; i < s->n; i++)
+        if (!(s->worker[i].sample_s > 0) || s->worker[i].batch < 0 || s->worker[i].node < 0 ||
+            s->worker[i].node >= s->n)
+            return eddis_fail(err, -EINVAL, "worker %d has no law to simulate", i);
+    return 0;
+}
+
+/* Whether worker i begins a party. */
+static bool begins(const struct sim *s, int i)
+{
+    if (!(s->algorithm->traits & ALGORITHM_SEVERAL))
+        return i == 0;
+    return i == 0 || !(s->algorithm->traits & ALGORITHM_GROUPED) ||
+           s->member[i].law.group != s->member[i - 1].law.group;
+}
+
+static void add_member(struct sim *s, int i)
+{
+    const struct sim_worker *w = &s->member[i].law;
+    struct party *p;
+
+    if (begins(s, i))
+        s->party[s->n_parties++] = (struct party){ .first = i, .version = 1 };
+    p = &s->party[s->n_parties - 1];
+    p->n_nodes += p->n == 0 || w->node != s->member[i - 1].law.node;
+    if (p->n++ == 0 || w->bytes_per_s < p->slowest_bytes_per_s)
+        p->slowest_bytes_per_s = w->bytes_per_s;
+    s->n_nodes = w->node >= s->n_nodes ? w->node + 1 : s->n_nodes;
+    s->total += w->batch;
+}
+
+static void begin(struct sim *s)
+{
+    for (int i = 0; i < s->n; i++) {
+        struct member *m = &s->member[i];
+
+        *m = (struct member){ .law = s->set.worker[i], .times = 1 };
+        m->batch = s->batch[i] = m->law.batch;
+        m->visits = random_mix(s->set.seed, 1000 + (uint64_t)i);
+        /* Agents do not report all at once. */
+        m->told_s = -REPORT_S * i / s->n;
+        step_window_init(&m->window);
+        add_member(s, i);
+    }
+    for (int k = 0; k < s->n_parties; k++) {
+        s->heap[k] = k;
+        begin_step(s, &s->party[k], 0);
+    }
+    for (int k = s->n_parties / 2; k-- > 0;)
+        sift_down(s, k);
+}
+
+int sim_new(const struct sim_setup *set, struct sim **ret, struct eddis_error *err)
+{
+    size_t n = set->n > 0 ? (size_t)set->n : 0;
+    struct sim *s;
+    int rc = check(set, err);
+
+    if (rc < 0)
+        return rc;
+    s = calloc(1, sizeof *s);
+    if (s) {
+        s->set = *set;
+        s->algorithm = algorithm_find(set->algorithm);
+        s->n = set->n;
+        s->seed = random_mix(set->seed, 1);
+        s->version = s->published = 1;
+        s->period = s->algorithm->traits & ALGORITHM_SEVERAL ? set->period : 0;
+        s->member = calloc(n, sizeof *s->member);
+        s->party = calloc(n, sizeof *s->party);
+        s->heap = calloc(n, sizeof *s->heap);
+        s->link_s = calloc(n, sizeof *s->link_s);
+        s->batch = calloc(n, sizeof *s->batch);
+        s->next = calloc(n, sizeof *s->next);
+    }
+    if (!s || !s->member || !s->party || !s->heap || !s->link_s || !s->batch || !s->next) {
+        sim_free(s);
+        return eddis_fail(err, -ENOMEM, "no memory to simulate %d workers", set->n);
+    }
+    begin(s);
+    s->set.worker = NULL;
+    *ret = s;
+    return 0;
+}
+
+void sim_free(struct sim *s)
+{
+    if (!s)
+        return;
+    free(s->member);
+    free(s->party);
+    free(s->heap);
+    free(s->link_s);
+    free(s->batch);
+    free(s->next);
+    free(s);
+}
+
+/* ---- what is seen from outside ---- */
+
+void sim_slow(struct sim *s, int rank, double times)
+{
+    s->member[rank].times = times;
+}
+
+void sim_set_input(struct sim *s, int rank, double input_s)
+{
+    s->member[rank].law.input_s = input_s;
+}
+
+double sim_now_s(const struct sim *s)
+{
+    return s->now_s;
+}
+
+int64_t sim_samples(const struct sim *s)
+{
+    return s->samples;
+}
+
+int64_t sim_version(const struct sim *s)
+{
+    return s->version;
+}
+
+int64_t sim_period(const struct sim *s)
+{
+    return s->period;
+}
+
+int sim_contradictions(const struct sim *s, const struct rebalance_contradiction **ret)
+{
+    *ret = &s->contradiction;
+    return s->contradictions;
+}
+
+int64_t sim_step(const struct sim *s)
+{
+    return s->party[0].step;
+}
+
+const int64_t *sim_batch(const struct sim *s)
+{
+    return s->batch;
+}
+
+double sim_own_s(struct sim *s, int rank)
+{
+    struct member *m = &s->member[rank];
+    double mean = m->sum_n > 0 ? m->sum_s / (double)m->sum_n : 0;
+
+    m->sum_s = 0;
+    m->sum_n = 0;
+    return mean;
+}

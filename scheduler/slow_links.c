@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slow_links.c - finds the connections that have become slow, and the machine that they share */
+#include "slow_links.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double SLOWER = 1 / 0.7; /* as a straggler */
+static const double OVER = 1.2;
+static const double EXPLAINS = 0.5; /* of what steps take longer, to be the cause */
+static const double LASTS_S = 3;    /* readings come once a second or more seldom */
+static const double FOLLOWS = 0.1;  /* part that the latest reading has in what is usual */
+static const double DOUBTS = 0.01;  /* the same of one that is no longer usual */
+
+enum { SETTLED = 10 }; /* readings that make something usual */
+
+struct figures {
+    double busy_s, step_s, bytes_per_s;
+};
+
+struct way {
+    struct figures now, usual;
+    int n; /* readings in usual */
+    int peer;
+    int64_t step;
+    bool slow;
+};
+
+struct slow_links {
+    struct way *way; /* [n] */
+    int *node;       /* [n] */
+    int *ends;       /* [n_nodes] of slow connections */
+    int n, n_nodes;
+    int wished, told; /* ranks; -1: none */
+    int64_t since;
+    double noticed_s;
+    struct slow_link last; /* as told */
+};
+
+int slow_links_new(const int *node, int n, int n_nodes, struct slow_links **ret,
+                   struct eddis_error *err)
+{
+    struct slow_links *s;
+
+    if (n < 1 || n_nodes < 1)
+        return eddis_fail(err, -EINVAL, "no links of %d workers on %d nodes", n, n_nodes);
+    s = calloc(1, sizeof *s);
+    if (s) {
+        s->n = n;
+        s->n_nodes = n_nodes;
+        s->wished = s->told = -1;
+        s->way = calloc((size_t)n, sizeof *s->way);
+        s->node = calloc((size_t)n, sizeof *s->node);
+        s->ends = calloc((size_t)n_nodes, sizeof *s->ends);
+    }
+    if (!s || !s->way || !s->node || !s->ends) {
+        slow_links_free(s);
+        return eddis_fail(err, -ENOMEM, "no memory to watch %d workers' links", n);
+    }
+    memcpy(s->node, node, (size_t)n * sizeof *node);
+    *ret = s;
+    return 0;
+}
+
+void slow_links_free(struct slow_links *s)
+{
+    if (!s)
+        return;
+    free(s->way);
+    free(s->node);
+    free(s->ends);
+    free(s);
+}
+
+/* ---- one connection ---- */
+
+static double explained(const struct way *w)
+{
+    double more_s = w->now.step_s - w->usual.step_s;
+
+    return more_s > 0 ? fmin(fmax((w->now.busy_s - w->usual.busy_s) / more_s, 0), 1) : 0;
+}
+
+static bool is_slow(const struct way *w)
+{
+    double times = w->slow ? OVER : SLOWER;
+
+    return w->n >= SETTLED && w->now.step_s > times * w->usual.step_s &&
+           w->now.bytes_per_s * times < w->usual.bytes_per_s &&
+           explained(w) >= (w->slow ? EXPLAINS / 2 : EXPLAINS);
+}
+
+static void follow(double *usual, double now, double part)
+{
+    *usual += part * (now - *usual);
+}
+
+static void learn(struct way *w)
+{
+    double part = w->now.step_s > OVER * w->usual.step_s ? DOUBTS : FOLLOWS;
+
+    if (w->n == 0)
+        w->usual = w->now;
+    w->n += w->n < SETTLED;
+    follow(&w->usual.busy_s, w->now.busy_s, part);
+    follow(&w->usual.step_s, w->now.step_s, part);
+    follow(&w->usual.bytes_per_s, w->now.bytes_per_s, part);
+}
+
+void slow_links_take(struct slow_links *s, int rank, const struct link_load *l, int peer,
+                     double step_s, int64_t step)
+{
+    struct way *w;
+
+    if (rank < 0 || rank >= s->n)
+        return;
+    w = &s->way[rank];
+    if (!isfinite(l->busy) || !isfinite(l->bytes_per_s) || !(step_s > 0) || peer < 0 ||
+        peer >= s->n_nodes || peer == s->node[rank]) {
+        w->slow = false;
+        return;
+    }
+    w->now = (struct figures){ l->busy * step_s, step_s, l->bytes_per_s };
+    w->peer = peer;
+    w->step = step;
+    w->slow = is_slow(w);
+    if (!w->slow)
+        learn(w);
+}
+
+/* ---- whose ---- */
+
+/* The node at most ends of slow connections, of n; -1: there is none, or several. */
+static int shared_node(const struct slow_links *s)
+{
+    int most = -1;
+    bool alone = false;
+
+    for (int i = 0; i < s->n_nodes; i++) {
+        if (s->ends[i] == 0 || (most >= 0 && s->ends[i] < s->ends[most]))
+            continue;
+        alone = most < 0 || s->ends[i] > s->ends[most];
+        most = alone ? i : most;
+    }
+    return alone ? most : -1;
+}
+
+/* Rank whose connection is to be told of: a slow one of the node, else one to it; -1: none. */
+static int slowest_of(const struct slow_links *s, int node)
+{
+    int ret = -1;
+
+    for (int i = 0; i < s->n; i++) {
+        const struct way *w = &s->way[i];
+        bool own = s->node[i] == node;
+
+        if (!w->slow || !(own || w->peer == node))
+            continue;
+        if (ret < 0 || (own && s->node[ret] != node) ||
+            (own == (s->node[ret] == node) && w->now.busy_s > s->way[ret].now.busy_s))
+            ret = i;
+    }
+    return ret;
+}
+
+static int first_of(const struct slow_links *s, int node)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->node[i] == node)
+            return i;
+    return -1;
+}
+
+/* The node whose link is slow; -1: none. */
+static int find_node(struct slow_links *s)
+{
+    int n = 0, one = -1;
+
+    memset(s->ends, 0, (size_t)s->n_nodes * sizeof *s->ends);
+    for (int i = 0; i < s->n; i++) {
+        if (!s->way[i].slow)
+            continue;
+        n++;
+        one = s->node[i];
+        s->ends[s->node[i]]++;
+        s->ends[s->way[i].peer]++;
+    }
+    return n == 1 && s->n_nodes > 2 ? one : shared_node(s);
+}
+
+static void tell(const struct slow_links *s, int node, int rank, struct slow_link *ret)
+{
+    int at = slowest_of(s, node);
+    const struct way *w = &s->way[at];
+
+    *ret = (struct slow_link){ .rank = rank,
+                               .from = s->node[at],
+                               .to = w->peer,
+                               .since = s->since,
+                               .times = w->now.step_s / w->usual.step_s,
+                               .confidence = explained(w),
+                               .busy_s = w->now.busy_s,
+                               .step_s = w->now.step_s,
+                               .bytes_per_s = w->now.bytes_per_s,
+                               .usual_bytes_per_s = w->usual.bytes_per_s };
+}
+
+/* One that is told stays it while any connection of its machine is slow. */
+static int wished_rank(struct slow_links *s)
+{
+    int node = find_node(s);
+
+    if (s->told >= 0 && slowest_of(s, s->node[s->told]) >= 0)
+        return s->told;
+    return node >= 0 ? first_of(s, node) : -1;
+}
+
+bool slow_links_next(struct slow_links *s, double now_s, struct slow_link *ret)
+{
+    int rank = wished_rank(s);
+
+    if (rank != s->wished || rank == s->told) {
+        s->wished = rank;
+        s->noticed_s = now_s;
+        s->since = s->way[rank >= 0 ? rank : s->told >= 0 ? s->told : 0].step;
+    }
+    if (rank == s->told || now_s - s->noticed_s < LASTS_S)
+        return false;
+    if (s->told >= 0) {
+        s->last.over = true;
+        s->last.since = s->since;
+        s->told = -1;
+    } else {
+        tell(s, s->node[rank], rank, &s->last);
+        s->told = rank;
+    }
+    *ret = s->last;
+    return true;
+}
+
+void slow_links_take_back(struct slow_links *s)
+{
+    s->told = s->wished = -1;
+}

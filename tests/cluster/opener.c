@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* opener.c - a rank that takes its time between eddis_open and eddis_commit, until which nobody
+ * knows how many samples it has
+ *
+ *     opener FOLDER LATE PARAMETERS
+ *
+ * Rank LATE (-1: none) commits when there is a file "go" in FOLDER.  With 0 PARAMETERS there is
+ * nothing to synchronise, with -1 nobody commits at all.  Says in which mode the job is.
+ */
+#include "lib/base/clock.h"
+#include "lib/eddis.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { N = 16, STEPS = 20 };
+
+static void must(int rc, const char *what, const struct eddis_error *err)
+{
+    if (rc >= 0)
+        return;
+    (void)printf("%s: %s\n", what, err->text);
+    exit(3);
+}
+
+static void say_mode(const struct eddis *e)
+{
+    struct eddis_world w = { .size = sizeof w };
+
+    must(eddis_world(e, &w), "world", NULL);
+    (void)printf("mode %s\n", w.mode);
+    (void)fflush(stdout);
+}
+
+static void wait_for_file(const char *folder)
+{
+    char path[512];
+
+    (void)snprintf(path, sizeof path, "%s/go", folder);
+    while (access(path, F_OK) < 0)
+        clock_sleep_until_ns(clock_now_ns() + 10 * CLOCK_MS);
+}
+
+static void register_parameters(struct eddis *e, float *value, int n)
+{
+    struct eddis_error err = { 0 };
+    struct eddis_parameter p = { .size = sizeof p,
+                                 .name = "w",
+                                 .dtype = EDDIS_FLOAT32,
+                                 .n_dims = 1,
+                                 .dims = { N },
+                                 .value = value,
+                                 .result = EDDIS_IN_PLACE };
+    int layer = eddis_add_layer(e, "all", EDDIS_LAYER_OTHER, &err);
+
+    must(layer, "layer", &err);
+    for (int i = 0; i < n; i++)
+        must(eddis_add_parameter(e, layer, &p, &err), "parameter", &err);
+}
+
+static void train(struct eddis *e, int parameters)
+{
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    int rc;
+
+    while ((rc = eddis_step_begin(e, &s, &err)) == 1) {
+        for (int i = 0; i < parameters; i++)
+            must(eddis_announce(e, i, EDDIS_ZERO, NULL, &err), "announce", &err);
+        must(eddis_wait(e, 60 * CLOCK_S, &err), "wait", &err);
+        must(eddis_step_end(e, NULL, &err), "end", &err);
+    }
+    must(rc, "step", &err);
+}
+
+int main(int argc, char **argv)
+{
+    const struct eddis_options o = { .size = sizeof o }; /* the data are not known yet */
+    struct eddis_world w = { .size = sizeof w };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    float value[N] = { 0 };
+    struct eddis *e;
+    int late, parameters;
+
+    if (argc != 4)
+        return 2;
+    late = atoi(argv[2]);
+    parameters = atoi(argv[3]);
+    must(eddis_open(&o, &e, &err), "open", &err);
+    must(eddis_world(e, &w), "world", &err);
+    say_mode(e);
+    if (strcmp(w.mode, "auto") == 0 && eddis_plan_step(e, 0, EDDIS_FOREVER, &s, &err) != -EAGAIN)
+        return 4;
+    if (parameters >= 0) {
+        register_parameters(e, value, parameters);
+        if (w.rank == late)
+            wait_for_file(argv[1]);
+        must(eddis_set_data(e, (int64_t)64 * STEPS, 1, &err), "data", &err);
+        must(eddis_commit(e, &err), "commit", &err);
+        say_mode(e);
+        train(e, parameters);
+    }
+    must(eddis_close(e, &err), "close", &err);
+    return 0;
+}

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_data_path.py BUILD SOURCE [CASE ...] - a worker whose samples come slowly is named, and gets fewer of them
+
+Rank 1 reads from a file system each of whose reads, one for a sample, takes 16 ms.  Where it does not read
+ahead, three ranks compute 4 ms for a sample, so that it should have 4 of 48; eddis-train, which reads ahead,
+computes much faster.  An equal share is 16.  The cases
+look at shares and sentences, never at speeds.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+
+from cases import run
+from job import Folders, Job
+from node import wait_for
+from slow_disk import SlowDisk
+
+BUILD, SOURCE = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
+sys.path.insert(0, os.path.join(SOURCE, "bench"))
+
+from pace import SMALL, write_images  # noqa: E402
+
+FOLDERS = Folders()
+DATA, PACES, SLOW = FOLDERS.path("work", "data"), FOLDERS.path("work", "paces"), FOLDERS.path("work", "slow")
+RANKS, FAIR, LITTLE = 3, 16, 9
+MS = 4  # of a sample
+SETTINGS = ["--set", f"batch.global={RANKS * FAIR}", "--set", "sync.mode=sync", "--set", "binding=none", "--restarts", "0", "--"]
+AHEAD = ('exec eddis-train --data "$1/$RANK/images" --labels "$1/$RANK/labels" --memory 1K --model cnn --widths "$2" '
+         '--threads 1 --eval-every 0 --epochs 100000')
+
+
+class Samples:
+    """DATA/RANK holds a rank's samples; those of rank 1 lie on the slow disk."""
+
+    def __enter__(self):
+        shutil.rmtree(FOLDERS.path("cache", "eddis"), ignore_errors=True)  # what the case before has learnt
+        for folder in DATA, PACES, SLOW:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.makedirs(folder)
+        self.disk = SlowDisk(SLOW)
+        try:
+            for rank in range(RANKS):
+                folder = os.path.join(DATA, str(rank))
+                os.symlink(SLOW, folder) if rank == 1 else os.mkdir(folder)
+                write_images(SMALL, os.path.join(SOURCE, "examples/digits/digits.csv"), folder)
+        except BaseException:
+            self.disk.__exit__()
+            raise
+        return self.disk
+
+    def __exit__(self, *ignored):
+        self.disk.__exit__()
+
+
+def reading_ahead():
+    return Job(BUILD, FOLDERS, [*SETTINGS, "sh", "-c", AHEAD, "sh", DATA, ",".join(map(str, SMALL.widths))], ranks=RANKS)
+
+
+def not_ahead():
+    for rank in range(RANKS):
+        with open(os.path.join(PACES, str(rank)), "w") as f:
+            f.write(str(MS))
+    return Job(BUILD, FOLDERS, [*SETTINGS, os.path.join(BUILD, "tests/cluster/paced-worker"), PACES, DATA], ranks=RANKS)
+
+
+def events(j, kind):
+    return [e for e in j.events() if e["type"] == kind]
+
+
+def by_input(j):
+    """What is told of workers that wait for their data; a busy machine may make others slow as well."""
+    return [e for e in events(j, "straggler") if "(input, " in e["text"]]
+
+
+def plans(j):
+    """Batches of those that were agreed on."""
+    versions = [int(re.match(r"version (\d+)", e["text"]).group(1)) for e in events(j, "plan_agreed")]
+    return [[w["batch"] for w in json.loads(j.file(f"plan-1-{v}.json"))["workers"]] for v in versions]
+
+
+def steps(j):
+    try:
+        return max((json.loads(line)["steps_done"] for line in j.file("metrics.jsonl").split("\n")[:-1]), default=0)
+    except FileNotFoundError:
+        return 0
+
+
+def interrupted(j):
+    j.signal(signal.SIGINT)
+    j.check(130, "interrupted")
+
+
+def check_named(j, before):
+    wait_for("rank 1 to be named", lambda: by_input(j))
+    text = by_input(j)[0]["text"]
+    assert text.startswith("rank 1 ") and f"times as long as {before} since step" in text, text
+    assert re.search(r"\(input, \d+ % of it: it waits .* ms a step for its data, which comes at [\d.]+ samples/s", text), text
+    wait_for("its share to move", lambda: plans(j) and plans(j)[-1][1] <= LITTLE)
+    replanned = [e["text"] for e in events(j, "replanned")]
+    assert any("of it a wait for data" in t for t in replanned), replanned
+
+
+def from_the_start(training):
+    with Samples() as disk:
+        disk.set_pace(4 * MS)
+        with training() as j:
+            check_named(j, "with the data at hand")
+            interrupted(j)
+            assert j.summary()["stragglers"] >= 1, j.summary()
+
+
+def in_mid_run(training):
+    """And its share comes back when the path is mended.  Where the machine makes the disk slow before the
+    case does, it begins again."""
+    for _ in range(5):
+        with Samples() as disk, training() as j:
+            wait_for("40 steps", lambda: steps(j) >= 40)
+            if not by_input(j):
+                slowed(disk, j)
+                return
+            interrupted(j)
+    raise AssertionError("the disk was slow before it was made so, five times")
+
+
+def slowed(disk, j):
+    disk.set_pace(4 * MS)
+    check_named(j, "before")
+    disk.set_pace(0)
+    wait_for("its end", lambda: [e for e in events(j, "straggler_over") if e["rank"] == 1 and e["n"] > by_input(j)[0]["n"]])
+    wait_for("its share to come back", lambda: plans(j)[-1][1] > LITTLE)
+    interrupted(j)
+    assert {e["rank"] for e in by_input(j)} == {1}, by_input(j)
+
+
+def ahead_from_the_start():
+    from_the_start(reading_ahead)
+
+
+def from_the_start_not_ahead():
+    from_the_start(not_ahead)
+
+
+def in_mid_run_not_ahead():
+    in_mid_run(not_ahead)
+
+
+run([ahead_from_the_start, from_the_start_not_ahead, in_mid_run_not_ahead], sys.argv[3:])

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_memory.py BUILD [CASE ...] - a worker whose memory holds fewer samples than its share.
+
+All of a job is in a control group of little memory, and rank 1 takes much for each sample: its share
+does not fit, half of it does.
+"""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import sys
+
+from cases import Skip, run
+from job import Folders, Job
+from node import wait_for
+
+sys.path.append(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "lab"))
+import cgroup  # noqa: E402
+
+BUILD = sys.argv[1]
+EMULATE = "profile.emulate=[{rate: 1.0, a_ms: 2, c_ms: 0.05}, {rate: 1.0}]"
+SHARE, SAMPLE_KIB = 128, 2560   # 320 MiB, in
+LIMIT = 280 << 20               # of which a job of two workers takes some 20 itself, and half a share 160
+STEPS = 12
+GROWING_KIB, TWICE = 1280, 240  # SHARE takes 160 MiB, and TWICE 300
+EITHER = (0, 1)                 # the kernel kills rank 0, too, when rank 1's memory is not free at once
+
+
+@contextlib.contextmanager
+def little_memory():
+    group = cgroup.little_memory(LIMIT)
+    if not group:
+        raise Skip("needs a control group of memory that may be made here")
+    try:
+        yield cgroup.inside(group)
+    finally:
+        cgroup.remove(group)
+
+
+def job(folders, before, promise, *args):
+    return Job(BUILD, folders, ["--set", f"batch.global={2 * SHARE}", "--set", EMULATE, "--set", "batch.rebalance=off",
+                                "--set", "checkpoint.every=0", *args, "--",
+                                os.path.join(BUILD, "tests/cluster/memory-worker"), str(SAMPLE_KIB), str(STEPS), promise],
+               before=before)
+
+
+def plan(j, generation):
+    p = json.loads(j.file(f"plan-{generation}-1.json"))
+    return [(w["batch"], w["piece"]) for w in p["workers"]], p
+
+
+def steps(j, rank):
+    """(samples, at once) of the steps that were begun, in all generations."""
+    return [tuple(map(int, x)) for x in re.findall(r"step \d+: (\d+) samples, (\d+) at once", j.log(rank))]
+
+
+def check(before, promise, shares, *args):
+    """One restart while nothing is known; then the next job of the program knows what fits."""
+    folders = Folders()
+    with job(folders, before, promise, *args) as j:
+        j.check(0, "ok", "was killed: out of memory", failed_rank=EITHER)
+        verb = "holds" if promise == "pieces" else "gets"
+        assert f"rank 1 had no memory for 128 samples at once: it {verb} at most 64 from now on" in j.err, j.err
+        assert "restarting from the beginning" in j.err and j.summary()["restarts"] == 1, (j.err, j.summary())
+        assert plan(j, 1)[0] == [(SHARE, 0), (SHARE, 0)], plan(j, 1)[0]
+        assert plan(j, 2)[0] == shares, plan(j, 2)[0]
+    with job(folders, before, promise, *args) as j:
+        j.check(0, "ok")
+        assert j.summary()["restarts"] == 0 and "out of memory" not in j.err, j.err
+        ranks, p = plan(j, 1)
+        assert ranks == shares and p["takes_pieces"] == (promise == "pieces"), p
+        return steps(j, 1)
+
+
+def pieces():
+    """A program that promises keeps its share, and takes it in halves."""
+    with little_memory() as before:
+        assert check(before, "pieces", [(SHARE, 0), (SHARE, 64)]) == [(SHARE, 64)] * STEPS
+
+
+def whole():
+    """Without the promise the others take what does not fit."""
+    with little_memory() as before:
+        assert check(before, "whole", [(192, 0), (64, 64)]) == [(64, 64)] * STEPS
+
+
+def several():
+    """In modes with several models, too."""
+    for mode in ("async", "hybrid"):
+        with little_memory() as before:
+            args = ["--set", f"sync.mode={mode}"] + (["--set", "sync.groups=2"] if mode == "hybrid" else [])
+            begun = check(before, "pieces", [(SHARE, 0), (SHARE, 64)], *args)
+            assert begun and all(once <= 64 for _, once in begun), (mode, begun)
+            assert any(count > 64 for count, _ in begun), (mode, begun)
+
+
+def foreseen():
+    """Rank 1 is the faster one by far, and would get twice its first share, which does not fit: its peaks tell how
+    much does, before it is tried, and the next job begins with that."""
+    for promise in ("pieces", "whole"):
+        folders = Folders()
+        with little_memory() as before:
+            with growing(folders, before, promise) as j:
+                wait_for("a plan that gives rank 1 more", lambda: steps_begun(j) and steps_begun(j)[-1][0] > SHARE)
+                wait_for("ten such steps", lambda: sum(count > SHARE for count, _ in steps_begun(j)) > 10)
+                interrupted(j)
+            with growing(folders, before, promise) as j:
+                wait_for("steps of the first plan", lambda: len(steps_begun(j)) > 10)
+                ranks, p = plan(j, 1)
+                batch, piece = ranks[1]
+                assert SHARE <= piece < TWICE and p["takes_pieces"] == (promise == "pieces"), p
+                assert batch > piece if promise == "pieces" else SHARE < batch <= piece, (ranks, p)
+                interrupted(j)
+
+
+def growing(folders, before, promise):
+    return Job(BUILD, folders, ["--set", f"batch.global={2 * SHARE}", "--set", "checkpoint.every=0", "--",
+                                os.path.join(BUILD, "tests/cluster/memory-worker"), str(GROWING_KIB), "100000", promise,
+                                "4000", "200"], before=before)
+
+
+def steps_begun(j):
+    try:
+        return steps(j, 1)
+    except FileNotFoundError:
+        return []
+
+
+def interrupted(j):
+    """It went on till now, with no more at once than fits."""
+    j.signal(signal.SIGINT)
+    j.check(130, "interrupted")
+    assert j.summary()["restarts"] == 0 and "out of memory" not in j.err, j.err
+    assert all(once < TWICE for _, once in steps_begun(j)), steps_begun(j)
+
+
+def refused():
+    """Where nobody is killed, since memory is refused, the program says so by its exit."""
+    folders = Folders()
+    with job(folders, (), "refused") as j:
+        j.check(0, "ok", "exited 79: out of memory", failed_rank=1)
+        assert "rank 1 had no memory for 128 samples at once: it holds at most 64 from now on" in j.err, j.err
+        assert j.summary()["restarts"] == 1 and plan(j, 2)[0] == [(SHARE, 0), (SHARE, 64)], plan(j, 2)[0]
+    with job(folders, (), "refused") as j:
+        j.check(0, "ok")
+        assert j.summary()["restarts"] == 0 and steps(j, 1) == [(SHARE, 64)] * STEPS, steps(j, 1)
+
+
+def no_restart():
+    """The next job has what a job learnt that may not be started again."""
+    folders = Folders()
+    with job(folders, (), "refused", "--restarts", "0") as j:
+        j.check(79, "oom", failed_rank=1)
+        assert "rank 1 had no memory for 128 samples at once: it holds at most 64 in the next job" in j.err, j.err
+    with job(folders, (), "refused", "--restarts", "0") as j:
+        j.check(0, "ok")
+        assert steps(j, 1) == [(SHARE, 64)] * STEPS, steps(j, 1)
+
+
+def nothing_less():
+    """A single sample that does not fit ends the job as it did before."""
+    with little_memory() as before:
+        with Job(BUILD, Folders(), ["--set", "batch.global=2", "--set", EMULATE, "--set", "batch.rebalance=off", "--",
+                                  os.path.join(BUILD, "tests/cluster/memory-worker"), str(1 << 20), "3", "pieces"],
+                 before=before) as j:
+            j.check(137, "oom", "was killed: out of memory", "not started again: no worker had finished a step",
+                    failed_rank=EITHER)
+
+
+run([pieces, whole, several, foreseen, refused, no_restart, nothing_less], sys.argv[2:])

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_open.py BUILD SOURCE [CASE ...] - the mode of a first run, which is chosen in eddis_commit, as
+whole programs on one host: four emulated devices with equal batches, of which one is a tenth as
+fast as the others, so that waiting for it costs more than async or hybrid mode loses."""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+
+from cases import run
+from job import Folders, Job
+from node import wait_for
+
+BUILD, SOURCE = sys.argv[1:3]
+DATA = os.path.join(SOURCE, "examples/digits/digits.csv")
+SAMPLES = 1797 - 360
+ERRATIC = "[{rate: 1.0, a_ms: 1, c_ms: 0.2}, {rate: 1.0}, {rate: 1.0}, {rate: 0.1}]"
+ALIKE = "[{rate: 1.0, a_ms: 1, c_ms: 0.05}, {rate: 1.0}, {rate: 1.0}]"
+NEAR = "[{rate: 1.0, a_ms: 1, c_ms: 0.05}, {rate: 0.8}, {rate: 1.0}]"
+TRAIN = ["eddis-train", "--data", DATA, "--test", "360", "--model", "softmax", "--epochs", "10", "--quiet"]
+
+
+@contextlib.contextmanager
+def fresh():
+    """Folders in which no job has run, so that nothing is known of any program."""
+    folders = Folders()
+    with folders.root:
+        yield folders
+
+
+def job(folders, *args, command=TRAIN, emulate=ERRATIC, every=0, **environ):
+    path = folders.path("work", "train.yaml")
+    batch = "{global: 64, min: 16, max: 16}" if emulate == ERRATIC else "{global: 63}"
+    with open(path, "w") as f:
+        f.write(f"name: open\ncommand: {json.dumps(command)}\nbatch: {batch}\nprofile: {{emulate: {emulate}}}\n"
+                f"checkpoint: {{every: {every}}}\n")
+    return Job(BUILD, folders, [*args, path], ranks=None, **environ)
+
+
+def opener(folders, late=-1, parameters=1):
+    return [os.path.join(BUILD, "tests/cluster/opener"), folders.path("work"), str(late), str(parameters)]
+
+
+def kinds(j):
+    return [e["type"] for e in j.events()]
+
+
+def plan(j, name="plan-1-1.json"):
+    return json.loads(j.file(name))
+
+
+def check_taken(p):
+    """The winner makes the most progress, by more than sync gets for being exact."""
+    progress = {c["mode"]: c["predicted_progress"] for c in p["candidates"]}
+    assert p["mode"] == max(progress, key=progress.get) != "sync", p["candidates"]
+    assert progress[p["mode"]] > 1.05 * progress["sync"], progress
+    for c in p["candidates"]:
+        assert abs(c["predicted_progress"] - c["predicted_samples_per_s"] * c["efficiency"]) < 1e-6 * c["predicted_progress"], c
+
+
+def chosen():
+    """The first run plans as the second one, which knows the size of the model."""
+    with fresh() as folders:
+        with job(folders) as j:
+            j.check(0, "ok")
+            first, said = plan(j), j.out
+            assert kinds(j).count("committed") == kinds(j).count("mode") == 1, kinds(j)
+            assert "sync until the program has told how large its model is" in said, said
+            assert f"mode      {first['mode']}, " in said and f"  {first['reason']}\n" in said, said
+            assert f"  * {first['mode']}" in said and "times the progress of" in said, said
+            s = j.summary()
+            assert s["samples"] == 10 * SAMPLES and s["mode"] == first["mode"] and s["replans"] == 0, s
+            check_taken(first)
+            path = os.path.join(j.dir, "plan-1-1.json")
+        with job(folders) as j:
+            j.check(0, "ok")
+            known = plan(j)
+            assert "mode" not in kinds(j) and "mode      " not in j.out, j.out
+            first.pop("communication"), known.pop("communication")
+            assert first == known, (first, known)
+        with job(folders, "--plan", path) as j:
+            j.check(0, "ok")
+            assert "mode" not in kinds(j) and plan(j)["mode"] == first["mode"], plan(j)
+
+
+def exact():
+    """Devices alike: sync stays, and the sentence says why."""
+    with fresh() as folders, job(folders, emulate=ALIKE) as j:
+        j.check(0, "ok")
+        p = plan(j)
+        assert (p["mode"], p["model_bytes"]) == ("sync", 4 * (64 * 10 + 10)), p
+        assert "mode      sync, allreduce\n" in j.out and "* sync" in j.out, j.out
+        assert p["reason"].startswith("sync because it is exact, and no other mode"), p
+        assert j.summary()["samples"] == 10 * SAMPLES, j.summary()
+
+
+def equal_first():
+    """The equal split is measured in the mode that was chosen."""
+    with fresh() as folders, job(folders, "--measure-equal", "8", emulate=NEAR) as j:
+        j.check(0, "ok")
+        s = j.summary()
+        assert s["equal_split_samples_per_s"]["measured"] > 0 and s["samples"] == 10 * SAMPLES, s
+        assert plan(j, "plan-1-2.json")["model_bytes"] > 0, j.file("plan-1-2.json")
+
+
+def not_open():
+    """Where the job, or a plan, says it, nobody waits; a dry run says that it is open."""
+    with fresh() as folders:
+        with job(folders, "--set", "sync.mode=sync") as j:
+            j.check(0, "ok")
+            assert not {"committed", "mode"} & set(kinds(j)), kinds(j)
+    with fresh() as folders, job(folders, "--dry-run") as j:
+        assert j.end() == 0, j.err
+        assert "sync until the program has told how large its model is: then the mode is chosen" in j.out, j.out
+
+
+def no_library():
+    """A program that never tells is in sync mode, and has the batches of the first plan."""
+    command = ["sh", "-c", "echo $EDDIS_SYNC_MODE $EDDIS_BATCH_SIZE"]
+    with fresh() as folders, job(folders, command=command) as j:
+        j.check(0, "ok")
+        assert j.log(3) == "sync 16\n" and j.summary()["mode"] == "sync", (j.log(3), j.summary())
+        assert plan(j)["model_bytes"] == 0, plan(j)
+
+
+def never():
+    """Nor does one that opens a worker and closes it."""
+    with fresh() as folders, job(folders, command=opener(folders, parameters=-1)) as j:
+        j.check(0, "ok")
+        assert j.log(0) == "mode auto\n" and "mode" not in kinds(j), j.log(0)
+
+
+def nothing_to_learn():
+    """Without parameters there is nothing to weigh the modes by."""
+    with fresh() as folders, job(folders, command=opener(folders, parameters=0)) as j:
+        j.check(0, "ok")
+        assert j.log(2) == "mode auto\nmode sync\n", j.log(2)
+        assert plan(j)["model_bytes"] == 0 and kinds(j).count("mode") == 1, plan(j)
+
+
+def late():
+    """One rank comes to eddis_commit later than the others, which wait for it as ever."""
+    with fresh() as folders, job(folders, command=opener(folders, late=1)) as j:
+        for rank in range(4):
+            j.wait_log(rank, "mode auto")
+        assert "committed" not in kinds(j), kinds(j)
+        open(folders.path("work", "go"), "w").close()
+        j.check(0, "ok")
+        check_taken(plan(j))
+        s = j.summary()
+        assert (s["samples"], s["steps_done"], s["steps_total"]) == (64 * 20, 20, 20), s
+        for rank in range(4):
+            assert j.log(rank) == f"mode auto\nmode {plan(j)['mode']}\n", j.log(rank)
+
+
+def rank_pid(j, rank):
+    started = {e["rank"]: e["text"] for e in j.events() if e["type"] == "rank_started"}
+    return int(started[rank].split()[1].rstrip(","))
+
+
+def killed_before():
+    """A rank dies while the others wait for its eddis_commit: nothing is left."""
+    with fresh() as folders, job(folders, command=opener(folders, late=1)) as j:
+        for rank in range(4):
+            j.wait_log(rank, "mode auto")
+        os.kill(rank_pid(j, 1), signal.SIGKILL)
+        j.check(128 + signal.SIGKILL, "rank_signal", failed_rank=1)
+
+
+def unsettled():
+    """The node's agent cannot tell its ranks the mode: that ends the job, with its words, and nobody waits for it."""
+    with fresh() as folders:
+        shim, refused = os.path.join(BUILD, "tests/cluster/no-memory.so"), folders.path("work", "refused")
+        with job(folders, command=opener(folders, late=0), LD_PRELOAD=shim, NO_MEMORY=refused) as j:
+            for rank in range(4):
+                j.wait_log(rank, "mode auto")
+            open(refused, "w").close()
+            open(folders.path("work", "go"), "w").close()
+            j.check(3, "start")
+            assert "cannot tell the ranks the job's mode: no memory" in j.err, j.err
+            assert "timeouts.launch" not in j.err and "has not answered" not in j.log(1), (j.err, j.log(1))
+
+
+def preempted_before():
+    """Told to stop while the mode is open: there is no step to save."""
+    with fresh() as folders, job(folders, "--set", "timeouts.checkpoint=3s", command=opener(folders, late=1)) as j:
+        for rank in range(4):
+            j.wait_log(rank, "mode auto")
+        j.signal(signal.SIGTERM)
+        j.check(143, "preempted")
+
+
+def restarted():
+    """The next generation keeps the mode that was chosen."""
+    with fresh() as folders, job(folders, command=[*TRAIN[:-2], "200", "--quiet"], every=20) as j:
+        j.wait_event("mode")
+        wait_for("a checkpoint", lambda: os.path.isdir(os.path.join(j.dir, "checkpoints")) and any(
+            name.startswith("step-") and "." not in name for name in os.listdir(os.path.join(j.dir, "checkpoints"))))
+        os.kill(rank_pid(j, 1), signal.SIGKILL)
+        j.wait_event("rank_started", 8)
+        j.wait_event("plan_agreed", 2)
+        j.signal(signal.SIGINT)
+        j.end()
+        first, second = plan(j), plan(j, "plan-2-1.json")
+        check_taken(first)
+        assert second["mode"] == first["mode"] and second["algorithm"] == first["algorithm"], second
+        assert second["reason"] == f"{first['mode']} because the job has begun with it", second
+        assert kinds(j).count("mode") == 1, kinds(j)
+
+
+CASES = [chosen, exact, equal_first, not_open, no_library, never, nothing_to_learn, late, killed_before, preempted_before,
+         restarted]
+# The address sanitizer must be loaded before the library that is preloaded there.
+if os.path.exists(os.path.join(BUILD, "tests/cluster/no-memory.so")):
+    CASES.append(unsettled)
+
+run(CASES, sys.argv[3:])

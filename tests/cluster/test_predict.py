@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_predict.py BUILD SOURCE - the short form of bench/predict: it runs, and tells of each mode what it should
+
+How near a prediction comes is not looked at: that is a matter of what else the machine does.
+"""
+
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import sys
+
+BUILD, SOURCE = (pathlib.Path(os.path.realpath(a)) for a in sys.argv[1:3])
+sys.path.insert(0, str(SOURCE / "bench"))
+
+
+def load():
+    """bench/predict as a module."""
+    loader = importlib.machinery.SourceFileLoader("predict", str(SOURCE / "bench/predict"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("predict", loader))
+    loader.exec_module(module)
+    return module
+
+
+def tell(module, *args):
+    """What it prints, as JSON."""
+    module.peers.build_folder = lambda: BUILD  # is up to date, and another may be running its tests
+    sys.argv = ["predict", "--json", *args]
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        module.main()
+    return json.loads(out.getvalue())
+
+
+sys.dont_write_bytecode = True
+predict = load()
+assert predict.draw(7, 0) == predict.draw(7, 0) != predict.draw(8, 0), predict.draw(7, 0)
+predict.lab.skip_unless_possible()
+told = tell(predict, "--seed", "7", "--clusters", "1", "--steps", "30", "--paced", "none")
+assert (told["bench"], told["seed"], told["clusters"]) == ("predict", 7, 1), told
+assert [r["mode"] for r in told["rows"]] == ["sync", "async", "hybrid"], told
+for row in told["rows"]:
+    assert row["predicted_samples_per_s"] > 0 and row["simulated_samples_per_s"] > 0, row
+    assert row["workers"] == len(row["batches"]) and sum(row["batches"]) == predict.draw(7, 0)["batch"], row
+    assert row["samples_per_s"] is None or row["ratio_predicted"] > 0, row

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_progress.py BUILD [CASE ...] - programs that only tell their steps, by eddis_progress: seen, and missed, like any."""
+
+import json
+import os
+import subprocess
+import sys
+
+from cases import run
+from job import Folders, Job, request
+from node import wait_for
+
+BUILD = sys.argv[1]
+FOLDERS = Folders()
+STEPS = 150
+PROGRAM = os.path.join(BUILD, "tests/cluster/progress-worker")
+
+
+def job(folder, how, *args):
+    return Job(BUILD, FOLDERS, [*args, "--", PROGRAM, folder, how])
+
+
+def go(name):
+    os.makedirs(FOLDERS.path("work", name), exist_ok=True)
+    open(FOLDERS.path("work", name, "go"), "w").close()
+
+
+def workers(j):
+    url, token = j.driver()
+    return json.loads(request(url + "/v1/workers", token)[1])["workers"]
+
+
+def shown():
+    """Steps, samples and their times in status and metrics; nothing is learnt of devices by them."""
+    with job("shown", "alive") as j:
+        wait_for("all steps of both", lambda: [w.get("steps_done") for w in workers(j)] == [STEPS, STEPS])
+        url, token = j.driver()
+        status = json.loads(request(url + "/v1/job", token)[1])
+        assert status["steps_done"] == STEPS and status["samples"] == 30 * STEPS, status
+        for w in workers(j):
+            assert w["step_ms"] >= 2 and w["state"] == "compute" and "figures" not in w, w
+        go("shown")
+        j.check(0, "ok")
+        assert j.summary()["steps_done"] == STEPS, j.summary()
+        assert json.loads(j.file("metrics.jsonl").splitlines()[-1])["steps_done"] == STEPS
+        assert "plan_proposed" not in [e["type"] for e in j.events()], j.events()
+
+
+def hang():
+    """One that tells nothing any more is named; the other says that it is alive."""
+    with job("never", "stop", "--restarts", "0", "--set", "timeouts.hang=10s") as j:
+        j.check(124, "hang", "rank 1 (node", "has made no step for 0:", f"last step {STEPS - 1}", failed_rank=1)
+
+
+def with_a_handle():
+    """A handle that is opened later has the page, and gives it back."""
+    go("open")
+    with job("open", "open") as j:
+        j.check(0, "ok")
+
+
+def child():
+    """A child made by fork is not the worker."""
+    go("fork")
+    with job("fork", "fork") as j:
+        j.check(0, "ok")
+
+
+def alone():
+    """Without eddis-run it does nothing."""
+    go("alone")
+    environ = {k: v for k, v in os.environ.items() if not k.startswith("EDDIS_")}
+    subprocess.run([PROGRAM, FOLDERS.path("work", "alone"), "alive"], env=environ, check=True, timeout=300)
+
+
+run([shown, hang, with_a_handle, child, alone], sys.argv[2:])

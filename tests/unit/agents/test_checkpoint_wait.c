@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_checkpoint_wait.c - tests of agents/driver/checkpoint_wait.h: whose answer it is */
+#include "agents/driver/checkpoint_wait.h"
+
+#include "agents/driver/driver.h"
+#include "suite.h"
+#include "tests/unit/scratch.h"
+
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A task that is held up until its pipe is closed. */
+struct held {
+    struct file_task task;
+    int pipe[2];
+    bool done;
+};
+
+static void wait_for_close(struct file_task *t)
+{
+    struct held *h = (struct held *)t;
+    char byte;
+
+    (void)!read(h->pipe[0], &byte, 1);
+}
+
+static void is_done(struct file_task *t)
+{
+    ((struct held *)t)->done = true;
+}
+
+static void stay(struct file_task *t)
+{
+    (void)t;
+}
+
+static void hold(struct file_thread *t, struct held *h)
+{
+    *h = (struct held){ .task = { .run = wait_for_close, .done = is_done, .free = stay } };
+    ck_assert_int_eq(pipe(h->pipe), 0);
+    file_thread_add(t, &h->task);
+}
+
+/* Until it has been told, and what was asked before it. */
+static void let_go(struct file_thread *t, struct held *h)
+{
+    (void)close(h->pipe[1]);
+    while (!h->done) {
+        (void)poll(&(struct pollfd){ .fd = file_thread_fd(t), .events = POLLIN }, 1, 10000);
+        file_thread_turn(t);
+    }
+}
+
+/* A look was given up since the job left its phase; the next generation's look is another. */
+START_TEST(late_answer)
+{
+    char resume[] = "auto";
+    struct job job = { .checkpoint.resume = resume };
+    struct driver_options o = { .job = &job };
+    struct job_run run = { .o = &o, .checkpoint_dir = scratch };
+    struct checkpoint_wait w = { .run = &run };
+    struct held held[3];
+
+    ck_assert_int_eq(file_thread_start(&run.looks, NULL), 0);
+    hold(run.looks, &held[0]);
+    run.state.generation = 2;
+    run.state.phase = STATE_PHASE_PLAN;
+    ck_assert(!checkpoint_wait_ready(&w));
+    run.state.phase = STATE_PHASE_STOP;
+    checkpoint_wait_tick(&w, 0);
+    hold(run.looks, &held[1]);
+    hold(run.looks, &held[2]);
+    run.state.generation = 3;
+    run.state.phase = STATE_PHASE_PLAN;
+    ck_assert(!checkpoint_wait_ready(&w));
+    let_go(run.looks, &held[0]);
+    let_go(run.looks, &held[1]);
+    ck_assert(!checkpoint_wait_ready(&w)); /* the first look alone is over */
+    let_go(run.looks, &held[2]);
+    ck_assert(file_thread_settle(run.looks, clock_after_ns(clock_now_ns(), 60 * CLOCK_S)));
+    file_thread_turn(run.looks);
+    ck_assert(checkpoint_wait_ready(&w));
+    file_thread_stop(run.looks);
+    state_fini(&run.state);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    scratch_add(tc);
+    tcase_add_test(tc, late_answer);
+}
+
+SUITE_MAIN("checkpoint-wait", add_tests)

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_driver_wish.c - a job that is told to end: by signals, by --stop and by its time */
+#include "driver_four.h"
+
+enum { DONE = 6 }; /* of enum eddis_phase */
+
+START_TEST(ctrl_c)
+{
+    struct fixture f;
+
+    run_four(&f);
+    state_signal(&f.s, SIGINT, f.now_ns);
+    did(&f, "stop orderly;");
+    exited_before(&f, 0, 0, SIGTERM, 0, true);
+    exited_before(&f, 1, 1, 0, 0, false); /* dies while stopping: not the reason */
+    state_signal(&f.s, SIGINT, f.now_ns);
+    did(&f, "stop kill;");
+    state_signal(&f.s, SIGINT, f.now_ns);
+    did(&f, "");
+    end_two(&f);
+    ended(&f, "interrupted", 130);
+    ck_assert(!f.s.failure.set);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(ctrl_c_before_the_launch)
+{
+    struct fixture f;
+
+    begin_here(&f, 1);
+    state_registered(&f.s, 0, "a", f.now_ns);
+    did(&f, "profile;");
+    state_signal(&f.s, SIGINT, f.now_ns);
+    did(&f, "bye;");
+    state_ended(&f.s, 0, "exited 0", f.now_ns);
+    ck_assert_int_eq(f.s.phase, STATE_PHASE_OVER);
+    ended(&f, "interrupted", 130);
+    state_fini(&f.s);
+}
+END_TEST
+
+static void all_steps(struct fixture *f, int64_t steps)
+{
+    for (int r = 0; r < 4; r++)
+        progress(f, r, 2, steps, 0);
+}
+
+START_TEST(preempted_with_checkpoint)
+{
+    static const int signals[] = { SIGTERM, SIGUSR1, SIGHUP };
+    struct fixture f;
+
+    run_four(&f);
+    all_steps(&f, 10);
+    state_signal(&f.s, signals[_i], f.now_ns);
+    did(&f, "checkpoint;");
+    state_checkpoint_seen(&f.s, 10);
+    for (int r = 0; r < 4; r++)
+        exited_before(&f, r, 0, 0, 0, false);
+    mpirun(&f, 0, 0);
+    did(&f, "stop failure;");
+    end_two(&f);
+    ended(&f, "preempted", 75);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(preempted_without_checkpoint)
+{
+    struct fixture f;
+
+    run_four(&f);
+    state_signal(&f.s, SIGTERM, f.now_ns); /* no step yet: nothing to save */
+    did(&f, "stop orderly;");
+    ended(&f, "preempted", 143);
+    state_fini(&f.s);
+
+    run_four(&f); /* it takes too long */
+    all_steps(&f, 10);
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    did(&f, "checkpoint;");
+    f.now_ns += 120 * second;
+    state_heard(&f.s, 0, f.now_ns);
+    state_heard(&f.s, 1, f.now_ns);
+    state_tick(&f.s, f.now_ns);
+    did(&f, "stop orderly;");
+    ended(&f, "preempted", 143);
+    state_fini(&f.s);
+
+    run_four(&f); /* the program ends without writing one */
+    all_steps(&f, 10);
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    for (int r = 0; r < 4; r++)
+        exited_before(&f, r, 0, 0, 0, false);
+    mpirun(&f, 0, 0);
+    ended(&f, "preempted", 143);
+    state_checkpoint_seen(&f.s, 10); /* found after all */
+    ended(&f, "preempted", 75);
+    state_fini(&f.s);
+
+    run_four(&f); /* a second TERM does not wait */
+    all_steps(&f, 10);
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    state_signal(&f.s, SIGTERM, f.now_ns + second); /* the same one, by way of a wrapper */
+    did(&f, "checkpoint;");
+    state_signal(&f.s, SIGTERM, f.now_ns + 3 * second);
+    did(&f, "stop orderly;");
+    state_fini(&f.s);
+}
+END_TEST
+
+/* As a preempted one, but it is another end; --stop is 0. */
+START_TEST(interrupted_with_checkpoint)
+{
+    static const int signals[] = { SIGINT, 0 };
+    struct fixture f;
+
+    run_four(&f);
+    all_steps(&f, 10);
+    state_signal(&f.s, signals[_i], f.now_ns);
+    did(&f, "checkpoint;");
+    said(&f, signals[_i] ? "then stopping 4 ranks; press Ctrl-C again to kill at once"
+                         : "then stopping 4 ranks; ask again to kill at once");
+    state_checkpoint_seen(&f.s, 10);
+    for (int r = 0; r < 4; r++)
+        exited_before(&f, r, 0, 0, 0, false);
+    mpirun(&f, 0, 0);
+    did(&f, "stop failure;");
+    end_two(&f);
+    ended(&f, "interrupted", 130);
+    ck_assert_str_eq(f.s.message,
+                     signals[_i] ? "stopped by Ctrl-C" : "stopped by eddis-run --stop");
+    state_fini(&f.s);
+
+    run_four(&f); /* it takes too long */
+    all_steps(&f, 10);
+    state_signal(&f.s, signals[_i], f.now_ns);
+    did(&f, "checkpoint;");
+    f.now_ns += 120 * second;
+    state_heard(&f.s, 0, f.now_ns);
+    state_heard(&f.s, 1, f.now_ns);
+    state_tick(&f.s, f.now_ns);
+    said(&f, "no checkpoint within 120 s (timeouts.checkpoint)");
+    did(&f, "stop orderly;");
+    ended(&f, "interrupted", 130);
+    state_fini(&f.s);
+
+    run_four(&f); /* something fails meanwhile */
+    all_steps(&f, 10);
+    state_signal(&f.s, signals[_i], f.now_ns);
+    did(&f, "checkpoint;");
+    mpirun(&f, 0, SIGKILL);
+    did(&f, "stop failure;");
+    ended(&f, "interrupted", 130);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(interrupted_twice)
+{
+    static const int signals[] = { SIGINT, 0 };
+    struct fixture f;
+
+    run_four(&f); /* the second one does not wait */
+    all_steps(&f, 10);
+    state_signal(&f.s, signals[_i], f.now_ns);
+    did(&f, "checkpoint;");
+    state_signal(&f.s, signals[_i], f.now_ns);
+    said(&f, "without the checkpoint");
+    did(&f, "stop kill;");
+    state_signal(&f.s, signals[_i], f.now_ns);
+    did(&f, "");
+    ended(&f, "interrupted", 130);
+    state_fini(&f.s);
+
+    run_four(&f); /* nor does one behind SIGTERM */
+    all_steps(&f, 10);
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    did(&f, "checkpoint;");
+    state_signal(&f.s, signals[_i], f.now_ns);
+    did(&f, "stop orderly;");
+    ended(&f, "interrupted", 130);
+    state_fini(&f.s);
+}
+END_TEST
+
+/* Where none can be written, nobody waits for one. */
+START_TEST(interrupted_without_checkpoint)
+{
+    struct fixture f;
+
+    run_four(&f); /* no step yet */
+    state_signal(&f.s, SIGINT, f.now_ns);
+    did(&f, "stop orderly;");
+    state_fini(&f.s);
+
+    run_four(&f); /* no folder */
+    f.s.o.unsaved = true;
+    all_steps(&f, 10);
+    state_signal(&f.s, SIGINT, f.now_ns);
+    did(&f, "stop orderly;");
+    state_fini(&f.s);
+
+    run_four(&f); /* a worker has left */
+    all_steps(&f, 10);
+    progress(&f, 3, DONE, 10, 0);
+    state_signal(&f.s, SIGINT, f.now_ns);
+    did(&f, "stop orderly;");
+    ended(&f, "interrupted", 130);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(user_2)
+{
+    struct fixture f;
+
+    begin_here(&f, 1);
+    state_signal(&f.s, SIGUSR2, f.now_ns);
+    did(&f, "");
+    state_fini(&f.s);
+    run_four(&f);
+    state_signal(&f.s, SIGUSR2, f.now_ns);
+    did(&f, "signal;");
+    state_fini(&f.s);
+}
+END_TEST
+
+static void let_pass(struct fixture *f, int64_t seconds)
+{
+    f->now_ns += seconds * second;
+    state_heard(&f->s, 0, f->now_ns);
+    state_heard(&f->s, 1, f->now_ns);
+    ck_assert_int_le(state_deadline(&f->s), f->now_ns);
+    state_tick(&f->s, f->now_ns);
+}
+
+START_TEST(time_is_over)
+{
+    struct fixture f;
+
+    run_four(&f); /* no step yet: nothing to save */
+    let_pass(&f, 3600);
+    did(&f, "stop orderly;");
+    ended(&f, "timeout", 124);
+    state_fini(&f.s);
+
+    run_four(&f); /* no folder */
+    f.s.o.unsaved = true;
+    all_steps(&f, 10);
+    let_pass(&f, 3600);
+    did(&f, "stop orderly;");
+    ended(&f, "timeout", 124);
+    state_fini(&f.s);
+}
+END_TEST
+
+START_TEST(time_is_over_with_checkpoint)
+{
+    struct fixture f;
+
+    run_four(&f);
+    all_steps(&f, 10);
+    let_pass(&f, 3600);
+    said(&f, "(timeouts.job); asking for a checkpoint, then stopping");
+    did(&f, "checkpoint;");
+    ck_assert_int_gt(state_deadline(&f.s), f.now_ns);
+    state_checkpoint_seen(&f.s, 10);
+    for (int r = 0; r < 4; r++)
+        exited_before(&f, r, 0, 0, 0, false);
+    mpirun(&f, 0, 0);
+    did(&f, "stop failure;");
+    end_two(&f);
+    ended(&f, "timeout", 124);
+    state_fini(&f.s);
+
+    run_four(&f); /* it takes too long */
+    all_steps(&f, 10);
+    let_pass(&f, 3600);
+    did(&f, "checkpoint;");
+    let_pass(&f, 120);
+    said(&f, "no checkpoint within 120 s (timeouts.checkpoint)");
+    did(&f, "stop orderly;");
+    ended(&f, "timeout", 124);
+    state_fini(&f.s);
+
+    run_four(&f); /* it is over while the job saves already */
+    all_steps(&f, 10);
+    f.now_ns += 3599 * second;
+    state_signal(&f.s, SIGTERM, f.now_ns);
+    did(&f, "checkpoint;");
+    f.now_ns += 2 * second;
+    state_heard(&f.s, 0, f.now_ns);
+    state_heard(&f.s, 1, f.now_ns);
+    state_tick(&f.s, f.now_ns);
+    did(&f, "");
+    ck_assert_int_gt(state_deadline(&f.s), f.now_ns);
+    state_fini(&f.s);
+}
+END_TEST
+
+/* While the time's checkpoint is written, a signal counts as it does elsewhere. */
+START_TEST(time_is_over_and_asked)
+{
+    struct fixture f;
+
+    run_four(&f);
+    all_steps(&f, 10);
+    let_pass(&f, 3600);
+    did(&f, "checkpoint;");
+    state_signal(&f.s, SIGTERM, f.now_ns + 3 * second); /* waits for that checkpoint, too */
+    did(&f, "");
+    state_checkpoint_seen(&f.s, 10);
+    for (int r = 0; r < 4; r++)
+        exited_before(&f, r, 0, 0, 0, false);
+    mpirun(&f, 0, 0);
+    ended(&f, "preempted", 75);
+    state_fini(&f.s);
+
+    run_four(&f);
+    all_steps(&f, 10);
+    let_pass(&f, 3600);
+    did(&f, "checkpoint;");
+    state_signal(&f.s, SIGINT, f.now_ns);
+    did(&f, "stop orderly;");
+    ended(&f, "interrupted", 130);
+    state_fini(&f.s);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, ctrl_c);
+    tcase_add_test(tc, ctrl_c_before_the_launch);
+    tcase_add_loop_test(tc, preempted_with_checkpoint, 0, 3);
+    tcase_add_test(tc, preempted_without_checkpoint);
+    tcase_add_loop_test(tc, interrupted_with_checkpoint, 0, 2);
+    tcase_add_loop_test(tc, interrupted_twice, 0, 2);
+    tcase_add_test(tc, interrupted_without_checkpoint);
+    tcase_add_test(tc, user_2);
+    tcase_add_test(tc, time_is_over);
+    tcase_add_test(tc, time_is_over_with_checkpoint);
+    tcase_add_test(tc, time_is_over_and_asked);
+}
+
+SUITE_MAIN("driver_wish", add_tests)

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_generation.c - tests of agents/node/generation.h: the node's board, who was first */
+#include "agents/node/generation.h"
+
+#include "suite.h"
+
+#include "lib/base/file.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANKS = 8 };
+
+static char folder[64], path[80];
+static struct generation generation;
+
+static void set_up(void)
+{
+    struct board_area a = { .n_ranks = RANKS, .n_local = RANKS };
+
+    strcpy(a.mode, "sync");
+    strcpy(a.algorithm, "allreduce");
+    strcpy(folder, "/tmp/eddis-generation-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/board", folder);
+    generation = (struct generation){ .number = 1 };
+    ck_assert_int_eq(board_create(path, &a, &generation.board, NULL), 0);
+}
+
+static void tear_down(void)
+{
+    board_close(generation.board);
+    ck_assert_int_eq(file_remove_tree(folder, NULL), 0);
+}
+
+/* An order's plan for the first n ranks. */
+static struct order *order_of(enum order_type type, int n)
+{
+    struct order *o = calloc(1, sizeof *o);
+
+    ck_assert_ptr_nonnull(o);
+    *o = (struct order){ .type = type, .mode = "sync", .algorithm = "allreduce" };
+    o->plan = order_plan_new(n);
+    o->group = calloc((size_t)n, sizeof *o->group);
+    o->n_plan = o->n_group = n;
+    ck_assert(o->plan && o->group);
+    o->plan->version = 1;
+    for (int i = 0; i < n; i++)
+        o->plan->global_batch += o->plan->batch[i] = 4;
+    return o;
+}
+
+static int carry_out(const struct order *o, struct eddis_error *err)
+{
+    return o->type == ORDER_SETTLE ? generation_settle(&generation, o, err)
+                                   : generation_rebalance(&generation, o, err);
+}
+
+static const enum order_type types[] = { ORDER_SETTLE, ORDER_REBALANCE };
+
+/* Those of the board would be read behind the end of the order's. */
+START_TEST(plan_of_other_ranks)
+{
+    static const int numbers[] = { 1, RANKS - 1, RANKS + 1 };
+    struct order *o = order_of(types[_i / 3], numbers[_i % 3]);
+    struct eddis_error err = { 0 };
+    char text[80];
+
+    snprintf(text, sizeof text, "a plan for %d ranks where there are %d", o->n_plan, RANKS);
+    ck_assert_int_eq(carry_out(o, &err), -EINVAL);
+    ck_assert_str_eq(err.text, text);
+    ck_assert_int_eq(board_newest(generation.board), 0);
+    order_free(o);
+}
+END_TEST
+
+START_TEST(plan_of_its_ranks)
+{
+    struct order *o = order_of(types[_i], RANKS);
+
+    ck_assert_int_eq(carry_out(o, NULL), 0);
+    ck_assert_int_eq(board_newest(generation.board), 1);
+    ck_assert_int_eq(board_batch(generation.board, 1, RANKS - 1), 4);
+    order_free(o);
+}
+END_TEST
+
+/* Seen to end when another rank had failed, it was first if that was not what the failure led to.
+ */
+START_TEST(first)
+{
+    static const struct {
+        bool ending;
+        int told, code, signal;
+        bool first;
+    } rows[] = {
+        { true, 0, -1, SIGKILL, true },   { true, 1, -1, SIGKILL, true },
+        { true, 0, -1, SIGTERM, true },   { true, 1, -1, SIGTERM, false }, /* by mpirun */
+        { true, 0, -1, SIGABRT, false },  { true, 0, 1, 0, false },
+        { false, 0, -1, SIGKILL, false },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct worker w = { .ending = rows[i].ending };
+        const struct rank_message m = { .told = rows[i].told,
+                                        .code = rows[i].code,
+                                        .signal = rows[i].signal };
+
+        ck_assert_msg(generation_was_first(&w, &m) == rows[i].first, "row %zu", i);
+    }
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_loop_test(tc, plan_of_other_ranks, 0, 6);
+    tcase_add_loop_test(tc, plan_of_its_ranks, 0, 2);
+    tcase_add_test(tc, first);
+}
+
+SUITE_MAIN("generation", add_tests)

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_replanning.c - tests of agents/driver/replanning.h: what is said of a worker that takes
+ * another time than was known, and when ratios are seconds
+ */
+#include "agents/driver/replanning.h"
+
+#include "lib/base/clock.h"
+#include "suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { N = 2, BATCH = 64, STEPS = 30 };
+
+static struct job job;
+static struct driver_options options;
+static struct job_run run;
+static struct replanning replanning;
+static struct plan *plan;
+static char said[512];
+
+static void say(void *ctx, const char *sentence)
+{
+    (void)ctx;
+    (void)snprintf(said, sizeof said, "%s", sentence);
+}
+
+/* A millisecond a sample, of this source; the last worker may have no samples. */
+static void begin(enum time_source source, int64_t last_batch)
+{
+    static char automatic[] = "auto";
+    const struct planner_known known = { .model_bytes = 0 };
+    const struct run_plans *plans;
+
+    job = (struct job){ .batch = { .global = N * BATCH, .grain = 1 },
+                        .sync = { .mode = automatic, .algorithm = automatic },
+                        .communication.wire = automatic };
+    options = (struct driver_options){ .job = &job, .view.say = say };
+    run = (struct job_run){ .o = &options };
+    said[0] = '\0';
+    plan = plan_new(N, N);
+    ck_assert_ptr_nonnull(plan);
+    strcpy(plan->algorithm, "allreduce");
+    strcpy(plan->mode, "sync");
+    plan->version = plan->generation = 1;
+    plan->global_batch = BATCH + last_batch;
+    plan->relative = source == TIME_PROBE;
+    for (int i = 0; i < N; i++)
+        plan->worker[i] = (struct plan_worker){ .sample_s = 1e-3,
+                                                .time = source,
+                                                .batch = i == N - 1 ? last_batch : BATCH };
+    plans = &(struct run_plans){ .plan = plan };
+    replanning = (struct replanning){ .run = &run };
+    ck_assert_int_eq(figures_init(&run.figures, plan, 1, NULL), 0);
+    ck_assert_int_eq(replanning_begin(&replanning, plans, &known, NULL), 0);
+}
+
+static void end(void)
+{
+    replanning_end(&replanning);
+    figures_fini(&run.figures);
+    journal_fini(&run.journal);
+    plan_free(plan);
+}
+
+static void report(int rank, double own_s)
+{
+    const struct step_spread s = { own_s, own_s, own_s, own_s };
+    const struct progress p = { .rank = rank,
+                                .steps_done = STEPS,
+                                .steps_here = STEPS,
+                                .figures = { .plan = 1,
+                                             .since = 1,
+                                             .steps = STEPS - 1,
+                                             .points = STEPS - 1,
+                                             .count = own_s > 0 ? BATCH : 0,
+                                             .work = BATCH,
+                                             .own = s,
+                                             .compute = s } };
+
+    figures_progress(&run.figures, &p, 0);
+    replanning_progress(&replanning, &p, 0);
+}
+
+/* The period follows once model and network are known, unless the job itself gives it. */
+START_TEST(period_follows)
+{
+    for (int64_t given = 0; given <= 16; given += 16) {
+        const struct planner_known nothing = { .model_bytes = 0 };
+        const struct planner_known known = { .model_bytes = 1 << 20, .bytes_per_s = 125e6 };
+        const struct run_plans *plans;
+        struct rebalance_proposal wish;
+        struct plan *p;
+
+        begin(TIME_GIVEN, BATCH);
+        replanning_end(&replanning);
+        strcpy(plan->algorithm, "easgd");
+        strcpy(plan->mode, "async");
+        plan->options = (struct sync_options){ .period = 16, .moving_rate = 0.45 };
+        plan->worker[1].node = plan->worker[1].group = 1;
+        plan->n_groups = N;
+        job.sync.options.period = given;
+        plans = &(struct run_plans){ .plan = plan };
+        ck_assert_int_eq(replanning_begin(&replanning, plans, &nothing, NULL), 0);
+        report(0, 0.064);
+        report(1, 0.064);
+        ck_assert(!replanning_decide(&replanning, 100 * CLOCK_S, &wish));
+        replanning_network(&replanning, plan, &known);
+        ck_assert_int_eq(replanning_decide(&replanning, 100 * CLOCK_S, &wish), given == 0);
+        p = given ? NULL : replanning_plan(&replanning, plan, &known, &wish);
+        ck_assert(given || (p && p->options.period > 0 && p->options.period < 16));
+        ck_assert(given || strncmp(p->change, "models are exchanged every ", 27) == 0);
+        plan_free(p);
+        end();
+    }
+}
+END_TEST
+
+/* By what was known before, and nothing of a ratio, which is known to be a guess. */
+START_TEST(contradicted)
+{
+    static const struct {
+        enum time_source source;
+        const char *text;
+    } row[] = {
+        { TIME_PROBE, NULL },
+        { TIME_GUESSED, NULL },
+        { TIME_GIVEN, "rank 1 takes 3.00 times as long as is given for it: " },
+        { TIME_LEARNT, "rank 1 takes 3.00 times as long as earlier jobs have learnt: " },
+        { TIME_MEASURED, "rank 1 takes 3.00 times as long as it did before the restart: " },
+    };
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        begin(row[i].source, BATCH);
+        report(0, 0.064);
+        ck_assert_str_eq(said, "");
+        report(1, 3 * 0.064);
+        ck_assert_int_eq(said[0] != '\0', row[i].text != NULL);
+        ck_assert(!row[i].text || strncmp(said, row[i].text, strlen(row[i].text)) == 0);
+        said[0] = '\0';
+        report(1, 3 * 0.064);
+        ck_assert_str_eq(said, "");
+        end();
+    }
+}
+END_TEST
+
+/* A worker without samples is never measured: its ratio is set beside the others. */
+START_TEST(ratios_become_seconds)
+{
+    static const int64_t last_batch[] = { BATCH, 0 };
+
+    for (int i = 0; i < 2; i++) {
+        const struct planner_known known = { .model_bytes = 0 };
+        struct plan *p;
+
+        begin(TIME_PROBE, last_batch[i]);
+        report(1, last_batch[i] ? 0.064 : 0);
+        ck_assert(!replanning_knows_seconds(&replanning, plan));
+        report(0, 0.064);
+        ck_assert(replanning_knows_seconds(&replanning, plan));
+        p = replanning_seconds(&replanning, plan, &known);
+        ck_assert_ptr_nonnull(p);
+        ck_assert(!p->relative);
+        ck_assert(!replanning_knows_seconds(&replanning, p)); /* once */
+        plan_free(p);
+        end();
+    }
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, period_follows);
+    tcase_add_test(tc, contradicted);
+    tcase_add_test(tc, ratios_become_seconds);
+}
+
+SUITE_MAIN("replanning", add_tests)

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_job_set.c - jobs of the command line: a command alone, and flags over a file's keys */
+#include "lib/model/job.h"
+#include "tests/unit/suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* A job that is resumed in another mode: its file has keys of the one before, and stays as it is.
+ */
+START_TEST(overruled)
+{
+    static const char yaml[] =
+        "command: a\nsync: {mode: hybrid, groups: 2, period: 4, momentum: 0.9}\n";
+    static const char algorithm[] = "command: a\nsync: {algorithm: hsgd}\n";
+    struct eddis_error err;
+    struct job *job;
+
+    ck_assert_int_eq(job_parse(yaml, strlen(yaml), "t", "/w", &job, NULL), 0);
+    ck_assert_int_eq(job_set(job, "sync.mode", "sync", "--set", &err), 0);
+    ck_assert_int_eq(job_check(job, &err), -EINVAL);
+    ck_assert_str_eq(
+        err.text, "t:2:33: \"sync.period\" is 4 and \"sync.mode\" is sync; only asynchronous and "
+                  "hybrid training average models now and then; add --set sync.period=auto --set "
+                  "sync.momentum=0 --set sync.groups=auto");
+    ck_assert_int_eq(job_set(job, "sync.period", "auto", "--set", &err), 0);
+    ck_assert_int_eq(job_set(job, "sync.momentum", "0", "--set", &err), 0);
+    ck_assert_int_eq(job_set(job, "sync.groups", "auto", "--set", &err), 0);
+    ck_assert_int_eq(job_check(job, &err), 0);
+    ck_assert_int_eq(job_set(job, "sync.period", "4", "--set", &err), 0);
+    ck_assert_int_eq(job_check(job, &err), -EINVAL);
+    ck_assert_msg(strstr(err.text, "now and then; remove it") != NULL, "%s", err.text);
+    job_free(job);
+    ck_assert_int_eq(job_parse(algorithm, strlen(algorithm), "t", "/w", &job, NULL), 0);
+    ck_assert_int_eq(job_set(job, "sync.mode", "sync", "--set", &err), 0);
+    ck_assert_int_eq(job_check(job, &err), -EINVAL);
+    ck_assert_msg(strstr(err.text, "; add --set sync.algorithm=auto") != NULL, "%s", err.text);
+    job_free(job);
+}
+END_TEST
+
+START_TEST(from_command)
+{
+    const char *const words[] = { "python3", "train me.py", NULL };
+    const char *const nothing[] = { NULL };
+    const char *const binary[] = { "a", "\xff", NULL };
+    struct job *job = NULL;
+    char text[64];
+
+    ck_assert_int_eq(job_from_command(words, "/home/me/my job!", &job, NULL), 0);
+    ck_assert_str_eq(job->name, "my-job-");
+    ck_assert_ptr_null(job->file);
+    job_value_text(job, "command", text, sizeof text);
+    ck_assert_str_eq(text, "[python3, \"train me.py\"]");
+    job_origin_text(job, "command", text, sizeof text);
+    ck_assert_str_eq(text, "command line");
+    job_free(job);
+    ck_assert_int_eq(job_from_command(nothing, "/", &job, NULL), -EINVAL);
+    ck_assert_int_eq(job_from_command(binary, "/", &job, NULL), -EINVAL);
+    ck_assert_int_eq(job_from_command(words, "relative", &job, NULL), -EINVAL);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, overruled);
+    tcase_add_test(tc, from_command);
+}
+
+SUITE_MAIN("job_set", add_tests)

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_limits.c - tests of scheduler/limits.h, in plans */
+#include "scheduler/limits.h"
+
+#include "lib/base/cleanup.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char word_auto[] = "auto";
+static struct job job;
+static struct node_profile *node; /* [2] of one emulated device each, the second twice as fast */
+static struct eddis_error err;
+
+static void setup(void)
+{
+    node = calloc(2, sizeof *node);
+    ck_assert_ptr_nonnull(node);
+    job = (struct job){ .batch = { .global = 300, .min = 1, .grain = 1 } };
+    job.sync.mode = job.sync.algorithm = job.communication.wire = word_auto;
+    for (int i = 0; i < 2; i++) {
+        struct device *d = &node[i].device[0];
+
+        snprintf(node[i].host, sizeof node[i].host, "host%d", i);
+        node[i].n_devices = 1;
+        node[i].cpu_quota = NAN;
+        *d = (struct device){ .kind = DEVICE_EMULATED, .rate = i + 1, .sample_s = 0.001 };
+        snprintf(d->id, sizeof d->id, "emulated:0");
+    }
+}
+
+static void teardown(void)
+{
+    free(node);
+}
+
+/* What rank 0 or 1 was seen to hold. */
+static struct planner_bound bound(int rank, int64_t samples)
+{
+    struct planner_bound b = { .samples = samples };
+    const struct plan_worker w = { .device_id = "emulated:0" };
+
+    planner_key(node[rank].host, &node[rank], &w, b.key);
+    return b;
+}
+
+static struct plan *plan_by(const struct planner_bound *b, int n, bool takes_pieces)
+{
+    const struct planner_known known = { .bound = b, .n_bounds = n, .takes_pieces = takes_pieces };
+    struct plan *p = NULL;
+
+    (void)planner_plan(&job, node, 2, &known, &p, &err);
+    return p;
+}
+
+static void check(struct plan *p, int64_t first, int64_t second)
+{
+    ck_assert_msg(p, "%s", err.text);
+    ck_assert_int_eq(p->worker[0].batch, first);
+    ck_assert_int_eq(p->worker[1].batch, second);
+    plan_free(p);
+}
+
+START_TEST(nothing_known)
+{
+    check(plan_by(NULL, 0, false), 100, 200);
+}
+END_TEST
+
+/* Without the promise a worker gets no more than its memory holds, and the others the rest. */
+START_TEST(hard)
+{
+    const struct planner_bound b[] = { bound(1, 60) };
+    struct plan *p = plan_by(b, 1, false);
+
+    ck_assert_int_eq(p->worker[1].piece, 60);
+    ck_assert_int_eq(p->worker[0].piece, 0);
+    ck_assert_int_eq(limits_most(p, 1), 60);
+    check(p, 240, 60);
+}
+END_TEST
+
+/* With it the split is that of the speeds. */
+START_TEST(pieces)
+{
+    const struct planner_bound b[] = { bound(1, 60), bound(0, 30) };
+    struct plan *p = plan_by(b, 2, true);
+
+    ck_assert(p->takes_pieces);
+    ck_assert_int_eq(p->worker[1].piece, 60);
+    ck_assert_int_eq(p->worker[0].piece, 30);
+    ck_assert_int_eq(limits_most(p, 1), INT64_MAX);
+    check(p, 100, 200);
+}
+END_TEST
+
+/* A node with more memory than then may hold more. */
+START_TEST(of_another_machine)
+{
+    const struct planner_bound b[] = { bound(1, 60) };
+
+    node[1].memory_bytes = INT64_C(1) << 40;
+    check(plan_by(b, 1, false), 100, 200);
+}
+END_TEST
+
+START_TEST(too_little_memory)
+{
+    const struct planner_bound b[] = { bound(1, 60), bound(0, 30) };
+
+    ck_assert_ptr_null(plan_by(b, 2, false));
+    ck_assert_int_eq(err.code, -EINVAL);
+    ck_assert_str_eq(err.text, "batch.global is 300, more than the 90 samples that the workers' "
+                               "memory was seen to hold, on node host0 30 a worker; lower it to "
+                               "that, or let the program take micro-batches "
+                               "(eddis_options.pieces)");
+}
+END_TEST
+
+/* The job's least batch gives way. */
+START_TEST(below_the_least)
+{
+    const struct planner_bound b[] = { bound(1, 5) };
+
+    job.batch.min = 10;
+    check(plan_by(b, 1, false), 295, 5);
+}
+END_TEST
+
+/* A node's own batch.max takes the place of the job's. */
+START_TEST(of_a_node)
+{
+    node[1].max_batch = 64;
+    check(plan_by(NULL, 0, false), 236, 64);
+    job.batch.max = 150;
+    node[1].max_batch = 160;
+    check(plan_by(NULL, 0, true), 140, 160);
+    node[1].max_batch = 100;
+    ck_assert_ptr_null(plan_by(NULL, 0, false));
+    ck_assert_str_eq(err.text, "batch.global is 300, too large for nodes whose workers may take "
+                               "250 by batch.max, on node host1 100 each; lower it to that or "
+                               "less, or raise batch.max");
+}
+END_TEST
+
+/* Both in force: the smaller one. */
+START_TEST(smaller_one)
+{
+    const struct planner_bound b[] = { bound(1, 60) };
+
+    node[1].max_batch = 50;
+    check(plan_by(b, 1, false), 250, 50);
+    node[1].max_batch = 70;
+    check(plan_by(b, 1, false), 240, 60);
+    check(plan_by(b, 1, true), 230, 70);
+}
+END_TEST
+
+static const struct {
+    const char *yaml, *words;
+    int64_t max; /* of the second node */
+} places[] = {
+    { "batch: {global: 100, max: 20}",
+      "t.yaml:2: batch.global is 100, too large for 2 workers with batch.max: 20; lower it to 40",
+      0 },
+    { "\nbatch:\n  max: 20",
+      "t.yaml:4: batch.global is 256, too large for 2 workers with batch.max: 20; lower it to 40",
+      0 },
+    { "batch: {global: 100, min: 60}",
+      "t.yaml:2: batch.global is 100, too small for 2 workers with batch.min: 60; raise it to 120",
+      0 },
+    { "batch: {min: 10}",
+      "t.yaml:2: batch.min is 10, more than batch.max 5 of node host1; lower it", 5 },
+    { "batch:\n  max: 20\n  global: 100",
+      "t.yaml:4: batch.global is 100, too large for nodes whose workers may take 25 by batch.max, "
+      "on node host1 5 each; ",
+      5 },
+    { "batch: {global: 120, grain: 40, max: 70}",
+      "t.yaml:2: batch.global: the largest batches of the workers", 0 },
+};
+
+/* Each says where to mend it. */
+START_TEST(place)
+{
+    char yaml[256];
+    struct job *j;
+    struct plan *p;
+
+    snprintf(yaml, sizeof yaml, "command: [a]\n%s\n", places[_i].yaml);
+    ck_assert_int_eq(job_parse(yaml, strlen(yaml), "t.yaml", "/tmp", &j, NULL), 0);
+    node[1].max_batch = places[_i].max;
+    ck_assert_int_lt(planner_plan(j, node, 2, NULL, &p, &err), 0);
+    ck_assert_msg(strncmp(err.text, places[_i].words, strlen(places[_i].words)) == 0, "%s",
+                  err.text);
+    job_free(j);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, place, 0, sizeof places / sizeof *places);
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, nothing_known);
+    tcase_add_test(tc, hard);
+    tcase_add_test(tc, pieces);
+    tcase_add_test(tc, of_another_machine);
+    tcase_add_test(tc, too_little_memory);
+    tcase_add_test(tc, below_the_least);
+    tcase_add_test(tc, of_a_node);
+    tcase_add_test(tc, smaller_one);
+}
+
+SUITE_MAIN("limits", add_tests)

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_mode_choice.c - tests of scheduler/mode_choice.h, in plans */
+#include "scheduler/planner.h"
+
+#include "lib/base/cleanup.h"
+#include "suite.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What sync does already is no choice beside it, unless the job asks for it. */
+START_TEST(one_group_is_no_choice)
+{
+    const struct planner_known known = { .model_bytes = 1000000 };
+    cleanup_free struct node_profile *node = calloc(1, sizeof *node);
+    char open[] = "auto", hybrid[] = "hybrid";
+    struct job job = { .batch = { .global = 64, .min = 1, .grain = 1 },
+                       .sync = { .mode = open, .algorithm = open },
+                       .communication.wire = open };
+    struct plan *p;
+
+    ck_assert_ptr_nonnull(node);
+    node->cpu_quota = NAN;
+    node->n_devices = 2;
+    for (int i = 0; i < 2; i++)
+        node->device[i] =
+            (struct device){ .kind = DEVICE_EMULATED, .rate = i + 1, .sample_s = 1e-3 };
+    ck_assert_int_eq(planner_plan(&job, node, 1, &known, &p, NULL), 0);
+    ck_assert_str_eq(p->mode, "sync");
+    ck_assert_ptr_nonnull(strstr(p->reason, "(async 0."));
+    ck_assert_str_eq(p->candidate[2].mode, "hybrid");
+    ck_assert_str_eq(p->candidate[2].lost, "its workers would be one group, as in sync");
+    ck_assert(p->candidate[2].predicted_samples_per_s == 0);
+    plan_free(p);
+    job.sync.mode = hybrid;
+    ck_assert_int_eq(planner_plan(&job, node, 1, &known, &p, NULL), 0);
+    ck_assert_str_eq(p->mode, "hybrid");
+    ck_assert_double_gt(p->candidate[2].predicted_samples_per_s, 0);
+    plan_free(p);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, one_group_is_no_choice);
+}
+
+SUITE_MAIN("mode_choice", add_tests)

@@ -1,0 +1,659 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_rebalance.c - tests of scheduler/rebalance.h, whose work on whole jobs is in test_sim.c */
+#include "scheduler/modes.h"
+#include "scheduler/rebalance.h"
+
+#include "suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { N = 4 };
+
+static struct rebalance_worker worker[N];
+
+/* 64 samples each, of which nothing is known. */
+static struct rebalance_setup setup(void)
+{
+    for (int i = 0; i < N; i++)
+        worker[i] = (struct rebalance_worker){ .first = { .sample_s = 1 },
+                                               .batch = 64,
+                                               .min = 1,
+                                               .max = INT64_MAX,
+                                               .node = i,
+                                               .group = i };
+    return (struct rebalance_setup){
+        .worker = worker, .n = N, .version = 1, .grain = 1, .algorithm = "allreduce"
+    };
+}
+
+static struct rebalance *begun(const struct rebalance_setup *s)
+{
+    struct rebalance *r;
+
+    ck_assert_int_eq(rebalance_new(s, &r, NULL), 0);
+    return r;
+}
+
+static struct step_spread spread(double s)
+{
+    return (struct step_spread){ .low_s = 0.99 * s, .median_s = s, .high_s = 1.01 * s, .max_s = s };
+}
+
+/* Steps of a plan, from step 100 of each version on. */
+static void report(struct rebalance *r, int rank, int64_t plan, int64_t steps, int64_t count,
+                   double own_s)
+{
+    struct step_figures f = { .plan = plan,
+                              .since = 100 * plan,
+                              .steps = steps,
+                              .points = steps,
+                              .count = count,
+                              .work = (double)count,
+                              .own = spread(own_s),
+                              .compute = spread(own_s) };
+
+    rebalance_figures(r, rank, &f, 0);
+}
+
+/* All report so many steps of these batches, at seconds a sample. */
+static void report_all(struct rebalance *r, int64_t plan, int64_t steps, const int64_t *batch,
+                       const double *sample_s)
+{
+    for (int i = 0; i < N; i++)
+        report(r, i, plan, steps, batch[i], sample_s[i] * (double)batch[i]);
+}
+
+static const int64_t equal[] = { 64, 64, 64, 64 };
+static const double uneven[] = { 1e-3, 1e-3, 1e-3, 3e-3 };
+
+START_TEST(proposes)
+{
+    struct rebalance_setup s = setup();
+    struct rebalance *r = begun(&s);
+    struct rebalance_proposal p;
+    int64_t sum = 0;
+
+    ck_assert(!rebalance_decide(r, 100, &p));
+    report_all(r, 1, 10, equal, uneven);
+    ck_assert(rebalance_decide(r, 100, &p));
+    for (int i = 0; i < N; i++)
+        sum += p.batch[i];
+    ck_assert_int_eq(sum, 256);
+    ck_assert_int_eq(p.batch[3], 25);
+    ck_assert_int_eq(p.rank, 3);
+    ck_assert_double_eq_tol(p.gain, 192.0 / 77 - 1, 1e-6);
+    ck_assert(p.wanted > 0.01 && p.wanted < p.gain && !p.halved);
+    ck_assert_str_eq(p.reason, "rank 3 takes 192 ms for 64 samples; with 25 the longest is 77 ms");
+    rebalance_free(r);
+}
+END_TEST
+
+/* A step of seconds is told in seconds. */
+START_TEST(says_seconds)
+{
+    static const double slow[] = { 0.1, 0.1, 0.1, 0.3 };
+    struct rebalance_setup s = setup();
+    struct rebalance *r = begun(&s);
+    struct rebalance_proposal p;
+
+    report_all(r, 1, 10, equal, slow);
+    ck_assert(rebalance_decide(r, 1000, &p));
+    ck_assert_str_eq(p.reason, "rank 3 takes 19.2 s for 64 samples; with 25 the longest is 7.7 s");
+    rebalance_free(r);
+}
+END_TEST
+
+/* Not before all have reported steps of the plan, nor before its gap of seconds and of steps. */
+START_TEST(waits)
+{
+    struct rebalance_setup s = setup();
+    struct rebalance *r = begun(&s);
+    struct rebalance_proposal p;
+    int64_t batch[N];
+    double other[] = { 1e-3, 1e-3, 1e-3, 9e-3 };
+
+    for (int i = 0; i < N - 1; i++)
+        report(r, i, 1, 10, 64, 0.064);
+    ck_assert(!rebalance_decide(r, 100, &p));
+    report(r, 3, 1, 3, 64, 0.192);
+    ck_assert(!rebalance_decide(r, 100, &p)); /* four steps, the first included */
+    report(r, 3, 1, 4, 64, 0.192);
+    ck_assert(rebalance_decide(r, 100, &p));
+    memcpy(batch, p.batch, sizeof batch);
+    rebalance_published(r, 2, batch, 0);
+    report_all(r, 2, 10, batch, other);
+    ck_assert(!rebalance_decide(r, 200, &p)); /* not agreed */
+    rebalance_agreed(r, 2, 200);
+    ck_assert(!rebalance_decide(r, 200.9, &p));
+    ck_assert(!rebalance_decide(r, 201.9, &p)); /* it gave nothing of what it promised */
+    report_all(r, 2, 11, batch, other);
+    ck_assert(rebalance_decide(r, 202, &p));
+    rebalance_free(r);
+}
+END_TEST
+
+/* Versions of the same batches, as those that ask for checkpoints, must be agreed on and are no new
+ * plans: however often they come, the gap goes on.
+ */
+START_TEST(saves)
+{
+    struct rebalance_setup s = setup();
+    struct rebalance *r;
+    struct rebalance_proposal p;
+
+    s.gap_steps = 12;
+    r = begun(&s);
+    for (int64_t v = 2; v <= 4; v++) {
+        rebalance_published(r, v, equal, 0);
+        report_all(r, v - 1, 4, equal, uneven);
+        ck_assert(!rebalance_decide(r, 100, &p)); /* not agreed */
+        rebalance_agreed(r, v, 99.5);
+    }
+    ck_assert(rebalance_decide(r, 100, &p));
+    rebalance_free(r);
+}
+END_TEST
+
+/* Twice the largest batch measured, however fast the worker. */
+START_TEST(trusts)
+{
+    static const double fast[] = { 1e-5, 1e-2, 1e-2, 1e-2 };
+    struct rebalance_setup s = setup();
+    struct rebalance *r = begun(&s);
+    struct rebalance_proposal p;
+
+    report_all(r, 1, 10, equal, fast);
+    ck_assert(rebalance_decide(r, 100, &p));
+    ck_assert_int_eq(p.batch[0], 128);
+    rebalance_free(r);
+}
+END_TEST
+
+/* A gain that the noise of few steps explains is none, and is one when more steps say the same. */
+START_TEST(noise)
+{
+    static const double near[] = { 1e-3, 1e-3, 1e-3, 1.08e-3 };
+    struct rebalance_setup s = setup();
+    struct rebalance *r = begun(&s);
+    struct rebalance_proposal p;
+
+    report_all(r, 1, 4, equal, near);
+    ck_assert(!rebalance_decide(r, 100, &p));
+    report_all(r, 1, 64, equal, near);
+    ck_assert(rebalance_decide(r, 101, &p));
+    rebalance_free(r);
+}
+END_TEST
+
+/* A window that has begun again holds few steps, however long the plan has been in force. */
+START_TEST(noise_of_a_new_window)
+{
+    static const double even[] = { 1e-3, 1e-3, 1e-3, 1e-3 };
+    struct rebalance_setup s = setup();
+    struct rebalance *r = begun(&s);
+    struct step_figures f = { .plan = 1,
+                              .since = 160,
+                              .steps = 3,
+                              .points = 3,
+                              .count = 64,
+                              .work = 64,
+                              .own = spread(1.2 * 0.064),
+                              .compute = spread(1.2 * 0.064) };
+    struct rebalance_proposal p;
+
+    report_all(r, 1, 60, equal, even);
+    ck_assert(!rebalance_decide(r, 100, &p));
+    rebalance_figures(r, 3, &f, 0);
+    ck_assert(!rebalance_decide(r, 101, &p));
+    f.steps = f.points = 24;
+    rebalance_figures(r, 3, &f, 0);
+    ck_assert(rebalance_decide(r, 102, &p));
+    rebalance_free(r);
+}
+END_TEST
+
+START_TEST(bounds_force)
+{
+    static const double same[] = { 1e-3, 1e-3, 1e-3, 1e-3 };
+    struct rebalance_setup s = setup();
+    struct rebalance *r = begun(&s);
+    struct rebalance_proposal p;
+
+    report_all(r, 1, 10, equal, same);
+    ck_assert(!rebalance_decide(r, 100, &p));
+    rebalance_bounds(r, 2, 1, 40);
+    ck_assert(rebalance_decide(r, 101, &p));
+    ck_assert_int_eq(p.batch[2], 40);
+    ck_assert_double_lt(p.gain, 0);
+    ck_assert_str_eq(p.reason, "rank 2 may take 1 to 40 samples, not 64");
+    for (int i = 0; i < N; i++)
+        rebalance_bounds(r, i, 1, 40);
+    report_all(r, 1, 11, equal, same);
+    ck_assert(!rebalance_decide(r, 102, &p)); /* there is no such split */
+    rebalance_free(r);
+}
+END_TEST
+
+/* A worker that seems slow with every other plan: the third move is halved, and the gap doubles. */
+START_TEST(back_and_forth)
+{
+    struct rebalance_setup s = setup();
+    struct rebalance *r = begun(&s);
+    struct rebalance_proposal p;
+    int64_t batch[N] = { 64, 64, 64, 64 };
+    double now_s = 100;
+
+    for (int64_t plan = 1; plan <= 3; plan++) {
+        double sample_s[N] = { 1e-3, 1e-3, 1e-3, plan % 2 ? 1.08e-3 : 0.94e-3 };
+
+        report_all(r, plan, 30, batch, sample_s);
+        now_s += 10;
+        ck_assert(rebalance_decide(r, now_s, &p));
+        ck_assert_int_eq(p.halved, plan == 3);
+        memcpy(batch, p.batch, sizeof batch);
+        rebalance_published(r, plan + 1, batch, 0);
+        rebalance_agreed(r, plan + 1, now_s);
+    }
+    ck_assert_int_eq(batch[3], 64); /* from 67 to 60 */
+    report_all(r, 4, 30, batch, uneven);
+    ck_assert(!rebalance_decide(r, now_s + 7.5, &p)); /* nor was promised what came, twice */
+    report_all(r, 4, 40, batch, uneven);
+    ck_assert(rebalance_decide(r, now_s + 8.5, &p));
+    rebalance_free(r);
+}
+END_TEST
+
+/* The network is known: models are exchanged as often as it carries them. */
+START_TEST(period)
+{
+    static const double same[] = { 1e-3, 1e-3, 1e-3, 1e-3 };
+    struct rebalance_setup s = setup();
+    struct rebalance *r;
+    struct rebalance_proposal p;
+
+    s.algorithm = "easgd";
+    s.period = 1000;
+    s.network = (struct rebalance_network){
+        .n_nodes = N, .model_bytes = 1000000, .latency_s = 1e-4, .bytes_per_s = 125e6
+    };
+    r = begun(&s);
+    report_all(r, 1, 10, equal, same);
+    ck_assert(!rebalance_decide(r, 100, &p));
+    report_all(r, 1, 30, equal, same);
+    ck_assert(rebalance_decide(r, 101, &p));
+    ck_assert(p.period > 0 && p.period < 100);
+    ck_assert_int_eq(memcmp(p.batch, equal, sizeof equal), 0);
+    ck_assert(strncmp(p.reason, "models are exchanged every ", 27) == 0);
+    rebalance_free(r);
+    r = begun(&s); /* and with the batches, if those change */
+    report_all(r, 1, 30, equal, uneven);
+    ck_assert(rebalance_decide(r, 101, &p));
+    ck_assert(p.period > 0 && p.period < 100);
+    ck_assert(strncmp(p.reason, "rank 3 takes 192 ms for 64 samples; with ", 41) == 0);
+    ck_assert_ptr_nonnull(strstr(p.reason, "; models are exchanged every "));
+    rebalance_free(r);
+    s.keep_period = true;
+    r = begun(&s);
+    report_all(r, 1, 30, equal, same);
+    ck_assert(!rebalance_decide(r, 101, &p));
+    rebalance_free(r);
+}
+END_TEST
+
+/* ---- the network, by what steps wait for it ---- */
+
+/* All have done so many steps under plan 1, and waited so long in each; the last one less. */
+static void expose(struct rebalance *r, int64_t steps, double step_s)
+{
+    for (int i = 0; i < N; i++) {
+        struct rebalance_exposed e = { .plan = 1,
+                                       .steps = steps,
+                                       .exposed_s = (double)steps * (i == N - 1 ? 1 : 5) * step_s };
+
+        rebalance_exposed(r, i, &e);
+    }
+}
+
+/* Gradients of 10 MB between four nodes take 0.12 s on wires of 1 Gbit/s, a step computes 64 ms. */
+static struct rebalance *over_network(struct rebalance_setup *s)
+{
+    static const double same[] = { 1e-3, 1e-3, 1e-3, 1e-3 };
+    struct rebalance *r;
+
+    s->network = (struct rebalance_network){
+        .n_nodes = N, .model_bytes = 10000000, .latency_s = 1e-4, .bytes_per_s = 125e6
+    };
+    r = begun(s);
+    report_all(r, 1, 10, equal, same);
+    return r;
+}
+
+static double exposed_at(double bytes_per_s)
+{
+    struct modes_worker w[N];
+    struct modes_setup s = { .worker = w,
+                             .n = N,
+                             .n_nodes = N,
+                             .model_bytes = 10000000,
+                             .latency_s = 1e-4 * 125e6 / bytes_per_s,
+                             .bytes_per_s = bytes_per_s };
+    static const int together[N];
+    struct modes_time t;
+
+    for (int i = 0; i < N; i++)
+        w[i] = (struct modes_worker){ .t = { 0, 1e-3 }, .batch = 64, .node = i };
+    ck_assert_int_eq(modes_times(&s, together, 0, &t, NULL), 1);
+    return t.exposed_s;
+}
+
+/* Twenty steps in two halves that both say so; what the others wait for is the last one's compute,
+ * and no network's.  A network that was measured again explains what comes after.
+ */
+START_TEST(network_contradicted)
+{
+    struct rebalance_setup s = setup();
+    struct rebalance *r = over_network(&s);
+    struct rebalance_contradiction c;
+    double slow_s = exposed_at(25e6);
+
+    expose(r, 1, slow_s);
+    expose(r, 10, slow_s);
+    ck_assert(!rebalance_contradicted(r, &c)); /* nine steps */
+    expose(r, 11, slow_s);
+    ck_assert(!rebalance_contradicted(r, &c));
+    expose(r, 20, slow_s);
+    ck_assert(!rebalance_contradicted(r, &c));
+    expose(r, 21, slow_s);
+    ck_assert(rebalance_contradicted(r, &c));
+    ck_assert_double_eq_tol(c.times, 5, 0.01);
+    ck_assert_double_eq_tol(c.network.bytes_per_s, 25e6, 1e5);
+    ck_assert_double_eq_tol(c.measured_s, slow_s, 1e-6);
+    ck_assert_double_eq_tol(c.predicted_s, exposed_at(125e6), 1e-6);
+    for (int64_t steps = 41; steps < 400; steps += 20) {
+        expose(r, steps, slow_s);
+        ck_assert(!rebalance_contradicted(r, &c));
+    }
+    rebalance_free(r);
+}
+END_TEST
+
+/* One half alone, as of a machine that was busy for a moment, two that say the opposite, or what is
+ * within a fifth of a step.
+ */
+START_TEST(network_believed)
+{
+    double was_s = exposed_at(125e6), most_s = was_s + 0.2 * (0.064 + was_s);
+    const double told[][4] = { { exposed_at(25e6), was_s, exposed_at(25e6), was_s },
+                               { exposed_at(25e6), 0, exposed_at(25e6), 0 },
+                               { most_s, most_s, most_s, most_s } };
+    struct rebalance_contradiction c;
+
+    for (size_t k = 0; k < sizeof told / sizeof *told; k++) {
+        struct rebalance_setup s = setup();
+        struct rebalance *r = over_network(&s);
+        double sum_s = 0;
+
+        expose(r, 1, 0);
+        for (int half = 0; half < 4; half++) {
+            int64_t steps = 1 + 10 * (half + 1);
+
+            sum_s += 10 * told[k][half];
+            expose(r, steps, sum_s / (double)steps);
+            ck_assert(!rebalance_contradicted(r, &c));
+        }
+        rebalance_free(r);
+    }
+}
+END_TEST
+
+/* Four workers with models of their own, of 10 MB, that are exchanged every 16 steps over 1 Gbit/s.
+ */
+static struct rebalance *apart(struct rebalance_setup *s)
+{
+    s->algorithm = "easgd";
+    s->period = 16;
+    return over_network(s);
+}
+
+static double exchange_at(double bytes_per_s)
+{
+    struct modes_worker w[N];
+    struct modes_setup s = { .worker = w,
+                             .n = N,
+                             .n_nodes = N,
+                             .model_bytes = 10000000,
+                             .latency_s = 1e-4 * 125e6 / bytes_per_s,
+                             .bytes_per_s = bytes_per_s };
+    struct modes_time t[N];
+
+    for (int i = 0; i < N; i++)
+        w[i] = (struct modes_worker){ .t = { 0, 1e-3 }, .batch = 64, .node = i };
+    ck_assert_int_eq(modes_times(&s, NULL, 16, t, NULL), N);
+    return t[0].exchange_s;
+}
+
+/* All have waited so long in each step, and besides in every 16th for an exchange. */
+static void exchange(struct rebalance *r, int64_t plan, int64_t steps, double step_s,
+                     double exchange_s)
+{
+    for (int i = 0; i < N; i++) {
+        struct rebalance_exposed e = { .plan = plan,
+                                       .steps = steps,
+                                       .exchanges = steps / 16,
+                                       .exchange_s = (double)(steps / 16) * exchange_s };
+
+        e.exposed_s = e.exchange_s + (double)steps * step_s;
+        rebalance_exposed(r, i, &e);
+    }
+}
+
+/* What steps wait between exchanges is no network's, where every worker has a model of its own. */
+START_TEST(only_exchanges_tell)
+{
+    struct rebalance_setup s = setup();
+    struct rebalance *r = apart(&s);
+    struct rebalance_contradiction c;
+
+    for (int64_t steps = 1; steps < 400; steps += 16) {
+        exchange(r, 1, steps, 0.02, exchange_at(125e6));
+        ck_assert(!rebalance_contradicted(r, &c));
+    }
+    rebalance_free(r);
+}
+END_TEST
+
+/* A version a save, more often than models are exchanged. */
+START_TEST(saves_hide_no_network)
+{
+    struct rebalance_setup s = setup();
+    struct rebalance *r = apart(&s);
+    struct rebalance_contradiction c;
+    bool found = false;
+
+    for (int64_t steps = 1; steps < 200 && !found; steps += 4) {
+        exchange(r, 1 + steps / 4, steps, 0, exchange_at(25e6));
+        found = rebalance_contradicted(r, &c);
+    }
+    ck_assert(found);
+    ck_assert_double_eq_tol(c.network.bytes_per_s, 25e6, 1e6);
+    rebalance_free(r);
+}
+END_TEST
+
+/* On one host the memory's own speed is enough to say how often models are exchanged. */
+START_TEST(period_on_one_node)
+{
+    static const double same[] = { 1e-3, 1e-3, 1e-3, 1e-3 };
+    struct rebalance_setup s = setup();
+    struct rebalance_proposal p;
+    struct rebalance *r;
+    const struct rebalance_network here = { .n_nodes = 1, .model_bytes = 10000000 };
+
+    for (int i = 0; i < N; i++)
+        worker[i].node = 0;
+    s.algorithm = "easgd";
+    s.period = 64;
+    s.network.n_nodes = 1;
+    r = begun(&s);
+    report_all(r, 1, 30, equal, same);
+    ck_assert(!rebalance_decide(r, 100, &p));
+    rebalance_network(r, &here);
+    ck_assert(rebalance_decide(r, 101, &p));
+    ck_assert_int_gt(p.period, 1);
+    ck_assert_int_lt(p.period, 32);
+    rebalance_free(r);
+}
+END_TEST
+
+START_TEST(network_unknown)
+{
+    struct rebalance_setup s = setup();
+    struct rebalance *r;
+    struct rebalance_network nothing = { .n_nodes = N };
+    struct rebalance_contradiction c;
+
+    r = over_network(&s);
+    rebalance_network(r, &nothing);
+    for (int64_t steps = 1; steps < 100; steps += 10) {
+        expose(r, steps, 1);
+        ck_assert(!rebalance_contradicted(r, &c));
+    }
+    rebalance_free(r);
+}
+END_TEST
+
+START_TEST(probe_becomes_seconds)
+{
+    struct rebalance_setup s = setup();
+    struct rebalance_time t[N];
+    struct rebalance *r;
+
+    worker[3].batch = 0;
+    worker[3].first.sample_s = 2;
+    r = begun(&s);
+    rebalance_times(r, t);
+    ck_assert_double_eq_tol(t[3].t.sample_s, 2, 1e-9);
+    ck_assert_int_eq(t[3].source, TIME_PROBE);
+    for (int i = 0; i < N - 1; i++)
+        report(r, i, 1, 10, 64, 0.064);
+    rebalance_times(r, t);
+    ck_assert_double_eq_tol(t[3].t.sample_s, 2e-3, 1e-9);
+    ck_assert_int_eq(t[3].source, TIME_GUESSED);
+    ck_assert_int_eq(t[0].source, TIME_MEASURED);
+    rebalance_free(r);
+}
+END_TEST
+
+START_TEST(refuses)
+{
+    struct rebalance_setup s = setup();
+    struct eddis_error err = { 0 };
+    struct rebalance *r = NULL;
+
+    s.algorithm = "none";
+    ck_assert_int_eq(rebalance_new(&s, &r, &err), -EINVAL);
+    s = setup();
+    worker[1].first.sample_s = 0;
+    ck_assert_int_eq(rebalance_new(&s, &r, &err), -EINVAL);
+    s = setup();
+    s.n = 0;
+    ck_assert_int_eq(rebalance_new(&s, &r, &err), -EINVAL);
+    ck_assert_ptr_null(r);
+    ck_assert_str_ne(err.text, "");
+    rebalance_free(NULL);
+}
+END_TEST
+
+/* A plan that gives nothing of what it promised, for the machine's other work has moved meanwhile:
+ * the next one waits for twice as many steps.  One that keeps its promise waits for nothing.
+ */
+START_TEST(promises)
+{
+    static const double moved[] = { 1e-3, 1e-3, 1e-3, 9e-3 };
+
+    for (int kept = 0; kept < 2; kept++) {
+        struct rebalance_setup s = setup();
+        struct rebalance *r = begun(&s);
+        struct rebalance_proposal p;
+        int64_t batch[N];
+
+        report_all(r, 1, 10, equal, uneven);
+        ck_assert(rebalance_decide(r, 100, &p));
+        memcpy(batch, p.batch, sizeof batch);
+        rebalance_published(r, 2, batch, 0);
+        rebalance_agreed(r, 2, 100);
+        report_all(r, 2, 6, batch, kept ? uneven : moved);
+        ck_assert(!rebalance_decide(r, 102, &p));
+        report_all(r, 2, 7, batch, moved);
+        ck_assert_int_eq(rebalance_decide(r, 102, &p), kept);
+        report_all(r, 2, 12, batch, moved);
+        ck_assert(rebalance_decide(r, 103, &p));
+        rebalance_free(r);
+    }
+}
+END_TEST
+
+/* A worker that is slow with the more that it got gives that back after one gap, and the gap until
+ * the next plan doubles; one that is slow only later is so by itself.
+ */
+START_TEST(goes_back)
+{
+    static const double throttled[] = { 1e-3, 1e-3, 4e-3, 3e-3 };
+
+    for (int later = 0; later < 2; later++) {
+        struct rebalance_setup s = setup();
+        struct rebalance *r = begun(&s);
+        struct rebalance_proposal p;
+        int64_t batch[N];
+
+        report_all(r, 1, 10, equal, uneven);
+        ck_assert(rebalance_decide(r, 100, &p));
+        memcpy(batch, p.batch, sizeof batch);
+        rebalance_published(r, 2, batch, 0);
+        rebalance_agreed(r, 2, 100);
+        report_all(r, 2, 6, batch, later ? uneven : throttled);
+        if (later) {
+            ck_assert(!rebalance_decide(r, 102, &p));
+            report_all(r, 2, 40, batch, throttled);
+        }
+        ck_assert(rebalance_decide(r, 102, &p));
+        ck_assert_int_eq(memcmp(p.batch, equal, sizeof equal) == 0, !later);
+        ck_assert_int_eq(strstr(p.reason, "back to that plan") != NULL, !later);
+        if (!later) {
+            rebalance_published(r, 3, p.batch, 0);
+            rebalance_agreed(r, 3, 102);
+            report_all(r, 3, 20, equal, uneven);
+            ck_assert(!rebalance_decide(r, 103.5, &p));
+            ck_assert(rebalance_decide(r, 104.1, &p));
+        }
+        rebalance_free(r);
+    }
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, goes_back);
+    tcase_add_test(tc, proposes);
+    tcase_add_test(tc, says_seconds);
+    tcase_add_test(tc, waits);
+    tcase_add_test(tc, saves);
+    tcase_add_test(tc, trusts);
+    tcase_add_test(tc, noise);
+    tcase_add_test(tc, noise_of_a_new_window);
+    tcase_add_test(tc, bounds_force);
+    tcase_add_test(tc, back_and_forth);
+    tcase_add_test(tc, period);
+    tcase_add_test(tc, network_contradicted);
+    tcase_add_test(tc, network_believed);
+    tcase_add_test(tc, only_exchanges_tell);
+    tcase_add_test(tc, saves_hide_no_network);
+    tcase_add_test(tc, period_on_one_node);
+    tcase_add_test(tc, network_unknown);
+    tcase_add_test(tc, promises);
+    tcase_add_test(tc, probe_becomes_seconds);
+    tcase_add_test(tc, refuses);
+}
+
+SUITE_MAIN("rebalance", add_tests)

@@ -1,0 +1,661 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_stragglers.c - tests of scheduler/stragglers.h, by hand and on the jobs of scheduler/sim.h
+ */
+#include "scheduler/sim.h"
+#include "scheduler/stragglers.h"
+#include "suite.h"
+
+#include <math.h>
+
+enum { N = 4, SEEDS = 100 };
+
+static const double JITTER = 0.02;
+
+/* ---- simulated jobs ---- */
+
+struct job {
+    struct sim_worker worker[N];
+    struct rebalance *rebalance;
+    struct stragglers *stragglers;
+    struct sim *sim;
+    double input_s[N]; /* of a sample, from the beginning */
+    bool read_ahead;
+    int named[N], over[N], all, all_over; /* how often */
+    struct straggler last;
+};
+
+/* Four workers of 18, 12, 9 and 6 GFLOP/s; affine: each step lasts a constant more.  Nothing is
+ * known of them, and they begin with equal batches.
+ */
+static void open_job(struct job *j, bool affine, double jitter, uint64_t seed)
+{
+    static const double rate[N] = { 18, 12, 9, 6 }, call_s[N] = { 4e-4, 4e-3, 1e-3, 2e-3 };
+    static const struct time_model unknown[N];
+    struct rebalance_worker w[N];
+    struct rebalance_setup r = {
+        .worker = w, .n = N, .version = 1, .grain = 1, .algorithm = "allreduce"
+    };
+    struct sim_setup s = {
+        .worker = j->worker, .n = N, .seed = seed, .algorithm = "allreduce", .jitter = jitter
+    };
+
+    for (int i = 0; i < N; i++) {
+        j->worker[i] = (struct sim_worker){ .sample_s = 0.026 / rate[i],
+                                            .fixed_s = affine ? 50 * call_s[i] : 0,
+                                            .node = i };
+        j->worker[i].batch = 64;
+        j->worker[i].input_s = j->input_s[i];
+        w[i] = (struct rebalance_worker){
+            .first = { .sample_s = 1 }, .batch = 64, .min = 1, .max = INT64_MAX, .node = i
+        };
+    }
+    ck_assert_int_eq(rebalance_new(&r, &j->rebalance, NULL), 0);
+    ck_assert_int_eq(stragglers_new(unknown, N, &j->stragglers, NULL), 0);
+    s.rebalance = j->rebalance;
+    s.stragglers = j->stragglers;
+    s.read_ahead = j->read_ahead;
+    ck_assert_int_eq(sim_new(&s, &j->sim, NULL), 0);
+}
+
+static void close_job(struct job *j)
+{
+    sim_free(j->sim);
+    rebalance_free(j->rebalance);
+    stragglers_free(j->stragglers);
+}
+
+static void run(struct job *j, int steps)
+{
+    for (; steps > 0; steps--) {
+        struct straggler one;
+
+        sim_run(j->sim, 1);
+        while (stragglers_next(j->stragglers, sim_now_s(j->sim), &one)) {
+            if (one.rank < 0)
+                (*(one.over ? &j->all_over : &j->all))++;
+            else
+                (one.over ? j->over : j->named)[one.rank]++;
+            j->last = one;
+        }
+    }
+}
+
+static int sum(const int *v)
+{
+    return v[0] + v[1] + v[2] + v[3];
+}
+
+/* _i: affine.  Batches are found from a cold start, and steps jitter by 5 %. */
+START_TEST(jitter_names_nobody)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct job j = { .all = 0 };
+
+        open_job(&j, _i, 0.05, seed);
+        run(&j, 2000);
+        ck_assert_msg(sum(j.named) + j.all == 0, "seed %d: rank %d, %.2f times from step %d",
+                      (int)seed, j.last.rank, j.last.times, (int)j.last.since);
+        close_job(&j);
+    }
+}
+END_TEST
+
+/* _i: affine.  One becomes three times slower, and is as before later. */
+START_TEST(slowed_is_named)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct job j = { .all = 0 };
+        int slow = (int)seed % N;
+        int64_t step;
+
+        open_job(&j, _i, JITTER, seed);
+        run(&j, 150);
+        ck_assert_int_eq(sum(j.named) + j.all, 0);
+        step = sim_step(j.sim);
+        sim_slow(j.sim, slow, 3);
+        run(&j, 20);
+        ck_assert_msg(sum(j.named) == 1 && j.named[slow] == 1 && j.all == 0,
+                      "seed %d: rank %d of %d is named", (int)seed, j.last.rank, sum(j.named));
+        ck_assert_int_eq(sum(j.over), 0);
+        ck_assert_int_le(llabs(j.last.since - step), 3);
+        ck_assert_double_eq_tol(j.last.times, 3, 0.5);
+        ck_assert_int_eq(j.last.cause, STRAGGLER_COMPUTE);
+        run(&j, 80);
+        ck_assert_int_eq(sum(j.over), 0);
+        sim_slow(j.sim, slow, 1);
+        run(&j, 40);
+        ck_assert_msg(sum(j.over) == 1 && j.over[slow] == 1, "seed %d: %d are over", (int)seed,
+                      sum(j.over));
+        run(&j, 200);
+        ck_assert_int_eq(sum(j.named), 1);
+        ck_assert_int_eq(sum(j.over), 1);
+        ck_assert_int_eq(j.all, 0);
+        close_job(&j);
+    }
+}
+END_TEST
+
+/* Seconds of a sample that it computes: the rates of open_job. */
+static const double compute_s[N] = { 0.026 / 18, 0.026 / 12, 0.026 / 9, 0.026 / 6 };
+
+/* What the slow path of a worker leaves of its share, at most; with read-ahead it takes four times
+ * its computing, else that and its computing.
+ */
+static void check_bound(const struct job *j, int slow, int64_t fair, uint64_t seed)
+{
+    ck_assert_msg(sum(j->named) == 1 && j->named[slow] == 1 && j->all == 0,
+                  "seed %d: rank %d of %d is named, %d", (int)seed, j->last.rank, sum(j->named),
+                  j->all);
+    ck_assert_int_eq(j->last.cause, STRAGGLER_INPUT);
+    ck_assert_double_gt(j->last.data_per_s, 0);
+    ck_assert_double_le(j->last.data_per_s, 1.2 / (4 * compute_s[slow]));
+    ck_assert_int_lt(sim_batch(j->sim)[slow], fair / 2);
+}
+
+/* _i: read-ahead.  A data path that is slow from the first step on is named within 20 steps, and
+ * its worker's share is the small one that it can do, until the path is mended.
+ */
+START_TEST(slow_path_from_the_start)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct job j = { .read_ahead = _i };
+        int slow = (int)seed % N;
+        int64_t fair = 256 * (int64_t[N]){ 18, 12, 9, 6 }[slow] / 45, batch;
+
+        j.input_s[slow] = 4 * compute_s[slow];
+        open_job(&j, false, JITTER, seed);
+        run(&j, 20);
+        check_bound(&j, slow, fair, seed);
+        ck_assert(j.last.bound);
+        ck_assert_int_le(j.last.since, 3);
+        run(&j, 100);
+        batch = sim_batch(j.sim)[slow];
+        run(&j, 300); /* a path that hides behind waiting is no fast one */
+        ck_assert_int_le(llabs(sim_batch(j.sim)[slow] - batch), 1 + batch / 10);
+        ck_assert_int_eq(sum(j.over) + j.all, 0);
+        sim_set_input(j.sim, slow, 0);
+        run(&j, 100);
+        ck_assert_msg(sum(j.over) == 1 && j.over[slow] == 1, "seed %d: %d are over", (int)seed,
+                      sum(j.over));
+        ck_assert_int_ge(sim_batch(j.sim)[slow], fair * 9 / 10);
+        ck_assert_int_eq(sum(j.named), 1);
+        close_job(&j);
+    }
+}
+END_TEST
+
+START_TEST(slow_path_in_mid_run)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct job j = { .read_ahead = _i };
+        int slow = (int)seed % N;
+        int64_t fair = 256 * (int64_t[N]){ 18, 12, 9, 6 }[slow] / 45;
+
+        open_job(&j, false, JITTER, seed);
+        run(&j, 150);
+        sim_set_input(j.sim, slow, 4 * compute_s[slow]);
+        run(&j, 20);
+        check_bound(&j, slow, fair, seed);
+        ck_assert(!j.last.bound);
+        run(&j, 200);
+        sim_set_input(j.sim, slow, 0);
+        run(&j, 100);
+        ck_assert_int_eq(sum(j.over), 1);
+        ck_assert_int_eq(sum(j.named), 1);
+        close_job(&j);
+    }
+}
+END_TEST
+
+/* _i: read-ahead.  All wait as long for their data as they compute: it is nobody's. */
+START_TEST(slow_paths_of_all)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct job j = { .read_ahead = _i };
+
+        for (int i = 0; i < N; i++)
+            j.input_s[i] = (1 + _i) * compute_s[i];
+        open_job(&j, false, 0.05, seed);
+        run(&j, 500);
+        ck_assert_int_eq(sum(j.named), 0);
+        ck_assert_int_eq(j.all, 1);
+        ck_assert(j.last.bound);
+        close_job(&j);
+    }
+}
+END_TEST
+
+/* A wait that is usual beside computing is none to be named. */
+START_TEST(some_input_names_nobody)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct job j = { .read_ahead = _i };
+
+        for (int i = 0; i < N; i++)
+            j.input_s[i] = (0.05 * i + _i) * compute_s[i];
+        open_job(&j, true, 0.05, seed);
+        run(&j, 1000);
+        ck_assert_msg(sum(j.named) + j.all == 0, "seed %d: rank %d, %.2f times from step %d",
+                      (int)seed, j.last.rank, j.last.times, (int)j.last.since);
+        close_job(&j);
+    }
+}
+END_TEST
+
+START_TEST(all_at_once_is_nobody)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct job j = { .all = 0 };
+
+        open_job(&j, false, JITTER, seed);
+        run(&j, 150);
+        for (int i = 0; i < N; i++)
+            sim_slow(j.sim, i, 2);
+        run(&j, 60);
+        ck_assert_int_eq(sum(j.named), 0);
+        ck_assert_int_eq(j.all, 1);
+        for (int i = 0; i < N; i++)
+            sim_slow(j.sim, i, 1);
+        run(&j, 60);
+        ck_assert_int_eq(sum(j.named), 0);
+        ck_assert_int_eq(j.all, 1);
+        ck_assert_int_eq(j.all_over, 1);
+        close_job(&j);
+    }
+}
+END_TEST
+
+/* ---- by hand ---- */
+
+static const struct time_model proportional = { .sample_s = 1 };
+
+static struct step_spread spread(double s)
+{
+    return (struct step_spread){ .low_s = 0.99 * s, .median_s = s, .high_s = 1.01 * s, .max_s = s };
+}
+
+static struct step_figures figures(int64_t plan, int64_t since, int64_t steps, int64_t count,
+                                   double own_s, double input_s)
+{
+    struct step_spread own = spread(own_s), input = spread(input_s);
+
+    own.max_s = own.high_s;
+    input.max_s = input.high_s;
+    return (struct step_figures){ .plan = plan,
+                                  .since = since,
+                                  .steps = steps,
+                                  .points = steps,
+                                  .count = count,
+                                  .work = (double)count,
+                                  .own = own,
+                                  .compute = spread(0),
+                                  .input = input,
+                                  .exposed = spread(0),
+                                  .total = own };
+}
+
+/* Two workers, of which the second had such a window and has another now.  Returns whether it is
+ * named.
+ */
+static bool second(const struct time_model *learnt, struct step_figures before,
+                   struct step_figures now, double queued_before_s, double queued_s,
+                   struct straggler *ret)
+{
+    const struct time_model l[2] = { { .sample_s = 0 }, learnt ? *learnt : l[0] };
+    struct step_figures same = figures(1, 1, 40, 50, 0.1, 0);
+    struct stragglers *s;
+    bool found;
+
+    ck_assert_int_eq(stragglers_new(l, 2, &s, NULL), 0);
+    stragglers_take(s, 0, &same, NAN, &proportional);
+    if (before.plan)
+        stragglers_take(s, 1, &before, queued_before_s, &proportional);
+    stragglers_take(s, 1, &now, queued_s, &proportional);
+    ck_assert(!stragglers_next(s, 10, ret)); /* it may be short */
+    found = stragglers_next(s, 11.5, ret);
+    ck_assert(!stragglers_next(s, 20, &(struct straggler){ 0 }));
+    stragglers_free(s);
+    return found;
+}
+
+START_TEST(causes)
+{
+    struct step_figures before = figures(1, 1, 40, 50, 0.1, 0.01);
+    struct straggler one;
+
+    ck_assert(second(NULL, before, figures(1, 41, 6, 50, 0.3, 0.2), 0, 0.001, &one));
+    ck_assert_int_eq(one.rank, 1);
+    ck_assert_int_eq(one.since, 41);
+    ck_assert_int_eq(one.cause, STRAGGLER_INPUT);
+    ck_assert_double_eq_tol(one.times, 3, 1e-9);
+    ck_assert_double_eq_tol(one.confidence, 0.95, 1e-9);
+    ck_assert_double_eq_tol(one.data_per_s, 50 / 0.3, 1e-9);
+    ck_assert(second(NULL, before, figures(1, 41, 6, 50, 0.3, 0.01), 0, 0.15, &one));
+    ck_assert_int_eq(one.cause, STRAGGLER_PROCESSOR);
+    ck_assert_double_eq_tol(one.queued_part, 0.5, 1e-9);
+    ck_assert_double_eq_tol(one.confidence, 0.75, 1e-9);
+    ck_assert(second(NULL, before, figures(1, 41, 6, 50, 0.3, 0.01), NAN, NAN, &one));
+    ck_assert_int_eq(one.cause, STRAGGLER_COMPUTE);
+    ck_assert(isnan(one.queued_part));
+    ck_assert_double_eq_tol(one.confidence, 1, 1e-9);
+}
+END_TEST
+
+/* Two workers, of which the second loses so much before, and so much once its steps take that long,
+ * of which these are windows.  Returns whether it is named.
+ */
+static bool loses(double before, double now, struct step_figures then, struct straggler *ret)
+{
+    const struct core_loss was = { { before, 0, NAN, NAN } }, is = { { now, 0.05, 0.5, NAN } };
+    const struct time_model l[2] = { { .sample_s = 0 }, { .sample_s = 0 } };
+    struct step_figures first = figures(1, 1, 40, 50, 0.1, 0.01);
+    struct stragglers *s;
+    bool found;
+
+    ck_assert_int_eq(stragglers_new(l, 2, &s, NULL), 0);
+    stragglers_take(s, 0, &first, 0, &proportional);
+    stragglers_take(s, 1, &first, 0, &proportional);
+    for (int i = 0; i < 100; i++)
+        stragglers_take_loss(s, 1, DEVICE_CPU, &was);
+    stragglers_take_loss(s, 1, DEVICE_CPU, &is); /* its steps do not show it yet */
+    stragglers_take(s, 1, &then, 0, &proportional);
+    stragglers_take_loss(s, 1, DEVICE_CPU, &is);
+    ck_assert(!stragglers_next(s, 10, ret));
+    found = stragglers_next(s, 15.5, ret); /* nothing else is read */
+    stragglers_free(s);
+    return found;
+}
+
+/* The machine explains, and names nobody. */
+START_TEST(machine_explains)
+{
+    struct step_figures same = figures(1, 41, 40, 50, 0.1, 0.01);
+    struct step_figures slow = figures(1, 41, 6, 50, 0.3, 0.01);
+    struct straggler one;
+
+    ck_assert(!loses(0, 1, same, &one));
+    ck_assert(loses(0, 0.6, slow, &one));
+    ck_assert_int_eq(one.rank, 1);
+    ck_assert_int_eq(one.cause, STRAGGLER_PROCESSOR);
+    ck_assert_double_eq_tol(one.confidence, 0.81, 1e-9); /* a tenth of it was usual by then */
+    ck_assert_double_eq_tol(one.lost.part[CORE_LOSS_STOLEN], 0.6, 1e-9);
+    ck_assert_double_eq(one.lost.part[CORE_LOSS_THROTTLED], 0); /* too little */
+    ck_assert_double_eq(one.lost.part[CORE_LOSS_CLOCK], 0);     /* unknown */
+    ck_assert(loses(0.55, 0.6, slow, &one));
+    ck_assert_double_eq(one.lost.part[CORE_LOSS_STOLEN], 0); /* as before */
+    ck_assert_int_eq(one.cause, STRAGGLER_COMPUTE);
+    ck_assert(loses(0, 0.6, figures(1, 41, 6, 50, 0.3, 0.21), &one));
+    ck_assert_double_eq(one.lost.part[CORE_LOSS_STOLEN], 0); /* it waits for data */
+}
+END_TEST
+
+/* Those that only wait are not slow: it is said for whom they do, as long as that may be for it. */
+START_TEST(waited_for)
+{
+    const struct time_model l[3] = { { .sample_s = 0 } };
+    struct step_figures before = figures(1, 1, 40, 50, 0.1, 0), now = figures(1, 41, 6, 50, 0.4, 0);
+    struct straggler one;
+    struct stragglers *s;
+
+    for (int k = 0; k < 3; k++) {
+        static const double waits_s[3] = { 0.25, 0.9, 0.001 }, told_s[3] = { 0.25, 0.3, 0 };
+
+        ck_assert_int_eq(stragglers_new(l, 3, &s, NULL), 0);
+        for (int i = 0; i < 3; i++) {
+            struct straggler_step step = { .number = 47,
+                                           .step_s = 0.5,
+                                           .waits_s = i ? waits_s[k] : 0 };
+
+            stragglers_take(s, i, &before, 0, &proportional);
+            stragglers_take_step(s, i, &step);
+        }
+        stragglers_take(s, 0, &now, 0, &proportional);
+        ck_assert(!stragglers_next(s, 10, &one));
+        ck_assert(stragglers_next(s, 11.5, &one));
+        ck_assert_int_eq(one.rank, 0);
+        ck_assert_double_eq_tol(one.waited_s, told_s[k], 1e-9);
+        stragglers_free(s);
+    }
+}
+END_TEST
+
+/* Slow links are told of in the same way. */
+START_TEST(link_is_named)
+{
+    const struct time_model l[3] = { { .sample_s = 0 } };
+    const int node[3] = { 0, 1, 2 };
+    struct straggler one = { .rank = -1 };
+    struct stragglers *s;
+    int found = 0;
+
+    ck_assert_int_eq(stragglers_new(l, 3, &s, NULL), 0);
+    ck_assert_int_eq(stragglers_watch_links(s, node, 3, NULL), 0);
+    for (int k = 0; k < 40; k++) {
+        bool slow = k >= 20;
+        struct straggler_step step = { .number = k,
+                                       .step_s = slow ? 0.5 : 0.1,
+                                       .link = { slow ? 0.9 : 0.1, slow ? 1e6 : 1e8, "" },
+                                       .peer = 2 };
+
+        stragglers_take_step(s, 1, &step);
+        found += stragglers_next(s, k, &one);
+    }
+    ck_assert_int_eq(found, 1);
+    ck_assert(one.rank == 1 && one.cause == STRAGGLER_NETWORK && one.link.to == 2);
+    stragglers_free(s);
+}
+END_TEST
+
+/* On a busy machine all are slow, and what is sent is as well: that is nobody's link. */
+START_TEST(links_of_a_busy_machine)
+{
+    const struct time_model l[3] = { { .sample_s = 0 } };
+    const int node[3] = { 0, 1, 2 };
+    struct straggler one = { .rank = -1 };
+    struct stragglers *s;
+
+    ck_assert_int_eq(stragglers_new(l, 3, &s, NULL), 0);
+    ck_assert_int_eq(stragglers_watch_links(s, node, 3, NULL), 0);
+    for (int k = 1; k <= 60; k++) {
+        bool slow = k > 30;
+        struct step_figures f =
+            figures(1, slow ? 31 : 1, slow ? k - 30 : k, 50, slow ? 0.5 : 0.1, 0);
+        struct straggler_step step = { .number = k,
+                                       .step_s = slow ? 1 : 0.2,
+                                       .link = { slow ? 0.9 : 0.1, slow ? 1e6 : 1e8, "" },
+                                       .peer = 2 };
+
+        for (int i = 0; i < 3 && f.steps >= STEP_WINDOW_CHANGE; i++)
+            stragglers_take(s, i, &f, 0, &proportional);
+        stragglers_take_step(s, 1, &step);
+        if (stragglers_next(s, k, &one))
+            ck_assert_int_eq(one.rank, -1);
+    }
+    stragglers_free(s);
+}
+END_TEST
+
+/* What is read only once after the worker became slow may be of the time before. */
+START_TEST(reading_is_waited_for)
+{
+    const struct core_loss was = { { 0, 0, 0, NAN } };
+    const struct time_model l[2] = { { .sample_s = 0 } };
+    struct step_figures before = figures(1, 1, 40, 50, 0.1, 0), now = figures(1, 41, 6, 50, 0.4, 0);
+    struct straggler one;
+    struct stragglers *s;
+
+    ck_assert_int_eq(stragglers_new(l, 2, &s, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        stragglers_take(s, i, &before, 0, &proportional);
+        stragglers_take_loss(s, i, DEVICE_CPU, &was);
+    }
+    stragglers_take(s, 1, &now, 0, &proportional);
+    ck_assert(!stragglers_next(s, 10, &one));
+    stragglers_take_loss(s, 1, DEVICE_CPU, &(struct core_loss){ { 0, 0, 0.2, NAN } });
+    ck_assert(!stragglers_next(s, 12, &one));
+    stragglers_take_loss(s, 1, DEVICE_CPU, &(struct core_loss){ { 0, 0, 0.7, NAN } });
+    ck_assert(stragglers_next(s, 12.1, &one));
+    ck_assert_int_eq(one.cause, STRAGGLER_PROCESSOR);
+    ck_assert_double_eq_tol(one.lost.part[CORE_LOSS_OTHERS], 0.7, 1e-9);
+    stragglers_free(s);
+}
+END_TEST
+
+/* A GPU computes no slower for what others do with the cores beside it. */
+START_TEST(cores_beside_a_gpu)
+{
+    const struct core_loss was = { { 0, 0, 0, NAN } }, is = { { 0, 0, 0.7, NAN } };
+    const struct time_model l[2] = { { .sample_s = 0 } };
+    struct step_figures before = figures(1, 1, 40, 50, 0.1, 0), now = figures(1, 41, 6, 50, 0.4, 0);
+
+    for (int waits = 0; waits < 2; waits++) {
+        struct straggler one;
+        struct stragglers *s;
+
+        ck_assert_int_eq(stragglers_new(l, 2, &s, NULL), 0);
+        for (int i = 0; i < 2; i++) {
+            stragglers_take(s, i, &before, 0, &proportional);
+            stragglers_take_loss(s, i, DEVICE_CUDA, &was);
+        }
+        stragglers_take(s, 1, &now, waits ? 0.25 : 0, &proportional);
+        stragglers_take_loss(s, 1, DEVICE_CUDA, &is);
+        ck_assert(!stragglers_next(s, 10, &one));
+        ck_assert(stragglers_next(s, 11.5, &one)); /* no reading is waited for */
+        ck_assert_int_eq(one.cause, waits ? STRAGGLER_PROCESSOR : STRAGGLER_COMPUTE);
+        ck_assert_double_eq(one.lost.part[CORE_LOSS_OTHERS], 0);
+        stragglers_free(s);
+    }
+}
+END_TEST
+
+/* What takes them all longer is what most of them lose. */
+START_TEST(machine_explains_all)
+{
+    const struct core_loss was = { { 0, 0, 0, NAN } }, is = { { 0, 0, 0.5, NAN } };
+    const struct time_model l[3] = { { .sample_s = 0 } };
+    struct step_figures before = figures(1, 1, 40, 50, 0.1, 0), now = figures(1, 41, 6, 50, 0.2, 0);
+    struct straggler one;
+    struct stragglers *s;
+
+    ck_assert_int_eq(stragglers_new(l, 3, &s, NULL), 0);
+    for (int i = 0; i < 3; i++) {
+        stragglers_take(s, i, &before, 0, &proportional);
+        stragglers_take_loss(s, i, DEVICE_CPU, &was);
+        stragglers_take(s, i, &now, 0, &proportional);
+        stragglers_take_loss(s, i, DEVICE_CPU, i ? &is : &was);
+    }
+    ck_assert(!stragglers_next(s, 10, &one));
+    ck_assert(stragglers_next(s, 11.5, &one));
+    ck_assert_int_eq(one.rank, -1);
+    ck_assert_double_eq_tol(one.lost.part[CORE_LOSS_OTHERS], 0.5, 1e-9);
+    ck_assert_double_eq(one.lost.part[CORE_LOSS_STOLEN], 0);
+    stragglers_free(s);
+}
+END_TEST
+
+/* Of a batch that is a fifth, no time between a fifth and the whole tells of a slow device. */
+START_TEST(batches_explain)
+{
+    struct step_figures before = figures(1, 1, 40, 50, 0.1, 0);
+    struct straggler one;
+
+    ck_assert(!second(NULL, before, figures(2, 42, 20, 10, 0.1, 0), 0, 0, &one));
+    ck_assert(!second(NULL, before, figures(2, 42, 20, 10, 0.02, 0), 0, 0, &one));
+    ck_assert(!second(NULL, before, figures(2, 42, 20, 100, 0.2, 0), 0, 0, &one));
+    ck_assert(second(NULL, before, figures(2, 42, 20, 10, 0.2, 0), 0, 0, &one));
+    ck_assert(second(NULL, before, figures(2, 42, 20, 100, 0.4, 0), 0, 0, &one));
+}
+END_TEST
+
+START_TEST(earlier_jobs_tell)
+{
+    const struct time_model learnt = { .sample_s = 0.002 };
+    struct step_figures none = { .plan = 0 };
+    struct straggler one;
+
+    ck_assert(!second(&learnt, none, figures(1, 1, 10, 50, 0.12, 0), 0, 0, &one));
+    ck_assert(!second(&learnt, none, figures(1, 1, 9, 50, 0.2, 0), 0, 0, &one));
+    ck_assert(second(&learnt, none, figures(1, 1, 10, 50, 0.2, 0.15), 0, 0, &one));
+    ck_assert(one.learnt);
+    ck_assert_double_eq_tol(one.times, 2, 1e-9);
+    ck_assert_int_eq(one.cause, STRAGGLER_INPUT);
+    ck_assert(!second(NULL, none, figures(1, 1, 10, 50, 0.2, 0), 0, 0, &one));
+}
+END_TEST
+
+/* Steps that jitter so much that three of them tell nothing. */
+START_TEST(noise_is_no_slowness)
+{
+    struct step_figures noisy = figures(1, 41, 5, 50, 0.15, 0);
+    struct straggler one;
+
+    noisy.own.low_s = 0.1;
+    noisy.own.high_s = noisy.own.max_s = 0.2;
+    ck_assert(!second(NULL, figures(1, 1, 40, 50, 0.1, 0), noisy, 0, 0, &one));
+}
+END_TEST
+
+/* There is nobody beside whom it could be the machines' doing. */
+START_TEST(single_worker_is_named)
+{
+    const struct time_model unknown = { .sample_s = 0 };
+    struct step_figures before = figures(1, 1, 40, 50, 0.1, 0), now = figures(1, 41, 6, 50, 0.3, 0);
+    struct straggler one;
+    struct stragglers *s;
+
+    ck_assert_int_eq(stragglers_new(&unknown, 1, &s, NULL), 0);
+    stragglers_take(s, 0, &before, 0, &proportional);
+    ck_assert(!stragglers_next(s, 5, &one));
+    stragglers_take(s, 0, &now, 0, &proportional);
+    ck_assert(!stragglers_next(s, 10, &one));
+    ck_assert(stragglers_next(s, 11.5, &one));
+    ck_assert_int_eq(one.rank, 0);
+    ck_assert_double_eq_tol(one.times, 3, 1e-9);
+    ck_assert(!stragglers_next(s, 20, &one));
+    stragglers_free(s);
+}
+END_TEST
+
+START_TEST(refuses)
+{
+    struct step_figures nonsense = { .plan = 1, .steps = 10, .points = 10 };
+    const struct time_model learnt = { .sample_s = 0 };
+    struct eddis_error err = { 0 };
+    struct straggler one;
+    struct stragglers *s = NULL;
+
+    ck_assert_int_lt(stragglers_new(NULL, 0, &s, &err), 0);
+    ck_assert_str_ne(err.text, "");
+    ck_assert_int_eq(stragglers_new(&learnt, 1, &s, NULL), 0);
+    stragglers_take(s, 0, &nonsense, 0, &proportional);
+    stragglers_take(s, 1, &nonsense, 0, &proportional);
+    ck_assert(!stragglers_next(s, 100, &one));
+    stragglers_free(s);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_loop_test(tc, jitter_names_nobody, 0, 2);
+    tcase_add_loop_test(tc, slowed_is_named, 0, 2);
+    tcase_add_loop_test(tc, slow_path_from_the_start, 0, 2);
+    tcase_add_loop_test(tc, slow_path_in_mid_run, 0, 2);
+    tcase_add_loop_test(tc, slow_paths_of_all, 0, 2);
+    tcase_add_loop_test(tc, some_input_names_nobody, 0, 2);
+    tcase_add_test(tc, all_at_once_is_nobody);
+    tcase_add_test(tc, causes);
+    tcase_add_test(tc, machine_explains);
+    tcase_add_test(tc, waited_for);
+    tcase_add_test(tc, link_is_named);
+    tcase_add_test(tc, links_of_a_busy_machine);
+    tcase_add_test(tc, reading_is_waited_for);
+    tcase_add_test(tc, cores_beside_a_gpu);
+    tcase_add_test(tc, machine_explains_all);
+    tcase_add_test(tc, batches_explain);
+    tcase_add_test(tc, earlier_jobs_tell);
+    tcase_add_test(tc, noise_is_no_slowness);
+    tcase_add_test(tc, single_worker_is_named);
+    tcase_add_test(tc, refuses);
+}
+
+SUITE_MAIN("stragglers", add_tests)

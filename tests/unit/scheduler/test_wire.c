@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_wire.c - as what numbers a plan has gradients travel between nodes. */
+#include "scheduler/planner.h"
+
+#include "lib/base/cleanup.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static char word_auto[] = "auto";
+
+static struct job job_of(int64_t global)
+{
+    struct job job = { .batch = { .global = global, .min = 1, .grain = 1 } };
+
+    job.sync.mode = job.sync.algorithm = job.communication.wire = word_auto;
+    return job;
+}
+
+/* Four nodes with an emulated device of each of four speeds. */
+static struct node_profile *mix_nodes(void)
+{
+    static const double rate[] = { 1, 0.6, 0.35, 0.15 };
+    struct node_profile *node = calloc(4, sizeof *node);
+
+    for (int i = 0; i < 16; i++) {
+        struct node_profile *at = &node[i / 4];
+        struct device *d = &at->device[at->n_devices];
+
+        snprintf(at->host, sizeof at->host, "c%02d", i / 4);
+        *d = (struct device){
+            .kind = DEVICE_EMULATED, .rate = rate[i % 4], .fixed_s = 0.010, .sample_s = 0.004
+        };
+        snprintf(d->id, sizeof d->id, "emulated:%d", at->n_devices++);
+    }
+    return node;
+}
+
+static struct plan *wired(const char *wish, const struct planner_known *known)
+{
+    cleanup_free struct node_profile *node = mix_nodes();
+    struct job job = job_of(512);
+    char word[16], sync[] = "sync";
+    struct plan *p;
+
+    snprintf(word, sizeof word, "%s", wish);
+    job.communication.wire = word;
+    job.sync.mode = sync;
+    ck_assert_int_eq(planner_plan(&job, node, 4, known, &p, NULL), 0);
+    return p;
+}
+
+/* bfloat16 is taken unasked where model and network are known and it is worth it, and said; what a
+ * job has begun with is kept.
+ */
+START_TEST(wire_by_what_is_known)
+{
+    static const struct {
+        struct planner_known known;
+        const char *wish;
+        enum sync_wire want;
+    } rows[] = {
+        { { 4000000, 1e-4, 5e6 }, "auto", SYNC_WIRE_BFLOAT16 },
+        { { 4000000, 1e-4, 125e6 }, "auto", SYNC_WIRE_FLOAT32 }, /* hidden by computing */
+        { { 0, 1e-4, 5e6 }, "auto", SYNC_WIRE_FLOAT32 },
+        { { 4000000 }, "auto", SYNC_WIRE_FLOAT32 },
+        { { 4000000, 1e-4, 5e6 }, "float32", SYNC_WIRE_FLOAT32 },
+        { { 0 }, "float16", SYNC_WIRE_FLOAT16 },
+        { { 4000000, 1e-4, 5e6, "allreduce", SYNC_WIRE_FLOAT32 }, "auto", SYNC_WIRE_FLOAT32 },
+        { { 4000000, 1e-4, 125e6, "allreduce", SYNC_WIRE_BFLOAT16 }, "auto", SYNC_WIRE_BFLOAT16 },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct plan *p = wired(rows[i].wish, &rows[i].known);
+        bool said = strstr(p->reason, "; gradients as bfloat16 between nodes: predicted ");
+
+        ck_assert_int_eq(p->options.wire, rows[i].want);
+        ck_assert_int_eq(p->candidate[0].options.wire, rows[i].want);
+        ck_assert_msg(said == (i == 0), "row %zu: %s", i, p->reason);
+        plan_free(p);
+    }
+}
+END_TEST
+
+/* A re-plan goes on as the job has begun, whatever the network is now; so does a plan that is
+ * replayed.
+ */
+START_TEST(wire_is_kept)
+{
+    struct planner_known known = { 4000000, 1e-4, 5e6 };
+    cleanup_free struct node_profile *node = mix_nodes();
+    struct planner_worker w[16];
+    struct job job = job_of(512);
+    char float32[] = "float32", bfloat16[] = "bfloat16", sync[] = "sync";
+    struct eddis_error err = { 0 };
+    struct plan *p = wired("auto", &known), *again;
+
+    job.sync.mode = sync;
+    for (int i = 0; i < p->n_workers; i++)
+        w[i] = (struct planner_worker){ p->worker[i].batch, p->worker[i].fixed_s,
+                                        p->worker[i].sample_s, TIME_MEASURED, 0 };
+    known.bytes_per_s = 1e9;
+    ck_assert_int_eq(planner_again(&job, p, w, 0, &known, &again, NULL), 0);
+    ck_assert_int_eq(again->options.wire, SYNC_WIRE_BFLOAT16);
+    ck_assert_str_eq(again->reason, p->reason);
+    plan_free(again);
+    ck_assert_int_eq(planner_adopt(p, &job, node, 4, NULL), 0);
+    job.communication.wire = bfloat16;
+    ck_assert_int_eq(planner_adopt(p, &job, node, 4, NULL), 0);
+    job.communication.wire = float32;
+    ck_assert_int_eq(planner_adopt(p, &job, node, 4, &err), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(err.text, "travel as bfloat16 between nodes, communication.wire "
+                                           "is float32; leave it away, or set it to the plan's"));
+    plan_free(p);
+}
+END_TEST
+
+/* Sync is taken for being exact where its gradients are not rounded. */
+START_TEST(rounded_is_not_exact)
+{
+    static const struct {
+        const char *wish, *merit, *lost;
+    } rows[] = { { "float32", "sync because it is exact", ", which is exact" },
+                 { "bfloat16", "sync because its workers train one model",
+                   ", whose workers train one model" } };
+    const struct planner_known known = { 4000000, 1e-6, 1e12 };
+    cleanup_free struct node_profile *node = mix_nodes();
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct job job = job_of(512);
+        char word[16];
+        struct plan *p;
+
+        snprintf(word, sizeof word, "%s", rows[i].wish);
+        job.communication.wire = word;
+        ck_assert_int_eq(planner_plan(&job, node, 4, &known, &p, NULL), 0);
+        ck_assert_msg(!strncmp(p->reason, rows[i].merit, strlen(rows[i].merit)), "%s", p->reason);
+        ck_assert_msg(strstr(p->candidate[1].lost, rows[i].lost) != NULL, "%s",
+                      p->candidate[1].lost);
+        plan_free(p);
+    }
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, wire_by_what_is_known);
+    tcase_add_test(tc, wire_is_kept);
+    tcase_add_test(tc, rounded_is_not_exact);
+}
+
+SUITE_MAIN("wire", add_tests)
