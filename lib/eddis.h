@@ -60,12 +60,13 @@
  * for each other, so leave by exit or by returning from main: to mpirun a process that ends by
  * _exit has failed, and all fail with it.
  *
- * Threads: one thread at a time may be inside a call of one handle, except that
- * eddis_announce, eddis_announce_layer, eddis_announce_factors, eddis_plan_step, eddis_counts and
- * eddis_sample_indices may be called from any thread at any time.  In a child made by fork every
- * call fails with -EPERM. A process that exits without eddis_close ends the job: the others would
- * wait for it for ever. What it has written with stdio is kept; exit handlers from before
- * eddis_open do not run.
+ * Threads: one thread at a time may be inside a call of one handle, except that any thread may at
+ * any time announce, ask for samples (eddis_plan_step, eddis_counts, eddis_sample_indices) and make
+ * collectives (eddis_collective.h) and requests to the Soft Memory Box.  No announcement,
+ * collective or request may be made beside eddis_commit, and nothing beside eddis_close.  In a
+ * child made by fork every call fails with -EPERM. A process that exits without eddis_close ends
+ * the job: the others would wait for it for ever. What it has written with stdio is kept; exit
+ * handlers from before eddis_open do not run.
  */
 #ifndef EDDIS_H
 #define EDDIS_H

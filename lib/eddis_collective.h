@@ -9,6 +9,14 @@
 #error "include eddis.h, of which this is a part"
 #endif
 
+/* Threads: any may call these, at any time but during eddis_commit and eddis_close; a request is
+ * waited for by one at a time, not needfully the one that started it.  What must be alike on all
+ * workers of a scope is the order in which the calls begin, whichever threads make them, so threads
+ * beside one another take scopes of their own or turns.  All other calls that say "Collective", and
+ * in async and hybrid mode the first eddis_step_begin and the last, have a place in the order of
+ * EDDIS_ALL.
+ */
+
 /* Collective.  The non-blocking forms return a request to be given to eddis_request_wait or
  * _test; the buffers belong to the library until then.  n counts elements, bytes bytes.
  * allreduce works in place; the result is the same bits on every worker.

@@ -33,7 +33,8 @@
  * -ETIMEDOUT then, and what was asked may still happen, but the memory given is not looked at any
  * more.  -ENOENT: nobody has made a buffer of this key, or its last user has left.  -EINVAL: bad
  * use: not attached, out of range, unlike types or lengths, counting in what is not int64.
- * They are called from one thread at a time, not the one that announces at the same moment.
+ * Any thread may call them at any time once eddis_smb_open has returned, a started request being
+ * waited for by one at a time.
  */
 #ifndef EDDIS_SMB_H
 #define EDDIS_SMB_H

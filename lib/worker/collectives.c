@@ -19,6 +19,11 @@ struct eddis_request {
     bool timed_out;                /* a blocking call gave up; the same call goes on with it */
 };
 
+void collectives_init(struct collectives *c)
+{
+    pthread_mutex_init(&c->lock, NULL);
+}
+
 static void request_send(struct collectives *c, enum request_level level, struct collective *taken,
                          struct eddis_request *q)
 {
@@ -26,8 +31,10 @@ static void request_send(struct collectives *c, enum request_level level, struct
     q->r.mail.kind = MAIL_REQUEST;
     q->r.collective = taken;
     q->r.peer = -1;
+    pthread_mutex_lock(&c->lock);
     q->next = c->requests;
     c->requests = q;
+    pthread_mutex_unlock(&c->lock);
     comm_thread_send(c->waiter.thread, &q->r.mail);
 }
 
@@ -44,19 +51,22 @@ static struct eddis_request *request_new(struct collective *taken, struct eddis_
 
 static void request_free(struct collectives *c, struct eddis_request *q)
 {
+    pthread_mutex_lock(&c->lock);
     for (struct eddis_request **at = &c->requests; *at; at = &(*at)->next)
         if (*at == q) {
             *at = q->next;
             break;
         }
+    pthread_mutex_unlock(&c->lock);
     collective_free(q->r.collective);
     free(q);
 }
 
-void collectives_free_all(struct collectives *c)
+void collectives_fini(struct collectives *c)
 {
     while (c->requests)
         request_free(c, c->requests);
+    pthread_mutex_destroy(&c->lock);
 }
 
 int collectives_wait(struct collectives *c, struct eddis_request *q, int64_t timeout_ns,
@@ -232,23 +242,32 @@ static bool request_clashes(const struct collectives *c, const struct eddis_requ
            overlap(q->call.in, q->in_bytes, k->buffer, bytes);
 }
 
-/* Find the request of this very call, made before, that timed out; NULL: none.  -EBUSY: that of
+/* Take the request of this very call, made before, that timed out; NULL: none.  -EBUSY: that of
  * another one still has the buffer, and both results would be wrong.
  */
-static int request_again(const struct collectives *c, const struct eddis_collective *k,
+static int request_again(struct collectives *c, const struct eddis_collective *k,
                          struct eddis_request **ret, struct eddis_error *err)
 {
-    for (*ret = c->requests; *ret; *ret = (*ret)->next) {
-        const struct eddis_request *q = *ret;
+    const char *other = NULL;
+    struct eddis_request *q;
 
+    *ret = NULL;
+    pthread_mutex_lock(&c->lock);
+    for (q = c->requests; q && !other; q = q->next) {
         if (q->timed_out && call_same(&q->call, k))
-            return 0;
+            break;
         if (q->timed_out && request_clashes(c, q, k))
-            return eddis_fail(err, -EBUSY,
-                              "the buffer belongs to another call of eddis_%s, which timed out and "
-                              "is still under way: make that call again until it has succeeded",
-                              q->what);
+            other = q->what;
     }
+    if (q && !other)
+        q->timed_out = false; /* no other thread goes on with it meanwhile */
+    pthread_mutex_unlock(&c->lock);
+    if (other)
+        return eddis_fail(err, -EBUSY,
+                          "the buffer belongs to another call of eddis_%s, which timed out and "
+                          "is still under way: make that call again until it has succeeded",
+                          other);
+    *ret = q;
     return 0;
 }
 
@@ -257,8 +276,11 @@ static int request_finish(struct collectives *c, struct eddis_request *q, int64_
 {
     int rc = collectives_wait(c, q, timeout_ns, err);
 
-    if (rc == -ETIMEDOUT)
-        q->timed_out = true;
+    if (rc != -ETIMEDOUT)
+        return rc;
+    pthread_mutex_lock(&c->lock);
+    q->timed_out = true;
+    pthread_mutex_unlock(&c->lock);
     return rc;
 }
 

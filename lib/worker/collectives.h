@@ -2,8 +2,9 @@
 /* collectives.h - collectives of all ranks, a group or a node, as requests to the communication
  * thread
  *
- * No lock: one thread of the program makes them, as eddis.h says.  They are called without any lock
- * held, since the communication thread takes its own.
+ * Any thread may start requests and wait for them, each request by one at a time.  `lock` guards
+ * the list of requests and their marks; it is taken last, and no other with it.  All functions are
+ * called without any lock held, since the communication thread takes its own.
  */
 #ifndef EDDIS_WORKER_COLLECTIVES_H
 #define EDDIS_WORKER_COLLECTIVES_H
@@ -12,6 +13,8 @@
 #include "lib/comm/collective.h"
 #include "lib/eddis.h"
 #include "waiter.h"
+
+#include <pthread.h>
 
 /* Collectives without a timeout of their own: commit, initial broadcast, checkpoints. */
 #define COLLECTIVES_TIMEOUT_NS (INT64_C(600) * CLOCK_S)
@@ -23,9 +26,14 @@ struct collectives {
     struct comm_place place;            /* among all ranks */
     const struct comm_place *group;     /* borrowed; read when a request of this scope is started */
     const struct node_numbers *numbers; /* borrowed */
-    struct eddis_request *requests;     /* not yet waited for */
     int64_t timeout_ns;                 /* of the calls below that take none */
+    pthread_mutex_t lock;
+    struct eddis_request *requests; /* not yet waited for */
 };
+
+/* Make the lock; destroy it, and free the requests that nobody waited for. */
+void collectives_init(struct collectives *c);
+void collectives_fini(struct collectives *c);
 
 /* Wait for a request and free it; after -ETIMEDOUT it is still there. */
 int collectives_wait(struct collectives *c, struct eddis_request *q, int64_t timeout_ns,
@@ -33,9 +41,6 @@ int collectives_wait(struct collectives *c, struct eddis_request *q, int64_t tim
 
 /* Wait for all requests that nobody has waited for. */
 int collectives_wait_all(struct collectives *c, int64_t deadline_ns, struct eddis_error *err);
-
-/* Free the requests that nobody waited for. */
-void collectives_free_all(struct collectives *c);
 
 /* For the library itself: a call that times out is the end of all communication. */
 int collectives_request_wait(struct collectives *c, struct eddis_request *q,

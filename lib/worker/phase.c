@@ -165,11 +165,18 @@ static int show_metric(struct board *b, const char *name, double value, struct e
 static void show_thread(struct phase *p)
 {
     pthread_t self = pthread_self();
+    bool same = p->stepped && pthread_equal(p->thread, self);
 
-    if (!p->board || (board_own(p->board)->thread && pthread_equal(p->thread, self)))
-        return;
     p->thread = self;
-    board_begin(p->board)->thread = gettid();
+    p->stepped = true;
+    if (p->board && !(same && board_own(p->board)->thread))
+        board_begin(p->board)->thread = gettid();
+}
+
+/* Whether the caller makes the steps, as far as is known. */
+static bool is_stepper(const struct phase *p)
+{
+    return !p->stepped || pthread_equal(p->thread, pthread_self());
 }
 
 /* Let the kernel's mark of this process's memory, which the agent reads, count from now on. Whoever
@@ -218,6 +225,19 @@ bool phase_is_training(struct phase *p)
     phase = p->clock.phase;
     pthread_mutex_unlock(&p->lock);
     return phase == EDDIS_PHASE_COMPUTE || phase == EDDIS_PHASE_INPUT;
+}
+
+bool phase_is_own(struct phase *p)
+{
+    enum eddis_phase phase;
+    bool own;
+
+    pthread_mutex_lock(&p->lock);
+    phase = p->clock.phase;
+    own = is_stepper(p);
+    pthread_mutex_unlock(&p->lock);
+    return own || (phase != EDDIS_PHASE_COMPUTE && phase != EDDIS_PHASE_INPUT &&
+                   phase != EDDIS_PHASE_WAIT);
 }
 
 enum eddis_phase phase_wait_enter(struct phase *p)

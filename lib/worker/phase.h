@@ -53,7 +53,8 @@ struct phase {
     struct phase_clock clock;
     bool waiting;     /* the board shows a wait, perhaps one that timed out and will go on */
     bool peer_shown;  /* and for whom */
-    pthread_t thread; /* that began the last step; the page has its number */
+    bool stepped;     /* a step has begun ... */
+    pthread_t thread; /* ... and the last one by this thread; the page has its number */
 };
 
 void phase_init(struct phase *p, int64_t now_ns);
@@ -66,6 +67,11 @@ enum eddis_phase phase_enter(struct phase *p, enum eddis_phase phase);
 
 /* Whether the present phase is a part of a step: input or compute. */
 bool phase_is_training(struct phase *p);
+
+/* Whether the worker waits when the caller does: in a step's phases another thread than the one
+ * that began it may wait while that one computes.
+ */
+bool phase_is_own(struct phase *p);
 
 /* Around a wait that counts as such.  One that ends with -ETIMEDOUT counts too, but to the board it
  * goes on until something else happens, so that waiting in slices looks like one wait.

@@ -18,6 +18,11 @@ struct eddis_smb_request {
 
 /* ---- for the library ---- */
 
+void shared_buffers_init(struct shared_buffers *b)
+{
+    pthread_mutex_init(&b->lock, NULL);
+}
+
 static int shared_buffers_make(struct shared_buffers *b, int n_servers, struct eddis_error *err)
 {
     struct smb_options o = { .place = b->all->place,
@@ -80,11 +85,13 @@ int shared_buffers_leave(struct shared_buffers *b, int64_t deadline_ns, struct e
 
 static void request_free(struct shared_buffers *b, struct eddis_smb_request *q)
 {
+    pthread_mutex_lock(&b->lock);
     for (struct eddis_smb_request **at = &b->requests; *at; at = &(*at)->next)
         if (*at == q) {
             *at = q->next;
             break;
         }
+    pthread_mutex_unlock(&b->lock);
     free(q);
 }
 
@@ -93,6 +100,7 @@ void shared_buffers_close(struct shared_buffers *b)
     smb_close(b->box);
     while (b->requests)
         request_free(b, b->requests);
+    pthread_mutex_destroy(&b->lock);
 }
 
 /* ---- eddis_smb.h: with waiting ---- */
@@ -245,8 +253,10 @@ static int smb_begin(struct eddis *e, const struct smb_request *r, struct eddis_
     q->mail.mail.kind = MAIL_BOX;
     q->mail.r = *r;
     q->mail.r.deadline_ns = CLOCK_NEVER;
+    pthread_mutex_lock(&e->box.lock);
     q->next = e->box.requests;
     e->box.requests = q;
+    pthread_mutex_unlock(&e->box.lock);
     comm_thread_send(e->comm_thread, &q->mail.mail);
     *ret = q;
     return 0;

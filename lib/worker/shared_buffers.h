@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shared_buffers.h - a worker's end of the Soft Memory Box, opened when it is first used
  *
- * No lock: one thread of the program opens it and makes requests, as eddis_smb.h says.  Called
- * without any lock held.
+ * One thread of the program opens it; any may make requests then.  `lock` guards the list of
+ * requests; it is taken last, and no other with it.  Called without any lock held.
  */
 #ifndef EDDIS_WORKER_SHARED_BUFFERS_H
 #define EDDIS_WORKER_SHARED_BUFFERS_H
@@ -17,8 +17,12 @@ struct shared_buffers {
     const struct node_numbers *numbers; /* borrowed */
     struct smb *box;                    /* NULL before shared_buffers_open */
     struct mail leave;
+    pthread_mutex_t lock;
     struct eddis_smb_request *requests; /* not yet waited for */
 };
+
+/* Make the lock; shared_buffers_close destroys it. */
+void shared_buffers_init(struct shared_buffers *b);
 
 /* Open the box with n_servers servers (0: one a node), unless it is open.  Collective. */
 int shared_buffers_open(struct shared_buffers *b, int n_servers, struct eddis_error *err);

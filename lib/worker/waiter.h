@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* waiter.h - wait for the communication thread, and show on the board for whom
  *
+ * A thread that waits for a collective or the box while another one computes holds nobody up: that
+ * is neither shown nor counted.
+ *
  * No state of its own.  Called without any lock: the communication thread's own and the phase's are
  * taken inside.
  */

@@ -96,7 +96,7 @@ static int worker_free(struct eddis *e, bool orderly, struct eddis_error *err)
 
     if (e->hub)
         process_hub_put(orderly && rc == 0);
-    collectives_free_all(&e->all);
+    collectives_fini(&e->all);
     shared_buffers_close(&e->box);
     engine_free(e->engine);
     node_memory_close(&e->node_memory);
@@ -164,6 +164,8 @@ static struct eddis *worker_new(const struct worker_setup *s)
     if (!e)
         return NULL;
     pthread_mutex_init(&e->step.announce_lock, NULL);
+    collectives_init(&e->all);
+    shared_buffers_init(&e->box);
     phase_init(&e->phase, clock_now_ns());
     samples_init(&e->samples);
     replan_init(&e->replan);

@@ -103,6 +103,37 @@ START_TEST(exposed_in_its_own_step)
 }
 END_TEST
 
+static void *other_thread(void *arg)
+{
+    return phase_is_own(arg) ? arg : NULL;
+}
+
+/* Whether phase_is_own says so in another thread. */
+static bool own_elsewhere(struct phase *phase)
+{
+    pthread_t thread;
+    void *ret;
+
+    ck_assert_int_eq(pthread_create(&thread, NULL, other_thread, phase), 0);
+    ck_assert_int_eq(pthread_join(thread, &ret), 0);
+    return ret != NULL;
+}
+
+/* Beside the thread that makes the steps others wait for themselves. */
+START_TEST(waits_of_another_thread)
+{
+    struct phase phase;
+
+    phase_init(&phase, clock_now_ns());
+    ck_assert(own_elsewhere(&phase)); /* nobody makes steps yet */
+    phase_step_begin(&phase, 0, 1);
+    ck_assert(phase_is_own(&phase) && !own_elsewhere(&phase));
+    phase_enter(&phase, EDDIS_PHASE_EVALUATE);
+    ck_assert(phase_is_own(&phase) && own_elsewhere(&phase));
+    phase_fini(&phase);
+}
+END_TEST
+
 static char folder[64];
 static struct board *agent;
 static struct phase p;
@@ -188,6 +219,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, own_memory_of_a_plan);
     tcase_add_loop_test(tc, parts_add_up, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, blocked_without_the_device);
+    tcase_add_test(tc, waits_of_another_thread);
     tcase_add_test(tc, exposed_in_its_own_step);
 }
 
