@@ -117,16 +117,12 @@ def test_slow_meanwhile(c):
 def test_slow_meanwhile_async(c):
     """Models of their own, on cables of 1 Gbit/s that become as slow as 200 Mbit/s: what exchanges take says so, models
     are exchanged more seldom, and that stays so: the network is never taken for one that is faster than it was."""
-    def cables(rate):
-        for node in c.nodes:
-            c.lab.rate(node, rate)
-
-    cables("1gbit")
+    cables(c, "1gbit")
     with c.job(HOSTS + ["--set", f"checkpoint.dir={c.shared}", "--set", "sync.mode=async", "--set", "batch.global=72",
                         "--set", "profile.emulate=[{rate: 1.0, a_ms: 20, c_ms: 0.1}]", "--"] + TRAIN[:-3] +
                ["448,448", "--epochs", "100000"]) as j:
         wait_for("steps", lambda: len(steps(j)) > 1 and steps(j)[-1] > 60)
-        cables("200mbit")
+        cables(c, "200mbit")
         wait_for("a slower network", lambda: networks(j)[-1:] and networks(j)[-1] < 60e6)
         wait_for("a longer period", lambda: periods(j)[-1] > 1.5 * periods(j)[0])
         found, at = len(periods(j)), steps(j)[-1]
@@ -135,7 +131,36 @@ def test_slow_meanwhile_async(c):
         assert max(networks(j)) < 250e6, networks(j)
         j.signal(signal.SIGINT)
         j.end()
-    cables("0")
+    cables(c, "0")
+
+
+def test_slow_link(c):
+    """One cable becomes slow in mid-run: where all wait for each other its node's worker is named for it, and no other
+    is, until it is as fast as before."""
+    def of_links(kind):
+        return [e for e in j.events() if e["type"] == kind and "(network, " in e["text"]]
+
+    cables(c, "1gbit")
+    with c.job(HOSTS + ["--set", f"checkpoint.dir={c.shared}", "--set", "sync.mode=sync", "--set", "batch.global=72",
+                        "--set", "profile.emulate=[{rate: 1.0, a_ms: 20, c_ms: 0.1}]", "--"] + TRAIN[:-3] +
+               ["448,448", "--epochs", "100000"]) as j:
+        wait_for("steps", lambda: steps(j) and steps(j)[-1] > 400)
+        c.lab.rate("node3", "50mbit")
+        wait_for("a slow link", lambda: of_links("straggler"))
+        c.lab.rate("node3", "1gbit")
+        wait_for("its end", lambda: [e for e in j.events() if e["type"] == "straggler_over" and e["rank"] == 2])
+        j.signal(signal.SIGINT)
+        j.end()
+        assert {e["rank"] for e in of_links("straggler")} == {2}, of_links("straggler")
+        assert re.search(r"the connection from (node3 to node[12]|node[12] to node3) carries [\d.]+ MB/s, where it was",
+                         of_links("straggler")[0]["text"]), of_links("straggler")
+        assert j.summary()["stragglers"] >= 1, j.summary()
+    cables(c, "0")
+
+
+def cables(c, rate):
+    for node in c.nodes:
+        c.lab.rate(node, rate)
 
 
 def steps(j):
