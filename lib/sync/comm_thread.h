@@ -66,6 +66,9 @@ void comm_thread_drop_engine(struct comm_thread *t);
 /* Queue a mail.  Never blocks for long: the lock is held for a few instructions. */
 void comm_thread_send(struct comm_thread *t, struct mail *m);
 
+/* The same of some, each but the last one linked to the next, at once. */
+void comm_thread_send_all(struct comm_thread *t, struct mail *first);
+
 enum comm_wait_kind {
     WAIT_STEP,     /* until a parameter, or every one, is combined for a step */
     WAIT_REQUEST,  /* until a request is done */

@@ -23,12 +23,20 @@ static void number(struct comm_thread *t, struct request *r)
 void comm_thread_send(struct comm_thread *t, struct mail *m)
 {
     m->next = NULL;
+    comm_thread_send_all(t, m);
+}
+
+void comm_thread_send_all(struct comm_thread *t, struct mail *first)
+{
+    struct mail **end = &first;
+
     pthread_mutex_lock(&t->hub->lock);
-    if (m->kind == MAIL_REQUEST)
-        number(t, (struct request *)m);
-    if (!t->failure.code) { /* else the waits say it */
-        *t->last = m;
-        t->last = &m->next;
+    for (; *end; end = &(*end)->next)
+        if ((*end)->kind == MAIL_REQUEST)
+            number(t, (struct request *)*end);
+    if (first && !t->failure.code) { /* else the waits say it */
+        *t->last = first;
+        t->last = end;
         if (t->hub->threaded)
             comm_thread_rouse(t->hub);
         else

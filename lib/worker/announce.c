@@ -7,9 +7,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Queue one announcement; with announce_lock held, so that none comes after the step's end. */
-static int announce_locked(struct eddis *e, const struct engine_announcement *a,
-                           struct eddis_error *err)
+/* Announcements of one call, which are sent together, or not at all.  With announce_lock held, so
+ * that none comes after the step's end.
+ */
+struct batch {
+    struct mail *first, **end;
+};
+
+/* Add one, unless it may not be made. */
+static int batch_add(struct eddis *e, struct batch *b, const struct engine_announcement *a,
+                     struct eddis_error *err)
 {
     struct parameter *p = &e->parameters.item[a->parameter];
 
@@ -19,14 +26,48 @@ static int announce_locked(struct eddis *e, const struct engine_announcement *a,
     if (p->announced)
         return eddis_fail(err, -EINVAL, "parameter '%s' was announced twice in a step", p->name);
     p->announced = true;
-    e->step.n_announced++;
-    e->step.weight_fixed = true;
     p->mail = (struct mail_announce){ .mail.kind = MAIL_ANNOUNCE, .what = *a };
-    p->held = e->emulation.until_ns != 0;
-    e->step.n_held += p->held;
-    if (!p->held)
-        comm_thread_send(e->comm_thread, &p->mail.mail);
+    *b->end = &p->mail.mail;
+    b->end = &p->mail.mail.next;
     return 0;
+}
+
+static struct parameter *batch_parameter(struct eddis *e, const struct mail *m)
+{
+    return &e->parameters.item[((const struct mail_announce *)m)->what.parameter];
+}
+
+/* Send what was added, or after a failure forget it.  Returns rc. */
+static int batch_end(struct eddis *e, struct batch *b, int rc)
+{
+    bool held = e->emulation.until_ns != 0;
+
+    for (struct mail *m = b->first; m; m = m->next) {
+        struct parameter *p = batch_parameter(e, m);
+
+        p->announced = rc == 0;
+        p->held = rc == 0 && held;
+        e->step.n_announced += p->announced;
+        e->step.n_held += p->held;
+    }
+    if (rc < 0 || !b->first)
+        return rc;
+    e->step.weight_fixed = true;
+    if (!held)
+        comm_thread_send_all(e->comm_thread, b->first);
+    return 0;
+}
+
+static int announce_one(struct eddis *e, const struct engine_announcement *a,
+                        struct eddis_error *err)
+{
+    struct batch b = { .end = &b.first };
+    int rc;
+
+    pthread_mutex_lock(&e->step.announce_lock);
+    rc = batch_end(e, &b, batch_add(e, &b, a, err));
+    pthread_mutex_unlock(&e->step.announce_lock);
+    return rc;
 }
 
 /* An emulated device has no gradient before its time is over: what was announced is held until
@@ -78,19 +119,42 @@ int eddis_announce(struct eddis *e, int parameter, const void *source, void *res
 {
     int rc = announce_check(e, parameter, source, result, err);
 
+    return rc < 0 ? rc
+                  : announce_one(e,
+                                 &(struct engine_announcement){
+                                     .parameter = parameter, .source = source, .result = result },
+                                 err);
+}
+
+int eddis_announce_many(struct eddis *e, int n, const int *parameter, const void *const *source,
+                        void *const *result, struct eddis_error *err)
+{
+    struct batch b = { .end = &b.first };
+    int rc = worker_check(e, err);
+
+    if (rc == 0 && (n < 0 || (n && !parameter)))
+        rc = eddis_fail(err, -EINVAL, "%d parameters%s cannot be announced", n,
+                        parameter ? "" : ", of which the list is NULL,");
     if (rc < 0)
         return rc;
     pthread_mutex_lock(&e->step.announce_lock);
-    rc = announce_locked(
-        e,
-        &(struct engine_announcement){ .parameter = parameter, .source = source, .result = result },
-        err);
+    for (int i = 0; rc == 0 && i < n; i++) {
+        const struct engine_announcement a = { .parameter = parameter[i],
+                                               .source = source ? source[i] : NULL,
+                                               .result = result ? result[i] : NULL };
+
+        rc = announce_check(e, a.parameter, a.source, a.result, err);
+        if (rc == 0)
+            rc = batch_add(e, &b, &a, err);
+    }
+    rc = batch_end(e, &b, rc);
     pthread_mutex_unlock(&e->step.announce_lock);
     return rc;
 }
 
 int eddis_announce_layer(struct eddis *e, int layer, struct eddis_error *err)
 {
+    struct batch b = { .end = &b.first };
     int rc = worker_check(e, err);
 
     if (rc < 0)
@@ -103,7 +167,8 @@ int eddis_announce_layer(struct eddis *e, int layer, struct eddis_error *err)
     pthread_mutex_lock(&e->step.announce_lock);
     for (int i = e->parameters.layer[layer].newest; rc == 0 && i >= 0;
          i = e->parameters.item[i].older)
-        rc = announce_locked(e, &(struct engine_announcement){ .parameter = i }, err);
+        rc = batch_add(e, &b, &(struct engine_announcement){ .parameter = i }, err);
+    rc = batch_end(e, &b, rc);
     pthread_mutex_unlock(&e->step.announce_lock);
     return rc;
 }
@@ -121,18 +186,15 @@ int eddis_announce_factors(struct eddis *e, int parameter, const void *u, const 
         return eddis_fail(err, -EINVAL, "parameter '%s' %s", p->name,
                           p->factored ? "has no factors: NULL, or k < 0"
                                       : "was not registered as factored");
-    pthread_mutex_lock(&e->step.announce_lock);
-    rc = announce_locked(e,
-                         &(struct engine_announcement){ .parameter = parameter,
-                                                        .result = result,
-                                                        .u = u,
-                                                        .v = v,
-                                                        .k = (size_t)k,
-                                                        .m = (size_t)p->dims[0],
-                                                        .n = (size_t)p->dims[1] },
-                         err);
-    pthread_mutex_unlock(&e->step.announce_lock);
-    return rc;
+    return announce_one(e,
+                        &(struct engine_announcement){ .parameter = parameter,
+                                                       .result = result,
+                                                       .u = u,
+                                                       .v = v,
+                                                       .k = (size_t)k,
+                                                       .m = (size_t)p->dims[0],
+                                                       .n = (size_t)p->dims[1] },
+                        err);
 }
 
 /* ---- waiting ---- */

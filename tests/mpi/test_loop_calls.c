@@ -204,6 +204,8 @@ static void null_steps(struct eddis *e)
     REFUSED("EDDIS_IN_PLACE", eddis_announce(e, 0, EDDIS_IN_PLACE, &g, err));
     REFUSED("EDDIS_ZERO", eddis_announce(e, 0, &g, (void *)(uintptr_t)EDDIS_ZERO, err));
     REFUSED("factored", eddis_announce_factors(e, 0, NULL, NULL, 1, &g, err));
+    REFUSED("NULL", eddis_announce_many(e, 1, NULL, NULL, NULL, err));
+    REFUSED("-1 parameters", eddis_announce_many(e, -1, (const int[]){ 0 }, NULL, NULL, err));
     REFUSED("EDDIS_ZERO",
             eddis_announce_factors(e, 0, &g, &g, 1, (void *)(uintptr_t)EDDIS_ZERO, err));
     CHECK(eddis_announce(e, 0, EDDIS_ZERO, &g, NULL) == 0);
@@ -307,6 +309,7 @@ static void null_handles(void)
     REFUSED("NULL", eddis_announce(NULL, 0, &x, &x, err));
     REFUSED("NULL", eddis_announce_layer(NULL, 0, err));
     REFUSED("NULL", eddis_announce_factors(NULL, 0, &x, &x, 1, &x, err));
+    REFUSED("NULL", eddis_announce_many(NULL, 0, NULL, NULL, NULL, err));
     REFUSED("NULL", eddis_wait_layer(NULL, 0, 0, err));
     REFUSED("NULL", eddis_wait(NULL, 0, err));
     REFUSED("NULL", eddis_step_end(NULL, NULL, err));
