@@ -64,9 +64,15 @@
  * any time announce, ask for samples (eddis_plan_step, eddis_counts, eddis_sample_indices) and make
  * collectives (eddis_collective.h) and requests to the Soft Memory Box.  No announcement,
  * collective or request may be made beside eddis_commit, and nothing beside eddis_close.  In a
- * child made by fork every call fails with -EPERM. A process that exits without eddis_close ends
- * the job: the others would wait for it for ever. What it has written with stdio is kept; exit
- * handlers from before eddis_open do not run.
+ * child made by fork every call fails with -EPERM.
+ *
+ * Exit: a process that exits without eddis_close ends the job, with its status or 1: the others
+ * would wait for it for ever.  What it has written with stdio is kept; exit handlers from before
+ * eddis_open do not run.  With eddis_options.close_at_exit, for bindings that do not know why their
+ * language ends, an exit with status 0 waits for the others as eddis_close does, before
+ * eddis_commit and after eddis_step_begin has returned 0; no other thread may use the handle any
+ * more then.  Amidst the steps it says so and ends the job with 1, of one worker too; with another
+ * status it ends as without the option.
  */
 #ifndef EDDIS_H
 #define EDDIS_H
@@ -160,6 +166,7 @@ struct eddis_options {
                         * of an epoch's end, and in async and hybrid mode of a group's step that an
                         * epoch's end has cut.  At most the global batch; 0: any number.  The job's
                         * batch.min has the plan itself keep to it */
+    int close_at_exit; /* 1: an exit of the process with status 0 closes the handle, see above */
 };
 
 /* Join the job.  Collective.  Blocks until all workers are there.  The handle is closed by

@@ -454,6 +454,7 @@ static void restore_note_back(struct eddis *e, int64_t step)
 
     s->farthest = step > s->farthest ? step : s->farthest;
     e->step.taken = false;
+    process_may_leave(&e->process, false);
 }
 
 int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err)

@@ -328,6 +328,7 @@ int eddis_commit(struct eddis *e, struct eddis_error *err)
         return rc;
     }
     e->tuning.engine = e->engine = engine;
+    process_may_leave(&e->process, false);
     e->tuning.n_parameters = e->parameters.n;
     commit_show(e);
     return 0;

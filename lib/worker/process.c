@@ -92,10 +92,22 @@ void process_last_words(int code)
     (void)alarm(0);
 }
 
-/* Whether an exit now would leave others waiting for this process for ever. */
+/* Whether an exit now would leave others waiting for this process for ever, or looks like an end of
+ * the training that it is not.
+ */
 static bool is_awaited(const struct process_worker *w)
 {
-    return w->fork_count == process_forks() && w->thread;
+    return w->fork_count == process_forks() && (w->thread || w->leave);
+}
+
+static bool may_leave(const struct process_worker *w)
+{
+    return w->leave && __atomic_load_n(&w->may_leave, __ATOMIC_ACQUIRE);
+}
+
+void process_may_leave(struct process_worker *w, bool may)
+{
+    __atomic_store_n(&w->may_leave, may, __ATOMIC_RELEASE);
 }
 
 /* The thread must not be in MPI while that is taken apart.  MPI_Finalize waits for all ranks: for
@@ -113,24 +125,58 @@ static void end_hub(bool orderly)
 }
 
 /* The others would wait for this process for ever. */
+static void end_job(const struct process_worker *w, int code)
+{
+    process_last_words(code);
+    if (w->thread)
+        comm_thread_abort(w->thread, code);
+    _exit(code);
+}
+
+/* An exit with 0 without eddis_close: all workers leave, the last one opened first, or the job
+ * ends.
+ */
+static void leave_all(struct process_worker *all)
+{
+    struct eddis_error err = { 0 };
+    struct process_worker *w = all;
+    int rc = 0;
+
+    while (w && (!is_awaited(w) || may_leave(w)))
+        w = w->next;
+    if (w) {
+        (void)fputs(w->leave ? "eddis: this worker exits with 0 amidst its steps, before "
+                               "eddis_step_begin has returned 0, so the job ends\n"
+                             : "eddis: this worker leaves without eddis_close, so the job ends\n",
+                    stderr);
+        end_job(w, 1);
+    }
+    if (all)
+        (void)fflush(NULL); /* another worker may end this one meanwhile */
+    for (w = all; w; w = w->next) {
+        rc = is_awaited(w) ? w->leave(w, &err) : 0;
+        if (rc < 0) {
+            (void)fprintf(stderr, "eddis: leaving at exit: %s\n", err.text);
+            end_job(w, 1);
+        }
+    }
+}
+
 static void process_at_exit(int status, void *arg)
 {
-    struct process_worker *w;
+    struct process_worker *all;
 
     (void)arg;
     pthread_mutex_lock(&list_lock);
-    w = list;
+    all = list;
     pthread_mutex_unlock(&list_lock);
-    while (w && !is_awaited(w))
-        w = w->next;
-    if (w) {
-        if (!status)
-            (void)fputs("eddis: this worker leaves without eddis_close, so the job ends\n", stderr);
-        process_last_words(status ? status : 1);
-        comm_thread_abort(w->thread, status ? status : 1);
-    } else if (share.hub && share.hub_forks == process_forks()) {
+    for (const struct process_worker *w = all; status && w; w = w->next)
+        if (is_awaited(w) && w->thread)
+            end_job(w, status);
+    if (!status)
+        leave_all(all);
+    if (share.hub && share.hub_forks == process_forks())
         end_hub(status == 0);
-    }
 }
 
 /* With list_lock. */

@@ -17,6 +17,9 @@ struct process_worker {
     struct process_worker *next;
     int fork_count;             /* process_forks() when it was opened */
     struct comm_thread *thread; /* to end all ranks with; NULL: one rank */
+    /* Leave the job in order, in the thread that ends the process; NULL: an exit ends the job. */
+    int (*leave)(struct process_worker *w, struct eddis_error *err);
+    bool may_leave; /* by process_may_leave */
 };
 
 /* Count the forks between this process and the one that loaded the library. */
@@ -26,10 +29,14 @@ int process_forks(void);
 int process_check(const struct process_worker *w, struct eddis_error *err);
 
 /* Make an exit of the process before process_remove end all ranks, with the exit code of the
- * process, or 1 when that is 0, after process_last_words.
+ * process, or 1 when that is 0, after process_last_words.  One with 0 has workers that have a way
+ * to leave do so instead, while all that are open may.
  */
 int process_add(struct process_worker *w, struct eddis_error *err);
 void process_remove(struct process_worker *w);
+
+/* Whether an exit with 0 now is the worker's end in good order. */
+void process_may_leave(struct process_worker *w, bool may);
 
 /* Write out what stdio still holds, before an end that would lose it.  Where that takes longer than
  * three seconds the process ends with this code instead.

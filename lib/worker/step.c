@@ -184,6 +184,8 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
                           e->engine ? "the step before has not been ended by eddis_step_end"
                                     : "call eddis_commit before the first step");
     rc = step_begin(e, &s, err);
+    if (rc == 0)
+        process_may_leave(&e->process, true);
     if (rc <= 0)
         return rc;
     sized_copy_out(ret, &s, sizeof s);

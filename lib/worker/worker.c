@@ -89,13 +89,37 @@ static int worker_join(struct eddis *e, const struct worker_setup *s, struct edd
     return rc < 0 ? rc : comm_thread_join(e->hub, &e->comm_thread, err);
 }
 
-/* Release everything but the communication thread's orderly leave. */
-static int worker_free(struct eddis *e, bool orderly, struct eddis_error *err)
+/* End this worker's communication. */
+static int worker_part(struct eddis *e, bool orderly, struct eddis_error *err)
 {
     int rc = comm_thread_close(e->comm_thread, orderly, err);
 
     if (e->hub)
         process_hub_put(orderly && rc == 0);
+    return rc;
+}
+
+/* At exit other threads may still hold the handle: it stays, and so does its place in the list. */
+static int worker_leave(struct eddis *e, bool at_exit, struct eddis_error *err)
+{
+    int rc, rc2;
+
+    phase_enter(&e->phase, EDDIS_PHASE_DONE);
+    rc = leave_wait(&e->leave, err);
+    if (!at_exit)
+        process_remove(&e->process);
+    rc2 = worker_part(e, rc == 0, rc == 0 ? err : NULL);
+    return rc < 0 ? rc : rc2;
+}
+
+static int leave_at_exit(struct process_worker *w, struct eddis_error *err)
+{
+    return worker_leave((struct eddis *)((char *)w - offsetof(struct eddis, process)), true, err);
+}
+
+/* Release everything but the communication. */
+static void worker_free(struct eddis *e)
+{
     collectives_fini(&e->all);
     shared_buffers_close(&e->box);
     engine_free(e->engine);
@@ -114,7 +138,6 @@ static int worker_free(struct eddis *e, bool orderly, struct eddis_error *err)
         process_board_put();
     pthread_mutex_destroy(&e->step.announce_lock);
     free(e);
-    return rc;
 }
 
 /* Tell the subjects of one another. */
@@ -307,6 +330,9 @@ int worker_open(const struct worker_setup *s, const struct eddis_options *option
         worker_show(e);
     if (rc == 0)
         rc = collectives_agree(&e->all, checkpoint_save_open(&e->save, err), err);
+    if (e->options.close_at_exit)
+        e->process.leave = leave_at_exit;
+    process_may_leave(&e->process, true);
     if (rc == 0)
         rc = process_add(&e->process, err);
     if (rc < 0)
@@ -314,7 +340,8 @@ int worker_open(const struct worker_setup *s, const struct eddis_options *option
     *ret = e;
     return 0;
 fail:
-    worker_free(e, true, NULL);
+    (void)worker_part(e, true, NULL);
+    worker_free(e);
     return rc;
 }
 
@@ -340,18 +367,17 @@ int eddis_open(const struct eddis_options *options, struct eddis **ret, struct e
 
 int eddis_close(struct eddis *e, struct eddis_error *err)
 {
-    int rc, rc2;
+    int rc;
 
     if (!e)
         return 0;
     rc = worker_check(e, err);
     if (rc < 0)
         return rc;
-    phase_enter(&e->phase, EDDIS_PHASE_DONE);
-    rc = leave_wait(&e->leave, err);
-    process_remove(&e->process);
-    rc2 = worker_free(e, rc == 0, rc == 0 ? err : NULL);
-    return rc < 0 ? rc : rc2;
+    process_may_leave(&e->process, false); /* another thread's exit would do it once more */
+    rc = worker_leave(e, false, err);
+    worker_free(e);
+    return rc;
 }
 
 void eddis_abort(struct eddis *e, int code)

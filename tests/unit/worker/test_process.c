@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_process.c - the last words of a process that eddis_abort ends */
+/* test_process.c - the last words of a process that eddis_abort ends, and exits without eddis_close
+ */
+#include "lib/base/file.h"
 #include "lib/eddis.h"
 #include "suite.h"
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -108,8 +111,140 @@ START_TEST(test_no_wait_without_end)
 }
 END_TEST
 
+/* ---- exits of a worker that is alone ---- */
+
+enum place {
+    BEFORE_COMMIT,
+    BEFORE_STEPS,
+    IN_STEP,
+    BETWEEN_STEPS,
+    AT_END,
+    WENT_BACK,
+    CLOSED,
+    CHILD
+};
+
+static const struct leaving {
+    enum place place;
+    int close_at_exit, status, code;
+    bool said; /* that it is amidst the steps */
+} leaving[] = {
+    { BEFORE_COMMIT, 1, 0, 0, false }, { BEFORE_COMMIT, 1, 3, 3, false },
+    { BEFORE_STEPS, 1, 0, 1, true },   { BEFORE_STEPS, 1, 3, 3, false },
+    { IN_STEP, 1, 0, 1, true },        { IN_STEP, 1, 3, 3, false },
+    { BETWEEN_STEPS, 1, 0, 1, true },  { BETWEEN_STEPS, 1, 79, 79, false },
+    { AT_END, 1, 0, 0, false },        { AT_END, 1, 3, 3, false },
+    { WENT_BACK, 1, 0, 1, true },      { CLOSED, 1, 0, 0, false },
+    { CLOSED, 1, 3, 3, false },        { CHILD, 1, 0, 0, false },
+    { IN_STEP, 0, 0, 0, false },       { IN_STEP, 0, 3, 3, false },
+};
+
+/* The next step; its number, or -1 when there is none. */
+static int64_t one_step(struct eddis *e, bool whole)
+{
+    struct eddis_step s = { .size = sizeof s };
+
+    if (eddis_step_begin(e, &s, NULL) != 1)
+        return -1;
+    if (whole && (eddis_wait(e, EDDIS_FOREVER, NULL) < 0 || eddis_step_end(e, NULL, NULL) < 0))
+        _exit(90);
+    return s.step;
+}
+
+static void go_back(struct eddis *e, const char *folder)
+{
+    struct eddis_checkpoint *c = NULL;
+
+    if (eddis_restore_begin(e, folder, &c, NULL) != 1 || eddis_restore_end(c, NULL) < 0)
+        _exit(91);
+}
+
+static void save(struct eddis *e, const char *folder)
+{
+    struct eddis_checkpoint *c = NULL;
+
+    if (eddis_checkpoint_begin(e, folder, &c, NULL) < 0 || eddis_checkpoint_commit(c, 0, NULL) < 0)
+        _exit(92);
+}
+
+/* Go to that place of a training of four steps. */
+static void go_to(enum place place, struct eddis *e, const char *folder)
+{
+    if (place != BEFORE_COMMIT && place != CHILD && eddis_commit(e, NULL) < 0)
+        _exit(93);
+    if (place == IN_STEP || place == BETWEEN_STEPS)
+        (void)one_step(e, place == BETWEEN_STEPS);
+    if (place == WENT_BACK)
+        save(e, folder);
+    while ((place == AT_END || place == WENT_BACK) && one_step(e, true) >= 0)
+        ;
+    if (place == WENT_BACK)
+        go_back(e, folder);
+    if (place == CLOSED && eddis_close(e, NULL) < 0)
+        _exit(94);
+}
+
+static void leave(const struct leaving *l, const char *folder)
+{
+    struct eddis_options o = { .size = sizeof o, .samples = 8, .epochs = 1, .batch = 2 };
+    static struct eddis *e;
+    int status = 0;
+
+    (void)alarm(60);
+    o.close_at_exit = l->close_at_exit;
+    if (eddis_open(&o, &e, NULL) < 0)
+        _exit(95);
+    go_to(l->place, e, folder);
+    if (l->place == CHILD) {
+        pid_t pid = fork();
+
+        if (pid == 0)
+            exit(5); /* ends nothing but the child */
+        if (waitpid(pid, &status, 0) != pid || status != 5 << 8)
+            _exit(96);
+    }
+    exit(l->status);
+}
+
+/* What it has said on standard error, in ret [size]. */
+static int leaving_run(const struct leaving *l, const char *folder, char *ret, size_t size)
+{
+    FILE *said = tmpfile();
+    int code;
+    pid_t pid;
+
+    ck_assert_ptr_nonnull(said);
+    pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        (void)dup2(fileno(said), STDERR_FILENO);
+        leave(l, folder);
+    }
+    code = code_of(pid);
+    rewind(said);
+    ret[fread(ret, 1, size - 1, said)] = '\0';
+    (void)fclose(said);
+    return code;
+}
+
+START_TEST(test_exits)
+{
+    for (size_t i = 0; i < sizeof leaving / sizeof *leaving; i++) {
+        char folder[] = "/tmp/eddis-exits.XXXXXX", said[1024];
+        int code;
+
+        ck_assert_ptr_nonnull(mkdtemp(folder));
+        code = leaving_run(&leaving[i], folder, said, sizeof said);
+        ck_assert_int_eq(file_remove_tree(folder, NULL), 0);
+        ck_assert_msg(code == leaving[i].code && !strstr(said, "amidst") == !leaving[i].said,
+                      "row %zu: %d %s", i, code, said);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, test_exits);
     tcase_add_test(tc, test_words_are_kept);
     tcase_add_test(tc, test_no_wait_without_end);
 }
