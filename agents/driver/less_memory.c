@@ -1,48 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* less_memory.c - picks the worker to ask for less, by what the kernel's victims held */
+/* less_memory.c - picks the workers to ask for less, by what the kernel's victims held */
 #include "less_memory.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The kernel may have killed several until it had enough: who held most. */
-static int who_held_most(const struct state *s, const struct state_failure *f)
+static bool lacked(const struct state_rank *r)
 {
-    int most = -1;
-
-    if (f->cause != CAUSE_OOM || f->rank < 0)
-        return -1;
-    for (int r = 0; r < s->n_ranks; r++)
-        if (s->rank[r].oom && s->rank[r].at_once > 1 &&
-            (most < 0 || s->rank[r].peak_bytes > s->rank[most].peak_bytes))
-            most = r;
-    return most;
+    return r->oom && r->at_once > 1;
 }
 
-bool less_memory(struct known *k, const struct state_failure *f, const struct plan *p,
-                 const int *agent)
+/* Who exits EDDIS_EXIT_MEMORY speaks of itself.  The kernel may have killed several of a machine
+ * until it had enough: who held most there.
+ */
+static bool held_too_much(const struct state *s, int rank)
+{
+    const struct state_rank *r = &s->rank[rank];
+
+    if (!lacked(r) || !r->signal)
+        return lacked(r);
+    for (int i = 0; i < s->n_ranks; i++) {
+        const struct state_rank *x = &s->rank[i];
+        int64_t more = x->peak_bytes - r->peak_bytes;
+
+        if (lacked(x) && x->signal && x->agent == r->agent && (more > 0 || (more == 0 && i < rank)))
+            return false;
+    }
+    return true;
+}
+
+static void halve(struct known *k, int rank, const struct plan *p, const int *agent, bool now)
 {
     struct job_run *run = k->run;
-    int rank = who_held_most(&run->state, f), node;
-    struct planner_bound row = { .samples = 0 };
+    int64_t at_once = run->state.rank[rank].at_once;
+    int node = p->worker[rank].node;
+    struct planner_bound row = { .samples = at_once / 2 };
     struct eddis_error err = { 0 };
-    int64_t at_once;
     char text[200];
 
-    if (!p || rank < 0 || rank >= p->n_workers)
-        return false;
-    at_once = run->state.rank[rank].at_once;
-    row.samples = at_once / 2;
-    node = p->worker[rank].node;
     planner_key(p->node[node], &run->agent[agent[node]].profile, &p->worker[rank], row.key);
     (void)snprintf(text, sizeof text,
                    "rank %d had no memory for %" PRId64 " samples at once: it %s at most %" PRId64
                    " %s",
                    rank, at_once, k->memory.takes_pieces ? "holds" : "gets", row.samples,
-                   f == &run->state.before ? "from now on" : "in the next job");
+                   now ? "from now on" : "in the next job");
     job_run_say(run, JOB_EVENT_SAY, -1, rank, text);
     if (learned_memory_set(&k->memory, &row, &err) < 0)
         job_run_say(run, JOB_EVENT_NOTE, -1, -1, err.text);
-    known_keep_memory(k);
-    return true;
+}
+
+bool less_memory(struct known *k, const struct state_failure *f, const struct plan *p,
+                 const int *agent)
+{
+    const struct state *s = &k->run->state;
+    bool any = false;
+
+    if (!p || f->cause != CAUSE_OOM || f->rank < 0)
+        return false;
+    for (int r = 0; r < s->n_ranks && r < p->n_workers; r++)
+        if (held_too_much(s, r)) {
+            halve(k, r, p, agent, f == &s->before);
+            any = true;
+        }
+    if (any)
+        known_keep_memory(k);
+    return any;
 }

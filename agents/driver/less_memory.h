@@ -6,9 +6,9 @@
 #include "job_run.h"
 #include "known.h"
 
-/* Bound the worker that had no memory for what it held at once to half of it, say so, and keep that
- * for the next job, too; p is the plan of the generation that ended by this failure, NULL: it had
- * none, and agent [p->n_nodes] its nodes'.  Returns whether there is such a worker.
+/* Bound each worker that had no memory for what it held at once to half of it, say so, and keep
+ * that for the next job, too; p is the plan of the generation that ended by this failure, NULL: it
+ * had none, and agent [p->n_nodes] its nodes'.  Returns whether there is such a worker.
  */
 bool less_memory(struct known *k, const struct state_failure *f, const struct plan *p,
                  const int *agent);
