@@ -24,6 +24,16 @@ static const struct planner_bound *find(const struct learned_memory *known, cons
     return NULL;
 }
 
+static int first_beside(const struct plan *p, int i)
+{
+    const struct plan_worker *w = &p->worker[i];
+
+    for (int k = 0; k < i; k++)
+        if (p->worker[k].node == w->node && strcmp(p->worker[k].device_id, w->device_id) == 0)
+            return k;
+    return i;
+}
+
 /* Only a worker that has a piece is known. */
 static void begin_worker(struct memory_watch *m, int i, const struct plan *p,
                          const struct node_profile *node, const struct learned_memory *known)
@@ -32,16 +42,18 @@ static void begin_worker(struct memory_watch *m, int i, const struct plan *p,
     const struct planner_bound *row = NULL;
     char key[PLANNER_KEY];
 
-    m->device_bytes[i] = device_bytes(node, w);
-    m->pool[i] = -1;
-    m->before[i] = w->piece > 0 ? w->piece : INT64_MAX;
     if (w->piece > 0) {
         planner_key(p->node[w->node], node, w, key);
         row = find(known, key);
     }
-    m->failed[i] = row && !row->measured ? row->samples : INT64_MAX;
+    m->watched[i] =
+        (struct watched_memory){ .device_bytes = device_bytes(node, w),
+                                 .before = w->piece > 0 ? w->piece : INT64_MAX,
+                                 .failed = row && !row->measured ? row->samples : INT64_MAX,
+                                 .beside = first_beside(p, i),
+                                 .pool = -1 };
     m->measured[i] = INT64_MAX;
-    m->most[i] = m->before[i];
+    m->most[i] = m->watched[i].before;
 }
 
 int memory_watch_begin(struct memory_watch *m, const struct plan *p,
@@ -51,16 +63,11 @@ int memory_watch_begin(struct memory_watch *m, const struct plan *p,
     size_t n = (size_t)p->n_workers;
 
     memory_watch_end(m);
+    m->watched = calloc(n, sizeof *m->watched);
     m->worker = calloc(n, sizeof *m->worker);
-    m->device_bytes = calloc(n, sizeof *m->device_bytes);
-    m->pool = calloc(n, sizeof *m->pool);
-    m->first = calloc(n, sizeof *m->first);
-    m->before = calloc(n, sizeof *m->before);
-    m->failed = calloc(n, sizeof *m->failed);
     m->measured = calloc(n, sizeof *m->measured);
     m->most = calloc(n, sizeof *m->most);
-    if (!m->worker || !m->device_bytes || !m->pool || !m->first || !m->before || !m->failed ||
-        !m->measured || !m->most)
+    if (!m->watched || !m->worker || !m->measured || !m->most)
         return eddis_fail(err, -ENOMEM, "no memory to watch that of %d workers", p->n_workers);
     m->n = p->n_workers;
     for (int i = 0; i < m->n; i++)
@@ -70,12 +77,8 @@ int memory_watch_begin(struct memory_watch *m, const struct plan *p,
 
 void memory_watch_end(struct memory_watch *m)
 {
+    free(m->watched);
     free(m->worker);
-    free(m->device_bytes);
-    free(m->pool);
-    free(m->first);
-    free(m->before);
-    free(m->failed);
     free(m->measured);
     free(m->most);
     *m = (struct memory_watch){ 0 };
@@ -83,28 +86,29 @@ void memory_watch_end(struct memory_watch *m)
 
 /* ---- peaks ---- */
 
-/* What is told of a device is held by the device; workers that share one are not known of here. */
+/* What is told of a device is held by the device, which several workers may share. */
 static void take_limit(struct memory_watch *m, const struct progress *p, struct memory_worker *w)
 {
-    bool on_device = p->memory_told && m->device_bytes[p->rank] > 0;
+    struct watched_memory *x = &m->watched[p->rank];
 
-    w->limit_bytes = on_device ? m->device_bytes[p->rank] : p->memory_limit_bytes;
-    m->pool[p->rank] = on_device || p->memory_pool >= m->n ? -1 : p->memory_pool;
+    x->on_device = p->memory_told && x->device_bytes > 0;
+    w->limit_bytes = x->on_device ? x->device_bytes : p->memory_limit_bytes;
+    x->pool = x->on_device ? x->beside : p->memory_pool < m->n ? p->memory_pool : -1;
 }
 
-/* A pool is named for a rank under the node's limit, who may itself be held by its device: number
- * it by the first who is in it.
+/* A pool is named for a worker who may himself be in another: number it by the first who is in it.
  */
 static void number_pools(struct memory_watch *m)
 {
     for (int i = 0; i < m->n; i++)
-        m->first[i] = -1;
+        m->watched[i].first[0] = m->watched[i].first[1] = -1;
     for (int i = 0; i < m->n; i++) {
-        int pool = m->pool[i];
+        const struct watched_memory *x = &m->watched[i];
+        int *first = x->pool >= 0 ? &m->watched[x->pool].first[x->on_device] : NULL;
 
-        if (pool >= 0 && m->first[pool] < 0)
-            m->first[pool] = i;
-        m->worker[i].pool = pool >= 0 ? m->first[pool] : i;
+        if (first && *first < 0)
+            *first = i;
+        m->worker[i].pool = first ? *first : i;
     }
 }
 
@@ -145,7 +149,7 @@ void memory_watch_progress(struct memory_watch *m, const struct plan *plan,
 static int64_t without_failure(const struct memory_watch *m, int i)
 {
     const struct memory_worker *w = &m->worker[i];
-    int64_t before = m->before[i], now = m->measured[i];
+    int64_t before = m->watched[i].before, now = m->measured[i];
 
     if (w->learnt.n == 0 || w->limit_bytes <= 0)
         return before;
@@ -163,7 +167,7 @@ bool memory_watch_look(struct memory_watch *m)
     for (int i = 0; i < m->n; i++) {
         int64_t most = without_failure(m, i);
 
-        m->most[i] = most < m->failed[i] ? most : m->failed[i];
+        m->most[i] = most < m->watched[i].failed ? most : m->watched[i].failed;
     }
     return true;
 }

@@ -12,14 +12,21 @@
 #include "agents/protocol/protocol.h"
 #include "scheduler/memory_model.h"
 
+struct watched_memory {
+    int64_t device_bytes; /* of its device; 0: it computes in the node's memory */
+    int64_t before;       /* bound that the plan began with; INT64_MAX: none */
+    int64_t failed;       /* bound by a failure; likewise */
+    int beside;           /* first worker on the same device, or itself */
+    int pool;             /* worker for whom the limit is named that it shares; -1: its own */
+    bool on_device;       /* that is its device's limit, not its node's */
+    int first[2]; /* of the pools that are named for it, of a node and of a device; scratch */
+};
+
 struct memory_watch {
-    struct memory_worker *worker; /* [n], as are all of these; NULL: there is no generation */
-    int64_t *device_bytes;        /* of its device; 0: it computes in the node's memory */
-    int *pool, *first;            /* as reported, -1: its own; first of each, scratch */
-    int64_t *before;              /* bound that the plan began with; INT64_MAX: none */
-    int64_t *failed;              /* bound by a failure; likewise */
-    int64_t *measured;            /* bound by its peaks */
-    int64_t *most;                /* what comes of them, as of memory_watch_look */
+    struct watched_memory *watched; /* [n], as are all of these; NULL: there is no generation */
+    struct memory_worker *worker;
+    int64_t *measured; /* bound by its peaks */
+    int64_t *most;     /* what comes of all bounds, as of memory_watch_look */
     int n;
     bool fresh; /* peaks have come since */
 };

@@ -5,6 +5,7 @@
 #include "scheduler/planner.h"
 #include "suite.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define MB INT64_C(1000000)
@@ -169,6 +170,37 @@ START_TEST(device_and_node)
 }
 END_TEST
 
+/* Two of three workers are on one device: its memory is for both. */
+START_TEST(shared_device)
+{
+    static struct node_profile with = { .n_devices = 2 };
+    const struct node_profile *one = &with;
+    struct progress p = { .plan_version = 1,
+                          .step_plan = 1,
+                          .figures = { .plan = 1, .count = BATCH },
+                          .memory_bytes = 225 * MB,
+                          .memory_told = true };
+
+    begin_of(3, 0);
+    for (int i = 0; i < 2; i++) {
+        with.device[i].kind = DEVICE_CUDA;
+        with.device[i].memory_bytes = 1000 * MB;
+        (void)snprintf(with.device[i].id, sizeof with.device[i].id, "gpu%d", i);
+    }
+    for (int i = 0; i < 3; i++) {
+        plan->worker[i].kind = DEVICE_CUDA;
+        strcpy(plan->worker[i].device_id, with.device[i == 0].id);
+    }
+    ck_assert_int_eq(memory_watch_begin(&watch, plan, &one, &known, NULL), 0);
+    for (p.rank = 0; p.rank < 3; p.rank++)
+        memory_watch_progress(&watch, plan, &p);
+    ck_assert_int_eq(bound(), 400); /* 900 MB of 2.25 MB a sample */
+    ck_assert_int_eq(watch.most[1], 200);
+    ck_assert_int_eq(watch.most[2], 200);
+    end();
+}
+END_TEST
+
 /* A rank that there is not, no peak, a plan that is being taken up. */
 START_TEST(left_out)
 {
@@ -202,6 +234,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, kept);
     tcase_add_test(tc, binds_no_more);
     tcase_add_test(tc, device_and_node);
+    tcase_add_test(tc, shared_device);
     tcase_add_test(tc, left_out);
 }
 
