@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <sys/resource.h>
 
 /* One profile under way. */
 struct probe {
@@ -59,13 +60,28 @@ static int64_t free_bytes(void)
     return quota < free_here ? quota : free_here;
 }
 
+/* " (memory is limited to 410 MB, ulimit -v)", or "": under such a limit a product fails, or
+ * OpenBLAS asks for its memory for ever.
+ */
+static void limit_text(char *ret, size_t size)
+{
+    struct rlimit l;
+
+    ret[0] = '\0';
+    if (getrlimit(RLIMIT_AS, &l) == 0 && l.rlim_cur != RLIM_INFINITY)
+        (void)snprintf(ret, size, " (memory is limited to %.0f MB, ulimit -v)",
+                       (double)l.rlim_cur / 1e6);
+}
+
 /* Run a measurement on all NUMA nodes at once and put its figure where offset says. */
 static void on_cores(struct probe *b, const char *what, isolate_fn fn, size_t offset)
 {
     struct isolated child[PROFILE_MAX_NUMA];
     int64_t memory = free_bytes(), deadline;
     int n = b->p->n_devices;
+    char limit[64];
 
+    limit_text(limit, sizeof limit);
     for (int i = 0; i < n; i++) {
         struct cpu_task t = { .threads = threads_of(b, i) };
 
@@ -79,7 +95,7 @@ static void on_cores(struct probe *b, const char *what, isolate_fn fn, size_t of
         double figure = NAN;
 
         if (isolate_wait(&child[i], deadline, &figure, &err) < 0)
-            note_add(b->p, "NUMA node %d: %s", b->p->device[i].numa, err.text);
+            note_add(b->p, "NUMA node %d: %s%s", b->p->device[i].numa, err.text, limit);
         else
             *(double *)((char *)&b->p->device[i] + offset) = figure;
     }
@@ -268,12 +284,26 @@ static int load(struct probe *b, struct eddis_error *err)
     return 0;
 }
 
+/* The first device whose speed could not be measured, NULL: there is none.  Its note says why. */
+static const struct device *unrated(const struct node_profile *p)
+{
+    for (int i = 0; i < p->n_devices; i++)
+        if (isnan(p->device[i].fp32_flops))
+            return &p->device[i];
+    return NULL;
+}
+
+/* What has no speed would be no plan's base: the next job measures again. */
 static void store(struct probe *b)
 {
     struct eddis_error err = { 0 };
 
-    if (b->options->cache_dir &&
-        cache_store(b->options->cache_dir, &b->machine, b->p, complete(b), &err) < 0)
+    if (!b->options->cache_dir)
+        return;
+    if (unrated(b->p))
+        note_add(b->p, "the profile is not kept, for the speed of %s is unknown",
+                 unrated(b->p)->name);
+    else if (cache_store(b->options->cache_dir, &b->machine, b->p, complete(b), &err) < 0)
         note_add(b->p, "the profile is not kept: %s", err.text);
 }
 
@@ -302,7 +332,8 @@ static void load_or_measure(struct probe *b)
     start_profile(&b->machine, b->p);
     measure(b);
     store(b);
-    profiler_note_busy(b->p);
+    if (!unrated(b->p)) /* else there is nothing that could be too low */
+        profiler_note_busy(b->p);
     if (rc != -ENOENT) /* that there is none is no news */
         note_add(b->p, "%s: measured anew", err.text);
 }

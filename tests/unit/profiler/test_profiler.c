@@ -16,6 +16,7 @@
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static void check_devices(const struct node_profile *p, bool fake_gpus)
@@ -184,6 +185,32 @@ START_TEST(busy_no_more)
 }
 END_TEST
 
+/* Under `ulimit -v` there is no speed; the next job, perhaps without a limit, measures again. */
+START_TEST(no_memory)
+{
+    struct rlimit l;
+    struct fake_root r;
+    struct node_profile p = { 0 };
+    struct profiler_options o = { .cache_ns = 3600 * CLOCK_S };
+
+    ck_assert_int_eq(getrlimit(RLIMIT_AS, &l), 0);
+    l.rlim_cur = 300 << 20;
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &l), 0);
+    fake_root_init(&r);
+    o.cache_dir = r.path;
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(profiler_run(&o, &p, NULL), 0);
+        ck_assert(!p.cached && isnan(p.device[0].fp32_flops));
+        ck_assert_msg(strstr(p.note, "(memory is limited to 315 MB, ulimit -v)") != NULL, "%s",
+                      p.note);
+        ck_assert_msg(strstr(p.note, "the profile is not kept, for the speed of") != NULL, "%s",
+                      p.note);
+        ck_assert_msg(strstr(p.note, "busy") == NULL, "%s", p.note);
+    }
+    fake_root_fini(&r);
+}
+END_TEST
+
 static const struct job_emulated bad[] = {
     { 0, 0, 1 },  { -1, 0, 1 },  { NAN, 0, 1 }, { INFINITY, 0, 1 },
     { 1, -1, 1 }, { 1, NAN, 1 }, { 1, 0, 0 },   { 1, 0, NAN },
@@ -271,6 +298,9 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, sizes);
     tcase_add_test(tc, bad_task);
     tcase_add_test(tc, notes);
+#ifndef __SANITIZE_ADDRESS__ /* which takes more memory than that */
+    tcase_add_test(tc, no_memory);
+#endif
 }
 
 SUITE_MAIN("profiler", add_tests)
