@@ -234,8 +234,10 @@ static void print_stragglers(const struct job_status *s, struct strbuf *b)
 {
     const struct worker_status *w = NULL;
 
-    if (!was_watched(s))
+    if (!was_watched(s)) {
+        strbuf_add(b, "stragglers unknown, ");
         return;
+    }
     for (int i = 0; i < s->n_workers; i++)
         if (isfinite(s->worker[i].straggler_times) &&
             (!w || s->worker[i].straggler_times > w->straggler_times))
