@@ -4,6 +4,8 @@
 
 #include "agents/driver/start/job_cleanup.h"
 #include "cmd/run_find.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,13 +25,22 @@ static void on_host(void *ctx, int i, const char *host, enum host_cleanup_result
         fprintf(stderr, "eddis-run: %s%s%s\n", named ? "" : host, named ? "" : ": ", text);
 }
 
-/* The socket of a driver that was killed, which may not be in its folder. */
-static void remove_socket(const struct job_folder *f)
+/* What a driver that was killed has left of its own: its socket may not be in its folder. */
+static void remove_own(const struct job_folder *f)
 {
+    static const char *const names[] = { JOB_DRIVER_FILE, JOB_RESERVE_FILE };
     struct job_driver d;
 
-    if (job_driver_read(f, &d, NULL) == 0 && *d.socket == '/')
+    if (job_driver_read(f, &d, NULL) != 0)
+        return;
+    if (*d.socket == '/')
         (void)unlink(d.socket);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        cleanup_free char *path = file_join(f->path, "%s", names[i]);
+
+        if (path)
+            (void)unlink(path);
+    }
 }
 
 int run_cleanup(const char *job, bool quiet, struct eddis_error *err)
@@ -37,7 +48,10 @@ int run_cleanup(const char *job, bool quiet, struct eddis_error *err)
     struct job_folder folder;
     int rc = run_find_job("--cleanup", job, &folder, err);
 
-    if (rc >= 0)
-        remove_socket(&folder);
-    return rc < 0 ? rc : job_cleanup(&folder, on_host, &quiet, err);
+    if (rc < 0)
+        return rc;
+    rc = job_cleanup(&folder, on_host, &quiet, err);
+    if (rc == 0)
+        remove_own(&folder);
+    return rc;
 }

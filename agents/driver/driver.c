@@ -227,6 +227,8 @@ static int open_all(struct driver *d, struct eddis_error *err)
     if (rc == 0)
         rc = write_driver_file(d, err);
     if (rc == 0)
+        journal_reserve(&d->run.journal);
+    if (rc == 0)
         rc = registration_open(&d->registration, err);
     return rc;
 }

@@ -9,6 +9,7 @@
 #include "lib/base/strbuf.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,9 @@
 
 /* ---- what is to be written ---- */
 
-enum record_kind { RECORD_LINE, RECORD_METRICS, RECORD_FILE, RECORD_REMOVE };
+enum record_kind { RECORD_LINE, RECORD_METRICS, RECORD_FILE, RECORD_REMOVE, RECORD_RESERVE };
+
+enum { RESERVE_BYTES = 64 << 10 };
 
 struct record {
     struct file_task task;
@@ -47,12 +50,23 @@ static const char *name_of(const struct file_task *k)
     return strrchr(((const struct record *)k)->path, '/') + 1;
 }
 
+/* Without room for it there is none for a summary either. */
+static void reserve(const char *path)
+{
+    cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+    if (fd >= 0 && posix_fallocate(fd, 0, RESERVE_BYTES) != 0)
+        (void)unlink(path);
+}
+
 static void run(struct file_task *k)
 {
     struct record *w = (struct record *)k;
 
     if (w->kind == RECORD_REMOVE)
         (void)unlink(w->path);
+    else if (w->kind == RECORD_RESERVE)
+        reserve(w->path);
     else if (w->kind == RECORD_FILE)
         (void)file_write_atomic(w->path, w->text, strlen(w->text), 0600, &w->err);
     else
@@ -81,7 +95,8 @@ static void free_record(struct file_task *k)
 static void add_take(struct journal *r, enum record_kind kind, const char *name, char *text)
 {
     char *path = file_join(r->folder->path, "%s", name);
-    struct record *w = path && (text || kind == RECORD_REMOVE) ? calloc(1, sizeof *w) : NULL;
+    bool whole = text || kind == RECORD_REMOVE || kind == RECORD_RESERVE;
+    struct record *w = path && whole ? calloc(1, sizeof *w) : NULL;
     struct eddis_error err = { 0 };
 
     if (!w) {
@@ -171,6 +186,12 @@ void journal_remove(struct journal *r, const char *name)
         add_take(r, RECORD_REMOVE, name, NULL);
 }
 
+void journal_reserve(struct journal *r)
+{
+    if (r->folder)
+        add_take(r, RECORD_RESERVE, JOB_RESERVE_FILE, NULL);
+}
+
 void journal_plan(struct journal *r, const struct plan *p)
 {
     cleanup_free char *text = plan_text(p);
@@ -204,12 +225,15 @@ void journal_summary(struct journal *r, const struct job_status *s)
 
     if (text && asprintf(&lines, "%s\n", text) < 0)
         lines = NULL;
+    journal_remove(r, JOB_RESERVE_FILE);
     journal_file(r, "summary.json", lines);
 }
 
 static void look(const struct file_task *k, void *ctx)
 {
-    if (k->run == run && ((const struct record *)k)->kind != RECORD_REMOVE)
+    enum record_kind kind = ((const struct record *)k)->kind;
+
+    if (k->run == run && kind != RECORD_REMOVE && kind != RECORD_RESERVE)
         note_missing(ctx, name_of(k));
 }
 

@@ -53,6 +53,9 @@ void journal_plan(struct journal *r, const struct plan *p);
 void journal_metrics(struct journal *r, const struct job_status *s);
 void journal_summary(struct journal *r, const struct job_status *s);
 
+/* Keep room on the disk for the summary, which gives it back. */
+void journal_reserve(struct journal *r);
+
 /* Remove a file, behind all that was given before. */
 void journal_remove(struct journal *r, const char *name);
 

@@ -184,7 +184,8 @@ bool registration_take_start(struct registration *r, struct registration_start *
         fill_failure(r, &e, ret);
         break;
     case START_ENDED:
-        r->run->agent[e.host].may_have_left = !e.swept;
+        if (e.swept) /* one that never came to us has started nothing */
+            r->run->agent[e.host].may_have_left = false;
         job_run_say(r->run, JOB_EVENT_AGENT_ENDED, e.host, -1, e.text);
         state_ended(&r->run->state, e.host, e.text, clock_now_ns());
         break;

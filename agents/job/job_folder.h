@@ -72,7 +72,8 @@ struct job_driver {
     int64_t pid_start; /* as in /proc/PID/stat, so that a reused pid is noticed */
 };
 
-#define JOB_DRIVER_FILE "driver.json"
+#define JOB_DRIVER_FILE  "driver.json"
+#define JOB_RESERVE_FILE "reserve" /* room on the disk for the summary, while the job runs */
 
 /* Write it (0600) for this process.  Only url, socket and tokens of *d are taken. */
 int job_driver_write(const struct job_folder *f, const struct job_driver *d,

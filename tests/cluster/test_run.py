@@ -317,6 +317,9 @@ def driver_killed():
         j.end()
         j.check_nothing_left()
         assert not any(map(os.path.exists, shared)), shared
+        p = subprocess.run([os.path.join(BUILD, "cmd/eddis-run"), "--cleanup", j.dir], capture_output=True, text=True, timeout=300)
+        assert p.returncode == 0, p
+        assert not {"driver.json", "reserve"} & set(os.listdir(j.dir)), os.listdir(j.dir)
 
 
 def driver_stopped():
@@ -342,10 +345,16 @@ def full_disk():
     """The job's own result stands, and what its folder lacks is said."""
     small = FOLDERS.path("small")
     os.mkdir(small)
-    if not own_mounts() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k,mode=700", "none", small],
-                                          capture_output=True).returncode:
+    if not own_mounts():
         raise Skip("needs root and a mount namespace")
+    for size in ("300k", "60k"):  # the latter has no room to keep for the summary
+        full_folder(small, size)
+
+
+def full_folder(small, size):
     full = r"No space left on device"
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "none", small], capture_output=True).returncode:
+        raise Skip("needs root and a mount namespace")
     try:
         with Job(BUILD, FOLDERS, ["--job-dir", small, "--", "sh", "-c", "seq 100000"]) as j:
             j.dir = small
@@ -353,10 +362,16 @@ def full_disk():
             j.check_nothing_left()
             assert re.search(rf"bytes of its log could not be written in '{small}/logs' \({full}\).*"
                              "free space there", j.err), j.err
-            assert re.search(rf"missing or with gaps in '{small}': .*summary.json; the job's own result stands",
-                             j.err), j.err
             assert j.events(), "each line of it is whole"
-            assert not [f for f in os.listdir(small) if f.startswith("summary")], os.listdir(small)
+            if size == "300k":
+                assert "summary.json" not in j.err and j.summary()["reason"] == "ok", j.err
+                status = subprocess.run([os.path.join(BUILD, "cmd/eddis-status"), "--once", small], capture_output=True, text=True)
+                assert "done in" in status.stdout and status.returncode == 0, status
+            else:
+                assert re.search(rf"missing or with gaps in '{small}': .*summary.json; the job's own result stands",
+                                 j.err), j.err
+                assert not [f for f in os.listdir(small) if f.startswith("summary")], os.listdir(small)
+            assert not {"reserve", "driver.json"} & set(os.listdir(small)), os.listdir(small)
             ends = [j.log(r)[-200:] for r in (0, 1)]
             assert any(re.search(rf"\n\[eddis: \d+ bytes could not be written here: {full}\]\n$", e)
                        for e in ends), ends
@@ -459,6 +474,22 @@ def dry_run():
     assert json.loads(p.stdout)["nodes"][0]["cores"] > 0
     assert not os.path.exists(FOLDERS.path("state", "eddis"))
     assert not os.listdir(FOLDERS.path("tmp")) and not os.listdir(FOLDERS.path("runtime"))
+
+
+def unknown_hosts():
+    """What never came up has left nothing, also where another host's login was still going on."""
+    login = FOLDERS.path("work", "login")
+    with open(login, "w") as f:
+        f.write('#!/bin/sh\ncase "$*" in *nohost1*) echo "ssh: Could not resolve hostname nohost1: Name or service not known" >&2\n'
+                'exit 255;; esac\nexec sleep 3600\n')
+    os.chmod(login, 0o700)
+    env = dict(os.environ, XDG_STATE_HOME=FOLDERS.path("state"), XDG_CACHE_HOME=FOLDERS.path("cache"),
+               XDG_RUNTIME_DIR=FOLDERS.path("runtime"), TMPDIR=FOLDERS.path("tmp"))
+    for args in (["--dry-run"], []):
+        p = subprocess.run([os.path.join(BUILD, "cmd/eddis-run"), *args, "--ssh-command", login, "-H", "nohost1:1,nohost2:1", "--", "true"],
+                           env=env, text=True, capture_output=True, timeout=PATIENCE)
+        assert p.returncode == 3 and "nohost1" in p.stderr, p
+        assert "may be left" not in p.stderr, p.stderr
 
 
 def output():
@@ -695,7 +726,7 @@ def secrets(j, *tokens):
 CASES = [true, false, exit_7, segv, left_first, missing_program, last_words, example, opened_again, scopes, gone, preflight, grandchildren,
          stubborn, timeout, interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, ignored,
          rank_killed, out_of_memory, agent_killed, keeper_killed, keeper_and_agent_killed, agent_stopped, mpirun_killed,
-         driver_killed, driver_stopped, full_disk, few_files, usage, impossible, dry_run, output, replay,
+         driver_killed, driver_stopped, full_disk, few_files, usage, impossible, dry_run, unknown_hosts, output, replay,
          replay_is_bitwise, modes,
          variables, quiet_and_json, broken_pipe, door]
 
