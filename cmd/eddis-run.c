@@ -316,15 +316,6 @@ static bool was_refused(const struct job_status *s)
            !s->may_be_left;
 }
 
-/* Where to look on: what the ranks have printed. */
-static void add_output(const struct run *r, int rank, int n, struct strbuf *b)
-{
-    cleanup_free char *path = file_join(r->log_dir, "rank-%04d.log", rank >= 0 ? rank : 0);
-
-    if (path && access(path, F_OK) == 0)
-        strbuf_addf(b, "output in %s%s\n", path, rank >= 0 || n == 1 ? "" : " and so on");
-}
-
 static void print_summary(struct run *r, struct job_status *s)
 {
     int rank = s->failure.set ? s->failure.rank : -1;
@@ -347,7 +338,7 @@ static void print_summary(struct run *r, struct job_status *s)
         if (s->communication[0] && r->q.verbose)
             strbuf_addf(&b, "communication: %s\n", s->communication);
         if (!s->folder_hangs)
-            add_output(r, rank, s->n_workers, &b);
+            run_view_add_output(r->log_dir, rank, s->n_workers, &b);
         printf("%s%s", r->showed ? "\n" : "", strbuf_text(&b));
         strbuf_fini(&b);
     }

@@ -4,6 +4,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/file.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/text.h"
 
@@ -278,4 +279,23 @@ void run_view_last_lines(struct run_view *v, int rank, const char *lines)
     run_view_clear(v);
     (void)screen_say(v->errors, strbuf_text(&b), b.len);
     strbuf_fini(&b);
+}
+
+static int64_t file_bytes(const char *path)
+{
+    struct stat st;
+
+    return path && stat(path, &st) == 0 ? (int64_t)st.st_size : -1;
+}
+
+void run_view_add_output(const char *log_dir, int rank, int n, struct strbuf *b)
+{
+    cleanup_free char *path = file_join(log_dir, "rank-%04d.log", rank >= 0 ? rank : 0);
+    cleanup_free char *mpirun = file_join(log_dir, "mpirun.log");
+    bool one = rank >= 0 || n == 1;
+
+    if (one && file_bytes(path) == 0 && file_bytes(mpirun) > 0)
+        strbuf_addf(b, "output in %s\n", mpirun);
+    else if (file_bytes(path) >= 0)
+        strbuf_addf(b, "output in %s%s\n", path, one ? "" : " and so on");
 }

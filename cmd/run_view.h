@@ -10,6 +10,7 @@
 #include "cmd/screen.h"
 
 #include "agents/job/status_json.h"
+#include "lib/base/strbuf.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,6 +63,11 @@ void run_view_say(struct run_view *v, const char *sentence);
 
 /* The last output of a failed rank, each line with its rank; rank -1: of mpirun. */
 void run_view_last_lines(struct run_view *v, int rank, const char *lines);
+
+/* Add where to look on, "output in ...": what the ranks have printed into the logs of this folder,
+ * or where a single one (-1: all of several) has printed nothing, mpirun.
+ */
+void run_view_add_output(const char *log_dir, int rank, int n, struct strbuf *b);
 
 /* Write the live line's text to ret [size]: exposed for its test. */
 void run_view_text(const struct run_view *v, const struct job_status *s, char *ret, size_t size);

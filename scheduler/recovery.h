@@ -14,7 +14,7 @@ enum recovery_cause {
     CAUSE_SIGNAL, /* a rank died of a signal */
     CAUSE_OOM,    /* likewise, or exited, for lack of memory */
     CAUSE_NODE,   /* a node or its agent was lost */
-    CAUSE_HANG,   /* no step for timeouts.hang */
+    CAUSE_HANG,   /* no step for timeouts.hang, or no first one for .first_step */
     CAUSE_MPIRUN, /* mpirun or one of its daemons ended, no rank is to blame */
     CAUSE_LAUNCH, /* the generation did not come up */
     CAUSES,

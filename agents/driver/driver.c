@@ -174,6 +174,7 @@ static int open_state(struct driver *d, struct eddis_error *err)
         .lease_ns = job->timeouts.lease_ns,
         .node_lost_ns = job->timeouts.node_lost_ns,
         .hang_ns = job->timeouts.hang_ns,
+        .first_step_ns = job->timeouts.first_step_ns,
         .grace_ns = job->timeouts.grace_ns,
         .checkpoint_ns = job->timeouts.checkpoint_ns,
         .job_ns = job->timeouts.job_ns,

@@ -120,8 +120,8 @@ struct job {
     } checkpoint;
     int64_t restarts; /* how often a failed job starts again by itself */
     struct {
-        int64_t launch_ns, lease_ns, heartbeat_ns, node_lost_ns, hang_ns, grace_ns, checkpoint_ns,
-            job_ns; /* hang and job: CLOCK_NEVER for "none" */
+        int64_t launch_ns, lease_ns, heartbeat_ns, node_lost_ns, hang_ns, first_step_ns, grace_ns,
+            checkpoint_ns, job_ns; /* hang, first_step and job: CLOCK_NEVER for "none" */
     } timeouts;
     char **env;      /* NULL-ended "NAME=VALUE", sorted by name */
     char **env_pass; /* NULL-ended patterns, "WANDB_*": the caller's variables that go with them */

@@ -210,8 +210,18 @@ def restarted():
         assert kinds(j).count("mode") == 1, kinds(j)
 
 
+def unopened():
+    """One that never comes to eddis_open, without which the others wait there for ever, is named."""
+    with fresh() as folders:
+        script = '[ "$RANK" = 1 ] && exec sleep 3600; exec "$0" "$@"'
+        command = ["sh", "-c", script, *opener(folders)]
+        with job(folders, "--set", "timeouts.first_step=5s", command=command) as j:
+            j.check(124, "hang", "rank 1 (node", "has not come to its first step within 0:05 (timeouts.first_step)",
+                    "the others are in eddis_open without it", "no worker had finished a step", failed_rank=1)
+
+
 CASES = [chosen, exact, equal_first, not_open, no_library, never, nothing_to_learn, late, killed_before, preempted_before,
-         restarted]
+         restarted, unopened]
 # The address sanitizer must be loaded before the library that is preloaded there.
 if os.path.exists(os.path.join(BUILD, "tests/cluster/no-memory.so")):
     CASES.append(unsettled)

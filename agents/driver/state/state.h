@@ -37,9 +37,10 @@ struct state_options {
     bool unsaved;     /* there is no folder for checkpoints: an interrupt does not wait for one */
     bool resumes;     /* the job itself goes on from a checkpoint */
     int64_t restarts; /* at most */
-    int64_t launch_ns, lease_ns, node_lost_ns, hang_ns, grace_ns, checkpoint_ns, job_ns;
-    /* CLOCK_NEVER: no limit; node_lost_ns and hang_ns: 0 is that too, but a node is never given
-     * less than it takes to be sure that its lease has run out */
+    int64_t launch_ns, lease_ns, node_lost_ns, hang_ns, first_step_ns, grace_ns, checkpoint_ns,
+        job_ns;
+    /* CLOCK_NEVER: no limit; node_lost_ns, hang_ns and first_step_ns: 0 is that too, but a node is
+     * never given less than it takes to be sure that its lease has run out */
 };
 
 enum state_next { NEXT_BYE, NEXT_REGROUP, NEXT_NETWORK, NEXT_PLAN };
@@ -56,6 +57,7 @@ struct state_failure {
     int64_t step;                /* -1 unknown */
     bool stepped;
     int64_t at_once; /* samples that the rank held at most in its last step; 0: unknown */
+    bool silent;     /* the rank has printed nothing */
     char node[256];
     char what[512];
 };

@@ -247,7 +247,8 @@ static struct state_failure failure_of(const struct state *s, const struct event
                                .signal = e->signal,
                                .step = r->steps,
                                .at_once = r->at_once,
-                               .stepped = r->stepped };
+                               .stepped = r->stepped,
+                               .silent = !e->last_lines || !*e->last_lines };
     char death[128], elapsed[32], step[48] = "";
 
     (void)snprintf(f.node, sizeof f.node, "%s", state_host(s, agent));

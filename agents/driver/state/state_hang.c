@@ -6,6 +6,10 @@
  * that wait for others, in a step or in a checkpoint, stand still because of them: what is looked
  * for is one that does not wait, or, when there is none, all of them waiting for each other.  Ranks
  * that leave are missed by nobody but by others that do: see stuck_leaving.
+ *
+ * Before a generation's first step another limit holds, for programs load their data there.  It
+ * counts only where steps are to come: a program without libeddis is never known to begin any, and
+ * one that only shares buffers makes none.
  */
 #include "state_input.h"
 
@@ -55,6 +59,8 @@ void state_hang_progress(struct state *s, const struct state_input *in)
         r->still_ns = in->now_ns - r->moved_ns;
     r->steps = p->steps_done;
     r->phase = p->phase;
+    r->opens = p->phase == STATE_RANK_START && p->phase_age_ns < 0;
+    r->will_step = p->steps_total > 0 || p->model_bytes > 0;
     r->at_once = p->at_once;
     r->waits_for = p->waits_for < s->n_ranks && p->waits_for != p->rank ? p->waits_for : -1;
     if (p->steps_here > 0 && !r->stepped) {
@@ -70,9 +76,29 @@ static bool is_at_work(const struct state_rank *r)
     return r->phase >= 0 && r->phase != STATE_RANK_DONE && !r->exited;
 }
 
+static bool any_at_work(const struct state *s)
+{
+    for (int r = 0; r < s->n_ranks; r++)
+        if (is_at_work(&s->rank[r]))
+            return true;
+    return false;
+}
+
+/* Whether the generation's first step is still to come. */
+static bool is_first(const struct state *s)
+{
+    return !state_any_step(s) && any_at_work(s);
+}
+
+/* How long a rank may stand still; 0 or CLOCK_NEVER: for ever. */
+static int64_t limit_ns(const struct state *s)
+{
+    return is_first(s) ? s->o.first_step_ns : s->o.hang_ns;
+}
+
 static bool stands(const struct state *s, const struct state_rank *r)
 {
-    return is_at_work(r) && r->still_ns >= s->o.hang_ns;
+    return is_at_work(r) && r->still_ns >= limit_ns(s);
 }
 
 /* One that is leaving waits like any other; the wait of a step has begun before it is known for
@@ -99,17 +125,9 @@ static int furthest_behind(const struct state *s, bool waiting)
 static int stuck_leaving(const struct state *s)
 {
     for (int r = 0; r < s->n_ranks; r++)
-        if (waits(&s->rank[r]) && s->rank[r].still_ns >= s->o.hang_ns)
+        if (waits(&s->rank[r]) && s->rank[r].still_ns >= limit_ns(s))
             return r;
     return -1;
-}
-
-static bool any_at_work(const struct state *s)
-{
-    for (int r = 0; r < s->n_ranks; r++)
-        if (is_at_work(&s->rank[r]))
-            return true;
-    return false;
 }
 
 /* Whom r waits for, if that one is still there; -1: nobody, as far as is known. */
@@ -144,7 +162,35 @@ static int find(const struct state *s, bool *all_wait)
         return -1;
     r = last_awaited(s, r);
     *all_wait = waits(&s->rank[r]);
-    return s->rank[r].still_ns >= s->o.hang_ns ? r : -1; /* it may have begun to leave but now */
+    return s->rank[r].still_ns >= limit_ns(s) ? r : -1; /* it may have begun to leave but now */
+}
+
+/* One without which the others cannot come out of eddis_open; -1: none. */
+static int unopened(const struct state *s, int64_t now_ns)
+{
+    bool opening = false;
+    int missing = -1;
+
+    for (int r = s->n_ranks - 1; r >= 0; r--) {
+        opening = opening || (is_at_work(&s->rank[r]) && s->rank[r].opens);
+        if (s->rank[r].phase < 0 && !s->rank[r].exited)
+            missing = r;
+    }
+    return opening && now_ns - s->started_ns >= s->o.first_step_ns ? missing : -1;
+}
+
+/* The rank that keeps the first step from coming; -1: none, or no step is known to come. */
+static int find_first(const struct state *s, bool *all_wait, int64_t now_ns)
+{
+    int missing = unopened(s, now_ns);
+
+    *all_wait = false;
+    if (missing >= 0)
+        return missing;
+    for (int r = 0; r < s->n_ranks; r++)
+        if (s->rank[r].opens || s->rank[r].will_step)
+            return find(s, all_wait);
+    return -1;
 }
 
 /* Append "0-4, 6, 7": the ranks that wait, without this one. */
@@ -186,24 +232,48 @@ static const char *doing(int phase)
     return phase >= 0 && phase < (int)(sizeof words / sizeof *words) ? words[phase] : "at work";
 }
 
+/* "; ranks 1-3 wait for it" */
+static void wait_text(const struct state *s, int rank, bool all_wait, char *ret, size_t size)
+{
+    char who[128];
+    int n = waiting_text(s, rank, who, sizeof who);
+
+    ret[0] = '\0';
+    if (n && all_wait)
+        (void)snprintf(ret, size, "; all ranks wait for each other");
+    else if (n)
+        (void)snprintf(ret, size, "; rank%s %s wait%s for it", n == 1 ? "" : "s", who,
+                       n == 1 ? "s" : "");
+}
+
 static void hang_text(const struct state *s, int rank, bool all_wait, char *ret, size_t size)
 {
     const struct state_rank *r = &s->rank[rank];
-    char still[32], limit[32], who[128], wait[200] = "";
-    int n = waiting_text(s, rank, who, sizeof who);
+    char still[32], limit[32], wait[200];
 
     job_status_duration((double)r->still_ns / CLOCK_S, still, sizeof still);
     job_status_duration((double)s->o.hang_ns / CLOCK_S, limit, sizeof limit);
-    if (n && all_wait)
-        (void)snprintf(wait, sizeof wait, "; all ranks wait for each other");
-    else if (n)
-        (void)snprintf(wait, sizeof wait, "; rank%s %s wait%s for it", n == 1 ? "" : "s", who,
-                       n == 1 ? "s" : "");
+    wait_text(s, rank, all_wait, wait, sizeof wait);
     (void)snprintf(ret, size,
                    "rank %d (node %.120s, pid %d) has made no step for %s, timeouts.hang is %s: "
                    "last step %" PRId64 ", %s%s",
                    rank, state_host(s, r->agent), r->pid, still, limit, r->steps - 1,
                    doing(r->phase), wait);
+}
+
+static void first_text(const struct state *s, int rank, bool all_wait, char *ret, size_t size)
+{
+    const struct state_rank *r = &s->rank[rank];
+    char limit[32], wait[200];
+
+    job_status_duration((double)s->o.first_step_ns / CLOCK_S, limit, sizeof limit);
+    wait_text(s, rank, all_wait, wait, sizeof wait);
+    (void)snprintf(ret, size,
+                   "rank %d (node %.120s, pid %d) has not come to its first step within %s "
+                   "(timeouts.first_step): %s%s",
+                   rank, state_host(s, r->agent), r->pid, limit,
+                   r->phase < 0 ? "the others are in eddis_open without it" : doing(r->phase),
+                   wait);
 }
 
 void state_hang_look(struct state *s, const struct state_input *in)
@@ -214,17 +284,19 @@ void state_hang_look(struct state *s, const struct state_input *in)
                                .exit_code = EXIT_TIMEOUT,
                                .code = -1,
                                .stepped = true };
-    bool all_wait;
+    bool first = is_first(s), all_wait;
     int r;
 
-    if (s->o.hang_ns <= 0 || s->outcome == STATE_OUTCOME_SAVING ||
-        (!state_any_step(s) && any_at_work(s)) || (r = find(s, &all_wait)) < 0)
+    if (limit_ns(s) <= 0 || limit_ns(s) == CLOCK_NEVER || s->outcome == STATE_OUTCOME_SAVING)
+        return;
+    r = first ? find_first(s, &all_wait, in->now_ns) : find(s, &all_wait);
+    if (r < 0)
         return;
     f.at_ns = in->now_ns;
     f.rank = r;
     f.pid = s->rank[r].pid;
     f.step = s->rank[r].steps;
     (void)snprintf(f.node, sizeof f.node, "%s", state_host(s, s->rank[r].agent));
-    hang_text(s, r, all_wait, f.what, sizeof f.what);
+    (first ? first_text : hang_text)(s, r, all_wait, f.what, sizeof f.what);
     state_failed(s, &f, in->now_ns);
 }

@@ -39,6 +39,8 @@ struct state_rank {
     int64_t peak_bytes; /* once it has exited; as in struct event */
     int64_t at_once;    /* samples that it holds at most in its present step; 0: none has begun */
     int phase;          /* enum state_rank_phase; -1: it has no page */
+    bool opens;         /* it has come to eddis_open and not out of it */
+    bool will_step;     /* its model or its number of steps is known */
     int waits_for;      /* the rank without which it cannot go on; -1: none that is known */
     int64_t still_ns;   /* without a step or another phase, when it was last reported */
     int64_t moved_ns;   /* when its steps or phase last changed, as seen from here */

@@ -159,6 +159,23 @@ void state_rank_mpirun_exit(struct state *s, const struct state_input *in)
         s->settle_ns = in->now_ns + SETTLE_S * CLOCK_S;
 }
 
+/* MPI's own messages, as of memory that it lacks, are in mpirun's log: of a rank that has ended
+ * without a word before its first step they are all there is.
+ */
+static void say_mpi_words(struct state *s, const struct event *e)
+{
+    const struct state_failure *f = &s->failure;
+    size_t n = strlen(s->message);
+
+    if (!f->set || f->rank < 0 || f->cause != CAUSE_EXIT || !f->silent || state_any_step(s) ||
+        !e->last_lines || !*e->last_lines)
+        return;
+    state_say(s, "rank %d has printed nothing; MPI's own messages are in mpirun.log", f->rank);
+    state_push(s, ACTION_LAST_LINES)->rank = -1;
+    if (n)
+        (void)snprintf(s->message + n, sizeof s->message - n, "; see mpirun.log");
+}
+
 /* Everything is being stopped because of something else.  Its daemons go when mpirun has been
  * killed, and one of them may be heard of first, by more than the reports' ages can tell.
  */
@@ -168,6 +185,7 @@ void state_rank_mpirun_exit_late(struct state *s, const struct state_input *in)
     int64_t at_ns;
 
     note_mpirun(s, in->event, in->now_ns);
+    say_mpi_words(s, in->event);
     if (!in->event->signal || in->event->by_us)
         return;
     at_ns = s->mpirun_ns;

@@ -20,6 +20,7 @@ static inline void begin(struct fixture *f, int restarts)
         .lease_ns = 10 * second,
         .node_lost_ns = 15 * second,
         .hang_ns = 30 * second,
+        .first_step_ns = 1800 * second,
         .grace_ns = 10 * second,
         .checkpoint_ns = 120 * second,
         .job_ns = CLOCK_NEVER,

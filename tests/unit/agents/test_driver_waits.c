@@ -161,6 +161,118 @@ START_TEST(no_hang)
 }
 END_TEST
 
+/* A rank of a generation without a step.  phase -1: no page. */
+static void stand_before(struct fixture *f, int rank, int phase, int64_t still_ns, int64_t steps)
+{
+    const struct progress p = { .rank = rank,
+                                .phase = phase,
+                                .steps_total = steps,
+                                .waits_for = -1,
+                                .page_age_ns = -1,
+                                .phase_age_ns = still_ns };
+
+    if (phase >= 0)
+        state_progress(&f->s, &p, f->now_ns);
+}
+
+/* Loading data may take long; what is stuck before the first step is found all the same. */
+START_TEST(first_step)
+{
+    static const struct {
+        int phase[RANKS];
+        int64_t still_s, steps; /* still_s -1: they are in eddis_open */
+        int rank;               /* -1: none */
+        const char *text;
+    } row[] = {
+        { { 3, 3, 2, 3, 3 },
+          1800,
+          60,
+          2,
+          "rank 2 (node b, pid 102) has not come to its first step within 30:00 "
+          "(timeouts.first_step): computing; ranks 0, 1, 3, 4 wait for it; stopping 5 ranks; not "
+          "started again: no worker had finished a step" },
+        { { 0, 0, 0, 0, 0 }, 1800, 60, 0, "(timeouts.first_step): starting; stopping" },
+        { { 3, 3, 3, 3, 3 }, 1800, 60, 0, "waiting for others; all ranks wait for each other" },
+        { { 0, 0, 0, -1, 0 },
+          -1,
+          0,
+          3,
+          "rank 3 (node c, pid 103) has not come to its first step within 30:00 "
+          "(timeouts.first_step): the others are in eddis_open without it; stopping" },
+        { { 0, 0, 0, 0, 0 }, -1, 0, 0, "(timeouts.first_step): starting; stopping" },
+        { { 3, 3, 2, 3, 3 }, 1799, 60, -1, "" },    /* it has time yet */
+        { { 0, 0, 0, 0, 0 }, 1800, 0, -1, "" },     /* shares buffers, and makes no steps */
+        { { 0, -1, -1, -1, -1 }, 1800, 0, -1, "" }, /* one tells of others, by eddis_progress */
+        { { -1, -1, -1, -1, -1 }, 1800, 0, -1, "" },
+    };
+    struct fixture f;
+
+    begin(&f, 3);
+    arrive(&f);
+    launch(&f, STATE_PHASE_RUN);
+    if (row[_i].still_s < 0)
+        pass(&f, 1799 * second);
+    for (int r = 0; r < RANKS; r++)
+        stand_before(&f, r, row[_i].phase[r], row[_i].still_s < 0 ? -1 : row[_i].still_s * second,
+                     row[_i].steps);
+    if (row[_i].still_s < 0)
+        pass(&f, row[_i].phase[3] < 0 ? 2 * second : 1801 * second);
+    for (int r = 0; row[_i].still_s < 0 && r < RANKS && !state_is_ending(&f.s); r++)
+        stand_before(&f, r, row[_i].phase[r], -1, row[_i].steps);
+    pass(&f, second);
+    if (row[_i].rank < 0) {
+        ck_assert(!state_is_ending(&f.s));
+    } else {
+        said(&f, row[_i].text);
+        ck_assert_str_eq(f.s.reason, "hang");
+        ck_assert_int_eq(f.s.exit_code, 124);
+        ck_assert_int_eq(f.s.failure.rank, row[_i].rank);
+        wind_up(&f);
+    }
+    state_fini(&f.s);
+}
+END_TEST
+
+/* ---- what MPI lacks ---- */
+
+/* It is in mpirun's log alone when the rank has printed nothing. */
+START_TEST(words_of_mpi)
+{
+    static const struct {
+        const char *of_rank, *of_mpi, *text;
+    } row[] = {
+        { "", "mmap(2): Cannot allocate memory\n",
+          "rank 1 has printed nothing; MPI's own messages are in mpirun.log" },
+        { "no such file\n", "mmap(2): Cannot allocate memory\n", NULL },
+        { "", "", NULL },
+    };
+    struct event e;
+    struct fixture f;
+
+    begin(&f, 3);
+    arrive(&f);
+    launch(&f, STATE_PHASE_RUN);
+    e = event(&f, EVENT_RANK_EXIT);
+    e.rank = 1;
+    e.pid = 101;
+    e.code = 1;
+    e.last_lines = (char *)(uintptr_t)row[_i].of_rank;
+    state_event(&f.s, f.s.rank[1].agent, &e, f.now_ns);
+    drain(&f);
+    e = event(&f, EVENT_MPIRUN_EXIT);
+    e.signal = SIGKILL;
+    e.by_us = true;
+    e.last_lines = (char *)(uintptr_t)row[_i].of_mpi;
+    state_event(&f.s, 0, &e, f.now_ns);
+    drain(&f);
+    if (row[_i].text)
+        said(&f, row[_i].text);
+    ck_assert_int_eq(strstr(f.s.message, "; see mpirun.log") != NULL, row[_i].text != NULL);
+    wind_up(&f);
+    state_fini(&f.s);
+}
+END_TEST
+
 /* ---- signals while it recovers ---- */
 
 START_TEST(ctrl_c_in_recovery)
@@ -537,6 +649,8 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, hang_behind_waits, 0, 8);
     tcase_add_test(tc, no_hang_behind_waits);
     tcase_add_test(tc, no_hang);
+    tcase_add_loop_test(tc, first_step, 0, 9);
+    tcase_add_loop_test(tc, words_of_mpi, 0, 3);
     tcase_add_test(tc, ctrl_c_in_recovery);
     tcase_add_test(tc, preempted_in_recovery);
     tcase_add_test(tc, preempted_resumed_job);
