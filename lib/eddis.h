@@ -226,11 +226,11 @@ int eddis_add_layer(struct eddis *e, const char *name, enum eddis_layer_kind kin
                     struct eddis_error *err);
 
 struct eddis_parameter {
-    size_t size;            /* sizeof (struct eddis_parameter) */
-    const char *name;       /* copied */
-    enum eddis_dtype dtype; /* EDDIS_FLOAT32 or EDDIS_FLOAT64, of value and gradient */
-    int n_dims;             /* 1 to EDDIS_MAX_DIMS */
-    int64_t dims[EDDIS_MAX_DIMS];
+    size_t size;                  /* sizeof (struct eddis_parameter) */
+    const char *name;             /* copied */
+    enum eddis_dtype dtype;       /* EDDIS_FLOAT32 or EDDIS_FLOAT64, of value and gradient */
+    int n_dims;                   /* 0 to EDDIS_MAX_DIMS; 0: one element */
+    int64_t dims[EDDIS_MAX_DIMS]; /* from 0 on; 0: it is empty, and value may be NULL */
     void *value;  /* its elements, contiguous; borrowed until eddis_close; the library
                    * writes them in eddis_broadcast_parameters and eddis_step_begin
                    * only */
@@ -240,6 +240,10 @@ struct eddis_parameter {
                    * step's combined gradient goes unless eddis_announce says otherwise, also
                    * when this worker announces none; EDDIS_IN_PLACE: eddis_result tells where
                    * it is; NULL: each announcement says */
+    int state;    /* 1: it has no gradient, as the running statistics of batch normalisation: it is
+                   * broadcast with the others and, in async and hybrid mode, drawn to the centre,
+                   * where a group's is that of its group_rank 0; it is never announced nor reduced,
+                   * and factored and result are 0 */
 };
 
 /* Register a parameter of a layer.  Returns its number. */
@@ -255,7 +259,7 @@ int eddis_add_parameter(struct eddis *e, int layer, const struct eddis_parameter
 int eddis_commit(struct eddis *e, struct eddis_error *err);
 
 /* Borrows the library's own memory for this parameter's gradient, 64-byte aligned, valid until
- * eddis_close.  A program that lets its gradients live there spares one copy.
+ * eddis_close.  A program that lets its gradients live there spares one copy.  NULL: it is state.
  */
 void *eddis_gradient(struct eddis *e, int parameter);
 
@@ -314,7 +318,9 @@ int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err);
  * where the combined gradient goes, may be source; EDDIS_IN_PLACE: read it where eddis_result says;
  * NULL: where eddis_parameter.result says, and if that is NULL read it in eddis_gradient, until the
  * next eddis_step_begin.  A parameter not announced by eddis_wait counts as zero; what the others
- * announced of it goes to eddis_parameter.result, without which eddis_wait fails.
+ * announced of it goes to eddis_parameter.result, without which eddis_wait fails.  In a group of
+ * one worker nothing is copied that is announced with its own place as result, and nothing touched
+ * of what is not announced and has no eddis_parameter.result.
  */
 int eddis_announce(struct eddis *e, int parameter, const void *source, void *result,
                    struct eddis_error *err);

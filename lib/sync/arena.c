@@ -11,6 +11,7 @@
 
 enum {
     ALIGN = 64,
+    PAGE = 4096, /* where the arena begins, so that a GPU may be given it */
     TAIL = (sizeof(struct sync_tail) + ALIGN - 1) / ALIGN * ALIGN, /* free behind every slot */
 };
 
@@ -68,12 +69,16 @@ int arena_place(struct arena *a, const struct comm_place *place, struct eddis_er
     const struct node_groups *nodes = place->nodes;
     size_t bytes = place_slots(a);
 
+    a->bytes = bytes;
     a->data = nodes && nodes->shm ? comm_shm_arena(nodes->shm) : NULL;
-    if (!a->data)
-        a->data = a->own = aligned_alloc(ALIGN, bytes);
-    if (!a->data)
+    if (a->data) {
+        memset(a->data, 0, bytes);
+        return 0;
+    }
+    a->own = calloc(1, bytes + PAGE - 1); /* whose pages nobody has touched */
+    if (!a->own)
         return eddis_fail(err, -ENOMEM, "no memory for gradients of %zu bytes", bytes);
-    memset(a->data, 0, bytes);
+    a->data = (char *)(((uintptr_t)a->own + PAGE - 1) / PAGE * PAGE);
     return 0;
 }
 

@@ -25,7 +25,8 @@ struct arena_slot {
 
 struct arena {
     char *data;
-    char *own;               /* the same, unless it lies in memory that ranks share */
+    void *own; /* what it lies in, unless that is memory that ranks share */
+    size_t bytes;
     struct arena_slot *slot; /* [n_slots] by parameter */
     int n_slots;
     struct bucket_item *item; /* [n_slots] in the order of the arena */

@@ -73,7 +73,8 @@ void elastic_values_gather(const struct sync_value *v, int n, void *block)
     for (int i = 0; i < n; i++) {
         size_t bytes = v[i].n * comm_type_bytes(v[i].type);
 
-        memcpy(to, v[i].data, bytes);
+        if (bytes)
+            memcpy(to, v[i].data, bytes);
         to += bytes;
     }
 }
@@ -85,7 +86,8 @@ void elastic_values_scatter(const struct sync_value *v, int n, const void *block
     for (int i = 0; i < n; i++) {
         size_t bytes = v[i].n * comm_type_bytes(v[i].type);
 
-        memcpy(v[i].data, from, bytes);
+        if (bytes)
+            memcpy(v[i].data, from, bytes);
         from += bytes;
     }
 }
@@ -196,7 +198,7 @@ static void part_move(const struct elastic *e, const struct part *p, enum direct
         const struct sync_value *v = &e->value[i];
         size_t bytes = v->n * comm_type_bytes(v->type);
 
-        if (v->type != p->type)
+        if (v->type != p->type || !v->n)
             continue;
         if (how == DIRECTION_TO_VALUES)
             memcpy(v->data, data, bytes);

@@ -71,8 +71,28 @@ static void engine_pack(struct engine *e, const struct engine_announcement *a)
         pack_product(s->type, to, &(struct pack_factors){ a->u, a->v, a->k, a->m, a->n }, factor);
     else
         pack_scaled(s->type, to, a->source ? a->source : own, s->n, factor);
-    arena_mark(&e->arena, a->parameter, true);
+    if (!engine_alone(e)) /* nobody else would look */
+        arena_mark(&e->arena, a->parameter, true);
     e->slot[a->parameter].result = engine_alone(e) ? NULL : result;
+}
+
+/* It was not announced.  A worker alone has nothing to add up, and touches memory only where a
+ * result was promised.
+ */
+static void engine_pack_none(struct engine *e, int parameter)
+{
+    const struct arena_slot *s = &e->arena.slot[parameter];
+    struct slot *own = &e->slot[parameter];
+    bool alone = engine_alone(e), to_place = alone && own->place && own->place != ENGINE_IN_PLACE;
+
+    if (!alone || own->place)
+        memset(to_place ? own->place : engine_slot(e, parameter), 0,
+               s->n * comm_type_bytes(s->type));
+    if (!alone)
+        arena_mark(&e->arena, parameter, false);
+    else
+        own->result = NULL;
+    own->placeless = !alone && !own->place;
 }
 
 /* A bucket is combined: scale when the weights do not add up to the batch, give results out. */
@@ -178,13 +198,9 @@ int engine_announce(struct engine *e, const struct engine_announcement *a, int64
 int engine_finish(struct engine *e, int64_t now_ns, struct outbox *out, struct eddis_error *err)
 {
     for (int i = 0; i < e->n_slots; i++) {
-        const struct arena_slot *s = &e->arena.slot[i];
-
         if (e->slot[i].announced)
             continue;
-        memset(engine_slot(e, i), 0, s->n * comm_type_bytes(s->type));
-        arena_mark(&e->arena, i, false);
-        e->slot[i].placeless = !e->slot[i].place;
+        engine_pack_none(e, i);
         engine_mark(e, i, now_ns);
     }
     if (e->n_slots == 0)

@@ -5,6 +5,7 @@
 #include "lib/base/clock.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 /* Announcements of one call, which are sent together, or not at all.  With announce_lock held, so
@@ -27,14 +28,15 @@ static int batch_add(struct eddis *e, struct batch *b, const struct engine_annou
         return eddis_fail(err, -EINVAL, "parameter '%s' was announced twice in a step", p->name);
     p->announced = true;
     p->mail = (struct mail_announce){ .mail.kind = MAIL_ANNOUNCE, .what = *a };
+    p->mail.what.parameter = p->slot;
     *b->end = &p->mail.mail;
     b->end = &p->mail.mail.next;
     return 0;
 }
 
-static struct parameter *batch_parameter(struct eddis *e, const struct mail *m)
+static struct parameter *batch_parameter(struct mail *m)
 {
-    return &e->parameters.item[((const struct mail_announce *)m)->what.parameter];
+    return (struct parameter *)((char *)m - offsetof(struct parameter, mail.mail));
 }
 
 /* Send what was added, or after a failure forget it.  Returns rc. */
@@ -43,7 +45,7 @@ static int batch_end(struct eddis *e, struct batch *b, int rc)
     bool held = e->emulation.until_ns != 0;
 
     for (struct mail *m = b->first; m; m = m->next) {
-        struct parameter *p = batch_parameter(e, m);
+        struct parameter *p = batch_parameter(m);
 
         p->announced = rc == 0;
         p->held = rc == 0 && held;
@@ -104,6 +106,9 @@ static int announce_check(const struct eddis *e, int parameter, const void *sour
                           e->engine ? "there is no parameter %d"
                                     : "parameter %d is announced before eddis_commit",
                           parameter);
+    if (e->parameters.item[parameter].slot < 0)
+        return eddis_fail(err, -EINVAL, "parameter '%s' is state and has no gradient",
+                          e->parameters.item[parameter].name);
     if (source == EDDIS_IN_PLACE || result == EDDIS_ZERO)
         return eddis_fail(err, -EINVAL,
                           "parameter '%s' was announced with %s: EDDIS_ZERO is a source, "
@@ -167,7 +172,8 @@ int eddis_announce_layer(struct eddis *e, int layer, struct eddis_error *err)
     pthread_mutex_lock(&e->step.announce_lock);
     for (int i = e->parameters.layer[layer].newest; rc == 0 && i >= 0;
          i = e->parameters.item[i].older)
-        rc = batch_add(e, &b, &(struct engine_announcement){ .parameter = i }, err);
+        if (e->parameters.item[i].slot >= 0)
+            rc = batch_add(e, &b, &(struct engine_announcement){ .parameter = i }, err);
     rc = batch_end(e, &b, rc);
     pthread_mutex_unlock(&e->step.announce_lock);
     return rc;
@@ -208,7 +214,7 @@ static const char *wait_layer_name(struct eddis *e, int b)
     for (int i = e->parameters.n - 1; i >= 0; i--) {
         const struct parameter *p = &e->parameters.item[i];
 
-        if (comm_thread_bucket_of(e->comm_thread, i) != b)
+        if (p->slot < 0 || comm_thread_bucket_of(e->comm_thread, p->slot) != b)
             continue;
         name = e->parameters.layer[p->layer].name;
         if (!p->announced)
@@ -218,13 +224,10 @@ static const char *wait_layer_name(struct eddis *e, int b)
     return name ? name : "-";
 }
 
-/* -1: all of them. */
-static int wait_parameter(struct eddis *e, int parameter, int64_t deadline_ns,
-                          struct eddis_error *err)
+/* For the gradient in a slot; -1: all of them. */
+static int wait_slot(struct eddis *e, int slot, int64_t deadline_ns, struct eddis_error *err)
 {
-    struct comm_wait w = { .kind = WAIT_STEP,
-                           .parameter = parameter,
-                           .step = e->step.begin.step.step };
+    struct comm_wait w = { .kind = WAIT_STEP, .parameter = slot, .step = e->step.begin.step.step };
     const char *layer;
     int rc = waiter_wait(&e->all.waiter, &w, deadline_ns, err);
 
@@ -247,7 +250,7 @@ static int wait_place(const struct eddis *e, int parameter, struct eddis_error *
 {
     const struct parameter *p = &e->parameters.item[parameter];
 
-    if (!engine_missed(e->engine, parameter))
+    if (p->slot < 0 || !engine_missed(e->engine, p->slot))
         return 0;
     return eddis_fail(
         err, -EINVAL,
@@ -262,7 +265,7 @@ static int wait_places_layer(const struct eddis *e, int layer, struct eddis_erro
 {
     int rc = 0;
 
-    if (!e->step.finished || e->step.n_announced == e->parameters.n)
+    if (!e->step.finished || e->step.n_announced == e->parameters.n_slots)
         return 0;
     for (int i = e->parameters.layer[layer].newest; rc == 0 && i >= 0;
          i = e->parameters.item[i].older)
@@ -274,7 +277,8 @@ static int wait_places(const struct eddis *e, struct eddis_error *err)
 {
     int rc = 0;
 
-    for (int i = 0; rc == 0 && i < e->parameters.n && e->step.n_announced < e->parameters.n; i++)
+    for (int i = 0; rc == 0 && i < e->parameters.n && e->step.n_announced < e->parameters.n_slots;
+         i++)
         rc = wait_place(e, i, err);
     return rc;
 }
@@ -303,13 +307,13 @@ int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
     if (!e->step.finished) {
         e->step.finished = true;
         /* Without need nothing would wait for this mail to be handled before it is used again. */
-        if (e->step.n_announced < e->parameters.n || e->parameters.n == 0) {
+        if (e->step.n_announced < e->parameters.n_slots || e->parameters.n_slots == 0) {
             e->step.finish.kind = MAIL_FINISH;
             comm_thread_send(e->comm_thread, &e->step.finish);
         }
     }
     pthread_mutex_unlock(&e->step.announce_lock);
-    rc = wait_parameter(e, -1, deadline, err);
+    rc = wait_slot(e, -1, deadline, err);
     phase_wait_leave(&e->phase, before, rc);
     if (rc == 0)
         rc = replan_failure(&e->replan, err); /* fails the step on this worker */
@@ -335,7 +339,7 @@ int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddi
     pthread_mutex_lock(&e->step.announce_lock);
     for (int i = e->parameters.layer[layer].newest; rc == 0 && !e->step.finished && i >= 0;
          i = e->parameters.item[i].older)
-        if (!e->parameters.item[i].announced)
+        if (e->parameters.item[i].slot >= 0 && !e->parameters.item[i].announced)
             rc = eddis_fail(err, -EINVAL,
                             "layer '%s' cannot be waited for, its parameter '%s' was not announced",
                             e->parameters.layer[layer].name, e->parameters.item[i].name);
@@ -347,7 +351,8 @@ int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddi
     before = phase_wait_enter(&e->phase);
     for (int i = e->parameters.layer[layer].newest; rc == 0 && i >= 0;
          i = e->parameters.item[i].older)
-        rc = wait_parameter(e, i, deadline, err);
+        if (e->parameters.item[i].slot >= 0)
+            rc = wait_slot(e, e->parameters.item[i].slot, deadline, err);
     phase_wait_leave(&e->phase, before, rc);
     return rc < 0 ? rc : wait_places_layer(e, layer, err);
 }

@@ -74,10 +74,11 @@ static int commit_share(struct eddis *e, struct eddis_error *err)
     for (int i = 0; i < e->parameters.n; i++) {
         const struct parameter *p = &e->parameters.item[i];
 
-        bytes += arena_slot_bytes(p->n, (enum comm_type)p->dtype);
+        if (p->slot >= 0)
+            bytes += arena_slot_bytes(p->n, (enum comm_type)p->dtype);
     }
     return node_memory_open(&e->node_memory,
-                            &(struct node_memory_size){ arena_bytes(bytes), e->parameters.n },
+                            &(struct node_memory_size){ arena_bytes(bytes), e->parameters.n_slots },
                             fixed != NULL, err);
 }
 
@@ -151,7 +152,7 @@ static int commit_buckets(struct eddis *e, struct bucket_layout *layout, struct 
         o->bucket_bytes = ENGINE_BUCKET_BYTES;
     if (!c)
         return 0;
-    rc = tuning_layout(c, e->parameters.n, layout, err);
+    rc = tuning_layout(c, e->parameters.n_slots, layout, err);
     if (rc < 0)
         return rc;
     if (rc)
@@ -196,7 +197,7 @@ static int commit_engine(struct eddis *e, const struct comm_cost *cost, struct e
                                 .models = e->group.several ? &models : NULL,
                                 .cost = { cost->latency_s, cost->bytes_per_s },
                                 .parameter = p,
-                                .n_parameters = e->parameters.n,
+                                .n_parameters = e->parameters.n_slots,
                                 .hooks = { .arg = e,
                                            .report = hook_report,
                                            .agreed = hook_agreed,
@@ -207,10 +208,13 @@ static int commit_engine(struct eddis *e, const struct comm_cost *cost, struct e
         o.options = e->area->options;
     if (rc == 0 && e->group.several)
         models = centre_setup(&e->centre, v);
-    for (int i = 0; rc == 0 && i < e->parameters.n; i++)
-        p[i] = (struct engine_parameter){ .n = v[i].n,
-                                          .type = v[i].type,
-                                          .result = e->parameters.item[i].result };
+    for (int i = 0; rc == 0 && i < e->parameters.n; i++) {
+        const struct parameter *q = &e->parameters.item[i];
+
+        if (q->slot >= 0)
+            p[q->slot] =
+                (struct engine_parameter){ .n = v[i].n, .type = v[i].type, .result = q->result };
+    }
     if (rc == 0)
         rc = commit_buckets(e, &layout, &o, err);
     if (rc == 0)
@@ -329,51 +333,7 @@ int eddis_commit(struct eddis *e, struct eddis_error *err)
     }
     e->tuning.engine = e->engine = engine;
     process_may_leave(&e->process, false);
-    e->tuning.n_parameters = e->parameters.n;
+    e->tuning.n_parameters = e->parameters.n_slots;
     commit_show(e);
     return 0;
-}
-
-const void *eddis_result(const struct eddis *e, int parameter)
-{
-    if (worker_check(e, NULL) < 0 || !e->engine || parameter < 0 || parameter >= e->parameters.n)
-        return NULL;
-    return engine_result(e->engine, parameter);
-}
-
-void *eddis_gradient(struct eddis *e, int parameter)
-{
-    if (worker_check(e, NULL) < 0 || !e->engine || parameter < 0 || parameter >= e->parameters.n)
-        return NULL;
-    return engine_slot(e->engine, parameter);
-}
-
-int eddis_broadcast_parameters(struct eddis *e, int root, struct eddis_error *err)
-{
-    /* Some at a time: the root would otherwise push all of a model at ranks that are not there
-     * yet.
-     */
-    enum { WINDOW = 32 };
-    struct eddis_request *r[WINDOW];
-    int rc = worker_check(e, err);
-
-    for (int begun = 0, done = 0; rc == 0 && done < e->parameters.n;) {
-        const struct parameter *p = &e->parameters.item[begun];
-
-        if (begun < e->parameters.n && begun - done < WINDOW) {
-            rc = collectives_start(&e->all,
-                                   &(struct eddis_collective){ .kind = EDDIS_BROADCAST,
-                                                               .buffer = p->value,
-                                                               .n = parameter_bytes(p),
-                                                               .root = root },
-                                   &r[begun % WINDOW], err);
-            begun++;
-            continue;
-        }
-        rc = collectives_request_wait(&e->all, r[done % WINDOW], err);
-        if (rc < 0)
-            eddis_fail_prefix(err, rc, "parameter '%s'", e->parameters.item[done].name);
-        done++;
-    }
-    return rc;
 }

@@ -18,17 +18,17 @@ static int parameter_check(const struct parameters *all, int layer, const struct
 
     if (layer < 0 || layer >= all->n_layers)
         return eddis_fail(err, -EINVAL, "there is no layer %d", layer);
-    if (!p->name || !*p->name || !p->value)
-        return eddis_fail(err, -EINVAL, "a parameter of layer '%s' has no name or no value",
+    if (!p->name || !*p->name)
+        return eddis_fail(err, -EINVAL, "a parameter of layer '%s' has no name",
                           all->layer[layer].name);
     if (p->dtype != EDDIS_FLOAT32 && p->dtype != EDDIS_FLOAT64)
         return eddis_fail(err, -EINVAL, "parameter '%s' must be of EDDIS_FLOAT32 or _FLOAT64",
                           p->name);
-    if (p->n_dims < 1 || p->n_dims > EDDIS_MAX_DIMS || (p->factored && p->n_dims != 2))
+    if (p->n_dims < 0 || p->n_dims > EDDIS_MAX_DIMS || (p->factored && p->n_dims != 2))
         return eddis_fail(err, -EINVAL, "parameter '%s' cannot have %d dimensions", p->name,
                           p->n_dims);
     for (int i = 0; i < p->n_dims; i++)
-        if (p->dims[i] < 1 || __builtin_mul_overflow(n, (size_t)p->dims[i], &n) ||
+        if (p->dims[i] < 0 || __builtin_mul_overflow(n, (size_t)p->dims[i], &n) ||
             n > SIZE_MAX / 64)
             return eddis_fail(err, -EINVAL, "parameter '%s' has an impossible dimension %lld",
                               p->name, (long long)p->dims[i]);
@@ -37,6 +37,13 @@ static int parameter_check(const struct parameters *all, int layer, const struct
                           "parameter '%s' has EDDIS_ZERO as its result, which is a "
                           "source of eddis_announce",
                           p->name);
+    if (p->state && (p->factored || p->result))
+        return eddis_fail(err, -EINVAL,
+                          "parameter '%s' is state: it has no gradient that could be factored or "
+                          "have a place for its result",
+                          p->name);
+    if (n && !p->value)
+        return eddis_fail(err, -EINVAL, "parameter '%s' has no value", p->name);
     *ret_n = n;
     return 0;
 }
@@ -58,6 +65,8 @@ uint64_t parameters_hash(const struct parameters *all, uint64_t h)
         h = random_mix(parameters_hash_text(h, p->name), (uint64_t)p->layer);
         h = random_mix(h, (uint64_t)p->dtype);
         h = random_mix(h, (uint64_t)p->factored);
+        h = random_mix(h, (uint64_t)(p->slot < 0));
+        h = random_mix(h, (uint64_t)p->n_dims);
         for (int d = 0; d < p->n_dims; d++)
             h = random_mix(h, (uint64_t)p->dims[d]);
     }
@@ -84,7 +93,8 @@ void *parameters_copy(const struct parameters *all)
     char *block = malloc(bytes ? bytes : 1), *to = block;
 
     for (int i = 0; block && i < all->n; i++) {
-        memcpy(to, all->item[i].value, parameter_bytes(&all->item[i]));
+        if (all->item[i].n)
+            memcpy(to, all->item[i].value, parameter_bytes(&all->item[i]));
         to += parameter_bytes(&all->item[i]);
     }
     return block;
@@ -95,7 +105,8 @@ void parameters_put_back(const struct parameters *all, const void *block)
     const char *from = block;
 
     for (int i = 0; i < all->n; i++) {
-        memcpy(all->item[i].value, from, parameter_bytes(&all->item[i]));
+        if (all->item[i].n)
+            memcpy(all->item[i].value, from, parameter_bytes(&all->item[i]));
         from += parameter_bytes(&all->item[i]);
     }
 }
@@ -186,6 +197,7 @@ int eddis_add_parameter(struct eddis *e, int layer, const struct eddis_parameter
                              .n = n,
                              .value = p.value,
                              .result = p.result,
+                             .slot = p.state ? -1 : all->n_slots++,
                              .factored = p.factored != 0 };
     memcpy(q->dims, p.dims, sizeof q->dims);
     all->layer[layer].newest = all->n;

@@ -27,6 +27,7 @@ struct parameter {
     size_t n;
     void *value;
     void *result; /* NULL: each announcement says */
+    int slot;     /* of its gradient, the engine's number; -1: it has none */
     bool factored;
     bool announced; /* in this step */
     bool held;      /* announced, but an emulated device is not so far */
@@ -37,7 +38,7 @@ struct parameters {
     struct parameter_layer *layer; /* [n_layers] */
     int n_layers;
     struct parameter *item; /* [n] */
-    int n;
+    int n, n_slots;         /* n_slots: those with a gradient */
 };
 
 /* Mix all that must be alike on all workers into the hash h; and a text. */

@@ -4,14 +4,13 @@
  */
 #include "lib/base/clock.h"
 #include "loop_job.h"
+#include "values_scenario.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/mman.h>
 
 #define TIMEOUT_NS (INT64_C(60) * CLOCK_S)
-
-enum { LAYERS = 4, EACH = 5, N = LAYERS * EACH, LENGTH = 7 };
 
 static const struct mode {
     const char *mode, *algorithm;
@@ -47,114 +46,85 @@ static struct eddis_parameter vector(float *value, int64_t n)
                                      .value = value };
 }
 
-/* ---- many by one call ---- */
-
-struct many {
-    float value[N][LENGTH], gradient[N][LENGTH], result[N][LENGTH];
-    int parameter[N];
-    const void *source[N];
-    void *to[N];
-};
-
-static void many_set_up(struct eddis *e, struct many *m)
-{
-    struct eddis_error err = { 0 };
-
-    for (int i = 0; i < N; i++) {
-        struct eddis_parameter p = vector(m->value[i], LENGTH);
-        int layer = i % EACH ? i / EACH : eddis_add_layer(e, "l", EDDIS_LAYER_OTHER, &err);
-
-        CHECK(layer == i / EACH && eddis_add_parameter(e, layer, &p, &err) == i);
-    }
-    CHECK(eddis_commit(e, &err) == 0);
-}
-
-/* Backwards; the first in its slot, the last as zero. */
-static void many_fill(struct eddis *e, struct many *m)
-{
-    for (int i = 0; i < N; i++) {
-        for (int k = 0; k < LENGTH; k++)
-            m->gradient[i][k] = (float)(i + k);
-        m->parameter[i] = N - 1 - i;
-        m->source[i] = m->gradient[N - 1 - i];
-        m->to[i] = m->result[N - 1 - i];
-    }
-    memcpy(eddis_gradient(e, N - 1), m->gradient[N - 1], sizeof m->gradient[0]);
-    m->source[0] = NULL;
-    m->source[N - 1] = EDDIS_ZERO;
-}
-
-/* One that is refused, at each place: none is announced, so that all may be announced after it. */
-static void many_refused(struct eddis *e, struct many *m)
-{
-    struct eddis_error err = { 0 };
-
-    for (int i = 0; i < N; i++) {
-        int right = m->parameter[i];
-        const void *source = m->source[i];
-
-        m->parameter[i] = N;
-        CHECK(eddis_announce_many(e, N, m->parameter, m->source, m->to, &err) == -EINVAL);
-        CHECK(strstr(err.text, "no parameter 20"));
-        m->parameter[i] = m->parameter[(i + 1) % N];
-        CHECK(eddis_announce_many(e, N, m->parameter, m->source, m->to, &err) == -EINVAL);
-        CHECK(strstr(err.text, "twice"));
-        m->parameter[i] = right;
-        m->source[i] = EDDIS_IN_PLACE;
-        CHECK(eddis_announce_many(e, N, m->parameter, m->source, m->to, &err) == -EINVAL);
-        m->source[i] = source;
-    }
-    CHECK(eddis_set_weight(e, 8, &err) == 0); /* as before the first announcement */
-}
-
-static void many_check(const struct many *m, const struct eddis_step *s)
-{
-    for (int i = 0; i < N; i++)
-        for (int k = 0; k < LENGTH; k++) {
-            float wanted = i == 0 ? 0 : (float)(i + k), d = m->result[i][k] - wanted;
-
-            CHECK(s->batch == 0 || (d < 1e-4f && d > -1e-4f));
-        }
-}
+/* ---- what processes over MPI do, too ---- */
 
 static void many_body(struct eddis *e, int rank, struct loop_job *j)
 {
-    struct many *m = calloc(1, sizeof *m);
+    (void)rank, (void)j;
+    __atomic_add_fetch(&loop_job_failures, values_many(e), __ATOMIC_RELAXED);
+}
+
+static void shapes_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    (void)rank, (void)j;
+    __atomic_add_fetch(&loop_job_failures, values_shapes(e), __ATOMIC_RELAXED);
+}
+
+/* ---- alone ---- */
+
+enum { LARGE = 1 << 16, PAGE = 4096 };
+
+/* The whole pages of n floats. */
+static void forbid(void *data, size_t n, int how)
+{
+    uintptr_t first = ((uintptr_t)data + PAGE - 1) / PAGE * PAGE;
+    uintptr_t end = ((uintptr_t)data + n * sizeof(float)) / PAGE * PAGE;
+
+    CHECK(end > first && mprotect((void *)first, end - first, how) == 0);
+}
+
+/* Nobody is added up with: gradients that are not announced, and those that are where their result
+ * goes, are neither read nor written, or this would be a segmentation fault.  What a result was
+ * promised of has it.
+ */
+static void alone_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    enum { SILENT, OWN, PROMISED, PLACED };
+    float *value = calloc(LARGE, sizeof *value), *own = calloc(LARGE, sizeof *own);
+    float promised[4] = { 9, 9, 9, 9 }, x[4] = { 1, 2, 3, 4 };
+    struct eddis_parameter p[] = { vector(value, LARGE), vector(value, LARGE), vector(value, 4),
+                                   vector(value, 4) };
     struct eddis_step s = { .size = sizeof s };
     struct eddis_error err = { 0 };
-    int begun;
 
     (void)rank, (void)j;
-    many_set_up(e, m);
-    many_fill(e, m);
-    CHECK(eddis_announce_many(e, N, m->parameter, m->source, m->to, &err) == -EINVAL);
-    while ((begun = eddis_step_begin(e, &s, &err)) == 1) {
-        many_fill(e, m);
-        if (s.step == 1 && s.count == 8)
-            many_refused(e, m);
-        CHECK(eddis_announce_many(e, 0, NULL, NULL, NULL, &err) == 0);
-        if (s.step % 2) { /* some before it */
-            CHECK(eddis_announce(e, m->parameter[0], m->source[0], m->to[0], &err) == 0);
-            CHECK(eddis_announce_many(e, N, m->parameter, m->source, m->to, &err) == -EINVAL);
-            CHECK(eddis_announce_many(e, N - 1, m->parameter + 1, m->source + 1, m->to + 1, &err) ==
-                  0);
-        } else {
-            CHECK(eddis_announce_many(e, N, m->parameter, m->source, m->to, &err) == 0);
-        }
-        CHECK(eddis_wait_layer(e, LAYERS - 1, TIMEOUT_NS, &err) == 0);
+    p[PROMISED].result = promised;
+    p[PLACED].result = EDDIS_IN_PLACE;
+    CHECK(eddis_add_layer(e, "l", EDDIS_LAYER_OTHER, &err) == 0);
+    for (int i = 0; i < 4; i++)
+        CHECK(eddis_add_parameter(e, 0, &p[i], &err) == i);
+    CHECK(eddis_commit(e, &err) == 0);
+    forbid(eddis_gradient(e, SILENT), LARGE, PROT_NONE);
+    forbid(eddis_gradient(e, OWN), LARGE, PROT_NONE);
+    forbid(own, LARGE, PROT_NONE);
+    while (eddis_step_begin(e, &s, &err) == 1) {
+        bool says = s.step % 2 == 0 && s.count > 0;
+
+        CHECK(eddis_announce(e, OWN, s.count ? own : EDDIS_IN_PLACE, own, &err) ==
+              (s.count ? 0 : -EINVAL));
+        if (says)
+            CHECK(eddis_announce(e, PLACED, x, NULL, &err) == 0);
         CHECK(eddis_wait(e, TIMEOUT_NS, &err) == 0);
-        CHECK(eddis_announce_many(e, 1, m->parameter, NULL, NULL, &err) == -EINVAL);
-        many_check(m, &s);
+        CHECK(promised[0] == 0 && promised[3] == 0);
+        promised[3] = 9;
+        CHECK(((const float *)eddis_result(e, PLACED))[3] == (says ? 4 : 0));
         CHECK(eddis_step_end(e, NULL, &err) == 0);
     }
-    CHECK(begun == 0);
-    free(m);
+    forbid(eddis_gradient(e, SILENT), LARGE, PROT_READ | PROT_WRITE);
+    forbid(eddis_gradient(e, OWN), LARGE, PROT_READ | PROT_WRITE);
+    forbid(own, LARGE, PROT_READ | PROT_WRITE);
+    free(value);
+    free(own);
 }
 
 int main(void)
 {
-    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         run(&modes[i], many_body);
+        run(&modes[i], shapes_body);
+        if (modes[i].n == 1 || modes[i].per_group == 1)
+            run(&modes[i], alone_body);
+    }
     if (loop_job_failures)
         fprintf(stderr, "%d failures\n", loop_job_failures);
     return loop_job_failures != 0;

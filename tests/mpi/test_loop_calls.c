@@ -29,11 +29,14 @@ static void misuse_body(struct eddis *e, int rank, struct loop_job *j)
     CHECK(eddis_add_parameter(e, layer, &p, &err) == -EINVAL); /* no value */
     p.value = value;
     CHECK(eddis_add_parameter(e, 7, &p, &err) == -EINVAL);
-    p.dims[0] = 0;
+    p.dims[0] = -1;
     CHECK(eddis_add_parameter(e, layer, &p, &err) == -EINVAL);
     p.dims[0] = INT64_MAX;
     CHECK(eddis_add_parameter(e, layer, &p, &err) == -EINVAL);
     p.dims[0] = 4;
+    p.n_dims = -1;
+    CHECK(eddis_add_parameter(e, layer, &p, &err) == -EINVAL);
+    p.n_dims = 1;
     p.dtype = EDDIS_INT32;
     CHECK(eddis_add_parameter(e, layer, &p, &err) == -EINVAL);
     p.dtype = EDDIS_FLOAT32;
@@ -141,6 +144,9 @@ static void null_registering(struct eddis *e)
     REFUSED("no value", eddis_add_parameter(e, 0, &no_value, err));
     p.result = (void *)(uintptr_t)EDDIS_ZERO;
     REFUSED("EDDIS_ZERO", eddis_add_parameter(e, 0, &p, err));
+    p.result = &value;
+    p.state = 1;
+    REFUSED("is state", eddis_add_parameter(e, 0, &p, err));
 }
 
 static void null_collectives(struct eddis *e)

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* values.c - where values and gradients of parameters are */
+#include "worker.h"
+
+#include <errno.h>
+
+/* Of a parameter's gradient; -1: it has none. */
+static int values_slot(const struct eddis *e, int parameter)
+{
+    if (worker_check(e, NULL) < 0 || !e->engine || parameter < 0 || parameter >= e->parameters.n)
+        return -1;
+    return e->parameters.item[parameter].slot;
+}
+
+const void *eddis_result(const struct eddis *e, int parameter)
+{
+    int slot = values_slot(e, parameter);
+
+    return slot < 0 ? NULL : engine_result(e->engine, slot);
+}
+
+void *eddis_gradient(struct eddis *e, int parameter)
+{
+    int slot = values_slot(e, parameter);
+
+    return slot < 0 ? NULL : engine_slot(e->engine, slot);
+}
+
+int eddis_broadcast_parameters(struct eddis *e, int root, struct eddis_error *err)
+{
+    /* Some at a time: the root would otherwise push all of a model at ranks that are not there
+     * yet.
+     */
+    enum { WINDOW = 32 };
+    struct eddis_request *r[WINDOW];
+    int rc = worker_check(e, err);
+
+    if (rc == 0 && e->all.place.n_ranks == 1 && root == 0)
+        return 0;
+    for (int begun = 0, done = 0; rc == 0 && done < e->parameters.n;) {
+        const struct parameter *p = &e->parameters.item[begun];
+
+        if (begun < e->parameters.n && begun - done < WINDOW) {
+            rc = collectives_start(&e->all,
+                                   &(struct eddis_collective){ .kind = EDDIS_BROADCAST,
+                                                               .buffer = p->value,
+                                                               .n = parameter_bytes(p),
+                                                               .root = root },
+                                   &r[begun % WINDOW], err);
+            begun++;
+            continue;
+        }
+        rc = collectives_request_wait(&e->all, r[done % WINDOW], err);
+        if (rc < 0)
+            eddis_fail_prefix(err, rc, "parameter '%s'", e->parameters.item[done].name);
+        done++;
+    }
+    return rc;
+}

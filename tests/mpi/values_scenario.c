@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* values_scenario.c - many gradients by one call, parameters of unlike shapes and without gradients
+ */
+#include "values_scenario.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TIMEOUT_NS (INT64_C(1000000000) * 60)
+
+enum { LAYERS = 4, EACH = 5, N = LAYERS * EACH, LENGTH = 7 };
+
+#define CHECK(w, cond)                                                                             \
+    do {                                                                                           \
+        if (!(cond)) {                                                                             \
+            fprintf(stderr, "rank %d: %s:%d: %s\n", (w)->world.rank, __FILE__, __LINE__, #cond);   \
+            (w)->failures++;                                                                       \
+        }                                                                                          \
+    } while (0)
+
+struct worker {
+    struct eddis *e;
+    struct eddis_world world;
+    int failures;
+};
+
+static struct worker worker_of(struct eddis *e)
+{
+    struct worker w = { .e = e, .world.size = sizeof w.world };
+
+    CHECK(&w, eddis_world(e, &w.world) == 0);
+    return w;
+}
+
+static struct eddis_parameter vector(float *value, int64_t n)
+{
+    return (struct eddis_parameter){ .size = sizeof(struct eddis_parameter),
+                                     .name = "w",
+                                     .dtype = EDDIS_FLOAT32,
+                                     .n_dims = 1,
+                                     .dims = { n },
+                                     .value = value };
+}
+
+/* ---- many by one call ---- */
+
+struct many {
+    float value[N][LENGTH], gradient[N][LENGTH], result[N][LENGTH];
+    int parameter[N];
+    const void *source[N];
+    void *to[N];
+};
+
+static void many_set_up(struct worker *w, struct many *m)
+{
+    struct eddis_error err = { 0 };
+
+    for (int i = 0; i < N; i++) {
+        struct eddis_parameter p = vector(m->value[i], LENGTH);
+        int layer = i % EACH ? i / EACH : eddis_add_layer(w->e, "l", EDDIS_LAYER_OTHER, &err);
+
+        CHECK(w, layer == i / EACH && eddis_add_parameter(w->e, layer, &p, &err) == i);
+    }
+    CHECK(w, eddis_commit(w->e, &err) == 0);
+}
+
+/* Backwards; the first in its slot, the last as zero. */
+static void many_fill(struct worker *w, struct many *m)
+{
+    for (int i = 0; i < N; i++) {
+        for (int k = 0; k < LENGTH; k++)
+            m->gradient[i][k] = (float)(i + k);
+        m->parameter[i] = N - 1 - i;
+        m->source[i] = m->gradient[N - 1 - i];
+        m->to[i] = m->result[N - 1 - i];
+    }
+    memcpy(eddis_gradient(w->e, N - 1), m->gradient[N - 1], sizeof m->gradient[0]);
+    m->source[0] = NULL;
+    m->source[N - 1] = EDDIS_ZERO;
+}
+
+/* One that is refused, at each place: none is announced, so that all may be announced after it. */
+static void many_refused(struct worker *w, struct many *m)
+{
+    struct eddis_error err = { 0 };
+
+    for (int i = 0; i < N; i++) {
+        int right = m->parameter[i];
+        const void *source = m->source[i];
+
+        m->parameter[i] = N;
+        CHECK(w, eddis_announce_many(w->e, N, m->parameter, m->source, m->to, &err) == -EINVAL);
+        CHECK(w, strstr(err.text, "no parameter 20"));
+        m->parameter[i] = m->parameter[(i + 1) % N];
+        CHECK(w, eddis_announce_many(w->e, N, m->parameter, m->source, m->to, &err) == -EINVAL);
+        CHECK(w, strstr(err.text, "twice"));
+        m->parameter[i] = right;
+        m->source[i] = EDDIS_IN_PLACE;
+        CHECK(w, eddis_announce_many(w->e, N, m->parameter, m->source, m->to, &err) == -EINVAL);
+        m->source[i] = source;
+    }
+    CHECK(w, eddis_set_weight(w->e, 8, &err) == 0); /* as before the first announcement */
+}
+
+static void many_check(struct worker *w, const struct many *m, const struct eddis_step *s)
+{
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < LENGTH; k++) {
+            float wanted = i == 0 ? 0 : (float)(i + k), d = m->result[i][k] - wanted;
+
+            CHECK(w, s->batch == 0 || (d < 1e-4f && d > -1e-4f));
+        }
+}
+
+int values_many(struct eddis *e)
+{
+    struct worker own = worker_of(e), *w = &own;
+    struct many *m = calloc(1, sizeof *m);
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    int begun;
+
+    many_set_up(w, m);
+    many_fill(w, m);
+    CHECK(w, eddis_announce_many(e, N, m->parameter, m->source, m->to, &err) == -EINVAL);
+    while ((begun = eddis_step_begin(e, &s, &err)) == 1) {
+        many_fill(w, m);
+        if (s.step == 1 && s.count == 8)
+            many_refused(w, m);
+        CHECK(w, eddis_announce_many(e, 0, NULL, NULL, NULL, &err) == 0);
+        if (s.step % 2) { /* some before it */
+            CHECK(w, eddis_announce(e, m->parameter[0], m->source[0], m->to[0], &err) == 0);
+            CHECK(w, eddis_announce_many(e, N, m->parameter, m->source, m->to, &err) == -EINVAL);
+            CHECK(w, eddis_announce_many(e, N - 1, m->parameter + 1, m->source + 1, m->to + 1,
+                                         &err) == 0);
+        } else {
+            CHECK(w, eddis_announce_many(e, N, m->parameter, m->source, m->to, &err) == 0);
+        }
+        CHECK(w, eddis_wait_layer(e, LAYERS - 1, TIMEOUT_NS, &err) == 0);
+        CHECK(w, eddis_wait(e, TIMEOUT_NS, &err) == 0);
+        CHECK(w, eddis_announce_many(e, 1, m->parameter, NULL, NULL, &err) == -EINVAL);
+        many_check(w, m, &s);
+        CHECK(w, eddis_step_end(e, NULL, &err) == 0);
+    }
+    CHECK(w, begun == 0);
+    free(m);
+    return w->failures;
+}
+
+/* ---- shapes, and state ---- */
+
+enum { WHOLE, SCALAR, EMPTY, NOTHING, STATE, SHAPES };
+
+struct shapes {
+    float value[SHAPES][LENGTH], gradient[SHAPES][LENGTH];
+};
+
+static void shapes_set_up(struct worker *w, struct shapes *x)
+{
+    static const struct {
+        int n_dims, factored, state;
+        int64_t dims[2];
+    } rows[SHAPES] = { [WHOLE] = { 1, 0, 0, { LENGTH } },
+                       [SCALAR] = { 0, 0, 0, { 0 } },
+                       [EMPTY] = { 2, 1, 0, { 3, 0 } },
+                       [NOTHING] = { 1, 0, 0, { 0 } },
+                       [STATE] = { 1, 0, 1, { LENGTH } } };
+    struct eddis_error err = { 0 };
+
+    CHECK(w, eddis_add_layer(w->e, "all", EDDIS_LAYER_NORM, &err) == 0);
+    CHECK(w, eddis_add_layer(w->e, "state", EDDIS_LAYER_NORM, &err) == 1);
+    for (int i = 0; i < SHAPES; i++) {
+        struct eddis_parameter p = vector(i == NOTHING ? NULL : x->value[i], 0);
+
+        p.n_dims = rows[i].n_dims;
+        p.factored = rows[i].factored;
+        p.state = rows[i].state;
+        memcpy(p.dims, rows[i].dims, sizeof rows[i].dims);
+        CHECK(w, eddis_add_parameter(w->e, i == STATE, &p, &err) == i);
+    }
+    for (int i = 0; i < SHAPES; i++)
+        for (int k = 0; k < LENGTH; k++)
+            x->value[i][k] = (float)(w->world.rank + i + 1);
+    CHECK(w, eddis_commit(w->e, &err) == 0);
+    CHECK(w, eddis_broadcast_parameters(w->e, 0, &err) == 0);
+    CHECK(w, x->value[WHOLE][6] == WHOLE + 1 && x->value[SCALAR][0] == SCALAR + 1);
+    CHECK(w, x->value[STATE][6] == STATE + 1);
+    CHECK(w, x->value[SCALAR][1] == (float)(w->world.rank + SCALAR + 1)); /* one element */
+}
+
+static void shapes_misuse(struct worker *w, struct shapes *x)
+{
+    struct eddis_error err = { 0 };
+
+    CHECK(w, eddis_gradient(w->e, STATE) == NULL && eddis_result(w->e, STATE) == NULL);
+    CHECK(w, eddis_gradient(w->e, EMPTY) != NULL);
+    CHECK(w, eddis_announce(w->e, STATE, x->gradient, x->gradient, &err) == -EINVAL);
+    CHECK(w, strstr(err.text, "is state") != NULL);
+    CHECK(w, eddis_announce_factors(w->e, STATE, x, x, 1, NULL, &err) == -EINVAL);
+    CHECK(w,
+          eddis_announce_many(w->e, 2, (const int[]){ WHOLE, STATE }, NULL, NULL, &err) == -EINVAL);
+}
+
+static void shapes_step(struct worker *w, struct shapes *x, const struct eddis_step *s)
+{
+    struct eddis_error err = { 0 };
+    float unused = 0;
+
+    for (int k = 0; k < LENGTH; k++)
+        x->gradient[WHOLE][k] = x->gradient[SCALAR][k] = (float)(k + 1);
+    CHECK(w, eddis_announce_layer(w->e, 1, &err) == 0); /* which has none */
+    if (s->step == 1)
+        shapes_misuse(w, x);
+    CHECK(w, eddis_announce(w->e, SCALAR, x->gradient[SCALAR], x->gradient[SCALAR], &err) == 0);
+    CHECK(w, eddis_announce_factors(w->e, EMPTY, x->gradient, &unused, 1, &unused, &err) == 0);
+    CHECK(w, eddis_announce(w->e, NOTHING, NULL, NULL, &err) == 0);
+    CHECK(w, eddis_announce(w->e, WHOLE, x->gradient[WHOLE], x->gradient[WHOLE], &err) == 0);
+    CHECK(w, eddis_wait_layer(w->e, 1, 0, &err) == 0);
+    CHECK(w, eddis_wait_layer(w->e, 0, TIMEOUT_NS, &err) == 0);
+    CHECK(w, eddis_wait(w->e, TIMEOUT_NS, &err) == 0);
+    CHECK(w, !s->batch || (x->gradient[SCALAR][0] > 0.999f && x->gradient[SCALAR][0] < 1.001f));
+    CHECK(w, !s->batch || (x->gradient[WHOLE][6] > 6.999f && x->gradient[WHOLE][6] < 7.001f));
+    CHECK(w, x->gradient[SCALAR][1] == 2 && unused == 0);
+    CHECK(w, eddis_step_end(w->e, NULL, &err) == 0);
+}
+
+/* State is each worker's own in sync mode; several models draw each other's, a group has its first
+ * member's.
+ */
+static void shapes_check(struct worker *w, const struct shapes *x)
+{
+    float *all = calloc((size_t)w->world.n_ranks, sizeof *all);
+    float own = x->value[STATE][LENGTH - 1];
+    struct eddis_error err = { 0 };
+
+    CHECK(w, eddis_allgather(w->e, &own, all, sizeof own, TIMEOUT_NS, &err) == 0);
+    if (w->world.n_groups == 1)
+        CHECK(w, own == (float)w->world.rank);
+    for (int i = 0; i < w->world.n_ranks && w->world.n_groups > 1; i++)
+        CHECK(w, all[i] == own && own > 0.01f && own < (float)w->world.n_ranks - 1.01f);
+    free(all);
+}
+
+int values_shapes(struct eddis *e)
+{
+    struct worker own = worker_of(e), *w = &own;
+    struct shapes *x = calloc(1, sizeof *x);
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    int begun;
+
+    shapes_set_up(w, x);
+    for (int k = 0; k < LENGTH; k++)
+        x->value[STATE][k] = (float)w->world.rank;
+    while ((begun = eddis_step_begin(e, &s, &err)) == 1)
+        shapes_step(w, x, &s);
+    CHECK(w, begun == 0);
+    shapes_check(w, x);
+    free(x);
+    return w->failures;
+}

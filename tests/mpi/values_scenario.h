@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* values_scenario.h - trainings about parameters and their gradients, with every result checked
+ *
+ * Each worker runs them with its own handle, opened by scenario_options: threads over the
+ * in-process loop, or processes over MPI.  Failures are printed and counted; the workers go on, so
+ * that none waits for ever.  All return the number of failures.
+ */
+#ifndef EDDIS_TESTS_VALUES_SCENARIO_H
+#define EDDIS_TESTS_VALUES_SCENARIO_H
+
+#include "lib/eddis.h"
+
+/* eddis_announce_many, and what it refuses. */
+int values_many(struct eddis *e);
+
+/* Parameters of no dimension, of no elements, and without a gradient. */
+int values_shapes(struct eddis *e);
+
+#endif
