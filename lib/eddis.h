@@ -70,9 +70,9 @@
  * would wait for it for ever.  What it has written with stdio is kept; exit handlers from before
  * eddis_open do not run.  With eddis_options.close_at_exit, for bindings that do not know why their
  * language ends, an exit with status 0 waits for the others as eddis_close does, before
- * eddis_commit and after eddis_step_begin has returned 0; no other thread may use the handle any
- * more then.  Amidst the steps it says so and ends the job with 1, of one worker too; with another
- * status it ends as without the option.
+ * eddis_commit and after eddis_step_begin or eddis_finish has returned 0; no other thread may use
+ * the handle any more then.  Amidst the steps it says so and ends the job with 1, of one worker
+ * too; with another status it ends as without the option.
  */
 #ifndef EDDIS_H
 #define EDDIS_H
@@ -305,6 +305,28 @@ struct eddis_step {
  *     mode.  To be called until it returns 0, also after EDDIS_STEP_STOP.
  */
 int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error *err);
+
+/* Have all workers stop, long before the last epoch perhaps; of any worker and from any thread at
+ * any time, also twice or on all.  It only asks: the group's first step that begins after its
+ * present one is EDDIS_STEP_STOP, or the one after it, and in async and hybrid mode other groups
+ * hear of it from the counter of samples, a step or two later.  Until then go on: a step needs all
+ * workers of the group.  -EINVAL: NULL; -EPERM: in a forked child.
+ */
+int eddis_stop(struct eddis *e);
+
+/* End all steps, as an eddis_step_begin that returns 0 does, but within a time, and not only behind
+ * the last epoch: after EDDIS_STEP_STOP, or after this worker's own eddis_stop, where all of its
+ * group leave their steps at the same one.  Collective.  Waits while another worker goes on with
+ * its steps.  Then eddis_step_begin and eddis_plan_step return 0; in async and hybrid mode the
+ * parameters are the centre.  Samples that were taken for later steps are not done: they stand in
+ * checkpoints from now on, and a job that resumes from one takes them.  Returns 0, or in async and
+ * hybrid mode 1: another worker writes a checkpoint, so write it with it, eddis_checkpoint_begin to
+ * eddis_checkpoint_commit, and call this again.  -ETIMEDOUT: err names a worker that has not come;
+ * call it again before anything else but eddis_step_begin.  -EINVAL: inside of a step; before
+ * eddis_commit; there are steps to do, and nobody has asked to stop; or a checkpoint, as above, was
+ * not written.
+ */
+int eddis_finish(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);
 
 /* Count for `weight` instead of count samples at this step, on this worker: for losses that are
  * not plain means over samples (tokens, masked pixels).  Before the step's first announcement.

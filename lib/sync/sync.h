@@ -33,6 +33,7 @@ struct sync_tail {
 
 enum {
     SYNC_NO_PLAN = 1, /* a worker cannot read the newest plan */
+    SYNC_STOP = 2,    /* a worker wants the job to stop */
 };
 
 /* Combine two tails, the result in acc; does not depend on the order of the arguments. */

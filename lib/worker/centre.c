@@ -100,10 +100,19 @@ struct sync_models centre_setup(const struct centre *m, const struct sync_value 
 
 /* ---- exchanges ---- */
 
-/* For the one under way. */
-static int exchange_wait(struct centre *m, struct eddis_error *err)
+/* What is left of the time for what nobody is late for. */
+static int64_t left_ns(const struct centre *m, int64_t deadline_ns)
 {
-    int64_t deadline = clock_after_ns(clock_now_ns(), m->timeout_ns);
+    int64_t left = deadline_ns - clock_now_ns();
+
+    left = left > 0 ? left : 0;
+    return left < m->timeout_ns ? left : m->timeout_ns;
+}
+
+/* For the one under way. */
+static int exchange_wait(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
+{
+    int64_t deadline = clock_after_ns(clock_now_ns(), left_ns(m, deadline_ns));
     struct comm_wait w = { .kind = WAIT_EXCHANGE, .exchanges = m->exchanges };
     int rc = waiter_wait_timed(&m->all->waiter, &w, deadline, err);
 
@@ -115,11 +124,12 @@ static int exchange_wait(struct centre *m, struct eddis_error *err)
     return rc;
 }
 
-static int exchange(struct centre *m, const struct sync_turn *turn, struct eddis_error *err)
+static int exchange(struct centre *m, const struct sync_turn *turn, int64_t deadline_ns,
+                    struct eddis_error *err)
 {
     const struct sync_turn *last = &m->mail.turn;
     bool again = m->exchanging && last->what == turn->what && last->step == turn->step;
-    int rc = m->exchanging && !again ? exchange_wait(m, err) : 0;
+    int rc = m->exchanging && !again ? exchange_wait(m, deadline_ns, err) : 0;
 
     if (rc < 0)
         return rc;
@@ -128,29 +138,30 @@ static int exchange(struct centre *m, const struct sync_turn *turn, struct eddis
         m->mail = (struct mail_exchange){ .mail.kind = MAIL_EXCHANGE, .turn = *turn };
         comm_thread_send(m->all->waiter.thread, &m->mail.mail);
     }
-    return exchange_wait(m, err);
+    return exchange_wait(m, deadline_ns, err);
 }
 
 int centre_exchange(struct centre *m, enum sync_exchange what, struct eddis_error *err)
 {
     const struct sync_turn turn = { .what = what, .step = m->samples->step };
 
-    return exchange(m, &turn, err);
+    return exchange(m, &turn, CLOCK_NEVER, err);
 }
 
 int centre_step(struct centre *m, int64_t period, struct eddis_error *err)
 {
     const struct sync_turn turn = { .what = SYNC_STEP, .step = m->samples->step, .period = period };
 
-    return exchange(m, &turn, err);
+    return exchange(m, &turn, CLOCK_NEVER, err);
 }
 
-int centre_start(struct centre *m, struct eddis_error *err)
+int centre_start(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
 {
-    int rc = centre_exchange(m, SYNC_START, err);
+    const struct sync_turn turn = { .what = SYNC_START, .step = m->samples->step };
+    int rc = m->met ? 0 : exchange(m, &turn, deadline_ns, err);
 
-    if (rc == 0)
-        rc = collectives_barrier(m->all, err); /* the centre is there */
+    if (rc == 0) /* the centre is there */
+        rc = collectives_barrier_until(m->all, &m->met, left_ns(m, deadline_ns), err);
     if (rc < 0)
         return rc;
     if (m->local)
@@ -165,33 +176,41 @@ int centre_start(struct centre *m, struct eddis_error *err)
 
 enum { AT_CHECKPOINT, AT_END };
 
-/* Without a deadline. */
-static int centre_least(struct collectives *all, int64_t x[2], struct eddis_error *err)
+/* The least that any has in m->where, which stays there when the time is over. */
+static int centre_least(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
 {
     const struct eddis_collective least = {
-        .kind = EDDIS_ALLREDUCE, .buffer = x, .n = 2, .dtype = EDDIS_INT64, .op = EDDIS_MIN
+        .kind = EDDIS_ALLREDUCE, .buffer = m->where, .n = 2, .dtype = EDDIS_INT64, .op = EDDIS_MIN
     };
-    struct eddis_request *q;
-    int rc = collectives_start(all, &least, &q, err);
+    int64_t left = deadline_ns - clock_now_ns();
+    int rc = m->say ? 0 : collectives_start(m->all, &least, &m->say, err);
 
-    return rc < 0 ? rc : collectives_wait(all, q, CLOCK_NEVER, err);
+    if (rc == 0)
+        rc = collectives_wait(m->all, m->say, left > 0 ? left : 0, err);
+    if (rc != -ETIMEDOUT)
+        m->say = NULL;
+    return rc;
 }
 
 /* All say where they are; returns 0 with the least and the greatest.  Others may have ranges to
  * finish first, which take what they take: the wait has no deadline of its own, the board tells for
  * whom it is, and timeouts.hang ends it when that one makes no step.
  */
-static int centre_say(struct centre *m, int64_t where, int64_t ret[2], struct eddis_error *err)
+static int centre_say(struct centre *m, int64_t where, int64_t deadline_ns, int64_t ret[2],
+                      struct eddis_error *err)
 {
-    int64_t both[2] = { where, -where };
     int rc;
 
+    if (!m->say) {
+        m->where[0] = where;
+        m->where[1] = -where;
+    }
     if (m->started)
-        rc = centre_least(m->all, both, err);
+        rc = centre_least(m, deadline_ns, err);
     else /* nobody looks for a hang before the first step */
-        rc = collectives_least(m->all, both, 2, err);
-    ret[0] = both[0];
-    ret[1] = -both[1];
+        rc = collectives_least(m->all, m->where, 2, err);
+    ret[0] = m->where[0];
+    ret[1] = -m->where[1];
     return rc;
 }
 
@@ -202,28 +221,26 @@ int centre_meet(struct centre *m, struct eddis_error *err)
 
     /* Who is at the end is told so, and comes back for the checkpoint. */
     while (rc == 0 && where[1] == AT_END)
-        rc = centre_say(m, AT_CHECKPOINT, where, err);
+        rc = centre_say(m, AT_CHECKPOINT, CLOCK_NEVER, where, err);
     m->owed &= rc < 0;
     return rc;
 }
 
 /* The next part of the end. */
-static int centre_end(struct centre *m, struct eddis_error *err)
+static int centre_end(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
 {
-    switch (m->end) {
-    case END_LAST:
-        return centre_exchange(m, SYNC_LAST, err);
-    case END_MET:
-        /* all increments are in the centre */
-        return collectives_barrier_until(m->all, &m->met, m->timeout_ns, err);
-    case END_ADOPT:
-        return centre_exchange(m, SYNC_ADOPT, err);
-    default:
-        return centre_exchange(m, SYNC_LEAVE, err);
-    }
+    static const enum sync_exchange what[] = {
+        [END_LAST] = SYNC_LAST, [END_ADOPT] = SYNC_ADOPT, [END_LEAVE] = SYNC_LEAVE
+    };
+    const struct sync_turn turn = { .what = what[m->end], .step = m->samples->step };
+
+    if (m->end != END_MET)
+        return exchange(m, &turn, deadline_ns, err);
+    /* all increments are in the centre */
+    return collectives_barrier_until(m->all, &m->met, left_ns(m, deadline_ns), err);
 }
 
-int centre_finish(struct centre *m, struct eddis_error *err)
+int centre_finish(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
 {
     int64_t where[2];
     int rc;
@@ -235,14 +252,16 @@ int centre_finish(struct centre *m, struct eddis_error *err)
                           "another worker waits in a checkpoint that the step before was for "
                           "(EDDIS_STEP_CHECKPOINT), but eddis_checkpoint_begin was not called");
     if (m->end == END_NOT) {
-        rc = centre_say(m, AT_END, where, err);
+        rc = samples_tell_stop(m->samples, err);
+        if (rc == 0)
+            rc = centre_say(m, AT_END, deadline_ns, where, err);
         m->owed = rc == 0 && where[0] == AT_CHECKPOINT;
         if (rc < 0 || m->owed)
             return rc < 0 ? rc : 1;
         m->end++;
     }
     for (rc = 0; rc == 0 && m->end < END_OVER; m->end += rc == 0)
-        rc = centre_end(m, err);
+        rc = centre_end(m, deadline_ns, err);
     m->finished = rc == 0;
     return rc;
 }
@@ -251,7 +270,7 @@ int centre_finish(struct centre *m, struct eddis_error *err)
 
 int centre_rest(struct centre *m, struct eddis_error *err)
 {
-    return m->exchanging ? exchange_wait(m, err) : 0;
+    return m->exchanging ? exchange_wait(m, CLOCK_NEVER, err) : 0;
 }
 
 int centre_go_back(struct centre *m, struct eddis_error *err)

@@ -33,7 +33,9 @@ struct centre {
     bool exchanging;    /* the last of them is not over */
     bool started;       /* the centre is there */
     enum centre_end end;
-    struct eddis_request *met; /* the barrier of END_MET, when it timed out */
+    struct eddis_request *met; /* the barrier of the start or of END_MET, when it timed out */
+    int64_t where[2]; /* told to all others that this worker is at a checkpoint or the end, */
+    struct eddis_request *say; /* and what has not been answered when that timed out */
     bool finished;             /* parameters are the centre, all workers have left */
     void *local;               /* own parameters to begin with, of a checkpoint; NULL: none */
     int64_t due_before;     /* checkpoints that were due by samples when this generation began, */
@@ -68,14 +70,16 @@ int centre_rest(struct centre *m, struct eddis_error *err);
  */
 int centre_go_back(struct centre *m, struct eddis_error *err);
 
-/* Make the first group's parameters the centre, before the first step.  Collective. */
-int centre_start(struct centre *m, struct eddis_error *err);
+/* Make the first group's parameters the centre, before the first step.  Collective.  -ETIMEDOUT:
+ * the next call goes on.
+ */
+int centre_start(struct centre *m, int64_t deadline_ns, struct eddis_error *err);
 
 /* Wait for all workers to have nothing left to do.  Returns 0 when parameters are the centre, or 1
  * when one of them writes a checkpoint that this one has to take part in.  -EINVAL: this one did
- * not take part, the last time that 1 was returned.
+ * not take part, the last time that 1 was returned.  -ETIMEDOUT: the next call goes on.
  */
-int centre_finish(struct centre *m, struct eddis_error *err);
+int centre_finish(struct centre *m, int64_t deadline_ns, struct eddis_error *err);
 
 /* Wait until all workers are at a checkpoint, none at the end. */
 int centre_meet(struct centre *m, struct eddis_error *err);

@@ -50,6 +50,8 @@ static int save_check(const struct eddis *e, struct eddis_checkpoint **ret, stru
     if (rc == 0 && e->step.begun)
         rc = eddis_fail(err, -EINVAL,
                         "a checkpoint is of the state between steps: call eddis_step_end before");
+    if (rc == 0 && (e->step.met || e->centre.say))
+        rc = eddis_fail(err, -EINVAL, "eddis_finish has timed out: call it again before");
     return rc;
 }
 
@@ -454,7 +456,6 @@ static void restore_note_back(struct eddis *e, int64_t step)
 
     s->farthest = step > s->farthest ? step : s->farthest;
     e->step.taken = false;
-    process_may_leave(&e->process, false);
 }
 
 int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err)
@@ -468,8 +469,11 @@ int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err)
     e = c->e;
     before = e->samples.step;
     rc = checkpoint_models_restore(&e->centre, &e->replan, c->files, &done, err);
-    if (rc == 0)
+    if (rc == 0) {
         phase_show_restored(&e->phase, done);
+        e->step.over = false;
+        process_may_leave(&e->process, !e->engine);
+    }
     if (rc == 0 && restore_is_back(e))
         restore_note_back(e, before);
     checkpoint_close(c->files);

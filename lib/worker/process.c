@@ -146,7 +146,7 @@ static void leave_all(struct process_worker *all)
         w = w->next;
     if (w) {
         (void)fputs(w->leave ? "eddis: this worker exits with 0 amidst its steps, before "
-                               "eddis_step_begin has returned 0, so the job ends\n"
+                               "eddis_step_begin or eddis_finish has returned 0, so the job ends\n"
                              : "eddis: this worker leaves without eddis_close, so the job ends\n",
                     stderr);
         end_job(w, 1);

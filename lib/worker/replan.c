@@ -27,6 +27,7 @@ enum { REPLAN_TRIES = 1000 }; /* a millisecond each, while the agent writes a pl
 void replan_init(struct replan *r)
 {
     r->fd = -1;
+    r->stop_at = INT64_MAX;
     pthread_mutex_init(&r->lock, NULL);
 }
 
@@ -66,6 +67,8 @@ void replan_report(struct replan *r, struct sync_tail *tail)
     pthread_mutex_lock(&r->lock);
     if (r->board && replan_fetch(r) < 0)
         tail->flags |= SYNC_NO_PLAN;
+    if (r->stop)
+        tail->flags |= SYNC_STOP;
     tail->version = r->read;
     tail->asked = samples_hold(r->samples, REPLAN_AHEAD, r->read > r->version);
     tail->blocked = phase_blocked_ns(r->phase);
@@ -113,6 +116,13 @@ static int replan_check(const struct replan *r, int64_t version, struct eddis_er
                : 0;
 }
 
+/* The job is over behind this step, or one before it. */
+static void replan_stop_at(struct replan *r, int64_t step)
+{
+    r->stop_at = step < r->stop_at ? step : r->stop_at;
+    samples_stop(r->samples, r->stop_at);
+}
+
 /* Have its batches hold, and this worker's piece. */
 static int replan_take(struct replan *r, const struct board_plan *p, int64_t from,
                        struct eddis_error *err)
@@ -137,7 +147,7 @@ static int replan_adopt(struct replan *r, int64_t version, int64_t from, struct 
             e.checkpoints++;
         }
         if (asked & BOARD_FLAG_STOP)
-            e.flags |= EDDIS_STEP_STOP;
+            replan_stop_at(r, from);
     }
     if (rc == 0)
         rc = replan_take(r, replan_copy(r, version), from, err);
@@ -163,12 +173,33 @@ void replan_agree(struct replan *r, const struct sync_tail *tail)
         rc = eddis_fail(&r->failure, -EIO, "a worker cannot read the job's new plan");
     else if (tail->version > r->version)
         rc = replan_adopt(r, tail->version, tail->asked + 1, &r->failure);
+    if (tail->flags & SYNC_STOP)
+        replan_stop_at(r, r->samples->step + 1); /* it is under way until all are through here */
     if (!r->failure.code && rc == 0)
         rc = samples_learn(r->samples, tail, &r->failure);
     if (rc < 0)
         r->failure.code = rc;
     samples_release(r->samples);
     pthread_mutex_unlock(&r->lock);
+}
+
+/* ---- what this worker wants ---- */
+
+void replan_stop(struct replan *r)
+{
+    pthread_mutex_lock(&r->lock);
+    r->stop = true;
+    pthread_mutex_unlock(&r->lock);
+}
+
+bool replan_wants_stop(struct replan *r)
+{
+    bool stop;
+
+    pthread_mutex_lock(&r->lock);
+    stop = r->stop;
+    pthread_mutex_unlock(&r->lock);
+    return stop;
 }
 
 /* ---- what was agreed ---- */
@@ -187,10 +218,11 @@ int replan_failure(struct replan *r, struct eddis_error *err)
 
 unsigned replan_flags(struct replan *r, int64_t step)
 {
-    unsigned flags = 0;
+    unsigned flags;
     int n = 0;
 
     pthread_mutex_lock(&r->lock);
+    flags = step >= r->stop_at ? EDDIS_STEP_STOP : 0;
     for (; n < r->n_events && r->event[n].step <= step; n++) {
         flags |= r->event[n].flags;
         r->period = r->event[n].period;
@@ -209,6 +241,10 @@ void replan_resume(struct replan *r, int64_t step)
     pthread_mutex_lock(&r->lock);
     for (int i = 0; i < r->n_events; i++)
         r->event[i].step = step;
+    if (r->stop_at < INT64_MAX) {
+        r->stop_at = step;
+        samples_stop(r->samples, step);
+    }
     pthread_mutex_unlock(&r->lock);
 }
 

@@ -34,6 +34,8 @@ struct replan {
     struct board_plan *plan; /* [BOARD_PLANS], plan v in v % BOARD_PLANS; NULL without a board */
     int64_t *batch;          /* [BOARD_PLANS, 2, n_ranks], their batches and pieces */
     int64_t read;
+    bool stop;                  /* this worker wants the job to stop */
+    int64_t stop_at;            /* the last step, as agreed; INT64_MAX: no stop is */
     struct replan_event *event; /* [n_events] in order of steps */
     int n_events;
     int64_t checkpoints;        /* that plans have asked for, up to the last step of replan_flags */
@@ -58,6 +60,12 @@ int replan_settle(struct replan *r, int64_t version, struct eddis_error *err);
 /* Fill in the tail of a step, and learn what all have filled in: the engine's hooks. */
 void replan_report(struct replan *r, struct sync_tail *tail);
 void replan_agree(struct replan *r, const struct sync_tail *tail);
+
+/* Have the group agree with its next step that the one after it is the last. */
+void replan_stop(struct replan *r);
+
+/* Whether this worker wants that. */
+bool replan_wants_stop(struct replan *r);
 
 /* Return the failure to take a plan, or 0. */
 int replan_failure(struct replan *r, struct eddis_error *err);

@@ -31,6 +31,7 @@ void samples_init(struct samples *s)
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&s->changed, &attr);
+    s->last = INT64_MAX;
     pthread_condattr_destroy(&attr);
 }
 
@@ -142,6 +143,9 @@ static int samples_look(struct samples *s, int64_t step, int64_t deadline_ns,
 
     for (;;) {
         bool unsettled = samples_unsettled(s, step);
+
+        if (step > s->last)
+            return 0;
 
         rc = unsettled ? -EAGAIN : s->feed->look(s, step, ret, err);
         if (rc != -EAGAIN)
@@ -276,6 +280,39 @@ void samples_pass(struct samples *s)
     pthread_mutex_unlock(&s->lock);
 }
 
+void samples_stop(struct samples *s, int64_t step)
+{
+    pthread_mutex_lock(&s->lock);
+    s->stopped = true;
+    s->last = step < s->last ? step : s->last;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Wait until nothing is asked of the counter. */
+static int samples_calm(struct samples *s, struct eddis_error *err)
+{
+    int rc = 0;
+
+    while (rc == 0 && s->counter.busy)
+        rc = samples_wait(s, clock_after_ns(clock_now_ns(), COLLECTIVES_TIMEOUT_NS), err);
+    return rc == 0 && s->counter.asking ? samples_counter_draw(s, CLOCK_NEVER, err) : rc;
+}
+
+int samples_tell_stop(struct samples *s, struct eddis_error *err)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&s->lock);
+    if (s->stopped && group_is_root(s->group)) {
+        rc = samples_calm(s, err);
+        if (rc == 0)
+            rc = samples_counter_stop(s, err);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
 int64_t samples_asked(struct samples *s)
 {
     int64_t asked;
@@ -348,6 +385,8 @@ void samples_report(struct samples *s, struct sync_tail *tail)
     struct samples_counter *c = &s->counter;
 
     pthread_mutex_lock(&s->lock);
+    if (c->stop_told)
+        tail->flags |= SYNC_STOP;
     if (c->n_told) {
         tail->range_first = c->told[0].first;
         tail->range_count = c->told[0].count;
@@ -386,14 +425,11 @@ bool samples_listed(struct samples *s)
 
 int samples_freeze(struct samples *s, struct eddis_error *err)
 {
-    int rc = 0;
+    int rc;
 
     pthread_mutex_lock(&s->lock);
     s->frozen = true;
-    while (rc == 0 && s->counter.busy)
-        rc = samples_wait(s, clock_after_ns(clock_now_ns(), COLLECTIVES_TIMEOUT_NS), err);
-    if (rc == 0 && s->counter.asking)
-        rc = samples_counter_draw(s, CLOCK_NEVER, err);
+    rc = samples_calm(s, err);
     pthread_mutex_unlock(&s->lock);
     return rc;
 }
@@ -428,6 +464,8 @@ static void samples_turn(struct samples *s, const struct samples_feed *feed, str
     s->feed = feed;
     s->counter.counted = 0;
     s->counter.n_told = 0;
+    s->counter.stop_told = false; /* it is told anew */
+    s->last = INT64_MAX;
     s->step = step;
     sampler_resume(s->sampler, step);
     pthread_cond_broadcast(&s->changed);

@@ -36,7 +36,8 @@ enum { SAMPLES_TOLD = 4 }; /* more than a root ever has: it asks for a range a s
  */
 struct samples_counter {
     smb_key key;
-    int64_t counted;                 /* alike: the counter itself */
+    bool stop_told;  /* it says that the job stops: this root has told it, or was told */
+    int64_t counted; /* alike: the counter itself */
     struct range told[SAMPLES_TOLD]; /* [n_told] of the root: the members do not know them yet */
     int n_told;
     struct mail_box ask;
@@ -68,6 +69,8 @@ struct samples {
     struct samples_counter counter;
     int64_t step;               /* the next one, or the present one */
     int64_t horizon;            /* while held: the last step that may be told */
+    bool stopped;               /* the job is over before its last sample */
+    int64_t last;               /* nothing is told of steps behind it; INT64_MAX: no stop is near */
     bool held;                  /* a plan is agreed on that may share later steps otherwise */
     bool frozen;                /* a checkpoint notes what is taken: nothing may be */
     struct eddis_error failure; /* of the communication; code 0: none */
@@ -130,6 +133,14 @@ void samples_finish(struct samples *s);
  */
 void samples_pass(struct samples *s);
 
+/* The job stops: nothing is left behind this step, or an earlier one that was said before.  What
+ * was taken for later steps is not done.
+ */
+void samples_stop(struct samples *s, int64_t step);
+
+/* Have the counter tell the other groups of it, by a group's root, after its steps. */
+int samples_tell_stop(struct samples *s, struct eddis_error *err);
+
 /* Return the highest step that anybody asked for. */
 int64_t samples_asked(struct samples *s);
 
@@ -150,7 +161,9 @@ struct samples_plan {
 /* As sampler_add_plan; -EINVAL too when one of several models would get no samples. */
 int samples_add_plan(struct samples *s, const struct samples_plan *p, struct eddis_error *err);
 
-/* Write a root's next range into the tail; learn it as a member. */
+/* Write a root's next range into the tail, and whether the counter tells of a stop; learn it as a
+ * member.
+ */
 void samples_report(struct samples *s, struct sync_tail *tail);
 int samples_learn(struct samples *s, const struct sync_tail *tail, struct eddis_error *err);
 

@@ -21,6 +21,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Above where it is, the counter counts the groups that have told it of a stop: each adds this. */
+#define COUNTER_STOP (INT64_C(1) << 48)
+
+int64_t samples_counter_at(int64_t value)
+{
+    return value % COUNTER_STOP;
+}
+
 static struct sampler_group members(const struct samples *s)
 {
     return (struct sampler_group){ s->group->member, s->group->place.n_ranks };
@@ -34,18 +42,30 @@ static int ahead(const struct samples *s)
 
 /* ---- asking the shared counter ---- */
 
-static void ask_prepare(struct samples *s)
+static int64_t group_batch(const struct samples *s)
 {
     const struct sampler_group g = members(s);
+
+    return sampler_group_batch(s->sampler, &g);
+}
+
+static void ask_prepare(struct samples *s, int64_t add)
+{
     struct samples_counter *c = &s->counter;
     int64_t deadline = clock_after_ns(clock_now_ns(), COLLECTIVES_TIMEOUT_NS);
 
     c->asking = true;
-    c->ask = (struct mail_box){ .mail.kind = MAIL_BOX,
-                                .r = { .kind = SMB_FETCH_ADD,
-                                       .key = c->key,
-                                       .add = sampler_group_batch(s->sampler, &g),
-                                       .deadline_ns = deadline } };
+    c->ask = (struct mail_box){
+        .mail.kind = MAIL_BOX,
+        .r = { .kind = SMB_FETCH_ADD, .key = c->key, .add = add, .deadline_ns = deadline }
+    };
+}
+
+/* What the counter has answered with. */
+static struct range ask_range(const struct samples_counter *c)
+{
+    return (struct range){ samples_counter_at(c->ask.r.value),
+                           c->ask.r.add == COUNTER_STOP ? 0 : c->ask.r.add };
 }
 
 /* The counter has answered.  Returns 1 when all of the range's steps are too short: nobody needs to
@@ -54,13 +74,16 @@ static void ask_prepare(struct samples *s)
 static int ask_answered(struct samples *s, struct eddis_error *err)
 {
     struct samples_counter *c = &s->counter;
-    struct range x = { c->ask.r.value, c->ask.r.add };
+    struct range x = ask_range(c);
     int64_t end = ranges_end(s->ranges);
     int rc = c->ask.r.rc < 0 ? eddis_fail(err, c->ask.r.rc, "the shared counter of samples: %s",
                                           c->ask.r.error.text)
                              : ranges_add(s->ranges, x.first, x.count, err);
 
     c->asking = false;
+    c->stop_told |= rc == 0 && (x.count == 0 || c->ask.r.value >= COUNTER_STOP);
+    if (x.count == 0)
+        return rc;
     if (rc < 0 || (ranges_end(s->ranges) == end && !ranges_exhausted(s->ranges)))
         return rc < 0 ? rc : 1;
     if (s->group->place.n_ranks > 1)
@@ -68,7 +91,8 @@ static int ask_answered(struct samples *s, struct eddis_error *err)
     return 0;
 }
 
-int samples_counter_draw(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
+/* Have an answer, of what was asked before or for this. */
+static int counter_ask(struct samples *s, int64_t add, int64_t deadline_ns, struct eddis_error *err)
 {
     struct samples_counter *c = &s->counter;
     int rc;
@@ -79,7 +103,7 @@ int samples_counter_draw(struct samples *s, int64_t deadline_ns, struct eddis_er
         bool send = !c->asking;
 
         if (send)
-            ask_prepare(s);
+            ask_prepare(s, add);
         pthread_mutex_unlock(&s->lock);
         if (send)
             comm_thread_send(s->all->waiter.thread, &c->ask.mail);
@@ -93,16 +117,29 @@ int samples_counter_draw(struct samples *s, int64_t deadline_ns, struct eddis_er
     return rc;
 }
 
+int samples_counter_draw(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
+{
+    return counter_ask(s, group_batch(s), deadline_ns, err);
+}
+
+int samples_counter_stop(struct samples *s, struct eddis_error *err)
+{
+    return s->counter.stop_told || ranges_exhausted(s->ranges)
+               ? 0
+               : counter_ask(s, COUNTER_STOP, CLOCK_NEVER, err);
+}
+
 int samples_counter_ahead(struct samples *s, struct eddis_error *err)
 {
     struct samples_counter *c = &s->counter;
     int rc = c->asking && !c->busy ? samples_counter_draw(s, CLOCK_NEVER, err) : 0;
 
-    /* What the group never hears of nobody would do. */
-    if (rc < 0 || c->busy || c->n_told == SAMPLES_TOLD || ranges_exhausted(s->ranges) ||
-        ranges_end(s->ranges) > s->step + ahead(s))
+    if (rc < 0 || c->busy || ranges_exhausted(s->ranges) || (s->stopped && c->stop_told))
         return rc;
-    ask_prepare(s);
+    /* What the group never hears of nobody would do. */
+    if (!s->stopped && (c->n_told == SAMPLES_TOLD || ranges_end(s->ranges) > s->step + ahead(s)))
+        return 0;
+    ask_prepare(s, s->stopped ? COUNTER_STOP : group_batch(s));
     return 1;
 }
 
@@ -196,7 +233,7 @@ static int draw_first(struct samples *s, struct range *ret, struct eddis_error *
     for (int i = 0; rc == 0 && group_is_root(s->group) && i < ahead(s); i++) {
         rc = samples_counter_draw(s, CLOCK_NEVER, err);
         s->counter.n_told = 0; /* the members learn these at once */
-        ret[i] = (struct range){ s->counter.ask.r.value, s->counter.ask.r.add };
+        ret[i] = ask_range(&s->counter);
     }
     pthread_mutex_unlock(&s->lock);
     return rc;

@@ -34,7 +34,14 @@ int samples_counter_ranges(const struct samples *s, const struct samples_rest *r
  */
 int samples_counter_draw(struct samples *s, int64_t deadline_ns, struct eddis_error *err);
 
-/* Ask the counter for the next range, unless enough is known; s->counter.ask is to be sent then.
+/* Where the counter is when it shows this value, which may tell of a stop, too. */
+int64_t samples_counter_at(int64_t value);
+
+/* Have the counter tell of a stop; nothing is asked of it meanwhile. */
+int samples_counter_stop(struct samples *s, struct eddis_error *err);
+
+/* Ask the counter for the next range, unless enough is known, or, when the job stops, have it tell
+ * so; s->counter.ask is to be sent then.
  * Returns whether, or a failure.
  */
 int samples_counter_ahead(struct samples *s, struct eddis_error *err);

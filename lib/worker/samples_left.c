@@ -2,6 +2,8 @@
 /* samples_left.c - what a checkpoint lists: the samples that are not done, of all groups */
 #include "samples.h"
 
+#include "samples_feed.h"
+
 #include "lib/base/cleanup.h"
 
 #include <errno.h>
@@ -51,7 +53,7 @@ static int samples_count(struct samples *s, int64_t *ret, struct eddis_error *er
 
     if (s->group->several && s->all->place.rank == 0)
         rc = shared_buffers_ask_own(s->box, &q, err);
-    *ret = q.value;
+    *ret = samples_counter_at(q.value);
     return rc;
 }
 

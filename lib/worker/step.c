@@ -132,13 +132,13 @@ static int step_exchange(struct eddis *e, struct eddis_error *err)
  */
 static int step_prepare(struct eddis *e, struct eddis_error *err)
 {
-    int rc = e->centre.started ? 0 : centre_start(&e->centre, err);
+    int rc = e->centre.started ? 0 : centre_start(&e->centre, CLOCK_NEVER, err);
 
     if (rc < 0)
         return rc;
     rc = e->step.taken ? 1 : step_take(e, err);
     if (rc == 0) {
-        rc = centre_finish(&e->centre, err);
+        rc = centre_finish(&e->centre, CLOCK_NEVER, err);
         if (rc == 1)
             step_empty(e);
         return rc;

@@ -16,11 +16,13 @@
 
 struct step {
     struct sampler_step current;
-    unsigned flags;      /* EDDIS_STEP_... of the current one */
-    bool taken;          /* its samples and flags are known, but it has not begun */
-    bool stop;           /* the step before was the last */
-    bool waited;         /* all results of this step are there */
-    int64_t round;       /* steps begun, whatever their numbers */
+    unsigned flags;            /* EDDIS_STEP_... of the current one */
+    bool taken;                /* its samples and flags are known, but it has not begun */
+    bool stop;                 /* the step before was the last */
+    bool over;                 /* eddis_finish has met the others, who train one model */
+    struct eddis_request *met; /* the meeting, when it timed out */
+    bool waited;               /* all results of this step are there */
+    int64_t round;             /* steps begun, whatever their numbers */
     int64_t exchange_ns; /* that its beginning waited for an exchange of models; 0: there was none
                           */
     int64_t begun_ns;    /* the present step */

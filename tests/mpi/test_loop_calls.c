@@ -305,6 +305,8 @@ static void null_handles(void)
     GIVES(NULL, eddis_result(NULL, 0));
     REFUSED("NULL", eddis_broadcast_parameters(NULL, 0, err));
     REFUSED("NULL", eddis_step_begin(NULL, &s, err));
+    GIVES(-EINVAL, eddis_stop(NULL));
+    REFUSED("NULL", eddis_finish(NULL, 0, err));
     REFUSED("NULL", eddis_set_data(NULL, 1, 1, err));
     REFUSED("NULL", eddis_plan_step(NULL, 0, EDDIS_FOREVER, &s, err));
     REFUSED("NULL", eddis_sample_indices(NULL, &s, &n, err));

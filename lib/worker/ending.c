@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ending.c - the end of all steps, as the program asks for it
+ *
+ *     eddis_stop     a wish, which travels with the tail of the group's next step; all of the group
+ *                    agree with it that the step behind is the last
+ *                    its root has the counter tell the other groups, which hear of it with their
+ *                    next samples, and agree likewise
+ *     eddis_finish   nothing more is taken; all meet, and draw their models together
+ */
+#include "worker.h"
+
+#include "lib/base/clock.h"
+
+int eddis_stop(struct eddis *e)
+{
+    int rc = worker_check(e, NULL);
+
+    if (rc == 0)
+        replan_stop(&e->replan);
+    return rc;
+}
+
+/* Whether this worker has nothing more to do, or wants to do nothing more. */
+static int finish_check(struct eddis *e, struct eddis_error *err)
+{
+    struct sampler_step s;
+    int rc;
+
+    if (!e->engine || e->step.begun)
+        return eddis_fail(err, -EINVAL,
+                          e->engine ? "the step under way has not been ended by eddis_step_end"
+                                    : "call eddis_commit before eddis_finish");
+    if (e->step.stop || replan_wants_stop(&e->replan))
+        return 0;
+    rc = samples_peek(&e->samples, e->samples.step, 0, &s, err);
+    return rc > 0
+               ? eddis_fail(err, -EINVAL,
+                            "there is step %lld to do: go on to the last one, or call eddis_stop "
+                            "before eddis_finish",
+                            (long long)s.step)
+               : rc;
+}
+
+/* What was taken for later steps is not done; nobody waits for more. */
+static void finish_stop(struct eddis *e)
+{
+    if (!e->step.stop && !replan_wants_stop(&e->replan))
+        return;
+    e->step.stop = true;
+    e->step.taken = false;
+    samples_stop(&e->samples, e->samples.step - 1);
+}
+
+/* Of one model. */
+static int finish_meet(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
+{
+    int64_t left = deadline_ns - clock_now_ns();
+    int rc = 0;
+
+    if (!e->step.over)
+        rc = collectives_barrier_until(&e->all, &e->step.met, left > 0 ? left : 0, err);
+    e->step.over |= rc == 0;
+    return rc;
+}
+
+/* Of several. */
+static int finish_models(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
+{
+    int rc = e->centre.started ? 0 : centre_start(&e->centre, deadline_ns, err);
+
+    if (rc == 0)
+        rc = centre_finish(&e->centre, deadline_ns, err);
+    e->centre.flagged += rc == 1;
+    return rc;
+}
+
+int eddis_finish(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
+{
+    int64_t deadline = clock_after_ns(clock_now_ns(), timeout_ns);
+    int rc = worker_check(e, err);
+
+    if (rc == 0)
+        rc = comm_thread_failure(e->comm_thread, err);
+    if (rc == 0)
+        rc = finish_check(e, err);
+    if (rc < 0)
+        return rc;
+    finish_stop(e);
+    rc = e->group.several ? finish_models(e, deadline, err) : finish_meet(e, deadline, err);
+    if (rc == -ETIMEDOUT)
+        return eddis_fail_prefix(err, rc, "not all workers have ended their steps");
+    if (rc == 0)
+        process_may_leave(&e->process, true);
+    return rc;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_loop_ending.c - eddis_stop and eddis_finish in every mode, a thread a rank over the loop
+ *
+ * Jobs without a last epoch, so that nothing but a stop ends them.  What they leave undone another
+ * job takes from their checkpoint: every sample of the epochs that were begun is done once.
+ */
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/worker/worker.h"
+#include "loop_job.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SAMPLES = 60, BATCH = 12, MOST_EPOCHS = 4096, STOP_AT = 3 };
+
+#define TIMEOUT_NS (INT64_C(120) * CLOCK_S)
+
+static const struct mode {
+    const char *mode, *algorithm;
+    int n, per_group;
+} mode[] = {
+    { "sync", "allreduce", 1, 0 }, { "sync", "allreduce", 3, 0 }, { "async", "easgd", 2, 1 },
+    { "async", "easgd", 4, 1 },    { "hybrid", "hsgd", 4, 2 },    { "hybrid", "hsgd", 2, 2 },
+};
+
+enum { MODES = sizeof mode / sizeof *mode };
+
+enum how { BY_ITSELF, BY_THREAD, AT_ONCE, FROM_BEGINNING, HOWS };
+
+struct shared {
+    pthread_mutex_t lock;
+    int taken[MOST_EPOCHS][SAMPLES];
+    int64_t last_epoch; /* of those begun */
+    enum how how;
+    int stopper;                /* who stops; AT_ONCE all do, and leave with no other step */
+    int64_t stopped[MAX_RANKS]; /* the step behind which each has ended */
+    int64_t epochs;             /* of a job that resumes; 0: this one stops */
+    char folder[64];
+};
+
+struct worker {
+    struct eddis *e;
+    struct loop_job *j;
+    struct shared *s;
+    int rank;
+    float w[4];
+};
+
+static void *stop(void *arg)
+{
+    CHECK(eddis_stop(arg) == 0);
+    return NULL;
+}
+
+static void stop_by_thread(struct eddis *e)
+{
+    pthread_t thread;
+
+    CHECK(pthread_create(&thread, NULL, stop, e) == 0 && pthread_join(thread, NULL) == 0);
+}
+
+static int told(const struct worker *w, int rc, const struct eddis_error *err)
+{
+    if (rc < 0)
+        fprintf(stderr, "rank %d: %s\n", w->rank, err->text);
+    return rc;
+}
+
+static void set_up(struct worker *w, int64_t epochs)
+{
+    struct eddis_parameter p = { .size = sizeof p,
+                                 .name = "w",
+                                 .dtype = EDDIS_FLOAT32,
+                                 .n_dims = 1,
+                                 .dims = { 4 },
+                                 .value = w->w };
+    struct eddis_error err = { 0 };
+
+    CHECK(eddis_set_data(w->e, SAMPLES, epochs, &err) == 0);
+    CHECK(eddis_add_parameter(w->e, eddis_add_layer(w->e, "only", EDDIS_LAYER_OTHER, &err), &p,
+                              &err) == 0);
+    CHECK(eddis_finish(w->e, 0, &err) == -EINVAL && strstr(err.text, "eddis_commit"));
+    CHECK(told(w, eddis_commit(w->e, &err), &err) == 0);
+}
+
+static void count(struct worker *w, const struct eddis_step *s, const int64_t *index)
+{
+    pthread_mutex_lock(&w->s->lock);
+    CHECK(s->epoch < MOST_EPOCHS);
+    for (int64_t i = 0; i < s->count && s->epoch < MOST_EPOCHS; i++)
+        w->s->taken[s->epoch][index[i]]++;
+    if (s->epoch > w->s->last_epoch)
+        w->s->last_epoch = s->epoch;
+    pthread_mutex_unlock(&w->s->lock);
+}
+
+/* What this rank does at its step STOP_AT, before it announces. */
+static void maybe_stop(struct worker *w, const struct eddis_step *s)
+{
+    struct eddis_error err = { 0 };
+
+    if (s->step != STOP_AT || w->s->epochs || w->rank != w->s->stopper)
+        return;
+    if (w->s->how == BY_ITSELF)
+        CHECK(eddis_stop(w->e) == 0);
+    if (w->s->how == BY_THREAD)
+        stop_by_thread(w->e);
+    CHECK(eddis_finish(w->e, 0, &err) == -EINVAL && strstr(err.text, "eddis_step_end"));
+}
+
+/* Each model goes its own way. */
+static void step(struct worker *w, const struct eddis_step *s)
+{
+    struct eddis_error err = { 0 };
+    int64_t index[SAMPLES];
+    float g[4];
+
+    CHECK(eddis_sample_indices(w->e, s, index, &err) == 0);
+    for (int k = 0; k < 4; k++)
+        g[k] = (float)(w->rank + k + 1);
+    maybe_stop(w, s);
+    CHECK(eddis_announce(w->e, 0, g, g, &err) == 0);
+    CHECK(told(w, eddis_wait(w->e, TIMEOUT_NS, &err), &err) == 0);
+    for (int k = 0; k < 4; k++)
+        w->w[k] -= 0.01F * g[k];
+    CHECK(eddis_step_end(w->e, NULL, &err) == 0);
+    count(w, s, index);
+    if (w->rank != w->s->stopper)
+        clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
+}
+
+/* Returns whether this rank has no step to do any more. */
+static bool leaves(struct worker *w, const struct eddis_step *s)
+{
+    struct eddis_step next = { .size = sizeof next };
+    struct eddis_error err = { 0 };
+
+    if (w->s->how == AT_ONCE && s->step == STOP_AT && !w->s->epochs) {
+        if (!(s->flags & EDDIS_STEP_STOP)) /* another group has stopped before */
+            CHECK(eddis_finish(w->e, TIMEOUT_NS, &err) == -EINVAL && strstr(err.text, "step 4"));
+        CHECK(eddis_stop(w->e) == 0);
+        return true;
+    }
+    if (!(s->flags & EDDIS_STEP_STOP))
+        return false;
+    CHECK(eddis_plan_step(w->e, s->step + 1, EDDIS_FOREVER, &next, &err) == 0);
+    return true;
+}
+
+static void train(struct worker *w)
+{
+    struct eddis_step s = { .size = sizeof s, .step = -1 };
+    struct eddis_error err = { 0 };
+    int rc = 1;
+
+    while (rc == 1) {
+        rc = told(w, eddis_step_begin(w->e, &s, &err), &err);
+        if (rc != 1)
+            break;
+        step(w, &s);
+        if (leaves(w, &s))
+            break;
+    }
+    CHECK(rc == (w->s->epochs ? 0 : 1));
+    w->s->stopped[w->rank] = s.step;
+}
+
+/* All have the same parameters, and nothing goes on. */
+static void ended(struct worker *w)
+{
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    float all[MAX_RANKS][4];
+
+    CHECK(told(w, eddis_finish(w->e, TIMEOUT_NS, &err), &err) == 0);
+    CHECK(eddis_finish(w->e, 0, &err) == 0);
+    CHECK(eddis_step_begin(w->e, &s, &err) == 0);
+    CHECK(eddis_plan_step(w->e, w->e->samples.step, EDDIS_FOREVER, &s, &err) == 0);
+    CHECK(eddis_allgather(w->e, w->w, all, sizeof w->w, TIMEOUT_NS, &err) == 0);
+    for (int i = 1; i < w->j->n; i++)
+        CHECK(memcmp(all[i], all[0], sizeof all[0]) == 0);
+}
+
+static void save(struct worker *w)
+{
+    struct eddis_checkpoint *c = NULL;
+    struct eddis_error err = { 0 };
+
+    CHECK(told(w, eddis_checkpoint_begin(w->e, w->s->folder, &c, &err), &err) == 0);
+    CHECK(eddis_checkpoint_put(c, "w", w->w, sizeof w->w, &err) == 0);
+    CHECK(eddis_checkpoint_commit(c, 0, &err) == 0);
+}
+
+static void restore(struct worker *w)
+{
+    struct eddis_checkpoint *c = NULL;
+    struct eddis_error err = { 0 };
+
+    CHECK(told(w, eddis_restore_begin(w->e, w->s->folder, &c, &err), &err) == 1);
+    CHECK(eddis_checkpoint_get(c, "w", w->w, sizeof w->w, &err) == 0);
+    CHECK(told(w, eddis_restore_end(c, &err), &err) == 0);
+}
+
+static void ending_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
+
+    if (w.s->how == FROM_BEGINNING && !w.s->epochs && rank == w.s->stopper)
+        stop_by_thread(e);
+    set_up(&w, w.s->epochs);
+    if (w.s->epochs)
+        restore(&w);
+    train(&w);
+    ended(&w);
+    if (!w.s->epochs)
+        save(&w);
+}
+
+static void run(const struct mode *m, void (*body)(struct eddis *e, int rank, struct loop_job *j),
+                void *arg)
+{
+    struct loop_job j = { .n = m->n,
+                          .body = body,
+                          .mode = m->mode,
+                          .algorithm = m->algorithm,
+                          .per_group = m->per_group,
+                          .period = m->per_group ? 2 : 0,
+                          .arg = arg };
+    int64_t batch[MAX_RANKS];
+
+    for (int i = 0; i < m->n; i++) {
+        j.scenario[i] = (struct scenario){ .batch = BATCH, .late = 1 };
+        batch[i] = BATCH / m->n;
+    }
+    loop_job_board_of(&j, batch);
+    loop_job_run(&j);
+}
+
+/* All of a group end behind the same step, the stopper's behind the one after its wish. */
+static void check_stops(const struct mode *m, const struct shared *s)
+{
+    int group = m->per_group ? m->per_group : m->n;
+    int64_t at = s->how == AT_ONCE ? STOP_AT : s->how == FROM_BEGINNING ? 1 : STOP_AT + 1;
+
+    for (int i = 0; i < m->n; i++)
+        CHECK(s->stopped[i] == s->stopped[i / group * group]);
+    CHECK(s->stopped[s->stopper] == at);
+}
+
+static void check_taken(const struct shared *s, int64_t epochs)
+{
+    int wrong = 0;
+
+    for (int64_t k = 0; k < epochs; k++)
+        for (int i = 0; i < SAMPLES; i++)
+            wrong += s->taken[k][i] != 1;
+    CHECK(wrong == 0);
+}
+
+/* A worker stops while others step; the rest is for another job, in that mode. */
+static void test_ending(const struct mode *m, const struct mode *then, enum how how, int stopper)
+{
+    struct shared *s = calloc(1, sizeof *s);
+
+    pthread_mutex_init(&s->lock, NULL);
+    s->how = how;
+    s->stopper = stopper;
+    strcpy(s->folder, "/tmp/eddis-ending.XXXXXX");
+    CHECK(mkdtemp(s->folder));
+    run(m, ending_body, s);
+    check_stops(m, s);
+    s->epochs = s->last_epoch + 1;
+    run(then, ending_body, s);
+    check_taken(s, s->epochs);
+    CHECK(s->last_epoch == s->epochs - 1);
+    CHECK(file_remove_tree(s->folder, NULL) == 0);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+int main(void)
+{
+    for (int i = 0; i < MODES; i++)
+        for (int how = 0; how < HOWS; how++)
+            test_ending(&mode[i], &mode[how % 2 ? (i + 2) % MODES : i], (enum how)how,
+                        how % mode[i].n);
+    if (loop_job_failures)
+        fprintf(stderr, "%d failures\n", loop_job_failures);
+    return loop_job_failures != 0;
+}
