@@ -78,6 +78,7 @@ int rebalance_new(const struct rebalance_setup *s, struct rebalance **ret, struc
         r->algorithm = algorithm_find(s->algorithm);
         r->n = s->n;
         r->period = s->period;
+        r->sure_s = NAN;
         r->since = s->version;
         r->agreed = r->weigh = true;
         r->member = calloc(n, sizeof *r->member);
@@ -388,7 +389,7 @@ static bool is_sure(struct rebalance *r, double now_s)
 
     for (int i = 0; i < r->n; i++)
         unsure |= learner_is_unsure(&r->member[i].learner);
-    if (!unsure)
+    if (!unsure || isnan(r->sure_s))
         r->sure_s = now_s;
     return now_s - r->sure_s < UNSURE_S ? !unsure : true;
 }
@@ -410,7 +411,7 @@ static bool decide_by_past(struct rebalance *r, double now_s, struct rebalance_p
 bool rebalance_decide(struct rebalance *r, double now_s, struct rebalance_proposal *ret)
 {
     struct rebalance_proposal p = { .batch = r->best };
-    bool forced = out_of_bounds(r);
+    bool forced = out_of_bounds(r), sure = is_sure(r, now_s);
 
     note_past(r, now_s);
     if (!r->fresh || !is_time(r, 0, now_s))
@@ -418,7 +419,7 @@ bool rebalance_decide(struct rebalance *r, double now_s, struct rebalance_propos
     rebalance_fill(r);
     if (!forced && !trains_several(r) && rebalance_is_fickle(r))
         return decide_by_past(r, now_s, ret);
-    if (!forced && !is_sure(r, now_s))
+    if (!forced && !sure)
         return false;
     if (r->before_s > 0)
         look_at_promise(r);

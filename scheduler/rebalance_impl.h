@@ -46,7 +46,7 @@ struct rebalance {
     double *past;                /* [n_past][n] what a sample took of late, the newest last */
     int n_past;
     double past_s; /* when the next of them is due */
-    double sure_s; /* when it was last known of all whether their speed has changed */
+    double sure_s; /* when it was last known of all whether their speed has changed; NAN: never */
     /* By what the last steps say that the network is to be scaled, as a logarithm; 0: by nothing.
      */
     double scale;

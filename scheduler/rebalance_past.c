@@ -29,12 +29,18 @@ static double *moment(const struct rebalance *r, int k)
 
 void rebalance_note_past(struct rebalance *r)
 {
+    rebalance_fill(r);
     if (r->n_past == REBALANCE_PAST)
         memmove(r->past, moment(r, 1), (size_t)(r->n_past - 1) * (size_t)r->n * sizeof *r->past);
     else
         r->n_past++;
-    for (int i = 0; i < r->n; i++)
-        moment(r, r->n_past - 1)[i] = learner_present(&r->member[i].learner).sample_s;
+    for (int i = 0; i < r->n; i++) {
+        const struct learner *l = &r->member[i].learner;
+
+        /* of one without samples the split has seconds, the learner perhaps a ratio */
+        moment(r, r->n_past - 1)[i] =
+            learner_points(l) > 0 ? learner_present(l).sample_s : r->split[i].t.sample_s;
+    }
 }
 
 /* Steps a second under these batches at the speeds of then. */

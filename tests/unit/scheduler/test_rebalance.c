@@ -545,6 +545,45 @@ START_TEST(probe_becomes_seconds)
 }
 END_TEST
 
+/* Speeds that end after 3.2 s each, in a generation's first plan. */
+static void report_fickle(struct rebalance *r, int rank, int64_t count, int since)
+{
+    double sample_s = since % 2 ? 1e-3 : 2e-3;
+    struct step_figures f = { .plan = 1,
+                              .since = 100 + since,
+                              .steps = 50,
+                              .points = 50,
+                              .count = count,
+                              .work = (double)count,
+                              .own = spread(sample_s * (double)count),
+                              .total = spread(0.064),
+                              .compute = spread(sample_s * (double)count) };
+
+    rebalance_figures(r, rank, &f, 0);
+}
+
+/* Of a worker without samples the probe's ratio is known, and seconds are made of that. */
+START_TEST(past_of_none)
+{
+    struct rebalance_setup s = setup();
+    struct rebalance_proposal p;
+    struct rebalance *r;
+    bool better = false;
+
+    worker[3].batch = worker[3].min = 0;
+    r = begun(&s);
+    for (int t = 0; t < 20; t++) {
+        for (int i = 0; i < N - 1; i++)
+            report_fickle(r, i, 64, t);
+        better = rebalance_decide(r, 100 + 4 * t, &p);
+        ck_assert(t != 4 || !better); /* not before the past tells */
+    }
+    ck_assert(better);
+    ck_assert_int_gt(p.batch[3], 32);
+    rebalance_free(r);
+}
+END_TEST
+
 START_TEST(refuses)
 {
     struct rebalance_setup s = setup();
@@ -653,6 +692,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, network_unknown);
     tcase_add_test(tc, promises);
     tcase_add_test(tc, probe_becomes_seconds);
+    tcase_add_test(tc, past_of_none);
     tcase_add_test(tc, refuses);
 }
 
