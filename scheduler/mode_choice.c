@@ -43,6 +43,8 @@ static void fill_setup(const struct plan *p, const struct planner_known *known,
     *ret = (struct modes_setup){
         .worker = w, .n = p->n_workers, .n_nodes = p->n_nodes, .bucket_bytes = p->bucket_bytes
     };
+    if (known->samples > 0 && p->global_batch > 0)
+        ret->steps = (known->samples - 1) / p->global_batch + 1;
     /* Ratios of devices cannot be set against the seconds of a wire. */
     if (p->relative)
         return;
@@ -242,6 +244,18 @@ static void say_wire(const struct candidate *taken, struct plan *p)
                  sync_wire_name(taken->is.options.wire), taken->is.wire_gain);
 }
 
+/* That models are exchanged more often than is cheap. */
+static void say_period(const struct choice *f, const struct candidate *taken, struct plan *p)
+{
+    size_t used = strlen(p->reason);
+
+    if (taken->is.free_period)
+        snprintf(p->reason + used, sizeof p->reason - used,
+                 "; models are exchanged every %lld steps, not %lld, for the job has %lld",
+                 (long long)taken->is.options.period, (long long)taken->is.free_period,
+                 (long long)f->in.setup.steps);
+}
+
 /* ---- filling it in ---- */
 
 /* Why candidate c was not taken. */
@@ -379,6 +393,7 @@ int mode_choose(const struct job *job, const struct planner_known *known, struct
     take(taken, p);
     list_candidates(&f, taken, why, lacks, p);
     say_wire(taken, p);
+    say_period(&f, taken, p);
     say_groups(job, p);
     return 0;
 }

@@ -249,10 +249,20 @@ static int free_of_exchange(const struct modes_setup *s, const int *group, doubl
     return 0;
 }
 
+static int64_t longest_period(const struct modes_setup *s)
+{
+    int64_t most = s->steps / MODES_LEAST_EXCHANGES;
+
+    if (s->steps <= 0 || most > MODES_MAX_PERIOD)
+        return MODES_MAX_PERIOD;
+    return most > 0 ? most : 1;
+}
+
 int modes_period(const struct modes_setup *s, const int *group, int64_t *ret,
                  struct eddis_error *err)
 {
-    int64_t low = 1, high = MODES_MAX_PERIOD; /* the answer is in low .. high */
+    const int64_t most = longest_period(s);
+    int64_t low = 1, high = most; /* the answer is in low .. high */
     double enough = 0, now = 0;
     int rc = free_of_exchange(s, group, &enough, err);
 
@@ -266,6 +276,6 @@ int modes_period(const struct modes_setup *s, const int *group, int64_t *ret,
             low = middle + 1;
     }
     if (rc == 0)
-        *ret = s->model_bytes > 0 ? low : MODES_PERIOD;
+        *ret = s->model_bytes > 0 ? low : most < MODES_PERIOD ? most : MODES_PERIOD;
     return rc;
 }

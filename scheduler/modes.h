@@ -28,8 +28,9 @@
 #include <stdint.h>
 
 enum {
-    MODES_PERIOD = 16,         /* while the model's size is not known */
-    MODES_MAX_PERIOD = 1 << 14 /* no longer one is chosen by itself */
+    MODES_PERIOD = 16,          /* while the model's size is not known */
+    MODES_MAX_PERIOD = 1 << 14, /* no longer one is chosen by itself ... */
+    MODES_LEAST_EXCHANGES = 4   /* ... nor one with fewer in the whole job */
 };
 
 struct modes_worker {
@@ -44,6 +45,7 @@ struct modes_setup {
     int64_t model_bytes, bucket_bytes;
     int64_t n_gradients; /* that buckets are cut of, where bucket_bytes is 0; 0: unknown */
     double latency_s, bytes_per_s; /* of a node's link */
+    int64_t steps;                 /* of the whole job; 0: unknown */
     enum sync_wire wire;           /* of gradients between nodes; SYNC_WIRE_AUTO: float32 */
 };
 
@@ -68,7 +70,9 @@ struct modes_time {
 int modes_times(const struct modes_setup *s, const int *group, int64_t period,
                 struct modes_time *ret, struct eddis_error *err);
 
-/* The shortest period at which exchanging models costs at most 1.5 % of the time. */
+/* The shortest period at which exchanging models costs at most 1.5 % of the time, or the longest
+ * that leaves the job MODES_LEAST_EXCHANGES.
+ */
 int modes_period(const struct modes_setup *s, const int *group, int64_t *ret,
                  struct eddis_error *err);
 

@@ -14,6 +14,20 @@ static int predict_sync(const struct predictor_input *in, struct prediction *ret
     return modes_sync(&in->setup, &ret->samples_per_s, err);
 }
 
+static int choose_period(const struct modes_setup *s, struct prediction *ret,
+                         struct eddis_error *err)
+{
+    struct modes_setup endless = *s;
+    int64_t free = 0;
+    int rc = modes_period(s, ret->group, &ret->options.period, err);
+
+    endless.steps = 0;
+    if (rc == 0 && s->steps > 0)
+        rc = modes_period(&endless, ret->group, &free, err);
+    ret->free_period = free > ret->options.period ? free : 0;
+    return rc;
+}
+
 static int predict_elastic(const struct predictor_input *in, struct prediction *ret,
                            struct eddis_error *err)
 {
@@ -21,7 +35,7 @@ static int predict_elastic(const struct predictor_input *in, struct prediction *
 
     ret->options = *in->wish;
     if (!ret->options.period)
-        rc = modes_period(&in->setup, ret->group, &ret->options.period, err);
+        rc = choose_period(&in->setup, ret, err);
     if (!(ret->options.moving_rate > 0))
         ret->options.moving_rate = ALL_WRITERS_RATE / ret->writers;
     return rc < 0 ? rc

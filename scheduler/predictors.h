@@ -21,6 +21,7 @@ struct prediction {
     const int *group;            /* borrowed [n]; NULL: each worker is one, or there are none */
     int writers;                 /* of models of their own; 0: there is one model */
     struct sync_options options; /* the job's, and what was left open */
+    int64_t free_period;         /* that a longer job would have had; 0: the same */
     double samples_per_s;
     /* Where the wire was left open and is not float32: times as many samples. */
     double wire_gain;

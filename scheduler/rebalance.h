@@ -54,6 +54,7 @@ struct rebalance_network {
     int64_t model_bytes, bucket_bytes, n_gradients; /* as in modes.h */
     double latency_s, bytes_per_s;
     enum sync_wire wire; /* of gradients */
+    int64_t steps;       /* as in modes.h */
 };
 
 struct rebalance_setup {

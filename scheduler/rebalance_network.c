@@ -27,7 +27,8 @@ static bool is_same(const struct rebalance_network *a, const struct rebalance_ne
 {
     return a->n_nodes == b->n_nodes && a->model_bytes == b->model_bytes &&
            a->bucket_bytes == b->bucket_bytes && a->n_gradients == b->n_gradients &&
-           a->latency_s == b->latency_s && a->bytes_per_s == b->bytes_per_s && a->wire == b->wire;
+           a->latency_s == b->latency_s && a->bytes_per_s == b->bytes_per_s && a->wire == b->wire &&
+           a->steps == b->steps;
 }
 
 void rebalance_network(struct rebalance *r, const struct rebalance_network *n)
@@ -61,6 +62,7 @@ struct modes_setup rebalance_modes(struct rebalance *r, batch_fn batch,
                                  .n_gradients = n->n_gradients,
                                  .latency_s = n->latency_s,
                                  .bytes_per_s = n->bytes_per_s,
+                                 .steps = n->steps,
                                  .wire = n->wire };
 }
 

@@ -25,6 +25,7 @@ void known_fill(struct known *k, struct planner_known *ret)
     *ret = (struct planner_known){
         .model_bytes = k->model.bytes,
         .n_gradients = k->model.n_gradients,
+        .samples = k->model.samples,
         .time = k->times.row,
         .n_times = k->times.n,
         .bound = k->memory.row,
@@ -81,6 +82,14 @@ void known_gradients(struct known *k, int64_t n)
     if (n == 0 || n == k->model.n_gradients)
         return;
     k->model.n_gradients = n;
+    keep_model(k);
+}
+
+void known_samples(struct known *k, int64_t n)
+{
+    if (n == 0 || n == k->model.samples || !k->model.bytes)
+        return;
+    k->model.samples = n;
     keep_model(k);
 }
 

@@ -38,8 +38,10 @@ struct learned_model learned_model(struct file_thread *looks, const struct job *
                        &text, NULL) < 0 ||
         json_parse(text, strlen(text), "the model's size", &o, NULL) < 0)
         return m;
-    if (json_want_int(o, "bytes", 0, INT64_MAX, &m.bytes, NULL) == 0)
+    if (json_want_int(o, "bytes", 0, INT64_MAX, &m.bytes, NULL) == 0) {
         (void)json_want_int(o, "gradients", 0, INT64_MAX, &m.n_gradients, NULL);
+        (void)json_want_int(o, "samples", 0, INT64_MAX, &m.samples, NULL);
+    }
     return m;
 }
 
@@ -47,12 +49,13 @@ int learned_keep_model(struct file_thread *looks, const struct job *job,
                        const struct learned_model *model, struct eddis_error *err)
 {
     cleanup_free char *key = key_of(job);
-    char text[80];
+    char text[128];
 
     if (!key)
         return 0; /* the next run measures it again */
-    (void)snprintf(text, sizeof text, "{\"bytes\": %lld, \"gradients\": %lld}",
-                   (long long)model->bytes, (long long)model->n_gradients);
+    (void)snprintf(text, sizeof text, "{\"bytes\": %lld, \"gradients\": %lld, \"samples\": %lld}",
+                   (long long)model->bytes, (long long)model->n_gradients,
+                   (long long)model->samples);
     return job_cache_store(looks, &(struct job_cache_entry){ "model", key }, text, err);
 }
 

@@ -14,6 +14,7 @@
 struct learned_model {
     int64_t bytes;
     int64_t n_gradients; /* that its workers laid out in buckets */
+    int64_t samples;     /* that its jobs train, all epochs together */
 };
 
 /* Returns what is known of the program's model; nothing when that is older than profiles may be. */

@@ -281,12 +281,25 @@ static void settle(struct planning *g)
 }
 
 /* Nobody has made a step yet. */
+/* How long the job is, as the program has told by its data. */
+static int64_t count_samples(const struct planning *g)
+{
+    const struct figures *f = &g->run->figures;
+    int64_t n;
+
+    if (!f->plan || f->n_workers == 0 ||
+        __builtin_mul_overflow(f->worker[0].last.steps_total, f->plan->global_batch, &n))
+        return 0;
+    return n;
+}
+
 static void take_model(struct planning *g, const struct event *e)
 {
     if (e->generation != g->run->state.generation || !publishing_is_open(&g->published) ||
         g->run->state.outcome != STATE_OUTCOME_OPEN)
         return;
     plan_watch_model(&g->watch, e->step);
+    known_samples(&g->known, count_samples(g));
     settle(g);
 }
 
@@ -351,6 +364,7 @@ static void keep(struct planning *g)
     const struct state *s = &g->run->state;
 
     plan_watch_keep(&g->watch);
+    known_samples(&g->known, count_samples(g));
     if (s->outcome == STATE_OUTCOME_FAILED)
         (void)less_memory(&g->known, &s->failure, g->published.plans.plan, g->agent);
 }

@@ -41,7 +41,10 @@ static void fill_workers(const struct job *job, const struct run_plans *plans,
 
 static struct rebalance_network network_of(const struct plan *p, const struct planner_known *known)
 {
+    int64_t steps = known->samples > 0 ? (known->samples - 1) / p->global_batch + 1 : 0;
+
     return (struct rebalance_network){ .n_nodes = p->n_nodes,
+                                       .steps = steps,
                                        .model_bytes = known->model_bytes,
                                        .bucket_bytes = p->bucket_bytes,
                                        .n_gradients = known->n_gradients,

@@ -70,7 +70,8 @@ def remembers(c):
         folder = c.path(LOGIN, HOME + "/.cache/eddis")
         kept = [json.loads(path.read_text())["value"] for path in pathlib.Path(folder).glob("model-*.json")]
         assert sum(plan["communication"]["buckets"]) == 4, plan["communication"]
-        assert {"bytes": 4 * (64 * 48 + 48 + 48 * 10 + 10), "gradients": 4} in kept, kept
+        assert {"bytes": 4 * (64 * 48 + 48 + 48 * 10 + 10), "gradients": 4,
+                "samples": j.summary()["steps_total"] * plan["global_batch"]} in kept, kept
 
 
 def groups_are_nodes(c):

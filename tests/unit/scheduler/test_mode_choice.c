@@ -41,9 +41,40 @@ START_TEST(one_group_is_no_choice)
 }
 END_TEST
 
+/* The plan says that its period is of the job's length, not of the network. */
+START_TEST(short_job)
+{
+    struct planner_known known = { .model_bytes = 4000000, .bytes_per_s = 30e6 / 8 };
+    cleanup_free struct node_profile *node = calloc(2, sizeof *node);
+    char open[] = "auto", async[] = "async";
+    struct job job = { .batch = { .global = 64, .min = 1, .grain = 1 },
+                       .sync = { .mode = async, .algorithm = open },
+                       .communication.wire = open };
+    struct plan *p;
+
+    ck_assert_ptr_nonnull(node);
+    for (int i = 0; i < 2; i++) {
+        node[i].cpu_quota = NAN;
+        node[i].n_devices = 1;
+        node[i].device[0] = (struct device){ .kind = DEVICE_EMULATED, .rate = 1, .sample_s = 1e-3 };
+    }
+    ck_assert_int_eq(planner_plan(&job, node, 2, &known, &p, NULL), 0);
+    ck_assert_int_gt(p->options.period, 60);
+    ck_assert_str_eq(p->reason, "async because the job asks for it");
+    plan_free(p);
+    known.samples = 60 * 64;
+    ck_assert_int_eq(planner_plan(&job, node, 2, &known, &p, NULL), 0);
+    ck_assert_int_eq(p->options.period, 15);
+    ck_assert_ptr_nonnull(strstr(p->reason, "; models are exchanged every 15 steps, not "));
+    ck_assert_ptr_nonnull(strstr(p->reason, ", for the job has 60"));
+    plan_free(p);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, one_group_is_no_choice);
+    tcase_add_test(tc, short_job);
 }
 
 SUITE_MAIN("mode_choice", add_tests)

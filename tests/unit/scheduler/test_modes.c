@@ -186,6 +186,29 @@ START_TEST(period_is_the_shortest)
 }
 END_TEST
 
+/* A job is never too short for its exchanges. */
+START_TEST(period_fits_the_job)
+{
+    static const struct {
+        int64_t steps, period;
+    } rows[] = { { 60, 15 }, { 3, 1 }, { 1, 1 }, { 4000000, 0 }, { 0, 0 } };
+    struct modes_setup s = mix(16, 30e6 / 8);
+    int64_t cheap, period;
+
+    ck_assert_int_eq(modes_period(&s, NULL, &cheap, NULL), 0);
+    ck_assert_int_gt(cheap, 60);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        s.steps = rows[i].steps;
+        ck_assert_int_eq(modes_period(&s, NULL, &period, NULL), 0);
+        ck_assert_int_eq(period, rows[i].period ? rows[i].period : cheap);
+    }
+    s.model_bytes = 0;
+    s.steps = 20;
+    ck_assert_int_eq(modes_period(&s, NULL, &period, NULL), 0);
+    ck_assert_int_eq(period, 5);
+}
+END_TEST
+
 /* No wire carries more than it can, and longer periods are never slower. */
 START_TEST(wire_is_never_overrun)
 {
@@ -230,6 +253,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, first_gradient_begins);
     tcase_add_test(tc, unknown_costs_nothing);
     tcase_add_test(tc, period_is_the_shortest);
+    tcase_add_test(tc, period_fits_the_job);
     tcase_add_test(tc, wire_is_never_overrun);
     tcase_add_test(tc, groups_keep_their_own_pace);
 }
