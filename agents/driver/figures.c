@@ -81,6 +81,8 @@ void figures_progress(struct figures *f, const struct progress *p, int64_t now_n
     began = p->steps_done > p->steps_here ? p->steps_done - p->steps_here : 0;
     if (f->plan && p->steps_here > 0 && began < f->past.steps)
         went_back(f, began);
+    if (w->warm.steps == 0 && p->steps_here >= PROTOCOL_COLD_STEPS)
+        w->warm = figures_spans_mark(p);
     if (!w->real_begun && p->step_plan >= f->real_version) {
         w->real_begun = true;
         /* With a later plan already what was before is no longer of the equal split alone. */
@@ -268,8 +270,8 @@ void figures_end_generation(struct figures *f, int64_t resume_step)
         past->all_samples += samples;
         past->all_ns += ns;
     }
-    if (f->real_version > 1 && figures_spans_rate(f, figures_spans_equal) > 0)
-        past->equal_samples_per_s = figures_spans_rate(f, figures_spans_equal);
+    if (f->real_version > 1 && figures_spans_rates(f, figures_spans_equal) > 0)
+        past->equal_samples_per_s = figures_spans_rates(f, figures_spans_equal);
     past->any_seen = figures_any_seen(f);
     past->steps = resume_step > 0 ? resume_step : 0;
     figures_plans_end(f);
@@ -492,7 +494,7 @@ static void fill_rates(const struct figures *f, struct job_status *s)
     s->samples_per_s = job_rate(f);
     s->recent_samples_per_s = recent_rate(f, s);
     s->equal_measured_samples_per_s =
-        f->real_version > 1               ? figures_spans_rate(f, figures_spans_equal)
+        f->real_version > 1               ? figures_spans_rates(f, figures_spans_equal)
         : f->past.equal_samples_per_s > 0 ? f->past.equal_samples_per_s
                                           : NAN;
     s->predicted_samples_per_s = p->relative ? NAN : p->predicted_samples_per_s;

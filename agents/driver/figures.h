@@ -64,6 +64,7 @@ struct figures_worker {
     bool seen;
     int64_t seen_ns;                /* when the last report came, less its age */
     struct progress last;           /* of which only plain numbers are used */
+    struct figures_mark warm;       /* the first report behind its slow first steps */
     bool real_begun;                /* it has done a step of the real plan ... */
     struct figures_mark real_first; /* ... and this before it */
     struct figures_mark window[2];  /* where the last and the present window begin */

@@ -48,6 +48,21 @@ double figures_spans_rate(const struct figures *f, figures_spans_fn marks)
     return figures_spans_sum(f, marks, &samples, &ns) ? figures_spans_per_s(samples, ns) : NAN;
 }
 
+double figures_spans_rates(const struct figures *f, figures_spans_fn marks)
+{
+    double sum = 0;
+
+    for (int i = 0; i < f->n_workers; i++) {
+        struct figures_mark from, to;
+
+        if (!f->worker[i].seen)
+            return NAN;
+        marks(&f->worker[i], &from, &to);
+        sum += figures_spans_per_s(to.samples - from.samples, to.sum.total_ns - from.sum.total_ns);
+    }
+    return f->n_workers > 0 ? sum : NAN;
+}
+
 void figures_spans_all(const struct figures_worker *w, struct figures_mark *from,
                        struct figures_mark *to)
 {
@@ -65,6 +80,6 @@ void figures_spans_real(const struct figures_worker *w, struct figures_mark *fro
 void figures_spans_equal(const struct figures_worker *w, struct figures_mark *from,
                          struct figures_mark *to)
 {
-    *from = (struct figures_mark){ 0 };
     *to = w->real_begun ? w->real_first : figures_spans_mark(&w->last);
+    *from = to->steps >= w->warm.steps + PROTOCOL_COLD_STEPS ? w->warm : (struct figures_mark){ 0 };
 }

@@ -10,7 +10,9 @@
 typedef void (*figures_spans_fn)(const struct figures_worker *w, struct figures_mark *from,
                                  struct figures_mark *to);
 
-/* All steps of the worker, those under the real plan, and those under the equal split before it. */
+/* All steps of the worker, those under the real plan, and those under the equal split before it, of
+ * which the first are left out where enough follow.
+ */
 void figures_spans_all(const struct figures_worker *w, struct figures_mark *from,
                        struct figures_mark *to);
 void figures_spans_real(const struct figures_worker *w, struct figures_mark *from,
@@ -37,5 +39,8 @@ double figures_spans_own_speed(const struct figures_mark *from, const struct fig
 
 /* Return the samples per second of all workers together, NAN when they are not known. */
 double figures_spans_rate(const struct figures *f, figures_spans_fn marks);
+
+/* The same where workers' marks are steps apart: the sum of what each has done by its own time. */
+double figures_spans_rates(const struct figures *f, figures_spans_fn marks);
 
 #endif

@@ -121,7 +121,8 @@ struct job_status {
     double accuracy, test_loss;  /* last test_accuracy and test_loss of rank 0 */
     double samples_per_s;        /* samples over the longest sum of step times; see figures.h */
     double recent_samples_per_s; /* over the last seconds; NAN: no steps are made */
-    double ideal_samples_per_s;  /* sum of the devices at the batch they get, over generations */
+    double ideal_samples_per_s;  /* sum of the devices at the batch of each generation's last plan,
+                                    over generations */
     double recent_ideal_samples_per_s; /* the same of the plan in force */
     double predicted_samples_per_s;
     double equal_predicted_samples_per_s;

@@ -378,7 +378,8 @@ bool generation_look(struct generation *g, int64_t most_ns, int64_t now_ns)
 
 bool generation_reached_step(struct generation *g, int64_t most_ns, int64_t now_ns)
 {
-    int64_t seen = 0, want = g->report_at_step;
+    bool last = g->warm || g->report_at_step <= PROTOCOL_COLD_STEPS;
+    int64_t seen = 0, want = last ? g->report_at_step : PROTOCOL_COLD_STEPS;
     int reached = 0;
 
     for (int i = 0; i < g->n; i++) {
@@ -393,7 +394,9 @@ bool generation_reached_step(struct generation *g, int64_t most_ns, int64_t now_
     poll_backoff_taken(&g->backoff, seen, most_ns, now_ns);
     if (want == 0 || reached < g->n)
         return false;
-    g->report_at_step = 0;
+    g->warm = true;
+    if (last)
+        g->report_at_step = 0;
     return true;
 }
 

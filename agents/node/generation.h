@@ -77,6 +77,7 @@ struct generation {
     pid_t mpirun; /* or its daemon, on other nodes; 0 before the start and after the end */
     bool started, mpirun_ended;
     int64_t report_at_step;      /* of the order to prepare; 0: none, or all have done it */
+    bool warm;                   /* and its first few, from which on speeds are measured */
     struct poll_backoff backoff; /* for that */
     int64_t look_ns;             /* when to look at the workers' steps again */
     bool open;                   /* rank 0 is here, and its eddis_commit will ask for the mode */

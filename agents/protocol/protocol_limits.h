@@ -5,6 +5,7 @@
 
 enum {
     PROTOCOL_VERSION = 8,
+    PROTOCOL_COLD_STEPS = 3, /* of a worker, which are slower than those that follow */
     PROTOCOL_LAST_LINES = 20,
     PROTOCOL_LINE = 400,
     PROTOCOL_MAX_AGENTS = 65536,

@@ -523,6 +523,24 @@ START_TEST(plan_that_was_passed_over)
 }
 END_TEST
 
+/* Few steps are not measured by the first ones, in which a program warms up. */
+START_TEST(cold_steps_do_not_count)
+{
+    struct fixture x;
+
+    begin(&x, true, false, 2);
+    for (int r = 0; r < N; r++) {
+        struct progress cold = progress(r, 3 + r, 3 + r, 20, 900);
+        struct progress at8 = after(progress(r, 5 - r, 5 - r, 20, 100), &cold, 1, 0);
+
+        hear(&x, cold);
+        hear(&x, at8);
+    }
+    near(x.s.equal_measured_samples_per_s, 200 * N);
+    finish(&x);
+}
+END_TEST
+
 /* A checkpoint and the end were asked for while the equal split was measured: plan 2 is no other.
  */
 START_TEST(equal_split_to_the_end)
@@ -740,6 +758,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, restarted_run, 0, 3);
     tcase_add_test(tc, equal_split_is_measured_apart);
     tcase_add_test(tc, equal_split_to_the_end);
+    tcase_add_test(tc, cold_steps_do_not_count);
     tcase_add_test(tc, plans);
     tcase_add_test(tc, plans_of_generations);
     tcase_add_test(tc, plan_that_was_passed_over);
