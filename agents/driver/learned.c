@@ -86,42 +86,71 @@ static char *times_key(const struct job *job)
     return strbuf_steal(&b);
 }
 
-/* Rows that were learnt of a program whose model has so many bytes.  -ESTALE: it had others. */
-static int read_rows(json_t *o, int64_t model_bytes, const char *name,
-                     const struct field_rows *rows, void **ret, int *ret_n)
+/* Rows of the workers that are learnt of a program. */
+struct kind {
+    const char *name, *list; /* of the entry, and of the rows in it */
+    const struct field_rows *rows;
+};
+
+/* Those of a program whose model has so many bytes.  -ESTALE: it had others. */
+static int read_rows(json_t *o, int64_t model_bytes, const struct kind *kind, void **ret,
+                     int *ret_n)
 {
     int64_t bytes;
     int rc = json_want_int(o, "model_bytes", 0, INT64_MAX, &bytes, NULL);
 
     if (rc == 0 && bytes != model_bytes)
         rc = -ESTALE;
-    return rc < 0 ? rc : fields_read_rows(o, name, rows, ret, ret_n, NULL);
+    return rc < 0 ? rc : fields_read_rows(o, kind->list, kind->rows, ret, ret_n, NULL);
 }
 
-static int read_times(const char *text, int64_t model_bytes, struct learned_times *ret)
+/* Fill rows, and the object in which they are, or return why there are none. */
+static int load_rows(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+                     const struct kind *kind, json_t **ret, void **ret_row, int *ret_n)
 {
-    cleanup_json json_t *o = NULL;
-    void *row = NULL;
-    int rc = json_parse(text, strlen(text), "what was learnt", &o, NULL);
+    cleanup_free char *key = times_key(job), *text = NULL;
+    int rc;
 
-    if (rc == 0)
-        rc = read_rows(o, model_bytes, "times", &time_rows, &row, &ret->n);
-    ret->row = row;
+    if (!key || model_bytes == 0 || job->profile.cache_ns == 0)
+        return -ENOENT;
+    rc = job_cache_load(looks, &(struct job_cache_entry){ kind->name, key }, job->profile.cache_ns,
+                        &text, NULL);
+    if (rc < 0 || (rc = json_parse(text, strlen(text), "what was learnt", ret, NULL)) < 0)
+        return rc;
+    rc = read_rows(*ret, model_bytes, kind, ret_row, ret_n);
+    if (rc < 0)
+        free(*ret_row);
     return rc;
 }
+
+/* Keep rows [n] in object o, which may hold more; NULL: there was no memory for it. */
+static int keep_rows(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+                     const struct kind *kind, json_t *o, const void *row, int n,
+                     struct eddis_error *err)
+{
+    cleanup_free char *key = times_key(job), *text = NULL;
+
+    if (!key || !o || json_object_set_new(o, "model_bytes", json_integer(model_bytes)) < 0 ||
+        fields_write_rows(o, kind->list, kind->rows, row, (size_t)n) < 0 ||
+        !(text = json_text(o, false)))
+        return eddis_fail(err, -ENOMEM, "no memory to keep what was learnt");
+    return job_cache_store(looks, &(struct job_cache_entry){ kind->name, key }, text, err);
+}
+
+static const struct kind times_kind = { "times", "times", &time_rows };
 
 void learned_times_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
                         struct learned_times *ret)
 {
-    cleanup_free char *key = times_key(job), *text = NULL;
+    cleanup_json json_t *o = NULL;
+    void *row = NULL;
+    int n;
 
-    if (!key || model_bytes == 0 || job->profile.cache_ns == 0 ||
-        job_cache_load(looks, &(struct job_cache_entry){ "times", key }, job->profile.cache_ns,
-                       &text, NULL) < 0)
+    if (load_rows(looks, job, model_bytes, &times_kind, &o, &row, &n) < 0)
         return;
-    if (read_times(text, model_bytes, ret) < 0)
-        learned_times_fini(ret);
-    for (int i = 0; i < ret->n; i++)
+    ret->row = row;
+    ret->n = n;
+    for (int i = 0; i < n; i++)
         ret->row[i].source = TIME_LEARNT;
 }
 
@@ -146,14 +175,9 @@ int learned_times_set(struct learned_times *l, const struct planner_time *row)
 int learned_times_keep(struct file_thread *looks, const struct job *job, int64_t model_bytes,
                        const struct learned_times *l, struct eddis_error *err)
 {
-    cleanup_free char *key = times_key(job), *text = NULL;
     cleanup_json json_t *o = json_object();
 
-    if (!key || !o || json_object_set_new(o, "model_bytes", json_integer(model_bytes)) < 0 ||
-        fields_write_rows(o, "times", &time_rows, l->row, (size_t)l->n) < 0 ||
-        !(text = json_text(o, false)))
-        return eddis_fail(err, -ENOMEM, "no memory to keep what was learnt");
-    return job_cache_store(looks, &(struct job_cache_entry){ "times", key }, text, err);
+    return keep_rows(looks, job, model_bytes, &times_kind, o, l->row, l->n, err);
 }
 
 void learned_times_fini(struct learned_times *l)
@@ -173,29 +197,23 @@ static const struct field bound_fields[] = {
 static const struct field_rows bound_rows =
     FIELD_ROWS(bound_fields, struct planner_bound, TIMES_MOST);
 
-static int read_memory(const char *text, int64_t model_bytes, struct learned_memory *ret)
-{
-    cleanup_json json_t *o = NULL;
-    void *row = NULL;
-    int rc = json_parse(text, strlen(text), "what was learnt", &o, NULL);
-
-    if (rc == 0)
-        rc = read_rows(o, model_bytes, "bounds", &bound_rows, &row, &ret->n);
-    ret->row = row;
-    return rc < 0 ? rc : json_want_bool(o, "takes_pieces", &ret->takes_pieces, NULL);
-}
+static const struct kind bounds_kind = { "memory", "bounds", &bound_rows };
 
 void learned_memory_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
                          struct learned_memory *ret)
 {
-    cleanup_free char *key = times_key(job), *text = NULL;
+    cleanup_json json_t *o = NULL;
+    void *row = NULL;
+    int n;
 
-    if (!key || model_bytes == 0 || job->profile.cache_ns == 0 ||
-        job_cache_load(looks, &(struct job_cache_entry){ "memory", key }, job->profile.cache_ns,
-                       &text, NULL) < 0)
+    if (load_rows(looks, job, model_bytes, &bounds_kind, &o, &row, &n) < 0)
         return;
-    if (read_memory(text, model_bytes, ret) < 0)
-        learned_memory_fini(ret);
+    if (json_want_bool(o, "takes_pieces", &ret->takes_pieces, NULL) < 0) {
+        free(row);
+        return;
+    }
+    ret->row = row;
+    ret->n = n;
 }
 
 /* Its place, or behind all of them. */
@@ -250,15 +268,11 @@ void learned_memory_measured(struct learned_memory *l, const struct planner_boun
 int learned_memory_keep(struct file_thread *looks, const struct job *job, int64_t model_bytes,
                         const struct learned_memory *l, struct eddis_error *err)
 {
-    cleanup_free char *key = times_key(job), *text = NULL;
     cleanup_json json_t *o = json_object();
 
-    if (!key || !o || json_object_set_new(o, "model_bytes", json_integer(model_bytes)) < 0 ||
-        json_object_set_new(o, "takes_pieces", json_boolean(l->takes_pieces)) < 0 ||
-        fields_write_rows(o, "bounds", &bound_rows, l->row, (size_t)l->n) < 0 ||
-        !(text = json_text(o, false)))
+    if (o && json_object_set_new(o, "takes_pieces", json_boolean(l->takes_pieces)) < 0)
         return eddis_fail(err, -ENOMEM, "no memory to keep what was learnt");
-    return job_cache_store(looks, &(struct job_cache_entry){ "memory", key }, text, err);
+    return keep_rows(looks, job, model_bytes, &bounds_kind, o, l->row, l->n, err);
 }
 
 void learned_memory_fini(struct learned_memory *l)
