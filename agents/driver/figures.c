@@ -250,6 +250,13 @@ void figures_replan(struct figures *f, const struct plan *plan)
     figures_plans_begin(f);
 }
 
+/* The same as of all steps while there are no others. */
+static double equal_rate(const struct figures *f)
+{
+    return figures_real_begun(f) ? figures_spans_rates(f, figures_spans_equal)
+                                 : figures_spans_rate(f, figures_spans_equal);
+}
+
 void figures_end_generation(struct figures *f, int64_t resume_step)
 {
     struct figures_past *past = &f->past;
@@ -270,8 +277,8 @@ void figures_end_generation(struct figures *f, int64_t resume_step)
         past->all_samples += samples;
         past->all_ns += ns;
     }
-    if (f->real_version > 1 && figures_spans_rates(f, figures_spans_equal) > 0)
-        past->equal_samples_per_s = figures_spans_rates(f, figures_spans_equal);
+    if (f->real_version > 1 && equal_rate(f) > 0)
+        past->equal_samples_per_s = equal_rate(f);
     past->any_seen = figures_any_seen(f);
     past->steps = resume_step > 0 ? resume_step : 0;
     figures_plans_end(f);
@@ -493,9 +500,9 @@ static void fill_rates(const struct figures *f, struct job_status *s)
 
     s->samples_per_s = job_rate(f);
     s->recent_samples_per_s = recent_rate(f, s);
-    s->equal_measured_samples_per_s =
-        f->real_version > 1               ? figures_spans_rates(f, figures_spans_equal)
-        : f->past.equal_samples_per_s > 0 ? f->past.equal_samples_per_s
+    s->equal_measured_samples_per_s = f->real_version > 1 ? equal_rate(f)
+                                      : f->past.equal_samples_per_s > 0
+                                          ? f->past.equal_samples_per_s
                                           : NAN;
     s->predicted_samples_per_s = p->relative ? NAN : p->predicted_samples_per_s;
     s->equal_predicted_samples_per_s =

@@ -81,5 +81,7 @@ void figures_spans_equal(const struct figures_worker *w, struct figures_mark *fr
                          struct figures_mark *to)
 {
     *to = w->real_begun ? w->real_first : figures_spans_mark(&w->last);
-    *from = to->steps >= w->warm.steps + PROTOCOL_COLD_STEPS ? w->warm : (struct figures_mark){ 0 };
+    *from = w->real_begun && to->steps >= w->warm.steps + PROTOCOL_COLD_STEPS
+                ? w->warm
+                : (struct figures_mark){ 0 };
 }

@@ -11,7 +11,7 @@ typedef void (*figures_spans_fn)(const struct figures_worker *w, struct figures_
                                  struct figures_mark *to);
 
 /* All steps of the worker, those under the real plan, and those under the equal split before it, of
- * which the first are left out where enough follow.
+ * which the first are left out where enough follow and the real plan has begun.
  */
 void figures_spans_all(const struct figures_worker *w, struct figures_mark *from,
                        struct figures_mark *to);

@@ -535,7 +535,9 @@ START_TEST(cold_steps_do_not_count)
 
         hear(&x, cold);
         hear(&x, at8);
+        hear(&x, with_before(after(progress(r, 1, 1, 20, 50), &at8, 2, 8), &at8));
     }
+    ck_assert(figures_real_begun(&x.f));
     near(x.s.equal_measured_samples_per_s, 200 * N);
     finish(&x);
 }
