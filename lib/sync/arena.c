@@ -58,7 +58,7 @@ static size_t place_slots(struct arena *a)
         size_t bytes = arena_slot_bytes(s->n, s->type);
 
         s->offset = at;
-        a->item[i] = (struct bucket_item){ .bytes = bytes, .type = (int)s->type };
+        a->item[i] = (struct bucket_item){ .bytes = bytes, .type = (int)s->type | s->set << 8 };
         at += bytes;
     }
     return arena_bytes(at);

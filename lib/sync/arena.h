@@ -21,6 +21,7 @@
 struct arena_slot {
     size_t n, offset; /* elements, without the mark; bytes from the arena's start */
     enum comm_type type;
+    int set; /* slots of unlike sets never share a bucket */
 };
 
 struct arena {
@@ -32,7 +33,7 @@ struct arena {
     struct bucket_item *item; /* [n_slots] in the order of the arena */
 };
 
-/* Make room for the slots [n_slots], whose n and type are to be filled in. */
+/* Make room for the slots [n_slots], whose n, type and set are to be filled in. */
 int arena_init(struct arena *a, int n_slots, struct eddis_error *err);
 
 /* Give every slot its place, in the arena that the ranks of the place's node share, if they share

@@ -30,7 +30,7 @@ enum {
 /* One gradient, in the order of the arena. */
 struct bucket_item {
     size_t bytes;
-    int type;         /* unlike types never share a bucket */
+    int type;         /* and set; unlike ones never share a bucket */
     int64_t ready_ns; /* since any moment that is the same for all items */
 };
 

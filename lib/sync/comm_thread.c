@@ -195,9 +195,10 @@ static struct comm_thread *end_new(struct comm_hub *h)
 static void end_free(struct comm_thread *t)
 {
     outbox_fini(&t->out);
-    free(t->done_step);
+    free(t->done_round);
     free(t->peer);
     free(t->bucket_of);
+    free(t->set);
     free(t);
 }
 
@@ -277,25 +278,27 @@ struct comm_place comm_thread_place(const struct comm_thread *t)
 
 int comm_thread_set_engine(struct comm_thread *t, struct engine *e, struct eddis_error *err)
 {
-    size_t n = (size_t)engine_n_parameters(e) + 1;
-    int64_t *done_step = malloc(n * sizeof *done_step);
+    size_t n = (size_t)engine_n_parameters(e) + 1, n_sets = (size_t)engine_n_sets(e);
+    int64_t *done_round = calloc(n, sizeof *done_round);
     int *peer = malloc(n * sizeof *peer), *bucket_of = malloc(n * sizeof *bucket_of);
+    struct published_set *set = calloc(n_sets, sizeof *set);
 
-    if (!done_step || !peer || !bucket_of) {
-        free(done_step);
+    if (!done_round || !peer || !bucket_of || !set) {
+        free(done_round);
         free(peer);
         free(bucket_of);
+        free(set);
         return eddis_fail(err, -ENOMEM, "no memory for %zu buckets", n);
     }
-    for (size_t i = 0; i < n; i++) {
-        done_step[i] = -1;
+    for (size_t i = 0; i < n; i++)
         peer[i] = -1;
-    }
     halt(t->hub);
-    t->done_step = done_step;
+    t->done_round = done_round;
     t->peer = peer;
     t->bucket_of = bucket_of;
     t->n_parameters = engine_n_parameters(e);
+    t->set = set;
+    t->n_sets = engine_n_sets(e);
     t->engine = e;
     comm_thread_publish_layout(t);
     resume(t->hub);
@@ -313,13 +316,15 @@ void comm_thread_set_box(struct comm_thread *t, struct smb *box)
 void comm_thread_drop_engine(struct comm_thread *t)
 {
     halt(t->hub);
-    free(t->done_step);
+    free(t->done_round);
     free(t->peer);
     free(t->bucket_of);
-    t->done_step = NULL;
+    free(t->set);
+    t->done_round = NULL;
     t->peer = NULL;
     t->bucket_of = NULL;
-    t->n_buckets = t->n_parameters = 0;
+    t->set = NULL;
+    t->n_buckets = t->n_parameters = t->n_sets = 0;
     t->engine = NULL;
     resume(t->hub);
 }

@@ -70,7 +70,7 @@ void comm_thread_send(struct comm_thread *t, struct mail *m);
 void comm_thread_send_all(struct comm_thread *t, struct mail *first);
 
 enum comm_wait_kind {
-    WAIT_STEP,     /* until a parameter, or every one, is combined for a step */
+    WAIT_ROUND,    /* until a parameter of a set, or every one, is combined in a round */
     WAIT_REQUEST,  /* until a request is done */
     WAIT_BOX,      /* until a request to the box is done */
     WAIT_LEFT,     /* until the box is left, after MAIL_LEAVE */
@@ -81,15 +81,15 @@ enum comm_wait_kind {
 /* What a caller waits for, and for whom it did in vain. */
 struct comm_wait {
     enum comm_wait_kind kind;
-    int parameter; /* WAIT_STEP; -1: every one */
-    int64_t step;
+    int set, parameter; /* WAIT_ROUND; -1: every one of the set */
+    int64_t round;      /* of the set, from 1 */
     const struct request *request;
     const struct mail_box *box;
     int64_t exchanges; /* how many, since the first */
 
     /* Set when the wait times out. */
-    int peer; /* rank; -1: nobody; WAIT_STEP: this worker's own gradients are missing */
-    int bucket, n_buckets; /* WAIT_STEP: the first one that is missing, of how many */
+    int peer; /* rank; -1: nobody; WAIT_ROUND: this worker's own gradients are missing */
+    int bucket, n_buckets; /* WAIT_ROUND: the first one that is missing, of how many */
 
     struct comm_wait *next; /* the communication thread's */
 };

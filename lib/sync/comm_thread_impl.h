@@ -74,6 +74,15 @@ struct comm_hub {
     void *open_arg;
 };
 
+/* What is known of a set's last round; buckets by their numbers among all. */
+struct published_set {
+    int first, end; /* its buckets; end: behind the last */
+    int64_t round;  /* engine_rounds_begun of these; for it ... */
+    int left;       /* ... the buckets before this one have left ... */
+    int combined;   /* ... and those before this one are combined */
+    int held_peer;  /* whom the buckets wait for that have not left; -1: nobody */
+};
+
 struct comm_thread {
     struct comm_hub *hub;
     struct comm_thread *next_end;
@@ -88,15 +97,13 @@ struct comm_thread {
     struct comm_wait *box_waits;       /* of kind WAIT_BOX, under way */
 
     /* Published, guarded by the hub's lock. */
-    bool ready;         /* usable */
-    int64_t *done_step; /* [n_buckets], room for one a parameter */
-    int *peer;          /* [n_buckets] of those that have left */
-    int64_t step;       /* engine_step_begun of these; for it ... */
-    int n_left;         /* ... so many buckets have left ... */
-    int n_combined;     /* ... and the first so many are combined */
-    int held_peer;      /* whom the buckets wait for that have not left; -1: nobody */
-    int *bucket_of;     /* [n_parameters] */
+    bool ready;          /* usable */
+    int64_t *done_round; /* [n_buckets], room for one a parameter */
+    int *peer;           /* [n_buckets] of those that have left */
+    int *bucket_of;      /* [n_parameters] */
     int n_buckets, n_parameters;
+    struct published_set *set; /* [n_sets] */
+    int n_sets;
     int layouts; /* engine_layouts of these */
     bool left;   /* the box */
     int64_t exchanges, staleness;

@@ -84,6 +84,14 @@ static int start_box(struct comm_thread *t, struct mail_box *m, int64_t now_ns,
     return rc < 0 ? rc : 0;
 }
 
+static void handle_weight(struct comm_thread *t, const struct mail_weight *m)
+{
+    if (m->set < 0)
+        engine_set_weight(t->engine, m->weight);
+    else
+        engine_set_round_weight(t->engine, m->set, m->weight);
+}
+
 static int handle(struct comm_thread *t, struct mail *m, struct eddis_error *err)
 {
     int64_t now = clock_now_ns();
@@ -93,12 +101,12 @@ static int handle(struct comm_thread *t, struct mail *m, struct eddis_error *err
         engine_begin(t->engine, &((struct mail_begin *)m)->step, now);
         return 0;
     case MAIL_WEIGHT:
-        engine_set_weight(t->engine, ((struct mail_weight *)m)->weight);
+        handle_weight(t, (struct mail_weight *)m);
         return 0;
     case MAIL_ANNOUNCE:
         return engine_announce(t->engine, &((struct mail_announce *)m)->what, now, &t->out, err);
     case MAIL_FINISH:
-        return engine_finish(t->engine, now, &t->out, err);
+        return engine_finish(t->engine, ((struct mail_finish *)m)->set, now, &t->out, err);
     case MAIL_EXCHANGE:
         return engine_exchange(t->engine, &((struct mail_exchange *)m)->turn, now, &t->out, err);
     case MAIL_BOX:
@@ -278,43 +286,52 @@ void comm_thread_publish_layout(struct comm_thread *t)
     t->n_buckets = engine_n_buckets(t->engine);
     for (int i = 0; i < t->n_parameters; i++)
         t->bucket_of[i] = engine_bucket_of(t->engine, i);
-    t->step = INT64_MIN;
+    for (int i = 0; i < t->n_sets; i++) {
+        struct published_set *s = &t->set[i];
+        bool last = i + 1 == t->n_sets;
+
+        s->first = engine_first_bucket(t->engine, i);
+        s->end = last ? t->n_buckets : engine_first_bucket(t->engine, i + 1);
+        s->round = -1;
+    }
 }
 
-/* Of a step only the buckets that have left since, or are under way, can have changed. */
-static bool publish_buckets(struct comm_thread *t)
+/* Of a round only the buckets that have left since, or are under way, can have changed. */
+static bool publish_set(struct comm_thread *t, int set)
 {
-    int64_t step = engine_step_begun(t->engine);
-    int end = engine_n_left(t->engine);
+    struct published_set *s = &t->set[set];
+    int64_t round = engine_rounds_begun(t->engine, set);
+    int end = s->first + engine_n_left(t->engine, set);
     bool done = false;
 
-    t->n_left = end;
-    t->held_peer = end < t->n_buckets ? engine_waits_for(t->engine, end) : -1;
-    if (step != t->step) {
-        t->step = step;
-        t->n_combined = 0;
-        end = t->n_buckets;
+    s->left = end;
+    s->held_peer = end < s->end ? engine_waits_for(t->engine, end) : -1;
+    if (round != s->round) {
+        s->round = round;
+        s->combined = s->first;
+        end = s->end;
     }
-    for (int i = t->n_combined; i < end; i++) {
-        int64_t done_step = engine_done_step(t->engine, i);
+    for (int i = s->combined; i < end; i++) {
+        int64_t done_round = engine_done_round(t->engine, i);
 
-        done |= done_step != t->done_step[i];
-        t->done_step[i] = done_step;
+        done |= done_round != t->done_round[i];
+        t->done_round[i] = done_round;
         t->peer[i] = engine_waits_for(t->engine, i);
     }
-    while (t->n_combined < t->n_left && t->done_step[t->n_combined] >= step)
-        t->n_combined++;
+    while (s->combined < s->left && t->done_round[s->combined] >= round)
+        s->combined++;
     return done;
 }
 
 static bool publish_engine(struct comm_thread *t)
 {
     int64_t before = t->exchanges;
-    bool done;
+    bool done = false;
 
     if (t->layouts != engine_layouts(t->engine))
         comm_thread_publish_layout(t);
-    done = publish_buckets(t);
+    for (int i = 0; i < t->n_sets; i++)
+        done |= publish_set(t, i);
     t->exchanges = engine_exchanges(t->engine);
     t->exchange_peer = engine_exchange_waits_for(t->engine);
     t->staleness = engine_staleness(t->engine);

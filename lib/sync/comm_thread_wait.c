@@ -12,11 +12,12 @@
 /* First bucket that is waited for; -1: none. */
 static int bucket_missing(const struct comm_thread *t, const struct comm_wait *w)
 {
-    int all = w->step == t->step ? t->n_combined : 0;
+    const struct published_set *s = &t->set[w->set];
+    int all = w->round == s->round ? s->combined : s->first;
     int b = w->parameter < 0 ? all : t->bucket_of[w->parameter];
-    int end = w->parameter < 0 ? t->n_buckets : b + 1;
+    int end = w->parameter < 0 ? s->end : b + 1;
 
-    while (b < end && t->done_step[b] >= w->step)
+    while (b < end && t->done_round[b] >= w->round)
         b++;
     return b < end ? b : -1;
 }
@@ -24,7 +25,7 @@ static int bucket_missing(const struct comm_thread *t, const struct comm_wait *w
 static bool wait_done(const struct comm_thread *t, const struct comm_wait *w)
 {
     switch (w->kind) {
-    case WAIT_STEP:
+    case WAIT_ROUND:
         return bucket_missing(t, w) < 0;
     case WAIT_REQUEST:
         return w->request->done;
@@ -44,10 +45,10 @@ static bool wait_done(const struct comm_thread *t, const struct comm_wait *w)
 static void wait_tell(const struct comm_thread *t, struct comm_wait *w)
 {
     switch (w->kind) {
-    case WAIT_STEP:
+    case WAIT_ROUND:
         w->bucket = bucket_missing(t, w);
         w->n_buckets = t->n_buckets;
-        w->peer = w->bucket < t->n_left ? t->peer[w->bucket] : t->held_peer;
+        w->peer = w->bucket < t->set[w->set].left ? t->peer[w->bucket] : t->set[w->set].held_peer;
         break;
     case WAIT_REQUEST:
         w->peer = w->request->peer;

@@ -17,7 +17,6 @@ struct easgd {
     struct sync base;
     struct sync_models m;
     struct elastic *elastic;
-    int64_t since; /* steps since the last exchange */
 };
 
 static struct easgd *easgd(struct sync *s)
@@ -57,8 +56,7 @@ static int easgd_open(const struct sync_setup *o, struct sync **ret, struct eddi
 static int easgd_begin(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbox *out,
                        struct eddis_error *err)
 {
-    (void)buffer, (void)tag, (void)now_ns, (void)out, (void)err;
-    easgd(s)->since += buffer == 0;
+    (void)s, (void)buffer, (void)tag, (void)now_ns, (void)out, (void)err;
     return 1;
 }
 
@@ -80,9 +78,9 @@ static int easgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now
 {
     struct easgd *g = easgd(s);
 
-    if (t->what == SYNC_STEP && !elastic_due(&g->m, t, g->since))
+    if (t->what == SYNC_STEP && !elastic_due(&g->m, t, s->since))
         return 1;
-    g->since = 0;
+    s->since = 0;
     return elastic_begin(g->elastic, t->what, now_ns, out, err);
 }
 
@@ -97,11 +95,6 @@ static int easgd_exchange_waits_for(const struct sync *s)
     return elastic_waits_for(((const struct easgd *)s)->elastic);
 }
 
-static int64_t easgd_staleness(const struct sync *s)
-{
-    return ((const struct easgd *)s)->since;
-}
-
 const struct sync_ops sync_easgd = {
     .name = "easgd",
     .open = easgd_open,
@@ -111,6 +104,5 @@ const struct sync_ops sync_easgd = {
     .exchange = easgd_exchange,
     .box = easgd_box,
     .exchange_waits_for = easgd_exchange_waits_for,
-    .staleness = easgd_staleness,
     .close = easgd_close,
 };

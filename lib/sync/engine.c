@@ -7,30 +7,50 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* No bucket of a step after done_step may have left. */
+/* Add a bucket of these parameters; last -1: of none. */
+static void engine_add_bucket(struct engine *e, int last, int first, int64_t done_step)
+{
+    struct bucket *b = &e->bucket[e->n_buckets];
+    int number = last < 0 ? 0 : e->slot[last].set;
+    const struct set *set = &e->set[number];
+
+    *b = (struct bucket){ .set = number,
+                          .last = last,
+                          .first = first,
+                          .type = COMM_FLOAT32,
+                          .done_step = done_step,
+                          .done_round = set->round - set->open };
+    if (last >= 0) {
+        b->offset = e->arena.slot[last].offset;
+        b->type = e->arena.slot[last].type;
+        b->n = arena_span(&e->arena, last, first) / comm_type_bytes(b->type);
+    }
+    for (int i = first; i <= last; i++) {
+        e->slot[i].bucket = e->n_buckets;
+        b->missing += !e->slot[i].announced;
+    }
+    e->n_buckets++;
+}
+
+/* Each set has its own of the runs, in their order.  No bucket may be under way, nor one of a step
+ * after done_step have left.
+ */
 static void engine_cut(struct engine *e, const struct bucket_run *run, int n_runs,
                        int64_t done_step)
 {
-    e->n_buckets = n_runs;
-    for (int b = 0; b < n_runs; b++) {
-        int last = e->n_slots - 1 - run[b].first, first = e->n_slots - run[b].end;
-        const struct arena_slot *begin = &e->arena.slot[last];
-        size_t bytes = arena_span(&e->arena, last, first);
+    e->n_buckets = 0;
+    for (int s = 0; s < e->n_sets; s++) {
+        e->set[s].first = e->n_buckets;
+        for (int b = 0; b < n_runs; b++) {
+            int last = e->n_slots - 1 - run[b].first, first = e->n_slots - run[b].end;
 
-        e->bucket[b] = (struct bucket){ .last = last,
-                                        .first = first,
-                                        .offset = begin->offset,
-                                        .n = bytes / comm_type_bytes(begin->type),
-                                        .type = begin->type,
-                                        .done_step = done_step };
-        for (int i = first; i <= last; i++) {
-            e->slot[i].bucket = b;
-            e->bucket[b].missing += !e->slot[i].announced;
+            if (e->slot[last].set == s)
+                engine_add_bucket(e, last, first, done_step);
         }
+        if (n_runs == 0)
+            engine_add_bucket(e, -1, 0, done_step);
+        e->set[s].n = e->n_buckets - e->set[s].first;
     }
-    if (n_runs == 0)
-        e->bucket[e->n_buckets++] =
-            (struct bucket){ .last = -1, .type = COMM_FLOAT32, .done_step = done_step };
     e->layouts++;
 }
 
@@ -127,12 +147,22 @@ static int engine_open_layout(struct engine *e, const struct engine_options *o,
     return arena_layout_new(&e->place, e->n_slots, &e->layout, err);
 }
 
+/* Ranks with several sets agree on whose round is next. */
+static int engine_open_order(struct engine *e, struct eddis_error *err)
+{
+    if (e->n_sets == 1 || e->place.n_ranks == 1)
+        return 0;
+    return round_order_new(&e->place, &e->order, err);
+}
+
 static int engine_open(struct engine *e, const struct engine_options *o, struct eddis_error *err)
 {
     int rc = engine_lay_out(e, o, err);
 
     if (rc == 0)
         rc = engine_give_buffers(e, o, err);
+    if (rc == 0)
+        rc = engine_open_order(e, err);
     return rc < 0 ? rc : engine_open_layout(e, o, err);
 }
 
@@ -155,6 +185,39 @@ int engine_take_layout(struct engine *e, struct eddis_error *err)
     return rc;
 }
 
+/* Every set has a parameter, or there is none at all. */
+static int engine_check_sets(const struct engine *e, const struct engine_options *o,
+                             struct eddis_error *err)
+{
+    for (int s = 0; s < e->n_sets && o->n_parameters; s++) {
+        int i = 0;
+
+        while (i < o->n_parameters && o->parameter[i].set != s)
+            i++;
+        if (i == o->n_parameters)
+            return eddis_fail(err, -EINVAL, "set %d of %d has no parameter", s, e->n_sets);
+    }
+    return 0;
+}
+
+static int engine_make_sets(struct engine *e, const struct engine_options *o,
+                            struct eddis_error *err)
+{
+    int rc;
+
+    e->n_sets = 1;
+    for (int i = 0; i < o->n_parameters; i++)
+        e->n_sets = o->parameter[i].set >= e->n_sets ? o->parameter[i].set + 1 : e->n_sets;
+    rc = engine_check_sets(e, o, err);
+    if (rc < 0)
+        return rc;
+    e->set = calloc((size_t)e->n_sets, sizeof *e->set);
+    e->queue = calloc((size_t)e->n_sets, sizeof *e->queue);
+    if (!e->set || !e->queue)
+        return eddis_fail(err, -ENOMEM, "no memory for %d sets", e->n_sets);
+    return 0;
+}
+
 int engine_new(const struct engine_options *o, struct engine **ret, struct eddis_error *err)
 {
     struct engine *e = calloc(1, sizeof *e);
@@ -172,12 +235,15 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct eddis
     rc = arena_init(&e->arena, o->n_parameters, err);
     if (rc == 0 && (!e->slot || !e->bucket))
         rc = eddis_fail(err, -ENOMEM, "no memory for %d parameters", o->n_parameters);
+    if (rc == 0)
+        rc = engine_make_sets(e, o, err);
     if (rc < 0)
         goto fail;
     for (size_t i = 0; i < n; i++) {
-        e->arena.slot[i] =
-            (struct arena_slot){ .n = o->parameter[i].n, .type = o->parameter[i].type };
-        e->slot[i].place = o->parameter[i].result;
+        const struct engine_parameter *p = &o->parameter[i];
+
+        e->arena.slot[i] = (struct arena_slot){ .n = p->n, .type = p->type, .set = p->set };
+        e->slot[i] = (struct slot){ .set = p->set, .place = p->result };
     }
     e->cost = o->cost.bytes_per_s > 0 ? o->cost : engine_typical_cost(&o->place);
     if (o->place.hosts && sync_wire_is_half(o->options.wire))
@@ -187,7 +253,6 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct eddis
         rc = engine_open(e, o, err);
     if (rc < 0)
         goto fail;
-    e->next = e->finished = e->n_buckets;
     e->step.step = -1;
     *ret = e;
     return 0;
@@ -202,7 +267,10 @@ void engine_free(struct engine *e)
         return;
     sync_close(e->sync);
     arena_layout_free(e->layout);
+    round_order_free(e->order);
     arena_fini(&e->arena);
+    free(e->set);
+    free(e->queue);
     free(e->slot);
     free(e->bucket);
     free(e);
@@ -233,14 +301,24 @@ int engine_bucket_of(const struct engine *e, int parameter)
     return e->slot[parameter].bucket;
 }
 
-int64_t engine_step_begun(const struct engine *e)
+int engine_n_sets(const struct engine *e)
 {
-    return e->step.step;
+    return e->n_sets;
 }
 
-int engine_n_left(const struct engine *e)
+int engine_first_bucket(const struct engine *e, int set)
 {
-    return e->next;
+    return e->set[set].first;
+}
+
+int64_t engine_rounds_begun(const struct engine *e, int set)
+{
+    return e->set[set].round;
+}
+
+int engine_n_left(const struct engine *e, int set)
+{
+    return e->set[set].left;
 }
 
 int64_t engine_done_step(const struct engine *e, int bucket)
@@ -248,9 +326,18 @@ int64_t engine_done_step(const struct engine *e, int bucket)
     return e->bucket[bucket].done_step;
 }
 
+int64_t engine_done_round(const struct engine *e, int bucket)
+{
+    return e->bucket[bucket].done_round;
+}
+
 int engine_waits_for(const struct engine *e, int bucket)
 {
-    if (e->layout && arena_layout_due(e->layout))
-        return arena_layout_waits_for(e->layout);
-    return bucket < e->next ? sync_waits_for(e->sync, bucket) : -1;
+    const struct set *s = &e->set[e->bucket[bucket].set];
+
+    if (s->open && bucket < s->first + s->left)
+        return sync_waits_for(e->sync, bucket);
+    if (e->order && !e->ordered && round_order_started(e->order))
+        return round_order_waits_for(e->order);
+    return e->layout && arena_layout_due(e->layout) ? arena_layout_waits_for(e->layout) : -1;
 }

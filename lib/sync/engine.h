@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* engine.h - one worker's synchronisation as a state machine
  *
+ * Parameters belong to sets (a GAN's generator, its discriminator), one unless said otherwise.  A
+ * set is combined in rounds: a round begins with the set's first gradient and is over when all of
+ * its buckets are combined; then the next one may begin, in the same step or in the next.  Rounds
+ * of unlike sets may be under way together; they leave in the order in which they began, which is
+ * the same on every rank: round_order.h has ranks with several sets agree on it, and tails tell
+ * where ranks with one set make unlike numbers of rounds.
+ *
  * Parameters are gathered into buckets in the reverse order of registration, the order in which
- * back-propagation produces gradients (bucket.h).  The layout is the same on every rank; after
- * the first steps it is replaced by a measured one (arena_layout.h), and no slot moves:
+ * back-propagation produces gradients (bucket.h), each set's apart.  The layout is the same on
+ * every rank; after the first steps it is replaced by a measured one (arena_layout.h), and no slot
+ * moves:
  *
  *     registered   conv1.w conv1.b conv2.w conv2.b dense.w dense.b
  *     bucket 0     dense.b dense.w [tail]
@@ -11,10 +19,10 @@
  *
  *     announced in any order -> packed, times weight / batch -> bucket full -> combined -> results
  *
- * Buckets leave strictly in order, some at a time.  The tail of each carries the sum of weights:
- * when it is not the batch, results are scaled by batch / sum before they are given out.  The tail
- * of the last one carries the agreement about the next plan too, filled in by a hook at the moment
- * when all of this worker's gradients are packed.
+ * Buckets of a round leave strictly in order, some at a time.  The tail of each carries the sum of
+ * weights: when it is not the batch, results are scaled by batch / sum before they are given out.
+ * The tail of the last one of a step's first round carries the agreement about the next plan too,
+ * filled in by a hook at the moment when all of this worker's gradients of that round are packed.
  *
  * Never blocks, never reads a clock.  One thread at a time.  With one rank nothing is sent.
  */
@@ -39,14 +47,15 @@ struct engine_parameter {
      * there is no such place; ENGINE_IN_PLACE: engine_result tells it.
      */
     void *result;
+    int set; /* from 0; every set up to the greatest has a parameter */
 };
 
 /* Called by engine_announce, _finish, _receive and _poll. */
 struct engine_hooks {
     void *arg;
-    /* Fill in the last bucket's tail, all but weight. */
+    /* Fill in the tail of the last bucket of a step's first round: all but what the round is. */
     void (*report)(void *arg, struct sync_tail *tail);
-    /* The step is complete; tail is the same on every rank. */
+    /* That round is complete; tail is the same on every rank. */
     void (*agreed)(void *arg, int64_t step, const struct sync_tail *tail);
     /* The layout was measured and is the same on every rank; no buckets: it stayed as it was. */
     void (*laid_out)(void *arg, const struct bucket_layout *layout);
@@ -76,13 +85,13 @@ void engine_free(struct engine *e);
 /* Return the parameter's slot, 64-byte aligned, borrowed until engine_free. */
 void *engine_slot(const struct engine *e, int parameter);
 
-/* Return where to read this step's result of a parameter whose place is ENGINE_IN_PLACE, once its
- * bucket is combined; borrowed until the next step begins.
+/* Return where to read this round's result of a parameter whose place is ENGINE_IN_PLACE, once its
+ * bucket is combined; borrowed until the set's next round or the next step begins.
  */
 const void *engine_result(const struct engine *e, int parameter);
 
-/* Return whether other workers announced the parameter in this step and this one did not and has no
- * place for the result, once its bucket is combined.
+/* Return whether other workers announced the parameter in this round and this one did not and has
+ * no place for the result, once its bucket is combined.
  */
 bool engine_missed(const struct engine *e, int parameter);
 
@@ -96,6 +105,11 @@ int engine_layouts(const struct engine *e);
 int engine_n_buckets(const struct engine *e);
 int engine_bucket_of(const struct engine *e, int parameter);
 
+/* Return how many sets there are, and the first bucket of one; the next set's is behind its last.
+ */
+int engine_n_sets(const struct engine *e);
+int engine_first_bucket(const struct engine *e, int set);
+
 struct engine_step {
     int64_t step;
     double weight; /* of this worker's gradients; 0: they are not even read */
@@ -106,11 +120,14 @@ struct engine_step {
     bool passing;
 };
 
-/* Begin a step; all buckets of the one before must be done. */
+/* Begin a step; all rounds of the one before must be over. */
 void engine_begin(struct engine *e, const struct engine_step *s, int64_t now_ns);
 
-/* Change the step's weight, before its first announcement. */
+/* Change the step's weight, before its first announcement; that of the set's next round in this
+ * step alone, before it begins.
+ */
 void engine_set_weight(struct engine *e, double weight);
+void engine_set_round_weight(struct engine *e, int set, double weight);
 
 #define ENGINE_IN_PLACE ((void *)1)
 #define ENGINE_ZERO     ((const void *)2)
@@ -124,13 +141,17 @@ struct engine_announcement {
     size_t k, m, n;     /* of the factors */
 };
 
-/* Pack one gradient, once a step.  This and the next two append to out what is to be sent. */
+/* Pack one gradient, once a round, which begins with it where the set has none under way.  This and
+ * the next two append to out what is to be sent.
+ */
 int engine_announce(struct engine *e, const struct engine_announcement *a, int64_t now_ns,
                     struct outbox *out, struct eddis_error *err);
 
-/* Take what has not been announced in this step as zero; where it has a place it gets the result.
+/* Take what of the set has not been announced in this round as zero; where it has a place it gets
+ * the result.
  */
-int engine_finish(struct engine *e, int64_t now_ns, struct outbox *out, struct eddis_error *err);
+int engine_finish(struct engine *e, int set, int64_t now_ns, struct outbox *out,
+                  struct eddis_error *err);
 
 /* Go on after this operation, which is complete. */
 int engine_receive(struct engine *e, const struct comm_op *op, int64_t now_ns, struct outbox *out,
@@ -164,11 +185,14 @@ int64_t engine_staleness(const struct engine *e);
 int engine_box(struct engine *e, struct smb_request *r, int64_t now_ns, struct outbox *out,
                struct eddis_error *err);
 
-/* Return the step begun last, -1: none, and how many of its buckets have left. */
-int64_t engine_step_begun(const struct engine *e);
-int engine_n_left(const struct engine *e);
+/* Return how many rounds of a set have begun, and how many of its buckets have left in the last. */
+int64_t engine_rounds_begun(const struct engine *e, int set);
+int engine_n_left(const struct engine *e, int set);
 
-/* Return the last step at which this bucket was combined; -1: none. */
+/* Return the last round of its set, from 1, at which this bucket was combined, 0: none; and the
+ * step of that, -1: none.
+ */
+int64_t engine_done_round(const struct engine *e, int bucket);
 int64_t engine_done_step(const struct engine *e, int bucket);
 
 /* Return the rank that a bucket waits for; -1: this worker's own gradients, or none. */

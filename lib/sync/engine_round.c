@@ -12,29 +12,61 @@ static struct sync_tail *bucket_tail(const struct engine *e, const struct bucket
     return (struct sync_tail *)(e->arena.data + b->offset + b->n * comm_type_bytes(b->type));
 }
 
+/* ---- the beginning of a step, and of a round in it ---- */
+
 void engine_begin(struct engine *e, const struct engine_step *s, int64_t now_ns)
 {
-    assert(e->finished == e->n_buckets);
+    assert(!e->n_open);
     e->step = *s;
-    e->next = e->in_flight = e->finished = 0;
-    for (int i = 0; i < e->n_slots; i++) {
-        struct slot *own = &e->slot[i];
-
-        own->announced = own->placeless = own->missed = false;
-        own->result = own->place;
-    }
-    for (int i = 0; i < e->n_buckets; i++)
-        e->bucket[i].missing = e->bucket[i].last - e->bucket[i].first + 1;
-    if (e->n_slots == 0)
-        e->bucket[0].missing = 1; /* full when the step is finished */
-    if (e->layout)
-        arena_layout_begin(e->layout, s->passing, now_ns);
+    e->begun_ns = now_ns;
+    e->rounds = 0;
+    for (int i = 0; i < e->n_sets; i++)
+        e->set[i].next_weight = -1;
+    sync_step(e->sync);
 }
 
 void engine_set_weight(struct engine *e, double weight)
 {
     e->step.weight = weight;
 }
+
+void engine_set_round_weight(struct engine *e, int set, double weight)
+{
+    e->set[set].next_weight = weight;
+}
+
+static void bucket_begin(struct engine *e, struct bucket *b)
+{
+    for (int i = b->first; i <= b->last; i++) {
+        struct slot *own = &e->slot[i];
+
+        own->announced = own->placeless = own->missed = false;
+        own->result = own->place;
+    }
+    b->missing = b->last < 0 ? 1 : b->last - b->first + 1; /* of none: until the round's end */
+}
+
+static void round_begin(struct engine *e, int set, int64_t now_ns)
+{
+    struct set *s = &e->set[set];
+
+    s->round++;
+    s->open = true;
+    s->leads = e->rounds == 0;
+    s->number = e->rounds++;
+    s->weight = s->next_weight >= 0 ? s->next_weight : e->step.weight;
+    s->next_weight = -1;
+    s->left = s->finished = 0;
+    for (int i = s->first; i < s->first + s->n; i++)
+        bucket_begin(e, &e->bucket[i]);
+    e->queue[e->n_queue++] = set;
+    e->n_open++;
+    /* Of one set all rounds are alike; of several a step is. */
+    if (e->layout && (s->leads || e->n_sets == 1))
+        arena_layout_begin(e->layout, e->step.passing, s->leads ? e->begun_ns : now_ns);
+}
+
+/* ---- gradients in, results out ---- */
 
 /* The only worker's gradient needs neither a weight nor the slot. */
 static bool engine_alone(const struct engine *e)
@@ -59,13 +91,14 @@ bool engine_missed(const struct engine *e, int parameter)
 static void engine_pack(struct engine *e, const struct engine_announcement *a)
 {
     const struct arena_slot *s = &e->arena.slot[a->parameter];
-    double factor = engine_alone(e) ? 1.0 : e->step.weight / e->step.batch;
+    double weight = e->set[e->slot[a->parameter].set].weight;
+    double factor = engine_alone(e) ? 1.0 : weight / e->step.batch;
     void *own = engine_slot(e, a->parameter);
     void *result = a->result ? a->result : e->slot[a->parameter].place;
     bool to_result = engine_alone(e) && result && result != ENGINE_IN_PLACE;
     void *to = to_result ? result : own;
 
-    if (e->step.weight == 0 || a->source == ENGINE_ZERO)
+    if (weight == 0 || a->source == ENGINE_ZERO)
         memset(to, 0, s->n * comm_type_bytes(s->type));
     else if (a->u)
         pack_product(s->type, to, &(struct pack_factors){ a->u, a->v, a->k, a->m, a->n }, factor);
@@ -95,36 +128,76 @@ static void engine_pack_none(struct engine *e, int parameter)
     own->placeless = !alone && !own->place;
 }
 
+static void slot_unpack(struct engine *e, int parameter, const char *from, double factor)
+{
+    const struct arena_slot *s = &e->arena.slot[parameter];
+    struct slot *own = &e->slot[parameter];
+    void *to = own->result;
+
+    own->missed = own->placeless && arena_marked(&e->arena, parameter, from);
+    if (to == ENGINE_IN_PLACE && factor == 1.0)
+        return;
+    pack_scaled(s->type, to && to != ENGINE_IN_PLACE ? to : engine_slot(e, parameter), from, s->n,
+                factor);
+}
+
+/* Buckets may be complete in any order; the agreement is in the last one that left. */
+static void round_end(struct engine *e, struct set *s)
+{
+    s->open = false;
+    e->n_open--;
+    if (s->leads && e->hooks.agreed)
+        e->hooks.agreed(e->hooks.arg, e->step.step, e->bucket[s->first + s->n - 1].tail);
+}
+
 /* A bucket is combined: scale when the weights do not add up to the batch, give results out. */
-static void bucket_unpack(struct engine *e, struct bucket *b)
+static int bucket_unpack(struct engine *e, struct bucket *b, struct eddis_error *err)
 {
     const char *read = sync_result(e->sync, (int)(b - e->bucket));
+    struct set *s = &e->set[b->set];
     const struct sync_tail *tail;
     double factor = 1.0;
 
     b->result = e->arena.data + b->offset;
     read = read ? read : b->result;
     tail = (const void *)(read + b->n * comm_type_bytes(b->type));
+    if (!sync_tail_alike(tail))
+        return sync_tail_fail(tail, err);
     if (!engine_alone(e) && tail->weight != e->step.batch && tail->weight > 0)
         factor = e->step.batch / tail->weight;
-    for (int i = b->last; i >= b->first; i--) {
-        const struct arena_slot *s = &e->arena.slot[i];
-        const char *from = read + (s->offset - b->offset);
-        void *to = e->slot[i].result;
-
-        e->slot[i].missed = e->slot[i].placeless && arena_marked(&e->arena, i, from);
-        if (to == ENGINE_IN_PLACE && factor == 1.0)
-            continue;
-        pack_scaled(s->type, to && to != ENGINE_IN_PLACE ? to : engine_slot(e, i), from, s->n,
-                    factor);
-    }
+    for (int i = b->last; i >= b->first; i--)
+        slot_unpack(e, i, read + (e->arena.slot[i].offset - b->offset), factor);
     if (factor == 1.0)
         b->result = read;
     b->tail = tail;
     b->done_step = e->step.step;
-    /* Buckets may be complete in any order; the agreement is in the last one that left. */
-    if (++e->finished == e->n_buckets && e->hooks.agreed)
-        e->hooks.agreed(e->hooks.arg, e->step.step, e->bucket[e->n_buckets - 1].tail);
+    b->done_round = s->round;
+    if (++s->finished == s->n)
+        round_end(e, s);
+    return 0;
+}
+
+/* ---- leaving ---- */
+
+static int engine_tag(struct engine *e)
+{
+    return (int)(e->sequence++ % COMM_TAGS);
+}
+
+/* Returns 1 when all ranks have the queue's first round next; 0: they are still agreeing. */
+static int engine_agree(struct engine *e, struct outbox *out, struct eddis_error *err)
+{
+    const struct set *s = &e->set[e->queue[0]];
+    int rc;
+
+    if (!e->order || e->ordered)
+        return 1;
+    if (round_order_started(e->order))
+        return 0;
+    rc = round_order_start(e->order, &(struct round_name){ e->step.step, s->number, e->queue[0] },
+                           engine_tag(e), out, err);
+    e->ordered = rc == 1;
+    return rc;
 }
 
 /* Returns 1 when buckets may leave; 0: the ranks are still agreeing on the layout. */
@@ -137,42 +210,81 @@ static int engine_settle(struct engine *e, struct outbox *out, struct eddis_erro
     if (arena_layout_started(e->layout))
         return 0;
     for (int i = 0; i < ARENA_LAYOUT_TAGS; i++)
-        tag[i] = (int)(e->sequence++ % COMM_TAGS);
+        tag[i] = engine_tag(e);
     rc = arena_layout_start(e->layout, e->arena.item, &e->cost, tag, out, err);
     if (rc == 1)
         rc = engine_take_layout(e, err);
     return rc < 0 ? rc : !e->layout;
 }
 
-/* Send off the full buckets whose turn it is. */
+static struct sync_tail round_tail(const struct engine *e, const struct set *s)
+{
+    int rank = e->place.peer ? e->place.peer[e->place.rank] : e->place.rank;
+
+    return (struct sync_tail){ .weight = s->weight,
+                               .flags = s->leads ? SYNC_LEADS : SYNC_FOLLOWS,
+                               .leads = s->leads ? (uint16_t)rank : 0,
+                               .follows = s->leads ? 0 : (uint16_t)rank };
+}
+
+/* Send off the full buckets of a round whose turn it is.  Returns 1 when the last has left. */
+static int round_leave(struct engine *e, struct set *s, int64_t now_ns, struct outbox *out,
+                       struct eddis_error *err)
+{
+    while (s->left < s->n && e->in_flight < BUCKET_IN_FLIGHT) {
+        int number = s->first + s->left, rc;
+        struct bucket *b = &e->bucket[number];
+        struct sync_tail *tail = bucket_tail(e, b);
+
+        if (b->missing)
+            return 0;
+        *tail = round_tail(e, s);
+        if (s->leads && s->left == s->n - 1 && e->hooks.report)
+            e->hooks.report(e->hooks.arg, tail);
+        rc = sync_begin(e->sync, number, engine_tag(e), now_ns, out, err);
+        if (rc < 0)
+            return rc;
+        s->left++;
+        e->in_flight += rc == 0;
+        if (rc == 0 && e->layout)
+            arena_layout_left(e->layout, b->n * comm_type_bytes(b->type), now_ns);
+        rc = rc == 1 ? bucket_unpack(e, b, err) : 0;
+        if (rc < 0)
+            return rc;
+    }
+    return s->left == s->n;
+}
+
+/* Whether all that is agreed on is, and the next bucket to leave is not full: the usual case. */
+static bool engine_fills(const struct engine *e)
+{
+    const struct set *s = &e->set[e->queue[0]];
+
+    return e->n_queue && !e->layout && (!e->order || e->ordered) &&
+           e->bucket[s->first + s->left].missing;
+}
+
+/* Send off what is full, round after round. */
 static int engine_launch(struct engine *e, int64_t now_ns, struct outbox *out,
                          struct eddis_error *err)
 {
-    int settled = engine_settle(e, out, err);
+    int rc = 1;
 
-    if (settled <= 0)
-        return settled;
-    while (e->next < e->n_buckets && !e->bucket[e->next].missing &&
-           e->in_flight < BUCKET_IN_FLIGHT) {
-        struct bucket *b = &e->bucket[e->next];
-        struct sync_tail *tail = bucket_tail(e, b);
-        int tag = (int)(e->sequence++ % COMM_TAGS), rc;
-
-        *tail = (struct sync_tail){ .weight = e->step.weight };
-        if (e->next == e->n_buckets - 1 && e->hooks.report)
-            e->hooks.report(e->hooks.arg, tail);
-        rc = sync_begin(e->sync, e->next, tag, now_ns, out, err);
-        if (rc < 0)
-            return rc;
-        e->next++;
+    if (engine_fills(e))
+        return 0;
+    while (rc == 1 && e->n_queue) {
+        rc = engine_agree(e, out, err);
         if (rc == 1)
-            bucket_unpack(e, b);
-        else
-            e->in_flight++;
-        if (rc == 0 && e->layout)
-            arena_layout_left(e->layout, b->n * comm_type_bytes(b->type), now_ns);
+            rc = engine_settle(e, out, err);
+        if (rc == 1)
+            rc = round_leave(e, &e->set[e->queue[0]], now_ns, out, err);
+        if (rc != 1)
+            break;
+        e->n_queue--;
+        memmove(e->queue, e->queue + 1, (size_t)e->n_queue * sizeof *e->queue);
+        e->ordered = false;
     }
-    return 0;
+    return rc < 0 ? rc : 0;
 }
 
 /* A gradient is packed. */
@@ -189,22 +301,38 @@ static void engine_mark(struct engine *e, int parameter, int64_t now_ns)
 int engine_announce(struct engine *e, const struct engine_announcement *a, int64_t now_ns,
                     struct outbox *out, struct eddis_error *err)
 {
-    assert(!e->slot[a->parameter].announced && e->finished < e->n_buckets);
+    int set = e->slot[a->parameter].set;
+
+    if (!e->set[set].open)
+        round_begin(e, set, now_ns);
+    assert(!e->slot[a->parameter].announced);
     engine_pack(e, a);
     engine_mark(e, a->parameter, now_ns);
     return engine_launch(e, now_ns, out, err);
 }
 
-int engine_finish(struct engine *e, int64_t now_ns, struct outbox *out, struct eddis_error *err)
+/* Take what is missing from a bucket as zero. */
+static void bucket_finish(struct engine *e, struct bucket *b, int64_t now_ns)
 {
-    for (int i = 0; i < e->n_slots; i++) {
+    for (int i = b->first; i <= b->last; i++) {
         if (e->slot[i].announced)
             continue;
         engine_pack_none(e, i);
         engine_mark(e, i, now_ns);
     }
-    if (e->n_slots == 0)
-        e->bucket[0].missing = 0;
+    if (b->last < 0)
+        b->missing = 0;
+}
+
+int engine_finish(struct engine *e, int set, int64_t now_ns, struct outbox *out,
+                  struct eddis_error *err)
+{
+    const struct set *s = &e->set[set];
+
+    if (!s->open)
+        round_begin(e, set, now_ns);
+    for (int i = s->first; i < s->first + s->n; i++)
+        bucket_finish(e, &e->bucket[i], now_ns);
     return engine_launch(e, now_ns, out, err);
 }
 
@@ -212,11 +340,13 @@ int engine_finish(struct engine *e, int64_t now_ns, struct outbox *out, struct e
 static int engine_done(struct engine *e, int bucket, int64_t now_ns, struct outbox *out,
                        struct eddis_error *err)
 {
+    int rc;
+
     e->in_flight--;
     if (e->layout)
         arena_layout_back(e->layout, now_ns);
-    bucket_unpack(e, &e->bucket[bucket]);
-    return engine_launch(e, now_ns, out, err);
+    rc = bucket_unpack(e, &e->bucket[bucket], err);
+    return rc < 0 ? rc : engine_launch(e, now_ns, out, err);
 }
 
 /* ---- exchanges between steps ---- */
@@ -237,8 +367,8 @@ int engine_exchange(struct engine *e, const struct sync_turn *turn, int64_t now_
     struct sync_turn t = *turn;
     int rc;
 
-    t.tag = (int)(e->sequence++ % COMM_TAGS);
-    assert(e->finished == e->n_buckets && !e->exchanging);
+    t.tag = engine_tag(e);
+    assert(!e->n_open && !e->exchanging);
     rc = sync_exchange(e->sync, &t, now_ns, out, err);
     if (rc < 0)
         return rc;
@@ -281,6 +411,11 @@ int engine_receive(struct engine *e, const struct comm_op *op, int64_t now_ns, s
 {
     int rc;
 
+    if (e->order && round_order_owns(e->order, op)) {
+        rc = round_order_receive(e->order, op, out, err);
+        e->ordered = rc == 1;
+        return rc < 0 ? rc : engine_launch(e, now_ns, out, err);
+    }
     if (e->layout && arena_layout_owns(e->layout, op)) {
         rc = arena_layout_receive(e->layout, op, out, err);
         if (rc == 1)

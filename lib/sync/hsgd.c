@@ -30,7 +30,6 @@ struct hsgd {
     struct collective *broadcast;
     int tag;   /* of the exchange under way */
     bool tell; /* it ends with a broadcast */
-    int64_t since;
 };
 
 static struct hsgd *hsgd(struct sync *s)
@@ -123,7 +122,6 @@ static int hsgd_lay_out(struct sync *s, const struct sync_buffer *buffer, int n_
 static int hsgd_begin(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbox *out,
                       struct eddis_error *err)
 {
-    hsgd(s)->since += buffer == 0;
     return sync_begin(hsgd(s)->gradients, buffer, tag, now_ns, out, err);
 }
 
@@ -177,9 +175,9 @@ static int hsgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now_
     struct hsgd *h = hsgd(s);
     int rc = 1;
 
-    if (t->what == SYNC_STEP && !elastic_due(&h->m, t, h->since))
+    if (t->what == SYNC_STEP && !elastic_due(&h->m, t, s->since))
         return 1;
-    h->since = 0;
+    s->since = 0;
     h->tag = t->tag;
     h->tell = t->what == SYNC_STEP || t->what == SYNC_LAST || t->what == SYNC_ADOPT;
     if (is_root(h))
@@ -217,11 +215,6 @@ static int hsgd_exchange_waits_for(const struct sync *s)
     return peer >= 0 ? peer : collective_waits_for(h->broadcast);
 }
 
-static int64_t hsgd_staleness(const struct sync *s)
-{
-    return ((const struct hsgd *)s)->since;
-}
-
 const struct sync_ops sync_hsgd = {
     .name = "hsgd",
     .open = hsgd_open,
@@ -235,6 +228,5 @@ const struct sync_ops sync_hsgd = {
     .exchange = hsgd_exchange,
     .box = hsgd_box,
     .exchange_waits_for = hsgd_exchange_waits_for,
-    .staleness = hsgd_staleness,
     .close = hsgd_close,
 };

@@ -52,7 +52,7 @@ int loop_thread_announce(struct loop_thread *t, int rank, const struct engine_an
 
 int loop_thread_finish(struct loop_thread *t, int rank, struct eddis_error *err)
 {
-    int rc = engine_finish(t->engine[rank], loop_now_ns(t->loop), &t->out, err);
+    int rc = engine_finish(t->engine[rank], 0, loop_now_ns(t->loop), &t->out, err);
 
     return rc < 0 ? rc : transport_post(t->end[rank], &t->out, err);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mail.h - what callers ask of the communication thread: steps, gradients, exchanges, requests
  *
- * Each kind begins with a struct mail, whose kind says what it is; MAIL_FINISH and MAIL_LEAVE are
- * nothing more.
+ * Each kind begins with a struct mail, whose kind says what it is; MAIL_LEAVE is nothing more.
  */
 #ifndef EDDIS_SYNC_MAIL_H
 #define EDDIS_SYNC_MAIL_H
@@ -38,7 +37,13 @@ struct mail_begin {
 
 struct mail_weight {
     struct mail mail;
+    int set; /* whose next round it is for; -1: for the step */
     double weight;
+};
+
+struct mail_finish {
+    struct mail mail;
+    int set;
 };
 
 struct mail_announce {

@@ -23,9 +23,24 @@ void sync_tail_combine(void *acc, const void *in)
     a->asked = b->asked > a->asked ? b->asked : a->asked;
     a->blocked = b->blocked < a->blocked ? b->blocked : a->blocked;
     a->flags |= b->flags;
+    a->leads = b->leads > a->leads ? b->leads : a->leads;
+    a->follows = b->follows > a->follows ? b->follows : a->follows;
     /* Only the root's are not 0. */
     a->range_first += b->range_first;
     a->range_count += b->range_count;
+}
+
+bool sync_tail_alike(const struct sync_tail *t)
+{
+    return (t->flags & (SYNC_LEADS | SYNC_FOLLOWS)) != (SYNC_LEADS | SYNC_FOLLOWS);
+}
+
+int sync_tail_fail(const struct sync_tail *t, struct eddis_error *err)
+{
+    return eddis_fail(err, -EPROTO,
+                      "rank %d makes another round of a step that is over on rank %d: all workers "
+                      "make as many rounds in a step",
+                      t->follows, t->leads);
 }
 
 int sync_open(const char *name, const struct sync_setup *setup, struct sync **ret,
@@ -46,6 +61,11 @@ int sync_lay_out(struct sync *s, const struct sync_buffer *buffer, int n_buffers
                  struct eddis_error *err)
 {
     return s->ops->lay_out(s, buffer, n_buffers, err);
+}
+
+void sync_step(struct sync *s)
+{
+    s->since++;
 }
 
 int sync_begin(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbox *out,
@@ -123,7 +143,7 @@ int sync_exchange_waits_for(const struct sync *s)
 
 int64_t sync_staleness(const struct sync *s)
 {
-    return s->ops->staleness ? s->ops->staleness(s) : 0;
+    return s->ops->exchange ? s->since : 0;
 }
 
 void sync_close(struct sync *s)

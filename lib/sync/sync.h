@@ -24,7 +24,9 @@ struct sync_tail {
     int64_t version; /* smallest: newest plan on a worker's board */
     int64_t asked;   /* largest: step that a worker's sampler was asked for */
     int64_t blocked; /* smallest: ns that a worker was blocked in the step before */
-    uint64_t flags;  /* or: SYNC_... */
+    uint32_t flags;  /* or: SYNC_... */
+    /* Largest: rank that makes its step's first round; that makes a later one; 0 of the others. */
+    uint16_t leads, follows;
     /* Sum: a range of samples that the group's root, and nobody else, took from the counter for a
      * later step.  range_count 0: none; -1: nothing is left.
      */
@@ -34,10 +36,18 @@ struct sync_tail {
 enum {
     SYNC_NO_PLAN = 1, /* a worker cannot read the newest plan */
     SYNC_STOP = 2,    /* a worker wants the job to stop */
+    SYNC_LEADS = 4,   /* to a worker this is the first round of its step ... */
+    SYNC_FOLLOWS = 8, /* ... to one it is not */
 };
 
 /* Combine two tails, the result in acc; does not depend on the order of the arguments. */
 void sync_tail_combine(void *acc, const void *in);
+
+/* Return whether a combined tail's workers have made as many rounds in the step before; the error
+ * of one whose have not, -EPROTO.
+ */
+bool sync_tail_alike(const struct sync_tail *t);
+int sync_tail_fail(const struct sync_tail *t, struct eddis_error *err);
 
 struct sync_buffer {
     void *data; /* [n] and a struct sync_tail behind it, 8-byte aligned; borrowed until close */
@@ -89,6 +99,9 @@ int sync_open(const char *name, const struct sync_setup *setup, struct sync **re
 bool sync_can_lay_out(const struct sync *s);
 int sync_lay_out(struct sync *s, const struct sync_buffer *buffer, int n_buffers,
                  struct eddis_error *err);
+
+/* Note that a step begins. */
+void sync_step(struct sync *s);
 
 /* Start combining a buffer in place, under a tag that no other traffic uses meanwhile.  Returns 1
  * when it is combined already, else 0.  After a failure only close may follow.

@@ -26,7 +26,7 @@ struct sync_ops {
     int (*waits_for)(const struct sync *s, int buffer);
     /* NULL: always in the buffer itself. */
     const void *(*result)(const struct sync *s, int buffer);
-    /* NULL, and the three after it: there is one model.  exchange and box return 1 when the
+    /* NULL, and the two after it: there is one model.  exchange and box return 1 when the
      * exchange is over; where a message ends it, receive calls sync_exchange_over.
      */
     int (*exchange)(struct sync *s, const struct sync_turn *t, int64_t now_ns, struct outbox *out,
@@ -34,7 +34,6 @@ struct sync_ops {
     int (*box)(struct sync *s, struct smb_request *r, int64_t now_ns, struct outbox *out,
                struct eddis_error *err);
     int (*exchange_waits_for)(const struct sync *s);
-    int64_t (*staleness)(const struct sync *s);
     /* Accepts a half-built instance, which is how open cleans up. */
     void (*close)(struct sync *s);
 };
@@ -43,6 +42,7 @@ struct sync_ops {
 struct sync {
     const struct sync_ops *ops;
     bool exchanging;
+    int64_t since; /* steps begun since the last exchange, which sets it to 0 */
 };
 
 /* Note that the exchange under way is over. */

@@ -5,8 +5,23 @@
 #include "lib/base/clock.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
+
+/* With announce_lock held: the set has a round, which begins unless one has. */
+static struct step_set *round_open(struct eddis *e, int set)
+{
+    struct step_set *s = &e->step.set[set];
+
+    if (s->open)
+        return s;
+    s->open = s->met = true;
+    s->n_announced = 0;
+    s->number = e->step.rounds++;
+    s->rounds++;
+    return s;
+}
 
 /* Announcements of one call, which are sent together, or not at all.  With announce_lock held, so
  * that none comes after the step's end.
@@ -20,12 +35,21 @@ static int batch_add(struct eddis *e, struct batch *b, const struct engine_annou
                      struct eddis_error *err)
 {
     struct parameter *p = &e->parameters.item[a->parameter];
+    const struct step_set *s = &e->step.set[p->set];
 
     if (!e->step.begun || e->step.finished)
         return eddis_fail(err, -EINVAL, "parameter '%s' was announced %s", p->name,
                           e->step.begun ? "after eddis_wait" : "outside of a step");
+    if (s->finished)
+        return eddis_fail(err, -EINVAL,
+                          "parameter '%s' was announced before eddis_wait_set of its set %d, which "
+                          "has begun, has succeeded",
+                          p->name, p->set);
     if (p->announced)
-        return eddis_fail(err, -EINVAL, "parameter '%s' was announced twice in a step", p->name);
+        return eddis_fail(err, -EINVAL,
+                          "parameter '%s' was announced twice in a round of its set %d, which "
+                          "eddis_wait_set ends",
+                          p->name, p->set);
     p->announced = true;
     p->mail = (struct mail_announce){ .mail.kind = MAIL_ANNOUNCE, .what = *a };
     p->mail.what.parameter = p->slot;
@@ -49,8 +73,9 @@ static int batch_end(struct eddis *e, struct batch *b, int rc)
 
         p->announced = rc == 0;
         p->held = rc == 0 && held;
-        e->step.n_announced += p->announced;
         e->step.n_held += p->held;
+        if (rc == 0)
+            round_open(e, p->set)->n_announced++;
     }
     if (rc < 0 || !b->first)
         return rc;
@@ -72,6 +97,29 @@ static int announce_one(struct eddis *e, const struct engine_announcement *a,
     return rc;
 }
 
+/* Send what is held of a set, the parameters registered last first. */
+static void send_held(struct eddis *e, int set)
+{
+    for (int i = e->parameters.n - 1; e->step.n_held && i >= 0; i--) {
+        struct parameter *p = &e->parameters.item[i];
+
+        if (!p->held || p->set != set)
+            continue;
+        p->held = false;
+        e->step.n_held--;
+        comm_thread_send(e->comm_thread, &p->mail.mail);
+    }
+}
+
+/* The set whose last round is this one of the step; -1: that is over, and another has begun. */
+static int set_of_round(const struct step *s, int number)
+{
+    for (int i = 0; i < s->n_sets; i++)
+        if (s->set[i].met && s->set[i].number == number)
+            return i;
+    return -1;
+}
+
 /* An emulated device has no gradient before its time is over: what was announced is held until
  * then, or communication would look hidden that on the real device is not.
  */
@@ -83,12 +131,8 @@ static int announce_held(struct eddis *e, int64_t deadline, struct eddis_error *
         return rc;
     pthread_mutex_lock(&e->step.announce_lock);
     e->emulation.until_ns = 0;
-    for (int i = e->parameters.n - 1; e->step.n_held && i >= 0; i--)
-        if (e->parameters.item[i].held) {
-            e->parameters.item[i].held = false;
-            e->step.n_held--;
-            comm_thread_send(e->comm_thread, &e->parameters.item[i].mail.mail);
-        }
+    for (int i = 0; e->step.n_held && i < e->step.rounds; i++)
+        send_held(e, set_of_round(&e->step, i)); /* in the order in which they began */
     pthread_mutex_unlock(&e->step.announce_lock);
     return 0;
 }
@@ -224,10 +268,13 @@ static const char *wait_layer_name(struct eddis *e, int b)
     return name ? name : "-";
 }
 
-/* For the gradient in a slot; -1: all of them. */
-static int wait_slot(struct eddis *e, int slot, int64_t deadline_ns, struct eddis_error *err)
+/* For the gradient in a slot, in its set's last round; -1: all of the set. */
+static int wait_slot(struct eddis *e, int set, int slot, int64_t deadline_ns,
+                     struct eddis_error *err)
 {
-    struct comm_wait w = { .kind = WAIT_STEP, .parameter = slot, .step = e->step.begin.step.step };
+    struct comm_wait w = {
+        .kind = WAIT_ROUND, .set = set, .parameter = slot, .round = e->step.set[set].rounds
+    };
     const char *layer;
     int rc = waiter_wait(&e->all.waiter, &w, deadline_ns, err);
 
@@ -260,12 +307,13 @@ static int wait_place(const struct eddis *e, int parameter, struct eddis_error *
         (long long)e->step.current.step, p->name, e->parameters.layer[p->layer].name);
 }
 
-/* The same for those of a layer, and for all; where all were announced they have places. */
+/* The same for those of a layer, and of a set; where all were announced they have places. */
 static int wait_places_layer(const struct eddis *e, int layer, struct eddis_error *err)
 {
+    const struct step_set *s = &e->step.set[e->parameters.layer[layer].set];
     int rc = 0;
 
-    if (!e->step.finished || e->step.n_announced == e->parameters.n_slots)
+    if (!s->finished || s->n_announced == s->n)
         return 0;
     for (int i = e->parameters.layer[layer].newest; rc == 0 && i >= 0;
          i = e->parameters.item[i].older)
@@ -273,13 +321,14 @@ static int wait_places_layer(const struct eddis *e, int layer, struct eddis_erro
     return rc;
 }
 
-static int wait_places(const struct eddis *e, struct eddis_error *err)
+static int wait_places(const struct eddis *e, int set, struct eddis_error *err)
 {
+    const struct step_set *s = &e->step.set[set];
     int rc = 0;
 
-    for (int i = 0; rc == 0 && i < e->parameters.n && e->step.n_announced < e->parameters.n_slots;
-         i++)
-        rc = wait_place(e, i, err);
+    for (int i = 0; rc == 0 && i < e->parameters.n && s->n_announced < s->n; i++)
+        if (e->parameters.item[i].set == set)
+            rc = wait_place(e, i, err);
     return rc;
 }
 
@@ -289,6 +338,70 @@ static int wait_check(const struct eddis *e, struct eddis_error *err)
 
     if (rc == 0 && !e->step.begun)
         rc = eddis_fail(err, -EINVAL, "there is nothing to wait for outside of a step");
+    return rc;
+}
+
+/* With announce_lock held: what was not announced in the set's round counts as zero. */
+static void round_finish(struct eddis *e, int set)
+{
+    struct step_set *s = &e->step.set[set];
+
+    if (s->finished)
+        return;
+    s->finished = true;
+    /* Without need nothing would wait for this mail to be handled before it is used again. */
+    if (s->n_announced == s->n && s->n)
+        return;
+    s->finish = (struct mail_finish){ .mail.kind = MAIL_FINISH, .set = set };
+    comm_thread_send(e->comm_thread, &s->finish.mail);
+}
+
+/* Until the round of a set that is finished is combined, and has its places.  It is over then. */
+static int wait_round(struct eddis *e, int set, int64_t deadline_ns, struct eddis_error *err)
+{
+    int rc = wait_slot(e, set, -1, deadline_ns, err);
+
+    if (rc == 0)
+        rc = wait_places(e, set, err);
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&e->step.announce_lock);
+    e->step.set[set].open = e->step.set[set].finished = false;
+    for (int i = 0; i < e->parameters.n; i++)
+        if (e->parameters.item[i].set == set)
+            e->parameters.item[i].announced = false;
+    pthread_mutex_unlock(&e->step.announce_lock);
+    return 0;
+}
+
+/* Every round that has begun ends with the step; where none has, each set makes one. */
+static void step_finish(struct eddis *e)
+{
+    struct step *s = &e->step;
+    bool none;
+
+    pthread_mutex_lock(&s->announce_lock);
+    none = s->rounds == 0;
+    for (int i = 0; none && i < s->n_sets; i++)
+        (void)round_open(e, i);
+    s->finished = true;
+    for (int i = 0; i < s->rounds; i++) {
+        int set = set_of_round(s, i);
+
+        if (set >= 0 && s->set[set].open)
+            round_finish(e, set);
+    }
+    pthread_mutex_unlock(&s->announce_lock);
+}
+
+/* For the rounds that are not over; none begins any more. */
+static int wait_step(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
+{
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < e->step.n_sets; i++)
+        if (e->step.set[i].open)
+            rc = wait_round(e, i, deadline_ns, err);
     return rc;
 }
 
@@ -303,27 +416,56 @@ int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
     if (rc < 0)
         return rc;
     before = phase_wait_enter(&e->phase);
-    pthread_mutex_lock(&e->step.announce_lock);
-    if (!e->step.finished) {
-        e->step.finished = true;
-        /* Without need nothing would wait for this mail to be handled before it is used again. */
-        if (e->step.n_announced < e->parameters.n_slots || e->parameters.n_slots == 0) {
-            e->step.finish.kind = MAIL_FINISH;
-            comm_thread_send(e->comm_thread, &e->step.finish);
-        }
-    }
-    pthread_mutex_unlock(&e->step.announce_lock);
-    rc = wait_slot(e, -1, deadline, err);
+    step_finish(e);
+    rc = wait_step(e, deadline, err);
     phase_wait_leave(&e->phase, before, rc);
     if (rc == 0)
         rc = replan_failure(&e->replan, err); /* fails the step on this worker */
-    if (rc == 0)
-        rc = wait_places(e, err);
     if (rc == 0) {
         e->step.waited = true;
         e->emulation.waited_ns = clock_now_ns();
     }
     return rc;
+}
+
+int eddis_wait_set(struct eddis *e, int set, int64_t timeout_ns, struct eddis_error *err)
+{
+    int64_t deadline = clock_after_ns(clock_now_ns(), timeout_ns);
+    enum eddis_phase before;
+    int rc = wait_check(e, err);
+
+    if (rc == 0 && (set < 0 || set >= e->step.n_sets))
+        rc = eddis_fail(err, -EINVAL, "there is no set %d", set);
+    if (rc == 0 && e->step.finished)
+        rc = eddis_fail(err, -EINVAL, "set %d has no round after eddis_wait", set);
+    if (rc == 0)
+        rc = announce_held(e, deadline, err);
+    if (rc < 0)
+        return rc;
+    before = phase_wait_enter(&e->phase);
+    pthread_mutex_lock(&e->step.announce_lock);
+    (void)round_open(e, set);
+    round_finish(e, set);
+    pthread_mutex_unlock(&e->step.announce_lock);
+    rc = wait_round(e, set, deadline, err);
+    phase_wait_leave(&e->phase, before, rc);
+    return rc;
+}
+
+/* With announce_lock held: every parameter of the layer was announced, or its round is over. */
+static int wait_layer_check(const struct eddis *e, int layer, struct eddis_error *err)
+{
+    const struct parameter_layer *l = &e->parameters.layer[layer];
+    const struct step_set *s = &e->step.set[l->set];
+    bool ends = s->open ? s->finished : s->met;
+
+    for (int i = l->newest; !ends && i >= 0; i = e->parameters.item[i].older)
+        if (e->parameters.item[i].slot >= 0 && (!s->open || !e->parameters.item[i].announced))
+            return eddis_fail(
+                err, -EINVAL,
+                "layer '%s' cannot be waited for, its parameter '%s' was not announced", l->name,
+                e->parameters.item[i].name);
+    return 0;
 }
 
 int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddis_error *err)
@@ -337,12 +479,7 @@ int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddi
     if (layer < 0 || layer >= e->parameters.n_layers)
         return eddis_fail(err, -EINVAL, "there is no layer %d", layer);
     pthread_mutex_lock(&e->step.announce_lock);
-    for (int i = e->parameters.layer[layer].newest; rc == 0 && !e->step.finished && i >= 0;
-         i = e->parameters.item[i].older)
-        if (e->parameters.item[i].slot >= 0 && !e->parameters.item[i].announced)
-            rc = eddis_fail(err, -EINVAL,
-                            "layer '%s' cannot be waited for, its parameter '%s' was not announced",
-                            e->parameters.layer[layer].name, e->parameters.item[i].name);
+    rc = wait_layer_check(e, layer, err);
     pthread_mutex_unlock(&e->step.announce_lock);
     if (rc == 0)
         rc = announce_held(e, deadline, err);
@@ -352,7 +489,34 @@ int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddi
     for (int i = e->parameters.layer[layer].newest; rc == 0 && i >= 0;
          i = e->parameters.item[i].older)
         if (e->parameters.item[i].slot >= 0)
-            rc = wait_slot(e, e->parameters.item[i].slot, deadline, err);
+            rc = wait_slot(e, e->parameters.item[i].set, e->parameters.item[i].slot, deadline, err);
     phase_wait_leave(&e->phase, before, rc);
     return rc < 0 ? rc : wait_places_layer(e, layer, err);
+}
+
+int eddis_set_round_weight(struct eddis *e, int set, double weight, struct eddis_error *err)
+{
+    int rc = worker_check(e, err);
+    struct step_set *s;
+
+    if (rc < 0)
+        return rc;
+    if (!(weight >= 0) || !isfinite(weight))
+        return eddis_fail(err, -EINVAL, "a weight of %g is not possible", weight);
+    if (set < 0 || set >= e->step.n_sets)
+        return eddis_fail(err, -EINVAL, "there is no set %d", set);
+    pthread_mutex_lock(&e->step.announce_lock);
+    s = &e->step.set[set];
+    if (!e->step.begun || e->step.finished || s->open) {
+        rc = eddis_fail(err, -EINVAL,
+                        "the weight of a round of set %d is set within a step, before the round's "
+                        "first announcement, once",
+                        set);
+    } else {
+        (void)round_open(e, set);
+        s->weight = (struct mail_weight){ .mail.kind = MAIL_WEIGHT, .set = set, .weight = weight };
+        comm_thread_send(e->comm_thread, &s->weight.mail);
+    }
+    pthread_mutex_unlock(&e->step.announce_lock);
+    return rc;
 }

@@ -33,7 +33,8 @@ static int commit_compare(struct eddis *e, struct eddis_error *err)
     if (both[0] != ~both[1])
         return eddis_fail(err, -EPROTO,
                           "the workers have registered different layers, parameters or seeds");
-    return 0;
+    rc = parameters_sets(&e->parameters, err); /* the same on all */
+    return rc < 0 ? rc : 0;
 }
 
 /* The data that this worker has, from now on. */
@@ -212,8 +213,9 @@ static int commit_engine(struct eddis *e, const struct comm_cost *cost, struct e
         const struct parameter *q = &e->parameters.item[i];
 
         if (q->slot >= 0)
-            p[q->slot] =
-                (struct engine_parameter){ .n = v[i].n, .type = v[i].type, .result = q->result };
+            p[q->slot] = (struct engine_parameter){
+                .n = v[i].n, .type = v[i].type, .result = q->result, .set = q->set
+            };
     }
     if (rc == 0)
         rc = commit_buckets(e, &layout, &o, err);
@@ -322,7 +324,9 @@ int eddis_commit(struct eddis *e, struct eddis_error *err)
         rc = commit_kinds(e, &cost, err);
     if (rc < 0)
         return rc; /* of communication itself: the others fail too */
-    rc = commit_engine(e, &cost, &engine, err);
+    rc = step_make_sets(&e->step, &e->parameters, err);
+    if (rc == 0)
+        rc = commit_engine(e, &cost, &engine, err);
     if (rc == 0)
         rc = comm_thread_set_engine(e->comm_thread, engine, err);
     rc = collectives_agree(&e->all, rc, err);

@@ -57,8 +57,10 @@ uint64_t parameters_hash_text(uint64_t h, const char *s)
 
 uint64_t parameters_hash(const struct parameters *all, uint64_t h)
 {
-    for (int i = 0; i < all->n_layers; i++)
+    for (int i = 0; i < all->n_layers; i++) {
         h = random_mix(parameters_hash_text(h, all->layer[i].name), (uint64_t)all->layer[i].kind);
+        h = random_mix(h, (uint64_t)all->layer[i].set);
+    }
     for (int i = 0; i < all->n; i++) {
         const struct parameter *p = &all->item[i];
 
@@ -71,6 +73,23 @@ uint64_t parameters_hash(const struct parameters *all, uint64_t h)
             h = random_mix(h, (uint64_t)p->dims[d]);
     }
     return h;
+}
+
+int parameters_sets(const struct parameters *all, struct eddis_error *err)
+{
+    int used[EDDIS_MAX_SETS] = { 0 }, n = 1;
+
+    for (int i = 0; i < all->n_layers; i++)
+        n = all->layer[i].set >= n ? all->layer[i].set + 1 : n;
+    for (int i = 0; i < all->n; i++)
+        used[all->item[i].set] += all->item[i].slot >= 0;
+    for (int i = 0; i < n && n > 1; i++)
+        if (!used[i])
+            return eddis_fail(err, -EINVAL,
+                              "set %d of %d has no parameter with a gradient: sets are counted "
+                              "from 0 on, and each has one",
+                              i, n);
+    return n;
 }
 
 size_t parameter_bytes(const struct parameter *p)
@@ -135,6 +154,12 @@ static int register_check(const struct eddis *e, struct eddis_error *err)
 int eddis_add_layer(struct eddis *e, const char *name, enum eddis_layer_kind kind,
                     struct eddis_error *err)
 {
+    return eddis_add_layer_to(e, 0, name, kind, err);
+}
+
+int eddis_add_layer_to(struct eddis *e, int set, const char *name, enum eddis_layer_kind kind,
+                       struct eddis_error *err)
+{
     struct parameters *all;
     struct parameter_layer *bigger;
     char *copy;
@@ -147,6 +172,9 @@ int eddis_add_layer(struct eddis *e, const char *name, enum eddis_layer_kind kin
         return eddis_fail(err, -EINVAL, "a layer needs a name");
     if (kind < EDDIS_LAYER_OTHER || kind > EDDIS_LAYER_EMBEDDING)
         return eddis_fail(err, -EINVAL, "layer '%s' has the unknown kind %d", name, (int)kind);
+    if (set < 0 || set >= EDDIS_MAX_SETS)
+        return eddis_fail(err, -EINVAL, "layer '%s' cannot be of set %d: they are 0 to %d", name,
+                          set, EDDIS_MAX_SETS - 1);
     bigger = realloc(all->layer, (size_t)(all->n_layers + 1) * sizeof *bigger);
     if (bigger)
         all->layer = bigger;
@@ -156,7 +184,7 @@ int eddis_add_layer(struct eddis *e, const char *name, enum eddis_layer_kind kin
         return eddis_fail(err, -ENOMEM, "no memory for layer '%s'", name);
     }
     all->layer[all->n_layers] =
-        (struct parameter_layer){ .name = copy, .kind = kind, .newest = -1 };
+        (struct parameter_layer){ .name = copy, .kind = kind, .set = set, .newest = -1 };
     return all->n_layers++;
 }
 
@@ -191,6 +219,7 @@ int eddis_add_parameter(struct eddis *e, int layer, const struct eddis_parameter
     q = &all->item[all->n];
     *q = (struct parameter){ .name = copy,
                              .layer = layer,
+                             .set = all->layer[layer].set,
                              .older = all->layer[layer].newest,
                              .dtype = p.dtype,
                              .n_dims = p.n_dims,

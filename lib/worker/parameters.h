@@ -14,13 +14,14 @@
 struct parameter_layer {
     char *name;
     enum eddis_layer_kind kind;
+    int set;
     int newest; /* its parameter registered last; -1: it has none */
 };
 
 struct parameter {
     char *name;
-    int layer;
-    int older; /* the layer's parameter registered before this one; -1: none */
+    int layer, set; /* the set is the layer's */
+    int older;      /* the layer's parameter registered before this one; -1: none */
     enum eddis_dtype dtype;
     int n_dims;
     int64_t dims[EDDIS_MAX_DIMS];
@@ -29,7 +30,7 @@ struct parameter {
     void *result; /* NULL: each announcement says */
     int slot;     /* of its gradient, the engine's number; -1: it has none */
     bool factored;
-    bool announced; /* in this step */
+    bool announced; /* in its set's round under way */
     bool held;      /* announced, but an emulated device is not so far */
     struct mail_announce mail;
 };
@@ -44,6 +45,11 @@ struct parameters {
 /* Mix all that must be alike on all workers into the hash h; and a text. */
 uint64_t parameters_hash(const struct parameters *all, uint64_t h);
 uint64_t parameters_hash_text(uint64_t h, const char *s);
+
+/* Return how many sets there are, as layers name them: at least one.  -EINVAL: of several one has
+ * no parameter with a gradient.
+ */
+int parameters_sets(const struct parameters *all, struct eddis_error *err);
 
 /* Bytes of the values of one parameter, and of all. */
 size_t parameter_bytes(const struct parameter *p);

@@ -6,6 +6,22 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
+
+int step_make_sets(struct step *s, const struct parameters *all, struct eddis_error *err)
+{
+    int n = parameters_sets(all, err);
+    struct step_set *set = n < 0 ? NULL : calloc((size_t)n, sizeof *set);
+
+    if (n < 0 || !set)
+        return n < 0 ? n : eddis_fail(err, -ENOMEM, "no memory for %d sets", n);
+    for (int i = 0; i < all->n; i++)
+        set[all->item[i].set].n += all->item[i].slot >= 0;
+    free(s->set);
+    s->set = set;
+    s->n_sets = n;
+    return 0;
+}
 
 /* Linear warm-up of the learning rate, as the job asks for. */
 static double step_lr_factor(const struct eddis *e, int64_t step)
@@ -190,10 +206,10 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
         return rc;
     sized_copy_out(ret, &s, sizeof s);
     pthread_mutex_lock(&e->step.announce_lock);
-    for (int i = 0; i < e->parameters.n; i++)
-        e->parameters.item[i].announced = false;
+    for (int i = 0; i < e->step.n_sets; i++)
+        e->step.set[i].met = false;
     e->step.finished = e->step.waited = e->step.weight_fixed = false;
-    e->step.n_announced = 0;
+    e->step.rounds = 0;
     e->step.begun = true;
     e->step.begin.mail.kind = MAIL_BEGIN;
     e->step.round++;
@@ -217,7 +233,8 @@ int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err)
                        "a weight is set between eddis_step_begin and the first announcement, once");
     } else {
         e->step.weight_fixed = true; /* nothing may change the weight after this */
-        e->step.weight = (struct mail_weight){ .mail.kind = MAIL_WEIGHT, .weight = weight };
+        e->step.weight =
+            (struct mail_weight){ .mail.kind = MAIL_WEIGHT, .set = -1, .weight = weight };
         comm_thread_send(e->comm_thread, &e->step.weight.mail);
     }
     pthread_mutex_unlock(&e->step.announce_lock);

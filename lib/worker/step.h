@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step.h - the state of the present step: what was announced, what is waited for
  *
+ * A set's round begins with its first announcement, its weight or the wait for it, and is over when
+ * that wait has succeeded.
+ *
  * announce_lock guards the second block of members, which announcing from any thread looks at, and
  * the marks of parameters.  It is held while mail is sent, so that the order of mail is the order
  * of calls; it is the first in the order of locks.  The first block belongs to the thread that
@@ -13,6 +16,19 @@
 #include "lib/sync/comm_thread.h"
 
 #include <pthread.h>
+
+/* The rounds of a set, which eddis_commit makes. */
+struct step_set {
+    int n;          /* parameters with a gradient */
+    int64_t rounds; /* begun so far, in all steps */
+    int number;     /* of the last one among its step's, from 0 */
+    bool met;       /* there was one in this step, or is */
+    bool open;      /* it is not over ... */
+    bool finished;  /* ... but is waited for, and nothing more may be announced in it */
+    int n_announced;
+    struct mail_weight weight;
+    struct mail_finish finish;
+};
 
 struct step {
     struct sampler_step current;
@@ -30,11 +46,17 @@ struct step {
 
     pthread_mutex_t announce_lock;
     bool begun; /* between eddis_step_begin and eddis_step_end */
-    int n_announced, n_held;
-    bool finished;     /* no more announcements in this step */
+    int n_held;
+    bool finished;     /* no more rounds in this step */
     bool weight_fixed; /* set, or a gradient was announced */
     struct mail_weight weight;
-    struct mail finish;
+    struct step_set *set; /* [n_sets]; NULL before eddis_commit */
+    int n_sets;
+    int rounds; /* begun in this step, of any set */
 };
+
+/* Make the sets of these parameters. */
+struct parameters;
+int step_make_sets(struct step *s, const struct parameters *all, struct eddis_error *err);
 
 #endif

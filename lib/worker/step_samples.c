@@ -75,7 +75,8 @@ static void count_locked(struct eddis *e, int64_t count)
 {
     e->step.current.count = count;
     e->step.weight_fixed = true; /* nothing may change the weight after this */
-    e->step.weight = (struct mail_weight){ .mail.kind = MAIL_WEIGHT, .weight = (double)count };
+    e->step.weight =
+        (struct mail_weight){ .mail.kind = MAIL_WEIGHT, .set = -1, .weight = (double)count };
     comm_thread_send(e->comm_thread, &e->step.weight.mail);
     emulate_begin(&e->emulation, e->step.current.step, count, e->step.begun_ns);
 }

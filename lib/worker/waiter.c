@@ -9,7 +9,7 @@
 /* Whether the whole worker waits, not a thread beside the one that computes. */
 static bool waiter_is_worker(const struct waiter *w, const struct comm_wait *what)
 {
-    return what->kind == WAIT_STEP || what->kind == WAIT_EXCHANGE || phase_is_own(w->phase);
+    return what->kind == WAIT_ROUND || what->kind == WAIT_EXCHANGE || phase_is_own(w->phase);
 }
 
 int waiter_wait(const struct waiter *w, struct comm_wait *what, int64_t deadline_ns,

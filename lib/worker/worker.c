@@ -136,6 +136,7 @@ static void worker_free(struct eddis *e)
         board_close(e->board);
     else if (e->board)
         process_board_put();
+    free(e->step.set);
     pthread_mutex_destroy(&e->step.announce_lock);
     free(e);
 }

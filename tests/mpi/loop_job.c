@@ -120,7 +120,7 @@ static void *rank_main(void *arg)
         rc = eddis_close(e, &err);
         if (rc < 0 && !j->broken)
             fprintf(stderr, "rank %d: %s\n", r->rank, err.text);
-        CHECK(j->broken ? rc == -ECONNABORTED : rc == 0);
+        CHECK(rc == j->broken);
     }
     return NULL;
 }

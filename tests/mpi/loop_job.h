@@ -46,7 +46,7 @@ struct loop_job {
     void *arg; /* the test's own */
     atomic_int opened;
     atomic_int sent[MAX_RANKS][COMM_CHANNELS]; /* messages */
-    bool broken;                               /* the communication fails, so does eddis_close */
+    int broken; /* what the communication fails with, and so eddis_close; 0: it does not */
     float *buffer[MAX_RANKS];
 };
 

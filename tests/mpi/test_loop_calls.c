@@ -319,6 +319,9 @@ static void null_handles(void)
     REFUSED("NULL", eddis_announce_factors(NULL, 0, &x, &x, 1, &x, err));
     REFUSED("NULL", eddis_announce_many(NULL, 0, NULL, NULL, NULL, err));
     REFUSED("NULL", eddis_wait_layer(NULL, 0, 0, err));
+    REFUSED("NULL", eddis_wait_set(NULL, 0, 0, err));
+    REFUSED("NULL", eddis_set_round_weight(NULL, 0, 1, err));
+    REFUSED("NULL", eddis_add_layer_to(NULL, 0, "x", EDDIS_LAYER_OTHER, err));
     REFUSED("NULL", eddis_wait(NULL, 0, err));
     REFUSED("NULL", eddis_step_end(NULL, NULL, err));
     eddis_set_phase(NULL, EDDIS_PHASE_INPUT);

@@ -407,7 +407,7 @@ static void abort_body(struct eddis *e, int rank, struct loop_job *j)
 
 static void test_abort(void)
 {
-    struct loop_job j = { .n = 3, .body = abort_body, .broken = true };
+    struct loop_job j = { .n = 3, .body = abort_body, .broken = -ECONNABORTED };
 
     for (int i = 0; i < j.n; i++)
         j.scenario[i].read_ahead = READ_AHEAD;

@@ -551,7 +551,7 @@ static void give_up_own_body(struct eddis *e, int rank, struct loop_job *j)
 
 static void test_give_up_own(void)
 {
-    struct loop_job j = { .n = 2, .body = give_up_own_body, .broken = true };
+    struct loop_job j = { .n = 2, .body = give_up_own_body, .broken = -ECONNABORTED };
 
     loop_job_board(&j);
     for (int i = 0; i < 2; i++)

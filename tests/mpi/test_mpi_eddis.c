@@ -12,11 +12,15 @@
  *     test_mpi_eddis own          in a program that starts and ends MPI itself
  *     test_mpi_eddis gone         rank 1 leaves by _exit(0) behind its last eddis_close
  *     test_mpi_eddis mismatch     unlike registrations are refused on all ranks
+ *     test_mpi_eddis sets DIR     two sets of parameters, beside one process
+ *     test_mpi_eddis sets-order DIR, sets-more DIR, sets-one DIR
+ *                                 rounds of sets that do not fit fail on all ranks
  *     test_mpi_eddis latency N S  seconds a step of N floats after S ms of sleep
  *
  * Exit code 0: all is well.
  */
 #include "scenario.h"
+#include "sets_scenario.h"
 
 #include <errno.h>
 #include <mpi.h>
@@ -332,6 +336,39 @@ static int run_unlike(void)
     return 1;
 }
 
+static int run_sets(void)
+{
+    struct scenario opened = { .batch = 43, .measured = 1 };
+    struct sets_scenario s = { 0 };
+    struct eddis_world w;
+    struct eddis *e;
+    int failures;
+
+    if (open_job(&opened, &e, &w))
+        return 1;
+    failures = sets_scenario(e, &s);
+    if (s.steps != SCENARIO_EPOCHS * 7) {
+        fprintf(stderr, "%d steps\n", (int)s.steps);
+        failures++;
+    }
+    return close_job(e) || failures;
+}
+
+/* Ends with 7 once every rank has seen that the rounds do not fit. */
+static int run_unlike_sets(enum sets_mismatch how, const char *folder)
+{
+    struct scenario opened = { .batch = 43 };
+    struct eddis_world w;
+    struct eddis *e;
+
+    if (open_job(&opened, &e, &w) || sets_mismatch(e, how) != 0)
+        return 1;
+    tell_late(folder, w.rank);
+    await_late(folder, &w);
+    eddis_abort(e, 7);
+    return 1;
+}
+
 struct training {
     struct eddis *e;
     struct scenario s;
@@ -571,6 +608,14 @@ int main(int argc, char **argv)
         return run_mismatch();
     if (strcmp(what, "unlike") == 0)
         return run_unlike();
+    if (strcmp(what, "sets") == 0)
+        return run_sets();
+    if (strcmp(what, "sets-order") == 0 && argc > 2)
+        return run_unlike_sets(SETS_ORDER, argv[2]);
+    if (strcmp(what, "sets-more") == 0 && argc > 2)
+        return run_unlike_sets(SETS_MORE, argv[2]);
+    if (strcmp(what, "sets-one") == 0 && argc > 2)
+        return run_unlike_sets(SETS_ONE, argv[2]);
     if (strcmp(what, "exit") == 0)
         return run_exit(0);
     if (strcmp(what, "abort") == 0)
@@ -579,8 +624,8 @@ int main(int argc, char **argv)
         return run_cut(argv[2], atoi(argv[3]));
     if (strcmp(what, "latency") == 0 && argc > 3)
         return run_latency(atoi(argv[2]), atoi(argv[3]));
-    fprintf(stderr,
-            "usage: test_mpi_eddis "
-            "train|late|scopes|timeout|fork|again|own|gone|mismatch|unlike|exit|cut|latency ...\n");
+    fprintf(stderr, "usage: test_mpi_eddis "
+                    "train|late|scopes|timeout|fork|again|own|gone|mismatch|unlike|sets|sets-order|"
+                    "sets-more|sets-one|exit|cut|latency ...\n");
     return 2;
 }

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* round_order.c - names of rounds in one number, and the least and the greatest of them */
+#include "round_order.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* A name is a number: the step's last bits, the round's, the set, the rank.  It takes 63 bits. */
+enum { STEP_BITS = 22, ROUND_BITS = 16, SET_BITS = 8, RANK_BITS = 17 };
+
+struct round_order {
+    int rank; /* the transport's number */
+    bool started;
+    int64_t most[2]; /* the greatest name, and ~ of the least */
+    struct collective *all;
+};
+
+int round_order_new(const struct comm_place *p, struct round_order **ret, struct eddis_error *err)
+{
+    struct round_order *o = calloc(1, sizeof *o);
+    int rc;
+
+    if (!o)
+        return eddis_fail(err, -ENOMEM, "no memory for the order of rounds");
+    o->rank = p->peer ? p->peer[p->rank] : p->rank;
+    rc = allreduce_new_kind(
+        "tree", p,
+        &(struct allreduce){ .data = o->most, .n = 2, .type = COMM_INT64, .rule = COMM_MAX },
+        &o->all, err);
+    if (rc < 0) {
+        free(o);
+        return rc;
+    }
+    *ret = o;
+    return 0;
+}
+
+void round_order_free(struct round_order *o)
+{
+    if (!o)
+        return;
+    collective_free(o->all);
+    free(o);
+}
+
+/* Take the lowest bits off. */
+static int take(int64_t *x, int bits)
+{
+    int low = (int)(*x & ((INT64_C(1) << bits) - 1));
+
+    *x >>= bits;
+    return low;
+}
+
+static int64_t put(int64_t x, int64_t low, int bits)
+{
+    return x << bits | (low & ((INT64_C(1) << bits) - 1));
+}
+
+static int order_mismatch(int64_t least, int64_t most, struct eddis_error *err)
+{
+    int rank[2], set[2], round[2];
+    int64_t step[2] = { least, most };
+
+    for (int i = 0; i < 2; i++) {
+        rank[i] = take(&step[i], RANK_BITS);
+        set[i] = take(&step[i], SET_BITS);
+        round[i] = take(&step[i], ROUND_BITS) + 1;
+    }
+    return eddis_fail(err, -EPROTO,
+                      "rank %d begins round %d of a step, of set %d, where rank %d begins round %d "
+                      "of %s step, of set %d: all workers make as many rounds in a step, of the "
+                      "same sets in the same order",
+                      rank[0], round[0], set[0], rank[1], round[1],
+                      step[0] == step[1] ? "the same" : "another", set[1]);
+}
+
+/* rc: what the all-reduce has returned. */
+static int order_look(struct round_order *o, int rc, struct eddis_error *err)
+{
+    int64_t least = ~o->most[1], most = o->most[0];
+
+    if (rc != 1)
+        return rc;
+    o->started = false;
+    return least >> RANK_BITS == most >> RANK_BITS ? 1 : order_mismatch(least, most, err);
+}
+
+int round_order_start(struct round_order *o, const struct round_name *name, int tag,
+                      struct outbox *out, struct eddis_error *err)
+{
+    int64_t x = put(0, name->step, STEP_BITS);
+
+    x = put(x, name->round, ROUND_BITS);
+    x = put(x, name->set, SET_BITS);
+    x = put(x, o->rank, RANK_BITS);
+    o->most[0] = x;
+    o->most[1] = ~x;
+    o->started = true;
+    return order_look(o, collective_start(o->all, tag, out, err), err);
+}
+
+bool round_order_started(const struct round_order *o)
+{
+    return o->started;
+}
+
+bool round_order_owns(const struct round_order *o, const struct comm_op *op)
+{
+    return op->owner == o->all;
+}
+
+int round_order_receive(struct round_order *o, const struct comm_op *op, struct outbox *out,
+                        struct eddis_error *err)
+{
+    return order_look(o, collective_done(o->all, op, out, err), err);
+}
+
+int round_order_waits_for(const struct round_order *o)
+{
+    return o->started ? collective_waits_for(o->all) : -1;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_loop_sets.c - sets of parameters and several rounds in a step, over the loop: in every mode,
+ * through new plans, checkpoints and the memory of a node; and rounds that do not fit
+ */
+#include "lib/base/clock.h"
+#include "lib/worker/worker.h"
+#include "loop_job.h"
+#include "own_folder.h"
+#include "sets_scenario.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- training ---- */
+
+static const struct way {
+    const char *mode, *algorithm;
+    int n, per_group;
+    int node_of[MAX_RANKS];
+    int measured; /* buckets */
+    int plans;    /* new ones, in between */
+    int go_back;
+} ways[] = {
+    { "sync", "allreduce", 1, 1, { 0 }, 0, 0, 0 },
+    { "sync", "allreduce", 3, 3, { 0 }, 0, 0, 0 },          /* memory of one node */
+    { "sync", "allreduce", 3, 3, { 0, 1, 2 }, 0, 0, 0 },    /* messages alone */
+    { "sync", "allreduce", 4, 4, { 0, 0, 1, 1 }, 1, 1, 0 }, /* both, and measured buckets */
+    { "sync", "allreduce", 3, 3, { 0, 0, 1 }, 0, 1, 1 },
+    { "hybrid", "hsgd", 4, 2, { 0, 0, 1, 1 }, 0, 0, 0 },
+    { "hybrid", "hsgd", 4, 2, { 0, 1, 2, 3 }, 1, 1, 1 },
+    { "async", "easgd", 3, 1, { 0, 0, 0 }, 0, 1, 0 },
+    { "async", "easgd", 2, 1, { 0, 1 }, 0, 0, 1 },
+};
+
+enum { WAYS = sizeof ways / sizeof *ways };
+
+struct training {
+    const struct way *way;
+    struct sets_scenario s[MAX_RANKS];
+};
+
+/* Shares swing between the first rank and the last. */
+static void new_plan(void *arg, int64_t step)
+{
+    struct loop_job *j = arg;
+    int64_t batch[MAX_RANKS];
+
+    if (step % 4)
+        return;
+    for (int i = 0; i < j->n; i++)
+        batch[i] = 10;
+    batch[step % 8 ? 0 : j->n - 1] += 5;
+    batch[step % 8 ? j->n - 1 : 0] -= 5;
+    loop_job_publish(j, batch, 0);
+}
+
+static void training_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct training *t = j->arg;
+
+    t->s[rank].go_back = t->way->go_back;
+    t->s[rank].after_step = t->way->plans ? new_plan : NULL;
+    t->s[rank].arg = j;
+    CHECK(sets_scenario(e, &t->s[rank]) == 0);
+}
+
+static void test_training(const struct way *way)
+{
+    struct training t = { .way = way };
+    char dir[64], command[80];
+    int64_t batch[MAX_RANKS];
+    struct loop_job j = { .n = way->n,
+                          .body = training_body,
+                          .mode = way->mode,
+                          .algorithm = way->algorithm,
+                          .per_group = way->per_group,
+                          .node_of = way->node_of,
+                          .period = strcmp(way->mode, "sync") == 0 ? 0 : 3,
+                          .checkpoint_dir = dir,
+                          .arg = &t };
+
+    CHECK(own_folder_make(dir, sizeof dir) == 0);
+    for (int i = 0; i < way->n; i++) {
+        j.scenario[i] = (struct scenario){ .batch = 10 * way->n, .measured = way->measured };
+        batch[i] = 10;
+    }
+    loop_job_board_of(&j, batch);
+    loop_job_run(&j);
+    for (int i = 0; i < way->n; i++) {
+        CHECK(t.s[i].steps >= 10 && t.s[i].checkpoints > 0);
+        CHECK(!way->plans || strcmp(way->mode, "sync") != 0 || t.s[i].splits > 0 ||
+              (i > 0 && i < way->n - 1));
+    }
+    snprintf(command, sizeof command, "rm -r %s", dir);
+    CHECK(system(command) == 0);
+}
+
+/* ---- unlike rounds ---- */
+
+static void mismatch_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    (void)rank;
+    CHECK(sets_mismatch(e, *(enum sets_mismatch *)j->arg) == 0);
+}
+
+/* nodes 0: without a board, so by messages. */
+static void test_mismatch(enum sets_mismatch how, int n, const int *node_of)
+{
+    struct loop_job j = {
+        .n = n, .body = mismatch_body, .node_of = node_of, .broken = -EPROTO, .arg = &how
+    };
+    int64_t batch[MAX_RANKS] = { 10, 10, 10, 10 };
+
+    for (int i = 0; i < n; i++)
+        j.scenario[i].batch = 10 * n;
+    if (node_of)
+        loop_job_board_of(&j, batch);
+    loop_job_run(&j);
+}
+
+/* ---- calls that are refused ---- */
+
+static void add(struct eddis *e, int set, float *value)
+{
+    const struct eddis_parameter p = { .size = sizeof p,
+                                       .name = "w",
+                                       .dtype = EDDIS_FLOAT32,
+                                       .n_dims = 1,
+                                       .dims = { 1 },
+                                       .value = value };
+    int layer = eddis_add_layer_to(e, set, "layer", EDDIS_LAYER_OTHER, NULL);
+
+    CHECK(eddis_add_parameter(e, layer, &p, NULL) >= 0);
+}
+
+static void refused_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    float value[3] = { 0 }, g[3] = { (float)rank, 1, 2 };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+
+    (void)j;
+    CHECK(eddis_add_layer_to(e, -1, "x", EDDIS_LAYER_OTHER, &err) == -EINVAL);
+    CHECK(eddis_add_layer_to(e, EDDIS_MAX_SETS, "x", EDDIS_LAYER_OTHER, &err) == -EINVAL);
+    add(e, 0, &value[0]);
+    add(e, 2, &value[1]);
+    CHECK(eddis_wait_set(e, 0, 0, &err) == -EINVAL);
+    CHECK(eddis_set_round_weight(e, 0, 1, &err) == -EINVAL);
+    CHECK(eddis_commit(e, &err) == -EINVAL && strstr(err.text, "set 1 of 3 has no parameter"));
+    add(e, 1, &value[2]);
+    CHECK(eddis_commit(e, &err) == 0);
+    CHECK(eddis_wait_set(e, 0, 0, &err) == -EINVAL);
+    CHECK(eddis_set_round_weight(e, 0, 1, &err) == -EINVAL);
+    CHECK(eddis_step_begin(e, &s, &err) == 1);
+    CHECK(eddis_wait_set(e, 3, 0, &err) == -EINVAL && eddis_wait_set(e, -1, 0, &err) == -EINVAL);
+    CHECK(eddis_set_round_weight(e, 3, 1, &err) == -EINVAL);
+    CHECK(eddis_set_round_weight(e, 0, -1, &err) == -EINVAL);
+    CHECK(eddis_set_round_weight(e, 0, rank == 0 ? 3 : 0, &err) == 0);
+    CHECK(eddis_set_round_weight(e, 0, 1, &err) == -EINVAL);
+    CHECK(eddis_announce(e, 0, &g[0], &g[0], &err) == 0);
+    CHECK(eddis_set_round_weight(e, 0, 1, &err) == -EINVAL);
+    CHECK(eddis_announce(e, 0, &g[0], &g[0], &err) == -EINVAL && strstr(err.text, "twice"));
+    CHECK(eddis_wait_set(e, 0, 60 * CLOCK_S, &err) == 0 && g[0] == 0);
+    CHECK(eddis_announce(e, 0, &g[1], &g[1], &err) == 0); /* another round */
+    CHECK(eddis_wait(e, 60 * CLOCK_S, &err) == 0 && g[1] == 1);
+    CHECK(eddis_announce(e, 0, &g[0], &g[0], &err) == -EINVAL);
+    CHECK(eddis_wait_set(e, 0, 60 * CLOCK_S, &err) == -EINVAL);
+    CHECK(eddis_wait_layer(e, 0, 0, &err) == 0); /* its round is over */
+    CHECK(eddis_wait_layer(e, 1, 0, &err) == -EINVAL);
+    CHECK(eddis_step_end(e, NULL, &err) == 0);
+}
+
+static void test_refused(int n)
+{
+    struct loop_job j = { .n = n, .body = refused_body };
+
+    loop_job_run(&j);
+}
+
+int main(void)
+{
+    test_refused(1);
+    test_refused(3);
+    for (int i = 0; i < WAYS; i++)
+        test_training(&ways[i]);
+    for (int how = SETS_ORDER; how <= SETS_ONE; how++) {
+        test_mismatch((enum sets_mismatch)how, 2, NULL);
+        test_mismatch((enum sets_mismatch)how, 4, NULL);
+        test_mismatch((enum sets_mismatch)how, 3, (const int[]){ 0, 0, 0 });
+        test_mismatch((enum sets_mismatch)how, 4, (const int[]){ 0, 0, 1, 1 });
+    }
+    if (loop_job_failures)
+        fprintf(stderr, "%d failures\n", loop_job_failures);
+    return loop_job_failures != 0;
+}
