@@ -370,13 +370,39 @@ static void duration_write(const void *base, const struct job_key *key, struct s
     add_duration(b, *(const int64_t *)job_member_const(base, key));
 }
 
+static bool is_within(int64_t v, int64_t least, int64_t most)
+{
+    return v >= least && v <= most;
+}
+
+/* ", like 10s, 5m or 2h": those that the key takes. */
+static void add_examples(const struct job_field *f, struct strbuf *b)
+{
+    static const struct {
+        int64_t ns;
+        const char *text;
+    } row[] = { { 250 * CLOCK_MS, "250ms" },
+                { 10 * CLOCK_S, "10s" },
+                { 300 * CLOCK_S, "5m" },
+                { 7200 * CLOCK_S, "2h" },
+                { 604800 * CLOCK_S, "7d" } };
+    const char *fits[sizeof row / sizeof *row];
+    int n = 0;
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (is_within(row[i].ns, f->min, f->max))
+            fits[n++] = row[i].text;
+    for (int i = 0; i < n; i++)
+        strbuf_addf(b, "%s%s", i == 0 ? ", like " : i == n - 1 ? " or " : ", ", fits[i]);
+}
+
 static void duration_expect(const struct job_key *key, struct strbuf *b)
 {
     strbuf_add(b, "a duration from ");
     add_duration(b, key->field->min);
     strbuf_add(b, " to ");
     add_duration(b, key->field->max);
-    strbuf_add(b, ", like 250ms, 10s, 5m, 2h or 7d");
+    add_examples(key->field, b);
     expect_word(key, b);
 }
 
@@ -387,11 +413,6 @@ const struct job_type job_type_duration = {
 };
 
 /* ---- period: a whole number of steps, or a duration ---- */
-
-static bool is_within(int64_t v, int64_t least, int64_t most)
-{
-    return v >= least && v <= most;
-}
 
 static int period_read(const struct job_reader *r, const struct job_key *key,
                        const struct job_node *n, struct eddis_error *err)

@@ -28,7 +28,8 @@ PLAIN_OPTION(momentum, 0.9999, ALGORITHM_SEVERAL, "Nesterov momentum of the work
 WIRE_OPTION(wire)
 LATER_OPTION(large_batch, "whole number or auto", "auto",
              "samples between two steps of the servers", "parameter servers")
-LATER_OPTION(shards, "whole number or auto", "auto", "parameter servers", "parameter servers")
+LATER_OPTION(shards, "whole number or auto", "auto", "number of parameter servers",
+             "parameter servers")
 LATER_OPTION(gossip, "number", "0.01", "chance of a push after a step", "gossip between workers")
 
 #undef WHOLE_OPTION

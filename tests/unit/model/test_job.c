@@ -299,11 +299,11 @@ static const struct {
     { C "communication: {bucket_mb: 1e999}",
       "2:28: \"communication.bucket_mb\" is \"1e999\"; write a number from 0.001 to 1024 or auto" },
     { C "timeouts: {lease: 10}", "2:19: \"timeouts.lease\" is \"10\"; write a duration from 1s to "
-                                 "1h, like 250ms, 10s, 5m, 2h or 7d" },
+                                 "1h, like 10s or 5m" },
     { C "timeouts: {lease: none}", "2:19: \"timeouts.lease\" is \"none\"; write a duration from "
-                                   "1s to 1h, like 250ms, 10s, 5m, 2h or 7d" },
+                                   "1s to 1h, like 10s or 5m" },
     { C "timeouts: {job: 1}", "2:17: \"timeouts.job\" is \"1\"; write a duration from 1s to "
-                              "3650d, like 250ms, 10s, 5m, 2h or 7d or none" },
+                              "3650d, like 10s, 5m, 2h or 7d or none" },
     { C "name: a/b", "2:7: \"name\" is \"a/b\"; write at most 64 letters, digits, '.', '_' or "
                      "'-', beginning with a letter or digit" },
     { C "workdir: ~/x", "2:10: \"workdir\" begins with \"~\", which no shell expands here; write "
