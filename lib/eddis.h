@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eddis.h - the C API of a training program
  *
- * Samples, checkpoints and collectives have headers of their own, which this one includes.
+ * Parameters, samples, checkpoints and collectives have headers of their own, which this one
+ * includes.
  *
  * One process is one worker (a rank).  It opens a handle, registers its layers and their
  * parameters, and then, at every step, asks which samples to take, announces its gradients as
@@ -46,6 +47,18 @@
  *
  * Started by eddis-run the plan (batch sizes, algorithm, seed) comes from it.  Under plain mpirun
  * every worker gets an equal share of eddis_options.batch; a worker alone sends nothing.
+ *
+ * Memory: all pointers are of host memory.  Values of parameters are read and written by
+ * eddis_broadcast_parameters, read on its root and written on the others, and beyond that in async
+ * and hybrid mode alone:
+ *   - eddis_step_begin reads them the first time, and the first time after eddis_restore_end, and
+ *     where the step before has said EDDIS_STEP_READS; where it has written them the step says
+ *     EDDIS_STEP_WRITTEN.  When it returns 0 it has written them.  eddis_finish reads and writes.
+ *   - eddis_checkpoint_begin reads and writes them: they are the centre then.  _commit and _abandon
+ *     write what they were before.
+ * So a program whose values are on a GPU copies them to eddis_parameter.value before a call that
+ * reads them, and back after one that has written them.  What eddis_gradient_block tells may be
+ * registered with the GPU.
  *
  * Errors: 0 or a count on success, a negative errno value on failure, with one sentence in err
  * (may be NULL).  NULL where it is not said that it may be, and a size field that is not set, are
@@ -219,60 +232,7 @@ struct eddis_world {
 /* Who and how many we are; fills the first ret->size bytes, with texts that last until close. */
 int eddis_world(const struct eddis *e, struct eddis_world *ret);
 
-/* ---- layers and parameters -------------------------------------------------------------- */
-
-/* Register a layer, in the order of the forward pass.  name is copied.  Returns its number. */
-int eddis_add_layer(struct eddis *e, const char *name, enum eddis_layer_kind kind,
-                    struct eddis_error *err);
-
-/* The same for a layer of another set than set 0: parameters that are combined apart from the rest,
- * such as a GAN's discriminator beside its generator.  Sets are counted from 0 on, below
- * EDDIS_MAX_SETS, and each has a parameter; see eddis_wait_set.
- */
-#define EDDIS_MAX_SETS 64
-int eddis_add_layer_to(struct eddis *e, int set, const char *name, enum eddis_layer_kind kind,
-                       struct eddis_error *err);
-
-struct eddis_parameter {
-    size_t size;                  /* sizeof (struct eddis_parameter) */
-    const char *name;             /* copied */
-    enum eddis_dtype dtype;       /* EDDIS_FLOAT32 or EDDIS_FLOAT64, of value and gradient */
-    int n_dims;                   /* 0 to EDDIS_MAX_DIMS; 0: one element */
-    int64_t dims[EDDIS_MAX_DIMS]; /* from 0 on; 0: it is empty, and value may be NULL */
-    void *value;  /* its elements, contiguous; borrowed until eddis_close; the library
-                   * writes them in eddis_broadcast_parameters and eddis_step_begin
-                   * only */
-    int factored; /* 1: dims are { m, n } and the gradient is u' v with u [k, m] and
-                   * v [k, n]; see eddis_announce_factors */
-    void *result; /* as many elements, borrowed until eddis_close and never moved: where every
-                   * step's combined gradient goes unless eddis_announce says otherwise, also
-                   * when this worker announces none; EDDIS_IN_PLACE: eddis_result tells where
-                   * it is; NULL: each announcement says */
-    int state;    /* 1: it has no gradient, as the running statistics of batch normalisation: it is
-                   * broadcast with the others and, in async and hybrid mode, drawn to the centre,
-                   * where a group's is that of its group_rank 0; it is never announced nor reduced,
-                   * and factored and result are 0 */
-};
-
-/* Register a parameter of a layer.  Returns its number. */
-int eddis_add_parameter(struct eddis *e, int layer, const struct eddis_parameter *p,
-                        struct eddis_error *err);
-
-/* End of registration: fix the buckets and make the gradient slots.  A network that an earlier job
- * has measured is looked at, too, by a message over a link of each node; and a mode that is "auto"
- * is chosen now that the model's size is known (-ETIMEDOUT: not within timeouts.launch; call it
- * again).  Collective: all workers must have registered the same, with the same options and data
- * (-EPROTO otherwise, on all, which says where they differ; -EINVAL: a worker has no data).
- */
-int eddis_commit(struct eddis *e, struct eddis_error *err);
-
-/* Borrows the library's own memory for this parameter's gradient, 64-byte aligned, valid until
- * eddis_close.  A program that lets its gradients live there spares one copy.  NULL: it is state.
- */
-void *eddis_gradient(struct eddis *e, int parameter);
-
-/* Copy every parameter's value from root to all.  Collective, blocks. */
-int eddis_broadcast_parameters(struct eddis *e, int root, struct eddis_error *err);
+#include "eddis_parameters.h"
 
 /* ---- a step ------------------------------------------------------------------------------ */
 
@@ -281,6 +241,9 @@ enum {
                                 * and hybrid mode at unlike steps, but as often */
     EDDIS_STEP_STOP = 2,       /* this is the last step; likewise */
     EDDIS_STEP_END_OF_EPOCH = 4, /* the group's last step of the epoch; it may leave an epoch out */
+    EDDIS_STEP_READS = 8,    /* the next eddis_step_begin reads this worker's values of parameters,
+                              * unless a checkpoint comes between */
+    EDDIS_STEP_WRITTEN = 16, /* this call has written them */
 };
 
 struct eddis_step {

@@ -45,7 +45,6 @@ struct part {
 struct elastic {
     struct sync_models m;
     double moving_rate;
-    struct sync_value *value; /* [m.n_values] */
     struct part part[SYNC_TYPES];
     int n_parts;
     const enum elastic_phase *at; /* of the exchange under way */
@@ -115,7 +114,7 @@ static int part_open(struct elastic *e, int type, struct eddis_error *err)
     struct part *p = &e->part[e->n_parts];
 
     p->type = sync_type[type];
-    p->n = sync_centre_size(e->value, e->m.n_values, p->type);
+    p->n = sync_centre_size(e->m.value, e->m.n_values, p->type);
     p->centre = e->m.centre[type];
     if (!p->n)
         return 0;
@@ -129,18 +128,12 @@ int elastic_open(const struct sync_setup *o, void *user, struct elastic **ret,
 {
     const struct sync_models *m = o->models;
     struct elastic *e = calloc(1, sizeof *e);
-    size_t bytes = (size_t)m->n_values * sizeof *e->value;
     int rc = 0;
 
-    if (e)
-        e->value = malloc(bytes ? bytes : 1);
-    if (!e || !e->value) {
-        elastic_close(e);
+    if (!e)
         return eddis_fail(err, -ENOMEM, "no memory for elastic averaging");
-    }
     e->m = *m;
     e->moving_rate = o->options.moving_rate;
-    memcpy(e->value, m->value, bytes);
     e->at = over;
     for (int i = 0; rc == 0 && i < SYNC_TYPES; i++)
         rc = part_open(e, i, err);
@@ -160,7 +153,6 @@ void elastic_close(struct elastic *e)
         return;
     for (int i = 0; i < e->n_parts; i++)
         free(e->part[i].data);
-    free(e->value);
     free(e);
 }
 
@@ -195,7 +187,7 @@ static void part_move(const struct elastic *e, const struct part *p, enum direct
     char *data = p->data;
 
     for (int i = 0; i < e->m.n_values; i++) {
-        const struct sync_value *v = &e->value[i];
+        const struct sync_value *v = &e->m.value[i];
         size_t bytes = v->n * comm_type_bytes(v->type);
 
         if (v->type != p->type || !v->n)

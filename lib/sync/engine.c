@@ -281,6 +281,12 @@ void *engine_slot(const struct engine *e, int parameter)
     return arena_data(&e->arena, parameter);
 }
 
+void *engine_memory(const struct engine *e, size_t *ret_bytes)
+{
+    *ret_bytes = e->arena.bytes;
+    return e->arena.data;
+}
+
 int engine_n_buckets(const struct engine *e)
 {
     return e->n_buckets;

@@ -85,6 +85,9 @@ void engine_free(struct engine *e);
 /* Return the parameter's slot, 64-byte aligned, borrowed until engine_free. */
 void *engine_slot(const struct engine *e, int parameter);
 
+/* Return all the memory of slots, *ret_bytes long, borrowed until engine_free. */
+void *engine_memory(const struct engine *e, size_t *ret_bytes);
+
 /* Return where to read this round's result of a parameter whose place is ENGINE_IN_PLACE, once its
  * bucket is combined; borrowed until the set's next round or the next step begins.
  */

@@ -23,10 +23,9 @@ struct hsgd {
     struct sync base;
     struct comm_place place;
     struct sync_models m;
-    struct sync_value *value; /* [m.n_values] */
-    struct sync *gradients;   /* the all-reduce inside the group */
-    struct elastic *elastic;  /* of the root */
-    void *model;              /* all values in one block: what is broadcast */
+    struct sync *gradients;  /* the all-reduce inside the group */
+    struct elastic *elastic; /* of the root */
+    void *model;             /* all values in one block: what is broadcast */
     struct collective *broadcast;
     int tag;   /* of the exchange under way */
     bool tell; /* it ends with a broadcast */
@@ -50,7 +49,6 @@ static void hsgd_close(struct sync *s)
     collective_free(h->broadcast);
     elastic_close(h->elastic);
     sync_close(h->gradients);
-    free(h->value);
     free(h->model);
     free(h);
 }
@@ -58,16 +56,13 @@ static void hsgd_close(struct sync *s)
 static int hsgd_build(struct hsgd *h, const struct sync_setup *o, struct eddis_error *err)
 {
     size_t bytes = elastic_values_bytes(o->models->value, o->models->n_values);
-    size_t list = (size_t)o->models->n_values * sizeof *h->value;
     int rc = sync_allreduce.open(o, &h->gradients, err);
 
     if (rc < 0)
         return rc;
-    h->value = malloc(list ? list : 1);
     h->model = malloc(bytes ? bytes : 1);
-    if (!h->value || !h->model)
+    if (!h->model)
         return eddis_fail(err, -ENOMEM, "no memory for a model of %zu bytes", bytes);
-    memcpy(h->value, o->models->value, list);
     rc = broadcast_shared_new(&o->place, h->model, bytes, &h->broadcast, err);
     if (rc == 0 && is_root(h))
         rc = elastic_open(o, h, &h->elastic, err);
@@ -100,7 +95,7 @@ static int hsgd_open(const struct sync_setup *o, struct sync **ret, struct eddis
 static int hsgd_told(struct hsgd *h)
 {
     if (h->tell && !is_root(h))
-        elastic_values_scatter(h->value, h->m.n_values, h->model);
+        elastic_values_scatter(h->m.value, h->m.n_values, h->model);
     return 1;
 }
 
@@ -164,7 +159,7 @@ static int hsgd_tell(struct hsgd *h, struct outbox *out, struct eddis_error *err
     if (!h->tell)
         return 1;
     if (is_root(h))
-        elastic_values_gather(h->value, h->m.n_values, h->model);
+        elastic_values_gather(h->m.value, h->m.n_values, h->model);
     rc = collective_start(h->broadcast, h->tag, out, err);
     return rc == 1 ? hsgd_told(h) : rc;
 }

@@ -71,7 +71,8 @@ struct sync_value {
  */
 struct sync_models {
     struct smb *box;                /* borrowed */
-    const struct sync_value *value; /* [n_values], copied; their data is borrowed until close */
+    const struct sync_value *value; /* [n_values], borrowed until close; between two exchanges their
+                                     * data may move */
     int n_values;
     smb_key centre[SYNC_TYPES]; /* buffers of sync_centre_size elements, made by rank 0 */
     int writer, n_writers;

@@ -13,6 +13,7 @@
 #include "centre.h"
 
 #include "lib/base/clock.h"
+#include "lib/sync/elastic.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 void centre_close(struct centre *m)
 {
     free(m->local);
+    free(m->value);
 }
 
 /* ---- the box ---- */
@@ -30,15 +32,14 @@ struct keys {
     smb_key counter, centre[SYNC_TYPES];
 };
 
-static int keys_make(struct centre *m, const struct sync_value *value, struct keys *ret,
-                     struct eddis_error *err)
+static int keys_make(struct centre *m, struct keys *ret, struct eddis_error *err)
 {
     struct smb_request q = { .kind = SMB_CREATE, .type = COMM_INT64, .n = 1 };
     int rc = shared_buffers_ask_own(m->box, &q, err);
 
     ret->counter = q.key;
     for (int t = 0; rc == 0 && t < SYNC_TYPES; t++) {
-        size_t n = sync_centre_size(value, m->parameters->n, sync_type[t]);
+        size_t n = sync_centre_size(m->value, m->parameters->n, sync_type[t]);
 
         q = (struct smb_request){ .kind = SMB_CREATE, .type = sync_type[t], .n = n };
         rc = n ? shared_buffers_ask_own(m->box, &q, err) : 0;
@@ -47,32 +48,32 @@ static int keys_make(struct centre *m, const struct sync_value *value, struct ke
     return rc;
 }
 
-struct sync_value *centre_values(const struct parameters *all)
+static int centre_list_values(struct centre *m, struct eddis_error *err)
 {
+    const struct parameters *all = m->parameters;
     struct sync_value *v = calloc((size_t)all->n + 1, sizeof *v);
 
+    free(m->value);
+    m->value = v;
     for (int i = 0; v && i < all->n; i++)
         v[i] = (struct sync_value){ .data = all->item[i].value,
                                     .n = all->item[i].n,
                                     .type = (enum comm_type)all->item[i].dtype };
-    return v;
+    return v ? 0 : eddis_fail(err, -ENOMEM, "no memory for %d parameters", all->n);
 }
 
 int centre_commit(struct centre *m, struct eddis_error *err)
 {
-    struct sync_value *value = centre_values(m->parameters);
     struct keys keys = { 0 };
-    int rc = value ? 0 : eddis_fail(err, -ENOMEM, "no memory for %d parameters", m->parameters->n);
+    int rc = collectives_agree(m->all, centre_list_values(m, err), err);
 
-    rc = collectives_agree(m->all, rc, err);
     if (rc == 0)
         rc = shared_buffers_open(m->box, 0, err);
     if (rc == 0) {
-        int rc2 = m->all->place.rank == 0 ? keys_make(m, value, &keys, err) : 0;
+        int rc2 = m->all->place.rank == 0 ? keys_make(m, &keys, err) : 0;
 
         rc = collectives_agree(m->all, rc2, err);
     }
-    free(value);
     if (rc == 0)
         rc = collectives_broadcast(m->all, &keys, sizeof keys, 0, err);
     if (rc < 0)
@@ -87,15 +88,35 @@ int centre_commit(struct centre *m, struct eddis_error *err)
     return rc < 0 ? rc : samples_start(m->samples, keys.counter, err);
 }
 
-struct sync_models centre_setup(const struct centre *m, const struct sync_value *value)
+struct sync_models centre_setup(const struct centre *m)
 {
     return (struct sync_models){ .box = m->box->box,
-                                 .value = value,
+                                 .value = m->value,
                                  .n_values = m->parameters->n,
                                  .centre = { m->key[0], m->key[1] },
                                  .writer = m->group->number,
                                  .n_writers = m->group->n_groups,
                                  .timeout_ns = COLLECTIVES_TIMEOUT_NS };
+}
+
+int centre_move(struct centre *m, int parameter, void *value, struct eddis_error *err)
+{
+    if (m->exchanging)
+        return eddis_fail(err, -EBUSY,
+                          "an exchange with the centre that timed out still uses the values: make "
+                          "the call that began it again until it has succeeded");
+    if (m->value)
+        m->value[parameter].data = value;
+    return 0;
+}
+
+bool centre_step_is_due(const struct centre *m, int64_t step, int64_t period)
+{
+    const struct sync_models models = { .writer = m->group->number,
+                                        .n_writers = m->group->n_groups };
+    const struct sync_turn t = { .what = SYNC_STEP, .step = step, .period = period };
+
+    return elastic_due(&models, &t, 1);
 }
 
 /* ---- exchanges ---- */

@@ -26,6 +26,7 @@ struct centre {
     const struct parameters *parameters;
     const struct board_area *area;
 
+    struct sync_value *value; /* [parameters->n], where the algorithm finds them */
     smb_key key[SYNC_TYPES];
     struct mail_exchange mail;
     int64_t timeout_ns; /* of a wait for the others' communication, not for their steps */
@@ -49,11 +50,14 @@ void centre_close(struct centre *m);
 /* Make the centre and the counter, and begin to take samples, before the engine.  Collective. */
 int centre_commit(struct centre *m, struct eddis_error *err);
 
-/* Return the parameters as a list; NULL without memory. */
-struct sync_value *centre_values(const struct parameters *all);
+/* Say what engine_new wants to know; what is returned borrows the centre's values. */
+struct sync_models centre_setup(const struct centre *m);
 
-/* Say what engine_new wants to know; borrows value [parameters.n]. */
-struct sync_models centre_setup(const struct centre *m, const struct sync_value *value);
+/* The parameter's value is in another place from now on.  -EBUSY: an exchange is under way. */
+int centre_move(struct centre *m, int parameter, void *value, struct eddis_error *err);
+
+/* Return whether an exchange is due before this step, which is not the first. */
+bool centre_step_is_due(const struct centre *m, int64_t step, int64_t period);
 
 /* Exchange with the centre between two steps: where one is due before the next, `period` steps
  * being between two of them; or for another reason than SYNC_STEP.  -ETIMEDOUT: the same call goes

@@ -190,7 +190,6 @@ static int commit_engine(struct eddis *e, const struct comm_cost *cost, struct e
                          struct eddis_error *err)
 {
     struct engine_parameter *p = calloc((size_t)e->parameters.n + 1, sizeof *p);
-    struct sync_value *v = centre_values(&e->parameters);
     struct sync_models models = { 0 };
     struct bucket_layout layout;
     struct engine_options o = { .place = e->group.place,
@@ -203,18 +202,18 @@ static int commit_engine(struct eddis *e, const struct comm_cost *cost, struct e
                                            .report = hook_report,
                                            .agreed = hook_agreed,
                                            .laid_out = hook_laid_out } };
-    int rc = p && v ? 0 : eddis_fail(err, -ENOMEM, "no memory for %d parameters", e->parameters.n);
+    int rc = p ? 0 : eddis_fail(err, -ENOMEM, "no memory for %d parameters", e->parameters.n);
 
     if (e->area)
         o.options = e->area->options;
     if (rc == 0 && e->group.several)
-        models = centre_setup(&e->centre, v);
+        models = centre_setup(&e->centre);
     for (int i = 0; rc == 0 && i < e->parameters.n; i++) {
         const struct parameter *q = &e->parameters.item[i];
 
         if (q->slot >= 0)
             p[q->slot] = (struct engine_parameter){
-                .n = v[i].n, .type = v[i].type, .result = q->result, .set = q->set
+                .n = q->n, .type = (enum comm_type)q->dtype, .result = q->result, .set = q->set
             };
     }
     if (rc == 0)
@@ -222,7 +221,6 @@ static int commit_engine(struct eddis *e, const struct comm_cost *cost, struct e
     if (rc == 0)
         rc = engine_new(&o, ret, err);
     free(p);
-    free(v);
     return rc;
 }
 

@@ -20,7 +20,7 @@
 /* Reported beyond the present step though nobody asked yet, so that a reader one or two steps
  * ahead does not have to wait when a plan changes.
  */
-enum { REPLAN_AHEAD = 2 };
+enum { REPLAN_AHEAD = 2 }; /* replan_period wants 1 at least */
 
 enum { REPLAN_TRIES = 1000 }; /* a millisecond each, while the agent writes a plan */
 
@@ -280,12 +280,14 @@ bool replan_is_passing(struct replan *r, int64_t version)
     return passing;
 }
 
-int64_t replan_period(struct replan *r)
+int64_t replan_period(struct replan *r, int64_t step)
 {
     int64_t period;
 
     pthread_mutex_lock(&r->lock);
     period = r->period;
+    for (int i = 0; i < r->n_events && r->event[i].step <= step; i++)
+        period = r->event[i].period;
     pthread_mutex_unlock(&r->lock);
     return period;
 }

@@ -85,10 +85,11 @@ int replan_fd(struct replan *r, struct eddis_error *err);
 int64_t replan_version(struct replan *r);
 bool replan_is_passing(struct replan *r, int64_t version);
 
-/* Return the steps between two averages of models under the plan that holds at the last step of
- * replan_flags; 0: the algorithm has one model.
+/* Return the steps between two averages of models under the plan that holds at this step, the last
+ * one of replan_flags or the next, which is agreed on two steps before; 0: the algorithm has one
+ * model.
  */
-int64_t replan_period(struct replan *r);
+int64_t replan_period(struct replan *r, int64_t step);
 
 /* Count the checkpoints that plans have asked for, up to the last step of replan_flags. */
 int64_t replan_checkpoints(struct replan *r);

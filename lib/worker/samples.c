@@ -262,6 +262,17 @@ int samples_ahead(struct samples *s, struct eddis_error *err)
     return rc < 0 ? rc : 0;
 }
 
+/* No step is told before it is known whether there is another. */
+bool samples_follow(struct samples *s)
+{
+    bool follow;
+
+    pthread_mutex_lock(&s->lock);
+    follow = s->ranges && ranges_end(s->ranges) > s->step + 1;
+    pthread_mutex_unlock(&s->lock);
+    return follow;
+}
+
 void samples_finish(struct samples *s)
 {
     pthread_mutex_lock(&s->lock);

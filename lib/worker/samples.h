@@ -126,6 +126,11 @@ int samples_use(struct samples *s, enum samples_use use, struct eddis_error *err
 /* Have a group's root take the samples of a later step while the present one computes. */
 int samples_ahead(struct samples *s, struct eddis_error *err);
 
+/* Whether a step follows the present one, which was told, in a group that takes samples from the
+ * counter.
+ */
+bool samples_follow(struct samples *s);
+
 /* End the present step: the next one is the present one from now on. */
 void samples_finish(struct samples *s);
 

@@ -136,11 +136,43 @@ static int step_exchange(struct eddis *e, struct eddis_error *err)
 {
     bool stale = comm_thread_staleness(e->comm_thread) > 0;
     int64_t begin_ns = clock_now_ns();
-    int rc = centre_step(&e->centre, replan_period(&e->replan), err);
+    int rc;
 
+    if (!e->step.exchanging) /* a checkpoint may have come between */
+        e->step.due &= stale;
+    e->step.exchanging = true;
+    rc = centre_step(&e->centre, replan_period(&e->replan, e->step.current.step), err);
+    e->step.exchanging = rc < 0;
     if (rc == 0 && stale && comm_thread_staleness(e->comm_thread) == 0)
         e->step.exchange_ns = clock_now_ns() - begin_ns;
+    e->step.written |= rc == 0 && e->step.due;
     return rc;
+}
+
+static int step_start(struct eddis *e, struct eddis_error *err)
+{
+    bool local = e->centre.local != NULL;
+    int rc = centre_start(&e->centre, CLOCK_NEVER, err);
+
+    if (rc < 0)
+        return rc;
+    e->step.due = false; /* there is nothing to exchange yet */
+    e->step.written |= local;
+    return 0;
+}
+
+/* What the beginning did, and whether the next one will read values: where an exchange is due
+ * before the next step, or there will be none.
+ */
+static unsigned step_values(struct eddis *e)
+{
+    bool last = e->step.flags & EDDIS_STEP_STOP || !samples_follow(&e->samples);
+    int64_t next = e->step.current.step + 1;
+    unsigned written = e->step.written ? EDDIS_STEP_WRITTEN : 0;
+
+    e->step.written = false;
+    e->step.due = centre_step_is_due(&e->centre, next, replan_period(&e->replan, next));
+    return written | (group_is_root(&e->group) && (last || e->step.due) ? EDDIS_STEP_READS : 0);
 }
 
 /* With several models: whatever of a step's beginning waits for others.  Returns as step_take.
@@ -148,7 +180,7 @@ static int step_exchange(struct eddis *e, struct eddis_error *err)
  */
 static int step_prepare(struct eddis *e, struct eddis_error *err)
 {
-    int rc = e->centre.started ? 0 : centre_start(&e->centre, CLOCK_NEVER, err);
+    int rc = e->centre.started ? 0 : step_start(e, err);
 
     if (rc < 0)
         return rc;
@@ -176,7 +208,7 @@ static int step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_erro
     if (rc <= 0)
         return rc;
     *ret = step_public(e, &e->step.current);
-    ret->flags |= e->step.flags;
+    ret->flags |= e->step.flags | (e->group.several ? step_values(e) : 0);
     e->step.begin.step = step_engine(e, &e->step.current);
     phase_step_begin(&e->phase, samples_asked(&e->samples), ret->piece);
     e->step.begun_ns = clock_now_ns();

@@ -26,6 +26,31 @@ void *eddis_gradient(struct eddis *e, int parameter)
     return slot < 0 ? NULL : engine_slot(e->engine, slot);
 }
 
+void *eddis_gradient_block(struct eddis *e, size_t *ret_bytes)
+{
+    if (worker_check(e, NULL) < 0 || !e->engine || !ret_bytes)
+        return NULL;
+    return engine_memory(e->engine, ret_bytes);
+}
+
+int eddis_set_value(struct eddis *e, int parameter, void *value, struct eddis_error *err)
+{
+    struct parameter *p;
+    int rc = worker_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    if (parameter < 0 || parameter >= e->parameters.n)
+        return eddis_fail(err, -EINVAL, "there is no parameter %d", parameter);
+    p = &e->parameters.item[parameter];
+    if (p->n && !value)
+        return eddis_fail(err, -EINVAL, "the new value of parameter '%s' is NULL", p->name);
+    rc = centre_move(&e->centre, parameter, value, err);
+    if (rc == 0)
+        p->value = value;
+    return rc;
+}
+
 int eddis_broadcast_parameters(struct eddis *e, int root, struct eddis_error *err)
 {
     /* Some at a time: the root would otherwise push all of a model at ranks that are not there

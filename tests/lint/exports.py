@@ -9,7 +9,7 @@ import sys
 from source import ROOT, finish
 
 
-HEADERS = ["eddis.h", "eddis_checkpoint.h", "eddis_collective.h", "eddis_samples.h", "eddis_smb.h"]
+HEADERS = ["eddis.h", "eddis_checkpoint.h", "eddis_collective.h", "eddis_parameters.h", "eddis_samples.h", "eddis_smb.h"]
 
 # The C library's own, and what sanitizers and coverage add.
 MAY_NEED = re.compile(r"lib(c|m|pthread|mpi|asan|ubsan|tsan|gcov|gcc_s)\.so|ld-linux")

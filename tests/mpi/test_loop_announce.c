@@ -3,7 +3,9 @@
  * gradient, and a worker alone with nothing to do, over the loop in every mode
  */
 #include "lib/base/clock.h"
+#include "lib/worker/worker.h"
 #include "loop_job.h"
+#include "own_folder.h"
 #include "values_scenario.h"
 
 #include <errno.h>
@@ -20,10 +22,12 @@ static const struct mode {
               { "async", "easgd", 2, 1, 1 },
               { "hybrid", "hsgd", 4, 2, 1 } };
 
-static void run(const struct mode *m, void (*body)(struct eddis *e, int rank, struct loop_job *j))
+static void run(const struct mode *m, void (*body)(struct eddis *e, int rank, struct loop_job *j),
+                void *arg)
 {
     struct loop_job j = { .n = m->n,
                           .body = body,
+                          .arg = arg,
                           .mode = m->mode,
                           .algorithm = m->algorithm,
                           .per_group = m->per_group,
@@ -58,6 +62,29 @@ static void shapes_body(struct eddis *e, int rank, struct loop_job *j)
 {
     (void)rank, (void)j;
     __atomic_add_fetch(&loop_job_failures, values_shapes(e), __ATOMIC_RELAXED);
+}
+
+static void elsewhere_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    float value;
+    struct eddis_error err = { 0 };
+    int failures = values_elsewhere(e, j->arg);
+
+    (void)rank;
+    __atomic_add_fetch(&loop_job_failures, failures, __ATOMIC_RELAXED);
+    e->centre.exchanging = true;
+    CHECK(eddis_set_value(e, 0, &value, &err) == -EBUSY);
+    e->centre.exchanging = false;
+}
+
+static void run_elsewhere(const struct mode *m)
+{
+    char folder[64], command[80];
+
+    CHECK(own_folder_make(folder, sizeof folder) == 0);
+    run(m, elsewhere_body, folder);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK(system(command) == 0);
 }
 
 /* ---- alone ---- */
@@ -120,10 +147,11 @@ static void alone_body(struct eddis *e, int rank, struct loop_job *j)
 int main(void)
 {
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
-        run(&modes[i], many_body);
-        run(&modes[i], shapes_body);
+        run(&modes[i], many_body, NULL);
+        run(&modes[i], shapes_body, NULL);
+        run_elsewhere(&modes[i]);
         if (modes[i].n == 1 || modes[i].per_group == 1)
-            run(&modes[i], alone_body);
+            run(&modes[i], alone_body, NULL);
     }
     if (loop_job_failures)
         fprintf(stderr, "%d failures\n", loop_job_failures);

@@ -207,6 +207,9 @@ static void null_steps(struct eddis *e)
     REFUSED("NULL", eddis_sample_indices(e, NULL, &(int64_t){ 0 }, err));
     REFUSED("NULL", eddis_sample_indices(e, &s, NULL, err));
     REFUSED("NULL", eddis_counts(e, 0, NULL, err));
+    GIVES(NULL, eddis_gradient_block(e, NULL));
+    REFUSED("NULL", eddis_set_value(e, 0, NULL, err));
+    REFUSED("no parameter 7", eddis_set_value(e, 7, &g, err));
     REFUSED("EDDIS_IN_PLACE", eddis_announce(e, 0, EDDIS_IN_PLACE, &g, err));
     REFUSED("EDDIS_ZERO", eddis_announce(e, 0, &g, (void *)(uintptr_t)EDDIS_ZERO, err));
     REFUSED("factored", eddis_announce_factors(e, 0, NULL, NULL, 1, &g, err));
@@ -302,7 +305,9 @@ static void null_handles(void)
     REFUSED("NULL", eddis_add_parameter(NULL, 0, &p, err));
     REFUSED("NULL", eddis_commit(NULL, err));
     GIVES(NULL, eddis_gradient(NULL, 0));
+    GIVES(NULL, eddis_gradient_block(NULL, &(size_t){ 0 }));
     GIVES(NULL, eddis_result(NULL, 0));
+    REFUSED("NULL", eddis_set_value(NULL, 0, &x, err));
     REFUSED("NULL", eddis_broadcast_parameters(NULL, 0, err));
     REFUSED("NULL", eddis_step_begin(NULL, &s, err));
     GIVES(-EINVAL, eddis_stop(NULL));

@@ -24,7 +24,12 @@ static int run(int (*training)(struct eddis *e))
     return failures + (rc < 0);
 }
 
+static int elsewhere(struct eddis *e)
+{
+    return values_elsewhere(e, NULL);
+}
+
 int main(void)
 {
-    return run(values_many) + run(values_shapes) > 0;
+    return run(values_many) + run(values_shapes) + run(elsewhere) > 0;
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* values_scenario.c - many gradients by one call, parameters of unlike shapes and without gradients
+/* values_scenario.c - many gradients by one call, parameters of unlike shapes and without
+ * gradients, values that are elsewhere
  */
 #include "values_scenario.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -258,6 +261,168 @@ int values_shapes(struct eddis *e)
         shapes_step(w, x, &s);
     CHECK(w, begun == 0);
     shapes_check(w, x);
+    free(x);
+    return w->failures;
+}
+
+/* ---- values elsewhere ---- */
+
+enum { PLACES = 2, PARAMETERS = 2 };
+
+/* Values on a device, and the two places in host memory that they are copied to in turns. */
+struct elsewhere {
+    float device[PARAMETERS][LENGTH], host[PLACES][PARAMETERS][LENGTH];
+    int at;
+    bool reads; /* the next beginning does ... */
+    bool saved; /* ... unless a checkpoint came between */
+    int written;
+};
+
+static void elsewhere_to_host(struct elsewhere *x)
+{
+    memcpy(x->host[x->at], x->device, sizeof x->device);
+}
+
+static void elsewhere_from_host(struct worker *w, struct elsewhere *x)
+{
+    memcpy(x->device, x->host[x->at], sizeof x->device);
+    for (int i = 0; i < PARAMETERS; i++)
+        for (int k = 0; k < LENGTH; k++)
+            CHECK(w, x->device[i][k] >= 0 && x->device[i][k] <= (float)(w->world.n_ranks - 1));
+}
+
+/* What nobody may read. */
+static void elsewhere_spoil(float place[PARAMETERS][LENGTH])
+{
+    memset(place, 0xff, PARAMETERS * sizeof *place);
+}
+
+/* Tensors are made anew for every step. */
+static void elsewhere_move(struct worker *w, struct elsewhere *x)
+{
+    int to = !x->at;
+    struct eddis_error err = { 0 };
+
+    memcpy(x->host[to], x->host[x->at], sizeof x->host[to]);
+    elsewhere_spoil(x->host[x->at]);
+    x->at = to;
+    for (int i = 0; i < PARAMETERS; i++)
+        CHECK(w, eddis_set_value(w->e, i, x->host[to][i], &err) == 0);
+}
+
+static void elsewhere_set_up(struct worker *w, struct elsewhere *x)
+{
+    struct eddis_error err = { 0 };
+    size_t bytes = 0;
+    char *block;
+
+    for (int i = 0; i < PARAMETERS; i++)
+        for (int k = 0; k < LENGTH; k++)
+            x->device[i][k] = (float)w->world.rank;
+    CHECK(w, eddis_add_layer(w->e, "all", EDDIS_LAYER_NORM, &err) == 0);
+    for (int i = 0; i < PARAMETERS; i++) {
+        struct eddis_parameter p = vector(x->host[0][i], LENGTH);
+
+        p.state = i;
+        CHECK(w, eddis_add_parameter(w->e, 0, &p, &err) == i);
+    }
+    CHECK(w, eddis_gradient_block(w->e, &bytes) == NULL);
+    elsewhere_move(w, x);
+    CHECK(w, eddis_commit(w->e, &err) == 0);
+    block = eddis_gradient_block(w->e, &bytes);
+    CHECK(w, (uintptr_t)block % 64 == 0 && (char *)eddis_gradient(w->e, 0) >= block);
+    CHECK(w, (char *)eddis_gradient(w->e, 0) + LENGTH * sizeof(float) <= block + bytes);
+    elsewhere_to_host(x);
+    CHECK(w, eddis_broadcast_parameters(w->e, w->world.n_ranks - 1, &err) == 0);
+    elsewhere_from_host(w, x);
+    for (int i = 0; i < PARAMETERS; i++)
+        for (int k = 0; k < LENGTH; k++) {
+            CHECK(w, x->device[i][k] == (float)(w->world.n_ranks - 1));
+            x->device[i][k] = (float)w->world.rank;
+        }
+}
+
+/* The step's beginning did what the step before has said. */
+static void elsewhere_begun(struct worker *w, struct elsewhere *x, const struct eddis_step *s)
+{
+    bool written = s->flags & EDDIS_STEP_WRITTEN, root = w->world.group_rank == 0;
+    bool several = w->world.flags & EDDIS_WORLD_SEVERAL;
+
+    CHECK(w, !root || s->step == 0 || written == (x->reads && !x->saved));
+    CHECK(w, several || !(s->flags & (EDDIS_STEP_READS | EDDIS_STEP_WRITTEN)));
+    if (written)
+        elsewhere_from_host(w, x);
+    else if (s->step && !x->reads)
+        CHECK(w, ((unsigned char *)x->host[x->at])[5] == 0xff);
+    x->written += written;
+    x->reads = s->flags & EDDIS_STEP_READS;
+    x->saved = false;
+    elsewhere_spoil(x->host[x->at]);
+}
+
+/* The centre comes, and goes. */
+static void elsewhere_save(struct worker *w, struct elsewhere *x, const char *folder)
+{
+    struct eddis_checkpoint *c = NULL;
+    struct eddis_error err = { 0 };
+    float own[PARAMETERS][LENGTH];
+
+    elsewhere_to_host(x);
+    memcpy(own, x->device, sizeof own);
+    CHECK(w, eddis_checkpoint_begin(w->e, folder, &c, &err) == 0);
+    elsewhere_from_host(w, x);
+    elsewhere_move(w, x);
+    CHECK(w, eddis_checkpoint_put(c, "w", x->device, sizeof x->device, &err) == 0);
+    CHECK(w, eddis_checkpoint_commit(c, 0, &err) == 0);
+    elsewhere_from_host(w, x);
+    CHECK(w, memcmp(own, x->device, sizeof own) == 0);
+    x->saved = true;
+    elsewhere_spoil(x->host[x->at]);
+}
+
+/* Models of several groups were drawn to each other, through all the copying. */
+static void elsewhere_check(struct worker *w, const struct elsewhere *x)
+{
+    float *all = calloc((size_t)w->world.n_ranks, sizeof *all);
+    bool several = w->world.flags & EDDIS_WORLD_SEVERAL;
+    struct eddis_error err = { 0 };
+
+    CHECK(w, eddis_allgather(w->e, &x->device[1][2], all, sizeof *all, TIMEOUT_NS, &err) == 0);
+    for (int i = 0; i < w->world.n_ranks; i++)
+        CHECK(w, several ? all[i] == all[0] && all[i] > 0.01f : all[i] == (float)i);
+    CHECK(w, several == (x->written > 0));
+    free(all);
+}
+
+int values_elsewhere(struct eddis *e, const char *folder)
+{
+    struct worker own = worker_of(e), *w = &own;
+    struct elsewhere *x = calloc(1, sizeof *x);
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    int begun;
+
+    elsewhere_set_up(w, x);
+    x->reads = true; /* the first beginning does */
+    for (;;) {
+        if (x->reads)
+            elsewhere_to_host(x);
+        elsewhere_move(w, x);
+        begun = eddis_step_begin(e, &s, &err);
+        if (begun != 1)
+            break;
+        elsewhere_begun(w, x, &s);
+        CHECK(w, eddis_announce(e, 0, EDDIS_ZERO, eddis_gradient(e, 0), &err) == 0);
+        CHECK(w, eddis_wait(e, TIMEOUT_NS, &err) == 0);
+        CHECK(w, eddis_step_end(e, NULL, &err) == 0);
+        if (folder && s.flags & EDDIS_STEP_CHECKPOINT)
+            elsewhere_save(w, x, folder);
+    }
+    CHECK(w, begun == 0);
+    CHECK(w, !(w->world.flags & EDDIS_WORLD_SEVERAL) || w->world.group_rank || x->reads);
+    if (w->world.flags & EDDIS_WORLD_SEVERAL)
+        elsewhere_from_host(w, x);
+    elsewhere_check(w, x);
     free(x);
     return w->failures;
 }

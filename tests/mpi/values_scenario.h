@@ -16,4 +16,9 @@ int values_many(struct eddis *e);
 /* Parameters of no dimension, of no elements, and without a gradient. */
 int values_shapes(struct eddis *e);
 
+/* Values that are in host memory only when the library reads or writes them, and never at the same
+ * place.  folder: for checkpoints; NULL: none is written.
+ */
+int values_elsewhere(struct eddis *e, const char *folder);
+
 #endif
