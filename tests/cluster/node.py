@@ -28,6 +28,8 @@ LEASE = 5.0  # seconds: a machine with ten programs on each core may keep a driv
 PATIENCE = 180.0  # seconds
 TOKEN = "0123456789abcdef"
 SECOND = 1000000000
+# Both may name the group of a new process; the loser of the two is told of no permission, and goes on.
+GROUP_NAMED = re.compile(r"plm:rsh: Warning: setpgid\(\d+,\d+\) failed in parent with errno=Permission denied\(13\)$")
 SLEEP = ["sleep", "1000"]  # much longer than PATIENCE: who waits for it is found
 # A rank whose children have left its group and session, twice over.
 FAMILY = ["sh", "-c", "setsid sh -c 'setsid sleep 1000 & sleep 1000' & (sleep 1000 &) ; "
@@ -298,6 +300,11 @@ class Node:
                 return f.read().decode(errors="replace")
         except (FileNotFoundError, IsADirectoryError):
             return ""
+
+    def mpirun_log(self):
+        """What mpirun said, without what it says where a daemon's start has begun its program before its parent
+        could name its group: it is named by itself then, too."""
+        return "".join(line for line in self.read("mpirun.log").splitlines(True) if not GROUP_NAMED.search(line))
 
     def folders(self):
         found = re.search(r"folders (\S+) and (\S+)", self.read("agent.log"))

@@ -430,7 +430,7 @@ def test_mpi_ends_by_itself(make):
     assert n.driver.wait("mpirun_exit")["code"] == 0
     wait_for("the last progress", lambda: [p["steps_done"] for p in n.driver.progress.values()] ==
              [50] * 4)
-    assert n.read("mpirun.log") == "", n.read("mpirun.log")
+    assert n.mpirun_log() == "", n.mpirun_log()
     n.leave()
 
 

@@ -62,7 +62,7 @@ def test_training(make):
     for n, w in zip(c.node, c.workers):
         wait_for("the last progress", lambda: [p["steps_done"] for p in n.driver.progress.values()]
                  == [40] * w)
-    assert c.node[0].read("mpirun.log") == "", c.node[0].read("mpirun.log")
+    assert c.node[0].mpirun_log() == "", c.node[0].mpirun_log()
     c.stop("kill")
     c.leave()
 
