@@ -122,19 +122,30 @@ def tensors(path):
             for name, t in json.loads(data[8:8 + n]).items() if name != "__metadata__"}
 
 
+def trained(rebalance):
+    """Its parameters, and how often it was re-planned; each sample was taken once an epoch."""
+    path = FOLDERS.path("work", f"model-{rebalance}")
+    with training(epochs=25, batch=f", rebalance: {rebalance}", save=path) as j:
+        j.check(0, "ok")
+        s = j.summary()
+        assert s["samples"] == 25 * SAMPLES and s["steps_done"] == 25 * 6, s
+        assert s["replans"] == len(events(j, "replanned")), s
+        if s["replans"]:
+            check_plan(wait_replan(j))
+        return tensors(path), s["replans"]
+
+
 def exact():
-    """Synchronous training gives the same parameters, up to rounding, and takes each sample once an epoch."""
-    found = []
-    for rebalance in "off", "auto":
-        path = FOLDERS.path("work", f"model-{rebalance}")
-        with training(epochs=25, batch=f", rebalance: {rebalance}", save=path) as j:
-            j.check(0, "ok")
-            s = j.summary()
-            assert s["samples"] == 25 * SAMPLES and s["steps_done"] == 25 * 6, s
-            assert (s["replans"] > 0) == (rebalance == "auto") and s["replans"] == len(events(j, "replanned")), s
-            if rebalance == "auto":
-                check_plan(wait_replan(j))
-        found.append(tensors(path))
+    """Synchronous training gives the same parameters, up to rounding, and takes each sample once an epoch.  Where the
+    machine's other work hid the paces for all of a job, that begins again."""
+    equal, replans = trained("off")
+    assert replans == 0, replans
+    for _ in range(5):
+        planned, replans = trained("auto")
+        if replans:
+            break
+    assert replans > 0, "five jobs without a re-plan"
+    found = equal, planned
     for name, values in found[0].items():
         most = max(map(abs, values))
         off = max(abs(a - b) for a, b in zip(values, found[1][name]))
