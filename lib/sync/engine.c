@@ -343,6 +343,8 @@ int engine_waits_for(const struct engine *e, int bucket)
 
     if (s->open && bucket < s->first + s->left)
         return sync_waits_for(e->sync, bucket);
+    if (!e->order && !e->layout)
+        return -1;
     if (e->order && !e->ordered && round_order_started(e->order))
         return round_order_waits_for(e->order);
     return e->layout && arena_layout_due(e->layout) ? arena_layout_waits_for(e->layout) : -1;

@@ -57,9 +57,10 @@ struct engine {
     int n_sets;
     int *queue; /* [n_queue] sets whose rounds have not left, in the order of their beginning */
     int n_queue;
-    int n_open;                /* rounds that are not combined */
-    struct round_order *order; /* NULL: one set, or one rank */
-    bool ordered;              /* all ranks have the round that is first in the queue next */
+    const struct bucket *filling; /* nothing can leave before it is full; NULL: that is not known */
+    int n_open;                   /* rounds that are not combined */
+    struct round_order *order;    /* NULL: one set, or one rank */
+    bool ordered;                 /* all ranks have the round that is first in the queue next */
     struct bucket_cost cost;
     struct arena_layout *layout; /* NULL: it stays as it is */
     int layouts;                 /* taken so far */

@@ -88,10 +88,9 @@ bool engine_missed(const struct engine *e, int parameter)
     return e->slot[parameter].missed;
 }
 
-static void engine_pack(struct engine *e, const struct engine_announcement *a)
+static void engine_pack(struct engine *e, const struct engine_announcement *a, double weight)
 {
     const struct arena_slot *s = &e->arena.slot[a->parameter];
-    double weight = e->set[e->slot[a->parameter].set].weight;
     double factor = engine_alone(e) ? 1.0 : weight / e->step.batch;
     void *own = engine_slot(e, a->parameter);
     void *result = a->result ? a->result : e->slot[a->parameter].place;
@@ -236,8 +235,10 @@ static int round_leave(struct engine *e, struct set *s, int64_t now_ns, struct o
         struct bucket *b = &e->bucket[number];
         struct sync_tail *tail = bucket_tail(e, b);
 
-        if (b->missing)
+        if (b->missing) {
+            e->filling = b;
             return 0;
+        }
         *tail = round_tail(e, s);
         if (s->leads && s->left == s->n - 1 && e->hooks.report)
             e->hooks.report(e->hooks.arg, tail);
@@ -255,23 +256,15 @@ static int round_leave(struct engine *e, struct set *s, int64_t now_ns, struct o
     return s->left == s->n;
 }
 
-/* Whether all that is agreed on is, and the next bucket to leave is not full: the usual case. */
-static bool engine_fills(const struct engine *e)
-{
-    const struct set *s = &e->set[e->queue[0]];
-
-    return e->n_queue && !e->layout && (!e->order || e->ordered) &&
-           e->bucket[s->first + s->left].missing;
-}
-
 /* Send off what is full, round after round. */
 static int engine_launch(struct engine *e, int64_t now_ns, struct outbox *out,
                          struct eddis_error *err)
 {
     int rc = 1;
 
-    if (engine_fills(e))
+    if (e->filling && e->filling->missing)
         return 0;
+    e->filling = NULL;
     while (rc == 1 && e->n_queue) {
         rc = engine_agree(e, out, err);
         if (rc == 1)
@@ -301,12 +294,12 @@ static void engine_mark(struct engine *e, int parameter, int64_t now_ns)
 int engine_announce(struct engine *e, const struct engine_announcement *a, int64_t now_ns,
                     struct outbox *out, struct eddis_error *err)
 {
-    int set = e->slot[a->parameter].set;
+    const struct set *s = &e->set[e->slot[a->parameter].set];
 
-    if (!e->set[set].open)
-        round_begin(e, set, now_ns);
+    if (!s->open)
+        round_begin(e, (int)(s - e->set), now_ns);
     assert(!e->slot[a->parameter].announced);
-    engine_pack(e, a);
+    engine_pack(e, a, s->weight);
     engine_mark(e, a->parameter, now_ns);
     return engine_launch(e, now_ns, out, err);
 }

@@ -10,17 +10,14 @@
 #include <stdlib.h>
 
 /* With announce_lock held: the set has a round, which begins unless one has. */
-static struct step_set *round_open(struct eddis *e, int set)
+static void round_open(struct eddis *e, struct step_set *s)
 {
-    struct step_set *s = &e->step.set[set];
-
     if (s->open)
-        return s;
+        return;
     s->open = s->met = true;
     s->n_announced = 0;
     s->number = e->step.rounds++;
     s->rounds++;
-    return s;
 }
 
 /* Announcements of one call, which are sent together, or not at all.  With announce_lock held, so
@@ -35,12 +32,11 @@ static int batch_add(struct eddis *e, struct batch *b, const struct engine_annou
                      struct eddis_error *err)
 {
     struct parameter *p = &e->parameters.item[a->parameter];
-    const struct step_set *s = &e->step.set[p->set];
 
     if (!e->step.begun || e->step.finished)
         return eddis_fail(err, -EINVAL, "parameter '%s' was announced %s", p->name,
                           e->step.begun ? "after eddis_wait" : "outside of a step");
-    if (s->finished)
+    if (p->rounds->finished)
         return eddis_fail(err, -EINVAL,
                           "parameter '%s' was announced before eddis_wait_set of its set %d, which "
                           "has begun, has succeeded",
@@ -74,8 +70,10 @@ static int batch_end(struct eddis *e, struct batch *b, int rc)
         p->announced = rc == 0;
         p->held = rc == 0 && held;
         e->step.n_held += p->held;
-        if (rc == 0)
-            round_open(e, p->set)->n_announced++;
+        if (rc == 0) {
+            round_open(e, p->rounds);
+            p->rounds->n_announced++;
+        }
     }
     if (rc < 0 || !b->first)
         return rc;
@@ -383,7 +381,7 @@ static void step_finish(struct eddis *e)
     pthread_mutex_lock(&s->announce_lock);
     none = s->rounds == 0;
     for (int i = 0; none && i < s->n_sets; i++)
-        (void)round_open(e, i);
+        round_open(e, &s->set[i]);
     s->finished = true;
     for (int i = 0; i < s->rounds; i++) {
         int set = set_of_round(s, i);
@@ -444,7 +442,7 @@ int eddis_wait_set(struct eddis *e, int set, int64_t timeout_ns, struct eddis_er
         return rc;
     before = phase_wait_enter(&e->phase);
     pthread_mutex_lock(&e->step.announce_lock);
-    (void)round_open(e, set);
+    round_open(e, &e->step.set[set]);
     round_finish(e, set);
     pthread_mutex_unlock(&e->step.announce_lock);
     rc = wait_round(e, set, deadline, err);
@@ -513,7 +511,7 @@ int eddis_set_round_weight(struct eddis *e, int set, double weight, struct eddis
                         "first announcement, once",
                         set);
     } else {
-        (void)round_open(e, set);
+        round_open(e, s);
         s->weight = (struct mail_weight){ .mail.kind = MAIL_WEIGHT, .set = set, .weight = weight };
         comm_thread_send(e->comm_thread, &s->weight.mail);
     }

@@ -11,6 +11,8 @@
 
 #include "lib/sync/comm_thread.h"
 
+struct step_set;
+
 struct parameter_layer {
     char *name;
     enum eddis_layer_kind kind;
@@ -29,6 +31,7 @@ struct parameter {
     void *value;
     void *result; /* NULL: each announcement says */
     int slot;     /* of its gradient, the engine's number; -1: it has none */
+    struct step_set *rounds; /* the set's; NULL before eddis_commit */
     bool factored;
     bool announced; /* in its set's round under way */
     bool held;      /* announced, but an emulated device is not so far */

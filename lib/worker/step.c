@@ -8,15 +8,19 @@
 #include <math.h>
 #include <stdlib.h>
 
-int step_make_sets(struct step *s, const struct parameters *all, struct eddis_error *err)
+int step_make_sets(struct step *s, struct parameters *all, struct eddis_error *err)
 {
     int n = parameters_sets(all, err);
     struct step_set *set = n < 0 ? NULL : calloc((size_t)n, sizeof *set);
 
     if (n < 0 || !set)
         return n < 0 ? n : eddis_fail(err, -ENOMEM, "no memory for %d sets", n);
-    for (int i = 0; i < all->n; i++)
-        set[all->item[i].set].n += all->item[i].slot >= 0;
+    for (int i = 0; i < all->n; i++) {
+        struct parameter *p = &all->item[i];
+
+        p->rounds = &set[p->set];
+        p->rounds->n += p->slot >= 0;
+    }
     free(s->set);
     s->set = set;
     s->n_sets = n;

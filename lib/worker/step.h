@@ -60,6 +60,6 @@ struct step {
 
 /* Make the sets of these parameters. */
 struct parameters;
-int step_make_sets(struct step *s, const struct parameters *all, struct eddis_error *err);
+int step_make_sets(struct step *s, struct parameters *all, struct eddis_error *err);
 
 #endif
