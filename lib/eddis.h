@@ -356,17 +356,19 @@ int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);
 /* Sets: a step combines each set of parameters in rounds of its own.  A round of a set begins with
  * the first announcement of one of its parameters and ends when eddis_wait_set succeeds, which
  * first counts what was not announced as zero; a call without an announcement makes a round of
- * zeros. After it the set's parameters may be announced again, in the same step: that is its next
- * round. So a step may update one set with the other's new values, as a GAN does, or one set
- * several times, as L-BFGS does with its closure.  Rounds of unlike sets may overlap, and leave in
- * the order in which they began.  eddis_wait, at the end of a step, ends the rounds that are still
+ * zeros.  After it the set's parameters may be announced again, in the same step: that is its next
+ * round.  So a step may update one set by the other's new values, as a GAN does, or one set several
+ * times, as L-BFGS does with its closure.  Rounds of unlike sets may overlap, and leave in the
+ * order in which they began.  eddis_wait, at the end of a step, ends the rounds that are still
  * under way; where the step has had none it makes one of every set, in their order.  A set may be
  * left out of a step, by all.
  *
  * All workers of a group make as many rounds in a step, of the same sets in the same order; else
- * all get -EPROTO, which names two of them: from the next round on, at the latest of the next step;
- * in the job's last step the wait tells for whom it is.  The step's samples, plans and checkpoints
- * are as without sets, and a plan takes effect between steps.  In async and hybrid mode a round
+ * all get -EPROTO, which names two of them, from the next round that one of them makes.  Where none
+ * follows, in the job's last step or before an exchange in hybrid mode, the waits tell for whom
+ * they are.
+ *
+ * Samples, plans and checkpoints are of steps, as without sets.  In async and hybrid mode a round
  * combines the gradients of that set within the group, and updates the group's own model; the
  * parameters of all sets are drawn to the centre together, between steps.  What is read at
  * eddis_result and eddis_gradient stays until the next announcement of that set, or the next step.

@@ -66,11 +66,11 @@ struct engine {
     int layouts;                 /* taken so far */
     struct sync *sync;
     struct engine_step step;
-    int64_t begun_ns; /* the step */
-    int rounds;       /* begun in it */
-    int in_flight;    /* buckets that left and are not combined */
-    unsigned sequence;
-    int64_t exchanges; /* that are over */
+    int64_t begun_ns;                     /* the step */
+    int rounds;                           /* begun in it */
+    int in_flight;                        /* buckets that left and are not combined */
+    unsigned sequence, exchange_sequence; /* of tags */
+    int64_t exchanges;                    /* that are over */
     bool exchanging;
 };
 

@@ -178,9 +178,17 @@ static int bucket_unpack(struct engine *e, struct bucket *b, struct eddis_error 
 
 /* ---- leaving ---- */
 
-static int engine_tag(struct engine *e)
+/* Rounds and exchanges are numbered apart: where ranks make unlike numbers of rounds, those that
+ * are behind an exchange already must meet the others' round, to learn of it.
+ */
+static int engine_tag(unsigned *sequence, int which)
 {
-    return (int)(e->sequence++ % COMM_TAGS);
+    return (int)((*sequence)++ % (COMM_TAGS / 2)) * 2 + which;
+}
+
+static int round_tag(struct engine *e)
+{
+    return engine_tag(&e->sequence, 0);
 }
 
 /* Returns 1 when all ranks have the queue's first round next; 0: they are still agreeing. */
@@ -194,7 +202,7 @@ static int engine_agree(struct engine *e, struct outbox *out, struct eddis_error
     if (round_order_started(e->order))
         return 0;
     rc = round_order_start(e->order, &(struct round_name){ e->step.step, s->number, e->queue[0] },
-                           engine_tag(e), out, err);
+                           round_tag(e), out, err);
     e->ordered = rc == 1;
     return rc;
 }
@@ -209,7 +217,7 @@ static int engine_settle(struct engine *e, struct outbox *out, struct eddis_erro
     if (arena_layout_started(e->layout))
         return 0;
     for (int i = 0; i < ARENA_LAYOUT_TAGS; i++)
-        tag[i] = engine_tag(e);
+        tag[i] = round_tag(e);
     rc = arena_layout_start(e->layout, e->arena.item, &e->cost, tag, out, err);
     if (rc == 1)
         rc = engine_take_layout(e, err);
@@ -242,7 +250,7 @@ static int round_leave(struct engine *e, struct set *s, int64_t now_ns, struct o
         *tail = round_tail(e, s);
         if (s->leads && s->left == s->n - 1 && e->hooks.report)
             e->hooks.report(e->hooks.arg, tail);
-        rc = sync_begin(e->sync, number, engine_tag(e), now_ns, out, err);
+        rc = sync_begin(e->sync, number, round_tag(e), now_ns, out, err);
         if (rc < 0)
             return rc;
         s->left++;
@@ -360,7 +368,7 @@ int engine_exchange(struct engine *e, const struct sync_turn *turn, int64_t now_
     struct sync_turn t = *turn;
     int rc;
 
-    t.tag = engine_tag(e);
+    t.tag = engine_tag(&e->exchange_sequence, 1);
     assert(!e->n_open && !e->exchanging);
     rc = sync_exchange(e->sync, &t, now_ns, out, err);
     if (rc < 0)

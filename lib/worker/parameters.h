@@ -29,8 +29,8 @@ struct parameter {
     int64_t dims[EDDIS_MAX_DIMS];
     size_t n;
     void *value;
-    void *result; /* NULL: each announcement says */
-    int slot;     /* of its gradient, the engine's number; -1: it has none */
+    void *result;            /* NULL: each announcement says */
+    int slot;                /* of its gradient, the engine's number; -1: it has none */
     struct step_set *rounds; /* the set's; NULL before eddis_commit */
     bool factored;
     bool announced; /* in its set's round under way */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* worker.h - what is behind a struct eddis: one worker, put together of its subjects
  *
- * Only worker.c, which opens and closes it, step.c, announce.c, commit.c and the functions of
- * eddis.h see all of it; a subject knows itself and what worker.c tells it of others.  Locks, in
+ * Only worker.c, which opens and closes it, step.c, announce.c, wait.c, commit.c and the functions
+ * of eddis.h see all of it; a subject knows itself and what worker.c tells it of others.  Locks, in
  * the order in which they may be taken:
  *
  *     step.announce_lock > the communication thread's > replan.lock > samples.lock > phase.lock

@@ -21,12 +21,14 @@ static const struct way {
     int measured; /* buckets */
     int plans;    /* new ones, in between */
     int go_back;
+    int emulated; /* devices: gradients are held until the step's time is over */
 } ways[] = {
     { "sync", "allreduce", 1, 1, { 0 }, 0, 0, 0 },
     { "sync", "allreduce", 3, 3, { 0 }, 0, 0, 0 },          /* memory of one node */
     { "sync", "allreduce", 3, 3, { 0, 1, 2 }, 0, 0, 0 },    /* messages alone */
     { "sync", "allreduce", 4, 4, { 0, 0, 1, 1 }, 1, 1, 0 }, /* both, and measured buckets */
     { "sync", "allreduce", 3, 3, { 0, 0, 1 }, 0, 1, 1 },
+    { "sync", "allreduce", 3, 3, { 0, 0, 0 }, 0, 1, 0, 1 },
     { "hybrid", "hsgd", 4, 2, { 0, 0, 1, 1 }, 0, 0, 0 },
     { "hybrid", "hsgd", 4, 2, { 0, 1, 2, 3 }, 1, 1, 1 },
     { "async", "easgd", 3, 1, { 0, 0, 0 }, 0, 1, 0 },
@@ -76,6 +78,7 @@ static void test_training(const struct way *way)
                           .algorithm = way->algorithm,
                           .per_group = way->per_group,
                           .node_of = way->node_of,
+                          .emulated = way->emulated,
                           .period = strcmp(way->mode, "sync") == 0 ? 0 : 3,
                           .checkpoint_dir = dir,
                           .arg = &t };
@@ -104,12 +107,18 @@ static void mismatch_body(struct eddis *e, int rank, struct loop_job *j)
     CHECK(sets_mismatch(e, *(enum sets_mismatch *)j->arg) == 0);
 }
 
-/* nodes 0: without a board, so by messages. */
-static void test_mismatch(enum sets_mismatch how, int n, const int *node_of)
+/* node_of NULL: without a board, so by messages.  mode NULL: sync. */
+static void test_mismatch(enum sets_mismatch how, int n, const int *node_of, const char *mode)
 {
-    struct loop_job j = {
-        .n = n, .body = mismatch_body, .node_of = node_of, .broken = -EPROTO, .arg = &how
-    };
+    struct loop_job j = { .n = n,
+                          .body = mismatch_body,
+                          .mode = mode,
+                          .algorithm = mode ? "hsgd" : NULL,
+                          .per_group = mode ? n : 0,
+                          .period = mode ? 100 : 0,
+                          .node_of = node_of,
+                          .broken = -EPROTO,
+                          .arg = &how };
     int64_t batch[MAX_RANKS] = { 10, 10, 10, 10 };
 
     for (int i = 0; i < n; i++)
@@ -185,10 +194,13 @@ int main(void)
     for (int i = 0; i < WAYS; i++)
         test_training(&ways[i]);
     for (int how = SETS_ORDER; how <= SETS_ONE; how++) {
-        test_mismatch((enum sets_mismatch)how, 2, NULL);
-        test_mismatch((enum sets_mismatch)how, 4, NULL);
-        test_mismatch((enum sets_mismatch)how, 3, (const int[]){ 0, 0, 0 });
-        test_mismatch((enum sets_mismatch)how, 4, (const int[]){ 0, 0, 1, 1 });
+        const enum sets_mismatch m = (enum sets_mismatch)how;
+
+        test_mismatch(m, 2, NULL, NULL);
+        test_mismatch(m, 4, NULL, NULL);
+        test_mismatch(m, 3, (const int[]){ 0, 0, 0 }, NULL);
+        test_mismatch(m, 4, (const int[]){ 0, 0, 1, 1 }, NULL);
+        test_mismatch(m, 4, (const int[]){ 0, 0, 1, 1 }, "hybrid");
     }
     if (loop_job_failures)
         fprintf(stderr, "%d failures\n", loop_job_failures);

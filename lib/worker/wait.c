@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wait.c - waiting for combined gradients, and the end of rounds */
+#include "rounds.h"
+
+#include "lib/base/clock.h"
+
+#include <errno.h>
+
+/* A layer with a gradient that is missing from bucket b, or any layer of it. */
+static const char *wait_layer_name(struct eddis *e, int b)
+{
+    const char *name = NULL;
+
+    pthread_mutex_lock(&e->step.announce_lock);
+    for (int i = e->parameters.n - 1; i >= 0; i--) {
+        const struct parameter *p = &e->parameters.item[i];
+
+        if (p->slot < 0 || comm_thread_bucket_of(e->comm_thread, p->slot) != b)
+            continue;
+        name = e->parameters.layer[p->layer].name;
+        if (!p->announced)
+            break;
+    }
+    pthread_mutex_unlock(&e->step.announce_lock);
+    return name ? name : "-";
+}
+
+/* For the gradient in a slot, in its set's last round; -1: all of the set. */
+static int wait_slot(struct eddis *e, int set, int slot, int64_t deadline_ns,
+                     struct eddis_error *err)
+{
+    struct comm_wait w = {
+        .kind = WAIT_ROUND, .set = set, .parameter = slot, .round = e->step.set[set].rounds
+    };
+    const char *layer;
+    int rc = waiter_wait(&e->all.waiter, &w, deadline_ns, err);
+
+    if (rc != -ETIMEDOUT)
+        return rc;
+    layer = wait_layer_name(e, w.bucket);
+    if (w.peer < 0)
+        return eddis_fail(err, rc,
+                          "step %lld: bucket %d of %d has not left, layer '%s' or one in a bucket "
+                          "before it is not combined yet",
+                          (long long)e->step.current.step, w.bucket, w.n_buckets, layer);
+    return eddis_fail(err, rc, "step %lld: bucket %d of %d with layer '%s' waits for rank %d",
+                      (long long)e->step.current.step, w.bucket, w.n_buckets, layer, w.peer);
+}
+
+/* A parameter is combined: whether this worker has it.  One that went on without would train
+ * another model than the rest.
+ */
+static int wait_place(const struct eddis *e, int parameter, struct eddis_error *err)
+{
+    const struct parameter *p = &e->parameters.item[parameter];
+
+    if (p->slot < 0 || !engine_missed(e->engine, p->slot))
+        return 0;
+    return eddis_fail(
+        err, -EINVAL,
+        "step %lld: parameter '%s' of layer '%s' was announced by other workers, but what they "
+        "combined has no place on this one, which did not announce it; announce it at every step, "
+        "with EDDIS_ZERO where there is nothing to add, or register it with a result",
+        (long long)e->step.current.step, p->name, e->parameters.layer[p->layer].name);
+}
+
+/* The same for those of a layer, and of a set; where all were announced they have places. */
+static int wait_places_layer(const struct eddis *e, int layer, struct eddis_error *err)
+{
+    const struct step_set *s = &e->step.set[e->parameters.layer[layer].set];
+    int rc = 0;
+
+    if (!s->finished || s->n_announced == s->n)
+        return 0;
+    for (int i = e->parameters.layer[layer].newest; rc == 0 && i >= 0;
+         i = e->parameters.item[i].older)
+        rc = wait_place(e, i, err);
+    return rc;
+}
+
+static int wait_places(const struct eddis *e, int set, struct eddis_error *err)
+{
+    const struct step_set *s = &e->step.set[set];
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < e->parameters.n && s->n_announced < s->n; i++)
+        if (e->parameters.item[i].set == set)
+            rc = wait_place(e, i, err);
+    return rc;
+}
+
+static int wait_check(const struct eddis *e, struct eddis_error *err)
+{
+    int rc = worker_check(e, err);
+
+    if (rc == 0 && !e->step.begun)
+        rc = eddis_fail(err, -EINVAL, "there is nothing to wait for outside of a step");
+    return rc;
+}
+
+/* With announce_lock held: what was not announced in the set's round counts as zero. */
+static void round_finish(struct eddis *e, int set)
+{
+    struct step_set *s = &e->step.set[set];
+
+    if (s->finished)
+        return;
+    s->finished = true;
+    /* Without need nothing would wait for this mail to be handled before it is used again. */
+    if (s->n_announced == s->n && s->n)
+        return;
+    s->finish = (struct mail_finish){ .mail.kind = MAIL_FINISH, .set = set };
+    comm_thread_send(e->comm_thread, &s->finish.mail);
+}
+
+/* Until the round of a set that is finished is combined, and has its places.  It is over then. */
+static int wait_round(struct eddis *e, int set, int64_t deadline_ns, struct eddis_error *err)
+{
+    int rc = wait_slot(e, set, -1, deadline_ns, err);
+
+    if (rc == 0)
+        rc = wait_places(e, set, err);
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&e->step.announce_lock);
+    e->step.set[set].open = e->step.set[set].finished = false;
+    for (int i = 0; i < e->parameters.n; i++)
+        if (e->parameters.item[i].set == set)
+            e->parameters.item[i].announced = false;
+    pthread_mutex_unlock(&e->step.announce_lock);
+    return 0;
+}
+
+/* Every round that has begun ends with the step; where none has, each set makes one. */
+static void step_finish(struct eddis *e)
+{
+    struct step *s = &e->step;
+    bool none;
+
+    pthread_mutex_lock(&s->announce_lock);
+    none = s->rounds == 0;
+    for (int i = 0; none && i < s->n_sets; i++)
+        rounds_open(e, &s->set[i]);
+    s->finished = true;
+    for (int i = 0; i < s->rounds; i++) {
+        int set = rounds_set(s, i);
+
+        if (set >= 0 && s->set[set].open)
+            round_finish(e, set);
+    }
+    pthread_mutex_unlock(&s->announce_lock);
+}
+
+/* For the rounds that are not over; none begins any more. */
+static int wait_step(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
+{
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < e->step.n_sets; i++)
+        if (e->step.set[i].open)
+            rc = wait_round(e, i, deadline_ns, err);
+    return rc;
+}
+
+int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
+{
+    int64_t deadline = clock_after_ns(clock_now_ns(), timeout_ns);
+    enum eddis_phase before;
+    int rc = wait_check(e, err);
+
+    if (rc == 0)
+        rc = rounds_release(e, deadline, err); /* counts as compute */
+    if (rc < 0)
+        return rc;
+    before = phase_wait_enter(&e->phase);
+    step_finish(e);
+    rc = wait_step(e, deadline, err);
+    phase_wait_leave(&e->phase, before, rc);
+    if (rc == 0)
+        rc = replan_failure(&e->replan, err); /* fails the step on this worker */
+    if (rc == 0) {
+        e->step.waited = true;
+        e->emulation.waited_ns = clock_now_ns();
+    }
+    return rc;
+}
+
+int eddis_wait_set(struct eddis *e, int set, int64_t timeout_ns, struct eddis_error *err)
+{
+    int64_t deadline = clock_after_ns(clock_now_ns(), timeout_ns);
+    enum eddis_phase before;
+    int rc = wait_check(e, err);
+
+    if (rc == 0 && (set < 0 || set >= e->step.n_sets))
+        rc = eddis_fail(err, -EINVAL, "there is no set %d", set);
+    if (rc == 0 && e->step.finished)
+        rc = eddis_fail(err, -EINVAL, "set %d has no round after eddis_wait", set);
+    if (rc == 0)
+        rc = rounds_release(e, deadline, err);
+    if (rc < 0)
+        return rc;
+    before = phase_wait_enter(&e->phase);
+    pthread_mutex_lock(&e->step.announce_lock);
+    rounds_open(e, &e->step.set[set]);
+    round_finish(e, set);
+    pthread_mutex_unlock(&e->step.announce_lock);
+    rc = wait_round(e, set, deadline, err);
+    phase_wait_leave(&e->phase, before, rc);
+    return rc;
+}
+
+/* With announce_lock held: every parameter of the layer was announced, or its round is over. */
+static int wait_layer_check(const struct eddis *e, int layer, struct eddis_error *err)
+{
+    const struct parameter_layer *l = &e->parameters.layer[layer];
+    const struct step_set *s = &e->step.set[l->set];
+    bool ends = s->open ? s->finished : s->met;
+
+    for (int i = l->newest; !ends && i >= 0; i = e->parameters.item[i].older)
+        if (e->parameters.item[i].slot >= 0 && (!s->open || !e->parameters.item[i].announced))
+            return eddis_fail(
+                err, -EINVAL,
+                "layer '%s' cannot be waited for, its parameter '%s' was not announced", l->name,
+                e->parameters.item[i].name);
+    return 0;
+}
+
+int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddis_error *err)
+{
+    int64_t deadline = clock_after_ns(clock_now_ns(), timeout_ns);
+    enum eddis_phase before;
+    int rc = wait_check(e, err);
+
+    if (rc < 0)
+        return rc;
+    if (layer < 0 || layer >= e->parameters.n_layers)
+        return eddis_fail(err, -EINVAL, "there is no layer %d", layer);
+    pthread_mutex_lock(&e->step.announce_lock);
+    rc = wait_layer_check(e, layer, err);
+    pthread_mutex_unlock(&e->step.announce_lock);
+    if (rc == 0)
+        rc = rounds_release(e, deadline, err);
+    if (rc < 0)
+        return rc;
+    before = phase_wait_enter(&e->phase);
+    for (int i = e->parameters.layer[layer].newest; rc == 0 && i >= 0;
+         i = e->parameters.item[i].older)
+        if (e->parameters.item[i].slot >= 0)
+            rc = wait_slot(e, e->parameters.item[i].set, e->parameters.item[i].slot, deadline, err);
+    phase_wait_leave(&e->phase, before, rc);
+    return rc < 0 ? rc : wait_places_layer(e, layer, err);
+}
