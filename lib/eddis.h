@@ -125,7 +125,7 @@ enum eddis_dtype {
     EDDIS_INT32 = 3, /* integers and bytes: collectives only, never parameters */
     EDDIS_INT64 = 4,
     EDDIS_UINT8 = 5,
-    EDDIS_FLOAT16 = 6, /* 16-bit floating point, collectives only too; added up as float32 */
+    EDDIS_FLOAT16 = 6, /* 16-bit floating point; added up as float32, rounded once a hop */
     EDDIS_BFLOAT16 = 7,
 };
 

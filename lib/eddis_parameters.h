@@ -22,7 +22,7 @@ int eddis_add_layer_to(struct eddis *e, int set, const char *name, enum eddis_la
 struct eddis_parameter {
     size_t size;                  /* sizeof (struct eddis_parameter) */
     const char *name;             /* copied */
-    enum eddis_dtype dtype;       /* EDDIS_FLOAT32 or EDDIS_FLOAT64, of value and gradient */
+    enum eddis_dtype dtype;       /* of value, gradient and factors; no integers or bytes */
     int n_dims;                   /* 0 to EDDIS_MAX_DIMS; 0: one element */
     int64_t dims[EDDIS_MAX_DIMS]; /* from 0 on; 0: it is empty, and value may be NULL */
     void *value;  /* its elements, contiguous; borrowed until eddis_close; the library
@@ -40,7 +40,13 @@ struct eddis_parameter {
                    * and factored and result are 0 */
 };
 
-/* Register a parameter of a layer.  Returns its number. */
+/* Register a parameter of a layer.  Returns its number.
+ *
+ * A gradient of 16 bits travels so: it is rounded when it is weighted, and what a worker adds to it
+ * once more; sums are made in float32.  Where models of 16 bits are drawn to a centre this is of
+ * float32, and the library keeps a float32 copy of the values, which follows the program's updates
+ * and is rounded to them after an exchange: small moves are not lost.
+ */
 int eddis_add_parameter(struct eddis *e, int layer, const struct eddis_parameter *p,
                         struct eddis_error *err);
 

@@ -98,19 +98,25 @@ void arena_mark(const struct arena *a, int slot, bool announced)
 {
     const struct arena_slot *s = &a->slot[slot];
     void *data = arena_data(a, slot);
+    float mark = announced;
 
     if (s->type == COMM_FLOAT32)
-        ((float *)data)[s->n] = announced;
+        ((float *)data)[s->n] = mark;
+    else if (s->type == COMM_FLOAT64)
+        ((double *)data)[s->n] = (double)mark;
     else
-        ((double *)data)[s->n] = announced;
+        comm_narrow(s->type, (uint16_t *)data + s->n, &mark, 1);
 }
 
 bool arena_marked(const struct arena *a, int slot, const void *data)
 {
     const struct arena_slot *s = &a->slot[slot];
 
-    return s->type == COMM_FLOAT32 ? ((const float *)data)[s->n] != 0
-                                   : ((const double *)data)[s->n] != 0;
+    if (s->type == COMM_FLOAT32)
+        return ((const float *)data)[s->n] != 0;
+    if (s->type == COMM_FLOAT64)
+        return ((const double *)data)[s->n] != 0;
+    return ((const uint16_t *)data)[s->n] != 0;
 }
 
 size_t arena_span(const struct arena *a, int last, int first)

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,7 @@ struct elastic {
     double moving_rate;
     struct part part[SYNC_TYPES];
     int n_parts;
+    float *kept;                  /* all values of 16 bits, as they would be in float32 */
     const enum elastic_phase *at; /* of the exchange under way */
     int waiting;                  /* requests `now` that are not done */
     int updating;                 /* updates under way */
@@ -91,12 +93,17 @@ void elastic_values_scatter(const struct sync_value *v, int n, const void *block
     }
 }
 
+enum comm_type sync_centre_type(enum comm_type type)
+{
+    return comm_type_half(type) ? COMM_FLOAT32 : type;
+}
+
 size_t sync_centre_size(const struct sync_value *v, int n, enum comm_type type)
 {
     size_t sum = 0;
 
     for (int i = 0; i < n; i++)
-        sum += v[i].type == type ? v[i].n : 0;
+        sum += sync_centre_type(v[i].type) == type ? v[i].n : 0;
     return sum;
 }
 
@@ -123,6 +130,18 @@ static int part_open(struct elastic *e, int type, struct eddis_error *err)
     return p->data ? 0 : eddis_fail(err, -ENOMEM, "no memory for a copy of %zu parameters", p->n);
 }
 
+static int kept_open(struct elastic *e, struct eddis_error *err)
+{
+    size_t n = 0;
+
+    for (int i = 0; i < e->m.n_values; i++)
+        n += comm_type_half(e->m.value[i].type) ? e->m.value[i].n : 0;
+    if (!n)
+        return 0;
+    e->kept = malloc(n * sizeof *e->kept);
+    return e->kept ? 0 : eddis_fail(err, -ENOMEM, "no memory for %zu parameters as float32", n);
+}
+
 int elastic_open(const struct sync_setup *o, void *user, struct elastic **ret,
                  struct eddis_error *err)
 {
@@ -137,6 +156,8 @@ int elastic_open(const struct sync_setup *o, void *user, struct elastic **ret,
     e->at = over;
     for (int i = 0; rc == 0 && i < SYNC_TYPES; i++)
         rc = part_open(e, i, err);
+    if (rc == 0)
+        rc = kept_open(e, err);
     if (rc < 0) {
         elastic_close(e);
         return rc;
@@ -153,6 +174,7 @@ void elastic_close(struct elastic *e)
         return;
     for (int i = 0; i < e->n_parts; i++)
         free(e->part[i].data);
+    free(e->kept);
     free(e);
 }
 
@@ -179,20 +201,78 @@ static void pull_float64(double *restrict x, double *restrict c, size_t n, doubl
     }
 }
 
+enum { KEPT_BLOCK = 512 };
+
+/* What a number of 16 bits is no longer the float32 rounded to, the program has moved: the float32
+ * moves as far.
+ */
+static void kept_follow(enum comm_type type, float *kept, const uint16_t *x, size_t n)
+{
+    uint16_t rounded[KEPT_BLOCK];
+    float was[KEPT_BLOCK], is[KEPT_BLOCK];
+
+    for (size_t at = 0; at < n; at += KEPT_BLOCK, kept += KEPT_BLOCK, x += KEPT_BLOCK) {
+        size_t m = n - at < KEPT_BLOCK ? n - at : KEPT_BLOCK;
+
+        comm_narrow(type, rounded, kept, m);
+        comm_widen(type, was, rounded, m);
+        comm_widen(type, is, x, m);
+        for (size_t i = 0; i < m; i++)
+            if (rounded[i] != x[i])
+                kept[i] = isfinite(was[i]) ? kept[i] + (is[i] - was[i]) : is[i];
+    }
+}
+
 enum direction { DIRECTION_PULL, DIRECTION_TO_VALUES, DIRECTION_FROM_VALUES };
+
+/* One value of 16 bits.  The centre as the program has it while a checkpoint is written is not what
+ * is kept.
+ */
+static void half_move(const struct elastic *e, const struct sync_value *v, float *kept, float *data,
+                      enum direction how)
+{
+    if (how == DIRECTION_TO_VALUES) {
+        comm_narrow(v->type, v->data, data, v->n);
+    } else if (how == DIRECTION_FROM_VALUES) {
+        comm_widen(v->type, data, v->data, v->n);
+    } else {
+        kept_follow(v->type, kept, v->data, v->n);
+        pull_float32(kept, data, v->n, (float)e->moving_rate);
+        comm_narrow(v->type, v->data, kept, v->n);
+    }
+}
+
+/* At the beginning. */
+static void kept_begin(const struct elastic *e)
+{
+    float *kept = e->kept;
+
+    for (int i = 0; i < e->m.n_values; i++) {
+        const struct sync_value *v = &e->m.value[i];
+
+        if (!comm_type_half(v->type) || !v->n)
+            continue;
+        comm_widen(v->type, kept, v->data, v->n);
+        kept += v->n;
+    }
+}
 
 /* Go through a part's values beside its data. */
 static void part_move(const struct elastic *e, const struct part *p, enum direction how)
 {
+    float *kept = e->kept;
     char *data = p->data;
 
     for (int i = 0; i < e->m.n_values; i++) {
         const struct sync_value *v = &e->m.value[i];
-        size_t bytes = v->n * comm_type_bytes(v->type);
+        size_t bytes = v->n * comm_type_bytes(p->type);
 
-        if (v->type != p->type || !v->n)
+        if (sync_centre_type(v->type) != p->type || !v->n)
             continue;
-        if (how == DIRECTION_TO_VALUES)
+        if (comm_type_half(v->type)) {
+            half_move(e, v, kept, (float *)data, how);
+            kept += v->n;
+        } else if (how == DIRECTION_TO_VALUES)
             memcpy(v->data, data, bytes);
         else if (how == DIRECTION_FROM_VALUES)
             memcpy(data, v->data, bytes);
@@ -324,6 +404,7 @@ static int phase_begin(struct elastic *e, enum elastic_phase phase, int64_t now_
             part_move(e, &e->part[i], DIRECTION_TO_VALUES);
         return 0;
     case ELASTIC_SEED:
+        kept_begin(e);
         return e->m.writer == 0 ? phase_ask(e, phase, now_ns, out, err) : 0;
     default:
         return phase_ask(e, phase, now_ns, out, err);

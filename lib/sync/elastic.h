@@ -18,6 +18,9 @@
  * a = 0.9 / p for p writers is stable whatever the delays; a fixed 0.2 diverges from p = 8 on
  * (p of 8 increments of 0.2 overlap: together they overshoot the centre by more than its distance).
  *
+ * Parameters of 16 bits have a float32 copy here, and the centre is float32: x is that copy, which
+ * is moved by as much as the program has moved its own, and rounded to them.
+ *
  * Source: Ahn et al., ShmCaffe, ICDCS 2018; Zhang, Choromanska and LeCun, Deep learning with
  * elastic averaging SGD, NeurIPS 2015.
  */

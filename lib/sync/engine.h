@@ -42,7 +42,7 @@ enum {
 
 struct engine_parameter {
     size_t n;            /* elements */
-    enum comm_type type; /* COMM_FLOAT32 or COMM_FLOAT64 */
+    enum comm_type type; /* of floating point */
     /* Where results go unless an announcement says otherwise, also of steps without one; NULL:
      * there is no such place; ENGINE_IN_PLACE: engine_result tells it.
      */

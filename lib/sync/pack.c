@@ -2,7 +2,26 @@
 /* pack.c - the loops that scale gradients and multiply factors */
 #include "pack.h"
 
+#include <stdint.h>
 #include <string.h>
+
+enum { PACK_BLOCK = 512 }; /* elements of 16 bits at a time */
+
+/* Of 16 bits; to may be from. */
+static void scale_half(enum comm_type type, uint16_t *to, const uint16_t *from, size_t n,
+                       float factor)
+{
+    float wide[PACK_BLOCK];
+
+    for (size_t at = 0; at < n; at += PACK_BLOCK) {
+        size_t m = n - at < PACK_BLOCK ? n - at : PACK_BLOCK;
+
+        comm_widen(type, wide, from + at, m);
+        for (size_t i = 0; i < m; i++)
+            wide[i] *= factor;
+        comm_narrow(type, to + at, wide, m);
+    }
+}
 
 /* A factor of 1 copies bits: the only worker's gradient comes back as it was. */
 void pack_scaled(enum comm_type type, void *to, const void *from, size_t n, double factor)
@@ -16,6 +35,8 @@ void pack_scaled(enum comm_type type, void *to, const void *from, size_t n, doub
 
         for (size_t i = 0; i < n; i++)
             b[i] = a[i] * f;
+    } else if (comm_type_half(type)) {
+        scale_half(type, to, from, n, (float)factor);
     } else {
         const double *a = from;
         double *b = to;
@@ -53,8 +74,36 @@ static void product_float64(double *restrict to, const struct pack_factors *p, d
     }
 }
 
+/* Elements `at` and m - 1 behind it of row i. */
+static void product_half_part(enum comm_type type, uint16_t *to, const struct pack_factors *p,
+                              size_t i, size_t at, size_t m, float factor)
+{
+    float sum[PACK_BLOCK] = { 0 }, v[PACK_BLOCK], u;
+
+    for (size_t k = 0; k < p->k; k++) {
+        comm_widen(type, &u, (const uint16_t *)p->u + k * p->m + i, 1);
+        comm_widen(type, v, (const uint16_t *)p->v + k * p->n + at, m);
+        for (size_t j = 0; j < m; j++)
+            sum[j] += u * factor * v[j];
+    }
+    comm_narrow(type, to + i * p->n + at, sum, m);
+}
+
+static void product_half(enum comm_type type, uint16_t *to, const struct pack_factors *p,
+                         float factor)
+{
+    for (size_t i = 0; i < p->m; i++)
+        for (size_t at = 0; at < p->n; at += PACK_BLOCK)
+            product_half_part(type, to, p, i, at, p->n - at < PACK_BLOCK ? p->n - at : PACK_BLOCK,
+                              factor);
+}
+
 void pack_product(enum comm_type type, void *to, const struct pack_factors *f, double factor)
 {
+    if (comm_type_half(type)) {
+        product_half(type, to, f, (float)factor);
+        return;
+    }
     memset(to, 0, f->m * f->n * comm_type_bytes(type));
     if (type == COMM_FLOAT32)
         product_float32(to, f, (float)factor);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pack.h - gradients into a buffer, times a weight, and back
  *
- * type is COMM_FLOAT32 or COMM_FLOAT64.
+ * type is of floating point.  Numbers of 16 bits are multiplied and added up as float32 and rounded
+ * once.
  */
 #ifndef EDDIS_SYNC_PACK_H
 #define EDDIS_SYNC_PACK_H

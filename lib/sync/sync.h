@@ -55,9 +55,13 @@ struct sync_buffer {
     enum comm_type type;
 };
 
-/* Types that parameters may have, and the number of each. */
+/* Types that centres have: numbers of 16 bits lie there as float32, or small moves would be lost.
+ */
 enum { SYNC_TYPES = 2 };
 extern const enum comm_type sync_type[SYNC_TYPES];
+
+/* Return the type that parameters of this one have in the centre. */
+enum comm_type sync_centre_type(enum comm_type type);
 
 /* A parameter. */
 struct sync_value {
@@ -79,7 +83,7 @@ struct sync_models {
     int64_t timeout_ns; /* of what is asked of the box */
 };
 
-/* Return how many elements of one type all values have together. */
+/* Return how many elements all values have together that are of one type in the centre. */
 size_t sync_centre_size(const struct sync_value *v, int n, enum comm_type type);
 
 struct sync_setup {

@@ -21,9 +21,11 @@ static int parameter_check(const struct parameters *all, int layer, const struct
     if (!p->name || !*p->name)
         return eddis_fail(err, -EINVAL, "a parameter of layer '%s' has no name",
                           all->layer[layer].name);
-    if (p->dtype != EDDIS_FLOAT32 && p->dtype != EDDIS_FLOAT64)
-        return eddis_fail(err, -EINVAL, "parameter '%s' must be of EDDIS_FLOAT32 or _FLOAT64",
-                          p->name);
+    if (p->dtype != EDDIS_FLOAT32 && p->dtype != EDDIS_FLOAT64 && p->dtype != EDDIS_FLOAT16 &&
+        p->dtype != EDDIS_BFLOAT16)
+        return eddis_fail(
+            err, -EINVAL,
+            "parameter '%s' must be of EDDIS_FLOAT32, _FLOAT64, _FLOAT16 or _BFLOAT16", p->name);
     if (p->n_dims < 0 || p->n_dims > EDDIS_MAX_DIMS || (p->factored && p->n_dims != 2))
         return eddis_fail(err, -EINVAL, "parameter '%s' cannot have %d dimensions", p->name,
                           p->n_dims);

@@ -87,6 +87,45 @@ static void run_elsewhere(const struct mode *m)
     CHECK(system(command) == 0);
 }
 
+/* ---- 16 bits ---- */
+
+static void half_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    (void)rank, (void)j;
+    __atomic_add_fetch(&loop_job_failures, values_half(e), __ATOMIC_RELAXED);
+}
+
+struct pace {
+    int n;
+    atomic_llong step[MAX_RANKS];
+};
+
+/* Who is far ahead takes most of the samples, and the others come to the end too soon. */
+static void pace_turn(void *arg, int rank, int64_t step)
+{
+    struct pace *p = arg;
+
+    atomic_store(&p->step[rank], step);
+    for (int i = 0; i < p->n && step != INT64_MAX; i++)
+        while (atomic_load(&p->step[i]) < step - 2)
+            sched_yield();
+}
+
+static void drift_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    const struct values_pace pace = { pace_turn, j->arg };
+
+    (void)rank;
+    __atomic_add_fetch(&loop_job_failures, values_drift(e, &pace), __ATOMIC_RELAXED);
+}
+
+static void run_drift(const struct mode *m)
+{
+    struct pace pace = { .n = m->n };
+
+    run(m, drift_body, &pace);
+}
+
 /* ---- alone ---- */
 
 enum { LARGE = 1 << 16, PAGE = 4096 };
@@ -150,6 +189,9 @@ int main(void)
         run(&modes[i], many_body, NULL);
         run(&modes[i], shapes_body, NULL);
         run_elsewhere(&modes[i]);
+        run(&modes[i], half_body, NULL);
+        if (modes[i].per_group)
+            run_drift(&modes[i]);
         if (modes[i].n == 1 || modes[i].per_group == 1)
             run(&modes[i], alone_body, NULL);
     }

@@ -31,5 +31,5 @@ static int elsewhere(struct eddis *e)
 
 int main(void)
 {
-    return run(values_many) + run(values_shapes) + run(elsewhere) > 0;
+    return run(values_many) + run(values_shapes) + run(elsewhere) + run(values_half) > 0;
 }

@@ -5,6 +5,7 @@
 #include "values_scenario.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -423,6 +424,194 @@ int values_elsewhere(struct eddis *e, const char *folder)
     if (w->world.flags & EDDIS_WORLD_SEVERAL)
         elsewhere_from_host(w, x);
     elsewhere_check(w, x);
+    free(x);
+    return w->failures;
+}
+
+/* ---- 16 bits ---- */
+
+enum { HALVES = 2, HALF_LENGTH = 1200, HALF_ROWS = 2, HALF_COLUMNS = 600 };
+
+static const enum eddis_dtype half_type[HALVES] = { EDDIS_FLOAT16, EDDIS_BFLOAT16 };
+static const double half_unit[HALVES] = { 0x1p-11, 0x1p-8 }; /* of rounding, relative */
+
+/* Of each type a vector, and a matrix whose gradient is given by factors. */
+struct halves {
+    uint16_t value[HALVES][2][HALF_LENGTH], gradient[HALVES][2][HALF_LENGTH];
+    uint16_t u[HALVES][2 * HALF_ROWS], v[HALVES][2 * HALF_COLUMNS];
+};
+
+static double half_number(int type, uint16_t bits)
+{
+    uint32_t wide = (uint32_t)bits << 16;
+    double fraction = (bits & 0x3ff) / 1024.0;
+    int exponent = bits >> 10 & 31;
+    float f;
+
+    memcpy(&f, &wide, sizeof f);
+    if (half_type[type] == EDDIS_BFLOAT16)
+        return (double)f;
+    return (bits >> 15 ? -1 : 1) *
+           (exponent ? ldexp(1 + fraction, exponent - 15) : ldexp(fraction, -14));
+}
+
+/* Positive; rounded down to what has so few bits that both types have it. */
+static uint16_t half_bits(int type, double x)
+{
+    float f = (float)x;
+    uint32_t bits;
+
+    memcpy(&bits, &f, sizeof bits);
+    if (half_type[type] == EDDIS_BFLOAT16 || x == 0)
+        return (uint16_t)(bits >> 16);
+    return (uint16_t)(((bits >> 23) - 127 + 15) << 10 | (bits >> 16 & 0x7f) << 3);
+}
+
+static void halves_set_up(struct worker *w, struct halves *x)
+{
+    struct eddis_error err = { 0 };
+
+    CHECK(w, eddis_add_layer(w->e, "all", EDDIS_LAYER_DENSE, &err) == 0);
+    for (int i = 0; i < 2 * HALVES; i++) {
+        struct eddis_parameter p = vector((float *)(void *)x->value[i / 2][i % 2], HALF_LENGTH);
+
+        p.dtype = half_type[i / 2];
+        p.result = x->gradient[i / 2][i % 2];
+        if (i % 2) {
+            p.n_dims = 2;
+            p.dims[0] = HALF_ROWS;
+            p.dims[1] = HALF_COLUMNS;
+            p.factored = 1;
+        }
+        CHECK(w, eddis_add_parameter(w->e, 0, &p, &err) == i);
+    }
+    CHECK(w, eddis_commit(w->e, &err) == 0);
+    for (int t = 0; t < HALVES; t++)
+        for (int k = 0; k < HALF_LENGTH; k++)
+            x->value[t][0][k] = x->value[t][1][k] = half_bits(t, 1 + w->world.rank * k / 64.0);
+    CHECK(w, eddis_broadcast_parameters(w->e, 0, &err) == 0);
+    for (int t = 0; t < HALVES; t++)
+        CHECK(w, half_number(t, x->value[t][1][HALF_LENGTH - 1]) == 1);
+}
+
+/* Each member's gradient is its place in the group and one, times the element and one. */
+static void halves_announce(struct worker *w, struct halves *x)
+{
+    struct eddis_error err = { 0 };
+    double own = w->world.group_rank + 1;
+
+    for (int t = 0; t < HALVES; t++) {
+        for (int k = 0; k < HALF_LENGTH; k++)
+            x->gradient[t][0][k] = half_bits(t, own * (k % 32 + 1));
+        for (int i = 0; i < 2 * HALF_ROWS; i++)
+            x->u[t][i] = half_bits(t, own * (i + 1));
+        for (int j = 0; j < 2 * HALF_COLUMNS; j++)
+            x->v[t][j] = half_bits(t, j % 8 + 1);
+        CHECK(w, eddis_announce(w->e, 2 * t, x->gradient[t][0], NULL, &err) == 0);
+        CHECK(w, eddis_announce_factors(w->e, 2 * t + 1, x->u[t], x->v[t], 2, NULL, &err) == 0);
+    }
+}
+
+/* Rounded when it is packed, at each hop and at the end. */
+static void halves_near(struct worker *w, int type, uint16_t bits, double wanted)
+{
+    double most = half_unit[type] * (w->world.n_group_ranks + 2) * wanted;
+
+    CHECK(w, fabs(half_number(type, bits) - wanted) <= most);
+}
+
+/* The weighted mean, and the same bits on all of the group. */
+static void halves_combined(struct worker *w, const struct halves *x, const struct eddis_step *s)
+{
+    struct halves *first = malloc(sizeof *first);
+    struct eddis_collective c = { .size = sizeof c,
+                                  .kind = EDDIS_BROADCAST,
+                                  .scope = EDDIS_GROUP,
+                                  .buffer = first,
+                                  .n = sizeof *first };
+    int64_t count[64] = { 0 };
+    struct eddis_error err = { 0 };
+    double mean = 0;
+
+    memcpy(first, x, sizeof *x);
+    CHECK(w, eddis_collective(w->e, &c, TIMEOUT_NS, &err) == 0);
+    CHECK(w, memcmp(first->gradient, x->gradient, sizeof x->gradient) == 0);
+    free(first);
+    CHECK(w, eddis_counts(w->e, s->step, count, &err) == w->world.n_group_ranks);
+    for (int i = 0; i < w->world.n_group_ranks; i++)
+        mean += (double)count[i] / (double)s->batch * (i + 1);
+    for (int t = 0; t < HALVES && s->batch; t++)
+        for (int k = 0; k < HALF_LENGTH; k++) {
+            int i = k / HALF_COLUMNS, j = k % HALF_COLUMNS;
+
+            halves_near(w, t, x->gradient[t][0][k], mean * (k % 32 + 1));
+            halves_near(w, t, x->gradient[t][1][k],
+                        mean * ((i + 1) * (j % 8 + 1) +
+                                (i + 1 + HALF_ROWS) * ((j + HALF_COLUMNS) % 8 + 1)));
+        }
+}
+
+int values_half(struct eddis *e)
+{
+    struct worker own = worker_of(e), *w = &own;
+    struct halves *x = calloc(1, sizeof *x);
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    int begun;
+
+    halves_set_up(w, x);
+    while ((begun = eddis_step_begin(e, &s, &err)) == 1) {
+        halves_announce(w, x);
+        CHECK(w, eddis_wait(e, TIMEOUT_NS, &err) == 0);
+        if (s.batch && s.step < 4)
+            halves_combined(w, x, &s);
+        CHECK(w, eddis_step_end(e, NULL, &err) == 0);
+    }
+    CHECK(w, begun == 0);
+    free(x);
+    return w->failures;
+}
+
+/* Groups begin apart from each other; the first is the centre, too.  What all have in the end is
+ * the mean, as near as numbers of 16 bits are: a centre of 16 bits would stop moving before.
+ */
+static void drift_check(struct worker *w, const struct halves *x)
+{
+    int n = w->world.n_groups, members = w->world.n_ranks / n;
+
+    for (int t = 0; t < HALVES; t++)
+        for (int k = 0; k < HALF_LENGTH; k++) {
+            double sum = half_number(t, half_bits(t, 1)), got = half_number(t, x->value[t][0][k]);
+
+            for (int g = 0; g < n; g++)
+                sum += half_number(t, half_bits(t, 1 + g * members * (k % 97) / 97.0));
+            sum /= n + 1;
+            CHECK(w, fabs(got - sum) <= 1.01 * half_unit[t] * (sum < 2 ? 1 : sum < 4 ? 2 : 4));
+        }
+}
+
+int values_drift(struct eddis *e, const struct values_pace *pace)
+{
+    struct worker own = worker_of(e), *w = &own;
+    struct halves *x = calloc(1, sizeof *x);
+    struct eddis_step s = { .size = sizeof s }, next = s;
+    struct eddis_error err = { 0 };
+    int begun, group, last = 0;
+
+    halves_set_up(w, x);
+    CHECK(w, eddis_world(e, &w->world) == 0);
+    group = w->world.group * (w->world.n_ranks / w->world.n_groups);
+    for (int t = 0; t < HALVES; t++)
+        for (int k = 0; k < HALF_LENGTH; k++)
+            x->value[t][0][k] = half_bits(t, 1 + group * (k % 97) / 97.0);
+    while ((begun = eddis_step_begin(e, &s, &err)) == 1) {
+        CHECK(w, eddis_wait(e, TIMEOUT_NS, &err) == 0);
+        CHECK(w, eddis_step_end(e, NULL, &err) == 0);
+        last = eddis_plan_step(e, s.step + 1, EDDIS_FOREVER, &next, &err) != 1;
+        pace->turn(pace->arg, w->world.rank, last ? INT64_MAX : s.step);
+    }
+    CHECK(w, begun == 0);
+    drift_check(w, x);
     free(x);
     return w->failures;
 }

@@ -21,4 +21,18 @@ int values_shapes(struct eddis *e);
  */
 int values_elsewhere(struct eddis *e, const char *folder);
 
+/* Parameters and gradients of 16 bits. */
+int values_half(struct eddis *e);
+
+/* Says that a rank has done this step (INT64_MAX: its last) and waits until all have done all but a
+ * few as many.
+ */
+struct values_pace {
+    void (*turn)(void *arg, int rank, int64_t step);
+    void *arg;
+};
+
+/* Several models of 16 bits, which no gradient moves, come to their mean. */
+int values_drift(struct eddis *e, const struct values_pace *pace);
+
 #endif
