@@ -231,9 +231,9 @@ void journal_summary(struct journal *r, const struct job_status *s)
 
 static void look(const struct file_task *k, void *ctx)
 {
-    enum record_kind kind = ((const struct record *)k)->kind;
+    const struct record *w = k->run == run ? (const struct record *)k : NULL;
 
-    if (k->run == run && kind != RECORD_REMOVE && kind != RECORD_RESERVE)
+    if (w && w->kind != RECORD_REMOVE && w->kind != RECORD_RESERVE)
         note_missing(ctx, name_of(k));
 }
 

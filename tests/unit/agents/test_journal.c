@@ -128,6 +128,26 @@ START_TEST(given_up)
 }
 END_TEST
 
+/* Room for the summary is there until it is written. */
+START_TEST(room)
+{
+    cleanup_free char *kept = NULL, *summary = NULL;
+
+    begin(true);
+    journal_reserve(&j);
+    finish();
+    kept = scratch_content("reserve");
+    ck_assert_ptr_nonnull(kept);
+    journal_summary(&j, &status);
+    finish();
+    ck_assert_ptr_null(scratch_content("reserve"));
+    summary = scratch_content("summary.json");
+    ck_assert_ptr_nonnull(summary);
+    ck_assert_int_eq(j.trouble.code, 0);
+    end();
+}
+END_TEST
+
 /* A folder that cannot be written is heard of when it has been tried. */
 START_TEST(trouble)
 {
@@ -148,6 +168,7 @@ static void add_tests(TCase *tc)
     scratch_add(tc);
     tcase_add_test(tc, waits);
     tcase_add_test(tc, given_up);
+    tcase_add_test(tc, room);
     tcase_add_test(tc, trouble);
 }
 
