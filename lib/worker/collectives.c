@@ -76,6 +76,8 @@ int collectives_wait(struct collectives *c, struct eddis_request *q, int64_t tim
     struct comm_wait w = { .kind = WAIT_REQUEST, .request = &q->r };
     int rc = waiter_wait_timed(&c->waiter, &w, deadline, err);
 
+    if (rc == -ETIMEDOUT && w.peer < 0)
+        return eddis_fail(err, rc, "%s is not over", q->what);
     if (rc == -ETIMEDOUT)
         return eddis_fail(err, rc, "%s still waits for rank %d", q->what, w.peer);
     request_free(c, q);

@@ -90,6 +90,6 @@ int eddis_finish(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
     if (rc == -ETIMEDOUT)
         return eddis_fail_prefix(err, rc, "not all workers have ended their steps");
     if (rc == 0)
-        process_may_leave(&e->process, true);
+        step_over(e);
     return rc;
 }

@@ -191,7 +191,7 @@ static int samples_check(const struct samples *s, struct eddis_error *err)
 /* Farther than every worker is sure to know while the present step is under way. */
 static int samples_too_far(const struct samples *s, int64_t step, struct eddis_error *err)
 {
-    if (step <= s->step + s->read_ahead)
+    if (step <= s->step + s->read_ahead || s->over)
         return 0;
     return eddis_fail(err, -ENOBUFS,
                       "step %lld was asked for during step %lld: eddis_options.read_ahead lets %d "
@@ -296,6 +296,15 @@ void samples_stop(struct samples *s, int64_t step)
     pthread_mutex_lock(&s->lock);
     s->stopped = true;
     s->last = step < s->last ? step : s->last;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void samples_end(struct samples *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->over = true;
+    s->last = s->step - 1;
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
 }
@@ -477,6 +486,7 @@ static void samples_turn(struct samples *s, const struct samples_feed *feed, str
     s->counter.n_told = 0;
     s->counter.stop_told = false; /* it is told anew */
     s->last = INT64_MAX;
+    s->over = false;
     s->step = step;
     sampler_resume(s->sampler, step);
     pthread_cond_broadcast(&s->changed);

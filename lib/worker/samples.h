@@ -69,6 +69,7 @@ struct samples {
     struct samples_counter counter;
     int64_t step;               /* the next one, or the present one */
     int64_t horizon;            /* while held: the last step that may be told */
+    bool over;                  /* no step is left, whatever somebody was told */
     bool stopped;               /* the job is over before its last sample */
     int64_t last;               /* nothing is told of steps behind it; INT64_MAX: no stop is near */
     bool held;                  /* a plan is agreed on that may share later steps otherwise */
@@ -142,6 +143,9 @@ void samples_pass(struct samples *s);
  * was taken for later steps is not done.
  */
 void samples_stop(struct samples *s, int64_t step);
+
+/* All steps are done that will be, until the job goes back: say so to whoever asks for another. */
+void samples_end(struct samples *s);
 
 /* Have the counter tell the other groups of it, by a group's root, after its steps. */
 int samples_tell_stop(struct samples *s, struct eddis_error *err);

@@ -220,6 +220,12 @@ static int step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_erro
     return 1;
 }
 
+void step_over(struct eddis *e)
+{
+    samples_end(&e->samples);
+    process_may_leave(&e->process, true);
+}
+
 int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error *err)
 {
     struct eddis_step s;
@@ -237,7 +243,7 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
                                     : "call eddis_commit before the first step");
     rc = step_begin(e, &s, err);
     if (rc == 0)
-        process_may_leave(&e->process, true);
+        step_over(e);
     if (rc <= 0)
         return rc;
     sized_copy_out(ret, &s, sizeof s);

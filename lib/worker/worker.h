@@ -99,6 +99,9 @@ int worker_settle(struct eddis *e, struct eddis_error *err);
 /* What the program is told of a step. */
 struct eddis_step step_public(const struct eddis *e, const struct sampler_step *s);
 
+/* There is no step any more, unless the job goes back. */
+void step_over(struct eddis *e);
+
 /* Return 0, -EINVAL for NULL, or -EPERM in a forked child. */
 static inline int worker_check(const struct eddis *e, struct eddis_error *err)
 {

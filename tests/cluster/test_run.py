@@ -126,6 +126,20 @@ def scopes():
             assert f"{mode}: {n} groups" in j.log(0), j.log(0)
 
 
+def left():
+    """A training that is left in the middle, by all at once or by one for all, in every mode; its processes
+    exit without eddis_close."""
+    endings = os.path.join(BUILD, "tests/mpi/test_mpi_endings")
+    for mode, what in (("sync", "alone"), ("async", "break"), ("async", "alone"), ("hybrid", "break"), ("hybrid", "alone")):
+        groups = ["--set", "sync.groups=2"] if mode == "hybrid" else []
+        with job("--set", f"sync.mode={mode}", "--set", "batch.global=12", *groups, "--", endings, what,
+                 FOLDERS.path("work", f"left-{mode}-{what}"), ranks=4) as j:
+            j.check(0, "ok")
+            assert f"{mode}: trained" in j.log(0), j.log(0)
+    with job("--set", "batch.global=12", "--", endings, "amidst", ranks=3) as j:
+        j.check(1, "rank_exit", "amidst its steps", failed_rank=1)
+
+
 def gone():
     """A second worker of one page is refused; who has closed its last one and left by _exit has ended
     well, and mpirun ends nobody for it."""
@@ -723,7 +737,7 @@ def secrets(j, *tokens):
         assert not re.search(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])", shown), pid
 
 
-CASES = [true, false, exit_7, segv, left_first, missing_program, last_words, example, opened_again, scopes, gone, preflight, grandchildren,
+CASES = [true, false, exit_7, segv, left_first, missing_program, last_words, example, opened_again, scopes, left, gone, preflight, grandchildren,
          stubborn, timeout, interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, ignored,
          rank_killed, out_of_memory, agent_killed, keeper_killed, keeper_and_agent_killed, agent_stopped, mpirun_killed,
          driver_killed, driver_stopped, full_disk, few_files, usage, impossible, dry_run, unknown_hosts, output, replay,

@@ -24,6 +24,7 @@ static const struct mode {
 } mode[] = {
     { "sync", "allreduce", 1, 0 }, { "sync", "allreduce", 3, 0 }, { "async", "easgd", 2, 1 },
     { "async", "easgd", 4, 1 },    { "hybrid", "hsgd", 4, 2 },    { "hybrid", "hsgd", 2, 2 },
+    { "sync", "allreduce", 2, 0 },
 };
 
 enum { MODES = sizeof mode / sizeof *mode };
@@ -178,7 +179,8 @@ static void ended(struct worker *w)
     CHECK(told(w, eddis_finish(w->e, TIMEOUT_NS, &err), &err) == 0);
     CHECK(eddis_finish(w->e, 0, &err) == 0);
     CHECK(eddis_step_begin(w->e, &s, &err) == 0);
-    CHECK(eddis_plan_step(w->e, w->e->samples.step, EDDIS_FOREVER, &s, &err) == 0);
+    for (int64_t i = 0; i < 9; i++) /* who was told of some may ask for the one behind them */
+        CHECK(eddis_plan_step(w->e, w->e->samples.step + i, EDDIS_FOREVER, &s, &err) == 0);
     CHECK(eddis_allgather(w->e, w->w, all, sizeof w->w, TIMEOUT_NS, &err) == 0);
     for (int i = 1; i < w->j->n; i++)
         CHECK(memcmp(all[i], all[0], sizeof all[0]) == 0);
@@ -281,12 +283,180 @@ static void test_ending(const struct mode *m, const struct mode *then, enum how 
     free(s);
 }
 
+/* ---- one that comes late ---- */
+
+/* A step of this rank, with nothing in it. */
+static void empty_step(struct worker *w)
+{
+    struct eddis_error err = { 0 };
+
+    CHECK(eddis_wait(w->e, TIMEOUT_NS, &err) == 0 && eddis_step_end(w->e, NULL, &err) == 0);
+}
+
+/* Steps until a stop; the last rank stays in its last step, or behind it where others need that,
+ * until `opened`.
+ */
+static void steps_until_stop(struct worker *w, bool last)
+{
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    bool alone = w->j->per_group == 1;
+    int rc;
+
+    do {
+        rc = eddis_step_begin(w->e, &s, &err);
+        CHECK(rc == 1);
+        if (w->rank == 0 && s.step == 1)
+            CHECK(eddis_stop(w->e) == 0);
+        while (last && alone && s.step == 0 && !atomic_load(&w->j->opened))
+            usleep(1000);
+        empty_step(w);
+    } while (rc == 1 && !(s.flags & EDDIS_STEP_STOP));
+    while (last && !atomic_load(&w->j->opened))
+        usleep(1000);
+}
+
+/* Who waits is told for whom, and may go on waiting, but do nothing else. */
+static void late_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
+    struct eddis_checkpoint *c = NULL;
+    struct eddis_error err = { 0 };
+    bool last = rank == j->n - 1;
+
+    set_up(&w, 0);
+    steps_until_stop(&w, last);
+    if (rank == 0) {
+        for (int i = 0; i < 3; i++) {
+            CHECK(eddis_finish(e, i * CLOCK_S / 20, &err) == -ETIMEDOUT);
+            CHECK(strstr(err.text, "not all workers have ended their steps") &&
+                  strstr(err.text, i ? "waits for rank 1" : "all"));
+            CHECK(!strstr(err.text, "-1"));
+        }
+        CHECK(eddis_checkpoint_begin(e, w.s->folder, &c, &err) == -EINVAL &&
+              strstr(err.text, "eddis_finish"));
+        CHECK(eddis_restore_begin(e, w.s->folder, &c, &err) == -EINVAL);
+        atomic_store(&j->opened, 1);
+    }
+    ended(&w);
+}
+
+/* A step_begin goes on with what timed out. */
+static void late_begin_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+
+    set_up(&w, 0);
+    steps_until_stop(&w, rank == j->n - 1);
+    if (rank == 0) {
+        CHECK(eddis_finish(e, 0, &err) == -ETIMEDOUT);
+        atomic_store(&j->opened, 1);
+    }
+    CHECK(rank != 0 || eddis_step_begin(e, &s, &err) == 0);
+    ended(&w);
+}
+
+/* All before the first step. */
+static void none_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
+    struct eddis_error err = { 0 };
+
+    set_up(&w, 0);
+    w.w[0] = (float)rank;
+    CHECK(eddis_broadcast_parameters(e, 0, &err) == 0);
+    CHECK(eddis_stop(e) == 0 && eddis_stop(e) == 0);
+    if (rank == 0 && j->n > 1) {
+        CHECK(eddis_finish(e, CLOCK_S / 20, &err) == -ETIMEDOUT);
+        atomic_store(&j->opened, 1);
+    }
+    while (j->n > 1 && !atomic_load(&j->opened))
+        usleep(1000);
+    ended(&w);
+    CHECK(e->samples.step == 0);
+}
+
+/* ---- another one's checkpoint, and going back ---- */
+
+static void abandon(struct worker *w)
+{
+    struct eddis_checkpoint *c = NULL;
+    struct eddis_error err = { 0 };
+
+    CHECK(told(w, eddis_checkpoint_begin(w->e, w->s->folder, &c, &err), &err) == 0);
+    CHECK(eddis_checkpoint_abandon(c, &err) == 0);
+}
+
+/* Rank 0 waits for the end when rank 1 writes a checkpoint, which is not the last one; or both go
+ * back to one, and the job stops all the same.
+ */
+static void meet_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    bool back = w.s->how == FROM_BEGINNING;
+    int rc;
+
+    set_up(&w, 0);
+    CHECK(eddis_step_begin(e, &s, &err) == 1);
+    empty_step(&w);
+    save(&w);
+    if (rank == 0) {
+        CHECK(eddis_stop(e) == 0);
+        CHECK(told(&w, eddis_finish(e, TIMEOUT_NS, &err), &err) == 1);
+        CHECK(eddis_finish(e, TIMEOUT_NS, &err) == -EINVAL &&
+              strstr(err.text, "EDDIS_STEP_CHECKPOINT"));
+    }
+    abandon(&w);
+    if (back)
+        restore(&w);
+    do {
+        rc = eddis_step_begin(e, &s, &err);
+        if (rc == 1 && s.step < 10000)
+            empty_step(&w);
+    } while (rc == 1 && s.step < 10000);
+    CHECK(rc == 0 && (rank == 0 || s.step > 0));
+    ended(&w);
+}
+
+static void test_meeting(enum how how)
+{
+    struct shared *s = calloc(1, sizeof *s);
+
+    s->how = how;
+    strcpy(s->folder, "/tmp/eddis-ending.XXXXXX");
+    CHECK(mkdtemp(s->folder));
+    run(&mode[2], meet_body, s);
+    CHECK(file_remove_tree(s->folder, NULL) == 0);
+    free(s);
+}
+
+static void test_late(const struct mode *m)
+{
+    struct shared *s = calloc(1, sizeof *s);
+
+    strcpy(s->folder, "/nowhere");
+    if (m->n == 2) {
+        run(m, late_body, s);
+        run(m, late_begin_body, s);
+    }
+    run(m, none_body, s);
+    free(s);
+}
+
 int main(void)
 {
     for (int i = 0; i < MODES; i++)
         for (int how = 0; how < HOWS; how++)
             test_ending(&mode[i], &mode[how % 2 ? (i + 2) % MODES : i], (enum how)how,
                         how % mode[i].n);
+    for (int i = 0; i < MODES; i++)
+        test_late(&mode[i]);
+    test_meeting(BY_ITSELF);
+    test_meeting(FROM_BEGINNING);
     if (loop_job_failures)
         fprintf(stderr, "%d failures\n", loop_job_failures);
     return loop_job_failures != 0;

@@ -10,6 +10,9 @@
  *     test_mpi_endings thread        a thread of rank 1 exits with 3 while the main one waits
  *     test_mpi_endings child         a child made by fork exits with 5: that ends nothing
  *     test_mpi_endings several       two handles, both left open
+ *     test_mpi_endings refused       rank 1 exits with 3 before eddis_commit
+ *     test_mpi_endings break DIR     all leave their loop in the middle of the third epoch
+ *     test_mpi_endings alone DIR     a thread of the last rank has all stop there
  *
  * All but the ranks that are named wait for these, or exit with 0.
  */
@@ -25,6 +28,8 @@
 
 #define WAIT_NS INT64_C(600000000000)
 
+enum { SAMPLES = 60, MOST_EPOCHS = 4096, LAST = 13 };
+
 static int fail(const char *what, const struct eddis_error *err)
 {
     fprintf(stderr, "%s: %d %s\n", what, err->code, err->text);
@@ -32,10 +37,10 @@ static int fail(const char *what, const struct eddis_error *err)
 }
 
 /* Returns the rank, or -1. */
-static int begin(struct eddis **ret)
+static int begin(struct eddis **ret, int64_t epochs)
 {
     struct eddis_options o = {
-        .size = sizeof o, .samples = 60, .epochs = 1, .batch = 12, .close_at_exit = 1
+        .size = sizeof o, .samples = SAMPLES, .epochs = epochs, .batch = 12, .close_at_exit = 1
     };
     struct eddis_world w = { .size = sizeof w };
     struct eddis_error err = { 0 };
@@ -101,6 +106,196 @@ static int sum_up(struct eddis *e)
                : 0;
 }
 
+/* ---- a training that is left in the middle, and the one that goes on with it ---- */
+
+struct training {
+    struct eddis *e;
+    struct eddis_world w;
+    int all;      /* leave the loop at the same step */
+    int64_t left; /* epochs to do; 0: until a stop */
+    float value[4];
+    int32_t taken[MOST_EPOCHS][SAMPLES];
+    int64_t last_epoch;
+};
+
+/* As a loader of data: step by step, ahead of those that are done, until there is none. */
+static void *load(void *arg)
+{
+    struct training *t = arg;
+    struct eddis_step s = { .size = sizeof s };
+    int64_t index[SAMPLES], step = 0;
+    struct eddis_error err = { 0 };
+    int rc;
+
+    do {
+        rc = eddis_plan_step(t->e, step, EDDIS_FOREVER, &s, &err);
+        if (rc == 1)
+            rc = eddis_sample_indices(t->e, &s, index, &err) < 0 ? -EIO : 1;
+        if (rc == -ENOBUFS)
+            usleep(500);
+        else
+            step++;
+    } while (rc == 1 || rc == -ENOBUFS || rc == -ESTALE);
+    return rc == 0 ? NULL : arg;
+}
+
+static void *stop(void *arg)
+{
+    return eddis_stop(arg) == 0 ? NULL : arg;
+}
+
+static int stop_by_thread(struct eddis *e)
+{
+    pthread_t thread;
+    void *failed = e;
+
+    return pthread_create(&thread, NULL, stop, e) != 0 || pthread_join(thread, &failed) != 0 ||
+           failed;
+}
+
+static int one_step(struct training *t, const struct eddis_step *s)
+{
+    struct eddis_error err = { 0 };
+    int64_t index[SAMPLES];
+    float g[4] = { 1, 1, 1, (float)t->w.rank };
+
+    if (s->epoch >= MOST_EPOCHS || eddis_sample_indices(t->e, s, index, &err) < 0 ||
+        eddis_announce(t->e, 0, g, g, &err) < 0 || eddis_wait(t->e, WAIT_NS, &err) < 0)
+        return fail("a step", &err);
+    for (int k = 0; k < 4; k++)
+        t->value[k] -= 0.01F * g[k];
+    for (int64_t i = 0; i < s->count; i++)
+        t->taken[s->epoch][index[i]]++;
+    t->last_epoch = s->epoch > t->last_epoch ? s->epoch : t->last_epoch;
+    if (eddis_step_end(t->e, NULL, &err) < 0)
+        return fail("eddis_step_end", &err);
+    usleep(t->w.rank == t->w.n_ranks - 1 ? 0 : 1000);
+    return 0;
+}
+
+/* Until all have stopped, or to the end.  Returns 0 when it was as it should be. */
+static int steps(struct training *t)
+{
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    int failed = 0, rc;
+
+    while (!failed && (rc = eddis_step_begin(t->e, &s, &err)) == 1) {
+        if (!t->left && !t->all && s.step == LAST && t->w.rank == t->w.n_ranks - 1)
+            failed = stop_by_thread(t->e);
+        failed |= one_step(t, &s);
+        if (!t->left && t->all && s.step == LAST)
+            return failed || eddis_stop(t->e) < 0;
+        if (s.flags & EDDIS_STEP_STOP)
+            return failed || t->left;
+    }
+    if (failed || rc < 0)
+        return failed ? failed : fail("eddis_step_begin", &err);
+    return !t->left;
+}
+
+/* All have one model, and there is no step to do. */
+static int finish(struct training *t)
+{
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    float *all = calloc((size_t)t->w.n_ranks, sizeof t->value);
+    int failed = eddis_finish(t->e, WAIT_NS, &err) != 0 || eddis_step_begin(t->e, &s, &err) != 0 ||
+                 eddis_allgather(t->e, t->value, all, sizeof t->value, WAIT_NS, &err) < 0;
+
+    for (int i = 0; !failed && i < t->w.n_ranks; i++)
+        failed = memcmp(all + 4 * (size_t)i, all, sizeof t->value) != 0;
+    free(all);
+    return failed ? fail("eddis_finish", &err) : 0;
+}
+
+static int save(struct training *t, const char *folder)
+{
+    struct eddis_checkpoint *c = NULL;
+    struct eddis_error err = { 0 };
+
+    if (eddis_checkpoint_begin(t->e, folder, &c, &err) < 0 ||
+        eddis_checkpoint_put(c, "w", t->value, sizeof t->value, &err) < 0 ||
+        eddis_checkpoint_commit(c, 0, &err) < 0)
+        return fail("a checkpoint", &err);
+    return 0;
+}
+
+static int restore(struct training *t, const char *folder)
+{
+    struct eddis_checkpoint *c = NULL;
+    struct eddis_error err = { 0 };
+
+    if (eddis_restore_begin(t->e, folder, &c, &err) != 1 ||
+        eddis_checkpoint_get(c, "w", t->value, sizeof t->value, &err) < 0 ||
+        eddis_restore_end(c, &err) < 0)
+        return fail("a checkpoint", &err);
+    return 0;
+}
+
+/* One of the two trainings.  The second one's handle is left open. */
+static int part(struct training *t, const char *folder)
+{
+    struct eddis_parameter p = { .size = sizeof p,
+                                 .name = "w",
+                                 .dtype = EDDIS_FLOAT32,
+                                 .n_dims = 1,
+                                 .dims = { 4 },
+                                 .value = t->value };
+    struct eddis_error err = { 0 };
+    pthread_t loader;
+    void *failed = t;
+
+    t->w.size = sizeof t->w;
+    if (begin(&t->e, t->left) < 0)
+        return 99;
+    if (eddis_add_parameter(t->e, eddis_add_layer(t->e, "only", EDDIS_LAYER_OTHER, &err), &p,
+                            &err) < 0 ||
+        eddis_commit(t->e, &err) < 0 || eddis_world(t->e, &t->w) < 0)
+        return fail("eddis_commit", &err);
+    if (t->left && restore(t, folder))
+        return 99;
+    if (pthread_create(&loader, NULL, load, t) != 0 || steps(t) || finish(t) ||
+        pthread_join(loader, &failed) != 0 || failed)
+        return fail("a training", &err);
+    if (!t->left && (save(t, folder) || eddis_close(t->e, &err) < 0))
+        return 99;
+    return 0;
+}
+
+/* Every sample of the epochs that were begun was done once, by whomever. */
+static int check_taken(struct training *t)
+{
+    struct eddis_error err = { 0 };
+    size_t n = (size_t)t->left * SAMPLES;
+
+    if (eddis_allreduce(t->e, t->taken, n, EDDIS_INT32, EDDIS_SUM, WAIT_NS, &err) < 0)
+        return fail("eddis_allreduce", &err);
+    for (size_t i = 0; i < n; i++)
+        if (t->taken[i / SAMPLES][i % SAMPLES] != 1)
+            return fail("a sample was not done once", &err);
+    return 0;
+}
+
+static int run_left(const char *folder, int all)
+{
+    static struct training t;
+    struct eddis_error err = { 0 };
+    struct eddis *between = NULL;
+
+    t.all = all;
+    if (part(&t, folder) || begin(&between, 1) < 0 ||
+        eddis_allreduce(between, &t.last_epoch, 1, EDDIS_INT64, EDDIS_MAX, WAIT_NS, &err) < 0 ||
+        eddis_close(between, &err) < 0)
+        return fail("the first part", &err);
+    t.left = t.last_epoch + 1;
+    if (part(&t, folder) || check_taken(&t))
+        return 99;
+    if (t.w.rank == 0)
+        printf("%s: trained\n", t.w.mode);
+    return 0;
+}
+
 static int child(void)
 {
     int status = 0;
@@ -114,12 +309,16 @@ static int child(void)
 static int run(const char *what)
 {
     static struct eddis *e, *second;
-    int rank = begin(&e), rc = rank < 0 ? 99 : sum_up(e);
+    int rank = begin(&e, 1), rc = rank < 0 ? 99 : sum_up(e);
 
     if (rc || strcmp(what, "early") == 0)
         return rc;
+    if (strcmp(what, "refused") == 0 && rank == 1)
+        return 3;
+    if (strcmp(what, "refused") == 0)
+        return sum_up(e);
     if (strcmp(what, "several") == 0)
-        rc = begin(&second) < 0 ? 99 : sum_up(second);
+        rc = begin(&second, 1) < 0 ? 99 : sum_up(second);
     if (rc == 0)
         rc = commit(e);
     if (rc)
@@ -140,5 +339,7 @@ static int run(const char *what)
 
 int main(int argc, char **argv)
 {
+    if (argc == 3 && (strcmp(argv[1], "break") == 0 || strcmp(argv[1], "alone") == 0))
+        return run_left(argv[2], *argv[1] == 'b');
     return argc == 2 ? run(argv[1]) : 2;
 }
