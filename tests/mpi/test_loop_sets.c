@@ -187,8 +187,45 @@ static void test_refused(int n)
     loop_job_run(&j);
 }
 
+/* ---- a wait in slices ---- */
+
+/* Rank 1 makes no round before the others have waited for it in vain. */
+static void late_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    float value[2] = { 0 }, g[2] = { (float)rank, 1 };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+
+    add(e, 0, &value[0]);
+    add(e, 1, &value[1]);
+    CHECK(eddis_commit(e, &err) == 0 && eddis_step_begin(e, &s, &err) == 1);
+    while (rank == 1 && atomic_load(&j->opened) < j->n - 1)
+        clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
+    CHECK(eddis_announce(e, 1, &g[1], &g[1], &err) == 0);
+    if (rank != 1) {
+        CHECK(eddis_wait_set(e, 1, CLOCK_MS, &err) == -ETIMEDOUT && strstr(err.text, "rank"));
+        CHECK(eddis_announce(e, 1, &g[1], &g[1], &err) == -EINVAL);
+        CHECK(eddis_set_round_weight(e, 1, 1, &err) == -EINVAL);
+        atomic_fetch_add(&j->opened, 1);
+    }
+    CHECK(eddis_wait_set(e, 1, 60 * CLOCK_S, &err) == 0 && g[1] == 1);
+    CHECK(eddis_announce(e, 0, &g[0], &g[0], &err) == 0);
+    CHECK(eddis_wait(e, 60 * CLOCK_S, &err) == 0 && g[0] == 1); /* the mean of 0, 1 and 2 */
+    CHECK(eddis_step_end(e, NULL, &err) == 0);
+}
+
+static void test_late(void)
+{
+    struct loop_job j = { .n = 3, .body = late_body };
+
+    for (int i = 0; i < j.n; i++)
+        j.scenario[i].batch = 30;
+    loop_job_run(&j);
+}
+
 int main(void)
 {
+    test_late();
     test_refused(1);
     test_refused(3);
     for (int i = 0; i < WAYS; i++)
