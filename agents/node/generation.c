@@ -30,7 +30,7 @@
 /* Of enum eddis_phase, with room for more. */
 enum { EDDIS_PHASES = 63 };
 
-enum { WORDS_BYTES = 2048 };
+enum { WORDS_BYTES = 4096 };
 
 /* Looks at the steps are at least this far apart, and take at most one part of the time. */
 #define LOOK_NS (100 * CLOCK_MS)
