@@ -46,6 +46,8 @@ static void finish_stop(struct eddis *e)
 {
     if (!e->step.stop && !replan_wants_stop(&e->replan))
         return;
+    if (replan_wants_stop(&e->replan))
+        samples_spread_stop(&e->samples);
     e->step.stop = true;
     e->step.taken = false;
     samples_stop(&e->samples, e->samples.step - 1);

@@ -173,8 +173,10 @@ void replan_agree(struct replan *r, const struct sync_tail *tail)
         rc = eddis_fail(&r->failure, -EIO, "a worker cannot read the job's new plan");
     else if (tail->version > r->version)
         rc = replan_adopt(r, tail->version, tail->asked + 1, &r->failure);
-    if (tail->flags & SYNC_STOP)
+    if (tail->flags & SYNC_STOP) {
         replan_stop_at(r, r->samples->step + 1); /* it is under way until all are through here */
+        samples_spread_stop(r->samples);
+    }
     if (!r->failure.code && rc == 0)
         rc = samples_learn(r->samples, tail, &r->failure);
     if (rc < 0)

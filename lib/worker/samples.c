@@ -294,9 +294,15 @@ void samples_pass(struct samples *s)
 void samples_stop(struct samples *s, int64_t step)
 {
     pthread_mutex_lock(&s->lock);
-    s->stopped = true;
     s->last = step < s->last ? step : s->last;
     pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void samples_spread_stop(struct samples *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->spread = true;
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -324,7 +330,7 @@ int samples_tell_stop(struct samples *s, struct eddis_error *err)
     int rc = 0;
 
     pthread_mutex_lock(&s->lock);
-    if (s->stopped && group_is_root(s->group)) {
+    if (s->spread && group_is_root(s->group)) {
         rc = samples_calm(s, err);
         if (rc == 0)
             rc = samples_counter_stop(s, err);

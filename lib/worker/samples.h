@@ -70,7 +70,7 @@ struct samples {
     int64_t step;               /* the next one, or the present one */
     int64_t horizon;            /* while held: the last step that may be told */
     bool over;                  /* no step is left, whatever somebody was told */
-    bool stopped;               /* the job is over before its last sample */
+    bool spread;                /* the counter is to tell the other groups of a stop */
     int64_t last;               /* nothing is told of steps behind it; INT64_MAX: no stop is near */
     bool held;                  /* a plan is agreed on that may share later steps otherwise */
     bool frozen;                /* a checkpoint notes what is taken: nothing may be */
@@ -147,7 +147,10 @@ void samples_stop(struct samples *s, int64_t step);
 /* All steps are done that will be, until the job goes back: say so to whoever asks for another. */
 void samples_end(struct samples *s);
 
-/* Have the counter tell the other groups of it, by a group's root, after its steps. */
+/* It stops because a worker wants it to, of which the other groups know nothing: have the counter
+ * tell them of it, the root of this group, in a step; or now, after its steps, if it has not.
+ */
+void samples_spread_stop(struct samples *s);
 int samples_tell_stop(struct samples *s, struct eddis_error *err);
 
 /* Return the highest step that anybody asked for. */

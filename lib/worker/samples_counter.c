@@ -134,12 +134,12 @@ int samples_counter_ahead(struct samples *s, struct eddis_error *err)
     struct samples_counter *c = &s->counter;
     int rc = c->asking && !c->busy ? samples_counter_draw(s, CLOCK_NEVER, err) : 0;
 
-    if (rc < 0 || c->busy || ranges_exhausted(s->ranges) || (s->stopped && c->stop_told))
+    if (rc < 0 || c->busy || ranges_exhausted(s->ranges) || (s->spread && c->stop_told))
         return rc;
     /* What the group never hears of nobody would do. */
-    if (!s->stopped && (c->n_told == SAMPLES_TOLD || ranges_end(s->ranges) > s->step + ahead(s)))
+    if (!s->spread && (c->n_told == SAMPLES_TOLD || ranges_end(s->ranges) > s->step + ahead(s)))
         return 0;
-    ask_prepare(s, s->stopped ? COUNTER_STOP : group_batch(s));
+    ask_prepare(s, s->spread ? COUNTER_STOP : group_batch(s));
     return 1;
 }
 

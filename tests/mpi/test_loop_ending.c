@@ -145,6 +145,8 @@ static bool leaves(struct worker *w, const struct eddis_step *s)
         CHECK(eddis_stop(w->e) == 0);
         return true;
     }
+    if (w->s->epochs && w->s->how == BY_THREAD) /* the last one, as far as it is known */
+        return s->epoch == w->s->epochs - 1 && s->flags & EDDIS_STEP_END_OF_EPOCH;
     if (!(s->flags & EDDIS_STEP_STOP))
         return false;
     CHECK(eddis_plan_step(w->e, s->step + 1, EDDIS_FOREVER, &next, &err) == 0);
@@ -165,7 +167,7 @@ static void train(struct worker *w)
         if (leaves(w, &s))
             break;
     }
-    CHECK(rc == (w->s->epochs ? 0 : 1));
+    CHECK(rc == 0 ? w->s->epochs : !w->s->epochs || w->s->how == BY_THREAD);
     w->s->stopped[w->rank] = s.step;
 }
 
@@ -283,7 +285,7 @@ static void test_ending(const struct mode *m, const struct mode *then, enum how 
     free(s);
 }
 
-/* ---- one that comes late ---- */
+/* ---- the driver's ---- */
 
 /* A step of this rank, with nothing in it. */
 static void empty_step(struct worker *w)
@@ -292,6 +294,34 @@ static void empty_step(struct worker *w)
 
     CHECK(eddis_wait(w->e, TIMEOUT_NS, &err) == 0 && eddis_step_end(w->e, NULL, &err) == 0);
 }
+
+/* Its plan comes to each group by itself, with all that it asks for: no group hears less of it by
+ * the counter.
+ */
+static void driver_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    static const int64_t batch[] = { 6, 6 };
+    struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+
+    set_up(&w, 0);
+    do {
+        CHECK(eddis_step_begin(e, &s, &err) == 1);
+        if (rank == 0 && s.step == 1)
+            loop_job_publish(j, batch, BOARD_FLAG_STOP | BOARD_FLAG_CHECKPOINT);
+        if (rank == 0 && s.flags & EDDIS_STEP_STOP)
+            atomic_store(&j->opened, 1);
+        while (rank == 1 && s.step == 1 && !atomic_load(&j->opened))
+            usleep(1000);
+        empty_step(&w);
+    } while (!(s.flags & EDDIS_STEP_STOP));
+    CHECK(s.flags & EDDIS_STEP_CHECKPOINT && !e->samples.counter.stop_told);
+    save(&w);
+    ended(&w);
+}
+
+/* ---- one that comes late ---- */
 
 /* Steps until a stop; the last rank stays in its last step, or behind it where others need that,
  * until `opened`.
@@ -422,14 +452,14 @@ static void meet_body(struct eddis *e, int rank, struct loop_job *j)
     ended(&w);
 }
 
-static void test_meeting(enum how how)
+static void test_pair(void (*body)(struct eddis *e, int rank, struct loop_job *j), enum how how)
 {
     struct shared *s = calloc(1, sizeof *s);
 
     s->how = how;
     strcpy(s->folder, "/tmp/eddis-ending.XXXXXX");
     CHECK(mkdtemp(s->folder));
-    run(&mode[2], meet_body, s);
+    run(&mode[2], body, s);
     CHECK(file_remove_tree(s->folder, NULL) == 0);
     free(s);
 }
@@ -455,8 +485,9 @@ int main(void)
                         how % mode[i].n);
     for (int i = 0; i < MODES; i++)
         test_late(&mode[i]);
-    test_meeting(BY_ITSELF);
-    test_meeting(FROM_BEGINNING);
+    test_pair(meet_body, BY_ITSELF);
+    test_pair(meet_body, FROM_BEGINNING);
+    test_pair(driver_body, BY_ITSELF);
     if (loop_job_failures)
         fprintf(stderr, "%d failures\n", loop_job_failures);
     return loop_job_failures != 0;
