@@ -170,7 +170,7 @@ static int step_start(struct eddis *e, struct eddis_error *err)
  */
 static unsigned step_values(struct eddis *e)
 {
-    bool last = e->step.flags & EDDIS_STEP_STOP || !samples_follow(&e->samples);
+    bool last = e->step.stop || e->step.flags & EDDIS_STEP_STOP || !samples_follow(&e->samples);
     int64_t next = e->step.current.step + 1;
     unsigned written = e->step.written ? EDDIS_STEP_WRITTEN : 0;
 

@@ -56,6 +56,7 @@ struct worker {
     pthread_t reader;
     atomic_bool done;
     int64_t since;        /* steps since the last exchange */
+    bool reads;           /* the next step's beginning reads values */
     atomic_llong present; /* the step that the reader begins at */
 };
 
@@ -214,8 +215,14 @@ static void count_exchange(struct worker *w, const struct eddis_step *s)
     const struct board_page *p = board_own(w->e->board);
     int64_t period = loop_job_period(w->j, p->step_plan);
     int64_t offset = w->e->group.number * period / w->e->group.n_groups;
+    bool due = period && s->batch && (s->step + offset) % period == 0;
 
-    w->since = period && s->batch && (s->step + offset) % period == 0 ? 1 : w->since + 1;
+    /* Where it did, the step before has said that values would be read, and this one says so. */
+    if (w->since > 0)
+        CHECK(!(s->flags & EDDIS_STEP_WRITTEN) == !due);
+    CHECK(!due || w->since == 0 || w->reads || w->e->group.place.rank > 0);
+    w->reads = s->flags & EDDIS_STEP_READS;
+    w->since = due ? 1 : w->since + 1;
     CHECK(p->staleness == (period ? w->since : 0));
     if (w->rank == 0) /* who publishes, and so sees every version */
         w->s->periods |= 1U << p->step_plan % 3;
@@ -393,6 +400,7 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
     if (rc < 0)
         fprintf(stderr, "rank %d: %s\n", rank, err.text);
     CHECK(rc == 0);
+    CHECK(w.reads || !j->period || e->group.place.rank > 0 || w.s->go_back || n == 0);
     CHECK(eddis_step_begin(e, &s, &err) == 0); /* and so it stays */
     w.s->steps[rank] = n;
     w.s->boxed[rank] += atomic_load(&j->sent[rank][COMM_BOX]);
