@@ -42,8 +42,8 @@
  * mode; the means are over the group's samples; a step's number is the group's own; samples come
  * from a counter that all share, so that fast groups take more of them; and groups come to the end
  * of an epoch at unlike times, so collectives of all workers there make fast ones wait.  At the
- * end, when eddis_step_begin has returned 0, and while a checkpoint is written, the parameters are
- * the centre: the model to evaluate and to keep.
+ * end, when eddis_step_begin or eddis_finish has returned 0, and while a checkpoint is written, the
+ * parameters are the centre: the model to evaluate and to keep.
  *
  * Started by eddis-run the plan (batch sizes, algorithm, seed) comes from it.  Under plain mpirun
  * every worker gets an equal share of eddis_options.batch; a worker alone sends nothing.

@@ -167,6 +167,7 @@ static void process_at_exit(int status, void *arg)
     struct process_worker *all;
 
     (void)arg;
+    status &= 0xff; /* what others see of it */
     pthread_mutex_lock(&list_lock);
     all = list;
     pthread_mutex_unlock(&list_lock);

@@ -118,6 +118,8 @@ enum place {
     BEFORE_STEPS,
     IN_STEP,
     BETWEEN_STEPS,
+    STOPPED,
+    FINISHED,
     AT_END,
     WENT_BACK,
     CLOSED,
@@ -129,14 +131,17 @@ static const struct leaving {
     int close_at_exit, status, code;
     bool said; /* that it is amidst the steps */
 } leaving[] = {
-    { BEFORE_COMMIT, 1, 0, 0, false }, { BEFORE_COMMIT, 1, 3, 3, false },
-    { BEFORE_STEPS, 1, 0, 1, true },   { BEFORE_STEPS, 1, 3, 3, false },
-    { IN_STEP, 1, 0, 1, true },        { IN_STEP, 1, 3, 3, false },
-    { BETWEEN_STEPS, 1, 0, 1, true },  { BETWEEN_STEPS, 1, 79, 79, false },
-    { AT_END, 1, 0, 0, false },        { AT_END, 1, 3, 3, false },
-    { WENT_BACK, 1, 0, 1, true },      { CLOSED, 1, 0, 0, false },
-    { CLOSED, 1, 3, 3, false },        { CHILD, 1, 0, 0, false },
-    { IN_STEP, 0, 0, 0, false },       { IN_STEP, 0, 3, 3, false },
+    { BEFORE_COMMIT, 1, 0, 0, false },  { BEFORE_COMMIT, 1, 3, 3, false },
+    { BEFORE_STEPS, 1, 0, 1, true },    { BEFORE_STEPS, 1, 3, 3, false },
+    { IN_STEP, 1, 0, 1, true },         { IN_STEP, 1, 3, 3, false },
+    { BETWEEN_STEPS, 1, 0, 1, true },   { BETWEEN_STEPS, 1, 79, 79, false },
+    { STOPPED, 1, 0, 1, true },         { FINISHED, 1, 0, 0, false },
+    { FINISHED, 1, 3, 3, false },       { FINISHED, 1, 256, 0, false },
+    { AT_END, 1, 0, 0, false },         { AT_END, 1, 3, 3, false },
+    { BETWEEN_STEPS, 1, 256, 1, true }, { WENT_BACK, 1, 0, 1, true },
+    { CLOSED, 1, 0, 0, false },         { CLOSED, 1, 3, 3, false },
+    { CHILD, 1, 0, 0, false },          { IN_STEP, 0, 0, 0, false },
+    { IN_STEP, 0, 3, 3, false },
 };
 
 /* The next step; its number, or -1 when there is none. */
@@ -172,8 +177,12 @@ static void go_to(enum place place, struct eddis *e, const char *folder)
 {
     if (place != BEFORE_COMMIT && place != CHILD && eddis_commit(e, NULL) < 0)
         _exit(93);
-    if (place == IN_STEP || place == BETWEEN_STEPS)
-        (void)one_step(e, place == BETWEEN_STEPS);
+    if (place == IN_STEP || place == BETWEEN_STEPS || place == STOPPED || place == FINISHED)
+        (void)one_step(e, place != IN_STEP);
+    if ((place == STOPPED || place == FINISHED) && eddis_stop(e) < 0)
+        _exit(97);
+    if (place == FINISHED && eddis_finish(e, EDDIS_FOREVER, NULL) != 0)
+        _exit(98);
     if (place == WENT_BACK)
         save(e, folder);
     while ((place == AT_END || place == WENT_BACK) && one_step(e, true) >= 0)
