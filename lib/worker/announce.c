@@ -15,6 +15,10 @@ void rounds_open(struct eddis *e, struct step_set *s)
     s->n_announced = 0;
     s->number = e->step.rounds++;
     s->rounds++;
+    if (!s->weighed)
+        return;
+    s->weighed = false;
+    comm_thread_send(e->comm_thread, &s->weight.mail); /* before the round's first announcement */
 }
 
 /* Announcements of one call, which are sent together, or not at all.  With announce_lock held, so
@@ -251,15 +255,14 @@ int eddis_set_round_weight(struct eddis *e, int set, double weight, struct eddis
         return eddis_fail(err, -EINVAL, "there is no set %d", set);
     pthread_mutex_lock(&e->step.announce_lock);
     s = &e->step.set[set];
-    if (!e->step.begun || e->step.finished || s->open) {
+    if (!e->step.begun || e->step.finished || s->open || s->weighed) {
         rc = eddis_fail(err, -EINVAL,
                         "the weight of a round of set %d is set within a step, before the round's "
                         "first announcement, once",
                         set);
     } else {
-        rounds_open(e, s);
         s->weight = (struct mail_weight){ .mail.kind = MAIL_WEIGHT, .set = set, .weight = weight };
-        comm_thread_send(e->comm_thread, &s->weight.mail);
+        s->weighed = true;
     }
     pthread_mutex_unlock(&e->step.announce_lock);
     return rc;

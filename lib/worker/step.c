@@ -249,7 +249,7 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
     sized_copy_out(ret, &s, sizeof s);
     pthread_mutex_lock(&e->step.announce_lock);
     for (int i = 0; i < e->step.n_sets; i++)
-        e->step.set[i].met = false;
+        e->step.set[i].met = e->step.set[i].weighed = false;
     e->step.finished = e->step.waited = e->step.weight_fixed = false;
     e->step.rounds = 0;
     e->step.begun = true;

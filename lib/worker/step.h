@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step.h - the state of the present step: what was announced, what is waited for
  *
- * A set's round begins with its first announcement, its weight or the wait for it, and is over when
- * that wait has succeeded.
+ * A set's round begins with its first announcement or the wait for it, and is over when that wait
+ * has succeeded.
  *
  * announce_lock guards the second block of members, which announcing from any thread looks at, and
  * the marks of parameters.  It is held while mail is sent, so that the order of mail is the order
@@ -26,7 +26,8 @@ struct step_set {
     bool open;      /* it is not over ... */
     bool finished;  /* ... but is waited for, and nothing more may be announced in it */
     int n_announced;
-    struct mail_weight weight;
+    bool weighed;              /* its next round in this step has a weight of its own ... */
+    struct mail_weight weight; /* ... which is sent when that begins */
     struct mail_finish finish;
 };
 

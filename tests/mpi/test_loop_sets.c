@@ -9,6 +9,7 @@
 #include "sets_scenario.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,6 +188,49 @@ static void test_refused(int n)
     loop_job_run(&j);
 }
 
+/* ---- weights of rounds ---- */
+
+/* The last rank sets the weight of set 1's next round before anything of set 0: no round begins
+ * with that, so that all have the same order of them.  What no round came for is forgotten.
+ */
+static void weighed_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    float value[2] = { 0 }, g[2];
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    bool last = rank == j->n - 1;
+
+    add(e, 0, &value[0]);
+    add(e, 1, &value[1]);
+    CHECK(eddis_commit(e, &err) == 0);
+    for (int i = 0; i < 6; i++) {
+        CHECK(eddis_step_begin(e, &s, &err) == 1);
+        g[0] = g[1] = (float)rank;
+        if (last) {
+            CHECK(eddis_set_round_weight(e, 1, 0, &err) == 0);
+            CHECK(eddis_set_round_weight(e, 1, 0, &err) == -EINVAL);
+        }
+        for (int set = 0; set < i % 3; set++) /* of none, of the first, of both */
+            CHECK(eddis_announce(e, set, &g[set], &g[set], &err) == 0);
+        CHECK(eddis_wait(e, 60 * CLOCK_S, &err) == 0);
+        if (i % 3)
+            CHECK(fabsf(g[0] - (float)(j->n - 1) / 2) < 1e-5f);
+        if (i % 3 == 2) /* without the last rank's */
+            CHECK(fabsf(g[1] - (float)(j->n - 2) / 2) < 1e-5f);
+        CHECK(eddis_step_end(e, NULL, &err) == 0);
+    }
+}
+
+static void test_weighed(int emulated)
+{
+    struct loop_job j = { .n = 3, .body = weighed_body, .emulated = emulated };
+
+    for (int i = 0; i < j.n; i++)
+        j.scenario[i].batch = 30;
+    loop_job_board_of(&j, (const int64_t[MAX_RANKS]){ 10, 10, 10 });
+    loop_job_run(&j);
+}
+
 /* ---- a wait in slices ---- */
 
 /* Rank 1 makes no round before the others have waited for it in vain. */
@@ -226,6 +270,8 @@ static void test_late(void)
 int main(void)
 {
     test_late();
+    test_weighed(0);
+    test_weighed(1);
     test_refused(1);
     test_refused(3);
     for (int i = 0; i < WAYS; i++)
