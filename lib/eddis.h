@@ -84,8 +84,9 @@
  * eddis_open do not run.  With eddis_options.close_at_exit, for bindings that do not know why their
  * language ends, an exit with status 0 waits for the others as eddis_close does, before
  * eddis_commit and after eddis_step_begin or eddis_finish has returned 0; no other thread may use
- * the handle any more then.  Amidst the steps it says so and ends the job with 1, of one worker
- * too; with another status it ends as without the option.
+ * the handle any more then.  In exit handlers that run after that, those from before eddis_open,
+ * eddis_close returns 0 and other calls fail with -EPERM.  Amidst the steps it says so and ends the
+ * job with 1, of one worker too; with another status it ends as without the option.
  */
 #ifndef EDDIS_H
 #define EDDIS_H
@@ -192,7 +193,7 @@ int eddis_open(const struct eddis_options *options, struct eddis **ret, struct e
 /* Leave the job in good order and free everything, gradient slots included.  Collective; waits
  * for the others as long as they take, to evaluate or to save perhaps.  Under eddis-run the job's
  * timeouts.hang ends that wait; elsewhere it lasts as long as the others live, and each minute
- * standard error is told for whom.  Accepts NULL.
+ * standard error is told for whom.  Accepts NULL, and a handle that an exit has closed.
  */
 int eddis_close(struct eddis *e, struct eddis_error *err);
 

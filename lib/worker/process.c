@@ -48,7 +48,22 @@ int process_check(const struct process_worker *w, struct eddis_error *err)
         return eddis_fail(err, -EPERM,
                           "eddis cannot be used in a child made by fork; let the parent do it, or "
                           "start the child as a new program");
+    if (process_has_left(w))
+        return eddis_fail(err, -EPERM,
+                          "the exit of the process has closed the handle "
+                          "(eddis_options.close_at_exit): use it before");
     return 0;
+}
+
+bool process_has_left(const struct process_worker *w)
+{
+    return w->fork_count == process_forks() && __atomic_load_n(&w->left, __ATOMIC_ACQUIRE);
+}
+
+static int leave(struct process_worker *w, struct eddis_error *err)
+{
+    __atomic_store_n(&w->left, true, __ATOMIC_RELEASE);
+    return w->leave(w, err);
 }
 
 /* No other thread may be at the list, or the child could never take its lock. */
@@ -154,7 +169,7 @@ static void leave_all(struct process_worker *all)
     if (all)
         (void)fflush(NULL); /* another worker may end this one meanwhile */
     for (w = all; w; w = w->next) {
-        rc = is_awaited(w) ? w->leave(w, &err) : 0;
+        rc = is_awaited(w) ? leave(w, &err) : 0;
         if (rc < 0) {
             (void)fprintf(stderr, "eddis: leaving at exit: %s\n", err.text);
             end_job(w, 1);

@@ -20,13 +20,19 @@ struct process_worker {
     /* Leave the job in order, in the thread that ends the process; NULL: an exit ends the job. */
     int (*leave)(struct process_worker *w, struct eddis_error *err);
     bool may_leave; /* by process_may_leave */
+    bool left;      /* an exit is leaving, or has left */
 };
 
 /* Count the forks between this process and the one that loaded the library. */
 int process_forks(void);
 
-/* Return 0, -EINVAL when w is NULL, or -EPERM in a child made by fork after w was opened. */
+/* Return 0, -EINVAL when w is NULL, or -EPERM: in a child made by fork after w was opened, or when
+ * process_has_left.
+ */
 int process_check(const struct process_worker *w, struct eddis_error *err);
+
+/* Whether an exit of the process, which goes on, has had w leave: only w's memory is left. */
+bool process_has_left(const struct process_worker *w);
 
 /* Make an exit of the process before process_remove end all ranks, with the exit code of the
  * process, or 1 when that is 0, after process_last_words.  One with 0 has workers that have a way

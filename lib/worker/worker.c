@@ -114,7 +114,10 @@ static int worker_leave(struct eddis *e, bool at_exit, struct eddis_error *err)
 
 static int leave_at_exit(struct process_worker *w, struct eddis_error *err)
 {
-    return worker_leave((struct eddis *)((char *)w - offsetof(struct eddis, process)), true, err);
+    int rc = worker_leave((struct eddis *)((char *)w - offsetof(struct eddis, process)), true, err);
+
+    w->thread = NULL; /* it is no more */
+    return rc;
 }
 
 /* Release everything but the communication. */
@@ -370,7 +373,7 @@ int eddis_close(struct eddis *e, struct eddis_error *err)
 {
     int rc;
 
-    if (!e)
+    if (!e || process_has_left(&e->process))
         return 0;
     rc = worker_check(e, err);
     if (rc < 0)
@@ -387,7 +390,7 @@ void eddis_abort(struct eddis *e, int code)
 
     if (own || !e) /* in a child what stdio holds is its parent's too */
         process_last_words(code);
-    if (own)
+    if (own && !process_has_left(&e->process))
         comm_thread_abort(e->comm_thread, code);
     _exit(code);
 }

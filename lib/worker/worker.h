@@ -102,7 +102,7 @@ struct eddis_step step_public(const struct eddis *e, const struct sampler_step *
 /* There is no step any more, unless the job goes back. */
 void step_over(struct eddis *e);
 
-/* Return 0, -EINVAL for NULL, or -EPERM in a forked child. */
+/* Return 0, -EINVAL for NULL, or -EPERM: in a forked child, or an exit has closed the handle. */
 static inline int worker_check(const struct eddis *e, struct eddis_error *err)
 {
     return process_check(e ? &e->process : NULL, err);

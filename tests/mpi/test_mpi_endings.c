@@ -4,6 +4,7 @@
  *     test_mpi_endings early         all exit with 0 before eddis_commit
  *     test_mpi_endings end           all exit with 0 when eddis_step_begin has returned 0
  *     test_mpi_endings late          the same, rank 1 a while after the others
+ *     test_mpi_endings handler       the same, and an exit handler of theirs closes the handle, too
  *     test_mpi_endings amidst        rank 1 exits with 0 in its third step: the job ends with 1
  *     test_mpi_endings status        rank 1 exits with 3 there
  *     test_mpi_endings end-status    rank 1 exits with 4 behind its last step
@@ -29,6 +30,8 @@
 #define WAIT_NS INT64_C(600000000000)
 
 enum { SAMPLES = 60, MOST_EPOCHS = 4096, LAST = 13 };
+
+static struct eddis *left_open;
 
 static int fail(const char *what, const struct eddis_error *err)
 {
@@ -296,6 +299,21 @@ static int run_left(const char *folder, int all)
     return 0;
 }
 
+/* An exit handler that the program had before eddis_open: the handle has been closed. */
+static void close_late(void)
+{
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_world w = { .size = sizeof w };
+    struct eddis_error err = { 0 };
+
+    if (eddis_close(left_open, &err) < 0 || eddis_step_begin(left_open, &s, &err) != -EPERM ||
+        !strstr(err.text, "exit") || eddis_world(left_open, &w) != -EPERM ||
+        eddis_set_data(left_open, 1, 1, &err) != -EPERM || eddis_stop(left_open) != -EPERM ||
+        eddis_close(left_open, &err) < 0)
+        _exit(fail("behind the exit's own close", &err));
+    puts("left");
+}
+
 static int child(void)
 {
     int status = 0;
@@ -309,8 +327,13 @@ static int child(void)
 static int run(const char *what)
 {
     static struct eddis *e, *second;
-    int rank = begin(&e, 1), rc = rank < 0 ? 99 : sum_up(e);
+    int rank, rc;
 
+    if (strcmp(what, "handler") == 0 && atexit(close_late) != 0)
+        return 99;
+    rank = begin(&e, 1);
+    rc = rank < 0 ? 99 : sum_up(e);
+    left_open = e;
     if (rc || strcmp(what, "early") == 0)
         return rc;
     if (strcmp(what, "refused") == 0 && rank == 1)
