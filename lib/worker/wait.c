@@ -25,13 +25,11 @@ static const char *wait_layer_name(struct eddis *e, int b)
     return name ? name : "-";
 }
 
-/* For the gradient in a slot, in its set's last round; -1: all of the set. */
-static int wait_slot(struct eddis *e, int set, int slot, int64_t deadline_ns,
+/* For the gradient in a slot in a round of its set; -1: all of the set. */
+static int wait_slot(struct eddis *e, int set, int slot, int64_t round, int64_t deadline_ns,
                      struct eddis_error *err)
 {
-    struct comm_wait w = {
-        .kind = WAIT_ROUND, .set = set, .parameter = slot, .round = e->step.set[set].rounds
-    };
+    struct comm_wait w = { .kind = WAIT_ROUND, .set = set, .parameter = slot, .round = round };
     const char *layer;
     int rc = waiter_wait(&e->all.waiter, &w, deadline_ns, err);
 
@@ -113,10 +111,12 @@ static void round_finish(struct eddis *e, int set)
     comm_thread_send(e->comm_thread, &s->finish.mail);
 }
 
-/* Until the round of a set that is finished is combined, and has its places.  It is over then. */
+/* Until the round of a set that is finished is combined, and has its places.  It is over then, and
+ * no other begins before.
+ */
 static int wait_round(struct eddis *e, int set, int64_t deadline_ns, struct eddis_error *err)
 {
-    int rc = wait_slot(e, set, -1, deadline_ns, err);
+    int rc = wait_slot(e, set, -1, e->step.set[set].rounds, deadline_ns, err);
 
     if (rc == 0)
         rc = wait_places(e, set, err);
@@ -209,8 +209,11 @@ int eddis_wait_set(struct eddis *e, int set, int64_t timeout_ns, struct eddis_er
     return rc;
 }
 
-/* With announce_lock held: every parameter of the layer was announced, or its round is over. */
-static int wait_layer_check(const struct eddis *e, int layer, struct eddis_error *err)
+/* With announce_lock held: every parameter of the layer was announced, or its round is over.  Tells
+ * which round of its set that is; another thread may begin the next one at any time.
+ */
+static int wait_layer_check(const struct eddis *e, int layer, int64_t *ret_round,
+                            struct eddis_error *err)
 {
     const struct parameter_layer *l = &e->parameters.layer[layer];
     const struct step_set *s = &e->step.set[l->set];
@@ -222,6 +225,7 @@ static int wait_layer_check(const struct eddis *e, int layer, struct eddis_error
                 err, -EINVAL,
                 "layer '%s' cannot be waited for, its parameter '%s' was not announced", l->name,
                 e->parameters.item[i].name);
+    *ret_round = s->rounds;
     return 0;
 }
 
@@ -229,6 +233,7 @@ int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddi
 {
     int64_t deadline = clock_after_ns(clock_now_ns(), timeout_ns);
     enum eddis_phase before;
+    int64_t round = 0;
     int rc = wait_check(e, err);
 
     if (rc < 0)
@@ -236,7 +241,7 @@ int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddi
     if (layer < 0 || layer >= e->parameters.n_layers)
         return eddis_fail(err, -EINVAL, "there is no layer %d", layer);
     pthread_mutex_lock(&e->step.announce_lock);
-    rc = wait_layer_check(e, layer, err);
+    rc = wait_layer_check(e, layer, &round, err);
     pthread_mutex_unlock(&e->step.announce_lock);
     if (rc == 0)
         rc = rounds_release(e, deadline, err);
@@ -246,7 +251,8 @@ int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddi
     for (int i = e->parameters.layer[layer].newest; rc == 0 && i >= 0;
          i = e->parameters.item[i].older)
         if (e->parameters.item[i].slot >= 0)
-            rc = wait_slot(e, e->parameters.item[i].set, e->parameters.item[i].slot, deadline, err);
+            rc = wait_slot(e, e->parameters.layer[layer].set, e->parameters.item[i].slot, round,
+                           deadline, err);
     phase_wait_leave(&e->phase, before, rc);
     return rc < 0 ? rc : wait_places_layer(e, layer, err);
 }

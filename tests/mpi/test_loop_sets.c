@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -267,9 +268,79 @@ static void test_late(void)
     loop_job_run(&j);
 }
 
+/* ---- announcements beside a wait ---- */
+
+enum { BESIDE_ROUNDS = 50 };
+
+struct beside {
+    struct eddis *e;
+    float g[2];
+    atomic_int begins, announced; /* rounds that the thread may begin, and has begun */
+};
+
+/* Begins each round with the gradient of the second layer. */
+static void *beside_main(void *arg)
+{
+    struct beside *b = arg;
+    struct eddis_error err = { 0 };
+
+    for (int i = 0; i < BESIDE_ROUNDS; i++) {
+        while (atomic_load(&b->begins) <= i)
+            sched_yield();
+        CHECK(eddis_announce(b->e, 1, &b->g[1], &b->g[1], &err) == 0);
+        atomic_fetch_add(&b->announced, 1);
+    }
+    return NULL;
+}
+
+/* While the thread begins a round: the first layer's, which is over, or else it is not announced.
+ * Whoever took it for that of the new round would wait in vain.
+ */
+static void beside_wait(struct beside *b, int i)
+{
+    struct eddis_error err = { 0 };
+
+    atomic_fetch_add(&b->begins, 1);
+    while (atomic_load(&b->announced) <= i) {
+        int rc = eddis_wait_layer(b->e, 0, 60 * CLOCK_S, &err);
+
+        CHECK(rc == 0 || (rc == -EINVAL && strstr(err.text, "was not announced")));
+    }
+    CHECK(eddis_announce(b->e, 0, &b->g[0], &b->g[0], &err) == 0);
+    CHECK(eddis_wait_set(b->e, 0, 60 * CLOCK_S, &err) == 0);
+}
+
+static void beside_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct beside b = { .e = e };
+    float value[2] = { 0 };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    pthread_t thread;
+
+    (void)rank, (void)j;
+    add(e, 0, &value[0]);
+    add(e, 0, &value[1]);
+    CHECK(eddis_commit(e, &err) == 0 && eddis_step_begin(e, &s, &err) == 1);
+    CHECK(pthread_create(&thread, NULL, beside_main, &b) == 0);
+    for (int i = 0; i < BESIDE_ROUNDS; i++)
+        beside_wait(&b, i);
+    pthread_join(thread, NULL);
+    CHECK(eddis_wait(e, 60 * CLOCK_S, &err) == 0 && eddis_step_end(e, NULL, &err) == 0);
+}
+
+static void test_beside(void)
+{
+    struct loop_job j = { .n = 2, .body = beside_body };
+
+    j.scenario[0].batch = j.scenario[1].batch = 20;
+    loop_job_run(&j);
+}
+
 int main(void)
 {
     test_late();
+    test_beside();
     test_weighed(0);
     test_weighed(1);
     test_refused(1);
