@@ -6,6 +6,15 @@
 #include <check.h>
 #include <stdlib.h>
 
+/* A sanitizer that keeps shadows takes more address space than a small limit allows. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define SUITE_SHADOWED 1
+#elif defined __has_feature
+#define SUITE_SHADOWED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define SUITE_SHADOWED 0
+#endif
+
 /* add_tests receives one test case with a generous time limit.  CK_FORK=no in the environment runs
  * everything in one process, as sanitizers and MPI like it.
  */
