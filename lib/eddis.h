@@ -293,10 +293,10 @@ int eddis_stop(struct eddis *e);
  * parameters are the centre.  Samples that were taken for later steps are not done: they stand in
  * checkpoints from now on, and a job that resumes from one takes them.  Returns 0, or in async and
  * hybrid mode 1: another worker writes a checkpoint, so write it with it, eddis_checkpoint_begin to
- * eddis_checkpoint_commit, and call this again.  -ETIMEDOUT: err names a worker that has not come;
- * call it again before anything else but eddis_step_begin.  -EINVAL: inside of a step; before
- * eddis_commit; there are steps to do, and nobody has asked to stop; or a checkpoint, as above, was
- * not written.
+ * eddis_checkpoint_commit, and call this again.  -ETIMEDOUT: err names a worker that has not come,
+ * or what is not known yet; call it again before anything else but eddis_step_begin.  -EINVAL:
+ * inside of a step; before eddis_commit; there are steps to do, and nobody has asked to stop; or a
+ * checkpoint, as above, was not written.
  */
 int eddis_finish(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);
 

@@ -273,7 +273,7 @@ int centre_finish(struct centre *m, int64_t deadline_ns, struct eddis_error *err
                           "another worker waits in a checkpoint that the step before was for "
                           "(EDDIS_STEP_CHECKPOINT), but eddis_checkpoint_begin was not called");
     if (m->end == END_NOT) {
-        rc = samples_tell_stop(m->samples, err);
+        rc = samples_tell_stop(m->samples, deadline_ns, err);
         if (rc == 0)
             rc = centre_say(m, AT_END, deadline_ns, where, err);
         m->owed = rc == 0 && where[0] == AT_CHECKPOINT;

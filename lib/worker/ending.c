@@ -21,8 +21,9 @@ int eddis_stop(struct eddis *e)
 }
 
 /* Whether this worker has nothing more to do, or wants to do nothing more. */
-static int finish_check(struct eddis *e, struct eddis_error *err)
+static int finish_check(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
 {
+    int64_t left = deadline_ns - clock_now_ns();
     struct sampler_step s;
     int rc;
 
@@ -32,7 +33,9 @@ static int finish_check(struct eddis *e, struct eddis_error *err)
                                     : "call eddis_commit before eddis_finish");
     if (e->step.stop || replan_wants_stop(&e->replan))
         return 0;
-    rc = samples_peek(&e->samples, e->samples.step, 0, &s, err);
+    rc = samples_peek(&e->samples, e->samples.step, left > 0 ? left : 1, &s, err);
+    if (rc == -ETIMEDOUT)
+        return eddis_fail_prefix(err, rc, "it is not known yet whether there is a step to do");
     return rc > 0
                ? eddis_fail(err, -EINVAL,
                             "there is step %lld to do: go on to the last one, or call eddis_stop "
@@ -84,7 +87,7 @@ int eddis_finish(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
     if (rc == 0)
         rc = comm_thread_failure(e->comm_thread, err);
     if (rc == 0)
-        rc = finish_check(e, err);
+        rc = finish_check(e, deadline, err);
     if (rc < 0)
         return rc;
     finish_stop(e);

@@ -315,27 +315,31 @@ void samples_end(struct samples *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Wait until nothing is asked of the counter. */
-static int samples_calm(struct samples *s, struct eddis_error *err)
+/* Wait until nothing is asked of the counter.  -EAGAIN, without a sentence: something still is. */
+static int samples_calm(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
 {
     int rc = 0;
 
     while (rc == 0 && s->counter.busy)
-        rc = samples_wait(s, clock_after_ns(clock_now_ns(), COLLECTIVES_TIMEOUT_NS), err);
-    return rc == 0 && s->counter.asking ? samples_counter_draw(s, CLOCK_NEVER, err) : rc;
+        rc = clock_now_ns() < deadline_ns ? samples_wait(s, deadline_ns, err) : -EAGAIN;
+    return rc == 0 && s->counter.asking ? samples_counter_draw(s, deadline_ns, err) : rc;
 }
 
-int samples_tell_stop(struct samples *s, struct eddis_error *err)
+int samples_tell_stop(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
 {
     int rc = 0;
 
     pthread_mutex_lock(&s->lock);
     if (s->spread && group_is_root(s->group)) {
-        rc = samples_calm(s, err);
+        rc = samples_calm(s, deadline_ns, err);
         if (rc == 0)
-            rc = samples_counter_stop(s, err);
+            rc = samples_counter_stop(s, deadline_ns, err);
     }
     pthread_mutex_unlock(&s->lock);
+    if (rc == -EAGAIN)
+        return eddis_fail(err, -ETIMEDOUT,
+                          "the shared counter of samples has not answered, by which the other "
+                          "groups are told of the stop");
     return rc;
 }
 
@@ -455,7 +459,7 @@ int samples_freeze(struct samples *s, struct eddis_error *err)
 
     pthread_mutex_lock(&s->lock);
     s->frozen = true;
-    rc = samples_calm(s, err);
+    rc = samples_calm(s, CLOCK_NEVER, err);
     pthread_mutex_unlock(&s->lock);
     return rc;
 }

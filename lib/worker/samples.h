@@ -149,9 +149,10 @@ void samples_end(struct samples *s);
 
 /* It stops because a worker wants it to, of which the other groups know nothing: have the counter
  * tell them of it, the root of this group, in a step; or now, after its steps, if it has not.
+ * -ETIMEDOUT: it has not answered until the deadline; the next call goes on.
  */
 void samples_spread_stop(struct samples *s);
-int samples_tell_stop(struct samples *s, struct eddis_error *err);
+int samples_tell_stop(struct samples *s, int64_t deadline_ns, struct eddis_error *err);
 
 /* Return the highest step that anybody asked for. */
 int64_t samples_asked(struct samples *s);

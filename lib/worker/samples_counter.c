@@ -122,11 +122,14 @@ int samples_counter_draw(struct samples *s, int64_t deadline_ns, struct eddis_er
     return counter_ask(s, group_batch(s), deadline_ns, err);
 }
 
-int samples_counter_stop(struct samples *s, struct eddis_error *err)
+int samples_counter_stop(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
 {
-    return s->counter.stop_told || ranges_exhausted(s->ranges)
-               ? 0
-               : counter_ask(s, COUNTER_STOP, CLOCK_NEVER, err);
+    int rc = 0;
+
+    /* The first answer may be that of a range. */
+    while (rc == 0 && !s->counter.stop_told && !ranges_exhausted(s->ranges))
+        rc = counter_ask(s, COUNTER_STOP, deadline_ns, err);
+    return rc;
 }
 
 int samples_counter_ahead(struct samples *s, struct eddis_error *err)

@@ -37,8 +37,8 @@ int samples_counter_draw(struct samples *s, int64_t deadline_ns, struct eddis_er
 /* Where the counter is when it shows this value, which may tell of a stop, too. */
 int64_t samples_counter_at(int64_t value);
 
-/* Have the counter tell of a stop; nothing is asked of it meanwhile. */
-int samples_counter_stop(struct samples *s, struct eddis_error *err);
+/* Have the counter tell of a stop; no other thread waits for it.  Fails as samples_counter_draw. */
+int samples_counter_stop(struct samples *s, int64_t deadline_ns, struct eddis_error *err);
 
 /* Ask the counter for the next range, unless enough is known, or, when the job stops, have it tell
  * so; s->counter.ask is to be sent then.

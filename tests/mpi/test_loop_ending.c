@@ -408,6 +408,86 @@ static void none_body(struct eddis *e, int rank, struct loop_job *j)
     CHECK(e->samples.step == 0);
 }
 
+/* ---- what is not known in time ---- */
+
+/* As if the counter were long in answering what was asked for a later step. */
+static void ask_unsent(struct samples *s)
+{
+    CHECK(samples_freeze(s, NULL) == 0);
+    pthread_mutex_lock(&s->lock);
+    s->counter.asking = true;
+    s->counter.ask = (struct mail_box){ .mail.kind = MAIL_BOX,
+                                        .r = { .kind = SMB_FETCH_ADD,
+                                               .key = s->counter.key,
+                                               .add = BATCH,
+                                               .deadline_ns = clock_now_ns() + TIMEOUT_NS } };
+    pthread_mutex_unlock(&s->lock);
+    samples_thaw(s);
+}
+
+static void set_busy(struct samples *s, bool busy)
+{
+    pthread_mutex_lock(&s->lock);
+    s->counter.busy = busy;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* The others hear of the stop although it was told after many tries. */
+static void slow_counter_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+
+    set_up(&w, 0);
+    do {
+        CHECK(eddis_step_begin(e, &s, &err) == 1);
+        empty_step(&w);
+    } while (rank == 1 && !(s.flags & EDDIS_STEP_STOP));
+    if (rank == 0) {
+        ask_unsent(&e->samples);
+        CHECK(eddis_stop(e) == 0);
+        for (int i = 0; i < 4; i++) { /* another thread waits for the answer, or nobody */
+            set_busy(&e->samples, i < 2);
+            CHECK(eddis_finish(e, i % 2 * CLOCK_S / 20, &err) == -ETIMEDOUT);
+            CHECK(strstr(err.text, "not all workers have ended") && strstr(err.text, "counter"));
+        }
+        comm_thread_send(e->comm_thread, &e->samples.counter.ask.mail);
+    }
+    ended(&w);
+    CHECK(rank == 1 || e->samples.counter.stop_told);
+}
+
+static void *release(void *arg)
+{
+    samples_release(arg);
+    return NULL;
+}
+
+/* Whether there is another step is not known while workers agree on a plan. */
+static void unknown_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    pthread_t thread;
+
+    set_up(&w, 0);
+    CHECK(eddis_step_begin(e, &s, &err) == 1);
+    empty_step(&w);
+    (void)samples_hold(&e->samples, 0, true);
+    e->samples.horizon = s.step; /* no other thread is there */
+    for (int i = 0; i < 2; i++) {
+        CHECK(eddis_finish(e, i * CLOCK_S / 20, &err) == -ETIMEDOUT && err.code == -ETIMEDOUT);
+        CHECK(strstr(err.text, "step 1 is not planned yet"));
+    }
+    CHECK(pthread_create(&thread, NULL, release, &e->samples) == 0);
+    CHECK(eddis_finish(e, TIMEOUT_NS, &err) == -EINVAL && strstr(err.text, "there is step 1"));
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(eddis_stop(e) == 0);
+    ended(&w);
+}
+
 /* ---- another one's checkpoint, and going back ---- */
 
 static void abandon(struct worker *w)
@@ -488,6 +568,8 @@ int main(void)
     test_pair(meet_body, BY_ITSELF);
     test_pair(meet_body, FROM_BEGINNING);
     test_pair(driver_body, BY_ITSELF);
+    test_pair(slow_counter_body, BY_ITSELF);
+    run(&mode[0], unknown_body, &(struct shared){ .epochs = 0 });
     if (loop_job_failures)
         fprintf(stderr, "%d failures\n", loop_job_failures);
     return loop_job_failures != 0;
