@@ -27,7 +27,7 @@
  *         ... update the weights
  *         eddis_step_end(e, &(struct eddis_report){ .size = sizeof(struct eddis_report),
  *                             .loss = loss, .has_loss = 1 }, &err);
- *         if (s.flags & EDDIS_STEP_CHECKPOINT)            // every so often, and before a stop
+ *         if (s.flags & EDDIS_STEP_CHECKPOINT)            // at times, and before eddis-run stops
  *             ... eddis_checkpoint_begin, eddis_checkpoint_put on rank 0, eddis_checkpoint_commit
  *     }
  *     eddis_close(e, &err);
@@ -74,10 +74,10 @@
  * _exit has failed, and all fail with it.
  *
  * Threads: one thread at a time may be inside a call of one handle, except that any thread may at
- * any time announce, ask for samples (eddis_plan_step, eddis_counts, eddis_sample_indices) and make
- * collectives (eddis_collective.h) and requests to the Soft Memory Box.  No announcement,
- * collective or request may be made beside eddis_commit, and nothing beside eddis_close.  In a
- * child made by fork every call fails with -EPERM.
+ * any time announce, ask for samples (eddis_plan_step, eddis_counts, eddis_sample_indices), ask for
+ * a stop (eddis_stop), and make collectives (eddis_collective.h) and requests to the Soft Memory
+ * Box.  No announcement, collective or request may be made beside eddis_commit, and nothing beside
+ * eddis_close.  In a child made by fork every call fails with -EPERM.
  *
  * Exit: a process that exits without eddis_close ends the job, with its status or 1: the others
  * would wait for it for ever.  What it has written with stdio is kept; exit handlers from before
@@ -282,7 +282,9 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
  * any time, also twice or on all.  It only asks: the group's first step that begins after its
  * present one is EDDIS_STEP_STOP, or the one after it, and in async and hybrid mode other groups
  * hear of it from the counter of samples, a step or two later.  Until then go on: a step needs all
- * workers of the group.  -EINVAL: NULL; -EPERM: in a forked child.
+ * workers of the group.  No step says EDDIS_STEP_CHECKPOINT for it, as one does where eddis-run
+ * stops the job: the program saves by itself, after eddis_finish for example.  -EINVAL: NULL;
+ * -EPERM: in a forked child.
  */
 int eddis_stop(struct eddis *e);
 
@@ -311,10 +313,10 @@ int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err);
  * in eddis_gradient; EDDIS_ZERO: it is zero.  Of a step with weight 0 no source is read.  result:
  * where the combined gradient goes, may be source; EDDIS_IN_PLACE: read it where eddis_result says;
  * NULL: where eddis_parameter.result says, and if that is NULL read it in eddis_gradient, until the
- * next eddis_step_begin.  A parameter not announced by eddis_wait counts as zero; what the others
- * announced of it goes to eddis_parameter.result, without which eddis_wait fails.  In a group of
- * one worker nothing is copied that is announced with its own place as result, and nothing touched
- * of what is not announced and has no eddis_parameter.result.
+ * set's next round or the next eddis_step_begin.  A parameter not announced by eddis_wait counts as
+ * zero; what the others announced of it goes to eddis_parameter.result, without which eddis_wait
+ * fails.  In a group of one worker nothing is copied that is announced with its own place as
+ * result, and nothing touched of what is not announced and has no eddis_parameter.result.
  */
 int eddis_announce(struct eddis *e, int parameter, const void *source, void *result,
                    struct eddis_error *err);
@@ -330,8 +332,9 @@ int eddis_announce_many(struct eddis *e, int n, const int *parameter, const void
 #define EDDIS_ZERO     ((const void *)2)
 
 /* Borrows the combined gradient of a parameter whose result is EDDIS_IN_PLACE, after a wait for its
- * layer, until the next eddis_step_begin, _checkpoint_begin or _restore_end.  Spares a copy where
- * the workers of a node share memory; not to be written to.
+ * layer, until the next round of its set (eddis_wait_set), eddis_step_begin, eddis_finish,
+ * _checkpoint_begin or _restore_end.  Spares a copy where the workers of a node share memory; not
+ * to be written to.
  */
 const void *eddis_result(const struct eddis *e, int parameter);
 
@@ -372,7 +375,8 @@ int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);
  * Samples, plans and checkpoints are of steps, as without sets.  In async and hybrid mode a round
  * combines the gradients of that set within the group, and updates the group's own model; the
  * parameters of all sets are drawn to the centre together, between steps.  What is read at
- * eddis_result and eddis_gradient stays until the next announcement of that set, or the next step.
+ * eddis_result and eddis_gradient stays until the set's next round begins, by an announcement or by
+ * an eddis_wait_set without one, and no longer than eddis_result and eddis_announce say.
  */
 int eddis_wait_set(struct eddis *e, int set, int64_t timeout_ns, struct eddis_error *err);
 

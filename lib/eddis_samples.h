@@ -18,13 +18,15 @@ int eddis_set_data(struct eddis *e, int64_t samples, int64_t epochs, struct eddi
 
 /* What this worker will have to do at the present step (between two: the next one) or at a later
  * one, up to eddis_options.read_ahead steps behind it: for reading ahead.  What it says about a
- * step never changes afterwards, unless the job goes back (eddis_restore_end); a new plan takes
- * force after every step that any worker asked for.  flags holds EDDIS_STEP_END_OF_EPOCH only.
- * Returns 1, or 0 behind the last step.  Any thread may ask, also the one that makes the steps:
- * nothing that is waited for needs a step that this worker has not ended, nor a gradient that it
- * has not announced. -EAGAIN, with a timeout of 0, else -ETIMEDOUT: the workers are agreeing on a
- * new plan, which takes them a step, or the counter has not answered; what was asked of it is for
- * the next call. -ENOBUFS: a step beyond read_ahead; -ESTALE: one that is over.
+ * step never changes afterwards, unless the job goes back (eddis_restore_end), or stops
+ * (eddis_stop, eddis_finish): it returns 0 then for steps of which it has told, which are not done.
+ * A new plan takes force after every step that any worker asked for.  flags holds
+ * EDDIS_STEP_END_OF_EPOCH only.  Returns 1, or 0 behind the last step.  Any thread may ask, also
+ * the one that makes the steps: nothing that is waited for needs a step that this worker has not
+ * ended, nor a gradient that it has not announced. -EAGAIN, with a timeout of 0, else -ETIMEDOUT:
+ * the workers are agreeing on a new plan, which takes them a step, or the counter has not answered;
+ * what was asked of it is for the next call. -ENOBUFS: a step beyond read_ahead; -ESTALE: one that
+ * is over.
  *   - async, hybrid: after eddis_commit; where the mode is "auto" until then it is -EAGAIN at once.
  */
 int eddis_plan_step(struct eddis *e, int64_t step, int64_t timeout_ns, struct eddis_step *ret,

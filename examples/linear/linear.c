@@ -109,7 +109,7 @@ int main(void)
         for (int i = 0; i < 2; i++)
             w[i] -= 0.5f * (float)step.lr_factor * g[i];
         check(eddis_step_end(e, &report, &err), &err);
-        if (step.flags & EDDIS_STEP_CHECKPOINT) /* every so many steps, and before a stop */
+        if (step.flags & EDDIS_STEP_CHECKPOINT) /* at times, and before eddis-run stops */
             save(e, w, world.rank);
     }
     printf("rank %d of %d: y = %.3f x %+.3f\n", world.rank, world.n_ranks, w[0], w[1]);
