@@ -140,6 +140,19 @@ def left():
         j.check(1, "rank_exit", "amidst its steps", failed_rank=1)
 
 
+def several_models():
+    """Sets of parameters, many gradients by one call, unlike shapes, values elsewhere and 16 bits: what single
+    mpiruns do in sync mode."""
+    values = os.path.join(BUILD, "tests/mpi/test_mpi_values")
+    for mode in "async", "hybrid":
+        groups = ["--set", "sync.groups=2"] if mode == "hybrid" else []
+        for program in ([WORKER, "sets"], [values]):
+            with job("--set", f"sync.mode={mode}", "--set", "sync.period=2", "--set", "batch.global=43", "--set", "restarts=0",
+                     *groups, "--", *program, ranks=4) as j:
+                j.check(0, "ok")
+                assert j.summary()["generation"] == 1
+
+
 def gone():
     """A second worker of one page is refused; who has closed its last one and left by _exit has ended
     well, and mpirun ends nobody for it."""
@@ -737,7 +750,7 @@ def secrets(j, *tokens):
         assert not re.search(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])", shown), pid
 
 
-CASES = [true, false, exit_7, segv, left_first, missing_program, last_words, example, opened_again, scopes, left, gone, preflight, grandchildren,
+CASES = [true, false, exit_7, segv, left_first, missing_program, last_words, example, opened_again, scopes, left, several_models, gone, preflight, grandchildren,
          stubborn, timeout, interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, ignored,
          rank_killed, out_of_memory, agent_killed, keeper_killed, keeper_and_agent_killed, agent_stopped, mpirun_killed,
          driver_killed, driver_stopped, full_disk, few_files, usage, impossible, dry_run, unknown_hosts, output, replay,

@@ -306,6 +306,23 @@ static void one_step(struct worker *w, const struct eddis_step *s)
     OK(w, eddis_step_end(w->e, NULL, &err));
 }
 
+/* All have the same model, and what they have made of it was this much. */
+static void check_end(struct worker *w)
+{
+    union block *first = malloc(sizeof w->value);
+
+    memcpy(first, w->value, sizeof w->value);
+    OK(w, eddis_collective(w->e,
+                           &(struct eddis_collective){ .size = sizeof(struct eddis_collective),
+                                                       .kind = EDDIS_BROADCAST,
+                                                       .buffer = first,
+                                                       .n = sizeof w->value },
+                           TIMEOUT_NS, &err));
+    CHECK(w, memcmp(first, w->value, sizeof w->value) == 0, "not the values of rank 0");
+    OK(w, eddis_allreduce(w->e, &w->s->samples, 1, EDDIS_INT64, EDDIS_SUM, TIMEOUT_NS, &err));
+    free(first);
+}
+
 int sets_scenario(struct eddis *e, struct sets_scenario *s)
 {
     struct worker *w = calloc(1, sizeof *w);
@@ -332,11 +349,14 @@ int sets_scenario(struct eddis *e, struct sets_scenario *s)
         before = step.count;
         one_step(w, &step);
         s->steps++;
+        s->samples += step.count;
         if (s->after_step && w->world.rank == 0)
             s->after_step(s->arg, step.step);
         if (step.flags & EDDIS_STEP_CHECKPOINT && !w->failures)
             checkpoint(w);
     }
+    if (!w->failures)
+        check_end(w);
     failures = w->failures;
     free(w);
     return failures;

@@ -15,11 +15,12 @@ struct sets_scenario {
     void (*after_step)(void *arg, int64_t step);
     void *arg;
     int64_t steps, splits, checkpoints; /* seen, at the end; splits: changes of the own count */
+    int64_t samples;                    /* of all workers */
 };
 
 /* Steps of all kinds: two sets by turns, three rounds of one, both at once, two backward passes
- * with weights of their own, one set left out, workers that announce nothing.  Returns the number
- * of failures.
+ * with weights of their own, one set left out, workers that announce nothing.  In the end all have
+ * the same values.  Returns the number of failures.
  */
 int sets_scenario(struct eddis *e, struct sets_scenario *s);
 

@@ -94,6 +94,7 @@ static void test_training(const struct way *way)
     loop_job_run(&j);
     for (int i = 0; i < way->n; i++) {
         CHECK(t.s[i].steps >= 10 && t.s[i].checkpoints > 0);
+        CHECK(t.s[i].samples == SCENARIO_EPOCHS * SCENARIO_SAMPLES);
         CHECK(!way->plans || strcmp(way->mode, "sync") != 0 || t.s[i].splits > 0 ||
               (i > 0 && i < way->n - 1));
     }

@@ -347,8 +347,9 @@ static int run_sets(void)
     if (open_job(&opened, &e, &w))
         return 1;
     failures = sets_scenario(e, &s);
-    if (s.steps != SCENARIO_EPOCHS * 7) {
-        fprintf(stderr, "%d steps\n", (int)s.steps);
+    if ((w.n_groups == 1 && s.steps != SCENARIO_EPOCHS * 7) ||
+        s.samples != SCENARIO_EPOCHS * SCENARIO_SAMPLES) {
+        fprintf(stderr, "%d steps of %d samples\n", (int)s.steps, (int)s.samples);
         failures++;
     }
     return close_job(e) || failures;
