@@ -368,9 +368,10 @@ int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);
  * left out of a step, by all.
  *
  * All workers of a group make as many rounds in a step, of the same sets in the same order; else
- * all get -EPROTO, which names two of them, from the next round that one of them makes.  Where none
- * follows, in the job's last step or before an exchange in hybrid mode, the waits tell for whom
- * they are.
+ * all get -EPROTO, which names two of them, from the next round that one of them makes.  Where one
+ * makes a round while the others make none any more (after the job's last step, in a checkpoint, in
+ * a collective of EDDIS_ALL, in eddis_close or in an exchange of hybrid mode), nobody gets that:
+ * the waits go on, and tell for whom they are.
  *
  * Samples, plans and checkpoints are of steps, as without sets.  In async and hybrid mode a round
  * combines the gradients of that set within the group, and updates the group's own model; the

@@ -54,7 +54,8 @@ int eddis_add_parameter(struct eddis *e, int layer, const struct eddis_parameter
  * has measured is looked at, too, by a message over a link of each node; and a mode that is "auto"
  * is chosen now that the model's size is known (-ETIMEDOUT: not within timeouts.launch; call it
  * again).  Collective: all workers must have registered the same, with the same options and data
- * (-EPROTO otherwise, on all, which says where they differ; -EINVAL: a worker has no data).
+ * (-EPROTO otherwise, on all, which says where they differ; -EINVAL: a worker has no data, or
+ * a set no parameter with a gradient).
  */
 int eddis_commit(struct eddis *e, struct eddis_error *err);
 
@@ -71,7 +72,8 @@ void *eddis_gradient_block(struct eddis *e, size_t *ret_bytes);
 
 /* The parameter's value is in another place from now on, as a tensor that was made anew; what is
  * there counts, the old place is not looked at any more.  Not beside another call; -EBUSY: after an
- * eddis_step_begin or _checkpoint_begin that ended with -ETIMEDOUT, before it has succeeded.
+ * eddis_step_begin, _finish or _checkpoint_begin that ended with -ETIMEDOUT, before it has
+ * succeeded.
  */
 int eddis_set_value(struct eddis *e, int parameter, void *value, struct eddis_error *err);
 

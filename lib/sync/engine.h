@@ -24,6 +24,10 @@
  * The tail of the last one of a step's first round carries the agreement about the next plan too,
  * filled in by a hook at the moment when all of this worker's gradients of that round are packed.
  *
+ * Tags of rounds are numbered apart from those of exchanges, so that the next round of a rank that
+ * is behind an exchange already meets the one that another makes too many before it; each call for
+ * an exchange takes a tag, also where none is due.
+ *
  * Never blocks, never reads a clock.  One thread at a time.  With one rank nothing is sent.
  */
 #ifndef EDDIS_SYNC_ENGINE_H
