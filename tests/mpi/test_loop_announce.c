@@ -40,16 +40,6 @@ static void run(const struct mode *m, void (*body)(struct eddis *e, int rank, st
     loop_job_run(&j);
 }
 
-static struct eddis_parameter vector(float *value, int64_t n)
-{
-    return (struct eddis_parameter){ .size = sizeof(struct eddis_parameter),
-                                     .name = "w",
-                                     .dtype = EDDIS_FLOAT32,
-                                     .n_dims = 1,
-                                     .dims = { n },
-                                     .value = value };
-}
-
 /* ---- what processes over MPI do, too ---- */
 
 static void many_body(struct eddis *e, int rank, struct loop_job *j)
@@ -148,8 +138,8 @@ static void alone_body(struct eddis *e, int rank, struct loop_job *j)
     enum { SILENT, OWN, PROMISED, PLACED };
     float *value = calloc(LARGE, sizeof *value), *own = calloc(LARGE, sizeof *own);
     float promised[4] = { 9, 9, 9, 9 }, x[4] = { 1, 2, 3, 4 };
-    struct eddis_parameter p[] = { vector(value, LARGE), vector(value, LARGE), vector(value, 4),
-                                   vector(value, 4) };
+    struct eddis_parameter p[] = { values_vector(value, LARGE), values_vector(value, LARGE),
+                                   values_vector(value, 4), values_vector(value, 4) };
     struct eddis_step s = { .size = sizeof s };
     struct eddis_error err = { 0 };
 

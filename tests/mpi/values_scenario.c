@@ -38,7 +38,7 @@ static struct worker worker_of(struct eddis *e)
     return w;
 }
 
-static struct eddis_parameter vector(float *value, int64_t n)
+struct eddis_parameter values_vector(float *value, int64_t n)
 {
     return (struct eddis_parameter){ .size = sizeof(struct eddis_parameter),
                                      .name = "w",
@@ -62,7 +62,7 @@ static void many_set_up(struct worker *w, struct many *m)
     struct eddis_error err = { 0 };
 
     for (int i = 0; i < N; i++) {
-        struct eddis_parameter p = vector(m->value[i], LENGTH);
+        struct eddis_parameter p = values_vector(m->value[i], LENGTH);
         int layer = i % EACH ? i / EACH : eddis_add_layer(w->e, "l", EDDIS_LAYER_OTHER, &err);
 
         CHECK(w, layer == i / EACH && eddis_add_parameter(w->e, layer, &p, &err) == i);
@@ -177,7 +177,7 @@ static void shapes_set_up(struct worker *w, struct shapes *x)
     CHECK(w, eddis_add_layer(w->e, "all", EDDIS_LAYER_NORM, &err) == 0);
     CHECK(w, eddis_add_layer(w->e, "state", EDDIS_LAYER_NORM, &err) == 1);
     for (int i = 0; i < SHAPES; i++) {
-        struct eddis_parameter p = vector(i == NOTHING ? NULL : x->value[i], 0);
+        struct eddis_parameter p = values_vector(i == NOTHING ? NULL : x->value[i], 0);
 
         p.n_dims = rows[i].n_dims;
         p.factored = rows[i].factored;
@@ -323,7 +323,7 @@ static void elsewhere_set_up(struct worker *w, struct elsewhere *x)
             x->device[i][k] = (float)w->world.rank;
     CHECK(w, eddis_add_layer(w->e, "all", EDDIS_LAYER_NORM, &err) == 0);
     for (int i = 0; i < PARAMETERS; i++) {
-        struct eddis_parameter p = vector(x->host[0][i], LENGTH);
+        struct eddis_parameter p = values_vector(x->host[0][i], LENGTH);
 
         p.state = i;
         CHECK(w, eddis_add_parameter(w->e, 0, &p, &err) == i);
@@ -477,7 +477,8 @@ static void halves_set_up(struct worker *w, struct halves *x)
 
     CHECK(w, eddis_add_layer(w->e, "all", EDDIS_LAYER_DENSE, &err) == 0);
     for (int i = 0; i < 2 * HALVES; i++) {
-        struct eddis_parameter p = vector((float *)(void *)x->value[i / 2][i % 2], HALF_LENGTH);
+        struct eddis_parameter p =
+            values_vector((float *)(void *)x->value[i / 2][i % 2], HALF_LENGTH);
 
         p.dtype = half_type[i / 2];
         p.result = x->gradient[i / 2][i % 2];

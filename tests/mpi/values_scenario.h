@@ -10,6 +10,9 @@
 
 #include "lib/eddis.h"
 
+/* Return a parameter of n numbers. */
+struct eddis_parameter values_vector(float *value, int64_t n);
+
 /* eddis_announce_many, and what it refuses. */
 int values_many(struct eddis *e);
 
