@@ -174,7 +174,7 @@ static void print_no_checkpoints(const struct job *job, FILE *out)
 
 static void print_resume(const struct job *job, FILE *out)
 {
-    char text[PATH_MAX + 64];
+    char text[PATH_MAX + 512];
 
     if (run_resume_text(job, text, sizeof text))
         fprintf(out, "  goes on from %s\n", text);

@@ -5,6 +5,7 @@
 #include "agents/job/checkpoints.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
+#include "lib/checkpoint/checkpoint.h"
 #include "lib/model/job.h"
 
 #include <dirent.h>
@@ -42,36 +43,61 @@ int run_find_job(const char *option, const char *word, struct job_folder *ret,
     return rc < 0 ? eddis_fail_prefix(err, rc, "%s %s", option, word) : rc;
 }
 
-/* Write to ret [size] the checkpoint that a job without one of its own began with; false: none. */
+/* Write to ret [size] what a job without a checkpoint of its own began with; false: nothing. */
 static bool began_with(const struct job_folder *folder, char *ret, size_t size)
 {
     cleanup_free char *path = file_join(folder->path, "job.yaml");
     struct job *job = NULL;
     bool found = path && job_read(path, &job, NULL) == 0 &&
                  strcmp(job->checkpoint.resume, "auto") != 0 &&
-                 checkpoints_resumed(job->checkpoint.resume, ret, size) >= 0;
+                 checkpoints_resumed(job->checkpoint.resume, NULL, 0) >= 0 &&
+                 snprintf(ret, size, "%s", job->checkpoint.resume) < (int)size;
 
     job_free(job);
     return found;
 }
 
+/* Write the newest whole checkpoint of the folder in ret [size] over it; damaged ones are told. */
+static int take_newest(const char *word, char *ret, size_t size, struct eddis_error *err)
+{
+    struct eddis_error passed = { 0 };
+    struct checkpoint *c = NULL;
+    int rc = checkpoint_open_newest(ret, &c, &passed, err);
+
+    if (rc < 0)
+        return eddis_fail_prefix(err, rc, "--resume %s", word);
+    if (rc == 0)
+        return eddis_fail(err, -ENOENT, "--resume %s: there is no whole checkpoint%s%s", word,
+                          passed.code ? "; " : "", passed.text);
+    if (passed.code)
+        fprintf(stderr, "eddis-run: %s; an older checkpoint is taken\n", passed.text);
+    (void)snprintf(ret, size, "%s", checkpoint_folder(c));
+    checkpoint_close(c);
+    return 0;
+}
+
 int run_find_checkpoint(const char *word, char **ret, struct eddis_error *err)
 {
-    char path[PATH_MAX], dir[PATH_MAX];
+    char path[PATH_MAX];
     struct job_folder folder;
     int rc;
 
-    if (has_file(word, "MANIFEST")) {
+    if (has_file(word, "MANIFEST") || checkpoints_newest(word, NULL, 0) >= 0) {
         (void)snprintf(path, sizeof path, "%s", word);
-    } else if (checkpoints_newest(word, path, sizeof path) < 0) {
+    } else {
         rc = run_find_job("--resume", word, &folder, err);
         if (rc < 0)
             return rc;
-        (void)snprintf(dir, sizeof dir, "%s/checkpoints", folder.path);
-        if (checkpoints_newest(dir, path, sizeof path) < 0 &&
-            !began_with(&folder, path, sizeof path))
-            return eddis_fail(err, -ENOENT, "--resume %s: the job has no checkpoint in '%s'", word,
-                              dir);
+        (void)snprintf(path, sizeof path, "%s/checkpoints", folder.path);
+        if (checkpoints_newest(path, NULL, 0) < 0 && !began_with(&folder, path, sizeof path))
+            return eddis_fail(err, -ENOENT,
+                              "--resume %s: the job has no checkpoint in '%s/checkpoints'", word,
+                              folder.path);
+    }
+    if (checkpoints_newest(path, NULL, 0) >= 0) {
+        rc = take_newest(word, path, sizeof path, err);
+        if (rc < 0)
+            return rc;
     }
     *ret = realpath(path, NULL);
     return *ret ? 0 : eddis_fail_errno(err, -errno, "no checkpoint '%s'", path);

@@ -10,8 +10,8 @@
 int run_find_job(const char *option, const char *word, struct job_folder *ret,
                  struct eddis_error *err);
 
-/* The word of --resume: a checkpoint, or a folder of them or a job whose newest is meant.  Returns
- * its path.
+/* The word of --resume: a checkpoint, or a folder of them or a job whose newest whole one is meant;
+ * a newer one that is damaged is told on standard error.  Returns its path.  Reads all its files.
  */
 int run_find_checkpoint(const char *word, char **ret, struct eddis_error *err);
 

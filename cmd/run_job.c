@@ -467,6 +467,8 @@ int run_request_read(int argc, char **argv, struct run_request *ret, struct eddi
             r.over = w.resume;
         } else {
             rc = check_together(&r, err);
+            if (rc == 0 && w.resume && !r.dry_run && !r.profile && !r.check)
+                rc = run_resume_alone(w.resume, w.file || w.command, err);
             if (rc == 0)
                 rc = open_job(&w, &r, err);
             if (rc == 0)

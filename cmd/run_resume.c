@@ -3,22 +3,26 @@
 #include "run_resume.h"
 
 #include "agents/job/checkpoints.h"
+#include "agents/protocol/timing.h"
+#include "cmd/number.h"
 #include "cmd/run_find.h"
 #include "cmd/status_fetch.h"
 #include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
 #include "lib/base/file.h"
-#include "lib/checkpoint/manifest.h"
+#include "lib/checkpoint/checkpoint.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MANIFEST_MAX = 64 << 20 };
+static const int64_t sign_ns = 2 * CLOCK_S; /* between two signs of a driver, and a little more */
 
 static const char masked[] = "=***"; /* how job_text writes a secret */
 
@@ -120,58 +124,190 @@ int run_resume_job(const char *word, const struct run_env *given, struct job **r
     return 0;
 }
 
-/* Returns 1, or 0 for what is damaged: that the workers pass over, for an older one. */
-static int read_manifest(const char *checkpoint, struct manifest *ret, struct eddis_error *err)
+/* ---- a job that runs ---- */
+
+/* The job that would be run twice.  A checkpoint with another description is another job's. */
+static bool find_same(const char *word, bool other, struct job_folder *ret)
 {
-    cleanup_free char *path = file_join(checkpoint, "%s", MANIFEST_NAME), *text = NULL;
-    size_t n = 0;
+    cleanup_free char *path = other ? NULL : holder_of(word);
 
     if (!path)
-        return eddis_fail(err, -ENOMEM, "no memory for an option");
-    return file_read(path, MANIFEST_MAX, &text, &n, NULL) == 0 &&
-           manifest_parse(text, n, ret, NULL) == 0;
+        return run_find_job("--resume", word, ret, NULL) == 0;
+    path[strlen(path) - strlen("job.yaml")] = '\0';
+    return job_folder_find(path, ret, NULL) == 0;
+}
+
+/* When its driver was surely alive, by what only it writes; wall clock. */
+static int64_t last_sign_ns(const struct job_folder *f)
+{
+    static const char *const names[] = { JOB_DRIVER_FILE, "events.jsonl", "metrics.jsonl" };
+    int64_t newest_ns = 0;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        cleanup_free char *path = file_join(f->path, "%s", names[i]);
+        struct stat st;
+        int64_t ns;
+
+        if (!path || stat(path, &st) < 0)
+            continue;
+        ns = (int64_t)st.st_mtim.tv_sec * CLOCK_S + st.st_mtim.tv_nsec;
+        newest_ns = ns > newest_ns ? ns : newest_ns;
+    }
+    return newest_ns;
+}
+
+/* How long workers of a driver that died may still write checkpoints; at most a lease and more. */
+static int64_t left_ns(const struct job_folder *f)
+{
+    cleanup_free char *path = file_join(f->path, "job.yaml");
+    struct job *job = NULL;
+    int64_t all_ns = 0, ns;
+
+    if (path && job_read(path, &job, NULL) == 0)
+        all_ns = clock_after_ns(timing_surely_over_ns(job->timeouts.lease_ns), sign_ns);
+    job_free(job);
+    ns = clock_after_ns(last_sign_ns(f), all_ns) - clock_wall_ns();
+    return ns < all_ns ? ns : all_ns;
+}
+
+static int refuse_running(const char *word, const struct job_folder *f, const struct job_driver *d,
+                          struct eddis_error *err)
+{
+    char age[NUMBER_SIZE] = "";
+    int64_t start_s, now_s = clock_wall_ns() / CLOCK_S;
+    bool known = job_folder_parse_id(f->id, NULL, 0, &start_s) && start_s < now_s;
+
+    if (known)
+        number_age(now_s - start_s, age);
+    return eddis_fail(err, -EBUSY,
+                      "--resume %s: the job is running%s%s (pid %d); eddis-status %s shows it, "
+                      "eddis-run --stop %s ends it",
+                      word, known ? " for " : "", age, (int)d->pid, word, word);
+}
+
+int run_resume_alone(const char *word, bool other, struct eddis_error *err)
+{
+    struct job_folder f;
+    struct job_driver d;
+    int64_t ns;
+    int rc;
+
+    if (!find_same(word, other, &f))
+        return 0;
+    rc = job_driver_read(&f, &d, err);
+    explicit_bzero(d.owner, sizeof d.owner);
+    if (rc == -EREMOTE)
+        return eddis_fail(err, rc,
+                          "--resume %s: the job has its driver on '%s', where alone can be told "
+                          "whether it runs; name a checkpoint and a train.yaml if that is dead",
+                          word, d.host);
+    if (rc == 1)
+        return refuse_running(word, &f, &d, err);
+    if (rc < 0) /* it has ended in good order */
+        return 0;
+    ns = left_ns(&f);
+    if (ns <= 0)
+        return 0;
+    fprintf(stderr,
+            "eddis-run: the driver of job %s is gone (pid %d); waiting %.0f s for the end of its "
+            "workers, which eddis-run --cleanup %s ends at once\n",
+            f.id, (int)d.pid, ceil((double)ns / CLOCK_S), word);
+    clock_sleep_until_ns(clock_after_ns(clock_now_ns(), ns));
+    return 0;
+}
+
+/* ---- the checkpoint ---- */
+
+/* Open the checkpoint at path, or the newest of a folder whose files have their sizes; the workers
+ * look at the sums.  Returns 1, or 0: there is none.  passed: the first that is damaged.
+ */
+static int open_checkpoint(const char *path, struct checkpoint **ret, struct eddis_error *passed)
+{
+    char at[PATH_MAX];
+    int64_t step = checkpoints_newest(path, at, sizeof at);
+
+    *passed = (struct eddis_error){ 0 };
+    if (step < 0)
+        return checkpoint_open(path, false, ret, passed) == 0;
+    for (; step >= 0; step = checkpoints_newest_below(path, step, at, sizeof at)) {
+        struct eddis_error why = { 0 };
+
+        if (checkpoint_open(at, false, ret, &why) == 0)
+            return 1;
+        if (!passed->code)
+            *passed = why;
+    }
+    return 0;
+}
+
+/* A checkpoint that was named itself is not replaced by another; but there may be one to name. */
+static int refuse_damaged(const char *path, const struct eddis_error *why, struct eddis_error *err)
+{
+    cleanup_free char *dir = strdup(path);
+    char *slash = dir ? strrchr(dir, '/') : NULL;
+    const struct eddis_error damaged = *why;
+    struct eddis_error passed;
+    struct checkpoint *c = NULL;
+    int rc;
+
+    if (slash)
+        *slash = '\0';
+    if (slash && checkpoints_newest(dir, NULL, 0) >= 0 && open_checkpoint(dir, &c, &passed) == 1)
+        rc = eddis_fail(err, -EINVAL, "--resume: %s; step %" PRId64 " beside it is whole",
+                        damaged.text, checkpoint_meta(c)->step);
+    else
+        rc = eddis_fail(err, -EINVAL, "--resume: %s", damaged.text);
+    checkpoint_close(c);
+    return rc;
+}
+
+static int check_meta(const struct job *job, const struct checkpoint *c, struct eddis_error *err)
+{
+    const struct checkpoint_meta *m = checkpoint_meta(c);
+    const char *path = checkpoint_folder(c);
+
+    if (m->batch != job->batch.global)
+        return eddis_fail(
+            err, -EINVAL,
+            "--resume: the checkpoint '%s' is of a global batch of %lld and this job's is "
+            "%lld; --set batch.global=%lld goes on with it",
+            path, (long long)m->batch, (long long)job->batch.global, (long long)m->batch);
+    if (m->seed != (uint64_t)job->seed)
+        return eddis_fail(err, -EINVAL,
+                          "--resume: the checkpoint '%s' is of seed %llu and this job's is %lld; "
+                          "--seed %llu goes on with it",
+                          path, (unsigned long long)m->seed, (long long)job->seed,
+                          (unsigned long long)m->seed);
+    return 0;
 }
 
 int run_resume_check(const struct job *job, const char *checkpoint, struct eddis_error *err)
 {
-    struct manifest m = { 0 };
-    int rc = read_manifest(checkpoint, &m, err);
+    struct eddis_error passed;
+    struct checkpoint *c = NULL;
+    int rc;
 
-    if (rc <= 0)
-        return rc;
-    rc = 0;
-    if (m.meta.batch != job->batch.global)
-        rc = eddis_fail(
-            err, -EINVAL,
-            "--resume: the checkpoint '%s' is of a global batch of %lld and this job's is "
-            "%lld; --set batch.global=%lld goes on with it",
-            checkpoint, (long long)m.meta.batch, (long long)job->batch.global,
-            (long long)m.meta.batch);
-    else if (m.meta.seed != (uint64_t)job->seed)
-        rc = eddis_fail(err, -EINVAL,
-                        "--resume: the checkpoint '%s' is of seed %llu and this job's is %lld; "
-                        "--seed %llu goes on with it",
-                        checkpoint, (unsigned long long)m.meta.seed, (long long)job->seed,
-                        (unsigned long long)m.meta.seed);
-    manifest_fini(&m);
+    if (open_checkpoint(checkpoint, &c, &passed) == 0)
+        return refuse_damaged(checkpoint, &passed, err);
+    rc = check_meta(job, c, err);
+    checkpoint_close(c);
     return rc;
 }
 
 bool run_resume_text(const struct job *job, char *ret, size_t size)
 {
     const char *from = job->checkpoint.resume;
-    char newest[PATH_MAX];
-    struct manifest m = { 0 };
+    struct eddis_error passed;
+    struct checkpoint *c = NULL;
 
     if (strcmp(from, "auto") == 0)
         return false;
-    if (checkpoints_newest(from, newest, sizeof newest) >= 0)
-        from = newest;
-    if (read_manifest(from, &m, NULL) == 1)
-        (void)snprintf(ret, size, "step %" PRId64 " (%s)", m.meta.step, from);
+    if (open_checkpoint(from, &c, &passed) == 1)
+        (void)snprintf(ret, size, "step %" PRId64 " (%s)%s%s", checkpoint_meta(c)->step,
+                       checkpoint_folder(c), passed.code ? "; " : "", passed.text);
     else
         (void)snprintf(ret, size, "%s", from);
-    manifest_fini(&m);
+    checkpoint_close(c);
     return true;
 }
 

@@ -15,11 +15,20 @@
 int run_resume_job(const char *word, const struct run_env *given, struct job **ret,
                    struct eddis_error *err);
 
-/* Check that the job has the batch and the seed of the checkpoint that it is to go on from. */
+/* Check that no other eddis-run has the job that --resume names.  other: a file or a command says
+ * what to run, so a checkpoint of a running job is no second start of it.  -EBUSY: it is running;
+ * -EREMOTE: elsewhere, perhaps.  Blocks for about a lease, with a word on standard error, where its
+ * driver has died and workers may still write checkpoints.
+ */
+int run_resume_alone(const char *word, bool other, struct eddis_error *err);
+
+/* Check that the job has the batch and the seed of the checkpoint that it is to go on from.
+ * -EINVAL also: a file of it has another size.
+ */
 int run_resume_check(const struct job *job, const char *checkpoint, struct eddis_error *err);
 
-/* Write for people where the job goes on from, "step 279 (/path/step-00000279)"; false: it begins
- * anew.
+/* Write for people where the job goes on from, "step 279 (/path/step-00000279)", and which newer
+ * one is damaged; false: it begins anew.
  */
 bool run_resume_text(const struct job *job, char *ret, size_t size);
 

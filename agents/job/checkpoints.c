@@ -24,7 +24,7 @@ static int64_t step_of(const char *name)
     return strtoll(digits, NULL, 10);
 }
 
-int64_t checkpoints_newest(const char *dir, char *ret, size_t size)
+int64_t checkpoints_newest_below(const char *dir, int64_t below, char *ret, size_t size)
 {
     DIR *d = opendir(dir);
     struct dirent *e;
@@ -33,7 +33,7 @@ int64_t checkpoints_newest(const char *dir, char *ret, size_t size)
     while (d && (e = readdir(d))) {
         int64_t step = step_of(e->d_name);
 
-        if (step <= newest)
+        if (step <= newest || step >= below)
             continue;
         newest = step;
         if (ret)
@@ -42,6 +42,11 @@ int64_t checkpoints_newest(const char *dir, char *ret, size_t size)
     if (d)
         closedir(d);
     return newest;
+}
+
+int64_t checkpoints_newest(const char *dir, char *ret, size_t size)
+{
+    return checkpoints_newest_below(dir, INT64_MAX, ret, size);
 }
 
 int64_t checkpoints_resumed(const char *path, char *ret, size_t size)

@@ -17,7 +17,10 @@
  */
 int64_t checkpoints_newest(const char *dir, char *ret, size_t size);
 
-/* The same of what a job is to resume: a folder of checkpoints, or one itself. */
+/* The same of those before step `below`. */
+int64_t checkpoints_newest_below(const char *dir, int64_t below, char *ret, size_t size);
+
+/* As checkpoints_newest of what a job is to resume: a folder of checkpoints, or one itself. */
 int64_t checkpoints_resumed(const char *path, char *ret, size_t size);
 
 /* Remove from a job's own folder what is no whole checkpoint and will be none, for the job is over.

@@ -13,7 +13,7 @@ import sys
 
 from cases import Skip, run
 from job import Folders, Job
-from node import PATIENCE, wait_for
+from node import PATIENCE, marked, wait_for
 
 BUILD, SOURCE = sys.argv[1:3]
 FOLDERS = Folders()
@@ -270,6 +270,52 @@ def shared_folder():
         assert "step-00000018' is damaged" in j.log(0) and "older checkpoint" in j.log(0), j.log(0)
 
 
+def eddis_run(*args):
+    return subprocess.run([os.path.join(BUILD, "cmd/eddis-run"), *args], text=True, capture_output=True, timeout=PATIENCE,
+                          env=dict(os.environ, XDG_STATE_HOME=FOLDERS.path("state"), XDG_CACHE_HOME=FOLDERS.path("cache")))
+
+
+def resumed_running():
+    """A job is not started a second time beside itself; where its driver has died, its workers' end is waited for."""
+    with training(4000, "--set", "checkpoint.keep=100", checkpoint_every=6) as j:
+        folder = os.path.join(j.dir, "checkpoints")
+        wait_for("a checkpoint", lambda: os.path.exists(folder) and steps(folder))
+        for words in ([j.dir + "/"], [folder], [j.dir + "/", os.path.join(j.dir, "job.yaml")]):
+            p = eddis_run("--resume", *words)
+            assert p.returncode == 2 and p.stderr.count("\n") == 1, p
+            assert f"the job is running (pid {j.process.pid})" in p.stderr and f"--stop {words[0]} ends it" in p.stderr, p
+        assert eddis_run("--cleanup", j.dir).returncode == 2
+        j.process.kill()
+        j.process.wait()
+        with training(1, "--resume", j.dir + "/") as k:
+            k.end()  # all was trained before
+            assert f"is gone (pid {j.process.pid}); waiting " in k.err, k.err
+            wait_for("the old workers to go", lambda: not marked(j.mark))
+
+
+def resumed_damaged():
+    """The newest checkpoint is damaged: --resume JOB takes the one before and says so, one that is named is refused."""
+    with training(3, checkpoint_every=6) as j:
+        j.check(0, "ok")
+    folder = os.path.join(j.dir, "checkpoints")
+    torn = os.path.join(folder, "step-00000018")
+    with open(os.path.join(torn, "rank-0000.parameters"), "ab") as f:
+        f.write(b"xx")
+    for word in (j.dir + "/", folder):
+        with training(4, "--resume", word) as k:
+            k.check(0, "ok")
+            assert k.summary()["samples"] == 2 * 1437, k.summary()
+            assert f"goes on from step 12 ({folder}/step-00000012)" in k.out, k.out
+            assert f"checkpoint '{torn}' is damaged" in k.err and "an older checkpoint is taken" in k.err, k.err
+    with training(4, "--resume", torn) as k:
+        assert k.end() == 2 and "is damaged" in k.err and "; step 12 beside it is whole" in k.err, k.err
+    with open(os.path.join(folder, "step-00000012", "rank-0000.parameters"), "r+b") as f:
+        f.write(b"damage")  # only the sum tells
+    with training(4, "--resume", j.dir + "/") as k:
+        k.check(0, "ok")
+        assert k.summary()["samples"] == 3 * 1437, k.summary()
+
+
 @contextlib.contextmanager
 def small_disk():
     """A folder with room for no checkpoint; None where this user cannot mount."""
@@ -304,4 +350,5 @@ def unwritable():
             assert not steps(os.path.join(j.dir, "checkpoints"))
 
 
-run([figures, jitter, too_short, preempted, interrupted, stopped_unsaved, interrupted_hanging, by_time, shared_folder, unwritable], sys.argv[3:])
+run([figures, jitter, too_short, preempted, interrupted, stopped_unsaved, interrupted_hanging, by_time, shared_folder, resumed_running,
+     resumed_damaged, unwritable], sys.argv[3:])
