@@ -450,7 +450,8 @@ static void tell_pruned(void *ctx, const struct job_folder *f, double age_s, int
         return;
     }
     number_age((int64_t)age_s, age);
-    printf("%s %s   %s old, %s\n", r->q.dry_run ? "would remove" : "removing", f->id, age,
+    printf("%s %s   %s%s, %s\n", r->q.dry_run ? "would remove" : "removing", f->id,
+           age_s < 1 ? "just now" : age, age_s < 1 ? "" : " old",
            number_bytes((double)bytes, size));
 }
 

@@ -182,6 +182,15 @@ static void print_summary(const struct request *q, const struct job_status *s)
     strbuf_fini(&b);
 }
 
+static void print_advice(const struct request *q, const struct job_status *s)
+{
+    struct strbuf b = { 0 };
+
+    job_status_print_advice(s, q->job && strchr(q->job, '/') ? q->job : NULL, &b);
+    fputs(strbuf_text(&b), stdout);
+    strbuf_fini(&b);
+}
+
 static int print_page(const struct request *q, const struct job_status *s, struct eddis_error *err)
 {
     const struct status_print o = { .out = stdout, .color = q->color };
@@ -217,6 +226,8 @@ static int print_once(const struct request *q, const struct job_folder *f,
     rc = print_page(q, s, err);
     if (rc == 0 && s->state == JOB_ENDED && !q->report)
         print_summary(q, s);
+    if (rc == 0)
+        print_advice(q, s);
     if (rc == 0 && q->report)
         printf("folder  %s\n", f->path);
     return rc;

@@ -9,6 +9,8 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { EXIT_FAULT = 1, EXIT_USAGE = 2 };
 
@@ -100,6 +102,14 @@ static int test(struct train_options *o)
     return 0;
 }
 
+/* A job that started again goes on from its own checkpoint, whatever has become of that one. */
+static bool begins(void)
+{
+    const char *generation = getenv("EDDIS_GENERATION");
+
+    return !generation || strcmp(generation, "1") == 0;
+}
+
 int main(int argc, char **argv)
 {
     struct train_options o = { 0 };
@@ -114,6 +124,8 @@ int main(int argc, char **argv)
         (void)printf("eddis-train %s\n", EDDIS_VERSION);
     if (o.help || o.version)
         return close_output(0);
+    if (o.trainer.resume && begins() && train_options_check_resume(&o, &err) < 0)
+        return complain(&err, EXIT_USAGE);
     if (train_options_check_output(&o, &err) < 0)
         return complain(&err, EXIT_USAGE);
     matmul_set_threads(o.threads ? o.threads : matmul_default_threads());

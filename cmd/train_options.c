@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const struct option_row rows[] = {
     { "data", 0, "FILE", "training data: CSV, or IDX images with --labels; .gz too" },
@@ -334,6 +335,19 @@ int train_options_parse(int argc, char **argv, struct train_options *ret, struct
         o.trainer.optimizer.rate = o.trainer.optimizer.kind == OPTIMIZER_ADAM ? 0.001 : 0.1;
     *ret = o;
     return 0;
+}
+
+int train_options_check_resume(const struct train_options *o, struct eddis_error *err)
+{
+    const char *path = o->trainer.resume;
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return eddis_fail_errno(err, -errno, "--resume: cannot open checkpoint '%s'", path);
+    return S_ISDIR(st.st_mode)
+               ? 0
+               : eddis_fail(err, -EINVAL, "--resume: '%s' is no folder, so it is no checkpoint",
+                            path);
 }
 
 int train_options_check_output(const struct train_options *o, struct eddis_error *err)

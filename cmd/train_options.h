@@ -26,6 +26,10 @@ struct train_options {
 /* Read argv; strings are borrowed from it.  -EINVAL: which option is wrong, and how. */
 int train_options_parse(int argc, char **argv, struct train_options *ret, struct eddis_error *err);
 
+/* Check that the folder of --resume is there; whether it is a whole checkpoint the job finds out.
+ */
+int train_options_check_resume(const struct train_options *o, struct eddis_error *err);
+
 /* Check that --save and --checkpoint-dir can be written, before hours are spent on what they are to
  * hold; the folder of checkpoints is made.  The sentence names the option.
  */

@@ -90,9 +90,9 @@ static int check_job(const struct job *job, int n, struct eddis_error *err)
     if (min <= global / n)
         return 0;
     eddis_fail(err, -EINVAL,
-               "batch.global is %lld, too small for %d workers with batch.min: %lld; "
+               "batch.global is %lld, too small for %d worker%s with batch.min: %lld; "
                "raise it to %lld or more, or lower batch.min",
-               (long long)global, n, (long long)min,
+               (long long)global, n, n == 1 ? "" : "s", (long long)min,
                (long long)(min > MAX_GLOBAL_BATCH / n ? MAX_GLOBAL_BATCH : min * n));
     return limits_place(job, "batch.global", "batch.min", -EINVAL, err);
 }
@@ -170,10 +170,10 @@ static int check_sum(const struct job *job, const struct plan *p, struct eddis_e
                    (long long)limits_most(p, least));
     else
         eddis_fail(err, -EINVAL,
-                   "batch.global is %lld, too large for %d workers with batch.max: %lld; "
+                   "batch.global is %lld, too large for %d worker%s with batch.max: %lld; "
                    "lower it to %lld or less, or raise batch.max",
-                   (long long)job->batch.global, p->n_workers, (long long)limits_most(p, 0),
-                   (long long)sum);
+                   (long long)job->batch.global, p->n_workers, p->n_workers == 1 ? "" : "s",
+                   (long long)limits_most(p, 0), (long long)sum);
     return limits_place(job, "batch.global", by_memory ? "batch.min" : "batch.max", -EINVAL, err);
 }
 

@@ -251,9 +251,9 @@ static void say_period(const struct choice *f, const struct candidate *taken, st
 
     if (taken->is.free_period)
         snprintf(p->reason + used, sizeof p->reason - used,
-                 "; models are exchanged every %lld steps, not %lld, for the job has %lld",
-                 (long long)taken->is.options.period, (long long)taken->is.free_period,
-                 (long long)f->in.setup.steps);
+                 "; models are exchanged every %lld step%s, not %lld, for the job has %lld",
+                 (long long)taken->is.options.period, taken->is.options.period == 1 ? "" : "s",
+                 (long long)taken->is.free_period, (long long)f->in.setup.steps);
 }
 
 /* ---- filling it in ---- */

@@ -327,8 +327,8 @@ static void say_why(const struct rebalance *r, bool forced, struct rebalance_pro
     used = strlen(ret->reason);
     if (ret->period)
         snprintf(ret->reason + used, sizeof ret->reason - used,
-                 "; models are exchanged every %lld steps, not %lld", (long long)ret->period,
-                 (long long)r->period);
+                 "; models are exchanged every %lld step%s, not %lld", (long long)ret->period,
+                 ret->period == 1 ? "" : "s", (long long)r->period);
 }
 
 static bool changes(const struct rebalance *r)

@@ -117,8 +117,8 @@ bool rebalance_decide_period(struct rebalance *r, struct rebalance_proposal *ret
     for (int i = 0; i < r->n; i++)
         r->best[i] = r->member[i].batch;
     snprintf(ret->reason, sizeof ret->reason,
-             "models are exchanged every %lld steps, not %lld, as the network and the speeds "
+             "models are exchanged every %lld step%s, not %lld, as the network and the speeds "
              "measured want it",
-             (long long)period, (long long)r->period);
+             (long long)period, period == 1 ? "" : "s", (long long)r->period);
     return true;
 }

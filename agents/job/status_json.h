@@ -192,6 +192,9 @@ struct strbuf;
  */
 void job_status_print(const struct job_status *s, const char *name, struct strbuf *b);
 
+/* Append the line of it that says what to do about a lost job; of another nothing. */
+void job_status_print_advice(const struct job_status *s, const char *name, struct strbuf *b);
+
 /* Write seconds as "85 ms", "7.2 s", and from 10 s on as job_status_duration does.  Returns ret. */
 char *job_status_elapsed(double s, char *ret, size_t size);
 

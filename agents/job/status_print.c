@@ -234,10 +234,8 @@ static void print_stragglers(const struct job_status *s, struct strbuf *b)
 {
     const struct worker_status *w = NULL;
 
-    if (!was_watched(s)) {
-        strbuf_add(b, "stragglers unknown, ");
+    if (!was_watched(s)) /* too few steps to tell */
         return;
-    }
     for (int i = 0; i < s->n_workers; i++)
         if (isfinite(s->worker[i].straggler_times) &&
             (!w || s->worker[i].straggler_times > w->straggler_times))
@@ -267,10 +265,12 @@ static void print_events(const struct job_status *s, const char *name, struct st
 }
 
 /* Its workers end by themselves where their driver is gone. */
-static void print_advice(const char *job, struct strbuf *b)
+void job_status_print_advice(const struct job_status *s, const char *name, struct strbuf *b)
 {
+    if (s->state != JOB_LOST)
+        return;
     strbuf_add(b, "  eddis-run --cleanup ");
-    add_clean(b, job);
+    add_clean(b, name ? name : s->job);
     strbuf_add(b,
                " ends what may be left of it, --resume goes on from its last checkpoint, if any\n");
 }
@@ -313,7 +313,6 @@ void job_status_print(const struct job_status *s, const char *name, struct strbu
         print_failure(s, b);
     else
         print_message(s, b);
-    if (s->state == JOB_LOST)
-        print_advice(name ? name : s->job, b);
+    job_status_print_advice(s, name, b);
     print_events(s, name, b);
 }

@@ -287,6 +287,8 @@ def resumed_running():
         assert eddis_run("--cleanup", j.dir).returncode == 2
         j.process.kill()
         j.process.wait()
+        p = subprocess.run([os.path.join(BUILD, "cmd/eddis-status"), j.dir + "/"], text=True, capture_output=True, timeout=PATIENCE)
+        assert p.returncode == 0 and f"  eddis-run --cleanup {j.dir}/ ends what may be left of it, --resume goes on" in p.stdout, p
         with training(1, "--resume", j.dir + "/") as k:
             k.end()  # all was trained before
             assert f"is gone (pid {j.process.pid}); waiting " in k.err, k.err

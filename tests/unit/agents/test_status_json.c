@@ -348,7 +348,7 @@ START_TEST(summary_of_a_lost_job)
                      "  the driver is gone and has left no summary\n"
                      "  eddis-run --cleanup a-20261121-140712-3f9a ends what may be left of it, "
                      "--resume goes on from its last checkpoint, if any\n"
-                     "stragglers unknown, no restarts, no re-plans\n"
+                     "no restarts, no re-plans\n"
                      "more: eddis-status a-20261121-140712-3f9a --report\n");
     free(text);
     s.wall_s = NAN;

@@ -147,6 +147,18 @@ START_TEST(of_a_node)
 }
 END_TEST
 
+START_TEST(of_one_worker)
+{
+    const struct planner_known known = { 0 };
+    struct plan *p = NULL;
+
+    job.batch.max = 20;
+    ck_assert_int_eq(planner_plan(&job, node, 1, &known, &p, &err), -EINVAL);
+    ck_assert_str_eq(err.text, "batch.global is 300, too large for 1 worker with batch.max: 20; "
+                               "lower it to 20 or less, or raise batch.max");
+}
+END_TEST
+
 /* Both in force: the smaller one. */
 START_TEST(smaller_one)
 {
@@ -211,6 +223,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, too_little_memory);
     tcase_add_test(tc, below_the_least);
     tcase_add_test(tc, of_a_node);
+    tcase_add_test(tc, of_one_worker);
     tcase_add_test(tc, smaller_one);
 }
 
