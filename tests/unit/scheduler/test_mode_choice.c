@@ -68,6 +68,11 @@ START_TEST(short_job)
     ck_assert_ptr_nonnull(strstr(p->reason, "; models are exchanged every 15 steps, not "));
     ck_assert_ptr_nonnull(strstr(p->reason, ", for the job has 60"));
     plan_free(p);
+    known.samples = 4 * 64;
+    ck_assert_int_eq(planner_plan(&job, node, 2, &known, &p, NULL), 0);
+    ck_assert_int_eq(p->options.period, 1);
+    ck_assert_ptr_nonnull(strstr(p->reason, "; models are exchanged every 1 step, not "));
+    plan_free(p);
 }
 END_TEST
 
