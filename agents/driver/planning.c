@@ -280,7 +280,6 @@ static void settle(struct planning *g)
         state_fail(&g->run->state, "internal", 1, err.text, clock_now_ns());
 }
 
-/* Nobody has made a step yet. */
 /* How long the job is, as the program has told by its data. */
 static int64_t count_samples(const struct planning *g)
 {
@@ -293,6 +292,7 @@ static int64_t count_samples(const struct planning *g)
     return n;
 }
 
+/* Nobody has made a step yet. */
 static void take_model(struct planning *g, const struct event *e)
 {
     if (e->generation != g->run->state.generation || !publishing_is_open(&g->published) ||

@@ -184,8 +184,10 @@ bool registration_take_start(struct registration *r, struct registration_start *
         fill_failure(r, &e, ret);
         break;
     case START_ENDED:
-        if (e.swept) /* one that never came to us has started nothing */
+        if (e.swept)
             r->run->agent[e.host].may_have_left = false;
+        else if (*starter_words(r->starter, e.host)) /* else nothing was started there */
+            r->run->agent[e.host].may_have_left = true;
         job_run_say(r->run, JOB_EVENT_AGENT_ENDED, e.host, -1, e.text);
         state_ended(&r->run->state, e.host, e.text, clock_now_ns());
         break;
