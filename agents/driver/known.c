@@ -85,12 +85,13 @@ void known_gradients(struct known *k, int64_t n)
     keep_model(k);
 }
 
-void known_samples(struct known *k, int64_t n)
+bool known_samples(struct known *k, int64_t n)
 {
     if (n == 0 || n == k->model.samples || !k->model.bytes)
-        return;
+        return false;
     k->model.samples = n;
     keep_model(k);
+    return true;
 }
 
 void known_keep_times(struct known *k)

@@ -32,8 +32,8 @@ bool known_model(struct known *k, int64_t bytes);
 /* Take how many gradients workers have laid out, for the next job. */
 void known_gradients(struct known *k, int64_t n);
 
-/* Take how many samples the job trains, likewise; 0: not known. */
-void known_samples(struct known *k, int64_t n);
+/* Take how many samples the job trains, likewise; 0: not known.  Returns whether it is news. */
+bool known_samples(struct known *k, int64_t n);
 
 /* Keep the workers' times, and what they hold, for the next job. */
 void known_keep_times(struct known *k);

@@ -39,6 +39,7 @@ int plan_watch_begin(struct plan_watch *w, struct eddis_error *err)
     int rc;
 
     w->replan.run = w->straggle.run = w->run;
+    w->length_known = false;
     known_fill(w->known, &known);
     rc = replanning_begin(&w->replan, &w->published->plans, &known, err);
     if (rc == 0)
@@ -177,6 +178,20 @@ void plan_watch_model(struct plan_watch *w, int64_t bytes)
         plan_watch_network(w);
 }
 
+/* An earlier job of the program may have been shorter. */
+static void watch_length(struct plan_watch *w, const struct progress *p)
+{
+    const struct plan *now = w->published->plans.plan;
+    int64_t n;
+
+    if (w->length_known || !now || p->model_bytes == 0 || p->steps_total == 0 ||
+        __builtin_mul_overflow(p->steps_total, now->global_batch, &n))
+        return;
+    w->length_known = true;
+    if (known_samples(w->known, n))
+        plan_watch_network(w);
+}
+
 void plan_watch_progress(struct plan_watch *w, const struct progress *p, int64_t now_ns)
 {
     if (publishing_progress(w->published, p)) {
@@ -190,6 +205,7 @@ void plan_watch_progress(struct plan_watch *w, const struct progress *p, int64_t
     if (p->at_once > 0) /* before its first step it may not have said so */
         w->known->memory.takes_pieces = p->takes_pieces;
     plan_watch_model(w, p->model_bytes);
+    watch_length(w, p);
 }
 
 /* No more often than people are shown something. */

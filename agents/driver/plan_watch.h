@@ -20,6 +20,7 @@ struct plan_watch {
     struct replanning replan;   /* of the generation */
     struct straggling straggle; /* likewise */
     struct memory_watch memory; /* likewise */
+    bool length_known;          /* the generation has told how long the job is */
     int64_t replan_ns;          /* when it is asked next */
     int told;                   /* re-plans that people heard of, in all generations */
     int networks_told;          /* likewise networks that were not as believed, ... */

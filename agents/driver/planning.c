@@ -299,7 +299,7 @@ static void take_model(struct planning *g, const struct event *e)
         g->run->state.outcome != STATE_OUTCOME_OPEN)
         return;
     plan_watch_model(&g->watch, e->step);
-    known_samples(&g->known, count_samples(g));
+    (void)known_samples(&g->known, count_samples(g));
     settle(g);
 }
 
@@ -364,7 +364,6 @@ static void keep(struct planning *g)
     const struct state *s = &g->run->state;
 
     plan_watch_keep(&g->watch);
-    known_samples(&g->known, count_samples(g));
     if (s->outcome == STATE_OUTCOME_FAILED)
         (void)less_memory(&g->known, &s->failure, g->published.plans.plan, g->agent);
 }
