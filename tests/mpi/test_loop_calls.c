@@ -281,16 +281,55 @@ static void null_no_checkpoint(void)
     REFUSED("NULL", eddis_restore_end(NULL, err));
 }
 
+static void null_no_collective(void)
+{
+    struct eddis_collective call = { .size = sizeof call, .kind = EDDIS_BARRIER };
+    struct eddis_request *r = NULL;
+    float x = 0;
+
+    REFUSED("NULL", eddis_allreduce(NULL, &x, 1, EDDIS_FLOAT32, EDDIS_SUM, 0, err));
+    REFUSED("NULL", eddis_broadcast(NULL, &x, 1, 0, 0, err));
+    REFUSED("NULL", eddis_allgather(NULL, &x, &x, 1, 0, err));
+    REFUSED("NULL", eddis_barrier(NULL, 0, err));
+    REFUSED("NULL", eddis_allreduce_start(NULL, &x, 1, EDDIS_FLOAT32, EDDIS_SUM, &r, err));
+    REFUSED("NULL", eddis_broadcast_start(NULL, &x, 1, 0, &r, err));
+    REFUSED("NULL", eddis_allgather_start(NULL, &x, &x, 1, &r, err));
+    REFUSED("NULL", eddis_barrier_start(NULL, &r, err));
+    REFUSED("NULL", eddis_collective(NULL, &call, 0, err));
+    REFUSED("NULL", eddis_collective_start(NULL, &call, &r, err));
+    REFUSED("NULL", eddis_request_wait(NULL, r, 0, err));
+    REFUSED("NULL", eddis_request_test(NULL, r, err));
+}
+
+static void null_no_smb(void)
+{
+    struct eddis_smb_request *q = NULL;
+    uint64_t key = 0;
+    int64_t n = 0;
+    float x = 0;
+
+    REFUSED("NULL", eddis_smb_open(NULL, 0, err));
+    REFUSED("NULL", eddis_smb_create(NULL, EDDIS_INT64, 1, &key, 0, err));
+    REFUSED("NULL", eddis_smb_attach(NULL, key, NULL, NULL, 0, err));
+    REFUSED("NULL", eddis_smb_detach(NULL, key, 0, err));
+    REFUSED("NULL", eddis_smb_read(NULL, key, 0, 1, &x, 0, err));
+    REFUSED("NULL", eddis_smb_write(NULL, key, 0, 1, &x, 0, err));
+    REFUSED("NULL", eddis_smb_accumulate(NULL, key, key, 0, err));
+    REFUSED("NULL", eddis_smb_notify(NULL, key, 0, err));
+    REFUSED("NULL", eddis_smb_wait(NULL, key, &key, 0, err));
+    REFUSED("NULL", eddis_smb_fetch_add(NULL, key, 0, 1, &n, 0, err));
+    REFUSED("NULL", eddis_smb_read_start(NULL, key, 0, 1, &x, &q, err));
+    REFUSED("NULL", eddis_smb_write_start(NULL, key, 0, 1, &x, &q, err));
+    REFUSED("NULL", eddis_smb_accumulate_start(NULL, key, key, &q, err));
+    REFUSED("NULL", eddis_smb_request_wait(NULL, q, 0, err));
+}
+
 static void null_handles(void)
 {
     struct eddis_options o = { 0 };
     struct eddis_world w = { .size = sizeof w };
     struct eddis_step s = { .size = sizeof s };
-    struct eddis_request *r = NULL;
-    struct eddis_smb_request *q = NULL;
     struct eddis *none = NULL;
-    uint64_t key = 0;
-    struct eddis_collective call = { .size = sizeof call, .kind = EDDIS_BARRIER };
     int64_t n = 0;
     float x = 0;
     struct eddis_parameter p = one_value(&x);
@@ -334,33 +373,9 @@ static void null_handles(void)
     REFUSED("NULL", eddis_set_metric(NULL, "m", 0, err));
     REFUSED("step -2", eddis_progress(-2, 0, err));
     REFUSED("-1 samples", eddis_progress(0, -1, err));
-    REFUSED("NULL", eddis_allreduce(NULL, &x, 1, EDDIS_FLOAT32, EDDIS_SUM, 0, err));
-    REFUSED("NULL", eddis_broadcast(NULL, &x, 1, 0, 0, err));
-    REFUSED("NULL", eddis_allgather(NULL, &x, &x, 1, 0, err));
-    REFUSED("NULL", eddis_barrier(NULL, 0, err));
-    REFUSED("NULL", eddis_allreduce_start(NULL, &x, 1, EDDIS_FLOAT32, EDDIS_SUM, &r, err));
-    REFUSED("NULL", eddis_broadcast_start(NULL, &x, 1, 0, &r, err));
-    REFUSED("NULL", eddis_allgather_start(NULL, &x, &x, 1, &r, err));
-    REFUSED("NULL", eddis_barrier_start(NULL, &r, err));
-    REFUSED("NULL", eddis_collective(NULL, &call, 0, err));
-    REFUSED("NULL", eddis_collective_start(NULL, &call, &r, err));
-    REFUSED("NULL", eddis_request_wait(NULL, r, 0, err));
-    REFUSED("NULL", eddis_request_test(NULL, r, err));
+    null_no_collective();
     null_no_checkpoint();
-    REFUSED("NULL", eddis_smb_open(NULL, 0, err));
-    REFUSED("NULL", eddis_smb_create(NULL, EDDIS_INT64, 1, &key, 0, err));
-    REFUSED("NULL", eddis_smb_attach(NULL, key, NULL, NULL, 0, err));
-    REFUSED("NULL", eddis_smb_detach(NULL, key, 0, err));
-    REFUSED("NULL", eddis_smb_read(NULL, key, 0, 1, &x, 0, err));
-    REFUSED("NULL", eddis_smb_write(NULL, key, 0, 1, &x, 0, err));
-    REFUSED("NULL", eddis_smb_accumulate(NULL, key, key, 0, err));
-    REFUSED("NULL", eddis_smb_notify(NULL, key, 0, err));
-    REFUSED("NULL", eddis_smb_wait(NULL, key, &key, 0, err));
-    REFUSED("NULL", eddis_smb_fetch_add(NULL, key, 0, 1, &n, 0, err));
-    REFUSED("NULL", eddis_smb_read_start(NULL, key, 0, 1, &x, &q, err));
-    REFUSED("NULL", eddis_smb_write_start(NULL, key, 0, 1, &x, &q, err));
-    REFUSED("NULL", eddis_smb_accumulate_start(NULL, key, key, &q, err));
-    REFUSED("NULL", eddis_smb_request_wait(NULL, q, 0, err));
+    null_no_smb();
 }
 
 /* Every function of the list of what the library exports was called so. */
