@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scenario.c - the training that every worker runs, and one process's results to compare with */
 #include "scenario.h"
+#include "worker_check.h"
 
 #include <errno.h>
 #include <math.h>
@@ -27,23 +28,6 @@ struct worker {
     int64_t seen[SCENARIO_SAMPLES]; /* times a sample was taken in this epoch, by this worker */
     double serial[DIM], serial_v[DIM];
 };
-
-#define CHECK(w, cond, ...)                                                                        \
-    do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            fprintf(stderr, "rank %d: %s:%d: %s: ", (w)->world.rank, __FILE__, __LINE__, #cond);   \
-            fprintf(stderr, __VA_ARGS__);                                                          \
-            fprintf(stderr, "\n");                                                                 \
-            (w)->failures++;                                                                       \
-        }                                                                                          \
-    } while (0)
-
-#define OK(w, call)                                                                                \
-    do {                                                                                           \
-        struct eddis_error err = { 0 };                                                            \
-        int rc_ = (call);                                                                          \
-        CHECK(w, rc_ >= 0, "%d %s", rc_, err.text);                                                \
-    } while (0)
 
 static int64_t scenario_epochs(const struct scenario *s)
 {

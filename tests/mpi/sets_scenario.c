@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sets_scenario.c - two sets whose gradients need each other's values, and mismatched rounds */
 #include "sets_scenario.h"
+#include "worker_check.h"
 
 #include <errno.h>
 #include <math.h>
@@ -37,23 +38,6 @@ struct worker {
     double mean;                     /* of this worker's samples */
     double weight;                   /* of the step */
 };
-
-#define CHECK(w, cond, ...)                                                                        \
-    do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            fprintf(stderr, "rank %d: %s:%d: %s: ", (w)->world.rank, __FILE__, __LINE__, #cond);   \
-            fprintf(stderr, __VA_ARGS__);                                                          \
-            fprintf(stderr, "\n");                                                                 \
-            (w)->failures++;                                                                       \
-        }                                                                                          \
-    } while (0)
-
-#define OK(w, call)                                                                                \
-    do {                                                                                           \
-        struct eddis_error err = { 0 };                                                            \
-        int rc_ = (call);                                                                          \
-        CHECK(w, rc_ >= 0, "%d %s", rc_, err.text);                                                \
-    } while (0)
 
 static double get(const union block *b, int p, int k)
 {

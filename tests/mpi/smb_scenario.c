@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* smb_scenario.c - every operation of the Soft Memory Box between ranks, and what each must give */
 #include "smb_scenario.h"
+#include "worker_check.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,23 +19,6 @@ struct worker {
     int failures;
     float *x; /* [N] */
 };
-
-#define CHECK(w, cond, ...)                                                                        \
-    do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            fprintf(stderr, "rank %d: %s:%d: %s: ", (w)->world.rank, __FILE__, __LINE__, #cond);   \
-            fprintf(stderr, __VA_ARGS__);                                                          \
-            fprintf(stderr, "\n");                                                                 \
-            (w)->failures++;                                                                       \
-        }                                                                                          \
-    } while (0)
-
-#define OK(w, call)                                                                                \
-    do {                                                                                           \
-        struct eddis_error err = { 0 };                                                            \
-        int rc_ = (call);                                                                          \
-        CHECK(w, rc_ >= 0, "%d %s", rc_, err.text);                                                \
-    } while (0)
 
 /* The call fails with this code, and one sentence that has these words. */
 #define REFUSED(w, call, code, words)                                                              \
