@@ -4,6 +4,7 @@
  */
 #include "lib/base/clock.h"
 #include "loop_job.h"
+#include "values_scenario.h"
 
 #include <errno.h>
 #include <string.h>
@@ -109,16 +110,9 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
     struct data_job *d = j->arg;
     struct eddis_error err = { 0 };
     float w[DIM] = { 0 };
+    const struct eddis_parameter p = values_vector(w, DIM);
     int layer = eddis_add_layer(e, "all", EDDIS_LAYER_OTHER, &err);
-    int parameter =
-        eddis_add_parameter(e, layer,
-                            &(struct eddis_parameter){ .size = sizeof(struct eddis_parameter),
-                                                       .name = "w",
-                                                       .dtype = EDDIS_FLOAT32,
-                                                       .n_dims = 1,
-                                                       .dims = { DIM },
-                                                       .value = w },
-                            &err);
+    int parameter = eddis_add_parameter(e, layer, &p, &err);
 
     check_unknown(e, d, rank);
     commit_in_vain(e, rank);

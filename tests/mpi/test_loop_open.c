@@ -3,6 +3,7 @@
 #include "lib/base/clock.h"
 #include "lib/worker/worker.h"
 #include "loop_job.h"
+#include "values_scenario.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -175,16 +176,9 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
     struct eddis_checkpoint *c;
     struct eddis_error err = { 0 };
     float w[DIM] = { 0 };
+    const struct eddis_parameter p = values_vector(w, DIM);
     int layer = eddis_add_layer(e, "all", EDDIS_LAYER_OTHER, &err);
-    int parameter =
-        eddis_add_parameter(e, layer,
-                            &(struct eddis_parameter){ .size = sizeof(struct eddis_parameter),
-                                                       .name = "w",
-                                                       .dtype = EDDIS_FLOAT32,
-                                                       .n_dims = 1,
-                                                       .dims = { DIM },
-                                                       .value = w },
-                            &err);
+    int parameter = eddis_add_parameter(e, layer, &p, &err);
 
     check_open(e);
     CHECK(eddis_restore_begin(e, NULL, &c, &err) == 0); /* there is none */

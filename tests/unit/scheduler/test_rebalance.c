@@ -604,6 +604,21 @@ START_TEST(refuses)
 }
 END_TEST
 
+/* Begun, and since 100 s at its second plan, whose batches are in batch [N]. */
+static struct rebalance *replanned(int64_t *batch)
+{
+    struct rebalance_setup s = setup();
+    struct rebalance *r = begun(&s);
+    struct rebalance_proposal p;
+
+    report_all(r, 1, 10, equal, uneven);
+    ck_assert(rebalance_decide(r, 100, &p));
+    memcpy(batch, p.batch, N * sizeof *batch);
+    rebalance_published(r, 2, batch, 0);
+    rebalance_agreed(r, 2, 100);
+    return r;
+}
+
 /* A plan that gives nothing of what it promised, for the machine's other work has moved meanwhile:
  * the next one waits for twice as many steps.  One that keeps its promise waits for nothing.
  */
@@ -612,16 +627,10 @@ START_TEST(promises)
     static const double moved[] = { 1e-3, 1e-3, 1e-3, 9e-3 };
 
     for (int kept = 0; kept < 2; kept++) {
-        struct rebalance_setup s = setup();
-        struct rebalance *r = begun(&s);
         struct rebalance_proposal p;
         int64_t batch[N];
+        struct rebalance *r = replanned(batch);
 
-        report_all(r, 1, 10, equal, uneven);
-        ck_assert(rebalance_decide(r, 100, &p));
-        memcpy(batch, p.batch, sizeof batch);
-        rebalance_published(r, 2, batch, 0);
-        rebalance_agreed(r, 2, 100);
         report_all(r, 2, 6, batch, kept ? uneven : moved);
         ck_assert(!rebalance_decide(r, 102, &p));
         report_all(r, 2, 7, batch, moved);
@@ -641,16 +650,10 @@ START_TEST(goes_back)
     static const double throttled[] = { 1e-3, 1e-3, 4e-3, 3e-3 };
 
     for (int later = 0; later < 2; later++) {
-        struct rebalance_setup s = setup();
-        struct rebalance *r = begun(&s);
         struct rebalance_proposal p;
         int64_t batch[N];
+        struct rebalance *r = replanned(batch);
 
-        report_all(r, 1, 10, equal, uneven);
-        ck_assert(rebalance_decide(r, 100, &p));
-        memcpy(batch, p.batch, sizeof batch);
-        rebalance_published(r, 2, batch, 0);
-        rebalance_agreed(r, 2, 100);
         report_all(r, 2, 6, batch, later ? uneven : throttled);
         if (later) {
             ck_assert(!rebalance_decide(r, 102, &p));
