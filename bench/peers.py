@@ -15,7 +15,7 @@ DISK_BYTES = 8 << 30
 def build_folder():
     """$EDDIS_BUILD, else the project's own, made up to date."""
     folder = pathlib.Path(os.environ.get("EDDIS_BUILD", ROOT / "build")).resolve()
-    subprocess.run([ROOT / "scripts/build", folder], check=True, stdout=sys.stderr)
+    subprocess.run([ROOT / "scripts/build", folder], check=True, stdout=sys.stderr, cwd=ROOT)
     return folder
 
 
