@@ -2,37 +2,37 @@
 /* limits.c - bounds of a split, and the sentences for those that cannot hold the batch */
 #include "limits.h"
 
+#include "lib/base/key_index.h"
+
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 static const int64_t MAX_GLOBAL_BATCH = INT64_C(1) << 53; /* what a double counts exactly */
 
 /* ---- of each worker ---- */
 
-static int64_t known_piece(const struct planner_known *known, const char *key)
+int limits_use(const struct job *job, const struct node_profile *nodes,
+               const struct planner_known *known, struct plan *p, struct eddis_error *err)
 {
-    for (int i = 0; i < known->n_bounds; i++)
-        if (strcmp(known->bound[i].key, key) == 0)
-            return known->bound[i].samples;
-    return 0;
-}
+    struct key_index index = { .row_bytes = sizeof *known->bound };
+    int rc = known ? key_index_add_all(&index, known->bound, known->n_bounds) : 0;
 
-void limits_use(const struct job *job, const struct node_profile *nodes,
-                const struct planner_known *known, struct plan *p)
-{
     p->takes_pieces = known && known->n_bounds > 0 && known->takes_pieces;
-    for (int i = 0; i < p->n_workers; i++) {
+    for (int i = 0; rc == 0 && i < p->n_workers; i++) {
         struct plan_worker *w = &p->worker[i];
         const struct node_profile *node = &nodes[w->node];
         char key[PLANNER_KEY];
+        int at;
 
         w->max = node->max_batch > 0 ? node->max_batch : job->batch.max;
-        if (!known || known->n_bounds == 0)
+        if (index.n == 0)
             continue;
         planner_key(p->node[w->node], node, w, key);
-        w->piece = known_piece(known, key);
+        at = key_index_find(&index, known->bound, key);
+        w->piece = at < 0 ? 0 : known->bound[at].samples;
     }
+    key_index_fini(&index);
+    return rc < 0 ? eddis_fail(err, rc, "no memory for what the workers hold") : 0;
 }
 
 static bool bound_by_memory(const struct plan *p, int rank)

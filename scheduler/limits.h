@@ -9,10 +9,10 @@
 #include "split.h"
 
 /* Fill in what the workers' nodes [p->n_nodes] and what is known (may be NULL) say: max and piece
- * of each, and whether the program takes pieces.
+ * of each, and whether the program takes pieces.  -ENOMEM.
  */
-void limits_use(const struct job *job, const struct node_profile *nodes,
-                const struct planner_known *known, struct plan *p);
+int limits_use(const struct job *job, const struct node_profile *nodes,
+               const struct planner_known *known, struct plan *p, struct eddis_error *err);
 
 /* Fewest and most samples of a worker in any plan like this; INT64_MAX: any number. */
 int64_t limits_least(const struct job *job, const struct plan *p, int rank);

@@ -5,6 +5,7 @@
 #include "cpus.h"
 #include "groups.h"
 #include "lib/base/cleanup.h"
+#include "lib/base/key_index.h"
 #include "limits.h"
 #include "mode_choice.h"
 #include "split.h"
@@ -205,14 +206,6 @@ static int make_workers(const struct job *job, const struct node_profile *nodes,
 
 /* ---- what was learnt of them ---- */
 
-static const struct planner_time *find_time(const struct planner_known *known, const char *key)
-{
-    for (int i = 0; i < known->n_times; i++)
-        if (strcmp(known->time[i].key, key) == 0)
-            return &known->time[i];
-    return NULL;
-}
-
 /* Seconds that were learnt for one unit of the probe's ratios, of a worker with b samples. */
 static double seconds_of_ratio(const struct plan_worker *w, const struct planner_time *t, int64_t b)
 {
@@ -236,33 +229,48 @@ static void scale_ratios(struct plan *p, double log_sum, int n)
 }
 
 /* A time that the job gives is not learnt. */
-static void use_known(struct plan *p, const struct node_profile *nodes, int64_t global_batch,
-                      const struct planner_known *known)
+static void use_times(struct plan *p, const struct node_profile *nodes, int64_t global_batch,
+                      const struct planner_time *time, const struct key_index *index)
 {
     int64_t b = global_batch / p->n_workers + 1;
     double log_sum = 0;
     int n = 0;
 
-    for (int i = 0; i < p->n_workers && known; i++) {
+    for (int i = 0; i < p->n_workers; i++) {
         struct plan_worker *w = &p->worker[i];
-        const struct planner_time *t;
         char key[PLANNER_KEY];
+        int at = -1;
 
         planner_key(p->node[w->node], &nodes[w->node], w, key);
-        t = w->time == TIME_PROBE ? find_time(known, key) : NULL;
-        if (!t)
+        if (w->time == TIME_PROBE)
+            at = key_index_find(index, time, key);
+        if (at < 0)
             continue;
-        log_sum += log(seconds_of_ratio(w, t, b));
+        log_sum += log(seconds_of_ratio(w, &time[at], b));
         n++;
-        w->fixed_s = t->fixed_s;
-        w->sample_s = t->sample_s;
-        w->largest = t->largest;
-        w->time = t->source;
+        w->fixed_s = time[at].fixed_s;
+        w->sample_s = time[at].sample_s;
+        w->largest = time[at].largest;
+        w->time = time[at].source;
     }
     if (n)
         scale_ratios(p, log_sum, n);
+}
+
+static int use_known(struct plan *p, const struct node_profile *nodes, int64_t global_batch,
+                     const struct planner_known *known, struct eddis_error *err)
+{
+    struct key_index index = { .row_bytes = sizeof *known->time };
+    int rc = known ? key_index_add_all(&index, known->time, known->n_times) : 0;
+
+    if (rc == 0 && index.n)
+        use_times(p, nodes, global_batch, known->time, &index);
+    key_index_fini(&index);
+    if (rc < 0)
+        return eddis_fail(err, rc, "no memory for what was learnt of the workers");
     for (int i = 0; i < p->n_workers; i++)
         p->relative |= p->worker[i].time == TIME_PROBE;
+    return 0;
 }
 
 /* ---- batches ---- */
@@ -455,9 +463,9 @@ int planner_plan(const struct job *job, const struct node_profile *nodes, int n_
 
     if (rc < 0)
         return rc;
-    use_known(p, nodes, job->batch.global, known);
-    limits_use(job, nodes, known, p);
-    if ((rc = plan_batches(job, p, err)) < 0 || (rc = choose_options(job, known, p, err)) < 0) {
+    if ((rc = use_known(p, nodes, job->batch.global, known, err)) < 0 ||
+        (rc = limits_use(job, nodes, known, p, err)) < 0 || (rc = plan_batches(job, p, err)) < 0 ||
+        (rc = choose_options(job, known, p, err)) < 0) {
         plan_free(p);
         return rc;
     }
