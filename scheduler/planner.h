@@ -20,6 +20,7 @@ struct planner_time {
     double fixed_s, sample_s; /* as of struct plan_worker */
     int64_t largest;          /* batch that was measured */
     enum time_source source;  /* TIME_LEARNT or TIME_MEASURED */
+    int64_t learnt_s;         /* wall clock, for who keeps it */
 };
 
 /* What was learnt of a worker's memory. */
@@ -27,6 +28,7 @@ struct planner_bound {
     char key[PLANNER_KEY]; /* of planner_key */
     int64_t samples;       /* most that it holds at once */
     bool measured;         /* by its peaks; else it was more than what it had when it failed */
+    int64_t learnt_s;      /* wall clock, for who keeps it */
 };
 
 /* What earlier runs and the network's probe have told; 0: unknown. */

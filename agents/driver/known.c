@@ -14,7 +14,7 @@ static void load(struct known *k)
     if (!k->loaded) {
         learned_times_load(k->run->looks, job, k->model.bytes, &k->times);
         learned_memory_load(k->run->looks, job, k->model.bytes, &k->memory);
-        k->memory_kept = k->memory.n > 0;
+        k->memory_kept = k->memory.list.n > 0;
     }
     k->loaded = true;
 }
@@ -26,10 +26,10 @@ void known_fill(struct known *k, struct planner_known *ret)
         .model_bytes = k->model.bytes,
         .n_gradients = k->model.n_gradients,
         .samples = k->model.samples,
-        .time = k->times.row,
-        .n_times = k->times.n,
-        .bound = k->memory.row,
-        .n_bounds = k->memory.n,
+        .time = k->times.list.row,
+        .n_times = k->times.list.n,
+        .bound = k->memory.list.row,
+        .n_bounds = k->memory.list.n,
         .takes_pieces = k->memory.takes_pieces,
     };
     if (k->run->state.generation > 1 && k->algorithm[0]) {
@@ -48,7 +48,7 @@ static void drop(struct known *k, int64_t model_bytes)
 {
     char text[160];
 
-    if ((k->times.n || k->memory.n) && k->model.bytes && k->run->state.generation == 1) {
+    if ((k->times.list.n || k->memory.list.n) && k->model.bytes && k->run->state.generation == 1) {
         (void)snprintf(text, sizeof text,
                        "the model has %" PRId64 " bytes, that of the job before had %" PRId64
                        ": what was learnt of its workers is forgotten",
@@ -98,7 +98,7 @@ void known_keep_times(struct known *k)
 {
     struct eddis_error err = { 0 };
 
-    if (k->times.n &&
+    if (k->times.list.n &&
         learned_times_keep(k->run->looks, k->run->o->job, k->model.bytes, &k->times, &err) < 0)
         job_run_say(k->run, JOB_EVENT_NOTE, -1, -1, err.text);
 }
@@ -108,10 +108,10 @@ void known_keep_memory(struct known *k)
 {
     struct eddis_error err = { 0 };
 
-    if (k->model.bytes && (k->memory.n || k->memory_kept) &&
+    if (k->model.bytes && (k->memory.list.n || k->memory_kept) &&
         learned_memory_keep(k->run->looks, k->run->o->job, k->model.bytes, &k->memory, &err) < 0)
         job_run_say(k->run, JOB_EVENT_NOTE, -1, -1, err.text);
-    k->memory_kept = k->memory.n > 0;
+    k->memory_kept = k->memory.list.n > 0;
 }
 
 void known_fini(struct known *k)

@@ -7,11 +7,13 @@
 #include "job_cache.h"
 
 #include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
 #include "lib/base/fields.h"
 #include "lib/base/strbuf.h"
 #include "lib/model/network.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +72,7 @@ static const struct field time_fields[] = {
     FIELD_REAL(struct planner_time, fixed_s, DOUBLE, 0, TIMES_MAX_S),
     FIELD_REAL(struct planner_time, sample_s, DOUBLE, 1e-15, TIMES_MAX_S),
     FIELD(struct planner_time, largest, INT64, 1, INT64_C(1) << 53),
+    FIELD(struct planner_time, learnt_s, INT64, 0, INT64_MAX),
 };
 
 static const struct field_rows time_rows = FIELD_ROWS(time_fields, struct planner_time, TIMES_MOST);
@@ -90,86 +93,148 @@ static char *times_key(const struct job *job)
 struct kind {
     const char *name, *list; /* of the entry, and of the rows in it */
     const struct field_rows *rows;
+    size_t learnt_at; /* of the member of a row that says when, in seconds */
 };
 
+static int64_t now_s(void)
+{
+    return clock_wall_ns() / CLOCK_S;
+}
+
+static void *row_at(const struct kind *kind, void *rows, int i)
+{
+    return (char *)rows + (size_t)i * kind->rows->size;
+}
+
+static int64_t *learnt_at(const struct kind *kind, void *rows, int i)
+{
+    return (int64_t *)((char *)row_at(kind, rows, i) + kind->learnt_at);
+}
+
+static int make_room(const struct kind *kind, struct learned_rows *l)
+{
+    int room = l->n ? 2 * l->n : 1;
+    void *more;
+
+    if (l->n >= TIMES_MOST)
+        return -ENOMEM;
+    if (l->n < l->room)
+        return 0;
+    more = realloc(l->row, (size_t)room * kind->rows->size);
+    if (!more)
+        return -ENOMEM;
+    l->row = more;
+    l->room = room;
+    return 0;
+}
+
+/* Replace the row with this key, or add it, as learnt now. */
+static int put_row(const struct kind *kind, struct learned_rows *l, const void *row)
+{
+    int i = key_index_find(&l->index, l->row, row);
+
+    if (i < 0 && make_room(kind, l) < 0)
+        return -ENOMEM;
+    l->index.row_bytes = kind->rows->size;
+    memcpy(row_at(kind, l->row, i < 0 ? l->n : i), row, kind->rows->size);
+    *learnt_at(kind, l->row, i < 0 ? l->n : i) = now_s();
+    if (i >= 0)
+        return 0;
+    if (key_index_add(&l->index, l->row) < 0)
+        return -ENOMEM;
+    l->n++;
+    return 0;
+}
+
+static void rows_fini(struct learned_rows *l)
+{
+    key_index_fini(&l->index);
+    free(l->row);
+    *l = (struct learned_rows){ 0 };
+}
+
+/* Drop what is too old, or is said to be of the future. */
+static void drop_old(const struct kind *kind, int64_t age_ns, struct learned_rows *l)
+{
+    int64_t now = now_s(), learnt;
+    int n = 0;
+
+    for (int i = 0; i < l->n; i++) {
+        learnt = *learnt_at(kind, l->row, i);
+        if (learnt <= now && now - learnt <= age_ns / CLOCK_S)
+            memmove(row_at(kind, l->row, n++), row_at(kind, l->row, i), kind->rows->size);
+    }
+    l->n = n;
+}
+
 /* Those of a program whose model has so many bytes.  -ESTALE: it had others. */
-static int read_rows(json_t *o, int64_t model_bytes, const struct kind *kind, void **ret,
-                     int *ret_n)
+static int read_rows(json_t *o, int64_t model_bytes, const struct kind *kind,
+                     struct learned_rows *l)
 {
     int64_t bytes;
     int rc = json_want_int(o, "model_bytes", 0, INT64_MAX, &bytes, NULL);
 
     if (rc == 0 && bytes != model_bytes)
         rc = -ESTALE;
-    return rc < 0 ? rc : fields_read_rows(o, kind->list, kind->rows, ret, ret_n, NULL);
-}
-
-/* Fill rows, and the object in which they are, or return why there are none. */
-static int load_rows(struct file_thread *looks, const struct job *job, int64_t model_bytes,
-                     const struct kind *kind, json_t **ret, void **ret_row, int *ret_n)
-{
-    cleanup_free char *key = times_key(job), *text = NULL;
-    int rc;
-
-    if (!key || model_bytes == 0 || job->profile.cache_ns == 0)
-        return -ENOENT;
-    rc = job_cache_load(looks, &(struct job_cache_entry){ kind->name, key }, job->profile.cache_ns,
-                        &text, NULL);
-    if (rc < 0 || (rc = json_parse(text, strlen(text), "what was learnt", ret, NULL)) < 0)
-        return rc;
-    rc = read_rows(*ret, model_bytes, kind, ret_row, ret_n);
-    if (rc < 0)
-        free(*ret_row);
+    if (rc == 0)
+        rc = fields_read_rows(o, kind->list, kind->rows, &l->row, &l->n, NULL);
+    l->room = l->n;
+    l->index.row_bytes = kind->rows->size;
     return rc;
 }
 
-/* Keep rows [n] in object o, which may hold more; NULL: there was no memory for it. */
+/* Fill l, empty, and the object in which its rows are; without it there are none. */
+static json_t *load_rows(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+                         const struct kind *kind, struct learned_rows *l)
+{
+    cleanup_free char *key = times_key(job), *text = NULL;
+    cleanup_json json_t *o = NULL;
+    int64_t age_ns = job->profile.cache_ns;
+
+    if (!key || model_bytes == 0 || age_ns == 0 ||
+        job_cache_load(looks, &(struct job_cache_entry){ kind->name, key }, age_ns, &text, NULL) <
+            0 ||
+        json_parse(text, strlen(text), "what was learnt", &o, NULL) < 0)
+        return NULL;
+    if (read_rows(o, model_bytes, kind, l) == 0) {
+        drop_old(kind, age_ns, l);
+        if (key_index_add_all(&l->index, l->row, l->n) == 0)
+            return cleanup_keep(o);
+    }
+    rows_fini(l);
+    return NULL;
+}
+
+/* Keep the rows in object o, which may hold more; NULL: there was no memory for it. */
 static int keep_rows(struct file_thread *looks, const struct job *job, int64_t model_bytes,
-                     const struct kind *kind, json_t *o, const void *row, int n,
+                     const struct kind *kind, json_t *o, const struct learned_rows *l,
                      struct eddis_error *err)
 {
     cleanup_free char *key = times_key(job), *text = NULL;
 
     if (!key || !o || json_object_set_new(o, "model_bytes", json_integer(model_bytes)) < 0 ||
-        fields_write_rows(o, kind->list, kind->rows, row, (size_t)n) < 0 ||
+        fields_write_rows(o, kind->list, kind->rows, l->row, (size_t)l->n) < 0 ||
         !(text = json_text(o, false)))
         return eddis_fail(err, -ENOMEM, "no memory to keep what was learnt");
     return job_cache_store(looks, &(struct job_cache_entry){ kind->name, key }, text, err);
 }
 
-static const struct kind times_kind = { "times", "times", &time_rows };
+static const struct kind times_kind = { "times", "times", &time_rows,
+                                        offsetof(struct planner_time, learnt_s) };
 
 void learned_times_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
                         struct learned_times *ret)
 {
-    cleanup_json json_t *o = NULL;
-    void *row = NULL;
-    int n;
+    cleanup_json json_t *o = load_rows(looks, job, model_bytes, &times_kind, &ret->list);
+    struct planner_time *row = ret->list.row;
 
-    if (load_rows(looks, job, model_bytes, &times_kind, &o, &row, &n) < 0)
-        return;
-    ret->row = row;
-    ret->n = n;
-    for (int i = 0; i < n; i++)
-        ret->row[i].source = TIME_LEARNT;
+    for (int i = 0; o && i < ret->list.n; i++)
+        row[i].source = TIME_LEARNT;
 }
 
 int learned_times_set(struct learned_times *l, const struct planner_time *row)
 {
-    struct planner_time *more;
-    int i = 0;
-
-    while (i < l->n && strcmp(l->row[i].key, row->key) != 0)
-        i++;
-    if (i == l->n) {
-        more = i < TIMES_MOST ? realloc(l->row, (size_t)(i + 1) * sizeof *more) : NULL;
-        if (!more)
-            return -ENOMEM;
-        l->row = more;
-        l->n++;
-    }
-    l->row[i] = *row;
-    return 0;
+    return put_row(&times_kind, &l->list, row);
 }
 
 int learned_times_keep(struct file_thread *looks, const struct job *job, int64_t model_bytes,
@@ -177,13 +242,12 @@ int learned_times_keep(struct file_thread *looks, const struct job *job, int64_t
 {
     cleanup_json json_t *o = json_object();
 
-    return keep_rows(looks, job, model_bytes, &times_kind, o, l->row, l->n, err);
+    return keep_rows(looks, job, model_bytes, &times_kind, o, &l->list, err);
 }
 
 void learned_times_fini(struct learned_times *l)
 {
-    free(l->row);
-    *l = (struct learned_times){ 0 };
+    rows_fini(&l->list);
 }
 
 /* ---- workers' memory ---- */
@@ -191,78 +255,71 @@ void learned_times_fini(struct learned_times *l)
 static const struct field bound_fields[] = {
     FIELD(struct planner_bound, key, LINE, 0, 0),
     FIELD(struct planner_bound, samples, INT64, 1, INT64_C(1) << 53),
-    FIELD_LATE(struct planner_bound, measured, BOOL, 0, 0),
+    FIELD(struct planner_bound, measured, BOOL, 0, 0),
+    FIELD(struct planner_bound, learnt_s, INT64, 0, INT64_MAX),
 };
 
 static const struct field_rows bound_rows =
     FIELD_ROWS(bound_fields, struct planner_bound, TIMES_MOST);
 
-static const struct kind bounds_kind = { "memory", "bounds", &bound_rows };
+static const struct kind bounds_kind = { "memory", "bounds", &bound_rows,
+                                         offsetof(struct planner_bound, learnt_s) };
 
 void learned_memory_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
                          struct learned_memory *ret)
 {
-    cleanup_json json_t *o = NULL;
-    void *row = NULL;
-    int n;
+    cleanup_json json_t *o = load_rows(looks, job, model_bytes, &bounds_kind, &ret->list);
 
-    if (load_rows(looks, job, model_bytes, &bounds_kind, &o, &row, &n) < 0)
-        return;
-    if (json_want_bool(o, "takes_pieces", &ret->takes_pieces, NULL) < 0) {
-        free(row);
-        return;
-    }
-    ret->row = row;
-    ret->n = n;
+    if (o && json_want_bool(o, "takes_pieces", &ret->takes_pieces, NULL) < 0)
+        rows_fini(&ret->list);
 }
 
-/* Its place, or behind all of them. */
+/* Its place, or -1. */
 static int bound_at(const struct learned_memory *l, const char *key)
 {
-    int i = 0;
-
-    while (i < l->n && strcmp(l->row[i].key, key) != 0)
-        i++;
-    return i;
+    return key_index_find(&l->list.index, l->list.row, key);
 }
 
-static int put_bound(struct learned_memory *l, int i, const struct planner_bound *row)
+const struct planner_bound *learned_memory_find(const struct learned_memory *l, const char *key)
 {
-    struct planner_bound *more;
+    const struct planner_bound *row = l->list.row;
+    int i = bound_at(l, key);
 
-    if (i == l->n) {
-        more = i < TIMES_MOST ? realloc(l->row, (size_t)(i + 1) * sizeof *more) : NULL;
-        if (!more)
-            return -ENOMEM;
-        l->row = more;
-        l->n++;
-    }
-    l->row[i] = *row;
-    return 0;
+    return i < 0 ? NULL : &row[i];
 }
 
 int learned_memory_set(struct learned_memory *l, const struct planner_bound *row,
                        struct eddis_error *err)
 {
-    int i = bound_at(l, row->key);
+    const struct planner_bound *known = learned_memory_find(l, row->key);
 
-    if (i < l->n && !l->row[i].measured && l->row[i].samples <= row->samples)
+    if (known && !known->measured && known->samples <= row->samples)
         return 0;
-    if (put_bound(l, i, row) < 0)
+    if (put_row(&bounds_kind, &l->list, row) < 0)
         return eddis_fail(err, -ENOMEM, "no memory to keep what a worker's memory holds");
     return 0;
 }
 
+void learned_memory_renew(struct learned_memory *l, const char *key)
+{
+    int i = bound_at(l, key);
+
+    if (i >= 0)
+        *learnt_at(&bounds_kind, l->list.row, i) = now_s();
+}
+
 void learned_memory_measured(struct learned_memory *l, const struct planner_bound *row, bool binds)
 {
-    int i = bound_at(l, row->key);
+    const struct planner_bound *known = learned_memory_find(l, row->key);
 
-    if (i < l->n && !l->row[i].measured)
+    if (known && !known->measured)
         return;
     if (binds)
-        (void)put_bound(l, i, row); /* without memory it is measured again */
-    else if (i < l->n)
-        l->row[i] = l->row[--l->n];
+        (void)put_row(&bounds_kind, &l->list, row); /* without memory it is measured again */
+    else if (known) {
+        key_index_remove(&l->list.index, l->list.row, bound_at(l, row->key));
+        l->list.n--;
+    }
 }
 
 int learned_memory_keep(struct file_thread *looks, const struct job *job, int64_t model_bytes,
@@ -272,13 +329,12 @@ int learned_memory_keep(struct file_thread *looks, const struct job *job, int64_
 
     if (o && json_object_set_new(o, "takes_pieces", json_boolean(l->takes_pieces)) < 0)
         return eddis_fail(err, -ENOMEM, "no memory to keep what was learnt");
-    return keep_rows(looks, job, model_bytes, &bounds_kind, o, l->row, l->n, err);
+    return keep_rows(looks, job, model_bytes, &bounds_kind, o, &l->list, err);
 }
 
 void learned_memory_fini(struct learned_memory *l)
 {
-    free(l->row);
-    *l = (struct learned_memory){ .takes_pieces = l->takes_pieces };
+    rows_fini(&l->list);
 }
 
 /* ---- the wire ---- */

@@ -16,14 +16,6 @@ static int64_t device_bytes(const struct node_profile *node, const struct plan_w
     return 0;
 }
 
-static const struct planner_bound *find(const struct learned_memory *known, const char *key)
-{
-    for (int i = 0; i < known->n; i++)
-        if (strcmp(known->row[i].key, key) == 0)
-            return &known->row[i];
-    return NULL;
-}
-
 static int first_beside(const struct plan *p, int i)
 {
     const struct plan_worker *w = &p->worker[i];
@@ -44,7 +36,7 @@ static void begin_worker(struct memory_watch *m, int i, const struct plan *p,
 
     if (w->piece > 0) {
         planner_key(p->node[w->node], node, w, key);
-        row = find(known, key);
+        row = learned_memory_find(known, key);
     }
     m->watched[i] =
         (struct watched_memory){ .device_bytes = device_bytes(node, w),
@@ -178,10 +170,15 @@ void memory_watch_learnt(const struct memory_watch *m, const struct plan *p,
     for (int i = 0; i < m->n; i++) {
         const struct plan_worker *w = &p->worker[i];
         struct planner_bound row = { .samples = m->most[i], .measured = true };
+        bool failed = m->watched[i].failed < INT64_MAX;
 
-        if (!memory_is_line(&m->worker[i].learnt) || (m->most[i] >= p->global_batch && ret->n == 0))
+        if (!failed && (!memory_is_line(&m->worker[i].learnt) ||
+                        (m->most[i] >= p->global_batch && ret->list.n == 0)))
             continue;
         planner_key(p->node[w->node], node[w->node], w, row.key);
-        learned_memory_measured(ret, &row, row.samples < p->global_batch);
+        if (failed)
+            learned_memory_renew(ret, row.key);
+        else
+            learned_memory_measured(ret, &row, row.samples < p->global_batch);
     }
 }

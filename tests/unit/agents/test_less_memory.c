@@ -64,13 +64,12 @@ static void lacks(int rank, int sig, int64_t peak_bytes)
 /* What is held at most by now; 0: nothing is known. */
 static int64_t most(int rank)
 {
+    const struct planner_bound *known_row;
     char key[PLANNER_KEY];
 
     planner_key(plan->node[rank / 2], &agents[rank / 2].profile, &plan->worker[rank], key);
-    for (int i = 0; i < known.memory.n; i++)
-        if (strcmp(known.memory.row[i].key, key) == 0)
-            return known.memory.row[i].samples;
-    return 0;
+    known_row = learned_memory_find(&known.memory, key);
+    return known_row ? known_row->samples : 0;
 }
 
 static bool teach(void)
@@ -131,7 +130,7 @@ START_TEST(nobody)
     ranks[0].at_once = AT_ONCE;
     run.state.before.cause = CAUSE_NODE;
     ck_assert(!teach());
-    ck_assert_int_eq(known.memory.n, 0);
+    ck_assert_int_eq(known.memory.list.n, 0);
     end();
 }
 END_TEST

@@ -57,6 +57,11 @@ static void report(int64_t version, int64_t count, int64_t at_once, int64_t byte
     memory_watch_progress(&watch, plan, &p);
 }
 
+static const struct planner_bound *first(void)
+{
+    return known.list.row;
+}
+
 static int64_t bound(void)
 {
     ck_assert(memory_watch_look(&watch));
@@ -103,13 +108,13 @@ START_TEST(kept)
     report(1, 2 * BATCH, 2 * BATCH, 500 * MB, false);
     ck_assert_int_eq(bound(), 400);
     memory_watch_learnt(&watch, plan, nodes, &known);
-    ck_assert_int_eq(known.n, 1);
-    ck_assert_int_eq(known.row[0].samples, 400);
-    ck_assert(known.row[0].measured);
-    strcpy(row.key, known.row[0].key);
+    ck_assert_int_eq(known.list.n, 1);
+    ck_assert_int_eq(first()->samples, 400);
+    ck_assert(first()->measured);
+    strcpy(row.key, first()->key);
     ck_assert_int_eq(learned_memory_set(&known, &row, NULL), 0);
     memory_watch_learnt(&watch, plan, nodes, &known);
-    ck_assert_int_eq(known.row[0].samples, 250);
+    ck_assert_int_eq(first()->samples, 250);
     plan->worker[0].piece = 250;
     ck_assert_int_eq(memory_watch_begin(&watch, plan, nodes, &known, NULL), 0);
     report(1, BATCH, BATCH, 300 * MB, false);
@@ -127,13 +132,13 @@ START_TEST(binds_no_more)
     report(1, 2 * BATCH, 2 * BATCH, 500 * MB, false);
     ck_assert(memory_watch_look(&watch));
     memory_watch_learnt(&watch, plan, nodes, &known);
-    ck_assert_int_eq(known.n, 1);
+    ck_assert_int_eq(known.list.n, 1);
     ck_assert_int_eq(memory_watch_begin(&watch, plan, nodes, &known, NULL), 0);
     report(1, BATCH, BATCH, 300 * MB, false);
     report(1, 2 * BATCH, 2 * BATCH, 310 * MB, false);
     ck_assert(memory_watch_look(&watch));
     memory_watch_learnt(&watch, plan, nodes, &known);
-    ck_assert_int_eq(known.n, 0);
+    ck_assert_int_eq(known.list.n, 0);
     end();
 }
 END_TEST
@@ -201,6 +206,27 @@ START_TEST(shared_device)
 }
 END_TEST
 
+/* What a worker failed with is known as of the last job that trained under it. */
+START_TEST(renewed)
+{
+    const struct plan_worker w = { .batch = BATCH };
+    struct planner_bound *row, failed = { .samples = 50 };
+
+    begin(50);
+    planner_key(plan->node[0], &node, &w, failed.key);
+    ck_assert_int_eq(learned_memory_set(&known, &failed, NULL), 0);
+    row = known.list.row;
+    ck_assert_int_ne(row->learnt_s, 0);
+    row->learnt_s = 0;
+    memory_watch_learnt(&watch, plan, nodes, &known); /* it was not known when it began */
+    ck_assert_int_eq(row->learnt_s, 0);
+    ck_assert_int_eq(memory_watch_begin(&watch, plan, nodes, &known, NULL), 0);
+    memory_watch_learnt(&watch, plan, nodes, &known);
+    ck_assert_int_ne(row->learnt_s, 0);
+    end();
+}
+END_TEST
+
 /* A rank that there is not, no peak, a plan that is being taken up. */
 START_TEST(left_out)
 {
@@ -233,6 +259,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, short_step_in_pieces);
     tcase_add_test(tc, kept);
     tcase_add_test(tc, binds_no_more);
+    tcase_add_test(tc, renewed);
     tcase_add_test(tc, device_and_node);
     tcase_add_test(tc, shared_device);
     tcase_add_test(tc, left_out);
