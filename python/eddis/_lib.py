@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libeddis by ctypes: the structs, constants and calls of eddis.h, as that header tells them.
+
+Calls release the interpreter's lock.  What fails raises Error with the library's own sentence.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+from ctypes import CDLL, POINTER, Structure, byref, c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint, \
+    c_uint64, c_void_p
+from typing import Any
+
+SONAME = "libeddis.so.0"
+SLICE_NS = 50_000_000  # of a wait: Python runs its signal handlers between two calls only
+
+FLOAT32, FLOAT64, INT32, INT64, UINT8, FLOAT16, BFLOAT16 = range(1, 8)
+SUM, MIN, MAX = range(1, 4)
+ALL, GROUP, NODE = range(3)
+ALLREDUCE, BROADCAST, ALLGATHER, BARRIER = range(1, 5)
+PHASE_INPUT, PHASE_EVALUATE = 1, 4
+STEP_CHECKPOINT, STEP_STOP, STEP_END_OF_EPOCH, STEP_READS, STEP_WRITTEN = 1, 2, 4, 8, 16
+WORLD_SEVERAL = 1
+EXIT_FINISH = 2
+EXIT_MEMORY = 79
+MAX_DIMS = 8
+ZERO = 2  # as the source of an announcement
+
+
+class Error(RuntimeError):
+    """What libeddis could not do, in one sentence; `code` is the negative errno value."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class _Message(Structure):
+    _fields_ = [("code", c_int), ("text", c_char * 512)]
+
+
+class _Sized(Structure):
+    """A struct that begins with its own size, so that a newer library knows what this one has."""
+
+    def __init__(self, **members: Any) -> None:
+        super().__init__(**members)
+        self.size = ctypes.sizeof(self)
+
+
+class Options(_Sized):
+    _fields_ = [("size", c_size_t), ("samples", c_int64), ("epochs", c_int64), ("batch", c_int64), ("seed", c_uint64),
+                ("bucket_bytes", c_int64), ("own_pace", c_int), ("measure", c_int), ("pieces", c_int),
+                ("read_ahead", c_int), ("drop_last", c_int), ("min_count", c_int64), ("close_at_exit", c_int)]
+
+
+class World(_Sized):
+    _fields_ = [("size", c_size_t), ("rank", c_int), ("n_ranks", c_int), ("local_rank", c_int),
+                ("n_local_ranks", c_int), ("generation", c_int), ("emulated", c_int), ("emulated_fixed_s", c_double),
+                ("emulated_sample_s", c_double), ("seed", c_uint64), ("mode", c_char_p), ("algorithm", c_char_p),
+                ("momentum", c_double), ("flags", c_uint), ("group", c_int), ("n_groups", c_int),
+                ("group_rank", c_int), ("n_group_ranks", c_int), ("node", c_int), ("n_nodes", c_int),
+                ("batch", c_int64)]
+
+
+class Parameter(_Sized):
+    _fields_ = [("size", c_size_t), ("name", c_char_p), ("dtype", c_int), ("n_dims", c_int),
+                ("dims", c_int64 * MAX_DIMS), ("value", c_void_p), ("factored", c_int), ("result", c_void_p),
+                ("state", c_int)]
+
+
+class Step(_Sized):
+    _fields_ = [("size", c_size_t), ("step", c_int64), ("epoch", c_int64), ("step_in_epoch", c_int64),
+                ("steps_in_epoch", c_int64), ("first", c_int64), ("count", c_int64), ("batch", c_int64),
+                ("weight", c_double), ("lr_factor", c_double), ("flags", c_uint), ("emulated_s", c_double),
+                ("piece", c_int64), ("samples_before", c_int64)]
+
+
+class Report(_Sized):
+    _fields_ = [("size", c_size_t), ("has_loss", c_int), ("loss", c_double), ("overrun_ns", c_int64),
+                ("compute_ns", c_int64), ("input_ns", c_int64), ("work", c_double), ("memory_bytes", c_int64),
+                ("read_ns", c_int64)]
+
+
+class Collective(_Sized):
+    _fields_ = [("size", c_size_t), ("kind", c_int), ("scope", c_int), ("buffer", c_void_p), ("input", c_void_p),
+                ("n", c_size_t), ("dtype", c_int), ("op", c_int), ("root", c_int)]
+
+
+class CheckpointInfo(_Sized):
+    _fields_ = [("size", c_size_t), ("step", c_int64), ("n_ranks", c_int), ("generation", c_int), ("own", c_int)]
+
+
+# eddis_NAME(these, struct eddis_error *) returns a count or a negative errno value.
+_CALLS = {
+    "open": [POINTER(Options), POINTER(c_void_p)],
+    "close": [c_void_p],
+    "set_data": [c_void_p, c_int64, c_int64],
+    "add_layer_to": [c_void_p, c_int, c_char_p, c_int],
+    "add_parameter": [c_void_p, c_int, POINTER(Parameter)],
+    "commit": [c_void_p],
+    "set_value": [c_void_p, c_int, c_void_p],
+    "broadcast_parameters": [c_void_p, c_int],
+    "step_begin": [c_void_p, POINTER(Step)],
+    "step_end": [c_void_p, POINTER(Report)],
+    "finish": [c_void_p, c_int64],
+    "plan_step": [c_void_p, c_int64, c_int64, POINTER(Step)],  # the time-out is not the last one
+    "sample_indices": [c_void_p, POINTER(Step), POINTER(c_int64)],
+    "counts": [c_void_p, c_int64, POINTER(c_int64)],
+    "set_weight": [c_void_p, c_double],
+    "announce": [c_void_p, c_int, c_void_p, c_void_p],
+    "wait": [c_void_p, c_int64],
+    "wait_set": [c_void_p, c_int, c_int64],
+    "set_metric": [c_void_p, c_char_p, c_double],
+    "progress": [c_int64, c_int64],
+    "collective_start": [c_void_p, POINTER(Collective), POINTER(c_void_p)],
+    "request_wait": [c_void_p, c_void_p, c_int64],
+    "checkpoint_begin": [c_void_p, c_char_p, POINTER(c_void_p)],
+    "checkpoint_put": [c_void_p, c_char_p, c_void_p, c_size_t],
+    "checkpoint_commit": [c_void_p, c_int],
+    "checkpoint_abandon": [c_void_p],
+    "restore_begin": [c_void_p, c_char_p, POINTER(c_void_p)],
+    "checkpoint_info": [c_void_p, POINTER(CheckpointInfo)],
+    "checkpoint_get_from": [c_void_p, c_int, c_char_p, c_void_p, c_size_t],
+    "restore_end": [c_void_p],
+}
+# The others: their arguments and what they return.
+_OTHERS = {
+    "checkpoint_size": ([c_void_p, c_int, c_char_p, POINTER(_Message)], c_int64),
+    "gradient": ([c_void_p, c_int], c_void_p),
+    "gradient_block": ([c_void_p, POINTER(c_size_t)], c_void_p),
+    "world": ([c_void_p, POINTER(World)], c_int),
+    "stop": ([c_void_p], c_int),
+    "set_phase": ([c_void_p, c_int], None),
+    "abort": ([c_void_p, c_int], None),
+    "version": ([], c_char_p),
+}
+
+
+def _load() -> CDLL:
+    name = os.environ.get("EDDIS_LIBRARY") or SONAME
+    try:
+        library = CDLL(name)
+    except OSError as reason:
+        raise ImportError(
+            f"eddis' library cannot be loaded: {reason}\n"
+            "Install eddis, or start the script by eddis-run, or name the library's file in the variable "
+            "EDDIS_LIBRARY") from None
+    rows = {name: (arguments + [POINTER(_Message)], c_int) for name, arguments in _CALLS.items()} | _OTHERS
+    for name, (arguments, result) in rows.items():
+        try:
+            function = getattr(library, "eddis_" + name)
+        except AttributeError:
+            raise ImportError(f"{library._name} is of another version of eddis: it has no eddis_{name}\n"
+                              "Install the library and the Python package from one release") from None
+        function.argtypes, function.restype = arguments, result
+    return library
+
+
+lib = _load()
+_functions = {name: getattr(lib, "eddis_" + name) for name in _CALLS}
+
+
+def version() -> str:
+    """The version of the library that is loaded, "0.1.0"."""
+    return lib.eddis_version().decode()
+
+
+def call(name: str, *arguments: Any) -> int:
+    """eddis_<name>(*arguments, &error): its result, 0 or a count.  Raises Error."""
+    message = _Message()
+    result = _functions[name](*arguments, byref(message))
+    if result < 0:
+        raise Error(result, message.text.decode(errors="replace") or os.strerror(-result))
+    return result
+
+
+def repeat(name: str, *arguments: Any) -> int:
+    """The same, again and again while it ends with -ETIMEDOUT."""
+    while True:
+        try:
+            return call(name, *arguments)
+        except Error as error:
+            if error.code != -errno.ETIMEDOUT:
+                raise
+
+
+def wait(name: str, *arguments: Any) -> int:
+    """The same of a call whose last argument is a time-out: as long as it takes, in slices."""
+    return repeat(name, *arguments, SLICE_NS)
+
+
+def checkpoint_size(checkpoint: c_void_p, rank: int, name: bytes) -> int:
+    """Bytes that this rank has put under this name, or -1: none, or there was no such rank."""
+    message = _Message()
+    n = lib.eddis_checkpoint_size(checkpoint, rank, name, byref(message))
+    if n < 0 and n != -errno.ENOENT:
+        raise Error(n, message.text.decode(errors="replace"))
+    return n if n >= 0 else -1

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""This process as a worker: joining the job, its steps, collectives, and the ways out.  No framework.
+
+The job is joined late, by the first call that needs it, so that what a loader knows (how far it reads ahead, whether
+it drops the last samples) can be an option.  Before that `rank` and `size` come from the environment.
+
+Ends: the library sees with which status the process exits, which Python does not tell.  With 0 it ends the steps that
+are under way, waits for the others and closes; with another the job ends with that.  So nothing here looks at
+exceptions, and the parameters' memory has to outlive the interpreter, see `_at_exit`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+from . import _lib as L
+
+READ_AHEAD = 8  # steps: four processes of a loader that prefetches two batches each
+MAX_READ_AHEAD = 64
+READ_NONE = -1
+
+
+def _environment(*names: str, default: int) -> int:
+    for name in names:
+        if os.environ.get(name):
+            return int(os.environ[name])
+    return default
+
+
+class Worker:
+    """There is one in a process, `worker` below."""
+
+    def __init__(self) -> None:
+        self.handle: ctypes.c_void_p | None = None
+        self.options: dict[str, int] = {}
+        self.world = L.World()
+        self.step = L.Step()
+        self.committed = False
+        self.in_step = False
+        self.over = False  # there is no step any more
+        self.rounds = 0  # of gradients, in the step
+        self.weight = 0.0  # of this worker, in the step
+        self.next_step = 0
+        self.report = L.Report()
+        self.before_commit: list[Callable[[], None]] = []  # registers parameters
+        self.after_commit: list[Callable[[], None]] = []  # the group is known now
+        self.before_values: list[Callable[[], None]] = []  # a call may read values: have them where it reads
+        self.after_values: list[Callable[[], None]] = []  # a call has written them
+        self.restore: Callable[[], bool] | None = None  # go on from a checkpoint; False: there is none
+        self.save: Callable[[], None] | None = None  # write a checkpoint, with all others
+        self.outliving: list[Any] = []  # objects whose memory the library uses
+
+    # ---- joining and leaving
+
+    def set_options(self, **options: int) -> None:
+        """Of eddis_open.  Raises RuntimeError when the job has been joined with others."""
+        if self.handle and any(self.options.get(name, 0) != value for name, value in options.items()):
+            told = ", ".join(f"{name}={value}" for name, value in options.items())
+            raise RuntimeError(f"the job has been joined already, by a collective perhaps: call "
+                               f"eddis.torch.init({told}) before")
+        self.options.update(options)
+
+    def open(self) -> None:
+        """Join the job, unless that has been."""
+        if self.handle:
+            return
+        self.options.setdefault("read_ahead", READ_AHEAD)
+        handle = ctypes.c_void_p()
+        L.call("open", L.Options(close_at_exit=L.EXIT_FINISH, **self.options), handle)
+        self.handle = handle
+        self.process = os.getpid()
+        self.look()
+        atexit.register(self._at_exit)
+
+    def look(self) -> None:
+        L.lib.eddis_world(self.handle, self.world)
+
+    @property
+    def mode(self) -> str:
+        """"sync", "async" or "hybrid"; "auto" until the first step where the job leaves it open."""
+        return self.world.mode.decode() if self.handle else os.environ.get("EDDIS_SYNC_MODE", "sync")
+
+    @property
+    def rank(self) -> int:
+        return self.world.rank if self.handle else _environment("RANK", "OMPI_COMM_WORLD_RANK", default=0)
+
+    @property
+    def size(self) -> int:
+        return self.world.n_ranks if self.handle else _environment("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", default=1)
+
+    @property
+    def local_rank(self) -> int:
+        return self.world.local_rank if self.handle else _environment("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
+                                                                      default=0)
+
+    @property
+    def local_size(self) -> int:
+        return self.world.n_local_ranks if self.handle else _environment("LOCAL_WORLD_SIZE",
+                                                                         "OMPI_COMM_WORLD_LOCAL_SIZE", default=1)
+
+    @property
+    def is_several(self) -> bool:
+        """Whether workers, or groups of them, train models of their own."""
+        return bool(self.world.flags & L.WORLD_SEVERAL)
+
+    def _at_exit(self) -> None:
+        """What the library does behind the interpreter's end still uses these objects' memory."""
+        if not self.handle or os.getpid() != self.process:
+            return
+        for prepare in self.before_values:
+            prepare()
+        for it in self.outliving:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(it))
+
+    def close(self) -> None:
+        """End the steps, and leave.  Collective."""
+        if not self.handle:
+            return
+        self.finish()
+        handle, self.handle = self.handle, None
+        L.call("close", handle)
+
+    # ---- before the first step
+
+    def set_data(self, samples: int, epochs: int) -> None:
+        self.open()
+        L.call("set_data", self.handle, samples, epochs)
+
+    def commit(self) -> None:
+        """All is registered.  Collective; the second time nothing."""
+        if self.committed:
+            return
+        for register in self.before_commit:
+            register()
+        for prepare in self.before_values:
+            prepare()
+        L.repeat("commit", self.handle)
+        self.committed = True
+        self.look()
+        for settle in self.after_commit:
+            settle()
+
+    def begin_with(self) -> None:
+        """One model on all workers: the checkpoint's, or rank 0's.  Collective."""
+        if self.restore and self.restore():
+            return
+        L.call("broadcast_parameters", self.handle, 0)
+        for take in self.after_values:
+            take()
+
+    # ---- steps
+
+    def plan_step(self, step: int) -> L.Step | None:
+        """What this worker will have to do at that step; None: it is behind the last one."""
+        told = L.Step()
+        if self.over:
+            return None
+        return told if L.repeat("plan_step", self.handle, step, L.SLICE_NS, told) else None
+
+    def sample_indices(self, step: L.Step) -> list[int]:
+        index = (ctypes.c_int64 * max(1, step.count))()
+        L.call("sample_indices", self.handle, step, index)
+        return index[:step.count]
+
+    def begin(self) -> bool:
+        """Begin the next step; False: there is none."""
+        if self.over:
+            return False
+        if self.step.flags & L.STEP_READS:
+            for prepare in self.before_values:
+                prepare()
+        self.in_step = L.call("step_begin", self.handle, self.step) == 1
+        self.over = not self.in_step
+        self.rounds = 0
+        self.weight = float(self.step.count)
+        self.report = L.Report()
+        if self.over or self.step.flags & L.STEP_WRITTEN:
+            for take in self.after_values:
+                take()
+        return self.in_step
+
+    def set_weight(self, weight: float) -> None:
+        if not self.in_step:
+            raise RuntimeError("a weight is set inside of the loop over eddis.torch.loader, before backward()")
+        L.call("set_weight", self.handle, weight)
+        self.weight = weight
+
+    def stop(self) -> None:
+        """Have all workers stop, a step or two from now."""
+        if self.handle:
+            L.lib.eddis_stop(self.handle)
+
+    def wait_set(self, number: int) -> None:
+        """Wait for a round of a set of parameters."""
+        L.wait("wait_set", self.handle, number)
+        self.rounds += 1
+
+    def end(self) -> None:
+        """End the step, and write the checkpoint that was asked for."""
+        if not self.in_step:
+            return
+        if not self.rounds and self.world.n_group_ranks > 1 and self.step.batch:
+            raise RuntimeError(
+                f"step {self.step.step} ends without a backward pass, so this worker's model would no longer be that "
+                "of the others: take every batch through backward(), with a loss times 0 where it is to count nothing")
+        L.wait("wait", self.handle)
+        L.call("step_end", self.handle, self.report)
+        self.in_step = False
+        self.next_step = self.step.step + 1
+        if self.step.flags & L.STEP_CHECKPOINT and self.save:
+            self.save()
+
+    def finish(self) -> None:
+        """End all steps; in async and hybrid mode the parameters are the centre then.  Collective."""
+        if not self.committed or self.over:
+            return
+        self.end()
+        for prepare in self.before_values:
+            prepare()
+        while L.wait("finish", self.handle) == 1:
+            if self.save:
+                self.save()
+        self.over = True
+        for take in self.after_values:
+            take()
+
+    def set_phase(self, phase: int) -> None:
+        L.lib.eddis_set_phase(self.handle, phase)
+
+    # ---- collectives of any buffer
+
+    def collective(self, kind: int, buffer: int | None = None, n: int = 0, *, scope: int = L.ALL,
+                   input: int | None = None, dtype: int = 0, op: int = 0, root: int = 0) -> None:
+        """eddis_collective, as long as it takes."""
+        self.open()
+        request = ctypes.c_void_p()
+        L.call("collective_start", self.handle,
+               L.Collective(kind=kind, scope=scope, buffer=buffer, input=input, n=n, dtype=dtype, op=op, root=root),
+               request)
+        L.wait("request_wait", self.handle, request)
+
+    def broadcast_bytes(self, data: bytes | None, root: int) -> bytes:
+        """Of the root, to all.  Collective."""
+        n = ctypes.c_int64(len(data) if data is not None else 0)
+        self.collective(L.BROADCAST, ctypes.addressof(n), 8, root=root)
+        buffer = ctypes.create_string_buffer(data or b"", max(1, n.value))
+        self.collective(L.BROADCAST, ctypes.addressof(buffer), n.value, root=root)
+        return buffer.raw[:n.value]
+
+    def broadcast_object(self, obj: Any, root: int) -> Any:
+        """Of the root, pickled, to all.  Collective."""
+        data = self.broadcast_bytes(pickle.dumps(obj) if self.rank == root else None, root)
+        return obj if self.rank == root else pickle.loads(data)
+
+
+worker = Worker()

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors and objects from worker to worker, outside of the steps' gradients."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping
+
+import torch
+
+from .. import _lib as L
+from .._worker import worker
+from ._gradients import DTYPES
+
+_PACK_BYTES = 32 << 20  # small tensors travel together
+
+
+class Op(enum.Enum):
+    """What `allreduce` makes of the workers' numbers."""
+
+    AVERAGE = "average"
+    SUM = "sum"
+    MIN = "min"
+    MAX = "max"
+
+
+_OPS = {Op.AVERAGE: L.SUM, Op.SUM: L.SUM, Op.MIN: L.MIN, Op.MAX: L.MAX}
+
+
+def allreduce(tensor: torch.Tensor, op: Op = Op.AVERAGE, weight: float | None = None) -> torch.Tensor:
+    """The workers' tensors combined element by element; a new tensor, the same bits on all.  Collective.
+
+    op: Op.AVERAGE is the plain mean over workers.  weight: this worker's, for Op.AVERAGE: the mean is weighted, as a
+    metric is by the number of samples that it is over; that of a worker with weight 0 is not read.
+    Shapes and types are equal on all workers.  In async and hybrid mode all workers come here, at unlike steps.
+    """
+    if weight is not None:
+        if op is not Op.AVERAGE:
+            raise ValueError("a weight is for Op.AVERAGE")
+        return _weighted_mean(tensor, weight)
+    mean = op is Op.AVERAGE
+    if mean and not tensor.is_floating_point():
+        raise TypeError(f"the mean of {tensor.dtype} is not of that type: convert it, or take Op.SUM")
+    result = _on_host(tensor)
+    if result.dtype not in DTYPES:
+        raise TypeError(f"eddis combines no {tensor.dtype}")
+    worker.collective(L.ALLREDUCE, result.data_ptr(), result.numel(), dtype=DTYPES[result.dtype], op=_OPS[op])
+    return (result / worker.size if mean else result).to(tensor.device)
+
+
+def _weighted_mean(tensor: torch.Tensor, weight: float) -> torch.Tensor:
+    if weight < 0:
+        raise ValueError(f"a weight of {weight} is not possible")
+    total = torch.zeros(tensor.numel() + 1, dtype=torch.float64)
+    if weight:
+        total[:-1] = tensor.detach().reshape(-1) * weight
+        total[-1] = weight
+    total = allreduce(total, Op.SUM)
+    return (total[:-1] / total[-1]).reshape(tensor.shape).to(tensor.dtype).to(tensor.device)
+
+
+def _on_host(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().to("cpu", copy=True).contiguous()
+
+
+def broadcast(tensor: torch.Tensor, root_rank: int = 0) -> torch.Tensor:
+    """Write root_rank's elements to this tensor, on all workers, and return it.  Collective."""
+    _broadcast_all([tensor], root_rank)
+    return tensor
+
+
+def _broadcast_all(tensors: list[torch.Tensor], root: int) -> None:
+    packed: list[torch.Tensor] = []
+    n_bytes = 0
+    for tensor in tensors:
+        packed.append(tensor)
+        n_bytes += tensor.numel() * tensor.element_size()
+        if n_bytes >= _PACK_BYTES:
+            _broadcast_packed(packed, root)
+            packed, n_bytes = [], 0
+    if packed:
+        _broadcast_packed(packed, root)
+
+
+def _broadcast_packed(tensors: list[torch.Tensor], root: int) -> None:
+    parts = [_on_host(t).reshape(-1).view(torch.uint8) for t in tensors if t.numel()]
+    if not parts:
+        return
+    flat = torch.cat(parts)
+    worker.collective(L.BROADCAST, flat.data_ptr(), flat.numel(), root=root)
+    at = 0
+    with torch.no_grad():
+        for tensor in (t for t in tensors if t.numel()):
+            n = tensor.numel() * tensor.element_size()
+            tensor.copy_(flat[at:at + n].clone().view(tensor.dtype).view(tensor.shape))
+            at += n
+
+
+def broadcast_parameters(params: torch.nn.Module | Mapping[str, object] | Iterable[tuple[str, object]],
+                         root_rank: int = 0) -> None:
+    """Write root_rank's values to a model, a state_dict() or named_parameters(), on all workers.  Collective.
+
+    The first step does so with every parameter of a DistributedOptimizer by itself, from rank 0; this is for
+    running statistics and whatever else a model holds.
+    """
+    if isinstance(params, torch.nn.Module):
+        params = params.state_dict()
+    named = params.items() if isinstance(params, Mapping) else params
+    _broadcast_all([t for _, t in sorted(named, key=lambda row: row[0]) if torch.is_tensor(t)], root_rank)
+
+
+def broadcast_object(obj: object, root_rank: int = 0) -> object:
+    """root_rank's object, pickled, on all workers.  Collective."""
+    return worker.broadcast_object(obj, root_rank)
+
+
+def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root_rank: int = 0) -> None:
+    """Write root_rank's optimizer state to all workers.  Collective."""
+    optimizer.load_state_dict(worker.broadcast_object(optimizer.state_dict(), root_rank))

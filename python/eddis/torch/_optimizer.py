@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DistributedOptimizer: any optimizer of PyTorch, whose gradients are those of all workers' samples.
+
+It stays the object that it is: what eddis does rides on the optimizer's own hooks, which also run where a scheduler
+or a scaler has put itself in front of its `step`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+
+from .. import _lib as L
+from .._worker import worker
+from ._gradients import ParameterSet
+
+_distributed: list[_Distributed] = []
+
+
+class _Distributed:
+    """What belongs to one optimizer."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer, named: list[tuple[str, torch.nn.Parameter]],
+                 passes: int) -> None:
+        self.optimizer = optimizer
+        self.frozen = [p for p in _parameters_of(optimizer) if not p.requires_grad]
+        self.n_parameters = len(_parameters_of(optimizer))
+        self.rates: list[Any] = []  # the groups' own learning rates, while a step changes them
+        self.set = ParameterSet(worker, len(_distributed), named, passes)
+        worker.after_commit.append(self._take_momentum)
+        optimizer.register_step_pre_hook(self._before_step)
+        optimizer.register_step_post_hook(self._after_step)
+
+    def _take_momentum(self) -> None:
+        momentum = worker.world.momentum
+        if not momentum:
+            return
+        if not isinstance(self.optimizer, torch.optim.SGD):
+            raise ValueError(f"the job's sync.momentum is {momentum:g}, which is for torch.optim.SGD; this is "
+                             f"{type(self.optimizer).__name__}: leave it out of train.yaml")
+        for group in self.optimizer.param_groups:
+            group["momentum"], group["nesterov"], group["dampening"] = momentum, True, 0
+
+    def _before_step(self, optimizer: torch.optim.Optimizer, arguments: tuple[Any, ...],
+                     keywords: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        self._restore_rates()
+        if not worker.in_step:
+            return None
+        self.set.synchronize()
+        self._check()
+        if worker.step.lr_factor != 1:
+            self.rates = [group["lr"] for group in optimizer.param_groups]
+            for group in optimizer.param_groups:
+                group["lr"] = group["lr"] * worker.step.lr_factor
+        if isinstance(optimizer, torch.optim.LBFGS) and worker.world.n_group_ranks > 1:
+            return (optimizer, _with_mean_loss(*arguments[1:], **keywords)), {}
+        return None
+
+    def _after_step(self, optimizer: torch.optim.Optimizer, arguments: tuple[Any, ...],
+                    keywords: dict[str, Any]) -> None:
+        self._restore_rates()
+
+    def _restore_rates(self) -> None:
+        """Also where the step before has raised."""
+        for group, rate in zip(self.optimizer.param_groups, self.rates):
+            group["lr"] = rate
+        self.rates = []
+
+    def _check(self) -> None:
+        if any(p.grad is not None for p in self.frozen):
+            raise RuntimeError("a parameter that was frozen at the first step has a gradient: let all that will ever "
+                               "be trained require gradients until then, and take them out of the graph instead")
+        if len(_parameters_of(self.optimizer)) != self.n_parameters:
+            raise RuntimeError("parameters were added to the optimizer after eddis.torch.DistributedOptimizer: add "
+                               "them before")
+
+
+def _parameters_of(optimizer: torch.optim.Optimizer) -> list[torch.nn.Parameter]:
+    return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+def _with_mean_loss(closure: Callable[[], Any]) -> Callable[[], torch.Tensor]:
+    """L-BFGS decides by the loss, so all workers must see the same."""
+
+    def run() -> torch.Tensor:
+        loss = closure()
+        total = torch.tensor([float(loss) * worker.weight if worker.weight else 0.0, worker.weight],
+                             dtype=torch.float64)
+        worker.collective(L.ALLREDUCE, total.data_ptr(), 2, scope=L.GROUP, dtype=L.FLOAT64, op=L.SUM)
+        return (total[0] / total[1]).to(loss.dtype if torch.is_tensor(loss) else torch.float64)
+
+    return run
+
+
+def DistributedOptimizer(optimizer: torch.optim.Optimizer,
+                         named_parameters: Iterable[tuple[str, torch.nn.Parameter]] | None = None,
+                         backward_passes_per_step: int = 1, *,
+                         model: torch.nn.Module | None = None) -> torch.optim.Optimizer:
+    """Have the optimizer step by the mean gradient over all workers' samples; returns it.
+
+    named_parameters, or model: names for messages; None: by the group's and the parameter's number.
+    backward_passes_per_step: so many calls of backward() are micro-batches of one step's share; the gradients of all
+    but the last only add up.  See also `no_sync` and `pieces`.
+
+    Of parameters that require a gradient, in the dense memory of this machine.  A second optimizer of other parameters
+    is combined apart from the first, so a GAN may step one by the other's new values; all workers make their backward
+    passes in the same order.  Gradients are combined when backward() returns: clipping, GradScaler and schedulers see
+    the combined ones.  In a step the groups' learning rates are multiplied by the job's warm-up and, in async and
+    hybrid mode, by this group's share of samples; they are restored after it.  L-BFGS sees the mean loss of all.
+
+    Raises ValueError for a parameter that another optimizer has; RuntimeError after the first step.
+    """
+    if worker.committed:
+        raise RuntimeError("the first step has begun: make eddis.torch.DistributedOptimizer before the loop")
+    if backward_passes_per_step < 1:
+        raise ValueError(f"backward_passes_per_step is {backward_passes_per_step}, but at least 1 is needed")
+    if model is not None:
+        named_parameters = model.named_parameters()
+    names = {p: name for name, p in named_parameters or ()}
+    named = [(names.get(p, f"group{i}.{j}"), p) for i, group in enumerate(optimizer.param_groups)
+             for j, p in enumerate(group["params"]) if p.requires_grad]
+    if not named:
+        raise ValueError("the optimizer has no parameter that requires a gradient")
+    taken = {m.parameter for d in _distributed for m in d.set.members}
+    for name, p in named:
+        if p in taken:
+            raise ValueError(f"parameter '{name}' is another optimizer's already: give each parameter to one")
+    _distributed.append(_Distributed(optimizer, named, backward_passes_per_step))
+    return optimizer
+
+
+@contextlib.contextmanager
+def no_sync() -> Iterator[None]:
+    """Backward passes in here only add their gradients up, as in DistributedDataParallel: for all micro-batches of a
+    step's share but the last."""
+    with contextlib.ExitStack() as stack:
+        for d in _distributed:
+            stack.enter_context(d.set.hold())
+        yield
