@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_straggling.c - tests of agents/driver/straggling.h: what is said of workers that are slow,
+ * and what their rows of the status say
+ */
+#include "agents/driver/straggling.h"
+
+#include "lib/base/clock.h"
+#include "suite.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { N = 3, BATCH = 64, STEPS = 20, TOLD_S = 10 };
+
+#define OWN_S 0.064
+
+static struct driver_options options;
+static struct job_run run;
+static struct state_agent agents[N];
+static struct straggling straggling;
+static struct plan *plan;
+static char said[1024];
+static int n_said;
+static double now_s;
+
+static void say(void *ctx, const char *sentence)
+{
+    (void)ctx;
+    (void)snprintf(said, sizeof said, "%s", sentence);
+    n_said++;
+}
+
+/* A node each, named "a" and on; a millisecond a sample was learnt, or nothing. */
+static void begin(enum time_source source)
+{
+    options = (struct driver_options){ .view.say = say };
+    run = (struct job_run){ .o = &options, .state = { .agent = agents } };
+    job_status_init(&run.status);
+    ck_assert_int_eq(job_status_resize(&run.status, N, NULL), 0);
+    plan = plan_new(N, N);
+    ck_assert_ptr_nonnull(plan);
+    for (int i = 0; i < N; i++) {
+        (void)snprintf(plan->node[i], sizeof plan->node[i], "%c", 'a' + i);
+        plan->worker[i] = (struct plan_worker){
+            .node = i, .kind = DEVICE_CPU, .batch = BATCH, .sample_s = 1e-3, .time = source
+        };
+    }
+    straggling = (struct straggling){ .run = &run };
+    ck_assert_int_eq(straggling_begin(&straggling, plan, NULL), 0);
+    said[0] = '\0';
+    n_said = 0;
+    now_s = 0;
+}
+
+static void end(void)
+{
+    straggling_end(&straggling);
+    journal_fini(&run.journal);
+    job_status_fini(&run.status);
+    plan_free(plan);
+}
+
+/* Steps of late: how long one takes, and of that waits for data and in the run queue. */
+struct steps {
+    double own_s, input_s, queued_s;
+    struct core_loss lost;
+};
+
+static struct step_spread spread(double s)
+{
+    return (struct step_spread){ s, s, s, s };
+}
+
+static void report(int rank, int64_t since, const struct steps *s)
+{
+    static const struct time_model model = { .sample_s = 1e-3 };
+    const struct progress p = { .rank = rank,
+                                .steps_done = since + STEPS,
+                                .queued_s = s->queued_s,
+                                .core_loss = s->lost,
+                                .figures = { .plan = 1,
+                                             .since = since,
+                                             .steps = STEPS,
+                                             .points = STEPS,
+                                             .count = BATCH,
+                                             .work = BATCH,
+                                             .own = spread(s->own_s),
+                                             .input = spread(s->input_s),
+                                             .compute = spread(s->own_s - s->input_s) } };
+
+    straggling_progress(&straggling, plan, &p, &model, -1);
+}
+
+static void report_all(int64_t since, const struct steps *s)
+{
+    for (int i = 0; i < N; i++)
+        report(i, since, s);
+}
+
+static void tell(void)
+{
+    static const int agent[N] = { 0, 1, 2 };
+
+    for (int i = 0; i < TOLD_S; i++, now_s++)
+        straggling_tell(&straggling, plan, agent, (int64_t)(now_s * CLOCK_S));
+}
+
+static const struct steps usual = { OWN_S, 0, NAN, { { NAN, NAN, NAN, NAN } } };
+static const struct steps slow = { 3 * OWN_S, 0, NAN, { { NAN, NAN, NAN, NAN } } };
+
+START_TEST(named_and_over)
+{
+    const struct worker_status *row;
+
+    begin(TIME_PROBE);
+    row = &run.status.worker[1];
+    report_all(1, &usual);
+    tell();
+    ck_assert_int_eq(n_said, 0);
+    ck_assert_int_eq(run.status.stragglers, 0);
+    report_all(100, &usual);
+    report(1, 200, &slow);
+    tell();
+    ck_assert_int_eq(n_said, 1);
+    ck_assert_str_eq(said,
+                     "rank 1 on b takes 3.0 times as long as before since step 200 (compute, 100 % "
+                     "of it: 192 ms a step were 64); it has 64 samples a step");
+    ck_assert_int_eq(run.status.stragglers, 1);
+    ck_assert_str_eq(row->straggler, "compute");
+    ck_assert_str_eq(row->straggler_says, said + strlen("rank 1 on b "));
+    ck_assert_double_eq_tol(row->straggler_times, 3, 1e-6);
+    ck_assert_int_eq(row->straggler_since, 200);
+    ck_assert_double_eq_tol(row->straggler_confidence, 1, 1e-6);
+    report(1, 300, &usual);
+    tell();
+    ck_assert_int_eq(n_said, 2);
+    ck_assert_str_eq(said,
+                     "rank 1 on b is as fast as before again since step 300; it has 64 samples "
+                     "a step");
+    ck_assert_int_eq(run.status.stragglers, 1); /* one was */
+    ck_assert_str_eq(row->straggler, "");
+    ck_assert_str_eq(row->straggler_says, "");
+    ck_assert_double_eq_tol(row->straggler_times, 3, 1e-6);
+    end();
+}
+END_TEST
+
+/* The share is that of the plan published last, which may be on its way. */
+START_TEST(another_share)
+{
+    begin(TIME_PROBE);
+    report_all(1, &usual);
+    report(1, 200, &slow);
+    plan->worker[1].batch = 25;
+    tell();
+    ck_assert_ptr_nonnull(strstr(said, "; it gets 25 samples instead of 64"));
+    end();
+}
+END_TEST
+
+START_TEST(causes)
+{
+    static const struct {
+        struct steps now;
+        const char *word, *text;
+    } row[] = {
+        { { 3 * OWN_S, 2 * OWN_S, NAN, { { NAN, NAN, NAN, NAN } } },
+          "input",
+          "(input, 100 % of it: it waits 128 of 192 ms a step for its data, which comes at 333 "
+          "samples/s at least)" },
+        { { 3 * OWN_S, 0, 2 * OWN_S, { { NAN, NAN, NAN, NAN } } },
+          "processor",
+          "(processor, 100 % of it: 192 ms a step were 64, and 67 % of them its main thread waits "
+          "for a processor, which others use)" },
+        { { 3 * OWN_S, 0, NAN, { { 0.6, NAN, NAN, NAN } } },
+          "processor",
+          "(processor, 90 % of it: 192 ms a step were 64; 60 % of its cores' time is stolen by the "
+          "hypervisor)" },
+        { { 3 * OWN_S, 0, NAN, { { NAN, 0.7, 0.05, NAN } } },
+          "processor",
+          "(processor, 100 % of it: 192 ms a step were 64; it is throttled in 70 % of its control "
+          "group's periods)" },
+        { { 3 * OWN_S, 0, 2 * OWN_S, { { 0, 0, 0.5, 0.2 } } },
+          "processor",
+          "(processor, 100 % of it: 192 ms a step were 64, and 67 % of them its main thread waits "
+          "for a processor; other programs take 50 % of its cores' time; its clock is 20 % below "
+          "the highest)" },
+    };
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct steps now = row[i].now;
+
+        begin(TIME_PROBE);
+        report_all(1, &(struct steps){ .own_s = OWN_S, .lost = { { 0 } } });
+        for (int k = 0; k < 4; k++) { /* a reading counts that is not as the one before */
+            report(1, 200, &now);
+            for (int c = 0; c < CORE_LOSSES; c++)
+                now.lost.part[c] = row[i].now.lost.part[c] * (k % 2 ? 1 : 0.999999);
+        }
+        tell();
+        ck_assert_msg(strstr(said, row[i].text), "%s", said);
+        ck_assert_str_eq(run.status.worker[1].straggler, row[i].word);
+        end();
+    }
+}
+END_TEST
+
+/* What earlier jobs have learnt is a past, too; and what the probe says is none. */
+START_TEST(learnt)
+{
+    begin(TIME_LEARNT);
+    report(0, 1, &usual);
+    report(1, 1, &slow);
+    report(2, 1, &usual);
+    tell();
+    ck_assert_int_eq(n_said, 1);
+    ck_assert_ptr_eq(
+        strstr(said, "rank 1 on b takes 3.0 times as long as in earlier jobs since step "), said);
+    end();
+    begin(TIME_PROBE);
+    report(0, 1, &usual);
+    report(1, 1, &slow);
+    tell();
+    ck_assert_int_eq(n_said, 0);
+    end();
+}
+END_TEST
+
+/* Nobody is named, and after three times it is in the job's events only. */
+START_TEST(all_at_once)
+{
+    begin(TIME_PROBE);
+    report_all(1, &usual);
+    ck_assert(isnan(run.status.all_slow_times));
+    for (int i = 1; i <= 5; i++) {
+        report_all(1000 * i, &slow);
+        tell();
+        ck_assert_double_eq_tol(run.status.all_slow_times, 3, 1e-6);
+        ck_assert_int_eq(n_said, i <= 3 ? 2 * i - 1 : 6);
+        if (i <= 3)
+            ck_assert_str_eq(said, "most workers take 3.0 times as long as before, so that none of "
+                                   "them is named");
+        report_all(1000 * i + 500, &usual);
+        tell();
+        ck_assert(isnan(run.status.all_slow_times));
+        ck_assert_int_eq(n_said, i <= 3 ? 2 * i : 6);
+    }
+    ck_assert_str_eq(said, "the workers are as fast as before again");
+    ck_assert_int_eq(run.status.stragglers, 0);
+    end();
+}
+END_TEST
+
+/* Between generations nobody is watched, and the next one begins without a past. */
+START_TEST(generations)
+{
+    begin(TIME_PROBE);
+    report_all(1, &usual);
+    report(1, 200, &slow);
+    straggling_end(&straggling);
+    report(1, 300, &slow);
+    tell();
+    ck_assert_int_eq(n_said, 0);
+    ck_assert_int_eq(straggling_begin(&straggling, plan, NULL), 0);
+    report(1, 1, &slow);
+    report(0, 1, &usual);
+    tell();
+    ck_assert_int_eq(n_said, 0);
+    end();
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, named_and_over);
+    tcase_add_test(tc, another_share);
+    tcase_add_test(tc, causes);
+    tcase_add_test(tc, learnt);
+    tcase_add_test(tc, all_at_once);
+    tcase_add_test(tc, generations);
+}
+
+SUITE_MAIN("straggling", add_tests)
