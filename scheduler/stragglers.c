@@ -60,7 +60,7 @@ struct stragglers {
 int stragglers_new(const struct time_model *learnt, int n, struct stragglers **ret,
                    struct eddis_error *err)
 {
-    static const struct core_loss unknown = { { NAN, NAN, NAN, NAN } };
+    static const struct core_loss unknown = { { NAN, NAN, NAN, NAN, NAN }, NAN };
     struct stragglers *s;
 
     if (n < 1)
@@ -350,6 +350,7 @@ static void find_loss(const struct worker *w, struct straggler *ret)
     for (int i = 0; i < CORE_LOSSES && w->slow && ret->cause != STRAGGLER_INPUT; i++)
         if (newly_lost(w, i) > 0)
             ret->lost.part[i] = w->lost.part[i];
+    ret->lost.celsius = w->lost.celsius;
 }
 
 static int by_size(const void *a, const void *b)

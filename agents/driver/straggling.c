@@ -16,7 +16,7 @@
 /* A machine that others use, too, may be slow and fast by turns: the rest are events only. */
 enum { ALL_TOLD = 3 };
 
-enum { SENTENCE = 1200, SAYS = 800, CAUSE = 500, LOSS = 300, SHARE = 100 };
+enum { SENTENCE = 1200, SAYS = 900, CAUSE = 600, LOSS = 400, SHARE = 100 };
 
 static int watch(struct straggling *s, const struct plan *p, const struct time_model *learnt,
                  int *node, struct eddis_error *err)
@@ -96,13 +96,17 @@ static bool loss_text(const struct straggler *w, char *ret, size_t size)
         [CORE_LOSS_THROTTLED] = { "it is throttled in ", " of its control group's periods" },
         [CORE_LOSS_OTHERS] = { "other programs take ", " of its cores' time" },
         [CORE_LOSS_CLOCK] = { "its clock is ", " below the highest" },
+        [CORE_LOSS_HEAT] = { "its cores are slowed down by heat for ", " of their time" },
     };
+    bool hot = w->lost.part[CORE_LOSS_CLOCK] > 0 || w->lost.part[CORE_LOSS_HEAT] > 0;
     struct strbuf b = { 0 };
 
     for (int i = 0; i < CORE_LOSSES; i++)
         if (w->lost.part[i] > 0)
             strbuf_addf(&b, "; %s%.0f %%%s", words[i].before, 100 * w->lost.part[i],
                         words[i].after);
+    if (hot && w->lost.celsius > 0)
+        strbuf_addf(&b, ", at %.0f degrees Celsius", w->lost.celsius);
     (void)snprintf(ret, size, "%s", b.failed ? "" : strbuf_text(&b));
     strbuf_fini(&b);
     return ret[0] != '\0';

@@ -2,6 +2,8 @@
 /* core_watch.c - differences of counters of /proc/stat, /proc/PID/stat and cpu.stat */
 #include "core_watch.h"
 
+#include "core_heat.h"
+
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/proctree.h"
@@ -10,13 +12,16 @@
 #include <inttypes.h>
 #include <math.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     GROUP = 512,
+    FILE_PATH = 3 * GROUP,
     DEEPEST = 1000, /* processes above one another */
     CLOCKS = 8,     /* cores of a rank whose clock is read: each is a file */
 };
@@ -41,15 +46,18 @@ struct counts {
     cpu_set_t cores;
     struct ticks ticks;
     int64_t own; /* of the job's ranks on these cores */
+    struct core_heat heat;
     char group[GROUP];
     int64_t periods, throttled;
 };
 
 struct core_watch {
+    const char *root;
     struct rank *rank;      /* [n] */
     struct counts *before;  /* [n] */
     struct core_loss *loss; /* [n] */
     struct ticks core[CPU_SETSIZE];
+    double celsius;
     int n;
     int64_t next_ns;
 };
@@ -58,14 +66,16 @@ static void forget(struct core_loss *l)
 {
     for (int i = 0; i < CORE_LOSSES; i++)
         l->part[i] = NAN;
+    l->celsius = NAN;
 }
 
-int core_watch_open(int n_ranks, struct core_watch **ret, struct eddis_error *err)
+int core_watch_open(const char *root, int n_ranks, struct core_watch **ret, struct eddis_error *err)
 {
     struct core_watch *w = calloc(1, sizeof *w);
     size_t n = (size_t)n_ranks;
 
     if (w) {
+        w->root = root;
         w->n = n_ranks;
         w->before = calloc(n, sizeof *w->before);
         w->loss = calloc(n, sizeof *w->loss);
@@ -104,10 +114,26 @@ void core_watch_set(struct core_watch *w, int i, pid_t wrapper, pid_t pid)
 
 /* ---- reading ---- */
 
+/* Returns root/path..., open for reading, or NULL. */
+static FILE *open_at(const char *root, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static FILE *open_at(const char *root, const char *format, ...)
+{
+    char path[FILE_PATH], all[2 * FILE_PATH];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(path, sizeof path, format, args);
+    va_end(args);
+    (void)snprintf(all, sizeof all, "%s/%s", root, path);
+    return fopen(all, "re");
+}
+
 /* Time of virtual machines' guests is in the user's already. */
 static bool read_cores(struct core_watch *w)
 {
-    cleanup_file FILE *f = fopen("/proc/stat", "re");
+    cleanup_file FILE *f = open_at(w->root, "proc/stat");
     char line[512];
 
     memset(w->core, 0, sizeof w->core);
@@ -186,9 +212,8 @@ static int64_t used_on(const struct core_watch *w, const cpu_set_t *cores)
 }
 
 /* Add a group's counters; in version 2 not every group has them. */
-static void add_group(const char *path, struct counts *c)
+static void add_group(FILE *f, struct counts *c)
 {
-    cleanup_file FILE *f = fopen(path, "re");
     int64_t periods = -1, throttled = -1;
     char line[128];
 
@@ -203,29 +228,36 @@ static void add_group(const char *path, struct counts *c)
 }
 
 /* A quota may be any group's above the process: those without one count no periods. */
-static void add_groups(const char *mount, const char *group, struct counts *c)
+static void add_groups(const char *root, const char *mount, const char *group, struct counts *c)
 {
-    char path[GROUP], file[3 * GROUP];
-    char *slash = path;
+    char path[GROUP], *slash = path;
 
     (void)snprintf(path, sizeof path, "%s", strcmp(group, "/") == 0 ? "" : group);
     while (slash) {
-        (void)snprintf(file, sizeof file, "%s%s/cpu.stat", mount, path);
-        add_group(file, c);
+        cleanup_file FILE *f = open_at(root, "sys/fs/cgroup%s%s/cpu.stat", mount, path);
+
+        add_group(f, c);
         slash = strrchr(path, '/');
         if (slash)
             *slash = '\0';
     }
 }
 
-/* Lines are "0::/path" in version 2, "5:cpu,cpuacct:/path" in version 1. */
-static void read_group(pid_t pid, struct counts *c)
+/* Whether a list of controllers, as "cpu,cpuacct", has that of processor time. */
+static bool has_cpu(const char *list)
 {
-    char name[64], line[GROUP], mount[GROUP + 32];
-    cleanup_file FILE *f = NULL;
+    for (const char *at = list; at; at = strchr(at, ','), at = at ? at + 1 : NULL)
+        if (strncmp(at, "cpu", 3) == 0 && (at[3] == '\0' || at[3] == ','))
+            return true;
+    return false;
+}
 
-    (void)snprintf(name, sizeof name, "/proc/%d/cgroup", (int)pid);
-    f = fopen(name, "re");
+/* Lines are "0::/path" in version 2, "5:cpu,cpuacct:/path" in version 1. */
+static void read_group(const char *root, pid_t pid, struct counts *c)
+{
+    cleanup_file FILE *f = open_at(root, "proc/%d/cgroup", (int)pid);
+    char line[GROUP], mount[GROUP + 1];
+
     while (f && fgets(line, sizeof line, f)) {
         char *which = strchr(line, ':'), *group = which ? strchr(which + 1, ':') : NULL;
 
@@ -234,30 +266,24 @@ static void read_group(pid_t pid, struct counts *c)
         *group++ = '\0';
         group[strcspn(group, "\n")] = '\0';
         which++;
-        if (*which && strcmp(which, "cpu") != 0 && strncmp(which, "cpu,", 4) != 0 &&
-            !strstr(which, ",cpu,"))
+        if (*which && !has_cpu(which))
             continue;
-        (void)snprintf(mount, sizeof mount, "/sys/fs/cgroup%s%s", *which ? "/" : "", which);
-        add_groups(mount, group, c);
+        (void)snprintf(mount, sizeof mount, "%s%s", *which ? "/" : "", which);
+        add_groups(root, mount, group, c);
         if (*which || !c->group[0]) /* where both versions are, version 1 has the controller */
             (void)snprintf(c->group, sizeof c->group, "%s", group);
     }
 }
 
-static double frequency(int core, const char *name)
+static double frequency(const char *root, int core, const char *name)
 {
-    char path[128];
-    cleanup_file FILE *f = NULL;
+    cleanup_file FILE *f = open_at(root, "sys/devices/system/cpu/cpu%d/cpufreq/%s", core, name);
     double ret = NAN;
 
-    (void)snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/%s", core, name);
-    f = fopen(path, "re");
-    if (f && fscanf(f, "%lf", &ret) != 1)
-        ret = NAN;
-    return ret;
+    return f && fscanf(f, "%lf", &ret) == 1 ? ret : NAN;
 }
 
-static double clock_lost(const cpu_set_t *cores)
+static double clock_lost(const char *root, const cpu_set_t *cores)
 {
     double lost = 0;
     int n = 0;
@@ -267,8 +293,8 @@ static double clock_lost(const cpu_set_t *cores)
 
         if (!CPU_ISSET(i, cores))
             continue;
-        now = frequency(i, "scaling_cur_freq");
-        most = frequency(i, "cpuinfo_max_freq");
+        now = frequency(root, i, "scaling_cur_freq");
+        most = frequency(root, i, "cpuinfo_max_freq");
         if (!(now > 0 && most > 0))
             return NAN;
         lost += fmax(1 - now / most, 0);
@@ -294,10 +320,23 @@ static void count(const struct core_watch *w, const struct rank *r, struct count
             ret->ticks.stolen += w->core[c].stolen;
         }
     ret->own = used_on(w, &ret->cores);
-    read_group(r->pid, ret);
+    core_heat_read(w->root, &ret->cores, &ret->heat);
+    read_group(w->root, r->pid, ret);
 }
 
-static void compare(const struct counts *a, const struct counts *b, struct core_loss *ret)
+/* Part of their time for which cores were slowed down for heat. */
+static double heat_lost(const struct counts *a, const struct counts *b)
+{
+    double ticks = (double)(b->ticks.all - a->ticks.all), n = CPU_COUNT(&b->cores);
+    double ms = ticks / n * b->heat.n * 1000 / (double)sysconf(_SC_CLK_TCK);
+    int64_t core = b->heat.core_ms - a->heat.core_ms;
+    int64_t package = b->heat.package_ms - a->heat.package_ms;
+
+    return a->heat.n == b->heat.n ? part(core > package ? core : package, (int64_t)ms) : NAN;
+}
+
+static void compare(const struct core_watch *w, const struct counts *a, const struct counts *b,
+                    struct core_loss *ret)
 {
     int64_t all = b->ticks.all - a->ticks.all, busy = b->ticks.busy - a->ticks.busy;
 
@@ -308,7 +347,9 @@ static void compare(const struct counts *a, const struct counts *b, struct core_
     ret->part[CORE_LOSS_OTHERS] = part(busy - (b->own - a->own), all);
     if (strcmp(a->group, b->group) == 0)
         ret->part[CORE_LOSS_THROTTLED] = part(b->throttled - a->throttled, b->periods - a->periods);
-    ret->part[CORE_LOSS_CLOCK] = clock_lost(&b->cores);
+    ret->part[CORE_LOSS_CLOCK] = clock_lost(w->root, &b->cores);
+    ret->part[CORE_LOSS_HEAT] = heat_lost(a, b);
+    ret->celsius = w->celsius;
 }
 
 static void find_cores(struct rank *r)
@@ -323,7 +364,7 @@ static void take_rank(struct core_watch *w, int i)
 
     if (CPU_COUNT(&w->rank[i].cores) > 0)
         count(w, &w->rank[i], &now);
-    compare(&w->before[i], &now, &w->loss[i]);
+    compare(w, &w->before[i], &now, &w->loss[i]);
     w->before[i] = now;
 }
 
@@ -335,6 +376,7 @@ void core_watch_take(struct core_watch *w, int64_t now_ns)
         return;
     for (int i = 0; i < w->n; i++)
         find_cores(&w->rank[i]);
+    w->celsius = core_heat_celsius(w->root);
     if (read_cores(w) && read_used(w))
         for (int i = 0; i < w->n; i++)
             take_rank(w, i);

@@ -3,7 +3,8 @@
  *
  * From /proc/stat, of the cores on which a rank may run: time that was stolen, and the time of
  * programs that are not the ranks'; from the control groups above it how often they were throttled;
- * and the cores' clock.  What cannot be read is unknown, and nothing is said of it.
+ * the cores' clock, and for how long they were slowed down for heat.  What cannot be read is
+ * unknown, and nothing is said of it.
  */
 #ifndef EDDIS_AGENTS_NODE_CORE_WATCH_H
 #define EDDIS_AGENTS_NODE_CORE_WATCH_H
@@ -16,7 +17,11 @@
 
 struct core_watch;
 
-int core_watch_open(int n_ranks, struct core_watch **ret, struct eddis_error *err);
+/* root is put before every path but those of processes' times and parents: "" but in tests; it is
+ * borrowed.
+ */
+int core_watch_open(const char *root, int n_ranks, struct core_watch **ret,
+                    struct eddis_error *err);
 void core_watch_close(struct core_watch *w); /* accepts NULL */
 
 /* Say which processes are rank i's: wrapper is above all of them, 0: none yet; pid is the one whose

@@ -288,7 +288,8 @@ static struct generation *allocate(const struct generation_place *where, const s
     g->open = o->plan->version == 0 && o->rank[0].rank == 0;
     g->socket = g->relay = g->port_fd = -1;
     g->folders = *where->folders;
-    if (g->worker && g->node && g->argv && g->env && core_watch_open(g->n, &g->cores, NULL) >= 0 &&
+    if (g->worker && g->node && g->argv && g->env &&
+        core_watch_open("", g->n, &g->cores, NULL) >= 0 &&
         link_watch_open(g->n, &g->links, NULL) >= 0)
         return g;
     generation_close(g);

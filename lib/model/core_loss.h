@@ -8,12 +8,14 @@ enum core_loss_kind {
     CORE_LOSS_THROTTLED, /* of its control group's periods: the quota was used up */
     CORE_LOSS_OTHERS,    /* of their time: programs that are not of the job */
     CORE_LOSS_CLOCK,     /* of the highest clock */
+    CORE_LOSS_HEAT,      /* of their time: they were too hot */
     CORE_LOSSES,
 };
 
-/* Each from 0 to 1; NAN: unknown. */
+/* Each part from 0 to 1; NAN: unknown. */
 struct core_loss {
     double part[CORE_LOSSES];
+    double celsius; /* of the machine's hottest processor */
 };
 
 #endif

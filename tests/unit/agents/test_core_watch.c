@@ -5,11 +5,13 @@
 #include "suite.h"
 
 #include "lib/base/clock.h"
+#include "tests/unit/scratch.h"
 
 #include <fcntl.h>
 #include <math.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +27,7 @@ static struct core_watch *watch;
 
 static void set_up(void)
 {
-    ck_assert_int_eq(core_watch_open(2, &watch, NULL), 0);
+    ck_assert_int_eq(core_watch_open("", 2, &watch, NULL), 0);
 }
 
 static void tear_down(void)
@@ -169,12 +171,231 @@ START_TEST(quota_of_its_group)
 }
 END_TEST
 
+/* ---- machines that are files ---- */
+
+#define CORE "sys/devices/system/cpu/cpu%d/"
+
+static pid_t sleeper;
+static int core;
+static int64_t later_ns;
+
+static void file(const char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Write a file of the machine. */
+static void file(const char *text, const char *format, ...)
+{
+    char name[PATH], *slash;
+    cleanup_free char *path = NULL;
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(name, sizeof name, format, args);
+    va_end(args);
+    path = file_join(scratch, "%s", name);
+    slash = strrchr(path, '/');
+    *slash = '\0';
+    ck_assert_int_eq(file_mkdirs(path, 0755, NULL), 0);
+    *slash = '/';
+    ck_assert_int_eq(file_write_atomic(path, text, strlen(text), 0644, NULL), 0);
+}
+
+/* What the only core has done, in hundredths of a second. */
+static void stat_file(int busy, int idle, int stolen)
+{
+    char text[PATH];
+
+    (void)snprintf(text, sizeof text, "cpu  1 2 3 4 5 6 7 8 0 0\ncpu%d %d 0 0 %d 0 0 0 %d 0 0\n",
+                   core, busy, idle, stolen);
+    file(text, "proc/stat");
+}
+
+static void periods_file(const char *group, int periods, int throttled)
+{
+    char text[PATH];
+
+    (void)snprintf(text, sizeof text,
+                   "usage_usec 5\nnr_periods %d\nnr_throttled %d\nthrottled_usec 77\n", periods,
+                   throttled);
+    file(text, "sys/fs/cgroup/%s/cpu.stat", group);
+}
+
+static void groups_file(const char *text)
+{
+    file(text, "proc/%d/cgroup", (int)sleeper);
+}
+
+static void machine_begin(void)
+{
+    cpu_set_t cores;
+
+    core_watch_close(watch);
+    ck_assert_int_eq(core_watch_open(scratch, 1, &watch, NULL), 0);
+    sleeper = start(false);
+    for (;;) { /* until it has bound itself */
+        ck_assert_int_eq(sched_getaffinity(sleeper, sizeof cores, &cores), 0);
+        if (CPU_COUNT(&cores) == 1)
+            break;
+    }
+    for (core = 0; !CPU_ISSET(core, &cores);)
+        core++;
+    core_watch_set(watch, 0, sleeper, sleeper);
+    later_ns = clock_now_ns();
+    stat_file(100, 100, 100);
+}
+
+static void look(void)
+{
+    core_watch_take(watch, later_ns);
+    later_ns += 3600 * CLOCK_S;
+}
+
+/* Look twice with these groups, of which text's processes are, and return what is throttled. */
+static double throttled_between(const char *text, const char *group, const char *above)
+{
+    groups_file(text);
+    periods_file(group, 100, 50);
+    if (above)
+        periods_file(above, 0, 0);
+    look();
+    stat_file(200, 200, 100);
+    periods_file(group, 140, 60);
+    look();
+    return lost(CORE_LOSS_THROTTLED);
+}
+
+START_TEST(machine_of_nothing)
+{
+    machine_begin();
+    look();
+    look();
+    for (int i = 0; i < CORE_LOSSES; i++)
+        ck_assert(isnan(lost(i)));
+    ck_assert(isnan(core_watch_loss(watch, 0).celsius));
+    end(sleeper);
+}
+END_TEST
+
+START_TEST(stolen_and_others)
+{
+    machine_begin();
+    look();
+    stat_file(150, 120, 130);
+    look();
+    ck_assert_double_eq_tol(lost(CORE_LOSS_STOLEN), 0.3, 1e-9);
+    ck_assert_double_eq_tol(lost(CORE_LOSS_OTHERS), 0.5, 0.05); /* the rank sleeps, or begins to */
+    ck_assert(isnan(lost(CORE_LOSS_THROTTLED)));
+    ck_assert(isnan(lost(CORE_LOSS_CLOCK)));
+    ck_assert(isnan(lost(CORE_LOSS_HEAT)));
+    end(sleeper);
+}
+END_TEST
+
+START_TEST(groups_of_version_2)
+{
+    machine_begin();
+    file("usage_usec 5\nuser_usec 3\n", "sys/fs/cgroup/cpu.stat"); /* the root has no periods */
+    ck_assert_double_eq_tol(throttled_between("0::/job/rank\n", "job/rank", "job"), 0.25, 1e-9);
+    periods_file("job", 60, 30); /* the quota above it */
+    look();
+    ck_assert_double_eq_tol(lost(CORE_LOSS_THROTTLED), 0.5, 1e-9);
+    look();
+    ck_assert(isnan(lost(CORE_LOSS_THROTTLED))); /* no period has passed */
+    groups_file("0::/other\n");
+    periods_file("other", 1000, 1000);
+    look();
+    ck_assert(isnan(lost(CORE_LOSS_THROTTLED))); /* what the other counted before is not its own */
+    periods_file("other", 1010, 1001);
+    look();
+    ck_assert_double_eq_tol(lost(CORE_LOSS_THROTTLED), 0.1, 1e-9);
+    end(sleeper);
+}
+END_TEST
+
+/* _i: how the controllers are mounted, alone or beside version 2. */
+START_TEST(groups_of_version_1)
+{
+    static const char *const row[][2] = {
+        { "9:memory:/m\n4:cpu:/job\n1:cpuset:/c\n", "cpu/job" },
+        { "4:cpu,cpuacct:/job\n0::/unified\n", "cpu,cpuacct/job" },
+        { "4:cpuacct,cpu:/job\n", "cpuacct,cpu/job" },
+        { "2:cpuset:/c\n4:cpu:/\n", "cpu" },
+    };
+
+    machine_begin();
+    ck_assert_double_eq_tol(throttled_between(row[_i][0], row[_i][1], NULL), 0.25, 1e-9);
+    end(sleeper);
+}
+END_TEST
+
+START_TEST(clock_below_the_highest)
+{
+    machine_begin();
+    file("3000000\n", CORE "cpufreq/cpuinfo_max_freq", core);
+    file("1800000\n", CORE "cpufreq/scaling_cur_freq", core);
+    look();
+    look();
+    ck_assert_double_eq_tol(lost(CORE_LOSS_CLOCK), 0.4, 1e-9);
+    end(sleeper);
+}
+END_TEST
+
+/* A second of the core passes between looks: a hundred of its ticks. */
+START_TEST(heat)
+{
+    double ticks = (double)sysconf(_SC_CLK_TCK);
+
+    machine_begin();
+    file("1000\n", CORE "thermal_throttle/core_throttle_total_time_ms", core);
+    look();
+    stat_file(100 + (int)ticks, 100, 100);
+    file("1200\n", CORE "thermal_throttle/core_throttle_total_time_ms", core);
+    look();
+    ck_assert_double_eq_tol(lost(CORE_LOSS_HEAT), 0.2, 1e-6);
+    file("70\n", CORE "thermal_throttle/package_throttle_total_time_ms", core);
+    look();
+    stat_file(100 + 2 * (int)ticks, 100, 100);
+    file("670\n", CORE "thermal_throttle/package_throttle_total_time_ms", core);
+    look();
+    ck_assert_double_eq_tol(lost(CORE_LOSS_HEAT), 0.6, 1e-6);
+    end(sleeper);
+}
+END_TEST
+
+START_TEST(temperature)
+{
+    machine_begin();
+    file("acpitz\n", "sys/class/hwmon/hwmon0/name");
+    file("90000\n", "sys/class/hwmon/hwmon0/temp1_input"); /* of what, nobody knows */
+    file("coretemp\n", "sys/class/hwmon/hwmon2/name");
+    file("-274000\n", "sys/class/hwmon/hwmon2/temp1_input");
+    look();
+    look();
+    ck_assert(isnan(core_watch_loss(watch, 0).celsius));
+    file("61500\n", "sys/class/hwmon/hwmon2/temp1_input");
+    look();
+    ck_assert_double_eq_tol(core_watch_loss(watch, 0).celsius, 61.5, 1e-9);
+    file("x86_pkg_temp\n", "sys/class/thermal/thermal_zone1/type");
+    file("71000\n", "sys/class/thermal/thermal_zone1/temp");
+    look();
+    ck_assert_double_eq_tol(core_watch_loss(watch, 0).celsius, 71, 1e-9);
+    end(sleeper);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    scratch_add(tc);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, others_on_its_core);
     tcase_add_test(tc, between_readings);
     tcase_add_test(tc, quota_of_its_group);
+    tcase_add_test(tc, machine_of_nothing);
+    tcase_add_test(tc, stolen_and_others);
+    tcase_add_test(tc, groups_of_version_2);
+    tcase_add_loop_test(tc, groups_of_version_1, 0, 4);
+    tcase_add_test(tc, clock_below_the_highest);
+    tcase_add_test(tc, heat);
+    tcase_add_test(tc, temperature);
 }
 
 SUITE_MAIN("core_watch", add_tests)

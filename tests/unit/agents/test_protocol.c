@@ -234,7 +234,7 @@ static char *sample_report(void)
           .recent_steps = 3,
           .recent = { 0, 1, 2, 3, 6 },
           .queued_s = 0.001,
-          .core_loss = { { 0.125, 1, NAN, 0 } },
+          .core_loss = { { 0.125, 1, NAN, 0, 0.5 }, 71.5 },
           .link = { 0.5, 1e6, "10.1.0.7" },
           .memory_bytes = 1 << 30,
           .memory_told = true,

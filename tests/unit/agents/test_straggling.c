@@ -14,6 +14,10 @@
 enum { N = 3, BATCH = 64, STEPS = 20, TOLD_S = 10 };
 
 #define OWN_S 0.064
+#define UNKNOWN                                                                                    \
+    {                                                                                              \
+        { NAN, NAN, NAN, NAN, NAN }, NAN                                                           \
+    }
 
 static struct driver_options options;
 static struct job_run run;
@@ -106,8 +110,8 @@ static void tell(void)
         straggling_tell(&straggling, plan, agent, (int64_t)(now_s * CLOCK_S));
 }
 
-static const struct steps usual = { OWN_S, 0, NAN, { { NAN, NAN, NAN, NAN } } };
-static const struct steps slow = { 3 * OWN_S, 0, NAN, { { NAN, NAN, NAN, NAN } } };
+static const struct steps usual = { OWN_S, 0, NAN, UNKNOWN };
+static const struct steps slow = { 3 * OWN_S, 0, NAN, UNKNOWN };
 
 START_TEST(named_and_over)
 {
@@ -165,11 +169,11 @@ START_TEST(causes)
         struct steps now;
         const char *word, *text;
     } row[] = {
-        { { 3 * OWN_S, 2 * OWN_S, NAN, { { NAN, NAN, NAN, NAN } } },
+        { { 3 * OWN_S, 2 * OWN_S, NAN, UNKNOWN },
           "input",
           "(input, 100 % of it: it waits 128 of 192 ms a step for its data, which comes at 333 "
           "samples/s at least)" },
-        { { 3 * OWN_S, 0, 2 * OWN_S, { { NAN, NAN, NAN, NAN } } },
+        { { 3 * OWN_S, 0, 2 * OWN_S, UNKNOWN },
           "processor",
           "(processor, 100 % of it: 192 ms a step were 64, and 67 % of them its main thread waits "
           "for a processor, which others use)" },
@@ -186,6 +190,10 @@ START_TEST(causes)
           "(processor, 100 % of it: 192 ms a step were 64, and 67 % of them its main thread waits "
           "for a processor; other programs take 50 % of its cores' time; its clock is 20 % below "
           "the highest)" },
+        { { 3 * OWN_S, 0, NAN, { { 0, 0, 0, 0.3, 0.6 }, 98.6 } },
+          "processor",
+          "(processor, 90 % of it: 192 ms a step were 64; its clock is 30 % below the highest; its "
+          "cores are slowed down by heat for 60 % of their time, at 99 degrees Celsius)" },
     };
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core_heat.c - counters of thermal_throttle, sensors of hwmon and of thermal zones */
+#include "core_heat.h"
+
+#include "lib/base/cleanup.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    CORES = 8,
+    SENSORS = 32,
+    PATH = 512,
+    MOST_MILLI = 200000, /* what is no sensor's fault, in thousandths of a degree */
+};
+
+static bool read_ms(const char *root, int core, const char *what, int64_t *ret)
+{
+    char path[PATH];
+    cleanup_file FILE *f = NULL;
+
+    (void)snprintf(path, sizeof path,
+                   "%.256s/sys/devices/system/cpu/cpu%d/thermal_throttle/%s_throttle_total_time_ms",
+                   root, core, what);
+    f = fopen(path, "re");
+    return f && fscanf(f, "%" SCNd64, ret) == 1;
+}
+
+void core_heat_read(const char *root, const cpu_set_t *cores, struct core_heat *ret)
+{
+    int looked = 0;
+
+    *ret = (struct core_heat){ 0 };
+    for (int i = 0; i < CPU_SETSIZE && looked < CORES; i++) {
+        int64_t core_ms, package_ms = 0;
+
+        if (!CPU_ISSET(i, cores))
+            continue;
+        looked++;
+        if (!read_ms(root, i, "core", &core_ms))
+            continue;
+        (void)read_ms(root, i, "package", &package_ms);
+        ret->core_ms += core_ms;
+        ret->package_ms += package_ms;
+        ret->n++;
+    }
+}
+
+/* ---- temperature ---- */
+
+/* Write the first word of a file to ret; returns whether there is one. */
+static bool read_word(const char *root, const char *folder, int i, const char *file, char ret[64])
+{
+    char path[PATH];
+    cleanup_file FILE *f = NULL;
+
+    (void)snprintf(path, sizeof path, "%.256s/sys/class/%s%d/%s", root, folder, i, file);
+    f = fopen(path, "re");
+    return f && fscanf(f, "%63s", ret) == 1;
+}
+
+/* Drivers of processors' sensors.  The first sensor of a driver is the whole processor's: those of
+ * its cores are not read, which would interrupt each of them.
+ */
+static bool is_processor(const char *name)
+{
+    static const char *const known[] = { "coretemp",    "k10temp",     "zenpower",
+                                         "cpu_thermal", "cpu-thermal", "x86_pkg_temp" };
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(name, known[i]) == 0)
+            return true;
+    return false;
+}
+
+double core_heat_celsius(const char *root)
+{
+    static const struct {
+        const char *folder, *name, *value;
+    } kind[] = { { "hwmon/hwmon", "name", "temp1_input" },
+                 { "thermal/thermal_zone", "type", "temp" } };
+    double hottest = NAN, milli;
+    char word[64];
+
+    for (size_t k = 0; k < sizeof kind / sizeof *kind; k++)
+        for (int i = 0; i < SENSORS; i++)
+            if (read_word(root, kind[k].folder, i, kind[k].name, word) && is_processor(word) &&
+                read_word(root, kind[k].folder, i, kind[k].value, word) &&
+                sscanf(word, "%lf", &milli) == 1 && milli > 0 && milli <= MOST_MILLI)
+                hottest = fmax(hottest, milli / 1000);
+    return hottest;
+}
