@@ -72,8 +72,10 @@ static int train(struct train_options *o)
                                        .read_ahead = 1 };
     struct eddis_error err = { 0 };
     struct eddis *e = NULL;
-    int rc = eddis_open(&e_options, &e, &err);
+    int rc = matmul_warm_up(&err);
 
+    if (rc == 0)
+        rc = eddis_open(&e_options, &e, &err);
     if (rc < 0)
         return complain(&err, EXIT_FAULT);
     rc = trainer_run(&o->trainer, e, &err);

@@ -2,7 +2,9 @@
 /* matmul.c - matrix products through OpenBLAS, with as many threads as pay */
 #include "matmul.h"
 
+#include <errno.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* OpenBLAS's thread count belongs to the process, so what we asked of it does too. */
@@ -29,6 +31,22 @@ static void choose_threads(double work)
         return;
     openblas_set_num_threads(n);
     current = n;
+}
+
+/* Each thread takes its memory when it starts, and any product takes what is free then: first all
+ * that OpenBLAS has started, then those that it is to use.
+ */
+int matmul_warm_up(struct eddis_error *err)
+{
+    enum { N = 256 }; /* for less OpenBLAS may take nothing, and wakes no thread */
+    real *a = calloc((size_t)N * N, 2 * sizeof *a);
+
+    if (!a)
+        return eddis_fail(err, -ENOMEM, "out of memory");
+    real_gemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, N, N, N, 1, a, N, a, N, 0, a + N * N, N);
+    matmul(a + N * N, a, a, N, N, N, 0);
+    free(a);
+    return 0;
 }
 
 /* BLAS leaves c alone where the sum is empty; then it is 0. */

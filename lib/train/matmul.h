@@ -6,6 +6,7 @@
 #ifndef EDDIS_TRAIN_MATMUL_H
 #define EDDIS_TRAIN_MATMUL_H
 
+#include "lib/base/error.h"
 #include "real.h"
 
 /* Let a large product of this process use n threads; small ones use one, because waking a second
@@ -16,6 +17,11 @@ void matmul_set_threads(int n);
 /* Return the threads that OpenBLAS would take: its environment variables, else the cores of this
  * process. */
 int matmul_default_threads(void);
+
+/* Let OpenBLAS take what it works in, for all threads: where a process is refused memory for that,
+ * later and amidst a product, it repeats the allocation for ever.  -ENOMEM.
+ */
+int matmul_warm_up(struct eddis_error *err);
 
 /* c [n, m] = a [n, k] b [k, m] */
 void matmul(real *c, const real *a, const real *b, int64_t n, int64_t k, int64_t m, int add);
