@@ -15,7 +15,7 @@ int evaluation_init(struct evaluation *e, struct model *m, struct dataset *data,
     e->label = malloc(CHUNK * sizeof *e->label);
     if (!e->x || !e->label)
         return eddis_fail(err, -ENOMEM, "out of memory");
-    return model_reserve(m, CHUNK, err);
+    return 0;
 }
 
 static int run_chunk(struct evaluation *e, int64_t first, int64_t n, struct loss *sum,
@@ -42,13 +42,15 @@ static int run_chunk(struct evaluation *e, int64_t first, int64_t n, struct loss
     return 0;
 }
 
+/* A worker that may hold few samples at once has trained with these: it holds no more here. */
 int evaluation_run(struct evaluation *e, int64_t first, int64_t end, struct loss *sum,
                    struct eddis_error *err)
 {
-    int rc = 0;
+    int rc = e->model->capacity > 0 ? 0 : model_reserve(e->model, CHUNK, err);
+    int64_t n = e->model->capacity < CHUNK ? e->model->capacity : CHUNK;
 
-    for (int64_t i = first; i < end && rc == 0; i += CHUNK)
-        rc = run_chunk(e, i, end - i < CHUNK ? end - i : CHUNK, sum, err);
+    for (int64_t i = first; i < end && rc == 0; i += n)
+        rc = run_chunk(e, i, end - i < n ? end - i : n, sum, err);
     return rc;
 }
 

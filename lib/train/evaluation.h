@@ -17,13 +17,13 @@ struct evaluation {
     struct real_batch batch;
 };
 
-/* Evaluate this model on rows first_row and following; both are borrowed until evaluation_fini,
- * and the model gets room for a batch.
- */
+/* Evaluate this model on rows first_row and following; both are borrowed until evaluation_fini. */
 int evaluation_init(struct evaluation *e, struct model *m, struct dataset *data, int64_t first_row,
                     float scale, struct eddis_error *err);
 
-/* Add to *sum the loss and the hits of samples first .. end - 1 of the test set. */
+/* Add to *sum the loss and the hits of samples first .. end - 1 of the test set, at most as many at
+ * once as the model has room for; one without room gets some.
+ */
 int evaluation_run(struct evaluation *e, int64_t first, int64_t end, struct loss *sum,
                    struct eddis_error *err);
 

@@ -8,6 +8,7 @@ does not fit, half of it does.
 import contextlib
 import json
 import os
+import random
 import re
 import signal
 import sys
@@ -25,6 +26,7 @@ SHARE, SAMPLE_KIB = 128, 2560   # 320 MiB, in
 LIMIT = 280 << 20               # of which a job of two workers takes some 20 itself, and half a share 160
 STEPS = 12
 GROWING_KIB, TWICE = 1280, 240  # SHARE takes 160 MiB, and TWICE 300
+ROWS, TESTED, WIDTH, FITS = 1200, 300, 1000, 100  # of eddis-train: FITS samples, of half of TESTED and of SHARE
 EITHER = (0, 1)                 # the kernel kills rank 0, too, when rank 1's memory is not free at once
 
 
@@ -154,6 +156,32 @@ def refused():
         assert j.summary()["restarts"] == 0 and steps(j, 1) == [(SHARE, 64)] * STEPS, steps(j, 1)
 
 
+def trainer():
+    """eddis-train is refused the arrays for more than so many samples, and half its share fits.  The test after an epoch
+    has more samples than that, too, and holds no more of them at once than a step does."""
+    shim = os.path.join(BUILD, "tests/cluster/small-arrays.so")
+    if not os.path.exists(shim):
+        raise Skip("a sanitizer comes before what is preloaded")
+    folders = Folders()
+    data = folders.path("work", "sides.csv")
+    with open(data, "w") as f:
+        f.writelines(f"{i / ROWS},{int(2 * i > ROWS)}\n" for i in random.Random(1).sample(range(ROWS), ROWS))
+    train = (f"[ $RANK = 0 ] || export LD_PRELOAD={shim} ARRAY_MOST={FITS * WIDTH * 4}; "
+             f"exec {BUILD}/cmd/eddis-train --data {data} --test {TESTED} --widths {WIDTH} --epochs 2")
+    for restarts in (1, 0):
+        with Job(BUILD, folders, ["--set", f"batch.global={2 * SHARE}", "--set", EMULATE, "--set", "batch.rebalance=off",
+                                  "--set", "checkpoint.every=0", "--", "sh", "-c", train]) as j:
+            if restarts:
+                j.check(0, "ok", "exited 79: out of memory", failed_rank=1)
+                assert "rank 1 had no memory for 128 samples at once: it holds at most 64 from now on" in j.err, j.err
+            else:
+                j.check(0, "ok")
+            ranks, p = plan(j, 1 + restarts)
+            assert ranks == [(SHARE, 0), (SHARE, 64)] and p["takes_pieces"], p
+            assert j.summary()["restarts"] == restarts, j.summary()
+            assert re.search(r"^epoch 2/2 .* test accuracy", j.log(0), re.M), j.log(0)
+
+
 def no_restart():
     """The next job has what a job learnt that may not be started again."""
     folders = Folders()
@@ -175,4 +203,4 @@ def nothing_less():
                     failed_rank=EITHER)
 
 
-run([pieces, whole, several, foreseen, refused, no_restart, nothing_less], sys.argv[2:])
+run([pieces, whole, several, foreseen, refused, trainer, no_restart, nothing_less], sys.argv[2:])
