@@ -178,8 +178,8 @@ struct eddis_options {
     int64_t min_count; /* no worker gets fewer samples than this in a step, or it gets none, as
                         * batch normalisation cannot take one; what cannot be shared so is left out:
                         * of an epoch's end, and in async and hybrid mode of a group's step that an
-                        * epoch's end has cut.  At most the global batch; 0: any number.  The job's
-                        * batch.min has the plan itself keep to it */
+                        * epoch's end has cut.  At most the global batch; 0: any number. eddis-run's
+                        * plans keep to it once eddis_commit has told it */
     int close_at_exit; /* 1: an exit of the process with status 0 closes the handle, see above */
 };
 

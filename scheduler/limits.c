@@ -17,6 +17,8 @@ int limits_use(const struct job *job, const struct node_profile *nodes,
     struct key_index index = { .row_bytes = sizeof *known->bound };
     int rc = known ? key_index_add_all(&index, known->bound, known->n_bounds) : 0;
 
+    if (known)
+        p->program = known->program;
     p->takes_pieces = known && known->n_bounds > 0 && known->takes_pieces;
     for (int i = 0; rc == 0 && i < p->n_workers; i++) {
         struct plan_worker *w = &p->worker[i];
@@ -49,12 +51,82 @@ int64_t limits_most(const struct plan *p, int rank)
     return bound_by_memory(p, rank) ? w->piece : w->max > 0 ? w->max : INT64_MAX;
 }
 
-/* What does not fit into its memory nobody can wish for. */
-int64_t limits_least(const struct job *job, const struct plan *p, int rank)
+/* Fewest samples of each: what does not fit into its memory nobody can wish for. */
+static void set_least(struct split_worker *w, int n, int64_t least)
 {
-    int64_t most = limits_most(p, rank);
+    for (int i = 0; i < n; i++)
+        w[i].min = least < w[i].max ? least : w[i].max;
+}
 
-    return job->batch.min < most ? job->batch.min : most;
+/* Bounds added up, of which one may be INT64_MAX: as far as total. */
+static int64_t sum_up_to(int64_t total, const struct split_worker *w, int n, bool least)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < n; i++) {
+        int64_t more = least ? w[i].min : w[i].max;
+
+        sum = more < total - sum ? sum + more : total;
+    }
+    return sum;
+}
+
+/* The one that takes longest for its fewest samples, of those that get any. */
+static int slowest(const struct split_worker *w, int n)
+{
+    int at = -1;
+
+    for (int i = 0; i < n; i++)
+        if (w[i].min > 0 &&
+            (at < 0 || time_model_s(&w[i].t, w[i].min) >= time_model_s(&w[at].t, w[at].min)))
+            at = i;
+    return at;
+}
+
+/* With so many samples at least the batch is not enough for all: the slowest get none.  Returns
+ * whether the others hold it.
+ */
+static bool leave_out(struct split_worker *w, int n, int64_t total)
+{
+    /* The sum stops at total: one sample more tells whether it is exceeded. */
+    while (sum_up_to(total + 1, w, n, true) > total) {
+        int i = slowest(w, n);
+
+        w[i].min = w[i].max = 0;
+    }
+    return sum_up_to(total, w, n, false) >= total;
+}
+
+/* By memory as it was measured, or as the plan has it. */
+static int64_t most_of(const struct plan *p, int rank, const int64_t *most)
+{
+    int64_t max = p->worker[rank].max > 0 ? p->worker[rank].max : INT64_MAX;
+
+    if (!most)
+        return limits_most(p, rank);
+    return most[rank] < max ? most[rank] : max;
+}
+
+void limits_bounds(const struct job *job, const struct plan *p, int64_t min_count,
+                   const int64_t *most, struct split_worker *w)
+{
+    int64_t total = job->batch.global;
+    bool several = algorithm_has(p->algorithm, ALGORITHM_SEVERAL);
+
+    for (int i = 0; i < p->n_workers; i++) {
+        w[i] = (struct split_worker){
+            .t = { .fixed_s = p->worker[i].fixed_s, .sample_s = p->worker[i].sample_s },
+            .max = most_of(p, i, most),
+        };
+    }
+    set_least(w, p->n_workers, min_count > job->batch.min ? min_count : job->batch.min);
+    /* Who trains a model of its own cannot be left out; its steps then hold more than its part. */
+    if (sum_up_to(total + 1, w, p->n_workers, true) <= total ||
+        (!several && leave_out(w, p->n_workers, total)))
+        return;
+    for (int i = 0; i < p->n_workers; i++)
+        w[i].max = most_of(p, i, most);
+    set_least(w, p->n_workers, job->batch.min);
 }
 
 /* ---- whether they hold the batch ---- */
@@ -208,12 +280,7 @@ int limits_fill(const struct job *job, const struct plan *p, struct split_worker
 
     if (rc < 0 || (rc = check_min(job, p, err)) < 0 || (rc = check_sum(job, p, err)) < 0)
         return rc;
-    for (int i = 0; i < p->n_workers; i++)
-        w[i] = (struct split_worker){
-            .t = { .fixed_s = p->worker[i].fixed_s, .sample_s = p->worker[i].sample_s },
-            .min = limits_least(job, p, i),
-            .max = limits_most(p, i),
-        };
+    limits_bounds(job, p, p->program.min_count, NULL, w);
     trust(job, p, w);
     return 0;
 }

@@ -49,6 +49,7 @@ static void fill_setup(const struct plan *p, const struct planner_known *known,
     if (p->relative)
         return;
     ret->model_bytes = known->model_bytes;
+    ret->program = known->program;
     ret->n_gradients = known->n_gradients;
     ret->latency_s = known->latency_s;
     ret->bytes_per_s = known->bytes_per_s;
@@ -386,6 +387,7 @@ int mode_choose(const struct job *job, const struct planner_known *known, struct
     wish.wire = wished_wire(job, known);
     fill_setup(p, known, w, &f.in.setup);
     p->model_bytes = known->model_bytes;
+    p->program = known->program;
     if ((rc = predict_all(&f, err)) < 0 || (rc = predict_equal(&f, even, p, err)) < 0)
         return rc;
     lacks = what_lacks(&f, known, p);

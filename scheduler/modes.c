@@ -39,20 +39,35 @@ static bool has_wire(const struct modes_setup *s)
     return s->n_nodes > 1 && s->model_bytes > 0 && s->bytes_per_s > 0;
 }
 
-/* What a ring needs for each byte of the model that a node sends and receives. */
-static double ring_byte_s(const struct modes_setup *s)
+static double gradient_bytes(const struct modes_setup *s)
 {
-    return sync_wire_is_half(s->wire) ? 0.5 / s->bytes_per_s + CONVERT_BYTE_S : 1 / s->bytes_per_s;
+    return (double)program_sizes(&s->program, s->model_bytes).gradient_bytes;
+}
+
+static double centre_bytes(const struct modes_setup *s)
+{
+    return (double)program_sizes(&s->program, s->model_bytes).centre_bytes;
+}
+
+/* What a ring needs for all gradients, were each byte of them sent and received once by a node. */
+static double ring_pass_s(const struct modes_setup *s)
+{
+    struct program p = program_sizes(&s->program, s->model_bytes);
+    double all = (double)p.gradient_bytes, narrow = fmin((double)p.float32_bytes, all);
+
+    if (!sync_wire_is_half(s->wire))
+        return all / s->bytes_per_s;
+    return (all - narrow / 2) / s->bytes_per_s + narrow * CONVERT_BYTE_S;
 }
 
 static double allreduce_s(const struct modes_setup *s, int members, int nodes)
 {
-    double m = (double)s->model_bytes, time = 0;
+    double time = 0;
 
     if (members > nodes)
-        time += 2 * m / MEMORY_BYTES_PER_S;
+        time += 2 * gradient_bytes(s) / MEMORY_BYTES_PER_S;
     if (nodes > 1 && has_wire(s))
-        time += 2.0 * (nodes - 1) / nodes * m * ring_byte_s(s) + 2.0 * (nodes - 1) * s->latency_s;
+        time += 2.0 * (nodes - 1) / nodes * ring_pass_s(s) + 2.0 * (nodes - 1) * s->latency_s;
     return time;
 }
 
@@ -63,7 +78,7 @@ static double allreduce_s(const struct modes_setup *s, int members, int nodes)
 static double parts_of_model(const struct modes_setup *s)
 {
     if (s->bucket_bytes > 0)
-        return fmax(ceil((double)s->model_bytes / (double)s->bucket_bytes), 1);
+        return fmax(ceil(gradient_bytes(s) / (double)s->bucket_bytes), 1);
     return fmin(fmax((double)s->n_gradients, AUTO_BUCKETS), MOST_BUCKETS);
 }
 
@@ -121,7 +136,7 @@ int modes_sync(const struct modes_setup *s, double *ret_samples_per_s, struct ed
  */
 static void add_loads(const struct modes_setup *s, const struct party *p, int n, double *load)
 {
-    double m = (double)s->model_bytes / s->bytes_per_s, nodes = s->n_nodes, sum = 0;
+    double m = centre_bytes(s) / s->bytes_per_s, nodes = s->n_nodes, sum = 0;
 
     for (int g = 0; g < n; g++)
         sum += m / nodes / p[g].period_s;
@@ -135,7 +150,7 @@ static void add_loads(const struct modes_setup *s, const struct party *p, int n,
 static double exchange_period_s(const struct modes_setup *s, const struct party *p, int64_t period,
                                 double load)
 {
-    double m = (double)s->model_bytes, nodes = s->n_nodes;
+    double m = centre_bytes(s), nodes = s->n_nodes;
     double wire = 0, local = 3 * m / MEMORY_BYTES_PER_S, spread = 0;
 
     if (has_wire(s)) {
@@ -156,7 +171,7 @@ static double settle_once(const struct modes_setup *s, struct party *p, int n, i
     double wire_s = 0, change = 0;
 
     if (has_wire(s))
-        wire_s = (double)s->model_bytes * (s->n_nodes - 1) / s->n_nodes / s->bytes_per_s;
+        wire_s = centre_bytes(s) * (s->n_nodes - 1) / s->n_nodes / s->bytes_per_s;
     for (int g = 0; g < n; g++) {
         double before = p[g].period_s, own = before > 0 ? wire_s / before : 0;
         double now = exchange_period_s(s, &p[g], period, fmax(load[p[g].root] - own, 0));

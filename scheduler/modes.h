@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* modes.h - how fast each mode would be: samples per second, predicted in virtual time
  *
- * t_i is worker i's compute time for its batch, a third of it forward and the rest backward; M the
- * bytes of the model; N the nodes; L the bytes per second of each node's link.
+ * t_i is worker i's compute time for its batch, a third of it forward and the rest backward; G the
+ * bytes of the gradients, F those of them that are float32; M the bytes of the centre; N the nodes;
+ * L the bytes per second of each node's link.
  *
  *   sync     Buckets leave as back-propagation fills them, so a step is the later of
  *                max t_i + the last bucket, and
  *                the first bucket's filling + the whole all-reduce,
- *            where the ring needs 2 (N - 1) / N M / L, with M / 2 when 16 bits travel, and the time
- *            of converting them.
+ *            where the ring needs 2 (N - 1) / N G / L, with G - F / 2 when 16 bits travel, and the
+ *            time of converting them.
  *   hybrid   The same inside each group.  Every `period` steps its root exchanges models with the
  *            centre, which lies in stripes over the nodes (heterogeneity: SEASGD of ShmCaffe):
  *                T = max(period * step, write + accumulate) + read + local update + broadcast
@@ -16,13 +17,15 @@
  *            1 / (1 - load of the others), found by iteration.
  *   async    Hybrid with every worker a group.
  *
- * With M or L unknown (0) exchanges cost nothing.  No clock is read; equal input, equal output.
+ * With the model or L unknown (0) exchanges cost nothing.  No clock is read; equal input, equal
+ * output.
  */
 #ifndef EDDIS_SCHEDULER_MODES_H
 #define EDDIS_SCHEDULER_MODES_H
 
 #include "lib/base/error.h"
 #include "lib/model/algorithm.h"
+#include "lib/model/program_facts.h"
 #include "scheduler/time_model.h"
 
 #include <stdint.h>
@@ -43,7 +46,8 @@ struct modes_setup {
     const struct modes_worker *worker; /* [n] */
     int n, n_nodes;
     int64_t model_bytes, bucket_bytes;
-    int64_t n_gradients; /* that buckets are cut of, where bucket_bytes is 0; 0: unknown */
+    struct program program; /* what of these bytes travels, and as what; all 0: as float32 */
+    int64_t n_gradients;    /* that buckets are cut of, where bucket_bytes is 0; 0: unknown */
     double latency_s, bytes_per_s; /* of a node's link */
     int64_t steps;                 /* of the whole job; 0: unknown */
     enum sync_wire wire;           /* of gradients between nodes; SYNC_WIRE_AUTO: float32 */

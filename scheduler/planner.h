@@ -46,9 +46,10 @@ struct planner_known {
     int n_times;
     const struct planner_bound *bound; /* [n_bounds] of workers, in any order */
     int n_bounds;
-    bool takes_pieces;   /* the program promises to hold no more at once, whatever its batch */
-    int64_t n_gradients; /* that an earlier run has laid out in buckets */
-    int64_t samples;     /* that the whole job trains, all epochs together */
+    bool takes_pieces;      /* the program promises to hold no more at once, whatever its batch */
+    int64_t n_gradients;    /* that an earlier run has laid out in buckets */
+    int64_t samples;        /* that the whole job trains, all epochs together */
+    struct program program; /* told with model_bytes */
 };
 
 /* Name a worker of a plan by what its speed and memory hang on: node, device and its driver, its

@@ -52,6 +52,7 @@ struct rebalance_worker {
 struct rebalance_network {
     int n_nodes;
     int64_t model_bytes, bucket_bytes, n_gradients; /* as in modes.h */
+    struct program program;                         /* likewise */
     double latency_s, bytes_per_s;
     enum sync_wire wire; /* of gradients */
     int64_t steps;       /* as in modes.h */

@@ -8,6 +8,7 @@ static const double PERIOD_CHANGE = 1.5; /* less than that is not worth another 
 
 enum { PERIOD_STEPS = 20 }; /* of a plan, until its period is weighed */
 
+/* Of fewer samples than a worker may take the program may give it none, and it tells nothing. */
 int64_t rebalance_steps(const struct rebalance *r)
 {
     int64_t least = INT64_MAX;
@@ -15,12 +16,19 @@ int64_t rebalance_steps(const struct rebalance *r)
     for (int i = 0; i < r->n; i++) {
         const struct rebalance_member *s = &r->member[i];
 
-        if (s->batch > 0 && s->plan < r->since)
+        if (s->batch == 0 || s->batch < s->min)
+            continue;
+        if (s->plan < r->since)
             return -1;
-        if (s->batch > 0)
-            least = at_most(s->steps, least);
+        least = at_most(s->steps, least);
     }
     return least;
+}
+
+static bool is_same_size(const struct program *a, const struct program *b)
+{
+    return a->gradient_bytes == b->gradient_bytes && a->float32_bytes == b->float32_bytes &&
+           a->centre_bytes == b->centre_bytes;
 }
 
 static bool is_same(const struct rebalance_network *a, const struct rebalance_network *b)
@@ -28,7 +36,7 @@ static bool is_same(const struct rebalance_network *a, const struct rebalance_ne
     return a->n_nodes == b->n_nodes && a->model_bytes == b->model_bytes &&
            a->bucket_bytes == b->bucket_bytes && a->n_gradients == b->n_gradients &&
            a->latency_s == b->latency_s && a->bytes_per_s == b->bytes_per_s && a->wire == b->wire &&
-           a->steps == b->steps;
+           a->steps == b->steps && is_same_size(&a->program, &b->program);
 }
 
 void rebalance_network(struct rebalance *r, const struct rebalance_network *n)
@@ -58,6 +66,7 @@ struct modes_setup rebalance_modes(struct rebalance *r, batch_fn batch,
                                  .n = r->n,
                                  .n_nodes = n->n_nodes,
                                  .model_bytes = n->model_bytes,
+                                 .program = n->program,
                                  .bucket_bytes = n->bucket_bytes,
                                  .n_gradients = n->n_gradients,
                                  .latency_s = n->latency_s,

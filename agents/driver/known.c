@@ -24,6 +24,7 @@ void known_fill(struct known *k, struct planner_known *ret)
     load(k);
     *ret = (struct planner_known){
         .model_bytes = k->model.bytes,
+        .program = k->model.program,
         .n_gradients = k->model.n_gradients,
         .samples = k->model.samples,
         .time = k->times.list.row,
@@ -67,12 +68,21 @@ static void keep_model(const struct known *k)
         job_run_say(k->run, JOB_EVENT_NOTE, -1, -1, err.text);
 }
 
-bool known_model(struct known *k, int64_t bytes)
+static bool is_same(const struct program *a, const struct program *b)
 {
-    if (bytes == 0 || bytes == k->model.bytes)
+    return a->gradient_bytes == b->gradient_bytes && a->float32_bytes == b->float32_bytes &&
+           a->centre_bytes == b->centre_bytes && a->min_count == b->min_count;
+}
+
+bool known_model(struct known *k, int64_t bytes, const struct program *p)
+{
+    if (bytes == 0 || (bytes == k->model.bytes && is_same(p, &k->model.program)))
         return false;
-    drop(k, bytes);
-    k->model = (struct learned_model){ .bytes = bytes };
+    if (bytes != k->model.bytes) {
+        drop(k, bytes);
+        k->model = (struct learned_model){ .bytes = bytes };
+    }
+    k->model.program = *p;
     keep_model(k);
     return true;
 }

@@ -24,10 +24,10 @@ struct known {
 /* Fill *ret with all of it, which borrows.  The first time it reads files. */
 void known_fill(struct known *k, struct planner_known *ret);
 
-/* Take the size of the model, and keep it for the next job; what was learnt with one of another
- * size is forgotten.  Returns whether it is news.
+/* Take the size of the model and what else is told with it, and keep it for the next job; what was
+ * learnt with one of another size is forgotten.  Returns whether it is news.
  */
-bool known_model(struct known *k, int64_t bytes);
+bool known_model(struct known *k, int64_t bytes, const struct program *p);
 
 /* Take how many gradients workers have laid out, for the next job. */
 void known_gradients(struct known *k, int64_t n);

@@ -11,6 +11,7 @@
 #include "lib/base/fields.h"
 #include "lib/base/strbuf.h"
 #include "lib/model/network.h"
+#include "lib/model/program_facts_json.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -29,6 +30,11 @@ static char *key_of(const struct job *job)
     return strbuf_steal(&b);
 }
 
+/* Earlier versions have kept none of them. */
+static const struct field program_fields[] = { PROGRAM_ROWS(struct learned_model, true) };
+
+#define N(table) (sizeof table / sizeof *table)
+
 struct learned_model learned_model(struct file_thread *looks, const struct job *job)
 {
     cleanup_free char *key = key_of(job), *text = NULL;
@@ -41,6 +47,7 @@ struct learned_model learned_model(struct file_thread *looks, const struct job *
         json_parse(text, strlen(text), "the model's size", &o, NULL) < 0)
         return m;
     if (json_want_int(o, "bytes", 0, INT64_MAX, &m.bytes, NULL) == 0) {
+        (void)fields_read(program_fields, N(program_fields), o, &m, NULL);
         (void)json_want_int(o, "gradients", 0, INT64_MAX, &m.n_gradients, NULL);
         (void)json_want_int(o, "samples", 0, INT64_MAX, &m.samples, NULL);
     }
@@ -50,14 +57,15 @@ struct learned_model learned_model(struct file_thread *looks, const struct job *
 int learned_keep_model(struct file_thread *looks, const struct job *job,
                        const struct learned_model *model, struct eddis_error *err)
 {
-    cleanup_free char *key = key_of(job);
-    char text[128];
+    cleanup_free char *key = key_of(job), *text = NULL;
+    cleanup_json json_t *o = json_object();
 
-    if (!key)
+    if (!key || !o || json_object_set_new(o, "bytes", json_integer(model->bytes)) < 0 ||
+        json_object_set_new(o, "gradients", json_integer(model->n_gradients)) < 0 ||
+        json_object_set_new(o, "samples", json_integer(model->samples)) < 0 ||
+        fields_write(program_fields, N(program_fields), model, o) < 0 ||
+        !(text = json_text(o, false)))
         return 0; /* the next run measures it again */
-    (void)snprintf(text, sizeof text, "{\"bytes\": %lld, \"gradients\": %lld, \"samples\": %lld}",
-                   (long long)model->bytes, (long long)model->n_gradients,
-                   (long long)model->samples);
     return job_cache_store(looks, &(struct job_cache_entry){ "model", key }, text, err);
 }
 

@@ -17,6 +17,7 @@
 /* A program's model; 0: unknown. */
 struct learned_model {
     int64_t bytes;
+    struct program program;
     int64_t n_gradients; /* that its workers laid out in buckets */
     int64_t samples;     /* that its jobs train, all epochs together */
 };

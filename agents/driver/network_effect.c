@@ -43,6 +43,7 @@ static void take_prediction(struct plan *p, const struct plan *now)
     p->predicted_samples_per_s = now->predicted_samples_per_s;
     p->equal_samples_per_s = now->equal_samples_per_s;
     p->model_bytes = now->model_bytes;
+    p->program = now->program;
     p->n_candidates = now->n_candidates;
     memcpy(p->candidate, now->candidate, sizeof p->candidate);
 }

@@ -169,12 +169,12 @@ void plan_watch_network(struct plan_watch *w)
     if (!p)
         return;
     known_fill(w->known, &known);
-    replanning_network(&w->replan, p, &known);
+    replanning_known(&w->replan, p, &known);
 }
 
-void plan_watch_model(struct plan_watch *w, int64_t bytes)
+void plan_watch_model(struct plan_watch *w, int64_t bytes, const struct program *p)
 {
-    if (known_model(w->known, bytes))
+    if (known_model(w->known, bytes, p))
         plan_watch_network(w);
 }
 
@@ -204,7 +204,7 @@ void plan_watch_progress(struct plan_watch *w, const struct progress *p, int64_t
     watch_speed(w, p);
     if (p->at_once > 0) /* before its first step it may not have said so */
         w->known->memory.takes_pieces = p->takes_pieces;
-    plan_watch_model(w, p->model_bytes);
+    plan_watch_model(w, p->model_bytes, &p->program);
     watch_length(w, p);
 }
 

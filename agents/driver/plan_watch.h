@@ -37,7 +37,7 @@ void plan_watch_progress(struct plan_watch *w, const struct progress *p, int64_t
 void plan_watch_stepped(struct plan_watch *w, int64_t now_ns);
 
 /* Take the size of the model, and what has become known of the network. */
-void plan_watch_model(struct plan_watch *w, int64_t bytes);
+void plan_watch_model(struct plan_watch *w, int64_t bytes, const struct program *p);
 void plan_watch_network(struct plan_watch *w);
 
 /* Put what the generation has measured into what is known, for its successor and the next job. */

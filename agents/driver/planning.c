@@ -298,7 +298,7 @@ static void take_model(struct planning *g, const struct event *e)
     if (e->generation != g->run->state.generation || !publishing_is_open(&g->published) ||
         g->run->state.outcome != STATE_OUTCOME_OPEN)
         return;
-    plan_watch_model(&g->watch, e->step);
+    plan_watch_model(&g->watch, e->step, &e->program);
     (void)known_samples(&g->known, count_samples(g));
     settle(g);
 }

@@ -19,7 +19,7 @@ static double seconds(int64_t ns)
 
 /* ---- the policy ---- */
 
-static void fill_workers(const struct job *job, const struct run_plans *plans,
+static void fill_workers(const struct run_plans *plans, const struct split_worker *bounds,
                          struct rebalance_worker *w)
 {
     const struct plan *p = plans->plan;
@@ -31,8 +31,8 @@ static void fill_workers(const struct job *job, const struct run_plans *plans,
             .first = { .fixed_s = from->fixed_s, .sample_s = from->sample_s },
             .source = from->time,
             .batch = plans->equal ? from->equal_batch : from->batch,
-            .min = limits_least(job, p, i),
-            .max = limits_most(p, i),
+            .min = bounds[i].min,
+            .max = bounds[i].max,
             .node = from->node,
             .group = from->group,
         };
@@ -46,6 +46,7 @@ static struct rebalance_network network_of(const struct plan *p, const struct pl
     return (struct rebalance_network){ .n_nodes = p->n_nodes,
                                        .steps = steps,
                                        .model_bytes = known->model_bytes,
+                                       .program = known->program,
                                        .bucket_bytes = p->bucket_bytes,
                                        .n_gradients = known->n_gradients,
                                        .latency_s = known->latency_s,
@@ -59,6 +60,7 @@ static int open_policy(struct replanning *r, const struct run_plans *plans,
     const struct plan *p = plans->plan;
     const struct job *job = r->run->o->job;
     cleanup_free struct rebalance_worker *w = calloc((size_t)p->n_workers, sizeof *w);
+    cleanup_free struct split_worker *bounds = calloc((size_t)p->n_workers, sizeof *bounds);
     const struct rebalance_setup s = {
         .worker = w,
         .n = p->n_workers,
@@ -74,9 +76,11 @@ static int open_policy(struct replanning *r, const struct run_plans *plans,
     r->n_workers = p->n_workers;
     r->n_contradicted = 0;
     r->contradicted = calloc((size_t)p->n_workers, sizeof *r->contradicted);
-    if (!w || !r->contradicted)
+    if (!w || !bounds || !r->contradicted)
         return eddis_fail(err, -ENOMEM, "no memory to follow %d workers", p->n_workers);
-    fill_workers(job, plans, w);
+    r->min_count = known->program.min_count;
+    limits_bounds(job, p, r->min_count, NULL, bounds);
+    fill_workers(plans, bounds, w);
     return rebalance_new(&s, &r->policy, err);
 }
 
@@ -94,7 +98,7 @@ void replanning_end(struct replanning *r)
     free(r->contradicted);
     r->policy = NULL;
     r->contradicted = NULL;
-    r->most = NULL;
+    r->most = r->bound = NULL;
 }
 
 /* ---- what is measured ---- */
@@ -142,27 +146,38 @@ bool replanning_contradicted(struct replanning *r, struct rebalance_contradictio
     return r->policy && rebalance_contradicted(r->policy, ret);
 }
 
-void replanning_network(struct replanning *r, const struct plan *p,
-                        const struct planner_known *known)
+/* What its workers may take has changed; without memory they keep to what they have. */
+static void set_bounds(struct replanning *r, const struct plan *p)
+{
+    cleanup_free struct split_worker *w = calloc((size_t)p->n_workers, sizeof *w);
+
+    if (w)
+        limits_bounds(r->run->o->job, p, r->min_count, r->bound, w);
+    for (int i = 0; w && i < p->n_workers; i++)
+        rebalance_bounds(r->policy, i, w[i].min, w[i].max);
+}
+
+void replanning_known(struct replanning *r, const struct plan *p, const struct planner_known *known)
 {
     const struct rebalance_network n = network_of(p, known);
 
-    if (r->policy)
-        rebalance_network(r->policy, &n);
+    if (!r->policy)
+        return;
+    rebalance_network(r->policy, &n);
+    if (r->min_count == known->program.min_count)
+        return;
+    r->min_count = known->program.min_count;
+    set_bounds(r, p);
 }
 
 void replanning_memory(struct replanning *r, const struct plan *p, const int64_t *most,
                        bool takes_pieces)
 {
-    const struct job *job = r->run->o->job;
-
     r->most = most;
-    for (int i = 0; r->policy && !takes_pieces && i < r->n_workers; i++) {
-        int64_t max = p->worker[i].max > 0 ? p->worker[i].max : INT64_MAX;
-
-        max = most[i] < max ? most[i] : max;
-        rebalance_bounds(r->policy, i, job->batch.min < max ? job->batch.min : max, max);
-    }
+    if (!r->policy || takes_pieces)
+        return;
+    r->bound = most;
+    set_bounds(r, p);
 }
 
 bool replanning_model(const struct replanning *r, int rank, struct time_model *ret)

@@ -18,6 +18,8 @@ struct replanning {
     struct rebalance *policy; /* NULL: the plan stays as it is */
     bool *contradicted;       /* [n_workers] it was said that what was learnt of it does not hold */
     const int64_t *most; /* [n_workers] samples at once, by their memory; borrowed; NULL: unknown */
+    const int64_t *bound; /* the same where it bounds batches, or NULL */
+    int64_t min_count;    /* of the program; 0: any number */
     int n_workers, n_contradicted;
 };
 
@@ -29,9 +31,9 @@ int replanning_begin(struct replanning *r, const struct run_plans *plans,
 /* Take what a worker of the generation has measured. */
 void replanning_progress(struct replanning *r, const struct progress *p, int64_t now_ns);
 
-/* Take what is known of the network and of the model now. */
-void replanning_network(struct replanning *r, const struct plan *p,
-                        const struct planner_known *known);
+/* Take what is known of the network and of the program now. */
+void replanning_known(struct replanning *r, const struct plan *p,
+                      const struct planner_known *known);
 
 /* Take how many samples the workers of p can hold at once, which is borrowed until the end of the
  * generation; bound them to that unless the program takes pieces.

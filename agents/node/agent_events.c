@@ -333,7 +333,7 @@ static void tell_model(struct agent *a, int64_t now_ns)
 {
     struct event e = { .type = EVENT_COMMITTED, .generation = a->generation->number, .rank = 0 };
 
-    e.step = generation_model_bytes(a->generation);
+    e.step = generation_model_bytes(a->generation, &e.program);
     if (e.step >= 0)
         voice_tell(&a->voice, &e, now_ns);
 }

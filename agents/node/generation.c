@@ -202,14 +202,33 @@ void generation_signal(const struct generation *g, int sig)
 static void make_sane(struct board_page *page)
 {
     int64_t *number[] = {
-        &page->steps_done,       &page->steps_total,      &page->steps_in_epoch,
-        &page->epochs,           &page->samples_done,     &page->plan_version,
-        &page->bytes_sent,       &page->overrun_ns,       &page->steps_here,
-        &page->step_plan,        &page->steps_before,     &page->samples_before,
-        &page->sum.input_ns,     &page->sum.compute_ns,   &page->sum.exposed_ns,
-        &page->sum.wait_ns,      &page->sum.total_ns,     &page->model_bytes,
-        &page->samples_in_epoch, &page->restored_samples, &page->restored_at,
-        &page->exchanges,        &page->exchange_ns,
+        &page->steps_done,
+        &page->steps_total,
+        &page->steps_in_epoch,
+        &page->epochs,
+        &page->samples_done,
+        &page->plan_version,
+        &page->bytes_sent,
+        &page->overrun_ns,
+        &page->steps_here,
+        &page->step_plan,
+        &page->steps_before,
+        &page->samples_before,
+        &page->sum.input_ns,
+        &page->sum.compute_ns,
+        &page->sum.exposed_ns,
+        &page->sum.wait_ns,
+        &page->sum.total_ns,
+        &page->model_bytes,
+        &page->samples_in_epoch,
+        &page->restored_samples,
+        &page->restored_at,
+        &page->exchanges,
+        &page->exchange_ns,
+        &page->program.gradient_bytes,
+        &page->program.float32_bytes,
+        &page->program.centre_bytes,
+        &page->program.min_count,
     };
 
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
@@ -255,6 +274,7 @@ static void fill(struct progress *p, const struct board_page *page, const struct
         .bytes_sent = page->bytes_sent,
         .overrun_ns = page->overrun_ns,
         .model_bytes = page->model_bytes,
+        .program = page->program,
         .staleness = page->staleness,
         .exchanges = page->exchanges,
         .exchange_ns = page->exchange_ns,
@@ -412,13 +432,14 @@ bool generation_asks_mode(struct generation *g, int64_t now_ns)
     return seen && page.committed;
 }
 
-int64_t generation_model_bytes(struct generation *g)
+int64_t generation_model_bytes(struct generation *g, struct program *ret)
 {
     const struct worker *w = &g->worker[0];
 
     if (!g->open || !w->seen || !w->before.committed)
         return -1;
     g->open = false;
+    *ret = w->before.program;
     return w->before.model_bytes;
 }
 

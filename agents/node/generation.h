@@ -168,7 +168,7 @@ bool generation_asks_mode(struct generation *g, int64_t now_ns);
 /* Return how many bytes rank 0's model has, as it was read last, when it asks for the mode, once;
  * else -1.
  */
-int64_t generation_model_bytes(struct generation *g);
+int64_t generation_model_bytes(struct generation *g, struct program *ret);
 
 /* Return the last words of mpirun in this generation, with the names of nodes that people use, for
  * the caller to free; NULL when it said nothing.

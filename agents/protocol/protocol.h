@@ -158,6 +158,7 @@ struct event {
     bool lingers; /* it ended well but left MPI open, which mpirun hears of when it is stopped */
     bool first;   /* killed before a rank of its node failed that was heard of earlier */
     int64_t step; /* -1: none */
+    struct program program; /* of EVENT_COMMITTED, the step of which is the bytes of the model */
     int64_t peak_bytes;  /* most memory that the rank's processes held, one of them; 0: unknown */
     int64_t limit_bytes; /* where oom: what its control group, or else the machine, has; likewise */
     struct relay relay;
@@ -174,6 +175,7 @@ struct progress {
     int64_t restored_samples, restored_at; /* as in board_page */
     int64_t plan_version, plan_since, bytes_sent, overrun_ns;
     int64_t model_bytes;                  /* 0: not told yet */
+    struct program program;               /* told with it */
     int staleness;                        /* 0 in synchronous modes */
     int64_t exchanges, exchange_ns;       /* as in board_page */
     int64_t page_age_ns;                  /* since its last step ended; -1: none yet */

@@ -3,6 +3,7 @@
 #include "protocol.h"
 
 #include "lib/base/fields.h"
+#include "lib/model/program_facts_json.h"
 #include "protocol_figures.h"
 #include "protocol_relay.h"
 
@@ -54,6 +55,7 @@ static const struct field event_fields[] = {
     FIELD(struct event, lingers, BOOL, 0, 0),
     FIELD(struct event, first, BOOL, 0, 0),
     FIELD(struct event, step, INT64, PROTOCOL_STEP_UNKNOWN, INT64_MAX),
+    PROGRAM_ROWS(struct event, false),
     FIELD(struct event, peak_bytes, INT64, 0, INT64_MAX),
     FIELD(struct event, limit_bytes, INT64, 0, INT64_MAX),
     FIELD(struct event, text, SENTENCE, 0, 0),
@@ -110,6 +112,7 @@ static const struct field progress_fields[] = {
     FIELD(struct progress, bytes_sent, INT64, 0, INT64_MAX),
     FIELD(struct progress, overrun_ns, INT64, 0, INT64_MAX),
     FIELD(struct progress, model_bytes, INT64, 0, INT64_MAX),
+    PROGRAM_ROWS(struct progress, false),
     FIELD(struct progress, staleness, INT, 0, INT32_MAX),
     FIELD(struct progress, exchanges, INT64, 0, INT64_MAX),
     FIELD(struct progress, exchange_ns, INT64, 0, INT64_MAX),

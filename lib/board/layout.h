@@ -47,6 +47,7 @@
 #include "lib/model/algorithm.h"
 #include "lib/model/choice.h"
 #include "lib/model/network_check.h"
+#include "lib/model/program_facts.h"
 
 #include <stdint.h>
 
@@ -59,7 +60,7 @@ enum {
     BOARD_METRIC_NAME = 24,
     BOARD_JOB = 128, /* of a job's id with its 0 */
     /* Layout 17; an option more of an algorithm is another one. */
-    BOARD_VERSION = 17 << 16 | (int)sizeof(struct sync_options),
+    BOARD_VERSION = 18 << 16 | (int)sizeof(struct sync_options),
 };
 
 #define BOARD_MAGIC UINT64_C(0x64616f6273696465) /* "edisboad", little endian */
@@ -108,10 +109,11 @@ struct board_page {
     int64_t plan_version; /* newest version seen */
     int64_t plan_since;   /* first step under the newest version; -1 while not agreed */
     int64_t bytes_sent;
-    int64_t overrun_ns;  /* sum over steps of real work beyond an emulated device's time */
-    int64_t phase_ns;    /* clock_now_ns when the phase began; waiting in slices is one phase */
-    int64_t model_bytes; /* of the parameters; 0: not registered yet */
-    double loss;         /* of the last step that reported one */
+    int64_t overrun_ns;     /* sum over steps of real work beyond an emulated device's time */
+    int64_t phase_ns;       /* clock_now_ns when the phase began; waiting in slices is one phase */
+    int64_t model_bytes;    /* of the parameters; 0: not registered yet */
+    struct program program; /* as told with model_bytes */
+    double loss;            /* of the last step that reported one */
     int32_t has_loss;
     int32_t staleness; /* 0 in synchronous modes */
     int64_t waits_for; /* the rank without which this one, waiting for a second or more, cannot go

@@ -7,6 +7,7 @@
 #include "lib/model/algorithm.h"
 #include "lib/model/choice.h"
 #include "lib/model/profile.h"
+#include "lib/model/program_facts.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,6 +68,7 @@ struct plan {
     int n_groups;
     struct sync_options options; /* of the algorithm */
     int64_t model_bytes;         /* what the predictions know of the model; 0: unknown */
+    struct program program;      /* likewise */
     struct plan_candidate candidate[PLAN_MAX_CANDIDATES]; /* [n_candidates] */
     int n_candidates;
     struct comm_choice *choice; /* owned; what a run has chosen of its communication, or NULL */

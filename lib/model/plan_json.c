@@ -12,6 +12,7 @@
 #include "lib/base/fields.h"
 #include "lib/base/strbuf.h"
 #include "lib/model/choice_json.h"
+#include "lib/model/program_facts_json.h"
 #include "lib/model/sync_options_json.h"
 
 #include <errno.h>
@@ -42,6 +43,7 @@ static const struct field plan_fields[] = {
     FIELD_REAL(struct plan, ideal_samples_per_s, DOUBLE, 0, MAX_PER_S),
     FIELD_REAL(struct plan, equal_samples_per_s, DOUBLE, 0, MAX_PER_S),
     FIELD_LATE(struct plan, model_bytes, INT64, 0, INT64_MAX),
+    PROGRAM_ROWS(struct plan, true),
     FIELD_LATE(struct plan, takes_pieces, BOOL, 0, 0),
     FIELD_LATE(struct plan, change, TEXT, 0, 0),
     FIELD_REAL_LATE(struct plan, gain, 0, MAX_PER_S),

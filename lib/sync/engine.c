@@ -218,6 +218,25 @@ static int engine_make_sets(struct engine *e, const struct engine_options *o,
     return 0;
 }
 
+/* How many times as fast gradients travel as the network carries float32, of which what is known
+ * of it is.
+ */
+static double engine_narrowing(const struct engine_options *o)
+{
+    double all = 0, narrow = 0;
+
+    if (!o->place.hosts || !sync_wire_is_half(o->options.wire))
+        return 1;
+    for (int i = 0; i < o->n_parameters; i++) {
+        const struct engine_parameter *p = &o->parameter[i];
+        double bytes = (double)p->n * (double)comm_type_bytes(p->type);
+
+        all += bytes;
+        narrow += p->type == COMM_FLOAT32 ? bytes : 0;
+    }
+    return all > 0 ? all / (all - narrow / 2) : 1;
+}
+
 int engine_new(const struct engine_options *o, struct engine **ret, struct eddis_error *err)
 {
     struct engine *e = calloc(1, sizeof *e);
@@ -246,8 +265,7 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct eddis
         e->slot[i] = (struct slot){ .set = p->set, .place = p->result };
     }
     e->cost = o->cost.bytes_per_s > 0 ? o->cost : engine_typical_cost(&o->place);
-    if (o->place.hosts && sync_wire_is_half(o->options.wire))
-        e->cost.bytes_per_s *= 2; /* what is known is of float32 */
+    e->cost.bytes_per_s *= engine_narrowing(o);
     rc = arena_place(&e->arena, &e->place, err);
     if (rc == 0)
         rc = engine_open(e, o, err);

@@ -237,6 +237,8 @@ static void commit_show(struct eddis *e)
     page = board_begin(b);
     worker_show_length(e, page);
     page->model_bytes = (int64_t)parameters_bytes(&e->parameters);
+    page->program = parameters_program(&e->parameters);
+    page->program.min_count = e->options.min_count;
     page->network = e->network;
     page->committed = 1;
     board_end(b);

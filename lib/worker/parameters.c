@@ -5,6 +5,7 @@
 #include "worker.h"
 
 #include "lib/base/random.h"
+#include "lib/sync/sync.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -106,6 +107,24 @@ size_t parameters_bytes(const struct parameters *all)
     for (int i = 0; i < all->n; i++)
         bytes += parameter_bytes(&all->item[i]);
     return bytes;
+}
+
+struct program parameters_program(const struct parameters *all)
+{
+    struct program sum = { 0 };
+
+    for (int i = 0; i < all->n; i++) {
+        const struct parameter *p = &all->item[i];
+        enum comm_type type = (enum comm_type)p->dtype;
+        int64_t bytes = (int64_t)parameter_bytes(p);
+
+        sum.centre_bytes += (int64_t)(p->n * comm_type_bytes(sync_centre_type(type)));
+        if (p->slot < 0)
+            continue;
+        sum.gradient_bytes += bytes;
+        sum.float32_bytes += type == COMM_FLOAT32 ? bytes : 0;
+    }
+    return sum;
 }
 
 void *parameters_copy(const struct parameters *all)

@@ -9,6 +9,7 @@
 
 #include "lib/eddis.h"
 
+#include "lib/board/layout.h"
 #include "lib/sync/comm_thread.h"
 
 struct step_set;
@@ -57,6 +58,9 @@ int parameters_sets(const struct parameters *all, struct eddis_error *err);
 /* Bytes of the values of one parameter, and of all. */
 size_t parameter_bytes(const struct parameter *p);
 size_t parameters_bytes(const struct parameters *all);
+
+/* The sizes that plans go by; the rest of it is 0. */
+struct program parameters_program(const struct parameters *all);
 
 /* Copy all values into one block of parameters_bytes, which is returned; NULL without memory. */
 void *parameters_copy(const struct parameters *all);

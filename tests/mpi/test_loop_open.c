@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RANKS = 4, DIM = 3 };
+/* Of float32, of 16 bits, and of float64 without a gradient. */
+enum { RANKS = 4, DIM = 3, HALVES = 5, STATE = 2, MIN_COUNT = 1 };
 
 #define TIMEOUT_NS (INT64_C(60) * CLOCK_S)
 
@@ -29,6 +30,15 @@ struct open_job {
     atomic_llong samples;  /* taken by all */
 };
 
+static bool is_told(const struct board_page *page)
+{
+    const struct program *p = &page->program;
+
+    return page->committed && page->model_bytes == 4 * DIM + 2 * HALVES + 8 * STATE &&
+           p->gradient_bytes == 4 * DIM + 2 * HALVES && p->float32_bytes == 4 * DIM &&
+           p->centre_bytes == 4 * DIM + 4 * HALVES + 8 * STATE && p->min_count == MIN_COUNT;
+}
+
 /* What an agent does: it waits until all ranks have told their models, and publishes the plan. */
 static void *answer(void *arg)
 {
@@ -40,8 +50,7 @@ static void *answer(void *arg)
     while (told < RANKS && clock_now_ns() < end) {
         told = 0;
         for (int i = 0; i < RANKS; i++)
-            told += board_read(o->j.board, i, &page, NULL) == 0 && page.committed &&
-                    page.model_bytes == DIM * (int64_t)sizeof(float);
+            told += board_read(o->j.board, i, &page, NULL) == 0 && is_told(&page);
         usleep(1000);
     }
     CHECK(told == RANKS);
@@ -176,10 +185,23 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
     struct eddis_checkpoint *c;
     struct eddis_error err = { 0 };
     float w[DIM] = { 0 };
-    const struct eddis_parameter p = values_vector(w, DIM);
+    uint16_t halves[HALVES] = { 0 };
+    double state[STATE] = { 0 };
+    struct eddis_parameter p = values_vector(w, DIM);
     int layer = eddis_add_layer(e, "all", EDDIS_LAYER_OTHER, &err);
     int parameter = eddis_add_parameter(e, layer, &p, &err);
 
+    p.name = "halves";
+    p.dtype = EDDIS_BFLOAT16;
+    p.dims[0] = HALVES;
+    p.value = halves;
+    CHECK(eddis_add_parameter(e, layer, &p, &err) >= 0);
+    p.name = "state";
+    p.dtype = EDDIS_FLOAT64;
+    p.dims[0] = STATE;
+    p.value = state;
+    p.state = 1;
+    CHECK(eddis_add_parameter(e, layer, &p, &err) >= 0);
     check_open(e);
     CHECK(eddis_restore_begin(e, NULL, &c, &err) == 0); /* there is none */
     if (o->fails)
@@ -200,7 +222,7 @@ static void run(struct open_job *o)
     o->j.body = body;
     o->j.arg = o;
     for (int i = 0; i < RANKS; i++)
-        o->j.scenario[i] = (struct scenario){ .batch = 40, .epochs = 2 };
+        o->j.scenario[i] = (struct scenario){ .batch = 40, .epochs = 2, .min_count = MIN_COUNT };
     o->j.open_ns = o->late ? CLOCK_MS : TIMEOUT_NS;
     loop_job_board_of(&o->j, before);
     if (o->fails) {

@@ -105,7 +105,7 @@ START_TEST(period_follows)
         report(0, 0.064);
         report(1, 0.064);
         ck_assert(!replanning_decide(&replanning, 100 * CLOCK_S, &wish));
-        replanning_network(&replanning, plan, &known);
+        replanning_known(&replanning, plan, &known);
         ck_assert_int_eq(replanning_decide(&replanning, 100 * CLOCK_S, &wish), given == 0);
         p = given ? NULL : replanning_plan(&replanning, plan, &known, &wish);
         ck_assert(given || (p && p->options.period > 0 && p->options.period < 16));
@@ -169,8 +169,26 @@ START_TEST(ratios_become_seconds)
 }
 END_TEST
 
+/* What the program tells at eddis_commit that a worker takes at least holds from then on. */
+START_TEST(program_takes_no_fewer)
+{
+    const struct planner_known known = { .model_bytes = 1 << 20, .program.min_count = 8 };
+    struct rebalance_proposal wish;
+
+    begin(TIME_GIVEN, 4);
+    report(0, 0.064);
+    replanning_known(&replanning, plan, &(struct planner_known){ .model_bytes = 1 << 20 });
+    ck_assert(!replanning_decide(&replanning, 100 * CLOCK_S, &wish));
+    replanning_known(&replanning, plan, &known);
+    ck_assert(replanning_decide(&replanning, 100 * CLOCK_S, &wish));
+    ck_assert_int_ge(wish.batch[1], 8);
+    end();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, program_takes_no_fewer);
     tcase_add_test(tc, period_follows);
     tcase_add_test(tc, contradicted);
     tcase_add_test(tc, ratios_become_seconds);

@@ -128,7 +128,8 @@ START_TEST(sorted)
 
     ck_assert_ptr_nonnull(
         strstr(text, "{\n  \"algorithm\": \"allreduce\",\n  \"bucket_bytes\": 4194304,\n"
-                     "  \"candidates\": [],\n  \"change\": \"\",\n  \"communication\": null,"));
+                     "  \"candidates\": [],\n  \"centre_bytes\": 0,\n  \"change\": \"\",\n"
+                     "  \"communication\": null,"));
     ck_assert_ptr_nonnull(strstr(text, "\"schema_version\": 2"));
     plan_free(p);
 }

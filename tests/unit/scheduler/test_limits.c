@@ -172,6 +172,52 @@ START_TEST(smaller_one)
 }
 END_TEST
 
+static struct plan *plan_for(int64_t min_count)
+{
+    const struct planner_known known = { .program.min_count = min_count };
+    struct plan *p = NULL;
+
+    (void)planner_plan(&job, node, 2, &known, &p, &err);
+    return p;
+}
+
+/* What the program takes at least, or none. */
+START_TEST(of_the_program)
+{
+    static char async[] = "async";
+
+    check(plan_for(0), 100, 200);
+    check(plan_for(100), 100, 200);
+    check(plan_for(120), 120, 180);
+    job.batch.min = 130;
+    check(plan_for(120), 130, 170);
+    check(plan_for(150), 150, 150);
+    check(plan_for(151), 0, 300); /* not enough for both: the slower one gets none */
+    node[1].max_batch = 299;      /* which alone cannot take all */
+    check(plan_for(151), 130, 170);
+    node[1].max_batch = 0;
+    job.sync.mode = async; /* where each has to have some */
+    job.batch.min = 1;
+    check(plan_for(151), 1, 299);
+}
+END_TEST
+
+START_TEST(bounds_by_measured_memory)
+{
+    const int64_t most[] = { 40, INT64_MAX };
+    const struct planner_bound b[] = { bound(0, 20) };
+    struct split_worker w[2];
+    struct plan *p = plan_by(b, 1, false);
+
+    ck_assert_ptr_nonnull(p);
+    limits_bounds(&job, p, 50, NULL, w);
+    ck_assert(w[0].min == 20 && w[0].max == 20 && w[1].min == 50 && w[1].max == INT64_MAX);
+    limits_bounds(&job, p, 50, most, w);
+    ck_assert(w[0].min == 40 && w[0].max == 40 && w[1].min == 50 && w[1].max == INT64_MAX);
+    plan_free(p);
+}
+END_TEST
+
 static const struct {
     const char *yaml, *words;
     int64_t max; /* of the second node */
@@ -225,6 +271,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, of_a_node);
     tcase_add_test(tc, of_one_worker);
     tcase_add_test(tc, smaller_one);
+    tcase_add_test(tc, of_the_program);
+    tcase_add_test(tc, bounds_by_measured_memory);
 }
 
 SUITE_MAIN("limits", add_tests)

@@ -84,6 +84,32 @@ START_TEST(sixteen_bits_are_half_the_bytes)
 }
 END_TEST
 
+/* Only what is float32 is halved on the wire; the centre has its own size. */
+START_TEST(sizes_of_unlike_types)
+{
+    struct modes_setup of_float32 = mix(16, 5e6), s = of_float32;
+    double wide = sync_of(&of_float32), half;
+
+    s.program = (struct program){ .gradient_bytes = 4000000, .centre_bytes = 8000000 };
+    s.wire = SYNC_WIRE_BFLOAT16;
+    ck_assert_double_eq(sync_of(&s), wide); /* of 16 bits, or of float64: nothing is gained */
+    s.program.float32_bytes = 2000000;
+    of_float32.wire = SYNC_WIRE_BFLOAT16;
+    half = sync_of(&of_float32);
+    ck_assert(sync_of(&s) > 1.05 * wide && sync_of(&s) < 0.95 * half);
+    of_float32.model_bytes = 8000000;
+    ck_assert_double_eq(elastic(&s, NULL, 8), elastic(&of_float32, NULL, 8));
+    s.program.centre_bytes = 4000000;
+    ck_assert_double_gt(elastic(&s, NULL, 8), elastic(&of_float32, NULL, 8));
+    s.bucket_bytes = of_float32.bucket_bytes = 1 << 22; /* one, where the model is in two */
+    s.wire = of_float32.wire = SYNC_WIRE_FLOAT32;
+    s.model_bytes = 8000000;
+    s.program = (struct program){ .gradient_bytes = 4000000, .centre_bytes = 8000000 };
+    of_float32.model_bytes = 4000000;
+    ck_assert_double_eq(sync_of(&s), sync_of(&of_float32));
+}
+END_TEST
+
 /* What is predicted to be waited for is what is missing from the devices' sum. */
 START_TEST(times_add_up)
 {
@@ -248,6 +274,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, sixteen_bits_are_half_the_bytes);
+    tcase_add_test(tc, sizes_of_unlike_types);
     tcase_add_test(tc, times_add_up);
     tcase_add_test(tc, sync_is_bound_by_the_wire);
     tcase_add_test(tc, first_gradient_begins);

@@ -264,6 +264,31 @@ START_TEST(back_and_forth)
 }
 END_TEST
 
+/* Of fewer samples than it may take a worker makes none, and tells nothing: the plan is left all
+ * the same.
+ */
+START_TEST(too_few)
+{
+    static const int64_t few[] = { 84, 84, 84, 4 };
+    struct rebalance_setup s = setup();
+    struct rebalance *r;
+    struct rebalance_proposal p;
+
+    for (int i = 0; i < N; i++)
+        worker[i].batch = few[i];
+    r = begun(&s);
+    for (int i = 0; i < N - 1; i++)
+        report(r, i, 1, 10, 84, 0.084);
+    ck_assert(!rebalance_decide(r, 100, &p)); /* it may have 4, and is awaited */
+    for (int i = 0; i < N; i++)
+        rebalance_bounds(r, i, 8, INT64_MAX);
+    ck_assert(rebalance_decide(r, 101, &p));
+    ck_assert_int_ge(p.batch[N - 1], 8);
+    ck_assert_int_eq(p.rank, N - 1);
+    rebalance_free(r);
+}
+END_TEST
+
 /* The network is known: models are exchanged as often as it carries them. */
 START_TEST(period)
 {
@@ -686,6 +711,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, noise_of_a_new_window);
     tcase_add_test(tc, bounds_force);
     tcase_add_test(tc, back_and_forth);
+    tcase_add_test(tc, too_few);
     tcase_add_test(tc, period);
     tcase_add_test(tc, network_contradicted);
     tcase_add_test(tc, network_believed);
