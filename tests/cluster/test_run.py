@@ -140,6 +140,17 @@ def left():
         j.check(1, "rank_exit", "amidst its steps", failed_rank=1)
 
 
+def threads():
+    """What any thread may call, by several of each worker beside its steps, in sync and hybrid mode."""
+    program = os.path.join(BUILD, "tests/mpi/test_mpi_threads")
+    for mode in "sync", "hybrid":
+        groups = ["--set", "sync.groups=2", "--set", "sync.period=2"] if mode == "hybrid" else []
+        with job("--set", f"sync.mode={mode}", "--set", "batch.global=24", "--set", "restarts=0", *groups, "--", program,
+                 ranks=3) as j:
+            j.check(0, "ok")
+            assert "all threads are done" in j.log(0), j.log(0)
+
+
 def several_models():
     """Sets of parameters, many gradients by one call, unlike shapes, values elsewhere and 16 bits: what single
     mpiruns do in sync mode."""
@@ -750,8 +761,8 @@ def secrets(j, *tokens):
         assert not re.search(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])", shown), pid
 
 
-CASES = [true, false, exit_7, segv, left_first, missing_program, last_words, example, opened_again, scopes, left, several_models, gone, preflight, grandchildren,
-         stubborn, timeout, interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, ignored,
+CASES = [true, false, exit_7, segv, left_first, missing_program, last_words, example, opened_again, scopes, left, threads,
+         several_models, gone, preflight, grandchildren, stubborn, timeout, interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, ignored,
          rank_killed, out_of_memory, agent_killed, keeper_killed, keeper_and_agent_killed, agent_stopped, mpirun_killed,
          driver_killed, driver_stopped, full_disk, few_files, usage, impossible, dry_run, unknown_hosts, output, replay,
          replay_is_bitwise, modes,
