@@ -48,7 +48,6 @@ struct elastic {
     double moving_rate;
     struct part part[SYNC_TYPES];
     int n_parts;
-    float *kept;                  /* all values of 16 bits, as they would be in float32 */
     const enum elastic_phase *at; /* of the exchange under way */
     int waiting;                  /* requests `now` that are not done */
     int updating;                 /* updates under way */
@@ -130,18 +129,6 @@ static int part_open(struct elastic *e, int type, struct eddis_error *err)
     return p->data ? 0 : eddis_fail(err, -ENOMEM, "no memory for a copy of %zu parameters", p->n);
 }
 
-static int kept_open(struct elastic *e, struct eddis_error *err)
-{
-    size_t n = 0;
-
-    for (int i = 0; i < e->m.n_values; i++)
-        n += comm_type_half(e->m.value[i].type) ? e->m.value[i].n : 0;
-    if (!n)
-        return 0;
-    e->kept = malloc(n * sizeof *e->kept);
-    return e->kept ? 0 : eddis_fail(err, -ENOMEM, "no memory for %zu parameters as float32", n);
-}
-
 int elastic_open(const struct sync_setup *o, void *user, struct elastic **ret,
                  struct eddis_error *err)
 {
@@ -156,8 +143,6 @@ int elastic_open(const struct sync_setup *o, void *user, struct elastic **ret,
     e->at = over;
     for (int i = 0; rc == 0 && i < SYNC_TYPES; i++)
         rc = part_open(e, i, err);
-    if (rc == 0)
-        rc = kept_open(e, err);
     if (rc < 0) {
         elastic_close(e);
         return rc;
@@ -174,7 +159,6 @@ void elastic_close(struct elastic *e)
         return;
     for (int i = 0; i < e->n_parts; i++)
         free(e->part[i].data);
-    free(e->kept);
     free(e);
 }
 
@@ -225,14 +209,21 @@ static void kept_follow(enum comm_type type, float *kept, const uint16_t *x, siz
 
 enum direction { DIRECTION_PULL, DIRECTION_TO_VALUES, DIRECTION_FROM_VALUES };
 
-/* One value of 16 bits.  The centre as the program has it while a checkpoint is written is not what
- * is kept.
+/* One value of 16 bits, the first of which is number `at` of all.  The centre as the program has it
+ * while a checkpoint is written is not what is kept.
  */
-static void half_move(const struct elastic *e, const struct sync_value *v, float *kept, float *data,
+static void half_move(const struct elastic *e, const struct sync_value *v, size_t at, float *data,
                       enum direction how)
 {
+    const struct sync_halves *h = e->m.halves;
+    float *kept = h->kept + at;
+
     if (how == DIRECTION_TO_VALUES) {
         comm_narrow(v->type, v->data, data, v->n);
+        if (h->centre)
+            memcpy(h->centre + at, data, v->n * sizeof *data);
+    } else if (how == DIRECTION_FROM_VALUES && h->given) {
+        memcpy(data, h->centre + at, v->n * sizeof *data);
     } else if (how == DIRECTION_FROM_VALUES) {
         comm_widen(v->type, data, v->data, v->n);
     } else {
@@ -242,26 +233,32 @@ static void half_move(const struct elastic *e, const struct sync_value *v, float
     }
 }
 
-/* At the beginning. */
-static void kept_begin(const struct elastic *e)
+/* At the beginning, with values that are the centre. */
+static void halves_begin(const struct elastic *e)
 {
-    float *kept = e->kept;
+    const struct sync_halves *h = e->m.halves;
+    size_t at = 0;
 
     for (int i = 0; i < e->m.n_values; i++) {
         const struct sync_value *v = &e->m.value[i];
 
         if (!comm_type_half(v->type) || !v->n)
             continue;
-        comm_widen(v->type, kept, v->data, v->n);
-        kept += v->n;
+        if (h->given)
+            kept_follow(v->type, h->centre + at, v->data, v->n);
+        else
+            comm_widen(v->type, h->kept + at, v->data, v->n);
+        at += v->n;
     }
+    if (h && h->given && h->shared)
+        memcpy(h->kept, h->centre, h->n * sizeof *h->kept);
 }
 
 /* Go through a part's values beside its data. */
 static void part_move(const struct elastic *e, const struct part *p, enum direction how)
 {
-    float *kept = e->kept;
     char *data = p->data;
+    size_t at = 0; /* of values of 16 bits */
 
     for (int i = 0; i < e->m.n_values; i++) {
         const struct sync_value *v = &e->m.value[i];
@@ -270,8 +267,8 @@ static void part_move(const struct elastic *e, const struct part *p, enum direct
         if (sync_centre_type(v->type) != p->type || !v->n)
             continue;
         if (comm_type_half(v->type)) {
-            half_move(e, v, kept, (float *)data, how);
-            kept += v->n;
+            half_move(e, v, at, (float *)data, how);
+            at += v->n;
         } else if (how == DIRECTION_TO_VALUES)
             memcpy(v->data, data, bytes);
         else if (how == DIRECTION_FROM_VALUES)
@@ -404,7 +401,7 @@ static int phase_begin(struct elastic *e, enum elastic_phase phase, int64_t now_
             part_move(e, &e->part[i], DIRECTION_TO_VALUES);
         return 0;
     case ELASTIC_SEED:
-        kept_begin(e);
+        halves_begin(e);
         return e->m.writer == 0 ? phase_ask(e, phase, now_ns, out, err) : 0;
     default:
         return phase_ask(e, phase, now_ns, out, err);

@@ -70,6 +70,18 @@ struct sync_value {
     enum comm_type type;
 };
 
+/* What parameters of 16 bits are as float32, one value behind the other.  The worker's: between two
+ * exchanges it may read them, and before SYNC_START set them.
+ */
+struct sync_halves {
+    float *kept;   /* [n] those of this writer, as they would be in float32 */
+    float *centre; /* [n] of the centre: SYNC_ADOPT fills them in; NULL: nobody wants them */
+    size_t n;
+    bool given; /* SYNC_START goes on with both, as of a checkpoint, and does not make them anew ...
+                 */
+    bool shared; /* ... with this centre as the writer's own, too */
+};
+
 /* What an algorithm that averages models needs.  A writer is a worker that has a model of its own,
  * or a group that shares one.
  */
@@ -78,6 +90,7 @@ struct sync_models {
     const struct sync_value *value; /* [n_values], borrowed until close; between two exchanges their
                                      * data may move */
     int n_values;
+    struct sync_halves *halves; /* borrowed until close; NULL: no value is of 16 bits */
     smb_key centre[SYNC_TYPES]; /* buffers of sync_centre_size elements, made by rank 0 */
     int writer, n_writers;
     int64_t timeout_ns; /* of what is asked of the box */

@@ -23,6 +23,34 @@ void centre_close(struct centre *m)
 {
     free(m->local);
     free(m->value);
+    free(m->halves.kept);
+    free(m->halves.centre);
+}
+
+/* ---- parameters of 16 bits, as float32 ---- */
+
+int centre_halves_want(struct centre *m, struct eddis_error *err)
+{
+    struct sync_halves *h = &m->halves;
+
+    if (!h->n)
+        return 0;
+    free(h->centre);
+    h->centre = malloc(h->n * sizeof *h->centre);
+    return h->centre ? 0
+                     : eddis_fail(err, -ENOMEM, "no memory for %zu parameters as float32", h->n);
+}
+
+void centre_halves_give(struct centre *m, float *centre_taken, const float *kept)
+{
+    struct sync_halves *h = &m->halves;
+
+    free(h->centre);
+    h->centre = centre_taken;
+    h->given = centre_taken != NULL;
+    h->shared = !kept;
+    if (kept)
+        memcpy(h->kept, kept, h->n * sizeof *h->kept);
 }
 
 /* ---- the box ---- */
@@ -62,10 +90,33 @@ static int centre_list_values(struct centre *m, struct eddis_error *err)
     return v ? 0 : eddis_fail(err, -ENOMEM, "no memory for %d parameters", all->n);
 }
 
+/* Of a group its root alone talks to the centre. */
+static int centre_list_halves(struct centre *m, struct eddis_error *err)
+{
+    struct sync_halves *h = &m->halves;
+
+    for (int i = 0; i < m->parameters->n && group_is_root(m->group); i++)
+        h->n += comm_type_half(m->value[i].type) ? m->value[i].n : 0;
+    if (!h->n)
+        return 0;
+    h->kept = malloc(h->n * sizeof *h->kept);
+    return h->kept ? 0 : eddis_fail(err, -ENOMEM, "no memory for %zu parameters as float32", h->n);
+}
+
+static int centre_list(struct centre *m, struct eddis_error *err)
+{
+    int rc = centre_list_values(m, err);
+
+    free(m->halves.kept);
+    free(m->halves.centre);
+    m->halves = (struct sync_halves){ 0 };
+    return rc < 0 ? rc : centre_list_halves(m, err);
+}
+
 int centre_commit(struct centre *m, struct eddis_error *err)
 {
     struct keys keys = { 0 };
-    int rc = collectives_agree(m->all, centre_list_values(m, err), err);
+    int rc = collectives_agree(m->all, centre_list(m, err), err);
 
     if (rc == 0)
         rc = shared_buffers_open(m->box, 0, err);
@@ -88,11 +139,12 @@ int centre_commit(struct centre *m, struct eddis_error *err)
     return rc < 0 ? rc : samples_start(m->samples, keys.counter, err);
 }
 
-struct sync_models centre_setup(const struct centre *m)
+struct sync_models centre_setup(struct centre *m)
 {
     return (struct sync_models){ .box = m->box->box,
                                  .value = m->value,
                                  .n_values = m->parameters->n,
+                                 .halves = m->halves.n ? &m->halves : NULL,
                                  .centre = { m->key[0], m->key[1] },
                                  .writer = m->group->number,
                                  .n_writers = m->group->n_groups,
@@ -189,6 +241,7 @@ int centre_start(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
         parameters_put_back(m->parameters, m->local);
     free(m->local);
     m->local = NULL;
+    centre_halves_give(m, NULL, NULL);
     m->started = true;
     return 0;
 }

@@ -26,7 +26,8 @@ struct centre {
     const struct parameters *parameters;
     const struct board_area *area;
 
-    struct sync_value *value; /* [parameters->n], where the algorithm finds them */
+    struct sync_value *value;  /* [parameters->n], where the algorithm finds them */
+    struct sync_halves halves; /* of them; n 0: none is of 16 bits, or this is no group's root */
     smb_key key[SYNC_TYPES];
     struct mail_exchange mail;
     int64_t timeout_ns; /* of a wait for the others' communication, not for their steps */
@@ -51,7 +52,16 @@ void centre_close(struct centre *m);
 int centre_commit(struct centre *m, struct eddis_error *err);
 
 /* Say what engine_new wants to know; what is returned borrows the centre's values. */
-struct sync_models centre_setup(const struct centre *m);
+struct sync_models centre_setup(struct centre *m);
+
+/* Have the next SYNC_ADOPT fill in halves.centre, for a checkpoint. */
+int centre_halves_want(struct centre *m, struct eddis_error *err);
+
+/* Have the centre begin with these float32 numbers [halves.n], as far as the parameters are still
+ * what they are rounded to, and this group with its own, NULL: with the same.  NULL for the centre:
+ * all are made of the parameters.
+ */
+void centre_halves_give(struct centre *m, float *centre_taken, const float *kept);
 
 /* The parameter's value is in another place from now on.  -EBUSY: an exchange is under way. */
 int centre_move(struct centre *m, int parameter, void *value, struct eddis_error *err);

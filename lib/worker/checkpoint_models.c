@@ -6,6 +6,8 @@
  *     rank-0000.eddis.samples   samples done; then first and count of every range that is left
  *     rank-....eddis.local      the parameters of a group's own model, by its root
  *     rank-....eddis.group      the ranks of that group
+ *     rank-....eddis.float32    of its parameters of 16 bits the float32 copy that the group keeps
+ *     rank-0000.eddis.centre    and those of the centre
  *
  * The program itself puts the centre: it is in the place of the parameters while the checkpoint is
  * written.  Restored with the same groups every group goes on with its own model, otherwise all go
@@ -22,6 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define KEPT_CENTRE  "eddis.centre"
+#define KEPT_FLOAT32 "eddis.float32"
 #define KEPT_GROUP   "eddis.group"
 #define KEPT_LOCAL   "eddis.local"
 #define KEPT_SAMPLES "eddis.samples"
@@ -62,8 +66,10 @@ static int checkpoint_models_centre(struct centre *m, struct checkpoint_models *
         return rc;
     k->local_bytes = parameters_bytes(m->parameters);
     k->local = parameters_copy(m->parameters);
-    rc = collectives_agree(
-        m->all, k->local ? 0 : eddis_fail(err, -ENOMEM, "no memory for a copy of the model"), err);
+    rc = k->local ? 0 : eddis_fail(err, -ENOMEM, "no memory for a copy of the model");
+    if (rc == 0 && m->all->place.rank == 0)
+        rc = centre_halves_want(m, err);
+    rc = collectives_agree(m->all, rc, err);
     return rc < 0 ? rc : centre_exchange(m, SYNC_ADOPT, err);
 }
 
@@ -145,6 +151,23 @@ static int put_used(const struct centre *m, struct checkpoint *files, struct edd
     return checkpoint_put(files, 0, KEPT_USED, &used, sizeof used, err);
 }
 
+/* A group's own model, by its root. */
+static int put_models(const struct centre *m, const struct checkpoint_models *k,
+                      struct checkpoint *files, struct eddis_error *err)
+{
+    const struct sync_halves *h = &m->halves;
+    int rank = m->all->place.rank;
+    int rc = checkpoint_put(files, rank, KEPT_GROUP, m->group->member, group_bytes(m), err);
+
+    if (rc == 0)
+        rc = checkpoint_put(files, rank, KEPT_LOCAL, k->local, k->local_bytes, err);
+    if (rc == 0 && h->n)
+        rc = checkpoint_put(files, rank, KEPT_FLOAT32, h->kept, h->n * sizeof *h->kept, err);
+    if (rc == 0 && h->n && rank == 0)
+        rc = checkpoint_put(files, rank, KEPT_CENTRE, h->centre, h->n * sizeof *h->centre, err);
+    return rc;
+}
+
 int checkpoint_models_put(const struct centre *m, const struct checkpoint_models *k,
                           struct checkpoint *files, struct eddis_error *err)
 {
@@ -154,17 +177,15 @@ int checkpoint_models_put(const struct centre *m, const struct checkpoint_models
         rc = put_samples(m, k, files, err);
     if (rc < 0 || !k->listed || !k->local || !group_is_root(m->group))
         return rc;
-    rc = checkpoint_put(files, m->all->place.rank, KEPT_GROUP, m->group->member, group_bytes(m),
-                        err);
-    if (rc == 0)
-        rc = checkpoint_put(files, m->all->place.rank, KEPT_LOCAL, k->local, k->local_bytes, err);
-    return rc;
+    return put_models(m, k, files, err);
 }
 
-void checkpoint_models_release(const struct centre *m, struct checkpoint_models *k)
+void checkpoint_models_release(struct centre *m, struct checkpoint_models *k)
 {
-    if (k->local)
+    if (k->local) {
         parameters_put_back(m->parameters, k->local);
+        centre_halves_give(m, NULL, NULL);
+    }
     free(k->local);
     free(k->left);
     *k = (struct checkpoint_models){ 0 };
@@ -313,6 +334,50 @@ static int get_local(const struct centre *m, const struct checkpoint *files, voi
     return 0;
 }
 
+/* What a group goes on with. */
+struct own_model {
+    void *local;          /* its values; NULL: the centre's */
+    float *centre, *kept; /* as of centre_halves_give */
+};
+
+static void own_model_free(struct own_model *own)
+{
+    free(own->local);
+    free(own->centre);
+    free(own->kept);
+}
+
+/* Numbers of this entry, if there are as many: *ret stays NULL else. */
+static int get_halves(const struct centre *m, const struct checkpoint *files, int rank,
+                      const char *name, float **ret, struct eddis_error *err)
+{
+    size_t bytes = m->halves.n * sizeof **ret;
+    cleanup_free float *x = NULL;
+    int rc;
+
+    if (!bytes || checkpoint_size(files, rank, name) != (int64_t)bytes)
+        return 0;
+    x = malloc(bytes);
+    if (!x)
+        return eddis_fail(err, -ENOMEM, "no memory for %zu parameters as float32", m->halves.n);
+    rc = checkpoint_get(files, rank, name, x, bytes, err);
+    if (rc == 0)
+        *ret = cleanup_keep(x);
+    return rc;
+}
+
+static int get_own(const struct centre *m, const struct checkpoint *files, struct own_model *own,
+                   struct eddis_error *err)
+{
+    int rc = get_local(m, files, &own->local, err);
+
+    if (rc == 0)
+        rc = get_halves(m, files, 0, KEPT_CENTRE, &own->centre, err);
+    if (rc == 0 && own->local)
+        rc = get_halves(m, files, m->group->member[0], KEPT_FLOAT32, &own->kept, err);
+    return rc;
+}
+
 /* Count checkpoints anew: those due by the samples done before are made, and those that plans asked
  * for, as far as every worker knows of them.
  */
@@ -331,13 +396,14 @@ static int count_checkpoints(struct centre *m, struct replan *replan, int64_t do
 }
 
 /* With several models: the groups' own, taken, replace the centre when that has begun anew. */
-static int models_go_back(struct centre *m, struct replan *replan, void *local_taken, int64_t done,
-                          struct eddis_error *err)
+static int models_go_back(struct centre *m, struct replan *replan, struct own_model *own,
+                          int64_t done, struct eddis_error *err)
 {
     int rc = centre_go_back(m, err);
 
     free(m->local);
-    m->local = local_taken;
+    m->local = cleanup_keep(own->local);
+    centre_halves_give(m, cleanup_keep(own->centre), own->kept);
     return rc < 0 ? rc : count_checkpoints(m, replan, done, err);
 }
 
@@ -347,7 +413,7 @@ int checkpoint_models_restore(struct centre *m, struct replan *replan,
 {
     struct samples_rest rest = { .step = checkpoint_meta(files)->step };
     cleanup_free struct range *left = NULL;
-    cleanup_free void *local = NULL;
+    struct own_model own = { 0 };
     bool several = m->group->several;
     int rc = 0;
 
@@ -357,14 +423,15 @@ int checkpoint_models_restore(struct centre *m, struct replan *replan,
     if (several || lists_samples(files)) {
         rc = get_samples(m, files, &left, &rest.n_left, err);
         if (rc == 0 && several)
-            rc = get_local(m, files, &local, err);
+            rc = get_own(m, files, &own, err);
         rc = collectives_agree(m->all, rc, err);
         rest.left = left;
         *ret_done = done_but(m, left, rest.n_left);
         rest.step = step_of_done(m, *ret_done);
     }
     if (rc == 0 && several)
-        rc = models_go_back(m, replan, cleanup_keep(local), *ret_done, err);
+        rc = models_go_back(m, replan, &own, *ret_done, err);
+    own_model_free(&own);
     if (rc == 0)
         rc = samples_resume(m->samples, &rest, err);
     if (rc == 0)

@@ -30,7 +30,7 @@ int checkpoint_models_take(struct centre *m, struct checkpoint_models *ret,
 /* Write what was kept to the files; give the parameters back and free it. */
 int checkpoint_models_put(const struct centre *m, const struct checkpoint_models *k,
                           struct checkpoint *files, struct eddis_error *err);
-void checkpoint_models_release(const struct centre *m, struct checkpoint_models *k);
+void checkpoint_models_release(struct centre *m, struct checkpoint_models *k);
 
 /* Whether steps and positions of a checkpoint mean the same samples in this job: -EINVAL. */
 int checkpoint_models_check(const struct centre *m, const struct checkpoint *files,
