@@ -19,6 +19,9 @@ static double seconds(int64_t ns)
 
 /* ---- the policy ---- */
 
+/* An equal split before the plan is learnt from as the plan is: two batches of each worker tell its
+ * constant from its slope.
+ */
 static void fill_workers(const struct run_plans *plans, const struct split_worker *bounds,
                          struct rebalance_worker *w)
 {

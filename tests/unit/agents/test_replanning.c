@@ -186,12 +186,53 @@ START_TEST(program_takes_no_fewer)
 }
 END_TEST
 
+/* Steps of an equal split (--measure-equal) are steps of the workers: what they tell counts behind
+ * it and for the next job, with the batches of that split.  The plan is tried before it is changed.
+ */
+START_TEST(equal_split_counts)
+{
+    static const struct node_profile node = { .n_devices = 0 };
+    static const struct node_profile *const nodes[N] = { &node, &node };
+    const struct planner_known known = { .model_bytes = 0 };
+    struct learned_times learnt = { .list.n = 0 };
+    struct rebalance_proposal wish;
+    const struct planner_time *row;
+    struct time_model t;
+
+    begin(TIME_PROBE, BATCH);
+    for (int i = 0; i < N; i++) {
+        plan->worker[i].equal_batch = BATCH;
+        plan->worker[i].batch = i ? BATCH / 2 : 3 * BATCH / 2;
+        plan->worker[i].local_rank = i;
+    }
+    ck_assert_int_eq(replanning_begin(&replanning,
+                                      &(struct run_plans){ .plan = plan, .equal = plan }, &known,
+                                      NULL),
+                     0);
+    report(0, 0.064);
+    report(1, 2 * 0.064);
+    replanning_published(&replanning, 2, plan);
+    replanning_agreed(&replanning, 2, CLOCK_S);
+    ck_assert(!replanning_decide(&replanning, 100 * CLOCK_S, &wish));
+    ck_assert(replanning_model(&replanning, 1, &t));
+    ck_assert_double_eq_tol(t.sample_s, 2e-3, 1e-9);
+    replanning_learnt(&replanning, plan, nodes, &learnt);
+    ck_assert_int_eq(learnt.list.n, N);
+    row = learnt.list.row;
+    ck_assert_double_eq_tol(row[1].sample_s, 2e-3, 1e-9);
+    ck_assert_int_eq(row[1].largest, BATCH);
+    learned_times_fini(&learnt);
+    end();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, program_takes_no_fewer);
     tcase_add_test(tc, period_follows);
     tcase_add_test(tc, contradicted);
     tcase_add_test(tc, ratios_become_seconds);
+    tcase_add_test(tc, equal_split_counts);
 }
 
 SUITE_MAIN("replanning", add_tests)
