@@ -89,18 +89,19 @@ int rebalance_new(const struct rebalance_setup *s, struct rebalance **ret, struc
         r->sum = calloc(n, sizeof *r->sum);
         r->best = calloc(n, sizeof *r->best);
         r->last = calloc(n, sizeof *r->last);
+        r->held = calloc(n, sizeof *r->held);
         r->group = calloc(n, sizeof *r->group);
         r->past = calloc(n, REBALANCE_PAST * sizeof *r->past);
     }
     if (!r || !r->member || !r->split || !r->worker || !r->time || !r->teller || !r->sum ||
-        !r->best || !r->last || !r->group || !r->past) {
+        !r->best || !r->last || !r->held || !r->group || !r->past) {
         rebalance_free(r);
         return eddis_fail(err, -ENOMEM, "no memory to re-plan %d workers", s->n);
     }
     r->in_force_s = -INFINITY;
     for (int i = 0; i < r->n; i++) {
         fill_worker(&r->member[i], &s->worker[i]);
-        r->total += s->worker[i].batch;
+        r->total += r->held[i] = s->worker[i].batch;
         r->group[i] = trains_several(r) ? s->worker[i].group : 0;
     }
     *ret = r;
@@ -119,6 +120,7 @@ void rebalance_free(struct rebalance *r)
     free(r->sum);
     free(r->best);
     free(r->last);
+    free(r->held);
     free(r->group);
     free(r->past);
     free(r);
@@ -135,6 +137,8 @@ static void forget_moves(struct rebalance *r, double now_s)
     r->backs = r->doublings = 0;
     for (int i = 0; i < r->n; i++)
         r->member[i].move = 0;
+    for (int i = 0; i < r->n && !rebalance_is_fickle(r); i++)
+        r->held[i] = r->member[i].batch;
 }
 
 void rebalance_figures(struct rebalance *r, int rank, const struct step_figures *f, double now_s)
@@ -394,6 +398,21 @@ static bool is_sure(struct rebalance *r, double now_s)
     return now_s - r->sure_s < UNSURE_S ? !unsure : true;
 }
 
+/* The plan in force was made of one moment, and speeds do not last: it goes where it was no better
+ * than the one before.  A worker that is held up for a whole while, many steps long, holds up the
+ * step by that whatever its share: of two plans that are equal by means the first is the better.
+ */
+static bool undo_by_past(struct rebalance *r, struct rebalance_proposal *ret)
+{
+    if (!r->of_moment || !rebalance_was_better_by_past(r, ret) || !changes(r))
+        return false;
+    ret->rank = rebalance_slowest(r, rebalance_present);
+    snprintf(ret->reason, sizeof ret->reason,
+             "speeds do not last, and those of late are no reason for this plan: back to the one "
+             "before");
+    return true;
+}
+
 /* What a plan promised of one moment is nothing to hold it to. */
 static bool decide_by_past(struct rebalance *r, double now_s, struct rebalance_proposal *ret)
 {
@@ -401,9 +420,14 @@ static bool decide_by_past(struct rebalance *r, double now_s, struct rebalance_p
 
     r->before_s = 0;
     r->worse = false;
-    if (!may_move(r, now_s) || !rebalance_is_better_by_past(r, &p) || !changes(r))
+    if (!may_move(r, now_s))
         return false;
-    say_why(r, false, &p);
+    if (!undo_by_past(r, &p)) {
+        if (!rebalance_is_better_by_past(r, &p) || !changes(r))
+            return false;
+        say_why(r, false, &p);
+    }
+    r->of_moment = false;
     *ret = p;
     return true;
 }
@@ -423,8 +447,10 @@ bool rebalance_decide(struct rebalance *r, double now_s, struct rebalance_propos
         return false;
     if (r->before_s > 0)
         look_at_promise(r);
-    if (r->worse && !forced && go_back(r, ret))
+    if (r->worse && !forced && go_back(r, ret)) {
+        r->of_moment = false;
         return true;
+    }
     if (!may_move(r, now_s))
         return false;
     if (!forced && !trains_several(r) && rebalance_is_hopeless(r))
@@ -440,6 +466,7 @@ bool rebalance_decide(struct rebalance *r, double now_s, struct rebalance_propos
         return rebalance_decide_period(r, ret);
     p.period = rebalance_better_period(r, rebalance_proposed);
     say_why(r, forced, &p);
+    r->of_moment = !forced;
     *ret = p;
     return true;
 }

@@ -17,7 +17,9 @@
  * with few samples than it is with many.
  *
  * Where speeds change sooner than plans can follow, as on cores that others use, the plan is kept
- * that would have been the best one in the last seconds, all of them.
+ * that would have been the best one in the last seconds, all of them.  One that a single moment has
+ * made, before that was known, goes where it is no better by these than the last that held for
+ * long.
  *
  * No worker gets more than twice the largest batch it was measured with.  When a part moves back
  * and forth, moves are halved and the gap doubles, until a plan has held for long.

@@ -43,6 +43,8 @@ struct rebalance {
     bool worse;                  /* then it was: */
     double worse_s;              /* before_s, which is less than now */
     int64_t *last;               /* [n] batches of the plan before */
+    bool of_moment;              /* the plan in force is by speeds of one moment */
+    int64_t *held;               /* [n] batches of the last plan that held for long, or the first */
     double *past;                /* [n_past][n] what a sample took of late, the newest last */
     int n_past;
     double past_s; /* when the next of them is due */
@@ -112,6 +114,11 @@ void rebalance_note_past(struct rebalance *r);
  * them than the present one; fills gain and wanted.
  */
 bool rebalance_is_better_by_past(struct rebalance *r, struct rebalance_proposal *ret);
+
+/* Whether the plan that held would have been as good at them as the present one; best is that,
+ * then, and gain is filled.
+ */
+bool rebalance_was_better_by_past(struct rebalance *r, struct rebalance_proposal *ret);
 
 /* Steps under the plan that all have reported; -1: somebody has not reported any. */
 int64_t rebalance_steps(const struct rebalance *r);

@@ -13,6 +13,7 @@
 
 static const double ERRORS = 2; /* standard ones */
 static const double GAIN = 0.03;
+static const double EQUAL = 0.01; /* by which it may be worse by then, to be as good */
 
 bool rebalance_is_fickle(const struct rebalance *r)
 {
@@ -57,6 +58,48 @@ static double rate(const struct rebalance *r, int k, batch_fn batch)
     return 1 / longest;
 }
 
+static int64_t held(const struct rebalance *r, int i)
+{
+    return r->held[i];
+}
+
+/* How much better these batches would have been than the present ones, relatively, and the standard
+ * error of that.
+ */
+static double gain_by_past(const struct rebalance *r, batch_fn batch, double *ret_error)
+{
+    double present = 0, more = 0, squares = 0, n = r->n_past;
+
+    for (int k = 0; k < r->n_past; k++) {
+        double now = rate(r, k, rebalance_present), x = rate(r, k, batch) - now;
+
+        present += now / n;
+        more += x / n;
+        squares += x * x / n;
+    }
+    *ret_error = sqrt(fmax(squares - more * more, 0) / n) / present;
+    return more / present;
+}
+
+static bool is_within_bounds(const struct rebalance *r)
+{
+    for (int i = 0; i < r->n; i++)
+        if (r->held[i] < r->member[i].min || r->held[i] > r->member[i].max)
+            return false;
+    return true;
+}
+
+bool rebalance_was_better_by_past(struct rebalance *r, struct rebalance_proposal *ret)
+{
+    double error;
+
+    if (r->n_past < REBALANCE_PAST / 2 || !is_within_bounds(r))
+        return false;
+    ret->gain = gain_by_past(r, held, &error);
+    memcpy(r->best, r->held, (size_t)r->n * sizeof *r->best);
+    return ret->gain >= -EQUAL;
+}
+
 /* Mean speeds, for the split. */
 static void fill(struct rebalance *r)
 {
@@ -73,22 +116,14 @@ static void fill(struct rebalance *r)
 
 bool rebalance_is_better_by_past(struct rebalance *r, struct rebalance_proposal *ret)
 {
-    double present = 0, more = 0, squares = 0, n = r->n_past, error;
+    double error;
 
     if (r->n_past < REBALANCE_PAST / 2)
         return false;
     fill(r);
     if (split_optimal(r->split, r->n, r->total, r->set.grain, r->best, NULL) < 0)
         return false;
-    for (int k = 0; k < r->n_past; k++) {
-        double now = rate(r, k, rebalance_present), x = rate(r, k, rebalance_proposed) - now;
-
-        present += now / n;
-        more += x / n;
-        squares += x * x / n;
-    }
-    error = sqrt(fmax(squares - more * more, 0) / n);
-    ret->gain = more / present;
-    ret->wanted = GAIN + ERRORS * error / present;
+    ret->gain = gain_by_past(r, rebalance_proposed, &error);
+    ret->wanted = GAIN + ERRORS * error;
     return ret->gain > ret->wanted;
 }
