@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import itertools
 import os
+import pathlib
+import shutil
 from ctypes import CDLL, POINTER, Structure, byref, c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint, \
     c_uint64, c_void_p
 from typing import Any
@@ -138,15 +141,25 @@ _OTHERS = {
 }
 
 
+def _beside_program() -> str | None:
+    """The library of the eddis-run that PATH finds, which a worker's always does: installed or in its build folder."""
+    program = shutil.which("eddis-run")
+    if not program:
+        return None
+    prefix = pathlib.Path(program).resolve().parent.parent
+    places = itertools.chain(prefix.glob(f"lib*/{SONAME}"), prefix.glob(f"lib/*/{SONAME}"))
+    return next((str(place) for place in sorted(places)), None)
+
+
 def _load() -> CDLL:
-    name = os.environ.get("EDDIS_LIBRARY") or SONAME
+    name = os.environ.get("EDDIS_LIBRARY") or _beside_program() or SONAME
     try:
         library = CDLL(name)
     except OSError as reason:
         raise ImportError(
             f"eddis' library cannot be loaded: {reason}\n"
-            "Install eddis, or start the script by eddis-run, or name the library's file in the variable "
-            "EDDIS_LIBRARY") from None
+            "Install eddis and have its bin folder in PATH, or start the script by eddis-run, or name the library's "
+            "file in the variable EDDIS_LIBRARY") from None
     rows = {name: (arguments + [POINTER(_Message)], c_int) for name, arguments in _CALLS.items()} | _OTHERS
     for name, (arguments, result) in rows.items():
         try:

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""started.py - runs programs as a user does, with what was built in EDDIS_BUILD"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("EDDIS_BUILD", ROOT / "build")).resolve()
+MINUTES = 10 * 60
+
+
+def environment(tmp_path: pathlib.Path) -> dict[str, str]:
+    path = os.pathsep.join([str(pathlib.Path(sys.executable).parent), str(BUILD / "cmd"), os.environ["PATH"]])
+    return dict(os.environ, PATH=path, PYTHONPATH=str(ROOT / "python"), XDG_CACHE_HOME=str(tmp_path / "cache"),
+                XDG_STATE_HOME=str(tmp_path / "state"))
+
+
+def said(tmp_path: pathlib.Path, *command: str) -> str:
+    done = subprocess.run([*map(str, command)], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True,
+                          timeout=MINUTES)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
