@@ -187,6 +187,8 @@ class Worker:
     def set_weight(self, weight: float) -> None:
         if not self.in_step:
             raise RuntimeError("a weight is set inside of the loop over eddis.torch.loader, before backward()")
+        if not self.step.count:  # the loop has samples that are to count nothing
+            return
         L.call("set_weight", self.handle, weight)
         self.weight = weight
 
