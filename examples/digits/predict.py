@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""predict.py MODEL DIGITS.csv - what a softmax or mlp that `eddis-train --save MODEL` wrote makes of the last 360 digits, by numpy"""
+"""predict.py MODEL DIGITS.csv - what a softmax or mlp of `eddis-train --save MODEL` makes of the last 360 digits"""
 
 import json
 import sys
@@ -11,7 +11,8 @@ raw = open(sys.argv[1], "rb").read()
 start = 8 + int.from_bytes(raw[:8], "little")
 header = json.loads(raw[8:start])
 about = header.pop("__metadata__")
-array = {name: np.frombuffer(raw[start:], "<f4", np.prod(t["shape"]), t["data_offsets"][0]).reshape(t["shape"]) for name, t in header.items()}
+array = {name: np.frombuffer(raw[start:], "<f4", np.prod(t["shape"]), t["data_offsets"][0]).reshape(t["shape"])
+         for name, t in header.items()}
 rows = np.loadtxt(sys.argv[2], delimiter=",")[-360:]
 x, n = rows[:, :-1] * float(about["scale"]), len(array) // 2
 for i in range(1, n + 1):

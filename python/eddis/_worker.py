@@ -231,6 +231,10 @@ class Worker:
         for take in self.after_values:
             take()
 
+    def set_metric(self, name: str, value: float) -> None:
+        self.open()
+        L.call("set_metric", self.handle, name.encode(), value)
+
     def set_phase(self, phase: int) -> None:
         L.lib.eddis_set_phase(self.handle, phase)
 

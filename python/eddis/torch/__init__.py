@@ -28,7 +28,7 @@ from ._optimizer import DistributedOptimizer, no_sync
 
 __all__ = ["DistributedOptimizer", "Loader", "Op", "allreduce", "broadcast", "broadcast_object",
            "broadcast_optimizer_state", "broadcast_parameters", "finish", "init", "loader", "local_rank", "local_size",
-           "mode", "no_sync", "rank", "report", "set_weight", "shutdown", "size", "stop"]
+           "mode", "no_sync", "rank", "report", "set_metric", "set_weight", "shutdown", "size", "stop"]
 
 
 def init(*, read_ahead: int | None = None, min_count: int = 0, own_pace: bool = False) -> None:
@@ -74,7 +74,8 @@ def set_weight(weight: float) -> None:
     """Count this worker's gradient of this step for `weight` instead of its number of samples.
 
     For losses that are not means over samples: the number of tokens where the loss is a mean over tokens.  Inside of
-    the loop, before backward().  The workers' weights need not add up to anything; 0 counts nothing.
+    the loop, before backward(), once a step.  The workers' weights need not add up to anything; 0 counts nothing, which
+    stays the weight of a worker without samples.
     """
     worker.set_weight(float(weight))
 
@@ -90,14 +91,23 @@ def report(loss: float | torch.Tensor | None = None, work: float = 0) -> None:
     worker.report.work = work
 
 
+def set_metric(name: str, value: float | torch.Tensor) -> None:
+    """Publish a result of the whole job; the last value counts.
+
+    Under at most 8 names of at most 23 characters.  eddis-run's summary and eddis-status show rank 0's "test_accuracy"
+    and "test_loss", so one worker's call is enough.  Raises eddis.Error for another name too many or too long.
+    """
+    worker.set_metric(name, float(value))
+
+
 def stop() -> None:
     """Have all workers stop, whatever epochs are left: a step or two from now their loops end.  Go on until then."""
     worker.stop()
 
 
 def finish() -> None:
-    """End all steps, before an evaluation of the final model where the number of epochs is not told: in async and hybrid
-    mode the parameters are the common model then.  Collective.  The end of the script does so, too."""
+    """End all steps, before an evaluation of the final model where the number of epochs is not told: in async and
+    hybrid mode the parameters are the common model then.  Collective.  The end of the script does so, too."""
     worker.finish()
 
 

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_examples.py - the examples run alone and under eddis-run, and the manual's diffs lead from one to another"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from started import ROOT, said
+
+EXAMPLES = ROOT / "examples/pytorch"
+
+
+def accuracy_of(output: str) -> float:
+    return float(re.findall(r"test accuracy ([0-9.]+)", output)[-1])
+
+
+def test_digits_alone(tmp_path):
+    assert accuracy_of(said(tmp_path, "python3", EXAMPLES / "digits_cnn.py")) > 0.95
+
+
+def test_characters_alone(tmp_path):
+    output = said(tmp_path, "python3", EXAMPLES / "characters.py")
+    assert float(re.search(r"test loss ([0-9.]+)", output)[1]) < 3, output
+
+
+@pytest.mark.parametrize("mode", ["sync", "async", "hybrid"])
+def test_digits_job(tmp_path, mode):
+    output = said(tmp_path, "eddis-run", "--set", f"sync.mode={mode}", EXAMPLES / "train.yaml")
+    done = output[output.index("done in"):]
+    assert accuracy_of(done) > 0.85, output
+
+
+def test_characters_job(tmp_path):
+    output = said(tmp_path, "eddis-run", EXAMPLES / "characters.yaml")
+    assert float(re.search(r"test loss ([0-9.]+)", output)[1]) < 3 and "done in" in output, output
+
+
+def diffs() -> dict[str, str]:
+    """{script: the manual's diff of it}."""
+    page = (ROOT / "man/eddis-python.7").read_text()
+    blocks = re.findall(r"^\.Bd -literal\n(--- (\w+)\.py\n.*?)^\.Ed$", page, re.M | re.S)
+    return {name: text.replace("\\e", "\\") for text, name in blocks}
+
+
+def code_of(text: str) -> str:
+    """A script without its first docstring."""
+    return text.split('"""', 2)[2]
+
+
+@pytest.mark.parametrize("name", ["plain", "ddp"])
+def test_manual_diff(tmp_path, name):
+    script = tmp_path / f"{name}.py"
+    script.write_text((EXAMPLES / f"{name}.py").read_text())
+    subprocess.run(["patch", "--silent", str(script)], input=diffs()[name], text=True, check=True)
+    assert code_of(script.read_text()) == code_of((EXAMPLES / "digits_cnn.py").read_text())
+
+
+def test_plain(tmp_path):
+    assert accuracy_of(said(tmp_path, "python3", EXAMPLES / "plain.py")) > 0.95
+
+
+def test_ddp(tmp_path):
+    output = said(tmp_path, sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", EXAMPLES / "ddp.py")
+    assert accuracy_of(output) > 0.95
