@@ -26,7 +26,8 @@ static const double USUAL_NOISE = 0.03;    /* of a step, before quartiles of eno
 static const double QUARTILES = 1.349;     /* apart, in standard deviations of a normal law */
 static const double MEDIAN_ERROR = 1.2533; /* of a median, in standard errors of a mean */
 
-static const double SURE_S = 2;  /* that a speed has lasted by which it is believed to go on */
+static const double SURE_S = 2; /* that a speed has lasted by which it is believed to go on */
+static const double SURE_CALM_S = 1.5; /* the same, behind one that has lasted for long */
 static const double WORTH_S = 6; /* that speeds last where it pays to follow them: a plan comes some
                                   * three seconds behind a change, and does harm as long behind the
                                   * next */
@@ -350,6 +351,12 @@ static void watch_speeds(struct learner *l, const struct step_figures *f)
 
 /* ---- what is believed ---- */
 
+/* Whether the newest speed has ended one that had lasted for long. */
+static bool follows_calm(const struct learner *l)
+{
+    return l->speeds.ended == 1 && l->speeds.life_s > CALM * l->speeds.worth_s;
+}
+
 /* A window that has begun again, of which it is open whether the speed has changed or steps were
  * held up: the three behind such ones begin another window, or their quartiles tell of two speeds;
  * or whether somebody else computes on the same core for a moment.
@@ -360,7 +367,7 @@ static bool is_hasty(const struct learner *l, const struct step_figures *f)
 
     if (l->n == 0 || f->plan != newest(l)->plan || f->since <= newest(l)->since)
         return false;
-    return f->points < STEP_WINDOW_SURE || window_s(f) < SURE_S ||
+    return f->points < STEP_WINDOW_SURE || window_s(f) < (follows_calm(l) ? SURE_CALM_S : SURE_S) ||
            (f->points < MIXED_POINTS && (f->own.low_s < low || f->own.high_s > high));
 }
 

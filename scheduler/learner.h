@@ -11,7 +11,8 @@
  * before, so that the shape stays until new points lie far enough apart to tell another.  It is
  * believed of a window of STEP_WINDOW_SURE points and two seconds: where one step in twenty takes
  * three times as long, three run together once in 8 000 steps, and that moved the batches of two
- * jobs in three; and who shares a core with others is slow whenever they compute.
+ * jobs in three; and who shares a core with others is slow whenever they compute.  Behind a speed
+ * that has lasted for long a second and a half will do.
  *
  * Own time is compute and the wait for input.  That is one law, not two: without read-ahead the
  * paths add, so the sum of two lines is wanted, and with it the wait makes up what the longer path

@@ -320,6 +320,30 @@ START_TEST(held_up)
 }
 END_TEST
 
+/* Steps of 0.2 s of another speed, by which it is believed: of those behind a speed that has lasted
+ * for 20 s fewer than of those behind one that was there for six, as where others come and go.
+ */
+START_TEST(believed_sooner)
+{
+    static const struct {
+        int before, too_few, enough;
+    } row[] = { { 60, 9, 11 }, { 200, 7, 8 } };
+    const struct law t = { 0, 0.002 };
+
+    for (int i = 0; i < 2; i++) {
+        struct learner l = begun(t.fixed_s, t.sample_s, TIME_GIVEN);
+        struct step_figures f = figures(1, 500, row[i].too_few, 50, 2 * law_s(t, 50));
+
+        take(&l, 1, row[i].before, 50, law_s(t, 50));
+        ck_assert(!learner_take(&l, &f));
+        ck_assert(learner_is_unsure(&l));
+        f = figures(1, 500, row[i].enough, 50, 2 * law_s(t, 50));
+        ck_assert(learner_take(&l, &f));
+        expect(&l, 0, 2 * t.sample_s, 1e-9);
+    }
+}
+END_TEST
+
 /* The change falls together with that of the plan. */
 START_TEST(changes_with_plan)
 {
@@ -430,6 +454,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, drifts);
     tcase_add_test(tc, changes_speed);
     tcase_add_test(tc, held_up);
+    tcase_add_test(tc, believed_sooner);
     tcase_add_test(tc, changes_with_plan);
     tcase_add_test(tc, units_of_work);
     tcase_add_test(tc, newer_report_replaces);
