@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """exports.py LIBRARY - the symbols that libeddis exports are exactly those of exports.txt, every
-one of them is declared in an installed header, and the library needs nothing but MPI and the C library."""
+one of them is declared in an installed header, with the prototype that a manual page has in its SYNOPSIS, and
+the library needs nothing but MPI and the C library."""
 
 import re
+import shlex
 import subprocess
 import sys
 
@@ -10,6 +12,7 @@ from source import ROOT, finish
 
 
 HEADERS = ["eddis.h", "eddis_checkpoint.h", "eddis_collective.h", "eddis_parameters.h", "eddis_samples.h", "eddis_smb.h"]
+PAGES = ["eddis.3", "eddis_smb.3"]
 
 # The C library's own, and what sanitizers and coverage add.
 MAY_NEED = re.compile(r"lib(c|m|pthread|mpi|asan|ubsan|tsan|gcov|gcc_s)\.so|ld-linux")
@@ -18,6 +21,45 @@ MAY_NEED = re.compile(r"lib(c|m|pthread|mpi|asan|ubsan|tsan|gcov|gcc_s)\.so|ld-l
 def needed(library):
     out = subprocess.run(["readelf", "-d", library], check=True, capture_output=True, text=True).stdout
     return re.findall(r"\(NEEDED\).*\[(.*)\]", out)
+
+
+def spaced(text):
+    """As the manual writes it: one blank between words, and none behind a star."""
+    return re.sub(r"\* (?=[\w*])", "*", " ".join(text.split()))
+
+
+def prototypes(code):
+    """{name: (what it returns, its arguments)} of headers without comments."""
+    flat = re.sub(r"^#.*$", "", re.sub(r"\\\n", " ", code), flags=re.M).replace("\n", " ")
+    return {name: (spaced(returns), [spaced(a) for a in arguments.split(",")]) for returns, name, arguments in
+            re.findall(r"([\w *]+?)\b(eddis_\w+)\s*\(([^;{}()]*)\)(?:\s*__attribute__\(\(\w+\)\))?;", flat)}
+
+
+def synopsis(page):
+    """The same of a manual page's .Ft with .Fn, or .Fo with .Fa, up to its DESCRIPTION."""
+    found, returns, name = {}, None, None
+    for line in page.partition(".Sh SYNOPSIS")[2].partition(".Sh ")[0].strip().splitlines():
+        macro, *words = shlex.split(line)
+        if macro == ".Ft":
+            returns = words[0]
+        elif macro == ".Fn":
+            found[words[0]] = returns, words[1:]
+        elif macro == ".Fo":
+            name = words[0]
+        elif macro == ".Fa":
+            found[name] = returns, words
+    return found
+
+
+def manual_faults(code):
+    header, manual = prototypes(code), {}
+    for page in PAGES:
+        for name, prototype in synopsis((ROOT / "man" / page).read_text()).items():
+            yield from [f"{name} has two prototypes in the manual"] if name in manual else []
+            manual[name] = prototype
+    for name in sorted(header.keys() | manual.keys()):
+        if header.get(name) != manual.get(name):
+            yield f"{name} is {header.get(name)} in the headers and {manual.get(name)} in the manual"
 
 
 def main():
@@ -32,6 +74,8 @@ def main():
     faults += [f"{s} is in exports.txt and not exported" for s in sorted(want - have)]
     faults += [f"{s} is exported and in no installed header" for s in sorted(have - declared)]
     faults += [f"{s} is declared and not exported" for s in sorted(declared - have)]
+    faults += [f"{s} is declared in a way that this test does not read" for s in sorted(declared - prototypes(code).keys())]
+    faults += manual_faults(code)
     faults += [f"{lib} is needed by the library" for lib in needed(sys.argv[1])
                if not MAY_NEED.match(lib)]
     finish(faults, f"{len(have)} symbols")
