@@ -9,11 +9,13 @@
  *
  * Efficiency: the epochs that one process needs for a test accuracy of TARGET, over those that the
  * row needs.  With --efficiency it is all that is measured, at the points that the table of
- * lib/model/algorithm.c holds; with --small, which tests run, it is left out.
+ * lib/model/algorithm.c holds; with --small, which tests run, it is left out.  With --wire sync
+ * alone is measured, every worker on a host of its own, with gradients that travel so between
+ * hosts: the rows beside those of float32, seed by seed.
  */
-#include "lib/base/cleanup.h"
+#include "accuracy.h"
+
 #include "lib/base/clock.h"
-#include "lib/base/json.h"
 #include "lib/data/dataset.h"
 #include "lib/data/permutation.h"
 #include "lib/model/algorithm.h"
@@ -30,43 +32,21 @@
 
 enum {
     MAX_RANKS = 16,
-    MAX_SEEDS = 64,
     MAX_ROWS = 48,
     MAX_EPOCHS = 1024, /* of the search for TARGET */
-    BATCH = 256,
     N_TEST = 360,
     FEATURES = 64,
-    SPEEDS = 4
 };
 
-#define TARGET 0.97
-#define MARGIN 0.005 /* below one process that counts as no loss */
 #define USAGE                                                                                      \
     "usage: bench-accuracy [--json] [--seeds N] [--epochs N] [--small | --efficiency] "            \
-    "DIGITS.csv\n"
-
-struct options {
-    bool json, small, efficiency;
-    int seeds, epochs;
-    const char *data;
-};
+    "[--wire bfloat16 | float16] DIGITS.csv\n"
 
 /* The digits in memory; the last N_TEST are the test set. */
 struct digits {
     float *x; /* [n, FEATURES] */
     int32_t *label;
     int64_t n_train;
-};
-
-struct row {
-    const char *name, *algorithm;
-    int n, groups;
-    int64_t period;
-    bool alike; /* the workers of a group; else one of each speed in turn */
-    double accuracy[MAX_SEEDS];
-    double mean, half_width;                  /* of its 95 % interval */
-    double difference, difference_half_width; /* to one process, seed by seed */
-    double epochs;                            /* until TARGET */
 };
 
 struct worker {
@@ -153,7 +133,7 @@ static int worker_open(struct worker *w, uint64_t seed, struct eddis_error *err)
                                             .n_classes = 10,
                                             .n_widths = 1,
                                             .widths = { 64 } };
-    int64_t room = BATCH > N_TEST ? BATCH : N_TEST;
+    const int64_t batch = BATCH, room = batch > N_TEST ? batch : N_TEST;
     int rc = model_new(&spec, &w->model, err);
 
     if (rc == 0)
@@ -205,6 +185,7 @@ static int train_once(const struct row *r, int epochs, struct training *t, doubl
                                     .algorithm = r->algorithm,
                                     .period = r->period,
                                     .moving_rate = -1,
+                                    .wire = r->wire,
                                     .seed = t->seed,
                                     .samples = t->digits->n_train,
                                     .epochs = epochs,
@@ -249,15 +230,23 @@ static void interval(const double *value, int n, double *ret_mean, double *ret_h
     *ret_half_width = n > 1 ? (n <= 31 ? student[n - 2] : 2) * sqrt(squares / (n - 1) / n) : 0;
 }
 
-/* A seed gives a row and the one process the same first model and the same order of samples, hence
+/* What a row is set beside: one process, or where gradients are narrowed the row before it, which
+ * is the same with float32.
+ */
+static const struct row *base_of(const struct row *row, int i)
+{
+    return row[i].wire ? &row[i - 1] : &row[0];
+}
+
+/* A seed gives a row and its base the same first model and the same order of samples, hence
  * differences are taken seed by seed.
  */
-static void summarise(struct row *r, const struct row *one, int seeds)
+static void summarise(struct row *r, const struct row *base, int seeds)
 {
     double difference[MAX_SEEDS];
 
     for (int i = 0; i < seeds; i++)
-        difference[i] = r->accuracy[i] - one->accuracy[i];
+        difference[i] = r->accuracy[i] - base->accuracy[i];
     interval(r->accuracy, seeds, &r->mean, &r->half_width);
     interval(difference, seeds, &r->difference, &r->difference_half_width);
 }
@@ -322,8 +311,7 @@ static int run_to_target(const struct row *r, const struct options *o, const str
     return rc;
 }
 
-/* one: the row of one process, which comes first. */
-static int run_row(struct row *r, const struct row *one, const struct options *o,
+static int run_row(struct row *r, const struct row *base, const struct options *o,
                    const struct digits *d, struct eddis_error *err)
 {
     int rc = 0;
@@ -331,7 +319,7 @@ static int run_row(struct row *r, const struct row *one, const struct options *o
     if (!o->efficiency)
         rc = run_seeds(r, o, o->epochs, d, r->accuracy, err);
     if (rc == 0 && !o->efficiency)
-        summarise(r, one, o->seeds);
+        summarise(r, base, o->seeds);
     return rc < 0 || o->small ? rc : run_to_target(r, o, d, &r->epochs, err);
 }
 
@@ -351,6 +339,18 @@ static const struct row rows[] = {
     { "hybrid", "hsgd", 16, 4, 34, false },   { "hybrid", "hsgd", 16, 4, 1, true },
     { "hybrid", "hsgd", 16, 4, 18, true },    { "hybrid", "hsgd", 16, 4, 62, true },
 };
+
+static int make_wired(enum sync_wire wire, struct row *row)
+{
+    int n = 0;
+
+    row[n++] = rows[0];
+    for (int w = 4; w <= 16; w *= 4) {
+        row[n++] = (struct row){ "sync", "allreduce", w, 1, 1 };
+        row[n++] = (struct row){ "sync", "allreduce", w, 1, 1, .wire = wire };
+    }
+    return n;
+}
 
 static int make_rows(struct row *row)
 {
@@ -374,140 +374,6 @@ static int make_points(struct row *row)
     return n;
 }
 
-/* ---- printing ---- */
-
-static bool is_hybrid(const struct row *r)
-{
-    return algorithm_has(r->algorithm, ALGORITHM_GROUPED);
-}
-
-static bool is_async(const struct row *r)
-{
-    return algorithm_has(r->algorithm, ALGORITHM_SEVERAL) && !is_hybrid(r);
-}
-
-/* Non-inferiority: whether even the lower end of the difference's interval is within the margin.  A
- * noisy row fails it more easily than a quiet one.
- */
-static bool is_as_good(const struct row *r)
-{
-    return r->difference - r->difference_half_width > -MARGIN;
-}
-
-/* Below one process, at the lower end of the interval. */
-static double most_lost(const struct row *r)
-{
-    return fmax(r->difference_half_width - r->difference, 0);
-}
-
-/* Of the row's accuracy and of its samples, beside one process. */
-static void add_ratios(json_t *all, const struct row *r, const struct row *one,
-                       const struct options *o)
-{
-    char name[64], key[96];
-
-    (void)snprintf(name, sizeof name, "%s_%d_%d_groups_period_%lld%s", r->name, r->n, r->groups,
-                   (long long)r->period, r->alike ? "_alike" : "");
-    (void)snprintf(key, sizeof key, "ratio_samples_%s", name);
-    if (!o->small)
-        json_object_set_new(all, key, json_real(one->epochs / r->epochs));
-    if (o->efficiency)
-        return;
-    (void)snprintf(key, sizeof key, "ratio_accuracy_%s", name);
-    json_object_set_new(all, key, json_real(r->mean / one->mean));
-}
-
-static json_t *row_json(const struct row *r, const struct row *one, const struct options *o)
-{
-    json_t *j = json_pack("{s:s, s:i, s:i, s:b, s:I}", "mode", r->name, "workers", r->n, "groups",
-                          r->groups, "alike", r->alike, "period", (json_int_t)r->period);
-
-    if (j && !o->small)
-        json_object_set_new(j, "efficiency", json_real(one->epochs / r->epochs));
-    if (j && !o->efficiency)
-        json_object_update_new(j, json_pack("{s:f, s:f, s:f, s:f, s:b}", "accuracy", r->mean,
-                                            "half_width", r->half_width, "difference",
-                                            r->difference, "difference_half_width",
-                                            r->difference_half_width, "as_good", is_as_good(r)));
-    return j;
-}
-
-static int print_json(const struct row *row, int n, const struct options *o)
-{
-    cleanup_json json_t *list = json_array(), *all = NULL;
-    cleanup_free char *text = NULL;
-
-    all = json_pack("{s:i, s:s, s:i, s:i, s:O}", "schema_version", 1, "bench", "accuracy", "seeds",
-                    o->seeds, "epochs", o->epochs, "rows", list);
-    for (int i = 0; i < n; i++) {
-        json_array_append_new(list, row_json(&row[i], &row[0], o));
-        if (i > 0)
-            add_ratios(all, &row[i], &row[0], o);
-    }
-    text = all ? json_text(all, false) : NULL;
-    if (!text)
-        return 1;
-    puts(text);
-    return 0;
-}
-
-static void print_head(const struct row *row, const struct options *o)
-{
-    printf("digits, mlp 64-64-10, ");
-    if (!o->efficiency)
-        printf("%d epochs, ", o->epochs);
-    printf("batch %d of all workers, speeds 1 : 0.6 : 0.35 : 0.15; %d seeds\n", BATCH, o->seeds);
-    if (!o->small)
-        printf("efficiency: the %.1f epochs of one process until %.0f %%, over the row's\n",
-               row[0].epochs, 100 * TARGET);
-    printf("%-8s %7s %14s %6s", "mode", "workers", "groups", "period");
-    if (!o->efficiency)
-        printf(" %18s %21s %18s", "test accuracy, %", "beside one", "costs at most");
-    puts(o->small ? "" : "  efficiency");
-}
-
-static void print_row(const struct row *r, const struct row *one, const struct options *o)
-{
-    const char *kind = !is_hybrid(r) || r->n == SPEEDS ? "" : r->alike ? " alike" : " unlike";
-    char groups[24];
-
-    (void)snprintf(groups, sizeof groups, "%d%s", r->groups, kind);
-    printf("%-8s %7d %14s %6lld", r->name, r->n, groups, (long long)r->period);
-    if (!o->efficiency)
-        printf(" %10.2f +- %.2f %12.2f +- %.2f %13.2f%5s", 100 * r->mean, 100 * r->half_width,
-               100 * r->difference, 100 * r->difference_half_width, 100 * most_lost(r),
-               is_as_good(r) ? "" : " (!)");
-    if (!o->small)
-        printf(" %11.2f", one->epochs / r->epochs);
-    putchar('\n');
-}
-
-/* Rows that may cost more than the margin are marked; here is how many do not. */
-static void print_verdict(const struct row *row, int n)
-{
-    int good[2] = { 0 }, of[2] = { 0 };
-
-    for (int i = 1; i < n; i++)
-        if (is_hybrid(&row[i]) || is_async(&row[i])) {
-            of[is_async(&row[i])]++;
-            good[is_async(&row[i])] += is_as_good(&row[i]);
-        }
-    printf("costs at most: the lower end of the 95 %% interval of the difference to one process, "
-           "seed by seed;\n(!): more than %.1f points, so a loss of that size is not ruled out\n",
-           100 * MARGIN);
-    printf("not worse than one process by %.1f points: hybrid %d of %d rows, async %d of %d\n",
-           100 * MARGIN, good[0], of[0], good[1], of[1]);
-}
-
-static void print_table(const struct row *row, int n, const struct options *o)
-{
-    print_head(row, o);
-    for (int i = 0; i < n; i++)
-        print_row(&row[i], &row[0], o);
-    if (!o->efficiency)
-        print_verdict(row, n);
-}
-
 /* ---- options and data ---- */
 
 static int number_of(const char *text, int most)
@@ -527,7 +393,10 @@ static int parse(int argc, char **argv, struct options *o)
             o->small = true;
         else if (strcmp(argv[i], "--efficiency") == 0)
             o->efficiency = true;
-        else if (strcmp(argv[i], "--seeds") == 0)
+        else if (strcmp(argv[i], "--wire") == 0 && argv[i + 1]) {
+            o->wired = true;
+            o->wire = sync_wire_find(argv[++i]);
+        } else if (strcmp(argv[i], "--seeds") == 0)
             o->seeds = number_of(argv[++i], MAX_SEEDS);
         else if (strcmp(argv[i], "--epochs") == 0)
             o->epochs = number_of(argv[++i], 10000);
@@ -536,6 +405,8 @@ static int parse(int argc, char **argv, struct options *o)
         else
             return -EINVAL;
     }
+    if (o->wired && (o->efficiency || !sync_wire_is_half(o->wire)))
+        return -EINVAL;
     return o->data && o->seeds > 0 && o->epochs > 0 && !(o->small && o->efficiency) ? 0 : -EINVAL;
 }
 
@@ -580,9 +451,9 @@ int main(int argc, char **argv)
     }
     matmul_set_threads(1);
     rc = read_digits(o.data, &digits, &err);
-    n = o.efficiency ? make_points(row) : make_rows(row);
+    n = o.wired ? make_wired(o.wire, row) : o.efficiency ? make_points(row) : make_rows(row);
     for (int i = 0; rc == 0 && i < n; i++)
-        rc = run_row(&row[i], &row[0], &o, &digits, &err);
+        rc = run_row(&row[i], base_of(row, i), &o, &digits, &err);
     free(digits.x);
     free(digits.label);
     if (rc < 0) {
@@ -590,7 +461,7 @@ int main(int argc, char **argv)
         return 1;
     }
     if (o.json)
-        return print_json(row, n, &o);
-    print_table(row, n, &o);
+        return accuracy_print_json(row, n, &o);
+    accuracy_print_table(row, n, &o);
     return 0;
 }

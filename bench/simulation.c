@@ -362,6 +362,7 @@ static int worker_place(struct worker *w, struct eddis_error *err)
             w->member[n++] = i;
     }
     w->place.n_ranks = n;
+    w->place.hosts = sync_wire_is_half(o->wire);
     w->place.peer = w->member;
     for (int i = 0; i < o->n_parameters; i++)
         w->value[i] = (struct sync_value){ .data = o->value[w->rank * o->n_parameters + i],
@@ -404,16 +405,16 @@ static int worker_engine(struct worker *w, struct eddis_error *err)
                              .writer = w->group,
                              .n_writers = r->n_groups,
                              .timeout_ns = patience_ns / 2 };
-    struct engine_options e = {
-        .place = w->place,
-        .algorithm = o->algorithm,
-        .models = has_models(r) ? &m : NULL,
-        .options = { .moving_rate = o->moving_rate >= 0 ? o->moving_rate : 0.9 / r->n_groups },
-        .bucket_bytes = 1 << 20,
-        .parameter = o->parameter,
-        .n_parameters = o->n_parameters,
-        .hooks = { w, report, agreed }
-    };
+    struct engine_options e = { .place = w->place,
+                                .algorithm = o->algorithm,
+                                .models = has_models(r) ? &m : NULL,
+                                .options = { .moving_rate = o->moving_rate >= 0 ? o->moving_rate
+                                                                                : 0.9 / r->n_groups,
+                                             .wire = o->wire },
+                                .bucket_bytes = 1 << 20,
+                                .parameter = o->parameter,
+                                .n_parameters = o->n_parameters,
+                                .hooks = { w, report, agreed } };
     int rc = engine_new(&e, &w->engine, err);
 
     for (int i = 0; rc == 0 && i < o->n_parameters; i++)

@@ -42,7 +42,9 @@ struct simulation_options {
     const char *algorithm;
     int64_t period;
     double moving_rate; /* negative: 0.9 / groups */
-    uint64_t seed;      /* 0: messages take no time */
+    enum sync_wire
+        wire;      /* of gradients; of 16 bits: each worker of a group is on a host of its own */
+    uint64_t seed; /* 0: messages take no time */
     int64_t samples, epochs;
     const int64_t *batch;                     /* [n_ranks] */
     const struct engine_parameter *parameter; /* [n_parameters] */

@@ -30,6 +30,11 @@ def main():
     for name, row in got.items():
         off = abs(row["accuracy"] - stored[name]["accuracy"])
         check(off < (0.03 if seldom(row) else 0.01), f"{name}: {row['accuracy']:.4f}, stored {stored[name]['accuracy']:.4f}")
+    wired = subprocess.run([*command, "--wire", "bfloat16"], capture_output=True, text=True, timeout=900, check=True).stdout
+    narrow = [r for r in json.loads(wired)["rows"] if r.get("wire") == "bfloat16"]
+    check([r["workers"] for r in narrow] == [4, 16], f"rows of bfloat16: {narrow}")
+    for row in narrow:
+        check(abs(row["difference"]) < 0.01, f"bfloat16 on {row['workers']} hosts: {100 * row['difference']:.2f} points beside float32")
     one = got["one", 1, 1, False, 1]["accuracy"]
     for name, row in got.items():
         points = 5 if seldom(row) else 2
