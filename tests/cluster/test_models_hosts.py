@@ -70,7 +70,9 @@ def remembers(c):
         folder = c.path(LOGIN, HOME + "/.cache/eddis")
         kept = [json.loads(path.read_text())["value"] for path in pathlib.Path(folder).glob("model-*.json")]
         assert sum(plan["communication"]["buckets"]) == 4, plan["communication"]
-        assert {"bytes": 4 * (64 * 48 + 48 + 48 * 10 + 10), "gradients": 4,
+        n_bytes = 4 * (64 * 48 + 48 + 48 * 10 + 10)
+        assert {"bytes": n_bytes, "centre_bytes": n_bytes, "gradient_bytes": n_bytes, "float32_bytes": n_bytes,
+                "gradients": 4, "min_count": 0,
                 "samples": j.summary()["steps_total"] * plan["global_batch"]} in kept, kept
 
 

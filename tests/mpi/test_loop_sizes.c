@@ -59,20 +59,20 @@ static bool is_part(const union sized *s, const void *whole, size_t size)
 
 static void sizes_of_options(void)
 {
-    const struct eddis_options whole = { .size = sizeof whole,
-                                         .samples = 100,
-                                         .epochs = 2,
-                                         .batch = 30,
-                                         .seed = 7,
-                                         .bucket_bytes = 64,
-                                         .own_pace = 1,
-                                         .measure = 1,
-                                         .pieces = 1,
-                                         .read_ahead = 3,
-                                         .drop_last = 1,
-                                         .min_count = 4,
-                                         .close_at_exit = 1 };
-    const struct eddis_options zero = { 0 };
+    static const struct eddis_options whole = { .size = sizeof whole,
+                                                .samples = 100,
+                                                .epochs = 2,
+                                                .batch = 30,
+                                                .seed = 7,
+                                                .bucket_bytes = 64,
+                                                .own_pace = 1,
+                                                .measure = 1,
+                                                .pieces = 1,
+                                                .read_ahead = 3,
+                                                .drop_last = 1,
+                                                .min_count = 4,
+                                                .close_at_exit = 1 };
+    static const struct eddis_options zero; /* its padding too */
 
     for
         EACH_SIZE(n, whole)
