@@ -106,6 +106,9 @@ static int take_line(struct csv *c, struct input_line *line, bool *holding, stru
         return eddis_fail(
             err, -EINVAL,
             "binary data, so this is no CSV; IDX images need their labels (--labels)");
+    if (line->number == 1 && !csv_row_quotes_close(line->text)) /* else it may pass for names */
+        return eddis_fail(err, -EINVAL,
+                          "a quote is not closed on this line; a row and its names must be on one");
     if (line->n == 0 || (c->n_fields == 0 && line->number == 1 && csv_row_is_header(line->text)))
         return 0;
     if (c->n_fields == 0)

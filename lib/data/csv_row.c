@@ -111,6 +111,15 @@ int64_t csv_row_fields(const char *s)
     return n;
 }
 
+bool csv_row_quotes_close(const char *s)
+{
+    bool open = false;
+
+    for (; *s; s++)
+        open ^= *s == '"';
+    return !open;
+}
+
 bool csv_row_is_header(const char *s)
 {
     for (;;) {

@@ -25,6 +25,9 @@ int64_t csv_row_fields(const char *s);
 int csv_row_parse(const char *s, int64_t n_fields, bool label_first, float *ret_x,
                   int32_t *ret_label, struct eddis_error *err);
 
+/* Whether every quote of the line has its second. */
+bool csv_row_quotes_close(const char *s);
+
 /* Whether no field of the line is a number: then it is a line of column names. */
 bool csv_row_is_header(const char *s);
 

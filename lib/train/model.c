@@ -122,6 +122,15 @@ static int find_kind(const struct model_spec *s, size_t *ret, struct eddis_error
     return eddis_fail(err, -EINVAL, "no model '%s'; there are softmax, mlp and cnn", s->name);
 }
 
+static int64_t count(const struct model *m)
+{
+    int64_t n = 0;
+
+    for (int i = 0; i < m->n_layers; i++)
+        n += m->layer[i].weight.n + m->layer[i].bias.n;
+    return n;
+}
+
 static int make_values(struct model *m, struct eddis_error *err)
 {
     int64_t scratch = 1;
@@ -136,7 +145,10 @@ static int make_values(struct model *m, struct eddis_error *err)
             scratch = conv_scratch(&l->conv);
     }
     m->scratch = new_array(scratch, sizeof(real));
-    return m->values && m->scratch ? 0 : eddis_fail(err, -ENOMEM, "out of memory");
+    if (m->values && m->scratch)
+        return 0;
+    return eddis_fail(err, -EINVAL, "no memory for a model of %lld parameters, %.1f GB of them",
+                      (long long)count(m), (double)count(m) * sizeof(real) / 1e9);
 }
 
 /* The layers without their memory. */
@@ -165,9 +177,7 @@ int model_count(const struct model_spec *spec, int64_t *ret, struct eddis_error 
     struct model m = { 0 };
     int rc = lay_out(spec, &m, err);
 
-    *ret = 0;
-    for (int i = 0; i < m.n_layers; i++)
-        *ret += m.layer[i].weight.n + m.layer[i].bias.n;
+    *ret = count(&m);
     return rc;
 }
 

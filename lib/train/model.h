@@ -66,7 +66,8 @@ struct model {
 };
 
 /* Build a model, its parameters zero, which the caller frees with model_free.
- * -EINVAL: the name, the widths, or a shape that is not the features'.
+ * -EINVAL: the name, the widths, a shape that is not the features', or parameters that the memory
+ * does not hold, which fewer samples would not mend.
  */
 int model_new(const struct model_spec *s, struct model **ret, struct eddis_error *err);
 

@@ -22,6 +22,8 @@ def bad_input():
     _, error = run([EDDIS_TRAIN, "--data", FOLDER / "ragged.csv"], code=2)
     check("ragged.csv:2: the row has 2 columns" in error and error.count("\n") == 1, error.strip())
     run([*mpirun(3), EDDIS_TRAIN, "--data", FOLDER / "ragged.csv"], code=2)
+    (FOLDER / "quote.csv").write_text('"1,2,0\n3,1,1\n')
+    (FOLDER / "names.csv").write_text('a,"b,label\n3,1,1\n4,1,0\n')
     check(True, "three workers end with code 2 as well")
     for words, sentence in [
             (["--data", DIGITS, "--test", 1797], "none are left"),
@@ -35,6 +37,10 @@ def bad_input():
             (["--data", DIGITS, "--load", DIGITS], "it is no safetensors file"),
             (["--data", DIGITS, "--load", "/nowhere.model"], "cannot open '/nowhere.model'"),
             (["--data", DIGITS, "--load", "x", "--model", "mlp"], "leave --model out"),
+            (["--data", DIGITS, "--widths", "1000000,1000000"],
+             "no memory for a model of 1000076000010 parameters, 4000.3 GB of them"),
+            (["--data", FOLDER / "quote.csv"], "quote.csv:1: a quote is not closed on this line"),
+            (["--data", FOLDER / "names.csv"], "names.csv:1: a quote is not closed on this line"),
             (["--data", DIGITS, "--test-only"], "name it with --load FILE"),
             (["--data", "/nowhere.csv"], "cannot open '/nowhere.csv'"),
             ([], "no data")]:

@@ -143,6 +143,8 @@ static const struct {
     { "1;2;0\n", ":1: a row has one column" },
     { "1,2,0\n3,\"4,1\n", ":2: column 2 is not a number: '\"4,1'" },
     { "1,2,0\n3,\"4\"5,1\n", ":2: column 2 is not a number: '\"4\"5'" },
+    { "\"1,2,0\n3,4,1\n", ":1: a quote is not closed on this line" },
+    { "a,\"b,c\n3,4,1\n", ":1: a quote is not closed on this line" },
     { "1,2,0\n3,\"\",1\n", ":2: column 2 is not a number: '\"\"'" },
     { "1,2,0\n3,\"4,5\",1\n", ":2: column 2 is not a number: '\"4,5\"'" },
 };
