@@ -438,39 +438,17 @@ static int stop_job(const struct run *r)
     return rc;
 }
 
-static void tell_pruned(void *ctx, const struct job_folder *f, double age_s, int64_t bytes)
-{
-    const struct run *r = ctx;
-    char age[NUMBER_SIZE], size[NUMBER_SIZE];
-
-    if (r->q.quiet)
-        return;
-    if (r->q.json) {
-        printf("{\"job\": \"%s\", \"age_s\": %.0f, \"bytes\": %" PRId64 "}\n", f->id, age_s, bytes);
-        return;
-    }
-    number_age((int64_t)age_s, age);
-    printf("%s %s   %s%s, %s\n", r->q.dry_run ? "would remove" : "removing", f->id,
-           age_s < 1 ? "just now" : age, age_s < 1 ? "" : " old",
-           number_bytes((double)bytes, size));
-}
-
 static int prune_jobs(struct run *r)
 {
     const struct run_prune p = { .older_ns = r->q.prune_ns,
                                  .now_ns = clock_wall_ns(),
                                  .only_failed = r->q.failed,
                                  .only_tell = r->q.dry_run,
-                                 .tell = tell_pruned,
-                                 .ctx = r };
+                                 .json = r->q.json,
+                                 .quiet = r->q.quiet };
     struct eddis_error err = { 0 };
-    int rc = run_prune(&p, &err);
 
-    if (rc < 0)
-        return fail(&err, EXIT_FAULT);
-    if (!r->q.quiet && !r->q.json)
-        printf("%d job%s %s\n", rc, rc == 1 ? "" : "s", r->q.dry_run ? "found" : "removed");
-    return 0;
+    return run_prune(&p, stdout, &err) < 0 ? fail(&err, EXIT_FAULT) : 0;
 }
 
 /* --resume of a job that has nothing left to do: how it went. */

@@ -2,6 +2,7 @@
 /* run_prune.c - removes the folders of jobs that ended long ago */
 #include "run_prune.h"
 
+#include "cmd/number.h"
 #include "cmd/status_fetch.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -10,14 +11,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fts.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-/* A driver that is only starting has no driver.json yet; one on another machine writes metrics
- * every second.
+/* A driver that is only starting has no driver.json yet, and when it was killed, its workers may
+ * write for a lease; one on another machine writes metrics every second.
  */
-static const int64_t birth_ns = 60 * CLOCK_S;
+static const int64_t quiet_ns = 60 * CLOCK_S;
 static const int64_t silent_ns = 86400 * CLOCK_S;
 
 struct folder_use {
@@ -54,17 +56,24 @@ static bool has_summary(const struct job_folder *f)
     return path && stat(path, &st) == 0;
 }
 
-/* Whether the job is surely over, when nothing in its folder has changed for age_ns. */
-static bool is_over(const struct job_folder *f, int64_t age_ns)
+/* Why the job is not surely over, when nothing in its folder has changed for age_ns.  NULL: it is;
+ * "": it runs.
+ */
+static const char *why_not_over(const struct job_folder *f, int64_t age_ns)
 {
     struct job_driver d;
     int rc = job_driver_read(f, &d, NULL);
 
     if (rc == 1)
-        return false;
+        return "";
     if (has_summary(f))
-        return true;
-    return age_ns >= (rc == -EREMOTE ? silent_ns : birth_ns);
+        return NULL;
+    if (rc == -EREMOTE)
+        return age_ns < silent_ns ? "its driver is on another machine, and may live" : NULL;
+    if (age_ns >= quiet_ns)
+        return NULL;
+    return rc == 0 ? "its driver is gone for less than a minute, and workers may still be ending"
+                   : "it is not a minute old, and may be only starting";
 }
 
 /* Of a job that is over; one whose files cannot be read is not known to have failed. */
@@ -80,7 +89,26 @@ static bool has_failed(const struct job_folder *f)
     return failed;
 }
 
-int run_prune(const struct run_prune *p, struct eddis_error *err)
+static void tell(const struct run_prune *p, const struct job_folder *f, int64_t age_ns,
+                 int64_t bytes, FILE *out)
+{
+    char age[NUMBER_SIZE], size[NUMBER_SIZE];
+    int64_t age_s = age_ns / CLOCK_S;
+
+    if (p->quiet)
+        return;
+    if (p->json) {
+        fprintf(out, "{\"job\": \"%s\", \"age_s\": %" PRId64 ", \"bytes\": %" PRId64 "}\n", f->id,
+                age_s, bytes);
+        return;
+    }
+    number_age(age_s, age);
+    fprintf(out, "%s %s   %s%s, %s\n", p->only_tell ? "would remove" : "removing", f->id,
+            age_s < 1 ? "just now" : age, age_s < 1 ? "" : " old",
+            number_bytes((double)bytes, size));
+}
+
+int run_prune(const struct run_prune *p, FILE *out, struct eddis_error *err)
 {
     cleanup_free struct job_folder *list = NULL;
     int n = job_folder_list(&list, err), removed = 0, rc = 0;
@@ -88,16 +116,22 @@ int run_prune(const struct run_prune *p, struct eddis_error *err)
     for (int i = 0; i < n; i++) {
         struct folder_use use;
         struct eddis_error why;
+        const char *why_not;
         int64_t age_ns;
         int one = 0;
 
         look(list[i].path, &use);
-        age_ns = p->now_ns - use.newest_ns;
-        if (!use.newest_ns || age_ns < p->older_ns || !is_over(&list[i], age_ns))
+        age_ns = p->now_ns > use.newest_ns ? p->now_ns - use.newest_ns : 0;
+        if (!use.newest_ns || age_ns < p->older_ns)
+            continue;
+        why_not = why_not_over(&list[i], age_ns);
+        if (why_not && *why_not && !p->quiet && !p->json)
+            fprintf(out, "leaving %s: %s\n", list[i].id, why_not);
+        if (why_not)
             continue;
         if (p->only_failed && !has_failed(&list[i]))
             continue;
-        p->tell(p->ctx, &list[i], (double)age_ns / CLOCK_S, use.bytes);
+        tell(p, &list[i], age_ns, use.bytes, out);
         if (!p->only_tell)
             one = file_remove_tree(list[i].path, &why);
         removed += one == 0;
@@ -107,5 +141,8 @@ int run_prune(const struct run_prune *p, struct eddis_error *err)
                 *err = why;
         }
     }
-    return n < 0 ? n : rc < 0 ? rc : removed;
+    rc = n < 0 ? n : rc < 0 ? rc : removed;
+    if (rc >= 0 && !p->quiet && !p->json)
+        fprintf(out, "%d job%s %s\n", rc, rc == 1 ? "" : "s", p->only_tell ? "found" : "removed");
+    return rc;
 }

@@ -8,24 +8,22 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* Called for each folder before it is removed; age_s is since the job last wrote to it. */
-typedef void (*run_prune_fn)(void *ctx, const struct job_folder *f, double age_s, int64_t bytes);
+#include <stdio.h>
 
 struct run_prune {
     int64_t older_ns; /* than this, by the newest of the folder's files */
     int64_t now_ns;   /* wall clock */
     bool only_failed; /* as job_status_failed has it */
     bool only_tell;   /* remove nothing */
-    run_prune_fn tell;
-    void *ctx;
+    bool json, quiet; /* what is printed: a document a folder that goes; nothing */
 };
 
 /* Remove the folders of jobs below the usual root that have ended, or whose driver is gone, so long
  * ago.  A link to checkpoints elsewhere goes with the folder, the checkpoints stay.  Jobs that run,
- * here or perhaps on another machine, stay.  Returns how many went; a folder that cannot be removed
- * is the error, after all others went.
+ * here or perhaps on another machine, stay.  Each is printed, also one that may be starting or
+ * ending and stays for that.  Returns how many went; a folder that cannot be removed is the error,
+ * after all others went.
  */
-int run_prune(const struct run_prune *p, struct eddis_error *err);
+int run_prune(const struct run_prune *p, FILE *out, struct eddis_error *err);
 
 #endif

@@ -203,6 +203,11 @@ int run_resume_alone(const char *word, bool other, struct eddis_error *err)
                           word, d.host);
     if (rc == 1)
         return refuse_running(word, &f, &d, err);
+    if (rc < 0 && job_folder_is_starting(&f))
+        return eddis_fail(err, -EBUSY,
+                          "--resume %s: the job is only just starting; eddis-status %s shows it, "
+                          "eddis-run --stop %s ends it",
+                          word, word, word);
     if (rc < 0) /* it has ended in good order */
         return 0;
     ns = left_ns(&f);

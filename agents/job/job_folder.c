@@ -24,6 +24,8 @@
 /* "-20261121-140712-3f9a" behind the name */
 enum { STAMP = 21, MAX_NAME = JOB_FOLDER_MAX_ID - STAMP, MAX_DRIVER_JSON = 4096, MAX_TOLD = 3 };
 
+static const int64_t starting_ns = 60 * CLOCK_S;
+
 int job_folder_root(char *ret, size_t size, struct eddis_error *err)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -176,6 +178,22 @@ int job_folder_make(const char *name, const char *dir, struct job_folder *ret,
     }
     rc = eddis_fail_errno(err, -errno, "cannot make the job's folder '%s'", f.path);
     return no_folder(rc, err);
+}
+
+static bool has(const struct job_folder *f, const char *name, struct stat *ret)
+{
+    cleanup_free char *path = file_join(f->path, "%s", name);
+
+    return path && stat(path, ret) == 0;
+}
+
+bool job_folder_is_starting(const struct job_folder *f)
+{
+    struct stat st;
+
+    return !has(f, JOB_DRIVER_FILE, &st) && !has(f, "summary.json", &st) &&
+           has(f, "job.yaml", &st) &&
+           clock_wall_ns() - (int64_t)st.st_mtim.tv_sec * CLOCK_S < starting_ns;
 }
 
 int job_folder_drop(const struct job_folder *f, struct eddis_error *err)

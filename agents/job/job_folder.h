@@ -41,6 +41,11 @@ int job_folder_root(char *ret, size_t size, struct eddis_error *err);
 int job_folder_make(const char *name, const char *dir, struct job_folder *ret,
                     struct eddis_error *err);
 
+/* Whether its driver may be on the way: it has begun to write within the last minute, and has not
+ * come to driver.json.
+ */
+bool job_folder_is_starting(const struct job_folder *f);
+
 /* Remove the folder of a job that came to nothing; one that was there before is emptied. */
 int job_folder_drop(const struct job_folder *f, struct eddis_error *err);
 

@@ -226,6 +226,25 @@ def prune():
     assert [r["job"] for r in rows] == ["young-20250101-000000-cccc"], rows
 
 
+def prune_young():
+    """Jobs without a summary that are not a minute old stay, and are named with the reason; nor is one resumed then."""
+    ahead = -3600  # by the files' own clock, so they stay young however slow this machine is
+    hurt = job_folder("hurt-20250101-000000-aaaa", ahead, "metrics.jsonl", "driver.json")
+    with open(os.path.join(hurt, "driver.json"), "w") as f:
+        json.dump({"schema_version": 1, "url": "http://127.0.0.1:1", "token": "x", "owner": "x", "pid": 1, "pid_start": 0}, f)
+    os.chmod(os.path.join(hurt, "driver.json"), 0o600)
+    new = job_folder("new-20250101-000000-bbbb", ahead, "job.yaml")
+    p = run("--prune", "0s")
+    assert p.returncode == 0 and os.path.exists(hurt) and os.path.exists(new), p
+    assert "leaving hurt-20250101-000000-aaaa: its driver is gone for less than a minute, and" in p.stdout, p
+    assert "leaving new-20250101-000000-bbbb: it is not a minute old, and may be only starting" in p.stdout, p
+    assert run("--prune", "1s").stdout == "0 jobs removed\n"
+    p = run("--resume", "new-")
+    assert p.returncode == 2 and "--resume new-: the job is only just starting" in p.stderr and p.stderr.count("\n") == 1, p
+    shutil.rmtree(new)
+    shutil.rmtree(hurt)
+
+
 def prune_failed():
     """A refused job has no folder; the newest job is the newest that started workers; with --failed those
     that ended well or were stopped stay."""
@@ -324,7 +343,7 @@ def resume():
     assert len(os.listdir(jobs)) == len(before) + 1, "a job that is over left another folder"
 
 
-CASES = [stop, stop_refused, stop_elsewhere, detach, detach_ended, detach_signal, detach_quiet, check, prune, prune_failed, prune_running, resume]
+CASES = [stop, stop_refused, stop_elsewhere, detach, detach_ended, detach_signal, detach_quiet, check, prune, prune_young, prune_failed, prune_running, resume]
 
 
 cases.run(CASES, sys.argv[2:])
