@@ -55,9 +55,8 @@ static int check_entry(const struct job_reader *r, const struct job_key *key,
                          "\"%.40s\" in \"%s\" is no name; write letters, digits and _", n->key,
                          key->name);
     if (n->kind != JOB_SCALAR)
-        return job_wrong(r, n->line, n->column, err,
-                         "\"%.40s\" in \"%s\" is a %s; write one value, in quotes", n->key,
-                         key->name, n->kind == JOB_LIST ? "list" : "map");
+        return job_wrong(r, n->line, n->column, err, "\"%.40s\" in \"%s\" is a %s; write one value",
+                         n->key, key->name, n->kind == JOB_LIST ? "list" : "map");
     if (job_node_is_null(n))
         return job_wrong(r, n->key_line, n->key_column, err,
                          "\"%.40s\" in \"%s\" has no value; write \"\" for an empty one", n->key,

@@ -139,7 +139,7 @@ static const char everything[] =
     "checkpoint: {dir: /ckpt, every: 1m30s, keep: 1, resume: old/step-00000500}\n"
     "timeouts: {launch: 90s, lease: 12.0000005s, heartbeat: 250ms, grace: 0s, checkpoint: 1m, "
     "job: \"12:00:00\"}\n"
-    "env: {ZED: \"a=b\", OMP_NUM_THREADS: 4, A: \"\", WANDB_API_KEY: geheim, U: "
+    "env: {ZED: \"a=b\", OMP_NUM_THREADS: 4, B: 1.50, C: yes, A: \"\", WANDB_API_KEY: geheim, U: "
     "\"\\x80\\u2028h\\n\\t\\\"\"}\n"
     "binding: none\n"
     "logs: {dir: auto, max_mb: 10}\n";
@@ -173,8 +173,10 @@ START_TEST(full)
     ck_assert_int_eq(job->timeouts.lease_ns, 12000000500);
     ck_assert_int_eq(job->timeouts.job_ns, 43200 * CLOCK_S);
     ck_assert_str_eq(job->env[0], "A=");
-    ck_assert_str_eq(job->env[1], "OMP_NUM_THREADS=4");
-    ck_assert_str_eq(job->env[4], "ZED=a=b");
+    ck_assert_str_eq(job->env[1], "B=1.50"); /* text, whatever YAML would call it */
+    ck_assert_str_eq(job->env[2], "C=yes");
+    ck_assert_str_eq(job->env[3], "OMP_NUM_THREADS=4");
+    ck_assert_str_eq(job->env[6], "ZED=a=b");
     job_origin_text(job, "batch.global", text, sizeof text);
     ck_assert_str_eq(text, "train.yaml:7");
     job_value_text(job, "timeouts.launch", text, sizeof text);
@@ -311,7 +313,7 @@ static const struct {
     { C "workdir: \"\"", "2:10: \"workdir\" is \"\"; write a path" },
     { C "checkpoint: {dir: [a]}", "2:19: \"checkpoint.dir\" is a list; write a path or auto" },
     { C "env: [a]", "2:6: \"env\" is a list; write a map like {NAME: value}" },
-    { C "env: {A: [x]}", "2:10: \"A\" in \"env\" is a list; write one value, in quotes" },
+    { C "env: {A: [x]}", "2:10: \"A\" in \"env\" is a list; write one value" },
     { C "env:\n  A:\n", "3:3: \"A\" in \"env\" has no value; write \"\" for an empty one" },
     { C "env: {A-B: x}", "2:7: \"A-B\" in \"env\" is no name; write letters, digits and _" },
     { C "env: {RANK: 3}", "2:7: \"RANK\" is set by eddis itself; choose another name" },
