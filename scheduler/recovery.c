@@ -2,12 +2,30 @@
 /* recovery.c - the rules by which a job, its network and its nodes are started again */
 #include "recovery.h"
 
+#include <math.h>
 #include <stddef.h>
+
+/* A program without known steps that exits within this time of its first sign of life has never
+ * come to its work; ages that differ by no more than this part of the greater are the same.
+ */
+static const double young_s = 30, same_part = 0.2;
 
 /* Whatever becomes of its launcher and nodes afterwards. */
 static bool done(const struct recovery_case *c)
 {
     return c->all_done;
+}
+
+/* Nothing is known of its steps. */
+static bool is_blind(const struct recovery_case *c)
+{
+    return !c->any_page && !c->any_step;
+}
+
+/* It may have worked without telling, and somebody wants it to start again. */
+static bool is_trusted(const struct recovery_case *c)
+{
+    return is_blind(c) && c->asked && c->started && c->cause != CAUSE_LAUNCH;
 }
 
 /* Before its first step a generation has shown nothing that a restart would be for; the first one
@@ -16,7 +34,8 @@ static bool done(const struct recovery_case *c)
  */
 static bool no_step(const struct recovery_case *c)
 {
-    return !c->less && !c->any_step && (c->generation <= 1 || c->cause == CAUSE_EXIT);
+    return !c->less && !c->any_step && !is_trusted(c) &&
+           (c->generation <= 1 || c->cause == CAUSE_EXIT);
 }
 
 /* Usage, and what shells say of programs that cannot be run or found. */
@@ -34,6 +53,22 @@ static bool same_step(const struct recovery_case *c)
            c->now.step == c->before.step && (c->now.stepped || c->before.stepped);
 }
 
+/* By itself, as a program does that cannot find its modules or data. */
+static bool too_young(const struct recovery_case *c)
+{
+    bool exited = c->cause == CAUSE_EXIT || (c->cause == CAUSE_OOM && !c->signal);
+
+    return is_trusted(c) && exited && c->alive_s <= young_s;
+}
+
+/* As same_step, where ages stand for steps. */
+static bool same_age(const struct recovery_case *c)
+{
+    return is_trusted(c) && c->now.rank >= 0 && c->now.rank == c->before.rank &&
+           c->now.code == c->before.code &&
+           fabs(c->now.age_s - c->before.age_s) <= same_part * fmax(c->now.age_s, c->before.age_s);
+}
+
 static bool used_up(const struct recovery_case *c)
 {
     return c->restarts_done >= c->restarts;
@@ -48,8 +83,10 @@ static const struct {
     bool (*fits)(const struct recovery_case *c);
     enum recovery then;
 } rules[] = {
-    { done, RECOVERY_DONE },       { unwanted, RECOVERY_UNWANTED },   { never, RECOVERY_NEVER },
-    { no_step, RECOVERY_NO_STEP }, { same_step, RECOVERY_SAME_STEP }, { used_up, RECOVERY_USED_UP },
+    { done, RECOVERY_DONE },           { unwanted, RECOVERY_UNWANTED },
+    { never, RECOVERY_NEVER },         { no_step, RECOVERY_NO_STEP },
+    { same_step, RECOVERY_SAME_STEP }, { too_young, RECOVERY_TOO_YOUNG },
+    { same_age, RECOVERY_SAME_AGE },   { used_up, RECOVERY_USED_UP },
 };
 
 enum recovery recovery_decide(const struct recovery_case *c)
@@ -60,20 +97,34 @@ enum recovery recovery_decide(const struct recovery_case *c)
     return RECOVERY_RESTART;
 }
 
+/* Why a program without known steps is not started again, and what would change that. */
+static const char *blind_words(const struct recovery_case *c)
+{
+    struct recovery_case asked = *c;
+
+    asked.asked = true;
+    if (recovery_decide(&asked) == RECOVERY_RESTART)
+        return "no finished step is known; give restarts to have such a program start again all "
+               "the same";
+    return "no finished step is known, for only programs that use libeddis tell of theirs";
+}
+
 const char *recovery_words(const struct recovery_case *c)
 {
     static const char *const words[RECOVERIES] = {
         [RECOVERY_NO_STEP] = "no worker had finished a step",
         [RECOVERY_NEVER] = "exit codes 2, 126 and 127 say that the program cannot run",
         [RECOVERY_SAME_STEP] = "the same rank has failed at the same step before",
+        [RECOVERY_TOO_YOUNG] = "it exited within 30 s of its first sign of life",
+        [RECOVERY_SAME_AGE] = "the same rank has failed in the same way at the same age before",
         [RECOVERY_USED_UP] = "all restarts are used up",
     };
     enum recovery r = recovery_decide(c);
 
     if (c->restarts == 0 || !c->started || c->cause == CAUSE_LAUNCH)
         return "";
-    if (r == RECOVERY_NO_STEP && !c->any_page)
-        return "no finished step is known, for only programs that use libeddis tell of theirs";
+    if (r == RECOVERY_NO_STEP && is_blind(c))
+        return blind_words(c);
     return words[r] ? words[r] : "";
 }
 

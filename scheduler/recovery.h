@@ -2,6 +2,9 @@
 /* recovery.h - every decision to start again: a job that failed, its network, its nodes
  *
  * Pure: the rules of eddis-run(1) as one table, first row that fits.
+ *
+ * A program of which no step is known, since no rank has told of any, is started again only where
+ * somebody has asked for restarts.  How far it had come is judged by its age then.
  */
 #ifndef EDDIS_SCHEDULER_RECOVERY_H
 #define EDDIS_SCHEDULER_RECOVERY_H
@@ -25,6 +28,8 @@ struct recovery_rank {
     int rank;     /* -1: no rank */
     int64_t step; /* -1: unknown */
     bool stepped; /* the rank had finished a step of that generation */
+    int code;     /* exit code, 128 + signal, or -1 */
+    double age_s; /* since the generation's start */
 };
 
 struct recovery_case {
@@ -39,7 +44,10 @@ struct recovery_case {
     bool started;                     /* its mpirun was ordered */
     bool all_up;                      /* and every rank of it was up */
     bool all_done;                    /* ... and has exited 0 by itself */
-    bool any_page;                    /* a rank has told of its steps, if only that it has none */
+    bool any_page;                    /* a rank of the job has ever told of its steps, if only that
+                                       * it has none */
+    bool asked;                       /* somebody has written how often the job may start again */
+    double alive_s;                   /* since the generation's first sign of life */
     bool less;                        /* for lack of memory, and less can be asked of the rank */
     bool network_cached;              /* an earlier job has found the network that it used */
 };
@@ -50,6 +58,8 @@ enum recovery {
     RECOVERY_NO_STEP,   /* nothing was done that could be gone on with */
     RECOVERY_NEVER,     /* exit 2, 126, 127: the program says that it cannot run */
     RECOVERY_SAME_STEP, /* the same rank at the same step twice running */
+    RECOVERY_TOO_YOUNG, /* without known steps: it exited soon after its start */
+    RECOVERY_SAME_AGE,  /* without known steps: the same rank in the same way at the same age */
     RECOVERY_USED_UP,   /* no restart is left */
     RECOVERY_UNWANTED,  /* the job is to end */
     RECOVERIES,

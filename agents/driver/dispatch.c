@@ -107,6 +107,13 @@ static void hear_progress(struct driver *d, int agent, const struct progress *p,
     state_progress(&d->run.state, p, now_ns);
 }
 
+static void hear_output(struct driver *d, int agent, const struct output *o, int64_t now_ns)
+{
+    telling_output(&d->telling, agent, o);
+    if (state_has_workers(&d->run.state) && state_has_rank(&d->run.state, agent, o->rank))
+        state_lives(&d->run.state, now_ns);
+}
+
 /* ---- requests ---- */
 
 /* A check waits for the other nodes, unless no more is to be expected of them. */
@@ -160,7 +167,7 @@ static void take_report(struct driver *d, int agent, const struct report *r, int
     for (int w = 0; w < r->n_workers; w++)
         hear_progress(d, agent, &r->worker[w], now_ns);
     for (int o = 0; o < r->n_outputs; o++)
-        telling_output(&d->telling, agent, &r->output[o]);
+        hear_output(d, agent, &r->output[o], now_ns);
     for (int e = 0; e < r->n_events; e++)
         hear_event(d, agent, &r->event[e], now_ns);
     if (r->n_workers) {

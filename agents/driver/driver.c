@@ -171,6 +171,7 @@ static int open_state(struct driver *d, struct eddis_error *err)
         .unsaved = !d->run.checkpoint_dir,
         .resumes = strcmp(job->checkpoint.resume, "auto") != 0,
         .restarts = job->restarts,
+        .restarts_asked = job_origin(job, "restarts").kind != JOB_DEFAULT,
         .lease_ns = job->timeouts.lease_ns,
         .node_lost_ns = job->timeouts.node_lost_ns,
         .hang_ns = job->timeouts.hang_ns,

@@ -132,6 +132,12 @@ void state_progress(struct state *s, const struct progress *p, int64_t now_ns)
     state_take(s, &(struct state_input){ .type = INPUT_PROGRESS, .progress = p, .now_ns = now_ns });
 }
 
+void state_lives(struct state *s, int64_t now_ns)
+{
+    if (s->started_ns && !s->alive_ns)
+        s->alive_ns = now_ns;
+}
+
 /* ---- the caller's answers ---- */
 
 static int place(struct state *s, enum input_type type, int n_ranks, const int *node,

@@ -37,6 +37,7 @@ struct state_options {
     bool unsaved;     /* there is no folder for checkpoints: an interrupt does not wait for one */
     bool resumes;     /* the job itself goes on from a checkpoint */
     int64_t restarts; /* at most */
+    bool restarts_asked; /* somebody has written that number */
     int64_t launch_ns, lease_ns, node_lost_ns, hang_ns, first_step_ns, grace_ns, checkpoint_ns,
         job_ns;
     /* CLOCK_NEVER: no limit; node_lost_ns, hang_ns and first_step_ns: 0 is that too, but a node is
@@ -56,8 +57,9 @@ struct state_failure {
     bool of_daemon;              /* mpirun's daemon went by itself, as it does when mpirun has */
     int64_t step;                /* -1 unknown */
     bool stepped;
-    int64_t at_once; /* samples that the rank held at most in its last step; 0: unknown */
-    bool silent;     /* the rank has printed nothing */
+    int64_t alive_ns, age_ns; /* since the generation's first sign of life, since its start */
+    int64_t at_once;          /* samples that the rank held at most in its last step; 0: unknown */
+    bool silent;              /* the rank has printed nothing */
     char node[256];
     char what[512];
 };
@@ -68,6 +70,7 @@ struct state {
     int64_t generation;
     int64_t begun_ns;    /* of the job */
     int64_t started_ns;  /* mpirun was ordered; 0: never */
+    int64_t alive_ns;    /* the generation's first sign of life was seen; 0: none yet */
     int64_t deadline_ns; /* of the phase */
     struct state_agent *agent;
     struct state_rank *rank; /* [n_ranks] once there is a plan */
@@ -91,6 +94,7 @@ struct state {
     char probe_trouble[512]; /* why it failed; "": it did not so far */
     /* recovery */
     int64_t restarts;            /* so far */
+    bool any_page;               /* a rank has ever told of its steps, if only that it has none */
     int64_t resume_step;         /* newest checkpoint that nodes told when they stopped; -1: none */
     bool resume_known;           /* somebody told */
     int64_t begun_step;          /* of the checkpoint that the job itself went on from, when it has
@@ -130,6 +134,7 @@ void state_heard(struct state *s, int agent, int64_t now_ns);
 void state_event(struct state *s, int agent, const struct event *e, int64_t now_ns);
 bool state_is_echo(const struct state *s); /* a failure now is the first seen by another node */
 void state_progress(struct state *s, const struct progress *p, int64_t now_ns);
+void state_lives(struct state *s, int64_t now_ns); /* a rank has given a sign of life */
 
 /* An agent's process has ended, or could not be started; how is for people, "agent exited 3". */
 void state_ended(struct state *s, int agent, const char *how, int64_t now_ns);

@@ -11,7 +11,11 @@
 
 static struct recovery_rank rank_of(const struct state_failure *f)
 {
-    return (struct recovery_rank){ f->set ? f->rank : -1, f->step, f->stepped };
+    return (struct recovery_rank){ .rank = f->set ? f->rank : -1,
+                                   .step = f->step,
+                                   .stepped = f->stepped,
+                                   .code = f->signal ? 128 + f->signal : f->code,
+                                   .age_s = (double)f->age_ns / CLOCK_S };
 }
 
 static struct recovery_case recovery_case(const struct state *s, const struct state_failure *f)
@@ -32,10 +36,11 @@ static struct recovery_case recovery_case(const struct state *s, const struct st
         .all_done = state_all_done(s),
         .less = f->cause == CAUSE_OOM && f->at_once > 1,
         .network_cached = s->network == STATE_NETWORK_CACHED,
+        .any_page = s->any_page,
+        .asked = s->o.restarts_asked,
+        .alive_s = (double)f->alive_ns / CLOCK_S,
     };
 
-    for (int i = 0; i < s->n_ranks; i++)
-        c.any_page = c.any_page || s->rank[i].phase >= 0;
     return c;
 }
 
@@ -134,9 +139,24 @@ static bool counts(const struct state *s, const struct state_failure *f)
     }
 }
 
-void state_failed(struct state *s, const struct state_failure *f, int64_t now_ns)
+/* A program that prints nothing is alive all the same, once a launch may take no longer. */
+static void note_age(const struct state *s, struct state_failure *f)
+{
+    int64_t silent_ns;
+
+    if (!s->started_ns)
+        return;
+    f->age_ns = f->at_ns - s->started_ns;
+    f->alive_ns = s->alive_ns ? f->at_ns - s->alive_ns : 0;
+    silent_ns = f->age_ns - s->o.launch_ns;
+    if (f->alive_ns < silent_ns)
+        f->alive_ns = silent_ns;
+}
+
+void state_failed(struct state *s, const struct state_failure *failure, int64_t now_ns)
 {
     bool second = s->failure.set;
+    struct state_failure with_age = *failure, *f = &with_age;
     struct recovery_case c;
 
     if (!counts(s, f))
@@ -146,6 +166,7 @@ void state_failed(struct state *s, const struct state_failure *f, int64_t now_ns
         state_end_saving(s, STOP_FAILURE, now_ns);
         return;
     }
+    note_age(s, f);
     c = recovery_case(s, f);
     if (recovery_decide(&c) == RECOVERY_DONE) {
         done(s, f->what, now_ns);

@@ -57,6 +57,8 @@ void state_hang_progress(struct state *s, const struct state_input *in)
     r->still_ns = min_known(p->phase_age_ns, p->page_age_ns);
     if (r->still_ns < 0)
         r->still_ns = in->now_ns - r->moved_ns;
+    state_lives(s, in->now_ns);
+    s->any_page = s->any_page || p->phase >= 0;
     r->steps = p->steps_done;
     r->phase = p->phase;
     r->opens = p->phase == STATE_RANK_START && p->phase_age_ns < 0;

@@ -110,7 +110,7 @@ struct state_trouble {
 void state_trouble(struct state *s, const struct state_trouble *t, int64_t now_ns);
 void state_rank_failed(struct state *s, const struct event *e, int agent, int64_t now_ns);
 void state_rank_left(struct state *s, int rank, int64_t at_ns, int64_t now_ns); /* by exit 0 */
-void state_failed(struct state *s, const struct state_failure *f, int64_t now_ns);
+void state_failed(struct state *s, const struct state_failure *failure, int64_t now_ns);
 void state_done_late(struct state *s, int64_t now_ns); /* a rank's end was heard of meanwhile */
 void state_probe_failed(struct state *s, const char *why, int64_t now_ns);
 void state_launch_failed(struct state *s, int agent, int64_t at_ns, const char *text,

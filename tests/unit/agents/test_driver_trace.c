@@ -10,7 +10,8 @@
  * (state_trace/world_1a7d9a2.c for its names), and anew where its answers were meant to change:
  * the sentence about a hang names timeouts.hang; one about lack of memory says what to do; where a
  * rank has ended without a word those of MPI are shown; agents that end before they have registered
- * are not to blame when the driver itself was stopped, and no node is silent because of that.  From
+ * are not to blame when the driver itself was stopped, and no node is silent because of that; where
+ * no step is known a sentence says that restarts may be asked for.  From
  * the first state of every set of nodes (world.h) every input that is possible is given, breadth
  * first, where going on well ("forward") counts as no step.  Two states are the same when they
  * answer every input alike, but for exact times and numbers in sentences.  No set is ever complete:

@@ -106,6 +106,186 @@ START_TEST(every_case)
 }
 END_TEST
 
+/* ---- programs without known steps ---- */
+
+/* How old the generation was, by its first sign of life, and how its rank failed the last time. */
+enum age { YOUNG, OLD, AGES };
+enum past { FIRST, SAME, OTHER_RANK, OTHER_CODE, OTHER_AGE, PASTS };
+
+/* What is to come of each cause in generation 1, and of an exit in a later one, where restarts are
+ * asked for; with nobody asking it is RECOVERY_NO_STEP but where a row says otherwise.
+ */
+static const struct {
+    enum recovery_cause cause;
+    int code, signal;
+    enum recovery then[AGES][PASTS];
+} blind[] = {
+#define AGAIN RECOVERY_RESTART
+#define AGED  RECOVERY_SAME_AGE
+#define EARLY RECOVERY_TOO_YOUNG
+#define NEVER RECOVERY_NEVER
+    { CAUSE_EXIT,
+      1,
+      0,
+      { { EARLY, EARLY, EARLY, EARLY, EARLY }, { AGAIN, AGED, AGAIN, AGAIN, AGAIN } } },
+    { CAUSE_EXIT,
+      2,
+      0,
+      { { NEVER, NEVER, NEVER, NEVER, NEVER }, { NEVER, NEVER, NEVER, NEVER, NEVER } } },
+    { CAUSE_EXIT,
+      126,
+      0,
+      { { NEVER, NEVER, NEVER, NEVER, NEVER }, { NEVER, NEVER, NEVER, NEVER, NEVER } } },
+    { CAUSE_EXIT,
+      127,
+      0,
+      { { NEVER, NEVER, NEVER, NEVER, NEVER }, { NEVER, NEVER, NEVER, NEVER, NEVER } } },
+    { CAUSE_SIGNAL,
+      -1,
+      11,
+      { { AGAIN, AGED, AGAIN, AGAIN, AGAIN }, { AGAIN, AGED, AGAIN, AGAIN, AGAIN } } },
+    { CAUSE_OOM,
+      -1,
+      9,
+      { { AGAIN, AGED, AGAIN, AGAIN, AGAIN }, { AGAIN, AGED, AGAIN, AGAIN, AGAIN } } },
+    { CAUSE_OOM,
+      79,
+      0,
+      { { EARLY, EARLY, EARLY, EARLY, EARLY }, { AGAIN, AGED, AGAIN, AGAIN, AGAIN } } },
+    { CAUSE_HANG,
+      -1,
+      0,
+      { { AGAIN, AGED, AGAIN, AGAIN, AGAIN }, { AGAIN, AGED, AGAIN, AGAIN, AGAIN } } },
+    { CAUSE_NODE,
+      -1,
+      0,
+      { { AGAIN, AGAIN, AGAIN, AGAIN, AGAIN }, { AGAIN, AGAIN, AGAIN, AGAIN, AGAIN } } },
+    { CAUSE_MPIRUN,
+      -1,
+      9,
+      { { AGAIN, AGAIN, AGAIN, AGAIN, AGAIN }, { AGAIN, AGAIN, AGAIN, AGAIN, AGAIN } } },
+    { CAUSE_MPIRUN,
+      1,
+      0,
+      { { AGAIN, AGAIN, AGAIN, AGAIN, AGAIN }, { AGAIN, AGAIN, AGAIN, AGAIN, AGAIN } } },
+};
+
+static struct recovery_case blind_case(int k, enum age age, enum past past)
+{
+    bool of_rank = blind[k].cause != CAUSE_NODE && blind[k].cause != CAUSE_MPIRUN;
+    double alive_s = age == OLD ? 1000 : 30, age_s = alive_s + 10;
+    int code = blind[k].signal ? 128 + blind[k].signal : blind[k].code;
+    struct recovery_rank now = { of_rank ? 5 : -1, -1, false, code, age_s }, before = now;
+    struct recovery_case c = { .cause = blind[k].cause,
+                               .code = blind[k].code,
+                               .signal = blind[k].signal,
+                               .generation = past == FIRST ? 1 : 2,
+                               .now = now,
+                               .restarts_done = past != FIRST,
+                               .restarts = 9,
+                               .started = true,
+                               .asked = true,
+                               .alive_s = alive_s };
+
+    before.rank += of_rank && past == OTHER_RANK;
+    before.code += past == OTHER_CODE;
+    before.age_s *= past == OTHER_AGE ? 0.75 : past == SAME ? 0.85 : 1;
+    c.before = past == FIRST ? (struct recovery_rank){ .rank = -1, .step = -1 } : before;
+    return c;
+}
+
+START_TEST(blind_cell)
+{
+    int k = _i / (AGES * PASTS), age = _i / PASTS % AGES, past = _i % PASTS;
+    struct recovery_case c = blind_case(k, (enum age)age, (enum past)past);
+    enum recovery then = blind[k].then[age][past];
+
+    ck_assert_int_eq(recovery_decide(&c), then);
+    c.restarts = c.restarts_done;
+    ck_assert_int_eq(recovery_decide(&c), then == AGAIN ? RECOVERY_USED_UP : then);
+    c.restarts = 9;
+    c.unwanted = true;
+    ck_assert_int_eq(recovery_decide(&c), RECOVERY_UNWANTED);
+    c.unwanted = false;
+    /* nobody has asked for it, or the ranks have not begun: as with any program before its step */
+    if (then == NEVER)
+        return;
+    c.asked = false;
+    ck_assert_int_eq(recovery_decide(&c), c.generation > 1 && c.cause != CAUSE_EXIT
+                                              ? RECOVERY_RESTART
+                                              : RECOVERY_NO_STEP);
+    c.asked = true;
+    c.started = false;
+    ck_assert_int_eq(recovery_decide(&c), c.generation > 1 && c.cause != CAUSE_EXIT
+                                              ? RECOVERY_RESTART
+                                              : RECOVERY_NO_STEP);
+    c.started = true;
+    c.any_page = true;
+    ck_assert_int_eq(recovery_decide(&c), c.generation > 1 && c.cause != CAUSE_EXIT
+                                              ? RECOVERY_RESTART
+                                              : RECOVERY_NO_STEP);
+}
+END_TEST
+
+/* The two limits: 30 s of life, a fifth of the greater age. */
+START_TEST(blind_limits)
+{
+    struct recovery_case c = blind_case(0, OLD, SAME);
+
+    c.before.rank = -1;
+    c.alive_s = 30;
+    ck_assert_int_eq(recovery_decide(&c), RECOVERY_TOO_YOUNG);
+    c.alive_s = 30.001;
+    ck_assert_int_eq(recovery_decide(&c), RECOVERY_RESTART);
+    c = blind_case(0, OLD, SAME);
+    c.now.age_s = 100;
+    for (int i = 0; i < 2; i++) {
+        double other = c.now.age_s * (i ? 1.25 : 0.8);
+
+        c.before.age_s = other;
+        ck_assert_int_eq(recovery_decide(&c), RECOVERY_SAME_AGE);
+        c.before.age_s = other + (i ? 0.1 : -0.1);
+        ck_assert_int_eq(recovery_decide(&c), RECOVERY_RESTART);
+    }
+}
+END_TEST
+
+/* A launch that fails has shown nothing of the program; a step that is known makes it another one's
+ * case.
+ */
+START_TEST(blind_launch)
+{
+    struct recovery_case c = blind_case(8, OLD, FIRST);
+
+    c.cause = CAUSE_LAUNCH;
+    ck_assert_int_eq(recovery_decide(&c), RECOVERY_NO_STEP);
+    c.generation = 2;
+    ck_assert_int_eq(recovery_decide(&c), RECOVERY_RESTART);
+    c = blind_case(0, YOUNG, FIRST);
+    c.any_page = c.any_step = true;
+    ck_assert_int_eq(recovery_decide(&c), RECOVERY_RESTART);
+}
+END_TEST
+
+START_TEST(blind_words)
+{
+    struct recovery_case c = blind_case(0, YOUNG, FIRST);
+
+    ck_assert_str_eq(recovery_words(&c), "it exited within 30 s of its first sign of life");
+    c.asked = false;
+    ck_assert_str_eq(recovery_words(&c), "no finished step is known, for only programs that use "
+                                         "libeddis tell of theirs");
+    c = blind_case(4, YOUNG, SAME);
+    ck_assert_str_eq(recovery_words(&c),
+                     "the same rank has failed in the same way at the same age before");
+    c = blind_case(4, YOUNG, FIRST);
+    ck_assert_str_eq(recovery_words(&c), "");
+    c.asked = false;
+    ck_assert_str_eq(recovery_words(&c), "no finished step is known; give restarts to have such a "
+                                         "program start again all the same");
+}
+END_TEST
+
 START_TEST(words)
 {
     struct recovery_case c = { CAUSE_EXIT, 1, 1, true, NOBODY, NOBODY, 0, 3, .started = true };
@@ -213,6 +393,10 @@ static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, row, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, every_case);
+    tcase_add_loop_test(tc, blind_cell, 0, (int)(sizeof blind / sizeof *blind) * AGES * PASTS);
+    tcase_add_test(tc, blind_limits);
+    tcase_add_test(tc, blind_launch);
+    tcase_add_test(tc, blind_words);
     tcase_add_test(tc, words);
     tcase_add_test(tc, no_words);
     tcase_add_test(tc, network_again);

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_any_program.py BUILD [CASE ...] - scripts that know nothing of eddis, under eddis-run as they are.
+
+Two ranks of plain Python on one host; each case is a way to fail, and what comes of it.
+"""
+
+import os
+import sys
+
+from cases import run
+from job import Folders, Job
+
+BUILD = sys.argv[1]
+FOLDERS = Folders()
+KILLED = """
+import os, signal, time
+first = os.environ["EDDIS_GENERATION"] == "1"
+print("generation", os.environ["EDDIS_GENERATION"], os.environ["TORCHELASTIC_RESTART_COUNT"], flush=True)
+if first and os.environ["RANK"] == "1":
+    os.kill(os.getpid(), signal.SIGKILL)
+time.sleep(600 if first else 0)
+"""
+
+
+def script(name, text, *args, python=sys.executable, **environ):
+    path = FOLDERS.path("work", name + ".py")
+    with open(path, "w") as f:
+        f.write(text)
+    return Job(BUILD, FOLDERS, [*args, "--", python, path], **environ)
+
+
+def asked():
+    """A signal of others is gone on after where restarts was written, and the program is told."""
+    with script("killed", KILLED, "--restarts", "2") as j:
+        j.check(0, "ok", "rank 1 (node", "died of signal 9", failed_rank=1)
+    s = j.summary()
+    assert s["restarts"] == 1 and s["generations"] == 2, s
+    assert "restarting from wherever the program goes on by itself on 1 node (generation 2 of at most 3)" in j.err, j.err
+    assert "generation 1 0\n" in j.log(1) and "generation 2 1\n" in j.log(1), j.log(1)
+
+
+def not_asked():
+    with script("killed", KILLED) as j:
+        j.check(137, "rank_signal", "not started again: no finished step is known; give restarts to have", failed_rank=1)
+    assert j.summary()["restarts"] == 0, j.summary()
+
+
+def none_wanted():
+    with script("killed", KILLED, "--restarts", "0") as j:
+        j.check(137, "rank_signal", "died of signal 9", failed_rank=1)
+    assert "not started again" not in j.err, j.err
+
+
+def typo():
+    """What cannot even begin runs once."""
+    with script("typo", "import no_such_module\n", "--restarts", "3") as j:
+        j.check(1, "rank_exit", "ModuleNotFoundError: No module named 'no_such_module'",
+                "not started again: it exited within 30 s of its first sign of life", failed_rank=(0, 1))
+    assert j.summary()["restarts"] == 0, j.summary()
+
+
+def same_age():
+    """The same rank in the same way at the same age would fail so for ever; on a busy machine not the second time."""
+    text = KILLED.replace("if first and", "if").replace("    os.kill", "    time.sleep(3); os.kill")
+    with script("again", text, "--restarts", "9") as j:
+        j.check(137, "rank_signal", "not started again: the same rank has failed in the same way at the same age before",
+                failed_rank=1)
+    assert j.summary()["restarts"] >= 1, j.summary()
+
+
+CASES = [asked, not_asked, none_wanted, typo, same_age]
+
+
+run(CASES, sys.argv[2:])
