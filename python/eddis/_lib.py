@@ -131,6 +131,7 @@ _CALLS = {
 # The others: their arguments and what they return.
 _OTHERS = {
     "checkpoint_size": ([c_void_p, c_int, c_char_p, POINTER(_Message)], c_int64),
+    "checkpoint_folder": ([c_void_p], c_char_p),
     "gradient": ([c_void_p, c_int], c_void_p),
     "gradient_block": ([c_void_p, POINTER(c_size_t)], c_void_p),
     "world": ([c_void_p, POINTER(World)], c_int),
@@ -180,13 +181,26 @@ def version() -> str:
     return lib.eddis_version().decode()
 
 
+def _error(result: int, message: _Message) -> Error:
+    return Error(result, message.text.decode(errors="replace") or os.strerror(-result))
+
+
 def call(name: str, *arguments: Any) -> int:
     """eddis_<name>(*arguments, &error): its result, 0 or a count.  Raises Error."""
     message = _Message()
     result = _functions[name](*arguments, byref(message))
     if result < 0:
-        raise Error(result, message.text.decode(errors="replace") or os.strerror(-result))
+        raise _error(result, message)
     return result
+
+
+def told(name: str, *arguments: Any) -> tuple[int, str]:
+    """The same, and the sentence that may come with a result."""
+    message = _Message()
+    result = _functions[name](*arguments, byref(message))
+    if result < 0:
+        raise _error(result, message)
+    return result, message.text.decode(errors="replace")
 
 
 def repeat(name: str, *arguments: Any) -> int:

@@ -15,6 +15,7 @@ import atexit
 import ctypes
 import os
 import pickle
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -53,6 +54,7 @@ class Worker:
         self.after_values: list[Callable[[], None]] = []  # a call has written them
         self.restore: Callable[[], bool] | None = None  # go on from a checkpoint; False: there is none
         self.save: Callable[[], None] | None = None  # write a checkpoint, with all others
+        self.is_told_unsaved = False  # that the script keeps nothing
         self.outliving: list[Any] = []  # objects whose memory the library uses
 
     # ---- joining and leaving
@@ -147,6 +149,9 @@ class Worker:
 
     def begin_with(self) -> None:
         """One model on all workers: the checkpoint's, or rank 0's.  Collective."""
+        if not self.restore and os.environ.get("EDDIS_RESUME_FROM"):
+            raise RuntimeError("the job is to go on from a checkpoint, but the script has no eddis.torch.State, which "
+                               "would read it: make one before the loop")
         if self.restore and self.restore():
             return
         L.call("broadcast_parameters", self.handle, 0)
@@ -214,8 +219,16 @@ class Worker:
         L.call("step_end", self.handle, self.report)
         self.in_step = False
         self.next_step = self.step.step + 1
-        if self.step.flags & L.STEP_CHECKPOINT and self.save:
+        if self.step.flags & L.STEP_CHECKPOINT:
+            self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        if self.save:
             self.save()
+        elif not self.is_told_unsaved and self.rank == 0:
+            self.is_told_unsaved = True
+            print("eddis: the job asks for a checkpoint, but the script has no eddis.torch.State: none is written",
+                  file=sys.stderr, flush=True)
 
     def finish(self) -> None:
         """End all steps; in async and hybrid mode the parameters are the centre then.  Collective."""

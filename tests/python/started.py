@@ -24,3 +24,16 @@ def said(tmp_path: pathlib.Path, *command: str) -> str:
                           timeout=MINUTES)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def began(tmp_path: pathlib.Path, *command: str) -> subprocess.Popen[str]:
+    """The same, while it runs; what it says goes to one pipe."""
+    return subprocess.Popen([*map(str, command)], cwd=tmp_path, env=environment(tmp_path), text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def ended(tmp_path: pathlib.Path, *command: str) -> tuple[int, str]:
+    """Its exit code, and all that it said."""
+    job = began(tmp_path, *command)
+    output = job.communicate(timeout=MINUTES)[0]
+    return job.returncode, output

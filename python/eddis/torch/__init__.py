@@ -25,8 +25,9 @@ from .._worker import READ_NONE, worker
 from ._collectives import Op, allreduce, broadcast, broadcast_object, broadcast_optimizer_state, broadcast_parameters
 from ._loader import Loader, loader
 from ._optimizer import DistributedOptimizer, no_sync
+from ._state import State
 
-__all__ = ["DistributedOptimizer", "Loader", "Op", "allreduce", "broadcast", "broadcast_object",
+__all__ = ["DistributedOptimizer", "Loader", "Op", "State", "allreduce", "broadcast", "broadcast_object",
            "broadcast_optimizer_state", "broadcast_parameters", "finish", "init", "loader", "local_rank", "local_size",
            "mode", "no_sync", "rank", "report", "set_metric", "set_weight", "shutdown", "size", "stop"]
 

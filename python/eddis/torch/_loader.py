@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from torch.utils import data
@@ -45,6 +45,8 @@ class Loader:
         self.dataset = made_from.dataset
         self.drop_last = made_from.drop_last
         self.iterations = 0  # over this, begun: the script's epochs
+        self.is_inside = False  # of one
+        self.on_entry: list[Callable[[], None]] = []  # once, when the next one begins
         self._epochs = epochs
         self._sampler = _Sampler(len(made_from.dataset))
         self._inner = data.DataLoader(self.dataset, batch_sampler=self._sampler,
@@ -73,16 +75,26 @@ class Loader:
         self._sampler.epoch = self.iterations
         self._sampler.told.clear()
         self.iterations += 1
-        for batch in self._inner:
+        self.is_inside = True
+        try:
+            yield from self._steps()
+            if worker.plan_step(worker.next_step) is None:
+                worker.finish()
+        finally:
+            self.is_inside = False
+        worker.set_phase(L.PHASE_EVALUATE)
+
+    def _steps(self) -> Iterator[Any]:
+        batches = iter(self._inner)  # this draws a random number
+        while self.on_entry:
+            self.on_entry.pop()()
+        for batch in batches:
             if not self._begin(self._sampler.told.popleft()):
                 break
             yield batch
             worker.end()
             if worker.step.flags & L.STEP_STOP:
                 break
-        if worker.plan_step(worker.next_step) is None:
-            worker.finish()
-        worker.set_phase(L.PHASE_EVALUATE)
 
     @staticmethod
     def _begin(number: int) -> bool:
@@ -95,6 +107,13 @@ class Loader:
 
 
 _loader: Loader | None = None
+
+
+def the_loader() -> Loader:
+    """The one of this process."""
+    if _loader is None:
+        raise RuntimeError("there is no eddis.torch.loader, which tells how many samples there are")
+    return _loader
 
 
 def loader(made_from: data.DataLoader, epochs: int = 0) -> Loader:
@@ -148,7 +167,6 @@ def start() -> None:
     """Before the first step, all is known: share it, and begin with one model.  The second time nothing."""
     if worker.committed:
         return
-    if _loader is None:
-        raise RuntimeError("there is no eddis.torch.loader, which tells how many samples there are")
+    the_loader()
     worker.commit()
     worker.begin_with()

@@ -78,6 +78,11 @@ class _Distributed:
                                "them before")
 
 
+def distributed_optimizers() -> list[tuple[torch.optim.Optimizer, list[tuple[str, torch.nn.Parameter]]]]:
+    """Each with the parameters that it trains, by name."""
+    return [(d.optimizer, [(m.name, m.parameter) for m in d.set.members]) for d in _distributed]
+
+
 def _parameters_of(optimizer: torch.optim.Optimizer) -> list[torch.nn.Parameter]:
     return [p for group in optimizer.param_groups for p in group["params"]]
 

@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: Apache-2.0
+"""State: what a script goes on with after a restart, kept in the job's checkpoints.
+
+Entries of a checkpoint, each a file of torch.save that torch.load reads with weights_only:
+
+    torch.parameters  of the models, by rank 0; in async and hybrid mode the centre, while it is in their place
+    torch.optimizers  by the first worker of each group
+    torch.buffers     of the models, by each worker whose own are not rank 0's to the last bit
+    torch.worker      by each worker: the rest of the objects, values, the loader's place, random states
+
+A step's checkpoint is written when the loop's body has run, so the loader resumes in that epoch, perhaps with nothing
+left of it, and what the script does behind the epoch, as a scheduler's step, is done once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import random
+import sys
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from .. import _checkpoint
+from .. import _lib as L
+from .._worker import worker
+from ._loader import Loader, the_loader
+from ._optimizer import distributed_optimizers
+
+FORMAT = 1
+_OWN_NAMES = ("resumed",)
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, torch.Tensor, torch.nn.Parameter, torch.Size, torch.dtype,
+          torch.device)
+_MAPPINGS = (dict, OrderedDict, Counter)
+_LISTS = (list, tuple, set)
+
+_state: State | None = None
+
+
+class State:
+    """What the script goes on with when the job starts again or resumes: its objects, its own plain values, the
+    loader's place, and the random states of every worker.  A checkpoint is written whenever the job asks for one.
+
+        state = eddis.State(model=model, optimizer=optimizer, scheduler=scheduler, best=0.0)
+        for epoch in loader.epochs(20):
+            for x, y in loader:
+                ...
+            scheduler.step()
+            state.best = max(state.best, test(model))
+
+    model, optimizer, scheduler, scaler: objects with state_dict() and load_state_dict(), or lists of them; others by
+    any name.  What else is named becomes an attribute: numbers, texts, tensors, and lists and dicts of these.  They are
+    kept as they are then; the checkpoint's are there from the first step on.  loader: that of eddis.loader, which is
+    kept anyway.
+
+    Every model and every optimizer of DistributedOptimizer must be in it.  One in a process, made before the first
+    step.  Raises RuntimeError where that is not so and TypeError for what cannot be kept; a checkpoint of another
+    script is a ValueError at the first step, a damaged one an eddis.Error.
+    """
+
+    def __init__(self, *, model: Any = None, optimizer: Any = None, scheduler: Any = None, scaler: Any = None,
+                 loader: Loader | None = None, **others: Any) -> None:
+        global _state
+        if worker.committed:
+            raise RuntimeError("the first step has begun: make eddis.torch.State before the loop")
+        if _state is not None:
+            raise RuntimeError("there is an eddis.torch.State already: give it all that is to be kept")
+        if loader is not None and not isinstance(loader, Loader):
+            raise TypeError(f"loader is a {type(loader).__name__}: give State what eddis.torch.loader returned")
+        for name in _OWN_NAMES:
+            if name in others:
+                raise ValueError(f"'{name}' is a name of State's own: take another one")
+        named = dict(model=model, optimizer=optimizer, scheduler=scheduler, scaler=scaler)
+        self._objects: dict[str, Any] = {}
+        self._values: set[str] = set()
+        self._resumed = False
+        for name, thing in [*((n, t) for n, t in named.items() if t is not None), *others.items()]:
+            self._keep(name, thing)
+        worker.restore, worker.save = self._restore, self._save
+        _state = self
+
+    @property
+    def resumed(self) -> bool:
+        """Whether the first step went on from a checkpoint."""
+        return self._resumed
+
+    def _keep(self, name: str, thing: Any) -> None:
+        objects = list(_objects_of(name, thing))
+        if objects:
+            self._objects.update(objects)
+        else:
+            if name in ("model", "optimizer", "scheduler", "scaler"):
+                raise TypeError(f"{name} is a {type(thing).__name__}, which has no state_dict() and load_state_dict()")
+            plain(f"State's {name}", thing)
+            self._values.add(name)
+        setattr(self, name, thing)
+
+    # ---- what goes into a checkpoint
+
+    def _kinds(self) -> dict[str, str]:
+        """What is kept, to compare with what a checkpoint has."""
+        kinds = {name: "Module" if isinstance(it, torch.nn.Module) else type(it).__name__
+                 for name, it in self._objects.items()}
+        return {**kinds, **{name: "value" for name in self._values}}
+
+    def _of(self, kind: type) -> dict[str, Any]:
+        return {name: it for name, it in self._objects.items() if isinstance(it, kind)}
+
+    def _parts_of_models(self, are_parameters: bool) -> dict[str, dict[str, Any]]:
+        """{model: {name: value}}, of parameters or of the rest."""
+        parts = {}
+        for name, module in self._of(torch.nn.Module).items():
+            parameters = {key for key, _ in module.named_parameters(remove_duplicate=False)}
+            parts[name] = {key: plain(f"{name}.{key}", value) for key, value in module.state_dict().items()
+                           if (key in parameters) == are_parameters}
+        return parts
+
+    def _optimizers(self) -> dict[str, Any]:
+        return {name: plain(name, it.state_dict()) for name, it in self._of(torch.optim.Optimizer).items()}
+
+    def _own(self) -> dict[str, Any]:
+        loader = the_loader()
+        others = {name: plain(name, it.state_dict()) for name, it in self._objects.items()
+                  if not isinstance(it, (torch.nn.Module, torch.optim.Optimizer))}
+        return {"format": FORMAT, "kinds": self._kinds(), "objects": others,
+                "values": {name: plain(f"State's {name}", getattr(self, name)) for name in self._values},
+                "epoch": loader.iterations - loader.is_inside, "is_inside": loader.is_inside,
+                "random": _random_states()}
+
+    def _save(self) -> None:
+        _checkpoint.write(self._entries)
+
+    def _entries(self) -> Iterator[tuple[str, io.BytesIO]]:
+        if worker.rank == 0:
+            yield "torch.parameters", _saved(self._parts_of_models(True))
+        if worker.world.group_rank == 0:
+            yield "torch.optimizers", _saved(self._optimizers())
+        buffers = _saved(self._parts_of_models(False))
+        digest = hashlib.blake2b(buffers.getbuffer()).digest()
+        if worker.broadcast_bytes(digest, 0) != digest or worker.rank == 0:
+            yield "torch.buffers", buffers
+        yield "torch.worker", _saved(self._own())
+
+    # ---- and out of it
+
+    def _restore(self) -> bool:
+        self._check()
+        self._resumed = _checkpoint.read(self._take)
+        return self._resumed
+
+    def _check(self) -> None:
+        """All that is trained is kept, and can be read again."""
+        kept = self._of(torch.optim.Optimizer).values()
+        for optimizer, named in distributed_optimizers():
+            if not any(optimizer is it for it in kept):
+                raise RuntimeError(f"an optimizer ({type(optimizer).__name__}) is not in eddis.torch.State, which "
+                                   "would go on without its momentum: give it as optimizer=")
+            parameters = {p for module in self._of(torch.nn.Module).values() for p in module.parameters()}
+            for name, parameter in named:
+                if parameter not in parameters:
+                    raise RuntimeError(f"parameter '{name}' is in no model of eddis.torch.State: give its module as "
+                                       "model=, or put it into a torch.nn.ParameterList")
+        for what, saved in (("an object or value", self._own()), ("a model's buffer", self._parts_of_models(False))):
+            _loaded(_saved(saved), f"{what} that eddis.torch.State is to keep")
+
+    def _take(self, checkpoint: _checkpoint.Reading) -> None:
+        own = checkpoint.info.own == 1
+        where = f"checkpoint '{checkpoint.folder}'"
+        root = _root_of_group()
+
+        def entry(name: str, rank: int) -> dict[str, Any]:
+            data = checkpoint.get(rank, name) if own else None
+            data = data or checkpoint.get(0, name)
+            if data is None:
+                raise ValueError(f"{where} is not of eddis.torch.State: it has no '{name}' of rank 0")
+            return _loaded(data, f"'{name}' of {where}")
+
+        mine = entry("torch.worker", worker.rank)
+        _compare(mine, self._kinds(), where)
+        self._load_models(entry("torch.parameters", 0), entry("torch.buffers", worker.rank), where)
+        self._load({**entry("torch.optimizers", root), **mine["objects"]}, where)
+        for name, value in mine["values"].items():
+            setattr(self, name, value)
+        self._place(mine, own)
+
+    def _load_models(self, parameters: dict[str, Any], buffers: dict[str, Any], where: str) -> None:
+        for name, module in self._of(torch.nn.Module).items():
+            theirs, ours = {**parameters[name], **buffers[name]}, module.state_dict()
+            for key in [*ours, *theirs]:
+                if key not in theirs or key not in ours or _shape(theirs[key]) != _shape(ours[key]):
+                    raise ValueError(f"{where} is of another model: its {name} has {_told(key, theirs)}, this one "
+                                     f"{_told(key, ours)}")
+            module.load_state_dict(theirs)
+
+    def _load(self, saved: dict[str, Any], where: str) -> None:
+        for name, value in saved.items():
+            try:
+                self._objects[name].load_state_dict(value)
+            except (ValueError, KeyError, TypeError, RuntimeError, AttributeError) as reason:
+                raise ValueError(f"{where} does not fit this script's {name}: {_first_line(reason)}") from reason
+
+    @staticmethod
+    def _place(mine: dict[str, Any], own: bool) -> None:
+        """The loader's, and random numbers where they were.  To begin an epoch the loader draws one, which that of the
+        checkpoint had drawn before."""
+        loader = the_loader()
+        loader.iterations = mine["epoch"]
+
+        def draw() -> None:
+            if own:
+                _set_random_states(mine["random"])
+            else:
+                _draw_anew()
+
+        if mine["is_inside"]:
+            loader.on_entry.append(draw)
+        else:
+            draw()
+
+
+def _objects_of(name: str, thing: Any) -> Iterator[tuple[str, Any]]:
+    """What of it has a state of its own, itself or in a list, by name."""
+    if callable(getattr(thing, "state_dict", None)) and callable(getattr(thing, "load_state_dict", None)):
+        yield name, thing
+    elif type(thing) in (list, tuple):
+        found = [list(_objects_of(f"{name}.{i}", it)) for i, it in enumerate(thing)]
+        if all(found):
+            for objects in found:
+                yield from objects
+    elif type(thing) is dict:
+        found = [list(_objects_of(f"{name}.{key}", it)) for key, it in thing.items()]
+        if all(found):
+            for objects in found:
+                yield from objects
+
+
+# ---- bytes
+
+def plain(name: str, value: Any) -> Any:
+    """The value of types that torch.load reads without running what it finds; numbers of numpy become Python's.  Raises
+    TypeError."""
+    kind = type(value)
+    if isinstance(value, torch.Tensor):
+        return value.detach()
+    if kind in _PLAIN:
+        return value
+    if kind in _MAPPINGS:
+        rows = {plain(f"{name}'s keys", key): plain(f"{name}[{key!r}]", it) for key, it in value.items()}
+        return kind(rows)
+    if kind in _LISTS:
+        return kind(plain(f"{name}[{i}]", it) for i, it in enumerate(value))
+    for plainer in (bool, int, float, complex, str, bytes, dict, list, tuple, set):
+        if isinstance(value, plainer):  # an enumeration's member, numpy's float64, a named tuple
+            return plain(name, plainer(value))
+    if kind.__module__ == "numpy" and callable(getattr(value, "item", None)) and not getattr(value, "shape", None):
+        return plain(name, value.item())
+    raise TypeError(f"{name} is a {kind.__module__}.{kind.__qualname__}, which eddis.torch.State cannot keep: numbers, "
+                    "texts, tensors, and lists and dicts of these it can")
+
+
+def _saved(value: Any) -> io.BytesIO:
+    data = io.BytesIO()
+    torch.save(value, data)
+    return data
+
+
+def _loaded(data: io.BytesIO, what: str) -> Any:
+    data.seek(0)
+    try:
+        return torch.load(data, map_location="cpu", weights_only=True)
+    except Exception as reason:  # several types each of pickle, zip and torch
+        raise ValueError(f"{what} cannot be read: {_first_line(reason)}") from reason
+
+
+def _first_line(reason: Exception) -> str:
+    return str(reason).strip().split("\n")[0] or type(reason).__name__
+
+
+# ---- comparing
+
+def _compare(mine: Any, ours: dict[str, str], where: str) -> None:
+    if not isinstance(mine, dict) or mine.get("format") != FORMAT:
+        raise ValueError(f"{where} is of another version of eddis.torch.State")
+    theirs = mine["kinds"]
+    for name, kind in ours.items():
+        if name not in theirs:
+            raise ValueError(f"{where} has no {name}, which this script's State keeps: leave it out, or begin anew")
+        if theirs[name] != kind:
+            raise ValueError(f"{where} has a {theirs[name]} as {name}, this script's State a {kind}")
+    for name in theirs:
+        if name not in ours:
+            raise ValueError(f"{where} has {name}, which this script's State does not keep: give it {name}")
+
+
+def _shape(value: Any) -> Any:
+    return tuple(value.shape) if isinstance(value, torch.Tensor) else None
+
+
+def _told(key: str, values: dict[str, Any]) -> str:
+    if key not in values:
+        return f"no '{key}'"
+    shape = _shape(values[key])
+    return f"'{key}'" if shape is None else f"'{key}' of {'x'.join(map(str, shape)) or 'one number'}"
+
+
+# ---- random numbers
+
+def _numpy() -> Any:
+    """Where the script has imported it."""
+    return sys.modules.get("numpy")
+
+
+def _random_states() -> dict[str, Any]:
+    states: dict[str, Any] = {"torch": torch.get_rng_state(), "python": plain("random", random.getstate())}
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        states["cuda"] = torch.cuda.get_rng_state()
+    if (numpy := _numpy()) is not None:
+        name, numbers, *rest = numpy.random.get_state()
+        states["numpy"] = [name, numbers.tolist(), *rest]
+    return states
+
+
+def _set_random_states(states: dict[str, Any]) -> None:
+    torch.set_rng_state(states["torch"])
+    random.setstate(states["python"])
+    if "cuda" in states and torch.cuda.is_available():
+        torch.cuda.set_rng_state(states["cuda"])
+    if "numpy" in states and (numpy := _numpy()) is not None:
+        numpy.random.set_state(tuple(states["numpy"]))
+
+
+def _draw_anew() -> None:
+    """Of a worker that was not there before, or whose group was another: other numbers than any worker's."""
+    seed = random.Random(f"{worker.world.seed} {worker.world.generation} {worker.rank}").getrandbits(63)
+    torch.manual_seed(seed)
+    random.seed(seed)
+    if (numpy := _numpy()) is not None:
+        numpy.random.seed(seed % 2**32)
+
+
+def _root_of_group() -> int:
+    """The rank of the first worker of this one's group.  Collective in the group."""
+    rank = torch.tensor([worker.rank])
+    worker.collective(L.BROADCAST, rank.data_ptr(), 8, scope=L.GROUP)
+    return int(rank)

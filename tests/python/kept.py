@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kept.py - jobs of programs/kept.py, and what they wrote down"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import time
+from collections import Counter
+from typing import Any
+
+import torch
+
+from started import MINUTES, began, ended
+
+PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/kept.py"
+DEVICES = ("{rate: 1.0, a_ms: 4, c_ms: 0.5}", "{rate: 0.8}", "{rate: 0.6}")
+
+
+def job(folder: pathlib.Path, *options: str, mode: str = "sync", workers: int = 3, **settings: Any) -> list[str]:
+    """The command of one that writes down in this folder."""
+    emulate = ", ".join(DEVICES[:workers])
+    told = {"batch.global": 12, "sync.mode": mode, "checkpoint.every": 8, "profile.emulate": f"[{emulate}]",
+            **{name.replace("__", "."): value for name, value in settings.items()}}
+    return ["eddis-run", *(word for name, value in told.items() for word in ("--set", f"{name}={value}")),
+            "--", "python3", PROGRAM, folder, *options]
+
+
+def run(folder: pathlib.Path, *options: str, **settings: Any) -> tuple[int, str]:
+    return ended(folder.parent, *job(folder, *options, **settings))
+
+
+def stopped(folder: pathlib.Path, signal: int, *options: str, **settings: Any) -> tuple[int, str]:
+    """The same; while a worker is at what do=wait does eddis-run gets this signal, and a moment later the worker goes
+    on."""
+    process = began(folder.parent, *job(folder, *options, "do=wait", **settings))
+    try:
+        end = time.monotonic() + MINUTES
+        while not (folder / "waiting").exists() and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.05)
+        process.send_signal(signal)
+        time.sleep(1)
+        (folder / "go").touch()
+        output = process.communicate(timeout=MINUTES)[0]
+    finally:
+        process.kill()
+    return process.returncode, output
+
+
+def lines(folder: pathlib.Path, generation: int = 1) -> dict[int, list[dict[str, Any]]]:
+    """{rank: what it wrote down}."""
+    return {int(path.stem.split("-")[1]): [json.loads(line) for line in path.read_text().splitlines()]
+            for path in folder.glob(f"{generation}-*.jsonl")}
+
+
+def kept(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The steps before the last checkpoint."""
+    last = max(i for i, row in enumerate(rows) if "kept" in row)
+    return [row for row in rows[:last] if "step" in row]
+
+
+def steps(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [row for row in rows if "step" in row]
+
+
+def times(*parts: list[dict[str, Any]]) -> Counter[int]:
+    """{sample: how often it was trained}."""
+    return Counter(n for rows in parts for row in rows for n in row["samples"])
+
+
+def distance(one: pathlib.Path, other: pathlib.Path) -> float:
+    """Of the models at the end."""
+    a, b = torch.load(one / "model.pt"), torch.load(other / "model.pt")
+    return max((a[name] - b[name]).abs().max().item() for name in a)

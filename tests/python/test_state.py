@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_state.py - jobs that lose a worker, are stopped, and go on: the same numbers, every sample once"""
+
+from __future__ import annotations
+
+import re
+import signal
+
+import pytest
+
+import kept
+
+SAMPLES, EPOCHS = 96, 6
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("unbroken") / "out"
+    code, output = kept.run(folder)
+    assert code == 0, output
+    return folder
+
+
+def assert_once(*parts):
+    assert kept.times(*parts) == {n: EPOCHS for n in range(SAMPLES)}
+
+
+def said_at_end(output):
+    """What rank 0 says."""
+    return re.search(r"rank 0: (.*)", output)[1]
+
+
+def assert_equal(folder, parts, unbroken, ranks=3):
+    """The parts are of each rank its steps, in order."""
+    assert kept.distance(folder, unbroken) <= 1e-12
+    assert_once(*parts.values())
+    whole = kept.lines(unbroken)
+    for rank in range(ranks):
+        expected = kept.steps(whole[rank])
+        assert [row["step"] for row in parts[rank]] == [row["step"] for row in expected]
+        for name in ("rate", "epoch", "random"):
+            assert [row[name] for row in parts[rank]] == [row[name] for row in expected], (rank, name)
+
+
+def test_killed(tmp_path, unbroken):
+    """It goes on from the end of an epoch of 8 steps, and then from the middle of one."""
+    folder = tmp_path / "out"
+    code, output = kept.run(folder, "at=1:9,0:14", "do=kill", checkpoint__every=4)
+    assert code == 0 and "2 restarts" in output, output
+    assert said_at_end(output) == "resumed True, steps 48, kept True, ended [0, 1, 2, 3, 4, 5]"
+    one, two, three = (kept.lines(folder, generation) for generation in (1, 2, 3))
+    parts = {rank: kept.kept(one[rank]) + kept.kept(two[rank]) + kept.steps(three[rank]) for rank in range(3)}
+    assert [len(kept.kept(rows[0])) for rows in (one, two)] == [8, 4]
+    assert_equal(folder, parts, unbroken)
+
+
+@pytest.mark.parametrize("mode", ["async", "hybrid"])
+def test_killed_models(tmp_path, mode):
+    folder = tmp_path / "out"
+    code, output = kept.run(folder, "at=1:8", "do=kill", mode=mode)
+    assert code == 0 and "1 restart" in output, output
+    first, second = kept.lines(folder, 1), kept.lines(folder, 2)
+    assert_once(*map(kept.kept, first.values()), *map(kept.steps, second.values()))
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_interrupted(tmp_path, unbroken, mode):
+    """Ctrl-C while the others wait for a worker, and on with a worker less."""
+    folder, more = tmp_path / "out", tmp_path / "more"
+    code, output = kept.stopped(folder, signal.SIGINT, "at=1:10", mode=mode)
+    assert code == 130, output
+    name = re.search(r"job (\S+)", output)[1]
+    code, output = kept.ended(tmp_path, "eddis-run", "--resume", name,
+                              *kept.job(more, mode=mode, workers=2)[1:])
+    assert code == 0 and "resumed True" in said_at_end(output), output
+    first, second = kept.lines(folder), kept.lines(more)
+    parts = {rank: kept.kept(first[rank]) + kept.steps(second.get(rank, [])) for rank in first}
+    assert_once(*parts.values())
+    if mode == "sync":
+        assert kept.distance(more, unbroken) <= 1e-12
+        assert len(kept.kept(first[0])) == len(kept.steps(first[0]))  # it was saved where it stopped
+
+
+def test_terminated(tmp_path):
+    code, output = kept.stopped(tmp_path / "out", signal.SIGTERM, "at=0:3", workers=2)
+    assert code == 75 and "--resume" in output, output
