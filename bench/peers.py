@@ -10,6 +10,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 DISK_BYTES = 8 << 30
+SKIPPED = 77
 
 
 def build_folder():
@@ -23,12 +24,17 @@ def torch_folder(build):
     return pathlib.Path(os.environ.get("EDDIS_BENCH_TORCH", build / "bench/torch")).resolve()
 
 
+def imports(python, module):
+    command = [python, "-c", f"import {module}"]
+    return shutil.which(python) is not None and subprocess.run(command, capture_output=True).returncode == 0
+
+
 def torch_python(build):
     """The Python of a virtual environment that holds PyTorch: $EDDIS_BENCH_TORCH, else bench/torch in the
     build folder.  PyTorch is installed there, once, from PyPI: 5 GB."""
     folder = torch_folder(build)
     python = folder / "bin/python"
-    if python.exists() and subprocess.run([python, "-c", "import torch"], capture_output=True).returncode == 0:
+    if imports(python, "torch"):
         return python
     if shutil.disk_usage(build).free < DISK_BYTES:
         sys.exit(f"PyTorch needs {DISK_BYTES >> 30} GB in {folder}; there is less")
@@ -38,6 +44,16 @@ def torch_python(build):
                     [python, "-m", "pip", "install", "--quiet", "torch", "numpy"]):
         subprocess.run(command, check=True, stdout=sys.stderr)
     return python
+
+
+def found_torch_python(build):
+    """The same where it is there already, or else the python3 of PATH if it has PyTorch; ends with 77 if not."""
+    for python in (torch_folder(build) / "bin/python", "python3"):
+        if imports(python, "torch"):
+            return pathlib.Path(shutil.which(python))
+    print("skipped: no PyTorch: name a virtual environment that has it in EDDIS_BENCH_TORCH, or install it for python3 "
+          "(pip install torch numpy)", file=sys.stderr)
+    sys.exit(SKIPPED)
 
 
 def python_folders(python):

@@ -66,15 +66,16 @@ def device_of(path):
 
 class Cluster:
     def __init__(self, nodes, build=None, name=None, **more):
-        """more: as Lab.up's, rate= and cpu= above all."""
+        """more: as Lab.up's, rate=, cpu= and keep= above all."""
         skip_unless_possible()
         self.lab = Lab(name or "t" + uuid.uuid4().hex[:8])
         self.build, self.count, self.more = build, nodes, more
         self.jobs = 0
 
     def __enter__(self):
-        keep = [self.build] if self.build else []
-        self.lab.up(self.count, keep=keep, until=os.getpid(), **self.more)
+        more = {"keep": [], **self.more}
+        more["keep"] = [str(k) for k in more["keep"]] + ([self.build] if self.build else [])
+        self.lab.up(self.count, until=os.getpid(), **more)
         self.nodes, self.hosts, self.shared = self.lab.nodes(), self.lab.hosts(), self.lab.shared
         return self
 

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch_turns.py REQUEST - one worker of bench/torch, which trains by several systems in turns
+
+All in one process, so that a round compares like with like: each system has a model of its own, of the same shape, the
+same data and optimizer, and trains some steps while the others rest.  The request is JSON:
+
+    systems   {name: {"steps": of a turn, "batches": [of each rank; or one for all]}}; the name is eddis, plain, ddp,
+              horovod, or one of these with a word behind it, as "ddp tuned"; eddis' batches are the plan's
+    model     ["mlp", layers, width], ["cnn"], ["transformer"] or ["slept", [speed of each rank]]
+    rounds    that count; one more goes before
+    out       the file that rank 0 writes: {"torch": version, "threads": of a worker, "samples_per_s": {name: [...]}}
+"""
+
+import json
+import os
+import sys
+import time
+
+import torch
+from torch import distributed, nn
+from torch.nn import functional
+from torch.utils.data import DataLoader, Sampler, TensorDataset
+
+LAYERS, WIDTH = 16, 250  # of what is slept: 10^6 parameters
+FIXED_S, SAMPLE_S = 0.010, 0.004  # design's mix: a step of b samples takes so long on a device of speed 1
+
+
+# ---- models ----
+
+class Clock:
+    """Of a device that is emulated: the time of a step passes layer by layer."""
+
+    def __init__(self, speed):
+        self.speed = speed
+
+    def begin(self, samples):
+        self.begun, self.step_s = time.monotonic(), FIXED_S + SAMPLE_S * samples / self.speed
+
+    def until(self, part):
+        left = self.begun + part * self.step_s - time.monotonic()
+        if left > 0:
+            time.sleep(left)
+
+
+class SleptProduct(torch.autograd.Function):
+    """A product that takes its part of the step, a third of which is the forward pass."""
+
+    @staticmethod
+    def forward(ctx, x, weight, clock, layer):
+        ctx.save_for_backward(x, weight)
+        ctx.clock, ctx.layer = clock, layer
+        y = x @ weight
+        clock.until((layer + 1) / LAYERS / 3)
+        return y
+
+    @staticmethod
+    def backward(ctx, dy):
+        x, weight = ctx.saved_tensors
+        dx, dw = dy @ weight.T, x.T @ dy
+        ctx.clock.until(1 / 3 + 2 / 3 * (LAYERS - ctx.layer) / LAYERS)
+        return dx, dw, None, None
+
+
+class Slept(nn.Module):
+    def __init__(self, clock):
+        super().__init__()
+        self.clock = clock
+        self.weights = nn.ParameterList(torch.eye(WIDTH) for _ in range(LAYERS))
+
+    def forward(self, x):
+        self.clock.begin(len(x))
+        for layer, weight in enumerate(self.weights):
+            x = SleptProduct.apply(x, weight, self.clock, layer)
+        return x
+
+
+class Transformer(nn.Module):
+    def __init__(self, words=64, width=64):
+        super().__init__()
+        self.words = nn.Embedding(words, width)
+        layer = nn.TransformerEncoderLayer(width, 4, 2 * width, dropout=0, batch_first=True)
+        self.layers = nn.TransformerEncoder(layer, 2)
+        self.out = nn.Linear(width, words)
+
+    def forward(self, x):
+        return self.out(self.layers(self.words(x)).mean(1))
+
+
+def model_of(words, rank):
+    """(model, one sample's input)."""
+    name = words[0]
+    if name == "slept":
+        return Slept(Clock(words[1][rank])), torch.ones(WIDTH)
+    if name == "mlp":
+        layers, width = words[1:]
+        parts = [part for _ in range(layers) for part in (nn.Linear(width, width), nn.Tanh())]
+        return nn.Sequential(*parts[:-1]), torch.ones(width)
+    if name == "transformer":
+        return Transformer(), torch.arange(32)
+    return nn.Sequential(nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(),
+                         nn.MaxPool2d(2), nn.Flatten(), nn.Linear(512, 64), nn.ReLU(),
+                         nn.Linear(64, 10)), torch.rand(1, 8, 8)
+
+
+# ---- systems ----
+
+class Shares(Sampler):
+    """The numbers of a rank's samples in each step of an epoch, in an order that changes from epoch to epoch."""
+
+    def __init__(self, batches, rank, steps):
+        self.first, self.count, self.all, self.steps = sum(batches[:rank]), batches[rank], sum(batches), steps
+        self.epoch = 0
+
+    def __len__(self):
+        return self.steps
+
+    def __iter__(self):
+        self.epoch += 1
+        order = torch.randperm(self.steps * self.all, generator=torch.Generator().manual_seed(self.epoch)).tolist()
+        for at in range(self.first, len(order), self.all):
+            yield order[at:at + self.count]
+
+
+class System:
+    """A model, and its turns; ddp and horovod combine gradients of ranks as if their batches were equal."""
+
+    def __init__(self, name, request, rank, size):
+        row = request["systems"][name]
+        self.steps, batches = row["steps"], row["batches"]
+        batches = batches if len(batches) == size else batches * size
+        self.samples = self.steps * sum(batches)
+        torch.manual_seed(1)
+        self.model, sample = model_of(request["model"], rank)
+        data = TensorDataset(sample.expand(self.samples, *sample.shape))
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01)
+        self.parameter = next(self.model.parameters())
+        self.attach(data, batches, rank, request)
+
+    def attach(self, data, batches, rank, request):
+        self.loader = DataLoader(data, batch_sampler=Shares(batches, rank, self.steps))
+
+    def turn(self):
+        for x, in self.loader:
+            self.optimizer.zero_grad()
+            y = self.model(x)
+            functional.mse_loss(y, torch.zeros_like(y)).backward()
+            self.optimizer.step()
+
+
+class Ddp(System):
+    def attach(self, data, batches, rank, request):
+        super().attach(data, batches, rank, request)
+        self.model = nn.parallel.DistributedDataParallel(self.model, **request.get("ddp", {}))
+
+
+class Horovod(System):
+    def attach(self, data, batches, rank, request):
+        import horovod.torch as hvd
+
+        super().attach(data, batches, rank, request)
+        hvd.broadcast_parameters(self.model.state_dict(), root_rank=0)
+        self.optimizer = hvd.DistributedOptimizer(self.optimizer, named_parameters=self.model.named_parameters())
+
+
+class Eddis(System):
+    def attach(self, data, batches, rank, request):
+        import eddis.torch as eddis
+
+        eddis.init(own_pace=True)
+        self.loader = eddis.loader(DataLoader(data, batch_size=sum(batches)), epochs=request["rounds"] + 1)
+        self.optimizer = eddis.DistributedOptimizer(self.optimizer, model=self.model)
+
+
+SYSTEMS = {"eddis": Eddis, "plain": System, "ddp": Ddp, "horovod": Horovod}
+
+
+# ---- this process ----
+
+class Ranks:
+    """Who waits for whom between the turns."""
+
+    def __init__(self, systems):
+        self.rank, self.size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+        self.hvd = None
+        if any(name.startswith("horovod") for name in systems):
+            import horovod.torch as hvd
+
+            hvd.init()
+            self.rank, self.size, self.hvd = hvd.rank(), hvd.size(), hvd
+        elif self.size > 1:
+            distributed.init_process_group("gloo")
+
+    def combined(self, x, greatest=False):
+        if self.hvd:
+            return self.hvd.allreduce(x, op=self.hvd.Max if greatest else self.hvd.Sum)
+        if self.size > 1:
+            distributed.all_reduce(x, op=distributed.ReduceOp.MAX if greatest else distributed.ReduceOp.SUM)
+        return x
+
+    def meet(self):
+        self.combined(torch.zeros(1))
+
+    def leave(self):
+        self.meet()
+        if distributed.is_initialized():  # its threads must not outlive the interpreter
+            distributed.destroy_process_group()
+
+    def check_alike(self, name, parameter):
+        own = parameter.detach().flatten()[:100].clone()
+        if not torch.equal(self.combined(own.clone(), greatest=True), own):
+            sys.exit(f"{name}: the ranks' models are not alike")
+
+
+def main():
+    request = json.loads(sys.argv[1])
+    names = list(request["systems"])
+    ranks = Ranks(names)
+    systems = {name: SYSTEMS[name.split()[0]](name, request, ranks.rank, ranks.size) for name in names}
+    rates = {name: [] for name in names}
+    for r in range(request["rounds"] + 1):
+        for name in names if r % 2 else reversed(names):
+            ranks.meet()
+            begun = time.perf_counter()
+            systems[name].turn()
+            took = time.perf_counter() - begun
+            if r:
+                rates[name].append(systems[name].samples / took)
+    for name, system in systems.items():
+        ranks.check_alike(name, system.parameter)
+    if ranks.rank == 0:
+        with open(request["out"], "w") as f:
+            json.dump({"torch": torch.__version__, "threads": torch.get_num_threads(), "samples_per_s": rates}, f)
+    ranks.leave()
+
+
+if __name__ == "__main__":
+    main()
