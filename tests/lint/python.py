@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """python.py PAGE - the Python package and its examples say who may use them and what they are for, import nothing in
 vain, and keep to 120 columns and 600 lines; all that the package shows has a docstring and types and stands in the
-manual PAGE, which names nothing else."""
+manual PAGE, which names nothing else; its version is the library's."""
 
 import ast
 import pathlib
@@ -102,6 +102,16 @@ def faults_of_manual(page):
                     if name not in nodes or not ast.get_docstring(nodes[name]))
 
 
+def faults_of_version():
+    """The version stands in three files."""
+    places = {"meson.build": r"^ *version: '(.*?)'", "python/pyproject.toml": r'^version = "(.*?)"',
+              "python/eddis/__init__.py": r'^__version__ = "(.*?)"'}
+    told = {path: re.search(rule, (ROOT / path).read_text(), re.M) for path, rule in places.items()}
+    versions = {path: found[1] if found else "none" for path, found in told.items()}
+    if len(set(versions.values())) > 1:
+        yield "versions differ: " + ", ".join(f"{path} {version}" for path, version in versions.items())
+
+
 def main():
     faults, files = [], sources()
     for file in files:
@@ -110,6 +120,7 @@ def main():
         faults += [*faults_of_layout(path, text, tree), *faults_of_names(path, tree)]
         if path.parts[0] == "python":
             faults += faults_of_types(path, tree)
+    faults += faults_of_version()
     faults += faults_of_manual(pathlib.Path(sys.argv[1]))
     finish(faults, f"{len(files)} files of Python")
 

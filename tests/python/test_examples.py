@@ -22,6 +22,7 @@ def test_digits_alone(tmp_path):
     assert accuracy_of(said(tmp_path, "python3", EXAMPLES / "digits_cnn.py")) > 0.95
 
 
+@pytest.mark.slow
 def test_characters_alone(tmp_path):
     output = said(tmp_path, "python3", EXAMPLES / "characters.py")
     assert float(re.search(r"test loss ([0-9.]+)", output)[1]) < 3, output
@@ -59,10 +60,12 @@ def test_manual_diff(tmp_path, name):
     assert code_of(script.read_text()) == code_of((EXAMPLES / "digits_cnn.py").read_text())
 
 
+@pytest.mark.slow
 def test_plain(tmp_path):
     assert accuracy_of(said(tmp_path, "python3", EXAMPLES / "plain.py")) > 0.95
 
 
+@pytest.mark.slow
 def test_ddp(tmp_path):
     output = said(tmp_path, sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", EXAMPLES / "ddp.py")
     assert accuracy_of(output) > 0.95
