@@ -131,14 +131,17 @@ void rebalance_free(struct rebalance *r)
 /* What led to a plan that has held for long is no going back and forth. */
 static void forget_moves(struct rebalance *r, double now_s)
 {
+    bool lasts = !rebalance_is_fickle(r);
+
     if ((double)rebalance_steps(r) < ldexp(QUIET_STEPS, r->doublings) ||
         now_s - r->in_force_s < ldexp(QUIET_GAPS * r->set.gap_s, r->doublings))
         return;
     r->backs = r->doublings = 0;
-    for (int i = 0; i < r->n; i++)
+    for (int i = 0; i < r->n; i++) {
         r->member[i].move = 0;
-    for (int i = 0; i < r->n && !rebalance_is_fickle(r); i++)
-        r->held[i] = r->member[i].batch;
+        if (lasts)
+            r->held[i] = r->member[i].batch;
+    }
 }
 
 void rebalance_figures(struct rebalance *r, int rank, const struct step_figures *f, double now_s)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_rebalance.c - tests of scheduler/rebalance.h, whose work on whole jobs is in test_sim.c */
+#include "scheduler/learner.h"
 #include "scheduler/modes.h"
 #include "scheduler/rebalance.h"
 
@@ -8,7 +9,18 @@
 #include <errno.h>
 #include <string.h>
 
+bool __real_learner_is_fickle(const struct learner *l);
+bool __wrap_learner_is_fickle(const struct learner *l);
+
 enum { N = 4 };
+
+static int learners_asked;
+
+bool __wrap_learner_is_fickle(const struct learner *l)
+{
+    learners_asked++;
+    return __real_learner_is_fickle(l);
+}
 
 static struct rebalance_worker worker[N];
 
@@ -85,6 +97,30 @@ START_TEST(proposes)
     ck_assert_double_eq_tol(p.gain, 192.0 / 77 - 1, 1e-6);
     ck_assert(p.wanted > 0.01 && p.wanted < p.gain && !p.halved);
     ck_assert_str_eq(p.reason, "rank 3 takes 192 ms for 64 samples; with 25 the longest is 77 ms");
+    rebalance_free(r);
+}
+END_TEST
+
+/* Each worker is looked at a few times for a decision, however many there are. */
+START_TEST(many)
+{
+    enum { MANY = 1000, FEW = 5 };
+    static struct rebalance_worker w[MANY];
+    struct rebalance_setup s = setup();
+    struct rebalance_proposal p;
+    struct rebalance *r;
+
+    for (int i = 0; i < MANY; i++)
+        w[i] = worker[0];
+    s.worker = w;
+    s.n = MANY;
+    r = begun(&s);
+    for (int i = 0; i < MANY; i++)
+        report(r, i, 1, 100, 64, 0.064);
+    learners_asked = 0;
+    ck_assert(!rebalance_decide(r, 100, &p));
+    ck_assert_int_ge(learners_asked, MANY);
+    ck_assert_int_le(learners_asked, FEW * MANY);
     rebalance_free(r);
 }
 END_TEST
@@ -703,6 +739,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, goes_back);
     tcase_add_test(tc, proposes);
+    tcase_add_test(tc, many);
     tcase_add_test(tc, says_seconds);
     tcase_add_test(tc, waits);
     tcase_add_test(tc, saves);
