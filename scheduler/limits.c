@@ -83,11 +83,14 @@ static int slowest(const struct split_worker *w, int n)
     return at;
 }
 
-/* With so many samples at least the batch is not enough for all: the slowest get none.  Returns
- * whether the others hold it.
+/* Nobody who gets samples gets fewer than min_count: of those who may not take so many, and, where
+ * that is more than the batch, of the slowest, each gets none.  Returns whether the others hold it.
  */
-static bool leave_out(struct split_worker *w, int n, int64_t total)
+static bool leave_out(struct split_worker *w, int n, int64_t min_count, int64_t total)
 {
+    for (int i = 0; i < n; i++)
+        if (w[i].max < min_count)
+            w[i].min = w[i].max = 0;
     /* The sum stops at total: one sample more tells whether it is exceeded. */
     while (sum_up_to(total + 1, w, n, true) > total) {
         int i = slowest(w, n);
@@ -121,8 +124,8 @@ void limits_bounds(const struct job *job, const struct plan *p, int64_t min_coun
     }
     set_least(w, p->n_workers, min_count > job->batch.min ? min_count : job->batch.min);
     /* Who trains a model of its own cannot be left out; its steps then hold more than its part. */
-    if (sum_up_to(total + 1, w, p->n_workers, true) <= total ||
-        (!several && leave_out(w, p->n_workers, total)))
+    if (several ? sum_up_to(total + 1, w, p->n_workers, true) <= total
+                : leave_out(w, p->n_workers, min_count, total))
         return;
     for (int i = 0; i < p->n_workers; i++)
         w[i].max = most_of(p, i, most);

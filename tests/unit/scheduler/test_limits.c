@@ -195,9 +195,14 @@ START_TEST(of_the_program)
     check(plan_for(151), 0, 300); /* not enough for both: the slower one gets none */
     node[1].max_batch = 299;      /* which alone cannot take all */
     check(plan_for(151), 130, 170);
-    node[1].max_batch = 0;
-    job.sync.mode = async; /* where each has to have some */
     job.batch.min = 1;
+    node[1].max_batch = 119; /* fewer than it takes at least: it gets none */
+    check(plan_for(120), 300, 0);
+    check(plan_for(119), 181, 119);
+    node[0].max_batch = 299; /* where nobody can take its part it is as without */
+    check(plan_for(120), 181, 119);
+    node[0].max_batch = node[1].max_batch = 0;
+    job.sync.mode = async; /* where each has to have some */
     check(plan_for(151), 1, 299);
 }
 END_TEST
@@ -210,10 +215,13 @@ START_TEST(bounds_by_measured_memory)
     struct plan *p = plan_by(b, 1, false);
 
     ck_assert_ptr_nonnull(p);
-    limits_bounds(&job, p, 50, NULL, w);
+    job.batch.min = 50;
+    limits_bounds(&job, p, 20, NULL, w);
     ck_assert(w[0].min == 20 && w[0].max == 20 && w[1].min == 50 && w[1].max == INT64_MAX);
-    limits_bounds(&job, p, 50, most, w);
+    limits_bounds(&job, p, 40, most, w);
     ck_assert(w[0].min == 40 && w[0].max == 40 && w[1].min == 50 && w[1].max == INT64_MAX);
+    limits_bounds(&job, p, 41, most, w);
+    ck_assert(w[0].min == 0 && w[0].max == 0 && w[1].min == 50 && w[1].max == INT64_MAX);
     plan_free(p);
 }
 END_TEST
