@@ -190,6 +190,80 @@ static void test_refused(int n)
     loop_job_run(&j);
 }
 
+/* ---- a round behind the others' last ---- */
+
+/* Make all steps, or begin the last one only. */
+static void make_steps(struct eddis *e, bool all)
+{
+    struct eddis_step s = { .size = sizeof s }, next = { .size = sizeof next };
+    struct eddis_error err = { 0 };
+    int rc;
+
+    while ((rc = eddis_step_begin(e, &s, &err)) == 1) {
+        if (!all && eddis_plan_step(e, s.step + 1, EDDIS_FOREVER, &next, &err) == 0)
+            return;
+        rc = eddis_wait(e, 60 * CLOCK_S, &err);
+        if (rc < 0 || (rc = eddis_step_end(e, NULL, &err)) < 0)
+            break;
+    }
+    CHECK(all && (rc == 0 || rc == -ECONNABORTED));
+}
+
+/* One more than the others, who wait for all: in sync mode in eddis_close, in hybrid mode for the
+ * models to be drawn together.  Nobody can tell that they make no more, but the wait says for whom
+ * it is.
+ */
+static void one_more_round(struct eddis *e, int sets)
+{
+    int64_t end_ns = clock_now_ns() + 60 * CLOCK_S;
+    struct eddis_error err = { 0 };
+    int rc;
+
+    for (int set = 0; set < sets; set++)
+        CHECK(eddis_wait_set(e, set, 60 * CLOCK_S, &err) == 0);
+    do {
+        err = (struct eddis_error){ 0 };
+        rc = eddis_wait_set(e, sets - 1, CLOCK_MS, &err);
+    } while (rc == -ETIMEDOUT && !strstr(err.text, "rank") && clock_now_ns() < end_ns);
+    CHECK(rc == -ETIMEDOUT && strstr(err.text, "rank"));
+}
+
+/* The last rank makes it, and is ended from outside. */
+static void last_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    const int *sets = j->arg;
+    float value[2] = { 0 };
+    bool unlike = rank == j->n - 1;
+
+    for (int set = 0; set < *sets; set++)
+        add(e, set, &value[set]);
+    CHECK(eddis_commit(e, NULL) == 0);
+    make_steps(e, !unlike);
+    if (!unlike)
+        return;
+    one_more_round(e, *sets);
+    comm_thread_abort(e->comm_thread, 1);
+}
+
+static void test_last(int n, int sets, const char *mode)
+{
+    struct loop_job j = { .n = n,
+                          .body = last_body,
+                          .mode = mode,
+                          .algorithm = mode ? "hsgd" : NULL,
+                          .per_group = mode ? n : 0,
+                          .period = mode ? 100 : 0,
+                          .broken = -ECONNABORTED,
+                          .arg = &sets };
+    const int64_t batch[MAX_RANKS] = { 10, 10, 10, 10 };
+
+    for (int i = 0; i < n; i++)
+        j.scenario[i] = (struct scenario){ .batch = 10 * n, .epochs = 1 };
+    if (mode)
+        loop_job_board_of(&j, batch);
+    loop_job_run(&j);
+}
+
 /* ---- weights of rounds ---- */
 
 /* The last rank sets the weight of set 1's next round before anything of set 0: no round begins
@@ -355,6 +429,10 @@ static void test_beside(void)
 int main(void)
 {
     test_late();
+    test_last(2, 1, NULL);
+    test_last(3, 2, NULL);
+    test_last(3, 1, "hybrid");
+    test_last(2, 2, "hybrid");
     test_beside();
     test_weighed(0);
     test_weighed(1);
