@@ -59,7 +59,7 @@ enum {
     BOARD_METRICS = 8,
     BOARD_METRIC_NAME = 24,
     BOARD_JOB = 128, /* of a job's id with its 0 */
-    /* Layout 17; an option more of an algorithm is another one. */
+    /* Layout 18; an option more of an algorithm is another one. */
     BOARD_VERSION = 18 << 16 | (int)sizeof(struct sync_options),
 };
 
