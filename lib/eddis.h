@@ -87,6 +87,13 @@
  * the handle any more then.  In exit handlers that run after that, those from before eddis_open,
  * eddis_close returns 0 and other calls fail with -EPERM.  Amidst the steps it says so and ends the
  * job with 1, of one worker too; with another status it ends as without the option.
+ *
+ * EDDIS_EXIT_FINISH moreover ends the steps there: where the number of epochs is not known, where
+ * this worker has asked for a stop or has been told of another's, and where no step is left; with
+ * steps left to do it stays amidst them.  The step that has begun is waited for, with zero for what
+ * was not announced, and ended; then all is done that eddis_finish does.  A checkpoint that another
+ * worker writes meanwhile is not kept, see eddis_checkpoint_commit.  What was announced, and the
+ * values of parameters, have to be in memory that lasts until then: none of main's own.
  */
 #ifndef EDDIS_H
 #define EDDIS_H
@@ -158,7 +165,8 @@ enum eddis_phase {
 struct eddis_options {
     size_t size;          /* sizeof (struct eddis_options) */
     int64_t samples;      /* samples of one epoch, all workers together; 0: eddis_set_data tells */
-    int64_t epochs;       /* how many; 0: unknown, eddis_step_begin never returns 0 by itself */
+    int64_t epochs;       /* how many; 0: unknown, eddis_step_begin never returns 0 by itself, and
+                           * eddis_finish ends the steps at any time */
     int64_t batch;        /* global batch without a plan of eddis-run; 0: 64 a worker */
     uint64_t seed;        /* of the order of samples, without a plan of eddis-run */
     int64_t bucket_bytes; /* gradients gathered into one message; 0: the plan's, or as measured
@@ -180,8 +188,13 @@ struct eddis_options {
                         * of an epoch's end, and in async and hybrid mode of a group's step that an
                         * epoch's end has cut.  At most the global batch; 0: any number. eddis-run's
                         * plans keep to it once eddis_commit has told it */
-    int close_at_exit; /* 1: an exit of the process with status 0 closes the handle, see above */
+    int close_at_exit; /* an exit of the process with status 0 ends the job (0), closes the handle
+                        * (EDDIS_EXIT_CLOSE), or ends the steps before (EDDIS_EXIT_FINISH), see
+                        * above */
 };
+
+#define EDDIS_EXIT_CLOSE  1
+#define EDDIS_EXIT_FINISH 2
 
 /* Join the job.  Collective.  Blocks until all workers are there.  The handle is closed by
  * eddis_close.  -EINVAL: options; -ENODEV: MPI or the job's shared memory cannot be used; -EBUSY:
@@ -289,15 +302,18 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
 int eddis_stop(struct eddis *e);
 
 /* End all steps, as an eddis_step_begin that returns 0 does, but within a time, and not only behind
- * the last epoch: after EDDIS_STEP_STOP, or after this worker's own eddis_stop, where all of its
- * group leave their steps at the same one.  Collective.  Waits while another worker goes on with
- * its steps.  Then eddis_step_begin and eddis_plan_step return 0; in async and hybrid mode the
- * parameters are the centre.  Samples that were taken for later steps are not done: they stand in
- * checkpoints from now on, and a job that resumes from one takes them.  Returns 0, or in async and
- * hybrid mode 1: another worker writes a checkpoint, so write it with it, eddis_checkpoint_begin to
- * eddis_checkpoint_commit, and call this again.  -ETIMEDOUT: err names a worker that has not come,
- * or what is not known yet; call it again before anything else but eddis_step_begin.  -EINVAL:
- * inside of a step; before eddis_commit; there are steps to do, and nobody has asked to stop; or a
+ * the last epoch: after EDDIS_STEP_STOP, or after this worker's own eddis_stop, or, where the
+ * number of epochs is not known, whenever this worker's group has done enough; in the last two
+ * cases all of the group leave their steps at the same one.  Collective.  Asks nobody to stop: it
+ * waits while another group goes on with its steps, until that comes to its own end.  Then
+ * eddis_step_begin and eddis_plan_step return 0; in async and hybrid mode the parameters are the
+ * centre.  Samples that were taken for later steps are not done: they stand in checkpoints from now
+ * on, and a job that resumes from one takes them; going back (eddis_restore_end), too, goes on
+ * where nobody has asked for a stop.  Returns 0, or in async and hybrid mode 1: another worker
+ * writes a checkpoint, so write it with it, eddis_checkpoint_begin to eddis_checkpoint_commit, and
+ * call this again.  -ETIMEDOUT: err names a worker that has not come, or what is not known yet;
+ * call it again before anything else but eddis_step_begin.  -EINVAL: inside of a step; before
+ * eddis_commit; epochs are known, there are steps to do, and nobody has asked to stop; or a
  * checkpoint, as above, was not written.
  */
 int eddis_finish(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);

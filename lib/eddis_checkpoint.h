@@ -39,7 +39,9 @@ int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const voi
 /* Make it whole: all files synced, manifest written, folder renamed, the oldest beyond `keep`
  * removed (0: the job's number).  Collective.  Frees c, also on failure; nothing half-written
  * remains then and training may go on.  A put that failed on any worker fails this on all, with its
- * sentence.  -ESTALE: a later generation, or another job, writes there now.
+ * sentence.  Returns 0, or 1: nothing of it remains either, because the program of another worker
+ * has come to its end (EDDIS_EXIT_FINISH) and can put nothing into it; err->code is 0, and
+ * err->text tells.  -ESTALE: a later generation, or another job, writes there now.
  */
 int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_error *err);
 

@@ -122,6 +122,7 @@ int checkpoint_save_open(struct checkpoint_save *s, struct eddis_error *err)
 void checkpoint_save_close(struct checkpoint_save *s)
 {
     free(s->fenced);
+    free(s->folder);
 }
 
 /* Rank 0: make the part in a folder that we are the writer of. */
@@ -140,6 +141,13 @@ static int save_begin(struct checkpoint_save *s, const char *folder, int64_t ste
 }
 
 /* ---- writing ---- */
+
+/* For a checkpoint at exit; without memory that one is looked for in the job's folder. */
+static void save_note_folder(struct checkpoint_save *s, const char *folder)
+{
+    free(s->folder);
+    s->folder = folder ? strdup(folder) : NULL;
+}
 
 static int save_files(struct checkpoint_save *s, const char *folder, int64_t step,
                       struct checkpoint **ret, struct eddis_error *err)
@@ -181,6 +189,8 @@ int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_che
     (*ret)->files = files;
     (*ret)->kept = kept;
     (*ret)->before = before;
+    if (folder != e->save.folder)
+        save_note_folder(&e->save, folder);
     return 0;
 }
 
@@ -264,14 +274,26 @@ static int save_finish(struct eddis_checkpoint *c, const struct checkpoint_meta 
     return rc;
 }
 
+/* A worker at its exit has passed: no failure, but there is no checkpoint.  Returns 1. */
+static int save_passed(const struct eddis_checkpoint *c, struct eddis_error *err)
+{
+    if (c->e->all.place.rank == 0)
+        (void)fprintf(stderr, "eddis: the checkpoint of step %lld is not kept: %s\n",
+                      (long long)c->kept.step, err->text);
+    err->code = 0;
+    return 1;
+}
+
 int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_error *err)
 {
     struct checkpoint_meta meta;
+    struct eddis_error why = { 0 };
     struct eddis *e;
     int rc = checkpoint_save_check(c, false, err);
 
     if (rc < 0)
         return rc;
+    err = err ? err : &why;
     e = c->e;
     meta = (struct checkpoint_meta){ .step = c->kept.step,
                                      .seed = e->seed,
@@ -282,7 +304,7 @@ int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_e
     if (keep <= 0 && e->area)
         keep = e->area->checkpoint_keep;
     rc = checkpoint_models_put(&e->centre, &c->kept, c->files, err);
-    if (c->failure.code && err)
+    if (c->failure.code)
         *err = c->failure;
     rc = collectives_agree(&e->all, c->failure.code ? c->failure.code : rc, err);
     if (rc == 0)
@@ -291,8 +313,22 @@ int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_e
         rc = collectives_agree(&e->all, save_finish(c, &meta, keep, err), err);
     else
         checkpoint_abandon_take(c->files);
+    if (rc == -ECANCELED)
+        rc = save_passed(c, err);
     save_free(c);
     return rc;
+}
+
+int checkpoint_save_pass(struct eddis *e, struct eddis_error *err)
+{
+    struct eddis_checkpoint *c;
+    int rc = eddis_checkpoint_begin(e, e->save.folder, &c, err);
+
+    if (rc < 0)
+        return rc;
+    (void)eddis_fail(&c->failure, -ECANCELED,
+                     "the program of this worker has come to its end, and puts nothing into it");
+    return eddis_checkpoint_commit(c, 0, err);
 }
 
 int eddis_checkpoint_abandon(struct eddis_checkpoint *c, struct eddis_error *err)
@@ -471,8 +507,8 @@ int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err)
     rc = checkpoint_models_restore(&e->centre, &e->replan, c->files, &done, err);
     if (rc == 0) {
         phase_show_restored(&e->phase, done);
-        e->step.over = false;
-        process_may_leave(&e->process, !e->engine);
+        e->step.over = e->step.enough = false;
+        process_may_leave(&e->process, e->engine ? LEAVE_FINISH : LEAVE_ORDER);
     }
     if (rc == 0 && restore_is_back(e))
         restore_note_back(e, before);

@@ -22,6 +22,7 @@ struct checkpoint_save {
 
     int64_t farthest; /* step, of checkpoints committed and of ways left by going back */
 
+    char *folder; /* that the program has given for the newest one; NULL: the job's, or none was */
     char *fenced; /* rank 0: the folder that it writes checkpoints to; NULL: none so far */
     struct fence fence;
 };
@@ -40,6 +41,11 @@ struct eddis_checkpoint {
     struct eddis_error failure;    /* of the first put that failed; code 0: none did */
     struct checkpoint_models kept; /* while it is written */
 };
+
+/* Take part in one that others write, at an exit: without what this program would put into it,
+ * which nobody knows, so that it is not kept.  Collective.
+ */
+int checkpoint_save_pass(struct eddis *e, struct eddis_error *err);
 
 /* Refuse NULL, and in a call that takes only what is whole, or only what is being written, the
  * other kind: -EINVAL.

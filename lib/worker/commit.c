@@ -336,7 +336,7 @@ int eddis_commit(struct eddis *e, struct eddis_error *err)
         return rc;
     }
     e->tuning.engine = e->engine = engine;
-    process_may_leave(&e->process, false);
+    process_may_leave(&e->process, LEAVE_FINISH);
     e->tuning.n_parameters = e->parameters.n_slots;
     commit_show(e);
     return 0;

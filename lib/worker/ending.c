@@ -6,10 +6,16 @@
  *                    its root has the counter tell the other groups, which hear of it with their
  *                    next samples, and agree likewise
  *     eddis_finish   nothing more is taken; all meet, and draw their models together
+ *     an exit        where the options ask for it, ends the step under way, and does likewise
  */
 #include "worker.h"
 
 #include "lib/base/clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define LAST_LOOK_NS (INT64_C(60) * CLOCK_S) /* for what is known at once, or never */
 
 int eddis_stop(struct eddis *e)
 {
@@ -18,6 +24,14 @@ int eddis_stop(struct eddis *e)
     if (rc == 0)
         replan_stop(&e->replan);
     return rc;
+}
+
+/* Whether this worker may leave steps undone: where nobody knows how many there are, each group
+ * says for itself that it has done enough.
+ */
+static bool finish_early(struct eddis *e)
+{
+    return e->step.stop || e->samples.order.epochs == 0 || replan_wants_stop(&e->replan);
 }
 
 /* Whether this worker has nothing more to do, or wants to do nothing more. */
@@ -31,7 +45,7 @@ static int finish_check(struct eddis *e, int64_t deadline_ns, struct eddis_error
         return eddis_fail(err, -EINVAL,
                           e->engine ? "the step under way has not been ended by eddis_step_end"
                                     : "call eddis_commit before eddis_finish");
-    if (e->step.stop || replan_wants_stop(&e->replan))
+    if (finish_early(e))
         return 0;
     rc = samples_peek(&e->samples, e->samples.step, left > 0 ? left : 1, &s, err);
     if (rc == -ETIMEDOUT)
@@ -47,11 +61,14 @@ static int finish_check(struct eddis *e, int64_t deadline_ns, struct eddis_error
 /* What was taken for later steps is not done; nobody waits for more. */
 static void finish_stop(struct eddis *e)
 {
-    if (!e->step.stop && !replan_wants_stop(&e->replan))
+    bool wants = replan_wants_stop(&e->replan);
+
+    if (!finish_early(e))
         return;
-    if (replan_wants_stop(&e->replan))
+    if (wants)
         samples_spread_stop(&e->samples);
-    e->step.stop = true;
+    e->step.stop |= wants;
+    e->step.enough = true;
     e->step.taken = false;
     samples_stop(&e->samples, e->samples.step - 1);
 }
@@ -96,5 +113,57 @@ int eddis_finish(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
         return eddis_fail_prefix(err, rc, "not all workers have ended their steps");
     if (rc == 0)
         step_over(e);
+    return rc;
+}
+
+/* ---- at an exit ---- */
+
+/* The stop of another worker may have come to this one before the step that says so. */
+bool ending_may_finish(struct eddis *e)
+{
+    int64_t next = e->samples.step + e->step.begun;
+
+    return finish_early(e) || replan_stops(&e->replan) ||
+           samples_has(&e->samples, next, LAST_LOOK_NS, NULL) == 0;
+}
+
+static int exit_wait(void *arg, int64_t timeout_ns, struct eddis_error *err)
+{
+    return eddis_wait(arg, timeout_ns, err);
+}
+
+static int exit_finish(void *arg, int64_t timeout_ns, struct eddis_error *err)
+{
+    return eddis_finish(arg, timeout_ns, err);
+}
+
+/* The step that has begun, with nothing more in it. */
+static int exit_step(struct eddis *e, struct eddis_error *err)
+{
+    int rc;
+
+    e->step.unread = true;
+    rc = e->step.waited ? 0 : leave_repeat(&e->leave, "its exit", exit_wait, e, err);
+    return rc < 0 ? rc : eddis_step_end(e, NULL, err);
+}
+
+/* What another worker writes fails on it, too, and it goes on. */
+static void exit_checkpoint(struct eddis *e)
+{
+    struct eddis_error why = { 0 };
+
+    if (checkpoint_save_pass(e, &why) < 0)
+        (void)fprintf(stderr, "eddis: a checkpoint at exit: %s\n", why.text);
+}
+
+int ending_finish(struct eddis *e, struct eddis_error *err)
+{
+    int rc = e->step.begun ? exit_step(e, err) : 0;
+
+    if (rc < 0)
+        return rc;
+    e->step.stop |= replan_stops(&e->replan);
+    while ((rc = leave_repeat(&e->leave, "its exit", exit_finish, e, err)) == 1)
+        exit_checkpoint(e);
     return rc;
 }

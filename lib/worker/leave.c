@@ -16,44 +16,70 @@
 
 enum part { PART_REQUESTS, PART_MEETING, PART_BOX, PART_PARTING, PARTS };
 
-static int leave_part(const struct leave *l, enum part part, struct eddis_request **barrier,
-                      int64_t deadline_ns, struct eddis_error *err)
+/* "eddis: rank 1 has come to eddis_close and waits, for 1 minute so far: barrier still waits ..."
+ */
+static void leave_tell(const struct leave *l, const char *where, int64_t since_ns,
+                       const struct eddis_error *why)
 {
-    switch (part) {
+    int64_t minutes = (clock_now_ns() - since_ns) / (60 * CLOCK_S);
+
+    (void)fprintf(stderr,
+                  "eddis: rank %d has come to %s and waits, for %" PRId64 " minute%s so far: %s\n",
+                  l->all->place.rank, where, minutes, minutes == 1 ? "" : "s", why->text);
+}
+
+int leave_repeat(const struct leave *l, const char *where, leave_call_fn call, void *arg,
+                 struct eddis_error *err)
+{
+    bool company = l->all->place.n_ranks > 1;
+    int64_t since = clock_now_ns();
+    int rc;
+
+    do {
+        rc = call(arg, l->tell_ns, err);
+        if (rc == -ETIMEDOUT && company && l->tells)
+            leave_tell(l, where, since, err);
+    } while (rc == -ETIMEDOUT);
+    return rc;
+}
+
+/* Where it is. */
+struct leaving {
+    const struct leave *l;
+    enum part part;
+    struct eddis_request *barrier;
+};
+
+static int leave_part(struct leaving *at, int64_t deadline_ns, struct eddis_error *err)
+{
+    const struct leave *l = at->l;
+
+    switch (at->part) {
     case PART_REQUESTS:
         return collectives_wait_all(l->all, deadline_ns, err);
     case PART_BOX:
         return shared_buffers_leave(l->box, deadline_ns, err);
     default:
-        return collectives_barrier_until(l->all, barrier, deadline_ns - clock_now_ns(), err);
+        return collectives_barrier_until(l->all, &at->barrier, deadline_ns - clock_now_ns(), err);
     }
 }
 
-/* "eddis: rank 1 has come to eddis_close and waits, for 1 minute so far: barrier still waits ..."
- */
-static void leave_tell(const struct leave *l, int64_t since_ns, const struct eddis_error *why)
+static int leave_parts(void *arg, int64_t timeout_ns, struct eddis_error *err)
 {
-    int64_t minutes = (clock_now_ns() - since_ns) / (60 * CLOCK_S);
+    struct leaving *at = arg;
+    int64_t deadline = clock_after_ns(clock_now_ns(), timeout_ns);
+    int rc = 0;
 
-    (void)fprintf(stderr,
-                  "eddis: rank %d has come to eddis_close and waits, for %" PRId64
-                  " minute%s so far: %s\n",
-                  l->all->place.rank, minutes, minutes == 1 ? "" : "s", why->text);
+    for (; rc == 0 && at->part < PARTS; at->part += rc == 0)
+        rc = leave_part(at, deadline, err);
+    return rc;
 }
 
 int leave_wait(const struct leave *l, struct eddis_error *err)
 {
-    bool company = l->all->place.n_ranks > 1;
-    int64_t since = clock_now_ns();
-    struct eddis_request *barrier = NULL;
+    struct leaving at = { .l = l };
     struct eddis_error why = { 0 };
-    int rc = 0;
+    int rc = leave_repeat(l, "eddis_close", leave_parts, &at, &why);
 
-    for (int part = 0; part < PARTS && rc == 0; part++)
-        do {
-            rc = leave_part(l, part, &barrier, clock_after_ns(clock_now_ns(), l->tell_ns), &why);
-            if (rc == -ETIMEDOUT && company && l->tells)
-                leave_tell(l, since, &why);
-        } while (rc == -ETIMEDOUT);
     return rc < 0 ? eddis_fail(err, rc, "leaving the job: %s", why.text) : 0;
 }

@@ -31,6 +31,10 @@ int open_options_read(const struct eddis_options *in, struct eddis_options *ret,
     if (ret->read_ahead < EDDIS_READ_NONE || ret->read_ahead > READ_AHEAD_MOST)
         return eddis_fail(err, -EINVAL, "read_ahead is %d: 1 to %d, or 0, or EDDIS_READ_NONE",
                           ret->read_ahead, READ_AHEAD_MOST);
+    if (ret->close_at_exit < 0 || ret->close_at_exit > EDDIS_EXIT_FINISH)
+        return eddis_fail(err, -EINVAL,
+                          "close_at_exit is %d: 0, EDDIS_EXIT_CLOSE or EDDIS_EXIT_FINISH",
+                          ret->close_at_exit);
     return 0;
 }
 

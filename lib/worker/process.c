@@ -60,8 +60,17 @@ bool process_has_left(const struct process_worker *w)
     return w->fork_count == process_forks() && __atomic_load_n(&w->left, __ATOMIC_ACQUIRE);
 }
 
+static enum process_leave how_to_leave(const struct process_worker *w)
+{
+    return __atomic_load_n(&w->may_leave, __ATOMIC_ACQUIRE);
+}
+
 static int leave(struct process_worker *w, struct eddis_error *err)
 {
+    int rc = how_to_leave(w) == LEAVE_FINISH ? w->finish(w, err) : 0;
+
+    if (rc < 0)
+        return rc;
     __atomic_store_n(&w->left, true, __ATOMIC_RELEASE);
     return w->leave(w, err);
 }
@@ -115,12 +124,14 @@ static bool is_awaited(const struct process_worker *w)
     return w->fork_count == process_forks() && (w->thread || w->leave);
 }
 
-static bool may_leave(const struct process_worker *w)
+static bool may_leave(struct process_worker *w)
 {
-    return w->leave && __atomic_load_n(&w->may_leave, __ATOMIC_ACQUIRE);
+    enum process_leave how = w->leave ? how_to_leave(w) : LEAVE_NOT;
+
+    return how == LEAVE_ORDER || (how == LEAVE_FINISH && w->may_finish && w->may_finish(w));
 }
 
-void process_may_leave(struct process_worker *w, bool may)
+void process_may_leave(struct process_worker *w, enum process_leave may)
 {
     __atomic_store_n(&w->may_leave, may, __ATOMIC_RELEASE);
 }
@@ -148,6 +159,18 @@ static void end_job(const struct process_worker *w, int code)
     _exit(code);
 }
 
+static void tell_amidst(const struct process_worker *w)
+{
+    if (!w->leave)
+        (void)fputs("eddis: this worker leaves without eddis_close, so the job ends\n", stderr);
+    else
+        (void)fprintf(
+            stderr,
+            "eddis: this worker exits with 0 amidst its steps, before eddis_step_begin or "
+            "eddis_finish has returned 0, so the job ends%s\n",
+            w->may_finish ? "; let each worker ask for a stop before, where it is meant" : "");
+}
+
 /* An exit with 0 without eddis_close: all workers leave, the last one opened first, or the job
  * ends.
  */
@@ -160,10 +183,7 @@ static void leave_all(struct process_worker *all)
     while (w && (!is_awaited(w) || may_leave(w)))
         w = w->next;
     if (w) {
-        (void)fputs(w->leave ? "eddis: this worker exits with 0 amidst its steps, before "
-                               "eddis_step_begin or eddis_finish has returned 0, so the job ends\n"
-                             : "eddis: this worker leaves without eddis_close, so the job ends\n",
-                    stderr);
+        tell_amidst(w);
         end_job(w, 1);
     }
     if (all)

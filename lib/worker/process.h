@@ -12,6 +12,13 @@
 #include "lib/board/board.h"
 #include "lib/sync/comm_thread.h"
 
+/* What an exit with 0 is to a worker that has a way to leave. */
+enum process_leave {
+    LEAVE_NOT,    /* the end of the job, with 1 */
+    LEAVE_FINISH, /* that, or an end in good order when its steps are ended before */
+    LEAVE_ORDER,  /* an end in good order */
+};
+
 /* An open worker, as the process sees it; a member of its struct eddis. */
 struct process_worker {
     struct process_worker *next;
@@ -19,8 +26,13 @@ struct process_worker {
     struct comm_thread *thread; /* to end all ranks with; NULL: one rank */
     /* Leave the job in order, in the thread that ends the process; NULL: an exit ends the job. */
     int (*leave)(struct process_worker *w, struct eddis_error *err);
-    bool may_leave; /* by process_may_leave */
-    bool left;      /* an exit is leaving, or has left */
+    /* Whether its steps may end now, and end them, with the calls of eddis.h, before it leaves;
+     * NULL: they may not.
+     */
+    bool (*may_finish)(struct process_worker *w);
+    int (*finish)(struct process_worker *w, struct eddis_error *err);
+    enum process_leave may_leave; /* by process_may_leave */
+    bool left;                    /* an exit is leaving, or has left */
 };
 
 /* Count the forks between this process and the one that loaded the library. */
@@ -41,8 +53,8 @@ bool process_has_left(const struct process_worker *w);
 int process_add(struct process_worker *w, struct eddis_error *err);
 void process_remove(struct process_worker *w);
 
-/* Whether an exit with 0 now is the worker's end in good order. */
-void process_may_leave(struct process_worker *w, bool may);
+/* What an exit with 0 is from now on. */
+void process_may_leave(struct process_worker *w, enum process_leave may);
 
 /* Write out what stdio still holds, before an end that would lose it.  Where that takes longer than
  * three seconds the process ends with this code instead.

@@ -204,6 +204,16 @@ bool replan_wants_stop(struct replan *r)
     return stop;
 }
 
+bool replan_stops(struct replan *r)
+{
+    bool stops;
+
+    pthread_mutex_lock(&r->lock);
+    stops = r->stop || r->stop_at < INT64_MAX;
+    pthread_mutex_unlock(&r->lock);
+    return stops;
+}
+
 /* ---- what was agreed ---- */
 
 int replan_failure(struct replan *r, struct eddis_error *err)

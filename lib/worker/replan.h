@@ -64,8 +64,10 @@ void replan_agree(struct replan *r, const struct sync_tail *tail);
 /* Have the group agree with its next step that the one after it is the last. */
 void replan_stop(struct replan *r);
 
-/* Whether this worker wants that. */
+/* Whether this worker wants that; whether anybody does, as far as is agreed, or a plan asks for it.
+ */
 bool replan_wants_stop(struct replan *r);
+bool replan_stops(struct replan *r);
 
 /* Return the failure to take a plan, or 0. */
 int replan_failure(struct replan *r, struct eddis_error *err);

@@ -219,6 +219,20 @@ int samples_peek(struct samples *s, int64_t step, int64_t timeout_ns, struct sam
     return rc;
 }
 
+int samples_has(struct samples *s, int64_t step, int64_t timeout_ns, struct eddis_error *err)
+{
+    int64_t deadline = clock_after_ns(clock_now_ns(), timeout_ns);
+    struct sampler_step r;
+    int rc;
+
+    pthread_mutex_lock(&s->lock);
+    rc = samples_check(s, err);
+    if (rc == 0)
+        rc = samples_look(s, step, deadline, &r, err);
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
 int samples_counts(struct samples *s, int64_t step, int64_t *ret, struct eddis_error *err)
 {
     const struct sampler_group g = { s->group->member, s->group->place.n_ranks };

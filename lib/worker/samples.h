@@ -116,6 +116,11 @@ int samples_take(struct samples *s, struct sampler_step *ret, struct eddis_error
 int samples_peek(struct samples *s, int64_t step, int64_t timeout_ns, struct sampler_step *ret,
                  struct eddis_error *err);
 
+/* Whether there is such a step, the present one or the one behind it.  Returns and fails as
+ * samples_peek.
+ */
+int samples_has(struct samples *s, int64_t step, int64_t timeout_ns, struct eddis_error *err);
+
 /* Write what each rank of the group takes at such a step, if it is known now, to ret [as many].
  * Returns how many, or 0 behind the last step.
  */

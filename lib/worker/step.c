@@ -110,7 +110,7 @@ static int step_take(struct eddis *e, struct eddis_error *err)
     int64_t step = e->samples.step;
     int rc = replan_failure(&e->replan, err);
 
-    if (rc < 0 || e->step.stop)
+    if (rc < 0 || e->step.stop || e->step.enough)
         return rc;
     rc = samples_take(&e->samples, &e->step.current, err);
     if (rc > 0)
@@ -223,7 +223,7 @@ static int step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_erro
 void step_over(struct eddis *e)
 {
     samples_end(&e->samples);
-    process_may_leave(&e->process, true);
+    process_may_leave(&e->process, LEAVE_ORDER);
 }
 
 int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error *err)

@@ -36,9 +36,11 @@ struct step {
     unsigned flags;            /* EDDIS_STEP_... of the current one */
     bool taken;                /* its samples and flags are known, but it has not begun */
     bool stop;                 /* the step before was the last */
+    bool enough;               /* it was, by an eddis_finish where no number of epochs is known */
     bool over;                 /* eddis_finish has met the others, who train one model */
     struct eddis_request *met; /* the meeting, when it timed out */
     bool waited;               /* all results of this step are there */
+    bool unread;               /* an exit ends it: nobody misses them */
     int64_t round;             /* steps begun, whatever their numbers */
     int64_t exchange_ns; /* that its beginning waited for an exchange of models; 0: there was none
                           */

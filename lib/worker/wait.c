@@ -52,7 +52,7 @@ static int wait_place(const struct eddis *e, int parameter, struct eddis_error *
 {
     const struct parameter *p = &e->parameters.item[parameter];
 
-    if (p->slot < 0 || !engine_missed(e->engine, p->slot))
+    if (p->slot < 0 || e->step.unread || !engine_missed(e->engine, p->slot))
         return 0;
     return eddis_fail(
         err, -EINVAL,

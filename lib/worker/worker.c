@@ -120,6 +120,28 @@ static int leave_at_exit(struct process_worker *w, struct eddis_error *err)
     return rc;
 }
 
+static bool may_finish_at_exit(struct process_worker *w)
+{
+    return ending_may_finish((struct eddis *)((char *)w - offsetof(struct eddis, process)));
+}
+
+static int finish_at_exit(struct process_worker *w, struct eddis_error *err)
+{
+    return ending_finish((struct eddis *)((char *)w - offsetof(struct eddis, process)), err);
+}
+
+/* What an exit of the process is to do, as the options say. */
+static void worker_set_exit(struct eddis *e)
+{
+    if (e->options.close_at_exit)
+        e->process.leave = leave_at_exit;
+    if (e->options.close_at_exit == EDDIS_EXIT_FINISH) {
+        e->process.may_finish = may_finish_at_exit;
+        e->process.finish = finish_at_exit;
+    }
+    process_may_leave(&e->process, LEAVE_ORDER);
+}
+
 /* Release everything but the communication. */
 static void worker_free(struct eddis *e)
 {
@@ -334,9 +356,7 @@ int worker_open(const struct worker_setup *s, const struct eddis_options *option
         worker_show(e);
     if (rc == 0)
         rc = collectives_agree(&e->all, checkpoint_save_open(&e->save, err), err);
-    if (e->options.close_at_exit)
-        e->process.leave = leave_at_exit;
-    process_may_leave(&e->process, true);
+    worker_set_exit(e);
     if (rc == 0)
         rc = process_add(&e->process, err);
     if (rc < 0)
@@ -378,7 +398,7 @@ int eddis_close(struct eddis *e, struct eddis_error *err)
     rc = worker_check(e, err);
     if (rc < 0)
         return rc;
-    process_may_leave(&e->process, false); /* another thread's exit would do it once more */
+    process_may_leave(&e->process, LEAVE_NOT); /* another thread's exit would do it once more */
     rc = worker_leave(e, false, err);
     worker_free(e);
     return rc;

@@ -102,6 +102,12 @@ struct eddis_step step_public(const struct eddis *e, const struct sampler_step *
 /* There is no step any more, unless the job goes back. */
 void step_over(struct eddis *e);
 
+/* Whether an exit may end the steps, as far as this worker knows; do so, as eddis_finish does, with
+ * a step that has begun, and with checkpoints that others write meanwhile.
+ */
+bool ending_may_finish(struct eddis *e);
+int ending_finish(struct eddis *e, struct eddis_error *err);
+
 /* Return 0, -EINVAL for NULL, or -EPERM: in a forked child, or an exit has closed the handle. */
 static inline int worker_check(const struct eddis *e, struct eddis_error *err)
 {

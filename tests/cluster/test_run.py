@@ -140,6 +140,20 @@ def left():
         j.check(1, "rank_exit", "amidst its steps", failed_rank=1)
 
 
+def scripts():
+    """Programs that end behind epochs of their own, of which the job was told nothing, with checkpoints on the way: each
+    at another moment, with the centre."""
+    endings = os.path.join(BUILD, "tests/mpi/test_mpi_endings")
+    for mode, what in (("sync", "in-step"), ("async", "between"), ("async", "in-step"), ("hybrid", "between"), ("hybrid", "wish")):
+        groups = ["--set", "sync.groups=2"] if mode == "hybrid" else []
+        with job("--set", f"sync.mode={mode}", "--set", "batch.global=12", "--set", "checkpoint.every=4", *groups,
+                 "--", endings, what, ranks=4) as j:
+            j.check(0, "ok")
+            models = {re.search("^model .*", j.log(rank), re.M).group() for rank in range(4)}
+            assert len(models) == 1, models
+            assert j.summary()["generation"] == 1
+
+
 def threads():
     """What any thread may call, by several of each worker beside its steps, in sync and hybrid mode."""
     program = os.path.join(BUILD, "tests/mpi/test_mpi_threads")
@@ -761,7 +775,7 @@ def secrets(j, *tokens):
         assert not re.search(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])", shown), pid
 
 
-CASES = [true, false, exit_7, segv, left_first, missing_program, last_words, example, opened_again, scopes, left, threads,
+CASES = [true, false, exit_7, segv, left_first, missing_program, last_words, example, opened_again, scopes, left, scripts, threads,
          several_models, gone, preflight, grandchildren, stubborn, timeout, interrupt, interrupt_twice, interrupt_early, quit_at_once, terminate, user_2, ignored,
          rank_killed, out_of_memory, agent_killed, keeper_killed, keeper_and_agent_killed, agent_stopped, mpirun_killed,
          driver_killed, driver_stopped, full_disk, few_files, usage, impossible, dry_run, unknown_hosts, output, replay,

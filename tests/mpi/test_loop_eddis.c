@@ -653,6 +653,11 @@ static void test_fork(void)
     o = (struct eddis_options){ .size = sizeof o, .samples = 10, .read_ahead = 65 };
     CHECK(worker_open(&(struct worker_setup){ .n_local = 1 }, &o, &e, &err) == -EINVAL);
     CHECK(strstr(err.text, "read_ahead is 65"));
+    for (int i = -1; i <= 3; i += 4) {
+        o = (struct eddis_options){ .size = sizeof o, .samples = 10, .close_at_exit = i };
+        CHECK(worker_open(&(struct worker_setup){ .n_local = 1 }, &o, &e, &err) == -EINVAL);
+        CHECK(strstr(err.text, i < 0 ? "close_at_exit is -1" : "close_at_exit is 3"));
+    }
     CHECK(eddis_close(NULL, &err) == 0 && eddis_commit(NULL, &err) == -EINVAL);
 }
 

@@ -29,13 +29,15 @@ static const struct mode {
 
 enum { MODES = sizeof mode / sizeof *mode };
 
-enum how { BY_ITSELF, BY_THREAD, AT_ONCE, FROM_BEGINNING, HOWS };
+/* ENOUGH and AT_EXIT: nobody stops, each group leaves by itself, the latter in a step. */
+enum how { BY_ITSELF, BY_THREAD, AT_ONCE, FROM_BEGINNING, ENOUGH, AT_EXIT, HOWS };
 
 struct shared {
     pthread_mutex_t lock;
     int taken[MOST_EPOCHS][SAMPLES];
     int64_t last_epoch; /* of those begun */
     enum how how;
+    const struct mode *m;       /* of the job that stops */
     int stopper;                /* who stops; AT_ONCE all do, and leave with no other step */
     int64_t stopped[MAX_RANKS]; /* the step behind which each has ended */
     int64_t epochs;             /* of a job that resumes; 0: this one stops */
@@ -47,7 +49,8 @@ struct worker {
     struct loop_job *j;
     struct shared *s;
     int rank;
-    float w[4];
+    int64_t last; /* step of this one, which leaves by itself; -1: it does not */
+    float w[4], result[4];
 };
 
 static void *stop(void *arg)
@@ -98,11 +101,26 @@ static void count(struct worker *w, const struct eddis_step *s, const int64_t *i
     pthread_mutex_unlock(&w->s->lock);
 }
 
+/* The step behind which a group leaves by itself. */
+static int64_t last_step(const struct mode *m, const struct shared *s, int rank)
+{
+    return s->how < ENOUGH ? -1 : STOP_AT + 3 * (m->per_group ? rank / m->per_group : 0);
+}
+
+static bool by_itself(const struct shared *s)
+{
+    return s->how >= ENOUGH && !s->epochs;
+}
+
 /* What this rank does at its step STOP_AT, before it announces. */
 static void maybe_stop(struct worker *w, const struct eddis_step *s)
 {
     struct eddis_error err = { 0 };
 
+    if (by_itself(w->s)) {
+        CHECK(s->step != STOP_AT || eddis_finish(w->e, 0, &err) == -EINVAL);
+        return;
+    }
     if (s->step != STOP_AT || w->s->epochs || w->rank != w->s->stopper)
         return;
     if (w->s->how == BY_ITSELF)
@@ -123,6 +141,11 @@ static void step(struct worker *w, const struct eddis_step *s)
     for (int k = 0; k < 4; k++)
         g[k] = (float)(w->rank + k + 1);
     maybe_stop(w, s);
+    if (w->s->how == AT_EXIT && s->step == w->last) { /* some have announced what some have not */
+        CHECK(w->rank % 2 == 0 || eddis_announce(w->e, 0, g, w->result, &err) == 0);
+        count(w, s, index);
+        return;
+    }
     CHECK(eddis_announce(w->e, 0, g, g, &err) == 0);
     CHECK(told(w, eddis_wait(w->e, TIMEOUT_NS, &err), &err) == 0);
     for (int k = 0; k < 4; k++)
@@ -139,9 +162,11 @@ static bool leaves(struct worker *w, const struct eddis_step *s)
     struct eddis_step next = { .size = sizeof next };
     struct eddis_error err = { 0 };
 
+    if (by_itself(w->s)) {
+        CHECK(!(s->flags & EDDIS_STEP_STOP));
+        return s->step == w->last;
+    }
     if (w->s->how == AT_ONCE && s->step == STOP_AT && !w->s->epochs) {
-        if (!(s->flags & EDDIS_STEP_STOP)) /* another group has stopped before */
-            CHECK(eddis_finish(w->e, TIMEOUT_NS, &err) == -EINVAL && strstr(err.text, "step 4"));
         CHECK(eddis_stop(w->e) == 0);
         return true;
     }
@@ -178,6 +203,8 @@ static void ended(struct worker *w)
     struct eddis_error err = { 0 };
     float all[MAX_RANKS][4];
 
+    if (w->s->how == AT_EXIT && !w->s->epochs)
+        CHECK(ending_may_finish(w->e) && told(w, ending_finish(w->e, &err), &err) == 0);
     CHECK(told(w, eddis_finish(w->e, TIMEOUT_NS, &err), &err) == 0);
     CHECK(eddis_finish(w->e, 0, &err) == 0);
     CHECK(eddis_step_begin(w->e, &s, &err) == 0);
@@ -212,6 +239,7 @@ static void ending_body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
 
+    w.last = w.s->epochs ? -1 : last_step(w.s->m, w.s, rank);
     if (w.s->how == FROM_BEGINNING && !w.s->epochs && rank == w.s->stopper)
         stop_by_thread(e);
     set_up(&w, w.s->epochs);
@@ -251,6 +279,10 @@ static void check_stops(const struct mode *m, const struct shared *s)
 
     for (int i = 0; i < m->n; i++)
         CHECK(s->stopped[i] == s->stopped[i / group * group]);
+    for (int i = 0; i < m->n && s->how >= ENOUGH; i++)
+        CHECK(s->stopped[i] == last_step(m, s, i));
+    if (s->how >= ENOUGH)
+        return;
     CHECK(s->stopped[s->stopper] == at);
 }
 
@@ -271,6 +303,7 @@ static void test_ending(const struct mode *m, const struct mode *then, enum how 
 
     pthread_mutex_init(&s->lock, NULL);
     s->how = how;
+    s->m = m;
     s->stopper = stopper;
     strcpy(s->folder, "/tmp/eddis-ending.XXXXXX");
     CHECK(mkdtemp(s->folder));
@@ -472,7 +505,7 @@ static void unknown_body(struct eddis *e, int rank, struct loop_job *j)
     struct eddis_error err = { 0 };
     pthread_t thread;
 
-    set_up(&w, 0);
+    set_up(&w, 3);
     CHECK(eddis_step_begin(e, &s, &err) == 1);
     empty_step(&w);
     (void)samples_hold(&e->samples, 0, true);
@@ -485,6 +518,65 @@ static void unknown_body(struct eddis *e, int rank, struct loop_job *j)
     CHECK(eddis_finish(e, TIMEOUT_NS, &err) == -EINVAL && strstr(err.text, "there is step 1"));
     CHECK(pthread_join(thread, NULL) == 0);
     CHECK(eddis_stop(e) == 0);
+    ended(&w);
+}
+
+/* Where the number of epochs is known, nobody leaves steps undone who has not asked for a stop. */
+static void known_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+
+    set_up(&w, 3);
+    CHECK(!ending_may_finish(e));
+    CHECK(eddis_step_begin(e, &s, &err) == 1);
+    CHECK(!ending_may_finish(e));
+    empty_step(&w);
+    CHECK(eddis_finish(e, TIMEOUT_NS, &err) == -EINVAL && strstr(err.text, "there is step 1"));
+    CHECK(!ending_may_finish(e));
+    CHECK(eddis_stop(e) == 0);
+    CHECK(ending_may_finish(e) && told(&w, ending_finish(e, &err), &err) == 0);
+    ended(&w);
+}
+
+/* Its last step says so before it is ended, and the end of that before eddis_step_begin does. */
+static void last_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    int rc = 1;
+
+    set_up(&w, 1);
+    while (rc == 1 && !ending_may_finish(e)) {
+        rc = eddis_step_begin(e, &s, &err);
+        if (rc == 1 && ending_may_finish(e))
+            break;
+        if (rc == 1)
+            empty_step(&w);
+    }
+    CHECK(rc == 1 && ending_may_finish(e) && told(&w, ending_finish(e, &err), &err) == 0);
+    ended(&w);
+}
+
+/* Who goes back behind such an end goes on. */
+static void back_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+
+    set_up(&w, 0);
+    for (int i = 0; i < 2; i++) {
+        CHECK(eddis_step_begin(e, &s, &err) == 1);
+        empty_step(&w);
+    }
+    ended(&w);
+    save(&w);
+    restore(&w);
+    CHECK(eddis_step_begin(e, &s, &err) == 1);
+    empty_step(&w);
     ended(&w);
 }
 
@@ -532,6 +624,37 @@ static void meet_body(struct eddis *e, int rank, struct loop_job *j)
     ended(&w);
 }
 
+/* Rank 0 has come to its exit when rank 1 writes a checkpoint: that is not kept, and nobody fails.
+ */
+static void pass_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct worker w = { .e = e, .j = j, .s = j->arg, .rank = rank };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_checkpoint *c = NULL;
+    struct eddis_error err = { 0 };
+    int exits = w.s->how == ENOUGH;
+
+    set_up(&w, 0);
+    CHECK(eddis_step_begin(e, &s, &err) == 1);
+    empty_step(&w);
+    save(&w);
+    CHECK(eddis_step_begin(e, &s, &err) == 1);
+    if (rank == exits) {
+        CHECK(told(&w, ending_finish(e, &err), &err) == 0);
+    } else {
+        empty_step(&w);
+        CHECK(told(&w, eddis_checkpoint_begin(e, w.s->folder, &c, &err), &err) == 0);
+        CHECK(eddis_checkpoint_put(c, "w", w.w, sizeof w.w, &err) == 0);
+        CHECK(eddis_checkpoint_commit(c, 0, &err) == 1);
+        CHECK(err.code == 0 && strstr(err.text, exits ? "rank 1: the program" : "rank 0: "));
+        CHECK(eddis_step_begin(e, &s, &err) == 1);
+        empty_step(&w);
+    }
+    ended(&w);
+    CHECK(told(&w, eddis_restore_begin(e, w.s->folder, &c, &err), &err) == 1);
+    CHECK(eddis_checkpoint_abandon(c, &err) == 0);
+}
+
 static void test_pair(void (*body)(struct eddis *e, int rank, struct loop_job *j), enum how how)
 {
     struct shared *s = calloc(1, sizeof *s);
@@ -554,6 +677,8 @@ static void test_late(const struct mode *m)
         run(m, late_begin_body, s);
     }
     run(m, none_body, s);
+    run(m, known_body, s);
+    run(m, last_body, s);
     free(s);
 }
 
@@ -567,6 +692,9 @@ int main(void)
         test_late(&mode[i]);
     test_pair(meet_body, BY_ITSELF);
     test_pair(meet_body, FROM_BEGINNING);
+    test_pair(back_body, BY_ITSELF);
+    test_pair(pass_body, BY_ITSELF);
+    test_pair(pass_body, ENOUGH);
     test_pair(driver_body, BY_ITSELF);
     test_pair(slow_counter_body, BY_ITSELF);
     run(&mode[0], unknown_body, &(struct shared){ .epochs = 0 });

@@ -12,6 +12,10 @@
  *     test_mpi_endings child         a child made by fork exits with 5: that ends nothing
  *     test_mpi_endings several       two handles, both left open
  *     test_mpi_endings refused       rank 1 exits with 3 before eddis_commit
+ *     test_mpi_endings between       no epochs are told: each exits with 0 behind its third one
+ *     test_mpi_endings in-step       the same, in the midst of a step
+ *     test_mpi_endings told          the same, where epochs are told: rank 1 says that it is amidst
+ * them test_mpi_endings wish          the same, and all have asked for a stop before
  *     test_mpi_endings break DIR     all leave their loop in the middle of the third epoch
  *     test_mpi_endings alone DIR     a thread of the last rank has all stop there
  *
@@ -21,6 +25,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +37,7 @@
 enum { SAMPLES = 60, MOST_EPOCHS = 4096, LAST = 13 };
 
 static struct eddis *left_open;
+static int exit_how = EDDIS_EXIT_CLOSE;
 
 static int fail(const char *what, const struct eddis_error *err)
 {
@@ -42,9 +48,11 @@ static int fail(const char *what, const struct eddis_error *err)
 /* Returns the rank, or -1. */
 static int begin(struct eddis **ret, int64_t epochs)
 {
-    struct eddis_options o = {
-        .size = sizeof o, .samples = SAMPLES, .epochs = epochs, .batch = 12, .close_at_exit = 1
-    };
+    struct eddis_options o = { .size = sizeof o,
+                               .samples = SAMPLES,
+                               .epochs = epochs,
+                               .batch = 12,
+                               .close_at_exit = exit_how };
     struct eddis_world w = { .size = sizeof w };
     struct eddis_error err = { 0 };
 
@@ -55,9 +63,10 @@ static int begin(struct eddis **ret, int64_t epochs)
     return w.rank;
 }
 
+static float value[4];
+
 static int commit(struct eddis *e)
 {
-    static float value[4];
     struct eddis_parameter p = { .size = sizeof p,
                                  .name = "w",
                                  .dtype = EDDIS_FLOAT32,
@@ -299,6 +308,71 @@ static int run_left(const char *folder, int all)
     return 0;
 }
 
+/* ---- epochs of the program's own, as of a script, which then comes to its end ---- */
+
+enum { SCRIPT_EPOCHS = 3 };
+
+/* An exit handler from before eddis_open: the parameters are the centre by then. */
+static void show_model(void)
+{
+    printf("model %a %a %a %a\n", value[0], value[1], value[2], value[3]);
+}
+
+static int script_step(struct eddis *e, const struct eddis_step *s, const struct eddis_world *w)
+{
+    struct eddis_checkpoint *c = NULL;
+    struct eddis_error err = { 0 };
+    float g[4] = { 1, 1, 1, (float)w->rank };
+
+    if (eddis_announce(e, 0, g, g, &err) < 0 || eddis_wait(e, WAIT_NS, &err) < 0)
+        return fail("a step", &err);
+    for (int k = 0; k < 4; k++)
+        value[k] -= 0.01F * g[k];
+    usleep(1000 * (unsigned)w->rank);
+    if (eddis_step_end(e, NULL, &err) < 0)
+        return fail("eddis_step_end", &err);
+    if (!(s->flags & EDDIS_STEP_CHECKPOINT))
+        return 0;
+    if (eddis_checkpoint_begin(e, NULL, &c, &err) < 0 ||
+        eddis_checkpoint_put(c, "w", value, sizeof value, &err) < 0 ||
+        eddis_checkpoint_commit(c, 0, &err) < 0)
+        return fail("a checkpoint", &err);
+    return 0;
+}
+
+static int script(const char *what)
+{
+    bool told = strcmp(what, "told") == 0, wish = strcmp(what, "wish") == 0;
+    struct eddis_world w = { .size = sizeof w };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    int64_t step = 0;
+    struct eddis *e;
+    int rc;
+
+    exit_how = EDDIS_EXIT_FINISH;
+    if (atexit(show_model) != 0 || begin(&e, told || wish ? 9 : 0) < 0 || commit(e) ||
+        eddis_world(e, &w) < 0)
+        return 99;
+    for (;; step++) {
+        rc = eddis_plan_step(e, step, WAIT_NS, &s, &err);
+        if (rc == 1 && s.epoch >= SCRIPT_EPOCHS && strcmp(what, "between") == 0)
+            return 0;
+        if (rc == 1)
+            rc = eddis_step_begin(e, &s, &err);
+        if (rc <= 0) /* another group has asked for a stop */
+            return rc == 0 && wish ? 0 : fail("the next step", &err);
+        if (s.epoch >= SCRIPT_EPOCHS && told && w.rank != 1)
+            pause();
+        if (s.epoch >= SCRIPT_EPOCHS)
+            return wish && eddis_stop(e) < 0 ? 99 : 0;
+        if (script_step(e, &s, &w))
+            return 99;
+    }
+}
+
+/* ---- the others ---- */
+
 /* An exit handler that the program had before eddis_open: the handle has been closed. */
 static void close_late(void)
 {
@@ -364,5 +438,8 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && (strcmp(argv[1], "break") == 0 || strcmp(argv[1], "alone") == 0))
         return run_left(argv[2], *argv[1] == 'b');
+    if (argc == 2 && (strcmp(argv[1], "between") == 0 || strcmp(argv[1], "in-step") == 0 ||
+                      strcmp(argv[1], "told") == 0 || strcmp(argv[1], "wish") == 0))
+        return script(argv[1]);
     return argc == 2 ? run(argv[1]) : 2;
 }

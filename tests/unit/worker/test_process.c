@@ -118,7 +118,10 @@ enum place {
     BEFORE_STEPS,
     IN_STEP,
     BETWEEN_STEPS,
+    IN_LAST_STEP,
+    BEHIND_LAST_STEP,
     STOPPED,
+    STOPPED_IN_STEP,
     FINISHED,
     AT_END,
     WENT_BACK,
@@ -129,19 +132,57 @@ enum place {
 static const struct leaving {
     enum place place;
     int close_at_exit, status, code;
-    bool said; /* that it is amidst the steps */
+    bool said;    /* that it is amidst the steps */
+    bool unknown; /* how many epochs there are */
 } leaving[] = {
-    { BEFORE_COMMIT, 1, 0, 0, false },  { BEFORE_COMMIT, 1, 3, 3, false },
-    { BEFORE_STEPS, 1, 0, 1, true },    { BEFORE_STEPS, 1, 3, 3, false },
-    { IN_STEP, 1, 0, 1, true },         { IN_STEP, 1, 3, 3, false },
-    { BETWEEN_STEPS, 1, 0, 1, true },   { BETWEEN_STEPS, 1, 79, 79, false },
-    { STOPPED, 1, 0, 1, true },         { FINISHED, 1, 0, 0, false },
-    { FINISHED, 1, 3, 3, false },       { FINISHED, 1, 256, 0, false },
-    { AT_END, 1, 0, 0, false },         { AT_END, 1, 3, 3, false },
-    { BETWEEN_STEPS, 1, 256, 1, true }, { WENT_BACK, 1, 0, 1, true },
-    { CLOSED, 1, 0, 0, false },         { CLOSED, 1, 3, 3, false },
-    { CHILD, 1, 0, 0, false },          { IN_STEP, 0, 0, 0, false },
+    { BEFORE_COMMIT, 1, 0, 0, false },
+    { BEFORE_COMMIT, 1, 3, 3, false },
+    { BEFORE_STEPS, 1, 0, 1, true },
+    { BEFORE_STEPS, 1, 3, 3, false },
+    { IN_STEP, 1, 0, 1, true },
+    { IN_STEP, 1, 3, 3, false },
+    { BETWEEN_STEPS, 1, 0, 1, true },
+    { BETWEEN_STEPS, 1, 79, 79, false },
+    { STOPPED, 1, 0, 1, true },
+    { FINISHED, 1, 0, 0, false },
+    { FINISHED, 1, 3, 3, false },
+    { FINISHED, 1, 256, 0, false },
+    { AT_END, 1, 0, 0, false },
+    { AT_END, 1, 3, 3, false },
+    { BETWEEN_STEPS, 1, 256, 1, true },
+    { WENT_BACK, 1, 0, 1, true },
+    { CLOSED, 1, 0, 0, false },
+    { CLOSED, 1, 3, 3, false },
+    { CHILD, 1, 0, 0, false },
+    { IN_STEP, 0, 0, 0, false },
     { IN_STEP, 0, 3, 3, false },
+
+    { BEHIND_LAST_STEP, 1, 0, 1, true },
+    { IN_STEP, 1, 0, 1, true, true },
+
+    { BEFORE_COMMIT, 2, 0, 0, false },
+    { BEFORE_STEPS, 2, 0, 1, true },
+    { IN_STEP, 2, 0, 1, true },
+    { BETWEEN_STEPS, 2, 0, 1, true },
+    { IN_LAST_STEP, 2, 0, 0, false },
+    { BEHIND_LAST_STEP, 2, 0, 0, false },
+    { BEHIND_LAST_STEP, 2, 3, 3, false },
+    { STOPPED, 2, 0, 0, false },
+    { STOPPED_IN_STEP, 2, 0, 0, false },
+    { STOPPED_IN_STEP, 2, 3, 3, false },
+    { FINISHED, 2, 0, 0, false },
+    { AT_END, 2, 0, 0, false },
+    { WENT_BACK, 2, 0, 1, true },
+    { CLOSED, 2, 0, 0, false },
+    { CHILD, 2, 0, 0, false },
+    { BEFORE_COMMIT, 2, 0, 0, false, true },
+    { BEFORE_STEPS, 2, 0, 0, false, true },
+    { IN_STEP, 2, 0, 0, false, true },
+    { IN_STEP, 2, 79, 79, false, true },
+    { BETWEEN_STEPS, 2, 0, 0, false, true },
+    { BETWEEN_STEPS, 2, 256, 0, false, true },
+    { BETWEEN_STEPS, 2, 3, 3, false, true },
+    { FINISHED, 2, 0, 0, false, true },
 };
 
 /* The next step; its number, or -1 when there is none. */
@@ -177,9 +218,11 @@ static void go_to(enum place place, struct eddis *e, const char *folder)
 {
     if (place != BEFORE_COMMIT && place != CHILD && eddis_commit(e, NULL) < 0)
         _exit(93);
-    if (place == IN_STEP || place == BETWEEN_STEPS || place == STOPPED || place == FINISHED)
-        (void)one_step(e, place != IN_STEP);
-    if ((place == STOPPED || place == FINISHED) && eddis_stop(e) < 0)
+    if (place >= IN_STEP && place <= FINISHED)
+        (void)one_step(e, place != IN_STEP && place != STOPPED_IN_STEP);
+    for (int i = 1; (place == IN_LAST_STEP || place == BEHIND_LAST_STEP) && i < 4; i++)
+        (void)one_step(e, place == BEHIND_LAST_STEP || i < 3);
+    if (place >= STOPPED && place <= FINISHED && eddis_stop(e) < 0)
         _exit(97);
     if (place == FINISHED && eddis_finish(e, EDDIS_FOREVER, NULL) != 0)
         _exit(98);
@@ -201,6 +244,7 @@ static void leave(const struct leaving *l, const char *folder)
 
     (void)alarm(60);
     o.close_at_exit = l->close_at_exit;
+    o.epochs = !l->unknown;
     if (eddis_open(&o, &e, NULL) < 0)
         _exit(95);
     go_to(l->place, e, folder);
