@@ -6,8 +6,10 @@
 #include "lib/base/file.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int launch_count_cpus(const char *cpus)
 {
@@ -114,6 +116,26 @@ const char *launch_resume_from(const struct brief *b, const struct order *o)
     return o->generation > 1 && !o->resume_begun ? b->checkpoint_dir : b->resume_from;
 }
 
+/* The library of these programs' own release, for those that load it by its name: the user's PATH
+ * and the system may have another.
+ */
+static void add_library(struct strlist *e, const struct launch *l)
+{
+    static const char *const folders[] = { EDDIS_LIBDIR, "lib" }; /* installed, built */
+    const char *end = strrchr(l->bin, '/');
+    char path[PATH_MAX];
+
+    for (size_t i = 0; end && i < sizeof folders / sizeof *folders; i++) {
+        int n = snprintf(path, sizeof path, "%.*s/%s/libeddis.so.0", (int)(end - l->bin), l->bin,
+                         folders[i]);
+
+        if (n > 0 && (size_t)n < sizeof path && access(path, R_OK) == 0) {
+            add_unless_given(e, l, "EDDIS_LIBRARY", path);
+            return;
+        }
+    }
+}
+
 /* What scripts written for torchrun and for us read; see the manual of eddis-run. */
 static void add_common(struct strlist *e, const struct launch *l)
 {
@@ -140,6 +162,7 @@ static void add_common(struct strlist *e, const struct launch *l)
         strlist_addf(e, "EDDIS_RESUME_FROM=%s", resume_from);
     else
         strlist_addf(e, "EDDIS_RESUME_FROM");
+    add_library(e, l);
     add_interface(e, l);
     add_node(e, l);
     if (l->bin[0])

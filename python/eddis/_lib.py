@@ -143,7 +143,7 @@ _OTHERS = {
 
 
 def _beside_program() -> str | None:
-    """The library of the eddis-run that PATH finds, which a worker's always does: installed or in its build folder."""
+    """The library of the eddis-run that PATH finds, installed or in its build folder: for scripts that run alone."""
     program = shutil.which("eddis-run")
     if not program:
         return None

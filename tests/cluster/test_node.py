@@ -41,11 +41,12 @@ def test_environment(make):
 
 
 def test_user_wins(make):
-    n = make(sh("echo $RANK $OMP_NUM_THREADS $PATH"), env=["RANK=77", "OMP_NUM_THREADS=3"])
+    n = make(sh("echo $RANK $OMP_NUM_THREADS $PATH $EDDIS_LIBRARY"), env=["RANK=77", "OMP_NUM_THREADS=3"])
     n.launch(1)
     n.driver.wait("rank_exit")
     words = n.read("rank-0000.log").split()
     assert words[:2] == ["77", "3"] and words[2].endswith(f":{BUILD}/cmd"), words
+    assert words[3] == os.environ.get("EDDIS_LIBRARY", f"{BUILD}/lib/libeddis.so.0"), words
     n.leave()
 
 

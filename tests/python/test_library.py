@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from started import BUILD, ROOT
+from started import BUILD, ROOT, environment
 
 SAY = "import eddis._lib as l; print(l.lib._name)"
 
@@ -42,3 +42,21 @@ def test_named():
 def test_missing(tmp_path):
     done = said({"PATH": "", "EDDIS_LIBRARY": str(tmp_path / "none")})
     assert done.returncode == 1 and "EDDIS_LIBRARY" in done.stderr.splitlines()[-1], done.stderr
+
+
+@pytest.mark.parametrize("named", [None, "/one/of/the/caller.so"])
+def test_of_workers(tmp_path, named):
+    """An eddis-run of another release is first in PATH."""
+    of_another = tmp_path / "other/bin/eddis-run"
+    of_another.parent.mkdir(parents=True)
+    of_another.write_text("#!/bin/sh\n")
+    of_another.chmod(0o755)
+    told = environment(tmp_path)
+    told["PATH"] = f"{of_another.parent}:{told['PATH']}"
+    told.pop("EDDIS_LIBRARY", None)
+    if named:
+        told["EDDIS_LIBRARY"] = named
+    done = subprocess.run([BUILD / "cmd/eddis-run", "--set", "profile.emulate=[{rate: 1, a_ms: 1, c_ms: 1}]",
+                           "--set", "batch.global=1", "--", "sh", "-c", "echo library $EDDIS_LIBRARY"],
+                          cwd=tmp_path, env=told, capture_output=True, text=True, timeout=600)
+    assert f"library {named or BUILD / 'lib/libeddis.so.0'}\n" in done.stdout, done
