@@ -53,6 +53,7 @@ class Cnn:
 
 
 LARGE = Cnn(28, 3, (32, 64, 128))
+WARM_UP = (2 * 2 * 256 ** 3, 2)  # (operations, calls) before the first step, of lib/train/matmul.c
 SMALL = Cnn(8, 1, (16, 32, 64))  # little to compute: paced steps last as long where a machine is busy
 
 
