@@ -40,7 +40,7 @@ struct run {
 
     double loss_sum; /* of this worker's samples of the epoch so far */
     int64_t loss_count;
-    int64_t epoch_samples, epoch_ns; /* of all workers; time in steps */
+    int64_t epoch_ns; /* time in steps */
 
     bool several; /* models, that meet at the end only: async and hybrid mode */
     struct eddis_step last;
@@ -398,7 +398,6 @@ static int one_step(struct run *r, const struct eddis_step *s, struct eddis_erro
     report.loss = s->count > 0 ? loss / (double)s->count : 0;
     r->loss_sum += loss;
     r->loss_count += s->count;
-    r->epoch_samples += s->batch;
     rc = eddis_step_end(r->e, &report, err);
     r->epoch_ns += clock_now_ns() - begun;
     return rc;
@@ -444,14 +443,16 @@ static int end_epoch(struct run *r, const struct eddis_step *s, struct eddis_err
     struct trainer_epoch epoch = { .epoch = s->epoch + 1,
                                    .tested = t->data.n_test && (last || due) };
     struct loss test = { 0 };
-    double sums[4] = { r->loss_sum, (double)r->loss_count };
+    double sums[5] = { r->loss_sum, (double)r->loss_count };
     int rc = epoch.tested ? test_share(r, &test, err) : 0;
 
     if (rc < 0)
         return rc;
     sums[2] = test.sum;
     sums[3] = (double)test.hits;
-    rc = eddis_allreduce(r->e, sums, 4, EDDIS_FLOAT64, EDDIS_SUM, patience_ns, err);
+    if (r->epoch_ns > 0) /* each by its own clock: with several models nobody knows the others' */
+        sums[4] = 1e9 * (double)r->loss_count / (double)r->epoch_ns;
+    rc = eddis_allreduce(r->e, sums, 5, EDDIS_FLOAT64, EDDIS_SUM, patience_ns, err);
     if (rc < 0)
         return rc;
     epoch.loss = sums[1] > 0 ? sums[0] / sums[1] : 0;
@@ -459,10 +460,9 @@ static int end_epoch(struct run *r, const struct eddis_step *s, struct eddis_err
         epoch.test_loss = sums[2] / (double)t->data.n_test;
         epoch.accuracy = sums[3] / (double)t->data.n_test;
     }
-    if (r->epoch_ns > 0)
-        epoch.samples_per_s = 1e9 * (double)r->epoch_samples / (double)r->epoch_ns;
+    epoch.samples_per_s = sums[4];
     r->loss_sum = 0;
-    r->loss_count = r->epoch_samples = r->epoch_ns = 0;
+    r->loss_count = r->epoch_ns = 0;
     return publish(r, &epoch, err);
 }
 
@@ -493,7 +493,7 @@ static int own_epoch(struct run *r, const struct eddis_step *s, struct eddis_err
     if (r->loss_count)
         epoch.loss = r->loss_sum / (double)r->loss_count;
     r->loss_sum = 0;
-    r->loss_count = r->epoch_samples = r->epoch_ns = 0;
+    r->loss_count = r->epoch_ns = 0;
     return publish(r, &epoch, err);
 }
 

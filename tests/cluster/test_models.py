@@ -79,6 +79,16 @@ def hybrid_trains():
     trains(HYBRID, "hybrid", "hsgd")
 
 
+def rate_of_all():
+    """The trainer's last line tells the job's speed, not rank 0's third of it."""
+    slow = "[{rate: 1.0, a_ms: 20, c_ms: 1}, {rate: 1.0}, {rate: 0.5}, {rate: 0.5}]"
+    for sync in ASYNC, HYBRID:
+        with training(sync, epochs=1, emulate=slow) as j:
+            j.check(0, "ok")
+            rate = float(re.findall(r"([0-9]+) samples/s", j.log(0))[-1])
+            assert rate > 0.7 * j.summary()["samples_per_s"], (rate, j.summary()["samples_per_s"])
+
+
 def momentum():
     """Nesterov's in the local step; not with Adam."""
     with training("{mode: async, period: 4, momentum: 0.9}") as j:
@@ -209,7 +219,7 @@ def sync_after_async():
             assert k.summary()["accuracy"] > 0.93 and k.summary()["samples"] < 80 * SAMPLES, k.summary()
 
 
-CASES = [async_trains, hybrid_trains, momentum, async_killed, hybrid_killed, by_time, interrupted, preempted,
+CASES = [async_trains, hybrid_trains, rate_of_all, momentum, async_killed, hybrid_killed, by_time, interrupted, preempted,
          async_resumed, async_resumed_killed, hybrid_resumed_sync, sync_after_async]
 
 
