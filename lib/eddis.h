@@ -436,15 +436,17 @@ void eddis_set_phase(struct eddis *e, enum eddis_phase phase);
  */
 int eddis_set_metric(struct eddis *e, const char *name, double value, struct eddis_error *err);
 
-/* For a program that uses nothing else of this: tell that its step has ended, of so many samples of
- * this worker (-1: none has yet; the step of the call before and 0 samples: it is alive).  Needs no
- * handle and no MPI, sends nothing and never waits; from any thread.  Between two calls there may
- * be several steps, which count alike; the first call starts the clock.  eddis-run shows the steps
- * and sees a hang between them; its plans and signs do not reach such a program, which divides its
- * samples itself.  Does nothing where eddis-run has not started the program.  A handle that is
- * opened later begins anew, and from then on eddis_step_end tells.  -EINVAL: step or samples;
- * -EBUSY: a handle is open, or another process of this worker has told; -EPERM: in a child made by
- * fork by one that has; -ENOENT, -EPROTO: what eddis-run made for it is not there any more.
+/* For a program that uses nothing else of this: tell that its step has ended, of so many samples
+ * of this worker (-1: none has yet; the step of the call before and 0 samples: it is alive).
+ * Needs no handle and no MPI, sends nothing and never waits; from any thread.  Between two calls
+ * there may be several steps, which count alike; the first call starts the clock.  A step before
+ * the last one told is a sign of life too, and its samples do not count: steps never go back.
+ * eddis-run shows the steps and sees a hang between them; its plans and signs do not reach such a
+ * program, which divides its samples itself.  Does nothing where eddis-run has not started the
+ * program.  A handle that is opened later begins anew, and from then on eddis_step_end tells.
+ * -EINVAL: step or samples; -EBUSY: a handle is open, or another process of this worker has told;
+ * -EPERM: in a child made by fork by one that has; -ENOENT, -EPROTO: what eddis-run made for it is
+ * not there any more.
  */
 int eddis_progress(int64_t step, int64_t samples, struct eddis_error *err);
 

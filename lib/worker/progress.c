@@ -61,8 +61,13 @@ static void show_steps(struct board_page *p, const struct stretch *s)
 static void show(struct board *b, int64_t step, int64_t samples)
 {
     struct board_page *p = board_begin(b);
-    struct stretch s = stretch_to(p, step, samples, clock_now_ns());
+    struct stretch s;
 
+    if (step < p->steps_done - 1) {
+        step = p->steps_done - 1;
+        samples = 0;
+    }
+    s = stretch_to(p, step, samples, clock_now_ns());
     if (s.steps > 0)
         show_steps(p, &s);
     p->steps_done = step + 1;

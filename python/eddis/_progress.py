@@ -13,8 +13,9 @@ _steps = 0
 def progress(samples: int, step: int | None = None) -> None:
     """Tell eddis-run that a step of so many samples of this worker has ended.
 
-    step: its number, from 0; None: the one after that of the call before.  To be called from any thread; it never
-    waits and does nothing outside of eddis-run.  Raises eddis.Error where a worker of `eddis.torch` tells already.
+    step: its number, from 0; None: the one after that of the call before.  One before the last one told is a sign of
+    life only.  To be called from any thread; it never waits and does nothing outside of eddis-run.  Raises eddis.Error
+    where a worker of `eddis.torch` tells already.
     """
     global _steps
     number = _steps if step is None else step

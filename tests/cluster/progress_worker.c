@@ -98,6 +98,7 @@ int main(int argc, char **argv)
         pass(4);
         tell(s, 2 * samples);
     }
+    tell(3, 1000 * samples); /* a step back is a sign of life, and no more */
     if (how == 's' && samples == 20)
         for (;;)
             (void)pause();
