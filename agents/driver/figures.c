@@ -490,8 +490,11 @@ static void fill_steps(const struct figures *f, struct job_status *s)
     if (s->epochs > 0 && s->epoch > s->epochs)
         s->epoch = s->epochs;
     s->samples = f->past.samples;
-    for (int i = 0; i < f->n_workers; i++)
+    s->stopped_by_program = false;
+    for (int i = 0; i < f->n_workers; i++) {
         s->samples += f->worker[i].last.samples_done;
+        s->stopped_by_program |= f->worker[i].last.stops;
+    }
 }
 
 static void fill_rates(const struct figures *f, struct job_status *s)

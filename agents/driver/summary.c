@@ -97,6 +97,21 @@ static void say_how_to_go_on(struct telling *t, const struct checkpoint_found *n
                        newest->begun_step, newest->resume);
 }
 
+/* It has ended well, and before all its steps were made. */
+static void say_stopped(struct telling *t)
+{
+    struct job_status *s = &t->run->status;
+    char of[32] = "";
+
+    if (!s->stopped_by_program || strcmp(s->reason, "ok") != 0 || s->message[0])
+        return;
+    if (s->steps_total > 0)
+        (void)snprintf(of, sizeof of, " of %" PRId64, s->steps_total);
+    (void)snprintf(s->message, sizeof s->message,
+                   "stopped by the program after step %" PRId64 "%s (eddis_stop)", s->steps_done,
+                   of);
+}
+
 /* Devices are emulated by libeddis, in the programs that use it: claim nothing for others. */
 static void say_not_emulated(struct telling *t)
 {
@@ -141,6 +156,7 @@ static void record(struct telling *t, const struct checkpoint_found *newest)
     telling_fill(t);
     s->state = JOB_ENDED; /* also of a job that could not begin */
     say_only_equal(t);
+    say_stopped(t);
     say_how_to_go_on(t, newest);
     say_not_emulated(t);
     s->eta_s = 0;

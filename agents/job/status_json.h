@@ -131,8 +131,9 @@ struct job_status {
     double wall_s, eta_s;
     double recovery_s; /* from the last failure to the next step; NAN: none yet */
     bool emulated;
-    bool folder_hangs; /* it did not answer in the end; not in the JSON */
-    bool may_be_left;  /* something on a node, for eddis-run --cleanup; not in the JSON */
+    bool stopped_by_program; /* a worker has called eddis_stop in the present generation */
+    bool folder_hangs;       /* it did not answer in the end; not in the JSON */
+    bool may_be_left;        /* something on a node, for eddis-run --cleanup; not in the JSON */
     struct first_failure failure;
     struct plan_status plan[STATUS_MAX_PLANS]; /* [n_plans], the first one and the newest */
     int n_plans;

@@ -287,6 +287,7 @@ static void fill(struct progress *p, const struct board_page *page, const struct
         .sum_before = page->sum_before,
         .at_once = page->at_once,
         .takes_pieces = page->takes_pieces != 0,
+        .stops = page->stops != 0,
     };
     memcpy(p->metric, page->metric, sizeof p->metric);
     p->waits_for = (int)page->waits_for;

@@ -201,6 +201,7 @@ struct progress {
     int memory_pool;            /* a rank of those that are under one limit here */
     int64_t at_once;            /* samples that it holds at most in the present step; 0: none yet */
     bool takes_pieces;          /* the program promises to keep to a plan's piece */
+    bool stops;                 /* its program has called eddis_stop */
     struct board_metric metric[BOARD_METRICS];
 };
 

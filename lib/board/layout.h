@@ -59,8 +59,8 @@ enum {
     BOARD_METRICS = 8,
     BOARD_METRIC_NAME = 24,
     BOARD_JOB = 128, /* of a job's id with its 0 */
-    /* Layout 18; an option more of an algorithm is another one. */
-    BOARD_VERSION = 18 << 16 | (int)sizeof(struct sync_options),
+    /* Layout 19; an option more of an algorithm is another one. */
+    BOARD_VERSION = 19 << 16 | (int)sizeof(struct sync_options),
 };
 
 #define BOARD_MAGIC UINT64_C(0x64616f6273696465) /* "edisboad", little endian */
@@ -124,6 +124,7 @@ struct board_page {
     int64_t memory_bytes;   /* most that the program told under step_plan; 0: none */
     int64_t at_once;        /* samples that it holds at most in the present step; 0: none yet */
     int64_t takes_pieces;   /* 1: the program promises to keep to a plan's piece */
+    int64_t stops;          /* 1: this worker's program has called eddis_stop */
     int64_t thread;         /* number (gettid) of the one that begins the steps; 0: none yet */
     int64_t step_plan;      /* version that the last finished step was done under; 0: none yet */
     struct board_times sum_before;        /* of the steps before the first one under it ... */

@@ -187,11 +187,23 @@ void replan_agree(struct replan *r, const struct sync_tail *tail)
 
 /* ---- what this worker wants ---- */
 
+static void replan_show_stop(struct replan *r)
+{
+    struct board *b = phase_lock_board(r->phase);
+
+    if (!b)
+        return;
+    board_begin(b)->stops = 1;
+    board_end(b);
+    phase_unlock_board(r->phase);
+}
+
 void replan_stop(struct replan *r)
 {
     pthread_mutex_lock(&r->lock);
     r->stop = true;
     pthread_mutex_unlock(&r->lock);
+    replan_show_stop(r);
 }
 
 bool replan_wants_stop(struct replan *r)

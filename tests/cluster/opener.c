@@ -2,10 +2,11 @@
 /* opener.c - a rank that takes its time between eddis_open and eddis_commit, until which nobody
  * knows how many samples it has
  *
- *     opener FOLDER LATE PARAMETERS
+ *     opener FOLDER LATE PARAMETERS [STOP]
  *
  * Rank LATE (-1: none) commits when there is a file "go" in FOLDER.  With 0 PARAMETERS there is
  * nothing to synchronise, with -1 nobody commits at all.  Says in which mode the job is.
+ * In step STOP rank 1 calls eddis_stop.
  */
 #include "lib/base/clock.h"
 #include "lib/eddis.h"
@@ -61,13 +62,15 @@ static void register_parameters(struct eddis *e, float *value, int n)
         must(eddis_add_parameter(e, layer, &p, &err), "parameter", &err);
 }
 
-static void train(struct eddis *e, int parameters)
+static void train(struct eddis *e, int parameters, int stop)
 {
     struct eddis_step s = { .size = sizeof s };
     struct eddis_error err = { 0 };
     int rc;
 
     while ((rc = eddis_step_begin(e, &s, &err)) == 1) {
+        if (s.step == stop)
+            must(eddis_stop(e), "stop", NULL);
         for (int i = 0; i < parameters; i++)
             must(eddis_announce(e, i, EDDIS_ZERO, NULL, &err), "announce", &err);
         must(eddis_wait(e, 60 * CLOCK_S, &err), "wait", &err);
@@ -86,7 +89,7 @@ int main(int argc, char **argv)
     struct eddis *e;
     int late, parameters;
 
-    if (argc != 4)
+    if (argc < 4 || argc > 5)
         return 2;
     late = atoi(argv[2]);
     parameters = atoi(argv[3]);
@@ -102,7 +105,7 @@ int main(int argc, char **argv)
         must(eddis_set_data(e, (int64_t)64 * STEPS, 1, &err), "data", &err);
         must(eddis_commit(e, &err), "commit", &err);
         say_mode(e);
-        train(e, parameters);
+        train(e, parameters, argc == 5 && w.rank == 1 ? atoi(argv[4]) : -1);
     }
     must(eddis_close(e, &err), "close", &err);
     return 0;

@@ -43,6 +43,19 @@ def opener(folders, late=-1, parameters=1):
     return [os.path.join(BUILD, "tests/cluster/opener"), folders.path("work"), str(late), str(parameters)]
 
 
+def stopped():
+    """A program that has stopped by itself is not taken for one that came to its last step."""
+    with fresh() as folders:
+        for mode in "sync", "async":
+            with job(folders, "--set", f"sync.mode={mode}", command=[*opener(folders), "3"]) as j:
+                j.check(0, "ok")
+                s, text = j.summary(), "stopped by the program after step "
+                assert s["stopped_by_program"] and s["message"].startswith(text) and text in j.out, (s, j.out)
+        with job(folders, command=opener(folders)) as j:
+            j.check(0, "ok")
+            assert not j.summary()["stopped_by_program"] and not j.summary()["message"], j.summary()
+
+
 def kinds(j):
     return [e["type"] for e in j.events()]
 
@@ -220,7 +233,7 @@ def unopened():
                     "the others are in eddis_open without it", "no worker had finished a step", failed_rank=1)
 
 
-CASES = [chosen, exact, equal_first, not_open, no_library, never, nothing_to_learn, late, killed_before, preempted_before,
+CASES = [chosen, stopped, exact, equal_first, not_open, no_library, never, nothing_to_learn, late, killed_before, preempted_before,
          restarted, unopened]
 # The address sanitizer must be loaded before the library that is preloaded there.
 if os.path.exists(os.path.join(BUILD, "tests/cluster/no-memory.so")):

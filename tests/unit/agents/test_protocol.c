@@ -244,6 +244,7 @@ static char *sample_report(void)
           .memory_told = true,
           .at_once = 47,
           .takes_pieces = true,
+          .stops = true,
           .figures = { .plan = 2,
                        .since = 5,
                        .steps = 6,
