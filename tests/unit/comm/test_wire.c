@@ -229,15 +229,18 @@ START_TEST(the_owner_takes_what_it_tells)
     static uint16_t narrow[MOST];
     struct world w;
 
-    world_open(&w, 5, 1, ARENA, 1);
-    for (int i = 0; i < N_KINDS; i++) {
-        once(&w,
-             &(struct wire_case){
-                 .kind = kinds[i], .ranks = 5, .n = MOST, .wire = COMM_BFLOAT16, .seed = 1 },
-             x);
+    world_open(&w, 5, 3, ARENA, 1);
+    for (int i = 0; i <= N_KINDS; i++) {
+        const char *kind = i < N_KINDS ? kinds[i] : "hosts";
+
+        once(
+            &w,
+            &(struct wire_case){
+                .kind = kind, .ranks = 5, .nodes = 3, .n = MOST, .wire = COMM_BFLOAT16, .seed = 1 },
+            x);
         bfloat16_narrow(narrow, x, MOST);
         bfloat16_widen(back, narrow, MOST);
-        ck_assert_int_eq(memcmp(x, back, sizeof x) == 0, strcmp(kinds[i], "direct") != 0);
+        ck_assert_int_eq(memcmp(x, back, sizeof x) == 0, strcmp(kind, "direct") != 0);
     }
     world_close(&w);
 }
@@ -252,7 +255,7 @@ static void run_all(struct world *w, struct collective **c)
     ck_assert(!world_busy(w));
 }
 
-/* Loop: kinds. */
+/* Loop: kinds, and behind them nodes. */
 START_TEST(what_is_no_number_is_so_everywhere)
 {
     enum { RANKS = 5, N = 23 };
@@ -262,10 +265,12 @@ START_TEST(what_is_no_number_is_so_everywhere)
         struct collective *c[RANKS];
         struct world w;
 
-        world_open(&w, RANKS, 1, ARENA, 1);
+        world_open(&w, RANKS, _i < N_KINDS ? 1 : 3, ARENA, 1);
         for (int r = 0; r < RANKS; r++) {
-            struct comm_place p = { .rank = r, .n_ranks = RANKS };
+            struct comm_place p = w.place[r];
 
+            if (_i < N_KINDS)
+                p.nodes = NULL;
             for (int i = 0; i < N; i++)
                 x[r][i] = i % 4 == 0   ? 3e38F /* too large together, and for float16 alone */
                           : i % 4 == 1 ? (r == 2 ? NAN : 1)
@@ -273,7 +278,7 @@ START_TEST(what_is_no_number_is_so_everywhere)
                                           : r == 3 ? -INFINITY
                                                    : 0)
                                        : 1e-45F;
-            ck_assert_int_eq(allreduce_new_kind(kinds[_i], &p,
+            ck_assert_int_eq(allreduce_new_kind(_i < N_KINDS ? kinds[_i] : "hosts", &p,
                                                 &(struct allreduce){ .data = x[r],
                                                                      .n = N,
                                                                      .type = COMM_FLOAT32,
@@ -389,7 +394,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, nodes_add_up_in_float32);
     tcase_add_loop_test(tc, bits_do_not_depend_on_timing, 0, N_KINDS + 1);
     tcase_add_test(tc, the_owner_takes_what_it_tells);
-    tcase_add_loop_test(tc, what_is_no_number_is_so_everywhere, 0, N_KINDS);
+    tcase_add_loop_test(tc, what_is_no_number_is_so_everywhere, 0, N_KINDS + 1);
     tcase_add_test(tc, one_node_stays_exact);
     tcase_add_test(tc, half_the_bytes_travel);
     tcase_add_test(tc, kinds_go_by_bytes_that_travel);

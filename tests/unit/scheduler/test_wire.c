@@ -97,6 +97,33 @@ START_TEST(wire_by_what_is_known)
 }
 END_TEST
 
+/* Loop: modes.  Of numbers of 16 bits float16, which overflows, has to be asked for. */
+START_TEST(float16_is_never_taken_unasked)
+{
+    static const char *const modes[] = { "sync", "hybrid", "async", "auto" };
+    cleanup_free struct node_profile *node = mix_nodes();
+    int narrow = 0;
+
+    for (int64_t bytes = 10000; bytes <= INT64_C(10000000000); bytes *= 10)
+        for (double link = 1e5; link < 1e12; link *= 10) {
+            const struct planner_known known = { bytes, 1e-4, link };
+            struct job job = job_of(512);
+            char word[16];
+            struct plan *p;
+
+            snprintf(word, sizeof word, "%s", modes[_i]);
+            job.sync.mode = word;
+            ck_assert_int_eq(planner_plan(&job, node, 4, &known, &p, NULL), 0);
+            ck_assert_int_ne(p->options.wire, SYNC_WIRE_FLOAT16);
+            for (int i = 0; i < p->n_candidates; i++)
+                ck_assert_int_ne(p->candidate[i].options.wire, SYNC_WIRE_FLOAT16);
+            narrow += p->options.wire == SYNC_WIRE_BFLOAT16;
+            plan_free(p);
+        }
+    ck_assert(narrow > 0 || _i > 0);
+}
+END_TEST
+
 /* A re-plan goes on as the job has begun, whatever the network is now; so does a plan that is
  * replayed.
  */
@@ -160,6 +187,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, wire_by_what_is_known);
+    tcase_add_loop_test(tc, float16_is_never_taken_unasked, 0, 4);
     tcase_add_test(tc, wire_is_kept);
     tcase_add_test(tc, rounded_is_not_exact);
 }
