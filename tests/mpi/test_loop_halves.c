@@ -4,7 +4,8 @@
  *
  * With one group the modes with a centre are deterministic.  The checkpoint is written between two
  * exchanges, where the program has moved its values since the last one, by less than the library's
- * float32 copies of them.
+ * float32 copies of them.  With several groups each goes on with its own copy, and as other groups
+ * all do with the centre's: that is looked at before the first exchange.
  */
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -17,7 +18,7 @@
 
 #define TIMEOUT_NS (INT64_C(60) * CLOCK_S)
 
-enum { DIM = 700, SAVED_AT = 13, PERIOD = 3, RANKS = 2 };
+enum { DIM = 700, SAVED_AT = 13, PERIOD = 3, RANKS = 2, TOGETHER = 2 * PERIOD };
 
 struct halves_job {
     struct loop_job j;
@@ -139,6 +140,119 @@ static void run(const struct loop_job *row, enum eddis_dtype type)
     CHECK(file_remove_tree(h.folder, NULL) == 0);
 }
 
+/* ---- several groups ---- */
+
+struct groups_job {
+    struct loop_job j;
+    char folder[64];
+    bool resumed, same; /* same: the groups that wrote the checkpoint */
+    atomic_int unlike;  /* ranks whose copy is more than the 16 bits say */
+};
+
+/* A rank's float32 numbers, as a checkpoint has them. */
+static void get_copy(struct eddis *e, struct groups_job *g, int rank, uint16_t *value, float *copy)
+{
+    struct eddis_error err = { 0 };
+    struct eddis_checkpoint *c = NULL;
+    const char *name = g->same ? "eddis.float32" : "eddis.centre";
+
+    CHECK(eddis_restore_begin(e, g->folder, &c, &err) == 1);
+    CHECK(eddis_checkpoint_get(c, "value", value, sizeof *value * DIM, &err) == 0);
+    CHECK(eddis_checkpoint_get_from(c, g->same ? rank : 0, name, copy, sizeof *copy * DIM, &err) ==
+          0);
+    CHECK(eddis_restore_end(c, &err) == 0);
+}
+
+static void save_groups(struct eddis *e, struct groups_job *g, const uint16_t *value)
+{
+    struct eddis_error err = { 0 };
+    struct eddis_checkpoint *c = NULL;
+
+    CHECK(eddis_checkpoint_begin(e, g->folder, &c, &err) == 0);
+    if (e->all.place.rank == 0)
+        CHECK(eddis_checkpoint_put(c, "value", value, sizeof *value * DIM, &err) == 0);
+    CHECK(eddis_checkpoint_commit(c, 0, &err) == 0);
+}
+
+/* The first step has begun, and no exchange.  The group's own values were moved since the exchange
+ * of which its copy is, the centre's are what it is rounded to.
+ */
+static void check_copy(struct eddis *e, struct groups_job *g, const uint16_t *value,
+                       const float *copy)
+{
+    const struct sync_halves *h = &e->centre.halves;
+    int unlike = 0;
+
+    CHECK(h->n == DIM && memcmp(h->kept, copy, sizeof *copy * DIM) == 0);
+    for (int k = 0; k < DIM; k++) {
+        CHECK(g->same || narrow(EDDIS_BFLOAT16, copy[k]) == value[k]);
+        unlike += copy[k] != wide(EDDIS_BFLOAT16, value[k]);
+    }
+    atomic_fetch_add(&g->unlike, unlike > 0);
+}
+
+static void groups_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct groups_job *g = j->arg;
+    uint16_t value[DIM], zero[DIM] = { 0 };
+    struct eddis_parameter p = values_vector(NULL, DIM);
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    int layer = eddis_add_layer(e, "all", EDDIS_LAYER_OTHER, &err), parameter, rc;
+    float copy[DIM], none[DIM] = { 0 };
+    int steps = 0;
+
+    for (int k = 0; k < DIM; k++)
+        value[k] = narrow(EDDIS_BFLOAT16, 2 + 0.001F * (float)(k % 100));
+    p.dtype = EDDIS_BFLOAT16;
+    p.value = value;
+    parameter = eddis_add_parameter(e, layer, &p, &err);
+    CHECK(eddis_commit(e, &err) == 0);
+    if (g->resumed)
+        get_copy(e, g, rank, value, copy);
+    while ((rc = eddis_step_begin(e, &s, &err)) == 1) {
+        if (g->resumed && steps == 0)
+            check_copy(e, g, value, copy);
+        if (steps++ < TOGETHER) /* each has some, and an exchange */
+            CHECK(eddis_barrier(e, TIMEOUT_NS, &err) == 0);
+        CHECK(eddis_announce(e, parameter, zero, zero, &err) == 0);
+        CHECK(eddis_wait(e, TIMEOUT_NS, &err) == 0);
+        move(EDDIS_BFLOAT16, value, none, s.step + rank);
+        CHECK(eddis_step_end(e, NULL, &err) == 0);
+        if (!g->resumed && s.flags & EDDIS_STEP_CHECKPOINT)
+            save_groups(e, g, value);
+    }
+    if (rc < 0)
+        fprintf(stderr, "rank %d: %s\n", rank, err.text);
+    CHECK(rc == 0 && steps >= TOGETHER);
+}
+
+/* Two groups write, as many or one go on. */
+static void run_groups(bool same)
+{
+    struct groups_job g = { .same = same };
+
+    CHECK(own_folder_make(g.folder, sizeof g.folder) == 0);
+    for (int i = 0; i < 2; i++) {
+        int n = i == 0 || same ? RANKS : 1;
+
+        g.j = (struct loop_job){ .n = n,
+                                 .mode = "async",
+                                 .algorithm = "easgd",
+                                 .per_group = 1,
+                                 .period = PERIOD,
+                                 .body = groups_body,
+                                 .arg = &g };
+        g.resumed = i == 1;
+        for (int r = 0; r < n; r++)
+            g.j.scenario[r] = (struct scenario){ .batch = 20, .epochs = 2 + i };
+        loop_job_board_of(&g.j, n == 1 ? (const int64_t[]){ 20 } : (const int64_t[]){ 10, 10 });
+        loop_job_run(&g.j);
+    }
+    CHECK(g.unlike == (same ? RANKS : 1));
+    CHECK(file_remove_tree(g.folder, NULL) == 0);
+}
+
 int main(void)
 {
     static const struct loop_job rows[] = {
@@ -150,5 +264,7 @@ int main(void)
         run(&rows[i], EDDIS_BFLOAT16);
         run(&rows[i], EDDIS_FLOAT16);
     }
+    run_groups(true);
+    run_groups(false);
     return loop_job_failures != 0;
 }
