@@ -52,6 +52,7 @@ class Worker:
         self.after_commit: list[Callable[[], None]] = []  # the group is known now
         self.before_values: list[Callable[[], None]] = []  # a call may read values: have them where it reads
         self.after_values: list[Callable[[], None]] = []  # a call has written them
+        self.at_start: list[Callable[[], None]] = []  # shares what else models hold
         self.restore: Callable[[], bool] | None = None  # go on from a checkpoint; False: there is none
         self.save: Callable[[], None] | None = None  # write a checkpoint, with all others
         self.is_told_unsaved = False  # that the script keeps nothing
@@ -157,6 +158,8 @@ class Worker:
         L.call("broadcast_parameters", self.handle, 0)
         for take in self.after_values:
             take()
+        for share in self.at_start:
+            share()
 
     # ---- steps
 

@@ -22,14 +22,16 @@ from __future__ import annotations
 import torch
 
 from .._worker import READ_NONE, worker
+from ._batchnorm import SyncBatchNorm
 from ._collectives import Op, allreduce, broadcast, broadcast_object, broadcast_optimizer_state, broadcast_parameters
 from ._loader import Loader, loader
 from ._optimizer import DistributedOptimizer, no_sync
 from ._state import State
 
-__all__ = ["DistributedOptimizer", "Loader", "Op", "State", "allreduce", "broadcast", "broadcast_object",
-           "broadcast_optimizer_state", "broadcast_parameters", "finish", "init", "loader", "local_rank", "local_size",
-           "mode", "no_sync", "rank", "report", "set_metric", "set_weight", "shutdown", "size", "stop"]
+__all__ = ["DistributedOptimizer", "Loader", "Op", "State", "SyncBatchNorm", "allreduce", "broadcast",
+           "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters", "finish", "init", "loader",
+           "local_rank", "local_size", "mode", "no_sync", "rank", "report", "set_metric", "set_weight", "shutdown",
+           "size", "stop"]
 
 
 def init(*, read_ahead: int | None = None, min_count: int = 0, own_pace: bool = False) -> None:

@@ -65,11 +65,15 @@ def _on_host(tensor: torch.Tensor) -> torch.Tensor:
 
 def broadcast(tensor: torch.Tensor, root_rank: int = 0) -> torch.Tensor:
     """Write root_rank's elements to this tensor, on all workers, and return it.  Collective."""
-    _broadcast_all([tensor], root_rank)
+    broadcast_tensors([tensor], root_rank)
     return tensor
 
 
-def _broadcast_all(tensors: list[torch.Tensor], root: int) -> None:
+def broadcast_tensors(tensors: list[torch.Tensor], root: int) -> None:
+    """Write the root's elements to these, of any types, on all workers.  Collective."""
+    worker.open()
+    if worker.size == 1:
+        return
     packed: list[torch.Tensor] = []
     n_bytes = 0
     for tensor in tensors:
@@ -100,13 +104,13 @@ def broadcast_parameters(params: torch.nn.Module | Mapping[str, object] | Iterab
                          root_rank: int = 0) -> None:
     """Write root_rank's values to a model, a state_dict() or named_parameters(), on all workers.  Collective.
 
-    The first step does so with every parameter of a DistributedOptimizer by itself, from rank 0; this is for
-    running statistics and whatever else a model holds.
+    The first step does so by itself, from rank 0, with every parameter of a DistributedOptimizer and with all else that
+    a model holds which it was given.
     """
     if isinstance(params, torch.nn.Module):
         params = params.state_dict()
     named = params.items() if isinstance(params, Mapping) else params
-    _broadcast_all([t for _, t in sorted(named, key=lambda row: row[0]) if torch.is_tensor(t)], root_rank)
+    broadcast_tensors([t for _, t in sorted(named, key=lambda row: row[0]) if torch.is_tensor(t)], root_rank)
 
 
 def broadcast_object(obj: object, root_rank: int = 0) -> object:

@@ -15,6 +15,7 @@ import torch
 
 from .. import _lib as L
 from .._worker import worker
+from ._buffers import ModelState, share_rest
 from ._gradients import ParameterSet
 
 _distributed: list[_Distributed] = []
@@ -24,12 +25,14 @@ class _Distributed:
     """What belongs to one optimizer."""
 
     def __init__(self, optimizer: torch.optim.Optimizer, named: list[tuple[str, torch.nn.Parameter]],
-                 passes: int) -> None:
+                 passes: int, model: torch.nn.Module | None) -> None:
         self.optimizer = optimizer
         self.frozen = [p for p in _parameters_of(optimizer) if not p.requires_grad]
         self.n_parameters = len(_parameters_of(optimizer))
         self.rates: list[Any] = []  # the groups' own learning rates, while a step changes them
         self.set = ParameterSet(worker, len(_distributed), named, passes)
+        known = {module for d in _distributed if d.state for module in d.state.modules}
+        self.state = ModelState(worker, self.set.number, model, known) if model is not None else None
         worker.after_commit.append(self._take_momentum)
         optimizer.register_step_pre_hook(self._before_step)
         optimizer.register_step_post_hook(self._after_step)
@@ -106,7 +109,8 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer,
                          model: torch.nn.Module | None = None) -> torch.optim.Optimizer:
     """Have the optimizer step by the mean gradient over all workers' samples; returns it.
 
-    named_parameters, or model: names for messages; None: by the group's and the parameter's number.
+    named_parameters, or model: names for messages; None: by the group's and the parameter's number.  What else a model
+    holds begins with rank 0's values, too, and its running statistics are drawn to the centre with the parameters.
     backward_passes_per_step: so many calls of backward() are micro-batches of one step's share; the gradients of all
     but the last only add up.  See also `no_sync` and `pieces`.
 
@@ -133,8 +137,14 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer,
     for name, p in named:
         if p in taken:
             raise ValueError(f"parameter '{name}' is another optimizer's already: give each parameter to one")
-    _distributed.append(_Distributed(optimizer, named, backward_passes_per_step))
+    if not _distributed:
+        worker.at_start.append(_share_rest)
+    _distributed.append(_Distributed(optimizer, named, backward_passes_per_step, model))
     return optimizer
+
+
+def _share_rest() -> None:
+    share_rest([d.state for d in _distributed if d.state], [m.parameter for d in _distributed for m in d.set.members])
 
 
 @contextlib.contextmanager

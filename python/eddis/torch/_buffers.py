@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a model holds beside the parameters that an optimizer trains.
+
+Running statistics are state of the library: with the parameters they are rank 0's at the start and, in async and hybrid
+mode, drawn to the centre, so that the common model has common ones.  All else is rank 0's at the start: frozen
+parameters, counters, masks (which may hold infinities, of which nothing could be drawn anywhere).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch.nn.modules.batchnorm import _NormBase
+
+from .. import _lib as L
+from .._worker import Worker
+from ._collectives import broadcast_tensors
+from ._gradients import DTYPES, FLOATING, is_dense
+
+STATISTICS = ("running_mean", "running_var")
+
+
+class _Statistic:
+    """One running statistic of a module, which may put another tensor in its place."""
+
+    def __init__(self, name: str, module: torch.nn.Module, attribute: str) -> None:
+        self.name, self.module, self.attribute = name, module, attribute
+        self.id = -1
+        self.registered: torch.Tensor | None = None
+
+    @property
+    def tensor(self) -> torch.Tensor:
+        return getattr(self.module, self.attribute)
+
+
+class ModelState:
+    """Of a model whose parameters an optimizer's set trains."""
+
+    def __init__(self, worker: Worker, number: int, model: torch.nn.Module, known: set[torch.nn.Module]) -> None:
+        self.worker, self.number, self.model = worker, number, model
+        self.statistics = [_Statistic(f"{name}.{attribute}", module, attribute)
+                           for name, module in model.named_modules()
+                           if isinstance(module, _NormBase) and module not in known for attribute in STATISTICS
+                           if _is_drawn(getattr(module, attribute))]
+        if self.statistics:
+            worker.before_commit.append(self._register)
+            worker.before_values.append(self._find)
+
+    @property
+    def modules(self) -> set[torch.nn.Module]:
+        return {s.module for s in self.statistics}
+
+    def _register(self) -> None:
+        worker = self.worker
+        layer = L.call("add_layer_to", worker.handle, self.number, f"eddis.statistics{self.number}".encode(), 0)
+        for s in self.statistics:
+            told = L.Parameter(name=s.name.encode(), dtype=DTYPES[s.tensor.dtype], n_dims=1, state=1,
+                               value=s.tensor.data_ptr() or None)
+            told.dims[0] = s.tensor.numel()
+            s.id = L.call("add_parameter", worker.handle, layer, told)
+            s.registered = s.tensor
+            worker.outliving.append(s.registered)
+
+    def _find(self) -> None:
+        """The values that count are those that the modules have now."""
+        for s in self.statistics:
+            if s.registered is None or s.tensor.data_ptr() == s.registered.data_ptr():
+                continue
+            if not _is_drawn(s.tensor) or s.tensor.dtype != s.registered.dtype or \
+                    s.tensor.shape != s.registered.shape:
+                raise RuntimeError(f"{s.name} is of another kind than at the first step: leave a model's running "
+                                   "statistics of one type, shape and device")
+            L.call("set_value", self.worker.handle, s.id, s.tensor.data_ptr())
+            s.registered = s.tensor
+            self.worker.outliving.append(s.registered)
+
+
+def share_rest(states: Iterable[ModelState], trained: Iterable[torch.Tensor]) -> None:
+    """Write rank 0's values of all that these models hold and the library does not know.  Collective."""
+    done = {id(t) for t in trained} | {id(s.tensor) for state in states for s in state.statistics}
+    rest = {id(t): t for state in states for held in (state.model.parameters(), state.model.buffers()) for t in held}
+    broadcast_tensors([t for key, t in rest.items() if key not in done], 0)
+
+
+def _is_drawn(tensor: torch.Tensor | None) -> bool:
+    return tensor is not None and tensor.device.type == "cpu" and tensor.dtype in FLOATING and is_dense(tensor)

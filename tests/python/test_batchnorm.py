@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_batchnorm.py - synchronised batch normalisation over unequal batches is that of one process on all of them"""
+
+from __future__ import annotations
+
+import collections
+import pathlib
+import sys
+
+import torch
+from torch import nn
+
+from started import said
+
+PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
+sys.path.insert(0, str(PROGRAMS))
+
+EXACT = 1e-12
+ROUNDED = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 0.05, torch.float16: 0.01}
+
+
+def trained(tmp_path, mode, devices, samples, epochs, *options):
+    """[what each worker has left]"""
+    said(tmp_path, "eddis-run", "--set", f"sync.mode={mode}", "--set", "batch.global=8", "--set",
+         "batch.rebalance=off", "--set", "batch.min=0", "--set", "restarts=0", "--set", f"profile.emulate={devices}",
+         *options, "--", "python3", PROGRAMS / "normed.py", tmp_path, samples, epochs, 0 if mode == "sync" else 2)
+    return [torch.load(path) for path in sorted(tmp_path.glob("*.pt"))]
+
+
+def far(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> float:
+    """The largest difference of two states, beside numbers of 1 and above relative."""
+    assert a.keys() == b.keys()
+    return max(float(((a[k] - b[k]).abs() / b[k].abs().clamp(min=1)).max()) for k in a)
+
+
+def groups_of(workers):
+    groups = collections.defaultdict(list)
+    for told in workers:
+        groups[told["group"]].append(told)
+    return groups.values()
+
+
+def of_one_process(name, group):
+    """The model after the group's steps, each on the union of its batches."""
+    from norms import made, optimizer_of, pieces_of, step
+    model = made(name, seed=0)
+    model.load_state_dict(group[0]["before"][name])
+    optimizer = optimizer_of(name, model)
+    rate = optimizer.param_groups[0]["lr"]
+    for told in zip(*(worker["steps"] for worker in group)):
+        parts = [pieces_of(name, numbers) for numbers, _ in told]
+        optimizer.param_groups[0]["lr"] = rate * told[0][1]
+        step(name, model, optimizer, [piece for part in zip(*parts) if len(piece := torch.cat(part))])
+    return model.state_dict()
+
+
+def check_equal(workers):
+    from norms import MODELS
+    for group in groups_of(workers):
+        for name in MODELS:
+            expected = of_one_process(name, group)
+            for worker in group:
+                assert far(worker["last"][name], expected) <= EXACT, name
+                for key, value in worker["last"][name].items():
+                    assert torch.equal(value, group[0]["last"][name][key]), (name, key)
+
+
+def check_common(workers, own=()):
+    """Where all begin and end; `own`: models whose running statistics are each worker's own."""
+    for when in ("before", "after"):
+        for worker in workers:
+            for name, state in worker[when].items():
+                for key, value in state.items():
+                    if when == "after" and (key.endswith("num_batches_tracked") or name in own and "running" in key):
+                        continue  # groups make unlike numbers of steps
+                    assert torch.equal(value, workers[0][when][name][key]), (when, name, key)
+    plain = workers[0]["after"]["plain"]
+    assert torch.isinf(plain["mask"]).all() and plain["2.running_mean"].isfinite().all()
+
+
+def check_kinds(workers):
+    """Of every type and shape of input."""
+    from norms import KINDS
+    counts = [len(worker["steps"][0][0]) for worker in workers]
+    union = torch.cat([worker["steps"][0][0] for worker in workers])
+    for i, (dtype, dims, affine) in enumerate(KINDS):
+        norm = {1: nn.BatchNorm1d, 2: nn.BatchNorm1d, 3: nn.BatchNorm2d, 4: nn.BatchNorm3d}[len(dims)](
+            dims[0], affine=affine, dtype=torch.float64)
+        expected = rounded(norm, dtype, dims, union)
+        got = [worker["looks"][0][i] for worker in workers]
+        assert all(g["y"].dtype == dtype for g in got)
+        y = torch.cat([g["y"][:n] for g, n in zip(got, counts)]).double()
+        dx = torch.cat([g["dx"][:n].double() * n / sum(counts) for g, n in zip(got, counts)])
+        assert (y - expected["y"]).abs().max() <= ROUNDED[dtype] * 4, (dtype, dims)
+        assert (dx - expected["dx"]).abs().max() <= ROUNDED[dtype] * expected["dx"].abs().max(), (dtype, dims)
+    values = torch.arange(6.0) + union[:, None]
+    norm = nn.BatchNorm1d(6)
+    norm(values)
+    for worker in workers:
+        assert far(worker["looks"][1], norm.state_dict()) < 1e-6
+
+
+def rounded(norm, dtype, dims, numbers):
+    """The same in float64, of inputs that are rounded to the type."""
+    from norms import values_of
+    x = values_of(numbers, torch.Size(dims).numel()).view(-1, *dims).to(dtype).double().requires_grad_()
+    y = norm(x)
+    ((y * x.detach().cos()).sum() / len(numbers)).backward()
+    return {"y": y.detach(), "dx": x.grad}
+
+
+def test_sync(tmp_path):
+    """50 steps of batches 1:2:5, the last of an epoch of 2 samples, so that a worker has none."""
+    workers = trained(tmp_path, "sync", "[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 2}, {rate: 5}]", 194, 2)
+    counts = [sorted(len(numbers) for numbers, _ in told) for told in zip(*(w["steps"] for w in workers))]
+    assert len(counts) == 50 and counts[0] == [1, 2, 5] and min(counts[24]) == 0, counts
+    check_equal(workers)
+    check_common(workers, own=["plain"])
+    check_kinds(workers)
+
+
+def test_groups(tmp_path):
+    """Each group is one process for itself, as there is no exchange before the end."""
+    workers = trained(tmp_path, "hybrid", "[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 3}, {rate: 2}, {rate: 2}]", 160, 2,
+                      "--set", "sync.groups=[[0, 1], [2, 3]]", "--set", "sync.period=1000")
+    assert len(list(groups_of(workers))) == 2
+    check_equal(workers)
+    check_common(workers)
+
+
+def test_alone(tmp_path):
+    """In async mode statistics are the worker's own, and those of the common model are drawn as its parameters are."""
+    workers = trained(tmp_path, "async", "[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 2}]", 80, 2, "--set",
+                      "sync.period=1")
+    check_common(workers)
+    before, after = (workers[0][when]["plain"]["2.running_mean"] for when in ("before", "after"))
+    assert not torch.equal(before, after)
