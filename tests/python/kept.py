@@ -30,13 +30,19 @@ def run(folder: pathlib.Path, *options: str, **settings: Any) -> tuple[int, str]
     return ended(folder.parent, *job(folder, *options, **settings))
 
 
+def is_waiting(folder: pathlib.Path) -> bool:
+    """Whether a worker is at what do=wait does, and eddis-run has heard of a step."""
+    told = [line for path in folder.parent.glob("state/eddis/jobs/*/metrics.jsonl") for line in path.open()]
+    return (folder / "waiting").exists() and any(json.loads(line)["samples"] for line in told if line.endswith("\n"))
+
+
 def stopped(folder: pathlib.Path, signal: int, *options: str, **settings: Any) -> tuple[int, str]:
-    """The same; while a worker is at what do=wait does eddis-run gets this signal, and a moment later the worker goes
-    on."""
+    """The same; while a worker is at what do=wait does eddis-run gets this signal, and when it has heard it the worker
+    goes on."""
     process = began(folder.parent, *job(folder, *options, "do=wait", **settings))
     try:
         end = time.monotonic() + MINUTES
-        while not (folder / "waiting").exists() and process.poll() is None and time.monotonic() < end:
+        while not is_waiting(folder) and process.poll() is None and time.monotonic() < end:
             time.sleep(0.05)
         process.send_signal(signal)
         time.sleep(1)

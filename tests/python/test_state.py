@@ -84,3 +84,28 @@ def test_interrupted(tmp_path, unbroken, mode):
 def test_terminated(tmp_path):
     code, output = kept.stopped(tmp_path / "out", signal.SIGTERM, "at=0:3", workers=2)
     assert code == 75 and "--resume" in output, output
+
+
+@pytest.mark.parametrize("option, told", [
+    ("width=8", "ValueError: checkpoint '.*' is of another model: its model has '0.weight' of 16x6, this one "
+     "'0.weight' of 8x6"),
+    ("state=0", "RuntimeError: the job is to go on from a checkpoint, but the script has no eddis.torch.State")])
+def test_of_another_script(tmp_path, unbroken, option, told):
+    checkpoint = max(unbroken.parent.glob("state/eddis/jobs/*/checkpoints/step-*"))
+    code, output = kept.ended(tmp_path, "eddis-run", "--resume", checkpoint,
+                              *kept.job(tmp_path / "out", option, workers=1)[1:])
+    assert code == 1 and re.search(told, output), output
+
+
+def test_of_another_program(tmp_path):
+    """The library's own."""
+    rows = tmp_path / "rows.csv"
+    rows.write_text("".join(f"{i % 7},{i % 5},{i % 2}\n" for i in range(SAMPLES)))
+    settings = [*kept.job(tmp_path / "out", workers=1)[1:]]
+    at = settings.index("--")
+    code, output = kept.ended(tmp_path, "eddis-run", *settings[:at], "--", "eddis-train", "--data", rows, "--model",
+                              "softmax", "--epochs", "1")
+    assert code == 0, output
+    checkpoint = max(tmp_path.glob("state/eddis/jobs/*/checkpoints/step-*"))
+    code, output = kept.ended(tmp_path, "eddis-run", "--resume", checkpoint, *settings)
+    assert code == 1 and re.search("ValueError: checkpoint '.*' is not of eddis.torch.State", output), output

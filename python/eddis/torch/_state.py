@@ -5,8 +5,10 @@ Entries of a checkpoint, each a file of torch.save that torch.load reads with we
 
     torch.parameters  of the models, by rank 0; in async and hybrid mode the centre, while it is in their place
     torch.optimizers  by the first worker of each group
-    torch.buffers     of the models, by each worker whose own are not rank 0's to the last bit
+    torch.buffers     of the models, by each worker: running statistics are its own
     torch.worker      by each worker: the rest of the objects, values, the loader's place, random states
+
+They are made without a word to the other workers, of which one may be at its end and put none.
 
 A step's checkpoint is written when the loop's body has run, so the loader resumes in that epoch, perhaps with nothing
 left of it, and what the script does behind the epoch, as a scheduler's step, is done once.
@@ -14,7 +16,6 @@ left of it, and what the script does behind the epoch, as a scheduler's step, is
 
 from __future__ import annotations
 
-import hashlib
 import io
 import random
 import sys
@@ -69,7 +70,7 @@ class State:
         if _state is not None:
             raise RuntimeError("there is an eddis.torch.State already: give it all that is to be kept")
         if loader is not None and not isinstance(loader, Loader):
-            raise TypeError(f"loader is a {type(loader).__name__}: give State what eddis.torch.loader returned")
+            raise TypeError(f"loader is of type {_name_of(type(loader))}: give State what eddis.torch.loader returned")
         for name in _OWN_NAMES:
             if name in others:
                 raise ValueError(f"'{name}' is a name of State's own: take another one")
@@ -80,6 +81,7 @@ class State:
         for name, thing in [*((n, t) for n, t in named.items() if t is not None), *others.items()]:
             self._keep(name, thing)
         worker.restore, worker.save = self._restore, self._save
+        worker.before_commit.insert(0, self._check)  # before anything is registered
         _state = self
 
     @property
@@ -93,7 +95,8 @@ class State:
             self._objects.update(objects)
         else:
             if name in ("model", "optimizer", "scheduler", "scaler"):
-                raise TypeError(f"{name} is a {type(thing).__name__}, which has no state_dict() and load_state_dict()")
+                raise TypeError(f"{name} is of type {_name_of(type(thing))}, which has no state_dict() and "
+                                "load_state_dict()")
             plain(f"State's {name}", thing)
             self._values.add(name)
         setattr(self, name, thing)
@@ -138,16 +141,12 @@ class State:
             yield "torch.parameters", _saved(self._parts_of_models(True))
         if worker.world.group_rank == 0:
             yield "torch.optimizers", _saved(self._optimizers())
-        buffers = _saved(self._parts_of_models(False))
-        digest = hashlib.blake2b(buffers.getbuffer()).digest()
-        if worker.broadcast_bytes(digest, 0) != digest or worker.rank == 0:
-            yield "torch.buffers", buffers
+        yield "torch.buffers", _saved(self._parts_of_models(False))
         yield "torch.worker", _saved(self._own())
 
     # ---- and out of it
 
     def _restore(self) -> bool:
-        self._check()
         self._resumed = _checkpoint.read(self._take)
         return self._resumed
 
@@ -257,8 +256,12 @@ def plain(name: str, value: Any) -> Any:
             return plain(name, plainer(value))
     if kind.__module__ == "numpy" and callable(getattr(value, "item", None)) and not getattr(value, "shape", None):
         return plain(name, value.item())
-    raise TypeError(f"{name} is a {kind.__module__}.{kind.__qualname__}, which eddis.torch.State cannot keep: numbers, "
-                    "texts, tensors, and lists and dicts of these it can")
+    raise TypeError(f"{name} is of type {_name_of(kind)}, which eddis.torch.State cannot keep: numbers, texts, "
+                    "tensors, and lists and dicts of these it can")
+
+
+def _name_of(kind: type) -> str:
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _saved(value: Any) -> io.BytesIO:

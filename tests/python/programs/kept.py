@@ -6,7 +6,7 @@ FOLDER/<generation>-<rank>.jsonl has a line for each step, {"step", "epoch", "sa
 
 at=RANK:STEP,...  this worker does at the end of this step what `do` says, of each generation one: kill (itself by a
                   signal, 9 or signal=N), exit (status=N), raise, _exit (status=N), wait (until FOLDER/go is there)
-samples=, epochs=, batch_norm=1, state=0, workers= (of the loader)
+samples=, epochs=, width=, batch_norm=1, state=0, workers= (of the loader)
 """
 
 import json
@@ -27,6 +27,7 @@ from eddis._worker import worker
 folder = pathlib.Path(sys.argv[1])
 options = dict(word.split("=", 1) for word in sys.argv[2:])
 N, EPOCHS = int(options.get("samples", 96)), int(options.get("epochs", 6))
+WIDTH = int(options.get("width", 16))
 generation = int(os.environ.get("EDDIS_GENERATION", 1))
 AT = dict(enumerate(options.get("at", "").split(","), 1)).get(generation)
 STATUS, SIGNAL = int(options.get("status", 0)), int(options.get("signal", 9))
@@ -68,7 +69,7 @@ if BATCH_NORM:
     eddis.init(min_count=2)
 loader = eddis.loader(DataLoader(TensorDataset(x, y, torch.arange(N)), batch_size=12, drop_last=False,
                                  num_workers=int(options.get("workers", 0))))
-model = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16) if BATCH_NORM else nn.Tanh(), nn.Linear(16, 1))
+model = nn.Sequential(nn.Linear(6, WIDTH), nn.BatchNorm1d(WIDTH) if BATCH_NORM else nn.Tanh(), nn.Linear(WIDTH, 1))
 optimizer = eddis.DistributedOptimizer(torch.optim.Adam(model.parameters(), lr=0.01), model=model)
 scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, [2, 3, 5], gamma=0.5)
 if HAS_STATE:

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_endings.py - how scripts end: by themselves, in the midst of their steps, without a State, with few samples"""
+
+from __future__ import annotations
+
+import pathlib
+import signal
+
+import pytest
+
+import kept
+from started import said
+
+REFUSED = (
+    "TypeError: State's ends is of type builtin_function_or_method, which eddis.torch.State cannot keep",
+    "TypeError: State's best is of type numpy.ndarray, which", "TypeError: scheduler is of type int, which",
+    "ValueError: 'resumed' is a name of State's own", "RuntimeError: there is an eddis.torch.State already",
+    "RuntimeError: an optimizer (SGD) is not in eddis.torch.State",
+    "RuntimeError: parameter 'group0.2' is in no model of eddis.torch.State",
+    "Error: eddis cannot be used in a child made by fork", "RuntimeError: the first step has begun", "done")
+PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
+
+
+@pytest.mark.parametrize("how, code, told", [
+    (("do=exit", "status=4"), 4, "exited 4"), (("do=raise",), 1, "IndexError: pop from empty list"),
+    (("do=_exit", "status=5"), 5, "exited 5"), (("do=kill", "signal=11"), 128 + 11, "Segmentation fault")])
+def test_failing(tmp_path, how, code, told):
+    """At a step's end, of rank 1."""
+    found, output = kept.run(tmp_path / "out", "at=1:3", *how, workers=2, restarts=0)
+    assert found == code and "rank 1" in output and told in output, output
+    assert "rank 0" not in output, output  # it was stopped
+
+
+def test_without_state(tmp_path):
+    """The job asks for checkpoints; none is written, and nobody waits for one."""
+    code, output = kept.stopped(tmp_path / "out", signal.SIGINT, "at=1:10", "state=0", workers=2)
+    assert code == 130 and output.count("the script has no eddis.torch.State") == 1, output
+    assert "--resume" not in output and not list(tmp_path.glob("state/eddis/jobs/*/checkpoints/step-*")), output
+
+
+@pytest.mark.parametrize("mode, tail", [("sync", 0), ("sync", 1), ("sync", 2), ("async", 1)])
+def test_tail(tmp_path, mode, tail):
+    """Behind the whole batches of an epoch, under batch normalisation, which takes two samples or none."""
+    code, output = kept.run(tmp_path / "out", "batch_norm=1", f"samples={36 + tail}", "epochs=2", mode=mode)
+    assert code == 0, output
+    times = kept.times(*map(kept.steps, kept.lines(tmp_path / "out").values()))
+    left_out = 1 if tail == 1 else 0
+    assert sum(times.values()) == 2 * (36 + tail - left_out) and max(times.values()) == 2, times
+
+
+def test_refused(tmp_path):
+    lines = said(tmp_path, "python3", PROGRAMS / "refused.py").splitlines()
+    assert len(lines) == len(REFUSED), lines
+    for line, begin in zip(lines, REFUSED):
+        assert line.startswith(begin), lines
