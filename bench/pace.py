@@ -19,21 +19,12 @@ GLOBAL = 256
 IMAGES = 60 * GLOBAL
 
 
-class Cnn:
-    """eddis-train's cnn on the digits, each pixel `zoom` times as wide and high, in a frame."""
-
-    def __init__(self, side, zoom, widths):
-        self.side, self.zoom, self.widths = side, zoom, widths
+class Network:
+    """What a step's matrix products are."""
 
     def layers(self):
         """[(rows a sample, inner, columns, products, samples of one product or None)]"""
-        w, first, second = self.widths, self.side ** 2, (self.side // 2) ** 2
-
-        def group(pixels, channels):
-            return max(1, COL_BYTES // (4 * 9 * channels * pixels))
-        return [(first, 9, w[0], 2, group(first, 1)),  # nobody asks for the images' gradient
-                (second, 9 * w[0], w[1], 3, group(second, w[0])),
-                (1, (self.side // 4) ** 2 * w[1], w[2], 3, None), (1, w[2], CLASSES, 3, None)]
+        raise NotImplementedError
 
     def work(self, batch):
         """(operations, calls) of a step."""
@@ -42,6 +33,33 @@ class Cnn:
             operations += products * 2 * batch * rows * inner * columns
             calls += products * (-(-batch // group) if group else 1)
         return operations, calls
+
+
+class Mlp(Network):
+    """bench/torch_paced.py's."""
+
+    def __init__(self, widths):
+        self.widths = widths
+
+    def layers(self):
+        return [(1, inner, columns, 3 if i else 2, None)  # nobody asks for the inputs' gradient
+                for i, (inner, columns) in enumerate(zip(self.widths, self.widths[1:]))]
+
+
+class Cnn(Network):
+    """eddis-train's cnn on the digits, each pixel `zoom` times as wide and high, in a frame."""
+
+    def __init__(self, side, zoom, widths):
+        self.side, self.zoom, self.widths = side, zoom, widths
+
+    def layers(self):
+        w, first, second = self.widths, self.side ** 2, (self.side // 2) ** 2
+
+        def group(pixels, channels):
+            return max(1, COL_BYTES // (4 * 9 * channels * pixels))
+        return [(first, 9, w[0], 2, group(first, 1)),  # nobody asks for the images' gradient
+                (second, 9 * w[0], w[1], 3, group(second, w[0])),
+                (1, (self.side // 4) ** 2 * w[1], w[2], 3, None), (1, w[2], CLASSES, 3, None)]
 
     def image(self, row):
         frame, picture = (self.side - 8 * self.zoom) // 2, bytearray(self.side ** 2)
@@ -167,13 +185,18 @@ class Devices:
         return ["-x", f"LD_PRELOAD={self.build}/bench/bench-pace.so", "-x", f"PACE_DIR={self.folder}"]
 
 
-def arguments(cluster, build, cnn, steps, batch=GLOBAL):
+def eddis_train(cluster, build, cnn, epochs):
+    """The command of a job that trains on IMAGES so often."""
+    return [os.path.join(build, "cmd/eddis-train"), "--data", cluster.shared + "/images", "--labels",
+            cluster.shared + "/labels", "--model", "cnn", "--widths", ",".join(map(str, cnn.widths)), "--threads", "1",
+            "--quiet", "--epochs", str(epochs)]
+
+
+def arguments(cluster, build, network, steps, batch=GLOBAL, program=eddis_train):
     """Of eddis-run, after its options: train so many steps, in whole epochs."""
-    epochs = -(-steps * batch // IMAGES)
     return ["-H", ",".join(cluster.nodes), "--set", f"batch.global={batch}", "--set", "binding=none", "--set",
-            "sync.mode=sync", "--set", "restarts=0", "--", os.path.join(build, "cmd/eddis-train"), "--data",
-            cluster.shared + "/images", "--labels", cluster.shared + "/labels", "--model", "cnn", "--widths",
-            ",".join(map(str, cnn.widths)), "--threads", "1", "--quiet", "--epochs", str(epochs)]
+            "sync.mode=sync", "--set", "restarts=0", "--",
+            *program(cluster, build, network, -(-steps * batch // IMAGES))]
 
 
 def write_plan(path, plan, batches):
