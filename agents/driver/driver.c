@@ -172,6 +172,7 @@ static int open_state(struct driver *d, struct eddis_error *err)
         .resumes = strcmp(job->checkpoint.resume, "auto") != 0,
         .restarts = job->restarts,
         .restarts_asked = job_origin(job, "restarts").kind != JOB_DEFAULT,
+        .furthest = job->progress.pattern != NULL,
         .lease_ns = job->timeouts.lease_ns,
         .node_lost_ns = job->timeouts.node_lost_ns,
         .hang_ns = job->timeouts.hang_ns,
@@ -182,6 +183,7 @@ static int open_state(struct driver *d, struct eddis_error *err)
     };
     int rc;
 
+    d->run.figures.printed = job->progress.pattern != NULL;
     d->run.agent = calloc((size_t)d->run.n_agents, sizeof *d->run.agent);
     if (!d->run.agent)
         return eddis_fail(err, -ENOMEM, "no memory for %d agents", d->run.n_agents);

@@ -157,10 +157,24 @@ static int64_t steps_of_samples(const struct figures *f)
     return steps > f->past.steps ? steps : f->past.steps; /* not all have read their checkpoint */
 }
 
+/* The worker that has printed the most; NULL: none has. */
+static const struct figures_worker *furthest(const struct figures *f)
+{
+    const struct figures_worker *best = NULL;
+
+    for (int i = 0; i < f->n_workers; i++)
+        if (f->worker[i].seen && (!best || f->worker[i].last.steps_done > best->last.steps_done))
+            best = &f->worker[i];
+    return best;
+}
+
 int64_t figures_steps(const struct figures *f)
 {
+    const struct figures_worker *first = furthest(f);
     int64_t n = INT64_MAX;
 
+    if (f->printed)
+        return first ? first->last.steps_done : f->past.steps;
     if (counts_samples(f))
         return steps_of_samples(f);
     for (int i = 0; i < f->n_workers; i++) {
@@ -479,7 +493,8 @@ static double metric(const struct figures *f, const char *name)
 
 static void fill_steps(const struct figures *f, struct job_status *s)
 {
-    const struct progress *p = &f->worker[0].last;
+    const struct figures_worker *first = f->printed ? furthest(f) : NULL;
+    const struct progress *p = first ? &first->last : &f->worker[0].last;
 
     s->steps_done = figures_steps(f);
     s->steps_total = p->steps_total;
@@ -497,6 +512,21 @@ static void fill_steps(const struct figures *f, struct job_status *s)
     }
 }
 
+/* Of a program that divides its samples itself the time of a step tells more than its samples. */
+static double time_left_s(const struct figures *f, const struct job_status *s)
+{
+    const struct figures_worker *first = f->printed ? furthest(f) : NULL;
+    double left = (double)(s->steps_total - s->steps_done);
+
+    if (s->steps_total <= 0)
+        return NAN;
+    if (first && first->last.steps_here > 0)
+        return left * (double)first->last.sum.total_ns / CLOCK_S / (double)first->last.steps_here;
+    return s->recent_samples_per_s > 0
+               ? left * (double)f->plan->global_batch / s->recent_samples_per_s
+               : NAN;
+}
+
 static void fill_rates(const struct figures *f, struct job_status *s)
 {
     const struct plan *p = f->plan;
@@ -512,10 +542,7 @@ static void fill_rates(const struct figures *f, struct job_status *s)
         p->relative ? NAN : over_generations(f, f->past.equal_samples, p->equal_samples_per_s);
     s->recent_ideal_samples_per_s = ideal_rate(f, recent_speed);
     s->ideal_samples_per_s = over_generations(f, f->past.ideal_samples, ideal_rate(f, own_speed));
-    s->eta_s = NAN;
-    if (s->steps_total > 0 && s->recent_samples_per_s > 0)
-        s->eta_s = (double)(s->steps_total - s->steps_done) * (double)p->global_batch /
-                   s->recent_samples_per_s;
+    s->eta_s = time_left_s(f, s);
 }
 
 void figures_fill(const struct figures *f, int64_t now_ns, struct job_status *s)

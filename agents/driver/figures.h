@@ -38,6 +38,9 @@
  *                    these: ideal is of the plan in force, and says little about one whose plans
  *                    were unlike or whose devices became slower in the middle.
  *
+ * Of a program whose steps are those that its workers print the job is as far as the worker that is
+ * furthest, and its rate is that of the workers that print.
+ *
  * All sums come from the boards, which keep those of the steps under earlier plans apart, and so do
  * not depend on when a report was sent.
  */
@@ -99,6 +102,7 @@ struct figures_plans {
 };
 
 struct figures {
+    bool printed;            /* workers print their steps, not all of them as many, or any */
     const struct plan *plan; /* the real one, borrowed; NULL before and between generations */
     int64_t real_version;    /* from which plan version on it is in force: 1, or 2 */
     struct figures_worker *worker;

@@ -31,6 +31,8 @@ bool figures_spans_sum(const struct figures *f, figures_spans_fn marks, int64_t 
         struct figures_mark from, to;
         int64_t ns;
 
+        if (!f->worker[i].seen && f->printed)
+            continue;
         if (!f->worker[i].seen)
             return false;
         marks(&f->worker[i], &from, &to);

@@ -163,6 +163,7 @@ static void add_common(struct strlist *e, const struct launch *l)
     else
         strlist_addf(e, "EDDIS_RESUME_FROM");
     add_library(e, l);
+    add_unless_given(e, l, "PYTHONUNBUFFERED", "1"); /* what is lost with a killed process */
     add_interface(e, l);
     add_node(e, l);
     if (l->bin[0])
@@ -265,6 +266,8 @@ int launch_write_rank_file(const struct launch *l, struct eddis_error *err)
                            .socket = (char *)(uintptr_t)l->socket,
                            .run_dir = (char *)(uintptr_t)l->folders->run,
                            .shm_dir = (char *)(uintptr_t)l->folders->shm,
+                           .step_pattern = l->order->probe ? NULL : l->brief->step_pattern,
+                           .step_samples = l->brief->step_samples,
                            .log_max_bytes = l->brief->log_max_bytes,
                            .show_bytes_per_s = show_rate(l->order->n_ranks),
                            .rank = spec,

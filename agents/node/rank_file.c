@@ -24,6 +24,8 @@ static const struct field file_fields[] = {
     FIELD(struct rank_file, socket, BYTES, 0, 0),
     FIELD(struct rank_file, run_dir, BYTES, 0, 0),
     FIELD(struct rank_file, shm_dir, BYTES, 0, 0),
+    FIELD(struct rank_file, step_pattern, OPTIONAL, 0, 0),
+    FIELD(struct rank_file, step_samples, INT64, 0, INT32_MAX),
     FIELD(struct rank_file, log_max_bytes, INT64, 1, INT64_MAX),
     FIELD(struct rank_file, show_bytes_per_s, INT64, 1, INT32_MAX),
     FIELD(struct rank_file, env, LIST, 0, 0),
@@ -133,6 +135,7 @@ void rank_file_free(struct rank_file *f)
     free_list(f->env);
     free_list(f->user_env);
     free(f->workdir);
+    free(f->step_pattern);
     free(f->log_dir);
     free(f->socket);
     free(f->run_dir);

@@ -27,6 +27,8 @@ struct rank_file {
     char *workdir, *log_dir;
     char *socket;            /* path */
     char *run_dir, *shm_dir; /* of the job on this node */
+    char *step_pattern;      /* as struct brief */
+    int64_t step_samples;
     int64_t log_max_bytes;
     int64_t show_bytes_per_s; /* of a rank's output that is copied to the agent, at most */
     char **env;               /* NULL-ended NAME=VALUE, of all ranks; "NAME" alone: to be unset */

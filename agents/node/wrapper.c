@@ -8,6 +8,7 @@
 
 #include "agents/node/output/output_copy.h"
 #include "agents/node/output/rank_log.h"
+#include "agents/node/output/step_lines.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -47,6 +48,8 @@ struct wrapper {
     int rank;
     struct rank_log *log;
     struct output_copy *copy; /* for the screen */
+    struct step_lines *steps; /* that the program prints; NULL: nobody looks for them */
+    struct board *board;      /* where they are shown; NULL before the first one */
     struct oom_watch oom;
     int64_t peak_bytes; /* of the program, once it is reaped */
     int agent;          /* socket */
@@ -131,8 +134,12 @@ static void show_rest(struct wrapper *w)
 
 static void take_output(struct wrapper *w, const char *data, size_t n)
 {
+    int64_t now_ns = clock_now_ns();
+
     rank_log_write(w->log, data, n);
-    output_copy_feed(w->copy, data, n, clock_now_ns());
+    output_copy_feed(w->copy, data, n, now_ns);
+    if (w->steps)
+        step_lines_feed(w->steps, data, n, now_ns);
 }
 
 /* The program is gone: it was in our control groups, or in some of its own making below them. */
@@ -161,6 +168,40 @@ static void tell_end(struct wrapper *w, int status)
     if (status != 0)
         rank_log_last_lines(w->log, PROTOCOL_LAST_LINES, PROTOCOL_LINE, m.lines, sizeof m.lines);
     tell(w, &m);
+}
+
+/* ---- the program's steps ---- */
+
+/* Where the rank's page is; libeddis looks for it by the same names. */
+static bool page_of(const char **ret_board, int *ret_rank)
+{
+    const char *board = getenv("EDDIS_BOARD"), *rank = getenv("EDDIS_LOCAL_RANK");
+
+    if (!rank || !*rank)
+        rank = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+    if (!board || !*board || !rank)
+        return false;
+    *ret_board = board;
+    *ret_rank = atoi(rank);
+    return true;
+}
+
+/* On the page that libeddis would write, were it there; a program that writes it itself has it. */
+static void show_steps(void *ctx, int64_t steps, int64_t since, int64_t total)
+{
+    struct wrapper *w = ctx;
+    const char *board;
+    int64_t samples;
+    int rank;
+
+    if (__builtin_mul_overflow(since, w->file->step_samples, &samples))
+        samples = 0;
+    if (!w->board && (!page_of(&board, &rank) || board_open(board, rank, &w->board, NULL) < 0))
+        return;
+    board_show_steps(w->board, &(struct board_told){ .step = steps - 1,
+                                                     .samples = samples,
+                                                     .total = total,
+                                                     .now_ns = clock_now_ns() });
 }
 
 /* ---- before the program ---- */
@@ -381,16 +422,13 @@ static int run(struct wrapper *w)
     return status;
 }
 
-/* Whether the program has left the job, and not MPI.  libeddis looks for its page by the same
- * names.
- */
+/* Whether the program has left the job, and not MPI. */
 static bool has_left(void)
 {
-    const char *board = getenv("EDDIS_BOARD"), *rank = getenv("EDDIS_LOCAL_RANK");
+    const char *board;
+    int rank;
 
-    if (!rank || !*rank)
-        rank = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
-    return board && *board && rank && board_left(board, atoi(rank));
+    return page_of(&board, &rank) && board_left(board, rank);
 }
 
 /* Stay until the stop comes; see wrapper.h. */
@@ -472,6 +510,9 @@ static int open_all(struct wrapper *w, const char *file, struct eddis_error *err
     w->copy = output_copy_new(w->file->show_bytes_per_s, show, w);
     if (!w->copy)
         return eddis_fail(err, -ENOMEM, "no memory for the program's output");
+    if (w->file->step_pattern &&
+        (rc = step_lines_open(w->file->step_pattern, show_steps, w, &w->steps, err)) < 0)
+        return rc;
     return rank_log_open(w->file->log_dir, w->rank, w->file->generation, w->file->log_max_bytes,
                          &w->log, err);
 }
@@ -509,6 +550,8 @@ out:
     oom_end(&w.oom);
     rank_log_close(w.log);
     output_copy_free(w.copy);
+    step_lines_close(w.steps);
+    board_close(w.board);
     rank_file_free(w.file);
     for (int *fd = (int[]){ w.agent, w.signals, w.output, w.mpirun, -2 }; *fd != -2; fd++)
         if (*fd >= 0)

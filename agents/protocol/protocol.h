@@ -77,6 +77,8 @@ struct brief {
     char *checkpoint_dir;                 /* NULL: none */
     char *resume_from;                    /* a checkpoint's folder, NULL: none */
     char *data_path;                      /* read by the storage probe, NULL: none */
+    char *step_pattern;                   /* finds steps in a rank's output, NULL: none */
+    int64_t step_samples;                 /* of one of them; 0: unknown */
     char **mpi_args;                      /* NULL-ended */
     char **mpi_mca;                       /* NULL-ended: name, value, ... */
     bool bind;

@@ -33,6 +33,8 @@ static const struct field brief_fields[] = {
     FIELD(struct brief, checkpoint_dir, OPTIONAL, 0, 0),
     FIELD(struct brief, resume_from, OPTIONAL, 0, 0),
     FIELD(struct brief, data_path, OPTIONAL, 0, 0),
+    FIELD(struct brief, step_pattern, OPTIONAL, 0, 0),
+    FIELD(struct brief, step_samples, INT64, 0, INT32_MAX),
     FIELD(struct brief, mpi_args, LIST, 0, 0),
     FIELD(struct brief, mpi_mca, LIST, 0, 0),
     FIELD(struct brief, bind, BOOL, 0, 0),
@@ -179,5 +181,6 @@ void brief_free(struct brief *b)
     free(b->checkpoint_dir);
     free(b->resume_from);
     free(b->data_path);
+    free(b->step_pattern);
     free(b);
 }

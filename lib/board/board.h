@@ -65,6 +65,21 @@ void board_renew(struct board *b);
 struct board_page *board_begin(struct board *b);
 void board_end(struct board *b);
 
+/* What is known of a program that only tells the numbers of its steps. */
+struct board_told {
+    int64_t step;    /* number of the last one that has ended, from 0; -1: none has */
+    int64_t samples; /* of all since the call before */
+    int64_t total;   /* steps of the whole run; 0: unknown */
+    int64_t thread;  /* that makes them; 0: unknown */
+    int64_t now_ns;
+};
+
+/* Show on the page that these steps have ended since the call before, each after an even part of
+ * the time; the first call starts the clock, and a number below that of an earlier one is a sign of
+ * life.
+ */
+void board_show_steps(struct board *b, const struct board_told *t);
+
 /* Publish what was chosen of the communication, under a version of its own. */
 void board_choose(struct board *b, const struct comm_choice *choice);
 

@@ -58,7 +58,8 @@ enum {
     BOARD_RING = 64,         /* recent steps kept in a page */
     BOARD_METRICS = 8,
     BOARD_METRIC_NAME = 24,
-    BOARD_JOB = 128, /* of a job's id with its 0 */
+    BOARD_COMPUTING = 2, /* EDDIS_PHASE_COMPUTE of lib/eddis.h */
+    BOARD_JOB = 128,     /* of a job's id with its 0 */
     /* Layout 19; an option more of an algorithm is another one. */
     BOARD_VERSION = 19 << 16 | (int)sizeof(struct sync_options),
 };

@@ -100,6 +100,10 @@ struct job {
         int64_t warmup_steps; /* learning_rate.warmup */
     } learning_rate;
     struct {
+        char *pattern;   /* finds the number of a step in the output; NULL: none */
+        int64_t samples; /* of a step that a worker prints; 0: unknown */
+    } progress;
+    struct {
         double bucket_mb;       /* 0: auto */
         char *wire, *interface; /* "auto"; or a sync_wire; or a name, an address, a network */
     } communication;
@@ -139,9 +143,7 @@ struct job {
  */
 int job_read(const char *path, struct job **ret, struct eddis_error *err);
 
-/* What is wrong in a file's keys, in their order; of values that do not fit each other, and of what
- * is no YAML, the first alone.
- */
+/* What is wrong in a file's keys; of values that do not fit, and of no YAML, the first alone. */
 enum { JOB_MAX_MISTAKES = 10 };
 struct job_mistakes {
     int n;
@@ -203,10 +205,8 @@ char *job_masked(const char *text);
  */
 int job_check_host(const char *host, struct eddis_error *err);
 
-/* Check an address of a host, in numbers. */
+/* Check an address of a host, in numbers; the name of a user to log in as. */
 int job_check_address(const char *address, struct eddis_error *err);
-
-/* Check the name of a user to log in as. */
 int job_check_user(const char *user, struct eddis_error *err);
 
 /* How this host is logged in to: what it says itself, else what the job says.  Borrows from both.

@@ -189,6 +189,10 @@ int job_check_eddis(const char *path, struct eddis_error *err);
 int job_check_pattern(const char *pattern, struct eddis_error *err); /* of env_pass */
 int job_check_prefix(const char *text, struct eddis_error *err);     /* of logs.prefix */
 
+/* ---- job_progress.c ---- */
+
+int job_check_progress(const char *pattern, struct eddis_error *err);
+
 /* ---- job_check.c ---- */
 
 /* Values that nobody wrote follow those that somebody did: a shorter lease has faster heartbeats.

@@ -144,6 +144,13 @@ static const struct job_key table[] = {
     { "learning_rate.warmup", "whole number", "0",
       "steps over which the learning rate rises from almost nothing", NULL,
       WHOLE(learning_rate.warmup_steps, 0, BILLION, NULL, "0") },
+    { "progress.pattern", "text or none", "none",
+      "finds the number of a step in what a worker prints: a POSIX extended regular expression, "
+      "first group",
+      NULL, TEXT(progress.pattern, "none", false, job_check_progress, "none") },
+    { "progress.samples", "whole number or none", "none",
+      "samples of one such step of a worker that prints it", NULL,
+      WHOLE(progress.samples, 1, BILLION, "none", "none") },
     { "communication.bucket_mb", "number or auto", "auto",
       "megabytes (2^20 bytes) of gradients sent together; auto: measured in the first steps", NULL,
       NUMBER(communication.bucket_mb, 0.001, 1024, "auto", "auto") },

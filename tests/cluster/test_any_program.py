@@ -4,7 +4,9 @@
 Two ranks of plain Python on one host; each case is a way to fail, and what comes of it.
 """
 
+import json
 import os
+import re
 import sys
 
 from cases import run
@@ -68,7 +70,53 @@ def same_age():
     assert j.summary()["restarts"] >= 1, j.summary()
 
 
-CASES = [asked, not_asked, none_wanted, typo, same_age]
+def printed():
+    """The steps of one worker that prints them are the job's, and its samples those that it prints itself."""
+    text = """
+import os, time
+print("unbuffered", os.environ.get("PYTHONUNBUFFERED"))
+began = None
+for step in range(1, 101):
+    time.sleep(0.02)
+    if os.environ["RANK"] == "0" and step % 5 == 0:
+        now = time.monotonic()
+        print(f"step {step}/100", end="\\r" if step % 10 else "\\n", flush=True)
+        began = began or now
+if os.environ["RANK"] == "0":
+    print("own", 95 * 64 / (now - began))
+"""
+    with script("printed", text, "--set", "progress.pattern=step ([0-9]+)/([0-9]+)", "--set", "progress.samples=64") as j:
+        j.check(0, "ok")
+    s, own = j.summary(), float(re.search(r"own (\S+)", j.log(0)).group(1))
+    assert s["steps_done"] == s["steps_total"] == 100 and s["samples"] == 95 * 64, s
+    assert abs(s["samples_per_s"] / own - 1) < 0.02, (s["samples_per_s"], own)
+    assert "unbuffered 1\n" in j.log(1), j.log(1)
+    etas = [json.loads(line)["eta_s"] for line in j.file("metrics.jsonl").splitlines()]
+    assert any(eta and eta > 0 for eta in etas), etas
+
+
+def printed_hang():
+    """One that prints no more steps hangs, is named and started again."""
+    text = """
+import os, time
+first = os.environ["EDDIS_GENERATION"] == "1"
+for step in range(20):
+    print("step", step, flush=True)
+    time.sleep(0.05)
+    if first and step > 10:
+        time.sleep(600)
+"""
+    with script("stuck", text, "--restarts", "1", "--set", "progress.pattern=step ([0-9]+)", "--set", "timeouts.hang=3s") as j:
+        j.check(0, "ok", "has made no step for 0:03, timeouts.hang is 0:03: last step 10", failed_rank=(0, 1))
+    assert j.summary()["restarts"] == 1, j.summary()
+
+
+def bad_pattern():
+    with script("bad", "", "--set", "progress.pattern=step ([0-9]+") as j:
+        assert j.end() == 2 and "Unmatched ( or \\(, at its column 6" in j.err, j.err
+
+
+CASES = [asked, not_asked, none_wanted, typo, same_age, printed, printed_hang, bad_pattern]
 
 
 run(CASES, sys.argv[2:])

@@ -38,6 +38,7 @@ struct state_options {
     bool resumes;     /* the job itself goes on from a checkpoint */
     int64_t restarts; /* at most */
     bool restarts_asked; /* somebody has written that number */
+    bool furthest;       /* steps are those that ranks print, and some print fewer than others */
     int64_t launch_ns, lease_ns, node_lost_ns, hang_ns, first_step_ns, grace_ns, checkpoint_ns,
         job_ns;
     /* CLOCK_NEVER: no limit; node_lost_ns, hang_ns and first_step_ns: 0 is that too, but a node is

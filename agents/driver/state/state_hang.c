@@ -7,6 +7,9 @@
  * for is one that does not wait, or, when there is none, all of them waiting for each other.  Ranks
  * that leave are missed by nobody but by others that do: see stuck_leaving.
  *
+ * Where ranks only print their steps, and some of them print fewer, one that prints nothing any
+ * more may well work: such a job hangs when the rank that is furthest does.
+ *
  * Before a generation's first step another limit holds, for programs load their data there.  It
  * counts only where steps are to come: a program without libeddis is never known to begin any, and
  * one that only shares buffers makes none.
@@ -123,6 +126,17 @@ static int furthest_behind(const struct state *s, bool waiting)
     return behind;
 }
 
+/* Whether the rank that has got furthest gets on still. */
+static bool furthest_moves(const struct state *s)
+{
+    int furthest = -1;
+
+    for (int r = 0; r < s->n_ranks; r++)
+        if (is_at_work(&s->rank[r]) && (furthest < 0 || s->rank[r].steps > s->rank[furthest].steps))
+            furthest = r;
+    return furthest >= 0 && !stands(s, &s->rank[furthest]);
+}
+
 /* One that waits in vain for others to leave with, when no rank is at work any more; -1: none. */
 static int stuck_leaving(const struct state *s)
 {
@@ -154,6 +168,8 @@ static int find(const struct state *s, bool *all_wait)
     int r = furthest_behind(s, false);
 
     *all_wait = false;
+    if (s->o.furthest && furthest_moves(s))
+        return -1;
     if (r >= 0)
         return r;
     for (int k = 0; k < s->n_ranks; k++)

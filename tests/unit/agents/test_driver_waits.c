@@ -63,6 +63,26 @@ static void stand_waiting(struct fixture *f, int rank, int phase, int64_t still_
     state_progress(&f->s, &p, f->now_ns);
 }
 
+/* Where steps are those that ranks print, the job hangs when the rank that is furthest does. */
+START_TEST(furthest_hangs)
+{
+    struct fixture f;
+
+    run(&f, 0);
+    f.s.o.furthest = true;
+    for (int r = 0; r < 4; r++) /* the last one prints nothing */
+        progress(&f, r, 2, r == 1 ? 20 : 11, r == 1 ? 0 : 60 * second);
+    f.s.rank[4].phase = -1;
+    pass(&f, second);
+    ck_assert_ptr_null(f.s.reason);
+    progress(&f, 1, 2, 20, 30 * second);
+    pass(&f, second);
+    ck_assert_str_eq(f.s.reason, "hang");
+    said(&f, "rank 0 (node a, pid 100) has made no step for");
+    state_fini(&f.s);
+}
+END_TEST
+
 /* Who is known to wait for another does not hang, whatever else it is about. */
 START_TEST(hang_behind_waits)
 {
@@ -654,6 +674,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, hang, 0, 6);
+    tcase_add_test(tc, furthest_hangs);
     tcase_add_loop_test(tc, hang_behind_waits, 0, 8);
     tcase_add_test(tc, no_hang_behind_waits);
     tcase_add_test(tc, no_hang);

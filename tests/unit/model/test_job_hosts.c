@@ -553,6 +553,20 @@ static const struct {
                          "digits and _, with * for any others" },
     { "env_pass: [\"A=1\"]", "3:12: \"env_pass\": \"A=1\" is no pattern of names; write letters, "
                              "digits and _, with * for any others" },
+    { "progress: {pattern: \"step ([0-9]+\"}",
+      "3:21: \"progress.pattern\": \"step ([0-9]+\" is no POSIX extended regular expression: "
+      "Unmatched ( or \\(, at its column 6" },
+    { "progress: {pattern: \"\u00e9(a)[z\"}",
+      "3:21: \"progress.pattern\": \"\u00e9(a)[z\" is no POSIX extended regular expression: "
+      "Unmatched [, [^, [:, [., or [=, at its column 5" },
+    { "progress: {pattern: \"(a)b{2,1}\"}",
+      "3:21: \"progress.pattern\": \"(a)b{2,1}\" is no POSIX extended regular expression: "
+      "Invalid content of \\{\\}, at its column 5" },
+    { "progress: {pattern: \"step [0-9]+\"}",
+      "3:21: \"progress.pattern\": \"step [0-9]+\" has no group; put the number of the step in "
+      "one, as in \"step[ =]+([0-9]+)\"" },
+    { "progress: {samples: 0}",
+      "3:21: \"progress.samples\" is \"0\"; write a whole number from 1 to 1000000000 or none" },
     { "logs: {prefix: \"{host}\"}", "3:16: \"logs.prefix\": \"{host}\" stands for nothing; known "
                                     "are {node} and {rank}" },
     { "logs: {prefix: \"\\e[1m\"}",
