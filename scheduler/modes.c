@@ -150,17 +150,17 @@ static void add_loads(const struct modes_setup *s, const struct party *p, int n,
 static double exchange_period_s(const struct modes_setup *s, const struct party *p, int64_t period,
                                 double load)
 {
-    double m = centre_bytes(s), nodes = s->n_nodes;
+    double m = centre_bytes(s), values = (double)s->model_bytes, nodes = s->n_nodes;
     double wire = 0, local = 3 * m / MEMORY_BYTES_PER_S, spread = 0;
 
     if (has_wire(s)) {
         wire = m * (nodes - 1) / nodes / s->bytes_per_s / (1 - fmin(load, MAX_LOAD));
         wire += 2 * s->latency_s;
         if (p->nodes > 1)
-            spread += m / s->bytes_per_s;
+            spread += values / s->bytes_per_s;
     }
     if (p->members > p->nodes)
-        spread += m / MEMORY_BYTES_PER_S;
+        spread += values / MEMORY_BYTES_PER_S;
     return fmax((double)period * p->step_s, wire + local) + wire + local + spread;
 }
 

@@ -13,6 +13,7 @@
  *   hybrid   The same inside each group.  Every `period` steps its root exchanges models with the
  *            centre, which lies in stripes over the nodes (heterogeneity: SEASGD of ShmCaffe):
  *                T = max(period * step, write + accumulate) + read + local update + broadcast
+ *            of which the broadcast, to its group, is of the parameters as they are.
  *            Reads and writes of different groups share the links: what a transfer takes grows by
  *            1 / (1 - load of the others), found by iteration.
  *   async    Hybrid with every worker a group.

@@ -84,6 +84,20 @@ START_TEST(sixteen_bits_are_half_the_bytes)
 }
 END_TEST
 
+/* A group's root passes values on as they are, of 16 bits too, whatever the centre has. */
+START_TEST(groups_get_values)
+{
+    const int four[] = { 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3 };
+    struct modes_setup narrow = mix(16, 5e6), wide;
+
+    narrow.program = (struct program){ .gradient_bytes = 4000000, .centre_bytes = 8000000 };
+    wide = narrow;
+    wide.model_bytes = 8000000;
+    ck_assert_double_gt(elastic(&narrow, four, 8), 1.01 * elastic(&wide, four, 8));
+    ck_assert_double_eq(elastic(&narrow, NULL, 8), elastic(&wide, NULL, 8));
+}
+END_TEST
+
 /* Only what is float32 is halved on the wire; the centre has its own size. */
 START_TEST(sizes_of_unlike_types)
 {
@@ -275,6 +289,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, sixteen_bits_are_half_the_bytes);
     tcase_add_test(tc, sizes_of_unlike_types);
+    tcase_add_test(tc, groups_get_values);
     tcase_add_test(tc, times_add_up);
     tcase_add_test(tc, sync_is_bound_by_the_wire);
     tcase_add_test(tc, first_gradient_begins);
