@@ -165,8 +165,8 @@ bool generation_reached_step(struct generation *g, int64_t most_ns, int64_t now_
  */
 bool generation_asks_mode(struct generation *g, int64_t now_ns);
 
-/* Return how many bytes rank 0's model has, as it was read last, when it asks for the mode, once;
- * else -1.
+/* Return how many bytes rank 0's model has, as it was read last, when it asks for the mode, once,
+ * and fill *ret; else -1.
  */
 int64_t generation_model_bytes(struct generation *g, struct program *ret);
 
