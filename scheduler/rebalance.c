@@ -316,7 +316,10 @@ static void say_why(const struct rebalance *r, bool forced, struct rebalance_pro
     for (int k = 0; forced && k < r->n; k++)
         if (r->member[k].batch < r->member[k].min || r->member[k].batch > r->member[k].max)
             i = ret->rank = k;
-    if (forced)
+    if (forced && r->member[i].max == 0)
+        snprintf(ret->reason, sizeof ret->reason, "rank %d may take no samples, not %lld", i,
+                 (long long)r->member[i].batch);
+    else if (forced)
         snprintf(ret->reason, sizeof ret->reason, "rank %d may take %lld to %lld samples, not %lld",
                  i, (long long)r->member[i].min, (long long)r->member[i].max,
                  (long long)r->member[i].batch);

@@ -8,7 +8,9 @@ static const double PERIOD_CHANGE = 1.5; /* less than that is not worth another 
 
 enum { PERIOD_STEPS = 20 }; /* of a plan, until its period is weighed */
 
-/* Of fewer samples than a worker may take the program may give it none, and it tells nothing. */
+/* Of fewer samples than a worker may take the program may give it none, and it tells nothing; nor
+ * does one that is to get none.
+ */
 int64_t rebalance_steps(const struct rebalance *r)
 {
     int64_t least = INT64_MAX;
@@ -16,7 +18,7 @@ int64_t rebalance_steps(const struct rebalance *r)
     for (int i = 0; i < r->n; i++) {
         const struct rebalance_member *s = &r->member[i];
 
-        if (s->batch == 0 || s->batch < s->min)
+        if (s->batch == 0 || s->batch < s->min || s->max == 0)
             continue;
         if (s->plan < r->since)
             return -1;

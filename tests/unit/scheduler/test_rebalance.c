@@ -325,6 +325,24 @@ START_TEST(too_few)
 }
 END_TEST
 
+/* Nor is one awaited that is to get none: it has no samples by now. */
+START_TEST(left_out)
+{
+    struct rebalance_setup s = setup();
+    struct rebalance *r = begun(&s);
+    struct rebalance_proposal p;
+
+    for (int i = 0; i < N - 1; i++)
+        report(r, i, 1, 10, 84, 0.084);
+    ck_assert(!rebalance_decide(r, 100, &p));
+    rebalance_bounds(r, N - 1, 0, 0);
+    ck_assert(rebalance_decide(r, 101, &p));
+    ck_assert_int_eq(p.batch[N - 1], 0);
+    ck_assert_str_eq(p.reason, "rank 3 may take no samples, not 64");
+    rebalance_free(r);
+}
+END_TEST
+
 /* The network is known: models are exchanged as often as it carries them. */
 START_TEST(period)
 {
@@ -749,6 +767,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, bounds_force);
     tcase_add_test(tc, back_and_forth);
     tcase_add_test(tc, too_few);
+    tcase_add_test(tc, left_out);
     tcase_add_test(tc, period);
     tcase_add_test(tc, network_contradicted);
     tcase_add_test(tc, network_believed);
