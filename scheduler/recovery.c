@@ -3,6 +3,7 @@
 #include "recovery.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stddef.h>
 
 /* A program without known steps that exits within this time of its first sign of life has never
@@ -53,6 +54,25 @@ static bool same_step(const struct recovery_case *c)
            c->now.step == c->before.step && (c->now.stepped || c->before.stepped);
 }
 
+/* Nobody from outside sends these. */
+static bool is_own_signal(int signal)
+{
+    return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
+           signal == SIGABRT;
+}
+
+/* The program's own fault in this step, as of all workers at once, of which another is the first
+ * that is heard of; or of a sample, which a new plan gives to another rank.
+ */
+static bool same_fault(const struct recovery_case *c)
+{
+    bool own = c->cause == CAUSE_EXIT || (c->cause == CAUSE_SIGNAL && is_own_signal(c->signal));
+
+    return own && c->now.rank >= 0 && c->before.rank >= 0 && c->now.step >= 0 &&
+           c->now.step == c->before.step && c->now.code == c->before.code && c->now.stepped &&
+           c->before.stepped;
+}
+
 /* By itself, as a program does that cannot find its modules or data. */
 static bool too_young(const struct recovery_case *c)
 {
@@ -85,8 +105,9 @@ static const struct {
 } rules[] = {
     { done, RECOVERY_DONE },           { unwanted, RECOVERY_UNWANTED },
     { never, RECOVERY_NEVER },         { no_step, RECOVERY_NO_STEP },
-    { same_step, RECOVERY_SAME_STEP }, { too_young, RECOVERY_TOO_YOUNG },
-    { same_age, RECOVERY_SAME_AGE },   { used_up, RECOVERY_USED_UP },
+    { same_step, RECOVERY_SAME_STEP }, { same_fault, RECOVERY_SAME_FAULT },
+    { too_young, RECOVERY_TOO_YOUNG }, { same_age, RECOVERY_SAME_AGE },
+    { used_up, RECOVERY_USED_UP },
 };
 
 enum recovery recovery_decide(const struct recovery_case *c)
@@ -115,6 +136,7 @@ const char *recovery_words(const struct recovery_case *c)
         [RECOVERY_NO_STEP] = "no worker had finished a step",
         [RECOVERY_NEVER] = "exit codes 2, 126 and 127 say that the program cannot run",
         [RECOVERY_SAME_STEP] = "the same rank has failed at the same step before",
+        [RECOVERY_SAME_FAULT] = "a rank has failed in the same way at the same step before",
         [RECOVERY_TOO_YOUNG] = "it exited within 30 s of its first sign of life",
         [RECOVERY_SAME_AGE] = "the same rank has failed in the same way at the same age before",
         [RECOVERY_USED_UP] = "all restarts are used up",

@@ -54,14 +54,15 @@ struct recovery_case {
 
 enum recovery {
     RECOVERY_RESTART,
-    RECOVERY_DONE,      /* its work was done before: it has ended well */
-    RECOVERY_NO_STEP,   /* nothing was done that could be gone on with */
-    RECOVERY_NEVER,     /* exit 2, 126, 127: the program says that it cannot run */
-    RECOVERY_SAME_STEP, /* the same rank at the same step twice running */
-    RECOVERY_TOO_YOUNG, /* without known steps: it exited soon after its start */
-    RECOVERY_SAME_AGE,  /* without known steps: the same rank in the same way at the same age */
-    RECOVERY_USED_UP,   /* no restart is left */
-    RECOVERY_UNWANTED,  /* the job is to end */
+    RECOVERY_DONE,       /* its work was done before: it has ended well */
+    RECOVERY_NO_STEP,    /* nothing was done that could be gone on with */
+    RECOVERY_NEVER,      /* exit 2, 126, 127: the program says that it cannot run */
+    RECOVERY_SAME_STEP,  /* the same rank at the same step twice running */
+    RECOVERY_SAME_FAULT, /* any rank, by itself and in the same way, likewise */
+    RECOVERY_TOO_YOUNG,  /* without known steps: it exited soon after its start */
+    RECOVERY_SAME_AGE,   /* without known steps: the same rank in the same way at the same age */
+    RECOVERY_USED_UP,    /* no restart is left */
+    RECOVERY_UNWANTED,   /* the job is to end */
     RECOVERIES,
 };
 

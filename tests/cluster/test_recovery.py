@@ -176,6 +176,15 @@ def same_step():
             assert s["restarts"] == 1 and s["first_failure"]["step"] == 300, s
 
 
+def same_fault():
+    """Another rank each time, at the same step and with the same code: all would fail there, or whoever gets the sample."""
+    program = os.path.join(BUILD, "tests/cluster/node-worker")
+    with Job(BUILD, FOLDERS, ["--", "sh", "-c", f'exec {program} 0 $EDDIS_GENERATION 300 "exit 7"'], ranks=3) as j:
+        j.check(7, "rank_exit", "rank 1 (", "restarting from the beginning",
+                "not started again: a rank has failed in the same way at the same step before", failed_rank=2)
+        assert j.summary()["restarts"] == 1, j.summary()
+
+
 def never():
     """What a program says of itself is believed: exit 2 is usage, 127 a program that is not there."""
     for code in (2, 126, 127):
@@ -273,7 +282,7 @@ def box_killed():
         j.check(137, "rank_signal", "rank 2 (node", "died of signal 9", failed_rank=2)
 
 
-CASES = [rank_killed, agent_killed, keeper_killed, exit_1, no_checkpoint, no_restart, used_up, same_step, never, blocked,
+CASES = [rank_killed, agent_killed, keeper_killed, exit_1, no_checkpoint, no_restart, used_up, same_step, same_fault, never, blocked,
          interrupted, preempted, hang, out_of_time, damaged, resumed, box_killed]
 
 
