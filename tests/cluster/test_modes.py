@@ -11,12 +11,15 @@ import subprocess
 import sys
 import time
 
+import yaml
+
 import cases
 from job import Folders, Job
 from node import PATIENCE, marked, wait_for
 
 BUILD = sys.argv[1]
 FOLDERS = Folders()
+ROOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../..")
 FOREVER = ["--", "sh", "-c", "echo up; sleep 600"]
 
 
@@ -343,7 +346,51 @@ def resume():
     assert len(os.listdir(jobs)) == len(before) + 1, "a job that is over left another folder"
 
 
-CASES = [stop, stop_refused, stop_elsewhere, detach, detach_ended, detach_signal, detach_quiet, check, prune, prune_young, prune_failed, prune_running, resume]
+# ---- --json ----
+
+def page(name):
+    with open(os.path.join(ROOT, "man", name)) as f:
+        return f.read()
+
+
+def words(text):
+    """What stands behind .Va and .It Va."""
+    return {w for line in re.findall(r"^\.(?:It )?Va (.*)$", text, re.M) for w in re.findall(r"\w+", line)}
+
+
+def told_status():
+    """Of eddis-status(1): the keys of each list, by the name in the sentence before it."""
+    section = re.search(r"^\.Ss JSON\n(.*?)^\.Sh", page("eddis-status.1"), re.M | re.S).group(1)
+    return {re.findall(r"\.Va (\w+)", before)[-1]: words(rows)
+            for before, rows in re.findall(r"(.*?)^\.Bl [^\n]*\n(.*?)^\.El$", section, re.M | re.S)}
+
+
+def told_run():
+    """Of eddis-run(1): the keys behind each option that --json goes with."""
+    item = re.search(r"^\.It Fl -json\n(.*?)^\.It", page("eddis-run.1"), re.M | re.S).group(1)
+    return {option: words(text) for option, text in re.findall(r"With\n\.Fl -(\w+)\n(.*?)(?=^With|\Z)", item, re.M | re.S)}
+
+
+def json_keys():
+    """The manuals name every key that programs can read, and no other; openapi.yaml is held against a driver elsewhere."""
+    status, of_run = told_status(), told_run()
+    with open(os.path.join(ROOT, "agents/driver/openapi.yaml")) as f:
+        schemas = yaml.safe_load(f)["components"]["schemas"]
+    for name, schema in (("job", "Job"), ("workers", "Worker"), ("figures", "Figures"), ("plans", "PlanGave"),
+                         ("first_failure", "FirstFailure"), ("equal_split_samples_per_s", "EqualSplit")):
+        assert status[name] == set(schemas[schema]["properties"]), (name, status[name] ^ set(schemas[schema]["properties"]))
+    p = run("--detach", "--json", "--", "true")
+    assert p.returncode == 0 and set(json.loads(p.stdout)) == of_run["detach"], (p, of_run)
+    run("--stop", json.loads(p.stdout)["job"])  # or it has ended
+    listed = json.loads(tool("eddis-status", "--list", "--json").stdout)
+    assert set(listed) == {"schema_version", "jobs"} and set(listed["jobs"][0]) == status["jobs"], listed
+    old = job_folder("keys-20250101-000000-aaaa", 40 * 86400, "summary.json")
+    assert set(json.loads(run("--prune", "30d", "--json").stdout)) == of_run["prune"] and not os.path.exists(old)
+    checked = json.loads(run("--check", "--json", "--", "true").stdout)
+    assert set(checked) | set(checked["nodes"][0]) == (of_run["check"] | {"nodes"}), checked
+
+
+CASES = [json_keys, stop, stop_refused, stop_elsewhere, detach, detach_ended, detach_signal, detach_quiet, check, prune, prune_young, prune_failed, prune_running, resume]
 
 
 cases.run(CASES, sys.argv[2:])
