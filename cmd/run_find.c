@@ -3,6 +3,7 @@
 #include "run_find.h"
 
 #include "agents/job/checkpoints.h"
+#include "cmd/number.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 #include "lib/checkpoint/checkpoint.h"
@@ -57,13 +58,28 @@ static bool began_with(const struct job_folder *folder, char *ret, size_t size)
     return found;
 }
 
+void run_find_tell_sums(const char *path)
+{
+    char at[PATH_MAX], size[NUMBER_SIZE];
+    struct checkpoint *c = NULL;
+
+    if (checkpoints_newest(path, at, sizeof at) < 0)
+        (void)snprintf(at, sizeof at, "%s", path);
+    if (checkpoint_open(at, false, &c, NULL) == 0 && checkpoint_bytes(c) >= RUN_FIND_BIG_BYTES)
+        fprintf(stderr, "eddis-run: comparing the checksums of checkpoint '%s', %s\n", at,
+                number_bytes((double)checkpoint_bytes(c), size));
+    checkpoint_close(c);
+}
+
 /* Write the newest whole checkpoint of the folder in ret [size] over it; damaged ones are told. */
 static int take_newest(const char *word, char *ret, size_t size, struct eddis_error *err)
 {
     struct eddis_error passed = { 0 };
     struct checkpoint *c = NULL;
-    int rc = checkpoint_open_newest(ret, &c, &passed, err);
+    int rc;
 
+    run_find_tell_sums(ret);
+    rc = checkpoint_open_newest(ret, &c, &passed, err);
     if (rc < 0)
         return eddis_fail_prefix(err, rc, "--resume %s", word);
     if (rc == 0)
@@ -80,6 +96,7 @@ int run_find_checkpoint(const char *word, char **ret, struct eddis_error *err)
 {
     char path[PATH_MAX];
     struct job_folder folder;
+    bool newest;
     int rc;
 
     if (has_file(word, "MANIFEST") || checkpoints_newest(word, NULL, 0) >= 0) {
@@ -94,13 +111,14 @@ int run_find_checkpoint(const char *word, char **ret, struct eddis_error *err)
                               "--resume %s: the job has no checkpoint in '%s/checkpoints'", word,
                               folder.path);
     }
-    if (checkpoints_newest(path, NULL, 0) >= 0) {
+    newest = checkpoints_newest(path, NULL, 0) >= 0;
+    if (newest) {
         rc = take_newest(word, path, sizeof path, err);
         if (rc < 0)
             return rc;
     }
     *ret = realpath(path, NULL);
-    return *ret ? 0 : eddis_fail_errno(err, -errno, "no checkpoint '%s'", path);
+    return *ret ? newest : eddis_fail_errno(err, -errno, "no checkpoint '%s'", path);
 }
 
 /* Write the path of the newest plan of a job's folder to ret [size]; false: it has none. */

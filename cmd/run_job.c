@@ -375,6 +375,7 @@ static int set_key(struct job *job, const struct words *w, int i, struct eddis_e
 static int set_keys(const struct words *w, struct run_request *r, struct eddis_error *err)
 {
     cleanup_free char *checkpoint = NULL;
+    bool compared = false;
     int rc = 0;
 
     if (w->hosts && w->hostfile)
@@ -383,13 +384,14 @@ static int set_keys(const struct words *w, struct run_request *r, struct eddis_e
         rc = set_key(r->job, w, i, err);
     if (rc == 0 && w->resume)
         rc = run_find_checkpoint(w->resume, &checkpoint, err);
+    compared = rc > 0;
     if (checkpoint)
         rc = job_set(r->job, "checkpoint.resume", checkpoint, "--resume", err);
     if (rc == 0 && w->plan)
         rc = run_find_plan(w->plan, &r->plan_path, err);
     if (rc == 0 && (w->n_set || w->resume))
         rc = job_check(r->job, err);
-    return rc == 0 && checkpoint ? run_resume_check(r->job, checkpoint, err) : rc;
+    return rc == 0 && checkpoint ? run_resume_check(r->job, checkpoint, !compared, err) : rc;
 }
 
 /* "--prune --dry-run 30d" is said as often as "--prune 30d --dry-run"; so is --failed. */

@@ -223,21 +223,22 @@ int run_resume_alone(const char *word, bool other, struct eddis_error *err)
 
 /* ---- the checkpoint ---- */
 
-/* Open the checkpoint at path, or the newest of a folder whose files have their sizes; the workers
- * look at the sums.  Returns 1, or 0: there is none.  passed: the first that is damaged.
+/* Open the checkpoint at path, or the newest of a folder, whose files have their sizes and, with
+ * sums, their sums.  Returns 1, or 0: there is none.  passed: the first that is damaged.
  */
-static int open_checkpoint(const char *path, struct checkpoint **ret, struct eddis_error *passed)
+static int open_checkpoint(const char *path, bool sums, struct checkpoint **ret,
+                           struct eddis_error *passed)
 {
     char at[PATH_MAX];
     int64_t step = checkpoints_newest(path, at, sizeof at);
 
     *passed = (struct eddis_error){ 0 };
     if (step < 0)
-        return checkpoint_open(path, false, ret, passed) == 0;
+        return checkpoint_open(path, sums, ret, passed) == 0;
     for (; step >= 0; step = checkpoints_newest_below(path, step, at, sizeof at)) {
         struct eddis_error why = { 0 };
 
-        if (checkpoint_open(at, false, ret, &why) == 0)
+        if (checkpoint_open(at, sums, ret, &why) == 0)
             return 1;
         if (!passed->code)
             *passed = why;
@@ -257,7 +258,8 @@ static int refuse_damaged(const char *path, const struct eddis_error *why, struc
 
     if (slash)
         *slash = '\0';
-    if (slash && checkpoints_newest(dir, NULL, 0) >= 0 && open_checkpoint(dir, &c, &passed) == 1)
+    if (slash && checkpoints_newest(dir, NULL, 0) >= 0 &&
+        open_checkpoint(dir, true, &c, &passed) == 1)
         rc = eddis_fail(err, -EINVAL, "--resume: %s; step %" PRId64 " beside it is whole",
                         damaged.text, checkpoint_meta(c)->step);
     else
@@ -286,13 +288,16 @@ static int check_meta(const struct job *job, const struct checkpoint *c, struct 
     return 0;
 }
 
-int run_resume_check(const struct job *job, const char *checkpoint, struct eddis_error *err)
+int run_resume_check(const struct job *job, const char *checkpoint, bool sums,
+                     struct eddis_error *err)
 {
     struct eddis_error passed;
     struct checkpoint *c = NULL;
     int rc;
 
-    if (open_checkpoint(checkpoint, &c, &passed) == 0)
+    if (sums)
+        run_find_tell_sums(checkpoint);
+    if (open_checkpoint(checkpoint, sums, &c, &passed) == 0)
         return refuse_damaged(checkpoint, &passed, err);
     rc = check_meta(job, c, err);
     checkpoint_close(c);
@@ -302,16 +307,21 @@ int run_resume_check(const struct job *job, const char *checkpoint, struct eddis
 bool run_resume_text(const struct job *job, char *ret, size_t size)
 {
     const char *from = job->checkpoint.resume;
+    char first[64] = "", bytes[NUMBER_SIZE];
     struct eddis_error passed;
     struct checkpoint *c = NULL;
 
     if (strcmp(from, "auto") == 0)
         return false;
-    if (open_checkpoint(from, &c, &passed) == 1)
-        (void)snprintf(ret, size, "step %" PRId64 " (%s)%s%s", checkpoint_meta(c)->step,
-                       checkpoint_folder(c), passed.code ? "; " : "", passed.text);
-    else
+    if (open_checkpoint(from, false, &c, &passed) == 1) {
+        if (checkpoint_bytes(c) >= RUN_FIND_BIG_BYTES)
+            (void)snprintf(first, sizeof first, "; its workers read it first, %s",
+                           number_bytes((double)checkpoint_bytes(c), bytes));
+        (void)snprintf(ret, size, "step %" PRId64 " (%s)%s%s%s", checkpoint_meta(c)->step,
+                       checkpoint_folder(c), first, passed.code ? "; " : "", passed.text);
+    } else {
         (void)snprintf(ret, size, "%s", from);
+    }
     checkpoint_close(c);
     return true;
 }

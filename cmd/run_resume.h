@@ -23,9 +23,10 @@ int run_resume_job(const char *word, const struct run_env *given, struct job **r
 int run_resume_alone(const char *word, bool other, struct eddis_error *err);
 
 /* Check that the job has the batch and the seed of the checkpoint that it is to go on from.
- * -EINVAL also: a file of it has another size.
+ * -EINVAL also: a file of it has another size or, with sums, another sum, for which all are read.
  */
-int run_resume_check(const struct job *job, const char *checkpoint, struct eddis_error *err);
+int run_resume_check(const struct job *job, const char *checkpoint, bool sums,
+                     struct eddis_error *err);
 
 /* Write for people where the job goes on from, "step 279 (/path/step-00000279)", and which newer
  * one is damaged; false: it begins anew.

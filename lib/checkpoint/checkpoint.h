@@ -118,6 +118,9 @@ int checkpoint_open_newest(const char *dir, struct checkpoint **ret, struct eddi
  */
 int checkpoint_open(const char *path, bool sums, struct checkpoint **ret, struct eddis_error *err);
 
+/* Bytes of all its files, by its manifest. */
+int64_t checkpoint_bytes(const struct checkpoint *c);
+
 /* Whether path is a folder that holds checkpoints, not one itself. */
 bool checkpoint_is_collection(const char *path);
 

@@ -312,6 +312,15 @@ const struct checkpoint_meta *checkpoint_meta(const struct checkpoint *c)
     return &c->m.meta;
 }
 
+int64_t checkpoint_bytes(const struct checkpoint *c)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < c->m.n; i++)
+        n += c->m.file[i].bytes;
+    return n;
+}
+
 int64_t checkpoint_size(const struct checkpoint *c, int rank, const char *name)
 {
     char file[MANIFEST_MAX_FILE + 1];

@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import zlib
 
 from cases import Skip, run
 from job import Folders, Job
@@ -313,9 +314,36 @@ def resumed_damaged():
         assert k.end() == 2 and "is damaged" in k.err and "; step 12 beside it is whole" in k.err, k.err
     with open(os.path.join(folder, "step-00000012", "rank-0000.parameters"), "r+b") as f:
         f.write(b"damage")  # only the sum tells
+    torn = os.path.join(folder, "step-00000012")
+    with training(4, "--resume", torn) as k:
+        assert k.end() == 2 and f"checkpoint '{torn}' is damaged: " in k.err and "; step 6 beside it is whole" in k.err, k.err
+        assert k.err.count("\n") == 1 and not os.path.exists(os.path.join(k.dir, "logs")), k.err
     with training(4, "--resume", j.dir + "/") as k:
         k.check(0, "ok")
         assert k.summary()["samples"] == 3 * 1437, k.summary()
+
+
+def resumed_big():
+    """A checkpoint that takes its time to read is told of before, with its size."""
+    with training(1, checkpoint_every=6) as j:
+        j.check(0, "ok")
+    folder = os.path.join(j.dir, "checkpoints", "step-00000006")
+    with open(os.path.join(folder, "rank-0000.zzz"), "wb") as f:
+        f.truncate(1 << 30)  # no room is taken
+    manifest = os.path.join(folder, "MANIFEST")
+    with open(manifest) as f:
+        lines = f.read().splitlines()[:-1]
+    at = next(i for i, line in enumerate(lines) if line.startswith("files "))
+    lines[at] = f"files {len(lines) - at}"
+    names = lines[at + 1:] + [f"00000000 {1 << 30} rank-0000.zzz"]
+    text = "\n".join(lines[:at + 1] + sorted(names, key=lambda line: line.split(" ")[2])) + "\n"
+    with open(manifest, "w") as f:
+        f.write(text + "end %08x\n" % zlib.crc32(text.encode()))
+    with training(2, "--resume", folder) as k:
+        assert k.end() == 2, k.err
+        first, second = k.err.splitlines()
+        assert first.endswith(f"comparing the checksums of checkpoint '{folder}', 1.1 GB"), k.err
+        assert f"checkpoint '{folder}' is damaged: " in second, k.err
 
 
 @contextlib.contextmanager
@@ -353,4 +381,4 @@ def unwritable():
 
 
 run([figures, jitter, too_short, preempted, interrupted, stopped_unsaved, interrupted_hanging, by_time, shared_folder, resumed_running,
-     resumed_damaged, unwritable], sys.argv[3:])
+     resumed_damaged, resumed_big, unwritable], sys.argv[3:])
