@@ -59,6 +59,19 @@ void telling_fill_refused(struct telling *t)
         listeners_refusals_text(t->listeners, s->refused, sizeof s->refused);
 }
 
+/* What became of ranks whose agent is gone nobody tells any more. */
+static void note_lost(struct telling *t)
+{
+    const struct state *s = &t->run->state;
+
+    for (int i = 0; i < s->n_ranks; i++) {
+        const struct state_agent *a = &s->agent[s->rank[i].agent];
+
+        if (s->rank[i].started && !s->rank[i].exited && (a->lost || a->ended))
+            figures_end(&t->run->figures, i, "lost");
+    }
+}
+
 void telling_fill(struct telling *t)
 {
     const struct state *s = &t->run->state;
@@ -72,6 +85,7 @@ void telling_fill(struct telling *t)
     telling_fill_refused(t);
     u->generation = u->generations = s->n_ranks ? s->generation : 0;
     u->restarts = s->restarts;
+    note_lost(t);
     figures_fill(&t->run->figures, now_ns, u);
     if (s->failure.set || s->before.set)
         fill_failure(s, u);

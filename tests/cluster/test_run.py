@@ -324,6 +324,8 @@ def kill_program(name, number, code, reason, sentence):
         os.kill(j.pids(name)[0], number)
         j.check(code, reason, sentence)
         assert not any(map(os.path.exists, shared)), shared
+        if reason == "node_lost":  # what became of them nobody told
+            assert [w["state"] for w in j.summary()["workers"]] == ["lost", "lost"], j.summary()["workers"]
 
 
 def agent_killed():
