@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import enum
 import os
 import pickle
 import sys
@@ -24,6 +25,17 @@ from . import _lib as L
 READ_AHEAD = 8  # steps: four processes of a loader that prefetches two batches each
 MAX_READ_AHEAD = 64
 READ_NONE = -1
+
+
+class Mark(enum.Enum):
+    """Places in a step, for clocks that are not the host's."""
+
+    ASKED = enum.auto()  # the loop waits for samples,
+    GOT = enum.auto()  # and has them
+    BEGUN = enum.auto()
+    WAITS = enum.auto()  # for the others' gradients
+    GOES_ON = enum.auto()
+    ENDS = enum.auto()
 
 
 def _environment(*names: str, default: int) -> int:
@@ -53,6 +65,7 @@ class Worker:
         self.before_values: list[Callable[[], None]] = []  # a call may read values: have them where it reads
         self.after_values: list[Callable[[], None]] = []  # a call has written them
         self.at_start: list[Callable[[], None]] = []  # shares what else models hold
+        self.marks: list[Callable[[Mark], None]] = []  # told of each
         self.restore: Callable[[], bool] | None = None  # go on from a checkpoint; False: there is none
         self.save: Callable[[], None] | None = None  # write a checkpoint, with all others
         self.is_told_unsaved = False  # that the script keeps nothing
@@ -163,6 +176,10 @@ class Worker:
 
     # ---- steps
 
+    def mark(self, what: Mark) -> None:
+        for told in self.marks:
+            told(what)
+
     def plan_step(self, step: int) -> L.Step | None:
         """What this worker will have to do at that step; None: it is behind the last one."""
         told = L.Step()
@@ -190,6 +207,7 @@ class Worker:
         if self.over or self.step.flags & L.STEP_WRITTEN:
             for take in self.after_values:
                 take()
+        self.mark(Mark.BEGUN)
         return self.in_step
 
     def set_weight(self, weight: float) -> None:
@@ -218,6 +236,7 @@ class Worker:
             raise RuntimeError(
                 f"step {self.step.step} ends without a backward pass, so this worker's model would no longer be that "
                 "of the others: take every batch through backward(), with a loss times 0 where it is to count nothing")
+        self.mark(Mark.ENDS)
         L.wait("wait", self.handle)
         L.call("step_end", self.handle, self.report)
         self.in_step = False

@@ -19,12 +19,13 @@ EXACT = 1e-12
 ROUNDED = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 0.05, torch.float16: 0.01}
 
 
-def trained(tmp_path, mode, devices, samples, epochs, *options):
+def trained(tmp_path, mode, devices, samples, epochs, *options, device="cpu"):
     """[what each worker has left]"""
     said(tmp_path, "eddis-run", "--set", f"sync.mode={mode}", "--set", "batch.global=8", "--set",
          "batch.rebalance=off", "--set", "batch.min=0", "--set", "restarts=0", "--set", f"profile.emulate={devices}",
-         *options, "--", "python3", PROGRAMS / "normed.py", tmp_path, samples, epochs, 0 if mode == "sync" else 2)
-    return [torch.load(path) for path in sorted(tmp_path.glob("*.pt"))]
+         *options, "--", "python3", PROGRAMS / "normed.py", tmp_path, samples, epochs, 0 if mode == "sync" else 2,
+         device)
+    return [torch.load(path, map_location="cpu") for path in sorted(tmp_path.glob("*.pt"))]
 
 
 def far(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> float:
@@ -54,13 +55,13 @@ def of_one_process(name, group):
     return model.state_dict()
 
 
-def check_equal(workers):
+def check_equal(workers, exact=EXACT):
     from norms import MODELS
     for group in groups_of(workers):
         for name in MODELS:
             expected = of_one_process(name, group)
             for worker in group:
-                assert far(worker["last"][name], expected) <= EXACT, name
+                assert far(worker["last"][name], expected) <= exact, name
                 for key, value in worker["last"][name].items():
                     assert torch.equal(value, group[0]["last"][name][key]), (name, key)
 

@@ -24,6 +24,7 @@ import torch
 from .._worker import READ_NONE, worker
 from ._batchnorm import SyncBatchNorm
 from ._collectives import Op, allreduce, broadcast, broadcast_object, broadcast_optimizer_state, broadcast_parameters
+from ._device import late_loss
 from ._loader import Loader, loader
 from ._optimizer import DistributedOptimizer, no_sync
 from ._state import State
@@ -86,11 +87,13 @@ def set_weight(weight: float) -> None:
 def report(loss: float | torch.Tensor | None = None, work: float = 0) -> None:
     """Tell eddis-run and eddis-status of this step.
 
-    loss: the mean over this worker's samples.  work: units of work in its samples where they are not alike, tokens
+    loss: the mean over this worker's samples; one that a GPU has is told at the next step, so that nothing waits for
+    it.  work: units of work in its samples where they are not alike, tokens
     perhaps; the plan then shares these.
     """
-    if loss is not None:
-        worker.report.loss, worker.report.has_loss = float(loss.detach() if torch.is_tensor(loss) else loss), 1
+    told = late_loss(loss) if torch.is_tensor(loss) else loss
+    if told is not None:
+        worker.report.loss, worker.report.has_loss = float(told), 1
     worker.report.work = work
 
 

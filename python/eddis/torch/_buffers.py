@@ -8,6 +8,7 @@ parameters, counters, masks (which may hold infinities, of which nothing could b
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 
 import torch
@@ -16,6 +17,7 @@ from torch.nn.modules.batchnorm import _NormBase
 from .. import _lib as L
 from .._worker import Worker
 from ._collectives import broadcast_tensors
+from ._device import DEVICES, Device, Places, device_of
 from ._gradients import DTYPES, FLOATING, is_dense
 
 STATISTICS = ("running_mean", "running_var")
@@ -27,7 +29,8 @@ class _Statistic:
     def __init__(self, name: str, module: torch.nn.Module, attribute: str) -> None:
         self.name, self.module, self.attribute = name, module, attribute
         self.id = -1
-        self.registered: torch.Tensor | None = None
+        self.registered: torch.Tensor | None = None  # what the library reads and writes
+        self.device: Device | None = None
 
     @property
     def tensor(self) -> torch.Tensor:
@@ -45,6 +48,7 @@ class ModelState:
                            if _is_drawn(getattr(module, attribute))]
         if self.statistics:
             worker.before_commit.append(self._register)
+            self.places = Places(worker)
             worker.before_values.append(self._find)
 
     @property
@@ -55,11 +59,17 @@ class ModelState:
         worker = self.worker
         layer = L.call("add_layer_to", worker.handle, self.number, f"eddis.statistics{self.number}".encode(), 0)
         for s in self.statistics:
+            s.device, s.registered = device_of(s.tensor), s.tensor
+        for device in {s.device for s in self.statistics if s.device}:
+            staged = [s for s in self.statistics if s.device is device]
+            places = self.places.add(device, [functools.partial(getattr, s, "tensor") for s in staged])
+            for s, place in zip(staged, places):
+                s.registered = place
+        for s in self.statistics:
             told = L.Parameter(name=s.name.encode(), dtype=DTYPES[s.tensor.dtype], n_dims=1, state=1,
-                               value=s.tensor.data_ptr() or None)
+                               value=s.registered.data_ptr() or None)
             told.dims[0] = s.tensor.numel()
             s.id = L.call("add_parameter", worker.handle, layer, told)
-            s.registered = s.tensor
             worker.outliving.append(s.registered)
 
     def _find(self) -> None:
@@ -68,9 +78,11 @@ class ModelState:
             if s.registered is None or s.tensor.data_ptr() == s.registered.data_ptr():
                 continue
             if not _is_drawn(s.tensor) or s.tensor.dtype != s.registered.dtype or \
-                    s.tensor.shape != s.registered.shape:
+                    s.tensor.shape != s.registered.shape or device_of(s.tensor) is not s.device:
                 raise RuntimeError(f"{s.name} is of another kind than at the first step: leave a model's running "
                                    "statistics of one type, shape and device")
+            if s.device:
+                continue
             L.call("set_value", self.worker.handle, s.id, s.tensor.data_ptr())
             s.registered = s.tensor
             self.worker.outliving.append(s.registered)
@@ -84,4 +96,4 @@ def share_rest(states: Iterable[ModelState], trained: Iterable[torch.Tensor]) ->
 
 
 def _is_drawn(tensor: torch.Tensor | None) -> bool:
-    return tensor is not None and tensor.device.type == "cpu" and tensor.dtype in FLOATING and is_dense(tensor)
+    return tensor is not None and tensor.device.type in DEVICES and tensor.dtype in FLOATING and is_dense(tensor)

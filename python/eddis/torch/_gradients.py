@@ -15,26 +15,30 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import threading
 from collections.abc import Iterator
 
 import torch
 from torch.autograd import Variable
 
 from .. import _lib as L
-from .._worker import Worker
+from .._worker import Mark, Worker
+from ._device import Announcer, Clock, Copied, Device, Places, device_of
 
 DTYPES = {torch.float32: L.FLOAT32, torch.float64: L.FLOAT64, torch.float16: L.FLOAT16,
           torch.bfloat16: L.BFLOAT16, torch.int32: L.INT32, torch.int64: L.INT64, torch.uint8: L.UINT8}
 FLOATING = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
-_message = L._Message()  # of announcements; written where one fails only
+_task = torch._C._current_graph_task_id  # a number of autograd's for each backward pass
 _announce = L.lib.eddis_announce
+_message = L._Message()  # of announcements in the thread that makes a pass; written where one fails only
+_announcer: Announcer | None = None  # where a parameter is of a device
 
 
 class Member:
     """A parameter of a set."""
 
-    __slots__ = ("parameter", "name", "id", "index", "stride", "round", "spare")
+    __slots__ = ("parameter", "name", "id", "index", "stride", "round", "spare", "device", "place")
 
     def __init__(self, parameter: torch.nn.Parameter, name: str, index: int) -> None:
         self.parameter, self.name, self.index = parameter, name, index
@@ -42,6 +46,8 @@ class Member:
         self.id = -1
         self.round = -1  # the last one that it was announced in
         self.spare: torch.Tensor | None = None  # for what others make of it where there is no gradient here
+        self.device: Device | None = None  # where the gradient is copied from
+        self.place: torch.Tensor | None = None  # and to
 
 
 class ParameterSet:
@@ -55,8 +61,11 @@ class ParameterSet:
         self.announced = 0  # members, in this round
         self.passed = 0  # backward passes whose gradients only add up
         self.is_held = False  # by hold()
-        self.is_armed = False  # a backward pass is under way
+        self.armed: tuple[int, int] | None = None  # the backward pass under way: autograd's task, and a thread of it
+        self.lock = threading.Lock()  # a pass over devices calls hooks from threads of theirs
         self.is_local = False  # gradients have come that no round has combined
+        self.places = Places(worker)
+        self.members_of: dict[Device, list[Member]] = {}
         worker.before_commit.append(self._register)
         worker.after_commit.append(self._settle)
 
@@ -65,19 +74,35 @@ class ParameterSet:
     def _register(self) -> None:
         layers: dict[str, int] = {}
         n = len(self.members)
+        values = {member: member.parameter for member in self.members}
+        for device, members in self._by_device().items():
+            values.update(zip(members, self.places.add(device, [functools.partial(getattr, m, "parameter")
+                                                                for m in members])))
         self.used = torch.ones(n)
         self.used_by_any = torch.ones(n)
         self.used_id = self._add("eddis.used", f"eddis.used{self.number}", self.used, layers)
         for member in self.members:
             layer = member.name.rpartition(".")[0] or member.name
-            member.id = self._add(layer, member.name, member.parameter, layers)
+            member.id = self._add(layer, member.name, values[member], layers)
+
+    def _by_device(self) -> dict[Device, list[Member]]:
+        """Those that are not in the memory of the host."""
+        for member in self.members:
+            try:
+                member.device = device_of(member.parameter)
+            except TypeError as error:
+                raise TypeError(f"parameter '{member.name}' is out of reach: {error}") from None
+            if not is_dense(member.parameter):
+                raise TypeError(f"parameter '{member.name}' does not fill its memory without gaps")
+            if member.device:
+                self.members_of.setdefault(member.device, []).append(member)
+                _follow(self.worker, member.device)
+        return self.members_of
 
     def _add(self, layer: str, name: str, tensor: torch.Tensor, layers: dict[str, int]) -> int:
         worker = self.worker
         if tensor.dtype not in FLOATING:
             raise TypeError(f"parameter '{name}' is of {tensor.dtype}: eddis combines floating point gradients only")
-        if tensor.device.type != "cpu" or not is_dense(tensor):
-            raise TypeError(f"parameter '{name}' is not in the dense memory of a CPU")
         if layer not in layers:
             layers[layer] = L.call("add_layer_to", worker.handle, self.number, layer.encode(), 0)
         dims = list(tensor.shape) if tensor.dim() <= L.MAX_DIMS else [tensor.numel()]
@@ -91,6 +116,9 @@ class ParameterSet:
         """The group is known: hooks, where there is somebody to combine with."""
         if self.worker.world.n_group_ranks == 1:
             return
+        for device, members in self.members_of.items():
+            for member, place in zip(members, device.places_for([m.parameter for m in members])):
+                member.place = place
         for member in self.members:
             member.parameter.register_post_accumulate_grad_hook(functools.partial(self._ready, member))
 
@@ -98,18 +126,33 @@ class ParameterSet:
 
     def _ready(self, member: Member, parameter: torch.Tensor) -> None:
         """autograd's hook: this gradient is complete, for this backward pass."""
-        if not self.is_armed:
-            self._arm()
-        if self.is_held or self.passed + 1 < self.passes:
+        if self.is_held:
+            self._check_in_step()
+            self.is_local = True
             return
-        self._announce(member)
+        with self.lock:
+            task = _task()
+            if not self.armed or task != self.armed[0]:
+                self._arm(task)
+            if self.passed + 1 >= self.passes:
+                self._announce(member)
 
-    def _arm(self) -> None:
+    def _check_in_step(self) -> None:
         if not self.worker.in_step:
             raise RuntimeError("a backward pass outside of the loop over eddis.torch.loader: its gradients would be "
                                "this worker's alone; take those of a parameter that is not trained by "
                                "torch.autograd.grad")
-        self.is_armed = True
+
+    def _arm(self, task: int) -> None:
+        """The first hook of a pass asks for a call at its end.  A pass inside of a pass, as of torch.utils.checkpoint,
+        is a part of it."""
+        if self.armed:
+            if threading.get_ident() != self.armed[1]:
+                raise RuntimeError("two backward passes of one optimizer's parameters at once: make them one after "
+                                   "the other, as all workers have to make theirs in one order")
+            return
+        self._check_in_step()
+        self.armed = task, threading.get_ident()
         Variable._execution_engine.queue_callback(self._pass_over)
 
     def _announce(self, member: Member) -> None:
@@ -119,22 +162,29 @@ class ParameterSet:
                                "torch.utils.checkpoint use_reentrant=False")
         if gradient.stride() != member.stride or gradient.layout != torch.strided:
             gradient = member.parameter.grad = as_laid_out(gradient, member.parameter)
-        address = gradient.data_ptr()
         member.round = self.round
         self.announced += 1
-        self._send(member.id, address, address)
+        if member.device is None:
+            address = gradient.data_ptr()
+            self._send(member.id, address, address)
+            return
+        place = member.place.data_ptr()
+        # What has no weight is read by nobody.
+        copied = member.device.to_host(member.place, gradient) if self.worker.weight else None
+        self._send(member.id, place, place, copied)
 
-    def _send(self, number: int, source: int, result: int) -> None:
-        result = _announce(self.worker.handle, number, source or L.ZERO, result, _message)
-        if result < 0:
-            raise L.Error(result, _message.text.decode(errors="replace"))
+    def _send(self, number: int, source: int, result: int, copied: Copied | None = None) -> None:
+        if _announcer:
+            _announcer.put(copied, number, source or L.ZERO, result)
+        else:
+            announce(self.worker, _message, number, source or L.ZERO, result)
 
     def _pass_over(self) -> None:
-        """The engine's callback, in the thread that has called backward."""
-        self.is_armed = False
+        """The engine's callback, in the thread that has called backward or in a device's."""
+        self.armed = None
         self.is_local = True
-        if self.is_held or self.passed + 1 < self.passes:
-            self.passed += not self.is_held
+        if self.passed + 1 < self.passes:
+            self.passed += 1
             return
         self.synchronize()
 
@@ -146,9 +196,14 @@ class ParameterSet:
         self.passed = 0
         unused = self._announce_rest() if self.announced < len(self.members) else []
         self._send(self.used_id, self.used.data_ptr(), self.used_by_any.data_ptr())
+        self.worker.mark(Mark.WAITS)
+        if _announcer:
+            _announcer.drain()
         self.worker.wait_set(self.number)
         self.round += 1
         self.announced = 0
+        self._take_results(unused)
+        self.worker.mark(Mark.GOES_ON)
         if unused:
             self._take_unused(unused)
         elif not self.worker.weight:
@@ -165,11 +220,20 @@ class ParameterSet:
                 continue
             if member.spare is None:
                 member.spare = torch.zeros_like(member.parameter)
-            self._send(member.id, L.ZERO, member.spare.data_ptr())
+            place = member.spare if member.place is None else member.place
+            self._send(member.id, L.ZERO, place.data_ptr())
             unused.append(member)
         for member in unused:
             self.used[member.index] = 0
         return unused
+
+    def _take_results(self, unused: list[Member]) -> None:
+        """Those of devices, to there."""
+        without = set(unused) if self.members_of else ()
+        for device, members in self.members_of.items():
+            for member in members:
+                device.to_device(member.spare if member in without else member.parameter.grad, member.place)
+            device.join()
 
     def _take_unused(self, unused: list[Member]) -> None:
         for member in unused:
@@ -193,6 +257,21 @@ class ParameterSet:
             yield
         finally:
             self.is_held = before
+
+
+def announce(worker: Worker, message: L._Message, number: int, source: int, result: int) -> None:
+    """Raises Error with what comes in the message."""
+    code = _announce(worker.handle, number, source, result, message)
+    if code < 0:
+        raise L.Error(code, message.text.decode(errors="replace"))
+
+
+def _follow(worker: Worker, device: Device) -> None:
+    """There are parameters of a device: of the first one the times count."""
+    global _announcer
+    if _announcer is None:
+        _announcer = Announcer(functools.partial(announce, worker, L._Message()))
+        Clock(worker, device)
 
 
 def is_dense(tensor: torch.Tensor) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from torch.utils import data
 
 from .. import _lib as L
-from .._worker import MAX_READ_AHEAD, READ_AHEAD, READ_NONE, worker
+from .._worker import MAX_READ_AHEAD, READ_AHEAD, READ_NONE, Mark, worker
 
 # What a DataLoader is made from, beside its data set and who chooses the samples.
 _KEPT = ("num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "multiprocessing_context",
@@ -88,13 +88,21 @@ class Loader:
         batches = iter(self._inner)  # this draws a random number
         while self.on_entry:
             self.on_entry.pop()()
-        for batch in batches:
+        for batch in self._marked(batches):
             if not self._begin(self._sampler.told.popleft()):
                 break
             yield batch
             worker.end()
             if worker.step.flags & L.STEP_STOP:
                 break
+
+    @staticmethod
+    def _marked(batches: Iterator[Any]) -> Iterator[Any]:
+        worker.mark(Mark.ASKED)
+        for batch in batches:
+            worker.mark(Mark.GOT)
+            yield batch
+            worker.mark(Mark.ASKED)
 
     @staticmethod
     def _begin(number: int) -> bool:

@@ -114,7 +114,7 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer,
     backward_passes_per_step: so many calls of backward() are micro-batches of one step's share; the gradients of all
     but the last only add up.  See also `no_sync` and `pieces`.
 
-    Of parameters that require a gradient, in the dense memory of this machine.  A second optimizer of other parameters
+    Of parameters that require a gradient, of CPUs and of CUDA devices.  A second optimizer of other parameters
     is combined apart from the first, so a GAN may step one by the other's new values; all workers make their backward
     passes in the same order.  Gradients are combined when backward() returns: clipping, GradScaler and schedulers see
     the combined ones.  In a step the groups' learning rates are multiplied by the job's warm-up and, in async and

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""normed.py FOLDER SAMPLES EPOCHS MIN_COUNT - trains models with synchronised batch normalisation, each by an optimizer
-of its own, and one with that of PyTorch; leaves what every worker did and has in FOLDER"""
+"""normed.py FOLDER SAMPLES EPOCHS MIN_COUNT [DEVICE] - trains models with synchronised batch normalisation, each by an
+optimizer of its own, and one with that of PyTorch; leaves what every worker did and has in FOLDER"""
 
 import copy
 import pathlib
 import sys
+import threading
 
 import torch
 from torch.utils.data import DataLoader
@@ -19,6 +20,8 @@ loader = eddis.loader(DataLoader(Numbered(samples), batch_size=8), epochs)
 models = {name: made(name, eddis.rank()) for name in [*MODELS, "plain"]}
 for name in MODELS:
     models[name] = eddis.SyncBatchNorm.convert_sync_batchnorm(models[name])
+for model in models.values():
+    model.to(sys.argv[5] if len(sys.argv) > 5 else "cpu")
 optimizers = {name: eddis.DistributedOptimizer(optimizer_of(name, model), model=model)
               for name, model in models.items()}
 
@@ -57,5 +60,6 @@ for epoch in loader.epochs(epochs):
         for name, model in models.items():
             step(name, model, optimizers[name], pieces_of(name, numbers), eddis.no_sync)
         last = states()
+staged = any(thread.name == "eddis announcer" for thread in threading.enumerate())
 torch.save({"group": worker.world.group, "steps": steps, "looks": looks, "before": before, "last": last,
-            "after": states()}, folder / f"{eddis.rank()}.pt")
+            "after": states(), "staged": staged}, folder / f"{eddis.rank()}.pt")

@@ -62,8 +62,9 @@ def optimizer_of(name: str, model: nn.Module) -> torch.optim.Optimizer:
 
 def loss_of(name: str, model: nn.Module, numbers: torch.Tensor, n: int) -> torch.Tensor:
     """Of these samples, of the n of the step, whose losses add up."""
-    x = values_of(numbers, 8 if name == "plain" else 36)
-    y = values_of(numbers + 7, 3)
+    device = next(model.parameters()).device
+    x = values_of(numbers, 8 if name == "plain" else 36).to(device)
+    y = values_of(numbers + 7, 3).to(device)
     return (model(x.view(-1, 1, 6, 6) if name.startswith("cnn") else x) - y).square().sum() / n
 
 

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors that are not in the memory of the host: the library reads and writes places there, which follow them.
+
+A gradient is copied to its place on a stream of its own, begun by the hook in which it is complete, so that the copy
+runs beside the rest of the backward pass; a thread waits for the copies one after the other and announces each.  No
+hook waits for the device, and the script's own stream goes on.  When all are combined they are copied back, and the
+script's stream waits for that, not the script.  Values of parameters are copied where the library reads or has written
+them, which it tells.
+
+How long the device was busy only its own marks tell: a step ends here long before it has ended there.  Those of a step
+up to its last round have passed when the step ends; what comes after, the update, is told of the step before.
+
+EDDIS_TORCH_STAGING=cpu has parameters on the CPU take the same way, for tests: the stream is a thread, memory is plain.
+With EDDIS_TORCH_STAGING=some only those of two dimensions or more do.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import torch
+
+from .. import _lib as L
+from .._worker import Mark, Worker
+
+DEVICES = ("cpu", "cuda")
+ALIGNMENT = 64  # bytes
+_WAIT_S = L.SLICE_NS / 1e9
+
+
+class Copied(Protocol):
+    """A copy under way."""
+
+    def synchronize(self) -> None:
+        """Wait for it."""
+
+
+class Device(Protocol):
+    """What holds tensors, and copies them while the host goes on."""
+
+    def host_like(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Memory of the host for this tensor's elements, in their order."""
+
+    def places_for(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        """The same for many, until the process ends, and for what the library does behind the interpreter's end."""
+
+    def to_host(self, host: torch.Tensor, tensor: torch.Tensor) -> Copied:
+        """Begin to copy, behind all that the device was told to do and all copies begun before."""
+
+    def to_device(self, tensor: torch.Tensor, host: torch.Tensor) -> None:
+        """Likewise."""
+
+    def join(self) -> None:
+        """What the device is told to do from now on comes behind the copies."""
+
+    def mark(self) -> Any:
+        """A mark behind all that the device was told to do."""
+
+    def elapsed_ns(self, first: Any, last: Any) -> int | None:
+        """Between two marks; None: the last one has not passed."""
+
+
+class _Cuda:
+    """A GPU of CUDA or ROCm: copies by its copy engines, which need memory that stays where it is."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._stream = torch.cuda.Stream(device)
+
+    def host_like(self, tensor: torch.Tensor) -> torch.Tensor:
+        flat = torch.empty(tensor.numel(), dtype=tensor.dtype, pin_memory=True)
+        return flat.as_strided(tensor.size(), tensor.stride())
+
+    def places_for(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        # CUDA may take back memory of its own when the process ends, before the library's last use of it, but what it
+        # was lent stays.  It takes whole pages, so these are in one piece.
+        block, places = _places_for(tensors)
+        if block.numel():
+            torch.cuda.check_error(int(torch.cuda.cudart().cudaHostRegister(block.data_ptr(), block.numel(), 0)))
+        return places
+
+    def to_host(self, host: torch.Tensor, tensor: torch.Tensor) -> Copied:
+        self._copy(host, tensor)
+        copied = torch.cuda.Event(blocking=True)  # no core is kept busy by waiting
+        copied.record(self._stream)
+        return copied
+
+    def to_device(self, tensor: torch.Tensor, host: torch.Tensor) -> None:
+        self._copy(tensor, host)
+
+    def _copy(self, to: torch.Tensor, source: torch.Tensor) -> None:
+        self._stream.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(self._stream), torch.no_grad():
+            to.copy_(source, non_blocking=True)
+
+    def join(self) -> None:
+        torch.cuda.current_stream(self._device).wait_stream(self._stream)
+
+    def mark(self) -> torch.cuda.Event:
+        mark = torch.cuda.Event(enable_timing=True)
+        mark.record(torch.cuda.current_stream(self._device))
+        return mark
+
+    def elapsed_ns(self, first: torch.cuda.Event, last: torch.cuda.Event) -> int | None:
+        return int(first.elapsed_time(last) * 1e6) if first.query() and last.query() else None
+
+
+class _Thread:
+    """The CPU as a device: copies are made later, in order, by a thread."""
+
+    def __init__(self) -> None:
+        self._begun: queue.SimpleQueue[tuple[Callable[[], object], threading.Event]] = queue.SimpleQueue()
+        threading.Thread(target=self._run, name="eddis stream", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            copy, copied = self._begun.get()
+            copy()
+            copied.set()
+
+    def host_like(self, tensor: torch.Tensor) -> torch.Tensor:
+        return torch.empty_like(tensor, requires_grad=False)
+
+    def places_for(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        return _places_for(tensors)[1]
+
+    def to_host(self, host: torch.Tensor, tensor: torch.Tensor) -> Copied:
+        return _Passed(self._begin(lambda: host.copy_(tensor.detach())))
+
+    def to_device(self, tensor: torch.Tensor, host: torch.Tensor) -> None:
+        self._begin(lambda: tensor.detach().copy_(host))
+
+    def _begin(self, copy: Callable[[], object]) -> threading.Event:
+        copied = threading.Event()
+        self._begun.put((copy, copied))
+        return copied
+
+    def join(self) -> None:
+        _Passed(self._begin(lambda: None)).synchronize()
+
+    def mark(self) -> int:
+        return time.perf_counter_ns()
+
+    def elapsed_ns(self, first: int, last: int) -> int | None:
+        return last - first
+
+
+class _Passed:
+    """An event of a thread as one of a device."""
+
+    def __init__(self, event: threading.Event) -> None:
+        self._event = event
+
+    def synchronize(self) -> None:
+        self._event.wait()
+
+
+def _places_for(tensors: list[torch.Tensor]) -> tuple[torch.Tensor, list[torch.Tensor]]:
+    """A block of plain memory, and the tensors' places in it."""
+    sizes = [-(-t.numel() * t.element_size() // ALIGNMENT) * ALIGNMENT for t in tensors]
+    block = torch.empty(sum(sizes), dtype=torch.uint8)
+    parts = [part[:t.numel() * t.element_size()].view(t.dtype) for t, part in zip(tensors, block.split(sizes))]
+    return block, [part.as_strided(t.size(), t.stride(), part.storage_offset()) for t, part in zip(tensors, parts)]
+
+
+_devices: dict[Any, Device] = {}
+
+
+def device_of(tensor: torch.Tensor) -> Device | None:
+    """What holds the tensor; None: the memory of the host.  Raises TypeError for other devices."""
+    kind = tensor.device.type
+    if kind == "cpu":
+        staged = os.environ.get("EDDIS_TORCH_STAGING")
+        return _made("cpu", _Thread) if staged == "cpu" or staged == "some" and tensor.dim() > 1 else None
+    if kind == "cuda":
+        return _made(tensor.device.index, lambda: _Cuda(tensor.device))
+    raise TypeError(f"it is in the memory of '{kind}': eddis takes tensors of a CPU or of CUDA")
+
+
+def _made(key: Any, make: Callable[[], Device]) -> Device:
+    if key not in _devices:
+        _devices[key] = make()
+    return _devices[key]
+
+
+class Places:
+    """Tensors of devices whose values the library reads and writes in the memory of the host."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._rows: list[tuple[Device, Callable[[], torch.Tensor], torch.Tensor]] = []
+        worker.before_values.append(self._fetch)
+        worker.after_values.append(self._put)
+
+    def add(self, device: Device, tensors: list[Callable[[], torch.Tensor]]) -> list[torch.Tensor]:
+        """The places of the tensors that these return."""
+        places = device.places_for([tensor() for tensor in tensors])
+        self._rows += [(device, tensor, place) for tensor, place in zip(tensors, places)]
+        return places
+
+    def _fetch(self) -> None:
+        for copied in [device.to_host(place, tensor().detach()) for device, tensor, place in self._rows]:
+            copied.synchronize()
+
+    def _put(self) -> None:
+        for device, tensor, place in self._rows:
+            device.to_device(tensor().detach(), place)
+        for device in {id(row[0]): row[0] for row in self._rows}.values():
+            device.join()
+
+
+class Announcer:
+    """Announces in the order in which it was told to, each when its copy has arrived; one for all sets, so that their
+    rounds begin in one order on all workers."""
+
+    def __init__(self, announce: Callable[[int, int, int], None]) -> None:
+        self._announce = announce
+        self._told: queue.SimpleQueue[tuple[Copied | None, int, int, int]] = queue.SimpleQueue()
+        self._changed = threading.Condition()
+        self._left = 0
+        self._error: BaseException | None = None
+        threading.Thread(target=self._run, name="eddis announcer", daemon=True).start()
+
+    def put(self, copied: Copied | None, number: int, source: int, result: int) -> None:
+        with self._changed:
+            self._left += 1
+        self._told.put((copied, number, source, result))
+
+    def drain(self) -> None:
+        """Wait until all are announced.  Raises what one of them has failed with."""
+        with self._changed:
+            while self._left:
+                self._changed.wait(_WAIT_S)  # Ctrl-C comes in between
+            if self._error:
+                raise self._error
+
+    def _run(self) -> None:
+        while True:
+            copied, number, source, result = self._told.get()
+            try:
+                if copied:
+                    copied.synchronize()
+                self._announce(number, source, result)
+            except BaseException as error:
+                self._error = self._error or error
+            with self._changed:
+                self._left -= 1
+                if not self._left:
+                    self._changed.notify_all()
+
+
+class Clock:
+    """A device's own time, for the plan."""
+
+    def __init__(self, worker: Worker, device: Device) -> None:
+        self._worker, self._device = worker, device
+        self._asked: Any = None  # where the loop has asked for a batch,
+        self._got: Any = None  # and got it
+        self._since: Any = None  # where the device began to compute
+        self._parts: list[tuple[Any, Any]] = []  # of this step, up to rounds
+        self._last: tuple[Any, Any] | None = None  # of the step before, behind its last round
+        self._last_ns = 0  # the newest that is known
+        worker.marks.append(self._take)
+
+    def _take(self, what: Mark) -> None:
+        now = self._device.mark()
+        if what is Mark.ASKED:
+            self._asked = now
+        elif what is Mark.GOT:
+            self._got = now
+        elif what is Mark.BEGUN:
+            self._since, self._parts = now, []
+        elif what is Mark.WAITS:
+            self._parts.append((self._since, now))
+        elif what is Mark.GOES_ON:
+            self._since = now
+        else:
+            self._tell((self._since, now))
+
+    def _tell(self, last: tuple[Any, Any]) -> None:
+        if self._last:
+            self._last_ns = self._device.elapsed_ns(*self._last) or self._last_ns
+        parts = [self._device.elapsed_ns(*part) for part in self._parts]
+        report = self._worker.report
+        report.compute_ns = sum(part or 0 for part in parts) + self._last_ns
+        if self._asked is not None and self._got is not None:
+            report.input_ns = max(1, self._device.elapsed_ns(self._asked, self._got) or 0)
+        self._last, self._asked = last, None
+
+
+_late: tuple[torch.Tensor, torch.Tensor, Copied] | None = None  # a loss, its place and the copy under way
+
+
+def late_loss(loss: torch.Tensor) -> float | None:
+    """The loss, or of a device that of the call before: None at first."""
+    global _late
+    loss = loss.detach()
+    device = device_of(loss) if loss.device.type in DEVICES else None
+    if device is None:
+        return float(loss)
+    before = _late
+    place = device.host_like(loss)
+    _late = loss, place, device.to_host(place, loss)
+    if before is None:
+        return None
+    before[2].synchronize()
+    return float(before[1])

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_staging.py - parameters of a device, whose gradients and values take the way over the host's memory, train as
+those of the CPU do; EDDIS_TORCH_STAGING has the CPU take that way"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from test_batchnorm import check_common, check_equal, trained
+
+DEVICES = "[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 2}, {rate: 5}]"
+
+
+def test_sync(tmp_path, monkeypatch):
+    """The same bits with some parameters on a device, also of a worker without samples."""
+    job, plain, staged = (tmp_path / name for name in ("job", "plain", "staged"))
+    plain.mkdir()
+    staged.mkdir()
+    expected = trained(plain, "sync", DEVICES, 98, 1, "--job-dir", job)
+    monkeypatch.setenv("EDDIS_TORCH_STAGING", "some")
+    for worker, other in zip(trained(staged, "sync", DEVICES, 98, 1, "--plan", job), expected):
+        assert worker["staged"] and not other["staged"]
+        for when in ("before", "last", "after"):
+            for name, state in worker[when].items():
+                for key, value in state.items():
+                    assert torch.equal(value, other[when][name][key]), (when, name, key)
+
+
+def test_groups(tmp_path, monkeypatch):
+    """Gradients over the group, and values to the common model and back."""
+    monkeypatch.setenv("EDDIS_TORCH_STAGING", "cpu")
+    workers = trained(tmp_path, "hybrid", "[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 3}, {rate: 2}, {rate: 2}]", 96, 1,
+                      "--set", "sync.groups=[[0, 1], [2, 3]]", "--set", "sync.period=1000")
+    assert all(worker["staged"] for worker in workers)
+    check_equal(workers)
+    check_common(workers)
+
+
+def test_alone(tmp_path, monkeypatch):
+    """Values go to the common model and come back in every step."""
+    monkeypatch.setenv("EDDIS_TORCH_STAGING", "cpu")
+    workers = trained(tmp_path, "async", "[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 2}]", 80, 1, "--set", "sync.period=1")
+    check_common(workers)
+    for name, state in workers[0]["after"].items():
+        assert not any(torch.equal(value, workers[0]["before"][name][key]) for key, value in state.items()
+                       if value.is_floating_point() and key not in ("mask", "4.weight", "4.bias")), name
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU that PyTorch sees")
+@pytest.mark.parametrize("mode", ["sync", "hybrid"])
+def test_gpu(tmp_path, mode):
+    """On a real one, which all workers share: other sums round otherwise."""
+    groups = ["--set", "sync.groups=[[0, 1], [2]]", "--set", "sync.period=1000"] if mode == "hybrid" else []
+    workers = trained(tmp_path, mode, DEVICES, 98, 1, *groups, device="cuda")
+    check_equal(workers, exact=1e-8)
+    check_common(workers, own=["plain"] if mode == "sync" else [])

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_threads.py - backward passes of threads, and inside of one another"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+
+import pytest
+
+from started import said
+
+PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/threads.py"
+
+
+@pytest.mark.parametrize("staged", ["no", "cpu"])
+def test_threads(tmp_path, monkeypatch, staged):
+    monkeypatch.setenv("EDDIS_TORCH_STAGING", staged)
+    output = said(tmp_path, "eddis-run", "--set", "batch.global=8", "--set", "sync.mode=sync", "--set", "restarts=0",
+                  "--set", "profile.emulate=[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 1}]", "--", "python3", PROGRAM)
+    told = dict(re.findall(r"^\S+: ([a-z ]+): (.*)$", output, re.M))
+    refused = told.pop("at once")
+    assert told == dict.fromkeys(["by another", "by two", "inside", "recomputed", "recomputed inside"], "equal"), output
+    assert refused.startswith("two backward passes of one optimizer's parameters at once"), output
