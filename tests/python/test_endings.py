@@ -48,6 +48,23 @@ def test_tail(tmp_path, mode, tail):
     assert sum(times.values()) == 2 * (36 + tail - left_out) and max(times.values()) == 2, times
 
 
+@pytest.mark.parametrize("mode", ["async", pytest.param("hybrid", marks=pytest.mark.slow)])
+def test_untold(tmp_path, mode):
+    """Nobody tells how many epochs there are: workers just end, at unlike moments, some while others write a
+    checkpoint."""
+    settings = {"sync__groups": 2} if mode == "hybrid" else {}
+    code, output = kept.run(tmp_path / "out", "told=0", "epochs=3", mode=mode, restarts=0, **settings)
+    assert code == 0, output
+    times = kept.times(*map(kept.steps, kept.lines(tmp_path / "out").values()))
+    assert len(times) == 96 and set(times.values()) == {3}, times
+
+
+def test_left(tmp_path):
+    """The same of workers with one model, in a step."""
+    code, output = kept.run(tmp_path / "out", "told=0", "leave=9", workers=2, restarts=0)
+    assert code == 0 and "rank 0: resumed False, steps 9" in output, output
+
+
 def test_refused(tmp_path):
     lines = said(tmp_path, "python3", PROGRAMS / "refused.py").splitlines()
     assert len(lines) == len(REFUSED), lines

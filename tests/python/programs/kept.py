@@ -6,6 +6,8 @@ FOLDER/<generation>-<rank>.jsonl has a line for each step, {"step", "epoch", "sa
 
 at=RANK:STEP,...  this worker does at the end of this step what `do` says, of each generation one: kill (itself by a
                   signal, 9 or signal=N), exit (status=N), raise, _exit (status=N), wait (until FOLDER/go is there)
+told=0            the job is not told how many epochs there are
+leave=STEP        the loops are left by break at this step, before its backward pass
 samples=, epochs=, width=, batch_norm=1, state=0, workers= (of the loader)
 """
 
@@ -31,6 +33,7 @@ WIDTH = int(options.get("width", 16))
 generation = int(os.environ.get("EDDIS_GENERATION", 1))
 AT = dict(enumerate(options.get("at", "").split(","), 1)).get(generation)
 STATUS, SIGNAL = int(options.get("status", 0)), int(options.get("signal", 9))
+LEAVE = int(options.get("leave", -1))
 HAS_STATE, BATCH_NORM = options.get("state", "1") == "1", options.get("batch_norm") == "1"
 folder.mkdir(exist_ok=True)
 out = (folder / f"{generation}-{eddis.rank()}.jsonl").open("w", buffering=1)
@@ -76,8 +79,10 @@ if HAS_STATE:
     state = eddis.State(model=model, optimizer=optimizer, scheduler=scheduler, loader=loader, log=Log(), steps=0,
                         best=numpy.float64(0), worst=[], ended=[])
 
-for epoch in loader.epochs(EPOCHS):
+for epoch in range(EPOCHS) if options.get("told") == "0" else loader.epochs(EPOCHS):
     for x, y, numbers in loader:
+        if LEAVE == worker.step.step:
+            break
         optimizer.zero_grad()
         loss = ((model(x) - y) ** 2).mean()
         loss.backward()
@@ -91,6 +96,8 @@ for epoch in loader.epochs(EPOCHS):
                           "random": [torch.rand(()).item(), random.random(), numpy.random.rand()]}), file=out)
         if AT == f"{eddis.rank()}:{worker.step.step}":
             ENDS[options["do"]]()
+    if LEAVE == worker.step.step:
+        break
     scheduler.step()
     if HAS_STATE:
         state.ended.append(epoch)
