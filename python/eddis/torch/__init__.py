@@ -27,23 +27,27 @@ from ._collectives import Op, allreduce, broadcast, broadcast_object, broadcast_
 from ._device import late_loss
 from ._loader import Loader, loader
 from ._optimizer import DistributedOptimizer, no_sync
+from ._pieces import pieces
 from ._state import State
 
 __all__ = ["DistributedOptimizer", "Loader", "Op", "State", "SyncBatchNorm", "allreduce", "broadcast",
            "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters", "finish", "init", "loader",
-           "local_rank", "local_size", "mode", "no_sync", "rank", "report", "set_metric", "set_weight", "shutdown",
-           "size", "stop"]
+           "local_rank", "local_size", "mode", "no_sync", "pieces", "rank", "report", "set_metric", "set_weight",
+           "shutdown", "size", "stop"]
 
 
-def init(*, read_ahead: int | None = None, min_count: int = 0, own_pace: bool = False) -> None:
+def init(*, read_ahead: int | None = None, min_count: int = 0, own_pace: bool = False,
+         pieces: bool = False) -> None:
     """Say how this worker joins the job; optional, the same on all workers, before anything else of eddis.
 
     read_ahead: most steps that a loader's processes read ahead, to 64; None: as many as the loader asks for, or 8 where
     a collective comes before it.  In async and hybrid mode so many steps' samples are taken ahead.
     min_count: no worker gets fewer samples than this in a step, or it gets none: 2 for batch normalisation.
     own_pace: the script itself takes the time of an emulated device.
+    pieces: the script takes each batch by `eddis.torch.pieces`, so a worker whose memory is too small for its share
+    keeps it, and holds fewer samples at once; otherwise it gets fewer.
     """
-    options = {"min_count": min_count, "own_pace": int(own_pace)}
+    options = {"min_count": min_count, "own_pace": int(own_pace), "pieces": int(pieces)}
     if read_ahead is not None:
         options["read_ahead"] = read_ahead or READ_NONE
     worker.set_options(**options)

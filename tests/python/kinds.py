@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kinds.py - kinds of cases, which one job trains together; the jobs, and one process on the same samples"""
+
+from __future__ import annotations
+
+import pathlib
+
+import torch
+
+import cases
+import scripts
+from started import said
+
+PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/trained.py"
+UNEQUAL = "{rate: 0.2, a_ms: 2, c_ms: 4}, {rate: 0.4}, {rate: 1}"  # samples 1:2:5
+KINDS = {"equality": cases.equality(), "words": cases.WORDS_CASES, "scripts": scripts.SCRIPTS}
+
+
+def data(kind):
+    return cases.lines() if kind == "words" else cases.data()
+
+
+def made(kind, how):
+    """{case: model} with the numbers that the random state gives."""
+    return {name: case(how) for name, case in KINDS[kind].items()}
+
+
+def job(folder, kind, *options, emulate=UNEQUAL, **settings):
+    """What each rank wrote down."""
+    told = {"batch.global": 24, "batch.rebalance": "off", "profile.emulate": f"[{emulate}]",
+            **{name.replace("__", "."): value for name, value in settings.items()}}
+    said(folder, "eddis-run", *(word for name, value in told.items() for word in ("--set", f"{name}={value}")), "--",
+         "python3", PROGRAM, folder, kind, *options)
+    return [torch.load(path) for path in sorted(folder.glob("[0-9].pt"))]
+
+
+def one_process(kind, ranks):
+    """{case: model} of one process that trains on the samples of all ranks, step by step."""
+    x, y = data(kind)
+    torch.manual_seed(0)
+    trained = made(kind, cases.Alone)
+    ends = set(torch.tensor(ranks[0]["epochs"]).cumsum(0).tolist())
+    for step, parts in enumerate(zip(*(rank["samples"] for rank in ranks), strict=True), 1):
+        numbers = [n for part in parts for n in part]
+        for case in trained.values():
+            case.step(x[numbers], y[numbers])
+            if step in ends:
+                case.ended()
+    return trained
+
+
+def distances(trained, ranks):
+    """{case: (largest difference of a number on any rank, what is allowed)}."""
+    return {name: (max((a - b).abs().max().item() for rank in ranks
+                       for a, b in zip(case.numbers(), rank["models"][name], strict=True)), case.tolerance)
+            for name, case in trained.items()}
+
+
+def too_far(trained, ranks):
+    return {name: row for name, row in distances(trained, ranks).items() if not row[0] <= row[1]}

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""trained.py FOLDER KIND [KEY=VALUE ...] - trains cases of this kind, and writes down the samples and the models
+
+FOLDER/<rank>.pt is {"samples": numbers of each step, "epochs": how many steps each had, "models": {case: numbers},
+"losses": of the first case}.
+
+epochs=  workers=A,B,C: loader processes of each rank  memory=RANK: it has none left, in the first generation
+"""
+
+import os
+import pathlib
+import sys
+
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+import eddis.torch as eddis  # noqa: E402
+import kinds  # noqa: E402
+from cases import N, PAD  # noqa: E402
+from eddis._worker import worker  # noqa: E402
+
+
+class Distributed:
+    """How a worker does what cases ask for."""
+
+    no_sync, pieces = staticmethod(eddis.no_sync), staticmethod(eddis.pieces)
+
+    @staticmethod
+    def distributed(optimizer, model, passes=1):
+        return eddis.DistributedOptimizer(optimizer, model=model, backward_passes_per_step=passes)
+
+
+folder, kind = pathlib.Path(sys.argv[1]), sys.argv[2]
+options = dict(word.split("=", 1) for word in sys.argv[3:])
+n_loaders = [int(n) for n in options.get("workers", "0,0,0").split(",")]
+no_memory = options.get("memory") == str(eddis.rank()) and os.environ.get("EDDIS_GENERATION") == "1"
+
+eddis.init(pieces=True, read_ahead=max(n_loaders) * 2 or None)
+x, y = kinds.data(kind)
+loader = eddis.loader(DataLoader(TensorDataset(x, y, torch.arange(N)), batch_size=24, shuffle=True,
+                                 num_workers=n_loaders[eddis.rank()]))
+torch.manual_seed(eddis.rank())  # that of rank 0 counts
+cases = kinds.made(kind, Distributed)
+samples, epochs, losses = [], [], []
+for epoch in loader.epochs(int(options.get("epochs", 1))):
+    before = len(samples)
+    for x, y, numbers in loader:
+        samples.append(numbers.tolist() if worker.step.count else [])
+        if kind == "words":
+            eddis.set_weight((y != PAD).sum())
+        losses.append(next(iter(cases.values())).loss(x, y).item())
+        for case in cases.values():
+            case.step(x, y)
+        if no_memory:
+            sys.exit(79)
+    for case in cases.values():
+        case.ended()
+    epochs.append(len(samples) - before)
+
+torch.save({"samples": samples, "epochs": epochs, "losses": losses, "piece": worker.step.piece,
+            "models": {name: case.numbers() for name, case in cases.items()}}, folder / f"{eddis.rank()}.pt")
