@@ -3,6 +3,7 @@
 #include "brief_make.h"
 
 #include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
 #include "lib/base/file.h"
 
 #include <errno.h>
@@ -99,6 +100,8 @@ int brief_make(const struct job_run *r, int agent, const struct listeners *l,
 
     if (!env)
         return eddis_fail(err, -ENOMEM, "no memory for an agent's brief");
+    if (job_origin(job, "timeouts.hang").kind != JOB_DEFAULT && job->timeouts.hang_ns < CLOCK_NEVER)
+        b.quiet_ns = job->timeouts.hang_ns;
     if (strcmp(job->checkpoint.resume, "auto") != 0)
         b.resume_from = job->checkpoint.resume;
     if (job->n_hosts)

@@ -20,6 +20,7 @@ static const struct route events[] = {
     [EVENT_FAILED] = { { SUBJECT_TELLING, SUBJECT_CHECK } },
     [EVENT_UNSETTLED] = { { SUBJECT_TELLING, SUBJECT_LAUNCHING } },
     [EVENT_NOTE] = { { SUBJECT_TELLING } },
+    [EVENT_QUIET] = { { SUBJECT_TELLING } },
     [EVENT_LEFT] = { { SUBJECT_TELLING, SUBJECT_REGISTRATION } },
 };
 

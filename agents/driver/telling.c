@@ -105,7 +105,7 @@ static enum job_event word_of(enum event_type type)
         [EVENT_CHOICE] = JOB_EVENT_CHOICE,       [EVENT_COMMITTED] = JOB_EVENT_COMMITTED,
         [EVENT_STOPPED] = JOB_EVENT_STOPPED,     [EVENT_FAILED] = JOB_EVENT_FAILED,
         [EVENT_UNSETTLED] = JOB_EVENT_FAILED,    [EVENT_NOTE] = JOB_EVENT_NOTE,
-        [EVENT_LEFT] = JOB_EVENT_LEFT,
+        [EVENT_QUIET] = JOB_EVENT_NOTE,          [EVENT_LEFT] = JOB_EVENT_LEFT,
     };
 
     return word[type];
@@ -126,6 +126,8 @@ static void note_event(struct job_run *r, int agent, const struct event *e)
             (void)strncat(text, ", stopped by eddis", sizeof text - strlen(text) - 1);
     } else if (e->type == EVENT_COMMITTED) {
         (void)snprintf(text, sizeof text, "a model of %lld bytes", (long long)e->step);
+    } else if (e->type == EVENT_QUIET) {
+        (void)snprintf(text, sizeof text, e->step ? "does nothing" : "does something again");
     } else if (e->type == EVENT_RANK_STARTED) {
         (void)snprintf(text, sizeof text, "pid %d", e->pid);
     } else if (e->type == EVENT_FAILED || e->type == EVENT_UNSETTLED || e->type == EVENT_NOTE ||

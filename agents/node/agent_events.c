@@ -113,6 +113,32 @@ static void rank_output(struct agent *a, const struct worker *w, struct rank_mes
         outputs_add(a->outputs, &o);
 }
 
+/* Of ranks without a page, where somebody has asked for it. */
+static void look_for_quiet(struct agent *a, int64_t now_ns)
+{
+    struct generation *g = a->generation;
+    int64_t limit_ns = a->brief->quiet_ns;
+
+    for (int i = 0; limit_ns > 0 && !g->probe && i < g->n; i++) {
+        struct worker *w = &g->worker[i];
+        struct event e = { .type = EVENT_QUIET, .generation = g->number, .rank = w->rank };
+        char where[48] = "";
+        int news;
+
+        if (w->seen || w->ended || w->pid <= 0)
+            continue;
+        news = quiet_watch_look(&w->quiet, w->wrapper, limit_ns, now_ns);
+        if (news == 0)
+            continue;
+        if (news > 0) {
+            quiet_watch_where(w->pid, where, sizeof where);
+            e.step = now_ns - w->quiet.since_ns;
+        }
+        e.text = where;
+        voice_tell(&a->voice, &e, now_ns);
+    }
+}
+
 void agent_read_messages(struct agent *a)
 {
     struct rank_message m;
@@ -125,6 +151,8 @@ void agent_read_messages(struct agent *a)
             rank_ended(a, w, &m);
         else if (m.kind == RANK_OUTPUT)
             rank_output(a, w, &m);
+        if (m.kind == RANK_OUTPUT)
+            quiet_watch_heard(&w->quiet, clock_now_ns());
     }
 }
 
@@ -365,6 +393,7 @@ void agent_report(struct agent *a, int64_t now_ns)
             tell_network(a, now_ns);
             tell_model(a, now_ns); /* behind what it is weighed with */
             look_for_frozen(a, now_ns);
+            look_for_quiet(a, now_ns);
         }
     }
     reporter_take_output(a->voice.reporter, a->outputs, a->stop.active || a->bye);

@@ -11,6 +11,7 @@
 #include "link_watch.h"
 #include "openmpi.h"
 #include "poll_backoff.h"
+#include "quiet_watch.h"
 #include "rank_file.h"
 #include "step_watch.h"
 
@@ -39,6 +40,7 @@ struct worker {
     bool seen;                /* `before` holds something */
     struct board_page before; /* as last reported */
     struct step_watch steps;
+    struct quiet_watch quiet; /* while it has no page */
     struct frozen wrapper_frozen, program_frozen;
 };
 

@@ -79,8 +79,9 @@ struct brief {
     char *data_path;                      /* read by the storage probe, NULL: none */
     char *step_pattern;                   /* finds steps in a rank's output, NULL: none */
     int64_t step_samples;                 /* of one of them; 0: unknown */
-    char **mpi_args;                      /* NULL-ended */
-    char **mpi_mca;                       /* NULL-ended: name, value, ... */
+    int64_t quiet_ns; /* ranks that do nothing for so long are told of; 0: nobody asks */
+    char **mpi_args;  /* NULL-ended */
+    char **mpi_mca;   /* NULL-ended: name, value, ... */
     bool bind;
     int64_t restarts;      /* at most, of this job */
     int64_t log_max_bytes; /* of one rank */
@@ -144,6 +145,8 @@ enum event_type {
     EVENT_FAILED,    /* an order could not be carried out; text says why */
     EVENT_UNSETTLED, /* likewise, when its ranks wait for it: the one that settles the mode */
     EVENT_NOTE,      /* something people should read once */
+    EVENT_QUIET,     /* a rank of which no step is known neither prints nor computes; text: where it
+                      * waits, step: for how long, in ns; 0: it does again */
     EVENT_LEFT,      /* nothing of the job is left on the node, nor is the agent in a moment */
 };
 

@@ -40,7 +40,8 @@ static const struct field address_fields[] = {
 static const char *const event_names[] = { "profile",   "prepared",    "checked", "rank_started",
                                            "rank_exit", "mpirun_exit", "relay",   "network",
                                            "choice",    "committed",   "stopped", "logs",
-                                           "failed",    "unsettled",   "note",    "left" };
+                                           "failed",    "unsettled",   "note",    "quiet",
+                                           "left" };
 
 static const struct field event_fields[] = {
     FIELD_WORD(struct event, type, event_names),

@@ -111,12 +111,28 @@ for step in range(20):
     assert j.summary()["restarts"] == 1, j.summary()
 
 
+def quiet():
+    """Ranks that do nothing for timeouts.hang hang where it was written; one that computes for longer does not."""
+    text = """
+import os, time
+end = time.monotonic() + 6
+while os.environ["EDDIS_GENERATION"] == "1" and os.environ["RANK"] == "0" and time.monotonic() < end:
+    pass
+print("computed", flush=True)
+if os.environ["EDDIS_GENERATION"] == "1":
+    time.sleep(600)
+"""
+    with script("quiet", text, "--restarts", "1", "--set", "timeouts.hang=2s") as j:
+        j.check(0, "ok", "has neither printed nor computed for 0:0", failed_rank=(0, 1))
+    assert j.log(0).count("computed") == 2 and j.summary()["restarts"] == 1, j.log(0)
+
+
 def bad_pattern():
     with script("bad", "", "--set", "progress.pattern=step ([0-9]+") as j:
         assert j.end() == 2 and "Unmatched ( or \\(, at its column 6" in j.err, j.err
 
 
-CASES = [asked, not_asked, none_wanted, typo, same_age, printed, printed_hang, bad_pattern]
+CASES = [asked, not_asked, none_wanted, typo, same_age, printed, printed_hang, quiet, bad_pattern]
 
 
 run(CASES, sys.argv[2:])

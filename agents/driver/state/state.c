@@ -111,10 +111,24 @@ static enum input_type input_of(const struct state *s, int agent, const struct e
     case EVENT_COMMITTED:
     case EVENT_LOGS:
     case EVENT_UNSETTLED:
+    case EVENT_QUIET:
     case EVENT_LEFT:
         break;
     }
     return INPUTS;
+}
+
+/* What it is about is seen when somebody looks for a hang. */
+static void note_quiet(struct state *s, int agent, const struct event *e, int64_t now_ns)
+{
+    struct state_rank *r;
+
+    if (!state_has_rank(s, agent, e->rank))
+        return;
+    r = &s->rank[e->rank];
+    r->quiet = e->step > 0;
+    r->quiet_ns = now_ns - e->age_ns - e->step;
+    (void)snprintf(r->where, sizeof r->where, "%s", e->text ? e->text : "");
 }
 
 void state_event(struct state *s, int agent, const struct event *e, int64_t now_ns)
@@ -123,6 +137,8 @@ void state_event(struct state *s, int agent, const struct event *e, int64_t now_
         .type = input_of(s, agent, e), .agent = agent, .event = e, .now_ns = now_ns
     };
 
+    if (e->type == EVENT_QUIET && e->generation == s->generation)
+        note_quiet(s, agent, e, now_ns);
     if (in.type != INPUTS && is_current(s, in.type, e))
         state_take(s, &in);
 }

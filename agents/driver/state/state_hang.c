@@ -10,6 +10,9 @@
  * Where ranks only print their steps, and some of them print fewer, one that prints nothing any
  * more may well work: such a job hangs when the rank that is furthest does.
  *
+ * Ranks of which no step is known are looked at from outside, where somebody has asked for it: the
+ * job hangs when all that are left neither print nor use processor time.
+ *
  * Before a generation's first step another limit holds, for programs load their data there.  It
  * counts only where steps are to come: a program without libeddis is never known to begin any, and
  * one that only shares buffers makes none.
@@ -294,6 +297,70 @@ static void first_text(const struct state *s, int rank, bool all_wait, char *ret
                    wait);
 }
 
+/* ---- without known steps ---- */
+
+/* How many other ranks that are left wait in the same place of the kernel. */
+static int beside(const struct state *s, int rank)
+{
+    int n = 0;
+
+    for (int i = 0; i < s->n_ranks; i++)
+        n += i != rank && !s->rank[i].exited && strcmp(s->rank[i].where, s->rank[rank].where) == 0;
+    return n;
+}
+
+/* Who is to be named: the only one that does not wait where all others do, for it is in another
+ * call than they are, or else the one that has been quiet for longest.
+ */
+static int blamed(const struct state *s, int longest)
+{
+    int alone = -1, n_alone = 0, left = state_ranks_left(s);
+
+    for (int i = 0; i < s->n_ranks; i++)
+        if (!s->rank[i].exited && beside(s, i) == 0) {
+            alone = i;
+            n_alone++;
+        }
+    for (int i = 0; i < s->n_ranks; i++)
+        if (n_alone == 1 && !s->rank[i].exited && i != alone && beside(s, i) != left - 2)
+            return longest;
+    return n_alone == 1 && left > 2 ? alone : longest;
+}
+
+/* Of ranks that all do nothing the one that does so the longest; -1: one does something, or tells
+ * of its steps.
+ */
+static int find_quiet(const struct state *s)
+{
+    int longest = -1;
+
+    for (int i = 0; i < s->n_ranks; i++) {
+        const struct state_rank *r = &s->rank[i];
+
+        if (r->exited)
+            continue;
+        if (r->phase >= 0 || !r->quiet)
+            return -1;
+        if (longest < 0 || r->quiet_ns < s->rank[longest].quiet_ns)
+            longest = i;
+    }
+    return longest < 0 ? -1 : blamed(s, longest);
+}
+
+static void quiet_text(const struct state *s, int rank, int64_t now_ns, char *ret, size_t size)
+{
+    const struct state_rank *r = &s->rank[rank];
+    char still[32], limit[32];
+
+    job_status_duration((double)(now_ns - r->quiet_ns) / CLOCK_S, still, sizeof still);
+    job_status_duration((double)s->o.hang_ns / CLOCK_S, limit, sizeof limit);
+    (void)snprintf(ret, size,
+                   "rank %d (node %.120s, pid %d) has neither printed nor computed for %s, nor has "
+                   "any other rank that is left, timeouts.hang is %s%s%s",
+                   rank, state_host(s, r->agent), r->pid, still, limit,
+                   r->where[0] ? ": it waits in the kernel's " : "", r->where);
+}
+
 void state_hang_look(struct state *s, const struct state_input *in)
 {
     struct state_failure f = { .set = true,
@@ -303,11 +370,12 @@ void state_hang_look(struct state *s, const struct state_input *in)
                                .code = -1,
                                .stepped = true };
     bool first = is_first(s), all_wait;
-    int r;
+    int r, quiet;
 
     if (limit_ns(s) <= 0 || limit_ns(s) == CLOCK_NEVER || s->outcome == STATE_OUTCOME_SAVING)
         return;
-    r = first ? find_first(s, &all_wait, in->now_ns) : find(s, &all_wait);
+    quiet = find_quiet(s);
+    r = quiet >= 0 ? quiet : first ? find_first(s, &all_wait, in->now_ns) : find(s, &all_wait);
     if (r < 0)
         return;
     f.at_ns = in->now_ns;
@@ -315,6 +383,9 @@ void state_hang_look(struct state *s, const struct state_input *in)
     f.pid = s->rank[r].pid;
     f.step = s->rank[r].steps;
     (void)snprintf(f.node, sizeof f.node, "%s", state_host(s, s->rank[r].agent));
-    (first ? first_text : hang_text)(s, r, all_wait, f.what, sizeof f.what);
+    if (quiet >= 0)
+        quiet_text(s, r, in->now_ns, f.what, sizeof f.what);
+    else
+        (first ? first_text : hang_text)(s, r, all_wait, f.what, sizeof f.what);
     state_failed(s, &f, in->now_ns);
 }

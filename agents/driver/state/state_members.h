@@ -43,6 +43,9 @@ struct state_rank {
     bool will_step;     /* its model or its number of steps is known */
     int waits_for;      /* the rank without which it cannot go on; -1: none that is known */
     int64_t still_ns;   /* without a step or another phase, when it was last reported */
+    bool quiet;         /* without a page: it neither prints nor computes ... */
+    int64_t quiet_ns;   /* ... since then */
+    char where[48];     /* ... and waits there in the kernel; "": unknown */
     int64_t moved_ns;   /* when its steps or phase last changed, as seen from here */
 };
 
