@@ -60,6 +60,7 @@ train, test = [line for i, line in enumerate(lines) if i % 10], lines[::10]
 loader = eddis.loader(DataLoader(train, batch_size=16, shuffle=True, collate_fn=batch_of))
 model = Transformer(len(number))
 optimizer = eddis.DistributedOptimizer(torch.optim.AdamW(model.parameters(), lr=3e-3), model=model)
+eddis.State(model=model, optimizer=optimizer)  # what the job's checkpoints keep
 
 for epoch in loader.epochs(EPOCHS):
     for x, y in loader:

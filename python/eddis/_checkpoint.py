@@ -42,7 +42,9 @@ def _put(entries: Callable[[], Iterable[tuple[str, io.BytesIO]]]) -> None:
                 n = len(bytes_)
                 # What fails here the commit tells, to all workers.
                 L.lib.eddis_checkpoint_put(checkpoint, name.encode(), _address(bytes_), n, None)
-        L.call("checkpoint_commit", checkpoint, KEEP_AS_THE_JOB_SAYS)
+        given_up, why = L.told("checkpoint_commit", checkpoint, KEEP_AS_THE_JOB_SAYS)
+        if given_up:
+            note(f"no checkpoint is written: {why}")
     finally:
         for take in worker.after_values:
             take()

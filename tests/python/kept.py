@@ -30,6 +30,11 @@ def run(folder: pathlib.Path, *options: str, **settings: Any) -> tuple[int, str]
     return ended(folder.parent, *job(folder, *options, **settings))
 
 
+def resumed(tmp_path: pathlib.Path, checkpoint: str | pathlib.Path, command: list[str]) -> tuple[int, str]:
+    """This job, from there."""
+    return ended(tmp_path, command[0], "--resume", checkpoint, *command[1:])
+
+
 def is_waiting(folder: pathlib.Path) -> bool:
     """Whether a worker is at what do=wait does, and eddis-run has heard of a step."""
     told = [line for path in folder.parent.glob("state/eddis/jobs/*/metrics.jsonl") for line in path.open()]

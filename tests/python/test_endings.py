@@ -38,7 +38,8 @@ def test_without_state(tmp_path):
     assert "--resume" not in output and not list(tmp_path.glob("state/eddis/jobs/*/checkpoints/step-*")), output
 
 
-@pytest.mark.parametrize("mode, tail", [("sync", 0), ("sync", 1), ("sync", 2), ("async", 1)])
+@pytest.mark.parametrize("mode, tail", [("sync", 1), ("async", 1), pytest.param("sync", 0, marks=pytest.mark.slow),
+                                        pytest.param("sync", 2, marks=pytest.mark.slow)])
 def test_tail(tmp_path, mode, tail):
     """Behind the whole batches of an epoch, under batch normalisation, which takes two samples or none."""
     code, output = kept.run(tmp_path / "out", "batch_norm=1", f"samples={36 + tail}", "epochs=2", mode=mode)

@@ -25,6 +25,11 @@ def assert_once(*parts):
     assert kept.times(*parts) == {n: EPOCHS for n in range(SAMPLES)}
 
 
+def job_of(output):
+    """Its name."""
+    return re.search(r"job (\S+)", output)[1]
+
+
 def said_at_end(output):
     """What rank 0 says."""
     return re.search(r"rank 0: (.*)", output)[1]
@@ -54,7 +59,7 @@ def test_killed(tmp_path, unbroken):
     assert_equal(folder, parts, unbroken)
 
 
-@pytest.mark.parametrize("mode", ["async", "hybrid"])
+@pytest.mark.parametrize("mode", ["async", pytest.param("hybrid", marks=pytest.mark.slow)])
 def test_killed_models(tmp_path, mode):
     folder = tmp_path / "out"
     code, output = kept.run(folder, "at=1:8", "do=kill", mode=mode)
@@ -63,15 +68,13 @@ def test_killed_models(tmp_path, mode):
     assert_once(*map(kept.kept, first.values()), *map(kept.steps, second.values()))
 
 
-@pytest.mark.parametrize("mode", ["sync", "async"])
+@pytest.mark.parametrize("mode", ["sync", pytest.param("async", marks=pytest.mark.slow)])
 def test_interrupted(tmp_path, unbroken, mode):
     """Ctrl-C while the others wait for a worker, and on with a worker less."""
     folder, more = tmp_path / "out", tmp_path / "more"
     code, output = kept.stopped(folder, signal.SIGINT, "at=1:10", mode=mode)
     assert code == 130, output
-    name = re.search(r"job (\S+)", output)[1]
-    code, output = kept.ended(tmp_path, "eddis-run", "--resume", name,
-                              *kept.job(more, mode=mode, workers=2)[1:])
+    code, output = kept.resumed(tmp_path, job_of(output), kept.job(more, mode=mode, workers=2))
     assert code == 0 and "resumed True" in said_at_end(output), output
     first, second = kept.lines(folder), kept.lines(more)
     parts = {rank: kept.kept(first[rank]) + kept.steps(second.get(rank, [])) for rank in first}
@@ -81,9 +84,18 @@ def test_interrupted(tmp_path, unbroken, mode):
         assert len(kept.kept(first[0])) == len(kept.steps(first[0]))  # it was saved where it stopped
 
 
-def test_terminated(tmp_path):
-    code, output = kept.stopped(tmp_path / "out", signal.SIGTERM, "at=0:3", workers=2)
+def test_terminated(tmp_path, unbroken):
+    """SIGTERM, and on with a worker more, which draws random numbers of its own."""
+    folder, more = tmp_path / "out", tmp_path / "more"
+    code, output = kept.stopped(folder, signal.SIGTERM, "at=0:3", workers=2)
     assert code == 75 and "--resume" in output, output
+    code, output = kept.resumed(tmp_path, job_of(output), kept.job(more))
+    assert code == 0 and output.count("resumed True, steps 48, kept True") == 3, output
+    first, second = kept.lines(folder), kept.lines(more)
+    assert kept.distance(more, unbroken) <= 1e-12
+    assert_once(*map(kept.kept, first.values()), *map(kept.steps, second.values()))
+    drawn = [row["random"][0] for rows in (*first.values(), *second.values()) for row in kept.steps(rows)]
+    assert len({*drawn}) == len(drawn)
 
 
 @pytest.mark.parametrize("option, told", [
@@ -92,20 +104,19 @@ def test_terminated(tmp_path):
     ("state=0", "RuntimeError: the job is to go on from a checkpoint, but the script has no eddis.torch.State")])
 def test_of_another_script(tmp_path, unbroken, option, told):
     checkpoint = max(unbroken.parent.glob("state/eddis/jobs/*/checkpoints/step-*"))
-    code, output = kept.ended(tmp_path, "eddis-run", "--resume", checkpoint,
-                              *kept.job(tmp_path / "out", option, workers=1)[1:])
+    code, output = kept.resumed(tmp_path, checkpoint, kept.job(tmp_path / "out", option, workers=1))
     assert code == 1 and re.search(told, output), output
 
 
+@pytest.mark.slow
 def test_of_another_program(tmp_path):
     """The library's own."""
     rows = tmp_path / "rows.csv"
     rows.write_text("".join(f"{i % 7},{i % 5},{i % 2}\n" for i in range(SAMPLES)))
-    settings = [*kept.job(tmp_path / "out", workers=1)[1:]]
-    at = settings.index("--")
-    code, output = kept.ended(tmp_path, "eddis-run", *settings[:at], "--", "eddis-train", "--data", rows, "--model",
+    job = kept.job(tmp_path / "out", workers=1)
+    code, output = kept.ended(tmp_path, *job[:job.index("--") + 1], "eddis-train", "--data", rows, "--model",
                               "softmax", "--epochs", "1")
     assert code == 0, output
     checkpoint = max(tmp_path.glob("state/eddis/jobs/*/checkpoints/step-*"))
-    code, output = kept.ended(tmp_path, "eddis-run", "--resume", checkpoint, *settings)
+    code, output = kept.resumed(tmp_path, checkpoint, job)
     assert code == 1 and re.search("ValueError: checkpoint '.*' is not of eddis.torch.State", output), output
