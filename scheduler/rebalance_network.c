@@ -9,7 +9,8 @@ static const double PERIOD_CHANGE = 1.5; /* less than that is not worth another 
 enum { PERIOD_STEPS = 20 }; /* of a plan, until its period is weighed */
 
 /* Of fewer samples than a worker may take the program may give it none, and it tells nothing; nor
- * does one that is to get none.
+ * does one that is to get none.  Where groups have models of their own its bounds do not say so,
+ * but it may have less than min_count: then it counts if it tells.
  */
 int64_t rebalance_steps(const struct rebalance *r)
 {
@@ -19,6 +20,8 @@ int64_t rebalance_steps(const struct rebalance *r)
         const struct rebalance_member *s = &r->member[i];
 
         if (s->batch == 0 || s->batch < s->min || s->max == 0)
+            continue;
+        if (s->plan < r->since && s->batch < r->set.network.program.min_count)
             continue;
         if (s->plan < r->since)
             return -1;
@@ -43,10 +46,11 @@ static bool is_same(const struct rebalance_network *a, const struct rebalance_ne
 
 void rebalance_network(struct rebalance *r, const struct rebalance_network *n)
 {
-    if (is_same(&r->set.network, n))
-        return;
+    bool same = is_same(&r->set.network, n);
+
     r->set.network = *n;
-    r->weigh = r->fresh = true;
+    if (!same)
+        r->weigh = r->fresh = true;
 }
 
 static bool is_open(const struct rebalance *r)

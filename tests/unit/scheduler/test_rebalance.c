@@ -1,72 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_rebalance.c - tests of scheduler/rebalance.h, whose work on whole jobs is in test_sim.c */
-#include "scheduler/learner.h"
 #include "scheduler/modes.h"
-#include "scheduler/rebalance.h"
 
-#include "suite.h"
+#include "four_workers.h"
 
 #include <errno.h>
 #include <string.h>
-
-bool __real_learner_is_fickle(const struct learner *l);
-bool __wrap_learner_is_fickle(const struct learner *l);
-
-enum { N = 4 };
-
-static int learners_asked;
-
-bool __wrap_learner_is_fickle(const struct learner *l)
-{
-    learners_asked++;
-    return __real_learner_is_fickle(l);
-}
-
-static struct rebalance_worker worker[N];
-
-/* 64 samples each, of which nothing is known. */
-static struct rebalance_setup setup(void)
-{
-    for (int i = 0; i < N; i++)
-        worker[i] = (struct rebalance_worker){ .first = { .sample_s = 1 },
-                                               .batch = 64,
-                                               .min = 1,
-                                               .max = INT64_MAX,
-                                               .node = i,
-                                               .group = i };
-    return (struct rebalance_setup){
-        .worker = worker, .n = N, .version = 1, .grain = 1, .algorithm = "allreduce"
-    };
-}
-
-static struct rebalance *begun(const struct rebalance_setup *s)
-{
-    struct rebalance *r;
-
-    ck_assert_int_eq(rebalance_new(s, &r, NULL), 0);
-    return r;
-}
-
-static struct step_spread spread(double s)
-{
-    return (struct step_spread){ .low_s = 0.99 * s, .median_s = s, .high_s = 1.01 * s, .max_s = s };
-}
-
-/* Steps of a plan, from step 100 of each version on. */
-static void report(struct rebalance *r, int rank, int64_t plan, int64_t steps, int64_t count,
-                   double own_s)
-{
-    struct step_figures f = { .plan = plan,
-                              .since = 100 * plan,
-                              .steps = steps,
-                              .points = steps,
-                              .count = count,
-                              .work = (double)count,
-                              .own = spread(own_s),
-                              .compute = spread(own_s) };
-
-    rebalance_figures(r, rank, &f, 0);
-}
 
 /* All report so many steps of these batches, at seconds a sample. */
 static void report_all(struct rebalance *r, int64_t plan, int64_t steps, const int64_t *batch,
@@ -97,30 +36,6 @@ START_TEST(proposes)
     ck_assert_double_eq_tol(p.gain, 192.0 / 77 - 1, 1e-6);
     ck_assert(p.wanted > 0.01 && p.wanted < p.gain && !p.halved);
     ck_assert_str_eq(p.reason, "rank 3 takes 192 ms for 64 samples; with 25 the longest is 77 ms");
-    rebalance_free(r);
-}
-END_TEST
-
-/* Each worker is looked at a few times for a decision, however many there are. */
-START_TEST(many)
-{
-    enum { MANY = 1000, FEW = 5 };
-    static struct rebalance_worker w[MANY];
-    struct rebalance_setup s = setup();
-    struct rebalance_proposal p;
-    struct rebalance *r;
-
-    for (int i = 0; i < MANY; i++)
-        w[i] = worker[0];
-    s.worker = w;
-    s.n = MANY;
-    r = begun(&s);
-    for (int i = 0; i < MANY; i++)
-        report(r, i, 1, 100, 64, 0.064);
-    learners_asked = 0;
-    ck_assert(!rebalance_decide(r, 100, &p));
-    ck_assert_int_ge(learners_asked, MANY);
-    ck_assert_int_le(learners_asked, FEW * MANY);
     rebalance_free(r);
 }
 END_TEST
@@ -296,49 +211,6 @@ START_TEST(back_and_forth)
     ck_assert(!rebalance_decide(r, now_s + 7.5, &p)); /* nor was promised what came, twice */
     report_all(r, 4, 40, batch, uneven);
     ck_assert(rebalance_decide(r, now_s + 8.5, &p));
-    rebalance_free(r);
-}
-END_TEST
-
-/* Of fewer samples than it may take a worker makes none, and tells nothing: the plan is left all
- * the same.
- */
-START_TEST(too_few)
-{
-    static const int64_t few[] = { 84, 84, 84, 4 };
-    struct rebalance_setup s = setup();
-    struct rebalance *r;
-    struct rebalance_proposal p;
-
-    for (int i = 0; i < N; i++)
-        worker[i].batch = few[i];
-    r = begun(&s);
-    for (int i = 0; i < N - 1; i++)
-        report(r, i, 1, 10, 84, 0.084);
-    ck_assert(!rebalance_decide(r, 100, &p)); /* it may have 4, and is awaited */
-    for (int i = 0; i < N; i++)
-        rebalance_bounds(r, i, 8, INT64_MAX);
-    ck_assert(rebalance_decide(r, 101, &p));
-    ck_assert_int_ge(p.batch[N - 1], 8);
-    ck_assert_int_eq(p.rank, N - 1);
-    rebalance_free(r);
-}
-END_TEST
-
-/* Nor is one awaited that is to get none: it has no samples by now. */
-START_TEST(left_out)
-{
-    struct rebalance_setup s = setup();
-    struct rebalance *r = begun(&s);
-    struct rebalance_proposal p;
-
-    for (int i = 0; i < N - 1; i++)
-        report(r, i, 1, 10, 84, 0.084);
-    ck_assert(!rebalance_decide(r, 100, &p));
-    rebalance_bounds(r, N - 1, 0, 0);
-    ck_assert(rebalance_decide(r, 101, &p));
-    ck_assert_int_eq(p.batch[N - 1], 0);
-    ck_assert_str_eq(p.reason, "rank 3 may take no samples, not 64");
     rebalance_free(r);
 }
 END_TEST
@@ -757,7 +629,6 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, goes_back);
     tcase_add_test(tc, proposes);
-    tcase_add_test(tc, many);
     tcase_add_test(tc, says_seconds);
     tcase_add_test(tc, waits);
     tcase_add_test(tc, saves);
@@ -766,8 +637,6 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, noise_of_a_new_window);
     tcase_add_test(tc, bounds_force);
     tcase_add_test(tc, back_and_forth);
-    tcase_add_test(tc, too_few);
-    tcase_add_test(tc, left_out);
     tcase_add_test(tc, period);
     tcase_add_test(tc, network_contradicted);
     tcase_add_test(tc, network_believed);

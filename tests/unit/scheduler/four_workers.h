@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* four_workers.h - re-planning of four workers, and what they report, for the tests of it */
+#ifndef EDDIS_TESTS_FOUR_WORKERS_H
+#define EDDIS_TESTS_FOUR_WORKERS_H
+
+#include "scheduler/rebalance.h"
+
+#include "suite.h"
+
+enum { N = 4 };
+
+static struct rebalance_worker worker[N];
+
+/* 64 samples each, of which nothing is known. */
+static struct rebalance_setup setup(void)
+{
+    for (int i = 0; i < N; i++)
+        worker[i] = (struct rebalance_worker){ .first = { .sample_s = 1 },
+                                               .batch = 64,
+                                               .min = 1,
+                                               .max = INT64_MAX,
+                                               .node = i,
+                                               .group = i };
+    return (struct rebalance_setup){
+        .worker = worker, .n = N, .version = 1, .grain = 1, .algorithm = "allreduce"
+    };
+}
+
+static struct rebalance *begun(const struct rebalance_setup *s)
+{
+    struct rebalance *r;
+
+    ck_assert_int_eq(rebalance_new(s, &r, NULL), 0);
+    return r;
+}
+
+static struct step_spread spread(double s)
+{
+    return (struct step_spread){ .low_s = 0.99 * s, .median_s = s, .high_s = 1.01 * s, .max_s = s };
+}
+
+/* Steps of a plan, from step 100 of each version on. */
+static void report(struct rebalance *r, int rank, int64_t plan, int64_t steps, int64_t count,
+                   double own_s)
+{
+    struct step_figures f = { .plan = plan,
+                              .since = 100 * plan,
+                              .steps = steps,
+                              .points = steps,
+                              .count = count,
+                              .work = (double)count,
+                              .own = spread(own_s),
+                              .compute = spread(own_s) };
+
+    rebalance_figures(r, rank, &f, 0);
+}
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_rebalance_few.c - tests of scheduler/rebalance.h: workers with few samples, and many workers
+ */
+#include "scheduler/learner.h"
+
+#include "four_workers.h"
+
+bool __real_learner_is_fickle(const struct learner *l);
+bool __wrap_learner_is_fickle(const struct learner *l);
+
+static int learners_asked;
+
+bool __wrap_learner_is_fickle(const struct learner *l)
+{
+    learners_asked++;
+    return __real_learner_is_fickle(l);
+}
+
+/* Each worker is looked at a few times for a decision, however many there are. */
+START_TEST(many)
+{
+    enum { MANY = 1000, FEW = 5 };
+    static struct rebalance_worker w[MANY];
+    struct rebalance_setup s = setup();
+    struct rebalance_proposal p;
+    struct rebalance *r;
+
+    for (int i = 0; i < MANY; i++)
+        w[i] = worker[0];
+    s.worker = w;
+    s.n = MANY;
+    r = begun(&s);
+    for (int i = 0; i < MANY; i++)
+        report(r, i, 1, 100, 64, 0.064);
+    learners_asked = 0;
+    ck_assert(!rebalance_decide(r, 100, &p));
+    ck_assert_int_ge(learners_asked, MANY);
+    ck_assert_int_le(learners_asked, FEW * MANY);
+    rebalance_free(r);
+}
+END_TEST
+
+/* Of fewer samples than it may take a worker makes none, and tells nothing: the plan is left all
+ * the same.
+ */
+START_TEST(too_few)
+{
+    static const int64_t few[] = { 84, 84, 84, 4 };
+    struct rebalance_setup s = setup();
+    struct rebalance *r;
+    struct rebalance_proposal p;
+
+    for (int i = 0; i < N; i++)
+        worker[i].batch = few[i];
+    r = begun(&s);
+    for (int i = 0; i < N - 1; i++)
+        report(r, i, 1, 10, 84, 0.084);
+    ck_assert(!rebalance_decide(r, 100, &p)); /* it may have 4, and is awaited */
+    for (int i = 0; i < N; i++)
+        rebalance_bounds(r, i, 8, INT64_MAX);
+    ck_assert(rebalance_decide(r, 101, &p));
+    ck_assert_int_ge(p.batch[N - 1], 8);
+    ck_assert_int_eq(p.rank, N - 1);
+    rebalance_free(r);
+}
+END_TEST
+
+/* Nor is one awaited that is to get none: it has no samples by now. */
+START_TEST(left_out)
+{
+    struct rebalance_setup s = setup();
+    struct rebalance *r = begun(&s);
+    struct rebalance_proposal p;
+
+    for (int i = 0; i < N - 1; i++)
+        report(r, i, 1, 10, 84, 0.084);
+    ck_assert(!rebalance_decide(r, 100, &p));
+    rebalance_bounds(r, N - 1, 0, 0);
+    ck_assert(rebalance_decide(r, 101, &p));
+    ck_assert_int_eq(p.batch[N - 1], 0);
+    ck_assert_str_eq(p.reason, "rank 3 may take no samples, not 64");
+    rebalance_free(r);
+}
+END_TEST
+
+/* A group of which one member has fewer samples than the program takes gives all to the other, and
+ * the first of the two is not awaited; where it does report it counts.
+ */
+START_TEST(too_few_of_a_group)
+{
+    static const int64_t few[] = { 84, 4, 84, 84 };
+    struct rebalance_setup s = setup();
+    struct rebalance *r;
+    struct rebalance_proposal p;
+
+    for (int i = 0; i < N; i++) {
+        worker[i].batch = few[i];
+        worker[i].group = i / 2;
+    }
+    s.algorithm = "hsgd";
+    r = begun(&s);
+    for (int i = 0; i < N; i++)
+        if (i != 1)
+            report(r, i, 1, 10, 84, i == 3 ? 0.252 : 0.084);
+    ck_assert(!rebalance_decide(r, 100, &p));
+    s.network.program.min_count = 8;
+    rebalance_network(r, &s.network);
+    report(r, 1, 1, 3, 4, 0.004);
+    report(r, 0, 1, 11, 84, 0.084);
+    ck_assert(!rebalance_decide(r, 101, &p)); /* so few steps */
+    rebalance_free(r);
+    r = begun(&s);
+    for (int i = 0; i < N; i++)
+        if (i != 1)
+            report(r, i, 1, 10, 84, i == 3 ? 0.252 : 0.084);
+    ck_assert(rebalance_decide(r, 100, &p));
+    ck_assert_int_lt(p.batch[3], 84);
+    rebalance_free(r);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, many);
+    tcase_add_test(tc, too_few);
+    tcase_add_test(tc, left_out);
+    tcase_add_test(tc, too_few_of_a_group);
+}
+
+SUITE_MAIN("rebalance_few", add_tests)
