@@ -248,14 +248,51 @@ static void late_leave_body(struct eddis *e, int rank, struct loop_job *j)
     usleep(150000);
 }
 
-/* What standard error is told meanwhile. */
-static void late_leave(bool board, bool hybrid, char *ret, size_t size)
+static void await_words(struct loop_job *j, const char *words)
 {
-    struct loop_job j = { .n = 3, .body = late_leave_body, .arg = tmpfile() };
+    int64_t end = clock_now_ns() + 60 * CLOCK_S;
+    char said[4096];
+
+    while (!strstr(content(j->arg, said, sizeof said), words) && clock_now_ns() < end)
+        usleep(1000);
+}
+
+/* The same of an exit, which ends the step before. */
+static void late_exit_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    float value[4] = { 0 };
+    struct eddis_parameter p = { .size = sizeof p,
+                                 .name = "w",
+                                 .dtype = EDDIS_FLOAT32,
+                                 .n_dims = 1,
+                                 .dims = { 4 },
+                                 .value = value };
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+
+    CHECK(eddis_set_data(e, 100, 0, &err) == 0);
+    CHECK(eddis_add_parameter(e, eddis_add_layer(e, "only", EDDIS_LAYER_OTHER, &err), &p, &err) ==
+          0);
+    CHECK(eddis_commit(e, &err) == 0 && eddis_step_begin(e, &s, &err) == 1);
+    if (rank != 0) {
+        e->leave.tell_ns = CLOCK_S / 20;
+    } else {
+        await_words(j, "minutes so far: step 0");
+        CHECK(eddis_wait(e, 60 * CLOCK_S, &err) == 0 && eddis_step_end(e, NULL, &err) == 0);
+        await_words(j, "minutes so far: not all");
+    }
+    CHECK(ending_finish(e, &err) == 0);
+}
+
+/* What standard error is told meanwhile. */
+static void late_leave(void (*body)(struct eddis *e, int rank, struct loop_job *j), bool board,
+                       bool hybrid, char *ret, size_t size)
+{
+    struct loop_job j = { .n = 3, .body = body, .arg = tmpfile() };
     int old = dup(STDERR_FILENO);
 
     for (int i = 0; i < 3; i++)
-        j.scenario[i].batch = 43;
+        j.scenario[i] = (struct scenario){ .batch = 43, .late = body == late_exit_body };
     if (hybrid) {
         j.mode = "hybrid";
         j.algorithm = "hsgd";
@@ -275,15 +312,19 @@ static void test_late_leave(void)
 {
     char said[4096];
 
-    late_leave(false, false, said, sizeof said);
+    late_leave(late_leave_body, false, false, said, sizeof said);
     CHECK(strstr(said, "eddis: rank 1 has come to eddis_close and waits, for 0 minutes so far: "
                        "barrier still waits for rank 0\n"));
     CHECK(strstr(said, "eddis: rank 2 has come to eddis_close"));
     CHECK(!strstr(said, "eddis: rank 0 has come"));
-    late_leave(true, false, said, sizeof said); /* the board tells it */
+    late_leave(late_leave_body, true, false, said, sizeof said); /* the board tells it */
     CHECK(said[0] == '\0');
-    late_leave(true, true, said, sizeof said);
+    late_leave(late_leave_body, true, true, said, sizeof said);
     CHECK(said[0] == '\0');
+    late_leave(late_exit_body, false, false, said, sizeof said);
+    CHECK(strstr(said, "has come to its exit and waits, for 0 minutes so far: step 0: bucket 0"));
+    CHECK(strstr(said, "0 minutes so far: not all workers have ended their steps: barrier still "));
+    CHECK(!strstr(said, "eddis: rank 0 has come"));
 }
 
 /* Two workers that average their models every `period` steps: as one hybrid group, or async. */
