@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predict.c - bench-predict STEPS < PLAN: what the simulator says of a job
  *
- * PLAN, JSON: algorithm, period, model_bytes, latency_s, bytes_per_s of a node's link, and workers,
- * each with fixed_s, sample_s, node, group and batch, as a plan of eddis has them.  Prints the
- * samples a second of so many of rank 0's steps, in virtual time and without jitter.
+ * PLAN, JSON: algorithm, period, model_bytes, wire_bytes, latency_s, bytes_per_s of a node's link,
+ * and workers, each with fixed_s, sample_s, node, group and batch, as a plan of eddis has them.
+ * Prints the samples a second of so many of rank 0's steps, in virtual time and without jitter.
  */
 #include "lib/base/json.h"
 #include "scheduler/sim.h"
@@ -62,6 +62,7 @@ static struct sim_worker *read_setup(const json_t *plan, struct sim_setup *ret,
         check(eddis_fail(err, -ENOMEM, "no memory"), err);
     check(json_want_int(plan, "period", 0, INT64_C(1) << 40, &ret->period, err), err);
     check(json_want_int(plan, "model_bytes", 0, INT64_C(1) << 50, &ret->model_bytes, err), err);
+    check(json_want_int(plan, "wire_bytes", 0, INT64_C(1) << 50, &ret->wire_bytes, err), err);
     check(json_want_number(plan, "latency_s", 0, 1e3, &ret->latency_s, err), err);
     check(json_want_number(plan, "bytes_per_s", 0, 1e15, &bytes_per_s, err), err);
     ret->n = (int)json_array_size(rows);

@@ -194,11 +194,12 @@ static void sift_down(struct sim *s, int i)
 static double allreduce_s(const struct sim *s, const struct party *p)
 {
     double m = (double)s->set.model_bytes, n = p->n_nodes, time = 0;
+    double wire = s->set.wire_bytes ? (double)s->set.wire_bytes : m;
 
     if (p->n > p->n_nodes)
         time += 2 * m / MEMORY_BYTES_PER_S;
     if (p->n_nodes > 1 && p->slowest_bytes_per_s > 0)
-        time += 2 * (n - 1) / n * m / p->slowest_bytes_per_s + 2 * (n - 1) * s->set.latency_s;
+        time += 2 * (n - 1) / n * wire / p->slowest_bytes_per_s + 2 * (n - 1) * s->set.latency_s;
     return time;
 }
 

@@ -44,6 +44,7 @@ struct sim_setup {
     const char *algorithm;
     int64_t period;      /* steps between exchanges of models; 0 in synchronous training */
     int64_t model_bytes; /* 0: there is no communication */
+    int64_t wire_bytes; /* what gradients are between nodes, where narrower; 0: as long as models */
     double latency_s;
     double jitter; /* standard deviation of a step's time, relative */
     double spike;  /* probability of a step that takes spike_ratio times as long */

@@ -678,6 +678,19 @@ START_TEST(exact_steps)
 }
 END_TEST
 
+/* Narrowed gradients take half the wire; what is summed in them is the same. */
+START_TEST(narrow_gradients)
+{
+    struct sim_worker w[2] = { { .sample_s = 1e-9, .bytes_per_s = 1e6, .batch = 1 },
+                               { .sample_s = 1e-9, .bytes_per_s = 1e6, .batch = 1, .node = 1 } };
+    struct sim_setup s = { .worker = w, .n = 2, .algorithm = "allreduce", .model_bytes = 1000000 };
+    double wide = samples_per_s(&s, 60);
+
+    s.wire_bytes = s.model_bytes / 2;
+    ck_assert_double_eq_tol(samples_per_s(&s, 60) / wide, 2, 1e-3);
+}
+END_TEST
+
 START_TEST(refuses)
 {
     struct sim_worker w = { .batch = 1 };
@@ -715,6 +728,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, link_slows_down, 0, 3);
     tcase_add_test(tc, same_seed);
     tcase_add_test(tc, exact_steps);
+    tcase_add_test(tc, narrow_gradients);
     tcase_add_test(tc, refuses);
 }
 
