@@ -72,12 +72,42 @@ static int check_resume(const struct job *job, struct eddis_error *err)
     return wrong(job, "checkpoint.resume", err, text);
 }
 
+/* ssh passes over a key that is not there, and takes another. */
+static int check_key(const struct job *job, const char *key, const char *path,
+                     struct eddis_error *err)
+{
+    const char *home = getenv("HOME");
+    char full[PATH_MAX], text[PATH_MAX + 128];
+    bool own = path && strncmp(path, "~/", 2) == 0 && home;
+
+    if (!path)
+        return 0;
+    (void)snprintf(full, sizeof full, "%s%s", own ? home : "", own ? path + 1 : path);
+    if (access(full, R_OK) == 0)
+        return 0;
+    (void)snprintf(text, sizeof text,
+                   "ssh.identity '%.150s' is no file that can be read here; name a private key",
+                   path);
+    return wrong(job, key, err, text);
+}
+
+static int check_keys(const struct job *job, struct eddis_error *err)
+{
+    int rc = check_key(job, "ssh.identity", job->ssh.identity, err);
+
+    for (int i = 0; rc == 0 && i < (int)job->n_hosts; i++)
+        rc = check_key(job, "nodes", job->host[i].ssh.identity, err);
+    return rc;
+}
+
 int preflight_check(const struct job *job, struct eddis_error *err)
 {
     char text[PATH_MAX + 128];
     int rc;
 
     rc = check_made(job, "logs.dir", job->logs.dir, err);
+    if (rc == 0)
+        rc = check_keys(job, err);
     if (rc < 0 || job->n_hosts) /* the nodes look for theirs before a start */
         return rc;
     if (!is_folder(job->workdir)) {

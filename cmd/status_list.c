@@ -95,6 +95,8 @@ int status_list(bool json, struct eddis_error *err)
     for (int i = 0; i < n && rc == 0; i++) {
         struct job_status s;
 
+        if (job_folder_is_of_worker(&folder[i]))
+            continue;
         glance(&folder[i], &s);
         if (!json)
             add_row(&t, folder[i].id, &s);

@@ -95,8 +95,8 @@ static int count_workers(const struct job *job, const struct node_profile *node,
     if (wanted == 0)
         return n;
     if (kind != DEVICE_CPU && wanted > n)
-        return eddis_fail(err, -EINVAL, "node '%s' has %d %s, too few for %s: %lld", node->host, n,
-                          kind == DEVICE_CUDA ? "GPUs" : "emulated devices",
+        return eddis_fail(err, -EINVAL, "node '%s' has %d %s%s, too few for %s: %lld", node->host,
+                          n, kind == DEVICE_CUDA ? "GPU" : "emulated device", n == 1 ? "" : "s",
                           node->workers ? "its workers" : "workers_per_node", (long long)wanted);
     if (wanted > PLAN_MAX_WORKERS)
         return eddis_fail(err, -EINVAL, "node '%s' is to have %lld workers, more than %d",

@@ -112,6 +112,20 @@ static void say_stopped(struct telling *t)
                    of);
 }
 
+/* A job that resumed behind its last step. */
+static void say_nothing_left(struct telling *t)
+{
+    static const char text[] = "nothing was left to train: the checkpoint is of the last step";
+    struct job_status *s = &t->run->status;
+    const struct figures *f = &t->run->figures;
+
+    if (s->message[0] || strcmp(s->reason, "ok") != 0 || s->generations > 1 ||
+        strcmp(t->run->o->job->checkpoint.resume, "auto") == 0 || s->steps_total <= 0 ||
+        !figures_any_seen(f) || figures_steps_here(f) > 0)
+        return;
+    (void)snprintf(s->message, sizeof s->message, "%s", text);
+}
+
 /* Devices are emulated by libeddis, in the programs that use it: claim nothing for others. */
 static void say_not_emulated(struct telling *t)
 {
@@ -157,6 +171,7 @@ static void record(struct telling *t, const struct checkpoint_found *newest)
     s->state = JOB_ENDED; /* also of a job that could not begin */
     say_only_equal(t);
     say_stopped(t);
+    say_nothing_left(t);
     say_how_to_go_on(t, newest);
     say_not_emulated(t);
     s->eta_s = 0;

@@ -196,6 +196,18 @@ bool job_folder_is_starting(const struct job_folder *f)
            clock_wall_ns() - (int64_t)st.st_mtim.tv_sec * CLOCK_S < starting_ns;
 }
 
+bool job_folder_is_of_worker(const struct job_folder *f)
+{
+    static const char *const own[] = { "job.yaml", "summary.json", "metrics.jsonl", "events.jsonl",
+                                       JOB_DRIVER_FILE };
+    struct stat st;
+
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (has(f, own[i], &st))
+            return false;
+    return has(f, "logs", &st);
+}
+
 int job_folder_drop(const struct job_folder *f, struct eddis_error *err)
 {
     return f->was_there ? file_remove_inside(f->path, err) : file_remove_tree(f->path, err);
@@ -360,14 +372,28 @@ static bool only_running(const struct job_folder *list, int n, const char *prefi
     return count == 1;
 }
 
+/* Its own driver would be asked in vain here, and it looks like a job whose driver is dead. */
+static int check_is_here(const struct job_folder *f, struct eddis_error *err)
+{
+    if (!job_folder_is_of_worker(f))
+        return 0;
+    return eddis_fail(
+        err, -EREMOTE,
+        "job %s was started on another machine, which knows of it; here are only logs "
+        "of its workers, in '%s'",
+        f->id, f->path);
+}
+
 int job_folder_find(const char *prefix, struct job_folder *ret, struct eddis_error *err)
 {
     cleanup_free struct job_folder *list = NULL;
     const struct job_folder *found = NULL;
-    int n, count = 0;
+    int n, rc, count = 0;
 
-    if (prefix && strchr(prefix, '/'))
-        return find_by_path(prefix, ret, err);
+    if (prefix && strchr(prefix, '/')) {
+        rc = find_by_path(prefix, ret, err);
+        return rc < 0 ? rc : check_is_here(ret, err);
+    }
     n = job_folder_list(&list, err);
     if (n < 0)
         return n;
@@ -377,7 +403,8 @@ int job_folder_find(const char *prefix, struct job_folder *ret, struct eddis_err
             count = 1;
             break;
         }
-        if (prefix && strncmp(list[i].id, prefix, strlen(prefix)) != 0)
+        if (prefix ? strncmp(list[i].id, prefix, strlen(prefix)) != 0
+                   : job_folder_is_of_worker(&list[i]))
             continue;
         found = &list[i];
         count++;
@@ -389,6 +416,8 @@ int job_folder_find(const char *prefix, struct job_folder *ret, struct eddis_err
                                    "no job begins with '%s'; eddis-status --list shows the jobs",
                                    prefix)
                       : eddis_fail(err, -ENOENT, "there are no jobs yet");
-    *ret = *found;
-    return 0;
+    rc = check_is_here(found, err);
+    if (rc == 0)
+        *ret = *found;
+    return rc;
 }

@@ -46,11 +46,16 @@ int job_folder_make(const char *name, const char *dir, struct job_folder *ret,
  */
 bool job_folder_is_starting(const struct job_folder *f);
 
+/* Whether it is what a worker's node keeps of a job whose driver is on another machine: logs alone.
+ */
+bool job_folder_is_of_worker(const struct job_folder *f);
+
 /* Remove the folder of a job that came to nothing; one that was there before is emptied. */
 int job_folder_drop(const struct job_folder *f, struct eddis_error *err);
 
 /* Find the job whose id begins with prefix (NULL: the newest).  A prefix with a '/' is the path of
- * a job's folder.  -ENOENT: there is none; -EINVAL: more than one, err names the newest.
+ * a job's folder.  -ENOENT: there is none; -EINVAL: more than one, err names the newest;
+ * -EREMOTE: only what a worker's node keeps.
  */
 int job_folder_find(const char *prefix, struct job_folder *ret, struct eddis_error *err);
 

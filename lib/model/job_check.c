@@ -92,9 +92,9 @@ static int check_host(const struct job *job, const struct job_host *h, struct ed
         }
     if (rows && h->workers > (int64_t)devices) {
         (void)snprintf(what, sizeof what,
-                       "node \"%.253s\" is to have %lld workers, but has %zu emulated devices, "
+                       "node \"%.253s\" is to have %lld workers, but has %zu emulated device%s, "
                        "one worker each",
-                       h->host, (long long)h->workers, devices);
+                       h->host, (long long)h->workers, devices, devices == 1 ? "" : "s");
         return wrong_hosts(job, err, what);
     }
     return 0;

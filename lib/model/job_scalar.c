@@ -277,6 +277,10 @@ void job_number_add(struct strbuf *b, double x, double scale)
     double near[] = { x * scale, nextafter(x * scale, HUGE_VAL), nextafter(x * scale, -HUGE_VAL) };
     char text[40];
 
+    if (fabs(near[0]) < 1e15 && near[0] == floor(near[0]) && near[0] / scale == x) {
+        strbuf_addf(b, "%.0f", near[0]); /* not "2e+01" */
+        return;
+    }
     for (int digits = 1; digits <= 17; digits++)
         for (size_t i = 0; i < sizeof near / sizeof *near; i++) {
             snprintf(text, sizeof text, "%.*g", digits, near[i]);

@@ -195,6 +195,8 @@ def preflight():
             ("workdir: /nope", ":2:1: workdir '/nope' is no folder"),
             ("checkpoint: {resume: /nope}", ":2:14: checkpoint.resume '/nope' is no folder"),
             ("logs: {dir: /dev/null/logs}", ":2:8: logs.dir '/dev/null/logs' is no folder to write in"),
+            ("ssh: {identity: /nope}", ":2:7: ssh.identity '/nope' is no file that can be read here"),
+            ("nodes: [{host: no-such.invalid, ssh: {identity: /nope}}]", ":2:1: ssh.identity '/nope' is no file"),
             ("checkpoint: {dir: /dev/null}", ":2:14: checkpoint.dir '/dev/null'")):
         with open(path, "w") as f:
             f.write(f"command: [\"true\"]\n{text}\n")

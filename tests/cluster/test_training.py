@@ -301,6 +301,9 @@ def resumed_damaged():
     with training(3, checkpoint_every=6) as j:
         j.check(0, "ok")
     folder = os.path.join(j.dir, "checkpoints")
+    with training(3, "--resume", j.dir + "/") as k:
+        k.check(0, "ok")
+        assert "nothing was left to train" in k.out and "nothing was left" in k.summary()["message"], k.out
     torn = os.path.join(folder, "step-00000018")
     with open(os.path.join(torn, "rank-0000.parameters"), "ab") as f:
         f.write(b"xx")

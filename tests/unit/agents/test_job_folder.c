@@ -111,6 +111,27 @@ START_TEST(order_and_prefixes)
 }
 END_TEST
 
+/* Logs alone are what a worker's node keeps, where nobody can tell how the job fares. */
+START_TEST(of_a_worker)
+{
+    struct job_folder *list, got = { 0 };
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/eddis/jobs/far-20250101-000000-aaaa/logs", state);
+    ck_assert_int_eq(file_mkdirs(path, 0700, NULL), 0);
+    ck_assert_int_eq(job_folder_find(NULL, &got, &err), -ENOENT);
+    ck_assert_int_eq(job_folder_find("far", &got, &err), -EREMOTE);
+    ck_assert_ptr_nonnull(strstr(err.text, "job far-20250101-000000-aaaa was started on another"));
+    *strrchr(path, '/') = '\0';
+    ck_assert_int_eq(job_folder_find(path, &got, &err), -EREMOTE);
+    ck_assert_int_eq(job_folder_list(&list, NULL), 1); /* for --prune */
+    free(list);
+    strcat(path, "/job.yaml");
+    ck_assert_int_eq(file_write_atomic(path, "", 0, 0600, NULL), 0);
+    ck_assert_int_eq(job_folder_find("far", &got, &err), 0);
+}
+END_TEST
+
 /* Of one second, by when they were made: the digits behind it are drawn. */
 START_TEST(one_second)
 {
@@ -390,6 +411,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, make_and_find);
     tcase_add_test(tc, order_and_prefixes);
     tcase_add_test(tc, one_second);
+    tcase_add_test(tc, of_a_worker);
     tcase_add_test(tc, dropped);
     tcase_add_test(tc, no_root);
     tcase_add_test(tc, own_folder);

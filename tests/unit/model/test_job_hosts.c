@@ -532,7 +532,7 @@ static const struct {
     { "nodes: [{host: a, devices: [2], emulate: [{rate: 1, a_ms: 1, c_ms: 1}]}]",
       "3:1: node \"a\" is to use device 2, but only 1 are emulated on it, from 0 on" },
     { "nodes: [{host: a, workers: 2, emulate: [{rate: 1, a_ms: 1, c_ms: 1}]}]",
-      "3:1: node \"a\" is to have 2 workers, but has 1 emulated devices, one worker each" },
+      "3:1: node \"a\" is to have 2 workers, but has 1 emulated device, one worker each" },
     { "nodes: [a]\nhostfile: b", "4:1: \"nodes\" and \"hostfile\" exclude each other; remove one" },
     { "hostfile: /nonexistent/hosts", NULL },
     { "hostfile: /dev/zero", NULL },

@@ -54,6 +54,11 @@ START_TEST(from_command)
     ck_assert_str_eq(text, "[python3, \"train me.py\"]");
     job_origin_text(job, "command", text, sizeof text);
     ck_assert_str_eq(text, "command line");
+    /* Whole numbers are written as such. */
+    ck_assert_int_eq(
+        job_set(job, "profile.emulate", "[{rate: 100, a_ms: 20, c_ms: 0.5}]", "", NULL), 0);
+    job_value_text(job, "profile.emulate", text, sizeof text);
+    ck_assert_str_eq(text, "[{rate: 100, a_ms: 20, c_ms: 0.5}]");
     job_free(job);
     ck_assert_int_eq(job_from_command(nothing, "/", &job, NULL), -EINVAL);
     ck_assert_int_eq(job_from_command(binary, "/", &job, NULL), -EINVAL);
