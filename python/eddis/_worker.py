@@ -52,7 +52,7 @@ class Worker:
         self.handle: ctypes.c_void_p | None = None
         self.options: dict[str, int] = {}
         self.world = L.World()
-        self.step = L.Step()
+        self.step = L.Step(flags=L.STEP_READS)  # the first one does, too
         self.committed = False
         self.in_step = False
         self.over = False  # there is no step any more
@@ -204,7 +204,7 @@ class Worker:
         self.rounds = 0
         self.weight = float(self.step.count)
         self.report = L.Report()
-        if self.over or self.step.flags & L.STEP_WRITTEN:
+        if self.is_several and self.over or self.step.flags & L.STEP_WRITTEN:
             for take in self.after_values:
                 take()
         self.mark(Mark.BEGUN)

@@ -11,6 +11,7 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader
 
 import eddis.torch as eddis
+from eddis._worker import worker
 
 loader = eddis.loader(DataLoader(torch.arange(24), batch_size=8))
 
@@ -132,9 +133,14 @@ for epoch in loader.epochs(1):
         loss_of(alone, torch.cat(union), sum(map(len, union))).backward()
         alone_optimizer.step()
         sentence, = at_once(refused, numbers)
+        if worker.step.step == 2:
+            break  # so that the end is told by the step that there is not
+worker.end()
+assert not worker.begin()
 for name, model in models.items():
-    far = max(float((p - q).detach().abs().max()) for p, q in zip(model.parameters(), alone.parameters()))
+    far = max((p - q).detach().abs().max() for p, q in zip(model.parameters(), alone.parameters()))
+    far = eddis.allreduce(far, eddis.Op.MAX)
     if eddis.rank() == 0:
-        print(f"{name}: {'equal' if far < 1e-14 else far}")
+        print(f"{name}: {'equal' if far < 1e-14 else far.item()}")
 if eddis.rank() == 0:
     print(f"at once: {sentence}")
