@@ -7,7 +7,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from test_batchnorm import check_common, check_equal, trained
+from started import said
+from test_batchnorm import PROGRAMS, check_common, check_equal, trained
 
 DEVICES = "[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 2}, {rate: 5}]"
 
@@ -45,6 +46,10 @@ def test_alone(tmp_path, monkeypatch):
     for name, state in workers[0]["after"].items():
         assert not any(torch.equal(value, workers[0]["before"][name][key]) for key, value in state.items()
                        if value.is_floating_point() and key not in ("mask", "4.weight", "4.bias")), name
+
+
+def test_parts(tmp_path):
+    said(tmp_path, "python3", PROGRAMS / "device.py")
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU that PyTorch sees")

@@ -30,6 +30,7 @@ from .._worker import Mark, Worker
 
 DEVICES = ("cpu", "cuda")
 ALIGNMENT = 64  # bytes
+_PORTABLE = 1  # cudaHostRegisterPortable: of all devices
 _WAIT_S = L.SLICE_NS / 1e9
 
 
@@ -81,7 +82,11 @@ class _Cuda:
         # was lent stays.  It takes whole pages, so these are in one piece.
         block, places = _places_for(tensors)
         if block.numel():
-            torch.cuda.check_error(int(torch.cuda.cudart().cudaHostRegister(block.data_ptr(), block.numel(), 0)))
+            with torch.cuda.device(self._device):  # else the first one gets a context
+                code = int(torch.cuda.cudart().cudaHostRegister(block.data_ptr(), block.numel(), _PORTABLE))
+            if code:
+                raise RuntimeError(f"{block.numel()} bytes of the host's memory cannot be locked for {self._device}: "
+                                   f"error {code} of CUDA")
         return places
 
     def to_host(self, host: torch.Tensor, tensor: torch.Tensor) -> Copied:

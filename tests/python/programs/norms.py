@@ -11,7 +11,8 @@ import torch
 from torch import nn
 from torch.utils.data import Dataset
 
-MODELS = ["mlp_sgd", "mlp_adam", "cnn_sgd", "cnn_adam", "pieces"]  # all with SyncBatchNorm; and the "plain"
+MODELS = ["mlp_sgd", "mlp_adam", "cnn_sgd", "cnn_adam", "pieces"]  # all with SyncBatchNorm
+OTHERS = ["plain", "half"]
 KINDS = [(dtype, dims, affine) for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16)
          for dims, affine in (((6,), True), ((6, 5), False), ((6, 4, 3), True), ((6, 3, 2, 2), False))]
 
@@ -44,6 +45,8 @@ def made(name: str, seed: int) -> nn.Module:
         model[2].running_mean += seed
         model[4].requires_grad_(False)
         model.register_buffer("mask", torch.full((2,), -torch.inf) if seed == 0 else torch.zeros(2))
+    elif name == "half":
+        return nn.Sequential(nn.Linear(36, 5, dtype=torch.bfloat16), nn.Tanh(), nn.Linear(5, 3, dtype=torch.bfloat16))
     elif name.startswith("cnn"):
         model = nn.Sequential(nn.Conv2d(1, 4, 3, bias=False), nn.BatchNorm2d(4, momentum=None), nn.Softplus(),
                               nn.Flatten(), nn.Linear(64, 3))
@@ -62,9 +65,9 @@ def optimizer_of(name: str, model: nn.Module) -> torch.optim.Optimizer:
 
 def loss_of(name: str, model: nn.Module, numbers: torch.Tensor, n: int) -> torch.Tensor:
     """Of these samples, of the n of the step, whose losses add up."""
-    device = next(model.parameters()).device
-    x = values_of(numbers, 8 if name == "plain" else 36).to(device)
-    y = values_of(numbers + 7, 3).to(device)
+    first = next(model.parameters())
+    x = values_of(numbers, 8 if name == "plain" else 36).to(first.device, first.dtype)
+    y = values_of(numbers + 7, 3).to(first.device)
     return (model(x.view(-1, 1, 6, 6) if name.startswith("cnn") else x) - y).square().sum() / n
 
 

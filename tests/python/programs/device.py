@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""device.py - what serves parameters of devices, by itself: places, announcements, times and late losses"""
+
+import os
+import types
+
+import torch
+
+from eddis import _lib as L
+from eddis._worker import Mark
+from eddis.torch import _device
+
+
+class Told:
+    """A device whose marks are the times that it is told; those after `passed` have not passed."""
+
+    def __init__(self):
+        self.now = self.passed = 0
+
+    def mark(self):
+        return self.now
+
+    def elapsed_ns(self, first, last):
+        return last - first if last <= self.passed else None
+
+
+class Broken:
+    """A copy that failed."""
+
+    def synchronize(self):
+        raise ValueError("the device is gone")
+
+
+def places():
+    tensors = [torch.randn(3, 4), torch.randn(0, 3), torch.randn(()), torch.randn(7).bfloat16(),
+               torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last), torch.randn(4, 3).double().t()]
+    made = _device.device_of(tensors[0]).places_for(tensors)
+    for tensor, place in zip(tensors, made):
+        place.copy_(tensor)
+    for tensor, place in zip(tensors, made):
+        assert torch.equal(tensor, place) and tensor.stride() == place.stride()
+        assert not place.numel() or place.data_ptr() % _device.ALIGNMENT == 0
+
+
+def announcements():
+    """In the order in which they were told, whichever copy ends first; a failure comes out, and nothing waits for
+    ever."""
+    came = []
+    announcer = _device.Announcer(lambda number, source, result: came.append(number))
+    device = _device.device_of(torch.zeros(1))
+    place = torch.zeros(1 << 20)
+    announcer.put(device.to_host(place, torch.ones(1 << 20)), 0, 0, 0)
+    for number in range(1, 50):
+        announcer.put(None, number, 0, 0)
+    announcer.drain()
+    assert came == list(range(50)) and bool(place.all())
+    announcer.put(Broken(), 50, 0, 0)
+    announcer.put(None, 51, 0, 0)
+    try:
+        announcer.drain()
+    except ValueError as error:
+        assert str(error) == "the device is gone"
+    else:
+        raise AssertionError("a failure is lost")
+
+
+def times():
+    """Of a step up to its last round, and of the update of the step before."""
+    device, worker = Told(), types.SimpleNamespace(marks=[], report=None)
+    _device.Clock(worker, device)
+
+    def step(*passing, passed):
+        worker.report = L.Report()
+        device.passed = passed
+        for what, device.now in passing:
+            worker.marks[0](what)
+        return worker.report.compute_ns, worker.report.input_ns
+
+    def one(at, update):
+        return [(Mark.ASKED, at), (Mark.GOT, at + 5), (Mark.BEGUN, at + 6), (Mark.WAITS, at + 36),
+                (Mark.GOES_ON, at + 100), (Mark.ENDS, at + 100 + update)]
+
+    assert step(*one(1000, 7), passed=1100) == (30, 5)
+    assert step(*one(2000, 9), passed=2100) == (30 + 7, 5)
+    assert step(*one(3000, 9), passed=2200) == (9, 1)  # the device is behind
+    alone = [(Mark.ASKED, 4000), (Mark.GOT, 4000), (Mark.BEGUN, 4010), (Mark.ENDS, 4060)]
+    assert step(*alone, passed=5000) == (9, 1)
+    assert step(*alone, passed=5000) == (50, 1)
+
+
+def losses():
+    assert _device.late_loss(torch.tensor(1.5)) is None
+    assert _device.late_loss(torch.tensor(2.5)) == 1.5
+    os.environ["EDDIS_TORCH_STAGING"] = ""
+    assert _device.late_loss(torch.tensor(3.5)) == 3.5
+
+
+os.environ["EDDIS_TORCH_STAGING"] = "cpu"
+for look in (places, announcements, times, losses):
+    look()
