@@ -274,16 +274,6 @@ static int save_finish(struct eddis_checkpoint *c, const struct checkpoint_meta 
     return rc;
 }
 
-/* A worker at its exit has passed: no failure, but there is no checkpoint.  Returns 1. */
-static int save_passed(const struct eddis_checkpoint *c, struct eddis_error *err)
-{
-    if (c->e->all.place.rank == 0)
-        (void)fprintf(stderr, "eddis: the checkpoint of step %lld is not kept: %s\n",
-                      (long long)c->kept.step, err->text);
-    err->code = 0;
-    return 1;
-}
-
 int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_error *err)
 {
     struct checkpoint_meta meta;
@@ -313,8 +303,10 @@ int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_e
         rc = collectives_agree(&e->all, save_finish(c, &meta, keep, err), err);
     else
         checkpoint_abandon_take(c->files);
-    if (rc == -ECANCELED)
-        rc = save_passed(c, err);
+    if (rc == -ECANCELED) { /* a worker at its exit has passed */
+        err->code = 0;
+        rc = 1;
+    }
     save_free(c);
     return rc;
 }
@@ -322,13 +314,20 @@ int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_e
 int checkpoint_save_pass(struct eddis *e, struct eddis_error *err)
 {
     struct eddis_checkpoint *c;
+    long long step;
     int rc = eddis_checkpoint_begin(e, e->save.folder, &c, err);
 
     if (rc < 0)
         return rc;
+    step = c->kept.step;
     (void)eddis_fail(&c->failure, -ECANCELED,
                      "the program of this worker has come to its end, and puts nothing into it");
-    return eddis_checkpoint_commit(c, 0, err);
+    rc = eddis_checkpoint_commit(c, 0, err);
+    /* The other programs are told; one worker's often says it for all. */
+    if (rc == 1 && e->all.place.rank == 0)
+        (void)fprintf(stderr, "eddis: the checkpoint of step %lld is not kept: %s\n", step,
+                      err->text);
+    return rc;
 }
 
 int eddis_checkpoint_abandon(struct eddis_checkpoint *c, struct eddis_error *err)
