@@ -3,16 +3,28 @@
 
 from __future__ import annotations
 
-import kinds
+from collections import Counter
 
-N = kinds.cases.N
+import pytest
+import torch
+
+import kinds
+from cases import N
+
+
+
+def assert_once(ranks, epochs):
+    times = Counter(n for rank in ranks for part in rank["samples"] for n in part)
+    assert times == {n: epochs for n in range(N)}
 
 
 def test_equality(tmp_path):
-    """Three networks, three optimizers, two types; 50 steps, every fifth of the tail of an epoch."""
-    ranks = kinds.job(tmp_path, "equality", "epochs=5")
+    """Three networks, three optimizers, two types; 50 steps, every tenth of the tail of an epoch; samples are loaded by
+    none, two and four processes."""
+    ranks = kinds.job(tmp_path, "equality", "epochs=5", "workers=0,2,4")
     assert [len(rank["samples"][0]) for rank in ranks] == [3, 6, 15]
     assert ranks[0]["epochs"] == [10] * 5
+    assert_once(ranks, 5)
     assert not kinds.too_far(kinds.one_process("equality", ranks), ranks)
 
 
@@ -35,3 +47,24 @@ def test_without_samples(tmp_path):
                       emulate="{rate: 0.001, a_ms: 2, c_ms: 4}, {rate: 0.4}, {rate: 1}")
     assert not any(ranks[0]["samples"])
     assert not kinds.too_far(kinds.one_process("scripts", ranks), ranks)
+
+
+def test_break(tmp_path):
+    """After four of ten steps, with batches that were loaded ahead; and a test on rank 0 while the others go on."""
+    ranks = kinds.job(tmp_path, "words", "epochs=3", "break=4", "test=1", "workers=4,0,2")
+    assert ranks[1]["epochs"] == [4, 4, 2]
+    assert_once(ranks, 1)
+    assert not kinds.too_far(kinds.one_process("words", ranks), ranks)
+
+
+@pytest.mark.parametrize("mode", ["async", "hybrid"])
+def test_models(tmp_path, mode):
+    """The same scripts where workers have models of their own, which become one in the end."""
+    groups = {"sync__groups": 2} if mode == "hybrid" else {}
+    ranks = kinds.job(tmp_path, "scripts", "epochs=4", "workers=0,2,4", sync__mode=mode, **groups)
+    assert_once(ranks, 4)
+    for name, numbers in ranks[0]["models"].items():
+        for rank in ranks[1:]:
+            assert all(map(torch.equal, numbers, rank["models"][name])), name
+    before, after = (sum(sum(rank["losses"][part]) for rank in ranks) for part in (slice(5), slice(-5, None)))
+    assert after < before

@@ -5,6 +5,7 @@ FOLDER/<rank>.pt is {"samples": numbers of each step, "epochs": how many steps e
 "losses": of the first case}.
 
 epochs=  workers=A,B,C: loader processes of each rank  memory=RANK: it has none left, in the first generation
+break=K: after so many steps of each epoch  test=1: rank 0 alone tests the first case after each epoch
 """
 
 import os
@@ -35,10 +36,12 @@ class Distributed:
 folder, kind = pathlib.Path(sys.argv[1]), sys.argv[2]
 options = dict(word.split("=", 1) for word in sys.argv[3:])
 n_loaders = [int(n) for n in options.get("workers", "0,0,0").split(",")]
+most_steps = int(options.get("break", 1 << 60))
 no_memory = options.get("memory") == str(eddis.rank()) and os.environ.get("EDDIS_GENERATION") == "1"
 
 eddis.init(pieces=True, read_ahead=max(n_loaders) * 2 or None)
 x, y = kinds.data(kind)
+data = TensorDataset(x, y)
 loader = eddis.loader(DataLoader(TensorDataset(x, y, torch.arange(N)), batch_size=24, shuffle=True,
                                  num_workers=n_loaders[eddis.rank()]))
 torch.manual_seed(eddis.rank())  # that of rank 0 counts
@@ -55,9 +58,18 @@ for epoch in loader.epochs(int(options.get("epochs", 1))):
             case.step(x, y)
         if no_memory:
             sys.exit(79)
+        if len(samples) - before == most_steps:
+            break
     for case in cases.values():
         case.ended()
     epochs.append(len(samples) - before)
+    if options.get("test") and eddis.rank() == 0:
+        tested = next(iter(cases.values()))
+        with torch.no_grad():
+            losses.append(sum(tested.loss(x, y).item() for x, y in DataLoader(data, batch_size=7)))
+if "break" in options:
+    eddis.stop()
+    eddis.finish()
 
 torch.save({"samples": samples, "epochs": epochs, "losses": losses, "piece": worker.step.piece,
             "models": {name: case.numbers() for name, case in cases.items()}}, folder / f"{eddis.rank()}.pt")

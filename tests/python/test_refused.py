@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_refused.py - what cannot be done is refused by a sentence that says what to do"""
+
+from __future__ import annotations
+
+import pathlib
+
+from started import ended
+
+PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/refused.py"
+TOLD = {
+    "iterable": "TypeError: an iterable data set gives samples in its own order",
+    "no batch": "ValueError: a loader with batch_size=None makes no batches",
+    "sampler": "ValueError: the sampler WeightedRandomSampler would be replaced by the plan's",
+    "batches": "ValueError: a batch sampler of its own (Batches) decides",
+    "empty": "ValueError: the data set is empty",
+    "far ahead": "ValueError: 40 processes that prefetch 2 batches each read 80 steps ahead",
+    "second loader": "RuntimeError: there is a loader that follows the plan already",
+    "frozen": "ValueError: the optimizer has no parameter that requires a gradient",
+    "passes": "ValueError: backward_passes_per_step is 0",
+    "taken": "ValueError: parameter 'group0.0' is another optimizer's already",
+    "weight outside": "RuntimeError: a weight is set inside of the loop",
+    "unlike": "ValueError: a batch is cut along the first dimension of its tensors",
+    "late": "RuntimeError: the first step has begun",
+    "added": "RuntimeError: parameters were added to the optimizer",
+}
+
+
+def test_refused(tmp_path):
+    code, output = ended(tmp_path, "eddis-run", "--set", "batch.global=4", "--set", "restarts=0", "--set",
+                         "profile.emulate=[{rate: 1, a_ms: 1, c_ms: 1}, {rate: 1}]", "--", "python3", PROGRAM)
+    missing = {what: text for what, text in TOLD.items() if f"{what}: {text}" not in output}
+    assert not missing, output
+    # `continue` before backward(): the job ends with the script's own exception
+    assert code == 1 and "RuntimeError: step 1 ends without a backward pass" in output, output
