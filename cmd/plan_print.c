@@ -367,6 +367,8 @@ static void print_network(const struct plan_print *o, const struct plan *p)
         return;
     print_label(o, "network");
     print_foreign(o->out, p->network);
+    if (strncmp(p->network, "127.", 4) == 0) /* by mistake, its devices serve twice */
+        fputs(", for all nodes are one machine under several names", o->out);
     if (p->network_reason[0])
         fputs(", ", o->out);
     print_foreign(o->out, p->network_reason);

@@ -168,6 +168,23 @@ START_TEST(pieces)
 }
 END_TEST
 
+START_TEST(one_machine)
+{
+    cleanup_free struct node_profile *node = example_node();
+    struct plan *p = plan_of(node, 1, 256);
+    struct output out;
+
+    open_output(&out);
+    strcpy(p->network, "127.0.0.0/8");
+    plan_print_plan(&out.o, p, NULL);
+    (void)fclose(out.o.out);
+    ck_assert_ptr_nonnull(strstr(
+        out.text, "network   127.0.0.0/8, for all nodes are one machine under several names\n"));
+    free(out.text);
+    plan_free(p);
+}
+END_TEST
+
 /* Four groups of two, and the figures of the modes that were not taken. */
 START_TEST(hybrid)
 {
@@ -495,6 +512,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, job_line);
     tcase_add_test(tc, example);
     tcase_add_test(tc, pieces);
+    tcase_add_test(tc, one_machine);
     tcase_add_test(tc, hybrid);
     tcase_add_test(tc, settled);
     tcase_add_test(tc, relative);
