@@ -7,7 +7,7 @@ import pathlib
 
 from started import ended
 
-PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/refused.py"
+PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/refused_torch.py"
 TOLD = {
     "iterable": "TypeError: an iterable data set gives samples in its own order",
     "no batch": "ValueError: a loader with batch_size=None makes no batches",

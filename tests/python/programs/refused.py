@@ -1,55 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""refused.py - what eddis.torch refuses, each with a sentence that it prints; a batch without backward comes last"""
+"""refused.py - says what State refuses, and what a forked child is told, a line each; then trains"""
 
+import os
+
+import numpy
 import torch
-from torch.utils import data
+from torch.utils.data import DataLoader, TensorDataset
 
 import eddis.torch as eddis
 
 
-class Lines(data.IterableDataset):
-    def __iter__(self):
-        yield torch.zeros(1)
-
-
-class Batches(data.BatchSampler):
-    pass
-
-
-def refused(what, call):
+def refused(call, *arguments, **keywords):
     try:
-        call()
-    except (RuntimeError, TypeError, ValueError) as error:
-        print(f"{what}: {type(error).__name__}: {error}", flush=True)
+        call(*arguments, **keywords)
+    except (TypeError, ValueError, RuntimeError) as reason:
+        print(f"{type(reason).__name__}: {reason}", flush=True)
 
 
-samples = data.TensorDataset(torch.ones(8, 1))
-weighted = data.WeightedRandomSampler([1.0] * 8, 8)
-refused("iterable", lambda: eddis.loader(data.DataLoader(Lines())))
-refused("no batch", lambda: eddis.loader(data.DataLoader(samples, batch_size=None)))
-refused("sampler", lambda: eddis.loader(data.DataLoader(samples, sampler=weighted)))
-refused("batches", lambda: eddis.loader(data.DataLoader(samples, batch_sampler=Batches(weighted, 2, False))))
-refused("empty", lambda: eddis.loader(data.DataLoader(data.TensorDataset(torch.ones(0, 1)))))
-refused("far ahead", lambda: eddis.loader(data.DataLoader(samples, num_workers=40, prefetch_factor=2)))
-loader = eddis.loader(data.DataLoader(samples, batch_size=4))
-refused("second loader", lambda: eddis.loader(data.DataLoader(samples)))
+def train():
+    for epoch in loader.epochs(1):
+        for batch in loader:
+            optimizer.zero_grad()
+            (model(batch[0]).sum() + alone.sum()).backward()
+            optimizer.step()
 
-p, q = torch.nn.Parameter(torch.zeros(1)), torch.nn.Parameter(torch.zeros(1))
-frozen = torch.nn.Parameter(torch.zeros(1), requires_grad=False)
-refused("frozen", lambda: eddis.DistributedOptimizer(torch.optim.SGD([frozen], lr=1.0)))
-refused("passes", lambda: eddis.DistributedOptimizer(torch.optim.SGD([p], lr=1.0), backward_passes_per_step=0))
-optimizer = eddis.DistributedOptimizer(torch.optim.SGD([p], lr=1.0))
-refused("taken", lambda: eddis.DistributedOptimizer(torch.optim.SGD([p, q], lr=1.0)))
-refused("weight outside", lambda: eddis.set_weight(1))
-refused("unlike", lambda: list(eddis.pieces((torch.zeros(2), torch.zeros(3)))))
-for epoch in loader.epochs(1):
-    for number, (batch,) in enumerate(loader):
-        refused("late", lambda: eddis.DistributedOptimizer(torch.optim.SGD([q], lr=1.0)))
-        if number == 1:
-            continue
-        optimizer.zero_grad()
-        (p * batch).sum().backward()
-        optimizer.step()
-        optimizer.add_param_group({"params": [q]})
-        refused("added", optimizer.step)
-        del optimizer.param_groups[1]
+
+loader = eddis.loader(DataLoader(TensorDataset(torch.zeros(4, 2)), batch_size=4))
+model, alone = torch.nn.Linear(2, 1), torch.nn.Parameter(torch.zeros(1))
+optimizer = eddis.DistributedOptimizer(torch.optim.SGD([*model.parameters(), alone], lr=1.0))
+refused(eddis.State, model=model, optimizer=optimizer, ends=len)
+refused(eddis.State, model=model, best=numpy.zeros(2))
+refused(eddis.State, model=model, scheduler=3)
+refused(eddis.State, resumed=True)
+state = eddis.State(model=model)
+refused(eddis.State, model=model)
+refused(train)
+state._keep("optimizer", optimizer)
+refused(train)
+state._keep("alone", torch.nn.ParameterList([alone]))
+child = os.fork()
+if not child:
+    refused(eddis.set_metric, "test_loss", 1.0)
+    os._exit(0)
+os.waitpid(child, 0)
+train()
+refused(eddis.State, model=model)
+print("done")
