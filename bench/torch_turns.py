@@ -8,7 +8,8 @@ same data and optimizer, and trains some steps while the others rest.  The reque
               horovod, or one of these with a word behind it, as "ddp tuned"; eddis' batches are the plan's
     model     ["mlp", layers, width], ["cnn"], ["transformer"] or ["slept", [speed of each rank]]
     rounds    that count; one more goes before
-    out       the file that rank 0 writes: {"torch": version, "threads": of a worker, "samples_per_s": {name: [...]}}
+    out       the file that rank 0 writes: {"torch": version, "samples_per_s": {name: [of each round]}, "processor_s":
+              {name: [a step of rank 0, of each round]}}
 """
 
 import json
@@ -216,20 +217,21 @@ def main():
     names = list(request["systems"])
     ranks = Ranks(names)
     systems = {name: SYSTEMS[name.split()[0]](name, request, ranks.rank, ranks.size) for name in names}
-    rates = {name: [] for name in names}
+    rates, processor = {name: [] for name in names}, {name: [] for name in names}
     for r in range(request["rounds"] + 1):
         for name in names if r % 2 else reversed(names):
             ranks.meet()
-            begun = time.perf_counter()
+            begun, used = time.perf_counter(), time.process_time()
             systems[name].turn()
-            took = time.perf_counter() - begun
+            took, used = time.perf_counter() - begun, time.process_time() - used
             if r:
                 rates[name].append(systems[name].samples / took)
+                processor[name].append(used / systems[name].steps)
     for name, system in systems.items():
         ranks.check_alike(name, system.parameter)
     if ranks.rank == 0:
         with open(request["out"], "w") as f:
-            json.dump({"torch": torch.__version__, "threads": torch.get_num_threads(), "samples_per_s": rates}, f)
+            json.dump({"torch": torch.__version__, "samples_per_s": rates, "processor_s": processor}, f)
     ranks.leave()
 
 
