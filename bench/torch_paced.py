@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch_paced.py DIGITS WIDTH,WIDTH,... SAMPLES EPOCHS - a network on the digits, whose matrix products are cblas_sgemm's
+"""torch_paced.py DIGITS WIDTH,WIDTH,... SAMPLES EPOCHS - a network on the digits, whose products are cblas_sgemm's
 
 They can so be held back by bench/pace.c, as those of eddis-train in bench/real; PyTorch's own products cannot.
 """
