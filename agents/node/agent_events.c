@@ -74,6 +74,7 @@ static void rank_ended(struct agent *a, struct worker *w, const struct rank_mess
                        .signal = m->signal,
                        .oom = m->oom,
                        .lingers = m->lingers,
+                       .echo = m->echo,
                        .peak_bytes = m->peak_bytes,
                        .limit_bytes = m->limit_bytes,
                        .first = generation_was_first(w, m),

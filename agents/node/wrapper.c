@@ -34,6 +34,7 @@
 #include <sys/wait.h>
 
 #define HOLD_NS   (5 * CLOCK_S)   /* for the driver to order a stop after a failure */
+#define ECHO_NS   (2 * CLOCK_S)   /* for the rank that is to blame to end, too */
 #define ORPHAN_NS (2 * CLOCK_S)   /* for the program to end after mpirun has died */
 #define SEND_NS   (1 * CLOCK_S)   /* for a busy agent to take a message, before looking again */
 #define SHOW_NS   (CLOCK_S / 5)   /* for a busy agent to take the last output */
@@ -62,6 +63,7 @@ struct wrapper {
     bool asked;        /* to end: SIGTERM was passed on */
     bool told;         /* mpirun or the agent wants us to end */
     bool by_agent;     /* the agent does, and it will end us itself */
+    bool echo;         /* the program says that another rank made it fail */
     bool lingers;      /* the program left the job in good order, and MPI open */
     char chunk[CHUNK];
     int64_t kill_ns; /* when to kill what is left, CLOCK_NEVER before mpirun's death */
@@ -153,7 +155,7 @@ static int64_t memory_limit(void)
 
 static void tell_end(struct wrapper *w, int status)
 {
-    struct rank_message m = { .kind = RANK_ENDED, .lingers = w->lingers };
+    struct rank_message m = { .kind = RANK_ENDED, .lingers = w->lingers, .echo = w->echo };
 
     show_rest(w);
     m.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -448,6 +450,29 @@ static void hold(struct wrapper *w)
     }
 }
 
+/* Whether the program has failed because another rank did, which may take its time to end: Python
+ * closes connections before it exits.
+ */
+static bool is_echo(const struct wrapper *w, int status)
+{
+    bool itself = WIFSIGNALED(status) ? WTERMSIG(status) == SIGABRT : WEXITSTATUS(status) != 0;
+
+    return itself && !w->told && rank_log_blames_another(w->log);
+}
+
+/* The one that is to blame should be heard of first. */
+static void wait_for_blamed(struct wrapper *w)
+{
+    int64_t end = clock_after_ns(w->reaped_ns, ECHO_NS);
+
+    while (clock_now_ns() < end && w->mpirun >= 0 && !w->told) {
+        wait_for_something(w, end);
+        (void)read_signals(w);
+        look_at_mpirun(w, 0);
+        copy_output(w, PIPE_BYTES);
+    }
+}
+
 /* mpirun is dead.  If keeper and agent are too, nobody else is left to end what the program has
  * started and to remove the node's folders.
  */
@@ -541,6 +566,9 @@ int wrapper_run(const char *file, int rank, struct eddis_error *err)
     tell(&w, &m);
     status = run(&w);
     w.lingers = status == 0 && has_left();
+    w.echo = is_echo(&w, status);
+    if (w.echo)
+        wait_for_blamed(&w);
     tell_end(&w, status);
     if (status != 0 || w.lingers)
         hold(&w);

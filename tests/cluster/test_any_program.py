@@ -127,12 +127,54 @@ if os.environ["EDDIS_GENERATION"] == "1":
     assert j.log(0).count("computed") == 2 and j.summary()["restarts"] == 1, j.log(0)
 
 
+def traceback():
+    """Of a long traceback behind much output the user's frames and the error are shown."""
+    text = """
+def deep(n):
+    if n:
+        deep_again(n - 1)
+    raise ValueError("bad sample 17")
+def deep_again(n):
+    deep(n)
+for i in range(50):
+    print("noise", i)
+try:
+    deep(14)
+finally:
+    for i in range(30):
+        print("cleaning up", i)
+"""
+    with script("trace", text, "--restarts", "0", "-q") as j:
+        j.check(1, "rank_exit", "Traceback (most recent call last):", "ValueError: bad sample 17", failed_rank=(0, 1))
+    assert "cleaning up" not in j.err and "noise" not in j.err, j.err
+
+
+def echo():
+    """The rank that failed by itself is named, though the other, whose collective then failed, ends before it."""
+    text = """
+import os, sys, time
+mark = os.environ["EDDIS_TEST_MARK"] + "-gone"
+if os.environ["RANK"] == "1":
+    try:
+        raise ValueError("bad sample 17")
+    finally:
+        open(mark, "w").close()  # connections close, and the process takes its time to end
+        time.sleep(0.5)
+while not os.path.exists(mark):
+    time.sleep(0.01)
+raise RuntimeError("[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:9")
+"""
+    with script("echo", text, "--restarts", "0") as j:
+        j.check(1, "rank_exit", "rank 1 (node", "ValueError: bad sample 17", failed_rank=1)
+    assert "before that" not in j.err, j.err
+
+
 def bad_pattern():
     with script("bad", "", "--set", "progress.pattern=step ([0-9]+") as j:
         assert j.end() == 2 and "Unmatched ( or \\(, at its column 6" in j.err, j.err
 
 
-CASES = [asked, not_asked, none_wanted, typo, same_age, printed, printed_hang, quiet, bad_pattern]
+CASES = [asked, not_asked, none_wanted, typo, same_age, printed, printed_hang, quiet, traceback, echo, bad_pattern]
 
 
 run(CASES, sys.argv[2:])

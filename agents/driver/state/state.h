@@ -61,6 +61,7 @@ struct state_failure {
     int64_t alive_ns, age_ns; /* since the generation's first sign of life, since its start */
     int64_t at_once;          /* samples that the rank held at most in its last step; 0: unknown */
     bool silent;              /* the rank has printed nothing */
+    bool echo;                /* another rank made it fail, as it says */
     char node[256];
     char what[512];
 };

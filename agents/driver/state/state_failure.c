@@ -125,6 +125,18 @@ static bool follows(const struct state_failure *f, const struct state_failure *o
     return killed && f->rank >= 0 && f->cause == CAUSE_EXIT && strcmp(f->node, other->node) == 0;
 }
 
+/* Whether f came before the other.  A rank that another one made fail did not, whatever its clock
+ * says: the other's connections end before it does.
+ */
+static bool is_earlier(const struct state_failure *f, const struct state_failure *other)
+{
+    bool ranks = f->rank >= 0 && other->rank >= 0;
+
+    if (ranks && f->echo != other->echo)
+        return other->echo;
+    return f->at_ns < other->at_ns && !follows(f, other);
+}
+
 /* The failure that happened first counts, also when it is heard of second. */
 static bool counts(const struct state *s, const struct state_failure *f)
 {
@@ -133,7 +145,7 @@ static bool counts(const struct state *s, const struct state_failure *f)
     case STATE_OUTCOME_SAVING:
     case STATE_OUTCOME_FAILED:
     case STATE_OUTCOME_UNWANTED:
-        return !s->failure.set || (f->at_ns < s->failure.at_ns && !follows(f, &s->failure));
+        return !s->failure.set || is_earlier(f, &s->failure);
     default:
         return false;
     }
@@ -269,7 +281,8 @@ static struct state_failure failure_of(const struct state *s, const struct event
                                .step = r->steps,
                                .at_once = r->at_once,
                                .stepped = r->stepped,
-                               .silent = !e->last_lines || !*e->last_lines };
+                               .silent = !e->last_lines || !*e->last_lines,
+                               .echo = e->echo };
     char death[128], elapsed[32], step[48] = "";
 
     (void)snprintf(f.node, sizeof f.node, "%s", state_host(s, agent));

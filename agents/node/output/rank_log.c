@@ -2,6 +2,8 @@
 /* rank_log.c - writes a rank's output to a file that keeps its beginning and its end */
 #include "rank_log.h"
 
+#include "last_words.h"
+
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 #include "lib/base/text.h"
@@ -209,44 +211,35 @@ void rank_log_write(struct rank_log *l, const char *data, size_t n)
     }
 }
 
-/* Start of the line before `at`. */
-static size_t line_start(const char *text, size_t at)
-{
-    while (at > 0 && text[at - 1] != '\n')
-        at--;
-    return at;
-}
-
 void rank_log_last_lines(const struct rank_log *l, int max_lines, size_t line_bytes, char *ret,
                          size_t size)
 {
-    size_t start[64], end[64], at = l->n_kept;
-    int n = 0;
+    struct last_line line[64];
+    int n = last_words_choose(l->kept, l->n_kept, max_lines < 64 ? max_lines : 64, line);
     size_t used = 0;
 
-    while (at > 0 && n < max_lines && n < 64) {
-        size_t from = line_start(l->kept, at);
-
-        if (from < at) {
-            start[n] = from;
-            end[n++] = at - from > line_bytes ? from + line_bytes : at;
-        }
-        at = from > 0 ? from - 1 : 0;
-    }
     *ret = '\0';
-    while (n-- > 0 && used + (end[n] - start[n]) + 2 <= size) {
-        char *line = ret + used;
-        size_t len = end[n] - start[n];
+    for (int k = 0; k < n; k++) {
+        size_t len = line[k].to - line[k].from;
+        char *to = ret + used;
 
+        len = len > line_bytes ? line_bytes : len;
+        if (used + len + 2 > size)
+            return;
         for (size_t i = 0; i < len; i++)
-            line[i] = l->kept[start[n] + i] ? l->kept[start[n] + i] : '?';
-        line[len] = '\0';
-        text_make_plain(line);
-        len = strlen(line);
-        line[len] = '\n';
-        line[len + 1] = '\0';
+            to[i] = l->kept[line[k].from + i] ? l->kept[line[k].from + i] : '?';
+        to[len] = '\0';
+        text_make_plain(to);
+        len = strlen(to);
+        to[len] = '\n';
+        to[len + 1] = '\0';
         used += len + 1;
     }
+}
+
+bool rank_log_blames_another(const struct rank_log *l)
+{
+    return last_words_blame_another(l->kept, l->n_kept);
 }
 
 int64_t rank_log_dropped(const struct rank_log *l)

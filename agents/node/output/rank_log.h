@@ -11,6 +11,7 @@
 
 #include "lib/base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,10 +28,13 @@ void rank_log_write(struct rank_log *l, const char *data, size_t n);
 
 /* Write the last lines (at most max_lines, each cut to line_bytes) to ret [size], each ended by a
  * newline and free of control characters.  Of a line that was drawn anew with carriage returns it
- * is the last state.
+ * is the last state.  Of a traceback it is that, see last_words.h.
  */
 void rank_log_last_lines(const struct rank_log *l, int max_lines, size_t line_bytes, char *ret,
                          size_t size);
+
+/* Whether the last output says that a collective operation failed because of another rank. */
+bool rank_log_blames_another(const struct rank_log *l);
 
 /* Return how many bytes were dropped. */
 int64_t rank_log_dropped(const struct rank_log *l);

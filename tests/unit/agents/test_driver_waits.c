@@ -83,6 +83,32 @@ START_TEST(furthest_hangs)
 }
 END_TEST
 
+static void echoed(struct fixture *f, int rank, bool echo)
+{
+    struct event e = event(f, EVENT_RANK_EXIT);
+
+    e.rank = rank;
+    e.pid = 100 + rank;
+    e.code = 1;
+    e.echo = echo;
+    state_event(&f->s, f->s.rank[rank].agent, &e, f->now_ns);
+    drain(f);
+}
+
+/* A rank that another made fail is not the first failure, in whatever order they are heard. */
+START_TEST(echo_is_not_first)
+{
+    struct fixture f;
+
+    run(&f, 0);
+    echoed(&f, 3, _i == 0);
+    f.now_ns += _i == 0 ? CLOCK_MS : -CLOCK_MS;
+    echoed(&f, 1, _i != 0);
+    ck_assert_int_eq(f.s.failure.rank, _i == 0 ? 1 : 3);
+    state_fini(&f.s);
+}
+END_TEST
+
 static void quiet(struct fixture *f, int rank, int64_t for_ns, char *where)
 {
     struct event e = event(f, EVENT_QUIET);
@@ -724,6 +750,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, hang, 0, 6);
+    tcase_add_loop_test(tc, echo_is_not_first, 0, 2);
     tcase_add_test(tc, furthest_hangs);
     tcase_add_loop_test(tc, quiet_hang, 0, 5);
     tcase_add_loop_test(tc, hang_behind_waits, 0, 8);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* last_words.h - what is worth showing of the last output of a program that failed
+ *
+ * Of a program in Python it is the last traceback, from "Traceback" on.  Where it is longer than
+ * what may be shown, frames of Python's own files and of installed packages are left out first, so
+ * that the user's stay, then lines between the beginning and the end.
+ */
+#ifndef EDDIS_AGENTS_NODE_OUTPUT_LAST_WORDS_H
+#define EDDIS_AGENTS_NODE_OUTPUT_LAST_WORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct last_line {
+    size_t from, to; /* of the text, newline excluded */
+};
+
+/* Choose at most `most` lines of text [n] for ret [most], in their order.  Returns their number. */
+int last_words_choose(const char *text, size_t n, int most, struct last_line *ret);
+
+/* Whether text [n] says that a collective operation failed because of another rank: what gloo,
+ * NCCL, MPI and PyTorch's store print then.  Such a rank has not failed by itself.
+ */
+bool last_words_blame_another(const char *text, size_t n);
+
+#endif
