@@ -181,6 +181,8 @@ class State:
         _compare(mine, self._kinds(), where)
         self._load_models(entry("torch.parameters", 0), entry("torch.buffers", worker.rank), where)
         self._load({**entry("torch.optimizers", root), **mine["objects"]}, where)
+        for optimizer in self._of(torch.optim.Optimizer).values():
+            optimizer._opt_called = True  # schedulers warn where this process has not stepped it before them
         for name, value in mine["values"].items():
             setattr(self, name, value)
         self._place(mine, own)
