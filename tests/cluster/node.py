@@ -277,6 +277,7 @@ class Node:
                       "host": "here", "setup": [], "log_marker": "", "restarts": 0,
                       "command": command, "workdir": self.dir, "env": [], "log_dir": self.dir,
                       "checkpoint_dir": None, "resume_from": None, "data_path": None,
+                      "step_pattern": None, "step_samples": 0, "quiet_ns": 0,
                       "mpi_args": [], "mpi_mca": [], "bind": True, "log_max_bytes": 1 << 30,
                       "cache_ns": 0, "emulate": [], "lease_ns": int(LEASE * SECOND),
                       "heartbeat_ns": SECOND // 10, **more}
@@ -290,7 +291,13 @@ class Node:
         self.keeper.stdin.close()
 
     def registered(self):
-        wait_for("the agent to register", lambda: self.driver.hello)
+        def registered_or_gone():
+            ended = self.keeper.poll()
+            assert self.driver.hello or ended is None, \
+                f"the keeper ended with {ended} before its agent registered: {self.keeper.stderr.read().decode()}"
+            return self.driver.hello
+
+        wait_for("the agent to register", registered_or_gone)
         self.agent = self.driver.hello["pid"]
         return self.driver
 
