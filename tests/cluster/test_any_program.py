@@ -71,13 +71,14 @@ def same_age():
 
 
 def printed():
-    """The steps of one worker that prints them are the job's, and its samples those that it prints itself."""
+    """The steps of one worker that prints them are the job's, and its samples those that it prints itself: over so long
+    that 2 % are more than a busy machine lets a line wait."""
     text = """
 import os, time
 print("unbuffered", os.environ.get("PYTHONUNBUFFERED"))
 began = None
 for step in range(1, 101):
-    time.sleep(0.02)
+    time.sleep(0.2)
     if os.environ["RANK"] == "0" and step % 5 == 0:
         now = time.monotonic()
         print(f"step {step}/100", end="\\r" if step % 10 else "\\n", flush=True)
@@ -154,14 +155,20 @@ def echo():
     text = """
 import os, sys, time
 mark = os.environ["EDDIS_TEST_MARK"] + "-gone"
+def await_link(path):
+    while not os.path.lexists(path):
+        time.sleep(0.01)
 if os.environ["RANK"] == "1":
     try:
         raise ValueError("bad sample 17")
-    finally:
-        open(mark, "w").close()  # connections close, and the process takes its time to end
-        time.sleep(0.5)
-while not os.path.exists(mark):
-    time.sleep(0.01)
+    finally:  # connections close, and the process takes its time to end
+        await_link(mark + "-pid")
+        other = "/proc/" + os.readlink(mark + "-pid")
+        os.symlink("1", mark)
+        while os.path.exists(other):
+            time.sleep(0.01)
+os.symlink(str(os.getpid()), mark + "-pid")
+await_link(mark)
 raise RuntimeError("[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:9")
 """
     with script("echo", text, "--restarts", "0") as j:

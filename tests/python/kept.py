@@ -41,15 +41,22 @@ def is_waiting(folder: pathlib.Path) -> bool:
     return (folder / "waiting").exists() and any(json.loads(line)["samples"] for line in told if line.endswith("\n"))
 
 
+def has_heard(folder: pathlib.Path) -> bool:
+    """Whether eddis-run has begun to stop the job."""
+    return any("then stopping" in path.read_text() for path in folder.parent.glob("state/eddis/jobs/*/events.jsonl"))
+
+
 def stopped(folder: pathlib.Path, signal: int, *options: str, **settings: Any) -> tuple[int, str]:
-    """The same; while a worker is at what do=wait does eddis-run gets this signal, and when it has heard it the worker
-    goes on."""
+    """The same; while a worker is at what do=wait does eddis-run gets this signal, and when it has heard it and the
+    agent has had time to hear of it the worker goes on."""
     process = began(folder.parent, *job(folder, *options, "do=wait", **settings))
     try:
         end = time.monotonic() + MINUTES
         while not is_waiting(folder) and process.poll() is None and time.monotonic() < end:
             time.sleep(0.05)
         process.send_signal(signal)
+        while not has_heard(folder) and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.05)
         time.sleep(1)
         (folder / "go").touch()
         output = process.communicate(timeout=MINUTES)[0]
