@@ -198,7 +198,7 @@ int run_resume_alone(const char *word, bool other, struct eddis_error *err)
     explicit_bzero(d.owner, sizeof d.owner);
     if (rc == -EREMOTE)
         return eddis_fail(err, rc,
-                          "--resume %s: the job has its driver on '%s', where alone can be told "
+                          "--resume %s: the job's driver is on '%s', and only there it shows "
                           "whether it runs; name a checkpoint and a train.yaml if that is dead",
                           word, d.host);
     if (rc == 1)

@@ -352,6 +352,11 @@ static int restore_check(const struct eddis *e, const struct checkpoint_meta *m,
 
     if (m->samples == samples && m->batch == batch && m->seed == e->seed)
         return 0;
+    if (m->batch == batch && m->seed == e->seed) /* eddis-run has compared these two */
+        return eddis_fail(err, -EINVAL,
+                          "the checkpoint was made with %lld samples an epoch and this job has "
+                          "%lld: go on with the data of then, or begin without --resume",
+                          (long long)m->samples, (long long)samples);
     return eddis_fail(err, -EINVAL,
                       "the checkpoint was made with %lld samples an epoch, a global batch of %lld "
                       "and seed %llu, this job has %lld, %lld and %llu",

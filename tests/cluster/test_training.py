@@ -326,6 +326,21 @@ def resumed_damaged():
         assert k.summary()["samples"] == 3 * 1437, k.summary()
 
 
+def resumed_samples():
+    """How many samples there are the program alone can tell: its workers refuse a checkpoint of others before the first
+    step, and are not started again."""
+    for sync in "sync", "async":
+        mode = ["--set", f"sync.mode={sync}"]
+        with training(2, *mode, checkpoint_every=3) as j:
+            j.check(0, "ok")
+        other = [*mode, "--resume", j.dir + "/", "--set", "command=[eddis-train, --data, "
+                 f"{os.path.join(SOURCE, 'examples/digits/digits.csv')}, --test, '300', --widths, '64', --epochs, '3']"]
+        with training(3, *other) as k:
+            k.check(2, "rank_exit", "the checkpoint was made with 1437 samples an epoch and this job has 1497",
+                    "not started again", failed_rank=(0, 1, 2, 3))
+            assert k.summary()["restarts"] == k.summary()["samples"] == 0, k.summary()
+
+
 def resumed_big():
     """A checkpoint that takes its time to read is told of before, with its size."""
     with training(1, checkpoint_every=6) as j:
@@ -384,4 +399,4 @@ def unwritable():
 
 
 run([figures, jitter, too_short, preempted, interrupted, stopped_unsaved, interrupted_hanging, by_time, shared_folder, resumed_running,
-     resumed_damaged, resumed_big, unwritable], sys.argv[3:])
+     resumed_damaged, resumed_samples, resumed_big, unwritable], sys.argv[3:])
