@@ -145,11 +145,11 @@ static const struct job_key table[] = {
       "steps over which the learning rate rises from almost nothing", NULL,
       WHOLE(learning_rate.warmup_steps, 0, BILLION, NULL, "0") },
     { "progress.pattern", "text or none", "none",
-      "finds the number of a step in what a worker prints: a POSIX extended regular expression, "
-      "first group",
+      "finds how many steps are done in what a worker prints: a POSIX extended regular "
+      "expression, whose first group is the number",
       NULL, TEXT(progress.pattern, "none", false, job_check_progress, "none") },
     { "progress.samples", "whole number or none", "none",
-      "samples of one such step of a worker that prints it", NULL,
+      "samples of one step of a worker that prints steps", NULL,
       WHOLE(progress.samples, 1, BILLION, "none", "none") },
     { "communication.bucket_mb", "number or auto", "auto",
       "megabytes (2^20 bytes) of gradients sent together; auto: measured in the first steps", NULL,
