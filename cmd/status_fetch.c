@@ -7,6 +7,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/model/job.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -96,6 +97,21 @@ static int check_folder(const struct job_folder *f, struct eddis_error *err)
     return eddis_fail(err, -ENOENT, "'%s' is no job's folder: there is no job.yaml in it", f->path);
 }
 
+/* What is to be known of a job that has nobody left to tell it. */
+static void say_lost(const struct job_folder *f, struct job_status *ret)
+{
+    cleanup_free char *path = file_join(f->path, "job.yaml");
+    struct job *job = NULL;
+
+    (void)snprintf(ret->message, sizeof ret->message, "the driver is gone and has left no summary");
+    if (path && job_read(path, &job, NULL) == 0)
+        (void)snprintf(ret->message, sizeof ret->message,
+                       "the driver is gone and has left no summary; workers run on for the rest of "
+                       "its lease at most (timeouts.lease, %g s)",
+                       (double)job->timeouts.lease_ns / CLOCK_S);
+    job_free(job);
+}
+
 static int from_files(const struct job_folder *f, enum job_state otherwise, struct job_status *ret,
                       struct eddis_error *err)
 {
@@ -119,7 +135,7 @@ static int from_files(const struct job_folder *f, enum job_state otherwise, stru
         ret->reason[0] = '\0'; /* what the driver meant to say, and nobody knows whether it held */
         ret->exit_code = -1;
         if (!ret->message[0])
-            strcpy(ret->message, "the driver is gone and has left no summary");
+            say_lost(f, ret);
     }
     return 0;
 }

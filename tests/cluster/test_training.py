@@ -290,6 +290,7 @@ def resumed_running():
         j.process.wait()
         p = subprocess.run([os.path.join(BUILD, "cmd/eddis-status"), j.dir + "/"], text=True, capture_output=True, timeout=PATIENCE)
         assert p.returncode == 0 and f"  eddis-run --cleanup {j.dir}/ ends what may be left of it, --resume goes on" in p.stdout, p
+        assert "workers run on for the rest of its lease at most (timeouts.lease, 5 s)" in p.stdout, p
         with training(1, "--resume", j.dir + "/") as k:
             k.end()  # all was trained before
             assert f"is gone (pid {j.process.pid}); waiting " in k.err, k.err
