@@ -52,10 +52,9 @@ static const struct option_row rows[] = {
 };
 
 #define NEEDLESS "leave it out: eddis-run needs no rendezvous"
-#define BEHIND                                                                                     \
-    "the program and its arguments stand behind --: eddis-run -- python3 -m package.train"
-#define SHOWN  "each worker's output has a file and is shown; see --ranks and --log-dir"
-#define OF_MPI "what mpirun is to be given stands in mpi.args of train.yaml"
+#define BEHIND   "the program and its arguments come after --: eddis-run -- python3 -m package.train"
+#define SHOWN    "each worker's output has a file and is shown; see --ranks and --log-dir"
+#define OF_MPI   "what mpirun is to be given stands in mpi.args of train.yaml"
 
 /* Of torchrun, horovodrun, mpirun, srun and deepspeed. */
 static const struct option_foreign foreign[] = {
@@ -267,7 +266,7 @@ static int read_words(int argc, char **argv, struct run_request *r, struct words
             return 0;
         } else if (w->file)
             rc = eddis_fail(err, -EINVAL,
-                            "\"%s\" and \"%s\": one job at a time; a command stands behind --",
+                            "\"%s\" and \"%s\": one job at a time; a command comes after --",
                             w->file, i.value);
         else
             w->file = i.value;
@@ -328,7 +327,7 @@ static int open_job(const struct words *w, struct run_request *r, struct eddis_e
     char folder[PATH_MAX];
 
     if (w->file && w->command)
-        return eddis_fail(err, -EINVAL, "give either \"%s\" or a command behind --, not both",
+        return eddis_fail(err, -EINVAL, "give either \"%s\" or a command after --, not both",
                           w->file);
     if (w->file) {
         int rc =
@@ -346,7 +345,7 @@ static int open_job(const struct words *w, struct run_request *r, struct eddis_e
         command = nothing; /* devices are measured without a job, too */
     else if (!w->command)
         return eddis_fail(err, -EINVAL,
-                          "which job? name a train.yaml, or a command behind --; see eddis-run "
+                          "which job? name a train.yaml, or a command after --; see eddis-run "
                           "--help");
     if (!getcwd(folder, sizeof folder))
         return eddis_fail_errno(err, -errno, "cannot tell the current folder");

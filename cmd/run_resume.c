@@ -97,7 +97,7 @@ static int find_file(const char *word, char **ret, struct eddis_error *err)
     if (rc == -ENOENT && stat(word, &st) == 0)
         return eddis_fail(err, -EINVAL,
                           "--resume %s: this is no job's folder, so it does not say what to run; "
-                          "name a train.yaml, too, or a command behind --",
+                          "name a train.yaml, too, or a command after --",
                           word);
     if (rc < 0)
         return rc;

@@ -162,11 +162,25 @@ static void add_nested(const char *name, const struct job_node *value, struct st
         strbuf_add(b, "}");
 }
 
+/* The key of which `dotted` is a part, as env of env.HOME; NULL: none. */
+static const struct job_key *key_around(const struct job_table *t, const char *dotted)
+{
+    const struct job_key *key = NULL;
+    char name[PATH_SIZE];
+
+    for (const char *dot = strchr(dotted, '.'); dot && !key; dot = strchr(dot + 1, '.')) {
+        snprintf(name, sizeof name, "%.*s", (int)(dot - dotted), dotted);
+        key = job_key_find(t, name);
+    }
+    return key;
+}
+
 static int unknown_key(const struct job_reader *r, const struct job_table *t, const char *group,
                        const struct job_node *n, struct eddis_error *err)
 {
     char below[JOB_MAX_KEYS][32], where[PATH_SIZE + 2];
     const char *names[JOB_MAX_KEYS], *nearest, *dotted = NULL;
+    const struct job_key *around = r->flag && !*group ? key_around(t, n->key) : NULL;
     size_t count = job_keys_below(t, group, below);
     struct strbuf b = { 0 };
     int rc;
@@ -179,7 +193,9 @@ static int unknown_key(const struct job_reader *r, const struct job_table *t, co
     if (!nearest)
         nearest = nearest_elsewhere(t, n->key);
     snprintf(where, sizeof where, *group ? "\"%s\"" : "%s", *group ? group : "the job");
-    if (dotted && strchr(dotted, '.')) {
+    if (around) {
+        strbuf_addf(&b, "set all of \"%s\", which is one key", around->name);
+    } else if (dotted && strchr(dotted, '.')) {
         strbuf_add(&b, "write ");
         add_nested(dotted, n, &b);
     } else if (nearest) {
@@ -257,7 +273,7 @@ static int read_key(const struct job_reader *r, const struct job_table *t, const
         return job_group_read(r, t, path, n, err);
     job_node_words(n, words, sizeof words);
     return job_wrong(r, n->line, n->column, err,
-                     "\"%s\" is %s; write a map of its keys, the first is \"%s\"", path, words,
+                     "\"%s\" is %s; write its keys, as in %s: {%s: ...}", path, words, n->key,
                      below[0]);
 }
 

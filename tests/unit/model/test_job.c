@@ -273,8 +273,8 @@ static const struct {
                                                "remove it" },
     { C "binding: 5", "2:10: \"binding\" is \"5\"; write auto or none" },
     /* types and ranges */
-    { C "batch: 5", "2:8: \"batch\" is \"5\"; write a map of its keys, the first is \"global\"" },
-    { C "batch:", "2:7: \"batch\" is empty; write a map of its keys, the first is \"global\"" },
+    { C "batch: 5", "2:8: \"batch\" is \"5\"; write its keys, as in batch: {global: ...}" },
+    { C "batch:", "2:7: \"batch\" is empty; write its keys, as in batch: {global: ...}" },
     { C "seed:", "2:6: \"seed\" is empty; write a whole number from 0 to 9223372036854775807" },
     { C "seed: null",
       "2:7: \"seed\" is empty; write a whole number from 0 to 9223372036854775807" },

@@ -503,7 +503,7 @@ static const struct {
     { "nodes: [{host: a, ssh: {usr: x}}]",
       "3:25: unknown key \"usr\" in \"nodes.ssh\"; did you mean \"user\"?" },
     { "nodes: [{host: a, ssh: x}]",
-      "3:24: \"nodes.ssh\" is \"x\"; write a map of its keys, the first is \"user\"" },
+      "3:24: \"nodes.ssh\" is \"x\"; write its keys, as in ssh: {user: ...}" },
     { "nodes: [{host: a, workers: 0}]", "3:28: \"nodes.workers\" is \"0\"; write a whole number "
                                         "from 1 to 1024 or auto" },
     { "nodes: [{host: a, batch: {maxx: 4}}]",

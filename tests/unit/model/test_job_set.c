@@ -4,6 +4,7 @@
 #include "tests/unit/suite.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A job that is resumed in another mode: its file has keys of the one before, and stays as it is.
@@ -66,8 +67,29 @@ START_TEST(from_command)
 }
 END_TEST
 
+/* A flag sets a map as a whole. */
+START_TEST(inside)
+{
+    static const char yaml[] = "command: a\n";
+    static const char *const rows[][2] = { { "env.HOME", "env" }, { "mpi.mca.a", "mpi.mca" } };
+    struct eddis_error err;
+    struct job *job;
+    char all[64];
+
+    ck_assert_int_eq(job_parse(yaml, strlen(yaml), "t", "/w", &job, NULL), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        (void)snprintf(all, sizeof all, "; set all of \"%s\", which is one key", rows[i][1]);
+        ck_assert_int_eq(job_set(job, rows[i][0], "b", "--set", &err), -EINVAL);
+        ck_assert_msg(strstr(err.text, all) != NULL, "%s", err.text);
+    }
+    ck_assert_int_eq(job_set(job, "env", "{HOME: b}", "--set", &err), 0);
+    job_free(job);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, inside);
     tcase_add_test(tc, overruled);
     tcase_add_test(tc, from_command);
 }
