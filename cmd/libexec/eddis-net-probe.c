@@ -4,6 +4,7 @@
  * Rank 0 prints what was measured as one line of JSON.  A rank that gets no answer prints who did
  * not give it, and ends at once: MPI itself would wait for ever.
  */
+#include "lib/base/boot_id.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/crc32.h"
 #include "profiler/probe_network.h"
@@ -25,10 +26,10 @@ static void print(const struct network *n)
 /* Containers of one machine, which share its cores, have booted once. */
 static int64_t machine_number(int rank)
 {
-    char text[64] = "";
-    cleanup_file FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    char text[BOOT_ID_CHARS];
 
-    if (!f || !fgets(text, sizeof text, f))
+    boot_id_read(text);
+    if (!text[0])
         return -1 - rank; /* as far as is known it has one for itself */
     return crc32_update(0, text, strlen(text));
 }

@@ -3,6 +3,8 @@
  */
 #include "node_numbers.h"
 
+#include "lib/base/boot_id.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,22 +15,17 @@
 /* Ranks that can share memory have the same: host, boot and process numbers. */
 struct node_name {
     char host[256];
-    char boot[40];
+    char boot[BOOT_ID_CHARS];
     uint64_t pid_space;
 };
 
 static void node_name(struct node_name *ret)
 {
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
     struct stat st;
 
     memset(ret, 0, sizeof *ret);
     gethostname(ret->host, sizeof ret->host - 1);
-    if (f) {
-        if (!fgets(ret->boot, sizeof ret->boot, f))
-            ret->boot[0] = '\0';
-        fclose(f);
-    }
+    boot_id_read(ret->boot);
     if (stat("/proc/self/ns/pid", &st) == 0)
         ret->pid_space = (uint64_t)st.st_ino;
 }
