@@ -242,13 +242,20 @@ static void start_profile(const struct machine *m, struct node_profile *p)
     fill_now(m, p);
 }
 
+static bool must_read(const struct probe *b)
+{
+    const char *path = b->options->read_path;
+
+    return path && (strcmp(path, b->p->read_path) != 0 || isnan(b->p->read_bytes_per_s));
+}
+
 /* The data path may be another than the cached one; without one its figure is left out. */
 static bool read_again(struct probe *b)
 {
     const char *path = b->options->read_path;
     struct isolated child;
 
-    if (path && strcmp(path, b->p->read_path) == 0 && !isnan(b->p->read_bytes_per_s))
+    if (path && !must_read(b))
         return false;
     b->p->read_path[0] = 0;
     b->p->read_bytes_per_s = NAN;
@@ -319,15 +326,17 @@ void profiler_note_busy(struct node_profile *p)
                  p->load, p->threads);
 }
 
-static void load_or_measure(struct probe *b)
+static int load_or_measure(struct probe *b, struct eddis_error *ret_err)
 {
     struct eddis_error err = { 0 };
     int rc = load(b, &err);
 
+    if (b->options->kept_only && (rc < 0 || must_read(b)))
+        return eddis_fail(ret_err, -ENODATA, "there is no profile that is kept of it all");
     if (rc == 0) {
         if (read_again(b))
             store(b);
-        return;
+        return 0;
     }
     start_profile(&b->machine, b->p);
     measure(b);
@@ -336,6 +345,7 @@ static void load_or_measure(struct probe *b)
         profiler_note_busy(b->p);
     if (rc != -ENOENT) /* that there is none is no news */
         note_add(b->p, "%s: measured anew", err.text);
+    return 0;
 }
 
 int profiler_run(const struct profiler_options *o, struct node_profile *ret,
@@ -354,7 +364,9 @@ int profiler_run(const struct profiler_options *o, struct node_profile *ret,
     b->p = p;
     b->deadline_ns = clock_now_ns() + PROFILER_MOST_NS;
     machine_read("", o->visible, &b->machine);
-    load_or_measure(b);
+    rc = load_or_measure(b, err);
+    if (rc < 0)
+        return rc;
     rc = emulated_apply(o->emulate, o->n_emulate, p, err);
     if (rc < 0)
         return rc;

@@ -12,6 +12,7 @@
 #include "lib/model/job.h"
 #include "lib/model/profile.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Longest profile, whatever hangs: the agent allows 20 s. */
@@ -24,10 +25,14 @@ struct profiler_options {
     const char *visible;                /* CUDA_VISIBLE_DEVICES; NULL: unset */
     const struct job_emulated *emulate; /* [n_emulate], in the place of the devices */
     int n_emulate;
+    bool kept_only; /* measure nothing: -ENODATA where that would be needed */
 };
 
+/* What eddis-probe exits with after that. */
+enum { PROFILER_EXIT_UNMEASURED = 3 };
+
 /* Profile this node.  Blocks for PROFILER_MOST_NS and a little at most; the caller has no other
- * thread.  Fails only for bad options or without memory.
+ * thread.  Fails only for bad options, without memory, and with -ENODATA for kept_only.
  */
 int profiler_run(const struct profiler_options *o, struct node_profile *ret,
                  struct eddis_error *err);

@@ -16,6 +16,7 @@ enum { EXIT_USAGE = 2 };
 static const struct option_row rows[] = {
     { "emulate", 0, "RATE:A_S:C_S", "a device that a CPU emulates; may be repeated" },
     { "cache-seconds", 0, "N", "take a profile up to N seconds old (604800; 0: measure anew)" },
+    { "kept-only", 0, NULL, "measure nothing: without a kept profile of it all exit 3" },
     { "read", 0, "PATH", "measure also how fast this file or folder is read" },
     { "help", 'h', NULL, "print this" },
     { "version", 0, NULL, "print the version" },
@@ -76,6 +77,10 @@ static int take_option(const struct options_item *item, struct wish *w, struct e
                           item->value);
     if (options_is(item, "cache-seconds"))
         return parse_seconds(item->value, &w->profiler.cache_ns, err);
+    if (options_is(item, "kept-only")) {
+        w->profiler.kept_only = true;
+        return 0;
+    }
     if (options_is(item, "read")) {
         w->profiler.read_path = item->value;
         return 0;
@@ -144,5 +149,5 @@ int main(int argc, char **argv)
         rc = print(&p, &err);
     if (rc < 0)
         fprintf(stderr, "eddis-probe: %s\n", err.text);
-    return rc == -EINVAL ? EXIT_USAGE : rc < 0;
+    return rc == -EINVAL ? EXIT_USAGE : rc == -ENODATA ? PROFILER_EXIT_UNMEASURED : rc < 0;
 }
