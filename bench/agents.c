@@ -337,6 +337,7 @@ static int ask(struct agent *a, struct eddis_error *err)
 
 static int enroll(struct agent *a, struct eddis_error *err)
 {
+    /* without .machine: each is one of its own */
     struct hello h = { .protocol = PROTOCOL_VERSION,
                        .agent = a->brief->agent,
                        .pid = (int)getpid(),

@@ -266,10 +266,12 @@ static void order_generation(struct launching *l, enum order_type type)
                         &(struct order){ .type = type, .generation = l->run->state.generation });
 }
 
-static void profile(struct launching *l, int agent)
+static void profile(struct launching *l, int agent, bool turn)
 {
-    const struct order o = { .type = ORDER_PROFILE };
+    const struct order o = { .type = ORDER_PROFILE, .turn = turn };
 
+    if (turn)
+        job_run_say(l->run, JOB_EVENT_MEASURES, agent, -1, "");
     if (agent >= 0)
         job_run_order(l->run, agent, &o);
     else
@@ -320,8 +322,8 @@ static bool on_action(void *self, const struct action *a)
 {
     struct launching *l = self;
 
-    if (a->type == ACTION_PROFILE)
-        profile(l, a->agent);
+    if (a->type == ACTION_PROFILE || a->type == ACTION_MEASURE)
+        profile(l, a->agent, a->type == ACTION_MEASURE);
     else if (a->type == ACTION_PREPARE)
         prepare(l);
     else if (a->type == ACTION_CHECK)

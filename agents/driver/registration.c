@@ -151,6 +151,7 @@ int registration_hello(struct registration *r, const struct inbox_item *i, int64
     a->may_have_left = true; /* what was there before, its keeper has ended */
     a->shared_logs = h->shared_logs;
     (void)snprintf(a->log_dir, sizeof a->log_dir, "%s", h->log_dir);
+    memcpy(run->state.agent[i->agent].machine, h->machine, sizeof h->machine);
     starter_registered(r->starter, i->agent);
     http_reply(i->x, 200, "{}");
     job_run_say(run, JOB_EVENT_REGISTERED, i->agent, -1, "");

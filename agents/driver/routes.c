@@ -6,6 +6,7 @@
 
 static const struct route events[] = {
     [EVENT_PROFILE] = { { SUBJECT_REGISTRATION, SUBJECT_TELLING } },
+    [EVENT_UNMEASURED] = { { SUBJECT_TELLING } },
     [EVENT_PREPARED] = { { SUBJECT_TELLING } },
     [EVENT_CHECKED] = { { SUBJECT_TELLING } },
     [EVENT_RANK_STARTED] = { { SUBJECT_TELLING, SUBJECT_LOGS } },
@@ -26,6 +27,7 @@ static const struct route events[] = {
 
 static const struct route actions[] = {
     [ACTION_PROFILE] = { { SUBJECT_LAUNCHING } },
+    [ACTION_MEASURE] = { { SUBJECT_LAUNCHING } },
     [ACTION_NETWORK] = { { SUBJECT_NETWORK } },
     [ACTION_FORGET] = { { SUBJECT_NETWORK } },
     [ACTION_PLAN] = { { SUBJECT_PLANNING, SUBJECT_NETWORK } },

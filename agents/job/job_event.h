@@ -15,7 +15,8 @@ enum job_event {
     JOB_EVENT_START_AGAIN,
     JOB_EVENT_AGENT_ENDED,
     JOB_EVENT_SESSION_ENDED,
-    JOB_EVENT_NETWORK, /* chosen, left out or measured */
+    JOB_EVENT_MEASURES, /* an agent's turn on its machine */
+    JOB_EVENT_NETWORK,  /* chosen, left out or measured */
     JOB_EVENT_NETWORK_FAILED,
     JOB_EVENT_PLAN_PUBLISHED,
     JOB_EVENT_PLAN_AGREED,
@@ -29,6 +30,7 @@ enum job_event {
     JOB_EVENT_ENDED,
     /* that agents report */
     JOB_EVENT_PROFILED,
+    JOB_EVENT_UNMEASURED,
     JOB_EVENT_PREPARED,
     JOB_EVENT_CHECKED,
     JOB_EVENT_RANK_STARTED,

@@ -262,8 +262,14 @@ static void probe_ended(struct agent *a, int status)
     cleanup_free char *text = NULL;
     struct eddis_error err = { 0 };
     struct event e = { .type = EVENT_PROFILE, .generation = a->probe_order, .rank = -1 };
+    int rc = probe_finish(&a->probe, status, &text, &err);
 
-    if (probe_finish(&a->probe, status, &text, &err) < 0) {
+    if (rc == -ENODATA) {
+        e.type = EVENT_UNMEASURED;
+        voice_tell(&a->voice, &e, clock_now_ns());
+        return;
+    }
+    if (rc < 0) {
         voice_failed(&a->voice, EVENT_FAILED, a->probe_order, &err);
         return;
     }

@@ -4,6 +4,7 @@
 
 #include "agents/job/checkpoints.h"
 #include "agents/protocol/timing.h"
+#include "lib/base/boot_id.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/proctree.h"
@@ -26,7 +27,7 @@ static const char *const names[] = { "none",   "profile",   "prepare", "check", 
 static int profile(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     a->probe_order = o->generation;
-    return probe_start(&a->probe, a->brief, err);
+    return probe_start(&a->probe, a->brief, o->turn, err);
 }
 
 static int prepare(struct agent *a, const struct order *o, struct eddis_error *err)
@@ -258,6 +259,7 @@ static int ask_registration(struct agent *a, struct eddis_error *err)
     cleanup_free char *text = NULL;
 
     memcpy(h.mpi_version, a->mpi_version, sizeof h.mpi_version);
+    boot_id_read(h.machine);
     if (a->brief->host[0])
         strcpy(h.host, a->brief->host);
     else if (gethostname(h.host, sizeof h.host - 1) < 0)

@@ -11,6 +11,7 @@
 #include "lib/base/program.h"
 #include "lib/base/spawn.h"
 #include "lib/base/text.h"
+#include "profiler/profiler.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -22,7 +23,7 @@
 
 enum { MAX_PROFILE = 512 << 10, MAX_WORDS = 400 };
 
-static int arguments(const struct brief *b, struct strlist *ret, struct eddis_error *err)
+static int arguments(const struct brief *b, bool turn, struct strlist *ret, struct eddis_error *err)
 {
     char path[PATH_MAX];
     int rc = program_path("eddis-probe", path, sizeof path, err);
@@ -37,6 +38,8 @@ static int arguments(const struct brief *b, struct strlist *ret, struct eddis_er
     }
     strlist_addf(ret, "--cache-seconds");
     strlist_addf(ret, "%lld", (long long)(b->cache_ns / CLOCK_S));
+    if (!turn && !b->n_emulate)
+        strlist_addf(ret, "--kept-only");
     if (b->data_path) {
         strlist_addf(ret, "--read");
         strlist_addf(ret, "%s", b->data_path);
@@ -51,7 +54,7 @@ static void close_files(struct probe *p)
     p->pid = 0;
 }
 
-int probe_start(struct probe *p, const struct brief *b, struct eddis_error *err)
+int probe_start(struct probe *p, const struct brief *b, bool turn, struct eddis_error *err)
 {
     struct strlist argv = { 0 };
     struct spawn s = {
@@ -69,7 +72,7 @@ int probe_start(struct probe *p, const struct brief *b, struct eddis_error *err)
     if (p->out < 0 || p->err < 0)
         rc = eddis_fail_errno(err, -errno, "cannot make a file in memory");
     else
-        rc = arguments(b, &argv, err);
+        rc = arguments(b, turn, &argv, err);
     s.argv = (const char *const *)argv.item;
     if (rc == 0)
         rc = spawn_start(&s, &p->pid, err);
@@ -103,7 +106,9 @@ int probe_finish(struct probe *p, int status, char **ret, struct eddis_error *er
 {
     int rc = 0;
 
-    if (status != 0)
+    if (WIFEXITED(status) && WEXITSTATUS(status) == PROFILER_EXIT_UNMEASURED)
+        rc = eddis_fail(err, -ENODATA, "the node has not been measured");
+    else if (status != 0)
         rc = fail(p, status, err);
     else if (lseek(p->out, 0, SEEK_SET) < 0)
         rc = eddis_fail_errno(err, -errno, "cannot read the profile");

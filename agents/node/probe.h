@@ -19,11 +19,15 @@ struct probe {
     int64_t deadline_ns;
 };
 
-/* Start eddis-probe as the brief says. */
-int probe_start(struct probe *p, const struct brief *b, struct eddis_error *err);
+/* Start eddis-probe as the brief says.  Without turn, when others of this machine may measure, it
+ * takes a kept profile only; but what emulated devices stand in for no plan makes use of, so that
+ * it is measured all the same.
+ */
+int probe_start(struct probe *p, const struct brief *b, bool turn, struct eddis_error *err);
 
 /* Take the result of a probe that has ended with this status, as waitpid's.  *ret: the profile's
- * text, for the caller to free.  An error ends with what the probe said on standard error.
+ * text, for the caller to free.  -ENODATA: there is none that is kept, and it was not the agent's
+ * turn.  An error ends with what the probe said on standard error.
  */
 int probe_finish(struct probe *p, int status, char **ret, struct eddis_error *err);
 

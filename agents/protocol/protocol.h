@@ -18,7 +18,8 @@
  *
  * Each order is answered by an event:
  *
- *   profile    -> profile (text of a node_profile), or failed
+ *   profile    -> profile (text of a node_profile), unmeasured where it would have to be measured
+ *                 and order.turn is not set, or failed
  *   prepare    -> prepared: node folder made, board made and the plan published, or failed
  *   check      -> checked: what all nodes must share is seen here, or failed
  *   start      -> rank_started for each rank as it comes up, mpirun_exit at the end; of the first
@@ -44,6 +45,7 @@
 #ifndef EDDIS_AGENTS_PROTOCOL_PROTOCOL_H
 #define EDDIS_AGENTS_PROTOCOL_PROTOCOL_H
 
+#include "lib/base/boot_id.h"
 #include "lib/base/error.h"
 #include "lib/board/layout.h"
 #include "lib/model/core_loss.h"
@@ -112,6 +114,7 @@ struct hello {
     char host[256];
     char eddis_version[16];
     char mpi_version[64];
+    char machine[BOOT_ID_CHARS]; /* the same on nodes that share one and its cores; "" unknown */
     bool shared_logs;  /* the logs are in the driver's own folder: nothing need be fetched */
     char log_dir[512]; /* where they are; "": the path is longer */
     struct node_address address[PROTOCOL_MAX_ADDRESSES];
@@ -128,6 +131,7 @@ enum { PROTOCOL_EXIT_MEMORY = 79 };
 
 enum event_type {
     EVENT_PROFILE,
+    EVENT_UNMEASURED, /* there is no profile yet: measuring takes a turn */
     EVENT_PREPARED,
     EVENT_CHECKED,
     EVENT_RANK_STARTED,

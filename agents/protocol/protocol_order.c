@@ -31,6 +31,10 @@ static const struct field every_fields[] = {
     FIELD(struct order, generation, INT64, 0, INT32_MAX),
 };
 
+static const struct field profile_fields[] = {
+    FIELD(struct order, turn, BOOL, 0, 0),
+};
+
 static const struct field prepare_fields[] = {
     FIELD(struct order, probe, BOOL, 0, 0),
     FIELD(struct order, network, TEXT, 0, 0),
@@ -189,6 +193,8 @@ static int write_prepare(const struct order *order, json_t *o)
 static int write_own(const struct order *order, json_t *o)
 {
     switch (order->type) {
+    case ORDER_PROFILE:
+        return fields_write(profile_fields, N(profile_fields), order, o);
     case ORDER_PREPARE:
         return write_prepare(order, o);
     case ORDER_SETTLE:
@@ -386,6 +392,8 @@ static int read_prepare(struct order *order, const json_t *o, struct eddis_error
 static int read_own(struct order *order, const json_t *o, struct eddis_error *err)
 {
     switch (order->type) {
+    case ORDER_PROFILE:
+        return fields_read(profile_fields, N(profile_fields), o, order, err);
     case ORDER_PREPARE:
         return read_prepare(order, o, err);
     case ORDER_SETTLE:

@@ -69,6 +69,8 @@ struct order {
     int64_t number; /* from 1, one sequence per agent; 0 with ORDER_NONE */
     enum order_type type;
     int64_t generation;
+    /* profile */
+    bool turn; /* no other agent of the machine measures: this one may */
     /* prepare */
     bool probe;              /* the ranks measure the network instead of training */
     struct order_node *node; /* [n_nodes] by their first rank; mpirun runs on the first */

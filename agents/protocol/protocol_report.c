@@ -25,6 +25,7 @@ static const struct field hello_fields[] = {
     FIELD(struct hello, host, TEXT, 0, 0),
     FIELD(struct hello, eddis_version, TEXT, 0, 0),
     FIELD(struct hello, mpi_version, TEXT, 0, 0),
+    FIELD_LATE(struct hello, machine, NAME, 0, 0),
     FIELD(struct hello, shared_logs, BOOL, 0, 0),
     FIELD(struct hello, log_dir, TEXT, 0, 0),
 };
@@ -37,11 +38,11 @@ static const struct field address_fields[] = {
     FIELD(struct node_address, is_virtual, BOOL, 0, 0),
 };
 
-static const char *const event_names[] = { "profile",   "prepared",    "checked", "rank_started",
-                                           "rank_exit", "mpirun_exit", "relay",   "network",
-                                           "choice",    "committed",   "stopped", "logs",
-                                           "failed",    "unsettled",   "note",    "quiet",
-                                           "left" };
+static const char *const event_names[] = { "profile",      "unmeasured", "prepared",    "checked",
+                                           "rank_started", "rank_exit",  "mpirun_exit", "relay",
+                                           "network",      "choice",     "committed",   "stopped",
+                                           "logs",         "failed",     "unsettled",   "note",
+                                           "quiet",        "left" };
 
 static const struct field event_fields[] = {
     FIELD_WORD(struct event, type, event_names),
@@ -206,15 +207,15 @@ int hello_parse(const char *text, size_t n, struct hello *ret, struct eddis_erro
 {
     cleanup_json json_t *o = NULL;
     struct hello h = { 0 };
-    int rc = json_parse(text, n, "hello", &o, err);
+    int rc = json_parse(text, n, "hello", &o, err), members;
 
     if (rc < 0)
         return rc;
-    rc = fields_read(hello_fields, N(hello_fields), o, &h, err);
+    rc = members = fields_read(hello_fields, N(hello_fields), o, &h, err);
     if (rc >= 0)
         rc = read_addresses(&h, o, err);
     if (rc >= 0)
-        rc = fields_end(o, N(hello_fields) + 1, err);
+        rc = fields_end(o, (size_t)members + 1, err);
     if (rc < 0)
         return eddis_fail_prefix(err, rc, "hello");
     *ret = h;

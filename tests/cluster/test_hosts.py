@@ -4,9 +4,11 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 
 from cases import run
 from lab import HOME, LOGIN, Cluster, network
@@ -61,6 +63,46 @@ def check(c):
     assert p.returncode == 3 and not answer["ready"], p
     assert [bool(n["trouble"]) for n in answer["nodes"]] == [False, True, True], answer
     c.check_nothing_left()
+
+
+def turns(c):
+    """The hosts are one machine: who has no profile yet measures while no other does, and who has one is not
+    asked to."""
+    def jobs():
+        with c.job(["-H", "node1,node2,node3", "--", "true"]) as j:
+            assert j.end() == 0, (j.code, j.err, j.out)
+            return [(e["type"], e["node"]) for e in j.events() if e["type"] in ("measures", "profiled")]
+
+    for host in c.nodes:
+        shutil.rmtree(c.path(host, HOME + "/.cache/eddis"), ignore_errors=True)
+    with Measuring(c) as seen:
+        got = jobs()
+    assert sorted(node for _, node in got[::2]) == c.nodes, got
+    assert [kind for kind, _ in got] == ["measures", "profiled"] * 3, got
+    assert got[::2] == [("measures", node) for _, node in got[1::2]], got
+    assert seen.most == 1, f"{seen.most} hosts were measured at the same time"
+    assert [kind for kind, _ in jobs()] == ["profiled"] * 3
+
+
+class Measuring:
+    """On how many hosts a probe computed at the same time, as seen from outside: its measurements are children of
+    the one that the agent has started."""
+
+    def __init__(self, c):
+        self.c, self.most, self.over = c, 0, threading.Event()
+        self.thread = threading.Thread(target=self.look, daemon=True)
+
+    def look(self):
+        while not self.over.wait(0.02):
+            self.most = max(self.most, sum(len(self.c.pids(h, "eddis-probe")) > 1 for h in self.c.nodes))
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *ignored):
+        self.over.set()
+        self.thread.join()
 
 
 def background(c):
@@ -142,7 +184,7 @@ def doors(c):
     c.check_nothing_left()
 
 
-CASES = [unequal, left_early, check, background, refused, doors]
+CASES = [unequal, left_early, check, turns, background, refused, doors]
 
 
 with Cluster(3, build=BUILD) as c:

@@ -67,6 +67,7 @@ static bool is_current(const struct state *s, enum input_type type, const struct
 {
     switch (type) {
     case INPUT_PROFILED:
+    case INPUT_UNMEASURED:
     case INPUT_PROFILE_FAILED:
     case INPUT_NOTE:
         return true;
@@ -88,6 +89,8 @@ static enum input_type input_of(const struct state *s, int agent, const struct e
     switch (e->type) {
     case EVENT_PROFILE:
         return INPUT_PROFILED;
+    case EVENT_UNMEASURED:
+        return INPUT_UNMEASURED;
     case EVENT_PREPARED:
         return INPUT_PREPARED;
     case EVENT_CHECKED:

@@ -8,7 +8,8 @@
 #include <stdbool.h>
 
 enum action_type {
-    ACTION_PROFILE,    /* order .agent (-1: all) to profile */
+    ACTION_PROFILE,    /* order .agent (-1: all) to tell its profile if it need not measure */
+    ACTION_MEASURE,    /* it is .agent's turn to measure */
     ACTION_NETWORK,    /* answer with state_network_try, state_network_known or state_fail */
     ACTION_FORGET,     /* the cached network did not work: drop it */
     ACTION_PLAN,       /* make a plan of the usable nodes and call state_planned, state_finish,

@@ -23,6 +23,7 @@ static bool came(struct state *s, const struct state_input *in)
         return false;
     a->registered = true;
     a->starting = a->lost = false;
+    a->measuring = STATE_MEASURES_LOOKS;
     a->heard_ns = in->now_ns;
     (void)snprintf(a->host, sizeof a->host, "%s", in->text);
     return true;
@@ -47,21 +48,79 @@ void state_agent_is_late(struct state *s, const struct state_input *in)
 
 /* ---- measured ---- */
 
-void state_agent_measured(struct state *s, const struct state_input *in)
+static bool share_machine(const struct state_agent *a, const struct state_agent *b)
+{
+    return a == b || (a->machine[0] && strcmp(a->machine, b->machine) == 0);
+}
+
+/* The first agent of a's machine that looks or measures, or, if waiting, waits for that. */
+static struct state_agent *first_of_machine(const struct state *s, const struct state_agent *a,
+                                            bool waiting)
+{
+    for (int i = 0; i < s->o.n_agents; i++) {
+        struct state_agent *b = &s->agent[i];
+
+        if (b->measuring != STATE_MEASURES_NOTHING && !b->lost && !b->ended &&
+            (b->measuring == STATE_MEASURES_WAITS) == waiting && share_machine(a, b))
+            return b;
+    }
+    return NULL;
+}
+
+/* Agents of one machine would slow each other: they measure one after the other, once all that have
+ * a profile have told it.  Each has the phase's time for its turn.
+ */
+static void next_turn(struct state *s, int agent, int64_t now_ns)
+{
+    const struct state_agent *a = &s->agent[agent];
+    struct state_agent *next = first_of_machine(s, a, true);
+
+    if (!next || first_of_machine(s, a, false) || state_is_ending(s))
+        return;
+    next->measuring = STATE_MEASURES;
+    state_push(s, ACTION_MEASURE)->agent = (int)(next - s->agent);
+    if (s->phase == STATE_PHASE_PROFILE)
+        state_extend(s, now_ns);
+}
+
+/* It neither looks nor measures any more. */
+static void turn_over(struct state *s, const struct state_input *in)
+{
+    s->agent[in->agent].measuring = STATE_MEASURES_NOTHING;
+    next_turn(s, in->agent, in->now_ns);
+}
+
+void state_agent_wants_turn(struct state *s, const struct state_input *in)
+{
+    struct state_agent *a = &s->agent[in->agent];
+
+    if (a->measuring != STATE_MEASURES_LOOKS)
+        return;
+    a->measuring = STATE_MEASURES_WAITS;
+    next_turn(s, in->agent, in->now_ns);
+}
+
+static void measured(struct state *s, const struct state_input *in)
 {
     s->agent[in->agent].profiled = true;
+    turn_over(s, in);
+}
+
+void state_agent_measured(struct state *s, const struct state_input *in)
+{
+    measured(s, in);
     if (state_first_without(s, offsetof(struct state_agent, profiled), false) < 0)
         state_begin_network(s, in->now_ns);
 }
 
 void state_agent_measured_late(struct state *s, const struct state_input *in)
 {
-    s->agent[in->agent].profiled = true;
+    measured(s, in);
 }
 
 void state_agent_regrouped(struct state *s, const struct state_input *in)
 {
-    s->agent[in->agent].profiled = true;
+    measured(s, in);
     state_regroup(s, in->now_ns);
 }
 
@@ -69,6 +128,7 @@ void state_agent_regrouped(struct state *s, const struct state_input *in)
 void state_agent_measure_failed(struct state *s, const struct state_input *in)
 {
     state_say(s, "node %s: %.380s", state_host(s, in->agent), in->event->text);
+    turn_over(s, in);
 }
 
 void state_agent_note(struct state *s, const struct state_input *in)
@@ -109,6 +169,7 @@ void state_agent_silent(struct state *s, const struct state_input *in)
                    state_host(s, in->agent), (double)(in->now_ns - a->heard_ns) / CLOCK_S,
                    state_silence_ns(s) == s->o.node_lost_ns ? "node_lost" : "lease");
     gone(s, in->agent, a->heard_ns, text, in->now_ns);
+    turn_over(s, in);
     state_stopped(s, in->now_ns);
 }
 
@@ -205,6 +266,7 @@ void state_agent_ended(struct state *s, const struct state_input *in)
         ended_before(s, in->agent, in->text, in->now_ns);
     else
         ended_later(s, in->agent, in->text, in->now_ns);
+    turn_over(s, in);
 }
 
 void state_agent_not_started(struct state *s, const struct state_input *in)
@@ -230,5 +292,6 @@ void state_agent_revive(struct state *s, const struct state_input *in)
 
     a->starting = true;
     a->registered = a->profiled = a->part = a->ended = false;
+    a->measuring = STATE_MEASURES_NOTHING;
     state_push(s, ACTION_REVIVE)->agent = in->agent;
 }

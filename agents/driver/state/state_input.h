@@ -11,6 +11,7 @@
 enum input_type {
     INPUT_REGISTERED,
     INPUT_PROFILED,
+    INPUT_UNMEASURED,     /* an agent has no profile and wants a turn to measure */
     INPUT_PROFILE_FAILED, /* of an agent that has not been measured */
     INPUT_PREPARED,
     INPUT_CHECKED,
@@ -85,6 +86,7 @@ state_handler_fn state_agent_is_late;       /* when all are to leave */
 state_handler_fn state_agent_measured;      /* PROFILE */
 state_handler_fn state_agent_measured_late; /* for a generation to come */
 state_handler_fn state_agent_regrouped;     /* REGROUP */
+state_handler_fn state_agent_wants_turn;
 state_handler_fn state_agent_measure_failed;
 state_handler_fn state_agent_note;
 state_handler_fn state_agent_silent;

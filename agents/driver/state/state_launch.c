@@ -92,11 +92,23 @@ void state_launch_stop_failed(struct state *s, const struct state_input *in)
 
 /* ---- late ---- */
 
+/* Of those that have not measured it is the one whose turn it is, not those behind it. */
+static int late_agent(const struct state *s)
+{
+    const struct state_awaited *a = state_awaited(s);
+    int agent = state_first_without(s, a->member, a->parts);
+
+    for (int i = agent; i >= 0 && i < s->o.n_agents; i++)
+        if (s->phase == STATE_PHASE_PROFILE && s->agent[i].measuring == STATE_MEASURES)
+            return i;
+    return agent;
+}
+
 /* The sentence names whom all wait for. */
 void state_launch_agent_late(struct state *s, const struct state_input *in)
 {
     const struct state_awaited *a = state_awaited(s);
-    int agent = state_first_without(s, a->member, a->parts);
+    int agent = late_agent(s);
     char text[512];
 
     if (agent < 0) /* nobody is late; some node is named */

@@ -3,15 +3,28 @@
 #ifndef EDDIS_AGENTS_DRIVER_STATE_STATE_MEMBERS_H
 #define EDDIS_AGENTS_DRIVER_STATE_STATE_MEMBERS_H
 
+#include "lib/base/boot_id.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
+/* How far a start of an agent is with its devices. */
+enum state_measuring {
+    STATE_MEASURES_NOTHING,
+    STATE_MEASURES_LOOKS, /* whether they were measured before: it was asked for their profile */
+    STATE_MEASURES_WAITS, /* they were not, and another agent of its machine looks or measures */
+    STATE_MEASURES,       /* it is its turn */
+};
+
 struct state_agent {
-    bool remote;               /* its process is not on this machine; the caller's to set */
-    bool registered, profiled; /* this start of it */
-    bool starting;             /* again */
-    bool lost;                 /* not heard of for too long: nothing is expected of it */
-    bool ended;                /* nothing of it is left */
+    bool remote;                 /* its process is not on this machine; the caller's to set */
+    bool registered, profiled;   /* this start of it */
+    char machine[BOOT_ID_CHARS]; /* the same on all nodes that share one; "": it has one for itself,
+                                  * as far as is known; the caller's to set before it registers */
+    enum state_measuring measuring;
+    bool starting; /* again */
+    bool lost;     /* not heard of for too long: nothing is expected of it */
+    bool ended;    /* nothing of it is left */
     bool part, prepared, checked, stopped; /* of the generation */
     int failed_starts;                     /* running, that did not come to having ranks */
     bool idle_end;                         /* its last agent ended without ever having ranks */

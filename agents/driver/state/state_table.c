@@ -28,6 +28,7 @@ static const struct row {
                          "2122222222222322",
                          { state_agent_measured, state_agent_measured_late,
                            state_agent_regrouped } },
+    [INPUT_UNMEASURED] = { "unmeasured", ".1111111111111..", { state_agent_wants_turn } },
     [INPUT_PROFILE_FAILED] = { "profile failed",
                                "1122222222222222",
                                { state_launch_order_failed, state_agent_measure_failed } },

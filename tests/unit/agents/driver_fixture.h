@@ -36,6 +36,7 @@ static inline const char *action_word(const struct action *a)
         [ACTION_LAST_LINES] = "lines", [ACTION_NETWORK] = "network",
         [ACTION_FORGET] = "forget",    [ACTION_CHECK] = "check",
         [ACTION_REVIVE] = "revive",    [ACTION_RECOVERED] = "recovered",
+        [ACTION_MEASURE] = "measure",
     };
     static const char *const ladder[] = { "stop orderly", "stop failure", "stop kill" };
 
