@@ -158,6 +158,7 @@ void rebalance_figures(struct rebalance *r, int rank, const struct step_figures 
     s->plan = f->plan;
     s->steps = f->since + f->steps - s->first;
     s->exposed_s = f->exposed.median_s;
+    s->rest_s = fmax(f->total.median_s - f->own.median_s, s->exposed_s);
     r->fresh = true;
 }
 
@@ -252,6 +253,7 @@ void rebalance_published(struct rebalance *r, int64_t version, const int64_t *ba
     }
     r->period = period > 0 ? period : r->period;
     r->since = version;
+    r->predicted = 0;
     r->in_force_s = INFINITY;
     r->weigh = true;
 }

@@ -137,6 +137,14 @@ void rebalance_agreed(struct rebalance *r, int64_t version, double now_s);
  */
 bool rebalance_decide(struct rebalance *r, double now_s, struct rebalance_proposal *ret);
 
+/* Returns whether steps of the plan in force take another time than predicted_s, by 2.5 % or more,
+ * and fills *ret: the longest own time as it was learnt, and what the worker that waits least waits
+ * beside its own, for communication and for others whose times vary.  It wants 20 steps, and 20
+ * more whenever it was true.  Where workers or groups train models of their own nobody's time is
+ * the step's, and it is false.
+ */
+bool rebalance_predicts(struct rebalance *r, double predicted_s, double *ret);
+
 /* Borrows what was learnt of a worker. */
 const struct learner *rebalance_learner(const struct rebalance *r, int rank);
 

@@ -14,6 +14,7 @@ struct rebalance_member {
     int64_t batch, min, max, move; /* move: that led to batch */
     int64_t plan, first, steps;    /* version that it reports; its first step there, steps since */
     double exposed_s;
+    double rest_s; /* of a step, beside its own time: for communication and for others */
     struct rebalance_exposed mark,
         last; /* since when, and till when, exposed communication counts */
     bool marked;
@@ -53,6 +54,7 @@ struct rebalance {
      */
     double scale;
     int refits;
+    int64_t predicted;          /* steps of the plan in force when it was predicted by them */
     int in_vain;                /* contradictions in a row that no network explained */
     struct split_worker *split; /* [n], and so are these; scratch */
     struct modes_worker *worker;

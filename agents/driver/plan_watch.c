@@ -225,6 +225,16 @@ static void refine(struct plan_watch *w)
         publishing_refine(w->published, p);
 }
 
+/* What is predicted of the steps to come follows the first ones. */
+static void predict(struct plan_watch *w)
+{
+    double samples_per_s;
+
+    if (w->published->plans.plan &&
+        replanning_predicts(&w->replan, w->published->plans.plan, &samples_per_s))
+        publishing_predict(w->published, samples_per_s);
+}
+
 /* What is known is read again for a plan only: it may be files, and a large network's figures. */
 static void replan(struct plan_watch *w, int64_t now_ns)
 {
@@ -236,6 +246,7 @@ static void replan(struct plan_watch *w, int64_t now_ns)
 
     refine(w);
     watch_network(w);
+    predict(w);
     watch_memory(w);
     if (w->run->state.outcome != STATE_OUTCOME_OPEN ||
         !replanning_decide(&w->replan, now_ns, &wish))

@@ -266,6 +266,13 @@ void publishing_refine(struct publishing *s, struct plan *p)
     s->plans.plan = p;
 }
 
+void publishing_predict(struct publishing *s, double samples_per_s)
+{
+    s->plans.plan->predicted_samples_per_s = samples_per_s;
+    journal_plan(&s->run->journal, s->plans.plan);
+    figures_refine(&s->run->figures, s->plans.plan);
+}
+
 void publishing_checkpoint(struct publishing *s)
 {
     const struct run_plans *all = &s->plans;

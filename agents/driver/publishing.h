@@ -54,6 +54,9 @@ int publishing_replace(struct publishing *s, struct plan *p, struct eddis_error 
 /* Take p, which differs from the plan in what is predicted alone: nobody is told of another. */
 void publishing_refine(struct publishing *s, struct plan *p);
 
+/* Note what steps of the plan tell of those to come. */
+void publishing_predict(struct publishing *s, double samples_per_s);
+
 /* Put what rank 0 has chosen of the communication into the plan; text as of lib/model/choice.h. */
 void publishing_choice(struct publishing *s, const char *text);
 

@@ -319,6 +319,18 @@ struct plan *replanning_seconds(struct replanning *r, const struct plan *p,
     return again;
 }
 
+bool replanning_predicts(struct replanning *r, const struct plan *p, double *ret_per_s)
+{
+    double step_s;
+
+    if (!r->policy || p->relative || !(p->predicted_samples_per_s > 0) ||
+        !rebalance_predicts(r->policy, (double)p->global_batch / p->predicted_samples_per_s,
+                            &step_s))
+        return false;
+    *ret_per_s = (double)p->global_batch / step_s;
+    return true;
+}
+
 /* ---- what is kept ---- */
 
 void replanning_learnt(const struct replanning *r, const struct plan *p,

@@ -68,6 +68,11 @@ bool replanning_knows_seconds(const struct replanning *r, const struct plan *p);
 struct plan *replanning_seconds(struct replanning *r, const struct plan *p,
                                 const struct planner_known *known);
 
+/* Whether the steps of p, whose times are seconds, are not what it predicts; fills *ret with the
+ * samples per second that follow from them.  See rebalance_predicts.
+ */
+bool replanning_predicts(struct replanning *r, const struct plan *p, double *ret_per_s);
+
 /* Put what was measured of the workers of p, whose nodes' profiles these are, into *ret. */
 void replanning_learnt(const struct replanning *r, const struct plan *p,
                        const struct node_profile *const *node, struct learned_times *ret);
