@@ -135,20 +135,23 @@ static void step_empty(struct eddis *e)
     e->centre.flagged++;
 }
 
-/* The exchange with the centre, where it is due. */
+/* The exchange with the centre, where it is due.  It goes on between calls that time out, so that
+ * it counts from the first one.
+ */
 static int step_exchange(struct eddis *e, struct eddis_error *err)
 {
-    bool stale = comm_thread_staleness(e->comm_thread) > 0;
-    int64_t begin_ns = clock_now_ns();
     int rc;
 
-    if (!e->step.exchanging) /* a checkpoint may have come between */
-        e->step.due &= stale;
+    if (!e->step.exchanging) {
+        e->step.stale = comm_thread_staleness(e->comm_thread) > 0;
+        e->step.exchange_begun_ns = clock_now_ns();
+        e->step.due &= e->step.stale; /* a checkpoint may have come between */
+    }
     e->step.exchanging = true;
     rc = centre_step(&e->centre, replan_period(&e->replan, e->step.current.step), err);
     e->step.exchanging = rc < 0;
-    if (rc == 0 && stale && comm_thread_staleness(e->comm_thread) == 0)
-        e->step.exchange_ns = clock_now_ns() - begin_ns;
+    if (rc == 0 && e->step.stale && comm_thread_staleness(e->comm_thread) == 0)
+        e->step.exchange_ns = clock_now_ns() - e->step.exchange_begun_ns;
     e->step.written |= rc == 0 && e->step.due;
     return rc;
 }

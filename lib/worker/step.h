@@ -47,7 +47,9 @@ struct step {
     int64_t begun_ns;    /* the present step */
     bool due;            /* with several models: an exchange comes before the step after this one */
     bool exchanging;     /* a call has begun it, and timed out */
-    bool written;        /* the step's beginning has written values of parameters */
+    int64_t exchange_begun_ns; /* by that call ... */
+    bool stale;                /* ... when the model had steps that were not exchanged */
+    bool written;              /* the step's beginning has written values of parameters */
     struct mail_begin begin;
 
     pthread_mutex_t announce_lock;
