@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import sys
+import tempfile
 
 BUILD, SOURCE = (pathlib.Path(os.path.realpath(a)) for a in sys.argv[1:3])
 sys.path.insert(0, str(SOURCE / "bench"))
@@ -44,5 +45,33 @@ assert (told["bench"], told["seed"], told["clusters"]) == ("predict", 7, 1), tol
 assert [r["mode"] for r in told["rows"]] == ["sync", "async", "hybrid"], told
 for row in told["rows"]:
     assert row["predicted_samples_per_s"] > 0 and row["simulated_samples_per_s"] > 0, row
+    assert row["copied_step"] >= predict.AFTER and row["corrected_samples_per_s"] > 0, row
     assert row["workers"] == len(row["batches"]) and sum(row["batches"]) == predict.draw(7, 0)["batch"], row
     assert row["samples_per_s"] is None or row["ratio_predicted"] > 0, row
+
+
+class Rewritten:
+    """A job whose plan predicts 100 when it begins, and another speed in the end, as its driver writes it anew."""
+
+    def __init__(self, folder):
+        self.dir, self.process, self.asked = folder, self, 0
+        self.write("plan-1-1.json", {"predicted_samples_per_s": 100, "workers": [{"rank": 0, "batch": 8}]})
+
+    def write(self, name, *documents):
+        with open(os.path.join(self.dir, name), "w") as f:
+            f.writelines(json.dumps(d) + "\n" for d in documents)
+
+    def poll(self):
+        self.asked += 1
+        self.write("metrics.jsonl", {"steps_done": 20 * (self.asked > 1) + self.asked})
+        if self.asked > 3:
+            self.write("plan-1-1.json", {"predicted_samples_per_s": 50, "workers": [{"rank": 0, "batch": 8}]})
+        return 0 if self.asked > 4 else None
+
+    def end(self, seconds):
+        return 0
+
+
+with tempfile.TemporaryDirectory() as folder:
+    since, until, then, now = predict.plan_in_force(*predict.watched(Rewritten(folder), "sync"))
+    assert since == 22 and then["predicted_samples_per_s"] == 100 and now["predicted_samples_per_s"] == 50, (since, then, now)
