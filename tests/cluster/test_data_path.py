@@ -4,9 +4,11 @@
 Rank 1 reads from a file system each of whose reads, one for a sample, takes 16 ms.  Where it does not read
 ahead, three ranks compute 4 ms for a sample, so that it should have 4 of 48; eddis-train, which reads ahead,
 computes much faster.  An equal share is 16.  The cases
-look at shares and sentences, never at speeds.
+look at shares and sentences, and at the job's own count of steps, never at speeds.
 """
 
+
+import datetime
 import json
 import os
 import re
@@ -28,6 +30,7 @@ FOLDERS = Folders()
 DATA, PACES, SLOW = FOLDERS.path("work", "data"), FOLDERS.path("work", "paces"), FOLDERS.path("work", "slow")
 RANKS, FAIR, LITTLE = 3, 16, 9
 MS = 4  # of a sample
+SOON, READ_AHEAD = 20, 2  # steps within which it is named, and that may have been read ahead
 SETTINGS = ["--set", f"batch.global={RANKS * FAIR}", "--set", "sync.mode=sync", "--set", "binding=none", "--restarts", "0", "--"]
 AHEAD = ('exec eddis-train --data "$1/$RANK/images" --labels "$1/$RANK/labels" --memory 1K --model cnn --widths "$2" '
          '--threads 1 --eval-every 0 --epochs 100000')
@@ -76,15 +79,23 @@ def by_input(j):
     return [e for e in events(j, "straggler") if "(input, " in e["text"]]
 
 
+def agreed(j):
+    """[(first step, batches)] of the plans that were agreed on."""
+    found = [map(int, re.match(r"version (\d+) from step (\d+)", e["text"]).groups()) for e in events(j, "plan_agreed")]
+    return [(step, [w["batch"] for w in json.loads(j.file(f"plan-1-{v}.json"))["workers"]]) for v, step in found]
+
+
 def plans(j):
-    """Batches of those that were agreed on."""
-    versions = [int(re.match(r"version (\d+)", e["text"]).group(1)) for e in events(j, "plan_agreed")]
-    return [[w["batch"] for w in json.loads(j.file(f"plan-1-{v}.json"))["workers"]] for v in versions]
+    return [batches for _, batches in agreed(j)]
+
+
+def rows(j):
+    return [json.loads(line) for line in j.file("metrics.jsonl").split("\n")[:-1]]
 
 
 def steps(j):
     try:
-        return max((json.loads(line)["steps_done"] for line in j.file("metrics.jsonl").split("\n")[:-1]), default=0)
+        return max((row["steps_done"] for row in rows(j)), default=0)
     except FileNotFoundError:
         return 0
 
@@ -94,11 +105,28 @@ def interrupted(j):
     j.check(130, "interrupted")
 
 
+def moved_at(j):
+    """The first step under a plan that gives rank 1 little; None: there is none."""
+    return next((since for since, batches in agreed(j) if batches[1] <= LITTLE), None)
+
+
+def check_soon(j, event):
+    """By the job's count of steps when the event came, of a second before at most.  With few samples steps may be so short
+    that many fit into the second for which it must have been slow: then its share moved before."""
+    at = datetime.datetime.fromisoformat(event["time"].replace("Z", "+00:00")).timestamp()
+    done = max((row["steps_done"] for row in rows(j) if row["start_s"] + row["wall_s"] <= at), default=0)
+    since, moved = int(re.search(r"since step (\d+)", event["text"]).group(1)), moved_at(j)
+    print(f"     slow since step {since}, named at step {done}, little from step {moved} on", flush=True)
+    soon = done if moved is None or moved < since else min(done, moved)
+    assert soon - since <= SOON + READ_AHEAD, f"slow since step {since}, named at step {done}: {event['text']}"
+
+
 def check_named(j, before):
     wait_for("rank 1 to be named", lambda: by_input(j))
     text = by_input(j)[0]["text"]
     assert text.startswith("rank 1 ") and f"times as long as {before} since step" in text, text
     assert re.search(r"\(input, \d+ % of it: it waits .* ms a step for its data, which comes at [\d.]+ samples/s", text), text
+    check_soon(j, by_input(j)[0])
     wait_for("its share to move", lambda: plans(j) and plans(j)[-1][1] <= LITTLE)
     replanned = [e["text"] for e in events(j, "replanned")]
     assert any("of it a wait for data" in t for t in replanned), replanned
