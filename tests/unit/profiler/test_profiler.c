@@ -58,11 +58,21 @@ START_TEST(whole)
     data = file_join(r.path, "data");
     o.cache_dir = dir;
     o.read_path = data;
+    o.kept_only = true; /* there is nothing yet */
+    ck_assert_int_eq(profiler_run(&o, &p, &err), -ENODATA);
+    o.kept_only = false;
     ck_assert_msg(profiler_run(&o, &p, &err) == 0, "%s", err.text);
     check_devices(&p, fake_gpus);
     ck_assert(!p.cached && p.read_bytes_per_s > 0 && p.measured_s > 0);
     ck_assert_str_eq(p.read_path, data);
 
+    o.kept_only = true;
+    ck_assert_int_eq(profiler_run(&o, &q, &err), 0);
+    ck_assert(q.cached);
+    o.read_path = "/another";
+    ck_assert_int_eq(profiler_run(&o, &q, &err), -ENODATA);
+    o.read_path = data;
+    o.kept_only = false;
     ck_assert_int_eq(profiler_run(&o, &q, &err), 0);
     ck_assert(q.cached);
     ck_assert_int_eq(q.measured_s, p.measured_s);
