@@ -85,15 +85,16 @@
  * language ends, an exit with status 0 waits for the others as eddis_close does, before
  * eddis_commit and after eddis_step_begin or eddis_finish has returned 0; no other thread may use
  * the handle any more then.  In exit handlers that run after that, those from before eddis_open,
- * eddis_close returns 0 and other calls fail with -EPERM.  Amidst the steps it says so and ends the
- * job with 1, of one worker too; with another status it ends as without the option.
+ * eddis_close returns 0 and other calls fail with -EPERM.  Between these two times such an exit
+ * says so and ends the job with 1, also in a job of one worker.  An exit with another status is as
+ * without the option.
  *
- * EDDIS_EXIT_FINISH moreover ends the steps there: where the number of epochs is not known, where
- * this worker has asked for a stop or has been told of another's, and where no step is left; with
- * steps left to do it stays amidst them.  The step that has begun is waited for, with zero for what
- * was not announced, and ended; then all is done that eddis_finish does.  A checkpoint that another
- * worker writes meanwhile is not kept, see eddis_checkpoint_commit.  What was announced, and the
- * values of parameters, have to be in memory that lasts until then: none of main's own.
+ * EDDIS_EXIT_FINISH also ends the steps first: where the number of epochs is not known, where this
+ * worker has asked for a stop or has been told of another's, and where no step is left; where steps
+ * are left to do the job ends with 1, as above.  A step that has begun is waited for, with zero for
+ * what was not announced, and ended; then all is done that eddis_finish does.  A checkpoint that
+ * another worker writes meanwhile is not kept, see eddis_checkpoint_commit.  What was announced,
+ * and the values of parameters, have to be in memory that lasts until then: none of main's own.
  */
 #ifndef EDDIS_H
 #define EDDIS_H
@@ -301,20 +302,21 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
  */
 int eddis_stop(struct eddis *e);
 
-/* End all steps, as an eddis_step_begin that returns 0 does, but within a time, and not only behind
- * the last epoch: after EDDIS_STEP_STOP, or after this worker's own eddis_stop, or, where the
- * number of epochs is not known, whenever this worker's group has done enough; in the last two
- * cases all of the group leave their steps at the same one.  Collective.  Asks nobody to stop: it
- * waits while another group goes on with its steps, until that comes to its own end.  Then
- * eddis_step_begin and eddis_plan_step return 0; in async and hybrid mode the parameters are the
- * centre.  Samples that were taken for later steps are not done: they stand in checkpoints from now
- * on, and a job that resumes from one takes them; going back (eddis_restore_end), too, goes on
- * where nobody has asked for a stop.  Returns 0, or in async and hybrid mode 1: another worker
- * writes a checkpoint, so write it with it, eddis_checkpoint_begin to eddis_checkpoint_commit, and
- * call this again.  -ETIMEDOUT: err names a worker that has not come, or what is not known yet;
- * call it again before anything else but eddis_step_begin.  -EINVAL: inside of a step; before
- * eddis_commit; epochs are known, there are steps to do, and nobody has asked to stop; or a
- * checkpoint, as above, was not written.
+/* End all steps, as an eddis_step_begin that returns 0 does, but with a time-out, and not only
+ * after the last epoch.  It may be called after the last step, which may be one with
+ * EDDIS_STEP_STOP; after this worker's own eddis_stop; and, where the number of epochs is not
+ * known, at any time.  In the last two cases all of the group leave their steps at the same one.
+ * Collective.  It asks nobody to stop: it waits while another group goes on with its steps, until
+ * that comes to its own end.  Then eddis_step_begin and eddis_plan_step return 0; in async and
+ * hybrid mode the parameters are the centre.  Samples that were taken for later steps count as not
+ * done in checkpoints that are written from now on, and a job that resumes from one takes them.  A
+ * program that goes back (eddis_restore_end) goes on with its steps, too, where nobody has asked
+ * for a stop.  Returns 0, or in async and hybrid mode 1: another worker writes a checkpoint; write
+ * it with that one, eddis_checkpoint_begin to eddis_checkpoint_commit, and call this again.
+ * -ETIMEDOUT: err names a worker that has not come, or what is not known yet; call it again before
+ * anything else but eddis_step_begin.  -EINVAL: inside of a step; before eddis_commit; epochs are
+ * known, there are steps to do, and nobody has asked to stop; or a checkpoint, as above, was not
+ * written.
  */
 int eddis_finish(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);
 

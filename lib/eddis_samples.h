@@ -25,10 +25,10 @@ int eddis_set_data(struct eddis *e, int64_t samples, int64_t epochs, struct eddi
  * the one that makes the steps: nothing that is waited for needs a step that this worker has not
  * ended, nor a gradient that it has not announced, so that EDDIS_FOREVER hangs nobody.  -EAGAIN,
  * with a timeout of 0, else -ETIMEDOUT: the workers are agreeing on a new plan, or the counter has
- * not answered; what was asked of it is for the next call.  In a step that finds a new plan the
- * workers agree from when this one has announced its last gradient (of the step's first round,
- * where there are several) until all have; meanwhile the next two steps are told, and those that
- * were told before.  -ENOBUFS: a step beyond read_ahead; -ESTALE: one that is over.
+ * not answered; its answer, when it comes, is kept for the next call.  In a step that finds a new
+ * plan the workers agree from when this one has announced its last gradient (of the step's first
+ * round, where there are several) until all have; meanwhile the next two steps are told, and those
+ * that were told before.  -ENOBUFS: a step beyond read_ahead; -ESTALE: one that is over.
  *   - async, hybrid: after eddis_commit; where the mode is "auto" until then it is -EAGAIN at once.
  */
 int eddis_plan_step(struct eddis *e, int64_t step, int64_t timeout_ns, struct eddis_step *ret,
