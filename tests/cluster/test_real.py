@@ -70,6 +70,14 @@ def were_held(c, devices):
     return all(devices.counted(node)["late_s"] == 0 for node in c.nodes)
 
 
+def wait(job, what, condition, seconds):
+    """A job that has ended will not come to it."""
+    def running():
+        assert job.process.poll() is None, f"no {what}: the job ended, {job.process.communicate()}"
+        return condition()
+    wait_for(what, running, seconds)
+
+
 def soon(c, devices, job, paces):
     """That plan came by few re-plans and steps; on a machine that was too busy for its devices it may have taken more."""
     held = were_held(c, devices)
@@ -88,13 +96,13 @@ def converges(c):
     devices = pace.Devices(c, paces, BUILD)
     arguments = [*devices.variables(), *command(c, 6000)]
     with c.job(arguments) as j:
-        wait_for("a plan close to the best one", lambda: shares(j, paces)[1:] and shares(j, paces)[-1] >= 0.9, 300)
+        wait(j, "a plan close to the best one", lambda: shares(j, paces)[1:] and shares(j, paces)[-1] >= 0.9, 300)
         soon(c, devices, j, paces)
         j.signal(signal.SIGINT)
         assert j.end(120) == 130, (j.code, j.err)
         tells(j)
     with c.job(arguments) as j:
-        wait_for("the first plan", lambda: shares(j, paces), 120)
+        wait(j, "the first plan", lambda: shares(j, paces), 120)
         assert shares(j, paces)[0] >= 0.9, pace.plans(j.dir)
         j.signal(signal.SIGINT)
         assert j.end(120) == 130, (j.code, j.err)
@@ -124,18 +132,18 @@ def straggles(c):
     paces = [p.slower(2) for p in pace.proportional(CNN)]
     devices = pace.Devices(c, paces, BUILD)
     with c.job([*devices.variables(), *command(c, 6000)]) as j:
-        wait_for("40 steps", lambda: any(line["steps_done"] >= 40 for line in metrics(j)), 300)
+        wait(j, "40 steps", lambda: any(line["steps_done"] >= 40 for line in metrics(j)), 300)
         assert 1 not in named(j, "straggler"), j.err
         devices.set(c.nodes[1], paces[1].slower(3))
-        wait_for("a straggler", lambda: 1 in named(j, "straggler"), 300)
+        wait(j, "a straggler", lambda: 1 in named(j, "straggler"), 300)
         told = next(e["text"] for e in events(j, "straggler") if e["rank"] == 1)
         if were_held(c, devices):
             assert re.search(r"; the others wait [\d.e+]+ ms a step for it\)", told), told
         else:
             skip_part("straggles-waits", "this machine was too busy to be the devices")
-        wait_for("its row", lambda: any(w["straggler"] for line in metrics(j) for w in line["workers"]), 60)
+        wait(j, "its row", lambda: any(w["straggler"] for line in metrics(j) for w in line["workers"]), 60)
         devices.set(c.nodes[1], paces[1])
-        wait_for("its end", lambda: 1 in named(j, "straggler_over"), 300)
+        wait(j, "its end", lambda: 1 in named(j, "straggler_over"), 300)
         j.signal(signal.SIGINT)
         assert j.end(120) == 130, (j.code, j.err)
         assert named(j, "straggler").count(1) == named(j, "straggler_over").count(1) == 1, j.err
