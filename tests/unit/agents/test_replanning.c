@@ -226,8 +226,28 @@ START_TEST(equal_split_counts)
 }
 END_TEST
 
+/* 64 ms were predicted and 80 measured; a plan of ratios predicts nothing in seconds. */
+START_TEST(prediction_follows)
+{
+    double per_s;
+
+    begin(TIME_GIVEN, BATCH);
+    plan->predicted_samples_per_s = N * BATCH / 0.064;
+    ck_assert(!replanning_predicts(&replanning, plan, &per_s));
+    for (int i = 0; i < N; i++)
+        report(i, 0.080);
+    plan->relative = true;
+    ck_assert(!replanning_predicts(&replanning, plan, &per_s));
+    plan->relative = false;
+    ck_assert(replanning_predicts(&replanning, plan, &per_s));
+    ck_assert_double_eq_tol(per_s, N * BATCH / 0.080, 1);
+    end();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, prediction_follows);
     tcase_add_test(tc, program_takes_no_fewer);
     tcase_add_test(tc, period_follows);
     tcase_add_test(tc, contradicted);
