@@ -8,13 +8,12 @@
 
 #include "agents/node/output/output_copy.h"
 #include "agents/node/output/rank_log.h"
-#include "agents/node/output/step_lines.h"
+#include "agents/node/output/rank_steps.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/proctree.h"
 #include "lib/base/spawn.h"
-#include "lib/board/board.h"
 #include "lib/topo/topo.h"
 #include "profiler/quota.h"
 
@@ -49,8 +48,7 @@ struct wrapper {
     int rank;
     struct rank_log *log;
     struct output_copy *copy; /* for the screen */
-    struct step_lines *steps; /* that the program prints; NULL: nobody looks for them */
-    struct board *board;      /* where they are shown; NULL before the first one */
+    struct rank_steps *steps; /* that the program prints; NULL: nobody looks for them */
     struct oom_watch oom;
     int64_t peak_bytes; /* of the program, once it is reaped */
     int agent;          /* socket */
@@ -141,7 +139,7 @@ static void take_output(struct wrapper *w, const char *data, size_t n)
     rank_log_write(w->log, data, n);
     output_copy_feed(w->copy, data, n, now_ns);
     if (w->steps)
-        step_lines_feed(w->steps, data, n, now_ns);
+        rank_steps_feed(w->steps, w->pid, data, n, now_ns);
 }
 
 /* The program is gone: it was in our control groups, or in some of its own making below them. */
@@ -170,40 +168,6 @@ static void tell_end(struct wrapper *w, int status)
     if (status != 0)
         rank_log_last_lines(w->log, PROTOCOL_LAST_LINES, PROTOCOL_LINE, m.lines, sizeof m.lines);
     tell(w, &m);
-}
-
-/* ---- the program's steps ---- */
-
-/* Where the rank's page is; libeddis looks for it by the same names. */
-static bool page_of(const char **ret_board, int *ret_rank)
-{
-    const char *board = getenv("EDDIS_BOARD"), *rank = getenv("EDDIS_LOCAL_RANK");
-
-    if (!rank || !*rank)
-        rank = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
-    if (!board || !*board || !rank)
-        return false;
-    *ret_board = board;
-    *ret_rank = atoi(rank);
-    return true;
-}
-
-/* On the page that libeddis would write, were it there; a program that writes it itself has it. */
-static void show_steps(void *ctx, int64_t steps, int64_t since, int64_t total)
-{
-    struct wrapper *w = ctx;
-    const char *board;
-    int64_t samples;
-    int rank;
-
-    if (__builtin_mul_overflow(since, w->file->step_samples, &samples))
-        samples = 0;
-    if (!w->board && (!page_of(&board, &rank) || board_open(board, rank, &w->board, NULL) < 0))
-        return;
-    board_show_steps(w->board, &(struct board_told){ .step = steps - 1,
-                                                     .samples = samples,
-                                                     .total = total,
-                                                     .now_ns = clock_now_ns() });
 }
 
 /* ---- before the program ---- */
@@ -424,15 +388,6 @@ static int run(struct wrapper *w)
     return status;
 }
 
-/* Whether the program has left the job, and not MPI. */
-static bool has_left(void)
-{
-    const char *board;
-    int rank;
-
-    return page_of(&board, &rank) && board_left(board, rank);
-}
-
 /* Stay until the stop comes; see wrapper.h. */
 static void hold(struct wrapper *w)
 {
@@ -536,7 +491,7 @@ static int open_all(struct wrapper *w, const char *file, struct eddis_error *err
     if (!w->copy)
         return eddis_fail(err, -ENOMEM, "no memory for the program's output");
     if (w->file->step_pattern &&
-        (rc = step_lines_open(w->file->step_pattern, show_steps, w, &w->steps, err)) < 0)
+        (rc = rank_steps_open(w->file->step_pattern, w->file->step_samples, &w->steps, err)) < 0)
         return rc;
     return rank_log_open(w->file->log_dir, w->rank, w->file->generation, w->file->log_max_bytes,
                          &w->log, err);
@@ -565,7 +520,7 @@ int wrapper_run(const char *file, int rank, struct eddis_error *err)
     }
     tell(&w, &m);
     status = run(&w);
-    w.lingers = status == 0 && has_left();
+    w.lingers = status == 0 && rank_steps_left();
     w.echo = is_echo(&w, status);
     if (w.echo)
         wait_for_blamed(&w);
@@ -578,8 +533,7 @@ out:
     oom_end(&w.oom);
     rank_log_close(w.log);
     output_copy_free(w.copy);
-    step_lines_close(w.steps);
-    board_close(w.board);
+    rank_steps_close(w.steps);
     rank_file_free(w.file);
     for (int *fd = (int[]){ w.agent, w.signals, w.output, w.mpirun, -2 }; *fd != -2; fd++)
         if (*fd >= 0)

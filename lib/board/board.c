@@ -216,8 +216,8 @@ static bool page_is_sane(const struct board *b, int local_rank, const struct boa
         p->step_plan < 0 || p->steps_before < 0 || p->samples_done < 0 || p->samples_before < 0 ||
         p->memory_bytes < 0 || p->at_once < 0 || p->exchanges < 0 || p->exchange_ns < 0 ||
         p->thread < 0 || p->samples_in_epoch < 0 || p->restored_samples < 0 || p->restored_at < 0 ||
-        p->thread > INT32_MAX || p->plan_since < -1 || p->waits_for < -1 ||
-        p->waits_for >= b->setup.n_ranks || !times_are_sane(&p->sum) ||
+        p->told < 0 || p->told > BOARD_TOLD_OUTPUT || p->thread > INT32_MAX || p->plan_since < -1 ||
+        p->waits_for < -1 || p->waits_for >= b->setup.n_ranks || !times_are_sane(&p->sum) ||
         !times_are_sane(&p->sum_before))
         return false;
     for (int i = 0; i < BOARD_METRICS; i++)
@@ -248,10 +248,20 @@ int board_read(const struct board *b, int local_rank, struct board_page *ret,
     return 0;
 }
 
+static bool page_is_open(const struct board_page *page)
+{
+    return seqlock_load_u64(&page->magic) == BOARD_MAGIC;
+}
+
+static bool page_is_output(const struct board_page *page)
+{
+    return __atomic_load_n(&page->told, __ATOMIC_ACQUIRE) == BOARD_TOLD_OUTPUT;
+}
+
 bool board_all_mapped(const struct board *b)
 {
     for (int i = 0; i < b->setup.n_local; i++)
-        if (seqlock_load_u64(&page_of(b, i)->magic) != BOARD_MAGIC)
+        if (!page_is_open(page_of(b, i)) || page_is_output(page_of(b, i)))
             return false;
     return true;
 }
@@ -306,16 +316,16 @@ static int read_setup(int fd, const char *path, struct board **ret, struct eddis
     return 0;
 }
 
-/* Whether another living process writes to this page. */
+/* Whether another living process writes to this page, and does not give way. */
 static bool page_is_taken(const struct board_page *page)
 {
     pid_t pid = __atomic_load_n(&page->pid, __ATOMIC_RELAXED);
 
-    return seqlock_load_u64(&page->magic) == BOARD_MAGIC && pid > 0 && pid != getpid() &&
+    return page_is_open(page) && !page_is_output(page) && pid > 0 && pid != getpid() &&
            (kill(pid, 0) == 0 || errno == EPERM);
 }
 
-static void init_page(struct board *b, int local_rank)
+static void init_page(struct board *b, int local_rank, pid_t pid)
 {
     struct board_page *page = page_of(b, local_rank);
 
@@ -323,7 +333,7 @@ static void init_page(struct board *b, int local_rank)
     b->page.version = BOARD_VERSION;
     b->page.rank = b->setup.first_rank + local_rank;
     b->page.local_rank = local_rank;
-    b->page.pid = getpid();
+    b->page.pid = pid;
     b->page.asked_step = -1;
     b->page.plan_since = -1;
     b->page.waits_for = -1;
@@ -337,7 +347,9 @@ static void init_page(struct board *b, int local_rank)
     seqlock_store_u64(&page->magic, BOARD_MAGIC);
 }
 
-int board_open(const char *path, int local_rank, struct board **ret, struct eddis_error *err)
+/* pid 0: by the worker itself. */
+static int open_page(const char *path, int local_rank, pid_t pid, struct board **ret,
+                     struct eddis_error *err)
 {
     cleanup_fd int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     struct board *b = NULL;
@@ -353,23 +365,41 @@ int board_open(const char *path, int local_rank, struct board **ret, struct eddi
                         local_rank);
     else
         rc = map_file(b, fd, path, err);
-    if (rc == 0 && page_is_taken(page_of(b, local_rank)))
+    if (rc == 0 &&
+        (pid ? page_is_open(page_of(b, local_rank)) : page_is_taken(page_of(b, local_rank))))
         rc = eddis_fail(err, -EBUSY, "the progress page of local rank %d belongs to process %d",
                         local_rank, page_of(b, local_rank)->pid);
     if (rc < 0) {
         board_close(b);
         return rc;
     }
-    init_page(b, local_rank);
+    b->page.told = pid ? BOARD_TOLD_OUTPUT : 0;
+    init_page(b, local_rank, pid ? pid : getpid());
     *ret = b;
     return 0;
+}
+
+int board_open(const char *path, int local_rank, struct board **ret, struct eddis_error *err)
+{
+    return open_page(path, local_rank, 0, ret, err);
+}
+
+int board_open_output(const char *path, int local_rank, pid_t pid, struct board **ret,
+                      struct eddis_error *err)
+{
+    return open_page(path, local_rank, pid, ret, err);
+}
+
+bool board_is_output(const struct board *b)
+{
+    return page_is_output(page_of(b, b->local_rank));
 }
 
 void board_renew(struct board *b)
 {
     b->page = (struct board_page){ .magic = 0 };
     b->published = 0;
-    init_page(b, b->local_rank);
+    init_page(b, b->local_rank, getpid());
 }
 
 struct board_page *board_begin(struct board *b)

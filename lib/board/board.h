@@ -12,6 +12,7 @@
 #include "lib/base/error.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct board; /* a mapping */
 
@@ -43,7 +44,8 @@ int board_read(const struct board *b, int local_rank, struct board_page *ret,
 /* Return the samples that plan `version` gives a local rank; 0 where it is no longer kept. */
 int64_t board_batch(const struct board *b, int64_t version, int local_rank);
 
-/* Whether all n_local workers have mapped their pages (the file may be unlinked then). */
+/* Whether all n_local workers have mapped their pages themselves (the file may be unlinked then).
+ */
 bool board_all_mapped(const struct board *b);
 
 /* The worker's end. */
@@ -53,6 +55,15 @@ bool board_all_mapped(const struct board *b);
  * belongs to another living process.
  */
 int board_open(const char *path, int local_rank, struct board **ret, struct eddis_error *err);
+
+/* Map the file for a worker's page whose steps are told from outside, by what it prints: the page
+ * is that of process pid, whose own board_open gets it all the same.  -EBUSY: it has it already.
+ */
+int board_open_output(const char *path, int local_rank, pid_t pid, struct board **ret,
+                      struct eddis_error *err);
+
+/* Whether the page is still the caller's, and not the worker's own. */
+bool board_is_output(const struct board *b);
 
 /* Begin the page anew, for another worker of the process that has opened it. */
 void board_renew(struct board *b);

@@ -36,18 +36,19 @@ static inline void seqlock_store_u64(uint64_t *p, uint64_t v)
     __atomic_store_n(p, v, __ATOMIC_RELEASE);
 }
 
+/* A writer that has had to give way may have left the number odd. */
 static inline void seqlock_write_begin(uint32_t *sequence)
 {
     uint32_t s = __atomic_load_n(sequence, __ATOMIC_RELAXED);
 
-    __atomic_store_n(sequence, s + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(sequence, (s + 1) | 1, __ATOMIC_RELAXED);
 }
 
 static inline void seqlock_write_end(uint32_t *sequence)
 {
     uint32_t s = __atomic_load_n(sequence, __ATOMIC_RELAXED);
 
-    __atomic_store_n(sequence, s + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(sequence, (s | 1) + 1, __ATOMIC_RELEASE);
 }
 
 /* false: it is being written. */

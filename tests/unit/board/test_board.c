@@ -627,6 +627,42 @@ START_TEST(page_of_another_process)
 }
 END_TEST
 
+/* Told from outside it is the worker's all the same, who takes it when he wants it. */
+START_TEST(page_from_outside)
+{
+    struct board *outside, *w;
+    struct board_page p;
+
+    ck_assert_int_eq(board_open_output(path, 0, getppid(), &outside, NULL), 0);
+    ck_assert(board_is_output(outside));
+    board_show_steps(outside, &(struct board_told){ .step = 4, .now_ns = 1 });
+    ck_assert_int_eq(board_read(agent, 0, &p, NULL), 0);
+    ck_assert_int_eq(p.pid, getppid());
+    ck_assert_int_eq(p.told, BOARD_TOLD_OUTPUT);
+    ck_assert_int_eq(p.steps_done, 5);
+    for (int i = 1; i < 3; i++) {
+        ck_assert_int_eq(board_open(path, i, &w, NULL), 0);
+        board_close(w);
+    }
+    ck_assert(!board_all_mapped(agent)); /* the file is needed still */
+
+    ck_assert_int_eq(board_open(path, 0, &w, NULL), 0);
+    ck_assert(!board_is_output(outside));
+    ck_assert(board_all_mapped(agent));
+    ck_assert_int_eq(board_read(agent, 0, &p, NULL), 0);
+    ck_assert_int_eq(p.pid, getpid());
+    ck_assert_int_eq(p.steps_done, 0);
+    board_show_steps(outside, &(struct board_told){ .step = 5, .now_ns = 2 }); /* too late */
+    board_show_steps(w, &(struct board_told){ .step = 6, .now_ns = 3 });
+    ck_assert_int_eq(board_read(agent, 0, &p, NULL), 0);
+    ck_assert_int_eq(p.steps_done, 7);
+    ck_assert_int_eq(p.told, BOARD_TOLD_CALLS);
+    board_close(outside);
+    ck_assert_int_eq(board_open_output(path, 0, getppid(), &outside, NULL), -EBUSY);
+    board_close(w);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -645,6 +681,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, writer_killed_in_write);
     tcase_add_test(tc, writer_killed_anywhere);
     tcase_add_test(tc, page_of_another_process);
+    tcase_add_test(tc, page_from_outside);
 }
 
 SUITE_MAIN("board", add_tests)
