@@ -23,10 +23,12 @@ static bool is_blind(const struct recovery_case *c)
     return !c->any_page && !c->any_step;
 }
 
-/* It may have worked without telling, and somebody wants it to start again. */
+/* It may have worked without telling, and somebody wants it to start again.  Before its first sign
+ * of life it has not, and is as likely one that will tell.
+ */
 static bool is_trusted(const struct recovery_case *c)
 {
-    return is_blind(c) && c->asked && c->started && c->cause != CAUSE_LAUNCH;
+    return is_blind(c) && c->asked && c->started && c->cause != CAUSE_LAUNCH && c->alive_s > 0;
 }
 
 /* Before its first step a generation has shown nothing that a restart would be for; the first one
@@ -123,7 +125,10 @@ static const char *blind_words(const struct recovery_case *c)
 {
     struct recovery_case asked = *c;
 
+    if (c->asked && c->alive_s <= 0)
+        return "it had given no sign of life yet";
     asked.asked = true;
+    asked.alive_s = fmax(c->alive_s, 1e-9);
     if (recovery_decide(&asked) == RECOVERY_RESTART)
         return "no finished step is known; give restarts to have such a program start again all "
                "the same";

@@ -4,7 +4,9 @@
  * Pure: the rules of eddis-run(1) as one table, first row that fits.
  *
  * A program of which no step is known, since no rank has told of any, is started again only where
- * somebody has asked for restarts.  How far it had come is judged by its age then.
+ * somebody has asked for restarts.  How far it had come is judged by its age then.  One that uses
+ * libeddis is not told from it before its first call, which is why nothing is started again that
+ * has given no sign of life.
  */
 #ifndef EDDIS_SCHEDULER_RECOVERY_H
 #define EDDIS_SCHEDULER_RECOVERY_H
@@ -44,10 +46,10 @@ struct recovery_case {
     bool started;                     /* its mpirun was ordered */
     bool all_up;                      /* and every rank of it was up */
     bool all_done;                    /* ... and has exited 0 by itself */
-    bool any_page;                    /* a rank of the job has ever told of its steps, if only that
-                                       * it has none */
+    bool any_page;                    /* a rank of the job has ever used libeddis, and so tells of
+                                       * its steps, if only that it has none */
     bool asked;                       /* somebody has written how often the job may start again */
-    double alive_s;                   /* since the generation's first sign of life */
+    double alive_s;                   /* since the generation's first sign of life; 0: none yet */
     bool less;                        /* for lack of memory, and less can be asked of the rank */
     bool network_cached;              /* an earlier job has found the network that it used */
 };

@@ -114,7 +114,13 @@ static void rank_output(struct agent *a, const struct worker *w, struct rank_mes
         outputs_add(a->outputs, &o);
 }
 
-/* Of ranks without a page, where somebody has asked for it. */
+/* Whether there is a step by which it can be missed. */
+static bool tells_steps(const struct worker *w)
+{
+    return w->seen && (!w->before.told || w->before.steps_done > 0);
+}
+
+/* Of ranks without known steps, where somebody has asked for it. */
 static void look_for_quiet(struct agent *a, int64_t now_ns)
 {
     struct generation *g = a->generation;
@@ -126,7 +132,7 @@ static void look_for_quiet(struct agent *a, int64_t now_ns)
         char where[48] = "";
         int news;
 
-        if (w->seen || w->ended || w->pid <= 0)
+        if (tells_steps(w) || w->ended || w->pid <= 0)
             continue;
         news = quiet_watch_look(&w->quiet, w->wrapper, limit_ns, now_ns);
         if (news == 0)

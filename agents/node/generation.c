@@ -255,6 +255,7 @@ static void fill(struct progress *p, const struct board_page *page, const struct
                  int64_t now_ns)
 {
     const struct board_step *last = &page->ring[(page->steps_done + BOARD_RING - 1) % BOARD_RING];
+    int64_t end_ns = last->end_ns > 0 ? last->end_ns : page->told ? page->phase_ns : 0;
 
     *p = (struct progress){
         .rank = w->rank,
@@ -288,12 +289,13 @@ static void fill(struct progress *p, const struct board_page *page, const struct
         .at_once = page->at_once,
         .takes_pieces = page->takes_pieces != 0,
         .stops = page->stops != 0,
+        .told = page->told != 0,
     };
     memcpy(p->metric, page->metric, sizeof p->metric);
     p->waits_for = (int)page->waits_for;
     p->phase_age_ns = page->phase_ns > 0 ? since(now_ns, page->phase_ns) : -1;
-    if (page->steps_done > 0)
-        p->page_age_ns = since(now_ns, last->end_ns);
+    if (page->steps_done > 0 && end_ns > 0) /* else those were done before a restart */
+        p->page_age_ns = since(now_ns, end_ns);
     if (w->seen && page->samples_done >= w->before.samples_done &&
         page->steps_here >= w->before.steps_here) {
         p->recent_steps = page->steps_here - w->before.steps_here;

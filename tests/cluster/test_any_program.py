@@ -112,6 +112,42 @@ for step in range(20):
     assert j.summary()["restarts"] == 1, j.summary()
 
 
+def first_number():
+    """One that hangs behind its first number, or is killed there, is found and started again like any."""
+    text = """
+import os, signal, time
+first = os.environ["EDDIS_GENERATION"] == "1"
+print("step %d" % FIRST, flush=True)
+if first:
+    time.sleep(2 if FIRST else 600)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    pattern = ["--set", "progress.pattern=step ([0-9]+)", "--set", "timeouts.hang=3s"]
+    with script("begun", text.replace("FIRST", "0"), "--restarts", "1", *pattern) as j:
+        j.check(0, "ok", "has neither printed nor computed for 0:0", failed_rank=(0, 1))
+    assert j.summary()["restarts"] == 1, j.summary()
+    with script("resumed", text.replace("FIRST", "1000"), *pattern) as j:
+        j.check(0, "ok", "died of signal 9", "restarting from wherever the program goes on by itself", failed_rank=(0, 1))
+    assert j.summary()["restarts"] == 1, j.summary()
+
+
+def printed_then_told():
+    """A program whose lines are matched may tell its steps itself later: the page is its own."""
+    text = f"""
+import ctypes, time
+print("step 1", flush=True)
+time.sleep(0.5)
+lib = ctypes.CDLL({os.path.abspath(os.path.join(BUILD, "lib/libeddis.so"))!r})
+lib.eddis_progress.argtypes = [ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
+for step in range(9, 30):
+    assert lib.eddis_progress(step, 4, None) == 0
+    print("step 2", flush=True)
+"""
+    with script("later", text, "--set", "progress.pattern=step ([0-9]+)") as j:
+        j.check(0, "ok")
+    assert j.summary()["steps_done"] == 30, j.summary()
+
+
 def quiet():
     """Ranks that do nothing for timeouts.hang hang where it was written; one that computes for longer does not."""
     text = """
@@ -181,7 +217,7 @@ def bad_pattern():
         assert j.end() == 2 and "Unmatched ( or \\(, at its column 6" in j.err, j.err
 
 
-CASES = [asked, not_asked, none_wanted, typo, same_age, printed, printed_hang, quiet, traceback, echo, bad_pattern]
+CASES = [asked, not_asked, none_wanted, typo, same_age, printed, printed_hang, first_number, printed_then_told, quiet, traceback, echo, bad_pattern]
 
 
 run(CASES, sys.argv[2:])

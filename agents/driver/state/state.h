@@ -58,7 +58,9 @@ struct state_failure {
     bool of_daemon;              /* mpirun's daemon went by itself, as it does when mpirun has */
     int64_t step;                /* -1 unknown */
     bool stepped;
-    int64_t alive_ns, age_ns; /* since the generation's first sign of life, since its start */
+    int64_t since_ns;         /* when it began, where it lasted until at_ns; 0: it did not */
+    int64_t alive_ns, age_ns; /* since the generation's first sign of life (0: none yet), since its
+                               * start */
     int64_t at_once;          /* samples that the rank held at most in its last step; 0: unknown */
     bool silent;              /* the rank has printed nothing */
     bool echo;                /* another rank made it fail, as it says */
@@ -95,8 +97,9 @@ struct state {
     int64_t probe_ns;        /* the probe under way has until then */
     char probe_trouble[512]; /* why it failed; "": it did not so far */
     /* recovery */
-    int64_t restarts;            /* so far */
-    bool any_page;               /* a rank has ever told of its steps, if only that it has none */
+    int64_t restarts; /* so far */
+    bool any_page; /* a rank has ever used libeddis, and so tells of its steps, if only of none */
+    bool any_told; /* a rank has ever told the number of a step, and nothing else of it */
     int64_t resume_step;         /* newest checkpoint that nodes told when they stopped; -1: none */
     bool resume_known;           /* somebody told */
     int64_t begun_step;          /* of the checkpoint that the job itself went on from, when it has

@@ -158,9 +158,10 @@ static void note_age(const struct state *s, struct state_failure *f)
 
     if (!s->started_ns)
         return;
-    f->age_ns = f->at_ns - s->started_ns;
-    f->alive_ns = s->alive_ns ? f->at_ns - s->alive_ns : 0;
-    silent_ns = f->age_ns - s->o.launch_ns;
+    f->age_ns = (f->since_ns ? f->since_ns : f->at_ns) - s->started_ns;
+    if (s->alive_ns) /* its last words may have come with its end */
+        f->alive_ns = f->at_ns > s->alive_ns ? f->at_ns - s->alive_ns : 1;
+    silent_ns = f->at_ns - s->started_ns - s->o.launch_ns;
     if (f->alive_ns < silent_ns)
         f->alive_ns = silent_ns;
 }

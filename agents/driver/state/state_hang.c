@@ -11,7 +11,8 @@
  * more may well work: such a job hangs when the rank that is furthest does.
  *
  * Ranks of which no step is known are looked at from outside, where somebody has asked for it: the
- * job hangs when all that are left neither print nor use processor time.
+ * job hangs when all that are left neither print nor use processor time.  Those that tell numbers
+ * of steps alone are among them before the first number above 0.
  *
  * Before a generation's first step another limit holds, for programs load their data there.  It
  * counts only where steps are to come: a program without libeddis is never known to begin any, and
@@ -30,12 +31,14 @@
 /* From the last failure to the end of the first step after it. */
 static void recovered(struct state *s, const struct progress *p, int64_t now_ns)
 {
-    int64_t before_ns = p->page_age_ns, mean_ns = p->sum.total_ns / p->steps_here;
+    int64_t before_ns = p->page_age_ns;
+    int64_t mean_ns = p->steps_here > 0 ? p->sum.total_ns / p->steps_here : 0;
     struct action *a;
 
     if (s->restarts == 0 || state_any_step(s) || p->page_age_ns < 0)
         return;
-    before_ns += mean_ns * (p->steps_here - 1);
+    if (p->steps_here > 0)
+        before_ns += mean_ns * (p->steps_here - 1);
     s->recovery_ns = now_ns - before_ns - s->before.at_ns;
     if (s->recovery_ns < 0)
         s->recovery_ns = 0;
@@ -48,6 +51,12 @@ static void recovered(struct state *s, const struct progress *p, int64_t now_ns)
 static int64_t min_known(int64_t a, int64_t b)
 {
     return a < 0 ? b : b < 0 || a < b ? a : b;
+}
+
+/* Of numbers that are told the first one says that the steps before it were done. */
+static bool has_stepped(const struct progress *p)
+{
+    return p->steps_here > 0 || (p->told && p->steps_done > 0);
 }
 
 void state_hang_progress(struct state *s, const struct state_input *in)
@@ -64,14 +73,16 @@ void state_hang_progress(struct state *s, const struct state_input *in)
     if (r->still_ns < 0)
         r->still_ns = in->now_ns - r->moved_ns;
     state_lives(s, in->now_ns);
-    s->any_page = s->any_page || p->phase >= 0;
+    s->any_page = s->any_page || (p->phase >= 0 && !p->told);
+    s->any_told = s->any_told || p->told;
     r->steps = p->steps_done;
     r->phase = p->phase;
     r->opens = p->phase == STATE_RANK_START && p->phase_age_ns < 0;
-    r->will_step = p->steps_total > 0 || p->model_bytes > 0;
+    r->told = p->told;
+    r->will_step = p->told || p->steps_total > 0 || p->model_bytes > 0;
     r->at_once = p->at_once;
     r->waits_for = p->waits_for < s->n_ranks && p->waits_for != p->rank ? p->waits_for : -1;
-    if (p->steps_here > 0 && !r->stepped) {
+    if (has_stepped(p) && !r->stepped) {
         recovered(s, p, in->now_ns);
         r->stepped = true;
     }
@@ -339,7 +350,7 @@ static int find_quiet(const struct state *s)
 
         if (r->exited)
             continue;
-        if (r->phase >= 0 || !r->quiet)
+        if (!r->quiet || (r->phase >= 0 && (!r->told || r->steps > 0)))
             return -1;
         if (longest < 0 || r->quiet_ns < s->rank[longest].quiet_ns)
             longest = i;
@@ -369,16 +380,19 @@ void state_hang_look(struct state *s, const struct state_input *in)
                                .exit_code = EXIT_TIMEOUT,
                                .code = -1,
                                .stepped = true };
-    bool first = is_first(s), all_wait;
+    bool first = is_first(s), all_wait = false,
+         limited = limit_ns(s) > 0 && limit_ns(s) != CLOCK_NEVER;
     int r, quiet;
 
-    if (limit_ns(s) <= 0 || limit_ns(s) == CLOCK_NEVER || s->outcome == STATE_OUTCOME_SAVING)
+    if (s->outcome == STATE_OUTCOME_SAVING)
         return;
-    quiet = find_quiet(s);
-    r = quiet >= 0 ? quiet : first ? find_first(s, &all_wait, in->now_ns) : find(s, &all_wait);
+    r = quiet = find_quiet(s);
+    if (quiet < 0 && limited)
+        r = first ? find_first(s, &all_wait, in->now_ns) : find(s, &all_wait);
     if (r < 0)
         return;
     f.at_ns = in->now_ns;
+    f.since_ns = quiet >= 0 ? s->rank[r].quiet_ns : in->now_ns - s->rank[r].still_ns;
     f.rank = r;
     f.pid = s->rank[r].pid;
     f.step = s->rank[r].steps;

@@ -116,6 +116,14 @@ static inline void mpirun(struct fixture *f, int code, int sig)
     drain(f);
 }
 
+static inline void send_progress(struct fixture *f, const struct progress *p)
+{
+    if (f->silent[f->s.rank[p->rank].agent])
+        return;
+    state_progress(&f->s, p, f->now_ns);
+    drain(f);
+}
+
 static inline void progress(struct fixture *f, int rank, int phase, int64_t steps, int64_t still_ns)
 {
     const struct progress p = { .rank = rank,
@@ -128,10 +136,19 @@ static inline void progress(struct fixture *f, int rank, int phase, int64_t step
                                 .page_age_ns = still_ns,
                                 .phase_age_ns = still_ns };
 
-    if (f->silent[f->s.rank[rank].agent])
-        return;
-    state_progress(&f->s, &p, f->now_ns);
-    drain(f);
+    send_progress(f, &p);
+}
+
+/* Of a program that has told this number of a step first, and nothing else of it. */
+static inline void told(struct fixture *f, int rank, int64_t number)
+{
+    send_progress(f, &(struct progress){ .rank = rank,
+                                         .pid = 100 + rank,
+                                         .phase = 2,
+                                         .waits_for = -1,
+                                         .steps_done = number,
+                                         .told = true,
+                                         .page_age_ns = number > 0 ? 0 : -1 });
 }
 
 #endif

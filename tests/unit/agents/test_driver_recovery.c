@@ -681,86 +681,8 @@ START_TEST(a_blamed_launch_is_forgotten)
 }
 END_TEST
 
-/* ---- programs without known steps ---- */
-
-/* What a rank prints, or says on its page, is a sign of life; an exit counts from the first one. */
-START_TEST(blind_is_alive)
-{
-    struct fixture f;
-
-    begin(&f, 3);
-    f.s.o.restarts_asked = _i != 3;
-    arrive(&f);
-    launch(&f, STATE_PHASE_RUN);
-    pass(&f, 20 * second);
-    if (_i < 2)
-        state_lives(&f.s, f.now_ns);
-    pass(&f, _i == 2 ? 80 * second : _i == 1 ? 29 * second : 31 * second);
-    exited(&f, 1, 1, 0, false); /* 2: it has said nothing, and a launch takes no longer */
-    confirm(&f, -1);
-    ck_assert_int_eq(f.s.generation, _i == 0 || _i == 2 ? 2 : 1);
-    if (_i == 1)
-        said(&f, "; not started again: it exited within 30 s of its first sign of life");
-    if (_i == 3)
-        said(&f, "; not started again: no finished step is known");
-    state_fini(&f.s);
-}
-END_TEST
-
-/* The same rank in the same way: at the same age it is the end, at another it is not. */
-START_TEST(blind_ages)
-{
-    static const int64_t age_s[][2] = { { 100, 90 }, { 100, 50 } };
-    char text[128];
-    struct fixture f;
-
-    begin(&f, 3);
-    f.s.o.restarts_asked = true;
-    arrive(&f);
-    for (int g = 0; g < 2; g++) {
-        launch(&f, STATE_PHASE_RUN);
-        state_lives(&f.s, f.now_ns);
-        pass(&f, age_s[_i][g] * second);
-        exited(&f, 1, 1, 0, false);
-        confirm(&f, -1);
-        if (g == 0) {
-            state_restart_text(&f.s, 3, text, sizeof text);
-            ck_assert_str_eq(text, "restarting from wherever the program goes on by itself on 3 "
-                                   "nodes (generation 2 of at most 4)");
-        }
-    }
-    ck_assert_int_eq(f.s.generation, _i == 0 ? 2 : 3);
-    if (_i == 0)
-        said(&f, "not started again: the same rank has failed in the same way at the same age");
-    state_fini(&f.s);
-}
-END_TEST
-
-/* One that has ever told of steps is judged by them, also in a generation that had no time to. */
-START_TEST(once_seen_is_known)
-{
-    struct fixture f;
-
-    begin(&f, 3);
-    f.s.o.restarts_asked = true;
-    arrive(&f);
-    launch(&f, STATE_PHASE_RUN);
-    steps(&f, 10);
-    exited(&f, 1, 0, SIGKILL, false);
-    confirm(&f, -1);
-    launch(&f, STATE_PHASE_RUN);
-    pass(&f, 200 * second);
-    exited(&f, 1, 1, 0, false);
-    said(&f, "not started again: no worker had finished a step");
-    state_fini(&f.s);
-}
-END_TEST
-
 static void add_tests(TCase *tc)
 {
-    tcase_add_loop_test(tc, blind_is_alive, 0, 4);
-    tcase_add_loop_test(tc, blind_ages, 0, 2);
-    tcase_add_test(tc, once_seen_is_known);
     tcase_add_loop_test(tc, done_is_done, 0, 8);
     tcase_add_test(tc, done_is_heard_of_late);
     tcase_add_loop_test(tc, told_to_end, 0, 2);

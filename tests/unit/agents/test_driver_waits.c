@@ -109,56 +109,6 @@ START_TEST(echo_is_not_first)
 }
 END_TEST
 
-static void quiet(struct fixture *f, int rank, int64_t for_ns, char *where)
-{
-    struct event e = event(f, EVENT_QUIET);
-
-    e.rank = rank;
-    e.step = for_ns;
-    e.text = where;
-    state_event(&f->s, f->s.rank[rank].agent, &e, f->now_ns);
-}
-
-/* Ranks of which no step is known hang when all that are left do nothing. */
-START_TEST(quiet_hang)
-{
-    static char futex[] = "futex_wait", asleep[] = "nanosleep";
-    struct fixture f;
-
-    begin(&f, 0);
-    arrive(&f);
-    launch(&f, STATE_PHASE_RUN);
-    for (int r = 0; r < 4; r++)
-        quiet(&f, r, 30 * second + r, _i == 1 && r == 1 ? asleep : futex);
-    pass(&f, second);
-    ck_assert_ptr_null(f.s.reason); /* one computes */
-    if (_i == 2) {
-        quiet(&f, 4, 30 * second, futex);
-        quiet(&f, 2, 0, futex); /* one does again */
-    } else if (_i == 3) {
-        quiet(&f, 4, 30 * second, futex);
-        progress(&f, 2, 2, 5, 0); /* one tells of its steps */
-    } else if (_i == 4) {
-        exited(&f, 4, 0, 0, false);
-    } else {
-        quiet(&f, 4, 30 * second, futex);
-    }
-    pass(&f, second);
-    if (_i == 2 || _i == 3) {
-        ck_assert_ptr_null(f.s.reason);
-    } else {
-        ck_assert_str_eq(f.s.reason, "hang");
-        ck_assert_int_eq(f.s.failure.rank, _i == 1 ? 1 : 3);
-        said(&f, _i == 1
-                     ? "(node a, pid 101) has neither printed nor computed for 0:32, nor has any "
-                       "other rank that is left, timeouts.hang is 0:30: it waits in the kernel's "
-                       "nanosleep; stopping"
-                     : "(node c, pid 103) has neither");
-    }
-    state_fini(&f.s);
-}
-END_TEST
-
 /* Who is known to wait for another does not hang, whatever else it is about. */
 START_TEST(hang_behind_waits)
 {
@@ -752,7 +702,6 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, hang, 0, 6);
     tcase_add_loop_test(tc, echo_is_not_first, 0, 2);
     tcase_add_test(tc, furthest_hangs);
-    tcase_add_loop_test(tc, quiet_hang, 0, 5);
     tcase_add_loop_test(tc, hang_behind_waits, 0, 8);
     tcase_add_test(tc, no_hang_behind_waits);
     tcase_add_test(tc, no_hang);

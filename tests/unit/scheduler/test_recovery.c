@@ -286,6 +286,21 @@ START_TEST(blind_launch)
 }
 END_TEST
 
+/* Nothing has been seen of it: it may as well use libeddis, and have made no step. */
+START_TEST(blind_silence)
+{
+    for (int k = 0; k < (int)(sizeof blind / sizeof *blind); k++) {
+        struct recovery_case c = blind_case(k, OLD, FIRST);
+
+        c.alive_s = 0;
+        if (blind[k].then[OLD][FIRST] != NEVER) {
+            ck_assert_int_eq(recovery_decide(&c), RECOVERY_NO_STEP);
+            ck_assert_str_eq(recovery_words(&c), "it had given no sign of life yet");
+        }
+    }
+}
+END_TEST
+
 START_TEST(blind_words)
 {
     struct recovery_case c = blind_case(0, YOUNG, FIRST);
@@ -415,6 +430,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, blind_cell, 0, (int)(sizeof blind / sizeof *blind) * AGES * PASTS);
     tcase_add_test(tc, blind_limits);
     tcase_add_test(tc, blind_launch);
+    tcase_add_test(tc, blind_silence);
     tcase_add_test(tc, blind_words);
     tcase_add_test(tc, words);
     tcase_add_test(tc, no_words);
