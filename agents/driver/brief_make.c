@@ -68,6 +68,18 @@ static void fill_emulate(const struct job *job, int agent, struct brief *b)
     memcpy(b->emulate, list, (size_t)b->n_emulate * sizeof *list);
 }
 
+/* One that is to open libeddis has the time for it that its first step has: it may wait for data.
+ */
+static void fill_quiet(const struct job *job, struct brief *b)
+{
+    int64_t hang_ns = job->timeouts.hang_ns, first_ns = job->timeouts.first_step_ns;
+
+    if (job_origin(job, "timeouts.hang").kind == JOB_DEFAULT || hang_ns >= CLOCK_NEVER)
+        return;
+    b->quiet_ns = hang_ns;
+    b->quiet_start_ns = first_ns <= 0 ? CLOCK_NEVER : first_ns > hang_ns ? first_ns : hang_ns;
+}
+
 int brief_make(const struct job_run *r, int agent, const struct listeners *l,
                const char *log_marker, char **ret, struct eddis_error *err)
 {
@@ -100,8 +112,7 @@ int brief_make(const struct job_run *r, int agent, const struct listeners *l,
 
     if (!env)
         return eddis_fail(err, -ENOMEM, "no memory for an agent's brief");
-    if (job_origin(job, "timeouts.hang").kind != JOB_DEFAULT && job->timeouts.hang_ns < CLOCK_NEVER)
-        b.quiet_ns = job->timeouts.hang_ns;
+    fill_quiet(job, &b);
     if (strcmp(job->checkpoint.resume, "auto") != 0)
         b.resume_from = job->checkpoint.resume;
     if (job->n_hosts)

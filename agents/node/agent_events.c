@@ -124,16 +124,19 @@ static bool tells_steps(const struct worker *w)
 static void look_for_quiet(struct agent *a, int64_t now_ns)
 {
     struct generation *g = a->generation;
-    int64_t limit_ns = a->brief->quiet_ns;
+    int64_t quiet_ns = a->brief->quiet_ns;
 
-    for (int i = 0; limit_ns > 0 && !g->probe && i < g->n; i++) {
+    for (int i = 0; quiet_ns > 0 && !g->probe && i < g->n; i++) {
         struct worker *w = &g->worker[i];
         struct event e = { .type = EVENT_QUIET, .generation = g->number, .rank = w->rank };
         char where[48] = "";
+        int64_t limit_ns = quiet_ns;
         int news;
 
         if (tells_steps(w) || w->ended || w->pid <= 0)
             continue;
+        if (!w->seen && proctree_maps(w->pid, "/libeddis.so"))
+            limit_ns = a->brief->quiet_start_ns;
         news = quiet_watch_look(&w->quiet, w->wrapper, limit_ns, now_ns);
         if (news == 0)
             continue;

@@ -81,9 +81,10 @@ struct brief {
     char *data_path;                      /* read by the storage probe, NULL: none */
     char *step_pattern;                   /* finds steps in a rank's output, NULL: none */
     int64_t step_samples;                 /* of one of them; 0: unknown */
-    int64_t quiet_ns; /* ranks that do nothing for so long are told of; 0: nobody asks */
-    char **mpi_args;  /* NULL-ended */
-    char **mpi_mca;   /* NULL-ended: name, value, ... */
+    int64_t quiet_ns;       /* ranks that do nothing for so long are told of; 0: nobody asks */
+    int64_t quiet_start_ns; /* the same of programs that use libeddis, before they have begun to */
+    char **mpi_args;        /* NULL-ended */
+    char **mpi_mca;         /* NULL-ended: name, value, ... */
     bool bind;
     int64_t restarts;      /* at most, of this job */
     int64_t log_max_bytes; /* of one rank */

@@ -36,6 +36,7 @@ static const struct field brief_fields[] = {
     FIELD(struct brief, step_pattern, OPTIONAL, 0, 0),
     FIELD(struct brief, step_samples, INT64, 0, INT32_MAX),
     FIELD(struct brief, quiet_ns, INT64, 0, INT64_MAX),
+    FIELD(struct brief, quiet_start_ns, INT64, 0, INT64_MAX),
     FIELD(struct brief, mpi_args, LIST, 0, 0),
     FIELD(struct brief, mpi_mca, LIST, 0, 0),
     FIELD(struct brief, bind, BOOL, 0, 0),

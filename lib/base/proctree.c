@@ -151,6 +151,21 @@ bool proctree_ending(pid_t pid)
     return read_stat(name, &p) < 0 || p.ending;
 }
 
+bool proctree_maps(pid_t pid, const char *text)
+{
+    char path[64], line[4096 + 128];
+    bool found = false;
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    f = fopen(path, "re");
+    while (f && !found && fgets(line, sizeof line, f))
+        found = strstr(line, text) != NULL;
+    if (f)
+        (void)fclose(f);
+    return found;
+}
+
 int64_t proctree_switches(pid_t pid)
 {
     char path[64], line[256];

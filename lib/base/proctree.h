@@ -47,6 +47,9 @@ int64_t proctree_start(pid_t pid);
  */
 bool proctree_ending(pid_t pid);
 
+/* Whether it has a file in its memory whose path holds this text. */
+bool proctree_maps(pid_t pid, const char *text);
+
 /* How often its first thread has given up the processor, by itself or not; a process that went on
  * has given it up since.  -1 when it is not there.
  */

@@ -201,6 +201,9 @@ void job_follow(struct job *job);
 
 /* ---- job_text.c ---- */
 
+/* How the text of job_text begins: whoever reads it again knows that its comments tell origins. */
+#define JOB_TEXT_HEAD "# the job as eddis "
+
 /* Append a string as a YAML scalar that reads as the same text, on one line. */
 void job_scalar_add(struct strbuf *b, const char *s);
 

@@ -325,6 +325,36 @@ static int read_root(const struct job_reader *r, const struct job_node *root,
     return job_check(r->job, err);
 }
 
+/* Whether this line, from 1, is one of job_text that holds a default. */
+static bool is_default_line(const char *text, size_t n, int line)
+{
+    static const char mark[] = "  # default";
+    const char *end = text + n, *stop;
+
+    for (; line > 1 && text; line--) {
+        text = memchr(text, '\n', (size_t)(end - text));
+        text = text ? text + 1 : NULL;
+    }
+    if (!text)
+        return false;
+    stop = memchr(text, '\n', (size_t)(end - text));
+    stop = stop ? stop : end;
+    n = (size_t)(stop - text);
+    return n >= sizeof mark - 1 && memcmp(stop - (sizeof mark - 1), mark, sizeof mark - 1) == 0;
+}
+
+/* A job that an earlier one has written names all values, of which nobody has asked for most. */
+static void keep_defaults(struct job *job, const char *text, size_t n)
+{
+    size_t head = strlen(JOB_TEXT_HEAD);
+
+    if (n < head || memcmp(text, JOB_TEXT_HEAD, head) != 0)
+        return;
+    for (size_t i = 0; i < JOB_MAX_KEYS; i++)
+        if (job->origin[i].kind == JOB_FILE && is_default_line(text, n, job->origin[i].line))
+            job->origin[i] = (struct job_origin){ .kind = JOB_DEFAULT };
+}
+
 static int parse(const char *text, size_t n, const char *name, const char *folder,
                  struct job_mistakes *all, struct job **ret, struct eddis_error *err)
 {
@@ -344,6 +374,7 @@ static int parse(const char *text, size_t n, const char *name, const char *folde
         job_free(r.job);
         return rc;
     }
+    keep_defaults(r.job, text, n);
     *ret = r.job;
     return 0;
 }

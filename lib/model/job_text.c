@@ -143,8 +143,7 @@ char *job_text(const struct job *job)
     const char *before = "";
     size_t n = job_keys(&keys);
 
-    strbuf_add(&b,
-               "# the job as eddis " EDDIS_VERSION " read it: each value and where it is from\n");
+    strbuf_add(&b, JOB_TEXT_HEAD EDDIS_VERSION " read it: each value and where it is from\n");
     for (size_t i = 0; i < n; i++) {
         const struct job_key *k = &keys[i];
 

@@ -277,7 +277,7 @@ class Node:
                       "host": "here", "setup": [], "log_marker": "", "restarts": 0,
                       "command": command, "workdir": self.dir, "env": [], "log_dir": self.dir,
                       "checkpoint_dir": None, "resume_from": None, "data_path": None,
-                      "step_pattern": None, "step_samples": 0, "quiet_ns": 0,
+                      "step_pattern": None, "step_samples": 0, "quiet_ns": 0, "quiet_start_ns": 0,
                       "mpi_args": [], "mpi_mca": [], "bind": True, "log_max_bytes": 1 << 30,
                       "cache_ns": 0, "emulate": [], "lease_ns": int(LEASE * SECOND),
                       "heartbeat_ns": SECOND // 10, **more}

@@ -164,6 +164,29 @@ if os.environ["EDDIS_GENERATION"] == "1":
     assert j.log(0).count("computed") == 2 and j.summary()["restarts"] == 1, j.log(0)
 
 
+def idle_before_libeddis():
+    """One that has libeddis in memory will tell its steps: until it has begun to, it has the time of a first step."""
+    text = f"""
+import ctypes, time
+lib = ctypes.CDLL({os.path.abspath(os.path.join(BUILD, "lib/libeddis.so"))!r})
+time.sleep(6)
+lib.eddis_progress(ctypes.c_int64(0), ctypes.c_int64(0), None)
+"""
+    with script("idle", text, "--set", "timeouts.hang=2s", "--restarts", "0") as j:
+        j.check(0, "ok")
+
+
+def again():
+    """What nobody has asked for is not asked for by the description that a job leaves behind."""
+    with script("again", "import time; time.sleep(5)") as j:
+        j.check(0, "ok")
+    path = FOLDERS.path("work", "again.yaml")
+    with open(path, "w") as f:
+        f.write(re.sub(r"(\n  hang: )\S+(  # default\n)", r"\g<1>2s\2", j.file("job.yaml")))
+    with Job(BUILD, FOLDERS, [path], ranks=0) as j:
+        j.check(0, "ok")
+
+
 def traceback():
     """Of a long traceback behind much output the user's frames and the error are shown."""
     text = """
@@ -217,7 +240,7 @@ def bad_pattern():
         assert j.end() == 2 and "Unmatched ( or \\(, at its column 6" in j.err, j.err
 
 
-CASES = [asked, not_asked, none_wanted, typo, same_age, printed, printed_hang, first_number, printed_then_told, quiet, traceback, echo, bad_pattern]
+CASES = [asked, not_asked, none_wanted, typo, same_age, printed, printed_hang, first_number, printed_then_told, quiet, idle_before_libeddis, again, traceback, echo, bad_pattern]
 
 
 run(CASES, sys.argv[2:])

@@ -87,9 +87,35 @@ START_TEST(inside)
 }
 END_TEST
 
+/* What nobody has asked for is not asked for by who reads the job's own description; values are as
+ * they were.  In somebody else's file a comment says nothing.
+ */
+START_TEST(defaults_again)
+{
+    struct job *job = NULL, *again = NULL;
+    char *text;
+
+    ck_assert_int_eq(job_parse("command: [a]\nrestarts: 2\n", 25, "t.yaml", "/", &job, NULL), 0);
+    text = job_text(job);
+    ck_assert_int_eq(job_parse(text, strlen(text), "job.yaml", "/", &again, NULL), 0);
+    ck_assert_int_eq(job_origin(again, "restarts").kind, JOB_FILE);
+    ck_assert_int_eq(job_origin(again, "timeouts.hang").kind, JOB_DEFAULT);
+    ck_assert_int_eq(again->timeouts.hang_ns, job->timeouts.hang_ns);
+    ck_assert_int_eq(again->restarts, 2);
+    job_free(again);
+    text[2] = 'T';
+    ck_assert_int_eq(job_parse(text, strlen(text), "job.yaml", "/", &again, NULL), 0);
+    ck_assert_int_eq(job_origin(again, "timeouts.hang").kind, JOB_FILE);
+    job_free(again);
+    job_free(job);
+    free(text);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, inside);
+    tcase_add_test(tc, defaults_again);
     tcase_add_test(tc, overruled);
     tcase_add_test(tc, from_command);
 }
