@@ -154,10 +154,12 @@ static int64_t memory_limit(void)
 static void tell_end(struct wrapper *w, int status)
 {
     struct rank_message m = { .kind = RANK_ENDED, .lingers = w->lingers, .echo = w->echo };
+    bool killed; /* and not by what it has said last */
 
     show_rest(w);
     m.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     m.code = WIFSIGNALED(status) ? -1 : WEXITSTATUS(status);
+    killed = m.signal && m.signal != SIGABRT && m.signal != SIGINT;
     m.oom = m.code == PROTOCOL_EXIT_MEMORY ||
             (m.signal == SIGKILL && !w->told && oom_killed(&w->oom, w->pid));
     m.peak_bytes = w->peak_bytes;
@@ -166,7 +168,8 @@ static void tell_end(struct wrapper *w, int status)
     m.dropped_bytes = rank_log_dropped(w->log);
     m.log_error = rank_log_error(w->log);
     if (status != 0)
-        rank_log_last_lines(w->log, PROTOCOL_LAST_LINES, PROTOCOL_LINE, m.lines, sizeof m.lines);
+        (killed ? rank_log_tail : rank_log_last_lines)(w->log, PROTOCOL_LAST_LINES, PROTOCOL_LINE,
+                                                       m.lines, sizeof m.lines);
     tell(w, &m);
 }
 

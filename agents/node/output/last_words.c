@@ -29,6 +29,11 @@ static const char *const sentences[] = {
     "HorovodInternalError",
 };
 
+enum {
+    BEHIND = 10, /* lines behind a traceback that may belong to the same end */
+    ENDING = 40, /* last lines that tell why a program ended */
+};
+
 static const char begins[] = "Traceback (most recent call last):";
 
 /* ---- lines ---- */
@@ -65,29 +70,107 @@ static size_t prefix_of(const char *line, size_t n)
     return i + 3 <= n && memcmp(line + i, "]: ", 3) == 0 ? i + 3 : 0;
 }
 
+/* The same, and the bar before each line of a group's exceptions. */
+static size_t bar_of(const char *line, size_t n)
+{
+    size_t at = prefix_of(line, n), i = at;
+
+    while (i < n && line[i] == ' ')
+        i++;
+    return i + 2 <= n && memcmp(line + i, "| ", 2) == 0 ? i + 2 : at;
+}
+
 static size_t indent(const char *line, size_t n)
 {
-    size_t skip = prefix_of(line, n), i = skip;
+    size_t skip = bar_of(line, n), i = skip;
 
     while (i < n && line[i] == ' ')
         i++;
     return i - skip;
 }
 
+static bool starts(const char *line, size_t n, size_t at, const char *word)
+{
+    size_t len = strlen(word);
+
+    return n >= at + len && memcmp(line + at, word, len) == 0;
+}
+
+/* C++ adds where it was to its messages, in tens of lines. */
+static bool is_of_cxx(const char *line, size_t n)
+{
+    return starts(line, n, prefix_of(line, n), "frame #");
+}
+
 /* ---- tracebacks ---- */
 
-/* Where the line of the last traceback begins; n: there is none. */
+static bool begins_traceback(const char *line, size_t n)
+{
+    size_t skip = prefix_of(line, n), i = skip;
+
+    if (starts(line, n, skip, begins))
+        return true;
+    while (i < n && (line[i] == ' ' || line[i] == '+'))
+        i++;
+    return i > skip && starts(line, n, i, "Exception Group ") &&
+           starts(line, n, i + strlen("Exception Group "), begins);
+}
+
+/* Python's words between an exception and the one that came of it. */
+static bool is_chain(const char *line, size_t n)
+{
+    size_t skip = prefix_of(line, n);
+
+    return starts(line, n, skip, "The above exception was the direct cause of the following") ||
+           starts(line, n, skip, "During handling of the above exception, another exception");
+}
+
+/* Lines from at on that say something of their own. */
+static int count_lines(const char *text, size_t n, size_t at)
+{
+    int lines = 0;
+
+    for (size_t end; at < n; at = end + 1) {
+        end = line_end(text, n, at);
+        lines += end > at && !is_of_cxx(text + at, end - at);
+    }
+    return lines;
+}
+
+/* Where what the last traceback says begins to be over: behind the first line of its exception. */
+static size_t traceback_end(const char *text, size_t n, size_t at)
+{
+    size_t end = line_end(text, n, at);
+
+    for (at = end + 1; at < n; at = end + 1) {
+        end = line_end(text, n, at);
+        if (end > at && indent(text + at, end - at) == 0 &&
+            bar_of(text + at, end - at) == prefix_of(text + at, end - at))
+            return end + 1;
+    }
+    return n;
+}
+
+/* Where the last traceback begins, with those that it came of; n: there is none, or the program has
+ * gone on after it and said more than what belongs to its end.
+ */
 static size_t last_traceback(const char *text, size_t n)
 {
-    size_t found = n;
+    size_t found = n, last = n;
+    bool chained = false;
 
-    for (size_t at = 0; at < n; at = line_end(text, n, at) + 1) {
-        size_t end = line_end(text, n, at), skip = prefix_of(text + at, end - at);
-
-        if (end - at - skip >= sizeof begins - 1 &&
-            memcmp(text + at + skip, begins, sizeof begins - 1) == 0)
-            found = at;
+    for (size_t at = 0, end; at < n; at = end + 1) {
+        end = line_end(text, n, at);
+        if (begins_traceback(text + at, end - at)) {
+            found = chained ? found : at;
+            last = at;
+            chained = false;
+        } else if (is_chain(text + at, end - at)) {
+            chained = true;
+        }
     }
+    if (last < n && count_lines(text, n, traceback_end(text, n, last)) > BEHIND)
+        return n;
     return found;
 }
 
@@ -96,15 +179,25 @@ static bool is_frame(const char *line, size_t n)
     return indent(line, n) == 2 && holds(line, n, "File \"");
 }
 
+/* Of Python itself: ".../lib/python3.11/...", and nobody's lib/python_tools. */
+static bool is_of_python(const char *line, size_t n)
+{
+    static const char folder[] = "/lib/python";
+    const char *at = memmem(line, n, folder, sizeof folder - 1);
+    size_t i = at ? (size_t)(at - line) + sizeof folder - 1 : n;
+
+    return i < n && isdigit((unsigned char)line[i]);
+}
+
 static bool is_of_library(const char *line, size_t n)
 {
     return holds(line, n, "/site-packages/") || holds(line, n, "/dist-packages/") ||
-           holds(line, n, "/lib/python") || holds(line, n, "\"<frozen ");
+           is_of_python(line, n) || holds(line, n, "\"<frozen ");
 }
 
 struct choice {
     struct last_line *line;
-    int n;
+    int n, frames;
 };
 
 /* All lines from at on, or those but the frames of libraries. */
@@ -116,10 +209,12 @@ static struct choice lines_of(const char *text, size_t n, size_t at, bool users)
     while (c.line && at < n) {
         size_t end = line_end(text, n, at);
 
-        if (is_frame(text + at, end - at))
+        if (is_frame(text + at, end - at)) {
             skipping = users && is_of_library(text + at, end - at);
-        else if (indent(text + at, end - at) < 4)
-            skipping = false;
+            c.frames += !skipping;
+        } else if (indent(text + at, end - at) < 4) {
+            skipping = users && is_of_cxx(text + at, end - at);
+        }
         if (!skipping && end > at)
             c.line[c.n++] = (struct last_line){ at, end };
         at = end + 1;
@@ -139,12 +234,17 @@ static int cut(const struct choice *c, int most, struct last_line *ret)
 
 static int choose_traceback(const char *text, size_t n, size_t at, int most, struct last_line *ret)
 {
-    struct choice c = lines_of(text, n, at, false);
+    struct choice c = lines_of(text, n, at, false), users;
     int chosen;
 
     if (c.n > most) {
-        free(c.line);
-        c = lines_of(text, n, at, true);
+        users = lines_of(text, n, at, true);
+        if (users.frames > 0) { /* else where it was would be lost */
+            free(c.line);
+            c = users;
+        } else {
+            free(users.line);
+        }
     }
     chosen = cut(&c, most, ret);
     free(c.line);
@@ -154,11 +254,15 @@ static int choose_traceback(const char *text, size_t n, size_t at, int most, str
 int last_words_choose(const char *text, size_t n, int most, struct last_line *ret)
 {
     size_t at = last_traceback(text, n);
+
+    return at < n ? choose_traceback(text, n, at, most, ret) : last_words_tail(text, n, most, ret);
+}
+
+int last_words_tail(const char *text, size_t n, int most, struct last_line *ret)
+{
     int k = 0;
 
-    if (at < n)
-        return choose_traceback(text, n, at, most, ret);
-    for (at = n; at > 0 && k < most;) {
+    for (size_t at = n; at > 0 && k < most;) {
         size_t from = line_start(text, at);
 
         if (from < at)
@@ -169,10 +273,27 @@ int last_words_choose(const char *text, size_t n, int most, struct last_line *re
     return k;
 }
 
+/* Where the last lines begin that may tell of the end. */
+static size_t last_lines(const char *text, size_t n)
+{
+    size_t at = n;
+
+    for (int lines = 0; at > 0 && lines < ENDING;) {
+        size_t end = at - (text[at - 1] == '\n'), from = line_start(text, end);
+
+        lines += end > from && !is_of_cxx(text + from, end - from);
+        at = from;
+    }
+    return at;
+}
+
 bool last_words_blame_another(const char *text, size_t n)
 {
+    size_t at = last_traceback(text, n);
+
+    at = at < n ? at : last_lines(text, n);
     for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++)
-        if (holds(text, n, sentences[i]))
+        if (holds(text + at, n - at, sentences[i]))
             return true;
     return false;
 }

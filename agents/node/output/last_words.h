@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* last_words.h - what is worth showing of the last output of a program that failed
  *
- * Of a program in Python it is the last traceback, from "Traceback" on.  Where it is longer than
+ * Of a program in Python it is the last traceback, from "Traceback" on, with those of the
+ * exceptions that its own came of, unless the program went on after it.  Where it is longer than
  * what may be shown, frames of Python's own files and of installed packages are left out first, so
  * that the user's stay, then lines between the beginning and the end.
  */
@@ -18,8 +19,11 @@ struct last_line {
 /* Choose at most `most` lines of text [n] for ret [most], in their order.  Returns their number. */
 int last_words_choose(const char *text, size_t n, int most, struct last_line *ret);
 
-/* Whether text [n] says that a collective operation failed because of another rank: what gloo,
- * NCCL, MPI and PyTorch's store print then.  Such a rank has not failed by itself.
+/* The same of one that has not ended by an exception: the last lines. */
+int last_words_tail(const char *text, size_t n, int most, struct last_line *ret);
+
+/* Whether the end of text [n] says that a collective operation failed because of another rank: what
+ * gloo, NCCL, MPI and PyTorch's store print then.  Such a rank has not failed by itself.
  */
 bool last_words_blame_another(const char *text, size_t n);
 

@@ -211,11 +211,9 @@ void rank_log_write(struct rank_log *l, const char *data, size_t n)
     }
 }
 
-void rank_log_last_lines(const struct rank_log *l, int max_lines, size_t line_bytes, char *ret,
-                         size_t size)
+static void copy_lines(const struct rank_log *l, const struct last_line *line, int n,
+                       size_t line_bytes, char *ret, size_t size)
 {
-    struct last_line line[64];
-    int n = last_words_choose(l->kept, l->n_kept, max_lines < 64 ? max_lines : 64, line);
     size_t used = 0;
 
     *ret = '\0';
@@ -235,6 +233,24 @@ void rank_log_last_lines(const struct rank_log *l, int max_lines, size_t line_by
         to[len + 1] = '\0';
         used += len + 1;
     }
+}
+
+void rank_log_last_lines(const struct rank_log *l, int max_lines, size_t line_bytes, char *ret,
+                         size_t size)
+{
+    struct last_line line[64];
+    int n = last_words_choose(l->kept, l->n_kept, max_lines < 64 ? max_lines : 64, line);
+
+    copy_lines(l, line, n, line_bytes, ret, size);
+}
+
+void rank_log_tail(const struct rank_log *l, int max_lines, size_t line_bytes, char *ret,
+                   size_t size)
+{
+    struct last_line line[64];
+    int n = last_words_tail(l->kept, l->n_kept, max_lines < 64 ? max_lines : 64, line);
+
+    copy_lines(l, line, n, line_bytes, ret, size);
 }
 
 bool rank_log_blames_another(const struct rank_log *l)

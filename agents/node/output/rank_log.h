@@ -33,6 +33,10 @@ void rank_log_write(struct rank_log *l, const char *data, size_t n);
 void rank_log_last_lines(const struct rank_log *l, int max_lines, size_t line_bytes, char *ret,
                          size_t size);
 
+/* The same without regard to tracebacks. */
+void rank_log_tail(const struct rank_log *l, int max_lines, size_t line_bytes, char *ret,
+                   size_t size);
+
 /* Whether the last output says that a collective operation failed because of another rank. */
 bool rank_log_blames_another(const struct rank_log *l);
 

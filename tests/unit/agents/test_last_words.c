@@ -9,6 +9,13 @@
 
 #define T "Traceback (most recent call last):\n"
 #define P "[rank1]: "
+#define CAUSE                                                                                      \
+    "The above exception was the direct cause of the following exception:\n"                       \
+    "\n"
+#define DURING "During handling of the above exception, another exception occurred:\n\n"
+#define GROUP  "  + Exception Group Traceback (most recent call last):\n"
+#define TEN    "0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n"
+#define GLOO   "gloo/transport/tcp/pair.cc:553] Connection closed by peer\n"
 
 static const struct {
     int most;
@@ -37,6 +44,34 @@ static const struct {
       "Traceback (most recent call last):|  File \"/u/t.py\", line 1, in main|    "
       "f()|RuntimeError: "
       "boom|" },
+    /* those of C++ too; where no frame is the user's they stay */
+    { 5,
+      T "  File \"/u/t.py\", line 1, in main\n    f()\n"
+        "  File \"/u/lib/python_tools/x.py\", line 2, in g\n"
+        "RuntimeError: boom\nframe #0: a\nframe #1: b\n",
+      "Traceback (most recent call last):|  File \"/u/t.py\", line 1, in main|    f()|  File "
+      "\"/u/lib/python_tools/x.py\", line 2, in g|RuntimeError: boom|" },
+    { 3,
+      T "  File \"/v/site-packages/a.py\", line 1, in f\n    f()\n"
+        "  File \"/v/site-packages/b.py\", line 1, in f\nE: x\n",
+      "Traceback (most recent call last):|  File \"/v/site-packages/b.py\", line 1, in f|E: x|" },
+    /* with what it came of */
+    { 9, T "KeyError: 1\n\n" CAUSE T "ValueError: 2\n\n" DURING T "OSError: 3\n",
+      "Traceback (most recent call last):|KeyError: 1|The above exception was the direct cause of "
+      "the following exception:|Traceback (most recent call last):|ValueError: 2|During handling "
+      "of the above exception, another exception occurred:|Traceback (most recent call "
+      "last):|OSError: 3|" },
+    /* a group's exceptions are its own */
+    { 9,
+      "x\n" GROUP "  |   File \"t.py\", line 1\n  | ExceptionGroup: two (1 sub-exception)\n"
+      "  +-+---------------- 1 ----------------\n    | ValueError: 1\n    +-----\n",
+      "  + Exception Group Traceback (most recent call last):|  |   File \"t.py\", line 1|  | "
+      "ExceptionGroup: two (1 sub-exception)|  +-+---------------- 1 ----------------|    | "
+      "ValueError: 1|    +-----|" },
+    /* it went on after one */
+    { 2, T "ValueError: x\n" TEN "end\n", "9|end|" },
+    { 12, T "ValueError: x\n" TEN,
+      "Traceback (most recent call last):|ValueError: x|0|1|2|3|4|5|6|7|8|9|" },
     /* and then the middle */
     { 4, T "  File \"a.py\"\n  File \"b.py\"\n  File \"c.py\"\n  File \"d.py\"\nE: x\n",
       "Traceback (most recent call last):|  File \"a.py\"|  File \"d.py\"|E: x|" },
@@ -78,6 +113,11 @@ static const struct {
     { true, "[node2][[1,1],1][btl_tcp_frag.c:242:mca_btl_tcp_frag_recv] mca_btl_tcp_frag_recv: "
             "readv failed: Connection reset by peer (104)" },
     { true, "horovod.common.exceptions.HorovodInternalError: Horovod has been shut down" },
+    { true, T "RuntimeError: " GLOO "\n" DURING T "OSError: x\n" },
+    { true, T "RuntimeError: " GLOO TEN },
+    /* it survived that one */
+    { false, T "RuntimeError: " GLOO "retrying\n" T "ValueError: bad sample 17\n" },
+    { false, "retrying: " GLOO TEN TEN TEN TEN "giving up\n" },
     { false, "" },
     { false, "ValueError: bad sample 17" },
     { false, "ConnectionResetError: [Errno 104] Connection reset by peer" },
