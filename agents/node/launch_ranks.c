@@ -4,6 +4,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
+#include "lib/base/strbuf.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -146,12 +147,17 @@ static void add_common(struct strlist *e, const struct launch *l)
     strlist_addf(e, "LOCAL_WORLD_SIZE=%d", o->n_local);
     strlist_addf(e, "NODE_RANK=%d", l->node);
     strlist_addf(e, "GROUP_RANK=%d", l->node);
+    strlist_addf(e, "GROUP_WORLD_SIZE=%d", o->n_nodes);
+    strlist_addf(e, "ROLE_NAME=default");
     strlist_addf(e, "ROLE_WORLD_SIZE=%d", o->n_ranks);
     add_master(e, l);
     strlist_addf(e, "TORCHELASTIC_RUN_ID=%s", l->brief->job_id);
     strlist_addf(e, "TORCHELASTIC_RESTART_COUNT=%lld",
                  (long long)(o->generation > 1 ? o->generation - 1 : 0));
     strlist_addf(e, "TORCHELASTIC_MAX_RESTARTS=%lld", (long long)l->brief->restarts);
+    /* No agent serves the store, whatever an enclosing torchrun has said: rank 0 does. */
+    strlist_addf(e, "TORCHELASTIC_USE_AGENT_STORE=False");
+    add_unless_given(e, l, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
     strlist_addf(e, "EDDIS_JOB_ID=%s", l->brief->job_id);
     strlist_addf(e, "EDDIS_GENERATION=%lld", (long long)o->generation);
     strlist_addf(e, "EDDIS_GLOBAL_BATCH=%lld", (long long)o->plan->global_batch);
@@ -187,6 +193,45 @@ static int threads_of(const struct launch *l, const struct order_rank *r)
     return sharing > 1 ? threads / sharing : threads;
 }
 
+static bool is_gpu(const struct order_rank *r)
+{
+    return strncmp(r->device_id, "GPU-", 4) == 0;
+}
+
+/* Whether each rank of the node has a whole GPU of its own. */
+static bool have_gpus(const struct order *o)
+{
+    for (int i = 0; i < o->n_local; i++) {
+        if (!is_gpu(&o->rank[i]))
+            return false;
+        for (int k = 0; k < i; k++)
+            if (strcmp(o->rank[i].device_id, o->rank[k].device_id) == 0)
+                return false;
+    }
+    return true;
+}
+
+/* Scripts choose the LOCAL_RANK-th, as under torchrun; where that cannot be, each rank sees its own
+ * alone: of parts of GPUs CUDA takes no more than one.
+ */
+static void add_devices(struct strlist *e, const struct launch *l, const struct order_rank *r)
+{
+    struct strbuf all = { 0 };
+
+    if (!have_gpus(l->order)) {
+        if (is_gpu(r) || strncmp(r->device_id, "MIG-", 4) == 0)
+            strlist_addf(e, "CUDA_VISIBLE_DEVICES=%s", r->device_id);
+        return;
+    }
+    for (int k = 0; k < l->order->n_local; k++)
+        for (int i = 0; i < l->order->n_local; i++)
+            if (l->order->rank[i].local_rank == k)
+                strbuf_addf(&all, "%s%s", k ? "," : "", l->order->rank[i].device_id);
+    strlist_addf(e, "CUDA_VISIBLE_DEVICES=%s", strbuf_text(&all));
+    e->failed = e->failed || all.failed;
+    strbuf_fini(&all);
+}
+
 static void add_own(struct strlist *e, const struct launch *l, const struct order_rank *r)
 {
     int threads = threads_of(l, r);
@@ -202,8 +247,7 @@ static void add_own(struct strlist *e, const struct launch *l, const struct orde
                  total > 0 ? (double)r->batch / (double)total : r->weight);
     snprintf(text, sizeof text, "%d", threads > 0 ? threads : 1);
     add_unless_given(e, l, "OMP_NUM_THREADS", text);
-    if (strncmp(r->device_id, "GPU-", 4) == 0 || strncmp(r->device_id, "MIG-", 4) == 0)
-        strlist_addf(e, "CUDA_VISIBLE_DEVICES=%s", r->device_id);
+    add_devices(e, l, r);
 }
 
 /* The user's variables but PATH, to which ours is appended already. */

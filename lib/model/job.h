@@ -220,10 +220,9 @@ void job_hosts_free(struct job_host *host, size_t n); /* accepts NULL */
 
 void job_free(struct job *job); /* accepts NULL and a half-built job */
 
-/* The job as text of a train.yaml, every key with its value and a comment that tells its origin;
- * what the job folder keeps as job.yaml.  Values of variables with secret names (job_is_secret) are
- * masked; the hosts of a hostfile are written out as nodes.  Read again, defaults are defaults.
- * Returns NULL without memory.
+/* The job as text of a train.yaml, every key with its value and a comment that tells its origin,
+ * what the job folder keeps as job.yaml; read again, defaults are defaults.  Values of variables
+ * with secret names are masked; the hosts of a hostfile are nodes.  NULL without memory.
  */
 char *job_text(const struct job *job);
 

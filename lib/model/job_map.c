@@ -23,8 +23,18 @@ static bool is_variable(const char *s)
 static bool is_ours(const char *s)
 {
     static const char *const names[] = {
-        "RANK",      "WORLD_SIZE",      "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK",
-        "ROLE_RANK", "ROLE_WORLD_SIZE", "EDDIS_",     "OMPI_COMM_WORLD_", "PMIX_",
+        "RANK",
+        "WORLD_SIZE",
+        "LOCAL_RANK",
+        "LOCAL_WORLD_SIZE",
+        "NODE_RANK",
+        "GROUP_RANK",
+        "GROUP_WORLD_SIZE",
+        "ROLE_RANK",
+        "ROLE_WORLD_SIZE",
+        "EDDIS_",
+        "OMPI_COMM_WORLD_",
+        "PMIX_",
     };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

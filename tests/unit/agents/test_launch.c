@@ -140,6 +140,8 @@ START_TEST(variables)
     struct stat st;
 
     (void)unsetenv("OMP_NUM_THREADS");
+    (void)unsetenv("PYTHONUNBUFFERED");
+    (void)unsetenv("TORCH_NCCL_ASYNC_ERROR_HANDLING");
     c->brief.env = user;
     ck_assert_int_eq(launch_write_rank_file(&c->launch, NULL), 0);
     ck_assert_int_eq(launch_write_rank_file(&c->launch, NULL), -EEXIST);
@@ -157,6 +159,11 @@ START_TEST(variables)
     ck_assert_str_eq(strlist_value(f->rank->env, "OMP_NUM_THREADS"), "4");
     ck_assert_str_eq(strlist_value(f->env, "MASTER_PORT"), "4242");
     ck_assert_str_eq(strlist_value(f->env, "TORCHELASTIC_RESTART_COUNT"), "2");
+    ck_assert_str_eq(strlist_value(f->env, "GROUP_WORLD_SIZE"), "1");
+    ck_assert_str_eq(strlist_value(f->env, "ROLE_NAME"), "default");
+    ck_assert_str_eq(strlist_value(f->env, "TORCHELASTIC_USE_AGENT_STORE"), "False");
+    ck_assert_str_eq(strlist_value(f->env, "TORCH_NCCL_ASYNC_ERROR_HANDLING"), "1");
+    ck_assert_str_eq(strlist_value(f->env, "PYTHONUNBUFFERED"), "1");
     ck_assert_str_eq(strlist_value(f->env, "PATH"), "/usr/bin:/opt/eddis/bin");
     ck_assert_str_eq(strlist_value(f->user_env, "RANK"), "5");
     ck_assert_str_eq(strlist_value(f->user_env, "EMPTY"), "");
@@ -167,6 +174,61 @@ START_TEST(variables)
     ck_assert_str_eq(strlist_value(f->rank->env, "OMP_NUM_THREADS"), "5");
     ck_assert_ptr_null(strlist_value(f->rank->env, "CUDA_VISIBLE_DEVICES"));
     rank_file_free(f);
+    drop(c);
+}
+END_TEST
+
+/* What somebody has set stays, in the job or around the agent. */
+START_TEST(set_by_others)
+{
+    struct case_ *c = make();
+    char *user[] = { S("PYTHONUNBUFFERED="), NULL };
+    struct rank_file *f;
+
+    c->brief.env = user;
+    ck_assert_int_eq(setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "3", 1), 0);
+    ck_assert_int_eq(launch_write_rank_file(&c->launch, NULL), 0);
+    (void)unsetenv("TORCH_NCCL_ASYNC_ERROR_HANDLING");
+    ck_assert_int_eq(rank_file_read(c->file, 0, &f, NULL), 0);
+    ck_assert_ptr_null(strlist_value(f->env, "PYTHONUNBUFFERED"));
+    ck_assert_str_eq(strlist_value(f->user_env, "PYTHONUNBUFFERED"), "");
+    ck_assert_ptr_null(strlist_value(f->env, "TORCH_NCCL_ASYNC_ERROR_HANDLING"));
+    rank_file_free(f);
+    drop(c);
+}
+END_TEST
+
+/* Each rank of a node sees all GPUs of it, in the order of local ranks; where two have the same, or
+ * one has none or a part of one, it sees its own.
+ */
+START_TEST(devices)
+{
+    static const struct {
+        const char *device[2], *visible[2];
+    } row[] = {
+        { { "GPU-b", "GPU-a" }, { "GPU-b,GPU-a", "GPU-b,GPU-a" } },
+        { { "GPU-a", "GPU-a" }, { "GPU-a", "GPU-a" } },
+        { { "GPU-a", "numa:0" }, { "GPU-a", NULL } },
+        { { "MIG-b", "MIG-a" }, { "MIG-b", "MIG-a" } },
+        { { "MIG-b", "GPU-a" }, { "MIG-b", "GPU-a" } },
+    };
+    struct case_ *c = make();
+
+    for (int i = 0; i < 2; i++)
+        strcpy(c->rank[i].device_id, row[_i].device[i]);
+    ck_assert_int_eq(launch_write_rank_file(&c->launch, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        const char *seen;
+        struct rank_file *f;
+
+        ck_assert_int_eq(rank_file_read(c->file, i, &f, NULL), 0);
+        seen = strlist_value(f->rank->env, "CUDA_VISIBLE_DEVICES");
+        if (row[_i].visible[i])
+            ck_assert_str_eq(seen, row[_i].visible[i]);
+        else
+            ck_assert_ptr_null(seen);
+        rank_file_free(f);
+    }
     drop(c);
 }
 END_TEST
@@ -481,6 +543,8 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, arguments);
     tcase_add_test(tc, variables);
+    tcase_add_test(tc, set_by_others);
+    tcase_add_loop_test(tc, devices, 0, 5);
     tcase_add_loop_test(tc, threads, 0, sizeof thread_rows / sizeof *thread_rows);
     tcase_add_loop_test(tc, count_cpus, 0, sizeof cpus_rows / sizeof *cpus_rows);
     tcase_add_loop_test(tc, check, 0, sizeof check_rows / sizeof *check_rows);
