@@ -60,7 +60,9 @@ static void move_window(struct figures_worker *w)
  */
 static void went_back(struct figures *f, int64_t step)
 {
-    f->past.samples -= (f->past.steps - step) * f->plan->global_batch;
+    double each = f->past.step_samples > 0 ? f->past.step_samples : (double)f->plan->global_batch;
+
+    f->past.samples -= (int64_t)((double)(f->past.steps - step) * each);
     if (f->past.samples < 0 || step == 0)
         f->past.samples = 0;
     f->past.steps = step;
@@ -173,7 +175,7 @@ int64_t figures_steps(const struct figures *f)
     const struct figures_worker *first = furthest(f);
     int64_t n = INT64_MAX;
 
-    if (f->printed)
+    if (figures_spans_told(f))
         return first ? first->last.steps_done : f->past.steps;
     if (counts_samples(f))
         return steps_of_samples(f);
@@ -271,19 +273,44 @@ static double equal_rate(const struct figures *f)
                                  : figures_spans_rate(f, figures_spans_equal);
 }
 
-void figures_end_generation(struct figures *f, int64_t resume_step)
+/* Where a program goes on by itself is seen when it tells its next step. */
+static void end_told(struct figures *f)
+{
+    const struct figures_worker *first = furthest(f);
+    int64_t samples = 0;
+
+    for (int i = 0; i < f->n_workers; i++)
+        samples += f->worker[i].last.samples_done;
+    f->past.samples += samples;
+    if (first && first->last.steps_here > 0)
+        f->past.step_samples = (double)samples / (double)first->last.steps_here;
+    f->past.steps = figures_steps(f);
+}
+
+static void end_counted(struct figures *f, int64_t resume_step)
 {
     struct figures_past *past = &f->past;
-    int64_t samples, ns, redone;
+    int64_t redone = figures_steps(f) - (resume_step > 0 ? resume_step : 0);
 
-    if (!f->plan)
-        return;
-    redone = figures_steps(f) - (resume_step > 0 ? resume_step : 0);
     for (int i = 0; i < f->n_workers; i++)
         past->samples += f->worker[i].last.samples_done;
     past->samples -= redone > 0 ? redone * f->plan->global_batch : 0;
     if (past->samples < 0 || resume_step <= 0)
         past->samples = 0;
+    past->steps = resume_step > 0 ? resume_step : 0;
+}
+
+void figures_end_generation(struct figures *f, int64_t resume_step)
+{
+    struct figures_past *past = &f->past;
+    int64_t samples, ns;
+
+    if (!f->plan)
+        return;
+    if (figures_spans_told(f) && resume_step <= 0)
+        end_told(f);
+    else
+        end_counted(f, resume_step);
     if (figures_spans_sum(f, figures_spans_real, &samples, &ns) ||
         figures_spans_sum(f, figures_spans_all, &samples, &ns)) {
         past->ideal_samples += ideal_rate(f, own_speed) * (double)ns / CLOCK_S;
@@ -294,7 +321,6 @@ void figures_end_generation(struct figures *f, int64_t resume_step)
     if (f->real_version > 1 && equal_rate(f) > 0)
         past->equal_samples_per_s = equal_rate(f);
     past->any_seen = figures_any_seen(f);
-    past->steps = resume_step > 0 ? resume_step : 0;
     figures_plans_end(f);
     f->plan = NULL;
 }
@@ -493,7 +519,7 @@ static double metric(const struct figures *f, const char *name)
 
 static void fill_steps(const struct figures *f, struct job_status *s)
 {
-    const struct figures_worker *first = f->printed ? furthest(f) : NULL;
+    const struct figures_worker *first = figures_spans_told(f) ? furthest(f) : NULL;
     const struct progress *p = first ? &first->last : &f->worker[0].last;
 
     s->steps_done = figures_steps(f);
@@ -515,7 +541,7 @@ static void fill_steps(const struct figures *f, struct job_status *s)
 /* Of a program that divides its samples itself the time of a step tells more than its samples. */
 static double time_left_s(const struct figures *f, const struct job_status *s)
 {
-    const struct figures_worker *first = f->printed ? furthest(f) : NULL;
+    const struct figures_worker *first = figures_spans_told(f) ? furthest(f) : NULL;
     double left = (double)(s->steps_total - s->steps_done);
 
     if (s->steps_total <= 0)

@@ -38,8 +38,9 @@
  *                    these: ideal is of the plan in force, and says little about one whose plans
  *                    were unlike or whose devices became slower in the middle.
  *
- * Of a program whose steps are those that its workers print the job is as far as the worker that is
- * furthest, and its rate is that of the workers that print.
+ * Of a program whose steps are those that its workers print or tell the job is as far as the worker
+ * that is furthest, and its rate is that of the workers that do.  Where it goes on after a failure
+ * is known when it tells its next step, which is when what it does again is taken off.
  *
  * All sums come from the boards, which keep those of the steps under earlier plans apart, and so do
  * not depend on when a report was sent.
@@ -78,8 +79,9 @@ struct figures_worker {
 
 /* What earlier generations did. */
 struct figures_past {
-    int64_t steps;               /* that the present one resumed from */
-    int64_t samples;             /* trained up to there */
+    int64_t steps;       /* that the present one resumed from */
+    int64_t samples;     /* trained up to there */
+    double step_samples; /* of all workers, of a program that tells its steps; 0: the plan's */
     int64_t all_samples, all_ns; /* of the rate, redone steps included */
     double ideal_samples;        /* that the devices' own speeds would have made in all_ns */
     double equal_samples;        /* that an equal split was predicted to make in it */

@@ -23,15 +23,25 @@ double figures_spans_own_speed(const struct figures_mark *from, const struct fig
                                    from->sum.input_ns);
 }
 
+bool figures_spans_told(const struct figures *f)
+{
+    for (int i = 0; i < f->n_workers; i++)
+        if (f->worker[i].last.told)
+            return true;
+    return f->printed;
+}
+
 bool figures_spans_sum(const struct figures *f, figures_spans_fn marks, int64_t *samples,
                        int64_t *longest_ns)
 {
+    bool told = figures_spans_told(f);
+
     *samples = *longest_ns = 0;
     for (int i = 0; i < f->n_workers; i++) {
         struct figures_mark from, to;
         int64_t ns;
 
-        if (!f->worker[i].seen && f->printed)
+        if (!f->worker[i].seen && told)
             continue;
         if (!f->worker[i].seen)
             return false;

@@ -23,6 +23,9 @@ void figures_spans_equal(const struct figures_worker *w, struct figures_mark *fr
 /* Return where a worker is. */
 struct figures_mark figures_spans_mark(const struct progress *p);
 
+/* Whether workers tell the numbers of their steps alone, or print them: maybe not all of them. */
+bool figures_spans_told(const struct figures *f);
+
 /* Add up the samples of all workers, and find the longest of their step times.  Returns false when
  * that of one is not known.
  */
