@@ -110,7 +110,8 @@ static void hear_progress(struct driver *d, int agent, const struct progress *p,
 static void hear_output(struct driver *d, int agent, const struct output *o, int64_t now_ns)
 {
     telling_output(&d->telling, agent, o);
-    if (state_has_workers(&d->run.state) && state_has_rank(&d->run.state, agent, o->rank))
+    if (!o->early && state_has_workers(&d->run.state) &&
+        state_has_rank(&d->run.state, agent, o->rank))
         state_lives(&d->run.state, now_ns);
 }
 

@@ -108,7 +108,9 @@ static void rank_ended(struct agent *a, struct worker *w, const struct rank_mess
 /* What the network's probe prints is no program's output: its result goes another way. */
 static void rank_output(struct agent *a, const struct worker *w, struct rank_message *m)
 {
-    const struct output o = { .rank = w->rank, .dropped = m->dropped_lines, .text = m->lines };
+    const struct output o = {
+        .rank = w->rank, .dropped = m->dropped_lines, .text = m->lines, .early = m->early
+    };
 
     if (!a->generation->probe)
         outputs_add(a->outputs, &o);

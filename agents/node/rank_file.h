@@ -64,6 +64,7 @@ struct rank_message {
     int32_t log_error;     /* why the log could not be written, negative errno; 0 */
     int64_t dropped_bytes; /* of the log, for lack of room or for that */
     int64_t dropped_lines; /* output: lines missing before these */
+    int32_t early;         /* output: as struct output */
     /* The last lines of a rank that failed, or its output; sent up to its 0. */
     char lines[PROTOCOL_LAST_LINES * (PROTOCOL_LINE + 1) + 1];
 };

@@ -2,13 +2,16 @@
 /* setup.c - makes the words that run the user's shell lines before the program */
 #include "setup.h"
 
+#include "lib/base/cleanup.h"
 #include "lib/base/spawn.h"
 #include "lib/base/strbuf.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A line that ends the shell without an error would end the rank as if it had trained. */
 static const char begins[] =
@@ -37,6 +40,18 @@ static bool is_usable(const char *shell)
         if (strcmp(name + 1, known[i]) == 0)
             return spawn_find(shell, at, sizeof at, NULL) == 0;
     return false;
+}
+
+bool setup_runs(pid_t pid)
+{
+    char path[64], text[512];
+    cleanup_fd int fd = -1;
+    ssize_t n;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    n = fd < 0 ? -1 : read(fd, text, sizeof text);
+    return n > 0 && memmem(text, (size_t)n, begins, sizeof begins - 1) != NULL;
 }
 
 static void add_quoted(struct strbuf *b, const char *text)

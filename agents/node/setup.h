@@ -11,10 +11,16 @@
 
 #include "lib/base/error.h"
 
+#include <stdbool.h>
+#include <sys/types.h>
+
 /* Append the vector that runs the command (NULL-ended) after the lines (NULL-ended, not empty).
  * shell: the user's, used when it is one that understands these lines; else bash or sh is.
  */
 int setup_argv(char *const *lines, char *const *command, const char *shell, struct strlist *ret,
                struct eddis_error *err);
+
+/* Whether process pid, begun by that vector, still runs the lines. */
+bool setup_runs(pid_t pid);
 
 #endif

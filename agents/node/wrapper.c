@@ -63,6 +63,7 @@ struct wrapper {
     bool by_agent;     /* the agent does, and it will end us itself */
     bool echo;         /* the program says that another rank made it fail */
     bool lingers;      /* the program left the job in good order, and MPI open */
+    bool in_setup;     /* the program is not there yet, lines of the job's setup run */
     char chunk[CHUNK];
     int64_t kill_ns; /* when to kill what is left, CLOCK_NEVER before mpirun's death */
 };
@@ -112,12 +113,20 @@ static void tell(const struct wrapper *w, struct rank_message *m)
         ;
 }
 
+static bool is_early(struct wrapper *w)
+{
+    if (w->in_setup && w->pid > 0 && !w->reaped)
+        w->in_setup = setup_runs(w->pid);
+    return w->in_setup || w->pid <= 0;
+}
+
 /* For the screen; never waits. */
 static bool show(void *ctx, const char *text, int64_t dropped)
 {
-    const struct wrapper *w = ctx;
+    struct wrapper *w = ctx;
     struct rank_message m = { .kind = RANK_OUTPUT, .dropped_lines = dropped };
 
+    m.early = is_early(w);
     address_message(w, &m);
     snprintf(m.lines, sizeof m.lines, "%s", text);
     return send(w->agent, &m, rank_message_size(&m), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
@@ -241,6 +250,7 @@ static int start(struct wrapper *w, struct eddis_error *err)
     int ends[2], rc;
 
     if (setup[0]) {
+        w->in_setup = true;
         if ((rc = setup_argv(setup, w->file->command, getenv("SHELL"), &argv, err)) < 0)
             goto out;
     } else {

@@ -169,6 +169,7 @@ static const struct field output_fields[] = {
     FIELD(struct output, rank, INT, 0, BOARD_MAX_RANKS - 1),
     FIELD(struct output, dropped, INT64, 0, INT64_MAX),
     FIELD(struct output, text, SENTENCE, 0, 0),
+    FIELD(struct output, early, BOOL, 0, 0),
 };
 
 static const struct field piece_fields[] = {

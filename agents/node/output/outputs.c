@@ -12,6 +12,7 @@ struct piece {
     int64_t dropped; /* lines missing before it */
     size_t n;
     char *text;
+    bool early;
 };
 
 struct queue {
@@ -107,7 +108,7 @@ void outputs_add(struct outputs *o, const struct output *x)
         free(p);
         return;
     }
-    *p = (struct piece){ .dropped = x->dropped, .n = n, .text = copy };
+    *p = (struct piece){ .dropped = x->dropped, .n = n, .text = copy, .early = x->early };
     while (q->first && q->bytes + n > OUTPUTS_RANK) {
         struct piece *old = unlink_first(q);
 
@@ -154,7 +155,9 @@ int outputs_take(struct outputs *o, size_t bytes, struct output **ret)
     while (n < MOST_ROWS && (n == 0 || used < bytes) && (q = next_queue(o))) {
         struct piece *p = unlink_first(q);
 
-        row[n++] = (struct output){ .rank = q->rank, .dropped = p->dropped, .text = p->text };
+        row[n++] = (struct output){
+            .rank = q->rank, .dropped = p->dropped, .text = p->text, .early = p->early
+        };
         used += p->n;
         free(p);
     }
