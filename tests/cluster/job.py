@@ -50,7 +50,8 @@ class Job:
         name, value = self.mark.split("=")
         env = dict(os.environ, XDG_STATE_HOME=folders.path("state"),
                    XDG_CACHE_HOME=folders.path("cache"), XDG_RUNTIME_DIR=folders.path("runtime"),
-                   TMPDIR=folders.path("tmp"), **environ)
+                   TMPDIR=folders.path("tmp"))
+        env.update(environ)
         env[name] = value
         self.dir = os.path.join(place or folders.root.name, "job-" + value[:8])
         command = [*before, os.path.join(build, "cmd/eddis-run"), "--job-dir", self.dir,
