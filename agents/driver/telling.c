@@ -12,6 +12,8 @@
 #include <string.h>
 
 #define SHOW_NS (CLOCK_S / 10) /* between two looks that people get */
+#define EQUAL_NS                                                                                   \
+    (30 * CLOCK_S) /* from its first sign of life on a program may still open libeddis */
 
 /* ---- the status ---- */
 
@@ -258,6 +260,36 @@ static void say_held(struct telling *t, int64_t now_ns)
     }
 }
 
+/* ", which is predicted to be 1.8x as fast", where it is worth a word. */
+static void gain_text(const struct plan *p, char *ret, size_t size)
+{
+    double gain =
+        p && p->equal_samples_per_s > 0 ? p->predicted_samples_per_s / p->equal_samples_per_s : 0;
+
+    ret[0] = '\0';
+    if (gain >= 1.05)
+        (void)snprintf(ret, size, ", which is predicted to be %.*fx as fast", gain < 2 ? 2 : 1,
+                       gain);
+}
+
+/* Who runs a script as it is should know what it leaves on the table. */
+static void say_equal(struct telling *t, int64_t now_ns)
+{
+    const struct state *s = &t->run->state;
+    char gain[64], text[300];
+
+    if (t->told_equal || s->phase != STATE_PHASE_RUN || s->n_ranks < 2 || s->any_page ||
+        !s->alive_ns || now_ns - s->alive_ns < EQUAL_NS)
+        return;
+    t->told_equal = true;
+    gain_text(t->plans ? t->plans->plan : NULL, gain, sizeof gain);
+    (void)snprintf(text, sizeof text,
+                   "the program divides its data itself, so that all workers have batches of one "
+                   "size; by eddis.torch or libeddis they follow the plan%s: eddis-python(7)",
+                   gain);
+    job_run_say(t->run, JOB_EVENT_SAY, -1, -1, text);
+}
+
 /* While there is time to do something about it. */
 static void say_trouble(void *self, int64_t now_ns)
 {
@@ -265,6 +297,7 @@ static void say_trouble(void *self, int64_t now_ns)
     char text[600];
 
     say_held(t, now_ns);
+    say_equal(t, now_ns);
     if (!t->run->journal.trouble.code || t->told_trouble)
         return;
     t->told_trouble = true;

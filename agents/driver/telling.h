@@ -19,6 +19,7 @@ struct telling {
     const struct listeners *listeners; /* who was refused there */
     const char *waiting;               /* whom the start waits for */
     bool told_trouble;                 /* that something could not be recorded */
+    bool told_equal;                   /* that the program divides its data itself */
     int64_t held_ns;                   /* since when the folder does not answer; 0: it does */
     int64_t metrics_ns;                /* next line of metrics.jsonl */
     bool stepped;                      /* people have not seen what workers have told */
@@ -26,7 +27,7 @@ struct telling {
 };
 
 /* Events: a line of events.jsonl each.  Actions: sentences for people.  Time: what could not be
- * recorded is said.
+ * recorded is said, and what a program misses that does not use libeddis.
  */
 extern const struct subject_ops telling_ops;
 

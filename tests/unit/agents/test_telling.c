@@ -5,6 +5,7 @@
 #include "lib/base/clock.h"
 #include "suite.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct fixture {
@@ -14,6 +15,7 @@ struct fixture {
     struct job_run run;
     struct telling t;
     int shown, said;
+    const char *sentence; /* the only one that may be said */
     enum job_state state; /* as it was shown last */
 };
 
@@ -30,8 +32,7 @@ static void say(void *ctx, const char *sentence)
     struct fixture *f = ctx;
 
     f->said++;
-    ck_assert_str_eq(sentence, "the disk is full; the job goes on: free space there, or its "
-                               "records will have gaps");
+    ck_assert_str_eq(sentence, f->sentence);
 }
 
 static void begin(struct fixture *f)
@@ -97,6 +98,8 @@ START_TEST(trouble)
     struct fixture f;
 
     begin(&f);
+    f.sentence =
+        "the disk is full; the job goes on: free space there, or its records will have gaps";
     telling_ops.tick(&f.t, 0);
     ck_assert_int_eq(f.said, 0);
     (void)eddis_fail(&f.run.journal.trouble, -1, "the disk is full");
@@ -107,8 +110,41 @@ START_TEST(trouble)
 }
 END_TEST
 
+/* Once, of a program of several workers that has not opened libeddis 30 s after it came to life. */
+START_TEST(equal_batches)
+{
+    static const char sentence[] =
+        "the program divides its data itself, so that all workers have batches of one size; by "
+        "eddis.torch or libeddis they follow the plan";
+    struct run_plans plans = { .plan = plan_new(1, 2) };
+    int64_t now_ns = 1000 * CLOCK_S;
+    struct fixture f;
+    char text[300];
+
+    begin(&f);
+    f.t.plans = &plans;
+    plans.plan->equal_samples_per_s = 100;
+    plans.plan->predicted_samples_per_s = _i == 1 ? 104 : 183;
+    (void)snprintf(text, sizeof text, "%s%s: eddis-python(7)", sentence,
+                   _i == 1 ? "" : ", which is predicted to be 1.83x as fast");
+    f.sentence = text;
+    f.run.state.phase = STATE_PHASE_RUN;
+    f.run.state.n_ranks = _i == 2 ? 1 : 2;
+    f.run.state.any_page = _i == 3;
+    f.run.state.alive_ns = _i == 4 ? 0 : now_ns;
+    telling_ops.tick(&f.t, now_ns + 29 * CLOCK_S);
+    ck_assert_int_eq(f.said, 0);
+    for (int i = 30; i < 40; i++)
+        telling_ops.tick(&f.t, now_ns + i * CLOCK_S);
+    ck_assert_int_eq(f.said, _i < 2);
+    job_status_fini(&f.run.status);
+    plan_free(plans.plan);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_loop_test(tc, equal_batches, 0, 5);
     tcase_add_loop_test(tc, metrics, 0, STATE_PHASES);
     tcase_add_test(tc, many_reports);
     tcase_add_test(tc, trouble);
