@@ -8,6 +8,8 @@ import json
 import os
 import re
 import sys
+import sysconfig
+import venv
 
 from cases import run
 from job import Folders, Job
@@ -240,7 +242,125 @@ def bad_pattern():
         assert j.end() == 2 and "Unmatched ( or \\(, at its column 6" in j.err, j.err
 
 
-CASES = [asked, not_asked, none_wanted, typo, same_age, printed, printed_hang, first_number, printed_then_told, quiet, idle_before_libeddis, again, traceback, echo, bad_pattern]
+# What conda's own conda.sh has in it, as a shell that stops at errors meets it.
+CONDA = r"""
+export CONDA_EXE='CONDA/bin/conda'
+export _CE_M=''
+export _CE_CONDA=''
+__conda_exe() (
+    "$CONDA_EXE" $_CE_M $_CE_CONDA "$@"
+)
+__conda_hashr() {
+    if [ -n "${ZSH_VERSION:+x}" ]; then
+        \rehash
+    elif [ -n "${POSH_VERSION:+x}" ]; then
+        :
+    else
+        \hash -r
+    fi
+}
+__conda_activate() {
+    if [ -n "${CONDA_PS1_BACKUP:+x}" ]; then
+        PS1="$CONDA_PS1_BACKUP"
+        \unset CONDA_PS1_BACKUP
+    fi
+    \local ask_conda
+    ask_conda="$(PS1="${PS1:-}" __conda_exe shell.posix "$@")" || \return
+    \eval "$ask_conda"
+    __conda_hashr
+}
+conda() {
+    \local cmd="${1-__missing__}"
+    case "$cmd" in
+        activate|deactivate)
+            __conda_activate "$@"
+            ;;
+        *)
+            __conda_exe "$@" || \return
+            ;;
+    esac
+}
+if [ -z "${CONDA_SHLVL+x}" ]; then
+    \export CONDA_SHLVL=0
+    if [ -n "${_CE_CONDA:+x}" ] && [ -n "${WINDIR+x}" ]; then
+        PATH="$(\dirname "$CONDA_EXE")/condabin${PATH:+":${PATH}"}"
+    else
+        PATH="$(\dirname "$(\dirname "$CONDA_EXE")")/condabin${PATH:+":${PATH}"}"
+    fi
+    \export PATH
+    if [ -z "${PS1+x}" ]; then
+        PS1=
+    fi
+fi
+"""
+
+
+def write(name, text, mode=0o644):
+    path = FOLDERS.path("work", name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as f:
+        f.write(text)
+    os.chmod(path, mode)
+    return path
+
+
+def environment_of(name, folder):
+    """An environment of Python with a module of its own."""
+    venv.create(folder, symlinks=True)
+    packages = sysconfig.get_path("purelib", "venv", {"base": folder, "platbase": folder})
+    with open(os.path.join(packages, "only_in_" + name + ".py"), "w") as f:
+        f.write(f"print('found', {name!r})\n")
+
+
+def setups():
+    """Lines of shell before the program: an environment of Python, one of conda, modules as a function."""
+    work = FOLDERS.path("work")
+    environment_of("venv", os.path.join(work, "my env"))
+    environment_of("conda", os.path.join(work, "conda/envs/train"))
+    write("conda/etc/profile.d/conda.sh", CONDA.replace("CONDA/", work + "/conda/"))
+    write("conda/bin/conda", f"""#!/bin/sh
+test "$1 $2 $3" = "shell.posix activate train" || exit 1
+echo "PS1='(train) '"
+echo "export PATH='{work}/conda/envs/train/bin:$PATH'"
+echo "export CONDA_PREFIX='{work}/conda/envs/train'"
+echo "export CONDA_SHLVL='1'"
+echo ". '{work}/conda/activate.d/gcc.sh'"
+""", 0o755)
+    write("conda/activate.d/gcc.sh", 'if [ "${NO_SUCH_VARIABLE:-0}" = 1 ]; then echo old; fi\nexport CC=gcc-of-conda\n')
+    write("modules.sh", 'module() { eval "$(\'./modulecmd\' bash "$@")"; }\n')
+    write("modulecmd", '#!/bin/sh\ntest "$2" = load || exit 1\necho "export LOADED=\'$3\'; test 1 = 1;"\n', 0o755)
+    rows = (("import only_in_venv", "found venv\nNone None\n", [". 'my env/bin/activate'"]),
+            ("import only_in_conda", "found conda\ngcc-of-conda None\n", [". conda/etc/profile.d/conda.sh", "conda activate train"]),
+            ("pass", "None cuda/12\n", [". ./modules.sh", "module load cuda/12", "test $LOADED = cuda/12"]))
+    for first, printed, lines in rows:
+        for shell in ("/bin/bash", "/bin/sh"):
+            text = first + "\nimport os; print(os.environ.get('CC'), os.environ.get('LOADED'))"
+            with Job(BUILD, FOLDERS, ["--set", "setup=" + json.dumps(lines), "--", "python3", "-c", text], SHELL=shell) as j:
+                j.check(0, "ok")
+            assert j.log(1) == printed, (first, shell, j.log(1))
+
+
+def slow_imports():
+    """What ranks do before their first sign of life does not count as their launch, in the program or before it."""
+    text = """
+import time
+time.sleep(7)
+print("imported")
+"""
+    with script("slow", text, "-n", "3", "--set", "timeouts.launch=6s", "--set", "setup=[sleep 1]") as j:
+        j.check(0, "ok")
+    assert all("imported" in j.log(r) for r in range(3))
+
+
+def unbuffered():
+    """Somebody's own choice stays, also none."""
+    for value in ("", "0"):
+        with script("own", "import os; print(repr(os.environ['PYTHONUNBUFFERED']))", PYTHONUNBUFFERED=value) as j:
+            j.check(0, "ok")
+        assert j.log(0) == repr(value) + "\n", j.log(0)
+
+
+CASES = [asked, not_asked, none_wanted, typo, same_age, printed, printed_hang, first_number, printed_then_told, quiet, idle_before_libeddis, again, traceback, echo, setups, slow_imports, unbuffered, bad_pattern]
 
 
 run(CASES, sys.argv[2:])
