@@ -267,10 +267,11 @@ void plan_watch_stepped(struct plan_watch *w, int64_t now_ns)
 {
     if (publishing_stepped(w->published, now_ns))
         replanning_published(&w->replan, w->published->plans.newest, w->published->plans.plan);
-    if (now_ns < w->replan_ns || publishing_is_open(w->published) ||
+    if (now_ns < w->replan_ns || !w->published->plans.plan ||
         publishing_measures_equal(w->published) || w->run->state.phase != STATE_PHASE_RUN)
         return;
     w->replan_ns = now_ns + REPLAN_NS;
-    replan(w, now_ns);
+    if (!publishing_is_open(w->published)) /* it stays so for programs that never commit */
+        replan(w, now_ns);
     straggling_tell(&w->straggle, w->published->plans.plan, w->agent, now_ns);
 }

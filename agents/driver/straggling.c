@@ -34,6 +34,7 @@ int straggling_begin(struct straggling *s, const struct plan *p, struct eddis_er
     cleanup_free int *node = calloc((size_t)p->n_workers, sizeof *node);
 
     straggling_end(s);
+    s->n_told = p->n_workers;
     s->run->status.all_slow_times = NAN;
     if (!learnt || !node)
         return eddis_fail(err, -ENOMEM, "no memory to watch %d workers", p->n_workers);
@@ -48,6 +49,47 @@ void straggling_end(struct straggling *s)
 {
     stragglers_free(s->found);
     s->found = NULL;
+    free(s->told);
+    s->told = NULL;
+    s->n_told = s->n_telling = 0;
+}
+
+/* ---- what is told ---- */
+
+static bool make_windows(struct straggling *s)
+{
+    if (!s->told)
+        s->told = calloc((size_t)s->n_told, sizeof *s->told);
+    for (int i = 0; s->told && s->n_telling == 0 && i < s->n_told; i++)
+        step_window_init(&s->told[i]);
+    return s->told != NULL;
+}
+
+/* Steps since the report before, of which each took the same as far as is known: all of it counts
+ * as the worker's own.
+ */
+static bool take_told(struct straggling *s, int64_t plan, const struct progress *p,
+                      struct step_figures *ret)
+{
+    int64_t n = p->recent_steps < STEP_WINDOW_MAX ? p->recent_steps : STEP_WINDOW_MAX;
+    struct step_window *w;
+    double step_s;
+
+    if (n <= 0 || p->rank < 0 || p->rank >= s->n_told || !make_windows(s))
+        return false;
+    w = &s->told[p->rank];
+    s->n_telling += w->last < 0;
+    step_s = (double)p->recent.total_ns / (double)p->recent_steps / CLOCK_S;
+    for (int64_t i = p->steps_done - n; i < p->steps_done; i++)
+        step_window_add(w,
+                        &(struct window_step){ .step = i,
+                                               .plan = plan,
+                                               .count = 1,
+                                               .work = 1,
+                                               .compute_s = step_s,
+                                               .total_s = step_s },
+                        0);
+    return s->n_telling == s->n_told && step_window_figures(w, ret);
 }
 
 /* Steps since the report before. */
@@ -69,9 +111,14 @@ static void take_step(struct straggling *s, const struct progress *p, int peer)
 void straggling_progress(struct straggling *s, const struct plan *in_force,
                          const struct progress *p, const struct time_model *model, int peer)
 {
+    struct step_figures told = { 0 };
+
     if (!s->found)
         return;
-    stragglers_take(s->found, p->rank, &p->figures, p->queued_s, model);
+    if (!p->told)
+        stragglers_take(s->found, p->rank, &p->figures, p->queued_s, model);
+    else if (take_told(s, in_force->version > 0 ? in_force->version : 1, p, &told))
+        stragglers_take(s->found, p->rank, &told, NAN, model);
     stragglers_take_loss(s->found, p->rank, in_force->worker[p->rank].kind, &p->core_loss);
     take_step(s, p, peer);
 }
@@ -159,9 +206,11 @@ static void cause_text(const struct straggler *w, char (*node)[256], char *ret)
                        1e3 * w->waited_s);
 }
 
-static void share_text(const struct straggler *w, int64_t batch, char *ret)
+static void share_text(const struct straggler *w, int64_t batch, bool told, char *ret)
 {
-    if (w->usual_count > 0 && batch != w->usual_count)
+    if (told)
+        (void)snprintf(ret, SHARE, "the program divides its data itself");
+    else if (w->usual_count > 0 && batch != w->usual_count)
         (void)snprintf(ret, SHARE, "it gets %" PRId64 " samples instead of %" PRId64, batch,
                        w->usual_count);
     else
@@ -194,12 +243,12 @@ static void tell_all(struct straggling *s, const struct straggler *w)
 }
 
 /* What is told of a worker, behind its name. */
-static void says_text(const struct straggler *w, const struct plan *p, char *ret)
+static void says_text(const struct straggler *w, const struct plan *p, bool told, char *ret)
 {
     char cause[CAUSE], share[SHARE];
 
     cause_text(w, p->node, cause);
-    share_text(w, p->worker[w->rank].batch, share);
+    share_text(w, p->worker[w->rank].batch, told, share);
     if (w->over)
         (void)snprintf(ret, SAYS, "is as fast as before again since step %" PRId64 "; %s", w->since,
                        share);
@@ -248,7 +297,7 @@ void straggling_tell(struct straggling *s, const struct plan *p, const int *agen
             tell_all(s, &w);
             continue;
         }
-        says_text(&w, p, says);
+        says_text(&w, p, s->told != NULL, says);
         tell_one(s, &w, p->node[of->node], agent[of->node], says);
         if (w.rank < s->run->status.n_workers)
             fill_status(&s->run->status, &w, says);

@@ -150,6 +150,24 @@ for step in range(9, 30):
     assert j.summary()["steps_done"] == 30, j.summary()
 
 
+def straggler():
+    """Of ranks that all print their steps the one that has become slow by itself is named."""
+    text = """
+import os, time
+slow = os.environ["RANK"] == "1"
+for step in range(1, 10000):
+    time.sleep(0.4 if slow and step > 50 else 0.1)
+    print("step", step, flush=True)
+    if os.path.exists("stop-straggler"):
+        break
+"""
+    with script("straggler", text, "--set", "progress.pattern=step ([0-9]+)") as j:
+        j.wait_event("straggler")
+        with open(FOLDERS.path("work", "stop-straggler"), "w"):
+            pass
+        j.check(0, "ok", "rank 1 on", "the program divides its data itself")
+
+
 def quiet():
     """Ranks that do nothing for timeouts.hang hang where it was written; one that computes for longer does not."""
     text = """
@@ -360,7 +378,8 @@ def unbuffered():
         assert j.log(0) == repr(value) + "\n", j.log(0)
 
 
-CASES = [asked, not_asked, none_wanted, typo, same_age, printed, printed_hang, first_number, printed_then_told, quiet, idle_before_libeddis, again, traceback, echo, setups, slow_imports, unbuffered, bad_pattern]
+CASES = [asked, not_asked, none_wanted, typo, same_age, printed, printed_hang, first_number, printed_then_told, straggler,
+         quiet, idle_before_libeddis, again, traceback, echo, setups, slow_imports, unbuffered, bad_pattern]
 
 
 run(CASES, sys.argv[2:])

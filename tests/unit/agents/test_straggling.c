@@ -279,8 +279,50 @@ START_TEST(generations)
 }
 END_TEST
 
+/* A report of ten steps more of a program that only tells their numbers. */
+static void told(int rank, int64_t steps, double step_s)
+{
+    static const struct time_model model = { .sample_s = 1e-3 };
+    const struct progress p = { .rank = rank,
+                                .told = true,
+                                .steps_done = steps,
+                                .steps_here = steps,
+                                .recent_steps = 10,
+                                .recent.total_ns = (int64_t)(10 * step_s * CLOCK_S),
+                                .queued_s = NAN,
+                                .core_loss = UNKNOWN };
+
+    straggling_progress(&straggling, plan, &p, &model, -1);
+}
+
+/* One of several that becomes slow by itself is named; where one prints for all nobody is, and as
+ * little when all become slow as one, as in step with each other.
+ */
+START_TEST(told_numbers)
+{
+    int telling = _i == 1 ? 1 : N;
+
+    begin(TIME_PROBE);
+    for (int64_t n = 10; n <= 200; n += 10) {
+        for (int r = 0; r < telling; r++)
+            told(r, n, n > 100 && (r == 0 || _i == 2) ? 3 * OWN_S : OWN_S);
+        tell();
+    }
+    ck_assert_int_eq(n_said, _i != 1);
+    ck_assert_int_eq(run.status.stragglers, _i == 0);
+    if (_i == 0) {
+        ck_assert_ptr_nonnull(strstr(said, "rank 0 on a takes 3.0 times as long as before since "));
+        ck_assert_ptr_nonnull(strstr(said, "; the program divides its data itself"));
+    } else if (_i == 2) {
+        ck_assert_ptr_nonnull(strstr(said, "most workers take 3.0 times as long as before"));
+    }
+    end();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_loop_test(tc, told_numbers, 0, 3);
     tcase_add_test(tc, named_and_over);
     tcase_add_test(tc, another_share);
     tcase_add_test(tc, causes);
