@@ -75,12 +75,14 @@ static bool same_fault(const struct recovery_case *c)
            c->before.stepped;
 }
 
-/* By itself, as a program does that cannot find its modules or data. */
+/* By itself, as a program does that cannot find its modules or data, and not because it lost the
+ * others, as when a host is gone before anybody knows.
+ */
 static bool too_young(const struct recovery_case *c)
 {
     bool exited = c->cause == CAUSE_EXIT || (c->cause == CAUSE_OOM && !c->signal);
 
-    return is_trusted(c) && exited && c->alive_s <= young_s;
+    return is_trusted(c) && exited && !c->echo && c->alive_s <= young_s;
 }
 
 /* As same_step, where ages stand for steps. */

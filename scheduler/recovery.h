@@ -50,6 +50,7 @@ struct recovery_case {
                                        * its steps, if only that it has none */
     bool asked;                       /* somebody has written how often the job may start again */
     double alive_s;                   /* since the generation's first sign of life; 0: none yet */
+    bool echo;                        /* the rank says that another one made it fail */
     bool less;                        /* for lack of memory, and less can be asked of the rank */
     bool network_cached;              /* an earlier job has found the network that it used */
 };

@@ -63,6 +63,20 @@ def typo():
     assert j.summary()["restarts"] == 0, j.summary()
 
 
+def late_exit():
+    """An exit later than 30 s after the first sign of life may be anything's fault."""
+    text = """
+import os, sys, time
+print("alive", flush=True)
+if os.environ["EDDIS_GENERATION"] == "1":
+    time.sleep(31)
+    sys.exit(3)
+"""
+    with script("late", text, "--restarts", "1") as j:
+        j.check(0, "ok", "exited 3", "restarting from wherever", failed_rank=(0, 1))
+    assert j.summary()["restarts"] == 1, j.summary()
+
+
 def same_age():
     """The same rank in the same way at the same age would fail so for ever; on a busy machine not the second time."""
     text = KILLED.replace("if first and", "if").replace("    os.kill", "    time.sleep(3); os.kill")
@@ -378,7 +392,7 @@ def unbuffered():
         assert j.log(0) == repr(value) + "\n", j.log(0)
 
 
-CASES = [asked, not_asked, none_wanted, typo, same_age, printed, printed_hang, first_number, printed_then_told, straggler,
+CASES = [asked, not_asked, none_wanted, typo, late_exit, same_age, printed, printed_hang, first_number, printed_then_told, straggler,
          quiet, idle_before_libeddis, again, traceback, echo, setups, slow_imports, unbuffered, bad_pattern]
 
 

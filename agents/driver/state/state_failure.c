@@ -34,6 +34,7 @@ static struct recovery_case recovery_case(const struct state *s, const struct st
         .started = s->started_ns != 0,
         .all_up = s->n_ranks > 0 && state_first_not(s, false) < 0,
         .all_done = state_all_done(s),
+        .echo = f->echo,
         .less = f->cause == CAUSE_OOM && f->at_once > 1,
         .network_cached = s->network == STATE_NETWORK_CACHED,
         .any_page = s->any_page,

@@ -254,6 +254,9 @@ START_TEST(blind_limits)
     c.before.rank = -1;
     c.alive_s = 30;
     ck_assert_int_eq(recovery_decide(&c), RECOVERY_TOO_YOUNG);
+    c.echo = true;
+    ck_assert_int_eq(recovery_decide(&c), RECOVERY_RESTART);
+    c.echo = false;
     c.alive_s = 30.001;
     ck_assert_int_eq(recovery_decide(&c), RECOVERY_RESTART);
     c = blind_case(0, OLD, SAME);
