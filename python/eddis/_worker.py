@@ -73,12 +73,10 @@ class Worker:
 
     # ---- joining and leaving
 
-    def set_options(self, **options: int) -> None:
-        """Of eddis_open.  Raises RuntimeError when the job has been joined with others."""
+    def set_options(self, advice: str, **options: int) -> None:
+        """Of eddis_open.  Raises RuntimeError with the advice when the job has been joined with others."""
         if self.handle and any(self.options.get(name, 0) != value for name, value in options.items()):
-            told = ", ".join(f"{name}={value}" for name, value in options.items())
-            raise RuntimeError(f"the job has been joined already, by a collective perhaps: call "
-                               f"eddis.torch.init({told}) before")
+            raise RuntimeError(f"the job has been joined already, by a collective perhaps: {advice}")
         self.options.update(options)
 
     def open(self) -> None:
@@ -120,6 +118,17 @@ class Worker:
                                                                          "OMPI_COMM_WORLD_LOCAL_SIZE", default=1)
 
     @property
+    def has_plan(self) -> bool:
+        """Whether eddis-run says the batches."""
+        return bool(os.environ.get("EDDIS_BOARD"))
+
+    @property
+    def n_joining(self) -> int:
+        """How many workers MPI will find, as far as the environment tells before that."""
+        return _environment("OMPI_COMM_WORLD_SIZE", *(["SLURM_STEP_NUM_TASKS"] if "PMIX_RANK" in os.environ else ()),
+                            default=1)
+
+    @property
     def is_several(self) -> bool:
         """Whether workers, or groups of them, train models of their own."""
         return bool(self.world.flags & L.WORLD_SEVERAL)
@@ -155,7 +164,13 @@ class Worker:
             register()
         for prepare in self.before_values:
             prepare()
-        L.repeat("commit", self.handle)
+        try:
+            L.repeat("commit", self.handle)
+        except L.Error as error:
+            if "read_ahead" not in str(error):
+                raise
+            raise L.Error(error.code, f"{error}: loaders read num_workers * prefetch_factor batches ahead, so say the "
+                                      "most of all workers by eddis.torch.init(read_ahead=)") from None
         self.committed = True
         self.look()
         for settle in self.after_commit:

@@ -50,7 +50,7 @@ def init(*, read_ahead: int | None = None, min_count: int = 0, own_pace: bool = 
     options = {"min_count": min_count, "own_pace": int(own_pace), "pieces": int(pieces)}
     if read_ahead is not None:
         options["read_ahead"] = read_ahead or READ_NONE
-    worker.set_options(**options)
+    worker.set_options("call eddis.torch.init before anything else of eddis", **options)
 
 
 def rank() -> int:

@@ -43,7 +43,7 @@ class Loader:
 
     def __init__(self, made_from: data.DataLoader, epochs: int) -> None:
         self.dataset = made_from.dataset
-        self.drop_last = made_from.drop_last
+        self.drop_last = made_from.batch_sampler.drop_last
         self.iterations = 0  # over this, begun: the script's epochs
         self.is_inside = False  # of one
         self.on_entry: list[Callable[[], None]] = []  # once, when the next one begins
@@ -51,6 +51,11 @@ class Loader:
         self._sampler = _Sampler(len(made_from.dataset))
         self._inner = data.DataLoader(self.dataset, batch_sampler=self._sampler,
                                       **{name: getattr(made_from, name) for name in _KEPT})
+        worker.open()
+        batch = made_from.batch_sampler.batch_size
+        if not worker.has_plan and worker.world.batch != batch * worker.size:
+            raise RuntimeError(f"the job was joined with batches of {worker.world.batch // worker.size} samples each, "
+                               f"by a collective perhaps, the loader's are of {batch}: make eddis.torch.loader before")
         worker.set_data(len(self.dataset), epochs)
 
     def epochs(self, n: int) -> Iterator[int]:
@@ -129,8 +134,9 @@ def loader(made_from: data.DataLoader, epochs: int = 0) -> Loader:
     epoch, in an order that the job's seed gives.
 
     made_from: its batch size, shuffling and DistributedSampler are replaced; workers, collate function and the rest are
-    kept, and drop_last.  epochs: how many the script will make; 0: unknown.  A job that knows ends all workers together
-    and tells how long it will take; in async and hybrid mode it also gives every worker the samples of the last epoch.
+    kept, and drop_last; without eddis-run the batch size is that of each worker.  epochs: how many the script will
+    make; 0: unknown.  A job that knows ends all workers together and tells how long it will take; in async and hybrid
+    mode it also gives every worker the samples of the last epoch.
 
     The batch a worker gets has unlike sizes from step to step.  A worker that gets no samples in a step gets two that
     count nothing.  Raises TypeError for an iterable data set and ValueError for other samplers.
@@ -146,8 +152,9 @@ def loader(made_from: data.DataLoader, epochs: int = 0) -> Loader:
     if type(made_from.batch_sampler) is not data.BatchSampler:
         raise ValueError(f"a batch sampler of its own ({type(made_from.batch_sampler).__name__}) decides what "
                          "eddis.torch.loader has to: leave it out")
-    if not isinstance(made_from.sampler, _REPLACED):
-        raise ValueError(f"the sampler {type(made_from.sampler).__name__} would be replaced by the plan's: leave it "
+    sampler = made_from.batch_sampler.sampler
+    if not isinstance(sampler, _REPLACED):
+        raise ValueError(f"the sampler {type(sampler).__name__} would be replaced by the plan's: leave it "
                          "out, or choose the samples by torch.utils.data.Subset")
     if _loader is not None:
         raise RuntimeError("there is a loader that follows the plan already: test data take an ordinary one")
@@ -167,8 +174,10 @@ def _set_options(made_from: data.DataLoader) -> None:
                          f"{MAX_READ_AHEAD}")
     if not worker.handle:
         worker.options.setdefault("read_ahead", ahead or READ_NONE)
-    if made_from.drop_last:
-        worker.set_options(drop_last=1)
+    if made_from.batch_sampler.drop_last:
+        worker.set_options("make eddis.torch.loader before, as its drop_last has to be known", drop_last=1)
+    if not worker.handle and not worker.has_plan:
+        worker.options["batch"] = made_from.batch_sampler.batch_size * worker.n_joining
 
 
 def start() -> None:
