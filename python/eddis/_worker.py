@@ -69,7 +69,7 @@ class Worker:
         self.restore: Callable[[], bool] | None = None  # go on from a checkpoint; False: there is none
         self.save: Callable[[], None] | None = None  # write a checkpoint, with all others
         self.is_told_unsaved = False  # that the script keeps nothing
-        self.outliving: list[Any] = []  # objects whose memory the library uses
+        self.outliving: dict[int, Any] = {}  # what holds the memory of values that the library uses, by parameter
 
     # ---- joining and leaving
 
@@ -137,9 +137,10 @@ class Worker:
         """What the library does behind the interpreter's end still uses these objects' memory."""
         if not self.handle or os.getpid() != self.process:
             return
-        for prepare in self.before_values:
-            prepare()
-        for it in self.outliving:
+        if not self.over:
+            for prepare in self.before_values:
+                prepare()
+        for it in self.outliving.values():
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(it))
 
     def close(self) -> None:

@@ -70,7 +70,7 @@ class ModelState:
                                value=s.registered.data_ptr() or None)
             told.dims[0] = s.tensor.numel()
             s.id = L.call("add_parameter", worker.handle, layer, told)
-            worker.outliving.append(s.registered)
+            worker.outliving[s.id] = s.registered
 
     def _find(self) -> None:
         """The values that count are those that the modules have now."""
@@ -85,7 +85,7 @@ class ModelState:
                 continue
             L.call("set_value", self.worker.handle, s.id, s.tensor.data_ptr())
             s.registered = s.tensor
-            self.worker.outliving.append(s.registered)
+            self.worker.outliving[s.id] = s.registered
 
 
 def share_rest(states: Iterable[ModelState], trained: Iterable[torch.Tensor]) -> None:

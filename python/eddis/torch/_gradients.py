@@ -38,16 +38,29 @@ _announcer: Announcer | None = None  # where a parameter is of a device
 class Member:
     """A parameter of a set."""
 
-    __slots__ = ("parameter", "name", "id", "index", "stride", "round", "spare", "device", "place")
+    __slots__ = ("parameter", "name", "id", "index", "dtype", "n", "is_cpu", "stride", "value", "round", "spare",
+                 "device", "place")
 
     def __init__(self, parameter: torch.nn.Parameter, name: str, index: int) -> None:
         self.parameter, self.name, self.index = parameter, name, index
-        self.stride = parameter.stride()
+        self.settle()
         self.id = -1
         self.round = -1  # the last one that it was announced in
         self.spare: torch.Tensor | None = None  # for what others make of it where there is no gradient here
         self.device: Device | None = None  # where the gradient is copied from
         self.place: torch.Tensor | None = None  # and to
+
+    def settle(self) -> None:
+        """It is what it is to stay."""
+        p = self.parameter.detach()
+        self.dtype, self.n, self.is_cpu, self.stride = p.dtype, p.numel(), p.is_cpu, p.stride()
+        self.value = p if p.is_cpu else None  # what the library reads and writes, until the script's has other memory
+
+    def check(self, tensor: torch.Tensor) -> None:
+        """The parameter, or its gradient."""
+        if tensor.dtype is not self.dtype or tensor.numel() != self.n or tensor.is_cpu is not self.is_cpu:
+            raise RuntimeError(f"parameter '{self.name}' is of another type, size or device than at the first step: "
+                               "convert and move a model before the loop over eddis.torch.loader")
 
 
 class ParameterSet:
@@ -67,6 +80,7 @@ class ParameterSet:
         self.places = Places(worker)
         self.members_of: dict[Device, list[Member]] = {}
         worker.before_commit.append(self._register)
+        worker.before_values.append(self._find)
         worker.after_commit.append(self._settle)
 
     # ---- registration
@@ -74,7 +88,9 @@ class ParameterSet:
     def _register(self) -> None:
         layers: dict[str, int] = {}
         n = len(self.members)
-        values = {member: member.parameter for member in self.members}
+        for member in self.members:
+            member.settle()
+        values = {member: member.parameter.detach() for member in self.members}
         for device, members in self._by_device().items():
             values.update(zip(members, self.places.add(device, [functools.partial(getattr, m, "parameter")
                                                                 for m in members])))
@@ -109,8 +125,24 @@ class ParameterSet:
         parameter = L.Parameter(name=name.encode(), dtype=DTYPES[tensor.dtype], n_dims=len(dims),
                                 value=tensor.data_ptr() or None)
         parameter.dims[:len(dims)] = dims
-        worker.outliving.append(tensor)
-        return L.call("add_parameter", worker.handle, layers[layer], parameter)
+        number = L.call("add_parameter", worker.handle, layers[layer], parameter)
+        worker.outliving[number] = tensor
+        return number
+
+    def _find(self) -> None:
+        """A script may have given parameters other memory; in sync mode nobody reads it."""
+        if not self.worker.is_several or not self.worker.committed:
+            return
+        for member in self.members:
+            p = member.parameter
+            if member.device or p.data_ptr() == member.value.data_ptr():
+                continue
+            member.check(p)
+            if p.stride() != member.stride:
+                raise RuntimeError(f"parameter '{member.name}' is in another order of memory than at the first step: "
+                                   "leave it as it is")
+            L.call("set_value", self.worker.handle, member.id, p.data_ptr())
+            self.worker.outliving[member.id] = member.value = p.detach()
 
     def _settle(self) -> None:
         """The group is known: hooks, where there is somebody to combine with."""
@@ -160,6 +192,7 @@ class ParameterSet:
         if member.round == self.round:
             raise RuntimeError(f"parameter '{member.name}' got a gradient twice in one backward pass: give "
                                "torch.utils.checkpoint use_reentrant=False")
+        member.check(gradient)
         if gradient.stride() != member.stride or gradient.layout != torch.strided:
             gradient = member.parameter.grad = as_laid_out(gradient, member.parameter)
         member.round = self.round
@@ -219,6 +252,7 @@ class ParameterSet:
                 self._announce(member)
                 continue
             if member.spare is None:
+                member.check(member.parameter)
                 member.spare = torch.zeros_like(member.parameter)
             place = member.spare if member.place is None else member.place
             self._send(member.id, L.ZERO, place.data_ptr())

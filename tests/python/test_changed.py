@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_changed.py - scripts that change parameters in the midst of training, or whose backward passes fail"""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from started import ended
+
+PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/changed.py"
+KIND = "' is of another type, size or device than at the first step: convert and move"
+
+
+def run(tmp_path, what, mode="sync"):
+    settings = ["--set", "sync.period=2"] if mode == "async" else []
+    return ended(tmp_path, "eddis-run", "--set", "batch.global=8", "--set", f"sync.mode={mode}", "--set", "restarts=0",
+                 "--set", "profile.emulate=[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 0.7}]", *settings, "--", "python3",
+                 PROGRAM, what)
+
+
+@pytest.mark.parametrize("mode", ["async", pytest.param("sync", marks=pytest.mark.slow)])
+def test_memory(tmp_path, mode):
+    """The common model is read from where the parameters are, and written there."""
+    code, output = run(tmp_path, "memory", mode)
+    assert code == 0 and "apart 0\n" in output, output
+
+
+@pytest.mark.parametrize("mode", ["sync", pytest.param("async", marks=pytest.mark.slow)])
+def test_type(tmp_path, mode):
+    code, output = run(tmp_path, "type", mode)
+    assert code == 1 and KIND in output, output
