@@ -64,6 +64,7 @@ class Worker:
         self.after_commit: list[Callable[[], None]] = []  # the group is known now
         self.before_values: list[Callable[[], None]] = []  # a call may read values: have them where it reads
         self.after_values: list[Callable[[], None]] = []  # a call has written them
+        self.before_end: list[Callable[[], None]] = []  # whether a step can end
         self.at_start: list[Callable[[], None]] = []  # shares what else models hold
         self.marks: list[Callable[[Mark], None]] = []  # told of each
         self.restore: Callable[[], bool] | None = None  # go on from a checkpoint; False: there is none
@@ -248,6 +249,8 @@ class Worker:
         """End the step, and write the checkpoint that was asked for."""
         if not self.in_step:
             return
+        for check in self.before_end:
+            check()
         if not self.rounds and self.world.n_group_ranks > 1 and self.step.batch:
             raise RuntimeError(
                 f"step {self.step.step} ends without a backward pass, so this worker's model would no longer be that "

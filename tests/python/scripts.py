@@ -234,5 +234,20 @@ class Sparse(Case):
         return [p.detach().clone() for model in (self.table, self.model) for p in model.parameters()]
 
 
+class Shared(Case):
+    """Two parameters' gradients are one tensor, but for a hook."""
+
+    def make(self):
+        super().make()
+        self.model[0].weight.register_hook(torch.clone)
+
+    def network(self):
+        return nn.ModuleList([nn.Linear(INPUTS, CLASSES, bias=False), nn.Linear(INPUTS, CLASSES, bias=False)]).double()
+
+    def loss(self, x, y):
+        together = (self.model[0].weight.view(-1) + self.model[1].weight.view(-1)).view(CLASSES, INPUTS)
+        return functional.cross_entropy(functional.linear(x, together), y)
+
+
 SCRIPTS = {c.__name__: c for c in (NoSync, Passes, Pieces, Clipped, ClippedValue, Scaled, Autocast, Groups, Gan, Lbfgs,
-                                   Frozen, Compiled, Assigned, Twice, ChannelsLast, Sparse)}
+                                   Frozen, Compiled, Assigned, Twice, ChannelsLast, Sparse, Shared)}

@@ -11,6 +11,7 @@ from started import ended
 
 PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/changed.py"
 KIND = "' is of another type, size or device than at the first step: convert and move"
+BEGUN = "RuntimeError: a backward pass of this optimizer's parameters has begun and not ended"
 
 
 def run(tmp_path, what, mode="sync"):
@@ -31,3 +32,20 @@ def test_memory(tmp_path, mode):
 def test_type(tmp_path, mode):
     code, output = run(tmp_path, "type", mode)
     assert code == 1 and KIND in output, output
+
+
+def test_failed(tmp_path):
+    """Neither a step nor another pass goes on with gradients of this worker alone."""
+    code, output = run(tmp_path, "failed")
+    assert code == 1 and output.count(BEGUN) >= 2 and "twice in one backward pass" not in output, output
+
+
+def test_begun(tmp_path):
+    """Nothing was on its way."""
+    code, output = run(tmp_path, "begun")
+    assert code == 0 and "ArithmeticError" in output and "apart 0\n" in output, output
+
+
+def test_shared(tmp_path):
+    code, output = run(tmp_path, "shared")
+    assert code == 1 and "are one tensor, as autograd makes them" in output, output

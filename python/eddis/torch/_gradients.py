@@ -16,7 +16,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 
 import torch
 from torch.autograd import Variable
@@ -63,6 +64,19 @@ class Member:
                                "convert and move a model before the loop over eddis.torch.loader")
 
 
+class _Pass:
+    """A backward pass."""
+
+    def __init__(self, task: int, over: Callable[[], None]) -> None:
+        self.task, self.thread = task, threading.get_ident()  # autograd's number, and a thread of it
+        self._over = weakref.ref(over)  # autograd holds it as long as the pass is under way
+        Variable._execution_engine.queue_callback(over)
+
+    @property
+    def has_failed(self) -> bool:
+        return self._over() is None
+
+
 class ParameterSet:
     """What one optimizer updates."""
 
@@ -74,7 +88,8 @@ class ParameterSet:
         self.announced = 0  # members, in this round
         self.passed = 0  # backward passes whose gradients only add up
         self.is_held = False  # by hold()
-        self.armed: tuple[int, int] | None = None  # the backward pass under way: autograd's task, and a thread of it
+        self.armed: _Pass | None = None  # the backward pass under way, or one that an exception has ended
+        self.at: dict[int, Member] = {}  # gradients that this round combines in place, by address
         self.lock = threading.Lock()  # a pass over devices calls hooks from threads of theirs
         self.is_local = False  # gradients have come that no round has combined
         self.places = Places(worker)
@@ -82,6 +97,7 @@ class ParameterSet:
         worker.before_commit.append(self._register)
         worker.before_values.append(self._find)
         worker.after_commit.append(self._settle)
+        worker.before_end.append(self.check_passed)
 
     # ---- registration
 
@@ -164,7 +180,7 @@ class ParameterSet:
             return
         with self.lock:
             task = _task()
-            if not self.armed or task != self.armed[0]:
+            if not self.armed or task != self.armed.task:
                 self._arm(task)
             if self.passed + 1 >= self.passes:
                 self._announce(member)
@@ -178,14 +194,22 @@ class ParameterSet:
     def _arm(self, task: int) -> None:
         """The first hook of a pass asks for a call at its end.  A pass inside of a pass, as of torch.utils.checkpoint,
         is a part of it."""
-        if self.armed:
-            if threading.get_ident() != self.armed[1]:
+        if self.armed and (self.announced or not self.armed.has_failed):
+            if self.armed.has_failed:
+                self.check_passed()
+            if threading.get_ident() != self.armed.thread:
                 raise RuntimeError("two backward passes of one optimizer's parameters at once: make them one after "
                                    "the other, as all workers have to make theirs in one order")
             return
         self._check_in_step()
-        self.armed = task, threading.get_ident()
-        Variable._execution_engine.queue_callback(self._pass_over)
+        self.armed = _Pass(task, functools.partial(self._pass_over))
+
+    def check_passed(self) -> None:
+        """Every pass that has begun has ended."""
+        if self.armed:
+            raise RuntimeError("a backward pass of this optimizer's parameters has begun and not ended, so that the "
+                               "other workers wait for the rest of its gradients: let the exception that it raised end "
+                               "the script, and take no step inside of one")
 
     def _announce(self, member: Member) -> None:
         gradient = member.parameter.grad
@@ -193,12 +217,19 @@ class ParameterSet:
             raise RuntimeError(f"parameter '{member.name}' got a gradient twice in one backward pass: give "
                                "torch.utils.checkpoint use_reentrant=False")
         member.check(gradient)
-        if gradient.stride() != member.stride or gradient.layout != torch.strided:
+        address = gradient.data_ptr() if gradient.layout == torch.strided else 0
+        if address in self.at:
+            raise RuntimeError(f"the gradients of '{self.at[address].name}' and '{member.name}' are one tensor, as "
+                               "autograd makes them of the sum of two views: call register_hook(torch.clone) of one of "
+                               "these parameters")
+        if not address or gradient.stride() != member.stride:
             gradient = member.parameter.grad = as_laid_out(gradient, member.parameter)
+            address = gradient.data_ptr()
+        if address:
+            self.at[address] = member
         member.round = self.round
         self.announced += 1
         if member.device is None:
-            address = gradient.data_ptr()
             self._send(member.id, address, address)
             return
         place = member.place.data_ptr()
@@ -235,6 +266,7 @@ class ParameterSet:
         self.worker.wait_set(self.number)
         self.round += 1
         self.announced = 0
+        self.at.clear()
         self._take_results(unused)
         self.worker.mark(Mark.GOES_ON)
         if unused:

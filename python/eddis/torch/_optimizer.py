@@ -52,6 +52,7 @@ class _Distributed:
         self._restore_rates()
         if not worker.in_step:
             return None
+        self.set.check_passed()
         self.set.synchronize()
         self._check()
         if worker.step.lr_factor != 1:
