@@ -52,6 +52,18 @@ def test_parts(tmp_path):
     said(tmp_path, "python3", PROGRAMS / "device.py")
 
 
+@pytest.mark.parametrize("rate", [0.001, 1])
+def test_late(tmp_path, monkeypatch, rate):
+    """Results are not written where a device still reads those before: of a worker without samples, and of one that
+    uses no parameter of the device."""
+    monkeypatch.setenv("EDDIS_TORCH_STAGING", "some")
+    output = said(tmp_path, "eddis-run", "--set", "batch.global=2", "--set", "batch.min=0", "--set", "restarts=0",
+                  "--set", "batch.rebalance=off", "--set",
+                  f"profile.emulate=[{{rate: {rate}, a_ms: 5, c_ms: 1}}, {{rate: 1}}]", "--", "python3",
+                  PROGRAMS / "late.py")
+    assert output.count("changed 0\n") == 2, output
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU that PyTorch sees")
 @pytest.mark.parametrize("mode", ["sync", "hybrid"])
 def test_gpu(tmp_path, mode):

@@ -56,8 +56,8 @@ class Device(Protocol):
     def to_device(self, tensor: torch.Tensor, host: torch.Tensor) -> None:
         """Likewise."""
 
-    def join(self) -> None:
-        """What the device is told to do from now on comes behind the copies."""
+    def join(self) -> Copied:
+        """What the device is told to do from now on comes behind the copies, which are what is returned."""
 
     def mark(self) -> Any:
         """A mark behind all that the device was told to do."""
@@ -103,8 +103,11 @@ class _Cuda:
         with torch.cuda.stream(self._stream), torch.no_grad():
             to.copy_(source, non_blocking=True)
 
-    def join(self) -> None:
-        torch.cuda.current_stream(self._device).wait_stream(self._stream)
+    def join(self) -> Copied:
+        copied = torch.cuda.Event(blocking=True)
+        copied.record(self._stream)
+        torch.cuda.current_stream(self._device).wait_event(copied)
+        return copied
 
     def mark(self) -> torch.cuda.Event:
         mark = torch.cuda.Event(enable_timing=True)
@@ -145,8 +148,10 @@ class _Thread:
         self._begun.put((copy, copied))
         return copied
 
-    def join(self) -> None:
-        _Passed(self._begin(lambda: None)).synchronize()
+    def join(self) -> Copied:
+        copied = _Passed(self._begin(lambda: None))
+        copied.synchronize()  # the CPU does at once what it is told
+        return copied
 
     def mark(self) -> int:
         return time.perf_counter_ns()

@@ -94,6 +94,7 @@ class ParameterSet:
         self.is_local = False  # gradients have come that no round has combined
         self.places = Places(worker)
         self.members_of: dict[Device, list[Member]] = {}
+        self.taken: dict[Device | None, Copied] = {}  # the results before, from their places, which are free then
         worker.before_commit.append(self._register)
         worker.before_values.append(self._find)
         worker.after_commit.append(self._settle)
@@ -233,8 +234,10 @@ class ParameterSet:
             self._send(member.id, address, address)
             return
         place = member.place.data_ptr()
-        # What has no weight is read by nobody.
-        copied = member.device.to_host(member.place, gradient) if self.worker.weight else None
+        if self.worker.weight:
+            copied = member.device.to_host(member.place, gradient)
+        else:  # nobody reads it
+            copied = self.taken.get(member.device)
         self._send(member.id, place, place, copied)
 
     def _send(self, number: int, source: int, result: int, copied: Copied | None = None) -> None:
@@ -287,7 +290,7 @@ class ParameterSet:
                 member.check(member.parameter)
                 member.spare = torch.zeros_like(member.parameter)
             place = member.spare if member.place is None else member.place
-            self._send(member.id, L.ZERO, place.data_ptr())
+            self._send(member.id, L.ZERO, place.data_ptr(), self.taken.get(member.device))
             unused.append(member)
         for member in unused:
             self.used[member.index] = 0
@@ -299,7 +302,7 @@ class ParameterSet:
         for device, members in self.members_of.items():
             for member in members:
                 device.to_device(member.spare if member in without else member.parameter.grad, member.place)
-            device.join()
+            self.taken[device] = device.join()
 
     def _take_unused(self, unused: list[Member]) -> None:
         for member in unused:
