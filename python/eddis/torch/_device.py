@@ -16,6 +16,8 @@ With EDDIS_TORCH_STAGING=some only those of two dimensions or more do.
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import os
 import queue
 import threading
@@ -74,19 +76,19 @@ class _Cuda:
         self._stream = torch.cuda.Stream(device)
 
     def host_like(self, tensor: torch.Tensor) -> torch.Tensor:
-        flat = torch.empty(tensor.numel(), dtype=tensor.dtype, pin_memory=True)
+        with torch.cuda.device(self._device):  # else the first one gets a context
+            flat = torch.empty(tensor.numel(), dtype=tensor.dtype, pin_memory=True)
         return flat.as_strided(tensor.size(), tensor.stride())
 
     def places_for(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
         # CUDA may take back memory of its own when the process ends, before the library's last use of it, but what it
-        # was lent stays.  It takes whole pages, so these are in one piece.
+        # was lent stays.
         block, places = _places_for(tensors)
-        if block.numel():
-            with torch.cuda.device(self._device):  # else the first one gets a context
-                code = int(torch.cuda.cudart().cudaHostRegister(block.data_ptr(), block.numel(), _PORTABLE))
-            if code:
-                raise RuntimeError(f"{block.numel()} bytes of the host's memory cannot be locked for {self._device}: "
-                                   f"error {code} of CUDA")
+        with torch.cuda.device(self._device):  # else the first one gets a context
+            code = int(torch.cuda.cudart().cudaHostRegister(block.data_ptr(), block.numel(), _PORTABLE))
+        if code:
+            raise RuntimeError(f"{block.numel()} bytes of the host's memory cannot be locked for {self._device}: "
+                               f"error {code} of CUDA")
         return places
 
     def to_host(self, host: torch.Tensor, tensor: torch.Tensor) -> Copied:
@@ -170,11 +172,21 @@ class _Passed:
         self._event.wait()
 
 
+def _pages(n_bytes: int) -> torch.Tensor:
+    """Plain memory until the process ends, of whole pages: a device locks pages, and each only once.  Children do not
+    have it, since a page that they share would move where it is written."""
+    pages = mmap.mmap(-1, max(1, -(-n_bytes // mmap.PAGESIZE)) * mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    pages.madvise(mmap.MADV_DONTFORK)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(pages))
+    return torch.frombuffer(pages, dtype=torch.uint8)
+
+
 def _places_for(tensors: list[torch.Tensor]) -> tuple[torch.Tensor, list[torch.Tensor]]:
-    """A block of plain memory, and the tensors' places in it."""
+    """A block of such memory, and the tensors' places in it."""
     sizes = [-(-t.numel() * t.element_size() // ALIGNMENT) * ALIGNMENT for t in tensors]
-    block = torch.empty(sum(sizes), dtype=torch.uint8)
-    parts = [part[:t.numel() * t.element_size()].view(t.dtype) for t, part in zip(tensors, block.split(sizes))]
+    block = _pages(sum(sizes))
+    rows = block[:sum(sizes)].split(sizes)
+    parts = [part[:t.numel() * t.element_size()].view(t.dtype) for t, part in zip(tensors, rows)]
     return block, [part.as_strided(t.size(), t.stride(), part.storage_offset()) for t, part in zip(tensors, parts)]
 
 

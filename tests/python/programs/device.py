@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """device.py - what serves parameters of devices, by itself: places, announcements, times and late losses"""
 
+import mmap
 import os
 import types
 
@@ -40,6 +41,9 @@ def places():
     for tensor, place in zip(tensors, made):
         assert torch.equal(tensor, place) and tensor.stride() == place.stride()
         assert not place.numel() or place.data_ptr() % _device.ALIGNMENT == 0
+    for size in (0, 1, 100, 5000):  # no two blocks on one page
+        block = _device._places_for([torch.zeros(size)])[0]
+        assert block.data_ptr() % mmap.PAGESIZE == block.numel() % mmap.PAGESIZE == 0 and block.numel() > 4 * size
 
 
 def announcements():
