@@ -8,7 +8,8 @@ script's stream waits for that, not the script.  Values of parameters are copied
 them, which it tells.
 
 How long the device was busy only its own marks tell: a step ends here long before it has ended there.  Those of a step
-up to its last round have passed when the step ends; what comes after, the update, is told of the step before.
+up to its last round have passed when the step ends; what comes after, the update, is told of the newest step before
+that the device has ended.
 
 EDDIS_TORCH_STAGING=cpu has parameters on the CPU take the same way, for tests: the stream is a thread, memory is plain.
 With EDDIS_TORCH_STAGING=some only those of two dimensions or more do.
@@ -22,6 +23,7 @@ import os
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -284,8 +286,8 @@ class Clock:
         self._got: Any = None  # and got it
         self._since: Any = None  # where the device began to compute
         self._parts: list[tuple[Any, Any]] = []  # of this step, up to rounds
-        self._last: tuple[Any, Any] | None = None  # of the step before, behind its last round
-        self._last_ns = 0  # the newest that is known
+        self._ends: deque[tuple[Any, Any]] = deque()  # of steps before, behind their last rounds, not known yet
+        self._end_ns = 0  # the newest that is known
         worker.marks.append(self._take)
 
     def _take(self, what: Mark) -> None:
@@ -304,14 +306,16 @@ class Clock:
             self._tell((self._since, now))
 
     def _tell(self, last: tuple[Any, Any]) -> None:
-        if self._last:
-            self._last_ns = self._device.elapsed_ns(*self._last) or self._last_ns
+        while self._ends and (end_ns := self._device.elapsed_ns(*self._ends[0])) is not None:
+            self._end_ns = end_ns
+            self._ends.popleft()
         parts = [self._device.elapsed_ns(*part) for part in self._parts]
         report = self._worker.report
-        report.compute_ns = sum(part or 0 for part in parts) + self._last_ns
+        report.compute_ns = sum(part or 0 for part in parts) + self._end_ns
         if self._asked is not None and self._got is not None:
             report.input_ns = max(1, self._device.elapsed_ns(self._asked, self._got) or 0)
-        self._last, self._asked = last, None
+        self._ends.append(last)
+        self._asked = None
 
 
 _late: tuple[torch.Tensor, torch.Tensor, Copied] | None = None  # a loss, its place and the copy under way

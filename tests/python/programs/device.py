@@ -90,6 +90,8 @@ def times():
     alone = [(Mark.ASKED, 4000), (Mark.GOT, 4000), (Mark.BEGUN, 4010), (Mark.ENDS, 4060)]
     assert step(*alone, passed=5000) == (9, 1)
     assert step(*alone, passed=5000) == (50, 1)
+    # Always behind by two steps
+    assert [step(*one(at, at // 1000), passed=at - 1500)[0] for at in range(6000, 10000, 1000)] == [50, 50, 6, 7]
 
 
 def losses():
