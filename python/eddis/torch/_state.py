@@ -121,6 +121,11 @@ class State:
                            if (key in parameters) == are_parameters}
         return parts
 
+    def _gpus(self) -> list[torch.device]:
+        """Those that the models are on."""
+        devices = {p.device for module in self._of(torch.nn.Module).values() for p in module.parameters()}
+        return sorted((device for device in devices if device.type == "cuda"), key=lambda device: device.index)
+
     def _optimizers(self) -> dict[str, Any]:
         return {name: plain(name, it.state_dict()) for name, it in self._of(torch.optim.Optimizer).items()}
 
@@ -131,7 +136,7 @@ class State:
         return {"format": FORMAT, "kinds": self._kinds(), "objects": others,
                 "values": {name: plain(f"State's {name}", getattr(self, name)) for name in self._values},
                 "epoch": loader.iterations - loader.is_inside, "is_inside": loader.is_inside,
-                "random": _random_states()}
+                "random": _random_states(self._gpus())}
 
     def _save(self) -> None:
         _checkpoint.write(self._entries)
@@ -203,8 +208,7 @@ class State:
             except (ValueError, KeyError, TypeError, RuntimeError, AttributeError) as reason:
                 raise ValueError(f"{where} does not fit this script's {name}: {_first_line(reason)}") from reason
 
-    @staticmethod
-    def _place(mine: dict[str, Any], own: bool) -> None:
+    def _place(self, mine: dict[str, Any], own: bool) -> None:
         """The loader's, and random numbers where they were.  To begin an epoch the loader draws one, which that of the
         checkpoint had drawn before."""
         loader = the_loader()
@@ -212,7 +216,7 @@ class State:
 
         def draw() -> None:
             if own:
-                _set_random_states(mine["random"])
+                _set_random_states(mine["random"], self._gpus())
             else:
                 _draw_anew()
 
@@ -318,21 +322,20 @@ def _numpy() -> Any:
     return sys.modules.get("numpy")
 
 
-def _random_states() -> dict[str, Any]:
+def _random_states(gpus: list[torch.device]) -> dict[str, Any]:
     states: dict[str, Any] = {"torch": torch.get_rng_state(), "python": plain("random", random.getstate())}
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        states["cuda"] = torch.cuda.get_rng_state()
+    states["cuda"] = [torch.cuda.get_rng_state(gpu) for gpu in gpus]
     if (numpy := _numpy()) is not None:
         name, numbers, *rest = numpy.random.get_state()
         states["numpy"] = [name, numbers.tolist(), *rest]
     return states
 
 
-def _set_random_states(states: dict[str, Any]) -> None:
+def _set_random_states(states: dict[str, Any], gpus: list[torch.device]) -> None:
     torch.set_rng_state(states["torch"])
     random.setstate(states["python"])
-    if "cuda" in states and torch.cuda.is_available():
-        torch.cuda.set_rng_state(states["cuda"])
+    for gpu, state in zip(gpus, states["cuda"]):  # of other numbers perhaps
+        torch.cuda.set_rng_state(state, gpu)
     if "numpy" in states and (numpy := _numpy()) is not None:
         numpy.random.set_state(tuple(states["numpy"]))
 

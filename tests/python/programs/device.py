@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""device.py - what serves parameters of devices, by itself: places, announcements, times and late losses"""
+"""device.py - what serves parameters of devices, by itself: places, announcements, times, random numbers and late
+losses"""
 
 import mmap
 import os
 import types
+import unittest.mock
 
 import torch
 
 from eddis import _lib as L
 from eddis._worker import Mark
-from eddis.torch import _device
+from eddis.torch import _device, _state
 
 
 class Told:
@@ -94,6 +96,21 @@ def times():
     assert [step(*one(at, at // 1000), passed=at - 1500)[0] for at in range(6000, 10000, 1000)] == [50, 50, 6, 7]
 
 
+def random_numbers():
+    """Of the devices that the models are on, whichever is the current one."""
+    states = {0: "first", 1: "second"}
+    given = {}
+    parameters = [types.SimpleNamespace(device=torch.device("cuda", n)) for n in (1, 0)]
+    model = types.SimpleNamespace(parameters=lambda: parameters)
+    state = types.SimpleNamespace(_of=lambda kind: {"model": model})
+    gpus = _state.State._gpus(state)
+    with unittest.mock.patch("torch.cuda.get_rng_state", lambda gpu: states[gpu.index]):
+        kept = _state._random_states(gpus)
+    with unittest.mock.patch("torch.cuda.set_rng_state", lambda value, gpu: given.update({gpu.index: value})):
+        _state._set_random_states(kept, gpus[1:])
+    assert given == {1: "first"}
+
+
 def losses():
     assert _device.late_loss(torch.tensor(1.5)) is None
     assert _device.late_loss(torch.tensor(2.5)) == 1.5
@@ -102,5 +119,5 @@ def losses():
 
 
 os.environ["EDDIS_TORCH_STAGING"] = "cpu"
-for look in (places, announcements, times, losses):
+for look in (places, announcements, times, random_numbers, losses):
     look()
