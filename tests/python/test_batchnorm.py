@@ -10,21 +10,25 @@ import sys
 import torch
 from torch import nn
 
-from started import said
+from started import ended, said
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 sys.path.insert(0, str(PROGRAMS))
 
 EXACT = 1e-12
+TWO = "[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 2}]"
 ROUNDED = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 0.05, torch.float16: 0.01}
 
 
-def trained(tmp_path, mode, devices, samples, epochs, *options, device="cpu"):
+def command(tmp_path, mode, devices, samples, epochs, *options, device="cpu", more=()):
+    return ["eddis-run", "--set", f"sync.mode={mode}", "--set", "batch.global=8", "--set", "batch.rebalance=off",
+            "--set", "batch.min=0", "--set", "restarts=0", "--set", f"profile.emulate={devices}", *options, "--",
+            "python3", PROGRAMS / "normed.py", tmp_path, samples, epochs, 0 if mode == "sync" else 2, device, *more]
+
+
+def trained(tmp_path, *arguments, **keywords):
     """[what each worker has left]"""
-    said(tmp_path, "eddis-run", "--set", f"sync.mode={mode}", "--set", "batch.global=8", "--set",
-         "batch.rebalance=off", "--set", "batch.min=0", "--set", "restarts=0", "--set", f"profile.emulate={devices}",
-         *options, "--", "python3", PROGRAMS / "normed.py", tmp_path, samples, epochs, 0 if mode == "sync" else 2,
-         device)
+    said(tmp_path, *command(tmp_path, *arguments, **keywords))
     return [torch.load(path, map_location="cpu") for path in sorted(tmp_path.glob("*.pt"))]
 
 
@@ -118,6 +122,12 @@ def test_sync(tmp_path):
     check_equal(workers)
     check_common(workers, own=["plain"])
     check_kinds(workers)
+
+
+def test_pieces(tmp_path):
+    """Workers that cut their shares would make unlike numbers of passes."""
+    code, output = ended(tmp_path, *command(tmp_path, "sync", TWO, 16, 1, more=["pieces"]))
+    assert code == 1 and "RuntimeError: a worker that takes its share in pieces makes more passes" in output, output
 
 
 def test_groups(tmp_path):

@@ -34,9 +34,11 @@ class SyncBatchNorm(_BatchNorm):
     In training mode, inside of the loop over eddis.torch.loader, statistics are over the samples of all workers that
     train one model: all in sync mode, the group in hybrid mode, this worker in async mode.  Running statistics are
     equal on all of them.  Elsewhere it is torch.nn.BatchNorm.  Samples of a worker whose weight is 0 count nothing.
-    Each pass is a message: all workers make as many forward and backward passes through it, in one order.
+    Each pass is a message: all workers make as many forward and backward passes through it, in one order.  After
+    eddis.torch.init(pieces=True) they would not.
 
-    Raises ValueError on all workers where they have one value per channel, as torch does alone.
+    Raises RuntimeError for that, and ValueError on all workers where they have one value per channel, as torch
+    does alone.
     """
 
     def _check_input_dim(self, input: torch.Tensor) -> None:
@@ -49,6 +51,10 @@ class SyncBatchNorm(_BatchNorm):
         self._check_input_dim(input)
         if not self.training or not worker.in_step or worker.world.n_group_ranks == 1:
             return super().forward(input)
+        if worker.options.get("pieces"):
+            raise RuntimeError("a worker that takes its share in pieces makes more passes through SyncBatchNorm than "
+                               "the others, which would wait for ever: leave pieces=True out of eddis.torch.init, and "
+                               "one whose memory is too small for its share gets fewer samples")
         with torch.no_grad():
             mean, var, n = _group_statistics(input)
             if n == 1:

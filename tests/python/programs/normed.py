@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""normed.py FOLDER SAMPLES EPOCHS MIN_COUNT [DEVICE] - trains models with synchronised batch normalisation, each by an
-optimizer of its own, and some without; leaves what every worker did and has in FOLDER"""
+"""normed.py FOLDER SAMPLES EPOCHS MIN_COUNT [DEVICE [pieces]] - trains models with synchronised batch normalisation,
+each by an optimizer of its own, and some without; leaves what every worker did and has in FOLDER"""
 
 import copy
 import pathlib
@@ -15,7 +15,7 @@ from eddis._worker import worker
 from norms import KINDS, MODELS, OTHERS, Numbered, made, optimizer_of, passed, pieces_of, step
 
 folder, samples, epochs = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-eddis.init(min_count=int(sys.argv[4]))
+eddis.init(min_count=int(sys.argv[4]), pieces=sys.argv[6:] == ["pieces"])
 loader = eddis.loader(DataLoader(Numbered(samples), batch_size=8), epochs)
 models = {name: made(name, eddis.rank()) for name in [*MODELS, *OTHERS]}
 for name in MODELS:
