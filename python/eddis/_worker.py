@@ -15,7 +15,6 @@ import atexit
 import ctypes
 import enum
 import os
-import pickle
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -311,11 +310,6 @@ class Worker:
         buffer = ctypes.create_string_buffer(data or b"", max(1, n.value))
         self.collective(L.BROADCAST, ctypes.addressof(buffer), n.value, root=root)
         return buffer.raw[:n.value]
-
-    def broadcast_object(self, obj: Any, root: int) -> Any:
-        """Of the root, pickled, to all.  Collective."""
-        data = self.broadcast_bytes(pickle.dumps(obj) if self.rank == root else None, root)
-        return obj if self.rank == root else pickle.loads(data)
 
 
 worker = Worker()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import enum
+import io
 from collections.abc import Iterable, Mapping
 
 import torch
@@ -114,10 +115,17 @@ def broadcast_parameters(params: torch.nn.Module | Mapping[str, object] | Iterab
 
 
 def broadcast_object(obj: object, root_rank: int = 0) -> object:
-    """root_rank's object, pickled, on all workers.  Collective."""
-    return worker.broadcast_object(obj, root_rank)
+    """root_rank's object, pickled, on all workers, where its tensors are on the CPU.  Collective."""
+    worker.open()
+    if worker.rank == root_rank:
+        data = io.BytesIO()
+        torch.save(obj, data)
+        worker.broadcast_bytes(data.getvalue(), root_rank)
+        return obj
+    received = worker.broadcast_bytes(None, root_rank)
+    return torch.load(io.BytesIO(received), map_location="cpu", weights_only=False)
 
 
 def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root_rank: int = 0) -> None:
     """Write root_rank's optimizer state to all workers.  Collective."""
-    optimizer.load_state_dict(worker.broadcast_object(optimizer.state_dict(), root_rank))
+    optimizer.load_state_dict(broadcast_object(optimizer.state_dict(), root_rank))

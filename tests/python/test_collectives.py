@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_collectives.py - what workers tell each other, and eddis-run"""
+
+from __future__ import annotations
+
+import pathlib
+
+from started import said
+
+PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
+
+
+def test_collectives(tmp_path):
+    output = said(tmp_path, "eddis-run", "--set", "batch.global=6", "--set", "restarts=0", "--set",
+                  "profile.emulate=[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 1}, {rate: 1}]", "--", "python3",
+                  PROGRAMS / "collectives.py")
+    assert all(f"rank {rank} is done\n" in output for rank in range(3)), output
