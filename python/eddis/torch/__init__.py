@@ -98,7 +98,8 @@ def report(loss: float | torch.Tensor | None = None, work: float = 0) -> None:
     told = late_loss(loss) if torch.is_tensor(loss) else loss
     if told is not None:
         worker.report.loss, worker.report.has_loss = float(told), 1
-    worker.report.work = work
+    if work:
+        worker.report.work = work
 
 
 def set_metric(name: str, value: float | torch.Tensor) -> None:

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 import eddis.torch as eddis
+from eddis._worker import worker
 
 rank, size = eddis.rank(), eddis.size()
 torch.manual_seed(rank)
@@ -47,4 +48,7 @@ assert rank == 1 or load.call_args.kwargs["map_location"] == "cpu"
 thing = eddis.broadcast_object({"x": torch.full((2,), rank), "set": {rank}, "none": None}, 1)
 assert torch.equal(thing["x"], torch.ones(2, dtype=torch.int64)) and thing["set"] == {1} and thing["none"] is None
 
+eddis.report(work=7)
+eddis.report(loss=0.5)
+assert (worker.report.work, worker.report.loss) == (7, 0.5)
 print(f"rank {rank} is done")
