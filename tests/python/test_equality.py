@@ -57,6 +57,19 @@ def test_break(tmp_path):
     assert not kinds.too_far(kinds.one_process("words", ranks), ranks)
 
 
+def test_replan(tmp_path):
+    """Shares that follow what is measured, while the samples of the next steps are under way in none, two and four
+    processes."""
+    ranks = kinds.job(tmp_path, "words", "epochs=3", "workers=0,2,4", "pace=20,20,150", batch__global=6,
+                      batch__rebalance=4, emulate="{rate: 1, a_ms: 1, c_ms: 1}, {rate: 1}, {rate: 1}")
+    splits = [tuple(map(len, parts)) for parts in zip(*(rank["samples"] for rank in ranks), strict=True)]
+    ends = torch.tensor([0, *ranks[0]["epochs"]]).cumsum(0).tolist()
+    whole = [{split for split in splits[a:b] if sum(split) == 6} for a, b in zip(ends, ends[1:])]
+    assert max(map(len, whole)) > 1 and splits[-2][2] < splits[0][2], splits
+    assert_once(ranks, 3)
+    assert not kinds.too_far(kinds.one_process("words", ranks), ranks)
+
+
 @pytest.mark.parametrize("mode", ["async", "hybrid"])
 def test_models(tmp_path, mode):
     """The same scripts where workers have models of their own, which become one in the end."""

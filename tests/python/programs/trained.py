@@ -6,11 +6,13 @@ FOLDER/<rank>.pt is {"samples": numbers of each step, "epochs": how many steps e
 
 epochs=  workers=A,B,C: loader processes of each rank  memory=RANK: it has none left, in the first generation
 break=K: after so many steps of each epoch  test=1: rank 0 alone tests the first case after each epoch
+pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
 """
 
 import os
 import pathlib
 import sys
+import time
 
 import torch
 from torch.utils.data import DataLoader, TensorDataset
@@ -39,7 +41,9 @@ n_loaders = [int(n) for n in options.get("workers", "0,0,0").split(",")]
 most_steps = int(options.get("break", 1 << 60))
 no_memory = options.get("memory") == str(eddis.rank()) and os.environ.get("EDDIS_GENERATION") == "1"
 
-eddis.init(pieces=True, read_ahead=max(n_loaders) * 2 or None)
+pace_s = [int(ms) / 1000 for ms in options["pace"].split(",")] if "pace" in options else None
+
+eddis.init(pieces=True, own_pace=bool(pace_s), read_ahead=max(n_loaders) * 2 or None)
 x, y = kinds.data(kind)
 data = TensorDataset(x, y)
 loader = eddis.loader(DataLoader(TensorDataset(x, y, torch.arange(N)), batch_size=24, shuffle=True,
@@ -54,6 +58,8 @@ for epoch in loader.epochs(int(options.get("epochs", 1))):
         if kind == "words":
             eddis.set_weight((y != PAD).sum())
         losses.append(next(iter(cases.values())).loss(x, y).item())
+        if pace_s:
+            time.sleep(pace_s[eddis.rank()] * worker.step.count)
         for case in cases.values():
             case.step(x, y)
         if no_memory:
