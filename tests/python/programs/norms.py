@@ -11,7 +11,8 @@ import torch
 from torch import nn
 from torch.utils.data import Dataset
 
-MODELS = ["mlp_sgd", "mlp_adam", "cnn_sgd", "cnn_adam", "pieces"]  # all with SyncBatchNorm
+# All with SyncBatchNorm; of float32 where their names say so
+MODELS = ["mlp_sgd", "mlp_adam", "mlp_adamw", "cnn_sgd", "cnn_adam", "pieces", "mlp_sgd_32", "cnn_adamw_32"]
 OTHERS = ["plain", "half"]
 KINDS = [(dtype, dims, affine) for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16)
          for dims, affine in (((6,), True), ((6, 5), False), ((6, 4, 3), True), ((6, 3, 2, 2), False))]
@@ -55,11 +56,13 @@ def made(name: str, seed: int) -> nn.Module:
     else:
         model = nn.Sequential(nn.Linear(36, 7, bias=False), nn.BatchNorm1d(7), nn.Tanh(),
                               nn.Linear(7, 5, bias=False), nn.BatchNorm1d(5, momentum=0.3), nn.Linear(5, 3))
-    return model.double()
+    return model.float() if name.endswith("_32") else model.double()
 
 
 def optimizer_of(name: str, model: nn.Module) -> torch.optim.Optimizer:
     trained = [p for p in model.parameters() if p.requires_grad]
+    if "adamw" in name:
+        return torch.optim.AdamW(trained, lr=0.01, weight_decay=0.1)
     return torch.optim.Adam(trained, lr=0.01) if "adam" in name else torch.optim.SGD(trained, lr=0.01, momentum=0.9)
 
 
