@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 
 from started import said
@@ -15,3 +16,11 @@ def test_collectives(tmp_path):
                   "profile.emulate=[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 1}, {rate: 1}]", "--", "python3",
                   PROGRAMS / "collectives.py")
     assert all(f"rank {rank} is done\n" in output for rank in range(3)), output
+
+
+def test_progress(tmp_path):
+    """Of a script that wants nothing else: steps and samples of both workers."""
+    said(tmp_path, "eddis-run", "-n", "2", "--", "python3", PROGRAMS / "watched.py")
+    metrics, = tmp_path.glob("state/eddis/jobs/*/metrics.jsonl")
+    told = json.loads(metrics.read_text().splitlines()[-1])
+    assert (told["steps_done"], told["samples"]) == (6, 60), told
