@@ -40,6 +40,7 @@ def test_failed(tmp_path):
     assert code == 1 and output.count(BEGUN) >= 2 and "twice in one backward pass" not in output, output
 
 
+@pytest.mark.slow
 def test_begun(tmp_path):
     """Nothing was on its way."""
     code, output = run(tmp_path, "begun")

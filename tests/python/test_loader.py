@@ -15,7 +15,7 @@ BATCHES = PROGRAMS / "batches.py"
 
 @pytest.mark.parametrize("options, told", [
     (("samples=600", "batch=256", "epochs=2"), "[256, 256, 88, 256, 256, 88], 3 an epoch"),
-    (("samples=100", "batch=32", "sampler=1"), "[32, 32, 32], 3 an epoch")])
+    pytest.param(("samples=100", "batch=32", "sampler=1"), "[32, 32, 32], 3 an epoch", marks=pytest.mark.slow)])
 def test_alone(tmp_path, options, told):
     """Those that the script says, as without eddis."""
     assert said(tmp_path, "python3", BATCHES, *options) == f"rank 0: {told}\n"
@@ -28,6 +28,7 @@ def test_mpirun(tmp_path):
     assert sorted(output.splitlines()) == [f"rank {rank}: [48, 48, 48, 6], 4 an epoch" for rank in range(2)]
 
 
+@pytest.mark.slow
 def test_joined_before(tmp_path):
     """By a collective, when nobody knew the size."""
     code, output = ended(tmp_path, "python3", BATCHES, "samples=600", "batch=256", "early=1")

@@ -52,7 +52,7 @@ def test_parts(tmp_path):
     said(tmp_path, "python3", PROGRAMS / "device.py")
 
 
-@pytest.mark.parametrize("rate", [0.001, 1])
+@pytest.mark.parametrize("rate", [0.001, pytest.param(1, marks=pytest.mark.slow)])
 def test_late(tmp_path, monkeypatch, rate):
     """Results are not written where a device still reads those before: of a worker without samples, and of one that
     uses no parameter of the device."""
