@@ -17,6 +17,7 @@ PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 sys.path.insert(0, str(PROGRAMS))
 
 EXACT = 1e-12
+SINGLE, SINGLE_OF_FEW = 1e-5, 1e-3  # in float32; statistics of the few samples of a group magnify what is rounded
 TWO = "[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 2}]"
 ROUNDED = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 0.05, torch.float16: 0.01}
 
@@ -60,13 +61,13 @@ def of_one_process(name, group):
     return model.state_dict()
 
 
-def check_equal(workers, exact=EXACT):
+def check_equal(workers, exact=EXACT, single=SINGLE):
     from norms import MODELS
     for group in groups_of(workers):
         for name in MODELS:
             expected = of_one_process(name, group)
             for worker in group:
-                allowed = 1e-5 if name.endswith("_32") else exact
+                allowed = single if name.endswith("_32") else exact
                 assert far(worker["last"][name], expected) <= allowed, name
                 for key, value in worker["last"][name].items():
                     assert torch.equal(value, group[0]["last"][name][key]), (name, key)
@@ -145,7 +146,7 @@ def test_groups(tmp_path):
     workers = trained(tmp_path, "hybrid", "[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 3}, {rate: 2}, {rate: 2}]", 160, 2,
                       "--set", "sync.groups=[[0, 1], [2, 3]]", "--set", "sync.period=1000")
     assert len(list(groups_of(workers))) == 2
-    check_equal(workers)
+    check_equal(workers, single=SINGLE_OF_FEW)
     check_common(workers)
 
 
