@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
+import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -46,23 +49,33 @@ def has_heard(folder: pathlib.Path) -> bool:
     return any("then stopping" in path.read_text() for path in folder.parent.glob("state/eddis/jobs/*/events.jsonl"))
 
 
-def stopped(folder: pathlib.Path, signal: int, *options: str, **settings: Any) -> tuple[int, str]:
-    """The same; while a worker is at what do=wait does eddis-run gets this signal, and when it has heard it and the
-    agent has had time to hear of it the worker goes on."""
-    process = began(folder.parent, *job(folder, *options, "do=wait", **settings))
+def stopped(folder: pathlib.Path, signal: int, *options: str, rank: int | None = None,
+            **settings: Any) -> tuple[int, str]:
+    """The same; while a worker is at what do=wait does eddis-run gets this signal, and when it has heard it the worker
+    goes on; or a rank gets it, and it does not."""
+    process, said = began(folder.parent, *job(folder, *options, "do=wait", **settings)), []
+    reader = threading.Thread(target=lambda: [said.append(line) for line in process.stdout])
+    reader.start()
     try:
-        end = time.monotonic() + MINUTES
-        while not is_waiting(folder) and process.poll() is None and time.monotonic() < end:
-            time.sleep(0.05)
-        process.send_signal(signal)
-        while not has_heard(folder) and process.poll() is None and time.monotonic() < end:
-            time.sleep(0.05)
-        time.sleep(1)
-        (folder / "go").touch()
-        output = process.communicate(timeout=MINUTES)[0]
+        wait_for(lambda: is_waiting(folder) or process.poll() is not None)
+        if rank is not None:
+            os.kill(int((folder / f"{rank}.pid").read_text()), signal)
+        else:
+            process.send_signal(signal)
+            wait_for(lambda: has_heard(folder) or process.poll() is not None)
+            time.sleep(1)  # the workers hear it later
+            (folder / "go").touch()
+        process.wait(timeout=MINUTES)
     finally:
         process.kill()
-    return process.returncode, output
+    reader.join()
+    return process.returncode, "".join(said)
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    end = time.monotonic() + MINUTES
+    while not what() and time.monotonic() < end:
+        time.sleep(0.05)
 
 
 def lines(folder: pathlib.Path, generation: int = 1) -> dict[int, list[dict[str, Any]]]:

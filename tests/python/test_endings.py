@@ -31,6 +31,22 @@ def test_failing(tmp_path, how, code, told):
     assert "rank 0" not in output, output  # it was stopped
 
 
+def test_interrupted(tmp_path):
+    """A worker that waits for another one gets Ctrl-C, and not the other."""
+    code, output = kept.stopped(tmp_path / "out", signal.SIGINT, "at=1:3", rank=0, workers=2, restarts=0)
+    assert code == 130 and "KeyboardInterrupt" in output and "rank 0" in output, output
+
+
+@pytest.mark.parametrize("mode", ["sync", pytest.param("async", marks=pytest.mark.slow)])
+def test_stop(tmp_path, mode):
+    """Asked for by one worker; epochs are left."""
+    code, output = kept.run(tmp_path / "out", "stop=1:10", mode=mode, workers=2, restarts=0)
+    assert code == 0, output
+    steps = [len(kept.steps(rows)) for rows in kept.lines(tmp_path / "out").values()]
+    assert all(10 < n < 48 for n in steps) if mode == "sync" else sum(steps) < 2 * 48, steps
+    assert mode == "async" or steps[0] == steps[1]
+
+
 def test_without_state(tmp_path):
     """The job asks for checkpoints; none is written, and nobody waits for one."""
     code, output = kept.stopped(tmp_path / "out", signal.SIGINT, "at=1:10", "state=0", workers=2)

@@ -43,20 +43,22 @@ def assert_equal(folder, parts, unbroken, ranks=3):
     for rank in range(ranks):
         expected = kept.steps(whole[rank])
         assert [row["step"] for row in parts[rank]] == [row["step"] for row in expected]
-        for name in ("rate", "epoch", "random"):
+        for name in ("rate", "scale", "epoch", "random"):
             assert [row[name] for row in parts[rank]] == [row[name] for row in expected], (rank, name)
 
 
 def test_killed(tmp_path, unbroken):
-    """It goes on from the end of an epoch of 8 steps, and then from the middle of one."""
+    """It goes on from the end of an epoch of 8 steps, and then from the middle of one, of which samples were loaded
+    ahead."""
     folder = tmp_path / "out"
-    code, output = kept.run(folder, "at=1:9,0:14", "do=kill", checkpoint__every=4)
+    code, output = kept.run(folder, "at=1:9,0:14", "do=kill", "workers=2", checkpoint__every=4)
     assert code == 0 and "2 restarts" in output and "Warning" not in output, output
     assert said_at_end(output) == "resumed True, steps 48, kept True, ended [0, 1, 2, 3, 4, 5]"
     one, two, three = (kept.lines(folder, generation) for generation in (1, 2, 3))
     parts = {rank: kept.kept(one[rank]) + kept.kept(two[rank]) + kept.steps(three[rank]) for rank in range(3)}
     assert [len(kept.kept(rows[0])) for rows in (one, two)] == [8, 4]
     assert_equal(folder, parts, unbroken)
+    assert len({row["scale"] for row in parts[0]}) > 4
 
 
 @pytest.mark.parametrize("mode", ["async", pytest.param("hybrid", marks=pytest.mark.slow)])
@@ -68,11 +70,12 @@ def test_killed_models(tmp_path, mode):
     assert_once(*map(kept.kept, first.values()), *map(kept.steps, second.values()))
 
 
-@pytest.mark.parametrize("mode", ["sync", pytest.param("async", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mode", ["sync", pytest.param("async", marks=pytest.mark.slow),
+                                  pytest.param("hybrid", marks=pytest.mark.slow)])
 def test_interrupted(tmp_path, unbroken, mode):
-    """Ctrl-C while the others wait for a worker, and on with a worker less."""
+    """Ctrl-C while the others wait for a worker, which they do not in other modes, and on with a worker less."""
     folder, more = tmp_path / "out", tmp_path / "more"
-    code, output = kept.stopped(folder, signal.SIGINT, "at=1:10", mode=mode)
+    code, output = kept.stopped(folder, signal.SIGINT, "at=1:10" if mode == "sync" else "at=*:10", mode=mode)
     assert code == 130, output
     code, output = kept.resumed(tmp_path, job_of(output), kept.job(more, mode=mode, workers=2))
     assert code == 0 and "resumed True" in said_at_end(output), output

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """kept.py FOLDER [KEY=VALUE ...] - trains with a State, and writes down what it does
 
-FOLDER/<generation>-<rank>.jsonl has a line for each step, {"step", "epoch", "samples", "rate", "random"}, and a line
-{"kept": NUMBER} where a checkpoint is made; FOLDER/model.pt is the model at the end, of rank 0.
+FOLDER/<generation>-<rank>.jsonl has a line for each step, {"step", "epoch", "samples", "rate", "scale", "random"}, and
+a line {"kept": NUMBER} where a checkpoint is made; FOLDER/model.pt is the model at the end, of rank 0, and
+FOLDER/<rank>.pid the process.
 
-at=RANK:STEP,...  this worker does at the end of this step what `do` says, of each generation one: kill (itself by a
-                  signal, 9 or signal=N), exit (status=N), raise, _exit (status=N), wait (until FOLDER/go is there)
+at=RANK:STEP,...  this worker, or with * every one, does at the end of this step what `do` says, of each generation one:
+                  kill (itself by a signal, 9 or signal=N), exit (status=N), raise, _exit (status=N), wait (until
+                  FOLDER/go is there)
+stop=RANK:STEP    this worker has all stop, at the end of this step
 told=0            the job is not told how many epochs there are
 leave=STEP        the loops are left by break at this step, before its backward pass
 samples=, epochs=, width=, batch_norm=1, state=0, workers= (of the loader)
@@ -36,6 +39,7 @@ STATUS, SIGNAL = int(options.get("status", 0)), int(options.get("signal", 9))
 LEAVE = int(options.get("leave", -1))
 HAS_STATE, BATCH_NORM = options.get("state", "1") == "1", options.get("batch_norm") == "1"
 folder.mkdir(exist_ok=True)
+(folder / f"{eddis.rank()}.pid").write_text(str(os.getpid()))
 out = (folder / f"{generation}-{eddis.rank()}.jsonl").open("w", buffering=1)
 
 
@@ -75,9 +79,10 @@ loader = eddis.loader(DataLoader(TensorDataset(x, y, torch.arange(N)), batch_siz
 model = nn.Sequential(nn.Linear(6, WIDTH), nn.BatchNorm1d(WIDTH) if BATCH_NORM else nn.Tanh(), nn.Linear(WIDTH, 1))
 optimizer = eddis.DistributedOptimizer(torch.optim.Adam(model.parameters(), lr=0.01), model=model)
 scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, [2, 3, 5], gamma=0.5)
+scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=7)
 if HAS_STATE:
-    state = eddis.State(model=model, optimizer=optimizer, scheduler=scheduler, loader=loader, log=Log(), steps=0,
-                        best=numpy.float64(0), worst=[], ended=[])
+    state = eddis.State(model=model, optimizer=optimizer, scheduler=scheduler, scaler=scaler, loader=loader, log=Log(),
+                        steps=0, best=numpy.float64(0), worst=[], ended=[])
 
 for epoch in range(EPOCHS) if options.get("told") == "0" else loader.epochs(EPOCHS):
     for x, y, numbers in loader:
@@ -85,16 +90,19 @@ for epoch in range(EPOCHS) if options.get("told") == "0" else loader.epochs(EPOC
             break
         optimizer.zero_grad()
         loss = ((model(x) - y) ** 2).mean()
-        loss.backward()
-        optimizer.step()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
         eddis.report(loss=loss)
         if HAS_STATE:
             state.steps += 1
             state.worst.append(len(state.worst))
         print(json.dumps({"step": worker.step.step, "epoch": epoch, "rate": optimizer.param_groups[0]["lr"],
-                          "samples": numbers.tolist() if worker.step.count else [],
+                          "scale": scaler.get_scale(), "samples": numbers.tolist() if worker.step.count else [],
                           "random": [torch.rand(()).item(), random.random(), numpy.random.rand()]}), file=out)
-        if AT == f"{eddis.rank()}:{worker.step.step}":
+        if options.get("stop") == f"{eddis.rank()}:{worker.step.step}":
+            eddis.stop()
+        if AT in (f"{eddis.rank()}:{worker.step.step}", f"*:{worker.step.step}"):
             ENDS[options["do"]]()
     if LEAVE == worker.step.step:
         break
