@@ -12,7 +12,7 @@ from torch import nn
 from torch.utils.data import Dataset
 
 # All with SyncBatchNorm; of float32 where their names say so
-MODELS = ["mlp_sgd", "mlp_adam", "mlp_adamw", "cnn_sgd", "cnn_adam", "pieces", "mlp_sgd_32", "cnn_adamw_32"]
+MODELS = ["mlp_sgd", "mlp_adam", "mlp_adamw", "cnn_sgd", "cnn_adam", "pieces", "cnn_adamw_32"]
 OTHERS = ["plain", "half"]
 KINDS = [(dtype, dims, affine) for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16)
          for dims, affine in (((6,), True), ((6, 5), False), ((6, 4, 3), True), ((6, 3, 2, 2), False))]
