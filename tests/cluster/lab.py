@@ -69,13 +69,12 @@ class Cluster:
         """more: as Lab.up's, rate=, cpu= and keep= above all."""
         skip_unless_possible()
         self.lab = Lab(name or "t" + uuid.uuid4().hex[:8])
+        self.kept = [os.path.realpath(k) for k in [*more.pop("keep", []), *([build] if build else [])]]
         self.build, self.count, self.more = build, nodes, more
         self.jobs = 0
 
     def __enter__(self):
-        more = {"keep": [], **self.more}
-        more["keep"] = [str(k) for k in more["keep"]] + ([self.build] if self.build else [])
-        self.lab.up(self.count, until=os.getpid(), **more)
+        self.lab.up(self.count, keep=self.kept, until=os.getpid(), **self.more)
         self.nodes, self.hosts, self.shared = self.lab.nodes(), self.lab.hosts(), self.lab.shared
         return self
 
@@ -149,8 +148,7 @@ class Cluster:
 
     def holds_mount(self, path):
         """A folder on the way to one that the lab shows through."""
-        kept = [hosts.ROOT, self.lab.folder] + ([os.path.realpath(self.build)] if self.build else [])
-        return any(hosts.within(k, path) for k in kept)
+        return any(hosts.within(k, path) for k in [hosts.ROOT, self.lab.folder] + self.kept)
 
     def groups(self, host):
         """Control groups that were made below the host's."""

@@ -7,17 +7,17 @@ import pathlib
 
 import torch
 
-import cases
 import scripts
+import training
 from started import said
 
 PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/trained.py"
 UNEQUAL = "{rate: 0.2, a_ms: 2, c_ms: 4}, {rate: 0.4}, {rate: 1}"  # samples 1:2:5
-KINDS = {"equality": cases.equality(), "words": cases.WORDS_CASES, "scripts": scripts.SCRIPTS}
+KINDS = {"equality": training.equality(), "words": training.WORDS_CASES, "scripts": scripts.SCRIPTS}
 
 
 def data(kind):
-    return cases.lines() if kind == "words" else cases.data()
+    return training.lines() if kind == "words" else training.data()
 
 
 def made(kind, how):
@@ -38,7 +38,7 @@ def one_process(kind, ranks):
     """{case: model} of one process that trains on the samples of all ranks, step by step."""
     x, y = data(kind)
     torch.manual_seed(0)
-    trained = made(kind, cases.Alone)
+    trained = made(kind, training.Alone)
     ends = set(torch.tensor(ranks[0]["epochs"]).cumsum(0).tolist())
     for step, parts in enumerate(zip(*(rank["samples"] for rank in ranks), strict=True), 1):
         numbers = [n for part in parts for n in part]

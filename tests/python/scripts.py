@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from cases import CLASSES, INPUTS, Case, mlp
+from training import CLASSES, INPUTS, Case, mlp
 
 
 class NoSync(Case):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import kinds
-from cases import N
+from training import N
 
 
 

@@ -21,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import eddis.torch as eddis  # noqa: E402
 import kinds  # noqa: E402
-from cases import N, PAD  # noqa: E402
+from training import N, PAD  # noqa: E402
 from eddis._worker import worker  # noqa: E402
 
 

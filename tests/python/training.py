@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cases.py - what training scripts do, case by case: the same code trains one process on all samples, or a worker"""
+"""training.py - what training scripts do, case by case: the same code trains one process on all samples, or a worker"""
 
 from __future__ import annotations
 
