@@ -122,6 +122,63 @@ static bool tells_steps(const struct worker *w)
     return w->seen && (!w->before.told || w->before.steps_done > 0);
 }
 
+/* It does nothing, or something again; where: what is known of it. */
+static void tell_quiet(struct agent *a, const struct worker *w, bool quiet, int code, char *where,
+                       int64_t now_ns)
+{
+    const struct event e = { .type = EVENT_QUIET,
+                             .generation = a->generation->number,
+                             .rank = w->rank,
+                             .code = code,
+                             .step = quiet ? now_ns - w->quiet.since_ns : 0,
+                             .text = where };
+
+    voice_tell(&a->voice, &e, now_ns);
+}
+
+/* What py-spy does not know the kernel may. */
+static void tell_where(struct agent *a, const struct worker *w, int code, char *where, size_t size,
+                       int64_t now_ns)
+{
+    char wait[48];
+
+    if (!where[0]) {
+        quiet_watch_where(w->pid, wait, sizeof wait);
+        if (wait[0])
+            (void)snprintf(where, size, "it waits in the kernel's %s", wait);
+    }
+    tell_quiet(a, w, true, code, where, now_ns);
+}
+
+/* Once it is known where, which takes py-spy a moment. */
+static void found_quiet(struct agent *a, struct worker *w, int64_t now_ns)
+{
+    char where[STACK_PLACE] = "";
+
+    if (w->stack.pid <= 0 && stack_look_start(&w->stack, w->pid, now_ns, NULL) < 0)
+        tell_where(a, w, 0, where, sizeof where, now_ns);
+}
+
+/* One that has gone on meanwhile was told of already. */
+static bool stack_seen(struct agent *a, pid_t pid, int status)
+{
+    struct generation *g = a->generation;
+    char where[STACK_PLACE];
+
+    for (int i = 0; g && i < g->n; i++) {
+        struct worker *w = &g->worker[i];
+        int code;
+
+        if (w->stack.pid != pid)
+            continue;
+        code = stack_look_finish(&w->stack, status, where, sizeof where);
+        if (w->quiet.told && !w->ended)
+            tell_where(a, w, code, where, sizeof where, clock_now_ns());
+        return true;
+    }
+    return false;
+}
+
 /* Of ranks without known steps, where somebody has asked for it. */
 static void look_for_quiet(struct agent *a, int64_t now_ns)
 {
@@ -130,24 +187,20 @@ static void look_for_quiet(struct agent *a, int64_t now_ns)
 
     for (int i = 0; quiet_ns > 0 && !g->probe && i < g->n; i++) {
         struct worker *w = &g->worker[i];
-        struct event e = { .type = EVENT_QUIET, .generation = g->number, .rank = w->rank };
-        char where[48] = "";
+        char nowhere[] = "";
         int64_t limit_ns = quiet_ns;
         int news;
 
+        stack_look_hurry(&w->stack, now_ns);
         if (tells_steps(w) || w->ended || w->pid <= 0)
             continue;
         if (!w->seen && proctree_maps(w->pid, "/libeddis.so"))
             limit_ns = a->brief->quiet_start_ns;
         news = quiet_watch_look(&w->quiet, w->wrapper, limit_ns, now_ns);
-        if (news == 0)
-            continue;
-        if (news > 0) {
-            quiet_watch_where(w->pid, where, sizeof where);
-            e.step = now_ns - w->quiet.since_ns;
-        }
-        e.text = where;
-        voice_tell(&a->voice, &e, now_ns);
+        if (news > 0)
+            found_quiet(a, w, now_ns);
+        else if (news < 0)
+            tell_quiet(a, w, false, 0, nowhere, now_ns);
     }
 }
 
@@ -299,7 +352,9 @@ void agent_reap(struct agent *a)
             mpirun_ended(a, status);
         else if (pid == a->probe.pid)
             probe_ended(a, status);
-        /* else an orphan of a rank, which we are the reaper of */
+        else
+            (void)stack_seen(a, pid, status);
+        /* or an orphan of a rank, which we are the reaper of */
     }
 }
 

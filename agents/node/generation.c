@@ -566,9 +566,11 @@ void generation_close(struct generation *g)
 {
     if (!g)
         return;
-    for (int i = 0; g->worker && i < g->n; i++)
+    for (int i = 0; g->worker && i < g->n; i++) {
+        stack_look_drop(&g->worker[i].stack);
         if (g->worker[i].pidfd >= 0)
             (void)close(g->worker[i].pidfd);
+    }
     if (g->socket >= 0)
         (void)close(g->socket);
     if (g->relay >= 0)

@@ -13,6 +13,7 @@
 #include "poll_backoff.h"
 #include "quiet_watch.h"
 #include "rank_file.h"
+#include "stack_look.h"
 #include "step_watch.h"
 
 #include "agents/node/keep/folders.h"
@@ -41,6 +42,7 @@ struct worker {
     struct board_page before; /* as last reported */
     struct step_watch steps;
     struct quiet_watch quiet; /* while it has no page */
+    struct stack_look stack;  /* of it, once it is quiet */
     struct frozen wrapper_frozen, program_frozen;
 };
 

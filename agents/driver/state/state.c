@@ -132,6 +132,7 @@ static void note_quiet(struct state *s, int agent, const struct event *e, int64_
     r->quiet = e->step > 0;
     r->quiet_ns = now_ns - e->age_ns - e->step;
     (void)snprintf(r->where, sizeof r->where, "%s", e->text ? e->text : "");
+    r->place = e->code;
 }
 
 void state_event(struct state *s, int agent, const struct event *e, int64_t now_ns)

@@ -320,13 +320,29 @@ static int beside(const struct state *s, int rank)
     return n;
 }
 
-/* Who is to be named: the only one that does not wait where all others do, for it is in another
- * call than they are, or else the one that has been quiet for longest.
+/* The one of them that has been quiet for longest; -1: none is there. */
+static int longest_in(const struct state *s, enum state_place place)
+{
+    int longest = -1;
+
+    for (int i = 0; i < s->n_ranks; i++)
+        if (!s->rank[i].exited && s->rank[i].place == (int)place &&
+            (longest < 0 || s->rank[i].quiet_ns < s->rank[longest].quiet_ns))
+            longest = i;
+    return longest;
+}
+
+/* Who is to be named: one that is elsewhere while others wait in a collective operation, or else
+ * the only one that does not wait where all others do, for it is in another call than they are, or
+ * else the one that has been quiet for longest.
  */
 static int blamed(const struct state *s, int longest)
 {
     int alone = -1, n_alone = 0, left = state_ranks_left(s);
+    int elsewhere = longest_in(s, STATE_PLACE_ELSEWHERE);
 
+    if (elsewhere >= 0 && longest_in(s, STATE_PLACE_COLLECTIVE) >= 0)
+        return elsewhere;
     for (int i = 0; i < s->n_ranks; i++)
         if (!s->rank[i].exited && beside(s, i) == 0) {
             alone = i;
@@ -358,18 +374,33 @@ static int find_quiet(const struct state *s)
     return longest < 0 ? -1 : blamed(s, longest);
 }
 
+/* ": it is in load (train.py:33); rank 0 waits in all_reduce (...)" */
+static void place_text(const struct state *s, int rank, char *ret, size_t size)
+{
+    const struct state_rank *r = &s->rank[rank];
+    int other = longest_in(s, STATE_PLACE_COLLECTIVE);
+    bool differs = r->place == STATE_PLACE_ELSEWHERE && other >= 0;
+    int n = snprintf(ret, size, "%s%s", r->where[0] ? ": " : "", r->where);
+
+    if (differs && n >= 0 && (size_t)n < size)
+        (void)snprintf(ret + n, size - (size_t)n, "; rank %d%s", other,
+                       strchrnul(s->rank[other].where, ' '));
+}
+
 static void quiet_text(const struct state *s, int rank, int64_t now_ns, char *ret, size_t size)
 {
     const struct state_rank *r = &s->rank[rank];
     char still[32], limit[32];
+    int n;
 
     job_status_duration((double)(now_ns - r->quiet_ns) / CLOCK_S, still, sizeof still);
     job_status_duration((double)s->o.hang_ns / CLOCK_S, limit, sizeof limit);
-    (void)snprintf(ret, size,
-                   "rank %d (node %.120s, pid %d) has neither printed nor computed for %s, nor has "
-                   "any other rank that is left, timeouts.hang is %s%s%s",
-                   rank, state_host(s, r->agent), r->pid, still, limit,
-                   r->where[0] ? ": it waits in the kernel's " : "", r->where);
+    n = snprintf(ret, size,
+                 "rank %d (node %.120s, pid %d) has neither printed nor computed for %s, nor has "
+                 "any other rank that is left, timeouts.hang is %s",
+                 rank, state_host(s, r->agent), r->pid, still, limit);
+    if (n >= 0 && (size_t)n < size)
+        place_text(s, rank, ret + n, size - (size_t)n);
 }
 
 void state_hang_look(struct state *s, const struct state_input *in)

@@ -167,7 +167,8 @@ static void quiet(struct fixture *f, int rank, int64_t for_ns, char *where)
 /* Ranks of which no step is known hang when all that are left do nothing. */
 START_TEST(quiet_hang)
 {
-    static char futex[] = "futex_wait", asleep[] = "nanosleep";
+    static char futex[] = "it waits in the kernel's futex_wait",
+                asleep[] = "it waits in the kernel's nanosleep";
     struct fixture f;
 
     begin(&f, 0);
@@ -207,7 +208,7 @@ END_TEST
 /* Who has told the number of no step but 0 is among them; the first one above it is a step. */
 START_TEST(quiet_after_a_number)
 {
-    static char futex[] = "futex_wait";
+    static char futex[] = "it waits in the kernel's futex_wait";
     struct fixture f;
 
     begin(&f, 0);

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stack_look.c - where in its source a Python program is, as py-spy tells where it is installed */
+#include "stack_look.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/json.h"
+#include "lib/base/proctree.h"
+#include "lib/base/spawn.h"
+#include "lib/base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const int64_t patience_ns = 5 * CLOCK_S;
+static const char program[] = "py-spy";
+
+enum { MOST_BYTES = 4 << 20, MOST_ENVIRON = 1 << 20 };
+
+/* ---- whom to ask ---- */
+
+static bool is_python(pid_t pid)
+{
+    char path[64], exe[PATH_MAX];
+    const char *name;
+    ssize_t n;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    n = readlink(path, exe, sizeof exe - 1);
+    if (n <= 0)
+        return false;
+    exe[n] = '\0';
+    name = strrchr(exe, '/');
+    return name && (strncmp(name + 1, "python", 6) == 0 || strncmp(name + 1, "pypy", 4) == 0);
+}
+
+/* A shell may stand before it, or a starter that waits for it. */
+static pid_t python_of(pid_t pid)
+{
+    cleanup_free struct proctree_process *all = NULL;
+    int n;
+
+    if (is_python(pid))
+        return pid;
+    n = proctree_list(pid, &all, NULL);
+    for (int i = 0; i < n; i++)
+        if (is_python(all[i].pid))
+            return all[i].pid;
+    return 0;
+}
+
+static char *proc_text(pid_t pid, const char *name, size_t *ret_n)
+{
+    char path[64], *text = NULL;
+    cleanup_fd int fd = -1;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && file_read_fd(fd, path, MOST_ENVIRON, &text, ret_n, NULL) == 0 ? text : NULL;
+}
+
+static bool try_folder(const char *folder, size_t n, char *ret, size_t size)
+{
+    int k = snprintf(ret, size, "%.*s/%s", (int)n, folder, program);
+
+    return n > 0 && n < PATH_MAX && folder[0] == '/' && k > 0 && (size_t)k < size &&
+           access(ret, X_OK) == 0;
+}
+
+static bool try_path(const char *path, char *ret, size_t size)
+{
+    for (const char *at = path; *at; at += at[strcspn(at, ":")] == ':') {
+        size_t n = strcspn(at, ":");
+
+        if (try_folder(at, n, ret, size))
+            return true;
+        at += n;
+    }
+    return false;
+}
+
+static bool in_its_path(pid_t pid, char *ret, size_t size)
+{
+    size_t n = 0;
+    cleanup_free char *text = proc_text(pid, "environ", &n);
+
+    for (size_t at = 0; text && at < n; at += strlen(text + at) + 1)
+        if (strncmp(text + at, "PATH=", 5) == 0)
+            return try_path(text + at + 5, ret, size);
+    return false;
+}
+
+static bool beside_it(pid_t pid, char *ret, size_t size)
+{
+    cleanup_free char *text = proc_text(pid, "cmdline", NULL);
+    const char *end = text ? strrchr(text, '/') : NULL;
+
+    return end && try_folder(text, (size_t)(end - text), ret, size);
+}
+
+int stack_look_start(struct stack_look *l, pid_t rank, int64_t now_ns, struct eddis_error *err)
+{
+    char path[PATH_MAX], number[16];
+    const char *argv[] = { path, "dump", "--json", "--nonblocking", "--pid", number, NULL };
+    struct spawn s = {
+        .argv = argv, .in = -1, .err = -1, .own_group = true, .parent_death_signal = SIGKILL
+    };
+    pid_t pid = python_of(rank);
+    int rc;
+
+    if (pid <= 0)
+        return eddis_fail(err, -ENOENT, "it is no Python program");
+    if (!in_its_path(pid, path, sizeof path) && !beside_it(pid, path, sizeof path) &&
+        spawn_find(program, path, sizeof path, err) < 0)
+        return -ENOENT;
+    (void)snprintf(number, sizeof number, "%d", (int)pid);
+    s.out = memfd_create("eddis-stack", MFD_CLOEXEC);
+    if (s.out < 0)
+        return eddis_fail_errno(err, -errno, "cannot make a file in memory");
+    rc = spawn_start(&s, &l->pid, err);
+    if (rc < 0) {
+        (void)close(s.out);
+        l->pid = 0;
+        return rc;
+    }
+    l->out = s.out;
+    l->deadline_ns = clock_after_ns(now_ns, patience_ns);
+    return 0;
+}
+
+void stack_look_hurry(const struct stack_look *l, int64_t now_ns)
+{
+    if (l->pid > 0 && now_ns >= l->deadline_ns)
+        (void)kill(-l->pid, SIGKILL);
+}
+
+/* ---- what it says ---- */
+
+static const char *member(const json_t *frame, const char *key)
+{
+    const char *text = json_string_value(json_object_get(frame, key));
+
+    return text ? text : "";
+}
+
+static bool is_of_library(const json_t *frame)
+{
+    static const char *const parts[] = { "/site-packages/", "/dist-packages/", "/lib/python3",
+                                         "/lib64/python3" };
+    const char *file = member(frame, "filename");
+
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strstr(file, parts[i]))
+            return true;
+    return strncmp(file, "<frozen", 7) == 0;
+}
+
+/* Where ranks wait for others; a backward pass does so inside of the engine of gradients. */
+static bool is_collective(const json_t *frame)
+{
+    static const char *const parts[] = { "/torch/distributed/", "/torch/nn/parallel/distributed.py",
+                                         "/torch/autograd/graph.py", "/horovod/", "/mpi4py/" };
+    const char *file = member(frame, "filename");
+
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strstr(file, parts[i]))
+            return true;
+    return false;
+}
+
+/* The program's first thread, or else the first of the list. */
+static const json_t *frames_of(const json_t *threads)
+{
+    const json_t *found = json_array_get(threads, 0);
+
+    for (size_t i = 0; i < json_array_size(threads); i++) {
+        const json_t *t = json_array_get(threads, i);
+
+        if (strcmp(member(t, "thread_name"), "MainThread") == 0) {
+            found = t;
+            break;
+        }
+    }
+    return json_object_get(found, "frames");
+}
+
+/* "load (train.py:33)" */
+static void frame_text(const json_t *frame, char *ret, size_t size)
+{
+    const char *file = member(frame, "short_filename");
+
+    if (!*file)
+        file = member(frame, "filename");
+    (void)snprintf(ret, size, "%.48s (%.60s:%lld)", member(frame, "name"), file,
+                   (long long)json_integer_value(json_object_get(frame, "line")));
+    text_make_plain(ret);
+}
+
+static int place_of(const json_t *frames, char *ret, size_t size)
+{
+    const json_t *inner = json_array_get(frames, 0), *users = NULL;
+    bool collective = false;
+    char at[128], from[128];
+
+    for (size_t i = 0; !users && i < json_array_size(frames); i++) {
+        const json_t *frame = json_array_get(frames, i);
+
+        if (!is_of_library(frame))
+            users = frame;
+        collective = collective || (!users && is_collective(frame));
+    }
+    if (!inner)
+        return 0;
+    frame_text(inner, at, sizeof at);
+    if (users)
+        frame_text(users, from, sizeof from);
+    (void)snprintf(ret, size, "it %s %s%s%s", collective ? "waits in" : "is in", at,
+                   users && users != inner ? ", called in " : "",
+                   users && users != inner ? from : "");
+    return collective ? STACK_COLLECTIVE : STACK_ELSEWHERE;
+}
+
+int stack_look_words(const char *text, size_t n, char *ret, size_t size)
+{
+    cleanup_json json_t *threads = NULL;
+
+    ret[0] = '\0';
+    if (json_parse(text, n, program, &threads, NULL) < 0 || !json_is_array(threads))
+        return 0;
+    return place_of(frames_of(threads), ret, size);
+}
+
+int stack_look_finish(struct stack_look *l, int status, char *ret, size_t size)
+{
+    cleanup_free char *text = NULL;
+    size_t n = 0;
+    int code = 0;
+
+    ret[0] = '\0';
+    if (status == 0 && lseek(l->out, 0, SEEK_SET) == 0 &&
+        file_read_fd(l->out, program, MOST_BYTES, &text, &n, NULL) == 0)
+        code = stack_look_words(text, n, ret, size);
+    (void)close(l->out);
+    l->pid = 0;
+    return code;
+}
+
+void stack_look_drop(struct stack_look *l)
+{
+    if (l->pid <= 0)
+        return;
+    (void)kill(-l->pid, SIGKILL);
+    (void)close(l->out);
+    l->pid = 0;
+}

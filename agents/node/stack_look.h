@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stack_look.h - where in its source a Python program is, as py-spy tells where it is installed
+ *
+ * It is looked for in the program's own PATH, then beside the program's interpreter, as virtual
+ * environments have it.  It runs beside the agent, which waits for nothing: start, then finish when
+ * the child has ended, which a deadline sees to.  The kernel may forbid one program to look into
+ * another that it has not started (kernel.yama.ptrace_scope); then nothing is known.
+ */
+#ifndef EDDIS_AGENTS_NODE_STACK_LOOK_H
+#define EDDIS_AGENTS_NODE_STACK_LOOK_H
+
+#include "lib/base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { STACK_PLACE = 256 };
+
+/* Codes of EVENT_QUIET; 0: unknown. */
+enum { STACK_COLLECTIVE = 1, STACK_ELSEWHERE };
+
+struct stack_look {
+    pid_t pid; /* of py-spy; 0: none runs */
+    int out;
+    int64_t deadline_ns;
+};
+
+/* Look at a rank's program, or at the first below it that is Python.  -ENOENT: it is none, or there
+ * is no py-spy.
+ */
+int stack_look_start(struct stack_look *l, pid_t program, int64_t now_ns, struct eddis_error *err);
+
+/* End what is late. */
+void stack_look_hurry(const struct stack_look *l, int64_t now_ns);
+
+/* The child has ended with this status.  Write "it is in load (train.py:33)", or "it waits in
+ * all_reduce (torch/distributed/distributed_c10d.py:41), called in main (train.py:40)"; "":
+ * unknown. Returns the code of it.
+ */
+int stack_look_finish(struct stack_look *l, int status, char *ret, size_t size);
+
+/* The same of py-spy's words, for tests. */
+int stack_look_words(const char *text, size_t n, char *ret, size_t size);
+
+/* Kill it; somebody else reaps.  Nothing is done where none runs. */
+void stack_look_drop(struct stack_look *l);
+
+#endif
