@@ -105,6 +105,20 @@ static const struct {
     { true,
       "torch.distributed.DistNetworkError: failed to recv, got 0 bytes. Connection was likely "
       "closed. Did the remote server shutdown or crash?" },
+    { true, "RuntimeError: [/__w/pytorch/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:545] "
+            "Read error [127.0.0.1]:13721: Connection reset by peer." },
+    { true, "torch.distributed.DistNetworkError: Failed to recv, got 0 bytes. Connection was "
+            "likely closed. Did the remote server shutdown or crash?" },
+    { true, "torch.distributed.DistNetworkError: Broken pipe" },
+    { true, "[W] sendBytes failed on SocketImpl(fd=3, addr=[::ffff:127.0.0.1]:37144, "
+            "remote=[::ffff:127.0.0.1]:23777): Broken pipe" },
+    { true, "torch.distributed.DistNetworkError: The client socket has timed out after 60000ms "
+            "while trying to connect to (10.0.0.1, 29500)." },
+    { true, "NCCL error: remote process exited or there was a network error" },
+    { true, "An MPI communication peer process has unexpectedly disconnected.  This\n" },
+    { true, "[node2:77:0:77] ucp_ep.c:12 error: Connection reset by remote peer" },
+    { false, "torch.distributed.DistNetworkError: The server socket has failed to listen on any "
+             "local network address. port: 29500, useIpv6: false, code: -98, name: EADDRINUSE" },
     { true, "[Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5, "
             "OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600010 milliseconds" },
     { true, "ncclRemoteError: A call failed possibly due to a network error or a remote process "
