@@ -40,6 +40,19 @@ def test_characters_job(tmp_path):
     assert float(re.search(r"test loss ([0-9.]+)", output)[1]) < 3 and "done in" in output, output
 
 
+def test_ddp_job(tmp_path):
+    """As it is, which torchrun would start by the same variables."""
+    output = said(tmp_path, "eddis-run", "-n", "2", "--", "python3", EXAMPLES / "ddp.py")
+    assert accuracy_of(output) > 0.85 and "done in" in output, output
+
+
+def test_horovod_job(tmp_path):
+    """A script in the shape of Horovod's example, as it is."""
+    pytest.importorskip("horovod.torch", reason="Horovod is not installed")
+    output = said(tmp_path, "eddis-run", "-n", "2", "--", "python3", ROOT / "tests/python/programs/mnist_horovod.py")
+    assert "2 workers, test accuracy" in output and accuracy_of(output) > 0.85, output
+
+
 def diffs() -> dict[str, str]:
     """{script: the manual's diff of it}."""
     page = (ROOT / "man/eddis-python.7").read_text()
