@@ -241,11 +241,14 @@ static int open_signals(struct eddis_error *err)
     return fd < 0 ? eddis_fail_errno(err, -errno, "cannot make a signal descriptor") : fd;
 }
 
-/* Standard output and error go through one pipe, so that their order is kept. */
+/* Standard output and error go through one pipe, so that their order is kept.  The program has a
+ * session of its own, as torchrun's workers have: where the kernel schedules by sessions
+ * (sched_autogroup), all ranks of a node would else share one program's part of a busy machine.
+ */
 static int start(struct wrapper *w, struct eddis_error *err)
 {
     char *const *setup = w->file->setup;
-    struct spawn s = { .in = -1, .own_group = true, .parent_death_signal = SIGKILL };
+    struct spawn s = { .in = -1, .own_session = true, .parent_death_signal = SIGKILL };
     struct strlist argv = { 0 };
     int ends[2], rc;
 

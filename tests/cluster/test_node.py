@@ -239,6 +239,14 @@ def test_signal_reaches_ranks(make):
     n.leave()
 
 
+def test_sessions(make):
+    """Each rank has its own, of which a busy kernel may make shares of the processors."""
+    n = make(SLEEP)
+    pids = n.launch(2)
+    assert [os.getsid(pid) for pid in pids] == pids, [os.getsid(pid) for pid in pids]
+    n.leave()
+
+
 def refusal(make, command, word, **more):
     n = make(command, **more)
     d = n.registered()
