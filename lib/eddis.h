@@ -322,7 +322,8 @@ int eddis_finish(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);
 
 /* Count for `weight` instead of count samples at this step, on this worker: for losses that are
  * not plain means over samples (tokens, masked pixels).  Before the step's first announcement.
- * The workers' weights need not add up to anything.
+ * The workers' weights need not add up to anything, and are of any size: a gradient is multiplied
+ * by its part of them all, and stays in the range of its type.
  */
 int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err);
 

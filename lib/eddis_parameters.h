@@ -43,9 +43,11 @@ struct eddis_parameter {
 /* Register a parameter of a layer.  Returns its number.
  *
  * A gradient of 16 bits travels so: it is rounded when it is weighted, and what a worker adds to it
- * once more; sums are made in float32.  Where models of 16 bits are drawn to a centre this is of
- * float32, and the library keeps a float32 copy of the values, which follows the program's updates
- * and is rounded to them after an exchange: small moves are not lost.
+ * once more; sums are made in float32.  With float16, whose range is small, each round begins with
+ * a message that adds up the workers' weights, and gradients are packed behind it.  Where models of
+ * 16 bits are drawn to a centre this is of float32, and the library keeps a float32 copy of the
+ * values, which follows the program's updates and is rounded to them after an exchange: small moves
+ * are not lost.
  */
 int eddis_add_parameter(struct eddis *e, int layer, const struct eddis_parameter *p,
                         struct eddis_error *err);

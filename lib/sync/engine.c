@@ -147,10 +147,23 @@ static int engine_open_layout(struct engine *e, const struct engine_options *o,
     return arena_layout_new(&e->place, e->n_slots, &e->layout, err);
 }
 
-/* Ranks with several sets agree on whose round is next. */
-static int engine_open_order(struct engine *e, struct eddis_error *err)
+/* Whether something travels as float16, which a weight beyond the batch would make infinite, and a
+ * small one zero.
+ */
+static bool engine_is_narrow(const struct engine *e, enum sync_wire wire)
 {
-    if (e->n_sets == 1 || e->place.n_ranks == 1)
+    bool narrow = e->place.hosts && wire == SYNC_WIRE_FLOAT16;
+
+    for (int i = 0; i < e->n_slots; i++)
+        narrow |= e->arena.slot[i].type == COMM_FLOAT16;
+    return narrow;
+}
+
+/* Ranks with several sets agree on whose round is next; with float16 on what they weigh in it. */
+static int engine_open_order(struct engine *e, enum sync_wire wire, struct eddis_error *err)
+{
+    e->weighs = e->place.n_ranks > 1 && engine_is_narrow(e, wire);
+    if (e->place.n_ranks == 1 || (e->n_sets == 1 && !e->weighs))
         return 0;
     return round_order_new(&e->place, &e->order, err);
 }
@@ -162,7 +175,7 @@ static int engine_open(struct engine *e, const struct engine_options *o, struct 
     if (rc == 0)
         rc = engine_give_buffers(e, o, err);
     if (rc == 0)
-        rc = engine_open_order(e, err);
+        rc = engine_open_order(e, o->options.wire, err);
     return rc < 0 ? rc : engine_open_layout(e, o, err);
 }
 

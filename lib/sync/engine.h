@@ -21,6 +21,9 @@
  *
  * Buckets of a round leave strictly in order, some at a time.  The tail of each carries the sum of
  * weights: when it is not the batch, results are scaled by batch / sum before they are given out.
+ * Weights that are far from the batch would take float16 out of its range on the way: where
+ * parameters are float16, or travel so, the ranks add their weights up before a round, with its
+ * name, and gradients wait for that and are packed times weight / sum, which is 1 at most.
  * The tail of the last one of a step's first round carries the agreement about the next plan too,
  * filled in by a hook at the moment when all of this worker's gradients of that round are packed.
  *
@@ -148,8 +151,9 @@ struct engine_announcement {
     size_t k, m, n;     /* of the factors */
 };
 
-/* Pack one gradient, once a round, which begins with it where the set has none under way.  This and
- * the next two append to out what is to be sent.
+/* Pack one gradient, once a round, which begins with it where the set has none under way; or keep
+ * it until the ranks' weights are known: source and factors are borrowed until its bucket has left.
+ * This and the next two append to out what is to be sent.
  */
 int engine_announce(struct engine *e, const struct engine_announcement *a, int64_t now_ns,
                     struct outbox *out, struct eddis_error *err);

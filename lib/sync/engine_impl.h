@@ -15,6 +15,8 @@
 struct slot {
     int set, bucket;
     bool announced; /* in this round, or taken as zero */
+    bool waiting;   /* announced, and to be packed when the ranks' weights are known: */
+    struct engine_announcement announcement;
     bool placeless; /* in this round it was not announced and has no place ... */
     bool missed;    /* ... but others announced it */
     void *place;    /* of every round's result; NULL: none */
@@ -42,6 +44,8 @@ struct set {
     bool leads;         /* it is the first of them */
     int left, finished; /* buckets of the round that left, and that are combined */
     double weight;      /* of the round */
+    double whole;       /* what all ranks weigh in it, or about so much: weights are parts of it; 0:
+                         * not known yet */
     double next_weight; /* of the next one of this step; below 0: the step's */
 };
 
@@ -59,7 +63,8 @@ struct engine {
     int n_queue;
     const struct bucket *filling; /* nothing can leave before it is full; NULL: that is not known */
     int n_open;                   /* rounds that are not combined */
-    struct round_order *order;    /* NULL: one set, or one rank */
+    struct round_order *order;    /* NULL: one set and no weighing, or one rank */
+    bool weighs;                  /* nothing is packed before the ranks' weights are known */
     bool ordered;                 /* all ranks have the round that is first in the queue next */
     struct bucket_cost cost;
     struct arena_layout *layout; /* NULL: it stays as it is */

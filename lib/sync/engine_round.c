@@ -40,7 +40,7 @@ static void bucket_begin(struct engine *e, struct bucket *b)
     for (int i = b->first; i <= b->last; i++) {
         struct slot *own = &e->slot[i];
 
-        own->announced = own->placeless = own->missed = false;
+        own->announced = own->waiting = own->placeless = own->missed = false;
         own->result = own->place;
     }
     b->missing = b->last < 0 ? 1 : b->last - b->first + 1; /* of none: until the round's end */
@@ -56,6 +56,7 @@ static void round_begin(struct engine *e, int set, int64_t now_ns)
     s->number = e->rounds++;
     s->weight = s->next_weight >= 0 ? s->next_weight : e->step.weight;
     s->next_weight = -1;
+    s->whole = e->weighs ? 0 : e->step.batch;
     s->left = s->finished = 0;
     for (int i = s->first; i < s->first + s->n; i++)
         bucket_begin(e, &e->bucket[i]);
@@ -88,10 +89,11 @@ bool engine_missed(const struct engine *e, int parameter)
     return e->slot[parameter].missed;
 }
 
-static void engine_pack(struct engine *e, const struct engine_announcement *a, double weight)
+static void engine_pack(struct engine *e, const struct engine_announcement *a)
 {
     const struct arena_slot *s = &e->arena.slot[a->parameter];
-    double factor = engine_alone(e) ? 1.0 : weight / e->step.batch;
+    const struct set *set = &e->set[s->set];
+    double weight = set->weight, factor = engine_alone(e) ? 1.0 : weight / set->whole;
     void *own = engine_slot(e, a->parameter);
     void *result = a->result ? a->result : e->slot[a->parameter].place;
     bool to_result = engine_alone(e) && result && result != ENGINE_IN_PLACE;
@@ -149,7 +151,9 @@ static void round_end(struct engine *e, struct set *s)
         e->hooks.agreed(e->hooks.arg, e->step.step, e->bucket[s->first + s->n - 1].tail);
 }
 
-/* A bucket is combined: scale when the weights do not add up to the batch, give results out. */
+/* A bucket is combined: scale when the weights do not add up to the batch, give results out.  Where
+ * they were added up before, their sum here may differ by a rounding.
+ */
 static int bucket_unpack(struct engine *e, struct bucket *b, struct eddis_error *err)
 {
     const char *read = sync_result(e->sync, (int)(b - e->bucket));
@@ -162,8 +166,8 @@ static int bucket_unpack(struct engine *e, struct bucket *b, struct eddis_error 
     tail = (const void *)(read + b->n * comm_type_bytes(b->type));
     if (!sync_tail_alike(tail))
         return sync_tail_fail(tail, err);
-    if (!engine_alone(e) && tail->weight != e->step.batch && tail->weight > 0)
-        factor = e->step.batch / tail->weight;
+    if (!engine_alone(e) && !e->weighs && tail->weight != s->whole && tail->weight > 0)
+        factor = s->whole / tail->weight;
     for (int i = b->last; i >= b->first; i--)
         slot_unpack(e, i, read + (e->arena.slot[i].offset - b->offset), factor);
     if (factor == 1.0)
@@ -191,6 +195,33 @@ static int round_tag(struct engine *e)
     return engine_tag(&e->sequence, 0);
 }
 
+/* A gradient is packed. */
+static void engine_mark(struct engine *e, int parameter)
+{
+    e->slot[parameter].announced = true;
+    e->bucket[e->slot[parameter].bucket].missing--;
+}
+
+/* All ranks have the queue's first round next: what waits for their weights may be packed. */
+static void engine_agreed(struct engine *e)
+{
+    struct set *set = &e->set[e->queue[0]];
+
+    e->ordered = true;
+    if (!e->weighs)
+        return;
+    set->whole = round_order_weight(e->order);
+    for (int i = e->n_slots - 1; i >= 0; i--) {
+        struct slot *s = &e->slot[i];
+
+        if (!s->waiting || &e->set[s->set] != set)
+            continue;
+        s->waiting = false;
+        engine_pack(e, &s->announcement);
+        engine_mark(e, i);
+    }
+}
+
 /* Returns 1 when all ranks have the queue's first round next; 0: they are still agreeing. */
 static int engine_agree(struct engine *e, struct outbox *out, struct eddis_error *err)
 {
@@ -201,9 +232,11 @@ static int engine_agree(struct engine *e, struct outbox *out, struct eddis_error
         return 1;
     if (round_order_started(e->order))
         return 0;
-    rc = round_order_start(e->order, &(struct round_name){ e->step.step, s->number, e->queue[0] },
+    rc = round_order_start(e->order,
+                           &(struct round_name){ e->step.step, s->number, e->queue[0], s->weight },
                            round_tag(e), out, err);
-    e->ordered = rc == 1;
+    if (rc == 1)
+        engine_agreed(e);
     return rc;
 }
 
@@ -288,13 +321,9 @@ static int engine_launch(struct engine *e, int64_t now_ns, struct outbox *out,
     return rc < 0 ? rc : 0;
 }
 
-/* A gradient is packed. */
-static void engine_mark(struct engine *e, int parameter, int64_t now_ns)
+/* A gradient is there. */
+static void engine_ready(struct engine *e, int parameter, int64_t now_ns)
 {
-    struct slot *s = &e->slot[parameter];
-
-    s->announced = true;
-    e->bucket[s->bucket].missing--;
     if (e->layout)
         arena_layout_ready(e->layout, e->n_slots - 1 - parameter, now_ns);
 }
@@ -302,13 +331,20 @@ static void engine_mark(struct engine *e, int parameter, int64_t now_ns)
 int engine_announce(struct engine *e, const struct engine_announcement *a, int64_t now_ns,
                     struct outbox *out, struct eddis_error *err)
 {
-    const struct set *s = &e->set[e->slot[a->parameter].set];
+    struct slot *own = &e->slot[a->parameter];
+    const struct set *s = &e->set[own->set];
 
     if (!s->open)
-        round_begin(e, (int)(s - e->set), now_ns);
-    assert(!e->slot[a->parameter].announced);
-    engine_pack(e, a, s->weight);
-    engine_mark(e, a->parameter, now_ns);
+        round_begin(e, own->set, now_ns);
+    assert(!own->announced && !own->waiting);
+    engine_ready(e, a->parameter, now_ns);
+    if (s->whole > 0 || s->weight == 0) {
+        engine_pack(e, a);
+        engine_mark(e, a->parameter);
+    } else {
+        own->announcement = *a;
+        own->waiting = true;
+    }
     return engine_launch(e, now_ns, out, err);
 }
 
@@ -316,10 +352,11 @@ int engine_announce(struct engine *e, const struct engine_announcement *a, int64
 static void bucket_finish(struct engine *e, struct bucket *b, int64_t now_ns)
 {
     for (int i = b->first; i <= b->last; i++) {
-        if (e->slot[i].announced)
+        if (e->slot[i].announced || e->slot[i].waiting)
             continue;
         engine_pack_none(e, i);
-        engine_mark(e, i, now_ns);
+        engine_ready(e, i, now_ns);
+        engine_mark(e, i);
     }
     if (b->last < 0)
         b->missing = 0;
@@ -414,7 +451,8 @@ int engine_receive(struct engine *e, const struct comm_op *op, int64_t now_ns, s
 
     if (e->order && round_order_owns(e->order, op)) {
         rc = round_order_receive(e->order, op, out, err);
-        e->ordered = rc == 1;
+        if (rc == 1)
+            engine_agreed(e);
         return rc < 0 ? rc : engine_launch(e, now_ns, out, err);
     }
     if (e->layout && arena_layout_owns(e->layout, op)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* round_order.c - names of rounds in one number, and the least and the greatest of them */
+/* round_order.c - names of rounds in one number, the least and the greatest of them, and weights */
 #include "round_order.h"
 
 #include <errno.h>
@@ -11,9 +11,17 @@ enum { STEP_BITS = 22, ROUND_BITS = 16, SET_BITS = 8, RANK_BITS = 17 };
 struct round_order {
     int rank; /* the transport's number */
     bool started;
-    int64_t most[2]; /* the greatest name, and ~ of the least */
+    struct {
+        int64_t most[2]; /* the greatest name, and ~ of the least */
+        double weight;   /* the sum, the tail of the all-reduce */
+    } data;
     struct collective *all;
 };
+
+static void add_weight(void *acc, const void *in)
+{
+    *(double *)acc += *(const double *)in;
+}
 
 int round_order_new(const struct comm_place *p, struct round_order **ret, struct eddis_error *err)
 {
@@ -23,10 +31,14 @@ int round_order_new(const struct comm_place *p, struct round_order **ret, struct
     if (!o)
         return eddis_fail(err, -ENOMEM, "no memory for the order of rounds");
     o->rank = p->peer ? p->peer[p->rank] : p->rank;
-    rc = allreduce_new_kind(
-        "tree", p,
-        &(struct allreduce){ .data = o->most, .n = 2, .type = COMM_INT64, .rule = COMM_MAX },
-        &o->all, err);
+    rc = allreduce_new_kind("tree", p,
+                            &(struct allreduce){ .data = &o->data,
+                                                 .n = 2,
+                                                 .type = COMM_INT64,
+                                                 .rule = COMM_MAX,
+                                                 .tail_bytes = sizeof o->data.weight,
+                                                 .tail_rule = add_weight },
+                            &o->all, err);
     if (rc < 0) {
         free(o);
         return rc;
@@ -78,7 +90,7 @@ static int order_mismatch(int64_t least, int64_t most, struct eddis_error *err)
 /* rc: what the all-reduce has returned. */
 static int order_look(struct round_order *o, int rc, struct eddis_error *err)
 {
-    int64_t least = ~o->most[1], most = o->most[0];
+    int64_t least = ~o->data.most[1], most = o->data.most[0];
 
     if (rc != 1)
         return rc;
@@ -94,8 +106,9 @@ int round_order_start(struct round_order *o, const struct round_name *name, int 
     x = put(x, name->round, ROUND_BITS);
     x = put(x, name->set, SET_BITS);
     x = put(x, o->rank, RANK_BITS);
-    o->most[0] = x;
-    o->most[1] = ~x;
+    o->data.most[0] = x;
+    o->data.most[1] = ~x;
+    o->data.weight = name->weight;
     o->started = true;
     return order_look(o, collective_start(o->all, tag, out, err), err);
 }
@@ -114,6 +127,11 @@ int round_order_receive(struct round_order *o, const struct comm_op *op, struct 
                         struct eddis_error *err)
 {
     return order_look(o, collective_done(o->all, op, out, err), err);
+}
+
+double round_order_weight(const struct round_order *o)
+{
+    return o->data.weight;
 }
 
 int round_order_waits_for(const struct round_order *o)

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* round_order.h - that all ranks of a place begin the same round next, before any of it is sent
+/* round_order.h - that all ranks of a place begin the same round next, and what they weigh together
+ * in it, before any of it is sent
  *
  * Ranks that went on with rounds of unlike sets would add up unlike buckets.  So, where there are
  * several sets, each round begins with an all-reduce of 16 bytes, of the smallest and the largest
  * name that a rank has for its round, each with its rank; where they differ all ranks fail alike.
  * It begins with the round's first gradient, so that it is over before the first bucket is full.
+ *
+ * The sum of the ranks' weights comes with it, for numbers that must not grow when they are
+ * weighed: see engine.h.
  */
 #ifndef EDDIS_SYNC_ROUND_ORDER_H
 #define EDDIS_SYNC_ROUND_ORDER_H
@@ -20,6 +24,7 @@ struct round_name {
     int64_t step;
     int round; /* of the step, from 0, of any set */
     int set;
+    double weight; /* this rank's in it */
 };
 
 int round_order_new(const struct comm_place *p, struct round_order **ret, struct eddis_error *err);
@@ -39,6 +44,9 @@ bool round_order_started(const struct round_order *o);
 bool round_order_owns(const struct round_order *o, const struct comm_op *op);
 int round_order_receive(struct round_order *o, const struct comm_op *op, struct outbox *out,
                         struct eddis_error *err);
+
+/* Return what all ranks weigh in the round that is agreed on: the same bits on each. */
+double round_order_weight(const struct round_order *o);
 
 /* Return the rank that agreeing waits for; -1: none. */
 int round_order_waits_for(const struct round_order *o);

@@ -85,6 +85,12 @@ static void half_body(struct eddis *e, int rank, struct loop_job *j)
     __atomic_add_fetch(&loop_job_failures, values_half(e), __ATOMIC_RELAXED);
 }
 
+static void weighed_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    (void)rank, (void)j;
+    __atomic_add_fetch(&loop_job_failures, values_weighed(e), __ATOMIC_RELAXED);
+}
+
 struct pace {
     int n;
     atomic_llong step[MAX_RANKS];
@@ -180,6 +186,7 @@ int main(void)
         run(&modes[i], shapes_body, NULL);
         run_elsewhere(&modes[i]);
         run(&modes[i], half_body, NULL);
+        run(&modes[i], weighed_body, NULL);
         if (modes[i].per_group)
             run_drift(&modes[i]);
         if (modes[i].n == 1 || modes[i].per_group == 1)

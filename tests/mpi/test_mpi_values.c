@@ -31,5 +31,7 @@ static int elsewhere(struct eddis *e)
 
 int main(void)
 {
-    return run(values_many) + run(values_shapes) + run(elsewhere) + run(values_half) > 0;
+    return run(values_many) + run(values_shapes) + run(elsewhere) + run(values_half) +
+               run(values_weighed) >
+           0;
 }

@@ -577,6 +577,57 @@ int values_half(struct eddis *e)
     return w->failures;
 }
 
+/* Weights of any size, unlike in each step and on each worker, leave the mean a mean: 1000 times
+ * the first one's would be no number of 16 bits any more.  The last row's are of a round.
+ */
+static double weighed_by(const struct worker *w, int64_t step)
+{
+    static const double row[] = { 1e5, 1e-3, 3e7, 1, 1e-6, 2e4 };
+
+    return row[step % 6] * (w->world.group_rank + 1);
+}
+
+static void weighed_step(struct worker *w, struct halves *x, const struct eddis_step *s)
+{
+    double size = s->step % 2 ? 1e-3 : 1e3, weight = weighed_by(w, s->step), sum = 0, all = 0;
+    struct eddis_error err = { 0 };
+
+    CHECK(w, s->step % 6 == 5 ? eddis_set_round_weight(w->e, 0, weight, &err) == 0
+                              : eddis_set_weight(w->e, weight, &err) == 0);
+    for (int t = 0; t < HALVES; t++) {
+        for (int k = 0; k < HALF_LENGTH; k++)
+            x->gradient[t][0][k] = half_bits(t, size * (w->world.group_rank + 1));
+        CHECK(w, eddis_announce(w->e, 2 * t, x->gradient[t][0], NULL, &err) == 0);
+    }
+    CHECK(w, eddis_wait(w->e, TIMEOUT_NS, &err) == 0);
+    for (int t = 0; t < HALVES; t++) {
+        sum = all = 0;
+        for (int i = 0; i < w->world.n_group_ranks; i++) {
+            sum += (i + 1) * half_number(t, half_bits(t, size * (i + 1)));
+            all += i + 1;
+        }
+        for (int k = 0; k < HALF_LENGTH && s->batch; k++)
+            halves_near(w, t, x->gradient[t][0][k], sum / all);
+    }
+    CHECK(w, eddis_step_end(w->e, NULL, &err) == 0);
+}
+
+int values_weighed(struct eddis *e)
+{
+    struct worker own = worker_of(e), *w = &own;
+    struct halves *x = calloc(1, sizeof *x);
+    struct eddis_step s = { .size = sizeof s };
+    struct eddis_error err = { 0 };
+    int begun;
+
+    halves_set_up(w, x);
+    while ((begun = eddis_step_begin(e, &s, &err)) == 1)
+        weighed_step(w, x, &s);
+    CHECK(w, begun == 0);
+    free(x);
+    return w->failures;
+}
+
 /* Groups begin apart from each other; the first is the centre, too.  What all have in the end is
  * the mean, as near as numbers of 16 bits are: a centre of 16 bits would stop moving before.
  */

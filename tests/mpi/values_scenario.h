@@ -27,6 +27,9 @@ int values_elsewhere(struct eddis *e, const char *folder);
 /* Parameters and gradients of 16 bits. */
 int values_half(struct eddis *e);
 
+/* Gradients of 16 bits whose weights are the program's: of any size, unlike in each step. */
+int values_weighed(struct eddis *e);
+
 /* Says that a rank has done this step (INT64_MAX: its last) and waits until all have done all but a
  * few as many.
  */

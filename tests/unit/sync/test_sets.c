@@ -31,7 +31,7 @@ struct rank {
     int reports, agreed;
     int round, next; /* of the step; the round's next parameter */
     struct bucket_layout layout;
-    float got[ROUNDS][PARAMETERS][LONGEST];
+    float source[ROUNDS][PARAMETERS][LONGEST], got[ROUNDS][PARAMETERS][LONGEST];
 };
 
 static struct job {
@@ -41,8 +41,6 @@ static struct job {
     struct loop_thread *loop;
     uint64_t random;
 } job;
-
-static float g[LONGEST];
 
 /* A rank's gradient. */
 static double gradient(int rank, int step, int round, int parameter, size_t k)
@@ -128,6 +126,7 @@ static void advance(int r, int step)
 {
     struct rank *own = &job.rank[r];
     int set = order[own->round];
+    float *g;
 
     if (own->next == 0 && !round_over(r, set))
         return;
@@ -140,6 +139,7 @@ static void advance(int r, int step)
         own->next = 0;
         return;
     }
+    g = own->source[own->round][own->next];
     for (size_t k = 0; k < lengths[own->next]; k++)
         g[k] = (float)gradient(r, step, own->round, own->next, k);
     ck_assert_int_eq(loop_thread_announce(
@@ -181,7 +181,7 @@ static void check(int step)
             ck_assert_double_le(distance(step, i, p), job.t->most);
             for (int r = 1; r < RANKS; r++)
                 ck_assert_mem_eq(job.rank[r].got[i][p], job.rank[0].got[i][p],
-                                 lengths[p] * sizeof g[0]);
+                                 lengths[p] * sizeof(float));
         }
     for (int r = 0; r < RANKS; r++) {
         ck_assert_int_eq(job.rank[r].reports, step + 1);

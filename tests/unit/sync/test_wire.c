@@ -148,8 +148,96 @@ START_TEST(what_is_not_narrowed)
 }
 END_TEST
 
+/* ---- weights of the program's own ---- */
+
+static const struct weighed {
+    enum comm_type type;
+    bool hosts;
+    enum sync_wire wire;
+    double weight, gradient; /* the first rank's weight; the others' are more */
+} weighed[] = { { COMM_FLOAT16, false, SYNC_WIRE_FLOAT32, 1e5, 1000 },
+                { COMM_FLOAT16, true, SYNC_WIRE_FLOAT32, 1e-3, 1e-3 },
+                { COMM_FLOAT32, true, SYNC_WIRE_FLOAT16, 1e5, 1000 },
+                { COMM_FLOAT32, true, SYNC_WIRE_FLOAT16, 1e-3, 1e-3 } };
+
+static void fill(enum comm_type type, void *to, size_t n, float v)
+{
+    for (size_t k = 0; k < n; k++)
+        if (type == COMM_FLOAT32)
+            ((float *)to)[k] = v;
+        else
+            comm_narrow(type, (uint16_t *)to + k, &v, 1);
+}
+
+static void check_filled(enum comm_type type, const void *from, size_t n, float v)
+{
+    for (size_t k = 0; k < n; k++) {
+        float x = ((const float *)from)[type == COMM_FLOAT32 ? k : 0];
+
+        if (type != COMM_FLOAT32)
+            comm_widen(type, &x, (const uint16_t *)from + k, 1);
+        ck_assert_float_eq_tol(x, v, v * 0.005F);
+    }
+}
+
+/* The batch is far from the sum of weights.  In the last step they are those of samples. */
+static void weighed_step(const struct weighed *w, struct engine *const *e, struct loop_thread *loop,
+                         int step)
+{
+    for (int r = 0; r < RANKS; r++) {
+        double own = step < 2 ? w->weight * (r + 1) : r + 1;
+
+        engine_begin(e[r], &(struct engine_step){ step, own, RANKS * (RANKS + 1) / 2 }, 0);
+    }
+    for (int i = PARAMETERS - 1; i >= 0; i--)
+        for (int r = 0; r < RANKS; r++) {
+            fill(w->type, slot(e, r, i), lengths[i], (float)w->gradient);
+            ck_assert_int_eq(loop_thread_announce(
+                                 loop, r, &(struct engine_announcement){ .parameter = i }, NULL),
+                             0);
+        }
+    ck_assert_int_eq(loop_thread_run(loop, step, NULL), 0);
+    for (int i = 0; i < PARAMETERS; i++)
+        for (int r = 0; r < RANKS; r++) {
+            ck_assert_int_eq(engine_done_step(e[r], engine_bucket_of(e[r], i)), step);
+            check_filled(w->type, slot(e, r, i), lengths[i], (float)w->gradient);
+            ck_assert(memcmp(slot(e, r, i), slot(e, 0, i), lengths[i] * comm_type_bytes(w->type)) ==
+                      0);
+        }
+}
+
+/* Loop: weighed.  The mean of equal gradients is each of them. */
+START_TEST(weights_of_any_size)
+{
+    const struct weighed *w = &weighed[_i];
+    struct engine_parameter p[PARAMETERS];
+    struct engine *e[RANKS];
+    struct loop_thread *loop;
+
+    for (int i = 0; i < PARAMETERS; i++)
+        p[i] = (struct engine_parameter){ lengths[i], w->type };
+    for (int r = 0; r < RANKS; r++)
+        ck_assert_int_eq(engine_new(
+                             &(struct engine_options){
+                                 .place = { .rank = r, .n_ranks = RANKS, .hosts = w->hosts },
+                                 .algorithm = "allreduce",
+                                 .options = { .wire = w->wire },
+                                 .parameter = p,
+                                 .n_parameters = PARAMETERS },
+                             &e[r], NULL),
+                         0);
+    ck_assert_int_eq(loop_thread_new(e, RANKS, 3, &loop, NULL), 0);
+    for (int step = 0; step < 3; step++)
+        weighed_step(w, e, loop, step);
+    loop_thread_free(loop);
+    for (int r = 0; r < RANKS; r++)
+        engine_free(e[r]);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_loop_test(tc, weights_of_any_size, 0, sizeof weighed / sizeof *weighed);
     tcase_add_loop_test(tc, sums_are_near_and_alike, 0, 2);
     tcase_add_loop_test(tc, what_is_not_narrowed, 0, 2);
 }
