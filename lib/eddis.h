@@ -84,7 +84,8 @@
  * eddis_open do not run.  With eddis_options.close_at_exit, for bindings that do not know why their
  * language ends, an exit with status 0 waits for the others as eddis_close does, before
  * eddis_commit and after eddis_step_begin or eddis_finish has returned 0; no other thread may use
- * the handle any more then.  In exit handlers that run after that, those from before eddis_open,
+ * the handle any more then.  stdout and stderr are written out before it waits, other files of
+ * stdio when it ends.  In exit handlers that run after that, those from before eddis_open,
  * eddis_close returns 0 and other calls fail with -EPERM.  Between these two times such an exit
  * says so and ends the job with 1, also in a job of one worker.  An exit with another status is as
  * without the option.

@@ -171,6 +171,18 @@ static void tell_amidst(const struct process_worker *w)
             w->may_finish ? "; let each worker ask for a stop before, where it is meant" : "");
 }
 
+/* Another worker may end this one while it waits for all, and what is still held would be lost.  But
+ * a thread that waits in a call of stdio's has that file's lock for as long as it likes, and
+ * fflush(NULL) takes those of all files: the exit itself takes none.
+ */
+static void flush_free(FILE *f)
+{
+    if (ftrylockfile(f) != 0)
+        return;
+    (void)fflush(f);
+    funlockfile(f);
+}
+
 /* An exit with 0 without eddis_close: all workers leave, the last one opened first, or the job
  * ends.
  */
@@ -186,8 +198,10 @@ static void leave_all(struct process_worker *all)
         tell_amidst(w);
         end_job(w, 1);
     }
-    if (all)
-        (void)fflush(NULL); /* another worker may end this one meanwhile */
+    if (all) {
+        flush_free(stdout);
+        flush_free(stderr);
+    }
     for (w = all; w; w = w->next) {
         rc = is_awaited(w) ? leave(w, &err) : 0;
         if (rc < 0) {

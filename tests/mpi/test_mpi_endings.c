@@ -4,6 +4,7 @@
  *     test_mpi_endings early         all exit with 0 before eddis_commit
  *     test_mpi_endings end           all exit with 0 when eddis_step_begin has returned 0
  *     test_mpi_endings late          the same, rank 1 a while after the others
+ *     test_mpi_endings reads         the same, while a thread of each waits for a line of input
  *     test_mpi_endings handler       the same, and an exit handler of theirs closes the handle, too
  *     test_mpi_endings amidst        rank 1 exits with 0 in its third step: the job ends with 1
  *     test_mpi_endings status        rank 1 exits with 3 there
@@ -388,6 +389,30 @@ static void close_late(void)
     puts("left");
 }
 
+static void *read_line(void *arg)
+{
+    char line[8];
+
+    (void)arg;
+    return fgets(line, sizeof line, stdin) ? stdin : NULL;
+}
+
+/* It has the lock of stdin as long as the process lives. */
+static int read_in_thread(void)
+{
+    pthread_t thread;
+    int pipes[2];
+
+    if (pipe(pipes) < 0 || dup2(pipes[0], 0) < 0 ||
+        pthread_create(&thread, NULL, read_line, NULL) != 0)
+        return 99;
+    while (ftrylockfile(stdin) == 0) {
+        funlockfile(stdin);
+        usleep(1000);
+    }
+    return 0;
+}
+
 static int child(void)
 {
     int status = 0;
@@ -420,7 +445,8 @@ static int run(const char *what)
         rc = commit(e);
     if (rc)
         return rc;
-    if (strcmp(what, "child") == 0 && child() != 0)
+    if ((strcmp(what, "child") == 0 && child() != 0) ||
+        (strcmp(what, "reads") == 0 && read_in_thread() != 0))
         return 99;
     if (strcmp(what, "amidst") == 0 || strcmp(what, "status") == 0 || strcmp(what, "thread") == 0)
         return train(e, rank, *what == 'a' ? 0 : 3, *what == 't');
