@@ -122,7 +122,6 @@ int checkpoint_save_open(struct checkpoint_save *s, struct eddis_error *err)
 void checkpoint_save_close(struct checkpoint_save *s)
 {
     free(s->fenced);
-    free(s->folder);
 }
 
 /* Rank 0: make the part in a folder that we are the writer of. */
@@ -142,32 +141,50 @@ static int save_begin(struct checkpoint_save *s, const char *folder, int64_t ste
 
 /* ---- writing ---- */
 
-/* For a checkpoint at exit; without memory that one is looked for in the job's folder. */
-static void save_note_folder(struct checkpoint_save *s, const char *folder)
+/* Of several models, some of whose workers may pass: rank 0 makes the folder of the first worker
+ * that does not.  Collective.  *folder is borrowed from `told`; left alone: all pass, or nobody.
+ */
+static int save_learn_folder(struct checkpoint_save *s, bool passes, char told[PATH_MAX],
+                             const char **folder, struct eddis_error *err)
 {
-    free(s->folder);
-    s->folder = folder ? strdup(folder) : NULL;
+    int64_t writer = passes ? INT64_MAX : s->all->place.rank;
+    int rc = collectives_least(s->all, &writer, 1, err);
+
+    if (rc < 0 || writer == 0 || writer == INT64_MAX)
+        return rc;
+    if (!passes && *folder)
+        snprintf(told, PATH_MAX, "%s", *folder);
+    rc = collectives_broadcast(s->all, told, PATH_MAX, (int)writer, err);
+    if (passes && *told)
+        *folder = told;
+    return rc;
 }
 
-static int save_files(struct checkpoint_save *s, const char *folder, int64_t step,
+static int save_files(struct checkpoint_save *s, const char *folder, bool passes, int64_t step,
                       struct checkpoint **ret, struct eddis_error *err)
 {
-    int rc = save_check_data(s->centre->samples, "written", err);
+    int rc = save_check_data(s->centre->samples, "written", err), learnt = 0;
+    bool first = s->all->place.rank == 0;
+    char told[PATH_MAX] = "";
 
-    if (!folder && s->area && *s->area->checkpoint_dir)
+    if (!folder && !passes && s->area && *s->area->checkpoint_dir)
         folder = s->area->checkpoint_dir;
-    if (rc == 0 && !folder)
+    if (s->centre->group->several)
+        learnt = save_learn_folder(s, passes, told, &folder, err);
+    rc = rc < 0 ? rc : learnt;
+    if (rc == 0 && !folder && !passes)
         rc = eddis_fail(err, -ENOENT, "the job has no folder for checkpoints and none was given");
-    else if (rc == 0 && s->all->place.rank == 0)
+    else if (rc == 0 && folder && first)
         rc = save_begin(s, folder, step, ret, err);
     rc = collectives_agree(s->all, rc, err); /* the folder is there before the others look for it */
-    if (rc == 0 && s->all->place.rank != 0)
+    if (rc == 0 && !passes && !first)
         rc = checkpoint_join(folder, step, generation_of(s), ret, err);
     return rc;
 }
 
-int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_checkpoint **ret,
-                           struct eddis_error *err)
+/* passes: this worker puts nothing into it, and does not know where it is. */
+static int save_open(struct eddis *e, const char *folder, bool passes,
+                     struct eddis_checkpoint **ret, struct eddis_error *err)
 {
     struct checkpoint *files = NULL;
     struct checkpoint_models kept = { 0 };
@@ -179,7 +196,8 @@ int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_che
     before = phase_enter(&e->phase, EDDIS_PHASE_CHECKPOINT); /* the others may be late for it */
     rc = checkpoint_models_take(&e->centre, &kept, err);
     if (rc == 0)
-        rc = save_make(e, files, save_files(&e->save, folder, kept.step, &files, err), ret, err);
+        rc = save_make(e, files, save_files(&e->save, folder, passes, kept.step, &files, err), ret,
+                       err);
     if (rc < 0) {
         checkpoint_abandon_take(files);
         checkpoint_models_release(&e->centre, &kept);
@@ -189,9 +207,13 @@ int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_che
     (*ret)->files = files;
     (*ret)->kept = kept;
     (*ret)->before = before;
-    if (folder != e->save.folder)
-        save_note_folder(&e->save, folder);
     return 0;
+}
+
+int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_checkpoint **ret,
+                           struct eddis_error *err)
+{
+    return save_open(e, folder, false, ret, err);
 }
 
 const char *eddis_checkpoint_folder(const struct eddis_checkpoint *c)
@@ -293,7 +315,7 @@ int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_e
                                      .generation = generation_of(&e->save) };
     if (keep <= 0 && e->area)
         keep = e->area->checkpoint_keep;
-    rc = checkpoint_models_put(&e->centre, &c->kept, c->files, err);
+    rc = c->files ? checkpoint_models_put(&e->centre, &c->kept, c->files, err) : 0;
     if (c->failure.code)
         *err = c->failure;
     rc = collectives_agree(&e->all, c->failure.code ? c->failure.code : rc, err);
@@ -315,7 +337,7 @@ int checkpoint_save_pass(struct eddis *e, struct eddis_error *err)
 {
     struct eddis_checkpoint *c;
     long long step;
-    int rc = eddis_checkpoint_begin(e, e->save.folder, &c, err);
+    int rc = save_open(e, NULL, true, &c, err);
 
     if (rc < 0)
         return rc;

@@ -21,9 +21,7 @@ struct checkpoint_save {
     const struct board_area *area; /* NULL without eddis-run */
 
     int64_t farthest; /* step, of checkpoints committed and of ways left by going back */
-
-    char *folder; /* that the program has given for the newest one; NULL: the job's, or none was */
-    char *fenced; /* rank 0: the folder that it writes checkpoints to; NULL: none so far */
+    char *fenced;     /* rank 0: the folder that it writes checkpoints to; NULL: none so far */
     struct fence fence;
 };
 
@@ -35,15 +33,15 @@ void checkpoint_save_close(struct checkpoint_save *s);
 
 struct eddis_checkpoint {
     struct eddis *e;
-    struct checkpoint *files;
+    struct checkpoint *files;      /* NULL: this worker passes, and does not make the folder */
     bool whole;                    /* opened to be read */
     enum eddis_phase before;       /* to go back to */
     struct eddis_error failure;    /* of the first put that failed; code 0: none did */
     struct checkpoint_models kept; /* while it is written */
 };
 
-/* Take part in one that others write, at an exit: without what this program would put into it,
- * which nobody knows, so that it is not kept.  Collective.
+/* Take part in one that others write, wherever, at an exit: without what this program would put
+ * into it, which nobody knows, so that it is not kept.  Collective.
  */
 int checkpoint_save_pass(struct eddis *e, struct eddis_error *err);
 

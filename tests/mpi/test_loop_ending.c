@@ -624,8 +624,8 @@ static void meet_body(struct eddis *e, int rank, struct loop_job *j)
     ended(&w);
 }
 
-/* One of the first two groups has come to its exit when the others write a checkpoint: that is not
- * kept, and nobody fails.
+/* One of the first two groups has come to its exit when the others write a checkpoint, elsewhere
+ * than the one before: that is not kept, and nobody fails.
  */
 static void pass_body(struct eddis *e, int rank, struct loop_job *j)
 {
@@ -634,7 +634,9 @@ static void pass_body(struct eddis *e, int rank, struct loop_job *j)
     struct eddis_checkpoint *c = NULL;
     struct eddis_error err = { 0 };
     int exits = w.s->how == ENOUGH;
+    char other[80];
 
+    snprintf(other, sizeof other, "%s/other", w.s->folder);
     set_up(&w, 0);
     CHECK(eddis_step_begin(e, &s, &err) == 1);
     empty_step(&w);
@@ -644,7 +646,9 @@ static void pass_body(struct eddis *e, int rank, struct loop_job *j)
         CHECK(told(&w, ending_finish(e, &err), &err) == 0);
     } else {
         empty_step(&w);
-        CHECK(told(&w, eddis_checkpoint_begin(e, w.s->folder, &c, &err), &err) == 0);
+        CHECK(told(&w, eddis_checkpoint_begin(e, other, &c, &err), &err) == 0);
+        CHECK(strncmp(eddis_checkpoint_folder(c), other, strlen(other)) == 0);
+        CHECK(access(eddis_checkpoint_folder(c), W_OK) == 0);
         CHECK(eddis_checkpoint_put(c, "w", w.w, sizeof w.w, &err) == 0);
         CHECK(eddis_checkpoint_commit(c, 0, &err) == 1);
         CHECK(err.code == 0 && strstr(err.text, "the program of this worker"));
@@ -652,6 +656,7 @@ static void pass_body(struct eddis *e, int rank, struct loop_job *j)
         empty_step(&w);
     }
     ended(&w);
+    CHECK(eddis_restore_begin(e, other, &c, &err) == -ENOENT);
     CHECK(told(&w, eddis_restore_begin(e, w.s->folder, &c, &err), &err) == 1);
     CHECK(eddis_checkpoint_abandon(c, &err) == 0);
 }
