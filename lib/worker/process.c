@@ -171,7 +171,7 @@ static void tell_amidst(const struct process_worker *w)
             w->may_finish ? "; let each worker ask for a stop before, where it is meant" : "");
 }
 
-/* Another worker may end this one while it waits for all, and what is still held would be lost.  But
+/* Another worker may end this one while it waits for all, and what is still held would be lost. But
  * a thread that waits in a call of stdio's has that file's lock for as long as it likes, and
  * fflush(NULL) takes those of all files: the exit itself takes none.
  */
