@@ -12,11 +12,12 @@
 static const struct option_row rows[] = {
     { "tick-fd", 0, "N", "descriptor of the page shared with eddis-keeper" },
     { "mark", 0, "MARK", "digits by which eddis-run --cleanup finds this process" },
+    { "node", 0, "NAME", "ask eddis-run for the brief of this node" },
     { "help", 'h', NULL, "print this and exit" },
     { "version", 'V', NULL, "print the version and exit" },
 };
 
-static const char *const use[] = { "--tick-fd N [--mark MARK] < BRIEF", NULL };
+static const char *const use[] = { "--tick-fd N [--mark MARK] [--node NAME] < BRIEF", NULL };
 
 static const struct option_table table = {
     .program = "eddis-agent",
@@ -53,6 +54,10 @@ static int read_options(int argc, char **argv, struct agent_options *ret)
         }
         if (options_is(&item, "mark"))
             continue; /* to be seen in the list of processes */
+        if (options_is(&item, "node")) {
+            ret->node = item.value;
+            continue;
+        }
         if (!options_is(&item, "tick-fd")) {
             eddis_fail(&err, -1, "'%s' is too much; see --help", item.value);
             return fail(&err, 2);

@@ -3,6 +3,7 @@
 #include "agent.h"
 
 #include "agent_impl.h"
+#include "joining.h"
 #include "launch.h"
 
 #include "agents/protocol/timing.h"
@@ -28,19 +29,31 @@
 
 /* ---- beginning ---- */
 
+static void wipe(char *text, size_t n)
+{
+    if (text)
+        explicit_bzero(text, n);
+    free(text);
+}
+
 static int read_brief(struct agent *a, struct eddis_error *err)
 {
-    size_t n = 0;
-    char *text = NULL;
+    size_t n = 0, first_n;
+    char *text = NULL, *first;
     int rc = file_read_fd(a->options.brief_fd, "the brief", JSON_MAX_BYTES, &text, &n, err);
 
+    if (rc == 0 && a->options.node) {
+        first = text;
+        first_n = n;
+        text = NULL;
+        rc = joining_ask(first, first_n, a->options.node, a->life.page, &text, &n, err);
+        wipe(first, first_n);
+    }
     if (rc == 0)
         rc = brief_parse(text, n, &a->brief, err);
     if (rc == 0)
         a->life.lease_ns = a->brief->lease_ns;
-    if (text)
-        explicit_bzero(text, n);
-    free(text);
+    wipe(text, n);
     return rc;
 }
 

@@ -11,9 +11,11 @@
 #include "lib/base/error.h"
 
 struct agent_options {
-    int brief_fd;    /* where the brief comes from; read to its end */
-    int tick_fd;     /* the keeper's page */
-    const char *bin; /* folder of the programs that users start */
+    int brief_fd;     /* where the brief comes from; read to its end */
+    int tick_fd;      /* the keeper's page */
+    const char *node; /* what comes there is an invitation (agents/protocol/protocol_join.h) for the
+                       * node of this name; NULL: it is the brief */
+    const char *bin;  /* folder of the programs that users start */
 };
 
 enum { AGENT_EXIT_LOST = 3 };

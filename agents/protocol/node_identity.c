@@ -13,6 +13,8 @@
 
 static const char prefix[] = "eddis-";
 
+enum { NAME_DIGITS = 12 };
+
 bool node_identity_is_mark(const char *text)
 {
     return text_is_hex(text, NODE_IDENTITY_DIGITS);
@@ -54,6 +56,30 @@ int node_identity_make(struct node_identity *ret, struct eddis_error *err)
     if (rc == 0)
         write_start(ret, node, 1);
     return rc;
+}
+
+static void write_digits(struct node_identity *id, uint64_t value)
+{
+    char node[NODE_IDENTITY_NODE + 1];
+
+    snprintf(node, sizeof node, "%.*s%0*" PRIx64, NODE_IDENTITY_NODE - NAME_DIGITS, id->mark,
+             NAME_DIGITS, value);
+    write_start(id, node, number_of(id));
+}
+
+/* FNV-1a, folded to the bits of so many digits. */
+void node_identity_name(struct node_identity *id, const char *name)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 0x100000001b3;
+    write_digits(id, (hash ^ hash >> 4 * NAME_DIGITS) & (((uint64_t)1 << 4 * NAME_DIGITS) - 1));
+}
+
+void node_identity_unname(struct node_identity *id)
+{
+    write_digits(id, 0);
 }
 
 int node_identity_next(struct node_identity *id, struct eddis_error *err)

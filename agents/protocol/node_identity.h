@@ -4,7 +4,8 @@
  * The driver draws a node's identity once and counts its starts: a mark is 24 digits of the node
  * and 8 of the start.  Everything that a start begins bears its mark, in its arguments or
  * environment, so a later start, or a clean-up, ends what earlier ones have left and never what
- * belongs to a later one, or to another node of the job on the same machine.
+ * belongs to a later one, or to another node of the job on the same machine.  Of nodes that are
+ * started together each makes its own identity of what all are given, and of its name.
  *
  * All of it is public: everybody may read it in the list of processes, so it says what belongs to a
  * start and never where something will be.  Only what is this user's own counts as marked.
@@ -35,6 +36,14 @@ struct node_identity {
 
 /* Draw the identity of a new node's first start. */
 int node_identity_make(struct node_identity *ret, struct eddis_error *err);
+
+/* Make of the identity of several nodes, whose starts are counted together, that of the node of
+ * this name: its last 12 digits of the node follow from the name.
+ */
+void node_identity_name(struct node_identity *id, const char *name);
+
+/* Make of such a node's identity that of all of them again. */
+void node_identity_unname(struct node_identity *id);
 
 /* Make *id that of the node's next start; -ERANGE after 2^32 of them. */
 int node_identity_next(struct node_identity *id, struct eddis_error *err);

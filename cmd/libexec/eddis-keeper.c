@@ -2,10 +2,13 @@
 /* eddis-keeper.c - starts the agent and leaves nothing behind when it ends
  *
  *     eddis-keeper LEASE_NS MARK < BRIEF
+ *     eddis-keeper --join LEASE_NS WAIT_NS MARK < INVITATION    of several nodes that Slurm starts
  *     eddis-keeper --cleanup JOB MARK ...      ends what is left of a job here, and says what
  *
  * What earlier starts of the same node, which were given up, may have left here is ended first.
- * Its first words are its version, so that who starts it from afar knows whom he talks to.
+ * Its first words are its version, so that who starts it from afar knows whom he talks to; as a
+ * task of Slurm's it says behind them which node it is on and in which step, and at its end how it
+ * ended.
  */
 #include "agents/node/keep/keeper.h"
 #include "agents/node/keep/orphans.h"
@@ -17,6 +20,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +31,7 @@ static const int64_t most_ns = 10 * CLOCK_S; /* for ending what is left */
 static int usage(void)
 {
     fputs("usage: eddis-keeper LEASE_NS MARK < BRIEF\n"
+          "       eddis-keeper --join LEASE_NS WAIT_NS MARK < INVITATION\n"
           "       eddis-keeper --cleanup JOB MARK ...\n"
           "started by eddis-run; the lease is at least 0.1 s\n",
           stderr);
@@ -70,10 +75,15 @@ static int clean_up(const char *job, const struct node_identity *start, int n)
 /* Before and behind an agent that is not its node's first: what those before it have left may have
  * hidden from the first look.
  */
-static int keep_node(int64_t lease_ns, const struct node_identity *id, struct eddis_error *err)
+static int keep_node(int64_t lease_ns, const struct node_identity *id, const char *node,
+                     struct eddis_error *err)
 {
     char agent[PATH_MAX];
-    const struct keeper_options o = { agent, lease_ns, id, getenv("XDG_RUNTIME_DIR") };
+    const struct keeper_options o = { .agent_path = agent,
+                                      .lease_ns = lease_ns,
+                                      .id = id,
+                                      .runtime_dir = getenv("XDG_RUNTIME_DIR"),
+                                      .node = node };
     struct node_identity before;
     struct orphans l;
     bool again = node_identity_before(id, &before);
@@ -87,28 +97,88 @@ static int keep_node(int64_t lease_ns, const struct node_identity *id, struct ed
     return rc < 0 ? rc : code;
 }
 
+/* Slurm writes to its tasks when all of them run, which is no reason for the agent to be taken for
+ * one that hangs.  Whoever should have written may have gone, and nobody may tell us.
+ */
+static int await_input(int64_t wait_ns, struct eddis_error *err)
+{
+    int64_t end_ns = clock_after_ns(clock_now_ns(), wait_ns);
+    struct pollfd in = { .fd = 0, .events = POLLIN };
+    int n;
+
+    do
+        n = poll(&in, 1, clock_poll_ms(end_ns));
+    while ((n < 0 && errno == EINTR) || (n == 0 && clock_now_ns() < end_ns));
+    return n > 0 ? 0
+                 : eddis_fail(err, -ETIMEDOUT, "eddis-run said nothing for %g s (timeouts.launch)",
+                              (double)wait_ns / CLOCK_S);
+}
+
+/* The words behind the mode, if any. */
+struct request {
+    bool cleanup, join;
+    int64_t lease_ns, wait_ns;
+    char **marks;            /* NULL-ended */
+    const char *node, *step; /* NULL: not a task of Slurm's */
+};
+
+static bool read_request(int argc, char **argv, struct request *ret)
+{
+    const char *step = getenv("SLURM_STEP_ID"), *node = getenv("SLURMD_NODENAME");
+    struct request r = { .cleanup = argc >= 4 && strcmp(argv[1], "--cleanup") == 0,
+                         .join = argc == 5 && strcmp(argv[1], "--join") == 0 };
+
+    r.marks = argv + (r.cleanup ? 3 : r.join ? 4 : 2);
+    if (r.cleanup || r.join) {
+        r.node = step ? node : NULL;
+        r.step = step;
+    }
+    if (r.join)
+        r.wait_ns = strtoll(argv[3], NULL, 10);
+    if (!r.cleanup)
+        r.lease_ns = argc == 3 || r.join ? strtoll(argv[r.join ? 2 : 1], NULL, 10) : 0;
+    *ret = r;
+    return r.cleanup || (r.lease_ns >= TIMING_LEAST_LEASE_NS && (!r.join || r.wait_ns > 0));
+}
+
+static int keep(const struct request *r, struct node_identity *id)
+{
+    struct eddis_error err = { 0 };
+    int code = 0;
+
+    if (r->join && !r->node)
+        code = eddis_fail(&err, -EINVAL, "SLURMD_NODENAME is not set; srun starts this program");
+    if (code == 0 && r->join) {
+        node_identity_name(id, r->node);
+        code = await_input(r->wait_ns, &err);
+    }
+    if (code == 0)
+        code = keep_node(r->lease_ns, id, r->join ? r->node : NULL, &err);
+    if (code == KEEPER_EXIT_LOST && err.code)
+        (void)fail(&err); /* whoever started it reads why */
+    return code < 0 ? fail(&err) : code;
+}
+
 int main(int argc, char **argv)
 {
     struct eddis_error err = { 0 };
-    bool cleanup = argc >= 4 && strcmp(argv[1], "--cleanup") == 0;
-    int64_t lease_ns = argc == 3 ? strtoll(argv[1], NULL, 10) : 0;
     cleanup_free struct node_identity *id = calloc((size_t)argc + 1, sizeof *id);
+    struct request r;
     int code, n;
 
     if (!id) {
         eddis_fail(&err, -ENOMEM, "no memory for %d arguments", argc);
         return fail(&err);
     }
-    if (!cleanup && lease_ns < TIMING_LEAST_LEASE_NS)
+    if (!read_request(argc, argv, &r))
         return usage();
-    n = read_identities(argv + (cleanup ? 3 : 2), id);
+    n = read_identities(r.marks, id);
     if (n < 0)
         return usage();
-    fputs("eddis-keeper " EDDIS_VERSION "\n", stderr);
-    if (cleanup)
-        return clean_up(argv[2], id, n);
-    code = keep_node(lease_ns, id, &err);
-    if (code == KEEPER_EXIT_LOST && err.code)
-        (void)fail(&err); /* whoever started it reads why */
-    return code < 0 ? fail(&err) : code;
+    fprintf(stderr, "eddis-keeper " EDDIS_VERSION "%s%s%s%s\n", r.node ? " " : "",
+            r.node ? r.node : "", r.node ? " " : "", r.node ? r.step : "");
+    code = r.cleanup ? clean_up(argv[2], id, n) : keep(&r, id);
+    if (r.node)
+        fprintf(stderr, "eddis-keeper exit %d\n", code);
+    return code;
 }

@@ -68,7 +68,7 @@ CALLS = [
     "eddis-train --data one.csv more", "eddis-train --data one.csv --labels none", "eddis-train --data one.csv --model cnn",
     "eddis-agent", "eddis-agent --tick-fd x", "eddis-agent --no-such", "eddis-agent --tick-fd 0", "eddis-agent --tick-fd 0 --mark x",
     "eddis-keeper", "eddis-keeper x y", "eddis-keeper 1 00000000000000000000000000000000", "eddis-keeper --cleanup",
-    "eddis-keeper --cleanup job x", "eddis-keeper 2000000000 0123", "eddis-keeper 2000000000 00000000000000000000000000000000",
+    "eddis-keeper --cleanup job x", "eddis-keeper --join 2000000000 1 0123", "eddis-keeper 2000000000 0123", "eddis-keeper 2000000000 00000000000000000000000000000000",
     "eddis-relay", "eddis-relay /none a", "eddis-relay /none/socket host orted -x", "eddis-rank", "eddis-rank a b", "eddis-rank /none/file",
     "eddis-probe --emulate x", "eddis-probe --emulate 1:2", "eddis-probe --no-such", "eddis-probe --cache-seconds x", "eddis-probe more",
 ]

@@ -48,11 +48,13 @@ static int open_signals(struct eddis_error *err)
     return fd < 0 ? eddis_fail_errno(err, -errno, "cannot make a signal descriptor") : fd;
 }
 
-static int start_agent(struct keeper *k, const char *path, const struct node_identity *id,
-                       struct eddis_error *err)
+static int start_agent(struct keeper *k, const struct keeper_options *o, struct eddis_error *err)
 {
+    const struct node_identity *id = o->id;
     char fd[16];
-    const char *argv[] = { path, "--tick-fd", fd, "--mark", id->mark, NULL };
+    const char *argv[] = { o->agent_path, "--tick-fd", fd,
+                           "--mark",      id->mark,    o->node ? "--node" : NULL,
+                           o->node,       NULL };
     struct spawn s = { .argv = argv, .in = 0, .out = 1, .err = 2 };
     int rc;
 
@@ -139,7 +141,7 @@ static int begin(struct keeper *k, const struct keeper_options *o, struct eddis_
         return rc;
     rc = folders_make(k->page, o->id, o->runtime_dir, &k->folders, err);
     if (rc == 0)
-        rc = start_agent(k, o->agent_path, o->id, err);
+        rc = start_agent(k, o, err);
     if (rc < 0)
         (void)tick_remove_folders(k->page, NULL);
     return rc;

@@ -20,6 +20,8 @@ struct keeper_options {
     int64_t lease_ns;
     const struct node_identity *id; /* by which both are found on the node */
     const char *runtime_dir;        /* XDG_RUNTIME_DIR, or NULL: see folders.h */
+    const char
+        *node; /* what comes on standard input is an invitation for this one; NULL: a brief */
 };
 
 /* Make the node's folders, start the agent with this process's standard input, output and error and

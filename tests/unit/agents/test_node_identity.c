@@ -51,6 +51,31 @@ START_TEST(unlike)
 }
 END_TEST
 
+/* Nodes that are started together make their identities of one and their names. */
+START_TEST(of_names)
+{
+    struct node_identity all, a, b, again;
+
+    ck_assert(node_identity_read("0123456789ab00000000000000000002", &all));
+    a = b = all;
+    node_identity_name(&a, "n0");
+    node_identity_name(&b, "n1");
+    ck_assert(node_identity_is_mark(a.mark));
+    ck_assert(strncmp(a.mark, all.mark, 12) == 0);
+    ck_assert_str_eq(a.mark + NODE_IDENTITY_NODE, "00000002");
+    ck_assert_str_ne(a.mark, b.mark);
+    ck_assert_str_eq(a.cgroup + strlen("eddis-"), a.mark);
+    again = b;
+    node_identity_name(&again, "n0");
+    ck_assert_str_eq(again.mark, a.mark);
+    node_identity_unname(&again);
+    ck_assert_str_eq(again.mark, all.mark);
+    ck_assert_int_eq(node_identity_next(&a, NULL), 0);
+    node_identity_unname(&a);
+    ck_assert_str_eq(a.mark, "0123456789ab00000000000000000003");
+}
+END_TEST
+
 START_TEST(starts)
 {
     struct node_identity first, id, before;
@@ -102,6 +127,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, names);
     tcase_add_loop_test(tc, refused, 0, sizeof bad_rows / sizeof *bad_rows);
     tcase_add_test(tc, unlike);
+    tcase_add_test(tc, of_names);
     tcase_add_test(tc, starts);
     tcase_add_loop_test(tc, covered, 0, sizeof covered_rows / sizeof *covered_rows);
 }

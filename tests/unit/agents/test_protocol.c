@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_protocol.c - tests of agents/protocol/protocol.h */
 #include "agents/protocol/protocol.h"
+#include "agents/protocol/protocol_join.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -66,6 +67,25 @@ static char *report_again(const char *text, size_t n, struct eddis_error *err)
     return ret;
 }
 
+static char *invitation_again(const char *text, size_t n, struct eddis_error *err)
+{
+    struct invitation *i;
+    char *ret;
+
+    if (invitation_parse(text, n, &i, err) < 0)
+        return NULL;
+    ret = invitation_text(i);
+    invitation_free(i);
+    return ret;
+}
+
+static char *join_again(const char *text, size_t n, struct eddis_error *err)
+{
+    struct join j;
+
+    return join_parse(text, n, &j, err) < 0 ? NULL : join_text(&j);
+}
+
 static char *sample_brief(void)
 {
     char *command[] = { S("python3"), S("train.py"), S("\xff\xfe not UTF-8"), NULL };
@@ -117,6 +137,21 @@ static char *sample_hello(void)
                        .n_addresses = 2 };
 
     return hello_text(&h);
+}
+
+static char *sample_invitation(void)
+{
+    char url[] = "https://10.1.0.7:41233", *urls[] = { url, NULL };
+    struct invitation i = {
+        .url = urls, .pin = "sha256//abc=", .secret = "00000002ff", .lease_ns = 10 * CLOCK_S
+    };
+
+    return invitation_text(&i);
+}
+
+static char *sample_join(void)
+{
+    return join_text(&(struct join){ "n07", "0123456789abcdef0123456789abcdef" });
 }
 
 static char *sample_order(enum order_type type)
@@ -273,7 +308,8 @@ static const struct {
     { sample_brief, brief_again },   { sample_hello, hello_again },
     { sample_prepare, order_again }, { sample_stop, order_again },
     { sample_report, report_again }, { sample_relay, order_again },
-    { sample_settle, order_again },
+    { sample_settle, order_again },  { sample_invitation, invitation_again },
+    { sample_join, join_again },
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
