@@ -2,6 +2,8 @@
 /* queue.c - who is started when, who is tried again, and what is told of each start */
 #include "start_impl.h"
 
+#include "start_step.h"
+
 #include "lib/base/clock.h"
 #include "lib/base/random.h"
 #include "lib/base/strbuf.h"
@@ -20,13 +22,11 @@ static const int64_t leave_ns = CLOCK_S; /* from an agent's farewell to its sess
 
 enum { NAMED = 8 }; /* hosts that a sentence names */
 
-enum watch_kind { WATCH_FROM, WATCH_TO, WATCH_PID, WATCH_KINDS };
-
 static void set_stage(struct starter *s, struct start_node *p, enum start_stage stage)
 {
     bool was = p->stage == START_LOGIN, is = stage == START_LOGIN;
 
-    if (p->ops->logs_in)
+    if (p->ops->logs_in && !p->ops->is_shared)
         s->n_logins += is - was;
     p->stage = stage;
     p->session.awaited = is;
@@ -35,6 +35,18 @@ static void set_stage(struct starter *s, struct start_node *p, enum start_stage 
 static bool is_waited_for(const struct start_node *p)
 {
     return p->stage == START_QUEUED || p->stage == START_LOGIN || p->stage == START_UP;
+}
+
+/* A step goes on for its other nodes, and ends with the last of them. */
+static void kill_process(const struct start_node *p)
+{
+    if (!p->ops->is_shared)
+        session_kill(&p->session);
+}
+
+static bool has_process(const struct starter *s, const struct start_node *p)
+{
+    return p->ops->is_shared ? p->step >= 0 && steps_run(s, p->step) : p->session.pid != 0;
 }
 
 /* ---- events ---- */
@@ -98,20 +110,21 @@ int starter_add(struct starter *s, int host, const char *const *args, const char
     return 0;
 }
 
-static int watch(struct starter *s, int host, enum watch_kind kind, int fd, uint32_t events)
+int queue_watch(struct starter *s, int whom, enum start_watch kind, int fd, uint32_t events)
 {
     struct epoll_event e = { .events = events,
-                             .data.u64 = (uint64_t)host * WATCH_KINDS + (uint64_t)kind };
+                             .data.u64 = (uint64_t)whom * START_WATCHES + (uint64_t)kind };
 
     return epoll_ctl(s->events, EPOLL_CTL_ADD, fd, &e) == 0 ? 0 : -errno;
 }
 
 static int begin_session(struct start_node *p, struct eddis_error *err)
 {
+    const struct start_place *const at[] = { &p->at };
     struct strlist argv = { 0 };
     struct session_command c = { .logs_in = p->ops->logs_in,
                                  .parent_death_signal = p->ops->parent_death_signal };
-    int rc = p->ops->argv(&p->at, p->args.item, &argv, err);
+    int rc = p->ops->argv(at, 1, p->args.item, &argv, err);
 
     if (rc == 0 && argv.failed)
         rc = eddis_fail(err, -ENOMEM, "no memory to start an agent");
@@ -128,13 +141,17 @@ static void start_node(struct starter *s, int host)
     struct session *session = &p->session;
     struct eddis_error err = { 0 };
 
+    if (p->ops->is_shared) {
+        steps_begin(s, host);
+        return;
+    }
     if (begin_session(p, &err) < 0) {
         tell(s, host, START_FAILED, -1, "%.200s: %.300s", p->at.name, err.text);
         return;
     }
     set_stage(s, p, START_LOGIN);
-    if (session->pidfd < 0 || watch(s, host, WATCH_PID, session->pidfd, EPOLLIN) < 0 ||
-        watch(s, host, WATCH_FROM, session->from, EPOLLIN) < 0) {
+    if (session->pidfd < 0 || queue_watch(s, host, START_WATCH_PID, session->pidfd, EPOLLIN) < 0 ||
+        queue_watch(s, host, START_WATCH_FROM, session->from, EPOLLIN) < 0) {
         int cause = errno;
 
         session_kill(session);
@@ -153,22 +170,30 @@ static void keeper_answers(struct starter *s, int host)
     struct session *session = &p->session;
 
     if (strcmp(session->version, EDDIS_VERSION) != 0) {
-        session_kill(session);
+        kill_process(p);
         tell(s, host, START_FAILED, -1,
              "node %.200s runs eddis %.40s and this is eddis %s; install one version on both",
              p->at.name, session->version, EDDIS_VERSION);
         return;
     }
     set_stage(s, p, START_UP);
-    if (!session->input) {
+    if (p->ops->is_shared) {
+        session->told = true;
+        steps_answered(s, p->step);
+    } else if (!session->input) {
         session->told = true;
         session_wipe_input(session);
-    } else if (watch(s, host, WATCH_TO, session->to, EPOLLOUT) < 0) {
+    } else if (queue_watch(s, host, START_WATCH_TO, session->to, EPOLLOUT) < 0) {
         session_wipe_input(session);
     }
 }
 
-static void hear(struct starter *s, int host)
+void queue_login(struct starter *s, int host)
+{
+    set_stage(s, &s->node[host], START_LOGIN);
+}
+
+void queue_hear(struct starter *s, int host)
 {
     struct start_node *p = &s->node[host];
 
@@ -221,14 +246,15 @@ static void say_end(struct starter *s, int host, int code, bool killed)
     p->event.swept = !killed && code != START_KEEPER_FAILED;
 }
 
-static void say_cut(struct starter *s, int host, int code)
+static void say_cut(struct starter *s, int host, int code, const struct session *of)
 {
-    struct session *session = &s->node[host].session;
+    struct start_node *p = &s->node[host];
     int n;
-    const char *last = session_last_line(session, &n);
+    const char *last = session_last_line(of, &n), *way = p->ops->name;
 
-    tell(s, host, START_CUT, code, "its ssh session has ended%s%.*s", n ? ": " : "", n, last);
-    (void)snprintf(session->words, sizeof session->words, "started, but its ssh session has ended");
+    tell(s, host, START_CUT, code, "its %s session has ended%s%.*s", way, n ? ": " : "", n, last);
+    (void)snprintf(p->session.words, sizeof p->session.words,
+                   "started, but its %s session has ended", way);
 }
 
 static void say_left(struct starter *s, int host, int code)
@@ -246,7 +272,7 @@ static void process_ended(struct starter *s, int host, int64_t now_ns)
 
     if (code < 0)
         return;
-    hear(s, host); /* its last words may have been the first */
+    queue_hear(s, host); /* its last words may have been the first */
     session_forget(&p->session);
     if (p->stage == START_LOGIN)
         ended_early(s, host, code, now_ns);
@@ -255,9 +281,48 @@ static void process_ended(struct starter *s, int host, int64_t now_ns)
     else if (p->stage == START_LEAVING && *p->session.words)
         say_left(s, host, code);
     else if (p->session.told && p->ops->is_cut && p->ops->is_cut(status))
-        say_cut(s, host, code);
+        say_cut(s, host, code, &p->session);
     else
         say_end(s, host, code, WIFSIGNALED(status));
+}
+
+void queue_failed(struct starter *s, int host, int code, const char *text)
+{
+    tell(s, host, START_FAILED, code, "%.200s: %.300s", s->node[host].at.name, text);
+}
+
+void queue_ended(struct starter *s, int host, int code)
+{
+    struct start_node *p = &s->node[host];
+
+    if (p->stage == START_OVER || p->stage == START_QUEUED)
+        return;
+    if (p->stage == START_LEAVING && *p->session.words)
+        say_left(s, host, code);
+    else
+        say_end(s, host, code, false);
+}
+
+void queue_lost(struct starter *s, int host, int code, bool cut, const struct session *of)
+{
+    struct start_node *p = &s->node[host];
+    char text[512];
+    int n;
+    const char *last = session_last_line(of, &n);
+
+    if (p->stage == START_OVER || p->stage == START_QUEUED || p->stage == START_IDLE)
+        return;
+    if (p->stage == START_LOGIN) {
+        (void)p->ops->judge(&p->at, of, code, text, sizeof text);
+        tell(s, host, START_FAILED, code, "%s", text);
+    } else if (p->stage == START_LEAVING) {
+        say_left(s, host, code);
+    } else if (cut) {
+        say_cut(s, host, code, of);
+    } else {
+        tell(s, host, START_ENDED, code, "its %s has ended%s%.*s", p->ops->name, n ? ": " : "", n,
+             last);
+    }
 }
 
 static void describe(const struct start_node *p, char *ret, size_t size)
@@ -286,7 +351,7 @@ static void late(struct starter *s, int host)
 
     describe(p, why, sizeof why);
     (void)snprintf(p->session.words, sizeof p->session.words, "%s", why);
-    session_kill(&p->session);
+    kill_process(p);
     tell(s, host, START_LATE, -1,
          "the agent of %.100s was not up within %g s (timeouts.launch): %.280s", p->at.name,
          (double)p->at.launch_ns / CLOCK_S, why);
@@ -307,7 +372,7 @@ void starter_left(struct starter *s, int host, const char *why, int64_t now_ns)
     if (!p->ops->logs_in)
         return;
     (void)snprintf(p->session.words, sizeof p->session.words, "%s", why);
-    if (!p->session.pid) {
+    if (!has_process(s, p)) {
         say_left(s, host, 0);
         return;
     }
@@ -322,7 +387,7 @@ void starter_drop(struct starter *s, int host)
 
     if (!p->ops->logs_in || p->stage == START_IDLE || p->stage == START_OVER)
         return;
-    session_kill(&p->session);
+    kill_process(p);
     tell(s, host, START_ENDED, -1, "dropped");
     p->has_event = false;
     s->n_events--;
@@ -336,7 +401,7 @@ void starter_abandon(struct starter *s)
         if (!is_waited_for(p) || (p->stage == START_UP && p->session.told))
             continue;
         if (p->ops->logs_in)
-            session_kill(&p->session);
+            kill_process(p);
         else
             session_end(&p->session); /* it may be making its folders, and removes them then */
         tell(s, i, START_ENDED, -1, "start was given up");
@@ -382,17 +447,19 @@ int64_t starter_next_ns(const struct starter *s)
     return s->n_events ? 0 : s->next_ns;
 }
 
-static void take_watch(struct starter *s, int host, enum watch_kind kind, int64_t now_ns)
+static void take_watch(struct starter *s, int whom, enum start_watch kind, int64_t now_ns)
 {
-    struct session *session = &s->node[host].session;
+    struct session *session = whom < s->n ? &s->node[whom].session : NULL;
 
-    if (kind == WATCH_FROM) {
+    if (!session) {
+        steps_take(s, whom - s->n, kind, now_ns);
+    } else if (kind == START_WATCH_FROM) {
         session_read(session);
-        hear(s, host);
-    } else if (kind == WATCH_TO) {
+        queue_hear(s, whom);
+    } else if (kind == START_WATCH_TO) {
         session_write(session);
     } else {
-        process_ended(s, host, now_ns);
+        process_ended(s, whom, now_ns);
     }
 }
 
@@ -404,14 +471,16 @@ static void take_watches(struct starter *s, int64_t now_ns)
     do {
         n = epoll_wait(s->events, e, 64, 0);
         for (int i = 0; i < n; i++)
-            take_watch(s, (int)(e[i].data.u64 / WATCH_KINDS),
-                       (enum watch_kind)(e[i].data.u64 % WATCH_KINDS), now_ns);
+            take_watch(s, (int)(e[i].data.u64 / START_WATCHES),
+                       (enum start_watch)(e[i].data.u64 % START_WATCHES), now_ns);
     } while (n == 64);
 }
 
 /* Start what may be started, and find out when to look again. */
 static void look_round(struct starter *s, int64_t now_ns)
 {
+    int64_t next_ns;
+
     s->next_ns = CLOCK_NEVER;
     for (int i = 0; i < s->n; i++) {
         struct start_node *p = &s->node[i];
@@ -420,19 +489,22 @@ static void look_round(struct starter *s, int64_t now_ns)
         if (!is_waited_for(p) && !leaving)
             continue;
         if (now_ns >= p->deadline_ns && leaving) {
-            session_kill(&p->session);
+            kill_process(p);
             say_left(s, i, 0);
         } else if (now_ns >= p->deadline_ns) {
             late(s, i);
         }
         if (p->stage == START_QUEUED && !p->session.pid && now_ns >= p->at_ns &&
-            (!p->ops->logs_in || s->n_logins < START_LOGINS))
+            (!p->ops->logs_in || p->ops->is_shared || s->n_logins < START_LOGINS))
             start_node(s, i);
         if (p->stage == START_QUEUED && p->at_ns > now_ns && p->at_ns < s->next_ns)
             s->next_ns = p->at_ns;
         if ((is_waited_for(p) || leaving) && p->deadline_ns < s->next_ns)
             s->next_ns = p->deadline_ns;
     }
+    next_ns = steps_look(s, now_ns);
+    if (next_ns < s->next_ns)
+        s->next_ns = next_ns;
 }
 
 void starter_turn(struct starter *s, int64_t now_ns)

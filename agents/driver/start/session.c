@@ -63,6 +63,7 @@ static int make_pipes(int in[2], int out[2])
 int session_begin(struct session *p, const struct session_command *c, struct eddis_error *err)
 {
     struct spawn w = { .argv = c->argv,
+                       .envp = c->envp,
                        .own_session = true,
                        .parent_death_signal = c->parent_death_signal };
     int in[2], out[2], rc = make_pipes(in, out);
@@ -117,13 +118,10 @@ static void take_version(struct session *p, const char *version)
         (void)snprintf(p->words, sizeof p->words, "started");
 }
 
-static void take_line(struct session *p)
+void session_take(struct session *p, char *line)
 {
     static const char keeper[] = "eddis-keeper ";
-    char *line = p->line;
 
-    line[p->line_n] = '\0';
-    p->line_n = 0;
     text_strip_control(line);
     if (p->awaited && begins_with(line, keeper))
         take_version(p, line + sizeof keeper - 1);
@@ -133,6 +131,16 @@ static void take_line(struct session *p)
         (void)snprintf(p->words, sizeof p->words, "%s", strchr(line, ' ') + 1);
     else if (*line)
         remember(p, line);
+}
+
+static void take_line(struct session *p)
+{
+    p->line[p->line_n] = '\0';
+    p->line_n = 0;
+    if (p->divide)
+        p->divide(p->ctx, p->line);
+    else
+        session_take(p, p->line);
 }
 
 static void take_byte(struct session *p, char byte)
@@ -212,6 +220,12 @@ void session_kill(const struct session *p)
 {
     if (p->pid > 0)
         (void)kill(-p->pid, SIGKILL);
+}
+
+void session_kill_alone(const struct session *p)
+{
+    if (p->pid > 0)
+        (void)kill(p->pid, SIGKILL);
 }
 
 void session_end(const struct session *p)

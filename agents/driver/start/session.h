@@ -16,6 +16,9 @@
 
 enum { SESSION_LINE = 512, SESSION_SAID = 2048, SESSION_VERSION = 64 };
 
+/* Take one line of what a process says, without its end. */
+typedef void session_line_fn(void *ctx, char *line);
+
 struct session {
     pid_t pid;    /* 0: there is no process */
     int pidfd;    /* readable at its end */
@@ -29,10 +32,13 @@ struct session {
     size_t line_n;
     char said[SESSION_SAID];  /* the last lines that are not of eddis */
     char words[SESSION_LINE]; /* the last line of eddis */
+    session_line_fn *divide;  /* takes its lines, which are of several nodes; NULL: of this one */
+    void *ctx;
 };
 
 struct session_command {
     const char *const *argv; /* NULL-ended */
+    const char *const *envp; /* NULL-ended; NULL: this process's own */
     bool logs_in;            /* what it prints on standard output is not for us */
     int parent_death_signal; /* 0: it shall live on when this process dies */
 };
@@ -49,6 +55,9 @@ int session_begin(struct session *p, const struct session_command *c, struct edd
 /* Take in what it has said. */
 void session_read(struct session *p);
 
+/* Take in a line that its keeper or agent has said, or something else on the way there. */
+void session_take(struct session *p, char *line);
+
 /* Write of the input what the pipe takes; all of it wiped once it is written. */
 void session_write(struct session *p);
 
@@ -57,6 +66,9 @@ void session_wipe_input(struct session *p);
 
 /* Kill the process and all of its session: what stands in the place of ssh may have started ssh. */
 void session_kill(const struct session *p);
+
+/* Kill the process alone, and not what it has started to look after it. */
+void session_kill_alone(const struct session *p);
 
 /* Ask the process to end in good order. */
 void session_end(const struct session *p);

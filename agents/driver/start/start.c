@@ -4,6 +4,7 @@
 #include "start_impl.h"
 
 #include "localhost.h"
+#include "start_step.h"
 
 #include "agents/job/node_list.h"
 #include "lib/base/cleanup.h"
@@ -19,8 +20,10 @@
 
 /* ---- opening ---- */
 
-static const struct start_ops *way_to(const struct job_host *host)
+static const struct start_ops *way_to(const struct job_host *host, const struct start_options *o)
 {
+    if (host && o->slurm)
+        return &start_slurm;
     return !host || (!start_ssh_needed(host) && localhost_is(host->host)) ? &start_local
                                                                           : &start_ssh;
 }
@@ -29,10 +32,16 @@ static void init_node(struct start_node *p, const struct start_options *o, int h
 {
     const struct job_host *h = o->host ? &o->host[host] : NULL;
 
-    p->at = (struct start_place){
-        .name = h ? h->host : "this machine", .host = h, .ssh = o->ssh, .launch_ns = o->launch_ns
-    };
-    p->ops = way_to(h);
+    const struct slurm_node *node = h && o->slurm ? slurm_allocation_find(o->slurm, h->host) : NULL;
+
+    p->at = (struct start_place){ .name = h ? h->host : "this machine",
+                                  .host = h,
+                                  .ssh = o->ssh,
+                                  .slurm = o->slurm,
+                                  .group = node ? node->group : 0,
+                                  .launch_ns = o->launch_ns };
+    p->ops = way_to(h, o);
+    p->step = -1;
     session_init(&p->session);
 }
 
@@ -80,6 +89,11 @@ bool starter_is_local(const struct starter *s, int host)
     return s->node[host].ops == &start_local;
 }
 
+int starter_group(const struct starter *s, int host)
+{
+    return s->node[host].ops->is_shared ? s->node[host].at.group : -1;
+}
+
 const char *starter_words(const struct starter *s, int host)
 {
     return s->node[host].session.words;
@@ -109,6 +123,7 @@ char *starter_record(const struct starter *s, int host, const char *job_id,
 int starter_clean(struct starter *s, int64_t patience_ns, int64_t deadline_ns,
                   struct eddis_error *err)
 {
+    steps_clean(s, patience_ns, deadline_ns);
     if (!s->clean)
         return 0;
     for (int i = 0; i < s->n; i++)
@@ -125,6 +140,7 @@ void starter_close(struct starter *s)
         strlist_fini(&s->node[i].args);
         session_fini(&s->node[i].session);
     }
+    steps_free(s);
     if (s->events >= 0)
         (void)close(s->events);
     free(s->node);

@@ -3,8 +3,9 @@
  *
  *     queued -> login -> up -> registered -> leaving -> over
  *
- * One row for each way: "local" is a fork on this machine, "ssh" a login.  Either way eddis-keeper
- * is run there and a process here stands for it: itself, or the ssh client.  Nothing blocks: the
+ * One row for each way: "local" is a fork on this machine, "ssh" a login, "srun" a step of a Slurm
+ * allocation.  Each time eddis-keeper is run there and a process here stands for it: itself, the
+ * ssh client, or the srun that stands for all nodes that are started together.  Nothing blocks: the
  * caller's loop polls starter_fd, gives the time to starter_turn and takes events.
  *
  * The keeper's first words are its version.  What is secret goes to its standard input, and not
@@ -18,6 +19,7 @@
 #include "agents/protocol/node_identity.h"
 #include "lib/base/error.h"
 #include "lib/model/job.h"
+#include "lib/model/slurm.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,6 +49,7 @@ struct start_options {
     const struct job_host *host; /* [n]; borrowed; NULL: this machine, n is 1 */
     int n;
     const struct job_ssh *ssh; /* borrowed: for what a host does not say; NULL: nothing */
+    const struct slurm_allocation *slurm; /* borrowed: hosts are nodes of it; NULL: of none */
     int64_t launch_ns;
 };
 
@@ -59,7 +62,9 @@ int starter_open(const struct start_options *o, struct starter **ret, struct edd
 
 /* Run eddis-keeper with these arguments (NULL-ended) on a host, with input (NULL: none) on its
  * standard input; all is copied and the copy of input wiped after use.  Whatever was started on
- * that host before must be over.  When it has not registered by deadline_ns it is killed.
+ * that host before must be over.  When it has not registered by deadline_ns it is killed.  Hosts of
+ * one group (starter_group) that are added one behind the other, with the same words and the same
+ * input, are started together.
  */
 int starter_add(struct starter *s, int host, const char *const *args, const char *input,
                 int64_t deadline_ns, struct eddis_error *err);
@@ -81,7 +86,7 @@ void starter_registered(struct starter *s, int host);
  */
 void starter_left(struct starter *s, int host, const char *why, int64_t now_ns);
 
-/* End the ssh session of an agent that is lost; nothing more is heard of it, and its host may be
+/* End the session of an agent that is lost; nothing more is heard of it, and its host may be
  * started again.  An agent of this machine stays: its process tells its end.
  */
 void starter_drop(struct starter *s, int host);
@@ -100,6 +105,9 @@ const char *starter_words(const struct starter *s, int host);
 /* Whether this host is reached without ssh. */
 bool starter_is_local(const struct starter *s, int host);
 
+/* The group of nodes that are started together, from 0; -1: this host is started alone. */
+int starter_group(const struct starter *s, int host);
+
 /* Borrow the name of this host as people know it. */
 const char *starter_host(const struct starter *s, int host);
 
@@ -109,10 +117,11 @@ const char *starter_host(const struct starter *s, int host);
 char *starter_record(const struct starter *s, int host, const char *job_id,
                      const struct node_identity *id);
 
-/* End the ssh clients and what the local agents have left behind; for when all are thought to be
- * gone, and when they did not go by themselves.  Whatever is still here may take patience_ns to
- * clean up after itself (an agent whose keeper was killed does).  Does nothing to processes when
- * some were here before us, for not all would be ours.  Blocks until the deadline at most.
+/* End the ssh clients, the steps and what the local agents have left behind; for when all are
+ * thought to be gone, and when they did not go by themselves.  Whatever is still here may take
+ * patience_ns to clean up after itself (an agent whose keeper was killed does).  Does nothing to
+ * processes when some were here before us, for not all would be ours.  Blocks until the deadline at
+ * most.
  */
 int starter_clean(struct starter *s, int64_t patience_ns, int64_t deadline_ns,
                   struct eddis_error *err);

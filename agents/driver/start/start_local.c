@@ -17,13 +17,14 @@
 #include <string.h>
 #include <sys/wait.h>
 
-static int local_argv(const struct start_place *at, char *const *args, struct strlist *ret,
-                      struct eddis_error *err)
+static int local_argv(const struct start_place *const *at, int n, char *const *args,
+                      struct strlist *ret, struct eddis_error *err)
 {
     char keeper[PATH_MAX];
     int rc = program_path("eddis-keeper", keeper, sizeof keeper, err);
 
     (void)at;
+    (void)n;
     if (rc < 0)
         return rc;
     strlist_addf(ret, "%s", keeper);

@@ -56,7 +56,7 @@ static void add_quoted(struct strbuf *b, const char *word)
 }
 
 /* Where the keeper is below a prefix, installed or in a build folder, the node itself must look. */
-static const char find_keeper[] =
+const char start_find_keeper[] =
     "p=$1; shift; for d in libexec/eddis cmd/libexec; do "
     "test -x \"$p/$d/eddis-keeper\" && exec \"$p/$d/eddis-keeper\" \"$@\"; done; exit 127";
 
@@ -71,7 +71,7 @@ static int remote_command(const struct job_host *h, char *const *args, struct st
     strbuf_add(ret, "exec");
     if (h->eddis) {
         strbuf_add(ret, " /bin/sh -c");
-        add_quoted(ret, find_keeper);
+        add_quoted(ret, start_find_keeper);
         add_quoted(ret, "eddis");
         add_quoted(ret, h->eddis);
     } else {
@@ -94,9 +94,10 @@ static int check_word(const char *what, const char *word, const char *more, stru
     return good ? 0 : eddis_fail(err, -EINVAL, "'%.100s' is no %s for ssh", word, what);
 }
 
-static int ssh_argv(const struct start_place *at, char *const *args, struct strlist *ret,
-                    struct eddis_error *err)
+static int ssh_argv(const struct start_place *const *places, int n, char *const *args,
+                    struct strlist *ret, struct eddis_error *err)
 {
+    const struct start_place *at = places[0];
     const struct job_host *h = at->host;
     struct job_ssh o = start_ssh_settings(at);
     /* Half of it: those behind the first 32 shall have their turn when all of these are dead. */
@@ -104,6 +105,7 @@ static int ssh_argv(const struct start_place *at, char *const *args, struct strl
     struct strbuf command = { 0 };
     int rc = check_word("host", h->host, "._-:%", err);
 
+    (void)n;
     if (rc == 0 && o.user)
         rc = check_word("user", o.user, "._-@+\\", err);
     if (rc == 0)

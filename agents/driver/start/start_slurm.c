@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* start_slurm.c - agents on the nodes of a Slurm allocation: srun -> slurmd -> keeper -> agent
+ *
+ * One srun for all nodes of a group: their tasks get the same words and the same input, and each
+ * line of theirs comes with the number of the task.  The step lies over whatever else runs in the
+ * allocation, and takes nothing from it.  A task's end ends no other; and the step ends by itself
+ * when srun alone is killed, for srun has a process beside it that sees to that.
+ */
+#include "start_impl.h"
+
+#include "lib/base/program.h"
+#include "lib/base/strbuf.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Every option is given: what is left out is read from variables that sbatch or a user has set. */
+static void add_options(const struct start_place *at, int n, struct strlist *ret)
+{
+    static const char *const always[] = {
+        "--overlap",     "--mpi=none",  "--no-kill", "--kill-on-bad-exit=0", "--wait=0",
+        "--export=ALL",  "--input=all", "--label",   "--cpu-bind=none",      "--mem=0",
+        "--open-mode=t", "--quiet",     "--chdir=/", "--job-name=eddis",     NULL,
+    };
+
+    strlist_addf(ret, "srun");
+    strlist_addf(ret, "--jobid=%s", at->slurm->job);
+    if (at->slurm->groups)
+        strlist_addf(ret, "--het-group=%d", at->group);
+    strlist_add_all(ret, (char *const *)(uintptr_t)always);
+    strlist_addf(ret, "--nodes=%d", n);
+    strlist_addf(ret, "--ntasks=%d", n);
+    strlist_addf(ret, "--ntasks-per-node=1");
+}
+
+static int slurm_argv(const struct start_place *const *at, int n, char *const *args,
+                      struct strlist *ret, struct eddis_error *err)
+{
+    const char *prefix = at[0]->host->eddis;
+    char keeper[PATH_MAX], real[PATH_MAX];
+    struct strbuf names = { 0 };
+    int rc = prefix ? 0 : program_path("eddis-keeper", keeper, sizeof keeper, err);
+
+    if (rc < 0)
+        return rc;
+    add_options(at[0], n, ret);
+    for (int i = 0; i < n; i++)
+        strbuf_addf(&names, "%s%s", i ? "," : "", at[i]->name);
+    strlist_addf(ret, "--nodelist=%s", strbuf_text(&names));
+    if (prefix) {
+        strlist_addf(ret, "/bin/sh");
+        strlist_addf(ret, "-c");
+        strlist_addf(ret, "%s", start_find_keeper);
+        strlist_addf(ret, "eddis");
+        strlist_addf(ret, "%s", prefix);
+    } else {
+        strlist_addf(ret, "%s", realpath(keeper, real) ? real : keeper);
+    }
+    strlist_add_all(ret, args);
+    rc = names.failed ? eddis_fail(err, -ENOMEM, "no memory for srun's arguments") : 0;
+    strbuf_fini(&names);
+    return rc;
+}
+
+/* What would make srun place or treat the agents otherwise, and the devices that Slurm has given to
+ * the node where we are; what it gives to each node it says to each task anew.
+ */
+static bool steers(const char *variable)
+{
+    static const char *const patterns[] = {
+        "SRUN_*",
+        "SLURM_ARBITRARY_NODELIST=*",
+        "SLURM_BCAST*",
+        "SLURM_COMPRESS=*",
+        "SLURM_CONTAINER=*",
+        "SLURM_CORE_SPEC=*",
+        "SLURM_CPUS_PER_*",
+        "SLURM_CPU_BIND*",
+        "SLURM_CPU_FREQ_REQ=*",
+        "SLURM_DEBUG=*",
+        "SLURM_DEPENDENCY=*",
+        "SLURM_DISTRIBUTION=*",
+        "SLURM_DIST_PLANESIZE=*",
+        "SLURM_EPILOG=*",
+        "SLURM_EXACT=*",
+        "SLURM_EXCLUSIVE=*",
+        "SLURM_EXIT_*",
+        "SLURM_EXPORT_ENV=*",
+        "SLURM_GPU*",
+        "SLURM_GRES*",
+        "SLURM_HINT=*",
+        "SLURM_HOSTFILE=*",
+        "SLURM_IMMEDIATE=*",
+        "SLURM_KILL_BAD_EXIT=*",
+        "SLURM_LABELIO=*",
+        "SLURM_MEM_*",
+        "SLURM_MPI_TYPE=*",
+        "SLURM_MULTI_PROG=*",
+        "SLURM_NCORES_PER_SOCKET=*",
+        "SLURM_NETWORK=*",
+        "SLURM_NO_KILL=*",
+        "SLURM_NNODES=*",
+        "SLURM_NPROCS=*",
+        "SLURM_NSOCKETS_PER_NODE=*",
+        "SLURM_NTASKS*",
+        "SLURM_OPEN_MODE=*",
+        "SLURM_OVERCOMMIT=*",
+        "SLURM_PROLOG=*",
+        "SLURM_PTY_*",
+        "SLURM_REMOTE_CWD=*",
+        "SLURM_RELATIVE=*",
+        "SLURM_RESV_PORTS=*",
+        "SLURM_SIGNAL=*",
+        "SLURM_SPREAD_JOB=*",
+        "SLURM_STD*MODE=*",
+        "SLURM_STEP*",
+        "SLURM_TASK_EPILOG=*",
+        "SLURM_TASK_PROLOG=*",
+        "SLURM_TEST_EXEC=*",
+        "SLURM_THREADS*",
+        "SLURM_TIMELIMIT=*",
+        "SLURM_TRES_PER_TASK=*",
+        "SLURM_UNBUFFEREDIO=*",
+        "SLURM_USE_MIN_NODES=*",
+        "SLURM_WAIT=*",
+        "SLURM_WORKING_DIR=*",
+        "CUDA_VISIBLE_DEVICES=*",
+        "GPU_DEVICE_ORDINAL=*",
+        "ROCR_VISIBLE_DEVICES=*",
+        "ZE_AFFINITY_MASK=*",
+    };
+
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
+        if (fnmatch(patterns[i], variable, 0) == 0)
+            return true;
+    return false;
+}
+
+static void slurm_environment(struct strlist *ret)
+{
+    for (char **e = environ; *e; e++)
+        if (!steers(*e))
+            strlist_addf(ret, "%s", *e);
+}
+
+static void slurm_cancel(const struct start_place *at, int step, struct strlist *ret)
+{
+    strlist_addf(ret, "scancel");
+    strlist_addf(ret, "--quiet");
+    strlist_addf(ret, "%s.%d", slurm_allocation_job(at->slurm, at->group), step);
+}
+
+static enum start_verdict slurm_judge(const struct start_place *at, const struct session *p,
+                                      int code, char *ret, size_t size)
+{
+    static const char prefix[] = "srun: error: ";
+    char last[SESSION_LINE];
+    int n;
+    const char *line = session_last_line(p, &n), *words = last;
+
+    (void)snprintf(last, sizeof last, "%.*s", n, line);
+    if (strncmp(last, prefix, sizeof prefix - 1) == 0)
+        words += sizeof prefix - 1;
+    if (code > 128 && !*words)
+        (void)snprintf(ret, size, "%.100s: srun was killed by signal %d", at->name, code - 128);
+    else
+        (void)snprintf(ret, size, "%.100s: srun: %.300s", at->name,
+                       *words ? words : "it ended before eddis was up, without a word");
+    return START_GIVE_UP;
+}
+
+const struct start_ops start_slurm = {
+    .name = "srun",
+    .summary = "a step of the Slurm allocation",
+    .begins = "srun: starting",
+    .logs_in = true,
+    .is_shared = true,
+    .parent_death_signal = SIGKILL,
+    .argv = slurm_argv,
+    .environment = slurm_environment,
+    .cancel = slurm_cancel,
+    .judge = slurm_judge,
+};

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* start_step.c - begins steps, divides what they say among their nodes, and ends them */
+#include "start_step.h"
+
+#include "lib/base/clock.h"
+#include "lib/base/spawn.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+
+static const int64_t idle_ns = 5 * CLOCK_S;   /* from the end of its last node to its own */
+static const int64_t silent_ns = CLOCK_S;     /* for one of which some node has never answered */
+static const int64_t cancel_ns = 5 * CLOCK_S; /* for Slurm to end one */
+static const int64_t again_ns = 5 * CLOCK_MS; /* between two looks of a wait */
+
+struct start_step {
+    struct starter *s;
+    struct session session; /* srun */
+    int number;             /* in starter.step */
+    int id;                 /* as Slurm has it; -1: not known */
+    int n;
+    int *member;  /* [n] hosts */
+    int *of_task; /* [n] the host of a task; -1: not known */
+    int n_answered;
+    bool asked; /* for its input */
+    bool over;  /* the process has ended ... */
+    bool cut;   /* ... and was killed: nodes may live on */
+    int64_t end_ns;
+};
+
+/* ---- beginning ---- */
+
+static bool same_words(const struct strlist *a, const struct strlist *b)
+{
+    bool same = a->n == b->n;
+
+    for (size_t i = 0; same && i < a->n; i++)
+        same = strcmp(a->item[i], b->item[i]) == 0;
+    return same;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool belongs(const struct start_node *first, const struct start_node *p)
+{
+    return p->stage == START_QUEUED && p->ops == first->ops && p->at.group == first->at.group &&
+           same_text(p->at.host->eddis, first->at.host->eddis) &&
+           same_words(&p->args, &first->args) && same_text(p->session.input, first->session.input);
+}
+
+static void step_free(struct start_step *t)
+{
+    if (!t)
+        return;
+    session_fini(&t->session);
+    free(t->member);
+    free(t->of_task);
+    free(t);
+}
+
+static struct start_step *step_new(struct starter *s, int host)
+{
+    struct start_step *t = calloc(1, sizeof *t), **more;
+
+    if (!t)
+        return NULL;
+    session_init(&t->session);
+    *t = (struct start_step){ .s = s, .session = t->session, .id = -1, .end_ns = CLOCK_NEVER };
+    t->member = calloc((size_t)s->n, sizeof *t->member);
+    t->of_task = calloc((size_t)s->n, sizeof *t->of_task);
+    more = realloc(s->step, (size_t)(s->n_steps + 1) * sizeof *more);
+    if (more)
+        s->step = more;
+    if (!t->member || !t->of_task || !more) {
+        step_free(t);
+        return NULL;
+    }
+    for (int i = host; i < s->n; i++)
+        if (belongs(&s->node[host], &s->node[i])) {
+            t->of_task[t->n] = -1;
+            t->member[t->n++] = i;
+        }
+    t->number = s->n_steps;
+    s->step[s->n_steps++] = t;
+    return t;
+}
+
+static void divide(void *ctx, char *line);
+
+static int begin_process(struct start_step *t, struct eddis_error *err)
+{
+    const struct start_node *first = &t->s->node[t->member[0]];
+    const struct start_place **at = calloc((size_t)t->n, sizeof *at);
+    struct strlist argv = { 0 }, envp = { 0 };
+    struct session_command c = { .logs_in = true,
+                                 .parent_death_signal = first->ops->parent_death_signal };
+    int rc = at ? session_renew(&t->session, first->session.input, err)
+                : eddis_fail(err, -ENOMEM, "no memory to start agents");
+
+    for (int i = 0; rc == 0 && i < t->n; i++)
+        at[i] = &t->s->node[t->member[i]].at;
+    if (rc == 0)
+        rc = first->ops->argv(at, t->n, first->args.item, &argv, err);
+    if (first->ops->environment)
+        first->ops->environment(&envp);
+    if (rc == 0 && (argv.failed || envp.failed))
+        rc = eddis_fail(err, -ENOMEM, "no memory to start agents");
+    c.argv = (const char *const *)argv.item;
+    c.envp = (const char *const *)envp.item;
+    t->session.divide = divide;
+    t->session.ctx = t;
+    if (rc == 0)
+        rc = session_begin(&t->session, &c, err);
+    free(at);
+    strlist_fini(&argv);
+    strlist_fini(&envp);
+    return rc;
+}
+
+static int watch_process(struct start_step *t, struct eddis_error *err)
+{
+    struct session *p = &t->session;
+    int whom = t->s->n + t->number, cause;
+
+    if (p->pidfd >= 0 && queue_watch(t->s, whom, START_WATCH_PID, p->pidfd, EPOLLIN) == 0 &&
+        queue_watch(t->s, whom, START_WATCH_FROM, p->from, EPOLLIN) == 0)
+        return 0;
+    cause = errno;
+    session_kill_alone(p);
+    (void)waitpid(p->pid, NULL, 0);
+    session_forget(p);
+    return eddis_fail(err, -cause, "cannot watch its start: %s", strerror(cause));
+}
+
+void steps_begin(struct starter *s, int host)
+{
+    struct eddis_error err = { 0 };
+    struct start_step *t = step_new(s, host);
+    int rc = t ? begin_process(t, &err) : eddis_fail(&err, -ENOMEM, "no memory to start agents");
+
+    if (rc == 0)
+        rc = watch_process(t, &err);
+    if (!t)
+        queue_failed(s, host, -1, err.text);
+    for (int i = 0; t && i < t->n; i++) {
+        struct start_node *p = &s->node[t->member[i]];
+
+        session_wipe_input(&p->session);
+        p->step = t->number;
+        if (rc == 0)
+            queue_login(s, t->member[i]);
+        else
+            queue_failed(s, t->member[i], -1, err.text);
+    }
+    if (t && rc < 0)
+        t->over = true;
+}
+
+/* ---- what it says ---- */
+
+void steps_answered(struct starter *s, int step)
+{
+    struct start_step *t = s->step[step];
+    struct session *p = &t->session;
+
+    t->n_answered++;
+    if (t->asked)
+        return;
+    t->asked = true;
+    if (!p->input || queue_watch(s, s->n + step, START_WATCH_TO, p->to, EPOLLOUT) < 0)
+        session_wipe_input(p);
+}
+
+/* " 2: words" -> 2 and the words; -1: srun's own. */
+static int read_task(char *line, int n, char **ret)
+{
+    char *s = line + strspn(line, " "), *end;
+    long task = isdigit((unsigned char)*s) ? strtol(s, &end, 10) : -1;
+
+    if (task < 0 || task >= n || *end != ':')
+        return -1;
+    *ret = end + 1 + (end[1] == ' ');
+    return (int)task;
+}
+
+/* "0.1.0 n07 4", behind the first words of a keeper.  Cuts the node off. */
+static void introduce(struct start_step *t, int task, char *words)
+{
+    char *node = strchr(words, ' '), *step = node ? strchr(node + 1, ' ') : NULL;
+
+    if (!step)
+        return;
+    *node++ = *step++ = '\0';
+    for (int i = 0; i < t->n; i++)
+        if (strcasecmp(t->s->node[t->member[i]].at.name, node) == 0)
+            t->of_task[task] = t->member[i];
+    if (isdigit((unsigned char)*step) && strlen(step) < 9)
+        t->id = atoi(step);
+}
+
+static void divide(void *ctx, char *line)
+{
+    static const char keeper[] = "eddis-keeper ", end[] = "eddis-keeper exit ";
+    struct start_step *t = ctx;
+    char *words;
+    int task = read_task(line, t->n, &words), host;
+
+    if (task < 0) {
+        session_take(&t->session, line);
+        return;
+    }
+    if (t->of_task[task] < 0 && strncmp(words, keeper, sizeof keeper - 1) == 0)
+        introduce(t, task, words + sizeof keeper - 1);
+    host = t->of_task[task];
+    if (host < 0) {
+        session_take(&t->session, words);
+    } else if (t->s->node[host].step == t->number) { /* else it was started again meanwhile */
+        if (strncmp(words, end, sizeof end - 1) == 0) {
+            queue_ended(t->s, host, atoi(words + sizeof end - 1));
+            return;
+        }
+        session_take(&t->s->node[host].session, words);
+        queue_hear(t->s, host);
+    }
+}
+
+/* ---- its end ---- */
+
+bool steps_run(const struct starter *s, int step)
+{
+    return !s->step[step]->over;
+}
+
+/* Whether it has ended now. */
+static bool reap(struct start_step *t)
+{
+    int status = 0, code = t->over ? -1 : session_reap(&t->session, false, &status);
+
+    if (code < 0)
+        return false;
+    session_forget(&t->session);
+    session_wipe_input(&t->session);
+    t->over = true;
+    t->cut = WIFSIGNALED(status);
+    for (int i = 0; i < t->n; i++)
+        if (t->s->node[t->member[i]].step == t->number)
+            queue_lost(t->s, t->member[i], code, t->cut, &t->session);
+    return true;
+}
+
+void steps_take(struct starter *s, int step, enum start_watch kind, int64_t now_ns)
+{
+    struct start_step *t = s->step[step];
+
+    (void)now_ns;
+    if (kind == START_WATCH_FROM)
+        session_read(&t->session);
+    else if (kind == START_WATCH_TO)
+        session_write(&t->session);
+    else
+        (void)reap(t);
+}
+
+/* Returns the pid of what ends it, 0: there is none. */
+static pid_t cancel(const struct start_step *t)
+{
+    const struct start_node *first = &t->s->node[t->member[0]];
+    struct strlist argv = { 0 }, envp = { 0 };
+    struct spawn w = { .in = -1, .out = -1, .err = -1 };
+    pid_t pid = 0;
+
+    if (t->id < 0 || !first->ops->cancel) {
+        session_kill_alone(&t->session); /* it is not known by what it goes */
+        return 0;
+    }
+    first->ops->cancel(&first->at, t->id, &argv);
+    first->ops->environment(&envp);
+    w.argv = (const char *const *)argv.item;
+    w.envp = (const char *const *)envp.item;
+    if (argv.failed || envp.failed || spawn_start(&w, &pid, NULL) < 0) {
+        session_kill_alone(&t->session);
+        pid = 0;
+    }
+    strlist_fini(&argv);
+    strlist_fini(&envp);
+    return pid;
+}
+
+static bool is_needed(const struct start_step *t)
+{
+    for (int i = 0; i < t->n; i++) {
+        const struct start_node *p = &t->s->node[t->member[i]];
+
+        if (p->step == t->number && p->stage != START_OVER && p->stage != START_QUEUED)
+            return true;
+    }
+    return false;
+}
+
+int64_t steps_look(struct starter *s, int64_t now_ns)
+{
+    int64_t next_ns = CLOCK_NEVER;
+
+    for (int i = 0; i < s->n_steps; i++) {
+        struct start_step *t = s->step[i];
+
+        if (t->over || is_needed(t))
+            continue;
+        if (t->end_ns == CLOCK_NEVER)
+            t->end_ns = now_ns + idle_ns;
+        if (now_ns >= t->end_ns) {
+            (void)cancel(t); /* who reaps the driver's orphans reaps it, too */
+            t->end_ns = now_ns + idle_ns;
+        }
+        if (t->end_ns < next_ns)
+            next_ns = t->end_ns;
+    }
+    return next_ns;
+}
+
+/* Read and reap until that time, or until it is over. */
+static void await(struct start_step *t, int64_t until_ns)
+{
+    while (!t->over) {
+        session_read(&t->session);
+        if (reap(t) || clock_now_ns() >= until_ns)
+            return;
+        clock_sleep_until_ns(clock_now_ns() + again_ns);
+    }
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void end_step(struct start_step *t, int64_t deadline_ns)
+{
+    static const struct spawn_rung rungs[] = { { 0, 5 * CLOCK_S }, { SIGKILL, CLOCK_S } };
+    pid_t pid = cancel(t);
+
+    if (pid > 0)
+        (void)spawn_stop(pid, rungs, sizeof rungs / sizeof *rungs, NULL, NULL);
+    await(t, earlier(deadline_ns, clock_now_ns() + cancel_ns));
+    session_kill_alone(&t->session);
+    await(t, clock_now_ns() + CLOCK_S);
+}
+
+void steps_clean(struct starter *s, int64_t patience_ns, int64_t deadline_ns)
+{
+    int64_t now_ns = clock_now_ns();
+
+    for (int i = 0; i < s->n_steps; i++) {
+        struct start_step *t = s->step[i];
+        bool silent = t->n_answered < t->n || t->cut;
+        int64_t wait_ns = silent && silent_ns < patience_ns ? silent_ns : patience_ns;
+
+        await(t, clock_after_ns(now_ns, wait_ns));
+        if (t->cut && wait_ns > 0)
+            clock_sleep_until_ns(clock_after_ns(now_ns, wait_ns));
+        if (!t->over || t->cut)
+            end_step(t, deadline_ns);
+        t->cut = false;
+    }
+}
+
+void steps_free(struct starter *s)
+{
+    for (int i = 0; i < s->n_steps; i++)
+        step_free(s->step[i]);
+    free(s->step);
+    s->step = NULL;
+    s->n_steps = 0;
+}

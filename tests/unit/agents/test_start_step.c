@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_start_step.c - one process for several nodes, with scripts in the place of srun and scancel:
+ * what tests/cluster/test_slurm.py cannot have Slurm do
+ */
+#include "agents/driver/start/start.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/strlist.h"
+#include "tests/unit/suite.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { NODES = 3 };
+
+#define MARK "0123456789abcdef0000000000000001"
+
+/* What stands before each script: its words and variables go to files, $dir is the test's folder.
+ */
+#define HEAD                                                                                       \
+    "#!/bin/sh\n"                                                                                  \
+    "dir=${0%/*}; echo \"$$\" >>$dir/pids; echo \"$@\" >>$dir/words; env >>$dir/env\n"
+
+/* Three tasks that come in another order than their nodes. */
+#define UP                                                                                         \
+    "echo '0: eddis-keeper " EDDIS_VERSION " n1 4' >&2\n"                                          \
+    "echo '2: eddis-keeper " EDDIS_VERSION " n0 4' >&2\n"                                          \
+    "echo '1: eddis-keeper " EDDIS_VERSION " n2 4' >&2\n"                                          \
+    "cat >$dir/input\n"
+
+static char root[] = "/tmp/test-step-XXXXXX";
+static struct starter *s;
+static struct slurm_allocation *slurm;
+static struct job_host host[NODES];
+static struct start_event event[NODES]; /* the last of each host */
+static int n_events[NODES];
+
+static void write_script(const char *name, const char *text)
+{
+    char path[64];
+    FILE *out;
+
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    out = fopen(path, "w");
+    ck_assert_ptr_nonnull(out);
+    fprintf(out, "%s%s", HEAD, text);
+    ck_assert_int_eq(fclose(out), 0);
+    ck_assert_int_eq(chmod(path, 0700), 0);
+}
+
+static const char *variable(void *ctx, const char *name)
+{
+    return strlist_value(ctx, name);
+}
+
+static void setup(void)
+{
+    static const char *const set[] = { "SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=n[0-2]", NULL };
+    static char prefix[] = "/nowhere";
+    char path[256];
+    const struct start_options o = { .host = host, .n = NODES, .launch_ns = 60 * CLOCK_S };
+    struct start_options with = o;
+
+    (void)signal(SIGPIPE, SIG_IGN);
+    strcpy(root, "/tmp/test-step-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(root));
+    snprintf(path, sizeof path, "%s:/usr/bin:/bin", root);
+    ck_assert_int_eq(setenv("PATH", path, 1), 0);
+    ck_assert_int_eq(slurm_allocation_read(variable, (void *)(uintptr_t)set, &slurm, NULL), 1);
+    for (int i = 0; i < NODES; i++) {
+        host[i] = (struct job_host){ .host = slurm->node[i].name, .eddis = prefix };
+        n_events[i] = 0;
+    }
+    write_script("scancel", "while read pid; do test $pid = $$ || kill $pid; done <$dir/pids\n");
+    with.slurm = slurm;
+    ck_assert_int_eq(starter_open(&with, &s, NULL), 0);
+}
+
+static void teardown(void)
+{
+    ck_assert_int_eq(starter_clean(s, 0, clock_now_ns() + 20 * CLOCK_S, NULL), 0);
+    starter_close(s);
+    slurm_allocation_free(slurm);
+    ck_assert_int_eq(file_remove_tree(root, NULL), 0);
+}
+
+static void add(int i, const char *mark, const char *input)
+{
+    const char *const args[] = { "--join", "1000000000", "60000000000", mark, NULL };
+
+    ck_assert_int_eq(starter_add(s, i, args, input, clock_now_ns() + 60 * CLOCK_S, NULL), 0);
+}
+
+static void add_all(void)
+{
+    for (int i = 0; i < NODES; i++)
+        add(i, MARK, "secret");
+}
+
+static void turn(void)
+{
+    struct pollfd fd = { .fd = starter_fd(s), .events = POLLIN };
+    struct start_event e;
+
+    (void)poll(&fd, 1, 50);
+    starter_turn(s, clock_now_ns());
+    while (starter_event(s, &e)) {
+        event[e.host] = e;
+        n_events[e.host]++;
+    }
+}
+
+/* Turn until so many events of host i have come. */
+static void wait_event(int i, int n)
+{
+    int64_t end_ns = clock_now_ns() + 60 * CLOCK_S;
+
+    while (n_events[i] < n && clock_now_ns() < end_ns)
+        turn();
+    ck_assert_int_eq(n_events[i], n);
+}
+
+/* Turn until the words of host i are these. */
+static void wait_words(int i, const char *words)
+{
+    int64_t end_ns = clock_now_ns() + 60 * CLOCK_S;
+
+    while (strcmp(starter_words(s, i), words) != 0 && clock_now_ns() < end_ns)
+        turn();
+    ck_assert_str_eq(starter_words(s, i), words);
+}
+
+/* Returns what is in a file of the folder, "" when there is none. */
+static char *text_of(const char *name)
+{
+    cleanup_free char *path = file_join(root, "%s", name);
+    char *text = NULL;
+    size_t n;
+
+    return file_read(path, 1 << 20, &text, &n, NULL) == 0 ? text : strdup("");
+}
+
+static void wait_text(const char *name, const char *part)
+{
+    int64_t end_ns = clock_now_ns() + 60 * CLOCK_S;
+
+    for (;;) {
+        cleanup_free char *text = text_of(name);
+
+        if (strstr(text, part))
+            return;
+        ck_assert_msg(clock_now_ns() < end_ns, "no '%s' in %s: %s", part, name, text);
+        turn();
+    }
+}
+
+static pid_t pid_of_srun(void)
+{
+    cleanup_free char *text = text_of("pids");
+
+    ck_assert_int_gt(atoi(text), 1);
+    return atoi(text);
+}
+
+START_TEST(together)
+{
+    cleanup_free char *words = NULL;
+
+    write_script("srun", UP "echo '2: eddis-agent: hello' >&2\n"
+                            "echo '2: eddis-keeper exit 3' >&2\n"
+                            "while ! test -e $dir/end; do sleep 0.05; done\n"
+                            "echo '0: eddis-keeper exit 0' >&2; echo '1: eddis-keeper exit 0' >&2\n"
+                            "exit 3\n");
+    add_all();
+    wait_event(0, 1); /* of one node alone */
+    ck_assert_int_eq(event[0].type, START_ENDED);
+    ck_assert_int_eq(event[0].code, 3);
+    ck_assert(event[0].swept);
+    ck_assert_str_eq(event[0].text, "agent exited 3: hello");
+    ck_assert_int_eq(n_events[1] + n_events[2], 0);
+    ck_assert_str_eq(starter_words(s, 1), "started");
+    starter_registered(s, 1);
+    starter_registered(s, 2);
+    wait_text("input", "secret");
+    write_script("end", "");
+    wait_event(1, 1);
+    wait_event(2, 1);
+    ck_assert_int_eq(event[1].code, 0);
+    words = text_of("words");
+    ck_assert_ptr_nonnull(strstr(words, "--jobid=7 --overlap "));
+    ck_assert_ptr_nonnull(strstr(words, " --nodes=3 --ntasks=3 --ntasks-per-node=1 "));
+    ck_assert_ptr_nonnull(strstr(words, " --nodelist=n0,n1,n2 "));
+    ck_assert_ptr_nonnull(strstr(words, " /nowhere --join 1000000000 60000000000 " MARK "\n"));
+    ck_assert_ptr_null(strstr(words, "secret"));
+    ck_assert_ptr_null(strstr(words, "het-group"));
+}
+END_TEST
+
+/* A node that is started again has a secret of its own. */
+START_TEST(apart)
+{
+    write_script("srun", "n=; for w; do case $w in --nodelist=*) n=${w#*=};; esac; done\n"
+                         "echo \"0: eddis-keeper " EDDIS_VERSION " $n 5\" >&2\n"
+                         "cat >$dir/input.$n; sleep 60\n");
+    add(0, MARK, "one");
+    add(1, MARK, "two");
+    add(2, "0123456789abcdef0000000000000002", "two");
+    for (int i = 0; i < NODES; i++)
+        wait_words(i, "started");
+    wait_text("input.n0", "one");
+    wait_text("input.n1", "two");
+    wait_text("input.n2", "two");
+}
+END_TEST
+
+START_TEST(cannot_begin)
+{
+    write_script("srun", "echo 'srun: error: Unable to create step for job 7: No' >&2; exit 1\n");
+    add_all();
+    for (int i = 0; i < NODES; i++) {
+        char text[96];
+
+        wait_event(i, 1);
+        ck_assert_int_eq(event[i].type, START_FAILED);
+        snprintf(text, sizeof text, "n%d: srun: Unable to create step for job 7: No", i);
+        ck_assert_str_eq(event[i].text, text);
+    }
+}
+END_TEST
+
+START_TEST(another_version)
+{
+    write_script("srun", "echo '0: eddis-keeper 0.0.1 n1 4' >&2; sleep 60\n");
+    add_all();
+    wait_event(1, 1);
+    ck_assert_int_eq(event[1].type, START_FAILED);
+    ck_assert_str_eq(event[1].text, "node n1 runs eddis 0.0.1 and this is eddis " EDDIS_VERSION
+                                    "; install one version on both");
+    ck_assert_int_eq(n_events[0] + n_events[2], 0);
+}
+END_TEST
+
+/* Its helper may end the step, or may have been killed as well. */
+START_TEST(srun_killed)
+{
+    cleanup_free char *words = NULL;
+
+    write_script("srun", UP "exec sleep 60\n");
+    add_all();
+    for (int i = 0; i < NODES; i++)
+        wait_words(i, "started");
+    starter_registered(s, 0);
+    wait_text("input", "secret");
+    ck_assert_int_eq(kill(-pid_of_srun(), SIGKILL), 0);
+    wait_event(0, 1);
+    ck_assert_int_eq(event[0].type, START_CUT);
+    ck_assert_str_eq(event[0].text, "its srun session has ended");
+    ck_assert_str_eq(starter_words(s, 1), "started, but its srun session has ended");
+    ck_assert_int_eq(starter_clean(s, 0, clock_now_ns() + 20 * CLOCK_S, NULL), 0);
+    words = text_of("words");
+    ck_assert_ptr_nonnull(strstr(words, "--quiet 7.4\n"));
+}
+END_TEST
+
+/* What does not end by itself is ended by its number, so that Slurm sees to its tasks. */
+START_TEST(ended_by_number)
+{
+    write_script("srun", UP "exec sleep 60\n");
+    add_all();
+    for (int i = 0; i < NODES; i++)
+        wait_words(i, "started");
+    wait_text("input", "secret");
+    ck_assert_int_eq(starter_clean(s, 0, clock_now_ns() + 20 * CLOCK_S, NULL), 0);
+    wait_text("words", "--quiet 7.4\n");
+    ck_assert_int_eq(kill(pid_of_srun(), 0), -1);
+}
+END_TEST
+
+START_TEST(variables)
+{
+    cleanup_free char *env = NULL;
+
+    ck_assert_int_eq(setenv("SLURM_NTASKS", "12", 1), 0);
+    ck_assert_int_eq(setenv("SLURM_CPUS_PER_TASK", "4", 1), 0);
+    ck_assert_int_eq(setenv("SLURM_EXACT", "1", 1), 0);
+    ck_assert_int_eq(setenv("CUDA_VISIBLE_DEVICES", "3", 1), 0);
+    ck_assert_int_eq(setenv("SLURM_CONF", "/c", 1), 0);
+    ck_assert_int_eq(setenv("SLURM_ARRAY_TASK_ID", "5", 1), 0);
+    write_script("srun", UP "sleep 60\n");
+    add_all();
+    wait_words(0, "started");
+    env = text_of("env");
+    ck_assert_ptr_null(strstr(env, "SLURM_NTASKS="));
+    ck_assert_ptr_null(strstr(env, "SLURM_CPUS_PER_TASK="));
+    ck_assert_ptr_null(strstr(env, "SLURM_EXACT="));
+    ck_assert_ptr_null(strstr(env, "CUDA_VISIBLE_DEVICES="));
+    ck_assert_ptr_nonnull(strstr(env, "SLURM_CONF=/c\n"));
+    ck_assert_ptr_nonnull(strstr(env, "SLURM_ARRAY_TASK_ID=5\n"));
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, together);
+    tcase_add_test(tc, apart);
+    tcase_add_test(tc, cannot_begin);
+    tcase_add_test(tc, another_version);
+    tcase_add_test(tc, srun_killed);
+    tcase_add_test(tc, ended_by_number);
+    tcase_add_test(tc, variables);
+}
+
+SUITE_MAIN("start_step", add_tests)
