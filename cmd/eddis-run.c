@@ -360,6 +360,7 @@ static int run_job(struct run *r)
         .folder = r->launches ? &r->folder : NULL,
         .runtime_dir = getenv("XDG_RUNTIME_DIR"),
         .env = (const char *const *)r->q.env.at,
+        .slurm = r->q.slurm,
         .plan_path = r->q.plan_path,
         .measure_equal = r->q.measure_equal,
         .plan_only = r->q.dry_run,

@@ -3,6 +3,7 @@
 #include "run_job.h"
 
 #include "cmd/preflight.h"
+#include "cmd/run_allocation.h"
 #include "cmd/run_find.h"
 #include "cmd/run_resume.h"
 #include "lib/base/cleanup.h"
@@ -475,6 +476,10 @@ int run_request_read(int argc, char **argv, struct run_request *ret, struct eddi
             if (rc == 0)
                 rc = set_keys(&w, &r, err);
             if (rc == 0)
+                rc = run_allocation(r.job, !w.file && !w.command, &r.slurm, err);
+            if (rc == 0 && r.slurm)
+                rc = job_check(r.job, err);
+            if (rc == 0)
                 rc = run_env_pass(&r.env, r.job, environ, err);
             if (rc == 0)
                 rc = preflight_check(r.job, err);
@@ -490,6 +495,7 @@ int run_request_read(int argc, char **argv, struct run_request *ret, struct eddi
 void run_request_fini(struct run_request *r)
 {
     job_free(r->job);
+    slurm_allocation_free(r->slurm);
     run_env_fini(&r->env);
     free(r->plan_path);
     *r = (struct run_request){ 0 };

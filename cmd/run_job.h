@@ -8,6 +8,7 @@
 #include "cmd/run_env.h"
 #include "lib/base/error.h"
 #include "lib/model/job.h"
+#include "lib/model/slurm.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,6 +17,7 @@ extern const struct option_table run_options;
 
 struct run_request {
     struct job *job;
+    struct slurm_allocation *slurm; /* that the job's nodes are of; NULL: of none */
     struct run_env env;
     char *plan_path;     /* owned; NULL: make one */
     const char *job_dir; /* borrowed from argv */

@@ -140,6 +140,15 @@ static void hear_hello(struct driver *d, const struct inbox_item *i, int64_t now
     state_not_started(&d->run.state, i->agent, err.text, now_ns);
 }
 
+/* Whose secret somebody else has is no job to go on with. */
+static void hear_join(struct driver *d, const struct inbox_item *i, int64_t now_ns)
+{
+    struct eddis_error err = { 0 };
+
+    if (admission_hear(&d->registration.admission, i, &err) < 0)
+        state_fail(&d->run.state, "start", 3, err.text, now_ns);
+}
+
 static void refuse_given_up(const struct inbox_item *i)
 {
     http_reply_error(i->x, 409, "this agent was given up");
@@ -252,6 +261,9 @@ void dispatch_item(struct driver *d, struct inbox_item *i)
     switch (i->type) {
     case INBOX_HELLO:
         hear_hello(d, i, now_ns);
+        break;
+    case INBOX_JOIN:
+        hear_join(d, i, now_ns);
         break;
     case INBOX_POLL:
         hear_poll(d, i, now_ns);

@@ -92,10 +92,11 @@ static int open_listeners(struct driver *d, struct eddis_error *err)
 {
     char address[HTTP_MAX_BASES][LISTENERS_ADDRESS], door[JOB_DOOR_PATH] = "";
     struct listeners_options o = { .n_agents = d->run.n_agents,
+                                   .n_doors = admission_doors(&d->run),
                                    .address = (const char(*)[LISTENERS_ADDRESS])address,
                                    .lease_ns = d->run.o->job->timeouts.lease_ns,
                                    .path = door };
-    int rc = inbox_open(&d->inbox, err);
+    int rc = inbox_open(d->run.n_agents, &d->inbox, err);
 
     if (rc == 0)
         rc = o.n_addresses = addresses_find(d->run.o->job, address, err);

@@ -14,6 +14,7 @@
 #include "lib/model/job.h"
 #include "lib/model/plan.h"
 #include "lib/model/profile.h"
+#include "lib/model/slurm.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,10 +51,11 @@ struct driver_options {
     const struct job_folder *folder; /* NULL: nothing will be launched and nothing is kept */
     const char *runtime_dir;         /* $XDG_RUNTIME_DIR; NULL: none */
     const char *const *env;          /* NULL-ended "NAME=VALUE" over the job's own; NULL: none */
-    const char *plan_path;           /* replay this plan; NULL: make one */
-    int64_t measure_equal;           /* steps under an equal split first; 0: none */
-    bool plan_only;                  /* end behind the plan */
-    bool profile_only;               /* end before it: planned is called with p NULL */
+    const struct slurm_allocation *slurm; /* that the job's hosts are of; NULL: of none */
+    const char *plan_path;                /* replay this plan; NULL: make one */
+    int64_t measure_equal;                /* steps under an equal split first; 0: none */
+    bool plan_only;                       /* end behind the plan */
+    bool profile_only;                    /* end before it: planned is called with p NULL */
     bool check_only; /* end where training would begin: a generation that was prepared and checked
                       * is stopped instead of started, and the job ends with reason "ok" */
     struct driver_view view;

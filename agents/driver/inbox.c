@@ -15,9 +15,10 @@ struct inbox {
     struct inbox_item *first, **last;
     bool shut;
     int fd;
+    int n_agents;
 };
 
-int inbox_open(struct inbox **ret, struct eddis_error *err)
+int inbox_open(int n_agents, struct inbox **ret, struct eddis_error *err)
 {
     struct inbox *b = calloc(1, sizeof *b);
 
@@ -32,6 +33,7 @@ int inbox_open(struct inbox **ret, struct eddis_error *err)
     }
     pthread_mutex_init(&b->lock, NULL);
     b->last = &b->first;
+    b->n_agents = n_agents;
     *ret = b;
     return 0;
 }
@@ -197,6 +199,18 @@ static int agent_request(const struct http_request *q, struct inbox_item *i,
     return 404;
 }
 
+/* Who is to join may ask for a brief, and nothing else. */
+static int join_request(const struct http_request *q, struct inbox_item *i, struct eddis_error *err)
+{
+    i->type = INBOX_JOIN;
+    i->agent = q->who;
+    if (strcmp(q->path, "/v1/join") != 0 || strcmp(q->method, "POST") != 0) {
+        eddis_fail(err, -EPERM, "who is to join asks for a brief only");
+        return 403;
+    }
+    return join_parse(q->body, q->body_n, &i->join, err) < 0 ? 400 : 0;
+}
+
 static int person_post(const struct http_request *q, struct inbox_item *i, struct eddis_error *err)
 {
     bool stop = strcmp(q->path, "/v1/job/stop") == 0;
@@ -280,7 +294,9 @@ static void take(struct inbox *b, const struct http_request *q, struct http_exch
 
 void inbox_handle_agent(void *ctx, const struct http_request *q, struct http_exchange *x)
 {
-    take(ctx, q, x, agent_request);
+    const struct inbox *b = ctx;
+
+    take(ctx, q, x, q->who < b->n_agents ? agent_request : join_request);
 }
 
 void inbox_handle_person(void *ctx, const struct http_request *q, struct http_exchange *x)

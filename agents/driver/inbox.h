@@ -9,12 +9,15 @@
 #define EDDIS_AGENTS_DRIVER_INBOX_H
 
 #include "agents/protocol/protocol.h"
+#include "agents/protocol/protocol_join.h"
 #include "lib/base/error.h"
 #include "lib/http/server.h"
 
 #include <stdint.h>
 
-/* Numbers of people's tokens; those of agents are the agents' numbers. */
+/* Numbers of people's tokens; those of agents are the agents' numbers, and what is behind them is
+ * of those who are to join.
+ */
 enum inbox_person {
     PERSON_READER, /* may read */
     PERSON_OWNER,  /* may stop the job, too */
@@ -23,6 +26,7 @@ enum inbox_person {
 
 enum inbox_type {
     INBOX_HELLO,
+    INBOX_JOIN, /* agent is the number of a token behind the agents' own */
     INBOX_POLL,
     INBOX_REPORT,
     INBOX_STOP, /* of the owner */
@@ -43,13 +47,14 @@ struct inbox_item {
     int64_t after;
     int rank; /* of INBOX_LOGS */
     struct hello hello;
+    struct join join;
     struct report *report;   /* owned */
     struct http_exchange *x; /* to be answered by whoever takes the item */
 };
 
 struct inbox;
 
-int inbox_open(struct inbox **ret, struct eddis_error *err);
+int inbox_open(int n_agents, struct inbox **ret, struct eddis_error *err);
 
 /* Borrow the descriptor that is readable when something may have come. */
 int inbox_fd(const struct inbox *b);

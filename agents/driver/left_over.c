@@ -113,6 +113,7 @@ int left_over_end(struct job_run *r, int stop, struct eddis_error *err)
         const struct host_cleanup c = { .start = { .host = job->n_hosts ? o.host : NULL,
                                                    .n = o.n,
                                                    .ssh = &job->ssh,
+                                                   .slurm = r->o->slurm,
                                                    .launch_ns = most_ns },
                                         .job_id = "",
                                         .mark = o.marks,

@@ -74,7 +74,7 @@ int listeners_open(struct listeners *d, const struct listeners_options *o, struc
 
     if (rc == 0) {
         (void)snprintf(d->pin, sizeof d->pin, "%s", http_key_pin(key));
-        rc = http_tokens_new(o->n_agents, &d->agent_tokens, err);
+        rc = http_tokens_new(o->n_agents + o->n_doors, &d->agent_tokens, err);
     }
     if (rc == 0)
         rc = http_tokens_new(N_PERSONS, &d->person_tokens, err);

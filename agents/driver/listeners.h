@@ -24,6 +24,7 @@ enum { LISTENERS_ADDRESS = 16, LISTENERS_URL = 64 };
 struct listeners_options {
     struct inbox *inbox;
     int n_agents;
+    int n_doors;                              /* tokens behind those of the agents (admission.h) */
     const char (*address)[LISTENERS_ADDRESS]; /* [n_addresses] for agents */
     int n_addresses;
     int64_t lease_ns;

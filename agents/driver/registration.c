@@ -24,25 +24,76 @@ static const int64_t clean_ns = 10 * CLOCK_S, kill_ns = 5 * CLOCK_S;
 
 /* ---- starting ---- */
 
+/* What eddis-keeper is told at a start. */
+struct start_words {
+    char lease[32], wait[32], mark[NODE_IDENTITY_DIGITS + 1];
+    const char *args[6]; /* NULL-ended */
+    char *input;
+};
+
+/* Of nodes that are started together the names are part of their identities. */
+static int make_identity(struct registration *r, int agent, struct eddis_error *err)
+{
+    struct node_identity *id = &r->run->agent[agent].identity;
+    bool shared = starter_group(r->starter, agent) >= 0;
+    int rc;
+
+    if (id->mark[0])
+        return node_identity_next(id, err);
+    if (shared && r->stem[0]) {
+        (void)node_identity_read(r->stem, id);
+        rc = 0;
+    } else {
+        rc = node_identity_make(id, err);
+    }
+    if (rc < 0 || !shared)
+        return rc;
+    memcpy(r->stem, id->mark, sizeof r->stem);
+    node_identity_name(id, starter_host(r->starter, agent));
+    return 0;
+}
+
+/* first: all nodes are being started. */
+static int make_words(struct registration *r, int agent, int64_t deadline_ns, bool first,
+                      struct start_words *w, struct eddis_error *err)
+{
+    const struct job *job = r->run->o->job;
+    struct node_identity id = r->run->agent[agent].identity;
+    int group = starter_group(r->starter, agent), n = 0;
+
+    *w = (struct start_words){ .input = NULL };
+    (void)snprintf(w->lease, sizeof w->lease, "%" PRId64, job->timeouts.lease_ns);
+    (void)snprintf(w->wait, sizeof w->wait, "%" PRId64, job->timeouts.launch_ns);
+    if (group >= 0) {
+        node_identity_unname(&id);
+        w->args[n++] = "--join";
+    }
+    memcpy(w->mark, id.mark, sizeof w->mark);
+    w->args[n++] = w->lease;
+    if (group >= 0)
+        w->args[n++] = w->wait;
+    w->args[n++] = w->mark;
+    if (group < 0)
+        return brief_make(r->run, agent, r->listeners, r->log_marker, &w->input, err);
+    return admission_invite(&r->admission, agent, first ? group : -1, deadline_ns, &w->input, err);
+}
+
 /* Start the agent of a host, the first time or again; it has to register by deadline_ns. */
-static int start_agent(struct registration *r, int agent, int64_t deadline_ns,
+static int start_agent(struct registration *r, int agent, int64_t deadline_ns, bool first,
                        struct eddis_error *err)
 {
     struct run_agent *a = &r->run->agent[agent];
-    char lease[32], *brief = NULL;
-    const char *const args[] = { lease, a->identity.mark, NULL };
-    int rc = a->identity.mark[0] ? node_identity_next(&a->identity, err)
-                                 : node_identity_make(&a->identity, err);
+    struct start_words w = { .input = NULL };
+    int rc = make_identity(r, agent, err);
 
     starter_drop(r->starter, agent);
     orders_fini(&a->orders);
     a->pid = 0;
     a->sequence = 0;
-    (void)snprintf(lease, sizeof lease, "%" PRId64, r->run->o->job->timeouts.lease_ns);
     if (rc == 0) /* one that was given up may have stayed alive: it speaks for nobody now */
         rc = http_tokens_renew(r->listeners->agent_tokens, agent, err);
     if (rc == 0)
-        rc = brief_make(r->run, agent, r->listeners, r->log_marker, &brief, err);
+        rc = make_words(r, agent, deadline_ns, first, &w, err);
     if (rc == 0 && r->run->o->folder) {
         cleanup_free char *line =
             starter_record(r->starter, agent, r->run->o->folder->id, &a->identity);
@@ -50,10 +101,10 @@ static int start_agent(struct registration *r, int agent, int64_t deadline_ns,
         journal_line(&r->run->journal, JOB_NODES_FILE, line);
     }
     if (rc == 0)
-        rc = starter_add(r->starter, agent, args, brief, deadline_ns, err);
-    if (brief)
-        explicit_bzero(brief, strlen(brief));
-    free(brief);
+        rc = starter_add(r->starter, agent, w.args, w.input, deadline_ns, err);
+    if (w.input)
+        explicit_bzero(w.input, strlen(w.input));
+    free(w.input);
     return rc;
 }
 
@@ -63,14 +114,20 @@ int registration_open(struct registration *r, struct eddis_error *err)
     const struct start_options o = { .host = job->n_hosts ? job->host : NULL,
                                      .n = r->run->n_agents,
                                      .ssh = &job->ssh,
+                                     .slurm = r->run->o->slurm,
                                      .launch_ns = job->timeouts.launch_ns };
     int rc = starter_open(&o, &r->starter, err);
 
+    r->admission =
+        (struct admission){ .run = r->run, .listeners = r->listeners, .log_marker = r->log_marker };
+    if (rc == 0)
+        rc = admission_open(&r->admission, err);
     r->waiting_ns = r->run->begun_ns + 2 * CLOCK_S;
     for (int i = 0; rc == 0 && i < r->run->n_agents; i++)
         r->run->state.agent[i].remote = !starter_is_local(r->starter, i);
     for (int i = 0; rc == 0 && i < r->run->n_agents; i++)
-        rc = start_agent(r, i, clock_after_ns(r->run->begun_ns, job->timeouts.launch_ns), err);
+        rc =
+            start_agent(r, i, clock_after_ns(r->run->begun_ns, job->timeouts.launch_ns), true, err);
     return rc;
 }
 
@@ -81,7 +138,7 @@ static void revive(struct registration *r, int agent)
     struct eddis_error err = { 0 };
 
     job_run_say(r->run, JOB_EVENT_START_AGAIN, agent, -1, "");
-    if (start_agent(r, agent, deadline_ns, &err) < 0)
+    if (start_agent(r, agent, deadline_ns, false, &err) < 0)
         state_not_started(&r->run->state, agent, err.text, clock_now_ns());
 }
 
@@ -153,6 +210,7 @@ int registration_hello(struct registration *r, const struct inbox_item *i, int64
     (void)snprintf(a->log_dir, sizeof a->log_dir, "%s", h->log_dir);
     memcpy(run->state.agent[i->agent].machine, h->machine, sizeof h->machine);
     starter_registered(r->starter, i->agent);
+    admission_registered(&r->admission, i->agent);
     http_reply(i->x, 200, "{}");
     job_run_say(run, JOB_EVENT_REGISTERED, i->agent, -1, "");
     state_registered(&run->state, i->agent, host, now_ns);
@@ -304,6 +362,8 @@ static bool on_action(void *self, const struct action *a)
         revive(self, a->agent);
     else if (a->type == ACTION_BYE)
         registration_bye(self);
+    else if (a->type == ACTION_START)
+        admission_shut(&((struct registration *)self)->admission);
     else
         kill_left_over(self);
     return false;
@@ -314,6 +374,7 @@ static void tick(void *self, int64_t now_ns)
     struct registration *r = self;
 
     say_refused(r);
+    admission_tick(&r->admission, now_ns);
     for (int i = 0; i < r->run->n_agents; i++)
         orders_tick(&r->run->agent[i].orders, now_ns);
 }
@@ -325,4 +386,5 @@ const struct subject_ops registration_ops = { .on_event = on_event,
 void registration_close(struct registration *r)
 {
     starter_close(r->starter);
+    admission_close(&r->admission);
 }

@@ -3,6 +3,7 @@
 #ifndef EDDIS_AGENTS_DRIVER_REGISTRATION_H
 #define EDDIS_AGENTS_DRIVER_REGISTRATION_H
 
+#include "admission.h"
 #include "inbox.h"
 #include "job_run.h"
 #include "listeners.h"
@@ -15,9 +16,11 @@ struct registration {
     struct listeners *listeners; /* where agents are to come to */
     const char *log_marker;      /* file by which they see that they share the folder of logs */
     struct starter *starter;
-    struct eddis_error unreadable; /* the text of a profile's event that became a failure */
-    char waiting[512];             /* whom the start waits for, as it was said last */
-    int64_t waiting_ns;            /* when it may be said again */
+    struct admission admission;
+    char stem[NODE_IDENTITY_DIGITS + 1]; /* of the marks of nodes that are started together; "" */
+    struct eddis_error unreadable;       /* the text of a profile's event that became a failure */
+    char waiting[512];                   /* whom the start waits for, as it was said last */
+    int64_t waiting_ns;                  /* when it may be said again */
 };
 
 /* What became of a start. */

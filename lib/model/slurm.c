@@ -43,7 +43,7 @@ struct list {
 const struct slurm_node *slurm_allocation_find(const struct slurm_allocation *a, const char *name)
 {
     for (size_t i = 0; i < a->n; i++)
-        if (strcasecmp(a->node[i].name, name) == 0)
+        if (strcmp(a->node[i].name, name) == 0)
             return &a->node[i];
     return NULL;
 }
@@ -284,7 +284,7 @@ static int is_step(const struct variables *v, struct eddis_error *err)
     if (whole(get(v, "SLURM_PROCID"), &task) && task > 0)
         return eddis_fail(err, -EINVAL,
                           "this is task %lld of a step, and its task 0 starts the workers of all "
-                          "nodes; start eddis-run once: srun -n1, or without srun",
+                          "nodes; start eddis-run itself, without srun",
                           (long long)task);
     return get(v, "SLURM_STEP_NODELIST") != NULL;
 }

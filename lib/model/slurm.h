@@ -40,7 +40,7 @@ typedef const char *slurm_variable_fn(void *ctx, const char *name);
 int slurm_allocation_read(slurm_variable_fn *variable, void *ctx, struct slurm_allocation **ret,
                           struct eddis_error *err);
 
-/* Borrow the node of this name; NULL: it is not in the allocation. */
+/* Borrow the node of exactly this name; NULL: it is not in the allocation. */
 const struct slurm_node *slurm_allocation_find(const struct slurm_allocation *a, const char *name);
 
 /* Borrow the number by which the steps of a group go. */

@@ -19,7 +19,7 @@
 #include <string.h>
 
 /* Whose token a request carries. */
-enum who { AGENT_1, READER, OWNER, N_WHO };
+enum who { AGENT_1, GUEST, READER, OWNER, N_WHO };
 
 struct fixture {
     struct inbox *b;
@@ -41,14 +41,17 @@ static void connect_to(struct fixture *f, enum who who, const char *url, const c
 static void begin(struct fixture *f)
 {
     static const char address[][LISTENERS_ADDRESS] = { "127.0.0.1" };
-    struct listeners_options o = { .n_agents = 2, .address = address, .n_addresses = 1 };
+    struct listeners_options o = {
+        .n_agents = 2, .n_doors = 1, .address = address, .n_addresses = 1
+    };
     struct eddis_error err = { 0 };
 
     *f = (struct fixture){ 0 };
-    ck_assert_int_eq(inbox_open(&f->b, NULL), 0);
+    ck_assert_int_eq(inbox_open(2, &f->b, NULL), 0);
     o.inbox = f->b;
     ck_assert_msg(listeners_open(&f->d, &o, &err) == 0, "%s", err.text);
     connect_to(f, AGENT_1, f->d.url[0], f->d.pin, f->d.agent_tokens, 1);
+    connect_to(f, GUEST, f->d.url[0], f->d.pin, f->d.agent_tokens, 2);
     connect_to(f, READER, f->d.people_url, NULL, f->d.person_tokens, PERSON_READER);
     connect_to(f, OWNER, f->d.people_url, NULL, f->d.person_tokens, PERSON_OWNER);
 }
@@ -100,6 +103,8 @@ static void wait_answer(struct fixture *f, enum who who, struct answer *a)
         (void)http_client_wait(f->c[who], NULL, 0, CLOCK_NEVER, NULL);
 }
 
+#define NONCE "0123456789abcdef0123456789abcdef"
+
 static const struct {
     enum who who;
     const char *path, *body; /* NULL: GET */
@@ -116,6 +121,16 @@ static const struct {
     { READER, "/metrics", NULL, 0, INBOX_METRICS },
     { OWNER, "/v1/job", NULL, 0, INBOX_JOB },
     { OWNER, "/v1/job/stop", "", 0, INBOX_STOP },
+    { GUEST, "/v1/join", "{\"node\":\"n1\",\"nonce\":\"" NONCE "\"}", 0, INBOX_JOIN },
+    /* who is to join does nothing else */
+    { GUEST, "/v1/join", NULL, 403, 0 },
+    { GUEST, "/v1/join", "{\"node\":\"n1\",\"nonce\":\"x\"}", 400, 0 },
+    { GUEST, "/v1/join", "{\"node\":\"\",\"nonce\":\"" NONCE "\"}", 400, 0 },
+    { GUEST, "/v1/agents/2/orders?after=0", NULL, 403, 0 },
+    { GUEST, "/v1/agents/1/orders?after=0", NULL, 403, 0 },
+    { GUEST, "/v1/agents", "{}", 403, 0 },
+    { GUEST, "/v1/job", NULL, 403, 0 },
+    { AGENT_1, "/v1/join", "{\"node\":\"n1\",\"nonce\":\"" NONCE "\"}", 404, 0 },
     /* not each other's rooms */
     { AGENT_1, "/v1/job", NULL, 404, 0 },
     { AGENT_1, "/v1/job/stop", "", 404, 0 },

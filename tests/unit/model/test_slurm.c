@@ -106,7 +106,7 @@ static const struct bad {
       "SLURM_HET_SIZE='999999' is no number of groups" },
     { { JOB, "SLURM_JOB_NODELIST=a,b", "SLURM_STEP_ID=0", "SLURM_PROCID=1" },
       "this is task 1 of a step, and its task 0 starts the workers of all nodes; start eddis-run "
-      "once: srun -n1, or without srun" },
+      "itself, without srun" },
     { { JOB, "SLURM_JOB_NODELIST=a", "SLURM_STEP_ID=0", "SLURM_STEP_NODELIST=b" },
       "SLURM_STEP_NODELIST names 'b', which is not in the allocation 12" },
 };
@@ -146,7 +146,8 @@ START_TEST(found_by_name)
 
     ck_assert_int_eq(slurm_allocation_read(variable, (void *)(uintptr_t)set, &a, NULL), 1);
     ck_assert_ptr_eq(slurm_allocation_find(a, "n1"), &a->node[1]);
-    ck_assert_ptr_eq(slurm_allocation_find(a, "x7"), &a->node[2]);
+    ck_assert_ptr_eq(slurm_allocation_find(a, "X7"), &a->node[2]);
+    ck_assert_ptr_null(slurm_allocation_find(a, "x7"));
     ck_assert_ptr_null(slurm_allocation_find(a, "n"));
     slurm_allocation_free(a);
 }

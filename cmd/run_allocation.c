@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_allocation.c - reads Slurm's variables, and holds the job's nodes against them */
+#include "run_allocation.h"
+
+#include "lib/base/strbuf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMED = 8 }; /* nodes that a sentence names */
+
+static const char *variable(void *ctx, const char *name)
+{
+    (void)ctx;
+    return getenv(name);
+}
+
+/* Append names of the allocation's nodes, at most so many. */
+static void add_names(const struct slurm_allocation *a, size_t most, struct strbuf *b)
+{
+    for (size_t i = 0; i < a->n && i < most; i++)
+        strbuf_addf(b, "%s%s", i ? "," : "", a->node[i].name);
+    if (a->n > most)
+        strbuf_addf(b, " and %zu more", a->n - most);
+}
+
+static int take_all(struct job *job, const struct slurm_allocation *a, struct eddis_error *err)
+{
+    struct strbuf names = { 0 };
+    int rc;
+
+    add_names(a, a->n, &names);
+    rc = names.failed
+             ? eddis_fail(err, -ENOMEM, "no memory for the nodes of the allocation")
+             : job_set_text(job, "nodes", strbuf_text(&names), "the Slurm allocation", err);
+    strbuf_fini(&names);
+    return rc;
+}
+
+static int refuse(const struct job *job, const struct slurm_allocation *a, const char *host,
+                  struct eddis_error *err)
+{
+    struct strbuf names = { 0 };
+    char origin[256];
+    int rc;
+
+    job_origin_text(job, job->hostfile ? "hostfile" : "nodes", origin, sizeof origin);
+    add_names(a, NAMED, &names);
+    rc = eddis_fail(err, -EINVAL,
+                    "%s: node \"%.60s\" is not in the Slurm allocation %s, which has %.150s; name "
+                    "nodes of these, or none for all of them",
+                    origin, host, a->job, strbuf_text(&names));
+    strbuf_fini(&names);
+    return rc;
+}
+
+int run_allocation(struct job *job, bool resumed, struct slurm_allocation **ret,
+                   struct eddis_error *err)
+{
+    struct slurm_allocation *a = NULL;
+    int rc = slurm_allocation_read(variable, NULL, &a, err);
+
+    if (rc <= 0) {
+        *ret = NULL;
+        return rc;
+    }
+    rc = 0;
+    if (!job->n_hosts || (resumed && job_origin(job, "nodes").kind == JOB_FILE))
+        rc = take_all(job, a, err);
+    for (size_t i = 0; rc == 0 && i < job->n_hosts; i++)
+        if (!slurm_allocation_find(a, job->host[i].host))
+            rc = refuse(job, a, job->host[i].host, err);
+    if (rc < 0) {
+        slurm_allocation_free(a);
+        return rc;
+    }
+    *ret = a;
+    return 0;
+}
