@@ -186,6 +186,13 @@ class Groups:
             return read(state) == want
         await_true(f"'{host}' to be {want.lower()}", there)
 
+    def thaw_below(self):
+        """Groups that programs in the hosts have made and stopped: who made them may be dead."""
+        for below, _, files in os.walk(self.base.get("freezer", "/nope")):
+            for name, thawed in (("freezer.state", "THAWED"), ("cgroup.freeze", "0")):
+                if name in files and read(os.path.join(below, name)) != thawed:
+                    write(os.path.join(below, name), thawed)
+
     def remove(self):
         """All of it, also groups that programs in the hosts have made below; processes are gone."""
         for folder in set(self.base.values()):
