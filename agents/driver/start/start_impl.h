@@ -111,6 +111,9 @@ void queue_failed(struct starter *s, int host, int code, const char *text);
 void queue_ended(struct starter *s, int host, int code);
 void queue_lost(struct starter *s, int host, int code, bool cut, const struct session *p);
 
+/* start_ssh.c: say that there is no eddis on that node. */
+void start_say_missing(const struct start_place *at, char *ret, size_t size);
+
 /* start_ssh.c: the words of a shell that finds eddis-keeper below a prefix, $1. */
 extern const char start_find_keeper[];
 

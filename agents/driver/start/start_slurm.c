@@ -20,6 +20,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* As the shell has it that looks for eddis below a prefix. */
+enum { EXIT_NOT_FOUND = 127, EXIT_NOT_EXECUTABLE = 126 };
+
 /* Every option is given: what is left out is read from variables that sbatch or a user has set. */
 static void add_options(const struct start_place *at, int n, struct strlist *ret)
 {
@@ -167,7 +170,9 @@ static enum start_verdict slurm_judge(const struct start_place *at, const struct
     (void)snprintf(last, sizeof last, "%.*s", n, line);
     if (strncmp(last, prefix, sizeof prefix - 1) == 0)
         words += sizeof prefix - 1;
-    if (code > 128 && !*words)
+    if (code == EXIT_NOT_FOUND || code == EXIT_NOT_EXECUTABLE || strstr(p->said, "execve()"))
+        start_say_missing(at, ret, size);
+    else if (code > 128 && !*words)
         (void)snprintf(ret, size, "%.100s: srun was killed by signal %d", at->name, code - 128);
     else
         (void)snprintf(ret, size, "%.100s: srun: %.300s", at->name,

@@ -141,7 +141,7 @@ static bool says_not_found(const char *said)
     return strcasestr(said, "not found") || strstr(said, "No such file or directory");
 }
 
-static void say_missing(const struct start_place *at, char *ret, size_t size)
+void start_say_missing(const struct start_place *at, char *ret, size_t size)
 {
     const char *prefix = at->host->eddis;
     char keeper[PATH_MAX] = "", real[PATH_MAX];
@@ -171,7 +171,7 @@ static enum start_verdict ssh_judge(const struct start_place *at, const struct s
     }
     if (code == EXIT_NOT_FOUND || code == EXIT_NOT_EXECUTABLE ||
         (code == 1 && says_not_found(p->said)))
-        say_missing(at, ret, size);
+        start_say_missing(at, ret, size);
     else if (code == EXIT_SSH)
         (void)snprintf(ret, size, "%.100s: ssh: %.300s", at->name,
                        *last ? last : "the login failed without a word");
