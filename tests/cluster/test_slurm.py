@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_slurm.py BUILD [CASE ...] - jobs inside allocations of a real Slurm, on hosts of tests/lab.
+
+salloc's shell is on `login`, which is no node of Slurm's; a batch script is on its first node.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from cases import run, skip_all
+from lab import HOME, LOGIN, Cluster, comm, command_line, hosts
+from node import PATIENCE, wait_for
+from slurmlab import Slurm, check_programs
+
+BUILD = os.path.realpath(sys.argv[1])
+RUN = os.path.join(BUILD, "cmd/eddis-run")
+TRAIN = os.path.join(BUILD, "cmd/eddis-train")
+LEASE = 3
+OURS = ("eddis-run", "eddis-keeper", "eddis-agent", "eddis-rank", "eddis-train", "srun", "mpirun", "orted", "tell")
+DATA = "0,1,2\n1,2,1\n" * 200
+
+# What a rank knows of where it is, one line each.
+TELL = """#!/bin/sh
+echo "$RANK $SLURMD_NODENAME job=$SLURM_JOB_ID proc=$SLURM_PROCID step=$SLURM_STEP_ID tasks=$SLURM_NTASKS \
+cuda=$CUDA_VISIBLE_DEVICES mine=$MINE" >>$1
+"""
+
+
+def there(*words):
+    """The words that run these in the folder that all hosts share."""
+    return ["/bin/sh", "-c", 'cd ~/shared && exec "$@"', "sh", *words]
+
+
+class Site(Cluster):
+    def __enter__(self):
+        super().__enter__()
+        try:
+            self.slurm = Slurm(self.lab, gres={"node2": "gpu:2"})
+            self.slurm.up()
+        except BaseException:
+            self.lab.down()
+            raise
+        with open(self.shared + "/tell", "w") as f:
+            f.write(TELL)
+        os.chmod(self.shared + "/tell", 0o755)
+        with open(self.shared + "/data.csv", "w") as f:
+            f.write(DATA)
+        return self
+
+    def eddis(self, *words):
+        """The words of an eddis-run whose job is in the shared folder, and where that is."""
+        self.jobs += 1
+        place = f"{HOME}/shared/job-{self.jobs}"
+        return [RUN, "--job-dir", place, "--set", f"timeouts.lease={LEASE}s", "--set", f"timeouts.node_lost={2 * LEASE}s",
+                "-n1", *words], f"{self.shared}/job-{self.jobs}"
+
+    def told(self):
+        """What the ranks of the last job have told, {rank: {what: value}}, with their nodes."""
+        found = {}
+        with open(self.shared + "/told") as f:
+            for line in f:
+                rank, node, *words = line.split()
+                found[int(rank)] = {"node": node, **dict(word.split("=", 1) for word in words)}
+        os.remove(self.shared + "/told")
+        return found
+
+    def salloc(self, asked, words, **more):
+        return self.run(LOGIN, there("salloc", "--quiet", *asked, *words), **more)
+
+    def ours(self):
+        return [(h, p, command_line(p)) for h in self.hosts for p in self.lab.processes(h)
+                if comm(p) in [name[:15] for name in OURS]]
+
+    def left(self, only=None):
+        """Processes and folders of jobs; Slurm's own daemons stay."""
+        found = [f"{h}: {line}" for h, _, line in self.ours()]
+        for h in self.hosts:
+            for top in ("/tmp", "/dev/shm"):
+                found += [f"{h}: {top}/{name}" for name in os.listdir(self.path(h, top)) if name.startswith("eddis-")]
+        return found
+
+    def steps(self):
+        return self.slurm.ask("squeue", "-s", "-h", "-o", "%i").split()
+
+    def check_nothing_left(self, seconds=PATIENCE, only=None):
+        super().check_nothing_left(seconds)
+        wait_for("Slurm's steps to be over", lambda: not self.steps(), seconds)
+        self.slurm.await_idle()
+
+
+class Training:
+    """eddis-run in an allocation of salloc's, which trains until it is ended."""
+
+    def __init__(self, c, asked=("-N4",)):
+        words, self.dir = c.eddis("--set", "checkpoint.every=0", "--set", "profile.emulate=[{rate: 1, a_ms: 20, c_ms: 1}]",
+                                  "--set", "batch.global=80", "--", TRAIN, "--data", HOME + "/shared/data.csv",
+                                  "--test", "10", "--epochs", "1000000", "--quiet")
+        self.c, self.place = c, words[2]
+        self.process = c.lab.popen(LOGIN, there("salloc", "--quiet", *asked, *words), cwd="/", stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        wait_for("all to train", self.trains)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *ignored):
+        if kind:
+            print(self.events()[-20:], self.c.ours(), flush=True)
+        self.process.terminate()
+        self.process.communicate()
+
+    def events(self):
+        try:
+            with open(self.dir + "/events.jsonl") as f:
+                return [json.loads(line) for line in f if line.endswith("\n")]
+        except FileNotFoundError:
+            return []
+
+    def status(self):
+        p = self.c.run(LOGIN, [os.path.join(BUILD, "cmd/eddis-status"), self.place + "/", "--once", "--json"])
+        return json.loads(p.stdout) if p.returncode == 0 else {}
+
+    def trains(self, generation=1):
+        s = self.status()
+        return s.get("state") == "running" and s["generation"] == generation and all(w["steps_done"] > 0 for w in s["workers"])
+
+    def pids(self, program, host=LOGIN):
+        return self.c.pids(host, program)
+
+    def end(self):
+        """By Ctrl-C, once; returns the exit code."""
+        os.kill(self.pids("eddis-run")[0], signal.SIGINT)
+        out, err = self.process.communicate(timeout=PATIENCE)
+        self.out, self.err = out, err
+        return self.process.returncode
+
+
+def interactive(c):
+    """From salloc's shell on all nodes; the ranks are no tasks of the agents' step."""
+    words, place = c.eddis("--", HOME + "/shared/tell", HOME + "/shared/told")
+    p = c.salloc(["-N4"], words)
+    assert p.returncode == 0, p
+    told = c.told()
+    assert [told[r]["node"] for r in range(4)] == ["node1", "node2", "node3", "node4"], told
+    assert all(t["job"].isdecimal() and not t["proc"] + t["step"] + t["tasks"] for t in told.values()), told
+    with open(place + "/job.yaml") as f:
+        assert "[node1, node2, node3, node4]" in f.read()
+    c.check_nothing_left()
+
+
+def batch(c):
+    """In a batch script, on its first node, with variables for srun that eddis does not follow."""
+    words, _ = c.eddis("-H", "node4,node1,node3", "--", HOME + "/shared/tell", HOME + "/shared/told")
+    with open(c.shared + "/job.sh", "w") as f:
+        f.write("#!/bin/sh\nexport SLURM_EXACT=1 SLURM_DISTRIBUTION=arbitrary SLURM_LABELIO=0 SLURM_STDINMODE=none "
+                f"SLURM_NTASKS=9 SLURM_HINT=nomultithread\nexec {' '.join(words)}\n")
+    p = c.run(LOGIN, there("sbatch", "-N4", "-c2", "--ntasks-per-node=2", "--wait", "-o", "out", "job.sh"))
+    with open(c.shared + "/out") as f:
+        assert p.returncode == 0, (p, f.read())
+    told = c.told()
+    assert [told[r]["node"] for r in range(3)] == ["node4", "node1", "node3"] and len(told) == 3, told
+    c.check_nothing_left()
+
+
+def groups(c):
+    """A heterogeneous job: a step each group.  Each node has the devices that Slurm gives it there."""
+    words, _ = c.eddis("-x", "MINE=1", "--", HOME + "/shared/tell", HOME + "/shared/told")
+    p = c.salloc(["-N1", "-w", "node1", ":", "-N2", "-w", "node2,node3", ":", "-N1", "-w", "node4"],
+                 ["env", "CUDA_VISIBLE_DEVICES=7", *words])
+    assert p.returncode == 0, p
+    told = c.told()
+    assert [told[r]["node"] for r in range(4)] == ["node1", "node2", "node3", "node4"], told
+    assert all(t["cuda"] == "" and t["mine"] == "1" for t in told.values()), told
+    c.check_nothing_left()
+    words, _ = c.eddis("--", HOME + "/shared/tell", HOME + "/shared/told")
+    p = c.salloc(["-N1", "-w", "node1", ":", "-N1", "-w", "node2", "--gres=gpu:2"], words)
+    assert p.returncode == 0, p
+    told = c.told()
+    assert [told[r]["cuda"] for r in range(2)] == ["", "0,1"], told
+    c.check_nothing_left()
+
+
+def step(c):
+    """Inside a step its nodes are those of the job, and only its first task starts anything."""
+    words, _ = c.eddis("--", HOME + "/shared/tell", HOME + "/shared/told")
+    p = c.salloc(["-N3"], ["srun", "--overlap", "-N2", "-n2", "--ntasks-per-node=1", *words])
+    told = c.told()
+    assert [told[r]["node"] for r in range(2)] == ["node1", "node2"] and len(told) == 2, told
+    assert "this is task 1 of a step" in p.stderr and p.returncode == 2, p
+    c.check_nothing_left()
+
+
+def outside(c):
+    """Other nodes than the allocation's are refused in one sentence, wherever they are named."""
+    with open(c.shared + "/hosts", "w") as f:
+        f.write("node1\nnode9\n")
+    with open(c.shared + "/train.yaml", "w") as f:
+        f.write("command: 'true'\nnodes: [node2, login]\n")
+    for words, sentence in ((["-H", "node1,node3", "--", "true"], '-H: node "node3"'),
+                            (["--hostfile", "hosts", "--", "true"], '--hostfile: node "node9"'),
+                            (["train.yaml"], 'train.yaml:2: node "login"')):
+        eddis, place = c.eddis(*words)
+        p = c.salloc(["-N2", "-w", "node1,node2"], eddis)
+        assert p.returncode == 2, p
+        line, = [line for line in p.stderr.splitlines() if line.startswith("eddis-run: ")]
+        assert sentence in line and "is not in the Slurm allocation" in line and "node1,node2; name" in line, p.stderr
+        assert not os.path.exists(place)
+    c.check_nothing_left()
+
+
+def no_eddis(c):
+    """What cannot be started is said, and nothing stays."""
+    with open(c.shared + "/train.yaml", "w") as f:
+        f.write("command: 'true'\nnodes: [node1, {host: node2, eddis: /nowhere}]\n")
+    eddis, _ = c.eddis("train.yaml")
+    p = c.salloc(["-N2"], eddis)
+    assert p.returncode == 3 and "no eddis at '/nowhere' on node2" in p.stderr, p
+    c.check_nothing_left()
+
+
+def srun_of(t):
+    """Its process and the one beside it, in a group of their own."""
+    first, beside = sorted(t.pids("srun"))
+    assert os.getpgid(first) == os.getpgid(beside) == os.getsid(first) == first
+    return first
+
+
+def srun_killed(c):
+    """The step ends at once with all ranks; the job goes on in another one, or more."""
+    with Training(c) as t:
+        step = c.steps()
+        os.kill(srun_of(t), signal.SIGKILL)
+        wait_for("the step to end", lambda: not set(step) & set(c.steps()))
+        wait_for("the next generation to train", lambda: t.trains(2))
+        assert t.end() == 130, (t.out, t.err)
+    c.check_nothing_left()
+
+
+def group_killed(c):
+    """The step lives on, and the job with it; at its end the step ends, too."""
+    with Training(c) as t:
+        os.killpg(srun_of(t), signal.SIGKILL)
+        wait_for("the driver to see it", lambda: [e for e in t.events() if e["type"] == "session_ended"])
+        assert not t.pids("srun") and t.trains(1)
+        assert t.end() == 130, (t.out, t.err)
+    c.check_nothing_left()
+
+
+def driver_killed(c):
+    """No process outlives a lease, whoever of those who would end the step was killed first; folders of which Slurm has killed
+    keeper and agent in one moment go with the next start there."""
+    for more in ("", "srun", "group"):
+        with Training(c) as t:
+            srun = srun_of(t)
+            os.kill(t.pids("eddis-run")[0], signal.SIGSTOP)
+            if more == "group":
+                os.killpg(srun, signal.SIGKILL)
+            elif more:
+                os.kill(srun, signal.SIGKILL)
+            os.kill(t.pids("eddis-run")[0], signal.SIGKILL)
+            t.process.communicate(timeout=PATIENCE)
+        wait_for("all processes to end", lambda: not c.ours() and not c.steps())
+    # A start leaves alone what is younger than a minute: somebody may be about to lock it.
+    made = [os.stat(c.path(*place.split(": "))).st_ctime for place in c.left()]
+    time.sleep(max(0, max(made, default=0) + 62 - time.time()))
+    words, _ = c.eddis("--", "true")
+    p = c.salloc(["-N4"], words)
+    assert p.returncode == 0, p
+    c.check_nothing_left()
+
+
+def node_again(c):
+    """A node whose keeper and agent were killed comes back by a step of its own."""
+    with Training(c, ["-N2"]) as t:
+        for program in ("eddis-agent", "eddis-keeper"):
+            os.kill(t.pids(program, "node2")[0], signal.SIGKILL)
+        wait_for("the next generation to train", lambda: t.trains(2))
+        wait_for("another step", lambda: len(c.steps()) == 2)
+        wait_for("its agent", lambda: t.pids("eddis-agent", "node2"))
+        assert t.end() == 130, (t.out, t.err)
+    c.check_nothing_left()
+
+
+CASES = [interactive, batch, groups, step, outside, no_eddis, srun_killed, group_killed, driver_killed, node_again]
+
+try:
+    check_programs()
+except hosts.LabError as e:
+    skip_all(e)
+with Site(4, build=BUILD) as c:
+    run(CASES, sys.argv[2:], c)
