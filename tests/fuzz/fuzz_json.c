@@ -6,6 +6,7 @@
 #include "target.h"
 
 #include "agents/protocol/protocol.h"
+#include "agents/protocol/protocol_join.h"
 #include "lib/model/network.h"
 #include "lib/model/plan.h"
 #include "lib/model/profile.h"
@@ -33,12 +34,20 @@ typedef char *(*again_fn)(const char *text, size_t n, struct eddis_error *err);
 AGAIN(brief)
 AGAIN(order)
 AGAIN(report)
+AGAIN(invitation)
 
 static char *hello_again(const char *text, size_t n, struct eddis_error *err)
 {
     struct hello h;
 
     return hello_parse(text, n, &h, err) < 0 ? NULL : hello_text(&h);
+}
+
+static char *join_again(const char *text, size_t n, struct eddis_error *err)
+{
+    struct join j;
+
+    return join_parse(text, n, &j, err) < 0 ? NULL : join_text(&j);
 }
 
 static char *plan_again(const char *text, size_t n, struct eddis_error *err)
@@ -80,9 +89,11 @@ static const struct {
     const char *name;
     again_fn again;
 } parsers[] = {
-    { "brief", brief_again },     { "hello", hello_again }, { "order", order_again },
-    { "report", report_again },   { "plan", plan_again },   { "profile", profile_again },
-    { "network", network_again },
+    { "brief", brief_again },     { "hello", hello_again },
+    { "order", order_again },     { "report", report_again },
+    { "plan", plan_again },       { "profile", profile_again },
+    { "network", network_again }, { "invitation", invitation_again },
+    { "join", join_again },
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
