@@ -110,6 +110,8 @@ class Training:
     def __exit__(self, kind, *ignored):
         if kind:
             print(self.events()[-20:], self.c.ours(), flush=True)
+        for pid in self.pids("eddis-run"):
+            os.kill(pid, signal.SIGKILL)
         self.process.terminate()
         self.process.communicate()
 
@@ -285,7 +287,27 @@ def node_again(c):
     c.check_nothing_left()
 
 
-CASES = [interactive, batch, groups, step, outside, no_eddis, srun_killed, group_killed, driver_killed, node_again]
+def stranger(c):
+    """Who tries secrets to join by is refused late, and counted; the job goes on."""
+    with Training(c, ["-N2"]) as t:
+        listening = c.run(LOGIN, "ss -ltnpH").stdout.splitlines()
+        door, = [line.split()[3] for line in listening  # salloc's own is inherited
+                 if "eddis-run" in line and not line.split()[3].startswith(("127.0.0.1:", "0.0.0.0:"))]
+        body = json.dumps({"node": "node1", "nonce": "0" * 32})
+        for number in range(6):  # of the agents, of a node alone, of the group, of nobody
+            began = time.monotonic()
+            p = c.run("node4", ["curl", "-sk", "-m", "60", "-d", body, "-H", f"Authorization: Bearer {number:08x}{'a' * 56}",
+                                "-w", "%{http_code}", f"https://{door}/v1/join"])
+            assert p.stdout == '{"error":"not authorised"}401', p
+            assert time.monotonic() - began >= 1
+        assert t.trains(1)
+        s = t.status()
+        assert s["refused"] == f"6 refused requests from {c.lab.state()['hosts']['node4']['address']}", s["refused"]
+        assert t.end() == 130, (t.out, t.err)
+    c.check_nothing_left()
+
+
+CASES = [interactive, batch, groups, step, outside, no_eddis, srun_killed, group_killed, driver_killed, node_again, stranger]
 
 try:
     check_programs()
