@@ -95,10 +95,13 @@ class Site(Cluster):
 class Training:
     """eddis-run in an allocation of salloc's, which trains until it is ended."""
 
-    def __init__(self, c, asked=("-N4",)):
-        words, self.dir = c.eddis("--set", "checkpoint.every=0", "--set", "profile.emulate=[{rate: 1, a_ms: 20, c_ms: 1}]",
-                                  "--set", "batch.global=80", "--", TRAIN, "--data", HOME + "/shared/data.csv",
-                                  "--test", "10", "--epochs", "1000000", "--quiet")
+    def __init__(self, c, asked=("-N4",), every="0", resume=None):
+        """every: steps between checkpoints; resume: go on with this job, a Training."""
+        job = ["--resume", resume.place] if resume else [
+            "--set", f"checkpoint.every={every}", "--set", f"checkpoint.dir={HOME}/shared/checkpoints",
+            "--set", "profile.emulate=[{rate: 1, a_ms: 20, c_ms: 1}]", "--set", "batch.global=80",
+            "--", TRAIN, "--data", HOME + "/shared/data.csv", "--test", "10", "--epochs", "1000000", "--quiet"]
+        words, self.dir = c.eddis(*job)
         self.c, self.place = c, words[2]
         self.process = c.lab.popen(LOGIN, there("salloc", "--quiet", *asked, *words), cwd="/", stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
@@ -287,6 +290,17 @@ def node_again(c):
     c.check_nothing_left()
 
 
+def resumed(c):
+    """A job goes on in another allocation, on the nodes of that."""
+    with Training(c, ["-N2", "-w", "node1,node2"], every="10") as first:
+        assert first.end() == 130, (first.out, first.err)
+    with Training(c, ["-N3", "-w", "node2,node3,node4"], resume=first) as t:
+        assert [w["node"] for w in t.status()["workers"]] == ["node2", "node3", "node4"], t.status()
+        assert t.status()["plans"][0]["since"] > 0, t.status()
+        assert t.end() == 130, (t.out, t.err)
+    c.check_nothing_left()
+
+
 def stranger(c):
     """Who tries secrets to join by is refused late, and counted; the job goes on."""
     with Training(c, ["-N2"]) as t:
@@ -307,7 +321,8 @@ def stranger(c):
     c.check_nothing_left()
 
 
-CASES = [interactive, batch, groups, step, outside, no_eddis, srun_killed, group_killed, driver_killed, node_again, stranger]
+CASES = [interactive, batch, groups, step, outside, no_eddis, srun_killed, group_killed, driver_killed, node_again, resumed,
+         stranger]
 
 try:
     check_programs()
