@@ -7,8 +7,8 @@
  *   start      The driver starts keeper -> agent and writes one JSON document, the *brief*, to the
  *              agent's standard input, then closes it.  All that an agent may ever run, read or
  *              write comes in it; nothing that arrives over HTTP later can add to it.
- *              Of agents that are started together it is an invitation, with which each asks for
- *              its own brief (protocol_join.h).
+ *              Agents that are started together get an invitation, with which each asks for its own
+ *              brief first, of the driver whose key it names (protocol_join.h).
  *   register   POST /v1/agents            struct hello            -> 200 {} | 409 refused
  *   orders     GET /v1/agents/<id>/orders?after=<n>               -> 200 struct order
  *              A long poll: the order numbered n + 1 when it is there, else type "none" after at
