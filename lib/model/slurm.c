@@ -28,7 +28,7 @@ static int no_memory(struct eddis_error *err)
 
 static bool whole(const char *s, int64_t *ret)
 {
-    return s && job_whole_parse(s, ret) && *ret >= 0;
+    return s && isdigit((unsigned char)*s) && job_whole_parse(s, ret);
 }
 
 /* ---- lists of nodes ---- */
