@@ -2,6 +2,7 @@
 /* run_job.c - reads the job file and sets over it what the command line says */
 #include "run_job.h"
 
+#include "cmd/job_file.h"
 #include "cmd/preflight.h"
 #include "cmd/run_allocation.h"
 #include "cmd/run_find.h"
@@ -304,23 +305,6 @@ static int hint_program(const char *name, int rc, struct eddis_error *err)
     return rc;
 }
 
-/* A file has all its mistakes told at once; all but the last are printed here. */
-static int read_file(const char *path, struct job **ret, struct eddis_error *err)
-{
-    struct job_mistakes wrong;
-    int rc = job_read_all(path, &wrong, ret, err);
-
-    if (rc == 0 || (wrong.n == 1 && !wrong.more))
-        return rc;
-    for (int i = 0; i < wrong.n; i++) {
-        eddis_fail(err, rc, "%s", wrong.text[i]);
-        if (i < wrong.n - 1 || wrong.more)
-            options_complain("eddis-run", err, stderr);
-    }
-    return wrong.more ? eddis_fail(err, rc, "'%s' has more mistakes than these %d", path, wrong.n)
-                      : rc;
-}
-
 static int open_job(const struct words *w, struct run_request *r, struct eddis_error *err)
 {
     static const char *const nothing[] = { "true", NULL };
@@ -331,8 +315,8 @@ static int open_job(const struct words *w, struct run_request *r, struct eddis_e
         return eddis_fail(err, -EINVAL, "give either \"%s\" or a command after --, not both",
                           w->file);
     if (w->file) {
-        int rc =
-            is_yaml(w->file) ? read_file(w->file, &r->job, err) : job_read(w->file, &r->job, err);
+        int rc = is_yaml(w->file) ? job_file_read("eddis-run", w->file, &r->job, err)
+                                  : job_read(w->file, &r->job, err);
 
         if (rc == -ENOENT && spawn_find(w->file, folder, sizeof folder, NULL) == 0)
             return eddis_fail(err, -ENOENT,

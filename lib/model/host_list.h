@@ -39,4 +39,7 @@ bool host_list_count(const char *s, size_t n, int64_t *ret);
 
 void host_list_fini(struct host_list *l);
 
+/* Free hosts that were taken out of a list; accepts NULL. */
+void job_hosts_free(struct job_host *host, size_t n);
+
 #endif

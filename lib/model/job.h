@@ -10,6 +10,7 @@
 
 #include "lib/base/error.h"
 #include "lib/model/algorithm.h"
+#include "lib/model/job_slurm.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -135,6 +136,7 @@ struct job {
         char *prefix;   /* before a line on the screen, where {node} and {rank} stand for them */
         int64_t max_mb; /* of one rank's log file */
     } logs;
+    struct job_slurm slurm;
     struct job_origin origin[JOB_MAX_KEYS]; /* by number of the key in the table */
 };
 
@@ -215,8 +217,6 @@ struct job_ssh job_host_ssh(const struct job *job, const struct job_host *host);
 
 /* Whether it is never. */
 bool job_period_is_never(const struct job_period *p);
-
-void job_hosts_free(struct job_host *host, size_t n); /* accepts NULL */
 
 void job_free(struct job *job); /* accepts NULL and a half-built job */
 

@@ -206,6 +206,9 @@ int job_check(const struct job *job, struct eddis_error *err)
                      "the grain must divide the global batch");
     if ((rc = check_sync(job, err)) < 0)
         return rc;
+    if (job->slurm.nodes && job->slurm.n_components)
+        return clash(job, "slurm.nodes", "slurm.components", err,
+                     "each component has its own number of nodes; remove the first");
     rc = check_timeouts(job, err);
     return rc ? rc : check_hosts(job, err);
 }

@@ -4,6 +4,7 @@
  * Each becomes an argument of ssh or of Open MPI somewhere, so none may be taken for an option, and
  * none needs quotes in any shell.
  */
+#include "host_list.h"
 #include "job_impl.h"
 
 #include <arpa/inet.h>

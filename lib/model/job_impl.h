@@ -113,6 +113,7 @@ extern const struct job_type job_type_command, job_type_list, job_type_lines; /*
 extern const struct job_type job_type_env, job_type_mca;                      /* job_map.c */
 extern const struct job_type job_type_emulate;                                /* job_emulate.c */
 extern const struct job_type job_type_groups;                                 /* job_groups.c */
+extern const struct job_type job_type_components;                             /* job_slurm.c */
 extern const struct job_type job_type_nodes, job_type_hostfile, job_type_host,
     job_type_devices; /* job_nodes.c */
 
@@ -121,8 +122,9 @@ struct job_table {
     size_t n;
 };
 
-extern const struct job_table job_table;      /* fills struct job */
-extern const struct job_table job_host_table; /* the maps of `nodes`: fills struct job_host */
+extern const struct job_table job_table;           /* fills struct job */
+extern const struct job_table job_host_table;      /* the maps of `nodes`: fills struct job_host */
+extern const struct job_table job_component_table; /* those of slurm.components */
 
 /* Borrows the row of a dotted name, or NULL. */
 const struct job_key *job_key_find(const struct job_table *t, const char *name);
@@ -188,6 +190,11 @@ int job_check_interface(const char *text, struct eddis_error *err);
 int job_check_eddis(const char *path, struct eddis_error *err);
 int job_check_pattern(const char *pattern, struct eddis_error *err); /* of env_pass */
 int job_check_prefix(const char *text, struct eddis_error *err);     /* of logs.prefix */
+
+/* ---- job_slurm.c ---- */
+
+int job_check_slurm_text(const char *text, struct eddis_error *err);
+int job_check_slurm_word(const char *word, struct eddis_error *err); /* of slurm.extra */
 
 /* ---- job_progress.c ---- */
 

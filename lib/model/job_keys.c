@@ -56,6 +56,19 @@ enum { BILLION = 1000000000 };
         FIELD(kind, member), .value = initial                                                      \
     }
 
+/* What is handed on to sbatch. */
+#define SBATCH(what, member, w)                                                                    \
+    &(const struct job_field)                                                                      \
+    {                                                                                              \
+        AT(what, text, member), .word = w, .check = job_check_slurm_text, .value = w               \
+    }
+#define SBATCH_CPUS(what, member, initial)                                                         \
+    &(const struct job_field)                                                                      \
+    {                                                                                              \
+        AT(what, whole, member), .value = initial, .word = "auto", .words = { "all" }, .min = 1,   \
+                                 .max = 65536                                                      \
+    }
+
 #define REPLAN      "learning rates that follow the batch"
 #define COMPRESSION "gradient compression"
 #define SLURM       "running under Slurm"
@@ -230,11 +243,40 @@ static const struct job_key table[] = {
       TEXT(logs.prefix, "auto", true, job_check_prefix, "auto") },
     { "logs.max_mb", "whole number", "1024", "megabytes (10^6 bytes) of one worker's log file",
       NULL, WHOLE(logs.max_mb, 1, 1000000, NULL, "1024") },
-    { "slurm.partition", "text", "as Slurm decides", "the partition", SLURM, NULL },
-    { "slurm.time", "duration", "as Slurm decides", "the time limit", SLURM, NULL },
-    { "slurm.gres", "text", "none", "generic resources of a node", SLURM, NULL },
+    { "slurm.partition", "text or auto", "auto", "the partition; auto: as Slurm decides", NULL,
+      SBATCH(job, slurm.partition, "auto") },
+    { "slurm.time", "duration or none", "none", "the time limit; none: the partition's", NULL,
+      DURATION(slurm.time_ns, MINUTE, 365 * DAY, "none", "none") },
+    { "slurm.nodes", "whole number or auto", "auto",
+      "how many nodes; auto: those that nodes or hostfile name, or one", NULL,
+      WHOLE(slurm.nodes, 1, JOB_MAX_HOSTS, "auto", "auto") },
+    { "slurm.gres", "text or none", "none", "generic resources of each node, gpu:4", NULL,
+      SBATCH(job, slurm.gres, "none") },
+    { "slurm.constraint", "text or none", "none", "features that each node must have, a100", NULL,
+      SBATCH(job, slurm.constraint, "none") },
+    { "slurm.cpus", "whole number, all or auto", "auto",
+      "processors of each node; all: whole nodes; auto: all, or as Slurm decides where gres is "
+      "written",
+      NULL, SBATCH_CPUS(job, slurm.cpus, "auto") },
+    { "slurm.memory", "text or auto", "auto", "memory of each node, 64G; auto: as Slurm decides",
+      NULL, SBATCH(job, slurm.memory, "auto") },
+    { "slurm.account", "text or auto", "auto", "who pays; auto: as Slurm decides", NULL,
+      SBATCH(job, slurm.account, "auto") },
+    { "slurm.qos", "text or auto", "auto", "the quality of service; auto: as Slurm decides", NULL,
+      SBATCH(job, slurm.qos, "auto") },
+    { "slurm.requeue", "word", "auto",
+      "on: the job is put back into the queue when it was stopped, and goes on; auto: as Slurm "
+      "decides",
+      NULL,
+      &(const struct job_field){ FIELD(word, slurm.requeue), .value = "auto",
+                                 .words = { "auto", "on", "off" } } },
+    { "slurm.components", "list of maps", "[]",
+      "kinds of unlike nodes, in the place of slurm.nodes", NULL,
+      OTHER(components, slurm.component, "[]") },
     { "slurm.launch", "word", "auto", "how agents start inside an allocation", SLURM, NULL },
-    { "slurm.extra", "list of words", "[]", "more options of sbatch", SLURM, NULL },
+    { "slurm.extra", "list of words", "[]", "more options of sbatch", NULL,
+      &(const struct job_field){ FIELD(list, slurm.extra), .value = "[]",
+                                 .check = job_check_slurm_word } },
 };
 
 enum { N_KEYS = sizeof table / sizeof *table };
@@ -286,6 +328,27 @@ static const struct job_key host_table[] = {
 };
 
 const struct job_table job_host_table = { host_table, sizeof host_table / sizeof *host_table };
+
+/* ---- one of slurm.components ---- */
+
+static const struct job_key component_table[] = {
+    { "slurm.components.nodes", "whole number", "1", "how many", NULL,
+      &(const struct job_field){ AT(job_component, whole, nodes), .min = 1,
+                                 .max = JOB_MAX_HOSTS } },
+    { "slurm.components.partition", "text or auto", "auto", "their partition", NULL,
+      SBATCH(job_component, partition, "auto") },
+    { "slurm.components.gres", "text or auto", "auto", "generic resources of each", NULL,
+      SBATCH(job_component, gres, "auto") },
+    { "slurm.components.constraint", "text or auto", "auto", "features that each must have", NULL,
+      SBATCH(job_component, constraint, "auto") },
+    { "slurm.components.cpus", "whole number, all or auto", "auto", "processors of each", NULL,
+      SBATCH_CPUS(job_component, cpus, "auto") },
+    { "slurm.components.memory", "text or auto", "auto", "memory of each", NULL,
+      SBATCH(job_component, memory, "auto") },
+};
+
+const struct job_table job_component_table = { component_table,
+                                               sizeof component_table / sizeof *component_table };
 
 /* ---- tables ---- */
 

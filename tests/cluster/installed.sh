@@ -36,7 +36,7 @@ fi
 
 mv "$home/.local" "$work/prefix"
 prefix=$work/prefix
-for program in eddis-run eddis-status eddis-train; do
+for program in eddis-run eddis-sbatch eddis-status eddis-train; do
     "$prefix/bin/$program" --version | grep -q '0\.1\.0'
     test -s "$prefix/share/man/man1/$program.1"
 done

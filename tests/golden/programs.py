@@ -13,7 +13,7 @@ import tempfile
 from golden import Golden
 
 BUILD = os.path.realpath(sys.argv[1])
-USERS = ["eddis-run", "eddis-status", "eddis-train", "eddis-agent"]
+USERS = ["eddis-run", "eddis-sbatch", "eddis-status", "eddis-train", "eddis-agent"]
 OURS = ["eddis-keeper", "eddis-net-probe", "eddis-probe", "eddis-rank", "eddis-relay"]
 FILES = {
     "good.yaml": "command: [\"true\"]\n",
@@ -58,6 +58,9 @@ CALLS = [
     "eddis-run --measure-equal x -- true", "eddis-run --network-interface 1.2.3.4/99 -- true", "eddis-run --ssh-port 0 -- true",
     "eddis-run --restarts -1 -- true", "eddis-run --max-restarts x -- true", "eddis-run --log-dir '' -- true",
     *(f"eddis-run {name}" for name in FILES if name.endswith(".yaml") and name != "good.yaml"),
+    "eddis-sbatch", "eddis-sbatch no-such.yaml", "eddis-sbatch unknown.yaml", "eddis-sbatch -p gpu good.yaml",
+    "eddis-sbatch good.yaml more", "eddis-sbatch good.yaml --gpus-per-task=1", "eddis-sbatch good.yaml --set x",
+    "eddis-sbatch good.yaml --set slurm.time=1m",
     "eddis-status --no-such", "eddis-status none", "eddis-status --logs x", "eddis-status --interval x", "eddis-status --lines x",
     "eddis-status a b", "eddis-status --list a", "eddis-status ./",
     "eddis-train", "eddis-train --data none.csv", "eddis-train --data data.csv", "eddis-train --data text.csv",

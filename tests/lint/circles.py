@@ -21,7 +21,7 @@ LIMITS = {
     "lib/checkpoint": 3,
     "lib/comm": 3,
     "lib/data": 3,
-    "lib/model": 14,
+    "lib/model": 15,
     "lib/smb": 2,
     "lib/sync": 5,
     "lib/worker": 3,

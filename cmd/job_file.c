@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_file.c - reads a job's file and tells all its mistakes at once */
+#include "job_file.h"
+
+#include "cmd/options.h"
+
+int job_file_read(const char *program, const char *path, struct job **ret, struct eddis_error *err)
+{
+    struct job_mistakes wrong;
+    int rc = job_read_all(path, &wrong, ret, err);
+
+    if (rc == 0 || (wrong.n == 1 && !wrong.more))
+        return rc;
+    for (int i = 0; i < wrong.n; i++) {
+        eddis_fail(err, rc, "%s", wrong.text[i]);
+        if (i < wrong.n - 1 || wrong.more)
+            options_complain(program, err, stderr);
+    }
+    return wrong.more ? eddis_fail(err, rc, "'%s' has more mistakes than these %d", path, wrong.n)
+                      : rc;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sbatch_submit.c - runs sbatch, and says for Slurm what it leaves unsaid */
+#include "sbatch_submit.h"
+
+#include "cmd/sbatch_words.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/spawn.h"
+#include "lib/base/strbuf.h"
+#include "lib/base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SAID_MAX = 1 << 20, FACTS = 160 };
+
+/* ---- programs of Slurm ---- */
+
+/* Returns a file without a name that holds the text, to be read from its start. */
+static int text_fd(const char *text, struct eddis_error *err)
+{
+    cleanup_fd int fd = memfd_create("eddis-sbatch", MFD_CLOEXEC);
+    int rc;
+
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot hold a text for sbatch");
+    rc = file_write_all(fd, text, strlen(text), err);
+    if (rc < 0)
+        return rc;
+    return lseek(fd, 0, SEEK_SET) < 0 ? eddis_fail_errno(err, -errno, "cannot hold a text")
+                                      : cleanup_keep_fd(fd);
+}
+
+static int start(const char *const *argv, int in, int out, int errors, pid_t *ret,
+                 struct eddis_error *err)
+{
+    const struct spawn s = { .argv = argv, .in = in, .out = out, .err = errors };
+    int rc = spawn_start(&s, ret, err);
+
+    return rc == -ENOENT ? eddis_fail(err, rc,
+                                      "there is no '%s' in PATH, so this is no machine to submit "
+                                      "from; without Slurm: eddis-run train.yaml",
+                                      argv[0])
+                         : rc;
+}
+
+static int wait_code(pid_t pid)
+{
+    int status = 0;
+
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return spawn_exit_code(status);
+}
+
+/* Run it to its end.  Returns its exit code, and all that it has printed. */
+static int run(const char *const *argv, const char *input, char **ret, struct eddis_error *err)
+{
+    cleanup_fd int in = text_fd(input, err), out = -1;
+    pid_t pid;
+    int code, rc;
+
+    if (in < 0)
+        return in;
+    out = text_fd("", err);
+    if (out < 0)
+        return out;
+    rc = start(argv, in, out, out, &pid, err);
+    if (rc < 0)
+        return rc;
+    code = wait_code(pid);
+    if (lseek(out, 0, SEEK_SET) < 0)
+        return eddis_fail_errno(err, -errno, "cannot read what %s said", argv[0]);
+    rc = file_read_fd(out, argv[0], SAID_MAX, ret, NULL, err);
+    return rc < 0 ? rc : code;
+}
+
+/* Returns the different lines that sinfo prints with this format, ", " between them; "": none. */
+static char *facts(const char *format)
+{
+    const char *const argv[] = { "sinfo", "-h", "-o", format, NULL };
+    cleanup_free char *said = NULL;
+    struct strbuf b = { 0 };
+    char *state = NULL;
+
+    if (run(argv, "", &said, NULL) != 0)
+        return strdup("");
+    for (char *line = strtok_r(said, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
+        line[strcspn(line, " ")] = '\0';
+        if (!*line || strcmp(line, "(null)") == 0)
+            continue;
+        if (b.len + strlen(line) > FACTS) {
+            strbuf_add(&b, ", ...");
+            break;
+        }
+        strbuf_addf(&b, "%s%s", b.len ? ", " : "", line);
+    }
+    return strbuf_steal(&b);
+}
+
+/* ---- sentences ---- */
+
+/* What Slurm's sentences are about; the first row whose words stand in one. */
+static const struct {
+    const char *words;
+    const char *key[6]; /* which of the job's, NULL-ended */
+    const char *there;  /* what begins the list of what there is, NULL: none */
+    const char *format; /* of sinfo, for the list */
+} cause[] = {
+    { "artition", { "slurm.partition" }, "there are the partitions", "%R" },
+    { "eature", { "slurm.constraint" }, "the nodes have the features", "%f" },
+    { "generic resource", { "slurm.gres" }, "the nodes have", "%G" },
+    { "node name", { "nodes" }, "there are the nodes", "%N" },
+    { "ccount", { "slurm.account" }, NULL, NULL },
+    { "QOS", { "slurm.qos" }, NULL, NULL },
+    { "qos", { "slurm.qos" }, NULL, NULL },
+    { "time", { "slurm.time" }, NULL, NULL },
+    { "configuration is not available",
+      { "slurm.nodes", "slurm.gres", "slurm.constraint", "slurm.cpus", "slurm.memory" },
+      "no nodes of the partition have all of it; the nodes of all are",
+      "%P:%D*(%c-cpus,%m-MB,%G,%f)" },
+    { "ontact", { NULL }, NULL, NULL },
+};
+
+/* "slurm.gres is gpu:9 (train.yaml:7)" of each key that somebody has written. */
+static void add_asked(const struct job *job, const char *const *key, struct strbuf *b)
+{
+    bool any = false;
+
+    for (; *key; key++) {
+        char value[120], origin[160];
+
+        if (job_origin(job, *key).kind == JOB_DEFAULT)
+            continue;
+        job_value_text(job, *key, value, sizeof value);
+        job_origin_text(job, *key, origin, sizeof origin);
+        strbuf_addf(b, "%s%s is %s (%s)", any ? ", " : "; ", *key, value, origin);
+        any = true;
+    }
+    if (job->slurm.n_components)
+        strbuf_add(b, any ? ", or of slurm.components" : "; see slurm.components");
+}
+
+/* Slurm's own sentence: the last line, without what stands before all of them. */
+static const char *own_sentence(char *said)
+{
+    static const char *const before[] = { "sbatch: ", "error: ", "fatal: ", "allocation failure: ",
+                                          "Batch job submission failed: " };
+    char *last = said, *state = NULL;
+
+    for (char *line = strtok_r(said, "\n", &state); line; line = strtok_r(NULL, "\n", &state))
+        if (line[strspn(line, " \t")] && strncmp(line, "Try \"sbatch", 11) != 0)
+            last = line;
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++)
+        if (strncmp(last, before[i], strlen(before[i])) == 0)
+            last += strlen(before[i]);
+    text_strip_control(last);
+    return last;
+}
+
+static int refused(const struct sbatch_ask *a, char *said, struct eddis_error *err)
+{
+    const char *sentence = own_sentence(said);
+    struct strbuf b = { 0 };
+    int rc;
+
+    for (size_t i = 0; i < sizeof cause / sizeof *cause; i++) {
+        cleanup_free char *list = NULL;
+
+        if (!strstr(sentence, cause[i].words))
+            continue;
+        add_asked(a->job, cause[i].key, &b);
+        list = cause[i].format ? facts(cause[i].format) : NULL;
+        if (list && *list)
+            strbuf_addf(&b, "; %s %s", cause[i].there, list);
+        break;
+    }
+    if (strstr(sentence, "option"))
+        strbuf_add(&b, "; what stands behind the job's file is sbatch's, see sbatch --help");
+    rc = eddis_fail(err, -EINVAL, "Slurm does not take the job: \"%.160s\"%s",
+                    *sentence ? sentence : "it does not say why", strbuf_text(&b));
+    strbuf_fini(&b);
+    return rc;
+}
+
+/* ---- time limits ---- */
+
+/* The partition's limit in ns, CLOCK_NEVER where there is none or the partition is not known. */
+static int64_t limit_of(char *table, const char *partition)
+{
+    char *state = NULL;
+    int64_t ns;
+
+    for (char *line = strtok_r(table, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
+        char *bar = strchr(line, '|');
+        bool usual = bar && bar > line && bar[-1] == '*';
+
+        if (!bar)
+            continue;
+        bar[usual ? -1 : 0] = '\0';
+        if (partition ? strcmp(line, partition) == 0 : usual)
+            return text_duration_ns(bar + 1, &ns, NULL) < 0 ? CLOCK_NEVER : ns;
+    }
+    return CLOCK_NEVER;
+}
+
+/* Unless a site enforces limits, a job that asks for more time waits for ever. */
+static int check_time(const struct sbatch_ask *a, const char *partition, struct eddis_error *err)
+{
+    const char *const argv[] = { "sinfo", "-h", "-o", "%P|%l", NULL };
+    cleanup_free char *table = NULL;
+    char origin[160], asked[40], limit[40];
+    int64_t ns;
+
+    if (run(argv, "", &table, NULL) != 0)
+        return 0;
+    ns = limit_of(table, partition);
+    if (ns == CLOCK_NEVER || a->job->slurm.time_ns <= ns)
+        return 0;
+    job_origin_text(a->job, "slurm.time", origin, sizeof origin);
+    job_value_text(a->job, "slurm.time", asked, sizeof asked);
+    (void)snprintf(limit, sizeof limit, "%" PRId64 " minutes", ns / (60 * CLOCK_S));
+    return eddis_fail(err, -EINVAL,
+                      "slurm.time is %s (%s), but %s%s%s allows %s: Slurm would take the job and "
+                      "never start it",
+                      asked, origin, partition ? "partition \"" : "the partition",
+                      partition ? partition : "", partition ? "\"" : "", limit);
+}
+
+static int check_times(const struct sbatch_ask *a, struct eddis_error *err)
+{
+    const struct job *job = a->job;
+    size_t n = job->slurm.n_components ? job->slurm.n_components : 1;
+    int rc = 0;
+
+    if (job->slurm.time_ns == CLOCK_NEVER || sbatch_words_have(a->words, "time", 't') ||
+        sbatch_words_have(a->words, "partition", 'p') || getenv("SBATCH_PARTITION") ||
+        getenv("SBATCH_TIMELIMIT"))
+        return 0;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const char *p = job->slurm.n_components ? job->slurm.component[i].partition : NULL;
+
+        rc = check_time(a, p ? p : job->slurm.partition, err);
+    }
+    return rc;
+}
+
+/* ---- what callers want ---- */
+
+int sbatch_submit_test(const struct sbatch_ask *a, const char *script, char **ret,
+                       struct eddis_error *err)
+{
+    const char *const argv[] = { "sbatch", "--test-only", NULL };
+    cleanup_free char *said = NULL;
+    int rc = run(argv, script, &said, err);
+
+    if (rc < 0)
+        return rc;
+    if (rc > 0)
+        return refused(a, said, err);
+    rc = check_times(a, err);
+    if (rc < 0)
+        return rc;
+    *ret = strdup(own_sentence(said));
+    return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for what sbatch said");
+}
+
+int sbatch_submit(const char *script, void (*got)(void *ctx, const char *id, const char *cluster),
+                  void *ctx, struct eddis_error *err)
+{
+    const char *const argv[] = { "sbatch", "--parsable", NULL };
+    cleanup_fd int in = text_fd(script, err), write_end = -1;
+    cleanup_file FILE *out = NULL;
+    int ends[2], rc;
+    char line[256] = "";
+    pid_t pid;
+
+    if (in < 0)
+        return in;
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return eddis_fail_errno(err, -errno, "cannot make a pipe for sbatch");
+    write_end = ends[1];
+    out = fdopen(ends[0], "r");
+    if (!out) {
+        (void)close(ends[0]);
+        return eddis_fail(err, -ENOMEM, "no memory for what sbatch says");
+    }
+    rc = start(argv, in, write_end, STDERR_FILENO, &pid, err);
+    if (rc < 0)
+        return rc;
+    (void)close(write_end);
+    write_end = -1;
+    if (fgets(line, sizeof line, out)) {
+        char *cluster = line + strcspn(line, ";\n");
+
+        line[strcspn(line, "\n")] = '\0';
+        if (*cluster == ';')
+            *cluster++ = '\0';
+        got(ctx, line, cluster);
+    }
+    rc = wait_code(pid);
+    return *line ? rc : eddis_fail(err, -EINVAL, "Slurm did not take the job, see above");
+}

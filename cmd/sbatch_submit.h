@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sbatch_submit.h - a script on its way into Slurm's queue, or why it is not taken
+ *
+ * sbatch reads the script from its standard input: there is no file that could be left.  All of
+ * this blocks, for as long as Slurm's controller takes to answer.
+ */
+#ifndef EDDIS_CMD_SBATCH_SUBMIT_H
+#define EDDIS_CMD_SBATCH_SUBMIT_H
+
+#include "cmd/sbatch_script.h"
+#include "lib/base/error.h"
+
+#include <stddef.h>
+
+/* Ask Slurm whether it could run the job at all, which its queue would tell only by never starting
+ * it.  Returns what it says, "Job 7 to start at ...".  On failure the sentence has Slurm's, and
+ * what the job asks for with its place; -ENOENT: there is no sbatch.
+ */
+int sbatch_submit_test(const struct sbatch_ask *a, const char *script, char **ret,
+                       struct eddis_error *err);
+
+/* Put it into the queue and call got(ctx, id, cluster) when Slurm has taken it, with its number as
+ * text, and a cluster or "".  Returns sbatch's exit code, which with --wait is the job's, then.
+ */
+int sbatch_submit(const char *script, void (*got)(void *ctx, const char *id, const char *cluster),
+                  void *ctx, struct eddis_error *err);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_slurm.c - what sbatch is asked for: words that reach it, and components of unequal nodes
+ *
+ * Each text becomes a part of a line "#SBATCH --option=text", where quotes, backslashes and '#'
+ * have meanings of their own, so that none may stand in it.
+ */
+#include "job_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_TEXT = 256, MAX_COMPONENTS = 128 };
+
+int job_check_slurm_text(const char *text, struct eddis_error *err)
+{
+    size_t n = 0;
+
+    while (text[n] > ' ' && text[n] < 0x7f && !strchr("\"'\\#", text[n]))
+        n++;
+    if (n > 0 && !text[n] && n < MAX_TEXT && *text != '-')
+        return 0;
+    return eddis_fail(err, -EINVAL,
+                      "\"%.60s\" is no text for sbatch; write letters, digits and signs, without "
+                      "blanks, quotes, backslashes, '#' and a '-' in front",
+                      text);
+}
+
+int job_check_slurm_word(const char *word, struct eddis_error *err)
+{
+    for (const char *c = word; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            return eddis_fail(err, -EINVAL, "a control character; write plain text");
+    return *word ? 0 : eddis_fail(err, -EINVAL, "an empty word; remove it");
+}
+
+/* ---- components ---- */
+
+static void list_free(struct job_component *list, size_t n)
+{
+    for (size_t i = 0; list && i < n; i++)
+        job_members_free(&job_component_table, &list[i]);
+    free(list);
+}
+
+static int components_read(const struct job_reader *r, const struct job_key *key,
+                           const struct job_node *n, struct eddis_error *err)
+{
+    struct job_component *list;
+    size_t k = 0;
+    int rc = 0;
+
+    if (n->kind != JOB_LIST || n->n > MAX_COMPONENTS)
+        return job_mistyped(r, key, n, err);
+    list = calloc(n->n + 1, sizeof *list); /* one more, so that it is never empty */
+    if (!list)
+        return job_no_memory(err);
+    for (const struct job_node *c = n->first; c && rc == 0; c = c->next, k++) {
+        struct job_reader one = *r;
+
+        one.base = &list[k];
+        list[k].nodes = 1;
+        rc = c->kind == JOB_MAP
+                 ? job_group_read(&one, &job_component_table, key->name, c, err)
+                 : job_wrong(r, c->line, c->column, err,
+                             "an entry of \"%s\" is no map; write one like {nodes: 2, "
+                             "constraint: a100}",
+                             key->name);
+    }
+    if (rc < 0) {
+        list_free(list, n->n);
+        return rc;
+    }
+    list_free(r->job->slurm.component, r->job->slurm.n_components);
+    r->job->slurm.component = list;
+    r->job->slurm.n_components = n->n;
+    return 0;
+}
+
+/* Each row that differs from what a component without it would say. */
+static void component_write(const struct job_component *c, struct strbuf *b)
+{
+    static const struct job_component nothing;
+
+    for (size_t i = 0; i < job_component_table.n; i++) {
+        const struct job_key *k = &job_component_table.row[i];
+        struct strbuf value = { 0 }, usual = { 0 };
+
+        k->field->type->write(c, k, &value);
+        k->field->type->write(&nothing, k, &usual);
+        if (i == 0 || strcmp(strbuf_text(&value), strbuf_text(&usual)) != 0)
+            strbuf_addf(b, "%s%s: %s", i ? ", " : "{", strrchr(k->name, '.') + 1,
+                        strbuf_text(&value));
+        b->failed = b->failed || value.failed || usual.failed;
+        strbuf_fini(&value);
+        strbuf_fini(&usual);
+    }
+    strbuf_add(b, "}");
+}
+
+static void components_write(const void *base, const struct job_key *key, struct strbuf *b)
+{
+    const struct job *job = base;
+
+    strbuf_add(b, "[");
+    for (size_t i = 0; i < job->slurm.n_components; i++) {
+        strbuf_add(b, i ? ", " : "");
+        component_write(&job->slurm.component[i], b);
+    }
+    strbuf_add(b, "]");
+}
+
+static void components_free(void *base, const struct job_key *key)
+{
+    struct job *job = base;
+
+    list_free(job->slurm.component, job->slurm.n_components);
+    job->slurm.component = NULL;
+    job->slurm.n_components = 0;
+}
+
+static void components_expect(const struct job_key *key, struct strbuf *b)
+{
+    strbuf_addf(b,
+                "a list of at most %d maps like [{nodes: 2, constraint: a100}, {nodes: 4, "
+                "constraint: v100}]",
+                MAX_COMPONENTS);
+}
+
+const struct job_type job_type_components = {
+    .structured = true,
+    .read = components_read,
+    .write = components_write,
+    .free = components_free,
+    .expect = components_expect,
+};

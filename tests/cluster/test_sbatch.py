@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_sbatch.py - eddis-sbatch with a real Slurm: scripts, refusals, jobs.
+
+Usage: test_sbatch.py BUILD SOURCE [CASE...]
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import cases
+from lab import LOGIN
+from node import wait_for
+from slurm_cluster import SlurmCluster, skip_without_slurm
+
+BUILD, SOURCE = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
+
+NODES = {"gres": {"node1": "gpu:2", "node2": "gpu:2"},
+         "features": {"node1": "a100", "node2": "a100", "node3": "v100", "node4": "v100"}}
+
+DIGITS = f"""\
+name: digits
+command: [eddis-train, --data, {SOURCE}/examples/digits/digits.csv, --test, "360", --epochs, "3"]
+batch: {{global: 96}}
+"""
+
+
+def script(c, text, options=""):
+    c.write("train.yaml", text)
+    p = c.sh(f"eddis-sbatch --print train.yaml {options}")
+    assert p.returncode == 0 and not p.stderr, p
+    return p.stdout
+
+
+def lines_of(text):
+    return [line[len("#SBATCH "):] for line in text.splitlines() if line.startswith("#SBATCH ")]
+
+
+def refused(c, args, code, *words):
+    """One sentence, and nothing in the queue."""
+    p = c.sh("eddis-sbatch " + args)
+    assert p.returncode == code and not p.stdout, (args, p)
+    assert p.stderr.startswith("eddis-sbatch: ") and p.stderr.count("\n") == 1, (args, p.stderr)
+    for word in words:
+        assert word in p.stderr, (args, word, p.stderr)
+    assert not c.queue(), args
+
+
+# ---- the script ----
+
+def scripts(c):
+    """It asks for what Slurm's defaults would spoil, is clean, and is what sbatch takes."""
+    plain = lines_of(script(c, "command: hostname\n"))
+    assert "--no-kill" in plain and "--exclusive" in plain and "--nodes=1" in plain, plain
+    assert "--signal=B:USR1@130" in plain, plain
+    asked = script(c, "name: a-b\ncommand: hostname\ntimeouts: {checkpoint: 20500ms, grace: 2s}\n"
+                      "slurm: {partition: short, time: 1m30s, nodes: 3, cpus: 2, memory: 1G, account: me, qos: it,\n"
+                      "  requeue: off, constraint: \"a100|v100\", extra: [--comment, \"it's #1 \\\"x\\\"\"]}\n",
+                   "-N2 --mail-user 'a b'")
+    want = ["--job-name=a-b", "--signal=B:USR1@23", "--partition=short", "--nodes=3", "--ntasks-per-node=1",
+            "--constraint=a100|v100", "--cpus-per-task=2", "--mem=1G", "--account=me", "--qos=it", "--time=00:01:30",
+            "--no-requeue", "--no-kill", '--comment "it\'s #1 \\"x\\""', "-N2", '--mail-user "a b"']
+    assert lines_of(asked) == want, asked
+    for text in (asked, script(c, "command: hostname\n", "--set name=x")):
+        c.write("job.sh", text)
+        p = c.sh("sbatch --test-only job.sh")
+        assert p.returncode == 0, p
+        if shutil.which("shellcheck"):
+            p = subprocess.run(["shellcheck", "-"], input=text, capture_output=True, text=True)
+            assert p.returncode == 0, p.stdout
+    if not shutil.which("shellcheck"):
+        cases.skip_part("scripts", "shellcheck is not installed")
+
+
+def by_hand(c):
+    """The script runs where no Slurm starts it, from any folder, and inside of an allocation."""
+    c.write("job.sh", script(c, "command: [sh, -c, 'echo here >here']\n"))
+    p = c.sh("cd / && sh ~/shared/job.sh")
+    assert p.returncode == 0 and c.read("here") == "here\n", p
+
+
+def named_nodes(c):
+    found = lines_of(script(c, "command: hostname\nnodes: [node2, \"node[3-4]\"]\ncheckpoint: {every: 0}\n"))
+    assert "--nodes=3" in found and "--nodelist=node2,node3,node4" in found, found
+    refused(c, "train.yaml --set slurm.nodes=2", 2, "--set", "slurm.nodes")
+    refused(c, "train.yaml --set 'slurm.components=[{nodes: 3}]'", 2, "train.yaml:2", "slurm.components")
+
+
+# ---- what is refused ----
+
+def refusals(c):
+    """Slurm's sentence and ours at once, with the place of what was asked for."""
+    c.write("train.yaml", "command: hostname\nslurm:\n  nodes: 1\n")
+    for args, words in (
+            ("--set slurm.partition=nope", ["Slurm", "Invalid partition", "slurm.partition is nope (--set)", "main, short"]),
+            ("--set slurm.gres=tpu:1", ["gres", "slurm.gres is \"tpu:1\" (--set)", "gpu:2"]),
+            ("--set slurm.gres=gpu:3", ["not available", "slurm.gres is \"gpu:3\" (--set)", "a100"]),
+            ("--set slurm.constraint=h100", ["Invalid feature", "slurm.constraint is h100", "a100, v100"]),
+            ("--set slurm.nodes=9", ["not available", "slurm.nodes is 9"]),
+            ("--set slurm.partition=short --set slurm.time=10m", ["slurm.time is 10m", "short", "5 minutes"]),
+            ("-- -p nope", ["Invalid partition", "main, short"]),
+            ("-t never", ["--time"]),
+            ("--frobnicate", ["frobnicate", "sbatch --help"]),
+            ("--set nodes=node9 --set slurm.nodes=auto", ["node name", "nodes is [node9]", "node[1-4]"])):
+        refused(c, "train.yaml " + args, 3, *words)
+
+
+def usage(c):
+    c.write("train.yaml", "command: hostname\n")
+    c.write("typo.yaml", "command: hostname\nslurm: {partitoin: main}\n")
+    for args, words in (
+            ("", ["which job"]), ("no.yaml", ["no.yaml"]), ("typo.yaml", ["typo.yaml:2:9", "partition"]),
+            ("-p main train.yaml", ["stand behind the job's file"]), ("--pritn train.yaml", ["--print"]),
+            ("train.yaml more", ["\"more\""]), ("train.yaml -N 2 more", ["\"more\""]),
+            ("train.yaml --gpus-per-task=1", ["--gpus-per-task=1", "slurm.gres"]),
+            ("train.yaml --set 'slurm.extra=[--gpus-per-task, \"1\"]'", ["--set", "slurm.gres"]),
+            ("train.yaml --wrap=true", ["--wrap"]), ("train.yaml --set x", ["KEY=VALUE"]),
+            ("train.yaml -N1 : -N1", ["slurm.components"]),
+            ("train.yaml --set slurm.time=2m", ["timeouts.checkpoint"]),
+            ("train.yaml --set slurm.requeue=on", ["checkpoint.dir"])):
+        refused(c, args, 2, *words)
+    p = c.sh("eddis-sbatch train.yaml", env={"SBATCH_GPUS_PER_TASK": "1"})
+    assert p.returncode == 2 and "SBATCH_GPUS_PER_TASK" in p.stderr, p
+    p = c.sh("eddis-sbatch train.yaml", env={"PATH": BUILD + "/cmd:/nowhere"})
+    assert p.returncode == 3 and "no 'sbatch' in PATH" in p.stderr, p
+
+
+# ---- jobs ----
+
+def answers(c):
+    """What is printed for people, for programs, and for scripts written for sbatch."""
+    c.write("train.yaml", "name: quick\ncommand: \"true\"\n")
+    p = c.sh("eddis-sbatch train.yaml -H")
+    job = p.stdout.split()[1]
+    assert p.stdout == f"job {job} (quick) is in Slurm's queue; its output goes to slurm-{job}.out, and " \
+                       f"scancel {job} ends it\n", p
+    assert c.job_field(job, "JobState") == "PENDING" and c.job_field(job, "JobName") == "quick"
+    c.sh(f"scancel {job}")
+    p = c.sh("eddis-sbatch --json train.yaml -H")
+    said = json.loads(p.stdout)
+    assert said == {"job": str(int(job) + 2), "cluster": "", "name": "quick", "schema_version": 1}, p
+    p = c.sh("eddis-sbatch train.yaml -H --parsable")
+    assert p.stdout.strip().isdecimal(), p
+    c.sh("scancel -u root")
+    p = c.sh("eddis-sbatch train.yaml --test-only")
+    assert p.returncode == 0 and "to start at" in p.stdout, p
+    c.await_empty()
+
+
+def ends(c):
+    """From submit to summary; with --wait the exit code is the job's; --export=NONE."""
+    c.write("train.yaml", DIGITS)
+    job = c.sh("eddis-sbatch train.yaml --parsable --export=NONE").stdout.strip()
+    c.await_state(job, "COMPLETED", "FAILED")
+    out = c.read(f"slurm-{job}.out")
+    assert c.job_field(job, "JobState") == "COMPLETED" and "done in" in out, out
+    [summary] = [os.path.join(b, "summary.json") for b, _, files in os.walk(c.path(c.job_field(job, "BatchHost"),
+                                         "~/.local/state/eddis/jobs")) if "summary.json" in files]
+    with open(summary) as f:
+        assert json.load(f)["reason"] == "ok"
+    c.write("seven.yaml", "command: [sh, -c, exit 7]\n")
+    p = c.sh("eddis-sbatch seven.yaml --wait")
+    assert p.returncode == 7, p
+
+
+def saves(c):
+    """What --signal=B:USR1 sends reaches eddis-run, which ends in good order."""
+    c.write("train.yaml", "command: [sh, -c, 'touch up; exec sleep 1000']\n")
+    job = c.sh("eddis-sbatch --parsable train.yaml").stdout.strip()
+    wait_for("the job to be up", lambda: os.path.exists(c.shared + "/up"))
+    c.sh(f"scancel --batch --signal=USR1 {job}")
+    c.await_state(job, "FAILED")
+    assert c.job_field(job, "ExitCode") == "143:0", c.job_field(job, "ExitCode")
+
+
+def components(c):
+    """Unlike nodes are one heterogeneous job."""
+    c.write("train.yaml", "command: [sleep, \"1000\"]\nslurm:\n  components:\n"
+                          "    - {nodes: 1, constraint: a100, gres: \"gpu:2\"}\n"
+                          "    - {nodes: 2, constraint: v100, cpus: 1}\n")
+    p = c.sh("eddis-sbatch train.yaml --parsable -w node2 : -t 9")
+    assert p.returncode == 0, p
+    job = int(p.stdout)
+    c.await_state(job, "RUNNING")
+    shown = c.slurm.ask("scontrol", "-o", "show", "job", str(job)).splitlines()
+    assert len(shown) == 2 and " NodeList=node2 " in shown[0] and " NodeList=node[3-4] " in shown[1], shown
+    assert "TimeLimit=00:09:00" in shown[1] and "TimeLimit=00:09:00" not in shown[0], shown
+    c.sh(f"scancel {job}")
+    c.await_empty()
+    refused(c, "train.yaml --set 'slurm.components=[{nodes: 1}, {constraint: x}]'", 3, "feature", "slurm.components")
+
+
+CASES = [scripts, by_hand, named_nodes, refusals, usage, answers, ends, saves, components]
+
+
+def main():
+    skip_without_slurm()
+    with SlurmCluster(4, build=BUILD, slurm=NODES) as c:
+        cases.run(CASES, sys.argv[3:], c)
+
+
+main()

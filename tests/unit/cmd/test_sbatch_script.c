@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_sbatch_script.c - tests of cmd/sbatch_script.h */
+#include "cmd/sbatch_script.h"
+
+#include "suite.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { MOST = 12 };
+
+#define WORDS(...) ((char *const *)(uintptr_t)(const char *const[MOST]){ __VA_ARGS__ })
+
+static struct job *job_of(const char *text)
+{
+    struct eddis_error err;
+    struct job *job;
+
+    ck_assert_msg(job_parse(text, strlen(text), "train.yaml", "/home/ada", &job, &err) == 0, "%s",
+                  err.text);
+    return job;
+}
+
+/* Returns the script without its comments. */
+static char *script_of(const char *text, char *const *set, char *const *words)
+{
+    struct job *job = job_of(text);
+    const struct sbatch_ask a = { .job = job,
+                                  .program = "/opt/my eddis/bin/eddis-run",
+                                  .file = "/home/ada/it's.yaml",
+                                  .set = set,
+                                  .words = words };
+    struct eddis_error err;
+    char *all, *to;
+
+    ck_assert_msg(sbatch_script_check(&a, &err) == 0, "%s", err.text);
+    all = to = sbatch_script_text(&a);
+    ck_assert_ptr_nonnull(all);
+    for (char *line = all, *end; (end = strchr(line, '\n')); line = end + 1)
+        if (strncmp(line, "# ", 2) != 0) {
+            memmove(to, line, (size_t)(end + 1 - line));
+            to += end + 1 - line;
+        }
+    *to = '\0';
+    job_free(job);
+    return all;
+}
+
+#define EXEC  "exec '/opt/my eddis/bin/eddis-run' "
+#define FILE_ "'/home/ada/it'\\''s.yaml'\n"
+
+START_TEST(plain)
+{
+    char *text = script_of("command: a\nname: x\n", NULL, NULL);
+
+    ck_assert_str_eq(text, "#!/bin/sh\n#SBATCH --job-name=x\n#SBATCH --signal=B:USR1@130\n"
+                           "#SBATCH --nodes=1\n#SBATCH --ntasks-per-node=1\n#SBATCH --exclusive\n"
+                           "#SBATCH --no-kill\n" EXEC FILE_);
+    free(text);
+}
+END_TEST
+
+START_TEST(everything)
+{
+    char *const *set = WORDS("env={A: \"b c\"}"), *const *words = WORDS("-N2");
+    char *text =
+        script_of("command: a\nname: x\nslurm: {partition: p, time: 36h, nodes: 3, gres: g, "
+                  "constraint: c, cpus: all, memory: 1G, account: m, qos: q, requeue: on, "
+                  "extra: [--exclude=n]}\ncheckpoint: {dir: /c}\n",
+                  set, words);
+
+    ck_assert_str_eq(text, "#!/bin/sh\n#SBATCH --job-name=x\n#SBATCH --signal=B:USR1@130\n"
+                           "#SBATCH --partition=p\n#SBATCH --nodes=3\n#SBATCH --ntasks-per-node=1\n"
+                           "#SBATCH --gres=g\n#SBATCH --constraint=c\n#SBATCH --exclusive\n"
+                           "#SBATCH --mem=1G\n#SBATCH --account=m\n#SBATCH --qos=q\n"
+                           "#SBATCH --time=1-12:00:00\n#SBATCH --requeue\n"
+                           "#SBATCH --open-mode=append\n#SBATCH --no-kill\n#SBATCH --exclude=n\n"
+                           "#SBATCH -N2\n" EXEC "--set 'env={A: \"b c\"}' " FILE_);
+    free(text);
+}
+END_TEST
+
+START_TEST(components)
+{
+    char *const *words = WORDS("-w", "n1", ":", "-t5");
+    char *text = script_of("command: a\nname: x\nslurm: {gres: \"gpu:4\", components: [{nodes: 2}, "
+                           "{gres: none, partition: q, cpus: 3}, {gres: none}]}\n",
+                           NULL, words);
+
+    ck_assert_str_eq(text,
+                     "#!/bin/sh\n#SBATCH --job-name=x\n#SBATCH --signal=B:USR1@130\n"
+                     "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n#SBATCH --gres=gpu:4\n"
+                     "#SBATCH --no-kill\n#SBATCH -w n1\n"
+                     "#SBATCH hetjob\n#SBATCH --partition=q\n#SBATCH --nodes=1\n"
+                     "#SBATCH --ntasks-per-node=1\n#SBATCH --cpus-per-task=3\n#SBATCH --no-kill\n"
+                     "#SBATCH -t5\n"
+                     "#SBATCH hetjob\n#SBATCH --nodes=1\n#SBATCH --ntasks-per-node=1\n"
+                     "#SBATCH --exclusive\n#SBATCH --no-kill\n" EXEC FILE_);
+    free(text);
+}
+END_TEST
+
+START_TEST(hosts)
+{
+    char *text = script_of("command: a\nname: x\nnodes: [\"n[1-2]\"]\ncheckpoint: {every: 0}\n"
+                           "timeouts: {checkpoint: 1500ms, grace: 1s}\n",
+                           NULL, NULL);
+
+    ck_assert_ptr_nonnull(strstr(text, "--nodes=2\n"));
+    ck_assert_ptr_nonnull(strstr(text, "--nodelist=n1,n2\n"));
+    ck_assert_ptr_nonnull(strstr(text, "B:USR1@3\n")); /* rounded up */
+    free(text);
+}
+END_TEST
+
+static const struct {
+    const char *text, *want;
+} wrong[] = {
+    { "command: a\nslurm: {time: 1m}\n",
+      "train.yaml:2: slurm.time is 1m, of which the last 130 s are for saving (timeouts.checkpoint "
+      "and timeouts.grace); give the job more time, or these less" },
+    { "command: a\nslurm: {requeue: on}\n", "train.yaml:2: slurm.requeue: a job that is put back "
+                                            "begins anew without its checkpoints; name a folder "
+                                            "that all nodes share as checkpoint.dir" },
+    { "command: a\nnodes: [b]\nslurm: {nodes: 2}\n",
+      "train.yaml:3: slurm.nodes: that is not the number of the nodes that are named; leave it "
+      "out" },
+    { "command: a\nnodes: [b]\nslurm: {components: [{nodes: 2}]}\n",
+      "train.yaml:2: nodes: nodes that have names cannot be divided among slurm.components; remove "
+      "one of the two" },
+    { "command: a\nslurm: {extra: [x]}\n",
+      "train.yaml:2: \"x\" belongs to no option of sbatch; the job has one file, and options of "
+      "eddis-run are keys of it" },
+};
+
+START_TEST(refused)
+{
+    struct job *job = job_of(wrong[_i].text);
+    const struct sbatch_ask a = { .job = job, .program = "/e", .file = "/f" };
+    struct eddis_error err;
+
+    ck_assert_int_eq(sbatch_script_check(&a, &err), -EINVAL);
+    ck_assert_str_eq(err.text, wrong[_i].want);
+    job_free(job);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    tcase_add_test(tc, plain);
+    tcase_add_test(tc, everything);
+    tcase_add_test(tc, components);
+    tcase_add_test(tc, hosts);
+    tcase_add_loop_test(tc, refused, 0, sizeof wrong / sizeof *wrong);
+}
+
+SUITE_MAIN("sbatch_script", add_tests)
