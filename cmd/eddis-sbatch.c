@@ -10,13 +10,10 @@
 #include "cmd/sbatch_submit.h"
 #include "cmd/sbatch_words.h"
 #include "lib/base/cleanup.h"
-#include "lib/base/file.h"
 #include "lib/base/program.h"
 #include "lib/base/strlist.h"
-#include "lib/base/text.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,23 +155,6 @@ static int set_keys(const struct request *q, struct job *job, struct eddis_error
     return rc == 0 && q->set.n ? job_check(job, err) : rc;
 }
 
-static char *absolute(const char *path)
-{
-    char folder[PATH_MAX];
-
-    if (*path == '/')
-        return strdup(path);
-    return getcwd(folder, sizeof folder) ? file_join(folder, "%s", path) : NULL;
-}
-
-/* Slurm reads options from the environment, too. */
-static int check_environment(struct eddis_error *err)
-{
-    return getenv("SBATCH_GPUS_PER_TASK")
-               ? sbatch_words_no_gpus_per_task("the variable SBATCH_GPUS_PER_TASK", err)
-               : 0;
-}
-
 /* ---- what is printed ---- */
 
 struct answer {
@@ -233,29 +213,56 @@ static int submit(const struct request *q, const struct sbatch_ask *ask, const c
     return rc < 0 ? fail(err, EXIT_START) : rc;
 }
 
-static int run(const struct request *q, struct job *job, struct eddis_error *err)
+/* The command line of eddis-run, which is run in the folder of this one, by its path. */
+static int make_args(const struct request *q, struct strlist *args, struct eddis_error *err)
 {
-    cleanup_free char *file = absolute(q->file), *script = NULL;
-    char program[PATH_MAX];
-    struct sbatch_ask ask = {
-        .job = job, .program = program, .file = file, .set = q->set.item, .words = q->words.item
-    };
+    char folder[PATH_MAX];
 
-    if (!file)
-        return eddis_fail_errno(err, -errno, "cannot tell the current folder"),
-               fail(err, EXIT_FAULT);
-    if (sbatch_script_check(&ask, err) < 0 || (!q->print && check_environment(err) < 0))
+    for (size_t i = 0; i < q->set.n; i++) {
+        strlist_addf(args, "--set");
+        strlist_addf(args, "%s", q->set.item[i]);
+    }
+    if (*q->file == '/')
+        strlist_addf(args, "%s", q->file);
+    else if (getcwd(folder, sizeof folder))
+        strlist_addf(args, "%s/%s", folder, q->file);
+    else
+        return eddis_fail_errno(err, -errno, "cannot tell the current folder");
+    return args->failed ? eddis_fail(err, -ENOMEM, "no memory for a command line") : 0;
+}
+
+static int run_with(const struct request *q, const struct sbatch_ask *ask, struct eddis_error *err)
+{
+    cleanup_free char *script = NULL;
+
+    if (sbatch_script_check(ask, err) < 0)
         return fail(err, EXIT_USAGE);
-    if (program_path("eddis-run", program, sizeof program, err) < 0)
-        return fail(err, EXIT_START);
-    script = sbatch_script_text(&ask);
+    script = sbatch_script_text(ask);
     if (!script)
         return eddis_fail(err, -ENOMEM, "no memory for the script"), fail(err, EXIT_FAULT);
-    if (q->print) {
-        fputs(script, stdout);
-        return 0;
+    if (!q->print)
+        return submit(q, ask, script, err);
+    fputs(script, stdout);
+    return 0;
+}
+
+static int run(const struct request *q, const struct job *job, struct eddis_error *err)
+{
+    struct strlist args = { 0 };
+    struct sbatch_ask ask = { .job = job, .words = q->words.item };
+    char program[PATH_MAX];
+    int code;
+
+    if (program_path("eddis-run", program, sizeof program, err) < 0 ||
+        make_args(q, &args, err) < 0) {
+        code = fail(err, EXIT_START);
+    } else {
+        ask.program = program;
+        ask.args = args.item;
+        code = run_with(q, &ask, err);
     }
-    return submit(q, &ask, script, err);
+    strlist_fini(&args);
+    return code;
 }
 
 int main(int argc, char **argv)

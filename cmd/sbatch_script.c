@@ -5,10 +5,13 @@
 #include "cmd/sbatch_words.h"
 #include "lib/base/clock.h"
 #include "lib/base/strbuf.h"
+#include "lib/base/text.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int64_t sbatch_script_warning_s(const struct job *job)
@@ -54,20 +57,66 @@ static int check_nodes(const struct job *job, struct eddis_error *err)
     return 0;
 }
 
-static int check_time(const struct job *job, struct eddis_error *err)
+/* What sbatch takes: minutes, or what eddis reads, too; "4-2", "4-2:30" are left to it. */
+static int64_t time_ns(const char *text)
 {
-    int64_t warning_s = sbatch_script_warning_s(job);
-    char origin[200], time[40];
+    int64_t ns = CLOCK_NEVER;
 
-    if (job->slurm.time_ns > warning_s * CLOCK_S)
+    if (*text && !text[strspn(text, "0123456789")])
+        return strlen(text) < 8 ? atoi(text) * 60 * CLOCK_S : CLOCK_NEVER;
+    if (text[strspn(text, "0123456789:")] || text_duration_ns(text, &ns, NULL) < 0)
+        return CLOCK_NEVER;
+    return ns;
+}
+
+int64_t sbatch_script_time_ns(const struct sbatch_ask *a, char *ret_where, size_t size)
+{
+    const char *text = sbatch_words_value(a->words, "time", 't'), *from = "command line";
+    char origin[160], value[40];
+
+    if (!text) {
+        text = getenv("SBATCH_TIMELIMIT");
+        from = "SBATCH_TIMELIMIT";
+    }
+    if (!text) {
+        text = sbatch_words_value(a->job->slurm.extra, "time", 't');
+        from = "slurm.extra";
+    }
+    if (text) {
+        (void)snprintf(ret_where, size, "the time limit is \"%.60s\" (%s)", text, from);
+        return time_ns(text);
+    }
+    job_origin_text(a->job, "slurm.time", origin, sizeof origin);
+    job_value_text(a->job, "slurm.time", value, sizeof value);
+    (void)snprintf(ret_where, size, "slurm.time is %s (%s)", value, origin);
+    return a->job->slurm.time_ns;
+}
+
+const char *sbatch_script_partition(const struct sbatch_ask *a, size_t i)
+{
+    const struct job *job = a->job;
+    const char *text = i ? NULL : sbatch_words_value(a->words, "partition", 'p');
+
+    if (!text && !i)
+        text = getenv("SBATCH_PARTITION");
+    if (!text && !i)
+        text = sbatch_words_value(job->slurm.extra, "partition", 'p');
+    if (!text && i < job->slurm.n_components)
+        text = job->slurm.component[i].partition;
+    return text ? text : job->slurm.partition;
+}
+
+static int check_time(const struct sbatch_ask *a, struct eddis_error *err)
+{
+    int64_t warning_s = sbatch_script_warning_s(a->job);
+    char where[240];
+
+    if (sbatch_script_time_ns(a, where, sizeof where) > warning_s * CLOCK_S)
         return 0;
-    job_origin_text(job, "slurm.time", origin, sizeof origin);
-    job_value_text(job, "slurm.time", time, sizeof time);
     return eddis_fail(err, -EINVAL,
-                      "%s: slurm.time is %s, of which the last %" PRId64 " s are for saving "
-                      "(timeouts.checkpoint and timeouts.grace); give the job more time, or these "
-                      "less",
-                      origin, time, warning_s);
+                      "%s, of which the last %" PRId64 " s are for saving (timeouts.checkpoint and "
+                      "timeouts.grace); give the job more time, or these less",
+                      where, warning_s);
 }
 
 int sbatch_script_check(const struct sbatch_ask *a, struct eddis_error *err)
@@ -83,16 +132,16 @@ int sbatch_script_check(const struct sbatch_ask *a, struct eddis_error *err)
         return eddis_fail_prefix(err, rc, "%s", origin);
     }
     rc = sbatch_words_check(a->words, parts, err);
+    if (rc == 0 && getenv("SBATCH_GPUS_PER_TASK")) /* Slurm reads options from there, too */
+        rc = sbatch_words_no_gpus_per_task("the variable SBATCH_GPUS_PER_TASK", err);
     if (rc == 0)
         rc = check_nodes(job, err);
     if (rc == 0)
-        rc = check_time(job, err);
+        rc = check_time(a, err);
     if (rc == 0 && strcmp(job->slurm.requeue, "on") == 0 && !job->checkpoint.dir)
         rc = wrong(job, "slurm.requeue", err,
                    "a job that is put back begins anew without its checkpoints; name a folder "
                    "that all nodes share as checkpoint.dir");
-    if (rc == 0 && strpbrk(a->file, "\n\r"))
-        rc = eddis_fail(err, -EINVAL, "the path of the job's file has a line end; rename it");
     return rc;
 }
 
@@ -199,10 +248,8 @@ char *sbatch_script_text(const struct sbatch_ask *a)
     size_t n = job->slurm.n_components ? job->slurm.n_components : 1;
     struct strbuf b = { 0 };
 
-    strbuf_addf(&b,
-                "#!/bin/sh\n# Made by eddis-sbatch " EDDIS_VERSION " of %s, which is read when the "
-                "job starts.\n",
-                a->file);
+    strbuf_add(&b, "#!/bin/sh\n# Made by eddis-sbatch " EDDIS_VERSION
+                   "; the job's file is read when the job starts.\n");
     add_head(job, &b);
     for (size_t i = 0; i < n; i++) {
         strbuf_add(&b, i ? "#SBATCH hetjob\n" : "");
@@ -214,12 +261,10 @@ char *sbatch_script_text(const struct sbatch_ask *a)
     strbuf_add(&b, "# Slurm tells this shell alone when time is nearly over: eddis-run takes its "
                    "place, and saves.\nexec ");
     add_quoted(a->program, &b);
-    for (char *const *s = a->set; s && *s; s++) {
-        strbuf_add(&b, " --set ");
-        add_quoted(*s, &b);
+    for (char *const *w = a->args; *w; w++) {
+        strbuf_add(&b, " ");
+        add_quoted(*w, &b);
     }
-    strbuf_add(&b, " ");
-    add_quoted(a->file, &b);
     strbuf_add(&b, "\n");
     return strbuf_steal(&b);
 }

@@ -15,8 +15,7 @@
 struct sbatch_ask {
     const struct job *job;
     const char *program; /* eddis-run, absolute */
-    const char *file;    /* the job's, absolute */
-    char *const *set;    /* NULL-ended "KEY=VALUE" that eddis-run is given; NULL: none */
+    char *const *args;   /* NULL-ended: what it is given; the job's file is absolute */
     char *const *words;  /* NULL-ended: options of sbatch over the job's own; NULL: none */
 };
 
@@ -25,6 +24,15 @@ int sbatch_script_check(const struct sbatch_ask *a, struct eddis_error *err);
 
 /* Returns the script's text, or NULL without memory. */
 char *sbatch_script_text(const struct sbatch_ask *a);
+
+/* The time that is asked for by whoever has the last word, and where: CLOCK_NEVER, nobody asks, or
+ * it is written in a way that only Slurm reads.  ret_where [size] is "slurm.time is 1h
+ * (train.yaml:3)".
+ */
+int64_t sbatch_script_time_ns(const struct sbatch_ask *a, char *ret_where, size_t size);
+
+/* The partition of component i in the same way; NULL: Slurm chooses. */
+const char *sbatch_script_partition(const struct sbatch_ask *a, size_t i);
 
 /* How long before its end the job is told to save: what the last checkpoint and the workers'
  * orderly end may take, in whole seconds.

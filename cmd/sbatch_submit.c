@@ -213,44 +213,28 @@ static int64_t limit_of(char *table, const char *partition)
 }
 
 /* Unless a site enforces limits, a job that asks for more time waits for ever. */
-static int check_time(const struct sbatch_ask *a, const char *partition, struct eddis_error *err)
+static int check_limits(const struct sbatch_ask *a, struct eddis_error *err)
 {
     const char *const argv[] = { "sinfo", "-h", "-o", "%P|%l", NULL };
+    size_t n = a->job->slurm.n_components ? a->job->slurm.n_components : 1;
     cleanup_free char *table = NULL;
-    char origin[160], asked[40], limit[40];
-    int64_t ns;
+    char where[240];
+    int64_t asked_ns = sbatch_script_time_ns(a, where, sizeof where);
 
-    if (run(argv, "", &table, NULL) != 0)
+    if (asked_ns == CLOCK_NEVER || run(argv, "", &table, NULL) != 0)
         return 0;
-    ns = limit_of(table, partition);
-    if (ns == CLOCK_NEVER || a->job->slurm.time_ns <= ns)
-        return 0;
-    job_origin_text(a->job, "slurm.time", origin, sizeof origin);
-    job_value_text(a->job, "slurm.time", asked, sizeof asked);
-    (void)snprintf(limit, sizeof limit, "%" PRId64 " minutes", ns / (60 * CLOCK_S));
-    return eddis_fail(err, -EINVAL,
-                      "slurm.time is %s (%s), but %s%s%s allows %s: Slurm would take the job and "
-                      "never start it",
-                      asked, origin, partition ? "partition \"" : "the partition",
-                      partition ? partition : "", partition ? "\"" : "", limit);
-}
+    for (size_t i = 0; i < n; i++) {
+        const char *partition = sbatch_script_partition(a, i);
+        cleanup_free char *copy = strdup(table);
+        int64_t ns = copy ? limit_of(copy, partition) : CLOCK_NEVER;
 
-static int check_times(const struct sbatch_ask *a, struct eddis_error *err)
-{
-    const struct job *job = a->job;
-    size_t n = job->slurm.n_components ? job->slurm.n_components : 1;
-    int rc = 0;
-
-    if (job->slurm.time_ns == CLOCK_NEVER || sbatch_words_have(a->words, "time", 't') ||
-        sbatch_words_have(a->words, "partition", 'p') || getenv("SBATCH_PARTITION") ||
-        getenv("SBATCH_TIMELIMIT"))
-        return 0;
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        const char *p = job->slurm.n_components ? job->slurm.component[i].partition : NULL;
-
-        rc = check_time(a, p ? p : job->slurm.partition, err);
+        if (asked_ns > ns)
+            return eddis_fail(err, -EINVAL,
+                              "%s, but partition %s allows %" PRId64 " minutes: Slurm would take "
+                              "the job and never start it",
+                              where, partition ? partition : "by default", ns / (60 * CLOCK_S));
     }
-    return rc;
+    return 0;
 }
 
 /* ---- what callers want ---- */
@@ -266,7 +250,7 @@ int sbatch_submit_test(const struct sbatch_ask *a, const char *script, char **re
         return rc;
     if (rc > 0)
         return refused(a, said, err);
-    rc = check_times(a, err);
+    rc = check_limits(a, err);
     if (rc < 0)
         return rc;
     *ret = strdup(own_sentence(said));

@@ -63,20 +63,42 @@ int sbatch_words_check(char *const *words, size_t components, struct eddis_error
     return rc;
 }
 
-bool sbatch_words_have(char *const *words, const char *name, char letter)
+static bool is_named(const char *word, const char *name, char letter)
 {
     size_t n = strlen(name);
 
-    for (; words && *words; words++) {
-        const char *w = *words;
+    if (!is_option(word))
+        return false;
+    if (word[1] != '-')
+        return letter && word[1] == letter;
+    return strncmp(word + 2, name, n) == 0 && (!word[2 + n] || word[2 + n] == '=');
+}
 
-        if (!is_option(w))
-            continue;
-        if (w[1] == '-' ? strncmp(w + 2, name, n) == 0 && (!w[2 + n] || w[2 + n] == '=')
-                        : letter && w[1] == letter)
+bool sbatch_words_have(char *const *words, const char *name, char letter)
+{
+    for (; words && *words; words++)
+        if (is_named(*words, name, letter))
             return true;
-    }
     return false;
+}
+
+const char *sbatch_words_value(char *const *words, const char *name, char letter)
+{
+    const char *found = NULL;
+
+    for (; words && *words; words++) {
+        const char *equals = strchr(*words, '=');
+
+        if (!is_named(*words, name, letter))
+            continue;
+        if ((*words)[1] != '-' && (*words)[2])
+            found = *words + 2;
+        else if ((*words)[1] == '-' && equals)
+            found = equals + 1;
+        else
+            found = words[1] ? words[1] : found;
+    }
+    return found;
 }
 
 bool sbatch_words_have_share(char *const *words)

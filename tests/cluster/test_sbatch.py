@@ -100,6 +100,7 @@ def refusals(c):
             ("--set slurm.constraint=h100", ["Invalid feature", "slurm.constraint is h100", "a100, v100"]),
             ("--set slurm.nodes=9", ["not available", "slurm.nodes is 9"]),
             ("--set slurm.partition=short --set slurm.time=10m", ["slurm.time is 10m", "short", "5 minutes"]),
+            ("-p short -t 10", ["the time limit is \"10\" (command line)", "short", "5 minutes"]),
             ("-- -p nope", ["Invalid partition", "main, short"]),
             ("-t never", ["--time"]),
             ("--frobnicate", ["frobnicate", "sbatch --help"]),
@@ -118,7 +119,8 @@ def usage(c):
             ("train.yaml --set 'slurm.extra=[--gpus-per-task, \"1\"]'", ["--set", "slurm.gres"]),
             ("train.yaml --wrap=true", ["--wrap"]), ("train.yaml --set x", ["KEY=VALUE"]),
             ("train.yaml -N1 : -N1", ["slurm.components"]),
-            ("train.yaml --set slurm.time=2m", ["timeouts.checkpoint"]),
+            ("train.yaml --set slurm.time=2m", ["timeouts.checkpoint", "slurm.time is 2m (--set)"]),
+            ("train.yaml -t2", ["timeouts.checkpoint", "command line"]),
             ("train.yaml --set slurm.requeue=on", ["checkpoint.dir"])):
         refused(c, args, 2, *words)
     p = c.sh("eddis-sbatch train.yaml", env={"SBATCH_GPUS_PER_TASK": "1"})

@@ -2,6 +2,7 @@
 /* test_sbatch_script.c - tests of cmd/sbatch_script.h */
 #include "cmd/sbatch_script.h"
 
+#include "lib/base/clock.h"
 #include "suite.h"
 
 #include <errno.h>
@@ -22,15 +23,13 @@ static struct job *job_of(const char *text)
     return job;
 }
 
-/* Returns the script without its comments. */
-static char *script_of(const char *text, char *const *set, char *const *words)
+/* Returns the script without its comments; takes none of the lists. */
+static char *script_of(const char *text, char *const *args, char *const *words)
 {
     struct job *job = job_of(text);
-    const struct sbatch_ask a = { .job = job,
-                                  .program = "/opt/my eddis/bin/eddis-run",
-                                  .file = "/home/ada/it's.yaml",
-                                  .set = set,
-                                  .words = words };
+    const struct sbatch_ask a = {
+        .job = job, .program = "/opt/my eddis/bin/eddis-run", .args = args, .words = words
+    };
     struct eddis_error err;
     char *all, *to;
 
@@ -47,12 +46,13 @@ static char *script_of(const char *text, char *const *set, char *const *words)
     return all;
 }
 
+#define ARGS  WORDS("/home/ada/it's.yaml")
 #define EXEC  "exec '/opt/my eddis/bin/eddis-run' "
 #define FILE_ "'/home/ada/it'\\''s.yaml'\n"
 
 START_TEST(plain)
 {
-    char *text = script_of("command: a\nname: x\n", NULL, NULL);
+    char *text = script_of("command: a\nname: x\n", ARGS, NULL);
 
     ck_assert_str_eq(text, "#!/bin/sh\n#SBATCH --job-name=x\n#SBATCH --signal=B:USR1@130\n"
                            "#SBATCH --nodes=1\n#SBATCH --ntasks-per-node=1\n#SBATCH --exclusive\n"
@@ -63,12 +63,13 @@ END_TEST
 
 START_TEST(everything)
 {
-    char *const *set = WORDS("env={A: \"b c\"}"), *const *words = WORDS("-N2");
+    char *const *args = WORDS("--set", "env={A: \"b c\"}", "/home/ada/it's.yaml");
+    char *const *words = WORDS("-N2");
     char *text =
         script_of("command: a\nname: x\nslurm: {partition: p, time: 36h, nodes: 3, gres: g, "
                   "constraint: c, cpus: all, memory: 1G, account: m, qos: q, requeue: on, "
                   "extra: [--exclude=n]}\ncheckpoint: {dir: /c}\n",
-                  set, words);
+                  args, words);
 
     ck_assert_str_eq(text, "#!/bin/sh\n#SBATCH --job-name=x\n#SBATCH --signal=B:USR1@130\n"
                            "#SBATCH --partition=p\n#SBATCH --nodes=3\n#SBATCH --ntasks-per-node=1\n"
@@ -86,7 +87,7 @@ START_TEST(components)
     char *const *words = WORDS("-w", "n1", ":", "-t5");
     char *text = script_of("command: a\nname: x\nslurm: {gres: \"gpu:4\", components: [{nodes: 2}, "
                            "{gres: none, partition: q, cpus: 3}, {gres: none}]}\n",
-                           NULL, words);
+                           ARGS, words);
 
     ck_assert_str_eq(text,
                      "#!/bin/sh\n#SBATCH --job-name=x\n#SBATCH --signal=B:USR1@130\n"
@@ -105,7 +106,7 @@ START_TEST(hosts)
 {
     char *text = script_of("command: a\nname: x\nnodes: [\"n[1-2]\"]\ncheckpoint: {every: 0}\n"
                            "timeouts: {checkpoint: 1500ms, grace: 1s}\n",
-                           NULL, NULL);
+                           ARGS, NULL);
 
     ck_assert_ptr_nonnull(strstr(text, "--nodes=2\n"));
     ck_assert_ptr_nonnull(strstr(text, "--nodelist=n1,n2\n"));
@@ -118,7 +119,8 @@ static const struct {
     const char *text, *want;
 } wrong[] = {
     { "command: a\nslurm: {time: 1m}\n",
-      "train.yaml:2: slurm.time is 1m, of which the last 130 s are for saving (timeouts.checkpoint "
+      "slurm.time is 1m (train.yaml:2), of which the last 130 s are for saving "
+      "(timeouts.checkpoint "
       "and timeouts.grace); give the job more time, or these less" },
     { "command: a\nslurm: {requeue: on}\n", "train.yaml:2: slurm.requeue: a job that is put back "
                                             "begins anew without its checkpoints; name a folder "
@@ -137,11 +139,37 @@ static const struct {
 START_TEST(refused)
 {
     struct job *job = job_of(wrong[_i].text);
-    const struct sbatch_ask a = { .job = job, .program = "/e", .file = "/f" };
+    const struct sbatch_ask a = { .job = job, .program = "/e", .args = ARGS };
     struct eddis_error err;
 
     ck_assert_int_eq(sbatch_script_check(&a, &err), -EINVAL);
     ck_assert_str_eq(err.text, wrong[_i].want);
+    job_free(job);
+}
+END_TEST
+
+static const struct {
+    const char *word, *value;
+    int64_t ns;
+} times[] = {
+    { "-t5", NULL, 300 * CLOCK_S },           { "-t", "90", 5400 * CLOCK_S },
+    { "--time=10:30", NULL, 630 * CLOCK_S },  { "--time", "01:00:00", 3600 * CLOCK_S },
+    { "--time=2-3", NULL, CLOCK_NEVER },      { "--time=INFINITE", NULL, CLOCK_NEVER },
+    { "--time-min=5", NULL, 7200 * CLOCK_S },
+};
+
+/* Who has the last word about the time; what eddis cannot read, Slurm may. */
+START_TEST(limits)
+{
+    struct job *job = job_of("command: a\nslurm: {time: 2h, partition: p}\n");
+    const struct sbatch_ask a = { .job = job, .words = WORDS(times[_i].word, times[_i].value) };
+    char where[200];
+
+    ck_assert_int_eq(sbatch_script_time_ns(&a, where, sizeof where), times[_i].ns);
+    ck_assert_ptr_nonnull(strstr(where, times[_i].ns == 7200 * CLOCK_S
+                                            ? "slurm.time is 2h (train.yaml:2)"
+                                            : "(command line)"));
+    ck_assert_str_eq(sbatch_script_partition(&a, 0), "p");
     job_free(job);
 }
 END_TEST
@@ -152,6 +180,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, everything);
     tcase_add_test(tc, components);
     tcase_add_test(tc, hosts);
+    tcase_add_loop_test(tc, limits, 0, sizeof times / sizeof *times);
     tcase_add_loop_test(tc, refused, 0, sizeof wrong / sizeof *wrong);
 }
 

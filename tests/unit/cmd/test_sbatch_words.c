@@ -50,6 +50,10 @@ START_TEST(have)
     ck_assert(!sbatch_words_have(words, "tim", 0));
     ck_assert(!sbatch_words_have(words, "gres", 0));
     ck_assert(!sbatch_words_have(NULL, "gres", 0));
+    ck_assert_str_eq(sbatch_words_value(words, "nodes", 'N'), "4");
+    ck_assert_str_eq(sbatch_words_value(words, "time", 't'), "5");
+    ck_assert_str_eq(sbatch_words_value(words, "mem", 0), "4G");
+    ck_assert_ptr_null(sbatch_words_value(words, "partition", 'p'));
     ck_assert(!sbatch_words_have_share(words));
     ck_assert(sbatch_words_have_share(WORDS("-c", "3")));
     ck_assert(sbatch_words_have_share(WORDS("--exclusive=user")));
