@@ -21,9 +21,9 @@ NODES = {"gres": {"node1": "gpu:2", "node2": "gpu:2"},
          "features": {"node1": "a100", "node2": "a100", "node3": "v100", "node4": "v100"}}
 
 DIGITS = f"""\
-name: digits
 command: [eddis-train, --data, {SOURCE}/examples/digits/digits.csv, --test, "360", --epochs, "3"]
 batch: {{global: 96}}
+checkpoint: {{dir: checkpoints}}
 """
 
 
@@ -151,19 +151,39 @@ def answers(c):
     c.await_empty()
 
 
-def ends(c):
-    """From submit to summary; with --wait the exit code is the job's; --export=NONE."""
-    c.write("train.yaml", DIGITS)
-    job = c.sh("eddis-sbatch train.yaml --parsable --export=NONE").stdout.strip()
+def summary_of(c, job):
+    """Of a job that has completed; its folder is on the host of its script."""
     c.await_state(job, "COMPLETED", "FAILED")
     out = c.read(f"slurm-{job}.out")
     assert c.job_field(job, "JobState") == "COMPLETED" and "done in" in out, out
-    [summary] = [os.path.join(b, "summary.json") for b, _, files in os.walk(c.path(c.job_field(job, "BatchHost"),
-                                         "~/.local/state/eddis/jobs")) if "summary.json" in files]
-    with open(summary) as f:
-        assert json.load(f)["reason"] == "ok"
-    c.write("seven.yaml", "command: [sh, -c, exit 7]\n")
-    p = c.sh("eddis-sbatch seven.yaml --wait")
+    jobs = c.path(c.job_field(job, "BatchHost"), "~/.local/state/eddis/jobs")
+    newest = max((os.path.join(jobs, name) for name in os.listdir(jobs)), key=os.path.getmtime)
+    with open(newest + "/summary.json") as f:
+        return json.load(f)
+
+
+def ends(c):
+    """From submit to summary: four nodes, with the environment of a login."""
+    c.write("train.yaml", DIGITS + "slurm: {nodes: 4}\n")
+    job = c.sh("eddis-sbatch train.yaml --parsable --export=NONE").stdout.strip()
+    summary = summary_of(c, job)
+    assert summary["reason"] == "ok" and summary["accuracy"] > 0.8, summary
+    assert "node4" in c.read(f"slurm-{job}.out")
+
+
+def unlike(c):
+    """A heterogeneous job trains on all of its nodes."""
+    c.write("train.yaml", DIGITS + "slurm: {components: [{nodes: 1, constraint: a100}, {nodes: 2, constraint: v100}]}\n")
+    job = c.sh("eddis-sbatch train.yaml --parsable -w node2").stdout.strip()
+    summary = summary_of(c, job)
+    assert summary["reason"] == "ok" and summary["accuracy"] > 0.8, summary
+    assert all(f" {node} " in c.read(f"slurm-{job}.out") for node in ("node2", "node3", "node4"))
+
+
+def code(c):
+    """With --wait the exit code is the job's."""
+    c.write("train.yaml", "command: [sh, -c, exit 7]\n")
+    p = c.sh("eddis-sbatch train.yaml --wait")
     assert p.returncode == 7, p
 
 
@@ -194,7 +214,7 @@ def components(c):
     refused(c, "train.yaml --set 'slurm.components=[{nodes: 1}, {constraint: x}]'", 3, "feature", "slurm.components")
 
 
-CASES = [scripts, by_hand, named_nodes, refusals, usage, answers, ends, saves, components]
+CASES = [scripts, by_hand, named_nodes, refusals, usage, answers, ends, unlike, code, saves, components]
 
 
 def main():
